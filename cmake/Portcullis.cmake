@@ -1,0 +1,40 @@
+# Warnings, sanitizers and the helper that makes one folder one library.
+
+option(PORTCULLIS_WERROR "Warnings are errors" OFF)
+set(PORTCULLIS_SANITIZE "" CACHE STRING "address;undefined or thread")
+
+add_library(portcullis_flags INTERFACE)
+target_include_directories(portcullis_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(portcullis_flags INTERFACE -Wall -Wextra -Wconversion
+                       $<$<BOOL:${PORTCULLIS_WERROR}>:-Werror>)
+if(PORTCULLIS_SANITIZE)
+  list(JOIN PORTCULLIS_SANITIZE "," portcullis_sanitizers)
+  target_compile_options(portcullis_flags INTERFACE -fsanitize=${portcullis_sanitizers}
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(portcullis_flags INTERFACE -fsanitize=${portcullis_sanitizers})
+endif()
+
+# DPDK's EAL, public headers only. pkg-config's whole --libs list names a hundred libraries; the four
+# that are used are linked by name.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(DPDK REQUIRED libdpdk>=22.11)
+add_library(portcullis_eal INTERFACE)
+target_include_directories(portcullis_eal SYSTEM INTERFACE ${DPDK_INCLUDE_DIRS})
+target_compile_options(portcullis_eal INTERFACE ${DPDK_CFLAGS_OTHER})
+target_link_libraries(portcullis_eal INTERFACE rte_eal rte_kvargs rte_pci rte_bus_pci)
+
+# portcullis_library(NAME file.cpp .. LINKS target ..): the folder NAME as library portcullis_NAME.
+function(portcullis_library name)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  add_library(portcullis_${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(portcullis_${name} PUBLIC portcullis_flags ${ARG_LINKS})
+endfunction()
+
+# portcullis_test(NAME file.cpp .. LINKS target .. LABELS label ..): one GoogleTest binary, one ctest
+# entry per test case, found when ctest runs.
+function(portcullis_test name)
+  cmake_parse_arguments(ARG "" "" "LINKS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE portcullis_flags ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120 LABELS "${ARG_LABELS}")
+endfunction()

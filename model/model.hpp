@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A ConnectX-5 in software, in process. It answers the programming interface, not our driver:
+// reserved bits, bad states and unknown opcodes get the status a device gives. Everything a test or
+// a bench may ask of it from outside stands here.
+//
+// Stepped: runs inside the driver's relax(), on a virtual clock; a whole run is a function of the
+// seed. Polled: run() on a core of its own, wall clock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/device.hpp"
+#include "base/result.hpp"
+
+namespace portcullis::model {
+
+class Wire;
+
+enum class Execution : std::uint8_t { Stepped, Polled };
+
+struct Options {
+  std::string timing = "instant";       // or "cx5-16.35.4506"
+  std::vector<std::string> behaviours;  // see behaviour_names()
+  Execution execution = Execution::Stepped;
+  std::uint64_t seed = 1;
+  bool virtual_function = false;  // device id 0x1018, no HOST_ENDIANNESS
+  std::string pcap_path;          // empty: none
+  std::shared_ptr<Wire> wire;     // null: a wire of its own, where only its own frames come back
+  std::uint32_t startup_pages = 64;  // asked for at boot and init together
+};
+
+/// What the device holds; all zero after a clean teardown.
+struct Census {
+  std::uint64_t uars = 0, pds = 0, eqs = 0, cqs = 0, mkeys = 0, qps = 0;
+  std::uint64_t pages = 0;             // firmware pages given and not returned
+  std::uint64_t dma_mappings = 0;      // IOMMU entries
+  std::uint64_t commands_in_flight = 0;
+  [[nodiscard]] std::uint64_t objects() const { return uars + pds + eqs + cqs + mkeys + qps; }
+};
+
+/// One command fault: the `nth` command (1 = next) with `opcode` meets it, once or from then on.
+struct CommandFaultRule {
+  enum class Kind : std::uint8_t {
+    Status,          // answers `status` and `syndrome`, does nothing
+    StatusAfter,     // does it, then answers `status`
+    DeliveryStatus,  // gives the slot back with this delivery status
+    NeverReturns,    // keeps ownership for ever
+    BadSignature,    // output or entry signature is wrong
+    Delay,           // `delay_ns` later than the timing says
+  };
+  std::uint16_t opcode = 0;
+  Kind kind = Kind::Status;
+  std::uint8_t status = 0;
+  std::uint32_t syndrome = 0;
+  std::uint64_t delay_ns = 0;
+  std::uint32_t nth = 1;
+  bool repeat = false;
+};
+
+/// One frame fault: the `nth` frame sent from now on that matches meets it.
+struct FrameFaultRule {
+  enum class Kind : std::uint8_t { Drop, Duplicate, Delay, CorruptIcrc };
+  Kind kind = Kind::Drop;
+  std::optional<std::uint8_t> bth_opcode;  // any when absent
+  std::optional<std::uint32_t> dest_qpn;
+  std::uint64_t delay_ns = 0;
+  std::uint32_t nth = 1;
+  bool repeat = false;
+};
+
+/// What went over the wire and through the IOMMU since creation.
+struct Counters {
+  std::uint64_t commands = 0;
+  std::uint64_t frames_sent = 0, frames_received = 0, frames_dropped = 0, icrc_errors = 0;
+  std::uint64_t dma_faults = 0;   // addresses the driver did not map, or bus master off
+  std::uint64_t naks_sent = 0, retransmissions = 0;
+};
+
+class Model {
+ public:
+  /// InvalidArgument for an unknown timing or behaviour (the text names those accepted), System when
+  /// the pcap file cannot be written.
+  [[nodiscard]] static Result<std::unique_ptr<Model>> create(const Options& options);
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  /// The driver's view; valid as long as the model.
+  [[nodiscard]] Device device();
+
+  /// Polled only: serves until `stop`; call it on a core of its own, once.
+  void run(const std::atomic<bool>& stop);
+
+  void inject(const CommandFaultRule& rule);
+  void inject(const FrameFaultRule& rule);
+  /// The device asks for `pages` more (EQE PAGE_REQUEST), or gives |pages| back when negative.
+  void request_pages(std::int32_t pages);
+  /// health_buffer.synd becomes `synd`, rfr set; commands are still answered.
+  void set_health_syndrome(std::uint8_t synd);
+  /// The health counter stands still.
+  void freeze_health_counter();
+  /// Every register reads all ones from now on, nothing is answered: the card was pulled.
+  void surprise_remove();
+
+  [[nodiscard]] Census census() const;
+  [[nodiscard]] Counters counters() const;
+
+ private:
+  struct State;
+  explicit Model(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Accepted names, for error lines and --help.
+[[nodiscard]] const std::vector<std::string_view>& timing_names();
+[[nodiscard]] const std::vector<std::string_view>& behaviour_names();
+
+}  // namespace portcullis::model

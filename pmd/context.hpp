@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What every object of an initialised function needs, handed down by pmd::Hca: the device, its
+// command channel, DMA memory, and the capabilities that were read at bring-up. A Context outlives
+// every object made from it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/device.hpp"
+#include "base/dma_memory.hpp"
+#include "pmd/command_channel.hpp"
+
+namespace portcullis::pmd {
+
+/// From QUERY_HCA_CAP, current values, after SET_HCA_CAP. Names as in cmd_hca_cap and roce_cap.
+struct Capabilities {
+  std::uint32_t log_max_qp = 0;
+  std::uint32_t log_max_qp_sz = 0;
+  std::uint32_t log_max_cq = 0;
+  std::uint32_t log_max_cq_sz = 0;
+  std::uint32_t log_max_eq = 0;
+  std::uint32_t log_max_mkey = 0;
+  std::uint32_t log_max_pd = 0;
+  std::uint32_t log_max_msg = 0;
+  std::uint32_t port_type = 0;         // MLX5_CAP_PORT_TYPE_IB 0, _ETH 1
+  std::uint32_t num_ports = 0;
+  std::uint32_t cmdif_checksum = 0;    // 3: input and output are signed
+  std::uint32_t roce = 0;
+  std::uint32_t roce_address_table_size = 0;
+  std::uint32_t r_roce_min_src_udp_port = 0;
+  std::uint32_t r_roce_max_src_udp_port = 0;
+  std::uint32_t vport_group_manager = 0;
+};
+
+struct Context {
+  Device device;
+  CommandChannel* commands = nullptr;
+  DmaArena* arena = nullptr;
+  Capabilities caps;
+};
+
+}  // namespace portcullis::pmd

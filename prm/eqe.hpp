@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Event queue entries and the events inside them.
+// Source of every layout here: include/linux/mlx5/mlx5_ifc.h of Linux 6.1, struct mlx5_ifc_NAME_bits;
+// tests/prm holds each against that header.
+#pragma once
+
+#include "prm/layout.hpp"
+
+namespace portcullis::prm {
+
+// One member a line, in the order of the header, so that the two can be read side by side.
+// clang-format off
+struct eqe : Layout<"eqe", 0x200,
+    Reserved<0x0, 0x8>,
+    Field<"event_type", 0x8, 0x8>,
+    Reserved<0x10, 0x8>,
+    Field<"event_sub_type", 0x18, 0x8>,
+    Reserved<0x20, 0xe0>,
+    Bytes<"event_data", 0x100, 0xe0>,
+    Reserved<0x1e0, 0x10>,
+    Field<"signature", 0x1f0, 0x8>,
+    Reserved<0x1f8, 0x7>,
+    Field<"owner", 0x1ff, 0x1>> {};
+
+struct comp_event : Layout<"comp_event", 0xe0,
+    Reserved<0x0, 0xc8>,
+    Field<"cq_number", 0xc8, 0x18>> {};
+
+struct qp_events : Layout<"qp_events", 0xe0,
+    Reserved<0x0, 0xa0>,
+    Field<"type", 0xa0, 0x8>,
+    Reserved<0xa8, 0x20>,
+    Field<"qpn_rqn_sqn", 0xc8, 0x18>> {};
+
+struct cq_error : Layout<"cq_error", 0xe0,
+    Reserved<0x0, 0x8>,
+    Field<"cqn", 0x8, 0x18>,
+    Reserved<0x20, 0x38>,
+    Field<"syndrome", 0x58, 0x8>,
+    Reserved<0x60, 0x80>> {};
+
+struct cmd_inter_comp_event : Layout<"cmd_inter_comp_event", 0xe0,
+    Field<"command_completion_vector", 0x0, 0x20>,
+    Reserved<0x20, 0xc0>> {};
+
+struct port_state_change_event : Layout<"port_state_change_event", 0xe0,
+    Reserved<0x0, 0x40>,
+    Field<"port_num", 0x40, 0x4>,
+    Reserved<0x44, 0x9c>> {};
+
+// clang-format on
+}  // namespace portcullis::prm
