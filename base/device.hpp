@@ -25,8 +25,10 @@ inline constexpr std::size_t kPageBytes = 4096;
 class DmaSpace {
  public:
   virtual ~DmaSpace() = default;
-  /// Maps page-aligned `memory` for read and write by the device and returns its IOVA (page
-  /// aligned). The memory must stay until unmap. OutOfResources, InvalidArgument, System.
+  /// Maps page-aligned `memory` for read and write by the device and returns its IOVA, which is
+  /// congruent to the virtual address modulo 2 MiB (so both have the same alignment, and an IOMMU
+  /// can use large pages). The memory must stay until unmap. OutOfResources, InvalidArgument,
+  /// System.
   [[nodiscard]] virtual Result<Iova> map(std::span<std::byte> memory) = 0;
   /// Returns after the last DMA through the mapping: the IOTLB is flushed (contract A5).
   [[nodiscard]] virtual Result<void> unmap(Iova iova, std::size_t bytes) = 0;

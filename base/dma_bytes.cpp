@@ -3,9 +3,14 @@
 
 #include <cstring>
 
-#if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
+#if defined(__SANITIZE_THREAD__)
 #define PORTCULLIS_TSAN 1
-#else
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PORTCULLIS_TSAN 1
+#endif
+#endif
+#ifndef PORTCULLIS_TSAN
 #define PORTCULLIS_TSAN 0
 #endif
 
