@@ -1,4 +1,5 @@
-# Warnings, sanitizers and the helper that makes one folder one library.
+# Warnings, sanitizers and the helpers that make one folder one library and one test binary one
+# ctest entry per test case.
 
 option(PORTCULLIS_WERROR "Warnings are errors" OFF)
 set(PORTCULLIS_SANITIZE "" CACHE STRING "address;undefined or thread")
@@ -23,6 +24,10 @@ target_include_directories(portcullis_eal SYSTEM INTERFACE ${DPDK_INCLUDE_DIRS})
 target_compile_options(portcullis_eal INTERFACE ${DPDK_CFLAGS_OTHER})
 target_link_libraries(portcullis_eal INTERFACE rte_eal rte_kvargs rte_pci rte_bus_pci)
 
+# The tests with the label polled run the driver and the model on cores of their own; they are what
+# ThreadSanitizer is for, and `ninja polled_tests` builds no others.
+add_custom_target(polled_tests)
+
 # portcullis_library(NAME file.cpp .. LINKS target ..): the folder NAME as library portcullis_NAME.
 function(portcullis_library name)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
@@ -30,11 +35,21 @@ function(portcullis_library name)
   target_link_libraries(portcullis_${name} PUBLIC portcullis_flags ${ARG_LINKS})
 endfunction()
 
-# portcullis_test(NAME file.cpp .. LINKS target .. LABELS label ..): one GoogleTest binary, one ctest
-# entry per test case, found when ctest runs.
+# portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label]): one GoogleTest binary, one ctest
+# entry NAME.Suite.Case per test case, found when ctest runs.
 function(portcullis_test name)
   cmake_parse_arguments(ARG "" "" "LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE portcullis_flags ${ARG_LINKS} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120 LABELS "${ARG_LABELS}")
+  set(properties TIMEOUT 120)
+  list(LENGTH ARG_LABELS labels)
+  if(labels GREATER 1)
+    message(FATAL_ERROR "${name}: ${labels} labels, but gtest_discover_tests hands on only one")
+  elseif(ARG_LABELS)
+    list(APPEND properties LABELS ${ARG_LABELS})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. PROPERTIES ${properties})
+  if("polled" IN_LIST ARG_LABELS)
+    add_dependencies(polled_tests ${name})
+  endif()
 endfunction()
