@@ -15,8 +15,8 @@ if(PORTCULLIS_SANITIZE)
   target_link_options(portcullis_flags INTERFACE -fsanitize=${portcullis_sanitizers})
 endif()
 
-# DPDK's EAL, public headers only. pkg-config's whole --libs list names a hundred libraries; the four
-# that are used are linked by name.
+# DPDK's EAL, public headers only. pkg-config's whole --libs list names a hundred libraries; the
+# four that are used are linked by name.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(DPDK REQUIRED libdpdk>=22.11)
 add_library(portcullis_eal INTERFACE)
@@ -35,8 +35,8 @@ function(portcullis_library name)
   target_link_libraries(portcullis_${name} PUBLIC portcullis_flags ${ARG_LINKS})
 endfunction()
 
-# portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label]): one GoogleTest binary, one ctest
-# entry NAME.Suite.Case per test case, found when ctest runs.
+# portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label]): one GoogleTest binary, one
+# ctest entry NAME.Suite.Case per test case, found when ctest runs.
 function(portcullis_test name)
   cmake_parse_arguments(ARG "" "" "LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
@@ -48,7 +48,8 @@ function(portcullis_test name)
   elseif(ARG_LABELS)
     list(APPEND properties LABELS ${ARG_LABELS})
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. PROPERTIES ${properties})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.
+                       PROPERTIES ${properties})
   if("polled" IN_LIST ARG_LABELS)
     add_dependencies(polled_tests ${name})
   endif()
