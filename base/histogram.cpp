@@ -213,11 +213,12 @@ std::string percentile_text(const Histogram& histogram, TimeUnit unit, std::stri
 
 std::string duration_text(double value_ns) {
   static constexpr std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+  if (value_ns >= 999.5e9) return fmt::format("{:.0f} s", value_ns / 1e9);
   for (const auto& [scale, name] : kUnits) {
-    // 999.6 us would print as "1000 us" (or 1e+03): the next unit takes over half a digit earlier.
-    if (value_ns >= scale * 0.9995) return fmt::format("{:.4g} {}", value_ns / scale, name);
+    // 999.6 us would round to 1e+03 us: the next unit takes over half a digit earlier.
+    if (value_ns >= scale * 0.9995) return fmt::format("{:.3g} {}", value_ns / scale, name);
   }
-  return fmt::format("{:.4g} ns", value_ns);
+  return fmt::format("{:.3g} ns", value_ns);
 }
 
 }  // namespace portcullis

@@ -79,7 +79,7 @@ enum class TimeUnit : std::uint8_t { Ns, Us, Ms };
 [[nodiscard]] std::string percentile_text(const Histogram& histogram, TimeUnit unit,
                                           std::string_view series);
 
-/// "1.5 ms", "12 ms", "900 ns": three significant digits at most, in the unit that reads best.
+/// "1.5 ms", "12 ms", "900 ns": three significant digits, in the unit that reads best.
 [[nodiscard]] std::string duration_text(double value_ns);
 
 }  // namespace portcullis
