@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a firmware command travels. The command queue of pmd/command_queue.hpp is one channel; DevX on
-// a NIC that stays with its kernel driver will be another. Control path only.
+// How a firmware command travels. The command queue of pmd/command_queue.hpp is one channel; DevX
+// on a NIC that stays with its kernel driver will be another. Control path only.
 //
 // Success means one thing: the hardware gave the slot back with delivery status 0 and the output's
 // status is 0. Whatever else happens is an Error: CommandFailed with the CommandFault when the

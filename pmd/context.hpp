@@ -23,9 +23,9 @@ struct Capabilities {
   std::uint32_t log_max_mkey = 0;
   std::uint32_t log_max_pd = 0;
   std::uint32_t log_max_msg = 0;
-  std::uint32_t port_type = 0;         // MLX5_CAP_PORT_TYPE_IB 0, _ETH 1
+  std::uint32_t port_type = 0;  // MLX5_CAP_PORT_TYPE_IB 0, _ETH 1
   std::uint32_t num_ports = 0;
-  std::uint32_t cmdif_checksum = 0;    // 3: input and output are signed
+  std::uint32_t cmdif_checksum = 0;  // 3: input and output are signed
   std::uint32_t roce = 0;
   std::uint32_t roce_address_table_size = 0;
   std::uint32_t r_roce_min_src_udp_port = 0;
@@ -33,11 +33,15 @@ struct Capabilities {
   std::uint32_t vport_group_manager = 0;
 };
 
+class Uar;
+
 struct Context {
   Device device;
   CommandChannel* commands = nullptr;
   DmaArena* arena = nullptr;
   Capabilities caps;
+  const Uar* uar = nullptr;  // the function's own UAR, for objects that bring none
+  std::uint8_t eqn = 0;      // the asynchronous EQ; a CQ that is polled names it too
 };
 
 }  // namespace portcullis::pmd

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A ConnectX-5 function, up: bring_up() is the list of steps from reset to an initialised HCA with
+// an event queue; tear_down() is its reverse and ends in a reset. Whatever step fails, everything
+// before it is undone and the error names the step.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/device.hpp"
+#include "base/dma_memory.hpp"
+#include "base/result.hpp"
+#include "pmd/command_queue.hpp"
+#include "pmd/context.hpp"
+#include "pmd/event_queue.hpp"
+#include "pmd/firmware_pages.hpp"
+#include "pmd/health.hpp"
+#include "pmd/uar.hpp"
+
+namespace portcullis::pmd {
+
+class Hca {
+ public:
+  struct Options {
+    LogSink log = {};
+    std::uint64_t firmware_pre_init_ms = 120'000;  // MLX5_TO_FW_PRE_INIT_TIMEOUT_MS
+    std::uint64_t firmware_init_ms = 2'000;        // MLX5_TO_FW_INIT_MS
+    std::uint32_t log_event_entries = EventQueue::kDefaultLogEntries;
+  };
+
+  /// From reset to initialised. `device` is copied; what it refers to must outlive the Hca.
+  [[nodiscard]] static Result<std::unique_ptr<Hca>> bring_up(const Device& device,
+                                                             const Options& options);
+  Hca(const Hca&) = delete;
+  Hca& operator=(const Hca&) = delete;
+  /// Tears down if nobody has, without telling.
+  ~Hca();
+
+  /// For the objects made on this function; all of them must be gone before tear_down.
+  [[nodiscard]] const Context& context() const noexcept { return context_; }
+  [[nodiscard]] bool is_virtual_function() const noexcept;
+  /// "16.35.4506".
+  [[nodiscard]] const std::string& firmware_version() const noexcept { return firmware_version_; }
+
+  /// What the idle path calls: health, events, page requests. An error once the function is broken,
+  /// and ever after.
+  [[nodiscard]] Result<void> poll();
+  /// The oldest event nobody has seen; page requests are served and never seen here. Looks at the
+  /// event queue first.
+  [[nodiscard]] std::optional<Event> next_event();
+  [[nodiscard]] const Health& health() const noexcept { return health_; }
+  /// Below CommandQueue::kFenceSlots no new lease should be granted.
+  [[nodiscard]] std::uint32_t fence_slots_available() const noexcept;
+  [[nodiscard]] std::size_t firmware_pages() const noexcept;
+
+  /// Everything back, in reverse, then bus mastering off and a reset. Always runs to the end; the
+  /// first error is returned. Done twice is done.
+  [[nodiscard]] Result<void> tear_down();
+
+ private:
+  Hca(const Device& device, const Options& options);
+
+  [[nodiscard]] Result<void> run_steps(const Options& options);
+  [[nodiscard]] Result<void> check_function();
+  [[nodiscard]] Result<void> wait_for_firmware(std::uint64_t timeout_ms);
+  [[nodiscard]] Result<void> start_commands();
+  [[nodiscard]] Result<void> enable();
+  [[nodiscard]] Result<void> set_host_endianness_of_pf();
+  [[nodiscard]] Result<void> set_capabilities();
+  [[nodiscard]] Result<void> initialise();
+  [[nodiscard]] Result<void> allocate_uar();
+  [[nodiscard]] Result<void> create_event_queue(std::uint32_t log_entries);
+  [[nodiscard]] Result<void> enable_roce();
+
+  void drain_event_queue();
+  void take(const Event& event);
+  [[nodiscard]] Result<void> hand_back_objects();
+  [[nodiscard]] Result<void> hand_back_function();
+  [[nodiscard]] Result<void> stop_function();
+
+  // In the order of bring-up, so that destruction is its reverse.
+  Context context_;
+  LogSink log_;
+  DmaArena arena_;
+  Health health_;
+  std::string firmware_version_;
+  std::unique_ptr<CommandQueue> commands_;
+  std::optional<FirmwarePages> pages_;
+  std::optional<Uar> uar_;
+  std::optional<EventQueue> events_;
+  std::deque<Event> pending_events_;
+  std::uint64_t events_lost_ = 0;
+  bool enabled_ = false;
+  bool initialised_ = false;
+  bool roce_enabled_ = false;
+  bool down_ = false;
+};
+
+}  // namespace portcullis::pmd
