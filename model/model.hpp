@@ -30,17 +30,17 @@ struct Options {
   std::vector<std::string> behaviours;  // see behaviour_names()
   Execution execution = Execution::Stepped;
   std::uint64_t seed = 1;
-  bool virtual_function = false;  // device id 0x1018, no HOST_ENDIANNESS
-  std::string pcap_path;          // empty: none
-  std::shared_ptr<Wire> wire;     // null: a wire of its own, where only its own frames come back
+  bool virtual_function = false;     // device id 0x1018, no HOST_ENDIANNESS
+  std::string pcap_path;             // empty: none
+  std::shared_ptr<Wire> wire;        // null: a wire of its own, where only its own frames come back
   std::uint32_t startup_pages = 64;  // asked for at boot and init together
 };
 
 /// What the device holds; all zero after a clean teardown.
 struct Census {
   std::uint64_t uars = 0, pds = 0, eqs = 0, cqs = 0, mkeys = 0, qps = 0;
-  std::uint64_t pages = 0;             // firmware pages given and not returned
-  std::uint64_t dma_mappings = 0;      // IOMMU entries
+  std::uint64_t pages = 0;         // firmware pages given and not returned
+  std::uint64_t dma_mappings = 0;  // IOMMU entries
   std::uint64_t commands_in_flight = 0;
   [[nodiscard]] std::uint64_t objects() const { return uars + pds + eqs + cqs + mkeys + qps; }
 };
@@ -79,14 +79,14 @@ struct FrameFaultRule {
 struct Counters {
   std::uint64_t commands = 0;
   std::uint64_t frames_sent = 0, frames_received = 0, frames_dropped = 0, icrc_errors = 0;
-  std::uint64_t dma_faults = 0;   // addresses the driver did not map, or bus master off
+  std::uint64_t dma_faults = 0;  // addresses the driver did not map, or bus master off
   std::uint64_t naks_sent = 0, retransmissions = 0;
 };
 
 class Model {
  public:
-  /// InvalidArgument for an unknown timing or behaviour (the text names those accepted), System when
-  /// the pcap file cannot be written.
+  /// InvalidArgument for an unknown timing or behaviour (the text names those accepted), System
+  /// when the pcap file cannot be written.
   [[nodiscard]] static Result<std::unique_ptr<Model>> create(const Options& options);
   ~Model();
   Model(const Model&) = delete;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Completion queues: CQEs whose owner bit flips with every round (get_sw_cqe of mlx5_ib/cq.c: valid
+// when owner == (ci >> log_cq_size) & 1), the consumer index in the doorbell record, the arm record
+// and its sequence number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/dma.hpp"
+#include "model/eq.hpp"
+#include "model/id_table.hpp"
+#include "model/verdict.hpp"
+#include "prm/object_commands.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::model {
+
+/// What a CQE says. Opcodes are MLX5_CQE_* of include/linux/mlx5/device.h, written by number's name
+/// in prm/cqe.hpp.
+struct Completion {
+  std::uint8_t opcode = 0;      // op_own[7:4]
+  std::uint8_t wqe_opcode = 0;  // sop_drop_qpn[31:24]: the WQE's opcode for a requester CQE
+  std::uint8_t syndrome = 0;    // error CQEs
+  std::uint8_t vendor_syndrome = 0;
+  std::uint16_t wqe_counter = 0;  // index of the WQE in its queue, in WQEBBs for an SQ
+  bool solicited = false;
+  std::uint32_t qpn = 0;
+  std::uint32_t user_index = 0;  // srqn_uidx
+  std::uint32_t byte_cnt = 0;
+  std::uint32_t imm_inval_pkey = 0;
+};
+
+class CqTable {
+ public:
+  CqTable(Dma& dma, EqTable& eqs, std::uint32_t log_max_cq);
+
+  /// Writes one CQE64. False when the CQ is in error, does not exist or overran with this entry:
+  /// CQ_ERROR has been raised, and the caller takes its QP to error. `now_ns` is the timestamp.
+  bool complete(std::uint32_t cqn, const Completion& completion, std::uint64_t now_ns);
+
+  // Commands and doorbells.
+  Verdict create(prm::ConstView<prm::cqc> context, std::vector<Iova> pages, std::uint32_t& cqn);
+  Verdict destroy(std::uint32_t cqn);
+  [[nodiscard]] bool exists(std::uint32_t cqn) const noexcept;
+  [[nodiscard]] std::uint32_t uar_of(std::uint32_t cqn) const noexcept;
+  [[nodiscard]] std::uint32_t eqn_of(std::uint32_t cqn) const noexcept;
+  /// The CQ cell of `uar` was kicked: reads the arm record of every CQ on it.
+  void kick(std::uint32_t uar) noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return live_; }
+  void clear() noexcept;
+
+ private:
+  struct Cq {
+    std::uint64_t producer = 0;
+    std::uint64_t consumer = 0;  // as last read from the record
+    Iova record = 0;
+    std::uint32_t log_size = 0;
+    std::uint32_t log_page_size = 0;
+    std::uint32_t page_offset = 0;
+    std::uint32_t log_stride = 6;
+    std::uint32_t uar = 0;
+    std::uint32_t eqn = 0;
+    std::uint32_t events = 0;  // COMP events so far: the arm sequence number expected, modulo 4
+    bool live = false;
+    bool armed = false;
+    bool armed_solicited = false;
+    bool failed = false;
+    bool ignore_overrun = false;
+    std::vector<Iova> pages;
+  };
+  bool has_room(Cq& cq) noexcept;
+  bool fail(std::uint32_t cqn, Cq& cq, std::uint8_t syndrome);
+  void notify(std::uint32_t cqn, Cq& cq) noexcept;
+
+  Dma* dma_;
+  EqTable* eqs_;
+  std::vector<Cq> cqs_;
+  IdAllocator ids_;
+  std::size_t live_ = 0;
+};
+
+}  // namespace portcullis::model

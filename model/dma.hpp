@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every access of the model to guest memory. An address that the driver did not map, or any access
+// while bus mastering is off, returns false (or null, or nothing) and counts one dma_fault; it
+// never crashes. Three kinds of access, because they are ordered differently:
+//   read, write           descriptors: the order comes from a cell that hands them over
+//   read/write_payload    what a peer's RDMA moves: races with the CPU by design (dma_bytes.hpp)
+//   load_be32, publish    the cells themselves: acquire and release
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/device.hpp"
+#include "model/iommu.hpp"
+
+namespace portcullis::model {
+
+/// A range of IOVA space that a key translated to.
+struct Extent {
+  Iova iova = 0;
+  std::uint32_t bytes = 0;
+};
+
+/// At most two: a frame's payload is at most 4096 bytes and translation pages at least that.
+struct Extents {
+  std::array<Extent, 2> extent{};
+  std::uint32_t count = 0;
+};
+
+class Dma {
+ public:
+  /// `faults` is counted up; both must outlive this.
+  Dma(const Iommu& iommu, std::uint64_t& faults) noexcept : iommu_(&iommu), faults_(&faults) {}
+
+  void set_bus_master(bool on) noexcept { bus_master_ = on; }
+  [[nodiscard]] bool bus_master() const noexcept { return bus_master_; }
+
+  /// Descriptors (WQE, mailbox, context). False: some byte is not reachable; `to` is then
+  /// undefined.
+  [[nodiscard]] bool read(Iova from, std::span<std::byte> to) noexcept;
+  /// False: nothing, or the part before the first unreachable page, was written.
+  [[nodiscard]] bool write(Iova to, std::span<const std::byte> from) noexcept;
+
+  /// Payload. Extents are taken in order; `to` and `from` hold the sum of their bytes.
+  [[nodiscard]] bool read_payload(const Extents& from, std::byte* to) noexcept;
+  [[nodiscard]] bool write_payload(const Extents& to, const std::byte* from) noexcept;
+  [[nodiscard]] bool read_payload(Iova from, std::span<std::byte> to) noexcept;
+  [[nodiscard]] bool write_payload(Iova to, std::span<const std::byte> from) noexcept;
+
+  /// A doorbell record or ownership word, in host order, with acquire. Misaligned is a fault.
+  [[nodiscard]] std::optional<std::uint32_t> load_be32(Iova at) noexcept;
+  /// One byte with acquire: the ownership byte of a command entry.
+  [[nodiscard]] std::optional<std::uint8_t> load_u8(Iova at) noexcept;
+  /// Writes an entry whose last byte hands it over (CQE, EQE, command entry): all but the last
+  /// byte, then that byte with release. Entries are at most a page, aligned to their size.
+  [[nodiscard]] bool publish(Iova to, std::span<const std::byte> entry) noexcept;
+
+  /// Direct access to [at, at + bytes) when it is reachable and contiguous in memory, else null
+  /// without counting: fall back to the calls above, which count. Good until the engine returns.
+  [[nodiscard]] std::byte* window(Iova at, std::size_t bytes) const noexcept {
+    if (!bus_master_) return nullptr;
+    if (at % kPageBytes + bytes <= kPageBytes) return iommu_->lookup(at);
+    return window_over_pages(at, bytes);
+  }
+  /// True when every byte of the range can be reached now; counts nothing.
+  [[nodiscard]] bool reachable(Iova at, std::size_t bytes) const noexcept;
+
+ private:
+  [[nodiscard]] std::byte* window_over_pages(Iova at, std::size_t bytes) const noexcept;
+  template <class Copy>
+  bool by_page(Iova at, std::size_t bytes, Copy copy) noexcept;
+  bool fault() noexcept {
+    ++*faults_;
+    return false;
+  }
+
+  const Iommu* iommu_;
+  std::uint64_t* faults_;
+  bool bus_master_ = false;
+};
+
+}  // namespace portcullis::model

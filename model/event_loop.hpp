@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Time and work. One EventLoop drives one model, or all stepped models that share a wire, so that
+// they live on one clock. Its order is a function of the seed: tasks due at one instant run in the
+// order they were posted, and whoever takes several kicked objects at once shuffles them.
+//
+// Stepped: the clock is virtual and only step() moves it. Polled: the clock is CLOCK_MONOTONIC.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "model/model.hpp"
+
+namespace portcullis::model {
+
+/// A plain function with its two arguments: no allocation per event.
+struct Task {
+  using Fn = void (*)(void* context, std::uint64_t argument);
+  Fn fn = nullptr;
+  void* context = nullptr;
+  std::uint64_t argument = 0;
+};
+
+/// A timer that may be cancelled; a value that was never given, or has fired, cancels nothing.
+struct TimerId {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+};
+
+class EventLoop {
+ public:
+  EventLoop(Execution execution, std::uint64_t seed);
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  [[nodiscard]] std::uint64_t now_ns() const noexcept { return now_ns_; }
+  [[nodiscard]] Clock clock() const noexcept;
+  [[nodiscard]] bool is_virtual() const noexcept { return virtual_; }
+
+  /// A seeded number below `bound` (> 0).
+  [[nodiscard]] std::uint32_t below(std::uint32_t bound) noexcept;
+
+  /// Looks for kicks once a step; true when it found work. Removed by the same context.
+  using Look = bool (*)(void* context);
+  void add_source(Look look, void* context);
+  void remove_source(void* context) noexcept;
+
+  /// Kicks, then all that is due now; if there was nothing and the clock is virtual, the next event
+  /// not later than `until_ns`, or the clock moves to `until_ns`. True when anything ran.
+  bool step(std::uint64_t until_ns);
+
+ private:
+  friend class Scheduler;
+  static constexpr std::size_t kTasksPerStep = 4096;  // a step always returns
+
+  struct Ready {
+    Task task;
+    std::uint32_t lane;
+    std::uint32_t epoch;
+  };
+  struct Timer {
+    Task task;
+    std::uint64_t at_ns = 0;
+    std::uint64_t sequence = 0;
+    std::uint32_t lane = 0;
+    std::uint32_t epoch = 0;
+    std::uint32_t generation = 1;
+    std::uint32_t heap_index = kNotQueued;
+  };
+  static constexpr std::uint32_t kNotQueued = ~std::uint32_t{0};
+
+  std::uint32_t open_lane();
+  void close_lane(std::uint32_t lane) noexcept;
+  void clear_lane(std::uint32_t lane) noexcept { ++epochs_[lane]; }
+  void post(std::uint32_t lane, Task task);
+  TimerId schedule(std::uint32_t lane, std::uint64_t at_ns, Task task);
+  void cancel(TimerId id) noexcept;
+
+  bool look_for_kicks();
+  std::size_t run_ready(std::size_t budget);
+  bool move_due_timers();
+  void refresh_clock() noexcept;
+  [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const noexcept;
+  void sift_up(std::uint32_t index) noexcept;
+  void sift_down(std::uint32_t index) noexcept;
+  void remove_at(std::uint32_t index) noexcept;
+  void grow_ready();
+
+  bool virtual_;
+  std::uint64_t now_ns_ = 0;
+  std::uint64_t random_;
+  std::uint64_t sequence_ = 0;
+  std::vector<std::pair<Look, void*>> sources_;
+  std::vector<Ready> ready_;  // ring, a power of two
+  std::size_t ready_head_ = 0;
+  std::size_t ready_tail_ = 0;
+  std::vector<Timer> timers_;
+  std::vector<std::uint32_t> free_timers_;
+  std::vector<std::uint32_t> heap_;    // slots of timers_, earliest first
+  std::vector<std::uint32_t> epochs_;  // one a lane; a task of an older epoch is dropped
+  std::vector<std::uint32_t> free_lanes_;
+};
+
+}  // namespace portcullis::model

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where the command side meets the RC transport. The core checks what any command needs (numbers
+// that exist, references, reserved bits); the transport owns every QP's state, both halves of RC,
+// the frames and the wire. Calls come from inside a step, one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "model/cq.hpp"
+#include "model/dma.hpp"
+#include "model/eq.hpp"
+#include "model/mkey.hpp"
+#include "model/model.hpp"
+#include "model/port_settings.hpp"
+#include "model/scheduler.hpp"
+#include "model/verdict.hpp"
+#include "prm/qp_commands.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::model {
+
+/// What the transport works with; all of it outlives the transport.
+struct TransportDeps {
+  Dma* dma = nullptr;
+  MkeyTable* mkeys = nullptr;
+  CqTable* cqs = nullptr;
+  EqTable* eqs = nullptr;
+  Scheduler* scheduler = nullptr;
+  Counters* counters = nullptr;
+  const PortSettings* port = nullptr;
+};
+
+struct TransportOptions {
+  std::shared_ptr<Wire> wire;  // null: frames come back to this model alone
+  std::string pcap_path;       // empty: none
+  std::uint64_t seed = 1;
+  std::uint32_t log_max_qp = 0;  // every qpn is below 1 << log_max_qp
+  std::uint32_t log_max_msg = 0;
+};
+
+enum class QpTransition : std::uint8_t {
+  Rst2Init,
+  Init2Init,
+  Init2Rtr,
+  Rtr2Rts,
+  Rts2Rts,
+  ToErr,
+  ToRst,
+};
+
+/// CREATE_QP as the core accepted it: `qpn` is free, PD, CQs and UAR of the context exist.
+struct QpCreate {
+  std::uint32_t qpn = 0;
+  std::uint32_t opt_param_mask = 0;
+  prm::ConstView<prm::qpc> context;
+  std::span<const Iova> pages;  // the work queue's pages, log_page_size of the context
+};
+
+/// MODIFY as the core accepted it: `qpn` exists. `context` is absent for ToErr and ToRst.
+struct QpModify {
+  QpTransition transition = QpTransition::ToErr;
+  std::uint32_t qpn = 0;
+  std::uint32_t opt_param_mask = 0;
+  std::optional<prm::ConstView<prm::qpc>> context;
+};
+
+class Transport {
+ public:
+  /// System when the pcap file cannot be written.
+  [[nodiscard]] static Result<std::unique_ptr<Transport>> create(const TransportDeps& deps,
+                                                                 const TransportOptions& options);
+  ~Transport();
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  /// How many translation bytes the work queues of a context take, before CREATE_QP is accepted:
+  /// the core uses it to know how many pages must follow. Nothing when sizes are not acceptable.
+  [[nodiscard]] static std::optional<std::uint64_t> work_queue_bytes(
+      prm::ConstView<prm::qpc> context);
+
+  Verdict create_qp(const QpCreate& request);
+  Verdict modify_qp(const QpModify& request);
+  Verdict destroy_qp(std::uint32_t qpn);
+  /// Fills the context of QUERY_QP, which is zeroed.
+  Verdict query_qp(std::uint32_t qpn, prm::View<prm::qpc> context);
+
+  /// An SQ cell of `uar` was kicked: read the doorbell record of every QP on it.
+  void kick_uar(std::uint32_t uar);
+  /// Frames that another thread's model put on the wire; true when there were any.
+  bool poll();
+  /// Function reset or teardown: every QP is gone, frames in flight to it meet an unknown number.
+  void reset();
+
+  void inject(const FrameFaultRule& rule);
+
+ private:
+  struct State;
+  explicit Transport(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// The loop that every stepped model on this wire shares, made on first use.
+[[nodiscard]] std::shared_ptr<EventLoop> shared_loop(Wire& wire, std::uint64_t seed);
+
+}  // namespace portcullis::model
