@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Event queue entries and the events inside them.
-// Source of every layout here: include/linux/mlx5/mlx5_ifc.h of Linux 6.1, struct mlx5_ifc_NAME_bits;
-// tests/prm holds each against that header.
+// Source of every layout here: include/linux/mlx5/mlx5_ifc.h of Linux 6.1, struct
+// mlx5_ifc_NAME_bits, or, where the name begins with mlx5_, the struct of that name in
+// include/linux/mlx5/device.h; tests/prm holds each against that header.
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
 
 #include "prm/layout.hpp"
 
@@ -49,5 +53,28 @@ struct port_state_change_event : Layout<"port_state_change_event", 0xe0,
     Field<"port_num", 0x40, 0x4>,
     Reserved<0x44, 0x9c>> {};
 
+/// EventType PAGE_REQUEST. num_pages is signed: the device asks for pages, or wants to give back.
+struct mlx5_eqe_page_req : Layout<"mlx5_eqe_page_req", 0xe0,
+    Field<"ec_function", 0x0, 0x10>,
+    Field<"func_id", 0x10, 0x10>,
+    Field<"num_pages", 0x20, 0x20>,
+    Reserved<0x40, 0xa0>> {};
+
 // clang-format on
+
+// Bits of mlx5_eqe_page_req.ec_function (mlx5/core/pagealloc.c).
+inline constexpr std::uint32_t kEcFunctionMask = 0x8000;
+inline constexpr std::uint32_t kReleaseAllPagesMask = 0x4000;
+
+inline constexpr std::size_t kEqeBytes = 64;
+
+/// True when the EQE at `index` of 2^log_size belongs to software (next_eqe_sw of
+/// mlx5/core/lib/eq.h).
+[[nodiscard]] constexpr bool eqe_is_ready(std::uint32_t owner, std::uint32_t index,
+                                          std::uint32_t log_size) noexcept {
+  return ((owner ^ index >> log_size) & 1) == 0;
+}
+/// eqe.owner of a queue that no hardware has written yet (init_eq_buf of mlx5/core/eq.c).
+inline constexpr std::uint32_t kEqeNeverWritten = 1;
+
 }  // namespace portcullis::prm

@@ -130,22 +130,19 @@ template <class L, Name Path>
 inline constexpr Place place = place_of(L::members.data(), L::members.size(), Path.view());
 
 template <class L, Name Path>
-concept HasMember = place<L, Path>
-.found;
+concept HasMember = (place<L, Path>.found);
 template <class L, Name Path>
-concept ReadableField = HasMember<L, Path> && place<L, Path>
-.kind == MemberKind::Field;
+concept ReadableField = HasMember<L, Path> &&(place<L, Path>.kind == MemberKind::Field);
 template <class L, Name Path>
-concept WritableField = ReadableField<L, Path> && place<L, Path>
-.access == Access::ReadWrite;
+concept WritableField = ReadableField<L, Path> &&(place<L, Path>.access == Access::ReadWrite);
 template <class L, Name Path>
-concept ByteRange = HasMember<L, Path> && place<L, Path>
-.kind != MemberKind::Field;
+concept ByteRange = HasMember<L, Path> &&(place<L, Path>.kind != MemberKind::Field);
 
 [[nodiscard]] constexpr std::uint64_t widest(unsigned width) {
   return width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
 }
-template <class L, Name Path, std::uint64_t V>
-concept Fits = V <= widest(place<L, Path>.width);
+/// V is a number or an enumerator; a negative number never fits.
+template <class L, Name Path, auto V>
+concept Fits = (static_cast<std::uint64_t>(V) <= widest(place<L, Path>.width));
 
 }  // namespace portcullis::prm

@@ -6,7 +6,9 @@
 
 #include <array>
 #include <bit>
+#include <concepts>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -59,7 +61,23 @@ inline void put(std::byte* base, std::uint64_t value) noexcept {
   }
 }
 
+template <class T>
+struct Unsigned {
+  using type = T;
+};
+template <class T>
+requires std::is_enum_v<T>
+struct Unsigned<T> {
+  using type = std::underlying_type_t<T>;
+};
+
 }  // namespace detail
+
+/// T is unsigned, or an enum over an unsigned type, and none of its values exceeds the field.
+template <class L, Name Path, class T>
+concept NeverTooWide =
+    std::unsigned_integral<typename detail::Unsigned<T>::type> &&
+    std::numeric_limits<typename detail::Unsigned<T>::type>::digits <= place<L, Path>.width;
 
 /// Read access to L::bytes bytes that somebody else owns.
 template <class L>
@@ -107,9 +125,15 @@ class View {
   requires ReadableField<L, Path>
   [[nodiscard]] auto get() const noexcept { return detail::get<place<L, Path>>(base_); }
   /// A constant, checked by the compiler.
-  template <Name Path, std::uint64_t V>
+  template <Name Path, auto V>
   requires WritableField<L, Path> && Fits<L, Path, V>
-  void set() const noexcept { detail::put<place<L, Path>>(base_, V); }
+  void set() const noexcept { detail::put<place<L, Path>>(base_, static_cast<std::uint64_t>(V)); }
+  /// A run-time value of a type that the field is wide enough for.
+  template <Name Path, class T>
+  requires WritableField<L, Path> && NeverTooWide<L, Path, T>
+  void put(T value) const noexcept {
+    detail::put<place<L, Path>>(base_, static_cast<std::uint64_t>(value));
+  }
   /// A run-time value; false, and nothing written, when it is too wide.
   template <Name Path>
   requires WritableField<L, Path>
@@ -142,9 +166,9 @@ class Buffer {
   template <Name Path>
   requires ReadableField<L, Path>
   [[nodiscard]] auto get() const noexcept { return detail::get<place<L, Path>>(bytes_.data()); }
-  template <Name Path, std::uint64_t V>
+  template <Name Path, auto V>
   requires WritableField<L, Path> && Fits<L, Path, V> Buffer& set() noexcept {
-    detail::put<place<L, Path>>(bytes_.data(), V);
+    detail::put<place<L, Path>>(bytes_.data(), static_cast<std::uint64_t>(V));
     return *this;
   }
   template <Name Path>
@@ -155,6 +179,11 @@ class Buffer {
       detail::put<place<L, Path>>(bytes_.data(), value);
     }
     return *this;
+  }
+  /// An enumerator, as the number it stands for.
+  template <Name Path, class E>
+  requires WritableField<L, Path> && std::is_enum_v<E> Buffer& put(E value) noexcept {
+    return put<Path>(static_cast<std::uint64_t>(value));
   }
   template <Name Path>
   requires ByteRange<L, Path>

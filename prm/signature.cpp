@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Signatures of the command interface; see the header for the rule and its source.
+#include "prm/signature.hpp"
+
+namespace portcullis::prm {
+
+namespace {
+
+constexpr std::uint8_t kValid = 0xff;
+
+/// Everything of a block after its data.
+auto control_part(std::span<const std::byte, cmd_if_box::bytes> block) noexcept {
+  return block.subspan(place<cmd_if_box, "mailbox_data">.width / 8);
+}
+
+}  // namespace
+
+std::uint8_t xor8(std::span<const std::byte> bytes) noexcept {
+  std::byte sum{0};
+  for (const std::byte b : bytes) sum ^= b;
+  return std::to_integer<std::uint8_t>(sum);
+}
+
+void sign_entry(View<cmd_queue_entry> entry, EntryOwner owner) noexcept {
+  // Ownership is the lowest bit of its byte, so it enters the sum as the number it is.
+  const unsigned others = xor8(entry.all()) ^ entry.get<"signature">() ^ entry.get<"ownership">();
+  entry.put<"signature">(static_cast<std::uint8_t>(~(others ^ static_cast<unsigned>(owner))));
+}
+
+bool entry_signature_is_valid(ConstView<cmd_queue_entry> entry) noexcept {
+  return xor8(entry.all()) == kValid;
+}
+
+void sign_block(View<cmd_if_box> block) noexcept {
+  // The control signature covers neither itself nor the block's.
+  const unsigned control =
+      xor8(control_part(block.all())) ^ block.get<"ctrl_signature">() ^ block.get<"signature">();
+  block.put<"ctrl_signature">(static_cast<std::uint8_t>(~control));
+  const unsigned all = xor8(block.all()) ^ block.get<"signature">();
+  block.put<"signature">(static_cast<std::uint8_t>(~all));
+}
+
+bool block_signature_is_valid(ConstView<cmd_if_box> block) noexcept {
+  // verify_block_sig: everything after the data but the block's own signature, then the whole.
+  return xor8(control_part(block.all()).first(control_part(block.all()).size() - 1)) == kValid &&
+         xor8(block.all()) == kValid;
+}
+
+}  // namespace portcullis::prm
