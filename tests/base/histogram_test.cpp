@@ -57,12 +57,18 @@ Samples bimodal(std::uint32_t seed, std::size_t count) {
   return samples;
 }
 
-class HistogramOracle : public testing::TestWithParam<Samples> {};
+struct Shape {
+  const char* name;
+  Samples samples;
+};
+void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
+
+class HistogramOracle : public testing::TestWithParam<Shape> {};
 
 TEST_P(HistogramOracle, Percentiles_AreAtMostOneBinAboveTheTruth) {
-  const Histogram histogram = histogram_of(GetParam());
+  const Histogram histogram = histogram_of(GetParam().samples);
   for (const double quantile : kQuantiles) {
-    const std::uint64_t truth = oracle_percentile(GetParam(), quantile);
+    const std::uint64_t truth = oracle_percentile(GetParam().samples, quantile);
     EXPECT_GE(histogram.percentile_ns(quantile), truth) << "quantile " << quantile;
     EXPECT_LE(static_cast<double>(histogram.percentile_ns(quantile)),
               static_cast<double>(truth) * 1.008)
@@ -71,7 +77,7 @@ TEST_P(HistogramOracle, Percentiles_AreAtMostOneBinAboveTheTruth) {
 }
 
 TEST_P(HistogramOracle, CountLeastGreatestAndMean_AreExact) {
-  const Samples& samples = GetParam();
+  const Samples& samples = GetParam().samples;
   const Histogram histogram = histogram_of(samples);
   long double sum = 0;
   for (const std::uint64_t sample : samples) sum += static_cast<long double>(sample);
@@ -83,7 +89,7 @@ TEST_P(HistogramOracle, CountLeastGreatestAndMean_AreExact) {
 }
 
 TEST_P(HistogramOracle, Deviation_IsThatOfTheSamples) {
-  const Samples& samples = GetParam();
+  const Samples& samples = GetParam().samples;
   const Histogram histogram = histogram_of(samples);
   double squares = 0;
   for (const std::uint64_t sample : samples)
@@ -93,7 +99,7 @@ TEST_P(HistogramOracle, Deviation_IsThatOfTheSamples) {
 }
 
 TEST_P(HistogramOracle, MergeOfHalves_EqualsTheWhole) {
-  const Samples& samples = GetParam();
+  const Samples& samples = GetParam().samples;
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   Histogram merged = histogram_of(Samples(samples.begin(), middle));
   merged.merge(histogram_of(Samples(middle, samples.end())));
@@ -106,7 +112,7 @@ TEST_P(HistogramOracle, MergeOfHalves_EqualsTheWhole) {
 }
 
 TEST_P(HistogramOracle, BinCounts_AddUpToTheCountAndHoldTheSamples) {
-  const Samples& samples = GetParam();
+  const Samples& samples = GetParam().samples;
   std::uint64_t sum = 0;
   for (const Histogram::Bin& bin : histogram_of(samples).bins()) {
     const auto inside = std::count_if(samples.begin(), samples.end(), [&](std::uint64_t sample) {
@@ -119,7 +125,7 @@ TEST_P(HistogramOracle, BinCounts_AddUpToTheCountAndHoldTheSamples) {
 }
 
 TEST_P(HistogramOracle, CurveCounts_AreThoseOfTheSamples) {
-  const Samples& samples = GetParam();
+  const Samples& samples = GetParam().samples;
   for (const CurvePoint& point : histogram_of(samples).percentile_curve(5)) {
     const auto below = std::count_if(samples.begin(), samples.end(),
                                      [&](std::uint64_t s) { return s <= point.value_ns; });
@@ -129,12 +135,15 @@ TEST_P(HistogramOracle, CurveCounts_AreThoseOfTheSamples) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, HistogramOracle,
-                         testing::Values(Samples{0}, Samples{1, 2, 3}, Samples(1000, 12'000'000),
-                                         log_uniform(1, 2'000, 1, 1e13),
-                                         log_uniform(2, 2'000, 900, 1'100),
-                                         log_uniform(3, 2'000, 1e9, 3.6e13), bimodal(4, 3'000),
-                                         Samples{127, 128, 129, 255, 256, 257, 511, 512, 513}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, HistogramOracle,
+    testing::Values(Shape{"zero", {0}}, Shape{"three", {1, 2, 3}},
+                    Shape{"equal", Samples(1000, 12'000'000)},
+                    Shape{"ns_to_hours", log_uniform(1, 2'000, 1, 1e13)},
+                    Shape{"narrow", log_uniform(2, 2'000, 900, 1'100)},
+                    Shape{"seconds_to_hours", log_uniform(3, 2'000, 1e9, 3.6e13)},
+                    Shape{"two_modes", bimodal(4, 3'000)},
+                    Shape{"octave_ends", {127, 128, 129, 255, 256, 257, 511, 512, 513}}));
 
 TEST(Histogram, Empty_ReadsZeroEverywhere) {
   const Histogram empty;

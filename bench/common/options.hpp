@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The command line of a bench program: EAL arguments before `--`, ours and --benchmark_* after it.
+// Pure, so that every refusal can be tested; bench/common/program.hpp acts on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace portcullis::bench {
+
+/// What a program is and which of the options below it takes; the others are refused.
+struct ProgramInfo {
+  std::string name;
+  std::string summary;      // one sentence, for --help
+  bool has_plans = false;   // --plan
+  bool has_leases = false;  // --leases
+  bool has_retry = false;   // --timeout, --retry
+  std::uint64_t default_samples = 1000;
+  std::uint64_t quick_samples = 20;
+};
+
+struct Options {
+  std::string device = "model";
+  std::string peer = "loopback";
+  std::vector<std::string> plans;
+  std::vector<std::uint32_t> leases = {1, 64};
+  std::uint64_t samples = 0;  // of a wall-clock series
+  std::uint32_t timeout = 14;
+  std::uint32_t retry = 7;
+  std::string out_dir;  // empty: no files
+  bool is_quick = false;
+};
+
+struct CommandLine {
+  Options options;
+  std::vector<std::string> eal;        // what stood before `--`
+  std::vector<std::string> benchmark;  // --benchmark_*
+  std::optional<std::string> text;     // --help or --version: print and leave
+};
+
+/// InvalidArgument with one line that names the argument and what is accepted. `arguments` is argv
+/// without the program's name.
+[[nodiscard]] Result<CommandLine> parse_command_line(const ProgramInfo& info,
+                                                     std::span<const char* const> arguments);
+
+/// The plans a bench can measure, as --plan takes them.
+[[nodiscard]] const std::vector<std::string>& plan_names();
+
+}  // namespace portcullis::bench

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bench/common/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace portcullis::bench {
+namespace {
+
+Result<void> write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) return fail(Errc::System, path.string() + ": " + std::strerror(errno));
+  return {};
+}
+
+/// A file name that no shell has to quote.
+std::string file_part(std::string_view name) {
+  std::string part(name);
+  std::replace_if(
+      part.begin(), part.end(),
+      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; },
+      '_');
+  return part;
+}
+
+std::string duration_of(const Histogram& latency, double quantile) {
+  return duration_text(static_cast<double>(latency.percentile_ns(quantile)));
+}
+
+std::string table_line(const Series& series, std::size_t name_width) {
+  const Histogram& latency = series.latency;
+  std::string line = fmt::format("{:<{}}", series.name, name_width);
+  if (latency.is_empty()) return line + "  no samples\n";
+  if (series.is_virtual && latency.is_one_value())
+    return line + fmt::format(" {:>9}  deterministic, one value; {} runs\n",
+                              duration_of(latency, 1), latency.count());
+  for (const double quantile : {0.5, 0.9, 0.99, 0.999, 1.0})
+    line += fmt::format(" {:>9}", duration_of(latency, quantile));
+  return line + fmt::format(" {:>9}\n", latency.count());
+}
+
+}  // namespace
+
+void set_counters(benchmark::State& state, const Histogram& latency) {
+  const auto at = [&](double quantile) {
+    return static_cast<double>(latency.percentile_ns(quantile));
+  };
+  state.counters["p50"] = at(0.5);
+  state.counters["p90"] = at(0.9);
+  state.counters["p99"] = at(0.99);
+  state.counters["p999"] = at(0.999);
+  state.counters["max"] = static_cast<double>(latency.max_ns());
+  state.counters["count"] = static_cast<double>(latency.count());
+}
+
+void Report::add(const Series& series) {
+  const auto same = std::find_if(series_.begin(), series_.end(),
+                                 [&](const Series& other) { return other.name == series.name; });
+  if (same == series_.end())
+    series_.push_back(series);
+  else
+    same->latency.merge(series.latency);
+}
+
+std::string Report::table() const {
+  std::size_t width = 0;
+  for (const Series& series : series_) width = std::max(width, series.name.size());
+  std::string text = fmt::format("{:<{}} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "series", width,
+                                 "p50", "p90", "p99", "p99.9", "max", "samples");
+  for (const Series& series : series_) text += table_line(series, width);
+  return text;
+}
+
+PercentilePlot Report::plot_of(std::string_view picture) const {
+  PercentilePlot plot;
+  for (const Series& series : series_)
+    if (series.picture == picture)
+      plot.series.push_back({series.name, series.latency, series.is_virtual});
+  plot.references = references_;
+  return plot;
+}
+
+Result<std::vector<std::string>> Report::write(const std::string& directory,
+                                               const std::string& program, const std::string& title,
+                                               const std::string& subtitle) const {
+  const std::filesystem::path folder(directory);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(Errc::System, "--out-dir " + directory + ": " + error.message());
+
+  std::vector<std::string> written;
+  std::vector<std::string> pictures;
+  for (const Series& series : series_) {
+    const auto path = folder / fmt::format("{}.{}.hgrm", program, file_part(series.name));
+    PORTCULLIS_TRY(write_file(path, percentile_text(series.latency, TimeUnit::Us, series.name)));
+    written.push_back(path.string());
+    if (std::find(pictures.begin(), pictures.end(), series.picture) == pictures.end())
+      pictures.push_back(series.picture);
+  }
+  for (const std::string& picture : pictures) {
+    PercentilePlot plot = plot_of(picture);
+    plot.title = picture.empty() ? title : title + ", " + picture;
+    plot.subtitle = subtitle;
+    const std::string part = picture.empty() ? "" : "." + file_part(picture);
+    const auto path = folder / fmt::format("{}{}.svg", program, part);
+    PORTCULLIS_TRY(write_file(path, percentile_svg(plot)));
+    written.push_back(path.string());
+  }
+  return written;
+}
+
+}  // namespace portcullis::bench

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a bench program leaves behind: counters in Google Benchmark's table and JSON, and for every
+// series a percentile text and a curve in a picture. Google Benchmark's own statistics are over
+// repetitions, never over iterations, so each sample goes into a histogram of ours.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/histogram.hpp"
+#include "base/result.hpp"
+#include "base/svg.hpp"
+
+namespace portcullis::bench {
+
+struct Series {
+  std::string name;     // "nak-first/leases:64/traffic:write/clock:virtual"
+  std::string picture;  // series of one picture are compared with each other: "idle", "traffic"
+  bool is_virtual = false;
+  Histogram latency;
+};
+
+/// p50 p90 p99 p999 max in nanoseconds, and count.
+void set_counters(benchmark::State& state, const Histogram& latency);
+
+class Report {
+ public:
+  /// A series of the same name is merged: repetitions are more samples.
+  void add(const Series& series);
+  void add_reference(ReferenceLine line) { references_.push_back(std::move(line)); }
+  [[nodiscard]] const std::vector<Series>& series() const noexcept { return series_; }
+
+  /// One line a series: name, p50 to max, count, in units that read well.
+  [[nodiscard]] std::string table() const;
+  /// `directory`/`program`.SERIES.hgrm (HdrHistogram text, microseconds) and
+  /// `directory`/`program`[.PICTURE].svg. Makes the directory. System when a file cannot be
+  /// written.
+  [[nodiscard]] Result<std::vector<std::string>> write(const std::string& directory,
+                                                       const std::string& program,
+                                                       const std::string& title,
+                                                       const std::string& subtitle) const;
+
+ private:
+  [[nodiscard]] PercentilePlot plot_of(std::string_view picture) const;
+
+  std::vector<Series> series_;
+  std::vector<ReferenceLine> references_;
+};
+
+}  // namespace portcullis::bench
