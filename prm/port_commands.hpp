@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Commands on the port: RoCE address table and NIC vport context.
-// Source of every layout here: include/linux/mlx5/mlx5_ifc.h of Linux 6.1, struct mlx5_ifc_NAME_bits;
-// tests/prm holds each against that header.
+// Source of every layout here: struct mlx5_ifc_NAME_bits of include/linux/mlx5/mlx5_ifc.h of Linux
+// 6.1; tests/prm holds each against that header.
 #pragma once
 
 #include "prm/layout.hpp"

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every layout of prm/, for those who look at all of them: prm-dump, and through it the judges in
+// tests/prm. A layout missing here fails tests/prm.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "prm/cmd_interface.hpp"
+#include "prm/cqe.hpp"
+#include "prm/eqe.hpp"
+#include "prm/hca_cap.hpp"
+#include "prm/hca_commands.hpp"
+#include "prm/init_segment.hpp"
+#include "prm/layout.hpp"
+#include "prm/object_commands.hpp"
+#include "prm/port_commands.hpp"
+#include "prm/qp_commands.hpp"
+#include "prm/wqe.hpp"
+
+namespace portcullis::prm {
+
+struct LayoutInfo {
+  std::string_view name;
+  unsigned bits = 0;
+  std::span<const Member> members;
+};
+
+template <class L>
+inline constexpr LayoutInfo layout_info{L::name.view(), L::bits, L::members};
+
+// By file, in the order of each file.
+// clang-format off
+inline constexpr LayoutInfo kLayouts[] = {
+    // cmd_interface.hpp
+    layout_info<cmd_queue_entry>, layout_info<cmd_if_box>, layout_info<cmd_in>,
+    layout_info<cmd_out>,
+    // init_segment.hpp
+    layout_info<health_buffer>, layout_info<initial_seg>, layout_info<mlx5_health_buffer>,
+    layout_info<mlx5_init_seg>,
+    // hca_commands.hpp
+    layout_info<enable_hca_in>, layout_info<enable_hca_out>, layout_info<disable_hca_in>,
+    layout_info<disable_hca_out>, layout_info<query_issi_in>, layout_info<query_issi_out>,
+    layout_info<set_issi_in>, layout_info<set_issi_out>, layout_info<query_pages_in>,
+    layout_info<query_pages_out>, layout_info<manage_pages_in>, layout_info<manage_pages_out>,
+    layout_info<query_hca_cap_in>, layout_info<query_hca_cap_out>, layout_info<set_hca_cap_in>,
+    layout_info<set_hca_cap_out>, layout_info<init_hca_in>, layout_info<init_hca_out>,
+    layout_info<teardown_hca_in>, layout_info<teardown_hca_out>, layout_info<query_adapter_in>,
+    layout_info<query_adapter_param_block>, layout_info<query_adapter_out>,
+    layout_info<access_register_in>, layout_info<access_register_out>,
+    layout_info<register_host_endianness>,
+    // hca_cap.hpp
+    layout_info<cmd_hca_cap>, layout_info<roce_cap>,
+    // object_commands.hpp
+    layout_info<alloc_uar_in>, layout_info<alloc_uar_out>, layout_info<dealloc_uar_in>,
+    layout_info<dealloc_uar_out>, layout_info<alloc_pd_in>, layout_info<alloc_pd_out>,
+    layout_info<dealloc_pd_in>, layout_info<dealloc_pd_out>, layout_info<eqc>,
+    layout_info<create_eq_in>, layout_info<create_eq_out>, layout_info<destroy_eq_in>,
+    layout_info<destroy_eq_out>, layout_info<cqc>, layout_info<create_cq_in>,
+    layout_info<create_cq_out>, layout_info<destroy_cq_in>, layout_info<destroy_cq_out>,
+    layout_info<mkc>, layout_info<create_mkey_in>, layout_info<create_mkey_out>,
+    layout_info<destroy_mkey_in>, layout_info<destroy_mkey_out>, layout_info<query_mkey_in>,
+    layout_info<query_mkey_out>, layout_info<query_special_contexts_in>,
+    layout_info<query_special_contexts_out>,
+    // qp_commands.hpp
+    layout_info<ads>, layout_info<qpc>, layout_info<create_qp_in>, layout_info<create_qp_out>,
+    layout_info<destroy_qp_in>, layout_info<destroy_qp_out>, layout_info<rst2init_qp_in>,
+    layout_info<rst2init_qp_out>, layout_info<init2rtr_qp_in>, layout_info<init2rtr_qp_out>,
+    layout_info<rtr2rts_qp_in>, layout_info<rtr2rts_qp_out>, layout_info<rts2rts_qp_in>,
+    layout_info<rts2rts_qp_out>, layout_info<qp_2err_in>, layout_info<qp_2err_out>,
+    layout_info<qp_2rst_in>, layout_info<qp_2rst_out>, layout_info<query_qp_in>,
+    layout_info<query_qp_out>,
+    // port_commands.hpp
+    layout_info<roce_addr_layout>, layout_info<set_roce_address_in>,
+    layout_info<set_roce_address_out>, layout_info<query_roce_address_in>,
+    layout_info<query_roce_address_out>, layout_info<modify_nic_vport_field_select>,
+    layout_info<mac_address_layout>, layout_info<nic_vport_context>,
+    layout_info<modify_nic_vport_context_in>, layout_info<modify_nic_vport_context_out>,
+    layout_info<query_nic_vport_context_in>, layout_info<query_nic_vport_context_out>,
+    layout_info<query_vport_state_in>, layout_info<query_vport_state_out>,
+    // eqe.hpp
+    layout_info<eqe>, layout_info<comp_event>, layout_info<qp_events>, layout_info<cq_error>,
+    layout_info<cmd_inter_comp_event>, layout_info<port_state_change_event>,
+    layout_info<mlx5_eqe_page_req>,
+    // wqe.hpp
+    layout_info<mlx5_wqe_ctrl_seg>, layout_info<mlx5_wqe_raddr_seg>, layout_info<mlx5_wqe_data_seg>,
+    layout_info<mlx5_wqe_inl_data_seg>, layout_info<mlx5_wqe_atomic_seg>,
+    // cqe.hpp
+    layout_info<mlx5_cqe64>, layout_info<mlx5_err_cqe>,
+};
+// clang-format on
+
+}  // namespace portcullis::prm
