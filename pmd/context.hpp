@@ -31,6 +31,7 @@ struct Capabilities {
   std::uint32_t r_roce_min_src_udp_port = 0;
   std::uint32_t r_roce_max_src_udp_port = 0;
   std::uint32_t vport_group_manager = 0;
+  std::uint32_t qp_ts_format = 0;      // roce_cap; 0: free running only
 };
 
 class Uar;

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ring of completion queue entries and who they belong to: the data path of a CompletionQueue.
+// An entry is ours when its owner bit equals the pass over the ring. Its bytes come from a device
+// and are not trusted: an entry that does not decode, or names a QP or a WQE that cannot have
+// completed, breaks the queue, and a broken queue tells nothing but its error from then on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/cells.hpp"
+#include "base/device.hpp"
+#include "base/dma_memory.hpp"
+#include "base/result.hpp"
+#include "pmd/completion.hpp"
+#include "pmd/send_queue.hpp"
+#include "prm/cqe.hpp"
+#include "prm/doorbell.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::pmd {
+
+class CompletionRing {
+ public:
+  /// `ring` holds 2^log_size entries; `record` a doorbell record; `uar_page` the cells.
+  CompletionRing(const Device& device, DmaBuffer ring, DmaBuffer record,
+                 std::span<std::byte> uar_page, std::uint32_t log_size);
+  CompletionRing(const CompletionRing&) = delete;
+  CompletionRing& operator=(const CompletionRing&) = delete;
+
+  /// The next completion. An empty ring relaxes once, to `until_ns`, and looks no more.
+  [[nodiscard]] Result<std::optional<Completion>> poll(std::uint64_t until_ns) {
+    std::optional<Completion> completion = take_success();
+    if (completion) [[likely]]
+      return completion;
+    return poll_slow(until_ns);
+  }
+  /// As poll() with a deadline that has come: an empty ring relaxes once, to now.
+  [[nodiscard]] Result<std::optional<Completion>> try_poll() {
+    std::optional<Completion> completion = take_success();
+    if (completion) [[likely]]
+      return completion;
+    return poll_slow(std::nullopt);
+  }
+  /// Asks for an event with the next completion, or the next solicited or failed one.
+  void arm(bool solicited_only) noexcept;
+  /// The event of the last arm() has come: the next one is another (mlx5_cq_tasklet_cb, arm_sn).
+  void note_event() noexcept { ++arm_sn_; }
+
+  /// `queue` completes here. OutOfResources when the entries could not hold a completion for each
+  /// of its blocks beside those of the queues already here: in error every WQE has one.
+  [[nodiscard]] Result<void> attach(SendQueue& queue);
+  /// The QP is reset or destroyed: forgets its entries (__mlx5_ib_cq_clean).
+  void clean(std::uint32_t qpn) noexcept;
+  /// After DESTROY_QP.
+  void detach(std::uint32_t qpn) noexcept;
+  /// The QP may live on in the device without an owner here: what still comes for it is dropped.
+  void disown(std::uint32_t qpn) noexcept;
+
+  [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
+  [[nodiscard]] std::uint32_t size() const noexcept { return mask_ + 1; }
+  [[nodiscard]] std::uint32_t log_size() const noexcept { return log_size_; }
+  [[nodiscard]] std::uint32_t consumer_index() const noexcept { return consumer_index_; }
+  [[nodiscard]] Iova ring_iova() const noexcept { return ring_memory_.iova(); }
+  [[nodiscard]] Iova record_iova() const noexcept { return record_memory_.iova(); }
+  void set_cqn(std::uint32_t cqn) noexcept { cqn_ = cqn; }
+  /// The device may use the memory for ever: it is never given back.
+  void quarantine() noexcept;
+
+ private:
+  using Cqe = prm::ConstView<prm::mlx5_cqe64>;
+  struct Owner {
+    std::uint32_t qpn;
+    SendQueue* queue;  // null: disowned
+    std::uint32_t blocks;
+  };
+
+  static constexpr std::size_t kOpOwnByte = prm::place<prm::mlx5_cqe64, "op_own">.offset / 8;
+  /// All of op_own but format and solicited bits.
+  static constexpr std::uint8_t kOpcodeAndOwner = 0xf1;
+  static constexpr std::uint8_t kNever = 0xff;
+
+  [[nodiscard]] std::byte* entry(std::uint32_t index) const noexcept {
+    return ring_ + (index & mask_) * prm::kCqeBytes;
+  }
+  [[nodiscard]] static Cqe view(const std::byte* entry) noexcept {
+    return Cqe(std::span<const std::byte, prm::kCqeBytes>(entry, prm::kCqeBytes));
+  }
+  [[nodiscard]] bool is_ready(std::uint32_t index) const noexcept {
+    return prm::cqe_is_ready(cells::load_acquire<std::uint8_t>(entry(index) + kOpOwnByte), index,
+                             log_size_);
+  }
+  void advance() noexcept;
+  [[nodiscard]] std::optional<Completion> take_success() noexcept;
+  [[nodiscard]] Result<std::optional<Completion>> poll_slow(std::optional<std::uint64_t> until_ns);
+  [[nodiscard]] Result<std::optional<Completion>> decode();
+  [[nodiscard]] tl::unexpected<Error> break_with(std::string what);
+  [[nodiscard]] const Owner* find(std::uint32_t qpn) const noexcept;
+
+  // What a poll touches, together.
+  std::byte* ring_;
+  std::byte* record_;
+  SendQueue* last_queue_ = nullptr;  // most completions are for the QP of the one before
+  std::uint32_t last_qpn_ = ~std::uint32_t{0};
+  std::uint32_t consumer_index_ = 0;
+  std::uint32_t mask_;
+  std::uint8_t success_;  // opcode and owner of a success in this pass; kNever when broken
+
+  std::uint8_t log_size_;
+  std::uint32_t cqn_ = 0;
+  std::uint32_t arm_sn_ = 0;
+  std::uint32_t attached_blocks_ = 0;
+  std::byte* doorbell_;
+  const Device* device_;
+  std::vector<Owner> owners_;  // by qpn
+  std::optional<Error> broken_;
+  DmaBuffer ring_memory_;
+  DmaBuffer record_memory_;
+};
+
+inline void CompletionRing::advance() noexcept {
+  ++consumer_index_;
+  if ((consumer_index_ & mask_) == 0) success_ ^= 1;
+  cells::store_release<std::uint32_t>(record_,
+                                      cells::be32(prm::cq_consumer_index(consumer_index_)));
+}
+
+/// The common case whole: a success of the QP that completed last. Everything else, an empty ring
+/// included, is left as it is for poll_slow().
+inline std::optional<Completion> CompletionRing::take_success() noexcept {
+  const std::byte* at = entry(consumer_index_);
+  const auto op_own = cells::load_acquire<std::uint8_t>(at + kOpOwnByte);
+  if ((op_own & kOpcodeAndOwner) != success_) return std::nullopt;
+  const Cqe cqe = view(at);
+  const std::uint32_t qpn = prm::cqe_qpn(cqe.get<"sop_drop_qpn">());
+  if (qpn != last_qpn_) [[unlikely]]
+    return std::nullopt;
+  const auto wqe_counter = static_cast<std::uint16_t>(cqe.get<"wqe_counter">());
+  const std::uint64_t* wr_id = last_queue_->complete(wqe_counter);
+  if (wr_id == nullptr) [[unlikely]]
+    return std::nullopt;
+  advance();
+  return Completion{*wr_id, qpn, wqe_counter};
+}
+
+}  // namespace portcullis::pmd

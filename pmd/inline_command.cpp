@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmd/inline_command.hpp"
+
+#include <string>
+
+namespace portcullis::pmd {
+
+Result<Ticket> InlineCommand::submit(CommandChannel& channel, SlotClass slot_class) const {
+  if (overflow_ != nullptr)
+    return fail(Errc::InvalidArgument,
+                std::string(layout_) + "." + overflow_ + ": the value is wider than the field");
+  return channel.submit(in_, kBytes, slot_class);
+}
+
+Result<void> InlineCommand::await(CommandChannel& channel, Ticket ticket,
+                                  std::uint64_t deadline_ns) {
+  std::array<std::byte, kBytes> out{};
+  return channel.await(ticket, out, deadline_ns);
+}
+
+Result<void> InlineCommand::run(CommandChannel& channel, std::uint64_t deadline_ns,
+                                SlotClass slot_class) const {
+  PORTCULLIS_TRY_ASSIGN(const Ticket ticket, submit(channel, slot_class));
+  return await(channel, ticket, deadline_ns);
+}
+
+}  // namespace portcullis::pmd

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An RC queue pair with a send queue and no receive queue: what RDMA WRITE, READ and atomics need
+// on either side. The object, its transitions, and posting (pmd/send_queue.hpp). The driver keeps
+// no state machine: the device judges every transition, and an error carries its verdict.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.hpp"
+#include "pmd/access.hpp"
+#include "pmd/completion_queue.hpp"
+#include "pmd/context.hpp"
+#include "pmd/object_handle.hpp"
+#include "pmd/protection_domain.hpp"
+#include "pmd/roce_path.hpp"
+#include "pmd/send_queue.hpp"
+#include "pmd/uar.hpp"
+#include "prm/enums.hpp"
+
+namespace portcullis::pmd {
+
+struct QueuePairOptions {
+  /// Send queue of 2^log_sq_size basic blocks of 64 bytes, 0 to 15: a WRITE by reference takes one
+  /// up to two pieces, 64 bytes inline take two.
+  std::uint32_t log_sq_size = 6;
+};
+
+/// INIT to RTR: the peer, and what we answer to it.
+struct RtrAttributes {
+  RocePath path;
+  std::uint32_t remote_qpn = 0;
+  std::uint32_t rq_psn = 0;  // the peer's sq_psn
+  prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
+  std::uint8_t min_rnr_nak = 12;        // timer code; 12 is 0.64 ms
+  std::uint8_t max_dest_rd_atomic = 4;  // READs and atomics the peer may have outstanding here
+};
+
+/// RTR to RTS: how we ask.
+struct RtsAttributes {
+  std::uint32_t sq_psn = 0;
+  std::uint8_t timeout = 14;  // 4.096 us x 2^timeout; 0 waits for ever
+  std::uint8_t retry_count = 7;
+  std::uint8_t rnr_retry = 7;
+  std::uint8_t max_rd_atomic = 4;  // READs and atomics we may have outstanding at the peer
+};
+
+/// From QUERY_QP.
+struct QueuePairState {
+  prm::QpState state = prm::QpState::RST;
+  Access access;  // local_write is not a right of a QP
+  std::uint32_t remote_qpn = 0;
+  std::uint32_t next_send_psn = 0;
+  std::uint32_t next_rcv_psn = 0;
+  std::uint32_t last_acked_psn = 0;
+};
+
+class QueuePair {
+ public:
+  /// CREATE_QP, state RESET. Sends complete on `cq`. `context`, `cq` and `uar` must outlive it.
+  [[nodiscard]] static Result<QueuePair> create(const Context& context, const ProtectionDomain& pd,
+                                                CompletionQueue& cq, const Uar& uar,
+                                                const QueuePairOptions& options = {});
+  QueuePair(QueuePair&& other) noexcept = default;
+  QueuePair& operator=(QueuePair&& other) noexcept;
+  ~QueuePair();
+
+  [[nodiscard]] std::uint32_t number() const noexcept { return handle_.id(); }
+
+  // Transitions (pmd/qp_transitions.cpp). Attributes as mlx5_ib gives them.
+  /// RST2INIT. The port is 1, as ConnectX-5 has one a function.
+  [[nodiscard]] Result<void> to_init(Access access);
+  /// INIT2RTR.
+  [[nodiscard]] Result<void> to_rtr(const RtrAttributes& attributes);
+  /// RTR2RTS.
+  [[nodiscard]] Result<void> to_rts(const RtsAttributes& attributes);
+  /// RTS2RTS: replaces the peer's rights, all three.
+  [[nodiscard]] Result<void> change_access(Access access);
+  /// 2ERR_QP, from any state.
+  [[nodiscard]] Result<void> to_error();
+  /// 2RST_QP, from any state; the send queue is empty afterwards and its completions are gone.
+  [[nodiscard]] Result<void> to_reset();
+  /// QUERY_QP.
+  [[nodiscard]] Result<QueuePairState> query() const;
+
+  // Posting: see pmd/send_queue.hpp for what is refused.
+  [[nodiscard]] Result<void> post_write_inline(std::span<const std::byte> data,
+                                               const WriteRequest& request) {
+    return queue_->post_write_inline(data, request);
+  }
+  [[nodiscard]] Result<void> post_write(std::span<const GatherEntry> pieces,
+                                        const WriteRequest& request) {
+    return queue_->post_write(pieces, request);
+  }
+  [[nodiscard]] Result<void> post_write(const GatherEntry& piece, const WriteRequest& request) {
+    return queue_->post_write(std::span(&piece, 1), request);
+  }
+  /// Hands everything posted to the device.
+  void ring() noexcept { queue_->ring(); }
+  /// Basic blocks of posted WQEs whose completion has not been polled.
+  [[nodiscard]] std::uint32_t outstanding_blocks() const noexcept {
+    return queue_->outstanding_blocks();
+  }
+
+  /// DESTROY_QP; done twice is done. When it fails the queue's memory is kept for the life of the
+  /// process.
+  [[nodiscard]] Result<void> destroy();
+  /// The number; the caller destroys the QP from here on (pmd/fence_commands.hpp). This object
+  /// keeps the memory that the device uses and gives it back only after confirm_destroyed().
+  std::uint32_t release() noexcept { return handle_.release(); }
+  /// DESTROY_QP on the released number has returned success.
+  void confirm_destroyed() noexcept;
+  /// 2RST_QP on the released number has returned success: the send queue is empty.
+  void confirm_reset() noexcept;
+
+ private:
+  QueuePair(const Context& context, CompletionQueue& cq, std::uint32_t pdn,
+            std::unique_ptr<SendQueue> queue) noexcept
+      : context_(&context),
+        ring_(&cq.ring()),
+        cqn_(cq.number()),
+        pdn_(pdn),
+        queue_(std::move(queue)) {}
+  template <class In>
+  void put_common(prm::Buffer<In>& in) const noexcept;
+  template <class In>
+  void put_access(prm::Buffer<In>& in, Access access) const noexcept;
+  void undo() noexcept;
+
+  const Context* context_;
+  CompletionRing* ring_;
+  std::uint32_t cqn_;
+  std::uint32_t pdn_;
+  Access access_;  // as given to to_init: RTR repeats it
+  ObjectHandle handle_;
+  std::unique_ptr<SendQueue> queue_;
+};
+
+}  // namespace portcullis::pmd
