@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lease/lease_table.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/clock.hpp"
+
+namespace portcullis::lease {
+namespace {
+
+constexpr unsigned kSlotBits = 16;
+static_assert(LeaseTable::kMaxSlots <= 1U << kSlotBits);
+
+constexpr std::uint32_t slot_of(std::uint64_t id) noexcept {
+  return static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kSlotBits) - 1));
+}
+
+std::string hex(std::uint64_t value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  do {
+    text.insert(text.begin(), kDigits[value & 0xf]);
+    value >>= 4;
+  } while (value != 0);
+  return "0x" + text;
+}
+
+}  // namespace
+
+std::string_view name(State state) noexcept {
+  switch (state) {
+    case State::Free:
+      return "FREE";
+    case State::Active:
+      return "ACTIVE";
+    case State::Revoking:
+      return "REVOKING";
+    case State::PendingDestroy:
+      return "PENDING_DESTROY";
+    case State::Fenced:
+      return "FENCED";
+  }
+  return "unknown state";
+}
+
+std::string describe(const FencedLease& fenced) {
+  return "slot " + std::to_string(fenced.lease.slot) + " id " + hex(fenced.lease.id) + " epoch " +
+         std::to_string(fenced.lease.epoch) + " at " +
+         std::to_string(fenced.fenced_at_ns / kNsPerMs) + " ms: " + describe(fenced.verdict);
+}
+
+Result<LeaseTable> LeaseTable::create(const Options& options) {
+  if (options.slots == 0 || options.slots > kMaxSlots)
+    return fail(Errc::InvalidArgument, "a lease table of " + std::to_string(options.slots) +
+                                           " slots; 1 to " + std::to_string(kMaxSlots) +
+                                           " expected");
+  if (options.first_epoch == 0)
+    return fail(Errc::InvalidArgument, "first epoch 0; at least 1 expected");
+  return LeaseTable(options);
+}
+
+LeaseTable::LeaseTable(const Options& options) : slots_(options.slots) {
+  for (std::uint32_t slot = 0; slot < options.slots; ++slot) {
+    slots_[slot].epoch = options.first_epoch - 1;
+    push(free_, slot);
+  }
+  counts_[static_cast<std::size_t>(State::Free)] = options.slots;
+}
+
+Result<Lease> LeaseTable::grant() {
+  if (free_.head == kNone)
+    return fail(Errc::OutOfResources,
+                "no lease slot is free: of " + std::to_string(slots()) + " slots " +
+                    std::to_string(count(State::Active)) + " are ACTIVE, " +
+                    std::to_string(count(State::Revoking) + count(State::PendingDestroy)) +
+                    " on their way out, " + std::to_string(fenced_count()) + " FENCED");
+  const std::uint32_t slot = pop(free_);
+  slots_[slot].id = grants_++ << kSlotBits | slot;
+  ++slots_[slot].epoch;
+  slots_[slot].verdict = {};
+  set_state(slot, State::Active);
+  return lease(slot);
+}
+
+Claim LeaseTable::revoke(std::uint64_t id, std::uint64_t epoch) {
+  const std::uint32_t slot = slot_of(id);
+  if (slot >= slots()) return {};
+  const Slot& held = slots_[slot];
+  Claim claim{Claim::Kind::NotFound, slot, held.epoch, std::nullopt};
+  if (held.state == State::Free || held.id != id || held.epoch != epoch) return claim;
+  if (held.state == State::Active) {
+    set_state(slot, State::Revoking);
+    claim.kind = Claim::Kind::Run;
+  } else if (held.state == State::Revoking) {
+    claim.kind = Claim::Kind::Join;
+  } else {
+    claim.kind = Claim::Kind::Repeat;
+    claim.verdict = held.verdict;
+  }
+  return claim;
+}
+
+Result<void> LeaseTable::torn_down(std::uint32_t slot, const Verdict& verdict,
+                                   std::uint64_t fenced_at_ns, std::uint64_t wait_ns) {
+  PORTCULLIS_TRY(
+      expect(slot, slot < slots() && state(slot) == State::Revoking, "REVOKING expected"));
+  slots_[slot].verdict = verdict;
+  slots_[slot].fenced_at_ns = fenced_at_ns;
+  set_state(slot, State::PendingDestroy);
+  park(slot, Place::Grace, wait_ns);
+  return {};
+}
+
+std::optional<std::uint32_t> LeaseTable::take_due(std::uint64_t now_ns) {
+  List* earliest = nullptr;
+  for (Wait& wait : waits_) {
+    const std::uint32_t head = wait.list.head;
+    if (head == kNone || slots_[head].due_ns > now_ns) continue;
+    if (earliest == nullptr || slots_[head].due_ns < slots_[earliest->head].due_ns)
+      earliest = &wait.list;
+  }
+  if (earliest == nullptr) return std::nullopt;
+  const std::uint32_t slot = pop(*earliest);
+  slots_[slot].in_hand = true;
+  return slot;
+}
+
+Result<void> LeaseTable::quarantine(std::uint32_t slot, std::uint64_t wait_ns) {
+  PORTCULLIS_TRY(expect(slot, slot < slots() && slots_[slot].in_hand,
+                        "PENDING_DESTROY, due and taken, expected"));
+  slots_[slot].in_hand = false;
+  park(slot, Place::Quarantine, wait_ns);
+  return {};
+}
+
+Result<void> LeaseTable::free(std::uint32_t slot) {
+  PORTCULLIS_TRY(expect(slot, is_releasable(slot),
+                        "REVOKING, or PENDING_DESTROY, due and taken, expected"));
+  slots_[slot].in_hand = false;
+  slots_[slot].place = Place::Nowhere;
+  set_state(slot, State::Free);
+  push(free_, slot);
+  return {};
+}
+
+Result<void> LeaseTable::fence(std::uint32_t slot, const Verdict& verdict, std::uint64_t now_ns) {
+  PORTCULLIS_TRY(expect(slot, is_releasable(slot),
+                        "REVOKING, or PENDING_DESTROY, due and taken, expected"));
+  set_fenced(slot, verdict, now_ns);
+  return {};
+}
+
+void LeaseTable::function_lost(std::uint64_t now_ns) {
+  waits_.clear();
+  for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+    Verdict verdict = slots_[slot].verdict;
+    const State was = state(slot);
+    if (was == State::Free || was == State::Fenced) continue;
+    verdict.origin = was == State::PendingDestroy ? Origin::Sweep : Origin::Revoke;
+    if (verdict.proof == Proof::None) verdict.proof = Proof::Function;
+    set_fenced(slot, verdict, now_ns);
+  }
+  // A region that stayed within reach of a dead key is out of it now.
+  for (std::uint32_t slot = fenced_.head; slot != kNone; slot = slots_[slot].next)
+    if (slots_[slot].verdict.proof == Proof::None) slots_[slot].verdict.proof = Proof::Function;
+}
+
+Result<void> LeaseTable::function_reset() {
+  const std::uint32_t alive =
+      count(State::Active) + count(State::Revoking) + count(State::PendingDestroy);
+  if (alive != 0)
+    return fail(Errc::InvalidArgument, "a function reset under " + std::to_string(alive) +
+                                           " leases that are not FENCED; 0 expected");
+  while (fenced_.head != kNone) {
+    const std::uint32_t slot = pop(fenced_);
+    set_state(slot, State::Free);
+    push(free_, slot);
+  }
+  return {};
+}
+
+std::vector<FencedLease> LeaseTable::fenced_summary() const {
+  std::vector<FencedLease> rows;
+  rows.reserve(fenced_count());
+  for (std::uint32_t slot = fenced_.head; slot != kNone; slot = slots_[slot].next)
+    rows.push_back({lease(slot), slots_[slot].verdict, slots_[slot].fenced_at_ns});
+  return rows;
+}
+
+Lease LeaseTable::lease(std::uint32_t slot) const noexcept {
+  return {slots_[slot].id, slots_[slot].epoch, slot};
+}
+
+std::size_t LeaseTable::bytes() const noexcept {
+  return sizeof *this + slots_.capacity() * sizeof(Slot) + waits_.capacity() * sizeof(Wait);
+}
+
+void LeaseTable::push(List& list, std::uint32_t slot) noexcept {
+  slots_[slot].next = kNone;
+  if (list.head == kNone) {
+    list.head = slot;
+  } else {
+    slots_[list.tail].next = slot;
+  }
+  list.tail = slot;
+}
+
+std::uint32_t LeaseTable::pop(List& list) noexcept {
+  const std::uint32_t slot = list.head;
+  list.head = slots_[slot].next;
+  slots_[slot].next = kNone;
+  return slot;
+}
+
+void LeaseTable::park(std::uint32_t slot, Place place, std::uint64_t wait_ns) {
+  auto wait = std::find_if(waits_.begin(), waits_.end(), [place, wait_ns](const Wait& w) {
+    return w.place == place && w.wait_ns == wait_ns;
+  });
+  if (wait == waits_.end()) wait = waits_.insert(waits_.end(), Wait{place, wait_ns, {}});
+  slots_[slot].place = place;
+  slots_[slot].due_ns = slots_[slot].fenced_at_ns + wait_ns;
+  push(wait->list, slot);
+}
+
+void LeaseTable::set_state(std::uint32_t slot, State state) noexcept {
+  --counts_[static_cast<std::size_t>(slots_[slot].state)];
+  ++counts_[static_cast<std::size_t>(state)];
+  slots_[slot].state = state;
+}
+
+void LeaseTable::set_fenced(std::uint32_t slot, const Verdict& verdict,
+                            std::uint64_t now_ns) noexcept {
+  slots_[slot].verdict = verdict;
+  slots_[slot].verdict.outcome = Outcome::Fenced;
+  slots_[slot].fenced_at_ns = now_ns;
+  slots_[slot].in_hand = false;
+  slots_[slot].place = Place::Nowhere;
+  set_state(slot, State::Fenced);
+  push(fenced_, slot);
+}
+
+bool LeaseTable::is_releasable(std::uint32_t slot) const noexcept {
+  return slot < slots() && (state(slot) == State::Revoking || slots_[slot].in_hand);
+}
+
+Result<void> LeaseTable::expect(std::uint32_t slot, bool allowed, std::string_view wanted) const {
+  if (allowed) return {};
+  std::string text = "lease slot " + std::to_string(slot);
+  if (slot >= slots()) {
+    text += " of " + std::to_string(slots());
+  } else {
+    text += " is ";
+    text += name(state(slot));
+  }
+  text += "; ";
+  text += wanted;
+  return fail(Errc::InvalidArgument, std::move(text));
+}
+
+}  // namespace portcullis::lease
