@@ -41,6 +41,12 @@ class CommandChannel {
   /// `out`, also when status is not 0.
   [[nodiscard]] virtual Result<void> await(Ticket ticket, std::span<std::byte> out,
                                            std::uint64_t deadline_ns) = 0;
+  /// Looks, without waiting, whether await() would return at once. A channel that cannot tell says
+  /// so by true, and its await() waits.
+  [[nodiscard]] virtual bool is_done(Ticket ticket) const noexcept {
+    (void)ticket;
+    return true;
+  }
   /// now + the command deadline of this function (60 s, or what the device's registers say).
   [[nodiscard]] virtual std::uint64_t default_deadline_ns() const = 0;
 
