@@ -23,6 +23,11 @@ class CompletionQueue {
   /// here. Events, if armed, go to event queue `eqn`. `context` and `uar` must outlive it.
   [[nodiscard]] static Result<CompletionQueue> create(const Context& context, const Uar& uar,
                                                       std::uint8_t eqn, std::uint32_t log_size);
+  /// On the function's own UAR and event queue.
+  [[nodiscard]] static Result<CompletionQueue> create(const Context& context,
+                                                      std::uint32_t log_size) {
+    return create(context, *context.uar, context.eqn, log_size);
+  }
   CompletionQueue(CompletionQueue&& other) noexcept = default;
   CompletionQueue& operator=(CompletionQueue&& other) noexcept;
   ~CompletionQueue();

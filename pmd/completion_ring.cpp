@@ -38,22 +38,26 @@ const CompletionRing::Owner* CompletionRing::find(std::uint32_t qpn) const noexc
   return at != owners_.end() && at->qpn == qpn ? &*at : nullptr;
 }
 
-Result<void> CompletionRing::attach(SendQueue& queue) {
+Result<void> CompletionRing::check_room(const SendQueue& queue) const {
   const std::uint32_t blocks = queue.size_blocks();
-  if (attached_blocks_ + blocks > size())
-    return fail(Errc::OutOfResources, "completion queue " + std::to_string(cqn_) + " of " +
-                                          std::to_string(size()) + " entries has " +
-                                          std::to_string(size() - attached_blocks_) +
-                                          " left; a send queue of " + std::to_string(blocks) +
-                                          " blocks needs one for each");
+  if (blocks <= size() - attached_blocks_) return {};
+  return fail(Errc::OutOfResources, "completion queue " + std::to_string(cqn_) + " of " +
+                                        std::to_string(size()) + " entries has " +
+                                        std::to_string(size() - attached_blocks_) +
+                                        " left; a send queue of " + std::to_string(blocks) +
+                                        " blocks needs one for each");
+}
+
+Result<void> CompletionRing::attach(SendQueue& queue) {
+  PORTCULLIS_TRY(check_room(queue));
   const auto at =
       std::lower_bound(owners_.begin(), owners_.end(), queue.qpn(),
                        [](const Owner& owner, std::uint32_t wanted) { return owner.qpn < wanted; });
   if (at != owners_.end() && at->qpn == queue.qpn())
     return fail(Errc::DeviceFailed,
                 "the device gave out qpn " + std::to_string(queue.qpn()) + " twice");
-  owners_.insert(at, Owner{queue.qpn(), &queue, blocks});
-  attached_blocks_ += blocks;
+  owners_.insert(at, Owner{queue.qpn(), &queue, queue.size_blocks()});
+  attached_blocks_ += queue.size_blocks();
   return {};
 }
 
@@ -80,22 +84,25 @@ void CompletionRing::clean(std::uint32_t qpn) noexcept {
   while (dropped-- != 0) advance();
 }
 
-void CompletionRing::detach(std::uint32_t qpn) noexcept {
-  clean(qpn);
-  const Owner* owner = find(qpn);
-  if (owner == nullptr) return;
+void CompletionRing::detach(const SendQueue& queue) noexcept {
+  const Owner* owner = find(queue.qpn());
+  if (owner == nullptr || owner->queue != &queue) return;
+  clean(queue.qpn());
   attached_blocks_ -= owner->blocks;
   owners_.erase(owners_.begin() + (owner - owners_.data()));
-  last_queue_ = nullptr;
-  last_qpn_ = ~std::uint32_t{0};
+  forget_last();
 }
 
-void CompletionRing::disown(std::uint32_t qpn) noexcept {
-  const Owner* owner = find(qpn);
-  if (owner == nullptr) return;
+void CompletionRing::disown(const SendQueue& queue) noexcept {
+  const Owner* owner = find(queue.qpn());
+  if (owner == nullptr || owner->queue != &queue) return;
   owners_[static_cast<std::size_t>(owner - owners_.data())].queue = nullptr;
+  forget_last();
+}
+
+void CompletionRing::forget_last() noexcept {
   last_queue_ = nullptr;
-  last_qpn_ = ~std::uint32_t{0};
+  last_qpn_ = kNoQp;
 }
 
 void CompletionRing::quarantine() noexcept {

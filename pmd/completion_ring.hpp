@@ -52,15 +52,17 @@ class CompletionRing {
   /// The event of the last arm() has come: the next one is another (mlx5_cq_tasklet_cb, arm_sn).
   void note_event() noexcept { ++arm_sn_; }
 
-  /// `queue` completes here. OutOfResources when the entries could not hold a completion for each
-  /// of its blocks beside those of the queues already here: in error every WQE has one.
+  /// OutOfResources when the entries could not hold a completion for each block of `queue` beside
+  /// those of the queues already here: in error every WQE has one.
+  [[nodiscard]] Result<void> check_room(const SendQueue& queue) const;
+  /// `queue` completes here.
   [[nodiscard]] Result<void> attach(SendQueue& queue);
   /// The QP is reset or destroyed: forgets its entries (__mlx5_ib_cq_clean).
   void clean(std::uint32_t qpn) noexcept;
   /// After DESTROY_QP.
-  void detach(std::uint32_t qpn) noexcept;
+  void detach(const SendQueue& queue) noexcept;
   /// The QP may live on in the device without an owner here: what still comes for it is dropped.
-  void disown(std::uint32_t qpn) noexcept;
+  void disown(const SendQueue& queue) noexcept;
 
   [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
   [[nodiscard]] std::uint32_t size() const noexcept { return mask_ + 1; }
@@ -84,6 +86,7 @@ class CompletionRing {
   /// All of op_own but format and solicited bits.
   static constexpr std::uint8_t kOpcodeAndOwner = 0xf1;
   static constexpr std::uint8_t kNever = 0xff;
+  static constexpr std::uint32_t kNoQp = ~std::uint32_t{0};  // QP numbers have 24 bits
 
   [[nodiscard]] std::byte* entry(std::uint32_t index) const noexcept {
     return ring_ + (index & mask_) * prm::kCqeBytes;
@@ -96,6 +99,7 @@ class CompletionRing {
                              log_size_);
   }
   void advance() noexcept;
+  void forget_last() noexcept;
   [[nodiscard]] std::optional<Completion> take_success() noexcept;
   [[nodiscard]] Result<std::optional<Completion>> poll_slow(std::optional<std::uint64_t> until_ns);
   [[nodiscard]] Result<std::optional<Completion>> decode();
@@ -106,7 +110,7 @@ class CompletionRing {
   std::byte* ring_;
   std::byte* record_;
   SendQueue* last_queue_ = nullptr;  // most completions are for the QP of the one before
-  std::uint32_t last_qpn_ = ~std::uint32_t{0};
+  std::uint32_t last_qpn_ = kNoQp;
   std::uint32_t consumer_index_ = 0;
   std::uint32_t mask_;
   std::uint8_t success_;  // opcode and owner of a success in this pass; kNever when broken

@@ -31,7 +31,7 @@ struct Capabilities {
   std::uint32_t r_roce_min_src_udp_port = 0;
   std::uint32_t r_roce_max_src_udp_port = 0;
   std::uint32_t vport_group_manager = 0;
-  std::uint32_t qp_ts_format = 0;      // roce_cap; 0: free running only
+  std::uint32_t qp_ts_format = 0;  // roce_cap; 0: free running only
 };
 
 class Uar;
@@ -43,6 +43,8 @@ struct Context {
   Capabilities caps;
   const Uar* uar = nullptr;  // the function's own UAR, for objects that bring none
   std::uint8_t eqn = 0;      // the asynchronous EQ; a CQ that is polled names it too
+  /// Low byte of the next memory key; turns with each, so that a reused index has another key.
+  mutable std::uint8_t next_mkey_variant = 0;
 };
 
 }  // namespace portcullis::pmd

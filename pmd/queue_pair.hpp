@@ -63,6 +63,12 @@ class QueuePair {
   [[nodiscard]] static Result<QueuePair> create(const Context& context, const ProtectionDomain& pd,
                                                 CompletionQueue& cq, const Uar& uar,
                                                 const QueuePairOptions& options = {});
+  /// On the function's own UAR.
+  [[nodiscard]] static Result<QueuePair> create(const Context& context, const ProtectionDomain& pd,
+                                                CompletionQueue& cq,
+                                                const QueuePairOptions& options = {}) {
+    return create(context, pd, cq, *context.uar, options);
+  }
   QueuePair(QueuePair&& other) noexcept = default;
   QueuePair& operator=(QueuePair&& other) noexcept;
   ~QueuePair();
@@ -123,17 +129,14 @@ class QueuePair {
         cqn_(cq.number()),
         pdn_(pdn),
         queue_(std::move(queue)) {}
-  template <class In>
-  void put_common(prm::Buffer<In>& in) const noexcept;
-  template <class In>
-  void put_access(prm::Buffer<In>& in, Access access) const noexcept;
   void undo() noexcept;
 
   const Context* context_;
   CompletionRing* ring_;
   std::uint32_t cqn_;
   std::uint32_t pdn_;
-  Access access_;  // as given to to_init: RTR repeats it
+  Access access_;           // as given to to_init: RTR repeats it
+  bool destroyed_ = false;  // the device holds nothing any more
   ObjectHandle handle_;
   std::unique_ptr<SendQueue> queue_;
 };

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmd/memory_key.hpp"
+
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "pmd/command_tail.hpp"
+#include "pmd/fence_commands.hpp"
+#include "prm/object_commands.hpp"
+#include "prm/opcodes.hpp"
+
+namespace portcullis::pmd {
+namespace {
+
+using CreateMkey = prm::Buffer<prm::create_mkey_in>;
+
+constexpr unsigned kLeastPageShift = 12;
+constexpr unsigned kMostPageShift = 31;  // mkc.log_page_size has five bits
+
+/// The largest page that the range is made of: addresses and length are multiples of it.
+unsigned page_shift(const MemoryRange& range) noexcept {
+  const std::uint64_t bits =
+      range.iova | range.start_address | range.bytes | std::uint64_t{1} << kMostPageShift;
+  return std::max(kLeastPageShift, static_cast<unsigned>(std::countr_zero(bits)));
+}
+
+Result<void> check(const MemoryRange& range) {
+  constexpr std::uint64_t kInPage = (std::uint64_t{1} << kLeastPageShift) - 1;
+  if (range.bytes == 0 || range.iova + range.bytes < range.iova ||
+      range.start_address + range.bytes < range.start_address)
+    return fail(Errc::InvalidArgument, "a memory key over " + std::to_string(range.bytes) +
+                                           " bytes; at least 1, and no address may wrap");
+  if (((range.iova ^ range.start_address) & kInPage) != 0)
+    return fail(Errc::InvalidArgument, "a memory key whose addresses lie " +
+                                           std::to_string(range.iova & kInPage) + " and " +
+                                           std::to_string(range.start_address & kInPage) +
+                                           " bytes into their pages; both must lie equally deep");
+  return {};
+}
+
+Result<void> check(Access access) {
+  if ((access.remote_write || access.remote_atomic) && !access.local_write)
+    return fail(Errc::InvalidArgument,
+                "a memory key with remote write or atomics and without local write");
+  return {};
+}
+
+/// What both kinds of key have (mlx5_ib, set_mkc_access_pd_addr_fields and assign_mkey_variant).
+CreateMkey prepare(const Context& context, const ProtectionDomain& pd, Access access,
+                   std::uint32_t qpn) {
+  CreateMkey in;
+  in.set<"opcode", prm::number(prm::Opcode::CREATE_MKEY)>();
+  in.set<"memory_key_mkey_entry.lr", 1>();
+  in.put<"memory_key_mkey_entry.lw">(access.local_write ? 1 : 0);
+  in.put<"memory_key_mkey_entry.rw">(access.remote_write ? 1 : 0);
+  in.put<"memory_key_mkey_entry.rr">(access.remote_read ? 1 : 0);
+  in.put<"memory_key_mkey_entry.a">(access.remote_atomic ? 1 : 0);
+  in.put<"memory_key_mkey_entry.qpn">(qpn);
+  in.put<"memory_key_mkey_entry.pd">(pd.number());
+  in.put<"memory_key_mkey_entry.mkey_7_0">(context.next_mkey_variant++);
+  return in;
+}
+
+/// The pages that hold the range, as the device is to translate to them.
+std::vector<std::uint64_t> translations(const MemoryRange& range, unsigned shift) {
+  const std::uint64_t first = range.iova >> shift;
+  const std::uint64_t last = (range.iova + range.bytes - 1) >> shift;
+  std::vector<std::uint64_t> list;
+  list.reserve(last - first + 2);
+  for (std::uint64_t page = first; page <= last; ++page) list.push_back(page << shift);
+  return list;
+}
+
+Result<void> destroy_mkey(CommandChannel& channel, std::uint32_t index) {
+  return destroy_mkey_command(index).run(channel);
+}
+
+}  // namespace
+
+MemoryRange MemoryRange::of(const DmaMemory& memory) noexcept {
+  const auto bytes = memory.bytes();
+  return {memory.iova(), bytes.size(), std::bit_cast<std::uintptr_t>(bytes.data())};
+}
+
+MemoryRange MemoryRange::zero_based(const DmaMemory& memory) noexcept {
+  return {memory.iova(), memory.bytes().size(), 0};
+}
+
+Result<MemoryKey> MemoryKey::create_mtt(const Context& context, const ProtectionDomain& pd,
+                                        const MemoryRange& range, Access access,
+                                        std::uint32_t qpn) {
+  PORTCULLIS_TRY(check(range));
+  PORTCULLIS_TRY(check(access));
+  const unsigned shift = page_shift(range);
+  std::vector<std::uint64_t> list = translations(range, shift);
+  if (list.size() % 2 != 0) list.push_back(0);  // the list is whole octowords, two entries each
+  const std::uint64_t octowords = list.size() / 2;
+
+  CreateMkey in = prepare(context, pd, access, qpn);
+  in.set<"memory_key_mkey_entry.access_mode_1_0", prm::number(prm::MkcAccessMode::MTT)>();
+  in.put<"memory_key_mkey_entry.start_addr">(range.start_address);
+  in.put<"memory_key_mkey_entry.len">(range.bytes);
+  in.put<"memory_key_mkey_entry.log_page_size">(shift);
+  in.put<"memory_key_mkey_entry.translations_octword_size">(octowords);
+  in.put<"translations_octword_actual_size">(octowords);
+  PORTCULLIS_TRY_ASSIGN(const auto out,
+                        run_with_tail<prm::create_mkey_out>(*context.commands, in, list));
+  const std::uint32_t index = out.get<"mkey_index">();
+  return MemoryKey(ObjectHandle(*context.commands, index, destroy_mkey),
+                   index << 8 | in.get<"memory_key_mkey_entry.mkey_7_0">());
+}
+
+Result<MemoryKey> MemoryKey::create_pa(const Context& context, const ProtectionDomain& pd,
+                                       Access access, std::uint32_t qpn) {
+  PORTCULLIS_TRY(check(access));
+  CreateMkey in = prepare(context, pd, access, qpn);
+  in.set<"memory_key_mkey_entry.access_mode_1_0", prm::number(prm::MkcAccessMode::PA)>();
+  in.set<"memory_key_mkey_entry.length64", 1>();
+  PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::create_mkey_out>(*context.commands, in));
+  const std::uint32_t index = out.get<"mkey_index">();
+  return MemoryKey(ObjectHandle(*context.commands, index, destroy_mkey),
+                   index << 8 | in.get<"memory_key_mkey_entry.mkey_7_0">());
+}
+
+}  // namespace portcullis::pmd

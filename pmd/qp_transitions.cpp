@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The transitions of an RC QP. Each passes the fields and optional-parameter bits that Linux passes
+// for the usual attribute masks of verbs: drivers/infiniband/hw/mlx5/qp.c, __mlx5_ib_modify_qp,
+// mlx5_set_path and opt_mask.
+#include <bit>
+
+#include "pmd/fence_commands.hpp"
+#include "pmd/queue_pair.hpp"
+#include "prm/qp_commands.hpp"
+
+namespace portcullis::pmd {
+namespace {
+
+/// ConnectX-5 has one port a function.
+constexpr std::uint32_t kPort = 1;
+/// MLX5_IB_ACK_REQ_FREQ: how often the requester asks for an acknowledgement.
+constexpr std::uint32_t kLogAckReqFreq = 8;
+
+/// The logarithm as Linux rounds it: fls(n - 1).
+std::uint32_t log_ceil(std::uint8_t n) noexcept {
+  return n == 0 ? 0 : static_cast<std::uint32_t>(std::bit_width(n - 1u));
+}
+
+struct Common {
+  std::uint32_t qpn, pdn, cqn;
+};
+
+/// What every transition with a context carries.
+template <class In>
+prm::Buffer<In> prepare(prm::Opcode opcode, const Common& common) {
+  prm::Buffer<In> in;
+  in.template put<"opcode">(prm::number(opcode));
+  in.template put<"qpn">(common.qpn);
+  in.template set<"qpc.st", prm::number(prm::QpServiceType::RC)>();
+  in.template set<"qpc.pm_state", prm::number(prm::QpPathMigration::MIGRATED)>();
+  in.template put<"qpc.pd">(common.pdn);
+  in.template put<"qpc.cqn_snd">(common.cqn);
+  in.template put<"qpc.cqn_rcv">(common.cqn);
+  in.template set<"qpc.log_ack_req_freq", kLogAckReqFreq>();
+  return in;
+}
+
+template <class In>
+void put_access(prm::Buffer<In>& in, Access access) {
+  in.template put<"qpc.rwe">(access.remote_write ? 1 : 0);
+  in.template put<"qpc.rre">(access.remote_read ? 1 : 0);
+  in.template put<"qpc.rae">(access.remote_atomic ? 1 : 0);
+  if (access.remote_atomic)
+    in.template set<"qpc.atomic_mode", prm::number(prm::QpcAtomicMode::IB_SPEC)>();
+}
+
+void put_path(prm::Buffer<prm::init2rtr_qp_in>& in, const RocePath& path, std::uint16_t udp_sport) {
+  const std::uint64_t mac = path.remote_mac.number();
+  in.put<"qpc.primary_address_path.rmac_47_32">(mac >> 32);
+  in.put<"qpc.primary_address_path.rmac_31_0">(mac & 0xffffffff);
+  in.put<"qpc.primary_address_path.udp_sport">(udp_sport);
+  in.put<"qpc.primary_address_path.eth_prio">(path.priority);
+  in.put<"qpc.primary_address_path.dscp">(path.traffic_class >> 2);
+  in.put<"qpc.primary_address_path.src_addr_index">(path.source_address_index);
+  in.put<"qpc.primary_address_path.hop_limit">(path.hop_limit);
+  in.put<"qpc.primary_address_path.tclass">(path.traffic_class);
+  in.put<"qpc.primary_address_path.flow_label">(path.flow_label);
+  in.set<"qpc.primary_address_path.vhca_port_num", kPort>();
+  std::copy(path.remote_gid.bytes.begin(), path.remote_gid.bytes.end(),
+            in.bytes<"qpc.primary_address_path.rgid_rip">().begin());
+}
+
+}  // namespace
+
+Result<void> QueuePair::to_init(Access access) {
+  auto in = prepare<prm::rst2init_qp_in>(prm::Opcode::RST2INIT_QP, {number(), pdn_, cqn_});
+  in.set<"qpc.primary_address_path.vhca_port_num", kPort>();
+  put_access(in, access);
+  PORTCULLIS_TRY(run<prm::rst2init_qp_out>(*context_->commands, in));
+  access_ = access;
+  return {};
+}
+
+Result<void> QueuePair::to_rtr(const RtrAttributes& attributes) {
+  using enum prm::QpOptPar;
+  auto in = prepare<prm::init2rtr_qp_in>(prm::Opcode::INIT2RTR_QP, {number(), pdn_, cqn_});
+  in.put<"opt_param_mask">(RRE | RAE);
+  put_access(in, access_);
+  put_path(in, attributes.path,
+           udp_source_port(attributes.path.flow_label, number(), attributes.remote_qpn));
+  in.put<"qpc.mtu">(prm::number(attributes.mtu));
+  in.put<"qpc.log_msg_max">(context_->caps.log_max_msg);
+  in.put<"qpc.remote_qpn">(attributes.remote_qpn);
+  in.put<"qpc.next_rcv_psn">(attributes.rq_psn);
+  in.put<"qpc.min_rnr_nak">(attributes.min_rnr_nak);
+  in.put<"qpc.log_rra_max">(log_ceil(attributes.max_dest_rd_atomic));
+  PORTCULLIS_TRY(run<prm::init2rtr_qp_out>(*context_->commands, in));
+  return {};
+}
+
+Result<void> QueuePair::to_rts(const RtsAttributes& attributes) {
+  auto in = prepare<prm::rtr2rts_qp_in>(prm::Opcode::RTR2RTS_QP, {number(), pdn_, cqn_});
+  in.put<"qpc.primary_address_path.ack_timeout">(attributes.timeout);
+  in.put<"qpc.retry_count">(attributes.retry_count);
+  in.put<"qpc.rnr_retry">(attributes.rnr_retry);
+  in.put<"qpc.next_send_psn">(attributes.sq_psn);
+  in.put<"qpc.log_sra_max">(log_ceil(attributes.max_rd_atomic));
+  PORTCULLIS_TRY(run<prm::rtr2rts_qp_out>(*context_->commands, in));
+  return {};
+}
+
+Result<void> QueuePair::change_access(Access access) {
+  using enum prm::QpOptPar;
+  auto in = prepare<prm::rts2rts_qp_in>(prm::Opcode::RTS2RTS_QP, {number(), pdn_, cqn_});
+  in.put<"opt_param_mask">(RRE | RWE | RAE);
+  put_access(in, access);
+  PORTCULLIS_TRY(run<prm::rts2rts_qp_out>(*context_->commands, in));
+  access_ = access;
+  return {};
+}
+
+Result<void> QueuePair::to_error() { return error_qp_command(number()).run(*context_->commands); }
+
+Result<void> QueuePair::to_reset() {
+  PORTCULLIS_TRY(reset_qp_command(number()).run(*context_->commands));
+  confirm_reset();
+  return {};
+}
+
+Result<QueuePairState> QueuePair::query() const {
+  prm::Buffer<prm::query_qp_in> in;
+  in.set<"opcode", prm::number(prm::Opcode::QUERY_QP)>().put<"qpn">(number());
+  PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::query_qp_out>(*context_->commands, in));
+  QueuePairState state;
+  state.state = prm::QpState{static_cast<std::uint8_t>(out.get<"qpc.state">())};
+  state.access.remote_write = out.get<"qpc.rwe">() != 0;
+  state.access.remote_read = out.get<"qpc.rre">() != 0;
+  state.access.remote_atomic = out.get<"qpc.rae">() != 0;
+  state.remote_qpn = out.get<"qpc.remote_qpn">();
+  state.next_send_psn = out.get<"qpc.next_send_psn">();
+  state.next_rcv_psn = out.get<"qpc.next_rcv_psn">();
+  state.last_acked_psn = out.get<"qpc.last_acked_psn">();
+  return state;
+}
+
+}  // namespace portcullis::pmd
