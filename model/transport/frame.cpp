@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/transport/frame.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/transport/checksum.hpp"
+#include "model/transport/icrc.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::model {
+namespace {
+
+constexpr std::array<std::uint8_t, 12> kIpv4MappedPrefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+constexpr std::size_t kIhlDwords = ipv4_header::bytes / 4;
+
+std::uint32_t ipv4_of(const Gid& gid) noexcept {
+  return std::uint32_t{gid[12]} << 24 | std::uint32_t{gid[13]} << 16 | std::uint32_t{gid[14]} << 8 |
+         gid[15];
+}
+
+/// For values that their type or a mask already holds to the field's width.
+template <prm::Name Path, class L>
+void put(const prm::View<L>& view, std::uint64_t value) noexcept {
+  static_cast<void>(view.template try_set<Path>(value));
+}
+
+std::size_t put_ipv4(std::span<std::byte> bytes, const Path& path) {
+  const auto ip = prm::View<ipv4_header>::at(bytes);
+  ip.set<"version", 4>();
+  ip.set<"ihl", kIhlDwords>();
+  ip.set<"dont_fragment", 1>();
+  ip.set<"protocol", kProtocolUdp>();
+  put<"tos">(ip, path.traffic_class);
+  put<"ttl">(ip, path.hop_limit);
+  put<"saddr">(ip, ipv4_of(path.source_ip));
+  put<"daddr">(ip, ipv4_of(path.dest_ip));
+  return ipv4_header::bytes;
+}
+
+std::size_t put_ipv6(std::span<std::byte> bytes, const Path& path) {
+  const auto ip = prm::View<ipv6_header>::at(bytes);
+  ip.set<"version", 6>();
+  ip.set<"next_header", kProtocolUdp>();
+  put<"traffic_class">(ip, path.traffic_class);
+  put<"hop_limit">(ip, path.hop_limit);
+  put<"flow_label">(ip, path.flow_label & 0xfffff);
+  std::memcpy(ip.bytes<"saddr">().data(), path.source_ip.data(), path.source_ip.size());
+  std::memcpy(ip.bytes<"daddr">().data(), path.dest_ip.data(), path.dest_ip.size());
+  return ipv6_header::bytes;
+}
+
+}  // namespace
+
+bool is_ipv4_mapped(const Gid& gid) noexcept {
+  return std::equal(kIpv4MappedPrefix.begin(), kIpv4MappedPrefix.end(), gid.begin());
+}
+
+FrameTemplate::FrameTemplate(const Path& path) {
+  const std::span<std::byte> bytes(bytes_);
+  std::memcpy(bytes_.data(), path.dest_mac.data(), path.dest_mac.size());
+  std::memcpy(bytes_.data() + path.dest_mac.size(), path.source_mac.data(), path.source_mac.size());
+  const bool ipv4 = is_ipv4_mapped(path.dest_ip);
+  store_be16(bytes_.data() + 12, ipv4 ? kEthertypeIpv4 : kEthertypeIpv6);
+  const auto ip = bytes.subspan(kEthernetBytes);
+  ip_bytes_ = ipv4 ? put_ipv4(ip, path) : put_ipv6(ip, path);
+  if (ipv4) ipv4_sum_ = static_cast<std::uint32_t>(ones_sum(ip.first(ipv4_header::bytes)));
+  const auto udp = prm::View<udp_header>::at(ip, ip_bytes_);
+  udp.set<"dest", kRoceUdpPort>();
+  put<"source">(udp, path.udp_sport);
+  const auto base = prm::View<bth>::at(bytes, bth_offset());
+  // The path is MIGRATED, which a packet says by MigReq = 1; soft-RoCE sends 0 and looks at
+  // neither.
+  base.set<"mig", 1>();
+  put<"pkey">(base, path.pkey);
+  put<"qpn">(base, path.dest_qpn & 0xffffff);
+}
+
+std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader& header,
+                                  std::size_t payload_bytes) const noexcept {
+  const OpcodeInfo& info = opcode_info(static_cast<std::uint8_t>(header.opcode));
+  const std::size_t bth_at = bth_offset();
+  std::memcpy(frame.data(), bytes_.data(), bth_at + bth::bytes);
+
+  const std::size_t pad = (4 - payload_bytes % 4) % 4;
+  const std::size_t end = bth_at + info.header_bytes + payload_bytes + pad;
+  const std::size_t total = end + kIcrcBytes;
+  std::fill_n(frame.begin() + static_cast<std::ptrdiff_t>(end - pad), pad, std::byte{0});
+
+  const auto udp_len = static_cast<std::uint16_t>(total - kEthernetBytes - ip_bytes_);
+  if (ip_bytes_ == ipv4_header::bytes) {
+    const auto tot_len = static_cast<std::uint16_t>(total - kEthernetBytes);
+    store_be16(frame.data() + kEthernetBytes + prm::place<ipv4_header, "tot_len">.offset / 8,
+               tot_len);
+    store_be16(frame.data() + kEthernetBytes + prm::place<ipv4_header, "check">.offset / 8,
+               static_cast<std::uint16_t>(~fold_sum(ipv4_sum_ + tot_len)));
+  } else {
+    store_be16(frame.data() + kEthernetBytes + prm::place<ipv6_header, "payload_len">.offset / 8,
+               udp_len);
+  }
+  store_be16(frame.data() + kEthernetBytes + ip_bytes_ + prm::place<udp_header, "len">.offset / 8,
+             udp_len);
+
+  const auto base = prm::View<bth>::at(frame, bth_at);
+  put<"opcode">(base, static_cast<std::uint8_t>(header.opcode));
+  put<"se">(base, header.solicited ? 1 : 0);
+  put<"pad">(base, pad);
+  put<"ack">(base, header.ack_request ? 1 : 0);
+  put<"psn">(base, header.psn & kPsnMask);
+  if (info.has_reth) {
+    const auto r = prm::View<reth>::at(frame, bth_at + bth::bytes);
+    put<"va">(r, header.va);
+    put<"rkey">(r, header.rkey);
+    put<"len">(r, header.dma_length);
+  }
+  if (info.has_aeth) {
+    const auto a = prm::View<aeth>::at(frame, bth_at + bth::bytes);
+    put<"syndrome">(a, header.syndrome);
+    put<"msn">(a, header.msn & 0xffffff);
+  }
+  const std::uint32_t icrc =
+      compute_icrc(frame.subspan(kEthernetBytes, end - kEthernetBytes), ip_bytes_);
+  std::memcpy(frame.data() + end, &icrc, sizeof icrc);  // little-endian, as the host
+  return total;
+}
+
+const char* name_of(FrameFault fault) noexcept {
+  switch (fault) {
+    case FrameFault::TooShort:
+      return "too short";
+    case FrameFault::NotIp:
+      return "not IP";
+    case FrameFault::IpVersion:
+      return "IP version or header length";
+    case FrameFault::IpChecksum:
+      return "IPv4 header checksum";
+    case FrameFault::Fragment:
+      return "IPv4 fragment";
+    case FrameFault::NotUdp:
+      return "not UDP";
+    case FrameFault::NotRoce:
+      return "not the RoCEv2 port";
+    case FrameFault::UdpLength:
+      return "UDP length";
+    case FrameFault::UdpChecksum:
+      return "UDP checksum";
+    case FrameFault::BthVersion:
+      return "BTH version";
+    case FrameFault::Opcode:
+      return "BTH opcode";
+    case FrameFault::Length:
+      return "payload length";
+    case FrameFault::Icrc:
+      return "ICRC";
+  }
+  return "unknown";
+}
+
+}  // namespace portcullis::model

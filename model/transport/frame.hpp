@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RoCEv2 frames: Ethernet, IPv4 or IPv6, UDP to port 4791, BTH, the extended header of the opcode,
+// payload, pad, ICRC. A FrameTemplate is what stays the same for every packet of a queue pair; a
+// frame is a copy of it with the packet's own fields filled in, built where the wire keeps it. What
+// comes from the wire is untrusted: decode() checks every length, version and checksum before it
+// gives a Packet out, and compares the ICRC last.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <tl/expected.hpp>
+
+#include "model/port_settings.hpp"
+#include "model/transport/headers.hpp"
+#include "model/transport/opcode.hpp"
+
+namespace portcullis::model {
+
+[[nodiscard]] bool is_ipv4_mapped(const Gid& gid) noexcept;
+
+inline constexpr std::size_t kMaxMtuBytes = 4096;
+/// Longest frame this model sends or accepts; a multiple of a cache line.
+inline constexpr std::size_t kMaxFrameBytes = 4224;
+static_assert(kMaxFrameBytes >= kEthernetBytes + ipv6_header::bytes + udp_header::bytes +
+                                    bth::bytes + reth::bytes + kImmDtBytes + kMaxMtuBytes +
+                                    kIcrcBytes);
+
+/// Where the frames of a queue pair go and what their headers say: the address path of its context
+/// and the source from the RoCE address table.
+struct Path {
+  Mac source_mac{}, dest_mac{};
+  Gid source_ip{}, dest_ip{};  // both IPv4-mapped, or both not
+  std::uint8_t traffic_class = 0;
+  std::uint8_t hop_limit = 0;
+  std::uint32_t flow_label = 0;  // IPv6; 20 bits
+  std::uint16_t udp_sport = 0;
+  std::uint16_t pkey = kDefaultPkey;
+  std::uint32_t dest_qpn = 0;  // 24 bits
+};
+
+/// The packet's own part.
+struct PacketHeader {
+  BthOpcode opcode = BthOpcode::Acknowledge;
+  bool solicited = false;
+  bool ack_request = false;
+  std::uint32_t psn = 0;
+  // RETH, where the opcode has one
+  std::uint64_t va = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t dma_length = 0;
+  // AETH, where the opcode has one
+  std::uint8_t syndrome = 0;
+  std::uint32_t msn = 0;
+};
+
+class FrameTemplate {
+ public:
+  FrameTemplate() = default;
+  explicit FrameTemplate(const Path& path);
+
+  /// Bytes before the payload of a frame with this opcode: where to put the payload.
+  [[nodiscard]] std::size_t payload_offset(BthOpcode opcode) const noexcept {
+    return bth_offset() + opcode_info(static_cast<std::uint8_t>(opcode)).header_bytes;
+  }
+  /// Completes the frame whose payload of `payload_bytes` already stands at payload_offset(); pads,
+  /// sums and returns its length. `frame` must hold kMaxFrameBytes, the payload at most 4096.
+  [[nodiscard]] std::size_t finish(std::span<std::byte> frame, const PacketHeader& header,
+                                   std::size_t payload_bytes) const noexcept;
+
+ private:
+  [[nodiscard]] std::size_t bth_offset() const noexcept {
+    return kEthernetBytes + ip_bytes_ + udp_header::bytes;
+  }
+  static constexpr std::size_t kLongest =
+      kEthernetBytes + ipv6_header::bytes + udp_header::bytes + bth::bytes;
+
+  std::array<std::byte, kLongest> bytes_{};
+  std::size_t ip_bytes_ = ipv4_header::bytes;
+  std::uint32_t ipv4_sum_ = 0;  // one's complement sum of the header but tot_len and check
+};
+
+/// Why a frame is not a RoCEv2 RC packet. Each drops it in silence, as a NIC does.
+enum class FrameFault : std::uint8_t {
+  TooShort,     // a header or the length it announces goes past the end of the frame
+  NotIp,        // ethertype
+  IpVersion,    // version or header length
+  IpChecksum,   // IPv4 header checksum
+  Fragment,     // IPv4 fragments are never RoCE
+  NotUdp,       // next protocol
+  NotRoce,      // UDP destination port
+  UdpLength,    // disagrees with the IP length
+  UdpChecksum,  // present and wrong
+  BthVersion,   // TVer is not 0
+  Opcode,       // reserved, or not of the RC service
+  Length,       // no room for the opcode's headers, pad and ICRC; a payload where none belongs
+  Icrc,         // the invariant CRC is wrong
+};
+[[nodiscard]] const char* name_of(FrameFault fault) noexcept;
+
+/// One received packet. Refers to the frame it was decoded from.
+struct Packet {
+  Mac source_mac{}, dest_mac{};
+  Gid source_ip{}, dest_ip{};
+  std::uint16_t udp_sport = 0;
+  std::uint8_t opcode = 0;  // known to opcode_info()
+  bool solicited = false;
+  bool ack_request = false;
+  std::uint8_t pad = 0;
+  std::uint16_t pkey = 0;
+  std::uint32_t dest_qpn = 0;
+  std::uint32_t psn = 0;
+  std::uint64_t va = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t dma_length = 0;
+  std::uint8_t syndrome = 0;
+  std::uint32_t msn = 0;
+  std::span<const std::byte> payload;  // without pad
+
+  [[nodiscard]] const OpcodeInfo& info() const noexcept { return opcode_info(opcode); }
+};
+
+[[nodiscard]] tl::expected<Packet, FrameFault> decode(std::span<const std::byte> frame) noexcept;
+
+/// What a fault rule can ask of a frame, without any of decode()'s checks but lengths; nothing when
+/// it is not RoCEv2.
+struct FrameLabel {
+  std::uint8_t opcode = 0;
+  std::uint32_t dest_qpn = 0;
+};
+[[nodiscard]] std::optional<FrameLabel> peek(std::span<const std::byte> frame) noexcept;
+
+/// Breaks the ICRC of a frame, for fault injection; a frame too short to have one stays as it is.
+void corrupt_icrc(std::span<std::byte> frame) noexcept;
+
+}  // namespace portcullis::model

@@ -1,0 +1,13 @@
+# The RC transport of the model: its sources, named from model/, and the two libraries it needs.
+set(MODEL_TRANSPORT_SOURCES
+    transport/frame.cpp
+    transport/frame_decode.cpp
+    transport/icrc.cpp
+    transport/pcap.cpp
+    transport/wire.cpp)
+
+pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
+pkg_check_modules(PCAP REQUIRED IMPORTED_TARGET libpcap)
+# The library is made after this file was read.
+cmake_language(DEFER CALL target_link_libraries portcullis_model PRIVATE PkgConfig::DEFLATE
+                                                                         PkgConfig::PCAP)

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/transport/wire.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "model/transport/pcap.hpp"
+
+namespace portcullis::model {
+namespace {
+
+bool matches(const FrameFaultRule& rule, std::span<const std::byte> frame) noexcept {
+  if (!rule.bth_opcode && !rule.dest_qpn) return true;
+  const auto label = peek(frame);
+  if (!label) return false;
+  return (!rule.bth_opcode || *rule.bth_opcode == label->opcode) &&
+         (!rule.dest_qpn || *rule.dest_qpn == label->dest_qpn);
+}
+
+}  // namespace
+
+Wire::Wire(std::uint64_t latency_ns)
+    // for_overwrite: two megabytes that nobody reads before a frame was built in them
+    : latency_ns_(latency_ns), pool_(std::make_unique_for_overwrite<Buffer[]>(kFrames)) {
+  free_.resize(kFrames);
+  std::iota(free_.rbegin(), free_.rend(), 0U);
+}
+
+Wire::~Wire() = default;
+
+Wire::PortId Wire::attach(FrameSink& sink, Scheduler& scheduler, Counters& counters) {
+  Port port;
+  port.sink = &sink;
+  port.scheduler = &scheduler;
+  port.counters = &counters;
+  ports_.push_back(std::move(port));
+  return static_cast<PortId>(ports_.size() - 1);
+}
+
+void Wire::detach(PortId port) {
+  forget_frames(port);
+  ports_[port] = Port{};
+}
+
+void Wire::forget_frames(PortId port) noexcept {
+  for (std::uint32_t slot = 0; slot < kFrames; ++slot) {
+    if (frames_[slot].under_way && frames_[slot].from == port) release(slot);
+  }
+}
+
+void Wire::capture(PortId port, std::shared_ptr<PcapWriter> writer) {
+  ports_[port].pcap = std::move(writer);
+}
+
+void Wire::inject(PortId port, const FrameFaultRule& rule) {
+  ports_[port].faults.push_back(rule);
+  ports_[port].faults.back().nth = std::max(rule.nth, 1U);  // 1 is the next, and so is 0
+}
+
+Wire::Verdict Wire::judge(Port& port, std::span<const std::byte> frame) {
+  Verdict verdict;
+  for (FrameFaultRule& rule : port.faults) {
+    if (!matches(rule, frame)) continue;
+    if (rule.nth > 1) {
+      --rule.nth;
+      continue;
+    }
+    switch (rule.kind) {
+      case FrameFaultRule::Kind::Drop:
+        verdict.drop = true;
+        break;
+      case FrameFaultRule::Kind::Duplicate:
+        verdict.duplicate = true;
+        break;
+      case FrameFaultRule::Kind::CorruptIcrc:
+        verdict.corrupt = true;
+        break;
+      case FrameFaultRule::Kind::Delay:
+        verdict.delay_ns += rule.delay_ns;
+        break;
+    }
+    if (!rule.repeat) rule.nth = 0;  // spent
+  }
+  std::erase_if(port.faults, [](const FrameFaultRule& rule) { return rule.nth == 0; });
+  return verdict;
+}
+
+void Wire::send(PortId port, std::size_t length, bool force_loopback) {
+  Port& sender = ports_[port];
+  const std::uint32_t slot = free_.back();
+  const std::span<std::byte> bytes = bytes_of(slot).first(length);
+  ++sender.counters->frames_sent;
+  if (sender.pcap) sender.pcap->write(bytes, sender.scheduler->now_ns());
+
+  const Verdict verdict = sender.faults.empty() ? Verdict{} : judge(sender, bytes);
+  if (verdict.drop) {
+    ++sender.counters->frames_dropped;
+    return;
+  }
+  if (verdict.corrupt) corrupt_icrc(bytes);
+  Frame frame;
+  frame.length = static_cast<std::uint32_t>(length);
+  frame.from = port;
+  frame.force_loopback = force_loopback;
+  free_.pop_back();
+  carry(slot, frame, verdict.delay_ns);
+  if (verdict.duplicate && !free_.empty()) {
+    const std::uint32_t copy = free_.back();
+    free_.pop_back();
+    std::memcpy(bytes_of(copy).data(), bytes.data(), length);
+    carry(copy, frame, verdict.delay_ns);
+  }
+}
+
+void Wire::carry(std::uint32_t slot, const Frame& frame, std::uint64_t delay_ns) {
+  const std::uint32_t generation = frames_[slot].generation;
+  frames_[slot] = frame;
+  frames_[slot].generation = generation;
+  frames_[slot].under_way = true;
+  Scheduler& scheduler = *ports_[frame.from].scheduler;
+  const Task task{&Wire::arrive, this, std::uint64_t{generation} << 32 | slot};
+  const std::uint64_t wait_ns = latency_ns_ + delay_ns;
+  if (wait_ns == 0) {
+    scheduler.post(task);
+  } else {
+    static_cast<void>(scheduler.schedule(scheduler.now_ns() + wait_ns, task));
+  }
+}
+
+void Wire::arrive(void* wire, std::uint64_t argument) {
+  auto& self = *static_cast<Wire*>(wire);
+  const auto slot = static_cast<std::uint32_t>(argument);
+  const Frame frame = self.frames_[slot];
+  if (!frame.under_way || frame.generation != argument >> 32) return;
+  // From here on a reset of the sender, which the frame itself may cause, leaves it alone.
+  self.frames_[slot].under_way = false;
+  self.deliver(frame, self.bytes_of(slot).first(frame.length));
+  self.release(slot);
+}
+
+Wire::Port* Wire::destination(const Frame& frame, std::span<const std::byte> bytes) noexcept {
+  if (frame.force_loopback) return &ports_[frame.from];
+  Mac address;
+  std::memcpy(address.data(), bytes.data(), address.size());
+  for (Port& port : ports_) {
+    if (port.sink != nullptr && port.sink->owns(address)) return &port;
+  }
+  return nullptr;
+}
+
+void Wire::deliver(const Frame& frame, std::span<const std::byte> bytes) {
+  Port* const receiver = destination(frame, bytes);
+  if (receiver == nullptr) {
+    ++ports_[frame.from].counters->frames_dropped;
+    return;
+  }
+  ++receiver->counters->frames_received;
+  if (receiver->pcap && receiver != &ports_[frame.from])
+    receiver->pcap->write(bytes, receiver->scheduler->now_ns());
+  receiver->sink->receive(bytes);
+}
+
+void Wire::release(std::uint32_t slot) {
+  frames_[slot].under_way = false;
+  ++frames_[slot].generation;
+  free_.push_back(slot);
+  if (!has_room()) return;
+  for (Port& port : ports_) {
+    if (std::exchange(port.waiting, false)) port.sink->room();
+  }
+}
+
+}  // namespace portcullis::model

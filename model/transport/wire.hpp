@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The Ethernet between ports. A frame goes to the port that owns its destination address, the
+// sender's own included, in the order in which frames were sent; what no port owns is lost, as on a
+// switch without that host. Frames live in a fixed pool, so nothing is allocated for a packet; the
+// sender's scheduler carries each to its instant. Faults (model::FrameFaultRule) are the sender's:
+// each port has its own.
+//
+// One thread: models that share a wire share its event loop.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/model.hpp"
+#include "model/scheduler.hpp"
+#include "model/transport/frame.hpp"
+
+namespace portcullis::model {
+
+class PcapWriter;
+
+/// Whoever stands behind a port.
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  /// Whether frames for `address` are for this port.
+  [[nodiscard]] virtual bool owns(const Mac& address) const noexcept = 0;
+  /// `frame` is valid during the call only. The sink may send, which never delivers at once.
+  virtual void receive(std::span<const std::byte> frame) = 0;
+  /// A frame is free again after wait_for_room().
+  virtual void room() = 0;
+};
+
+class Wire {
+ public:
+  using PortId = std::uint32_t;
+  static constexpr std::uint32_t kFrames = 512;
+  /// Frames that requests leave free, so that whatever is delivered can be answered.
+  static constexpr std::uint32_t kReserve = 8;
+
+  explicit Wire(std::uint64_t latency_ns = 0);
+  ~Wire();
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  /// A new port. `sink`, `scheduler` and `counters` must stay until detach(); what happens to its
+  /// frames is counted as sent, received and dropped.
+  [[nodiscard]] PortId attach(FrameSink& sink, Scheduler& scheduler, Counters& counters);
+  /// The port is gone; frames under way from it are lost.
+  void detach(PortId port);
+  /// Frames under way from this port are lost: its scheduler was cleared.
+  void forget_frames(PortId port) noexcept;
+  /// Every frame of the port goes to `writer` (null: none): those it sends, as built, before
+  /// faults, and those that other ports send to it, as received.
+  void capture(PortId port, std::shared_ptr<PcapWriter> writer);
+  void inject(PortId port, const FrameFaultRule& rule);
+
+  /// True when a request may be sent now.
+  [[nodiscard]] bool has_room() const noexcept { return free_.size() > kReserve; }
+  /// True when anything may be sent now.
+  [[nodiscard]] bool has_frame() const noexcept { return !free_.empty(); }
+  /// The sink's room() is called once, when has_room() holds again.
+  void wait_for_room(PortId port) { ports_[port].waiting = true; }
+  /// Room for one frame of kMaxFrameBytes; the same room until send(). has_frame() must hold.
+  [[nodiscard]] std::span<std::byte> next_buffer() noexcept { return bytes_of(free_.back()); }
+  /// Sends the first `length` bytes of next_buffer(). With `force_loopback` to the sender itself,
+  /// whatever the address (ads.fl).
+  void send(PortId port, std::size_t length, bool force_loopback = false);
+
+  /// See shared_loop() of model/transport_port.hpp.
+  [[nodiscard]] std::shared_ptr<EventLoop>& loop() noexcept { return loop_; }
+
+ private:
+  struct Port {
+    FrameSink* sink = nullptr;  // null: detached
+    Scheduler* scheduler = nullptr;
+    Counters* counters = nullptr;
+    std::vector<FrameFaultRule> faults;
+    std::shared_ptr<PcapWriter> pcap;
+    bool waiting = false;
+  };
+  struct Frame {
+    std::uint32_t length = 0;
+    std::uint32_t generation = 0;  // a task of an older one finds nothing
+    PortId from = 0;
+    bool under_way = false;
+    bool force_loopback = false;
+  };
+  struct Verdict {
+    bool drop = false, duplicate = false, corrupt = false;
+    std::uint64_t delay_ns = 0;
+  };
+  struct Buffer {
+    alignas(64) std::array<std::byte, kMaxFrameBytes> bytes;
+  };
+
+  [[nodiscard]] std::span<std::byte> bytes_of(std::uint32_t slot) noexcept {
+    return pool_[slot].bytes;
+  }
+  [[nodiscard]] static Verdict judge(Port& port, std::span<const std::byte> frame);
+  void carry(std::uint32_t slot, const Frame& frame, std::uint64_t delay_ns);
+  static void arrive(void* wire, std::uint64_t argument);
+  void deliver(const Frame& frame, std::span<const std::byte> bytes);
+  void release(std::uint32_t slot);
+  [[nodiscard]] Port* destination(const Frame& frame, std::span<const std::byte> bytes) noexcept;
+
+  std::uint64_t latency_ns_;
+  std::shared_ptr<EventLoop> loop_;
+  std::unique_ptr<Buffer[]> pool_;
+  std::array<Frame, kFrames> frames_{};
+  std::vector<std::uint32_t> free_;  // last in, first out: the warm buffer comes back
+  std::vector<Port> ports_;
+};
+
+}  // namespace portcullis::model
