@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One client on a UNIX stream socket: whole messages in and out, file descriptors with them. The
+// other end is untrusted: a length that cannot be is an error, and the caller hangs up.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "model/vfio_user/messages.hpp"
+
+namespace portcullis::model::vfio_user {
+
+/// A file descriptor that closes itself.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) noexcept : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.fd_, -1));
+    return *this;
+  }
+  ~UniqueFd() { reset(); }
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
+  void reset(int fd = -1) noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+struct Message {
+  Header header;
+  std::vector<std::byte> payload;
+  std::vector<UniqueFd> fds;
+};
+
+/// A listening socket at a path; the path is removed on destruction.
+class Listener {
+ public:
+  /// Takes over a socket file that nobody listens on any more. InvalidArgument for a path that is
+  /// too long or something else than a socket, Busy when somebody listens, System.
+  [[nodiscard]] static Result<Listener> create(const std::string& path);
+  Listener(Listener&&) noexcept = default;
+  Listener& operator=(Listener&&) noexcept = default;
+  ~Listener();
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  [[nodiscard]] Result<UniqueFd> accept();
+
+ private:
+  Listener(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  UniqueFd fd_;
+  std::string path_;
+};
+
+class Connection {
+ public:
+  explicit Connection(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
+
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  /// True when receive() has a message that needs no look at the socket.
+  [[nodiscard]] bool has_pending() const noexcept { return !pending_.empty(); }
+
+  /// The next message; blocks until it is whole, at most kStallMs between two bytes of it. Nothing
+  /// when the client hung up between messages. Malformed, Timeout, System.
+  [[nodiscard]] Result<std::optional<Message>> receive();
+  /// Sends one message whole.
+  [[nodiscard]] Result<void> send(Header header, std::span<const std::byte> payload,
+                                  std::span<const int> fds = {});
+  /// A command from us and its reply; commands of the client that come between are kept for
+  /// receive(). At most `deadline_ms` for all of it.
+  [[nodiscard]] Result<Message> request(Command command, std::span<const std::byte> payload,
+                                        int deadline_ms);
+
+  static constexpr int kStallMs = 5000;
+
+ private:
+  [[nodiscard]] Result<std::optional<Message>> read_message();
+  [[nodiscard]] Result<std::size_t> read_some(std::span<std::byte> to, std::vector<UniqueFd>& fds);
+  [[nodiscard]] Result<bool> read_exactly(std::span<std::byte> to, std::vector<UniqueFd>& fds);
+
+  UniqueFd fd_;
+  std::deque<Message> pending_;
+  std::uint16_t next_id_ = 1;
+};
+
+/// The first sizeof(T) bytes of `payload` as T, or nothing when it is shorter.
+template <class T>
+[[nodiscard]] std::optional<T> decode(std::span<const std::byte> payload) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (payload.size() < sizeof(T)) return std::nullopt;
+  T value;
+  std::copy_n(payload.data(), sizeof(T), static_cast<std::byte*>(static_cast<void*>(&value)));
+  return value;
+}
+
+/// Appends the bytes of `value`.
+template <class T>
+void encode(std::vector<std::byte>& to, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto* bytes = static_cast<const std::byte*>(static_cast<const void*>(&value));
+  to.insert(to.end(), bytes, bytes + sizeof(T));
+}
+
+}  // namespace portcullis::model::vfio_user

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/vfio_user/guest_memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+namespace portcullis::model::vfio_user {
+
+/// One shared file, mapped whole while any range refers to it.
+class GuestMemory::File {
+ public:
+  static Result<std::shared_ptr<File>> create(const UniqueFd& fd, std::size_t bytes) {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    if (memory == MAP_FAILED)
+      return fail(Errc::System, fmt::format("cannot map {} bytes of guest memory: {}", bytes,
+                                            std::strerror(errno)));
+    return std::make_shared<File>(std::span(static_cast<std::byte*>(memory), bytes));
+  }
+  explicit File(std::span<std::byte> memory) noexcept : memory_(memory) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { munmap(memory_.data(), memory_.size()); }
+  [[nodiscard]] std::span<std::byte> memory() const noexcept { return memory_; }
+
+ private:
+  std::span<std::byte> memory_;
+};
+
+Result<void> GuestMemory::check(const DmaMap& request) const {
+  if (request.size == 0 || request.size % kPageBytes != 0 || request.address % kPageBytes != 0 ||
+      request.offset % kPageBytes != 0 || request.address + request.size < request.address)
+    return fail(Errc::InvalidArgument,
+                fmt::format("DMA_MAP of {:#x} bytes at {:#x}, offset {:#x}: whole pages of {} that "
+                            "do not wrap are accepted",
+                            request.size, request.address, request.offset, kPageBytes));
+  if (ranges_.size() >= kMaxRanges)
+    return fail(Errc::OutOfResources,
+                fmt::format("DMA_MAP at {:#x}: {} ranges are mapped already, no more are accepted",
+                            request.address, ranges_.size()));
+  const auto next = ranges_.lower_bound(request.address);
+  const bool meets_next = next != ranges_.end() && next->first - request.address < request.size;
+  const bool meets_previous = next != ranges_.begin() && request.address - std::prev(next)->first <
+                                                             std::prev(next)->second.range.bytes;
+  if (meets_next || meets_previous)
+    return fail(Errc::Busy, fmt::format("DMA_MAP of {:#x} bytes at {:#x} overlaps a mapped range",
+                                        request.size, request.address));
+  return {};
+}
+
+Result<std::shared_ptr<GuestMemory::File>> GuestMemory::open(const UniqueFd& fd) {
+  struct stat status {};
+  if (fstat(fd.get(), &status) != 0)
+    return fail(Errc::System, fmt::format("fstat of guest memory: {}", std::strerror(errno)));
+  const FileId id{status.st_dev, status.st_ino};
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  auto known = files_[id].lock();
+  if (known != nullptr && known->memory().size() == bytes) return known;
+  PORTCULLIS_TRY_ASSIGN(std::shared_ptr<File> file, File::create(fd, bytes));
+  files_[id] = file;
+  return file;
+}
+
+Result<GuestRange> GuestMemory::map(const DmaMap& request, UniqueFd fd) {
+  PORTCULLIS_TRY(check(request));
+  Entry entry{.range = {.address = request.address,
+                        .bytes = request.size,
+                        .memory = {},
+                        .readable = (request.flags & DmaMap::kReadable) != 0,
+                        .writeable = (request.flags & DmaMap::kWriteable) != 0},
+              .file = nullptr};
+  if (fd.is_open()) {
+    PORTCULLIS_TRY_ASSIGN(entry.file, open(fd));
+    const std::span<std::byte> all = entry.file->memory();
+    if (request.offset > all.size() || request.size > all.size() - request.offset)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("DMA_MAP of {:#x} bytes at offset {:#x} of a file of {:#x} bytes",
+                              request.size, request.offset, all.size()));
+    entry.range.memory = all.subspan(request.offset, request.size);
+  }
+  const GuestRange range = entry.range;
+  ranges_.emplace(request.address, std::move(entry));
+  return range;
+}
+
+Result<GuestRange> GuestMemory::find(Iova address, std::uint64_t bytes) const {
+  const auto found = ranges_.find(address);
+  if (found == ranges_.end() || found->second.range.bytes != bytes)
+    return fail(Errc::NotFound, fmt::format("DMA_UNMAP of {:#x} bytes at {:#x}: exactly one range "
+                                            "that was mapped is accepted",
+                                            bytes, address));
+  return found->second.range;
+}
+
+void GuestMemory::unmap(const GuestRange& range) {
+  if (ranges_.erase(range.address) == 0) return;
+  std::erase_if(files_, [](const auto& file) { return file.second.expired(); });
+}
+
+std::vector<GuestRange> GuestMemory::all() const {
+  std::vector<GuestRange> ranges;
+  ranges.reserve(ranges_.size());
+  for (const auto& [address, entry] : ranges_) ranges.push_back(entry.range);
+  return ranges;
+}
+
+}  // namespace portcullis::model::vfio_user

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/vfio_user/server.hpp"
+
+#include <linux/vfio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace portcullis::model::vfio_user {
+namespace {
+
+using Reply = tl::expected<std::vector<std::byte>, int>;
+
+int errno_of(const Error& error) {
+  switch (error.code) {
+    case Errc::Busy:
+      return EEXIST;
+    case Errc::NotFound:
+      return ENOENT;
+    case Errc::OutOfResources:
+      return ENOSPC;
+    case Errc::System:
+      return EIO;
+    default:
+      return EINVAL;
+  }
+}
+
+Reply refuse(int error) { return tl::unexpected<int>(error); }
+
+template <class T>
+Reply reply_with(const T& value) {
+  std::vector<std::byte> payload;
+  encode(payload, value);
+  return payload;
+}
+
+/// The client's max_data_xfer_size, or the default when it does not say; nothing when its JSON is
+/// none or says it is something else than a positive number.
+std::optional<std::size_t> transfer_limit(std::span<const std::byte> json) {
+  if (json.empty()) return kMaxTransferBytes;
+  const auto* text = static_cast<const char*>(static_cast<const void*>(json.data()));
+  const auto* end = std::find(text, text + json.size(), '\0');
+  const auto parsed = nlohmann::json::parse(text, end, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return std::nullopt;
+  const auto capabilities = parsed.find("capabilities");
+  if (capabilities == parsed.end()) return kMaxTransferBytes;
+  if (!capabilities->is_object()) return std::nullopt;
+  const auto limit = capabilities->find("max_data_xfer_size");
+  if (limit == capabilities->end()) return kMaxTransferBytes;
+  if (!limit->is_number_unsigned() || *limit == 0) return std::nullopt;
+  return std::min<std::size_t>(limit->get<std::size_t>(), kMaxTransferBytes);
+}
+
+}  // namespace
+
+Server::~Server() {
+  for (const GuestRange& range : memory_.all()) let_go(range);
+}
+
+void Server::let_go(const GuestRange& range) {
+  backend_->unmapped(range);
+  memory_.unmap(range);
+}
+
+Result<bool> Server::serve_one() {
+  PORTCULLIS_TRY_ASSIGN(std::optional<Message> message, connection_.receive());
+  if (!message) return false;
+  if ((message->header.flags & Header::kTypeMask) != Header::kTypeCommand)
+    return fail(Errc::Malformed, "vfio-user reply to nothing that was asked, message id " +
+                                     std::to_string(message->header.message_id));
+  const Reply reply = dispatch(*message);
+  if ((message->header.flags & Header::kNoReply) != 0) return true;
+  Header header{.message_id = message->header.message_id,
+                .command = message->header.command,
+                .flags = Header::kTypeReply};
+  if (!reply) {
+    header.flags |= Header::kError;
+    header.error = static_cast<std::uint32_t>(reply.error());
+  }
+  PORTCULLIS_TRY(connection_.send(
+      header, reply ? std::span<const std::byte>(*reply) : std::span<const std::byte>()));
+  return true;
+}
+
+Server::Reply Server::dispatch(Message& message) {
+  const Command command = message.header.command;
+  if (command == Command::Version) return negotiate(message);
+  if (!negotiated_) return refuse(EINVAL);
+  switch (command) {
+    case Command::DmaMap:
+      return dma_map(message);
+    case Command::DmaUnmap:
+      return dma_unmap(message);
+    case Command::DeviceGetInfo:
+      return device_info(message);
+    case Command::DeviceGetRegionInfo:
+      return region_info(message);
+    case Command::DeviceGetIrqInfo:
+      return irq_info(message);
+    case Command::DeviceSetIrqs:
+      return set_irqs(message);
+    case Command::RegionRead:
+      return region_read(message);
+    case Command::RegionWrite:
+      return region_write(message);
+    case Command::DeviceReset:
+      backend_->reset();
+      return std::vector<std::byte>{};
+    default:
+      // Ours to send, optional and not offered, or unknown.
+      return refuse(ENOTSUP);
+  }
+}
+
+Server::Reply Server::negotiate(const Message& message) {
+  const auto version = decode<Version>(message.payload);
+  if (!version || negotiated_) return refuse(EINVAL);
+  if (version->major != kMajor) return refuse(ENOTSUP);
+  const auto limit = transfer_limit(std::span(message.payload).subspan(sizeof(Version)));
+  if (!limit) return refuse(EINVAL);
+  max_transfer_bytes_ = *limit;
+  negotiated_ = true;
+
+  const std::string json = nlohmann::json{{"capabilities",
+                                           {{"max_msg_fds", kMaxMessageFds},
+                                            {"max_data_xfer_size", kMaxTransferBytes},
+                                            {"max_dma_maps", GuestMemory::kMaxRanges}}}}
+                               .dump();
+  std::vector<std::byte> payload;
+  encode(payload, Version{.major = kMajor, .minor = std::min(version->minor, kMinor)});
+  std::transform(json.begin(), json.end(), std::back_inserter(payload),
+                 [](char c) { return static_cast<std::byte>(c); });
+  payload.push_back(std::byte{0});
+  return payload;
+}
+
+Server::Reply Server::dma_map(Message& message) {
+  const auto request = decode<DmaMap>(message.payload);
+  if (!request || message.fds.size() > 1) return refuse(EINVAL);
+  UniqueFd file = message.fds.empty() ? UniqueFd() : std::move(message.fds.front());
+  const auto range = memory_.map(*request, std::move(file));
+  if (!range) return refuse(errno_of(range.error()));
+  if (const auto taken = backend_->mapped(*range); !taken) {
+    memory_.unmap(*range);
+    return refuse(errno_of(taken.error()));
+  }
+  return std::vector<std::byte>{};
+}
+
+Server::Reply Server::dma_unmap(const Message& message) {
+  const auto request = decode<DmaUnmap>(message.payload);
+  if (!request) return refuse(EINVAL);
+  if ((request->flags & DmaUnmap::kAll) != 0) {
+    if (request->address != 0 || request->size != 0) return refuse(EINVAL);
+    for (const GuestRange& range : memory_.all()) let_go(range);
+    return reply_with(*request);
+  }
+  if (request->flags != 0) return refuse(ENOTSUP);
+  const auto range = memory_.find(request->address, request->size);
+  if (!range) return refuse(errno_of(range.error()));
+  // The reply says that nothing refers to the range any more.
+  let_go(*range);
+  return reply_with(*request);
+}
+
+Server::Reply Server::device_info(const Message& message) const {
+  const auto request = decode<DeviceInfo>(message.payload);
+  if (!request || request->argsz < sizeof(DeviceInfo)) return refuse(EINVAL);
+  return reply_with(DeviceInfo{.argsz = sizeof(DeviceInfo),
+                               .flags = VFIO_DEVICE_FLAGS_PCI | VFIO_DEVICE_FLAGS_RESET,
+                               .num_regions = VFIO_PCI_NUM_REGIONS,
+                               .num_irqs = VFIO_PCI_NUM_IRQS});
+}
+
+Server::Reply Server::region_info(const Message& message) const {
+  const auto request = decode<RegionInfo>(message.payload);
+  if (!request || request->argsz < sizeof(RegionInfo) || request->index >= VFIO_PCI_NUM_REGIONS)
+    return refuse(EINVAL);
+  const std::uint64_t bytes = backend_->region_bytes(request->index);
+  // Never mappable: every store is to be seen.
+  const std::uint32_t flags =
+      bytes == 0 ? 0 : VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
+  return reply_with(RegionInfo{
+      .argsz = sizeof(RegionInfo), .flags = flags, .index = request->index, .size = bytes});
+}
+
+Server::Reply Server::irq_info(const Message& message) const {
+  const auto request = decode<IrqInfo>(message.payload);
+  if (!request || request->argsz < sizeof(IrqInfo) || request->index >= VFIO_PCI_NUM_IRQS)
+    return refuse(EINVAL);
+  const std::uint32_t count = backend_->interrupts(request->index);
+  return reply_with(IrqInfo{.argsz = sizeof(IrqInfo),
+                            .flags = count == 0 ? 0U : VFIO_IRQ_INFO_EVENTFD,
+                            .index = request->index,
+                            .count = count});
+}
+
+Server::Reply Server::set_irqs(Message& message) {
+  const auto request = decode<IrqSet>(message.payload);
+  if (!request || request->index >= VFIO_PCI_NUM_IRQS) return refuse(EINVAL);
+  const std::uint32_t available = backend_->interrupts(request->index);
+  if (request->start > available || request->count > available - request->start)
+    return refuse(EINVAL);
+  const std::uint32_t action = request->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
+  const std::uint32_t data = request->flags & VFIO_IRQ_SET_DATA_TYPE_MASK;
+  // MSI-X is masked in its table, which the client owns.
+  if (action != VFIO_IRQ_SET_ACTION_TRIGGER) return refuse(ENOTSUP);
+  auto& eventfds = eventfds_[request->index];
+  if (data == VFIO_IRQ_SET_DATA_NONE && request->start == 0 && request->count == 0) {
+    eventfds.clear();
+    return std::vector<std::byte>{};
+  }
+  if (data != VFIO_IRQ_SET_DATA_EVENTFD) return refuse(ENOTSUP);
+  if (!message.fds.empty() && message.fds.size() != request->count) return refuse(EINVAL);
+  eventfds.resize(available);
+  for (std::uint32_t i = 0; i < request->count; ++i)
+    eventfds[request->start + i] = message.fds.empty() ? UniqueFd() : std::move(message.fds[i]);
+  return std::vector<std::byte>{};
+}
+
+bool Server::is_inside(const RegionAccess& access) const {
+  if (access.region >= VFIO_PCI_NUM_REGIONS || access.count > kMaxTransferBytes) return false;
+  const std::uint64_t bytes = backend_->region_bytes(access.region);
+  return access.offset <= bytes && access.count <= bytes - access.offset;
+}
+
+Server::Reply Server::region_read(const Message& message) {
+  const auto access = decode<RegionAccess>(message.payload);
+  if (!access || !is_inside(*access)) return refuse(EINVAL);
+  std::vector<std::byte> payload;
+  encode(payload, *access);
+  payload.resize(payload.size() + access->count);
+  backend_->read(access->region, access->offset, std::span(payload).subspan(sizeof(RegionAccess)));
+  return payload;
+}
+
+Server::Reply Server::region_write(const Message& message) {
+  const auto access = decode<RegionAccess>(message.payload);
+  if (!access || !is_inside(*access)) return refuse(EINVAL);
+  const auto data = std::span(message.payload).subspan(sizeof(RegionAccess));
+  if (data.size() != access->count) return refuse(EINVAL);
+  backend_->write(access->region, access->offset, data);
+  return reply_with(*access);
+}
+
+bool Server::trigger_msix(std::uint32_t vector) noexcept {
+  const auto found = eventfds_.find(VFIO_PCI_MSIX_IRQ_INDEX);
+  if (found == eventfds_.end() || vector >= found->second.size()) return false;
+  const UniqueFd& eventfd = found->second[vector];
+  if (!eventfd.is_open()) return false;
+  const std::uint64_t one = 1;
+  return write(eventfd.get(), &one, sizeof one) == sizeof one;
+}
+
+Result<void> Server::dma_read(Iova from, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const std::size_t bytes = std::min(to.size(), max_transfer_bytes_);
+    std::vector<std::byte> payload;
+    encode(payload, DmaAccess{.address = from, .count = bytes});
+    PORTCULLIS_TRY_ASSIGN(const Message reply,
+                          connection_.request(Command::DmaRead, payload, kDmaDeadlineMs));
+    if ((reply.header.flags & Header::kError) != 0 ||
+        reply.payload.size() != sizeof(DmaAccess) + bytes)
+      return fail(Errc::System, "DMA_READ of " + std::to_string(bytes) + " bytes refused, errno " +
+                                    std::to_string(reply.header.error));
+    std::copy_n(reply.payload.begin() + sizeof(DmaAccess), bytes, to.begin());
+    from += bytes;
+    to = to.subspan(bytes);
+  }
+  return {};
+}
+
+Result<void> Server::dma_write(Iova to, std::span<const std::byte> from) {
+  while (!from.empty()) {
+    const std::size_t bytes = std::min(from.size(), max_transfer_bytes_);
+    std::vector<std::byte> payload;
+    encode(payload, DmaAccess{.address = to, .count = bytes});
+    payload.insert(payload.end(), from.begin(), from.begin() + static_cast<std::ptrdiff_t>(bytes));
+    PORTCULLIS_TRY_ASSIGN(const Message reply,
+                          connection_.request(Command::DmaWrite, payload, kDmaDeadlineMs));
+    if ((reply.header.flags & Header::kError) != 0)
+      return fail(Errc::System, "DMA_WRITE of " + std::to_string(bytes) + " bytes refused, errno " +
+                                    std::to_string(reply.header.error));
+    to += bytes;
+    from = from.subspan(bytes);
+  }
+  return {};
+}
+
+}  // namespace portcullis::model::vfio_user

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The server's half of vfio-user: one PCI device for one client. Messages are checked here, and
+// what passes reaches the Backend; what does not is answered with an errno and changes nothing. A
+// client that breaks the framing itself is hung up on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "model/vfio_user/connection.hpp"
+#include "model/vfio_user/guest_memory.hpp"
+
+namespace portcullis::model::vfio_user {
+
+/// The device behind the socket. Region indices are VFIO's (VFIO_PCI_BAR0_REGION_INDEX ..).
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  /// Bytes of a region; 0: the device has none of that index.
+  [[nodiscard]] virtual std::uint64_t region_bytes(std::uint32_t region) const = 0;
+  /// Interrupts of an index; 0: none.
+  [[nodiscard]] virtual std::uint32_t interrupts(std::uint32_t index) const = 0;
+  /// Access inside the region, which the server has checked.
+  virtual void read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> to) = 0;
+  virtual void write(std::uint32_t region, std::uint64_t offset,
+                     std::span<const std::byte> from) = 0;
+  /// The range may be reached from now on.
+  [[nodiscard]] virtual Result<void> mapped(const GuestRange& range) = 0;
+  /// Returns when nothing touches the range any more.
+  virtual void unmapped(const GuestRange& range) = 0;
+  virtual void reset() = 0;
+};
+
+class Server {
+ public:
+  /// `backend` must outlive the server.
+  Server(Backend& backend, UniqueFd client) noexcept
+      : backend_(&backend), connection_(std::move(client)) {}
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  /// The client is gone: its memory and interrupts are let go, the device keeps its state.
+  ~Server();
+
+  [[nodiscard]] int fd() const noexcept { return connection_.fd(); }
+  [[nodiscard]] bool has_pending() const noexcept { return connection_.has_pending(); }
+  /// Takes one message and answers it. False when the client hung up; an error when it must be.
+  [[nodiscard]] Result<bool> serve_one();
+
+  /// Signals one interrupt of VFIO_PCI_MSIX_IRQ_INDEX; false when the client set none up there.
+  bool trigger_msix(std::uint32_t vector) noexcept;
+  /// Memory that came without a file. The range has been checked by whoever asks.
+  [[nodiscard]] Result<void> dma_read(Iova from, std::span<std::byte> to);
+  [[nodiscard]] Result<void> dma_write(Iova to, std::span<const std::byte> from);
+
+  static constexpr int kDmaDeadlineMs = 2000;
+
+ private:
+  /// A reply's payload, or the errno that stands in its place.
+  using Reply = tl::expected<std::vector<std::byte>, int>;
+
+  [[nodiscard]] Reply dispatch(Message& message);
+  [[nodiscard]] Reply negotiate(const Message& message);
+  [[nodiscard]] Reply dma_map(Message& message);
+  [[nodiscard]] Reply dma_unmap(const Message& message);
+  [[nodiscard]] Reply device_info(const Message& message) const;
+  [[nodiscard]] Reply region_info(const Message& message) const;
+  [[nodiscard]] Reply irq_info(const Message& message) const;
+  [[nodiscard]] Reply set_irqs(Message& message);
+  [[nodiscard]] Reply region_read(const Message& message);
+  [[nodiscard]] Reply region_write(const Message& message);
+  void let_go(const GuestRange& range);
+  [[nodiscard]] bool is_inside(const RegionAccess& access) const;
+
+  Backend* backend_;
+  Connection connection_;
+  GuestMemory memory_;
+  std::map<std::uint32_t, std::vector<UniqueFd>> eventfds_;  // by interrupt index
+  std::size_t max_transfer_bytes_ = kMaxTransferBytes;       // the client's
+  bool negotiated_ = false;
+};
+
+}  // namespace portcullis::model::vfio_user
