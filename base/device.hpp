@@ -32,6 +32,12 @@ class DmaSpace {
   [[nodiscard]] virtual Result<Iova> map(std::span<std::byte> memory) = 0;
   /// Returns after the last DMA through the mapping: the IOTLB is flushed (contract A5).
   [[nodiscard]] virtual Result<void> unmap(Iova iova, std::size_t bytes) = 0;
+  /// As unmap, and no later map() returns any of these IOVAs: the device may still hold a key that
+  /// names them. The default suits a space whose IOVAs follow from virtual addresses; the caller
+  /// keeps those reserved (DmaMemory::retire).
+  [[nodiscard]] virtual Result<void> retire(Iova iova, std::size_t bytes) {
+    return unmap(iova, bytes);
+  }
 };
 
 /// The PCI function around the BAR. Control path.

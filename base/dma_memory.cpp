@@ -55,7 +55,8 @@ DmaMemory::DmaMemory(DmaMemory&& other) noexcept
     : space_(other.space_),
       memory_(std::exchange(other.memory_, {})),
       iova_(other.iova_),
-      mapped_(std::exchange(other.mapped_, false)) {}
+      mapped_(std::exchange(other.mapped_, false)),
+      retired_(other.retired_) {}
 
 DmaMemory& DmaMemory::operator=(DmaMemory&& other) noexcept {
   if (this != &other) {
@@ -64,6 +65,7 @@ DmaMemory& DmaMemory::operator=(DmaMemory&& other) noexcept {
     memory_ = std::exchange(other.memory_, {});
     iova_ = other.iova_;
     mapped_ = std::exchange(other.mapped_, false);
+    retired_ = other.retired_;
   }
   return *this;
 }
@@ -77,9 +79,21 @@ Result<void> DmaMemory::unmap() {
   return {};
 }
 
+Result<void> DmaMemory::retire() {
+  if (mapped_) PORTCULLIS_TRY(space_->retire(iova_, memory_.size()));
+  mapped_ = false;
+  retired_ = true;
+  return {};
+}
+
 void DmaMemory::release() noexcept {
   if (memory_.empty()) return;
-  if (unmap()) unmap_pages(memory_);
+  if (retired_) {
+    // The range stays reserved; only the pages behind it go back.
+    madvise(memory_.data(), memory_.size(), MADV_DONTNEED);
+  } else if (unmap()) {
+    unmap_pages(memory_);
+  }
   memory_ = {};
 }
 

@@ -31,6 +31,9 @@ class DmaMemory {
   [[nodiscard]] bool is_mapped() const noexcept { return mapped_; }
   /// Takes the device's access away while the CPU keeps the pages. Done twice is done.
   [[nodiscard]] Result<void> unmap();
+  /// As unmap, for memory that a key in the device may still name: neither its virtual addresses nor
+  /// its IOVAs are used again in the life of the process, also after destruction.
+  [[nodiscard]] Result<void> retire();
 
  private:
   DmaMemory(DmaSpace& space, std::span<std::byte> memory, Iova iova) noexcept
@@ -41,6 +44,7 @@ class DmaMemory {
   std::span<std::byte> memory_;
   Iova iova_;
   bool mapped_;
+  bool retired_ = false;
 };
 
 class DmaArena;

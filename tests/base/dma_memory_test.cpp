@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <utility>
@@ -67,6 +68,20 @@ TEST(DmaMemory, MoveAssigned_OldMappingGone) {
   ASSERT_TRUE(first && second);
   *first = *std::move(second);
   EXPECT_THAT(space.mapped, SizeIs(1));
+}
+
+TEST(DmaMemory, RetiredAndDestroyed_AddressesNeverComeBack) {
+  FakeDmaSpace space;
+  auto memory = DmaMemory::create(space, kPageBytes);
+  ASSERT_TRUE(memory);
+  std::byte* const at = memory->bytes().data();
+  ASSERT_TRUE(memory->retire());
+  { const DmaMemory gone = *std::move(memory); }
+  EXPECT_THAT(space.mapped, SizeIs(0));
+  // Whoever maps at a hint that is taken gets another place.
+  void* const again = mmap(at, kPageBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_NE(again, at);
+  munmap(again, kPageBytes);
 }
 
 TEST(DmaMemory, UnmappedTwice_SecondIsDone) {
