@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes C files that say what the installed headers say of the rows that prm/ gave.
+
+Usage: references.py KERNEL_DIR VERBS_DIR OUT_DIR ROWS.tsv.. . Headers that a program can include
+are included and asked by offsetof and sizeof; of the kernel's internal ones the enums and structs
+that are needed are cut out, at build time, and compiled by themselves. Nothing of a header stands
+in this repository.
+"""
+import pathlib
+import re
+import sys
+
+# Where the constants are looked for: every header that has the name must agree.
+INCLUDED = ["mlx5_ifc.h"]
+CUT = ["device.h", "qp.h", "cq.h", "driver.h", "eq.h", "doorbell.h"]
+VERBS = ["mlx5dv.h", "verbs.h"]
+
+# Layouts that are C structs: layout -> [(header, struct)]. All others are mlx5_ifc_NAME_bits.
+STRUCTS = {
+    "mlx5_init_seg": [("device.h", "mlx5_init_seg")],
+    "mlx5_health_buffer": [("device.h", "health_buffer")],
+    "mlx5_eqe_page_req": [("device.h", "mlx5_eqe_page_req")],
+    "mlx5_cqe64": [("mlx5dv.h", "mlx5_cqe64")],
+    "mlx5_err_cqe": [("mlx5dv.h", "mlx5_err_cqe"), ("device.h", "mlx5_err_cqe")],
+    "mlx5_wqe_ctrl_seg": [("mlx5dv.h", "mlx5_wqe_ctrl_seg")],
+    "mlx5_wqe_raddr_seg": [("mlx5dv.h", "mlx5_wqe_raddr_seg"), ("qp.h", "mlx5_wqe_raddr_seg")],
+    "mlx5_wqe_data_seg": [("mlx5dv.h", "mlx5_wqe_data_seg"), ("qp.h", "mlx5_wqe_data_seg")],
+    "mlx5_wqe_inl_data_seg": [("mlx5dv.h", "mlx5_wqe_inl_data_seg")],
+    "mlx5_wqe_atomic_seg": [("mlx5dv.h", "mlx5_wqe_atomic_seg")],
+}
+
+# Fields of bit layouts that the kernel's C structs name too, as whole bytes: a second opinion.
+ALSO = {
+    ("cmd_queue_entry", "device.h", "mlx5_cmd_layout"): {
+        "type": "type", "input_length": "inlen", "command_input_inline_data": "in",
+        "command_output_inline_data": "out", "output_length": "outlen", "token": "token",
+        "signature": "sig"},
+    ("cmd_if_box", "device.h", "mlx5_cmd_prot_block"): {
+        "mailbox_data": "data", "block_number": "block_num", "token": "token",
+        "ctrl_signature": "ctrl_sig", "signature": "sig"},
+    ("eqe", "device.h", "mlx5_eqe"): {
+        "event_type": "type", "event_sub_type": "sub_type", "event_data": "data",
+        "signature": "signature"},
+}
+
+PRELUDE = """#include <stddef.h>
+#include <stdint.h>
+#include "tests/prm/judge/judge.h"
+typedef uint8_t u8; typedef uint16_t u16; typedef uint32_t u32; typedef uint64_t u64;
+"""
+KERNEL_WORDS = """typedef uint16_t __be16; typedef uint32_t __be32; typedef uint64_t __be64;
+#define BIT(n) (1UL << (n))
+#define BIT_ULL(n) (1ULL << (n))
+#define __packed __attribute__((packed))
+#define DECLARE_FLEX_ARRAY(type, name) struct {} name##_start; type name[0]
+"""
+
+
+class Header:
+    def __init__(self, path):
+        self.name = path.name
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+        self.text = re.sub(r"//[^\n]*", "", text)
+        self.enum_of = {}
+        for block in re.finditer(r"\benum\s*\w*\s*\{([^{}]*)\}\s*;", self.text):
+            for name in re.findall(r"(?:^|,)\s*(\w+)\s*(?==|,|$)", block.group(1).strip()):
+                self.enum_of.setdefault(name, block.group(0))
+        self.define_of = {m.group(1): m.group(0)
+                          for m in re.finditer(r"^#define (\w+)[ \t]+[^\n\\]+$", self.text, re.M)}
+
+    def has(self, name):
+        return name in self.enum_of or name in self.define_of
+
+    def struct(self, name):
+        start = re.search(rf"\bstruct {name}\s*\{{", self.text)
+        if start is None:
+            sys.exit(f"{self.name} has no struct {name}")
+        depth, at = 1, start.end()
+        while depth:
+            depth += {"{": 1, "}": -1}.get(self.text[at], 0)
+            at += 1
+        return self.text[start.start():self.text.index(";", at) + 1]
+
+    def with_needs(self, names, structs):
+        """Text of the enums, defines and structs named, with what those structs refer to."""
+        blocks = {}
+
+        def add_name(name):
+            blocks.setdefault(self.enum_of.get(name) or self.define_of[name])
+
+        def add_struct(name):
+            body = self.struct(name)
+            for word in re.findall(r"\w+", body):
+                if self.has(word):
+                    add_name(word)
+            for kind, inner in re.findall(r"\b(struct|union) (\w+)\s+\w+", body):
+                add_struct(inner) if kind == "struct" else add_union(inner)
+            blocks.setdefault(body)
+
+        def add_union(name):
+            body = re.search(rf"\bunion {name} \{{[^{{}}]*\}}[^;]*;", self.text).group(0)
+            for inner in re.findall(r"\bstruct (\w+)\s+\w+", body):
+                add_struct(inner)
+            blocks.setdefault(body)
+
+        for name in names:
+            add_name(name)
+        for name in structs:
+            add_struct(name)
+        return "\n".join(blocks)
+
+
+def read_rows(paths):
+    fields, constants = [], []
+    for path in paths:
+        for line in pathlib.Path(path).read_text().splitlines():
+            columns = line.split("\t")
+            (fields if len(columns) == 4 else constants).append(columns)
+    return fields, constants
+
+
+def member_rows(header, layout, struct, members):
+    """members: our field -> the header's; in bytes, so times 8."""
+    rows = [f'{{"{header}", "{layout} {ours}", 8 * offsetof(struct {struct}, {theirs}), '
+            f"8 * sizeof(((struct {struct} *)0)->{theirs})}}" for ours, theirs in members.items()]
+    return rows + [f'{{"{header}", "sizeof {layout}", 8 * sizeof(struct {struct}), 0}}']
+
+
+def bit_rows(layout, fields):
+    struct = f"struct mlx5_ifc_{layout}_bits"
+    rows = [f'{{"mlx5_ifc.h", "{layout} {f}", offsetof({struct}, {f}), '
+            f"sizeof((({struct} *)0)->{f})}}" for f in fields]
+    return rows + [f'{{"mlx5_ifc.h", "sizeof {layout}", sizeof({struct}), 0}}']
+
+
+def named_members(header, layout):
+    """Members of a bit layout that are neither reserved nor of open length."""
+    found = re.findall(r"(\w+)((?:\[\w*\])*);", header.struct(f"mlx5_ifc_{layout}_bits"))
+    return [name for name, dimensions in found
+            if not name.startswith("reserved") and not dimensions.startswith("[]")]
+
+
+def main(kernel_dir, verbs_dir, out_dir, *row_files):
+    kernel, verbs, out = map(pathlib.Path, (kernel_dir, verbs_dir, out_dir))
+    headers = {n: Header(kernel / n) for n in INCLUDED + CUT}
+    headers |= {n: Header(verbs / n) for n in VERBS}
+    fields, constants = read_rows(row_files)
+    fields_of = {}
+    for layout, field, _, _ in fields:
+        fields_of.setdefault(layout, []).append(field)
+
+    rows = {name: [] for name in headers}
+    structs = {name: set() for name in headers}
+    required = []
+    for layout, names in fields_of.items():
+        for header, struct in STRUCTS.get(layout, []):
+            rows[header] += member_rows(header, layout, struct, {n: n for n in names})
+            structs[header].add(struct)
+        if layout not in STRUCTS:
+            rows["mlx5_ifc.h"] += bit_rows(layout, names)
+            required += [f"{layout} {m}" for m in named_members(headers["mlx5_ifc.h"], layout)]
+    for (layout, header, struct), members in ALSO.items():
+        rows[header] += member_rows(header, layout, struct, members)
+        structs[header].add(struct)
+
+    wanted = [c[0] for c in constants if " " not in c[0]]
+    for name, header in headers.items():
+        mine = [w for w in wanted if header.has(w)]
+        rows[name] += [f'{{"{name}", "{w}", (unsigned long long){w}, 0}}' for w in mine]
+        if name in CUT:
+            text = KERNEL_WORDS + header.with_needs(mine, sorted(structs[name]))
+        elif name in INCLUDED:
+            text = KERNEL_WORDS + f'#include "{name}"'
+        else:
+            text = f"#include <infiniband/{name}>"
+        symbol = "references_" + name.replace(".", "_")
+        table = "".join(f"  {r},\n" for r in rows[name])
+        (out / f"{symbol}.c").write_text(
+            f"{PRELUDE}{text}\nconst struct reference {symbol}[] = {{\n{table}  {{0, 0, 0, 0}}}};\n")
+    symbols = ["references_" + n.replace(".", "_") for n in headers]
+    (out / "references.c").write_text(
+        '#include "tests/prm/judge/judge.h"\n' + "".join(f"extern const struct reference {s}[];\n" for s in symbols)
+        + f"const struct reference *const references[] = {{{', '.join(symbols)}, 0}};\n"
+        + "const char *const required[] = {\n" + "".join(f'  "{r}",\n' for r in required) + "  0};\n")
+
+
+main(*sys.argv[1:])
