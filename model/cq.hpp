@@ -13,20 +13,21 @@
 #include "model/dma.hpp"
 #include "model/eq.hpp"
 #include "model/id_table.hpp"
+#include "model/queue_pages.hpp"
 #include "model/verdict.hpp"
+#include "prm/cqe.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::model {
 
-/// What a CQE says. Opcodes are MLX5_CQE_* of include/linux/mlx5/device.h, written by number's name
-/// in prm/cqe.hpp.
+/// What a CQE says.
 struct Completion {
-  std::uint8_t opcode = 0;      // op_own[7:4]
-  std::uint8_t wqe_opcode = 0;  // sop_drop_qpn[31:24]: the WQE's opcode for a requester CQE
-  std::uint8_t syndrome = 0;    // error CQEs
+  prm::CqeOpcode opcode = prm::CqeOpcode::REQ;
+  std::uint8_t wqe_opcode = 0;  // sop_drop_qpn[31:24]: the WQE's opcode, of a requester CQE
+  prm::CqeSyndrome syndrome{};  // error CQEs only, as vendor_syndrome
   std::uint8_t vendor_syndrome = 0;
-  std::uint16_t wqe_counter = 0;  // index of the WQE in its queue, in WQEBBs for an SQ
+  std::uint16_t wqe_counter = 0;  // index of the WQE in its queue, in basic blocks for an SQ
   bool solicited = false;
   std::uint32_t qpn = 0;
   std::uint32_t user_index = 0;  // srqn_uidx
@@ -45,12 +46,16 @@ class CqTable {
   // Commands and doorbells.
   Verdict create(prm::ConstView<prm::cqc> context, std::vector<Iova> pages, std::uint32_t& cqn);
   Verdict destroy(std::uint32_t cqn);
-  [[nodiscard]] bool exists(std::uint32_t cqn) const noexcept;
-  [[nodiscard]] std::uint32_t uar_of(std::uint32_t cqn) const noexcept;
-  [[nodiscard]] std::uint32_t eqn_of(std::uint32_t cqn) const noexcept;
+  /// Pages that CREATE_CQ must bring; 0 when the context's sizes are not acceptable.
+  [[nodiscard]] static std::uint64_t pages_needed(prm::ConstView<prm::cqc> context) noexcept;
+  [[nodiscard]] bool exists(std::uint32_t cqn) const noexcept {
+    return cqn < cqs_.size() && cqs_[cqn].live;
+  }
+  [[nodiscard]] std::uint32_t uar_of(std::uint32_t cqn) const noexcept { return cqs_[cqn].uar; }
+  [[nodiscard]] std::uint32_t eqn_of(std::uint32_t cqn) const noexcept { return cqs_[cqn].eqn; }
   /// The CQ cell of `uar` was kicked: reads the arm record of every CQ on it.
-  void kick(std::uint32_t uar) noexcept;
-  [[nodiscard]] std::size_t size() const noexcept { return live_; }
+  void kick(std::uint32_t uar);
+  [[nodiscard]] std::size_t size() const noexcept { return live_numbers_.size(); }
   void clear() noexcept;
 
  private:
@@ -58,9 +63,8 @@ class CqTable {
     std::uint64_t producer = 0;
     std::uint64_t consumer = 0;  // as last read from the record
     Iova record = 0;
+    QueuePages pages;
     std::uint32_t log_size = 0;
-    std::uint32_t log_page_size = 0;
-    std::uint32_t page_offset = 0;
     std::uint32_t log_stride = 6;
     std::uint32_t uar = 0;
     std::uint32_t eqn = 0;
@@ -70,17 +74,17 @@ class CqTable {
     bool armed_solicited = false;
     bool failed = false;
     bool ignore_overrun = false;
-    std::vector<Iova> pages;
   };
   bool has_room(Cq& cq) noexcept;
   bool fail(std::uint32_t cqn, Cq& cq, std::uint8_t syndrome);
-  void notify(std::uint32_t cqn, Cq& cq) noexcept;
+  void read_arm_record(std::uint32_t cqn, Cq& cq);
+  void notify(std::uint32_t cqn, Cq& cq);
 
   Dma* dma_;
   EqTable* eqs_;
-  std::vector<Cq> cqs_;
+  std::vector<Cq> cqs_;  // grows with the highest number in use
+  std::vector<std::uint32_t> live_numbers_;
   IdAllocator ids_;
-  std::size_t live_ = 0;
 };
 
 }  // namespace portcullis::model

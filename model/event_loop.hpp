@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -44,9 +43,14 @@ class EventLoop {
   /// A seeded number below `bound` (> 0).
   [[nodiscard]] std::uint32_t below(std::uint32_t bound) noexcept;
 
-  /// Looks for kicks once a step; true when it found work. Removed by the same context.
-  using Look = bool (*)(void* context);
-  void add_source(Look look, void* context);
+  /// What a model adds to every step: `look` takes its kicks and says whether there were any,
+  /// `clock_moved` refreshes registers that show time. `context` names the source.
+  struct Source {
+    bool (*look)(void* context) = nullptr;
+    void (*clock_moved)(void* context) = nullptr;
+    void* context = nullptr;
+  };
+  void add_source(Source source) { sources_.push_back(source); }
   void remove_source(void* context) noexcept;
 
   /// Kicks, then all that is due now; if there was nothing and the clock is virtual, the next event
@@ -80,21 +84,21 @@ class EventLoop {
   TimerId schedule(std::uint32_t lane, std::uint64_t at_ns, Task task);
   void cancel(TimerId id) noexcept;
 
-  bool look_for_kicks();
+  void set_clock(std::uint64_t now_ns);
   std::size_t run_ready(std::size_t budget);
-  bool move_due_timers();
-  void refresh_clock() noexcept;
+  void move_due_timers();
+  void drop_stale_timers() noexcept;
+  void pop(std::uint32_t index) noexcept;
   [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const noexcept;
   void sift_up(std::uint32_t index) noexcept;
   void sift_down(std::uint32_t index) noexcept;
-  void remove_at(std::uint32_t index) noexcept;
   void grow_ready();
 
   bool virtual_;
   std::uint64_t now_ns_ = 0;
   std::uint64_t random_;
   std::uint64_t sequence_ = 0;
-  std::vector<std::pair<Look, void*>> sources_;
+  std::vector<Source> sources_;
   std::vector<Ready> ready_;  // ring, a power of two
   std::size_t ready_head_ = 0;
   std::size_t ready_tail_ = 0;

@@ -8,7 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
+#include <unordered_map>
+#include <vector>
 
 #include "base/device.hpp"
 #include "base/result.hpp"
@@ -17,7 +20,7 @@ namespace portcullis::model {
 
 class Iommu {
  public:
-  /// System when the page table cannot be reserved.
+  /// OutOfResources when the page table cannot be reserved.
   [[nodiscard]] static Result<Iommu> create();
   Iommu(Iommu&& other) noexcept;
   Iommu& operator=(Iommu&&) = delete;
@@ -36,13 +39,32 @@ class Iommu {
   }
 
  private:
-  static constexpr std::uint64_t kPages = std::uint64_t{1} << 25;  // 128 GiB of IOVA space
-  explicit Iommu(std::byte** pages) noexcept : pages_(pages) {}
-  [[nodiscard]] Iova find_gap(std::uint64_t address, std::size_t bytes);
+  // IOVA space is given in windows of 2 MiB: DmaSpace::map promises an IOVA congruent to the
+  // address modulo that, and small regions that are neighbours in memory then share a window.
+  static constexpr std::uint64_t kWindowBytes = std::uint64_t{2} << 20;
+  static constexpr std::uint64_t kWindowPages = kWindowBytes / kPageBytes;
+  static constexpr std::uint64_t kWindows = std::uint64_t{1} << 16;  // 128 GiB
+  static constexpr std::uint64_t kFirstWindow = std::uint64_t{1}
+                                                << 11;  // the lowest 4 GiB stay free
+  static constexpr std::uint64_t kPages = kWindows * kWindowPages;
 
-  std::byte** pages_;
-  std::map<Iova, std::size_t> mappings_;
-  Iova next_ = 0;  // next fit: a freed IOVA is not given again at once, so stale ones fault
+  struct Mapping {
+    std::size_t bytes = 0;
+    std::optional<std::uint64_t> memory_window;  // the window's key in shared_, if it is shared
+  };
+
+  explicit Iommu(std::span<std::byte*> pages);
+  [[nodiscard]] std::optional<Iova> share_window(std::uint64_t address, std::size_t bytes) const;
+  [[nodiscard]] std::optional<std::uint64_t> find_windows(std::uint64_t memory_window,
+                                                          std::uint64_t count);
+  [[nodiscard]] bool is_free(Iova iova, std::size_t bytes) const noexcept;
+  void count_windows(Iova iova, std::size_t bytes, int by) noexcept;
+
+  std::span<std::byte*> pages_;
+  std::map<Iova, Mapping> mappings_;
+  std::vector<std::uint16_t> used_;                          // mappings a window
+  std::unordered_map<std::uint64_t, std::uint64_t> shared_;  // memory window to IOVA window
+  std::uint64_t next_ = kFirstWindow;  // next fit: a stale IOVA meets nothing for long
 };
 
 }  // namespace portcullis::model

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "model/dma.hpp"
 #include "model/id_table.hpp"
 #include "model/verdict.hpp"
+#include "prm/enums.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/view.hpp"
 
@@ -39,11 +39,11 @@ struct KeyUse {
   std::uint64_t va = 0;
   std::uint64_t length = 0;  // 0 checks key, PD, QPN and rights only
   std::uint8_t access = 0;   // access::k* or-ed
+  bool rlky = false;         // qpc.rlky: the reserved lkey may be used
 };
 
 class MkeyTable {
  public:
-  static constexpr std::uint32_t kAnyQpn = 0xff'ffff;
   /// The largest range one translate() takes: a frame's payload.
   static constexpr std::uint32_t kMaxTranslation = 4096;
 
@@ -53,48 +53,69 @@ class MkeyTable {
     const std::uint32_t index = use.key >> 8;
     if (index >= keys_.size()) return KeyCheck::BadKey;
     const Key& key = keys_[index];
-    if (!key.live || key.variant != (use.key & 0xff)) return KeyCheck::BadKey;
-    if (key.pd != use.pd) return KeyCheck::BadPd;
-    if (key.qpn != kAnyQpn && key.qpn != use.qpn) return KeyCheck::BadQpn;
+    if (!key.usable || key.variant != (use.key & 0xff)) return KeyCheck::BadKey;
+    if (key.any_pd ? !use.rlky : key.pd != use.pd) return KeyCheck::BadPd;
+    if (key.qpn != prm::kMkcQpnAny && key.qpn != use.qpn) return KeyCheck::BadQpn;
     if ((key.access & use.access) != use.access) return KeyCheck::BadAccess;
     if (use.length == 0) return KeyCheck::Ok;
-    const std::uint64_t offset = use.va - key.start;
-    if (use.va < key.start || use.length > key.length || offset > key.length - use.length)
+    if (use.va < key.start || use.length > key.length ||
+        use.va - key.start > key.length - use.length)
       return KeyCheck::BadRange;
-    return KeyCheck::Ok;
+    return key.page_rights ? check_pages(key, use) : KeyCheck::Ok;
   }
 
   /// Where [va, va + bytes) of a key that check() accepted lies. `bytes` at most kMaxTranslation.
-  /// No extents when the key does not exist or a page of it gives no translation.
+  /// No extents when the key is gone or does not cover the range any more.
   [[nodiscard]] Extents translate(std::uint32_t key, std::uint64_t va,
                                   std::uint32_t bytes) const noexcept;
 
-  // Commands. `translations` is the list behind the context in CREATE_MKEY, raw.
-  Verdict create(prm::ConstView<prm::mkc> context, std::uint32_t actual_octwords,
-                 std::span<const std::byte> translations, std::uint32_t& index);
+  // Commands. `translations` is the list behind the context in CREATE_MKEY, of which
+  // `actual_octwords` octwords count; `page_access` is create_mkey_in.pg_access.
+  struct Create {
+    prm::ConstView<prm::mkc> context;
+    bool page_access = false;
+    std::uint32_t actual_octwords = 0;
+    std::span<const std::byte> translations;
+  };
+  Verdict create(const Create& request, std::uint32_t& index);
   Verdict destroy(std::uint32_t index);
-  Verdict query(std::uint32_t index, prm::View<prm::mkc> context) const;
+  /// `translations` takes the first of the key's list, when the query asks for them.
+  Verdict query(std::uint32_t index, prm::View<prm::mkc> context,
+                std::span<std::byte> translations) const;
   /// The PD of a live key.
   [[nodiscard]] std::optional<std::uint32_t> pd_of(std::uint32_t index) const noexcept;
+  /// The key of QUERY_SPECIAL_CONTEXTS.resd_lkey: all memory, local access, any PD.
+  [[nodiscard]] std::uint32_t reserved_lkey() const noexcept { return kReservedIndex << 8; }
   [[nodiscard]] std::size_t size() const noexcept { return live_; }
-  void clear() noexcept;
+  void clear();
 
  private:
+  static constexpr std::uint32_t kReservedIndex = 1;
+  static constexpr std::uint32_t kFirstIndex = 2;
+
   struct Key {
     std::uint64_t start = 0;
     std::uint64_t length = 0;
     std::uint32_t pd = 0;
-    std::uint32_t qpn = kAnyQpn;
+    std::uint32_t qpn = prm::kMkcQpnAny;
     std::uint8_t variant = 0;
     std::uint8_t access = 0;
     std::uint8_t log_page_size = 0;
+    bool usable = false;  // live and not mkc.free
+    bool any_pd = false;
+    bool page_rights = false;  // some page allows less than the key does
     bool live = false;
-    bool physical = false;  // PA mode: va is the IOVA
-    std::uint32_t pages = 0;
-    std::unique_ptr<std::uint64_t[]> entries;  // MTT, host order, low bits are rights
+    bool physical = false;             // PA mode: the virtual address is the IOVA
+    std::vector<std::uint64_t> pages;  // MTT entries, host order, low bits are rights
+    prm::Buffer<prm::mkc> context;     // as given, for QUERY_MKEY
   };
 
-  std::vector<Key> keys_;
+  [[nodiscard]] KeyCheck check_pages(const Key& key, const KeyUse& use) const noexcept;
+  Verdict fill(const Create& request, Key& key) const;
+  static Verdict fill_pages(const Create& request, Key& key);
+
+  std::uint32_t log_max_mkey_;
+  std::vector<Key> keys_;  // grows with the highest index in use
   IdAllocator ids_;
   std::size_t live_ = 0;
 };

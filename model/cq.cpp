@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/cq.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/device_ticks.hpp"
+#include "prm/doorbell.hpp"
+#include "prm/enums.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::CommandStatus;
+
+constexpr std::uint32_t kMaxLogCqSize = 22;  // cmd_hca_cap.log_max_cq_sz
+
+// MLX5_CQ_ERROR_SYNDROME_* of mlx5_ifc.h.
+constexpr std::uint8_t kOverrun = 1;
+constexpr std::uint8_t kAccessViolation = 2;
+
+enum Refusal : std::uint32_t {
+  kBadSize = 0x40001,
+  kBadPages,
+  kBadRecord,
+  kNoNumber,
+  kNoSuchCq,
+};
+
+std::uint32_t log_stride(prm::ConstView<prm::cqc> context) noexcept {
+  return context.get<"cqe_sz">() == prm::number(prm::CqeSize::B128) ? 7 : 6;
+}
+
+prm::Buffer<prm::mlx5_cqe64> encode(const Completion& c, bool owner, std::uint64_t now_ns) {
+  prm::Buffer<prm::mlx5_cqe64> entry;
+  entry.put<"srqn_uidx">(c.user_index)
+      .put<"imm_inval_pkey">(c.imm_inval_pkey)
+      .put<"byte_cnt">(c.byte_cnt)
+      .put<"timestamp">(device_ticks(now_ns))
+      .put<"sop_drop_qpn">(prm::opcode_qpn(c.wqe_opcode, c.qpn))
+      .put<"wqe_counter">(c.wqe_counter)
+      .put<"op_own">(prm::op_own(c.opcode, owner, c.solicited));
+  return entry;
+}
+
+prm::Buffer<prm::mlx5_err_cqe> encode_error(const Completion& c, bool owner) {
+  prm::Buffer<prm::mlx5_err_cqe> entry;
+  entry.put<"srqn">(c.user_index)
+      .put<"vendor_err_synd">(c.vendor_syndrome)
+      .put<"syndrome">(c.syndrome)
+      .put<"s_wqe_opcode_qpn">(prm::opcode_qpn(c.wqe_opcode, c.qpn))
+      .put<"wqe_counter">(c.wqe_counter)
+      .put<"op_own">(prm::op_own(c.opcode, owner));
+  return entry;
+}
+
+bool is_error(const Completion& c) noexcept {
+  return c.opcode == prm::CqeOpcode::REQ_ERR || c.opcode == prm::CqeOpcode::RESP_ERR;
+}
+
+}  // namespace
+
+CqTable::CqTable(Dma& dma, EqTable& eqs, std::uint32_t log_max_cq)
+    : dma_(&dma), eqs_(&eqs), ids_(1, 1u << log_max_cq) {}
+
+std::uint64_t CqTable::pages_needed(prm::ConstView<prm::cqc> context) noexcept {
+  const std::uint32_t log_size = context.get<"log_cq_size">();
+  const std::uint32_t log_page_size = context.get<"log_page_size">();
+  if (log_size > kMaxLogCqSize || log_page_size > 19) return 0;
+  if (context.get<"cqe_sz">() > prm::number(prm::CqeSize::B128)) return 0;
+  return QueuePages::needed(std::uint64_t{1} << (log_size + log_stride(context)), log_page_size,
+                            context.get<"page_offset">());
+}
+
+Verdict CqTable::create(prm::ConstView<prm::cqc> context, std::vector<Iova> pages,
+                        std::uint32_t& cqn) {
+  const std::uint64_t needed = pages_needed(context);
+  if (needed == 0) return refuse(CommandStatus::BAD_PARAM_ERR, kBadSize);
+  QueuePages queue(std::move(pages), context.get<"log_page_size">(), context.get<"page_offset">());
+  if (queue.count() < needed || !queue.aligned())
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadPages);
+  if (context.get<"dbr_addr">() % prm::kDoorbellRecordBytes != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadRecord);
+  const auto id = ids_.allocate();
+  if (!id) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
+
+  cqn = *id;
+  if (cqn >= cqs_.size()) cqs_.resize(cqn + 1);
+  Cq& cq = cqs_[cqn];
+  cq = Cq{};
+  cq.record = context.get<"dbr_addr">();
+  cq.pages = std::move(queue);
+  cq.log_size = context.get<"log_cq_size">();
+  cq.log_stride = log_stride(context);
+  cq.uar = context.get<"uar_page">();
+  cq.eqn = context.get<"c_eqn_or_apu_element">() & 0xff;
+  cq.ignore_overrun = context.get<"oi">() != 0;
+  cq.live = true;
+  live_numbers_.push_back(cqn);
+  return {};
+}
+
+Verdict CqTable::destroy(std::uint32_t cqn) {
+  if (!exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  cqs_[cqn] = Cq{};
+  ids_.give_back(cqn);
+  std::erase(live_numbers_, cqn);
+  return {};
+}
+
+/// The record is read only when the queue looks full: one load a round, not one a CQE.
+bool CqTable::has_room(Cq& cq) noexcept {
+  const std::uint64_t size = std::uint64_t{1} << cq.log_size;
+  if (cq.ignore_overrun || cq.producer - cq.consumer < size) return true;
+  const auto record = dma_->load_be32(cq.record + prm::record_byte(prm::kCqSetCi));
+  if (!record) return false;
+  const std::uint64_t step = (*record - cq.consumer) & 0xffffff;
+  if (step <= cq.producer - cq.consumer) cq.consumer += step;
+  return cq.producer - cq.consumer < size;
+}
+
+bool CqTable::fail(std::uint32_t cqn, Cq& cq, std::uint8_t syndrome) {
+  cq.failed = true;
+  eqs_->raise_cq_error(cqn, syndrome);
+  return false;
+}
+
+bool CqTable::complete(std::uint32_t cqn, const Completion& completion, std::uint64_t now_ns) {
+  if (!exists(cqn)) return false;
+  Cq& cq = cqs_[cqn];
+  if (cq.failed) return false;
+  if (!has_room(cq)) return fail(cqn, cq, kOverrun);
+  const bool owner = (cq.producer >> cq.log_size & 1) != 0;
+  const std::uint64_t index = cq.producer & ((std::uint64_t{1} << cq.log_size) - 1);
+  // A CQE64 stands in the upper half of a 128-byte entry (get_sw_cqe of mlx5_ib/cq.c).
+  const std::uint64_t offset = ((index + 1) << cq.log_stride) - prm::kCqeBytes;
+  const bool written =
+      is_error(completion)
+          ? dma_->publish(cq.pages.at(offset), encode_error(completion, owner).all())
+          : dma_->publish(cq.pages.at(offset), encode(completion, owner, now_ns).all());
+  if (!written) return fail(cqn, cq, kAccessViolation);
+  ++cq.producer;
+  if (cq.armed && (!cq.armed_solicited || completion.solicited || is_error(completion)))
+    notify(cqn, cq);
+  return true;
+}
+
+void CqTable::notify(std::uint32_t cqn, Cq& cq) {
+  cq.armed = false;
+  ++cq.events;
+  eqs_->raise_completion(cq.eqn, cqn);
+}
+
+void CqTable::kick(std::uint32_t uar) {
+  for (const std::uint32_t cqn : live_numbers_)
+    if (cqs_[cqn].uar == uar) read_arm_record(cqn, cqs_[cqn]);
+}
+
+void CqTable::read_arm_record(std::uint32_t cqn, Cq& cq) {
+  const auto record = dma_->load_be32(cq.record + prm::record_byte(prm::kCqArmDb));
+  // The sequence number tells a fresh request from the one that an event has already answered.
+  if (!record || prm::cq_arm_sn(*record) != (cq.events & 3)) return;
+  cq.armed = true;
+  cq.armed_solicited = prm::cq_arm_solicited(*record);
+  // What came since the consumer index of the request has not been told.
+  const bool missed = ((cq.producer - *record) & 0xffffff) != 0;
+  if (missed && !cq.armed_solicited) notify(cqn, cq);
+}
+
+void CqTable::clear() noexcept {
+  cqs_.clear();
+  live_numbers_.clear();
+  ids_.clear();
+}
+
+}  // namespace portcullis::model

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/eq.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace portcullis::model {
+namespace {
+
+using prm::CommandStatus;
+
+constexpr std::uint32_t kMaxLogEqSize = 22;  // cmd_hca_cap.log_max_eq_sz
+
+enum Refusal : std::uint32_t {
+  kBadSize = 0x30001,
+  kBadPages,
+  kNoNumber,
+  kNoSuchEq,
+};
+
+}  // namespace
+
+EqTable::EqTable(Dma& dma, std::uint32_t log_max_eq, OnFailure on_failure, void* context)
+    : dma_(&dma),
+      log_max_eq_(log_max_eq),
+      eqs_(std::size_t{1} << log_max_eq),
+      ids_(kFirstEqn, 1u << log_max_eq),
+      on_failure_(on_failure),
+      context_(context) {}
+
+std::uint64_t EqTable::pages_needed(prm::ConstView<prm::eqc> context) noexcept {
+  const std::uint32_t log_size = context.get<"log_eq_size">();
+  const std::uint32_t log_page_size = context.get<"log_page_size">();
+  if (log_size > kMaxLogEqSize || log_page_size > 19) return 0;
+  return QueuePages::needed(prm::kEqeBytes << log_size, log_page_size, 0);
+}
+
+Verdict EqTable::create(prm::ConstView<prm::eqc> context,
+                        std::span<const std::byte, 32> event_bitmask, std::vector<Iova> pages,
+                        std::uint32_t& eqn) {
+  const std::uint64_t needed = pages_needed(context);
+  if (needed == 0 || context.get<"page_offset">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadSize);
+  QueuePages queue(std::move(pages), context.get<"log_page_size">(), 0);
+  if (queue.count() < needed || !queue.aligned())
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadPages);
+  const auto id = ids_.allocate();
+  if (!id) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
+
+  eqn = *id;
+  Eq& eq = eqs_[eqn];
+  eq = Eq{};
+  eq.log_size = context.get<"log_eq_size">();
+  eq.uar = context.get<"uar_page">();
+  eq.ignore_overrun = context.get<"oi">() != 0;
+  eq.pages = std::move(queue);
+  // event_bitmask is four quadwords; event n is bit n % 64 of quadword n / 64 (create_map_eq of
+  // mlx5/core/eq.c stores them with MLX5_ARRAY_SET64).
+  for (std::size_t event = 0; event < 256; ++event) {
+    const std::size_t byte = event / 64 * 8 + 7 - event % 64 / 8;
+    eq.events[event] = (std::to_integer<unsigned>(event_bitmask[byte]) >> event % 8 & 1) != 0;
+  }
+  eq.live = true;
+  ++live_;
+  return {};
+}
+
+Verdict EqTable::destroy(std::uint32_t eqn) {
+  if (!exists(eqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchEq);
+  eqs_[eqn] = Eq{};
+  ids_.give_back(eqn);
+  --live_;
+  return {};
+}
+
+void EqTable::doorbell(std::uint32_t uar, std::uint32_t value) noexcept {
+  const std::uint32_t eqn = value >> 24;
+  if (!exists(eqn) || eqs_[eqn].uar != uar) return;
+  Eq& eq = eqs_[eqn];
+  const std::uint64_t step = (value - eq.consumer) & 0xffffff;
+  if (step > eq.producer - eq.consumer) return;
+  eq.consumer += step;
+}
+
+void EqTable::append(Eq& eq, prm::EventType type, std::uint8_t sub_type, Event data) {
+  if (eq.producer - eq.consumer == std::uint64_t{1} << eq.log_size && !eq.ignore_overrun) {
+    if (!std::exchange(eq.overrun, true))
+      on_failure_(context_, prm::HealthSyndrome::ASYNCHRONOUS_EQ_BUF_OVERRUN);
+    return;
+  }
+  prm::Buffer<prm::eqe> entry;
+  entry.put<"event_type">(type);
+  entry.put<"event_sub_type">(sub_type);
+  std::copy(data.begin(), data.end(), entry.bytes<"event_data">().begin());
+  entry.put<"owner">(eq.producer >> eq.log_size & 1);
+  const std::uint64_t index = eq.producer & ((std::uint64_t{1} << eq.log_size) - 1);
+  if (!dma_->publish(eq.pages.at(index * prm::kEqeBytes), entry.all())) {
+    on_failure_(context_, prm::HealthSyndrome::EQ_IN_ERR);
+    return;
+  }
+  ++eq.producer;
+}
+
+bool EqTable::raise(prm::EventType type, Event data, std::uint8_t sub_type) {
+  bool delivered = false;
+  for (Eq& eq : eqs_) {
+    if (!eq.live || !eq.events[prm::number(type)]) continue;
+    append(eq, type, sub_type, data);
+    delivered = true;
+  }
+  return delivered;
+}
+
+bool EqTable::raise_qp(prm::EventType type, std::uint32_t qpn) {
+  prm::Buffer<prm::qp_events> event;
+  event.put<"type">(prm::EventQueueType::QP).put<"qpn_rqn_sqn">(qpn & 0xffffff);
+  return raise(type, event.all());
+}
+
+bool EqTable::raise_cq_error(std::uint32_t cqn, std::uint8_t syndrome) {
+  prm::Buffer<prm::cq_error> event;
+  event.put<"cqn">(cqn).put<"syndrome">(syndrome);
+  return raise(prm::EventType::CQ_ERROR, event.all());
+}
+
+void EqTable::raise_completion(std::uint32_t eqn, std::uint32_t cqn) {
+  if (!exists(eqn)) return;
+  prm::Buffer<prm::comp_event> event;
+  event.put<"cq_number">(cqn);
+  append(eqs_[eqn], prm::EventType::COMP, 0, event.all());
+}
+
+bool EqTable::has_subscriber(prm::EventType type) const noexcept {
+  return std::any_of(eqs_.begin(), eqs_.end(),
+                     [type](const Eq& eq) { return eq.live && eq.events[prm::number(type)]; });
+}
+
+void EqTable::clear() noexcept {
+  for (Eq& eq : eqs_) eq = Eq{};
+  ids_.clear();
+  live_ = 0;
+}
+
+}  // namespace portcullis::model
