@@ -10,11 +10,13 @@ namespace portcullis::pmd {
 
 CompletionRing::CompletionRing(const Device& device, DmaBuffer ring, DmaBuffer record,
                                std::span<std::byte> uar_page, std::uint32_t log_size)
-    : ring_(ring.data()),
+    : next_(ring.data()),
+      end_(ring.data() + (prm::kCqeBytes << log_size)),
       record_(record.data() + prm::record_byte(prm::kCqSetCi)),
-      mask_((std::uint32_t{1} << log_size) - 1),
       success_(prm::op_own(prm::CqeOpcode::REQ, false)),
       log_size_(static_cast<std::uint8_t>(log_size)),
+      mask_((std::uint32_t{1} << log_size) - 1),
+      ring_(ring.data()),
       doorbell_(uar_page.subspan(prm::kCqDoorbell, sizeof(std::uint64_t)).data()),
       device_(&device),
       ring_memory_(std::move(ring)),
@@ -102,7 +104,7 @@ void CompletionRing::disown(const SendQueue& queue) noexcept {
 
 void CompletionRing::forget_last() noexcept {
   last_queue_ = nullptr;
-  last_qpn_ = kNoQp;
+  last_write_ = kNone;
 }
 
 void CompletionRing::quarantine() noexcept {
@@ -164,7 +166,7 @@ Result<std::optional<Completion>> CompletionRing::decode() {
                       std::to_string(qpn) + ", which is not outstanding");
   completion.wr_id = *wr_id;
   last_queue_ = owner->queue;
-  last_qpn_ = qpn;
+  last_write_ = prm::opcode_qpn(prm::number(prm::WqeOpcode::RDMA_WRITE), qpn);
   advance();
   return completion;
 }

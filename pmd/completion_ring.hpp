@@ -86,7 +86,7 @@ class CompletionRing {
   /// All of op_own but format and solicited bits.
   static constexpr std::uint8_t kOpcodeAndOwner = 0xf1;
   static constexpr std::uint8_t kNever = 0xff;
-  static constexpr std::uint32_t kNoQp = ~std::uint32_t{0};  // QP numbers have 24 bits
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   [[nodiscard]] std::byte* entry(std::uint32_t index) const noexcept {
     return ring_ + (index & mask_) * prm::kCqeBytes;
@@ -107,15 +107,17 @@ class CompletionRing {
   [[nodiscard]] const Owner* find(std::uint32_t qpn) const noexcept;
 
   // What a poll touches, together.
-  std::byte* ring_;
+  std::byte* next_;  // the entry at the consumer index
+  std::byte* end_;
   std::byte* record_;
-  SendQueue* last_queue_ = nullptr;  // most completions are for the QP of the one before
-  std::uint32_t last_qpn_ = kNoQp;
+  SendQueue* last_queue_ = nullptr;   // most completions are for the QP of the one before
+  std::uint32_t last_write_ = kNone;  // sop_drop_qpn of a WRITE by that QP
   std::uint32_t consumer_index_ = 0;
-  std::uint32_t mask_;
   std::uint8_t success_;  // opcode and owner of a success in this pass; kNever when broken
 
   std::uint8_t log_size_;
+  std::uint32_t mask_;
+  std::byte* ring_;
   std::uint32_t cqn_ = 0;
   std::uint32_t arm_sn_ = 0;
   std::uint32_t attached_blocks_ = 0;
@@ -129,27 +131,30 @@ class CompletionRing {
 
 inline void CompletionRing::advance() noexcept {
   ++consumer_index_;
-  if ((consumer_index_ & mask_) == 0) success_ ^= 1;
+  next_ += prm::kCqeBytes;
+  if (next_ == end_) [[unlikely]] {
+    next_ = ring_;
+    success_ ^= 1;
+  }
   cells::store_release<std::uint32_t>(record_,
                                       cells::be32(prm::cq_consumer_index(consumer_index_)));
 }
 
-/// The common case whole: a success of the QP that completed last. Everything else, an empty ring
-/// included, is left as it is for poll_slow().
+/// The common case whole: a WRITE done by the QP that completed last. Everything else, an empty
+/// ring included, is left as it is for poll_slow().
 inline std::optional<Completion> CompletionRing::take_success() noexcept {
-  const std::byte* at = entry(consumer_index_);
+  const std::byte* at = next_;
   const auto op_own = cells::load_acquire<std::uint8_t>(at + kOpOwnByte);
   if ((op_own & kOpcodeAndOwner) != success_) return std::nullopt;
   const Cqe cqe = view(at);
-  const std::uint32_t qpn = prm::cqe_qpn(cqe.get<"sop_drop_qpn">());
-  if (qpn != last_qpn_) [[unlikely]]
+  if (cqe.get<"sop_drop_qpn">() != last_write_) [[unlikely]]
     return std::nullopt;
   const auto wqe_counter = static_cast<std::uint16_t>(cqe.get<"wqe_counter">());
   const std::uint64_t* wr_id = last_queue_->complete(wqe_counter);
   if (wr_id == nullptr) [[unlikely]]
     return std::nullopt;
   advance();
-  return Completion{*wr_id, qpn, wqe_counter};
+  return Completion{*wr_id, prm::cqe_qpn(last_write_), wqe_counter};
 }
 
 }  // namespace portcullis::pmd

@@ -101,7 +101,7 @@ class QueuePair {
     return queue_->post_write(pieces, request);
   }
   [[nodiscard]] Result<void> post_write(const GatherEntry& piece, const WriteRequest& request) {
-    return queue_->post_write(std::span(&piece, 1), request);
+    return queue_->post_write(piece, request);
   }
   /// Hands everything posted to the device.
   void ring() noexcept { queue_->ring(); }

@@ -60,8 +60,9 @@ class SendQueue {
   /// more than kMaxInlineBytes.
   [[nodiscard]] Result<void> post_write_inline(std::span<const std::byte> data,
                                                const WriteRequest& request);
-  /// RDMA WRITE of bytes the device fetches itself. InvalidArgument for more than kMaxGather pieces
-  /// or one of 2 GiB or more.
+  /// RDMA WRITE of bytes the device fetches itself. InvalidArgument for 2 GiB or more.
+  [[nodiscard]] Result<void> post_write(const GatherEntry& piece, const WriteRequest& request);
+  /// The same from several pieces, one after the other; at most kMaxGather.
   [[nodiscard]] Result<void> post_write(std::span<const GatherEntry> pieces,
                                         const WriteRequest& request);
   /// Hands everything posted to the device; nothing when nothing was.
@@ -70,60 +71,64 @@ class SendQueue {
   /// Takes the WQE that a CQE names, and all before it, off the queue. Null when the device names
   /// one that is not outstanding; otherwise its wr_id.
   [[nodiscard]] const std::uint64_t* complete(std::uint16_t wqe_counter) noexcept {
-    Slot& slot = slots_[wqe_counter & mask_];
-    if (static_cast<std::uint16_t>(slot.start) != wqe_counter ||
-        slot.start - tail_ >= head_ - tail_) [[unlikely]]
+    const Slot& slot = slots_[wqe_counter & mask_];
+    // Another lap's counter, the middle of a WQE; then a WQE that has completed before.
+    if (static_cast<std::uint16_t>(slot.start) != wqe_counter || limit_ - slot.start - 1 > mask_)
+        [[unlikely]]
       return nullptr;
-    tail_ = slot.end;
+    limit_ = slot.limit;
     return &slot.wr_id;
   }
 
   /// Basic blocks of posted WQEs whose completion has not been seen.
-  [[nodiscard]] std::uint32_t outstanding_blocks() const noexcept { return head_ - tail_; }
+  [[nodiscard]] std::uint32_t outstanding_blocks() const noexcept {
+    return head_ + size_blocks() - limit_;
+  }
   [[nodiscard]] std::uint32_t size_blocks() const noexcept { return mask_ + 1; }
   [[nodiscard]] Iova ring_iova() const noexcept { return ring_memory_.iova(); }
   [[nodiscard]] Iova record_iova() const noexcept { return record_memory_.iova(); }
   [[nodiscard]] std::uint32_t qpn() const noexcept { return qpn_; }
 
   /// After CREATE_QP: the number that every WQE carries.
-  void set_qpn(std::uint32_t qpn) noexcept { qpn_ = qpn; }
+  void set_qpn(std::uint32_t qpn) noexcept;
   /// After 2RST_QP: empty, as the device takes it up from RESET.
   void reset() noexcept;
   /// The device may use the memory for ever: it is never given back.
   void quarantine() noexcept;
 
  private:
+  // Counters run on through 32 bits; the ring's index is their low bits, the device's their low 16.
   struct Slot {
-    std::uint64_t wr_id = 0;
-    std::uint32_t start = 0;  // counters of basic blocks
-    std::uint32_t end = 0;
+    std::uint64_t wr_id;
+    std::uint32_t start;  // of the WQE
+    std::uint32_t limit;  // what limit_ becomes when it completes
   };
 
-  [[nodiscard]] bool has_room(std::uint32_t blocks) const noexcept {
-    return mask_ + 1 - (head_ - tail_) >= blocks;
-  }
   [[nodiscard]] std::byte* block(std::uint32_t counter) const noexcept {
     return ring_ + (counter & mask_) * prm::kSendWqeBlockBytes;
   }
-  std::byte* begin(std::uint32_t octowords, const WriteRequest& request) noexcept;
-  void commit(std::uint32_t blocks, std::uint64_t wr_id) noexcept;
-  void copy_inline(std::byte* first, std::span<const std::byte> data) noexcept;
+  [[nodiscard]] bool has_room(std::uint32_t blocks) const noexcept {
+    return limit_ - head_ >= blocks;
+  }
+  std::byte* begin(std::uint32_t blocks, std::uint32_t octowords,
+                   const WriteRequest& request) noexcept;
+  static void put_piece(std::byte* at, const GatherEntry& piece) noexcept;
+  [[nodiscard]] Result<void> post_any_inline(std::span<const std::byte> data,
+                                             const WriteRequest& request);
   [[nodiscard]] tl::unexpected<Error> refuse_room(std::uint32_t blocks) const;
-  [[nodiscard]] static tl::unexpected<Error> refuse_inline(std::size_t bytes);
-  [[nodiscard]] static tl::unexpected<Error> refuse_pieces(std::size_t count);
   [[nodiscard]] static tl::unexpected<Error> refuse_piece(std::uint32_t bytes);
 
   // What a post touches, together.
   std::byte* ring_;
   Slot* slots_;
   std::uint32_t mask_;
-  std::uint32_t head_ = 0;
-  std::uint32_t tail_ = 0;
-  std::uint32_t rung_ = 0;  // head_ as the device knows it
+  std::uint32_t head_ = 0;  // the next block to fill
+  std::uint32_t limit_;     // the first block that is not free
   std::uint32_t qpn_ = 0;
-  // The first 8 bytes of the last WQE as they stand in memory; the doorbell takes just these.
+  std::uint64_t control_base_ = 0;  // first half of a control segment, but for index and length
+  // That half of the last WQE as it stands in memory: the doorbell takes just this. 0: rung.
   std::uint64_t last_control_ = 0;
-  std::array<std::uint64_t, 2> control_flags_;  // the other 8: unsignaled, signaled
+  std::array<std::uint64_t, 2> control_flags_;  // the other half: unsignaled, signaled
   std::byte* record_;                           // the send half of the doorbell record
   std::byte* doorbells_;                        // two buffers, used in turn
   std::size_t doorbell_offset_ = 0;
@@ -136,105 +141,87 @@ class SendQueue {
 /// BlueFlame registers of ConnectX-5 are 512 bytes: two doorbell buffers of 256.
 inline constexpr std::size_t kDoorbellBufferBytes = prm::bf_buffer_bytes(9);
 
-/// Control and remote address segment of an RDMA WRITE; returns the WQE's first block.
-inline std::byte* SendQueue::begin(std::uint32_t octowords, const WriteRequest& request) noexcept {
-  std::byte* wqe = block(head_);
-  const std::uint64_t control = std::uint64_t{prm::opmod_idx_opcode(
-                                    prm::WqeOpcode::RDMA_WRITE, static_cast<std::uint16_t>(head_))}
-                                    << 32 |
-                                prm::qpn_ds(qpn_, octowords);
-  last_control_ = cells::be64(control);
-  std::memcpy(wqe, &last_control_, sizeof last_control_);
-  const std::uint64_t flags = control_flags_[request.signaled ? 1 : 0];
-  std::memcpy(wqe + sizeof last_control_, &flags, sizeof flags);
+/// Takes `blocks` blocks for a WQE of `octowords`, fills its control and remote address segment and
+/// returns the first block. What follows may still be filled: nothing is the device's yet.
+inline std::byte* SendQueue::begin(std::uint32_t blocks, std::uint32_t octowords,
+                                   const WriteRequest& request) noexcept {
+  // Copies of the members: the stores through byte pointers below could change them for all that
+  // the compiler knows, and each would be loaded again.
+  const std::uint32_t head = head_;
+  const std::uint32_t index = head & mask_;
+  std::byte* wqe = ring_ + index * prm::kSendWqeBlockBytes;
+  Slot& slot = slots_[index];
+  head_ = head + blocks;
+  slot = {request.wr_id, head, head + blocks + mask_ + 1};
 
-  prm::Buffer<prm::mlx5_wqe_raddr_seg> remote;
-  remote.put<"raddr">(request.remote_address).put<"rkey">(request.rkey);
-  std::memcpy(wqe + kSegmentBytes, remote.all().data(), kSegmentBytes);
+  constexpr unsigned kIndexShift = 40;  // opmod_idx_opcode is the upper dword
+  const std::uint64_t control = cells::be64(
+      control_base_ | std::uint64_t{static_cast<std::uint16_t>(head)} << kIndexShift | octowords);
+  const std::uint64_t flags = control_flags_[request.signaled ? 1 : 0];
+  last_control_ = control;
+  std::memcpy(wqe, &control, sizeof control);
+  std::memcpy(wqe + sizeof control, &flags, sizeof flags);
+
+  std::byte* at = wqe + kSegmentBytes;
+  const auto remote = prm::View<prm::mlx5_wqe_raddr_seg>::at({at, kSegmentBytes});
+  std::memset(at + kSegmentBytes / 2, 0, kSegmentBytes / 2);  // beside the rkey: reserved
+  (void)remote.try_set<"raddr">(request.remote_address);      // whole fields: every value fits
+  (void)remote.try_set<"rkey">(request.rkey);
   return wqe;
 }
 
-inline void SendQueue::commit(std::uint32_t blocks, std::uint64_t wr_id) noexcept {
-  Slot& slot = slots_[head_ & mask_];
-  slot.wr_id = wr_id;
-  slot.start = head_;
-  head_ += blocks;
-  slot.end = head_;
+inline void SendQueue::put_piece(std::byte* at, const GatherEntry& piece) noexcept {
+  const auto segment = prm::View<prm::mlx5_wqe_data_seg>::at({at, kSegmentBytes});
+  (void)segment.try_set<"byte_count">(piece.bytes);
+  (void)segment.try_set<"lkey">(piece.lkey);
+  (void)segment.try_set<"addr">(piece.address);
 }
 
-/// The data of an inline segment runs on into the next block, which may be the ring's first.
-inline void SendQueue::copy_inline(std::byte* first, std::span<const std::byte> data) noexcept {
-  constexpr std::size_t kInFirst = prm::kSendWqeBlockBytes - kInlineHeaderBytes;
-  constexpr std::size_t kCacheLine = 64;
-  if (data.size() == kCacheLine) {  // the size everyone measures: copies of known length
-    std::memcpy(first + kInlineHeaderBytes, data.data(), kInFirst);
-    std::memcpy(block(head_ + 1), data.data() + kInFirst, kCacheLine - kInFirst);
-    return;
-  }
-  const std::size_t head = std::min(data.size(), kInFirst);
-  std::memcpy(first + kInlineHeaderBytes, data.data(), head);
-  data = data.subspan(head);
-  for (std::uint32_t counter = head_ + 1; !data.empty(); ++counter) {
-    const std::size_t piece = std::min(data.size(), prm::kSendWqeBlockBytes);
-    std::memcpy(block(counter), data.data(), piece);
-    data = data.subspan(piece);
-  }
-}
-
+// A cache line is what everyone measures, so it has copies of known length and constant sizes. Its
+// data runs on into the next block, which may be the ring's first.
 inline Result<void> SendQueue::post_write_inline(std::span<const std::byte> data,
                                                  const WriteRequest& request) {
-  if (data.size() > kMaxInlineBytes) [[unlikely]]
-    return refuse_inline(data.size());
-  const auto bytes = static_cast<std::uint32_t>(data.size());
-  const std::uint32_t octowords = (kInlineHeaderBytes + bytes + kSegmentBytes - 1) / kSegmentBytes;
-  const std::uint32_t blocks = prm::wqe_blocks(octowords);
-  if (!has_room(blocks)) [[unlikely]]
-    return refuse_room(blocks);
+  constexpr std::uint32_t kLine = 64;
+  constexpr std::uint32_t kRegister = 16;
+  constexpr std::uint32_t kInFirst = prm::kSendWqeBlockBytes - kInlineHeaderBytes;
+  constexpr std::uint32_t kOctowords = (kInlineHeaderBytes + kLine) / kSegmentBytes + 1;
+  constexpr std::uint32_t kBlocks = prm::wqe_blocks(kOctowords);
+  if (data.size() != kLine) return post_any_inline(data, request);
+  if (!has_room(kBlocks)) [[unlikely]]
+    return refuse_room(kBlocks);
 
-  std::byte* wqe = begin(octowords, request);
-  prm::Buffer<prm::mlx5_wqe_inl_data_seg> segment;
-  segment.put<"byte_count">(prm::inline_byte_count(bytes));
-  std::memcpy(wqe + 2 * kSegmentBytes, segment.all().data(), segment.all().size());
-  copy_inline(wqe, data);
-  commit(blocks, request.wr_id);
-  return {};
+  std::byte* next = block(head_ + 1);
+  std::byte* at = begin(kBlocks, kOctowords, request) + 2 * kSegmentBytes;
+  const auto segment =
+      prm::View<prm::mlx5_wqe_inl_data_seg>::at({at, prm::mlx5_wqe_inl_data_seg::bytes});
+  segment.set<"byte_count", prm::inline_byte_count(kLine)>();
+  at += prm::mlx5_wqe_inl_data_seg::bytes;
+  // The first 28 bytes as two overlapping registers.
+  std::memcpy(at, data.data(), kRegister);
+  std::memcpy(at + kInFirst - kRegister, data.data() + kInFirst - kRegister, kRegister);
+  std::memcpy(next, data.data() + kInFirst, kLine - kInFirst);
+  Result<void> posted;  // not `return {}`, which would clear the whole object first
+  return posted;
 }
 
-inline Result<void> SendQueue::post_write(std::span<const GatherEntry> pieces,
-                                          const WriteRequest& request) {
-  if (pieces.size() > kMaxGather) [[unlikely]]
-    return refuse_pieces(pieces.size());
-  const std::uint32_t octowords = 2 + static_cast<std::uint32_t>(pieces.size());
-  const std::uint32_t blocks = prm::wqe_blocks(octowords);
-  if (!has_room(blocks)) [[unlikely]]
-    return refuse_room(blocks);
-
-  std::byte* at = begin(octowords, request) + 2 * kSegmentBytes;
-  std::uint32_t counter = head_;
-  std::uint32_t left = prm::kSendWqeBlockBytes / kSegmentBytes - 2;
-  for (const GatherEntry& piece : pieces) {
-    if (piece.bytes >= prm::kInlineSeg) [[unlikely]]
-      return refuse_piece(piece.bytes);
-    if (left == 0) {
-      at = block(++counter);
-      left = prm::kSendWqeBlockBytes / kSegmentBytes;
-    }
-    prm::Buffer<prm::mlx5_wqe_data_seg> segment;
-    segment.put<"byte_count">(piece.bytes).put<"lkey">(piece.lkey).put<"addr">(piece.address);
-    std::memcpy(at, segment.all().data(), kSegmentBytes);
-    at += kSegmentBytes;
-    --left;
-  }
-  commit(blocks, request.wr_id);
-  return {};
+inline Result<void> SendQueue::post_write(const GatherEntry& piece, const WriteRequest& request) {
+  constexpr std::uint32_t kOctowords = 3;
+  if (piece.bytes >= prm::kInlineSeg) [[unlikely]]
+    return refuse_piece(piece.bytes);
+  if (!has_room(1)) [[unlikely]]
+    return refuse_room(1);
+  put_piece(begin(1, kOctowords, request) + 2 * kSegmentBytes, piece);
+  Result<void> posted;
+  return posted;
 }
 
 inline void SendQueue::ring() noexcept {
-  if (rung_ == head_) return;
-  rung_ = head_;
+  const std::uint64_t doorbell = last_control_;
+  if (doorbell == 0) return;
+  last_control_ = 0;
   // The record first: the device that sees the doorbell must find every WQE counted.
   cells::store_release<std::uint32_t>(record_, cells::be32(prm::sq_producer_index(head_)));
-  cells::ring<std::uint64_t>(doorbells_ + doorbell_offset_, last_control_);
+  cells::ring<std::uint64_t>(doorbells_ + doorbell_offset_, doorbell);
   doorbell_offset_ ^= kDoorbellBufferBytes;
 }
 

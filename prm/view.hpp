@@ -38,8 +38,9 @@ inline constexpr unsigned shift = P.width == 64 ? 0 : 32 - P.width - P.offset % 
 template <Place P>
 [[nodiscard]] inline auto get(const std::byte* base) noexcept {
   if constexpr (P.width == 64) {
-    return std::uint64_t{load_dword(base + dword_byte<P>)} << 32 |
-           load_dword(base + dword_byte<P> + 4);
+    std::uint64_t raw;
+    std::memcpy(&raw, base + dword_byte<P>, sizeof raw);
+    return cells::be64(raw);
   } else {
     return (load_dword(base + dword_byte<P>) >>
             shift<P>)&static_cast<std::uint32_t>(widest(P.width));
@@ -50,8 +51,8 @@ template <Place P>
 template <Place P>
 inline void put(std::byte* base, std::uint64_t value) noexcept {
   if constexpr (P.width == 64) {
-    store_dword(base + dword_byte<P>, static_cast<std::uint32_t>(value >> 32));
-    store_dword(base + dword_byte<P> + 4, static_cast<std::uint32_t>(value));
+    const std::uint64_t raw = cells::be64(value);
+    std::memcpy(base + dword_byte<P>, &raw, sizeof raw);
   } else if constexpr (P.width == 32) {
     store_dword(base + dword_byte<P>, static_cast<std::uint32_t>(value));
   } else {
