@@ -44,7 +44,8 @@ class CommandQueue final : public CommandChannel {
                                                                     Health& health);
   CommandQueue(const CommandQueue&) = delete;
   CommandQueue& operator=(const CommandQueue&) = delete;
-  ~CommandQueue() override = default;
+  /// Memory of commands that never came back is not returned to the arena.
+  ~CommandQueue() override;
 
   [[nodiscard]] Result<Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
                                       SlotClass slot_class) override;
@@ -53,17 +54,19 @@ class CommandQueue final : public CommandChannel {
   [[nodiscard]] std::uint64_t default_deadline_ns() const override;
 
   /// Looks, without waiting, whether the device gave the entry back.
-  [[nodiscard]] bool is_done(Ticket ticket) const noexcept;
-  /// From now on mailboxes are signed and what the device answers must be signed too
-  /// (cmdif_checksum 3).
-  void sign_mailboxes() noexcept { signed_mailboxes_ = true; }
+  [[nodiscard]] bool is_done(Ticket ticket) const noexcept override;
+  /// From now on what the device answers must be signed (SET_HCA_CAP with cmdif_checksum 3 was
+  /// answered). What the driver sends always is.
+  void verify_answers() noexcept { verify_answers_ = true; }
   void set_timeout_ns(std::uint64_t timeout_ns) noexcept { timeout_ns_ = timeout_ns; }
   /// `idle` is called between two looks of a wait: page requests are served there, since the
   /// firmware may hold a command back until it has its pages. It must not wait itself.
   void on_idle(std::function<void()> idle) { idle_ = std::move(idle); }
 
   /// Fence entries not lost; below kFenceSlots no new lease should be granted.
-  [[nodiscard]] std::uint32_t fence_slots_available() const noexcept;
+  [[nodiscard]] std::uint32_t fence_slots_available() const noexcept {
+    return usable_[static_cast<std::size_t>(SlotClass::Fence)];
+  }
   /// Entries kept from use because their command timed out.
   [[nodiscard]] std::uint32_t slots_in_quarantine() const noexcept;
   [[nodiscard]] std::uint32_t slots() const noexcept {
@@ -71,41 +74,49 @@ class CommandQueue final : public CommandChannel {
   }
 
  private:
+  static constexpr std::size_t kClasses = 3;
+  /// The fatal sensors are read once for every command that has to be waited for, while the device
+  /// works on it, and this often from then on.
+  static constexpr std::uint64_t kSensorIntervalNs = 10 * kNsPerMs;
+
   enum class SlotState : std::uint8_t { Free, InFlight, Quarantined };
   struct Slot {
-    Slot(std::byte* at, SlotClass kind, MailboxChain input, MailboxChain output)
-        : entry(at), slot_class(kind), in(std::move(input)), out(std::move(output)) {}
     std::byte* entry;
     SlotClass slot_class;
-    SlotState state = SlotState::Free;
-    std::uint32_t out_bytes = 0;
-    std::uint16_t opcode = 0;
-    std::uint16_t op_mod = 0;
     MailboxChain in;
     MailboxChain out;
+    SlotState state = SlotState::Free;
+    std::uint16_t opcode = 0;
+    std::uint16_t op_mod = 0;
+    std::size_t out_bytes = 0;
   };
 
   CommandQueue(const Device& device, Health& health, DmaBuffer page) noexcept;
 
-  [[nodiscard]] Result<void> add_slots(DmaArena& arena, std::uint32_t count, std::uint32_t stride);
-  [[nodiscard]] Slot* take_slot(SlotClass slot_class) noexcept;
-  void fill_entry(Slot& slot, std::span<const std::byte> in) noexcept;
-  [[nodiscard]] bool is_returned(const Slot& slot) const noexcept;
+  [[nodiscard]] Result<void> add_slots(DmaArena& arena, std::uint32_t count,
+                                       std::size_t stride_bytes);
+  void fill_entry(Slot& slot, std::span<const std::byte> in, std::uint8_t token) noexcept;
+  void ring_doorbell(std::uint32_t slot) const noexcept;
   [[nodiscard]] bool wait_for(const Slot& slot, std::uint64_t deadline_ns);
-  [[nodiscard]] Result<void> collect(Slot& slot, std::span<std::byte> out);
-  [[nodiscard]] Error give_up_on(Slot& slot);
-  [[nodiscard]] bool is_signature_good(const Slot& slot) const noexcept;
+  [[nodiscard]] Result<void> collect(Slot& slot, std::span<std::byte> out) const;
+  void put_back(std::uint32_t slot) noexcept;
+  [[nodiscard]] Error give_up_on(std::uint32_t slot);
   void replace_lost_slots() noexcept;
-  [[nodiscard]] std::uint32_t usable_slots(SlotClass slot_class) const noexcept;
+
+  [[nodiscard]] std::uint32_t& free_slots(SlotClass slot_class) noexcept {
+    return free_[static_cast<std::size_t>(slot_class)];
+  }
 
   const Device* device_;
   Health* health_;
   DmaBuffer page_;
   std::vector<Slot> slots_;
+  std::array<std::uint32_t, kClasses> free_{};    // bit n: slot n, by class
+  std::array<std::uint32_t, kClasses> usable_{};  // slots not in quarantine, by class
   std::function<void()> idle_;
   std::uint64_t timeout_ns_ = kDefaultTimeoutNs;
   std::uint8_t token_ = 0;
-  bool signed_mailboxes_ = false;
+  bool verify_answers_ = false;
 };
 
 }  // namespace portcullis::pmd

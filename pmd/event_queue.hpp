@@ -7,12 +7,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "base/dma_memory.hpp"
 #include "base/result.hpp"
 #include "pmd/context.hpp"
 #include "pmd/events.hpp"
+#include "pmd/object_handle.hpp"
 #include "pmd/uar.hpp"
 
 namespace portcullis::pmd {
@@ -30,11 +30,13 @@ class EventQueue {
   /// CREATE_EQ with `uar` for its doorbell. `uar` must outlive the queue.
   [[nodiscard]] static Result<EventQueue> create(const Context& context, const Uar& uar,
                                                  const Options& options);
-  EventQueue(EventQueue&& other) noexcept;
-  EventQueue& operator=(EventQueue&& other) noexcept;
+  EventQueue(EventQueue&&) noexcept = default;
+  EventQueue& operator=(EventQueue&&) = delete;
   ~EventQueue();
 
-  [[nodiscard]] std::uint8_t number() const noexcept { return number_; }
+  [[nodiscard]] std::uint8_t number() const noexcept {
+    return static_cast<std::uint8_t>(handle_.id());
+  }
   /// The next event, or none. Updates the consumer index when it must; call update_consumer_index
   /// when a burst ends.
   [[nodiscard]] std::optional<Event> poll() noexcept;
@@ -46,17 +48,18 @@ class EventQueue {
   [[nodiscard]] Result<void> destroy();
 
  private:
-  EventQueue(const Context& context, const Uar& uar, DmaBuffer ring,
+  EventQueue(ObjectHandle handle, const Uar& uar, DmaBuffer ring,
              std::uint32_t log_entries) noexcept;
 
-  CommandChannel* commands_;
+  void write_doorbell() noexcept;
+
   DmaBuffer ring_;
+  ObjectHandle handle_;
   std::byte* doorbell_;
   std::uint32_t log_entries_;
   std::uint32_t consumer_index_ = 0;
   std::uint32_t announced_index_ = 0;
   std::uint64_t unknown_events_ = 0;
-  std::uint8_t number_ = 0;
 };
 
 }  // namespace portcullis::pmd

@@ -10,6 +10,8 @@
 #include <string>
 #include <variant>
 
+#include "prm/eqe.hpp"
+
 namespace portcullis::pmd {
 
 /// Something happened to a QP: its type is one of prm's event types (SQ_DRAINED, WQ_CATAS_ERROR,
@@ -47,10 +49,8 @@ struct UnknownEvent {
 using Event = std::variant<UnknownEvent, QpEvent, CqErrorEvent, PortChangeEvent, PageRequestEvent,
                            InternalErrorEvent>;
 
-inline constexpr std::size_t kEqeBytes = 64;
-
 /// Any 64 bytes give an Event.
-[[nodiscard]] Event decode_event(std::span<const std::byte, kEqeBytes> eqe) noexcept;
+[[nodiscard]] Event decode_event(std::span<const std::byte, prm::kEqeBytes> eqe) noexcept;
 /// One line for logs: "WQ_ACCESS_ERROR qpn 0x12".
 [[nodiscard]] std::string describe(const Event& event);
 

@@ -23,14 +23,17 @@
 
 namespace portcullis::pmd {
 
+struct HcaOptions {
+  LogSink log = {};
+  std::uint64_t firmware_pre_init_ms = 120'000;  // MLX5_TO_FW_PRE_INIT_TIMEOUT_MS of Linux
+  std::uint32_t log_event_entries = EventQueue::kDefaultLogEntries;
+};
+
 class Hca {
  public:
-  struct Options {
-    LogSink log = {};
-    std::uint64_t firmware_pre_init_ms = 120'000;  // MLX5_TO_FW_PRE_INIT_TIMEOUT_MS
-    std::uint64_t firmware_init_ms = 2'000;        // MLX5_TO_FW_INIT_MS
-    std::uint32_t log_event_entries = EventQueue::kDefaultLogEntries;
-  };
+  using Options = HcaOptions;
+  /// Events kept for next_event().
+  static constexpr std::size_t kMostPendingEvents = std::size_t{1} << 16;
 
   /// From reset to initialised. `device` is copied; what it refers to must outlive the Hca.
   [[nodiscard]] static Result<std::unique_ptr<Hca>> bring_up(const Device& device,
@@ -54,33 +57,38 @@ class Hca {
   [[nodiscard]] std::optional<Event> next_event();
   [[nodiscard]] const Health& health() const noexcept { return health_; }
   /// Below CommandQueue::kFenceSlots no new lease should be granted.
-  [[nodiscard]] std::uint32_t fence_slots_available() const noexcept;
-  [[nodiscard]] std::size_t firmware_pages() const noexcept;
+  [[nodiscard]] std::uint32_t fence_slots_available() const noexcept {
+    return commands_->fence_slots_available();
+  }
+  /// Pages the firmware holds.
+  [[nodiscard]] std::size_t firmware_pages() const noexcept { return pages_->held(); }
+  /// Events that nobody fetched in time, and events of no known type.
+  [[nodiscard]] std::uint64_t events_lost() const noexcept { return events_lost_; }
+  [[nodiscard]] std::uint64_t unknown_events() const noexcept { return events_->unknown_events(); }
 
   /// Everything back, in reverse, then bus mastering off and a reset. Always runs to the end; the
   /// first error is returned. Done twice is done.
   [[nodiscard]] Result<void> tear_down();
 
  private:
-  Hca(const Device& device, const Options& options);
+  Hca(const Device& device, LogSink log);
 
   [[nodiscard]] Result<void> run_steps(const Options& options);
-  [[nodiscard]] Result<void> check_function();
-  [[nodiscard]] Result<void> wait_for_firmware(std::uint64_t timeout_ms);
+  [[nodiscard]] Result<void> wait_for_firmware(std::uint64_t timeout_ms) const;
   [[nodiscard]] Result<void> start_commands();
   [[nodiscard]] Result<void> enable();
-  [[nodiscard]] Result<void> set_host_endianness_of_pf();
   [[nodiscard]] Result<void> set_capabilities();
   [[nodiscard]] Result<void> initialise();
   [[nodiscard]] Result<void> allocate_uar();
   [[nodiscard]] Result<void> create_event_queue(std::uint32_t log_entries);
+  [[nodiscard]] Result<void> note_capabilities();
   [[nodiscard]] Result<void> enable_roce();
 
-  void drain_event_queue();
-  void take(const Event& event);
-  [[nodiscard]] Result<void> hand_back_objects();
-  [[nodiscard]] Result<void> hand_back_function();
+  [[nodiscard]] Result<void> hand_back();
   [[nodiscard]] Result<void> stop_function();
+  [[nodiscard]] Result<void> stop_events();
+  void serve_events();
+  void take(const Event& event);
 
   // In the order of bring-up, so that destruction is its reverse.
   Context context_;
@@ -96,7 +104,7 @@ class Hca {
   std::uint64_t events_lost_ = 0;
   bool enabled_ = false;
   bool initialised_ = false;
-  bool roce_enabled_ = false;
+  bool serving_ = false;
   bool down_ = false;
 };
 

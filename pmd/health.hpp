@@ -40,7 +40,7 @@ class Health {
   /// Reads the fatal sensors now; the counter is left alone.
   HealthState check();
   /// The device said INTERNAL_ERROR in an event, or contradicted itself.
-  void report_failure(const std::string& why);
+  void report_failure(std::string why);
 
   [[nodiscard]] HealthState state() const noexcept { return state_; }
   [[nodiscard]] bool is_good() const noexcept { return state_ == HealthState::Good; }

@@ -13,14 +13,15 @@
 
 #include "base/dma_memory.hpp"
 #include "base/result.hpp"
+#include "prm/enums.hpp"
 
 namespace portcullis::pmd {
 
 class MailboxChain {
  public:
-  static constexpr std::size_t kInlineBytes = 16;
   static constexpr std::size_t kReadyBlocks = 8;
-  static constexpr std::size_t kReadyBytes = kInlineBytes + kReadyBlocks * 512;
+  static constexpr std::size_t kReadyBytes =
+      prm::kCmdInlineBytes + kReadyBlocks * prm::kCmdDataBlockBytes;
 
   /// `arena` must outlive the chain.
   [[nodiscard]] static Result<MailboxChain> create(DmaArena& arena);
@@ -43,7 +44,7 @@ class MailboxChain {
   void quarantine() noexcept;
 
  private:
-  static constexpr std::size_t kBlockStride = 1024;
+  static constexpr std::size_t kBlockStride = prm::kMailboxAlignmentBytes;
   static constexpr std::size_t kBorrowedBlocks = 64;  // in one allocation
 
   explicit MailboxChain(DmaArena& arena, DmaBuffer ready) noexcept

@@ -10,30 +10,27 @@
 
 #include "base/result.hpp"
 #include "pmd/context.hpp"
+#include "pmd/object_handle.hpp"
 
 namespace portcullis::pmd {
 
 class Uar {
  public:
-  /// ALLOC_UAR. Malformed when the index the device gives lies outside its BAR.
+  /// ALLOC_UAR. Malformed when the index the device gives is no UAR page of its BAR.
   [[nodiscard]] static Result<Uar> create(const Context& context);
-  Uar(Uar&& other) noexcept;
-  Uar& operator=(Uar&& other) noexcept;
-  ~Uar();
 
   /// As written to uar_page of a context.
-  [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
+  [[nodiscard]] std::uint32_t index() const noexcept { return handle_.id(); }
   /// The page's cells.
   [[nodiscard]] std::span<std::byte> page() const noexcept { return page_; }
   /// DEALLOC_UAR; the destructor does it too, without telling. Done twice is done.
-  [[nodiscard]] Result<void> destroy();
+  [[nodiscard]] Result<void> destroy() { return handle_.destroy(); }
 
  private:
-  Uar(CommandChannel& commands, std::uint32_t index, std::span<std::byte> page) noexcept
-      : commands_(&commands), index_(index), page_(page) {}
+  Uar(ObjectHandle handle, std::span<std::byte> page) noexcept
+      : handle_(std::move(handle)), page_(page) {}
 
-  CommandChannel* commands_;
-  std::uint32_t index_;
+  ObjectHandle handle_;
   std::span<std::byte> page_;
 };
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmd/capabilities.hpp"
+
+#include <algorithm>
+
+#include "prm/enums.hpp"
+#include "prm/hca_cap.hpp"
+#include "prm/hca_commands.hpp"
+#include "prm/opcodes.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::pmd {
+namespace {
+
+using prm::CapMode;
+using prm::CapType;
+using prm::Opcode;
+using QueryAnswer = prm::Buffer<prm::query_hca_cap_out>;
+using SetRequest = prm::Buffer<prm::set_hca_cap_in>;
+
+Result<QueryAnswer> query(CommandChannel& commands, CapType type, CapMode mode) {
+  prm::Buffer<prm::query_hca_cap_in> in;
+  in.set<"opcode", Opcode::QUERY_HCA_CAP>().put<"op_mod">(prm::cap_op_mod(type, mode));
+  return run<prm::query_hca_cap_out>(commands, in);
+}
+
+/// The capability page of `answer` as layout L.
+template <class L>
+prm::ConstView<L> page(const QueryAnswer& answer) noexcept {
+  return prm::ConstView<L>::at(answer.bytes<"capability">());
+}
+
+/// A SET_HCA_CAP that changes nothing yet.
+SetRequest request_like(const QueryAnswer& current, CapType type) {
+  SetRequest in;
+  in.set<"opcode", Opcode::SET_HCA_CAP>().put<"op_mod">(prm::cap_op_mod(type));
+  const auto from = current.bytes<"capability">();
+  std::copy(from.begin(), from.end(), in.bytes<"capability">().begin());
+  return in;
+}
+
+}  // namespace
+
+Result<std::uint32_t> set_general_capabilities(CommandChannel& commands) {
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer most,
+                        query(commands, CapType::GENERAL, CapMode::GET_MAX));
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer current,
+                        query(commands, CapType::GENERAL, CapMode::GET_CUR));
+  const std::uint32_t checksum = page<prm::cmd_hca_cap>(most).get<"cmdif_checksum">();
+  SetRequest in = request_like(current, CapType::GENERAL);
+  const auto wanted = prm::View<prm::cmd_hca_cap>::at(in.bytes<"capability">());
+  wanted.set<"log_uar_page_sz", 0u>();
+  if (!wanted.try_set<"cmdif_checksum">(checksum))
+    return fail(Errc::Malformed, "cmdif_checksum does not fit its own field");
+  PORTCULLIS_TRY(run<prm::set_hca_cap_out>(commands, in));
+  return checksum;
+}
+
+Result<void> set_roce_capabilities(CommandChannel& commands) {
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer general,
+                        query(commands, CapType::GENERAL, CapMode::GET_CUR));
+  if (page<prm::cmd_hca_cap>(general).get<"roce">() == 0) return {};
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer most, query(commands, CapType::ROCE, CapMode::GET_MAX));
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer current,
+                        query(commands, CapType::ROCE, CapMode::GET_CUR));
+  if (page<prm::roce_cap>(most).get<"sw_r_roce_src_udp_port">() == 0 ||
+      page<prm::roce_cap>(current).get<"sw_r_roce_src_udp_port">() == 1)
+    return {};
+  SetRequest in = request_like(current, CapType::ROCE);
+  prm::View<prm::roce_cap>::at(in.bytes<"capability">()).set<"sw_r_roce_src_udp_port", 1u>();
+  PORTCULLIS_TRY(run<prm::set_hca_cap_out>(commands, in));
+  return {};
+}
+
+Result<Capabilities> read_capabilities(CommandChannel& commands) {
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer answer,
+                        query(commands, CapType::GENERAL, CapMode::GET_CUR));
+  const auto general = page<prm::cmd_hca_cap>(answer);
+  Capabilities caps;
+  caps.log_max_qp = general.get<"log_max_qp">();
+  caps.log_max_qp_sz = general.get<"log_max_qp_sz">();
+  caps.log_max_cq = general.get<"log_max_cq">();
+  caps.log_max_cq_sz = general.get<"log_max_cq_sz">();
+  caps.log_max_eq = general.get<"log_max_eq">();
+  caps.log_max_mkey = general.get<"log_max_mkey">();
+  caps.log_max_pd = general.get<"log_max_pd">();
+  caps.log_max_msg = general.get<"log_max_msg">();
+  caps.port_type = general.get<"port_type">();
+  caps.num_ports = general.get<"num_ports">();
+  caps.cmdif_checksum = general.get<"cmdif_checksum">();
+  caps.roce = general.get<"roce">();
+  caps.vport_group_manager = general.get<"vport_group_manager">();
+  if (caps.roce == 0) return caps;
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer roce_answer,
+                        query(commands, CapType::ROCE, CapMode::GET_CUR));
+  const auto roce = page<prm::roce_cap>(roce_answer);
+  caps.roce_address_table_size = roce.get<"roce_address_table_size">();
+  caps.r_roce_min_src_udp_port = roce.get<"r_roce_min_src_udp_port">();
+  caps.r_roce_max_src_udp_port = roce.get<"r_roce_max_src_udp_port">();
+  caps.qp_ts_format = roce.get<"qp_ts_format">();
+  return caps;
+}
+
+}  // namespace portcullis::pmd

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmd/function_commands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "prm/enums.hpp"
+#include "prm/hca_commands.hpp"
+#include "prm/opcodes.hpp"
+#include "prm/port_commands.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::pmd {
+
+using prm::Opcode;
+
+Result<void> enable_hca(CommandChannel& commands) {
+  prm::Buffer<prm::enable_hca_in> in;
+  in.set<"opcode", Opcode::ENABLE_HCA>();
+  PORTCULLIS_TRY(run<prm::enable_hca_out>(commands, in));
+  return {};
+}
+
+Result<void> negotiate_issi(CommandChannel& commands) {
+  prm::Buffer<prm::query_issi_in> query;
+  query.set<"opcode", Opcode::QUERY_ISSI>();
+  PORTCULLIS_TRY_ASSIGN(const auto offered, run<prm::query_issi_out>(commands, query));
+  const std::uint32_t supported = offered.get<"supported_issi_dw0">();
+  if ((supported >> prm::kIssi & 1) == 0)
+    return fail(Errc::Unsupported, "the device supports ISSI mask " + std::to_string(supported) +
+                                       "; ISSI " + std::to_string(prm::kIssi) + " is needed");
+  prm::Buffer<prm::set_issi_in> set;
+  set.set<"opcode", Opcode::SET_ISSI>().set<"current_issi", prm::kIssi>();
+  PORTCULLIS_TRY(run<prm::set_issi_out>(commands, set));
+  return {};
+}
+
+Result<void> set_host_endianness(CommandChannel& commands) {
+  using Register = prm::register_host_endianness;
+  prm::Buffer<prm::access_register_in> in;
+  in.set<"opcode", Opcode::ACCESS_REG>()
+      .set<"op_mod", prm::AccessRegisterOpMod::WRITE>()
+      .set<"register_id", prm::RegisterId::HOST_ENDIANNESS>();
+  prm::Buffer<Register> data;
+  data.set<"he", prm::kHostLittleEndian>();
+  std::array<std::byte, prm::access_register_in::bytes + Register::bytes> message{};
+  std::copy_n(in.all().data(), in.all().size(), message.data());
+  std::copy_n(data.all().data(), data.all().size(), message.data() + in.all().size());
+  std::array<std::byte, prm::access_register_out::bytes + Register::bytes> answer{};
+  return commands.execute(message, answer, SlotClass::Common, commands.default_deadline_ns());
+}
+
+Result<void> init_hca(CommandChannel& commands) {
+  prm::Buffer<prm::init_hca_in> in;
+  in.set<"opcode", Opcode::INIT_HCA>();
+  PORTCULLIS_TRY(run<prm::init_hca_out>(commands, in));
+  return {};
+}
+
+Result<void> enable_roce_on_vport(CommandChannel& commands) {
+  prm::Buffer<prm::modify_nic_vport_context_in> in;
+  in.set<"opcode", Opcode::MODIFY_NIC_VPORT_CONTEXT>()
+      .set<"field_select.roce_en", 1u>()
+      .set<"nic_vport_context.roce_en", 1u>();
+  PORTCULLIS_TRY(run<prm::modify_nic_vport_context_out>(commands, in));
+  return {};
+}
+
+Result<void> teardown_hca(CommandChannel& commands) {
+  prm::Buffer<prm::teardown_hca_in> in;
+  in.set<"opcode", Opcode::TEARDOWN_HCA>().set<"profile", prm::TeardownProfile::GRACEFUL_CLOSE>();
+  PORTCULLIS_TRY(run<prm::teardown_hca_out>(commands, in));
+  return {};
+}
+
+Result<void> disable_hca(CommandChannel& commands) {
+  prm::Buffer<prm::disable_hca_in> in;
+  in.set<"opcode", Opcode::DISABLE_HCA>();
+  PORTCULLIS_TRY(run<prm::disable_hca_out>(commands, in));
+  return {};
+}
+
+}  // namespace portcullis::pmd

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmd/hca.hpp"
+
+#include <utility>
+
+#include "pmd/capabilities.hpp"
+#include "pmd/function_commands.hpp"
+#include "pmd/pci_ids.hpp"
+#include "prm/enums.hpp"
+#include "prm/init_segment.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::pmd {
+namespace {
+
+using Segment = prm::Registers<prm::mlx5_init_seg>;
+
+/// MLX5_TO_FW_INIT_MS of Linux, where the device does not say.
+constexpr std::uint64_t kFirmwareInitMs = 2'000;
+/// cmdif_checksum of a device that signs what it answers.
+constexpr std::uint32_t kSignsAnswers = 3;
+constexpr std::uint32_t kAllOnes = 0xffff'ffff;
+
+constexpr std::uint64_t mask_of(prm::EventType type) {
+  return std::uint64_t{1} << prm::number(type);
+}
+/// MLX5_ASYNC_EVENT_MASK of Linux without its SRQ events, and PAGE_REQUEST: one queue for all.
+/// Commands are polled, so CMD is left out.
+constexpr std::uint64_t kEventMask =
+    mask_of(prm::EventType::PATH_MIG) | mask_of(prm::EventType::COMM_EST) |
+    mask_of(prm::EventType::SQ_DRAINED) | mask_of(prm::EventType::CQ_ERROR) |
+    mask_of(prm::EventType::WQ_CATAS_ERROR) | mask_of(prm::EventType::PATH_MIG_FAILED) |
+    mask_of(prm::EventType::WQ_INVAL_REQ_ERROR) | mask_of(prm::EventType::WQ_ACCESS_ERROR) |
+    mask_of(prm::EventType::PORT_CHANGE) | mask_of(prm::EventType::PAGE_REQUEST);
+
+/// Says which step an error comes from.
+Result<void> step(const char* name, Result<void> result) {
+  if (!result) result.error().text = std::string(name) + ": " + result.error().text;
+  return result;
+}
+
+/// Undoing: goes on after a refusal, stops once the device does not answer or cannot be believed,
+/// and keeps the first error.
+class Undoing {
+ public:
+  template <class Action>
+  void run(const char* name, Action&& action) {
+    if (stopped_) return;
+    auto result = step(name, std::forward<Action>(action)());
+    if (result) return;
+    stopped_ = result.error().code != Errc::CommandFailed;
+    keep(std::move(result));
+  }
+  void keep(Result<void> result) {
+    if (verdict_) verdict_ = std::move(result);
+  }
+  [[nodiscard]] Result<void> verdict() && { return std::move(verdict_); }
+
+ private:
+  Result<void> verdict_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Hca>> Hca::bring_up(const Device& device, const Options& options) {
+  std::unique_ptr<Hca> hca(new Hca(device, options.log));
+  if (auto done = hca->run_steps(options); !done) {
+    (void)hca->tear_down();
+    return forward_error(std::move(done));
+  }
+  return hca;
+}
+
+Hca::Hca(const Device& device, LogSink log)
+    : context_{.device = device, .arena = &arena_, .caps = {}},
+      log_(std::move(log)),
+      arena_(*device.dma),
+      health_(context_.device) {}
+
+Hca::~Hca() { (void)tear_down(); }
+
+Result<void> Hca::run_steps(const Options& options) {
+  using Phase = prm::QueryPagesOpMod;
+  PciFunction& function = *context_.device.function;
+  const std::uint64_t pre_init_ms = options.firmware_pre_init_ms;
+  PORTCULLIS_TRY(step("device", check_pci_id(function.vendor_id(), function.device_id())));
+  PORTCULLIS_TRY(step("bus mastering", function.set_bus_master(true)));
+  PORTCULLIS_TRY(step("firmware pre-initialisation", wait_for_firmware(pre_init_ms)));
+  PORTCULLIS_TRY(step("command queue", start_commands()));
+  PORTCULLIS_TRY(step("ENABLE_HCA", enable()));
+  PORTCULLIS_TRY(step("ISSI", negotiate_issi(*commands_)));
+  PORTCULLIS_TRY(step("boot pages", pages_->give_startup(Phase::BOOT_PAGES)));
+  if (!is_virtual_function())
+    PORTCULLIS_TRY(step("HOST_ENDIANNESS", set_host_endianness(*commands_)));
+  PORTCULLIS_TRY(step("capabilities", set_capabilities()));
+  PORTCULLIS_TRY(step("init pages", pages_->give_startup(Phase::INIT_PAGES)));
+  PORTCULLIS_TRY(step("INIT_HCA", initialise()));
+  PORTCULLIS_TRY(step("UAR", allocate_uar()));
+  PORTCULLIS_TRY(step("event queue", create_event_queue(options.log_event_entries)));
+  PORTCULLIS_TRY(step("capabilities in force", note_capabilities()));
+  PORTCULLIS_TRY(step("RoCE", enable_roce()));
+  return {};
+}
+
+bool Hca::is_virtual_function() const noexcept {
+  return context_.device.function->device_id() == kConnectX5VfDeviceId;
+}
+
+/// Firmware holds initializing at 1 until it can be talked to (wait_fw_init of Linux).
+Result<void> Hca::wait_for_firmware(std::uint64_t timeout_ms) const {
+  const Segment segment(context_.device.bar);
+  if (segment.get<"initializing">() == kAllOnes)
+    return fail(Errc::DeviceGone, "the device is gone: its registers read all ones");
+  const std::uint64_t until_ns = context_.device.clock.now_ns() + timeout_ms * kNsPerMs;
+  const bool ready = wait_until(context_.device, until_ns, [&segment] {
+    return (segment.get<"initializing">() & prm::kInitializing) == 0;
+  });
+  if (!ready)
+    return fail(Errc::Timeout,
+                "the firmware is still initialising after " + std::to_string(timeout_ms) + " ms");
+  return {};
+}
+
+Result<void> Hca::start_commands() {
+  Device& device = context_.device;
+  PORTCULLIS_TRY_ASSIGN(commands_, CommandQueue::create(device, arena_, health_));
+  context_.commands = commands_.get();
+  commands_->on_idle([this] { serve_events(); });
+  pages_.emplace(device, *commands_, arena_, log_);
+
+  const Segment segment(device.bar);
+  const std::uint32_t revision = segment.get<"fw_rev">();
+  firmware_version_ = std::to_string(revision & 0xffff) + "." + std::to_string(revision >> 16) +
+                      "." + std::to_string(segment.get<"cmdif_rev_fw_sub">() & 0xffff);
+  // Linux reads both only where cmd_q_init_to is not 0 (mlx5_tout_query_iseg).
+  const std::uint64_t init_ms = prm::iseg_timeout_ms(segment.get<"cmd_q_init_to">());
+  const std::uint64_t command_ms = prm::iseg_timeout_ms(segment.get<"cmd_exec_to">());
+  if (init_ms != 0 && command_ms != 0) commands_->set_timeout_ns(command_ms * kNsPerMs);
+  return wait_for_firmware(init_ms != 0 ? init_ms : kFirmwareInitMs);
+}
+
+Result<void> Hca::enable() {
+  PORTCULLIS_TRY(enable_hca(*commands_));
+  enabled_ = true;
+  return {};
+}
+
+Result<void> Hca::set_capabilities() {
+  PORTCULLIS_TRY_ASSIGN(const std::uint32_t checksum, set_general_capabilities(*commands_));
+  if (checksum == kSignsAnswers) commands_->verify_answers();
+  return set_roce_capabilities(*commands_);
+}
+
+Result<void> Hca::initialise() {
+  PORTCULLIS_TRY(init_hca(*commands_));
+  initialised_ = true;
+  return {};
+}
+
+Result<void> Hca::allocate_uar() {
+  PORTCULLIS_TRY_ASSIGN(Uar uar, Uar::create(context_));
+  context_.uar = &uar_.emplace(std::move(uar));
+  return {};
+}
+
+Result<void> Hca::create_event_queue(std::uint32_t log_entries) {
+  PORTCULLIS_TRY_ASSIGN(EventQueue queue,
+                        EventQueue::create(context_, *uar_, {log_entries, kEventMask}));
+  context_.eqn = events_.emplace(std::move(queue)).number();
+  return {};
+}
+
+Result<void> Hca::note_capabilities() {
+  PORTCULLIS_TRY_ASSIGN(context_.caps, read_capabilities(*commands_));
+  return {};
+}
+
+Result<void> Hca::enable_roce() {
+  const bool ethernet = context_.caps.port_type == prm::number(prm::PortType::ETH);
+  if (!ethernet || context_.caps.roce == 0) return {};
+  return enable_roce_on_vport(*commands_);
+}
+
+Result<void> Hca::poll() {
+  health_.poll();
+  serve_events();
+  if (!health_.is_good()) return tl::unexpected<Error>(health_.error());
+  return {};
+}
+
+std::optional<Event> Hca::next_event() {
+  serve_events();
+  if (pending_events_.empty()) return std::nullopt;
+  const Event event = pending_events_.front();
+  pending_events_.pop_front();
+  return event;
+}
+
+// Called from waits as well: a command that is waited for in here must not come back to it.
+void Hca::serve_events() {
+  if (!events_ || serving_) return;
+  serving_ = true;
+  constexpr std::size_t kMostInOneGo = 256;
+  for (std::size_t i = 0; i < kMostInOneGo; ++i) {
+    const std::optional<Event> event = events_->poll();
+    if (!event) break;
+    take(*event);
+  }
+  events_->update_consumer_index();
+  pages_->serve();
+  serving_ = false;
+}
+
+void Hca::take(const Event& event) {
+  if (const auto* request = std::get_if<PageRequestEvent>(&event)) {
+    pages_->request(*request);
+    return;
+  }
+  if (std::holds_alternative<UnknownEvent>(event)) return;  // the queue counts them
+  if (std::holds_alternative<InternalErrorEvent>(event))
+    health_.report_failure("the device reported INTERNAL_ERROR");
+  if (pending_events_.size() < kMostPendingEvents) {
+    pending_events_.push_back(event);
+  } else {
+    ++events_lost_;
+  }
+}
+
+Result<void> Hca::tear_down() {
+  if (down_) return {};
+  down_ = true;
+  Undoing undoing;
+  undoing.keep(hand_back());
+  undoing.keep(stop_function());
+  // Whoever still holds an object of this function gets an answer at once, and never "ok".
+  health_.report_failure("the function has been torn down");
+  return std::move(undoing).verdict();
+}
+
+Result<void> Hca::hand_back() {
+  Undoing undoing;
+  if (events_) undoing.run("event queue", [this] { return stop_events(); });
+  if (uar_) undoing.run("UAR", [this] { return uar_->destroy(); });
+  if (initialised_) undoing.run("TEARDOWN_HCA", [this] { return teardown_hca(*commands_); });
+  if (pages_) undoing.run("firmware pages", [this] { return pages_->reclaim_all(); });
+  if (enabled_) undoing.run("DISABLE_HCA", [this] { return disable_hca(*commands_); });
+  return std::move(undoing).verdict();
+}
+
+Result<void> Hca::stop_events() {
+  // Page requests are served until the queue is gone: DESTROY_EQ itself may be waiting for one.
+  Result<void> verdict = events_->destroy();
+  commands_->on_idle({});
+  events_.reset();
+  pages_->settle();
+  return verdict;
+}
+
+Result<void> Hca::stop_function() {
+  PciFunction& function = *context_.device.function;
+  Result<void> verdict = step("bus mastering", function.set_bus_master(false));
+  Result<void> reset = step("reset", function.reset());
+  return verdict ? std::move(reset) : std::move(verdict);
+}
+
+}  // namespace portcullis::pmd
