@@ -37,12 +37,13 @@ void SendQueue::set_qpn(std::uint32_t qpn) noexcept {
   qpn_ = qpn;
   control_base_ = std::uint64_t{prm::opmod_idx_opcode(prm::WqeOpcode::RDMA_WRITE, 0)} << 32 |
                   prm::qpn_ds(qpn, 0);
+  last_control_ = cells::be64(control_base_);
 }
 
 void SendQueue::reset() noexcept {
   head_ = 0;
   limit_ = size_blocks();
-  last_control_ = 0;
+  last_control_ = cells::be64(control_base_);
   // No slot may look outstanding: all start a lap too early.
   std::fill_n(slots_, size_blocks(), Slot{0, 0 - size_blocks(), 0});
   cells::store_release<std::uint32_t>(record_, 0);

@@ -65,7 +65,7 @@ class SendQueue {
   /// The same from several pieces, one after the other; at most kMaxGather.
   [[nodiscard]] Result<void> post_write(std::span<const GatherEntry> pieces,
                                         const WriteRequest& request);
-  /// Hands everything posted to the device; nothing when nothing was.
+  /// Hands everything posted to the device. When there is nothing new it finds nothing new.
   void ring() noexcept;
 
   /// Takes the WQE that a CQE names, and all before it, off the queue. Null when the device names
@@ -126,7 +126,7 @@ class SendQueue {
   std::uint32_t limit_;     // the first block that is not free
   std::uint32_t qpn_ = 0;
   std::uint64_t control_base_ = 0;  // first half of a control segment, but for index and length
-  // That half of the last WQE as it stands in memory: the doorbell takes just this. 0: rung.
+  // That half of the last WQE as it stands in memory: the doorbell takes just this.
   std::uint64_t last_control_ = 0;
   std::array<std::uint64_t, 2> control_flags_;  // the other half: unsignaled, signaled
   std::byte* record_;                           // the send half of the doorbell record
@@ -152,7 +152,8 @@ inline std::byte* SendQueue::begin(std::uint32_t blocks, std::uint32_t octowords
   std::byte* wqe = ring_ + index * prm::kSendWqeBlockBytes;
   Slot& slot = slots_[index];
   head_ = head + blocks;
-  slot = {request.wr_id, head, head + blocks + mask_ + 1};
+  slot.wr_id = request.wr_id;
+  slot.start = head;
 
   constexpr unsigned kIndexShift = 40;  // opmod_idx_opcode is the upper dword
   const std::uint64_t control = cells::be64(
@@ -167,6 +168,7 @@ inline std::byte* SendQueue::begin(std::uint32_t blocks, std::uint32_t octowords
   std::memset(at + kSegmentBytes / 2, 0, kSegmentBytes / 2);  // beside the rkey: reserved
   (void)remote.try_set<"raddr">(request.remote_address);      // whole fields: every value fits
   (void)remote.try_set<"rkey">(request.rkey);
+  slot.limit = head + blocks + mask_ + 1;  // here, or gcc 12 packs it with start in a register
   return wqe;
 }
 
@@ -177,29 +179,23 @@ inline void SendQueue::put_piece(std::byte* at, const GatherEntry& piece) noexce
   (void)segment.try_set<"addr">(piece.address);
 }
 
-// A cache line is what everyone measures, so it has copies of known length and constant sizes. Its
-// data runs on into the next block, which may be the ring's first.
+// A cache line is what everyone measures: constant sizes, and one copy, as its data runs on into
+// the next block. Only from the ring's last block it does not.
 inline Result<void> SendQueue::post_write_inline(std::span<const std::byte> data,
                                                  const WriteRequest& request) {
   constexpr std::uint32_t kLine = 64;
-  constexpr std::uint32_t kRegister = 16;
-  constexpr std::uint32_t kInFirst = prm::kSendWqeBlockBytes - kInlineHeaderBytes;
   constexpr std::uint32_t kOctowords = (kInlineHeaderBytes + kLine) / kSegmentBytes + 1;
   constexpr std::uint32_t kBlocks = prm::wqe_blocks(kOctowords);
-  if (data.size() != kLine) return post_any_inline(data, request);
+  if (data.size() != kLine || (~head_ & mask_) == 0) [[unlikely]]
+    return post_any_inline(data, request);
   if (!has_room(kBlocks)) [[unlikely]]
     return refuse_room(kBlocks);
 
-  std::byte* next = block(head_ + 1);
   std::byte* at = begin(kBlocks, kOctowords, request) + 2 * kSegmentBytes;
   const auto segment =
       prm::View<prm::mlx5_wqe_inl_data_seg>::at({at, prm::mlx5_wqe_inl_data_seg::bytes});
   segment.set<"byte_count", prm::inline_byte_count(kLine)>();
-  at += prm::mlx5_wqe_inl_data_seg::bytes;
-  // The first 28 bytes as two overlapping registers.
-  std::memcpy(at, data.data(), kRegister);
-  std::memcpy(at + kInFirst - kRegister, data.data() + kInFirst - kRegister, kRegister);
-  std::memcpy(next, data.data() + kInFirst, kLine - kInFirst);
+  std::memcpy(at + prm::mlx5_wqe_inl_data_seg::bytes, data.data(), kLine);
   Result<void> posted;  // not `return {}`, which would clear the whole object first
   return posted;
 }
@@ -216,12 +212,9 @@ inline Result<void> SendQueue::post_write(const GatherEntry& piece, const WriteR
 }
 
 inline void SendQueue::ring() noexcept {
-  const std::uint64_t doorbell = last_control_;
-  if (doorbell == 0) return;
-  last_control_ = 0;
   // The record first: the device that sees the doorbell must find every WQE counted.
   cells::store_release<std::uint32_t>(record_, cells::be32(prm::sq_producer_index(head_)));
-  cells::ring<std::uint64_t>(doorbells_ + doorbell_offset_, doorbell);
+  cells::ring<std::uint64_t>(doorbells_ + doorbell_offset_, last_control_);
   doorbell_offset_ ^= kDoorbellBufferBytes;
 }
 
