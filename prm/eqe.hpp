@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "prm/enums.hpp"
 #include "prm/layout.hpp"
 
 namespace portcullis::prm {
@@ -67,6 +69,19 @@ inline constexpr std::uint32_t kEcFunctionMask = 0x8000;
 inline constexpr std::uint32_t kReleaseAllPagesMask = 0x4000;
 
 inline constexpr std::size_t kEqeBytes = 64;
+
+/// create_eq_in.event_bitmask: four big-endian quadwords, event type t is bit t%64 of quadword t/64
+/// (create_map_eq of mlx5/core/eq.c).
+using EventBitmask = std::span<std::byte, 32>;
+constexpr void enable_event(EventBitmask mask, EventType type) noexcept {
+  const unsigned t = number(type);
+  mask[t / 64 * 8 + 7 - t % 64 / 8] |= std::byte{1} << t % 8;
+}
+[[nodiscard]] constexpr bool event_enabled(std::span<const std::byte, 32> mask,
+                                           EventType type) noexcept {
+  const unsigned t = number(type);
+  return (mask[t / 64 * 8 + 7 - t % 64 / 8] >> t % 8 & std::byte{1}) != std::byte{0};
+}
 
 /// True when the EQE at `index` of 2^log_size belongs to software (next_eqe_sw of
 /// mlx5/core/lib/eq.h).

@@ -63,7 +63,7 @@ std::string_view name(CqeOpcode value) noexcept {
     PORTCULLIS_PRM_NAME(CqeOpcode, RESP_SEND_IMM);
     PORTCULLIS_PRM_NAME(CqeOpcode, RESP_SEND_INV);
     PORTCULLIS_PRM_NAME(CqeOpcode, RESIZE_CQ);
-    PORTCULLIS_PRM_NAME(CqeOpcode, SIG_ERR);
+    PORTCULLIS_PRM_NAME(CqeOpcode, SIGNATURE_ERR);
     PORTCULLIS_PRM_NAME(CqeOpcode, REQ_ERR);
     PORTCULLIS_PRM_NAME(CqeOpcode, RESP_ERR);
     PORTCULLIS_PRM_NAME(CqeOpcode, INVALID);

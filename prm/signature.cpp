@@ -29,7 +29,8 @@ void sign_entry(View<cmd_queue_entry> entry, EntryOwner owner) noexcept {
 }
 
 bool entry_signature_is_valid(ConstView<cmd_queue_entry> entry) noexcept {
-  return xor8(entry.all()) == kValid;
+  constexpr std::uint8_t kOwnership = 1;
+  return (xor8(entry.all()) | kOwnership) == kValid;
 }
 
 void sign_block(View<cmd_if_box> block) noexcept {
