@@ -13,11 +13,11 @@ constexpr std::uint32_t kBlocksPerWrite = 2;  // control, address and 64 bytes i
 
 }  // namespace
 
-Result<Client> Client::create(const pmd::Context& context, const pmd::Uar& uar, std::uint8_t eqn) {
+Result<Client> Client::create(const pmd::Context& context) {
   PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
-  PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, uar, eqn, kLogSendQueue));
-  PORTCULLIS_TRY_ASSIGN(
-      auto qp, pmd::QueuePair::create(context, pd, cq, uar, {.log_sq_size = kLogSendQueue}));
+  PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogSendQueue));
+  PORTCULLIS_TRY_ASSIGN(auto qp, pmd::QueuePair::create(context, pd, cq, *context.uar,
+                                                        {.log_sq_size = kLogSendQueue}));
   return Client(context, std::move(pd), std::move(cq), std::move(qp));
 }
 

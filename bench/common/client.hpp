@@ -18,7 +18,6 @@
 #include "pmd/context.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
-#include "pmd/uar.hpp"
 
 namespace portcullis::bench {
 
@@ -54,9 +53,8 @@ class Client {
     std::uint64_t failure_ns = 0;
   };
 
-  /// PD, CQ and QP of its own, in RESET. `context` and `uar` must outlive it.
-  [[nodiscard]] static Result<Client> create(const pmd::Context& context, const pmd::Uar& uar,
-                                             std::uint8_t eqn);
+  /// PD, CQ and QP of its own, in RESET. `context` must outlive it.
+  [[nodiscard]] static Result<Client> create(const pmd::Context& context);
 
   [[nodiscard]] std::uint32_t qpn() const noexcept { return qp_.number(); }
   /// RESET or ERR to RTS; forgets what was seen.

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The probed calls of bench/cost.py: each stands in a function of its own whose name callgrind can
+// be told to collect in, and so does relax(), where collection stops because the model works there.
+// Alone it prints nothing but what `table` has to say; the figures are valgrind's.
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "bench/common/client.hpp"
+#include "bench/common/loopback.hpp"
+#include "lease/lease_table.hpp"
+#include "model/model.hpp"
+#include "pmd/fence_commands.hpp"
+#include "pmd/hca.hpp"
+
+namespace {
+
+using portcullis::Device;
+using portcullis::Errc;
+using portcullis::Relax;
+using portcullis::Result;
+namespace bench = portcullis::bench;
+namespace lease = portcullis::lease;
+namespace model = portcullis::model;
+namespace pmd = portcullis::pmd;
+
+/// Between driver and model: says whether callgrind collects while the driver relaxes.
+struct RelaxSwitch {
+  Relax inner;
+  std::uint64_t relaxes = 0;
+  bool is_probing = false;
+};
+
+}  // namespace
+
+// C linkage for plain names; external, or they would be merged into their callers.
+extern "C" {
+void portcullis_cost_relax(RelaxSwitch& relax, std::uint64_t until_ns);
+bool portcullis_cost_command(pmd::CommandChannel& channel, std::uint32_t qpn);
+bool portcullis_cost_post(pmd::QueuePair& qp, std::span<const std::byte> data,
+                          const pmd::WriteRequest& request);
+bool portcullis_cost_poll(pmd::CompletionQueue& cq);
+}
+
+[[gnu::noinline]] void portcullis_cost_relax(RelaxSwitch& relax, std::uint64_t until_ns) {
+  relax.inner(until_ns);
+  ++relax.relaxes;  // behind the call, so that it is a call and not a jump
+}
+
+[[gnu::noinline]] bool portcullis_cost_command(pmd::CommandChannel& channel, std::uint32_t qpn) {
+  return pmd::error_qp_command(qpn)
+      .run(channel, channel.default_deadline_ns(), pmd::SlotClass::Fence)
+      .has_value();
+}
+
+[[gnu::noinline]] bool portcullis_cost_post(pmd::QueuePair& qp, std::span<const std::byte> data,
+                                            const pmd::WriteRequest& request) {
+  const bool is_posted = qp.post_write_inline(data, request).has_value();
+  qp.ring();
+  return is_posted;
+}
+
+[[gnu::noinline]] bool portcullis_cost_poll(pmd::CompletionQueue& cq) {
+  const auto completion = cq.try_poll();
+  return completion && *completion && (*completion)->ok();
+}
+
+namespace {
+
+void relax_entry(void* context, std::uint64_t until_ns) noexcept {
+  auto& relax = *static_cast<RelaxSwitch*>(context);
+  if (relax.is_probing)
+    portcullis_cost_relax(relax, until_ns);
+  else
+    relax.inner(until_ns);
+}
+
+int refuse(std::string_view text) {
+  fmt::print(stderr, "cost_probe: {}\n", text);
+  return 1;
+}
+
+/// Driver and model in one thread, with a QP that writes to another.
+struct Setup {
+  std::unique_ptr<model::Model> device;
+  RelaxSwitch relax;
+  std::unique_ptr<pmd::Hca> hca;
+};
+
+Result<std::unique_ptr<Setup>> set_up() {
+  PORTCULLIS_TRY_ASSIGN(auto device, model::Model::create({}));
+  Device switched = device->device();
+  auto setup = std::make_unique<Setup>(Setup{std::move(device), {switched.relax}, nullptr});
+  switched.relax = Relax(&relax_entry, &setup->relax);
+  PORTCULLIS_TRY_ASSIGN(setup->hca, pmd::Hca::bring_up(switched, {}));
+  return setup;
+}
+
+Result<void> probe_command(Setup& setup, std::uint64_t iterations) {
+  const pmd::Context& context = setup.hca->context();
+  PORTCULLIS_TRY_ASSIGN(auto endpoint, bench::Endpoint::create(context, portcullis::kPageBytes));
+  for (std::uint64_t i = 0; i < iterations; ++i) {
+    setup.relax.is_probing = true;
+    const bool is_done = portcullis_cost_command(*context.commands, endpoint->qpn());
+    setup.relax.is_probing = false;
+    if (!is_done) return portcullis::fail(Errc::CommandFailed, "2ERR_QP failed");
+  }
+  return {};
+}
+
+/// One WRITE after the other, each polled before the next; callgrind is told which half to collect.
+Result<void> probe_write(Setup& setup, std::uint64_t iterations) {
+  const pmd::Context& context = setup.hca->context();
+  PORTCULLIS_TRY_ASSIGN(auto port, bench::Port::create(context));
+  PORTCULLIS_TRY_ASSIGN(auto responder, bench::Endpoint::create(context, portcullis::kPageBytes));
+  PORTCULLIS_TRY_ASSIGN(auto requester, bench::Endpoint::create(context, portcullis::kPageBytes));
+  PORTCULLIS_TRY(responder->connect(port.path(), requester->qpn()));
+  PORTCULLIS_TRY(requester->connect(port.path(), responder->qpn()));
+  const std::array<std::byte, bench::Client::kWriteBytes> data{};
+  const pmd::WriteRequest request{.remote_address = 0, .rkey = responder->target().rkey};
+  for (std::uint64_t i = 0; i < iterations; ++i) {
+    if (!portcullis_cost_post(requester->qp(), data, request))
+      return portcullis::fail(Errc::Busy, "the WRITE was not posted");
+    // The model answers here, so that the poll finds its completion at the first look.
+    for (int events = 0; events < 32; ++events)
+      context.device.relax(context.device.clock.now_ns() + portcullis::kNsPerUs);
+    if (!portcullis_cost_poll(requester->cq()))
+      return portcullis::fail(Errc::DeviceFailed, "the WRITE did not complete");
+  }
+  return {};
+}
+
+/// What a table of `slots` takes from the heap, as the allocator counts it.
+Result<std::size_t> table_bytes(std::uint64_t slots) {
+  const auto heap = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const std::size_t before = heap();
+  PORTCULLIS_TRY_ASSIGN(const auto table,
+                        lease::LeaseTable::create({.slots = static_cast<std::uint32_t>(slots)}));
+  return heap() - before + sizeof table;
+}
+
+Result<void> probe(std::string_view name, std::uint64_t count) {
+  if (name == "table") {
+    PORTCULLIS_TRY_ASSIGN(const std::size_t bytes, table_bytes(count));
+    fmt::print("{}\n", bytes);
+    return {};
+  }
+  if (name != "command" && name != "post" && name != "poll")
+    return portcullis::fail(Errc::InvalidArgument,
+                            fmt::format("{}: accepted are command, post, poll, table", name));
+  PORTCULLIS_TRY_ASSIGN(const auto setup, set_up());
+  return name == "command" ? probe_command(*setup, count) : probe_write(*setup, count);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t count = 0;
+  const std::string_view number = argc == 3 ? argv[2] : "";
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
+  if (error != std::errc() || end != number.data() + number.size() || count == 0)
+    return refuse("usage: cost_probe command|post|poll ITERATIONS, or cost_probe table SLOTS");
+  const Result<void> done = probe(argv[1], count);
+  return done ? 0 : refuse(done.error().text);
+}
