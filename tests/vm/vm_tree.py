@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What a virtual machine is made of: QEMU 10.1 or newer with vfio-user-pci, Debian's kernel with its
+# modules, a busybox. Built once from Debian packages into a cache, used from there afterwards.
+"""The cached tree of Debian 13 that a scenario boots from."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+# QEMU of Debian 13 itself is 10.0 and has no vfio-user-pci; its backports have.
+SUITES = ("trixie", "trixie-backports")
+OLDEST_QEMU = (10, 1)
+BUILD_TIMEOUT_S = 900
+
+
+class VmError(Exception):
+    """One line for the user."""
+
+
+def cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "portcullis" / "vm"
+
+
+def mirrors(sources: Path = Path("/etc/apt")) -> list[str]:
+    """Archive URIs of this host, in its order; security archives carry no such suites."""
+    found = []
+    for file in [sources / "sources.list", *sorted((sources / "sources.list.d").glob("*"))]:
+        if not file.is_file() or file.suffix not in (".list", ".sources"):
+            continue
+        text = file.read_text(encoding="utf-8", errors="replace")
+        found += re.findall(r"^URIs:\s*(\S+)", text, re.M)
+        found += re.findall(r"^deb\s+(?:\[[^\]]*\]\s+)?(\S+)", text, re.M)
+    return [uri for uri in dict.fromkeys(found) if uri.rstrip("/").endswith("/debian")]
+
+
+def qemu_version(qemu: list[str]) -> tuple[int, int] | None:
+    """(major, minor), or None when it cannot be run or has no vfio-user-pci."""
+    try:
+        version = subprocess.run([*qemu, "--version"], capture_output=True, text=True,
+                                 timeout=60, check=True).stdout
+        devices = subprocess.run([*qemu, "-device", "help"], capture_output=True, text=True,
+                                 timeout=60, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    number = re.search(r"version (\d+)\.(\d+)", version)
+    if number is None or '"vfio-user-pci"' not in devices:
+        return None
+    return int(number[1]), int(number[2])
+
+
+class Tree:
+    """The tree, built when missing. `qemu` is the command that runs its QEMU on this host."""
+
+    def __init__(self, root: Path):
+        self.root = root
+
+    @property
+    def qemu(self) -> list[str]:
+        host = shutil.which("qemu-system-x86_64")
+        if host is not None and (qemu_version([host]) or (0, 0)) >= OLDEST_QEMU:
+            return [host]
+        # The tree's own loader and libraries: no chroot, so that the guest may be shown the host.
+        library = self.root / "usr/lib/x86_64-linux-gnu"
+        return [str(self.root / "usr/lib64/ld-linux-x86-64.so.2"), "--library-path",
+                f"{library}:{library}/pulseaudio",
+                str(self.root / "usr/bin/qemu-system-x86_64")]
+
+    @property
+    def firmware(self) -> Path:
+        return self.root / "usr/share/seabios"
+
+    @property
+    def kernel_release(self) -> str:
+        releases = sorted(path.name for path in (self.root / "lib/modules").iterdir())
+        if not releases:
+            raise VmError(f"{self.root}: no kernel modules; remove the folder and run again")
+        return releases[-1]
+
+    @property
+    def kernel(self) -> Path:
+        return self.root / "boot" / f"vmlinuz-{self.kernel_release}"
+
+    @property
+    def modules(self) -> Path:
+        return self.root / "lib/modules"
+
+    @property
+    def busybox(self) -> Path:
+        return self.root / "usr/bin/busybox"
+
+
+def build(root: Path) -> None:
+    """mmdebstrap into a folder beside `root`, then one rename: a tree is whole or not there."""
+    if shutil.which("mmdebstrap") is None:
+        raise VmError("mmdebstrap is missing: apt-get install mmdebstrap")
+    archive = mirrors()
+    if not archive:
+        raise VmError("no Debian archive in /etc/apt/sources.list or sources.list.d: the virtual "
+                      "machine is made from Debian packages")
+    unfinished = root.with_name(root.name + ".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
+    install = ("DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
+               "-o Acquire::Check-Valid-Until=false -t trixie-backports qemu-system-x86 "
+               "busybox-static")
+    # The kernel is unpacked, not installed: nothing here boots from a disk.
+    kernel = ("cd /tmp && apt-get -o Acquire::Check-Valid-Until=false download "
+              "$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \\(linux-image-[^ ]*\\)/\\1/p'"
+              " | head -n 1) && dpkg -x linux-image-*.deb / && rm linux-image-*.deb")
+    command = ["mmdebstrap", "--variant=apt", "--aptopt=Acquire::Check-Valid-Until \"false\"",
+               f"--customize-hook=chroot \"$1\" sh -c '{install}'",
+               "--customize-hook=chroot \"$1\" sh -c \"" + kernel.replace("$", "\\$")
+               .replace('"', '\\"') + "\"",
+               SUITES[0], str(unfinished), *[f"deb {archive[0]} {suite} main" for suite in SUITES]]
+    log = unfinished.with_suffix(".log")
+    with log.open("w", encoding="utf-8") as out:
+        try:
+            done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT,
+                                  timeout=BUILD_TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired as late:
+            raise VmError(f"making the tree took over {BUILD_TIMEOUT_S} s; see {log}") from late
+    if done.returncode != 0:
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        reason = next((line for line in reversed(lines) if "E:" in line or "rror" in line),
+                      lines[-1] if lines else "no output")
+        raise VmError(f"making the tree failed ({reason}); see {log}")
+    unpack_modules(unfinished)
+    unfinished.rename(root)
+
+
+def unpack_modules(root: Path) -> None:
+    """busybox modprobe reads no .xz; depmod of the host writes modules.dep for the plain files."""
+    for packed in (root / "usr/lib/modules").rglob("*.ko.xz"):
+        subprocess.run(["xz", "-d", str(packed)], check=True)
+    for release in (root / "usr/lib/modules").iterdir():
+        subprocess.run(["depmod", "-b", str(root), release.name], check=True)
+
+
+def tree() -> Tree:
+    """The tree of this recipe, built first if there is none yet."""
+    recipe = Path(__file__).read_bytes()
+    root = cache_folder() / ("trixie-" + hashlib.sha256(recipe).hexdigest()[:12])
+    if not root.is_dir():
+        print(f"vm: making a tree with QEMU and a kernel in {root} (once)", flush=True)
+        build(root)
+    result = Tree(root)
+    if (qemu_version(result.qemu) or (0, 0)) < OLDEST_QEMU:
+        raise VmError(f"QEMU of {root} has no vfio-user-pci; {OLDEST_QEMU[0]}.{OLDEST_QEMU[1]} or "
+                      "newer is needed")
+    return result
