@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RTS2RTS_QP without rights: the peer may neither write, read nor do atomics any more. A rung of the
-// ladder for a QP that refuses 2ERR_QP; it promises nothing about DMA under way.
+// RTS2RTS_QP without rights: the peer may neither write, read nor do atomics any more. A rung of
+// the ladder for a QP that refuses 2ERR_QP; it promises nothing about DMA under way.
 #pragma once
 
 #include <cstdint>

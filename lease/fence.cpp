@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "lease/clear_rights.hpp"
-#include "pmd/fence_commands.hpp"
 
 namespace portcullis::lease {
 
@@ -29,13 +28,17 @@ std::optional<Verdict> Fence::advance() {
 bool Fence::is_lingering(const PlanStep& planned) {
   if (!planned.after_linger || has_failed(Step::DestroyMkey)) return false;
   if (lingers_until_ns_ == 0)
-    lingers_until_ns_ =
-        std::min(now_ns() + options_.linger_ms * kNsPerMs, step_deadline_ns());
+    lingers_until_ns_ = std::min(now_ns() + options_.linger_ms * kNsPerMs, step_deadline_ns());
   return !access_error_seen_ && now_ns() < lingers_until_ns_;
 }
 
 void Fence::run_planned(Step step) {
   if (step == Step::InstallDrop && port_->steering == nullptr) return;
+  if (target_.is_absent(step)) {
+    // Without a key there is nothing that the device could reach the memory by.
+    if (step == Step::DestroyMkey) verdict_.proof = Proof::Mkey;
+    return;
+  }
   if (gives_back(step) && !is_unharmed()) return;
   run(step);
 }
@@ -44,8 +47,7 @@ void Fence::finish() {
   is_through_ = true;
   if (has_failed(Step::ErrorQp) || has_failed(Step::DestroyMkey)) climb();
   if (plan_.has(Step::InstallDrop) && port_->steering != nullptr)
-    verdict_.steering =
-        has_failed(Step::InstallDrop) ? SteeringState::Degraded : SteeringState::Ok;
+    verdict_.steering = has_failed(Step::InstallDrop) ? SteeringState::Degraded : SteeringState::Ok;
   if (!is_unharmed()) {
     verdict_.outcome = Outcome::Fenced;
     verdict_.origin = plan_.origin;
@@ -78,32 +80,26 @@ bool Fence::run(Step step) {
 
 Result<void> Fence::send(Step step) {
   const std::uint64_t until_ns = step_deadline_ns();
-  pmd::CommandChannel& commands = *port_->commands;
+  if (target_.is_unknown(step))
+    return fail(Errc::NotFound, std::string(name(step)) +
+                                    ": the object may exist, but its number was never answered");
   switch (step) {
-    case Step::ErrorQp:
-      return pmd::error_qp_command(target_.qpn).run(commands, until_ns);
-    case Step::DestroyMkey:
-      return pmd::destroy_mkey_command(target_.mkey_index).run(commands, until_ns);
     case Step::InstallDrop:
       return port_->steering->install({target_.slot, target_.qpn}, until_ns);
     case Step::RemoveDrop:
       return port_->steering->remove({target_.slot, target_.qpn}, until_ns);
-    case Step::ResetQp:
-      return pmd::reset_qp_command(target_.qpn).run(commands, until_ns);
-    case Step::DestroyQp:
-      return pmd::destroy_qp_command(target_.qpn).run(commands, until_ns);
-    case Step::DeallocPd:
-      return pmd::dealloc_pd_command(target_.pdn).run(commands, until_ns);
     case Step::UnmapRegion:
-      return target_.region->unmap();
+      // A key that was not destroyed keeps naming these addresses, so nothing may move in there.
+      return verdict_.proof == Proof::Mkey ? target_.region->unmap() : target_.region->retire();
     case Step::ClearRights:
-      return clear_rights(commands, target_.qpn, target_.pdn, until_ns);
+      return clear_rights(*port_->commands, target_.qpn, target_.pdn, until_ns);
     case Step::BusMasterOff:
       return port_->device->function->set_bus_master(false);
     case Step::ResetFunction:
       return port_->device->function->reset();
+    default:
+      return target_.command(step)->run(*port_->commands, until_ns);
   }
-  return fail(Errc::InvalidArgument, "a step that no plan has");
 }
 
 std::uint64_t Fence::step_deadline_ns() const noexcept {

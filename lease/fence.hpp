@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The fence: runs one plan on one lease, and when a step that may not fail fails, climbs the ladder
-// until the memory is proved out of reach. Nothing here is optimistic: a step has succeeded when the
-// device said so, and whatever is not known to have succeeded has failed.
+// until the memory is proved out of reach. Nothing here is optimistic: a step has succeeded when
+// the device said so, and whatever is not known to have succeeded has failed.
 //
 //   rung 1   the plan itself                          DESTROY_MKEY proves the memory (A1)
-//   rung 2   2ERR_QP again, RTS2RTS without rights    no new requests; proves nothing about DMA (A3)
-//   rung 3   IOMMU unmap of this lease's region       proves the memory (A5)
-//   rung 4   bus master off, function reset           proves it for every lease of the function, and
+//   rung 2   2ERR_QP again, RTS2RTS without rights    no new requests; proves nothing about DMA
+//   (A3) rung 3   IOMMU unmap of this lease's region       proves the memory (A5) rung 4   bus
+//   master off, function reset           proves it for every lease of the function, and
 //            (only where configured)                  ends them all
 //
-// One deadline holds for all commands of a fence. Each may use half of the time that is left, so one
-// that never returns leaves time for those behind it.
+// One deadline holds for all commands of a fence. Each may use half of the time that is left, so
+// one that never returns leaves time for those behind it.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@
 #include <string>
 
 #include "base/device.hpp"
-#include "base/dma_memory.hpp"
 #include "base/result.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/fence_step.hpp"
+#include "lease/fence_target.hpp"
 #include "pmd/command_channel.hpp"
 #include "steering/drop_rule.hpp"
 
@@ -36,15 +36,6 @@ struct FencePort {
   steering::DropRule* steering = nullptr;  // null: absent
   /// Hears of every step that failed: which, and the error in full. May be empty.
   std::function<void(Step, const Error&)> on_failure;
-};
-
-/// What a fence names to the device.
-struct FenceTarget {
-  std::uint32_t slot = 0;
-  std::uint32_t qpn = 0;
-  std::uint32_t mkey_index = 0;
-  std::uint32_t pdn = 0;
-  DmaMemory* region = nullptr;
 };
 
 struct FenceOptions {
@@ -68,7 +59,8 @@ class Fence {
   /// The QP reported its access error: the peer has its NAK, lingering is over.
   void access_error_seen() noexcept { access_error_seen_ = true; }
   [[nodiscard]] std::uint64_t lingers_until_ns() const noexcept { return lingers_until_ns_; }
-  /// Steps that succeeded: what of the lease the device does not hold any more.
+  [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
+  /// Steps that succeeded.
   [[nodiscard]] StepMask done_mask() const noexcept { return done_; }
 
  private:

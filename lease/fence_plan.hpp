@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Fence plans as data: which steps in which order. What the peer sees depends on the order alone: a
-// QP in error answers with silence, and the requester spends its retry budget (status 12); a QP that
-// still answers when the key is gone sends a remote-access NAK (status 10) in one round trip.
+// QP in error answers with silence, and the requester spends its retry budget (status 12); a QP
+// that still answers when the key is gone sends a remote-access NAK (status 10) in one round trip.
 #pragma once
 
 #include <cstdint>

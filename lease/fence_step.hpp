@@ -11,8 +11,8 @@
 
 namespace portcullis::lease {
 
-/// One thing a fence or a sweep does. The value is the bit in failed_mask, so it never changes; bits
-/// 0 to 2 are the three commands of the seed plan in their order.
+/// One thing a fence or a sweep does. The value is the bit in failed_mask, so it never changes;
+/// bits 0 to 2 are the three commands of the seed plan in their order.
 enum class Step : std::uint8_t {
   ErrorQp = 0,        // 2ERR_QP: the QP falls silent; promises nothing about DMA (contract A3)
   DestroyMkey = 1,    // DESTROY_MKEY: no DMA under the key afterwards (A1)

@@ -135,8 +135,8 @@ Result<void> LeaseTable::quarantine(std::uint32_t slot, std::uint64_t wait_ns) {
 }
 
 Result<void> LeaseTable::free(std::uint32_t slot) {
-  PORTCULLIS_TRY(expect(slot, is_releasable(slot),
-                        "REVOKING, or PENDING_DESTROY, due and taken, expected"));
+  PORTCULLIS_TRY(
+      expect(slot, is_releasable(slot), "REVOKING, or PENDING_DESTROY, due and taken, expected"));
   slots_[slot].in_hand = false;
   slots_[slot].place = Place::Nowhere;
   set_state(slot, State::Free);
@@ -145,8 +145,8 @@ Result<void> LeaseTable::free(std::uint32_t slot) {
 }
 
 Result<void> LeaseTable::fence(std::uint32_t slot, const Verdict& verdict, std::uint64_t now_ns) {
-  PORTCULLIS_TRY(expect(slot, is_releasable(slot),
-                        "REVOKING, or PENDING_DESTROY, due and taken, expected"));
+  PORTCULLIS_TRY(
+      expect(slot, is_releasable(slot), "REVOKING, or PENDING_DESTROY, due and taken, expected"));
   set_fenced(slot, verdict, now_ns);
   return {};
 }

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The lease table: which slot holds which lease in which state, and nothing else. No command is sent
-// and no memory touched here; whoever does that (lease/lease_manager.hpp) asks the table first and
-// tells it afterwards. Every operation is O(1) but the two that touch the whole function; taking what
-// is due looks at nothing that is not due but the head of each queue.
+// The lease table: which slot holds which lease in which state, and nothing else. No command is
+// sent and no memory touched here; whoever does that (lease/lease_manager.hpp) asks the table first
+// and tells it afterwards. Every operation is O(1) but the two that touch the whole function;
+// taking what is due looks at nothing that is not due but the head of each queue.
 //
 // Allowed transitions. Everything else is InvalidArgument and changes nothing.
 //
 //   from             to               who                      why
 //   FREE             ACTIVE           grant                    the slot free for longest; epoch + 1
-//   ACTIVE           REVOKING         revoke of its id and     exactly one fence runs; a second revoke
+//   ACTIVE           REVOKING         revoke of its id and     exactly one fence runs; a second
+//   revoke
 //                                     epoch, failed grant      joins it
-//   REVOKING         PENDING_DESTROY  fence, TornDown          fenced; the QPN must outlive packets on
+//   REVOKING         PENDING_DESTROY  fence, TornDown          fenced; the QPN must outlive packets
+//   on
 //                                                              their way
-//   REVOKING         FENCED           fence, any failure       fail closed: the device may still act
-//   REVOKING         FREE             legacy plan              the synchronous path: all is destroyed
-//   PENDING_DESTROY  PENDING_DESTROY  sweep, after 2RST_QP     QPN quarantine until the grant's retry
+//   REVOKING         FENCED           fence, any failure       fail closed: the device may still
+//   act REVOKING         FREE             legacy plan              the synchronous path: all is
+//   destroyed PENDING_DESTROY  PENDING_DESTROY  sweep, after 2RST_QP     QPN quarantine until the
+//   grant's retry
 //                                                              budget has run out
 //   PENDING_DESTROY  FREE             sweep, once due          all is destroyed
 //   PENDING_DESTROY  FENCED           sweep, any failure       fail closed
-//   any of a lease   FENCED           function lost            bus mastering is off: no fence can run,
+//   any of a lease   FENCED           function lost            bus mastering is off: no fence can
+//   run,
 //                                                              none is needed
 //   FENCED           FREE             function reset           nothing of the lease is left in the
 //                                                              device
@@ -37,8 +41,9 @@
 //   REVOKING         ACTIVE           a fence is never taken back
 //   PENDING_DESTROY  ACTIVE, REVOKING the outcome was told; it is repeated, never run again
 //   PENDING_DESTROY  FREE, FENCED     while not due: a packet on its way could meet a reused QPN
-//   FENCED           any but FREE     the device may hold its objects; only a reset proves otherwise
-//   FENCED           FREE             by anything but a function reset, for the same reason
+//   FENCED           any but FREE     the device may hold its objects; only a reset proves
+//   otherwise FENCED           FREE             by anything but a function reset, for the same
+//   reason
 #pragma once
 
 #include <array>
@@ -106,12 +111,12 @@ class LeaseTable {
   [[nodiscard]] Result<Lease> grant();
   /// ACTIVE to REVOKING when id and epoch match; otherwise nothing changes and the claim says why.
   [[nodiscard]] Claim revoke(std::uint64_t id, std::uint64_t epoch);
-  /// REVOKING to PENDING_DESTROY: due for the sweep `wait_ns` after `fenced_at_ns`. Times may not go
-  /// back between two calls with one `wait_ns`.
+  /// REVOKING to PENDING_DESTROY: due for the sweep `wait_ns` after `fenced_at_ns`. Times may not
+  /// go back between two calls with one `wait_ns`.
   [[nodiscard]] Result<void> torn_down(std::uint32_t slot, const Verdict& verdict,
                                        std::uint64_t fenced_at_ns, std::uint64_t wait_ns);
-  /// The slot due for longest, now in the sweep's hand: free(), fence() or quarantine() must follow.
-  /// None when nothing is due.
+  /// The slot due for longest, now in the sweep's hand: free(), fence() or quarantine() must
+  /// follow. None when nothing is due.
   [[nodiscard]] std::optional<std::uint32_t> take_due(std::uint64_t now_ns);
   /// In hand, back into PENDING_DESTROY with its QP in RESET: due `wait_ns` after its fence.
   [[nodiscard]] Result<void> quarantine(std::uint32_t slot, std::uint64_t wait_ns);
@@ -185,7 +190,8 @@ class LeaseTable {
   void park(std::uint32_t slot, Place place, std::uint64_t wait_ns);
   void set_state(std::uint32_t slot, State state) noexcept;
   void set_fenced(std::uint32_t slot, const Verdict& verdict, std::uint64_t now_ns) noexcept;
-  [[nodiscard]] Result<void> expect(std::uint32_t slot, bool allowed, std::string_view wanted) const;
+  [[nodiscard]] Result<void> expect(std::uint32_t slot, bool allowed,
+                                    std::string_view wanted) const;
   [[nodiscard]] bool is_releasable(std::uint32_t slot) const noexcept;
 
   std::vector<Slot> slots_;

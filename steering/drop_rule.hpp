@@ -21,11 +21,12 @@ struct DropTarget {
 class DropRule {
  public:
   virtual ~DropRule() = default;
-  /// SET_FLOW_TABLE_ENTRY with action DROP. Returns by `deadline_ns` (device clock). Installing what
-  /// is installed is an error: this generation refuses an occupied index.
+  /// SET_FLOW_TABLE_ENTRY with action DROP. Returns by `deadline_ns` (device clock). Installing
+  /// what is installed is an error: this generation refuses an occupied index.
   [[nodiscard]] virtual Result<void> install(const DropTarget& target,
                                              std::uint64_t deadline_ns) = 0;
-  /// DELETE_FLOW_TABLE_ENTRY of what install() put there.
+  /// DELETE_FLOW_TABLE_ENTRY of what install() put there, or may have put there before it failed;
+  /// when nothing is there it is done.
   [[nodiscard]] virtual Result<void> remove(const DropTarget& target,
                                             std::uint64_t deadline_ns) = 0;
 };

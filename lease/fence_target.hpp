@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What of a lease a fence and a sweep name to the device, and the commands that name it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/dma_memory.hpp"
+#include "lease/fence_step.hpp"
+#include "pmd/inline_command.hpp"
+
+namespace portcullis::lease {
+
+struct FenceTarget {
+  std::uint32_t slot = 0;
+  std::uint32_t qpn = 0;
+  std::uint32_t mkey_index = 0;
+  std::uint32_t pdn = 0;
+  DmaMemory* region = nullptr;
+  /// Steps with nothing to act on: a failed grant never made the object. They count as done.
+  StepMask absent = 0;
+  /// Steps that cannot be taken: the object may exist, but the device never answered its number.
+  /// They fail.
+  StepMask unknown = 0;
+
+  [[nodiscard]] bool is_absent(Step step) const noexcept { return (absent & bit(step)) != 0; }
+  [[nodiscard]] bool is_unknown(Step step) const noexcept { return (unknown & bit(step)) != 0; }
+  /// The command of a step whose whole input is one number; none for every other step.
+  [[nodiscard]] std::optional<pmd::InlineCommand> command(Step step) const noexcept;
+};
+
+}  // namespace portcullis::lease

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lease/grant.hpp"
+
+#include <string>
+#include <utility>
+
+namespace portcullis::lease {
+namespace {
+
+constexpr std::uint32_t kPsnMask = 0xffffff;
+constexpr StepMask kQpSteps =
+    bit(Step::ErrorQp) | bit(Step::ResetQp) | bit(Step::DestroyQp) | bit(Step::ClearRights);
+constexpr StepMask kEverything = kQpSteps | bit(Step::DestroyMkey) | bit(Step::DeallocPd) |
+                                 bit(Step::UnmapRegion) | bit(Step::RemoveDrop);
+
+/// False when the device refused: then there is no object. Otherwise nobody knows.
+bool may_have_happened(const Error& error) noexcept {
+  switch (error.code) {
+    case Errc::Timeout:
+    case Errc::Malformed:
+    case Errc::DeviceFailed:
+    case Errc::DeviceGone:
+      return true;
+    default:
+      return error.command && error.command->delivery_status != 0;
+  }
+}
+
+/// Enters into the target what became of the object that `steps` take back.
+void note_made(FenceTarget& target, StepMask steps) noexcept {
+  target.absent = static_cast<StepMask>(target.absent & ~steps);
+}
+void note_failed(FenceTarget& target, StepMask steps, const Error& error) noexcept {
+  if (!may_have_happened(error)) return;
+  note_made(target, steps);
+  target.unknown = static_cast<StepMask>(target.unknown | steps);
+}
+
+std::uint64_t seed_of(const Granter::Options& options) {
+  if (options.psn_seed != 0) return options.psn_seed;
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+}  // namespace
+
+Granter::Granter(const pmd::Context& context, const Options& options, LogSink log)
+    : context_(&context), options_(options), log_(std::move(log)), random_(seed_of(options)) {}
+
+Result<void> Granter::check(const GrantRequest& request) {
+  if (request.bytes == 0)
+    return fail(Errc::InvalidArgument, "a lease of 0 bytes; at least 1 expected");
+  if (request.ack_timeout == 0 || request.ack_timeout > 31)
+    return fail(Errc::InvalidArgument, "ack timeout " + std::to_string(request.ack_timeout) +
+                                           "; 1 to 31 expected (0 would never end)");
+  if (request.retry_count > 7)
+    return fail(Errc::InvalidArgument,
+                "retry count " + std::to_string(request.retry_count) + "; 0 to 7 expected");
+  if (request.peer.qpn > kPsnMask || request.peer.psn > kPsnMask)
+    return fail(Errc::InvalidArgument, "peer QPN " + std::to_string(request.peer.qpn) + ", PSN " +
+                                           std::to_string(request.peer.psn) +
+                                           "; numbers of 24 bits expected");
+  return {};
+}
+
+Result<Grant> Granter::make(Tenant& tenant, pmd::CompletionQueue& cq, const GrantRequest& request) {
+  tenant.target.absent = kEverything;
+  PORTCULLIS_TRY_ASSIGN(tenant.region, DmaMemory::create(*context_->device.dma, request.bytes));
+  tenant.target.region = &*tenant.region;
+  note_made(tenant.target, bit(Step::UnmapRegion));
+
+  PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(tenant));
+  PORTCULLIS_TRY(make_qp(tenant, pd, cq));
+  PORTCULLIS_TRY(tenant.qp->to_init(request.access));
+  PORTCULLIS_TRY_ASSIGN(const std::uint32_t rkey, make_key(tenant, pd, request.access));
+  const auto psn = static_cast<std::uint32_t>(random_()) & kPsnMask;
+  PORTCULLIS_TRY(connect(tenant, request, psn));
+  return Grant{.lease = {},
+               .qpn = tenant.target.qpn,
+               .psn = psn,
+               .rkey = rkey,
+               .address = 0,
+               .bytes = tenant.region->bytes().size(),
+               .ack_timeout = request.ack_timeout,
+               .retry_count = request.retry_count,
+               .mtu = options_.mtu};
+}
+
+Result<pmd::ProtectionDomain> Granter::make_pd(Tenant& tenant) {
+  auto pd = pmd::ProtectionDomain::create(*context_);
+  if (!pd) {
+    note_failed(tenant.target, bit(Step::DeallocPd), pd.error());
+    return pd;
+  }
+  // From here on a plan takes it back, never a destructor; the same for QP and key.
+  tenant.target.pdn = pd->release();
+  note_made(tenant.target, bit(Step::DeallocPd));
+  return pd;
+}
+
+Result<void> Granter::make_qp(Tenant& tenant, const pmd::ProtectionDomain& pd,
+                              pmd::CompletionQueue& cq) {
+  // A responder posts nothing; the smallest send queue there is.
+  auto qp = pmd::QueuePair::create(*context_, pd, cq, *context_->uar, {.log_sq_size = 0});
+  if (!qp) {
+    note_failed(tenant.target, kQpSteps, qp.error());
+    return forward_error(std::move(qp));
+  }
+  tenant.qp.emplace(*std::move(qp));
+  tenant.target.qpn = tenant.qp->release();
+  note_made(tenant.target, kQpSteps);
+  return {};
+}
+
+Result<std::uint32_t> Granter::make_key(Tenant& tenant, const pmd::ProtectionDomain& pd,
+                                        pmd::Access access) {
+  auto key = create_key(tenant, pd, access);
+  if (!key) {
+    note_failed(tenant.target, bit(Step::DestroyMkey), key.error());
+    return forward_error(std::move(key));
+  }
+  tenant.target.mkey_index = key->release();
+  note_made(tenant.target, bit(Step::DestroyMkey));
+  return key->rkey();
+}
+
+Result<pmd::MemoryKey> Granter::create_key(const Tenant& tenant, const pmd::ProtectionDomain& pd,
+                                           pmd::Access access) {
+  const auto range = pmd::MemoryRange::zero_based(*tenant.region);
+  if (key_binding_ == KeyBinding::Refused)
+    return pmd::MemoryKey::create_mtt(*context_, pd, range, access);
+  auto bound = pmd::MemoryKey::create_mtt(*context_, pd, range, access, tenant.target.qpn);
+  if (bound && std::exchange(key_binding_, KeyBinding::Accepted) == KeyBinding::Untried && log_)
+    log_("CREATE_MKEY accepts a QP number in mkc.qpn; that the device checks it is a hypothesis");
+  if (bound || key_binding_ == KeyBinding::Accepted || may_have_happened(bound.error()))
+    return bound;
+  auto unbound = pmd::MemoryKey::create_mtt(*context_, pd, range, access);
+  if (unbound) {
+    key_binding_ = KeyBinding::Refused;
+    if (log_)
+      log_("CREATE_MKEY refuses a QP number in mkc.qpn (" + bound.error().text +
+           "); a key is bound by its protection domain alone");
+  }
+  return unbound;
+}
+
+Result<void> Granter::connect(Tenant& tenant, const GrantRequest& request, std::uint32_t psn) {
+  pmd::RtrAttributes rtr;
+  rtr.path.remote_gid = request.peer.gid;
+  rtr.path.remote_mac = request.peer.mac;
+  rtr.path.source_address_index = options_.source_address_index;
+  rtr.remote_qpn = request.peer.qpn;
+  rtr.rq_psn = request.peer.psn;
+  rtr.mtu = options_.mtu;
+  auto connected = tenant.qp->to_rtr(rtr);
+  if (connected)
+    connected = tenant.qp->to_rts(
+        {.sq_psn = psn, .timeout = request.ack_timeout, .retry_count = request.retry_count});
+  return connected;
+}
+
+}  // namespace portcullis::lease

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Making the objects of a lease: a region of its own, mapped alone so that it can be unmapped
+// alone; a protection domain with this one key in it; an RC QP connected to the client. Isolation
+// rests on the domain; the key is bound to the QP's number as well where CREATE_MKEY accepts that.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "lease/lease_table.hpp"
+#include "lease/tenant.hpp"
+#include "pmd/access.hpp"
+#include "pmd/completion_queue.hpp"
+#include "pmd/context.hpp"
+#include "pmd/gid.hpp"
+#include "pmd/memory_key.hpp"
+#include "pmd/protection_domain.hpp"
+#include "prm/enums.hpp"
+
+namespace portcullis::lease {
+
+using LogSink = std::function<void(std::string_view)>;
+
+/// The client's queue pair.
+struct Peer {
+  std::uint32_t qpn = 0;
+  std::uint32_t psn = 0;  // the first that it will send
+  pmd::Gid gid;
+  pmd::Mac mac;
+};
+
+struct GrantRequest {
+  std::uint64_t bytes = 0;  // rounded up to whole pages
+  Peer peer;
+  pmd::Access access{.local_write = true, .remote_write = true, .remote_read = true};
+  /// What the client's QP must use: after a revoke the QP's number rests as long as these let the
+  /// client go on sending. 1 to 31, and 0 to 7.
+  std::uint8_t ack_timeout = 14;
+  std::uint8_t retry_count = 7;
+};
+
+/// What the client is told. The rkey is a secret between it and us.
+struct Grant {
+  Lease lease;
+  std::uint32_t qpn = 0;
+  std::uint32_t psn = 0;  // the first that we will send
+  std::uint32_t rkey = 0;
+  std::uint64_t address = 0;  // of the region's first byte, as the client writes it
+  std::uint64_t bytes = 0;
+  std::uint8_t ack_timeout = 0;
+  std::uint8_t retry_count = 0;
+  prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
+};
+
+/// Whether CREATE_MKEY takes a QP number in mkc.qpn; that the device then checks it is a
+/// hypothesis.
+enum class KeyBinding : std::uint8_t { Untried, Accepted, Refused };
+
+class Granter {
+ public:
+  struct Options {
+    prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
+    std::uint8_t source_address_index = 0;  // of the RoCE address table
+    std::uint64_t psn_seed = 0;             // of our first PSNs; 0: from the system
+  };
+  /// `context` must outlive it.
+  Granter(const pmd::Context& context, const Options& options, LogSink log);
+
+  /// InvalidArgument for what no grant can have; nothing is made yet.
+  [[nodiscard]] static Result<void> check(const GrantRequest& request);
+  /// Makes everything. After a failure `tenant.target` says what was made, what was not, and what
+  /// may have been, so that the legacy plan can undo it.
+  [[nodiscard]] Result<Grant> make(Tenant& tenant, pmd::CompletionQueue& cq,
+                                   const GrantRequest& request);
+  [[nodiscard]] KeyBinding key_binding() const noexcept { return key_binding_; }
+
+ private:
+  [[nodiscard]] Result<pmd::ProtectionDomain> make_pd(Tenant& tenant);
+  [[nodiscard]] Result<void> make_qp(Tenant& tenant, const pmd::ProtectionDomain& pd,
+                                     pmd::CompletionQueue& cq);
+  [[nodiscard]] Result<std::uint32_t> make_key(Tenant& tenant, const pmd::ProtectionDomain& pd,
+                                               pmd::Access access);
+  [[nodiscard]] Result<void> connect(Tenant& tenant, const GrantRequest& request,
+                                     std::uint32_t psn);
+  [[nodiscard]] Result<pmd::MemoryKey> create_key(const Tenant& tenant,
+                                                  const pmd::ProtectionDomain& pd,
+                                                  pmd::Access access);
+
+  const pmd::Context* context_;
+  Options options_;
+  LogSink log_;
+  std::mt19937_64 random_;
+  KeyBinding key_binding_ = KeyBinding::Untried;
+};
+
+}  // namespace portcullis::lease

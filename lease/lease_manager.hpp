@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Leases on one function: grants them, takes them back by a plan, and sweeps up behind. The order
+// is always the same: the table is asked, the device is told, the table is told what became of it.
+//
+//   auto manager = LeaseManager::create(Host::of(*hca), {});
+//   auto grant = (*manager)->grant({.bytes = 1 << 20, .peer = peer});
+//   auto answer = (*manager)->revoke(grant->lease.id, grant->lease.epoch);  // TornDown
+//   (*manager)->poll();                                                     // on the idle path
+//
+// One thread at a time. A revoke waits for the device only while its own commands run; a plan that
+// lingers can be started and left to poll().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "lease/fence.hpp"
+#include "lease/fence_plan.hpp"
+#include "lease/grant.hpp"
+#include "lease/lease_table.hpp"
+#include "lease/sweep.hpp"
+#include "lease/tenant.hpp"
+#include "pmd/events.hpp"
+#include "pmd/hca.hpp"
+#include "steering/drop_rule.hpp"
+
+namespace portcullis::lease {
+
+/// What the manager needs of the function it grants on. All must outlive it.
+struct Host {
+  const pmd::Context* context = nullptr;
+  steering::DropRule* steering = nullptr;  // null: absent
+  std::function<std::optional<pmd::Event>()> next_event;
+  std::function<std::uint32_t()> fence_slots_available;
+  /// Hears of every event that the manager took from the function. May be empty.
+  std::function<void(const pmd::Event&)> on_event;
+  LogSink log;  // may be empty
+
+  [[nodiscard]] static Host of(pmd::Hca& hca);
+};
+
+/// What a revoke answers.
+struct RevokeAnswer {
+  Outcome outcome = Outcome::NotFound;
+  std::uint64_t current_epoch = 0;  // of the slot; the lease's own unless NotFound
+  Verdict verdict;                  // empty when NotFound
+};
+
+class LeaseManager {
+ public:
+  struct Options {
+    LeaseTable::Options table;
+    Plan plan = seed_plan();
+    FenceOptions fence;
+    Sweep::Options sweep;
+    Granter::Options grant;
+    /// From the fence to the deferred phase; a QP number rests at least as long.
+    std::uint64_t grace_ms = 5'000;
+  };
+
+  [[nodiscard]] static Result<std::unique_ptr<LeaseManager>> create(Host host,
+                                                                    const Options& options);
+  /// The same on a function that was reset and brought up again since `table` was in use: its
+  /// fenced slots are free again, its epochs go on.
+  [[nodiscard]] static Result<std::unique_ptr<LeaseManager>> create(Host host,
+                                                                    const Options& options,
+                                                                    LeaseTable table);
+  LeaseManager(const LeaseManager&) = delete;
+  LeaseManager& operator=(const LeaseManager&) = delete;
+  /// Tears down if nobody has, without telling.
+  ~LeaseManager();
+
+  /// A region, a key and a QP for `request.peer`. Busy with fewer than three fence slots left,
+  /// OutOfResources when no slot is free, DeviceFailed after the function was lost. What a failed
+  /// grant had made is undone by the legacy plan, and the slot fenced if that fails.
+  [[nodiscard]] Result<Grant> grant(const GrantRequest& request);
+  /// The lease's memory, as this process sees it; good until its slot is free. Empty for a lease
+  /// that is not there.
+  [[nodiscard]] std::span<std::byte> memory(const Lease& lease) const noexcept;
+
+  /// Fences the lease by the plan of the options, or by `plan`, and returns when the outcome
+  /// stands: at most FenceOptions::deadline_ms for the commands.
+  [[nodiscard]] RevokeAnswer revoke(std::uint64_t id, std::uint64_t epoch);
+  [[nodiscard]] RevokeAnswer revoke(std::uint64_t id, std::uint64_t epoch, const Plan& plan);
+  /// As revoke, but does not wait while the plan lingers: none then, and poll() goes on with it.
+  /// Asked again, it joins the fence, and repeats the answer once it stands.
+  [[nodiscard]] std::optional<RevokeAnswer> start_revoke(std::uint64_t id, std::uint64_t epoch,
+                                                         const Plan& plan);
+  /// The idle path: takes events, goes on with fences that linger and with the deferred phase of
+  /// what is due. Never waits for the device but for the commands of a fence.
+  void poll();
+  /// Revokes every lease and runs the deferred phases at once, GRACE or not: for the end of a
+  /// function. An error names the slots that stay FENCED. Done twice is done.
+  [[nodiscard]] Result<void> tear_down();
+  /// Tears down and hands out the table for the manager that follows on the function once it has
+  /// been reset and brought up again.
+  [[nodiscard]] LeaseTable take_table() &&;
+
+  [[nodiscard]] const LeaseTable& table() const noexcept { return table_; }
+  [[nodiscard]] std::uint32_t fenced_count() const noexcept { return table_.fenced_count(); }
+  [[nodiscard]] std::vector<FencedLease> fenced_summary() const { return table_.fenced_summary(); }
+  [[nodiscard]] KeyBinding key_binding() const noexcept { return granter_.key_binding(); }
+  /// A fence had to take the whole function down; nothing is granted any more.
+  [[nodiscard]] bool is_function_lost() const noexcept { return function_lost_; }
+  /// What a fence of this lease will name to the device, or null. For the regression test of the
+  /// fail-closed path, which aims a step at an object that does not exist.
+  [[nodiscard]] FenceTarget* fence_target(const Lease& lease) noexcept;
+
+ private:
+  LeaseManager(Host host, const Options& options, LeaseTable table);
+
+  [[nodiscard]] Result<void> check_may_grant() const;
+  [[nodiscard]] Result<pmd::CompletionQueue*> completion_queue_of(std::uint32_t slot);
+  [[nodiscard]] Error undo(const Lease& lease, Error error);
+  [[nodiscard]] std::optional<Verdict> advance_fence(std::uint32_t slot);
+  [[nodiscard]] Verdict run_fence(std::uint32_t slot);
+  void settle(std::uint32_t slot, const Plan& plan, const Verdict& verdict);
+  void lose_function();
+  void take_events();
+  void on_swept(std::uint32_t slot);
+  [[nodiscard]] const Tenant* find(const Lease& lease) const noexcept;
+  [[nodiscard]] std::uint64_t now_ns() const noexcept {
+    return host_.context->device.clock.now_ns();
+  }
+
+  Host host_;
+  Options options_;
+  FencePort port_;
+  LeaseTable table_;
+  Granter granter_;
+  /// One for each group of slots; made with the group's first lease.
+  std::vector<std::optional<pmd::CompletionQueue>> completion_queues_;
+  std::vector<std::unique_ptr<Tenant>> tenants_;  // by slot
+  std::vector<std::uint32_t> lingering_;          // slots whose fence is under way
+  Sweep sweep_;
+  bool function_lost_ = false;
+  bool torn_down_ = false;
+};
+
+}  // namespace portcullis::lease

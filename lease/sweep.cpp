@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lease/sweep.hpp"
+
+#include <utility>
+
+#include "lease/fence_plan.hpp"
+#include "pmd/inline_command.hpp"
+
+namespace portcullis::lease {
+
+void Sweep::advance(std::uint64_t now_ns) {
+  while (current_ || take(now_ns)) {
+    if (!run_steps()) return;
+    if (current_) finish_phase();
+  }
+}
+
+bool Sweep::take(std::uint64_t now_ns) {
+  const auto slot = table_->take_due(now_ns);
+  if (!slot) return false;
+  current_ = Current{.slot = *slot,
+                     .steps = table_->is_quarantined(*slot) ? destroy_phase() : reset_phase(),
+                     .ticket = std::nullopt};
+  return true;
+}
+
+bool Sweep::run_steps() {
+  const Tenant& tenant = tenant_of_(current_->slot);
+  for (; current_->next < current_->steps.size(); ++current_->next) {
+    const Step step = current_->steps[current_->next];
+    if (tenant.target.is_absent(step)) continue;
+    const auto result = run(step, tenant);
+    if (!result) return false;
+    if (!*result) {
+      fence(step, result->error());
+      return true;
+    }
+    current_->done = static_cast<StepMask>(current_->done | bit(step));
+  }
+  return true;
+}
+
+std::optional<Result<void>> Sweep::run(Step step, const Tenant& tenant) {
+  if (const auto command = tenant.target.command(step)) return run_command(*command);
+  if (step == Step::UnmapRegion) return tenant.target.region->unmap();
+  return port_->steering->remove({tenant.target.slot, tenant.target.qpn}, command_deadline_ns());
+}
+
+std::optional<Result<void>> Sweep::run_command(const pmd::InlineCommand& command) {
+  pmd::CommandChannel& commands = *port_->commands;
+  if (current_->deadline_ns == 0) current_->deadline_ns = command_deadline_ns();
+  const bool is_late = port_->device->clock.now_ns() >= current_->deadline_ns;
+  if (!current_->ticket) {
+    auto ticket = command.submit(commands, pmd::SlotClass::Common);
+    if (!ticket && ticket.error().code == Errc::Busy && !is_late) return std::nullopt;
+    if (!ticket) return Result<void>(forward_error(std::move(ticket)));
+    current_->ticket = *ticket;
+  }
+  if (!is_late && !commands.is_done(*current_->ticket)) return std::nullopt;
+  const pmd::Ticket ticket = *std::exchange(current_->ticket, std::nullopt);
+  return pmd::InlineCommand::await(commands, ticket, std::exchange(current_->deadline_ns, 0));
+}
+
+void Sweep::finish_phase() {
+  Tenant& tenant = tenant_of_(current_->slot);
+  const std::uint32_t slot = current_->slot;
+  tenant.confirm(current_->done);
+  if (!table_->is_quarantined(slot)) {
+    // A wait that is over already is due at once, and the loop takes the slot again.
+    (void)table_->quarantine(slot, tenant.quarantine_ns);
+  } else {
+    (void)table_->free(slot);
+    on_done_(slot);
+  }
+  current_.reset();
+}
+
+void Sweep::fence(Step failed, const Error& error) {
+  const std::uint32_t slot = current_->slot;
+  tenant_of_(slot).confirm(current_->done);
+  Verdict verdict = table_->verdict(slot);
+  verdict.origin = Origin::Sweep;
+  verdict.failed_mask = static_cast<StepMask>(verdict.failed_mask | bit(failed));
+  (void)table_->fence(slot, verdict, port_->device->clock.now_ns());
+  if (port_->on_failure) port_->on_failure(failed, error);
+  current_.reset();
+  on_done_(slot);
+}
+
+}  // namespace portcullis::lease

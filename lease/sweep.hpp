@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The deferred phase, on the idle path: DELETE_FLOW_TABLE_ENTRY and 2RST_QP once GRACE is over,
+// then the QP stays in RESET until its number can meet no stale packet, then DESTROY_QP,
+// DEALLOC_PD, the region's unmap, and the slot is FREE. Any failure fences the slot.
+//
+// One slot at a time and one command in flight, in a common entry; advance() never waits for the
+// device, so a revoke never waits for a sweep.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "base/result.hpp"
+#include "lease/fence.hpp"
+#include "lease/lease_table.hpp"
+#include "lease/tenant.hpp"
+#include "pmd/command_channel.hpp"
+
+namespace portcullis::lease {
+
+class Sweep {
+ public:
+  struct Options {
+    /// For each command: 001 saw a whole sequence of them take 1.4 s.
+    std::uint64_t command_deadline_ms = 2'000;
+  };
+  /// What became of a slot; the tenant is still there.
+  using OnDone = std::function<void(std::uint32_t slot)>;
+
+  /// `port` and `table` must outlive it. `tenant_of` answers for every slot of PENDING_DESTROY.
+  Sweep(const FencePort& port, LeaseTable& table, const Options& options,
+        std::function<Tenant&(std::uint32_t)> tenant_of, OnDone on_done)
+      : port_(&port),
+        table_(&table),
+        options_(options),
+        tenant_of_(std::move(tenant_of)),
+        on_done_(std::move(on_done)) {}
+
+  /// Goes on with what is due at `now_ns` until the device must answer or nothing is due any more.
+  /// Slots in their waits are not looked at.
+  void advance(std::uint64_t now_ns);
+  /// A slot is in hand.
+  [[nodiscard]] bool is_busy() const noexcept { return current_.has_value(); }
+  /// The function is gone: forgets the slot in hand and its command.
+  void forget() noexcept { current_.reset(); }
+
+ private:
+  struct Current {
+    std::uint32_t slot;
+    std::span<const Step> steps;
+    std::size_t next = 0;
+    StepMask done = 0;
+    std::optional<pmd::Ticket> ticket;
+    std::uint64_t deadline_ns = 0;  // of the next step's command; 0 before it was tried
+  };
+
+  [[nodiscard]] bool take(std::uint64_t now_ns);
+  /// Every step of the current phase; false while the device has not answered.
+  [[nodiscard]] bool run_steps();
+  /// What became of the next step; none while the device has not answered.
+  [[nodiscard]] std::optional<Result<void>> run(Step step, const Tenant& tenant);
+  [[nodiscard]] std::optional<Result<void>> run_command(const pmd::InlineCommand& command);
+  void finish_phase();
+  void fence(Step failed, const Error& error);
+  [[nodiscard]] std::uint64_t command_deadline_ns() const noexcept {
+    return port_->device->clock.now_ns() + options_.command_deadline_ms * kNsPerMs;
+  }
+
+  const FencePort* port_;
+  LeaseTable* table_;
+  Options options_;
+  std::function<Tenant&(std::uint32_t)> tenant_of_;
+  OnDone on_done_;
+  std::optional<Current> current_;
+};
+
+}  // namespace portcullis::lease
