@@ -68,7 +68,7 @@ Result<void> SendQueue::post_any_inline(std::span<const std::byte> data,
   std::byte* wqe = begin(blocks, octowords, request);
   const auto segment = prm::View<prm::mlx5_wqe_inl_data_seg>::at(
       {wqe + 2 * kSegmentBytes, prm::mlx5_wqe_inl_data_seg::bytes});
-  (void)segment.try_set<"byte_count">(prm::inline_byte_count(bytes));
+  segment.put<"byte_count">(prm::inline_byte_count(bytes));
   std::span<std::byte> room(wqe + kInlineHeaderBytes, prm::kSendWqeBlockBytes - kInlineHeaderBytes);
   while (true) {
     const std::size_t piece = std::min(data.size(), room.size());

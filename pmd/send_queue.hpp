@@ -166,17 +166,17 @@ inline std::byte* SendQueue::begin(std::uint32_t blocks, std::uint32_t octowords
   std::byte* at = wqe + kSegmentBytes;
   const auto remote = prm::View<prm::mlx5_wqe_raddr_seg>::at({at, kSegmentBytes});
   std::memset(at + kSegmentBytes / 2, 0, kSegmentBytes / 2);  // beside the rkey: reserved
-  (void)remote.try_set<"raddr">(request.remote_address);      // whole fields: every value fits
-  (void)remote.try_set<"rkey">(request.rkey);
+  remote.put<"raddr">(request.remote_address);
+  remote.put<"rkey">(request.rkey);
   slot.limit = head + blocks + mask_ + 1;  // here, or gcc 12 packs it with start in a register
   return wqe;
 }
 
 inline void SendQueue::put_piece(std::byte* at, const GatherEntry& piece) noexcept {
   const auto segment = prm::View<prm::mlx5_wqe_data_seg>::at({at, kSegmentBytes});
-  (void)segment.try_set<"byte_count">(piece.bytes);
-  (void)segment.try_set<"lkey">(piece.lkey);
-  (void)segment.try_set<"addr">(piece.address);
+  segment.put<"byte_count">(piece.bytes);
+  segment.put<"lkey">(piece.lkey);
+  segment.put<"addr">(piece.address);
 }
 
 // A cache line is what everyone measures: constant sizes, and one copy, as its data runs on into
