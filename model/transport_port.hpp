@@ -93,8 +93,6 @@ class Transport {
 
   /// An SQ cell of `uar` was kicked: read the doorbell record of every QP on it.
   void kick_uar(std::uint32_t uar);
-  /// Frames that another thread's model put on the wire; true when there were any.
-  bool poll();
   /// PortSettings changed: MAC, RoCE switch or an entry of the address table.
   void port_changed();
   /// Function reset or teardown: every QP is gone, frames in flight to it meet an unknown number.

@@ -1,9 +1,16 @@
 # The RC transport of the model: its sources, named from model/, and the two libraries it needs.
 set(MODEL_TRANSPORT_SOURCES
+    transport/doorbells.cpp
     transport/frame.cpp
     transport/frame_decode.cpp
     transport/icrc.cpp
+    transport/path.cpp
     transport/pcap.cpp
+    transport/qp_transitions.cpp
+    transport/requester.cpp
+    transport/responder.cpp
+    transport/send_wqe.cpp
+    transport/transport.cpp
     transport/wire.cpp)
 
 pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)

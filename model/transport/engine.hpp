@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What both halves of a queue pair work with: the function's tables, its port on the wire, and the
+// way a packet leaves.
+#pragma once
+
+#include <cstdint>
+
+#include "model/transport/doorbells.hpp"
+#include "model/transport/qp.hpp"
+#include "model/transport/wire.hpp"
+#include "model/transport_port.hpp"
+
+namespace portcullis::model {
+
+struct Engine {
+  TransportDeps deps;
+  QpTable* qps = nullptr;
+  Doorbells* doorbells = nullptr;
+  Wire* wire = nullptr;
+  Wire::PortId port = 0;
+
+  /// Sends the packet whose payload already stands at its offset in wire->next_buffer().
+  void transmit(const Qp& qp, const PacketHeader& header, std::size_t payload_bytes) const {
+    const std::size_t length = qp.frame.finish(wire->next_buffer(), header, payload_bytes);
+    wire->send(port, length, qp.force_loopback);
+  }
+  /// An event affiliated with `qp`.
+  void raise(prm::EventType type, const Qp& qp) const {
+    static_cast<void>(deps.eqs->raise_qp(type, qp.qpn));
+  }
+};
+
+}  // namespace portcullis::model

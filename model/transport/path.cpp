@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/transport/path.hpp"
+
+#include <cstring>
+
+#include "prm/enums.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using Context = prm::ConstView<prm::qpc>;
+
+/// fe80:: with the modified EUI-64 of `mac` (RFC 4291, appendix A).
+Gid link_local(const Mac& mac) {
+  return Gid{
+      0xfe,   0x80,   0,    0,    0,      0,      0,     0, static_cast<std::uint8_t>(mac[0] ^ 2),
+      mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+}
+
+Mac remote_mac(Context context) {
+  const std::uint32_t high = context.get<"primary_address_path.rmac_47_32">();
+  const std::uint32_t low = context.get<"primary_address_path.rmac_31_0">();
+  return Mac{static_cast<std::uint8_t>(high >> 8), static_cast<std::uint8_t>(high),
+             static_cast<std::uint8_t>(low >> 24), static_cast<std::uint8_t>(low >> 16),
+             static_cast<std::uint8_t>(low >> 8),  static_cast<std::uint8_t>(low)};
+}
+
+bool is_usable(const RoceAddress& source, const Gid& dest, const PortSettings& port) {
+  return port.roce_enabled && source.valid && source.version == prm::number(prm::RoceVersion::V2) &&
+         !source.vlan_valid && is_ipv4_mapped(source.gid) == is_ipv4_mapped(dest);
+}
+
+}  // namespace
+
+std::optional<Path> resolve_path(Context context, const PortSettings& port) {
+  Path path;
+  path.dest_qpn = context.get<"remote_qpn">();
+  path.udp_sport = static_cast<std::uint16_t>(context.get<"primary_address_path.udp_sport">());
+  path.hop_limit = static_cast<std::uint8_t>(context.get<"primary_address_path.hop_limit">());
+  path.flow_label = context.get<"primary_address_path.flow_label">();
+  path.traffic_class = static_cast<std::uint8_t>(context.get<"primary_address_path.dscp">() << 2 |
+                                                 context.get<"primary_address_path.ecn">());
+  path.dest_mac = remote_mac(context);
+  const auto dest = context.bytes<"primary_address_path.rgid_rip">();
+  std::memcpy(path.dest_ip.data(), dest.data(), dest.size());
+
+  const RoceAddress& source = port.roce[context.get<"primary_address_path.src_addr_index">()];
+  if (is_usable(source, path.dest_ip, port)) {
+    path.source_mac = source.mac;
+    path.source_ip = source.gid;
+    return path;
+  }
+  if (context.get<"primary_address_path.fl">() == 0) return std::nullopt;
+  path.source_mac = path.dest_mac = port.mac;
+  path.source_ip = path.dest_ip = link_local(port.mac);
+  return path;
+}
+
+}  // namespace portcullis::model

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A queue pair: what its context says and where its two halves stand. States and transitions are in
+// qp_transitions.cpp, the send half in requester.cpp, the receive half in responder.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/scheduler.hpp"
+#include "model/transport/frame.hpp"
+#include "model/transport/send_wqe.hpp"
+#include "prm/cqe.hpp"
+#include "prm/enums.hpp"
+#include "prm/qp_commands.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::model {
+
+/// How a WQE that cannot be carried out ends.
+struct WqeError {
+  prm::CqeSyndrome syndrome{};
+  std::uint8_t vendor_syndrome = 0;
+};
+
+/// One WQE from the moment it was fetched until it completes.
+struct Message {
+  std::uint32_t first_psn = 0;
+  std::uint32_t packets = 0;  // 0: a NOP, or a WQE in error
+  std::uint32_t length = 0;
+  std::uint16_t wqe_index = 0;
+  std::uint16_t wqe_blocks = 0;
+  prm::WqeOpcode opcode{};
+  bool signaled = false;
+  bool in_error = false;  // completes with `error` when all before it have completed
+  WqeError error;
+
+  [[nodiscard]] std::uint32_t end_psn() const noexcept { return psn_add(first_psn, packets); }
+};
+
+/// The send half. Messages between `oldest` and `newest` are fetched; the cursor names the next
+/// packet to send and goes back when packets must be sent again. The counters run freely; a message
+/// stands at its number modulo the queue's blocks, because a WQE takes at least one.
+struct SendState {
+  std::vector<Message> messages;
+  std::uint32_t oldest = 0;
+  std::uint32_t newest = 0;
+  std::uint32_t cursor = 0;
+  std::uint32_t cursor_packet = 0;
+  std::uint16_t fetched = 0;       // next WQE to fetch, in blocks
+  std::uint16_t producer = 0;      // as last read from the doorbell record
+  std::uint32_t unacked_psn = 0;   // every earlier packet is acknowledged
+  std::uint32_t next_psn = 0;      // of the next message
+  std::uint32_t sent_end_psn = 0;  // one past the highest ever sent
+  std::uint32_t unrequested = 0;   // packets since one asked for an acknowledgement
+  std::uint32_t retries = 0;       // since the last progress
+  std::uint32_t rnr_retries = 0;
+  std::uint64_t resume_ns = 0;    // after an RNR NAK nothing is sent before; 0: none
+  std::uint64_t deadline_ns = 0;  // of the oldest unacknowledged packet; 0: none
+  TimerId timer;
+  bool timer_set = false;
+  bool serve_posted = false;
+
+  [[nodiscard]] Message& at(std::uint32_t number) noexcept {
+    return messages[number & (messages.size() - 1)];
+  }
+};
+
+/// The receive half.
+struct ReceiveState {
+  std::uint32_t expected_psn = 0;
+  std::uint32_t msn = 0;
+  bool nak_sent = false;    // of a sequence error; once until the missing packet comes
+  bool in_message = false;  // between First and Last of an RDMA WRITE
+  std::uint64_t va = 0;     // where the next payload goes
+  std::uint32_t rkey = 0;
+  std::uint32_t remaining = 0;
+};
+
+struct Qp {
+  std::uint32_t qpn = 0;
+  prm::QpState state = prm::QpState::RST;
+  // from CREATE_QP
+  std::uint32_t pd = 0;
+  std::uint32_t cqn_snd = 0;
+  std::uint32_t uar = 0;
+  std::uint32_t user_index = 0;
+  Iova doorbell_record = 0;
+  std::uint32_t doorbell_slot = 0;  // where Doorbells keeps it
+  bool has_sq = false;
+  SendQueueMemory sq;
+  // from the transitions
+  bool rre = false, rwe = false, rae = false;
+  bool force_loopback = false;
+  std::uint32_t mtu_bytes = 0;
+  std::uint64_t max_message_bytes = 0;
+  std::uint32_t log_ack_req_freq = 0;
+  std::uint32_t ack_timeout = 0;  // 0: for ever
+  std::uint32_t retry_count = 0;
+  std::uint32_t rnr_retry = 0;
+  Path path;
+  FrameTemplate frame;
+  /// What QUERY_QP answers where the transport keeps no value of its own.
+  prm::Buffer<prm::qpc> context;
+
+  SendState send;
+  ReceiveState receive;
+};
+
+class QpTable {
+ public:
+  explicit QpTable(std::uint32_t log_max_qp) : qps_(std::size_t{1} << log_max_qp) {}
+
+  [[nodiscard]] Qp* find(std::uint32_t qpn) const noexcept {
+    return qpn < qps_.size() ? qps_[qpn].get() : nullptr;
+  }
+  [[nodiscard]] std::size_t limit() const noexcept { return qps_.size(); }
+  void insert(std::unique_ptr<Qp> qp) {
+    const std::uint32_t qpn = qp->qpn;
+    qps_[qpn] = std::move(qp);
+  }
+  void erase(std::uint32_t qpn) noexcept { qps_[qpn].reset(); }
+  void clear() noexcept {
+    for (auto& qp : qps_) qp.reset();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Qp>> qps_;
+};
+
+}  // namespace portcullis::model

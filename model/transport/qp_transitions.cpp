@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/transport/qp_transitions.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "model/transport/path.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::CommandStatus;
+using prm::QpOptPar;
+using prm::QpState;
+using Context = prm::ConstView<prm::qpc>;
+
+constexpr std::uint32_t kBadServiceType = 0x501001;
+constexpr std::uint32_t kBadQueueSizes = 0x501002;
+constexpr std::uint32_t kBadPages = 0x501003;
+constexpr std::uint32_t kBadRecord = 0x501004;
+constexpr std::uint32_t kWrongState = 0x502001;
+constexpr std::uint32_t kBadOptPar = 0x502002;
+constexpr std::uint32_t kBadPort = 0x502003;
+constexpr std::uint32_t kBadPathMigration = 0x502004;
+constexpr std::uint32_t kBadMtu = 0x502005;
+constexpr std::uint32_t kBadMessageSize = 0x502006;
+constexpr std::uint32_t kBadPath = 0x502007;
+constexpr std::uint32_t kBadPkey = 0x502008;
+
+constexpr std::uint32_t kRecordAlignment = 8;
+
+/// What a transition needs and may take.
+struct Rule {
+  QpTransition transition;
+  QpState from;
+  QpState to;
+  std::uint32_t optional;
+};
+constexpr std::uint32_t kRights = QpOptPar::RRE | QpOptPar::RAE | QpOptPar::RWE;
+constexpr std::array kRules{
+    Rule{QpTransition::Rst2Init, QpState::RST, QpState::INIT, 0},
+    Rule{QpTransition::Init2Init, QpState::INIT, QpState::INIT,
+         kRights | QpOptPar::PKEY_INDEX | QpOptPar::PRI_PORT},
+    Rule{QpTransition::Init2Rtr, QpState::INIT, QpState::RTR, kRights | QpOptPar::PKEY_INDEX},
+    Rule{QpTransition::Rtr2Rts, QpState::RTR, QpState::RTS,
+         kRights | QpOptPar::RNR_TIMEOUT | QpOptPar::PM_STATE},
+    Rule{QpTransition::Rts2Rts, QpState::RTS, QpState::RTS,
+         kRights | QpOptPar::RNR_TIMEOUT | QpOptPar::PM_STATE | QpOptPar::COUNTER_SET_ID},
+};
+
+[[nodiscard]] bool has(std::uint32_t mask, QpOptPar bit) { return (mask & prm::number(bit)) != 0; }
+
+/// Copies one field of the qpc.
+template <prm::Name Path>
+void take(Qp& qp, Context from) {
+  qp.context.put<Path>(from.get<Path>());
+}
+
+Verdict bad_param(std::uint32_t syndrome) { return refuse(CommandStatus::BAD_PARAM_ERR, syndrome); }
+
+/// The port has one physical port and, as on Ethernet, one P_Key.
+Verdict check_port(Context context) {
+  if (context.get<"primary_address_path.vhca_port_num">() != 1) return bad_param(kBadPort);
+  return {};
+}
+
+Verdict check_pkey(Context context) {
+  if (context.get<"primary_address_path.pkey_index">() != 0) return bad_param(kBadPkey);
+  return {};
+}
+
+/// There is no alternate path to migrate to.
+Verdict check_path_migration(Context context) {
+  if (context.get<"pm_state">() != prm::number(prm::QpPathMigration::MIGRATED))
+    return bad_param(kBadPathMigration);
+  return {};
+}
+
+void take_rights(Qp& qp, Context context, std::uint32_t which) {
+  if (has(which, QpOptPar::RRE)) {
+    qp.rre = context.get<"rre">() != 0;
+    take<"rre">(qp, context);
+  }
+  if (has(which, QpOptPar::RWE)) {
+    qp.rwe = context.get<"rwe">() != 0;
+    take<"rwe">(qp, context);
+  }
+  if (has(which, QpOptPar::RAE)) {
+    qp.rae = context.get<"rae">() != 0;
+    take<"rae">(qp, context);
+    take<"atomic_mode">(qp, context);
+  }
+}
+
+Verdict check_optional(Context context, std::uint32_t mask) {
+  if (has(mask, QpOptPar::PKEY_INDEX)) {
+    if (const Verdict v = check_pkey(context); !v.ok()) return v;
+  }
+  if (has(mask, QpOptPar::PRI_PORT)) {
+    if (const Verdict v = check_port(context); !v.ok()) return v;
+  }
+  if (has(mask, QpOptPar::PM_STATE)) return check_path_migration(context);
+  return {};
+}
+
+void take_optional(Qp& qp, Context context, std::uint32_t mask) {
+  take_rights(qp, context, mask);
+  if (has(mask, QpOptPar::RNR_TIMEOUT)) take<"min_rnr_nak">(qp, context);
+  if (has(mask, QpOptPar::COUNTER_SET_ID)) take<"counter_set_id">(qp, context);
+}
+
+Verdict rst_to_init(Qp& qp, Context context) {
+  if (const Verdict v = check_port(context); !v.ok()) return v;
+  if (const Verdict v = check_pkey(context); !v.ok()) return v;
+  if (const Verdict v = check_path_migration(context); !v.ok()) return v;
+  take_rights(qp, context, kRights);
+  take<"pm_state">(qp, context);
+  take<"primary_address_path.vhca_port_num">(qp, context);
+  take<"counter_set_id">(qp, context);
+  return {};
+}
+
+Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint32_t log_max_msg) {
+  const auto mtu = context.get<"mtu">();
+  if (mtu < prm::number(prm::QpcMtu::MTU_256) || mtu > prm::number(prm::QpcMtu::MTU_4096))
+    return bad_param(kBadMtu);
+  const std::uint32_t log_msg_max = context.get<"log_msg_max">();
+  if (log_msg_max > log_max_msg) return bad_param(kBadMessageSize);
+  const std::optional<Path> path = resolve_path(context, port);
+  if (!path) return bad_param(kBadPath);
+
+  qp.path = *path;
+  qp.frame = FrameTemplate(*path);
+  qp.force_loopback = context.get<"primary_address_path.fl">() != 0;
+  qp.mtu_bytes = prm::bytes_of(prm::QpcMtu{static_cast<std::uint8_t>(mtu)});
+  qp.max_message_bytes = std::uint64_t{1} << log_msg_max;
+  qp.receive = ReceiveState{};
+  qp.receive.expected_psn = context.get<"next_rcv_psn">();
+  std::ranges::copy(context.bytes<"primary_address_path">(),
+                    qp.context.bytes<"primary_address_path">().begin());
+  take<"mtu">(qp, context);
+  take<"log_msg_max">(qp, context);
+  take<"remote_qpn">(qp, context);
+  take<"log_rra_max">(qp, context);
+  take<"min_rnr_nak">(qp, context);
+  return {};
+}
+
+Verdict rtr_to_rts(Qp& qp, Context context) {
+  SendState& send = qp.send;
+  send.next_psn = send.unacked_psn = send.sent_end_psn = context.get<"next_send_psn">();
+  qp.ack_timeout = context.get<"primary_address_path.ack_timeout">();
+  qp.retry_count = context.get<"retry_count">();
+  qp.rnr_retry = context.get<"rnr_retry">();
+  qp.log_ack_req_freq = context.get<"log_ack_req_freq">();
+  take<"primary_address_path.ack_timeout">(qp, context);
+  take<"retry_count">(qp, context);
+  take<"rnr_retry">(qp, context);
+  take<"log_ack_req_freq">(qp, context);
+  take<"log_sra_max">(qp, context);
+  return {};
+}
+
+std::uint64_t receive_queue_bytes(Context context) {
+  if (context.get<"rq_type">() != prm::number(prm::QpRqType::NON_ZERO_RQ)) return 0;
+  constexpr std::uint64_t kStrideUnit = 16;  // log_rq_stride counts from it, create_user_qp
+  return kStrideUnit << context.get<"log_rq_stride">() << context.get<"log_rq_size">();
+}
+
+std::uint64_t send_queue_bytes(Context context) {
+  if (context.get<"no_sq">() != 0) return 0;
+  return std::uint64_t{prm::kSendWqeBlockBytes} << context.get<"log_sq_size">();
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> work_queue_bytes(Context context) {
+  const auto type = prm::QpRqType{static_cast<std::uint8_t>(context.get<"rq_type">())};
+  if (type != prm::QpRqType::NON_ZERO_RQ && type != prm::QpRqType::ZERO_LEN_RQ) return std::nullopt;
+  return receive_queue_bytes(context) + send_queue_bytes(context);
+}
+
+Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
+  const Context context = request.context;
+  if (context.get<"st">() != prm::number(prm::QpServiceType::RC)) return bad_param(kBadServiceType);
+  const std::optional<std::uint64_t> bytes = work_queue_bytes(context);
+  if (!bytes) return bad_param(kBadQueueSizes);
+  const std::uint32_t log_page_size = context.get<"log_page_size">();
+  const std::uint32_t page_offset = context.get<"page_offset">();
+  QueuePages pages({request.pages.begin(), request.pages.end()}, log_page_size, page_offset);
+  if (pages.count() < QueuePages::needed(*bytes, log_page_size, page_offset) || !pages.aligned())
+    return bad_param(kBadPages);
+  const Iova record = context.get<"dbr_addr">();
+  if (record % kRecordAlignment != 0) return bad_param(kBadRecord);
+
+  auto qp = std::make_unique<Qp>();
+  qp->qpn = request.qpn;
+  qp->pd = context.get<"pd">();
+  qp->cqn_snd = context.get<"cqn_snd">();
+  qp->uar = context.get<"uar_page">();
+  qp->user_index = context.get<"user_index">();
+  qp->doorbell_record = record;
+  qp->has_sq = context.get<"no_sq">() == 0;
+  if (qp->has_sq) {
+    qp->sq.pages = std::move(pages);
+    qp->sq.first_byte = receive_queue_bytes(context);
+    qp->sq.blocks = 1U << context.get<"log_sq_size">();
+    qp->send.messages.resize(qp->sq.blocks);
+  }
+  std::ranges::copy(context.all(), qp->context.all().begin());
+  out = std::move(qp);
+  return {};
+}
+
+Verdict apply_transition(Qp& qp, const QpModify& request, const PortSettings& port,
+                         std::uint32_t log_max_msg) {
+  const auto rule = std::ranges::find(kRules, request.transition, &Rule::transition);
+  if (rule == kRules.end() || !request.context || qp.state != rule->from)
+    return refuse(CommandStatus::BAD_QP_STATE_ERR, kWrongState);
+  if ((request.opt_param_mask & ~rule->optional) != 0) return bad_param(kBadOptPar);
+  const Context context = *request.context;
+  // Everything is checked before anything is taken: a refused command changes nothing.
+  if (const Verdict v = check_optional(context, request.opt_param_mask); !v.ok()) return v;
+  Verdict verdict;
+  if (request.transition == QpTransition::Rst2Init) verdict = rst_to_init(qp, context);
+  if (request.transition == QpTransition::Init2Rtr)
+    verdict = init_to_rtr(qp, context, port, log_max_msg);
+  if (request.transition == QpTransition::Rtr2Rts) verdict = rtr_to_rts(qp, context);
+  if (!verdict.ok()) return verdict;
+  take_optional(qp, context, request.opt_param_mask);
+  qp.state = rule->to;
+  return {};
+}
+
+void clear_connection(Qp& qp) {
+  qp.state = QpState::RST;
+  qp.rre = qp.rwe = qp.rae = false;
+  qp.receive = ReceiveState{};
+  SendState fresh;
+  fresh.messages = std::move(qp.send.messages);
+  fresh.serve_posted = qp.send.serve_posted;  // a task still under way finds RST
+  qp.send = std::move(fresh);
+}
+
+void fill_context(const Qp& qp, prm::View<prm::qpc> context) {
+  std::ranges::copy(qp.context.all(), context.all().begin());
+  // Each value fits: it came out of this field, or is masked to 24 bits.
+  static_cast<void>(context.try_set<"state">(prm::number(qp.state)));
+  static_cast<void>(context.try_set<"next_send_psn">(qp.send.next_psn));
+  static_cast<void>(context.try_set<"last_acked_psn">((qp.send.unacked_psn - 1) & kPsnMask));
+  static_cast<void>(context.try_set<"next_rcv_psn">(qp.receive.expected_psn));
+  static_cast<void>(context.try_set<"rmsn">(qp.receive.msn));
+  static_cast<void>(context.try_set<"cur_retry_count">(qp.send.retries & 7));
+  context.put<"hw_sq_wqebb_counter">(qp.send.fetched);
+  context.put<"sw_sq_wqebb_counter">(qp.send.producer);
+  static_cast<void>(context.try_set<"rre">(qp.rre ? 1 : 0));
+  static_cast<void>(context.try_set<"rwe">(qp.rwe ? 1 : 0));
+  static_cast<void>(context.try_set<"rae">(qp.rae ? 1 : 0));
+}
+
+}  // namespace portcullis::model

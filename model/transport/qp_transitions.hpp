@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Creation, transitions and query of a queue pair, as far as its context decides them. What a
+// transition takes from its context is what __mlx5_ib_modify_qp sets there (mlx5_ib/qp.c): required
+// attributes always, optional ones when opt_param_mask names them (opt_mask of that file).
+//
+//   command     from           takes always                              takes by opt_param_mask
+//   RST2INIT    RST            rre rwe rae, port, pkey_index, pm_state
+//   INIT2INIT   INIT                                                     RRE RAE RWE PKEY_INDEX
+//   PRI_PORT INIT2RTR    INIT           path, mtu, log_msg_max, remote_qpn,       RRE RAE RWE
+//   PKEY_INDEX
+//                              next_rcv_psn, log_rra_max, min_rnr_nak
+//   RTR2RTS     RTR            next_send_psn, ack_timeout, retry_count,  RRE RAE RWE RNR_TIMEOUT
+//   PM_STATE
+//                              rnr_retry, log_sra_max, log_ack_req_freq
+//   RTS2RTS     RTS                                                      as RTR2RTS, COUNTER_SET_ID
+//   2ERR, 2RST  any
+//
+// A wrong state is BAD_QP_STATE, anything else that is refused BAD_PARAM.
+#pragma once
+
+#include <memory>
+
+#include "model/port_settings.hpp"
+#include "model/transport/qp.hpp"
+#include "model/transport_port.hpp"
+#include "model/verdict.hpp"
+
+namespace portcullis::model {
+
+/// Bytes of receive and send queue together; nothing for a receive queue type that is none.
+[[nodiscard]] std::optional<std::uint64_t> work_queue_bytes(prm::ConstView<prm::qpc> context);
+
+/// What a new queue pair says; RST.
+Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out);
+
+/// INIT2INIT to RTS2RTS and RST2INIT; the new state and its attributes on success.
+Verdict apply_transition(Qp& qp, const QpModify& request, const PortSettings& port,
+                         std::uint32_t log_max_msg);
+
+/// Back to RST: nothing of the last connection stays.
+void clear_connection(Qp& qp);
+
+void fill_context(const Qp& qp, prm::View<prm::qpc> context);
+
+}  // namespace portcullis::model

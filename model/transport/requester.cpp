@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/transport/requester.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "model/transport/rnr_timer.hpp"
+#include "model/transport/wqe_error.hpp"
+
+namespace portcullis::model {
+namespace {
+
+BthOpcode write_opcode(bool first, bool last) noexcept {
+  if (first) return last ? BthOpcode::WriteOnly : BthOpcode::WriteFirst;
+  return last ? BthOpcode::WriteLast : BthOpcode::WriteMiddle;
+}
+
+std::uint32_t packet_count(std::uint64_t length, std::uint32_t mtu) noexcept {
+  return std::max<std::uint32_t>(1, static_cast<std::uint32_t>((length + mtu - 1) / mtu));
+}
+
+bool has_work(const SendState& send) noexcept {
+  return send.cursor != send.newest || send.fetched != send.producer;
+}
+
+}  // namespace
+
+void Requester::ring(Qp& qp, std::uint16_t producer) {
+  qp.send.producer = producer;
+  if (qp.state == prm::QpState::RTS) wake(qp);
+  if (qp.state == prm::QpState::ERR) flush(qp);
+}
+
+void Requester::wake(Qp& qp) {
+  if (std::exchange(qp.send.serve_posted, true)) return;
+  engine_->deps.scheduler->post(Task{&Requester::serve_task, this, qp.qpn});
+}
+
+void Requester::room() {
+  for (const std::uint32_t qpn : std::exchange(waiting_, {})) {
+    if (Qp* const qp = engine_->qps->find(qpn)) wake(*qp);
+  }
+}
+
+void Requester::serve_task(void* self, std::uint64_t qpn) {
+  auto& requester = *static_cast<Requester*>(self);
+  Qp* const qp = requester.engine_->qps->find(static_cast<std::uint32_t>(qpn));
+  if (qp != nullptr) requester.serve(*qp);
+}
+
+void Requester::serve(Qp& qp) {
+  qp.send.serve_posted = false;
+  loaded_ = nullptr;
+  for (int packet = 0; packet < kBurstPackets; ++packet) {
+    if (qp.state != prm::QpState::RTS || send_next(qp) == Step::Idle) return;
+  }
+  wake(qp);
+}
+
+Requester::Step Requester::send_next(Qp& qp) {
+  SendState& send = qp.send;
+  if (send.resume_ns > engine_->deps.scheduler->now_ns()) return Step::Idle;
+  send.resume_ns = 0;
+  if (send.cursor == send.newest && !fetch(qp)) return Step::Idle;
+  Message& message = send.at(send.cursor);
+  if (message.in_error) {
+    retire(qp);
+    return Step::Idle;
+  }
+  if (message.packets == 0) {
+    ++send.cursor;
+    retire(qp);
+    return Step::Sent;
+  }
+  const std::uint32_t psn = psn_add(message.first_psn, send.cursor_packet);
+  if (psn_distance(psn, send.unacked_psn) >= kWindowPackets) return Step::Idle;
+  if (!engine_->wire->has_room()) {
+    waiting_.push_back(qp.qpn);
+    engine_->wire->wait_for_room(engine_->port);
+    return Step::Idle;
+  }
+  return send_packet(qp, message);
+}
+
+bool Requester::fetch(Qp& qp) {
+  SendState& send = qp.send;
+  const auto available = static_cast<std::uint16_t>(send.producer - send.fetched);
+  // More messages than blocks: a producer index that runs ahead of the completions.
+  if (available == 0 || send.newest - send.oldest == send.messages.size()) return false;
+
+  const WqeFault fault =
+      read_send_wqe(*engine_->deps.dma, qp.sq, qp.qpn, send.fetched, available, wqe_);
+  if (fault == WqeFault::Unreadable) {
+    send.fetched = send.producer;
+    engine_->raise(prm::EventType::WQ_CATAS_ERROR, qp);
+    enter_error(qp);
+    return false;
+  }
+  Message message;
+  message.first_psn = send.next_psn;
+  message.wqe_index = send.fetched;
+  message.wqe_blocks = static_cast<std::uint16_t>(wqe_.blocks);
+  message.opcode = wqe_.opcode;
+  message.signaled = (wqe_.fm_ce_se & prm::kCtrlCqUpdate) != 0;
+  if (fault != WqeFault::None) {
+    message.in_error = true;
+    message.error = wqe_error::kLocalQpOperation;
+  } else if (wqe_.length > qp.max_message_bytes) {
+    message.in_error = true;
+    message.error = wqe_error::kLocalLength;
+  } else if (wqe_.opcode == prm::WqeOpcode::RDMA_WRITE) {
+    message.length = static_cast<std::uint32_t>(wqe_.length);
+    message.packets = packet_count(message.length, qp.mtu_bytes);
+  }
+  send.next_psn = message.end_psn();
+  send.fetched = static_cast<std::uint16_t>(send.fetched + message.wqe_blocks);
+  Message& slot = send.at(send.newest++);
+  slot = message;
+  loaded_ = &slot;
+  return true;
+}
+
+/// The WQE of `message` is in wqe_ and still says what it said when it was fetched.
+bool Requester::load(Qp& qp, const Message& message) {
+  if (loaded_ == &message) return true;
+  loaded_ = nullptr;
+  const WqeFault fault =
+      read_send_wqe(*engine_->deps.dma, qp.sq, qp.qpn, message.wqe_index, message.wqe_blocks, wqe_);
+  if (fault != WqeFault::None || wqe_.opcode != message.opcode || wqe_.length != message.length)
+    return false;
+  loaded_ = &message;
+  return true;
+}
+
+Requester::Step Requester::send_packet(Qp& qp, Message& message) {
+  SendState& send = qp.send;
+  const std::uint64_t offset = std::uint64_t{send.cursor_packet} * qp.mtu_bytes;
+  const auto bytes =
+      static_cast<std::size_t>(std::min<std::uint64_t>(qp.mtu_bytes, message.length - offset));
+  const bool last = send.cursor_packet + 1 == message.packets;
+
+  PacketHeader header;
+  header.opcode = write_opcode(send.cursor_packet == 0, last);
+  header.psn = psn_add(message.first_psn, send.cursor_packet);
+  header.ack_request = wants_ack(qp, message, last);
+  if (qp.state != prm::QpState::RTS) return Step::Idle;
+  const bool loaded = load(qp, message);
+  const auto payload =
+      engine_->wire->next_buffer().subspan(qp.frame.payload_offset(header.opcode), bytes);
+  if (!loaded || !gather(qp, offset, payload)) {
+    message.in_error = true;
+    message.error = loaded ? wqe_error::kLocalProtection : wqe_error::kLocalQpOperation;
+    retire(qp);
+    return Step::Idle;
+  }
+  header.va = wqe_.raddr;
+  header.rkey = wqe_.rkey;
+  header.dma_length = message.length;
+  engine_->transmit(qp, header, bytes);
+
+  send.unrequested = header.ack_request ? 0 : send.unrequested + 1;
+  if (psn_distance(header.psn, send.sent_end_psn) < 0) {
+    ++engine_->deps.counters->retransmissions;
+  } else {
+    send.sent_end_psn = psn_add(header.psn, 1);
+  }
+  if (last) {
+    ++send.cursor;
+    send.cursor_packet = 0;
+  } else {
+    ++send.cursor_packet;
+  }
+  if (send.deadline_ns == 0) start_timer(qp);
+  return Step::Sent;
+}
+
+/// The end of a signaled message asks, and so does the last packet that can be sent now, or nobody
+/// would ever answer; between them every 2^log_ack_req_freq, and in any case before the window is
+/// full. May fetch the next WQE to know.
+bool Requester::wants_ack(Qp& qp, const Message& message, bool last) {
+  SendState& send = qp.send;
+  const std::uint32_t most = std::min<std::uint32_t>(1U << qp.log_ack_req_freq, kWindowPackets / 2);
+  if (send.unrequested + 1 >= most) return true;
+  if (!last) return false;
+  if (message.signaled) return true;
+  const std::uint32_t next = send.cursor + 1;
+  if (next == send.newest && !fetch(qp)) return true;
+  return send.at(next).in_error || send.at(next).packets == 0;
+}
+
+/// The key is checked for every packet, a repeated one included.
+bool Requester::gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> out) {
+  for (const WqePiece& piece : std::span(wqe_.pieces).first(wqe_.piece_count)) {
+    if (out.empty()) break;
+    if (offset >= piece.bytes) {
+      offset -= piece.bytes;
+      continue;
+    }
+    const auto bytes =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(piece.bytes - offset, out.size()));
+    if (piece.is_inline) {
+      std::memcpy(out.data(), wqe_.bytes.data() + piece.at + offset, bytes);
+    } else {
+      const std::uint64_t va = piece.at + offset;
+      const KeyUse use{piece.lkey, qp.pd, qp.qpn, va, bytes, access::kLocalRead};
+      if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return false;
+      const Extents extents = engine_->deps.mkeys->translate(piece.lkey, va, bytes);
+      if (extents.count == 0 || !engine_->deps.dma->read_payload(extents, out.data())) return false;
+    }
+    out = out.subspan(bytes);
+    offset = 0;
+  }
+  return out.empty();
+}
+
+void Requester::handle(Qp& qp, const Packet& packet) {
+  SendState& send = qp.send;
+  // Of what was never sent, or was acknowledged before: a ghost.
+  if (qp.state != prm::QpState::RTS || psn_distance(packet.psn, send.unacked_psn) < 0 ||
+      psn_distance(packet.psn, send.sent_end_psn) >= 0) {
+    ++engine_->deps.counters->frames_dropped;
+    return;
+  }
+  if (packet.opcode != static_cast<std::uint8_t>(BthOpcode::Acknowledge)) {
+    acknowledge(qp, packet.psn);
+    fail_oldest(qp, wqe_error::kBadResponse);
+    return;
+  }
+  switch (packet.syndrome & syndrome::kTypeMask) {
+    case syndrome::kAck:
+      acknowledge(qp, psn_add(packet.psn, 1));
+      if (qp.state == prm::QpState::RTS && has_work(send)) wake(qp);
+      return;
+    case syndrome::kNak:
+      return handle_nak(qp, packet);
+    case syndrome::kRnrNak:
+      return handle_rnr_nak(qp, packet);
+    default:
+      ++engine_->deps.counters->frames_dropped;
+  }
+}
+
+void Requester::handle_nak(Qp& qp, const Packet& packet) {
+  acknowledge(qp, packet.psn);
+  switch (packet.syndrome) {
+    case syndrome::kNakPsnSequenceError:
+      return retry(qp);
+    case syndrome::kNakInvalidRequest:
+      return fail_oldest(qp, wqe_error::kRemoteInvalidRequest);
+    case syndrome::kNakRemoteAccessError:
+      return fail_oldest(qp, wqe_error::kRemoteAccess);
+    default:  // operational error, and codes that are none, as rxe takes them
+      return fail_oldest(qp, wqe_error::kRemoteOperation);
+  }
+}
+
+void Requester::handle_rnr_nak(Qp& qp, const Packet& packet) {
+  constexpr std::uint32_t kForEver = 7;
+  acknowledge(qp, packet.psn);
+  SendState& send = qp.send;
+  if (qp.state != prm::QpState::RTS) return;
+  if (qp.rnr_retry != kForEver && send.rnr_retries++ >= qp.rnr_retry)
+    return fail_oldest(qp, wqe_error::kRnrRetryExceeded);
+  Scheduler& scheduler = *engine_->deps.scheduler;
+  send.resume_ns = scheduler.now_ns() + rnr_timer_ns(packet.syndrome & ~syndrome::kTypeMask & 0xff);
+  send.deadline_ns = 0;  // the transport timer rests until packets go out again
+  go_back(send);
+  static_cast<void>(scheduler.schedule(send.resume_ns, Task{&Requester::serve_task, this, qp.qpn}));
+}
+
+void Requester::acknowledge(Qp& qp, std::uint32_t psn) {
+  SendState& send = qp.send;
+  if (psn_distance(psn, send.unacked_psn) <= 0) return;
+  send.unacked_psn = psn;
+  send.retries = 0;
+  send.rnr_retries = 0;
+  send.deadline_ns = 0;
+  if (psn != send.sent_end_psn) start_timer(qp);
+  retire(qp);
+}
+
+void Requester::retire(Qp& qp) {
+  SendState& send = qp.send;
+  while (send.oldest != send.newest) {
+    const Message message = send.at(send.oldest);
+    if (message.in_error) return fail_oldest(qp, message.error);
+    if (psn_distance(send.unacked_psn, message.end_psn()) < 0) break;
+    ++send.oldest;
+    if (message.signaled && !complete(qp, message)) return enter_error(qp);
+  }
+  align_cursor(send);
+}
+
+/// After acknowledgements the cursor never stands before the oldest packet that lacks one.
+void Requester::align_cursor(SendState& send) noexcept {
+  if (static_cast<std::int32_t>(send.cursor - send.oldest) < 0) {
+    send.cursor = send.oldest;
+    send.cursor_packet = 0;
+  }
+  if (send.cursor != send.oldest || send.cursor == send.newest) return;
+  const Message& message = send.at(send.oldest);
+  if (psn_distance(send.unacked_psn, message.first_psn) <= 0) return;
+  const std::uint32_t acknowledged = (send.unacked_psn - message.first_psn) & kPsnMask;
+  send.cursor_packet = std::max(send.cursor_packet, acknowledged);
+}
+
+void Requester::go_back(SendState& send) noexcept {
+  send.cursor = send.oldest;
+  send.cursor_packet = 0;
+  send.unrequested = 0;
+  align_cursor(send);
+}
+
+void Requester::retry(Qp& qp) {
+  SendState& send = qp.send;
+  if (qp.state != prm::QpState::RTS || send.oldest == send.newest) return;
+  if (send.retries >= qp.retry_count) return fail_oldest(qp, wqe_error::kRetryExceeded);
+  ++send.retries;
+  go_back(send);
+  start_timer(qp);
+  wake(qp);
+}
+
+/// Sets the deadline. The event in the scheduler is moved only when it fires too early: with
+/// traffic the deadline moves with every acknowledgement.
+void Requester::start_timer(Qp& qp) {
+  constexpr std::uint64_t kUnitNs = 4096;
+  if (qp.ack_timeout == 0) return;
+  SendState& send = qp.send;
+  send.deadline_ns = engine_->deps.scheduler->now_ns() + (kUnitNs << qp.ack_timeout);
+  if (std::exchange(send.timer_set, true)) return;
+  send.timer = engine_->deps.scheduler->schedule(send.deadline_ns,
+                                                 Task{&Requester::timer_task, this, qp.qpn});
+}
+
+void Requester::timer_task(void* self, std::uint64_t qpn) {
+  auto& requester = *static_cast<Requester*>(self);
+  Qp* const qp = requester.engine_->qps->find(static_cast<std::uint32_t>(qpn));
+  if (qp != nullptr) requester.on_timer(*qp);
+}
+
+void Requester::on_timer(Qp& qp) {
+  SendState& send = qp.send;
+  Scheduler& scheduler = *engine_->deps.scheduler;
+  send.timer_set = false;
+  if (send.deadline_ns == 0) return;
+  if (scheduler.now_ns() >= send.deadline_ns) return retry(qp);
+  send.timer_set = true;
+  send.timer = scheduler.schedule(send.deadline_ns, Task{&Requester::timer_task, this, qp.qpn});
+}
+
+void Requester::stop(Qp& qp) noexcept {
+  if (std::exchange(qp.send.timer_set, false)) engine_->deps.scheduler->cancel(qp.send.timer);
+  qp.send.deadline_ns = 0;
+  qp.send.resume_ns = 0;
+}
+
+void Requester::fail_oldest(Qp& qp, const WqeError& error) {
+  SendState& send = qp.send;
+  if (qp.state != prm::QpState::RTS || send.oldest == send.newest) return;
+  const Message message = send.at(send.oldest++);
+  complete_in_error(qp, message.wqe_index, message.opcode, error);
+  enter_error(qp);
+}
+
+void Requester::enter_error(Qp& qp) {
+  if (qp.state == prm::QpState::ERR) return;
+  qp.state = prm::QpState::ERR;
+  engine_->doorbells->listen(qp, true);
+  stop(qp);
+  flush(qp);
+}
+
+void Requester::flush(Qp& qp) {
+  SendState& send = qp.send;
+  while (send.oldest != send.newest) {
+    const Message message = send.at(send.oldest++);
+    complete_in_error(qp, message.wqe_index, message.opcode, wqe_error::kFlush);
+  }
+  send.cursor = send.newest;
+  send.cursor_packet = 0;
+  loaded_ = nullptr;
+  while (send.fetched != send.producer) {
+    const auto available = static_cast<std::uint16_t>(send.producer - send.fetched);
+    const WqeFault fault =
+        read_send_wqe(*engine_->deps.dma, qp.sq, qp.qpn, send.fetched, available, wqe_);
+    if (fault == WqeFault::Unreadable) {
+      send.fetched = send.producer;
+      return;
+    }
+    complete_in_error(qp, send.fetched, wqe_.opcode, wqe_error::kFlush);
+    send.fetched = static_cast<std::uint16_t>(send.fetched + wqe_.blocks);
+  }
+}
+
+bool Requester::complete(const Qp& qp, const Message& message) {
+  Completion completion;
+  completion.opcode = prm::CqeOpcode::REQ;
+  completion.wqe_opcode = prm::number(message.opcode);
+  completion.wqe_counter = message.wqe_index;
+  completion.qpn = qp.qpn;
+  completion.user_index = qp.user_index;
+  completion.byte_cnt = message.length;
+  return engine_->deps.cqs->complete(qp.cqn_snd, completion, engine_->deps.scheduler->now_ns());
+}
+
+void Requester::complete_in_error(const Qp& qp, std::uint16_t wqe_index, prm::WqeOpcode opcode,
+                                  const WqeError& error) {
+  Completion completion;
+  completion.opcode = prm::CqeOpcode::REQ_ERR;
+  completion.wqe_opcode = prm::number(opcode);
+  completion.syndrome = error.syndrome;
+  completion.vendor_syndrome = error.vendor_syndrome;
+  completion.wqe_counter = wqe_index;
+  completion.qpn = qp.qpn;
+  completion.user_index = qp.user_index;
+  // A CQ without room has raised its own error; the QP is, or is going, to ERR already.
+  static_cast<void>(
+      engine_->deps.cqs->complete(qp.cqn_snd, completion, engine_->deps.scheduler->now_ns()));
+}
+
+}  // namespace portcullis::model

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The send half of RC: WQEs become packets, acknowledgements become completions. Rules as rxe_req.c
+// and rxe_comp.c have them (drivers/infiniband/sw/rxe), with these of ConnectX where they differ:
+// a retry count of 7 is seven retries, not for ever, and the budget to the error is
+// (retry_count + 1) * 4.096 us * 2^ack_timeout.
+//
+// WQEs complete in order. One that cannot be carried out waits until all before it have completed,
+// then takes the QP to error; what follows it is flushed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/transport/engine.hpp"
+
+namespace portcullis::model {
+
+class Requester {
+ public:
+  /// Unacknowledged packets of one QP at most.
+  static constexpr std::int32_t kWindowPackets = 128;
+
+  explicit Requester(const Engine& engine) noexcept : engine_(&engine) {}
+  Requester(const Requester&) = delete;
+  Requester& operator=(const Requester&) = delete;
+
+  /// The doorbell record said `producer` when the QP's UAR was kicked.
+  void ring(Qp& qp, std::uint16_t producer);
+  /// A packet that answers a request: an acknowledgement, or what a WRITE never asks for.
+  void handle(Qp& qp, const Packet& packet);
+  /// The wire has room again for QPs that waited.
+  void room();
+  /// To ERR: everything posted completes with a flush error.
+  void enter_error(Qp& qp);
+  /// No timer of this QP fires any more: it goes to RST, or away.
+  void stop(Qp& qp) noexcept;
+
+ private:
+  static constexpr int kBurstPackets = 16;  // before other work of this instant has its turn
+
+  enum class Step : std::uint8_t { Sent, Idle };
+
+  void wake(Qp& qp);
+  static void serve_task(void* self, std::uint64_t qpn);
+  void serve(Qp& qp);
+  Step send_next(Qp& qp);
+  Step send_packet(Qp& qp, Message& message);
+  [[nodiscard]] bool fetch(Qp& qp);
+  [[nodiscard]] bool load(Qp& qp, const Message& message);
+  [[nodiscard]] bool gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> out);
+  [[nodiscard]] bool wants_ack(Qp& qp, const Message& message, bool last);
+
+  void handle_nak(Qp& qp, const Packet& packet);
+  void handle_rnr_nak(Qp& qp, const Packet& packet);
+  /// Packets before `psn` are acknowledged.
+  void acknowledge(Qp& qp, std::uint32_t psn);
+  void retire(Qp& qp);
+  static void align_cursor(SendState& send) noexcept;
+  void retry(Qp& qp);
+  static void go_back(SendState& send) noexcept;
+
+  void start_timer(Qp& qp);
+  static void timer_task(void* self, std::uint64_t qpn);
+  void on_timer(Qp& qp);
+
+  void fail_oldest(Qp& qp, const WqeError& error);
+  void flush(Qp& qp);
+  bool complete(const Qp& qp, const Message& message);
+  void complete_in_error(const Qp& qp, std::uint16_t wqe_index, prm::WqeOpcode opcode,
+                         const WqeError& error);
+
+  const Engine* engine_;
+  std::vector<std::uint32_t> waiting_;  // QPs, for room()
+  SendWqe wqe_;                         // the one last read,
+  const Message* loaded_ = nullptr;     // for this message
+};
+
+}  // namespace portcullis::model

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The transport as the command side sees it, and the port behind which it receives.
+#include <algorithm>
+#include <utility>
+
+#include "model/transport/doorbells.hpp"
+#include "model/transport/engine.hpp"
+#include "model/transport/pcap.hpp"
+#include "model/transport/qp_transitions.hpp"
+#include "model/transport/requester.hpp"
+#include "model/transport/responder.hpp"
+#include "model/transport_port.hpp"
+
+namespace portcullis::model {
+namespace {
+
+constexpr std::uint32_t kNoSuchQp = 0x500001;
+constexpr std::uint32_t kQpnInUse = 0x500002;
+
+/// P_Keys match in their low 15 bits, and one side is a full member, as ours is (pkey_match of
+/// rxe_verbs.h).
+bool pkey_matches(std::uint16_t pkey) noexcept {
+  constexpr std::uint16_t kBase = 0x7fff;
+  return (pkey & kBase) == (kDefaultPkey & kBase);
+}
+
+}  // namespace
+
+struct Transport::State final : FrameSink {
+  State(const TransportDeps& dependencies, const TransportOptions& options)
+      : wire(options.wire ? options.wire : std::make_shared<Wire>()),
+        qps(options.log_max_qp),
+        log_max_msg(options.log_max_msg) {
+    engine.deps = dependencies;
+    engine.qps = &qps;
+    engine.doorbells = &doorbells;
+    engine.wire = wire.get();
+    engine.port = wire->attach(*this, *dependencies.scheduler, *dependencies.counters);
+    learn_addresses();
+  }
+  ~State() override { wire->detach(engine.port); }
+
+  [[nodiscard]] bool owns(const Mac& address) const noexcept override;
+  void receive(std::span<const std::byte> frame) override;
+  void room() override { requester.room(); }
+  void learn_addresses();
+  [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
+
+  std::shared_ptr<Wire> wire;
+  QpTable qps;
+  Doorbells doorbells;
+  Engine engine;
+  Requester requester{engine};
+  Responder responder{engine, requester};
+  std::uint32_t log_max_msg;
+  std::vector<Mac> addresses;  // of the port and its RoCE address table, each once
+};
+
+bool Transport::State::owns(const Mac& address) const noexcept {
+  return std::ranges::find(addresses, address) != addresses.end();
+}
+
+void Transport::State::learn_addresses() {
+  const PortSettings& port = *engine.deps.port;
+  addresses.assign(1, port.mac);
+  for (const RoceAddress& entry : port.roce) {
+    if (entry.valid && !owns(entry.mac)) addresses.push_back(entry.mac);
+  }
+}
+
+bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const noexcept {
+  if (!pkey_matches(packet.pkey)) return false;
+  return qp.force_loopback ||
+         (packet.source_ip == qp.path.dest_ip && packet.dest_ip == qp.path.source_ip);
+}
+
+void Transport::State::receive(std::span<const std::byte> frame) {
+  const auto packet = decode(frame);
+  if (!packet) {
+    Counters& counters = *engine.deps.counters;
+    ++counters.frames_dropped;
+    if (packet.error() == FrameFault::Icrc) ++counters.icrc_errors;
+    return;
+  }
+  Qp* const qp = qps.find(packet->dest_qpn);
+  if (qp == nullptr || !is_from_peer(*qp, *packet)) {
+    ++engine.deps.counters->frames_dropped;
+    return;
+  }
+  if (packet->info().is_request()) {
+    responder.handle(*qp, *packet);
+  } else {
+    requester.handle(*qp, *packet);
+  }
+}
+
+Transport::Transport(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Transport::~Transport() = default;
+
+Result<std::unique_ptr<Transport>> Transport::create(const TransportDeps& deps,
+                                                     const TransportOptions& options) {
+  auto state = std::make_unique<State>(deps, options);
+  if (!options.pcap_path.empty()) {
+    PORTCULLIS_TRY_ASSIGN(auto writer, PcapWriter::create(options.pcap_path));
+    state->wire->capture(state->engine.port, std::move(writer));
+  }
+  return std::unique_ptr<Transport>(new Transport(std::move(state)));
+}
+
+std::optional<std::uint64_t> Transport::work_queue_bytes(prm::ConstView<prm::qpc> context) {
+  return model::work_queue_bytes(context);
+}
+
+Verdict Transport::create_qp(const QpCreate& request) {
+  if (request.qpn >= state_->qps.limit() || state_->qps.find(request.qpn) != nullptr)
+    return model::refuse(prm::CommandStatus::BAD_RES_ERR, kQpnInUse);
+  std::unique_ptr<Qp> qp;
+  if (const Verdict verdict = make_qp(request, qp); !verdict.ok()) return verdict;
+  state_->doorbells.attach(*qp);
+  state_->qps.insert(std::move(qp));
+  return {};
+}
+
+Verdict Transport::modify_qp(const QpModify& request) {
+  Qp* const qp = state_->qps.find(request.qpn);
+  if (qp == nullptr) return model::refuse(prm::CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  if (request.transition == QpTransition::ToErr) {
+    state_->requester.enter_error(*qp);
+    return {};
+  }
+  if (request.transition == QpTransition::ToRst) {
+    state_->requester.stop(*qp);
+    state_->doorbells.listen(*qp, false);
+    clear_connection(*qp);
+    return {};
+  }
+  const Verdict verdict =
+      apply_transition(*qp, request, *state_->engine.deps.port, state_->log_max_msg);
+  if (verdict.ok() && qp->state == prm::QpState::RTS) state_->doorbells.listen(*qp, true);
+  return verdict;
+}
+
+Verdict Transport::destroy_qp(std::uint32_t qpn) {
+  Qp* const qp = state_->qps.find(qpn);
+  if (qp == nullptr) return model::refuse(prm::CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  state_->requester.stop(*qp);
+  state_->doorbells.detach(*qp);
+  state_->qps.erase(qpn);
+  return {};
+}
+
+Verdict Transport::query_qp(std::uint32_t qpn, prm::View<prm::qpc> context) {
+  const Qp* const qp = state_->qps.find(qpn);
+  if (qp == nullptr) return model::refuse(prm::CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  fill_context(*qp, context);
+  return {};
+}
+
+void Transport::kick_uar(std::uint32_t uar) {
+  std::vector<Doorbells::News>& news = state_->doorbells.scan(uar, *state_->engine.deps.dma);
+  if (news.size() > 1) state_->engine.deps.scheduler->shuffle(std::span(news));
+  for (const Doorbells::News& one : news) state_->requester.ring(*one.qp, one.producer);
+}
+
+void Transport::port_changed() { state_->learn_addresses(); }
+
+void Transport::reset() {
+  state_->wire->forget_frames(state_->engine.port);
+  state_->doorbells.clear();
+  state_->qps.clear();
+}
+
+void Transport::inject(const FrameFaultRule& rule) {
+  state_->wire->inject(state_->engine.port, rule);
+}
+
+std::shared_ptr<EventLoop> shared_loop(Wire& wire, std::uint64_t seed) {
+  if (!wire.loop()) wire.loop() = std::make_shared<EventLoop>(Execution::Stepped, seed);
+  return wire.loop();
+}
+
+}  // namespace portcullis::model
