@@ -36,7 +36,7 @@ def constants(path):
         prefix = re.search(r"// (\w+_)\*", above)
         if prefix is None:
             if name not in OWN_ENUMS:
-                sys.exit(f"{path}: enum {name} does not say how the kernel spells it ('// PREFIX_*')")
+                sys.exit(f"{path}: enum {name} does not say its kernel spelling ('// PREFIX_*')")
             continue
         found = enumerators(name, body)
         if found is None:

@@ -141,6 +141,21 @@ def named_members(header, layout):
             if not name.startswith("reserved") and not dimensions.startswith("[]")]
 
 
+def symbol_of(header):
+    return "references_" + header.replace(".", "_")
+
+
+def index_of(symbols, required):
+    """The file that brings the tables of all headers together."""
+    lines = ['#include "tests/prm/judge/judge.h"']
+    lines += [f"extern const struct reference {symbol}[];" for symbol in symbols]
+    lines.append("const struct reference *const references[] = {")
+    lines += [f"  {symbol}," for symbol in symbols]
+    lines += ["  0};", "const char *const required[] = {"]
+    lines += [f'  "{member}",' for member in required]
+    return "\n".join([*lines, "  0};", ""])
+
+
 def main(kernel_dir, verbs_dir, out_dir, *row_files):
     kernel, verbs, out = map(pathlib.Path, (kernel_dir, verbs_dir, out_dir))
     headers = {n: Header(kernel / n) for n in INCLUDED + CUT}
@@ -174,15 +189,10 @@ def main(kernel_dir, verbs_dir, out_dir, *row_files):
             text = KERNEL_WORDS + f'#include "{name}"'
         else:
             text = f"#include <infiniband/{name}>"
-        symbol = "references_" + name.replace(".", "_")
-        table = "".join(f"  {r},\n" for r in rows[name])
-        (out / f"{symbol}.c").write_text(
-            f"{PRELUDE}{text}\nconst struct reference {symbol}[] = {{\n{table}  {{0, 0, 0, 0}}}};\n")
-    symbols = ["references_" + n.replace(".", "_") for n in headers]
-    (out / "references.c").write_text(
-        '#include "tests/prm/judge/judge.h"\n' + "".join(f"extern const struct reference {s}[];\n" for s in symbols)
-        + f"const struct reference *const references[] = {{{', '.join(symbols)}, 0}};\n"
-        + "const char *const required[] = {\n" + "".join(f'  "{r}",\n' for r in required) + "  0};\n")
+        table = f"const struct reference {symbol_of(name)}[] = {{\n"
+        table += "".join(f"  {row},\n" for row in rows[name]) + "  {0, 0, 0, 0}};\n"
+        (out / f"{symbol_of(name)}.c").write_text(f"{PRELUDE}{text}\n{table}")
+    (out / "references.c").write_text(index_of([symbol_of(n) for n in headers], required))
 
 
 main(*sys.argv[1:])
