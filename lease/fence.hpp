@@ -4,11 +4,12 @@
 // until the memory is proved out of reach. Nothing here is optimistic: a step has succeeded when
 // the device said so, and whatever is not known to have succeeded has failed.
 //
-//   rung 1   the plan itself                          DESTROY_MKEY proves the memory (A1)
-//   rung 2   2ERR_QP again, RTS2RTS without rights    no new requests; proves nothing about DMA
-//   (A3) rung 3   IOMMU unmap of this lease's region       proves the memory (A5) rung 4   bus
-//   master off, function reset           proves it for every lease of the function, and
-//            (only where configured)                  ends them all
+//   rung 1  the plan itself                      DESTROY_MKEY proves the memory (A1)
+//   rung 2  2ERR_QP again, RTS2RTS_QP without    ends new requests, proves nothing about DMA (A3)
+//           rights if that fails too
+//   rung 3  IOMMU unmap of this region only      proves the memory (A5)
+//   rung 4  bus master off, function reset;      proves it for every lease of the function, and
+//           only where configured                ends them all
 //
 // One deadline holds for all commands of a fence. Each may use half of the time that is left, so
 // one that never returns leaves time for those behind it.

@@ -7,26 +7,21 @@
 //
 // Allowed transitions. Everything else is InvalidArgument and changes nothing.
 //
-//   from             to               who                      why
-//   FREE             ACTIVE           grant                    the slot free for longest; epoch + 1
-//   ACTIVE           REVOKING         revoke of its id and     exactly one fence runs; a second
-//   revoke
-//                                     epoch, failed grant      joins it
-//   REVOKING         PENDING_DESTROY  fence, TornDown          fenced; the QPN must outlive packets
-//   on
-//                                                              their way
-//   REVOKING         FENCED           fence, any failure       fail closed: the device may still
-//   act REVOKING         FREE             legacy plan              the synchronous path: all is
-//   destroyed PENDING_DESTROY  PENDING_DESTROY  sweep, after 2RST_QP     QPN quarantine until the
-//   grant's retry
-//                                                              budget has run out
-//   PENDING_DESTROY  FREE             sweep, once due          all is destroyed
-//   PENDING_DESTROY  FENCED           sweep, any failure       fail closed
-//   any of a lease   FENCED           function lost            bus mastering is off: no fence can
-//   run,
-//                                                              none is needed
-//   FENCED           FREE             function reset           nothing of the lease is left in the
-//                                                              device
+//   from             to               who                     why
+//   FREE             ACTIVE           grant                   free for longest; epoch + 1
+//   ACTIVE           REVOKING         revoke of id and epoch  one fence runs; a second revoke
+//                                     or failed grant         joins it
+//   REVOKING         PENDING_DESTROY  fence, TornDown         the QPN must outlive packets on
+//                                                             their way
+//   REVOKING         FENCED           fence, any failure      fail closed: the device may still act
+//   REVOKING         FREE             legacy plan             all is destroyed already
+//   PENDING_DESTROY  PENDING_DESTROY  sweep, after 2RST_QP    the number rests until the client's
+//                                                             retry budget has run out
+//   PENDING_DESTROY  FREE             sweep, once due         all is destroyed
+//   PENDING_DESTROY  FENCED           sweep, any failure      fail closed
+//   any but FREE     FENCED           function lost           bus mastering is off: no fence can
+//                                                             run and none is needed
+//   FENCED           FREE             function reset          nothing is left in the device
 //
 // Prohibited transitions.
 //
@@ -34,16 +29,15 @@
 //   FREE             REVOKING         there is nothing to fence; the answer is NotFound
 //   FREE             PENDING_DESTROY  no objects to destroy
 //   FREE             FENCED           a failed grant is ACTIVE, then REVOKING, like any lease
-//   ACTIVE           ACTIVE           a lease renewed under the same epoch would outlive its revoke
 //   ACTIVE           FREE             the device could still write the memory
 //   ACTIVE           PENDING_DESTROY  an outcome without a fence
 //   ACTIVE           FENCED           nobody has tried to fence it
 //   REVOKING         ACTIVE           a fence is never taken back
-//   PENDING_DESTROY  ACTIVE, REVOKING the outcome was told; it is repeated, never run again
+//   PENDING_DESTROY  ACTIVE           the same
+//   PENDING_DESTROY  REVOKING         the outcome was told: it is repeated, never run again
 //   PENDING_DESTROY  FREE, FENCED     while not due: a packet on its way could meet a reused QPN
-//   FENCED           any but FREE     the device may hold its objects; only a reset proves
-//   otherwise FENCED           FREE             by anything but a function reset, for the same
-//   reason
+//   FENCED           any but FREE     the device may hold its objects
+//   FENCED           FREE             but by a function reset, for the same reason
 #pragma once
 
 #include <array>

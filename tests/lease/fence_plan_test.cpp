@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lease/fence_plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace portcullis::lease {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<Step> steps_of(const Plan& plan) {
+  std::vector<Step> steps;
+  for (const PlanStep& planned : plan.steps) steps.push_back(planned.step);
+  return steps;
+}
+
+TEST(FencePlan, Seed_ErrorThenKeyThenDrop) {
+  EXPECT_THAT(steps_of(seed_plan()),
+              ElementsAre(Step::ErrorQp, Step::DestroyMkey, Step::InstallDrop));
+  EXPECT_TRUE(seed_plan().has_grace);
+}
+
+TEST(FencePlan, NakFirst_KeyThenLingerThenError) {
+  EXPECT_THAT(steps_of(nak_first_plan()), ElementsAre(Step::DestroyMkey, Step::ErrorQp));
+  EXPECT_FALSE(nak_first_plan().steps[0].after_linger);
+  EXPECT_TRUE(nak_first_plan().steps[1].after_linger);
+}
+
+TEST(FencePlan, Legacy_EverythingDestroyedAtOnce) {
+  EXPECT_THAT(steps_of(legacy_plan()),
+              ElementsAre(Step::ErrorQp, Step::DestroyMkey, Step::ResetQp, Step::DestroyQp,
+                          Step::DeallocPd, Step::UnmapRegion));
+  EXPECT_FALSE(legacy_plan().has_grace);
+  EXPECT_EQ(legacy_plan().origin, Origin::Legacy);
+}
+
+TEST(FencePlan, EveryName_ParsesToItsPlan) {
+  EXPECT_EQ(parse_plan("seed")->name, "seed");
+  EXPECT_EQ(parse_plan("nak-first")->name, "nak-first");
+  EXPECT_EQ(parse_plan("legacy")->name, "legacy");
+}
+
+TEST(FencePlan, UnknownName_OneLineWithTheAcceptedOnes) {
+  const auto plan = parse_plan("naked");
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, Errc::InvalidArgument);
+  EXPECT_EQ(plan.error().text, "fence plan 'naked'; accepted are seed, nak-first, legacy");
+}
+
+TEST(FencePlan, Phases_ResetThenDestroy) {
+  EXPECT_THAT(reset_phase(), ElementsAre(Step::RemoveDrop, Step::ResetQp));
+  EXPECT_THAT(destroy_phase(), ElementsAre(Step::DestroyQp, Step::DeallocPd, Step::UnmapRegion));
+}
+
+TEST(FenceStep, BitsOfTheSeedPlan_ZeroOneTwo) {
+  EXPECT_EQ(bit(Step::ErrorQp), 1);
+  EXPECT_EQ(bit(Step::DestroyMkey), 2);
+  EXPECT_EQ(bit(Step::InstallDrop), 4);
+}
+
+TEST(FenceStep, OutcomeCodes_AsOnTheWire) {
+  EXPECT_EQ(static_cast<int>(Outcome::TornDown), 0);
+  EXPECT_EQ(static_cast<int>(Outcome::Fenced), 1);
+  EXPECT_EQ(static_cast<int>(Outcome::NotFound), 2);
+}
+
+TEST(FenceStep, MaskOfTwo_NamesOfBoth) {
+  EXPECT_EQ(names(bit(Step::ErrorQp) | bit(Step::DestroyMkey)), "2ERR_QP|DESTROY_MKEY");
+  EXPECT_EQ(names(0), "none");
+}
+
+TEST(Verdict, DegradedTornDown_DescribedInOneLine) {
+  const Verdict verdict{.outcome = Outcome::TornDown,
+                        .steering = SteeringState::Degraded,
+                        .proof = Proof::Mkey,
+                        .failed_mask = bit(Step::InstallDrop)};
+  EXPECT_EQ(describe(verdict),
+            "outcome=TornDown failed=SET_FLOW_TABLE_ENTRY steering=degraded memory=proved by "
+            "DESTROY_MKEY");
+}
+
+}  // namespace
+}  // namespace portcullis::lease
