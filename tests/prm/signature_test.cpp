@@ -38,6 +38,13 @@ TEST_F(EntrySignature, OwnershipSetAfterSigning_MakesTheSumComplete) {
   EXPECT_EQ(xor8(memory_), 0xff);
 }
 
+TEST_F(EntrySignature, OwnershipSetBeforeSigning_MakesTheSameSignature) {
+  entry_.set<"type", 7>();
+  entry_.set<"ownership", 1>();
+  sign_entry(entry_, EntryOwner::Hardware);
+  EXPECT_EQ(xor8(memory_), 0xff);
+}
+
 TEST_F(EntrySignature, SigningAgain_ChangesNothing) {
   entry_.set<"token", 0x5a>();
   sign_entry(entry_, EntryOwner::Hardware);
