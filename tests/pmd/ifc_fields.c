@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/pmd/ifc_fields.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+#define BIT(n) (1UL << (n))
+#define BIT_ULL(n) (1ULL << (n))
+#include "mlx5_ifc.h"
+
+// mlx5_ifc.h gives every bit of a layout one byte of a struct.
+#define FIELD(layout, field)                                                        \
+  {                                                                                 \
+#layout "." #field, (unsigned)offsetof(struct mlx5_ifc_##layout##_bits, field), \
+        (unsigned)sizeof(((struct mlx5_ifc_##layout##_bits*)0)->field)              \
+  }
+#define ID_COMMAND(layout, id) FIELD(layout, opcode), FIELD(layout, id)
+#define QPC(layout, field) FIELD(layout, qpc.field)
+#define PATH(layout, field) FIELD(layout, qpc.primary_address_path.field)
+#define TRANSITION(layout)                                                                   \
+  FIELD(layout, opcode), FIELD(layout, qpn), FIELD(layout, opt_param_mask), QPC(layout, st), \
+      QPC(layout, pm_state), QPC(layout, pd), QPC(layout, cqn_snd), QPC(layout, cqn_rcv),    \
+      QPC(layout, log_ack_req_freq), QPC(layout, rwe), QPC(layout, rre), QPC(layout, rae),   \
+      QPC(layout, atomic_mode), QPC(layout, mtu), QPC(layout, log_msg_max),                  \
+      QPC(layout, remote_qpn), QPC(layout, next_rcv_psn), QPC(layout, min_rnr_nak),          \
+      QPC(layout, log_rra_max), QPC(layout, log_sra_max), QPC(layout, retry_count),          \
+      QPC(layout, rnr_retry), QPC(layout, next_send_psn), PATH(layout, ack_timeout),         \
+      PATH(layout, vhca_port_num), PATH(layout, rmac_47_32), PATH(layout, rmac_31_0),        \
+      PATH(layout, udp_sport), PATH(layout, eth_prio), PATH(layout, dscp),                   \
+      PATH(layout, src_addr_index), PATH(layout, hop_limit), PATH(layout, tclass),           \
+      PATH(layout, flow_label), PATH(layout, rgid_rip)
+#define MKC(field) FIELD(create_mkey_in, memory_key_mkey_entry.field)
+#define CQC(field) FIELD(create_cq_in, cq_context.field)
+#define ROCE(field) FIELD(set_roce_address_in, roce_address.field)
+
+const struct ifc_field ifc_fields[] = {
+    FIELD(alloc_pd_in, opcode),
+    FIELD(alloc_pd_out, pd),
+    ID_COMMAND(dealloc_pd_in, pd),
+    FIELD(alloc_uar_out, uar),
+    ID_COMMAND(qp_2err_in, qpn),
+    ID_COMMAND(qp_2rst_in, qpn),
+    ID_COMMAND(destroy_qp_in, qpn),
+    ID_COMMAND(destroy_mkey_in, mkey_index),
+    ID_COMMAND(destroy_cq_in, cqn),
+    FIELD(create_mkey_in, opcode),
+    FIELD(create_mkey_in, pg_access),
+    FIELD(create_mkey_in, translations_octword_actual_size),
+    MKC(lr),
+    MKC(lw),
+    MKC(rr),
+    MKC(rw),
+    MKC(a),
+    MKC(access_mode_1_0),
+    MKC(qpn),
+    MKC(mkey_7_0),
+    MKC(length64),
+    MKC(pd),
+    MKC(start_addr),
+    MKC(len),
+    MKC(translations_octword_size),
+    MKC(log_page_size),
+    FIELD(create_mkey_out, mkey_index),
+    FIELD(create_cq_in, opcode),
+    CQC(log_cq_size),
+    CQC(uar_page),
+    CQC(c_eqn_or_apu_element),
+    CQC(log_page_size),
+    CQC(dbr_addr),
+    FIELD(create_cq_out, cqn),
+    FIELD(create_qp_in, opcode),
+    QPC(create_qp_in, st),
+    QPC(create_qp_in, pm_state),
+    QPC(create_qp_in, pd),
+    QPC(create_qp_in, rq_type),
+    QPC(create_qp_in, log_sq_size),
+    QPC(create_qp_in, ts_format),
+    QPC(create_qp_in, uar_page),
+    QPC(create_qp_in, log_page_size),
+    QPC(create_qp_in, cqn_snd),
+    QPC(create_qp_in, cqn_rcv),
+    QPC(create_qp_in, dbr_addr),
+    FIELD(create_qp_out, qpn),
+    TRANSITION(rst2init_qp_in),
+    TRANSITION(init2rtr_qp_in),
+    TRANSITION(rtr2rts_qp_in),
+    TRANSITION(rts2rts_qp_in),
+    ID_COMMAND(query_qp_in, qpn),
+    QPC(query_qp_out, state),
+    QPC(query_qp_out, rwe),
+    QPC(query_qp_out, rre),
+    QPC(query_qp_out, rae),
+    QPC(query_qp_out, remote_qpn),
+    QPC(query_qp_out, next_send_psn),
+    QPC(query_qp_out, next_rcv_psn),
+    QPC(query_qp_out, last_acked_psn),
+    FIELD(set_roce_address_in, opcode),
+    FIELD(set_roce_address_in, roce_address_index),
+    ROCE(source_l3_address),
+    ROCE(source_mac_47_32),
+    ROCE(source_mac_31_0),
+    ROCE(vlan_valid),
+    ROCE(vlan_id),
+    ROCE(roce_l3_type),
+    ROCE(roce_version),
+    ID_COMMAND(query_roce_address_in, roce_address_index),
+    FIELD(query_roce_address_out, roce_address.source_l3_address),
+    FIELD(query_roce_address_out, roce_address.source_mac_47_32),
+    FIELD(query_roce_address_out, roce_address.source_mac_31_0),
+    FIELD(query_roce_address_out, roce_address.vlan_valid),
+    FIELD(query_roce_address_out, roce_address.vlan_id),
+    {0, 0, 0},
+};

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where the installed include/linux/mlx5/mlx5_ifc.h puts the fields that the driver's commands use.
+// In C, since that header is. Ends with a row without name.
+#pragma once
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ifc_field {
+  const char* name;        // "layout.field"
+  unsigned offset, width;  // bits
+};
+
+extern const struct ifc_field ifc_fields[];
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The bytes of every command on protection domains, keys, completion queues and RoCE addresses,
+// against messages built from the installed mlx5_ifc.h; and who undoes what.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pmd/fence_commands.hpp"
+#include "pmd/memory_key.hpp"
+#include "pmd/roce_address.hpp"
+#include "tests/pmd/object_rig.hpp"
+
+namespace portcullis::testing {
+namespace {
+
+using pmd::Access;
+using pmd::MemoryKey;
+using pmd::MemoryRange;
+using ::testing::HasSubstr;
+
+constexpr Access kEverything{true, true, true, true};
+constexpr std::uint32_t kMkeyIndex = 0x2345;
+
+struct ObjectCommands : ::testing::Test, ObjectRig {
+  ObjectCommands() {
+    channel.answer(kCreateMkey, IfcMessage("create_mkey_out", 16).put("mkey_index", kMkeyIndex));
+  }
+  static IfcMessage mkey_in(std::size_t bytes = 272) {
+    return IfcMessage("create_mkey_in", bytes).put("opcode", kCreateMkey);
+  }
+};
+
+TEST_F(ObjectCommands, ProtectionDomainIsAllocatedAndDeallocated) {
+  { const auto domain = pd(); }
+  ASSERT_EQ(channel.sent.size(), 2u);
+  EXPECT_EQ(channel.sent[0].in, IfcMessage("alloc_pd_in", 16).put("opcode", kAllocPd).bytes());
+  EXPECT_EQ(channel.sent[1].in,
+            IfcMessage("dealloc_pd_in", 16).put("opcode", kDeallocPd).put("pd", kPdn).bytes());
+}
+
+TEST_F(ObjectCommands, ReleasedProtectionDomain_IsLeftToTheCaller) {
+  auto domain = pd();
+  EXPECT_EQ(domain.release(), kPdn);
+  domain = pd();
+  EXPECT_EQ(channel.count(kDeallocPd), 0u);
+}
+
+TEST_F(ObjectCommands, MovedProtectionDomain_IsDeallocatedOnce) {
+  {
+    auto first = pd();
+    const auto second = std::move(first);
+  }
+  EXPECT_EQ(channel.count(kDeallocPd), 1u);
+}
+
+TEST_F(ObjectCommands, RefusedDeallocation_IsReportedAndNotTriedAgainByTheDestructor) {
+  channel.fail_with(kDeallocPd, Errc::CommandFailed);
+  {
+    auto domain = pd();
+    EXPECT_EQ(domain.destroy().error().code, Errc::CommandFailed);
+  }
+  EXPECT_EQ(channel.count(kDeallocPd), 1u);
+}
+
+TEST_F(ObjectCommands, MttKeyOverUnalignedRange_ListsEachPageItTouches) {
+  const auto domain = pd();
+  const MemoryRange range{0x7000'0000'3100, 0x2000, 0x5500'0000'7100};
+  const auto key = MemoryKey::create_mtt(context, domain, range, kEverything).value();
+  EXPECT_EQ(channel.last(), mkey_in()
+                                .put("memory_key_mkey_entry.lr", 1)
+                                .put("memory_key_mkey_entry.lw", 1)
+                                .put("memory_key_mkey_entry.rr", 1)
+                                .put("memory_key_mkey_entry.rw", 1)
+                                .put("memory_key_mkey_entry.a", 1)
+                                .put("memory_key_mkey_entry.access_mode_1_0", 1)  // MTT
+                                .put("memory_key_mkey_entry.qpn", 0xffffff)
+                                .put("memory_key_mkey_entry.mkey_7_0", 0)
+                                .put("memory_key_mkey_entry.pd", kPdn)
+                                .put("memory_key_mkey_entry.start_addr", 0x5500'0000'7100)
+                                .put("memory_key_mkey_entry.len", 0x2000)
+                                .put("memory_key_mkey_entry.translations_octword_size", 2)
+                                .put("memory_key_mkey_entry.log_page_size", 12)
+                                .put("translations_octword_actual_size", 2)
+                                .append(0x7000'0000'3000)
+                                .append(0x7000'0000'4000)
+                                .append(0x7000'0000'5000)
+                                .append(0)
+                                .bytes());
+}
+
+TEST_F(ObjectCommands, MttKeyOverAlignedRange_UsesTheLargestPage) {
+  const auto domain = pd();
+  const MemoryRange range{0x40'0000, 0x40'0000, 0};
+  const auto key = MemoryKey::create_mtt(context, domain, range, {.remote_read = true}).value();
+  EXPECT_EQ(channel.last(), mkey_in()
+                                .put("memory_key_mkey_entry.lr", 1)
+                                .put("memory_key_mkey_entry.rr", 1)
+                                .put("memory_key_mkey_entry.access_mode_1_0", 1)
+                                .put("memory_key_mkey_entry.qpn", 0xffffff)
+                                .put("memory_key_mkey_entry.pd", kPdn)
+                                .put("memory_key_mkey_entry.len", 0x40'0000)
+                                .put("memory_key_mkey_entry.translations_octword_size", 1)
+                                .put("memory_key_mkey_entry.log_page_size", 22)
+                                .put("translations_octword_actual_size", 1)
+                                .append(0x40'0000)
+                                .append(0)
+                                .bytes());
+}
+
+TEST_F(ObjectCommands, PaKey_CoversEverythingWithoutAList) {
+  const auto domain = pd();
+  const auto key = MemoryKey::create_pa(context, domain, {.local_write = true}, kQpn).value();
+  EXPECT_EQ(channel.last(), mkey_in()
+                                .put("memory_key_mkey_entry.lr", 1)
+                                .put("memory_key_mkey_entry.lw", 1)
+                                .put("memory_key_mkey_entry.access_mode_1_0", 0)  // PA
+                                .put("memory_key_mkey_entry.length64", 1)
+                                .put("memory_key_mkey_entry.qpn", kQpn)
+                                .put("memory_key_mkey_entry.pd", kPdn)
+                                .bytes());
+}
+
+TEST_F(ObjectCommands, KeyOverDmaMemory_TakesItsIovaLengthAndAddress) {
+  const auto domain = pd();
+  const auto memory = DmaMemory::create(space, 3 * kPageBytes).value();
+  const auto key = MemoryKey::create_mtt(context, domain, memory, {.local_write = true}).value();
+  const std::vector<std::byte> sent = channel.last();
+  EXPECT_EQ(IfcMessage::read("create_mkey_in.memory_key_mkey_entry.start_addr", sent),
+            reinterpret_cast<std::uintptr_t>(memory.bytes().data()));
+  EXPECT_EQ(IfcMessage::read("create_mkey_in.memory_key_mkey_entry.len", sent), 3 * kPageBytes);
+  EXPECT_EQ(QueueRig::big_endian(std::span(sent).subspan(272, 8)), memory.iova());
+}
+
+TEST_F(ObjectCommands, KeyByteTurns_WhenAnIndexIsReused) {
+  const auto domain = pd();
+  const auto first = MemoryKey::create_pa(context, domain, {}).value();
+  const auto second = MemoryKey::create_pa(context, domain, {}).value();
+  EXPECT_EQ(first.rkey(), kMkeyIndex << 8 | 0);
+  EXPECT_EQ(second.rkey(), kMkeyIndex << 8 | 1);
+  EXPECT_EQ(IfcMessage::read("create_mkey_in.memory_key_mkey_entry.mkey_7_0", channel.last()), 1u);
+}
+
+TEST_F(ObjectCommands, KeyIsDestroyedByItsIndex) {
+  const auto domain = pd();
+  auto key = MemoryKey::create_pa(context, domain, {}).value();
+  ASSERT_TRUE(key.destroy());
+  EXPECT_EQ(channel.last(), IfcMessage("destroy_mkey_in", 16)
+                                .put("opcode", kDestroyMkey)
+                                .put("mkey_index", kMkeyIndex)
+                                .bytes());
+}
+
+TEST_F(ObjectCommands, EmptyOrCrookedOrWritableOnlyFromAfarRange_IsRefusedUnsent) {
+  const auto domain = pd();
+  const auto before = channel.sent.size();
+  EXPECT_FALSE(MemoryKey::create_mtt(context, domain, MemoryRange{0x1000, 0, 0x1000}, {}));
+  EXPECT_FALSE(MemoryKey::create_mtt(context, domain, MemoryRange{0x1000, 64, 0x1040}, {}));
+  EXPECT_FALSE(MemoryKey::create_mtt(context, domain, MemoryRange{~0ull - 4095, 8192, 0}, {}));
+  EXPECT_FALSE(MemoryKey::create_mtt(context, domain, MemoryRange{0x1000, 64, 0x1000},
+                                     {.remote_write = true}));
+  EXPECT_EQ(channel.sent.size(), before);
+}
+
+TEST_F(ObjectCommands, CompletionQueueNamesItsMemoryUarAndEventQueue) {
+  const auto page = uar();
+  const auto cq = pmd::CompletionQueue::create(context, page, kEqn, 8).value();
+  const std::vector<std::byte> sent = channel.last();
+  const auto record = IfcMessage::read("create_cq_in.cq_context.dbr_addr", sent);
+  const auto ring = QueueRig::big_endian(std::span(sent).last<8>());
+  EXPECT_EQ(sent, IfcMessage("create_cq_in", 272)
+                      .put("opcode", kCreateCq)
+                      .put("cq_context.log_cq_size", 8)
+                      .put("cq_context.uar_page", kUarIndex)
+                      .put("cq_context.c_eqn_or_apu_element", kEqn)
+                      .put("cq_context.log_page_size", 2)  // 16 KiB
+                      .put("cq_context.dbr_addr", record)
+                      .append(ring)
+                      .bytes());
+  EXPECT_EQ(ring % 0x4000, 0u);
+  EXPECT_EQ(record % 8, 0u);
+}
+
+TEST_F(ObjectCommands, CompletionQueueTooLarge_NamesWhatIsAccepted) {
+  context.caps.log_max_cq_sz = 6;
+  const auto page = uar();
+  const auto cq = pmd::CompletionQueue::create(context, page, kEqn, 7);
+  ASSERT_FALSE(cq);
+  EXPECT_THAT(cq.error().text, HasSubstr("at most 2^6"));
+}
+
+TEST_F(ObjectCommands, RefusedDestroyCq_KeepsItsMemoryForEver) {
+  const auto page = uar();
+  const auto before = arena.bytes_in_use();
+  channel.fail_with(kDestroyCq, Errc::Timeout);
+  { const auto cq = pmd::CompletionQueue::create(context, page, kEqn, 4).value(); }
+  EXPECT_GT(arena.bytes_in_use(), before);
+}
+
+TEST_F(ObjectCommands, DestroyedCompletionQueue_GivesItsMemoryBack) {
+  const auto page = uar();
+  const auto before = arena.bytes_in_use();
+  { const auto cq = pmd::CompletionQueue::create(context, page, kEqn, 4).value(); }
+  EXPECT_EQ(channel.last(),
+            IfcMessage("destroy_cq_in", 16).put("opcode", kDestroyCq).put("cqn", kCqn).bytes());
+  EXPECT_EQ(arena.bytes_in_use(), before);
+}
+
+TEST_F(ObjectCommands, RefusedCreateCq_GivesItsMemoryBack) {
+  const auto page = uar();
+  const auto before = arena.bytes_in_use();
+  channel.fail_with(kCreateCq, Errc::CommandFailed);
+  EXPECT_EQ(pmd::CompletionQueue::create(context, page, kEqn, 4).error().code, Errc::CommandFailed);
+  EXPECT_EQ(arena.bytes_in_use(), before);
+  EXPECT_EQ(channel.count(kDestroyCq), 0u);
+}
+
+}  // namespace
+}  // namespace portcullis::testing

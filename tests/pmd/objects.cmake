@@ -1,0 +1,23 @@
+# Objects and the data path, judged by bytes: commands against the kernel's mlx5_ifc.h, WQEs and
+# CQEs against rdma-core's mlx5dv.h.
+enable_language(C)
+set(PORTCULLIS_MLX5_HEADERS "" CACHE PATH "include/linux/mlx5 of Linux 6.1 (default: the installed)")
+set(mlx5_headers "${PORTCULLIS_MLX5_HEADERS}")
+if(NOT mlx5_headers)
+  file(GLOB mlx5_headers LIST_DIRECTORIES true /usr/src/linux-headers-6.1*-common/include/linux/mlx5)
+  list(APPEND mlx5_headers NOTFOUND)
+  list(GET mlx5_headers 0 mlx5_headers)
+endif()
+
+add_library(ifc_fields STATIC ifc_fields.c)
+target_include_directories(ifc_fields PRIVATE ${PROJECT_SOURCE_DIR} ${mlx5_headers})
+set_target_properties(ifc_fields PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
+
+portcullis_test(pmd_objects_test
+                completion_test.cpp
+                fence_commands_test.cpp
+                object_commands_test.cpp
+                queue_pair_test.cpp
+                roce_test.cpp
+                send_queue_test.cpp
+                LINKS portcullis_pmd ifc_fields)

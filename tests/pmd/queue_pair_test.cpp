@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The bytes of every QP command, against messages built from the installed mlx5_ifc.h. Which fields
+// and optional-parameter bits a transition carries is as in drivers/infiniband/hw/mlx5/qp.c
+// (__mlx5_ib_modify_qp, mlx5_set_path, opt_mask), for the attribute masks that verbs programs use.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/pmd/object_rig.hpp"
+
+namespace portcullis::testing {
+namespace {
+
+using pmd::Access;
+using pmd::Gid;
+using pmd::Mac;
+using ::testing::HasSubstr;
+
+constexpr Access kWriteAndRead{.remote_write = true, .remote_read = true};
+
+struct QueuePairCommands : ::testing::Test, QueueRig {
+  /// What __mlx5_ib_modify_qp sets for every transition with a context.
+  static IfcMessage transition(const std::string& layout, unsigned opcode) {
+    return IfcMessage(layout, 272)
+        .put("opcode", opcode)
+        .put("qpn", kQpn)
+        .put("qpc.st", 0)        // MLX5_QP_ST_RC
+        .put("qpc.pm_state", 3)  // MLX5_QP_PM_MIGRATED
+        .put("qpc.pd", kPdn)
+        .put("qpc.cqn_snd", kCqn)
+        .put("qpc.cqn_rcv", kCqn)
+        .put("qpc.log_ack_req_freq", 8);  // MLX5_IB_ACK_REQ_FREQ
+  }
+};
+
+TEST_F(QueuePairCommands, CreateDescribesASendQueueAndNoReceiveQueue) {
+  const auto created = sent(kCreateQp);
+  const std::vector<std::byte> bytes(created.begin(), created.end());
+  EXPECT_EQ(bytes, IfcMessage("create_qp_in", 272)
+                       .put("opcode", kCreateQp)
+                       .put("qpc.st", 0)
+                       .put("qpc.pm_state", 3)
+                       .put("qpc.pd", kPdn)
+                       .put("qpc.rq_type", 3)  // MLX5_ZERO_LEN_RQ
+                       .put("qpc.log_sq_size", 4)
+                       .put("qpc.uar_page", kUarIndex)
+                       .put("qpc.log_page_size", 0)
+                       .put("qpc.cqn_snd", kCqn)
+                       .put("qpc.cqn_rcv", kCqn)
+                       .put("qpc.dbr_addr", IfcMessage::read("create_qp_in.qpc.dbr_addr", created))
+                       .append(big_endian(created.last<8>()))
+                       .bytes());
+  EXPECT_EQ(qp.number(), kQpn);
+}
+
+TEST_F(QueuePairCommands, TimestampFormatFollowsTheCapability) {
+  context.caps.qp_ts_format = 1;
+  channel.answer(kCreateQp, IfcMessage("create_qp_out", 16).put("qpn", kQpn + 1));
+  auto large = pmd::CompletionQueue::create(context, page, kEqn, 6).value();
+  const auto other = pmd::QueuePair::create(context, domain, large, page, {6}).value();
+  EXPECT_EQ(IfcMessage::read("create_qp_in.qpc.ts_format", channel.last()), 1u);
+}
+
+TEST_F(QueuePairCommands, ToInitCarriesPortAndRights) {
+  ASSERT_TRUE(qp.to_init(kWriteAndRead));
+  EXPECT_EQ(channel.last(), transition("rst2init_qp_in", kRst2Init)
+                                .put("qpc.primary_address_path.vhca_port_num", 1)
+                                .put("qpc.rwe", 1)
+                                .put("qpc.rre", 1)
+                                .bytes());
+}
+
+TEST_F(QueuePairCommands, AtomicRightNeedsItsMode) {
+  ASSERT_TRUE(qp.to_init({.remote_atomic = true}));
+  EXPECT_EQ(channel.last(), transition("rst2init_qp_in", kRst2Init)
+                                .put("qpc.primary_address_path.vhca_port_num", 1)
+                                .put("qpc.rae", 1)
+                                .put("qpc.atomic_mode", 1)  // MLX5_QPC_ATOMIC_MODE_IB_SPEC
+                                .bytes());
+}
+
+TEST_F(QueuePairCommands, ToRtrCarriesThePathAndRepeatsTheRights) {
+  ASSERT_TRUE(qp.to_init(kWriteAndRead));
+  pmd::RtrAttributes attributes;
+  attributes.path.remote_gid = Gid::from_ipv4(10, 0, 0, 9);
+  attributes.path.remote_mac = Mac{{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}};
+  attributes.path.source_address_index = 5;
+  attributes.path.hop_limit = 3;
+  attributes.path.traffic_class = 0x6a;
+  attributes.path.flow_label = 0x12345;
+  attributes.path.priority = 6;
+  attributes.remote_qpn = 0x777;
+  attributes.rq_psn = 0xabcdef;
+  attributes.mtu = prm::QpcMtu::MTU_2048;
+  attributes.min_rnr_nak = 12;
+  attributes.max_dest_rd_atomic = 16;
+  ASSERT_TRUE(qp.to_rtr(attributes));
+  EXPECT_EQ(channel.last(),
+            transition("init2rtr_qp_in", kInit2Rtr)
+                .put("opt_param_mask", 1 << 1 | 1 << 2)  // RRE, RAE
+                .put("qpc.rwe", 1)
+                .put("qpc.rre", 1)
+                .put("qpc.mtu", 4)
+                .put("qpc.log_msg_max", 30)
+                .put("qpc.remote_qpn", 0x777)
+                .put("qpc.next_rcv_psn", 0xabcdef)
+                .put("qpc.min_rnr_nak", 12)
+                .put("qpc.log_rra_max", 4)
+                .put("qpc.primary_address_path.rmac_47_32", 0x0211)
+                .put("qpc.primary_address_path.rmac_31_0", 0x22334455)
+                .put("qpc.primary_address_path.udp_sport", 0xc000 | (0x2345 ^ 0x4))
+                .put("qpc.primary_address_path.eth_prio", 6)
+                .put("qpc.primary_address_path.dscp", 0x6a >> 2)
+                .put("qpc.primary_address_path.src_addr_index", 5)
+                .put("qpc.primary_address_path.hop_limit", 3)
+                .put("qpc.primary_address_path.tclass", 0x6a)
+                .put("qpc.primary_address_path.flow_label", 0x12345)
+                .put("qpc.primary_address_path.rgid_rip", Gid::from_ipv4(10, 0, 0, 9).bytes)
+                .put("qpc.primary_address_path.vhca_port_num", 1)
+                .bytes());
+}
+
+TEST_F(QueuePairCommands, ToRtsCarriesTimersAndPsn) {
+  ASSERT_TRUE(qp.to_rts(
+      {.sq_psn = 0x123456, .timeout = 14, .retry_count = 7, .rnr_retry = 6, .max_rd_atomic = 1}));
+  EXPECT_EQ(channel.last(), transition("rtr2rts_qp_in", kRtr2Rts)
+                                .put("qpc.primary_address_path.ack_timeout", 14)
+                                .put("qpc.retry_count", 7)
+                                .put("qpc.rnr_retry", 6)
+                                .put("qpc.next_send_psn", 0x123456)
+                                .put("qpc.log_sra_max", 0)
+                                .bytes());
+}
+
+TEST_F(QueuePairCommands, ChangeAccessReplacesAllThreeRights) {
+  ASSERT_TRUE(qp.change_access({}));
+  EXPECT_EQ(channel.last(), transition("rts2rts_qp_in", kRts2Rts)
+                                .put("opt_param_mask", 1 << 1 | 1 << 2 | 1 << 3)  // RRE, RAE, RWE
+                                .bytes());
+}
+
+TEST_F(QueuePairCommands, ErrorAndResetAreInline) {
+  ASSERT_TRUE(qp.to_error());
+  EXPECT_EQ(channel.last(),
+            IfcMessage("qp_2err_in", 16).put("opcode", k2Err).put("qpn", kQpn).bytes());
+  ASSERT_TRUE(qp.to_reset());
+  EXPECT_EQ(channel.last(),
+            IfcMessage("qp_2rst_in", 16).put("opcode", k2Rst).put("qpn", kQpn).bytes());
+}
+
+TEST_F(QueuePairCommands, QueryReadsTheContext) {
+  channel.answer(kQueryQp, IfcMessage("query_qp_out", 272)
+                               .put("qpc.state", 3)
+                               .put("qpc.rwe", 1)
+                               .put("qpc.remote_qpn", 0x777)
+                               .put("qpc.next_send_psn", 0x10)
+                               .put("qpc.next_rcv_psn", 0x20)
+                               .put("qpc.last_acked_psn", 0xf));
+  const auto state = qp.query().value();
+  EXPECT_EQ(state.state, prm::QpState::RTS);
+  EXPECT_TRUE(state.access.remote_write);
+  EXPECT_FALSE(state.access.remote_read);
+  EXPECT_EQ(state.remote_qpn, 0x777u);
+  EXPECT_EQ(state.next_send_psn, 0x10u);
+  EXPECT_EQ(state.next_rcv_psn, 0x20u);
+  EXPECT_EQ(state.last_acked_psn, 0xfu);
+}
+
+TEST_F(QueuePairCommands, ValueTooWideForItsField_IsRefusedUnsent) {
+  const auto before = channel.sent.size();
+  EXPECT_THAT(qp.to_rts({.retry_count = 8}).error().text, HasSubstr("retry_count"));
+  EXPECT_THAT(qp.to_rts({.timeout = 32}).error().text, HasSubstr("ack_timeout"));
+  EXPECT_THAT(qp.to_rts({.sq_psn = 0x1000000}).error().text, HasSubstr("next_send_psn"));
+  EXPECT_EQ(channel.sent.size(), before);
+}
+
+TEST_F(QueuePairCommands, SendQueueLargerThanTheCompletionQueue_IsRefusedUnsent) {
+  const auto before = channel.count(kCreateQp);
+  const auto second = pmd::QueuePair::create(context, domain, cq, page, {0});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::OutOfResources);
+  EXPECT_THAT(second.error().text, HasSubstr("has 0 left"));
+  EXPECT_EQ(channel.count(kCreateQp), before);
+}
+
+TEST_F(QueuePairCommands, SendQueueLargerThanTheCapability_NamesWhatIsAccepted) {
+  context.caps.log_max_qp_sz = 3;
+  EXPECT_THAT(pmd::QueuePair::create(context, domain, cq, page, {4}).error().text,
+              HasSubstr("at most 2^3"));
+}
+
+TEST_F(QueuePairCommands, DestroyedQueuePair_GivesMemoryAndCompletionEntriesBack) {
+  const auto before = arena.bytes_in_use();
+  ASSERT_TRUE(qp.destroy());
+  EXPECT_EQ(channel.last(),
+            IfcMessage("destroy_qp_in", 16).put("opcode", kDestroyQp).put("qpn", kQpn).bytes());
+  qp = pmd::QueuePair::create(context, domain, cq, page, {4}).value();
+  EXPECT_EQ(arena.bytes_in_use(), before);
+}
+
+TEST_F(QueuePairCommands, RefusedDestroyQp_KeepsMemoryAndCompletionEntriesForEver) {
+  const auto before = arena.bytes_in_use();
+  channel.fail_with(kDestroyQp, Errc::Timeout);
+  EXPECT_EQ(qp.destroy().error().code, Errc::Timeout);
+  { const auto gone = std::move(qp); }
+  EXPECT_EQ(channel.count(kDestroyQp), 1u);
+  EXPECT_EQ(arena.bytes_in_use(), before);
+  EXPECT_FALSE(pmd::QueuePair::create(context, domain, cq, page, {4}));
+}
+
+TEST_F(QueuePairCommands, ReleasedAndConfirmed_GivesMemoryBackWithoutACommand) {
+  const auto before = arena.bytes_in_use();
+  EXPECT_EQ(qp.release(), kQpn);
+  qp.confirm_destroyed();
+  { const auto gone = std::move(qp); }
+  EXPECT_LT(arena.bytes_in_use(), before);
+  EXPECT_EQ(channel.count(kDestroyQp), 0u);
+}
+
+TEST_F(QueuePairCommands, ReleasedAndNeverConfirmed_KeepsItsMemoryForEver) {
+  const auto before = arena.bytes_in_use();
+  qp.release();
+  { const auto gone = std::move(qp); }
+  EXPECT_EQ(arena.bytes_in_use(), before);
+  EXPECT_EQ(channel.count(kDestroyQp), 0u);
+}
+
+}  // namespace
+}  // namespace portcullis::testing
