@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A function without a device: a command channel that notes every command and answers from a
+// script, a clock that only moves when somebody waits, and a PCI function that notes what was done
+// to it. For tests of what a lease sends, in which order, slot and time; what the commands do is
+// for tests with the model.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/device.hpp"
+#include "base/dma_memory.hpp"
+#include "lease/fence_step.hpp"
+#include "pmd/command_channel.hpp"
+#include "pmd/context.hpp"
+#include "pmd/uar.hpp"
+#include "prm/cmd_interface.hpp"
+#include "prm/enums.hpp"
+#include "prm/object_commands.hpp"
+#include "prm/opcodes.hpp"
+#include "prm/qp_commands.hpp"
+#include "prm/status.hpp"
+#include "tests/base/fake_dma_space.hpp"
+
+namespace portcullis::testing {
+
+/// How a command is answered.
+struct Answer {
+  prm::CommandStatus status = prm::CommandStatus::OK;
+  std::uint8_t delivery_status = 0;
+  bool never = false;
+  std::uint64_t takes_ns = 0;
+};
+inline constexpr Answer kRefused{.status = prm::CommandStatus::BAD_PARAM_ERR};
+inline constexpr Answer kNever{.never = true};
+
+/// What was sent.
+struct Sent {
+  prm::Opcode opcode{};
+  std::uint32_t id = 0;  // the 24 bits at the place where every object command has its number
+  pmd::SlotClass slot_class{};
+  std::uint64_t at_ns = 0;
+  std::uint64_t deadline_ns = 0;
+};
+
+class ScriptedChannel final : public pmd::CommandChannel {
+ public:
+  explicit ScriptedChannel(std::uint64_t& now_ns) : now_ns_(&now_ns) {}
+
+  Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t,
+                             pmd::SlotClass slot_class) override {
+    if (busy) return fail(Errc::Busy, "no slot");
+    const auto header = prm::ConstView<prm::destroy_qp_in>::at(in);
+    sent.push_back({static_cast<prm::Opcode>(header.get<"opcode">()), header.get<"qpn">(),
+                    slot_class, *now_ns_, 0});
+    return pmd::Ticket{static_cast<std::uint32_t>(sent.size() - 1)};
+  }
+
+  Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
+                     std::uint64_t deadline_ns) override {
+    Sent& command = sent[ticket.slot];
+    command.deadline_ns = deadline_ns;
+    const Answer answer = take_answer(command.opcode);
+    const std::uint64_t ready_ns = command.at_ns + answer.takes_ns;
+    if (answer.never || ready_ns > deadline_ns) {
+      *now_ns_ = std::max(*now_ns_, deadline_ns);
+      return fail(Errc::Timeout, "no answer");
+    }
+    *now_ns_ = std::max(*now_ns_, ready_ns);
+    if (answer.status == prm::CommandStatus::OK && answer.delivery_status == 0) {
+      prm::Buffer<prm::create_qp_out> reply;
+      reply.put<"qpn">(next_id++);
+      std::memcpy(out.data(), reply.all().data(), std::min(out.size(), reply.all().size()));
+      return {};
+    }
+    Error error{Errc::CommandFailed, "refused", CommandFault{}};
+    error.command->opcode = prm::number(command.opcode);
+    error.command->status = prm::number(answer.status);
+    error.command->delivery_status = answer.delivery_status;
+    return tl::unexpected<Error>(error);
+  }
+
+  bool is_done(pmd::Ticket ticket) const noexcept override {
+    const auto answer = answers.find(sent[ticket.slot].opcode);
+    if (answer == answers.end() || answer->second.empty()) return true;
+    return !answer->second.front().never &&
+           *now_ns_ >= sent[ticket.slot].at_ns + answer->second.front().takes_ns;
+  }
+
+  std::uint64_t default_deadline_ns() const override { return *now_ns_ + 60 * kNsPerSecond; }
+
+  /// The next `times` commands of that opcode are answered so.
+  void answer(prm::Opcode opcode, Answer with, std::size_t times = 1) {
+    answers[opcode].insert(answers[opcode].end(), times, with);
+  }
+  /// The opcodes sent so far, in order.
+  std::vector<prm::Opcode> opcodes() const {
+    std::vector<prm::Opcode> list;
+    for (const Sent& command : sent) list.push_back(command.opcode);
+    return list;
+  }
+
+  std::vector<Sent> sent;
+  std::map<prm::Opcode, std::vector<Answer>> answers;
+  std::uint32_t next_id = 1;
+  bool busy = false;
+
+ private:
+  Answer take_answer(prm::Opcode opcode) {
+    auto& script = answers[opcode];
+    if (script.empty()) return {};
+    const Answer answer = script.front();
+    script.erase(script.begin());
+    return answer;
+  }
+
+  std::uint64_t* now_ns_;
+};
+
+class NotedPciFunction final : public PciFunction {
+ public:
+  std::uint16_t vendor_id() const override { return 0x15b3; }
+  std::uint16_t device_id() const override { return 0x1017; }
+  Result<void> set_bus_master(bool on) override {
+    done.push_back(on ? "bus master on" : "bus master off");
+    if (refuse_bus_master) return fail(Errc::System, "refused");
+    return {};
+  }
+  Result<void> reset() override {
+    done.push_back("reset");
+    return {};
+  }
+
+  std::vector<std::string> done;
+  bool refuse_bus_master = false;
+};
+
+/// All of it, and the Context that objects are made from.
+class ScriptedFunction {
+ public:
+  static constexpr std::uint64_t kStartNs = 1'000 * kNsPerSecond;
+
+  ScriptedFunction() {
+    context.device = device;
+    context.commands = &channel;
+    context.arena = &arena;
+    context.caps.port_type = prm::number(prm::PortType::ETH);
+    context.caps.num_ports = 1;
+    context.caps.roce = 1;
+    context.caps.log_max_msg = 30;
+    context.caps.log_max_cq_sz = 22;
+    context.caps.log_max_qp_sz = 15;
+    context.uar = &uar;
+    forget();
+  }
+  ScriptedFunction(const ScriptedFunction&) = delete;
+
+  /// Forgets the commands sent so far.
+  void forget() { channel.sent.clear(); }
+
+  std::uint64_t now_ns = kStartNs;
+  std::vector<std::byte> bar = std::vector<std::byte>(16 * kPageBytes);
+  FakeDmaSpace dma;
+  NotedPciFunction function;
+  ScriptedChannel channel{now_ns};
+  Device device{
+      .bar = bar,
+      .dma = &dma,
+      .function = &function,
+      .clock = Clock::simulated(
+          [](const void* at) noexcept { return *static_cast<const std::uint64_t*>(at); }, &now_ns),
+      .relax = Relax(
+          [](void* at, std::uint64_t until_ns) noexcept {
+            auto& now = *static_cast<std::uint64_t*>(at);
+            now = std::max(now, until_ns);
+          },
+          &now_ns),
+      .description = "scripted"};
+  DmaArena arena{dma};
+  pmd::Context first{.device = device, .commands = &channel, .arena = &arena, .caps = {}};
+  pmd::Uar uar = pmd::Uar::create(first).value();
+  pmd::Context context{.device = device, .commands = &channel, .arena = &arena, .caps = {}};
+};
+
+}  // namespace portcullis::testing
