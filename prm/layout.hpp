@@ -100,12 +100,14 @@ struct Place {
 
 [[nodiscard]] consteval Place place_of(const Member* members, std::size_t count,
                                        std::string_view path) {
-  const std::size_t dot = path.find('.');
+  // Not path.find: under -fsanitize=undefined gcc 12 takes it for no constant expression.
+  std::size_t dot = 0;
+  while (dot < path.size() && path[dot] != '.') ++dot;
   const std::string_view head = path.substr(0, dot);
   for (std::size_t i = 0; i < count; ++i) {
     const Member& m = members[i];
     if (m.kind == MemberKind::Reserved || m.name != head) continue;
-    if (dot == std::string_view::npos) return {true, m.offset, m.width, m.kind, m.access};
+    if (dot == path.size()) return {true, m.offset, m.width, m.kind, m.access};
     if (m.kind != MemberKind::Nested) return {};
     Place inner = place_of(m.nested, m.nested_count, path.substr(dot + 1));
     inner.offset += m.offset;
