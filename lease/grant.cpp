@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr StepMask kQpSteps =
     bit(Step::ErrorQp) | bit(Step::ResetQp) | bit(Step::DestroyQp) | bit(Step::ClearRights);
-constexpr StepMask kEverything = kQpSteps | bit(Step::DestroyMkey) | bit(Step::DeallocPd) |
-                                 bit(Step::UnmapRegion) | bit(Step::RemoveDrop);
+constexpr StepMask kEverything =
+    kQpSteps | bit(Step::DestroyMkey) | bit(Step::DeallocPd) | bit(Step::UnmapRegion);
 
 /// False when the device refused: then there is no object. Otherwise nobody knows.
 bool may_have_happened(const Error& error) noexcept {

@@ -29,13 +29,13 @@ using LogSink = std::function<void(std::string_view)>;
 struct Peer {
   std::uint32_t qpn = 0;
   std::uint32_t psn = 0;  // the first that it will send
-  pmd::Gid gid;
-  pmd::Mac mac;
+  pmd::Gid gid = {};
+  pmd::Mac mac = {};
 };
 
 struct GrantRequest {
   std::uint64_t bytes = 0;  // rounded up to whole pages
-  Peer peer;
+  Peer peer = {};
   pmd::Access access{.local_write = true, .remote_write = true, .remote_read = true};
   /// What the client's QP must use: after a revoke the QP's number rests as long as these let the
   /// client go on sending. 1 to 31, and 0 to 7.

@@ -55,11 +55,11 @@ struct RevokeAnswer {
 class LeaseManager {
  public:
   struct Options {
-    LeaseTable::Options table;
+    LeaseTable::Options table = {};
     Plan plan = seed_plan();
-    FenceOptions fence;
-    Sweep::Options sweep;
-    Granter::Options grant;
+    FenceOptions fence = {};
+    Sweep::Options sweep = {};
+    Granter::Options grant = {};
     /// From the fence to the deferred phase; a QP number rests at least as long.
     std::uint64_t grace_ms = 5'000;
   };

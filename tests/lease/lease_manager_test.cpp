@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Grants, revokes and sweeps as the function sees them: which commands, when, and what is kept
+// after a failure. The device is a script.
+#include "lease/lease_manager.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "tests/lease/scripted_function.hpp"
+
+namespace portcullis::lease {
+namespace {
+
+using ::portcullis::testing::Answer;
+using ::portcullis::testing::kNever;
+using ::portcullis::testing::kRefused;
+using ::portcullis::testing::ScriptedFunction;
+using ::portcullis::testing::Sent;
+using prm::Opcode;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kMs = kNsPerMs;
+
+class DropRuleStub final : public steering::DropRule {
+ public:
+  Result<void> install(const steering::DropTarget& target, std::uint64_t) override {
+    installed.push_back(target.slot);
+    return {};
+  }
+  Result<void> remove(const steering::DropTarget& target, std::uint64_t) override {
+    removed.push_back(target.slot);
+    if (refuse_remove) return fail(Errc::CommandFailed, "stays");
+    return {};
+  }
+  std::vector<std::uint32_t> installed;
+  std::vector<std::uint32_t> removed;
+  bool refuse_remove = false;
+};
+
+class LeaseManagerTest : public ::testing::Test {
+ protected:
+  /// A manager with a lease granted before, so that its completion queue is there.
+  void SetUp() override { start({}); }
+
+  void start(LeaseManager::Options options) {
+    options.table.slots = 4;
+    options.grant.psn_seed = 7;
+    manager.reset();
+    manager = LeaseManager::create(host, options).value();
+    first = manager->grant(request).value();
+    function.forget();
+  }
+
+  Lease granted() {
+    const Lease lease = manager->grant(request).value().lease;
+    function.forget();
+    return lease;
+  }
+  RevokeAnswer revoke(const Lease& lease) { return manager->revoke(lease.id, lease.epoch); }
+  State state(const Lease& lease) const { return manager->table().state(lease.slot); }
+  /// The idle path at `at_ms` after the start.
+  void poll_at(std::uint64_t at_ms) {
+    function.now_ns = ScriptedFunction::kStartNs + at_ms * kMs;
+    manager->poll();
+  }
+  std::vector<Opcode> opcodes() const { return function.channel.opcodes(); }
+  std::uint32_t fence_bits(const Lease& lease) const {
+    return manager->table().verdict(lease.slot).failed_mask;
+  }
+
+  ScriptedFunction function;
+  std::deque<pmd::Event> events;
+  std::vector<std::string> log;
+  std::uint32_t fence_slots = 3;
+  DropRuleStub drop;
+  Host host{.context = &function.context,
+            .steering = nullptr,
+            .next_event =
+                [this] {
+                  std::optional<pmd::Event> event;
+                  if (!events.empty()) {
+                    event = events.front();
+                    events.pop_front();
+                  }
+                  return event;
+                },
+            .fence_slots_available = [this] { return fence_slots; },
+            .on_event = {},
+            .log = [this](std::string_view line) { log.emplace_back(line); }};
+  GrantRequest request{.bytes = 5000,
+                       .peer = {.qpn = 0x77,
+                                .psn = 0x123456,
+                                .gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
+                                .mac = {{2, 0, 0, 0, 0, 1}}}};
+  std::unique_ptr<LeaseManager> manager;
+  Grant first;
+};
+
+// ---- grant ----
+
+TEST_F(LeaseManagerTest, Grant_OneDomainOneQpOneKeyAndConnected) {
+  const auto grant = manager->grant(request);
+  ASSERT_TRUE(grant);
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::ALLOC_PD, Opcode::CREATE_QP, Opcode::RST2INIT_QP,
+                                     Opcode::CREATE_MKEY, Opcode::INIT2RTR_QP, Opcode::RTR2RTS_QP));
+  EXPECT_EQ(grant->bytes, 2 * kPageBytes);
+  EXPECT_THAT(manager->memory(grant->lease), SizeIs(2 * kPageBytes));
+}
+
+TEST_F(LeaseManagerTest, TwoGrants_OtherStartPsnAndOtherKey) {
+  const auto second = manager->grant(request);
+  ASSERT_TRUE(second);
+  EXPECT_NE(second->psn, first.psn);
+  EXPECT_NE(second->rkey, first.rkey);
+  EXPECT_LE(second->psn, 0xffffffu);
+}
+
+TEST_F(LeaseManagerTest, FewerThanThreeFenceSlots_GrantRefused) {
+  fence_slots = 2;
+  const auto grant = manager->grant(request);
+  ASSERT_FALSE(grant);
+  EXPECT_EQ(grant.error().code, Errc::Busy);
+  EXPECT_THAT(grant.error().text, HasSubstr("2 fence slots are left, 3 expected"));
+  EXPECT_THAT(opcodes(), IsEmpty());
+}
+
+TEST_F(LeaseManagerTest, TableFull_GrantRefused) {
+  granted();
+  granted();
+  granted();
+  const auto grant = manager->grant(request);
+  ASSERT_FALSE(grant);
+  EXPECT_EQ(grant.error().code, Errc::OutOfResources);
+  EXPECT_THAT(opcodes(), IsEmpty());
+}
+
+TEST_F(LeaseManagerTest, AckTimeoutZero_RefusedBeforeAnythingIsMade) {
+  request.ack_timeout = 0;
+  const auto grant = manager->grant(request);
+  ASSERT_FALSE(grant);
+  EXPECT_EQ(grant.error().text, "ack timeout 0; 1 to 31 expected (0 would never end)");
+  EXPECT_THAT(opcodes(), IsEmpty());
+}
+
+TEST_F(LeaseManagerTest, RequestOutOfRange_Refused) {
+  EXPECT_FALSE(Granter::check({.bytes = 0}));
+  EXPECT_FALSE(Granter::check({.bytes = 1, .ack_timeout = 32}));
+  EXPECT_FALSE(Granter::check({.bytes = 1, .retry_count = 8}));
+  EXPECT_FALSE(Granter::check({.bytes = 1, .peer = {.qpn = 1u << 24}}));
+}
+
+TEST_F(LeaseManagerTest, QpNumberInTheKeyAccepted_SaidOnceAsAHypothesis) {
+  granted();
+  EXPECT_EQ(manager->key_binding(), KeyBinding::Accepted);
+  EXPECT_THAT(log, ElementsAre(HasSubstr("hypothesis")));
+}
+
+TEST_F(LeaseManagerTest, QpNumberInTheKeyRefused_KeyWithoutItAndNeverTriedAgain) {
+  manager.reset();
+  function.channel.answer(Opcode::CREATE_MKEY, kRefused);
+  log.clear();
+  start({});
+  EXPECT_EQ(manager->key_binding(), KeyBinding::Refused);
+  EXPECT_THAT(log, ElementsAre(HasSubstr("protection domain alone")));
+  ASSERT_TRUE(manager->grant(request));
+  EXPECT_THAT(opcodes(), SizeIs(6));
+}
+
+// ---- a grant that fails ----
+
+TEST_F(LeaseManagerTest, RegionCannotBeMapped_SlotFreeAndNothingSent) {
+  function.dma.refuse_map = true;
+  EXPECT_FALSE(manager->grant(request));
+  EXPECT_THAT(opcodes(), IsEmpty());
+  EXPECT_EQ(manager->table().count(State::Free), 3u);
+}
+
+TEST_F(LeaseManagerTest, ConnectRefused_UndoneByTheLegacyPlan) {
+  const auto mappings = function.dma.mapped.size();
+  function.channel.answer(Opcode::INIT2RTR_QP, kRefused);
+  EXPECT_FALSE(manager->grant(request));
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::ALLOC_PD, Opcode::CREATE_QP, Opcode::RST2INIT_QP,
+                                     Opcode::CREATE_MKEY, Opcode::INIT2RTR_QP, Opcode::QP_2ERR,
+                                     Opcode::DESTROY_MKEY, Opcode::QP_2RST, Opcode::DESTROY_QP,
+                                     Opcode::DEALLOC_PD));
+  EXPECT_EQ(manager->table().count(State::Free), 3u);
+  EXPECT_THAT(function.dma.mapped, SizeIs(mappings));
+}
+
+TEST_F(LeaseManagerTest, QpRefused_OnlyTheDomainIsUndone) {
+  function.channel.answer(Opcode::CREATE_QP, kRefused);
+  EXPECT_FALSE(manager->grant(request));
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::ALLOC_PD, Opcode::CREATE_QP, Opcode::DEALLOC_PD));
+  EXPECT_EQ(manager->table().count(State::Free), 3u);
+}
+
+TEST_F(LeaseManagerTest, DomainRefused_SlotFree) {
+  function.channel.answer(Opcode::ALLOC_PD, kRefused);
+  EXPECT_FALSE(manager->grant(request));
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::ALLOC_PD));
+  EXPECT_EQ(manager->table().count(State::Free), 3u);
+}
+
+TEST_F(LeaseManagerTest, KeyNeverAnswered_SlotFencedByLegacyWithItsAddressesRetired) {
+  function.channel.answer(Opcode::CREATE_MKEY, kNever);
+  const auto grant = manager->grant(request);
+  ASSERT_FALSE(grant);
+  EXPECT_THAT(grant.error().text, HasSubstr("could not be undone"));
+  ASSERT_EQ(manager->fenced_count(), 1u);
+  const Verdict verdict = manager->fenced_summary().front().verdict;
+  EXPECT_EQ(verdict.origin, Origin::Legacy);
+  EXPECT_EQ(verdict.failed_mask, bit(Step::DestroyMkey));
+  EXPECT_EQ(verdict.proof, Proof::Unmap);
+}
+
+TEST_F(LeaseManagerTest, QpNeverAnswered_SlotFencedAndNoQpNamed) {
+  function.channel.answer(Opcode::CREATE_QP, kNever);
+  EXPECT_FALSE(manager->grant(request));
+  EXPECT_EQ(manager->fenced_count(), 1u);
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::ALLOC_PD, Opcode::CREATE_QP));
+}
+
+TEST_F(LeaseManagerTest, UndoRefused_SlotFenced) {
+  function.channel.answer(Opcode::RTR2RTS_QP, kRefused);
+  function.channel.answer(Opcode::DEALLOC_PD, kRefused);
+  EXPECT_FALSE(manager->grant(request));
+  EXPECT_EQ(manager->fenced_summary().front().verdict.failed_mask, bit(Step::DeallocPd));
+}
+
+// ---- revoke ----
+
+TEST_F(LeaseManagerTest, Revoke_TornDownAndPendingDestroy) {
+  const RevokeAnswer answer = revoke(first.lease);
+  EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_EQ(answer.current_epoch, first.lease.epoch);
+  EXPECT_EQ(state(first.lease), State::PendingDestroy);
+}
+
+TEST_F(LeaseManagerTest, SecondRevoke_SameAnswerAndNoCommand) {
+  const RevokeAnswer answer = revoke(first.lease);
+  function.forget();
+  EXPECT_EQ(revoke(first.lease).verdict, answer.verdict);
+  EXPECT_THAT(opcodes(), IsEmpty());
+}
+
+TEST_F(LeaseManagerTest, OldEpoch_NotFoundWithTheCurrentEpochAndNoCommand) {
+  const RevokeAnswer answer = manager->revoke(first.lease.id, first.lease.epoch - 1);
+  EXPECT_EQ(answer.outcome, Outcome::NotFound);
+  EXPECT_EQ(answer.current_epoch, first.lease.epoch);
+  EXPECT_THAT(opcodes(), IsEmpty());
+}
+
+TEST_F(LeaseManagerTest, LegacyRevoke_FreeAtOnceAndTheRegionGone) {
+  const auto mappings = function.dma.mapped.size();
+  const RevokeAnswer answer = manager->revoke(first.lease.id, first.lease.epoch, legacy_plan());
+  EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_EQ(state(first.lease), State::Free);
+  EXPECT_THAT(function.dma.mapped, SizeIs(mappings - 1));
+  EXPECT_THAT(manager->memory(first.lease), IsEmpty());
+}
+
+TEST_F(LeaseManagerTest, NakFirstRevoke_WaitsOutTheLinger) {
+  const RevokeAnswer answer = manager->revoke(first.lease.id, first.lease.epoch, nak_first_plan());
+  EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_EQ(function.now_ns, ScriptedFunction::kStartNs + 50 * kMs);
+}
+
+TEST_F(LeaseManagerTest, NakFirstStarted_RevokingUntilPolledAfterTheLinger) {
+  EXPECT_EQ(manager->start_revoke(first.lease.id, first.lease.epoch, nak_first_plan()),
+            std::nullopt);
+  poll_at(49);
+  EXPECT_EQ(state(first.lease), State::Revoking);
+  poll_at(50);
+  EXPECT_EQ(state(first.lease), State::PendingDestroy);
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::DESTROY_MKEY, Opcode::QP_2ERR));
+}
+
+TEST_F(LeaseManagerTest, RevokeWhileLingering_JoinsAndOneFenceRuns) {
+  (void)manager->start_revoke(first.lease.id, first.lease.epoch, nak_first_plan());
+  EXPECT_EQ(revoke(first.lease).outcome, Outcome::TornDown);
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::DESTROY_MKEY, Opcode::QP_2ERR));
+}
+
+TEST_F(LeaseManagerTest, OtherLeaseRevokedWhileOneLingers_NotHeldUp) {
+  const Lease second = granted();
+  (void)manager->start_revoke(first.lease.id, first.lease.epoch, nak_first_plan());
+  EXPECT_EQ(revoke(second).outcome, Outcome::TornDown);
+  EXPECT_EQ(function.now_ns, ScriptedFunction::kStartNs);
+  EXPECT_EQ(state(first.lease), State::Revoking);
+}
+
+TEST_F(LeaseManagerTest, AccessErrorOfTheLingeringQp_EndsTheLinger) {
+  const std::uint32_t qpn = manager->fence_target(first.lease)->qpn;
+  (void)manager->start_revoke(first.lease.id, first.lease.epoch, nak_first_plan());
+  events.push_back(pmd::QpEvent{.type = prm::number(prm::EventType::WQ_ACCESS_ERROR), .qpn = qpn});
+  poll_at(1);
+  EXPECT_EQ(state(first.lease), State::PendingDestroy);
+}
+
+TEST_F(LeaseManagerTest, AccessErrorOfAnotherQp_LingersOn) {
+  const std::uint32_t qpn = manager->fence_target(first.lease)->qpn;
+  (void)manager->start_revoke(first.lease.id, first.lease.epoch, nak_first_plan());
+  events.push_back(
+      pmd::QpEvent{.type = prm::number(prm::EventType::WQ_ACCESS_ERROR), .qpn = qpn + 1});
+  events.push_back(pmd::QpEvent{.type = prm::number(prm::EventType::SQ_DRAINED), .qpn = qpn});
+  poll_at(1);
+  EXPECT_EQ(state(first.lease), State::Revoking);
+}
+
+TEST_F(LeaseManagerTest, EventsTaken_HandedOn) {
+  std::size_t seen = 0;
+  host.on_event = [&seen](const pmd::Event&) { ++seen; };
+  start({});
+  events.resize(3);
+  manager->poll();
+  EXPECT_EQ(seen, 3u);
+}
+
+TEST_F(LeaseManagerTest, KeyRefused_FencedCountedAndLogged) {
+  log.clear();
+  function.channel.answer(Opcode::DESTROY_MKEY, kRefused);
+  EXPECT_EQ(revoke(first.lease).outcome, Outcome::Fenced);
+  EXPECT_EQ(state(first.lease), State::Fenced);
+  EXPECT_EQ(manager->fenced_count(), 1u);
+  EXPECT_THAT(log, ElementsAre(HasSubstr("DESTROY_MKEY failed")));
+}
+
+TEST_F(LeaseManagerTest, Fenced_NeverSweptNorGrantedAgain) {
+  function.channel.answer(Opcode::DESTROY_MKEY, kRefused);
+  (void)revoke(first.lease);
+  function.forget();
+  poll_at(3'600'000);
+  EXPECT_THAT(opcodes(), IsEmpty());
+  EXPECT_EQ(state(first.lease), State::Fenced);
+  EXPECT_EQ(revoke(first.lease).outcome, Outcome::Fenced);
+}
+
+TEST_F(LeaseManagerTest, FunctionResetByTheLadder_EveryLeaseFencedAndNoGrant) {
+  start({.fence = {.may_reset_function = true}});
+  const Lease second = granted();
+  function.channel.answer(Opcode::DESTROY_MKEY, kRefused);
+  function.dma.refuse_unmap = true;
+  EXPECT_EQ(revoke(first.lease).verdict.proof, Proof::Function);
+  EXPECT_THAT(function.function.done, ElementsAre("bus master off", "reset"));
+  EXPECT_TRUE(manager->is_function_lost());
+  EXPECT_EQ(state(second), State::Fenced);
+  EXPECT_EQ(revoke(second).verdict.proof, Proof::Function);
+  const auto grant = manager->grant(request);
+  ASSERT_FALSE(grant);
+  EXPECT_EQ(grant.error().code, Errc::DeviceFailed);
+}
+
+// ---- the deferred phase ----
+
+TEST_F(LeaseManagerTest, BeforeGrace_SweepSendsNothing) {
+  (void)revoke(first.lease);
+  function.forget();
+  poll_at(4'999);
+  EXPECT_THAT(opcodes(), IsEmpty());
+}
+
+TEST_F(LeaseManagerTest, AfterGrace_EverythingDestroyedInCommonSlotsAndFree) {
+  const auto mappings = function.dma.mapped.size();
+  (void)revoke(first.lease);
+  function.forget();
+  poll_at(5'000);
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::QP_2RST, Opcode::DESTROY_QP, Opcode::DEALLOC_PD));
+  EXPECT_THAT(function.channel.sent, Each(Field(&Sent::slot_class, pmd::SlotClass::Common)));
+  EXPECT_EQ(state(first.lease), State::Free);
+  EXPECT_THAT(function.dma.mapped, SizeIs(mappings - 1));
+}
+
+TEST_F(LeaseManagerTest, LongRetryBudget_QpRestsInResetUntilItIsSpent) {
+  request.ack_timeout = 16;  // T 268.4 ms: 4 T x 8 is 8.59 s
+  const Lease patient = granted();
+  (void)revoke(patient);
+  function.forget();
+  poll_at(5'000);
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::QP_2RST));
+  poll_at(8'589);
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::QP_2RST));
+  poll_at(8'590);
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::QP_2RST, Opcode::DESTROY_QP, Opcode::DEALLOC_PD));
+  EXPECT_EQ(state(patient), State::Free);
+}
+
+TEST_F(LeaseManagerTest, OneOfTwoDue_OnlyThatOneTouched) {
+  const Lease second = granted();
+  (void)revoke(first.lease);
+  function.now_ns += 100 * kMs;
+  (void)revoke(second);
+  poll_at(5'050);
+  EXPECT_EQ(state(first.lease), State::Free);
+  EXPECT_EQ(state(second), State::PendingDestroy);
+}
+
+TEST_F(LeaseManagerTest, DeviceNotDone_PollReturnsAndGoesOnLater) {
+  (void)revoke(first.lease);
+  function.forget();
+  function.channel.answer(Opcode::QP_2RST, Answer{.takes_ns = 300 * kMs});
+  poll_at(5'000);
+  EXPECT_EQ(function.now_ns, ScriptedFunction::kStartNs + 5'000 * kMs);
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::QP_2RST));
+  poll_at(5'300);
+  EXPECT_EQ(state(first.lease), State::Free);
+}
+
+TEST_F(LeaseManagerTest, NoCommonSlotFree_SweepTriesAgain) {
+  (void)revoke(first.lease);
+  function.channel.busy = true;
+  poll_at(5'000);
+  EXPECT_EQ(state(first.lease), State::PendingDestroy);
+  function.channel.busy = false;
+  poll_at(5'001);
+  EXPECT_EQ(state(first.lease), State::Free);
+}
+
+TEST_F(LeaseManagerTest, SweptCommandNeverReturns_FencedBySweepWithinItsDeadline) {
+  (void)revoke(first.lease);
+  function.channel.answer(Opcode::QP_2RST, kNever);
+  poll_at(5'000);
+  poll_at(6'999);
+  EXPECT_EQ(state(first.lease), State::PendingDestroy);
+  poll_at(7'000);
+  EXPECT_EQ(state(first.lease), State::Fenced);
+  EXPECT_EQ(fence_bits(first.lease), bit(Step::ResetQp));
+  EXPECT_EQ(manager->table().verdict(first.lease.slot).origin, Origin::Sweep);
+}
+
+class SweepFailure : public LeaseManagerTest, public ::testing::WithParamInterface<Opcode> {};
+
+TEST_P(SweepFailure, EachCommand_FencesTheSlotWithItsBit) {
+  (void)revoke(first.lease);
+  function.channel.answer(GetParam(), kRefused);
+  poll_at(5'000);
+  EXPECT_EQ(state(first.lease), State::Fenced);
+  EXPECT_EQ(revoke(first.lease).outcome, Outcome::Fenced);
+  const Verdict verdict = manager->fenced_summary().front().verdict;
+  EXPECT_EQ(verdict.origin, Origin::Sweep);
+  EXPECT_EQ(verdict.proof, Proof::Mkey);
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, SweepFailure,
+                         ::testing::Values(Opcode::QP_2RST, Opcode::DESTROY_QP,
+                                           Opcode::DEALLOC_PD));
+
+TEST_F(LeaseManagerTest, UnmapRefusedInTheSweep_FencedAndTheRegionKept) {
+  (void)revoke(first.lease);
+  function.dma.refuse_unmap = true;
+  poll_at(5'000);
+  EXPECT_EQ(state(first.lease), State::Fenced);
+  EXPECT_EQ(fence_bits(first.lease), bit(Step::UnmapRegion));
+  EXPECT_THAT(manager->memory(first.lease), Not(IsEmpty()));
+}
+
+TEST_F(LeaseManagerTest, SteeringPresent_EntryInstalledAndRemovedAfterGrace) {
+  host.steering = &drop;
+  start({});
+  EXPECT_EQ(revoke(first.lease).verdict.steering, SteeringState::Ok);
+  poll_at(5'000);
+  EXPECT_THAT(drop.installed, ElementsAre(first.lease.slot));
+  EXPECT_THAT(drop.removed, ElementsAre(first.lease.slot));
+}
+
+TEST_F(LeaseManagerTest, EntryCannotBeRemoved_FencedBySweep) {
+  host.steering = &drop;
+  start({});
+  drop.refuse_remove = true;
+  (void)revoke(first.lease);
+  poll_at(5'000);
+  EXPECT_EQ(state(first.lease), State::Fenced);
+  EXPECT_EQ(fence_bits(first.lease), bit(Step::RemoveDrop));
+}
+
+TEST_F(LeaseManagerTest, PlanWithoutDrop_NothingToRemove) {
+  host.steering = &drop;
+  start({.plan = nak_first_plan()});
+  (void)revoke(first.lease);
+  poll_at(6'000);
+  EXPECT_EQ(state(first.lease), State::Free);
+  EXPECT_THAT(drop.removed, IsEmpty());
+}
+
+// ---- the end ----
+
+TEST_F(LeaseManagerTest, TearDown_EveryLeaseGoneWithoutWaitingForGrace) {
+  granted();
+  EXPECT_TRUE(manager->tear_down());
+  EXPECT_EQ(manager->table().count(State::Free), 4u);
+  EXPECT_LT(function.now_ns, ScriptedFunction::kStartNs + 1'000 * kMs);
+}
+
+TEST_F(LeaseManagerTest, TearDownWithAFencedLease_ErrorNamesIt) {
+  function.channel.answer(Opcode::DESTROY_MKEY, kRefused);
+  (void)revoke(first.lease);
+  const auto result = manager->tear_down();
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().text, HasSubstr("1 leases stay FENCED"));
+  EXPECT_THAT(result.error().text, HasSubstr("failed=DESTROY_MKEY origin=REVOKE"));
+}
+
+TEST_F(LeaseManagerTest, NextManagerAfterAFunctionReset_FencedSlotFreeAndEpochsGoOn) {
+  function.channel.answer(Opcode::DESTROY_MKEY, kRefused);
+  (void)revoke(first.lease);
+  LeaseTable table = std::move(*manager).take_table();
+  EXPECT_EQ(table.fenced_count(), 1u);
+  manager.reset();
+  auto next = LeaseManager::create(host, {}, std::move(table)).value();
+  EXPECT_EQ(next->fenced_count(), 0u);
+  (void)next->grant(request);
+  (void)next->grant(request);
+  (void)next->grant(request);
+  EXPECT_EQ(next->grant(request)->lease.epoch, first.lease.epoch + 1);
+}
+
+TEST_F(LeaseManagerTest, SecretKey_InNoLine) {
+  function.channel.answer(Opcode::DESTROY_MKEY, kRefused);
+  (void)revoke(first.lease);
+  EXPECT_THAT(log, Each(Not(HasSubstr(std::to_string(first.rkey)))));
+}
+
+}  // namespace
+}  // namespace portcullis::lease
