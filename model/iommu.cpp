@@ -99,20 +99,31 @@ Result<Iova> Iommu::map(std::span<std::byte> memory) {
 }
 
 Result<void> Iommu::unmap(Iova iova, std::size_t bytes) {
+  PORTCULLIS_TRY_ASSIGN(const Mapping mapping, take_down(iova, bytes));
+  count_windows(iova, bytes, -1);
+  const auto window = iova / kWindowBytes;
+  if (const auto& key = mapping.memory_window; key && used_[window] == 0) {
+    if (const auto known = shared_.find(*key); known != shared_.end() && known->second == window)
+      shared_.erase(known);
+  }
+  return {};
+}
+
+Result<void> Iommu::retire(Iova iova, std::size_t bytes) {
+  PORTCULLIS_TRY(take_down(iova, bytes));
+  return {};
+}
+
+Result<Iommu::Mapping> Iommu::take_down(Iova iova, std::size_t bytes) {
   const auto found = mappings_.find(iova);
   if (found == mappings_.end() || found->second.bytes != bytes)
     return fail(Errc::InvalidArgument,
                 "IOVA " + std::to_string(iova) + " with " + std::to_string(bytes) +
                     " bytes is no mapping; exactly what map() gave expected");
   for (std::size_t at = 0; at < bytes; at += kPageBytes) pages_[(iova + at) / kPageBytes] = nullptr;
-  count_windows(iova, bytes, -1);
-  const auto window = iova / kWindowBytes;
-  if (const auto& key = found->second.memory_window; key && used_[window] == 0) {
-    if (const auto known = shared_.find(*key); known != shared_.end() && known->second == window)
-      shared_.erase(known);
-  }
+  const Mapping mapping = found->second;
   mappings_.erase(found);
-  return {};
+  return mapping;
 }
 
 }  // namespace portcullis::model

@@ -29,6 +29,8 @@ class Iommu {
   /// As DmaSpace::map and unmap; `unmap` takes exactly what one `map` gave.
   [[nodiscard]] Result<Iova> map(std::span<std::byte> memory);
   [[nodiscard]] Result<void> unmap(Iova iova, std::size_t bytes);
+  /// As DmaSpace::retire: the windows stay given, so nothing is mapped there again.
+  [[nodiscard]] Result<void> retire(Iova iova, std::size_t bytes);
   [[nodiscard]] std::size_t mappings() const noexcept { return mappings_.size(); }
 
   /// The byte behind `iova`, or null. Good to the end of its page.
@@ -57,6 +59,7 @@ class Iommu {
   [[nodiscard]] std::optional<Iova> share_window(std::uint64_t address, std::size_t bytes) const;
   [[nodiscard]] std::optional<std::uint64_t> find_windows(std::uint64_t memory_window,
                                                           std::uint64_t count);
+  [[nodiscard]] Result<Mapping> take_down(Iova iova, std::size_t bytes);
   [[nodiscard]] bool is_free(Iova iova, std::size_t bytes) const noexcept;
   void count_windows(Iova iova, std::size_t bytes, int by) noexcept;
 
