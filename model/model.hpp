@@ -8,6 +8,7 @@
 // seed. Polled: run() on a core of its own, wall clock.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -33,7 +34,8 @@ struct Options {
   bool virtual_function = false;     // device id 0x1018, no HOST_ENDIANNESS
   std::string pcap_path;             // empty: none
   std::shared_ptr<Wire> wire;        // null: a wire of its own, where only its own frames come back
-  std::uint32_t startup_pages = 64;  // asked for at boot and init together
+  std::uint32_t startup_pages = 64;  // asked for at boot and init together; none by a VF
+  std::optional<std::array<std::uint8_t, 6>> mac;  // models on one wire need different ones
 };
 
 /// What the device holds; all zero after a clean teardown.
@@ -55,7 +57,7 @@ struct CommandFaultRule {
     BadSignature,    // output or entry signature is wrong
     Delay,           // `delay_ns` later than the timing says
   };
-  std::uint16_t opcode = 0;
+  std::uint16_t opcode = 0;  // 0: every command
   Kind kind = Kind::Status;
   std::uint8_t status = 0;
   std::uint32_t syndrome = 0;
@@ -81,6 +83,8 @@ struct Counters {
   std::uint64_t frames_sent = 0, frames_received = 0, frames_dropped = 0, icrc_errors = 0;
   std::uint64_t dma_faults = 0;  // addresses the driver did not map, or bus master off
   std::uint64_t naks_sent = 0, retransmissions = 0;
+  std::uint64_t objects_at_teardown = 0;  // not destroyed when TEARDOWN_HCA came
+  std::uint64_t pages_at_disable = 0;     // not taken back when DISABLE_HCA came
 };
 
 class Model {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/capabilities.hpp"
+
+#include <algorithm>
+
+#include "model/device_ticks.hpp"
+#include "model/port_settings.hpp"
+#include "model/reserved.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::CommandStatus;
+
+constexpr std::uint32_t kRoceUdpPort = 4791;  // ROCE_V2_UDP_DPORT, include/rdma/ib_verbs.h
+constexpr std::uint32_t kDynamicPorts = 49152;
+
+enum Refusal : std::uint32_t {
+  kNoSuchType = 0x11001,
+  kReservedBits,
+  kAboveMaximum,
+  kBadChecksum,
+};
+
+prm::Buffer<prm::cmd_hca_cap> offered_general() {
+  prm::Buffer<prm::cmd_hca_cap> c;
+  c.put<"log_max_qp">(Capabilities::kLogMaxQp).set<"log_max_qp_sz", 15>();
+  c.put<"log_max_cq">(Capabilities::kLogMaxCq).set<"log_max_cq_sz", 22>();
+  c.put<"log_max_eq">(Capabilities::kLogMaxEq).set<"log_max_eq_sz", 22>();
+  c.put<"log_max_mkey">(Capabilities::kLogMaxMkey).set<"log_max_mrw_sz", 63>();
+  c.put<"log_max_pd">(Capabilities::kLogMaxPd);
+  c.put<"log_max_msg">(Capabilities::kLogMaxMsg);
+  c.set<"fixed_buffer_size", 1>().set<"force_teardown", 1>();
+  c.set<"log_max_ra_req_qp", 4>().set<"log_max_ra_res_qp", 4>();
+  c.set<"local_ca_ack_delay", 16>();
+  c.put<"port_type">(prm::PortType::ETH).set<"num_ports", 1>();
+  c.set<"cqe_version", 1>().set<"compact_address_vector", 1>();
+  c.set<"cq_oi", 1>().set<"rc", 1>().set<"apm", 0>();
+  c.set<"roce", 1>().set<"fl_rc_qp_when_roce_disabled", 1>();
+  c.set<"bf", 1>().set<"log_bf_reg_size", 9>().set<"log_pg_sz", 12>();
+  c.set<"max_wqe_sz_sq", 512>().set<"max_wqe_sz_rq", 512>();
+  c.put<"device_frequency_khz">(kDeviceFrequencyKhz);
+  c.set<"cmdif_checksum", 3>();
+  return c;
+}
+
+prm::Buffer<prm::roce_cap> offered_roce() {
+  prm::Buffer<prm::roce_cap> c;
+  c.set<"sw_r_roce_src_udp_port", 1>();
+  c.set<"fl_rc_qp_when_roce_disabled", 1>().set<"fl_rc_qp_when_roce_enabled", 1>();
+  c.set<"l3_type", 6>();       // MLX5_ROCE_L3_TYPE_IPV4_CAP | MLX5_ROCE_L3_TYPE_IPV6_CAP
+  c.set<"roce_version", 4>();  // MLX5_ROCE_VERSION_2_CAP
+  c.put<"r_roce_dest_udp_port">(kRoceUdpPort);
+  c.put<"r_roce_min_src_udp_port">(kDynamicPorts).set<"r_roce_max_src_udp_port", 65535>();
+  c.put<"roce_address_table_size">(PortSettings::kRoceAddresses);
+  return c;
+}
+
+/// Reads any field of a layout whose place is known only at run time.
+std::uint64_t field_at(std::span<const std::byte> bytes, const prm::Member& field) {
+  std::uint64_t value = 0;
+  for (unsigned bit = field.offset; bit < field.offset + field.width; ++bit)
+    value = value << 1 | (std::to_integer<unsigned>(bytes[bit / 8]) >> (7 - bit % 8) & 1);
+  return value;
+}
+
+template <class L>
+bool acceptable(const prm::Buffer<L>& max, const prm::Buffer<L>& now,
+                std::span<const std::byte> wanted) {
+  return std::ranges::all_of(L::members, [&](const prm::Member& field) {
+    if (field.kind != prm::MemberKind::Field) return true;
+    const std::uint64_t value = field_at(wanted, field);
+    return value == field_at(now.all(), field) || value <= field_at(max.all(), field);
+  });
+}
+
+template <class L>
+Verdict replace(const prm::Buffer<L>& max, prm::Buffer<L>& now, std::span<const std::byte> wanted) {
+  const auto page = wanted.first<L::bytes>();
+  const bool rest_clear =
+      std::ranges::all_of(wanted.subspan(L::bytes), [](std::byte b) { return b == std::byte{0}; });
+  if (!rest_clear || !reserved_bits_clear<L>(page))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kReservedBits);
+  if (!acceptable<L>(max, now, page)) return refuse(CommandStatus::BAD_PARAM_ERR, kAboveMaximum);
+  std::ranges::copy(page, now.all().begin());
+  return {};
+}
+
+}  // namespace
+
+Capabilities::Capabilities(bool virtual_function)
+    : virtual_function_(virtual_function),
+      general_max_(offered_general()),
+      roce_max_(offered_roce()) {
+  power_on();
+}
+
+void Capabilities::power_on() {
+  general_ = general_max_;
+  general_.set<"cmdif_checksum", 0>();
+  roce_ = roce_max_;
+  roce_.set<"sw_r_roce_src_udp_port", 0>();  // handle_hca_cap_roce of mlx5/core/main.c sets it
+}
+
+Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
+                            std::span<std::byte> capability) const {
+  const bool max = mode == prm::CapMode::GET_MAX;
+  if (type == prm::CapType::GENERAL) {
+    std::ranges::copy((max ? general_max_ : general_).all(), capability.begin());
+    return {};
+  }
+  if (type == prm::CapType::ROCE) {
+    std::ranges::copy((max ? roce_max_ : roce_).all(), capability.begin());
+    return {};
+  }
+  return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchType);
+}
+
+Verdict Capabilities::set(prm::CapType type, std::span<const std::byte> capability) {
+  if (type == prm::CapType::ROCE) return replace(roce_max_, roce_, capability);
+  if (type != prm::CapType::GENERAL) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchType);
+  const auto wanted = prm::ConstView<prm::cmd_hca_cap>::at(capability).get<"cmdif_checksum">();
+  if (wanted != 0 && wanted != kChecksumBoth)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadChecksum);
+  return replace(general_max_, general_, capability);
+}
+
+}  // namespace portcullis::model

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Capability pages: what the model offers, what SET_HCA_CAP made of it, and the limits that the
+// engines are built with. A capability that the model does not implement reads as zero, so a driver
+// that heeds capabilities never asks for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/verdict.hpp"
+#include "prm/enums.hpp"
+#include "prm/hca_cap.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::model {
+
+class Capabilities {
+ public:
+  static constexpr std::uint32_t kLogMaxQp = 17;
+  static constexpr std::uint32_t kLogMaxCq = 16;
+  static constexpr std::uint32_t kLogMaxEq = 6;
+  static constexpr std::uint32_t kLogMaxMkey = 18;
+  static constexpr std::uint32_t kLogMaxPd = 17;
+  static constexpr std::uint32_t kLogMaxMsg = 30;
+  static constexpr std::size_t kPageBytes = prm::cmd_hca_cap::bytes;
+
+  explicit Capabilities(bool virtual_function);
+
+  void power_on();
+  /// Copies a page to `capability`, which is zeroed.
+  Verdict query(prm::CapType type, prm::CapMode mode, std::span<std::byte> capability) const;
+  /// Every field must be what it is or at most its maximum; otherwise nothing changes.
+  Verdict set(prm::CapType type, std::span<const std::byte> capability);
+
+  /// cmdif_checksum is 3: input is verified, output is signed.
+  [[nodiscard]] bool checksums() const noexcept {
+    return general_.get<"cmdif_checksum">() == kChecksumBoth;
+  }
+  [[nodiscard]] bool is_virtual_function() const noexcept { return virtual_function_; }
+
+ private:
+  static constexpr std::uint32_t kChecksumBoth = 3;
+
+  bool virtual_function_;
+  prm::Buffer<prm::cmd_hca_cap> general_max_;
+  prm::Buffer<prm::cmd_hca_cap> general_;
+  prm::Buffer<prm::roce_cap> roce_max_;
+  prm::Buffer<prm::roce_cap> roce_;
+};
+
+}  // namespace portcullis::model

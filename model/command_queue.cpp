@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/command_queue.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/registers.hpp"
+#include "model/reserved.hpp"
+#include "prm/eqe.hpp"
+#include "prm/signature.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::cmd_in;
+using prm::cmd_out;
+using prm::cmd_queue_entry;
+using prm::DeliveryStatus;
+
+using Kind = CommandFaultRule::Kind;
+
+/// cmd_queue_entry without the bits below the mailbox pointers, which have an error of their own.
+bool entry_reserved_clear(std::span<const std::byte, cmd_queue_entry::bytes> entry) {
+  std::array<std::byte, cmd_queue_entry::bytes> copy;
+  std::ranges::copy(entry, copy.begin());
+  const prm::View<cmd_queue_entry> view{copy};
+  const auto clear_dword_of = [&copy](std::size_t byte) {
+    std::memset(copy.data() + byte / 4 * 4, 0, 4);
+  };
+  clear_dword_of(prm::place<cmd_queue_entry, "input_mailbox_pointer_31_9">.offset / 8);
+  clear_dword_of(prm::place<cmd_queue_entry, "output_mailbox_pointer_31_9">.offset / 8);
+  return reserved_bits_clear<cmd_queue_entry>(view.all());
+}
+
+std::uint16_t opcode_of(std::span<const std::byte> in) {
+  return static_cast<std::uint16_t>(prm::ConstView<cmd_in>::at(in).get<"opcode">());
+}
+
+}  // namespace
+
+std::uint32_t CommandQueue::in_flight() const noexcept {
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(slots_, [](const Slot& slot) { return slot.busy; }));
+}
+
+void CommandQueue::reset() noexcept {
+  for (Slot& slot : slots_) slot.busy = false;
+}
+
+void CommandQueue::kick(Iova queue, bool checksums) {
+  constexpr std::size_t kStride = std::size_t{1} << InitSegment::kLogCommandStride;
+  std::array<std::uint32_t, prm::kMaxCommands> owned;
+  std::size_t count = 0;
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].busy) continue;
+    const auto last = deps_.dma->load_u8(queue + i * kStride + cmd_queue_entry::bytes - 1);
+    if (!last) return;  // the queue's address is not mapped: nothing can be read or answered
+    if ((*last & 1) != 0) owned[count++] = i;
+  }
+  deps_.scheduler->shuffle(std::span(owned).first(count));
+  for (const std::uint32_t i : std::span(owned).first(count))
+    start(i, queue + i * kStride, checksums);
+}
+
+void CommandQueue::start(std::uint32_t index, Iova address, bool checksums) {
+  Slot& slot = slots_[index];
+  slot.busy = true;
+  slot.checksums = checksums;
+  slot.address = address;
+  slot.fault.reset();
+  ++deps_.counters->commands;
+  slot.delivery = fetch(slot);
+  if (slot.delivery == DeliveryStatus::OK) slot.fault = faults_.meet(opcode_of(slot.in));
+  const Task task{&CommandQueue::finish_task, this, index};
+  if (const std::uint64_t ns = duration_ns(slot); ns != 0)
+    deps_.scheduler->schedule(deps_.scheduler->now_ns() + ns, task);
+  else
+    deps_.scheduler->post(task);
+}
+
+DeliveryStatus CommandQueue::fetch(Slot& slot) {
+  slot.in.clear();
+  slot.out.clear();
+  slot.out_blocks.clear();
+  if (!deps_.dma->read(slot.address, slot.entry)) return DeliveryStatus::FW_ERR;
+  const prm::ConstView<cmd_queue_entry> entry{slot.entry};
+  if (slot.checksums && !prm::entry_signature_is_valid(entry)) return DeliveryStatus::SIGNAT_ERR;
+  if (entry.get<"type">() != prm::kPciCmdXport) return DeliveryStatus::CMD_DESCR_ERR;
+  if (!entry_reserved_clear(entry.all())) return DeliveryStatus::RES_FLD_NOT_CLR_ERR;
+
+  const auto inline_in = entry.bytes<"command_input_inline_data">();
+  slot.in.assign(inline_in.begin(), inline_in.end());
+  const Chain input = chain_of(entry, Direction::Input, slot.checksums);
+  std::vector<Iova> in_blocks;
+  if (const auto status = walk(*deps_.dma, input, in_blocks, &slot.in);
+      status != DeliveryStatus::OK)
+    return status;
+  slot.in.resize(input.length);
+  const Chain output = chain_of(entry, Direction::Output, slot.checksums);
+  if (const auto status = walk(*deps_.dma, output, slot.out_blocks, nullptr);
+      status != DeliveryStatus::OK)
+    return status;
+  slot.out.assign(output.length, std::byte{0});
+  return DeliveryStatus::OK;
+}
+
+std::uint64_t CommandQueue::duration_ns(const Slot& slot) const {
+  if (slot.delivery != DeliveryStatus::OK) return 0;
+  const std::uint64_t ns = timing_.command_ns(prm::Opcode{opcode_of(slot.in)});
+  return slot.fault && slot.fault->kind == Kind::Delay ? ns + slot.fault->delay_ns : ns;
+}
+
+void CommandQueue::finish_task(void* self, std::uint64_t index) {
+  static_cast<CommandQueue*>(self)->finish(static_cast<std::uint32_t>(index));
+}
+
+void CommandQueue::resume(std::uint32_t slot) {
+  deps_.scheduler->post(Task{&CommandQueue::finish_task, this, slot});
+}
+
+void CommandQueue::finish(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  if (!slot.busy) return;
+  if (slot.fault && slot.fault->kind == Kind::NeverReturns) return;
+  if (slot.fault && slot.fault->kind == Kind::DeliveryStatus)
+    slot.delivery = DeliveryStatus{slot.fault->status};
+  if (slot.delivery == DeliveryStatus::OK) {
+    const auto verdict = run(index, slot);
+    if (!verdict) return;
+    // A command that failed leaves nothing but its verdict in the output.
+    if (!verdict->ok()) std::ranges::fill(slot.out, std::byte{0});
+    std::array<std::byte, cmd_out::bytes> header{};
+    const prm::View<cmd_out> out{header};
+    out.put<"status">(verdict->status);
+    out.put<"syndrome">(verdict->syndrome);
+    constexpr std::size_t kVerdict = prm::place<cmd_out, "command_output">.offset / 8;
+    std::copy_n(header.begin(), std::min(kVerdict, slot.out.size()), slot.out.begin());
+  }
+  answer(index, slot);
+}
+
+std::optional<Verdict> CommandQueue::run(std::uint32_t index, Slot& slot) {
+  const bool instead = slot.fault && slot.fault->kind == Kind::Status;
+  const bool after = slot.fault && slot.fault->kind == Kind::StatusAfter;
+  if (!instead) {
+    auto verdict = deps_.execute(deps_.context, Command{index, slot.in, slot.out});
+    if (!verdict || !after) return verdict;
+  }
+  return refuse(prm::CommandStatus{slot.fault->status}, slot.fault->syndrome);
+}
+
+void CommandQueue::answer(std::uint32_t index, Slot& slot) {
+  Signing signing = slot.checksums ? Signing::Right : Signing::None;
+  if (slot.fault && slot.fault->kind == Kind::BadSignature) signing = Signing::Wrong;
+  if (slot.delivery == DeliveryStatus::OK && !write_output(slot, signing))
+    slot.delivery = DeliveryStatus::FW_ERR;
+  give_back(index, slot, signing);
+}
+
+bool CommandQueue::write_output(Slot& slot, Signing signing) {
+  const prm::View<cmd_queue_entry> entry{slot.entry};
+  const std::size_t first = std::min(slot.out.size(), prm::kCmdInlineBytes);
+  std::ranges::copy(std::span(slot.out).first(first),
+                    entry.bytes<"command_output_inline_data">().begin());
+  return write_chain(*deps_.dma, slot.out_blocks, std::span(slot.out).subspan(first), signing);
+}
+
+void CommandQueue::give_back(std::uint32_t index, Slot& slot, Signing signing) {
+  const prm::View<cmd_queue_entry> entry{slot.entry};
+  // Seven bits; an injected value may be wider.
+  static_cast<void>(entry.try_set<"status">(prm::number(slot.delivery) & 0x7fU));
+  entry.set<"ownership", 0>();
+  if (signing != Signing::None) prm::sign_entry(entry, prm::EntryOwner::Software);
+  if (signing == Signing::Wrong)
+    entry.put<"signature">(static_cast<std::uint8_t>(~entry.get<"signature">()));
+  slot.busy = false;
+  // Only what the device writes: the output half, the ownership byte last.
+  constexpr std::size_t kOutput =
+      prm::place<cmd_queue_entry, "command_output_inline_data">.offset / 8;
+  if (!deps_.dma->publish(slot.address + kOutput, entry.all().subspan<kOutput>())) return;
+  prm::Buffer<prm::cmd_inter_comp_event> event;
+  event.put<"command_completion_vector">(std::uint64_t{1} << index);
+  deps_.eqs->raise(prm::EventType::CMD, event.all());
+}
+
+}  // namespace portcullis::model

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The command queue: 32 entries whose lowest bit of the last byte says who owns them. A kick is
+// only a kick: every entry that the device owns and has not started is started, in seeded order;
+// entries work side by side, each for as long as the timing says; ownership is given back last.
+//
+// Entry and mailboxes are read when the command starts; it takes effect at the moment of its
+// answer, the latest that the interface allows.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/command_faults.hpp"
+#include "model/dma.hpp"
+#include "model/eq.hpp"
+#include "model/mailbox.hpp"
+#include "model/model.hpp"
+#include "model/profile.hpp"
+#include "model/scheduler.hpp"
+#include "model/verdict.hpp"
+#include "prm/cmd_interface.hpp"
+#include "prm/enums.hpp"
+#include "prm/status.hpp"
+
+namespace portcullis::model {
+
+/// A command as its handler sees it: the whole input, and the whole output, zeroed.
+struct Command {
+  std::uint32_t slot = 0;
+  std::span<const std::byte> in;
+  std::span<std::byte> out;
+};
+
+class CommandQueue {
+ public:
+  /// Runs a command; nothing when it must wait for firmware pages, until resume() of its slot.
+  using Execute = std::optional<Verdict> (*)(void* context, const Command& command);
+  struct Deps {
+    Dma* dma = nullptr;
+    Scheduler* scheduler = nullptr;
+    EqTable* eqs = nullptr;
+    Counters* counters = nullptr;
+    Execute execute = nullptr;
+    void* context = nullptr;
+  };
+
+  CommandQueue(const Deps& deps, const Timing& timing) noexcept : deps_(deps), timing_(timing) {}
+
+  /// The doorbell rang. `queue` is the entries' address, `checksums` whether input is verified and
+  /// output signed (cmdif_checksum 3).
+  void kick(Iova queue, bool checksums);
+  /// Firmware pages came, or will not: `slot` runs again.
+  void resume(std::uint32_t slot);
+  void inject(const CommandFaultRule& rule) { faults_.add(rule); }
+  /// Reset: what was in flight is forgotten and will never be answered. Faults stay: they are the
+  /// test's.
+  void reset() noexcept;
+  [[nodiscard]] std::uint32_t in_flight() const noexcept;
+
+ private:
+  struct Slot {
+    bool busy = false;
+    bool checksums = false;
+    Iova address = 0;
+    prm::DeliveryStatus delivery = prm::DeliveryStatus::OK;
+    std::optional<CommandFaultRule> fault;
+    std::array<std::byte, prm::cmd_queue_entry::bytes> entry{};
+    std::vector<std::byte> in;
+    std::vector<std::byte> out;
+    std::vector<Iova> out_blocks;
+  };
+
+  void start(std::uint32_t index, Iova address, bool checksums);
+  [[nodiscard]] prm::DeliveryStatus fetch(Slot& slot);
+  [[nodiscard]] std::uint64_t duration_ns(const Slot& slot) const;
+  void finish(std::uint32_t index);
+  [[nodiscard]] std::optional<Verdict> run(std::uint32_t index, Slot& slot);
+  void answer(std::uint32_t index, Slot& slot);
+  [[nodiscard]] bool write_output(Slot& slot, Signing signing);
+  void give_back(std::uint32_t index, Slot& slot, Signing signing);
+  static void finish_task(void* self, std::uint64_t index);
+
+  Deps deps_;
+  Timing timing_;
+  CommandFaults faults_;
+  std::array<Slot, prm::kMaxCommands> slots_;
+};
+
+}  // namespace portcullis::model

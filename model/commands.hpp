@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every command that the function answers. Which status a device gives for which mistake is
+// published only for a few; docs of each handler say where one is known, and elsewhere these rules,
+// the model's own, hold: a number of no live object is BAD_RES_ERR (an mkey's is BAD_PARAM_ERR), an
+// object that others use is BAD_RES_STATE_ERR, a command out of order is BAD_SYS_STATE_ERR, no
+// numbers left is NO_RES_ERR, a table index past the end is IX_ERR, everything else that is wrong
+// with a parameter is BAD_PARAM_ERR.
+#pragma once
+
+#include "model/request.hpp"
+#include "prm/hca_commands.hpp"
+#include "prm/object_commands.hpp"
+#include "prm/port_commands.hpp"
+#include "prm/qp_commands.hpp"
+
+namespace portcullis::model::commands {
+
+#define PORTCULLIS_MODEL_COMMAND(name) \
+  Verdict name(Core& core, const Request<prm::name##_in, prm::name##_out>& request)
+
+// commands_hca.cpp
+PORTCULLIS_MODEL_COMMAND(enable_hca);
+PORTCULLIS_MODEL_COMMAND(disable_hca);
+PORTCULLIS_MODEL_COMMAND(query_issi);
+PORTCULLIS_MODEL_COMMAND(set_issi);
+PORTCULLIS_MODEL_COMMAND(query_pages);
+PORTCULLIS_MODEL_COMMAND(manage_pages);
+PORTCULLIS_MODEL_COMMAND(query_hca_cap);
+PORTCULLIS_MODEL_COMMAND(set_hca_cap);
+PORTCULLIS_MODEL_COMMAND(init_hca);
+PORTCULLIS_MODEL_COMMAND(teardown_hca);
+PORTCULLIS_MODEL_COMMAND(query_adapter);
+PORTCULLIS_MODEL_COMMAND(access_register);
+
+// commands_objects.cpp
+PORTCULLIS_MODEL_COMMAND(alloc_uar);
+PORTCULLIS_MODEL_COMMAND(dealloc_uar);
+PORTCULLIS_MODEL_COMMAND(alloc_pd);
+PORTCULLIS_MODEL_COMMAND(dealloc_pd);
+PORTCULLIS_MODEL_COMMAND(create_eq);
+PORTCULLIS_MODEL_COMMAND(destroy_eq);
+PORTCULLIS_MODEL_COMMAND(create_cq);
+PORTCULLIS_MODEL_COMMAND(destroy_cq);
+PORTCULLIS_MODEL_COMMAND(create_mkey);
+PORTCULLIS_MODEL_COMMAND(destroy_mkey);
+PORTCULLIS_MODEL_COMMAND(query_mkey);
+PORTCULLIS_MODEL_COMMAND(query_special_contexts);
+
+// commands_qp.cpp
+PORTCULLIS_MODEL_COMMAND(create_qp);
+PORTCULLIS_MODEL_COMMAND(destroy_qp);
+PORTCULLIS_MODEL_COMMAND(rst2init_qp);
+PORTCULLIS_MODEL_COMMAND(init2rtr_qp);
+PORTCULLIS_MODEL_COMMAND(rtr2rts_qp);
+PORTCULLIS_MODEL_COMMAND(rts2rts_qp);
+PORTCULLIS_MODEL_COMMAND(qp_2err);
+PORTCULLIS_MODEL_COMMAND(qp_2rst);
+PORTCULLIS_MODEL_COMMAND(query_qp);
+
+// commands_port.cpp
+PORTCULLIS_MODEL_COMMAND(set_roce_address);
+PORTCULLIS_MODEL_COMMAND(query_roce_address);
+PORTCULLIS_MODEL_COMMAND(modify_nic_vport_context);
+PORTCULLIS_MODEL_COMMAND(query_nic_vport_context);
+PORTCULLIS_MODEL_COMMAND(query_vport_state);
+
+#undef PORTCULLIS_MODEL_COMMAND
+
+}  // namespace portcullis::model::commands

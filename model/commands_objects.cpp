@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// UAR, PD, EQ, CQ and MKEY.
+#include "base/dma_bytes.hpp"
+#include "model/commands.hpp"
+#include "model/core.hpp"
+#include "prm/doorbell.hpp"
+
+namespace portcullis::model::commands {
+namespace {
+
+using prm::CommandStatus;
+
+enum Refusal : std::uint32_t {
+  kNoNumber = 0x2001,
+  kNoSuchUar,
+  kUarInUse,
+  kNoSuchPd,
+  kPdInUse,
+  kNoSuchEq,
+  kEqInUse,
+  kNoSuchCq,
+  kCqInUse,
+  kShortList,
+  kNotOffered,
+};
+
+}  // namespace
+
+Verdict alloc_uar(Core& core, const Request<prm::alloc_uar_in, prm::alloc_uar_out>& request) {
+  const auto id = core.uar_ids.allocate();
+  if (!id) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
+  // A kick left by the page's last owner is not this one's.
+  dma_fill(core.bar.bytes().subspan(prm::uar_offset(*id), prm::kUarPageBytes), std::byte{0});
+  core.uars.insert(*id);
+  static_cast<void>(request.out.try_set<"uar">(*id));
+  return {};
+}
+
+Verdict dealloc_uar(Core& core, const Request<prm::dealloc_uar_in, prm::dealloc_uar_out>& request) {
+  const std::uint32_t uar = request.in.get<"uar">();
+  if (!core.uars.contains(uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
+  if (core.uar_references.any(uar)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kUarInUse);
+  core.uars.erase(uar);
+  core.uar_ids.give_back(uar);
+  return {};
+}
+
+Verdict alloc_pd(Core& core, const Request<prm::alloc_pd_in, prm::alloc_pd_out>& request) {
+  const auto id = core.pd_ids.allocate();
+  if (!id) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
+  core.pds.insert(*id);
+  static_cast<void>(request.out.try_set<"pd">(*id));
+  return {};
+}
+
+Verdict dealloc_pd(Core& core, const Request<prm::dealloc_pd_in, prm::dealloc_pd_out>& request) {
+  const std::uint32_t pd = request.in.get<"pd">();
+  if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  if (core.pd_references.any(pd)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kPdInUse);
+  core.pds.erase(pd);
+  core.pd_ids.give_back(pd);
+  return {};
+}
+
+Verdict create_eq(Core& core, const Request<prm::create_eq_in, prm::create_eq_out>& request) {
+  const auto context = prm::ConstView<prm::eqc>::at(request.in.bytes<"eq_context_entry">());
+  const std::uint32_t uar = context.get<"uar_page">();
+  if (!core.uars.contains(uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
+  const std::uint64_t needed = EqTable::pages_needed(context);
+  if (needed > request.in_tail.size() / sizeof(Iova))
+    return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  std::uint32_t eqn = 0;
+  const Verdict verdict = core.eqs.create(context, request.in.bytes<"event_bitmask">(),
+                                          page_list(request.in_tail, needed), eqn);
+  if (!verdict.ok()) return verdict;
+  core.use_uar(uar);
+  static_cast<void>(request.out.try_set<"eq_number">(eqn));
+  core.pages.send_pending_events();
+  return {};
+}
+
+Verdict destroy_eq(Core& core, const Request<prm::destroy_eq_in, prm::destroy_eq_out>& request) {
+  const std::uint32_t eqn = request.in.get<"eq_number">();
+  if (!core.eqs.exists(eqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchEq);
+  if (core.eq_references.any(eqn)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kEqInUse);
+  core.release_uar(core.eqs.uar_of(eqn));
+  return core.eqs.destroy(eqn);
+}
+
+Verdict create_cq(Core& core, const Request<prm::create_cq_in, prm::create_cq_out>& request) {
+  const auto context = prm::ConstView<prm::cqc>::at(request.in.bytes<"cq_context">());
+  // What the capabilities do not offer: umem, APU, compression; and collapsed CQs.
+  if (request.in.get<"cq_umem_valid">() != 0 || context.get<"dbr_umem_valid">() != 0 ||
+      context.get<"apu_cq">() != 0 || context.get<"cqe_comp_en">() != 0 || context.get<"cc">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const std::uint32_t uar = context.get<"uar_page">();
+  const std::uint32_t eqn = context.get<"c_eqn_or_apu_element">();
+  if (!core.uars.contains(uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
+  if (!core.eqs.exists(eqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchEq);
+  const std::uint64_t needed = CqTable::pages_needed(context);
+  if (needed > request.in_tail.size() / sizeof(Iova))
+    return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  std::uint32_t cqn = 0;
+  const Verdict verdict = core.cqs.create(context, page_list(request.in_tail, needed), cqn);
+  if (!verdict.ok()) return verdict;
+  core.use_uar(uar);
+  core.eq_references.add(eqn);
+  static_cast<void>(request.out.try_set<"cqn">(cqn));
+  return {};
+}
+
+Verdict destroy_cq(Core& core, const Request<prm::destroy_cq_in, prm::destroy_cq_out>& request) {
+  const std::uint32_t cqn = request.in.get<"cqn">();
+  if (!core.cqs.exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  if (core.cq_references.any(cqn)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kCqInUse);
+  core.release_uar(core.cqs.uar_of(cqn));
+  core.eq_references.drop(core.cqs.eqn_of(cqn));
+  return core.cqs.destroy(cqn);
+}
+
+Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_mkey_out>& request) {
+  const auto context = prm::ConstView<prm::mkc>::at(request.in.bytes<"memory_key_mkey_entry">());
+  if (request.in.get<"mkey_umem_valid">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const std::uint32_t pd = context.get<"pd">();
+  if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  std::uint32_t index = 0;
+  const Verdict verdict =
+      core.mkeys.create({context, request.in.get<"pg_access">() != 0,
+                         request.in.get<"translations_octword_actual_size">(), request.in_tail},
+                        index);
+  if (!verdict.ok()) return verdict;
+  core.pd_references.add(pd);
+  static_cast<void>(request.out.try_set<"mkey_index">(index));
+  return {};
+}
+
+Verdict destroy_mkey(Core& core,
+                     const Request<prm::destroy_mkey_in, prm::destroy_mkey_out>& request) {
+  const std::uint32_t index = request.in.get<"mkey_index">();
+  if (const auto pd = core.mkeys.pd_of(index)) core.pd_references.drop(*pd);
+  return core.mkeys.destroy(index);
+}
+
+Verdict query_mkey(Core& core, const Request<prm::query_mkey_in, prm::query_mkey_out>& request) {
+  const auto list = request.in.get<"pg_access">() != 0
+                        ? std::span<std::byte>(request.out.bytes<"bsf0_klm0_pas_mtt0_1">())
+                        : std::span<std::byte>();
+  return core.mkeys.query(request.in.get<"mkey_index">(),
+                          prm::View<prm::mkc>::at(request.out.bytes<"memory_key_mkey_entry">()),
+                          list);
+}
+
+Verdict query_special_contexts(
+    Core& core,
+    const Request<prm::query_special_contexts_in, prm::query_special_contexts_out>& request) {
+  // null_mkey and dump_fill_mkey are not offered by the capabilities.
+  request.out.put<"resd_lkey">(core.mkeys.reserved_lkey());
+  return {};
+}
+
+}  // namespace portcullis::model::commands

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The port: RoCE address table, NIC vport context, state (mlx5/core/lib/gid.c, vport.c).
+#include <algorithm>
+#include <cstring>
+
+#include "model/commands.hpp"
+#include "model/core.hpp"
+#include "prm/enums.hpp"
+
+namespace portcullis::model::commands {
+namespace {
+
+using prm::CommandStatus;
+
+constexpr std::uint32_t kPort = 1;  // num_ports; 0 means the function's own
+
+enum Refusal : std::uint32_t {
+  kNoSuchIndex = 0x6001,
+  kNoSuchPort,
+  kBadVersion,
+  kBadL3Type,
+  kOtherVport,
+  kNotOffered,
+  kNoSuchState,
+  kBadMac,
+};
+
+Mac mac_of(std::uint32_t high, std::uint32_t low) {
+  return {static_cast<std::uint8_t>(high >> 8), static_cast<std::uint8_t>(high),
+          static_cast<std::uint8_t>(low >> 24), static_cast<std::uint8_t>(low >> 16),
+          static_cast<std::uint8_t>(low >> 8),  static_cast<std::uint8_t>(low)};
+}
+std::uint16_t high_of(const Mac& mac) { return static_cast<std::uint16_t>(mac[0] << 8 | mac[1]); }
+std::uint32_t low_of(const Mac& mac) {
+  return std::uint32_t{mac[2]} << 24 | std::uint32_t{mac[3]} << 16 | std::uint32_t{mac[4]} << 8 |
+         mac[5];
+}
+
+/// An EUI-64 of the MAC, as addrconf_addr_eui48 makes one.
+std::uint64_t guid_of(const Mac& mac) {
+  return std::uint64_t{mac[0] ^ 2U} << 56 | std::uint64_t{mac[1]} << 48 |
+         std::uint64_t{mac[2]} << 40 | std::uint64_t{0xfffe} << 24 | std::uint64_t{mac[3]} << 16 |
+         std::uint64_t{mac[4]} << 8 | mac[5];
+}
+
+template <class View>
+Verdict check_index(const View& in) {
+  if (in.template get<"vhca_port_num">() > kPort)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchPort);
+  if (in.template get<"roce_address_index">() >= PortSettings::kRoceAddresses)
+    return refuse(CommandStatus::IX_ERR, kNoSuchIndex);
+  return {};
+}
+
+template <class View>
+bool is_own_vport(const View& in) {
+  return in.template get<"other_vport">() == 0 && in.template get<"vport_number">() == 0;
+}
+
+}  // namespace
+
+Verdict set_roce_address(
+    Core& core, const Request<prm::set_roce_address_in, prm::set_roce_address_out>& request) {
+  if (const Verdict verdict = check_index(request.in); !verdict.ok()) return verdict;
+  const auto layout = prm::ConstView<prm::roce_addr_layout>::at(request.in.bytes<"roce_address">());
+  RoceAddress address;
+  const auto gid = layout.bytes<"source_l3_address">();
+  std::memcpy(address.gid.data(), gid.data(), gid.size());
+  address.mac = mac_of(layout.get<"source_mac_47_32">(), layout.get<"source_mac_31_0">());
+  address.version = static_cast<std::uint8_t>(layout.get<"roce_version">());
+  address.l3_type = static_cast<std::uint8_t>(layout.get<"roce_l3_type">());
+  address.vlan_valid = layout.get<"vlan_valid">() != 0;
+  address.vlan_id = static_cast<std::uint16_t>(layout.get<"vlan_id">());
+  // An entry is cleared by writing zeros (mlx5_core_roce_gid_set with no gid).
+  address.valid = address.gid != Gid{} || address.mac != Mac{};
+  if (address.valid && address.version != prm::number(prm::RoceVersion::V2))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadVersion);  // roce_cap offers v2 alone
+  if (address.l3_type > prm::number(prm::RoceL3Type::IPV6))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadL3Type);
+  core.port.roce[request.in.get<"roce_address_index">()] = address;
+  core.transport->port_changed();
+  return {};
+}
+
+Verdict query_roce_address(
+    Core& core, const Request<prm::query_roce_address_in, prm::query_roce_address_out>& request) {
+  if (const Verdict verdict = check_index(request.in); !verdict.ok()) return verdict;
+  const RoceAddress& address = core.port.roce[request.in.get<"roce_address_index">()];
+  const auto layout = prm::View<prm::roce_addr_layout>::at(request.out.bytes<"roce_address">());
+  std::memcpy(layout.bytes<"source_l3_address">().data(), address.gid.data(), address.gid.size());
+  layout.put<"source_mac_47_32">(high_of(address.mac));
+  layout.put<"source_mac_31_0">(low_of(address.mac));
+  layout.put<"roce_version">(address.version);
+  static_cast<void>(layout.try_set<"roce_l3_type">(address.l3_type));
+  static_cast<void>(layout.try_set<"vlan_valid">(address.vlan_valid ? 1 : 0));
+  static_cast<void>(layout.try_set<"vlan_id">(address.vlan_id));
+  return {};
+}
+
+Verdict modify_nic_vport_context(
+    Core& core,
+    const Request<prm::modify_nic_vport_context_in, prm::modify_nic_vport_context_out>& request) {
+  const auto& in = request.in;
+  if (!is_own_vport(in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
+  if (in.get<"field_select.affiliation">() != 0 || in.get<"field_select.node_guid">() != 0 ||
+      in.get<"field_select.port_guid">() != 0 || in.get<"field_select.min_inline">() != 0 ||
+      in.get<"field_select.addresses_list">() != 0 || in.get<"field_select.promisc">() != 0 ||
+      in.get<"field_select.change_event">() != 0 ||
+      in.get<"field_select.disable_uc_local_lb">() != 0 ||
+      in.get<"field_select.disable_mc_local_lb">() != 0 || in.get<"field_select.mtu">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  if (in.get<"field_select.permanent_address">() != 0) {
+    const Mac mac = mac_of(in.get<"nic_vport_context.permanent_address.mac_addr_47_32">(),
+                           in.get<"nic_vport_context.permanent_address.mac_addr_31_0">());
+    if ((mac[0] & 1) != 0 || mac == Mac{}) return refuse(CommandStatus::BAD_PARAM_ERR, kBadMac);
+    core.port.mac = mac;
+  }
+  if (in.get<"field_select.roce_en">() != 0)
+    core.port.roce_enabled = in.get<"nic_vport_context.roce_en">() != 0;
+  core.transport->port_changed();
+  return {};
+}
+
+Verdict query_nic_vport_context(
+    Core& core,
+    const Request<prm::query_nic_vport_context_in, prm::query_nic_vport_context_out>& request) {
+  constexpr std::uint16_t kMtu = 1500;
+  if (!is_own_vport(request.in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
+  if (request.in.get<"allowed_list_type">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const auto context =
+      prm::View<prm::nic_vport_context>::at(request.out.bytes<"nic_vport_context">());
+  const std::uint64_t guid = guid_of(core.port.mac);
+  static_cast<void>(context.try_set<"roce_en">(core.port.roce_enabled ? 1 : 0));
+  context.put<"mtu">(kMtu);
+  context.put<"system_image_guid">(guid);
+  context.put<"port_guid">(guid);
+  context.put<"node_guid">(guid);
+  context.put<"permanent_address.mac_addr_47_32">(high_of(core.port.mac));
+  context.put<"permanent_address.mac_addr_31_0">(low_of(core.port.mac));
+  return {};
+}
+
+Verdict query_vport_state(
+    Core& core, const Request<prm::query_vport_state_in, prm::query_vport_state_out>& request) {
+  constexpr std::uint32_t kAdminUp = 1;  // MLX5_VPORT_ADMIN_STATE_UP
+  const std::uint32_t op_mod = request.in.get<"op_mod">();
+  if (!is_own_vport(request.in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
+  if (op_mod != prm::number(prm::VportStateOpMod::VNIC_VPORT) &&
+      op_mod != prm::number(prm::VportStateOpMod::UPLINK))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchState);
+  static_cast<void>(request.out.try_set<"admin_state">(kAdminUp));
+  static_cast<void>(request.out.try_set<"state">(core.port.link_up ? 1 : 0));
+  return {};
+}
+
+}  // namespace portcullis::model::commands

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Queue pairs: what any command needs is checked here, state and transitions by the transport.
+#include "model/commands.hpp"
+#include "model/core.hpp"
+
+namespace portcullis::model::commands {
+namespace {
+
+using prm::CommandStatus;
+
+enum Refusal : std::uint32_t {
+  kNoNumber = 0x5001,
+  kNoSuchUar,
+  kNoSuchPd,
+  kNoSuchCq,
+  kNoSuchQp,
+  kShortList,
+  kBadSizes,
+  kBadPages,
+  kNotOffered,
+};
+
+Verdict check_references(const Core& core, const QpReferences& references) {
+  if (!core.pds.contains(references.pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  if (!core.uars.contains(references.uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
+  if (!core.cqs.exists(references.cq_send) || !core.cqs.exists(references.cq_receive))
+    return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  return {};
+}
+
+/// The work queue's pages, or why they are not acceptable.
+Verdict read_pages(prm::ConstView<prm::qpc> context, std::span<const std::byte> pas,
+                   std::vector<Iova>& pages) {
+  constexpr std::uint32_t kMaxLogPageSize = 19;  // 2 GiB pages
+  const auto bytes = Transport::work_queue_bytes(context);
+  const std::uint32_t log_page_size = context.get<"log_page_size">();
+  if (!bytes || log_page_size > kMaxLogPageSize)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadSizes);
+  const std::uint32_t page_offset = context.get<"page_offset">();
+  const std::uint64_t needed = QueuePages::needed(*bytes, log_page_size, page_offset);
+  if (needed > pas.size() / sizeof(Iova)) return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  pages = page_list(pas, needed);
+  if (!QueuePages(pages, log_page_size, page_offset).aligned())
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadPages);
+  return {};
+}
+
+template <class In, class Out>
+Verdict modify(Core& core, QpTransition transition, const Request<In, Out>& request) {
+  const std::uint32_t qpn = request.in.template get<"qpn">();
+  if (!core.qps.contains(qpn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  if (request.in.template get<"ece">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);  // ece_support is 0
+  return core.transport->modify_qp(
+      {transition, qpn, request.in.template get<"opt_param_mask">(),
+       prm::ConstView<prm::qpc>::at(request.in.template bytes<"qpc">())});
+}
+
+}  // namespace
+
+Verdict create_qp(Core& core, const Request<prm::create_qp_in, prm::create_qp_out>& request) {
+  const auto context = prm::ConstView<prm::qpc>::at(request.in.bytes<"qpc">());
+  // create_qp_start_hint, ece_support and umem are not offered.
+  if (request.in.get<"input_qpn">() != 0 || request.in.get<"ece">() != 0 ||
+      request.in.get<"wq_umem_valid">() != 0 || context.get<"dbr_umem_valid">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const QpReferences references{context.get<"pd">(), context.get<"cqn_snd">(),
+                                context.get<"cqn_rcv">(), context.get<"uar_page">()};
+  if (const Verdict verdict = check_references(core, references); !verdict.ok()) return verdict;
+  std::vector<Iova> pages;
+  if (const Verdict verdict = read_pages(context, request.in_tail, pages); !verdict.ok())
+    return verdict;
+  const auto qpn = core.qp_ids.allocate();
+  if (!qpn) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
+  const Verdict verdict =
+      core.transport->create_qp({*qpn, request.in.get<"opt_param_mask">(), context, pages});
+  if (!verdict.ok()) {
+    core.qp_ids.give_back(*qpn);
+    return verdict;
+  }
+  core.qps.emplace(*qpn, references);
+  core.pd_references.add(references.pd);
+  core.cq_references.add(references.cq_send);
+  core.cq_references.add(references.cq_receive);
+  core.use_uar(references.uar);
+  static_cast<void>(request.out.try_set<"qpn">(*qpn));
+  return {};
+}
+
+Verdict destroy_qp(Core& core, const Request<prm::destroy_qp_in, prm::destroy_qp_out>& request) {
+  const std::uint32_t qpn = request.in.get<"qpn">();
+  const auto found = core.qps.find(qpn);
+  if (found == core.qps.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  if (const Verdict verdict = core.transport->destroy_qp(qpn); !verdict.ok()) return verdict;
+  const QpReferences references = found->second;
+  core.qps.erase(found);
+  core.qp_ids.give_back(qpn);
+  core.pd_references.drop(references.pd);
+  core.cq_references.drop(references.cq_send);
+  core.cq_references.drop(references.cq_receive);
+  core.release_uar(references.uar);
+  return {};
+}
+
+Verdict rst2init_qp(Core& core, const Request<prm::rst2init_qp_in, prm::rst2init_qp_out>& request) {
+  return modify(core, QpTransition::Rst2Init, request);
+}
+
+Verdict init2rtr_qp(Core& core, const Request<prm::init2rtr_qp_in, prm::init2rtr_qp_out>& request) {
+  return modify(core, QpTransition::Init2Rtr, request);
+}
+
+Verdict rtr2rts_qp(Core& core, const Request<prm::rtr2rts_qp_in, prm::rtr2rts_qp_out>& request) {
+  return modify(core, QpTransition::Rtr2Rts, request);
+}
+
+Verdict rts2rts_qp(Core& core, const Request<prm::rts2rts_qp_in, prm::rts2rts_qp_out>& request) {
+  return modify(core, QpTransition::Rts2Rts, request);
+}
+
+Verdict qp_2err(Core& core, const Request<prm::qp_2err_in, prm::qp_2err_out>& request) {
+  const std::uint32_t qpn = request.in.get<"qpn">();
+  if (!core.qps.contains(qpn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  return core.transport->modify_qp({QpTransition::ToErr, qpn, 0, std::nullopt});
+}
+
+Verdict qp_2rst(Core& core, const Request<prm::qp_2rst_in, prm::qp_2rst_out>& request) {
+  const std::uint32_t qpn = request.in.get<"qpn">();
+  if (!core.qps.contains(qpn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  return core.transport->modify_qp({QpTransition::ToRst, qpn, 0, std::nullopt});
+}
+
+Verdict query_qp(Core& core, const Request<prm::query_qp_in, prm::query_qp_out>& request) {
+  const std::uint32_t qpn = request.in.get<"qpn">();
+  if (!core.qps.contains(qpn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  return core.transport->query_qp(qpn, prm::View<prm::qpc>::at(request.out.bytes<"qpc">()));
+}
+
+}  // namespace portcullis::model::commands

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/cells.hpp"
+#include "base/dma_bytes.hpp"
+#include "prm/doorbell.hpp"
+
+namespace portcullis::model {
+namespace {
+
+constexpr std::uint32_t kCmdifRev6 = 6;
+constexpr std::uint64_t kSlowInitNs = 3 * kNsPerSecond;
+// UAR pages begin behind the initialisation segment and fill the BAR.
+constexpr std::uint32_t kFirstUar = 16;
+constexpr std::uint32_t kEndUar = Bar::kBytes / prm::kUarPageBytes;
+constexpr std::uint32_t kFirstPd = 1;
+constexpr std::uint32_t kFirstQpn = 0x40;  // 0 and 1 are the special QPs
+// Doorbells in the BlueFlame half of a page: two of 256 bytes a register, four registers.
+constexpr std::size_t kBfStep = prm::bf_buffer_bytes(9);
+constexpr std::uint32_t kBootShare = 8;       // one startup page in eight is a boot page
+constexpr std::uint32_t kCreatesPerPage = 4;  // behaviour page-starved
+// Locally administered. Models on one wire need addresses of their own: Options::mac.
+constexpr Mac kDefaultMac{0x02, 0x50, 0x43, 0x00, 0x00, 0x01};
+
+Core& core_of(void* context) { return *static_cast<Core*>(context); }
+
+}  // namespace
+
+Core::Core(Parts parts, const Options& options)
+    : bar(std::move(parts.bar)),
+      iommu(std::move(parts.iommu)),
+      dma(iommu, counters.dma_faults),
+      scheduler(std::move(parts.loop)),
+      registers(bar.bytes(), parts.behaviours.cmdif_rev_6 ? kCmdifRev6 : prm::kCmdInterfaceRev),
+      eqs(
+          dma, Capabilities::kLogMaxEq,
+          [](void* context, prm::HealthSyndrome synd) {
+            core_of(context).registers.set_health(prm::number(synd));
+          },
+          this),
+      cqs(dma, eqs, Capabilities::kLogMaxCq),
+      mkeys(Capabilities::kLogMaxMkey),
+      pages(dma, eqs),
+      capabilities(options.virtual_function),
+      commands(
+          {&dma, &scheduler, &eqs, &counters,
+           [](void* context, const Command& command) { return core_of(context).execute(command); },
+           this},
+          parts.timing),
+      behaviours(std::move(parts.behaviours)),
+      uar_ids(kFirstUar, kEndUar),
+      pd_ids(kFirstPd, 1u << Capabilities::kLogMaxPd),
+      qp_ids(kFirstQpn, 1u << Capabilities::kLogMaxQp),
+      options_(options),
+      default_mac_(options.mac.value_or(kDefaultMac)) {
+  port.mac = default_mac_;
+}
+
+Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) {
+  std::unique_ptr<Core> core(new Core(std::move(parts), options));
+  const TransportDeps deps{&core->dma,       &core->mkeys,    &core->cqs, &core->eqs,
+                           &core->scheduler, &core->counters, &core->port};
+  const TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
+                                           Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
+  PORTCULLIS_TRY_ASSIGN(core->transport, Transport::create(deps, transport_options));
+  core->scheduler.loop().add_source({[](void* context) { return core_of(context).look(); },
+                                     [](void* context) {
+                                       Core& self = core_of(context);
+                                       if (!self.removed_)
+                                         self.registers.show_time(self.scheduler.now_ns());
+                                     },
+                                     core.get()});
+  core->power_on();
+  return core;
+}
+
+Core::~Core() { scheduler.loop().remove_source(this); }
+
+void Core::power_on() {
+  if (removed_) return;
+  scheduler.clear();
+  commands.reset();
+  drop_objects();
+  pages.clear();
+  capabilities.power_on();
+  port = PortSettings{};
+  port.mac = default_mac_;
+  transport->port_changed();
+  dma.set_bus_master(false);
+  stage = Stage::PoweredOn;
+  issi = 0;
+  registers.power_on(scheduler.now_ns());
+  if (behaviours.never_ready) return;
+  const Task boot{[](void* context, std::uint64_t) { core_of(context).registers.set_ready(); },
+                  this, 0};
+  if (behaviours.slow_init)
+    scheduler.schedule(scheduler.now_ns() + kSlowInitNs, boot);
+  else
+    scheduler.post(boot);
+}
+
+void Core::remove() {
+  removed_ = true;
+  scheduler.clear();
+  commands.reset();
+  drop_objects();
+  dma.set_bus_master(false);
+  bar.fill_with_ones();
+}
+
+void Core::drop_objects() {
+  transport->reset();
+  qps.clear();
+  mkeys.clear();
+  cqs.clear();
+  eqs.clear();
+  pds.clear();
+  uars.clear();
+  uar_ids.clear();
+  pd_ids.clear();
+  qp_ids.clear();
+  for (References* references : {&uar_references, &pd_references, &eq_references, &cq_references})
+    references->clear();
+  used_uars_.clear();
+  page_waits_.fill(PageWait::None);
+  creates_ = 0;
+}
+
+void Core::start_pages() {
+  // A VF's pages are its PF's to give (req_pages_handler of mlx5/core/pagealloc.c: func_id).
+  if (options_.virtual_function) return;
+  const std::uint32_t boot = (options_.startup_pages + kBootShare - 1) / kBootShare;
+  pages.start(boot, options_.startup_pages - boot);
+}
+
+Census Core::census() const {
+  Census census;
+  census.uars = uars.size();
+  census.pds = pds.size();
+  census.eqs = eqs.size();
+  census.cqs = cqs.size();
+  census.mkeys = mkeys.size();
+  census.qps = qps.size();
+  census.pages = pages.held();
+  census.dma_mappings = iommu.mappings();
+  census.commands_in_flight = commands.in_flight();
+  return census;
+}
+
+void Core::use_uar(std::uint32_t uar) {
+  if (!uar_references.any(uar)) used_uars_.push_back(uar);
+  uar_references.add(uar);
+}
+
+void Core::release_uar(std::uint32_t uar) {
+  uar_references.drop(uar);
+  if (!uar_references.any(uar)) std::erase(used_uars_, uar);
+}
+
+bool Core::look() {
+  if (removed_) {
+    // Whatever the driver stored since reads as ones again.
+    bar.fill_with_ones(prm::mlx5_init_seg::bytes);
+    return false;
+  }
+  registers.restore_queue_sizes();
+  bool worked = false;
+  // A disabled interface, like firmware that is not ready, does not look at the queue.
+  if (registers.take_doorbell() && registers.is_ready() &&
+      registers.nic_interface() == prm::NicInterface::FULL_DRIVER) {
+    commands.kick(registers.command_queue(), capabilities.checksums());
+    worked = true;
+  }
+  for (const std::uint32_t uar : used_uars_) worked = look_at_uar(uar) || worked;
+  scheduler.shuffle(std::span(kicked_uars_));
+  for (const std::uint32_t uar : kicked_uars_) transport->kick_uar(uar);
+  worked = worked || !kicked_uars_.empty();
+  kicked_uars_.clear();
+  return worked;
+}
+
+bool Core::look_at_uar(std::uint32_t uar) {
+  std::byte* const page = bar.bytes().data() + prm::uar_offset(uar);
+  bool worked = false;
+  for (const std::size_t offset : {prm::kEqDoorbellArm, prm::kEqDoorbellNoArm}) {
+    const auto value = cells::take<std::uint32_t>(page + offset);
+    if (value == 0) continue;
+    eqs.doorbell(uar, cells::be32(value));
+    worked = true;
+  }
+  if (cells::take<std::uint64_t>(page + prm::kCqDoorbell) != 0) {
+    cqs.kick(uar);
+    worked = true;
+  }
+  bool kicked = false;
+  for (std::size_t at = prm::kBfOffset; at < prm::kUarPageBytes; at += kBfStep)
+    kicked = cells::take<std::uint64_t>(page + at) != 0 || kicked;
+  if (kicked) kicked_uars_.push_back(uar);
+  return worked;
+}
+
+Core::PageWait Core::wait_for_page(std::uint32_t slot, std::uint16_t opcode) {
+  if (const PageWait known = std::exchange(page_waits_[slot], PageWait::None);
+      known != PageWait::None)
+    return known;
+  const bool creates = opcode == prm::number(prm::Opcode::CREATE_MKEY) ||
+                       opcode == prm::number(prm::Opcode::CREATE_CQ) ||
+                       opcode == prm::number(prm::Opcode::CREATE_QP);
+  if (!behaviours.page_starved || stage != Stage::Initialised || !creates) return PageWait::None;
+  if (++creates_ % kCreatesPerPage != 0) return PageWait::None;
+  page_waits_[slot] = PageWait::Waiting;
+  pages.request(1);
+  return PageWait::Waiting;
+}
+
+void Core::resume_waiting(bool granted) {
+  for (std::uint32_t slot = 0; slot < page_waits_.size(); ++slot) {
+    if (page_waits_[slot] != PageWait::Waiting) continue;
+    page_waits_[slot] = granted ? PageWait::Granted : PageWait::Refused;
+    commands.resume(slot);
+  }
+}
+
+}  // namespace portcullis::model

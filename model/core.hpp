@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The function as a whole: its engines, the state that commands move it through, and where kicks
+// turn into work. Commands are in commands_*.cpp, one file a subject; dispatch.cpp says which of
+// them the function answers in which state.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "model/bar.hpp"
+#include "model/capabilities.hpp"
+#include "model/command_queue.hpp"
+#include "model/cq.hpp"
+#include "model/dma.hpp"
+#include "model/eq.hpp"
+#include "model/firmware_pages.hpp"
+#include "model/id_table.hpp"
+#include "model/iommu.hpp"
+#include "model/mkey.hpp"
+#include "model/model.hpp"
+#include "model/port_settings.hpp"
+#include "model/profile.hpp"
+#include "model/references.hpp"
+#include "model/registers.hpp"
+#include "model/scheduler.hpp"
+#include "model/transport_port.hpp"
+
+namespace portcullis::model {
+
+/// How far bring-up has come. Each stage includes those before it.
+enum class Stage : std::uint8_t {
+  PoweredOn,    // before ENABLE_HCA
+  Enabled,      // boot pages may be missing
+  BootPages,    // never stored: Enabled with the boot pages given
+  Initialised,  // after INIT_HCA, until TEARDOWN_HCA
+};
+
+/// What the core knows of a QP: what it refers to.
+struct QpReferences {
+  std::uint32_t pd = 0;
+  std::uint32_t cq_send = 0;
+  std::uint32_t cq_receive = 0;
+  std::uint32_t uar = 0;
+};
+
+class Core {
+ public:
+  struct Parts {
+    Bar bar;
+    Iommu iommu;
+    Timing timing;
+    Behaviours behaviours;
+    std::shared_ptr<EventLoop> loop;
+  };
+  /// The transport's errors.
+  [[nodiscard]] static Result<std::unique_ptr<Core>> create(Parts parts, const Options& options);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  /// Function reset: everything but the IOMMU and the counters is as after power-on.
+  void power_on();
+  void set_bus_master(bool on) noexcept { dma.set_bus_master(on); }
+  void remove();
+  [[nodiscard]] bool removed() const noexcept { return removed_; }
+  [[nodiscard]] Census census() const;
+
+  /// Runs one command; see CommandQueue::Execute.
+  [[nodiscard]] std::optional<Verdict> execute(const Command& command);
+  [[nodiscard]] bool reached(Stage needed) const noexcept;
+  /// ENABLE_HCA: says how many pages the firmware wants.
+  void start_pages();
+  /// TEARDOWN_HCA: every object is gone.
+  void drop_objects();
+  /// Commands that wait for firmware pages run again: with them, or to be refused.
+  void resume_waiting(bool granted);
+
+  /// UAR pages with a CQ, an EQ or a QP are looked at for kicks.
+  void use_uar(std::uint32_t uar);
+  void release_uar(std::uint32_t uar);
+
+  // The state that commands work on.
+  Bar bar;
+  Iommu iommu;
+  Counters counters;
+  Dma dma;
+  Scheduler scheduler;
+  InitSegment registers;
+  EqTable eqs;
+  CqTable cqs;
+  MkeyTable mkeys;
+  FirmwarePages pages;
+  Capabilities capabilities;
+  PortSettings port;
+  std::unique_ptr<Transport> transport;
+  CommandQueue commands;
+  Behaviours behaviours;
+
+  Stage stage = Stage::PoweredOn;
+  std::uint16_t issi = 0;
+  IdAllocator uar_ids;
+  IdAllocator pd_ids;
+  IdAllocator qp_ids;
+  std::unordered_set<std::uint32_t> uars;
+  std::unordered_set<std::uint32_t> pds;
+  std::unordered_map<std::uint32_t, QpReferences> qps;
+  References uar_references;
+  References pd_references;
+  References eq_references;
+  References cq_references;
+
+ private:
+  Core(Parts parts, const Options& options);
+  bool look();
+  bool look_at_uar(std::uint32_t uar);
+  enum class PageWait : std::uint8_t { None, Waiting, Granted, Refused };
+  [[nodiscard]] PageWait wait_for_page(std::uint32_t slot, std::uint16_t opcode);
+
+  Options options_;
+  Mac default_mac_{};
+  std::vector<std::uint32_t> kicked_uars_;  // scratch of look()
+  std::vector<std::uint32_t> used_uars_;    // those with references
+  std::array<PageWait, prm::kMaxCommands> page_waits_{};
+  std::uint32_t creates_ = 0;
+  bool removed_ = false;
+};
+
+}  // namespace portcullis::model

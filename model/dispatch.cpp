@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which commands the function answers, and from which stage of bring-up on. Before a handler sees a
+// command, its lengths, reserved bits, uid and op_mod have been checked.
+#include <algorithm>
+#include <array>
+
+#include "model/commands.hpp"
+#include "model/core.hpp"
+#include "model/reserved.hpp"
+#include "prm/cmd_interface.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::CommandStatus;
+using prm::Opcode;
+
+enum Refusal : std::uint32_t {
+  kUnknownOpcode = 0x1,
+  kWrongStage,
+  kShortInput,
+  kShortOutput,
+  kReservedBits,
+  kNoSuchUid,
+  kBadOpMod,
+  kLongInput,
+  kNoPages,
+};
+
+enum Traits : unsigned { kPlain = 0, kHasOpMod = 1, kHasList = 2 };
+
+bool all_zero(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+}
+
+template <class In, class Out, auto Handler, unsigned Traits>
+Verdict checked(Core& core, const Command& command) {
+  if (command.in.size() < In::bytes) return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortInput);
+  if (command.out.size() < Out::bytes) return refuse(CommandStatus::BAD_OUTP_LEN_ERR, kShortOutput);
+  const auto in = command.in.first<In::bytes>();
+  const prm::ConstView<In> view{in};
+  if (!reserved_bits_clear<In>(in)) return refuse(CommandStatus::BAD_PARAM_ERR, kReservedBits);
+  if constexpr (prm::HasMember<In, "uid">) {
+    if (view.template get<"uid">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchUid);
+  }
+  if constexpr ((Traits & kHasOpMod) == 0) {
+    if (view.template get<"op_mod">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kBadOpMod);
+  }
+  if constexpr ((Traits & kHasList) == 0) {
+    // A driver of a newer interface may send more, as long as it says nothing.
+    if (!all_zero(command.in.subspan(In::bytes)))
+      return refuse(CommandStatus::BAD_INP_LEN_ERR, kLongInput);
+  }
+  return Handler(
+      core, Request<In, Out>{view, prm::View<Out>::at(command.out), command.in.subspan(In::bytes),
+                             command.out.subspan(Out::bytes)});
+}
+
+struct Entry {
+  Opcode opcode;
+  Stage needed;
+  Verdict (*run)(Core& core, const Command& command);
+};
+
+#define PORTCULLIS_MODEL_ENTRY(opcode, stage, name, traits)                          \
+  Entry {                                                                            \
+    Opcode::opcode, Stage::stage,                                                    \
+        &checked<prm::name##_in, prm::name##_out, &commands::name, unsigned{traits}> \
+  }
+
+constexpr std::array kEntries{
+    PORTCULLIS_MODEL_ENTRY(ENABLE_HCA, PoweredOn, enable_hca, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DISABLE_HCA, Enabled, disable_hca, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_ISSI, Enabled, query_issi, kPlain),
+    PORTCULLIS_MODEL_ENTRY(SET_ISSI, Enabled, set_issi, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_PAGES, Enabled, query_pages, kHasOpMod),
+    PORTCULLIS_MODEL_ENTRY(MANAGE_PAGES, Enabled, manage_pages, kHasOpMod | kHasList),
+    PORTCULLIS_MODEL_ENTRY(ACCESS_REG, BootPages, access_register, kHasOpMod | kHasList),
+    PORTCULLIS_MODEL_ENTRY(QUERY_HCA_CAP, BootPages, query_hca_cap, kHasOpMod),
+    PORTCULLIS_MODEL_ENTRY(SET_HCA_CAP, BootPages, set_hca_cap, kHasOpMod),
+    PORTCULLIS_MODEL_ENTRY(INIT_HCA, BootPages, init_hca, kPlain),
+    PORTCULLIS_MODEL_ENTRY(TEARDOWN_HCA, Initialised, teardown_hca, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_ADAPTER, Initialised, query_adapter, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ALLOC_UAR, Initialised, alloc_uar, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DEALLOC_UAR, Initialised, dealloc_uar, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ALLOC_PD, Initialised, alloc_pd, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DEALLOC_PD, Initialised, dealloc_pd, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_EQ, Initialised, create_eq, kHasList),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_EQ, Initialised, destroy_eq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_CQ, Initialised, create_cq, kHasList),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_CQ, Initialised, destroy_cq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_MKEY, Initialised, create_mkey, kHasList),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_MKEY, Initialised, destroy_mkey, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_MKEY, Initialised, query_mkey, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_SPECIAL_CONTEXTS, Initialised, query_special_contexts, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_QP, Initialised, create_qp, kHasList),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_QP, Initialised, destroy_qp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(RST2INIT_QP, Initialised, rst2init_qp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(INIT2RTR_QP, Initialised, init2rtr_qp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(RTR2RTS_QP, Initialised, rtr2rts_qp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(RTS2RTS_QP, Initialised, rts2rts_qp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QP_2ERR, Initialised, qp_2err, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QP_2RST, Initialised, qp_2rst, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_QP, Initialised, query_qp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(SET_ROCE_ADDRESS, Initialised, set_roce_address, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_ROCE_ADDRESS, Initialised, query_roce_address, kPlain),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_NIC_VPORT_CONTEXT, Initialised, modify_nic_vport_context, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_NIC_VPORT_CONTEXT, Initialised, query_nic_vport_context, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_VPORT_STATE, Initialised, query_vport_state, kHasOpMod),
+};
+
+#undef PORTCULLIS_MODEL_ENTRY
+
+}  // namespace
+
+bool Core::reached(Stage needed) const noexcept {
+  if (stage == Stage::Enabled && needed == Stage::BootPages) return pages.has_boot_pages();
+  return stage >= needed;
+}
+
+std::optional<Verdict> Core::execute(const Command& command) {
+  const auto opcode = prm::ConstView<prm::cmd_in>::at(command.in).get<"opcode">();
+  const auto entry = std::ranges::find_if(
+      kEntries, [opcode](const Entry& e) { return prm::number(e.opcode) == opcode; });
+  if (entry == kEntries.end()) return refuse(CommandStatus::BAD_OP_ERR, kUnknownOpcode);
+  if (!reached(entry->needed)) return refuse(CommandStatus::BAD_SYS_STATE_ERR, kWrongStage);
+  switch (wait_for_page(command.slot, static_cast<std::uint16_t>(opcode))) {
+    case PageWait::Waiting:
+      return std::nullopt;
+    case PageWait::Refused:
+      return refuse(CommandStatus::NO_RES_ERR, kNoPages);
+    case PageWait::None:
+    case PageWait::Granted:
+      break;
+  }
+  return entry->run(*this, command);
+}
+
+}  // namespace portcullis::model
