@@ -96,7 +96,7 @@ Checked<void> decode_transport(std::span<const std::byte> bytes, Packet& packet)
       bytes.subspan(info.header_bytes, bytes.size() - info.header_bytes - packet.pad - kIcrcBytes);
   if (!info.has_payload && (!packet.payload.empty() || packet.pad != 0))
     return reject(FrameFault::Length);
-  // Payload and pad make whole words; the pad count is what the length needs, no more.
+  // Payload and pad make whole words. Which part is pad, the DMA length says, to the responder.
   if ((packet.payload.size() + packet.pad) % 4 != 0 || packet.payload.size() > kMaxMtuBytes)
     return reject(FrameFault::Length);
   packet.solicited = base.get<"se">() != 0;

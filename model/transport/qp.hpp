@@ -89,6 +89,7 @@ struct Qp {
   Iova doorbell_record = 0;
   std::uint32_t doorbell_slot = 0;  // where Doorbells keeps it
   bool has_sq = false;
+  bool rlky = false;  // WQEs may name the reserved lkey
   SendQueueMemory sq;
   // from the transitions
   bool rre = false, rwe = false, rae = false;

@@ -202,6 +202,7 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   qp->user_index = context.get<"user_index">();
   qp->doorbell_record = record;
   qp->has_sq = context.get<"no_sq">() == 0;
+  qp->rlky = context.get<"rlky">() != 0;
   if (qp->has_sq) {
     qp->sq.pages = std::move(pages);
     qp->sq.first_byte = receive_queue_bytes(context);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Captures of real traffic, judged by programs that nobody here wrote: tshark dissects every frame,
+// scapy recomputes every ICRC.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "model/transport/pcap.hpp"
+#include "tests/model/transport/rig.hpp"
+
+namespace portcullis::model::test {
+namespace {
+
+std::string output_of(const std::string& command) {
+  std::string output;
+  FILE* const pipe = popen((command + " 2>/dev/null").c_str(), "r");
+  char buffer[4096];
+  while (pipe != nullptr && std::fgets(buffer, sizeof buffer, pipe) != nullptr) output += buffer;
+  if (pipe != nullptr) pclose(pipe);
+  return output;
+}
+
+/// One field of every frame that `filter` accepts.
+std::string tshark(const std::string& path, const std::string& filter, const std::string& field) {
+  return output_of(std::string(PORTCULLIS_TSHARK) + " -n -r " + path + " -Y '" + filter +
+                   "' -T fields -e " + field);
+}
+
+std::string oracle(const std::string& path) {
+  return output_of(std::string(PORTCULLIS_PYTHON) + " " + PORTCULLIS_ROCE_ORACLE + " " + path);
+}
+
+std::size_t lines(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+class Capture : public testing::Test {
+ protected:
+  /// Messages of one, two and three packets, odd lengths, a sequence error and a dead key.
+  void talk(const QpOptions& options) {
+    Host host(nullptr, path_);
+    const Region from = host.map(8192);
+    const Region to = host.map(8192);
+    fill_pattern(from.bytes, 3);
+    const std::uint32_t lkey = host.make_key(from, access::kLocalRead);
+    const std::uint32_t rkey = host.make_key(to, access::kRemoteWrite);
+    host.connect(0x40, 0x41, options);
+    host.connect(0x41, 0x40, options);
+    const auto local = std::bit_cast<std::uint64_t>(from.bytes.data());
+    const auto remote = std::bit_cast<std::uint64_t>(to.bytes.data());
+    host.transport().inject({FrameFaultRule::Kind::Drop, 0x07, std::nullopt, 0, 1, false});
+    for (const std::uint32_t length : {0U, 1U, 63U, 1024U, 1025U, 3071U})
+      host.post_and_ring(0x40, {remote, rkey, lkey, local, length, true});
+    host.run();
+    host.destroy_key(rkey);
+    host.post_and_ring(0x40, {remote, rkey, lkey, local, 64, true});
+    host.run();
+    EXPECT_EQ(host.counters().dma_faults, 0U);
+    frames_sent_ = host.counters().frames_sent;
+  }
+
+  std::string path_ = testing::TempDir() + "portcullis_capture_" +
+                      testing::UnitTest::GetInstance()->current_test_info()->name() + ".pcap";
+  std::uint64_t frames_sent_ = 0;
+
+  void TearDown() override { std::filesystem::remove(path_); }
+};
+
+TEST_F(Capture, TrafficOverIpv4_HasNoMalformedFrameForTshark) {
+  talk({});
+  EXPECT_EQ(tshark(path_, "_ws.malformed", "frame.number"), "");
+  EXPECT_EQ(lines(tshark(path_, "infiniband.bth.opcode", "frame.number")), frames_sent_);
+}
+
+TEST_F(Capture, TrafficOverIpv6_HasNoMalformedFrameForTshark) {
+  talk({.src_addr_index = 1, .dest_gid = kHostGid6});
+  EXPECT_EQ(tshark(path_, "_ws.malformed", "frame.number"), "");
+  EXPECT_EQ(lines(tshark(path_, "ipv6 && infiniband.bth.opcode", "frame.number")), frames_sent_);
+}
+
+TEST_F(Capture, TrafficOverIpv4_HasEveryIcrcConfirmedByScapy) {
+  talk({});
+  EXPECT_EQ(oracle(path_), "frames " + std::to_string(frames_sent_) + " wrong 0\n");
+}
+
+TEST_F(Capture, TrafficOverIpv6_HasEveryIcrcConfirmed) {
+  talk({.src_addr_index = 1, .dest_gid = kHostGid6});
+  EXPECT_EQ(oracle(path_), "frames " + std::to_string(frames_sent_) + " wrong 0\n");
+}
+
+TEST_F(Capture, FrameWithABrokenIcrc_IsReportedByTheOracle) {
+  {
+    auto writer = PcapWriter::create(path_);
+    ASSERT_TRUE(writer);
+    std::vector<std::byte> frame(kMaxFrameBytes);
+    frame.resize(FrameTemplate(Peer::path_to(1)).finish(frame, {}, 0));
+    corrupt_icrc(frame);
+    (*writer)->write(frame, 0);
+  }
+  EXPECT_EQ(oracle(path_), "frames 1 wrong 1\n");
+}
+
+TEST_F(Capture, WritesAndAnswers_StandInTheOrderInWhichTheyWereSent) {
+  {
+    Host host(nullptr, path_);
+    const Region region = host.map(4096);
+    const std::uint32_t key = host.make_key(region, access::kLocalRead | access::kRemoteWrite);
+    const auto at = std::bit_cast<std::uint64_t>(region.bytes.data());
+    host.connect(0x40, 0x40);
+    host.post_and_ring(0x40, {at + 2048, key, key, at, 2000, true});
+    host.run();
+  }
+  EXPECT_EQ(tshark(path_, "infiniband", "infiniband.bth.opcode"), "6\n8\n17\n");
+}
+
+TEST_F(Capture, VirtualTime_IsTheTimeStampInNanoseconds) {
+  {
+    auto writer = PcapWriter::create(path_);
+    ASSERT_TRUE(writer);
+    std::vector<std::byte> frame(kMaxFrameBytes);
+    frame.resize(FrameTemplate(Peer::path_to(1)).finish(frame, {}, 0));
+    (*writer)->write(frame, 5'000'000'123);
+  }
+  EXPECT_EQ(tshark(path_, "infiniband", "frame.time_epoch"), "5.000000123\n");
+}
+
+TEST(PcapWriter, PathThatCannotBeWritten_IsAnErrorThatNamesIt) {
+  const auto writer = PcapWriter::create("/nonexistent/x.pcap");
+  ASSERT_FALSE(writer);
+  EXPECT_EQ(writer.error().code, Errc::System);
+  EXPECT_NE(writer.error().text.find("/nonexistent/x.pcap"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace portcullis::model::test

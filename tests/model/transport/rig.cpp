@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/model/transport/rig.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "base/cells.hpp"
+#include "prm/doorbell.hpp"
+#include "prm/eqe.hpp"
+
+namespace portcullis::model::test {
+namespace {
+
+constexpr std::uint32_t kLogCqSize = 12;
+constexpr std::uint32_t kLogEqSize = 8;
+constexpr std::uint32_t kLogMaxQp = 10;
+constexpr std::uint32_t kLogMaxMsg = 30;
+
+/// Tests may build on what they set up.
+template <class T>
+T must(Result<T> result) {
+  if (!result) std::abort();
+  return *std::move(result);
+}
+void must(const Verdict& verdict) {
+  if (!verdict.ok()) std::abort();
+}
+
+void free_pages(std::byte* pages) { std::free(pages); }
+
+std::vector<Iova> pages_of(const Region& region) {
+  std::vector<Iova> pages;
+  for (std::size_t at = 0; at < region.bytes.size(); at += kPageBytes)
+    pages.push_back(region.iova + at);
+  return pages;
+}
+
+}  // namespace
+
+Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path)
+    : wire_(wire ? std::move(wire) : std::make_shared<Wire>()),
+      iommu_(must(Iommu::create())),
+      dma_(iommu_, counters_.dma_faults),
+      eqs_(
+          dma_, 4, [](void*, prm::HealthSyndrome) {}, nullptr),
+      cqs_(dma_, eqs_, 8),
+      mkeys_(12),
+      scheduler_(std::make_unique<Scheduler>(shared_loop(*wire_, 1))) {
+  dma_.set_bus_master(true);
+  port_.mac = kHostMac;
+  port_.roce_enabled = true;
+  port_.roce[0] = RoceAddress{kHostGid, kHostMac, 2, 0, false, 0, true};
+  port_.roce[1] = RoceAddress{kHostGid6, kHostMac, 2, 1, false, 0, true};
+  TransportDeps deps{&dma_, &mkeys_, &cqs_, &eqs_, scheduler_.get(), &counters_, &port_};
+  TransportOptions options;
+  options.wire = wire_;
+  options.pcap_path = pcap_path;
+  options.log_max_qp = kLogMaxQp;
+  options.log_max_msg = kLogMaxMsg;
+  transport_ = must(Transport::create(deps, options));
+  make_queues();
+}
+
+Host::~Host() = default;
+
+void Host::make_queues() {
+  eq_ = map(prm::kEqeBytes << kLogEqSize);
+  prm::Buffer<prm::eqc> eqc;
+  eqc.put<"log_eq_size">(kLogEqSize).put<"uar_page">(kUar);
+  std::array<std::byte, 32> events;
+  events.fill(std::byte{0xff});
+  must(eqs_.create(prm::ConstView<prm::eqc>(eqc.all()), events, pages_of(eq_), eqn_));
+  for (std::size_t at = prm::kEqeBytes - 1; at < eq_.bytes.size(); at += prm::kEqeBytes)
+    eq_.bytes[at] = std::byte{1};
+
+  cq_ = map((prm::kCqeBytes << kLogCqSize) + kPageBytes);
+  prm::Buffer<prm::cqc> cqc;
+  const std::size_t record = prm::kCqeBytes << kLogCqSize;
+  cqc.put<"log_cq_size">(kLogCqSize).put<"uar_page">(kUar).put<"c_eqn_or_apu_element">(eqn_);
+  cqc.put<"dbr_addr">(cq_.iova + record);
+  for (std::size_t at = prm::kCqeBytes - 1; at < record; at += prm::kCqeBytes)
+    cq_.bytes[at] = std::byte{prm::kCqeNeverWritten};
+  must(cqs_.create(prm::ConstView<prm::cqc>(cqc.all()), pages_of(cq_), cqn_));
+}
+
+Region Host::map(std::size_t bytes) {
+  const std::size_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  auto* const at = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, size));
+  std::memset(at, 0, size);
+  memory_.emplace_back(at, &free_pages);
+  const std::span<std::byte> pages(at, size);
+  return Region{pages, must(iommu_.map(pages))};
+}
+
+void Host::unmap(const Region& region) {
+  static_cast<void>(iommu_.unmap(region.iova, region.bytes.size()));
+}
+
+std::uint32_t Host::make_key(const Region& region, std::uint8_t rights, std::uint32_t pd,
+                             std::uint32_t qpn) {
+  constexpr std::uint32_t kVariant = 0x5a;
+  std::vector<std::byte> list;
+  for (const Iova page : pages_of(region)) {
+    const std::uint64_t entry = cells::be64(page | 3);
+    const auto* const raw = static_cast<const std::byte*>(static_cast<const void*>(&entry));
+    list.insert(list.end(), raw, raw + sizeof entry);
+  }
+  list.resize((list.size() + 15) / 16 * 16);
+  const auto octwords = static_cast<std::uint32_t>(list.size() / 16);
+  prm::Buffer<prm::mkc> mkc;
+  mkc.put<"access_mode_1_0">(prm::MkcAccessMode::MTT).put<"pd">(pd).put<"qpn">(qpn);
+  mkc.put<"mkey_7_0">(kVariant).put<"log_page_size">(12).put<"translations_octword_size">(octwords);
+  mkc.put<"start_addr">(
+      static_cast<std::uint64_t>(std::bit_cast<std::uintptr_t>(region.bytes.data())));
+  mkc.put<"len">(region.bytes.size());
+  mkc.put<"lr">((rights & access::kLocalRead) != 0).put<"lw">((rights & access::kLocalWrite) != 0);
+  mkc.put<"rr">((rights & access::kRemoteRead) != 0)
+      .put<"rw">((rights & access::kRemoteWrite) != 0);
+  std::uint32_t index = 0;
+  must(mkeys_.create({prm::ConstView<prm::mkc>(mkc.all()), true, octwords, list}, index));
+  return index << 8 | kVariant;
+}
+
+void Host::destroy_key(std::uint32_t key) { must(mkeys_.destroy(key >> 8)); }
+
+prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
+  prm::Buffer<prm::qpc> qpc;
+  qpc.put<"st">(prm::QpServiceType::RC).put<"pm_state">(prm::QpPathMigration::MIGRATED);
+  qpc.put<"rq_type">(prm::QpRqType::ZERO_LEN_RQ).put<"log_sq_size">(options.log_sq_size);
+  qpc.put<"pd">(options.pd).put<"uar_page">(options.uar).put<"cqn_snd">(cqn_).put<"cqn_rcv">(cqn_);
+  qpc.put<"rwe">(options.rwe).put<"mtu">(options.mtu).put<"log_msg_max">(kLogMaxMsg);
+  qpc.put<"next_send_psn">(options.psn).put<"next_rcv_psn">(options.psn);
+  qpc.put<"retry_count">(options.retry_count).put<"rnr_retry">(options.rnr_retry);
+  qpc.put<"log_ack_req_freq">(8);
+  qpc.put<"primary_address_path.vhca_port_num">(1);
+  qpc.put<"primary_address_path.ack_timeout">(options.ack_timeout);
+  qpc.put<"primary_address_path.src_addr_index">(options.src_addr_index);
+  qpc.put<"primary_address_path.hop_limit">(64).put<"primary_address_path.udp_sport">(0xc123);
+  qpc.put<"primary_address_path.fl">(options.force_loopback);
+  const Mac& mac = options.dest_mac;
+  qpc.put<"primary_address_path.rmac_47_32">(std::uint32_t{mac[0]} << 8 | mac[1]);
+  qpc.put<"primary_address_path.rmac_31_0">(std::uint32_t{mac[2]} << 24 |
+                                            std::uint32_t{mac[3]} << 16 |
+                                            std::uint32_t{mac[4]} << 8 | mac[5]);
+  std::memcpy(qpc.bytes<"primary_address_path.rgid_rip">().data(), options.dest_gid.data(), 16);
+  return qpc;
+}
+
+Verdict Host::create(std::uint32_t qpn, const QpOptions& options) {
+  Queue queue;
+  queue.blocks = 1U << options.log_sq_size;
+  queue.memory = map(queue.blocks * prm::kSendWqeBlockBytes);
+  queue.record = map(prm::kDoorbellRecordBytes);
+  queue.uar = options.uar;
+  prm::Buffer<prm::qpc> qpc = context(options);
+  qpc.put<"dbr_addr">(queue.record.iova);
+  const std::vector<Iova> pages = pages_of(queue.memory);
+  std::erase_if(queues_, [qpn](const auto& entry) { return entry.first == qpn; });
+  queues_.emplace_back(qpn, queue);
+  return transport_->create_qp({qpn, 0, prm::ConstView<prm::qpc>(qpc.all()), pages});
+}
+
+Verdict Host::modify(std::uint32_t qpn, QpTransition transition, std::uint32_t remote_qpn,
+                     const QpOptions& options, std::uint32_t opt_param_mask) {
+  prm::Buffer<prm::qpc> qpc = context(options);
+  qpc.put<"remote_qpn">(remote_qpn);
+  return transport_->modify_qp(
+      {transition, qpn, opt_param_mask, prm::ConstView<prm::qpc>(qpc.all())});
+}
+
+void Host::connect(std::uint32_t qpn, std::uint32_t remote_qpn, const QpOptions& options) {
+  must(create(qpn, options));
+  must(modify(qpn, QpTransition::Rst2Init, remote_qpn, options));
+  must(modify(qpn, QpTransition::Init2Rtr, remote_qpn, options));
+  must(modify(qpn, QpTransition::Rtr2Rts, remote_qpn, options));
+}
+
+prm::Buffer<prm::qpc> Host::query(std::uint32_t qpn) {
+  prm::Buffer<prm::qpc> qpc;
+  must(transport_->query_qp(qpn, qpc.view()));
+  return qpc;
+}
+
+prm::QpState Host::state(std::uint32_t qpn) {
+  return prm::QpState{static_cast<std::uint8_t>(query(qpn).get<"state">())};
+}
+
+std::span<std::byte> Host::send_queue(std::uint32_t qpn) {
+  return std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })
+      ->second.memory.bytes;
+}
+
+std::span<std::byte> Host::block(Queue& queue, std::uint16_t index) {
+  return queue.memory.bytes.subspan((index & (queue.blocks - 1)) * prm::kSendWqeBlockBytes,
+                                    prm::kSendWqeBlockBytes);
+}
+
+void Host::post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const std::byte> segments,
+                    bool signaled) {
+  Queue& queue = std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })->second;
+  std::vector<std::byte> wqe(prm::mlx5_wqe_ctrl_seg::bytes);
+  wqe.insert(wqe.end(), segments.begin(), segments.end());
+  const auto ds = static_cast<std::uint32_t>(wqe.size() / prm::kWqeOctowordBytes);
+  const auto ctrl = prm::View<prm::mlx5_wqe_ctrl_seg>::at(wqe);
+  ctrl.put<"opmod_idx_opcode">(prm::opmod_idx_opcode(opcode, queue.producer));
+  ctrl.put<"qpn_ds">(prm::qpn_ds(qpn, ds));
+  ctrl.put<"fm_ce_se">(std::uint8_t{signaled ? prm::kCtrlCqUpdate : std::uint8_t{0}});
+  const std::uint32_t blocks = prm::wqe_blocks(ds);
+  wqe.resize(blocks * prm::kSendWqeBlockBytes);
+  for (std::uint32_t b = 0; b < blocks; ++b) {
+    const auto to = block(queue, static_cast<std::uint16_t>(queue.producer + b));
+    std::ranges::copy(std::span(wqe).subspan(b * to.size(), to.size()), to.begin());
+  }
+  queue.producer = static_cast<std::uint16_t>(queue.producer + blocks);
+}
+
+void Host::post(std::uint32_t qpn, const WriteRequest& request) {
+  std::array<std::byte, prm::mlx5_wqe_raddr_seg::bytes + prm::mlx5_wqe_data_seg::bytes> segments{};
+  const auto remote = prm::View<prm::mlx5_wqe_raddr_seg>::at(segments);
+  remote.put<"raddr">(request.raddr);
+  remote.put<"rkey">(request.rkey);
+  const auto data = prm::View<prm::mlx5_wqe_data_seg>::at(segments, prm::mlx5_wqe_raddr_seg::bytes);
+  data.put<"byte_count">(request.length);
+  data.put<"lkey">(request.lkey);
+  data.put<"addr">(request.address);
+  const std::size_t used = request.length == 0 ? prm::mlx5_wqe_raddr_seg::bytes : segments.size();
+  post_raw(qpn, prm::WqeOpcode::RDMA_WRITE, std::span(segments).first(used), request.signaled);
+}
+
+void Host::write_record(std::uint32_t qpn) {
+  Queue& queue = std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })->second;
+  cells::store_release<std::uint32_t>(queue.record.bytes.data() + prm::record_byte(prm::kSndDbr),
+                                      cells::be32(prm::sq_producer_index(queue.producer)));
+}
+
+void Host::ring(std::uint32_t qpn) {
+  write_record(qpn);
+  const Queue& queue =
+      std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })->second;
+  transport_->kick_uar(queue.uar);
+}
+
+void Host::post_and_ring(std::uint32_t qpn, const WriteRequest& request) {
+  post(qpn, request);
+  ring(qpn);
+}
+
+std::uint64_t Host::now_ns() const { return scheduler_->now_ns(); }
+
+void Host::run() {
+  while (scheduler_->loop().step(scheduler_->now_ns())) {
+  }
+}
+
+void Host::run_until(std::uint64_t until_ns) {
+  run();
+  while (scheduler_->now_ns() < until_ns) static_cast<void>(scheduler_->loop().step(until_ns));
+  run();
+}
+
+std::optional<Cqe> Host::poll_cq() {
+  const std::size_t size = std::size_t{1} << kLogCqSize;
+  const auto entry =
+      cq_.bytes.subspan((cq_consumer_ & (size - 1)) * prm::kCqeBytes, prm::kCqeBytes);
+  const auto error = prm::ConstView<prm::mlx5_err_cqe>::at(entry);
+  const auto op_own = cells::load_acquire<std::uint8_t>(&entry.back());
+  if (!prm::cqe_is_ready(op_own, cq_consumer_, kLogCqSize)) return std::nullopt;
+  ++cq_consumer_;
+  cells::store_release<std::uint32_t>(cq_.bytes.data() + size * prm::kCqeBytes,
+                                      cells::be32(prm::cq_consumer_index(cq_consumer_)));
+  Cqe cqe;
+  cqe.opcode = prm::cqe_opcode(op_own);
+  cqe.wqe_counter = error.get<"wqe_counter">();
+  cqe.qpn = prm::cqe_qpn(error.get<"s_wqe_opcode_qpn">());
+  if (prm::cqe_is_error(op_own)) {
+    cqe.syndrome = prm::CqeSyndrome{static_cast<std::uint8_t>(error.get<"syndrome">())};
+    cqe.vendor_syndrome = static_cast<std::uint8_t>(error.get<"vendor_err_synd">());
+  }
+  return cqe;
+}
+
+std::vector<Cqe> Host::drain_cq() {
+  std::vector<Cqe> all;
+  while (const auto cqe = poll_cq()) all.push_back(*cqe);
+  return all;
+}
+
+std::optional<Host::Event> Host::poll_eq() {
+  const std::size_t at = (eq_consumer_ & ((1U << kLogEqSize) - 1)) * prm::kEqeBytes;
+  const auto entry = prm::ConstView<prm::eqe>::at(eq_.bytes, at);
+  if ((entry.get<"owner">() != 0) != prm::owner_bit(eq_consumer_, kLogEqSize)) return std::nullopt;
+  ++eq_consumer_;
+  const auto data = prm::ConstView<prm::qp_events>(entry.bytes<"event_data">());
+  return Event{prm::EventType{static_cast<std::uint8_t>(entry.get<"event_type">())},
+               data.get<"qpn_rqn_sqn">()};
+}
+
+Peer::Peer(Host& host)
+    : host_(&host), port_(host.wire().attach(*this, host.scheduler(), counters_)) {}
+
+Peer::~Peer() { host_->wire().detach(port_); }
+
+void Peer::receive(std::span<const std::byte> frame) {
+  frames_.emplace_back(frame.begin(), frame.end());
+}
+
+Path Peer::path_to(std::uint32_t qpn) {
+  Path path;
+  path.source_mac = kPeerMac;
+  path.dest_mac = kHostMac;
+  path.source_ip = kPeerGid;
+  path.dest_ip = kHostGid;
+  path.hop_limit = 64;
+  path.udp_sport = 0xc321;
+  path.dest_qpn = qpn;
+  return path;
+}
+
+void Peer::send(const Path& path, const PacketHeader& header, std::span<const std::byte> payload) {
+  const FrameTemplate frame(path);
+  const auto buffer = host_->wire().next_buffer();
+  std::ranges::copy(
+      payload, buffer.begin() + static_cast<std::ptrdiff_t>(frame.payload_offset(header.opcode)));
+  host_->wire().send(port_, frame.finish(buffer, header, payload.size()));
+}
+
+void Peer::send_raw(std::span<const std::byte> frame) {
+  std::ranges::copy(frame, host_->wire().next_buffer().begin());
+  host_->wire().send(port_, frame.size());
+}
+
+void Peer::acknowledge(std::uint32_t qpn, std::uint32_t psn, std::uint8_t code) {
+  PacketHeader header;
+  header.psn = psn;
+  header.syndrome = code;
+  send(path_to(qpn), header);
+}
+
+std::vector<std::vector<std::byte>> Peer::take_frames() { return std::exchange(frames_, {}); }
+
+std::vector<Packet> Peer::take() {
+  kept_ = take_frames();
+  std::vector<Packet> packets;
+  for (const auto& frame : kept_) {
+    if (const auto packet = decode(frame)) packets.push_back(*packet);
+  }
+  return packets;
+}
+
+void fill_pattern(std::span<std::byte> bytes, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random() & 0xff);
+}
+
+}  // namespace portcullis::model::test

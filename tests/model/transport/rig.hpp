@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A transport with real tables and real memory around it, but no command interface: what the tests
+// of the RC rules need. A Host is one function; a Peer is a bare port that speaks raw frames to it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/iommu.hpp"
+#include "model/transport/frame.hpp"
+#include "model/transport/wire.hpp"
+#include "model/transport_port.hpp"
+#include "prm/cqe.hpp"
+#include "prm/enums.hpp"
+#include "prm/wqe.hpp"
+
+namespace portcullis::model::test {
+
+inline constexpr Mac kHostMac{0x02, 0, 0, 0, 0, 0x01};
+inline constexpr Mac kPeerMac{0x02, 0, 0, 0, 0, 0x02};
+inline constexpr Gid kHostGid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1};
+inline constexpr Gid kPeerGid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 2};
+inline constexpr Gid kHostGid6{0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+inline constexpr std::uint32_t kPd = 7;
+inline constexpr std::uint32_t kUar = 3;
+inline constexpr std::uint32_t kMtu = 1024;
+
+/// Pages that a host mapped for DMA.
+struct Region {
+  std::span<std::byte> bytes;
+  Iova iova = 0;
+};
+
+/// What one queue pair is made of; the defaults work.
+struct QpOptions {
+  std::uint32_t log_sq_size = 6;
+  std::uint32_t pd = kPd;
+  std::uint32_t uar = kUar;
+  bool rwe = true;
+  std::uint32_t ack_timeout = 14;
+  std::uint32_t retry_count = 7;
+  std::uint32_t rnr_retry = 7;
+  std::uint32_t psn = 0x123;  // both directions
+  prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
+  std::uint32_t src_addr_index = 0;
+  Mac dest_mac = kHostMac;
+  Gid dest_gid = kHostGid;
+  bool force_loopback = false;
+};
+
+struct Cqe {
+  prm::CqeOpcode opcode{};
+  prm::CqeSyndrome syndrome{};
+  std::uint8_t vendor_syndrome = 0;
+  std::uint32_t wqe_counter = 0;
+  std::uint32_t qpn = 0;
+};
+
+/// One RDMA WRITE as a driver would post it.
+struct WriteRequest {
+  std::uint64_t raddr = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t lkey = 0;
+  std::uint64_t address = 0;
+  std::uint32_t length = 0;
+  bool signaled = true;
+};
+
+class Host {
+ public:
+  /// A pcap path is optional; without a wire the host has one of its own.
+  explicit Host(std::shared_ptr<Wire> wire = nullptr, const std::string& pcap_path = "");
+  ~Host();
+
+  [[nodiscard]] Region map(std::size_t bytes);
+  void unmap(const Region& region);
+  /// The key (index << 8 | variant) of an MTT over `region`, virtual address = its CPU address.
+  [[nodiscard]] std::uint32_t make_key(const Region& region, std::uint8_t rights,
+                                       std::uint32_t pd = kPd, std::uint32_t qpn = prm::kMkcQpnAny);
+  void destroy_key(std::uint32_t key);
+
+  /// CREATE_QP only.
+  Verdict create(std::uint32_t qpn, const QpOptions& options = {});
+  Verdict modify(std::uint32_t qpn, QpTransition transition, std::uint32_t remote_qpn = 0,
+                 const QpOptions& options = {}, std::uint32_t opt_param_mask = 0);
+  /// CREATE_QP and all transitions to RTS; `remote_qpn` may be its own.
+  void connect(std::uint32_t qpn, std::uint32_t remote_qpn, const QpOptions& options = {});
+  [[nodiscard]] prm::QpState state(std::uint32_t qpn);
+  [[nodiscard]] prm::Buffer<prm::qpc> query(std::uint32_t qpn);
+
+  /// Places the WQE; ring() tells the device about all that were posted since.
+  void post(std::uint32_t qpn, const WriteRequest& request);
+  /// A WQE of raw octowords behind a control segment that says `opcode` and their number.
+  void post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const std::byte> segments,
+                bool signaled = true);
+  void ring(std::uint32_t qpn);
+  void post_and_ring(std::uint32_t qpn, const WriteRequest& request);
+  /// The doorbell record alone, no kick.
+  void write_record(std::uint32_t qpn);
+  [[nodiscard]] std::span<std::byte> send_queue(std::uint32_t qpn);
+
+  /// Runs all that is due now, then time up to `until_ns`.
+  void run();
+  void run_until(std::uint64_t until_ns);
+  [[nodiscard]] std::uint64_t now_ns() const;
+
+  [[nodiscard]] std::optional<Cqe> poll_cq();
+  /// All completions that are there.
+  [[nodiscard]] std::vector<Cqe> drain_cq();
+  /// The next asynchronous event: type and QP number.
+  struct Event {
+    prm::EventType type{};
+    std::uint32_t qpn = 0;
+  };
+  [[nodiscard]] std::optional<Event> poll_eq();
+
+  [[nodiscard]] Transport& transport() { return *transport_; }
+  [[nodiscard]] Dma& dma() { return dma_; }
+  [[nodiscard]] Wire& wire() { return *wire_; }
+  [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] PortSettings& port() { return port_; }
+
+ private:
+  struct Queue {
+    Region memory;  // SQ, then the doorbell record's page
+    Region record;
+    std::uint32_t blocks = 0;
+    std::uint16_t producer = 0;
+    std::uint32_t uar = 0;
+  };
+  [[nodiscard]] prm::Buffer<prm::qpc> context(const QpOptions& options) const;
+  void make_queues();
+  std::span<std::byte> block(Queue& queue, std::uint16_t index);
+
+  std::shared_ptr<Wire> wire_;
+  Counters counters_;
+  Iommu iommu_;
+  Dma dma_;
+  EqTable eqs_;
+  CqTable cqs_;
+  MkeyTable mkeys_;
+  std::unique_ptr<Scheduler> scheduler_;
+  PortSettings port_;
+  std::unique_ptr<Transport> transport_;
+  std::vector<std::unique_ptr<std::byte[], void (*)(std::byte*)>> memory_;
+  std::vector<std::pair<std::uint32_t, Queue>> queues_;
+  Region cq_, eq_;
+  std::uint32_t cqn_ = 0, eqn_ = 0;
+  std::uint32_t cq_consumer_ = 0, eq_consumer_ = 0;
+};
+
+/// A port that sends and keeps raw frames.
+class Peer final : public FrameSink {
+ public:
+  explicit Peer(Host& host);
+  ~Peer() override;
+
+  [[nodiscard]] bool owns(const Mac& address) const noexcept override {
+    return address == kPeerMac;
+  }
+  void receive(std::span<const std::byte> frame) override;
+  void room() override {}
+
+  /// A path from the peer to `qpn` of the host; change it before send().
+  [[nodiscard]] static Path path_to(std::uint32_t qpn);
+  void send(const Path& path, const PacketHeader& header, std::span<const std::byte> payload = {});
+  void send_raw(std::span<const std::byte> frame);
+  /// Acknowledge packet to `qpn`.
+  void acknowledge(std::uint32_t qpn, std::uint32_t psn,
+                   std::uint8_t code = syndrome::kAckUnlimited);
+
+  /// What came since the last call; `payload` refers to frames kept here.
+  [[nodiscard]] std::vector<Packet> take();
+  [[nodiscard]] std::vector<std::vector<std::byte>> take_frames();
+
+ private:
+  Host* host_;
+  Counters counters_;
+  Wire::PortId port_;
+  std::vector<std::vector<std::byte>> frames_, kept_;
+};
+
+/// Distinct bytes, the same every time.
+void fill_pattern(std::span<std::byte> bytes, std::uint32_t seed);
+
+}  // namespace portcullis::model::test
