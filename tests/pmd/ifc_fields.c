@@ -10,7 +10,7 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 #define BIT(n) (1UL << (n))
 #define BIT_ULL(n) (1ULL << (n))
-#include "mlx5_ifc.h"
+#include <mlx5_ifc.h>
 
 // mlx5_ifc.h gives every bit of a layout one byte of a struct.
 #define FIELD(layout, field)                                                        \
@@ -37,14 +37,11 @@ typedef uint64_t u64;
 #define CQC(field) FIELD(create_cq_in, cq_context.field)
 #define ROCE(field) FIELD(set_roce_address_in, roce_address.field)
 
-const struct ifc_field ifc_fields[] = {
+static const struct ifc_field object_fields[] = {
     FIELD(alloc_pd_in, opcode),
     FIELD(alloc_pd_out, pd),
     ID_COMMAND(dealloc_pd_in, pd),
     FIELD(alloc_uar_out, uar),
-    ID_COMMAND(qp_2err_in, qpn),
-    ID_COMMAND(qp_2rst_in, qpn),
-    ID_COMMAND(destroy_qp_in, qpn),
     ID_COMMAND(destroy_mkey_in, mkey_index),
     ID_COMMAND(destroy_cq_in, cqn),
     FIELD(create_mkey_in, opcode),
@@ -72,6 +69,28 @@ const struct ifc_field ifc_fields[] = {
     CQC(log_page_size),
     CQC(dbr_addr),
     FIELD(create_cq_out, cqn),
+    FIELD(set_roce_address_in, opcode),
+    FIELD(set_roce_address_in, roce_address_index),
+    ROCE(source_l3_address),
+    ROCE(source_mac_47_32),
+    ROCE(source_mac_31_0),
+    ROCE(vlan_valid),
+    ROCE(vlan_id),
+    ROCE(roce_l3_type),
+    ROCE(roce_version),
+    ID_COMMAND(query_roce_address_in, roce_address_index),
+    FIELD(query_roce_address_out, roce_address.source_l3_address),
+    FIELD(query_roce_address_out, roce_address.source_mac_47_32),
+    FIELD(query_roce_address_out, roce_address.source_mac_31_0),
+    FIELD(query_roce_address_out, roce_address.vlan_valid),
+    FIELD(query_roce_address_out, roce_address.vlan_id),
+    {0, 0, 0},
+};
+
+static const struct ifc_field qp_fields[] = {
+    ID_COMMAND(destroy_qp_in, qpn),
+    ID_COMMAND(qp_2rst_in, qpn),
+    ID_COMMAND(qp_2err_in, qpn),
     FIELD(create_qp_in, opcode),
     QPC(create_qp_in, st),
     QPC(create_qp_in, pm_state),
@@ -98,20 +117,7 @@ const struct ifc_field ifc_fields[] = {
     QPC(query_qp_out, next_send_psn),
     QPC(query_qp_out, next_rcv_psn),
     QPC(query_qp_out, last_acked_psn),
-    FIELD(set_roce_address_in, opcode),
-    FIELD(set_roce_address_in, roce_address_index),
-    ROCE(source_l3_address),
-    ROCE(source_mac_47_32),
-    ROCE(source_mac_31_0),
-    ROCE(vlan_valid),
-    ROCE(vlan_id),
-    ROCE(roce_l3_type),
-    ROCE(roce_version),
-    ID_COMMAND(query_roce_address_in, roce_address_index),
-    FIELD(query_roce_address_out, roce_address.source_l3_address),
-    FIELD(query_roce_address_out, roce_address.source_mac_47_32),
-    FIELD(query_roce_address_out, roce_address.source_mac_31_0),
-    FIELD(query_roce_address_out, roce_address.vlan_valid),
-    FIELD(query_roce_address_out, roce_address.vlan_id),
     {0, 0, 0},
 };
+
+const struct ifc_field* const ifc_tables[] = {object_fields, qp_fields, 0};

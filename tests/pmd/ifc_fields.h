@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where the installed include/linux/mlx5/mlx5_ifc.h puts the fields that the driver's commands use.
-// In C, since that header is. Ends with a row without name.
+// In C, since that header is. A table ends with a row without name, the list of tables with null.
 #pragma once
 
 #ifdef __cplusplus
@@ -13,7 +13,7 @@ struct ifc_field {
   unsigned offset, width;  // bits
 };
 
-extern const struct ifc_field ifc_fields[];
+extern const struct ifc_field* const ifc_tables[];
 
 #ifdef __cplusplus
 }

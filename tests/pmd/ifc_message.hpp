@@ -52,10 +52,10 @@ class IfcMessage {
 
  private:
   [[nodiscard]] static const ifc_field& find_row(std::string_view name) {
-    const ifc_field* row = ifc_fields;
-    while (row->name != nullptr && name != row->name) ++row;
-    if (row->name == nullptr) throw std::out_of_range(std::string(name));
-    return *row;
+    for (const ifc_field* const* table = ifc_tables; *table != nullptr; ++table)
+      for (const ifc_field* row = *table; row->name != nullptr; ++row)
+        if (name == row->name) return *row;
+    throw std::out_of_range(std::string(name));
   }
   [[nodiscard]] const ifc_field& find(std::string_view field) const {
     return find_row(layout_ + "." + std::string(field));

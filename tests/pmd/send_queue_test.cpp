@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <infiniband/mlx5dv.h>
 
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "pmd/send_queue.hpp"
@@ -55,8 +57,8 @@ class VerbsWqe {
  private:
   template <class Segment>
   void append(const Segment& segment) {
-    const auto* at = reinterpret_cast<const std::byte*>(&segment);
-    bytes_.insert(bytes_.end(), at, at + sizeof segment);
+    const auto raw = std::bit_cast<std::array<std::byte, sizeof segment>>(segment);
+    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
   }
   std::vector<std::byte> bytes_;
 };
