@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <CLI/CLI.hpp>
+#include <span>
 #include <string_view>
+
+#include "lease/fence_plan.hpp"
+#include "pmd/eal.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -18,6 +22,12 @@ Before `--` stand EAL arguments, after it ours and Google Benchmark's --benchmar
   {0} -l 2-3 -a 0000:03:00.0 -- --device=0000:03:00.0 --peer=loopback --out-dir=results
 With the model and no EAL arguments the ones that need no privilege are supplied.
 A model is emulated: its figures are never NIC latency. --benchmark_help lists Google Benchmark's.)";
+
+std::vector<std::string> plan_names() {
+  std::vector<std::string> names;
+  for (const lease::Plan& plan : lease::plans()) names.emplace_back(plan.name);
+  return names;
+}
 
 std::string version_of(const ProgramInfo& info) {
   return fmt::format("{} (portcullis {})", info.name, PORTCULLIS_VERSION);
@@ -59,12 +69,17 @@ void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
         ->check(CLI::Range(1U, 1024U));
   if (info.has_retry) {
     app.add_option("--timeout", options.timeout,
-                   "the client's ack timeout, 4.096 us x 2^N, 0 for ever (default 14)")
-        ->type_name("0-31")
-        ->check(CLI::Range(0U, 31U));
+                   "the client's ack timeout, 4.096 us x 2^N (default 14)")
+        ->type_name("1-31")
+        ->check(CLI::Range(1U, 31U));
     app.add_option("--retry", options.retry, "the client's retry_cnt (default 7)")
         ->type_name("0-7")
         ->check(CLI::Range(0U, 7U));
+    app.add_option("--deadline-ms", options.deadline_ms,
+                   "how long to wait for the client's failure; what is later is censored\n"
+                   "(default 10000)")
+        ->type_name("MS")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{600'000}));
   }
 }
 
@@ -75,18 +90,17 @@ tl::unexpected<Error> refuse(std::string text) {
   return fail(Errc::InvalidArgument, std::move(text));
 }
 
-/// Options of ours that stand before `--`, where EAL would answer with its whole usage.
-Result<void> check_eal_arguments(const CLI::App& app, const std::vector<std::string>& eal) {
-  for (const std::string& argument : eal) {
-    const std::string name = argument.substr(0, argument.find('='));
-    const bool is_ours = app.get_option_no_throw(name) != nullptr;
-    if (is_ours || argument.starts_with(kBenchmarkPrefix))
-      return fail(Errc::InvalidArgument,
-                  argument +
-                      ": stands before --, where only EAL arguments are accepted; write -- " +
-                      argument);
-  }
-  return {};
+/// The words that tell one of our options where it stands before `--`.
+std::vector<std::string> own_prefixes(const CLI::App& app) {
+  std::vector<std::string> prefixes = {std::string(kBenchmarkPrefix)};
+  for (const CLI::Option* option : app.get_options())
+    if (option != app.get_help_ptr() && option->get_single_name() != "version")
+      prefixes.push_back(option->get_name());
+  return prefixes;
+}
+
+bool asks_for_text(const std::string& argument) {
+  return argument == "--help" || argument == "-h" || argument == "--version";
 }
 
 void set_defaults(const ProgramInfo& info, Options& options) {
@@ -97,13 +111,7 @@ void set_defaults(const ProgramInfo& info, Options& options) {
 
 }  // namespace
 
-const std::vector<std::string>& plan_names() {
-  static const std::vector<std::string> names = {"seed", "nak-first", "legacy"};
-  return names;
-}
-
-Result<CommandLine> parse_command_line(const ProgramInfo& info,
-                                       std::span<const char* const> arguments) {
+Result<CommandLine> parse_command_line(const ProgramInfo& info, int argc, const char* const* argv) {
   CommandLine line;
   CLI::App app(info.summary, info.name + " [EAL arguments] --");  // as --help prints it
   app.footer(fmt::format(kFooter, info.name));
@@ -111,21 +119,15 @@ Result<CommandLine> parse_command_line(const ProgramInfo& info,
   add_common(app, info, line.options);
   add_own(app, info, line.options);
 
-  std::vector<std::string> ours;
-  bool is_behind = false;
-  for (const std::string_view argument : arguments) {
-    if (!is_behind && argument == "--")
-      is_behind = true;
-    else if (!is_behind && argument != "--help" && argument != "-h" && argument != "--version")
-      line.eal.emplace_back(argument);
-    else if (argument.starts_with(kBenchmarkPrefix))
-      line.benchmark.emplace_back(argument);
-    else
-      ours.emplace_back(argument);
-  }
-  PORTCULLIS_TRY(check_eal_arguments(app, line.eal));
+  PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
+  std::vector<std::string> ours;  // CLI11 takes the last argument first
+  for (const std::string& argument : std::span(parts.own).subspan(1))
+    (argument.starts_with(kBenchmarkPrefix) ? line.benchmark : ours).push_back(argument);
+  if (std::any_of(parts.eal.begin(), parts.eal.end(), asks_for_text))
+    ours.push_back(*std::find_if(parts.eal.begin(), parts.eal.end(), asks_for_text));
+  std::reverse(ours.begin(), ours.end());
+  line.eal = std::move(parts.eal);
   try {  // CLI11 tells by exceptions; they end here
-    std::reverse(ours.begin(), ours.end());
     app.parse(ours);
   } catch (const CLI::CallForHelp&) {
     line.text = app.help();

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +19,7 @@ struct ProgramInfo {
   std::string summary;      // one sentence, for --help
   bool has_plans = false;   // --plan
   bool has_leases = false;  // --leases
-  bool has_retry = false;   // --timeout, --retry
+  bool has_retry = false;   // --timeout, --retry, --deadline-ms
   std::uint64_t default_samples = 1000;
   std::uint64_t quick_samples = 20;
 };
@@ -33,23 +32,20 @@ struct Options {
   std::uint64_t samples = 0;  // of a wall-clock series
   std::uint32_t timeout = 14;
   std::uint32_t retry = 7;
+  std::uint64_t deadline_ms = 10'000;
   std::string out_dir;  // empty: no files
   bool is_quick = false;
 };
 
 struct CommandLine {
   Options options;
-  std::vector<std::string> eal;        // what stood before `--`
+  std::vector<std::string> eal;        // the program's name and what stood before `--`
   std::vector<std::string> benchmark;  // --benchmark_*
   std::optional<std::string> text;     // --help or --version: print and leave
 };
 
-/// InvalidArgument with one line that names the argument and what is accepted. `arguments` is argv
-/// without the program's name.
-[[nodiscard]] Result<CommandLine> parse_command_line(const ProgramInfo& info,
-                                                     std::span<const char* const> arguments);
-
-/// The plans a bench can measure, as --plan takes them.
-[[nodiscard]] const std::vector<std::string>& plan_names();
+/// InvalidArgument with one line that names the argument and what is accepted.
+[[nodiscard]] Result<CommandLine> parse_command_line(const ProgramInfo& info, int argc,
+                                                     const char* const* argv);
 
 }  // namespace portcullis::bench

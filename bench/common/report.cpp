@@ -61,6 +61,13 @@ void set_counters(benchmark::State& state, const Histogram& latency) {
   state.counters["count"] = static_cast<double>(latency.count());
 }
 
+Result<void> make_directory(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) return fail(Errc::System, "--out-dir " + directory + ": " + error.message());
+  return {};
+}
+
 void Report::add(const Series& series) {
   const auto same = std::find_if(series_.begin(), series_.end(),
                                  [&](const Series& other) { return other.name == series.name; });
@@ -91,11 +98,8 @@ PercentilePlot Report::plot_of(std::string_view picture) const {
 Result<std::vector<std::string>> Report::write(const std::string& directory,
                                                const std::string& program, const std::string& title,
                                                const std::string& subtitle) const {
+  PORTCULLIS_TRY(make_directory(directory));
   const std::filesystem::path folder(directory);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(Errc::System, "--out-dir " + directory + ": " + error.message());
-
   std::vector<std::string> written;
   std::vector<std::string> pictures;
   for (const Series& series : series_) {

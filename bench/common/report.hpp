@@ -27,6 +27,9 @@ struct Series {
 /// p50 p90 p99 p999 max in nanoseconds, and count.
 void set_counters(benchmark::State& state, const Histogram& latency);
 
+/// With its parents; System when it cannot be made.
+[[nodiscard]] Result<void> make_directory(const std::string& directory);
+
 class Report {
  public:
   /// A series of the same name is merged: repetitions are more samples.
@@ -37,7 +40,7 @@ class Report {
   /// One line a series: name, p50 to max, count, in units that read well.
   [[nodiscard]] std::string table() const;
   /// `directory`/`program`.SERIES.hgrm (HdrHistogram text, microseconds) and
-  /// `directory`/`program`[.PICTURE].svg. Makes the directory. System when a file cannot be
+  /// `directory`/`program`[.PICTURE].svg. Returns their names; System when a file cannot be
   /// written.
   [[nodiscard]] Result<std::vector<std::string>> write(const std::string& directory,
                                                        const std::string& program,

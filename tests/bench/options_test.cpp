@@ -26,7 +26,8 @@ constexpr auto kEverything = [] {
 };
 
 Result<CommandLine> parse(std::vector<const char*> arguments, ProgramInfo info = kEverything()) {
-  return parse_command_line(info, arguments);
+  arguments.insert(arguments.begin(), "bench");
+  return parse_command_line(info, static_cast<int>(arguments.size()), arguments.data());
 }
 
 std::string refusal(std::vector<const char*> arguments, ProgramInfo info = kEverything()) {
@@ -45,7 +46,7 @@ TEST(BenchOptions, NoArguments_GiveTheModelAndEveryPlan) {
   EXPECT_EQ(line->options.retry, 7U);
   EXPECT_EQ(line->options.samples, 1000U);
   EXPECT_THAT(line->options.out_dir, IsEmpty());
-  EXPECT_THAT(line->eal, IsEmpty());
+  EXPECT_THAT(line->eal, ElementsAre("bench"));
   EXPECT_FALSE(line->text);
 }
 
@@ -53,7 +54,7 @@ TEST(BenchOptions, HardwareLine_IsSplitAtTheDashes) {
   const auto line = parse({"-l", "2-3", "-a", "0000:03:00.0", "--", "--device=0000:03:00.0",
                            "--peer=loopback", "--benchmark_filter=seed"});
   ASSERT_TRUE(line);
-  EXPECT_THAT(line->eal, ElementsAre("-l", "2-3", "-a", "0000:03:00.0"));
+  EXPECT_THAT(line->eal, ElementsAre("bench", "-l", "2-3", "-a", "0000:03:00.0"));
   EXPECT_EQ(line->options.device, "0000:03:00.0");
   EXPECT_THAT(line->benchmark, ElementsAre("--benchmark_filter=seed"));
 }
@@ -110,16 +111,15 @@ TEST_P(BenchOptionMistakes, AreAnsweredInOneLineWithTheValueAndWhatIsAccepted) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BenchOptionMistakes,
-    testing::Values(Mistake{"--plan=drop", "drop", "seed,nak-first,legacy"},
-                    Mistake{"--plan=seed,drop", "drop", "seed,nak-first,legacy"},
-                    Mistake{"--leases=0", "0", "1 to 1024"},
-                    Mistake{"--leases=x", "x", "1 to 1024"},
-                    Mistake{"--samples=0", "0", "1 to 1000000000"},
-                    Mistake{"--samples=-3", "-3", "1 to 1000000000"},
-                    Mistake{"--timeout=32", "32", "0 to 31"}, Mistake{"--retry=8", "8", "0 to 7"},
-                    Mistake{"--peer=wire", "wire", "loopback"},
-                    Mistake{"--speed=9", "--speed=9", "--help"},
-                    Mistake{"stray", "stray", "--help"}, Mistake{"--device", "--device", "SPEC"}));
+    testing::Values(
+        Mistake{"--plan=drop", "drop", "seed,nak-first,legacy"},
+        Mistake{"--plan=seed,drop", "drop", "seed,nak-first,legacy"},
+        Mistake{"--leases=0", "0", "1 to 1024"}, Mistake{"--leases=x", "x", "1 to 1024"},
+        Mistake{"--samples=0", "0", "1 to 1000000000"},
+        Mistake{"--samples=-3", "-3", "1 to 1000000000"}, Mistake{"--timeout=0", "0", "1 to 31"},
+        Mistake{"--deadline-ms=0", "0", "1 to 600000"}, Mistake{"--retry=8", "8", "0 to 7"},
+        Mistake{"--peer=wire", "wire", "loopback"}, Mistake{"--speed=9", "--speed=9", "--help"},
+        Mistake{"stray", "stray", "--help"}, Mistake{"--device", "--device", "SPEC"}));
 
 }  // namespace
 }  // namespace portcullis::bench

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bench/common/suite.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+#include "bench/common/context.hpp"
+
+namespace portcullis::bench {
+namespace {
+
+constexpr std::uint64_t kVirtualRuns = 3;  // one would do; three show that it is one value
+
+/// A way to run the series: which device, on which clock.
+struct Execution {
+  tools::DeviceSpec device;
+  bool is_virtual = false;
+  [[nodiscard]] const char* clock() const { return is_virtual ? "virtual" : "wall"; }
+};
+
+std::vector<Execution> executions_of(const std::string& text, const tools::DeviceSpec& spec) {
+  const auto* asked = std::get_if<model::Options>(&spec.kind);
+  if (asked == nullptr) return {{spec, false}};
+  const auto with = [&](model::Execution execution) {
+    model::Options options = *asked;
+    options.execution = execution;
+    return Execution{tools::DeviceSpec{options}, execution == model::Execution::Stepped};
+  };
+  if (text.find("execution=") != std::string::npos) return {with(asked->execution)};
+  return {with(model::Execution::Stepped), with(model::Execution::Polled)};
+}
+
+std::string clocks_of(const std::vector<Execution>& executions) {
+  if (executions.size() == 1) return executions.front().clock();
+  return "virtual and wall, in the name of each series";
+}
+
+/// Takes the samples of one series on one execution, in Google Benchmark's loop.
+class Runner {
+ public:
+  Runner(SeriesPlan plan, Execution execution, Report& report, std::optional<Error>& error)
+      : plan_(std::move(plan)),
+        execution_(std::move(execution)),
+        report_(&report),
+        error_(&error) {}
+
+  [[nodiscard]] std::string name() const {
+    return fmt::format("{}/clock:{}", plan_.name, execution_.clock());
+  }
+  [[nodiscard]] std::uint64_t runs() const {
+    return execution_.is_virtual ? kVirtualRuns : plan_.wall_samples;
+  }
+
+  void operator()(benchmark::State& state) const {
+    Series series{name(), plan_.picture, execution_.is_virtual, {}};
+    std::unique_ptr<Session> session;
+    for (auto _ : state) {
+      const auto time = sample(session);
+      if (!time) {
+        fail_with(state, time.error());
+        return;
+      }
+      state.SetIterationTime(static_cast<double>(time->value_or(0)) / 1e9);
+      if (*time) series.latency.record(**time);
+    }
+    set_counters(state, series.latency);
+    if (plan_.annotate) plan_.annotate(state);
+    report_->add(series);
+  }
+
+ private:
+  /// On the virtual clock every run starts from nothing, so that it is the same run.
+  Result<std::optional<std::uint64_t>> sample(std::unique_ptr<Session>& session) const {
+    if (execution_.is_virtual) session.reset();
+    if (!session) {
+      PORTCULLIS_TRY_ASSIGN(session, Session::open(execution_.device));
+    }
+    return plan_.sample(*session);
+  }
+
+  void fail_with(benchmark::State& state, const Error& error) const {
+    state.SkipWithError(error.text.c_str());
+    if (!*error_) *error_ = Error{error.code, name() + ": " + error.text, error.command};
+  }
+
+  SeriesPlan plan_;
+  Execution execution_;
+  Report* report_;
+  std::optional<Error>* error_;
+};
+
+/// Hands Google Benchmark its own arguments, with defaults that the user's, behind, override.
+Result<void> start_benchmark(const CommandLine& line, const ProgramInfo& info) {
+  std::vector<std::string> arguments = {info.name, "--benchmark_counters_tabular=true"};
+  if (!line.options.out_dir.empty()) {
+    PORTCULLIS_TRY(make_directory(line.options.out_dir));
+    arguments.push_back(fmt::format("--benchmark_out={}/{}.json", line.options.out_dir, info.name));
+    arguments.emplace_back("--benchmark_out_format=json");
+  }
+  arguments.insert(arguments.end(), line.benchmark.begin(), line.benchmark.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  int count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, pointers.data());
+  if (count > 1)
+    return fail(Errc::InvalidArgument,
+                fmt::format("{}: Google Benchmark does not know it; --benchmark_help lists what it "
+                            "accepts",
+                            pointers[1]));
+  return {};
+}
+
+Result<void> write_report(const Report& report, const Suite& suite, const Options& options,
+                          const RunContext& context) {
+  if (options.out_dir.empty()) return {};
+  PORTCULLIS_TRY_ASSIGN(const auto files, report.write(options.out_dir, suite.info.name,
+                                                       suite.title, subtitle_of(context)));
+  fmt::print("{} files written to {}\n", files.size(), options.out_dir);
+  return {};
+}
+
+Result<void> run(const CommandLine& line, const Suite& suite) {
+  const Options& options = line.options;
+  PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device(options.device));
+  const std::vector<Execution> executions = executions_of(options.device, spec);
+  PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(line.eal, spec.is_emulated()));
+  const std::vector<std::string> findings = find_lcore_faults(spec);
+  for (const std::string& finding : findings)
+    fmt::print(stderr, "{}: {}\n", suite.info.name, finding);
+
+  RunContext context;
+  {  // a device that cannot be had is refused before anything runs
+    PORTCULLIS_TRY_ASSIGN(const auto session, Session::open(executions.front().device));
+    context = describe_run(options, spec, *session, clocks_of(executions), findings);
+  }
+  PORTCULLIS_TRY(start_benchmark(line, suite.info));
+  for (const auto& [key, value] : context) benchmark::AddCustomContext(key, value);
+
+  Report report;
+  for (const ReferenceLine& reference : suite.references) report.add_reference(reference);
+  std::optional<Error> error;
+  for (const SeriesPlan& series : suite.series(options))
+    for (const Execution& execution : executions) {
+      const Runner runner(series, execution, report, error);
+      benchmark::RegisterBenchmark(runner.name().c_str(), runner)
+          ->UseManualTime()
+          ->Iterations(static_cast<benchmark::IterationCount>(runner.runs()));
+    }
+  if (benchmark::RunSpecifiedBenchmarks() == 0)
+    return fail(Errc::InvalidArgument, "--benchmark_filter: no series has such a name");
+  if (error) return tl::unexpected<Error>(*error);
+
+  fmt::print("\n{}\n{}", subtitle_of(context), report.table());
+  if (suite.conclude) suite.conclude(report);
+  return write_report(report, suite, options, context);
+}
+
+}  // namespace
+
+int run_suite(int argc, char** argv, const Suite& suite) {
+  auto line = parse_command_line(suite.info, argc, argv);
+  if (line && line->text) {
+    fmt::print("{}", *line->text);
+    return 0;
+  }
+  const Result<void> done = line ? run(*line, suite) : Result<void>(forward_error(std::move(line)));
+  if (done) return 0;
+  std::fflush(stdout);
+  fmt::print(stderr, "{}: {}\n", suite.info.name, done.error().text);
+  return 1;
+}
+
+}  // namespace portcullis::bench

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What every bench program shares: start-up, the context that says what its figures are worth, the
+// loop that takes samples, and what is left at the end. A suite brings a list of series, each a way
+// to take one sample.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/svg.hpp"
+#include "bench/common/options.hpp"
+#include "bench/common/report.hpp"
+#include "bench/common/session.hpp"
+
+namespace portcullis::bench {
+
+struct SeriesPlan {
+  std::string name;     // "2ERR_QP"; the clock is added
+  std::string picture;  // see Series
+  std::uint64_t wall_samples = 0;
+  /// One sample in nanoseconds of the device's clock; none when what was waited for did not happen.
+  std::function<Result<std::optional<std::uint64_t>>(Session& session)> sample;
+  /// Adds counters and a label of its own. May be empty.
+  std::function<void(benchmark::State& state)> annotate;
+};
+
+struct Suite {
+  ProgramInfo info;
+  std::string title;  // of the pictures
+  std::vector<ReferenceLine> references;
+  std::function<std::vector<SeriesPlan>(const Options& options)> series;
+  /// What the program has to say at the end. May be empty.
+  std::function<void(const Report& report)> conclude;
+};
+
+/// main() of a suite: 0, or 1 with one line on stderr that says what was wrong.
+///
+/// With device=model every series is run on the virtual clock, where a fresh stepped model gives
+/// one value and a few runs show it, and on the wall clock against a model on a core of its own;
+/// with execution= in the device only on that one. Hardware has a wall clock only.
+[[nodiscard]] int run_suite(int argc, char** argv, const Suite& suite);
+
+}  // namespace portcullis::bench
