@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/iommu.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+
+#include "model/dma.hpp"
+
+namespace portcullis::model {
+namespace {
+
+constexpr std::size_t kLargePage = std::size_t{2} << 20;
+
+struct alignas(kPageBytes) Pages {
+  std::array<std::byte, 8 * kPageBytes> bytes{};
+};
+
+class IommuTest : public ::testing::Test {
+ protected:
+  std::span<std::byte> page(std::size_t i, std::size_t count = 1) {
+    return std::span(memory_->bytes).subspan(i * kPageBytes, count * kPageBytes);
+  }
+  Iova map(std::span<std::byte> memory) { return iommu_.map(memory).value(); }
+
+  std::unique_ptr<Pages> memory_ = std::make_unique<Pages>();
+  Iommu iommu_ = std::move(Iommu::create()).value();
+  std::uint64_t faults_ = 0;
+  Dma dma_{iommu_, faults_};
+};
+
+TEST_F(IommuTest, Map_GivesAnIovaThatIsNoVirtualAddress) {
+  const Iova iova = map(page(0));
+  EXPECT_NE(iova, std::bit_cast<std::uintptr_t>(page(0).data()));
+  EXPECT_EQ(iommu_.lookup(iova + 5), page(0).data() + 5);
+}
+
+TEST_F(IommuTest, Map_KeepsTheAddressModuloALargePage) {
+  const Iova iova = map(page(3));
+  EXPECT_EQ(iova % kLargePage, std::bit_cast<std::uintptr_t>(page(3).data()) % kLargePage);
+}
+
+TEST_F(IommuTest, NeighboursInMemory_DoNotOverlapInIovaSpace) {
+  const Iova second = map(page(2, 2));
+  const Iova first = map(page(0, 2));
+  EXPECT_EQ(iommu_.lookup(first + kPageBytes), page(1).data());
+  EXPECT_EQ(iommu_.lookup(second), page(2).data());
+  EXPECT_EQ(iommu_.mappings(), 2U);
+}
+
+TEST_F(IommuTest, SameMemoryTwice_HasTwoIovas) {
+  const Iova first = map(page(0));
+  const Iova second = map(page(0));
+  EXPECT_NE(first, second);
+  ASSERT_TRUE(iommu_.unmap(first, kPageBytes).has_value());
+  EXPECT_EQ(iommu_.lookup(second), page(0).data());
+}
+
+TEST_F(IommuTest, UnalignedMemory_IsInvalid) {
+  EXPECT_EQ(iommu_.map(page(0).subspan(8)).error().code, Errc::InvalidArgument);
+  EXPECT_EQ(iommu_.map({}).error().code, Errc::InvalidArgument);
+}
+
+TEST_F(IommuTest, MoreThanTheSpaceHas_IsOutOfResources) {
+  const std::span<std::byte> huge(page(0).data(), std::size_t{1} << 38);
+  EXPECT_EQ(iommu_.map(huge).error().code, Errc::OutOfResources);
+}
+
+TEST_F(IommuTest, UnmapOfPartOfAMapping_IsInvalidAndKeepsIt) {
+  const Iova iova = map(page(0, 2));
+  EXPECT_EQ(iommu_.unmap(iova, kPageBytes).error().code, Errc::InvalidArgument);
+  EXPECT_NE(iommu_.lookup(iova), nullptr);
+}
+
+TEST_F(IommuTest, Unmap_LeavesNothingBehind) {
+  const Iova iova = map(page(0, 3));
+  ASSERT_TRUE(iommu_.unmap(iova, 3 * kPageBytes).has_value());
+  EXPECT_EQ(iommu_.lookup(iova + kPageBytes), nullptr);
+  EXPECT_EQ(iommu_.mappings(), 0U);
+}
+
+TEST_F(IommuTest, RemappedMemory_DoesNotComeBackAtTheStaleIova) {
+  const Iova stale = map(page(0));
+  ASSERT_TRUE(iommu_.unmap(stale, kPageBytes).has_value());
+  EXPECT_NE(map(page(0)), stale);
+}
+
+TEST_F(IommuTest, AddressBeyondTheSpace_IsNotMapped) {
+  EXPECT_EQ(iommu_.lookup(~Iova{0}), nullptr);
+}
+
+TEST_F(IommuTest, AccessAcrossMappedPages_CopiesAll) {
+  const Iova iova = map(page(0, 2));
+  dma_.set_bus_master(true);
+  const std::array<std::byte, 4> sent{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+  EXPECT_TRUE(dma_.write(iova + kPageBytes - 2, sent));
+  std::array<std::byte, 4> got{};
+  EXPECT_TRUE(dma_.read(iova + kPageBytes - 2, got));
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(memory_->bytes[kPageBytes], std::byte{3});
+}
+
+TEST_F(IommuTest, AccessToAnUnmappedPage_IsAFaultAndCounted) {
+  const Iova iova = map(page(0));
+  dma_.set_bus_master(true);
+  std::array<std::byte, 8> got{};
+  EXPECT_FALSE(dma_.read(iova + kPageBytes - 4, got));
+  EXPECT_FALSE(dma_.load_be32(iova + kPageBytes).has_value());
+  EXPECT_FALSE(dma_.publish(iova + kPageBytes, got));
+  EXPECT_EQ(faults_, 3U);
+}
+
+TEST_F(IommuTest, AccessWithBusMasteringOff_IsAFault) {
+  const Iova iova = map(page(0));
+  std::array<std::byte, 8> got{};
+  EXPECT_FALSE(dma_.read(iova, got));
+  EXPECT_EQ(dma_.window(iova, 8), nullptr);
+  EXPECT_EQ(faults_, 1U);
+}
+
+TEST_F(IommuTest, MisalignedRecord_IsAFault) {
+  const Iova iova = map(page(0));
+  dma_.set_bus_master(true);
+  EXPECT_FALSE(dma_.load_be32(iova + 2).has_value());
+  EXPECT_EQ(faults_, 1U);
+}
+
+TEST_F(IommuTest, WindowOverPagesThatLieApart_IsRefused) {
+  const Iova last = map(page(7));
+  dma_.set_bus_master(true);
+  EXPECT_EQ(dma_.window(last + kPageBytes - 8, 16), nullptr);
+  EXPECT_EQ(dma_.window(last + 8, 16), page(7).data() + 8);
+  EXPECT_EQ(faults_, 0U);
+}
+
+TEST_F(IommuTest, PayloadOverTwoExtents_IsOneByteString) {
+  const Iova a = map(page(0));
+  const Iova b = map(page(5));
+  dma_.set_bus_master(true);
+  const std::array<std::byte, 3> sent{std::byte{7}, std::byte{8}, std::byte{9}};
+  const Extents extents{{Extent{a + kPageBytes - 1, 1}, Extent{b, 2}}, 2};
+  ASSERT_TRUE(dma_.write_payload(extents, sent.data()));
+  EXPECT_EQ(page(0).back(), std::byte{7});
+  EXPECT_EQ(page(5)[1], std::byte{9});
+  std::array<std::byte, 3> got{};
+  ASSERT_TRUE(dma_.read_payload(extents, got.data()));
+  EXPECT_EQ(got, sent);
+}
+
+}  // namespace
+}  // namespace portcullis::model
