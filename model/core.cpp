@@ -188,7 +188,7 @@ bool Core::look_at_uar(std::uint32_t uar) {
   for (const std::size_t offset : {prm::kEqDoorbellArm, prm::kEqDoorbellNoArm}) {
     const auto value = cells::take<std::uint32_t>(page + offset);
     if (value == 0) continue;
-    eqs.doorbell(uar, cells::be32(value));
+    eqs.doorbell(uar, cells::be32(value), offset == prm::kEqDoorbellArm);
     worked = true;
   }
   if (cells::take<std::uint64_t>(page + prm::kCqDoorbell) != 0) {

@@ -52,6 +52,7 @@ Verdict EqTable::create(prm::ConstView<prm::eqc> context,
   eq = Eq{};
   eq.log_size = context.get<"log_eq_size">();
   eq.uar = context.get<"uar_page">();
+  eq.vector = context.get<"intr">();
   eq.ignore_overrun = context.get<"oi">() != 0;
   eq.pages = std::move(queue);
   // event_bitmask is four quadwords; event n is bit n % 64 of quadword n / 64 (create_map_eq of
@@ -73,13 +74,21 @@ Verdict EqTable::destroy(std::uint32_t eqn) {
   return {};
 }
 
-void EqTable::doorbell(std::uint32_t uar, std::uint32_t value) noexcept {
+void EqTable::doorbell(std::uint32_t uar, std::uint32_t value, bool arm) noexcept {
   const std::uint32_t eqn = value >> 24;
   if (!exists(eqn) || eqs_[eqn].uar != uar) return;
   Eq& eq = eqs_[eqn];
   const std::uint64_t step = (value - eq.consumer) & 0xffffff;
   if (step > eq.producer - eq.consumer) return;
   eq.consumer += step;
+  eq.armed = arm;
+  interrupt_if_armed(eq);
+}
+
+void EqTable::interrupt_if_armed(Eq& eq) noexcept {
+  if (!eq.armed || eq.producer == eq.consumer || on_interrupt_ == nullptr) return;
+  eq.armed = false;
+  on_interrupt_(interrupt_context_, eq.vector);
 }
 
 void EqTable::append(Eq& eq, prm::EventType type, std::uint8_t sub_type, Event data) {
@@ -99,6 +108,7 @@ void EqTable::append(Eq& eq, prm::EventType type, std::uint8_t sub_type, Event d
     return;
   }
   ++eq.producer;
+  interrupt_if_armed(eq);
 }
 
 bool EqTable::raise(prm::EventType type, Event data, std::uint8_t sub_type) {

@@ -28,6 +28,14 @@ class EqTable {
   static constexpr std::size_t kEventBytes = prm::comp_event::bytes;
   using Event = std::span<const std::byte, kEventBytes>;
 
+  /// Told when an armed EQ has an event the driver has not consumed: MSI-X vector eqc.intr. An
+  /// interrupt disarms. Nobody is told until this is set; a driver that polls never arms.
+  using OnInterrupt = void (*)(void* context, std::uint32_t vector) noexcept;
+  void on_interrupt(OnInterrupt on_interrupt, void* context) noexcept {
+    on_interrupt_ = on_interrupt;
+    interrupt_context_ = context;
+  }
+
   /// Told when an EQ lost an event: the device reports it as a health syndrome.
   using OnFailure = void (*)(void* context, prm::HealthSyndrome syndrome);
   EqTable(Dma& dma, std::uint32_t log_max_eq, OnFailure on_failure, void* context);
@@ -55,8 +63,9 @@ class EqTable {
   /// The UAR page of a live EQ.
   [[nodiscard]] std::uint32_t uar_of(std::uint32_t eqn) const noexcept { return eqs_[eqn].uar; }
   /// A doorbell in `uar`: eqn << 24 | consumer index, host order. One for an EQ that does not own
-  /// the page, or that would move the index back or past the producer, is ignored.
-  void doorbell(std::uint32_t uar, std::uint32_t value) noexcept;
+  /// the page, or that would move the index back or past the producer, is ignored. `arm`: it came
+  /// through the cell that asks for an interrupt.
+  void doorbell(std::uint32_t uar, std::uint32_t value, bool arm) noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return live_; }
   void clear() noexcept;
 
@@ -66,12 +75,15 @@ class EqTable {
     std::uint64_t consumer = 0;
     std::uint32_t log_size = 0;
     std::uint32_t uar = 0;
+    std::uint32_t vector = 0;
     bool live = false;
+    bool armed = false;
     bool ignore_overrun = false;
     bool overrun = false;
     std::bitset<256> events;
     QueuePages pages;
   };
+  void interrupt_if_armed(Eq& eq) noexcept;
   void append(Eq& eq, prm::EventType type, std::uint8_t sub_type, Event data);
 
   Dma* dma_;
@@ -81,6 +93,8 @@ class EqTable {
   std::size_t live_ = 0;
   OnFailure on_failure_;
   void* context_;
+  OnInterrupt on_interrupt_ = nullptr;
+  void* interrupt_context_ = nullptr;
 };
 
 }  // namespace portcullis::model

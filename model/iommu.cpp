@@ -28,6 +28,7 @@ Iommu::Iommu(Iommu&& other) noexcept
       mappings_(std::move(other.mappings_)),
       used_(std::move(other.used_)),
       shared_(std::move(other.shared_)),
+      far_(std::move(other.far_)),
       next_(other.next_) {}
 
 Iommu::~Iommu() {
@@ -124,6 +125,31 @@ Result<Iommu::Mapping> Iommu::take_down(Iova iova, std::size_t bytes) {
   const Mapping mapping = found->second;
   mappings_.erase(found);
   return mapping;
+}
+
+void Iommu::map_at(Iova iova, std::span<std::byte> memory) {
+  for (std::size_t at = 0; at < memory.size(); at += kPageBytes) {
+    const std::uint64_t page = (iova + at) / kPageBytes;
+    if (page < kPages)
+      pages_[page] = memory.data() + at;
+    else
+      far_.insert_or_assign(page, memory.data() + at);
+  }
+}
+
+void Iommu::unmap_at(Iova iova, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += kPageBytes) {
+    const std::uint64_t page = (iova + at) / kPageBytes;
+    if (page < kPages)
+      pages_[page] = nullptr;
+    else
+      far_.erase(page);
+  }
+}
+
+std::byte* Iommu::lookup_far(std::uint64_t page) const noexcept {
+  const auto found = far_.find(page);
+  return found == far_.end() ? nullptr : found->second;
 }
 
 }  // namespace portcullis::model

@@ -33,11 +33,16 @@ class Iommu {
   [[nodiscard]] Result<void> retire(Iova iova, std::size_t bytes);
   [[nodiscard]] std::size_t mappings() const noexcept { return mappings_.size(); }
 
+  /// A mapping at an address somebody else chose: a guest behind its own IOMMU. Whole pages; what
+  /// was mapped there is replaced. An IOMMU is filled by these or by map(), never by both.
+  void map_at(Iova iova, std::span<std::byte> memory);
+  void unmap_at(Iova iova, std::size_t bytes);
+
   /// The byte behind `iova`, or null. Good to the end of its page.
   [[nodiscard]] std::byte* lookup(Iova iova) const noexcept {
     const std::uint64_t page = iova / kPageBytes;
-    if (page >= kPages || pages_[page] == nullptr) return nullptr;
-    return pages_[page] + iova % kPageBytes;
+    std::byte* const memory = page < kPages ? pages_[page] : lookup_far(page);
+    return memory == nullptr ? nullptr : memory + iova % kPageBytes;
   }
 
  private:
@@ -62,11 +67,13 @@ class Iommu {
   [[nodiscard]] Result<Mapping> take_down(Iova iova, std::size_t bytes);
   [[nodiscard]] bool is_free(Iova iova, std::size_t bytes) const noexcept;
   void count_windows(Iova iova, std::size_t bytes, int by) noexcept;
+  [[nodiscard]] std::byte* lookup_far(std::uint64_t page) const noexcept;
 
   std::span<std::byte*> pages_;
   std::map<Iova, Mapping> mappings_;
   std::vector<std::uint16_t> used_;                          // mappings a window
   std::unordered_map<std::uint64_t, std::uint64_t> shared_;  // memory window to IOVA window
+  std::unordered_map<std::uint64_t, std::byte*> far_;        // pages above the flat table
   std::uint64_t next_ = kFirstWindow;  // next fit: a stale IOVA meets nothing for long
 };
 

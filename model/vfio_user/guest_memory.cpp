@@ -87,13 +87,30 @@ Result<GuestRange> GuestMemory::map(const DmaMap& request, UniqueFd fd) {
   return range;
 }
 
-Result<GuestRange> GuestMemory::find(Iova address, std::uint64_t bytes) const {
-  const auto found = ranges_.find(address);
-  if (found == ranges_.end() || found->second.range.bytes != bytes)
-    return fail(Errc::NotFound, fmt::format("DMA_UNMAP of {:#x} bytes at {:#x}: exactly one range "
-                                            "that was mapped is accepted",
-                                            bytes, address));
-  return found->second.range;
+Result<std::vector<GuestRange>> GuestMemory::inside(Iova address, std::uint64_t bytes) const {
+  const auto cut = [&] {
+    return fail(Errc::InvalidArgument,
+                fmt::format("DMA_UNMAP of {:#x} bytes at {:#x} would cut a mapped range in two",
+                            bytes, address));
+  };
+  if (bytes == 0 || address + bytes - 1 < address)
+    return fail(Errc::InvalidArgument,
+                fmt::format("DMA_UNMAP of {:#x} bytes at {:#x}: a range that does not wrap is "
+                            "accepted",
+                            bytes, address));
+  const Iova last = address + bytes - 1;
+  auto at = ranges_.lower_bound(address);
+  if (at != ranges_.begin()) {
+    const GuestRange& before = std::prev(at)->second.range;
+    if (address - before.address < before.bytes) return cut();
+  }
+  std::vector<GuestRange> found;
+  for (; at != ranges_.end() && at->first <= last; ++at) {
+    const GuestRange& range = at->second.range;
+    if (range.bytes - 1 > last - range.address) return cut();
+    found.push_back(range);
+  }
+  return found;
 }
 
 void GuestMemory::unmap(const GuestRange& range) {

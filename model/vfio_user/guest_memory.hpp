@@ -37,10 +37,12 @@ class GuestMemory {
   /// InvalidArgument for sizes and addresses, OutOfResources, System when the file cannot be
   /// mapped or is too short.
   [[nodiscard]] Result<GuestRange> map(const DmaMap& request, UniqueFd file);
-  /// Exactly the range that was mapped so. NotFound otherwise.
-  [[nodiscard]] Result<GuestRange> find(Iova address, std::uint64_t bytes) const;
-  /// Forgets a range that find() gave; its memory goes with the last range of its file, so whoever
-  /// used it has let go before.
+  /// The ranges that lie in [address, address + bytes), none when nothing was mapped there: as
+  /// VFIO_IOMMU_UNMAP_DMA of type1v2, and as QEMU needs it, which unmaps the whole address space
+  /// when a virtual IOMMU takes it over. InvalidArgument when it would cut one in two.
+  [[nodiscard]] Result<std::vector<GuestRange>> inside(Iova address, std::uint64_t bytes) const;
+  /// Forgets a range; its memory goes with the last range of its file, so whoever used it has let
+  /// go before.
   void unmap(const GuestRange& range);
   [[nodiscard]] std::vector<GuestRange> all() const;
 

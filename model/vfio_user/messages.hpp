@@ -36,8 +36,9 @@ inline constexpr std::uint16_t kMajor = 0;
 inline constexpr std::uint16_t kMinor = 1;
 /// Most data in one read or write message; what we announce and hold the client to.
 inline constexpr std::size_t kMaxTransferBytes = 1 << 20;
-/// Most file descriptors in one message; what we announce.
-inline constexpr std::size_t kMaxMessageFds = 64;
+/// Most file descriptors in one message; what we announce. QEMU 11.1 hangs up on more than 16
+/// ("malformed max_msg_fds").
+inline constexpr std::size_t kMaxMessageFds = 16;
 /// Room for a transfer and the structure before it.
 inline constexpr std::size_t kMaxMessageBytes = kMaxTransferBytes + 4096;
 

@@ -160,10 +160,10 @@ Server::Reply Server::dma_unmap(const Message& message) {
     return reply_with(*request);
   }
   if (request->flags != 0) return refuse(ENOTSUP);
-  const auto range = memory_.find(request->address, request->size);
-  if (!range) return refuse(errno_of(range.error()));
-  // The reply says that nothing refers to the range any more.
-  let_go(*range);
+  const auto ranges = memory_.inside(request->address, request->size);
+  if (!ranges) return refuse(errno_of(ranges.error()));
+  // The reply says that nothing refers to them any more.
+  for (const GuestRange& range : *ranges) let_go(range);
   return reply_with(*request);
 }
 

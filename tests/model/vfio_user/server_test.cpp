@@ -278,8 +278,24 @@ TEST_F(VfioUserServer, UnmappedOnlyInPart_RefusedAndStillMapped) {
   const UniqueFd file = guest_file(8192);
   map(0x100000, 8192, file.get());
   const RawReply reply = call(3, words({{24, 4}, {0, 4}, {0x100000, 8}, {4096, 8}}));
-  EXPECT_EQ(reply.error, static_cast<std::uint32_t>(ENOENT));
+  EXPECT_EQ(reply.error, static_cast<std::uint32_t>(EINVAL));
+  EXPECT_EQ(call(3, words({{24, 4}, {0, 4}, {0x101000, 8}, {4096, 8}})).error,
+            static_cast<std::uint32_t>(EINVAL));
   EXPECT_THAT(backend_.ranges, SizeIs(1));
+}
+
+TEST_F(VfioUserServer, UnmappedWhatNobodyMapped_Done) {
+  negotiate();
+  EXPECT_EQ(call(3, words({{24, 4}, {0, 4}, {0x100000000, 8}, {0x100000000, 8}})).flags, 1U);
+}
+
+TEST_F(VfioUserServer, UnmappedAtOnce_EveryRangeInsideGoes) {
+  negotiate();
+  const UniqueFd file = guest_file(8192);
+  map(0x100000, 4096, file.get());
+  map(0x200000, 4096, file.get());
+  EXPECT_EQ(call(3, words({{24, 4}, {0, 4}, {0, 8}, {0x80000000, 8}})).flags, 1U);
+  EXPECT_THAT(backend_.ranges, IsEmpty());
 }
 
 TEST_F(VfioUserServer, ClientGone_NothingStaysMapped) {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/hca_server/hca_function.hpp"
+
+#include <linux/vfio.h>
+
+#include <utility>
+
+#include "base/cells.hpp"
+#include "base/dma_bytes.hpp"
+
+namespace portcullis::model {
+namespace {
+
+vfio_user::ConfigSpace::Options config_options(const Options& options) {
+  return {.device_id = options.virtual_function ? vfio_user::ConfigSpace::kDeviceConnectX5Vf
+                                                : vfio_user::ConfigSpace::kDeviceConnectX5,
+          .bar_bytes = Bar::kBytes,
+          .msix_vectors = HcaFunction::kVectors};
+}
+
+/// The store as the guest made it: a word of 4 or 8 bytes lands whole.
+void store(std::byte* at, std::uint64_t offset, std::span<const std::byte> from) {
+  if (from.size() == sizeof(std::uint32_t) && offset % sizeof(std::uint32_t) == 0) {
+    cells::ring<std::uint32_t>(at, *vfio_user::decode<std::uint32_t>(from));
+  } else if (from.size() == sizeof(std::uint64_t) && offset % sizeof(std::uint64_t) == 0) {
+    cells::ring<std::uint64_t>(at, *vfio_user::decode<std::uint64_t>(from));
+  } else {
+    dma_copy(at, from.data(), from.size());
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HcaFunction>> HcaFunction::create(const Options& options) {
+  PORTCULLIS_TRY_ASSIGN(const Timing timing, find_timing(options.timing));
+  PORTCULLIS_TRY_ASSIGN(Behaviours behaviours, find_behaviours(options.behaviours));
+  PORTCULLIS_TRY_ASSIGN(Bar bar, Bar::create());
+  PORTCULLIS_TRY_ASSIGN(Iommu iommu, Iommu::create());
+  PORTCULLIS_TRY_ASSIGN(
+      std::unique_ptr<Core> core,
+      Core::create({std::move(bar), std::move(iommu), timing, std::move(behaviours),
+                    std::make_shared<EventLoop>(Execution::Polled, options.seed)},
+                   options));
+  return std::unique_ptr<HcaFunction>(new HcaFunction(std::move(core), options));
+}
+
+HcaFunction::HcaFunction(std::unique_ptr<Core> core, const Options& options)
+    : core_(std::move(core)), config_(config_options(options)) {
+  core_->eqs.on_interrupt(
+      [](void* context, std::uint32_t vector) noexcept {
+        static_cast<HcaFunction*>(context)->interrupt(vector);
+      },
+      this);
+}
+
+void HcaFunction::serve() {
+  EventLoop& loop = core_->scheduler.loop();
+  while (loop.step(0)) {
+  }
+}
+
+void HcaFunction::interrupt(std::uint32_t vector) noexcept {
+  if (client_ == nullptr || !config_.bus_master() || !config_.msix_enabled()) return;
+  client_->trigger_msix(vector);
+}
+
+std::uint64_t HcaFunction::region_bytes(std::uint32_t region) const {
+  switch (region) {
+    case VFIO_PCI_BAR0_REGION_INDEX:
+      return Bar::kBytes;
+    case VFIO_PCI_CONFIG_REGION_INDEX:
+      return vfio_user::ConfigSpace::kBytes;
+    default:
+      return 0;
+  }
+}
+
+std::uint32_t HcaFunction::interrupts(std::uint32_t index) const {
+  return index == VFIO_PCI_MSIX_IRQ_INDEX ? kVectors : 0;
+}
+
+void HcaFunction::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> to) {
+  if (region == VFIO_PCI_CONFIG_REGION_INDEX) return config_.read(offset, to);
+  serve();
+  dma_copy(to.data(), core_->bar.bytes().subspan(offset, to.size()).data(), to.size());
+}
+
+void HcaFunction::write(std::uint32_t region, std::uint64_t offset,
+                        std::span<const std::byte> from) {
+  if (region == VFIO_PCI_CONFIG_REGION_INDEX) return write_config(offset, from);
+  write_bar(offset, from);
+}
+
+void HcaFunction::write_config(std::uint64_t offset, std::span<const std::byte> from) {
+  if (config_.write(offset, from).function_reset) return reset();
+  core_->set_bus_master(config_.bus_master());
+  serve();
+}
+
+void HcaFunction::write_bar(std::uint64_t offset, std::span<const std::byte> from) {
+  store(core_->bar.bytes().subspan(offset, from.size()).data(), offset, from);
+  serve();
+}
+
+Result<void> HcaFunction::mapped(const vfio_user::GuestRange& range) {
+  core_->iommu.map_at(range.address, range.memory);
+  return {};
+}
+
+void HcaFunction::unmapped(const vfio_user::GuestRange& range) {
+  core_->iommu.unmap_at(range.address, range.bytes);
+}
+
+void HcaFunction::reset() {
+  config_.reset();
+  core_->power_on();
+  serve();
+}
+
+}  // namespace portcullis::model

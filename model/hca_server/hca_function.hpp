@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The model as a PCI function behind vfio-user. Here a store to the BAR is an event: each is put
+// into BAR memory and served before the next, so this side sees what the in-process seam cannot,
+// such as a doorbell that comes before the ownership bit it announces. Guest memory is where the
+// client mapped it; interrupts are MSI-X.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.hpp"
+#include "model/core.hpp"
+#include "model/model.hpp"
+#include "model/vfio_user/config_space.hpp"
+#include "model/vfio_user/server.hpp"
+
+namespace portcullis::model {
+
+class HcaFunction final : public vfio_user::Backend {
+ public:
+  static constexpr std::uint32_t kVectors = 64;
+
+  /// As Model::create; the clock is the wall's.
+  [[nodiscard]] static Result<std::unique_ptr<HcaFunction>> create(const Options& options);
+  HcaFunction(const HcaFunction&) = delete;
+  HcaFunction& operator=(const HcaFunction&) = delete;
+  ~HcaFunction() override = default;
+
+  /// Who takes interrupts and message DMA from now on; null: nobody.
+  void attach(vfio_user::Server* client) noexcept { client_ = client; }
+  /// Runs everything that is due now.
+  void serve();
+  [[nodiscard]] Census census() const { return core_->census(); }
+  [[nodiscard]] Counters counters() const { return core_->counters; }
+
+  [[nodiscard]] std::uint64_t region_bytes(std::uint32_t region) const override;
+  [[nodiscard]] std::uint32_t interrupts(std::uint32_t index) const override;
+  void read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> to) override;
+  void write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) override;
+  [[nodiscard]] Result<void> mapped(const vfio_user::GuestRange& range) override;
+  void unmapped(const vfio_user::GuestRange& range) override;
+  void reset() override;
+
+ private:
+  HcaFunction(std::unique_ptr<Core> core, const Options& options);
+  void write_config(std::uint64_t offset, std::span<const std::byte> from);
+  void write_bar(std::uint64_t offset, std::span<const std::byte> from);
+  void interrupt(std::uint32_t vector) noexcept;
+
+  std::unique_ptr<Core> core_;
+  vfio_user::ConfigSpace config_;
+  vfio_user::Server* client_ = nullptr;
+};
+
+}  // namespace portcullis::model

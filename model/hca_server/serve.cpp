@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/hca_server/serve.hpp"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace portcullis::model {
+namespace {
+
+// Between two messages the function's timers run this often; a message is served at once.
+constexpr int kTickMs = 1;
+constexpr int kIdleMs = 100;  // without a client: how late a stop is seen
+
+/// True when `fd` can be read. An interrupted wait is a wait that ended.
+Result<bool> wait_for(int fd, int timeout_ms) {
+  pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};
+  const int ready = poll(&entry, 1, timeout_ms);
+  if (ready < 0 && errno != EINTR)
+    return fail(Errc::System, std::string("poll: ") + std::strerror(errno));
+  return ready > 0;
+}
+
+Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
+                          const std::atomic<bool>& stop) {
+  while (!stop.load(std::memory_order_relaxed)) {
+    function.serve();
+    if (!server.has_pending()) {
+      PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(server.fd(), kTickMs));
+      if (!ready) continue;
+    }
+    PORTCULLIS_TRY_ASSIGN(const bool connected, server.serve_one());
+    if (!connected) return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
+                           const std::atomic<bool>& stop,
+                           const std::function<void(std::string_view)>& log) {
+  while (!stop.load(std::memory_order_relaxed)) {
+    function.serve();
+    PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(listener.fd(), kIdleMs));
+    if (!ready) continue;
+    PORTCULLIS_TRY_ASSIGN(vfio_user::UniqueFd client, listener.accept());
+    log("client connected");
+    vfio_user::Server server(function, std::move(client));
+    function.attach(&server);
+    const auto served = serve_client(function, server, stop);
+    function.attach(nullptr);
+    log(served ? std::string("client gone") : "client hung up on: " + served.error().text);
+  }
+  return {};
+}
+
+}  // namespace portcullis::model

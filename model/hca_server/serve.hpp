@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The server's loop: one client after the other on one socket, and the function's own time between
+// their messages.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "model/hca_server/hca_function.hpp"
+#include "model/vfio_user/connection.hpp"
+
+namespace portcullis::model {
+
+/// Serves until `stop`. A client that hangs up, or must be hung up on, is told to `log`; the next
+/// is waited for and meets the function as the last one left it.
+[[nodiscard]] Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
+                                         const std::atomic<bool>& stop,
+                                         const std::function<void(std::string_view)>& log);
+
+}  // namespace portcullis::model
