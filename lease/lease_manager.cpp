@@ -191,9 +191,9 @@ std::optional<Verdict> LeaseManager::advance_fence(std::uint32_t slot) {
 Verdict LeaseManager::run_fence(std::uint32_t slot) {
   const Device& device = host_.context->device;
   while (true) {
+    take_events();  // first: the access error may have come while the key's command ran
     if (const auto verdict = advance_fence(slot)) return *verdict;
     device.relax(tenants_[slot]->fence->lingers_until_ns());
-    take_events();
   }
 }
 

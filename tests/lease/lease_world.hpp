@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A ConnectX-5 in software, a lease manager on it, and clients on the same function that write
+// through their leases over its own port.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dma_bytes.hpp"
+#include "lease/lease_manager.hpp"
+#include "model/model.hpp"
+#include "pmd/completion_queue.hpp"
+#include "pmd/hca.hpp"
+#include "pmd/protection_domain.hpp"
+#include "pmd/queue_pair.hpp"
+#include "pmd/roce_address.hpp"
+#include "prm/cqe.hpp"
+#include "prm/opcodes.hpp"
+#include "prm/status.hpp"
+
+namespace portcullis::testing {
+
+inline const pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
+                                    .mac = {{2, 0, 0, 0, 0, 1}}};
+
+/// An IOMMU that can be told not to let go of anything.
+class StubbornDmaSpace final : public DmaSpace {
+ public:
+  explicit StubbornDmaSpace(DmaSpace& space) : space_(&space) {}
+  Result<Iova> map(std::span<std::byte> memory) override { return space_->map(memory); }
+  Result<void> unmap(Iova iova, std::size_t bytes) override {
+    if (refuse) return fail(Errc::System, "the IOMMU refuses to unmap");
+    return space_->unmap(iova, bytes);
+  }
+  Result<void> retire(Iova iova, std::size_t bytes) override {
+    if (refuse) return fail(Errc::System, "the IOMMU refuses to unmap");
+    return space_->retire(iova, bytes);
+  }
+  bool refuse = false;
+
+ private:
+  DmaSpace* space_;
+};
+
+/// An RC requester and what it was told of its lease.
+class Client {
+ public:
+  static constexpr std::uint32_t kPsn = 0x654321;
+
+  static Client create(const pmd::Context& context) {
+    auto pd = pmd::ProtectionDomain::create(context).value();
+    auto cq = pmd::CompletionQueue::create(context, 7).value();
+    auto qp = pmd::QueuePair::create(context, pd, cq, *context.uar, {.log_sq_size = 7}).value();
+    return Client(std::move(pd), std::move(cq), std::move(qp));
+  }
+
+  lease::Peer peer() const {
+    return {.qpn = qp.number(), .psn = kPsn, .gid = kPort.gid, .mac = kPort.mac};
+  }
+  void connect(const lease::Grant& to) {
+    grant = to;
+    pmd::RtrAttributes rtr;
+    rtr.path.remote_gid = kPort.gid;
+    rtr.path.remote_mac = kPort.mac;
+    rtr.remote_qpn = to.qpn;
+    rtr.rq_psn = to.psn;
+    rtr.mtu = to.mtu;
+    EXPECT_TRUE(qp.to_init({}));
+    EXPECT_TRUE(qp.to_rtr(rtr));
+    EXPECT_TRUE(
+        qp.to_rts({.sq_psn = kPsn, .timeout = to.ack_timeout, .retry_count = to.retry_count}));
+  }
+  /// Posts a WRITE of `value` to word `index` of the lease, without waiting.
+  void post(std::uint64_t value, std::uint64_t index = 0) {
+    std::array<std::byte, sizeof value> data;
+    std::memcpy(data.data(), &value, sizeof value);
+    EXPECT_TRUE(qp.post_write_inline(
+        data, {.remote_address = grant.address + index * sizeof value, .rkey = grant.rkey}));
+    qp.ring();
+  }
+  /// What became of the oldest WRITE that has not been asked for.
+  prm::WcStatus wait(const Device& device) {
+    const auto completion = cq.wait(device.clock.now_ns() + 10 * kNsPerSecond);
+    EXPECT_TRUE(completion) << completion.error().text;
+    return completion->status;
+  }
+  prm::WcStatus write(const Device& device, std::uint64_t value, std::uint64_t index = 0) {
+    post(value, index);
+    return wait(device);
+  }
+  /// Of everything posted, the first status that is not success.
+  prm::WcStatus first_failure(const Device& device) {
+    prm::WcStatus status = prm::WcStatus::SUCCESS;
+    while (status == prm::WcStatus::SUCCESS && !::testing::Test::HasFailure())
+      status = wait(device);
+    return status;
+  }
+
+  pmd::ProtectionDomain pd;
+  pmd::CompletionQueue cq;
+  pmd::QueuePair qp;
+  lease::Grant grant;
+
+ private:
+  Client(pmd::ProtectionDomain the_pd, pmd::CompletionQueue the_cq, pmd::QueuePair the_qp)
+      : pd(std::move(the_pd)), cq(std::move(the_cq)), qp(std::move(the_qp)) {}
+};
+
+class LeaseWorld : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kMs = kNsPerMs;
+
+  void SetUp() override { start({}); }
+  void TearDown() override { stop(); }
+
+  /// From reset to a manager.
+  void start(lease::LeaseManager::Options options, const std::string& timing = "instant") {
+    stop();
+    model.reset();
+    model::Options emulated;
+    emulated.timing = timing;
+    model = model::Model::create(emulated).value();
+    device = model->device();
+    dma.emplace(*device.dma);
+    device.dma = &*dma;
+    bring_up();
+    options.table.slots = 8;
+    options.grant.psn_seed = 7;
+    manager = lease::LeaseManager::create(host(), options).value();
+  }
+  void bring_up() {
+    auto up = pmd::Hca::bring_up(device, {});
+    ASSERT_TRUE(up) << up.error().text;
+    hca = *std::move(up);
+    addresses.emplace(hca->context());
+    ASSERT_TRUE(addresses->set(0, kPort));
+  }
+  void stop() {
+    manager.reset();
+    clients.clear();
+    addresses.reset();
+    hca.reset();
+  }
+  lease::Host host() {
+    lease::Host of_hca = lease::Host::of(*hca);
+    of_hca.log = [this](std::string_view line) { log.emplace_back(line); };
+    return of_hca;
+  }
+
+  /// A client with a lease of its own, connected.
+  Client& client(std::uint8_t ack_timeout = 8, std::uint8_t retry_count = 3) {
+    clients.push_back(std::make_unique<Client>(Client::create(hca->context())));
+    Client& made = *clients.back();
+    auto grant = manager->grant({.bytes = kPageBytes,
+                                 .peer = made.peer(),
+                                 .ack_timeout = ack_timeout,
+                                 .retry_count = retry_count});
+    EXPECT_TRUE(grant) << grant.error().text;
+    made.connect(grant.value());
+    return made;
+  }
+  lease::RevokeAnswer revoke(const Client& of, const lease::Plan& plan = lease::seed_plan()) {
+    return manager->revoke(of.grant.lease.id, of.grant.lease.epoch, plan);
+  }
+  lease::State state(const Client& of) const { return manager->table().state(of.grant.lease.slot); }
+  /// Word `index` of the client's lease, as this side sees it.
+  std::uint64_t word(const Client& of, std::size_t index = 0) const {
+    return dma_peek_u64(manager->memory(of.grant.lease).data() + index * sizeof(std::uint64_t));
+  }
+  /// All of the client's lease.
+  std::vector<std::uint64_t> words(const Client& of) const {
+    std::vector<std::uint64_t> list;
+    for (std::size_t i = 0; i < kPageBytes / sizeof(std::uint64_t); ++i)
+      list.push_back(word(of, i));
+    return list;
+  }
+  /// Lets `ms` pass on the device's clock, with the idle path running.
+  void pass_ms(std::uint64_t ms) {
+    const std::uint64_t until_ns = device.clock.now_ns() + ms * kMs;
+    while (device.clock.now_ns() < until_ns) {
+      device.relax(std::min(until_ns, device.clock.now_ns() + kMs));
+      manager->poll();
+    }
+  }
+  /// From now on, every command of `opcode` meets `kind`.
+  void break_command(prm::Opcode opcode, model::CommandFaultRule::Kind kind, bool repeat = true) {
+    model->inject(model::CommandFaultRule{.opcode = prm::number(opcode),
+                                          .kind = kind,
+                                          .status = prm::number(prm::CommandStatus::BAD_RES_ERR),
+                                          .repeat = repeat});
+  }
+
+  std::unique_ptr<model::Model> model;
+  Device device = nothing();
+  std::optional<StubbornDmaSpace> dma;
+  std::unique_ptr<pmd::Hca> hca;
+  std::optional<pmd::RoceAddressTable> addresses;
+  std::vector<std::string> log;
+  std::vector<std::unique_ptr<Client>> clients;
+  std::unique_ptr<lease::LeaseManager> manager;
+
+ private:
+  static Device nothing() {
+    return {.bar = {},
+            .clock = Clock::wall(),
+            .relax = Relax([](void*, std::uint64_t) noexcept {}, nullptr),
+            .description = {}};
+  }
+};
+
+}  // namespace portcullis::testing
