@@ -172,7 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Verdict{MLX5_CQE_SYNDROME_REMOTE_OP_ERR, IBV_WC_REM_OP_ERR},
                       Verdict{MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR, IBV_WC_RETRY_EXC_ERR},
                       Verdict{MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR},
-                      Verdict{MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR, IBV_WC_REM_ABORT_ERR}));
+                      Verdict{MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR, IBV_WC_REM_ABORT_ERR}),
+    [](const auto& verdict) { return "Status" + std::to_string(verdict.param.status); });
 
 TEST_F(Completions, ErrorIsDescribedInOneLine) {
   post(1);

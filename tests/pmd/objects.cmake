@@ -24,3 +24,10 @@ portcullis_test(pmd_objects_test
                 roce_test.cpp
                 send_queue_test.cpp
                 LINKS portcullis_pmd ifc_fields)
+
+# The same, whole, against the model: stepped, and on a core of its own.
+portcullis_test(pmd_loopback_test loopback_test.cpp LINKS portcullis_pmd portcullis_model)
+portcullis_test(pmd_loopback_polled_test
+                loopback_polled_test.cpp
+                LINKS portcullis_pmd portcullis_model
+                LABELS polled)
