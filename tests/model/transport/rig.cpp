@@ -187,33 +187,34 @@ prm::QpState Host::state(std::uint32_t qpn) {
   return prm::QpState{static_cast<std::uint8_t>(query(qpn).get<"state">())};
 }
 
-std::span<std::byte> Host::send_queue(std::uint32_t qpn) {
-  return std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })
-      ->second.memory.bytes;
+Host::Queue& Host::queue(std::uint32_t qpn) {
+  return std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })->second;
 }
 
-std::span<std::byte> Host::block(Queue& queue, std::uint16_t index) {
-  return queue.memory.bytes.subspan((index & (queue.blocks - 1)) * prm::kSendWqeBlockBytes,
-                                    prm::kSendWqeBlockBytes);
+std::span<std::byte> Host::send_queue(std::uint32_t qpn) { return queue(qpn).memory.bytes; }
+
+std::span<std::byte> Host::block(Queue& sq, std::uint16_t index) {
+  return sq.memory.bytes.subspan((index & (sq.blocks - 1)) * prm::kSendWqeBlockBytes,
+                                 prm::kSendWqeBlockBytes);
 }
 
 void Host::post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const std::byte> segments,
                     bool signaled) {
-  Queue& queue = std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })->second;
+  Queue& sq = queue(qpn);
   std::vector<std::byte> wqe(prm::mlx5_wqe_ctrl_seg::bytes);
   wqe.insert(wqe.end(), segments.begin(), segments.end());
   const auto ds = static_cast<std::uint32_t>(wqe.size() / prm::kWqeOctowordBytes);
   const auto ctrl = prm::View<prm::mlx5_wqe_ctrl_seg>::at(wqe);
-  ctrl.put<"opmod_idx_opcode">(prm::opmod_idx_opcode(opcode, queue.producer));
+  ctrl.put<"opmod_idx_opcode">(prm::opmod_idx_opcode(opcode, sq.producer));
   ctrl.put<"qpn_ds">(prm::qpn_ds(qpn, ds));
   ctrl.put<"fm_ce_se">(std::uint8_t{signaled ? prm::kCtrlCqUpdate : std::uint8_t{0}});
   const std::uint32_t blocks = prm::wqe_blocks(ds);
   wqe.resize(blocks * prm::kSendWqeBlockBytes);
   for (std::uint32_t b = 0; b < blocks; ++b) {
-    const auto to = block(queue, static_cast<std::uint16_t>(queue.producer + b));
+    const auto to = block(sq, static_cast<std::uint16_t>(sq.producer + b));
     std::ranges::copy(std::span(wqe).subspan(b * to.size(), to.size()), to.begin());
   }
-  queue.producer = static_cast<std::uint16_t>(queue.producer + blocks);
+  sq.producer = static_cast<std::uint16_t>(sq.producer + blocks);
 }
 
 void Host::post(std::uint32_t qpn, const WriteRequest& request) {
@@ -229,17 +230,18 @@ void Host::post(std::uint32_t qpn, const WriteRequest& request) {
   post_raw(qpn, prm::WqeOpcode::RDMA_WRITE, std::span(segments).first(used), request.signaled);
 }
 
+void Host::set_record(std::uint32_t qpn, std::uint32_t value) {
+  cells::store_release<std::uint32_t>(
+      queue(qpn).record.bytes.data() + prm::record_byte(prm::kSndDbr), cells::be32(value));
+}
+
 void Host::write_record(std::uint32_t qpn) {
-  Queue& queue = std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })->second;
-  cells::store_release<std::uint32_t>(queue.record.bytes.data() + prm::record_byte(prm::kSndDbr),
-                                      cells::be32(prm::sq_producer_index(queue.producer)));
+  set_record(qpn, prm::sq_producer_index(queue(qpn).producer));
 }
 
 void Host::ring(std::uint32_t qpn) {
   write_record(qpn);
-  const Queue& queue =
-      std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })->second;
-  transport_->kick_uar(queue.uar);
+  transport_->kick_uar(queue(qpn).uar);
 }
 
 void Host::post_and_ring(std::uint32_t qpn, const WriteRequest& request) {

@@ -102,7 +102,10 @@ class Host {
   void post_and_ring(std::uint32_t qpn, const WriteRequest& request);
   /// The doorbell record alone, no kick.
   void write_record(std::uint32_t qpn);
+  /// Any value in the doorbell record, no kick.
+  void set_record(std::uint32_t qpn, std::uint32_t value);
   [[nodiscard]] std::span<std::byte> send_queue(std::uint32_t qpn);
+  void unmap_send_queue(std::uint32_t qpn) { unmap(queue(qpn).memory); }
 
   /// Runs all that is due now, then time up to `until_ns`.
   void run();
@@ -134,9 +137,10 @@ class Host {
     std::uint16_t producer = 0;
     std::uint32_t uar = 0;
   };
+  [[nodiscard]] Queue& queue(std::uint32_t qpn);
   [[nodiscard]] prm::Buffer<prm::qpc> context(const QpOptions& options) const;
   void make_queues();
-  std::span<std::byte> block(Queue& queue, std::uint16_t index);
+  std::span<std::byte> block(Queue& sq, std::uint16_t index);
 
   std::shared_ptr<Wire> wire_;
   Counters counters_;

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// CREATE_QP and the transitions: which are legal from where, what each takes, and what is refused
+// with which status. Every refused command leaves the queue pair as it was.
+#include "model/transport/qp_transitions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "tests/model/transport/rig.hpp"
+
+namespace portcullis::model::test {
+namespace {
+
+using prm::CommandStatus;
+using prm::QpOptPar;
+using prm::QpState;
+
+constexpr std::uint32_t kQpn = 0x40;
+
+/// Brings a new QP to `state` by legal commands.
+void bring_to(Host& host, QpState state) {
+  ASSERT_TRUE(host.create(kQpn).ok());
+  const auto go = [&](QpTransition t) { ASSERT_TRUE(host.modify(kQpn, t, kQpn).ok()); };
+  if (state == QpState::ERR) return go(QpTransition::ToErr);
+  if (state == QpState::RST) return;
+  go(QpTransition::Rst2Init);
+  if (state == QpState::INIT) return;
+  go(QpTransition::Init2Rtr);
+  if (state == QpState::RTR) return;
+  go(QpTransition::Rtr2Rts);
+}
+
+struct TransitionCase {
+  QpState from;
+  QpTransition transition;
+  CommandStatus status;
+  QpState to;
+};
+class Transition : public testing::TestWithParam<TransitionCase> {};
+
+TEST_P(Transition, FromState_HasItsStatusAndState) {
+  Host host;
+  bring_to(host, GetParam().from);
+  EXPECT_EQ(host.modify(kQpn, GetParam().transition, kQpn).status, GetParam().status);
+  EXPECT_EQ(host.state(kQpn), GetParam().to);
+}
+
+// optab of __mlx5_ib_modify_qp (mlx5_ib/qp.c) for RC
+constexpr auto kOk = CommandStatus::OK;
+constexpr auto kBadState = CommandStatus::BAD_QP_STATE_ERR;
+INSTANTIATE_TEST_SUITE_P(
+    FromRst, Transition,
+    testing::Values(TransitionCase{QpState::RST, QpTransition::Rst2Init, kOk, QpState::INIT},
+                    TransitionCase{QpState::RST, QpTransition::Init2Init, kBadState, QpState::RST},
+                    TransitionCase{QpState::RST, QpTransition::Init2Rtr, kBadState, QpState::RST},
+                    TransitionCase{QpState::RST, QpTransition::Rtr2Rts, kBadState, QpState::RST},
+                    TransitionCase{QpState::RST, QpTransition::Rts2Rts, kBadState, QpState::RST},
+                    TransitionCase{QpState::RST, QpTransition::ToErr, kOk, QpState::ERR},
+                    TransitionCase{QpState::RST, QpTransition::ToRst, kOk, QpState::RST}));
+INSTANTIATE_TEST_SUITE_P(
+    FromInit, Transition,
+    testing::Values(TransitionCase{QpState::INIT, QpTransition::Rst2Init, kBadState, QpState::INIT},
+                    TransitionCase{QpState::INIT, QpTransition::Init2Init, kOk, QpState::INIT},
+                    TransitionCase{QpState::INIT, QpTransition::Init2Rtr, kOk, QpState::RTR},
+                    TransitionCase{QpState::INIT, QpTransition::Rtr2Rts, kBadState, QpState::INIT},
+                    TransitionCase{QpState::INIT, QpTransition::Rts2Rts, kBadState, QpState::INIT},
+                    TransitionCase{QpState::INIT, QpTransition::ToErr, kOk, QpState::ERR},
+                    TransitionCase{QpState::INIT, QpTransition::ToRst, kOk, QpState::RST}));
+INSTANTIATE_TEST_SUITE_P(
+    FromRtr, Transition,
+    testing::Values(TransitionCase{QpState::RTR, QpTransition::Rst2Init, kBadState, QpState::RTR},
+                    TransitionCase{QpState::RTR, QpTransition::Init2Rtr, kBadState, QpState::RTR},
+                    TransitionCase{QpState::RTR, QpTransition::Rtr2Rts, kOk, QpState::RTS},
+                    TransitionCase{QpState::RTR, QpTransition::Rts2Rts, kBadState, QpState::RTR},
+                    TransitionCase{QpState::RTR, QpTransition::ToErr, kOk, QpState::ERR},
+                    TransitionCase{QpState::RTR, QpTransition::ToRst, kOk, QpState::RST}));
+INSTANTIATE_TEST_SUITE_P(
+    FromRts, Transition,
+    testing::Values(TransitionCase{QpState::RTS, QpTransition::Rst2Init, kBadState, QpState::RTS},
+                    TransitionCase{QpState::RTS, QpTransition::Rtr2Rts, kBadState, QpState::RTS},
+                    TransitionCase{QpState::RTS, QpTransition::Rts2Rts, kOk, QpState::RTS},
+                    TransitionCase{QpState::RTS, QpTransition::ToErr, kOk, QpState::ERR},
+                    TransitionCase{QpState::RTS, QpTransition::ToRst, kOk, QpState::RST}));
+INSTANTIATE_TEST_SUITE_P(
+    FromErr, Transition,
+    testing::Values(TransitionCase{QpState::ERR, QpTransition::Rst2Init, kBadState, QpState::ERR},
+                    TransitionCase{QpState::ERR, QpTransition::Init2Rtr, kBadState, QpState::ERR},
+                    TransitionCase{QpState::ERR, QpTransition::Rtr2Rts, kBadState, QpState::ERR},
+                    TransitionCase{QpState::ERR, QpTransition::Rts2Rts, kBadState, QpState::ERR},
+                    TransitionCase{QpState::ERR, QpTransition::ToErr, kOk, QpState::ERR},
+                    TransitionCase{QpState::ERR, QpTransition::ToRst, kOk, QpState::RST}));
+
+TEST(UnknownQp, EveryCommand_IsBadResource) {
+  Host host;
+  prm::Buffer<prm::qpc> context;
+  EXPECT_EQ(host.modify(9, QpTransition::ToErr).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(host.modify(0xffffff, QpTransition::ToErr).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(host.transport().destroy_qp(9).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(host.transport().query_qp(9, context.view()).status, CommandStatus::BAD_RES_ERR);
+}
+
+// ---- opt_param_mask ----
+
+class OptParam : public testing::Test {
+ protected:
+  Verdict rts2rts(const QpOptions& options, std::uint32_t mask) {
+    return host.modify(kQpn, QpTransition::Rts2Rts, 0, options, mask);
+  }
+  OptParam() { bring_to(host, QpState::RTS); }
+  Host host;
+};
+
+TEST_F(OptParam, RightWithItsBit_IsTaken) {
+  ASSERT_TRUE(rts2rts({.rwe = false}, prm::number(QpOptPar::RWE)).ok());
+  EXPECT_EQ(host.query(kQpn).get<"rwe">(), 0U);
+}
+
+TEST_F(OptParam, RightWithoutItsBit_StaysAsItWas) {
+  ASSERT_TRUE(rts2rts({.rwe = false}, prm::number(QpOptPar::RRE)).ok());
+  EXPECT_EQ(host.query(kQpn).get<"rwe">(), 1U);
+}
+
+TEST_F(OptParam, BitThatTheTransitionDoesNotTake_IsBadParamAndChangesNothing) {
+  EXPECT_EQ(rts2rts({.rwe = false}, QpOptPar::RWE | QpOptPar::ACK_TIMEOUT).status,
+            CommandStatus::BAD_PARAM_ERR);
+  EXPECT_EQ(host.query(kQpn).get<"rwe">(), 1U);
+}
+
+TEST_F(OptParam, CounterSet_IsTakenAsLinuxSetsIt) {
+  EXPECT_TRUE(rts2rts({}, prm::number(QpOptPar::COUNTER_SET_ID)).ok());
+}
+
+// ---- what CREATE_QP and the required attributes refuse ----
+
+class Refused : public testing::Test {
+ protected:
+  using Context = prm::Buffer<prm::qpc>;
+
+  Refused() {
+    context.put<"rq_type">(prm::QpRqType::ZERO_LEN_RQ).put<"log_sq_size">(6);
+    context.put<"dbr_addr">(std::uint64_t{0x1000}).put<"mtu">(prm::QpcMtu::MTU_1024);
+    context.put<"pm_state">(prm::QpPathMigration::MIGRATED);
+    context.put<"primary_address_path.vhca_port_num">(1).put<"log_msg_max">(20);
+    context.put<"primary_address_path.fl">(1);
+  }
+  CommandStatus create(std::size_t pages = 1) {
+    const std::vector<Iova> list(pages, Iova{0x10'0000'0000});
+    return host.transport()
+        .create_qp({kQpn, 0, prm::ConstView<prm::qpc>(context.all()), list})
+        .status;
+  }
+  CommandStatus modify(QpTransition transition) {
+    return host.transport()
+        .modify_qp({transition, kQpn, 0, prm::ConstView<prm::qpc>(context.all())})
+        .status;
+  }
+  void to_init() {
+    ASSERT_EQ(create(), kOk);
+    ASSERT_EQ(modify(QpTransition::Rst2Init), kOk);
+  }
+  void expect_refused_in_init() {
+    EXPECT_EQ(modify(QpTransition::Init2Rtr), CommandStatus::BAD_PARAM_ERR);
+    EXPECT_EQ(host.state(kQpn), QpState::INIT);
+  }
+  static constexpr auto kBadParam = CommandStatus::BAD_PARAM_ERR;
+
+  Host host;
+  Context context;
+};
+
+TEST_F(Refused, ContextOfThisTest_IsAcceptedAsItIs) {
+  to_init();
+  EXPECT_EQ(modify(QpTransition::Init2Rtr), kOk);
+}
+
+TEST_F(Refused, NumberInUse_IsBadResource) {
+  ASSERT_EQ(create(), kOk);
+  EXPECT_EQ(create(), CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(Refused, UnreliableDatagram_IsBadParam) {
+  context.put<"st">(prm::QpServiceType::UD);
+  EXPECT_EQ(create(), kBadParam);
+}
+
+TEST_F(Refused, SharedReceiveQueueThatDoesNotExist_IsBadParam) {
+  context.put<"rq_type">(prm::QpRqType::SRQ_RQ);
+  EXPECT_EQ(create(), kBadParam);
+}
+
+TEST_F(Refused, FewerPagesThanTheQueueTakes_IsBadParam) {
+  context.put<"log_sq_size">(7);
+  EXPECT_EQ(create(1), kBadParam);
+  EXPECT_EQ(create(2), kOk);
+}
+
+TEST_F(Refused, QueueThatStartsInsideItsPage_TakesOnePageMore) {
+  context.put<"page_offset">(1);
+  EXPECT_EQ(create(1), kBadParam);
+  EXPECT_EQ(create(2), kOk);
+}
+
+TEST_F(Refused, MisalignedDoorbellRecord_IsBadParam) {
+  context.put<"dbr_addr">(std::uint64_t{0x1004});
+  EXPECT_EQ(create(), kBadParam);
+}
+
+TEST_F(Refused, PortTwo_IsBadParam) {
+  ASSERT_EQ(create(), kOk);
+  context.put<"primary_address_path.vhca_port_num">(2);
+  EXPECT_EQ(modify(QpTransition::Rst2Init), kBadParam);
+}
+
+TEST_F(Refused, SecondPkey_IsBadParam) {
+  ASSERT_EQ(create(), kOk);
+  context.put<"primary_address_path.pkey_index">(1);
+  EXPECT_EQ(modify(QpTransition::Rst2Init), kBadParam);
+}
+
+TEST_F(Refused, ArmedPathMigration_IsBadParam) {
+  ASSERT_EQ(create(), kOk);
+  context.put<"pm_state">(prm::QpPathMigration::ARMED);
+  EXPECT_EQ(modify(QpTransition::Rst2Init), kBadParam);
+}
+
+TEST_F(Refused, MtuZero_IsBadParam) {
+  to_init();
+  context.put<"mtu">(0);
+  expect_refused_in_init();
+}
+
+TEST_F(Refused, MtuSix_IsBadParam) {
+  to_init();
+  context.put<"mtu">(6);
+  expect_refused_in_init();
+}
+
+TEST_F(Refused, MessageSizeAboveTheCapability_IsBadParam) {
+  to_init();
+  context.put<"log_msg_max">(31);
+  expect_refused_in_init();
+}
+
+TEST_F(Refused, RoceAddressThatIsNotSet_IsBadParam) {
+  to_init();
+  context.put<"primary_address_path.fl">(0).put<"primary_address_path.src_addr_index">(7);
+  expect_refused_in_init();
+}
+
+TEST_F(Refused, RoceSwitchedOff_IsBadParam) {
+  to_init();
+  host.port().roce_enabled = false;
+  context.put<"primary_address_path.fl">(0);
+  expect_refused_in_init();
+}
+
+TEST_F(Refused, DestinationOfTheOtherIpVersion_IsBadParam) {
+  to_init();
+  context.put<"primary_address_path.fl">(0).put<"primary_address_path.src_addr_index">(0);
+  std::ranges::copy(std::as_bytes(std::span(kHostGid6)),
+                    context.bytes<"primary_address_path.rgid_rip">().begin());
+  expect_refused_in_init();
+}
+
+TEST_F(Refused, RoceV1Address_IsBadParam) {
+  to_init();
+  host.port().roce[1].version = 0;
+  context.put<"primary_address_path.fl">(0).put<"primary_address_path.src_addr_index">(1);
+  expect_refused_in_init();
+}
+
+// ---- sizes and query ----
+
+TEST(WorkQueueBytes, ReceiveAndSendQueue_AreBothCounted) {
+  prm::Buffer<prm::qpc> context;
+  context.put<"log_rq_size">(4).put<"log_rq_stride">(2).put<"log_sq_size">(3);
+  const auto view = prm::ConstView<prm::qpc>(context.all());
+  EXPECT_EQ(Transport::work_queue_bytes(view), std::uint64_t{16 * 64 + 8 * 64});
+}
+
+TEST(WorkQueueBytes, NeitherQueue_IsNothing) {
+  prm::Buffer<prm::qpc> context;
+  context.put<"rq_type">(prm::QpRqType::ZERO_LEN_RQ).put<"no_sq">(1);
+  EXPECT_EQ(Transport::work_queue_bytes(prm::ConstView<prm::qpc>(context.all())), 0U);
+}
+
+TEST(QueryQp, ConnectedQp_ShowsWhatItWasGivenAndWhereItStands) {
+  Host host;
+  const Region region = host.map(4096);
+  const std::uint32_t key = host.make_key(region, access::kLocalRead | access::kRemoteWrite);
+  const auto at = std::bit_cast<std::uint64_t>(region.bytes.data());
+  host.connect(kQpn, kQpn);
+  host.post_and_ring(kQpn, {at, key, key, at + 64, 8, true});
+  host.run();
+  const auto context = host.query(kQpn);
+  EXPECT_EQ(context.get<"state">(), prm::number(QpState::RTS));
+  EXPECT_EQ(context.get<"pd">(), kPd);
+  EXPECT_EQ(context.get<"remote_qpn">(), kQpn);
+  EXPECT_EQ(context.get<"mtu">(), prm::number(prm::QpcMtu::MTU_1024));
+  EXPECT_EQ(context.get<"retry_count">(), 7U);
+  EXPECT_EQ(context.get<"primary_address_path.ack_timeout">(), 14U);
+  EXPECT_EQ(context.get<"primary_address_path.udp_sport">(), 0xc123U);
+  EXPECT_EQ(context.get<"next_send_psn">(), 0x124U);
+  EXPECT_EQ(context.get<"last_acked_psn">(), 0x123U);
+  EXPECT_EQ(context.get<"next_rcv_psn">(), 0x124U);
+  EXPECT_EQ(context.get<"hw_sq_wqebb_counter">(), 1U);
+}
+
+TEST(ForceLoopback, WithoutAnyRoceAddress_TalksToItself) {
+  Host host;
+  host.port().roce_enabled = false;
+  const Region region = host.map(4096);
+  const std::uint32_t key = host.make_key(region, access::kLocalRead | access::kRemoteWrite);
+  const auto at = std::bit_cast<std::uint64_t>(region.bytes.data());
+  region.bytes[64] = std::byte{0x77};
+  host.connect(kQpn, kQpn, {.force_loopback = true});
+  host.post_and_ring(kQpn, {at, key, key, at + 64, 8, true});
+  host.run();
+  EXPECT_EQ(region.bytes[0], std::byte{0x77});
+  EXPECT_EQ(host.drain_cq().at(0).opcode, prm::CqeOpcode::REQ);
+}
+
+TEST(Reset, TransportReset_LeavesNoQp) {
+  Host host;
+  host.connect(kQpn, kQpn);
+  host.transport().reset();
+  EXPECT_EQ(host.modify(kQpn, QpTransition::ToErr).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST(ReusedQpn, AfterDestroy_StartsFromReset) {
+  Host host;
+  host.connect(kQpn, kQpn);
+  ASSERT_TRUE(host.transport().destroy_qp(kQpn).ok());
+  ASSERT_TRUE(host.create(kQpn).ok());
+  EXPECT_EQ(host.state(kQpn), QpState::RST);
+}
+
+}  // namespace
+}  // namespace portcullis::model::test

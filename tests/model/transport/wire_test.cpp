@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who gets a frame, in which order, and what each frame fault does to it.
+#include "model/transport/wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/model/transport/rig.hpp"
+
+namespace portcullis::model::test {
+namespace {
+
+/// A port with one address that keeps what it gets.
+class Station final : public FrameSink {
+ public:
+  Station(Wire& wire, const Mac& mac)
+      : wire_(&wire),
+        mac_(mac),
+        scheduler_(shared_loop(wire, 1)),
+        port_(wire.attach(*this, scheduler_, counters)) {}
+  ~Station() override { wire_->detach(port_); }
+
+  [[nodiscard]] bool owns(const Mac& address) const noexcept override { return address == mac_; }
+  void receive(std::span<const std::byte> frame) override {
+    const auto packet = decode(frame);
+    psns.push_back(packet ? packet->psn : kBroken);
+    times_ns.push_back(scheduler_.now_ns());
+  }
+  void room() override { ++rooms; }
+
+  void send(const Mac& to, std::uint32_t psn, bool force_loopback = false,
+            std::uint32_t dest_qpn = 1) {
+    Path path = Peer::path_to(dest_qpn);
+    path.dest_mac = to;
+    PacketHeader header;
+    header.psn = psn;
+    const std::size_t length = FrameTemplate(path).finish(wire_->next_buffer(), header, 0);
+    wire_->send(port_, length, force_loopback);
+  }
+  void inject(const FrameFaultRule& rule) { wire_->inject(port_, rule); }
+  void forget() { wire_->forget_frames(port_); }
+  void wait() { wire_->wait_for_room(port_); }
+  /// All frames that are under way arrive.
+  void settle() {
+    while (scheduler_.loop().step(scheduler_.now_ns() + kNsPerSecond)) {
+    }
+  }
+
+  static constexpr std::uint32_t kBroken = 0xffffffff;
+  std::vector<std::uint32_t> psns;
+  std::vector<std::uint64_t> times_ns;
+  Counters counters;
+  int rooms = 0;
+
+ private:
+  Wire* wire_;
+  Mac mac_;
+  Scheduler scheduler_;
+  Wire::PortId port_;
+};
+
+using Psns = std::vector<std::uint32_t>;
+using Kind = FrameFaultRule::Kind;
+
+FrameFaultRule rule(Kind kind, std::uint32_t nth = 1, bool repeat = false) {
+  return {kind, std::nullopt, std::nullopt, 0, nth, repeat};
+}
+
+class WireTest : public testing::Test {
+ protected:
+  Wire wire;
+  Station a{wire, kHostMac};
+  Station b{wire, kPeerMac};
+};
+
+TEST_F(WireTest, FramesToTheOtherPort_ArriveInOrder) {
+  for (const std::uint32_t psn : {1U, 2U, 3U}) a.send(kPeerMac, psn);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{1, 2, 3}));
+  EXPECT_TRUE(a.psns.empty());
+}
+
+TEST_F(WireTest, FrameToOwnAddress_ComesBack) {
+  a.send(kHostMac, 1);
+  a.settle();
+  EXPECT_EQ(a.psns, (Psns{1}));
+}
+
+TEST_F(WireTest, ForcedLoopback_ComesBackWhateverTheAddress) {
+  a.send(kPeerMac, 1, true);
+  a.settle();
+  EXPECT_EQ(a.psns, (Psns{1}));
+  EXPECT_TRUE(b.psns.empty());
+}
+
+TEST_F(WireTest, FrameThatNobodyOwns_IsCountedAsDropped) {
+  a.send(Mac{1, 2, 3, 4, 5, 6}, 1);
+  a.settle();
+  EXPECT_EQ(a.counters.frames_sent, 1U);
+  EXPECT_EQ(a.counters.frames_dropped, 1U);
+}
+
+TEST_F(WireTest, FrameIsNotDeliveredInsideSend) {
+  a.send(kPeerMac, 1);
+  EXPECT_TRUE(b.psns.empty());
+}
+
+TEST_F(WireTest, DropTheSecond_OnlyTheSecondIsMissing) {
+  a.inject(rule(Kind::Drop, 2));
+  for (const std::uint32_t psn : {1U, 2U, 3U}) a.send(kPeerMac, psn);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{1, 3}));
+  EXPECT_EQ(a.counters.frames_dropped, 1U);
+}
+
+TEST_F(WireTest, DropFromTheSecondOn_NothingFollowsTheFirst) {
+  a.inject(rule(Kind::Drop, 2, true));
+  for (const std::uint32_t psn : {1U, 2U, 3U}) a.send(kPeerMac, psn);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{1}));
+}
+
+TEST_F(WireTest, Duplicate_ArrivesTwice) {
+  a.inject(rule(Kind::Duplicate));
+  a.send(kPeerMac, 1);
+  a.send(kPeerMac, 2);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{1, 1, 2}));
+}
+
+TEST_F(WireTest, Delay_LetsLaterFramesPass) {
+  FrameFaultRule late = rule(Kind::Delay);
+  late.delay_ns = 500;
+  a.inject(late);
+  a.send(kPeerMac, 1);
+  a.send(kPeerMac, 2);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{2, 1}));
+  EXPECT_EQ(b.times_ns.back(), 500U);
+}
+
+TEST_F(WireTest, CorruptIcrc_ArrivesBroken) {
+  a.inject(rule(Kind::CorruptIcrc));
+  a.send(kPeerMac, 1);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{Station::kBroken}));
+}
+
+TEST_F(WireTest, RuleForAnotherOpcode_LeavesTheFrameAlone) {
+  a.inject({Kind::Drop, 0x0a, std::nullopt, 0, 1, true});
+  a.send(kPeerMac, 1);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{1}));
+}
+
+TEST_F(WireTest, RuleForOneQpn_CountsOnlyItsFrames) {
+  a.inject({Kind::Drop, std::nullopt, 5, 0, 2, false});
+  a.send(kPeerMac, 1, false, 4);
+  a.send(kPeerMac, 2, false, 5);
+  a.send(kPeerMac, 3, false, 5);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{1, 2}));
+}
+
+TEST_F(WireTest, RulesOfOnePort_DoNotTouchAnother) {
+  a.inject(rule(Kind::Drop, 1, true));
+  b.send(kHostMac, 1);
+  b.settle();
+  EXPECT_EQ(a.psns, (Psns{1}));
+}
+
+TEST_F(WireTest, FramesOfAPortThatForgets_NeverArrive) {
+  a.send(kPeerMac, 1);
+  b.send(kHostMac, 2);
+  a.forget();
+  a.settle();
+  EXPECT_TRUE(b.psns.empty());
+  EXPECT_EQ(a.psns, (Psns{2}));
+}
+
+TEST_F(WireTest, SlotReusedAfterForget_DeliversOnlyTheNewFrame) {
+  a.send(kPeerMac, 1);
+  a.forget();
+  a.send(kPeerMac, 2);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{2}));
+}
+
+TEST_F(WireTest, PoolNearlyFull_HasNoRoomButFramesInReserve) {
+  for (std::uint32_t psn = 0; wire.has_room(); ++psn) a.send(kPeerMac, psn);
+  EXPECT_TRUE(wire.has_frame());
+  a.wait();
+  a.settle();
+  EXPECT_EQ(a.rooms, 1);
+  EXPECT_EQ(b.psns.size(), Wire::kFrames - Wire::kReserve);
+}
+
+TEST(WireLatency, Frame_ArrivesAfterTheLatency) {
+  Wire wire(750);
+  Station a(wire, kHostMac);
+  a.send(kHostMac, 1);
+  a.settle();
+  EXPECT_EQ(a.times_ns, (std::vector<std::uint64_t>{750}));
+}
+
+TEST(WireDetach, FrameToAPortThatLeft_IsDropped) {
+  Wire wire;
+  Station a(wire, kHostMac);
+  {
+    Station b(wire, kPeerMac);
+    a.send(kPeerMac, 1);
+  }
+  a.settle();
+  EXPECT_EQ(a.counters.frames_dropped, 1U);
+}
+
+}  // namespace
+}  // namespace portcullis::model::test
