@@ -27,15 +27,15 @@ class Wire;
 enum class Execution : std::uint8_t { Stepped, Polled };
 
 struct Options {
-  std::string timing = "instant";       // or "cx5-16.35.4506"
-  std::vector<std::string> behaviours;  // see behaviour_names()
+  std::string timing = "instant";         // or "cx5-16.35.4506"
+  std::vector<std::string> behaviours{};  // see behaviour_names()
   Execution execution = Execution::Stepped;
   std::uint64_t seed = 1;
   bool virtual_function = false;     // device id 0x1018, no HOST_ENDIANNESS
-  std::string pcap_path;             // empty: none
-  std::shared_ptr<Wire> wire;        // null: a wire of its own, where only its own frames come back
+  std::string pcap_path{};           // empty: none
+  std::shared_ptr<Wire> wire{};      // null: a wire of its own, where only its own frames come back
   std::uint32_t startup_pages = 64;  // asked for at boot and init together; none by a VF
-  std::optional<std::array<std::uint8_t, 6>> mac;  // models on one wire need different ones
+  std::optional<std::array<std::uint8_t, 6>> mac{};  // models on one wire need different ones
 };
 
 /// What the device holds; all zero after a clean teardown.
@@ -70,8 +70,8 @@ struct CommandFaultRule {
 struct FrameFaultRule {
   enum class Kind : std::uint8_t { Drop, Duplicate, Delay, CorruptIcrc };
   Kind kind = Kind::Drop;
-  std::optional<std::uint8_t> bth_opcode;  // any when absent
-  std::optional<std::uint32_t> dest_qpn;
+  std::optional<std::uint8_t> bth_opcode{};  // any when absent
+  std::optional<std::uint32_t> dest_qpn{};
   std::uint64_t delay_ns = 0;
   std::uint32_t nth = 1;
   bool repeat = false;

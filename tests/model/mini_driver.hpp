@@ -58,10 +58,10 @@ struct Posted {
     return prm::View<prm::cmd_queue_entry>(entry);
   }
   [[nodiscard]] prm::View<prm::cmd_if_box> in_block(std::size_t i) const {
-    return prm::View<prm::cmd_if_box>::at(in_blocks[i].bytes());
+    return prm::View<prm::cmd_if_box>::at(in_blocks.at(i).bytes());
   }
   [[nodiscard]] prm::View<prm::cmd_if_box> out_block(std::size_t i) const {
-    return prm::View<prm::cmd_if_box>::at(out_blocks[i].bytes());
+    return prm::View<prm::cmd_if_box>::at(out_blocks.at(i).bytes());
   }
 };
 
