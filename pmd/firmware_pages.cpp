@@ -62,7 +62,17 @@ Result<void> FirmwarePages::give_startup(prm::QueryPagesOpMod phase) {
   return give(function, static_cast<std::size_t>(pages));
 }
 
+Result<void> FirmwarePages::check_limit(std::size_t pages) const {
+  const std::size_t already = held();
+  if (pages <= kMostPages - std::min(already, kMostPages)) return {};
+  return fail(Errc::OutOfResources, "the firmware holds " + std::to_string(already) +
+                                        " pages and asks for " + std::to_string(pages) +
+                                        " more; at most " + std::to_string(kMostPages) +
+                                        " are given");
+}
+
 Result<void> FirmwarePages::give(Function function, std::size_t pages) {
+  PORTCULLIS_TRY(check_limit(pages));
   while (pages > 0) {
     const std::size_t part = std::min(pages, kBatchPages);
     PORTCULLIS_TRY_ASSIGN(auto memory, allocate(part));
@@ -75,12 +85,6 @@ Result<void> FirmwarePages::give(Function function, std::size_t pages) {
 }
 
 Result<std::vector<DmaBuffer>> FirmwarePages::allocate(std::size_t pages) {
-  const std::size_t already = held();
-  if (pages > kMostPages - std::min(already, kMostPages))
-    return fail(Errc::OutOfResources, "the firmware holds " + std::to_string(already) +
-                                          " pages and asks for " + std::to_string(pages) +
-                                          " more; at most " + std::to_string(kMostPages) +
-                                          " are given");
   std::vector<DmaBuffer> memory;
   memory.reserve(pages);
   while (memory.size() < pages) {
@@ -211,8 +215,9 @@ Result<FirmwarePages::Batch> FirmwarePages::send_part(const PageRequestEvent& re
     const std::size_t part = std::min(static_cast<std::size_t>(-request.pages), kBatchPages);
     return send(function, Kind::HCA_RETURN_PAGES, part, {});
   }
-  const std::size_t part = std::min(static_cast<std::size_t>(request.pages), kBatchPages);
-  auto memory = allocate(part);
+  const auto wanted = static_cast<std::size_t>(request.pages);
+  const std::size_t part = std::min(wanted, kBatchPages);
+  auto memory = check_limit(wanted).and_then([&] { return allocate(part); });
   if (memory) return send(function, Kind::ALLOCATION_SUCCESS, part, *std::move(memory));
   // Tells the firmware that it gets nothing (page_notify_fail of Linux).
   say("page request refused: " + memory.error().text);

@@ -72,6 +72,7 @@ class FirmwarePages {
     std::vector<DmaBuffer> memory;  // of a batch that gives
   };
 
+  [[nodiscard]] Result<void> check_limit(std::size_t pages) const;
   [[nodiscard]] Result<std::vector<DmaBuffer>> allocate(std::size_t pages);
   [[nodiscard]] Result<Batch> send(Function function, prm::ManagePagesOpMod kind, std::size_t pages,
                                    std::vector<DmaBuffer> memory);

@@ -61,9 +61,10 @@ CpuSet choose(const CpuTopology& topology, std::size_t count, int device_node, b
   for (const auto& [cpu, place] : topology.cpus) {
     if (device_node >= 0 && place.node != device_node) continue;
     if (isolated && !topology.isolated.contains(cpu)) continue;
+    const bool first_of_core = cores.insert(place.core).second;
     // CPU 0 takes the work that the kernel can put nowhere else.
     if (!isolated && cpu == 0 && topology.cpus.size() > count) continue;
-    if (!cores.insert(place.core).second) {
+    if (!first_of_core) {
       siblings.push_back(cpu);
       continue;
     }

@@ -33,6 +33,10 @@ class IfcMessage {
       put_bit(place.offset + i, static_cast<unsigned>(value[i / 8]) >> (7 - i % 8) & 1);
     return *this;
   }
+  IfcMessage& set_byte(std::size_t at, std::uint8_t value) {
+    bytes_.at(at) = static_cast<std::byte>(value);
+    return *this;
+  }
   /// The list behind the fixed part.
   IfcMessage& append(std::uint64_t word) {
     for (int shift = 56; shift >= 0; shift -= 8)

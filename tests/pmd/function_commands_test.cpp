@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Bring-up and teardown commands, byte for byte against the kernel's mlx5_ifc.h.
+#include "pmd/function_commands.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/pmd/recording_channel.hpp"
+
+namespace portcullis::pmd {
+namespace {
+
+using portcullis::testing::IfcMessage;
+using portcullis::testing::RecordingChannel;
+using ::testing::HasSubstr;
+
+// MLX5_CMD_OP_* of mlx5_ifc.h.
+constexpr unsigned kQueryIssi = 0x10a;
+constexpr unsigned kSetIssi = 0x10b;
+
+struct FunctionCommandsTest : ::testing::Test {
+  RecordingChannel channel;
+};
+
+TEST_F(FunctionCommandsTest, EnableHca_IsForTheFunctionItself) {
+  ASSERT_TRUE(enable_hca(channel).has_value());
+  EXPECT_EQ(channel.last(), IfcMessage("enable_hca_in", 16).put("opcode", 0x104).bytes());
+}
+
+TEST_F(FunctionCommandsTest, DisableHca_IsForTheFunctionItself) {
+  ASSERT_TRUE(disable_hca(channel).has_value());
+  EXPECT_EQ(channel.last(), IfcMessage("disable_hca_in", 16).put("opcode", 0x105).bytes());
+}
+
+TEST_F(FunctionCommandsTest, Issi1_IsSetWhereItIsOffered) {
+  channel.answer(kQueryIssi, IfcMessage("query_issi_out", 112).put("supported_issi_dw0", 0b11));
+  ASSERT_TRUE(negotiate_issi(channel).has_value());
+  EXPECT_EQ(channel.sent.front().out_bytes, 112u);
+  EXPECT_EQ(channel.last(),
+            IfcMessage("set_issi_in", 16).put("opcode", kSetIssi).put("current_issi", 1).bytes());
+}
+
+TEST_F(FunctionCommandsTest, DeviceWithoutIssi1_IsUnsupported) {
+  channel.answer(kQueryIssi, IfcMessage("query_issi_out", 112).put("supported_issi_dw0", 0b101));
+  const auto refused = negotiate_issi(channel);
+  EXPECT_EQ(refused.error().code, Errc::Unsupported);
+  EXPECT_THAT(refused.error().text, HasSubstr("mask 5"));
+  EXPECT_EQ(channel.count(kSetIssi), 0u);
+}
+
+TEST_F(FunctionCommandsTest, HostEndianness_IsWrittenAsLittleEndian) {
+  ASSERT_TRUE(set_host_endianness(channel).has_value());
+  // register_host_endianness follows the header: he 0, 16 bytes.
+  EXPECT_EQ(channel.last(), IfcMessage("access_register_in", 32)
+                                .put("opcode", 0x805)
+                                .put("op_mod", 0)
+                                .put("register_id", 0x7004)
+                                .bytes());
+  EXPECT_EQ(channel.sent.back().out_bytes, 32u);
+}
+
+TEST_F(FunctionCommandsTest, InitHca_HasNoOwnerId) {
+  ASSERT_TRUE(init_hca(channel).has_value());
+  EXPECT_EQ(channel.last(), IfcMessage("init_hca_in", 32).put("opcode", 0x102).bytes());
+}
+
+TEST_F(FunctionCommandsTest, TeardownHca_IsGraceful) {
+  ASSERT_TRUE(teardown_hca(channel).has_value());
+  EXPECT_EQ(channel.last(),
+            IfcMessage("teardown_hca_in", 16).put("opcode", 0x103).put("profile", 0).bytes());
+}
+
+TEST_F(FunctionCommandsTest, RoceOnVport_SelectsAndSetsOnlyIt) {
+  ASSERT_TRUE(enable_roce_on_vport(channel).has_value());
+  EXPECT_EQ(channel.last(), IfcMessage("modify_nic_vport_context_in", 512)
+                                .put("opcode", 0x755)
+                                .put("field_select.roce_en", 1)
+                                .put("nic_vport_context.roce_en", 1)
+                                .bytes());
+}
+
+}  // namespace
+}  // namespace portcullis::pmd
