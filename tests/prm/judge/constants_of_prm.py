@@ -12,7 +12,7 @@ import re
 import sys
 
 # Enums that are this project's own and have no counterpart in a header.
-OWN_ENUMS = {"MemberKind", "Access", "EntryOwner"}
+OWN_ENUMS = {"MemberKind", "Access", "EntryOwner", "Detail", "TraceAnswer"}
 ENUM = re.compile(r"((?://[^\n]*\n)*)enum class (\w+)[^{;]*\{(.*?)\};", re.S)
 KERNEL_NAME = re.compile(r"\b((?:MLX5|IBV)_[A-Z0-9_]+[A-Z0-9])\b")
 NO_HEADER = ("newer than Linux 6.1", "no name in the header", "source file only")
