@@ -43,8 +43,32 @@ std::uint32_t CommandQueue::in_flight() const noexcept {
       std::ranges::count_if(slots_, [](const Slot& slot) { return slot.busy; }));
 }
 
-void CommandQueue::reset() noexcept {
-  for (Slot& slot : slots_) slot.busy = false;
+void CommandQueue::reset() {
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].busy) record(i, slots_[i], prm::TraceAnswer::None);
+    slots_[i].busy = false;
+  }
+}
+
+void CommandQueue::record(std::uint32_t index, const Slot& slot, prm::TraceAnswer answer) {
+  if (!trace_) return;
+  prm::TraceCommand command;
+  command.sequence = slot.sequence;
+  command.slot = index;
+  command.in.bytes = slot.in;
+  // An entry that was refused before its mailboxes were read still says which command it is.
+  if (slot.in.empty() && slot.delivery != DeliveryStatus::FW_ERR) {
+    const auto inline_in =
+        prm::ConstView<cmd_queue_entry>(slot.entry).bytes<"command_input_inline_data">();
+    command.in.bytes.assign(inline_in.begin(), inline_in.end());
+  }
+  command.answer = answer;
+  if (answer == prm::TraceAnswer::Given) {
+    command.time_ns = deps_.scheduler->now_ns() - slot.started_ns;
+    command.delivery_status = prm::number(slot.delivery);
+    command.out.bytes = slot.out;
+  }
+  trace_->write(command);
 }
 
 void CommandQueue::kick(Iova queue, bool checksums) {
@@ -68,6 +92,8 @@ void CommandQueue::start(std::uint32_t index, Iova address, bool checksums) {
   slot.checksums = checksums;
   slot.address = address;
   slot.fault.reset();
+  slot.sequence = ++issued_;
+  slot.started_ns = deps_.scheduler->now_ns();
   ++deps_.counters->commands;
   slot.delivery = fetch(slot);
   if (slot.delivery == DeliveryStatus::OK) slot.fault = faults_.meet(opcode_of(slot.in));
@@ -171,6 +197,7 @@ void CommandQueue::give_back(std::uint32_t index, Slot& slot, Signing signing) {
   static_cast<void>(entry.try_set<"status">(prm::number(slot.delivery) & 0x7fU));
   entry.set<"ownership", 0>();
   if (signing != Signing::None) prm::sign_entry(entry, prm::EntryOwner::Software);
+  record(index, slot, prm::TraceAnswer::Given);
   if (signing == Signing::Wrong)
     entry.put<"signature">(static_cast<std::uint8_t>(~entry.get<"signature">()));
   slot.busy = false;

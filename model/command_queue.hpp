@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "model/model.hpp"
 #include "model/profile.hpp"
 #include "model/scheduler.hpp"
+#include "model/trace_file.hpp"
 #include "model/verdict.hpp"
 #include "prm/cmd_interface.hpp"
 #include "prm/enums.hpp"
@@ -51,6 +53,12 @@ class CommandQueue {
 
   CommandQueue(const Deps& deps, const Timing& timing) noexcept : deps_(deps), timing_(timing) {}
 
+  ~CommandQueue() { reset(); }
+  CommandQueue(const CommandQueue&) = delete;
+  CommandQueue& operator=(const CommandQueue&) = delete;
+
+  /// Every command from now on is written there; null: nowhere.
+  void record_to(std::unique_ptr<TraceFile> trace) noexcept { trace_ = std::move(trace); }
   /// The doorbell rang. `queue` is the entries' address, `checksums` whether input is verified and
   /// output signed (cmdif_checksum 3).
   void kick(Iova queue, bool checksums);
@@ -59,13 +67,15 @@ class CommandQueue {
   void inject(const CommandFaultRule& rule) { faults_.add(rule); }
   /// Reset: what was in flight is forgotten and will never be answered. Faults stay: they are the
   /// test's.
-  void reset() noexcept;
+  void reset();
   [[nodiscard]] std::uint32_t in_flight() const noexcept;
 
  private:
   struct Slot {
     bool busy = false;
     bool checksums = false;
+    std::uint64_t sequence = 0;
+    std::uint64_t started_ns = 0;
     Iova address = 0;
     prm::DeliveryStatus delivery = prm::DeliveryStatus::OK;
     std::optional<CommandFaultRule> fault;
@@ -83,12 +93,15 @@ class CommandQueue {
   void answer(std::uint32_t index, Slot& slot);
   [[nodiscard]] bool write_output(Slot& slot, Signing signing);
   void give_back(std::uint32_t index, Slot& slot, Signing signing);
+  void record(std::uint32_t index, const Slot& slot, prm::TraceAnswer answer);
   static void finish_task(void* self, std::uint64_t index);
 
   Deps deps_;
   Timing timing_;
   CommandFaults faults_;
   std::array<Slot, prm::kMaxCommands> slots_;
+  std::unique_ptr<TraceFile> trace_;
+  std::uint64_t issued_ = 0;
 };
 
 }  // namespace portcullis::model

@@ -60,7 +60,14 @@ Core::Core(Parts parts, const Options& options)
 }
 
 Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) {
+  std::unique_ptr<TraceFile> trace;
+  if (!options.trace_path.empty()) {
+    const std::string source = "model (timing=" + std::string(parts.timing.name) +
+                               "; behaviours=" + parts.behaviours.names + ")";
+    PORTCULLIS_TRY_ASSIGN(trace, TraceFile::create(options.trace_path, source));
+  }
   std::unique_ptr<Core> core(new Core(std::move(parts), options));
+  core->commands.record_to(std::move(trace));
   const TransportDeps deps{&core->dma,       &core->mkeys,    &core->cqs, &core->eqs,
                            &core->scheduler, &core->counters, &core->port};
   const TransportOptions transport_options{options.wire, options.pcap_path, options.seed,

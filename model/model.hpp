@@ -33,6 +33,7 @@ struct Options {
   std::uint64_t seed = 1;
   bool virtual_function = false;     // device id 0x1018, no HOST_ENDIANNESS
   std::string pcap_path{};           // empty: none
+  std::string trace_path{};          // every command, docs/trace-format.md; empty: none
   std::shared_ptr<Wire> wire{};      // null: a wire of its own, where only its own frames come back
   std::uint32_t startup_pages = 64;  // asked for at boot and init together; none by a VF
   std::optional<std::array<std::uint8_t, 6>> mac{};  // models on one wire need different ones
@@ -90,7 +91,7 @@ struct Counters {
 class Model {
  public:
   /// InvalidArgument for an unknown timing or behaviour (the text names those accepted), System
-  /// when the pcap file cannot be written.
+  /// when the pcap or trace file cannot be written.
   [[nodiscard]] static Result<std::unique_ptr<Model>> create(const Options& options);
   ~Model();
   Model(const Model&) = delete;
