@@ -90,6 +90,9 @@ void CommandQueue::start(std::uint32_t index, Iova address, bool checksums) {
   Slot& slot = slots_[index];
   slot.busy = true;
   slot.checksums = checksums;
+  // Not of the CREATE_EQ that subscribes: Linux polls for that one, and takes an event of it for a
+  // completion that came too late (mlx5_cmd_comp_handler, mlx5/core/cmd.c).
+  slot.announced = deps_.eqs->has_subscriber(prm::EventType::CMD);
   slot.address = address;
   slot.fault.reset();
   slot.sequence = ++issued_;
@@ -205,6 +208,7 @@ void CommandQueue::give_back(std::uint32_t index, Slot& slot, Signing signing) {
   constexpr std::size_t kOutput =
       prm::place<cmd_queue_entry, "command_output_inline_data">.offset / 8;
   if (!deps_.dma->publish(slot.address + kOutput, entry.all().subspan<kOutput>())) return;
+  if (!slot.announced) return;
   prm::Buffer<prm::cmd_inter_comp_event> event;
   event.put<"command_completion_vector">(std::uint64_t{1} << index);
   deps_.eqs->raise(prm::EventType::CMD, event.all());

@@ -74,6 +74,7 @@ class CommandQueue {
   struct Slot {
     bool busy = false;
     bool checksums = false;
+    bool announced = false;  // an EQ subscribed to completions when the command began
     std::uint64_t sequence = 0;
     std::uint64_t started_ns = 0;
     Iova address = 0;
