@@ -157,7 +157,10 @@ def arrows(tree: Tree) -> Iterator[Finding]:
 
 def orphans(tree: Tree) -> Iterator[Finding]:
     """Every .cpp is built, every header is included."""
-    cmake = {s.path.rpartition("/")[0]: s.text for s in tree.cmake}
+    cmake: dict[str, str] = {}  # a folder may have lists beside its CMakeLists.txt
+    for source in tree.cmake:
+        folder = source.path.rpartition("/")[0]
+        cmake[folder] = cmake.get(folder, "") + source.text
     included = set()
     for source in tree.cpp:
         included |= set(re.findall(r'#\s*include\s*["<]([^">]+)[">]', source.text))
