@@ -8,10 +8,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/dma_bytes.hpp"
@@ -114,6 +117,22 @@ class Client {
       : pd(std::move(the_pd)), cq(std::move(the_cq)), qp(std::move(the_qp)) {}
 };
 
+/// The core of a polled model.
+class ModelCore {
+ public:
+  explicit ModelCore(std::function<void(const std::atomic<bool>&)> run)
+      : thread_([this, run = std::move(run)] { run(end_); }) {}
+  ModelCore(const ModelCore&) = delete;
+  ~ModelCore() {
+    end_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> end_ = false;
+  std::thread thread_;
+};
+
 class LeaseWorld : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kMs = kNsPerMs;
@@ -122,12 +141,17 @@ class LeaseWorld : public ::testing::Test {
   void TearDown() override { stop(); }
 
   /// From reset to a manager.
-  void start(lease::LeaseManager::Options options, const std::string& timing = "instant") {
+  void start(lease::LeaseManager::Options options, const std::string& timing = "instant",
+             model::Execution execution = model::Execution::Stepped) {
     stop();
+    core.reset();
     model.reset();
     model::Options emulated;
     emulated.timing = timing;
+    emulated.execution = execution;
     model = model::Model::create(emulated).value();
+    if (execution == model::Execution::Polled)
+      core.emplace([this](const std::atomic<bool>& end) { model->run(end); });
     device = model->device();
     dma.emplace(*device.dma);
     device.dma = &*dma;
@@ -199,6 +223,7 @@ class LeaseWorld : public ::testing::Test {
   }
 
   std::unique_ptr<model::Model> model;
+  std::optional<ModelCore> core;
   Device device = nothing();
   std::optional<StubbornDmaSpace> dma;
   std::unique_ptr<pmd::Hca> hca;
