@@ -23,8 +23,7 @@ Result<Client> Client::create(const pmd::Context& context) {
 
 Result<void> Client::connect(const Connection& connection) {
   seen_ = {};
-  is_running_ = false;
-  PORTCULLIS_TRY(qp_.to_reset());
+  PORTCULLIS_TRY(reset());
   PORTCULLIS_TRY(qp_.to_init({}));
   pmd::RtrAttributes rtr;
   rtr.path = connection.path;
@@ -36,6 +35,11 @@ Result<void> Client::connect(const Connection& connection) {
   rts.timeout = connection.timeout;
   rts.retry_count = connection.retry_count;
   return qp_.to_rts(rts);
+}
+
+Result<void> Client::reset() {
+  is_running_ = false;
+  return qp_.to_reset();
 }
 
 void Client::start(const Target& target, std::uint64_t interval_ns) {
@@ -98,6 +102,7 @@ Result<void> Client::post_due() {
 }
 
 void Client::watch_region() noexcept {
+  if (target_.bytes.empty()) return;
   const std::uint64_t word = dma_peek_u64(target_.bytes.data());
   if (word == last_word_) return;
   last_word_ = word;

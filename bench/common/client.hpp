@@ -59,9 +59,14 @@ class Client {
   [[nodiscard]] std::uint32_t qpn() const noexcept { return qp_.number(); }
   /// RESET or ERR to RTS; forgets what was seen.
   [[nodiscard]] Result<void> connect(const Connection& connection);
-  /// Writes to `target` from now on, one WRITE every `interval_ns`, until a WRITE fails or stop().
+  /// Writes to `target` from now on, one WRITE every `interval_ns`, until a WRITE fails or reset().
   void start(const Target& target, std::uint64_t interval_ns);
-  void stop() noexcept { is_running_ = false; }
+  /// Silent from now on, whatever was under way.
+  [[nodiscard]] Result<void> reset();
+  /// Looks at the region now; pump() does so each time.
+  void watch_region() noexcept;
+  /// The region is about to go: looks at it no more.
+  void forget_region() noexcept { target_.bytes = {}; }
 
   /// Polls completions and posts what is due; called from whatever waits. Never waits itself.
   [[nodiscard]] Result<void> pump();
@@ -77,7 +82,6 @@ class Client {
   [[nodiscard]] Result<void> poll_all();
   [[nodiscard]] Result<void> post_due();
   [[nodiscard]] bool has_room() const noexcept;
-  void watch_region() noexcept;
 
   const pmd::Context* context_;
   pmd::ProtectionDomain pd_;

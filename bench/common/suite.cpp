@@ -18,25 +18,38 @@ constexpr std::uint64_t kVirtualRuns = 3;  // one would do; three show that it i
 /// A way to run the series: which device, on which clock.
 struct Execution {
   tools::DeviceSpec device;
-  bool is_virtual = false;
-  [[nodiscard]] const char* clock() const { return is_virtual ? "virtual" : "wall"; }
+  std::string clock;  // "virtual", "wall", or "process"
+  [[nodiscard]] bool is_virtual() const { return clock == "virtual"; }
 };
 
-std::vector<Execution> executions_of(const std::string& text, const tools::DeviceSpec& spec) {
+Result<std::vector<Execution>> executions_of(const Suite& suite, const std::string& text) {
+  PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device(text));
   const auto* asked = std::get_if<model::Options>(&spec.kind);
-  if (asked == nullptr) return {{spec, false}};
-  const auto with = [&](model::Execution execution) {
+  const bool is_chosen = text.find("execution=") != std::string::npos;
+  const auto with = [&](model::Execution execution, const char* clock) {
     model::Options options = *asked;
     options.execution = execution;
-    return Execution{tools::DeviceSpec{options}, execution == model::Execution::Stepped};
+    return Execution{tools::DeviceSpec{options}, clock};
   };
-  if (text.find("execution=") != std::string::npos) return {with(asked->execution)};
-  return {with(model::Execution::Stepped), with(model::Execution::Polled)};
+  if (suite.timebase == Timebase::Process) {
+    if (asked == nullptr || asked->execution == model::Execution::Polled)
+      return fail(Errc::InvalidArgument, "--device " + text +
+                                             ": this program measures the stepped model; "
+                                             "model[,..] without execution=polled is accepted");
+    return std::vector{with(model::Execution::Stepped, "process")};
+  }
+  if (asked == nullptr) return std::vector{Execution{spec, "wall"}};
+  if (is_chosen && asked->execution == model::Execution::Stepped)
+    return std::vector{with(model::Execution::Stepped, "virtual")};
+  if (is_chosen) return std::vector{with(model::Execution::Polled, "wall")};
+  return std::vector{with(model::Execution::Stepped, "virtual"),
+                     with(model::Execution::Polled, "wall")};
 }
 
 std::string clocks_of(const std::vector<Execution>& executions) {
-  if (executions.size() == 1) return executions.front().clock();
-  return "virtual and wall, in the name of each series";
+  if (executions.size() > 1) return "virtual and wall, in the name of each series";
+  if (executions.front().clock == "process") return "wall, of this process";
+  return executions.front().clock;
 }
 
 /// Takes the samples of one series on one execution, in Google Benchmark's loop.
@@ -49,17 +62,18 @@ class Runner {
         error_(&error) {}
 
   [[nodiscard]] std::string name() const {
-    return fmt::format("{}/clock:{}", plan_.name, execution_.clock());
+    return fmt::format("{}/clock:{}", plan_.name, execution_.clock);
   }
   [[nodiscard]] std::uint64_t runs() const {
-    return execution_.is_virtual ? kVirtualRuns : plan_.wall_samples;
+    return execution_.is_virtual() ? kVirtualRuns : plan_.wall_samples;
   }
 
   void operator()(benchmark::State& state) const {
-    Series series{name(), plan_.picture, execution_.is_virtual, {}};
+    Series series{name(), picture(), execution_.is_virtual(), {}};
     std::unique_ptr<Session> session;
+    Sampler sampler;
     for (auto _ : state) {
-      const auto time = sample(session);
+      const auto time = sample(session, sampler);
       if (!time) {
         fail_with(state, time.error());
         return;
@@ -73,13 +87,21 @@ class Runner {
   }
 
  private:
+  [[nodiscard]] std::string picture() const {
+    return fmt::format("{}{}{} clock", plan_.picture, plan_.picture.empty() ? "" : ", ",
+                       execution_.clock);
+  }
+
   /// On the virtual clock every run starts from nothing, so that it is the same run.
-  Result<std::optional<std::uint64_t>> sample(std::unique_ptr<Session>& session) const {
-    if (execution_.is_virtual) session.reset();
-    if (!session) {
+  Result<std::optional<std::uint64_t>> sample(std::unique_ptr<Session>& session,
+                                              Sampler& sampler) const {
+    if (execution_.is_virtual() || !sampler) {
+      sampler = nullptr;
+      session.reset();
       PORTCULLIS_TRY_ASSIGN(session, Session::open(execution_.device));
+      PORTCULLIS_TRY_ASSIGN(sampler, plan_.prepare(*session));
     }
-    return plan_.sample(*session);
+    return sampler();
   }
 
   void fail_with(benchmark::State& state, const Error& error) const {
@@ -126,8 +148,8 @@ Result<void> write_report(const Report& report, const Suite& suite, const Option
 
 Result<void> run(const CommandLine& line, const Suite& suite) {
   const Options& options = line.options;
-  PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device(options.device));
-  const std::vector<Execution> executions = executions_of(options.device, spec);
+  PORTCULLIS_TRY_ASSIGN(const auto executions, executions_of(suite, options.device));
+  const tools::DeviceSpec& spec = executions.front().device;
   PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(line.eal, spec.is_emulated()));
   const std::vector<std::string> findings = find_lcore_faults(spec);
   for (const std::string& finding : findings)
@@ -135,7 +157,7 @@ Result<void> run(const CommandLine& line, const Suite& suite) {
 
   RunContext context;
   {  // a device that cannot be had is refused before anything runs
-    PORTCULLIS_TRY_ASSIGN(const auto session, Session::open(executions.front().device));
+    PORTCULLIS_TRY_ASSIGN(const auto session, Session::open(spec));
     context = describe_run(options, spec, *session, clocks_of(executions), findings);
   }
   PORTCULLIS_TRY(start_benchmark(line, suite.info));

@@ -21,19 +21,30 @@
 
 namespace portcullis::bench {
 
+/// Takes one sample, in nanoseconds; none when what was waited for did not happen. Owns what it
+/// needs on its session.
+using Sampler = std::function<Result<std::optional<std::uint64_t>>()>;
+
 struct SeriesPlan {
   std::string name;     // "2ERR_QP"; the clock is added
-  std::string picture;  // see Series
+  std::string picture;  // see Series; the clock is added
   std::uint64_t wall_samples = 0;
-  /// One sample in nanoseconds of the device's clock; none when what was waited for did not happen.
-  std::function<Result<std::optional<std::uint64_t>>(Session& session)> sample;
+  /// Makes what the samples need; `session` outlives the sampler.
+  std::function<Result<Sampler>(Session& session)> prepare;
   /// Adds counters and a label of its own. May be empty.
   std::function<void(benchmark::State& state)> annotate;
+};
+
+/// Whose time the samples are.
+enum class Timebase : std::uint8_t {
+  Device,   // the device's clock: virtual or wall
+  Process,  // what a stepped model takes of this process; needs a model
 };
 
 struct Suite {
   ProgramInfo info;
   std::string title;  // of the pictures
+  Timebase timebase = Timebase::Device;
   std::vector<ReferenceLine> references;
   std::function<std::vector<SeriesPlan>(const Options& options)> series;
   /// What the program has to say at the end. May be empty.

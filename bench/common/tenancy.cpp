@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bench/common/tenancy.hpp"
+
+#include <algorithm>
+
+namespace portcullis::bench {
+namespace {
+
+constexpr std::uint64_t kWarmUpDeadlineNs = kNsPerSecond;
+constexpr std::uint32_t kClientPsn = 0x100;
+constexpr std::uint64_t kPsnSeed = 1;  // a run is a function of its seeds
+
+}  // namespace
+
+Result<std::unique_ptr<Tenancy>> Tenancy::create(Session& session, const TenancyOptions& options) {
+  std::unique_ptr<Tenancy> tenancy(new Tenancy(session, options));
+  for (std::uint32_t i = 0; i < options.leases; ++i) {
+    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(session.context()));
+    tenancy->clients_.push_back(std::make_unique<Client>(std::move(client)));
+  }
+  return tenancy;
+}
+
+Tenancy::~Tenancy() { (void)finish(); }
+
+Result<void> Tenancy::grant_all() {
+  lease::LeaseManager::Options options;
+  options.table.slots = options_.leases;
+  options.grant.psn_seed = kPsnSeed;
+  PORTCULLIS_TRY_ASSIGN(manager_,
+                        lease::LeaseManager::create(lease::Host::of(session_->hca()), options));
+  for (const auto& client : clients_) PORTCULLIS_TRY(grant_one(*client));
+  return {};
+}
+
+Result<void> Tenancy::grant_one(Client& client) {
+  lease::GrantRequest request;
+  request.bytes = kPageBytes;
+  request.peer = {.qpn = client.qpn(),
+                  .psn = kClientPsn,
+                  .gid = session_->path().remote_gid,
+                  .mac = session_->path().remote_mac};
+  request.ack_timeout = options_.timeout;
+  request.retry_count = options_.retry;
+  PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager_->grant(request));
+  grants_.push_back(grant);
+  return client.connect({.path = session_->path(),
+                         .remote_qpn = grant.qpn,
+                         .remote_psn = grant.psn,
+                         .local_psn = kClientPsn,
+                         .timeout = grant.ack_timeout,
+                         .retry_count = grant.retry_count});
+}
+
+Result<void> Tenancy::start_traffic() {
+  std::vector<Client*> clients;
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    const lease::Grant& grant = grants_[i];
+    clients_[i]->start(
+        {.address = grant.address, .rkey = grant.rkey, .bytes = manager_->memory(grant.lease)},
+        kWriteIntervalNs * clients_.size());
+    clients.push_back(clients_[i].get());
+  }
+  session_->set_clients(std::move(clients));
+  const auto all_write = [this] {
+    return std::all_of(clients_.begin(), clients_.end(),
+                       [](const auto& client) { return client->seen().writes >= kWarmUpWrites; });
+  };
+  PORTCULLIS_TRY_ASSIGN(const bool is_warm,
+                        session_->run_until(session_->now_ns() + kWarmUpDeadlineNs, all_write));
+  if (is_warm) return {};
+  for (const auto& client : clients_)
+    if (client->seen().failure)
+      return fail(Errc::DeviceFailed,
+                  "before any revoke: " + pmd::describe(*client->seen().failure));
+  return fail(Errc::Timeout, "the clients' first WRITEs did not complete within 1 s");
+}
+
+Result<void> Tenancy::revoke_all(const lease::Plan& plan) {
+  // All are started before one that lingers is waited for.
+  std::vector<lease::Lease> open;
+  std::optional<lease::Verdict> bad;
+  const auto judge = [&bad](const lease::RevokeAnswer& answer) {
+    if (answer.outcome != lease::Outcome::TornDown) bad = answer.verdict;
+  };
+  for (std::size_t i = 0; i < grants_.size(); ++i) {
+    const lease::Lease& lease = grants_[i].lease;
+    const auto answer = manager_->start_revoke(lease.id, lease.epoch, plan);
+    if (answer)
+      judge(*answer);
+    else
+      open.push_back(lease);
+    if (!plan.has_grace) clients_[i]->forget_region();  // such a plan frees it at once
+  }
+  for (const lease::Lease& lease : open) judge(manager_->revoke(lease.id, lease.epoch, plan));
+  PORTCULLIS_TRY(session_->client_result());
+  if (bad) return fail(Errc::CommandFailed, "the revoke failed: " + lease::describe(*bad));
+  return {};
+}
+
+Result<void> Tenancy::finish() {
+  session_->clear_clients();
+  grants_.clear();
+  // A client that still repeats itself must not meet the next round's QP of the same number.
+  for (const auto& client : clients_) PORTCULLIS_TRY(client->reset());
+  if (!manager_) return {};
+  const auto manager = std::move(manager_);
+  return manager->tear_down();
+}
+
+}  // namespace portcullis::bench

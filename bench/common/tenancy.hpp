@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Leases with a client each, granted, put under traffic and taken back: one round of what
+// revoke_bench and floor_bench measure. Every round has a manager of its own and ends with nothing
+// left, so that rounds do not wait for each other's GRACE.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.hpp"
+#include "bench/common/client.hpp"
+#include "bench/common/session.hpp"
+#include "lease/lease_manager.hpp"
+
+namespace portcullis::bench {
+
+struct TenancyOptions {
+  std::uint32_t leases = 1;
+  std::uint8_t timeout = 14;  // of the clients
+  std::uint8_t retry = 7;
+};
+
+class Tenancy {
+ public:
+  /// Between the WRITEs of all clients together.
+  static constexpr std::uint64_t kWriteIntervalNs = 2 * kNsPerUs;
+  /// WRITEs that must have arrived before a revoke counts as one under traffic.
+  static constexpr std::uint64_t kWarmUpWrites = 16;
+
+  /// Makes the clients; `session` must outlive it.
+  [[nodiscard]] static Result<std::unique_ptr<Tenancy>> create(Session& session,
+                                                               const TenancyOptions& options);
+  ~Tenancy();
+  Tenancy(const Tenancy&) = delete;
+  Tenancy& operator=(const Tenancy&) = delete;
+
+  /// Grants every lease and connects its client.
+  [[nodiscard]] Result<void> grant_all();
+  /// Lets every client write and returns when all have.
+  [[nodiscard]] Result<void> start_traffic();
+  /// Revokes every lease by `plan` and returns when every outcome stands. Anything but TornDown is
+  /// an error.
+  [[nodiscard]] Result<void> revoke_all(const lease::Plan& plan);
+  /// Stops the clients and takes everything back. Ends the round.
+  [[nodiscard]] Result<void> finish();
+
+  [[nodiscard]] Client& client(std::size_t index) noexcept { return *clients_[index]; }
+
+ private:
+  Tenancy(Session& session, const TenancyOptions& options)
+      : session_(&session), options_(options) {}
+  [[nodiscard]] Result<void> grant_one(Client& client);
+
+  Session* session_;
+  TenancyOptions options_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::unique_ptr<lease::LeaseManager> manager_;
+  std::vector<lease::Grant> grants_;
+};
+
+}  // namespace portcullis::bench
