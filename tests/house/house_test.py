@@ -76,6 +76,12 @@ class Orphans(HouseTest):
     def test_header_that_nobody_includes_is_found(self):
         self.assertBroken("orphans", {"pmd/a.hpp": ""}, ("pmd/a.hpp", 1))
 
+    def test_source_beside_a_loop_that_does_not_name_it_is_found(self):
+        text = "foreach(program b)\n  add_executable(${program} ${program}.cpp)\nendforeach()"
+        self.assertBroken("orphans", {"bench/CMakeLists.txt": text, "bench/a.cpp": ""},
+                          ("bench/a.cpp", 1))
+        self.assertKept("orphans", {"bench/CMakeLists.txt": text, "bench/b.cpp": ""})
+
     def test_source_built_from_the_folder_above_is_kept(self):
         files = {"pmd/CMakeLists.txt": "portcullis_library(pmd rc/a.cpp)", "pmd/rc/a.cpp": ""}
         self.assertKept("orphans", files)
