@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "bench/common/suite.hpp"
 #include "bench/common/tenancy.hpp"
@@ -37,7 +39,22 @@ struct Findings {
     return censored == 0 && greatest_ns <= limit_ns;
   }
 };
-using FindingsBySeries = std::map<std::string, Findings>;
+
+/// By the name of the series, in the order of running.
+class FindingsBySeries {
+ public:
+  [[nodiscard]] Findings& operator[](const std::string& name) {
+    const auto same = std::find_if(all_.begin(), all_.end(),
+                                   [&](const auto& entry) { return entry.first == name; });
+    if (same != all_.end()) return same->second;
+    return all_.emplace_back(name, Findings{}).second;
+  }
+  [[nodiscard]] auto begin() const { return all_.begin(); }
+  [[nodiscard]] auto end() const { return all_.end(); }
+
+ private:
+  std::deque<std::pair<std::string, Findings>> all_;  // references stay good
+};
 
 std::uint64_t since(std::uint64_t start, std::uint64_t then) {
   return then > start ? then - start : 0;

@@ -42,10 +42,10 @@ Result<void> Client::reset() {
   return qp_.to_reset();
 }
 
-void Client::start(const Target& target, std::uint64_t interval_ns) {
+void Client::start(const Target& target, std::uint64_t first_ns, std::uint64_t interval_ns) {
   target_ = target;
   interval_ns_ = interval_ns;
-  next_post_ns_ = context_->device.clock.now_ns();
+  next_post_ns_ = first_ns;
   last_word_ = dma_peek_u64(target_.bytes.data());
   is_running_ = true;
 }

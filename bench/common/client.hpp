@@ -59,8 +59,9 @@ class Client {
   [[nodiscard]] std::uint32_t qpn() const noexcept { return qp_.number(); }
   /// RESET or ERR to RTS; forgets what was seen.
   [[nodiscard]] Result<void> connect(const Connection& connection);
-  /// Writes to `target` from now on, one WRITE every `interval_ns`, until a WRITE fails or reset().
-  void start(const Target& target, std::uint64_t interval_ns);
+  /// Writes to `target` from `first_ns` on, one WRITE every `interval_ns`, until a WRITE fails or
+  /// reset().
+  void start(const Target& target, std::uint64_t first_ns, std::uint64_t interval_ns);
   /// Silent from now on, whatever was under way.
   [[nodiscard]] Result<void> reset();
   /// Looks at the region now; pump() does so each time.

@@ -63,7 +63,8 @@ void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
         ->check(CLI::IsMember(plan_names()));
   if (info.has_leases)
     app.add_option("--leases", options.leases,
-                   "how many leases are revoked, comma separated (default 1,64)")
+                   "how many leases are revoked, comma separated\n"
+                   "(default 1,64, with --quick 1,4)")
         ->type_name("LIST")
         ->delimiter(',')
         ->check(CLI::Range(1U, 1024U));
@@ -106,6 +107,7 @@ bool asks_for_text(const std::string& argument) {
 void set_defaults(const ProgramInfo& info, Options& options) {
   if (options.samples == 0)
     options.samples = options.is_quick ? info.quick_samples : info.default_samples;
+  if (options.leases.empty()) options.leases = {1, options.is_quick ? 4U : 64U};
   if (options.plans.empty()) options.plans = plan_names();
 }
 

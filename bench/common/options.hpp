@@ -28,7 +28,7 @@ struct Options {
   std::string device = "model";
   std::string peer = "loopback";
   std::vector<std::string> plans;
-  std::vector<std::uint32_t> leases = {1, 64};
+  std::vector<std::uint32_t> leases;
   std::uint64_t samples = 0;  // of a wall-clock series
   std::uint32_t timeout = 14;
   std::uint32_t retry = 7;

@@ -51,8 +51,10 @@ void Session::relax_entry(void* session, std::uint64_t until_ns) noexcept {
 }
 
 void Session::relax(std::uint64_t until_ns) noexcept {
-  // A client's empty poll relaxes as well; the clients are not asked again from there.
-  if (is_pumping_) return plain_.relax(until_ns);
+  // A client's empty poll relaxes as well. What the device does must not happen there, behind the
+  // back of whoever waits: it would be followed by a wait for the next event before the one that
+  // just came has been looked at.
+  if (is_pumping_) return;
   is_pumping_ = true;
   for (Client* client : clients_) {
     if (auto pumped = client->pump(); !pumped && !client_error_)

@@ -117,7 +117,9 @@ class Runner {
 
 /// Hands Google Benchmark its own arguments, with defaults that the user's, behind, override.
 Result<void> start_benchmark(const CommandLine& line, const ProgramInfo& info) {
-  std::vector<std::string> arguments = {info.name, "--benchmark_counters_tabular=true"};
+  // Google Benchmark keeps argv[0] for its own output.
+  static std::vector<std::string> arguments;
+  arguments = {info.name, "--benchmark_counters_tabular=true"};
   if (!line.options.out_dir.empty()) {
     PORTCULLIS_TRY(make_directory(line.options.out_dir));
     arguments.push_back(fmt::format("--benchmark_out={}/{}.json", line.options.out_dir, info.name));

@@ -53,12 +53,13 @@ Result<void> Tenancy::grant_one(Client& client) {
 }
 
 Result<void> Tenancy::start_traffic() {
+  const std::uint64_t start = session_->now_ns();
   std::vector<Client*> clients;
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     const lease::Grant& grant = grants_[i];
     clients_[i]->start(
         {.address = grant.address, .rkey = grant.rkey, .bytes = manager_->memory(grant.lease)},
-        kWriteIntervalNs * clients_.size());
+        start + i * kWriteIntervalNs, kWriteIntervalNs * clients_.size());
     clients.push_back(clients_[i].get());
   }
   session_->set_clients(std::move(clients));
