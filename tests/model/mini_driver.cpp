@@ -46,7 +46,8 @@ void MiniDriver::program_queue() {
   registers().write<"cmdq_addr_h">(static_cast<std::uint32_t>(queue_.iova() >> 32));
   registers().write<"cmdq_addr_l_sz">(prm::cmdq_addr_l_sz(queue_.iova(), 0));
   require(device_.function->set_bus_master(true).has_value(), "bus mastering");
-  pass(1);
+  const auto ready = [this] { return registers().get<"initializing">() == 0; };
+  require(wait_until(device_, device_.clock.now_ns() + kPatienceNs, ready), "initialisation");
 }
 
 std::vector<DmaBuffer> MiniDriver::chain(std::span<const std::byte> data, std::size_t bytes) {

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// UAR, PD, EQ, CQ, MKEY and QP by command: numbers, references, refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/event_queue.hpp"
+#include "tests/model/mini_driver.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using prm::CommandStatus;
+using prm::Opcode;
+
+class Objects : public ::testing::Test {
+ protected:
+  Objects() { driver_.bring_up(); }
+
+  Answer dealloc_uar(std::uint32_t uar) {
+    auto in = command<prm::dealloc_uar_in>(Opcode::DEALLOC_UAR);
+    return driver_.run<prm::dealloc_uar_out>(in.put<"uar">(uar));
+  }
+  Answer dealloc_pd(std::uint32_t pd) {
+    auto in = command<prm::dealloc_pd_in>(Opcode::DEALLOC_PD);
+    return driver_.run<prm::dealloc_pd_out>(in.put<"pd">(pd));
+  }
+  Answer destroy_eq(std::uint32_t eqn) {
+    auto in = command<prm::destroy_eq_in>(Opcode::DESTROY_EQ);
+    return driver_.run<prm::destroy_eq_out>(in.put<"eq_number">(eqn));
+  }
+  Answer destroy_cq(std::uint32_t cqn) {
+    auto in = command<prm::destroy_cq_in>(Opcode::DESTROY_CQ);
+    return driver_.run<prm::destroy_cq_out>(in.put<"cqn">(cqn));
+  }
+  Answer destroy_mkey(std::uint32_t index) {
+    auto in = command<prm::destroy_mkey_in>(Opcode::DESTROY_MKEY);
+    return driver_.run<prm::destroy_mkey_out>(in.put<"mkey_index">(index));
+  }
+  Answer destroy_qp(std::uint32_t qpn) {
+    auto in = command<prm::destroy_qp_in>(Opcode::DESTROY_QP);
+    return driver_.run<prm::destroy_qp_out>(in.put<"qpn">(qpn));
+  }
+  Answer to_error(std::uint32_t qpn) {
+    auto in = command<prm::qp_2err_in>(Opcode::QP_2ERR);
+    return driver_.run<prm::qp_2err_out>(in.put<"qpn">(qpn));
+  }
+
+  prm::Buffer<prm::create_cq_in> cq_command(std::uint32_t uar, std::uint32_t eqn) {
+    auto in = command<prm::create_cq_in>(Opcode::CREATE_CQ);
+    in.set<"cq_context.log_cq_size", 4>()
+        .put<"cq_context.uar_page">(uar)
+        .put<"cq_context.c_eqn_or_apu_element">(eqn)
+        .put<"cq_context.dbr_addr">(memory_.iova());
+    return in;
+  }
+  Answer create_cq(const prm::Buffer<prm::create_cq_in>& in) {
+    const std::array<Iova, 1> pages{memory_.iova() + kPageBytes};
+    return driver_.run<prm::create_cq_out>(in, pages);
+  }
+  std::uint32_t cq(const EventQueue& eq) {
+    return create_cq(cq_command(eq.uar(), eq.eqn())).as<prm::create_cq_out>().get<"cqn">();
+  }
+  Answer create_mkey(std::uint32_t pd) {
+    auto in = command<prm::create_mkey_in>(Opcode::CREATE_MKEY);
+    in.put<"memory_key_mkey_entry.pd">(pd).set<"memory_key_mkey_entry.length64", 1>();
+    return driver_.run<prm::create_mkey_out>(in);
+  }
+  prm::Buffer<prm::create_qp_in> qp_command(std::uint32_t pd, std::uint32_t cqn,
+                                            std::uint32_t uar) {
+    auto in = command<prm::create_qp_in>(Opcode::CREATE_QP);
+    in.put<"qpc.pd">(pd)
+        .put<"qpc.cqn_snd">(cqn)
+        .put<"qpc.cqn_rcv">(cqn)
+        .put<"qpc.uar_page">(uar)
+        .put<"qpc.st">(prm::QpServiceType::RC)
+        .put<"qpc.pm_state">(prm::QpPathMigration::MIGRATED)
+        .put<"qpc.rq_type">(prm::QpRqType::ZERO_LEN_RQ)
+        .set<"qpc.log_sq_size", 4>()
+        .set<"qpc.log_msg_max", 20>()
+        .put<"qpc.dbr_addr">(memory_.iova() + 64);
+    return in;
+  }
+  Answer create_qp(const prm::Buffer<prm::create_qp_in>& in) {
+    const std::array<Iova, 1> pages{memory_.iova() + 2 * kPageBytes};
+    return driver_.run<prm::create_qp_out>(in, pages);
+  }
+
+  MiniDriver driver_;
+  DmaBuffer memory_ = driver_.allocate(4 * kPageBytes);
+};
+
+TEST_F(Objects, Numbers_AreNotZeroAndNotTwice) {
+  const std::uint32_t first = driver_.alloc_pd();
+  const std::uint32_t second = driver_.alloc_pd();
+  EXPECT_NE(first, 0U);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(driver_.model().census().pds, 2U);
+}
+
+TEST_F(Objects, UarPages_LieBehindTheInitialisationSegmentAndInTheBar) {
+  const std::size_t offset = std::size_t{driver_.alloc_uar()} * kPageBytes;
+  EXPECT_GE(offset, prm::mlx5_init_seg::bytes);
+  EXPECT_LT(offset, driver_.device().bar.size());
+}
+
+TEST_F(Objects, DestroyOfNothing_IsABadResource) {
+  EXPECT_EQ(dealloc_uar(99).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(dealloc_pd(99).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(destroy_eq(63).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(destroy_cq(0xffffff).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(destroy_qp(0xffffff).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(to_error(0xffffff).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(Objects, DestroyMkeyWithIndexAllOnes_IsABadParameter) {
+  EXPECT_EQ(destroy_mkey(0x00ffffff).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(Objects, DestroyTwice_IsRefusedTheSecondTime) {
+  const std::uint32_t pd = driver_.alloc_pd();
+  EXPECT_TRUE(dealloc_pd(pd).ok());
+  EXPECT_EQ(dealloc_pd(pd).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(Objects, UidWithoutAContext_IsABadParameter) {
+  auto in = command<prm::alloc_pd_in>(Opcode::ALLOC_PD);
+  in.set<"uid", 1>();
+  EXPECT_EQ(driver_.run<prm::alloc_pd_out>(in).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(Objects, PdWithAKey_IsInUse) {
+  const std::uint32_t pd = driver_.alloc_pd();
+  const Answer key = create_mkey(pd);
+  EXPECT_EQ(dealloc_pd(pd).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(destroy_mkey(key.as<prm::create_mkey_out>().get<"mkey_index">()).ok());
+  EXPECT_TRUE(dealloc_pd(pd).ok());
+}
+
+TEST_F(Objects, KeyOfNoPd_IsABadResource) {
+  EXPECT_EQ(create_mkey(99).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(Objects, UarWithAnEventQueue_IsInUse) {
+  const EventQueue eq(driver_, {});
+  EXPECT_EQ(dealloc_uar(eq.uar()).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(destroy_eq(eq.eqn()).ok());
+  EXPECT_TRUE(dealloc_uar(eq.uar()).ok());
+}
+
+TEST_F(Objects, EventQueueOfNoUar_IsABadResource) {
+  const std::array<Iova, 1> pages{memory_.iova()};
+  EXPECT_EQ(driver_.run<prm::create_eq_out>(create_eq_command(99, 4), pages).status,
+            CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(Objects, EventQueueWithoutPages_IsAnInputLengthError) {
+  EXPECT_EQ(driver_.run<prm::create_eq_out>(create_eq_command(driver_.alloc_uar(), 4)).status,
+            CommandStatus::BAD_INP_LEN_ERR);
+}
+
+TEST_F(Objects, EventQueueWithACompletionQueue_IsInUse) {
+  const EventQueue eq(driver_, {});
+  const std::uint32_t cqn = cq(eq);
+  EXPECT_EQ(destroy_eq(eq.eqn()).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(destroy_cq(cqn).ok());
+  EXPECT_TRUE(destroy_eq(eq.eqn()).ok());
+}
+
+TEST_F(Objects, CompletionQueueOfNoUarOrNoEventQueue_IsABadResource) {
+  const EventQueue eq(driver_, {});
+  EXPECT_EQ(create_cq(cq_command(99, eq.eqn())).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_cq(cq_command(eq.uar(), 63)).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(Objects, CompletionQueueFeaturesThatAreNotOffered_AreBadParameters) {
+  const EventQueue eq(driver_, {});
+  auto compressed = cq_command(eq.uar(), eq.eqn());
+  compressed.set<"cq_context.cqe_comp_en", 1>();
+  EXPECT_EQ(create_cq(compressed).status, CommandStatus::BAD_PARAM_ERR);
+  auto umem = cq_command(eq.uar(), eq.eqn());
+  umem.set<"cq_umem_valid", 1>();
+  EXPECT_EQ(create_cq(umem).status, CommandStatus::BAD_PARAM_ERR);
+  auto misaligned = cq_command(eq.uar(), eq.eqn());
+  misaligned.put<"cq_context.dbr_addr">(memory_.iova() + 4);
+  EXPECT_EQ(create_cq(misaligned).status, CommandStatus::BAD_PARAM_ERR);
+  EXPECT_EQ(driver_.model().census().cqs, 0U);
+}
+
+TEST_F(Objects, QueuePair_HoldsItsPdItsQueueAndItsUar) {
+  const EventQueue eq(driver_, {});
+  const std::uint32_t cqn = cq(eq);
+  const std::uint32_t pd = driver_.alloc_pd();
+  const std::uint32_t uar = driver_.alloc_uar();
+  const Answer qp = create_qp(qp_command(pd, cqn, uar));
+  ASSERT_TRUE(qp.ok());
+  EXPECT_EQ(dealloc_pd(pd).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(destroy_cq(cqn).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(dealloc_uar(uar).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(destroy_qp(qp.as<prm::create_qp_out>().get<"qpn">()).ok());
+  EXPECT_TRUE(destroy_cq(cqn).ok());
+  EXPECT_TRUE(dealloc_pd(pd).ok());
+  EXPECT_TRUE(dealloc_uar(uar).ok());
+}
+
+TEST_F(Objects, QueuePairOfNothing_IsABadResource) {
+  const EventQueue eq(driver_, {});
+  const std::uint32_t cqn = cq(eq);
+  const std::uint32_t pd = driver_.alloc_pd();
+  EXPECT_EQ(create_qp(qp_command(99, cqn, eq.uar())).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_qp(qp_command(pd, 99, eq.uar())).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_qp(qp_command(pd, cqn, 99)).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(Objects, QueuePairWithoutItsPages_IsAnInputLengthError) {
+  const EventQueue eq(driver_, {});
+  const auto in = qp_command(driver_.alloc_pd(), cq(eq), eq.uar());
+  EXPECT_EQ(driver_.run<prm::create_qp_out>(in).status, CommandStatus::BAD_INP_LEN_ERR);
+}
+
+TEST_F(Objects, QueuePairFeaturesThatAreNotOffered_AreBadParameters) {
+  const EventQueue eq(driver_, {});
+  auto number = qp_command(driver_.alloc_pd(), cq(eq), eq.uar());
+  number.set<"input_qpn", 77>();
+  EXPECT_EQ(create_qp(number).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(Objects, QueryMkey_GivesTheContextBack) {
+  const std::uint32_t pd = driver_.alloc_pd();
+  const Answer key = create_mkey(pd);
+  auto in = command<prm::query_mkey_in>(Opcode::QUERY_MKEY);
+  in.put<"mkey_index">(key.as<prm::create_mkey_out>().get<"mkey_index">());
+  const Answer answer = driver_.run<prm::query_mkey_out>(in);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer.as<prm::query_mkey_out>().get<"memory_key_mkey_entry.pd">(), pd);
+}
+
+TEST_F(Objects, SpecialContexts_NameTheReservedLkey) {
+  const Answer answer = driver_.run<prm::query_special_contexts_out>(
+      command<prm::query_special_contexts_in>(Opcode::QUERY_SPECIAL_CONTEXTS));
+  ASSERT_TRUE(answer.ok());
+  EXPECT_NE(answer.as<prm::query_special_contexts_out>().get<"resd_lkey">(), 0U);
+}
+
+TEST_F(Objects, CommandEvent_NamesTheSlot) {
+  EventQueue eq(driver_, {prm::EventType::CMD});
+  static_cast<void>(eq.poll());
+  const auto in = command<prm::alloc_pd_in>(Opcode::ALLOC_PD);
+  const Posted posted = driver_.lay_out(9, in.all(), prm::alloc_pd_out::bytes);
+  driver_.hand_over(posted);
+  driver_.ring(9);
+  ASSERT_TRUE(driver_.await(posted).ok());
+  const auto event = eq.poll();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->type, prm::EventType::CMD);
+  EXPECT_EQ(event->as<prm::cmd_inter_comp_event>().get<"command_completion_vector">(), 1U << 9);
+}
+
+TEST_F(Objects, EventQueueDoorbell_MakesRoom) {
+  EventQueue eq(driver_, {prm::EventType::PAGE_REQUEST}, 2);
+  for (int i = 0; i < 4; ++i) driver_.model().request_pages(-1);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(eq.poll().has_value());
+  eq.ring();
+  driver_.pass(1);
+  driver_.model().request_pages(-1);
+  EXPECT_TRUE(eq.poll().has_value());
+  EXPECT_EQ(driver_.registers().get<"health.synd">(), 0U);
+}
+
+TEST_F(Objects, EventQueueWithoutItsDoorbell_Overruns) {
+  EventQueue eq(driver_, {prm::EventType::PAGE_REQUEST}, 2);
+  for (int i = 0; i < 5; ++i) driver_.model().request_pages(-1);
+  EXPECT_EQ(driver_.registers().get<"health.synd">(),
+            prm::number(prm::HealthSyndrome::ASYNCHRONOUS_EQ_BUF_OVERRUN));
+}
+
+TEST_F(Objects, NumberGivenBack_IsTheLastToBeGivenAgain) {
+  const std::uint32_t first = driver_.alloc_pd();
+  ASSERT_TRUE(dealloc_pd(first).ok());
+  EXPECT_NE(driver_.alloc_pd(), first);
+}
+
+TEST_F(Objects, UarAllocatedAfresh_HasNoOldKick) {
+  for (std::byte& b : driver_.device().bar.subspan(17 * kPageBytes, kPageBytes)) b = std::byte{1};
+  std::uint32_t uar = 0;
+  for (int i = 0; i < 2; ++i) uar = driver_.alloc_uar();
+  ASSERT_EQ(uar, 17U);
+  EXPECT_EQ(driver_.device().bar[uar * kPageBytes + 0x800], std::byte{0});
+}
+
+}  // namespace
+}  // namespace portcullis::model::testing

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RoCE address table, NIC vport context and port state.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/mini_driver.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using prm::CommandStatus;
+using prm::Opcode;
+
+class Port : public ::testing::Test {
+ protected:
+  Port() { driver_.bring_up(); }
+
+  static prm::Buffer<prm::set_roce_address_in> address(std::uint32_t index) {
+    auto in = command<prm::set_roce_address_in>(Opcode::SET_ROCE_ADDRESS);
+    in.put<"roce_address_index">(index)
+        .put<"roce_address.roce_version">(prm::RoceVersion::V2)
+        .put<"roce_address.roce_l3_type">(prm::RoceL3Type::IPV4)
+        .set<"roce_address.source_mac_47_32", 0x0250>()
+        .set<"roce_address.source_mac_31_0", 0x43000009>();
+    in.bytes<"roce_address.source_l3_address">()[15] = std::byte{7};
+    return in;
+  }
+  Answer set(const prm::Buffer<prm::set_roce_address_in>& in) {
+    return driver_.run<prm::set_roce_address_out>(in);
+  }
+  Answer query(std::uint32_t index) {
+    auto in = command<prm::query_roce_address_in>(Opcode::QUERY_ROCE_ADDRESS);
+    return driver_.run<prm::query_roce_address_out>(in.put<"roce_address_index">(index));
+  }
+  Answer query_vport() {
+    return driver_.run<prm::query_nic_vport_context_out>(
+        command<prm::query_nic_vport_context_in>(Opcode::QUERY_NIC_VPORT_CONTEXT));
+  }
+
+  MiniDriver driver_;
+};
+
+TEST_F(Port, AddressThatWasSet_ReadsBack) {
+  ASSERT_TRUE(set(address(3)).ok());
+  const Answer answer = query(3);
+  ASSERT_TRUE(answer.ok());
+  const auto out = answer.as<prm::query_roce_address_out>();
+  EXPECT_EQ(out.get<"roce_address.source_mac_31_0">(), 0x43000009U);
+  EXPECT_EQ(out.get<"roce_address.roce_version">(), prm::number(prm::RoceVersion::V2));
+  EXPECT_EQ(out.bytes<"roce_address.source_l3_address">()[15], std::byte{7});
+}
+
+TEST_F(Port, Zeros_ClearAnEntry) {
+  ASSERT_TRUE(set(address(3)).ok());
+  auto in = command<prm::set_roce_address_in>(Opcode::SET_ROCE_ADDRESS);
+  ASSERT_TRUE(set(in.set<"roce_address_index", 3>()).ok());
+  EXPECT_EQ(query(3).as<prm::query_roce_address_out>().get<"roce_address.source_mac_31_0">(), 0U);
+}
+
+TEST_F(Port, IndexPastTheTable_IsABadIndex) {
+  EXPECT_EQ(set(address(256)).status, CommandStatus::IX_ERR);
+  EXPECT_EQ(query(256).status, CommandStatus::IX_ERR);
+}
+
+TEST_F(Port, VersionsAndPortsThatAreNotOffered_AreBadParameters) {
+  auto v1 = address(0);
+  EXPECT_EQ(set(v1.put<"roce_address.roce_version">(prm::RoceVersion::V1)).status,
+            CommandStatus::BAD_PARAM_ERR);
+  auto l3 = address(0);
+  EXPECT_EQ(set(l3.set<"roce_address.roce_l3_type", 2>()).status, CommandStatus::BAD_PARAM_ERR);
+  auto port = address(0);
+  EXPECT_EQ(set(port.set<"vhca_port_num", 2>()).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(Port, Roce_IsOffUntilTheVportContextTurnsItOn) {
+  EXPECT_EQ(query_vport().as<prm::query_nic_vport_context_out>().get<"nic_vport_context.roce_en">(),
+            0U);
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  in.set<"field_select.roce_en", 1>().set<"nic_vport_context.roce_en", 1>();
+  ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
+  EXPECT_EQ(query_vport().as<prm::query_nic_vport_context_out>().get<"nic_vport_context.roce_en">(),
+            1U);
+}
+
+TEST_F(Port, FieldThatIsNotSelected_IsNotTouched) {
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  in.set<"nic_vport_context.roce_en", 1>();
+  ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
+  EXPECT_EQ(query_vport().as<prm::query_nic_vport_context_out>().get<"nic_vport_context.roce_en">(),
+            0U);
+}
+
+TEST_F(Port, Mac_IsTheOptionsAndCanBeSet) {
+  MiniDriver other({.mac = std::array<std::uint8_t, 6>{2, 0, 0, 0, 1, 2}});
+  other.bring_up();
+  const Answer answer = other.run<prm::query_nic_vport_context_out>(
+      command<prm::query_nic_vport_context_in>(Opcode::QUERY_NIC_VPORT_CONTEXT));
+  EXPECT_EQ(answer.as<prm::query_nic_vport_context_out>()
+                .get<"nic_vport_context.permanent_address.mac_addr_31_0">(),
+            0x00000102U);
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  in.set<"field_select.permanent_address", 1>()
+      .set<"nic_vport_context.permanent_address.mac_addr_47_32", 0x0211>()
+      .set<"nic_vport_context.permanent_address.mac_addr_31_0", 0x22334455>();
+  ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
+  EXPECT_EQ(query_vport()
+                .as<prm::query_nic_vport_context_out>()
+                .get<"nic_vport_context.permanent_address.mac_addr_31_0">(),
+            0x22334455U);
+}
+
+TEST_F(Port, MulticastMac_IsABadParameter) {
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  in.set<"field_select.permanent_address", 1>()
+      .set<"nic_vport_context.permanent_address.mac_addr_47_32", 0x0100>();
+  EXPECT_EQ(driver_.run<prm::modify_nic_vport_context_out>(in).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(Port, VportOfAnotherFunction_IsABadParameter) {
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  EXPECT_EQ(driver_.run<prm::modify_nic_vport_context_out>(in.set<"other_vport", 1>()).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(Port, State_IsUp) {
+  const Answer answer = driver_.run<prm::query_vport_state_out>(
+      command<prm::query_vport_state_in>(Opcode::QUERY_VPORT_STATE));
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer.as<prm::query_vport_state_out>().get<"state">(), 1U);
+}
+
+TEST_F(Port, FunctionReset_ForgetsAddressesAndRoce) {
+  ASSERT_TRUE(set(address(3)).ok());
+  ASSERT_TRUE(driver_.device().function->reset().has_value());
+  driver_.bring_up();
+  EXPECT_EQ(query(3).as<prm::query_roce_address_out>().get<"roce_address.source_mac_31_0">(), 0U);
+}
+
+}  // namespace
+}  // namespace portcullis::model::testing
