@@ -66,37 +66,37 @@ struct OpcodeInfo {
   constexpr auto kReth = static_cast<std::uint8_t>(bth::bytes + reth::bytes);
   constexpr auto kAeth = static_cast<std::uint8_t>(bth::bytes + aeth::bytes);
   constexpr auto kImm = static_cast<std::uint8_t>(kBth + kImmDtBytes);
-  constexpr auto kRethImm = static_cast<std::uint8_t>(kReth + kImmDtBytes);
+  constexpr auto kRImm = static_cast<std::uint8_t>(kReth + kImmDtBytes);
   constexpr auto kInv = static_cast<std::uint8_t>(kBth + kIethBytes);
-  constexpr auto kAtomic = static_cast<std::uint8_t>(kBth + kAtomicEthBytes);
-  constexpr auto kAtomicAck = static_cast<std::uint8_t>(kAeth + kAtomicAckBytes);
+  constexpr auto kAtm = static_cast<std::uint8_t>(kBth + kAtomicEthBytes);
+  constexpr auto kAtAck = static_cast<std::uint8_t>(kAeth + kAtomicAckBytes);
   using enum Operation;
   std::array<OpcodeInfo, 32> t{};
   // clang-format off
-  //          name                              operation start  end    reth   aeth   payload headers
-  t[0x00] = {"SEND First",                      Send,     true,  false, false, false, true,  kBth};
-  t[0x01] = {"SEND Middle",                     Send,     false, false, false, false, true,  kBth};
-  t[0x02] = {"SEND Last",                       Send,     false, true,  false, false, true,  kBth};
-  t[0x03] = {"SEND Last with Immediate",        Send,     false, true,  false, false, true,  kImm};
-  t[0x04] = {"SEND Only",                       Send,     true,  true,  false, false, true,  kBth};
-  t[0x05] = {"SEND Only with Immediate",        Send,     true,  true,  false, false, true,  kImm};
-  t[0x06] = {"RDMA WRITE First",                Write,    true,  false, true,  false, true,  kReth};
-  t[0x07] = {"RDMA WRITE Middle",               Write,    false, false, false, false, true,  kBth};
-  t[0x08] = {"RDMA WRITE Last",                 Write,    false, true,  false, false, true,  kBth};
-  t[0x09] = {"RDMA WRITE Last with Immediate",  Write,    false, true,  false, false, true,  kImm};
-  t[0x0a] = {"RDMA WRITE Only",                 Write,    true,  true,  true,  false, true,  kReth};
-  t[0x0b] = {"RDMA WRITE Only with Immediate",  Write,    true,  true,  true,  false, true,  kRethImm};
-  t[0x0c] = {"RDMA READ Request",               Read,     true,  true,  true,  false, false, kReth};
-  t[0x0d] = {"RDMA READ Response First",        Response, true,  false, false, true,  true,  kAeth};
-  t[0x0e] = {"RDMA READ Response Middle",       Response, false, false, false, false, true,  kBth};
-  t[0x0f] = {"RDMA READ Response Last",         Response, false, true,  false, true,  true,  kAeth};
-  t[0x10] = {"RDMA READ Response Only",         Response, true,  true,  false, true,  true,  kAeth};
-  t[0x11] = {"Acknowledge",                     Response, true,  true,  false, true,  false, kAeth};
-  t[0x12] = {"ATOMIC Acknowledge",              Response, true,  true,  false, true,  false, kAtomicAck};
-  t[0x13] = {"Compare Swap",                    Atomic,   true,  true,  false, false, false, kAtomic};
-  t[0x14] = {"Fetch Add",                       Atomic,   true,  true,  false, false, false, kAtomic};
-  t[0x16] = {"SEND Last with Invalidate",       Send,     false, true,  false, false, true,  kInv};
-  t[0x17] = {"SEND Only with Invalidate",       Send,     true,  true,  false, false, true,  kInv};
+  //         name                              operation start  end    reth   aeth   data  headers
+  t[0x00] = {"SEND First",                     Send,     true,  false, false, false, true,  kBth};
+  t[0x01] = {"SEND Middle",                    Send,     false, false, false, false, true,  kBth};
+  t[0x02] = {"SEND Last",                      Send,     false, true,  false, false, true,  kBth};
+  t[0x03] = {"SEND Last with Immediate",       Send,     false, true,  false, false, true,  kImm};
+  t[0x04] = {"SEND Only",                      Send,     true,  true,  false, false, true,  kBth};
+  t[0x05] = {"SEND Only with Immediate",       Send,     true,  true,  false, false, true,  kImm};
+  t[0x06] = {"RDMA WRITE First",               Write,    true,  false, true,  false, true,  kReth};
+  t[0x07] = {"RDMA WRITE Middle",              Write,    false, false, false, false, true,  kBth};
+  t[0x08] = {"RDMA WRITE Last",                Write,    false, true,  false, false, true,  kBth};
+  t[0x09] = {"RDMA WRITE Last with Immediate", Write,    false, true,  false, false, true,  kImm};
+  t[0x0a] = {"RDMA WRITE Only",                Write,    true,  true,  true,  false, true,  kReth};
+  t[0x0b] = {"RDMA WRITE Only with Immediate", Write,    true,  true,  true,  false, true,  kRImm};
+  t[0x0c] = {"RDMA READ Request",              Read,     true,  true,  true,  false, false, kReth};
+  t[0x0d] = {"RDMA READ Response First",       Response, true,  false, false, true,  true,  kAeth};
+  t[0x0e] = {"RDMA READ Response Middle",      Response, false, false, false, false, true,  kBth};
+  t[0x0f] = {"RDMA READ Response Last",        Response, false, true,  false, true,  true,  kAeth};
+  t[0x10] = {"RDMA READ Response Only",        Response, true,  true,  false, true,  true,  kAeth};
+  t[0x11] = {"Acknowledge",                    Response, true,  true,  false, true,  false, kAeth};
+  t[0x12] = {"ATOMIC Acknowledge",             Response, true,  true,  false, true,  false, kAtAck};
+  t[0x13] = {"Compare Swap",                   Atomic,   true,  true,  false, false, false, kAtm};
+  t[0x14] = {"Fetch Add",                      Atomic,   true,  true,  false, false, false, kAtm};
+  t[0x16] = {"SEND Last with Invalidate",      Send,     false, true,  false, false, true,  kInv};
+  t[0x17] = {"SEND Only with Invalidate",      Send,     true,  true,  false, false, true,  kInv};
   // clang-format on
   return t;
 }

@@ -3,8 +3,8 @@
 
     roce_oracle.py CAPTURE      prints "frames N wrong M", exit 1 when M is not 0 or N is 0
 
-IPv4 frames are scapy's to judge (scapy.contrib.roce). It has no rule for IPv6 ("TODO support
-IPv6"), so those are summed here by the same definition: CRC-32 over eight bytes of ones, then the
+IPv4 frames are scapy's to judge (scapy.contrib.roce). It has no rule for IPv6, so
+those are summed here by the same definition: CRC-32 over eight bytes of ones, then the
 packet with traffic class, flow label, hop limit, UDP checksum and the first byte of the BTH's
 third dword set to ones.
 """
