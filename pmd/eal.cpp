@@ -89,6 +89,12 @@ std::string complaint_in(const std::string& output) {
   return rte_strerror(rte_errno);
 }
 
+/// Where the EAL keeps a process's files; one that is left behind harms nobody.
+void remove_directory(const std::string& directory) {
+  std::error_code ignored;
+  if (!directory.empty()) std::filesystem::remove_all(directory, ignored);
+}
+
 int run_work(void* work) {
   (*static_cast<std::function<void()>*>(work))();
   return 0;
@@ -135,10 +141,13 @@ Result<Eal> Eal::start(std::vector<std::string> arguments, bool emulated) {
     parsed = rte_eal_init(static_cast<int>(arguments.size()), pointers.data());
     output = capture.end();
   }
-  if (parsed < 0)
+  const std::string private_directory = supplied ? rte_eal_get_runtime_dir() : "";
+  if (parsed < 0) {
+    remove_directory(private_directory);
     return fail(Errc::System, fmt::format("the EAL refuses \"{}\": {}", fmt::join(arguments, " "),
                                           complaint_in(output)));
-  return Eal(std::move(arguments), supplied ? rte_eal_get_runtime_dir() : "");
+  }
+  return Eal(std::move(arguments), private_directory);
 }
 
 Eal::Eal(Eal&& other) noexcept
@@ -149,8 +158,7 @@ Eal::Eal(Eal&& other) noexcept
 Eal::~Eal() {
   if (!running_) return;
   rte_eal_cleanup();
-  std::error_code ignored;  // a directory left behind harms nobody
-  if (!private_directory_.empty()) std::filesystem::remove_all(private_directory_, ignored);
+  remove_directory(private_directory_);
 }
 
 unsigned Eal::main_lcore() noexcept { return rte_get_main_lcore(); }

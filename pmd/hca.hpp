@@ -37,7 +37,7 @@ class Hca {
 
   /// From reset to initialised. `device` is copied; what it refers to must outlive the Hca.
   [[nodiscard]] static Result<std::unique_ptr<Hca>> bring_up(const Device& device,
-                                                             const Options& options);
+                                                             const Options& options = {});
   Hca(const Hca&) = delete;
   Hca& operator=(const Hca&) = delete;
   /// Tears down if nobody has, without telling.

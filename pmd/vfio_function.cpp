@@ -71,8 +71,11 @@ void pause_briefly(void* /*context*/, std::uint64_t /*until_ns*/) noexcept { rte
 }  // namespace
 
 Result<std::string> canonical_bdf(std::string_view text) {
+  constexpr unsigned kMostDevice = 31;
+  constexpr unsigned kMostFunction = 7;  // neither of which rte_pci_addr_parse checks
   rte_pci_addr address{};
-  if (rte_pci_addr_parse(std::string(text).c_str(), &address) != 0)
+  if (rte_pci_addr_parse(std::string(text).c_str(), &address) != 0 || address.devid > kMostDevice ||
+      address.function > kMostFunction)
     return fail(Errc::InvalidArgument,
                 fmt::format("\"{}\" is no PCI address; one like 0000:03:00.0 expected", text));
   std::array<char, PCI_PRI_STR_SIZE> name{};

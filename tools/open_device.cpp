@@ -13,7 +13,8 @@
 namespace portcullis::tools {
 namespace {
 
-constexpr std::string_view kAcceptedKeys = "timing=, behaviour=, execution=, seed=, vf, pcap=";
+constexpr std::string_view kAcceptedKeys =
+    "timing=, behaviour=, execution=, seed=, vf, pcap=, trace=";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -67,6 +68,8 @@ Result<void> apply(model::Options& options, std::string_view word) {
     PORTCULLIS_TRY_ASSIGN(options.seed, number(key, value));
   } else if (key == "pcap" && !value.empty()) {
     options.pcap_path = value;
+  } else if (key == "trace" && !value.empty()) {
+    options.trace_path = value;
   } else {
     return fail(Errc::InvalidArgument,
                 fmt::format("\"{}\" in a model's device; {} expected", word, kAcceptedKeys));

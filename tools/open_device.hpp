@@ -4,6 +4,7 @@
 // function under VFIO. The one place that knows both.
 //
 //   model[,timing=NAME][,behaviour=A+B][,execution=stepped|polled][,seed=N][,vf][,pcap=FILE]
+//        [,trace=FILE]
 //   0000:03:00.0
 #pragma once
 

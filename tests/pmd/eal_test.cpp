@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Command lines, and the one EAL that a process can start. What has to start it does so in a child
+// of its own (death tests), so that every test finds a process without one.
+#include "pmd/eal.hpp"
+
+#include <gmock/gmock.h>
+#include <rte_eal.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "pmd/lcores.hpp"
+
+namespace portcullis::pmd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Result<CommandLine> split(const std::vector<const char*>& words) {
+  return split_command_line(static_cast<int>(words.size()), words.data(),
+                            {"--device", "--benchmark_"});
+}
+
+TEST(SplitCommandLine, ArgumentsBeforeTheDashes_AreTheEals) {
+  const auto line = split({"prog", "-l", "2-3", "--", "--device=model", "--", "x"});
+  ASSERT_TRUE(line.has_value());
+  EXPECT_THAT(line->eal, ElementsAre("prog", "-l", "2-3"));
+  EXPECT_THAT(line->own, ElementsAre("prog", "--device=model", "--", "x"));
+}
+
+TEST(SplitCommandLine, WithoutDashes_NothingIsOurs) {
+  const auto line = split({"prog", "-l", "2"});
+  ASSERT_TRUE(line.has_value());
+  EXPECT_THAT(line->eal, ElementsAre("prog", "-l", "2"));
+  EXPECT_THAT(line->own, ElementsAre("prog"));
+}
+
+TEST(SplitCommandLine, WithNothingAtAll_BothPartsHaveTheProgramsName) {
+  const auto line = split({"prog"});
+  ASSERT_TRUE(line.has_value());
+  EXPECT_THAT(line->eal, ElementsAre("prog"));
+  EXPECT_THAT(line->own, ElementsAre("prog"));
+}
+
+TEST(SplitCommandLine, OurArgumentBeforeTheDashes_IsRefusedWithWhatToWrite) {
+  const auto refused = split({"prog", "--benchmark_filter=x", "--", "--device=model"});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::InvalidArgument);
+  EXPECT_EQ(refused.error().text,
+            "--benchmark_filter=x stands before --; write: prog [EAL arguments] -- "
+            "--benchmark_filter=x");
+}
+
+/// Runs in a child: says `what` on stderr and ends with 0 when it held.
+void conclude(bool held, const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::exit(held ? 0 : 1);
+}
+
+struct EalDeathTest : ::testing::Test {
+  EalDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(EalDeathTest, ModelWithoutArguments_StartsUnprivilegedAndCleansUp) {
+  EXPECT_EXIT(
+      {
+        std::string directory;
+        {
+          const auto eal = Eal::start({"prog"}, true);
+          if (!eal) conclude(false, eal.error().text);
+          directory = rte_eal_get_runtime_dir();
+          if (directory.find("portcullis-") == std::string::npos) conclude(false, directory);
+          if (!std::filesystem::exists(directory)) conclude(false, "no " + directory);
+        }
+        conclude(!std::filesystem::exists(directory), "the end");
+      },
+      ::testing::ExitedWithCode(0), "^the end\n$");
+}
+
+TEST_F(EalDeathTest, UnknownArgument_IsOneLineThatNamesIt) {
+  EXPECT_EXIT(
+      {
+        const auto eal = Eal::start({"prog", "--devise=model"}, true);
+        conclude(!eal && eal.error().text.find('\n') == std::string::npos,
+                 eal ? "started" : eal.error().text);
+      },
+      ::testing::ExitedWithCode(0), "^the EAL refuses \"prog --devise=model\": .*'--devise=model'");
+}
+
+TEST_F(EalDeathTest, LcoreThatIsNotThere_IsOneLineThatNamesIt) {
+  EXPECT_EXIT(
+      {
+        const auto eal = Eal::start({"prog", "--no-huge", "--no-pci", "--no-shconf", "-m", "64",
+                                     "--file-prefix=portcullis-lcores", "-l", "127"},
+                                    true);
+        conclude(!eal, eal ? "started" : eal.error().text);
+      },
+      ::testing::ExitedWithCode(0), "^the EAL refuses .*lcore 127 unavailable");
+}
+
+TEST_F(EalDeathTest, Work_RunsOnAWorkerLcoreAndIsWaitedFor) {
+  EXPECT_EXIT(
+      {
+        const auto eal = Eal::start({"prog", "--no-huge", "--no-pci", "--no-shconf", "-m", "64",
+                                     "--file-prefix=portcullis-work", "--lcores", "0@0,1@0"},
+                                    true);
+        if (!eal) conclude(false, eal.error().text);
+        std::filesystem::remove_all(rte_eal_get_runtime_dir());
+        std::atomic<bool> ran = false;
+        {
+          const auto task = LcoreTask::launch(1, [&ran] { ran = true; });
+          if (!task) conclude(false, task.error().text);
+        }
+        const auto refused = LcoreTask::launch(7, [] {});
+        conclude(ran && !refused && Eal::worker_lcores().size() == 1 && eal_lcores().size() == 2,
+                 refused ? "launched" : refused.error().text);
+      },
+      ::testing::ExitedWithCode(0), "lcore 7 is no worker lcore; there are: 1");
+}
+
+}  // namespace
+}  // namespace portcullis::pmd

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/open_device.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "pmd/hca.hpp"
+
+namespace portcullis::tools {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const model::Options& options_of(const Result<DeviceSpec>& spec) {
+  return std::get<model::Options>(spec->kind);
+}
+
+TEST(ParseDevice, Model_IsSteppedAndInstantByDefault) {
+  const auto spec = parse_device("model");
+  ASSERT_TRUE(spec.has_value());
+  EXPECT_TRUE(spec->is_emulated());
+  EXPECT_EQ(options_of(spec).timing, "instant");
+  EXPECT_EQ(options_of(spec).execution, model::Execution::Stepped);
+  EXPECT_FALSE(options_of(spec).virtual_function);
+  EXPECT_TRUE(spec->bdf().empty());
+}
+
+TEST(ParseDevice, EveryWord_ArrivesInTheModelsOptions) {
+  const auto spec = parse_device(
+      "model,timing=cx5-16.35.4506,behaviour=slow-init+page-starved,execution=polled,seed=42,vf,"
+      "pcap=/tmp/x.pcap,trace=/tmp/x.trace");
+  ASSERT_TRUE(spec.has_value()) << spec.error().text;
+  EXPECT_EQ(options_of(spec).timing, "cx5-16.35.4506");
+  EXPECT_THAT(options_of(spec).behaviours, ElementsAre("slow-init", "page-starved"));
+  EXPECT_EQ(options_of(spec).execution, model::Execution::Polled);
+  EXPECT_EQ(options_of(spec).seed, 42u);
+  EXPECT_TRUE(options_of(spec).virtual_function);
+  EXPECT_EQ(options_of(spec).pcap_path, "/tmp/x.pcap");
+  EXPECT_EQ(options_of(spec).trace_path, "/tmp/x.trace");
+}
+
+TEST(ParseDevice, PciAddress_IsAFunction) {
+  const auto spec = parse_device("03:00.1");
+  ASSERT_TRUE(spec.has_value());
+  EXPECT_FALSE(spec->is_emulated());
+  EXPECT_EQ(spec->bdf(), "0000:03:00.1");
+}
+
+struct Refusal {
+  const char* text;
+  const char* value;
+  const char* accepted;
+};
+
+struct ParseDeviceRefusalTest : ::testing::TestWithParam<Refusal> {};
+
+TEST_P(ParseDeviceRefusalTest, NamesTheValueAndWhatIsAccepted) {
+  const auto refused = parse_device(GetParam().text);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::InvalidArgument);
+  EXPECT_THAT(refused.error().text, AllOf(HasSubstr(GetParam().value),
+                                          HasSubstr(GetParam().accepted), Not(HasSubstr("\n"))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Words, ParseDeviceRefusalTest,
+    ::testing::Values(Refusal{"", "device \"\"", "model[,..] or a PCI address"},
+                      Refusal{"mlx5_0", "\"mlx5_0\"", "like 0000:03:00.0"},
+                      Refusal{"models", "\"models\"", "model[,..]"},
+                      Refusal{"model,", "\"\"", "timing="},
+                      Refusal{"model,warp=9", "\"warp=9\"", "timing=, behaviour=, execution="},
+                      Refusal{"model,vf=1", "\"vf=1\"", "vf, pcap="},
+                      Refusal{"model,pcap=", "\"pcap=\"", "pcap="},
+                      Refusal{"model,timing=slow", "timing \"slow\"", "instant, cx5-16.35.4506"},
+                      Refusal{"model,behaviour=slow-init+x", "behaviour \"x\"", "slow-init"},
+                      Refusal{"model,execution=fast", "execution \"fast\"", "stepped, polled"},
+                      Refusal{"model,seed=-1", "seed \"-1\"", "a number from 0"},
+                      Refusal{"model,seed=", "seed \"\"", "a number from 0"}));
+
+TEST(OpenDevice, SteppedModel_NeedsNoCore) {
+  auto opened = OpenDevice::open(parse_device("model").value());
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_FALSE(opened->needs_core());
+  EXPECT_TRUE(opened->device().clock.is_virtual());
+  const std::atomic<bool> stop = false;
+  opened->serve(stop);
+  auto hca = pmd::Hca::bring_up(opened->device());
+  EXPECT_TRUE(hca.has_value()) << hca.error().text;
+}
+
+TEST(OpenDevice, VirtualFunction_HasItsDeviceId) {
+  auto opened = OpenDevice::open(parse_device("model,vf").value());
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_EQ(opened->device().function->device_id(), 0x1018);
+}
+
+TEST(OpenDevice, Description_NamesTimingAndBehaviours) {
+  auto opened =
+      OpenDevice::open(parse_device("model,timing=cx5-16.35.4506,behaviour=slow-init").value());
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_THAT(opened->device().description,
+              AllOf(HasSubstr("model"), HasSubstr("cx5-16.35.4506"), HasSubstr("slow-init")));
+}
+
+TEST(OpenDevice, CaptureThatCannotBeWritten_IsAnErrorWithItsName) {
+  const auto refused = OpenDevice::open(parse_device("model,pcap=/nowhere/x.pcap").value());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().text, HasSubstr("/nowhere/x.pcap"));
+}
+
+TEST(OpenDevice, AbsentFunction_IsNotFoundWithoutAnEal) {
+  const auto refused = OpenDevice::open(parse_device("ffff:1f:1f.7").value());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::NotFound);
+  EXPECT_THAT(refused.error().text, HasSubstr("ffff:1f:1f.7"));
+}
+
+}  // namespace
+}  // namespace portcullis::tools
