@@ -275,6 +275,18 @@ TEST_F(Malformed, CounterOfAnotherPass) {
   expect_broken("WQE 16");
 }
 
+TEST_F(Malformed, EntryThatLooksWellLater_IsNotBelieved) {
+  post(1);
+  post(2);
+  produce_success(0);
+  take();
+  produce_success(9);
+  EXPECT_FALSE(cq.try_poll());
+  --produced;
+  produce_success(1);
+  EXPECT_FALSE(cq.try_poll());
+}
+
 TEST_F(Completions, AnyBytesInAnEntry_AreAnErrorOrACompletion) {
   for (unsigned seed = 0; seed < 256; ++seed) {
     QueueRig rig;

@@ -107,6 +107,15 @@ TEST_F(ObjectCommands, MttKeyOverAlignedRange_UsesTheLargestPage) {
                                 .bytes());
 }
 
+TEST_F(ObjectCommands, MttKeyAddressedFromAnUnalignedPage_UsesSmallPages) {
+  const auto domain = pd();
+  const MemoryRange range{0x40'0000, 0x40'0000, 0x1000};
+  const auto key = MemoryKey::create_mtt(context, domain, range, {}).value();
+  EXPECT_EQ(IfcMessage::read("create_mkey_in.memory_key_mkey_entry.log_page_size", channel.last()),
+            12u);
+  EXPECT_EQ(channel.last().size(), 272u + 1024 * 8);
+}
+
 TEST_F(ObjectCommands, PaKey_CoversEverythingWithoutAList) {
   const auto domain = pd();
   const auto key = MemoryKey::create_pa(context, domain, {.local_write = true}, kQpn).value();

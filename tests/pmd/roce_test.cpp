@@ -92,6 +92,15 @@ TEST_F(RoceAddresses, WhatWasSetIsClearedOnTheWayOut) {
             set_in().put("roce_address_index", 2).put("roce_address.roce_l3_type", 1).bytes());
 }
 
+TEST_F(RoceAddresses, WhatWasClearedIsNotClearedAgain) {
+  {
+    RoceAddressTable table(context);
+    ASSERT_TRUE(table.set(2, {Gid::from_ipv4(10, 1, 2, 3), kMac}));
+    ASSERT_TRUE(table.clear(2));
+  }
+  EXPECT_EQ(channel.count(kSetRoceAddress), 2u);
+}
+
 TEST_F(RoceAddresses, QueryReadsWhatTheDeviceHolds) {
   channel.answer(kQueryRoceAddress,
                  IfcMessage("query_roce_address_out", 48)
@@ -132,6 +141,7 @@ TEST(UdpSourcePort, FlowLabelFoldsIntoFourteenBits) {
 
 TEST(UdpSourcePort, WithoutFlowLabelFollowsFromBothNumbers) {
   EXPECT_EQ(pmd::udp_source_port(0, 0x100, 0x200), 0xc000 | (0x0 ^ 0x8));  // product 0x20000
+  EXPECT_EQ(pmd::udp_source_port(0, 0x400, 0x800), 0xc002);  // 0x200000, folded to 0x200002
   // Product 0x10000000000: folded to 0x10000100000, then to 0x10000100001; low 20 bits 0x00001.
   EXPECT_EQ(pmd::udp_source_port(0, 0x800000, 0x20000), 0xc001);
   EXPECT_EQ(pmd::udp_source_port(0, 0x20000, 0x800000), 0xc001);

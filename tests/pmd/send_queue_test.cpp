@@ -168,14 +168,14 @@ INSTANTIATE_TEST_SUITE_P(Sizes, InlineWrites,
                                            InlineSize{220, 16, 4}),
                          [](const auto& size) { return std::to_string(size.param.bytes); });
 
-TEST_F(SendQueueBytes, ReusedBlock_KeepsNothingOfTheWqeBefore) {
-  ASSERT_TRUE(qp.post_write_inline(counting(220), kRequest));
+TEST_F(SendQueueBytes, BlockThatHeldInlineData_KeepsNothingOfIt) {
+  ASSERT_TRUE(qp.post_write_inline(counting(220), kRequest));  // blocks 0 to 3
   complete(0);
-  fill_with_single_blocks(12);
-  complete(15);
+  fill_with_single_blocks(13);  // to block 0 of the next pass
+  complete(16);
   const GatherEntry piece{0xdeadbeef00112233, 0x55667788, 4096};
   ASSERT_TRUE(qp.post_write(piece, kRequest));
-  EXPECT_EQ(ring_bytes(0, 48), VerbsWqe(16, 3, kSignaled).piece(piece).bytes());
+  EXPECT_EQ(ring_bytes(1, 48), VerbsWqe(17, 3, kSignaled).piece(piece).bytes());
 }
 
 TEST_F(SendQueueBytes, PostWithoutRing_TouchesNeitherRecordNorDoorbell) {
@@ -243,6 +243,14 @@ TEST_F(SendQueueBytes, ResetQueue_StartsFromItsFirstBlock) {
   const GatherEntry piece{0x1000, 1, 8};
   ASSERT_TRUE(qp.post_write(piece, kRequest));
   EXPECT_EQ(ring_bytes(0, 48), VerbsWqe(0, 3, kSignaled).piece(piece).bytes());
+}
+
+TEST_F(SendQueueBytes, RingOfAResetQueue_NamesTheQueuePairAndNoWqeOfBefore) {
+  fill_with_single_blocks(5);
+  ASSERT_TRUE(qp.to_reset());
+  qp.ring();
+  EXPECT_EQ(record(), 0u);
+  EXPECT_EQ(be64toh(doorbell(0x800)), std::uint64_t{MLX5_OPCODE_RDMA_WRITE} << 32 | kQpn << 8);
 }
 
 TEST_F(SendQueueBytes, WhatNoWqeCanCarry_IsRefusedAndNothingPosted) {
