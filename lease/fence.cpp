@@ -66,7 +66,7 @@ bool Fence::run(Step step) {
   const Result<void> result = send(step);
   if (!result) {
     verdict_.failed_mask = static_cast<StepMask>(verdict_.failed_mask | bit(step));
-    if (port_->on_failure) port_->on_failure(step, result.error());
+    if (port_->on_failure) port_->on_failure(target_.slot, step, result.error());
     return false;
   }
   done_ = static_cast<StepMask>(done_ | bit(step));

@@ -35,8 +35,8 @@ struct FencePort {
   const Device* device = nullptr;
   pmd::CommandChannel* commands = nullptr;
   steering::DropRule* steering = nullptr;  // null: absent
-  /// Hears of every step that failed: which, and the error in full. May be empty.
-  std::function<void(Step, const Error&)> on_failure;
+  /// Hears of every step that failed: of which slot, which, and the error in full. May be empty.
+  std::function<void(std::uint32_t slot, Step step, const Error& error)> on_failure;
 };
 
 struct FenceOptions {

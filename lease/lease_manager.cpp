@@ -67,8 +67,10 @@ LeaseManager::LeaseManager(Host host, const Options& options, LeaseTable table)
   port_.device = &host_.context->device;
   port_.commands = host_.context->commands;
   port_.steering = host_.steering;
-  port_.on_failure = [this](Step step, const Error& error) {
-    if (host_.log) host_.log("fence: " + std::string(name(step)) + " failed: " + error.text);
+  port_.on_failure = [this](std::uint32_t slot, Step step, const Error& error) {
+    if (host_.log)
+      host_.log("lease slot " + std::to_string(slot) + ": " + std::string(name(step)) +
+                " failed: " + error.text);
   };
 }
 

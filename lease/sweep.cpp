@@ -82,7 +82,7 @@ void Sweep::fence(Step failed, const Error& error) {
   verdict.origin = Origin::Sweep;
   verdict.failed_mask = static_cast<StepMask>(verdict.failed_mask | bit(failed));
   (void)table_->fence(slot, verdict, port_->device->clock.now_ns());
-  if (port_->on_failure) port_->on_failure(failed, error);
+  if (port_->on_failure) port_->on_failure(slot, failed, error);
   current_.reset();
   on_done_(slot);
 }

@@ -65,10 +65,11 @@ class FenceTest : public ::testing::Test {
   ScriptedFunction host;
   DmaMemory region = DmaMemory::create(host.dma, kPageBytes).value();
   FenceTarget target{.slot = 3, .qpn = 0x11, .mkey_index = 0x22, .pdn = 0x33, .region = &region};
-  FencePort port{.device = &host.device,
-                 .commands = &host.channel,
-                 .steering = nullptr,
-                 .on_failure = [this](Step step, const Error&) { failures.push_back(step); }};
+  FencePort port{
+      .device = &host.device,
+      .commands = &host.channel,
+      .steering = nullptr,
+      .on_failure = [this](std::uint32_t, Step step, const Error&) { failures.push_back(step); }};
   std::vector<Step> failures;
 };
 
