@@ -18,7 +18,7 @@ constexpr double kPlotHeight = 380;
 constexpr double kLineHeight = 20;
 constexpr std::size_t kSubtitleColumns = 125;
 
-// Okabe and Ito's colours, told apart by colour-blind readers too; then again, dashed.
+// Okabe and Ito's colours, told apart by colour-blind readers too.
 constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                  "#56B4E9", "#E69F00", "#000000", "#7F7F7F"};
 
@@ -141,10 +141,14 @@ std::string quantile_grid(const Frame& frame) {
   return svg;
 }
 
+// Dashes differ from one series to the next, so that of two curves on top of each other both show.
+constexpr std::array kDashes = {"", "11 5", "4 4", "12 4 3 4"};
+
 std::string stroke_of(std::size_t index) {
+  const std::string_view dash = kDashes[index % kDashes.size()];
   std::string stroke = fmt::format("stroke=\"{}\" stroke-width=\"2.2\" fill=\"none\"",
                                    kColours[index % kColours.size()]);
-  if (index >= kColours.size()) stroke += " stroke-dasharray=\"7 4\"";
+  if (!dash.empty()) stroke += fmt::format(" stroke-dasharray=\"{}\"", dash);
   return stroke;
 }
 
@@ -197,8 +201,8 @@ constexpr double kColumns[] = {566, 646, 726, 806, 886, 966};
 std::string table_row(double y, std::size_t index, const PlotSeries& series) {
   const Histogram& histogram = series.histogram;
   std::string svg =
-      fmt::format("<path d=\"M{:.1f} {:.1f}h28\" {}/>\n", kLeft, y - 4, stroke_of(index));
-  svg += text_at(kLeft + 38, y, "fill=\"#222\"", series.label);
+      fmt::format("<path d=\"M{:.1f} {:.1f}h32\" {}/>\n", kLeft, y - 4, stroke_of(index));
+  svg += text_at(kLeft + 40, y, "fill=\"#222\"", series.label);
   constexpr auto kRightAligned = "text-anchor=\"end\" fill=\"#222\"";
   if (histogram.is_empty()) return svg + text_at(kColumns[4], y, kRightAligned, "no samples");
   if (series.is_deterministic && histogram.is_one_value())

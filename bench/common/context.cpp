@@ -60,9 +60,8 @@ RunContext describe_run(const Options& options, const tools::DeviceSpec& spec, S
 
 std::string subtitle_of(const RunContext& context) {
   const bool is_emulated = value_of(context, "emulated") != "no";
-  return fmt::format("device: {}{}; clock: {}; lcores: {}; portcullis {}, {}, {}",
-                     value_of(context, "device"), is_emulated ? ", emulated, not NIC latency" : "",
-                     value_of(context, "clock"), value_of(context, "lcores"),
+  return fmt::format("device: {}{}; lcores: {}; portcullis {}, {}, {}", value_of(context, "device"),
+                     is_emulated ? ", emulated, not NIC latency" : "", value_of(context, "lcores"),
                      value_of(context, "portcullis"), value_of(context, "dpdk"),
                      value_of(context, "project_build_type"));
 }
@@ -71,7 +70,11 @@ std::vector<std::string> find_lcore_faults(const tools::DeviceSpec& spec) {
   const auto topology = pmd::read_cpu_topology();
   if (!topology) return {topology.error().text};
   const int node = spec.is_emulated() ? -1 : pmd::numa_node_of(spec.bdf());
-  return pmd::lcore_findings(*topology, pmd::eal_lcores(), node);
+  auto findings = pmd::lcore_findings(*topology, pmd::eal_lcores(), node);
+  if (spec.is_emulated() && pmd::Eal::worker_lcores().empty())
+    findings.emplace_back(
+        "one lcore only: a polled model shares its CPU with the driver; give it another, -l 0-1");
+  return findings;
 }
 
 }  // namespace portcullis::bench

@@ -21,7 +21,8 @@ using RunContext = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] RunContext describe_run(const Options& options, const tools::DeviceSpec& spec,
                                       Session& session, const std::string& clocks,
                                       const std::vector<std::string>& lcore_findings);
-/// One line of it for a picture. Says "emulated, not NIC latency" of a model.
+/// One line of it, without the clock, which stands in the name of each series and picture. Says
+/// "emulated, not NIC latency" of a model.
 [[nodiscard]] std::string subtitle_of(const RunContext& context);
 /// Whether the lcores are fit for polling; one line a finding, none when all is well.
 [[nodiscard]] std::vector<std::string> find_lcore_faults(const tools::DeviceSpec& spec);

@@ -17,11 +17,11 @@ namespace {
 constexpr std::string_view kBenchmarkPrefix = "--benchmark_";
 
 constexpr const char* kFooter = R"(
-Before `--` stand EAL arguments, after it ours and Google Benchmark's --benchmark_*:
+Before `--` stand EAL arguments, after it ours and Google Benchmark's (--benchmark_help):
   {0} -- --device=model,timing=cx5-16.35.4506
   {0} -l 2-3 -a 0000:03:00.0 -- --device=0000:03:00.0 --peer=loopback --out-dir=results
 With the model and no EAL arguments the ones that need no privilege are supplied.
-A model is emulated: its figures are never NIC latency. --benchmark_help lists Google Benchmark's.)";
+A model is emulated: its figures are never NIC latency.)";
 
 std::vector<std::string> plan_names() {
   std::vector<std::string> names;
@@ -48,8 +48,8 @@ void add_common(CLI::App& app, const ProgramInfo& info, Options& options) {
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
   app.add_option("--out-dir", options.out_dir,
-                 fmt::format("directory for {0}.json, {0}.*.svg and\n"
-                             "{0}.*.hgrm (HdrHistogram text); without it nothing is written",
+                 fmt::format("directory for {0}.json, {0}.*.svg and *.hgrm\n"
+                             "(HdrHistogram text); without it nothing is written",
                              info.name))
       ->type_name("DIR");
   app.add_flag("--quick", options.is_quick, "a few samples only: shows that everything runs");

@@ -21,13 +21,14 @@ Result<void> write_file(const std::filesystem::path& path, const std::string& te
   return {};
 }
 
-/// A file name that no shell has to quote.
+/// A file name that no shell has to quote: "floor/plan:seed" is floor.plan-seed.
 std::string file_part(std::string_view name) {
-  std::string part(name);
-  std::replace_if(
-      part.begin(), part.end(),
-      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; },
-      '_');
+  std::string part;
+  for (const char c : name) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+    const char kept = is_plain ? c : c == '/' ? '.' : '-';
+    if (kept != '-' || part.empty() || part.back() != '-') part += kept;
+  }
   return part;
 }
 
@@ -103,7 +104,7 @@ Result<std::vector<std::string>> Report::write(const std::string& directory,
   std::vector<std::string> written;
   std::vector<std::string> pictures;
   for (const Series& series : series_) {
-    const auto path = folder / fmt::format("{}.{}.hgrm", program, file_part(series.name));
+    const auto path = folder / (file_part(series.name) + ".hgrm");
     PORTCULLIS_TRY(write_file(path, percentile_text(series.latency, TimeUnit::Us, series.name)));
     written.push_back(path.string());
     if (std::find(pictures.begin(), pictures.end(), series.picture) == pictures.end())

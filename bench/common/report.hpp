@@ -39,7 +39,7 @@ class Report {
 
   /// One line a series: name, p50 to max, count, in units that read well.
   [[nodiscard]] std::string table() const;
-  /// `directory`/`program`.SERIES.hgrm (HdrHistogram text, microseconds) and
+  /// `directory`/SERIES.hgrm (HdrHistogram text, microseconds) and
   /// `directory`/`program`[.PICTURE].svg. Returns their names; System when a file cannot be
   /// written.
   [[nodiscard]] Result<std::vector<std::string>> write(const std::string& directory,

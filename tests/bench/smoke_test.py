@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the bench programs as users do and reads what they leave.
+
+    smoke_test.py DIRECTORY_OF_THE_PROGRAMS SUITE
+
+No figure of the wall clock is judged here; those of the virtual clock are the same everywhere.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+PROGRAMS = pathlib.Path()
+
+CONTEXT = {"device", "emulated", "timing", "behaviours", "clock", "peer", "lcores",
+           "lcore_findings", "portcullis", "dpdk", "firmware", "project_build_type",
+           "counters_unit"}
+COUNTERS = {"p50", "p90", "p99", "p999", "max", "count"}
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([PROGRAMS / program, *arguments], capture_output=True, text=True,
+                          timeout=240, check=False)
+
+
+class Run:
+    """A quick run into a directory of its own: its JSON, and the other files by name."""
+
+    def __init__(self, program: str, *arguments: str):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(program, "--", "--quick", f"--out-dir={folder}", *arguments)
+            if done.returncode != 0:
+                raise AssertionError(f"{program}: exit {done.returncode}: {done.stderr}")
+            self.output = done.stdout
+            self.files = {path.name: path.read_text(encoding="utf-8")
+                          for path in pathlib.Path(folder).iterdir()}
+        report = json.loads(self.files.pop(f"{program}.json"))
+        self.context = report["context"]
+        self.series = {entry["name"].split("/iterations")[0]: entry
+                       for entry in report["benchmarks"]}
+
+
+class Suite(unittest.TestCase):
+    program = ""
+    arguments: tuple[str, ...] = ()
+    result: Run
+
+    @classmethod
+    def setUpClass(cls):
+        cls.result = Run(cls.program, *cls.arguments)
+
+    def check_common(self):
+        self.assertLessEqual(CONTEXT, self.result.context.keys())
+        self.assertRegex(self.result.context["device"], r"^model \(timing=.*behaviours=.*\)$")
+        self.assertIn("not NIC latency", self.result.context["emulated"])
+        for name, series in self.result.series.items():
+            self.assertLessEqual(COUNTERS, series.keys(), name)
+            self.assertLessEqual(series["p50"], series["max"], name)
+        self.check_files()
+
+    def check_files(self):
+        pictures = [text for name, text in self.result.files.items() if name.endswith(".svg")]
+        self.assertTrue(pictures)
+        for picture in pictures:
+            self.assertIn("emulated, not NIC latency", picture)
+            xml.etree.ElementTree.fromstring(picture)
+        texts = [text for name, text in self.result.files.items() if name.endswith(".hgrm")]
+        self.assertEqual(len(texts), len(self.result.series))
+        for text in texts:
+            self.assertRegex(text.splitlines()[0],
+                             r"^ +Value +Percentile +TotalCount +1/\(1-Percentile\)$")
+
+    def check_one_value(self):
+        names = [name for name in self.result.series if "clock:virtual" in name]
+        self.assertTrue(names)
+        for name in names:
+            series = self.result.series[name]
+            self.assertEqual(series["p50"], series["max"], name)
+            self.assertIn("deterministic, one value", self.result.output)
+
+
+class Command(Suite):
+    program = "command_bench"
+    arguments = ("--device=model,timing=cx5-16.35.4506,execution=stepped",)
+
+    def test_report(self):
+        self.check_common()
+        self.check_one_value()
+
+    def test_fence_commands_come_first(self):
+        names = list(self.result.series)
+        self.assertEqual(names[0], "command/2ERR_QP/clock:virtual")
+        self.assertEqual(names[1], "command/DESTROY_MKEY/clock:virtual")
+
+    def test_virtual_round_trips_are_those_of_the_timing_profile(self):
+        pair = sum(self.result.series[f"command/{name}/clock:virtual"]["p50"]
+                   for name in ("2ERR_QP", "DESTROY_MKEY"))
+        self.assertAlmostEqual(pair, 1.5e6, delta=1e4)
+        self.assertIn("assumed", self.result.context["device"])
+
+    def test_both_clocks_have_series_of_their_own(self):
+        both = Run("command_bench", "--samples=2", "--benchmark_filter=2RST_QP")
+        self.assertEqual(list(both.series),
+                         ["command/2RST_QP/clock:virtual", "command/2RST_QP/clock:wall"])
+        self.assertIn("command_bench.fence-wall-clock.svg", both.files)
+
+
+class Revoke(Suite):
+    program = "revoke_bench"
+    arguments = ("--leases=1,3", "--samples=2")
+
+    def test_report(self):
+        self.check_common()
+        self.check_one_value()
+
+    def test_every_plan_is_run_idle_and_under_traffic(self):
+        for plan in ("seed", "nak-first", "legacy"):
+            for leases in (1, 3):
+                for traffic in ("none", "write"):
+                    for clock in ("virtual", "wall"):
+                        self.assertIn(f"revoke/plan:{plan}/leases:{leases}/traffic:{traffic}"
+                                      f"/clock:{clock}", self.result.series)
+
+    def test_nak_first_lingers_only_while_nobody_writes(self):
+        idle = self.result.series["revoke/plan:nak-first/leases:1/traffic:none/clock:virtual"]
+        busy = self.result.series["revoke/plan:nak-first/leases:1/traffic:write/clock:virtual"]
+        self.assertEqual(idle["p50"], 50e6)
+        self.assertLess(busy["p50"], 1e6)
+
+
+class Floor(Suite):
+    program = "floor_bench"
+    arguments = ("--timeout=12", "--retry=3")
+
+    def status(self, plan: str) -> tuple[float, str]:
+        series = self.result.series[f"floor/plan:{plan}/timeout:12/retry:3/clock:virtual"]
+        return series["status"], series["label"]
+
+    def test_report(self):
+        self.check_common()
+        self.check_one_value()
+
+    def test_silent_plans_end_in_retry_exceeded(self):
+        self.assertEqual(self.status("seed"), (12, "IBV_WC_RETRY_EXC_ERR (12)"))
+        self.assertEqual(self.status("legacy"), (12, "IBV_WC_RETRY_EXC_ERR (12)"))
+
+    def test_nak_first_ends_in_remote_access_error(self):
+        self.assertEqual(self.status("nak-first"), (10, "IBV_WC_REM_ACCESS_ERR (10)"))
+
+    def test_no_byte_changes_after_the_outcome(self):
+        for name, series in self.result.series.items():
+            self.assertEqual(series["changed_after_outcome"], 0, name)
+
+    def test_verdicts_and_reference_lines_are_shown(self):
+        self.assertIn("sub-second property met, 2000 ms budget met", self.result.output)
+        for picture in (t for n, t in self.result.files.items() if n.endswith(".svg")):
+            for line in ("12 ms recall (001)", "1.4 s floor (001)", "2000 ms budget (001)"):
+                self.assertIn(line, picture)
+
+    def test_failure_after_the_deadline_is_censored(self):
+        late = Run("floor_bench", "--device=model,execution=stepped", "--plan=seed",
+                   "--timeout=12", "--deadline-ms=1")
+        series = late.series["floor/plan:seed/timeout:12/retry:7/clock:virtual"]
+        self.assertEqual((series["censored"], series["count"]), (3, 0))
+        self.assertIn("3 of 3 runs censored", late.output)
+        self.assertIn("sub-second property NOT met", late.output)
+
+    def test_long_budget_misses_both_verdicts(self):
+        slow = Run("floor_bench", "--device=model,execution=stepped", "--plan=seed",
+                   "--timeout=17")
+        series = slow.series["floor/plan:seed/timeout:17/retry:7/clock:virtual"]
+        self.assertEqual((series["sub_second_met"], series["budget_met"]), (0, 0))
+
+
+class Model(Suite):
+    program = "model_bench"
+
+    def test_report(self):
+        self.check_common()
+        self.assertGreater(self.result.series["model/WRITE/bytes:64/clock:process"]
+                           ["writes_per_second"], 0)
+        self.assertIn("wall time of this process", self.result.output)
+
+
+class Mistakes(unittest.TestCase):
+    """One line with the value and what is accepted, exit 1, nothing run."""
+
+    def check_refused(self, arguments: tuple[str, ...], *words: str):
+        for program in ("command_bench", "revoke_bench", "floor_bench", "model_bench"):
+            done = run(program, *arguments)
+            lines = [line for line in done.stderr.splitlines() if "lcore" not in line
+                     and "CPUs are isolated" not in line]
+            self.assertEqual(done.returncode, 1, done)
+            self.assertEqual(len(lines), 1, done)
+            self.assertTrue(lines[0].startswith(f"{program}: "), done)
+            for word in words:
+                self.assertIn(word, lines[0])
+
+    def test_unknown_device(self):
+        self.check_refused(("--", "--device=simulator"), "simulator", "model", "0000:03:00.0")
+
+    def test_card_that_is_not_there(self):
+        done = run("revoke_bench", "-a", "ffff:1f:1f.7", "--", "--device=ffff:1f:1f.7")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn("ffff:1f:1f.7", done.stderr)
+
+    def test_unknown_timing(self):
+        self.check_refused(("--", "--device=model,timing=warp"), "warp", "instant",
+                           "cx5-16.35.4506")
+
+    def test_unknown_behaviour(self):
+        self.check_refused(("--", "--device=model,behaviour=rude"), "rude", "page-starved")
+
+    def test_unknown_execution(self):
+        self.check_refused(("--", "--device=model,execution=fast"), "fast", "stepped", "polled")
+
+    def test_unknown_option(self):
+        self.check_refused(("--", "--speed=9"), "--speed=9", "--help")
+
+    def test_unknown_benchmark_flag(self):
+        self.check_refused(("--", "--quick", "--benchmark_colour=red"), "--benchmark_colour=red",
+                           "--benchmark_help")
+
+    def test_option_before_the_dashes(self):
+        self.check_refused(("--device=model",), "--device=model", "--")
+
+    def test_eal_that_refuses(self):
+        self.check_refused(("--no-such-eal-argument", "--", "--quick"), "--no-such-eal-argument")
+
+    def test_filter_that_matches_nothing(self):
+        done = run("command_bench", "--", "--benchmark_filter=nothing")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--benchmark_filter", done.stderr)
+
+    def test_unknown_plan(self):
+        for program in ("revoke_bench", "floor_bench"):
+            done = run(program, "--", "--plan=drop-only")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("drop-only", done.stderr)
+            self.assertIn("seed,nak-first,legacy", done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+
+    def test_device_that_never_gets_ready(self):
+        done = run("revoke_bench", "--", "--device=model,execution=stepped,behaviour=never-ready")
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("terminate", done.stderr)
+
+    def test_directory_that_cannot_be_made(self):
+        self.check_refused(("--", "--quick", "--out-dir=/proc/nowhere"), "/proc/nowhere")
+
+
+class Cost(unittest.TestCase):
+    """The probes run on their own; callgrind counts them in ./dev cost."""
+
+    def test_every_probe_does_its_work(self):
+        for probe in ("command", "post", "poll"):
+            self.assertEqual(run("cost_probe", probe, "100").returncode, 0)
+
+    def test_table_of_65000_slots_fits_its_limit(self):
+        self.assertLessEqual(int(run("cost_probe", "table", "65000").stdout), 16 << 20)
+
+    def test_unknown_probe_is_named(self):
+        done = run("cost_probe", "sweep", "3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("sweep", done.stderr)
+
+
+def main() -> int:
+    global PROGRAMS
+    PROGRAMS = pathlib.Path(sys.argv[1])
+    suite = {"command": Command, "revoke": Revoke, "floor": Floor, "model": Model,
+             "mistakes": Mistakes, "cost": Cost}[sys.argv[2]]
+    tests = unittest.defaultTestLoader.loadTestsFromTestCase(suite)
+    return 0 if unittest.TextTestRunner().run(tests).wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
