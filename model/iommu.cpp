@@ -111,7 +111,9 @@ Result<void> Iommu::unmap(Iova iova, std::size_t bytes) {
 }
 
 Result<void> Iommu::retire(Iova iova, std::size_t bytes) {
-  PORTCULLIS_TRY(take_down(iova, bytes));
+  PORTCULLIS_TRY_ASSIGN(const Mapping mapping, take_down(iova, bytes));
+  // Neighbours in memory move elsewhere too, and the window's count never falls to 0.
+  if (mapping.memory_window) shared_.erase(*mapping.memory_window);
   return {};
 }
 

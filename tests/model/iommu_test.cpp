@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <bit>
 #include <cstring>
@@ -48,6 +49,30 @@ TEST_F(IommuTest, NeighboursInMemory_DoNotOverlapInIovaSpace) {
   EXPECT_EQ(iommu_.lookup(first + kPageBytes), page(1).data());
   EXPECT_EQ(iommu_.lookup(second), page(2).data());
   EXPECT_EQ(iommu_.mappings(), 2U);
+}
+
+TEST_F(IommuTest, Retired_LeadsNowhereAndItsWindowStaysEmpty) {
+  const Iova dead = map(page(0));
+  ASSERT_TRUE(iommu_.retire(dead, kPageBytes).has_value());
+  EXPECT_EQ(iommu_.lookup(dead), nullptr);
+  EXPECT_EQ(iommu_.mappings(), 0U);
+  EXPECT_NE(map(page(0)) / kLargePage, dead / kLargePage);
+  EXPECT_NE(map(page(1)) / kLargePage, dead / kLargePage);
+}
+
+TEST_F(IommuTest, Retired_ItsWindowIsNeverFreeAgain) {
+  // All windows at once fit only while none is taken.
+  constexpr std::size_t kEverything = (std::size_t{1} << 37) - (std::size_t{1} << 32);
+  void* const all = mmap(nullptr, kEverything + kLargePage, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(all, MAP_FAILED);
+  const auto address = std::bit_cast<std::uintptr_t>(all);
+  const std::size_t skip = (kLargePage - address % kLargePage) % kLargePage;
+  ASSERT_TRUE(iommu_.retire(map(page(0)), kPageBytes).has_value());
+  const auto mapped = iommu_.map(std::span(static_cast<std::byte*>(all) + skip, kEverything));
+  munmap(all, kEverything + kLargePage);
+  ASSERT_FALSE(mapped.has_value());
+  EXPECT_EQ(mapped.error().code, Errc::OutOfResources);
 }
 
 TEST_F(IommuTest, SameMemoryTwice_HasTwoIovas) {
