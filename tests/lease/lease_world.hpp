@@ -45,9 +45,11 @@ class StubbornDmaSpace final : public DmaSpace {
   }
   Result<void> retire(Iova iova, std::size_t bytes) override {
     if (refuse) return fail(Errc::System, "the IOMMU refuses to unmap");
+    retired.push_back(iova);
     return space_->retire(iova, bytes);
   }
   bool refuse = false;
+  std::vector<Iova> retired;
 
  private:
   DmaSpace* space_;

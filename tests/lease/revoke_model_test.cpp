@@ -19,7 +19,9 @@ using ::portcullis::testing::LeaseWorld;
 using prm::Opcode;
 using prm::WcStatus;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using FaultKind = model::CommandFaultRule::Kind;
 
 constexpr std::uint32_t kNoSuchIndex = 0x00ffffff;
@@ -315,15 +317,19 @@ TEST_F(LeaseOnModel, QpRefusesErrorAndKeyStays_RightsGoneAndMemoryUnmapped) {
   EXPECT_EQ(model->counters().dma_faults, 0u);
 }
 
-TEST_F(LeaseOnModel, KeyLivesOn_ItsAddressesAreNeverMappedAgain) {
+TEST_F(LeaseOnModel, KeyLivesOn_ItsAddressesAreNeverUsedAgain) {
   Client& a = client();
   const Iova dead = manager->fence_target(a.grant.lease)->region->iova();
   break_command(Opcode::DESTROY_MKEY, FaultKind::Status);
   EXPECT_EQ(revoke(a).verdict.proof, Proof::Unmap);
-  std::vector<Iova> later;
-  for (int i = 0; i < 6; ++i)
-    later.push_back(manager->fence_target(client().grant.lease)->region->iova());
-  EXPECT_THAT(later, ::testing::Not(Contains(dead)));
+  EXPECT_THAT(dma->retired, ElementsAre(dead));
+}
+
+TEST_F(LeaseOnModel, KeyDestroyed_NoAddressIsLostForGood) {
+  (void)revoke(client());
+  (void)revoke(client(), legacy_plan());
+  pass_ms(6'000);
+  EXPECT_THAT(dma->retired, IsEmpty());
 }
 
 TEST_F(LeaseOnModel, IommuRefusesAndResetNotAllowed_UnprovedAndSaidSo) {
