@@ -22,7 +22,6 @@ enum Refusal : std::uint32_t {
 
 EqTable::EqTable(Dma& dma, std::uint32_t log_max_eq, OnFailure on_failure, void* context)
     : dma_(&dma),
-      log_max_eq_(log_max_eq),
       eqs_(std::size_t{1} << log_max_eq),
       ids_(kFirstEqn, 1u << log_max_eq),
       on_failure_(on_failure),

@@ -87,7 +87,6 @@ class EqTable {
   void append(Eq& eq, prm::EventType type, std::uint8_t sub_type, Event data);
 
   Dma* dma_;
-  std::uint32_t log_max_eq_;
   std::vector<Eq> eqs_;
   IdAllocator ids_;
   std::size_t live_ = 0;

@@ -47,8 +47,7 @@ std::uint64_t mtt_bits(std::uint8_t wanted) noexcept {
 
 }  // namespace
 
-MkeyTable::MkeyTable(std::uint32_t log_max_mkey)
-    : log_max_mkey_(log_max_mkey), ids_(kFirstIndex, 1u << log_max_mkey) {
+MkeyTable::MkeyTable(std::uint32_t log_max_mkey) : ids_(kFirstIndex, 1u << log_max_mkey) {
   clear();
 }
 

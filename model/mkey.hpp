@@ -114,7 +114,6 @@ class MkeyTable {
   Verdict fill(const Create& request, Key& key) const;
   static Verdict fill_pages(const Create& request, Key& key);
 
-  std::uint32_t log_max_mkey_;
   std::vector<Key> keys_;  // grows with the highest index in use
   IdAllocator ids_;
   std::size_t live_ = 0;
