@@ -31,8 +31,8 @@ class DmaMemory {
   [[nodiscard]] bool is_mapped() const noexcept { return mapped_; }
   /// Takes the device's access away while the CPU keeps the pages. Done twice is done.
   [[nodiscard]] Result<void> unmap();
-  /// As unmap, for memory that a key in the device may still name: neither its virtual addresses nor
-  /// its IOVAs are used again in the life of the process, also after destruction.
+  /// As unmap, for memory that a key in the device may still name: neither its virtual addresses
+  /// nor its IOVAs are used again in the life of the process, also after destruction.
   [[nodiscard]] Result<void> retire();
 
  private:

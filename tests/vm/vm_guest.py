@@ -47,8 +47,8 @@ poweroff -f
 
 @dataclass
 class Guest:
-    """What to boot. `script` is run by busybox sh in the guest's initramfs, with the host's files at
-    /host; `devices` are more -device arguments."""
+    """What to boot. `script` is run by busybox sh in the guest's initramfs, with the host's files
+    at /host; `devices` are more -device arguments."""
 
     tree: Tree
     script: str

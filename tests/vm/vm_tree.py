@@ -110,8 +110,9 @@ def build(root: Path) -> None:
                "busybox-static")
     # The kernel is unpacked, not installed: nothing here boots from a disk.
     kernel = ("cd /tmp && apt-get -o Acquire::Check-Valid-Until=false download "
-              "$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \\(linux-image-[^ ]*\\)/\\1/p'"
-              " | head -n 1) && dpkg -x linux-image-*.deb / && rm linux-image-*.deb")
+              "$(apt-cache depends linux-image-amd64 | "
+              "sed -n 's/.*Depends: \\(linux-image-[^ ]*\\)/\\1/p' | head -n 1) "
+              "&& dpkg -x linux-image-*.deb / && rm linux-image-*.deb")
     command = ["mmdebstrap", "--variant=apt", "--aptopt=Acquire::Check-Valid-Until \"false\"",
                f"--customize-hook=chroot \"$1\" sh -c '{install}'",
                "--customize-hook=chroot \"$1\" sh -c \"" + kernel.replace("$", "\\$")
