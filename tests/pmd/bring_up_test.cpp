@@ -23,7 +23,6 @@ using ::testing::StartsWith;
 
 // MLX5_CMD_OP_* of mlx5_ifc.h.
 constexpr unsigned kDestroyEq = 0x302;
-constexpr unsigned kDisableHca = 0x105;
 
 /// Commands of a bring-up and of a teardown on a PF of the model; BringUpTest counts them.
 constexpr std::uint32_t kBringUpCommands = 21;
