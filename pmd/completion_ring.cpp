@@ -83,7 +83,7 @@ void CompletionRing::clean(std::uint32_t qpn) noexcept {
       cells::store_release<std::uint8_t>(to + kOpOwnByte, moved);
     }
   }
-  while (dropped-- != 0) advance();
+  while (dropped-- != 0) advance(next_);
 }
 
 void CompletionRing::detach(const SendQueue& queue) noexcept {
@@ -145,7 +145,7 @@ Result<std::optional<Completion>> CompletionRing::decode() {
   if (owner == nullptr)
     return break_with("qpn " + std::to_string(qpn) + ", which does not complete here");
   if (owner->queue == nullptr) {
-    advance();
+    advance(next_);
     return std::nullopt;
   }
 
@@ -167,7 +167,7 @@ Result<std::optional<Completion>> CompletionRing::decode() {
   completion.wr_id = *wr_id;
   last_queue_ = owner->queue;
   last_write_ = prm::opcode_qpn(prm::number(prm::WqeOpcode::RDMA_WRITE), qpn);
-  advance();
+  advance(next_);
   return completion;
 }
 

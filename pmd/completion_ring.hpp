@@ -35,15 +35,15 @@ class CompletionRing {
 
   /// The next completion. An empty ring relaxes once, to `until_ns`, and looks no more.
   [[nodiscard]] Result<std::optional<Completion>> poll(std::uint64_t until_ns) {
-    std::optional<Completion> completion = take_success();
-    if (completion) [[likely]]
+    Completion completion;
+    if (take_success(completion)) [[likely]]
       return completion;
     return poll_slow(until_ns);
   }
   /// As poll() with a deadline that has come: an empty ring relaxes once, to now.
   [[nodiscard]] Result<std::optional<Completion>> try_poll() {
-    std::optional<Completion> completion = take_success();
-    if (completion) [[likely]]
+    Completion completion;
+    if (take_success(completion)) [[likely]]
       return completion;
     return poll_slow(std::nullopt);
   }
@@ -83,8 +83,6 @@ class CompletionRing {
   };
 
   static constexpr std::size_t kOpOwnByte = prm::place<prm::mlx5_cqe64, "op_own">.offset / 8;
-  /// All of op_own but format and solicited bits.
-  static constexpr std::uint8_t kOpcodeAndOwner = 0xf1;
   static constexpr std::uint8_t kNever = 0xff;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
@@ -98,9 +96,9 @@ class CompletionRing {
     return prm::cqe_is_ready(cells::load_acquire<std::uint8_t>(entry(index) + kOpOwnByte), index,
                              log_size_);
   }
-  void advance() noexcept;
+  void advance(std::byte* from) noexcept;
   void forget_last() noexcept;
-  [[nodiscard]] std::optional<Completion> take_success() noexcept;
+  [[nodiscard]] bool take_success(Completion& completion) noexcept;
   [[nodiscard]] Result<std::optional<Completion>> poll_slow(std::optional<std::uint64_t> until_ns);
   [[nodiscard]] Result<std::optional<Completion>> decode();
   [[nodiscard]] tl::unexpected<Error> break_with(std::string what);
@@ -113,7 +111,7 @@ class CompletionRing {
   SendQueue* last_queue_ = nullptr;   // most completions are for the QP of the one before
   std::uint32_t last_write_ = kNone;  // sop_drop_qpn of a WRITE by that QP
   std::uint32_t consumer_index_ = 0;
-  std::uint8_t success_;  // opcode and owner of a success in this pass; kNever when broken
+  std::uint8_t success_;  // op_own of a plain success in this pass; kNever when broken
 
   std::uint8_t log_size_;
   std::uint32_t mask_;
@@ -129,9 +127,10 @@ class CompletionRing {
   DmaBuffer record_memory_;
 };
 
-inline void CompletionRing::advance() noexcept {
+/// Past the entry `from`, the one at the consumer index.
+inline void CompletionRing::advance(std::byte* from) noexcept {
   ++consumer_index_;
-  next_ += prm::kCqeBytes;
+  next_ = from + prm::kCqeBytes;
   if (next_ == end_) [[unlikely]] {
     next_ = ring_;
     success_ ^= 1;
@@ -142,19 +141,21 @@ inline void CompletionRing::advance() noexcept {
 
 /// The common case whole: a WRITE done by the QP that completed last. Everything else, an empty
 /// ring included, is left as it is for poll_slow().
-inline std::optional<Completion> CompletionRing::take_success() noexcept {
-  const std::byte* at = next_;
-  const auto op_own = cells::load_acquire<std::uint8_t>(at + kOpOwnByte);
-  if ((op_own & kOpcodeAndOwner) != success_) return std::nullopt;
+inline bool CompletionRing::take_success(Completion& completion) noexcept {
+  std::byte* at = next_;
+  if (cells::load_acquire<std::uint8_t>(at + kOpOwnByte) != success_) return false;
   const Cqe cqe = view(at);
   if (cqe.get<"sop_drop_qpn">() != last_write_) [[unlikely]]
-    return std::nullopt;
+    return false;
   const auto wqe_counter = static_cast<std::uint16_t>(cqe.get<"wqe_counter">());
   const std::uint64_t* wr_id = last_queue_->complete(wqe_counter);
   if (wr_id == nullptr) [[unlikely]]
-    return std::nullopt;
-  advance();
-  return Completion{*wr_id, prm::cqe_qpn(last_write_), wqe_counter};
+    return false;
+  advance(at);
+  completion.wr_id = *wr_id;
+  completion.qpn = prm::cqe_qpn(last_write_);
+  completion.wqe_counter = wqe_counter;
+  return true;
 }
 
 }  // namespace portcullis::pmd
