@@ -150,6 +150,15 @@ TEST_F(RequesterTest, TwoPostsOneKick_SendBothInOrder) {
   EXPECT_TRUE(packets[1].ack_request);
 }
 
+TEST_F(RequesterTest, EverySignaledWrite_AsksForAnAcknowledgement) {
+  host.post(kQpn, request());
+  host.post_and_ring(kQpn, request());
+  const auto packets = sent();
+  ASSERT_EQ(packets.size(), 2U);
+  EXPECT_TRUE(packets[0].ack_request);
+  EXPECT_TRUE(packets[1].ack_request);
+}
+
 TEST_F(RequesterTest, LastUnsignaledWrite_AsksForAnAcknowledgementAllTheSame) {
   post(64, false);
   EXPECT_TRUE(sent().at(0).ack_request);
@@ -422,6 +431,18 @@ TEST_F(RequesterTest, Progress_GivesTheWholeBudgetBack) {
   EXPECT_EQ(host.state(kQpn), prm::QpState::RTS);
 }
 
+TEST_F(RequesterTest, Progress_StartsTheTimerAnew) {
+  post();
+  post();
+  host.run_until(kTimeoutNs / 2);
+  static_cast<void>(peer.take());
+  acknowledge(kPsn);
+  host.run_until(kTimeoutNs / 2 + kTimeoutNs - 1);
+  EXPECT_TRUE(peer.take().empty());
+  host.run_until(kTimeoutNs / 2 + kTimeoutNs);
+  EXPECT_EQ(peer.take().size(), 1U);
+}
+
 TEST_F(RequesterTest, EverythingAcknowledged_TimerRests) {
   post();
   static_cast<void>(sent());
@@ -459,6 +480,16 @@ TEST_F(RequesterTest, RnrNak_SendsAgainAfterItsTimerAndNotBefore) {
   EXPECT_TRUE(peer.take().empty());
   host.run_until(1'280'000);
   EXPECT_EQ(peer.take().size(), 1U);
+}
+
+TEST_F(RequesterTest, PostWhileAnRnrTimerRuns_WaitsForIt) {
+  post();
+  static_cast<void>(sent());
+  acknowledge(kPsn, syndrome::kRnrNak | 14);
+  post();
+  EXPECT_TRUE(sent().empty());
+  host.run_until(1'280'000);
+  EXPECT_EQ(peer.take().size(), 2U);
 }
 
 TEST_F(RequesterTest, RnrRetryZero_IsRnrRetryExceeded) {
@@ -646,6 +677,39 @@ TEST_F(RequesterTest, PostToAQpInError_IsFlushedAtTheKick) {
   ASSERT_TRUE(host.modify(kQpn, QpTransition::ToErr).ok());
   post();
   expect_error(prm::CqeSyndrome::WR_FLUSH_ERR);
+}
+
+TEST_F(RequesterTest, PostToAQpThatWentToErrorFromInit_IsFlushedAtTheKick) {
+  ASSERT_TRUE(host.create(0x50, options).ok());
+  ASSERT_TRUE(host.modify(0x50, QpTransition::Rst2Init, kPeerQpn, options).ok());
+  ASSERT_TRUE(host.modify(0x50, QpTransition::ToErr).ok());
+  host.post_and_ring(0x50, request());
+  EXPECT_EQ(host.drain_cq().at(0).syndrome, prm::CqeSyndrome::WR_FLUSH_ERR);
+}
+
+TEST_F(RequesterTest, PostBeforeRts_IsNotLookedAt) {
+  ASSERT_TRUE(host.create(0x50, options).ok());
+  ASSERT_TRUE(host.modify(0x50, QpTransition::Rst2Init, kPeerQpn, options).ok());
+  host.post_and_ring(0x50, request());
+  host.run();
+  EXPECT_FALSE(host.poll_cq());
+  EXPECT_TRUE(peer.take().empty());
+}
+
+TEST_F(RequesterTest, QpRestartedThroughReset_TakesTheRecordFromZeroAgain) {
+  post();
+  static_cast<void>(sent());
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::ToRst).ok());
+  host.restart_queue(kQpn);
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::Rst2Init, kPeerQpn, options).ok());
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::Init2Rtr, kPeerQpn, options).ok());
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::Rtr2Rts, kPeerQpn, options).ok());
+  post();
+  const auto packets = sent();
+  ASSERT_EQ(packets.size(), 1U);
+  EXPECT_EQ(packets[0].psn, kPsn);
+  acknowledge(kPsn);
+  expect_success(0);
 }
 
 TEST_F(RequesterTest, UnsignaledWriteOfAQpInError_IsFlushedWithACqe) {

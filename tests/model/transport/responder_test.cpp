@@ -127,6 +127,11 @@ TEST_F(ResponderTest, MessageComplete_CountsOneInTheMsn) {
   EXPECT_EQ(answers[1].msn, 2U);
 }
 
+TEST_F(ResponderTest, PacketInsideAMessage_DoesNotCountInTheMsn) {
+  send(write(BthOpcode::WriteFirst, kPsn, 2 * kMtu), kMtu);
+  EXPECT_EQ(peer.take().at(0).msn, 0U);
+}
+
 TEST_F(ResponderTest, QpInRtr_ServesRequests) {
   ASSERT_TRUE(host.create(0x50, options).ok());
   ASSERT_TRUE(host.modify(0x50, QpTransition::Rst2Init, kPeerQpn, options).ok());

@@ -235,6 +235,11 @@ void Host::set_record(std::uint32_t qpn, std::uint32_t value) {
       queue(qpn).record.bytes.data() + prm::record_byte(prm::kSndDbr), cells::be32(value));
 }
 
+void Host::restart_queue(std::uint32_t qpn) {
+  queue(qpn).producer = 0;
+  write_record(qpn);
+}
+
 void Host::write_record(std::uint32_t qpn) {
   set_record(qpn, prm::sq_producer_index(queue(qpn).producer));
 }

@@ -102,6 +102,8 @@ class Host {
   void post_and_ring(std::uint32_t qpn, const WriteRequest& request);
   /// The doorbell record alone, no kick.
   void write_record(std::uint32_t qpn);
+  /// The driver's side after 2RST: producer index and record are 0 again.
+  void restart_queue(std::uint32_t qpn);
   /// Any value in the doorbell record, no kick.
   void set_record(std::uint32_t qpn, std::uint32_t value);
   [[nodiscard]] std::span<std::byte> send_queue(std::uint32_t qpn);
