@@ -21,6 +21,7 @@ namespace portcullis {
 
 __attribute__((no_sanitize("thread"))) void dma_copy(std::byte* to, const std::byte* from,
                                                      std::size_t bytes) noexcept {
+  if (bytes == 0) return;  // an empty span has no address to copy from
 #if PORTCULLIS_TSAN
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 #else
@@ -30,6 +31,7 @@ __attribute__((no_sanitize("thread"))) void dma_copy(std::byte* to, const std::b
 
 __attribute__((no_sanitize("thread"))) void dma_fill(std::span<std::byte> memory,
                                                      std::byte value) noexcept {
+  if (memory.empty()) return;
 #if PORTCULLIS_TSAN
   std::byte* to = memory.data();
   std::size_t bytes = memory.size();

@@ -97,15 +97,15 @@ class VfioUserServer : public ::testing::Test {
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
-    cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-    std::memcpy(CMSG_DATA(rights), fds.data(), fds.size() * sizeof(int));
-    if (fds.empty()) message.msg_controllen = 0;
-    if (fds.empty()) message.msg_control = nullptr;
+    if (!fds.empty()) {
+      message.msg_control = control.data();
+      message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+      cmsghdr* rights = CMSG_FIRSTHDR(&message);
+      rights->cmsg_level = SOL_SOCKET;
+      rights->cmsg_type = SCM_RIGHTS;
+      rights->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(rights), fds.data(), fds.size() * sizeof(int));
+    }
     EXPECT_EQ(sendmsg(client_.get(), &message, 0), static_cast<ssize_t>(bytes.size()));
   }
 
