@@ -272,6 +272,7 @@ TEST_F(FenceTest, DeliveryStatusInsteadOfSuccess_Fenced) {
 
 TEST_F(FenceTest, ErrorNeverReturns_KeyStillDestroyedAndAllWithin800Ms) {
   host.channel.answer(Opcode::QP_2ERR, kNever, 2);
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 100 * kMs});
   const Verdict verdict = run(seed_plan());
   EXPECT_EQ(verdict.outcome, Outcome::Fenced);
   EXPECT_EQ(verdict.proof, Proof::Mkey);
