@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Every command that the function answers. Which status a device gives for which mistake is
-// published only for a few; docs of each handler say where one is known, and elsewhere these rules,
+// published only for a few; a handler says where one is known, and elsewhere these rules,
 // the model's own, hold: a number of no live object is BAD_RES_ERR (an mkey's is BAD_PARAM_ERR), an
 // object that others use is BAD_RES_STATE_ERR, a command out of order is BAD_SYS_STATE_ERR, no
 // numbers left is NO_RES_ERR, a table index past the end is IX_ERR, everything else that is wrong

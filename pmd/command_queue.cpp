@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pmd/command_queue.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -25,6 +27,8 @@ constexpr std::size_t kOwnershipAt = prm::place<Entry, "ownership">.offset / 8;
 constexpr std::uint8_t kOwnedByHardware = 1;
 /// Status and syndrome: what every output has (ENABLE_HCA's is 12 bytes long).
 constexpr std::size_t kLeastOutBytes = 8;
+/// A list of 4 KiB pages for 4 GiB.
+constexpr std::size_t kMostBytes = std::size_t{8} << 20;
 /// What the low bit of a mailbox pointer counts: bits 8:0 are not there.
 constexpr std::uint64_t kPointerUnit =
     std::uint64_t{1} << (32 - prm::place<Entry, "input_mailbox_pointer_31_9">.width);
@@ -79,17 +83,76 @@ const char* name(SlotClass slot_class) noexcept {
   return "unknown";
 }
 
-/// Ownership and delivery status share a byte.
-std::uint8_t load_status_own(const std::byte* entry) noexcept {
-  return cells::load_acquire<std::uint8_t>(entry + kOwnershipAt);
-}
-
-bool is_returned(const std::byte* entry) noexcept {
-  return (load_status_own(entry) & kOwnedByHardware) == 0;
-}
-
-std::string command_name(std::uint16_t opcode) {
+std::string command_name(std::span<const std::byte> header) {
+  const auto opcode = prm::ConstView<prm::cmd_in>::at(header).get<"opcode">();
   return std::string(prm::name(static_cast<prm::Opcode>(opcode)));
+}
+
+/// Ownership and delivery status share a byte.
+bool is_returned(const std::byte* entry) noexcept {
+  return (cells::load_acquire<std::uint8_t>(entry + kOwnershipAt) & kOwnedByHardware) == 0;
+}
+
+/// Where a command's mailboxes begin; 0 for none.
+struct Mailboxes {
+  Iova in = 0;
+  Iova out = 0;
+};
+
+/// Gives the device an entry whose mailboxes are filled. `in` is the whole input.
+void hand_over(std::byte* at, std::span<const std::byte> in, std::uint32_t out_bytes,
+               std::uint8_t token, const Mailboxes& mailboxes) noexcept {
+  const prm::View<Entry> entry(std::span<std::byte, Entry::bytes>(at, Entry::bytes));
+  std::ranges::fill(entry.all(), std::byte{0});
+  entry.set<"type", prm::kPciCmdXport>();
+  entry.put<"input_length">(static_cast<std::uint32_t>(in.size()));
+  entry.put<"input_mailbox_pointer_63_32">(static_cast<std::uint32_t>(mailboxes.in >> 32));
+  (void)entry.try_set<"input_mailbox_pointer_31_9">((mailboxes.in & 0xffff'ffff) / kPointerUnit);
+  std::copy_n(in.data(), prm::kCmdInlineBytes, entry.bytes<"command_input_inline_data">().data());
+  entry.put<"output_mailbox_pointer_63_32">(static_cast<std::uint32_t>(mailboxes.out >> 32));
+  (void)entry.try_set<"output_mailbox_pointer_31_9">((mailboxes.out & 0xffff'ffff) / kPointerUnit);
+  entry.put<"output_length">(out_bytes);
+  entry.put<"token">(token);
+  prm::sign_entry(entry, prm::EntryOwner::Hardware);
+  // Last, and by itself: from here on the entry is the device's.
+  cells::store_release<std::uint8_t>(at + kOwnershipAt, kOwnedByHardware);
+}
+
+/// What stands in an entry that came back. Every field is read once.
+struct Answer {
+  bool is_signed;
+  std::uint8_t delivery_status;
+  std::uint8_t status;
+  std::uint32_t syndrome;
+};
+
+/// Copies the part of the output that stands in the entry, as far as `out` goes.
+Answer take_over(const std::byte* at, bool verify, std::span<std::byte> out) noexcept {
+  const prm::ConstView<Entry> entry(std::span<const std::byte, Entry::bytes>(at, Entry::bytes));
+  std::array<std::byte, prm::kCmdInlineBytes> answer;
+  std::copy_n(entry.bytes<"command_output_inline_data">().data(), answer.size(), answer.data());
+  if (out.size() >= answer.size())
+    std::copy_n(answer.data(), answer.size(), out.data());
+  else
+    std::copy_n(answer.data(), out.size(), out.data());
+  const auto header = prm::ConstView<prm::cmd_out>::at(answer);
+  return {!verify || prm::entry_signature_is_valid(entry),
+          static_cast<std::uint8_t>(entry.get<"status">()),
+          static_cast<std::uint8_t>(header.get<"status">()), header.get<"syndrome">()};
+}
+
+Error failure(std::span<const std::byte> command, const Answer& answer) {
+  const auto header = prm::ConstView<prm::cmd_in>::at(command);
+  CommandFault fault{static_cast<std::uint16_t>(header.get<"opcode">()),
+                     static_cast<std::uint16_t>(header.get<"op_mod">()), answer.delivery_status, 0,
+                     0};
+  if (answer.delivery_status != 0) return Error{Errc::CommandFailed, prm::describe(fault), fault};
+  if (!answer.is_signed)
+    return Error{Errc::Malformed, command_name(command) + ": the answer's signature is wrong",
+                 std::nullopt};
+  fault.status = answer.status;
+  fault.syndrome = answer.syndrome;
+  return Error{Errc::CommandFailed, prm::describe(fault), fault};
 }
 
 }  // namespace
@@ -145,55 +208,56 @@ std::uint32_t CommandQueue::slots_in_quarantine() const noexcept {
 
 Result<Ticket> CommandQueue::submit(std::span<const std::byte> in, std::size_t out_bytes,
                                     SlotClass slot_class) {
-  if (!health_->is_good()) return tl::unexpected<Error>(health_->error());
-  if (in.size() < prm::kCmdInlineBytes || out_bytes < kLeastOutBytes)
-    return fail(Errc::InvalidArgument, "a command of " + std::to_string(in.size()) +
-                                           " bytes in and " + std::to_string(out_bytes) +
-                                           " out; at least " +
-                                           std::to_string(prm::kCmdInlineBytes) + " and " +
-                                           std::to_string(kLeastOutBytes) + " expected");
   std::uint32_t& free = free_slots(slot_class);
-  if (free == 0)
-    return fail(Errc::Busy, std::string("no ") + name(slot_class) + " command slot is free");
+  if (!health_->is_good() || free == 0 || in.size() < prm::kCmdInlineBytes ||
+      out_bytes < kLeastOutBytes) [[unlikely]]
+    return refuse(in.size(), out_bytes, slot_class);
   const auto index = static_cast<std::uint32_t>(std::countr_zero(free));
   Slot& slot = slots_[index];
   if (++token_ == 0) ++token_;
-  PORTCULLIS_TRY(slot.in.prepare(in.size(), token_));
-  PORTCULLIS_TRY(slot.out.prepare(out_bytes, token_));
-  free &= ~(1u << index);
+  slot.out_bytes = static_cast<std::uint32_t>(out_bytes);
+  slot.has_mailboxes = in.size() > prm::kCmdInlineBytes || out_bytes > prm::kCmdInlineBytes;
+  Mailboxes mailboxes;
+  if (slot.has_mailboxes) [[unlikely]] {
+    if (std::max(in.size(), out_bytes) > kMostBytes)
+      return refuse(in.size(), out_bytes, slot_class);
+    PORTCULLIS_TRY(fill_mailboxes(slot, in));
+    mailboxes = {slot.in.first(), slot.out.first()};
+  }
+  free &= free - 1;
   slot.state = SlotState::InFlight;
-  slot.out_bytes = out_bytes;
-  fill_entry(slot, in, token_);
-  ring_doorbell(index);
+  std::copy_n(in.data(), slot.header.size(), slot.header.data());
+  hand_over(slot.entry, in, slot.out_bytes, token_, mailboxes);
+  Segment(device_->bar).write<"cmd_dbell">(1u << index);
   return Ticket{index};
 }
 
-void CommandQueue::fill_entry(Slot& slot, std::span<const std::byte> in,
-                              std::uint8_t token) noexcept {
-  const auto header = prm::ConstView<prm::cmd_in>::at(in);
-  slot.opcode = static_cast<std::uint16_t>(header.get<"opcode">());
-  slot.op_mod = static_cast<std::uint16_t>(header.get<"op_mod">());
+Result<Ticket> CommandQueue::refuse(std::size_t in_bytes, std::size_t out_bytes,
+                                    SlotClass slot_class) const {
+  if (!health_->is_good()) return tl::unexpected<Error>(health_->error());
+  if (in_bytes < prm::kCmdInlineBytes || out_bytes < kLeastOutBytes ||
+      std::max(in_bytes, out_bytes) > kMostBytes)
+    return fail(Errc::InvalidArgument,
+                fmt::format("a command of {} bytes in and {} out; {} to {} in and {} to {} out "
+                            "expected",
+                            in_bytes, out_bytes, prm::kCmdInlineBytes, kMostBytes, kLeastOutBytes,
+                            kMostBytes));
+  return fail(Errc::Busy, fmt::format("no {} command slot is free", name(slot_class)));
+}
+
+Result<void> CommandQueue::fill_mailboxes(Slot& slot, std::span<const std::byte> in) {
+  auto prepared = slot.in.prepare(in.size(), token_).and_then([&] {
+    return slot.out.prepare(slot.out_bytes, token_);
+  });
+  if (!prepared) {
+    slot.in.release();
+    slot.out.release();
+    return prepared;
+  }
   slot.in.write(in.subspan(prm::kCmdInlineBytes));
   slot.in.sign();
   slot.out.sign();
-  prm::Buffer<Entry> entry;
-  entry.set<"type", prm::kPciCmdXport>()
-      .put<"input_length">(in.size())
-      .put<"input_mailbox_pointer_63_32">(slot.in.first() >> 32)
-      .put<"input_mailbox_pointer_31_9">((slot.in.first() & 0xffff'ffff) / kPointerUnit)
-      .put<"output_mailbox_pointer_63_32">(slot.out.first() >> 32)
-      .put<"output_mailbox_pointer_31_9">((slot.out.first() & 0xffff'ffff) / kPointerUnit)
-      .put<"output_length">(slot.out_bytes)
-      .put<"token">(token);
-  std::copy_n(in.data(), prm::kCmdInlineBytes, entry.bytes<"command_input_inline_data">().data());
-  prm::sign_entry(entry.view(), prm::EntryOwner::Hardware);
-  dma_copy(slot.entry, entry.all().data(), Entry::bytes);
-  // Last, and by itself: from here on the entry is the device's.
-  cells::store_release<std::uint8_t>(slot.entry + kOwnershipAt, kOwnedByHardware);
-}
-
-void CommandQueue::ring_doorbell(std::uint32_t slot) const noexcept {
-  Segment(device_->bar).write<"cmd_dbell">(1u << slot);
+  return {};
 }
 
 bool CommandQueue::is_done(Ticket ticket) const noexcept {
@@ -202,85 +266,76 @@ bool CommandQueue::is_done(Ticket ticket) const noexcept {
 
 Result<void> CommandQueue::await(Ticket ticket, std::span<std::byte> out,
                                  std::uint64_t deadline_ns) {
-  if (ticket.slot >= slots_.size() || slots_[ticket.slot].state != SlotState::InFlight)
-    return fail(Errc::InvalidArgument,
-                "no command is in flight in slot " + std::to_string(ticket.slot));
+  if (ticket.slot >= slots_.size()) [[unlikely]]
+    return refuse(ticket, out.size());
   Slot& slot = slots_[ticket.slot];
-  if (out.size() != slot.out_bytes)
-    return fail(Errc::InvalidArgument, "room for " + std::to_string(out.size()) +
-                                           " bytes of output; " + std::to_string(slot.out_bytes) +
-                                           " were announced");
-  if (!is_returned(slot.entry) && !wait_for(slot, deadline_ns))
-    return tl::unexpected<Error>(give_up_on(ticket.slot));
-  Result<void> verdict = collect(slot, out);
-  put_back(ticket.slot);
-  // A function known to be broken may say what it likes: nothing it says is success.
-  if (!health_->is_good()) return tl::unexpected<Error>(health_->error());
-  return verdict;
-}
-
-bool CommandQueue::wait_for(const Slot& slot, std::uint64_t deadline_ns) {
-  const auto returned = [this, &slot] {
-    if (is_returned(slot.entry)) return true;
-    if (idle_) idle_();
-    return is_returned(slot.entry);
-  };
-  while (true) {
-    if (health_->check() != HealthState::Good) return is_returned(slot.entry);
-    const std::uint64_t next_check_ns = device_->clock.now_ns() + kSensorIntervalNs;
-    const std::uint64_t until_ns = std::min(deadline_ns, next_check_ns);
-    if (wait_until(*device_, until_ns, returned)) return true;
-    if (until_ns == deadline_ns) return false;
+  if (slot.state != SlotState::InFlight || slot.out_bytes != out.size()) [[unlikely]]
+    return refuse(ticket, out.size());
+  if (!is_returned(slot.entry) && !wait_for(slot.entry, deadline_ns)) [[unlikely]]
+    return give_up_on(ticket.slot);
+  Answer answer = take_over(slot.entry, verify_answers_, out);
+  if (slot.has_mailboxes) [[unlikely]] {
+    if (verify_answers_) answer.is_signed &= slot.out.is_signature_good();
+    slot.out.read(out.subspan(std::min(out.size(), prm::kCmdInlineBytes)));
+    slot.in.release();
+    slot.out.release();
   }
-}
-
-Result<void> CommandQueue::collect(Slot& slot, std::span<std::byte> out) const {
-  prm::Buffer<Entry> entry;
-  dma_copy(entry.all().data(), slot.entry, Entry::bytes);
-  CommandFault fault{slot.opcode, slot.op_mod, 0, 0, 0};
-  fault.delivery_status = static_cast<std::uint8_t>(entry.get<"status">());
-  if (fault.delivery_status != 0)
-    return tl::unexpected<Error>(Error{Errc::CommandFailed, prm::describe(fault), fault});
-  if (verify_answers_ &&
-      !(prm::entry_signature_is_valid(entry.view()) && slot.out.is_signature_good()))
-    return fail(Errc::Malformed, command_name(slot.opcode) + ": the answer's signature is wrong");
-  const std::size_t inline_bytes = std::min(out.size(), prm::kCmdInlineBytes);
-  std::copy_n(entry.bytes<"command_output_inline_data">().data(), inline_bytes, out.data());
-  slot.out.read(out.subspan(inline_bytes));
-
-  const prm::ConstView<prm::cmd_out> header = prm::ConstView<prm::cmd_out>::at(
-      std::span<const std::byte>(entry.bytes<"command_output_inline_data">()));
-  fault.status = static_cast<std::uint8_t>(header.get<"status">());
-  fault.syndrome = header.get<"syndrome">();
-  if (fault.status != 0)
-    return tl::unexpected<Error>(Error{Errc::CommandFailed, prm::describe(fault), fault});
+  slot.state = SlotState::Free;
+  free_slots(slot.slot_class) |= 1u << ticket.slot;
+  if (has_lost_slots_) [[unlikely]]
+    replace_lost_slots();
+  if (!health_->is_good()) [[unlikely]]
+    return tl::unexpected<Error>(health_->error());
+  if (!answer.is_signed || (answer.delivery_status | answer.status) != 0) [[unlikely]]
+    return tl::unexpected<Error>(failure(slot.header, answer));
   return {};
 }
 
-void CommandQueue::put_back(std::uint32_t index) noexcept {
-  Slot& slot = slots_[index];
-  slot.in.release();
-  slot.out.release();
-  slot.state = SlotState::Free;
-  free_slots(slot.slot_class) |= 1u << index;
-  replace_lost_slots();
+Result<void> CommandQueue::refuse(Ticket ticket, std::size_t out_bytes) const {
+  if (ticket.slot >= slots_.size() || slots_[ticket.slot].state != SlotState::InFlight)
+    return fail(Errc::InvalidArgument,
+                fmt::format("no command is in flight in slot {}", ticket.slot));
+  return fail(Errc::InvalidArgument, fmt::format("room for {} bytes of output; {} were announced",
+                                                 out_bytes, slots_[ticket.slot].out_bytes));
 }
 
-Error CommandQueue::give_up_on(std::uint32_t index) {
+bool CommandQueue::wait_for(const std::byte* entry, std::uint64_t deadline_ns) {
+  const auto next_check_ns = [this, deadline_ns] {
+    return std::min(deadline_ns, device_->clock.now_ns() + kSensorIntervalNs);
+  };
+  // The sensors are read while the device works; what a function known to be broken says after
+  // that is not believed.
+  if (health_->check() != HealthState::Good) return is_returned(entry);
+  device_->relax(next_check_ns());
+  if (is_returned(entry)) return true;
+  const auto returned = [this, entry] {
+    if (is_returned(entry)) return true;
+    if (idle_) idle_();
+    return is_returned(entry);
+  };
+  while (health_->check() == HealthState::Good) {
+    const std::uint64_t until_ns = next_check_ns();
+    if (wait_until(*device_, until_ns, returned)) return true;
+    if (until_ns == deadline_ns) return false;
+  }
+  return is_returned(entry);
+}
+
+Result<void> CommandQueue::give_up_on(std::uint32_t index) {
   Slot& slot = slots_[index];
   slot.state = SlotState::Quarantined;
   --usable_[static_cast<std::size_t>(slot.slot_class)];
+  has_lost_slots_ = true;
   replace_lost_slots();
   // The last look: a card that was pulled is not slow.
   if (health_->check() != HealthState::Good) {
     Error error = health_->error();
-    error.text = command_name(slot.opcode) + ": " + error.text;
-    return error;
+    error.text = command_name(slot.header) + ": " + error.text;
+    return tl::unexpected<Error>(std::move(error));
   }
-  return Error{Errc::Timeout,
-               command_name(slot.opcode) + " was not answered before its deadline; slot " +
-                   std::to_string(index) + " stays in quarantine",
-               std::nullopt};
+  return fail(Errc::Timeout, fmt::format("{} was not answered before its deadline; slot {} stays "
+                                         "in quarantine",
+                                         command_name(slot.header), index));
 }
 
 void CommandQueue::replace_lost_slots() noexcept {

@@ -25,6 +25,7 @@
 #include "pmd/command_channel.hpp"
 #include "pmd/health.hpp"
 #include "pmd/mailbox.hpp"
+#include "prm/cmd_interface.hpp"
 
 namespace portcullis::pmd {
 
@@ -86,21 +87,21 @@ class CommandQueue final : public CommandChannel {
     MailboxChain in;
     MailboxChain out;
     SlotState state = SlotState::Free;
-    std::uint16_t opcode = 0;
-    std::uint16_t op_mod = 0;
-    std::size_t out_bytes = 0;
+    bool has_mailboxes = false;
+    std::uint32_t out_bytes = 0;
+    std::array<std::byte, prm::cmd_in::bytes> header{};  // of the input, for the error line
   };
-
   CommandQueue(const Device& device, Health& health, DmaBuffer page) noexcept;
 
   [[nodiscard]] Result<void> add_slots(DmaArena& arena, std::uint32_t count,
                                        std::size_t stride_bytes);
-  void fill_entry(Slot& slot, std::span<const std::byte> in, std::uint8_t token) noexcept;
-  void ring_doorbell(std::uint32_t slot) const noexcept;
-  [[nodiscard]] bool wait_for(const Slot& slot, std::uint64_t deadline_ns);
-  [[nodiscard]] Result<void> collect(Slot& slot, std::span<std::byte> out) const;
-  void put_back(std::uint32_t slot) noexcept;
-  [[nodiscard]] Error give_up_on(std::uint32_t slot);
+  // What an inline command that succeeds never needs stands apart, out of its way.
+  [[nodiscard]] Result<Ticket> refuse(std::size_t in_bytes, std::size_t out_bytes,
+                                      SlotClass slot_class) const;
+  [[nodiscard]] Result<void> refuse(Ticket ticket, std::size_t out_bytes) const;
+  [[nodiscard]] Result<void> fill_mailboxes(Slot& slot, std::span<const std::byte> in);
+  [[nodiscard]] bool wait_for(const std::byte* entry, std::uint64_t deadline_ns);
+  [[nodiscard]] Result<void> give_up_on(std::uint32_t slot);
   void replace_lost_slots() noexcept;
 
   [[nodiscard]] std::uint32_t& free_slots(SlotClass slot_class) noexcept {
@@ -117,6 +118,7 @@ class CommandQueue final : public CommandChannel {
   std::uint64_t timeout_ns_ = kDefaultTimeoutNs;
   std::uint8_t token_ = 0;
   bool verify_answers_ = false;
+  bool has_lost_slots_ = false;
 };
 
 }  // namespace portcullis::pmd

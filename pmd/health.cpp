@@ -3,17 +3,10 @@
 
 #include <utility>
 
-#include "prm/enums.hpp"
-#include "prm/init_segment.hpp"
-#include "prm/view.hpp"
-
 namespace portcullis::pmd {
 namespace {
 
 using Segment = prm::Registers<prm::mlx5_init_seg>;
-
-/// What an absent card answers to any read.
-constexpr std::uint32_t kAllOnes = 0xffff'ffff;
 
 std::string hex(std::uint32_t value) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -48,23 +41,17 @@ const char* name(HealthState state) noexcept {
   return "unknown";
 }
 
-HealthState Health::check() {
-  if (!is_good()) return state_;
+void Health::diagnose() {
   const Segment segment(device_->bar);
-  if (segment.get<"health.fw_ver">() == kAllOnes) {
-    latch(HealthState::Gone, "the device is gone: its registers read all ones");
-    return state_;
-  }
+  if (segment.get<"health.fw_ver">() == kAllOnes)
+    return latch(HealthState::Gone, "the device is gone: its registers read all ones");
   const std::uint32_t interface = prm::nic_interface(segment.get<"cmdq_addr_l_sz">());
-  if (interface == prm::number(prm::NicInterface::DISABLED)) {
-    latch(HealthState::Failed, "the NIC interface is disabled (nic_interface 1)");
-  } else if (interface == prm::number(prm::NicInterface::SW_RESET)) {
-    latch(HealthState::Failed, "the NIC is being reset (nic_interface 7)");
-  } else if ((segment.get<"health.rfr_severity">() & prm::kRfr) != 0 &&
-             segment.get<"health.synd">() != 0) {
+  if (interface == prm::number(prm::NicInterface::DISABLED))
+    return latch(HealthState::Failed, "the NIC interface is disabled (nic_interface 1)");
+  if (interface == prm::number(prm::NicInterface::SW_RESET))
+    return latch(HealthState::Failed, "the NIC is being reset (nic_interface 7)");
+  if (segment.get<"health.synd">() != 0 && (segment.get<"health.rfr_severity">() & prm::kRfr) != 0)
     latch(HealthState::Failed, describe_syndrome(segment));
-  }
-  return state_;
 }
 
 HealthState Health::poll() {

@@ -14,6 +14,9 @@
 
 #include "base/device.hpp"
 #include "base/result.hpp"
+#include "prm/enums.hpp"
+#include "prm/init_segment.hpp"
+#include "prm/view.hpp"
 
 namespace portcullis::pmd {
 
@@ -37,8 +40,12 @@ class Health {
 
   /// Reads the sensors when kPollIntervalNs have passed since the last time, counter included.
   HealthState poll();
-  /// Reads the fatal sensors now; the counter is left alone.
-  HealthState check();
+  /// Reads the fatal sensors now; the counter is left alone. Inline, because every command does it.
+  HealthState check() {
+    if (is_good() && !is_quiet()) [[unlikely]]
+      diagnose();
+    return state_;
+  }
   /// The device said INTERNAL_ERROR in an event, or contradicted itself.
   void report_failure(std::string why);
 
@@ -50,6 +57,18 @@ class Health {
   [[nodiscard]] Error error() const;
 
  private:
+  using Segment = prm::Registers<prm::mlx5_init_seg>;
+  /// What an absent card answers to any read.
+  static constexpr std::uint32_t kAllOnes = 0xffff'ffff;
+
+  /// Nothing that diagnose() would have to look into; rfr counts only beside a syndrome.
+  [[nodiscard]] bool is_quiet() const noexcept {
+    const Segment segment(device_->bar);
+    return segment.get<"health.fw_ver">() != kAllOnes && segment.get<"health.synd">() == 0 &&
+           prm::nic_interface(segment.get<"cmdq_addr_l_sz">()) ==
+               prm::number(prm::NicInterface::FULL_DRIVER);
+  }
+  void diagnose();
   void latch(HealthState state, std::string reason);
 
   const Device* device_;

@@ -48,6 +48,8 @@ class InlineCommand {
   }
 
  private:
+  [[nodiscard]] Result<Ticket> refuse() const;
+
   alignas(8) std::array<std::byte, kBytes> in_;
   std::string_view layout_;
   const char* overflow_;

@@ -22,17 +22,6 @@ std::uint8_t xor8(std::span<const std::byte> bytes) noexcept {
   return std::to_integer<std::uint8_t>(sum);
 }
 
-void sign_entry(View<cmd_queue_entry> entry, EntryOwner owner) noexcept {
-  // Ownership is the lowest bit of its byte, so it enters the sum as the number it is.
-  const unsigned others = xor8(entry.all()) ^ entry.get<"signature">() ^ entry.get<"ownership">();
-  entry.put<"signature">(static_cast<std::uint8_t>(~(others ^ static_cast<unsigned>(owner))));
-}
-
-bool entry_signature_is_valid(ConstView<cmd_queue_entry> entry) noexcept {
-  constexpr std::uint8_t kOwnership = 1;
-  return (xor8(entry.all()) | kOwnership) == kValid;
-}
-
 void sign_block(View<cmd_if_box> block) noexcept {
   // The control signature covers neither itself nor the block's.
   const unsigned control =

@@ -64,9 +64,9 @@ bool has_verdict(const TraceCommand& command, const Place& where) {
 }  // namespace
 
 bool TraceMessage::is_unknown(std::size_t offset, std::size_t length) const noexcept {
-  return std::ranges::any_of(gaps, [&](const TraceGap& gap) {
-    return length != 0 && offset < gap.offset + gap.length && gap.offset < offset + length;
-  });
+  const auto gap = std::ranges::upper_bound(gaps, offset, {},
+                                            [](const TraceGap& g) { return g.offset + g.length; });
+  return length != 0 && gap != gaps.end() && gap->offset < offset + length;
 }
 
 std::optional<std::uint8_t> TraceCommand::status() const {

@@ -30,7 +30,7 @@ struct TraceGap {
   std::size_t length = 0;
 };
 
-/// `bytes` is as long as the message; gaps are zero in it.
+/// `bytes` is as long as the message; gaps are zero in it, and stand in order without overlap.
 struct TraceMessage {
   std::vector<std::byte> bytes;
   std::vector<TraceGap> gaps;

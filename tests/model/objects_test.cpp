@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "prm/doorbell.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
 
@@ -285,7 +286,7 @@ TEST_F(Objects, UarAllocatedAfresh_HasNoOldKick) {
   std::uint32_t uar = 0;
   for (int i = 0; i < 2; ++i) uar = driver_.alloc_uar();
   ASSERT_EQ(uar, 17U);
-  EXPECT_EQ(driver_.device().bar[uar * kPageBytes + 0x800], std::byte{0});
+  EXPECT_EQ(driver_.device().bar[prm::uar_offset(uar) + prm::kBfOffset], std::byte{0});
 }
 
 }  // namespace

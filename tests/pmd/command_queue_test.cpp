@@ -301,10 +301,11 @@ TEST_F(CommandQueueTest, CardPulledWhileACommandIsUnderWay_IsGoneNotSlow) {
 TEST_F(CommandQueueTest, IdleHook_RunsBetweenTwoLooksAndNotForAnAnswerThatIsThere) {
   int calls = 0;
   queue->on_idle([&calls] { ++calls; });
+  scripted.firmware = [](const Command&) { return Reply{.delay_ns = 15 * kNsPerMs}; };
   ASSERT_TRUE(execute(message(kDestroyMkey)).has_value());
   EXPECT_GT(calls, 0);
   const Ticket ticket = queue->submit(message(kDestroyMkey), 16, SlotClass::Common).value();
-  device.relax(scripted.now_ns + kNsPerMs);
+  device.relax(scripted.now_ns + 20 * kNsPerMs);
   calls = 0;
   ASSERT_TRUE(queue->await(ticket, out, queue->default_deadline_ns()).has_value());
   EXPECT_EQ(calls, 0);

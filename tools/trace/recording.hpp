@@ -15,7 +15,7 @@ namespace portcullis::tools::trace {
 
 /// Bytes of all messages of one recording together: a few bytes of text may announce long messages,
 /// and a reader must not take what it is told for what it has.
-inline constexpr std::size_t kMaxRecordingBytes = std::size_t{1} << 30;
+inline constexpr std::size_t kMaxRecordingBytes = std::size_t{1} << 28;
 
 struct Recording {
   std::string source;
