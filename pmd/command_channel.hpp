@@ -33,8 +33,8 @@ class CommandChannel {
   virtual ~CommandChannel() = default;
 
   /// Fills a slot, hands it to the device, rings. `in` is the whole input with its header, at least
-  /// 16 bytes; `out_bytes` the output's length, at least 16. Busy when no slot of that class is
-  /// free, InvalidArgument for lengths.
+  /// 16 bytes; `out_bytes` the output's length, at least 8 (status and syndrome; ENABLE_HCA's has
+  /// 12). Busy when no slot of that class is free, InvalidArgument for lengths.
   [[nodiscard]] virtual Result<Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
                                               SlotClass slot_class) = 0;
   /// Waits until the device answers or `deadline_ns` (device clock) passes. Copies the output to

@@ -18,6 +18,8 @@ using Kind = prm::ManagePagesOpMod;
 
 /// Most pages of one reclaim request (MAX_RECLAIM_NPAGES of Linux): firmware cannot release more.
 constexpr std::int32_t kMostReclaimed = 50'000;
+/// Requests waiting at once; a device that sends more is not to fill the memory with them.
+constexpr std::size_t kMostRequests = 1024;
 /// Between two MANAGE_PAGES when the firmware had nothing to return.
 constexpr std::uint64_t kReclaimPauseNs = kNsPerMs;
 
@@ -159,6 +161,7 @@ Result<std::size_t> FirmwarePages::take_back(const Batch& batch,
 
 void FirmwarePages::request(const PageRequestEvent& event) {
   if (event.pages == 0 && !event.release_all) return;
+  if (requests_.size() >= kMostRequests) return say("page request dropped: too many are waiting");
   PageRequestEvent request = event;
   request.pages = std::max(request.pages, -kMostReclaimed);
   requests_.push_back(request);

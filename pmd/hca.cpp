@@ -84,7 +84,7 @@ Result<void> Hca::run_steps(const Options& options) {
   using Phase = prm::QueryPagesOpMod;
   PciFunction& function = *context_.device.function;
   const std::uint64_t pre_init_ms = options.firmware_pre_init_ms;
-  PORTCULLIS_TRY(step("device", check_pci_id(function.vendor_id(), function.device_id())));
+  PORTCULLIS_TRY(step("device", check_device()));
   PORTCULLIS_TRY(step("bus mastering", function.set_bus_master(true)));
   PORTCULLIS_TRY(step("firmware pre-initialisation", wait_for_firmware(pre_init_ms)));
   PORTCULLIS_TRY(step("command queue", start_commands()));
@@ -107,16 +107,29 @@ bool Hca::is_virtual_function() const noexcept {
   return context_.device.function->device_id() == kConnectX5VfDeviceId;
 }
 
+Result<void> Hca::check_device() const {
+  constexpr std::size_t kLeastBarBytes = prm::mlx5_init_seg::bytes;
+  const PciFunction& function = *context_.device.function;
+  PORTCULLIS_TRY(check_pci_id(function.vendor_id(), function.device_id()));
+  const std::size_t bar_bytes = context_.device.bar.size();
+  if (bar_bytes < kLeastBarBytes)
+    return fail(Errc::Unsupported, "a BAR of " + std::to_string(bar_bytes) + " bytes; at least " +
+                                       std::to_string(kLeastBarBytes) + " expected");
+  return {};
+}
+
 /// Firmware holds initializing at 1 until it can be talked to (wait_fw_init of Linux).
 Result<void> Hca::wait_for_firmware(std::uint64_t timeout_ms) const {
   const Segment segment(context_.device.bar);
-  if (segment.get<"initializing">() == kAllOnes)
-    return fail(Errc::DeviceGone, "the device is gone: its registers read all ones");
   const std::uint64_t until_ns = context_.device.clock.now_ns() + timeout_ms * kNsPerMs;
-  const bool ready = wait_until(context_.device, until_ns, [&segment] {
-    return (segment.get<"initializing">() & prm::kInitializing) == 0;
+  std::uint32_t initializing = 0;
+  const bool ended = wait_until(context_.device, until_ns, [&] {
+    initializing = segment.get<"initializing">();
+    return initializing == kAllOnes || (initializing & prm::kInitializing) == 0;
   });
-  if (!ready)
+  if (initializing == kAllOnes)
+    return fail(Errc::DeviceGone, "the device is gone: its registers read all ones");
+  if (!ended)
     return fail(Errc::Timeout,
                 "the firmware is still initialising after " + std::to_string(timeout_ms) + " ms");
   return {};

@@ -74,6 +74,7 @@ class Hca {
   Hca(const Device& device, LogSink log);
 
   [[nodiscard]] Result<void> run_steps(const Options& options);
+  [[nodiscard]] Result<void> check_device() const;
   [[nodiscard]] Result<void> wait_for_firmware(std::uint64_t timeout_ms) const;
   [[nodiscard]] Result<void> start_commands();
   [[nodiscard]] Result<void> enable();

@@ -153,6 +153,11 @@ TEST_F(BringUpTest, ForeignVendor_IsRefusedBeforeAnythingIsTouched) {
   EXPECT_EQ(model->counters().commands, 0u);
 }
 
+TEST_F(BringUpTest, BarWithoutAnInitialisationSegment_IsRefused) {
+  device.bar = device.bar.first(4096);
+  EXPECT_THAT(bring_up().error().text, HasSubstr("a BAR of 4096 bytes; at least 8208 expected"));
+}
+
 TEST_F(BringUpTest, RefusedReset_IsReportedAndFailsClosed) {
   auto hca = bring_up();
   function.refuse_reset = true;

@@ -289,6 +289,12 @@ TEST_F(FirmwarePagesTest, BrokenFunction_IsOneLineNotOneEachTime) {
   EXPECT_TRUE(firmware_pages.is_idle());
 }
 
+TEST_F(FirmwarePagesTest, RequestsWithoutEnd_AreDroppedWithALine) {
+  for (int i = 0; i < 1025; ++i) ask(1);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr("dropped"));
+}
+
 TEST_F(FirmwarePagesTest, Request_WaitsWhileTheSlotIsTaken) {
   const std::vector<std::byte> in(16);
   const Ticket taken = queue->submit(in, 16, SlotClass::Pages).value();
