@@ -15,15 +15,15 @@ namespace {
 using prm::Opcode;
 using prm::TraceCommand;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using tools::trace::ImportedLog;
 
-const std::filesystem::path kData = PORTCULLIS_TRACE_DATA;
+constexpr std::string_view kData = PORTCULLIS_TRACE_DATA;
 
 ImportedLog log_of_the_card() {
-  auto log = tools::trace::import_log(text_of_file(kData / "connectx4_bringup.log"),
-                                      "connectx4_bringup.log", "");
+  auto log =
+      tools::trace::import_log(text_of_file(std::filesystem::path(kData) / "connectx4_bringup.log"),
+                               "connectx4_bringup.log", "");
   EXPECT_TRUE(log.has_value()) << log.error().text;
   return std::move(log).value_or(ImportedLog{});
 }
@@ -129,7 +129,7 @@ TEST(ConnectX4Log, BytesThatTheKernelDidNotDump_AreGapsAndWarnedOf) {
 
 TEST(ConnectX4Log, Recording_IsTheOneThatIsKept) {
   EXPECT_EQ(tools::trace::to_text(log_of_the_card().recording),
-            text_of_file(kData / "connectx4_bringup.trace"));
+            text_of_file(std::filesystem::path(kData) / "connectx4_bringup.trace"));
 }
 
 }  // namespace

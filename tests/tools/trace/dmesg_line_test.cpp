@@ -9,18 +9,18 @@ namespace portcullis::tools::trace {
 namespace {
 
 constexpr std::string_view kMessages[] = {
-    "mlx5_core 0000:03:00.0: dump_command:888:(pid 87): cmd[3]: dump command QUERY_PAGES(0x107) "
-    "INPUT",
-    "[   12.345678] mlx5_core 0000:03:00.0: dump_command:888:(pid 87): cmd[3]: dump command "
-    "QUERY_PAGES(0x107) INPUT",
+    ("mlx5_core 0000:03:00.0: dump_command:888:(pid 87): cmd[3]: dump command QUERY_PAGES(0x107) "
+     "INPUT"),
+    ("[   12.345678] mlx5_core 0000:03:00.0: dump_command:888:(pid 87): cmd[3]: dump command "
+     "QUERY_PAGES(0x107) INPUT"),
     "<7>[   12.345678] mlx5_core 0000:03:00.0: cmd[3]: dump command QUERY_PAGES(0x107) INPUT",
     "[   12.345678][  T123] mlx5_core 0000:03:00.0: cmd[3]: dump command QUERY_PAGES(0x107) INPUT",
-    "Nov 21 05:00:00 host kernel: [   12.345678] mlx5_core 0000:03:00.0: cmd[3]: dump command "
-    "QUERY_PAGES(0x107) INPUT",
-    "2025-11-21T05:00:00.000000+00:00 host kernel: mlx5_core 0000:03:00.0: cmd[3]: dump command "
-    "QUERY_PAGES(0x107) INPUT",
-    "[  +0.000004] [87] mlx5_core:dump_command:888: mlx5_core 0000:03:00.0: cmd[3]: dump command "
-    "QUERY_PAGES(0x107) INPUT",
+    ("Nov 21 05:00:00 host kernel: [   12.345678] mlx5_core 0000:03:00.0: cmd[3]: dump command "
+     "QUERY_PAGES(0x107) INPUT"),
+    ("2025-11-21T05:00:00.000000+00:00 host kernel: mlx5_core 0000:03:00.0: cmd[3]: dump command "
+     "QUERY_PAGES(0x107) INPUT"),
+    ("[  +0.000004] [87] mlx5_core:dump_command:888: mlx5_core 0000:03:00.0: cmd[3]: dump command "
+     "QUERY_PAGES(0x107) INPUT"),
 };
 
 class LogHeaderTest : public ::testing::TestWithParam<std::string_view> {};

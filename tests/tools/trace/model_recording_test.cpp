@@ -22,13 +22,14 @@ using ::testing::HasSubstr;
 using tools::trace::Recording;
 
 class ModelRecording : public ::testing::Test {
- protected:
+ public:
   ModelRecording() {
     std::string name = (std::filesystem::temp_directory_path() / "trace-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
   }
   ~ModelRecording() override { std::filesystem::remove_all(folder_); }
 
+ protected:
   [[nodiscard]] std::string path() const { return (folder_ / "x.trace").string(); }
 
   /// Brings a function up and tears it down again, as far as the fault lets it.

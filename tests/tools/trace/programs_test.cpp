@@ -21,13 +21,14 @@ using tests::command_of;
 
 /// A folder that goes when the test does.
 class Programs : public ::testing::Test {
- protected:
+ public:
   Programs() {
     std::string name = (std::filesystem::temp_directory_path() / "trace-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
   }
   ~Programs() override { std::filesystem::remove_all(folder_); }
 
+ protected:
   std::string file(const std::string& name, const std::string& text) {
     const auto path = folder_ / name;
     std::ofstream(path, std::ios::binary) << text;

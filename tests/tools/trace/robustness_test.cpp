@@ -17,7 +17,7 @@ namespace {
 using tools::trace::Recording;
 
 constexpr std::uint32_t kSeedsOfABlock = 50;
-const std::filesystem::path kData = PORTCULLIS_TRACE_DATA;
+constexpr std::string_view kData = PORTCULLIS_TRACE_DATA;
 
 /// Bytes that mean something to the readers, and some that mean nothing to anybody.
 constexpr std::string_view kAlphabet = "0123456789abcdefx:[]<>() \n\r\t.-_\0\x7f\xff{}";
@@ -74,7 +74,7 @@ std::string problem_of_recording(const std::string& text) {
 /// Seeds of a block and what is wrong with them; empty when nothing is.
 std::string problems(std::string_view file, std::string (*problem_of)(const std::string&),
                      std::uint32_t first_seed) {
-  const std::string text = text_of_file(kData / file);
+  const std::string text = text_of_file(std::filesystem::path(kData) / file);
   std::string all;
   for (std::uint32_t seed = first_seed; seed < first_seed + kSeedsOfABlock; ++seed)
     if (const std::string what = problem_of(mutated(text, seed)); !what.empty())
