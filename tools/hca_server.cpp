@@ -41,6 +41,8 @@ int main(int argc, char** argv) {
       ->delimiter('+');
   app.add_flag("--vf", options.virtual_function, "be a virtual function (15b3:1018)");
   app.add_option("--pcap", options.pcap_path, "write every frame to this file");
+  app.add_option("--trace", options.trace_path,
+                 "record every command the driver gives, with its fields by name");
   app.add_option("--seed", options.seed, "order of what happens at one instant");
   app.footer(
       "Use it with QEMU 10.1 or newer, guest memory shared:\n"

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/model/hca_server/guest.hpp"
+
+#include <linux/pci_regs.h>
+#include <linux/vfio.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+#include "base/cells.hpp"
+#include "prm/cmd_interface.hpp"
+#include "prm/enums.hpp"
+#include "prm/hca_commands.hpp"
+#include "prm/init_segment.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using vfio_user::Command;
+using vfio_user::decode;
+using vfio_user::encode;
+using vfio_user::Header;
+
+constexpr int kPatienceMs = 10'000;
+// Where a command and its parts stand in guest memory.
+constexpr std::size_t kQueue = 0;
+constexpr std::size_t kInputBlocks = 0x10000;
+constexpr std::size_t kOutputBlocks = 0x80000;
+constexpr std::size_t kFirmwarePages = 0x200000;
+constexpr std::size_t kBlock = prm::kMailboxAlignmentBytes;
+
+void require(bool held, const char* what) {
+  if (held) return;
+  std::cerr << "a test's own set-up failed: " << what << ": " << std::strerror(errno) << '\n';
+  std::exit(EXIT_FAILURE);
+}
+
+template <class T>
+T value_of(Result<T> result) {
+  if (result) return *std::move(result);
+  std::cerr << "a test's own set-up failed: " << result.error().text << '\n';
+  std::exit(EXIT_FAILURE);
+}
+
+std::string fresh_path() {
+  static std::atomic<int> count{0};
+  return "/tmp/portcullis-guest-" + std::to_string(getpid()) + "-" + std::to_string(count++);
+}
+
+vfio_user::UniqueFd connect_to(const std::string& path) {
+  vfio_user::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), address.sun_path);
+  const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
+  require(connect(fd.get(), generic, sizeof address) == 0, "connect");
+  return fd;
+}
+
+std::size_t blocks_of(std::size_t bytes) {
+  const std::size_t rest = bytes > prm::kCmdInlineBytes ? bytes - prm::kCmdInlineBytes : 0;
+  return (rest + prm::kCmdDataBlockBytes - 1) / prm::kCmdDataBlockBytes;
+}
+
+}  // namespace
+
+ServedFunction::ServedFunction(const Options& options)
+    : path_(fresh_path()),
+      function_(value_of(HcaFunction::create(options))),
+      listener_(value_of(vfio_user::Listener::create(path_))) {
+  thread_ = std::thread([this] {
+    static_cast<void>(serve_clients(*function_, *listener_, stop_, [this](std::string_view line) {
+      const std::lock_guard lock(mutex_);
+      log_.emplace_back(line);
+    }));
+  });
+}
+
+ServedFunction::~ServedFunction() { stop(); }
+
+HcaFunction& ServedFunction::stop() {
+  stop_.store(true);
+  if (thread_.joinable()) thread_.join();
+  return *function_;
+}
+
+std::vector<std::string> ServedFunction::log() const {
+  const std::lock_guard lock(mutex_);
+  return log_;
+}
+
+Guest::Guest(const std::string& path) : file_(memfd_create("guest", 0)) {
+  require(ftruncate(file_.get(), kMemoryBytes) == 0, "ftruncate");
+  void* raw = mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+  require(raw != MAP_FAILED, "mmap");
+  memory_ = std::span(static_cast<std::byte*>(raw), kMemoryBytes);
+  connection_.emplace(connect_to(path));
+  std::vector<std::byte> payload;
+  encode(payload, vfio_user::Version{.major = 0, .minor = 1});
+  require(call(Command::Version, payload) == 0, "version");
+}
+
+Guest::~Guest() { munmap(memory_.data(), memory_.size()); }
+
+std::uint32_t Guest::map(bool with_file, std::uint32_t flags) {
+  return map_part(0, kMemoryBytes, with_file, flags);
+}
+
+std::uint32_t Guest::map_part(std::uint64_t offset, std::uint64_t bytes, bool with_file,
+                              std::uint32_t flags) {
+  std::vector<std::byte> payload;
+  encode(payload, vfio_user::DmaMap{.argsz = sizeof(vfio_user::DmaMap),
+                                    .flags = flags,
+                                    .offset = with_file ? offset : 0,
+                                    .address = iova(offset),
+                                    .size = bytes});
+  const int fd = file_.get();
+  return call(Command::DmaMap, payload, std::span(&fd, with_file ? 1U : 0U));
+}
+
+std::uint32_t Guest::unmap(Iova address, std::uint64_t bytes) {
+  std::vector<std::byte> payload;
+  encode(payload, vfio_user::DmaUnmap{
+                      .argsz = sizeof(vfio_user::DmaUnmap), .address = address, .size = bytes});
+  return call(Command::DmaUnmap, payload);
+}
+
+std::uint32_t Guest::call(Command command, std::vector<std::byte>& payload,
+                          std::span<const int> fds) {
+  const std::uint16_t id = next_id_++;
+  require(connection_->send({.message_id = id, .command = command}, payload, fds).has_value(),
+          "send");
+  while (true) {
+    auto message = value_of(connection_->receive());
+    require(message.has_value(), "the server hung up");
+    if ((message->header.flags & Header::kTypeMask) == Header::kTypeCommand) {
+      serve_dma(*message);
+      continue;
+    }
+    payload = std::move(message->payload);
+    return (message->header.flags & Header::kError) != 0 ? message->header.error : 0;
+  }
+}
+
+void Guest::serve_dma(const vfio_user::Message& message) {
+  const auto access = *decode<vfio_user::DmaAccess>(message.payload);
+  Header header{.message_id = message.header.message_id,
+                .command = message.header.command,
+                .flags = Header::kTypeReply};
+  std::vector<std::byte> reply;
+  encode(reply, access);
+  const std::uint64_t offset = access.address - kBase;
+  require(offset < memory_.size() && access.count <= memory_.size() - offset, "DMA address");
+  const auto at = memory_.subspan(offset, access.count);
+  if (message.header.command == Command::DmaRead) {
+    ++dma_reads_;
+    reply.insert(reply.end(), at.begin(), at.end());
+  } else {
+    ++dma_writes_;
+    std::copy_n(message.payload.begin() + sizeof access, access.count, at.begin());
+  }
+  require(connection_->send(header, reply).has_value(), "reply to a DMA message");
+}
+
+void Guest::write_bar(std::uint64_t offset, std::uint32_t value) {
+  std::vector<std::byte> payload;
+  encode(payload, vfio_user::RegionAccess{
+                      .offset = offset, .region = VFIO_PCI_BAR0_REGION_INDEX, .count = 4});
+  encode(payload, cells::be32(value));
+  require(call(Command::RegionWrite, payload) == 0, "BAR write");
+}
+
+std::uint32_t Guest::read_bar(std::uint64_t offset) {
+  std::vector<std::byte> payload;
+  encode(payload, vfio_user::RegionAccess{
+                      .offset = offset, .region = VFIO_PCI_BAR0_REGION_INDEX, .count = 4});
+  require(call(Command::RegionRead, payload) == 0, "BAR read");
+  const auto value =
+      decode<std::uint32_t>(std::span(payload).subspan(sizeof(vfio_user::RegionAccess)));
+  return cells::be32(*value);
+}
+
+void Guest::write_config(std::uint64_t offset, std::uint16_t value) {
+  std::vector<std::byte> payload;
+  encode(payload, vfio_user::RegionAccess{
+                      .offset = offset, .region = VFIO_PCI_CONFIG_REGION_INDEX, .count = 2});
+  encode(payload, value);
+  require(call(Command::RegionWrite, payload) == 0, "config write");
+}
+
+std::uint16_t Guest::read_config(std::uint64_t offset) {
+  std::vector<std::byte> payload;
+  encode(payload, vfio_user::RegionAccess{
+                      .offset = offset, .region = VFIO_PCI_CONFIG_REGION_INDEX, .count = 2});
+  require(call(Command::RegionRead, payload) == 0, "config read");
+  return *decode<std::uint16_t>(std::span(payload).subspan(sizeof(vfio_user::RegionAccess)));
+}
+
+void Guest::reset_device() {
+  std::vector<std::byte> payload;
+  require(call(Command::DeviceReset, payload) == 0, "reset");
+}
+
+void Guest::set_bus_master(bool on) {
+  write_config(PCI_COMMAND, on ? PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER : PCI_COMMAND_MEMORY);
+}
+
+void Guest::start() {
+  set_bus_master(true);
+  write_bar(prm::place<prm::mlx5_init_seg, "cmdq_addr_h">.offset / 8,
+            static_cast<std::uint32_t>(iova(kQueue) >> 32));
+  write_bar(prm::place<prm::mlx5_init_seg, "cmdq_addr_l_sz">.offset / 8,
+            static_cast<std::uint32_t>(iova(kQueue)));
+  require(read_bar(prm::place<prm::mlx5_init_seg, "initializing">.offset / 8) == 0,
+          "initialisation");
+}
+
+std::uint64_t Guest::chain(std::size_t at, std::span<const std::byte> data, std::size_t bytes) {
+  const std::size_t count = blocks_of(bytes);
+  data = data.subspan(std::min(data.size(), prm::kCmdInlineBytes));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto raw = memory_.subspan(at + i * kBlock, kBlock);
+    std::ranges::fill(raw, std::byte{0});
+    const auto block = prm::View<prm::cmd_if_box>::at(raw);
+    const auto part = data.first(std::min(data.size(), prm::kCmdDataBlockBytes));
+    std::ranges::copy(part, block.bytes<"mailbox_data">().begin());
+    data = data.subspan(part.size());
+    block.put<"block_number">(static_cast<std::uint32_t>(i));
+    if (i + 1 == count) continue;
+    const Iova next = iova(at + (i + 1) * kBlock);
+    block.put<"next_pointer_63_32">(static_cast<std::uint32_t>(next >> 32));
+    static_cast<void>(block.try_set<"next_pointer_31_10">((next & 0xffffffff) >> 10));
+  }
+  return count == 0 ? 0 : iova(at);
+}
+
+GuestAnswer Guest::execute(std::span<const std::byte> in, std::size_t out_bytes,
+                           std::uint32_t slot) {
+  const auto raw =
+      memory_.subspan(kQueue + slot * prm::cmd_queue_entry::bytes, prm::cmd_queue_entry::bytes);
+  std::ranges::fill(raw, std::byte{0});
+  const auto entry = prm::View<prm::cmd_queue_entry>::at(raw);
+  static_cast<void>(entry.try_set<"type">(prm::kPciCmdXport));
+  entry.put<"input_length">(static_cast<std::uint32_t>(in.size()));
+  entry.put<"output_length">(static_cast<std::uint32_t>(out_bytes));
+  std::ranges::copy(in.first(std::min(in.size(), prm::kCmdInlineBytes)),
+                    entry.bytes<"command_input_inline_data">().begin());
+  const Iova input = chain(kInputBlocks, in, in.size());
+  const Iova output = chain(kOutputBlocks, {}, out_bytes);
+  entry.put<"input_mailbox_pointer_63_32">(static_cast<std::uint32_t>(input >> 32));
+  static_cast<void>(entry.try_set<"input_mailbox_pointer_31_9">((input & 0xffffffff) >> 9));
+  entry.put<"output_mailbox_pointer_63_32">(static_cast<std::uint32_t>(output >> 32));
+  static_cast<void>(entry.try_set<"output_mailbox_pointer_31_9">((output & 0xffffffff) >> 9));
+  cells::store_release<std::uint8_t>(raw.data() + raw.size() - 1, 1);
+  write_bar(prm::place<prm::mlx5_init_seg, "cmd_dbell">.offset / 8, 1U << slot);
+
+  GuestAnswer answer;
+  const auto last = cells::load_acquire<std::uint8_t>(raw.data() + raw.size() - 1);
+  answer.returned = (last & 1) == 0;
+  answer.delivery = static_cast<std::uint8_t>(last >> 1);
+  const auto first = entry.bytes<"command_output_inline_data">();
+  answer.out.assign(first.begin(), first.end());
+  for (std::size_t i = 0; i < blocks_of(out_bytes); ++i) {
+    const auto block = prm::View<prm::cmd_if_box>::at(memory_, kOutputBlocks + i * kBlock);
+    const auto data = block.bytes<"mailbox_data">();
+    answer.out.insert(answer.out.end(), data.begin(), data.end());
+  }
+  answer.status = std::to_integer<std::uint8_t>(answer.out[0]);
+  return answer;
+}
+
+bool Guest::bring_up() {
+  start();
+  prm::Buffer<prm::enable_hca_in> enable;
+  enable.put<"opcode">(prm::Opcode::ENABLE_HCA);
+  if (!execute(enable.all(), prm::enable_hca_out::bytes).ok()) return false;
+  std::size_t given = kFirmwarePages;
+  for (const auto what : {prm::QueryPagesOpMod::BOOT_PAGES, prm::QueryPagesOpMod::INIT_PAGES}) {
+    prm::Buffer<prm::query_pages_in> query;
+    query.put<"opcode">(prm::Opcode::QUERY_PAGES).put<"op_mod">(what);
+    const GuestAnswer wanted = execute(query.all(), prm::query_pages_out::bytes);
+    if (!wanted.ok()) return false;
+    const auto count =
+        prm::ConstView<prm::query_pages_out>::at(std::span(wanted.out)).get<"num_pages">();
+    prm::Buffer<prm::manage_pages_in> give;
+    give.put<"opcode">(prm::Opcode::MANAGE_PAGES);
+    give.put<"op_mod">(prm::ManagePagesOpMod::ALLOCATION_SUCCESS).put<"input_num_entries">(count);
+    std::vector<std::byte> in(give.all().begin(), give.all().end());
+    for (std::uint32_t i = 0; i < count; ++i, given += kPageBytes)
+      encode(in, cells::be64(iova(given)));
+    if (!execute(in, prm::manage_pages_out::bytes).ok()) return false;
+  }
+  prm::Buffer<prm::init_hca_in> init;
+  init.put<"opcode">(prm::Opcode::INIT_HCA);
+  return execute(init.all(), prm::init_hca_out::bytes).ok();
+}
+
+}  // namespace portcullis::model::testing

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A guest of hca-server: the client's end of a real vfio-user socket, guest memory, and the least
+// of a driver on top. It answers the server's DMA messages from its memory while it waits for
+// replies, as QEMU does for memory that came without a file.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "model/hca_server/hca_function.hpp"
+#include "model/hca_server/serve.hpp"
+
+namespace portcullis::model::testing {
+
+/// A function, a listening socket and the thread that serves it.
+class ServedFunction {
+ public:
+  explicit ServedFunction(const Options& options = {});
+  ~ServedFunction();
+  ServedFunction(const ServedFunction&) = delete;
+  ServedFunction& operator=(const ServedFunction&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Lines that the server logged so far.
+  [[nodiscard]] std::vector<std::string> log() const;
+  /// Stops serving; what the function then holds can be looked at.
+  HcaFunction& stop();
+
+ private:
+  std::string path_;
+  std::unique_ptr<HcaFunction> function_;
+  std::optional<vfio_user::Listener> listener_;
+  std::atomic<bool> stop_{false};
+  mutable std::mutex mutex_;
+  std::vector<std::string> log_;
+  std::thread thread_;
+};
+
+/// What came back in a command entry.
+struct GuestAnswer {
+  bool returned = false;
+  std::uint8_t delivery = 0;
+  std::uint8_t status = 0;
+  std::vector<std::byte> out;
+  [[nodiscard]] bool ok() const { return returned && delivery == 0 && status == 0; }
+};
+
+class Guest {
+ public:
+  static constexpr std::size_t kMemoryBytes = std::size_t{4} << 20;
+  static constexpr Iova kBase = 0x1'0000'0000;
+
+  /// Connects and negotiates; maps nothing.
+  explicit Guest(const std::string& path);
+  ~Guest();
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+
+  /// DMA_MAP of the whole memory at kBase. `with_file`: the server maps it; otherwise messages.
+  [[nodiscard]] std::uint32_t map(bool with_file, std::uint32_t flags = 3);
+  /// DMA_MAP of `bytes` of the memory from `offset` on.
+  [[nodiscard]] std::uint32_t map_part(std::uint64_t offset, std::uint64_t bytes, bool with_file,
+                                       std::uint32_t flags = 3);
+  [[nodiscard]] std::uint32_t unmap(Iova address, std::uint64_t bytes);
+
+  /// One message and its reply; the errno of the reply, `payload` is replaced by the reply's.
+  std::uint32_t call(vfio_user::Command command, std::vector<std::byte>& payload,
+                     std::span<const int> fds = {});
+  void write_bar(std::uint64_t offset, std::uint32_t big_endian_value);
+  [[nodiscard]] std::uint32_t read_bar(std::uint64_t offset);
+  void write_config(std::uint64_t offset, std::uint16_t value);
+  [[nodiscard]] std::uint16_t read_config(std::uint64_t offset);
+  void reset_device();
+  void set_bus_master(bool on);
+
+  [[nodiscard]] std::span<std::byte> memory() { return memory_; }
+  [[nodiscard]] static constexpr Iova iova(std::size_t offset) { return kBase + offset; }
+  /// How many DMA messages the server sent, reads and writes.
+  [[nodiscard]] std::size_t dma_reads() const { return dma_reads_; }
+  [[nodiscard]] std::size_t dma_writes() const { return dma_writes_; }
+
+  /// Bus master on, queue address programmed, initialisation awaited.
+  void start();
+  /// A command in `slot`, laid out in memory from the first page on, rung and awaited.
+  [[nodiscard]] GuestAnswer execute(std::span<const std::byte> in, std::size_t out_bytes,
+                                    std::uint32_t slot = 0);
+  /// ENABLE_HCA, the pages asked for, INIT_HCA.
+  [[nodiscard]] bool bring_up();
+
+ private:
+  void serve_dma(const vfio_user::Message& message);
+  std::uint64_t chain(std::size_t at, std::span<const std::byte> data, std::size_t bytes);
+
+  vfio_user::UniqueFd file_;
+  std::span<std::byte> memory_;
+  std::optional<vfio_user::Connection> connection_;
+  std::uint16_t next_id_ = 1;
+  std::size_t dma_reads_ = 0;
+  std::size_t dma_writes_ = 0;
+};
+
+}  // namespace portcullis::model::testing
