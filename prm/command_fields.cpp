@@ -56,6 +56,7 @@ constexpr Tail kTails[] = {
     {Opcode::CREATE_QP, Side::Input, "pas", 8},
     {Opcode::QUERY_QP, Side::Output, "pas", 8},
     {Opcode::CREATE_MKEY, Side::Input, "klm_pas_mtt", 8},
+    {Opcode::CREATE_UMEM, Side::Input, "umem.mtt", 8},
     {Opcode::MODIFY_NIC_VPORT_CONTEXT, Side::Input, "nic_vport_context.current_uc_mac_address", 8},
     {Opcode::QUERY_NIC_VPORT_CONTEXT, Side::Output, "nic_vport_context.current_uc_mac_address", 8},
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Commands on UAR, PD, EQ, CQ and MKEY, with their contexts.
+// Commands on UAR, PD, EQ, CQ, MKEY and UMEM, with their contexts.
 // Source of every layout here: struct mlx5_ifc_NAME_bits of include/linux/mlx5/mlx5_ifc.h of Linux
-// 6.1; tests/prm holds each against that header.
+// 6.1; tests/prm holds each against that header. Where that header keeps a DevX field reserved, the
+// source is rdma-core's tests/mlx5_prm_structs.py, named beside the field.
 #pragma once
 
 #include "prm/layout.hpp"
@@ -142,7 +143,8 @@ struct cqc : Layout<"cqc", 0x200,
     Field<"st", 0x14, 0x4>,
     Reserved<0x18, 0x6>,
     Field<"cqe_compression_layout", 0x1e, 0x2>,
-    Reserved<0x20, 0x34>,
+    Field<"dbr_umem_id", 0x20, 0x20>,  // SwCqc of mlx5_prm_structs.py
+    Reserved<0x40, 0x14>,
     Field<"page_offset", 0x54, 0x6>,
     Reserved<0x5a, 0x9>,
     Field<"log_cq_size", 0x63, 0x5>,
@@ -171,7 +173,8 @@ struct create_cq_in : Layout<"create_cq_in", 0x880,
     Field<"op_mod", 0x30, 0x10>,
     Reserved<0x40, 0x40>,
     Nested<"cq_context", 0x80, cqc>,
-    Reserved<0x280, 0x60>,
+    Field<"cq_umem_offset", 0x280, 0x40>,  // CreateCqIn of mlx5_prm_structs.py
+    Field<"cq_umem_id", 0x2c0, 0x20>,      // the same
     Field<"cq_umem_valid", 0x2e0, 0x1>,
     Reserved<0x2e1, 0x59f>> {};
 
@@ -309,6 +312,47 @@ struct query_special_contexts_out : Layout<"query_special_contexts_out", 0x100,
     Field<"resd_lkey", 0x60, 0x20>,
     Field<"null_mkey", 0x80, 0x20>,
     Reserved<0xa0, 0x60>> {};
+
+/// Followed by mtt[]: a page's address with EN_RD and EN_WR in its low bits (create_umem of
+/// mlx5_ib/devx.c).
+struct umem : Layout<"umem", 0x100,
+    Reserved<0x0, 0x80>,
+    Field<"ats", 0x80, 0x1>,
+    Reserved<0x81, 0x1a>,
+    Field<"log_page_size", 0x9b, 0x5>,
+    Field<"page_offset", 0xa0, 0x20>,
+    Field<"num_of_mtt", 0xc0, 0x40>> {};
+
+struct create_umem_in : Layout<"create_umem_in", 0x180,
+    Field<"opcode", 0x0, 0x10>,
+    Field<"uid", 0x10, 0x10>,
+    Reserved<0x20, 0x10>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x40>,
+    Nested<"umem", 0x80, umem>> {};
+
+struct create_umem_out : Layout<"create_umem_out", 0x80,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x8>,
+    Field<"umem_id", 0x48, 0x18>,
+    Reserved<0x60, 0x20>> {};
+
+struct destroy_umem_in : Layout<"destroy_umem_in", 0x80,
+    Field<"opcode", 0x0, 0x10>,
+    Field<"uid", 0x10, 0x10>,
+    Reserved<0x20, 0x10>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x8>,
+    Field<"umem_id", 0x48, 0x18>,
+    Reserved<0x60, 0x20>> {};
+
+struct destroy_umem_out : Layout<"destroy_umem_out", 0x80,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x40>> {};
 
 // clang-format on
 }  // namespace portcullis::prm

@@ -2,7 +2,8 @@
 //
 // Commands on queue pairs: creation, every transition, query, with context and address path.
 // Source of every layout here: struct mlx5_ifc_NAME_bits of include/linux/mlx5/mlx5_ifc.h of Linux
-// 6.1; tests/prm holds each against that header.
+// 6.1; tests/prm holds each against that header. Where that header keeps a DevX field reserved, the
+// source is rdma-core's tests/mlx5_prm_structs.py, named beside the field.
 #pragma once
 
 #include "prm/layout.hpp"
@@ -146,7 +147,8 @@ struct qpc : Layout<"qpc", 0x740,
     Field<"dc_access_key", 0x640, 0x40>,
     Reserved<0x680, 0x3>,
     Field<"dbr_umem_valid", 0x683, 0x1>,
-    Reserved<0x684, 0xbc>> {};
+    Reserved<0x684, 0x9c>,
+    Field<"dbr_umem_id", 0x720, 0x20>> {};  // SwQpc of mlx5_prm_structs.py
 
 struct create_qp_in : Layout<"create_qp_in", 0x880,
     Field<"opcode", 0x0, 0x10>,
@@ -159,7 +161,8 @@ struct create_qp_in : Layout<"create_qp_in", 0x880,
     Field<"opt_param_mask", 0x80, 0x20>,
     Field<"ece", 0xa0, 0x20>,
     Nested<"qpc", 0xc0, qpc>,
-    Reserved<0x800, 0x60>,
+    Field<"wq_umem_offset", 0x800, 0x40>,  // CreateQpIn of mlx5_prm_structs.py
+    Field<"wq_umem_id", 0x840, 0x20>,      // the same
     Field<"wq_umem_valid", 0x860, 0x1>,
     Reserved<0x861, 0x1f>> {};
 

@@ -62,7 +62,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<mkc>, layout_info<create_mkey_in>, layout_info<create_mkey_out>,
     layout_info<destroy_mkey_in>, layout_info<destroy_mkey_out>, layout_info<query_mkey_in>,
     layout_info<query_mkey_out>, layout_info<query_special_contexts_in>,
-    layout_info<query_special_contexts_out>,
+    layout_info<query_special_contexts_out>, layout_info<umem>, layout_info<create_umem_in>,
+    layout_info<create_umem_out>, layout_info<destroy_umem_in>, layout_info<destroy_umem_out>,
     // qp_commands.hpp
     layout_info<ads>, layout_info<qpc>, layout_info<create_qp_in>, layout_info<create_qp_out>,
     layout_info<destroy_qp_in>, layout_info<destroy_qp_out>, layout_info<rst2init_qp_in>,

@@ -50,6 +50,11 @@ class JudgeTest(unittest.TestCase):
                             "\nmlx5_cqe64\top_own\t504\t16\n")
         self.expect_one(rows, self.constants, "mlx5_cqe64 op_own", "mlx5dv.h")
 
+    def test_one_devx_field_moved_is_one_difference(self):
+        rows = self.altered(self.layouts, "\ncreate_qp_in\twq_umem_id\t2112\t32\n",
+                            "\ncreate_qp_in\twq_umem_id\t2080\t32\n")
+        self.expect_one(rows, self.constants, "create_qp_in wq_umem_id", "mlx5_prm_structs.py")
+
     def test_one_register_moved_is_one_difference(self):
         rows = self.altered(self.layouts, "\nmlx5_init_seg\thealth_counter\t32896\t32\n",
                             "\nmlx5_init_seg\thealth_counter\t32864\t32\n")

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes C files that say what the installed headers say of the rows that prm/ gave.
 
-Usage: references.py KERNEL_DIR VERBS_DIR OUT_DIR ROWS.tsv.. . Headers that a program can include
-are included and asked by offsetof and sizeof; of the kernel's internal ones the enums and structs
-that are needed are cut out, at build time, and compiled by themselves. Nothing of a header stands
-in this repository.
+Usage: references.py KERNEL_DIR VERBS_DIR STRUCTS_PY OUT_DIR ROWS.tsv.. . Headers that a program
+can include are included and asked by offsetof and sizeof; of the kernel's internal ones the enums
+and structs that are needed are cut out, at build time, and compiled by themselves. Nothing of a
+header stands in this repository. STRUCTS_PY is rdma-core's tests/mlx5_prm_structs.py, plain or
+.gz: it names the DevX fields that Linux keeps reserved.
 """
+import gzip
 import pathlib
 import re
 import sys
@@ -43,6 +45,19 @@ ALSO = {
         "event_type": "type", "event_sub_type": "sub_type", "event_data": "data",
         "signature": "signature"},
 }
+
+# Fields that mlx5_ifc.h keeps reserved: layout -> (class of STRUCTS_PY, our field -> its field).
+DEVX = {
+    "cqc": ("SwCqc", {"dbr_umem_id": "dbr_umem_id"}),
+    "create_cq_in": ("CreateCqIn", {"cq_umem_offset": "e_mtt_pointer_or_cq_umem_offset",
+                                    "cq_umem_id": "cq_umem_id"}),
+    "qpc": ("SwQpc", {"dbr_umem_id": "dbr_umem_id"}),
+    "create_qp_in": ("CreateQpIn", {"wq_umem_offset": "e_mtt_pointer_or_wq_umem_offset",
+                                    "wq_umem_id": "wq_umem_id"}),
+}
+# How layouts that hold one of these as a whole call it.
+DEVX_INSIDE = {"cq_context": "cqc", "qpc": "qpc"}
+SCAPY_BITS = {"ByteField": 8, "ShortField": 16, "IntField": 32, "LongField": 64, "MACField": 48}
 
 PRELUDE = """#include <stddef.h>
 #include <stdint.h>
@@ -111,6 +126,57 @@ class Header:
         return "\n".join(blocks)
 
 
+class Structs:
+    """Packet classes of STRUCTS_PY: where each field stands, in bits, counted from its text."""
+
+    def __init__(self, path):
+        opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+        with opened as file:
+            self.text = file.read()
+        self.name = path.name.removesuffix(".gz")
+
+    def fields(self, packet):
+        """field -> (offset, width), and the sum of all."""
+        start = self.text.index(f"class {packet}(")
+        end = self.text.find("\nclass ", start)
+        body = self.text[start:end]
+        places, at = {}, 0
+        for kind, name, rest in re.findall(r"(\w+Field)\('(\w+)',?\s*([^\n]*)", body):
+            if kind == "PacketListField":
+                break
+            width = self.width(kind, rest)
+            places[name] = (at, width)
+            at += width
+        return places, at
+
+    def width(self, kind, rest):
+        if kind == "BitField":
+            return int(re.search(r"(\d+)\),?$", rest).group(1))
+        if kind == "StrFixedLenField":
+            return 8 * int(re.search(r"length=(\d+)", rest).group(1))
+        if kind == "PacketField":
+            return self.fields(re.search(r"(\w+)\),?$", rest).group(1))[1]
+        if kind == "FieldListField":
+            count, inner = re.search(r"range\((\d+)\)\], (\w+)", rest).groups()
+            return int(count) * SCAPY_BITS[inner]
+        return SCAPY_BITS[kind]
+
+
+def devx_rows(structs, layout, fields):
+    """Rows for those of `fields` that stand in DEVX, and the fields that do not."""
+    rows, others = [], []
+    for field in fields:
+        outer, _, last = field.rpartition(".")
+        packet, members = DEVX.get(DEVX_INSIDE.get(outer, layout if not outer else ""), ("", {}))
+        if last not in members:
+            others.append(field)
+            continue
+        offset, width = structs.fields(packet)[0][members[last]]
+        base = f"offsetof(struct mlx5_ifc_{layout}_bits, {outer}) + " if outer else ""
+        rows.append(f'{{"{structs.name}", "{layout} {field}", {base}{offset}, {width}}}')
+    return rows, others
+
+
 def read_rows(paths):
     fields, constants = [], []
     for path in paths:
@@ -156,8 +222,9 @@ def index_of(symbols, required):
     return "\n".join([*lines, "  0};", ""])
 
 
-def main(kernel_dir, verbs_dir, out_dir, *row_files):
+def main(kernel_dir, verbs_dir, structs_py, out_dir, *row_files):
     kernel, verbs, out = map(pathlib.Path, (kernel_dir, verbs_dir, out_dir))
+    devx = Structs(pathlib.Path(structs_py))
     headers = {n: Header(kernel / n) for n in INCLUDED + CUT}
     headers |= {n: Header(verbs / n) for n in VERBS}
     fields, constants = read_rows(row_files)
@@ -173,7 +240,8 @@ def main(kernel_dir, verbs_dir, out_dir, *row_files):
             rows[header] += member_rows(header, layout, struct, {n: n for n in names})
             structs[header].add(struct)
         if layout not in STRUCTS:
-            rows["mlx5_ifc.h"] += bit_rows(layout, names)
+            of_devx, names = devx_rows(devx, layout, names)
+            rows["mlx5_ifc.h"] += bit_rows(layout, names) + of_devx
             required += [f"{layout} {m}" for m in named_members(headers["mlx5_ifc.h"], layout)]
     for (layout, header, struct), members in ALSO.items():
         rows[header] += member_rows(header, layout, struct, members)
