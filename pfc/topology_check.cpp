@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "pfc/topology.hpp"
+
+namespace portcullis::pfc {
+namespace {
+
+using Part = TopologyProblem::Part;
+using Problem = std::optional<TopologyProblem>;
+
+/// Finds the first problem, part by part; what later parts rely on is checked before them.
+class Checker {
+ public:
+  explicit Checker(const Topology& topology) : topology_(topology) {}
+
+  Problem run() {
+    if (auto problem = units()) return problem;
+    for (at_ = 0; at_ < topology_.nodes.size(); ++at_)
+      if (auto problem = node(topology_.nodes[at_])) return problem;
+    names_.clear();
+    for (at_ = 0; at_ < topology_.links.size(); ++at_)
+      if (auto problem = link(topology_.links[at_])) return problem;
+    for (at_ = 0; at_ < topology_.routes.size(); ++at_)
+      if (auto problem = route(topology_.routes[at_])) return problem;
+    names_.clear();
+    for (at_ = 0; at_ < topology_.flows.size(); ++at_)
+      if (auto problem = flow(topology_.flows[at_])) return problem;
+    return std::nullopt;
+  }
+
+ private:
+  Problem bad(Part part, std::string_view member, std::string text) const {
+    return TopologyProblem{part, at_, member, std::move(text)};
+  }
+  static bool is_positive(double value) { return value > 0 && std::isfinite(value); }
+  static bool is_size(double value) { return value >= 0 && std::isfinite(value); }
+
+  Problem units() const {
+    if (!is_positive(topology_.units.time_s) || !is_positive(topology_.units.data_bytes))
+      return bad(Part::Topology, "units", "both are numbers above 0");
+    return std::nullopt;
+  }
+
+  Problem name(Part part, const std::string& value) {
+    if (value.empty()) return bad(part, "name", "empty; a name is accepted");
+    const auto [known, is_new] = names_.try_emplace(value, at_);
+    if (!is_new)
+      return bad(part, "name",
+                 fmt::format("\"{}\" is the name of number {} already; names differ", value,
+                             known->second));
+    return std::nullopt;
+  }
+
+  Problem node(const Node& node) {
+    if (auto problem = name(Part::Node, node.name)) return problem;
+    if (!(node.shared_buffer > 0))
+      return bad(Part::Node, "shared_buffer",
+                 fmt::format("{}; a number above 0 is accepted", node.shared_buffer));
+    if (!is_size(node.alpha))
+      return bad(Part::Node, "alpha", fmt::format("{}; 0 or more is accepted", node.alpha));
+    if (node.alpha > 0 && !std::isfinite(node.shared_buffer))
+      return bad(Part::Node, "alpha", "a dynamic threshold needs shared_buffer too");
+    return std::nullopt;
+  }
+
+  Problem link(const Link& link) {
+    if (link.from >= topology_.nodes.size() || link.to >= topology_.nodes.size())
+      return bad(Part::Link, link.from >= topology_.nodes.size() ? "from" : "to", "no such node");
+    if (link.from == link.to)
+      return bad(Part::Link, "to",
+                 fmt::format("\"{}\" is linked to itself; two different nodes are accepted",
+                             topology_.nodes[link.to].name));
+    if (auto problem = name(Part::Link, link.name)) return problem;
+    if (!is_positive(link.capacity))
+      return bad(Part::Link, "capacity",
+                 fmt::format("{}; a number above 0 is accepted", link.capacity));
+    if (!is_size(link.delay))
+      return bad(Part::Link, "delay", fmt::format("{}; 0 or more is accepted", link.delay));
+    if (!(link.xoff > 0))
+      return bad(Part::Link, "xoff", fmt::format("{}; a number above 0 is accepted", link.xoff));
+    if (!(link.xon > 0) || link.xon > link.xoff)
+      return bad(Part::Link, "xon",
+                 fmt::format("{}; above 0 and at most xoff, {}, is accepted", link.xon, link.xoff));
+    if (std::isfinite(link.xoff) && !(link.xoff <= link.buffer))
+      return bad(Part::Link, "xoff",
+                 fmt::format("{}; at most buffer, {}, is accepted", link.xoff, link.buffer));
+    if (!(link.buffer > 0))
+      return bad(Part::Link, "buffer",
+                 fmt::format("{}; a number above 0 is accepted", link.buffer));
+    return std::nullopt;
+  }
+
+  Problem route(const Route& route) const {
+    if (route.node >= topology_.nodes.size() || route.destination >= topology_.nodes.size())
+      return bad(Part::Route, "node", "no such node");
+    if (route.via >= topology_.links.size() || topology_.links[route.via].from != route.node)
+      return bad(
+          Part::Route, "via",
+          fmt::format("the next hop is no neighbour of {}", topology_.nodes[route.node].name));
+    return std::nullopt;
+  }
+
+  Problem flow(const Flow& flow) {
+    if (auto problem = name(Part::Flow, flow.name)) return problem;
+    if (flow.from >= topology_.nodes.size() || flow.to >= topology_.nodes.size())
+      return bad(Part::Flow, "path", "no such node");
+    if (flow.priority >= kPriorities)
+      return bad(Part::Flow, "priority",
+                 fmt::format("{}; 0 to {} is accepted", flow.priority, kPriorities - 1));
+    if (auto problem = path(flow)) return problem;
+    return source(flow.source);
+  }
+
+  Problem path(const Flow& flow) const {
+    if (flow.path.empty()) {
+      if (flow.ttl == 0)
+        return bad(
+            Part::Flow, "ttl",
+            "the routes of this flow are a loop; a ttl above 0 or other routes are accepted");
+      return std::nullopt;
+    }
+    NodeId at = flow.from;
+    std::unordered_set<LinkId> seen;
+    for (const LinkId id : flow.path) {
+      if (id >= topology_.links.size() || topology_.links[id].from != at)
+        return bad(Part::Flow, "path",
+                   fmt::format("the links do not connect at node {}", topology_.nodes[at].name));
+      if (!seen.insert(id).second && flow.ttl == 0)
+        return bad(Part::Flow, "path",
+                   fmt::format("takes the link {} twice; without ttl each link once is accepted",
+                               topology_.links[id].name));
+      at = topology_.links[id].to;
+      const bool is_last = &id == &flow.path.back();
+      if (!is_last && topology_.nodes[at].kind == NodeKind::Host)
+        return bad(Part::Flow, "path",
+                   fmt::format("goes through the host {}; hosts only begin and end a path",
+                               topology_.nodes[at].name));
+    }
+    if (at != flow.to)
+      return bad(Part::Flow, "path",
+                 fmt::format("ends at {}, not at {}", topology_.nodes[at].name,
+                             topology_.nodes[flow.to].name));
+    return std::nullopt;
+  }
+
+  Problem source(const Source& source) const {
+    if (!is_size(source.start))
+      return bad(Part::Flow, "start", fmt::format("{}; 0 or more is accepted", source.start));
+    if (!(source.stop >= source.start))
+      return bad(Part::Flow, "stop",
+                 fmt::format("{}; at least start, {}, is accepted", source.stop, source.start));
+    if (!(source.buffer > 0))
+      return bad(Part::Flow, "buffer",
+                 fmt::format("{}; a number above 0 is accepted", source.buffer));
+    if (source.kind == SourceKind::Rate && !is_size(source.rate))
+      return bad(Part::Flow, "rate", fmt::format("{}; 0 or more is accepted", source.rate));
+    if (source.kind == SourceKind::Points) return points(source.points);
+    return std::nullopt;
+  }
+
+  Problem points(const std::vector<SourcePoint>& points) const {
+    if (points.empty()) return bad(Part::Flow, "points", "none; at least one is accepted");
+    SourcePoint before{0, 0};
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const SourcePoint& point = points[i];
+      const bool in_order = i == 0 ? point.time >= 0 : point.time > before.time;
+      if (!is_size(point.time) || !is_size(point.data) || !in_order || point.data < before.data)
+        return bad(
+            Part::Flow, "points",
+            fmt::format("number {} is [{}, {}]; times that ascend from 0 and data that never "
+                        "falls are accepted",
+                        i, point.time, point.data));
+      before = point;
+    }
+    return std::nullopt;
+  }
+
+  const Topology& topology_;
+  std::size_t at_ = 0;
+  std::unordered_map<std::string, std::size_t> names_;
+};
+
+}  // namespace
+
+std::optional<TopologyProblem> find_problem(const Topology& topology) {
+  return Checker(topology).run();
+}
+
+Result<void> check(const Topology& topology) {
+  const auto problem = find_problem(topology);
+  if (!problem) return {};
+  constexpr std::array kParts = {"", "nodes", "links", "flows", "routes"};
+  if (problem->part == Part::Topology)
+    return fail(Errc::InvalidArgument, fmt::format("{}: {}", problem->member, problem->text));
+  return fail(Errc::InvalidArgument,
+              fmt::format("{}[{}].{}: {}", kParts[static_cast<std::size_t>(problem->part)],
+                          problem->index, problem->member, problem->text));
+}
+
+}  // namespace portcullis::pfc

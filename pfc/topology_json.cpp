@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pfc/topology_json.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+#include <utility>
+
+#include "pfc/json.hpp"
+
+namespace portcullis::pfc {
+namespace {
+
+constexpr std::string_view kTop = "name, units, defaults, nodes, links, flows, routes";
+constexpr std::string_view kUnits = "time_s, data_bytes";
+constexpr std::string_view kDefaults = "capacity, delay, xoff, xon, buffer";
+constexpr std::string_view kNode = "name, kind, shared_buffer, alpha, x, y";
+constexpr std::string_view kLink = "name, from, to, both_ways, capacity, delay, xoff, xon, buffer";
+constexpr std::string_view kFlow =
+    "name, path, links, from, to, priority, ttl, rate, points, start, stop, buffer";
+
+class TopologyReader {
+ public:
+  explicit TopologyReader(const JsonCursor& top) : top_(top) {}
+
+  Result<Topology> run() {
+    PORTCULLIS_TRY(top_.expect_object(kTop));
+    PORTCULLIS_TRY(top_.read("name", topology_.name));
+    PORTCULLIS_TRY(units());
+    PORTCULLIS_TRY(thresholds(top_, "defaults", defaults_));
+    PORTCULLIS_TRY(each("nodes", &TopologyReader::node));
+    if (topology_.nodes.empty())
+      return top_.bad("no nodes; \"nodes\": [{\"name\": ..}, ..] needed");
+    PORTCULLIS_TRY(settled());
+    nodes_.emplace(topology_);
+    PORTCULLIS_TRY(each("links", &TopologyReader::link));
+    PORTCULLIS_TRY(settled());
+    nodes_.emplace(topology_);
+    PORTCULLIS_TRY(routes());
+    PORTCULLIS_TRY(each("flows", &TopologyReader::flow));
+    PORTCULLIS_TRY(settled());
+    return std::move(topology_);
+  }
+
+ private:
+  using Part = TopologyProblem::Part;
+
+  Result<void> each(std::string_view key, Result<void> (TopologyReader::*read)(const JsonCursor&)) {
+    if (!top_.has(key)) return {};
+    const JsonCursor list = top_.at(key);
+    PORTCULLIS_TRY(list.expect_array());
+    for (at_ = 0; at_ < list.size(); ++at_) PORTCULLIS_TRY((this->*read)(list.item(at_)));
+    return {};
+  }
+
+  /// Puts the first problem of what has been read to the line it came from.
+  Result<void> settled() const {
+    const auto problem = find_problem(topology_);
+    if (!problem) return {};
+    JsonCursor at = top_;
+    if (problem->part == Part::Node) at = top_.at("nodes").item(problem->index);
+    if (problem->part == Part::Link) at = top_.at("links").item(link_items_[problem->index]);
+    if (problem->part == Part::Flow) at = top_.at("flows").item(problem->index);
+    if (problem->part != Part::Route && at.has(problem->member))
+      return at.at(problem->member).bad(problem->text);
+    return at.bad(fmt::format("{}: {}", problem->member, problem->text));
+  }
+
+  Result<void> units() {
+    if (!top_.has("units")) return {};
+    const JsonCursor units = top_.at("units");
+    PORTCULLIS_TRY(units.expect_object(kUnits));
+    PORTCULLIS_TRY(units.read("time_s", topology_.units.time_s));
+    return units.read("data_bytes", topology_.units.data_bytes);
+  }
+
+  /// An xoff without xon moves xon with it: no hysteresis unless asked for.
+  static Result<void> numbers(const JsonCursor& from, Link& to) {
+    PORTCULLIS_TRY(from.read("capacity", to.capacity));
+    PORTCULLIS_TRY(from.read("delay", to.delay));
+    PORTCULLIS_TRY(from.read("xoff", to.xoff));
+    if (from.has("xoff")) to.xon = to.xoff;
+    PORTCULLIS_TRY(from.read("xon", to.xon));
+    return from.read("buffer", to.buffer);
+  }
+  static Result<void> thresholds(const JsonCursor& from, std::string_view key, Link& to) {
+    if (!from.has(key)) return {};
+    PORTCULLIS_TRY(from.at(key).expect_object(kDefaults));
+    return numbers(from.at(key), to);
+  }
+
+  Result<void> node(const JsonCursor& from) {
+    PORTCULLIS_TRY(from.expect_object(kNode));
+    Node node;
+    PORTCULLIS_TRY(from.read("name", node.name));
+    std::string kind = "switch";
+    PORTCULLIS_TRY(from.read("kind", kind));
+    if (kind != "host" && kind != "switch")
+      return from.at("kind").bad(fmt::format("\"{}\"; host or switch is accepted", kind));
+    node.kind = kind == "host" ? NodeKind::Host : NodeKind::Switch;
+    PORTCULLIS_TRY(from.read("shared_buffer", node.shared_buffer));
+    PORTCULLIS_TRY(from.read("alpha", node.alpha));
+    if (from.has("x")) {
+      PORTCULLIS_TRY_ASSIGN(node.x, from.at("x").number());
+    }
+    if (from.has("y")) {
+      PORTCULLIS_TRY_ASSIGN(node.y, from.at("y").number());
+    }
+    topology_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  Result<NodeId> node_named(const JsonCursor& from) const {
+    PORTCULLIS_TRY_ASSIGN(const std::string name, from.string());
+    const auto id = nodes_->node(name);
+    if (!id) return from.bad(fmt::format("no node \"{}\"; one of \"nodes\" is accepted", name));
+    return *id;
+  }
+  Result<NodeId> node_of(const JsonCursor& from, std::string_view key) const {
+    if (!from.has(key)) return from.bad(fmt::format("no \"{}\"; a node's name expected", key));
+    return node_named(from.at(key));
+  }
+
+  Result<void> link(const JsonCursor& from) {
+    PORTCULLIS_TRY(from.expect_object(kLink));
+    Link link = defaults_;
+    PORTCULLIS_TRY_ASSIGN(link.from, node_of(from, "from"));
+    PORTCULLIS_TRY_ASSIGN(link.to, node_of(from, "to"));
+    PORTCULLIS_TRY(numbers(from, link));
+    bool both_ways = false;
+    if (from.has("both_ways")) {
+      PORTCULLIS_TRY_ASSIGN(both_ways, from.at("both_ways").boolean());
+    }
+    if (both_ways && from.has("name"))
+      return from.at("name").bad("a link in both ways is two, named \"FROM-TO\" and \"TO-FROM\"");
+    add(from, link);
+    if (!both_ways) return {};
+    std::swap(link.from, link.to);
+    add(from, link);
+    return {};
+  }
+  void add(const JsonCursor& from, Link link) {
+    link.name = topology_.nodes[link.from].name + "-" + topology_.nodes[link.to].name;
+    if (const JsonValue* name = from.value().find("name")) link.name = name->text;
+    topology_.links.push_back(std::move(link));
+    link_items_.push_back(at_);
+  }
+
+  Result<void> routes() {
+    if (!top_.has("routes")) return {};
+    const JsonCursor tables = top_.at("routes");
+    if (tables.value().kind != JsonValue::Kind::Object)
+      return tables.bad("{\"NODE\": {\"DESTINATION\": [\"NEXT HOP\", ..], ..}, ..} expected");
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      const auto node = nodes_->node(tables.value().keys[i]);
+      if (!node) return tables.item(i).bad("no such node");
+      PORTCULLIS_TRY(table(*node, tables.item(i)));
+    }
+    return {};
+  }
+  Result<void> table(NodeId node, const JsonCursor& entries) {
+    if (entries.value().kind != JsonValue::Kind::Object)
+      return entries.bad("{\"DESTINATION\": [\"NEXT HOP\", ..], ..} expected");
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const JsonCursor hops = entries.item(i);
+      const auto destination = nodes_->node(entries.value().keys[i]);
+      if (!destination) return hops.bad("no such node");
+      PORTCULLIS_TRY(hops.expect_array());
+      for (std::size_t k = 0; k < hops.size(); ++k) {
+        PORTCULLIS_TRY_ASSIGN(const LinkId via, hop(node, hops.item(k)));
+        topology_.routes.push_back({node, *destination, via});
+      }
+    }
+    return {};
+  }
+  /// A next hop is a neighbour, or a link where several lead to one neighbour.
+  Result<LinkId> hop(NodeId node, const JsonCursor& from) const {
+    PORTCULLIS_TRY_ASSIGN(const std::string name, from.string());
+    if (const auto next = nodes_->node(name)) {
+      if (const auto link = nodes_->link_between(node, *next)) return *link;
+    } else if (const auto link = nodes_->link(name)) {
+      if (topology_.links[*link].from == node) return *link;
+    }
+    return from.bad(fmt::format("\"{}\" is neither a neighbour nor a link of {}", name,
+                                topology_.nodes[node].name));
+  }
+
+  Result<void> flow(const JsonCursor& from) {
+    PORTCULLIS_TRY(from.expect_object(kFlow));
+    Flow flow;
+    PORTCULLIS_TRY(from.read("name", flow.name));
+    if (from.has("priority")) {
+      PORTCULLIS_TRY_ASSIGN(flow.priority, from.at("priority").count(kPriorities - 1));
+    }
+    if (from.has("ttl")) {
+      PORTCULLIS_TRY_ASSIGN(flow.ttl, from.at("ttl").count(255));
+    }
+    PORTCULLIS_TRY(source(from, flow.source));
+    const int ways = (from.has("path") ? 1 : 0) + (from.has("links") ? 1 : 0) +
+                     (from.has("from") || from.has("to") ? 1 : 0);
+    if (ways != 1)
+      return from.bad(
+          "one of \"path\" (nodes), \"links\" (links), or \"from\" and \"to\" expected");
+    if (from.has("path")) PORTCULLIS_TRY(path_of_nodes(from.at("path"), flow));
+    if (from.has("links")) PORTCULLIS_TRY(path_of_links(from.at("links"), flow));
+    if (from.has("from") || from.has("to")) PORTCULLIS_TRY(routed(from, flow));
+    topology_.flows.push_back(std::move(flow));
+    return {};
+  }
+
+  Result<void> path_of_nodes(const JsonCursor& names, Flow& flow) const {
+    PORTCULLIS_TRY(names.expect_array());
+    if (names.size() < 2) return names.bad("at least two nodes are accepted");
+    PORTCULLIS_TRY_ASSIGN(flow.from, node_named(names.item(0)));
+    NodeId at = flow.from;
+    for (std::size_t i = 1; i < names.size(); ++i) {
+      PORTCULLIS_TRY_ASSIGN(const NodeId next, node_named(names.item(i)));
+      const auto link = nodes_->link_between(at, next);
+      if (!link)
+        return names.item(i).bad(fmt::format("no link from {} to {}", topology_.nodes[at].name,
+                                             topology_.nodes[next].name));
+      if (nodes_->links_between(at, next) > 1)
+        return names.item(i).bad(
+            fmt::format("several links from {} to {}; give the flow's \"links\" instead",
+                        topology_.nodes[at].name, topology_.nodes[next].name));
+      flow.path.push_back(*link);
+      at = next;
+    }
+    flow.to = at;
+    return {};
+  }
+
+  Result<void> path_of_links(const JsonCursor& names, Flow& flow) const {
+    PORTCULLIS_TRY(names.expect_array());
+    if (names.size() == 0) return names.bad("at least one link is accepted");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      PORTCULLIS_TRY_ASSIGN(const std::string name, names.item(i).string());
+      const auto link = nodes_->link(name);
+      if (!link) return names.item(i).bad(fmt::format("no link \"{}\"", name));
+      if (i > 0 && topology_.links[flow.path.back()].to != topology_.links[*link].from)
+        return names.item(i).bad(fmt::format("\"{}\" does not begin where \"{}\" ends", name,
+                                             topology_.links[flow.path.back()].name));
+      flow.path.push_back(*link);
+    }
+    flow.from = topology_.links[flow.path.front()].from;
+    flow.to = topology_.links[flow.path.back()].to;
+    return {};
+  }
+
+  Result<void> routed(const JsonCursor& from, Flow& flow) {
+    PORTCULLIS_TRY_ASSIGN(flow.from, node_of(from, "from"));
+    PORTCULLIS_TRY_ASSIGN(flow.to, node_of(from, "to"));
+    if (flow.from == flow.to) return from.at("to").bad("equals \"from\"; another node is accepted");
+    std::unordered_set<NodeId> seen;
+    for (NodeId at = flow.from; at != flow.to;) {
+      if (!seen.insert(at).second) {
+        flow.path.clear();
+        if (flow.ttl != 0) return {};
+        return from.bad(
+            fmt::format("its routes are a loop through {}; a \"ttl\" or other routes are accepted",
+                        topology_.nodes[at].name));
+      }
+      const auto via = next_hop(at, flow.to);
+      if (!via)
+        return from.bad(fmt::format("no route at {} to {}", topology_.nodes[at].name,
+                                    topology_.nodes[flow.to].name));
+      flow.path.push_back(*via);
+      at = topology_.links[*via].to;
+    }
+    return {};
+  }
+  /// Where there is one way only, a host needs no route.
+  std::optional<LinkId> next_hop(NodeId at, NodeId destination) {
+    if (first_hops_.empty())
+      for (const Route& route : topology_.routes)
+        first_hops_.try_emplace(key(route.node, route.destination), route.via);
+    const auto found = first_hops_.find(key(at, destination));
+    if (found != first_hops_.end()) return found->second;
+    if (nodes_->links_from(at).size() == 1) return nodes_->links_from(at).front();
+    return std::nullopt;
+  }
+  static std::uint64_t key(NodeId node, NodeId destination) {
+    return std::uint64_t{node} << 32 | destination;
+  }
+
+  static Result<void> source(const JsonCursor& from, Source& to) {
+    PORTCULLIS_TRY(from.read("start", to.start));
+    PORTCULLIS_TRY(from.read("stop", to.stop));
+    PORTCULLIS_TRY(from.read("buffer", to.buffer));
+    if (from.has("rate") && from.has("points"))
+      return from.at("points").bad("a source has \"rate\" or \"points\", not both");
+    if (from.has("rate")) {
+      to.kind = SourceKind::Rate;
+      return from.read("rate", to.rate);
+    }
+    if (!from.has("points")) return {};
+    to.kind = SourceKind::Points;
+    const JsonCursor points = from.at("points");
+    PORTCULLIS_TRY(points.expect_array());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const JsonCursor point = points.item(i);
+      PORTCULLIS_TRY(point.expect_array());
+      if (point.size() != 2) return point.bad("[time, data] expected");
+      PORTCULLIS_TRY_ASSIGN(const double time, point.item(0).number());
+      PORTCULLIS_TRY_ASSIGN(const double data, point.item(1).number());
+      to.points.push_back({time, data});
+    }
+    return {};
+  }
+
+  JsonCursor top_;
+  Topology topology_;
+  Link defaults_;
+  std::optional<TopologyIndex> nodes_;
+  std::vector<std::size_t> link_items_;  // of "links", the item each link came from
+  std::size_t at_ = 0;                   // of the list that is being read
+  std::unordered_map<std::uint64_t, LinkId> first_hops_;
+};
+
+using Ordered = nlohmann::ordered_json;
+
+/// Infinity is the absence of a limit and has no spelling in JSON.
+void put_finite(Ordered& to, const char* key, double value) {
+  if (std::isfinite(value)) to[key] = value;
+}
+
+Ordered json_of(const Node& node) {
+  Ordered to = {{"name", node.name}, {"kind", node.kind == NodeKind::Host ? "host" : "switch"}};
+  put_finite(to, "shared_buffer", node.shared_buffer);
+  if (node.alpha > 0) to["alpha"] = node.alpha;
+  if (node.x) to["x"] = *node.x;
+  if (node.y) to["y"] = *node.y;
+  return to;
+}
+
+Ordered json_of(const Topology& topology, const Link& link) {
+  Ordered to = {{"name", link.name},
+                {"from", topology.nodes[link.from].name},
+                {"to", topology.nodes[link.to].name},
+                {"capacity", link.capacity},
+                {"delay", link.delay}};
+  put_finite(to, "xoff", link.xoff);
+  put_finite(to, "xon", link.xon);
+  put_finite(to, "buffer", link.buffer);
+  return to;
+}
+
+Ordered json_of(const Topology& topology, const Flow& flow) {
+  Ordered to = {{"name", flow.name}};
+  if (flow.path.empty()) {
+    to["from"] = topology.nodes[flow.from].name;
+    to["to"] = topology.nodes[flow.to].name;
+  }
+  for (const LinkId link : flow.path) to["links"].push_back(topology.links[link].name);
+  to["priority"] = flow.priority;
+  if (flow.ttl != 0) to["ttl"] = flow.ttl;
+  const Source& source = flow.source;
+  if (source.kind == SourceKind::Rate) to["rate"] = source.rate;
+  if (source.kind == SourceKind::Points)
+    for (const SourcePoint& point : source.points) to["points"].push_back({point.time, point.data});
+  if (source.start > 0) to["start"] = source.start;
+  put_finite(to, "stop", source.stop);
+  put_finite(to, "buffer", source.buffer);
+  return to;
+}
+
+template <class List, class Make>
+void put_list(std::string& to, std::string_view name, const List& list, Make make) {
+  to += fmt::format(",\n  \"{}\": [", name);
+  std::string_view separator = "\n    ";
+  for (const auto& item : list) {
+    to += separator;
+    to += make(item).dump();
+    separator = ",\n    ";
+  }
+  to += "]";
+}
+
+}  // namespace
+
+Result<Topology> parse_topology(std::string_view text, std::string_view file) {
+  PORTCULLIS_TRY_ASSIGN(const JsonValue top, parse_json(text, file));
+  return TopologyReader(JsonCursor(top, file)).run();
+}
+
+std::string to_json(const Topology& topology) {
+  std::string text = "{\n  \"name\": " + Ordered(topology.name).dump();
+  const Ordered units = {{"time_s", topology.units.time_s},
+                         {"data_bytes", topology.units.data_bytes}};
+  text += ",\n  \"units\": " + units.dump();
+  put_list(text, "nodes", topology.nodes, [](const Node& node) { return json_of(node); });
+  put_list(text, "links", topology.links,
+           [&](const Link& link) { return json_of(topology, link); });
+  put_list(text, "flows", topology.flows,
+           [&](const Flow& flow) { return json_of(topology, flow); });
+  if (topology.routes.empty()) return text + "\n}\n";
+  Ordered routes;
+  for (const Route& route : topology.routes)
+    routes[topology.nodes[route.node].name][topology.nodes[route.destination].name].push_back(
+        topology.links[route.via].name);
+  return text + ",\n  \"routes\": " + routes.dump() + "\n}\n";
+}
+
+}  // namespace portcullis::pfc

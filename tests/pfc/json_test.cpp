@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// JSON with positions: the line of every value is its own, whatever stands behind it.
+#include "pfc/json.hpp"
+
+#include <gmock/gmock.h>
+
+namespace portcullis::pfc {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(Json, Values_KnowTheirLine) {
+  const auto tree = parse_json("{\n\"a\": 1\n,\"b\": [\n2,\n  \"x\"\n],\n \"c\": true}\n", "f");
+  ASSERT_TRUE(tree.has_value()) << tree.error().text;
+  EXPECT_EQ(tree->line, 1u);
+  EXPECT_EQ(tree->find("a")->line, 2u);
+  EXPECT_EQ(tree->find("b")->line, 3u);
+  EXPECT_EQ(tree->find("b")->items[0].line, 4u);
+  EXPECT_EQ(tree->find("b")->items[1].line, 5u);
+  EXPECT_EQ(tree->find("c")->line, 7u);
+  EXPECT_EQ(tree->find("b")->items[0].number, 2);
+  EXPECT_EQ(tree->find("none"), nullptr);
+}
+
+TEST(Json, BrokenText_NamesItsLine) {
+  EXPECT_THAT(parse_json("{\n\"a\": 1,\n]", "x.json").error().text, StartsWith("x.json:3: "));
+  EXPECT_THAT(parse_json("", "x.json").error().text, StartsWith("x.json:1: "));
+  EXPECT_THAT(parse_json("{\"a\": 1} \n2", "x.json").error().text, StartsWith("x.json:2: "));
+}
+
+TEST(Json, TwiceTheSameKey_IsRefused) {
+  EXPECT_EQ(parse_json("{\"a\": 1,\n\"a\": 2}", "x").error().text,
+            "x:2: \"a\" stands twice in one object");
+}
+
+TEST(Json, NestingWithoutEnd_IsRefused) {
+  EXPECT_THAT(parse_json(std::string(100'000, '['), "x").error().text, HasSubstr("nested deeper"));
+}
+
+TEST(Json, NumberBeyondADouble_IsRefused) { EXPECT_FALSE(parse_json("[1e999]", "x").has_value()); }
+
+TEST(JsonCursor, WrongKind_NamesFieldAndBothKinds) {
+  const auto tree = parse_json("{\"a\": [\n{\"b\": \"x\"}]}", "f");
+  ASSERT_TRUE(tree.has_value());
+  const JsonCursor b = JsonCursor(*tree, "f").at("a").item(0).at("b");
+  EXPECT_EQ(b.number().error().text, "f:2: a[0].b: a number expected, a string found");
+}
+
+TEST(JsonCursor, UnknownField_NamesWhatIsAccepted) {
+  const auto tree = parse_json("{\"a\": 1,\n \"bb\": 1}", "f");
+  ASSERT_TRUE(tree.has_value());
+  EXPECT_EQ(JsonCursor(*tree, "f").expect_object("a, b").error().text,
+            "f:2: bb: no such field; accepted are a, b");
+}
+
+TEST(JsonCursor, Count_IsWholeAndInRange) {
+  const auto tree = parse_json("[3, 3.5, -1, 9]", "f");
+  ASSERT_TRUE(tree.has_value());
+  const JsonCursor list(*tree, "f");
+  EXPECT_EQ(list.item(0).count(8), 3u);
+  EXPECT_EQ(list.item(1).count(8).error().text,
+            "f:1: [1]: 3.5; a whole number from 0 to 8 is accepted");
+  EXPECT_FALSE(list.item(2).count(8).has_value());
+  EXPECT_FALSE(list.item(3).count(8).has_value());
+}
+
+}  // namespace
+}  // namespace portcullis::pfc

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Topologies as users write them: what is read, and one line for each mistake.
+#include "pfc/topology_json.hpp"
+
+#include <gmock/gmock.h>
+
+namespace portcullis::pfc {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::string_view kGood = R"({
+  "name": "line",
+  "units": {"time_s": 1e-6, "data_bytes": 1000},
+  "defaults": {"delay": 0.125, "xoff": 2},
+  "nodes": [{"name": "h", "kind": "host"}, {"name": "a"}, {"name": "b", "x": 3, "y": 4}],
+  "links": [
+    {"from": "h", "to": "a"},
+    {"from": "a", "to": "b", "both_ways": true, "xoff": 4, "xon": 3, "capacity": 2}
+  ],
+  "routes": {"a": {"b": ["b"]}},
+  "flows": [
+    {"name": "f", "path": ["h", "a", "b"]},
+    {"name": "r", "from": "h", "to": "b", "rate": 0.25, "start": 1, "stop": 9, "buffer": 7},
+    {"name": "p", "links": ["h-a", "a-b"], "points": [[0, 0], [2, 1]], "priority": 3}
+  ]
+})";
+
+/// kGood with its first `from` replaced.
+std::string damaged(std::string_view from, std::string_view to) {
+  std::string text(kGood);
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_of(const std::string& text) {
+  const auto topology = parse_topology(text, "x.json");
+  return topology ? "none" : topology.error().text;
+}
+
+TEST(TopologyJson, EveryField_IsRead) {
+  const auto topology = parse_topology(kGood, "x.json");
+  ASSERT_TRUE(topology.has_value()) << topology.error().text;
+  EXPECT_EQ(topology->units.data_bytes, 1000);
+  EXPECT_EQ(topology->nodes[0].kind, NodeKind::Host);
+  EXPECT_EQ(topology->nodes[2].y, 4);
+  ASSERT_EQ(topology->links.size(), 3u);
+  EXPECT_EQ(topology->links[0].delay, 0.125);
+  EXPECT_EQ(topology->links[0].xon, 2);
+  EXPECT_EQ(topology->links[2].name, "b-a");
+  EXPECT_EQ(topology->links[2].xon, 3);
+  EXPECT_EQ(topology->links[2].capacity, 2);
+  EXPECT_THAT(topology->flows[0].path, ElementsAre(0u, 1u));
+  EXPECT_THAT(topology->flows[1].path, ElementsAre(0u, 1u));
+  EXPECT_THAT(topology->flows[2].path, ElementsAre(0u, 1u));
+  EXPECT_EQ(topology->flows[1].source.rate, 0.25);
+  EXPECT_EQ(topology->flows[1].source.buffer, 7);
+  EXPECT_EQ(topology->flows[2].source.points[1].data, 1);
+  EXPECT_EQ(topology->flows[2].priority, 3u);
+}
+
+TEST(TopologyJson, Topology_IsReadBackAsItWas) {
+  const auto topology = parse_topology(kGood, "x.json");
+  ASSERT_TRUE(topology.has_value());
+  const std::string text = to_json(*topology);
+  const auto again = parse_topology(text, "again");
+  ASSERT_TRUE(again.has_value()) << again.error().text;
+  EXPECT_EQ(to_json(*again), text);
+  EXPECT_EQ(again->links[2].xoff, 4);
+  EXPECT_EQ(again->flows[1].source.stop, 9);
+  EXPECT_EQ(again->routes.size(), 1u);
+}
+
+struct Mistake {
+  const char* name;
+  const char* from;
+  const char* to;
+  const char* answer;
+};
+
+class TopologyMistake : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(TopologyMistake, IsOneLineWithFileLineAndField) {
+  EXPECT_EQ(error_of(damaged(GetParam().from, GetParam().to)), GetParam().answer);
+}
+
+constexpr Mistake kMistakes[] = {
+    {"UnknownNode", "[\"h\", \"a\", \"b\"]", "[\"h\", \"c\", \"b\"]",
+     "x.json:12: flows[0].path[1]: no node \"c\"; one of \"nodes\" is accepted"},
+    {"NodesThatAreNotLinked", "[\"h\", \"a\", \"b\"]", "[\"h\", \"b\"]",
+     "x.json:12: flows[0].path[1]: no link from h to b"},
+    {"NegativeCapacity", "\"capacity\": 2", "\"capacity\": -2",
+     "x.json:8: links[1].capacity: -2; a number above 0 is accepted"},
+    {"NegativeDelayOfAllLinks", "\"delay\": 0.125", "\"delay\": -1",
+     "x.json:7: links[0]: delay: -1; 0 or more is accepted"},
+    {"XonOverXoff", "\"xon\": 3", "\"xon\": 5",
+     "x.json:8: links[1].xon: 5; above 0 and at most xoff, 4, is accepted"},
+    {"ThresholdOverBuffer", "\"xon\": 3", "\"buffer\": 3",
+     "x.json:8: links[1].xoff: 4; at most buffer, 3, is accepted"},
+    {"UnknownField", "\"rate\"", "\"rates\"",
+     "x.json:13: flows[1].rates: no such field; accepted are name, path, links, from, to, "
+     "priority, ttl, rate, points, start, stop, buffer"},
+    {"TextForANumber", "\"rate\": 0.25", "\"rate\": \"fast\"",
+     "x.json:13: flows[1].rate: a number expected, a string found"},
+    {"LinksThatDoNotConnect", "[\"h-a\", \"a-b\"]", "[\"h-a\", \"b-a\"]",
+     "x.json:14: flows[2].links[1]: \"b-a\" does not begin where \"h-a\" ends"},
+    {"NextHopThatIsNoNeighbour", "{\"b\": [\"b\"]}", "{\"b\": [\"h\"]}",
+     "x.json:10: routes.a.b[0]: \"h\" is neither a neighbour nor a link of a"},
+    {"TwoFlowsOfOneName", "\"name\": \"r\"", "\"name\": \"f\"",
+     "x.json:13: flows[1].name: \"f\" is the name of number 0 already; names differ"},
+    {"NoWay", "\"path\": [\"h\", \"a\", \"b\"]", "\"ttl\": 4",
+     "x.json:12: flows[0]: one of \"path\" (nodes), \"links\" (links), or \"from\" and \"to\" "
+     "expected"},
+    {"PriorityOf8", "\"priority\": 3", "\"priority\": 8",
+     "x.json:14: flows[2].priority: 8; a whole number from 0 to 7 is accepted"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, TopologyMistake, ::testing::ValuesIn(kMistakes),
+                         [](const auto& parameter) { return parameter.param.name; });
+
+constexpr std::string_view kLoop = R"({"nodes": [{"name": "h", "kind": "host"}, {"name": "a"},
+  {"name": "b"}, {"name": "c"}, {"name": "d", "kind": "host"}],
+  "links": [{"from": "h", "to": "a"}, {"from": "a", "to": "b", "both_ways": true},
+    {"from": "b", "to": "c"}, {"from": "a", "to": "c"}, {"from": "c", "to": "d"}],
+  "routes": {"a": {"d": ["b"]}, "b": {"d": ["a"]}},
+  "flows": [{"name": "f", "from": "h", "to": "d"TTL}]})";
+
+std::string loop_with(std::string_view ttl) {
+  std::string text(kLoop);
+  return text.replace(text.find("TTL"), 3, ttl);
+}
+
+TEST(TopologyJson, RoutingLoop_NeedsATtl) {
+  EXPECT_EQ(error_of(loop_with("")),
+            "x.json:6: flows[0]: its routes are a loop through a; a \"ttl\" or other routes are "
+            "accepted");
+  const auto topology = parse_topology(loop_with(", \"ttl\": 16"), "x.json");
+  ASSERT_TRUE(topology.has_value()) << topology.error().text;
+  EXPECT_TRUE(topology->flows[0].path.empty());
+  EXPECT_EQ(topology->flows[0].ttl, 16u);
+}
+
+TEST(TopologyJson, NodeWithTwoWaysAndNoRoute_IsNamed) {
+  std::string text = loop_with("");
+  text.replace(text.find(R"("d": ["b"])"), 10, R"("b": ["b"])");
+  EXPECT_EQ(error_of(text), "x.json:6: flows[0]: no route at a to d");
+}
+
+}  // namespace
+}  // namespace portcullis::pfc
