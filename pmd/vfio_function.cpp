@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pmd/vfio_function.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/pci_regs.h>
 #include <linux/vfio.h>
-#include <rte_errno.h>
 #include <rte_pause.h>
 #include <rte_pci.h>
 #include <rte_vfio.h>
@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -20,7 +21,6 @@
 #include <system_error>
 
 #include "pmd/pci_ids.hpp"
-#include "prm/init_segment.hpp"
 
 namespace portcullis::pmd {
 namespace {
@@ -28,9 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPciDevices = "bus/pci/devices";
-
-/// The initialisation segment and at least one UAR page behind it.
-constexpr std::size_t kLeastBarBytes = prm::mlx5_init_seg::bytes + 2 * kPageBytes;
 
 Error system_error(const std::string& bdf, const char* call) {
   return Error{Errc::System, fmt::format("{}: {}: {}", bdf, call, std::strerror(errno)),
@@ -55,6 +52,51 @@ Result<std::uint16_t> read_id(const fs::path& file) {
 std::string target_name(const fs::path& link) {
   std::error_code error;
   return fs::read_symlink(link, error).filename().string();
+}
+
+/// Drivers of Linux that leave DMA to the group's owner (driver_managed_dma of struct pci_driver):
+/// VFIO's own, pci-stub, and pcieport on bridges.
+bool leaves_dma_alone(const std::string& driver) {
+  return driver.empty() || driver == "pci-stub" || driver == "pcieport" ||
+         driver.find("vfio") != std::string::npos;
+}
+
+Result<void> check_group(const std::string& bdf, const IommuGroup& group) {
+  if (group.number.empty())
+    return fail(Errc::Unsupported,
+                fmt::format("{}: no IOMMU group; switch the IOMMU on in the firmware and boot "
+                            "with intel_iommu=on or amd_iommu=on",
+                            bdf));
+  if (group.is_noiommu)
+    return fail(Errc::Unsupported,
+                fmt::format("{}: VFIO runs without an IOMMU, and a fence without one proves "
+                            "nothing; switch the IOMMU on and clear enable_unsafe_noiommu_mode",
+                            bdf));
+  const auto stranger = std::find_if(group.others.begin(), group.others.end(),
+                                     [](const auto& member) { return member.in_the_way; });
+  if (stranger != group.others.end())
+    return fail(Errc::Busy,
+                fmt::format("{0}: {1} of the same IOMMU group {2} is bound to {3}; take it away: "
+                            "echo {1} > /sys/bus/pci/devices/{1}/driver/unbind",
+                            bdf, stranger->bdf, group.number, stranger->driver));
+  return {};
+}
+
+Result<void> check_bar_bytes(const std::string& bdf, std::uint64_t bytes) {
+  if (bytes >= kLeastBarBytes) return {};
+  return fail(
+      Errc::Unsupported,
+      fmt::format("{}: BAR0 has {} bytes, at least {} expected; switch \"Above 4G decoding\" "
+                  "on in the firmware or boot with pci=realloc",
+                  bdf, bytes, kLeastBarBytes));
+}
+
+/// The errno of opening `node` for use, 0 when that works.
+int open_error(const fs::path& node) {
+  const int fd = open(node.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return errno;
+  close(fd);
+  return 0;
 }
 
 Result<vfio_region_info> region_info(const std::string& bdf, int fd, std::uint32_t index) {
@@ -83,52 +125,94 @@ Result<std::string> canonical_bdf(std::string_view text) {
   return std::string(name.data());
 }
 
+std::optional<std::uint64_t> bar0_bytes(const std::string& bdf, const fs::path& sys) {
+  std::ifstream file(sys / kPciDevices / bdf / "resource");
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  if (!(file >> std::hex >> first >> last) || last < first) return {};
+  return last == 0 ? 0 : last - first + 1;  // all zero: the kernel found no room for it
+}
+
+IommuGroup iommu_group_of(const std::string& bdf, const fs::path& sys) {
+  IommuGroup group{.number = target_name(sys / kPciDevices / bdf / "iommu_group")};
+  if (group.number.empty()) return group;
+  const fs::path folder = sys / "kernel/iommu_groups" / group.number;
+  std::string name;
+  std::ifstream(folder / "name") >> name;
+  group.is_noiommu = name == "vfio-noiommu";  // vfio_noiommu_group_alloc of Linux
+  std::error_code error;
+  for (fs::directory_iterator at(folder / "devices", error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string member = at->path().filename().string();
+    if (member == bdf) continue;
+    const std::string driver = target_name(sys / kPciDevices / member / "driver");
+    group.others.push_back({member, driver, !leaves_dma_alone(driver)});
+  }
+  std::sort(group.others.begin(), group.others.end(),
+            [](const auto& a, const auto& b) { return a.bdf < b.bdf; });
+  return group;
+}
+
 Result<PciIds> check_vfio_ready(const std::string& bdf, const fs::path& sys, const fs::path& dev) {
   const fs::path device = sys / kPciDevices / bdf;
   std::error_code error;
   if (!fs::exists(device, error))
     return fail(Errc::NotFound,
-                fmt::format("{}: no such PCI device under {}", bdf, (sys / kPciDevices).string()));
+                fmt::format("{}: no such PCI device under {}; lspci -Dd 15b3: lists those there "
+                            "are, echo 1 > /sys/bus/pci/rescan looks for more",
+                            bdf, (sys / kPciDevices).string()));
   PciIds ids;
   PORTCULLIS_TRY_ASSIGN(ids.vendor, read_id(device / "vendor"));
   PORTCULLIS_TRY_ASSIGN(ids.device, read_id(device / "device"));
   if (auto known = check_pci_id(ids.vendor, ids.device); !known)
     return fail(known.error().code, bdf + ": " + known.error().text);
+  if (const auto bytes = bar0_bytes(bdf, sys)) PORTCULLIS_TRY(check_bar_bytes(bdf, *bytes));
+  const IommuGroup group = iommu_group_of(bdf, sys);
+  PORTCULLIS_TRY(check_group(bdf, group));
   const std::string driver = target_name(device / "driver");
   if (driver != "vfio-pci")
     return fail(Errc::Unsupported,
                 fmt::format("{}: bound to {}; bind it to vfio-pci: dpdk-devbind.py -b vfio-pci {}",
                             bdf, driver.empty() ? "no driver" : driver, bdf));
-  const std::string group = target_name(device / "iommu_group");
-  if (group.empty())
-    return fail(Errc::Unsupported,
-                fmt::format("{}: no IOMMU group; switch the IOMMU on in the firmware and boot "
-                            "with intel_iommu=on or amd_iommu=on",
-                            bdf));
-  const fs::path node = dev / "vfio" / group;
+  const fs::path node = dev / "vfio" / group.number;
   if (access(node.c_str(), R_OK | W_OK) != 0)
     return fail(Errc::System, fmt::format("{}: {}: {}; run as root or give your user that file",
                                           bdf, node.string(), std::strerror(errno)));
   return ids;
 }
 
+Error refused_by_vfio(const std::string& bdf, const std::string& group, int open_error) {
+  if (open_error == EBUSY)  // vfio_group_fops_open of Linux: one opener at a time
+    return Error{Errc::Busy, fmt::format("{}: IOMMU group {} is in use by another process; end it "
+                                         "(fuser -v /dev/vfio/{} names it)",
+                                         bdf, group, group)};
+  if (open_error != 0)
+    return Error{Errc::System, fmt::format("{}: /dev/vfio/{}: {}; doctor {} says what is missing",
+                                           bdf, group, std::strerror(open_error), bdf)};
+  return Error{
+      Errc::System,
+      fmt::format("{}: VFIO does not give the device; dmesg says why, or the locked memory "
+                  "limit is too low (ulimit -l unlimited)",
+                  bdf)};
+}
+
 Result<std::unique_ptr<VfioFunction>> VfioFunction::attach(const std::string& bdf) {
   PORTCULLIS_TRY_ASSIGN(const PciIds ids, check_vfio_ready(bdf));
   if (rte_vfio_is_enabled("vfio") == 0)
-    return fail(Errc::System, bdf + ": the EAL runs without VFIO; load vfio-pci and start again");
+    return fail(Errc::System, bdf + ": the EAL runs without VFIO; modprobe vfio-pci, start again");
   if (rte_vfio_noiommu_is_enabled() == 1)
     return fail(Errc::Unsupported,
                 bdf +
-                    ": VFIO runs without an IOMMU, and a fence without one proves nothing; "
-                    "clear enable_unsafe_noiommu_mode");
+                    ": VFIO may run without an IOMMU, and a fence without one proves nothing; "
+                    "echo 0 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
   const std::string devices = std::string("/sys/") + kPciDevices;
   int fd = -1;
   vfio_device_info info{};
   info.argsz = sizeof info;
-  if (const int set = rte_vfio_setup_device(devices.c_str(), bdf.c_str(), &fd, &info); set != 0)
-    return fail(Errc::System,
-                fmt::format("{}: VFIO does not give the device: {}", bdf,
-                            set > 0 ? "its group is not viable" : rte_strerror(rte_errno)));
+  if (rte_vfio_setup_device(devices.c_str(), bdf.c_str(), &fd, &info) != 0) {
+    const std::string group = iommu_group_of(bdf).number;
+    return tl::unexpected<Error>(refused_by_vfio(bdf, group, open_error("/dev/vfio/" + group)));
+  }
   const bool resettable = (info.flags & VFIO_DEVICE_FLAGS_RESET) != 0;
   std::unique_ptr<VfioFunction> function(new VfioFunction(bdf, ids, fd, resettable));
   PORTCULLIS_TRY(function->map_bar());
@@ -146,13 +230,10 @@ VfioFunction::~VfioFunction() {
 Result<void> VfioFunction::map_bar() {
   PORTCULLIS_TRY_ASSIGN(const vfio_region_info region,
                         region_info(bdf_, fd_, VFIO_PCI_BAR0_REGION_INDEX));
-  if (region.size < kLeastBarBytes || (region.flags & VFIO_REGION_INFO_FLAG_MMAP) == 0)
-    return fail(
-        Errc::Unsupported,
-        fmt::format("{}: BAR0 has {} bytes{}; at least {}, mappable, expected", bdf_,
-                    std::uint64_t{region.size},
-                    (region.flags & VFIO_REGION_INFO_FLAG_MMAP) == 0 ? ", not mappable" : "",
-                    kLeastBarBytes));
+  PORTCULLIS_TRY(check_bar_bytes(bdf_, region.size));
+  if ((region.flags & VFIO_REGION_INFO_FLAG_MMAP) == 0)
+    return fail(Errc::Unsupported,
+                bdf_ + ": VFIO lets nobody map BAR0; whole pages of memory expected there");
   void* const at = mmap(nullptr, region.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_,
                         static_cast<off_t>(region.offset));
   if (at == MAP_FAILED) return tl::unexpected<Error>(system_error(bdf_, "mmap of BAR0"));

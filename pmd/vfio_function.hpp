@@ -8,15 +8,21 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "pmd/vfio_dma.hpp"
+#include "prm/init_segment.hpp"
 
 namespace portcullis::pmd {
+
+/// The initialisation segment and at least one UAR page behind it.
+inline constexpr std::size_t kLeastBarBytes = prm::mlx5_init_seg::bytes + 2 * kPageBytes;
 
 /// "0000:03:00.0" of "0000:03:00.0" or "03:00.0"; InvalidArgument for anything else.
 [[nodiscard]] Result<std::string> canonical_bdf(std::string_view text);
@@ -26,11 +32,35 @@ struct PciIds {
   std::uint16_t device = 0;
 };
 
+/// BAR0 as the kernel set it up (`resource` of the device in `sys`); nothing where it does not say.
+[[nodiscard]] std::optional<std::uint64_t> bar0_bytes(const std::string& bdf,
+                                                      const std::filesystem::path& sys = "/sys");
+
+/// The IOMMU group of a device.
+struct IommuGroup {
+  std::string number;       // "12"; empty: the device has none
+  bool is_noiommu = false;  // VFIO made it up for a device without an IOMMU
+  struct Member {
+    std::string bdf;
+    std::string driver;       // empty: none
+    bool in_the_way = false;  // its driver keeps VFIO from owning the group
+  };
+  std::vector<Member> others{};  // without the device itself
+};
+[[nodiscard]] IommuGroup iommu_group_of(const std::string& bdf,
+                                        const std::filesystem::path& sys = "/sys");
+
 /// What can be seen in `sys` and `dev` before anything is opened: the device is there, is a
-/// ConnectX-5, is bound to vfio-pci, has an IOMMU group, and the group may be opened.
+/// ConnectX-5 with a BAR0 that will do, has an IOMMU group that nobody else uses, is bound to
+/// vfio-pci, and the group may be opened.
 [[nodiscard]] Result<PciIds> check_vfio_ready(const std::string& bdf,
                                               const std::filesystem::path& sys = "/sys",
                                               const std::filesystem::path& dev = "/dev");
+
+/// Why VFIO did not give a device of `group` that check_vfio_ready had nothing against.
+/// `open_error`: the errno of opening the group's file once more, 0 when that works.
+[[nodiscard]] Error refused_by_vfio(const std::string& bdf, const std::string& group,
+                                    int open_error);
 
 class VfioFunction final : public PciFunction {
  public:

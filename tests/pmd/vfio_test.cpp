@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <linux/vfio.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "pmd/vfio_dma.hpp"
@@ -38,6 +39,12 @@ struct VfioReadyTest : ::testing::Test {
   void bind(const std::string& driver) {
     std::filesystem::remove(machine.root() / device() / "driver");
     machine.link(device() + "/driver", "../../bus/pci/drivers/" + driver);
+  }
+  void set_bar(const std::string& line) { machine.file(device() + "/resource", line); }
+  /// One more device in the group.
+  void add_neighbour(const std::string& bdf, const std::string& driver) {
+    machine.file("sys/kernel/iommu_groups/12/devices/" + bdf + "/class", "");
+    machine.link("sys/bus/pci/devices/" + bdf + "/driver", "../../bus/pci/drivers/" + driver);
   }
   Result<PciIds> check(const std::string& bdf = kBdf) {
     return check_vfio_ready(bdf, machine.root() / "sys", machine.root() / "dev");
@@ -108,9 +115,81 @@ TEST_F(VfioReadyTest, NoIommuGroup_IsNamedWithTheRemedy) {
   EXPECT_THAT(complaint(), AllOf(HasSubstr("IOMMU group"), HasSubstr("intel_iommu=on")));
 }
 
+TEST_F(VfioReadyTest, NoIommuGroupOfAnUnboundDevice_IsNamedBeforeItsDriver) {
+  std::filesystem::remove(machine.root() / device() / "iommu_group");
+  bind("mlx5_core");
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("IOMMU group"), Not(HasSubstr("mlx5_core"))));
+}
+
+TEST_F(VfioReadyTest, GroupThatVfioMadeUp_IsRefused) {
+  machine.file("sys/kernel/iommu_groups/12/name", "vfio-noiommu\n");
+  EXPECT_THAT(complaint(),
+              AllOf(HasSubstr("without an IOMMU"), HasSubstr("enable_unsafe_noiommu_mode")));
+}
+
+TEST_F(VfioReadyTest, NeighbourInTheGroupWithAHostDriver_IsNamedWithTheRemedy) {
+  add_neighbour("0000:03:00.1", "mlx5_core");
+  EXPECT_EQ(check().error().code, Errc::Busy);
+  EXPECT_THAT(
+      complaint(),
+      AllOf(HasSubstr("0000:03:00.1 of the same IOMMU group 12 is bound to mlx5_core"),
+            HasSubstr("echo 0000:03:00.1 > /sys/bus/pci/devices/0000:03:00.1/driver/unbind"),
+            Not(HasSubstr("\n"))));
+}
+
+TEST_F(VfioReadyTest, NeighboursThatLeaveDmaAlone_AreFine) {
+  add_neighbour("0000:03:00.1", "vfio-pci");
+  add_neighbour("0000:03:00.2", "pci-stub");
+  add_neighbour("0000:02:00.0", "pcieport");
+  machine.file("sys/kernel/iommu_groups/12/devices/0000:03:00.3/class", "");
+  EXPECT_TRUE(check().has_value());
+  EXPECT_EQ(iommu_group_of(kBdf, machine.root() / "sys").others.size(), 4u);
+}
+
+TEST_F(VfioReadyTest, BarOf32KiB_IsEnough) {
+  set_bar("0x00000000e0000000 0x00000000e0007fff 0x000000000014220c\n");
+  EXPECT_EQ(bar0_bytes(kBdf, machine.root() / "sys"), 32768u);
+  EXPECT_TRUE(check().has_value());
+}
+
+TEST_F(VfioReadyTest, BarTooSmall_IsNamedWithTheRemedy) {
+  set_bar("0x00000000e0000000 0x00000000e0003fff 0x000000000014220c\n");
+  EXPECT_EQ(check().error().code, Errc::Unsupported);
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("BAR0 has 16384 bytes, at least 16400 expected"),
+                                 HasSubstr("pci=realloc"), Not(HasSubstr("\n"))));
+}
+
+TEST_F(VfioReadyTest, BarWithoutAddresses_IsTooSmall) {
+  set_bar("0x0000000000000000 0x0000000000000000 0x0000000000000000\n");
+  EXPECT_THAT(complaint(), HasSubstr("BAR0 has 0 bytes"));
+}
+
+TEST_F(VfioReadyTest, UnreadableBar_IsLeftToVfio) {
+  set_bar("nonsense\n");
+  EXPECT_EQ(bar0_bytes(kBdf, machine.root() / "sys"), std::nullopt);
+  EXPECT_TRUE(check().has_value());
+}
+
 TEST_F(VfioReadyTest, GroupThatCannotBeOpened_IsNamed) {
   std::filesystem::remove(machine.root() / "dev/vfio/12");
   EXPECT_THAT(complaint(), AllOf(HasSubstr("vfio/12"), Not(HasSubstr("\n"))));
+}
+
+TEST(RefusedByVfio, GroupInUse_IsBusyWithTheCommandThatFindsTheUser) {
+  const Error error = refused_by_vfio(kBdf, "12", EBUSY);
+  EXPECT_EQ(error.code, Errc::Busy);
+  EXPECT_THAT(error.text, AllOf(HasSubstr(kBdf), HasSubstr("group 12 is in use"),
+                                HasSubstr("fuser -v /dev/vfio/12"), Not(HasSubstr("\n"))));
+}
+
+TEST(RefusedByVfio, FileThatCannotBeOpened_IsNamedWithItsError) {
+  EXPECT_THAT(refused_by_vfio(kBdf, "12", EPERM).text,
+              AllOf(HasSubstr("/dev/vfio/12: Operation not permitted"), HasSubstr("doctor")));
+}
+
+TEST(RefusedByVfio, AnythingElse_SaysWhereToLook) {
+  EXPECT_THAT(refused_by_vfio(kBdf, "12", 0).text,
+              AllOf(HasSubstr("dmesg"), HasSubstr("ulimit -l unlimited"), Not(HasSubstr("\n"))));
 }
 
 /// VFIO_IOMMU_GET_INFO's answer with one range capability at `cap_offset`.
