@@ -7,9 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,19 +18,12 @@
 #include "base/dma_bytes.hpp"
 #include "lease/lease_manager.hpp"
 #include "model/model.hpp"
-#include "pmd/completion_queue.hpp"
 #include "pmd/hca.hpp"
-#include "pmd/protection_domain.hpp"
-#include "pmd/queue_pair.hpp"
 #include "pmd/roce_address.hpp"
-#include "prm/cqe.hpp"
 #include "prm/opcodes.hpp"
-#include "prm/status.hpp"
+#include "tests/lease/lease_client.hpp"
 
 namespace portcullis::testing {
-
-inline const pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
-                                    .mac = {{2, 0, 0, 0, 0, 1}}};
 
 /// An IOMMU that can be told not to let go of anything.
 class StubbornDmaSpace final : public DmaSpace {
@@ -53,70 +44,6 @@ class StubbornDmaSpace final : public DmaSpace {
 
  private:
   DmaSpace* space_;
-};
-
-/// An RC requester and what it was told of its lease.
-class Client {
- public:
-  static constexpr std::uint32_t kPsn = 0x654321;
-
-  static Client create(const pmd::Context& context) {
-    auto pd = pmd::ProtectionDomain::create(context).value();
-    auto cq = pmd::CompletionQueue::create(context, 7).value();
-    auto qp = pmd::QueuePair::create(context, pd, cq, *context.uar, {.log_sq_size = 7}).value();
-    return Client(std::move(pd), std::move(cq), std::move(qp));
-  }
-
-  lease::Peer peer() const {
-    return {.qpn = qp.number(), .psn = kPsn, .gid = kPort.gid, .mac = kPort.mac};
-  }
-  void connect(const lease::Grant& to) {
-    grant = to;
-    pmd::RtrAttributes rtr;
-    rtr.path.remote_gid = kPort.gid;
-    rtr.path.remote_mac = kPort.mac;
-    rtr.remote_qpn = to.qpn;
-    rtr.rq_psn = to.psn;
-    rtr.mtu = to.mtu;
-    EXPECT_TRUE(qp.to_init({}));
-    EXPECT_TRUE(qp.to_rtr(rtr));
-    EXPECT_TRUE(
-        qp.to_rts({.sq_psn = kPsn, .timeout = to.ack_timeout, .retry_count = to.retry_count}));
-  }
-  /// Posts a WRITE of `value` to word `index` of the lease, without waiting.
-  void post(std::uint64_t value, std::uint64_t index = 0) {
-    std::array<std::byte, sizeof value> data;
-    std::memcpy(data.data(), &value, sizeof value);
-    EXPECT_TRUE(qp.post_write_inline(
-        data, {.remote_address = grant.address + index * sizeof value, .rkey = grant.rkey}));
-    qp.ring();
-  }
-  /// What became of the oldest WRITE that has not been asked for.
-  prm::WcStatus wait(const Device& device) {
-    const auto completion = cq.wait(device.clock.now_ns() + 10 * kNsPerSecond);
-    EXPECT_TRUE(completion) << completion.error().text;
-    return completion->status;
-  }
-  prm::WcStatus write(const Device& device, std::uint64_t value, std::uint64_t index = 0) {
-    post(value, index);
-    return wait(device);
-  }
-  /// Of everything posted, the first status that is not success.
-  prm::WcStatus first_failure(const Device& device) {
-    prm::WcStatus status = prm::WcStatus::SUCCESS;
-    while (status == prm::WcStatus::SUCCESS && !::testing::Test::HasFailure())
-      status = wait(device);
-    return status;
-  }
-
-  pmd::ProtectionDomain pd;
-  pmd::CompletionQueue cq;
-  pmd::QueuePair qp;
-  lease::Grant grant;
-
- private:
-  Client(pmd::ProtectionDomain the_pd, pmd::CompletionQueue the_cq, pmd::QueuePair the_qp)
-      : pd(std::move(the_pd)), cq(std::move(the_cq)), qp(std::move(the_qp)) {}
 };
 
 /// The core of a polled model.
