@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What every scenario's script may use; busybox sh, in the initramfs. The host's root is /host, with
+# $SOURCE and $BUILD in it. A scenario is a list of `check` lines; its status is how many failed.
+
+ok=0
+failed=0
+
+# check NAME COMMAND ..: passes when COMMAND does.
+check() {
+  check_name=$1
+  shift
+  if "$@"; then
+    ok=$((ok + 1))
+    echo "PASS $check_name"
+  else
+    failed=$((failed + 1))
+    echo "FAIL $check_name"
+  fi
+}
+
+end_of_checks() {
+  dmesg >/host/results/dmesg.txt
+  echo "$ok checks passed, $failed failed"
+  test $((ok + failed)) -gt 0 || failed=1
+  (exit "$failed")
+}
+
+# on_host COMMAND ..: COMMAND in the host's tree, at most a minute long.
+on_host() {
+  timeout "${limit_s:-60}" chroot /host /usr/bin/env -C "$BUILD" HOME=/tmp \
+    PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+
+# The BDF of the index-th (from 0) function of the model.
+hca() {
+  grep -l 0x15b3 /sys/bus/pci/devices/*/vendor | sed -n "$(($1 + 1))p" | cut -d/ -f6
+}
+
+# says TEXT COMMAND ..: COMMAND fails, with TEXT on its output and nothing but one line.
+says() {
+  said_text=$1
+  shift
+  said=$(on_host "$@" 2>&1 </dev/null)
+  said_status=$?
+  test $said_status -ne 0 && test "$(echo "$said" | wc -l)" -eq 1 &&
+    echo "$said" | grep -qF -- "$said_text" && return
+  echo "status $said_status, said: $said"
+  return 1
+}
+
+# bound_to BDF DRIVER
+bound_to() { test "$(basename "$(readlink "/sys/bus/pci/devices/$1/driver")")" = "$2"; }
+
+unbind() {
+  if [ -e "/sys/bus/pci/devices/$1/driver" ]; then
+    echo "$1" >"/sys/bus/pci/devices/$1/driver/unbind"
+  fi
+}
+
+# bind_to BDF DRIVER: by driver_override, as driverctl and dpdk-devbind.py do it.
+bind_to() {
+  unbind "$1"
+  echo "$2" >"/sys/bus/pci/devices/$1/driver_override"
+  echo "$1" >/sys/bus/pci/drivers_probe
+  bound_to "$1" "$2"
+}
+
+# wait_for SECONDS COMMAND ..: until COMMAND passes.
+wait_for() {
+  waits=$(($1 * 10))
+  shift
+  until "$@"; do
+    waits=$((waits - 1))
+    test $waits -gt 0 || return 1
+    sleep 0.1
+  done
+}

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# One scenario: the hca-servers it needs, one boot in which a shell script runs against them, and
+# what must be true of the results afterwards. scenarios/NAME.py declares, this file does.
+"""Runs one scenario and says what became of it."""
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vm_guest import Guest
+from vm_tree import VmError, tree
+
+FOLDER = Path(__file__).parent
+SOURCE = FOLDER.parent.parent
+SERVER_START_S = 10
+SERVER_END_S = 5
+
+
+@dataclass
+class Scenario:
+    """`servers` has one list of hca-server arguments for each device, in the order of their PCI
+    slots; "{results}" in them is the folder of results. `judge` reads that folder when the guest
+    has ended and returns one line for each thing that is wrong."""
+
+    summary: str
+    script: str
+    servers: list[list[str]]
+    judge: Callable[[Path], list[str]] = lambda results: []
+    kernel_arguments: str = ""
+    memory_mib: int = 2048
+    deadline_s: int = 240
+    programs: list[str] = field(default_factory=list)
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in (FOLDER / "scenarios").glob("*.py"))
+
+
+def load(name: str) -> Scenario:
+    if name not in names():
+        raise VmError(f"no scenario \"{name}\"; accepted: {', '.join(names())}")
+    spec = importlib.util.spec_from_file_location(name, FOLDER / "scenarios" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.SCENARIO
+
+
+class Servers:
+    """The hca-servers of one boot; ended on exit, whatever happened."""
+
+    def __init__(self, program: Path, arguments: list[list[str]], results: Path):
+        self.sockets = [results / f"hca{index}.socket" for index in range(len(arguments))]
+        self.commands = [[str(program), "--socket", str(socket),
+                          *[word.replace("{results}", str(results)) for word in words]]
+                         for socket, words in zip(self.sockets, arguments)]
+        self.results = results
+        self.processes: list[subprocess.Popen] = []
+
+    def __enter__(self) -> "Servers":
+        for index, command in enumerate(self.commands):
+            with (self.results / f"hca{index}.log").open("w", encoding="utf-8") as log:
+                self.processes.append(subprocess.Popen(command, stdout=log,
+                                                       stderr=subprocess.STDOUT))
+        try:
+            for index, socket in enumerate(self.sockets):
+                self.wait_for(index, socket)
+        except VmError:
+            self.__exit__()
+            raise
+        return self
+
+    def wait_for(self, index: int, socket: Path) -> None:
+        until = time.monotonic() + SERVER_START_S
+        while not socket.exists():
+            if self.processes[index].poll() is not None or time.monotonic() > until:
+                raise VmError(f"hca-server does not start: {self.last_line(index)}")
+            time.sleep(0.02)
+
+    def last_line(self, index: int) -> str:
+        lines = (self.results / f"hca{index}.log").read_text(encoding="utf-8").splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    def __exit__(self, *_exception) -> None:
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(SERVER_END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def died(self) -> list[str]:
+        return [f"hca-server {index} ended with {process.returncode}: {self.last_line(index)}"
+                for index, process in enumerate(self.processes) if process.poll() is not None]
+
+    def devices(self) -> list[str]:
+        return [json.dumps({"driver": "vfio-user-pci",
+                            "socket": {"type": "unix", "path": str(socket)}})
+                for socket in self.sockets]
+
+
+def script_of(scenario: Scenario, build: Path) -> str:
+    """The guest's script: where things are, the functions all scenarios share, the scenario."""
+    head = f"SOURCE={SOURCE}\nBUILD={build}\n"
+    return "\n".join([head, (FOLDER / "guest.sh").read_text(encoding="utf-8"),
+                      (FOLDER / "scenarios" / scenario.script).read_text(encoding="utf-8"),
+                      "end_of_checks\n"])
+
+
+def run(name: str, build: Path, results: Path) -> list[str]:
+    """What is wrong, one line each; nothing when the scenario passed."""
+    scenario = load(name)
+    for program in ["tools/hca-server", *scenario.programs]:
+        if not (build / program).is_file():
+            raise VmError(f"{build / program} is not built; ./dev build makes it")
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
+    with Servers(build / "tools/hca-server", scenario.servers, results) as servers:
+        guest = Guest(tree(), script_of(scenario, build), results, devices=servers.devices(),
+                      memory_mib=scenario.memory_mib, deadline_s=scenario.deadline_s,
+                      kernel_arguments=scenario.kernel_arguments)
+        status = guest.boot()
+        wrong = servers.died()
+    if status != 0:
+        wrong.append(f"{status} checks failed in the guest; see {results}/console.log")
+    return wrong + scenario.judge(results)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The program behind ./dev vm and the ctests labelled vm.
+"""Runs scenarios in a virtual machine; 0 when all of them passed."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import scenario
+from vm_tree import VmError
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="./dev vm", description=__doc__, formatter_class=argparse.RawTextHelpFormatter,
+        epilog="scenarios:\n" + "\n".join(f"  {name:16} {scenario.load(name).summary}"
+                                          for name in scenario.names()))
+    parser.add_argument("names", metavar="NAME", nargs="*", help="scenarios (default all)")
+    parser.add_argument("--build", metavar="DIR", type=Path, default=Path("build/release"),
+                        help="where the programs were built (default build/release)")
+    parser.add_argument("--results", metavar="DIR", type=Path, default=Path("results/vm"),
+                        help="console, logs and recordings, a folder each (default results/vm)")
+    arguments = parser.parse_args()
+    failed = 0
+    for name in arguments.names or scenario.names():
+        started = time.monotonic()
+        try:
+            wrong = scenario.run(name, arguments.build.resolve(),
+                                 (arguments.results / name).resolve())
+        except VmError as error:
+            wrong = [str(error)]
+        for line in wrong:
+            print(f"vm: {name}: {line}")
+        verdict = "FAILED" if wrong else "passed"
+        print(f"vm: {name} {verdict} ({time.monotonic() - started:.0f} s)", flush=True)
+        failed += bool(wrong)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
