@@ -57,6 +57,7 @@ constexpr Tail kTails[] = {
     {Opcode::QUERY_QP, Side::Output, "pas", 8},
     {Opcode::CREATE_MKEY, Side::Input, "klm_pas_mtt", 8},
     {Opcode::CREATE_UMEM, Side::Input, "umem.mtt", 8},
+    {Opcode::QUERY_HCA_VPORT_GID, Side::Output, "gid", 8},
     {Opcode::MODIFY_NIC_VPORT_CONTEXT, Side::Input, "nic_vport_context.current_uc_mac_address", 8},
     {Opcode::QUERY_NIC_VPORT_CONTEXT, Side::Output, "nic_vport_context.current_uc_mac_address", 8},
 };
@@ -111,16 +112,31 @@ Variant capability_of(std::uint16_t op_mod) {
   }
 }
 
+Variant register_of(RegisterId id) {
+  switch (id) {
+    case RegisterId::HOST_ENDIANNESS:
+      return {"register_data", &layout_info<register_host_endianness>};
+    case RegisterId::PAOS:
+      return {"register_data", &layout_info<paos_reg>};
+    case RegisterId::PTYS:
+      return {"register_data", &layout_info<ptys_reg>};
+    case RegisterId::PMTU:
+      return {"register_data", &layout_info<pmtu_reg>};
+    case RegisterId::PVLC:
+      return {"register_data", &layout_info<pvlc_reg>};
+    default:
+      return {};
+  }
+}
+
 Variant variant_of(ByteSpan in) {
   switch (opcode_of(in)) {
     case Opcode::QUERY_HCA_CAP:
     case Opcode::SET_HCA_CAP:
       return capability_of(op_mod_of(in));
     case Opcode::ACCESS_REG:
-      if (RegisterId{static_cast<std::uint16_t>(
-              field_or_zero<access_register_in, "register_id">(in))} == RegisterId::HOST_ENDIANNESS)
-        return {"register_data", &layout_info<register_host_endianness>};
-      return {};
+      return register_of(RegisterId{
+          static_cast<std::uint16_t>(field_or_zero<access_register_in, "register_id">(in))});
     default:
       return {};
   }

@@ -171,6 +171,7 @@ enum class RegisterId : std::uint16_t {
   PTYS = 0x5004,
   PAOS = 0x5006,
   PPCNT = 0x5008,
+  PVLC = 0x500f,
   NODE_DESC = 0x6001,
   HOST_ENDIANNESS = 0x7004,
   DTOR = 0xc00e,
@@ -205,6 +206,12 @@ enum class RoceVersion : std::uint8_t {
 
 // MLX5_ROCE_L3_TYPE_* (device.h; roce_addr_layout.roce_l3_type)
 enum class RoceL3Type : std::uint8_t { IPV4 = 0, IPV6 = 1 };
+
+// MLX5_PORT_* (driver.h, enum port_state_policy; paos_reg.admin_status and oper_status)
+enum class PortStatus : std::uint8_t { UP = 1, DOWN = 2 };
+
+// MLX5_PTYS_* (driver.h; ptys_reg.proto_mask)
+enum class PtysProtocol : std::uint8_t { IB = 1, EN = 4 };
 
 // MLX5_VPORT_STATE_OP_MOD_* (mlx5_ifc.h)
 enum class VportStateOpMod : std::uint8_t { VNIC_VPORT = 0, ESW_VPORT = 1, UPLINK = 2 };

@@ -16,7 +16,9 @@
 #include "prm/layout.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/port_commands.hpp"
+#include "prm/port_registers.hpp"
 #include "prm/qp_commands.hpp"
+#include "prm/vport_commands.hpp"
 #include "prm/wqe.hpp"
 
 namespace portcullis::prm {
@@ -80,6 +82,14 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<modify_nic_vport_context_in>, layout_info<modify_nic_vport_context_out>,
     layout_info<query_nic_vport_context_in>, layout_info<query_nic_vport_context_out>,
     layout_info<query_vport_state_in>, layout_info<query_vport_state_out>,
+    // port_registers.hpp
+    layout_info<paos_reg>, layout_info<ptys_reg>, layout_info<pmtu_reg>, layout_info<pvlc_reg>,
+    // vport_commands.hpp
+    layout_info<hca_vport_context>, layout_info<query_hca_vport_context_in>,
+    layout_info<query_hca_vport_context_out>, layout_info<query_hca_vport_gid_in>,
+    layout_info<query_hca_vport_gid_out>, layout_info<query_hca_vport_pkey_in>,
+    layout_info<query_hca_vport_pkey_out>, layout_info<pkey>, layout_info<mad_ifc_in>,
+    layout_info<mad_ifc_out>,
     // eqe.hpp
     layout_info<eqe>, layout_info<comp_event>, layout_info<qp_events>, layout_info<cq_error>,
     layout_info<cmd_inter_comp_event>, layout_info<port_state_change_event>,
