@@ -29,6 +29,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general() {
   c.put<"log_max_eq">(Capabilities::kLogMaxEq).set<"log_max_eq_sz", 22>();
   c.put<"log_max_mkey">(Capabilities::kLogMaxMkey).set<"log_max_mrw_sz", 63>();
   c.put<"log_max_pd">(Capabilities::kLogMaxPd);
+  c.put<"log_max_umem">(Capabilities::kLogMaxUmem).set<"umem_uid_0", 1>();
   c.put<"log_max_msg">(Capabilities::kLogMaxMsg);
   c.set<"fixed_buffer_size", 1>().set<"force_teardown", 1>();
   c.set<"log_max_ra_req_qp", 4>().set<"log_max_ra_res_qp", 4>();

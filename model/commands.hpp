@@ -47,6 +47,10 @@ PORTCULLIS_MODEL_COMMAND(destroy_mkey);
 PORTCULLIS_MODEL_COMMAND(query_mkey);
 PORTCULLIS_MODEL_COMMAND(query_special_contexts);
 
+// commands_umem.cpp
+PORTCULLIS_MODEL_COMMAND(create_umem);
+PORTCULLIS_MODEL_COMMAND(destroy_umem);
+
 // commands_qp.cpp
 PORTCULLIS_MODEL_COMMAND(create_qp);
 PORTCULLIS_MODEL_COMMAND(destroy_qp);

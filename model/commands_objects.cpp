@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // UAR, PD, EQ, CQ and MKEY.
+#include <utility>
+
 #include "base/dma_bytes.hpp"
 #include "model/commands.hpp"
 #include "model/core.hpp"
@@ -23,7 +25,43 @@ enum Refusal : std::uint32_t {
   kCqInUse,
   kShortList,
   kNotOffered,
+  kBadSize,
+  kBadUmem,
 };
+
+/// Where a completion queue lies.
+struct CqMemory {
+  QueuePages queue;
+  Iova record = 0;
+  UmemUse umems;
+};
+
+Verdict find_memory(const Core& core, const Request<prm::create_cq_in, prm::create_cq_out>& request,
+                    CqMemory& out) {
+  const auto context = prm::ConstView<prm::cqc>::at(request.in.bytes<"cq_context">());
+  // A umem that is named and not said to be valid: a field in the wrong place.
+  if ((request.in.get<"cq_umem_valid">() == 0 &&
+       (request.in.get<"cq_umem_id">() | request.in.get<"cq_umem_offset">()) != 0) ||
+      (context.get<"dbr_umem_valid">() == 0 && context.get<"dbr_umem_id">() != 0))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadUmem);
+  out.record = context.get<"dbr_addr">();
+  if (context.get<"dbr_umem_valid">() != 0) {
+    out.umems.record = static_cast<std::uint32_t>(context.get<"dbr_umem_id">());
+    const Verdict verdict = core.umems.record(*out.umems.record, out.record, out.record);
+    if (!verdict.ok()) return verdict;
+  }
+  if (request.in.get<"cq_umem_valid">() == 0) {
+    const std::uint64_t needed = CqTable::pages_needed(context);
+    if (needed > request.in_tail.size() / sizeof(Iova))
+      return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+    return CqTable::lay_out(context, page_list(request.in_tail, needed), out.queue);
+  }
+  const auto bytes = CqTable::queue_bytes(context);
+  if (!bytes) return refuse(CommandStatus::BAD_PARAM_ERR, kBadSize);
+  out.umems.queue = static_cast<std::uint32_t>(request.in.get<"cq_umem_id">());
+  return core.umems.queue(*out.umems.queue, request.in.get<"cq_umem_offset">(), *bytes, true,
+                          out.queue);
+}
 
 }  // namespace
 
@@ -90,22 +128,22 @@ Verdict destroy_eq(Core& core, const Request<prm::destroy_eq_in, prm::destroy_eq
 
 Verdict create_cq(Core& core, const Request<prm::create_cq_in, prm::create_cq_out>& request) {
   const auto context = prm::ConstView<prm::cqc>::at(request.in.bytes<"cq_context">());
-  // What the capabilities do not offer: umem, APU, compression; and collapsed CQs.
-  if (request.in.get<"cq_umem_valid">() != 0 || context.get<"dbr_umem_valid">() != 0 ||
-      context.get<"apu_cq">() != 0 || context.get<"cqe_comp_en">() != 0 || context.get<"cc">() != 0)
+  // What the capabilities do not offer: APU, compression; and collapsed CQs.
+  if (context.get<"apu_cq">() != 0 || context.get<"cqe_comp_en">() != 0 || context.get<"cc">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   const std::uint32_t uar = context.get<"uar_page">();
   const std::uint32_t eqn = context.get<"c_eqn_or_apu_element">();
   if (!core.uars.contains(uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
   if (!core.eqs.exists(eqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchEq);
-  const std::uint64_t needed = CqTable::pages_needed(context);
-  if (needed > request.in_tail.size() / sizeof(Iova))
-    return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  CqMemory memory;
+  if (const Verdict verdict = find_memory(core, request, memory); !verdict.ok()) return verdict;
   std::uint32_t cqn = 0;
-  const Verdict verdict = core.cqs.create(context, page_list(request.in_tail, needed), cqn);
+  const Verdict verdict = core.cqs.create(context, std::move(memory.queue), memory.record, cqn);
   if (!verdict.ok()) return verdict;
   core.use_uar(uar);
   core.eq_references.add(eqn);
+  core.cq_umems[cqn] = memory.umems;
+  core.umems.hold(memory.umems);
   static_cast<void>(request.out.try_set<"cqn">(cqn));
   return {};
 }
@@ -116,6 +154,8 @@ Verdict destroy_cq(Core& core, const Request<prm::destroy_cq_in, prm::destroy_cq
   if (core.cq_references.any(cqn)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kCqInUse);
   core.release_uar(core.cqs.uar_of(cqn));
   core.eq_references.drop(core.cqs.eqn_of(cqn));
+  core.umems.release(core.cq_umems[cqn]);
+  core.cq_umems.erase(cqn);
   return core.cqs.destroy(cqn);
 }
 

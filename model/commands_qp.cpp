@@ -19,6 +19,7 @@ enum Refusal : std::uint32_t {
   kBadSizes,
   kBadPages,
   kNotOffered,
+  kBadUmem,
 };
 
 Verdict check_references(const Core& core, const QpReferences& references) {
@@ -27,6 +28,24 @@ Verdict check_references(const Core& core, const QpReferences& references) {
   if (!core.cqs.exists(references.cq_send) || !core.cqs.exists(references.cq_receive))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
   return {};
+}
+
+using CreateQp = Request<prm::create_qp_in, prm::create_qp_out>;
+
+/// What of the queue pair lies in a umem, if anything does.
+Verdict find_in_umems(const Core& core, const CreateQp& request, QpCreate& create, UmemUse& use) {
+  if (create.context.get<"dbr_umem_valid">() != 0) {
+    use.record = static_cast<std::uint32_t>(create.context.get<"dbr_umem_id">());
+    const Verdict verdict =
+        core.umems.record(*use.record, create.context.get<"dbr_addr">(), create.record.emplace());
+    if (!verdict.ok()) return verdict;
+  }
+  if (request.in.get<"wq_umem_valid">() == 0) return {};
+  const auto bytes = Transport::work_queue_bytes(create.context);
+  if (!bytes) return refuse(CommandStatus::BAD_PARAM_ERR, kBadSizes);
+  use.queue = static_cast<std::uint32_t>(request.in.get<"wq_umem_id">());
+  return core.umems.queue(*use.queue, request.in.get<"wq_umem_offset">(), *bytes, false,
+                          create.queue.emplace());
 }
 
 /// The work queue's pages, or why they are not acceptable.
@@ -59,22 +78,35 @@ Verdict modify(Core& core, QpTransition transition, const Request<In, Out>& requ
 
 }  // namespace
 
-Verdict create_qp(Core& core, const Request<prm::create_qp_in, prm::create_qp_out>& request) {
+Verdict create_qp(Core& core, const CreateQp& request) {
   const auto context = prm::ConstView<prm::qpc>::at(request.in.bytes<"qpc">());
-  // create_qp_start_hint, ece_support and umem are not offered.
-  if (request.in.get<"input_qpn">() != 0 || request.in.get<"ece">() != 0 ||
-      request.in.get<"wq_umem_valid">() != 0 || context.get<"dbr_umem_valid">() != 0)
+  // create_qp_start_hint and ece_support are not offered.
+  if (request.in.get<"input_qpn">() != 0 || request.in.get<"ece">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
-  const QpReferences references{context.get<"pd">(), context.get<"cqn_snd">(),
-                                context.get<"cqn_rcv">(), context.get<"uar_page">()};
+  // A umem that is named and not said to be valid: a field in the wrong place.
+  if ((request.in.get<"wq_umem_valid">() == 0 &&
+       (request.in.get<"wq_umem_id">() | request.in.get<"wq_umem_offset">()) != 0) ||
+      (context.get<"dbr_umem_valid">() == 0 && context.get<"dbr_umem_id">() != 0))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadUmem);
+  QpReferences references{context.get<"pd">(),
+                          context.get<"cqn_snd">(),
+                          context.get<"cqn_rcv">(),
+                          context.get<"uar_page">(),
+                          {}};
   if (const Verdict verdict = check_references(core, references); !verdict.ok()) return verdict;
-  std::vector<Iova> pages;
-  if (const Verdict verdict = read_pages(context, request.in_tail, pages); !verdict.ok())
+  QpCreate create{0, request.in.get<"opt_param_mask">(), context, {}};
+  if (const Verdict verdict = find_in_umems(core, request, create, references.umems); !verdict.ok())
     return verdict;
+  std::vector<Iova> pages;
+  if (!create.queue) {
+    if (const Verdict verdict = read_pages(context, request.in_tail, pages); !verdict.ok())
+      return verdict;
+  }
   const auto qpn = core.qp_ids.allocate();
   if (!qpn) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
-  const Verdict verdict =
-      core.transport->create_qp({*qpn, request.in.get<"opt_param_mask">(), context, pages});
+  create.qpn = *qpn;
+  create.pages = pages;
+  const Verdict verdict = core.transport->create_qp(create);
   if (!verdict.ok()) {
     core.qp_ids.give_back(*qpn);
     return verdict;
@@ -83,6 +115,7 @@ Verdict create_qp(Core& core, const Request<prm::create_qp_in, prm::create_qp_ou
   core.pd_references.add(references.pd);
   core.cq_references.add(references.cq_send);
   core.cq_references.add(references.cq_receive);
+  core.umems.hold(references.umems);
   core.use_uar(references.uar);
   static_cast<void>(request.out.try_set<"qpn">(*qpn));
   return {};
@@ -99,6 +132,7 @@ Verdict destroy_qp(Core& core, const Request<prm::destroy_qp_in, prm::destroy_qp
   core.pd_references.drop(references.pd);
   core.cq_references.drop(references.cq_send);
   core.cq_references.drop(references.cq_receive);
+  core.umems.release(references.umems);
   core.release_uar(references.uar);
   return {};
 }

@@ -43,6 +43,7 @@ Core::Core(Parts parts, const Options& options)
           this),
       cqs(dma, eqs, Capabilities::kLogMaxCq),
       mkeys(Capabilities::kLogMaxMkey),
+      umems(Capabilities::kLogMaxUmem),
       pages(dma, eqs),
       capabilities(options.virtual_function),
       commands(
@@ -123,6 +124,8 @@ void Core::drop_objects() {
   qps.clear();
   mkeys.clear();
   cqs.clear();
+  cq_umems.clear();
+  umems.clear();
   eqs.clear();
   pds.clear();
   uars.clear();
@@ -150,6 +153,7 @@ Census Core::census() const {
   census.eqs = eqs.size();
   census.cqs = cqs.size();
   census.mkeys = mkeys.size();
+  census.umems = umems.size();
   census.qps = qps.size();
   census.pages = pages.held();
   census.dma_mappings = iommu.mappings();

@@ -30,6 +30,7 @@
 #include "model/registers.hpp"
 #include "model/scheduler.hpp"
 #include "model/transport_port.hpp"
+#include "model/umem.hpp"
 
 namespace portcullis::model {
 
@@ -47,6 +48,7 @@ struct QpReferences {
   std::uint32_t cq_send = 0;
   std::uint32_t cq_receive = 0;
   std::uint32_t uar = 0;
+  UmemUse umems;
 };
 
 class Core {
@@ -95,6 +97,7 @@ class Core {
   EqTable eqs;
   CqTable cqs;
   MkeyTable mkeys;
+  UmemTable umems;
   FirmwarePages pages;
   Capabilities capabilities;
   PortSettings port;
@@ -110,6 +113,7 @@ class Core {
   std::unordered_set<std::uint32_t> uars;
   std::unordered_set<std::uint32_t> pds;
   std::unordered_map<std::uint32_t, QpReferences> qps;
+  std::unordered_map<std::uint32_t, UmemUse> cq_umems;
   References uar_references;
   References pd_references;
   References eq_references;

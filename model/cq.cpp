@@ -64,22 +64,41 @@ CqTable::CqTable(Dma& dma, EqTable& eqs, std::uint32_t log_max_cq)
     : dma_(&dma), eqs_(&eqs), ids_(1, 1u << log_max_cq) {}
 
 std::uint64_t CqTable::pages_needed(prm::ConstView<prm::cqc> context) noexcept {
-  const std::uint32_t log_size = context.get<"log_cq_size">();
   const std::uint32_t log_page_size = context.get<"log_page_size">();
-  if (log_size > kMaxLogCqSize || log_page_size > 19) return 0;
-  if (context.get<"cqe_sz">() > prm::number(prm::CqeSize::B128)) return 0;
-  return QueuePages::needed(std::uint64_t{1} << (log_size + log_stride(context)), log_page_size,
-                            context.get<"page_offset">());
+  const auto bytes = queue_bytes(context);
+  if (!bytes || log_page_size > 19) return 0;
+  return QueuePages::needed(*bytes, log_page_size, context.get<"page_offset">());
+}
+
+std::optional<std::uint64_t> CqTable::queue_bytes(prm::ConstView<prm::cqc> context) noexcept {
+  const std::uint32_t log_size = context.get<"log_cq_size">();
+  if (log_size > kMaxLogCqSize || context.get<"cqe_sz">() > prm::number(prm::CqeSize::B128))
+    return std::nullopt;
+  return std::uint64_t{1} << (log_size + log_stride(context));
 }
 
 Verdict CqTable::create(prm::ConstView<prm::cqc> context, std::vector<Iova> pages,
                         std::uint32_t& cqn) {
+  QueuePages queue;
+  if (const Verdict verdict = lay_out(context, std::move(pages), queue); !verdict.ok())
+    return verdict;
+  return create(context, std::move(queue), context.get<"dbr_addr">(), cqn);
+}
+
+Verdict CqTable::lay_out(prm::ConstView<prm::cqc> context, std::vector<Iova> pages,
+                         QueuePages& queue) {
   const std::uint64_t needed = pages_needed(context);
   if (needed == 0) return refuse(CommandStatus::BAD_PARAM_ERR, kBadSize);
-  QueuePages queue(std::move(pages), context.get<"log_page_size">(), context.get<"page_offset">());
+  queue =
+      QueuePages(std::move(pages), context.get<"log_page_size">(), context.get<"page_offset">());
   if (queue.count() < needed || !queue.aligned())
     return refuse(CommandStatus::BAD_PARAM_ERR, kBadPages);
-  if (context.get<"dbr_addr">() % prm::kDoorbellRecordBytes != 0)
+  return {};
+}
+
+Verdict CqTable::create(prm::ConstView<prm::cqc> context, QueuePages queue, Iova record,
+                        std::uint32_t& cqn) {
+  if (record % prm::kDoorbellRecordBytes != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kBadRecord);
   const auto id = ids_.allocate();
   if (!id) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
@@ -88,7 +107,7 @@ Verdict CqTable::create(prm::ConstView<prm::cqc> context, std::vector<Iova> page
   if (cqn >= cqs_.size()) cqs_.resize(cqn + 1);
   Cq& cq = cqs_[cqn];
   cq = Cq{};
-  cq.record = context.get<"dbr_addr">();
+  cq.record = record;
   cq.pages = std::move(queue);
   cq.log_size = context.get<"log_cq_size">();
   cq.log_stride = log_stride(context);

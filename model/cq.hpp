@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,14 @@ class CqTable {
 
   // Commands and doorbells.
   Verdict create(prm::ConstView<prm::cqc> context, std::vector<Iova> pages, std::uint32_t& cqn);
+  /// The same in parts, for a buffer or a record that lies in a umem.
+  static Verdict lay_out(prm::ConstView<prm::cqc> context, std::vector<Iova> pages,
+                         QueuePages& queue);
+  Verdict create(prm::ConstView<prm::cqc> context, QueuePages queue, Iova record,
+                 std::uint32_t& cqn);
+  /// Nothing when the context's sizes are not acceptable.
+  [[nodiscard]] static std::optional<std::uint64_t> queue_bytes(
+      prm::ConstView<prm::cqc> context) noexcept;
   Verdict destroy(std::uint32_t cqn);
   /// Pages that CREATE_CQ must bring; 0 when the context's sizes are not acceptable.
   [[nodiscard]] static std::uint64_t pages_needed(prm::ConstView<prm::cqc> context) noexcept;

@@ -41,11 +41,11 @@ struct Options {
 
 /// What the device holds; all zero after a clean teardown.
 struct Census {
-  std::uint64_t uars = 0, pds = 0, eqs = 0, cqs = 0, mkeys = 0, qps = 0;
+  std::uint64_t uars = 0, pds = 0, eqs = 0, cqs = 0, mkeys = 0, qps = 0, umems = 0;
   std::uint64_t pages = 0;         // firmware pages given and not returned
   std::uint64_t dma_mappings = 0;  // IOMMU entries
   std::uint64_t commands_in_flight = 0;
-  [[nodiscard]] std::uint64_t objects() const { return uars + pds + eqs + cqs + mkeys + qps; }
+  [[nodiscard]] std::uint64_t objects() const { return uars + pds + eqs + cqs + mkeys + qps + umems; }
 };
 
 /// One command fault: the `nth` command (1 = next) with `opcode` meets it, once or from then on.

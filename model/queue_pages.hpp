@@ -21,6 +21,16 @@ class QueuePages {
         shift_(12 + log_page_size),
         start_(std::uint64_t{page_offset} << shift_ >> 6) {}
 
+  /// A queue that starts at byte `start` of pages of 1 << `shift` bytes.
+  [[nodiscard]] static QueuePages from_byte(std::vector<Iova> pages, std::uint32_t shift,
+                                            std::uint64_t start) {
+    QueuePages queue;
+    queue.pages_ = std::move(pages);
+    queue.shift_ = shift;
+    queue.start_ = start;
+    return queue;
+  }
+
   /// Pages that a queue of `bytes` takes.
   [[nodiscard]] static std::uint64_t needed(std::uint64_t bytes, std::uint32_t log_page_size,
                                             std::uint32_t page_offset) noexcept {

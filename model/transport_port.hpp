@@ -19,6 +19,7 @@
 #include "model/mkey.hpp"
 #include "model/model.hpp"
 #include "model/port_settings.hpp"
+#include "model/queue_pages.hpp"
 #include "model/scheduler.hpp"
 #include "model/verdict.hpp"
 #include "prm/qp_commands.hpp"
@@ -61,6 +62,9 @@ struct QpCreate {
   std::uint32_t opt_param_mask = 0;
   prm::ConstView<prm::qpc> context;
   std::span<const Iova> pages;  // the work queue's pages, log_page_size of the context
+  // What lies in a umem instead, of work_queue_bytes(): the work queue and its doorbell record.
+  std::optional<QueuePages> queue{};
+  std::optional<Iova> record{};
 };
 
 /// MODIFY as the core accepted it: `qpn` exists. `context` is absent for ToErr and ToRst.

@@ -116,6 +116,17 @@ TEST(BringUp, ReservedBitInACommand_IsABadParameter) {
   EXPECT_EQ(driver.run<prm::enable_hca_out>(in).status, CommandStatus::BAD_PARAM_ERR);
 }
 
+TEST(BringUp, InitOfADriverFromBeforeSwOwnerId_IsAccepted) {
+  MiniDriver driver;
+  driver.bring_up_to_boot_pages();
+  ASSERT_TRUE(driver.give_pages(driver.pages_wanted(QueryPagesOpMod::INIT_PAGES)).ok());
+  constexpr std::size_t kBytes = 16;  // init_hca_in of rdma-core's providers/mlx5/mlx5_ifc.h
+  const auto in = command<prm::init_hca_in>(Opcode::INIT_HCA);
+  EXPECT_EQ(driver.execute(in.all().first(kBytes - 1), prm::init_hca_out::bytes).status,
+            CommandStatus::BAD_INP_LEN_ERR);
+  EXPECT_TRUE(driver.execute(in.all().first(kBytes), prm::init_hca_out::bytes).ok());
+}
+
 TEST(BringUp, OpModWhereThereIsNone_IsABadParameter) {
   MiniDriver driver;
   driver.program_queue();

@@ -179,9 +179,6 @@ TEST_F(Objects, CompletionQueueFeaturesThatAreNotOffered_AreBadParameters) {
   auto compressed = cq_command(eq.uar(), eq.eqn());
   compressed.set<"cq_context.cqe_comp_en", 1>();
   EXPECT_EQ(create_cq(compressed).status, CommandStatus::BAD_PARAM_ERR);
-  auto umem = cq_command(eq.uar(), eq.eqn());
-  umem.set<"cq_umem_valid", 1>();
-  EXPECT_EQ(create_cq(umem).status, CommandStatus::BAD_PARAM_ERR);
   auto misaligned = cq_command(eq.uar(), eq.eqn());
   misaligned.put<"cq_context.dbr_addr">(memory_.iova() + 4);
   EXPECT_EQ(create_cq(misaligned).status, CommandStatus::BAD_PARAM_ERR);

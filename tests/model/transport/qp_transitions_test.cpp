@@ -151,9 +151,9 @@ class Refused : public testing::Test {
         .create_qp({kQpn, 0, prm::ConstView<prm::qpc>(context.all()), list})
         .status;
   }
-  CommandStatus modify(QpTransition transition) {
+  CommandStatus modify(QpTransition transition, std::uint32_t opt_param_mask = 0) {
     return host.transport()
-        .modify_qp({transition, kQpn, 0, prm::ConstView<prm::qpc>(context.all())})
+        .modify_qp({transition, kQpn, opt_param_mask, prm::ConstView<prm::qpc>(context.all())})
         .status;
   }
   void to_init() {
@@ -219,10 +219,18 @@ TEST_F(Refused, SecondPkey_IsBadParam) {
   EXPECT_EQ(modify(QpTransition::Rst2Init), kBadParam);
 }
 
-TEST_F(Refused, ArmedPathMigration_IsBadParam) {
+TEST_F(Refused, PathMigrationWithoutItsBit_StaysAsCreateQpHadIt) {
   ASSERT_EQ(create(), kOk);
   context.put<"pm_state">(prm::QpPathMigration::ARMED);
-  EXPECT_EQ(modify(QpTransition::Rst2Init), kBadParam);
+  EXPECT_EQ(modify(QpTransition::Rst2Init), kOk);
+  EXPECT_EQ(host.query(kQpn).get<"pm_state">(), prm::number(prm::QpPathMigration::MIGRATED));
+}
+
+TEST_F(Refused, ArmedPathMigrationByItsBit_IsBadParam) {
+  to_init();
+  ASSERT_EQ(modify(QpTransition::Init2Rtr), kOk);
+  context.put<"pm_state">(prm::QpPathMigration::ARMED);
+  EXPECT_EQ(modify(QpTransition::Rtr2Rts, prm::number(QpOptPar::PM_STATE)), kBadParam);
 }
 
 TEST_F(Refused, MtuZero_IsBadParam) {

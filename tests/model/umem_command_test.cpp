@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Queues in umems by command, as the DevX clients of rdma-core make them
+// (create_cq and create_qp of tests/mlx5_base.py).
+#include <gtest/gtest.h>
+
+#include "tests/model/event_queue.hpp"
+#include "tests/model/mini_driver.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using prm::CommandStatus;
+using prm::Opcode;
+
+struct BroughtUp : MiniDriver {
+  BroughtUp() { bring_up(); }
+};
+
+class UmemCommands : public ::testing::Test {
+ protected:
+  Answer create_umem(std::uint64_t rights = 3) {
+    auto in = command<prm::create_umem_in>(Opcode::CREATE_UMEM);
+    in.set<"umem.num_of_mtt", 4>();
+    std::vector<Iova> mtt;
+    for (std::size_t page = 0; page < 4; ++page)
+      mtt.push_back((memory_.iova() + page * kPageBytes) | rights);
+    return driver_.run<prm::create_umem_out>(in, mtt);
+  }
+  std::uint32_t umem() { return create_umem().as<prm::create_umem_out>().get<"umem_id">(); }
+  Answer destroy_umem(std::uint32_t id) {
+    auto in = command<prm::destroy_umem_in>(Opcode::DESTROY_UMEM);
+    return driver_.run<prm::destroy_umem_out>(in.put<"umem_id">(id));
+  }
+  Answer create_cq(std::uint32_t queue, std::uint32_t record) {
+    auto in = command<prm::create_cq_in>(Opcode::CREATE_CQ);
+    in.set<"cq_context.log_cq_size", 4>()
+        .put<"cq_context.uar_page">(eq_.uar())
+        .put<"cq_context.c_eqn_or_apu_element">(eq_.eqn())
+        .set<"cq_context.dbr_umem_valid", 1>()
+        .put<"cq_context.dbr_umem_id">(record)
+        .set<"cq_umem_valid", 1>()
+        .put<"cq_umem_id">(queue)
+        .put<"cq_umem_offset">(kPageBytes);
+    return driver_.run<prm::create_cq_out>(in);
+  }
+  Answer destroy_cq(std::uint32_t cqn) {
+    auto in = command<prm::destroy_cq_in>(Opcode::DESTROY_CQ);
+    return driver_.run<prm::destroy_cq_out>(in.put<"cqn">(cqn));
+  }
+  Answer create_qp(std::uint32_t cqn, std::uint32_t queue, std::uint32_t record) {
+    auto in = command<prm::create_qp_in>(Opcode::CREATE_QP);
+    in.put<"qpc.pd">(driver_.alloc_pd())
+        .put<"qpc.cqn_snd">(cqn)
+        .put<"qpc.cqn_rcv">(cqn)
+        .put<"qpc.uar_page">(eq_.uar())
+        .put<"qpc.st">(prm::QpServiceType::RC)
+        .put<"qpc.pm_state">(prm::QpPathMigration::MIGRATED)
+        .put<"qpc.rq_type">(prm::QpRqType::ZERO_LEN_RQ)
+        .set<"qpc.log_sq_size", 4>()
+        .set<"qpc.dbr_umem_valid", 1>()
+        .put<"qpc.dbr_umem_id">(record)
+        .set<"qpc.dbr_addr", 64>()
+        .set<"wq_umem_valid", 1>()
+        .put<"wq_umem_id">(queue)
+        .put<"wq_umem_offset">(2 * kPageBytes);
+    return driver_.run<prm::create_qp_out>(in);
+  }
+  Answer destroy_qp(std::uint32_t qpn) {
+    auto in = command<prm::destroy_qp_in>(Opcode::DESTROY_QP);
+    return driver_.run<prm::destroy_qp_out>(in.put<"qpn">(qpn));
+  }
+
+  BroughtUp driver_;
+  DmaBuffer memory_ = driver_.allocate(4 * kPageBytes);
+  EventQueue eq_{driver_, {}};
+};
+
+TEST_F(UmemCommands, QueuesInUmems_HoldThemUntilTheyAreGone) {
+  const std::uint32_t queue = umem();
+  const std::uint32_t record = umem();
+  const std::uint32_t cqn = create_cq(queue, record).as<prm::create_cq_out>().get<"cqn">();
+  const Answer qp = create_qp(cqn, queue, record);
+  ASSERT_TRUE(qp.ok());
+  EXPECT_EQ(destroy_umem(queue).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(destroy_qp(qp.as<prm::create_qp_out>().get<"qpn">()).ok());
+  EXPECT_EQ(destroy_umem(record).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(destroy_cq(cqn).ok());
+  EXPECT_TRUE(destroy_umem(queue).ok());
+  EXPECT_TRUE(destroy_umem(record).ok());
+  EXPECT_EQ(driver_.model().census().umems, 0U);
+}
+
+TEST_F(UmemCommands, QueuesInNoUmem_AreBadResources) {
+  const std::uint32_t id = umem();
+  EXPECT_EQ(create_cq(99, id).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_cq(id, 99).status, CommandStatus::BAD_RES_ERR);
+  const std::uint32_t cqn = create_cq(id, id).as<prm::create_cq_out>().get<"cqn">();
+  EXPECT_EQ(create_qp(cqn, 99, id).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_qp(cqn, id, 99).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(driver_.model().census().qps, 0U);
+}
+
+TEST_F(UmemCommands, CompletionQueueInReadOnlyMemory_IsABadParameter) {
+  const Answer answer = create_umem(1);
+  ASSERT_TRUE(answer.ok());
+  const std::uint32_t id = answer.as<prm::create_umem_out>().get<"umem_id">();
+  EXPECT_EQ(create_cq(id, id).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(UmemCommands, NameOfAUmemThatIsNotSaidToBeValid_IsABadParameter) {
+  auto cq = command<prm::create_cq_in>(Opcode::CREATE_CQ);
+  cq.set<"cq_umem_id", 1>()
+      .put<"cq_context.uar_page">(eq_.uar())
+      .put<"cq_context.c_eqn_or_apu_element">(eq_.eqn());
+  EXPECT_EQ(driver_.run<prm::create_cq_out>(cq).status, CommandStatus::BAD_PARAM_ERR);
+  auto qp = command<prm::create_qp_in>(Opcode::CREATE_QP);
+  qp.set<"qpc.dbr_umem_id", 1>();
+  EXPECT_EQ(driver_.run<prm::create_qp_out>(qp).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(UmemCommands, Teardown_LeavesNoUmem) {
+  ASSERT_TRUE(create_umem().ok());
+  auto in = command<prm::teardown_hca_in>(Opcode::TEARDOWN_HCA);
+  in.put<"profile">(prm::TeardownProfile::GRACEFUL_CLOSE);
+  ASSERT_TRUE(driver_.run<prm::teardown_hca_out>(in).ok());
+  EXPECT_EQ(driver_.model().census().umems, 0U);
+}
+
+}  // namespace
+}  // namespace portcullis::model::testing
