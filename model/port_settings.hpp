@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The port as commands set it and the transport reads it: MAC, RoCE switch, RoCE address table.
+// The port as commands set it and the transport reads it. On Ethernet: MAC, RoCE switch, RoCE
+// address table. On InfiniBand: what a subnet manager gave it.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+
+#include "model/port_type.hpp"
 
 namespace portcullis::model {
 
@@ -23,13 +26,39 @@ struct RoceAddress {
   bool valid = false;  // false: never set, or cleared by writing zeros
 };
 
+/// enum ib_port_state of include/rdma/ib_verbs.h.
+enum class PortState : std::uint8_t { Down = 1, Init = 2, Armed = 3, Active = 4 };
+
 struct PortSettings {
   static constexpr std::size_t kRoceAddresses = 256;  // roce_cap.roce_address_table_size
 
+  PortType type = PortType::Ethernet;
   Mac mac{};
   bool roce_enabled = false;  // nic_vport_context.roce_en
-  bool link_up = true;
+  bool admin_up = true;       // paos_reg.admin_status
+  bool link_up = true;        // paos_reg.oper_status
+  PortState state = PortState::Active;
+  std::uint16_t lid = 0;  // 0: the subnet manager has not been here
+  std::uint16_t sm_lid = 0;
   std::array<RoceAddress, kRoceAddresses> roce{};
+
+  /// Of an InfiniBand port only ACTIVE carries more than management datagrams.
+  [[nodiscard]] bool carries_data() const noexcept {
+    return link_up && (type == PortType::Ethernet || state == PortState::Active);
+  }
+  /// An EUI-64 of the MAC, as addrconf_addr_eui48 makes one: node, port and system.
+  [[nodiscard]] std::uint64_t guid() const noexcept {
+    return std::uint64_t{mac[0] ^ 2U} << 56 | std::uint64_t{mac[1]} << 48 |
+           std::uint64_t{mac[2]} << 40 | std::uint64_t{0xfffe} << 24 | std::uint64_t{mac[3]} << 16 |
+           std::uint64_t{mac[4]} << 8 | mac[5];
+  }
+  /// Entry 0 of an InfiniBand port's GID table: the default prefix fe80::/64 and the GUID.
+  [[nodiscard]] Gid default_gid() const noexcept {
+    Gid gid{0xfe, 0x80};
+    for (std::size_t i = 0; i < 8; ++i)
+      gid[8 + i] = static_cast<std::uint8_t>(guid() >> (56 - 8 * i));
+    return gid;
+  }
 };
 
 }  // namespace portcullis::model

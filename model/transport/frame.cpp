@@ -56,7 +56,21 @@ bool is_ipv4_mapped(const Gid& gid) noexcept {
   return std::equal(kIpv4MappedPrefix.begin(), kIpv4MappedPrefix.end(), gid.begin());
 }
 
-FrameTemplate::FrameTemplate(const Path& path) {
+FrameTemplate::FrameTemplate(const Path& path) : port_type_(path.port_type) {
+  if (port_type_ == PortType::InfiniBand) {
+    build_infiniband(path);
+  } else {
+    build_roce(path);
+  }
+  const auto base = prm::View<bth>::at(std::span<std::byte>(bytes_), bth_offset_);
+  // The path is MIGRATED, which a packet says by MigReq = 1; soft-RoCE sends 0 and looks at
+  // neither.
+  base.set<"mig", 1>();
+  put<"pkey">(base, path.pkey);
+  put<"qpn">(base, path.dest_qpn & 0xffffff);
+}
+
+void FrameTemplate::build_roce(const Path& path) {
   const std::span<std::byte> bytes(bytes_);
   std::memcpy(bytes_.data(), path.dest_mac.data(), path.dest_mac.size());
   std::memcpy(bytes_.data() + path.dest_mac.size(), path.source_mac.data(), path.source_mac.size());
@@ -68,38 +82,18 @@ FrameTemplate::FrameTemplate(const Path& path) {
   const auto udp = prm::View<udp_header>::at(ip, ip_bytes_);
   udp.set<"dest", kRoceUdpPort>();
   put<"source">(udp, path.udp_sport);
-  const auto base = prm::View<bth>::at(bytes, bth_offset());
-  // The path is MIGRATED, which a packet says by MigReq = 1; soft-RoCE sends 0 and looks at
-  // neither.
-  base.set<"mig", 1>();
-  put<"pkey">(base, path.pkey);
-  put<"qpn">(base, path.dest_qpn & 0xffffff);
+  bth_offset_ = kEthernetBytes + ip_bytes_ + udp_header::bytes;
 }
 
 std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader& header,
                                   std::size_t payload_bytes) const noexcept {
   const OpcodeInfo& info = opcode_info(static_cast<std::uint8_t>(header.opcode));
-  const std::size_t bth_at = bth_offset();
+  const std::size_t bth_at = bth_offset_;
   std::memcpy(frame.data(), bytes_.data(), bth_at + bth::bytes);
 
   const std::size_t pad = (4 - payload_bytes % 4) % 4;
   const std::size_t end = bth_at + info.header_bytes + payload_bytes + pad;
-  const std::size_t total = end + kIcrcBytes;
   std::fill_n(frame.begin() + static_cast<std::ptrdiff_t>(end - pad), pad, std::byte{0});
-
-  const auto udp_len = static_cast<std::uint16_t>(total - kEthernetBytes - ip_bytes_);
-  if (ip_bytes_ == ipv4_header::bytes) {
-    const auto tot_len = static_cast<std::uint16_t>(total - kEthernetBytes);
-    store_be16(frame.data() + kEthernetBytes + prm::place<ipv4_header, "tot_len">.offset / 8,
-               tot_len);
-    store_be16(frame.data() + kEthernetBytes + prm::place<ipv4_header, "check">.offset / 8,
-               static_cast<std::uint16_t>(~fold_sum(ipv4_sum_ + tot_len)));
-  } else {
-    store_be16(frame.data() + kEthernetBytes + prm::place<ipv6_header, "payload_len">.offset / 8,
-               udp_len);
-  }
-  store_be16(frame.data() + kEthernetBytes + ip_bytes_ + prm::place<udp_header, "len">.offset / 8,
-             udp_len);
 
   const auto base = prm::View<bth>::at(frame, bth_at);
   put<"opcode">(base, static_cast<std::uint8_t>(header.opcode));
@@ -118,6 +112,27 @@ std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader
     put<"syndrome">(a, header.syndrome);
     put<"msn">(a, header.msn & 0xffffff);
   }
+  if (info.has_immediate)
+    prm::detail::store_dword(frame.data() + bth_at + info.header_bytes - kImmDtBytes,
+                             header.immediate);
+  return port_type_ == PortType::InfiniBand ? close_infiniband(frame, end) : close_roce(frame, end);
+}
+
+std::size_t FrameTemplate::close_roce(std::span<std::byte> frame, std::size_t end) const noexcept {
+  const std::size_t total = end + kIcrcBytes;
+  const auto udp_len = static_cast<std::uint16_t>(total - kEthernetBytes - ip_bytes_);
+  if (ip_bytes_ == ipv4_header::bytes) {
+    const auto tot_len = static_cast<std::uint16_t>(total - kEthernetBytes);
+    store_be16(frame.data() + kEthernetBytes + prm::place<ipv4_header, "tot_len">.offset / 8,
+               tot_len);
+    store_be16(frame.data() + kEthernetBytes + prm::place<ipv4_header, "check">.offset / 8,
+               static_cast<std::uint16_t>(~fold_sum(ipv4_sum_ + tot_len)));
+  } else {
+    store_be16(frame.data() + kEthernetBytes + prm::place<ipv6_header, "payload_len">.offset / 8,
+               udp_len);
+  }
+  store_be16(frame.data() + kEthernetBytes + ip_bytes_ + prm::place<udp_header, "len">.offset / 8,
+             udp_len);
   const std::uint32_t icrc =
       compute_icrc(frame.subspan(kEthernetBytes, end - kEthernetBytes), ip_bytes_);
   std::memcpy(frame.data() + end, &icrc, sizeof icrc);  // little-endian, as the host
@@ -152,6 +167,12 @@ const char* name_of(FrameFault fault) noexcept {
       return "payload length";
     case FrameFault::Icrc:
       return "ICRC";
+    case FrameFault::LinkHeader:
+      return "LRH";
+    case FrameFault::Grh:
+      return "GRH";
+    case FrameFault::Vcrc:
+      return "VCRC";
   }
   return "unknown";
 }

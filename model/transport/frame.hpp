@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RoCEv2 frames: Ethernet, IPv4 or IPv6, UDP to port 4791, BTH, the extended header of the opcode,
-// payload, pad, ICRC. A FrameTemplate is what stays the same for every packet of a queue pair; a
-// frame is a copy of it with the packet's own fields filled in, built where the wire keeps it. What
-// comes from the wire is untrusted: decode() checks every length, version and checksum before it
-// gives a Packet out, and compares the ICRC last.
+// Frames of a port. RoCEv2: Ethernet, IPv4 or IPv6, UDP to port 4791, BTH, the extended header of
+// the opcode, payload, pad, ICRC. InfiniBand: LRH, GRH where the path has one, then the same from
+// the BTH on, and a VCRC. A FrameTemplate is what stays the same for every packet of a queue pair;
+// a frame is a copy of it with the packet's own fields filled in, built where the wire keeps it.
+// What comes from the wire is untrusted: decode() checks every length, version and checksum before
+// it gives a Packet out, and compares the ICRC last.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <tl/expected.hpp>
 
 #include "model/port_settings.hpp"
+#include "model/port_type.hpp"
 #include "model/transport/headers.hpp"
 #include "model/transport/opcode.hpp"
 
@@ -25,13 +27,18 @@ namespace portcullis::model {
 inline constexpr std::size_t kMaxMtuBytes = 4096;
 /// Longest frame this model sends or accepts; a multiple of a cache line.
 inline constexpr std::size_t kMaxFrameBytes = 4224;
+static_assert(kEthernetBytes + udp_header::bytes > lrh::bytes + kVcrcBytes);  // RoCEv2 is longer
 static_assert(kMaxFrameBytes >= kEthernetBytes + ipv6_header::bytes + udp_header::bytes +
                                     bth::bytes + reth::bytes + kImmDtBytes + kMaxMtuBytes +
                                     kIcrcBytes);
 
 /// Where the frames of a queue pair go and what their headers say: the address path of its context
-/// and the source from the RoCE address table.
+/// and the source from the RoCE address table, or the port's LID and GID.
 struct Path {
+  PortType port_type = PortType::Ethernet;
+  std::uint16_t source_lid = 0, dest_lid = 0;  // InfiniBand, as the next two
+  std::uint8_t service_level = 0;
+  bool has_grh = false;  // the GIDs are source_ip and dest_ip
   Mac source_mac{}, dest_mac{};
   Gid source_ip{}, dest_ip{};  // both IPv4-mapped, or both not
   std::uint8_t traffic_class = 0;
@@ -55,6 +62,7 @@ struct PacketHeader {
   // AETH, where the opcode has one
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
+  std::uint32_t immediate = 0;  // where the opcode has it, as the WQE has it: opaque, big-endian
 };
 
 class FrameTemplate {
@@ -64,7 +72,7 @@ class FrameTemplate {
 
   /// Bytes before the payload of a frame with this opcode: where to put the payload.
   [[nodiscard]] std::size_t payload_offset(BthOpcode opcode) const noexcept {
-    return bth_offset() + opcode_info(static_cast<std::uint8_t>(opcode)).header_bytes;
+    return bth_offset_ + opcode_info(static_cast<std::uint8_t>(opcode)).header_bytes;
   }
   /// Completes the frame whose payload of `payload_bytes` already stands at payload_offset(); pads,
   /// sums and returns its length. `frame` must hold kMaxFrameBytes, the payload at most 4096.
@@ -72,18 +80,25 @@ class FrameTemplate {
                                    std::size_t payload_bytes) const noexcept;
 
  private:
-  [[nodiscard]] std::size_t bth_offset() const noexcept {
-    return kEthernetBytes + ip_bytes_ + udp_header::bytes;
-  }
   static constexpr std::size_t kLongest =
       kEthernetBytes + ipv6_header::bytes + udp_header::bytes + bth::bytes;
+  static_assert(kLongest >= lrh::bytes + grh::bytes + bth::bytes);
+
+  void build_roce(const Path& path);
+  void build_infiniband(const Path& path);
+  /// `end` is where the pad ended; the frame's length.
+  std::size_t close_roce(std::span<std::byte> frame, std::size_t end) const noexcept;
+  std::size_t close_infiniband(std::span<std::byte> frame, std::size_t end) const noexcept;
 
   std::array<std::byte, kLongest> bytes_{};
+  std::size_t bth_offset_ = kEthernetBytes + ipv4_header::bytes + udp_header::bytes;
   std::size_t ip_bytes_ = ipv4_header::bytes;
   std::uint32_t ipv4_sum_ = 0;  // one's complement sum of the header but tot_len and check
+  PortType port_type_ = PortType::Ethernet;
+  bool has_grh_ = false;
 };
 
-/// Why a frame is not a RoCEv2 RC packet. Each drops it in silence, as a NIC does.
+/// Why a frame is not an RC packet. Each drops it in silence, as a NIC does.
 enum class FrameFault : std::uint8_t {
   TooShort,     // a header or the length it announces goes past the end of the frame
   NotIp,        // ethertype
@@ -98,6 +113,9 @@ enum class FrameFault : std::uint8_t {
   Opcode,       // reserved, or not of the RC service
   Length,       // no room for the opcode's headers, pad and ICRC; a payload where none belongs
   Icrc,         // the invariant CRC is wrong
+  LinkHeader,   // LRH: version, next header, or a length that is not the frame's
+  Grh,          // version, next header, or a length that is not the frame's
+  Vcrc,         // the variant CRC is wrong
 };
 [[nodiscard]] const char* name_of(FrameFault fault) noexcept;
 
@@ -106,6 +124,9 @@ struct Packet {
   Mac source_mac{}, dest_mac{};
   Gid source_ip{}, dest_ip{};
   std::uint16_t udp_sport = 0;
+  std::uint16_t source_lid = 0, dest_lid = 0;  // InfiniBand, as the next two
+  std::uint8_t service_level = 0;
+  bool has_grh = false;
   std::uint8_t opcode = 0;  // known to opcode_info()
   bool solicited = false;
   bool ack_request = false;
@@ -118,22 +139,29 @@ struct Packet {
   std::uint32_t dma_length = 0;
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
+  std::uint32_t immediate = 0;
   std::span<const std::byte> payload;  // without pad
 
   [[nodiscard]] const OpcodeInfo& info() const noexcept { return opcode_info(opcode); }
 };
 
+/// An Ethernet frame.
 [[nodiscard]] tl::expected<Packet, FrameFault> decode(std::span<const std::byte> frame) noexcept;
+/// A frame of an InfiniBand link, from the LRH to the VCRC.
+[[nodiscard]] tl::expected<Packet, FrameFault> decode_infiniband(
+    std::span<const std::byte> frame) noexcept;
 
 /// What a fault rule can ask of a frame, without any of decode()'s checks but lengths; nothing when
-/// it is not RoCEv2.
+/// it is not RoCEv2, on an InfiniBand link not a packet of the transport layer.
 struct FrameLabel {
   std::uint8_t opcode = 0;
   std::uint32_t dest_qpn = 0;
 };
-[[nodiscard]] std::optional<FrameLabel> peek(std::span<const std::byte> frame) noexcept;
+[[nodiscard]] std::optional<FrameLabel> peek(std::span<const std::byte> frame,
+                                             PortType port_type = PortType::Ethernet) noexcept;
 
 /// Breaks the ICRC of a frame, for fault injection; a frame too short to have one stays as it is.
-void corrupt_icrc(std::span<std::byte> frame) noexcept;
+/// An InfiniBand frame keeps a VCRC that is right: only the receiver's end to end check finds it.
+void corrupt_icrc(std::span<std::byte> frame, PortType port_type = PortType::Ethernet) noexcept;
 
 }  // namespace portcullis::model

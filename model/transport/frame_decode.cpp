@@ -5,6 +5,7 @@
 
 #include "model/transport/checksum.hpp"
 #include "model/transport/frame.hpp"
+#include "model/transport/frame_parts.hpp"
 #include "model/transport/icrc.hpp"
 #include "prm/view.hpp"
 
@@ -82,8 +83,24 @@ Checked<void> decode_udp(const IpLayer& ip, std::span<const std::byte> ip_bytes,
   return {};
 }
 
-/// `bytes` from the BTH to the end of the ICRC.
-Checked<void> decode_transport(std::span<const std::byte> bytes, Packet& packet) noexcept {
+std::optional<std::size_t> roce_bth_offset(std::span<const std::byte> frame) noexcept {
+  if (frame.size() < kEthernetBytes) return std::nullopt;
+  const std::uint16_t ethertype = load_be16(frame.data() + 12);
+  if (ethertype != kEthertypeIpv4 && ethertype != kEthertypeIpv6) return std::nullopt;
+  return kEthernetBytes + udp_header::bytes +
+         (ethertype == kEthertypeIpv4 ? ipv4_header::bytes : ipv6_header::bytes);
+}
+
+bool icrc_is_right(std::span<const std::byte> ip_bytes, std::size_t ip_header_bytes) noexcept {
+  std::uint32_t carried;
+  std::memcpy(&carried, ip_bytes.data() + ip_bytes.size() - kIcrcBytes, sizeof carried);
+  return carried == compute_icrc(ip_bytes.first(ip_bytes.size() - kIcrcBytes), ip_header_bytes);
+}
+
+}  // namespace
+
+tl::expected<void, FrameFault> decode_transport(std::span<const std::byte> bytes,
+                                                Packet& packet) noexcept {
   if (bytes.size() < bth::bytes + kIcrcBytes) return reject(FrameFault::TooShort);
   const auto base = prm::ConstView<bth>::at(bytes);
   if (base.get<"tver">() != 0) return reject(FrameFault::BthVersion);
@@ -115,16 +132,10 @@ Checked<void> decode_transport(std::span<const std::byte> bytes, Packet& packet)
     packet.syndrome = static_cast<std::uint8_t>(a.get<"syndrome">());
     packet.msn = a.get<"msn">();
   }
+  if (info.has_immediate)
+    packet.immediate = prm::detail::load_dword(bytes.data() + info.header_bytes - kImmDtBytes);
   return {};
 }
-
-bool icrc_is_right(std::span<const std::byte> ip_bytes, std::size_t ip_header_bytes) noexcept {
-  std::uint32_t carried;
-  std::memcpy(&carried, ip_bytes.data() + ip_bytes.size() - kIcrcBytes, sizeof carried);
-  return carried == compute_icrc(ip_bytes.first(ip_bytes.size() - kIcrcBytes), ip_header_bytes);
-}
-
-}  // namespace
 
 Checked<Packet> decode(std::span<const std::byte> frame) noexcept {
   if (frame.size() < kEthernetBytes) return reject(FrameFault::TooShort);
@@ -146,18 +157,22 @@ Checked<Packet> decode(std::span<const std::byte> frame) noexcept {
   return packet;
 }
 
-std::optional<FrameLabel> peek(std::span<const std::byte> frame) noexcept {
-  if (frame.size() < kEthernetBytes) return std::nullopt;
-  const std::uint16_t ethertype = load_be16(frame.data() + 12);
-  if (ethertype != kEthertypeIpv4 && ethertype != kEthertypeIpv6) return std::nullopt;
-  const std::size_t at = kEthernetBytes + udp_header::bytes +
-                         (ethertype == kEthertypeIpv4 ? ipv4_header::bytes : ipv6_header::bytes);
-  if (frame.size() < at + bth::bytes) return std::nullopt;
-  const auto base = prm::ConstView<bth>::at(frame, at);
+std::optional<FrameLabel> peek(std::span<const std::byte> frame, PortType port_type) noexcept {
+  const auto at =
+      port_type == PortType::InfiniBand ? infiniband_bth_offset(frame) : roce_bth_offset(frame);
+  if (!at || frame.size() < *at + bth::bytes) return std::nullopt;
+  const auto base = prm::ConstView<bth>::at(frame, *at);
   return FrameLabel{static_cast<std::uint8_t>(base.get<"opcode">()), base.get<"qpn">()};
 }
 
-void corrupt_icrc(std::span<std::byte> frame) noexcept {
+void corrupt_icrc(std::span<std::byte> frame, PortType port_type) noexcept {
+  if (port_type == PortType::InfiniBand) {
+    if (frame.size() < lrh::bytes + kIcrcBytes + kVcrcBytes) return;
+    frame[frame.size() - kVcrcBytes - 1] ^= std::byte{0xff};
+    const std::uint16_t vcrc = compute_vcrc(frame.first(frame.size() - kVcrcBytes));
+    std::memcpy(frame.data() + frame.size() - kVcrcBytes, &vcrc, sizeof vcrc);
+    return;
+  }
   if (frame.size() < kEthernetBytes + kIcrcBytes) return;
   frame.back() ^= std::byte{0xff};
 }

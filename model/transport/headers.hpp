@@ -3,7 +3,9 @@
 // What a RoCEv2 frame is made of, in the idiom of prm/layout.hpp: these headers travel on the wire,
 // not on the programming interface, so they stand here. Sources:
 // drivers/infiniband/sw/rxe/rxe_hdr.h (BTH, RETH, AETH, AtomicETH, IETH, ImmDt masks),
-// include/uapi/linux/{ip,ipv6,udp}.h.
+// include/uapi/linux/{ip,ipv6,udp}.h, and for InfiniBand's own link and network layer
+// include/rdma/ib_hdrs.h (IB_LVER_SHIFT .., IB_GRH_NEXT_HDR) and struct ib_unpacked_lrh and _grh
+// of include/rdma/ib_pack.h.
 #pragma once
 
 #include <array>
@@ -76,10 +78,33 @@ struct reth : Layout<"reth", 0x80,
 struct aeth : Layout<"aeth", 0x20,
     Field<"syndrome", 0x0, 0x8>,
     Field<"msn", 0x8, 0x18>> {};
+
+/// First header of every InfiniBand frame.
+struct lrh : Layout<"lrh", 0x40,
+    Field<"vl", 0x0, 0x4>,
+    Field<"lver", 0x4, 0x4>,
+    Field<"sl", 0x8, 0x4>,
+    Reserved<0xc, 0x2>,
+    Field<"lnh", 0xe, 0x2>,
+    Field<"dlid", 0x10, 0x10>,
+    Reserved<0x20, 0x5>,
+    Field<"pkt_len", 0x25, 0xb>,  // dwords from here to the end of the ICRC
+    Field<"slid", 0x30, 0x10>> {};
+
+struct grh : Layout<"grh", 0x140,
+    Field<"ip_version", 0x0, 0x4>,
+    Field<"traffic_class", 0x4, 0x8>,
+    Field<"flow_label", 0xc, 0x14>,
+    Field<"payload_length", 0x20, 0x10>,  // bytes from the BTH to the end of the ICRC
+    Field<"next_header", 0x30, 0x8>,
+    Field<"hop_limit", 0x38, 0x8>,
+    Bytes<"source_gid", 0x40, 0x80>,
+    Bytes<"destination_gid", 0xc0, 0x80>> {};
 // clang-format on
 
 inline constexpr std::size_t kEthernetBytes = 14;
 inline constexpr std::size_t kIcrcBytes = 4;
+inline constexpr std::size_t kVcrcBytes = 2;
 inline constexpr std::size_t kAtomicEthBytes = 28;  // struct rxe_atmeth
 inline constexpr std::size_t kAtomicAckBytes = 8;   // struct rxe_atmack
 inline constexpr std::size_t kImmDtBytes = 4;
@@ -90,6 +115,10 @@ inline constexpr std::uint16_t kEthertypeIpv6 = 0x86dd;  // ETH_P_IPV6
 inline constexpr std::uint8_t kProtocolUdp = 17;         // IPPROTO_UDP
 inline constexpr std::uint16_t kRoceUdpPort = 4791;    // ROCE_V2_UDP_DPORT, include/rdma/ib_verbs.h
 inline constexpr std::uint16_t kDefaultPkey = 0xffff;  // BTH_DEF_PKEY
+inline constexpr std::uint32_t kLnhBth = 2;            // IB_LNH_IBA_LOCAL, ib_pack.h
+inline constexpr std::uint32_t kLnhGrh = 3;            // IB_LNH_IBA_GLOBAL
+inline constexpr std::uint32_t kGrhVersion = 6;        // IB_GRH_VERSION, ib_hdrs.h
+inline constexpr std::uint32_t kGrhNextHeader = 0x1b;  // IB_GRH_NEXT_HDR
 inline constexpr std::uint32_t kPsnMask = 0xffffff;    // BTH_PSN_MASK
 
 /// AETH syndromes, enum aeth_syndrome of rxe_hdr.h.

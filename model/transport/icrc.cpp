@@ -20,6 +20,34 @@ constexpr std::uint32_t kMaskedLrhCrc = 0x2144df1c;
 // Short packets are masked and summed in one piece; of long ones only the headers are copied.
 constexpr std::size_t kScratchBytes = 256;
 
+/// CRC of one byte by the reflected polynomial of the VCRC.
+consteval std::array<std::uint16_t, 256> make_vcrc_table() {
+  constexpr std::uint32_t kPolynomial = 0xd008;
+  std::array<std::uint16_t, 256> table{};
+  for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc & 1) != 0 ? crc >> 1 ^ kPolynomial : crc >> 1;
+    table[byte] = static_cast<std::uint16_t>(crc);
+  }
+  return table;
+}
+constexpr std::array<std::uint16_t, 256> kVcrcTable = make_vcrc_table();
+
+/// CRC-32 of `masked`, the packet's first bytes, and of the rest as it stands.
+std::uint32_t sum_with_masked(std::uint32_t crc, std::span<const std::byte> masked,
+                              std::span<const std::byte> packet) noexcept {
+  crc = libdeflate_crc32(crc, masked.data(), masked.size());
+  const auto rest = packet.subspan(masked.size());
+  return rest.empty() ? crc : libdeflate_crc32(crc, rest.data(), rest.size());
+}
+
+void mask_bth(std::span<std::byte> packet, std::size_t at) {
+  const auto base = prm::View<bth>::at(packet, at);
+  base.set<"fecn", 1>();
+  base.set<"becn", 1>();
+  base.set<"resv6a", 0x3f>();
+}
+
 void mask_ipv4(std::span<std::byte> packet) {
   const auto ip = prm::View<ipv4_header>::at(packet);
   ip.set<"tos", 0xff>();
@@ -49,14 +77,33 @@ std::uint32_t compute_icrc(std::span<const std::byte> packet, std::size_t ip_byt
     mask_ipv6(masked);
   }
   prm::View<udp_header>::at(masked, ip_bytes).set<"check", 0xffff>();
-  const auto base = prm::View<bth>::at(masked, ip_bytes + udp_header::bytes);
-  base.set<"fecn", 1>();
-  base.set<"becn", 1>();
-  base.set<"resv6a", 0x3f>();
+  mask_bth(masked, ip_bytes + udp_header::bytes);
+  return sum_with_masked(kMaskedLrhCrc, masked, packet);
+}
 
-  const std::uint32_t crc = libdeflate_crc32(kMaskedLrhCrc, scratch.data(), copied);
-  if (copied == packet.size()) return crc;
-  return libdeflate_crc32(crc, packet.data() + copied, packet.size() - copied);
+std::uint32_t compute_infiniband_icrc(std::span<const std::byte> packet, bool has_grh) noexcept {
+  std::array<std::byte, lrh::bytes + grh::bytes + bth::bytes> scratch;
+  const std::size_t bth_at = lrh::bytes + (has_grh ? grh::bytes : 0);
+  const std::span<std::byte> masked(scratch.data(), bth_at + bth::bytes);
+  std::ranges::copy(packet.first(masked.size()), masked.begin());
+  if (has_grh) {
+    std::ranges::fill(masked.first(lrh::bytes), std::byte{0xff});
+    const auto global = prm::View<grh>::at(masked, lrh::bytes);
+    global.set<"traffic_class", 0xff>();
+    global.set<"flow_label", 0xfffff>();
+    global.set<"hop_limit", 0xff>();
+  } else {
+    prm::View<lrh>::at(masked).set<"vl", 0xf>();
+  }
+  mask_bth(masked, bth_at);
+  return sum_with_masked(0, masked, packet);
+}
+
+std::uint16_t compute_vcrc(std::span<const std::byte> packet) noexcept {
+  std::uint32_t crc = 0xffff;
+  for (const std::byte byte : packet)
+    crc = kVcrcTable[(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff] ^ crc >> 8;
+  return static_cast<std::uint16_t>(~crc);
 }
 
 }  // namespace portcullis::model

@@ -30,6 +30,27 @@ bool is_usable(const RoceAddress& source, const Gid& dest, const PortSettings& p
          !source.vlan_valid && is_ipv4_mapped(source.gid) == is_ipv4_mapped(dest);
 }
 
+/// The LID may still be 0 on both sides: a driver connects before the subnet manager came, and
+/// frames then reach nobody (test_mlx5vfio_async_event of rdma-core does). The GID table has one
+/// entry.
+std::optional<Path> resolve_infiniband(Context context, const PortSettings& port, Path path) {
+  path.port_type = PortType::InfiniBand;
+  path.dest_lid = static_cast<std::uint16_t>(context.get<"primary_address_path.rlid">());
+  path.source_lid = port.lid;
+  path.service_level = static_cast<std::uint8_t>(context.get<"primary_address_path.sl">());
+  path.has_grh = context.get<"primary_address_path.grh">() != 0;
+  path.traffic_class = static_cast<std::uint8_t>(context.get<"primary_address_path.tclass">());
+  // The path bits of the source LID: LMC is 0.
+  if (context.get<"primary_address_path.mlid">() != 0) return std::nullopt;
+  if (!path.has_grh) {
+    path.dest_ip = Gid{};
+    return path;
+  }
+  if (context.get<"primary_address_path.src_addr_index">() != 0) return std::nullopt;
+  path.source_ip = port.default_gid();
+  return path;
+}
+
 }  // namespace
 
 std::optional<Path> resolve_path(Context context, const PortSettings& port) {
@@ -43,6 +64,8 @@ std::optional<Path> resolve_path(Context context, const PortSettings& port) {
   path.dest_mac = remote_mac(context);
   const auto dest = context.bytes<"primary_address_path.rgid_rip">();
   std::memcpy(path.dest_ip.data(), dest.data(), dest.size());
+
+  if (port.type == PortType::InfiniBand) return resolve_infiniband(context, port, path);
 
   const RoceAddress& source = port.roce[context.get<"primary_address_path.src_addr_index">()];
   if (is_usable(source, path.dest_ip, port)) {

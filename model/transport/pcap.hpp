@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A capture file of the frames on a port, in the format every analyser reads (libpcap, Ethernet,
-// nanosecond time stamps). Times are those of the model's clock.
+// A capture file of the frames on a port, in the format every analyser reads (libpcap, nanosecond
+// time stamps). Times are those of the model's clock. InfiniBand frames stand behind an ERF header
+// (DLT_ERF, record type 21), as in the files of capture cards and of ibdump: Wireshark 4.0 knows no
+// DLT_INFINIBAND.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +13,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "model/port_type.hpp"
 
 struct pcap;
 struct pcap_dumper;
@@ -20,7 +23,8 @@ namespace portcullis::model {
 class PcapWriter {
  public:
   /// System, with the path, when the file cannot be written.
-  [[nodiscard]] static Result<std::shared_ptr<PcapWriter>> create(const std::string& path);
+  [[nodiscard]] static Result<std::shared_ptr<PcapWriter>> create(
+      const std::string& path, PortType port_type = PortType::Ethernet);
   ~PcapWriter();
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
@@ -30,12 +34,14 @@ class PcapWriter {
   [[nodiscard]] Result<void> flush();
 
  private:
-  PcapWriter(std::string path, pcap* handle, pcap_dumper* file) noexcept
-      : path_(std::move(path)), handle_(handle), file_(file) {}
+  PcapWriter(std::string path, pcap* handle, pcap_dumper* file, PortType port_type) noexcept
+      : path_(std::move(path)), handle_(handle), file_(file), port_type_(port_type) {}
+  void dump(std::span<const std::byte> record, std::uint64_t now_ns) noexcept;
 
   std::string path_;
   pcap* handle_;
   pcap_dumper* file_;
+  PortType port_type_;
 };
 
 }  // namespace portcullis::model

@@ -2,6 +2,7 @@
 //
 // The transport as the command side sees it, and the port behind which it receives.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "model/transport/doorbells.hpp"
@@ -29,7 +30,7 @@ bool pkey_matches(std::uint16_t pkey) noexcept {
 
 struct Transport::State final : FrameSink {
   State(const TransportDeps& dependencies, const TransportOptions& options)
-      : wire(options.wire ? options.wire : std::make_shared<Wire>()),
+      : wire(options.wire ? options.wire : std::make_shared<Wire>(0, dependencies.port->type)),
         qps(options.log_max_qp),
         log_max_msg(options.log_max_msg) {
     engine.deps = dependencies;
@@ -37,14 +38,15 @@ struct Transport::State final : FrameSink {
     engine.doorbells = &doorbells;
     engine.wire = wire.get();
     engine.port = wire->attach(*this, *dependencies.scheduler, *dependencies.counters);
-    learn_addresses();
+    learn_port();
   }
   ~State() override { wire->detach(engine.port); }
 
-  [[nodiscard]] bool owns(const Mac& address) const noexcept override;
+  [[nodiscard]] bool owns(std::span<const std::byte> frame) const noexcept override;
+  [[nodiscard]] bool owns_mac(const Mac& address) const noexcept;
   void receive(std::span<const std::byte> frame) override;
   void room() override { requester.room(); }
-  void learn_addresses();
+  void learn_port();
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
 
   std::shared_ptr<Wire> wire;
@@ -57,26 +59,41 @@ struct Transport::State final : FrameSink {
   std::vector<Mac> addresses;  // of the port and its RoCE address table, each once
 };
 
-bool Transport::State::owns(const Mac& address) const noexcept {
+bool Transport::State::owns(std::span<const std::byte> frame) const noexcept {
+  if (wire->port_type() == PortType::InfiniBand)
+    return prm::ConstView<lrh>::at(frame).get<"dlid">() == engine.deps.port->lid;
+  Mac address;
+  std::memcpy(address.data(), frame.data(), address.size());
+  return owns_mac(address);
+}
+
+bool Transport::State::owns_mac(const Mac& address) const noexcept {
   return std::ranges::find(addresses, address) != addresses.end();
 }
 
-void Transport::State::learn_addresses() {
+void Transport::State::learn_port() {
   const PortSettings& port = *engine.deps.port;
+  wire->set_link(engine.port, port.carries_data());
   addresses.assign(1, port.mac);
   for (const RoceAddress& entry : port.roce) {
-    if (entry.valid && !owns(entry.mac)) addresses.push_back(entry.mac);
+    if (entry.valid && !owns_mac(entry.mac)) addresses.push_back(entry.mac);
   }
 }
 
+/// What comes over the link must come from the QP's peer: on InfiniBand by its LID, and by its GID
+/// where the path is global.
 bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const noexcept {
   if (!pkey_matches(packet.pkey)) return false;
-  return qp.force_loopback ||
-         (packet.source_ip == qp.path.dest_ip && packet.dest_ip == qp.path.source_ip);
+  if (qp.force_loopback) return true;
+  if (wire->port_type() == PortType::InfiniBand &&
+      (packet.source_lid != qp.path.dest_lid || packet.has_grh != qp.path.has_grh))
+    return false;
+  return packet.source_ip == qp.path.dest_ip && packet.dest_ip == qp.path.source_ip;
 }
 
 void Transport::State::receive(std::span<const std::byte> frame) {
-  const auto packet = decode(frame);
+  const auto packet =
+      wire->port_type() == PortType::InfiniBand ? decode_infiniband(frame) : decode(frame);
   if (!packet) {
     Counters& counters = *engine.deps.counters;
     ++counters.frames_dropped;
@@ -100,9 +117,13 @@ Transport::~Transport() = default;
 
 Result<std::unique_ptr<Transport>> Transport::create(const TransportDeps& deps,
                                                      const TransportOptions& options) {
+  if (options.wire && options.wire->port_type() != deps.port->type)
+    return fail(Errc::InvalidArgument,
+                "a wire of one link layer and a port of the other: both must be Ethernet or both "
+                "InfiniBand");
   auto state = std::make_unique<State>(deps, options);
   if (!options.pcap_path.empty()) {
-    PORTCULLIS_TRY_ASSIGN(auto writer, PcapWriter::create(options.pcap_path));
+    PORTCULLIS_TRY_ASSIGN(auto writer, PcapWriter::create(options.pcap_path, deps.port->type));
     state->wire->capture(state->engine.port, std::move(writer));
   }
   return std::unique_ptr<Transport>(new Transport(std::move(state)));
@@ -163,7 +184,7 @@ void Transport::kick_uar(std::uint32_t uar) {
   for (const Doorbells::News& one : news) state_->requester.ring(*one.qp, one.producer);
 }
 
-void Transport::port_changed() { state_->learn_addresses(); }
+void Transport::port_changed() { state_->learn_port(); }
 
 void Transport::reset() {
   state_->wire->forget_frames(state_->engine.port);

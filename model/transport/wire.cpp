@@ -11,9 +11,10 @@
 namespace portcullis::model {
 namespace {
 
-bool matches(const FrameFaultRule& rule, std::span<const std::byte> frame) noexcept {
+bool matches(const FrameFaultRule& rule, std::span<const std::byte> frame,
+             PortType port_type) noexcept {
   if (!rule.bth_opcode && !rule.dest_qpn) return true;
-  const auto label = peek(frame);
+  const auto label = peek(frame, port_type);
   if (!label) return false;
   return (!rule.bth_opcode || *rule.bth_opcode == label->opcode) &&
          (!rule.dest_qpn || *rule.dest_qpn == label->dest_qpn);
@@ -21,9 +22,11 @@ bool matches(const FrameFaultRule& rule, std::span<const std::byte> frame) noexc
 
 }  // namespace
 
-Wire::Wire(std::uint64_t latency_ns)
-    // for_overwrite: two megabytes that nobody reads before a frame was built in them
-    : latency_ns_(latency_ns), pool_(std::make_unique_for_overwrite<Buffer[]>(kFrames)) {
+Wire::Wire(std::uint64_t latency_ns, PortType port_type)
+    : latency_ns_(latency_ns),
+      port_type_(port_type),
+      // for_overwrite: two megabytes that nobody reads before a frame was built in them
+      pool_(std::make_unique_for_overwrite<Buffer[]>(kFrames)) {
   free_.resize(kFrames);
   std::iota(free_.rbegin(), free_.rend(), 0U);
 }
@@ -59,10 +62,10 @@ void Wire::inject(PortId port, const FrameFaultRule& rule) {
   ports_[port].faults.back().nth = std::max(rule.nth, 1U);  // 1 is the next, and so is 0
 }
 
-Wire::Verdict Wire::judge(Port& port, std::span<const std::byte> frame) {
+Wire::Verdict Wire::judge(Port& port, std::span<const std::byte> frame) const {
   Verdict verdict;
   for (FrameFaultRule& rule : port.faults) {
-    if (!matches(rule, frame)) continue;
+    if (!matches(rule, frame, port_type_)) continue;
     if (rule.nth > 1) {
       --rule.nth;
       continue;
@@ -95,11 +98,11 @@ void Wire::send(PortId port, std::size_t length, bool force_loopback) {
   if (sender.pcap) sender.pcap->write(bytes, sender.scheduler->now_ns());
 
   const Verdict verdict = sender.faults.empty() ? Verdict{} : judge(sender, bytes);
-  if (verdict.drop) {
+  if (verdict.drop || (!sender.link_up && !force_loopback)) {
     ++sender.counters->frames_dropped;
     return;
   }
-  if (verdict.corrupt) corrupt_icrc(bytes);
+  if (verdict.corrupt) corrupt_icrc(bytes, port_type_);
   Frame frame;
   frame.length = static_cast<std::uint32_t>(length);
   frame.from = port;
@@ -142,10 +145,8 @@ void Wire::arrive(void* wire, std::uint64_t argument) {
 
 Wire::Port* Wire::destination(const Frame& frame, std::span<const std::byte> bytes) noexcept {
   if (frame.force_loopback) return &ports_[frame.from];
-  Mac address;
-  std::memcpy(address.data(), bytes.data(), address.size());
   for (Port& port : ports_) {
-    if (port.sink != nullptr && port.sink->owns(address)) return &port;
+    if (port.sink != nullptr && port.link_up && port.sink->owns(bytes)) return &port;
   }
   return nullptr;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The Ethernet between ports. A frame goes to the port that owns its destination address, the
-// sender's own included, in the order in which frames were sent; what no port owns is lost, as on a
-// switch without that host. Frames live in a fixed pool, so nothing is allocated for a packet; the
-// sender's scheduler carries each to its instant. Faults (model::FrameFaultRule) are the sender's:
-// each port has its own.
+// The Ethernet, or the InfiniBand subnet, between ports. A frame goes to the port that owns its
+// destination address, the sender's own included, in the order in which frames were sent; what no
+// port owns is lost, as on a switch without that host, and so is what a port sends or should
+// receive while its link is down. Frames live in a fixed pool, so nothing is allocated for a
+// packet; the sender's scheduler carries each to its instant. Faults (model::FrameFaultRule) are
+// the sender's: each port has its own.
 //
 // One thread: models that share a wire share its event loop.
 #pragma once
@@ -29,8 +30,8 @@ class PcapWriter;
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  /// Whether frames for `address` are for this port.
-  [[nodiscard]] virtual bool owns(const Mac& address) const noexcept = 0;
+  /// Whether `frame` is for this port, by its destination MAC address or LID.
+  [[nodiscard]] virtual bool owns(std::span<const std::byte> frame) const noexcept = 0;
   /// `frame` is valid during the call only. The sink may send, which never delivers at once.
   virtual void receive(std::span<const std::byte> frame) = 0;
   /// A frame is free again after wait_for_room().
@@ -44,7 +45,7 @@ class Wire {
   /// Frames that requests leave free, so that whatever is delivered can be answered.
   static constexpr std::uint32_t kReserve = 8;
 
-  explicit Wire(std::uint64_t latency_ns = 0);
+  explicit Wire(std::uint64_t latency_ns = 0, PortType port_type = PortType::Ethernet);
   ~Wire();
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -52,6 +53,10 @@ class Wire {
   /// A new port. `sink`, `scheduler` and `counters` must stay until detach(); what happens to its
   /// frames is counted as sent, received and dropped.
   [[nodiscard]] PortId attach(FrameSink& sink, Scheduler& scheduler, Counters& counters);
+  /// What every port on this wire speaks.
+  [[nodiscard]] PortType port_type() const noexcept { return port_type_; }
+  /// Up when attached. Frames that a port sends to itself by force do not need its link.
+  void set_link(PortId port, bool up) noexcept { ports_[port].link_up = up; }
   /// The port is gone; frames under way from it are lost.
   void detach(PortId port);
   /// Frames under way from this port are lost: its scheduler was cleared.
@@ -84,6 +89,7 @@ class Wire {
     std::vector<FrameFaultRule> faults;
     std::shared_ptr<PcapWriter> pcap;
     bool waiting = false;
+    bool link_up = true;
   };
   struct Frame {
     std::uint32_t length = 0;
@@ -103,7 +109,7 @@ class Wire {
   [[nodiscard]] std::span<std::byte> bytes_of(std::uint32_t slot) noexcept {
     return pool_[slot].bytes;
   }
-  [[nodiscard]] static Verdict judge(Port& port, std::span<const std::byte> frame);
+  [[nodiscard]] Verdict judge(Port& port, std::span<const std::byte> frame) const;
   void carry(std::uint32_t slot, const Frame& frame, std::uint64_t delay_ns);
   static void arrive(void* wire, std::uint64_t argument);
   void deliver(const Frame& frame, std::span<const std::byte> bytes);
@@ -111,6 +117,7 @@ class Wire {
   [[nodiscard]] Port* destination(const Frame& frame, std::span<const std::byte> bytes) noexcept;
 
   std::uint64_t latency_ns_;
+  PortType port_type_;
   std::shared_ptr<EventLoop> loop_;
   std::unique_ptr<Buffer[]> pool_;
   std::array<Frame, kFrames> frames_{};

@@ -39,8 +39,8 @@ std::vector<Iova> pages_of(const Region& region) {
 
 }  // namespace
 
-Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path)
-    : wire_(wire ? std::move(wire) : std::make_shared<Wire>()),
+Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType port_type)
+    : wire_(wire ? std::move(wire) : std::make_shared<Wire>(0, port_type)),
       iommu_(must(Iommu::create())),
       dma_(iommu_, counters_.dma_faults),
       eqs_(
@@ -49,6 +49,8 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path)
       mkeys_(12),
       scheduler_(std::make_unique<Scheduler>(shared_loop(*wire_, 1))) {
   dma_.set_bus_master(true);
+  port_.type = port_type;
+  port_.lid = kHostLid;
   port_.mac = kHostMac;
   port_.roce_enabled = true;
   port_.roce[0] = RoceAddress{kHostGid, kHostMac, 2, 0, false, 0, true};
@@ -139,6 +141,9 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"primary_address_path.src_addr_index">(options.src_addr_index);
   qpc.put<"primary_address_path.hop_limit">(64).put<"primary_address_path.udp_sport">(0xc123);
   qpc.put<"primary_address_path.fl">(options.force_loopback);
+  qpc.put<"primary_address_path.rlid">(options.dest_lid);
+  qpc.put<"primary_address_path.grh">(options.grh);
+  qpc.put<"primary_address_path.sl">(options.service_level);
   const Mac& mac = options.dest_mac;
   qpc.put<"primary_address_path.rmac_47_32">(std::uint32_t{mac[0]} << 8 | mac[1]);
   qpc.put<"primary_address_path.rmac_31_0">(std::uint32_t{mac[2]} << 24 |
@@ -302,6 +307,10 @@ std::optional<Host::Event> Host::poll_eq() {
   const auto data = prm::ConstView<prm::qp_events>(entry.bytes<"event_data">());
   return Event{prm::EventType{static_cast<std::uint8_t>(entry.get<"event_type">())},
                data.get<"qpn_rqn_sqn">()};
+}
+
+bool goes_to(std::span<const std::byte> frame, const Mac& address) noexcept {
+  return std::memcmp(frame.data(), address.data(), address.size()) == 0;
 }
 
 Peer::Peer(Host& host)

@@ -26,6 +26,7 @@ inline constexpr Mac kPeerMac{0x02, 0, 0, 0, 0, 0x02};
 inline constexpr Gid kHostGid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1};
 inline constexpr Gid kPeerGid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 2};
 inline constexpr Gid kHostGid6{0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+inline constexpr std::uint16_t kHostLid = 0x1234;
 inline constexpr std::uint32_t kPd = 7;
 inline constexpr std::uint32_t kUar = 3;
 inline constexpr std::uint32_t kMtu = 1024;
@@ -51,6 +52,10 @@ struct QpOptions {
   Mac dest_mac = kHostMac;
   Gid dest_gid = kHostGid;
   bool force_loopback = false;
+  // InfiniBand
+  std::uint16_t dest_lid = kHostLid;
+  std::uint32_t service_level = 0;
+  bool grh = false;
 };
 
 struct Cqe {
@@ -74,7 +79,8 @@ struct WriteRequest {
 class Host {
  public:
   /// A pcap path is optional; without a wire the host has one of its own.
-  explicit Host(std::shared_ptr<Wire> wire = nullptr, const std::string& pcap_path = "");
+  explicit Host(std::shared_ptr<Wire> wire = nullptr, const std::string& pcap_path = "",
+                PortType port_type = PortType::Ethernet);
   ~Host();
 
   [[nodiscard]] Region map(std::size_t bytes);
@@ -161,14 +167,17 @@ class Host {
   std::uint32_t cq_consumer_ = 0, eq_consumer_ = 0;
 };
 
+/// Whether an Ethernet frame's destination is `address`.
+[[nodiscard]] bool goes_to(std::span<const std::byte> frame, const Mac& address) noexcept;
+
 /// A port that sends and keeps raw frames.
 class Peer final : public FrameSink {
  public:
   explicit Peer(Host& host);
   ~Peer() override;
 
-  [[nodiscard]] bool owns(const Mac& address) const noexcept override {
-    return address == kPeerMac;
+  [[nodiscard]] bool owns(std::span<const std::byte> frame) const noexcept override {
+    return goes_to(frame, kPeerMac);
   }
   void receive(std::span<const std::byte> frame) override;
   void room() override {}

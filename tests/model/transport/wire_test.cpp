@@ -23,7 +23,9 @@ class Station final : public FrameSink {
         port_(wire.attach(*this, scheduler_, counters)) {}
   ~Station() override { wire_->detach(port_); }
 
-  [[nodiscard]] bool owns(const Mac& address) const noexcept override { return address == mac_; }
+  [[nodiscard]] bool owns(std::span<const std::byte> frame) const noexcept override {
+    return goes_to(frame, mac_);
+  }
   void receive(std::span<const std::byte> frame) override {
     const auto packet = decode(frame);
     psns.push_back(packet ? packet->psn : kBroken);
@@ -41,6 +43,7 @@ class Station final : public FrameSink {
     wire_->send(port_, length, force_loopback);
   }
   void inject(const FrameFaultRule& rule) { wire_->inject(port_, rule); }
+  void set_link(bool up) { wire_->set_link(port_, up); }
   void forget() { wire_->forget_frames(port_); }
   void wait() { wire_->wait_for_room(port_); }
   /// All frames that are under way arrive.
@@ -94,6 +97,32 @@ TEST_F(WireTest, ForcedLoopback_ComesBackWhateverTheAddress) {
   a.settle();
   EXPECT_EQ(a.psns, (Psns{1}));
   EXPECT_TRUE(b.psns.empty());
+}
+
+TEST_F(WireTest, LinkDown_NothingIsSentOrReceived) {
+  b.set_link(false);
+  a.send(kPeerMac, 1);
+  b.send(kHostMac, 2);
+  a.settle();
+  EXPECT_TRUE(a.psns.empty());
+  EXPECT_TRUE(b.psns.empty());
+  EXPECT_EQ(a.counters.frames_dropped, 1U);
+  EXPECT_EQ(b.counters.frames_dropped, 1U);
+}
+
+TEST_F(WireTest, LinkUpAgain_FramesArrive) {
+  b.set_link(false);
+  b.set_link(true);
+  a.send(kPeerMac, 1);
+  a.settle();
+  EXPECT_EQ(b.psns.size(), 1U);
+}
+
+TEST_F(WireTest, LinkDownAndForcedLoopback_FrameComesBack) {
+  a.set_link(false);
+  a.send(kHostMac, 1, true);
+  a.settle();
+  EXPECT_EQ(a.psns.size(), 1U);
 }
 
 TEST_F(WireTest, FrameThatNobodyOwns_IsCountedAsDropped) {
