@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pfc/cbd/analysis.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace portcullis::pfc::cbd {
+namespace {
+
+void rename(Vertex& vertex, const std::vector<Vertex>& names) { vertex = names[vertex]; }
+
+Breaks breaks_of(const Dependencies& dependencies, const Graph& graph,
+                 const std::vector<Cycle>& cycles, const std::vector<LinkId>& names) {
+  std::vector<std::vector<User>> users;
+  for (Vertex from = 0; from < graph.size(); ++from)
+    for (const Vertex to : graph.out(from))
+      users.push_back(dependencies.users(names[from], names[to]));
+  Breaks breaks = break_cycles(graph, cycles, users);
+  for (auto& [from, to] : breaks.turns.changes) {
+    rename(from, names);
+    rename(to, names);
+  }
+  for (LinkId& link : breaks.links.changes) rename(link, names);
+  return breaks;
+}
+
+std::optional<User> common_user(const std::vector<std::vector<User>>& users) {
+  std::vector<User> common = users.front();
+  for (const std::vector<User>& next : users) {
+    std::vector<User> both;
+    std::ranges::set_intersection(common, next, std::back_inserter(both));
+    common = std::move(both);
+  }
+  return common.empty() ? std::nullopt : std::optional(common.front());
+}
+
+Component component_of(const Dependencies& dependencies, std::vector<LinkId> links,
+                       const AnalysisOptions& options) {
+  const Graph graph = induced(dependencies.graph(), links);
+  Component component;
+  component.edges = graph.edges();
+  component.shortest = shortest_cycle(graph);
+  for (Vertex& vertex : component.shortest) rename(vertex, links);
+  for (std::size_t i = 0; i < component.shortest.size(); ++i)
+    component.users.push_back(dependencies.users(
+        component.shortest[i], component.shortest[(i + 1) % component.shortest.size()]));
+  component.loop = common_user(component.users);
+  const std::vector<Cycle> cycles = simple_cycles(graph, kExactCycles);
+  component.cycles = cycles.size();
+  if (options.with_breaks) component.breaks = breaks_of(dependencies, graph, cycles, links);
+  component.links = std::move(links);
+  return component;
+}
+
+}  // namespace
+
+Analysis analyse(const Dependencies& dependencies, std::uint32_t priority,
+                 const AnalysisOptions& options) {
+  Analysis analysis;
+  analysis.priority = priority;
+  analysis.links = dependencies.graph().size();
+  analysis.edges = dependencies.graph().edges();
+  for (std::vector<Vertex>& links : cyclic_components(dependencies.graph()))
+    analysis.components.push_back(component_of(dependencies, std::move(links), options));
+  return analysis;
+}
+
+Analysis analyse(const Topology& topology, std::uint32_t priority, const AnalysisOptions& options) {
+  return analyse(Dependencies(topology, priority, options.traffic), priority, options);
+}
+
+}  // namespace portcullis::pfc::cbd

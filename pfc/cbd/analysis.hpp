@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Can this fabric deadlock? The cycles of its buffer-dependency graph, who makes them, and what
+// breaks them. No cycle is proof that PFC cannot deadlock; a cycle is where the packet simulator and
+// the fluid solver have to look.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "pfc/cbd/breaking.hpp"
+#include "pfc/cbd/cycles.hpp"
+#include "pfc/cbd/dependencies.hpp"
+#include "pfc/topology.hpp"
+
+namespace portcullis::pfc::cbd {
+
+/// Links of which each depends, in the end, on each other.
+struct Component {
+  std::vector<LinkId> links;  // ascending
+  std::size_t edges = 0;
+  Cycle shortest;                        // LinkIds
+  std::vector<std::vector<User>> users;  // of shortest[i] and the link after it
+  std::optional<User> loop;  // makes all of `shortest` alone: the paths of one destination go round
+  std::size_t cycles = 0;    // that visit no link twice; more than kExactCycles are not counted
+  std::optional<Breaks> breaks;  // vertices are LinkIds
+};
+
+struct Analysis {
+  std::uint32_t priority = 0;
+  std::size_t links = 0;
+  std::size_t edges = 0;
+  std::vector<Component> components;  // by their first link
+
+  [[nodiscard]] bool is_free_of_cycles() const noexcept { return components.empty(); }
+};
+
+struct AnalysisOptions {
+  Traffic traffic = Traffic::All;
+  /// Off: no breaks, which take most of the time where a component is large.
+  bool with_breaks = true;
+};
+
+[[nodiscard]] Analysis analyse(const Dependencies& dependencies, std::uint32_t priority,
+                               const AnalysisOptions& options);
+/// `topology` was checked.
+[[nodiscard]] Analysis analyse(const Topology& topology, std::uint32_t priority,
+                               const AnalysisOptions& options);
+
+}  // namespace portcullis::pfc::cbd

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The buffer-dependency graph: a link, that is the ingress buffer at its far end, depends on another
+// when some data takes the one and then the other, for then the first cannot drain while the second
+// is paused. A cycle is what a PFC deadlock needs (Hu et al., "Deadlocks in Datacenter Networks",
+// HotNets 2016). Who makes an edge is looked up when asked, not stored.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "pfc/cbd/graph.hpp"
+#include "pfc/topology.hpp"
+
+namespace portcullis::pfc::cbd {
+
+enum class Traffic : std::uint8_t {
+  All,     // the flows and the routes
+  Flows,   // what the flows take
+  Routes,  // whatever the routes permit, from any host to any destination
+};
+
+/// Who makes an edge: a flow, or any data for a destination that follows the routes.
+struct User {
+  enum class Kind : std::uint8_t { Flow, Destination };
+  Kind kind = Kind::Flow;
+  std::uint32_t index = 0;  // in Topology::flows or Topology::nodes
+
+  friend auto operator<=>(const User&, const User&) = default;
+};
+
+/// "flow f3" or "data for h7".
+[[nodiscard]] std::string name_of(const User& user, const Topology& topology);
+
+/// The priorities that flows use, ascending; 0 when there is no flow.
+[[nodiscard]] std::vector<std::uint32_t> priorities_of(const Topology& topology);
+
+/// Routes serve every priority. Data for a destination starts at every host, or at every node when
+/// there is no host; a host without routes gives all its links. Nothing goes on through a host that
+/// has no route, and nothing goes on at its destination. A link whose xoff is kUnlimited is never
+/// paused: nothing depends on it.
+class Dependencies {
+ public:
+  /// `topology` was checked (parse_topology, check) and outlives this.
+  Dependencies(const Topology& topology, std::uint32_t priority, Traffic traffic);
+
+  /// Vertices are LinkIds.
+  [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
+  [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
+  /// Who takes `from` and then `to`; ascending, never empty for an edge of the graph.
+  [[nodiscard]] std::vector<User> users(LinkId from, LinkId to) const;
+  /// Links of flows that follow a routing loop, in order, once round.
+  [[nodiscard]] std::vector<LinkId> links_of(const Flow& flow) const;
+
+ private:
+  /// Routes of one node for one destination: vias_[begin, end).
+  struct Group {
+    NodeId node;
+    NodeId destination;
+    std::uint32_t begin;
+    std::uint32_t end;
+  };
+  /// Lists of numbers by a key: items[begin[key], begin[key + 1]).
+  struct Lists {
+    std::vector<std::uint32_t> begin;
+    std::vector<std::uint32_t> items;
+
+    [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t key) const {
+      return {items.data() + begin[key], begin[key + 1] - begin[key]};
+    }
+  };
+  template <class KeyOf>
+  static Lists lists_of(std::size_t keys, std::size_t count, KeyOf key_of);
+
+  void group_routes();
+  void find_starts();
+  void find_reached();
+  void reach(NodeId destination, const Lists& by_destination);
+  void enter(NodeId node, NodeId destination);
+  void index_uses();
+  void index_flows(std::uint32_t priority);
+  void build_graph();
+  void add_row(LinkId link);
+  void add_edge(LinkId from, LinkId to);
+  [[nodiscard]] bool gives_all(NodeId node) const {
+    return topology_.nodes[node].kind == NodeKind::Host && groups_of_.of(node).empty();
+  }
+  [[nodiscard]] const Group* find_group(NodeId node, NodeId destination) const;
+  [[nodiscard]] std::vector<LinkId> route_round(const Flow& flow) const;
+
+  const Topology& topology_;
+  std::vector<LinkId> vias_;
+  std::vector<Group> groups_;  // by node, then destination
+  std::vector<bool> is_reached_;
+  Lists groups_of_;  // group by node
+  Lists uses_;       // reached groups by link
+  Lists into_;       // links by the node at their far end
+  // Consecutive links of flows, ascending.
+  struct Turn {
+    LinkId from;
+    LinkId to;
+    std::uint32_t flow;
+    friend auto operator<=>(const Turn&, const Turn&) = default;
+  };
+  std::vector<Turn> turns_;
+  Lists turns_of_;  // turn by its first link
+  Graph graph_;
+  struct Start {
+    NodeId source;
+    NodeId node;  // whose routes take over
+  };
+  std::vector<Start> starts_;
+  // What the building needs once: the group of a node or destination, and who asked last.
+  std::vector<std::uint32_t> group_at_;
+  std::vector<std::uint32_t> stamp_;
+  std::vector<std::uint32_t> edge_stamp_;
+  std::vector<std::uint32_t> todo_;
+};
+
+}  // namespace portcullis::pfc::cbd

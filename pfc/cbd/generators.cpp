@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pfc/cbd/generators.hpp"
+
+#include <fmt/format.h>
+
+#include "pfc/cbd/routing.hpp"
+
+namespace portcullis::pfc::cbd {
+namespace {
+
+constexpr std::uint64_t kMostHosts = 1'000'000;
+
+std::vector<NodeId> add_nodes(Topology& topology, std::string_view prefix, std::uint32_t count,
+                              NodeKind kind) {
+  std::vector<NodeId> nodes;
+  for (std::uint32_t i = 0; i < count; ++i)
+    nodes.push_back(topology.add_node(fmt::format("{}{}", prefix, i), kind));
+  return nodes;
+}
+
+void cable(Topology& topology, NodeId a, NodeId b, const Link& like) {
+  topology.add_link(a, b, like);
+  topology.add_link(b, a, like);
+}
+
+void add_shortest_routes(Topology& topology) {
+  topology.routes = Routing(topology).shortest_routes(destinations_of(topology),
+                                                      std::vector<bool>(topology.links.size()));
+}
+
+}  // namespace
+
+Result<Topology> leaf_spine(const LeafSpine& shape, const Link& like) {
+  if (shape.leaves == 0 || shape.spines == 0 || shape.hosts == 0 ||
+      std::uint64_t{shape.leaves} * shape.hosts > kMostHosts)
+    return fail(Errc::InvalidArgument,
+                fmt::format("leaf-spine of {} leaves, {} spines and {} hosts a leaf; 1 or more of "
+                            "each and at most {} hosts are accepted",
+                            shape.leaves, shape.spines, shape.hosts, kMostHosts));
+  Topology topology;
+  topology.name = fmt::format("leaf-spine-{}x{}", shape.leaves, shape.spines);
+  const auto leaves = add_nodes(topology, "leaf", shape.leaves, NodeKind::Switch);
+  const auto spines = add_nodes(topology, "spine", shape.spines, NodeKind::Switch);
+  const auto hosts = add_nodes(topology, "host", shape.leaves * shape.hosts, NodeKind::Host);
+  for (std::uint32_t i = 0; i < hosts.size(); ++i)
+    cable(topology, hosts[i], leaves[i / shape.hosts], like);
+  for (const NodeId leaf : leaves)
+    for (const NodeId spine : spines) cable(topology, leaf, spine, like);
+  add_shortest_routes(topology);
+  return topology;
+}
+
+Result<Topology> fat_tree(std::uint32_t ports, bool with_routes, const Link& like) {
+  constexpr std::uint32_t kMostPorts = 128;
+  if (ports < 2 || ports > kMostPorts || ports % 2 != 0)
+    return fail(Errc::InvalidArgument,
+                fmt::format("fat tree of {} ports; an even number from 2 to {} is accepted", ports,
+                            kMostPorts));
+  const std::uint32_t half = ports / 2;
+  Topology topology;
+  topology.name = fmt::format("fat-tree-{}", ports);
+  const auto edges = add_nodes(topology, "edge", ports * half, NodeKind::Switch);
+  const auto aggregations = add_nodes(topology, "agg", ports * half, NodeKind::Switch);
+  const auto cores = add_nodes(topology, "core", half * half, NodeKind::Switch);
+  const auto hosts = add_nodes(topology, "host", ports * half * half, NodeKind::Host);
+  for (std::uint32_t i = 0; i < hosts.size(); ++i)
+    cable(topology, hosts[i], edges[i / half], like);
+  for (std::uint32_t i = 0; i < edges.size(); ++i)
+    for (std::uint32_t j = 0; j < half; ++j)
+      cable(topology, edges[i], aggregations[i / half * half + j], like);
+  // The j-th aggregation switch of every pod reaches the j-th group of cores.
+  for (std::uint32_t i = 0; i < aggregations.size(); ++i)
+    for (std::uint32_t j = 0; j < half; ++j)
+      cable(topology, aggregations[i], cores[i % half * half + j], like);
+  if (with_routes) add_shortest_routes(topology);
+  return topology;
+}
+
+Result<Topology> ring(std::uint32_t switches, std::uint32_t span, const Link& like) {
+  if (switches < 3 || switches > kMostHosts || span == 0 || span >= switches)
+    return fail(Errc::InvalidArgument,
+                fmt::format("ring of {} switches with span {}; 3 switches or more and a span from 1 "
+                            "to one less are accepted",
+                            switches, span));
+  Topology topology;
+  topology.name = fmt::format("ring-{}", switches);
+  const auto nodes = add_nodes(topology, "sw", switches, NodeKind::Switch);
+  const auto hosts = add_nodes(topology, "host", switches, NodeKind::Host);
+  // Links host i -> switch i, back, switch i -> i + 1, back: four to a switch, in this order.
+  for (std::uint32_t i = 0; i < switches; ++i) {
+    cable(topology, hosts[i], nodes[i], like);
+    cable(topology, nodes[i], nodes[(i + 1) % switches], like);
+  }
+  for (std::uint32_t i = 0; i < switches; ++i) {
+    Flow flow;
+    flow.name = fmt::format("f{}", i);
+    flow.from = hosts[i];
+    flow.to = hosts[(i + span) % switches];
+    flow.path.push_back(4 * i);
+    for (std::uint32_t hop = 0; hop < span; ++hop)
+      flow.path.push_back(4 * ((i + hop) % switches) + 2);
+    flow.path.push_back(4 * ((i + span) % switches) + 1);
+    topology.flows.push_back(std::move(flow));
+  }
+  return topology;
+}
+
+}  // namespace portcullis::pfc::cbd

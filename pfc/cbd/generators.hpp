@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Fabrics as they are built: Clos networks of two and three tiers, and the ring of switches that
+// deadlocks. With routes, so that they can be analysed at once. Links are alike and go both ways.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "pfc/topology.hpp"
+
+namespace portcullis::pfc::cbd {
+
+struct LeafSpine {
+  std::uint32_t leaves = 4;
+  std::uint32_t spines = 2;
+  std::uint32_t hosts = 1;  // to a leaf
+};
+
+/// leaf0.., spine0.., host0.. in the order of leaves; shortest routes to every host.
+/// InvalidArgument when there are no leaves, spines or hosts, or over a million hosts.
+[[nodiscard]] Result<Topology> leaf_spine(const LeafSpine& shape, const Link& like = {});
+
+/// Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008: `ports`
+/// pods (even, 2 to 128) of edge and aggregation switches, ports^3 / 4 hosts. Shortest routes to
+/// the hosts, or none, for they number hosts times switches times next hops.
+[[nodiscard]] Result<Topology> fat_tree(std::uint32_t ports, bool with_routes,
+                                        const Link& like = {});
+
+/// `switches` (3 at least) in a ring with a host each, sw0.., host0.. Flow i goes clockwise from host
+/// i to the host `span` switches on (1 at least, below `switches`).
+[[nodiscard]] Result<Topology> ring(std::uint32_t switches, std::uint32_t span,
+                                    const Link& like = {});
+
+}  // namespace portcullis::pfc::cbd

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pfc/cbd/report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "pfc/cbd/routing.hpp"
+
+namespace portcullis::pfc::cbd {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Names = std::vector<std::string>;
+
+constexpr std::size_t kShownUsers = 4;  // of an edge, in text
+
+Names link_names(const Topology& topology, const std::vector<LinkId>& links) {
+  Names names;
+  for (const LinkId link : links) names.push_back(topology.links[link].name);
+  return names;
+}
+
+Names user_names(const Topology& topology, const std::vector<User>& users) {
+  Names names;
+  for (const User& user : users) names.push_back(name_of(user, topology));
+  return names;
+}
+
+Names turn_names(const Topology& topology, const std::vector<Edge>& turns) {
+  Names names;
+  for (const auto& [from, to] : turns)
+    names.push_back(topology.links[from].name + " > " + topology.links[to].name);
+  return names;
+}
+
+std::string few(const Names& names) {
+  if (names.size() <= kShownUsers) return fmt::format("{}", fmt::join(names, ", "));
+  const auto shown = std::span(names).first(kShownUsers);
+  return fmt::format("{} and {} more", fmt::join(shown, ", "), names.size() - kShownUsers);
+}
+
+std::string count_text(const Component& component) {
+  return component.cycles > kExactCycles ? fmt::format("more than {}", kExactCycles)
+                                         : fmt::format("{}", component.cycles);
+}
+
+std::string break_text(std::string_view what, bool is_smallest, const Names& names) {
+  return fmt::format("    {} ({}, {}): {}\n", what, names.size(),
+                     is_smallest ? "the fewest" : "inclusion-minimal", few(names));
+}
+
+std::string component_text(const Topology& topology, const Component& component) {
+  std::string text =
+      fmt::format("  {} links in a circle of {}, {} edges, {} cycles{}\n", component.links.size(),
+                  component.shortest.size(), component.edges, count_text(component),
+                  component.loop ? "; ROUTING LOOP of " + name_of(*component.loop, topology) : "");
+  for (std::size_t i = 0; i < component.shortest.size(); ++i)
+    text += fmt::format("    {} waits for {}   ({})\n",
+                        topology.links[component.shortest[i]].name,
+                        topology.links[component.shortest[(i + 1) % component.shortest.size()]].name,
+                        few(user_names(topology, component.users[i])));
+  if (!component.breaks) return text;
+  const Breaks& breaks = *component.breaks;
+  text += "  any one of these lines breaks it:\n";
+  text += break_text("change the priority at the turns", breaks.turns.is_smallest,
+                     turn_names(topology, breaks.turns.changes));
+  text += break_text("take from the lossless class the links", breaks.links.is_smallest,
+                     link_names(topology, breaks.links.changes));
+  text += break_text("reroute", breaks.users.is_smallest,
+                     user_names(topology, breaks.users.changes));
+  return text;
+}
+
+Json break_json(bool is_smallest, const Names& changes) {
+  return {{"exactness", is_smallest ? "smallest" : "inclusion-minimal"}, {"changes", changes}};
+}
+
+Json component_json(const Topology& topology, const Component& component) {
+  Json json = {{"links", link_names(topology, component.links)},
+               {"edges", component.edges},
+               {"cycles", component.cycles > kExactCycles ? Json(nullptr) : Json(component.cycles)},
+               {"shortest_cycle", Json::array()},
+               {"routing_loop_of", component.loop ? Json(name_of(*component.loop, topology))
+                                                  : Json(nullptr)}};
+  for (std::size_t i = 0; i < component.shortest.size(); ++i)
+    json["shortest_cycle"].push_back({{"link", topology.links[component.shortest[i]].name},
+                                      {"users", user_names(topology, component.users[i])}});
+  if (!component.breaks) return json;
+  const Breaks& breaks = *component.breaks;
+  json["breaks"] = {
+      {"turns", break_json(breaks.turns.is_smallest, turn_names(topology, breaks.turns.changes))},
+      {"links", break_json(breaks.links.is_smallest, link_names(topology, breaks.links.changes))},
+      {"users", break_json(breaks.users.is_smallest, user_names(topology, breaks.users.changes))}};
+  return json;
+}
+
+std::string_view reaction_name(Reaction reaction) {
+  switch (reaction) {
+    case Reaction::Converged:
+      return "converged";
+    case Reaction::Local:
+      return "local";
+    case Reaction::Transient:
+      return "transient";
+  }
+  return "unknown";
+}
+
+Names cable_names(const Topology& topology, const std::vector<std::vector<LinkId>>& cables,
+                  const std::vector<std::uint32_t>& failed) {
+  Names names;
+  for (const std::uint32_t cable : failed)
+    names.push_back(topology.links[cables[cable].front()].name);
+  return names;
+}
+
+/// A field of a CSV file as RFC 4180 has it.
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_list(const Names& names) {
+  return csv_field(fmt::format("{}", fmt::join(names, " ")));
+}
+
+}  // namespace
+
+std::string analysis_text(const Topology& topology, std::span<const Analysis> analyses) {
+  std::string text;
+  for (const Analysis& analysis : analyses) {
+    text += fmt::format("priority {}: {} links, {} dependencies, ", analysis.priority,
+                        analysis.links, analysis.edges);
+    text += analysis.is_free_of_cycles()
+                ? "no cycle: PFC cannot deadlock here\n"
+                : fmt::format("{} cyclic component{}\n", analysis.components.size(),
+                              analysis.components.size() == 1 ? "" : "s");
+    for (const Component& component : analysis.components)
+      text += component_text(topology, component);
+  }
+  return text;
+}
+
+std::string analysis_json(const Topology& topology, std::span<const Analysis> analyses) {
+  Json json = {{"topology", topology.name}, {"priorities", Json::array()}};
+  for (const Analysis& analysis : analyses) {
+    Json one = {{"priority", analysis.priority},
+                {"links", analysis.links},
+                {"edges", analysis.edges},
+                {"components", Json::array()}};
+    for (const Component& component : analysis.components)
+      one["components"].push_back(component_json(topology, component));
+    json["priorities"].push_back(std::move(one));
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string analysis_csv(const Topology& topology, std::span<const Analysis> analyses) {
+  std::string csv = "priority,component,position,from,to,users\n";
+  for (const Analysis& analysis : analyses)
+    for (std::size_t c = 0; c < analysis.components.size(); ++c) {
+      const Component& component = analysis.components[c];
+      for (std::size_t i = 0; i < component.shortest.size(); ++i)
+        csv += fmt::format(
+            "{},{},{},{},{},{}\n", analysis.priority, c, i,
+            csv_field(topology.links[component.shortest[i]].name),
+            csv_field(topology.links[component.shortest[(i + 1) % component.shortest.size()]].name),
+            csv_field(fmt::format("{}", fmt::join(user_names(topology, component.users[i]), "; "))));
+    }
+  return csv;
+}
+
+std::string failures_text(const Topology& topology, const FailureSweep& sweep,
+                          const FailureOptions& options) {
+  constexpr std::size_t kShown = 10;
+  const auto cables = cables_of(topology);
+  std::size_t loops = 0;
+  std::size_t cut_off = 0;
+  for (const FailureOutcome& outcome : sweep.outcomes) {
+    loops += outcome.is_loop ? 1 : 0;
+    cut_off += outcome.cut_off != 0 ? 1 : 0;
+  }
+  std::string text = fmt::format(
+      "{} of {} sets of {} failed cables ({}, routing {}) make a cycle, {} of them a routing loop; "
+      "{} cut somebody off\n",
+      sweep.cyclic, sweep.outcomes.size(), options.failures,
+      sweep.is_sampled ? "sampled" : "all there are", reaction_name(options.reaction), loops,
+      cut_off);
+  std::size_t shown = 0;
+  for (const FailureOutcome& outcome : sweep.outcomes) {
+    if (outcome.components == 0) continue;
+    if (shown++ == kShown) {
+      text += fmt::format("  and {} more\n", sweep.cyclic - kShown);
+      break;
+    }
+    text += fmt::format("  without {}: {}{}\n",
+                        fmt::join(cable_names(topology, cables, outcome.cables), ", "),
+                        fmt::join(link_names(topology, outcome.shortest), " > "),
+                        outcome.is_loop ? "   (routing loop)" : "");
+  }
+  return text;
+}
+
+std::string failures_json(const Topology& topology, const FailureSweep& sweep,
+                          const FailureOptions& options) {
+  const auto cables = cables_of(topology);
+  Json json = {{"topology", topology.name},
+               {"failures", options.failures},
+               {"reaction", reaction_name(options.reaction)},
+               {"sets", sweep.outcomes.size()},
+               {"sampled", sweep.is_sampled},
+               {"cyclic", sweep.cyclic},
+               {"outcomes", Json::array()}};
+  for (const FailureOutcome& outcome : sweep.outcomes)
+    json["outcomes"].push_back({{"cables", cable_names(topology, cables, outcome.cables)},
+                                {"components", outcome.components},
+                                {"shortest_cycle", link_names(topology, outcome.shortest)},
+                                {"routing_loop", outcome.is_loop},
+                                {"cut_off", outcome.cut_off}});
+  return json.dump(2) + "\n";
+}
+
+std::string failures_csv(const Topology& topology, const FailureSweep& sweep) {
+  const auto cables = cables_of(topology);
+  std::string csv = "cables,components,shortest_cycle,routing_loop,cut_off\n";
+  for (const FailureOutcome& outcome : sweep.outcomes)
+    csv += fmt::format("{},{},{},{},{}\n", csv_list(cable_names(topology, cables, outcome.cables)),
+                       outcome.components, csv_list(link_names(topology, outcome.shortest)),
+                       outcome.is_loop ? 1 : 0, outcome.cut_off);
+  return csv;
+}
+
+}  // namespace portcullis::pfc::cbd

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Shortest paths in hops, all of equal cost (ECMP), as a fabric's routing protocol settles on them;
+// and cables, the pairs of links that fail together.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "pfc/topology.hpp"
+
+namespace portcullis::pfc::cbd {
+
+inline constexpr std::uint32_t kUnreachable = std::numeric_limits<std::uint32_t>::max();
+
+/// The hosts, or every node where there are none.
+[[nodiscard]] std::vector<NodeId> destinations_of(const Topology& topology);
+
+/// A link and the first link back that no other has taken; a link without one is a cable alone.
+[[nodiscard]] std::vector<std::vector<LinkId>> cables_of(const Topology& topology);
+
+/// Answers for one topology, as often as asked.
+class Routing {
+ public:
+  explicit Routing(const Topology& topology);
+
+  /// Hops from every node to `destination` over links that are not down, kUnreachable if there is no
+  /// way. Hosts pass nothing on.
+  [[nodiscard]] std::vector<std::uint32_t> distances(NodeId destination,
+                                                     const std::vector<bool>& is_down) const;
+  /// Every next hop that comes nearer, by destination and node.
+  [[nodiscard]] std::vector<Route> shortest_routes(std::span<const NodeId> destinations,
+                                                   const std::vector<bool>& is_down) const;
+  /// Appends the next hops of one node.
+  void add_next_hops(NodeId node, NodeId destination, std::span<const std::uint32_t> distances,
+                     const std::vector<bool>& is_down, std::vector<Route>& to) const;
+
+ private:
+  const Topology& topology_;
+  std::vector<std::vector<LinkId>> from_;
+  std::vector<std::vector<LinkId>> into_;
+};
+
+}  // namespace portcullis::pfc::cbd

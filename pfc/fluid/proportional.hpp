@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Proportional share, the seed's own: a link serves each flow in proportion to what it has stored.
+// Rates vary between events, so those stretches are integrated by the Runge-Kutta-Fehlberg method
+// of order 8 (7 for the estimate of its error), and each event is located to rounding by stepping
+// to it again.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "pfc/fluid/history.hpp"
+#include "pfc/fluid/machine.hpp"
+
+namespace portcullis::pfc {
+
+class ProportionalSolver : private Machine {
+ public:
+  ProportionalSolver(const Topology& topology, const Network& network, const FluidOptions& options);
+  ~ProportionalSolver();
+
+  [[nodiscard]] Result<FluidRun> run_to_end();
+
+ private:
+  using Vector = std::vector<double>;
+  struct Method;
+
+  void settle();
+  void load(const Vector& curves);
+  void derive(const Vector& curves, Vector& rates, double time);
+  void arrive(double time);
+  double try_step(double step);
+  [[nodiscard]] double next_stop() const;
+  [[nodiscard]] double worst_event();
+  void list_events();
+  double locate(double step, double at_end);
+  void keep(double step);
+  void drain();
+  void announce(const Vector& before);
+  bool step_once();
+
+  /// A quantity that must not rise above 0 unnoticed.
+  struct Event {
+    enum class Kind : std::uint8_t {
+      Threshold,
+      Reopening,
+      Overload,
+      Release,
+      Empty,
+      Drained,
+      Full
+    };
+    Kind kind = Kind::Threshold;
+    std::uint32_t index = 0;  // of a port, or of a slot for Drained and Full
+    double slack = 0;
+  };
+  [[nodiscard]] double value_of(const Event& event) const;
+
+  std::unique_ptr<Method> method_;
+  Vector start_, start_rates_, end_, error_, scratch_;  // curves: arrived, then served, by slot
+  Vector kinks_;                                        // times at which a jump arrives, a heap
+  std::vector<Event> events_;
+  CurveHistory history_;
+  double least_delay_ = kNever;
+  double most_delay_ = 0;
+  double step_ = 1e-3;
+  double window_from_ = 0, window_to_ = 0;  // of the step that is tried
+};
+
+}  // namespace portcullis::pfc

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pfc/fluid/state.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace portcullis::pfc {
+namespace {
+
+constexpr int kMostSweeps = 2'000;
+constexpr int kUndampedSweeps = 40;  // rates that swing about a solution are averaged after these
+constexpr double kConverged = 2e-15;
+constexpr double kEmpty = 1e-13;  // of a queue: rounding, no data
+
+}  // namespace
+
+State::State(const Network& network)
+    : arrived(network.slots.size()),
+      served(network.slots.size()),
+      waiting(network.slots.size()),
+      in(network.slots.size()),
+      out(network.slots.size()),
+      share(network.slots.size()),
+      queued(network.ports.size()),
+      level(network.ports.size()),
+      total(network.ports.size()),
+      regime(network.ports.size(), Regime::Pass),
+      is_closed(network.ports.size()),
+      is_paused(network.ports.size()) {}
+
+double inflow(const State& state, const Port& port) {
+  double sum = 0;
+  for (const std::uint32_t slot : port.slots) sum += state.in[slot];
+  return sum;
+}
+
+double sustainable(const State& state, const Network& network, const Port& port) {
+  double leaving = 0;
+  for (const std::uint32_t slot : port.stored) leaving += state.out[slot];
+  double counted = 0;
+  for (const std::uint32_t slot : port.slots)
+    if (network.slots[slot].next != kNone) counted += state.share[slot];
+  return counted > 0 ? leaving / counted : std::numeric_limits<double>::infinity();
+}
+
+double open_rate(const State& state, const Port& port, std::uint32_t index) {
+  return state.queued[index] > 0 ? port.capacity : std::min(inflow(state, port), port.capacity);
+}
+
+void RateSolver::measure(State& state) const {
+  for (std::size_t slot = 0; slot < network_.slots.size(); ++slot) {
+    const double waiting = state.arrived[slot] - state.served[slot];
+    state.waiting[slot] = waiting > kEmpty ? waiting : 0;
+  }
+  for (std::size_t index = 0; index < network_.ports.size(); ++index) {
+    const Port& port = network_.ports[index];
+    double queued = 0;
+    for (const std::uint32_t slot : port.slots) queued += state.waiting[slot];
+    state.queued[index] = queued;
+    double level = 0;
+    for (const std::uint32_t slot : port.stored) level += state.waiting[slot];
+    state.level[index] = level;
+  }
+}
+
+void RateSolver::divide(State& state, const Port& port, std::uint32_t index) const {
+  if (port.slots.size() == 1) {
+    state.share[port.slots.front()] = 1;
+    return;
+  }
+  if (port.is_host) {  // take() divides; everything that a host sends is stored
+    for (const std::uint32_t slot : port.slots)
+      state.share[slot] = 1 / static_cast<double>(port.slots.size());
+    return;
+  }
+  const double queued = state.queued[index];
+  if (queued > 0) {
+    if (discipline_ == Discipline::Proportional)
+      for (const std::uint32_t slot : port.slots) state.share[slot] = state.waiting[slot] / queued;
+    return;
+  }
+  // 0/0 of (2), (9) and (12): of all bounded solutions the share is that of what arrives (D4).
+  const double arriving = inflow(state, port);
+  for (const std::uint32_t slot : port.slots)
+    state.share[slot] = arriving > 0 ? state.in[slot] / arriving : 0;
+}
+
+/// A host serves the flows that have something in turn: what one does not need the others share.
+void RateSolver::split_evenly(State& state, const Port& port, double total) const {
+  double left = total;
+  std::size_t sharing = port.slots.size();
+  for (const std::uint32_t slot : port.slots) state.out[slot] = -1;
+  for (bool is_settled = false; !is_settled && sharing > 0;) {
+    is_settled = true;
+    const double even = left / static_cast<double>(sharing);
+    for (const std::uint32_t slot : port.slots) {
+      if (state.out[slot] >= 0 || state.waiting[slot] > 0 || state.in[slot] > even) continue;
+      state.out[slot] = state.in[slot];
+      left -= state.in[slot];
+      --sharing;
+      is_settled = false;
+    }
+  }
+  for (const std::uint32_t slot : port.slots)
+    if (state.out[slot] < 0) state.out[slot] = left / static_cast<double>(sharing);
+}
+
+/// Sets what leaves; returns by how much it changed.
+double RateSolver::take(State& state, std::uint32_t index, double total) const {
+  const Port& port = network_.ports[index];
+  const double change = std::abs(total - state.total[index]);
+  state.total[index] = total;
+  double moved = change;
+  if (port.is_host && port.slots.size() > 1) {
+    split_evenly(state, port, total);
+  } else {
+    for (const std::uint32_t slot : port.slots) {
+      const double rate = total * state.share[slot];
+      moved = std::max(moved, std::abs(rate - state.out[slot]));
+      state.out[slot] = rate;
+    }
+  }
+  if (port.delay == 0)
+    for (const std::uint32_t slot : port.slots)
+      if (const std::uint32_t next = network_.slots[slot].next; next != kNone)
+        state.in[next] = state.out[slot];
+  return moved / port.capacity;
+}
+
+template <class Rate>
+void RateSolver::relax(State& state, const Rate& rate) const {
+  const auto ports = static_cast<std::uint32_t>(network_.ports.size());
+  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+    double moved = 0;
+    for (std::uint32_t index = 0; index < ports; ++index) {
+      const Port& port = network_.ports[index];
+      divide(state, port, index);
+      double total = rate(port, index);
+      if (sweep >= kUndampedSweeps) total = (total + state.total[index]) / 2;
+      moved = std::max(moved, take(state, index, total));
+    }
+    if (moved <= kConverged || !network_.is_coupled) return;
+  }
+}
+
+void RateSolver::decide(State& state) const {
+  // From above one reaches the greatest duties, from below the least.
+  for (std::size_t slot = 0; slot < network_.slots.size(); ++slot) {
+    const Port& port = network_.ports[network_.slots[slot].port];
+    if (network_.is_coupled) state.out[slot] = tie_ == Tie::Open ? port.capacity : 0;
+  }
+  relax(state, [&](const Port& port, std::uint32_t index) {
+    if (state.is_paused[index] != 0) {
+      state.regime[index] = Regime::Shut;
+      return 0.0;
+    }
+    const double open = open_rate(state, port, index);
+    const bool is_at_threshold = port.is_sliding && !port.stored.empty() &&
+                                 state.level[index] >= port.xoff * (1 - kLevelSlack);
+    if (is_at_threshold) {
+      const double kept = sustainable(state, network_, port);
+      const double slack = state.level[index] > port.xoff ? 0 : kRateSlack * port.capacity;
+      if (kept < open - slack) {
+        state.regime[index] = Regime::Slide;
+        return kept;
+      }
+    }
+    const bool passes =
+        state.queued[index] == 0 && inflow(state, port) <= port.capacity * (1 + kRateSlack);
+    state.regime[index] = passes ? Regime::Pass : Regime::Full;
+    return open;
+  });
+}
+
+void RateSolver::follow(State& state) const {
+  relax(state, [&](const Port& port, std::uint32_t index) {
+    switch (state.regime[index]) {
+      case Regime::Full:
+        return port.capacity;
+      case Regime::Pass:
+        return inflow(state, port);
+      case Regime::Slide:
+        return std::min(sustainable(state, network_, port), 2 * port.capacity);
+      case Regime::Shut:
+        break;
+    }
+    return 0.0;
+  });
+}
+
+}  // namespace portcullis::pfc
