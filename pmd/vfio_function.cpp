@@ -64,8 +64,8 @@ bool leaves_dma_alone(const std::string& driver) {
 Result<void> check_group(const std::string& bdf, const IommuGroup& group) {
   if (group.number.empty())
     return fail(Errc::Unsupported,
-                fmt::format("{}: no IOMMU group; switch the IOMMU on in the firmware and boot "
-                            "with intel_iommu=on or amd_iommu=on",
+                fmt::format("{}: no IOMMU group; switch the IOMMU on in the firmware and, for "
+                            "Intel, boot with intel_iommu=on",
                             bdf));
   if (group.is_noiommu)
     return fail(Errc::Unsupported,

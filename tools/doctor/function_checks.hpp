@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The function itself, through pmd: opened over VFIO, brought up, asked for its firmware and for
+// the capabilities that leases need, torn down and reset. Only for a function nobody else uses.
+#pragma once
+
+#include <string>
+
+#include "base/device.hpp"
+#include "pmd/context.hpp"
+#include "tools/doctor/finding.hpp"
+
+namespace portcullis::tools::doctor {
+
+/// port-type, roce, room.
+[[nodiscard]] Findings capability_findings(const pmd::Capabilities& caps);
+
+/// firmware, the capabilities, tear-down; ends with the first when the function does not come up.
+[[nodiscard]] Findings bring_up_findings(const Device& device);
+
+/// Starts the EAL (once in a process), with huge pages or without, and attaches `bdf`: open, and
+/// what bring_up_findings has.
+[[nodiscard]] Findings function_findings(const std::string& bdf, bool hugepages);
+
+}  // namespace portcullis::tools::doctor

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/doctor/program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "pmd/lcores.hpp"
+#include "pmd/vfio_function.hpp"
+#include "tools/doctor/cpu_checks.hpp"
+#include "tools/doctor/device_checks.hpp"
+#include "tools/doctor/memory_checks.hpp"
+#include "tools/doctor/report.hpp"
+#include "tools/doctor/vfio_checks.hpp"
+
+namespace portcullis::tools::doctor {
+namespace {
+
+constexpr std::string_view kHelp =
+    R"(usage: doctor [BDF] [--no-open] [--json] [--root=DIR]
+
+Says what is missing on this machine before --device=BDF can work, and the commands that mend it:
+VFIO and IOMMU, the function and its group, locked memory and huge pages, CPUs for polling. When
+nothing is missing the function is opened, brought up, asked for its firmware and capabilities, and
+reset. Without BDF the machine's only ConnectX-5 is taken; with several the machine alone is
+examined. Nothing is changed: the commands are yours to run.
+
+  BDF              a PCI address such as 0000:03:00.0 or 03:00.0
+  --no-open        does not open the function
+  --json           prints one JSON object
+  --root=DIR       examines DIR/sys, DIR/proc and DIR/dev instead; opens nothing
+  -h, --help       prints this
+
+  missing  --device=BDF cannot work without it
+  advice   works without; measurements are slower or noisier
+  waits    cannot be judged before something else is mended
+  ok       as it should be
+
+exit status: 0 nothing is missing, 1 something is, 2 bad arguments
+docs/doctor.md says where each answer comes from. Without a card: --device=model.
+)";
+
+struct Options {
+  bool help = false;
+  bool json = false;
+  bool open = true;
+  std::string bdf;
+  std::filesystem::path root = "/";
+};
+
+Result<Options> parse(std::span<const std::string_view> arguments) {
+  constexpr std::string_view kRoot = "--root";
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (argument == "-h" || argument == "--help") {
+      options.help = true;
+    } else if (argument == "--json") {
+      options.json = true;
+    } else if (argument == "--no-open") {
+      options.open = false;
+    } else if (argument == kRoot) {
+      if (++i == arguments.size())
+        return fail(Errc::InvalidArgument, "--root without a folder; --root DIR expected");
+      options.root = arguments[i];
+    } else if (argument.starts_with("--root=")) {
+      options.root = argument.substr(kRoot.size() + 1);
+    } else if (argument.starts_with('-')) {
+      return fail(Errc::InvalidArgument,
+                  fmt::format("no option \"{}\"; --no-open, --json, --root=DIR and --help are "
+                              "accepted",
+                              argument));
+    } else if (!options.bdf.empty()) {
+      return fail(Errc::InvalidArgument,
+                  fmt::format("\"{}\" is a second device; one expected", argument));
+    } else {
+      PORTCULLIS_TRY_ASSIGN(options.bdf, pmd::canonical_bdf(argument));
+    }
+  }
+  std::error_code error;
+  if (!std::filesystem::is_directory(options.root / "sys", error))
+    return fail(Errc::InvalidArgument,
+                fmt::format("--root \"{}\" has no sys in it; a folder with sys, proc and dev "
+                            "expected",
+                            options.root.string()));
+  return options;
+}
+
+void append(Findings& findings, Findings more) {
+  for (Finding& finding : more) findings.push_back(std::move(finding));
+}
+
+/// The device to look at when none was named, or what to say about it.
+void choose_device(const Machine& machine, std::string& bdf, Findings& findings) {
+  const std::vector<std::string> functions = connectx5_functions(machine);
+  if (functions.size() == 1) bdf = functions.front();
+  if (functions.size() > 1)
+    findings.push_back({"device", "device", Status::Ok,
+                        fmt::format("ConnectX-5 here: {}; name one", fmt::join(functions, ", "))});
+  if (functions.empty())
+    findings.push_back({"device",
+                        "device",
+                        Status::Missing,
+                        "this machine shows no ConnectX-5 (15b3:1017, 15b3:1018)",
+                        {"echo 1 > /sys/bus/pci/rescan"},
+                        "lspci -d 15b3: shows every Mellanox function; --device=model needs none"});
+}
+
+std::string command_to_try(const Machine& machine, const std::string& bdf, int node) {
+  const pmd::CpuSet cpus = polling_cpus(cpu_topology(machine), node);
+  std::string arguments = "-l " + (cpus.empty() ? "0" : pmd::format_cpu_list(cpus));
+  if (!has_free_hugepages(machine, node)) arguments += " --no-huge -m 64 --no-shconf";
+  return fmt::format("revoke_bench {} -a {} -- --device={} --peer=loopback", arguments, bdf, bdf);
+}
+
+Finding unopened(bool this_machine) {
+  return {"function", "open", Status::Waits,
+          this_machine ? "the function is opened once nothing is missing"
+                       : "a function behind --root is not opened"};
+}
+
+}  // namespace
+
+Outcome run(std::span<const std::string_view> arguments, const World& world) {
+  const auto options = parse(arguments);
+  if (!options) return {kExitUsage, {}, fmt::format("doctor: {}\n", options.error().text)};
+  if (options->help) return {kExitReady, std::string(kHelp), {}};
+  const Machine machine = world.machine(options->root);
+  std::string bdf = options->bdf;
+  Findings findings = vfio_findings(machine);
+  if (bdf.empty()) choose_device(machine, bdf, findings);
+  if (!bdf.empty()) append(findings, device_findings(machine, bdf));
+  const int node = pmd::numa_node_of(bdf, machine.path("sys"));
+  append(findings, memory_findings(machine, node));
+  append(findings, cpu_findings(machine, node));
+  Subject subject{bdf, options->root.string(), {}};
+  if (!bdf.empty() && options->open) {
+    const bool this_machine = options->root == "/";
+    const bool ready = this_machine && count(findings, Status::Missing) == 0;
+    append(findings, ready ? world.open(bdf, has_free_hugepages(machine, -1))
+                           : Findings{unopened(this_machine)});
+  }
+  const bool missing = count(findings, Status::Missing) != 0;
+  if (!missing && !bdf.empty()) subject.try_now = command_to_try(machine, bdf, node);
+  return {missing ? kExitMissing : kExitReady,
+          options->json ? json_report(subject, findings) : text_report(subject, findings),
+          {}};
+}
+
+}  // namespace portcullis::tools::doctor
