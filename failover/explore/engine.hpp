@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One exploration, for one size of state and one kind of set. Workers own the states whose hash
+// says so: each expands its own, hands the successors to their owners, and inserts what it was
+// handed. Two barriers a round, no lock, no shared table.
+#pragma once
+
+#include <barrier>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <thread>
+
+#include "failover/explore/explorer.hpp"
+#include "failover/explore/frontier.hpp"
+#include "failover/explore/state_set.hpp"
+#include "failover/explore/symmetry.hpp"
+#include "failover/semantics/step.hpp"
+
+namespace portcullis::failover {
+
+template <unsigned kWords, class Scheme>
+class Engine {
+ public:
+  Engine(const Machine& machine, const ExploreOptions& options)
+      : m_(machine), o_(options), symmetry_(machine), barrier_(options.threads) {
+    for (unsigned i = 0; i < o_.threads; ++i)
+      workers_.push_back(std::make_unique<Worker>(o_.seed, o_.threads));
+  }
+
+  Exploration run() {
+    start_ = std::chrono::steady_clock::now();
+    S first{};
+    for (unsigned i = 0; i < kWords; ++i) first.words[i] = m_.initial.words[i];
+    if (o_.uses_symmetry) first = symmetry_.canonical(first);
+    const std::uint64_t hash = fingerprint(first, o_.seed);
+    Worker& owner = *workers_[owner_of(hash)];
+    owner.set.insert(first, hash);
+    owner.current.push(first);
+    std::vector<std::thread> threads;
+    for (unsigned i = 1; i < o_.threads; ++i) threads.emplace_back([this, i] { work(i); });
+    work(0);
+    for (std::thread& thread : threads) thread.join();
+    return summary();
+  }
+
+ private:
+  using S = State<kWords>;
+  struct Handed {
+    S state;
+    std::uint64_t hash;
+  };
+  struct alignas(64) Worker {
+    Worker(std::uint64_t seed, unsigned threads) : set(seed), outbox(threads) {}
+    StateSet<kWords, Scheme> set;
+    Frontier<S> current, next;
+    std::vector<std::vector<Handed>> outbox;
+    std::uint64_t transitions = 0;
+    Violation violation = Violation::None;
+    bool is_done = false;  // with the current level
+    bool has_no_memory = false;
+  };
+
+  [[nodiscard]] unsigned owner_of(std::uint64_t hash) const noexcept {
+    // Bits that select neither part nor bucket's leading digits: the owner says nothing about them.
+    return static_cast<unsigned>((hash & 0xffffffU) * o_.threads >> 24);
+  }
+
+  void work(unsigned self) {
+    while (!is_over_) {
+      expand(self);
+      barrier_.arrive_and_wait();
+      absorb(self);
+      barrier_.arrive_and_wait();
+      if (self == 0) steer();
+      barrier_.arrive_and_wait();
+    }
+  }
+
+  void expand(unsigned self) {
+    Worker& worker = *workers_[self];
+    for (auto& box : worker.outbox) box.clear();
+    try {
+      worker.is_done = !worker.current.take_block([&](const S& state) {
+        if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
+        for_each_step(m_, state, [&](const S& next, const Label&, Violation violation) {
+          ++worker.transitions;
+          if (violation != Violation::None) return note(worker, violation);
+          hand_over(worker, o_.uses_symmetry ? symmetry_.canonical(next) : next);
+        });
+      });
+    } catch (const std::bad_alloc&) {
+      worker.has_no_memory = true;
+    }
+  }
+  static void note(Worker& worker, Violation violation) {
+    if (violation == Violation::None) return;
+    if (worker.violation == Violation::None || violation < worker.violation)
+      worker.violation = violation;
+  }
+  void hand_over(Worker& worker, const S& state) {
+    const std::uint64_t hash = fingerprint(state, o_.seed);
+    const unsigned owner = o_.threads == 1 ? 0 : owner_of(hash);
+    worker.outbox[owner].push_back({state, hash});
+  }
+
+  void absorb(unsigned self) {
+    Worker& worker = *workers_[self];
+    try {
+      for (const auto& from : workers_) insert_all(worker, from->outbox[self]);
+    } catch (const std::bad_alloc&) {
+      worker.has_no_memory = true;
+    }
+  }
+  void insert_all(Worker& worker, const std::vector<Handed>& box) {
+    constexpr std::size_t kAhead = 12;
+    for (std::size_t i = 0; i < std::min(kAhead, box.size()); ++i) worker.set.prefetch(box[i].hash);
+    for (std::size_t i = 0; i < box.size(); ++i) {
+      if (i + kAhead < box.size()) worker.set.prefetch(box[i + kAhead].hash);
+      if (worker.set.insert(box[i].state, box[i].hash)) worker.next.push(box[i].state);
+    }
+  }
+
+  /// Between rounds, alone: totals, limits, the next level.
+  void steer() {
+    totals_ = {};
+    bool is_level_done = true;
+    bool has_no_memory = false;
+    for (const auto& worker : workers_) {
+      totals_.states += worker->set.size();
+      totals_.transitions += worker->transitions;
+      totals_.frontier += worker->current.size() + worker->next.size();
+      totals_.bytes += worker->set.bytes() + worker->current.bytes() + worker->next.bytes();
+      note(*workers_[0], worker->violation);
+      is_level_done = is_level_done && worker->current.size() == 0;
+      has_no_memory = has_no_memory || worker->has_no_memory;
+    }
+    greatest_bytes_ = std::max(greatest_bytes_, totals_.bytes);
+    greatest_frontier_ = std::max(greatest_frontier_, totals_.frontier);
+    totals_.depth = depth_;
+    if (o_.stop != nullptr && o_.stop->load(std::memory_order_relaxed)) end(Ending::Interrupted);
+    if (totals_.states > o_.state_limit) end(Ending::StateLimit);
+    if (has_no_memory || totals_.bytes > o_.memory_limit_bytes) end(Ending::MemoryLimit);
+    if (is_level_done) next_level();
+    report_progress();
+  }
+  void next_level() {
+    if (workers_[0]->violation != Violation::None) {
+      ++depth_;
+      return end(Ending::Violated);
+    }
+    std::size_t waiting = 0;
+    for (const auto& worker : workers_) {
+      std::swap(worker->current, worker->next);
+      waiting += worker->current.size();
+    }
+    if (waiting == 0) return end(Ending::Complete);
+    ++depth_;
+  }
+  void end(Ending ending) {
+    if (is_over_) return;
+    is_over_ = true;
+    ending_ = ending;
+  }
+  void report_progress() {
+    if (!o_.progress) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - reported_ < std::chrono::seconds(1) || now - start_ < std::chrono::seconds(1)) return;
+    reported_ = now;
+    totals_.seconds = seconds();
+    o_.progress(totals_);
+  }
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  Exploration summary() const {
+    return {ending_, workers_[0]->violation, totals_.states,     totals_.transitions,
+            depth_,  greatest_bytes_,        greatest_frontier_, seconds()};
+  }
+
+  const Machine& m_;
+  const ExploreOptions& o_;
+  Symmetry symmetry_;
+  std::barrier<> barrier_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Progress totals_;
+  std::uint64_t greatest_bytes_ = 0, greatest_frontier_ = 0;
+  unsigned depth_ = 0;
+  bool is_over_ = false;  // written between two barriers, by one thread
+  Ending ending_ = Ending::Complete;
+  std::chrono::steady_clock::time_point start_, reported_;
+};
+
+}  // namespace portcullis::failover

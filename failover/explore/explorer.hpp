@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every reachable state of a machine, breadth-first, on one or two cores or more, and the shortest
+// run that breaks a monitored property. Deterministic: the counts do not depend on the threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "failover/semantics/label.hpp"
+#include "failover/semantics/machine.hpp"
+
+namespace portcullis::failover {
+
+enum class SetKind : std::uint8_t {
+  Exact,        // the states themselves: nothing is omitted
+  Fingerprint,  // 64 bits of each: see omission_bound()
+};
+
+struct Progress {
+  std::uint64_t states = 0, transitions = 0, frontier = 0, bytes = 0;
+  unsigned depth = 0;
+  double seconds = 0;
+};
+
+struct ExploreOptions {
+  SetKind set = SetKind::Exact;
+  bool uses_symmetry = false;
+  unsigned threads = 1;  // 1 .. 16
+  std::uint64_t seed = 0;
+  std::uint64_t memory_limit_bytes = ~std::uint64_t{0};
+  std::uint64_t state_limit = ~std::uint64_t{0};
+  const std::atomic<bool>* stop = nullptr;        // asked now and then; true ends the run
+  std::function<void(const Progress&)> progress;  // about once a second, from one thread
+};
+
+enum class Ending : std::uint8_t {
+  Complete,     // every reachable state was seen
+  Violated,     // a property broke; the level it broke in was finished
+  Interrupted,  // `stop` became true
+  MemoryLimit,
+  StateLimit,
+};
+
+struct Exploration {
+  Ending ending = Ending::Complete;
+  Violation violation = Violation::None;  // the first one by number among the shortest
+  std::uint64_t states = 0;
+  std::uint64_t transitions = 0;
+  unsigned depth = 0;       // steps to the farthest state; Violated: of the shortest violating run
+  std::uint64_t bytes = 0;  // greatest size of set and frontiers
+  std::uint64_t greatest_frontier = 0;
+  double seconds = 0;
+};
+
+/// OutOfResources when the kernel refuses memory; InvalidArgument when symmetry is asked for a
+/// machine with a history.
+[[nodiscard]] Result<Exploration> explore(const Machine& machine, const ExploreOptions& options);
+
+/// Expected number of states that a fingerprint set misses by taking two for one, at most:
+/// n(n-1)/2 pairs, 2^-64 each.
+[[nodiscard]] double omission_bound(std::uint64_t states) noexcept;
+
+struct TraceStep {
+  Label label;
+  AnyState state;  // after it
+};
+
+struct Trace {
+  std::vector<TraceStep> steps;  // from machine.initial
+  Violation violation = Violation::None;
+};
+
+/// A shortest violating run, found anew with parents kept; nothing when there is none within
+/// `state_limit` states. Exact.
+[[nodiscard]] std::optional<Trace> shortest_violation(const Machine& machine, bool uses_symmetry,
+                                                      std::uint64_t state_limit);
+
+/// What a state itself breaks: with a history, Linearizability once all is settled.
+[[nodiscard]] Violation judge(const Machine& machine, const AnyState& state);
+
+}  // namespace portcullis::failover

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Linearizability of a settled state's history: is there an order of the operations, respecting
+// which came before which, that explains every answer and the memory at the end? Operations that
+// were invoked and never answered may have happened, or not. At most a dozen operations, so all
+// orders are tried.
+#include <bit>
+
+#include "failover/explore/explorer.hpp"
+#include "failover/semantics/step.hpp"
+
+namespace portcullis::failover {
+namespace {
+
+/// What one operation of a history does to memory, and what it claims.
+struct Operated {
+  std::vector<std::pair<unsigned, Operation>> words;  // cell, what happens to it
+  unsigned first = 0, last = 0;                       // places of invocation and response
+  bool is_answered = false;
+  std::optional<Word> answer;
+};
+
+using Memory = std::vector<Word>;
+
+class Judge {
+ public:
+  Judge(const Machine& machine, const AnyState& state) : m_(machine), s_(state) {}
+
+  Violation verdict() {
+    collect();
+    Memory memory(cell_number(m_.scenario.clients, 0), 0);
+    for (unsigned cell = 0; cell < m_.shared.size(); ++cell)
+      memory[cell] = m_.scenario.initial_shared;
+    return can_order(memory, 0) ? Violation::None : Violation::Linearizability;
+  }
+
+ private:
+  [[nodiscard]] unsigned cell_number(unsigned client, unsigned own_cell) const {
+    return static_cast<unsigned>(m_.shared.size()) + client * m_.scenario.own_cells + own_cell;
+  }
+  [[nodiscard]] Memory final_memory() const {
+    Memory memory;
+    for (const Field& cell : m_.shared) memory.push_back(m_.words[s_.get(cell)]);
+    for (const ClientFields& fields : m_.fields)
+      for (const Field& cell : fields.cells) memory.push_back(m_.words[s_.get(cell)]);
+    return memory;
+  }
+
+  void collect() {
+    for (unsigned place = 0; place < m_.log.size(); ++place) {
+      const auto code = static_cast<unsigned>(s_.get(m_.log[place]));
+      if (code == 0) break;
+      const Event event = event_of(m_.scenario, code);
+      if (event.kind == Event::Kind::Invoke) {
+        operations_.push_back(of_client(event, place));
+        owners_.push_back(event);
+      } else if (event.kind == Event::Kind::Respond) {
+        answer(event, place);
+      } else {
+        operations_.push_back(of_other(event, place));
+        owners_.push_back(event);
+      }
+    }
+  }
+  Operated of_client(const Event& event, unsigned place) const {
+    Operated operated{{}, place, ~0U, false, std::nullopt};
+    for (const WorkRequest& request : m_.scenario.work_requests) {
+      if (request.operation != event.number || !request.is_counted || !operated.words.empty())
+        continue;
+      const bool is_shared = request.address.space == Address::Space::Shared;
+      const unsigned cell =
+          is_shared ? request.address.cell : cell_number(event.client, request.address.cell);
+      for (unsigned packet = 0; packet < request.packets; ++packet)
+        operated.words.push_back(
+            {cell + packet, {request.opcode, request.operand.word, request.compare.word}});
+    }
+    return operated;
+  }
+  void answer(const Event& event, unsigned place) {
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+      const Event& owner = owners_[i];
+      if (owner.kind != Event::Kind::Invoke || owner.client != event.client ||
+          owner.number != event.number)
+        continue;
+      operations_[i].last = place;
+      operations_[i].is_answered = true;
+      if (returns_word(operations_[i].words[0].second.opcode))
+        operations_[i].answer = m_.words[s_.get(m_.fields[event.client].answers[event.number])];
+    }
+  }
+  Operated of_other(const Event& event, unsigned place) const {
+    Operated operated{{}, place, place, true, std::nullopt};
+    if (event.kind == Event::Kind::Environment) {
+      const EnvironmentStep& step = m_.scenario.environment[event.number];
+      operated.words.push_back({step.address.cell, {Opcode::Write, step.becomes, 0}});
+      return operated;
+    }
+    const auto wanted = event.kind == Event::Kind::Consume ? ReceiverStep::Kind::Consume
+                                                           : ReceiverStep::Kind::Reuse;
+    for (const ReceiverStep& step : m_.scenario.receiver) {
+      if (step.kind != wanted) continue;
+      const bool reads = wanted == ReceiverStep::Kind::Consume;
+      for (unsigned cell = step.cell; cell < step.cell + step.count; ++cell)
+        operated.words.push_back({cell_number(event.client, cell),
+                                  {reads ? Opcode::Read : Opcode::Write, step.word, 0}});
+      if (reads) operated.answer = step.word;
+    }
+    return operated;
+  }
+
+  /// Places one operation after another that nothing unplaced precedes.
+  bool can_order(const Memory& memory, unsigned placed) {
+    unsigned answered_left = 0;
+    unsigned limit = ~0U;  // the first response among the unplaced
+    for (unsigned i = 0; i < operations_.size(); ++i) {
+      if ((placed >> i & 1U) != 0 || !operations_[i].is_answered) continue;
+      ++answered_left;
+      limit = std::min(limit, operations_[i].last);
+    }
+    if (answered_left == 0 && memory == final_memory()) return true;
+    for (unsigned i = 0; i < operations_.size(); ++i) {
+      const Operated& operated = operations_[i];
+      if ((placed >> i & 1U) != 0 || operated.first > limit) continue;
+      Memory after = memory;
+      if (apply(operated, after) && can_order(after, placed | 1U << i)) return true;
+    }
+    return false;
+  }
+  static bool apply(const Operated& operated, Memory& memory) {
+    for (const auto& [cell, operation] : operated.words) {
+      const Executed executed = execute(operation, memory[cell]);
+      if (operated.answer && *operated.answer != executed.result) return false;
+      memory[cell] = executed.memory;
+    }
+    return true;
+  }
+
+  const Machine& m_;
+  const AnyState& s_;
+  std::vector<Operated> operations_;
+  std::vector<Event> owners_;
+};
+
+/// Nothing is on its way and nobody has anything left to do.
+bool is_settled(const Machine& machine, const AnyState& state) {
+  for (std::size_t client = 0; client < machine.fields.size(); ++client) {
+    const ClientFields& fields = machine.fields[client];
+    const auto& step = machine.clients[client].steps[state.get(fields.pc)];
+    if (step.instruction.act != Act::End) return false;
+    for (const RequestFields& request : fields.requests)
+      for (const Field& copies : request.copies)
+        if (state.get(copies) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Violation judge(const Machine& machine, const AnyState& state) {
+  if (!machine.scenario.has_history || !is_settled(machine, state)) return Violation::None;
+  return Judge(machine, state).verdict();
+}
+
+}  // namespace portcullis::failover

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a step was, for traces and charts: which actor did what, with which value.
+#pragma once
+
+#include <string>
+
+#include "failover/semantics/machine.hpp"
+
+namespace portcullis::failover {
+
+enum class Action : std::uint8_t {
+  Post,
+  Complete,
+  TimeOut,
+  Probe,
+  QueryPsn,
+  Test,
+  Decide,
+  OrderFence,
+  SeeFence,
+  Report,  // client
+  Execute,
+  AcknowledgeAgain,
+  FenceTakesEffect,  // responder
+  LosePacket,
+  LoseAck,
+  Duplicate,  // network
+  Receive,
+  Write,  // receiver CPU, environment
+};
+
+struct Label {
+  Action action = Action::Post;
+  std::uint8_t client = 0;
+  std::uint8_t number = 0;  // work request, queue, operation, decision or step, as the action says
+  std::uint8_t packet = 0;
+  WordIndex value = 0;  // read, returned, or what memory became
+  bool yes = false;     // how a question was answered
+  friend bool operator==(const Label&, const Label&) = default;
+};
+
+/// "client 0: post FADD.retry", one line, no full stop.
+[[nodiscard]] std::string describe(const Machine& machine, const Label& label);
+/// 3, -1 for 2^64-1, c1#2 for a tag.
+[[nodiscard]] std::string word_text(const Machine& machine, WordIndex index);
+
+}  // namespace portcullis::failover

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "failover/semantics/validate.hpp"
+
+#include <fmt/format.h>
+
+#include "failover/semantics/machine.hpp"
+
+namespace portcullis::failover {
+namespace {
+
+Result<void> in_range(const Scenario& scenario, const std::string& what, std::uint64_t value,
+                      std::uint64_t least, std::uint64_t greatest) {
+  if (value >= least && value <= greatest) return {};
+  return fail(Errc::InvalidArgument, fmt::format("model {}: {} is {}, accepted are {} to {}",
+                                                 scenario.name, what, value, least, greatest));
+}
+
+Result<void> check_cells(const Scenario& scenario, const std::string& what, const Address& address,
+                         unsigned count) {
+  const bool is_shared = address.space == Address::Space::Shared;
+  const unsigned cells = is_shared ? scenario.shared_cells : scenario.own_cells;
+  if (cells < count)
+    return fail(Errc::InvalidArgument,
+                fmt::format("model {}: {} needs {} {} cells, there are {}", scenario.name, what,
+                            count, is_shared ? "shared" : "own", cells));
+  return in_range(scenario, what + " cell", address.cell, 0, cells - count);
+}
+
+Result<void> check_request(const Scenario& scenario, const WorkRequest& request) {
+  const std::string what = "work request " + request.name;
+  PORTCULLIS_TRY(check_cells(scenario, what, request.address, request.packets));
+  PORTCULLIS_TRY(in_range(scenario, what + " packets", request.packets, 1,
+                          request.opcode == Opcode::Write ? kMaxPackets : 1));
+  PORTCULLIS_TRY(
+      in_range(scenario, what + " operation", request.operation, 0, scenario.operations - 1));
+  PORTCULLIS_TRY(in_range(scenario, what + " queue", request.queue, 0, 31));
+  if (request.log_cell)
+    PORTCULLIS_TRY(
+        check_cells(scenario, what + " log", {Address::Space::Own, *request.log_cell}, 1));
+  if (request.is_deduplicated && !request.log_cell)
+    return fail(Errc::InvalidArgument,
+                fmt::format("model {}: {} is deduplicated but has no log_cell, one is needed",
+                            scenario.name, what));
+  return {};
+}
+
+Result<void> check_instruction(const Scenario& scenario, std::size_t pc) {
+  const Instruction& step = scenario.program[pc];
+  const std::string what = fmt::format("instruction {}", pc);
+  const std::size_t last = scenario.program.size() - 1;
+  for (const unsigned target : {step.next, step.otherwise, step.on_timeout})
+    PORTCULLIS_TRY(in_range(scenario, what + " target", target, 0, last));
+  if (step.act == Act::Post || step.act == Act::Await || step.act == Act::QueryPsn)
+    PORTCULLIS_TRY(in_range(scenario, what + " work_request", step.work_request + std::uint64_t{1},
+                            1, scenario.work_requests.size()));
+  if (step.act == Act::Probe) PORTCULLIS_TRY(check_cells(scenario, what, step.address, 1));
+  if (step.act == Act::Report)
+    PORTCULLIS_TRY(
+        in_range(scenario, what + " operation", step.operation, 0, scenario.operations - 1));
+  return in_range(scenario, what + " queue", step.queue, 0, 31);
+}
+
+}  // namespace
+
+Result<void> validate(const Scenario& scenario) {
+  PORTCULLIS_TRY(in_range(scenario, "clients", scenario.clients, 1, kMaxClients));
+  PORTCULLIS_TRY(in_range(scenario, "operations", scenario.operations, 1, 8));
+  PORTCULLIS_TRY(in_range(scenario, "late", scenario.limits.late, 0, 7));
+  PORTCULLIS_TRY(in_range(scenario, "duplicates", scenario.limits.duplicates, 0, 3));
+  PORTCULLIS_TRY(in_range(scenario, "timeouts", scenario.limits.timeouts, 0, 7));
+  PORTCULLIS_TRY(in_range(scenario, "environment_budget", scenario.environment_budget, 0, 7));
+  PORTCULLIS_TRY(in_range(scenario, "program length", scenario.program.size(), 1, 250));
+  PORTCULLIS_TRY(in_range(scenario, "work requests", scenario.work_requests.size(), 1, 60));
+  for (const WorkRequest& request : scenario.work_requests)
+    PORTCULLIS_TRY(check_request(scenario, request));
+  for (std::size_t pc = 0; pc < scenario.program.size(); ++pc)
+    PORTCULLIS_TRY(check_instruction(scenario, pc));
+  for (const ReceiverStep& step : scenario.receiver)
+    PORTCULLIS_TRY(check_cells(scenario, "receiver step", {Address::Space::Own, step.cell},
+                               step.kind == ReceiverStep::Kind::AwaitArrival ? 0 : step.count));
+  for (const EnvironmentStep& step : scenario.environment)
+    PORTCULLIS_TRY(check_cells(scenario, "environment step " + step.name, step.address, 1));
+  return {};
+}
+
+}  // namespace portcullis::failover
