@@ -28,8 +28,8 @@ void AcyclicGraph::remove_last(std::size_t count, std::span<const Edge> edges) {
   }
 }
 
-/// D. J. Pearce, P. H. J. Kelly, "A dynamic topological sort algorithm for directed acyclic graphs",
-/// 2006: only what lies between the two ends has to move.
+/// D. J. Pearce, P. H. J. Kelly, "A dynamic topological sort algorithm for directed acyclic
+/// graphs", 2006: only what lies between the two ends has to move.
 bool AcyclicGraph::try_add(const Edge& edge) {
   const auto [from, to] = edge;
   if (from == to) return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Can this fabric deadlock? The cycles of its buffer-dependency graph, who makes them, and what
-// breaks them. No cycle is proof that PFC cannot deadlock; a cycle is where the packet simulator and
-// the fluid solver have to look.
+// breaks them. No cycle is proof that PFC cannot deadlock; a cycle is where the packet simulator
+// and the fluid solver have to look.
 #pragma once
 
 #include <cstddef>

@@ -60,9 +60,7 @@ void Dependencies::group_routes() {
   const std::size_t nodes = topology_.nodes.size();
   const Lists by_destination =
       lists_of(nodes, routes.size(), [&](std::size_t i) { return routes[i].destination; });
-  const auto route = [&](std::size_t i) -> const Route& {
-    return routes[by_destination.items[i]];
-  };
+  const auto route = [&](std::size_t i) -> const Route& { return routes[by_destination.items[i]]; };
   const Lists by_node =
       lists_of(nodes, routes.size(), [&](std::size_t i) { return route(i).node; });
   vias_.reserve(routes.size());
@@ -90,9 +88,8 @@ void Dependencies::find_starts() {
 
 void Dependencies::find_reached() {
   find_starts();
-  const Lists by_destination = lists_of(topology_.nodes.size(), groups_.size(), [&](std::size_t i) {
-    return groups_[i].destination;
-  });
+  const Lists by_destination = lists_of(topology_.nodes.size(), groups_.size(),
+                                        [&](std::size_t i) { return groups_[i].destination; });
   for (NodeId destination = 0; destination < topology_.nodes.size(); ++destination)
     reach(destination, by_destination);
   std::ranges::fill(stamp_, kNobody);
@@ -130,9 +127,8 @@ void Dependencies::index_uses() {
     if (is_reached_[group])
       for (std::uint32_t i = groups_[group].begin; i < groups_[group].end; ++i)
         uses.emplace_back(vias_[i], group);
-  uses_ = lists_of(topology_.links.size(), uses.size(), [&](std::size_t i) {
-    return uses[i].first;
-  });
+  uses_ =
+      lists_of(topology_.links.size(), uses.size(), [&](std::size_t i) { return uses[i].first; });
   for (std::uint32_t& item : uses_.items) item = uses[item].second;
 }
 
@@ -177,9 +173,9 @@ void Dependencies::build_graph() {
   const std::vector<Link>& links = topology_.links;
   graph_ = Graph(links.size());
   edge_stamp_.assign(links.size(), kNobody);
-  turns_of_ =
-      lists_of(links.size(), turns_.size(), [&](std::size_t i) { return turns_[i].from; });
-  into_ = lists_of(topology_.nodes.size(), links.size(), [&](std::size_t i) { return links[i].to; });
+  turns_of_ = lists_of(links.size(), turns_.size(), [&](std::size_t i) { return turns_[i].from; });
+  into_ =
+      lists_of(topology_.nodes.size(), links.size(), [&](std::size_t i) { return links[i].to; });
   for (NodeId node = 0; node < topology_.nodes.size(); ++node) {
     for (const std::uint32_t group : groups_of_.of(node)) {
       if (!is_reached_[group]) continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The buffer-dependency graph: a link, that is the ingress buffer at its far end, depends on another
-// when some data takes the one and then the other, for then the first cannot drain while the second
-// is paused. A cycle is what a PFC deadlock needs (Hu et al., "Deadlocks in Datacenter Networks",
-// HotNets 2016). Who makes an edge is looked up when asked, not stored.
+// The buffer-dependency graph: a link, that is the ingress buffer at its far end, depends on
+// another when some data takes the one and then the other, for then the first cannot drain while
+// the second is paused. A cycle is what a PFC deadlock needs (Hu et al., "Deadlocks in Datacenter
+// Networks", HotNets 2016). Who makes an edge is looked up when asked, not stored.
 #pragma once
 
 #include <cstddef>

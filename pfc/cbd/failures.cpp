@@ -98,9 +98,7 @@ class Fabric {
   }
 
   [[nodiscard]] const Topology& intact() const noexcept { return intact_; }
-  [[nodiscard]] std::uint32_t cables() const {
-    return static_cast<std::uint32_t>(cables_.size());
-  }
+  [[nodiscard]] std::uint32_t cables() const { return static_cast<std::uint32_t>(cables_.size()); }
 
   [[nodiscard]] std::vector<Route> routes_after(const Set& failed, Reaction reaction) const {
     std::vector<bool> is_down(intact_.links.size(), false);
@@ -161,8 +159,7 @@ class Fabric {
 FailureOutcome outcome_of(const Fabric& fabric, Topology& scratch, const Set& cables,
                           Reaction reaction) {
   scratch.routes = fabric.routes_after(cables, reaction);
-  const Analysis analysis =
-      analyse(scratch, 0, {.traffic = Traffic::Routes, .with_breaks = false});
+  const Analysis analysis = analyse(scratch, 0, {.traffic = Traffic::Routes, .with_breaks = false});
   FailureOutcome outcome;
   outcome.cables = cables;
   outcome.components = analysis.components.size();

@@ -34,7 +34,7 @@ struct FailureOptions {
   unsigned threads = 1;
   /// Asked now and then, by one thread at a time, with sets done and sets in all; false ends the
   /// sweep. May be empty.
-  std::function<bool(std::size_t, std::size_t)> progress;
+  std::function<bool(std::size_t, std::size_t)> progress = {};
 };
 
 struct FailureOutcome {

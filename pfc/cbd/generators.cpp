@@ -63,8 +63,7 @@ Result<Topology> fat_tree(std::uint32_t ports, bool with_routes, const Link& lik
   const auto aggregations = add_nodes(topology, "agg", ports * half, NodeKind::Switch);
   const auto cores = add_nodes(topology, "core", half * half, NodeKind::Switch);
   const auto hosts = add_nodes(topology, "host", ports * half * half, NodeKind::Host);
-  for (std::uint32_t i = 0; i < hosts.size(); ++i)
-    cable(topology, hosts[i], edges[i / half], like);
+  for (std::uint32_t i = 0; i < hosts.size(); ++i) cable(topology, hosts[i], edges[i / half], like);
   for (std::uint32_t i = 0; i < edges.size(); ++i)
     for (std::uint32_t j = 0; j < half; ++j)
       cable(topology, edges[i], aggregations[i / half * half + j], like);
@@ -78,10 +77,11 @@ Result<Topology> fat_tree(std::uint32_t ports, bool with_routes, const Link& lik
 
 Result<Topology> ring(std::uint32_t switches, std::uint32_t span, const Link& like) {
   if (switches < 3 || switches > kMostHosts || span == 0 || span >= switches)
-    return fail(Errc::InvalidArgument,
-                fmt::format("ring of {} switches with span {}; 3 switches or more and a span from 1 "
-                            "to one less are accepted",
-                            switches, span));
+    return fail(
+        Errc::InvalidArgument,
+        fmt::format("ring of {} switches with span {}; 3 switches or more and a span from 1 "
+                    "to one less are accepted",
+                    switches, span));
   Topology topology;
   topology.name = fmt::format("ring-{}", switches);
   const auto nodes = add_nodes(topology, "sw", switches, NodeKind::Switch);

@@ -27,8 +27,8 @@ struct LeafSpine {
 [[nodiscard]] Result<Topology> fat_tree(std::uint32_t ports, bool with_routes,
                                         const Link& like = {});
 
-/// `switches` (3 at least) in a ring with a host each, sw0.., host0.. Flow i goes clockwise from host
-/// i to the host `span` switches on (1 at least, below `switches`).
+/// `switches` (3 at least) in a ring with a host each, sw0.., host0.. Flow i goes clockwise from
+/// host i to the host `span` switches on (1 at least, below `switches`).
 [[nodiscard]] Result<Topology> ring(std::uint32_t switches, std::uint32_t span,
                                     const Link& like = {});
 

@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint32_t kUnseen = 0;
 constexpr std::uint32_t kDone = std::numeric_limits<std::uint32_t>::max();
 
-/// R. E. Tarjan, "Depth-first search and linear graph algorithms", 1972, without recursion: a fabric
-/// may hold paths of a hundred thousand links.
+/// R. E. Tarjan, "Depth-first search and linear graph algorithms", 1972, without recursion: a
+/// fabric may hold paths of a hundred thousand links.
 class Tarjan {
  public:
   explicit Tarjan(const Graph& graph) : graph_(graph), low_(graph.size(), kUnseen) {}
@@ -52,7 +52,8 @@ class Tarjan {
       const Frame left = frame;
       frames_.pop_back();
       const std::uint32_t low = low_[left.vertex];
-      if (!frames_.empty()) low_[frames_.back().vertex] = std::min(low_[frames_.back().vertex], low);
+      if (!frames_.empty())
+        low_[frames_.back().vertex] = std::min(low_[frames_.back().vertex], low);
       if (low == left.number) close(left.vertex);
     }
   }

@@ -59,10 +59,10 @@ std::string component_text(const Topology& topology, const Component& component)
                   component.shortest.size(), component.edges, count_text(component),
                   component.loop ? "; ROUTING LOOP of " + name_of(*component.loop, topology) : "");
   for (std::size_t i = 0; i < component.shortest.size(); ++i)
-    text += fmt::format("    {} waits for {}   ({})\n",
-                        topology.links[component.shortest[i]].name,
-                        topology.links[component.shortest[(i + 1) % component.shortest.size()]].name,
-                        few(user_names(topology, component.users[i])));
+    text +=
+        fmt::format("    {} waits for {}   ({})\n", topology.links[component.shortest[i]].name,
+                    topology.links[component.shortest[(i + 1) % component.shortest.size()]].name,
+                    few(user_names(topology, component.users[i])));
   if (!component.breaks) return text;
   const Breaks& breaks = *component.breaks;
   text += "  any one of these lines breaks it:\n";
@@ -70,8 +70,8 @@ std::string component_text(const Topology& topology, const Component& component)
                      turn_names(topology, breaks.turns.changes));
   text += break_text("take from the lossless class the links", breaks.links.is_smallest,
                      link_names(topology, breaks.links.changes));
-  text += break_text("reroute", breaks.users.is_smallest,
-                     user_names(topology, breaks.users.changes));
+  text +=
+      break_text("reroute", breaks.users.is_smallest, user_names(topology, breaks.users.changes));
   return text;
 }
 
@@ -84,8 +84,8 @@ Json component_json(const Topology& topology, const Component& component) {
                {"edges", component.edges},
                {"cycles", component.cycles > kExactCycles ? Json(nullptr) : Json(component.cycles)},
                {"shortest_cycle", Json::array()},
-               {"routing_loop_of", component.loop ? Json(name_of(*component.loop, topology))
-                                                  : Json(nullptr)}};
+               {"routing_loop_of",
+                component.loop ? Json(name_of(*component.loop, topology)) : Json(nullptr)}};
   for (std::size_t i = 0; i < component.shortest.size(); ++i)
     json["shortest_cycle"].push_back({{"link", topology.links[component.shortest[i]].name},
                                       {"users", user_names(topology, component.users[i])}});
@@ -171,7 +171,8 @@ std::string analysis_csv(const Topology& topology, std::span<const Analysis> ana
             "{},{},{},{},{},{}\n", analysis.priority, c, i,
             csv_field(topology.links[component.shortest[i]].name),
             csv_field(topology.links[component.shortest[(i + 1) % component.shortest.size()]].name),
-            csv_field(fmt::format("{}", fmt::join(user_names(topology, component.users[i]), "; "))));
+            csv_field(
+                fmt::format("{}", fmt::join(user_names(topology, component.users[i]), "; "))));
     }
   return csv;
 }

@@ -26,8 +26,8 @@ class Routing {
  public:
   explicit Routing(const Topology& topology);
 
-  /// Hops from every node to `destination` over links that are not down, kUnreachable if there is no
-  /// way. Hosts pass nothing on.
+  /// Hops from every node to `destination` over links that are not down, kUnreachable if there is
+  /// no way. Hosts pass nothing on.
   [[nodiscard]] std::vector<std::uint32_t> distances(NodeId destination,
                                                      const std::vector<bool>& is_down) const;
   /// Every next hop that comes nearer, by destination and node.

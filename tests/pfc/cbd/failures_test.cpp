@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Failed cables: which reaction makes which cycle in a small leaf-spine fabric, worked out by hand.
+#include "pfc/cbd/failures.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "pfc/cbd/generators.hpp"
+#include "pfc/cbd/routing.hpp"
+
+namespace portcullis::pfc::cbd {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// Cables 0 to 2 lead to the hosts, 3 to 8 are leaf0-spine0, leaf0-spine1, leaf1-spine0, ..
+Topology clos() { return *leaf_spine({.leaves = 3, .spines = 2, .hosts = 1}); }
+
+std::size_t cyclic(std::uint32_t failures, Reaction reaction) {
+  return sweep_failures(clos(), {.failures = failures, .reaction = reaction})->cyclic;
+}
+
+TEST(Failures, ConvergedClosWithOneFailure_StaysFreeOfCycles) {
+  EXPECT_EQ(cyclic(1, Reaction::Converged), 0u);
+}
+
+TEST(Failures, ConvergedClosWithOneBounce_GoesUpAgainButInNoCircle) {
+  // leaf0 is only on spine0 and leaf1 only on spine1: their data bounces at leaf2, from either
+  // spine to the other, and then goes down for good.
+  const FailureSweep sweep =
+      *sweep_failures(clos(), {.failures = 2, .reaction = Reaction::Converged});
+  const std::vector<std::uint32_t> uneven{4, 5};
+  const auto outcome = std::ranges::find(sweep.outcomes, uneven, &FailureOutcome::cables);
+  EXPECT_EQ(outcome->components, 0u);
+  EXPECT_EQ(outcome->cut_off, 0u);
+}
+
+TEST(Failures, SpineThatTurnsRoundByItself_MakesALoopWithALeafThatHasNotHeard) {
+  const FailureSweep sweep = *sweep_failures(clos(), {.failures = 1, .reaction = Reaction::Local});
+  const std::vector<std::uint32_t> one{3};
+  const auto outcome = std::ranges::find(sweep.outcomes, one, &FailureOutcome::cables);
+  EXPECT_TRUE(outcome->is_loop);
+  EXPECT_THAT(outcome->shortest, SizeIs(2));
+  EXPECT_EQ(sweep.cyclic, 6u);
+}
+
+TEST(Failures, CableToAHost_CutsItOff) {
+  const FailureSweep sweep =
+      *sweep_failures(clos(), {.failures = 1, .reaction = Reaction::Converged});
+  // host0 has lost its two destinations, and seven nodes have lost host0.
+  EXPECT_EQ(sweep.outcomes[0].cut_off, 9u);
+}
+
+TEST(Failures, TransientMixture_HoldsTheOldAndTheNewRoutes) {
+  const std::vector<std::uint32_t> failed{4, 5};
+  const auto has = [](const std::vector<Route>& routes, const Route& wanted) {
+    return std::ranges::any_of(routes, [&](const Route& route) {
+      return route.node == wanted.node && route.destination == wanted.destination &&
+             route.via == wanted.via;
+    });
+  };
+  const auto mixed = routes_after(clos(), failed, Reaction::Transient);
+  for (const Route& route : routes_after(clos(), failed, Reaction::Converged))
+    EXPECT_TRUE(has(mixed, route));
+  EXPECT_GE(cyclic(2, Reaction::Transient), cyclic(2, Reaction::Converged));
+}
+
+TEST(Failures, Outcomes_DoNotDependOnTheThreads) {
+  const auto cycles = [](unsigned threads) {
+    const FailureSweep sweep =
+        *sweep_failures(clos(), {.failures = 3, .reaction = Reaction::Local, .threads = threads});
+    std::vector<std::vector<LinkId>> all;
+    for (const FailureOutcome& outcome : sweep.outcomes) all.push_back(outcome.shortest);
+    return all;
+  };
+  EXPECT_EQ(cycles(1), cycles(3));
+  EXPECT_THAT(cycles(1), SizeIs(84));
+}
+
+TEST(Failures, MoreSetsThanAllowed_AreDrawnBySeed) {
+  FailureOptions options{.failures = 3, .most_sets = 10};
+  const auto sets = [&](std::uint64_t seed) {
+    options.seed = seed;
+    std::vector<std::vector<std::uint32_t>> all;
+    const FailureSweep sweep = *sweep_failures(clos(), options);
+    for (const FailureOutcome& outcome : sweep.outcomes) all.push_back(outcome.cables);
+    return all;
+  };
+  EXPECT_THAT(sets(1), SizeIs(10));
+  EXPECT_THAT(sets(1), Each(SizeIs(3)));
+  EXPECT_EQ(sets(1), sets(1));
+  EXPECT_NE(sets(1), sets(2));
+}
+
+TEST(Failures, MoreFailuresThanCables_AreRefused) {
+  EXPECT_THAT(sweep_failures(clos(), {.failures = 10}).error().text, HasSubstr("1 to 9"));
+  EXPECT_THAT(sweep_failures(clos(), {.failures = 0}).error().text, HasSubstr("0 cables"));
+}
+
+TEST(Failures, ProgressThatSaysNo_EndsTheSweep) {
+  const auto sweep = sweep_failures(
+      clos(), {.failures = 2, .progress = [](std::size_t done, std::size_t) { return done < 5; }});
+  EXPECT_THAT(sweep.error().text, HasSubstr("stopped after 5 of 36"));
+}
+
+}  // namespace
+}  // namespace portcullis::pfc::cbd

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Generated fabrics: their sizes, that they pass the checks, and that Clos is free of cycles.
+#include "pfc/cbd/generators.hpp"
+
+#include <gmock/gmock.h>
+
+#include "pfc/cbd/analysis.hpp"
+#include "pfc/cbd/routing.hpp"
+
+namespace portcullis::pfc::cbd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+TEST(Generators, LeafSpine_HasItsNodesAndLinks) {
+  const Topology topology = *leaf_spine({.leaves = 4, .spines = 2, .hosts = 3});
+  EXPECT_THAT(topology.nodes, SizeIs(4 + 2 + 12));
+  EXPECT_THAT(topology.links, SizeIs(2 * (12 + 8)));
+  EXPECT_TRUE(check(topology).has_value());
+}
+
+TEST(Generators, FatTreeOfFourPorts_IsThatOfThePaper) {
+  const Topology topology = *fat_tree(4, true);
+  EXPECT_THAT(topology.nodes, SizeIs(16 + 20));
+  EXPECT_THAT(topology.links, SizeIs(2 * 48));
+  EXPECT_TRUE(check(topology).has_value());
+}
+
+TEST(Generators, ClosWithShortestRoutes_IsFreeOfCycles) {
+  EXPECT_TRUE(
+      analyse(*leaf_spine({.leaves = 6, .spines = 3, .hosts = 2}), 0, {}).is_free_of_cycles());
+  EXPECT_TRUE(analyse(*fat_tree(6, true), 0, {}).is_free_of_cycles());
+}
+
+TEST(Generators, RingOfShortFlows_IsACycleFromTwoLinksOn) {
+  EXPECT_TRUE(analyse(*ring(5, 1), 0, {}).is_free_of_cycles());
+  EXPECT_FALSE(analyse(*ring(5, 2), 0, {}).is_free_of_cycles());
+}
+
+TEST(Generators, ShapesThatAreNone_AreRefusedWithWhatIsAccepted) {
+  EXPECT_THAT(leaf_spine({.leaves = 0}).error().text, HasSubstr("1 or more"));
+  EXPECT_THAT(leaf_spine({.leaves = 2000, .hosts = 1000}).error().text, HasSubstr("1000000 hosts"));
+  EXPECT_THAT(fat_tree(5, true).error().text, HasSubstr("5 ports; an even number"));
+  EXPECT_THAT(fat_tree(130, false).error().text, HasSubstr("2 to 128"));
+  EXPECT_THAT(ring(2, 1).error().text, HasSubstr("3 switches or more"));
+  EXPECT_THAT(ring(4, 4).error().text, HasSubstr("span 4"));
+}
+
+TEST(Routing, OnlyNextHopsThatComeNearer_AreTaken) {
+  const Topology topology = *leaf_spine({.leaves = 2, .spines = 2, .hosts = 1});
+  // host0 (4) to host1 (5): host0-leaf0, leaf0 to either spine, each spine to leaf1, leaf1-host1.
+  const NodeId destination = 5;
+  EXPECT_THAT(Routing(topology).distances(destination, std::vector<bool>(12)),
+              ElementsAre(3u, 1u, 2u, 2u, 4u, 0u));
+  EXPECT_THAT(Routing(topology).shortest_routes(std::span(&destination, 1), std::vector<bool>(12)),
+              SizeIs(1 + 2 + 2 + 1));
+}
+
+TEST(Routing, Cables_AreLinksWithTheirWayBack) {
+  Topology topology;
+  for (const char* name : {"a", "b", "c"}) topology.add_node(name, NodeKind::Switch);
+  topology.add_link(0, 1);
+  topology.add_link(0, 1);
+  topology.add_link(1, 2);
+  topology.add_link(1, 0);
+  EXPECT_THAT(cables_of(topology),
+              ElementsAre(ElementsAre(0u, 3u), ElementsAre(1u), ElementsAre(2u)));
+}
+
+}  // namespace
+}  // namespace portcullis::pfc::cbd
