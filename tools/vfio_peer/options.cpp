@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/vfio_peer/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <regex>
+
+namespace portcullis::tools::vfio_peer {
+namespace {
+
+constexpr std::uint32_t kMaxBytes = 1 << 20;
+constexpr std::uint32_t kMaxWrites = 32;
+constexpr std::uint32_t kMaxSamples = 10000;
+
+/// CLI11's checkers answer with a text, empty when the value is acceptable.
+std::string check_bdf(const std::string& text) {
+  static const std::regex kBdf("[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]");
+  if (std::regex_match(text, kBdf)) return {};
+  return fmt::format(
+      "'{}' is no PCI address; accepted: domain:bus:device.function in lower case, "
+      "as 0000:00:04.0",
+      text);
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--device", options.bdf, "PCI address of the function, bound to vfio-pci")
+      ->required()
+      ->check(check_bdf);
+  app.add_option("--bytes", options.bytes, "bytes of the region that is written and fenced")
+      ->check(CLI::Range(64U, kMaxBytes))
+      ->capture_default_str();
+  app.add_option("--writes", options.writes, "RDMA WRITEs outstanding when the fence comes")
+      ->check(CLI::Range(1U, kMaxWrites))
+      ->capture_default_str();
+  app.add_flag("--latency", options.latency,
+               "measure round trips of commands instead, and print them as JSON");
+  app.add_option("--samples", options.samples, "with --latency: samples of each, after one unseen")
+      ->check(CLI::Range(1U, kMaxSamples))
+      ->capture_default_str();
+  app.footer(
+      "Without --latency: connects a pair of RC queue pairs over loopback (by RoCE address on an\n"
+      "Ethernet port, by LID on an InfiniBand port), checks what RDMA WRITEs leave, and fences in\n"
+      "both orders. Prints a line for each and exits 0 when each went as the interface says:\n"
+      "  2ERR_QP, then DESTROY_MKEY   the requester meets silence: status 12, no byte changes\n"
+      "  DESTROY_MKEY, then 2ERR_QP   the requester is refused:    status 10, no byte changes\n"
+      "Commands and doorbells go through rdma-core's mlx5 VFIO provider (libmlx5); "
+      "MLX5_DEBUG_FILE\n"
+      "and MLX5_DEBUG_MASK make it talk. See also revoke_bench, which does the same through our\n"
+      "driver.");
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app{"Drives a ConnectX-5 through rdma-core's VFIO provider, and fences it.",
+               "vfio-peer"};
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    options.help = true;
+    options.help_text = app.help();
+  } catch (const CLI::ParseError& error) {
+    return fail(Errc::InvalidArgument, std::string(error.what()) + "; see vfio-peer --help");
+  }
+  return options;
+}
+
+}  // namespace portcullis::tools::vfio_peer
