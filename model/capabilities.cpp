@@ -22,7 +22,7 @@ enum Refusal : std::uint32_t {
   kBadChecksum,
 };
 
-prm::Buffer<prm::cmd_hca_cap> offered_general() {
+prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   prm::Buffer<prm::cmd_hca_cap> c;
   c.put<"log_max_qp">(Capabilities::kLogMaxQp).set<"log_max_qp_sz", 15>();
   c.put<"log_max_cq">(Capabilities::kLogMaxCq).set<"log_max_cq_sz", 22>();
@@ -34,14 +34,20 @@ prm::Buffer<prm::cmd_hca_cap> offered_general() {
   c.set<"fixed_buffer_size", 1>().set<"force_teardown", 1>();
   c.set<"log_max_ra_req_qp", 4>().set<"log_max_ra_res_qp", 4>();
   c.set<"local_ca_ack_delay", 16>();
-  c.put<"port_type">(prm::PortType::ETH).set<"num_ports", 1>();
+  c.set<"num_ports", 1>().set<"disable_link_up", 1>();
   c.set<"cqe_version", 1>().set<"compact_address_vector", 1>();
   c.set<"cq_oi", 1>().set<"rc", 1>().set<"apm", 0>();
-  c.set<"roce", 1>().set<"fl_rc_qp_when_roce_disabled", 1>();
+  c.set<"fl_rc_qp_when_roce_disabled", 1>();
   c.set<"bf", 1>().set<"log_bf_reg_size", 9>().set<"log_pg_sz", 12>();
   c.set<"max_wqe_sz_sq", 512>().set<"max_wqe_sz_rq", 512>();
   c.put<"device_frequency_khz">(kDeviceFrequencyKhz);
   c.set<"cmdif_checksum", 3>();
+  if (port_type == PortType::Ethernet) {
+    c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>();
+  } else {
+    // The tables' sizes are codes, 0 the smallest: 8 GIDs and 128 P_Keys (model/port_limits.hpp).
+    c.put<"port_type">(prm::PortType::IB).set<"ib_virt", 1>();
+  }
   return c;
 }
 
@@ -89,16 +95,17 @@ Verdict replace(const prm::Buffer<L>& max, prm::Buffer<L>& now, std::span<const 
 
 }  // namespace
 
-Capabilities::Capabilities(bool virtual_function)
+Capabilities::Capabilities(bool virtual_function, PortType port_type)
     : virtual_function_(virtual_function),
-      general_max_(offered_general()),
+      port_type_(port_type),
+      general_max_(offered_general(port_type)),
       roce_max_(offered_roce()) {
   power_on();
 }
 
 void Capabilities::power_on() {
   general_ = general_max_;
-  general_.set<"cmdif_checksum", 0>();
+  general_.set<"cmdif_checksum", 0>().set<"disable_link_up", 0>();
   roce_ = roce_max_;
   roce_.set<"sw_r_roce_src_udp_port", 0>();  // handle_hca_cap_roce of mlx5/core/main.c sets it
 }
@@ -110,7 +117,7 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
     std::ranges::copy((max ? general_max_ : general_).all(), capability.begin());
     return {};
   }
-  if (type == prm::CapType::ROCE) {
+  if (type == prm::CapType::ROCE && port_type_ == PortType::Ethernet) {
     std::ranges::copy((max ? roce_max_ : roce_).all(), capability.begin());
     return {};
   }
@@ -118,7 +125,8 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
 }
 
 Verdict Capabilities::set(prm::CapType type, std::span<const std::byte> capability) {
-  if (type == prm::CapType::ROCE) return replace(roce_max_, roce_, capability);
+  if (type == prm::CapType::ROCE && port_type_ == PortType::Ethernet)
+    return replace(roce_max_, roce_, capability);
   if (type != prm::CapType::GENERAL) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchType);
   const auto wanted = prm::ConstView<prm::cmd_hca_cap>::at(capability).get<"cmdif_checksum">();
   if (wanted != 0 && wanted != kChecksumBoth)

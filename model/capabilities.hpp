@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "model/port_type.hpp"
 #include "model/verdict.hpp"
 #include "prm/enums.hpp"
 #include "prm/hca_cap.hpp"
@@ -27,7 +28,7 @@ class Capabilities {
   static constexpr std::uint32_t kLogMaxMsg = 30;
   static constexpr std::size_t kPageBytes = prm::cmd_hca_cap::bytes;
 
-  explicit Capabilities(bool virtual_function);
+  Capabilities(bool virtual_function, PortType port_type);
 
   void power_on();
   /// Copies a page to `capability`, which is zeroed.
@@ -39,12 +40,17 @@ class Capabilities {
   [[nodiscard]] bool checksums() const noexcept {
     return general_.get<"cmdif_checksum">() == kChecksumBoth;
   }
+  /// INIT_HCA leaves the link to PAOS.
+  [[nodiscard]] bool link_stays_down() const noexcept {
+    return general_.get<"disable_link_up">() != 0;
+  }
   [[nodiscard]] bool is_virtual_function() const noexcept { return virtual_function_; }
 
  private:
   static constexpr std::uint32_t kChecksumBoth = 3;
 
   bool virtual_function_;
+  PortType port_type_;
   prm::Buffer<prm::cmd_hca_cap> general_max_;
   prm::Buffer<prm::cmd_hca_cap> general_;
   prm::Buffer<prm::roce_cap> roce_max_;

@@ -13,6 +13,7 @@
 #include "prm/object_commands.hpp"
 #include "prm/port_commands.hpp"
 #include "prm/qp_commands.hpp"
+#include "prm/vport_commands.hpp"
 
 namespace portcullis::model::commands {
 
@@ -31,7 +32,6 @@ PORTCULLIS_MODEL_COMMAND(set_hca_cap);
 PORTCULLIS_MODEL_COMMAND(init_hca);
 PORTCULLIS_MODEL_COMMAND(teardown_hca);
 PORTCULLIS_MODEL_COMMAND(query_adapter);
-PORTCULLIS_MODEL_COMMAND(access_register);
 
 // commands_objects.cpp
 PORTCULLIS_MODEL_COMMAND(alloc_uar);
@@ -61,6 +61,15 @@ PORTCULLIS_MODEL_COMMAND(rts2rts_qp);
 PORTCULLIS_MODEL_COMMAND(qp_2err);
 PORTCULLIS_MODEL_COMMAND(qp_2rst);
 PORTCULLIS_MODEL_COMMAND(query_qp);
+
+// commands_registers.cpp
+PORTCULLIS_MODEL_COMMAND(access_register);
+
+// commands_vport.cpp
+PORTCULLIS_MODEL_COMMAND(query_hca_vport_context);
+PORTCULLIS_MODEL_COMMAND(query_hca_vport_gid);
+PORTCULLIS_MODEL_COMMAND(query_hca_vport_pkey);
+PORTCULLIS_MODEL_COMMAND(mad_ifc);
 
 // commands_port.cpp
 PORTCULLIS_MODEL_COMMAND(set_roce_address);

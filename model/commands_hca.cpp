@@ -24,8 +24,6 @@ enum Refusal : std::uint32_t {
   kPagesMissing,
   kNoSuchVhca,
   kNoSuchProfile,
-  kNoSuchRegister,
-  kBadRegister,
   kBadOpMod,
   kBadCapMode,
 };
@@ -137,6 +135,7 @@ Verdict init_hca(Core& core, const Request<prm::init_hca_in, prm::init_hca_out>&
     return refuse(CommandStatus::BAD_SYS_STATE_ERR, kPagesMissing);
   if (request.in.get<"sw_vhca_id">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchVhca);
   core.stage = Stage::Initialised;
+  core.link.start(!core.capabilities.link_stays_down());
   return {};
 }
 
@@ -147,6 +146,7 @@ Verdict teardown_hca(Core& core,
     return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchProfile);  // fast_teardown is 0
   core.counters.objects_at_teardown += core.census().objects();
   core.drop_objects();
+  core.link.reset();
   core.stage = Stage::Enabled;
   return {};  // out.state 0: success (MLX5_TEARDOWN_HCA_OUT_FORCE_STATE_SUCCESS)
 }
@@ -161,28 +161,6 @@ Verdict query_adapter(Core& /*core*/,
   const auto board = request.out.bytes<"query_adapter_struct.vsd_contd_psid">();
   static_assert(kBoardId.size() == decltype(board)::extent);
   std::ranges::transform(kBoardId, board.begin(), [](char c) { return std::byte(c); });
-  return {};
-}
-
-Verdict access_register(Core& core,
-                        const Request<prm::access_register_in, prm::access_register_out>& request) {
-  // The one register of bring-up, and a PF's alone (mlx5_core: set_hca_ctrl).
-  if (request.in.get<"register_id">() != prm::number(prm::RegisterId::HOST_ENDIANNESS) ||
-      core.capabilities.is_virtual_function())
-    return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchRegister);
-  using Data = prm::register_host_endianness;
-  if (request.in.get<"op_mod">() == prm::number(prm::AccessRegisterOpMod::READ)) {
-    if (request.out_tail.size() < Data::bytes)
-      return refuse(CommandStatus::BAD_OUTP_LEN_ERR, kBadRegister);
-    static_cast<void>(prm::View<Data>::at(request.out_tail).try_set<"he">(prm::kHostLittleEndian));
-    return {};
-  }
-  if (request.in.get<"op_mod">() != prm::number(prm::AccessRegisterOpMod::WRITE))
-    return refuse(CommandStatus::BAD_PARAM_ERR, kBadOpMod);
-  if (request.in_tail.size() < Data::bytes)
-    return refuse(CommandStatus::BAD_INP_LEN_ERR, kBadRegister);
-  if (prm::ConstView<Data>::at(request.in_tail).get<"he">() != prm::kHostLittleEndian)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kBadRegister);
   return {};
 }
 

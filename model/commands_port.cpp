@@ -24,6 +24,7 @@ enum Refusal : std::uint32_t {
   kNotOffered,
   kNoSuchState,
   kBadMac,
+  kNotEthernet,
 };
 
 Mac mac_of(std::uint32_t high, std::uint32_t low) {
@@ -37,15 +38,10 @@ std::uint32_t low_of(const Mac& mac) {
          mac[5];
 }
 
-/// An EUI-64 of the MAC, as addrconf_addr_eui48 makes one.
-std::uint64_t guid_of(const Mac& mac) {
-  return std::uint64_t{mac[0] ^ 2U} << 56 | std::uint64_t{mac[1]} << 48 |
-         std::uint64_t{mac[2]} << 40 | std::uint64_t{0xfffe} << 24 | std::uint64_t{mac[3]} << 16 |
-         std::uint64_t{mac[4]} << 8 | mac[5];
-}
-
 template <class View>
-Verdict check_index(const View& in) {
+Verdict check_index(const Core& core, const View& in) {
+  if (core.port.type != PortType::Ethernet)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotEthernet);
   if (in.template get<"vhca_port_num">() > kPort)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchPort);
   if (in.template get<"roce_address_index">() >= PortSettings::kRoceAddresses)
@@ -62,7 +58,7 @@ bool is_own_vport(const View& in) {
 
 Verdict set_roce_address(
     Core& core, const Request<prm::set_roce_address_in, prm::set_roce_address_out>& request) {
-  if (const Verdict verdict = check_index(request.in); !verdict.ok()) return verdict;
+  if (const Verdict verdict = check_index(core, request.in); !verdict.ok()) return verdict;
   const auto layout = prm::ConstView<prm::roce_addr_layout>::at(request.in.bytes<"roce_address">());
   RoceAddress address;
   const auto gid = layout.bytes<"source_l3_address">();
@@ -85,7 +81,7 @@ Verdict set_roce_address(
 
 Verdict query_roce_address(
     Core& core, const Request<prm::query_roce_address_in, prm::query_roce_address_out>& request) {
-  if (const Verdict verdict = check_index(request.in); !verdict.ok()) return verdict;
+  if (const Verdict verdict = check_index(core, request.in); !verdict.ok()) return verdict;
   const RoceAddress& address = core.port.roce[request.in.get<"roce_address_index">()];
   const auto layout = prm::View<prm::roce_addr_layout>::at(request.out.bytes<"roce_address">());
   std::memcpy(layout.bytes<"source_l3_address">().data(), address.gid.data(), address.gid.size());
@@ -102,6 +98,8 @@ Verdict modify_nic_vport_context(
     Core& core,
     const Request<prm::modify_nic_vport_context_in, prm::modify_nic_vport_context_out>& request) {
   const auto& in = request.in;
+  if (core.port.type != PortType::Ethernet)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotEthernet);
   if (!is_own_vport(in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
   if (in.get<"field_select.affiliation">() != 0 || in.get<"field_select.node_guid">() != 0 ||
       in.get<"field_select.port_guid">() != 0 || in.get<"field_select.min_inline">() != 0 ||
@@ -126,12 +124,14 @@ Verdict query_nic_vport_context(
     Core& core,
     const Request<prm::query_nic_vport_context_in, prm::query_nic_vport_context_out>& request) {
   constexpr std::uint16_t kMtu = 1500;
+  if (core.port.type != PortType::Ethernet)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotEthernet);
   if (!is_own_vport(request.in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
   if (request.in.get<"allowed_list_type">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   const auto context =
       prm::View<prm::nic_vport_context>::at(request.out.bytes<"nic_vport_context">());
-  const std::uint64_t guid = guid_of(core.port.mac);
+  const std::uint64_t guid = core.port.guid();
   static_cast<void>(context.try_set<"roce_en">(core.port.roce_enabled ? 1 : 0));
   context.put<"mtu">(kMtu);
   context.put<"system_image_guid">(guid);
@@ -144,13 +144,13 @@ Verdict query_nic_vport_context(
 
 Verdict query_vport_state(
     Core& core, const Request<prm::query_vport_state_in, prm::query_vport_state_out>& request) {
-  constexpr std::uint32_t kAdminUp = 1;  // MLX5_VPORT_ADMIN_STATE_UP
   const std::uint32_t op_mod = request.in.get<"op_mod">();
   if (!is_own_vport(request.in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
   if (op_mod != prm::number(prm::VportStateOpMod::VNIC_VPORT) &&
       op_mod != prm::number(prm::VportStateOpMod::UPLINK))
     return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchState);
-  static_cast<void>(request.out.try_set<"admin_state">(kAdminUp));
+  // MLX5_VPORT_ADMIN_STATE_DOWN and _UP.
+  static_cast<void>(request.out.try_set<"admin_state">(core.port.admin_up ? 1 : 0));
   static_cast<void>(request.out.try_set<"state">(core.port.link_up ? 1 : 0));
   return {};
 }

@@ -45,7 +45,14 @@ Core::Core(Parts parts, const Options& options)
       mkeys(Capabilities::kLogMaxMkey),
       umems(Capabilities::kLogMaxUmem),
       pages(dma, eqs),
-      capabilities(options.virtual_function),
+      capabilities(options.virtual_function, options.port_type),
+      link(
+          port, scheduler, eqs,
+          [](void* context) {
+            Core& self = core_of(context);
+            if (self.transport) self.transport->port_changed();
+          },
+          this),
       commands(
           {&dma, &scheduler, &eqs, &counters,
            [](void* context, const Command& command) { return core_of(context).execute(command); },
@@ -57,6 +64,7 @@ Core::Core(Parts parts, const Options& options)
       qp_ids(kFirstQpn, 1u << Capabilities::kLogMaxQp),
       options_(options),
       default_mac_(options.mac.value_or(kDefaultMac)) {
+  port.type = options.port_type;
   port.mac = default_mac_;
 }
 
@@ -95,8 +103,9 @@ void Core::power_on() {
   pages.clear();
   capabilities.power_on();
   port = PortSettings{};
+  port.type = options_.port_type;
   port.mac = default_mac_;
-  transport->port_changed();
+  link.reset();
   dma.set_bus_master(false);
   stage = Stage::PoweredOn;
   issi = 0;

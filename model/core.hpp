@@ -24,6 +24,7 @@
 #include "model/iommu.hpp"
 #include "model/mkey.hpp"
 #include "model/model.hpp"
+#include "model/port_link.hpp"
 #include "model/port_settings.hpp"
 #include "model/profile.hpp"
 #include "model/references.hpp"
@@ -101,6 +102,7 @@ class Core {
   FirmwarePages pages;
   Capabilities capabilities;
   PortSettings port;
+  PortLink link;
   std::unique_ptr<Transport> transport;
   CommandQueue commands;
   Behaviours behaviours;

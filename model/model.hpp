@@ -19,6 +19,7 @@
 
 #include "base/device.hpp"
 #include "base/result.hpp"
+#include "model/port_type.hpp"
 
 namespace portcullis::model {
 
@@ -31,7 +32,8 @@ struct Options {
   std::vector<std::string> behaviours{};  // see behaviour_names()
   Execution execution = Execution::Stepped;
   std::uint64_t seed = 1;
-  bool virtual_function = false;     // device id 0x1018, no HOST_ENDIANNESS
+  bool virtual_function = false;  // device id 0x1018, no HOST_ENDIANNESS
+  PortType port_type = PortType::Ethernet;
   std::string pcap_path{};           // empty: none
   std::string trace_path{};          // every command, docs/trace-format.md; empty: none
   std::shared_ptr<Wire> wire{};      // null: a wire of its own, where only its own frames come back
@@ -45,7 +47,9 @@ struct Census {
   std::uint64_t pages = 0;         // firmware pages given and not returned
   std::uint64_t dma_mappings = 0;  // IOMMU entries
   std::uint64_t commands_in_flight = 0;
-  [[nodiscard]] std::uint64_t objects() const { return uars + pds + eqs + cqs + mkeys + qps + umems; }
+  [[nodiscard]] std::uint64_t objects() const {
+    return uars + pds + eqs + cqs + mkeys + qps + umems;
+  }
 };
 
 /// One command fault: the `nth` command (1 = next) with `opcode` meets it, once or from then on.

@@ -40,6 +40,8 @@ struct PortSettings {
   PortState state = PortState::Active;
   std::uint16_t lid = 0;  // 0: the subnet manager has not been here
   std::uint16_t sm_lid = 0;
+  std::uint16_t mtu = 0;                         // pmtu_reg.admin_mtu; 0: never set
+  std::array<std::byte, 64> node_description{};  // register NODE_DESC
   std::array<RoceAddress, kRoceAddresses> roce{};
 
   /// Of an InfiniBand port only ACTIVE carries more than management datagrams.

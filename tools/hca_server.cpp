@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
+#include <map>
 #include <string>
 
 #include "model/hca_server/serve.hpp"
@@ -39,6 +40,11 @@ int main(int argc, char** argv) {
   app.add_option("--timing", options.timing, "one of: " + joined(model::timing_names()));
   app.add_option("--behaviour", options.behaviours, "any of: " + joined(model::behaviour_names()))
       ->delimiter('+');
+  app.add_option("--port-type", options.port_type,
+                 "eth: Ethernet with RoCEv2 (default); ib: InfiniBand")
+      ->transform(CLI::Transformer(std::map<std::string, model::PortType>{
+          {"eth", model::PortType::Ethernet}, {"ib", model::PortType::InfiniBand}}))
+      ->type_name("eth|ib");
   app.add_flag("--vf", options.virtual_function, "be a virtual function (15b3:1018)");
   app.add_option("--pcap", options.pcap_path, "write every frame to this file");
   app.add_option("--trace", options.trace_path,

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// ACCESS_REG: the registers of a function and its port (mlx5/core/port.c). A write answers with the
+// register as it then is: rdma-core's tests read PAOS by a write that changes nothing.
+#include <algorithm>
+#include <array>
+
+#include "model/commands.hpp"
+#include "model/core.hpp"
+#include "model/port_limits.hpp"
+#include "prm/enums.hpp"
+#include "prm/port_registers.hpp"
+
+namespace portcullis::model::commands {
+namespace {
+
+using prm::CommandStatus;
+
+enum Refusal : std::uint32_t {
+  kNoSuchRegister = 0x1101,
+  kShortRegister,
+  kBadOpMod,
+  kNoSuchPort,
+  kBadStatus,
+  kReadOnly,
+  kBadMtu,
+  kBadEndianness,
+};
+
+struct Access {
+  bool write = false;
+  std::span<const std::byte> in;
+  std::span<std::byte> out;
+};
+
+Verdict bad_param(std::uint32_t syndrome) { return refuse(CommandStatus::BAD_PARAM_ERR, syndrome); }
+
+template <class L>
+Verdict check_port(const Access& access) {
+  if (prm::ConstView<L>::at(access.in).template get<"local_port">() != 1)
+    return bad_param(kNoSuchPort);
+  prm::View<L>::at(access.out).template put<"local_port">(std::uint8_t{1});
+  return {};
+}
+
+/// Before INIT_HCA the one register of bring-up, and a PF's alone (mlx5_core: set_hca_ctrl).
+Verdict host_endianness(Core& core, const Access& access) {
+  using Data = prm::register_host_endianness;
+  if (core.capabilities.is_virtual_function()) return bad_param(kNoSuchRegister);
+  if (access.write && prm::ConstView<Data>::at(access.in).get<"he">() != prm::kHostLittleEndian)
+    return bad_param(kBadEndianness);
+  static_cast<void>(prm::View<Data>::at(access.out).try_set<"he">(prm::kHostLittleEndian));
+  return {};
+}
+
+Verdict paos(Core& core, const Access& access) {
+  if (const Verdict verdict = check_port<prm::paos_reg>(access); !verdict.ok()) return verdict;
+  const auto in = prm::ConstView<prm::paos_reg>::at(access.in);
+  if (access.write && in.get<"ase">() != 0) {
+    const std::uint32_t status = in.get<"admin_status">();
+    if (status != prm::number(prm::PortStatus::UP) && status != prm::number(prm::PortStatus::DOWN))
+      return bad_param(kBadStatus);
+    core.link.set_admin(status == prm::number(prm::PortStatus::UP));
+  }
+  const auto status_of = [](bool up) {
+    return prm::number(up ? prm::PortStatus::UP : prm::PortStatus::DOWN);
+  };
+  const auto out = prm::View<prm::paos_reg>::at(access.out);
+  static_cast<void>(out.try_set<"admin_status">(status_of(core.port.admin_up)));
+  static_cast<void>(out.try_set<"oper_status">(status_of(core.port.link_up)));
+  return {};
+}
+
+/// EDR over four lanes, or 100GBASE-CR4: bits of enum mlx5_ptys_width and mlx5_ptys_rate
+/// (include/linux/mlx5/port.h) and of enum mlx5e_link_mode.
+Verdict ptys(Core& core, const Access& access) {
+  constexpr std::uint32_t kWidth1x = 1, kWidth4x = 4, kEdr = 1U << 5, kSpeeds = 0x37;
+  constexpr std::uint32_t k100GbaseCr4 = 1U << 20;
+  if (access.write) return bad_param(kReadOnly);
+  if (const Verdict verdict = check_port<prm::ptys_reg>(access); !verdict.ok()) return verdict;
+  const auto out = prm::View<prm::ptys_reg>::at(access.out);
+  const bool up = core.port.link_up;
+  if (core.port.type == PortType::Ethernet) {
+    out.set<"proto_mask", prm::number(prm::PtysProtocol::EN)>();
+    out.put<"eth_proto_capability">(k100GbaseCr4);
+    out.put<"eth_proto_admin">(k100GbaseCr4);
+    out.put<"eth_proto_oper">(up ? k100GbaseCr4 : 0U);
+    return {};
+  }
+  out.set<"proto_mask", prm::number(prm::PtysProtocol::IB)>();
+  out.set<"ib_link_width_capability", kWidth1x | kWidth4x>();
+  out.set<"ib_link_width_admin", kWidth1x | kWidth4x>();
+  out.set<"ib_proto_capability", kSpeeds>();
+  out.set<"ib_proto_admin", kSpeeds>();
+  static_cast<void>(out.try_set<"ib_link_width_oper">(up ? kWidth4x : 0U));
+  static_cast<void>(out.try_set<"ib_proto_oper">(up ? kEdr : 0U));
+  return {};
+}
+
+Verdict pmtu(Core& core, const Access& access) {
+  constexpr std::uint16_t kEthernetMax = 10218;  // with its headers, as a ConnectX-5 says
+  constexpr std::uint16_t kEthernetDefault = 1522;
+  const bool ethernet = core.port.type == PortType::Ethernet;
+  const std::uint16_t most = ethernet ? kEthernetMax : limits::kMtuBytes;
+  if (const Verdict verdict = check_port<prm::pmtu_reg>(access); !verdict.ok()) return verdict;
+  if (access.write) {
+    const auto wanted =
+        static_cast<std::uint16_t>(prm::ConstView<prm::pmtu_reg>::at(access.in).get<"admin_mtu">());
+    if (wanted == 0 || wanted > most) return bad_param(kBadMtu);
+    core.port.mtu = wanted;
+  }
+  const std::uint16_t now = core.port.mtu != 0 ? core.port.mtu : ethernet ? kEthernetDefault : most;
+  const auto out = prm::View<prm::pmtu_reg>::at(access.out);
+  out.put<"max_mtu">(most);
+  out.put<"admin_mtu">(now);
+  out.put<"oper_mtu">(now);
+  return {};
+}
+
+Verdict pvlc(Core& core, const Access& access) {
+  if (core.port.type != PortType::InfiniBand) return bad_param(kNoSuchRegister);
+  if (access.write) return bad_param(kReadOnly);
+  if (const Verdict verdict = check_port<prm::pvlc_reg>(access); !verdict.ok()) return verdict;
+  const auto out = prm::View<prm::pvlc_reg>::at(access.out);
+  out.set<"vl_hw_cap", limits::kVirtualLanes>();
+  out.set<"vl_admin", limits::kVirtualLanes>();
+  out.set<"vl_operational", limits::kVirtualLanes>();
+  return {};
+}
+
+/// struct mlx5_reg_node_desc of mlx5_ib: 64 bytes of text.
+constexpr std::size_t kNodeDescriptionBytes = 64;
+
+Verdict node_description(Core& core, const Access& access) {
+  if (access.write)
+    std::copy_n(access.in.begin(), kNodeDescriptionBytes, core.port.node_description.begin());
+  std::ranges::copy(core.port.node_description, access.out.begin());
+  return {};
+}
+
+struct Register {
+  prm::RegisterId id;
+  std::size_t bytes;
+  Stage needed;
+  Verdict (*access)(Core& core, const Access& access);
+};
+
+constexpr std::array kRegisters{
+    Register{prm::RegisterId::HOST_ENDIANNESS, prm::register_host_endianness::bytes,
+             Stage::BootPages, &host_endianness},
+    Register{prm::RegisterId::PAOS, prm::paos_reg::bytes, Stage::Initialised, &paos},
+    Register{prm::RegisterId::PTYS, prm::ptys_reg::bytes, Stage::Initialised, &ptys},
+    Register{prm::RegisterId::PMTU, prm::pmtu_reg::bytes, Stage::Initialised, &pmtu},
+    Register{prm::RegisterId::PVLC, prm::pvlc_reg::bytes, Stage::Initialised, &pvlc},
+    Register{prm::RegisterId::NODE_DESC, kNodeDescriptionBytes, Stage::Initialised,
+             &node_description},
+};
+
+}  // namespace
+
+Verdict access_register(Core& core,
+                        const Request<prm::access_register_in, prm::access_register_out>& request) {
+  const auto id = prm::RegisterId{static_cast<std::uint16_t>(request.in.get<"register_id">())};
+  const auto found = std::ranges::find(kRegisters, id, &Register::id);
+  if (found == kRegisters.end() || !core.reached(found->needed)) return bad_param(kNoSuchRegister);
+  const std::uint32_t op_mod = request.in.get<"op_mod">();
+  const bool write = op_mod == prm::number(prm::AccessRegisterOpMod::WRITE);
+  if (!write && op_mod != prm::number(prm::AccessRegisterOpMod::READ)) return bad_param(kBadOpMod);
+  if (request.in_tail.size() < found->bytes)
+    return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortRegister);
+  if (request.out_tail.size() < found->bytes)
+    return refuse(CommandStatus::BAD_OUTP_LEN_ERR, kShortRegister);
+  return found->access(core, {write, request.in_tail, request.out_tail});
+}
+
+}  // namespace portcullis::model::commands

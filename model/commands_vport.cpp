@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The InfiniBand port as drivers ask it: HCA vport context, GID and P_Key tables
+// (mlx5/core/vport.c), management datagrams (mlx5_ib/cmd.c, mlx5_cmd_mad_ifc).
+#include <algorithm>
+
+#include "model/commands.hpp"
+#include "model/core.hpp"
+#include "model/mad.hpp"
+#include "model/port_limits.hpp"
+
+namespace portcullis::model::commands {
+namespace {
+
+using prm::CommandStatus;
+
+enum Refusal : std::uint32_t {
+  kNotInfiniBand = 0x6101,
+  kOtherVport,
+  kNoSuchPort,
+  kNoSuchIndex,
+  kShortList,
+};
+
+constexpr std::uint32_t kWholeTable = 0xffff;
+
+/// The function's own vport on its one port; 0 means that port too.
+template <class View>
+Verdict check_vport(const Core& core, const View& in) {
+  if (core.port.type != PortType::InfiniBand)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotInfiniBand);
+  if (in.template get<"other_vport">() != 0 || in.template get<"vport_number">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
+  if (in.template get<"port_num">() > 1) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchPort);
+  return {};
+}
+
+/// How many entries are asked for, and how many the output must hold.
+Verdict check_entries(std::uint32_t index, std::uint32_t entries, std::size_t entry_bytes,
+                      std::size_t room, std::uint32_t& count) {
+  if (index != kWholeTable && index >= entries) return refuse(CommandStatus::IX_ERR, kNoSuchIndex);
+  count = index == kWholeTable ? entries : 1;
+  if (room < count * entry_bytes) return refuse(CommandStatus::BAD_OUTP_LEN_ERR, kShortList);
+  return {};
+}
+
+}  // namespace
+
+Verdict query_hca_vport_context(
+    Core& core,
+    const Request<prm::query_hca_vport_context_in, prm::query_hca_vport_context_out>& request) {
+  if (const Verdict verdict = check_vport(core, request.in); !verdict.ok()) return verdict;
+  const PortSettings& port = core.port;
+  const auto context =
+      prm::View<prm::hca_vport_context>::at(request.out.bytes<"hca_vport_context">());
+  context.set<"has_smi", 1>();
+  static_cast<void>(context.try_set<"port_physical_state">(limits::physical_state(port)));
+  static_cast<void>(context.try_set<"port_state">(prm::number(port.state)));
+  static_cast<void>(context.try_set<"vport_state">(prm::number(port.state)));
+  context.put<"system_image_guid">(port.guid());
+  context.put<"port_guid">(port.guid());
+  context.put<"node_guid">(port.guid());
+  context.set<"cap_mask1", limits::kPortCapabilities>();
+  context.put<"lid">(port.lid);
+  context.put<"sm_lid">(port.sm_lid);
+  context.set<"subnet_timeout", limits::kSubnetTimeout>();
+  return {};
+}
+
+Verdict query_hca_vport_gid(
+    Core& core, const Request<prm::query_hca_vport_gid_in, prm::query_hca_vport_gid_out>& request) {
+  if (const Verdict verdict = check_vport(core, request.in); !verdict.ok()) return verdict;
+  const std::uint32_t index = request.in.get<"gid_index">();
+  std::uint32_t count = 0;
+  if (const Verdict verdict =
+          check_entries(index, limits::kGids, sizeof(Gid), request.out_tail.size(), count);
+      !verdict.ok())
+    return verdict;
+  request.out.put<"gids_num">(static_cast<std::uint16_t>(count));
+  if (index != 0 && index != kWholeTable) return {};  // only the first is set
+  const Gid gid = core.port.default_gid();
+  std::ranges::transform(gid, request.out_tail.begin(),
+                         [](std::uint8_t b) { return std::byte{b}; });
+  return {};
+}
+
+Verdict query_hca_vport_pkey(
+    Core& core,
+    const Request<prm::query_hca_vport_pkey_in, prm::query_hca_vport_pkey_out>& request) {
+  constexpr std::uint16_t kFullMember = 0xffff;
+  if (const Verdict verdict = check_vport(core, request.in); !verdict.ok()) return verdict;
+  const std::uint32_t index = request.in.get<"pkey_index">();
+  std::uint32_t count = 0;
+  if (const Verdict verdict =
+          check_entries(index, limits::kPkeys, prm::pkey::bytes, request.out_tail.size(), count);
+      !verdict.ok())
+    return verdict;
+  if (index != 0 && index != kWholeTable) return {};  // only the default key is set
+  prm::View<prm::pkey>::at(request.out_tail).put<"pkey">(kFullMember);
+  return {};
+}
+
+Verdict mad_ifc(Core& core, const Request<prm::mad_ifc_in, prm::mad_ifc_out>& request) {
+  if (core.port.type != PortType::InfiniBand)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotInfiniBand);
+  if (request.in.get<"port">() > 1) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchPort);
+  answer_mad(core.port, request.in.bytes<"mad">(), request.out.bytes<"response_mad_packet">());
+  return {};
+}
+
+}  // namespace portcullis::model::commands

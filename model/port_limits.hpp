@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What an InfiniBand port of the model is: one port at EDR x4, one P_Key, one GID of its own.
+// Commands, registers and management datagrams say the same of it, each in its own encoding.
+#pragma once
+
+#include <cstdint>
+
+#include "model/port_settings.hpp"
+
+namespace portcullis::model::limits {
+
+inline constexpr std::uint32_t kGids = 8;     // mlx5_get_gid_table_len(0)
+inline constexpr std::uint32_t kPkeys = 128;  // mlx5_to_sw_pkey_sz(0)
+inline constexpr std::uint32_t kMtuBytes = 4096;
+inline constexpr std::uint32_t kMtuCode = 5;         // IB_MTU_4096, include/rdma/ib_verbs.h
+inline constexpr std::uint32_t kVirtualLanes = 4;    // MLX5_VL_HW_0_3, mlx5_ib/main.c
+inline constexpr std::uint32_t kSubnetTimeout = 18;  // 1.07 s, what opensm gives
+inline constexpr std::uint64_t kDefaultPrefix =
+    0xfe80000000000000;  // IB_DEFAULT_GID_PREFIX's value
+inline constexpr std::uint32_t kOui = 0x0002c9;
+inline constexpr std::uint32_t kDeviceId = 0x1017;
+/// IB_PORT_SYS_IMAGE_GUID_SUP, _EXTENDED_SPEEDS_SUP, _CLIENT_REG_SUP (enum
+/// ib_port_capability_mask_bits).
+inline constexpr std::uint32_t kPortCapabilities = 1U << 11 | 1U << 14 | 1U << 25;
+
+/// enum ib_port_phys_state of include/rdma/ib_verbs.h.
+[[nodiscard]] constexpr std::uint32_t physical_state(const PortSettings& port) noexcept {
+  constexpr std::uint32_t kPolling = 2, kDisabled = 3, kLinkUp = 5;
+  if (port.link_up) return kLinkUp;
+  return port.admin_up ? kPolling : kDisabled;
+}
+
+}  // namespace portcullis::model::limits
