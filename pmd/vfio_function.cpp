@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <linux/pci_regs.h>
 #include <linux/vfio.h>
+#include <rte_log.h>
 #include <rte_pause.h>
 #include <rte_pci.h>
 #include <rte_vfio.h>
@@ -16,9 +17,12 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "pmd/pci_ids.hpp"
 
@@ -98,6 +102,34 @@ int open_error(const fs::path& node) {
   close(fd);
   return 0;
 }
+
+/// Takes what the EAL logs until end(), so that a refusal is one line: the caller's error. Whoever
+/// has asked the EAL for more than its usual messages goes on seeing all of them.
+class EalLog {
+ public:
+  EalLog() {
+    if (rte_log_can_log(RTE_LOGTYPE_EAL, RTE_LOG_DEBUG)) return;
+    stream_ = open_memstream(&text_, &bytes_);
+    if (stream_ != nullptr) rte_openlog_stream(stream_);
+  }
+  EalLog(const EalLog&) = delete;
+  EalLog& operator=(const EalLog&) = delete;
+  ~EalLog() { (void)end(); }
+
+  std::string end() {
+    if (stream_ == nullptr) return {};
+    rte_openlog_stream(nullptr);
+    std::fclose(std::exchange(stream_, nullptr));
+    std::string said(text_, bytes_);
+    std::free(text_);
+    return said;
+  }
+
+ private:
+  std::FILE* stream_ = nullptr;
+  char* text_ = nullptr;
+  std::size_t bytes_ = 0;
+};
 
 Result<vfio_region_info> region_info(const std::string& bdf, int fd, std::uint32_t index) {
   vfio_region_info region{};
@@ -181,19 +213,25 @@ Result<PciIds> check_vfio_ready(const std::string& bdf, const fs::path& sys, con
   return ids;
 }
 
-Error refused_by_vfio(const std::string& bdf, const std::string& group, int open_error) {
+Error refused_by_vfio(const std::string& bdf, const std::string& group, int open_error,
+                      std::string_view eal_log) {
   if (open_error == EBUSY)  // vfio_group_fops_open of Linux: one opener at a time
-    return Error{Errc::Busy, fmt::format("{}: IOMMU group {} is in use by another process; end it "
-                                         "(fuser -v /dev/vfio/{} names it)",
-                                         bdf, group, group)};
+    return Error{Errc::Busy,
+                 fmt::format("{0}: IOMMU group {1} is in use by another process; end it "
+                             "(fuser -v /dev/vfio/{1} names it)",
+                             bdf, group)};
   if (open_error != 0)
-    return Error{Errc::System, fmt::format("{}: /dev/vfio/{}: {}; doctor {} says what is missing",
-                                           bdf, group, std::strerror(open_error), bdf)};
-  return Error{
-      Errc::System,
-      fmt::format("{}: VFIO does not give the device; dmesg says why, or the locked memory "
-                  "limit is too low (ulimit -l unlimited)",
-                  bdf)};
+    return Error{Errc::System,
+                 fmt::format("{0}: /dev/vfio/{1}: {2}; doctor {0} says what is missing", bdf, group,
+                             std::strerror(open_error))};
+  std::string_view said = eal_log.substr(0, eal_log.find('\n'));
+  if (said.empty()) said = "no reason told";
+  // vfio_lock_acct of Linux refuses a mapping with ENOMEM, which the EAL prints.
+  const char* const remedy = eal_log.find("Cannot allocate memory") != std::string_view::npos
+                                 ? "raise the locked memory limit: ulimit -l unlimited"
+                                 : "the kernel's reason is at the end of dmesg";
+  return Error{Errc::System,
+               fmt::format("{}: VFIO does not give the device ({}); {}", bdf, said, remedy)};
 }
 
 Result<std::unique_ptr<VfioFunction>> VfioFunction::attach(const std::string& bdf) {
@@ -209,9 +247,13 @@ Result<std::unique_ptr<VfioFunction>> VfioFunction::attach(const std::string& bd
   int fd = -1;
   vfio_device_info info{};
   info.argsz = sizeof info;
-  if (rte_vfio_setup_device(devices.c_str(), bdf.c_str(), &fd, &info) != 0) {
+  EalLog log;
+  const int set = rte_vfio_setup_device(devices.c_str(), bdf.c_str(), &fd, &info);
+  const std::string said = log.end();
+  if (set != 0) {
     const std::string group = iommu_group_of(bdf).number;
-    return tl::unexpected<Error>(refused_by_vfio(bdf, group, open_error("/dev/vfio/" + group)));
+    return tl::unexpected<Error>(
+        refused_by_vfio(bdf, group, open_error("/dev/vfio/" + group), said));
   }
   const bool resettable = (info.flags & VFIO_DEVICE_FLAGS_RESET) != 0;
   std::unique_ptr<VfioFunction> function(new VfioFunction(bdf, ids, fd, resettable));

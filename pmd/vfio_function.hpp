@@ -58,9 +58,10 @@ struct IommuGroup {
                                               const std::filesystem::path& dev = "/dev");
 
 /// Why VFIO did not give a device of `group` that check_vfio_ready had nothing against.
-/// `open_error`: the errno of opening the group's file once more, 0 when that works.
+/// `open_error`: the errno of opening the group's file once more, 0 when that works. `eal_log`:
+/// what the EAL said meanwhile.
 [[nodiscard]] Error refused_by_vfio(const std::string& bdf, const std::string& group,
-                                    int open_error);
+                                    int open_error, std::string_view eal_log);
 
 class VfioFunction final : public PciFunction {
  public:

@@ -176,20 +176,33 @@ TEST_F(VfioReadyTest, GroupThatCannotBeOpened_IsNamed) {
 }
 
 TEST(RefusedByVfio, GroupInUse_IsBusyWithTheCommandThatFindsTheUser) {
-  const Error error = refused_by_vfio(kBdf, "12", EBUSY);
+  const Error error = refused_by_vfio(kBdf, "12", EBUSY, "EAL: Cannot open /dev/vfio/12\n");
   EXPECT_EQ(error.code, Errc::Busy);
   EXPECT_THAT(error.text, AllOf(HasSubstr(kBdf), HasSubstr("group 12 is in use"),
                                 HasSubstr("fuser -v /dev/vfio/12"), Not(HasSubstr("\n"))));
 }
 
 TEST(RefusedByVfio, FileThatCannotBeOpened_IsNamedWithItsError) {
-  EXPECT_THAT(refused_by_vfio(kBdf, "12", EPERM).text,
+  EXPECT_THAT(refused_by_vfio(kBdf, "12", EPERM, "").text,
               AllOf(HasSubstr("/dev/vfio/12: Operation not permitted"), HasSubstr("doctor")));
 }
 
-TEST(RefusedByVfio, AnythingElse_SaysWhereToLook) {
-  EXPECT_THAT(refused_by_vfio(kBdf, "12", 0).text,
-              AllOf(HasSubstr("dmesg"), HasSubstr("ulimit -l unlimited"), Not(HasSubstr("\n"))));
+TEST(RefusedByVfio, LockedMemoryUsedUp_IsNamedWithTheCommandThatRaisesIt) {
+  const std::string log =
+      "EAL: 0000:03:00.0 DMA remapping failed, error 12 (Cannot allocate memory)\n";
+  EXPECT_THAT(refused_by_vfio(kBdf, "12", 0, log).text,
+              AllOf(HasSubstr("DMA remapping failed"), HasSubstr("ulimit -l unlimited"),
+                    Not(HasSubstr("\n"))));
+}
+
+TEST(RefusedByVfio, AnythingElse_SaysWhatTheEalSaidAndWhereToLook) {
+  EXPECT_THAT(refused_by_vfio(kBdf, "12", 0, "EAL: failed to select IOMMU type\nEAL: more\n").text,
+              AllOf(HasSubstr("(EAL: failed to select IOMMU type)"), HasSubstr("dmesg"),
+                    Not(HasSubstr("\n"))));
+}
+
+TEST(RefusedByVfio, SilentEal_IsSaidToBe) {
+  EXPECT_THAT(refused_by_vfio(kBdf, "12", 0, "").text, HasSubstr("no reason told"));
 }
 
 /// VFIO_IOMMU_GET_INFO's answer with one range capability at `cap_offset`.
