@@ -155,12 +155,11 @@ Verdict query_adapter(Core& /*core*/,
                       const Request<prm::query_adapter_in, prm::query_adapter_out>& request) {
   constexpr std::uint16_t kVendorId = 0x15b3;  // PCI_VENDOR_ID_MELLANOX, pci_ids.h
   constexpr std::uint32_t kOui = 0x0002c9;     // Mellanox, as every adapter says
-  constexpr std::string_view kBoardId = "PORTCULLIS_MODEL";
   static_cast<void>(request.out.try_set<"query_adapter_struct.ieee_vendor_id">(kOui));
   request.out.put<"query_adapter_struct.vsd_vendor_id">(kVendorId);
   const auto board = request.out.bytes<"query_adapter_struct.vsd_contd_psid">();
-  static_assert(kBoardId.size() == decltype(board)::extent);
-  std::ranges::transform(kBoardId, board.begin(), [](char c) { return std::byte(c); });
+  static_assert(prm::kModelBoardId.size() == decltype(board)::extent);
+  std::ranges::transform(prm::kModelBoardId, board.begin(), [](char c) { return std::byte(c); });
   return {};
 }
 

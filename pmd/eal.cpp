@@ -8,6 +8,7 @@
 #include <rte_errno.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
+#include <rte_log.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -140,6 +141,8 @@ Result<Eal> Eal::start(std::vector<std::string> arguments, bool emulated) {
     OutputCapture capture;
     parsed = rte_eal_init(static_cast<int>(arguments.size()), pointers.data());
     output = capture.end();
+    // "Using IOMMU type 1" at each device that is opened is nothing the user has to know.
+    rte_log_set_level_pattern("lib.eal", RTE_LOG_WARNING);
   }
   const std::string private_directory = supplied ? rte_eal_get_runtime_dir() : "";
   if (parsed < 0) {

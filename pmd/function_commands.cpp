@@ -59,6 +59,19 @@ Result<void> init_hca(CommandChannel& commands) {
   return {};
 }
 
+Result<std::string> read_board_id(CommandChannel& commands) {
+  prm::Buffer<prm::query_adapter_in> in;
+  in.set<"opcode", Opcode::QUERY_ADAPTER>();
+  PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::query_adapter_out>(commands, in));
+  std::string id;
+  for (const std::byte b : out.bytes<"query_adapter_struct.vsd_contd_psid">()) {
+    const char c = std::to_integer<char>(b);
+    if (c < ' ' || c > '~') break;  // padded with zeros; the device's bytes are not trusted
+    id += c;
+  }
+  return id;
+}
+
 Result<void> enable_roce_on_vport(CommandChannel& commands) {
   prm::Buffer<prm::modify_nic_vport_context_in> in;
   in.set<"opcode", Opcode::MODIFY_NIC_VPORT_CONTEXT>()

@@ -4,6 +4,8 @@
 // they mean together stands in pmd/hca.cpp.
 #pragma once
 
+#include <string>
+
 #include "base/result.hpp"
 #include "pmd/command_channel.hpp"
 
@@ -17,6 +19,8 @@ namespace portcullis::pmd {
 [[nodiscard]] Result<void> set_host_endianness(CommandChannel& commands);
 [[nodiscard]] Result<void> init_hca(CommandChannel& commands);
 /// Lets the NIC vport of an Ethernet port carry RoCE.
+/// QUERY_ADAPTER: the board's PSID, at most 16 characters, as Linux reads it (mlx5_query_board_id).
+[[nodiscard]] Result<std::string> read_board_id(CommandChannel& commands);
 [[nodiscard]] Result<void> enable_roce_on_vport(CommandChannel& commands);
 /// TEARDOWN_HCA, graceful.
 [[nodiscard]] Result<void> teardown_hca(CommandChannel& commands);

@@ -96,6 +96,7 @@ Result<void> Hca::run_steps(const Options& options) {
   PORTCULLIS_TRY(step("capabilities", set_capabilities()));
   PORTCULLIS_TRY(step("init pages", pages_->give_startup(Phase::INIT_PAGES)));
   PORTCULLIS_TRY(step("INIT_HCA", initialise()));
+  PORTCULLIS_TRY(step("board", note_board()));
   PORTCULLIS_TRY(step("UAR", allocate_uar()));
   PORTCULLIS_TRY(step("event queue", create_event_queue(options.log_event_entries)));
   PORTCULLIS_TRY(step("capabilities in force", note_capabilities()));
@@ -168,6 +169,11 @@ Result<void> Hca::set_capabilities() {
 Result<void> Hca::initialise() {
   PORTCULLIS_TRY(init_hca(*commands_));
   initialised_ = true;
+  return {};
+}
+
+Result<void> Hca::note_board() {
+  PORTCULLIS_TRY_ASSIGN(board_id_, read_board_id(*commands_));
   return {};
 }
 

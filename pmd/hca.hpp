@@ -20,6 +20,7 @@
 #include "pmd/firmware_pages.hpp"
 #include "pmd/health.hpp"
 #include "pmd/uar.hpp"
+#include "prm/hca_commands.hpp"
 
 namespace portcullis::pmd {
 
@@ -48,6 +49,10 @@ class Hca {
   [[nodiscard]] bool is_virtual_function() const noexcept;
   /// "16.35.4506".
   [[nodiscard]] const std::string& firmware_version() const noexcept { return firmware_version_; }
+  /// The board's PSID, such as "MT_0000000012"; empty when the device tells none.
+  [[nodiscard]] const std::string& board_id() const noexcept { return board_id_; }
+  /// The ConnectX-5 in software says so in its PSID, behind a PCI slot too.
+  [[nodiscard]] bool is_emulated() const noexcept { return board_id_ == prm::kModelBoardId; }
 
   /// What the idle path calls: health, events, page requests. An error once the function is broken,
   /// and ever after.
@@ -80,6 +85,7 @@ class Hca {
   [[nodiscard]] Result<void> enable();
   [[nodiscard]] Result<void> set_capabilities();
   [[nodiscard]] Result<void> initialise();
+  [[nodiscard]] Result<void> note_board();
   [[nodiscard]] Result<void> allocate_uar();
   [[nodiscard]] Result<void> create_event_queue(std::uint32_t log_entries);
   [[nodiscard]] Result<void> note_capabilities();
@@ -97,6 +103,7 @@ class Hca {
   DmaArena arena_;
   Health health_;
   std::string firmware_version_;
+  std::string board_id_;
   std::unique_ptr<CommandQueue> commands_;
   std::optional<FirmwarePages> pages_;
   std::optional<Uar> uar_;

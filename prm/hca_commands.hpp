@@ -6,6 +6,8 @@
 // 6.1; tests/prm holds each against that header.
 #pragma once
 
+#include <string_view>
+
 #include "prm/layout.hpp"
 
 namespace portcullis::prm {
@@ -180,6 +182,10 @@ struct query_adapter_param_block : Layout<"query_adapter_param_block", 0x800,
     Field<"vsd_vendor_id", 0xf0, 0x10>,
     Bytes<"vsd", 0x100, 0x680>,
     Bytes<"vsd_contd_psid", 0x780, 0x80>> {};
+
+/// What the ConnectX-5 in software has for a PSID; no card has it, so that no figure taken from it
+/// passes for one of a card.
+inline constexpr std::string_view kModelBoardId = "PORTCULLIS_MODEL";
 
 struct query_adapter_out : Layout<"query_adapter_out", 0x880,
     Field<"status", 0x0, 0x8>,

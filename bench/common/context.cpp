@@ -38,10 +38,13 @@ RunContext describe_run(const Options& options, const tools::DeviceSpec& spec, S
   const std::string& firmware = session.hca().firmware_version();
   const auto* model = std::get_if<model::Options>(&spec.kind);
   const std::string& description = session.device().description;
+  const bool is_emulated = model != nullptr || session.hca().is_emulated();
+  const std::string far = is_emulated ? "as its server was told" : "hardware";
   add("device", model != nullptr ? description : description + " fw " + firmware);
-  add("emulated", model != nullptr ? "yes: not NIC latency" : "no");
-  add("timing", model != nullptr ? model->timing : "hardware");
-  add("behaviours", model == nullptr ? "hardware"
+  add("emulated", is_emulated ? "yes: not NIC latency" : "no");
+  add("board", session.hca().board_id());
+  add("timing", model != nullptr ? model->timing : far);
+  add("behaviours", model == nullptr ? far
                     : model->behaviours.empty()
                         ? "none"
                         : fmt::format("{}", fmt::join(model->behaviours, "+")));

@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 constexpr unsigned kDestroyEq = 0x302;
 
 /// Commands of a bring-up and of a teardown on a PF of the model; BringUpTest counts them.
-constexpr std::uint32_t kBringUpCommands = 21;
+constexpr std::uint32_t kBringUpCommands = 22;
 constexpr std::uint32_t kTeardownCommands = 5;
 /// The first bring-up command whose answer must be signed: the one after SET_HCA_CAP.
 constexpr std::uint32_t kFirstSigned = 10;
@@ -70,6 +70,13 @@ TEST_F(BringUpTest, Context_CarriesWhatObjectsNeed) {
   EXPECT_EQ(context.caps.roce, 1u);
   EXPECT_GT(context.caps.log_max_qp, 0u);
   EXPECT_GT(context.caps.roce_address_table_size, 0u);
+}
+
+TEST_F(BringUpTest, ModelsBoard_IsKnownForNoCard) {
+  const auto hca = bring_up();
+  ASSERT_TRUE(hca.has_value()) << hca.error().text;
+  EXPECT_EQ((*hca)->board_id(), "PORTCULLIS_MODEL");
+  EXPECT_TRUE((*hca)->is_emulated());
 }
 
 TEST_F(BringUpTest, FirmwareVersion_IsReadAsMajorMinorSub) {
@@ -254,8 +261,8 @@ TEST_P(BringUpFaultTest, NamesTheStepAndLeavesNothing) {
     EXPECT_THAT(failed.error().text,
                 AnyOf(StartsWith("ENABLE_HCA: "), StartsWith("ISSI: "), StartsWith("boot pages: "),
                       StartsWith("HOST_ENDIANNESS: "), StartsWith("capabilities"),
-                      StartsWith("init pages: "), StartsWith("INIT_HCA: "), StartsWith("UAR: "),
-                      StartsWith("event queue: "), StartsWith("RoCE: ")));
+                      StartsWith("init pages: "), StartsWith("INIT_HCA: "), StartsWith("board: "),
+                      StartsWith("UAR: "), StartsWith("event queue: "), StartsWith("RoCE: ")));
     EXPECT_THAT(failed.error().text, Not(HasSubstr("\n")));
   }
   expect_nothing_left(*model);

@@ -17,6 +17,7 @@ using ::testing::HasSubstr;
 // MLX5_CMD_OP_* of mlx5_ifc.h.
 constexpr unsigned kQueryIssi = 0x10a;
 constexpr unsigned kSetIssi = 0x10b;
+constexpr unsigned kQueryAdapter = 0x101;
 
 struct FunctionCommandsTest : ::testing::Test {
   RecordingChannel channel;
@@ -77,6 +78,15 @@ TEST_F(FunctionCommandsTest, RoceOnVport_SelectsAndSetsOnlyIt) {
                                 .put("field_select.roce_en", 1)
                                 .put("nic_vport_context.roce_en", 1)
                                 .bytes());
+}
+
+TEST_F(FunctionCommandsTest, BoardId_EndsWhereThePsidDoes) {
+  constexpr std::string_view kPsid("MT_0000000012\0\0\0", 16);
+  channel.answer(kQueryAdapter,
+                 IfcMessage("query_adapter_out", 272)
+                     .put("query_adapter_struct.vsd_contd_psid", std::as_bytes(std::span(kPsid))));
+  EXPECT_EQ(read_board_id(channel).value(), "MT_0000000012");
+  EXPECT_EQ(channel.last(), IfcMessage("query_adapter_in", 16).put("opcode", 0x101).bytes());
 }
 
 }  // namespace

@@ -125,6 +125,8 @@ static const struct ifc_field qp_fields[] = {
 #define CAP(layout, field) FIELD(layout, capability.cmd_hca_cap.field)
 #define ROCE_CAP(layout, field) FIELD(layout, capability.roce_cap.field)
 static const struct ifc_field function_fields[] = {
+    FIELD(query_adapter_in, opcode),
+    FIELD(query_adapter_out, query_adapter_struct.vsd_contd_psid),
     FIELD(enable_hca_in, opcode),
     FIELD(disable_hca_in, opcode),
     FIELD(query_issi_in, opcode),
