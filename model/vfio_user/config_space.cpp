@@ -73,6 +73,9 @@ void ConfigSpace::fill_capabilities() {
   allow(kExpress + PCI_EXP_DEVCTL, 0xffff & ~static_cast<unsigned>(PCI_EXP_DEVCTL_BCR_FLR), 2);
   put(kExpress + PCI_EXP_LNKCAP, PCI_EXP_LNKCAP_SLS_8_0GB | kLanes << kLinkWidthShift, 4);
   put(kExpress + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_CLS_8_0GB | kLanes << kLinkWidthShift, 2);
+  // Without the vector Linux knows no speed above 5 GT/s (pcie_get_speed_cap of drivers/pci/pci.c).
+  put(kExpress + PCI_EXP_LNKCAP2,
+      PCI_EXP_LNKCAP2_SLS_2_5GB | PCI_EXP_LNKCAP2_SLS_5_0GB | PCI_EXP_LNKCAP2_SLS_8_0GB, 4);
   allow(kExpress + PCI_EXP_LNKCTL, PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_CCC, 2);
   allow(kExpress + PCI_EXP_DEVCTL2, 0xffff, 2);
 
