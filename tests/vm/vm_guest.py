@@ -5,6 +5,7 @@
 # script and says how it ended; whoever booted it gets that status, the console, and a deadline.
 """Boots a guest, runs one script in it."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -48,7 +49,8 @@ poweroff -f
 @dataclass
 class Guest:
     """What to boot. `script` is run by busybox sh in the guest's initramfs, with the host's files
-    at /host; `devices` are more -device arguments."""
+    at /host; `devices` are more -device arguments, each behind a PCIe root port of its own: on the
+    root bus an endpoint has no link to be asked about."""
 
     tree: Tree
     script: str
@@ -113,8 +115,10 @@ class Guest:
             command += ["-fsdev", f"local,id={tag},path={path},security_model=none,multidevs=remap"
                         + (",readonly=on" if read_only else ""),
                         "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
-        for device in self.devices:
-            command += ["-device", device]
+        for index, device in enumerate(self.devices):
+            port = f"port{index}"
+            command += ["-device", f"pcie-root-port,id={port},chassis={index + 1}",
+                        "-device", json.dumps({**json.loads(device), "bus": port})]
         return command
 
     def initramfs(self) -> bytes:
