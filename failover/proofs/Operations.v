@@ -51,7 +51,7 @@ Proof. intros m a e n h. cbn. rewrite h, eqb_refl. reflexivity. Qed.
 Lemma cas_failure : forall m a e n, m a <> e -> apply (CAS a e n) m = m.
 Proof. intros m a e n h. cbn. apply eqb_neq in h. rewrite h. reflexivity. Qed.
 
-(* ---- Twice in a row: idempotence -------------------------------------------------------------- *)
+(* ---- Twice in a row: idempotence ------------------------------------------------------------- *)
 
 Definition memory_idempotent (o : op) (m : memory) : Prop := apply o (apply o m) == apply o m.
 
@@ -128,3 +128,22 @@ Proof.
     + apply cas_memory_idempotent.
     + apply answer_respects, cas_no_effect_iff, h.
 Qed.
+
+Lemma write_no_effect_iff : forall m a v, no_effect (WRITE a v) m <-> m a = v.
+Proof.
+  intros m a v. split; intro h.
+  - specialize (h a). cbn in h. unfold write in h. rewrite Nat.eqb_refl in h. symmetry. exact h.
+  - apply write_present, h.
+Qed.
+
+Lemma no_effect_dec : forall o m, {no_effect o m} + {~ no_effect o m}.
+Proof.
+  intros [a v | a | a d | a e n] m.
+  - destruct (word_eq_dec (m a) v) as [k | k]; [left | right]; rewrite write_no_effect_iff; exact k.
+  - left. intro b. reflexivity.
+  - destruct (word_eq_dec d zero) as [k | k]; [left | right]; rewrite fadd_no_effect_iff; exact k.
+  - destruct (word_eq_dec (m a) e) as [k | k]; [destruct (word_eq_dec e n) as [l | l] |].
+    + left. apply cas_no_effect_iff. right. exact l.
+    + right. rewrite cas_no_effect_iff. intros [x | x]; contradiction.
+    + left. apply cas_no_effect_iff. left. exact k.
+Defined.

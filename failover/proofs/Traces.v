@@ -111,10 +111,11 @@ Qed.
 Lemma run_cons : forall G s e s' t s'', step G s e s' -> run G s' t s'' -> run G s (e :: t) s''.
 Proof.
   intros G s e s' t s'' h k. change (e :: t) with ([e] ++ t).
-  eapply run_app; [| exact k]. change [e] with ([] ++ [e]). eapply run_snoc; [constructor | exact h].
+  eapply run_app; [| exact k]. change [e] with ([] ++ [e]).
+  eapply run_snoc; [constructor | exact h].
 Qed.
 
-(* ---- At most once: what the transport gives, and all that it gives ---------------------------- *)
+(* ---- At most once: what the transport gives, and all that it gives --------------------------- *)
 
 Definition is_execution (i : nat) (e : event) : bool :=
   match e with

@@ -39,7 +39,7 @@ class Build(unittest.TestCase):
     def test_closed_development_is_accepted(self):
         done = build({"Good.v": GOOD})
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("1 of 1 names are closed", done.stdout)
+        self.assertIn("1 of 1 theorems are closed", done.stdout)
         self.assertIn("coqchk: no axiom", done.stdout)
 
     def test_words_in_comments_are_no_offence(self):
@@ -57,13 +57,13 @@ class Build(unittest.TestCase):
 
     def test_variable_outside_a_section_is_refused(self):
         self.refused({"A.v": "Variable wish : False.\nLemma no : False.\nProof. exact wish. Qed.\n"},
-                     "1 of 1 names rest on an axiom")
+                     "1 of 1 theorems rest on an axiom")
 
     def test_axiom_of_the_standard_library_is_refused(self):
         text = ("From Coq Require Import FunctionalExtensionality.\n"
                 "Lemma eta : (fun n => n + 0) = (fun n : nat => n).\n"
                 "Proof. apply functional_extensionality. intro n. induction n; cbn; congruence. Qed.\n")
-        self.refused({"A.v": text}, "1 of 1 names rest on an axiom")
+        self.refused({"A.v": text}, "1 of 1 theorems rest on an axiom")
 
     def test_unused_assumption_is_refused_by_the_checker(self):
         self.refused({"A.v": GOOD + "Variable wish : 0 = 1.\n"}, "coqchk: not 'Axioms: <none>'")
