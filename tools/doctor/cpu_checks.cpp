@@ -76,7 +76,7 @@ Finding isolcpus(const CpuTopology& topology, int node) {
                                     format_cpu_list(isolated), kPollingCpus),
                   boot_isolated(topology, node)};
   if (finding.mend.empty())
-    finding.hint = fmt::format("the {} CPUs{} are too few to keep {} and CPU 0 apart",
+    finding.hint = fmt::format("of {} CPUs{} there are not {} to isolate beside CPU 0",
                                topology.cpus.size(), on_node(node), kPollingCpus);
   return finding;
 }

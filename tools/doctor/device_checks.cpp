@@ -176,9 +176,12 @@ Finding group(const Machine& machine, const pmd::IommuGroup& of_device) {
 Finding driver(const Machine& machine, const std::string& bdf) {
   const std::string bound = driver_of(machine, bdf);
   if (bound == "vfio-pci") return {kArea, "driver", Status::Ok, "bound to vfio-pci"};
+  const std::string now = bound.empty() ? "bound to no driver" : "bound to " + bound;
+  // vfio-pci refuses a device without a group (vfio_group_find_or_alloc of Linux).
+  if (!iommu_is_on(machine))
+    return {kArea, "driver", Status::Waits, now + "; vfio-pci takes it once there is an IOMMU"};
   const std::vector<std::string> interfaces = machine.names(below(bdf, "net"));
-  Finding finding{kArea, "driver", Status::Missing,
-                  bound.empty() ? "bound to no driver" : "bound to " + bound};
+  Finding finding{kArea, "driver", Status::Missing, now};
   if (!interfaces.empty())
     finding.what +=
         fmt::format(", which gives it the network interface {}", fmt::join(interfaces, ", "));

@@ -227,6 +227,11 @@ TEST_F(NoIommuTest, GroupAndItsFile_Wait) {
   EXPECT_THAT(waiting(Machine(machine.root())), ElementsAre("group", "group-file"));
 }
 
+TEST_F(NoIommuTest, DriverOfTheHost_WaitsTooForVfioPciWouldRefuse) {
+  machine.link(device("driver"), "../../../../bus/pci/drivers/mlx5_core");
+  EXPECT_THAT(waiting(Machine(machine.root())), ElementsAre("group", "driver", "group-file"));
+}
+
 TEST_F(NoIommuTest, SwitchedOffAtBoot_NamesTheWord) {
   machine.file("proc/cmdline", "quiet intel_iommu=off\n");
   EXPECT_THAT(finding().what, HasSubstr("booted with intel_iommu=off"));
@@ -349,7 +354,7 @@ TEST(Doctor, MachineWithTwoCpus_IsToldThatTheyAreTooFew) {
   const auto found = wishes(Machine(machine.root()));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].mend, IsEmpty());
-  EXPECT_THAT(found[0].hint, HasSubstr("too few"));
+  EXPECT_THAT(found[0].hint, HasSubstr("of 2 CPUs of NUMA node 1 there are not 2"));
 }
 
 TEST(Doctor, OfflineSibling_IsNoSibling) {
