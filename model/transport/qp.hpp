@@ -10,6 +10,7 @@
 
 #include "model/scheduler.hpp"
 #include "model/transport/frame.hpp"
+#include "model/transport/receive_queue.hpp"
 #include "model/transport/send_wqe.hpp"
 #include "prm/cqe.hpp"
 #include "prm/enums.hpp"
@@ -72,10 +73,16 @@ struct ReceiveState {
   std::uint32_t expected_psn = 0;
   std::uint32_t msn = 0;
   bool nak_sent = false;    // of a sequence error; once until the missing packet comes
-  bool in_message = false;  // between First and Last of an RDMA WRITE
-  std::uint64_t va = 0;     // where the next payload goes
+  bool in_message = false;  // between First and Last
+  Operation operation = Operation::None;  // of that message
+  // RDMA WRITE
+  std::uint64_t va = 0;  // where the next payload goes
   std::uint32_t rkey = 0;
   std::uint32_t remaining = 0;
+  // SEND
+  std::uint16_t consumed = 0;  // receive WQEs
+  std::vector<ReceivePiece> pieces;
+  std::uint32_t received = 0;  // bytes of the message
 };
 
 struct Qp {
@@ -84,6 +91,7 @@ struct Qp {
   // from CREATE_QP
   std::uint32_t pd = 0;
   std::uint32_t cqn_snd = 0;
+  std::uint32_t cqn_rcv = 0;
   std::uint32_t uar = 0;
   std::uint32_t user_index = 0;
   Iova doorbell_record = 0;
@@ -91,6 +99,7 @@ struct Qp {
   bool has_sq = false;
   bool rlky = false;  // WQEs may name the reserved lkey
   SendQueueMemory sq;
+  ReceiveQueueMemory rq;
   // from the transitions
   bool rre = false, rwe = false, rae = false;
   bool force_loopback = false;

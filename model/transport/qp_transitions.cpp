@@ -205,11 +205,17 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   qp->qpn = request.qpn;
   qp->pd = context.get<"pd">();
   qp->cqn_snd = context.get<"cqn_snd">();
+  qp->cqn_rcv = context.get<"cqn_rcv">();
   qp->uar = context.get<"uar_page">();
   qp->user_index = context.get<"user_index">();
   qp->doorbell_record = record;
   qp->has_sq = context.get<"no_sq">() == 0;
   qp->rlky = context.get<"rlky">() != 0;
+  if (const std::uint64_t receive_bytes = receive_queue_bytes(context); receive_bytes != 0) {
+    qp->rq.pages = pages;
+    qp->rq.entries = 1U << context.get<"log_rq_size">();
+    qp->rq.stride = static_cast<std::uint32_t>(receive_bytes / qp->rq.entries);
+  }
   if (qp->has_sq) {
     qp->sq.pages = std::move(pages);
     qp->sq.first_byte = receive_queue_bytes(context);

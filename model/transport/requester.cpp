@@ -16,6 +16,17 @@ BthOpcode write_opcode(bool first, bool last) noexcept {
   return last ? BthOpcode::WriteLast : BthOpcode::WriteMiddle;
 }
 
+BthOpcode send_opcode(bool first, bool last, bool immediate) noexcept {
+  if (!last) return first ? BthOpcode::SendFirst : BthOpcode::SendMiddle;
+  if (immediate) return first ? BthOpcode::SendOnlyImmediate : BthOpcode::SendLastImmediate;
+  return first ? BthOpcode::SendOnly : BthOpcode::SendLast;
+}
+
+BthOpcode packet_opcode(prm::WqeOpcode opcode, bool first, bool last) noexcept {
+  if (opcode == prm::WqeOpcode::RDMA_WRITE) return write_opcode(first, last);
+  return send_opcode(first, last, opcode == prm::WqeOpcode::SEND_IMM);
+}
+
 std::uint32_t packet_count(std::uint64_t length, std::uint32_t mtu) noexcept {
   return std::max<std::uint32_t>(1, static_cast<std::uint32_t>((length + mtu - 1) / mtu));
 }
@@ -109,7 +120,7 @@ bool Requester::fetch(Qp& qp) {
   } else if (wqe_.length > qp.max_message_bytes) {
     message.in_error = true;
     message.error = wqe_error::kLocalLength;
-  } else if (wqe_.opcode == prm::WqeOpcode::RDMA_WRITE) {
+  } else if (wqe_.opcode != prm::WqeOpcode::NOP) {
     message.length = static_cast<std::uint32_t>(wqe_.length);
     message.packets = packet_count(message.length, qp.mtu_bytes);
   }
@@ -141,7 +152,7 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   const bool last = send.cursor_packet + 1 == message.packets;
 
   PacketHeader header;
-  header.opcode = write_opcode(send.cursor_packet == 0, last);
+  header.opcode = packet_opcode(message.opcode, send.cursor_packet == 0, last);
   header.psn = psn_add(message.first_psn, send.cursor_packet);
   header.ack_request = wants_ack(qp, message, last);
   if (qp.state != prm::QpState::RTS) return Step::Idle;
@@ -157,6 +168,9 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   header.va = wqe_.raddr;
   header.rkey = wqe_.rkey;
   header.dma_length = message.length;
+  header.immediate = wqe_.immediate;
+  header.solicited = last && message.opcode != prm::WqeOpcode::RDMA_WRITE &&
+                     (wqe_.fm_ce_se & prm::kCtrlSolicited) != 0;
   engine_->transmit(qp, header, bytes);
 
   send.unrequested = header.ack_request ? 0 : send.unrequested + 1;
@@ -370,6 +384,7 @@ void Requester::enter_error(Qp& qp) {
   engine_->doorbells->listen(qp, true);
   stop(qp);
   flush(qp);
+  flush_receives(*engine_, qp);
 }
 
 void Requester::flush(Qp& qp) {

@@ -83,6 +83,11 @@ WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn
       return WqeFault::None;
     case prm::WqeOpcode::RDMA_WRITE:
       return parse_write(out, end) ? WqeFault::None : WqeFault::Malformed;
+    case prm::WqeOpcode::SEND:
+    case prm::WqeOpcode::SEND_IMM:
+      out.immediate = ctrl.get<"imm">();
+      return parse_pieces(out, prm::mlx5_wqe_ctrl_seg::bytes, end) ? WqeFault::None
+                                                                   : WqeFault::Malformed;
     default:
       return WqeFault::Unsupported;
   }

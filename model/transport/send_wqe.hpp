@@ -45,6 +45,7 @@ struct SendWqe {
   std::uint32_t blocks = 0;
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
+  std::uint32_t immediate = 0;
   std::uint64_t length = 0;
   std::uint32_t piece_count = 0;
   std::array<WqePiece, kMaxPieces> pieces;

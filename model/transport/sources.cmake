@@ -8,6 +8,7 @@ set(MODEL_TRANSPORT_SOURCES
     transport/path.cpp
     transport/pcap.cpp
     transport/qp_transitions.cpp
+    transport/receive_queue.cpp
     transport/requester.cpp
     transport/responder.cpp
     transport/send_wqe.cpp

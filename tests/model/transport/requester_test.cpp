@@ -525,8 +525,7 @@ TEST_P(BadOpcode, Wqe_CompletesWithLocalQpOperation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Requester, BadOpcode,
-                         testing::Values(prm::WqeOpcode::SEND, prm::WqeOpcode::SEND_IMM,
-                                         prm::WqeOpcode::SEND_INVAL, prm::WqeOpcode::RDMA_WRITE_IMM,
+                         testing::Values(prm::WqeOpcode::SEND_INVAL, prm::WqeOpcode::RDMA_WRITE_IMM,
                                          prm::WqeOpcode::RDMA_READ, prm::WqeOpcode::ATOMIC_CS,
                                          prm::WqeOpcode::ATOMIC_FA, prm::WqeOpcode::UMR,
                                          prm::WqeOpcode{0xff}));

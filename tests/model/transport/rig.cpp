@@ -17,6 +17,7 @@ constexpr std::uint32_t kLogCqSize = 12;
 constexpr std::uint32_t kLogEqSize = 8;
 constexpr std::uint32_t kLogMaxQp = 10;
 constexpr std::uint32_t kLogMaxMsg = 30;
+constexpr std::size_t kReceiveBytes = kReceivePieces * prm::mlx5_wqe_data_seg::bytes;
 
 /// Tests may build on what they set up.
 template <class T>
@@ -131,6 +132,11 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   prm::Buffer<prm::qpc> qpc;
   qpc.put<"st">(prm::QpServiceType::RC).put<"pm_state">(prm::QpPathMigration::MIGRATED);
   qpc.put<"rq_type">(prm::QpRqType::ZERO_LEN_RQ).put<"log_sq_size">(options.log_sq_size);
+  if (options.log_rq_size)
+    qpc.put<"rq_type">(prm::QpRqType::NON_ZERO_RQ)
+        .put<"log_rq_size">(*options.log_rq_size)
+        .put<"log_rq_stride">(std::bit_width(kReceivePieces) - 1);
+  qpc.put<"min_rnr_nak">(options.min_rnr_nak);
   qpc.put<"pd">(options.pd).put<"uar_page">(options.uar).put<"cqn_snd">(cqn_).put<"cqn_rcv">(cqn_);
   qpc.put<"rwe">(options.rwe).put<"mtu">(options.mtu).put<"log_msg_max">(kLogMaxMsg);
   qpc.put<"next_send_psn">(options.psn).put<"next_rcv_psn">(options.psn);
@@ -156,7 +162,9 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
 Verdict Host::create(std::uint32_t qpn, const QpOptions& options) {
   Queue queue;
   queue.blocks = 1U << options.log_sq_size;
-  queue.memory = map(queue.blocks * prm::kSendWqeBlockBytes);
+  queue.receives = options.log_rq_size ? 1U << *options.log_rq_size : 0;
+  queue.sq_start = queue.receives * kReceiveBytes;
+  queue.memory = map(queue.sq_start + queue.blocks * prm::kSendWqeBlockBytes);
   queue.record = map(prm::kDoorbellRecordBytes);
   queue.uar = options.uar;
   prm::Buffer<prm::qpc> qpc = context(options);
@@ -196,15 +204,17 @@ Host::Queue& Host::queue(std::uint32_t qpn) {
   return std::ranges::find(queues_, qpn, [](const auto& e) { return e.first; })->second;
 }
 
-std::span<std::byte> Host::send_queue(std::uint32_t qpn) { return queue(qpn).memory.bytes; }
+std::span<std::byte> Host::send_queue(std::uint32_t qpn) {
+  return queue(qpn).memory.bytes.subspan(queue(qpn).sq_start);
+}
 
 std::span<std::byte> Host::block(Queue& sq, std::uint16_t index) {
-  return sq.memory.bytes.subspan((index & (sq.blocks - 1)) * prm::kSendWqeBlockBytes,
-                                 prm::kSendWqeBlockBytes);
+  const std::size_t at = (index & (sq.blocks - 1)) * prm::kSendWqeBlockBytes;
+  return sq.memory.bytes.subspan(sq.sq_start + at, prm::kSendWqeBlockBytes);
 }
 
 void Host::post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const std::byte> segments,
-                    bool signaled) {
+                    bool signaled, std::uint32_t immediate) {
   Queue& sq = queue(qpn);
   std::vector<std::byte> wqe(prm::mlx5_wqe_ctrl_seg::bytes);
   wqe.insert(wqe.end(), segments.begin(), segments.end());
@@ -213,6 +223,7 @@ void Host::post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const st
   ctrl.put<"opmod_idx_opcode">(prm::opmod_idx_opcode(opcode, sq.producer));
   ctrl.put<"qpn_ds">(prm::qpn_ds(qpn, ds));
   ctrl.put<"fm_ce_se">(std::uint8_t{signaled ? prm::kCtrlCqUpdate : std::uint8_t{0}});
+  ctrl.put<"imm">(immediate);
   const std::uint32_t blocks = prm::wqe_blocks(ds);
   wqe.resize(blocks * prm::kSendWqeBlockBytes);
   for (std::uint32_t b = 0; b < blocks; ++b) {
@@ -247,6 +258,29 @@ void Host::restart_queue(std::uint32_t qpn) {
 
 void Host::write_record(std::uint32_t qpn) {
   set_record(qpn, prm::sq_producer_index(queue(qpn).producer));
+}
+
+std::vector<std::byte> segments_of(std::span<const Piece> pieces) {
+  std::vector<std::byte> bytes(pieces.size() * prm::mlx5_wqe_data_seg::bytes);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto segment =
+        prm::View<prm::mlx5_wqe_data_seg>::at(bytes, i * prm::mlx5_wqe_data_seg::bytes);
+    segment.put<"byte_count">(pieces[i].bytes);
+    segment.put<"lkey">(pieces[i].lkey);
+    segment.put<"addr">(pieces[i].address);
+  }
+  return bytes;
+}
+
+void Host::post_receive(std::uint32_t qpn, std::span<const Piece> pieces) {
+  Queue& rq = queue(qpn);
+  std::vector<Piece> all(pieces.begin(), pieces.end());
+  all.resize(kReceivePieces, Piece{0, 0, prm::kInvalidLkey});
+  const std::size_t at = (rq.receive_producer & (rq.receives - 1)) * kReceiveBytes;
+  std::ranges::copy(segments_of(all), rq.memory.bytes.subspan(at, kReceiveBytes).begin());
+  ++rq.receive_producer;
+  cells::store_release<std::uint32_t>(rq.record.bytes.data() + prm::record_byte(prm::kRcvDbr),
+                                      cells::be32(rq.receive_producer));
 }
 
 void Host::ring(std::uint32_t qpn) {
@@ -286,6 +320,9 @@ std::optional<Cqe> Host::poll_cq() {
   cqe.opcode = prm::cqe_opcode(op_own);
   cqe.wqe_counter = error.get<"wqe_counter">();
   cqe.qpn = prm::cqe_qpn(error.get<"s_wqe_opcode_qpn">());
+  const auto good = prm::ConstView<prm::mlx5_cqe64>::at(entry);
+  cqe.byte_cnt = good.get<"byte_cnt">();
+  cqe.immediate = good.get<"imm_inval_pkey">();
   if (prm::cqe_is_error(op_own)) {
     cqe.syndrome = prm::CqeSyndrome{static_cast<std::uint8_t>(error.get<"syndrome">())};
     cqe.vendor_syndrome = static_cast<std::uint8_t>(error.get<"vendor_err_synd">());

@@ -40,6 +40,8 @@ struct Region {
 /// What one queue pair is made of; the defaults work.
 struct QpOptions {
   std::uint32_t log_sq_size = 6;
+  std::optional<std::uint32_t> log_rq_size{};  // of WQEs of kReceivePieces segments; absent: no RQ
+  std::uint32_t min_rnr_nak = 1;               // 10 us
   std::uint32_t pd = kPd;
   std::uint32_t uar = kUar;
   bool rwe = true;
@@ -64,7 +66,19 @@ struct Cqe {
   std::uint8_t vendor_syndrome = 0;
   std::uint32_t wqe_counter = 0;
   std::uint32_t qpn = 0;
+  std::uint32_t byte_cnt = 0;
+  std::uint32_t immediate = 0;
 };
+
+/// A data segment.
+struct Piece {
+  std::uint64_t address = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t lkey = 0;
+};
+/// Data segments a receive WQE has room for.
+inline constexpr std::uint32_t kReceivePieces = 2;
+[[nodiscard]] std::vector<std::byte> segments_of(std::span<const Piece> pieces);
 
 /// One RDMA WRITE as a driver would post it.
 struct WriteRequest {
@@ -103,7 +117,9 @@ class Host {
   void post(std::uint32_t qpn, const WriteRequest& request);
   /// A WQE of raw octowords behind a control segment that says `opcode` and their number.
   void post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const std::byte> segments,
-                bool signaled = true);
+                bool signaled = true, std::uint32_t immediate = 0);
+  /// Places a receive WQE and tells the device by the doorbell record.
+  void post_receive(std::uint32_t qpn, std::span<const Piece> pieces);
   void ring(std::uint32_t qpn);
   void post_and_ring(std::uint32_t qpn, const WriteRequest& request);
   /// The doorbell record alone, no kick.
@@ -141,6 +157,9 @@ class Host {
   struct Queue {
     Region memory;  // SQ, then the doorbell record's page
     Region record;
+    std::size_t sq_start = 0;  // behind the receive queue
+    std::uint32_t receives = 0;
+    std::uint16_t receive_producer = 0;
     std::uint32_t blocks = 0;
     std::uint16_t producer = 0;
     std::uint32_t uar = 0;

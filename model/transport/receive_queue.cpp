@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/transport/receive_queue.hpp"
+
+#include <array>
+#include <optional>
+
+#include "model/transport/engine.hpp"
+#include "model/transport/wqe_error.hpp"
+#include "prm/doorbell.hpp"
+#include "prm/wqe.hpp"
+
+namespace portcullis::model {
+namespace {
+
+/// How many receives are posted and not consumed; nothing when the record cannot be read.
+std::optional<std::uint16_t> posted(const Engine& engine, const Qp& qp) {
+  if (qp.rq.entries == 0) return std::uint16_t{0};
+  const auto record =
+      engine.deps.dma->load_be32(qp.doorbell_record + prm::record_byte(prm::kRcvDbr));
+  if (!record) return std::nullopt;
+  return static_cast<std::uint16_t>(*record - qp.receive.consumed);
+}
+
+}  // namespace
+
+ReceiveFault read_receive_wqe(const Engine& engine, Qp& qp) {
+  const auto available = posted(engine, qp);
+  if (!available) return ReceiveFault::Unreadable;
+  if (*available == 0) return ReceiveFault::Empty;
+  ReceiveState& receive = qp.receive;
+  receive.pieces.clear();
+  for (std::uint32_t at = 0; at < qp.rq.stride; at += prm::mlx5_wqe_data_seg::bytes) {
+    std::array<std::byte, prm::mlx5_wqe_data_seg::bytes> bytes;
+    if (!engine.deps.dma->read(qp.rq.segment(receive.consumed, at), bytes))
+      return ReceiveFault::Unreadable;
+    const prm::ConstView<prm::mlx5_wqe_data_seg> segment{bytes};
+    if (segment.get<"lkey">() == prm::kInvalidLkey) break;
+    receive.pieces.push_back(
+        {segment.get<"byte_count">(), segment.get<"lkey">(), segment.get<"addr">()});
+  }
+  return ReceiveFault::None;
+}
+
+void fail_receive(const Engine& engine, Qp& qp, const WqeError& error) {
+  Completion completion;
+  completion.opcode = prm::CqeOpcode::RESP_ERR;
+  completion.syndrome = error.syndrome;
+  completion.vendor_syndrome = error.vendor_syndrome;
+  completion.wqe_counter = qp.receive.consumed++;
+  completion.qpn = qp.qpn;
+  completion.user_index = qp.user_index;
+  // A CQ without room has raised its own error; the QP is, or is going, to ERR already.
+  static_cast<void>(
+      engine.deps.cqs->complete(qp.cqn_rcv, completion, engine.deps.scheduler->now_ns()));
+}
+
+void flush_receives(const Engine& engine, Qp& qp) {
+  const std::uint16_t count = posted(engine, qp).value_or(0);
+  // More than the queue holds: a record that is no producer index.
+  if (count > qp.rq.entries) return;
+  for (std::uint16_t i = 0; i < count; ++i) fail_receive(engine, qp, wqe_error::kFlush);
+}
+
+}  // namespace portcullis::model
