@@ -9,43 +9,69 @@
 
 namespace portcullis::model {
 
+/// A piece of one page that is not plain memory. Messages go through a page of our own, so that
+/// `copy` sees memory in every case.
+template <class Copy>
+bool Dma::special_piece(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept {
+  const Iommu::Special* const range = iommu_->special(at);
+  if (range == nullptr) return false;
+  if (!(direction == Direction::Read ? range->readable : range->writeable)) return false;
+  if (range->memory != nullptr) {
+    copy(range->memory + (at - range->iova));
+    return true;
+  }
+  if (remote_ == nullptr) return false;
+  std::array<std::byte, kPageBytes> page;
+  const std::span<std::byte> piece(page.data(), bytes);
+  if (direction == Direction::Read && !remote_->read(at, piece)) return false;
+  copy(page.data());
+  return direction == Direction::Read || remote_->write(at, piece);
+}
+
 /// Calls copy(memory, offset, bytes) for each piece that lies in one page.
 template <class Copy>
-bool Dma::by_page(Iova at, std::size_t bytes, Copy copy) noexcept {
+bool Dma::by_page(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept {
   if (!bus_master_) return fault();
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t piece =
         std::min<std::size_t>(bytes - done, kPageBytes - (at + done) % kPageBytes);
-    std::byte* memory = iommu_->lookup(at + done);
-    if (memory == nullptr) return fault();
-    copy(memory, done, piece);
+    if (std::byte* memory = iommu_->lookup(at + done); memory != nullptr) {
+      copy(memory, done, piece);
+    } else if (!special_piece(at + done, piece, direction,
+                              [&](std::byte* where) { copy(where, done, piece); })) {
+      return fault();
+    }
     done += piece;
   }
   return true;
 }
 
 bool Dma::read(Iova from, std::span<std::byte> to) noexcept {
-  return by_page(from, to.size(), [&](std::byte* memory, std::size_t at, std::size_t bytes) {
+  const auto copy = [&](const std::byte* memory, std::size_t at, std::size_t bytes) {
     std::memcpy(to.data() + at, memory, bytes);
-  });
+  };
+  return by_page(from, to.size(), Direction::Read, copy);
 }
 
 bool Dma::write(Iova to, std::span<const std::byte> from) noexcept {
-  return by_page(to, from.size(), [&](std::byte* memory, std::size_t at, std::size_t bytes) {
+  const auto copy = [&](std::byte* memory, std::size_t at, std::size_t bytes) {
     std::memcpy(memory, from.data() + at, bytes);
-  });
+  };
+  return by_page(to, from.size(), Direction::Write, copy);
 }
 
 bool Dma::read_payload(Iova from, std::span<std::byte> to) noexcept {
-  return by_page(from, to.size(), [&](std::byte* memory, std::size_t at, std::size_t bytes) {
+  const auto copy = [&](const std::byte* memory, std::size_t at, std::size_t bytes) {
     dma_copy(to.data() + at, memory, bytes);
-  });
+  };
+  return by_page(from, to.size(), Direction::Read, copy);
 }
 
 bool Dma::write_payload(Iova to, std::span<const std::byte> from) noexcept {
-  return by_page(to, from.size(), [&](std::byte* memory, std::size_t at, std::size_t bytes) {
+  const auto copy = [&](std::byte* memory, std::size_t at, std::size_t bytes) {
     dma_copy(memory, from.data() + at, bytes);
-  });
+  };
+  return by_page(to, from.size(), Direction::Write, copy);
 }
 
 bool Dma::read_payload(const Extents& from, std::byte* to) noexcept {
@@ -67,30 +93,45 @@ bool Dma::write_payload(const Extents& to, const std::byte* from) noexcept {
 }
 
 std::optional<std::uint32_t> Dma::load_be32(Iova at) noexcept {
-  std::byte* memory = bus_master_ && at % 4 == 0 ? iommu_->lookup(at) : nullptr;
-  if (memory == nullptr) {
-    fault();
-    return std::nullopt;
+  if (bus_master_ && at % 4 == 0) {
+    if (std::byte* memory = iommu_->lookup(at); memory != nullptr)
+      return cells::be32(cells::load_acquire<std::uint32_t>(memory));
+    std::uint32_t raw = 0;
+    const auto load = [&raw](std::byte* where) { raw = cells::load_acquire<std::uint32_t>(where); };
+    if (special_piece(at, sizeof raw, Direction::Read, load)) return cells::be32(raw);
   }
-  return cells::be32(cells::load_acquire<std::uint32_t>(memory));
+  fault();
+  return std::nullopt;
 }
 
 std::optional<std::uint8_t> Dma::load_u8(Iova at) noexcept {
-  std::byte* memory = bus_master_ ? iommu_->lookup(at) : nullptr;
-  if (memory == nullptr) {
-    fault();
-    return std::nullopt;
+  if (bus_master_) {
+    if (std::byte* memory = iommu_->lookup(at); memory != nullptr)
+      return cells::load_acquire<std::uint8_t>(memory);
+    std::uint8_t value = 0;
+    const auto load = [&](std::byte* where) { value = cells::load_acquire<std::uint8_t>(where); };
+    if (special_piece(at, sizeof value, Direction::Read, load)) return value;
   }
-  return cells::load_acquire<std::uint8_t>(memory);
+  fault();
+  return std::nullopt;
 }
 
 bool Dma::publish(Iova to, std::span<const std::byte> entry) noexcept {
-  std::byte* memory = window(to, entry.size());
-  if (memory == nullptr) return fault();
-  std::memcpy(memory, entry.data(), entry.size() - 1);
-  cells::store_release<std::uint8_t>(memory + entry.size() - 1,
-                                     std::to_integer<std::uint8_t>(entry.back()));
-  return true;
+  const auto body = entry.first(entry.size() - 1);
+  const auto last = std::to_integer<std::uint8_t>(entry.back());
+  if (std::byte* memory = window(to, entry.size()); memory != nullptr) {
+    std::memcpy(memory, body.data(), body.size());
+    cells::store_release<std::uint8_t>(memory + body.size(), last);
+    return true;
+  }
+  // By messages the order is theirs: the last byte has one of its own.
+  if (!bus_master_ || to % kPageBytes + entry.size() > kPageBytes) return fault();
+  const auto store_body = [&](std::byte* at) { std::memcpy(at, body.data(), body.size()); };
+  const auto store_last = [&](std::byte* at) { cells::store_release<std::uint8_t>(at, last); };
+  if (special_piece(to, body.size(), Direction::Write, store_body) &&
+      special_piece(to + body.size(), 1, Direction::Write, store_last))
+    return true;
+  return fault();
 }
 
 std::byte* Dma::window_over_pages(Iova at, std::size_t bytes) const noexcept {

@@ -6,6 +6,9 @@
 //   read, write           descriptors: the order comes from a cell that hands them over
 //   read/write_payload    what a peer's RDMA moves: races with the CPU by design (dma_bytes.hpp)
 //   load_be32, publish    the cells themselves: acquire and release
+//
+// Memory that the device does not see is reached by messages (RemoteMemory); a range that may only
+// be read is a fault to a write, and the other way about.
 #pragma once
 
 #include <array>
@@ -31,11 +34,21 @@ struct Extents {
   std::uint32_t count = 0;
 };
 
+/// Guest memory behind messages. False: refused, or nobody answers.
+class RemoteMemory {
+ public:
+  virtual ~RemoteMemory() = default;
+  [[nodiscard]] virtual bool read(Iova from, std::span<std::byte> to) noexcept = 0;
+  [[nodiscard]] virtual bool write(Iova to, std::span<const std::byte> from) noexcept = 0;
+};
+
 class Dma {
  public:
   /// `faults` is counted up; both must outlive this.
   Dma(const Iommu& iommu, std::uint64_t& faults) noexcept : iommu_(&iommu), faults_(&faults) {}
 
+  /// Who reaches ranges without memory; null: nobody, they are faults.
+  void set_remote(RemoteMemory* remote) noexcept { remote_ = remote; }
   void set_bus_master(bool on) noexcept { bus_master_ = on; }
   [[nodiscard]] bool bus_master() const noexcept { return bus_master_; }
 
@@ -59,20 +72,23 @@ class Dma {
   /// byte, then that byte with release. Entries are at most a page, aligned to their size.
   [[nodiscard]] bool publish(Iova to, std::span<const std::byte> entry) noexcept;
 
-  /// Direct access to [at, at + bytes) when it is reachable and contiguous in memory, else null
-  /// without counting: fall back to the calls above, which count. Good until the engine returns.
+  /// Direct access to [at, at + bytes) when it is plain memory and contiguous, else null without
+  /// counting: fall back to the calls above, which count. Good until the engine returns.
   [[nodiscard]] std::byte* window(Iova at, std::size_t bytes) const noexcept {
     if (!bus_master_) return nullptr;
     if (at % kPageBytes + bytes <= kPageBytes) return iommu_->lookup(at);
     return window_over_pages(at, bytes);
   }
-  /// True when every byte of the range can be reached now; counts nothing.
+  /// True when every byte of the range is plain memory now; counts nothing.
   [[nodiscard]] bool reachable(Iova at, std::size_t bytes) const noexcept;
 
  private:
   [[nodiscard]] std::byte* window_over_pages(Iova at, std::size_t bytes) const noexcept;
+  enum class Direction : std::uint8_t { Read, Write };
   template <class Copy>
-  bool by_page(Iova at, std::size_t bytes, Copy copy) noexcept;
+  bool by_page(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept;
+  template <class Copy>
+  bool special_piece(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept;
   bool fault() noexcept {
     ++*faults_;
     return false;
@@ -80,6 +96,7 @@ class Dma {
 
   const Iommu* iommu_;
   std::uint64_t* faults_;
+  RemoteMemory* remote_ = nullptr;
   bool bus_master_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,7 @@ Iommu::Iommu(Iommu&& other) noexcept
       used_(std::move(other.used_)),
       shared_(std::move(other.shared_)),
       far_(std::move(other.far_)),
+      special_(std::move(other.special_)),
       next_(other.next_) {}
 
 Iommu::~Iommu() {
@@ -140,6 +142,7 @@ void Iommu::map_at(Iova iova, std::span<std::byte> memory) {
 }
 
 void Iommu::unmap_at(Iova iova, std::size_t bytes) {
+  if (special_.erase(iova) != 0) return;
   for (std::size_t at = 0; at < bytes; at += kPageBytes) {
     const std::uint64_t page = (iova + at) / kPageBytes;
     if (page < kPages)
@@ -147,6 +150,13 @@ void Iommu::unmap_at(Iova iova, std::size_t bytes) {
     else
       far_.erase(page);
   }
+}
+
+const Iommu::Special* Iommu::special(Iova iova) const noexcept {
+  const auto after = special_.upper_bound(iova);
+  if (after == special_.begin()) return nullptr;
+  const Special& range = std::prev(after)->second;
+  return iova - range.iova < range.bytes ? &range : nullptr;
 }
 
 std::byte* Iommu::lookup_far(std::uint64_t page) const noexcept {

@@ -38,6 +38,19 @@ class Iommu {
   void map_at(Iova iova, std::span<std::byte> memory);
   void unmap_at(Iova iova, std::size_t bytes);
 
+  /// What the device may not reach as plain memory: ranges that can only be read or only be
+  /// written, and ranges that messages reach. lookup() does not find them.
+  struct Special {
+    Iova iova = 0;
+    std::uint64_t bytes = 0;
+    std::byte* memory = nullptr;  // null: by messages
+    bool readable = false;
+    bool writeable = false;
+  };
+  void map_special(const Special& range) { special_.insert_or_assign(range.iova, range); }
+  /// The special range that `iova` lies in, or null.
+  [[nodiscard]] const Special* special(Iova iova) const noexcept;
+
   /// The byte behind `iova`, or null. Good to the end of its page.
   [[nodiscard]] std::byte* lookup(Iova iova) const noexcept {
     const std::uint64_t page = iova / kPageBytes;
@@ -74,6 +87,7 @@ class Iommu {
   std::vector<std::uint16_t> used_;                          // mappings a window
   std::unordered_map<std::uint64_t, std::uint64_t> shared_;  // memory window to IOVA window
   std::unordered_map<std::uint64_t, std::byte*> far_;        // pages above the flat table
+  std::map<Iova, Special> special_;
   std::uint64_t next_ = kFirstWindow;  // next fit: a stale IOVA meets nothing for long
 };
 

@@ -51,6 +51,15 @@ HcaFunction::HcaFunction(std::unique_ptr<Core> core, const Options& options)
         static_cast<HcaFunction*>(context)->interrupt(vector);
       },
       this);
+  core_->dma.set_remote(this);
+}
+
+bool HcaFunction::read(Iova from, std::span<std::byte> to) noexcept {
+  return client_ != nullptr && client_->dma_read(from, to).has_value();
+}
+
+bool HcaFunction::write(Iova to, std::span<const std::byte> from) noexcept {
+  return client_ != nullptr && client_->dma_write(to, from).has_value();
 }
 
 void HcaFunction::serve() {
@@ -103,7 +112,13 @@ void HcaFunction::write_bar(std::uint64_t offset, std::span<const std::byte> fro
 }
 
 Result<void> HcaFunction::mapped(const vfio_user::GuestRange& range) {
-  core_->iommu.map_at(range.address, range.memory);
+  if (range.readable && range.writeable && !range.memory.empty()) {
+    core_->iommu.map_at(range.address, range.memory);
+  } else {
+    core_->iommu.map_special({range.address, range.bytes,
+                              range.memory.empty() ? nullptr : range.memory.data(), range.readable,
+                              range.writeable});
+  }
   return {};
 }
 

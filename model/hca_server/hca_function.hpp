@@ -3,7 +3,7 @@
 // The model as a PCI function behind vfio-user. Here a store to the BAR is an event: each is put
 // into BAR memory and served before the next, so this side sees what the in-process seam cannot,
 // such as a doorbell that comes before the ownership bit it announces. Guest memory is where the
-// client mapped it; interrupts are MSI-X.
+// client mapped it, or behind messages where no file came with it; interrupts are MSI-X.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace portcullis::model {
 
-class HcaFunction final : public vfio_user::Backend {
+class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
  public:
   static constexpr std::uint32_t kVectors = 64;
 
@@ -48,6 +48,9 @@ class HcaFunction final : public vfio_user::Backend {
   void write_config(std::uint64_t offset, std::span<const std::byte> from);
   void write_bar(std::uint64_t offset, std::span<const std::byte> from);
   void interrupt(std::uint32_t vector) noexcept;
+  // Guest memory that came without a file.
+  [[nodiscard]] bool read(Iova from, std::span<std::byte> to) noexcept override;
+  [[nodiscard]] bool write(Iova to, std::span<const std::byte> from) noexcept override;
 
   std::unique_ptr<Core> core_;
   vfio_user::ConfigSpace config_;

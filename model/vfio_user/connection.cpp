@@ -216,6 +216,10 @@ Result<Message> Connection::request(Command command, std::span<const std::byte> 
     if (!message) return fail(Errc::System, "vfio-user client hung up");
     const std::uint32_t type = message->header.flags & Header::kTypeMask;
     if (type == Header::kTypeReply && message->header.message_id == id) return *std::move(message);
+    if (type != Header::kTypeCommand || pending_.size() >= kMaxPending)
+      return fail(Errc::Malformed, std::string(name(command)) + ": " +
+                                       std::to_string(pending_.size()) +
+                                       " commands came, or another reply, before its reply");
     pending_.push_back(*std::move(message));
   }
 }

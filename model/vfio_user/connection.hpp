@@ -83,6 +83,9 @@ class Connection {
                                         int deadline_ms);
 
   static constexpr int kStallMs = 5000;
+  /// Commands that may wait while a request of ours is unanswered; a client that sends more is hung
+  /// up on.
+  static constexpr std::size_t kMaxPending = 64;
 
  private:
   [[nodiscard]] Result<std::optional<Message>> read_message();

@@ -67,6 +67,7 @@ void Server::let_go(const GuestRange& range) {
 }
 
 Result<bool> Server::serve_one() {
+  if (broken_) return tl::unexpected<Error>(*broken_);
   PORTCULLIS_TRY_ASSIGN(std::optional<Message> message, connection_.receive());
   if (!message) return false;
   if ((message->header.flags & Header::kTypeMask) != Header::kTypeCommand)
@@ -256,13 +257,19 @@ bool Server::trigger_msix(std::uint32_t vector) noexcept {
   return write(eventfd.get(), &one, sizeof one) == sizeof one;
 }
 
+Result<Message> Server::request(Command command, std::span<const std::byte> payload) {
+  if (broken_) return tl::unexpected<Error>(*broken_);
+  auto reply = connection_.request(command, payload, kDmaDeadlineMs);
+  if (!reply) broken_ = reply.error();
+  return reply;
+}
+
 Result<void> Server::dma_read(Iova from, std::span<std::byte> to) {
   while (!to.empty()) {
     const std::size_t bytes = std::min(to.size(), max_transfer_bytes_);
     std::vector<std::byte> payload;
     encode(payload, DmaAccess{.address = from, .count = bytes});
-    PORTCULLIS_TRY_ASSIGN(const Message reply,
-                          connection_.request(Command::DmaRead, payload, kDmaDeadlineMs));
+    PORTCULLIS_TRY_ASSIGN(const Message reply, request(Command::DmaRead, payload));
     if ((reply.header.flags & Header::kError) != 0 ||
         reply.payload.size() != sizeof(DmaAccess) + bytes)
       return fail(Errc::System, "DMA_READ of " + std::to_string(bytes) + " bytes refused, errno " +
@@ -280,8 +287,7 @@ Result<void> Server::dma_write(Iova to, std::span<const std::byte> from) {
     std::vector<std::byte> payload;
     encode(payload, DmaAccess{.address = to, .count = bytes});
     payload.insert(payload.end(), from.begin(), from.begin() + static_cast<std::ptrdiff_t>(bytes));
-    PORTCULLIS_TRY_ASSIGN(const Message reply,
-                          connection_.request(Command::DmaWrite, payload, kDmaDeadlineMs));
+    PORTCULLIS_TRY_ASSIGN(const Message reply, request(Command::DmaWrite, payload));
     if ((reply.header.flags & Header::kError) != 0)
       return fail(Errc::System, "DMA_WRITE of " + std::to_string(bytes) + " bytes refused, errno " +
                                     std::to_string(reply.header.error));

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,13 +48,17 @@ class Server {
   ~Server();
 
   [[nodiscard]] int fd() const noexcept { return connection_.fd(); }
-  [[nodiscard]] bool has_pending() const noexcept { return connection_.has_pending(); }
+  /// True when serve_one() needs no look at the socket.
+  [[nodiscard]] bool has_pending() const noexcept {
+    return broken_.has_value() || connection_.has_pending();
+  }
   /// Takes one message and answers it. False when the client hung up; an error when it must be.
   [[nodiscard]] Result<bool> serve_one();
 
   /// Signals one interrupt of VFIO_PCI_MSIX_IRQ_INDEX; false when the client set none up there.
   bool trigger_msix(std::uint32_t vector) noexcept;
-  /// Memory that came without a file. The range has been checked by whoever asks.
+  /// Memory that came without a file. The range has been checked by whoever asks. After the first
+  /// one that is not answered in time every other fails at once, and serve_one() hangs up.
   [[nodiscard]] Result<void> dma_read(Iova from, std::span<std::byte> to);
   [[nodiscard]] Result<void> dma_write(Iova to, std::span<const std::byte> from);
 
@@ -74,6 +79,7 @@ class Server {
   [[nodiscard]] Reply region_read(const Message& message);
   [[nodiscard]] Reply region_write(const Message& message);
   void let_go(const GuestRange& range);
+  [[nodiscard]] Result<Message> request(Command command, std::span<const std::byte> payload);
   [[nodiscard]] bool is_inside(const RegionAccess& access) const;
 
   Backend* backend_;
@@ -82,6 +88,7 @@ class Server {
   std::map<std::uint32_t, std::vector<UniqueFd>> eventfds_;  // by interrupt index
   std::size_t max_transfer_bytes_ = kMaxTransferBytes;       // the client's
   bool negotiated_ = false;
+  std::optional<Error> broken_;  // a request of ours was not answered: no other is made
 };
 
 }  // namespace portcullis::model::vfio_user

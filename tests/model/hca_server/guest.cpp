@@ -209,6 +209,30 @@ void Guest::reset_device() {
   require(call(Command::DeviceReset, payload) == 0, "reset");
 }
 
+void Guest::set_msix(std::uint32_t vector, int eventfd) {
+  constexpr std::uint64_t kMsixFlags = 0x9c + PCI_MSIX_FLAGS;  // config_space.cpp
+  std::vector<std::byte> payload;
+  encode(payload,
+         vfio_user::IrqSet{.argsz = sizeof(vfio_user::IrqSet),
+                           .flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
+                           .index = VFIO_PCI_MSIX_IRQ_INDEX,
+                           .start = vector,
+                           .count = 1});
+  require(call(Command::DeviceSetIrqs, payload, std::span(&eventfd, 1)) == 0, "SET_IRQS");
+  write_config(kMsixFlags, PCI_MSIX_FLAGS_ENABLE);
+}
+
+void Guest::send_raw(std::span<const std::byte> bytes) {
+  require(
+      write(connection_->fd(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
+      "write");
+}
+
+bool Guest::is_hung_up() {
+  const auto message = connection_->receive();
+  return !message || !*message;
+}
+
 void Guest::set_bus_master(bool on) {
   write_config(PCI_COMMAND, on ? PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER : PCI_COMMAND_MEMORY);
 }

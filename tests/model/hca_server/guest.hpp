@@ -81,6 +81,12 @@ class Guest {
   void write_config(std::uint64_t offset, std::uint16_t value);
   [[nodiscard]] std::uint16_t read_config(std::uint64_t offset);
   void reset_device();
+  /// The eventfd of one MSI-X vector, and MSI-X enabled.
+  void set_msix(std::uint32_t vector, int eventfd);
+  /// Raw bytes on the socket, whatever they are.
+  void send_raw(std::span<const std::byte> bytes);
+  /// True when the server has hung up.
+  [[nodiscard]] bool is_hung_up();
   void set_bus_master(bool on);
 
   [[nodiscard]] std::span<std::byte> memory() { return memory_; }

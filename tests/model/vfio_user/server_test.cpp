@@ -451,6 +451,41 @@ TEST_F(VfioUserServer, DmaRefusedByTheClient_IsAnError) {
   guest.join();
 }
 
+TEST_F(VfioUserServer, ClientGoneDuringADmaMessage_EveryOtherFailsAndServingEnds) {
+  negotiate();
+  client_.reset();
+  std::array<std::byte, 4> data{};
+  EXPECT_FALSE(server_->dma_read(0x2000, data));
+  EXPECT_FALSE(server_->dma_write(0x2000, data));
+  EXPECT_TRUE(server_->has_pending());
+  EXPECT_FALSE(server_->serve_one());
+}
+
+TEST_F(VfioUserServer, OtherReplyInsteadOfTheDmas_HungUp) {
+  negotiate();
+  send_raw(words({{0x7777, 2}, {11, 2}, {16, 4}, {1, 4}, {0, 4}}));
+  std::array<std::byte, 4> data{};
+  EXPECT_FALSE(server_->dma_read(0x2000, data));
+  EXPECT_FALSE(server_->serve_one());
+}
+
+TEST_F(VfioUserServer, FloodOfCommandsInsteadOfADmaReply_HungUp) {
+  negotiate();
+  for (std::size_t i = 0; i <= Connection::kMaxPending; ++i) send_command(13, {});
+  std::array<std::byte, 4> data{};
+  EXPECT_FALSE(server_->dma_read(0x2000, data));
+  EXPECT_EQ(backend_.resets, 0);
+}
+
+TEST_F(VfioUserServer, MapFlags_ReachTheDevice) {
+  negotiate();
+  const UniqueFd file = guest_file(4096);
+  call(2, words({{32, 4}, {1, 4}, {0, 8}, {0x100000, 8}, {4096, 8}}), {file.get()});
+  ASSERT_THAT(backend_.ranges, SizeIs(1));
+  EXPECT_TRUE(backend_.ranges[0].readable);
+  EXPECT_FALSE(backend_.ranges[0].writeable);
+}
+
 TEST(GuestMemory, ManyPagesOfOneFile_OneMapping) {
   GuestMemory memory;
   UniqueFd file(memfd_create("guest", 0));
