@@ -226,10 +226,12 @@ Error refused_by_vfio(const std::string& bdf, const std::string& group, int open
                              std::strerror(open_error))};
   std::string_view said = eal_log.substr(0, eal_log.find('\n'));
   if (said.empty()) said = "no reason told";
-  // vfio_lock_acct of Linux refuses a mapping with ENOMEM, which the EAL prints.
-  const char* const remedy = eal_log.find("Cannot allocate memory") != std::string_view::npos
-                                 ? "raise the locked memory limit: ulimit -l unlimited"
-                                 : "the kernel's reason is at the end of dmesg";
+  const auto says = [&](std::string_view words) { return eal_log.find(words) != eal_log.npos; };
+  const char* remedy = "the kernel's reason is at the end of dmesg";
+  if (says("Cannot allocate memory"))  // ENOMEM of vfio_lock_acct of Linux
+    remedy = "raise the locked memory limit: ulimit -l unlimited";
+  if (says("failed to select IOMMU type"))  // EPERM of vfio_iommu_type1_attach_group of Linux
+    remedy = "boot without intremap=off, or allow_unsafe_interrupts of vfio_iommu_type1";
   return Error{Errc::System,
                fmt::format("{}: VFIO does not give the device ({}); {}", bdf, said, remedy)};
 }

@@ -195,10 +195,16 @@ TEST(RefusedByVfio, LockedMemoryUsedUp_IsNamedWithTheCommandThatRaisesIt) {
                     Not(HasSubstr("\n"))));
 }
 
+TEST(RefusedByVfio, InterruptsThatAreNotRemapped_AreNamedWithTheRemedy) {
+  EXPECT_THAT(
+      refused_by_vfio(kBdf, "12", 0, "EAL: 0000:03:00.0 failed to select IOMMU type\n").text,
+      AllOf(HasSubstr("intremap=off"), HasSubstr("allow_unsafe_interrupts")));
+}
+
 TEST(RefusedByVfio, AnythingElse_SaysWhatTheEalSaidAndWhereToLook) {
-  EXPECT_THAT(refused_by_vfio(kBdf, "12", 0, "EAL: failed to select IOMMU type\nEAL: more\n").text,
-              AllOf(HasSubstr("(EAL: failed to select IOMMU type)"), HasSubstr("dmesg"),
-                    Not(HasSubstr("\n"))));
+  EXPECT_THAT(
+      refused_by_vfio(kBdf, "12", 0, "EAL: cannot get device info\nEAL: more\n").text,
+      AllOf(HasSubstr("(EAL: cannot get device info)"), HasSubstr("dmesg"), Not(HasSubstr("\n"))));
 }
 
 TEST(RefusedByVfio, SilentEal_IsSaidToBe) {
