@@ -98,9 +98,11 @@ Findings bring_up_findings(const Device& device) {
     return {
         not_there("firmware", hca.error(), {"echo 1 > /sys/bus/pci/devices/BDF/reset"},
                   "the step that failed comes first; still so after that: update the firmware")};
-  Findings findings{{kArea, "firmware", Status::Ok,
-                     fmt::format("{}, {} pages of 4 KiB given to it", (*hca)->firmware_version(),
-                                 (*hca)->firmware_pages())}};
+  Findings findings{
+      {kArea, "firmware", Status::Ok,
+       fmt::format("{}, board {}{}, {} pages of 4 KiB given to it", (*hca)->firmware_version(),
+                   (*hca)->board_id().empty() ? "unnamed" : (*hca)->board_id(),
+                   (*hca)->is_emulated() ? " (emulated)" : "", (*hca)->firmware_pages())}};
   for (Finding& finding : capability_findings((*hca)->context().caps))
     findings.push_back(std::move(finding));
   const auto down = (*hca)->tear_down();
@@ -114,10 +116,7 @@ Findings function_findings(const std::string& bdf, bool hugepages) {
   const auto eal = pmd::Eal::start(eal_arguments(hugepages), false);
   if (!eal) return {not_there("open", eal.error(), {})};
   const auto function = pmd::VfioFunction::attach(bdf);
-  if (!function)
-    return {not_there("open", function.error(), {"dmesg | tail"},
-                      "without interrupt remapping VFIO wants vfio_iommu_type1's "
-                      "allow_unsafe_interrupts")};
+  if (!function) return {not_there("open", function.error(), {"dmesg | tail"})};
   Findings findings{{kArea, "open", Status::Ok, "opened through VFIO, BAR0 mapped"}};
   for (Finding& finding : bring_up_findings((*function)->device()))
     findings.push_back(std::move(finding));

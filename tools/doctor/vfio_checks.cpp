@@ -119,6 +119,28 @@ Finding noiommu(const Machine& machine) {
           {fmt::format("echo 0 > /{}", kNoIommu)}};
 }
 
+/// Type 1 refuses a group whose device could write any interrupt (vfio_iommu_type1_attach_group of
+/// Linux). Remapped ones show as IR-IO-APIC and IR-PCI-MSI.
+Finding intremap(const Machine& machine) {
+  constexpr std::string_view kAllow =
+      "sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts";
+  if (!iommu_is_on(machine))
+    return {kArea, "intremap", Status::Waits, "interrupts are remapped by the IOMMU"};
+  const std::string interrupts = machine.text("proc/interrupts");
+  if (interrupts.empty() || interrupts.find(" IR-") != std::string::npos)
+    return {kArea, "intremap", Status::Ok, "interrupts are remapped"};
+  if (machine.line(kAllow) == "Y")
+    return {kArea, "intremap", Status::Ok,
+            "interrupts are not remapped, and allow_unsafe_interrupts"};
+  return {kArea,
+          "intremap",
+          Status::Missing,
+          "interrupts are not remapped, and VFIO takes no device then",
+          {fmt::format("echo 1 > /{}", kAllow)},
+          "better: boot without intremap=off, nointremap; a virtual machine wants -device "
+          "intel-iommu,intremap=on"};
+}
+
 }  // namespace
 
 bool iommu_is_on(const Machine& machine) {
@@ -130,7 +152,8 @@ bool iommu_is_on(const Machine& machine) {
 }
 
 Findings vfio_findings(const Machine& machine) {
-  return {modules(machine), container(machine), iommu(machine), noiommu(machine)};
+  return {modules(machine), container(machine), iommu(machine), intremap(machine),
+          noiommu(machine)};
 }
 
 }  // namespace portcullis::tools::doctor

@@ -12,7 +12,7 @@ namespace portcullis::tools::doctor {
 /// An IOMMU is on and has devices in groups; groups that VFIO made up do not count.
 [[nodiscard]] bool iommu_is_on(const Machine& machine);
 
-/// modules, container, iommu, noiommu.
+/// modules, container, iommu, intremap, noiommu.
 [[nodiscard]] Findings vfio_findings(const Machine& machine);
 
 }  // namespace portcullis::tools::doctor

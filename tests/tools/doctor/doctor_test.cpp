@@ -68,10 +68,10 @@ TEST(Doctor, ChecksOfAHealthyMachine_AreThese) {
   std::vector<std::string> checks;
   for (const Finding& finding : everything(Machine(machine.root())))
     checks.emplace_back(finding.check);
-  EXPECT_THAT(checks, ElementsAre("modules", "container", "iommu", "noiommu", "device", "pci-id",
-                                  "config-space", "bar0", "link", "reset", "group", "driver",
-                                  "group-file", "memlock", "hugepages", "hugetlbfs", "isolcpus",
-                                  "nohz_full", "rcu_nocbs", "governor", "smt", "numa"));
+  EXPECT_THAT(checks, ElementsAre("modules", "container", "iommu", "intremap", "noiommu", "device",
+                                  "pci-id", "config-space", "bar0", "link", "reset", "group",
+                                  "driver", "group-file", "memlock", "hugepages", "hugetlbfs",
+                                  "isolcpus", "nohz_full", "rcu_nocbs", "governor", "smt", "numa"));
 }
 
 /// One thing taken away from a healthy machine.
@@ -117,6 +117,9 @@ const Loss kVfioLosses[] = {
      "vfio_iommu_type1", "modprobe -a vfio-pci vfio_iommu_type1"},
     {"Container", without("dev/vfio/vfio"), "container", Status::Missing,
      "No such file or directory", "--device=/dev/vfio/vfio"},
+    {"InterruptRemapping", with("proc/interrupts", "  0:  114  IO-APIC  2-edge  timer\n"),
+     "intremap", Status::Missing, "not remapped",
+     "echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"},
     {"NoIommuMode", with("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n"), "noiommu",
      Status::Missing, "without an IOMMU",
      "echo 0 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode"}};
@@ -224,12 +227,13 @@ TEST_F(NoIommuTest, OnIntel_IsToldToBootWithIt) {
 }
 
 TEST_F(NoIommuTest, GroupAndItsFile_Wait) {
-  EXPECT_THAT(waiting(Machine(machine.root())), ElementsAre("group", "group-file"));
+  EXPECT_THAT(waiting(Machine(machine.root())), ElementsAre("intremap", "group", "group-file"));
 }
 
 TEST_F(NoIommuTest, DriverOfTheHost_WaitsTooForVfioPciWouldRefuse) {
   machine.link(device("driver"), "../../../../bus/pci/drivers/mlx5_core");
-  EXPECT_THAT(waiting(Machine(machine.root())), ElementsAre("group", "driver", "group-file"));
+  EXPECT_THAT(waiting(Machine(machine.root())),
+              ElementsAre("intremap", "group", "driver", "group-file"));
 }
 
 TEST_F(NoIommuTest, SwitchedOffAtBoot_NamesTheWord) {
@@ -294,6 +298,13 @@ TEST(Doctor, ContainerOfSomebodyElse_IsToldHowToOpenIt) {
     return at.filename() == "vfio" ? EACCES : 0;
   }));
   EXPECT_THAT(found, ElementsAre(Field(&Finding::mend, ElementsAre("chmod 0666 /dev/vfio/vfio"))));
+}
+
+TEST(Doctor, UnsafeInterruptsThatAreAllowed_AreNotAskedFor) {
+  const HealthyMachine machine;
+  machine.file("proc/interrupts", "  0:  114  IO-APIC  2-edge  timer\n");
+  machine.file("sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y\n");
+  EXPECT_THAT(wishes(Machine(machine.root())), IsEmpty());
 }
 
 TEST(Doctor, ModulesThatAreMissing_AreOneFinding) {

@@ -47,9 +47,10 @@ TEST(BringUpFindings, WorkingFunction_AsksForNothingAndIsLeftEmpty) {
   EXPECT_EQ(open.model()->census().dma_mappings, 0u);
 }
 
-TEST(BringUpFindings, Firmware_IsNamedByItsVersion) {
+TEST(BringUpFindings, FirmwareAndBoard_AreNamed) {
   OpenDevice open = open_model();
-  EXPECT_THAT(bring_up_findings(open.device())[0].what, HasSubstr("16.35.4506, "));
+  EXPECT_THAT(bring_up_findings(open.device())[0].what,
+              HasSubstr("16.35.4506, board PORTCULLIS_MODEL (emulated), "));
 }
 
 TEST(BringUpFindings, VirtualFunction_ComesUpToo) {

@@ -30,6 +30,7 @@ class HealthyMachine {
     tree_.file("sys/devices/system/node/node0/cpulist", "0-3\n");
     tree_.file("sys/devices/system/node/node1/cpulist", "4-7\n");
     tree_.file("proc/cmdline", "quiet intel_iommu=on isolcpus=4-7 nohz_full=4-7\n");
+    tree_.file("proc/interrupts", "           CPU0\n  0:  114  IR-IO-APIC  2-edge  timer\n");
     tree_.file("proc/cpuinfo", "vendor_id\t: GenuineIntel\n");
   }
 

@@ -156,13 +156,13 @@ TEST_F(ProgramTest, Json_HasEveryFinding) {
   EXPECT_EQ(json["device"], kBdf);
   EXPECT_EQ(json["missing"], 1);
   EXPECT_EQ(json["advice"], 0);
-  EXPECT_EQ(json["findings"].size(), 23u);
+  EXPECT_EQ(json["findings"].size(), 24u);
   const auto& modules = json["findings"][0];
   EXPECT_EQ(modules["area"], "vfio");
   EXPECT_EQ(modules["check"], "modules");
   EXPECT_EQ(modules["status"], "missing");
   EXPECT_EQ(modules["mend"][0], "modprobe -a vfio-pci vfio_iommu_type1");
-  EXPECT_EQ(json["findings"][22]["status"], "waits");
+  EXPECT_EQ(json["findings"][23]["status"], "waits");
 }
 
 TEST_F(ProgramTest, BadArguments_AreStatus2AndOneLineThatSaysWhatIsAccepted) {
