@@ -17,7 +17,7 @@ class CurveHistory {
            const std::vector<double>& rate_to);
   /// Drops what ended before `time`.
   void forget(double time);
-  /// The rate of `slot` at `time`; 0 before the first step, the last known after the last.
+  /// The rate of `slot` at `time`: 0 before the first step, the last known after the last.
   [[nodiscard]] double rate(std::size_t slot, double time) const;
 
  private:

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/numeric/odeint/stepper/runge_kutta_fehlberg78.hpp>
 #include <cmath>
 #include <functional>
 
@@ -15,24 +14,20 @@ constexpr double kLeastStep = 1e-13;
 constexpr double kMostDelayedStep = 0.03;  // what a cubic between two steps can stand
 constexpr double kJump = 1e-9;             // of a rate: smaller ones arrive unannounced
 constexpr double kEventSlack = 1e-12;
-constexpr double kMostGrowth = 8;  // of a step from one to the next
+constexpr double kRounding = 1e-13;  // of a queue that is empty
+constexpr double kMostGrowth = 8;    // of a step from one to the next
 constexpr int kMostRounds = 64;
 constexpr int kMostTrials = 80;
 
 }  // namespace
 
-struct ProportionalSolver::Method {
-  boost::numeric::odeint::runge_kutta_fehlberg78<Vector> stepper;
-};
-
 ProportionalSolver::ProportionalSolver(const Topology& of, const Network& on,
                                        const FluidOptions& with)
     : Machine(of, on, with),
-      method_(std::make_unique<Method>()),
+      method_(2 * on.slots.size()),
       start_(2 * on.slots.size()),
       start_rates_(2 * on.slots.size()),
       end_(2 * on.slots.size()),
-      error_(2 * on.slots.size()),
       scratch_(2 * on.slots.size()) {
   for (const Port& port : on.ports) {
     if (port.delay == 0) continue;
@@ -40,8 +35,6 @@ ProportionalSolver::ProportionalSolver(const Topology& of, const Network& on,
     most_delay_ = std::max(most_delay_, port.delay);
   }
 }
-
-ProportionalSolver::~ProportionalSolver() = default;
 
 /// Rates that left a delay ago, inside the step that is tried: a jump at either end is no part of
 /// it, so times keep a hair away from the ends.
@@ -59,26 +52,26 @@ void ProportionalSolver::arrive(double time) {
 }
 
 void ProportionalSolver::settle() {
-  rates.measure(state);
   window_from_ = state.time;
   window_to_ = state.time + 1e-9;
   arrive(state.time);
+  rates.measure(state);
   for (int round = 0; round < kMostRounds; ++round) {
     rates.decide(state);
     if (!swing_gates()) return;
   }
 }
 
-void ProportionalSolver::load(const Vector& curves) {
+void ProportionalSolver::load(const Vector& curves, double time) {
   const auto slots = static_cast<std::ptrdiff_t>(network.slots.size());
   std::copy_n(curves.begin(), slots, state.arrived.begin());
   std::copy_n(curves.begin() + slots, slots, state.served.begin());
+  arrive(time);
   rates.measure(state);
 }
 
 void ProportionalSolver::derive(const Vector& curves, Vector& to, double time) {
-  load(curves);
-  arrive(time);
+  load(curves, time);
   rates.follow(state);
   const auto slots = static_cast<std::ptrdiff_t>(network.slots.size());
   std::copy_n(state.in.begin(), slots, to.begin());
@@ -91,14 +84,10 @@ double ProportionalSolver::try_step(double step) {
   window_from_ = state.time;
   window_to_ = state.time + step;
   const auto system = [this](const Vector& x, Vector& dxdt, double t) { derive(x, dxdt, t); };
-  method_->stepper.do_step(system, start_, start_rates_, state.time, end_, step, error_);
+  const double error =
+      method_.step(system, start_, start_rates_, state.time, step, options.tolerance, end_);
   derive(end_, scratch_, window_to_);
-  double worst = 0;
-  for (std::size_t i = 0; i < end_.size(); ++i)
-    if (std::isfinite(end_[i]))
-      worst = std::max(
-          worst, std::abs(error_[i]) / (options.tolerance * std::max(1.0, std::abs(end_[i]))));
-  return worst;
+  return error;
 }
 
 double ProportionalSolver::next_stop() const {
@@ -125,9 +114,9 @@ void ProportionalSolver::list_events() {
     if (regime == Regime::Slide) events_.push_back({Kind::Release, index, slack});
     if (port.is_host && port.slots.size() > 1) {
       for (const std::uint32_t slot : port.slots)
-        if (state.waiting[slot] > 0) events_.push_back({Kind::Drained, slot, 0});
-    } else if (state.queued[index] > 0) {
-      events_.push_back({Kind::Empty, index, 0});
+        events_.push_back({Kind::Drained, slot, kRounding});
+    } else if (regime != Regime::Pass) {
+      events_.push_back({Kind::Empty, index, kRounding});
     }
   }
   for (std::uint32_t flow = 0; flow < topology.flows.size(); ++flow)

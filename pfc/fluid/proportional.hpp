@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Proportional share, the seed's own: a link serves each flow in proportion to what it has stored.
-// Rates vary between events, so those stretches are integrated by the Runge-Kutta-Fehlberg method
-// of order 8 (7 for the estimate of its error), and each event is located to rounding by stepping
-// to it again.
+// Rates vary between events, so those stretches are integrated by a Runge-Kutta method of order 8,
+// and each event is located to rounding by stepping to it again.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "pfc/fluid/history.hpp"
 #include "pfc/fluid/machine.hpp"
+#include "pfc/fluid/runge_kutta.hpp"
 
 namespace portcullis::pfc {
 
 class ProportionalSolver : private Machine {
  public:
   ProportionalSolver(const Topology& topology, const Network& network, const FluidOptions& options);
-  ~ProportionalSolver();
 
   [[nodiscard]] Result<FluidRun> run_to_end();
 
  private:
   using Vector = std::vector<double>;
-  struct Method;
 
   void settle();
-  void load(const Vector& curves);
+  void load(const Vector& curves, double time);
   void derive(const Vector& curves, Vector& rates, double time);
   void arrive(double time);
   double try_step(double step);
@@ -56,9 +53,9 @@ class ProportionalSolver : private Machine {
   };
   [[nodiscard]] double value_of(const Event& event) const;
 
-  std::unique_ptr<Method> method_;
-  Vector start_, start_rates_, end_, error_, scratch_;  // curves: arrived, then served, by slot
-  Vector kinks_;                                        // times at which a jump arrives, a heap
+  RungeKutta method_;
+  Vector start_, start_rates_, end_, scratch_;  // curves: arrived, then served, by slot
+  Vector kinks_;                                // times at which a jump arrives, a heap
   std::vector<Event> events_;
   CurveHistory history_;
   double least_delay_ = kNever;

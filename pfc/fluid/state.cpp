@@ -12,6 +12,8 @@ constexpr int kMostSweeps = 2'000;
 constexpr int kUndampedSweeps = 40;  // rates that swing about a solution are averaged after these
 constexpr double kConverged = 2e-15;
 constexpr double kEmpty = 1e-13;  // of a queue: rounding, no data
+// A queue this short takes on the composition of what arrives in less time than it is long.
+constexpr double kThin = 1e-10;
 
 }  // namespace
 
@@ -75,9 +77,9 @@ void RateSolver::divide(State& state, const Port& port, std::uint32_t index) con
     return;
   }
   const double queued = state.queued[index];
-  if (queued > 0) {
-    if (discipline_ == Discipline::Proportional)
-      for (const std::uint32_t slot : port.slots) state.share[slot] = state.waiting[slot] / queued;
+  if (discipline_ == Discipline::Fifo && queued > 0) return;
+  if (queued > kThin) {
+    for (const std::uint32_t slot : port.slots) state.share[slot] = state.waiting[slot] / queued;
     return;
   }
   // 0/0 of (2), (9) and (12): of all bounded solutions the share is that of what arrives (D4).

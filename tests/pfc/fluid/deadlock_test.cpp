@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which rings deadlock, when, and the cycle that shows it. Expectations are those of the packet
+// simulators quoted in docs/pfc.md, not of this solver.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "tests/pfc/fluid/runs.hpp"
+
+namespace portcullis::pfc::tests {
+namespace {
+
+using ::testing::UnorderedElementsAre;
+
+FluidRun until_dead(const Topology& topology, double until, Discipline discipline) {
+  FluidOptions options;
+  options.discipline = discipline;
+  options.until = until;
+  options.stops_at_deadlock = true;
+  return run(topology, options);
+}
+
+TEST(Deadlock, TwoFlowsWithShortDelay_Live) {
+  for (const char* start : {"start.g=0", "start.g=0.3", "start.g=0.71"})
+    EXPECT_FALSE(until_dead(with("seed-1", {"d=0.03125", start}), 50, Discipline::Fifo).deadlock);
+}
+
+TEST(Deadlock, ThirdFlowWithDelay_DeadlocksUnderEitherDiscipline) {
+  const Topology topology = with("ring-3", {"d=0.125"});
+  const FluidRun fifo = until_dead(topology, 50, Discipline::Fifo);
+  const FluidRun proportional = until_dead(topology, 50, Discipline::Proportional);
+  ASSERT_TRUE(fifo.deadlock.has_value());
+  ASSERT_TRUE(proportional.deadlock.has_value());
+  // Proportional share is late by a factor of 2.5 to 5.
+  EXPECT_GT(proportional.deadlock->time, 2.4 * fifo.deadlock->time);
+  EXPECT_LT(proportional.deadlock->time, 5 * fifo.deadlock->time);
+}
+
+TEST(Deadlock, ThirdFlowWithoutDelay_IsMissed) {
+  const Topology topology = with("ring-3");
+  EXPECT_FALSE(until_dead(topology, 50, Discipline::Proportional).deadlock.has_value());
+}
+
+TEST(Deadlock, Witness_IsTheRing) {
+  const Topology topology = with("ring-3", {"d=0.125"});
+  const FluidRun found = until_dead(topology, 50, Discipline::Fifo);
+  ASSERT_TRUE(found.deadlock.has_value());
+  std::vector<std::string> names;
+  for (const LinkId link : found.deadlock->cycle) names.push_back(topology.links[link].name);
+  EXPECT_THAT(names, UnorderedElementsAre("1-2", "2-3", "3-4", "4-1"));
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(topology.links[found.deadlock->cycle[i]].to,
+              topology.links[found.deadlock->cycle[(i + 1) % 4]].from);
+}
+
+TEST(Deadlock, AfterIt_NothingInTheCycleMoves) {
+  const Topology topology = with("ring-3", {"d=0.125"});
+  const FluidRun found = run(topology, sampled(50, 1, Discipline::Fifo));
+  ASSERT_TRUE(found.deadlock.has_value());
+  const auto& late = found.samples[50].served;
+  const auto& early = found.samples[static_cast<std::size_t>(found.deadlock->time) + 2].served;
+  EXPECT_EQ(early, late);
+}
+
+TEST(Deadlock, SeedsDefinition_SeesTheSameRingStop) {
+  FluidOptions options;
+  options.discipline = Discipline::Fifo;
+  options.until = 50;
+  const Topology topology = with("ring-3", {"d=0.125"});
+  const double structural = run(topology, options).deadlock->time;
+  options.definition = Definition::Seed;
+  const FluidRun found = run(topology, options);
+  ASSERT_TRUE(found.deadlock.has_value());
+  EXPECT_TRUE(found.deadlock->cycle.empty());
+  // The last hosts stop one delay after the ring at most.
+  EXPECT_NEAR(found.deadlock->time, structural, 1);
+}
+
+TEST(Deadlock, DrainedFlows_AreNone) {
+  FluidOptions options;
+  options.until = 20;
+  options.definition = Definition::Seed;
+  const FluidRun found = run(with("seed-1", {"stop.f=1", "stop.g=1"}), options);
+  EXPECT_FALSE(found.deadlock.has_value());
+  EXPECT_EQ(found.rates, std::vector<double>(8, 0.0));
+}
+
+TEST(Deadlock, Headroom_OfTwoDelaysIsEnough) {
+  for (const char* delay : {"d=0.125", "d=0.5", "d=1"}) {
+    const FluidRun found = run(with("ring-3", {delay}), sampled(50, 50, Discipline::Fifo));
+    const double most = 1 + 2 * with("ring-3", {delay}).links[0].delay;
+    for (const double peak : found.peak) EXPECT_LE(peak, most + 1e-9) << delay;
+  }
+}
+
+}  // namespace
+}  // namespace portcullis::pfc::tests

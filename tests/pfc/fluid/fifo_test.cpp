@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// True FIFO against hand-made transients, where it and proportional share part.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/pfc/fluid/runs.hpp"
+
+namespace portcullis::pfc::tests {
+namespace {
+
+/// f at rate 1 until 2, then at 1/4; g at rate 1. Nothing is ever paused.
+Topology falling() {
+  Topology topology = with("seed-2", {"theta=100", "rate.g=1"});
+  Source& source = topology.flows[0].source;
+  source.kind = SourceKind::Points;
+  source.points = {{0, 0}, {2, 2}, {10, 4}};
+  return topology;
+}
+
+TEST(Fifo, Head_IsServedAsItArrived) {
+  const FluidRun found = run(falling(), sampled(9, 0.25, Discipline::Fifo));
+  for (const FluidSample& sample : found.samples) {
+    const double t = sample.time;
+    // What arrived at 2 is at the head at 4: two units stood in front of it.
+    const double served = t <= 4 ? t / 2 : 2 + (t - 4) / 5;
+    EXPECT_NEAR(sample.served[1], served, 1e-12) << t;
+    EXPECT_NEAR(sample.served[3], t - served, 1e-12) << t;
+  }
+}
+
+TEST(Fifo, ProportionalShare_ForgetsTheOrder) {
+  const FluidRun found = run(falling(), sampled(4, 4, Discipline::Proportional));
+  EXPECT_LT(found.samples.back().served[1], 1.9);
+}
+
+TEST(Fifo, WithHysteresis_FallsToXonBeforeItOpens) {
+  // Both queues rise at 1/2 to 1, then fall at 1/2 to 0.4: period 2.4 from t = 2 on.
+  const FluidRun found = run(with("seed-2", {"gap=0.6"}), sampled(20, 0.1, Discipline::Fifo));
+  for (const FluidSample& sample : found.samples) {
+    const double phase = sample.time < 2 ? 2 - sample.time : std::fmod(sample.time - 2, 2.4);
+    const double level = sample.time < 2 || phase <= 1.2 ? 1 - phase / 2 : 0.4 + (phase - 1.2) / 2;
+    EXPECT_NEAR(sample.served[0] - sample.served[1], level, 1e-9) << sample.time;
+  }
+}
+
+TEST(Fifo, SlowLink_IsPausedByItsThresholdOnly) {
+  // The exit takes 1/4; the hosts may send 1 each until each has stored 2.
+  const FluidRun found =
+      run(with("seed-2", {"capacity.1-2=0.25", "theta=2"}), sampled(10, 1, Discipline::Fifo));
+  EXPECT_NEAR(found.samples[2].served[0], 2, 1e-12);
+  EXPECT_NEAR(found.samples[10].served[1], 1.25, 1e-12);
+  EXPECT_NEAR(found.samples[10].served[0], 3.25, 1e-12);
+}
+
+TEST(Fifo, HostWithTwoFlows_ServesThemInTurn) {
+  // f is offered 1/4 of what its link can, the greedy g takes the rest.
+  Topology topology;
+  topology.add_node("h", NodeKind::Host);
+  topology.add_node("1", NodeKind::Switch);
+  topology.add_node("2", NodeKind::Switch);
+  topology.add_link(0, 1);
+  topology.add_link(1, 2);
+  Source slow;
+  slow.kind = SourceKind::Rate;
+  slow.rate = 0.25;
+  ASSERT_TRUE(topology.add_flow("f", {0, 1, 2}, slow).has_value());
+  ASSERT_TRUE(topology.add_flow("g", {0, 1, 2}).has_value());
+  const FluidRun found = run(topology, sampled(8, 8, Discipline::Fifo));
+  EXPECT_NEAR(found.samples.back().served[1], 2, 1e-12);
+  EXPECT_NEAR(found.samples.back().served[3], 6, 1e-12);
+}
+
+TEST(Fifo, SourceThatStops_LeavesTheLinkToTheOther) {
+  const FluidRun found = run(with("seed-2", {"stop.f=1"}), sampled(4, 0.5, Discipline::Fifo));
+  // The queue of 1 at t = 1 is half f; what arrives later is g alone.
+  EXPECT_NEAR(found.samples[2].served[1], 0.5, 1e-12);
+  EXPECT_NEAR(found.samples[4].served[1], 1.0, 1e-12);
+  EXPECT_NEAR(found.samples[8].served[1], 1.0, 1e-12);
+  EXPECT_NEAR(found.samples[8].served[3], 3.0, 1e-12);
+}
+
+}  // namespace
+}  // namespace portcullis::pfc::tests
