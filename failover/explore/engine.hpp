@@ -37,6 +37,8 @@ class Engine {
     Worker& owner = *workers_[owner_of(hash)];
     owner.set.insert(first, hash);
     owner.current.push(first);
+    for (const auto& worker : workers_)
+      std::fill(worker->recent.begin(), worker->recent.end(), first);
     std::vector<std::thread> threads;
     for (unsigned i = 1; i < o_.threads; ++i) threads.emplace_back([this, i] { work(i); });
     work(0);
@@ -50,11 +52,16 @@ class Engine {
     S state;
     std::uint64_t hash;
   };
+  /// Different orders of the same steps meet soon: most repetitions are caught in a small cache
+  /// before they cost a lookup. The initial state fills it, which no step needs to find new.
+  static constexpr std::size_t kRecent = 8192;
+
   struct alignas(64) Worker {
-    Worker(std::uint64_t seed, unsigned threads) : set(seed), outbox(threads) {}
+    Worker(std::uint64_t seed, unsigned threads) : set(seed), outbox(threads), recent(kRecent) {}
     StateSet<kWords, Scheme> set;
     Frontier<S> current, next;
     std::vector<std::vector<Handed>> outbox;
+    std::vector<S> recent;
     std::uint64_t transitions = 0;
     Violation violation = Violation::None;
     bool is_done = false;  // with the current level
@@ -100,6 +107,9 @@ class Engine {
   }
   void hand_over(Worker& worker, const S& state) {
     const std::uint64_t hash = fingerprint(state, o_.seed);
+    S& recent = worker.recent[(hash >> 24) % kRecent];
+    if (recent == state) return;
+    recent = state;
     const unsigned owner = o_.threads == 1 ? 0 : owner_of(hash);
     worker.outbox[owner].push_back({state, hash});
   }
@@ -133,7 +143,7 @@ class Engine {
       totals_.bytes += worker->set.bytes() + worker->current.bytes() + worker->next.bytes();
       note(*workers_[0], worker->violation);
       is_level_done = is_level_done && worker->current.size() == 0;
-      has_no_memory = has_no_memory || worker->has_no_memory;
+      has_no_memory = has_no_memory || worker->has_no_memory || worker->set.is_exhausted();
     }
     greatest_bytes_ = std::max(greatest_bytes_, totals_.bytes);
     greatest_frontier_ = std::max(greatest_frontier_, totals_.frontier);

@@ -7,14 +7,11 @@
 #include <sys/mman.h>
 
 #include <cstddef>
-#include <new>
-#include <span>
 #include <utility>
 
 namespace portcullis::failover {
 
-/// `count` zeroed elements of a trivial type; throws std::bad_alloc when there is no memory, which
-/// explore() turns into an Error.
+/// `count` zeroed elements of a trivial type; none when the kernel has no memory to give.
 template <class T>
 class Pages {
  public:
@@ -22,7 +19,10 @@ class Pages {
   explicit Pages(std::size_t count) : count_(count) {
     void* memory = ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
+    if (memory == MAP_FAILED) {
+      count_ = 0;
+      return;
+    }
     data_ = static_cast<T*>(memory);
     if (bytes() >= kHuge) ::madvise(memory, bytes(), MADV_HUGEPAGE);
   }

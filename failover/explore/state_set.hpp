@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The states seen so far: exact (the packed state itself) or by 64-bit fingerprint. Open addressing
-// in buckets of about a cache line, in 64 parts that grow one after the other by a third, so that
+// in buckets of about a cache line, in 64 parts that grow one after the other by a fifth, so that
 // growing never needs twice the memory. A key's bucket is monotone in its hash: growing copies in
 // order.
 #pragma once
@@ -9,7 +9,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <vector>
+#include <type_traits>
 
 #include "failover/explore/hash.hpp"
 #include "failover/explore/pages.hpp"
@@ -19,11 +19,16 @@ namespace portcullis::failover {
 /// A key of `kBytes` bytes; all zero means empty.
 template <unsigned kBytes>
 struct Slot {
-  std::array<std::uint32_t, kBytes / 4> parts;
-  friend bool operator==(const Slot&, const Slot&) = default;
+  using Part = std::conditional_t<kBytes % 8 == 0, std::uint64_t, std::uint32_t>;
+  std::array<Part, kBytes / sizeof(Part)> parts;
+  friend bool operator==(const Slot& a, const Slot& b) noexcept {
+    Part differences = 0;
+    for (std::size_t i = 0; i < a.parts.size(); ++i) differences |= a.parts[i] ^ b.parts[i];
+    return differences == 0;
+  }
   [[nodiscard]] bool is_empty() const noexcept {
-    std::uint32_t bits = 0;
-    for (const std::uint32_t part : parts) bits |= part;
+    Part bits = 0;
+    for (const Part part : parts) bits |= part;
     return bits == 0;
   }
 };
@@ -73,17 +78,19 @@ class StateSet {
     if constexpr (64 % sizeof(Bucket) != 0) __builtin_prefetch(bucket + sizeof(Bucket) - 1);
   }
 
-  /// True when the state was not there. `hash` is fingerprint(state, seed).
+  /// True when the state was not there. `hash` is fingerprint(state, seed). False, and
+  /// is_exhausted() from then on, when there is no memory for it.
   bool insert(const State<kWords>& state, std::uint64_t hash) {
     Part& part = parts_[part_of(hash)];
     const Key key = Scheme::key(state, hash);
     if (key.is_empty()) return !std::exchange(has_zero_, true);
-    if (part.keys >= part.table.limit()) grow(part);
+    if (part.keys >= part.table.limit() && !grow(part)) return false;
     if (!part.table.insert(key, hash)) return false;
     ++part.keys;
     return true;
   }
 
+  [[nodiscard]] bool is_exhausted() const noexcept { return is_exhausted_; }
   [[nodiscard]] std::uint64_t size() const noexcept {
     std::uint64_t keys = has_zero_ ? 1 : 0;
     for (const Part& part : parts_) keys += part.keys;
@@ -148,17 +155,23 @@ class StateSet {
     return static_cast<const char*>(address);
   }
 
-  void grow(Part& part) {
-    Table larger(part.table.size() + part.table.size() / 3 + 1);
+  [[nodiscard]] bool grow(Part& part) {
+    Table larger(part.table.size() + part.table.size() / 5 + 1);
+    if (larger.size() == 0) {
+      is_exhausted_ = true;
+      return false;
+    }
     for (std::size_t bucket = 0; bucket < part.table.size(); ++bucket)
       for (const Key& key : part.table.data()[bucket])
         if (!key.is_empty()) larger.insert(key, Scheme::hash(key, seed_));
     part.table = std::move(larger);
+    return true;
   }
 
   std::array<Part, kParts> parts_;
   std::uint64_t seed_;
   bool has_zero_ = false;
+  bool is_exhausted_ = false;
 };
 
 }  // namespace portcullis::failover

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "failover/explore/chart.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/svg.hpp"
+
+namespace portcullis::failover {
+namespace {
+
+constexpr double kTop = 86;
+constexpr double kRow = 30;
+constexpr double kColumn = 270;
+constexpr double kLeft = 190;
+
+// Okabe and Ito's colours, told apart by colour-blind readers too.
+constexpr const char* kPacket = "#0072B2";
+constexpr const char* kAck = "#009E73";
+constexpr const char* kTrouble = "#D55E00";
+
+const char* explain(Violation violation) {
+  switch (violation) {
+    case Violation::None:
+      return "nothing broke";
+    case Violation::AtMostOnce:
+      return "one operation took effect twice";
+    case Violation::ExactlyOnce:
+      return "the application was told of an execution that never was";
+    case Violation::Result:
+      return "the application was told the opposite of what happened";
+    case Violation::GhostWrite:
+      return "old data overwrote a buffer that its owner had reused";
+    case Violation::TornRead:
+      return "the consumer read a part of the data, or none of it";
+    case Violation::DuplicateNotification:
+      return "one operation consumed two receives";
+    case Violation::Linearizability:
+      return "no order of the operations explains what was seen";
+  }
+  return "";
+}
+
+/// Lifelines from left to right, and one row a step.
+class Chart {
+ public:
+  Chart(const Machine& machine, const Trace& trace) : m_(machine), trace_(trace) {
+    const unsigned clients = m_.scenario.clients;
+    for (unsigned client = 0; client < clients; ++client)
+      lane(fmt::format("client {}", client), client_[client]);
+    lane("responder", responder_);
+    if (!m_.receiver.empty()) lane("receiver CPU", receiver_);
+    if (!m_.environment.empty()) lane("others", others_);
+  }
+
+  std::string svg(const std::string& title) {
+    std::string rows;
+    y_ = kTop + 40;
+    for (const TraceStep& step : trace_.steps) {
+      rows += row(step);
+      y_ += kRow;
+    }
+    const double width = kLeft + kColumn * static_cast<double>(names_.size());
+    rows += text(20, y_ + 14,
+                 fmt::format("{}: {}", name_of(trace_.violation), explain(trace_.violation)),
+                 fmt::format("fill=\"{}\" font-weight=\"bold\"", kTrouble));
+    return fmt::format(
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+               "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"13\">\n"
+               "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+               width, y_ + 36) +
+           text(20, 30, title, "font-size=\"17\" font-weight=\"bold\"") + lifelines() + rows +
+           "</svg>\n";
+  }
+
+ private:
+  void lane(std::string name, double& x) {
+    x = kLeft + kColumn * static_cast<double>(names_.size());
+    names_.emplace_back(std::move(name), x);
+  }
+  [[nodiscard]] std::string lifelines() const {
+    std::string svg;
+    for (const auto& [name, x] : names_) {
+      svg += fmt::format(
+          "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"110\" height=\"26\" rx=\"4\" fill=\"#f2f2f2\" "
+          "stroke=\"#888\"/>\n",
+          x - 55, kTop - 26);
+      svg += text(x, kTop - 8, name, "text-anchor=\"middle\"");
+      svg += fmt::format(
+          "<line x1=\"{0:.0f}\" y1=\"{1:.0f}\" x2=\"{0:.0f}\" y2=\"{2:.0f}\" stroke=\"#bbb\"/>\n",
+          x, kTop, y_ - 8);
+    }
+    return svg;
+  }
+  static std::string text(double x, double y, const std::string& what,
+                          const std::string& attributes) {
+    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes,
+                       xml_escape(what));
+  }
+  /// What one actor did by itself: a dot on its line, the words to the right.
+  [[nodiscard]] std::string note(double x, const std::string& what, const char* colour) const {
+    return fmt::format("<circle cx=\"{:.0f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"/>\n", x, y_,
+                       colour) +
+           text(x + 9, y_ + 4, what, fmt::format("fill=\"{}\"", colour));
+  }
+  [[nodiscard]] std::string arrow(double from, double from_y, double to, const std::string& what,
+                                  const char* colour) const {
+    const double direction = to > from ? 1 : -1;
+    std::string svg = fmt::format(
+        "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}m{:.1f} -5l{:.1f} 5l{:.1f} 4\" fill=\"none\" "
+        "stroke=\"{}\" stroke-width=\"1.6\"/>\n",
+        from, from_y, to, y_, -9 * direction, 9 * direction, -9 * direction, colour);
+    return svg + text(to + 9, y_ + 4, what, fmt::format("fill=\"{}\"", colour));
+  }
+  [[nodiscard]] std::string lost(double from, double from_y, double towards,
+                                 const std::string& what, const char* colour) const {
+    const double x = from + (towards - from) * 0.55;
+    return fmt::format(
+               "<path d=\"M{0:.1f} {1:.1f}L{2:.1f} {3:.1f}m-5 -5l10 10m0 -10l-10 10\" "
+               "fill=\"none\" "
+               "stroke=\"{4}\" stroke-width=\"1.6\" stroke-dasharray=\"5 3\"/>\n",
+               from, from_y, x, y_, colour) +
+           text(x + 12, y_ + 4, what, fmt::format("fill=\"{}\"", kTrouble));
+  }
+
+  using Key = std::pair<unsigned, unsigned>;
+
+  std::string row(const TraceStep& step) {
+    const Label& l = step.label;
+    const Key key{l.client, l.number};
+    const std::string full = describe(m_, l);
+    const std::string what = full.substr(full.find(": ") + 2);
+    const double client = client_[l.client];
+    switch (l.action) {
+      case Action::Post:
+        posted_[key] = y_;
+        return note(client, what, "#000000");
+      case Action::Execute:
+      case Action::AcknowledgeAgain: {
+        acknowledged_[key] = y_;
+        return arrow(client, posted_[key], responder_, what, kPacket);
+      }
+      case Action::Complete:
+        return arrow(responder_, acknowledged_[key], client, what, kAck);
+      case Action::LosePacket:
+        return lost(client, posted_[key], responder_, "lost", kPacket);
+      case Action::LoseAck:
+        return lost(responder_, acknowledged_[key], client, "acknowledgement lost", kAck);
+      case Action::Duplicate:
+        return note(client, "sent twice", kTrouble);
+      case Action::TimeOut:
+        return note(client, what, kTrouble);
+      case Action::OrderFence:
+        return note(client, what, "#CC79A7");
+      case Action::FenceTakesEffect:
+        return note(responder_, what, "#CC79A7");
+      case Action::Receive:
+        return note(receiver_, what, "#000000");
+      case Action::Write:
+        return note(others_, what, kTrouble);
+      default:
+        return note(client, what, "#000000");
+    }
+  }
+
+  const Machine& m_;
+  const Trace& trace_;
+  double client_[kMaxClients] = {};
+  double responder_ = 0, receiver_ = 0, others_ = 0;
+  std::vector<std::pair<std::string, double>> names_;
+  std::map<Key, double> posted_, acknowledged_;
+  double y_ = 0;
+};
+
+}  // namespace
+
+std::string trace_text(const Machine& machine, const Trace& trace) {
+  std::string text;
+  unsigned number = 0;
+  for (const TraceStep& step : trace.steps)
+    text += fmt::format("{:3}  {}\n", ++number, describe(machine, step.label));
+  return text + fmt::format("     => {}: {}\n", name_of(trace.violation), explain(trace.violation));
+}
+
+std::string trace_svg(const Machine& machine, const Trace& trace, const std::string& title) {
+  return Chart(machine, trace).svg(title);
+}
+
+}  // namespace portcullis::failover

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "failover/explore/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+
+namespace portcullis::failover {
+namespace {
+
+Result<Exploration> sample(Scenario scenario, unsigned clients, std::uint64_t limit) {
+  scenario.clients = clients;
+  scenario.is_monitored = false;  // a violation would end the count
+  scenario.has_history = false;
+  PORTCULLIS_TRY_ASSIGN(const Machine machine, compile(std::move(scenario)));
+  ExploreOptions options;
+  options.state_limit = limit;
+  return explore(machine, options);
+}
+
+}  // namespace
+
+double bytes_per_state(const Machine& machine, SetKind set) noexcept {
+  const unsigned halves = machine.state_words * 2 - (machine.last_word_bits <= 32 ? 1 : 0);
+  const double key = set == SetKind::Fingerprint ? 8 : 4.0 * halves;
+  constexpr double kLoad = 0.8;       // StateSet grows from 0.73 to 0.875
+  constexpr double kFrontier = 0.12;  // of all states, in the widest levels of these models
+  return key / kLoad + kFrontier * 8.0 * machine.state_words;
+}
+
+Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,
+                          std::uint64_t sample_limit) {
+  const unsigned clients = scenario.clients;
+  PORTCULLIS_TRY_ASSIGN(const Machine machine, compile(scenario));
+  PORTCULLIS_TRY_ASSIGN(const Exploration one, sample(scenario, 1, sample_limit));
+  Estimate result;
+  result.states = static_cast<double>(one.states);
+  result.is_counted = clients == 1 && one.ending == Ending::Complete;
+  if (clients > 1) {
+    PORTCULLIS_TRY_ASSIGN(const Exploration two, sample(scenario, 2, sample_limit));
+    const double factor =
+        std::max(1.0, static_cast<double>(two.states) / static_cast<double>(one.states));
+    result.states *= std::pow(factor, clients - 1);
+    if (options.uses_symmetry) result.states /= std::tgamma(clients + 1.0);
+  }
+  result.bytes = result.states * bytes_per_state(machine, options.set);
+  return result;
+}
+
+std::uint64_t available_memory_bytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string name; meminfo >> name;) {
+    if (name != "MemAvailable:") continue;
+    std::uint64_t kib = 0;
+    meminfo >> kib;
+    return kib * 1024;
+  }
+  return 0;
+}
+
+}  // namespace portcullis::failover

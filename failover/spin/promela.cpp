@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "failover/spin/promela.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace portcullis::failover {
+namespace {
+
+/// Names and the text of one rule after the other.
+class Writer {
+ public:
+  explicit Writer(const Machine& machine) : m_(machine), sc_(machine.scenario) {}
+
+  std::string text() {
+    for (unsigned client = 0; client < sc_.clients; ++client) {
+      program(client);
+      network(client);
+      receiver(client);
+    }
+    environment();
+    return fmt::format(
+        "/* {}: {} clients; generated */\n{}\nactive proctype all() {{\nend: do\n{}  "
+        "od\n}}\n",
+        sc_.name, sc_.clients, declarations(), rules_);
+  }
+
+ private:
+  using Names = std::vector<std::string>;
+
+  // ---- Variables: those with a width; the others read as 0 and are never assigned
+  // ----------------
+
+  std::string declarations() const {
+    std::string text;
+    const auto declare = [&](const std::string& name, const Field& field) {
+      if (field.exists())
+        text += fmt::format("unsigned {} : {} = {};\n", name, field.width, m_.initial.get(field));
+    };
+    for (unsigned c = 0; c < sc_.clients; ++c) {
+      for (const auto& [name, field] : fields(c)) declare(name, field);
+    }
+    for (unsigned cell = 0; cell < m_.shared.size(); ++cell)
+      declare(fmt::format("s{}", cell), m_.shared[cell]);
+    declare("env", m_.environment_budget);
+    return text;
+  }
+
+  std::map<std::string, Field> fields(unsigned c) const {
+    const ClientFields& f = m_.fields[c];
+    std::map<std::string, Field> all = {{var(c, "pc"), f.pc},        {var(c, "reg"), f.reg},
+                                        {var(c, "late"), f.late},    {var(c, "dup"), f.duplicates},
+                                        {var(c, "tmo"), f.timeouts}, {var(c, "rcv"), f.receiver},
+                                        {var(c, "arr"), f.arrivals}};
+    for (unsigned w = 0; w < f.requests.size(); ++w) {
+      const RequestFields& r = f.requests[w];
+      all[of(c, w, "ph")] = r.phase;
+      all[of(c, w, "ex")] = r.executed;
+      all[of(c, w, "res")] = r.result;
+      all[of(c, w, "con")] = r.content;
+      for (unsigned p = 0; p < kMaxPackets; ++p) all[copies(c, w, p)] = r.copies[p];
+    }
+    for (unsigned q = 0; q < f.fences.size(); ++q) all[fence(c, q)] = f.fences[q];
+    for (unsigned i = 0; i < f.cells.size(); ++i) all[own(c, i)] = f.cells[i];
+    return all;
+  }
+  [[nodiscard]] bool has(unsigned c, const std::string& name) const {
+    const auto all = fields(c);
+    const auto found = all.find(name);
+    return found != all.end() && found->second.exists();
+  }
+
+  static std::string var(unsigned c, const char* name) { return fmt::format("c{}_{}", c, name); }
+  static std::string of(unsigned c, unsigned w, const char* name) {
+    return fmt::format("c{}_w{}_{}", c, w, name);
+  }
+  static std::string copies(unsigned c, unsigned w, unsigned p) {
+    return fmt::format("c{}_w{}_cp{}", c, w, p);
+  }
+  static std::string fence(unsigned c, unsigned q) { return fmt::format("c{}_f{}", c, q); }
+  static std::string own(unsigned c, unsigned cell) { return fmt::format("c{}_m{}", c, cell); }
+  [[nodiscard]] std::string cell(unsigned c, Address::Space space, unsigned number) const {
+    return space == Address::Space::Shared ? fmt::format("s{}", number) : own(c, number);
+  }
+  [[nodiscard]] const std::vector<WorkRequest>& requests() const { return sc_.work_requests; }
+
+  void rule(const std::string& guard, const std::string& effect) {
+    rules_ += fmt::format("  :: d_step {{ {} -> {} }}\n", guard, effect);
+  }
+  static std::string set(const std::string& name, std::uint64_t value) {
+    return fmt::format("{} = {}; ", name, value);
+  }
+  std::string clear(unsigned c, const std::string& name) const {
+    return has(c, name) ? set(name, 0) : "";
+  }
+
+  // ---- Words
+  // -------------------------------------------------------------------------------------
+
+  [[nodiscard]] unsigned number_of(Word word) const {
+    return static_cast<unsigned>(std::find(m_.words.begin(), m_.words.end(), word) -
+                                 m_.words.begin());
+  }
+  [[nodiscard]] Word operand(const Operand& operand, unsigned c, Word content) const {
+    switch (operand.source) {
+      case Operand::Source::Constant:
+        return operand.word;
+      case Operand::Source::OwnTag:
+        return tag_of(c, static_cast<unsigned>(operand.word));
+      case Operand::Source::Register:
+        return content;
+      case Operand::Source::Sequence:
+        return content & 0xffffffffU;
+    }
+    return 0;
+  }
+  /// "where := what it becomes", by cases on what is there; words that no run reaches are left out.
+  std::string update(const std::string& where, unsigned c, unsigned w, Word content) const {
+    const WorkRequest& request = requests()[w];
+    const Operation operation{request.opcode, operand(request.operand, c, content),
+                              operand(request.compare, c, content)};
+    std::string value = where;
+    for (unsigned before = 0; before < m_.words.size(); ++before) {
+      const unsigned after = number_of(execute(operation, m_.words[before]).memory);
+      if (after != before && after < m_.words.size())
+        value = fmt::format("({}=={} -> {} : {})", where, before, after, value);
+    }
+    return value == where ? "" : fmt::format("{} = {}; ", where, value);
+  }
+  std::string condition(const Condition& asked, unsigned c, const std::string& value) const {
+    if (asked.kind == Condition::Kind::Always) return "true";
+    if (asked.kind == Condition::Kind::EqualsRegister)
+      return fmt::format("{} == {}", value, var(c, "reg"));
+    std::string text;
+    for (unsigned number = 0; number < m_.words.size(); ++number) {
+      const Word word = m_.words[number];
+      const Word owner = m_.owner[number];
+      const bool yes = (asked.kind == Condition::Kind::Equals && word == asked.word) ||
+                       (asked.kind == Condition::Kind::OwnTag &&
+                        word == tag_of(c, static_cast<unsigned>(asked.word))) ||
+                       (asked.kind == Condition::Kind::OwnerIsNobody && owner == kNobody) ||
+                       (asked.kind == Condition::Kind::OwnerIsMe && owner == c);
+      if (yes) text += fmt::format("{}{} == {}", text.empty() ? "" : " || ", value, number);
+    }
+    return text.empty() ? "false" : "(" + text + ")";
+  }
+  static std::string go(unsigned c, const Instruction& i, const std::string& question) {
+    if (i.next == i.otherwise || question == "true") return set(var(c, "pc"), i.next);
+    return fmt::format("{} = ({} -> {} : {}); ", var(c, "pc"), question, i.next, i.otherwise);
+  }
+
+  // ---- The client's program ------------------------------------------------------------------
+
+  void program(unsigned c) {
+    for (unsigned pc = 0; pc < sc_.program.size(); ++pc) {
+      const Instruction& i = sc_.program[pc];
+      const std::string here = fmt::format("{} == {}", var(c, "pc"), pc);
+      switch (i.act) {
+        case Act::Post:
+          post(c, i, here);
+          break;
+        case Act::Await:
+          await(c, i, here);
+          break;
+        case Act::Probe:
+          probe(c, i, here);
+          break;
+        case Act::QueryPsn:
+          rule(here, go(c, i,
+                        fmt::format("{} == {}", of(c, i.work_request, "ex"),
+                                    requests()[i.work_request].packets)));
+          break;
+        case Act::Test:
+          rule(here, go(c, i, condition(i.condition, c, var(c, "reg"))));
+          break;
+        case Act::Decide:
+          decide(c, i, here);
+          break;
+        case Act::Fence:
+          rule(here, set(fence(c, i.queue), 1) + set(var(c, "pc"), i.next));
+          break;
+        case Act::AwaitFence:
+          rule(fmt::format("{} && {} == 2", here, fence(c, i.queue)), set(var(c, "pc"), i.next));
+          break;
+        case Act::Report:
+          rule(here, set(var(c, "pc"), i.next));
+          break;
+        case Act::End:
+          break;
+      }
+    }
+  }
+
+  void post(unsigned c, const Instruction& i, const std::string& here) {
+    std::string effect = set(of(c, i.work_request, "ph"), 1);
+    for (unsigned p = 0; p < requests()[i.work_request].packets; ++p)
+      effect += set(copies(c, i.work_request, p), 1);
+    if (has(c, of(c, i.work_request, "con")))
+      effect += fmt::format("{} = {}; ", of(c, i.work_request, "con"), var(c, "reg"));
+    rule(here, effect + set(var(c, "pc"), i.next));
+  }
+
+  void await(unsigned c, const Instruction& i, const std::string& here) {
+    const unsigned w = i.work_request;
+    const WorkRequest& request = requests()[w];
+    std::string answered = of(c, w, "ph") + " == 2";
+    if (!returns_word(request.opcode))
+      for (unsigned later = w + 1; later < requests().size(); ++later)
+        if (requests()[later].queue == request.queue)
+          answered += fmt::format(" || {} == 2", of(c, later, "ph"));
+    const std::string result = has(c, of(c, w, "res")) ? of(c, w, "res") : "0";
+    std::string effect = go(c, i, condition(i.condition, c, result));
+    if (i.keeps) effect += fmt::format("{} = {}; ", var(c, "reg"), result);
+    effect += set(of(c, w, "ph"), 3) + clear(c, of(c, w, "res")) + clear(c, of(c, w, "con"));
+    for (unsigned p = 0; p < request.packets; ++p) effect += set(copies(c, w, p), 0);
+    rule(fmt::format("{} && ({})", here, answered), effect);
+    time_out(c, i, here);
+  }
+
+  void time_out(unsigned c, const Instruction& i, const std::string& here) {
+    const unsigned queue = requests()[i.work_request].queue;
+    std::string flying;
+    std::string effect;
+    for (unsigned w = 0; w < requests().size(); ++w) {
+      if (requests()[w].queue != queue) continue;
+      for (unsigned p = 0; p < requests()[w].packets; ++p)
+        flying += (flying.empty() ? "" : "+") + copies(c, w, p);
+      effect += fmt::format("if :: {0} != 0 -> {0} = 3; {1}{2} :: else fi; ", of(c, w, "ph"),
+                            clear(c, of(c, w, "res")), forget(c, w));
+    }
+    if (!has(c, var(c, "tmo"))) return;
+    const bool may_be_late = has(c, var(c, "late"));
+    if (may_be_late) effect = fmt::format("{0} = {0} - ({1}); ", var(c, "late"), flying) + effect;
+    effect += fmt::format("{0} = {0} - 1; ", var(c, "tmo"));
+    rule(fmt::format("{} && {} == 1 && {} > 0 && {} <= {}", here, of(c, i.work_request, "ph"),
+                     var(c, "tmo"), flying, may_be_late ? var(c, "late") : "0"),
+         effect + set(var(c, "pc"), i.on_timeout));
+  }
+
+  /// A closed request without packets has no content any more.
+  std::string forget(unsigned c, unsigned w) const {
+    if (!has(c, of(c, w, "con"))) return "";
+    std::string gone = of(c, w, "ph") + " == 3";
+    for (unsigned p = 0; p < requests()[w].packets; ++p)
+      gone += fmt::format(" && {} == 0", copies(c, w, p));
+    return fmt::format("if :: {} -> {} = 0 :: else fi; ", gone, of(c, w, "con"));
+  }
+
+  void probe(unsigned c, const Instruction& i, const std::string& here) {
+    const std::string from = cell(c, i.address.space, i.address.cell);
+    std::string guard = here;
+    if (i.after_receiver) guard += " && !(" + can_receive(c) + ")";
+    std::string effect = go(c, i, condition(i.condition, c, from));
+    if (i.keeps) effect += fmt::format("{} = {}; ", var(c, "reg"), from);
+    rule(guard, effect);
+  }
+
+  void decide(unsigned c, const Instruction& i, const std::string& here) {
+    for (unsigned number = 0; number < (i.decides_by_register ? m_.words.size() : 1); ++number) {
+      const bool yes = (sc_.policy >> ((i.decision + number) & 63U) & 1U) != 0;
+      const std::string which =
+          i.decides_by_register ? fmt::format(" && {} == {}", var(c, "reg"), number) : "";
+      rule(here + which, set(var(c, "pc"), yes ? i.next : i.otherwise));
+    }
+  }
+
+  // ---- Network and responder -----------------------------------------------------------------
+
+  void network(unsigned c) {
+    for (unsigned w = 0; w < requests().size(); ++w) {
+      const std::string phase = of(c, w, "ph");
+      for (unsigned p = 0; p < requests()[w].packets; ++p) {
+        const std::string flying = copies(c, w, p);
+        const std::string take = fmt::format("{0} = {0} - 1; ", flying);
+        execute_packet(c, w, p, take);
+        acknowledge_again(c, w, p, take);
+        rule(flying + " > 0", take + forget(c, w));
+        if (has(c, var(c, "dup")))
+          rule(fmt::format("{0} != 0 && {0} != 3 && {1} > 0", phase, var(c, "dup")),
+               fmt::format("{0} = {0} + 1; {1} = {1} - 1; ", flying, var(c, "dup")));
+      }
+      rule(phase + " == 2", set(phase, 1));
+    }
+    for (unsigned q = 0; q < m_.fields[c].fences.size(); ++q)
+      if (has(c, fence(c, q))) fence_takes_effect(c, q);
+  }
+
+  void acknowledge_again(unsigned c, unsigned w, unsigned p, const std::string& take) {
+    const WorkRequest& request = requests()[w];
+    const bool reads = request.opcode == Opcode::Read;
+    std::string effect = set(of(c, w, "ph"), 2) + take;
+    if (reads && has(c, of(c, w, "res")))
+      effect += fmt::format("{} = {}; ", of(c, w, "res"),
+                            cell(c, request.address.space, request.address.cell));
+    rule(fmt::format("{} > 0 && {} == {} && ({} == 1{})", copies(c, w, p), of(c, w, "ex"),
+                     request.packets, of(c, w, "ph"),
+                     reads ? fmt::format(" || {} == 2", of(c, w, "ph")) : ""),
+         effect);
+  }
+
+  /// Owner, and the contents that name it; for requests that go elsewhere one owner and no content.
+  std::map<unsigned, std::vector<unsigned>> owners(unsigned c, unsigned w) const {
+    std::map<unsigned, std::vector<unsigned>> result;
+    if (requests()[w].address.space != Address::Space::OwnerSlot) {
+      result[c];
+      return result;
+    }
+    for (unsigned content = 0; content < m_.words.size(); ++content)
+      result[m_.owner[content] == kNobody ? c : m_.owner[content]].push_back(content);
+    return result;
+  }
+
+  void execute_packet(unsigned c, unsigned w, unsigned p, const std::string& take) {
+    const WorkRequest& request = requests()[w];
+    std::string guard = fmt::format("{} > 0 && {} == {}", copies(c, w, p), of(c, w, "ex"), p);
+    for (unsigned earlier = 0; earlier < w; ++earlier)
+      if (requests()[earlier].queue == request.queue)
+        guard += fmt::format(" && {} == {}", of(c, earlier, "ex"), requests()[earlier].packets);
+    for (const auto& [owner, contents] : owners(c, w)) {
+      std::string names;
+      for (const unsigned content : contents)
+        names += fmt::format("{}{} == {}", names.empty() ? "" : " || ", of(c, w, "con"), content);
+      const std::string where = cell(owner, request.address.space, request.address.cell + p);
+      rule(names.empty() ? guard : fmt::format("{} && ({})", guard, names),
+           execution(c, w, p, where) + set(of(c, w, "ex"), p + 1) + take + forget(c, w));
+    }
+  }
+
+  std::string execution(unsigned c, unsigned w, unsigned p, const std::string& where) const {
+    const WorkRequest& request = requests()[w];
+    std::string answer;
+    if (p + 1 == request.packets) {
+      const std::string result = has(c, of(c, w, "res"))
+                                     ? fmt::format("{} = {}; ", of(c, w, "res"), where)
+                                     : std::string();
+      answer = fmt::format("if :: {0} != 3 -> {0} = 2; {1} :: else fi; ", of(c, w, "ph"), result);
+      const bool notifies =
+          request.opcode == Opcode::Send || request.opcode == Opcode::WriteWithImm;
+      if (notifies && has(c, var(c, "arr")))
+        answer += fmt::format("{0} = {0} + 1; ", var(c, "arr"));
+    }
+    std::string change;
+    if (!has(c, of(c, w, "con"))) {
+      change = update(where, c, w, 0);
+    } else {
+      for (unsigned content = 0; content < m_.words.size(); ++content)
+        change += fmt::format(":: {} == {} -> {} ", of(c, w, "con"), content,
+                              update(where, c, w, m_.words[content]) + "skip");
+      change = "if " + change + "fi; ";
+    }
+    if (request.is_deduplicated && !change.empty())
+      change = fmt::format("if :: {} == {} -> {} :: else fi; ", own(c, *request.log_cell),
+                           number_of(0), change);
+    if (request.log_cell) change += set(own(c, *request.log_cell), number_of(1));
+    return answer + change;
+  }
+
+  void fence_takes_effect(unsigned c, unsigned q) {
+    std::string effect = set(fence(c, q), 2);
+    for (unsigned w = 0; w < requests().size(); ++w) {
+      const WorkRequest& request = requests()[w];
+      if (request.queue != q) continue;
+      if (sc_.fence_kind == FenceKind::Mkey && request.opcode == Opcode::Send) continue;
+      for (unsigned p = 0; p < request.packets; ++p) effect += set(copies(c, w, p), 0);
+      effect += forget(c, w);
+    }
+    rule(fence(c, q) + " == 1", effect);
+  }
+
+  // ---- Receiver CPU and environment ----------------------------------------------------------
+
+  [[nodiscard]] std::string waiting_for(unsigned c, unsigned step) const {
+    const ReceiverStep& rule = sc_.receiver[step];
+    const std::string at = fmt::format("{} == {}", var(c, "rcv"), step);
+    if (rule.kind == ReceiverStep::Kind::AwaitArrival)
+      return fmt::format("({} && {} > 0)", at, var(c, "arr"));
+    if (rule.kind == ReceiverStep::Kind::AwaitWord)
+      return fmt::format("({} && {} == {})", at, own(c, rule.cell), number_of(rule.word));
+    return "(" + at + ")";
+  }
+  [[nodiscard]] std::string can_receive(unsigned c) const {
+    std::string any = "false";
+    for (unsigned step = 0; step < sc_.receiver.size(); ++step)
+      any += " || " + waiting_for(c, step);
+    return any;
+  }
+
+  void receiver(unsigned c) {
+    for (unsigned step = 0; step < sc_.receiver.size(); ++step) {
+      const ReceiverStep& does = sc_.receiver[step];
+      std::string effect = set(var(c, "rcv"), step + 1);
+      if (does.kind == ReceiverStep::Kind::AwaitArrival)
+        effect += fmt::format("{0} = {0} - 1; ", var(c, "arr"));
+      if (does.kind == ReceiverStep::Kind::Set || does.kind == ReceiverStep::Kind::Reuse)
+        for (unsigned i = 0; i < does.count; ++i)
+          effect += set(own(c, does.cell + i), number_of(does.word));
+      rule(waiting_for(c, step), effect);
+    }
+  }
+
+  void environment() {
+    for (const EnvironmentStep& step : sc_.environment) {
+      const bool is_shared = step.address.space == Address::Space::Shared;
+      for (unsigned c = 0; c < (is_shared ? 1 : sc_.clients); ++c) {
+        const std::string where = cell(c, step.address.space, step.address.cell);
+        const unsigned becomes = number_of(step.becomes);
+        const std::string guard = step.when ? fmt::format("{} == {}", where, number_of(*step.when))
+                                            : fmt::format("{} != {}", where, becomes);
+        if (sc_.environment_budget > 0)
+          rule("env > 0 && " + guard, set(where, becomes) + "env = env - 1; ");
+      }
+    }
+  }
+
+  const Machine& m_;
+  const Scenario& sc_;
+  std::string rules_;
+};
+
+}  // namespace
+
+Result<std::string> promela(const Machine& machine) {
+  if (machine.scenario.is_monitored || machine.scenario.has_history)
+    return fail(Errc::InvalidArgument,
+                fmt::format("model {}: has monitors, only an unmonitored one is accepted",
+                            machine.scenario.name));
+  return Writer(machine).text();
+}
+
+}  // namespace portcullis::failover
