@@ -14,6 +14,9 @@ Inductive choice : Type :=
 | Repost
 | Conclude (r : result).
 
+(*@ 2.4 Record TransparentOverlay: proved corrected
+    The field decision_deterministic holds of every function
+    (SeedFoundations.decision_deterministic_of_every_function): an overlay is a function. *)
 Definition overlay := list obs -> nat -> choice.
 
 (* What follows from a choice, and the result that the application gets. A repost runs to its
@@ -105,6 +108,10 @@ Proof.
   rewrite !executions_app, executions_elsewhere. reflexivity.
 Qed.
 
+(*@ 3.1 Theorem impossibility_safe_retransmission: proved corrected
+    As printed it follows without any of its hypotheses (SeedTheorem1.impossibility_as_printed) and
+    condemns a READ too (SeedTheorem1.printed_theorem_condemns_a_read); T1 is about reachable,
+    settled executions and assumes nothing. *)
 Theorem T1 : forall (G : environment) (D : overlay) (m : memory) (o : op),
   exists t s t' s' r,
     run G (fresh m) t s /\ settled s /\ In (TimedOut 0) t /\

@@ -36,9 +36,15 @@ Proof.
   apply Nat.eqb_neq in h. rewrite h. reflexivity.
 Qed.
 
+(*@ 2.1 Lemma mem_write_write_same: proved corrected
+    Printed as an equality of functions, which Coq has only by an axiom
+    (SeedFoundations.mem_write_write_same_as_printed); here address by address. *)
 Lemma write_write_same : forall m a v w, write (write m a v) a w == write m a w.
 Proof. intros m a v w b. unfold write. destruct (Nat.eqb b a); reflexivity. Qed.
 
+(*@ 2.1 Lemma mem_write_write_comm: proved corrected
+    Printed as an equality of functions (SeedFoundations.mem_write_write_comm_as_printed); here
+    address by address. *)
 Lemma write_write_other : forall m a b v w, a <> b ->
   write (write m a v) b w == write (write m b w) a v.
 Proof.

@@ -13,10 +13,16 @@ Inductive op : Type :=
 | FADD (a : addr) (delta : word)
 | CAS (a : addr) (expected desired : word).
 
+(*@ 2.2 Inductive OpResult: proved corrected
+    The success flag of the printed CAS result is not on the wire: verbs return the old word. *)
 Inductive result : Type :=
 | Acked               (* of a WRITE *)
 | Old (w : word).     (* of a READ and of the atomics *)
 
+(*@ 2.2 Definition exec_fadd: proved corrected
+    Addition modulo 2^64. *)
+(*@ 2.2 Definition exec_cas: proved corrected
+    Without the success flag. *)
 Definition apply (o : op) (m : memory) : memory :=
   match o with
   | WRITE a v => write m a v
@@ -55,9 +61,13 @@ Proof. intros m a e n h. cbn. apply eqb_neq in h. rewrite h. reflexivity. Qed.
 
 Definition memory_idempotent (o : op) (m : memory) : Prop := apply o (apply o m) == apply o m.
 
+(*@ 4.1 Definition Idempotent: proved corrected
+    Printed with an equality of functions; here memories are compared address by address. *)
 Definition idempotent (o : op) (m : memory) : Prop :=
   memory_idempotent o m /\ answer o (apply o m) = answer o m.
 
+(*@ 2.2 Lemma write_idempotent: proved corrected
+    Printed as an equality of functions; here address by address, and with the result. *)
 Lemma write_idempotent : forall m a v, idempotent (WRITE a v) m.
 Proof.
   intros m a v. split.
@@ -96,6 +106,11 @@ Lemma fadd_number_idempotent_iff : forall m a (n : N),
   idempotent (FADD a (of_N n)) m <-> (n mod modulus = 0)%N.
 Proof. intros m a n. rewrite fadd_idempotent_iff. apply of_N_zero_iff. Qed.
 
+(* "delta > 0" is not that condition. *)
+Lemma fadd_of_2_to_64_idempotent : forall m a,
+  (modulus > 0)%N /\ idempotent (FADD a (of_N modulus)) m.
+Proof. intros m a. split; [reflexivity | apply fadd_number_idempotent_iff; reflexivity]. Qed.
+
 Lemma cas_no_effect_iff : forall m a e n, no_effect (CAS a e n) m <-> m a <> e \/ e = n.
 Proof.
   intros m a e n. unfold no_effect. destruct (word_eq_dec (m a) e) as [h | h].
@@ -118,6 +133,9 @@ Proof.
 Qed.
 
 (* ... what breaks is the answer: the second one reports the word that the first one put there. *)
+(*@ 4.1 Theorem cas_idempotent_iff: proved corrected
+    Printed with an ill-typed right-hand side; read with "differs" and "and" it is false
+    (SeedTheorem2.printed_cas_condition_is_wrong), it is "differs, or the two words are equal". *)
 Lemma cas_idempotent_iff : forall m a e n, idempotent (CAS a e n) m <-> m a <> e \/ e = n.
 Proof.
   intros m a e n. split; intro h.

@@ -54,6 +54,10 @@ Definition alike (o : op) (m : memory) (l l' : list effect) : Prop :=
   others l' = others l /\ Forall2 same (seen o m l) (seen o m l').
 
 (* As if executed exactly once, in memory. *)
+(*@ 3.1 Definition ProvidesSafety: proved corrected
+    Printed over arbitrary lists of events; here over executions, as half of "exactly once". *)
+(*@ 3.1 Definition ProvidesLiveness: proved corrected
+    The other half of "exactly once". *)
 Definition once (o : op) (m : memory) (l : list effect) : Prop :=
   exists l', times l' = 1 /\ alike o m l l'.
 

@@ -18,6 +18,8 @@ Record outside := Outside {
 (* An environment is the set of steps that others may take. *)
 Definition environment := outside -> Prop.
 
+(*@ 2.3 Inductive Event: proved corrected
+    Work requests have an identity; packets are also copied and delayed. *)
 Inductive event : Type :=
 (* what the sender sees *)
 | Sent (i : nat) (o : op)
@@ -36,6 +38,8 @@ Inductive event : Type :=
 
 Definition trace := list event.
 
+(*@ 2.3 Inductive SenderObs: proved corrected
+    With the identity of the work request. *)
 Inductive obs : Type :=
 | ObsSent (i : nat) (o : op)
 | ObsCompleted (i : nat) (r : result)
@@ -97,6 +101,9 @@ Inductive step (G : environment) : state -> event -> state -> Prop :=
 | step_elsewhere : forall m p q rq rp c g, G g ->
     step G (State m p q rq rp c) (Elsewhere g) (State (act g m) p q rq rp c).
 
+(*@ 2.3 Definition Trace: proved corrected
+    Printed as any list of events, also one that executes before it sends; here what a requester, a
+    network and a responder can do. *)
 Inductive run (G : environment) (s : state) : trace -> state -> Prop :=
 | run_nil : run G s [] s
 | run_snoc : forall t s' e s'', run G s t s' -> step G s' e s'' -> run G s (t ++ [e]) s''.
@@ -123,6 +130,8 @@ Definition is_execution (i : nat) (e : event) : bool :=
   | _ => false
   end.
 
+(*@ 2.4 Fixpoint execution_count: proved corrected
+    Counts by identity, not by equal arguments. *)
 Definition executions (i : nat) (t : trace) : nat := length (filter (is_execution i) t).
 
 Lemma executions_app : forall i t t', executions i (t ++ t') = executions i t + executions i t'.
@@ -146,6 +155,10 @@ Proof.
     apply Nat.add_0_r.
 Qed.
 
+(*@ 2.4 Definition AtMostOnce: proved corrected
+    As printed it condemns a run without any fault
+    (SeedFoundations.fault_free_run_violates_printed_AtMostOnce); by identity the transport
+    guarantees it. *)
 Theorem transport_at_most_once : forall G m t s i, run G (fresh m) t s -> executions i t <= 1.
 Proof.
   intros G m t s i h. rewrite (executions_by_psn _ _ _ _ h).

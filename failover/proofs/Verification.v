@@ -19,6 +19,9 @@ Arguments Issue {A} o next.
 (* What others do before the client's operation number n, and after its last. *)
 Definition schedule := nat -> list outside.
 
+(*@ 5.1 Definition verification_via_reads: proved corrected
+    Never used in print; here every answer comes from the memory of that moment, of a READ or of
+    any other operation. *)
 Fixpoint play {A : Type} (others_at : schedule) (n : nat) (p : tree A) (m : memory) : A * memory :=
   match p with
   | Conclusion x => (x, acts (others_at n) m)
@@ -40,6 +43,8 @@ Proof.
 Qed.
 
 (* A protocol around one CAS. K is what it knows when it posts: it may have prepared as it likes. *)
+(*@ 5.1 Record TransparentFailover: proved corrected
+    Its fields are never used in print; here a protocol acts, before and after. *)
 Record protocol := Protocol {
   knowledge : Type;
   prepare : tree knowledge;
@@ -88,10 +93,16 @@ Section Worlds.
   Theorem T3 : verdict executed_world = verdict lost_world.
   Proof. apply play_respects, worlds_same. Qed.
 
+  (*@ 5.1 Definition provides_reliable_cas: proved corrected
+      The printed predicate ignores its argument
+      (SeedTheorem3.provides_reliable_cas_ignores_its_argument); here with right_when_lost. *)
   Definition right_when_executed : Prop := verdict executed_world = true.
   Definition right_when_lost : Prop := verdict lost_world = false.
 End Worlds.
 
+(*@ 5.1 Theorem transparent_cas_failover_impossible: proved corrected
+    The printed hypotheses are unused (SeedTheorem3.transparent_cas_failover_impossible_as_printed);
+    here about executions, for verifiers that may use every operation. *)
 Corollary T3_no_protocol : forall p around later m,
   ~ (right_when_executed p around later m /\ right_when_lost p around later m).
 Proof.
@@ -145,6 +156,9 @@ Definition consensus_protocol (a c : addr) : protocol :=
        Issue (CAS c zero (if is_word one r then one else zero)) (fun r' =>
          Conclusion (is_word one r')))).
 
+(*@ 5.2 Corollary backup_rnic_insufficient: proved corrected
+    The printed hypotheses are unused (SeedTheorem3.backup_rnic_insufficient_as_printed); here the
+    verifier does use CAS, on the word and on one of its own. *)
 Corollary consensus_objects_do_not_help : forall a c around later m,
   ~ (right_when_executed (consensus_protocol a c) around later m /\
      right_when_lost (consensus_protocol a c) around later m).

@@ -9,6 +9,8 @@ Local Open Scope N_scope.
 Definition modulus : N := 2 ^ 64.
 
 (* The range is a boolean equality, so it has one proof and two words with equal bits are equal. *)
+(*@ 2.1 Definition Val: proved corrected
+    Words have 64 bits; printed as nat, over which a FADD never wraps. *)
 Record word : Set := Word { bits : N; in_range : (bits <? modulus) = true }.
 
 Lemma bits_injective : forall u v : word, bits u = bits v -> u = v.

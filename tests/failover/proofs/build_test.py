@@ -56,20 +56,22 @@ class Build(unittest.TestCase):
         self.refused({"A.v": "Lemma wish : False.\nProof. admit. Defined.\n"}, "A.v:2:")
 
     def test_variable_outside_a_section_is_refused(self):
-        self.refused({"A.v": "Variable wish : False.\nLemma no : False.\nProof. exact wish. Qed.\n"},
-                     "1 of 1 theorems rest on an axiom")
+        text = "Variable wish : False.\nLemma no : False.\nProof. exact wish. Qed.\n"
+        self.refused({"A.v": text}, "1 of 1 theorems rest on an axiom")
 
     def test_axiom_of_the_standard_library_is_refused(self):
         text = ("From Coq Require Import FunctionalExtensionality.\n"
                 "Lemma eta : (fun n => n + 0) = (fun n : nat => n).\n"
-                "Proof. apply functional_extensionality. intro n. induction n; cbn; congruence. Qed.\n")
+                "Proof. apply functional_extensionality.\n"
+                "intro n. induction n; cbn; congruence. Qed.\n")
         self.refused({"A.v": text}, "1 of 1 theorems rest on an axiom")
 
     def test_unused_assumption_is_refused_by_the_checker(self):
         self.refused({"A.v": GOOD + "Variable wish : 0 = 1.\n"}, "coqchk: not 'Axioms: <none>'")
 
     def test_wrong_proof_is_refused(self):
-        self.refused({"A.v": "Lemma no : 0 = 1.\nProof. reflexivity. Qed.\n"}, "A.v does not compile")
+        text = "Lemma no : 0 = 1.\nProof. reflexivity. Qed.\n"
+        self.refused({"A.v": text}, "A.v does not compile")
 
     def test_guard_switched_off_is_refused(self):
         self.refused({"A.v": "Unset Guard Checking.\n" + GOOD}, "A.v:1:")
