@@ -74,19 +74,19 @@ struct OpcodeInfo {
   using enum Operation;
   std::array<OpcodeInfo, 32> t{};
   // clang-format off
-  //         name                              operation start  end    reth   aeth   data  headers imm
+  //         name                              operation start  end    reth   aeth   data  headers
   t[0x00] = {"SEND First",                     Send,     true,  false, false, false, true,  kBth};
   t[0x01] = {"SEND Middle",                    Send,     false, false, false, false, true,  kBth};
   t[0x02] = {"SEND Last",                      Send,     false, true,  false, false, true,  kBth};
-  t[0x03] = {"SEND Last with Immediate",       Send,     false, true,  false, false, true,  kImm, true};
+  t[0x03] = {"SEND Last with Immediate",       Send,     false, true,  false, false, true,  kImm};
   t[0x04] = {"SEND Only",                      Send,     true,  true,  false, false, true,  kBth};
-  t[0x05] = {"SEND Only with Immediate",       Send,     true,  true,  false, false, true,  kImm, true};
+  t[0x05] = {"SEND Only with Immediate",       Send,     true,  true,  false, false, true,  kImm};
   t[0x06] = {"RDMA WRITE First",               Write,    true,  false, true,  false, true,  kReth};
   t[0x07] = {"RDMA WRITE Middle",              Write,    false, false, false, false, true,  kBth};
   t[0x08] = {"RDMA WRITE Last",                Write,    false, true,  false, false, true,  kBth};
-  t[0x09] = {"RDMA WRITE Last with Immediate", Write,    false, true,  false, false, true,  kImm, true};
+  t[0x09] = {"RDMA WRITE Last with Immediate", Write,    false, true,  false, false, true,  kImm};
   t[0x0a] = {"RDMA WRITE Only",                Write,    true,  true,  true,  false, true,  kReth};
-  t[0x0b] = {"RDMA WRITE Only with Immediate", Write,    true,  true,  true,  false, true,  kRImm, true};
+  t[0x0b] = {"RDMA WRITE Only with Immediate", Write,    true,  true,  true,  false, true,  kRImm};
   t[0x0c] = {"RDMA READ Request",              Read,     true,  true,  true,  false, false, kReth};
   t[0x0d] = {"RDMA READ Response First",       Response, true,  false, false, true,  true,  kAeth};
   t[0x0e] = {"RDMA READ Response Middle",      Response, false, false, false, false, true,  kBth};
@@ -99,6 +99,7 @@ struct OpcodeInfo {
   t[0x16] = {"SEND Last with Invalidate",      Send,     false, true,  false, false, true,  kInv};
   t[0x17] = {"SEND Only with Invalidate",      Send,     true,  true,  false, false, true,  kInv};
   // clang-format on
+  for (const std::size_t opcode : {0x03, 0x05, 0x09, 0x0b}) t[opcode].has_immediate = true;
   return t;
 }
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every input of the corpus once, in builds without libFuzzer. What an input must not do is break
+// anything; the target itself checks that nothing stays behind.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes);
+
+namespace {
+
+std::vector<std::string> inputs() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(PORTCULLIS_FUZZ_CORPUS))
+    names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+class VfioUserCorpus : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(VfioUserCorpus, Input_ServedOrRefusedWithoutHarm) {
+  std::ifstream file(std::filesystem::path(PORTCULLIS_FUZZ_CORPUS) / GetParam(), std::ios::binary);
+  ASSERT_TRUE(file);
+  const std::vector<char> text{std::istreambuf_iterator<char>(file), {}};
+  const std::vector<std::uint8_t> bytes(text.begin(), text.end());
+  EXPECT_EQ(LLVMFuzzerTestOneInput(bytes.data(), bytes.size()), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, VfioUserCorpus, ::testing::ValuesIn(inputs()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the seeds of vfio_user_message_fuzz: one file for each kind of message and mistake.
+
+    make_corpus.py FOLDER
+
+Messages are built from docs/interop/vfio-user.rst of QEMU; the files are kept in the repository, so
+that the corpus may also grow by what libFuzzer finds.
+"""
+
+import pathlib
+import struct
+import sys
+
+VERSION, DMA_MAP, DMA_UNMAP, INFO, REGION, IO_FDS, IRQ, SET_IRQS = 1, 2, 3, 4, 5, 6, 7, 8
+READ, WRITE, DMA_READ, DMA_WRITE, RESET = 9, 10, 11, 12, 13
+BAR0, CONFIG = 0, 7
+GUEST = 0x100000
+
+
+def message(command, payload=b"", fds=0, flags=0, length=None, ident=1):
+    size = 16 + len(payload) if length is None else length
+    raw = struct.pack("<HHIII", ident, command, size, flags, 0) + payload
+    return struct.pack("<BH", fds, len(raw)) + raw
+
+
+def hello(json=b'{"capabilities":{"max_msg_fds":8,"max_data_xfer_size":65536}}\0'):
+    return message(VERSION, struct.pack("<HH", 0, 1) + json)
+
+
+def dma_map(flags=3, offset=0, address=GUEST, size=0x10000, fds=1):
+    return message(DMA_MAP, struct.pack("<IIQQQ", 32, flags, offset, address, size), fds)
+
+
+def dma_unmap(address=GUEST, size=0x10000, flags=0):
+    return message(DMA_UNMAP, struct.pack("<IIQQ", 24, flags, address, size))
+
+
+def write(region, offset, data, flags=0):
+    return message(WRITE, struct.pack("<QII", offset, region, len(data)) + data, flags=flags)
+
+
+def read(region, offset, count):
+    return message(READ, struct.pack("<QII", offset, region, count))
+
+
+def irqs(flags=0x24, index=2, start=0, count=2, fds=2):
+    return message(SET_IRQS, struct.pack("<IIIII", 20, flags, index, start, count), fds)
+
+
+MASTER = write(CONFIG, 4, b"\x06\x00")
+QUEUE = write(BAR0, 0x10, bytes(4)) + write(BAR0, 0x14, struct.pack(">I", GUEST))
+DOORBELL = write(BAR0, 0x18, b"\x00\x00\x00\x01")
+
+SEEDS = {
+    "hello": hello(),
+    "hello_twice": hello() + hello(),
+    "hello_other_major": message(VERSION, struct.pack("<HH", 7, 0)),
+    "hello_bad_json": hello(b"{{{{\0"),
+    "hello_json_of_other_types": hello(b'{"capabilities":{"max_data_xfer_size":"x"}}\0'),
+    "nothing_negotiated": dma_map() + message(RESET),
+    "infos": hello()
+    + message(INFO, struct.pack("<IIII", 16, 0, 0, 0))
+    + b"".join(message(REGION, struct.pack("<IIIIQQ", 32, 0, i, 0, 0, 0)) for i in range(10))
+    + b"".join(message(IRQ, struct.pack("<IIII", 16, 0, i, 0)) for i in range(6)),
+    "map_and_unmap": hello() + dma_map() + dma_unmap() + dma_unmap(0, 0, 2),
+    "map_overlap_and_cut": hello() + dma_map() + dma_map() + dma_unmap(GUEST, 0x1000),
+    "map_too_long": hello() + dma_map(size=0x20000) + dma_map(offset=0xF000, size=0x2000),
+    "map_that_wraps": hello() + dma_map(address=0xFFFFFFFFFFFFF000, size=0x2000, fds=0),
+    "map_unaligned": hello() + dma_map(offset=1) + dma_map(address=5) + dma_map(size=7),
+    "irqs": hello() + irqs() + irqs(flags=0x21, count=0, fds=0) + irqs(start=60, count=8),
+    "irqs_without_fds": hello() + irqs(count=2, fds=0) + irqs(count=2, fds=1),
+    "regions": hello() + read(BAR0, 0, 16) + read(CONFIG, 0, 256) + read(BAR0, 0x1FFFFFC, 8),
+    "region_that_wraps": hello() + read(BAR0, 0xFFFFFFFFFFFFFFFC, 8) + read(8, 0, 0x1000000),
+    "write_shorter": hello() + message(WRITE, struct.pack("<QII", 0, BAR0, 64) + b"abc"),
+    "queue_in_memory": hello() + dma_map() + MASTER + QUEUE + DOORBELL,
+    "queue_by_messages": hello() + dma_map(fds=0) + MASTER + QUEUE + DOORBELL,
+    "queue_read_only": hello() + dma_map(flags=1) + MASTER + QUEUE + DOORBELL,
+    "reset": hello() + dma_map() + MASTER + message(RESET) + write(CONFIG, 0x68, b"\x00\x80"),
+    "no_reply": hello() + write(BAR0, 0x18, b"\0\0\0\1", flags=0x10) + message(RESET, flags=0x10),
+    "reply_to_nothing": hello() + message(DMA_READ, bytes(16), flags=1),
+    "commands_that_are_ours": hello()
+    + message(DMA_READ, bytes(16))
+    + message(DMA_WRITE, bytes(16)),
+    "unknown_command": hello() + message(999) + message(0) + message(IO_FDS, bytes(16)),
+    "too_short": message(VERSION, length=15),
+    "too_long": message(WRITE, length=0xFFFFFFFF),
+    "cut": hello() + message(RESET)[:-5],
+    "descriptors_nobody_wants": hello() + message(RESET, fds=3) + message(INFO, fds=2),
+}
+
+
+def main() -> int:
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, seed in SEEDS.items():
+        (folder / name).write_bytes(seed)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
