@@ -92,7 +92,14 @@ class Judge {
     Operated operated{{}, place, place, true, std::nullopt};
     if (event.kind == Event::Kind::Environment) {
       const EnvironmentStep& step = m_.scenario.environment[event.number];
-      operated.words.push_back({step.address.cell, {Opcode::Write, step.becomes, 0}});
+      const bool is_shared = step.address.space == Address::Space::Shared;
+      const unsigned cell =
+          is_shared ? step.address.cell : cell_number(event.client, step.address.cell);
+      // Who acts on what the cell holds has read it: a CAS that succeeded.
+      if (step.when) operated.answer = *step.when;
+      operated.words.push_back({cell, step.when
+                                          ? Operation{Opcode::CompareSwap, step.becomes, *step.when}
+                                          : Operation{Opcode::Write, step.becomes, 0}});
       return operated;
     }
     const auto wanted = event.kind == Event::Kind::Consume ? ReceiverStep::Kind::Consume

@@ -12,7 +12,7 @@ namespace portcullis::failover {
 struct Event {
   enum class Kind : std::uint8_t { Invoke, Respond, Consume, Reuse, Environment };
   Kind kind = Kind::Invoke;
-  unsigned client = 0;  // Environment: unused
+  unsigned client = 0;  // Environment: whose cell it was, for an own cell
   unsigned number = 0;  // the operation, or the environment step
 };
 
@@ -30,7 +30,8 @@ struct Event {
     case Event::Kind::Reuse:
       return 1 + 2 * operations + scenario.clients + event.client;
     case Event::Kind::Environment:
-      return 1 + 2 * operations + 2 * scenario.clients + event.number;
+      return 1 + 2 * operations + 2 * scenario.clients + event.number * scenario.clients +
+             event.client;
   }
   return 0;
 }
@@ -46,12 +47,12 @@ struct Event {
     if (rest < scenario.clients) return {kind, rest, 0};
     rest -= scenario.clients;
   }
-  return {Event::Kind::Environment, 0, rest};
+  return {Event::Kind::Environment, rest % scenario.clients, rest / scenario.clients};
 }
 
 [[nodiscard]] inline unsigned greatest_code(const Scenario& scenario) noexcept {
-  return 2 * scenario.clients * (scenario.operations + 1) +
-         static_cast<unsigned>(scenario.environment.size());
+  return scenario.clients *
+         (2 * scenario.operations + 2 + static_cast<unsigned>(scenario.environment.size()));
 }
 
 /// Events of the longest run.

@@ -360,8 +360,11 @@ class Stepper {
     if (m_.scenario.counts_effects && !has_effect && !request.notifies) return Violation::None;
     if (s_.get(f.disowned[request.operation]) != 0)
       return m_.scenario.counts_effects ? Violation::Result : Violation::ExactlyOnce;
-    if (s_.get(f.counts[request.operation]) != 0 && !m_.scenario.has_history)
-      return request.notifies ? Violation::DuplicateNotification : Violation::AtMostOnce;
+    if (s_.get(f.counts[request.operation]) != 0) {
+      if (request.notifies) return Violation::DuplicateNotification;
+      // A history says more exactly whether the second execution matters.
+      if (!m_.scenario.has_history) return Violation::AtMostOnce;
+    }
     next.set(f.counts[request.operation], 1);
     return Violation::None;
   }
