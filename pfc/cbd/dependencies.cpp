@@ -29,6 +29,21 @@ std::vector<std::uint32_t> priorities_of(const Topology& topology) {
   return used;
 }
 
+std::vector<LinkId> links_of(const Topology& topology, const Flow& flow) {
+  if (!flow.path.empty()) return flow.path;
+  std::vector<LinkId> links;
+  for (NodeId at = flow.from; at != flow.to; at = topology.links[links.back()].to) {
+    const auto hop = std::ranges::find_if(topology.routes, [&](const Route& route) {
+      return route.node == at && route.destination == flow.to;
+    });
+    if (hop == topology.routes.end()) return links;
+    const bool is_round = std::ranges::find(links, hop->via) != links.end();
+    links.push_back(hop->via);
+    if (is_round) return links;
+  }
+  return links;
+}
+
 template <class KeyOf>
 Dependencies::Lists Dependencies::lists_of(std::size_t keys, std::size_t count, KeyOf key_of) {
   Lists lists;
@@ -132,29 +147,10 @@ void Dependencies::index_uses() {
   for (std::uint32_t& item : uses_.items) item = uses[item].second;
 }
 
-std::vector<LinkId> Dependencies::links_of(const Flow& flow) const {
-  return flow.path.empty() ? route_round(flow) : flow.path;
-}
-
-/// The first next hop of every node, as parse_topology() chooses, until a link comes again.
-std::vector<LinkId> Dependencies::route_round(const Flow& flow) const {
-  std::vector<LinkId> links;
-  for (NodeId at = flow.from; at != flow.to; at = topology_.links[links.back()].to) {
-    const auto hop = std::ranges::find_if(topology_.routes, [&](const Route& route) {
-      return route.node == at && route.destination == flow.to;
-    });
-    if (hop == topology_.routes.end()) return links;
-    const bool is_round = std::ranges::find(links, hop->via) != links.end();
-    links.push_back(hop->via);
-    if (is_round) return links;
-  }
-  return links;
-}
-
 void Dependencies::index_flows(std::uint32_t priority) {
   for (std::uint32_t i = 0; i < topology_.flows.size(); ++i) {
     if (topology_.flows[i].priority != priority) continue;
-    const std::vector<LinkId> links = links_of(topology_.flows[i]);
+    const std::vector<LinkId> links = links_of(topology_, topology_.flows[i]);
     for (std::size_t hop = 0; hop + 1 < links.size(); ++hop)
       turns_.push_back({links[hop], links[hop + 1], i});
   }

@@ -39,6 +39,10 @@ struct User {
 /// The priorities that flows use, ascending; 0 when there is no flow.
 [[nodiscard]] std::vector<std::uint32_t> priorities_of(const Topology& topology);
 
+/// The path of a flow. Without one it follows the first next hop of every node, as parse_topology()
+/// chooses, until a link comes again; that link is the last, too.
+[[nodiscard]] std::vector<LinkId> links_of(const Topology& topology, const Flow& flow);
+
 /// Routes serve every priority. Data for a destination starts at every host, or at every node when
 /// there is no host; a host without routes gives all its links. Nothing goes on through a host that
 /// has no route, and nothing goes on at its destination. A link whose xoff is kUnlimited is never
@@ -53,8 +57,6 @@ class Dependencies {
   [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
   /// Who takes `from` and then `to`; ascending, never empty for an edge of the graph.
   [[nodiscard]] std::vector<User> users(LinkId from, LinkId to) const;
-  /// Links of flows that follow a routing loop, in order, once round.
-  [[nodiscard]] std::vector<LinkId> links_of(const Flow& flow) const;
 
  private:
   /// Routes of one node for one destination: vias_[begin, end).
@@ -90,7 +92,6 @@ class Dependencies {
     return topology_.nodes[node].kind == NodeKind::Host && groups_of_.of(node).empty();
   }
   [[nodiscard]] const Group* find_group(NodeId node, NodeId destination) const;
-  [[nodiscard]] std::vector<LinkId> route_round(const Flow& flow) const;
 
   const Topology& topology_;
   std::vector<LinkId> vias_;

@@ -115,7 +115,7 @@ TEST(Dependencies, FlowInARoutingLoop_DependsOnItself) {
   loop.ttl = 16;
   topology.flows.push_back(loop);
   const Dependencies dependencies(topology, 0, Traffic::Flows);
-  EXPECT_THAT(dependencies.links_of(topology.flows[0]), ElementsAre(0u, 1u, 4u, 1u));
+  EXPECT_THAT(links_of(topology, topology.flows[0]), ElementsAre(0u, 1u, 4u, 1u));
   EXPECT_THAT(dependencies.users(4, 1), ElementsAre(flow(0)));
 }
 

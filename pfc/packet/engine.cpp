@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pfc/packet/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace portcullis::pfc::packet {
+
+Engine::Engine(const Topology& topology, Network network, const RunOptions& options)
+    : network_(std::move(network)),
+      options_(options),
+      classes_(static_cast<std::uint32_t>(network_.priorities.size())),
+      packet_bytes_(options.packet_bytes),
+      ports_(network_.links.size()),
+      queues_(network_.links.size() * classes_),
+      ingresses_(network_.links.size() * classes_),
+      shared_(network_.nodes.size()),
+      in_(network_.nodes.size()) {
+  report_.flows.resize(network_.flows.size());
+  if (options.with_residence)
+    for (FlowReport& flow : report_.flows) flow.residence.emplace();
+  for (LinkId link = 0; link < network_.links.size(); ++link) {
+    const LinkPlan& plan = network_.links[link];
+    ports_[link].packet_lane = events_.lane(plan.packet_ps);
+    ports_[link].delay_lane = events_.lane(plan.delay_ps);
+    if (network_.nodes[plan.to].alpha > 0) in_[plan.to].push_back(link);
+  }
+  for (LinkId link = 0; link < network_.links.size(); ++link)
+    ports_[link].frame_lane = events_.lane(network_.links[link].frame_ps);
+  for (std::uint32_t flow = 0; flow < network_.flows.size(); ++flow) {
+    const FlowPlan& plan = network_.flows[flow];
+    offers_.emplace_back(topology.flows[flow].source, network_, options.packet_bytes,
+                         plan.spacing_ps);
+    if (plan.first == plan.last) continue;  // of a flow that no route serves
+    Port& port = ports_[network_.hops[plan.first]];
+    port.flows.push_back(flow);
+    port.sourced = static_cast<std::uint8_t>(port.sourced | 1U << plan.priority);
+  }
+}
+
+RunReport Engine::run() {
+  constexpr std::uint64_t kBetweenQuestions = std::uint64_t{1} << 20;
+  for (LinkId link = 0; link < ports_.size(); ++link)
+    if (!ports_[link].flows.empty()) start(link);
+  if (options_.sample_every > 0) events_.at(0, EventKind::Sampled, 0, 0);
+  events_.at(inspection_ps(), EventKind::Inspected, 0, 0);
+  while (const Event* event = events_.next(options_.until)) {
+    ++report_.events;
+    if (event->kind == EventKind::Inspected) {
+      if (on_inspected()) break;
+      continue;
+    }
+    handle(*event);
+    if (report_.events % kBetweenQuestions == 0 && options_.progress &&
+        !options_.progress(events_.now())) {
+      report_.is_stopped = true;
+      break;
+    }
+  }
+  return report();
+}
+
+void Engine::handle(const Event& event) {
+  switch (event.kind) {
+    case EventKind::Sent:
+      return on_sent(event.target, event.item);
+    case EventKind::Arrived:
+      return on_arrived(event.target, event.item);
+    case EventKind::Paused:
+      return on_paused(event.target);
+    case EventKind::Resumed:
+      return on_resumed(event.target);
+    case EventKind::FrameSent:
+      return on_frame_sent(event.target);
+    case EventKind::Offered:
+      ports_[event.target].offered_at = 0;
+      if (!ports_[event.target].is_busy) start(event.target);
+      return;
+    case EventKind::Suspected:
+      return on_suspected(event.target, event.item);
+    case EventKind::Restored:
+      return on_restored(event.target, event.item);
+    case EventKind::Sampled:
+      return on_sampled();
+    case EventKind::Inspected:
+      return;
+  }
+}
+
+void Engine::on_sent(LinkId link, PacketId id) {
+  Port& port = ports_[link];
+  Packet& packet = packets_[id];
+  ++report_.hops;
+  port.is_busy = false;
+  queues_[network_.slot(link, network_.flows[packet.flow].priority)].stopped = events_.now();
+  const Slot counted_in = std::exchange(packet.counted_in, kNothing);
+  events_.after(port.delay_lane, network_.links[link].delay_ps, EventKind::Arrived, link, id);
+  if (counted_in != kNothing) count_out(counted_in);
+  if (!port.is_busy) start(link);
+}
+
+void Engine::on_arrived(LinkId link, PacketId id) {
+  Packet& packet = packets_[id];
+  const FlowPlan& flow = network_.flows[packet.flow];
+  FlowReport& seen = report_.flows[packet.flow];
+  if (++packet.hop == flow.last) {
+    if (flow.again == kNothing) {
+      const Picoseconds residence = events_.now() - packet.born;
+      ++seen.delivered;
+      seen.greatest_residence = std::max(seen.greatest_residence, residence);
+      if (seen.residence) seen.residence->record(static_cast<std::uint64_t>(residence / 1000));
+      return release(id);
+    }
+    packet.hop = flow.again;
+  }
+  if (packet.ttl != 0 && --packet.ttl == 0) {
+    ++seen.expired;
+    return release(id);
+  }
+  count_in(network_.slot(link, flow.priority), network_.links[link].to, id);
+}
+
+/// Finds room in the ingress, closes its gate if need be, and queues the packet for its next link.
+void Engine::count_in(Slot slot, NodeId node, PacketId id) {
+  Ingress& ingress = ingresses_[slot];
+  Packet& packet = packets_[id];
+  const LinkId link = link_of(slot);
+  const Slot next = network_.slot(network_.hops[packet.hop], network_.flows[packet.flow].priority);
+  if (queues_[next].is_storming && options_.watchdog.action == WatchdogAction::Drop) {
+    ++report_.flows[packet.flow].discarded;
+    return release(id);
+  }
+  if (ingress.bytes + packet_bytes_ > network_.links[link].limit ||
+      shared_[node] + packet_bytes_ > network_.nodes[node].shared) {
+    ++report_.flows[packet.flow].overflowed;
+    return release(id);
+  }
+  ingress.bytes += packet_bytes_;
+  shared_[node] += packet_bytes_;
+  ingress.most_bytes = std::max(ingress.most_bytes, ingress.bytes);
+  packet.counted_in = slot;
+  if (!ingress.is_closed && ingress.bytes >= closes_at(link)) close(slot);
+  enqueue(id);
+}
+
+void Engine::count_out(Slot slot) {
+  Ingress& ingress = ingresses_[slot];
+  const NodeId node = network_.links[link_of(slot)].to;
+  ingress.bytes -= packet_bytes_;
+  shared_[node] -= packet_bytes_;
+  if (network_.nodes[node].alpha > 0) return reopen_others(node);
+  if (ingress.is_closed && opens(slot)) open(slot);
+}
+
+void Engine::enqueue(PacketId id) {
+  Packet& packet = packets_[id];
+  const LinkId link = network_.hops[packet.hop];
+  const Slot slot = network_.slot(link, network_.flows[packet.flow].priority);
+  Queue& queue = queues_[slot];
+  Port& port = ports_[link];
+  packet.next = kNothing;
+  if (queue.head == kNothing) {
+    queue.head = id;
+    port.waiting = static_cast<std::uint8_t>(port.waiting | bit_of(slot));
+  } else {
+    packets_[queue.tail].next = id;
+  }
+  queue.tail = id;
+  if (!port.is_busy) start(link);
+}
+
+/// Sends the next packet, priorities and sources in turn; PAUSE frames go first.
+void Engine::start(LinkId link) {
+  Port& port = ports_[link];
+  if (!port.frames.empty()) return start_frame(link);
+  for (std::uint8_t left = ready(port); left != 0;) {
+    const auto later = static_cast<std::uint8_t>(left & (0xffU << port.turn));
+    const auto priority = static_cast<std::uint8_t>(std::countr_zero(later != 0 ? later : left));
+    const PacketId id = take(link, priority);
+    if (id == kNothing) {
+      left = static_cast<std::uint8_t>(left & ~(1U << priority));
+      continue;
+    }
+    port.turn = static_cast<std::uint8_t>((priority + 1) % kPriorities);
+    port.is_busy = true;
+    return events_.after(port.packet_lane, network_.links[link].packet_ps, EventKind::Sent, link,
+                         id);
+  }
+}
+
+void Engine::start_frame(LinkId link) {
+  Port& port = ports_[link];
+  port.is_busy = true;
+  events_.after(port.frame_lane, network_.links[link].frame_ps, EventKind::FrameSent, link, 0);
+}
+
+/// The head of the queue, or else a packet of a source that has one now.
+PacketId Engine::take(LinkId link, std::uint32_t priority) {
+  Port& port = ports_[link];
+  const auto bit = static_cast<std::uint8_t>(1U << priority);
+  if ((port.waiting & bit) != 0) {
+    Queue& queue = queues_[network_.slot(link, priority)];
+    const PacketId id = queue.head;
+    queue.head = packets_[id].next;
+    if (queue.head == kNothing) port.waiting = static_cast<std::uint8_t>(port.waiting & ~bit);
+    return id;
+  }
+  Picoseconds soonest = 0;
+  for (std::uint32_t i = 0; i < port.flows.size(); ++i) {
+    const auto turn = static_cast<std::uint32_t>((port.flow_turn + i) % port.flows.size());
+    const std::uint32_t flow = port.flows[turn];
+    if (network_.flows[flow].priority != priority) continue;
+    const auto at = offers_[flow].next(events_.now());
+    if (!at) continue;
+    if (*at <= events_.now()) {
+      port.flow_turn = turn + 1;
+      return make_packet(flow);
+    }
+    soonest = soonest == 0 ? *at : std::min(soonest, *at);
+  }
+  if (soonest == 0) {
+    port.sourced = static_cast<std::uint8_t>(port.sourced & ~bit);
+  } else if (port.offered_at == 0 || soonest < port.offered_at) {
+    port.offered_at = soonest;
+    events_.at(soonest, EventKind::Offered, link, 0);
+  }
+  return kNothing;
+}
+
+PacketId Engine::make_packet(std::uint32_t flow) {
+  PacketId id = free_;
+  if (id == kNothing) {
+    id = static_cast<PacketId>(packets_.size());
+    packets_.emplace_back();
+  } else {
+    free_ = packets_[id].next;
+  }
+  const FlowPlan& plan = network_.flows[flow];
+  packets_[id] = {kNothing, flow, plan.first, plan.ttl, kNothing, events_.now()};
+  offers_[flow].take(events_.now());
+  ++report_.flows[flow].sent;
+  return id;
+}
+
+void Engine::release(PacketId id) {
+  packets_[id].next = free_;
+  free_ = id;
+}
+
+}  // namespace portcullis::pfc::packet

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <utility>
+
+#include "pfc/packet/engine.hpp"
+
+namespace portcullis::pfc::packet {
+
+/// Often enough to stop soon, rarely enough to cost nothing: when a deadlock came about is read
+/// from the queues, not from when it was noticed.
+Picoseconds Engine::inspection_ps() const {
+  constexpr Picoseconds kPackets = 256;
+  Picoseconds longest = 1;
+  for (const LinkPlan& link : network_.links) longest = std::max(longest, link.packet_ps);
+  return events_.now() + kPackets * longest;
+}
+
+bool Engine::on_inspected() {
+  if (!report_.deadlock) {
+    std::vector<bool> is_blocked(queues_.size(), false);
+    for (Slot slot = 0; slot < queues_.size(); ++slot) {
+      const Port& port = ports_[link_of(slot)];
+      is_blocked[slot] = (port.paused & bit_of(slot)) != 0 && ingresses_[slot].is_closed &&
+                         queues_[slot].messages == 0;
+    }
+    const BlockedGates gates =
+        find_blocked(network_, std::move(is_blocked), queues_, packets_, packet_bytes_);
+    if (!gates.cycle.empty()) {
+      Deadlock deadlock;
+      deadlock.gates = gates.slots.size();
+      deadlock.priority = network_.priorities[gates.cycle.front() % classes_];
+      for (const Slot slot : gates.cycle) {
+        deadlock.cycle.push_back(link_of(slot));
+        deadlock.time = std::max(deadlock.time, queues_[slot].stopped);
+      }
+      report_.deadlock = std::move(deadlock);
+    }
+  }
+  events_.at(inspection_ps(), EventKind::Inspected, 0, 0);
+  return report_.deadlock && options_.stop_at_deadlock;
+}
+
+void Engine::on_sampled() {
+  Sample sample;
+  sample.time = events_.now();
+  for (const FlowReport& flow : report_.flows)
+    sample.delivered_bytes.push_back(flow.delivered * options_.packet_bytes);
+  for (const Ingress& ingress : ingresses_) {
+    sample.ingress_bytes.push_back(ingress.bytes);
+    sample.is_closed.push_back(ingress.is_closed);
+  }
+  report_.samples.push_back(std::move(sample));
+  events_.at(events_.now() + options_.sample_every, EventKind::Sampled, 0, 0);
+}
+
+RunReport Engine::report() {
+  static_cast<void>(on_inspected());
+  report_.end = report_.deadlock && options_.stop_at_deadlock ? report_.deadlock->time
+                : report_.is_stopped                          ? events_.now()
+                                                              : options_.until;
+  const Picoseconds now = std::max(report_.end, events_.now());
+  std::vector<bool> is_free(packets_.size(), false);
+  for (PacketId id = free_; id != kNothing; id = packets_[id].next) is_free[id] = true;
+  for (PacketId id = 0; id < packets_.size(); ++id) {
+    if (is_free[id]) continue;
+    FlowReport& flow = report_.flows[packets_[id].flow];
+    ++flow.held;
+    flow.oldest_held = std::max(flow.oldest_held, now - packets_[id].born);
+  }
+  for (std::uint32_t flow = 0; flow < offers_.size(); ++flow) {
+    static_cast<void>(offers_[flow].next(now));
+    report_.flows[flow].source_lost = offers_[flow].lost();
+    report_.flows[flow].waiting = offers_[flow].waiting(now);
+  }
+  for (Slot slot = 0; slot < ingresses_.size(); ++slot) {
+    const Ingress& ingress = ingresses_[slot];
+    report_.ingresses.push_back({link_of(slot), network_.priorities[slot % classes_],
+                                 ingress.closings,
+                                 ingress.closed + (ingress.is_closed ? now - ingress.closed_at : 0),
+                                 ingress.most_bytes, ingress.bytes});
+  }
+  return std::move(report_);
+}
+
+}  // namespace portcullis::pfc::packet

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pfc/packet/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "pfc/cbd/dependencies.hpp"
+#include "pfc/cbd/routing.hpp"
+
+namespace portcullis::pfc::packet {
+namespace {
+
+constexpr double kMostPicoseconds = 9.2e18;
+constexpr std::uint32_t kFrameBytes = 84;  // 64, preamble and start 8, gap 12
+constexpr std::uint32_t kMostPacketBytes = 1 << 20;
+
+class Compiler {
+ public:
+  Compiler(const Topology& topology, const RunOptions& options)
+      : topology_(topology), options_(options) {
+    network_.ps_per_time = topology.units.time_s * 1e12;
+    network_.bytes_per_data = topology.units.data_bytes;
+    network_.priorities = cbd::priorities_of(topology);
+  }
+
+  Result<Network> run() {
+    if (options_.packet_bytes == 0 || options_.packet_bytes > kMostPacketBytes)
+      return fail(Errc::InvalidArgument, fmt::format("packets of {} bytes; 1 to {} are accepted",
+                                                     options_.packet_bytes, kMostPacketBytes));
+    for (const Node& node : topology_.nodes)
+      network_.nodes.push_back({bytes(node.shared_buffer), node.alpha});
+    for (const Link& link : topology_.links) PORTCULLIS_TRY(add(link));
+    for (const auto& cable : cbd::cables_of(topology_)) {
+      if (cable.size() != 2) continue;
+      network_.links[cable[0]].back = cable[1];
+      network_.links[cable[1]].back = cable[0];
+    }
+    for (const Flow& flow : topology_.flows) add(flow);
+    for (const RateLimit& limit : options_.limits) PORTCULLIS_TRY(add(limit));
+    return std::move(network_);
+  }
+
+ private:
+  [[nodiscard]] Bytes bytes(double data) const {
+    const double bytes = std::round(data * network_.bytes_per_data);
+    return bytes < static_cast<double>(kBoundless) ? static_cast<Bytes>(bytes) : kBoundless;
+  }
+
+  Result<Picoseconds> time(double picoseconds, const std::string& what) const {
+    if (picoseconds > kMostPicoseconds / 1024)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("{}: {} s; less than a day is accepted", what, picoseconds / 1e12));
+    return static_cast<Picoseconds>(std::llround(picoseconds));
+  }
+
+  Result<void> add(const Link& link) {
+    LinkPlan plan;
+    plan.from = link.from;
+    plan.to = link.to;
+    plan.to_host = topology_.nodes[link.to].kind == NodeKind::Host;
+    const double ps_per_byte = network_.ps_per_time / (link.capacity * network_.bytes_per_data);
+    const std::string what = "link " + link.name;
+    PORTCULLIS_TRY_ASSIGN(plan.packet_ps, time(ps_per_byte * options_.packet_bytes, what));
+    PORTCULLIS_TRY_ASSIGN(plan.frame_ps, time(ps_per_byte * kFrameBytes, what));
+    PORTCULLIS_TRY_ASSIGN(plan.delay_ps, time(link.delay * network_.ps_per_time, what));
+    plan.xoff = bytes(link.xoff);
+    plan.xon = bytes(link.xon);
+    plan.limit = bytes(link.buffer);
+    if (!plan.to_host && plan.limit < options_.packet_bytes)
+      return fail(
+          Errc::InvalidArgument,
+          fmt::format("link {}: a buffer of {} bytes holds no packet of {}; smaller packets "
+                      "or a larger buffer are accepted",
+                      link.name, plan.limit, options_.packet_bytes));
+    network_.links.push_back(plan);
+    return {};
+  }
+
+  void add(const Flow& flow) {
+    std::vector<LinkId> links = cbd::links_of(topology_, flow);
+    FlowPlan plan;
+    plan.priority = static_cast<std::uint32_t>(
+        std::ranges::find(network_.priorities, flow.priority) - network_.priorities.begin());
+    plan.first = static_cast<std::uint32_t>(network_.hops.size());
+    plan.again = kNothing;
+    plan.ttl = flow.ttl;
+    if (flow.path.empty() && !links.empty()) {
+      const auto again = std::ranges::find(links, links.back()) - links.begin();
+      links.pop_back();
+      plan.again = plan.first + static_cast<std::uint32_t>(again);
+    }
+    network_.hops.insert(network_.hops.end(), links.begin(), links.end());
+    plan.last = static_cast<std::uint32_t>(network_.hops.size());
+    network_.flows.push_back(plan);
+  }
+
+  Result<void> add(const RateLimit& limit) {
+    if (limit.flow >= network_.flows.size())
+      return fail(Errc::InvalidArgument,
+                  fmt::format("rate limit of flow {}; 0 to {}, the flows there are, accepted",
+                              limit.flow, network_.flows.size()));
+    if (!(limit.rate > 0) || !std::isfinite(limit.rate))
+      return fail(Errc::InvalidArgument,
+                  fmt::format("rate limit {} of flow {}; a rate above 0 is accepted", limit.rate,
+                              topology_.flows[limit.flow].name));
+    const double data = options_.packet_bytes / network_.bytes_per_data;
+    PORTCULLIS_TRY_ASSIGN(network_.flows[limit.flow].spacing_ps,
+                          time(data / limit.rate * network_.ps_per_time, "rate limit"));
+    return {};
+  }
+
+  const Topology& topology_;
+  const RunOptions& options_;
+  Network network_;
+};
+
+}  // namespace
+
+Result<Network> compile(const Topology& topology, const RunOptions& options) {
+  return Compiler(topology, options).run();
+}
+
+}  // namespace portcullis::pfc::packet

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Watchdogs: a locked ring goes on, at the price of packets dropped or of buffers overrun; a fabric
+// that is merely busy is left alone.
+#include <gmock/gmock.h>
+
+#include "tests/pfc/packet/fabrics.hpp"
+
+namespace portcullis::pfc::packet {
+namespace {
+
+Topology locking() {
+  Topology topology = *cbd::ring(4, 2, delayed(0.25));
+  for (Link& link : topology.links) link.buffer = 1.55;
+  return topology;
+}
+
+RunOptions with(WatchdogAction action) {
+  RunOptions options = until(2000);
+  options.stop_at_deadlock = false;
+  options.watchdog = {.action = action, .detect = 50 * kTheta, .restore = 20 * kTheta};
+  return options;
+}
+
+std::uint64_t delivered(const RunReport& report) {
+  std::uint64_t sum = 0;
+  for (const FlowReport& flow : report.flows) sum += flow.delivered;
+  return sum;
+}
+
+TEST(Watchdog, None_LeavesTheRingLocked) {
+  const RunReport report = run(locking(), with(WatchdogAction::None));
+  EXPECT_TRUE(report.deadlock.has_value());
+  EXPECT_EQ(report.storms, 0u);
+}
+
+TEST(Watchdog, Drop_GetsTheRingGoingAndSaysWhatItDropped) {
+  const std::uint64_t locked = delivered(run(locking(), with(WatchdogAction::None)));
+  const RunReport report = run(locking(), with(WatchdogAction::Drop));
+  std::uint64_t discarded = 0;
+  for (const FlowReport& flow : report.flows) discarded += flow.discarded;
+  EXPECT_GT(report.storms, 0u);
+  EXPECT_GT(discarded, 0u);
+  EXPECT_GT(delivered(report), 2 * locked);
+  EXPECT_EQ(unaccounted(report), 0);
+}
+
+TEST(Watchdog, Forward_GetsTheRingGoing) {
+  const std::uint64_t locked = delivered(run(locking(), with(WatchdogAction::None)));
+  const RunReport report = run(locking(), with(WatchdogAction::Forward));
+  EXPECT_GT(report.storms, 0u);
+  EXPECT_GT(delivered(report), 2 * locked);
+  EXPECT_EQ(unaccounted(report), 0);
+}
+
+/// h0 -> a -> b -> h1, and h1 takes a hundredth of what h0 sends: a PAUSE lasts, but is no
+/// deadlock.
+Topology slow_receiver() {
+  Topology topology;
+  topology.add_node("h0", NodeKind::Host);
+  topology.add_node("a", NodeKind::Switch);
+  topology.add_node("b", NodeKind::Switch);
+  topology.add_node("h1", NodeKind::Host);
+  Link link;
+  link.buffer = 1.5;
+  topology.add_link(0, 1, link);
+  link.xon = 0.25;
+  topology.add_link(1, 2, link);
+  link.capacity = 0.01;
+  topology.add_link(2, 3, link);
+  EXPECT_TRUE(topology.add_flow("f", {0, 1, 2, 3}).has_value());
+  return topology;
+}
+
+TEST(Watchdog, ForwardToASlowReceiver_OverrunsItsBuffer) {
+  EXPECT_EQ(overflowed(run(slow_receiver(), with(WatchdogAction::None))), 0u);
+  const RunReport report = run(slow_receiver(), with(WatchdogAction::Forward));
+  EXPECT_GT(report.storms, 0u);
+  EXPECT_GT(overflowed(report), 0u);
+  EXPECT_EQ(unaccounted(report), 0);
+}
+
+TEST(Watchdog, DropForASlowReceiver_DiscardsWhatItWouldHaveHeld) {
+  const RunReport report = run(slow_receiver(), with(WatchdogAction::Drop));
+  EXPECT_GT(report.flows[0].discarded, 0u);
+  EXPECT_EQ(overflowed(report), 0u);
+  EXPECT_EQ(unaccounted(report), 0);
+}
+
+TEST(Watchdog, PausesShorterThanDetection_AreLeftAlone) {
+  RunOptions options = with(WatchdogAction::Drop);
+  const RunReport watched = run(paper_ring(false, 0.1), options);
+  EXPECT_EQ(watched.storms, 0u);
+  options.watchdog.action = WatchdogAction::None;
+  EXPECT_EQ(watched.hops, run(paper_ring(false, 0.1), options).hops);
+}
+
+TEST(Watchdog, PacketHeldUpByADeadlock_IsDeliveredLateByForwarding) {
+  // What a late packet is to a failover: it sat in the ring until the watchdog let it go.
+  const RunReport report = run(locking(), with(WatchdogAction::Forward));
+  Picoseconds latest = 0;
+  for (const FlowReport& flow : report.flows) latest = std::max(latest, flow.greatest_residence);
+  EXPECT_GT(latest, 50 * kTheta);
+}
+
+}  // namespace
+}  // namespace portcullis::pfc::packet
