@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "prm/hca_cap.hpp"
 #include "prm/hca_commands.hpp"
@@ -18,6 +20,8 @@ namespace {
 using Mac = std::array<std::uint8_t, 6>;
 using prm::Opcode;
 
+constexpr std::chrono::milliseconds kLidTimeout{30000};
+constexpr std::chrono::milliseconds kLidPeriod{100};
 constexpr std::uint32_t kHopLimit = 64;
 constexpr std::uint32_t kUdpSourcePort = 0xc000;  // lowest of roce_cap.r_roce_min_src_udp_port
 
@@ -61,14 +65,22 @@ Result<void> set_up_ethernet(Device& device, Port& port) {
   return {};
 }
 
+/// The link trains after INIT_HCA, and then a subnet manager gives the port its LID.
 Result<void> set_up_infiniband(Device& device, Port& port) {
   prm::Buffer<prm::query_hca_vport_context_in> query;
   query.set<"opcode", Opcode::QUERY_HCA_VPORT_CONTEXT>();
-  PORTCULLIS_TRY_ASSIGN(const auto vport, device.run<prm::query_hca_vport_context_out>(query));
-  port.lid = static_cast<std::uint16_t>(vport.get<"hca_vport_context.lid">());
-  if (port.lid == 0)
-    return fail(Errc::DeviceFailed, "the port has no LID: its subnet has no manager");
-  return {};
+  for (std::chrono::milliseconds waited{0}; waited < kLidTimeout; waited += kLidPeriod) {
+    PORTCULLIS_TRY_ASSIGN(const auto vport, device.run<prm::query_hca_vport_context_out>(query));
+    port.lid = static_cast<std::uint16_t>(vport.get<"hca_vport_context.lid">());
+    if (port.lid != 0) return {};
+    PORTCULLIS_TRY(device.process_events());
+    std::this_thread::sleep_for(kLidPeriod);
+  }
+  return fail(
+      Errc::Timeout,
+      fmt::format("the port has no LID after {} s: is its link up, and does a subnet manager "
+                  "(opensm) run on its fabric?",
+                  kLidTimeout / std::chrono::seconds(1)));
 }
 
 }  // namespace

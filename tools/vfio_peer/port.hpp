@@ -29,7 +29,8 @@ struct Port {
 /// (addrconf_addr_eui48, rdma_addr.h).
 [[nodiscard]] std::array<std::uint8_t, 16> link_local_gid(const std::array<std::uint8_t, 6>& mac);
 
-/// Asks for the port's type; writes its link-local GID to the RoCE address table, or reads its LID.
+/// Asks for the port's type; writes its link-local GID to the RoCE address table, or waits for its
+/// LID. Timeout when no subnet manager gives it one.
 [[nodiscard]] Result<Port> set_up_port(Device& device);
 
 /// The address path of INIT2RTR to `port` itself.
