@@ -126,6 +126,14 @@ Verdict destroy_eq(Core& core, const Request<prm::destroy_eq_in, prm::destroy_eq
   return core.eqs.destroy(eqn);
 }
 
+Verdict query_eq(Core& core, const Request<prm::query_eq_in, prm::query_eq_out>& request) {
+  const std::uint32_t eqn = request.in.get<"eq_number">();
+  if (!core.eqs.exists(eqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchEq);
+  core.eqs.describe(eqn, prm::View<prm::eqc>::at(request.out.bytes<"eq_context_entry">()),
+                    request.out.bytes<"event_bitmask">());
+  return {};
+}
+
 Verdict create_cq(Core& core, const Request<prm::create_cq_in, prm::create_cq_out>& request) {
   const auto context = prm::ConstView<prm::cqc>::at(request.in.bytes<"cq_context">());
   // What the capabilities do not offer: APU, compression; and collapsed CQs.

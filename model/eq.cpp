@@ -9,6 +9,7 @@ namespace {
 
 using prm::CommandStatus;
 
+constexpr std::uint64_t kCounterMask = 0xffffff;
 constexpr std::uint32_t kMaxLogEqSize = 22;  // cmd_hca_cap.log_max_eq_sz
 
 enum Refusal : std::uint32_t {
@@ -50,6 +51,7 @@ Verdict EqTable::create(prm::ConstView<prm::eqc> context,
   Eq& eq = eqs_[eqn];
   eq = Eq{};
   eq.log_size = context.get<"log_eq_size">();
+  eq.log_page_size = context.get<"log_page_size">();
   eq.uar = context.get<"uar_page">();
   eq.vector = context.get<"intr">();
   eq.ignore_overrun = context.get<"oi">() != 0;
@@ -71,6 +73,22 @@ Verdict EqTable::destroy(std::uint32_t eqn) {
   ids_.give_back(eqn);
   --live_;
   return {};
+}
+
+void EqTable::describe(std::uint32_t eqn, prm::View<prm::eqc> context,
+                       std::span<std::byte, 8> event_bitmask) const {
+  const Eq& eq = eqs_[eqn];
+  static_cast<void>(context.try_set<"oi">(eq.ignore_overrun ? 1 : 0));
+  static_cast<void>(
+      context.try_set<"st">(prm::number(eq.armed ? prm::EqState::ARMED : prm::EqState::FIRED)));
+  static_cast<void>(context.try_set<"log_eq_size">(eq.log_size));
+  static_cast<void>(context.try_set<"uar_page">(eq.uar));
+  static_cast<void>(context.try_set<"intr">(eq.vector));
+  static_cast<void>(context.try_set<"log_page_size">(eq.log_page_size));
+  static_cast<void>(context.try_set<"consumer_counter">(eq.consumer & kCounterMask));
+  static_cast<void>(context.try_set<"producer_counter">(eq.producer & kCounterMask));
+  for (std::size_t event = 0; event < 64; ++event)
+    if (eq.events[event]) event_bitmask[7 - event / 8] |= std::byte{1} << event % 8;
 }
 
 void EqTable::doorbell(std::uint32_t uar, std::uint32_t value, bool arm) noexcept {

@@ -60,6 +60,9 @@ class EqTable {
   [[nodiscard]] bool exists(std::uint32_t eqn) const noexcept {
     return eqn < eqs_.size() && eqs_[eqn].live;
   }
+  /// Fills the context of QUERY_EQ, which is zeroed, and the first 64 events of its mask.
+  void describe(std::uint32_t eqn, prm::View<prm::eqc> context,
+                std::span<std::byte, 8> event_bitmask) const;
   /// The UAR page of a live EQ.
   [[nodiscard]] std::uint32_t uar_of(std::uint32_t eqn) const noexcept { return eqs_[eqn].uar; }
   /// A doorbell in `uar`: eqn << 24 | consumer index, host order. One for an EQ that does not own
@@ -74,6 +77,7 @@ class EqTable {
     std::uint64_t producer = 0;
     std::uint64_t consumer = 0;
     std::uint32_t log_size = 0;
+    std::uint32_t log_page_size = 0;
     std::uint32_t uar = 0;
     std::uint32_t vector = 0;
     bool live = false;

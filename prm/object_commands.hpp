@@ -127,6 +127,24 @@ struct destroy_eq_out : Layout<"destroy_eq_out", 0x80,
     Field<"syndrome", 0x20, 0x20>,
     Reserved<0x40, 0x40>> {};
 
+struct query_eq_in : Layout<"query_eq_in", 0x80,
+    Field<"opcode", 0x0, 0x10>,
+    Reserved<0x10, 0x20>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x18>,
+    Field<"eq_number", 0x58, 0x8>,
+    Reserved<0x60, 0x20>> {};
+
+struct query_eq_out : Layout<"query_eq_out", 0x880,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x40>,
+    Nested<"eq_context_entry", 0x80, eqc>,
+    Reserved<0x280, 0x40>,
+    Bytes<"event_bitmask", 0x2c0, 0x40>,
+    Reserved<0x300, 0x580>> {};
+
 struct cqc : Layout<"cqc", 0x200,
     Field<"status", 0x0, 0x4>,
     Reserved<0x4, 0x2>,

@@ -59,7 +59,7 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<dealloc_uar_out>, layout_info<alloc_pd_in>, layout_info<alloc_pd_out>,
     layout_info<dealloc_pd_in>, layout_info<dealloc_pd_out>, layout_info<eqc>,
     layout_info<create_eq_in>, layout_info<create_eq_out>, layout_info<destroy_eq_in>,
-    layout_info<destroy_eq_out>, layout_info<cqc>, layout_info<create_cq_in>,
+    layout_info<destroy_eq_out>, layout_info<query_eq_in>, layout_info<query_eq_out>, layout_info<cqc>, layout_info<create_cq_in>,
     layout_info<create_cq_out>, layout_info<destroy_cq_in>, layout_info<destroy_cq_out>,
     layout_info<mkc>, layout_info<create_mkey_in>, layout_info<create_mkey_out>,
     layout_info<destroy_mkey_in>, layout_info<destroy_mkey_out>, layout_info<query_mkey_in>,

@@ -30,6 +30,10 @@ class Objects : public ::testing::Test {
     auto in = command<prm::destroy_eq_in>(Opcode::DESTROY_EQ);
     return driver_.run<prm::destroy_eq_out>(in.put<"eq_number">(eqn));
   }
+  Answer query_eq(std::uint32_t eqn) {
+    auto in = command<prm::query_eq_in>(Opcode::QUERY_EQ);
+    return driver_.run<prm::query_eq_out>(in.put<"eq_number">(eqn));
+  }
   Answer destroy_cq(std::uint32_t cqn) {
     auto in = command<prm::destroy_cq_in>(Opcode::DESTROY_CQ);
     return driver_.run<prm::destroy_cq_out>(in.put<"cqn">(cqn));
@@ -90,6 +94,24 @@ class Objects : public ::testing::Test {
   MiniDriver driver_;
   DmaBuffer memory_ = driver_.allocate(4 * kPageBytes);
 };
+
+TEST_F(Objects, QueryEq_SaysWhatWasAskedForAndHowFarItIs) {
+  const EventQueue eq(driver_, {prm::EventType::COMP, prm::EventType::CMD});
+  const Answer answer = query_eq(eq.eqn());
+  ASSERT_TRUE(answer.ok());
+  const auto out = answer.as<prm::query_eq_out>();
+  EXPECT_EQ(out.get<"eq_context_entry.log_eq_size">(), EventQueue::kDefaultLogSize);
+  EXPECT_EQ(out.get<"eq_context_entry.uar_page">(), eq.uar());
+  EXPECT_EQ(out.get<"eq_context_entry.consumer_counter">(), 0u);
+  EXPECT_EQ(out.get<"eq_context_entry.status">(), 0u);
+  // Events 0 and 10: the low two bytes of the quadword.
+  EXPECT_EQ(out.bytes<"event_bitmask">()[7], std::byte{0x01});
+  EXPECT_EQ(out.bytes<"event_bitmask">()[6], std::byte{0x04});
+}
+
+TEST_F(Objects, QueryEqThatIsNone_Refused) {
+  EXPECT_EQ(query_eq(200).status, CommandStatus::BAD_RES_ERR);
+}
 
 TEST_F(Objects, Numbers_AreNotZeroAndNotTwice) {
   const std::uint32_t first = driver_.alloc_pd();
