@@ -20,7 +20,7 @@ check() {
 }
 
 end_of_checks() {
-  dmesg >/host/results/dmesg.txt
+  dmesg -r >/host/results/dmesg.txt  # with levels
   echo "$ok checks passed, $failed failed"
   test $((ok + failed)) -gt 0 || failed=1
   (exit "$failed")
