@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a user of pfc-deadlock meets: exit statuses, columns, digits, one line for each mistake.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tools/pfc_deadlock/command.hpp"
+
+namespace portcullis::tools::pfc_deadlock {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(const std::vector<std::string>& arguments, bool is_stopped = false) {
+  std::ostringstream out, err;
+  const std::atomic<bool> stopped = is_stopped;
+  Console console{out, err, stopped};
+  const int status = run_program(arguments, console);
+  return {status, out.str(), err.str()};
+}
+
+/// A file that goes when the test does.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text) {
+    std::string name = (std::filesystem::temp_directory_path() / "pfc-XXXXXX.json").string();
+    const int file = ::mkstemps(name.data(), 5);
+    EXPECT_GE(file, 0);
+    path_ = name;
+    std::ofstream(path_) << text;
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(PfcDeadlock, WithoutArguments_ShowsHelpAndFails) {
+  const Outcome outcome = run({});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, StartsWith("usage: pfc-deadlock COMMAND"));
+}
+
+TEST(PfcDeadlock, Help_ListsCommandsAndScenarios) {
+  const Outcome outcome = run({"--help"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("  fluid "), HasSubstr("  topology "),
+                                 HasSubstr("  seed-4 "), HasSubstr("  ring-3 ")));
+}
+
+TEST(PfcDeadlock, UnknownCommand_ListsTheKnown) {
+  const Outcome outcome = run({"melt"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, StartsWith("pfc-deadlock: no command \"melt\"; fluid, topology"));
+}
+
+TEST(PfcDeadlock, EveryCommand_HasHelp) {
+  for (const Command& command : commands()) {
+    const Outcome outcome = run({std::string(command.name), "--help"});
+    EXPECT_EQ(outcome.status, 0) << command.name;
+    EXPECT_THAT(outcome.out, HasSubstr("Usage: ")) << command.name;
+  }
+}
+
+TEST(Fluid, Csv_HasTheSeedsColumnsAndTwelveDigits) {
+  const Outcome outcome = run({"fluid", "seed-1", "--at", "1,10"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out,
+              StartsWith("t,S_f1,S_f2,S_f3,S_f4,S_g1,S_g2,S_g3,S_g4\n"
+                         "1,1,0.61803398875,0.61803398875,0.38196601125,1,0.61803398875,"));
+  EXPECT_EQ(outcome.err, "no deadlock by t = 10\n");
+}
+
+TEST(Fluid, HostsWithDelayOrRate_HaveACurveOfTheirOwn) {
+  EXPECT_THAT(run({"fluid", "seed-3", "--at", "1"}).out, StartsWith("t,S_f0,S_f1,S_f2,S_g0,"));
+  EXPECT_THAT(run({"fluid", "seed-4", "--at", "1"}).out, StartsWith("t,S_f0,S_f1,S_f2,S_g1,S_g2"));
+}
+
+TEST(Fluid, Json_CarriesDeadlockAndCycle) {
+  const Outcome outcome = run({"fluid", "ring-3", "--set", "d=0.125", "--discipline", "fifo",
+                               "--at", "20", "--format", "json"});
+  const auto found = nlohmann::json::parse(outcome.out);
+  EXPECT_NEAR(found["deadlock"]["time"].get<double>(), 14.302, 1e-3);
+  EXPECT_EQ(found["deadlock"]["cycle"].size(), 4u);
+  EXPECT_EQ(found["rows"].size(), 1u);
+  EXPECT_EQ(found["rows"][0].size(), found["columns"].size());
+  EXPECT_THAT(outcome.err, HasSubstr("1-2 waits for 2-3"));
+}
+
+TEST(Fluid, Readings_DifferWhereTheSeedIsOpen) {
+  const std::string a = run({"fluid", "seed-3", "--at", "2.5,3.5"}).out;
+  const std::string b = run({"fluid", "seed-3", "--at", "2.5,3.5", "--start", "B"}).out;
+  const std::string c = run({"fluid", "seed-3", "--at", "2.5,3.5", "--start", "C"}).out;
+  EXPECT_NE(a, b);
+  EXPECT_NE(b, c);
+}
+
+TEST(Fluid, LiteralReading_LeavesOpenWhatThePrintLeavesOpen) {
+  // Section 4 has no equation for S_f^2: as printed f never leaves.
+  EXPECT_EQ(run({"fluid", "seed-4", "--at", "10", "--reading", "literal"}).out,
+            "t,S_f0,S_f1,S_f2,S_g1,S_g2\n10,1,1,0,10,10\n");
+}
+
+TEST(Fluid, LiteralReadingOfSection1_StuttersNearTheSolution) {
+  const Outcome outcome =
+      run({"fluid", "seed-1", "--at", "10", "--reading", "literal", "--format", "json"});
+  const auto row = nlohmann::json::parse(outcome.out)["rows"][0];
+  EXPECT_NEAR(row[2].get<double>(), 5.49604820371, 5e-3);
+  EXPECT_NE(row[2].get<double>(), 5.49604820371);
+}
+
+TEST(Fluid, Mistakes_AreOneLine) {
+  const struct {
+    std::vector<std::string> arguments;
+    std::string text;
+  } mistakes[] = {
+      {{"fluid", "seed-7"},
+       "pfc-deadlock fluid: no scenario \"seed-7\"; seed-1, seed-2, seed-3, seed-4, ring-3 or a "
+       "JSON file is accepted\n"},
+      {{"fluid", "seed-1", "--at", "1,x"},
+       "pfc-deadlock fluid: --at \"1,x\"; times from 0 on with commas between are accepted\n"},
+      {{"fluid", "seed-1", "--set", "theta=0"},
+       "pfc-deadlock fluid: links[0].xoff: 0; a number above 0 is accepted\n"},
+      {{"fluid", "seed-1", "--at", "5", "--until", "4"},
+       "pfc-deadlock fluid: --at 5; at most --until, 4, is accepted\n"},
+      {{"fluid", "ring-3", "--reading", "literal"},
+       "pfc-deadlock fluid: the literal reading is of the equations of seed-1 to seed-4\n"},
+      {{"topology", "none.json"},
+       "pfc-deadlock topology: none.json: cannot be opened; a readable file expected\n"},
+  };
+  for (const auto& [arguments, text] : mistakes) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, text);
+    EXPECT_THAT(outcome.out, IsEmpty());
+  }
+}
+
+TEST(Fluid, FileWithAMistake_IsNamedWithItsLine) {
+  const TemporaryFile file("{\"nodes\": [{\"name\": \"a\"},\n  {\"name\": \"a\"}]}");
+  EXPECT_EQ(run({"fluid", file.path()}).err,
+            "pfc-deadlock fluid: " + file.path() +
+                ":2: nodes[1].name: \"a\" is the name of number 0 already; names differ\n");
+}
+
+TEST(Fluid, StoppedRun_HasTheStatusOfASignal) {
+  EXPECT_EQ(run({"fluid", "seed-1", "--until", "1000"}, true).status, 130);
+}
+
+TEST(Topology, Json_IsTheSameScenarioAgain) {
+  const TemporaryFile file(run({"topology", "seed-3", "--json"}).out);
+  EXPECT_EQ(run({"fluid", file.path(), "--at", "1,7.5"}).out,
+            run({"fluid", "seed-3", "--at", "1,7.5"}).out);
+}
+
+TEST(Topology, Svg_NamesNodesAndFlows) {
+  const Outcome outcome = run({"topology", "seed-1", "--svg"});
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("<?xml"), HasSubstr(">host-g</text>"),
+                                 HasSubstr("f: host-f &gt; 1 &gt; 2 &gt; 3 &gt; 4")));
+}
+
+}  // namespace
+}  // namespace portcullis::tools::pfc_deadlock

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/pfc_deadlock/cbd_command.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pfc/cbd/analysis.hpp"
+#include "pfc/cbd/failures.hpp"
+#include "pfc/cbd/report.hpp"
+#include "tools/pfc_deadlock/fabric_input.hpp"
+#include "tools/pfc_deadlock/input.hpp"
+
+namespace portcullis::tools::pfc_deadlock {
+namespace {
+
+namespace cbd = pfc::cbd;
+
+const std::map<std::string, cbd::Traffic> kTraffic = {
+    {"all", cbd::Traffic::All}, {"flows", cbd::Traffic::Flows}, {"routes", cbd::Traffic::Routes}};
+const std::map<std::string, cbd::Reaction> kReactions = {{"converged", cbd::Reaction::Converged},
+                                                         {"local", cbd::Reaction::Local},
+                                                         {"transient", cbd::Reaction::Transient}};
+
+struct CbdOptions {
+  std::string name;
+  std::vector<std::string> settings;
+  std::vector<std::uint32_t> priorities;
+  std::string traffic = "all";
+  bool no_breaks = false;
+  std::string format = "text";
+  std::string reaction = "local";
+  cbd::FailureOptions failures{.failures = 0};
+};
+
+void describe(CLI::App& app, CbdOptions& options) {
+  app.add_option("SCENARIO", options.name, kFabricHelp)->required();
+  app.add_option("--set", options.settings, "NAME=VALUE, applied before")->take_all();
+  app.add_option("--priority", options.priorities, "only this one; all that flows use otherwise")
+      ->take_all()
+      ->check(CLI::Range(0, 7));
+  app.add_option("--traffic", options.traffic,
+                 "whose paths count: flows, routes (whatever they permit between hosts), or all")
+      ->check(CLI::IsMember({"all", "flows", "routes"}))
+      ->capture_default_str();
+  app.add_flag("--no-breaks", options.no_breaks, "do not work out what breaks the cycles");
+  app.add_option("--format", options.format, "text, json or csv")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  CLI::Option* fail =
+      app.add_option("--fail", options.failures.failures,
+                     "take out every set of this many cables and see what routing makes of it")
+          ->check(CLI::Range(1, 64));
+  app.add_option("--reaction", options.reaction,
+                 "converged: shortest paths anew; local: only who lost a link knows; transient: "
+                 "old and converged routes in any mixture")
+      ->check(CLI::IsMember({"converged", "local", "transient"}))
+      ->capture_default_str()
+      ->needs(fail);
+  app.add_option("--most", options.failures.most_sets, "draw so many sets when there are more")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str()
+      ->needs(fail);
+  app.add_option("--seed", options.failures.seed, "of what is drawn")
+      ->capture_default_str()
+      ->needs(fail);
+  app.add_option("--threads", options.failures.threads, "results do not depend on it")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->needs(fail);
+  app.footer("exit status: 0 no cycle, 1 a cycle, 2 bad arguments or a bad file, 130 Ctrl-C");
+}
+
+int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& console) {
+  std::vector<cbd::Analysis> analyses;
+  for (const std::uint32_t priority :
+       options.priorities.empty() ? cbd::priorities_of(topology) : options.priorities) {
+    if (console.is_stopped) return kExitInterrupted;
+    analyses.push_back(
+        cbd::analyse(topology, priority,
+                     {.traffic = kTraffic.at(options.traffic), .with_breaks = !options.no_breaks}));
+  }
+  console.out << (options.format == "json"  ? cbd::analysis_json(topology, analyses)
+                  : options.format == "csv" ? cbd::analysis_csv(topology, analyses)
+                                            : cbd::analysis_text(topology, analyses));
+  return std::ranges::all_of(analyses, &cbd::Analysis::is_free_of_cycles) ? kExitDone : kExitCycle;
+}
+
+int sweep(const pfc::Topology& topology, CbdOptions& options, Console& console) {
+  options.failures.reaction = kReactions.at(options.reaction);
+  options.failures.progress = [&console](std::size_t done, std::size_t all) {
+    const std::size_t step = std::max<std::size_t>(all / 100, 1);
+    if (console.shows_progress && (done % step == 0 || done == all))
+      fmt::print(console.err, "\r{} of {} sets of failed cables{}", done, all,
+                 done == all ? "\n" : "");
+    return !console.is_stopped;
+  };
+  const auto swept = cbd::sweep_failures(topology, options.failures);
+  if (!swept) {
+    const int status = refuse(console, "cbd", swept.error());
+    return console.is_stopped ? kExitInterrupted : status;
+  }
+  console.out << (options.format == "json" ? cbd::failures_json(topology, *swept, options.failures)
+                  : options.format == "csv"
+                      ? cbd::failures_csv(topology, *swept)
+                      : cbd::failures_text(topology, *swept, options.failures));
+  return swept->cyclic == 0 ? kExitDone : kExitCycle;
+}
+
+}  // namespace
+
+int run_cbd(Arguments arguments, Console& console) {
+  CLI::App app(
+      "Finds cyclic buffer dependencies: links that wait for each other in a circle, without which "
+      "PFC cannot deadlock; who makes them, and the changes that break them.",
+      "cbd");
+  CbdOptions options;
+  describe(app, options);
+  if (const auto status = parse(app, arguments, console)) return *status;
+  const auto topology = load_fabric(options.name, options.settings);
+  if (!topology) return refuse(console, "cbd", topology.error());
+  return options.failures.failures > 0 ? sweep(*topology, options, console)
+                                       : analyse(*topology, options, console);
+}
+
+}  // namespace portcullis::tools::pfc_deadlock

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/pfc_deadlock/chart.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/svg.hpp"
+
+namespace portcullis::tools::pfc_deadlock {
+namespace {
+
+constexpr double kWidth = 980;
+constexpr double kLeft = 76;
+constexpr double kRight = 800;  // labels stand to the right of it
+constexpr double kPlotHeight = 260;
+constexpr double kGap = 84;
+constexpr double kRow = 22;
+
+// Okabe and Ito's colours, told apart by colour-blind readers too.
+constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                 "#56B4E9", "#E69F00", "#000000", "#7F7F7F"};
+constexpr std::array kDashes = {"", "9 4", "3 3", "12 4 3 4"};
+
+/// One series looks like no other until colours times dashes are used up.
+std::string stroke_of(std::size_t index) {
+  const std::string_view dash = kDashes[(index / kColours.size()) % kDashes.size()];
+  return fmt::format("stroke=\"{}\" stroke-width=\"1.8\" fill=\"none\"{}",
+                     kColours[index % kColours.size()],
+                     dash.empty() ? "" : fmt::format(" stroke-dasharray=\"{}\"", dash));
+}
+
+struct Frame {
+  double top, bottom;
+  double x_low, x_high, y_low, y_high;
+
+  [[nodiscard]] double x(double value) const {
+    return kLeft + (value - x_low) / (x_high - x_low) * (kRight - kLeft);
+  }
+  [[nodiscard]] double y(double value) const {
+    return bottom - (value - y_low) / (y_high - y_low) * (bottom - top);
+  }
+};
+
+Frame frame_of(const Chart& chart, double top) {
+  Frame frame{top, top + kPlotHeight, 0, 0, 0, 0};
+  for (const ChartSeries& series : chart.series)
+    for (const auto& [x, y] : series.points) {
+      if (!std::isfinite(x) || !std::isfinite(y)) continue;
+      frame.x_high = std::max(frame.x_high, x);
+      frame.y_high = std::max(frame.y_high, y);
+    }
+  for (const ChartMark& mark : chart.marks)
+    if (!mark.is_vertical) frame.y_high = std::max(frame.y_high, mark.at);
+  if (frame.x_high == 0) frame.x_high = 1;
+  frame.y_high = frame.y_high == 0 ? 1 : frame.y_high * 1.04;
+  return frame;
+}
+
+std::string text_at(double x, double y, std::string_view attributes, std::string_view text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes,
+                     xml_escape(text));
+}
+std::string line_at(double x1, double y1, double x2, double y2, std::string_view attributes) {
+  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1,
+                     x2, y2, attributes);
+}
+
+std::string grid(const Frame& frame, const Chart& chart) {
+  std::string svg;
+  for (const double x : ticks(frame.x_low, frame.x_high, 10)) {
+    svg += line_at(frame.x(x), frame.top, frame.x(x), frame.bottom, "stroke=\"#e4e4e4\"");
+    svg += text_at(frame.x(x), frame.bottom + 17, "text-anchor=\"middle\" fill=\"#444\"",
+                   fmt::format("{:.6g}", x));
+  }
+  for (const double y : ticks(frame.y_low, frame.y_high, 6)) {
+    svg += line_at(kLeft, frame.y(y), kRight, frame.y(y), "stroke=\"#e4e4e4\"");
+    svg += text_at(kLeft - 8, frame.y(y) + 4, "text-anchor=\"end\" fill=\"#444\"",
+                   fmt::format("{:.6g}", y));
+  }
+  svg += fmt::format(
+      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" "
+      "stroke=\"#888\"/>\n",
+      kLeft, frame.top, kRight - kLeft, frame.bottom - frame.top);
+  svg += text_at(kLeft, frame.top - 10, "font-weight=\"bold\" fill=\"#222\"", chart.title);
+  svg += text_at((kLeft + kRight) / 2, frame.bottom + 36, "text-anchor=\"middle\" fill=\"#222\"",
+                 chart.x_label);
+  svg += fmt::format(
+      "<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\" "
+      "fill=\"#222\">{}</text>\n",
+      (frame.top + frame.bottom) / 2, xml_escape(chart.y_label));
+  return svg;
+}
+
+std::string curve(const Frame& frame, const ChartSeries& series, std::size_t index) {
+  std::string path;
+  double last_x = -1e9, last_y = -1e9;
+  for (const auto& [x, y] : series.points) {
+    if (!std::isfinite(x) || !std::isfinite(y)) continue;
+    const double at_x = frame.x(x), at_y = frame.y(y);
+    // Closer than a tenth of a pixel is the same to an eye, and halves a file.
+    if (std::abs(at_x - last_x) < 0.1 && std::abs(at_y - last_y) < 0.1) continue;
+    if (path.empty())
+      path = fmt::format("M{:.1f} {:.1f}", at_x, at_y);
+    else if (series.is_step)
+      path += fmt::format("H{:.1f}V{:.1f}", at_x, at_y);
+    else
+      path += fmt::format("L{:.1f} {:.1f}", at_x, at_y);
+    last_x = at_x;
+    last_y = at_y;
+  }
+  return path.empty() ? "" : fmt::format("<path d=\"{}\" {}/>\n", path, stroke_of(index));
+}
+
+std::string marks(const std::vector<ChartMark>& list, const Frame& frame) {
+  constexpr auto kStroke = "stroke=\"#a00000\" stroke-dasharray=\"3 3\"";
+  std::string svg;
+  for (const ChartMark& mark : list) {
+    if (mark.is_vertical) {
+      svg += line_at(frame.x(mark.at), frame.top, frame.x(mark.at), frame.bottom, kStroke);
+      svg += text_at(std::min(frame.x(mark.at) + 4, kRight - 120), frame.top + 14,
+                     "fill=\"#a00000\"", mark.label);
+    } else {
+      svg += line_at(kLeft, frame.y(mark.at), kRight, frame.y(mark.at), kStroke);
+      svg += text_at(kLeft + 6, frame.y(mark.at) - 4, "fill=\"#a00000\"", mark.label);
+    }
+  }
+  return svg;
+}
+
+std::string legend(const Chart& chart, double top) {
+  std::string svg;
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const double y = top + 10 + 17 * static_cast<double>(i);
+    svg += fmt::format("<path d=\"M{:.1f} {:.1f}h26\" {}/>\n", kRight + 12, y, stroke_of(i));
+    svg += text_at(kRight + 44, y + 4, "fill=\"#222\"", chart.series[i].label);
+  }
+  return svg;
+}
+
+double height_of(const Chart& chart) {
+  return std::max(kPlotHeight, 17 * static_cast<double>(chart.series.size()) + 6);
+}
+
+std::string rows_of(const Timeline& timeline, const Frame& frame) {
+  std::string svg;
+  for (std::size_t i = 0; i < timeline.rows.size(); ++i) {
+    const TimelineRow& row = timeline.rows[i];
+    const double y = frame.top + kRow * static_cast<double>(i);
+    svg += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
+        "fill=\"#eef3ee\"/>\n",
+        kLeft, y + 3, kRight - kLeft, kRow - 6);
+    for (std::size_t k = 0; k < row.points.size(); ++k) {
+      const auto [time, closed] = row.points[k];
+      const double end = k + 1 < row.points.size() ? row.points[k + 1].first : timeline.to;
+      if (closed <= 0) continue;
+      svg += fmt::format(
+          "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
+          "fill=\"#D55E00\" fill-opacity=\"{:.2f}\"/>\n",
+          frame.x(time), y + 3, std::max(0.2, frame.x(end) - frame.x(time)), kRow - 6,
+          std::min(1.0, closed));
+    }
+    svg += text_at(kRight + 12, y + 15, "fill=\"#222\"", row.label);
+  }
+  return svg;
+}
+
+}  // namespace
+
+std::vector<double> ticks(double low, double high, int count) {
+  const double rough = (high - low) / count;
+  const double decade = std::pow(10.0, std::floor(std::log10(rough)));
+  double step = 10 * decade;
+  for (const double digit : {1.0, 2.0, 5.0})
+    if (digit * decade >= rough) {
+      step = digit * decade;
+      break;
+    }
+  std::vector<double> values;
+  for (double k = std::ceil(low / step); k * step <= high * (1 + 1e-12); ++k)
+    values.push_back(k * step);
+  return values;
+}
+
+std::string chart_svg(const std::string& title, const std::string& subtitle,
+                      const std::vector<Chart>& charts, const Timeline& timeline) {
+  std::string body;
+  double top = 96;
+  for (const Chart& chart : charts) {
+    const Frame frame = frame_of(chart, top);
+    body += grid(frame, chart);
+    for (std::size_t i = 0; i < chart.series.size(); ++i) body += curve(frame, chart.series[i], i);
+    body += marks(chart.marks, frame) + legend(chart, top);
+    top += height_of(chart) + kGap;
+  }
+  if (!timeline.rows.empty()) {
+    const double bottom = top + kRow * static_cast<double>(timeline.rows.size());
+    const Frame frame{top, bottom, timeline.from, timeline.to, 0, 1};
+    body += rows_of(timeline, frame);
+    for (const double x : ticks(frame.x_low, frame.x_high, 10))
+      body += text_at(frame.x(x), bottom + 17, "text-anchor=\"middle\" fill=\"#444\"",
+                      fmt::format("{:.6g}", x));
+    body += text_at(kLeft, top - 10, "font-weight=\"bold\" fill=\"#222\"", timeline.title);
+    body += text_at((kLeft + kRight) / 2, bottom + 36, "text-anchor=\"middle\" fill=\"#222\"",
+                    timeline.x_label);
+    body += marks(timeline.marks, frame);
+    top = bottom + kGap;
+  }
+  return fmt::format(
+             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+             "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"system-ui, 'DejaVu Sans', "
+             "sans-serif\" font-size=\"12\">\n<title>{2}</title>\n"
+             "<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#ffffff\"/>\n",
+             kWidth, top - 30, xml_escape(title)) +
+         text_at(kLeft, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#111\"", title) +
+         text_at(kLeft, 52, "fill=\"#444\"", subtitle) + body + "</svg>\n";
+}
+
+}  // namespace portcullis::tools::pfc_deadlock

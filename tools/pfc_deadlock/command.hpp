@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a subcommand of pfc-deadlock is: arguments in, text out, an exit status. commands.cpp holds
+// the table of them; a new one is a line there.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace portcullis::tools::pfc_deadlock {
+
+/// Where a command writes, and whether it should end.
+struct Console {
+  std::ostream& out;                    // results only
+  std::ostream& err;                    // errors, findings for people, progress
+  const std::atomic<bool>& is_stopped;  // Ctrl-C: finish with what there is
+  bool shows_progress = false;          // err is a terminal
+};
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitBad = 2;            // usage, or a file that is none
+inline constexpr int kExitInterrupted = 130;  // as a shell reports SIGINT
+
+using Arguments = std::span<const std::string>;
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(Arguments arguments, Console& console);
+};
+
+[[nodiscard]] std::span<const Command> commands();
+
+/// `arguments` without the program's name.
+int run_program(Arguments arguments, Console& console);
+
+}  // namespace portcullis::tools::pfc_deadlock

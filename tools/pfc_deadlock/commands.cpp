@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/pfc_deadlock/cbd_command.hpp"
+#include "tools/pfc_deadlock/command.hpp"
+#include "tools/pfc_deadlock/fluid_command.hpp"
+#include "tools/pfc_deadlock/packet_command.hpp"
+#include "tools/pfc_deadlock/topology_command.hpp"
+
+namespace portcullis::tools::pfc_deadlock {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"fluid", "service curves, queues, pauses and deadlocks of the fluid equations", run_fluid},
+    {"packet", "the same packet by packet, with PAUSE frames on the wire", run_packet},
+    {"cbd", "links that wait for each other in a circle, and what breaks it", run_cbd},
+    {"topology", "a scenario as a drawing or as JSON to start from", run_topology},
+};
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+}  // namespace portcullis::tools::pfc_deadlock

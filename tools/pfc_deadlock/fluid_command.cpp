@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/pfc_deadlock/fluid_command.hpp"
+
+#include <fmt/ostream.h>
+
+#include <algorithm>
+
+#include "pfc/fluid/columns.hpp"
+#include "pfc/fluid/literal.hpp"
+#include "pfc/scenarios.hpp"
+#include "tools/pfc_deadlock/fluid_report.hpp"
+#include "tools/pfc_deadlock/input.hpp"
+
+namespace portcullis::tools::pfc_deadlock {
+namespace {
+
+using pfc::FluidOptions;
+using pfc::FluidRun;
+using pfc::Topology;
+
+constexpr int kDefaultRows = 50;
+
+struct Options {
+  std::string scenario;
+  std::vector<std::string> settings;
+  std::string at;
+  double until = -1;
+  std::string format = "csv";
+  std::string discipline = "proportional";
+  std::string tie = "open";
+  std::string definition = "structural";
+  std::string reading = "corrected";
+  std::string start = "A";
+  double tolerance = 1e-12;
+  double literal_step = 1e-3;
+  std::uint64_t max_events = 1'000'000;
+  std::string svg;
+  std::string phase;
+};
+
+void declare(CLI::App& app, Options& to) {
+  app.add_option("SCENARIO", to.scenario, "seed-1 .. seed-4, ring-3, a .json file or - for stdin")
+      ->required();
+  app.add_option("--set", to.settings,
+                 "NAME=VALUE: theta, gap, d, d0, d1, a, B, rate.FLOW, .. (may be repeated)")
+      ->allow_extra_args(false);
+  app.add_option("--at", to.at, "times t1,t2,.. to print (default: 50 up to --until)");
+  app.add_option("--until", to.until, "solve up to this time (default: the last of --at, or 10)");
+  app.add_option("--format", to.format)->check(CLI::IsMember({"csv", "json"}));
+  app.add_option("--discipline", to.discipline, "how a link is divided (D5)")
+      ->check(CLI::IsMember({"proportional", "fifo"}));
+  app.add_option("--tie", to.tie, "of several pause duties the greatest or the least open (D6)")
+      ->check(CLI::IsMember({"open", "closed"}));
+  app.add_option("--definition", to.definition, "what a deadlock is (D7)")
+      ->check(CLI::IsMember({"structural", "seed"}));
+  app.add_option("--reading", to.reading, "the equations corrected, or literally as printed")
+      ->check(CLI::IsMember({"corrected", "literal"}));
+  app.add_option("--start", to.start, "initial conditions of seed-3 (D8)")
+      ->check(CLI::IsMember({"A", "B", "C"}));
+  app.add_option("--literal-step", to.literal_step, "Euler step of the literal reading");
+  app.add_option("--tolerance", to.tolerance, "of a step, 1e-15 to 1e-3 (proportional only)");
+  app.add_option("--max-events", to.max_events, "give up after so many");
+  app.add_option("--svg", to.svg, "write service curves, queues and closed gates to this file");
+  app.add_option("--phase", to.phase, "write a phase diagram to this file");
+  for (const char* name : {"--format", "--discipline", "--tie", "--definition", "--reading",
+                           "--start", "--literal-step", "--tolerance", "--max-events"})
+    app.get_option(name)->capture_default_str();
+}
+
+FluidOptions solver_options(const Options& from) {
+  FluidOptions to;
+  to.until = from.until;
+  to.discipline = from.discipline == "fifo" ? pfc::Discipline::Fifo : pfc::Discipline::Proportional;
+  to.tie = from.tie == "closed" ? pfc::Tie::Closed : pfc::Tie::Open;
+  to.definition = from.definition == "seed" ? pfc::Definition::Seed : pfc::Definition::Structural;
+  to.tolerance = from.tolerance;
+  to.max_events = from.max_events;
+  to.keeps_history = !from.svg.empty() || !from.phase.empty();
+  return to;
+}
+
+std::string subtitle_of(const Options& options) {
+  std::string text = options.discipline + " share";
+  if (options.discipline == "fifo") text = "true FIFO";
+  for (const std::string& setting : options.settings) text += ", " + setting;
+  return text;
+}
+
+Result<void> draw(const Options& options, const Topology& topology, const FluidRun& run) {
+  if (!options.svg.empty())
+    PORTCULLIS_TRY(write_file(options.svg, timeline_svg(topology, run, subtitle_of(options))));
+  if (!options.phase.empty())
+    PORTCULLIS_TRY(write_file(options.phase, phase_svg(topology, run, subtitle_of(options))));
+  return {};
+}
+
+/// Times to print, and the time up to which to solve.
+Result<std::vector<double>> times_of(Options& options) {
+  std::vector<double> times;
+  if (!options.at.empty()) {
+    PORTCULLIS_TRY_ASSIGN(times, parse_times("--at", options.at));
+  }
+  if (options.until < 0) options.until = times.empty() ? 10 : times.back();
+  if (!times.empty() && times.back() > options.until)
+    return fail(Errc::InvalidArgument, fmt::format("--at {}; at most --until, {}, is accepted",
+                                                   times.back(), options.until));
+  if (times.empty())
+    for (int i = 0; i <= kDefaultRows; ++i) times.push_back(options.until * i / kDefaultRows);
+  return times;
+}
+
+void print(Console& console, const Options& options, const Topology& topology, const FluidRun* run,
+           const std::vector<Row>& rows) {
+  const std::vector<std::string> names = pfc::column_names(topology);
+  console.out << (options.format == "json" ? json_of(topology, run, names, rows)
+                                           : csv_of(names, rows));
+}
+
+Result<int> run_literal(Console& console, const Options& options, const Topology& topology,
+                        const std::vector<double>& times) {
+  PORTCULLIS_TRY_ASSIGN(const auto samples,
+                        pfc::solve_literal(topology, {options.until, options.literal_step, times}));
+  std::vector<Row> rows;
+  for (const pfc::LiteralSample& sample : samples) rows.push_back({sample.time, sample.values});
+  print(console, options, topology, nullptr, rows);
+  return kExitDone;
+}
+
+Result<int> run(Console& console, Options options) {
+  PORTCULLIS_TRY_ASSIGN(Topology topology, load_scenario(options.scenario, options.settings));
+  PORTCULLIS_TRY_ASSIGN(const std::vector<double> times, times_of(options));
+  if (options.reading == "literal") return run_literal(console, options, topology, times);
+  if (options.start != "A")
+    pfc::apply_start(topology, options.start == "B" ? pfc::StartReading::B : pfc::StartReading::C);
+  FluidOptions solver = solver_options(options);
+  solver.sample_times = times;
+  solver.is_stopped = &console.is_stopped;
+  PORTCULLIS_TRY_ASSIGN(const FluidRun found, pfc::solve(topology, solver));
+  std::vector<Row> rows;
+  for (const pfc::FluidSample& sample : found.samples)
+    rows.push_back({sample.time, pfc::column_values(topology, sample)});
+  print(console, options, topology, &found, rows);
+  console.err << verdict_of(topology, found);
+  PORTCULLIS_TRY(draw(options, topology, found));
+  return found.is_interrupted ? kExitInterrupted : kExitDone;
+}
+
+}  // namespace
+
+int run_fluid(Arguments arguments, Console& console) {
+  CLI::App app("Solves the fluid equations of a scenario and prints its service curves.",
+               "pfc-deadlock fluid");
+  Options options;
+  declare(app, options);
+  if (const auto status = parse(app, arguments, console)) return *status;
+  const auto status = run(console, std::move(options));
+  return status ? *status : refuse(console, app.get_name(), status.error());
+}
+
+}  // namespace portcullis::tools::pfc_deadlock

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/pfc_deadlock/input.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "pfc/scenarios.hpp"
+#include "pfc/topology_json.hpp"
+
+namespace portcullis::tools::pfc_deadlock {
+
+std::optional<int> parse(CLI::App& app, Arguments arguments, Console& console) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(std::move(reversed));
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    console.out << app.help();
+    return kExitDone;
+  } catch (const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::ranges::replace(text, '\n', ' ');
+    fmt::print(console.err, "{}: {}; --help lists what is accepted\n", app.get_name(), text);
+    return kExitBad;
+  }
+}
+
+int refuse(Console& console, std::string_view command, const Error& error) {
+  fmt::print(console.err, "{}: {}\n", command, error.text);
+  return kExitBad;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  std::ifstream file(path, std::ios::binary);
+  if (!file.is_open())
+    return fail(Errc::System, fmt::format("{}: cannot be opened; a readable file expected", path));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (file.bad())
+    return fail(Errc::System, fmt::format("{}: cannot be read; a readable file expected", path));
+  return text;
+}
+
+Result<void> write_file(const std::string& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (file.flush()) return {};
+  return fail(Errc::System, fmt::format("{}: cannot be written; a writable file expected", path));
+}
+
+Result<pfc::Topology> load_scenario(const std::string& name,
+                                    const std::vector<std::string>& settings) {
+  Result<pfc::Topology> topology = pfc::Topology{};
+  if (name == "-" || name.ends_with(".json")) {
+    PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(name));
+    topology = pfc::parse_topology(text, name == "-" ? "standard input" : name);
+  } else {
+    topology = pfc::scenario(name);
+  }
+  if (topology) PORTCULLIS_TRY(pfc::apply_settings(*topology, settings));
+  return topology;
+}
+
+Result<std::vector<double>> parse_times(std::string_view option, const std::string& text) {
+  std::vector<double> times;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view word = rest.substr(0, comma);
+    double value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value) ||
+        value < 0)
+      return fail(
+          Errc::InvalidArgument,
+          fmt::format("{} \"{}\"; times from 0 on with commas between are accepted", option, text));
+    times.push_back(value);
+    if (comma == rest.size()) break;
+    rest.remove_prefix(comma + 1);
+  }
+  std::ranges::sort(times);
+  return times;
+}
+
+}  // namespace portcullis::tools::pfc_deadlock

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/pfc_deadlock/packet_command.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <charconv>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pfc/packet/report.hpp"
+#include "pfc/packet/simulator.hpp"
+#include "tools/pfc_deadlock/chart.hpp"
+#include "tools/pfc_deadlock/fabric_input.hpp"
+#include "tools/pfc_deadlock/input.hpp"
+
+namespace portcullis::tools::pfc_deadlock {
+namespace {
+
+namespace packet = pfc::packet;
+
+constexpr double kPicosecondsPerMs = 1e9;
+constexpr double kPicosecondsPerUs = 1e6;
+constexpr int kPictureSamples = 500;
+
+const std::map<std::string, packet::WatchdogAction> kActions = {
+    {"none", packet::WatchdogAction::None},
+    {"drop", packet::WatchdogAction::Drop},
+    {"forward", packet::WatchdogAction::Forward}};
+
+struct PacketOptions {
+  std::string name;
+  std::vector<std::string> settings;
+  std::vector<std::string> limits;
+  double until = 0;
+  double sample = 0;
+  std::uint32_t packet_bytes = 1000;
+  std::string pause = "in-band";
+  double response_us = 0;
+  std::string watchdog = "none";
+  double detect_ms = 200;
+  double restore_ms = 200;
+  bool keep_going = false;
+  std::string format = "text";
+  std::string svg;
+};
+
+void describe(CLI::App& app, PacketOptions& options) {
+  app.add_option("SCENARIO", options.name, kFabricHelp)->required();
+  app.add_option("--until", options.until, "time to simulate, in the scenario's unit of time")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--set", options.settings, "NAME=VALUE, applied before")->take_all();
+  app.add_option("--limit", options.limits,
+                 "FLOW=RATE: packets no closer than this rate, as congestion control would have it")
+      ->take_all();
+  app.add_option("--packet-bytes", options.packet_bytes, "size of every packet")
+      ->capture_default_str();
+  app.add_option(
+         "--pause", options.pause,
+         "in-band: PAUSE frames wait for the packet on their link and take time themselves; "
+         "instant: they are on their way at once")
+      ->check(CLI::IsMember({"in-band", "instant"}))
+      ->capture_default_str();
+  app.add_option("--response-us", options.response_us, "from a PAUSE frame's end to the last bit")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--watchdog", options.watchdog,
+                 "what a switch does with a queue that stays paused: none, drop, forward")
+      ->check(CLI::IsMember({"none", "drop", "forward"}))
+      ->capture_default_str();
+  app.add_option("--detect-ms", options.detect_ms, "pause that the watchdog takes for stuck")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->capture_default_str();
+  app.add_option("--restore-ms", options.restore_ms, "open time after which it lets go")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->capture_default_str();
+  app.add_flag("--keep-going", options.keep_going, "do not end at the first deadlock");
+  app.add_option("--sample", options.sample, "time between rows of csv; a 500th of --until if 0")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--format", options.format,
+                 "text, json, or csv (over time: delivered data of flows, data in ingresses)")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  app.add_option("--svg", options.svg, "write service curves, queues and pauses to this file");
+  app.footer("exit status: 0 done, 2 bad arguments or a bad file, 130 stopped with Ctrl-C");
+}
+
+Result<packet::RateLimit> parse_limit(const std::string& text, const pfc::Topology& topology) {
+  const std::size_t equals = text.rfind('=');
+  const std::string name = text.substr(0, equals);
+  packet::RateLimit limit;
+  while (limit.flow < topology.flows.size() && topology.flows[limit.flow].name != name)
+    ++limit.flow;
+  if (limit.flow == topology.flows.size() || equals == std::string::npos)
+    return fail(Errc::InvalidArgument,
+                fmt::format("--limit \"{}\": no flow \"{}\"; FLOW=RATE with the name of a flow is "
+                            "accepted",
+                            text, name));
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + equals + 1, end, limit.rate);
+  if (error != std::errc() || at != end || !(limit.rate > 0))
+    return fail(Errc::InvalidArgument,
+                fmt::format("--limit \"{}\": a rate above 0 is accepted", text));
+  return limit;
+}
+
+Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::Topology& topology,
+                                       const Console& console) {
+  packet::RunOptions run;
+  run.until = packet::to_picoseconds(topology, options.until);
+  run.packet_bytes = options.packet_bytes;
+  run.pause_in_band = options.pause == "in-band";
+  run.response = static_cast<packet::Picoseconds>(options.response_us * kPicosecondsPerUs);
+  run.watchdog = {kActions.at(options.watchdog),
+                  static_cast<packet::Picoseconds>(options.detect_ms * kPicosecondsPerMs),
+                  static_cast<packet::Picoseconds>(options.restore_ms * kPicosecondsPerMs)};
+  run.stop_at_deadlock = !options.keep_going && options.watchdog == "none";
+  run.with_residence = options.format == "json";
+  if (options.format == "csv" || !options.svg.empty())
+    run.sample_every = options.sample > 0 ? packet::to_picoseconds(topology, options.sample)
+                                          : run.until / kPictureSamples + 1;
+  for (const std::string& text : options.limits) {
+    PORTCULLIS_TRY_ASSIGN(run.limits.emplace_back(), parse_limit(text, topology));
+  }
+  const packet::Picoseconds until = run.until;
+  run.progress = [&console, until](packet::Picoseconds now) {
+    if (console.shows_progress)
+      fmt::print(console.err, "\r{:.0f} % simulated ",
+                 100.0 * static_cast<double>(now) / static_cast<double>(until));
+    return !console.is_stopped.load(std::memory_order_relaxed);
+  };
+  return run;
+}
+
+std::string picture(const pfc::Topology& topology, const packet::RunReport& report) {
+  const double unit = topology.units.time_s * 1e12;
+  const auto time = [unit](packet::Picoseconds ps) { return static_cast<double>(ps) / unit; };
+  const auto data = [&](auto bytes) {
+    return static_cast<double>(bytes) / topology.units.data_bytes;
+  };
+  Chart delivered{"data delivered", "time", "data", {}, {}};
+  Chart queued{"data in each ingress", "time", "data", {}, {}};
+  Timeline pauses{"gates closed", "time", {}, 0, time(report.end), {}};
+  for (std::size_t flow = 0; flow < topology.flows.size(); ++flow) {
+    delivered.series.push_back({topology.flows[flow].name, {}, false});
+    for (const packet::Sample& sample : report.samples)
+      delivered.series.back().points.emplace_back(time(sample.time),
+                                                  data(sample.delivered_bytes[flow]));
+  }
+  for (std::size_t i = 0; i < report.ingresses.size(); ++i) {
+    if (report.ingresses[i].closings == 0) continue;
+    const std::string& name = topology.links[report.ingresses[i].link].name;
+    queued.series.push_back({name, {}, false});
+    pauses.rows.push_back({name, {}});
+    for (const packet::Sample& sample : report.samples) {
+      queued.series.back().points.emplace_back(time(sample.time), data(sample.ingress_bytes[i]));
+      pauses.rows.back().points.emplace_back(time(sample.time), sample.is_closed[i] ? 1.0 : 0.0);
+    }
+  }
+  if (report.deadlock) {
+    const ChartMark mark{"deadlock", time(report.deadlock->time), true};
+    delivered.marks.push_back(mark);
+    queued.marks.push_back(mark);
+    pauses.marks.push_back(mark);
+  }
+  return chart_svg(topology.name, "packet simulator", {delivered, queued}, pauses);
+}
+
+}  // namespace
+
+int run_packet(Arguments arguments, Console& console) {
+  CLI::App app(
+      "Simulates a scenario packet by packet: PAUSE frames with delay and headroom, shared "
+      "buffers, "
+      "TTLs, watchdogs. Says whether and when it deadlocks, and which links wait for each other.",
+      "packet");
+  PacketOptions options;
+  describe(app, options);
+  if (const auto status = parse(app, arguments, console)) return *status;
+  const auto topology = load_fabric(options.name, options.settings);
+  if (!topology) return refuse(console, "packet", topology.error());
+  const auto run = run_options(options, *topology, console);
+  if (!run) return refuse(console, "packet", run.error());
+  const auto report = packet::simulate(*topology, *run);
+  if (!report) return refuse(console, "packet", report.error());
+  if (console.shows_progress) fmt::print(console.err, "\r{:20}\r", "");
+  console.out << (options.format == "json"  ? packet::run_json(*topology, *report)
+                  : options.format == "csv" ? packet::samples_csv(*topology, *report)
+                                            : packet::run_text(*topology, *report));
+  if (!options.svg.empty())
+    if (const auto written = write_file(options.svg, picture(*topology, *report)); !written)
+      return refuse(console, "packet", written.error());
+  return report->is_stopped ? kExitInterrupted : kExitDone;
+}
+
+}  // namespace portcullis::tools::pfc_deadlock
