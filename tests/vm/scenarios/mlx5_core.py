@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Linux's own driver, unmodified, on the model: what it says in the kernel's log, each line, and what
-# it left with the firmware.
+# Linux's own driver, unmodified, on the model: what it says in the kernel's log, each line, and
+# what it left with the firmware.
 import re
 from pathlib import Path
 

@@ -1,3 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run in the guest: Linux binds, lives, unbinds.
+#
 # Two polls of mlx5_core's health timer lie in every 4 s (MLX5_HEALTH_POLL_INTERVAL, health.c), and
 # three that find the counter unchanged are an error line.
 healthy_for() {

@@ -1,3 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run in the guest: our driver on vfio-pci, in the three ways DPDK has of getting memory.
+#
 # Our driver over VFIO. Without hugepages DPDK puts its heap in a memfd; --in-memory on hugepages
 # keeps no files; the third way is the ordinary one.
 no_hugepages="-l 0 --no-huge -m 64 --no-shconf"
