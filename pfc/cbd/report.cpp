@@ -54,10 +54,11 @@ std::string break_text(std::string_view what, bool is_smallest, const Names& nam
 }
 
 std::string component_text(const Topology& topology, const Component& component) {
-  std::string text =
-      fmt::format("  {} links in a circle of {}, {} edges, {} cycles{}\n", component.links.size(),
-                  component.shortest.size(), component.edges, count_text(component),
-                  component.loop ? "; ROUTING LOOP of " + name_of(*component.loop, topology) : "");
+  std::string text = fmt::format(
+      "  {} links, {} dependencies between them, {} cycle{}; a shortest one{}:\n",
+      component.links.size(), component.edges, count_text(component),
+      component.cycles == 1 ? "" : "s",
+      component.loop ? ", a ROUTING LOOP of " + name_of(*component.loop, topology) : "");
   for (std::size_t i = 0; i < component.shortest.size(); ++i)
     text +=
         fmt::format("    {} waits for {}   ({})\n", topology.links[component.shortest[i]].name,
