@@ -13,7 +13,7 @@ Exploration explore_words(const Machine& machine, const ExploreOptions& options)
   if (options.set == SetKind::Fingerprint)
     return Engine<kWords, FingerprintKey<kWords>>(machine, options).run();
   // The last word may be half empty, and then half of it is not stored.
-  if (machine.last_word_bits <= 32)
+  if (kWords <= 3 && machine.last_word_bits <= 32)
     return Engine<kWords, ExactKey<kWords, kWords * 8 - 4>>(machine, options).run();
   return Engine<kWords, ExactKey<kWords, kWords * 8>>(machine, options).run();
 }

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/failover_check/commands.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "failover/classify/dump.hpp"
+#include "failover/explore/chart.hpp"
+#include "failover/explore/estimate.hpp"
+#include "failover/protocols/policies.hpp"
+#include "failover/protocols/table.hpp"
+#include "tools/failover_check/json_report.hpp"
+
+namespace portcullis::tools::failover_check {
+
+using namespace failover;
+
+int refuse(const Streams& io, const Error& error) {
+  io.err << "failover-check: " << error.text << '\n';
+  return kExitBad;
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  if (file) return {};
+  return fail(Errc::System,
+              fmt::format("{}: cannot be written, accepted is a path that can", path));
+}
+
+Result<ExploreOptions> explorer_options(const SearchOptions& search, const Streams& io) {
+  ExploreOptions options;
+  if (search.set != "exact" && search.set != "fingerprint")
+    return fail(Errc::InvalidArgument,
+                fmt::format("set is '{}', accepted are exact, fingerprint", search.set));
+  if (search.memory_gb < 0)
+    return fail(
+        Errc::InvalidArgument,
+        fmt::format("memory-gb is {}, accepted is 0 (all there is) or more", search.memory_gb));
+  options.set = search.set == "exact" ? SetKind::Exact : SetKind::Fingerprint;
+  options.uses_symmetry = search.uses_symmetry;
+  options.threads = search.threads;
+  options.seed = search.seed;
+  const auto available = static_cast<double>(available_memory_bytes()) * 0.9;
+  options.memory_limit_bytes =
+      static_cast<std::uint64_t>(search.memory_gb > 0 ? search.memory_gb * 1e9 : available);
+  options.stop = &io.stop;
+  options.progress = [&io](const Progress& p) {
+    io.err << fmt::format(
+                  "  {:.0f} s: {:.2f} million states, {:.2f} million waiting, depth {}, "
+                  "{:.0f} MB\n",
+                  p.seconds, static_cast<double>(p.states) / 1e6,
+                  static_cast<double>(p.frontier) / 1e6, p.depth,
+                  static_cast<double>(p.bytes) / 1e6)
+           << std::flush;
+  };
+  return options;
+}
+
+namespace {
+
+Result<std::string> read_file(const std::string& path) {
+  std::ostringstream text;
+  if (path == "-") {
+    text << std::cin.rdbuf();
+    return text.str();
+  }
+  const std::ifstream file(path);
+  if (!file)
+    return fail(Errc::NotFound, fmt::format("{}: cannot be read, accepted is a JSON file", path));
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A chart beside the table, when a folder was given.
+Result<void> draw(const ListCommand& command, const std::string& name, const Machine& machine,
+                  const Trace& trace) {
+  if (command.svg_dir.empty()) return {};
+  return write_file(command.svg_dir + "/" + name + ".svg", trace_svg(machine, trace, name));
+}
+
+Result<void> draw_protocol(const ListCommand& command, const ProtocolVerdict& row) {
+  if (command.svg_dir.empty() || row.is_safe()) return {};
+  PORTCULLIS_TRY_ASSIGN(Scenario scenario, make_model(row.model.name, row.parameters));
+  PORTCULLIS_TRY_ASSIGN(const Machine machine, compile(std::move(scenario)));
+  const auto trace = shortest_violation(machine, false, ~std::uint64_t{0});
+  if (!trace) return {};
+  return draw(command, fmt::format("{}-{}", row.model.name, name_of(row.parameters.environment)),
+              machine, *trace);
+}
+
+std::string protocol_line(const ProtocolVerdict& row) {
+  const Exploration& e = row.explored;
+  return fmt::format("{:<21} {:<14} {:<8} {:<23} {:>5} {:>9}", row.model.name,
+                     name_of(row.parameters.environment), row.is_safe() ? "safe" : "refuted",
+                     row.is_safe() ? "" : name_of(e.violation), e.depth, e.states);
+}
+
+std::string bits_text(std::uint64_t policy, unsigned decisions) {
+  std::string text;
+  for (unsigned decision = 0; decision < decisions; ++decision)
+    text += (policy >> decision & 1U) != 0 ? 'R' : '-';
+  return text;
+}
+
+Result<bool> print_policies(const ListCommand& command, const PolicyModel& model,
+                            nlohmann::ordered_json& json, const Streams& io) {
+  PORTCULLIS_TRY_ASSIGN(const PolicyRun run, refute_all_policies(model.name));
+  if (!command.search.is_json)
+    io.out << fmt::format("{}: views: {}; {} tables, {}\n", model.name, model.views,
+                          run.verdicts.size(),
+                          run.all_refuted() ? "all refuted" : "NOT all refuted");
+  for (const PolicyVerdict& verdict : run.verdicts) {
+    const std::string table = bits_text(verdict.policy, run.decisions);
+    PORTCULLIS_TRY(
+        draw(command, fmt::format("{}-{}", model.name, table), run.machine, verdict.trace));
+    if (command.search.is_json) {
+      json.push_back({{"model", model.name},
+                      {"views", model.views},
+                      {"table", table},
+                      {"verdict", verdict.violation == Violation::None ? "safe" : "refuted"},
+                      {"violation", name_of(verdict.violation)},
+                      {"depth", verdict.trace.steps.size()},
+                      {"states", verdict.states},
+                      {"trace", to_json(run.machine, verdict.trace)}});
+    } else {
+      io.out << fmt::format(" table {}:\n{}", table, trace_text(run.machine, verdict.trace));
+    }
+  }
+  return run.all_refuted();
+}
+
+struct Advised {
+  DumpedRequest dumped;
+  Classification classified;
+};
+
+Result<Advised> advise(const DumpedRequest& dumped) {
+  if (dumped.outcome == Outcome::Unknown) {
+    PORTCULLIS_TRY_ASSIGN(Classification classified, classify(dumped.request));
+    return Advised{dumped, std::move(classified)};
+  }
+  Classification settled;
+  settled.reason =
+      dumped.outcome == Outcome::Completed
+          ? "completed: nothing to repeat"
+          : "refused by the responder: it was not executed, and would be refused again";
+  return Advised{dumped, std::move(settled)};
+}
+
+std::string provisos_text(const Classification& classified) {
+  std::string text;
+  for (const Proviso proviso : classified.provisos)
+    text += fmt::format("{}{}", text.empty() ? " " : " or ", name_of(proviso));
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Advised& advised) {
+  const Classification& c = advised.classified;
+  auto provisos = nlohmann::ordered_json::array();
+  for (const Proviso proviso : c.provisos) provisos.push_back(name_of(proviso));
+  nlohmann::ordered_json object = {{"line", advised.dumped.line},
+                                   {"wr_id", advised.dumped.request.wr_id},
+                                   {"opcode", name_of(advised.dumped.request.opcode)},
+                                   {"advice", name_of(c.advice)},
+                                   {"conditions", provisos},
+                                   {"reason", c.reason},
+                                   {"lemma", c.lemma},
+                                   {"states", c.states}};
+  if (c.trace) object["trace"] = failover_check::to_json(*c.machine, *c.trace);
+  return object;
+}
+
+void print_advice(const Advised& advised, const Streams& io) {
+  const Classification& c = advised.classified;
+  io.out << fmt::format("wr_id {} ({}, line {}): {}{}\n  {}{}\n", advised.dumped.request.wr_id,
+                        name_of(advised.dumped.request.opcode), advised.dumped.line,
+                        name_of(c.advice), provisos_text(c), c.reason,
+                        c.lemma.empty() ? "" : fmt::format(" [{}]", c.lemma));
+  if (c.trace) io.out << "  what a repost can do:\n" << trace_text(*c.machine, *c.trace);
+}
+
+}  // namespace
+
+int run_protocols(const ListCommand& command, const Streams& io) {
+  const auto options = explorer_options(command.search, io);
+  if (!options) return refuse(io, options.error());
+  auto json = nlohmann::ordered_json::array();
+  if (!command.search.is_json)
+    io.out << fmt::format(
+        "late {}, duplicates {}, timeouts {}\n{:<21} {:<14} {:<8} {:<23} {:>5} "
+        "{:>9}\n",
+        command.search.parameters.limits.late, command.search.parameters.limits.duplicates,
+        command.search.parameters.limits.timeouts, "protocol", "environment", "verdict",
+        "what breaks", "depth", "states");
+  Result<void> drawn;
+  const auto each = [&](const ProtocolVerdict& row) {
+    if (drawn) drawn = draw_protocol(command, row);
+    if (!command.search.is_json) {
+      io.out << protocol_line(row) << '\n' << std::flush;
+      return;
+    }
+    auto object = failover_check::to_json(row.model.name, row.parameters);
+    object["assumption"] = row.model.assumption;
+    add_exploration(object, row.explored);
+    json.push_back(std::move(object));
+  };
+  const auto rows = protocol_table(command.search.parameters, *options, each);
+  if (!rows) return refuse(io, rows.error());
+  if (!drawn) return refuse(io, drawn.error());
+  if (command.search.is_json) io.out << json.dump(2) << '\n';
+  const bool is_whole = rows->size() == models().size() * 4;
+  if (!is_whole) io.err << "failover-check: stopped before the table was complete\n";
+  return is_whole ? kExitFine : kExitStopped;
+}
+
+int run_policies(const ListCommand& command, const Streams& io) {
+  std::vector<PolicyModel> wanted;
+  for (const PolicyModel& model : policy_models())
+    if (command.model.empty() || model.name == command.model) wanted.push_back(model);
+  if (wanted.empty()) return refuse(io, refute_all_policies(command.model).error());
+  auto json = nlohmann::ordered_json::array();
+  bool all_refuted = true;
+  for (const PolicyModel& model : wanted) {
+    const auto refuted = print_policies(command, model, json, io);
+    if (!refuted) return refuse(io, refuted.error());
+    all_refuted = all_refuted && *refuted;
+  }
+  if (command.search.is_json) io.out << json.dump(2) << '\n';
+  return all_refuted ? kExitFine : kExitRefuted;
+}
+
+int run_classify(const ListCommand& command, const Streams& io) {
+  const auto text = read_file(command.path);
+  if (!text) return refuse(io, text.error());
+  const auto dump = read_dump(*text);
+  if (!dump) return refuse(io, {Errc::Malformed, command.path + ": " + dump.error().text});
+  auto json = nlohmann::ordered_json::array();
+  for (const DumpedRequest& dumped : *dump) {
+    const auto advised = advise(dumped);
+    if (!advised) return refuse(io, advised.error());
+    const Classification& c = advised->classified;
+    if (c.trace) {
+      const auto drawn =
+          draw(command, fmt::format("wr-{}", dumped.request.wr_id), *c.machine, *c.trace);
+      if (!drawn) return refuse(io, drawn.error());
+    }
+    if (command.search.is_json)
+      json.push_back(to_json(*advised));
+    else
+      print_advice(*advised, io);
+  }
+  if (command.search.is_json) io.out << json.dump(2) << '\n';
+  return kExitFine;
+}
+
+}  // namespace portcullis::tools::failover_check

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// failover-check without main: each subcommand as a function from its options to text on `out` and
+// an exit status. Progress and refusals go to `err`.
+#pragma once
+
+#include <atomic>
+#include <iosfwd>
+#include <string>
+
+#include "base/result.hpp"
+#include "failover/explore/explorer.hpp"
+#include "failover/protocols/models.hpp"
+
+namespace portcullis::tools::failover_check {
+
+inline constexpr int kExitFine = 0;     // safe, or the table was printed
+inline constexpr int kExitRefuted = 1;  // a property breaks
+inline constexpr int kExitBad = 2;      // usage, or a file that is none
+inline constexpr int kExitStopped =
+    3;  // interrupted, or out of memory: what was reached is printed
+
+struct Streams {
+  std::ostream& out;
+  std::ostream& err;
+  const std::atomic<bool>& stop;
+};
+
+/// What all explorations share.
+struct SearchOptions {
+  failover::Parameters parameters;
+  std::string environment = "quiet";
+  std::string set = "exact";
+  bool uses_symmetry = false;
+  unsigned threads = 2;
+  std::uint64_t seed = 0;
+  double memory_gb = 0;  // 0: what the kernel says is available
+  bool is_json = false;
+};
+
+struct ExploreCommand {
+  SearchOptions search;
+  std::string model;
+  std::string svg_path;
+  std::string promela_path;
+  bool counts_only = false;  // without monitors: the bare number of states
+};
+
+struct ListCommand {
+  SearchOptions search;
+  std::string model;    // policies: one model; empty for all
+  std::string path;     // classify: the dump, "-" is standard input
+  std::string svg_dir;  // a chart for each refutation; empty for none
+};
+
+struct BenchCommand {
+  bool vs_spin = false;
+  bool is_quick = false;  // the smallest size only
+  bool is_json = false;
+  unsigned threads = 2;
+};
+
+[[nodiscard]] int run_explore(const ExploreCommand& command, const Streams& io);
+[[nodiscard]] int run_protocols(const ListCommand& command, const Streams& io);
+[[nodiscard]] int run_policies(const ListCommand& command, const Streams& io);
+[[nodiscard]] int run_classify(const ListCommand& command, const Streams& io);
+[[nodiscard]] int run_bench(const BenchCommand& command, const Streams& io);
+
+/// One line "failover-check: .." to err; kExitBad.
+int refuse(const Streams& io, const Error& error);
+
+/// Checks names and bounds of the search; `explorer` runs on `io`'s stop flag and shows progress.
+[[nodiscard]] Result<failover::ExploreOptions> explorer_options(const SearchOptions& search,
+                                                                const Streams& io);
+
+[[nodiscard]] Result<void> write_file(const std::string& path, const std::string& text);
+
+}  // namespace portcullis::tools::failover_check

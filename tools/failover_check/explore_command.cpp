@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// failover-check explore: one model, one environment.
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "failover/explore/chart.hpp"
+#include "failover/explore/estimate.hpp"
+#include "failover/spin/promela.hpp"
+#include "tools/failover_check/commands.hpp"
+#include "tools/failover_check/json_report.hpp"
+
+namespace portcullis::tools::failover_check {
+namespace {
+
+using namespace failover;
+
+constexpr double kGiga = 1e9;
+constexpr std::uint64_t kTraceStates = 100'000'000;  // of the second search, for the run itself
+
+struct Outcome {
+  Exploration explored;
+  std::optional<Exploration> second;  // fingerprints: with another seed
+  std::optional<Trace> trace;
+  Estimate estimate;
+};
+
+Result<Machine> machine_of(const ExploreCommand& command) {
+  Parameters parameters = command.search.parameters;
+  PORTCULLIS_TRY_ASSIGN(parameters.environment, environment_named(command.search.environment));
+  parameters.is_monitored = !command.counts_only;
+  PORTCULLIS_TRY_ASSIGN(Scenario scenario, make_model(command.model, parameters));
+  if (command.counts_only) scenario.has_history = false;
+  return compile(std::move(scenario));
+}
+
+Result<void> check_memory(const Machine& machine, const Estimate& estimate,
+                          const ExploreOptions& options) {
+  const auto limit = static_cast<double>(options.memory_limit_bytes);
+  if (estimate.bytes <= limit) return {};
+  return fail(
+      Errc::OutOfResources,
+      fmt::format("model {} with {} clients needs about {:.2g} states and {:.1f} GB, {:.1f} "
+                  "GB are accepted; fewer clients, ops or duplicates, --symmetry or --set "
+                  "fingerprint need less",
+                  machine.scenario.name, machine.scenario.clients, estimate.states,
+                  estimate.bytes / kGiga, limit / kGiga));
+}
+
+Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
+                       const ExploreOptions& options, const Streams& io) {
+  Outcome outcome;
+  PORTCULLIS_TRY_ASSIGN(outcome.estimate, estimate(machine.scenario, options));
+  PORTCULLIS_TRY(check_memory(machine, outcome.estimate, options));
+  if (!command.search.is_json)
+    io.out << fmt::format("estimate: {} {:.2g} states, {:.2g} GB\n",
+                          outcome.estimate.is_counted ? "exactly" : "about",
+                          outcome.estimate.states, outcome.estimate.bytes / kGiga)
+           << std::flush;
+  PORTCULLIS_TRY_ASSIGN(outcome.explored, explore(machine, options));
+  if (outcome.explored.ending == Ending::Violated)
+    outcome.trace = shortest_violation(machine, options.uses_symmetry, kTraceStates);
+  if (outcome.explored.ending == Ending::Complete && options.set == SetKind::Fingerprint &&
+      !command.counts_only) {
+    ExploreOptions again = options;
+    again.seed = options.seed + 1;
+    PORTCULLIS_TRY_ASSIGN(outcome.second, explore(machine, again));
+  }
+  return outcome;
+}
+
+/// Two seeds that count differently decide nothing.
+bool is_undecided(const Outcome& outcome) {
+  return outcome.second && outcome.second->states != outcome.explored.states;
+}
+
+std::string verdict_of(const ExploreCommand& command, const Outcome& outcome) {
+  if (is_undecided(outcome)) return "undecided: two hash seeds count differently";
+  if (command.counts_only && outcome.explored.ending == Ending::Complete) return "counted";
+  return verdict_name(outcome.explored);
+}
+
+void print_text(const ExploreCommand& command, const Machine& machine, const Outcome& outcome,
+                const Streams& io) {
+  const Exploration& e = outcome.explored;
+  const auto states = static_cast<double>(e.states);
+  io.out << fmt::format(
+      "{}: {}{}\n  {} states, {} transitions, depth {}\n  {} bits a state, {:.1f} bytes a state in "
+      "memory, {:.1f} MB, {:.2f} s, {:.2f} million states/s\n",
+      command.model, verdict_of(command, outcome),
+      e.ending == Ending::Violated ? fmt::format(" ({})", name_of(e.violation)) : "", e.states,
+      e.transitions, e.depth, machine.bits, static_cast<double>(e.bytes) / states,
+      static_cast<double>(e.bytes) / 1e6, e.seconds, states / 1e6 / std::max(e.seconds, 1e-9));
+  if (command.search.set == "fingerprint")
+    io.out << fmt::format(
+        "  fingerprints: expected omissions at most {:.2g}{}\n", omission_bound(e.states),
+        outcome.second && !is_undecided(outcome) ? "; a second hash seed counts the same" : "");
+  if (outcome.trace) io.out << trace_text(machine, *outcome.trace);
+}
+
+void print_json(const ExploreCommand& command, const Machine& machine, const Outcome& outcome,
+                const Streams& io) {
+  Parameters parameters = command.search.parameters;
+  parameters.environment = *environment_named(command.search.environment);
+  nlohmann::ordered_json object = to_json(command.model, parameters);
+  object["set"] = command.search.set;
+  object["symmetry"] = command.search.uses_symmetry;
+  object["threads"] = command.search.threads;
+  add_exploration(object, outcome.explored);
+  object["verdict"] = is_undecided(outcome) ? "undecided" : verdict_of(command, outcome);
+  object["estimated_states"] = outcome.estimate.states;
+  object["estimated_bytes"] = outcome.estimate.bytes;
+  if (command.search.set == "fingerprint")
+    object["omission_bound"] = omission_bound(outcome.explored.states);
+  if (outcome.trace) object["trace"] = to_json(machine, *outcome.trace);
+  io.out << object.dump(2) << '\n';
+}
+
+int status_of(const Outcome& outcome) {
+  if (is_undecided(outcome)) return kExitStopped;
+  if (outcome.explored.ending == Ending::Complete) return kExitFine;
+  return outcome.explored.ending == Ending::Violated ? kExitRefuted : kExitStopped;
+}
+
+}  // namespace
+
+int run_explore(const ExploreCommand& command, const Streams& io) {
+  const auto options = explorer_options(command.search, io);
+  if (!options) return refuse(io, options.error());
+  const auto machine = machine_of(command);
+  if (!machine) return refuse(io, machine.error());
+  if (!command.promela_path.empty()) {
+    const auto text = promela(*machine);
+    if (!text) return refuse(io, text.error());
+    const auto written = write_file(command.promela_path, *text);
+    if (!written) return refuse(io, written.error());
+  }
+  const auto outcome = search(command, *machine, *options, io);
+  if (!outcome) return refuse(io, outcome.error());
+  command.search.is_json ? print_json(command, *machine, *outcome, io)
+                         : print_text(command, *machine, *outcome, io);
+  if (!command.svg_path.empty() && outcome->trace) {
+    const std::string title = fmt::format("{}, {}", command.model, command.search.environment);
+    const auto written = write_file(command.svg_path, trace_svg(*machine, *outcome->trace, title));
+    if (!written) return refuse(io, written.error());
+  }
+  return status_of(*outcome);
+}
+
+}  // namespace portcullis::tools::failover_check

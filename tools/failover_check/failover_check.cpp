@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// failover-check: which RDMA operations may be posted again after a failure, decided by exploring.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <iostream>
+
+#include "tools/failover_check/commands.hpp"
+
+namespace {
+
+using namespace portcullis;
+using namespace portcullis::tools::failover_check;
+
+std::atomic<bool> stop_asked{false};
+
+extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
+
+std::string model_list() {
+  std::string text = "\nMODELS\n";
+  for (const failover::ModelInfo& model : failover::models()) {
+    text += "  " + std::string(model.name) + std::string(23 - model.name.size(), ' ') +
+            std::string(model.idea) + "\n";
+    if (!model.assumption.empty())
+      text += std::string(25, ' ') + "assumes: " + std::string(model.assumption) + "\n";
+  }
+  return text +
+         "\nENVIRONMENTS\n"
+         "  quiet           nobody else touches the target\n"
+         "  reuse           the receiver consumes the data and reuses the memory\n"
+         "  other-writers   others write the target\n"
+         "  aba             others bring the old value back\n";
+}
+
+void add_bounds(CLI::App& app, SearchOptions& search) {
+  failover::Parameters& parameters = search.parameters;
+  app.add_option("--clients", parameters.clients, "clients, each with the same program (1 to 8)")
+      ->capture_default_str();
+  app.add_option("--ops", parameters.operations, "operations of a client (1 to 4)")
+      ->capture_default_str();
+  app.add_option("--late", parameters.limits.late,
+                 "packets of a client that may outlive its timeout (0 to 7)")
+      ->capture_default_str();
+  app.add_option("--duplicates", parameters.limits.duplicates,
+                 "extra copies of a client's packets (0 to 3)")
+      ->capture_default_str();
+  app.add_option("--timeouts", parameters.limits.timeouts, "timeouts of a client (0 to 7)")
+      ->capture_default_str();
+}
+
+void add_search(CLI::App& app, SearchOptions& search) {
+  app.add_option("--set", search.set, "exact, or fingerprint (64 bits a state)")
+      ->capture_default_str();
+  app.add_flag("--symmetry", search.uses_symmetry, "take states that differ in who is who as one");
+  app.add_option("--threads", search.threads, "1 to 16")->capture_default_str();
+  app.add_option("--seed", search.seed, "of the hash")->capture_default_str();
+  app.add_option("--memory-gb", search.memory_gb,
+                 "refuse to start, or stop, beyond this; 0 is 0.9 of what is available")
+      ->capture_default_str();
+}
+
+CLI::App* add_explore(CLI::App& app, ExploreCommand& command) {
+  CLI::App* sub = app.add_subcommand("explore", "every reachable state of one protocol");
+  sub->add_option("model", command.model, "a name from MODELS below")->required();
+  sub->add_option("--environment", command.search.environment, "a name from ENVIRONMENTS below")
+      ->capture_default_str();
+  add_bounds(*sub, command.search);
+  add_search(*sub, command.search);
+  sub->add_flag("--counts-only", command.counts_only, "no monitors: count the states");
+  sub->add_option("--svg", command.svg_path, "draw the counterexample to this file");
+  sub->add_option("--promela", command.promela_path,
+                  "write the same model for SPIN to this file (with --counts-only)");
+  sub->add_flag("--json", command.search.is_json, "one JSON object on standard output");
+  sub->footer(model_list() +
+              "\nExit status: 0 safe or counted, 1 refuted, 2 bad input, 3 stopped early.");
+  return sub;
+}
+
+CLI::App* add_list(CLI::App& app, ListCommand& command, const char* name, const char* summary) {
+  CLI::App* sub = app.add_subcommand(name, summary);
+  sub->add_option("--svg-dir", command.svg_dir, "draw every refutation into this folder");
+  sub->add_flag("--json", command.search.is_json, "a JSON array on standard output");
+  return sub;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Which RDMA operations may be posted again after a timeout, a fence or a NIC failure?\n"
+      "Decided by exploring every run of small models; a refutation comes with a shortest run."};
+  app.require_subcommand(1);
+  app.footer(
+      "EXAMPLES\n"
+      "  failover-check explore blind-fadd                  why an FADD must not be reposted\n"
+      "  failover-check explore lease --environment reuse   how a fence makes a WRITE repostable\n"
+      "  failover-check protocols --late 0                  the table, with a perfect timer\n"
+      "  failover-check policies fadd-quiet                 every decision table is wrong\n"
+      "  failover-check classify dump.json                  advice for a send queue\n"
+      "Ctrl-C stops an exploration and prints what was reached.");
+  ExploreCommand explore;
+  ListCommand protocols;
+  ListCommand policies;
+  ListCommand classify;
+  BenchCommand bench;
+  const CLI::App* explore_sub = add_explore(app, explore);
+  CLI::App* protocols_sub =
+      add_list(app, protocols, "protocols", "every protocol in every environment");
+  add_bounds(*protocols_sub, protocols.search);
+  add_search(*protocols_sub, protocols.search);
+  CLI::App* policies_sub =
+      add_list(app, policies, "policies", "every decision table over what a sender can see");
+  policies_sub->add_option("model", policies.model, "one model; all without it");
+  CLI::App* classify_sub =
+      add_list(app, classify, "classify", "advice for each work request of a dump");
+  classify_sub->add_option("dump", classify.path, "JSON as docs/failover.md says; - is stdin")
+      ->required();
+  CLI::App* bench_sub = app.add_subcommand("bench", "measure the explorer");
+  bench_sub->add_flag("--vs-spin", bench.vs_spin, "against SPIN on the same models")->required();
+  bench_sub->add_flag("--quick", bench.is_quick, "the smallest model only");
+  bench_sub->add_option("--threads", bench.threads, "1 to 16")->capture_default_str();
+  bench_sub->add_flag("--json", bench.is_json, "a JSON array on standard output");
+  CLI11_PARSE(app, argc, argv);
+
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  const Streams io{std::cout, std::cerr, stop_asked};
+  if (explore_sub->parsed()) return run_explore(explore, io);
+  if (protocols_sub->parsed()) return run_protocols(protocols, io);
+  if (policies_sub->parsed()) return run_policies(policies, io);
+  if (classify_sub->parsed()) return run_classify(classify, io);
+  return run_bench(bench, io);
+}
