@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // hca-server: the ConnectX-5 in software as a PCI device of a virtual machine, over vfio-user.
+#include <array>
 #include <atomic>
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "model/hca_server/serve.hpp"
@@ -30,11 +33,31 @@ int refuse(const Error& error) {
   return 1;
 }
 
+/// Nothing given: the model's own.
+Result<void> take_mac(const std::string& text, model::Options& options) {
+  if (text.empty()) return {};
+  std::array<std::uint8_t, 6> mac{};
+  int end = 0;
+  const int read = std::sscanf(text.c_str(), "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &mac[0],
+                               &mac[1], &mac[2], &mac[3], &mac[4], &mac[5], &end);
+  if (read != 6 || static_cast<std::size_t>(end) != text.size() || (mac[0] & 1) != 0)
+    return fail(Errc::InvalidArgument,
+                "--mac '" + text + "': a unicast address such as 02:50:43:00:00:01 is accepted");
+  options.mac = mac;
+  return {};
+}
+
+Result<std::unique_ptr<model::FrameChannel>> open_wire(const std::string& text) {
+  if (text.empty()) return nullptr;
+  PORTCULLIS_TRY_ASSIGN(const model::WireSpec spec, model::WireSpec::parse(text));
+  return model::FrameChannel::open(spec);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"A ConnectX-5 in software, offered to a virtual machine over vfio-user."};
-  std::string socket;
+  std::string socket, wire, mac;
   model::Options options;
   app.add_option("--socket", socket, "UNIX socket to listen on")->required();
   app.add_option("--timing", options.timing, "one of: " + joined(model::timing_names()));
@@ -46,6 +69,12 @@ int main(int argc, char** argv) {
           {"eth", model::PortType::Ethernet}, {"ib", model::PortType::InfiniBand}}))
       ->type_name("eth|ib");
   app.add_flag("--vf", options.virtual_function, "be a virtual function (15b3:1018)");
+  app.add_option("--wire", wire,
+                 "join the port to a socket, as QEMU's -netdev dgram and stream speak:\n"
+                 "dgram,local=ADDRESS,remote=ADDRESS | stream,listen=ADDRESS |\n"
+                 "stream,connect=ADDRESS; an ADDRESS is HOST:PORT or a path with a '/'");
+  app.add_option("--mac", mac, "the port's address; ports on one wire need different ones")
+      ->type_name("XX:XX:XX:XX:XX:XX");
   app.add_option("--pcap", options.pcap_path, "write every frame to this file");
   app.add_option("--trace", options.trace_path,
                  "record every command the driver gives, with its fields by name");
@@ -56,7 +85,10 @@ int main(int argc, char** argv) {
       "'{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"SOCKET\"}}'");
   CLI11_PARSE(app, argc, argv);
 
-  auto function = model::HcaFunction::create(options);
+  if (const auto given = take_mac(mac, options); !given) return refuse(given.error());
+  auto channel = open_wire(wire);
+  if (!channel) return refuse(channel.error());
+  auto function = model::HcaFunction::create(options, *std::move(channel));
   if (!function) return refuse(function.error());
   auto listener = model::vfio_user::Listener::create(socket);
   if (!listener) return refuse(listener.error());

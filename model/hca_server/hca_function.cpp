@@ -31,21 +31,27 @@ void store(std::byte* at, std::uint64_t offset, std::span<const std::byte> from)
 
 }  // namespace
 
-Result<std::unique_ptr<HcaFunction>> HcaFunction::create(const Options& options) {
+Result<std::unique_ptr<HcaFunction>> HcaFunction::create(Options options,
+                                                         std::unique_ptr<FrameChannel> channel) {
   PORTCULLIS_TRY_ASSIGN(const Timing timing, find_timing(options.timing));
   PORTCULLIS_TRY_ASSIGN(Behaviours behaviours, find_behaviours(options.behaviours));
   PORTCULLIS_TRY_ASSIGN(Bar bar, Bar::create());
   PORTCULLIS_TRY_ASSIGN(Iommu iommu, Iommu::create());
+  if (!options.wire) options.wire = std::make_shared<Wire>(0, options.port_type);
+  auto loop = std::make_shared<EventLoop>(Execution::Polled, options.seed);
   PORTCULLIS_TRY_ASSIGN(
       std::unique_ptr<Core> core,
-      Core::create({std::move(bar), std::move(iommu), timing, std::move(behaviours),
-                    std::make_shared<EventLoop>(Execution::Polled, options.seed)},
+      Core::create({std::move(bar), std::move(iommu), timing, std::move(behaviours), loop},
                    options));
-  return std::unique_ptr<HcaFunction>(new HcaFunction(std::move(core), options));
+  return std::unique_ptr<HcaFunction>(new HcaFunction(
+      std::move(core), options,
+      channel ? std::make_unique<Uplink>(options.wire, std::move(loop), std::move(channel))
+              : nullptr));
 }
 
-HcaFunction::HcaFunction(std::unique_ptr<Core> core, const Options& options)
-    : core_(std::move(core)), config_(config_options(options)) {
+HcaFunction::HcaFunction(std::unique_ptr<Core> core, const Options& options,
+                         std::unique_ptr<Uplink> uplink)
+    : core_(std::move(core)), uplink_(std::move(uplink)), config_(config_options(options)) {
   core_->eqs.on_interrupt(
       [](void* context, std::uint32_t vector) noexcept {
         static_cast<HcaFunction*>(context)->interrupt(vector);
@@ -64,9 +70,12 @@ bool HcaFunction::write(Iova to, std::span<const std::byte> from) noexcept {
 
 void HcaFunction::serve() {
   EventLoop& loop = core_->scheduler.loop();
-  while (loop.step(0)) {
-  }
+  do {
+    if (uplink_) uplink_->take();
+  } while (loop.step(0));
 }
+
+int HcaFunction::wire_fd() const noexcept { return uplink_ ? uplink_->fd() : -1; }
 
 void HcaFunction::interrupt(std::uint32_t vector) noexcept {
   if (client_ == nullptr || !config_.bus_master() || !config_.msix_enabled()) return;

@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "model/core.hpp"
+#include "model/hca_server/uplink.hpp"
 #include "model/model.hpp"
 #include "model/vfio_user/config_space.hpp"
 #include "model/vfio_user/server.hpp"
@@ -22,16 +23,20 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
  public:
   static constexpr std::uint32_t kVectors = 64;
 
-  /// As Model::create; the clock is the wall's.
-  [[nodiscard]] static Result<std::unique_ptr<HcaFunction>> create(const Options& options);
+  /// As Model::create; the clock is the wall's. What the port sends to others goes to `channel`,
+  /// what comes from there to the port; null: nobody else is on the wire.
+  [[nodiscard]] static Result<std::unique_ptr<HcaFunction>> create(
+      Options options, std::unique_ptr<FrameChannel> channel = nullptr);
   HcaFunction(const HcaFunction&) = delete;
   HcaFunction& operator=(const HcaFunction&) = delete;
   ~HcaFunction() override = default;
 
   /// Who takes interrupts and message DMA from now on; null: nobody.
   void attach(vfio_user::Server* client) noexcept { client_ = client; }
-  /// Runs everything that is due now.
+  /// Takes what came over the channel and runs everything that is due now.
   void serve();
+  /// Readable when something came over the channel; -1: there is none, or look again later.
+  [[nodiscard]] int wire_fd() const noexcept;
   [[nodiscard]] Census census() const { return core_->census(); }
   [[nodiscard]] Counters counters() const { return core_->counters; }
 
@@ -44,7 +49,7 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   void reset() override;
 
  private:
-  HcaFunction(std::unique_ptr<Core> core, const Options& options);
+  HcaFunction(std::unique_ptr<Core> core, const Options& options, std::unique_ptr<Uplink> uplink);
   void write_config(std::uint64_t offset, std::span<const std::byte> from);
   void write_bar(std::uint64_t offset, std::span<const std::byte> from);
   void interrupt(std::uint32_t vector) noexcept;
@@ -53,6 +58,7 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   [[nodiscard]] bool write(Iova to, std::span<const std::byte> from) noexcept override;
 
   std::unique_ptr<Core> core_;
+  std::unique_ptr<Uplink> uplink_;
   vfio_user::ConfigSpace config_;
   vfio_user::Server* client_ = nullptr;
 };

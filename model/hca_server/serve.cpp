@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -14,13 +15,15 @@ namespace {
 constexpr int kTickMs = 1;
 constexpr int kIdleMs = 100;  // without a client: how late a stop is seen
 
-/// True when `fd` can be read. An interrupted wait is a wait that ended.
-Result<bool> wait_for(int fd, int timeout_ms) {
-  pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};
-  const int ready = poll(&entry, 1, timeout_ms);
+/// True when `fd` can be read. An interrupted wait is a wait that ended, and so is one that the
+/// function's wire ends; poll() passes over a descriptor of -1.
+Result<bool> wait_for(int fd, int wire_fd, int timeout_ms) {
+  std::array entries{pollfd{.fd = fd, .events = POLLIN, .revents = 0},
+                     pollfd{.fd = wire_fd, .events = POLLIN, .revents = 0}};
+  const int ready = poll(entries.data(), entries.size(), timeout_ms);
   if (ready < 0 && errno != EINTR)
     return fail(Errc::System, std::string("poll: ") + std::strerror(errno));
-  return ready > 0;
+  return ready > 0 && entries[0].revents != 0;
 }
 
 Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
@@ -28,7 +31,7 @@ Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
   while (!stop.load(std::memory_order_relaxed)) {
     function.serve();
     if (!server.has_pending()) {
-      PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(server.fd(), kTickMs));
+      PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(server.fd(), function.wire_fd(), kTickMs));
       if (!ready) continue;
     }
     PORTCULLIS_TRY_ASSIGN(const bool connected, server.serve_one());
@@ -44,7 +47,7 @@ Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
                            const std::function<void(std::string_view)>& log) {
   while (!stop.load(std::memory_order_relaxed)) {
     function.serve();
-    PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(listener.fd(), kIdleMs));
+    PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(listener.fd(), function.wire_fd(), kIdleMs));
     if (!ready) continue;
     PORTCULLIS_TRY_ASSIGN(vfio_user::UniqueFd client, listener.accept());
     log("client connected");

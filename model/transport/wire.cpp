@@ -42,8 +42,14 @@ Wire::PortId Wire::attach(FrameSink& sink, Scheduler& scheduler, Counters& count
   return static_cast<PortId>(ports_.size() - 1);
 }
 
+Wire::PortId Wire::attach_uplink(FrameSink& sink, Scheduler& scheduler, Counters& counters) {
+  uplink_ = attach(sink, scheduler, counters);
+  return *uplink_;
+}
+
 void Wire::detach(PortId port) {
   forget_frames(port);
+  if (uplink_ == port) uplink_.reset();
   ports_[port] = Port{};
 }
 
@@ -148,6 +154,7 @@ Wire::Port* Wire::destination(const Frame& frame, std::span<const std::byte> byt
   for (Port& port : ports_) {
     if (port.sink != nullptr && port.link_up && port.sink->owns(bytes)) return &port;
   }
+  if (uplink_ && *uplink_ != frame.from) return &ports_[*uplink_];
   return nullptr;
 }
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,9 @@ class Wire {
   /// A new port. `sink`, `scheduler` and `counters` must stay until detach(); what happens to its
   /// frames is counted as sent, received and dropped.
   [[nodiscard]] PortId attach(FrameSink& sink, Scheduler& scheduler, Counters& counters);
+  /// The same, but for the way out of this wire: it gets every frame that no other port owns, and
+  /// none that it sent itself. One at most.
+  [[nodiscard]] PortId attach_uplink(FrameSink& sink, Scheduler& scheduler, Counters& counters);
   /// What every port on this wire speaks.
   [[nodiscard]] PortType port_type() const noexcept { return port_type_; }
   /// Up when attached. Frames that a port sends to itself by force do not need its link.
@@ -123,6 +127,7 @@ class Wire {
   std::array<Frame, kFrames> frames_{};
   std::vector<std::uint32_t> free_;  // last in, first out: the warm buffer comes back
   std::vector<Port> ports_;
+  std::optional<PortId> uplink_;
 };
 
 }  // namespace portcullis::model

@@ -70,11 +70,16 @@ std::size_t blocks_of(std::size_t bytes) {
   return (rest + prm::kCmdDataBlockBytes - 1) / prm::kCmdDataBlockBytes;
 }
 
+std::unique_ptr<FrameChannel> channel_of(const std::string& wire) {
+  if (wire.empty()) return nullptr;
+  return value_of(FrameChannel::open(value_of(WireSpec::parse(wire))));
+}
+
 }  // namespace
 
-ServedFunction::ServedFunction(const Options& options)
+ServedFunction::ServedFunction(const Options& options, const std::string& wire)
     : path_(fresh_path()),
-      function_(value_of(HcaFunction::create(options))),
+      function_(value_of(HcaFunction::create(options, channel_of(wire)))),
       listener_(value_of(vfio_user::Listener::create(path_))) {
   thread_ = std::thread([this] {
     static_cast<void>(serve_clients(*function_, *listener_, stop_, [this](std::string_view line) {

@@ -25,7 +25,7 @@ namespace portcullis::model::testing {
 /// A function, a listening socket and the thread that serves it.
 class ServedFunction {
  public:
-  explicit ServedFunction(const Options& options = {});
+  explicit ServedFunction(const Options& options = {}, const std::string& wire = "");
   ~ServedFunction();
   ServedFunction(const ServedFunction&) = delete;
   ServedFunction& operator=(const ServedFunction&) = delete;

@@ -99,6 +99,66 @@ TEST_F(WireTest, ForcedLoopback_ComesBackWhateverTheAddress) {
   EXPECT_TRUE(b.psns.empty());
 }
 
+/// A port that owns nothing, attached as the way out.
+class Uplink final : public FrameSink {
+ public:
+  explicit Uplink(Wire& wire)
+      : wire_(&wire),
+        scheduler_(shared_loop(wire, 1)),
+        port_(wire.attach_uplink(*this, scheduler_, counters)) {}
+  ~Uplink() override { wire_->detach(port_); }
+  [[nodiscard]] bool owns(std::span<const std::byte> /*frame*/) const noexcept override {
+    return false;
+  }
+  void receive(std::span<const std::byte> /*frame*/) override { ++frames; }
+  void room() override {}
+  void send(const Mac& to) {
+    Path path = Peer::path_to(1);
+    path.dest_mac = to;
+    wire_->send(port_, FrameTemplate(path).finish(wire_->next_buffer(), {}, 0));
+  }
+
+  int frames = 0;
+  Counters counters;
+
+ private:
+  Wire* wire_;
+  Scheduler scheduler_;
+  Wire::PortId port_;
+};
+
+constexpr Mac kFarMac{0x02, 0, 0, 0, 0, 0x77};
+
+TEST_F(WireTest, FrameThatNobodyOwnsAndAnUplink_LeavesByIt) {
+  Uplink uplink(wire);
+  a.send(kFarMac, 1);
+  a.settle();
+  EXPECT_EQ(uplink.frames, 1);
+  EXPECT_EQ(a.counters.frames_dropped, 0U);
+}
+
+TEST_F(WireTest, FrameToAPortHere_DoesNotLeave) {
+  Uplink uplink(wire);
+  a.send(kPeerMac, 1);
+  a.settle();
+  EXPECT_EQ(uplink.frames, 0);
+}
+
+TEST_F(WireTest, FrameFromTheUplinkForNobody_IsNotSentBack) {
+  Uplink uplink(wire);
+  uplink.send(kFarMac);
+  a.settle();
+  EXPECT_EQ(uplink.frames, 0);
+  EXPECT_EQ(uplink.counters.frames_dropped, 1U);
+}
+
+TEST_F(WireTest, UplinkGone_FrameIsDroppedAgain) {
+  { const Uplink uplink(wire); }
+  a.send(kFarMac, 1);
+  a.settle();
+  EXPECT_EQ(a.counters.frames_dropped, 1U);
+}
+
 TEST_F(WireTest, LinkDown_NothingIsSentOrReceived) {
   b.set_link(false);
   a.send(kPeerMac, 1);

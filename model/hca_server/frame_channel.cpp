@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/hca_server/frame_channel.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/cells.hpp"
+#include "model/vfio_user/connection.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using vfio_user::UniqueFd;
+
+constexpr std::string_view kAccepted =
+    "dgram,local=ADDRESS,remote=ADDRESS, stream,listen=ADDRESS and stream,connect=ADDRESS are "
+    "accepted; an ADDRESS is HOST:PORT or a path with a '/'";
+/// NET_BUFSIZE of QEMU's include/net/net.h: a longer frame is none.
+constexpr std::size_t kMaxFrameOnStream = 4096 + 65536;
+/// What a peer that does not read may leave with us.
+constexpr std::size_t kMaxUnsent = std::size_t{1} << 20;
+
+/// A socket address of any family.
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t bytes = 0;
+  [[nodiscard]] const sockaddr* generic() const {
+    return static_cast<const sockaddr*>(static_cast<const void*>(&storage));
+  }
+  template <class T>
+  void set(const T& address) {
+    std::memcpy(&storage, &address, sizeof address);
+    bytes = sizeof address;
+  }
+};
+
+tl::unexpected<Error> bad_address(const std::string& text, std::string_view why) {
+  return fail(Errc::InvalidArgument, "wire address '" + text + "': " + std::string(why));
+}
+
+Result<Address> unix_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return bad_address(path, "a path of at most " + std::to_string(sizeof address.sun_path - 1) +
+                                 " characters is accepted");
+  std::copy(path.begin(), path.end(), address.sun_path);
+  Address out;
+  out.set(address);
+  return out;
+}
+
+Result<Address> address_of(const std::string& text) {
+  if (text.find('/') != std::string::npos) return unix_address(text);
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return bad_address(text, "HOST:PORT or a path is accepted");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  const std::string host = text.substr(0, colon);
+  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
+    return bad_address(text, "the host must be an IPv4 address such as 127.0.0.1");
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, port);
+  if (error != std::errc() || rest != end || port == 0)
+    return bad_address(text, "the port must be a number from 1 to 65535");
+  address.sin_port = htons(port);
+  Address out;
+  out.set(address);
+  return out;
+}
+
+tl::unexpected<Error> system_error(const std::string& what) {
+  return fail(Errc::System, "wire: " + what + ": " + std::strerror(errno));
+}
+
+/// A bound path, and its socket file that goes with it. One left by a server that is gone is taken.
+class BoundPath {
+ public:
+  BoundPath() = default;
+  explicit BoundPath(std::string path) : path_(std::move(path)) {}
+  BoundPath(BoundPath&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  BoundPath& operator=(BoundPath&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~BoundPath() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+
+ private:
+  std::string path_;
+};
+
+/// Bound to `text`; a UNIX socket's file is `path`'s from then on.
+Result<UniqueFd> bound_socket(const std::string& text, int type, BoundPath& path) {
+  PORTCULLIS_TRY_ASSIGN(const Address address, address_of(text));
+  UniqueFd fd(socket(address.storage.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.is_open()) return system_error("socket");
+  const int yes = 1;
+  if (address.storage.ss_family == AF_INET)
+    setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (address.storage.ss_family == AF_UNIX) {
+    struct stat status {};
+    const bool exists = stat(text.c_str(), &status) == 0;
+    if (exists && !S_ISSOCK(status.st_mode)) return bad_address(text, "exists and is no socket");
+    if (exists && unlink(text.c_str()) != 0) return system_error("unlink " + text);
+  }
+  if (bind(fd.get(), address.generic(), address.bytes) != 0) return system_error("bind " + text);
+  if (address.storage.ss_family == AF_UNIX) path = BoundPath(text);
+  return fd;
+}
+
+class DatagramChannel final : public FrameChannel {
+ public:
+  DatagramChannel(UniqueFd fd, BoundPath path, const Address& remote)
+      : fd_(std::move(fd)), path_(std::move(path)), remote_(remote) {}
+
+  [[nodiscard]] int fd() const noexcept override { return fd_.get(); }
+  [[nodiscard]] std::optional<std::size_t> receive(std::span<std::byte> frame) override {
+    while (true) {
+      // MSG_TRUNC: the datagram's own length, so that one that was cut is seen.
+      const ssize_t got = recv(fd_.get(), frame.data(), frame.size(), MSG_TRUNC);
+      if (got < 0) return std::nullopt;
+      if (static_cast<std::size_t>(got) <= frame.size()) return static_cast<std::size_t>(got);
+    }
+  }
+  [[nodiscard]] bool send(std::span<const std::byte> frame) override {
+    return sendto(fd_.get(), frame.data(), frame.size(), MSG_NOSIGNAL, remote_.generic(),
+                  remote_.bytes) == static_cast<ssize_t>(frame.size());
+  }
+
+ private:
+  UniqueFd fd_;
+  BoundPath path_;
+  Address remote_;
+};
+
+class StreamChannel final : public FrameChannel {
+ public:
+  /// Connects to `remote` whenever it is not connected.
+  explicit StreamChannel(const Address& remote) : remote_(remote) {}
+  /// Accepts one peer after the other.
+  StreamChannel(UniqueFd listener, BoundPath path)
+      : listener_(std::move(listener)), path_(std::move(path)) {}
+
+  [[nodiscard]] int fd() const noexcept override {
+    return peer_.is_open() ? peer_.get() : listener_.get();
+  }
+
+  [[nodiscard]] std::optional<std::size_t> receive(std::span<std::byte> frame) override {
+    if (!peer_.is_open()) find_peer();
+    if (!peer_.is_open()) return std::nullopt;
+    flush();
+    read_some();
+    while (received_.size() >= sizeof(std::uint32_t)) {
+      std::uint32_t raw = 0;
+      std::memcpy(&raw, received_.data(), sizeof raw);
+      const std::size_t bytes = cells::be32(raw);
+      if (bytes > kMaxFrameOnStream) {
+        hang_up();
+        return std::nullopt;
+      }
+      if (received_.size() < sizeof raw + bytes) break;
+      const auto body = received_.begin() + sizeof raw;
+      const bool fits = bytes <= frame.size();
+      if (fits) std::copy_n(body, bytes, frame.begin());
+      received_.erase(received_.begin(), body + static_cast<std::ptrdiff_t>(bytes));
+      if (fits) return bytes;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] bool send(std::span<const std::byte> frame) override {
+    if (!peer_.is_open() || unsent_.size() + frame.size() > kMaxUnsent) return false;
+    vfio_user::encode(unsent_, cells::be32(static_cast<std::uint32_t>(frame.size())));
+    unsent_.insert(unsent_.end(), frame.begin(), frame.end());
+    flush();
+    return true;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void find_peer() {
+    if (listener_.is_open()) {
+      peer_ = UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    } else if (Clock::now() >= next_try_) {
+      next_try_ = Clock::now() + std::chrono::milliseconds(200);
+      UniqueFd fd(socket(remote_.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      // Local addresses answer at once, so this connect may wait.
+      if (connect(fd.get(), remote_.generic(), remote_.bytes) == 0) peer_ = std::move(fd);
+    }
+    if (!peer_.is_open()) return;
+    const int yes = 1;
+    setsockopt(peer_.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  }
+
+  void hang_up() {
+    peer_.reset();
+    received_.clear();
+    unsent_.clear();
+  }
+
+  void read_some() {
+    std::array<std::byte, 16384> buffer;
+    while (true) {
+      const ssize_t got = recv(peer_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return hang_up();
+      if (got < 0) return;
+      received_.insert(received_.end(), buffer.begin(), buffer.begin() + got);
+      if (received_.size() > kMaxFrameOnStream) return;
+    }
+  }
+
+  void flush() {
+    while (!unsent_.empty()) {
+      const ssize_t sent =
+          ::send(peer_.get(), unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent <= 0) return;
+      unsent_.erase(unsent_.begin(), unsent_.begin() + sent);
+    }
+  }
+
+  UniqueFd listener_;
+  BoundPath path_;
+  Address remote_;
+  UniqueFd peer_;
+  Clock::time_point next_try_{};
+  std::vector<std::byte> received_;
+  std::vector<std::byte> unsent_;
+};
+
+/// "key=value" at the front of `text`, and what stands behind its comma. Empty: another key.
+std::string take(std::string_view& text, std::string_view key) {
+  const std::size_t end = std::min(text.find(','), text.size());
+  const std::string_view part = text.substr(0, end);
+  if (!part.starts_with(key) || part.size() <= key.size() || part[key.size()] != '=') return {};
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return std::string(part.substr(key.size() + 1));
+}
+
+}  // namespace
+
+Result<WireSpec> WireSpec::parse(std::string_view text) {
+  const auto bad = [&] {
+    return fail(Errc::InvalidArgument,
+                "wire '" + std::string(text) + "': " + std::string(kAccepted));
+  };
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos) return bad();
+  const std::string_view kind = text.substr(0, comma);
+  std::string_view rest = text.substr(comma + 1);
+  WireSpec spec;
+  if (kind == "dgram") {
+    spec.local = take(rest, "local");
+    spec.remote = take(rest, "remote");
+    if (spec.local.empty() || spec.remote.empty() || !rest.empty()) return bad();
+    return spec;
+  }
+  if (kind != "stream") return bad();
+  spec.local = take(rest, "listen");
+  spec.kind = spec.local.empty() ? Kind::Connect : Kind::Listen;
+  if (spec.kind == Kind::Connect) spec.remote = take(rest, "connect");
+  if ((spec.local.empty() && spec.remote.empty()) || !rest.empty()) return bad();
+  return spec;
+}
+
+Result<std::unique_ptr<FrameChannel>> FrameChannel::open(const WireSpec& spec) {
+  BoundPath path;
+  if (spec.kind == WireSpec::Kind::Connect) {
+    PORTCULLIS_TRY_ASSIGN(const Address remote, address_of(spec.remote));
+    return std::make_unique<StreamChannel>(remote);
+  }
+  if (spec.kind == WireSpec::Kind::Listen) {
+    PORTCULLIS_TRY_ASSIGN(UniqueFd fd, bound_socket(spec.local, SOCK_STREAM, path));
+    if (listen(fd.get(), 1) != 0) return system_error("listen " + spec.local);
+    return std::make_unique<StreamChannel>(std::move(fd), std::move(path));
+  }
+  PORTCULLIS_TRY_ASSIGN(const Address remote, address_of(spec.remote));
+  PORTCULLIS_TRY_ASSIGN(UniqueFd fd, bound_socket(spec.local, SOCK_DGRAM, path));
+  return std::make_unique<DatagramChannel>(std::move(fd), std::move(path), remote);
+}
+
+}  // namespace portcullis::model

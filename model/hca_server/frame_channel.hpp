@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Frames over a socket, as QEMU's network backends speak: `-netdev dgram` puts one frame into one
+// datagram, `-netdev stream` puts its length before it, four bytes big-endian (net/dgram.c,
+// net/stream.c). So two hca-servers may be joined to each other, or one to a guest's NIC.
+//
+// Nothing here waits: a frame that the socket does not take now is lost, as on a wire.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace portcullis::model {
+
+/// `dgram,local=ADDRESS,remote=ADDRESS`, `stream,listen=ADDRESS` or `stream,connect=ADDRESS`. An
+/// address with a '/' is the path of a UNIX socket, any other HOST:PORT with an IPv4 host.
+struct WireSpec {
+  enum class Kind : std::uint8_t { Datagram, Listen, Connect };
+  Kind kind = Kind::Datagram;
+  std::string local;   // bound or listened on
+  std::string remote;  // sent or connected to
+
+  /// InvalidArgument, with what is accepted.
+  [[nodiscard]] static Result<WireSpec> parse(std::string_view text);
+};
+
+class FrameChannel {
+ public:
+  /// InvalidArgument for an address, Busy or System when a socket cannot be had. A stream whose
+  /// other end is not there yet is no error: it is tried again.
+  [[nodiscard]] static Result<std::unique_ptr<FrameChannel>> open(const WireSpec& spec);
+  virtual ~FrameChannel() = default;
+
+  /// Readable when receive() may have something; -1: look again later.
+  [[nodiscard]] virtual int fd() const noexcept = 0;
+  /// The next frame's length, its bytes in `frame`; nothing when there is none now. Frames longer
+  /// than `frame` are dropped.
+  [[nodiscard]] virtual std::optional<std::size_t> receive(std::span<std::byte> frame) = 0;
+  /// False: the frame is lost.
+  [[nodiscard]] virtual bool send(std::span<const std::byte> frame) = 0;
+};
+
+}  // namespace portcullis::model

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// hca-server --wire: what a specification may say, what stands on the socket (compared with what
+// QEMU's net/dgram.c and net/stream.c write), and two servers joined to each other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "model/hca_server/uplink.hpp"
+#include "model/vfio_user/connection.hpp"
+#include "tests/model/transport/rig.hpp"
+
+namespace portcullis::model::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using vfio_user::UniqueFd;
+using Bytes = std::vector<std::byte>;
+
+std::string fresh_path() {
+  static std::atomic<int> count{0};
+  return "/tmp/portcullis-wire-" + std::to_string(getpid()) + "-" + std::to_string(count++);
+}
+
+std::unique_ptr<FrameChannel> open(const std::string& text) {
+  const auto spec = WireSpec::parse(text);
+  if (!spec) return nullptr;
+  auto channel = FrameChannel::open(*spec);
+  return channel ? *std::move(channel) : nullptr;
+}
+
+Bytes frame_of(std::size_t bytes) {
+  Bytes frame(bytes);
+  fill_pattern(frame, static_cast<std::uint32_t>(bytes));
+  return frame;
+}
+
+/// A peer built here: a UNIX socket of its own.
+UniqueFd connected(const std::string& path, int type) {
+  UniqueFd fd(socket(AF_UNIX, type | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), address.sun_path);
+  const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
+  EXPECT_EQ(connect(fd.get(), generic, sizeof address), 0);
+  return fd;
+}
+
+Bytes read_all(int fd) {
+  Bytes bytes(65536);
+  const ssize_t got = recv(fd, bytes.data(), bytes.size(), 0);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return bytes;
+}
+
+/// Asks until a frame is there, a second at most.
+Bytes next_frame(FrameChannel& channel, std::size_t room = 4224) {
+  Bytes frame(room);
+  for (int i = 0; i < 1000; ++i) {
+    if (const auto bytes = channel.receive(frame)) {
+      frame.resize(*bytes);
+      return frame;
+    }
+    usleep(1000);
+  }
+  return {};
+}
+
+class WireSpecRefused : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(WireSpecRefused, Text_RefusedWithWhatIsAccepted) {
+  const auto spec = WireSpec::parse(GetParam());
+  ASSERT_FALSE(spec);
+  EXPECT_THAT(spec.error().text, HasSubstr("stream,listen=ADDRESS"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, WireSpecRefused,
+                         ::testing::Values("", "dgram", "dgram,local=/a", "stream",
+                                           "stream,local=/a", "tap,ifname=x",
+                                           "stream,listen=/a,connect=/b",
+                                           "dgram,local=/a,remote=/b,more=1", "stream,listen="));
+
+class WireAddressRefused : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(WireAddressRefused, Address_RefusedWithTheReason) {
+  const auto channel =
+      FrameChannel::open({.kind = WireSpec::Kind::Listen, .local = GetParam().first, .remote = {}});
+  ASSERT_FALSE(channel);
+  EXPECT_THAT(channel.error().text, HasSubstr(GetParam().second));
+}
+
+INSTANTIATE_TEST_SUITE_P(Addresses, WireAddressRefused,
+                         ::testing::Values(std::pair("nowhere", "HOST:PORT or a path"),
+                                           std::pair("example:80", "IPv4 address"),
+                                           std::pair("127.0.0.1:0", "1 to 65535"),
+                                           std::pair("127.0.0.1:70000", "1 to 65535"),
+                                           std::pair("127.0.0.1:80x", "1 to 65535"),
+                                           std::pair("/tmp", "no socket")));
+
+TEST(WireDatagram, Frame_IsOneDatagramAsItStands) {
+  const std::string ours = fresh_path();
+  const std::string theirs = fresh_path();
+  const auto channel = open("dgram,local=" + ours + ",remote=" + theirs);
+  const auto peer = open("dgram,local=" + theirs + ",remote=" + ours);
+  ASSERT_TRUE(channel && peer);
+  EXPECT_TRUE(channel->send(frame_of(60)));
+  EXPECT_TRUE(channel->send(frame_of(1500)));
+  EXPECT_EQ(next_frame(*peer), frame_of(60));
+  EXPECT_EQ(next_frame(*peer), frame_of(1500));
+}
+
+TEST(WireDatagram, NobodyThere_FrameLostAndNothingElse) {
+  const auto channel = open("dgram,local=" + fresh_path() + ",remote=" + fresh_path());
+  ASSERT_TRUE(channel);
+  EXPECT_FALSE(channel->send(frame_of(60)));
+}
+
+TEST(WireDatagram, FrameLongerThanAnyOfOurs_Dropped) {
+  const std::string ours = fresh_path();
+  const auto channel = open("dgram,local=" + ours + ",remote=" + fresh_path());
+  ASSERT_TRUE(channel);
+  const UniqueFd peer = connected(ours, SOCK_DGRAM);
+  for (const std::size_t bytes : {5000UL, 100UL})
+    EXPECT_GT(write(peer.get(), frame_of(bytes).data(), bytes), 0);
+  EXPECT_EQ(next_frame(*channel), frame_of(100));
+}
+
+TEST(WireDatagram, OverUdp_Arrives) {
+  const int port = 20000 + getpid() % 20000;
+  const std::string one = "127.0.0.1:" + std::to_string(port);
+  const std::string two = "127.0.0.1:" + std::to_string(port + 1);
+  const auto a = open("dgram,local=" + one + ",remote=" + two);
+  const auto b = open("dgram,local=" + two + ",remote=" + one);
+  ASSERT_TRUE(a && b);
+  EXPECT_TRUE(a->send(frame_of(200)));
+  EXPECT_EQ(next_frame(*b), frame_of(200));
+}
+
+class WireStream : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    channel_ = open("stream,listen=" + path_);
+    ASSERT_TRUE(channel_);
+  }
+  UniqueFd join() {
+    UniqueFd peer = connected(path_, SOCK_STREAM);
+    Bytes nothing(100);
+    EXPECT_FALSE(channel_->receive(nothing));
+    return peer;
+  }
+
+  std::string path_ = fresh_path();
+  std::unique_ptr<FrameChannel> channel_;
+};
+
+TEST_F(WireStream, Frame_HasItsLengthBeforeIt) {
+  const UniqueFd peer = join();
+  EXPECT_TRUE(channel_->send(Bytes(3, std::byte{0x5a})));
+  EXPECT_THAT(read_all(peer.get()),
+              ElementsAre(std::byte{0}, std::byte{0}, std::byte{0}, std::byte{3}, std::byte{0x5a},
+                          std::byte{0x5a}, std::byte{0x5a}));
+}
+
+TEST_F(WireStream, FrameInPieces_IsPutTogether) {
+  const UniqueFd peer = join();
+  const Bytes pieces{std::byte{0}, std::byte{0}, std::byte{0}, std::byte{2}, std::byte{7}};
+  EXPECT_EQ(write(peer.get(), pieces.data(), 5), 5);
+  Bytes frame(100);
+  EXPECT_FALSE(channel_->receive(frame));
+  EXPECT_EQ(write(peer.get(), pieces.data(), 1), 1);
+  EXPECT_THAT(next_frame(*channel_), ElementsAre(std::byte{7}, std::byte{0}));
+}
+
+TEST_F(WireStream, LengthThatNoFrameHas_HungUp) {
+  const UniqueFd peer = join();
+  const Bytes length(4, std::byte{0xff});
+  EXPECT_EQ(write(peer.get(), length.data(), 4), 4);
+  Bytes frame(100);
+  EXPECT_FALSE(channel_->receive(frame));
+  EXPECT_TRUE(read_all(peer.get()).empty());
+}
+
+TEST_F(WireStream, PeerGone_NextOneIsTaken) {
+  { const UniqueFd peer = join(); }
+  Bytes frame(100);
+  EXPECT_FALSE(channel_->receive(frame));
+  EXPECT_FALSE(channel_->send(frame_of(60)));
+  const UniqueFd peer = join();
+  EXPECT_TRUE(channel_->send(frame_of(60)));
+}
+
+TEST_F(WireStream, Connected_BothWays) {
+  const auto other = open("stream,connect=" + path_);
+  ASSERT_TRUE(other);
+  Bytes nothing(100);
+  EXPECT_FALSE(other->receive(nothing));
+  EXPECT_FALSE(channel_->receive(nothing));
+  EXPECT_TRUE(other->send(frame_of(60)));
+  EXPECT_EQ(next_frame(*channel_), frame_of(60));
+  EXPECT_TRUE(channel_->send(frame_of(70)));
+  EXPECT_EQ(next_frame(*other), frame_of(70));
+}
+
+/// Two hosts on wires of their own, joined by a socket pair of datagrams.
+class JoinedWires : public ::testing::Test {
+ protected:
+  static std::shared_ptr<Wire> wire() {
+    auto made = std::make_shared<Wire>();
+    static_cast<void>(shared_loop(*made, 1));
+    return made;
+  }
+  void run() {
+    for (int i = 0; i < 50; ++i) {
+      left_out_.take();
+      left_.run();
+      right_out_.take();
+      right_.run();
+    }
+  }
+
+  std::string paths_[2]{fresh_path(), fresh_path()};
+  std::shared_ptr<Wire> left_wire_ = wire(), right_wire_ = wire();
+  Host left_{left_wire_}, right_{right_wire_};
+  Uplink left_out_{left_wire_, shared_loop(*left_wire_, 1),
+                   open("dgram,local=" + paths_[0] + ",remote=" + paths_[1])};
+  Uplink right_out_{right_wire_, shared_loop(*right_wire_, 1),
+                    open("dgram,local=" + paths_[1] + ",remote=" + paths_[0])};
+};
+
+TEST_F(JoinedWires, WriteFromOneToTheOther_ArrivesAndCompletes) {
+  constexpr Mac kRightMac{0x02, 0, 0, 0, 0, 0x99};
+  right_.port().mac = kRightMac;
+  right_.port().roce[0].mac = kRightMac;
+  right_.port().roce[0].gid = kPeerGid;
+  right_.port().roce[1].valid = false;
+  right_.transport().port_changed();
+  const Region from = left_.map(4096);
+  const Region to = right_.map(4096);
+  fill_pattern(from.bytes.first(3000), 9);
+  const std::uint32_t lkey = left_.make_key(from, access::kLocalRead);
+  const std::uint32_t rkey = right_.make_key(to, access::kRemoteWrite);
+  left_.connect(0x40, 0x41, {.dest_mac = kRightMac, .dest_gid = kPeerGid});
+  right_.connect(0x41, 0x40, {.dest_mac = kHostMac, .dest_gid = kHostGid});
+  left_.post_and_ring(0x40, {std::bit_cast<std::uint64_t>(to.bytes.data()), rkey, lkey,
+                             std::bit_cast<std::uint64_t>(from.bytes.data()), 3000, true});
+  run();
+  EXPECT_TRUE(std::ranges::equal(from.bytes.first(3000), to.bytes.first(3000)));
+  EXPECT_EQ(left_.poll_cq()->opcode, prm::CqeOpcode::REQ);
+}
+
+}  // namespace
+}  // namespace portcullis::model::test
