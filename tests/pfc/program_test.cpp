@@ -3,6 +3,7 @@
 // What a user of pfc-deadlock meets: exit statuses, columns, digits, one line for each mistake.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -68,7 +69,7 @@ TEST(PfcDeadlock, Help_ListsCommandsAndScenarios) {
 TEST(PfcDeadlock, UnknownCommand_ListsTheKnown) {
   const Outcome outcome = run({"melt"});
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, StartsWith("pfc-deadlock: no command \"melt\"; fluid, topology"));
+  EXPECT_THAT(outcome.err, StartsWith("pfc-deadlock: no command \"melt\"; fluid, "));
 }
 
 TEST(PfcDeadlock, EveryCommand_HasHelp) {
@@ -162,6 +163,37 @@ TEST(Fluid, FileWithAMistake_IsNamedWithItsLine) {
 
 TEST(Fluid, StoppedRun_HasTheStatusOfASignal) {
   EXPECT_EQ(run({"fluid", "seed-1", "--until", "1000"}, true).status, 130);
+}
+
+TEST(Sweep, Csv_HasACellALine) {
+  const std::vector<std::string> arguments = {"sweep",   "ring-3",      "--vary", "d=0.0625,0.125",
+                                              "--vary",  "theta=1:2:3", "--runs", "4",
+                                              "--until", "30"};
+  const Outcome outcome = run(arguments);
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, StartsWith("d,theta,runs,deadlocks,share,first,p10,median,p90\n"
+                                      "0.0625,1,4,"));
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 7);
+}
+
+TEST(Sweep, Mistakes_AreOneLine) {
+  EXPECT_THAT(run({"sweep", "ring-3", "--vary", "d=1:2"}).err,
+              StartsWith("pfc-deadlock sweep: --vary \"d=1:2\"; NAME=FROM:TO:COUNT or"));
+  EXPECT_EQ(run({"sweep", "ring-3", "--vary", "d=-1", "--runs", "1"}).err,
+            "pfc-deadlock sweep: links[0].delay: -1; 0 or more is accepted\n");
+}
+
+TEST(Residence, Verdict_IsOneNumber) {
+  const Outcome outcome = run({"residence", "seed-2"});
+  EXPECT_THAT(outcome.out, StartsWith("flow,transit_us,median_us,p99_us,longest_us,"));
+  EXPECT_THAT(outcome.err, StartsWith("a packet arrives at most 16 us after it was sent"));
+}
+
+TEST(Residence, Watchdog_IsWhatADeadlockLasts) {
+  EXPECT_THAT(run({"residence", "ring-3", "--set", "d=0.125"}).err,
+              HasSubstr("without a watchdog what is inside never arrives"));
+  EXPECT_THAT(run({"residence", "ring-3", "--set", "d=0.125", "--watchdog-ms", "200"}).err,
+              HasSubstr("us: a packet arrives at the earliest 2000"));
 }
 
 TEST(Topology, Json_IsTheSameScenarioAgain) {

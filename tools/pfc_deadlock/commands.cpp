@@ -3,6 +3,8 @@
 #include "tools/pfc_deadlock/command.hpp"
 #include "tools/pfc_deadlock/fluid_command.hpp"
 #include "tools/pfc_deadlock/packet_command.hpp"
+#include "tools/pfc_deadlock/residence_command.hpp"
+#include "tools/pfc_deadlock/sweep_command.hpp"
 #include "tools/pfc_deadlock/topology_command.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
@@ -12,6 +14,8 @@ constexpr Command kCommands[] = {
     {"fluid", "service curves, queues, pauses and deadlocks of the fluid equations", run_fluid},
     {"packet", "the same packet by packet, with PAUSE frames on the wire", run_packet},
     {"cbd", "links that wait for each other in a circle, and what breaks it", run_cbd},
+    {"sweep", "how often and how soon a scenario deadlocks, over a grid of settings", run_sweep},
+    {"residence", "how long data is under way, and so how late a packet may arrive", run_residence},
     {"topology", "a scenario as a drawing or as JSON to start from", run_topology},
 };
 

@@ -63,7 +63,7 @@ Result<pfc::Topology> load_fabric(const std::string& name,
   if (name.find(':') == std::string::npos || name.ends_with(".json"))
     return load_scenario(name, settings);
   PORTCULLIS_TRY_ASSIGN(pfc::Topology topology, generate(name));
-  PORTCULLIS_TRY(pfc::apply_settings(topology, settings));
+  if (!settings.empty()) PORTCULLIS_TRY(pfc::apply_settings(topology, settings));
   return topology;
 }
 

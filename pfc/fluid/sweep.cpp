@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pfc/fluid/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "pfc/scenarios.hpp"
+
+namespace portcullis::pfc {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kNotRun = -1;
+
+class Sweep {
+ public:
+  Sweep(const Topology& topology, const SweepOptions& options)
+      : topology_(topology), options_(options) {
+    std::size_t cells = 1;
+    for (const SweepAxis& axis : options.axes) cells *= axis.values.size();
+    cells_.resize(cells);
+    times_.assign(cells * options.runs, kNotRun);
+    errors_.resize(times_.size());
+  }
+
+  Result<std::vector<SweepCell>> run() {
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      std::size_t rest = i;
+      cells_[i].values.resize(options_.axes.size());
+      for (std::size_t k = options_.axes.size(); k-- > 0;) {
+        const auto& values = options_.axes[k].values;
+        cells_[i].values[k] = values[rest % values.size()];
+        rest /= values.size();
+      }
+    }
+    std::vector<std::jthread> threads;
+    for (unsigned i = 1; i < options_.threads; ++i) threads.emplace_back([this] { work(false); });
+    work(true);
+    threads.clear();
+    for (auto& error : errors_)
+      if (error) return tl::unexpected<Error>(std::move(*error));
+    collect();
+    return std::move(cells_);
+  }
+
+ private:
+  [[nodiscard]] bool is_stopped() const {
+    return options_.is_stopped != nullptr && options_.is_stopped->load(std::memory_order_relaxed);
+  }
+
+  /// Takes runs until there are none; what a run is depends on its number only.
+  void work(bool reports) {
+    while (!is_stopped() && !has_failed_.load(std::memory_order_relaxed)) {
+      const std::size_t job = next_.fetch_add(1, std::memory_order_relaxed);
+      if (job >= times_.size()) return;
+      auto time = time_of(job);
+      if (time) {
+        times_[job] = *time;
+      } else {
+        errors_[job] = std::move(time).error();
+        has_failed_.store(true, std::memory_order_relaxed);
+      }
+      if (reports && options_.progress) options_.progress(job + 1, times_.size());
+    }
+  }
+
+  Result<double> time_of(std::size_t job) const {
+    Topology topology = topology_;
+    const SweepCell& cell = cells_[job / options_.runs];
+    std::vector<std::string> settings;
+    for (std::size_t k = 0; k < options_.axes.size(); ++k)
+      settings.push_back(fmt::format("{}={}", options_.axes[k].name, cell.values[k]));
+    std::seed_seq seed{static_cast<std::uint32_t>(options_.seed),
+                       static_cast<std::uint32_t>(options_.seed >> 32),
+                       static_cast<std::uint32_t>(job % options_.runs)};
+    std::mt19937_64 random(seed);
+    for (Flow& flow : topology.flows)
+      // 53 bits as a fraction: the same on every standard library, unlike its distributions.
+      flow.source.start += options_.offsets * std::ldexp(static_cast<double>(random() >> 11), -53);
+    PORTCULLIS_TRY(apply_settings(topology, settings));
+    FluidOptions solver = options_.solver;
+    solver.stops_at_deadlock = true;
+    solver.is_stopped = options_.is_stopped;
+    PORTCULLIS_TRY_ASSIGN(const FluidRun found, solve(topology, solver));
+    if (found.is_interrupted) return kNotRun;
+    return found.deadlock ? found.deadlock->time : kInfinite;
+  }
+
+  void collect() {
+    for (std::size_t job = 0; job < times_.size(); ++job) {
+      SweepCell& cell = cells_[job / options_.runs];
+      if (times_[job] == kNotRun) continue;
+      ++cell.runs;
+      if (std::isfinite(times_[job])) cell.times.push_back(times_[job]);
+    }
+    for (SweepCell& cell : cells_) std::ranges::sort(cell.times);
+  }
+
+  const Topology& topology_;
+  const SweepOptions& options_;
+  std::vector<SweepCell> cells_;
+  std::vector<double> times_;  // by run
+  std::vector<std::optional<Error>> errors_;
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> has_failed_ = false;
+};
+
+}  // namespace
+
+double SweepCell::share() const { return runs == 0 ? 0 : static_cast<double>(times.size()) / runs; }
+
+double SweepCell::quantile(double q) const {
+  if (runs == 0) return kInfinite;
+  const auto rank = static_cast<std::size_t>(std::max(1.0, std::ceil(q * runs)));
+  return rank <= times.size() ? times[rank - 1] : kInfinite;
+}
+
+Result<std::vector<SweepCell>> sweep(const Topology& topology, const SweepOptions& options) {
+  const bool has_values =
+      std::ranges::none_of(options.axes, [](const SweepAxis& axis) { return axis.values.empty(); });
+  if (options.axes.empty() || !has_values || options.runs == 0 || options.threads == 0 ||
+      !(options.offsets >= 0) || !std::isfinite(options.offsets))
+    return fail(Errc::InvalidArgument,
+                "a sweep needs an axis with values, runs and threads above 0, offsets from 0 on");
+  return Sweep(topology, options).run();
+}
+
+}  // namespace portcullis::pfc
