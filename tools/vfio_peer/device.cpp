@@ -146,8 +146,8 @@ std::string Device::firmware() const {
 
 std::string Device::provider() {
   Dl_info info{};
-  // NOLINTNEXTLINE(*-reinterpret-cast): dladdr asks for the address of a function as void*
-  if (::dladdr(reinterpret_cast<const void*>(&mlx5dv_get_vfio_device_list), &info) == 0) return {};
+  const auto* const function = std::bit_cast<const void*>(&mlx5dv_get_vfio_device_list);
+  if (::dladdr(function, &info) == 0) return {};
   std::error_code ignored;
   return std::filesystem::canonical(info.dli_fname, ignored).filename().string();
 }

@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kAftermath{50};  // how long a late write is
 /// Source and target, and the pair between them. The source holds one message for each WRITE, and
 /// no two of them, nor the target at first, agree in a byte.
 struct Scene {
-  Scene(const Options& options)
+  explicit Scene(const Options& options)
       : bytes(options.bytes),
         source(std::size_t{options.bytes} * (options.writes + 1)),
         target(options.bytes) {

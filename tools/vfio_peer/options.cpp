@@ -15,8 +15,8 @@ constexpr std::uint32_t kMaxSamples = 10000;
 
 /// CLI11's checkers answer with a text, empty when the value is acceptable.
 std::string check_bdf(const std::string& text) {
-  static const std::regex kBdf("[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]");
-  if (std::regex_match(text, kBdf)) return {};
+  static const std::regex pattern("[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]");
+  if (std::regex_match(text, pattern)) return {};
   return fmt::format(
       "'{}' is no PCI address; accepted: domain:bus:device.function in lower case, "
       "as 0000:00:04.0",

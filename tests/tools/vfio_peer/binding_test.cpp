@@ -18,7 +18,7 @@ constexpr const char* kBdf = "0000:01:00.0";
 
 /// A function as a guest with everything in place has it.
 class Binding : public ::testing::Test {
- protected:
+ public:
   Binding() {
     std::string name = (fs::temp_directory_path() / "binding-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
@@ -31,6 +31,7 @@ class Binding : public ::testing::Test {
   }
   ~Binding() override { fs::remove_all(folder_); }
 
+ protected:
   [[nodiscard]] fs::path device() const { return folder_ / "sys/bus/pci/devices" / kBdf; }
   static void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
   [[nodiscard]] std::string refusal() const {

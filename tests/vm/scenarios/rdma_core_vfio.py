@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The VFIO provider of rdma-core (Debian's libmlx5) on the model: a program of raw DevX commands, and
-# rdma-core's own tests of that provider, which want an InfiniBand port.
+# The VFIO provider of rdma-core (Debian's libmlx5) on the model: a program of raw DevX commands,
+# and rdma-core's own tests of that provider, which want an InfiniBand port.
 from scenario import Scenario
 
 SCENARIO = Scenario(

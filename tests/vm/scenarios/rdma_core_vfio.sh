@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
 # rdma-core's VFIO provider on the model: vfio-peer on both kinds of port, then rdma-core's tests as
 # Debian's python3-pyverbs installs them.
 vfio_peer=tools/vfio_peer/vfio-peer
