@@ -14,12 +14,14 @@ namespace portcullis::model {
 template <class Copy>
 bool Dma::special_piece(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept {
   const Iommu::Special* const range = iommu_->special(at);
-  if (range == nullptr) return false;
-  if (!(direction == Direction::Read ? range->readable : range->writeable)) return false;
-  if (range->memory != nullptr) {
+  if (range != nullptr && !(direction == Direction::Read ? range->readable : range->writeable))
+    return false;
+  if (range != nullptr && range->memory != nullptr) {
     copy(range->memory + (at - range->iova));
     return true;
   }
+  // An address in no range goes out as well: a device does not know what is mapped, and it is the
+  // guest's IOMMU that says no and records the fault.
   if (remote_ == nullptr) return false;
   std::array<std::byte, kPageBytes> page;
   const std::span<std::byte> piece(page.data(), bytes);

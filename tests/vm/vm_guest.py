@@ -36,7 +36,6 @@ mount -t overlay -o lowerdir=/lower,upperdir=/memory/upper,workdir=/memory/work 
 mkdir -p /host/results /host/lib/modules
 for folder in proc sys dev; do mount --bind /$folder /host/$folder; done
 mkdir -p /dev/shm /dev/hugepages && mount -t tmpfs shm /dev/shm
-mount -t tmpfs tmp /host/tmp
 mount -t tmpfs run /host/run
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 results /host/results
 ifconfig lo up

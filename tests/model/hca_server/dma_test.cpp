@@ -97,6 +97,16 @@ TEST(HcaServerDma, UnmappedRangeOfMessages_IsAFaultFromThenOn) {
   const std::size_t before = guest.dma_reads();
   EXPECT_FALSE(enable(guest).returned);
   EXPECT_EQ(guest.dma_reads(), before);
+  EXPECT_GT(guest.dma_refused(), 0U);
+}
+
+TEST(HcaServerDma, AddressInNoRange_TheGuestsIommuIsAskedAndItsNoIsAFault) {
+  ServedFunction served;
+  Guest guest(served.path());
+  guest.start();
+  EXPECT_FALSE(enable(guest).returned);
+  EXPECT_GT(guest.dma_refused(), 0U);
+  EXPECT_GT(served.stop().counters().dma_faults, 0U);
 }
 
 TEST(HcaServerDma, ReadOnlyRangeMappedAnewForBoth_AnswersArrive) {

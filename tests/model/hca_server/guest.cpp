@@ -127,11 +127,13 @@ std::uint32_t Guest::map_part(std::uint64_t offset, std::uint64_t bytes, bool wi
                                     .offset = with_file ? offset : 0,
                                     .address = iova(offset),
                                     .size = bytes});
+  mapped_.emplace_back(iova(offset), bytes);
   const int fd = file_.get();
   return call(Command::DmaMap, payload, std::span(&fd, with_file ? 1U : 0U));
 }
 
 std::uint32_t Guest::unmap(Iova address, std::uint64_t bytes) {
+  std::erase(mapped_, std::pair(address, bytes));
   std::vector<std::byte> payload;
   encode(payload, vfio_user::DmaUnmap{
                       .argsz = sizeof(vfio_user::DmaUnmap), .address = address, .size = bytes});
@@ -155,15 +157,28 @@ std::uint32_t Guest::call(Command command, std::vector<std::byte>& payload,
   }
 }
 
+bool Guest::is_mapped(Iova address, std::uint64_t bytes) const {
+  return std::any_of(mapped_.begin(), mapped_.end(), [&](const auto& range) {
+    return address >= range.first && address - range.first < range.second &&
+           bytes <= range.second - (address - range.first);
+  });
+}
+
 void Guest::serve_dma(const vfio_user::Message& message) {
   const auto access = *decode<vfio_user::DmaAccess>(message.payload);
   Header header{.message_id = message.header.message_id,
                 .command = message.header.command,
                 .flags = Header::kTypeReply};
   std::vector<std::byte> reply;
+  if (!is_mapped(access.address, access.count)) {  // this guest's IOMMU says no
+    ++dma_refused_;
+    header.flags |= Header::kError;
+    header.error = EFAULT;
+    require(connection_->send(header, reply).has_value(), "refusal of a DMA message");
+    return;
+  }
   encode(reply, access);
   const std::uint64_t offset = access.address - kBase;
-  require(offset < memory_.size() && access.count <= memory_.size() - offset, "DMA address");
   const auto at = memory_.subspan(offset, access.count);
   if (message.header.command == Command::DmaRead) {
     ++dma_reads_;

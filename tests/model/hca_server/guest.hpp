@@ -94,6 +94,8 @@ class Guest {
   /// How many DMA messages the server sent, reads and writes.
   [[nodiscard]] std::size_t dma_reads() const { return dma_reads_; }
   [[nodiscard]] std::size_t dma_writes() const { return dma_writes_; }
+  /// Messages for addresses this guest has not mapped; each was answered with EFAULT.
+  [[nodiscard]] std::size_t dma_refused() const { return dma_refused_; }
 
   /// Bus master on, queue address programmed, initialisation awaited.
   void start();
@@ -104,6 +106,7 @@ class Guest {
   [[nodiscard]] bool bring_up();
 
  private:
+  [[nodiscard]] bool is_mapped(Iova address, std::uint64_t bytes) const;
   void serve_dma(const vfio_user::Message& message);
   std::uint64_t chain(std::size_t at, std::span<const std::byte> data, std::size_t bytes);
 
@@ -113,6 +116,8 @@ class Guest {
   std::uint16_t next_id_ = 1;
   std::size_t dma_reads_ = 0;
   std::size_t dma_writes_ = 0;
+  std::size_t dma_refused_ = 0;
+  std::vector<std::pair<Iova, std::uint64_t>> mapped_;
 };
 
 }  // namespace portcullis::model::testing
