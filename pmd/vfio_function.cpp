@@ -239,7 +239,9 @@ Error refused_by_vfio(const std::string& bdf, const std::string& group, int open
 Result<std::unique_ptr<VfioFunction>> VfioFunction::attach(const std::string& bdf) {
   PORTCULLIS_TRY_ASSIGN(const PciIds ids, check_vfio_ready(bdf));
   if (rte_vfio_is_enabled("vfio") == 0)
-    return fail(Errc::System, bdf + ": the EAL runs without VFIO; modprobe vfio-pci, start again");
+    return fail(
+        Errc::System,
+        bdf + ": the EAL runs without VFIO; modprobe -a vfio-pci vfio_iommu_type1, start again");
   if (rte_vfio_noiommu_is_enabled() == 1)
     return fail(Errc::Unsupported,
                 bdf +
