@@ -52,10 +52,13 @@ CpuSet one_a_core(const CpuTopology& topology, int node, Predicate may_use) {
   return chosen;
 }
 
-/// "isolcpus=2,4 .." for CPUs that could be isolated; CPU 0 keeps the kernel's own work. Empty when
-/// there are not enough.
+/// "isolcpus=2,4 .." for CPUs that could be isolated; the core of CPU 0 keeps the kernel's own
+/// work. Empty when there are not enough.
 std::string parameters_to_isolate(const CpuTopology& topology, int node) {
-  const CpuSet cpus = one_a_core(topology, node, [](unsigned cpu) { return cpu != 0; });
+  const auto first = topology.cpus.find(0);
+  const CpuSet cpus = one_a_core(topology, node, [&](unsigned cpu) {
+    return first == topology.cpus.end() || topology.cpus.at(cpu).core != first->second.core;
+  });
   if (cpus.size() < kPollingCpus) return {};
   return fmt::format("isolcpus={0} nohz_full={0} rcu_nocbs={0}", format_cpu_list(cpus));
 }
@@ -76,7 +79,7 @@ Finding isolcpus(const CpuTopology& topology, int node) {
                                     format_cpu_list(isolated), kPollingCpus),
                   boot_isolated(topology, node)};
   if (finding.mend.empty())
-    finding.hint = fmt::format("of {} CPUs{} there are not {} to isolate beside CPU 0",
+    finding.hint = fmt::format("of {} CPUs{} there are not {} to isolate beside CPU 0 and its core",
                                topology.cpus.size(), on_node(node), kPollingCpus);
   return finding;
 }

@@ -110,98 +110,105 @@ std::function<void(const HealthyMachine&)> bound(const std::string& bdf, const s
 }
 std::string device(const std::string& file) { return HealthyMachine::device(file); }
 
-const Loss kVfioLosses[] = {
-    {"Module", without("sys/module/vfio_pci"), "modules", Status::Missing, "vfio_pci",
-     "modprobe -a vfio-pci"},
-    {"Type1", without("sys/module/vfio_iommu_type1"), "modules", Status::Missing,
-     "vfio_iommu_type1", "modprobe -a vfio-pci vfio_iommu_type1"},
-    {"Container", without("dev/vfio/vfio"), "container", Status::Missing,
-     "No such file or directory", "--device=/dev/vfio/vfio"},
-    {"InterruptRemapping", with("proc/interrupts", "  0:  114  IO-APIC  2-edge  timer\n"),
-     "intremap", Status::Missing, "not remapped",
-     "echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"},
-    {"NoIommuMode", with("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n"), "noiommu",
-     Status::Missing, "without an IOMMU",
-     "echo 0 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode"}};
+std::vector<Loss> vfio_losses() {
+  return {{"Module", without("sys/module/vfio_pci"), "modules", Status::Missing, "vfio_pci",
+           "modprobe -a vfio-pci"},
+          {"Type1", without("sys/module/vfio_iommu_type1"), "modules", Status::Missing,
+           "vfio_iommu_type1", "modprobe -a vfio-pci vfio_iommu_type1"},
+          {"Container", without("dev/vfio/vfio"), "container", Status::Missing,
+           "No such file or directory", "--device=/dev/vfio/vfio"},
+          {"InterruptRemapping", with("proc/interrupts", "  0:  114  IO-APIC  2-edge  timer\n"),
+           "intremap", Status::Missing, "not remapped",
+           "echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"},
+          {"NoIommuMode", with("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n"),
+           "noiommu", Status::Missing, "without an IOMMU",
+           "echo 0 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode"}};
+}
 
-const Loss kDeviceLosses[] = {
-    {"Device", without("sys/bus/pci/devices/0000:03:00.0"), "device", Status::Missing,
-     "0000:03:00.0: no such PCI device", "echo 1 > /sys/bus/pci/rescan"},
-    {"AnotherCard", with(device("device"), "0x101b\n"), "pci-id", Status::Missing, "15b3:101b",
-     "no ConnectX-5"},
-    {"SilentCard", with(device("config"), std::string(64, '\xff')), "config-space", Status::Missing,
-     "0xffff", "echo 1 > /sys/bus/pci/devices/0000:03:00.0/remove"},
-    {"ConfigSpace", without(device("config")), "config-space", Status::Missing, "cannot be read",
-     "rescan"},
-    {"SmallBar", with(device("resource"), "0xe2000000 0xe2003fff 0x14220c\n"), "bar0",
-     Status::Missing, "16384 bytes, at least", "pci=realloc"},
-    {"BarWithoutRoom", with(device("resource"), "0x0 0x0 0x0\n"), "bar0", Status::Missing,
-     "0 bytes", "Above 4G decoding"},
-    {"SlowLink", with(device("current_link_speed"), "2.5 GT/s PCIe\n"), "link", Status::Advice,
-     "2.5 GT/s PCIe x16, but the card can do 8.0 GT/s PCIe x16", "lspci -vvs 0000:03:00.0"},
-    {"NarrowLink", with(device("current_link_width"), "8\n"), "link", Status::Advice, "x8", "slot"},
-    {"Reset", without(device("reset")), "reset", Status::Missing, "no way to reset",
-     "echo flr > /sys/bus/pci/devices/0000:03:00.0/reset_method"},
-    {"KernelDriver", bound(kBdf, "mlx5_core"), "driver", Status::Missing, "bound to mlx5_core",
-     "echo 0000:03:00.0 > /sys/bus/pci/devices/0000:03:00.0/driver/unbind\n"
-     "echo 0000:03:00.0 > /sys/bus/pci/drivers_probe"},
-    {"Driver", without(device("driver")), "driver", Status::Missing, "bound to no driver",
-     "echo vfio-pci > /sys/bus/pci/devices/0000:03:00.0/driver_override\n"
-     "echo 0000:03:00.0 > /sys/bus/pci/drivers_probe"},
-    {"Group", without(device("iommu_group")), "group", Status::Missing, "in no IOMMU group",
-     "dmesg | grep"},
-    {"NeighbourOfTheHost", bound(kNeighbour, "mlx5_core"), "group", Status::Missing,
-     "0000:03:00.1 (mlx5_core)",
-     "echo 0000:03:00.1 > /sys/bus/pci/devices/0000:03:00.1/driver/unbind"},
-    {"GroupFile", without("dev/vfio/12"), "group-file", Status::Missing,
-     "/dev/vfio/12: No such file or directory", "docker run --device=/dev/vfio/12"},
-    {"GroupInUse",
-     [](const HealthyMachine& machine) { machine.process("4711", "qemu", "/dev/vfio/12"); },
-     "group-file", Status::Missing, "in use by process 4711 (qemu)", "kill 4711"}};
+std::vector<Loss> device_losses() {
+  return {
+      {"Device", without("sys/bus/pci/devices/0000:03:00.0"), "device", Status::Missing,
+       "0000:03:00.0: no such PCI device", "echo 1 > /sys/bus/pci/rescan"},
+      {"AnotherCard", with(device("device"), "0x101b\n"), "pci-id", Status::Missing, "15b3:101b",
+       "no ConnectX-5"},
+      {"SilentCard", with(device("config"), std::string(64, '\xff')), "config-space",
+       Status::Missing, "0xffff", "echo 1 > /sys/bus/pci/devices/0000:03:00.0/remove"},
+      {"ConfigSpace", without(device("config")), "config-space", Status::Missing, "cannot be read",
+       "rescan"},
+      {"SmallBar", with(device("resource"), "0xe2000000 0xe2003fff 0x14220c\n"), "bar0",
+       Status::Missing, "16384 bytes, at least", "pci=realloc"},
+      {"BarWithoutRoom", with(device("resource"), "0x0 0x0 0x0\n"), "bar0", Status::Missing,
+       "0 bytes", "Above 4G decoding"},
+      {"SlowLink", with(device("current_link_speed"), "2.5 GT/s PCIe\n"), "link", Status::Advice,
+       "2.5 GT/s PCIe x16, but the card can do 8.0 GT/s PCIe x16", "lspci -vvs 0000:03:00.0"},
+      {"NarrowLink", with(device("current_link_width"), "8\n"), "link", Status::Advice, "x8",
+       "slot"},
+      {"Reset", without(device("reset")), "reset", Status::Missing, "no way to reset",
+       "echo flr > /sys/bus/pci/devices/0000:03:00.0/reset_method"},
+      {"KernelDriver", bound(kBdf, "mlx5_core"), "driver", Status::Missing, "bound to mlx5_core",
+       "echo 0000:03:00.0 > /sys/bus/pci/devices/0000:03:00.0/driver/unbind\n"
+       "echo 0000:03:00.0 > /sys/bus/pci/drivers_probe"},
+      {"Driver", without(device("driver")), "driver", Status::Missing, "bound to no driver",
+       "echo vfio-pci > /sys/bus/pci/devices/0000:03:00.0/driver_override\n"
+       "echo 0000:03:00.0 > /sys/bus/pci/drivers_probe"},
+      {"Group", without(device("iommu_group")), "group", Status::Missing, "in no IOMMU group",
+       "dmesg | grep"},
+      {"NeighbourOfTheHost", bound(kNeighbour, "mlx5_core"), "group", Status::Missing,
+       "0000:03:00.1 (mlx5_core)",
+       "echo 0000:03:00.1 > /sys/bus/pci/devices/0000:03:00.1/driver/unbind"},
+      {"GroupFile", without("dev/vfio/12"), "group-file", Status::Missing,
+       "/dev/vfio/12: No such file or directory", "docker run --device=/dev/vfio/12"},
+      {"GroupInUse",
+       [](const HealthyMachine& machine) { machine.process("4711", "qemu", "/dev/vfio/12"); },
+       "group-file", Status::Missing, "in use by process 4711 (qemu)", "kill 4711"}};
+}
 
-const Loss kMemoryLosses[] = {
-    {"LockedMemory", with("proc/self/limits", "Max locked memory   8388608   8388608   bytes\n"),
-     "memlock", Status::Missing, "8192 KiB may be locked, at least 131072 expected",
-     "prlimit --pid $$ --memlock=unlimited"},
-    {"HugepagesOfTheNode",
-     with("sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "0\n"),
-     "hugepages", Status::Advice, "none on NUMA node 1", "--no-huge"},
-    {"FreeHugepages",
-     with("sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages", "0\n"),
-     "hugepages", Status::Advice, "256 x 2048 KiB on NUMA node 1, all in use",
-     "echo 512 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"},
-    {"Hugetlbfs", with("proc/mounts", "sysfs /sys sysfs rw 0 0\n"), "hugetlbfs", Status::Advice,
-     "not mounted", "mount -t hugetlbfs nodev /dev/hugepages"}};
+std::vector<Loss> memory_losses() {
+  return {
+      {"LockedMemory", with("proc/self/limits", "Max locked memory   8388608   8388608   bytes\n"),
+       "memlock", Status::Missing, "8192 KiB may be locked, at least 131072 expected",
+       "prlimit --pid $$ --memlock=unlimited"},
+      {"HugepagesOfTheNode",
+       with("sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "0\n"),
+       "hugepages", Status::Advice, "none on NUMA node 1", "--no-huge"},
+      {"FreeHugepages",
+       with("sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages", "0\n"),
+       "hugepages", Status::Advice, "256 x 2048 KiB on NUMA node 1, all in use",
+       "echo 512 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"},
+      {"Hugetlbfs", with("proc/mounts", "sysfs /sys sysfs rw 0 0\n"), "hugetlbfs", Status::Advice,
+       "not mounted", "mount -t hugetlbfs nodev /dev/hugepages"}};
+}
 
-const Loss kCpuLosses[] = {
-    {"Isolation", with("sys/devices/system/cpu/isolated", "\n"), "isolcpus", Status::Advice,
-     "no CPU is isolated", "isolcpus=4,6 nohz_full=4,6 rcu_nocbs=4,6"},
-    {"IsolationOfAllButOneCore", with("sys/devices/system/cpu/isolated", "4-5\n"), "isolcpus",
-     Status::Advice, "only CPU 4-5 isolated", "isolcpus=4,6"},
-    {"NohzFull",
-     [](const HealthyMachine& machine) {
-       machine.file("sys/devices/system/cpu/nohz_full", " (null)\n");
-       machine.file("proc/cmdline", "isolcpus=4-7 rcu_nocbs=4-7\n");
-     },
-     "nohz_full", Status::Advice, "CPU 4-7 takes timer ticks", "nohz_full=4-7"},
-    {"Governor", with("sys/devices/system/cpu/cpu5/cpufreq/scaling_governor", "powersave\n"),
-     "governor", Status::Advice, "CPU 5 under governor powersave",
-     "echo performance > /sys/devices/system/cpu/cpu5/cpufreq/scaling_governor"},
-    {"Sibling", with("sys/devices/system/cpu/isolated", "4-6\n"), "smt", Status::Advice,
-     "CPU 7 shares a core", "echo 0 > /sys/devices/system/cpu/cpu7/online"},
-    {"NearbyCpus",
-     [](const HealthyMachine& machine) {
-       machine.file("sys/devices/system/cpu/isolated", "0-3\n");
-       machine.file("sys/devices/system/cpu/nohz_full", "0-3\n");
-     },
-     "numa", Status::Advice, "isolated CPUs 0-3 are not on NUMA node 1", "isolcpus=4,6"}};
+std::vector<Loss> cpu_losses() {
+  return {{"Isolation", with("sys/devices/system/cpu/isolated", "\n"), "isolcpus", Status::Advice,
+           "no CPU is isolated", "isolcpus=4,6 nohz_full=4,6 rcu_nocbs=4,6"},
+          {"IsolationOfAllButOneCore", with("sys/devices/system/cpu/isolated", "4-5\n"), "isolcpus",
+           Status::Advice, "only CPU 4-5 isolated", "isolcpus=4,6"},
+          {"NohzFull",
+           [](const HealthyMachine& machine) {
+             machine.file("sys/devices/system/cpu/nohz_full", " (null)\n");
+             machine.file("proc/cmdline", "isolcpus=4-7 rcu_nocbs=4-7\n");
+           },
+           "nohz_full", Status::Advice, "CPU 4-7 takes timer ticks", "nohz_full=4-7"},
+          {"Governor", with("sys/devices/system/cpu/cpu5/cpufreq/scaling_governor", "powersave\n"),
+           "governor", Status::Advice, "CPU 5 under governor powersave",
+           "echo performance > /sys/devices/system/cpu/cpu5/cpufreq/scaling_governor"},
+          {"Sibling", with("sys/devices/system/cpu/isolated", "4-6\n"), "smt", Status::Advice,
+           "CPU 7 shares a core", "echo 0 > /sys/devices/system/cpu/cpu7/online"},
+          {"NearbyCpus",
+           [](const HealthyMachine& machine) {
+             machine.file("sys/devices/system/cpu/isolated", "0-3\n");
+             machine.file("sys/devices/system/cpu/nohz_full", "0-3\n");
+           },
+           "numa", Status::Advice, "isolated CPUs 0-3 are not on NUMA node 1", "isolcpus=4,6"}};
+}
 
 std::string name_of(const ::testing::TestParamInfo<Loss>& info) { return info.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(Vfio, DoctorLossTest, ::testing::ValuesIn(kVfioLosses), name_of);
-INSTANTIATE_TEST_SUITE_P(Device, DoctorLossTest, ::testing::ValuesIn(kDeviceLosses), name_of);
-INSTANTIATE_TEST_SUITE_P(Memory, DoctorLossTest, ::testing::ValuesIn(kMemoryLosses), name_of);
-INSTANTIATE_TEST_SUITE_P(Cpus, DoctorLossTest, ::testing::ValuesIn(kCpuLosses), name_of);
+INSTANTIATE_TEST_SUITE_P(Vfio, DoctorLossTest, ::testing::ValuesIn(vfio_losses()), name_of);
+INSTANTIATE_TEST_SUITE_P(Device, DoctorLossTest, ::testing::ValuesIn(device_losses()), name_of);
+INSTANTIATE_TEST_SUITE_P(Memory, DoctorLossTest, ::testing::ValuesIn(memory_losses()), name_of);
+INSTANTIATE_TEST_SUITE_P(Cpus, DoctorLossTest, ::testing::ValuesIn(cpu_losses()), name_of);
 
 /// A machine whose kernel found no IOMMU.
 struct NoIommuTest : ::testing::Test {
@@ -366,6 +373,12 @@ TEST(Doctor, MachineWithTwoCpus_IsToldThatTheyAreTooFew) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].mend, IsEmpty());
   EXPECT_THAT(found[0].hint, HasSubstr("of 2 CPUs of NUMA node 1 there are not 2"));
+}
+
+TEST(Doctor, CoreOfCpu0_IsNeverToBeIsolated) {
+  const HealthyMachine machine;
+  machine.file("sys/devices/system/cpu/isolated", "\n");
+  EXPECT_THAT(cpu_findings(Machine(machine.root()), -1)[0].mend[0], HasSubstr("isolcpus=2,4 "));
 }
 
 TEST(Doctor, OfflineSibling_IsNoSibling) {
