@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -33,8 +32,11 @@ int refuse(const Error& error) {
   return 1;
 }
 
-/// Nothing given: the model's own.
-Result<void> take_mac(const std::string& text, model::Options& options) {
+/// No address given: the model's own.
+Result<void> take_port(const std::string& type, const std::string& text, model::Options& options) {
+  if (type != "eth" && type != "ib")
+    return fail(Errc::InvalidArgument, "--port-type '" + type + "': eth and ib are accepted");
+  options.port_type = type == "ib" ? model::PortType::InfiniBand : model::PortType::Ethernet;
   if (text.empty()) return {};
   std::array<std::uint8_t, 6> mac{};
   int end = 0;
@@ -57,16 +59,13 @@ Result<std::unique_ptr<model::FrameChannel>> open_wire(const std::string& text) 
 
 int main(int argc, char** argv) {
   CLI::App app{"A ConnectX-5 in software, offered to a virtual machine over vfio-user."};
-  std::string socket, wire, mac;
+  std::string socket, wire, mac, port_type = "eth";
   model::Options options;
   app.add_option("--socket", socket, "UNIX socket to listen on")->required();
   app.add_option("--timing", options.timing, "one of: " + joined(model::timing_names()));
   app.add_option("--behaviour", options.behaviours, "any of: " + joined(model::behaviour_names()))
       ->delimiter('+');
-  app.add_option("--port-type", options.port_type,
-                 "eth: Ethernet with RoCEv2 (default); ib: InfiniBand")
-      ->transform(CLI::Transformer(std::map<std::string, model::PortType>{
-          {"eth", model::PortType::Ethernet}, {"ib", model::PortType::InfiniBand}}))
+  app.add_option("--port-type", port_type, "eth: Ethernet with RoCEv2 (default); ib: InfiniBand")
       ->type_name("eth|ib");
   app.add_flag("--vf", options.virtual_function, "be a virtual function (15b3:1018)");
   app.add_option("--wire", wire,
@@ -82,10 +81,13 @@ int main(int argc, char** argv) {
   app.footer(
       "Use it with QEMU 10.1 or newer, guest memory shared:\n"
       "  -device "
-      "'{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"SOCKET\"}}'");
+      "'{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"SOCKET\"}}'\n"
+      "Two ports on one wire:\n"
+      "  hca-server --socket a --wire stream,listen=/tmp/wire\n"
+      "  hca-server --socket b --wire stream,connect=/tmp/wire --mac 02:50:43:00:00:02");
   CLI11_PARSE(app, argc, argv);
 
-  if (const auto given = take_mac(mac, options); !given) return refuse(given.error());
+  if (const auto given = take_port(port_type, mac, options); !given) return refuse(given.error());
   auto channel = open_wire(wire);
   if (!channel) return refuse(channel.error());
   auto function = model::HcaFunction::create(options, *std::move(channel));

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hca-server as a user meets it: bad input is one line that names it, a good run ends on a signal.
+
+    program_test.py HCA_SERVER
+"""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv.pop()
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=20)
+
+
+class BadInput(unittest.TestCase):
+    def refused(self, wanted: str, *arguments: str) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            result = run("--socket", folder + "/s", *arguments)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(wanted, result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_port_type_is_named_with_what_is_accepted(self):
+        self.refused("--port-type 'roce': eth and ib are accepted", "--port-type", "roce")
+
+    def test_mac_is_named_with_what_is_accepted(self):
+        self.refused("--mac '01:00:00:00:00:01': a unicast address", "--mac", "01:00:00:00:00:01")
+
+    def test_wire_is_named_with_what_is_accepted(self):
+        self.refused("wire 'tap': dgram,local=ADDRESS", "--wire", "tap")
+
+    def test_trace_that_cannot_be_written_is_named(self):
+        self.refused("/nonexistent/t", "--trace", "/nonexistent/t")
+
+    def test_timing_is_named_with_what_is_accepted(self):
+        self.refused("unknown timing 'slow'; accepted: instant", "--timing", "slow")
+
+    def test_path_that_is_no_socket_is_kept(self):
+        with tempfile.NamedTemporaryFile() as file:
+            result = run("--socket", file.name)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("exists and is not a socket", result.stderr)
+            self.assertTrue(pathlib.Path(file.name).exists())
+
+
+class Serving(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.running = []
+
+    def tearDown(self):
+        for process in self.running:
+            process.kill()
+            process.communicate()
+        self.folder.cleanup()
+
+    def serve(self, name: str, *arguments: str) -> subprocess.Popen:
+        path = os.path.join(self.folder.name, name)
+        process = subprocess.Popen(
+            [PROGRAM, "--socket", path, *arguments], stderr=subprocess.PIPE, text=True
+        )
+        self.running.append(process)
+        self.assertEqual(process.stderr.readline(), f"hca-server: listening on {path}\n")
+        return process
+
+    def test_signal_ends_it_well_and_takes_the_socket_away(self):
+        process = self.serve("s")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 0)
+        self.assertFalse(pathlib.Path(self.folder.name, "s").exists())
+
+    def test_client_that_comes_and_goes_is_told(self):
+        process = self.serve("s")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.path.join(self.folder.name, "s"))
+            self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
+        self.assertEqual(process.stderr.readline(), "hca-server: client gone\n")
+
+    def test_two_servers_share_a_wire(self):
+        wire = os.path.join(self.folder.name, "wire")
+        self.serve("a", "--wire", f"stream,listen={wire}")
+        self.serve("b", "--wire", f"stream,connect={wire}", "--mac", "02:50:43:00:00:02")
+        for process in self.running:
+            self.assertIsNone(process.poll())
+
+    def test_second_server_on_one_socket_is_refused(self):
+        self.serve("s")
+        result = run("--socket", os.path.join(self.folder.name, "s"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("another server listens there", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
