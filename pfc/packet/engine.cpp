@@ -94,8 +94,8 @@ void Engine::on_sent(LinkId link, PacketId id) {
   port.is_busy = false;
   queues_[network_.slot(link, network_.flows[packet.flow].priority)].stopped = events_.now();
   const Slot counted_in = std::exchange(packet.counted_in, kNothing);
-  events_.after(port.delay_lane, network_.links[link].delay_ps, EventKind::Arrived, link, id);
   if (counted_in != kNothing) count_out(counted_in);
+  events_.after(port.delay_lane, network_.links[link].delay_ps, EventKind::Arrived, link, id);
   if (!port.is_busy) start(link);
 }
 
