@@ -1,8 +1,8 @@
 (* SPDX-License-Identifier: BSD-3-Clause
 
-   A small instance of the semantics, enumerated: every operation over a few words on every word, and
-   a responder with two posted work requests under every order of arrivals. failover/semantics is the
-   same thing in C++; tests/failover/proofs computes these tables there too and compares them. *)
+   A small instance of the semantics, enumerated: every operation over a few words on every word,
+   and a responder with two posted work requests under every order of arrivals. failover/semantics
+   is the same thing in C++; tests/failover/proofs computes these tables there and compares. *)
 
 From Coq Require Import NArith List.
 From PortcullisFailover Require Import Words Memory Operations Responder.

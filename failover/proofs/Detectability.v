@@ -117,7 +117,7 @@ Section Helping.
   Qed.
 End Helping.
 
-(* ---- The contract is met by clients that help, and each clause of it is needed --------------- *)
+(* ---- The contract is met by clients that help, and each clause is needed --------------- *)
 
 (* An overwriter reads the tag, announces it, and only then replaces it by its own. The conditions
    stand for what it knows from its own earlier reads. *)
@@ -187,6 +187,43 @@ Proof.
     unfold conclusion, detect. cbn [play fst acts answer apply is_word]. rewrite write_at.
     replace (eqb x tag) with false by (symmetry; apply eqb_neq, nx). cbn.
     rewrite !write_elsewhere by exact d'. apply eqb_neq, ns.
+Qed.
+
+(* Help that does not stay: after the announcement somebody else's late WRITE, an older
+   announcement for instance, lands in the slot. *)
+Theorem late_write_to_the_slot_undetected : forall a slot e tag x old m,
+  m a = e -> a <> slot -> x <> tag -> old <> tag ->
+  let story := [Here; There (announce a slot tag); There (overwrite a slot tag x);
+                There (doing (WRITE slot old))] in
+  took_effect a e tag m story /\
+  conclusion (fun _ => []) (detect a slot tag) (replay (CAS a e tag) m story) = false.
+Proof.
+  intros a slot e tag x old m h d nx no story. assert (d' : slot <> a) by congruence. split.
+  - exists [], (tl story). split; [reflexivity | exact h].
+  - subst story. cbn [replay]. rewrite (cas_success _ _ _ _ h). cbn [act announce overwrite doing].
+    rewrite write_at, eqb_refl. rewrite write_at, eqb_refl.
+    rewrite cas_success by (rewrite write_elsewhere by exact d; apply write_at).
+    unfold conclusion, detect. cbn [play fst acts answer apply is_word].
+    rewrite (write_elsewhere _ a slot) by exact d. rewrite write_at.
+    replace (eqb x tag) with false by (symmetry; apply eqb_neq, nx). cbn.
+    rewrite write_at. apply eqb_neq, no.
+Qed.
+
+(* Somebody else installs the tag, or announces what never happened: found, though nothing was. *)
+Theorem foreign_tag_misleads : forall a slot e tag b m, b = a \/ b = slot ->
+  let story := [There (doing (WRITE b tag))] in
+  ~ took_effect a e tag m story /\
+  conclusion (fun _ => []) (detect a slot tag) (replay (CAS a e tag) m story) = true.
+Proof.
+  intros a slot e tag b m h story. split.
+  - intros (l1 & l2 & k & _). subst story.
+    destruct l1 as [| x [| y l1]]; discriminate.
+  - subst story. cbn [replay act doing]. unfold conclusion, detect.
+    cbn [play fst acts answer apply is_word].
+    destruct (eqb (write m b tag a) tag) eqn:k; [reflexivity |]. cbn.
+    destruct h as [-> | ->].
+    + rewrite write_at, eqb_refl in k. discriminate.
+    + rewrite write_at. apply eqb_refl.
 Qed.
 
 (* Slot first, word second is wrong: the helped overwrite fits between the two READs. *)

@@ -1,9 +1,9 @@
 (* SPDX-License-Identifier: BSD-3-Clause
 
    "Proof Specifications for RDMA Failover Impossibility", section 2, as printed: memory,
-   operations, traces, the overlay. What stands as printed is proved here; what does not is shown to fail here,
-   and its row in docs/failover-seed-map.md names what replaces it. The marked comments make that
-   table. *)
+   operations, traces, the overlay. What stands as printed is proved here; what does not is shown
+   to fail here, and its row in docs/failover-seed-map.md names what replaces it. The marked
+   comments make that table. *)
 
 From Coq Require Import Arith Bool List Lia.
 Import ListNotations.

@@ -164,3 +164,28 @@ Proof.
   intros G m t s i h. rewrite (executions_by_psn _ _ _ _ h).
   destruct (Nat.ltb i (expected (server s))); lia.
 Qed.
+
+(* ---- A fence: nothing of this connection is on its way any more -------------------------------- *)
+
+Definition is_sent (e : event) : bool :=
+  match e with
+  | Sent _ _ => true
+  | _ => false
+  end.
+
+(* What was lost, delivered or dropped by a fence never executes later: from a state without request
+   packets no execution happens until the sender posts again. *)
+Theorem fenced_is_silent : forall G s t s', run G s t s' -> requests s = [] ->
+  existsb is_sent t = false -> requests s' = [] /\ forall i, executions i t = 0.
+Proof.
+  intros G s t s' h r. induction h as [| t u e v h IH st]; intro k.
+  - split; [exact r | reflexivity].
+  - rewrite existsb_app in k. apply orb_false_iff in k. destruct k as [k k'].
+    destruct (IH k) as [q z]. clear IH.
+    assert (none : forall (p q : list nat) i, p ++ i :: q <> []).
+    { intros p q0 i c. apply app_eq_nil in c. destruct c. discriminate. }
+    inversion st; subst; cbn [requests] in *; cbn in k'; try discriminate;
+      try (exfalso; eapply none; eassumption);
+      (split; [reflexivity || assumption |]; intro j; rewrite executions_app, z; reflexivity) ||
+      (subst; contradiction).
+Qed.

@@ -104,6 +104,16 @@ Qed.
 Corollary fadd_quiet : forall a d, d <> zero -> ~ solvable nobody (FADD a d).
 Proof. intros a d n h. apply fadd_solvable_iff in h. contradiction. Qed.
 
+(* ---- SEND and WRITE_WITH_IMM: never ----------------------------------------------------------- *)
+
+(* They consume a receive: the receiver has one arrival more, a count that only it can correct. *)
+Definition notification (arrivals : addr) : op := FADD arrivals one.
+
+Corollary notification_never : forall G arrivals, ~ solvable G (notification arrivals).
+Proof.
+  intros G r h. apply fadd_solvable_iff in h. exact (zero_neq_one (eq_sym h)).
+Qed.
+
 (* ---- CAS: memory may be right, the answer cannot --------------------------------------------- *)
 
 (* Nobody, in any number of steps, takes the word from n back to e: no ABA. *)
