@@ -25,13 +25,13 @@ SERVER_END_S = 5
 @dataclass
 class Scenario:
     """`servers` has one list of hca-server arguments for each device, in the order of their PCI
-    slots; "{results}" in them is the folder of results. `judge` reads that folder when the guest
-    has ended and returns one line for each thing that is wrong."""
+    slots; "{results}" in them is the folder of results. `judge` is given the build's folder and that
+    of results when the guest has ended, and returns one line for each thing that is wrong."""
 
     summary: str
     script: str
     servers: list[list[str]]
-    judge: Callable[[Path], list[str]] = lambda results: []
+    judge: Callable[[Path, Path], list[str]] = lambda build, results: []
     kernel_arguments: str = ""
     memory_mib: int = 2048
     deadline_s: int = 240
@@ -130,4 +130,4 @@ def run(name: str, build: Path, results: Path) -> list[str]:
         wrong = servers.died()
     if status != 0:
         wrong.append(f"{status} checks failed in the guest; see {results}/console.log")
-    return wrong + scenario.judge(results)
+    return wrong + scenario.judge(build, results)
