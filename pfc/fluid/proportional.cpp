@@ -16,6 +16,9 @@ constexpr double kJump = 1e-9;             // of a rate: smaller ones arrive una
 constexpr double kEventSlack = 1e-12;
 constexpr double kRounding = 1e-13;  // of a queue that is empty
 constexpr double kMostGrowth = 8;    // of a step from one to the next
+constexpr double kNoProgress = 1e-9;
+constexpr double kProgress = 1e-2;
+constexpr double kMostPatience = 1 << 14;
 constexpr int kMostRounds = 64;
 constexpr int kMostTrials = 80;
 
@@ -155,7 +158,7 @@ double ProportionalSolver::worst_event() {
   double worst = -kNever;
   for (const Event& event : events_) {
     const double value = value_of(event);
-    if (std::isfinite(value)) worst = std::max(worst, value - event.slack);
+    if (std::isfinite(value)) worst = std::max(worst, value - event.slack * patience_);
   }
   return worst;
 }
@@ -243,6 +246,11 @@ bool ProportionalSolver::step_once() {
   const double at_end = worst_event();
   const bool is_event = at_end > 0;
   if (is_event) step = locate(step, at_end);
+  // On a knife edge rounding alone calls one event after the other: look less closely, for a while.
+  since_event_ += step;
+  if (is_event && since_event_ < kNoProgress) patience_ = std::min(kMostPatience, 4 * patience_);
+  if (since_event_ > kProgress) patience_ = std::max(1.0, patience_ / 4);
+  if (is_event) since_event_ = 0;
   ++run.steps;
   keep(step);
   if (is_event) drain();

@@ -83,8 +83,8 @@ std::string verdict_of(const Topology& topology, const Options& options, const p
   for (const Residence& of : all)
     if (of.inside > 0) waited = std::max(waited, of.oldest_inside - (run.end - run.deadlock->time));
   return fmt::format(
-      "deadlock at {:.6g} us: a packet arrives at the earliest {:.6g} us after it was sent, when "
-      "the watchdog forwards",
+      "deadlock at {:.6g} us: a packet may arrive {:.6g} us after it was sent, or later, when the "
+      "watchdog lets it go",
       run.deadlock->time * us, std::max(0.0, waited) * us + options.watchdog_ms * 1e3);
 }
 

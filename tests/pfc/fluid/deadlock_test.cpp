@@ -42,6 +42,28 @@ TEST(Deadlock, ThirdFlowWithoutDelay_IsMissed) {
   EXPECT_FALSE(until_dead(topology, 50, Discipline::Proportional).deadlock.has_value());
 }
 
+TEST(Deadlock, WithAllQueuesFullAndNoDelay_TheTieDecides) {
+  // Rounding brings the ring of three flows to its threshold everywhere; from there on every duty
+  // from none to full keeps it there (D6).
+  FluidOptions options;
+  options.until = 300;
+  const Topology topology = with("ring-3");
+  EXPECT_FALSE(run(topology, options).deadlock.has_value());
+  options.tie = Tie::Closed;
+  EXPECT_TRUE(run(topology, options).deadlock.has_value());
+}
+
+TEST(Deadlock, TwoFlowsOnTheKnifeEdge_TakeFewEvents) {
+  FluidOptions options;
+  options.until = 300;
+  for (const char* start : {"start.g=0", "start.g=0.3", "start.g=0.7", "start.g=1.3"}) {
+    const FluidRun found = run(with("seed-1", {start}), options);
+    EXPECT_FALSE(found.deadlock.has_value()) << start;
+    EXPECT_LE(found.events, 100u) << start;
+    for (const double rate : found.rates) EXPECT_NEAR(rate, 0.5, 1e-9) << start;
+  }
+}
+
 TEST(Deadlock, Witness_IsTheRing) {
   const Topology topology = with("ring-3", {"d=0.125"});
   const FluidRun found = until_dead(topology, 50, Discipline::Fifo);
