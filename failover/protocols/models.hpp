@@ -24,7 +24,7 @@ struct Parameters {
   unsigned clients = 1;     // 1 .. 8
   unsigned operations = 1;  // of each client, 1 .. 4
   Environment environment = Environment::Quiet;
-  Limits limits;
+  Limits limits = {};
   bool is_monitored = true;
 };
 

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The explorer against a plain one, and against itself: threads, sets, seeds, symmetry, limits.
+#include "failover/explore/explorer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "failover/explore/estimate.hpp"
+#include "failover/explore/symmetry.hpp"
+#include "tests/failover/support.hpp"
+
+namespace portcullis::failover {
+namespace {
+
+using testing::count_plainly;
+using ::testing::HasSubstr;
+using testing::machine_of;
+using testing::ModelBounds;
+
+struct Sample {
+  const char* model;
+  ModelBounds bounds;
+};
+
+class Explorer : public ::testing::TestWithParam<Sample> {
+ protected:
+  Machine machine_ = [] {
+    ModelBounds bounds = GetParam().bounds;
+    bounds.is_monitored = false;
+    return machine_of(GetParam().model, bounds);
+  }();
+};
+
+TEST_P(Explorer, Counts_AreThoseOfAPlainSearch) {
+  const auto plain = count_plainly(machine_);
+  const auto explored = explore(machine_, {}).value();
+  EXPECT_EQ(explored.states, plain.states);
+  EXPECT_EQ(explored.transitions, plain.transitions);
+}
+
+TEST_P(Explorer, ThreeThreads_CountTheSame) {
+  ExploreOptions options;
+  options.threads = 3;
+  const auto one = explore(machine_, {}).value();
+  const auto three = explore(machine_, options).value();
+  EXPECT_EQ(three.states, one.states);
+  EXPECT_EQ(three.transitions, one.transitions);
+  EXPECT_EQ(three.depth, one.depth);
+}
+
+TEST_P(Explorer, Fingerprints_CountTheSameWithTwoSeeds) {
+  ExploreOptions options;
+  options.set = SetKind::Fingerprint;
+  const auto first = explore(machine_, options).value();
+  options.seed = 12345;
+  const auto second = explore(machine_, options).value();
+  const auto exact = explore(machine_, {}).value();
+  EXPECT_EQ(first.states, exact.states);
+  EXPECT_EQ(second.states, exact.states);
+}
+
+TEST_P(Explorer, Symmetry_KeepsOneStateOfEachClass) {
+  const Symmetry symmetry(machine_);
+  std::set<AnyState> classes;
+  std::vector<AnyState> todo = {machine_.initial};
+  std::set<AnyState> seen = {machine_.initial};
+  while (!todo.empty()) {
+    const AnyState state = todo.back();
+    todo.pop_back();
+    classes.insert(symmetry.canonical(state));
+    for (const auto& step : testing::steps_of(machine_, state))
+      if (seen.insert(step.next).second) todo.push_back(step.next);
+  }
+  ExploreOptions options;
+  options.uses_symmetry = true;
+  EXPECT_EQ(explore(machine_, options).value().states, classes.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, Explorer,
+    ::testing::Values(Sample{"blind-fadd", {.clients = 2, .duplicates = 1}},
+                      Sample{"lease", {.environment = Environment::Reuse}},
+                      Sample{"probe-record-prompt", {.clients = 2, .late = 0}},
+                      Sample{"log-dedup",
+                             {.operations = 2, .environment = Environment::OtherWriters}},
+                      Sample{"receipt-before", {.clients = 2, .environment = Environment::Aba}},
+                      Sample{"tagged-help-write", {.clients = 2, .late = 0, .timeouts = 0}}),
+    [](const auto& info) {
+      std::string name = info.param.model;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+TEST(ExplorerLimits, StopAsked_EndsWithWhatWasReached) {
+  const std::atomic<bool> stop{true};
+  ExploreOptions options;
+  options.stop = &stop;
+  const auto explored = explore(machine_of("lease", {.clients = 2}), options).value();
+  EXPECT_EQ(explored.ending, Ending::Interrupted);
+  EXPECT_GE(explored.states, 1U);
+}
+
+TEST(ExplorerLimits, MemoryLimit_EndsTheRun) {
+  ExploreOptions options;
+  options.memory_limit_bytes = 1;
+  const auto explored = explore(machine_of("lease", {.clients = 2}), options).value();
+  EXPECT_EQ(explored.ending, Ending::MemoryLimit);
+}
+
+TEST(ExplorerLimits, StateLimit_EndsTheRun) {
+  ExploreOptions options;
+  options.state_limit = 100;
+  const auto explored = explore(machine_of("lease", {.clients = 2}), options).value();
+  EXPECT_EQ(explored.ending, Ending::StateLimit);
+  EXPECT_GT(explored.states, 100U);
+}
+
+TEST(ExplorerLimits, NoThreads_AreRefused) {
+  ExploreOptions options;
+  options.threads = 0;
+  EXPECT_THAT(explore(machine_of("lease"), options).error().text,
+              HasSubstr("threads is 0, accepted are 1 to 16"));
+}
+
+TEST(ExplorerLimits, SymmetryWithAHistory_IsRefused) {
+  ExploreOptions options;
+  options.uses_symmetry = true;
+  EXPECT_THAT(explore(machine_of("blind-read"), options).error().text, HasSubstr("history"));
+}
+
+TEST(OmissionBound, TenMillionStates_AreAFewInAMillion) {
+  EXPECT_NEAR(omission_bound(10'000'000), 2.71e-6, 0.01e-6);
+}
+
+TEST(Estimate, IndependentClients_AreEstimatedExactly) {
+  const auto scenario = make_model("lease", {.clients = 2}).value();
+  ExploreOptions options;
+  const Machine machine = machine_of("lease", {.clients = 2, .is_monitored = false});
+  const auto guessed = estimate(scenario, options).value();
+  EXPECT_EQ(guessed.states, static_cast<double>(explore(machine, options).value().states));
+}
+
+TEST(Estimate, Symmetry_DividesByTheOrders) {
+  const auto scenario = make_model("lease", {.clients = 3}).value();
+  ExploreOptions symmetric;
+  symmetric.uses_symmetry = true;
+  EXPECT_DOUBLE_EQ(estimate(scenario, symmetric).value().states * 6,
+                   estimate(scenario, {}).value().states);
+}
+
+TEST(Estimate, AvailableMemory_IsRead) { EXPECT_GT(available_memory_bytes(), 1'000'000U); }
+
+}  // namespace
+}  // namespace portcullis::failover

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// failover-check as its users meet it: text, JSON, refusals and exit statuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tools/failover_check/commands.hpp"
+#include "tools/failover_check/spin_run.hpp"
+
+namespace portcullis::tools::failover_check {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Console {
+  std::ostringstream out, err;
+  std::atomic<bool> stop{false};
+  Streams io{out, err, stop};
+};
+
+ExploreCommand explore_command(const char* model) {
+  ExploreCommand command;
+  command.model = model;
+  command.search.threads = 1;
+  return command;
+}
+
+std::string contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(ExploreProgram, UnsafeModel_PrintsTheRunAndSaysSoInItsStatus) {
+  Console console;
+  EXPECT_EQ(run_explore(explore_command("blind-fadd"), console.io), kExitRefuted);
+  EXPECT_THAT(console.out.str(), HasSubstr("blind-fadd: refuted (at-most-once)"));
+  EXPECT_THAT(console.out.str(), HasSubstr("  1  client 0: post FADD"));
+}
+
+TEST(ExploreProgram, SafeModel_SaysSoWithItsEstimate) {
+  Console console;
+  EXPECT_EQ(run_explore(explore_command("lease"), console.io), kExitFine);
+  EXPECT_THAT(console.out.str(), StartsWith("estimate: exactly"));
+  EXPECT_THAT(console.out.str(), HasSubstr("lease: safe"));
+}
+
+TEST(ExploreProgram, Json_IsOneObject) {
+  Console console;
+  ExploreCommand command = explore_command("lease-early");
+  command.search.environment = "reuse";
+  command.search.is_json = true;
+  EXPECT_EQ(run_explore(command, console.io), kExitRefuted);
+  const auto object = nlohmann::json::parse(console.out.str());
+  EXPECT_EQ(object["verdict"], "refuted");
+  EXPECT_EQ(object["violation"], "ghost-write");
+  EXPECT_EQ(object["trace"].size(), object["depth"].get<std::size_t>());
+}
+
+TEST(ExploreProgram, Fingerprints_GiveTheBoundAndASecondSeed) {
+  Console console;
+  ExploreCommand command = explore_command("lease");
+  command.search.set = "fingerprint";
+  EXPECT_EQ(run_explore(command, console.io), kExitFine);
+  EXPECT_THAT(console.out.str(), HasSubstr("expected omissions at most"));
+  EXPECT_THAT(console.out.str(), HasSubstr("a second hash seed counts the same"));
+}
+
+TEST(ExploreProgram, ModelThatCannotFit_IsRefusedWithTheEstimateBeforeItStarts) {
+  Console console;
+  ExploreCommand command = explore_command("lease");
+  command.search.parameters.clients = 4;
+  command.search.memory_gb = 1;
+  EXPECT_EQ(run_explore(command, console.io), kExitBad);
+  EXPECT_THAT(console.err.str(), HasSubstr("needs about"));
+  EXPECT_THAT(console.err.str(), HasSubstr("1.0 GB are accepted"));
+  EXPECT_EQ(console.out.str(), "");
+}
+
+TEST(ExploreProgram, Interrupted_PrintsWhatWasReached) {
+  Console console;
+  console.stop = true;
+  EXPECT_EQ(run_explore(explore_command("lease"), console.io), kExitStopped);
+  EXPECT_THAT(console.out.str(), HasSubstr("lease: interrupted"));
+}
+
+TEST(ExploreProgram, Chart_IsWritten) {
+  const auto folder = ScratchFolder::create().value();
+  Console console;
+  ExploreCommand command = explore_command("blind-fadd");
+  command.svg_path = folder.path() + "/chart.svg";
+  EXPECT_EQ(run_explore(command, console.io), kExitRefuted);
+  EXPECT_THAT(contents(command.svg_path), StartsWith("<svg"));
+}
+
+struct Refused {
+  const char* name;
+  void (*spoil)(ExploreCommand& command);
+  const char* text;
+};
+
+class ExploreRefuses : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(ExploreRefuses, OneLineThatNamesTheValue) {
+  Console console;
+  ExploreCommand command = explore_command("lease");
+  GetParam().spoil(command);
+  EXPECT_EQ(run_explore(command, console.io), kExitBad);
+  const std::string text = console.err.str();
+  EXPECT_THAT(text, HasSubstr(GetParam().text));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, ExploreRefuses,
+    ::testing::Values(
+        Refused{"Model", [](ExploreCommand& c) { c.model = "x"; }, "model 'x' is unknown"},
+        Refused{"Environment", [](ExploreCommand& c) { c.search.environment = "x"; },
+                "environment 'x' is unknown"},
+        Refused{"Set", [](ExploreCommand& c) { c.search.set = "x"; },
+                "set is 'x', accepted are exact, fingerprint"},
+        Refused{"Threads", [](ExploreCommand& c) { c.search.threads = 0; },
+                "threads is 0, accepted are 1 to 16"},
+        Refused{"Late", [](ExploreCommand& c) { c.search.parameters.limits.late = 8; },
+                "late is 8, accepted are 0 to 7"},
+        Refused{"Memory", [](ExploreCommand& c) { c.search.memory_gb = -1; }, "memory-gb is -1"},
+        Refused{"Chart", [](ExploreCommand& c) { c.promela_path = "/nowhere/x.pml"; },
+                "has monitors"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(ProtocolsProgram, Json_HasProtocolEnvironmentVerdictDepthStates) {
+  Console console;
+  ListCommand command;
+  command.search.is_json = true;
+  command.search.threads = 1;
+  command.search.parameters.limits.late = 0;
+  EXPECT_EQ(run_protocols(command, console.io), kExitFine);
+  const auto rows = nlohmann::json::parse(console.out.str());
+  EXPECT_EQ(rows.size(), failover::models().size() * 4);
+  EXPECT_EQ(rows[0]["protocol"], "blind-read");
+  EXPECT_EQ(rows[0]["environment"], "quiet");
+  EXPECT_EQ(rows[0]["verdict"], "safe");
+  EXPECT_TRUE(rows[0].contains("depth"));
+  EXPECT_TRUE(rows[0].contains("states"));
+}
+
+TEST(PoliciesProgram, EveryTable_IsPrintedWithItsRun) {
+  Console console;
+  ListCommand command;
+  command.model = "fadd-quiet";
+  EXPECT_EQ(run_policies(command, console.io), kExitFine);
+  EXPECT_THAT(console.out.str(), HasSubstr("2 tables, all refuted"));
+  EXPECT_THAT(console.out.str(), HasSubstr("table R:"));
+  EXPECT_THAT(console.out.str(), HasSubstr("table -:"));
+}
+
+TEST(PoliciesProgram, UnknownModel_IsRefused) {
+  Console console;
+  ListCommand command;
+  command.model = "x";
+  EXPECT_EQ(run_policies(command, console.io), kExitBad);
+  EXPECT_THAT(console.err.str(), HasSubstr("policy model 'x' is unknown"));
+}
+
+TEST(ClassifyProgram, Dump_BecomesAdvice) {
+  const auto folder = ScratchFolder::create().value();
+  ListCommand command;
+  command.path = folder.path() + "/dump.json";
+  command.svg_dir = folder.path();
+  command.search.is_json = true;
+  ASSERT_TRUE(write_file(command.path, R"({"regions": [{"rkey": 1, "environment": "quiet"}],
+    "work_requests": [
+      {"wr_id": 5, "opcode": "IBV_WR_ATOMIC_FETCH_AND_ADD", "rkey": 1, "compare_add": 1},
+      {"wr_id": 6, "opcode": "IBV_WR_RDMA_WRITE", "rkey": 1, "status": "IBV_WC_SUCCESS"}]})"));
+  Console console;
+  EXPECT_EQ(run_classify(command, console.io), kExitFine);
+  const auto advice = nlohmann::json::parse(console.out.str());
+  EXPECT_EQ(advice[0]["advice"], "never");
+  EXPECT_EQ(advice[0]["line"], 3);
+  EXPECT_EQ(advice[1]["reason"], "completed: nothing to repeat");
+  EXPECT_THAT(contents(folder.path() + "/wr-5.svg"), StartsWith("<svg"));
+}
+
+TEST(ClassifyProgram, MissingFile_IsRefusedByName) {
+  Console console;
+  ListCommand command;
+  command.path = "/nowhere/dump.json";
+  EXPECT_EQ(run_classify(command, console.io), kExitBad);
+  EXPECT_THAT(console.err.str(), HasSubstr("/nowhere/dump.json: cannot be read"));
+}
+
+}  // namespace
+}  // namespace portcullis::tools::failover_check

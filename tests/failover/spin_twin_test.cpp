@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SPIN, a checker that nobody here wrote, counts the states and transitions of the Promela twin:
+// the two writings of the rules agree.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "failover/spin/promela.hpp"
+#include "tests/failover/support.hpp"
+#include "tools/failover_check/commands.hpp"
+#include "tools/failover_check/spin_run.hpp"
+
+namespace portcullis::failover {
+namespace {
+
+using testing::machine_of;
+using testing::ModelBounds;
+using tools::failover_check::run_program;
+using tools::failover_check::ScratchFolder;
+
+std::uint64_t number_before(const std::string& text, const std::string& what) {
+  std::smatch match;
+  std::regex_search(text, match, std::regex("([0-9]+) " + what));
+  return std::stoull(match[1]);
+}
+
+struct Twin {
+  const char* name;
+  const char* model;
+  ModelBounds bounds;
+};
+
+class SpinTwin : public ::testing::TestWithParam<Twin> {};
+
+TEST_P(SpinTwin, Spin_CountsTheSameStatesAndTransitions) {
+  ModelBounds bounds = GetParam().bounds;
+  bounds.is_monitored = false;
+  const Machine machine = machine_of(GetParam().model, bounds);
+  const auto folder = ScratchFolder::create().value();
+  ASSERT_TRUE(
+      tools::failover_check::write_file(folder.path() + "/model.pml", promela(machine).value()));
+  ASSERT_EQ(run_program({"spin", "-a", "model.pml"}, folder.path()).value().status, 0);
+  ASSERT_EQ(
+      run_program({"gcc", "-O1", "-DSAFETY", "-DNOREDUCE", "-o", "pan", "pan.c"}, folder.path())
+          .value()
+          .status,
+      0);
+  const auto run = run_program({"./pan", "-m100000", "-w20"}, folder.path()).value();
+  const auto ours = explore(machine, {}).value();
+  EXPECT_EQ(number_before(run.out, "states, stored"), ours.states) << run.out;
+  // SPIN counts the step into the initial state, too.
+  EXPECT_EQ(number_before(run.out, "transitions"), ours.transitions + 1) << run.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, SpinTwin,
+    ::testing::Values(
+        Twin{"BlindFadd", "blind-fadd", {.clients = 2, .duplicates = 1}},
+        Twin{"Lease", "lease", {.clients = 2, .environment = Environment::Reuse}},
+        Twin{"RecordWithPromptReceiver",
+             "probe-record-prompt",
+             {.clients = 2, .environment = Environment::OtherWriters}},
+        Twin{"DeduplicatingLog", "log-dedup", {.operations = 2, .environment = Environment::Aba}},
+        Twin{"ReceiptBefore", "receipt-before", {.clients = 2, .environment = Environment::Aba}},
+        Twin{"HelpByCas", "tagged-help-cas", {.clients = 2, .operations = 2, .late = 0}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(Promela, OfAMonitoredMachine_IsRefused) {
+  EXPECT_NE(promela(machine_of("blind-fadd")).error().text.find("has monitors"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace portcullis::failover
