@@ -135,6 +135,18 @@ TEST_F(QueueTest, ConsumerIndexBackOrPastTheProducer_IsIgnored) {
   EXPECT_EQ(event(3).get<"owner">(), 1U);
 }
 
+TEST_F(QueueTest, IndexWrittenWithoutArming_ArmedQueueStaysArmed) {
+  int interrupts = 0;
+  eqs_.on_interrupt([](void* count, std::uint32_t) noexcept { ++*static_cast<int*>(count); },
+                    &interrupts);
+  eqs_.doorbell(kUar, prm::eq_doorbell(static_cast<std::uint8_t>(eqn_), 0), true);
+  advance_eq(0);
+  ASSERT_TRUE(raise());
+  EXPECT_EQ(interrupts, 1);
+  ASSERT_TRUE(raise());
+  EXPECT_EQ(interrupts, 1);
+}
+
 TEST_F(QueueTest, DoorbellOfAnotherUarOrQueue_IsIgnored) {
   for (std::uint32_t i = 0; i < kEntries; ++i) ASSERT_TRUE(raise());
   eqs_.doorbell(kUar + 1, prm::eq_doorbell(static_cast<std::uint8_t>(eqn_), kEntries), false);
