@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// pfc-deadlock packet as its users call it: status, output, and one line for every mistake.
+#include "tools/pfc_deadlock/packet_command.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace portcullis::tools::pfc_deadlock {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+Outcome call(std::vector<std::string> arguments, bool is_stopped = false) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const std::atomic<bool> stopped = is_stopped;
+  Console console{out, err, stopped};
+  arguments.insert(arguments.begin(), "packet");
+  const int status = run_program(arguments, console);
+  return {status, out.str(), err.str()};
+}
+
+TEST(PacketCommand, ThirdFlow_IsADeadlockWithItsCycle) {
+  const Outcome outcome = call({"ring-3", "--set", "d=0.125", "--until", "1000"});
+  EXPECT_EQ(outcome.status, kExitDone);
+  EXPECT_THAT(outcome.out, HasSubstr("DEADLOCK at "));
+  EXPECT_THAT(outcome.out, HasSubstr("  1-2 waits for 2-3\n"));
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST(PacketCommand, TwoFlowsWithoutDelay_Live) {
+  EXPECT_THAT(call({"seed-1", "--until", "200"}).out, HasSubstr("no deadlock"));
+}
+
+TEST(PacketCommand, Json_HoldsFlowsAndResidence) {
+  const auto json =
+      nlohmann::json::parse(call({"seed-1", "--until", "200", "--format", "json"}).out);
+  EXPECT_TRUE(json.at("deadlock").is_null());
+  EXPECT_GT(json.at("flows").at(0).at("delivered"), 3000);
+  EXPECT_GT(json.at("flows").at(0).at("residence_ns").at("p99"), 0);
+}
+
+TEST(PacketCommand, Csv_HasARowForEverySample) {
+  const Outcome outcome = call({"seed-1", "--until", "10", "--format", "csv", "--sample", "1"});
+  EXPECT_THAT(outcome.out, StartsWith("t,delivered.f,delivered.g,ingress."));
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 1 + 11);
+}
+
+TEST(PacketCommand, Watchdog_KeepsARingGoing) {
+  const Outcome outcome = call({"ring-3", "--set", "d=0.125", "--until", "1000", "--watchdog",
+                                "drop", "--detect-ms", "0.4", "--restore-ms", "0.2"});
+  EXPECT_THAT(outcome.out, HasSubstr("the watchdog took "));
+  EXPECT_THAT(outcome.out, HasSubstr("discarded by the watchdog"));
+}
+
+TEST(PacketCommand, RateLimitOfTheThirdFlow_CountsInPackets) {
+  const auto json = nlohmann::json::parse(
+      call({"ring-3", "--until", "100", "--limit", "h=0.1", "--format", "json"}).out);
+  EXPECT_NEAR(json.at("flows").at(2).at("sent").get<double>(), 400, 2);
+}
+
+TEST(PacketCommand, Mistakes_AreOneLineEach) {
+  const std::map<std::vector<std::string>, std::string> mistakes = {
+      {{"seed-1"}, "--until is required"},
+      {{"seed-1", "--until", "0"}, "--until"},
+      {{"nothing", "--until", "1"}, "\"nothing\""},
+      {{"seed-1", "--until", "1", "--limit", "x=1"}, "no flow \"x\""},
+      {{"seed-1", "--until", "1", "--limit", "f=0"}, "a rate above 0"},
+      {{"seed-1", "--until", "1", "--limit", "f"}, "FLOW=RATE"},
+      {{"seed-1", "--until", "1", "--packet-bytes", "0"}, "packets of 0 bytes"},
+      {{"seed-1", "--until", "1", "--watchdog", "bark"}, "bark"},
+      {{"seed-1", "--until", "1", "--svg", "/nowhere/x.svg"}, "/nowhere/x.svg"}};
+  for (const auto& [arguments, answer] : mistakes) {
+    const Outcome outcome = call(arguments);
+    EXPECT_EQ(outcome.status, kExitBad);
+    EXPECT_THAT(outcome.err, HasSubstr(answer));
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1);
+  }
+}
+
+TEST(PacketCommand, CtrlC_PrintsWhatThereIs) {
+  const Outcome outcome = call({"seed-1", "--until", "1000000"}, true);
+  EXPECT_EQ(outcome.status, kExitInterrupted);
+  EXPECT_THAT(outcome.out, HasSubstr("stopped"));
+}
+
+}  // namespace
+}  // namespace portcullis::tools::pfc_deadlock
