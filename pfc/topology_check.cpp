@@ -129,7 +129,7 @@ class Checker {
     }
     NodeId at = flow.from;
     std::unordered_set<LinkId> seen;
-    for (const LinkId id : flow.path) {
+    for (const LinkId& id : flow.path) {
       if (id >= topology_.links.size() || topology_.links[id].from != at)
         return bad(Part::Flow, "path",
                    fmt::format("the links do not connect at node {}", topology_.nodes[at].name));

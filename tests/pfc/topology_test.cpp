@@ -114,6 +114,12 @@ TEST(Topology, PathThroughAHost_IsRefused) {
   EXPECT_THAT(problem_of(topology), StartsWith("flows[0].path: goes through the host a"));
 }
 
+TEST(Topology, PathThatEndsAtAHost_IsWithoutProblem) {
+  Topology topology = line();
+  topology.nodes[2].kind = NodeKind::Host;
+  EXPECT_EQ(problem_of(topology), "none");
+}
+
 TEST(Topology, LinkTakenTwice_NeedsATtl) {
   Topology topology = line();
   topology.add_link(2, 1);

@@ -46,7 +46,7 @@ TEST(Deadlock, WithAllQueuesFullAndNoDelay_TheTieDecides) {
   // Rounding brings the ring of three flows to its threshold everywhere; from there on every duty
   // from none to full keeps it there (D6).
   FluidOptions options;
-  options.until = 300;
+  options.until = 200;
   const Topology topology = with("ring-3");
   EXPECT_FALSE(run(topology, options).deadlock.has_value());
   options.tie = Tie::Closed;
