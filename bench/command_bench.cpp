@@ -13,6 +13,7 @@
 #include "bench/common/timed_channel.hpp"
 #include "pmd/uar.hpp"
 #include "prm/hca_commands.hpp"
+#include "prm/init_segment.hpp"
 #include "prm/opcodes.hpp"
 #include "prm/port_commands.hpp"
 
@@ -156,8 +157,25 @@ Result<std::optional<std::uint64_t>> one_sample(Rig& rig, const Command& command
   return time;
 }
 
+/// One read of a register, here the firmware's revision: what every command costs at least where a
+/// doorbell traps, and what a device's round trip is compared with.
+SeriesPlan register_read(const Options& options) {
+  SeriesPlan series;
+  series.name = "register_read";
+  series.picture = "registers";
+  series.wall_samples = options.samples;
+  series.prepare = [](Session& session) -> Result<Sampler> {
+    return Sampler([&session]() -> Result<std::optional<std::uint64_t>> {
+      const std::uint64_t before_ns = session.now_ns();
+      static_cast<void>(prm::Registers<prm::mlx5_init_seg>(session.device().bar).get<"fw_rev">());
+      return session.now_ns() - before_ns;
+    });
+  };
+  return series;
+}
+
 std::vector<SeriesPlan> series(const Options& options) {
-  std::vector<SeriesPlan> all;
+  std::vector<SeriesPlan> all{register_read(options)};
   for (const Command& command : kCommands) {
     SeriesPlan series;
     series.name = fmt::format("command/{}", prm::name(command.opcode));

@@ -45,7 +45,8 @@ mend() {
     chroot /host /bin/sh -e /tmp/mend.sh
 }
 
-# driver_says TEXT: revoke_bench fails, and its last line, the only one of the EAL or the driver, has TEXT.
+# driver_says TEXT: revoke_bench fails, and its last line, the only one of the EAL or the driver,
+# has TEXT.
 driver_says() {
   said=$(on_host bench/revoke_bench -l 0 --no-huge -m 64 --no-shconf -a "$bdf" -- \
     --device="$bdf" --quick 2>&1 </dev/null) && return 1
@@ -123,6 +124,7 @@ examine --no-open
 try=$(echo "$said" | sed -n 's/^Try: //p')
 check "the command to try works" on_host sh -c "bench/$try --quick"
 
-check "malformed BDF is status 2 in one line" says '"03:00" is no PCI address' tools/doctor/doctor 03:00
+check "malformed BDF is status 2 in one line" \
+  says '"03:00" is no PCI address' tools/doctor/doctor 03:00
 examine
 echo "$said"
