@@ -24,28 +24,19 @@ std::vector<std::uint32_t> targets(EventQueue& queue, Picoseconds until) {
 TEST(EventQueue, TimesDecide_NotTheOrderOfScheduling) {
   EventQueue queue;
   queue.at(30, EventKind::Sent, 3, 0);
-  queue.after(queue.lane(10, EventKind::Sent), 10, EventKind::Sent, 1, 0);
-  queue.after(queue.lane(20, EventKind::Sent), 20, EventKind::Sent, 2, 0);
+  queue.after(queue.lane(10), 10, EventKind::Sent, 1, 0);
+  queue.after(queue.lane(20), 20, EventKind::Sent, 2, 0);
   EXPECT_THAT(targets(queue, kLong), ::testing::ElementsAre(1u, 2u, 3u));
   EXPECT_EQ(queue.now(), 30);
 }
 
 TEST(EventQueue, EqualTimes_ComeInTheOrderOfScheduling) {
   EventQueue queue;
-  const auto ten = queue.lane(10, EventKind::Sent);
+  const auto ten = queue.lane(10);
   queue.at(10, EventKind::Sent, 1, 0);
   queue.after(ten, 10, EventKind::Sent, 2, 0);
   queue.at(10, EventKind::Sent, 3, 0);
   queue.after(ten, 10, EventKind::Sent, 4, 0);
-  EXPECT_THAT(targets(queue, kLong), ::testing::ElementsAre(1u, 2u, 3u, 4u));
-}
-
-TEST(EventQueue, WhatLeaves_ComesBeforeWhatArrivesAtTheSameTime) {
-  EventQueue queue;
-  queue.after(queue.lane(10, EventKind::Arrived), 10, EventKind::Arrived, 3, 0);
-  queue.at(10, EventKind::Resumed, 4, 0);
-  queue.after(queue.lane(10, EventKind::Sent), 10, EventKind::Sent, 1, 0);
-  queue.at(10, EventKind::FrameSent, 2, 0);
   EXPECT_THAT(targets(queue, kLong), ::testing::ElementsAre(1u, 2u, 3u, 4u));
 }
 
@@ -60,8 +51,7 @@ TEST(EventQueue, EventBeyondTheEnd_Stays) {
 TEST(EventQueue, MoreDelaysThanLanes_ShareTheHeap) {
   EventQueue queue;
   for (Picoseconds delay = 40; delay > 0; --delay)
-    queue.after(queue.lane(delay, EventKind::Sent), delay, EventKind::Sent,
-                static_cast<std::uint32_t>(delay), 0);
+    queue.after(queue.lane(delay), delay, EventKind::Sent, static_cast<std::uint32_t>(delay), 0);
   std::vector<std::uint32_t> expected(40);
   for (std::uint32_t i = 0; i < 40; ++i) expected[i] = i + 1;
   EXPECT_EQ(targets(queue, kLong), expected);
@@ -81,7 +71,7 @@ std::string difference(std::uint32_t seed) {
       if (random() % 2 == 0)
         queue.at(now + delay, EventKind::Sent, name, 0);
       else
-        queue.after(queue.lane(delay, EventKind::Sent), delay, EventKind::Sent, name, 0);
+        queue.after(queue.lane(delay), delay, EventKind::Sent, name, 0);
     }
     const Event* event = queue.next(kLong);
     if ((event == nullptr) != expected.empty()) return "empty at " + std::to_string(i);
