@@ -94,11 +94,10 @@ class Tree:
         return self.root / "usr/bin/busybox"
 
 
-def build(root: Path) -> None:
+def build(root: Path, archive: list[str]) -> None:
     """mmdebstrap into a folder beside `root`, then one rename: a tree is whole or not there."""
     if shutil.which("mmdebstrap") is None:
         raise VmError("mmdebstrap is missing: apt-get install mmdebstrap")
-    archive = mirrors()
     if not archive:
         raise VmError("no Debian archive in /etc/apt/sources.list or sources.list.d: the virtual "
                       "machine is made from Debian packages")
@@ -148,7 +147,7 @@ def tree() -> Tree:
     root = cache_folder() / ("trixie-" + hashlib.sha256(recipe).hexdigest()[:12])
     if not root.is_dir():
         print(f"vm: making a tree with QEMU and a kernel in {root} (once)", flush=True)
-        build(root)
+        build(root, mirrors())
     result = Tree(root)
     if (qemu_version(result.qemu) or (0, 0)) < OLDEST_QEMU:
         raise VmError(f"QEMU of {root} has no vfio-user-pci; {OLDEST_QEMU[0]}.{OLDEST_QEMU[1]} or "

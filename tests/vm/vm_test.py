@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What the scenarios' own machinery makes of bad machines and bad recordings; boots nothing.
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import scenario
+import vm_tree
+from scenarios import mlx5_core, trace
+
+
+class VmTree(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = Path(self.folder.name)
+        self.addCleanup(self.folder.cleanup)
+
+    def qemu(self, version: str, devices: str) -> list[str]:
+        program = self.root / "qemu"
+        program.write_text(f'#!/bin/sh\ncase $1 in --version) echo "QEMU emulator version {version}"'
+                           f";; *) echo '{devices}';; esac\n", encoding="utf-8")
+        program.chmod(0o755)
+        return [str(program)]
+
+    def test_version_is_read_where_the_device_is_there(self):
+        self.assertEqual(vm_tree.qemu_version(self.qemu("11.1.2", 'name "vfio-user-pci"')), (11, 1))
+
+    def test_qemu_without_the_device_is_none(self):
+        self.assertIsNone(vm_tree.qemu_version(self.qemu("7.2.0", 'name "vfio-pci"')))
+
+    def test_no_qemu_is_none(self):
+        self.assertIsNone(vm_tree.qemu_version([str(self.root / "absent")]))
+
+    def test_archives_come_from_both_formats_without_the_security_one(self):
+        (self.root / "sources.list").write_text(
+            "deb [arch=amd64] http://one.example/debian bookworm main\n"
+            "deb http://one.example/debian-security bookworm-security main\n", encoding="utf-8")
+        parts = self.root / "sources.list.d"
+        parts.mkdir()
+        (parts / "two.sources").write_text("Types: deb\nURIs: http://two.example/debian/\n",
+                                           encoding="utf-8")
+        self.assertEqual(vm_tree.mirrors(self.root),
+                         ["http://one.example/debian", "http://two.example/debian/"])
+
+    def test_no_archive_is_one_line_with_the_reason(self):
+        with self.assertRaisesRegex(vm_tree.VmError, "^no Debian archive in [^\n]*$"):
+            vm_tree.build(self.root / "tree", archive=[])
+
+    def test_unreachable_archive_fails_with_apts_reason_and_leaves_no_tree(self):
+        with self.assertRaisesRegex(vm_tree.VmError, "^making the tree failed [^\n]*$"):
+            vm_tree.build(self.root / "tree", archive=[f"file://{self.root}/nowhere/debian"])
+        self.assertFalse((self.root / "tree").exists())
+
+    def test_unknown_scenario_names_those_that_are_known(self):
+        with self.assertRaisesRegex(vm_tree.VmError, 'no scenario "nosuch"; accepted: .*pmd'):
+            scenario.load("nosuch")
+
+
+class Judges(unittest.TestCase):
+    def test_driver_lines_are_those_at_the_level_of_a_warning(self):
+        log = ("<4>[    1.5] mlx5_core 0000:01:00.0: mlx5_pci_vsc_init:66:(pid 9): Failed\n"
+               "<6>[    1.6] mlx5_core 0000:01:00.0: firmware version: 16.35.4506\n")
+        self.assertEqual(mlx5_core.lines_of_the_driver(log), ["mlx5_pci_vsc_init: Failed"])
+
+    def test_pages_are_given_less_returned(self):
+        give = "\ncommand 1 MANAGE_PAGES 0x108 op_mod 0x1\nstatus OK 0x0\nin.input_num_entries 0x40\n"
+        take = ("\ncommand 2 MANAGE_PAGES 0x108 op_mod 0x2\nstatus OK 0x0\n"
+                "in.input_num_entries 0x300\nout.output_num_entries 0x3f\n")
+        self.assertEqual(mlx5_core.firmware_pages(give + take), 1)
+
+    def test_refused_pages_were_not_given(self):
+        refused = ("\ncommand 1 MANAGE_PAGES 0x108 op_mod 0x1\nstatus BAD_PARAM_ERR 0x3\n"
+                   "in.input_num_entries 0x40\n")
+        self.assertEqual(mlx5_core.firmware_pages(refused), 0)
+
+    def test_differences_and_rows_of_the_document_have_the_same_names(self):
+        comparison = {"differences": [
+            {"command": "CREATE_EQ 0x301 op_mod 0x0 with events",
+             "fields": [{"field": "in_length"}, {"field": "in.pas.count"}]},
+            {"command": "ALLOC_UAR 0x802 op_mod 0x0", "a": 3}]}
+        text = ("| CREATE_EQ op_mod 0x0 | in_length | 1, 2 | so |\n"
+                "| CREATE_EQ op_mod 0x0 | in.pas.count | 1, 2 | so |\n"
+                "| ALLOC_UAR op_mod 0x0 | | only Linux's | so |\n")
+        self.assertEqual(trace.found(comparison), trace.documented(text))
+
+
+if __name__ == "__main__":
+    unittest.main()
