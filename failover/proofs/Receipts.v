@@ -105,3 +105,41 @@ Proof.
     replace (Nat.eqb r (S r)) with false; [reflexivity | symmetry; apply Nat.eqb_neq; lia].
   - apply zero_neq_one.
 Qed.
+
+(* ---- A responder that looks at the record before it executes ----------------------------------- *)
+
+(* The completion log of a repost: whoever finds the record does nothing. *)
+Definition deduplicated (r : addr) (v : word) (o : op) (m : memory) : memory :=
+  if eqb (m r) v then m else recorded r v o m.
+
+Fixpoint replay_by (f : memory -> memory) (m : memory) (l : list effect) : memory :=
+  match l with
+  | [] => m
+  | Here :: rest => replay_by f (f m) rest
+  | There g :: rest => replay_by f (act g m) rest
+  end.
+
+Lemma deduplicated_afterwards : forall (G : environment) r v o l m,
+  (forall g, G g -> forall x, act g x r = x r) -> Forall G (others l) -> m r = v ->
+  replay_by (deduplicated r v o) m l = acts (others l) m.
+Proof.
+  intros G r v o l m alone. revert m. induction l as [| [| g] l IH]; intros m f h; cbn.
+  - reflexivity.
+  - unfold deduplicated at 2. rewrite h, eqb_refl. apply IH; assumption.
+  - inversion f; subst. apply IH; [assumption |]. apply alone. assumption.
+Qed.
+
+(* Any operation, FADD included, any number of copies, at any time: the first one to arrive executes,
+   the others do nothing, as long as the record is left to its owner. *)
+Theorem deduplicated_exactly_once : forall (G : environment) r v o before after m,
+  (forall g, G g -> forall x, act g x r = x r) ->
+  Forall G before -> Forall G (others after) -> m r <> v ->
+  replay_by (deduplicated r v o) m (map There before ++ Here :: after) =
+  acts (others after) (apply (WRITE r v) (apply o (acts before m))).
+Proof.
+  intros G r v o before after m alone. revert m.
+  induction before as [| g before IH]; intros m fb fa h; cbn.
+  - unfold deduplicated at 2. replace (eqb (m r) v) with false by (symmetry; apply eqb_neq, h).
+    apply (deduplicated_afterwards G); [exact alone | exact fa | apply write_at].
+  - inversion fb; subst. apply IH; [assumption | assumption |]. rewrite alone; assumption.
+Qed.
