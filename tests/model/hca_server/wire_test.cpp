@@ -60,17 +60,15 @@ Bytes read_all(int fd) {
   return bytes;
 }
 
-/// Asks until a frame is there, a second at most.
+/// The next frame, a second's patience with every part of it.
 Bytes next_frame(FrameChannel& channel, std::size_t room = 4224) {
   Bytes frame(room);
-  for (int i = 0; i < 1000; ++i) {
-    if (const auto bytes = channel.receive(frame)) {
-      frame.resize(*bytes);
-      return frame;
-    }
-    usleep(1000);
-  }
-  return {};
+  auto bytes = channel.receive(frame);
+  for (pollfd part{.fd = channel.fd(), .events = POLLIN, .revents = 0};
+       !bytes && poll(&part, 1, 1000) > 0;)
+    bytes = channel.receive(frame);
+  frame.resize(bytes.value_or(0));
+  return frame;
 }
 
 class WireSpecRefused : public ::testing::TestWithParam<const char*> {};

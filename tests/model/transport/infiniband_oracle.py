@@ -4,9 +4,9 @@
     infiniband_oracle.py CAPTURE     prints "frames N wrong M", exit 1 when M is not 0 or N is 0
 
 Both CRCs by their definition. ICRC: CRC-32; without a GRH the LRH with VL replaced by ones, with
-one eight bytes of ones, then traffic class, flow label and hop limit of the GRH and the reserved byte
-of the BTH replaced by ones. VCRC: polynomial x^16 + x^12 + x^3 + x + 1, bits in the order of the
-wire (least significant first), begun with ones, inverted, divided bit by bit.
+one eight bytes of ones, then traffic class, flow label and hop limit of the GRH and the reserved
+byte of the BTH replaced by ones. VCRC: polynomial x^16 + x^12 + x^3 + x + 1, bits in the order of
+the wire (least significant first), begun with ones, inverted, divided bit by bit.
 """
 
 import struct
