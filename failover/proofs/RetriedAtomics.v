@@ -4,7 +4,7 @@
    histories below is computed by executing what the responder executed, nothing is set by hand; and
    each history has a twin without the fault that is linearizable. *)
 
-From Coq Require Import Arith Bool List.
+From Coq Require Import Arith Bool List Lia.
 From PortcullisFailover Require Import Words Memory Operations Linearizability.
 Import ListNotations.
 
@@ -133,4 +133,67 @@ Proof.
   - cbn in l. destruct l as [l _]. injection l as l. unfold write in l.
     rewrite Nat.eqb_refl in l. symmetry in l. apply add_fixed_iff in l. contradiction.
   - cbn in t. destruct t as [t _]. exact (t _ (or_introl eq_refl) rj).
+Qed.
+
+(* Whatever CAS that changes anything: it succeeds, a third party takes it back, it succeeds again,
+   and a reader finds its word. *)
+Theorem T2_cas_general : forall m a e n, e <> n -> m a = e ->
+  let m1 := apply (CAS a e n) m in
+  let m2 := apply (CAS a n e) m1 in
+  let m3 := apply (CAS a e n) m2 in
+  ~ linearizable m [Call 0 9 (CAS a e n) (answer (CAS a e n) m2);
+                    Call 3 4 (CAS a n e) (answer (CAS a n e) m1);
+                    Call 10 11 (READ a) (answer (READ a) m3)].
+Proof.
+  intros m a e n d at_e m1 m2 m3.
+  assert (v1 : m1 a = n).
+  { subst m1. rewrite (cas_success _ _ _ _ at_e). apply (read_write_same m a n). }
+  assert (v2 : m2 a = e).
+  { subst m2. rewrite (cas_success _ _ _ _ v1). apply (read_write_same m1 a e). }
+  assert (v3 : m3 a = n).
+  { subst m3. rewrite (cas_success _ _ _ _ v2). apply (read_write_same m2 a n). }
+  cbn [answer]. rewrite v1, v2, v3. clearbody m1 m2 m3.
+  intros (o & p & t & l). apply orders_iff in p. cbn in p.
+  (* The reader comes last in real time, which leaves two orders. *)
+  repeat destruct p as [<- | p]; [.. | contradiction]; cbn [in_real_time] in t;
+    try (exfalso; destruct t as (t1 & t2 & _);
+      first [refine (t1 _ (or_introl eq_refl) _); cbn; lia
+            | refine (t1 _ (or_intror (or_introl eq_refl)) _); cbn; lia
+            | refine (t2 _ (or_introl eq_refl) _); cbn; lia]).
+  - cbn [legal operation outcome] in l. destruct l as (_ & _ & l & _).
+    assert (w1 : apply (CAS a e n) m a = n).
+    { rewrite (cas_success _ _ _ _ at_e). apply (read_write_same m a n). }
+    rewrite (cas_success _ _ _ _ w1) in l. cbn in l. unfold write in l.
+    rewrite Nat.eqb_refl in l. congruence.
+  - cbn [legal operation outcome] in l. destruct l as (l & _). cbn in l. congruence.
+Qed.
+
+(* Whatever WRITE over a buffer that was read and reused: the second reader tells on it. *)
+Theorem T2_ghost_write_general : forall m a v w, m a <> v -> v <> w ->
+  let read_first := write m a v in
+  let read_last := write (write read_first a w) a v in
+  ~ linearizable m [Call 0 9 (WRITE a v) Acked;
+                    Call 2 3 (READ a) (answer (READ a) read_first);
+                    Call 4 5 (WRITE a w) Acked;
+                    Call 10 11 (READ a) (answer (READ a) read_last)].
+Proof.
+  intros m a v w d dw read_first read_last.
+  assert (v1 : read_first a = v) by apply (read_write_same m a v).
+  assert (v2 : read_last a = v) by apply (read_write_same (write read_first a w) a v).
+  cbn [answer]. rewrite v1, v2. clearbody read_first read_last.
+  intros (o & p & t & l). apply orders_iff in p. cbn in p.
+  (* Real time leaves the place of the first WRITE open, and nothing else. *)
+  repeat destruct p as [<- | p]; [.. | contradiction]; cbn [in_real_time] in t;
+    try (exfalso; destruct t as (t1 & t2 & t3 & _);
+      first [refine (t1 _ (or_introl eq_refl) _); cbn; lia
+            | refine (t1 _ (or_intror (or_introl eq_refl)) _); cbn; lia
+            | refine (t1 _ (or_intror (or_intror (or_introl eq_refl))) _); cbn; lia
+            | refine (t2 _ (or_introl eq_refl) _); cbn; lia
+            | refine (t2 _ (or_intror (or_introl eq_refl)) _); cbn; lia
+            | refine (t3 _ (or_introl eq_refl) _); cbn; lia]);
+    cbn [legal operation outcome apply answer] in l; clear t.
+  - destruct l as (_ & _ & _ & l & _). injection l as l. unfold write in l.
+    rewrite Nat.eqb_refl in l. congruence.
+  - destruct l as (l & _). injection l as l. contradiction.
+  - destruct l as (l & _). injection l as l. contradiction.
 Qed.
