@@ -29,6 +29,8 @@ class Compiler {
     if (options_.packet_bytes == 0 || options_.packet_bytes > kMostPacketBytes)
       return fail(Errc::InvalidArgument, fmt::format("packets of {} bytes; 1 to {} are accepted",
                                                      options_.packet_bytes, kMostPacketBytes));
+    if (topology_.flows.empty())
+      return fail(Errc::InvalidArgument, "no flows to simulate; a topology with flows is accepted");
     for (const Node& node : topology_.nodes)
       network_.nodes.push_back({bytes(node.shared_buffer), node.alpha});
     for (const Link& link : topology_.links) PORTCULLIS_TRY(add(link));

@@ -25,7 +25,7 @@ std::string name_of(const Topology& topology, const IngressReport& ingress) {
 
 std::string deadlock_text(const Topology& topology, const Deadlock& deadlock) {
   std::string text = fmt::format(
-      "DEADLOCK at {:.6g} ({}): priority {}, {} gates closed for ever\n",  //
+      "DEADLOCK at {:.6g} ({}): priority {}, {} gates that cannot open by themselves\n",  //
       time_of(topology, deadlock.time), duration(deadlock.time), deadlock.priority, deadlock.gates);
   for (std::size_t i = 0; i < deadlock.cycle.size(); ++i)
     text += fmt::format("  {} waits for {}\n", topology.links[deadlock.cycle[i]].name,

@@ -143,7 +143,7 @@ std::string picture(const pfc::Topology& topology, const packet::RunReport& repo
   };
   Chart delivered{"data delivered", "time", "data", {}, {}};
   Chart queued{"data in each ingress", "time", "data", {}, {}};
-  Timeline pauses{"gates closed", "time", {}, 0, time(report.end), {}};
+  Timeline pauses{"gates closed", "time", {}, 0, time(report.samples.back().time), {}};
   for (std::size_t flow = 0; flow < topology.flows.size(); ++flow) {
     delivered.series.push_back({topology.flows[flow].name, {}, false});
     for (const packet::Sample& sample : report.samples)
@@ -166,7 +166,8 @@ std::string picture(const pfc::Topology& topology, const packet::RunReport& repo
     queued.marks.push_back(mark);
     pauses.marks.push_back(mark);
   }
-  return chart_svg(topology.name, "packet simulator", {delivered, queued}, pauses);
+  return chart_svg(topology.name, fmt::format("packet simulator, {} packet hops", report.hops),
+                   {delivered, queued}, pauses);
 }
 
 }  // namespace

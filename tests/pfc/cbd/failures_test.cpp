@@ -42,6 +42,16 @@ TEST(Failures, ConvergedClosWithOneBounce_GoesUpAgainButInNoCircle) {
   EXPECT_EQ(outcome->cut_off, 0u);
 }
 
+TEST(Failures, ConvergedClosWithTwoBounces_WaitsInACircle) {
+  // With a fourth leaf there are two to bounce at: from spine0 at the one and back at the other.
+  const Topology four = *leaf_spine({.leaves = 4, .spines = 2, .hosts = 1});
+  const FailureSweep sweep =
+      *sweep_failures(four, {.failures = 2, .reaction = Reaction::Converged});
+  // One leaf off each spine, in either order: 4 * 3 sets of the 66.
+  EXPECT_EQ(sweep.cyclic, 12u);
+  EXPECT_EQ(sweep.outcomes.size(), 66u);
+}
+
 TEST(Failures, SpineThatTurnsRoundByItself_MakesALoopWithALeafThatHasNotHeard) {
   const FailureSweep sweep = *sweep_failures(clos(), {.failures = 1, .reaction = Reaction::Local});
   const std::vector<std::uint32_t> one{3};

@@ -38,6 +38,7 @@ TEST(Generators, ClosWithShortestRoutes_IsFreeOfCycles) {
 TEST(Generators, RingOfShortFlows_IsACycleFromTwoLinksOn) {
   EXPECT_TRUE(analyse(*ring(5, 1), 0, {}).is_free_of_cycles());
   EXPECT_FALSE(analyse(*ring(5, 2), 0, {}).is_free_of_cycles());
+  EXPECT_TRUE(check(*ring(5, 2)).has_value());
 }
 
 TEST(Generators, ShapesThatAreNone_AreRefusedWithWhatIsAccepted) {

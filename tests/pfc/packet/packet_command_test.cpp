@@ -45,6 +45,10 @@ TEST(PacketCommand, TwoFlowsWithoutDelay_Live) {
   EXPECT_THAT(call({"seed-1", "--until", "200"}).out, HasSubstr("no deadlock"));
 }
 
+TEST(PacketCommand, GeneratedRingWithASetting_Locks) {
+  EXPECT_THAT(call({"ring:4,2", "--set", "d=0.25", "--until", "200"}).out, HasSubstr("DEADLOCK"));
+}
+
 TEST(PacketCommand, Json_HoldsFlowsAndResidence) {
   const auto json =
       nlohmann::json::parse(call({"seed-1", "--until", "200", "--format", "json"}).out);
@@ -81,6 +85,7 @@ TEST(PacketCommand, Mistakes_AreOneLineEach) {
       {{"seed-1", "--until", "1", "--limit", "f=0"}, "a rate above 0"},
       {{"seed-1", "--until", "1", "--limit", "f"}, "FLOW=RATE"},
       {{"seed-1", "--until", "1", "--packet-bytes", "0"}, "packets of 0 bytes"},
+      {{"fat-tree:4", "--until", "1"}, "no flows to simulate"},
       {{"seed-1", "--until", "1", "--watchdog", "bark"}, "bark"},
       {{"seed-1", "--until", "1", "--svg", "/nowhere/x.svg"}, "/nowhere/x.svg"}};
   for (const auto& [arguments, answer] : mistakes) {

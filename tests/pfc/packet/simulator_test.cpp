@@ -165,6 +165,10 @@ TEST(Simulator, OptionsThatDoNotFit_AreRefusedByName) {
   EXPECT_THAT(refusal(options), HasSubstr("rate limit 0 of flow f"));
 }
 
+TEST(Simulator, TopologyWithoutFlows_IsRefused) {
+  EXPECT_THAT(simulate(*cbd::fat_tree(4, true), until(1)).error().text, HasSubstr("no flows"));
+}
+
 TEST(Simulator, BufferThatHoldsNoPacket_IsRefused) {
   Link small;
   small.xoff = small.xon = small.buffer = 0.01;
