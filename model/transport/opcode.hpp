@@ -99,7 +99,7 @@ struct OpcodeInfo {
   t[0x16] = {"SEND Last with Invalidate",      Send,     false, true,  false, false, true,  kInv};
   t[0x17] = {"SEND Only with Invalidate",      Send,     true,  true,  false, false, true,  kInv};
   // clang-format on
-  for (const std::size_t opcode : {0x03, 0x05, 0x09, 0x0b}) t[opcode].has_immediate = true;
+  for (const std::size_t opcode : {0x03U, 0x05U, 0x09U, 0x0bU}) t[opcode].has_immediate = true;
   return t;
 }
 

@@ -29,7 +29,6 @@ using vfio_user::decode;
 using vfio_user::encode;
 using vfio_user::Header;
 
-constexpr int kPatienceMs = 10'000;
 // Where a command and its parts stand in guest memory.
 constexpr std::size_t kQueue = 0;
 constexpr std::size_t kInputBlocks = 0x10000;
