@@ -85,8 +85,9 @@ class Breaker {
     for (Vertex i = 0; i < order_.size(); ++i) place[order_[i]] = i;
     std::vector<Item> turns(edges_.size());
     std::iota(turns.begin(), turns.end(), Item{0});
-    std::ranges::stable_partition(
-        turns, [&](Item turn) { return place[edges_[turn].first] < place[edges_[turn].second]; });
+    std::stable_partition(turns.begin(), turns.end(), [&](Item turn) {
+      return place[edges_[turn].first] < place[edges_[turn].second];
+    });
     AcyclicGraph kept(order_);
     std::erase_if(turns, [&](Item turn) { return kept.try_add({&edges_[turn], 1}); });
     std::ranges::sort(turns);

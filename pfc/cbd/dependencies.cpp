@@ -5,12 +5,27 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace portcullis::pfc::cbd {
 namespace {
 
 constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+
+std::optional<LinkId> next_hop(const Topology& topology, NodeId at, NodeId destination) {
+  const auto route = std::ranges::find_if(topology.routes, [&](const Route& candidate) {
+    return candidate.node == at && candidate.destination == destination;
+  });
+  if (route != topology.routes.end()) return route->via;
+  std::optional<LinkId> only;
+  for (LinkId link = 0; link < topology.links.size(); ++link) {
+    if (topology.links[link].from != at) continue;
+    if (only) return std::nullopt;
+    only = link;
+  }
+  return only;
+}
 
 }  // namespace
 
@@ -33,12 +48,10 @@ std::vector<LinkId> links_of(const Topology& topology, const Flow& flow) {
   if (!flow.path.empty()) return flow.path;
   std::vector<LinkId> links;
   for (NodeId at = flow.from; at != flow.to; at = topology.links[links.back()].to) {
-    const auto hop = std::ranges::find_if(topology.routes, [&](const Route& route) {
-      return route.node == at && route.destination == flow.to;
-    });
-    if (hop == topology.routes.end()) return links;
-    const bool is_round = std::ranges::find(links, hop->via) != links.end();
-    links.push_back(hop->via);
+    const auto via = next_hop(topology, at, flow.to);
+    if (!via) return {};
+    const bool is_round = std::ranges::find(links, *via) != links.end();
+    links.push_back(*via);
     if (is_round) return links;
   }
   return links;

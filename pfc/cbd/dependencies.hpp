@@ -40,7 +40,8 @@ struct User {
 [[nodiscard]] std::vector<std::uint32_t> priorities_of(const Topology& topology);
 
 /// The path of a flow. Without one it follows the first next hop of every node, as parse_topology()
-/// chooses, until a link comes again; that link is the last, too.
+/// chooses, or the only link of a node without, until a link comes again; that link is the last,
+/// too. Empty when there is no way.
 [[nodiscard]] std::vector<LinkId> links_of(const Topology& topology, const Flow& flow);
 
 /// Routes serve every priority. Data for a destination starts at every host, or at every node when

@@ -39,7 +39,7 @@ class Compiler {
       network_.links[cable[0]].back = cable[1];
       network_.links[cable[1]].back = cable[0];
     }
-    for (const Flow& flow : topology_.flows) add(flow);
+    for (const Flow& flow : topology_.flows) PORTCULLIS_TRY(add(flow));
     for (const RateLimit& limit : options_.limits) PORTCULLIS_TRY(add(limit));
     return std::move(network_);
   }
@@ -80,8 +80,13 @@ class Compiler {
     return {};
   }
 
-  void add(const Flow& flow) {
+  Result<void> add(const Flow& flow) {
     std::vector<LinkId> links = cbd::links_of(topology_, flow);
+    if (links.empty())
+      return fail(
+          Errc::InvalidArgument,
+          fmt::format("flow {}: neither a path nor routes from {} to {}; one of them needed",
+                      flow.name, topology_.nodes[flow.from].name, topology_.nodes[flow.to].name));
     FlowPlan plan;
     plan.priority = static_cast<std::uint32_t>(
         std::ranges::find(network_.priorities, flow.priority) - network_.priorities.begin());
@@ -96,6 +101,7 @@ class Compiler {
     network_.hops.insert(network_.hops.end(), links.begin(), links.end());
     plan.last = static_cast<std::uint32_t>(network_.hops.size());
     network_.flows.push_back(plan);
+    return {};
   }
 
   Result<void> add(const RateLimit& limit) {

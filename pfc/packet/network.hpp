@@ -61,9 +61,9 @@ struct Network {
   }
 };
 
-/// `topology` was checked. InvalidArgument when there are no flows, for packets larger than a
-/// threshold or buffer allows, for rate limits of flows that do not exist, and for times beyond 106
-/// days, which 64 bits of picoseconds hold.
+/// `topology` was checked. InvalidArgument when there are no flows, for flows without a way, for
+/// packets larger than a threshold or buffer allows, for rate limits of flows that do not exist,
+/// and for times beyond 106 days, which 64 bits of picoseconds hold.
 [[nodiscard]] Result<Network> compile(const Topology& topology, const RunOptions& options);
 
 }  // namespace portcullis::pfc::packet

@@ -24,6 +24,7 @@ namespace packet = pfc::packet;
 constexpr double kPicosecondsPerMs = 1e9;
 constexpr double kPicosecondsPerUs = 1e6;
 constexpr int kPictureSamples = 500;
+constexpr double kMostSeconds = 86'400;  // of simulated time
 
 const std::map<std::string, packet::WatchdogAction> kActions = {
     {"none", packet::WatchdogAction::None},
@@ -50,8 +51,7 @@ struct PacketOptions {
 void describe(CLI::App& app, PacketOptions& options) {
   app.add_option("SCENARIO", options.name, kFabricHelp)->required();
   app.add_option("--until", options.until, "time to simulate, in the scenario's unit of time")
-      ->required()
-      ->check(CLI::PositiveNumber);
+      ->required();
   app.add_option("--set", options.settings, "NAME=VALUE, applied before")->take_all();
   app.add_option("--limit", options.limits,
                  "FLOW=RATE: packets no closer than this rate, as congestion control would have it")
@@ -78,8 +78,7 @@ void describe(CLI::App& app, PacketOptions& options) {
       ->check(CLI::Range(1e-6, 1e6))
       ->capture_default_str();
   app.add_flag("--keep-going", options.keep_going, "do not end at the first deadlock");
-  app.add_option("--sample", options.sample, "time between rows of csv; a 500th of --until if 0")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--sample", options.sample, "time between rows of csv; a 500th of --until if 0");
   app.add_option("--format", options.format,
                  "text, json, or csv (over time: delivered data of flows, data in ingresses)")
       ->check(CLI::IsMember({"text", "json", "csv"}))
@@ -110,6 +109,14 @@ Result<packet::RateLimit> parse_limit(const std::string& text, const pfc::Topolo
 Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::Topology& topology,
                                        const Console& console) {
   packet::RunOptions run;
+  const double most = kMostSeconds / topology.units.time_s;
+  if (!(options.until > 0 && options.until <= most) ||
+      !(options.sample >= 0 && options.sample <= most))
+    return fail(
+        Errc::InvalidArgument,
+        fmt::format("--until {} --sample {}; times up to {:g} ({:g} s), and --until above 0, "
+                    "are accepted",
+                    options.until, options.sample, most, kMostSeconds));
   run.until = packet::to_picoseconds(topology, options.until);
   run.packet_bytes = options.packet_bytes;
   run.pause_in_band = options.pause == "in-band";

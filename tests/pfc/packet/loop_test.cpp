@@ -47,6 +47,20 @@ TEST(RoutingLoop, Packet_TakesAsManyLinksAsItsTtl) {
   EXPECT_EQ(unaccounted(report), 0);
 }
 
+TEST(RoutingLoop, HostWithOneLink_NeedsNoRoute) {
+  Topology topology = loop(0.5 * kLimit);
+  topology.routes.erase(topology.routes.begin());
+  EXPECT_GT(run(topology, until(1000)).flows[0].expired, 100u);
+}
+
+TEST(RoutingLoop, FlowWithoutAWay_IsRefused) {
+  Topology topology = loop(0.5 * kLimit);
+  topology.routes = {{1, 3, 1}};
+  topology.add_link(2, 0);
+  EXPECT_THAT(simulate(topology, until(1)).error().text,
+              ::testing::HasSubstr("flow f: neither a path nor routes from h0 to h1"));
+}
+
 TEST(RoutingLoop, BelowTheLimit_Lives) {
   const RunReport report = run(loop(0.95 * kLimit), until(20'000));
   EXPECT_FALSE(report.deadlock.has_value());

@@ -79,7 +79,9 @@ TEST(PacketCommand, RateLimitOfTheThirdFlow_CountsInPackets) {
 TEST(PacketCommand, Mistakes_AreOneLineEach) {
   const std::map<std::vector<std::string>, std::string> mistakes = {
       {{"seed-1"}, "--until is required"},
-      {{"seed-1", "--until", "0"}, "--until"},
+      {{"seed-1", "--until", "0"}, "--until 0 --sample 0; times up to"},
+      {{"seed-1", "--until", "1e300"}, "(86400 s)"},
+      {{"seed-1", "--until", "1", "--sample", "-1"}, "--sample -1"},
       {{"nothing", "--until", "1"}, "\"nothing\""},
       {{"seed-1", "--until", "1", "--limit", "x=1"}, "no flow \"x\""},
       {{"seed-1", "--until", "1", "--limit", "f=0"}, "a rate above 0"},
