@@ -51,7 +51,8 @@ void Machine::begin(std::uint32_t flow) {
   const bool is_over = is_due(source.stop, time);
   state.in[slot] = 0;
   if (source.kind == SourceKind::Greedy) {
-    state.arrived[slot] = is_over ? state.served[slot] : kNever;
+    state.arrived[slot] = kNever;
+    if (is_over) state.arrived[slot] = state.served[slot];
   } else if (source.kind == SourceKind::Rate) {
     state.in[slot] = is_over ? 0 : source.rate;
   } else if (!is_over) {
@@ -156,7 +157,8 @@ void Machine::sample(double to) {
 }
 
 double Machine::next_sample() const {
-  return sampled_ < options.sample_times.size() ? options.sample_times[sampled_] : kNever;
+  if (sampled_ == options.sample_times.size()) return kNever;
+  return options.sample_times[sampled_];
 }
 
 void Machine::record() {

@@ -22,6 +22,9 @@ class Builder {
       if (!port.is_host && !port.slots.empty())
         for (const std::uint32_t slot : port.slots)
           network_.is_coupled |= network_.ports[network_.slots[slot].ingress].delay == 0;
+    for (const bool is_host : {false, true})
+      for (std::uint32_t index = 0; index < network_.ports.size(); ++index)
+        if (network_.ports[index].is_host == is_host) network_.order.push_back(index);
     return std::move(network_);
   }
 

@@ -40,6 +40,9 @@ struct Network {
   std::vector<Port> ports;
   std::vector<Slot> slots;
   std::vector<std::uint32_t> first_slot;  // by flow
+  /// Ports in the order in which rates mostly depend on each other: hosts, which wait for their
+  /// ingress, last.
+  std::vector<std::uint32_t> order;
   /// Some queue gets its data without delay, so that rates depend on each other.
   bool is_coupled = false;
 };

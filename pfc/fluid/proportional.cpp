@@ -15,7 +15,7 @@ constexpr double kMostDelayedStep = 0.03;  // what a cubic between two steps can
 constexpr double kJump = 1e-9;             // of a rate: smaller ones arrive unannounced
 constexpr double kEventSlack = 1e-12;
 constexpr double kRounding = 1e-13;  // of a queue that is empty
-constexpr double kMostGrowth = 8;    // of a step from one to the next
+constexpr double kMostGrowth = 20;   // of a step from one to the next
 constexpr double kNoProgress = 1e-9;
 constexpr double kProgress = 1e-2;
 constexpr double kMostPatience = 1 << 14;
@@ -233,8 +233,8 @@ void ProportionalSolver::announce(const Vector& before) {
 /// One step, as long as the error allows, ending at the first event; true when it ended at one.
 bool ProportionalSolver::step_once() {
   const double stop = next_stop();
-  const double most = most_delay_ > 0 ? std::min(kMostDelayedStep, least_delay_ / 4) : kNever;
-  double step = std::min({step_, most, stop - state.time});
+  double step = std::min(step_, stop - state.time);
+  if (most_delay_ > 0) step = std::min({step, kMostDelayedStep, least_delay_ / 4});
   double error = try_step(step);
   while (error > 1 && step > kLeastStep) {
     step = std::max(kLeastStep, step * std::max(0.1, 0.9 * std::pow(error, -1.0 / 8)));

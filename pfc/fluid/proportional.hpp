@@ -60,7 +60,7 @@ class ProportionalSolver : private Machine {
   CurveHistory history_;
   double least_delay_ = kNever;
   double most_delay_ = 0;
-  double step_ = 1e-3;
+  double step_ = 0.1;
   double patience_ = 1;  // how many times its slack an event may pass unnoticed
   double since_event_ = 0;
   double window_from_ = 0, window_to_ = 0;  // of the step that is tried

@@ -108,12 +108,11 @@ void RateSolver::split_evenly(State& state, const Port& port, double total) cons
     if (state.out[slot] < 0) state.out[slot] = left / static_cast<double>(sharing);
 }
 
-/// Sets what leaves; returns by how much it changed.
-double RateSolver::take(State& state, std::uint32_t index, double total) const {
+/// Sets what leaves; true when that changed.
+bool RateSolver::take(State& state, std::uint32_t index, double total) const {
   const Port& port = network_.ports[index];
-  const double change = std::abs(total - state.total[index]);
+  double moved = std::abs(total - state.total[index]);
   state.total[index] = total;
-  double moved = change;
   if (port.is_host && port.slots.size() > 1) {
     split_evenly(state, port, total);
   } else {
@@ -127,22 +126,21 @@ double RateSolver::take(State& state, std::uint32_t index, double total) const {
     for (const std::uint32_t slot : port.slots)
       if (const std::uint32_t next = network_.slots[slot].next; next != kNone)
         state.in[next] = state.out[slot];
-  return moved / port.capacity;
+  return moved > kConverged * port.capacity;
 }
 
 template <class Rate>
 void RateSolver::relax(State& state, const Rate& rate) const {
-  const auto ports = static_cast<std::uint32_t>(network_.ports.size());
   for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
-    double moved = 0;
-    for (std::uint32_t index = 0; index < ports; ++index) {
+    bool has_moved = false;
+    for (const std::uint32_t index : network_.order) {
       const Port& port = network_.ports[index];
       divide(state, port, index);
       double total = rate(port, index);
       if (sweep >= kUndampedSweeps) total = (total + state.total[index]) / 2;
-      moved = std::max(moved, take(state, index, total));
+      has_moved |= take(state, index, total);
     }
-    if (moved <= kConverged || !network_.is_coupled) return;
+    if (!has_moved || !network_.is_coupled) return;
   }
 }
 

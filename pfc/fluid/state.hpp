@@ -58,7 +58,7 @@ class RateSolver {
   template <class Rate>
   void relax(State& state, const Rate& rate) const;
   void divide(State& state, const Port& port, std::uint32_t index) const;
-  double take(State& state, std::uint32_t index, double total) const;
+  bool take(State& state, std::uint32_t index, double total) const;
   void split_evenly(State& state, const Port& port, double total) const;
 
   const Network& network_;

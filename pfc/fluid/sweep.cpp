@@ -118,7 +118,8 @@ double SweepCell::share() const { return runs == 0 ? 0 : static_cast<double>(tim
 double SweepCell::quantile(double q) const {
   if (runs == 0) return kInfinite;
   const auto rank = static_cast<std::size_t>(std::max(1.0, std::ceil(q * runs)));
-  return rank <= times.size() ? times[rank - 1] : kInfinite;
+  if (rank > times.size()) return kInfinite;
+  return times[rank - 1];
 }
 
 Result<std::vector<SweepCell>> sweep(const Topology& topology, const SweepOptions& options) {
