@@ -13,7 +13,8 @@ namespace {
 constexpr double kTop = 86;
 constexpr double kRow = 30;
 constexpr double kColumn = 270;
-constexpr double kLeft = 190;
+constexpr double kLeft = 300;  // of the first lifeline: what a client does stands left of it
+constexpr double kRight = 300;
 
 // Okabe and Ito's colours, told apart by colour-blind readers too.
 constexpr const char* kPacket = "#0072B2";
@@ -61,7 +62,7 @@ class Chart {
       rows += row(step);
       y_ += kRow;
     }
-    const double width = kLeft + kColumn * static_cast<double>(names_.size());
+    const double width = kLeft + kColumn * static_cast<double>(names_.size() - 1) + kRight;
     rows += text(20, y_ + 14,
                  fmt::format("{}: {}", name_of(trace_.violation), explain(trace_.violation)),
                  fmt::format("fill=\"{}\" font-weight=\"bold\"", kTrouble));
@@ -98,7 +99,13 @@ class Chart {
     return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes,
                        xml_escape(what));
   }
-  /// What one actor did by itself: a dot on its line, the words to the right.
+  /// What a client did: the words stand left of its line, where no arrow starts.
+  [[nodiscard]] std::string own(double x, const std::string& what, const char* colour) const {
+    return fmt::format("<circle cx=\"{:.0f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"/>\n", x, y_,
+                       colour) +
+           text(x - 10, y_ + 4, what, fmt::format("fill=\"{}\" text-anchor=\"end\"", colour));
+  }
+  /// What another actor did by itself: a dot on its line, the words to the right.
   [[nodiscard]] std::string note(double x, const std::string& what, const char* colour) const {
     return fmt::format("<circle cx=\"{:.0f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"/>\n", x, y_,
                        colour) +
@@ -111,7 +118,9 @@ class Chart {
         "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}m{:.1f} -5l{:.1f} 5l{:.1f} 4\" fill=\"none\" "
         "stroke=\"{}\" stroke-width=\"1.6\"/>\n",
         from, from_y, to, y_, -9 * direction, 9 * direction, -9 * direction, colour);
-    return svg + text(to + 9, y_ + 4, what, fmt::format("fill=\"{}\"", colour));
+    return svg + text(to + 9 * direction, y_ + 4, what,
+                      fmt::format("fill=\"{}\" text-anchor=\"{}\"", colour,
+                                  direction > 0 ? "start" : "end"));
   }
   [[nodiscard]] std::string lost(double from, double from_y, double towards,
                                  const std::string& what, const char* colour) const {
@@ -135,7 +144,7 @@ class Chart {
     switch (l.action) {
       case Action::Post:
         posted_[key] = y_;
-        return note(client, what, "#000000");
+        return own(client, what, "#000000");
       case Action::Execute:
       case Action::AcknowledgeAgain: {
         acknowledged_[key] = y_;
@@ -148,11 +157,11 @@ class Chart {
       case Action::LoseAck:
         return lost(responder_, acknowledged_[key], client, "acknowledgement lost", kAck);
       case Action::Duplicate:
-        return note(client, "sent twice", kTrouble);
+        return own(client, "sent twice", kTrouble);
       case Action::TimeOut:
-        return note(client, what, kTrouble);
+        return own(client, what, kTrouble);
       case Action::OrderFence:
-        return note(client, what, "#CC79A7");
+        return own(client, what, "#CC79A7");
       case Action::FenceTakesEffect:
         return note(responder_, what, "#CC79A7");
       case Action::Receive:
@@ -160,7 +169,7 @@ class Chart {
       case Action::Write:
         return note(others_, what, kTrouble);
       default:
-        return note(client, what, "#000000");
+        return own(client, what, "#000000");
     }
   }
 

@@ -56,6 +56,9 @@ class Engine {
   /// before they cost a lookup. The initial state fills it, which no step needs to find new.
   static constexpr std::size_t kRecent = 8192;
 
+  /// Few enough that what is handed over stays in the cache, many enough that barriers are rare.
+  static constexpr unsigned kBlocksARound = 3;
+
   struct alignas(64) Worker {
     Worker(std::uint64_t seed, unsigned threads) : set(seed), outbox(threads), recent(kRecent) {}
     StateSet<kWords, Scheme> set;
@@ -64,7 +67,6 @@ class Engine {
     std::vector<S> recent;
     std::uint64_t transitions = 0;
     Violation violation = Violation::None;
-    bool is_done = false;  // with the current level
     bool has_no_memory = false;
   };
 
@@ -88,14 +90,15 @@ class Engine {
     Worker& worker = *workers_[self];
     for (auto& box : worker.outbox) box.clear();
     try {
-      worker.is_done = !worker.current.take_block([&](const S& state) {
-        if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
-        for_each_step(m_, state, [&](const S& next, const Label&, Violation violation) {
-          ++worker.transitions;
-          if (violation != Violation::None) return note(worker, violation);
-          hand_over(worker, o_.uses_symmetry ? symmetry_.canonical(next) : next);
+      for (unsigned block = 0; block < kBlocksARound; ++block)
+        worker.current.take_block([&](const S& state) {
+          if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
+          for_each_step(m_, state, [&](const S& next, const Label&, Violation violation) {
+            ++worker.transitions;
+            if (violation != Violation::None) return note(worker, violation);
+            hand_over(worker, o_.uses_symmetry ? symmetry_.canonical(next) : next);
+          });
         });
-      });
     } catch (const std::bad_alloc&) {
       worker.has_no_memory = true;
     }

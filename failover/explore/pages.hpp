@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 namespace portcullis::failover {
@@ -17,26 +18,32 @@ class Pages {
  public:
   Pages() = default;
   explicit Pages(std::size_t count) : count_(count) {
-    void* memory = ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
+    // A huge page more than needed, so that the data can start at one.
+    mapped_bytes_ = bytes() + (bytes() >= kHuge ? kHuge : 0);
+    mapping_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping_ == MAP_FAILED) {
+      mapping_ = nullptr;
       count_ = 0;
       return;
     }
-    data_ = static_cast<T*>(memory);
-    if (bytes() >= kHuge) ::madvise(memory, bytes(), MADV_HUGEPAGE);
+    void* start = mapping_;
+    std::size_t room = mapped_bytes_;
+    if (bytes() >= kHuge) {
+      std::align(kHuge, bytes(), start, room);
+      ::madvise(start, bytes(), MADV_HUGEPAGE);
+    }
+    data_ = static_cast<T*>(start);
   }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
-  Pages(Pages&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  Pages(Pages&& other) noexcept { swap(other); }
   Pages& operator=(Pages&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(count_, other.count_);
+    swap(other);
     return *this;
   }
   ~Pages() {
-    if (data_ != nullptr) ::munmap(data_, bytes());
+    if (mapping_ != nullptr) ::munmap(mapping_, mapped_bytes_);
   }
 
   [[nodiscard]] T* data() const noexcept { return data_; }
@@ -46,6 +53,15 @@ class Pages {
  private:
   static constexpr std::size_t kHuge = std::size_t{1} << 21;
 
+  void swap(Pages& other) noexcept {
+    std::swap(mapping_, other.mapping_);
+    std::swap(mapped_bytes_, other.mapped_bytes_);
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+  }
+
+  void* mapping_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
   T* data_ = nullptr;
   std::size_t count_ = 0;
 };

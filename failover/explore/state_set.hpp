@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The states seen so far: exact (the packed state itself) or by 64-bit fingerprint. Open addressing
-// in buckets of about a cache line, in 64 parts that grow one after the other by a fifth, so that
+// in buckets of about a cache line, in 16 parts that grow one after the other by a little, so that
 // growing never needs twice the memory. A key's bucket is monotone in its hash: growing copies in
 // order.
 #pragma once
@@ -103,7 +103,7 @@ class StateSet {
   }
 
  private:
-  static constexpr unsigned kParts = 64;
+  static constexpr unsigned kParts = 16;
   static constexpr std::size_t kFirstBuckets = 64;
   static constexpr unsigned kSlots = sizeof(Key) > 32 ? 2 : (63 + sizeof(Key) / 3) / sizeof(Key);
   using Bucket = std::array<Key, kSlots>;
@@ -112,7 +112,7 @@ class StateSet {
    public:
     Table() = default;
     explicit Table(std::size_t buckets) : buckets_(buckets) {}
-    /// The bucket of a hash: its lower 58 bits as a fraction, times the number of buckets.
+    /// The bucket of a hash: its lower 60 bits as a fraction, times the number of buckets.
     [[nodiscard]] std::size_t index(std::uint64_t hash) const noexcept {
       __extension__ using Wide = unsigned __int128;
       return static_cast<std::size_t>((Wide{hash << kPartBits} * buckets_.size()) >> 64);
@@ -131,9 +131,21 @@ class StateSet {
           if (slot == key) return false;
         }
     }
-    /// Keys before it must grow: 7/8 of the slots, where lookups still end in the first bucket or
-    /// the one after.
-    [[nodiscard]] std::uint64_t limit() const noexcept { return buckets_.size() * kSlots / 8 * 7; }
+    /// Puts in a key that is not there.
+    void place(const Key& key, std::uint64_t hash) noexcept {
+      for (std::size_t bucket = index(hash);;
+           bucket = bucket + 1 < buckets_.size() ? bucket + 1 : 0)
+        for (Key& slot : buckets_.data()[bucket])
+          if (slot.is_empty()) {
+            slot = key;
+            return;
+          }
+    }
+    /// Keys before it must grow: as many as let most lookups end in the first bucket, which are
+    /// more where buckets are larger.
+    [[nodiscard]] std::uint64_t limit() const noexcept {
+      return buckets_.size() * kSlots / 16 * (kSlots >= 8 ? 15 : 14);
+    }
     [[nodiscard]] std::size_t size() const noexcept { return buckets_.size(); }
     [[nodiscard]] const Bucket* data() const noexcept { return buckets_.data(); }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return buckets_.bytes(); }
@@ -147,7 +159,7 @@ class StateSet {
     std::uint64_t keys = 0;
   };
 
-  static constexpr unsigned kPartBits = 6;
+  static constexpr unsigned kPartBits = 4;
   static std::size_t part_of(std::uint64_t hash) noexcept {
     return static_cast<std::size_t>(hash >> (64 - kPartBits));
   }
@@ -156,14 +168,14 @@ class StateSet {
   }
 
   [[nodiscard]] bool grow(Part& part) {
-    Table larger(part.table.size() + part.table.size() / 5 + 1);
+    Table larger(part.table.size() + part.table.size() / (kSlots >= 8 ? 7 : 5) + 1);
     if (larger.size() == 0) {
       is_exhausted_ = true;
       return false;
     }
     for (std::size_t bucket = 0; bucket < part.table.size(); ++bucket)
       for (const Key& key : part.table.data()[bucket])
-        if (!key.is_empty()) larger.insert(key, Scheme::hash(key, seed_));
+        if (!key.is_empty()) larger.place(key, Scheme::hash(key, seed_));
     part.table = std::move(larger);
     return true;
   }

@@ -119,6 +119,8 @@ std::string describe(const Machine& machine, const Label& label) {
   };
   switch (label.action) {
     case Action::Execute:
+      if (requests[label.number].opcode == Opcode::Send)
+        return fmt::format("responder {}: {} executes, a receive completes", label.client, name());
       return fmt::format("responder {}: {} executes, memory is {}", label.client, name(),
                          word_text(machine, label.value));
     case Action::AcknowledgeAgain:

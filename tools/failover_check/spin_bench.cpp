@@ -85,7 +85,7 @@ Result<Finished> run_checked(const std::string& command, const std::string& fold
   PORTCULLIS_TRY_ASSIGN(Finished finished, run_program(words_of(command), folder));
   if (finished.status == 0) return finished;
   return fail(Errc::System, fmt::format("'{}' ended with {}: {}", command, finished.status,
-                                        finished.out.substr(0, 200)));
+                                        (finished.err + finished.out).substr(0, 200)));
 }
 
 std::string our_command(const std::string& program, unsigned threads, const Size& size,

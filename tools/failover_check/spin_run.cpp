@@ -22,16 +22,24 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
+std::string contents_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
 }  // namespace
 
 Result<Finished> run_program(const std::vector<std::string>& arguments, const std::string& folder) {
   const std::string output = folder + "/output.txt";
+  const std::string errors = folder + "/errors.txt";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
   std::vector<std::string> texts = arguments;
   std::vector<char*> argv;
   for (std::string& text : texts) argv.push_back(text.data());
@@ -53,9 +61,8 @@ Result<Finished> run_program(const std::vector<std::string>& arguments, const st
   finished.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   finished.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
   finished.megabytes = static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
-  std::ostringstream text;
-  text << std::ifstream(output).rdbuf();
-  finished.out = text.str();
+  finished.out = contents_of(output);
+  finished.err = contents_of(errors);
   return finished;
 }
 

@@ -16,11 +16,10 @@ struct Finished {
   double seconds = 0;
   double cpu_seconds = 0;  // user and system, all threads
   double megabytes = 0;    // greatest resident set, 10^6 bytes
-  std::string out;
+  std::string out, err;
 };
 
-/// Runs arguments[0], found in PATH, in `folder` with standard error into standard output. System
-/// when it cannot be started.
+/// Runs arguments[0], found in PATH, in `folder`. System when it cannot be started.
 [[nodiscard]] Result<Finished> run_program(const std::vector<std::string>& arguments,
                                            const std::string& folder);
 
