@@ -55,10 +55,9 @@ void Engine::on_sampled() {
 
 RunReport Engine::report() {
   static_cast<void>(on_inspected());
-  report_.end = report_.deadlock && options_.stop_at_deadlock ? report_.deadlock->time
-                : report_.is_stopped                          ? events_.now()
-                                                              : options_.until;
-  const Picoseconds now = std::max(report_.end, events_.now());
+  const bool is_cut_short = report_.is_stopped || (report_.deadlock && options_.stop_at_deadlock);
+  const Picoseconds now = is_cut_short ? events_.now() : options_.until;
+  report_.end = now;
   std::vector<bool> is_free(packets_.size(), false);
   for (PacketId id = free_; id != kNothing; id = packets_[id].next) is_free[id] = true;
   for (PacketId id = 0; id < packets_.size(); ++id) {

@@ -96,7 +96,7 @@ struct Sample {
 };
 
 struct RunReport {
-  Picoseconds end = 0;
+  Picoseconds end = 0;  // when a deadlock was noticed that ended the run, or `until`
   std::uint64_t events = 0;
   std::uint64_t hops = 0;            // packets that left a queue, their host's included
   std::uint64_t storms = 0;          // queues that the watchdog took for stuck

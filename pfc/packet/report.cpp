@@ -79,7 +79,7 @@ std::string losses(const FlowReport& flow) {
 }  // namespace
 
 std::string run_text(const Topology& topology, const RunReport& report) {
-  std::string text = fmt::format("until {:.6g} ({}): {} packet hops, {} events{}\n",
+  std::string text = fmt::format("ran until {:.6g} ({}): {} packet hops, {} events{}\n",
                                  time_of(topology, report.end), duration(report.end), report.hops,
                                  report.events, report.is_stopped ? ", stopped" : "");
   text += report.deadlock ? deadlock_text(topology, *report.deadlock) : "no deadlock\n";
@@ -90,9 +90,12 @@ std::string run_text(const Topology& topology, const RunReport& report) {
     const FlowReport& flow = report.flows[i];
     text += fmt::format("  {:<12} {} sent, {} delivered{}\n", topology.flows[i].name, flow.sent,
                         flow.delivered, losses(flow));
-    text += fmt::format("  {:<12} in the network for at most {}{}\n", "",
-                        duration(flow.greatest_residence),
-                        flow.held > 0 ? "; the oldest held for " + duration(flow.oldest_held) : "");
+    if (flow.delivered + flow.held == 0) continue;
+    text += fmt::format(
+        "  {:<12} {}{}{}\n", "",
+        flow.delivered > 0 ? "delivered within " + duration(flow.greatest_residence) : "",
+        flow.delivered > 0 && flow.held > 0 ? "; " : "",
+        flow.held > 0 ? "the oldest held for " + duration(flow.oldest_held) : "");
   }
   text += "ingresses that closed\n";
   for (const IngressReport& ingress : report.ingresses)
