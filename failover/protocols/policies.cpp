@@ -43,6 +43,7 @@ void add_rounds(Scenario& scenario, Opcode opcode, const char* name, unsigned ro
   for (unsigned round = 0; round <= rounds; ++round) {
     const unsigned at = 3 * round;
     scenario.work_requests.push_back(request(name, opcode, round));
+    if (round > 0) scenario.work_requests.back().name += " again";
     part.push_back(post(round, at + 1));
     // The last attempt has no timeout left (Limits::timeouts).
     part.push_back(await(round, done, round < rounds ? at + 2 : done));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "failover/protocols/policies.hpp"
 #include "failover/protocols/table.hpp"
@@ -118,6 +119,39 @@ TEST(ProtocolTable, HasOneRowForEachModelAndEnvironment) {
   EXPECT_EQ(table->size(), models().size() * 4);
   EXPECT_EQ(rows, table->size());
 }
+
+/// The rows of the table in docs/failover.md for that many late packets.
+std::vector<std::string> documented_rows(unsigned late) {
+  std::ifstream file(PORTCULLIS_FAILOVER_DOC);
+  const std::string heading = fmt::format("`failover-check protocols --late {}`", late);
+  std::vector<std::string> rows;
+  bool is_inside = false;
+  for (std::string line; std::getline(file, line);) {
+    is_inside = line.starts_with(heading) || (is_inside && !line.starts_with("`"));
+    const bool is_row = line.starts_with("| ") && !line.starts_with("| protocol");
+    if (is_inside && is_row && rows.size() < models().size()) rows.push_back(line);
+  }
+  return rows;
+}
+
+class Documented : public ::testing::TestWithParam<unsigned> {};
+
+TEST_P(Documented, Table_IsWhatIsExplored) {
+  std::vector<std::string> rows;
+  ExploreOptions options;
+  options.threads = 2;
+  const auto table =
+      protocol_table({.limits = {GetParam(), 0, 1}}, options, [&](const ProtocolVerdict& row) {
+        if (row.parameters.environment == Environment::Quiet)
+          rows.push_back(fmt::format("| {} |", row.model.name));
+        rows.back() +=
+            fmt::format(" {} |", row.is_safe() ? "safe" : name_of(row.explored.violation));
+      });
+  ASSERT_TRUE(table.has_value());
+  EXPECT_EQ(rows, documented_rows(GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Late, Documented, ::testing::Values(0U, 1U));
 
 class Policies : public ::testing::TestWithParam<PolicyModel> {};
 
