@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNotRun = -1;
+constexpr double kUndecided = -2;
 
 class Sweep {
  public:
@@ -87,15 +88,18 @@ class Sweep {
     FluidOptions solver = options_.solver;
     solver.stops_at_deadlock = true;
     solver.is_stopped = options_.is_stopped;
-    PORTCULLIS_TRY_ASSIGN(const FluidRun found, solve(topology, solver));
-    if (found.is_interrupted) return kNotRun;
-    return found.deadlock ? found.deadlock->time : kInfinite;
+    auto found = solve(topology, solver);
+    if (!found && found.error().code == Errc::OutOfResources) return kUndecided;
+    if (!found) return forward_error(std::move(found));
+    if (found->is_interrupted) return kNotRun;
+    return found->deadlock ? found->deadlock->time : kInfinite;
   }
 
   void collect() {
     for (std::size_t job = 0; job < times_.size(); ++job) {
       SweepCell& cell = cells_[job / options_.runs];
-      if (times_[job] == kNotRun) continue;
+      if (times_[job] == kUndecided) ++cell.undecided;
+      if (times_[job] < 0) continue;
       ++cell.runs;
       if (std::isfinite(times_[job])) cell.times.push_back(times_[job]);
     }

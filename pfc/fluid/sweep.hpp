@@ -34,7 +34,8 @@ struct SweepOptions {
 
 struct SweepCell {
   std::vector<double> values;          // one an axis
-  std::uint32_t runs = 0;              // fewer than asked for when stopped
+  std::uint32_t runs = 0;              // fewer than asked for when stopped or undecided
+  std::uint32_t undecided = 0;         // more events than solver.max_events: on a knife edge
   std::vector<double> times;           // to deadlock, ascending, of the runs that had one
   [[nodiscard]] double share() const;  // of runs with a deadlock; 0 without runs
   [[nodiscard]] double quantile(double q) const;  // of all runs; infinite where more than 1-q live

@@ -171,8 +171,9 @@ TEST(Sweep, Csv_HasACellALine) {
                                               "--until", "30"};
   const Outcome outcome = run(arguments);
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_THAT(outcome.out, StartsWith("d,theta,runs,deadlocks,share,first,p10,median,p90\n"
-                                      "0.0625,1,4,"));
+  EXPECT_THAT(outcome.out,
+              StartsWith("d,theta,runs,undecided,deadlocks,share,first,p10,median,p90\n"
+                         "0.0625,1,4,0,"));
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 7);
 }
 

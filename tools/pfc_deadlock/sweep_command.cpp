@@ -20,6 +20,7 @@ using pfc::SweepAxis;
 using pfc::SweepCell;
 
 constexpr std::uint32_t kMostValues = 1'000;
+constexpr std::uint64_t kMostEvents = 100'000;   // of a run; only knife edges take as many
 constexpr double kShown[] = {0, 0.1, 0.5, 0.9};  // quantiles of all runs
 constexpr const char* kShownNames[] = {"first", "p10", "median", "p90"};
 
@@ -91,12 +92,13 @@ std::string time_text(double time) {
 std::string csv_of(const std::vector<SweepAxis>& axes, const std::vector<SweepCell>& cells) {
   std::string text;
   for (const SweepAxis& axis : axes) text += axis.name + ",";
-  text += "runs,deadlocks,share";
+  text += "runs,undecided,deadlocks,share";
   for (const char* name : kShownNames) text += fmt::format(",{}", name);
   for (const SweepCell& cell : cells) {
     text += "\n";
     for (const double value : cell.values) text += fmt::format("{:.12g},", value);
-    text += fmt::format("{},{},{:.6g}", cell.runs, cell.times.size(), cell.share());
+    text +=
+        fmt::format("{},{},{},{:.6g}", cell.runs, cell.undecided, cell.times.size(), cell.share());
     for (const double q : kShown) text += "," + time_text(cell.quantile(q));
   }
   return text + "\n";
@@ -111,6 +113,7 @@ std::string json_of(const Options& options, const std::vector<SweepAxis>& axes,
     nlohmann::ordered_json entry;
     for (std::size_t k = 0; k < axes.size(); ++k) entry[axes[k].name] = cell.values[k];
     entry["runs"] = cell.runs;
+    entry["undecided"] = cell.undecided;
     entry["times"] = cell.times;
     top["cells"].push_back(std::move(entry));
   }
@@ -178,6 +181,7 @@ Result<int> run(Console& console, const Options& options) {
   to.solver.discipline =
       options.discipline == "fifo" ? pfc::Discipline::Fifo : pfc::Discipline::Proportional;
   to.solver.tolerance = 1e-10;
+  to.solver.max_events = kMostEvents;
   to.runs = options.runs;
   to.offsets = options.offsets;
   to.seed = options.seed;

@@ -55,7 +55,7 @@ TEST(Sweep, Seed_ChangesTheOffsets) {
 }
 
 TEST(SweepCell, Quantiles_CountRunsThatLive) {
-  const SweepCell cell{{}, 4, {3, 5}};
+  const SweepCell cell{{}, 4, 0, {3, 5}};
   EXPECT_EQ(cell.share(), 0.5);
   EXPECT_EQ(cell.quantile(0), 3);
   EXPECT_EQ(cell.quantile(0.5), 5);
@@ -67,6 +67,16 @@ TEST(Sweep, BadSetting_IsTheErrorOfTheFirstRun) {
   SweepOptions options = small(3);
   options.axes = {{"theta", {1, -1}}};
   EXPECT_THAT(sweep(with("ring-3"), options).error().text, StartsWith("links[0].xoff: -1"));
+}
+
+TEST(Sweep, RunWithTooManyEvents_IsUndecided) {
+  SweepOptions options = small(2);
+  options.axes = {{"d", {0.125}}};
+  options.solver.max_events = 10;
+  const auto cells = sweep(with("ring-3"), options);
+  ASSERT_TRUE(cells.has_value());
+  EXPECT_EQ(cells->front().undecided, 8u);
+  EXPECT_EQ(cells->front().runs, 0u);
 }
 
 TEST(Sweep, Stopped_GivesWhatThereIs) {
