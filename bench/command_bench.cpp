@@ -175,7 +175,7 @@ SeriesPlan register_read(const Options& options) {
 }
 
 std::vector<SeriesPlan> series(const Options& options) {
-  std::vector<SeriesPlan> all{register_read(options)};
+  std::vector<SeriesPlan> all;
   for (const Command& command : kCommands) {
     SeriesPlan series;
     series.name = fmt::format("command/{}", prm::name(command.opcode));
@@ -187,6 +187,7 @@ std::vector<SeriesPlan> series(const Options& options) {
     };
     all.push_back(std::move(series));
   }
+  all.push_back(register_read(options));
   return all;
 }
 

@@ -25,8 +25,8 @@ SERVER_END_S = 5
 @dataclass
 class Scenario:
     """`servers` has one list of hca-server arguments for each device, in the order of their PCI
-    slots; "{results}" in them is the folder of results. `judge` is given the build's folder and that
-    of results when the guest has ended, and returns one line for each thing that is wrong."""
+    slots; "{results}" in them is the folder of results. When the guest has ended, `judge` is given
+    the build's folder and that of results, and returns one line for each thing that is wrong."""
 
     summary: str
     script: str

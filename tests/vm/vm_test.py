@@ -20,8 +20,9 @@ class VmTree(unittest.TestCase):
 
     def qemu(self, version: str, devices: str) -> list[str]:
         program = self.root / "qemu"
-        program.write_text(f'#!/bin/sh\ncase $1 in --version) echo "QEMU emulator version {version}"'
-                           f";; *) echo '{devices}';; esac\n", encoding="utf-8")
+        program.write_text(
+            f'#!/bin/sh\ncase $1 in --version) echo "QEMU emulator version {version}";; '
+            f"*) echo '{devices}';; esac\n", encoding="utf-8")
         program.chmod(0o755)
         return [str(program)]
 
@@ -66,7 +67,8 @@ class Judges(unittest.TestCase):
         self.assertEqual(mlx5_core.lines_of_the_driver(log), ["mlx5_pci_vsc_init: Failed"])
 
     def test_pages_are_given_less_returned(self):
-        give = "\ncommand 1 MANAGE_PAGES 0x108 op_mod 0x1\nstatus OK 0x0\nin.input_num_entries 0x40\n"
+        give = ("\ncommand 1 MANAGE_PAGES 0x108 op_mod 0x1\nstatus OK 0x0\n"
+                "in.input_num_entries 0x40\n")
         take = ("\ncommand 2 MANAGE_PAGES 0x108 op_mod 0x2\nstatus OK 0x0\n"
                 "in.input_num_entries 0x300\nout.output_num_entries 0x3f\n")
         self.assertEqual(mlx5_core.firmware_pages(give + take), 1)

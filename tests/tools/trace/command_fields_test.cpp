@@ -104,7 +104,7 @@ TEST(CommandFields, RegisterData_IsDecodedWhereTheRegisterIsKnown) {
                      "register_data.register_host_endianness.he"),
             "0x1");
   const auto other =
-      bytes_of("08050000 00000001 00005006 00000000 00010101 00000000 00000000 00000000");
+      bytes_of("08050000 00000001 00009014 00000000 00010101 00000000 00000000 00000000");
   EXPECT_EQ(value_of(input_fields(other, Detail::Summary), "register_data[0x00]"), "0x10101");
 }
 
