@@ -30,6 +30,7 @@ struct User {
   Kind kind = Kind::Flow;
   std::uint32_t index = 0;  // in Topology::flows or Topology::nodes
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 means the 0 of the comparison
   friend auto operator<=>(const User&, const User&) = default;
 };
 
@@ -106,6 +107,7 @@ class Dependencies {
     LinkId from;
     LinkId to;
     std::uint32_t flow;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 means the 0 of the comparison
     friend auto operator<=>(const Turn&, const Turn&) = default;
   };
   std::vector<Turn> turns_;
