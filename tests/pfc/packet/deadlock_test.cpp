@@ -53,8 +53,8 @@ TEST(Deadlock, FullRing_LocksAndNothingMovesAgain) {
 }
 
 TEST(Deadlock, GatesThatCloseAndOpen_AreNone) {
-  EXPECT_FALSE(run(bottleneck(), until(5000)).deadlock.has_value());
-  EXPECT_FALSE(run(paper_ring(false, 0), until(2000)).deadlock.has_value());
+  EXPECT_FALSE(run(bottleneck(), until(2000)).deadlock.has_value());
+  EXPECT_FALSE(run(paper_ring(false, 0), until(500)).deadlock.has_value());
 }
 
 TEST(Deadlock, FabricWithoutCycle_HasNoneHoweverLoaded) {
