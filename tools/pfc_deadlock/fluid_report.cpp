@@ -170,7 +170,7 @@ std::string timeline_svg(const Topology& topology, const FluidRun& run,
 std::string phase_svg(const Topology& topology, const FluidRun& run, const std::string& subtitle) {
   // Two ingresses in the ring tell most: hosts' own queues sit on their thresholds.
   std::vector<LinkId> links = storing_links(topology, run);
-  std::ranges::stable_partition(links, [&](LinkId link) {
+  std::stable_partition(links.begin(), links.end(), [&](LinkId link) {
     return topology.nodes[topology.links[link].from].kind == pfc::NodeKind::Switch;
   });
   Chart chart;
