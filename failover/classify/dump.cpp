@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <map>
@@ -77,19 +78,20 @@ Result<T> name_of_field(const JsonValue& object, std::string_view field, const N
   return refuse(*value, field, accepted);
 }
 
-const Names<Environment> kEnvironments = {{"quiet", Environment::Quiet},
-                                          {"reuse", Environment::Reuse},
-                                          {"other-writers", Environment::OtherWriters},
-                                          {"aba", Environment::Aba}};
-const Names<Consumer> kConsumers = {{"polls", Consumer::Polls}, {"notified", Consumer::Notified}};
-const Names<Opcode> kOpcodes = {{"IBV_WR_RDMA_WRITE", Opcode::Write},
-                                {"IBV_WR_RDMA_WRITE_WITH_IMM", Opcode::WriteWithImm},
-                                {"IBV_WR_SEND", Opcode::Send},
-                                {"IBV_WR_SEND_WITH_IMM", Opcode::Send},
-                                {"IBV_WR_RDMA_READ", Opcode::Read},
-                                {"IBV_WR_ATOMIC_CMP_AND_SWP", Opcode::CompareSwap},
-                                {"IBV_WR_ATOMIC_FETCH_AND_ADD", Opcode::FetchAdd}};
-const Names<Outcome> kStatuses = {
+const Names<Environment> environment_names = {{"quiet", Environment::Quiet},
+                                              {"reuse", Environment::Reuse},
+                                              {"other-writers", Environment::OtherWriters},
+                                              {"aba", Environment::Aba}};
+const Names<Consumer> consumer_names = {{"polls", Consumer::Polls},
+                                        {"notified", Consumer::Notified}};
+const Names<Opcode> opcode_names = {{"IBV_WR_RDMA_WRITE", Opcode::Write},
+                                    {"IBV_WR_RDMA_WRITE_WITH_IMM", Opcode::WriteWithImm},
+                                    {"IBV_WR_SEND", Opcode::Send},
+                                    {"IBV_WR_SEND_WITH_IMM", Opcode::Send},
+                                    {"IBV_WR_RDMA_READ", Opcode::Read},
+                                    {"IBV_WR_ATOMIC_CMP_AND_SWP", Opcode::CompareSwap},
+                                    {"IBV_WR_ATOMIC_FETCH_AND_ADD", Opcode::FetchAdd}};
+const Names<Outcome> status_names = {
     {"IBV_WC_SUCCESS", Outcome::Completed},       {"IBV_WC_RETRY_EXC_ERR", Outcome::Unknown},
     {"IBV_WC_WR_FLUSH_ERR", Outcome::Unknown},    {"IBV_WC_REM_ACCESS_ERR", Outcome::Refused},
     {"IBV_WC_REM_INV_REQ_ERR", Outcome::Refused}, {"IBV_WC_RNR_RETRY_EXC_ERR", Outcome::Refused}};
@@ -98,11 +100,13 @@ Result<void> known_fields_only(const JsonValue& object, std::string_view what,
                                const std::vector<std::string_view>& known) {
   const auto* members = std::get_if<JsonValue::Object>(&object.value);
   if (members == nullptr) return refuse(object, what, "an object");
-  for (const auto& [name, value] : members->members)
+  for (std::size_t i = 0; i < members->names.size(); ++i) {
+    const std::string& name = members->names[i];
     if (std::find(known.begin(), known.end(), name) == known.end())
       return fail(Errc::Malformed,
-                  fmt::format("line {}: field \"{}\" is unknown, accepted are {}", value.line,
-                              name.substr(0, 60), fmt::join(known, ", ")));
+                  fmt::format("line {}: field \"{}\" is unknown, accepted are {}",
+                              members->values[i].line, name.substr(0, 60), fmt::join(known, ", ")));
+  }
   return {};
 }
 
@@ -125,9 +129,9 @@ Result<std::pair<std::uint64_t, Contract>> region_of(const JsonValue& region) {
                         number_of(region, "rkey", kMaxRkey, std::nullopt));
   Contract contract;
   PORTCULLIS_TRY_ASSIGN(contract.environment,
-                        name_of_field(region, "environment", kEnvironments, {}));
+                        name_of_field(region, "environment", environment_names, {}));
   PORTCULLIS_TRY_ASSIGN(contract.consumer,
-                        name_of_field(region, "consumer", kConsumers, {Consumer::Polls}));
+                        name_of_field(region, "consumer", consumer_names, {Consumer::Polls}));
   PORTCULLIS_TRY_ASSIGN(contract.is_fenced, flag_of(region, "fenced"));
   PORTCULLIS_TRY_ASSIGN(contract.has_unique_tags, flag_of(region, "unique_tags"));
   return std::pair{rkey, contract};
@@ -142,9 +146,9 @@ Result<DumpedRequest> request_of(const JsonValue& value,
   dumped.line = value.line;
   OutstandingRequest& request = dumped.request;
   PORTCULLIS_TRY_ASSIGN(request.wr_id, number_of(value, "wr_id", kMaxWord, std::nullopt));
-  PORTCULLIS_TRY_ASSIGN(request.opcode, name_of_field(value, "opcode", kOpcodes, {}));
+  PORTCULLIS_TRY_ASSIGN(request.opcode, name_of_field(value, "opcode", opcode_names, {}));
   PORTCULLIS_TRY_ASSIGN(dumped.outcome,
-                        name_of_field(value, "status", kStatuses, {Outcome::Unknown}));
+                        name_of_field(value, "status", status_names, {Outcome::Unknown}));
   const bool is_atomic =
       request.opcode == Opcode::FetchAdd || request.opcode == Opcode::CompareSwap;
   using Default = std::optional<std::uint64_t>;
@@ -181,7 +185,7 @@ Result<std::vector<DumpedRequest>> read_dump(std::string_view text) {
   std::vector<DumpedRequest> dumped;
   for (const JsonValue& request : requests->items) {
     PORTCULLIS_TRY_ASSIGN(DumpedRequest one, request_of(request, contracts));
-    dumped.push_back(std::move(one));
+    dumped.push_back(one);
   }
   return dumped;
 }

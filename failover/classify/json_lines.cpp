@@ -32,7 +32,6 @@ class Counting {
     ++at_;
     return *this;
   }
-  friend bool operator==(const Counting& a, const Counting& b) { return a.at_ == b.at_; }
   friend bool operator!=(const Counting& a, const Counting& b) { return a.at_ != b.at_; }
 
  private:
@@ -83,7 +82,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     if (open_.empty()) {
       root_ = std::move(made);
     } else if (auto* object = std::get_if<JsonValue::Object>(&open_.back().value)) {
-      object->members.emplace_back(std::move(keys_.back()), std::move(made));
+      object->names.push_back(std::move(keys_.back()));
+      object->values.push_back(std::move(made));
     } else if (auto* array = std::get_if<JsonValue::Array>(&open_.back().value)) {
       array->items.push_back(std::move(made));
     }
@@ -105,14 +105,14 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     open_.pop_back();
     keys_.pop_back();
     const std::size_t line = closed.line;
-    std::visit([this](auto&& value) { add(std::move(value)); }, std::move(closed.value));
+    std::visit([this](auto& value) { add(std::move(value)); }, closed.value);
     last_added().line = line;
     return true;
   }
   JsonValue& last_added() {
     if (open_.empty()) return root_;
     if (auto* object = std::get_if<JsonValue::Object>(&open_.back().value))
-      return object->members.back().second;
+      return object->values.back();
     return std::get<JsonValue::Array>(open_.back().value).items.back();
   }
 
@@ -128,8 +128,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 const JsonValue* JsonValue::find(std::string_view name) const noexcept {
   const auto* object = std::get_if<Object>(&value);
   if (object == nullptr) return nullptr;
-  for (const auto& [key, member] : object->members)
-    if (key == name) return &member;
+  for (std::size_t i = 0; i < object->names.size(); ++i)
+    if (object->names[i] == name) return &object->values[i];
   return nullptr;
 }
 

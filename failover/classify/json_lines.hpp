@@ -16,7 +16,8 @@ namespace portcullis::failover {
 struct JsonValue {
   struct Null {};
   struct Object {
-    std::vector<std::pair<std::string, JsonValue>> members;
+    std::vector<std::string> names;
+    std::vector<JsonValue> values;  // of the names, one for one
   };
   struct Array {
     std::vector<JsonValue> items;
