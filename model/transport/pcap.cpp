@@ -39,8 +39,8 @@ std::array<std::byte, kErfBytes> erf_header(std::size_t frame_bytes, std::uint64
 Result<std::shared_ptr<PcapWriter>> PcapWriter::create(const std::string& path,
                                                        PortType port_type) {
   pcap_t* handle = pcap_open_dead_with_tstamp_precision(
-      port_type == PortType::InfiniBand ? DLT_ERF : DLT_EN10MB,
-      static_cast<int>(kMaxRecordBytes), PCAP_TSTAMP_PRECISION_NANO);
+      port_type == PortType::InfiniBand ? DLT_ERF : DLT_EN10MB, static_cast<int>(kMaxRecordBytes),
+      PCAP_TSTAMP_PRECISION_NANO);
   if (handle == nullptr) return fail(Errc::OutOfResources, "pcap file " + path + ": no memory");
   pcap_dumper_t* file = pcap_dump_open(handle, path.c_str());
   if (file == nullptr) {

@@ -117,7 +117,7 @@ int run_cbd(Arguments arguments, Console& console) {
   CLI::App app(
       "Finds cyclic buffer dependencies: links that wait for each other in a circle, without which "
       "PFC cannot deadlock; who makes them, and the changes that break them.",
-      "cbd");
+      "pfc-deadlock cbd");
   CbdOptions options;
   describe(app, options);
   if (const auto status = parse(app, arguments, console)) return *status;

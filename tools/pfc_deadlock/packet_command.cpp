@@ -184,7 +184,7 @@ int run_packet(Arguments arguments, Console& console) {
       "Simulates a scenario packet by packet: PAUSE frames with delay and headroom, shared "
       "buffers, "
       "TTLs, watchdogs. Says whether and when it deadlocks, and which links wait for each other.",
-      "packet");
+      "pfc-deadlock packet");
   PacketOptions options;
   describe(app, options);
   if (const auto status = parse(app, arguments, console)) return *status;
