@@ -101,7 +101,7 @@ int sweep(const pfc::Topology& topology, CbdOptions& options, Console& console) 
   };
   const auto swept = cbd::sweep_failures(topology, options.failures);
   if (!swept) {
-    const int status = refuse(console, "cbd", swept.error());
+    const int status = refuse(console, "pfc-deadlock cbd", swept.error());
     return console.is_stopped ? kExitInterrupted : status;
   }
   console.out << (options.format == "json" ? cbd::failures_json(topology, *swept, options.failures)
@@ -122,7 +122,7 @@ int run_cbd(Arguments arguments, Console& console) {
   describe(app, options);
   if (const auto status = parse(app, arguments, console)) return *status;
   const auto topology = load_fabric(options.name, options.settings);
-  if (!topology) return refuse(console, "cbd", topology.error());
+  if (!topology) return refuse(console, "pfc-deadlock cbd", topology.error());
   return options.failures.failures > 0 ? sweep(*topology, options, console)
                                        : analyse(*topology, options, console);
 }

@@ -189,18 +189,18 @@ int run_packet(Arguments arguments, Console& console) {
   describe(app, options);
   if (const auto status = parse(app, arguments, console)) return *status;
   const auto topology = load_fabric(options.name, options.settings);
-  if (!topology) return refuse(console, "packet", topology.error());
+  if (!topology) return refuse(console, "pfc-deadlock packet", topology.error());
   const auto run = run_options(options, *topology, console);
-  if (!run) return refuse(console, "packet", run.error());
+  if (!run) return refuse(console, "pfc-deadlock packet", run.error());
   const auto report = packet::simulate(*topology, *run);
-  if (!report) return refuse(console, "packet", report.error());
+  if (!report) return refuse(console, "pfc-deadlock packet", report.error());
   if (console.shows_progress) fmt::print(console.err, "\r{:20}\r", "");
   console.out << (options.format == "json"  ? packet::run_json(*topology, *report)
                   : options.format == "csv" ? packet::samples_csv(*topology, *report)
                                             : packet::run_text(*topology, *report));
   if (!options.svg.empty())
     if (const auto written = write_file(options.svg, picture(*topology, *report)); !written)
-      return refuse(console, "packet", written.error());
+      return refuse(console, "pfc-deadlock packet", written.error());
   return report->is_stopped ? kExitInterrupted : kExitDone;
 }
 
