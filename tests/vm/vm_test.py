@@ -4,6 +4,7 @@
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -50,9 +51,21 @@ class VmTree(unittest.TestCase):
         with self.assertRaisesRegex(vm_tree.VmError, "^no Debian archive in [^\n]*$"):
             vm_tree.build(self.root / "tree", archive=[])
 
+    def test_without_mmdebstrap_says_what_to_install(self):
+        with unittest.mock.patch.dict("os.environ", PATH=str(self.root)), \
+                self.assertRaisesRegex(vm_tree.VmError, "^mmdebstrap is missing: apt-get install"):
+            vm_tree.build(self.root / "tree", archive=["http://one.example/debian"])
+
     def test_unreachable_archive_fails_with_apts_reason_and_leaves_no_tree(self):
-        with self.assertRaisesRegex(vm_tree.VmError, "^making the tree failed [^\n]*$"):
-            vm_tree.build(self.root / "tree", archive=[f"file://{self.root}/nowhere/debian"])
+        program = self.root / "mmdebstrap"
+        program.write_text("#!/bin/sh\necho I: running apt-get update\n"
+                           "echo E: Failed to fetch InRelease >&2\necho I: cleaning up\nexit 25\n",
+                           encoding="utf-8")
+        program.chmod(0o755)
+        with unittest.mock.patch.dict("os.environ", PATH=f"{self.root}:/usr/bin:/bin"), \
+                self.assertRaisesRegex(vm_tree.VmError,
+                                       r"^making the tree failed \(E: Failed to fetch InRelease\)"):
+            vm_tree.build(self.root / "tree", archive=["http://one.example/debian"])
         self.assertFalse((self.root / "tree").exists())
 
     def test_unknown_scenario_names_those_that_are_known(self):

@@ -96,11 +96,11 @@ class Tree:
 
 def build(root: Path, archive: list[str]) -> None:
     """mmdebstrap into a folder beside `root`, then one rename: a tree is whole or not there."""
-    if shutil.which("mmdebstrap") is None:
-        raise VmError("mmdebstrap is missing: apt-get install mmdebstrap")
     if not archive:
         raise VmError("no Debian archive in /etc/apt/sources.list or sources.list.d: the virtual "
                       "machine is made from Debian packages")
+    if shutil.which("mmdebstrap") is None:
+        raise VmError("mmdebstrap is missing: apt-get install mmdebstrap")
     unfinished = root.with_name(root.name + ".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.parent.mkdir(parents=True, exist_ok=True)
