@@ -18,9 +18,9 @@ namespace portcullis::pmd {
 /// ACCESS_REG write of HOST_ENDIANNESS; physical functions only (set_hca_ctrl of Linux).
 [[nodiscard]] Result<void> set_host_endianness(CommandChannel& commands);
 [[nodiscard]] Result<void> init_hca(CommandChannel& commands);
-/// Lets the NIC vport of an Ethernet port carry RoCE.
 /// QUERY_ADAPTER: the board's PSID, at most 16 characters, as Linux reads it (mlx5_query_board_id).
 [[nodiscard]] Result<std::string> read_board_id(CommandChannel& commands);
+/// Lets the NIC vport of an Ethernet port carry RoCE.
 [[nodiscard]] Result<void> enable_roce_on_vport(CommandChannel& commands);
 /// TEARDOWN_HCA, graceful.
 [[nodiscard]] Result<void> teardown_hca(CommandChannel& commands);

@@ -54,7 +54,7 @@ class Session {
   [[nodiscard]] Result<void> client_result() const;
 
  private:
-  Session(tools::OpenDevice opened);
+  explicit Session(tools::OpenDevice opened);
 
   [[nodiscard]] Result<void> start_model();
   static void relax_entry(void* session, std::uint64_t until_ns) noexcept;

@@ -72,7 +72,7 @@ class Runner {
     Series series{name(), picture(), execution_.is_virtual(), {}};
     std::unique_ptr<Session> session;
     Sampler sampler;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
       const auto time = sample(session, sampler);
       if (!time) {
         fail_with(state, time.error());

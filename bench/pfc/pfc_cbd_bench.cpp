@@ -62,7 +62,8 @@ Topology jellyfish(std::size_t entries) {
 
 void analyse(benchmark::State& state, const Topology& topology) {
   cbd::Analysis analysis;
-  for (auto _ : state) analysis = cbd::analyse(topology, 0, {.with_breaks = false});
+  for ([[maybe_unused]] auto _ : state)
+    analysis = cbd::analyse(topology, 0, {.with_breaks = false});
   state.counters["links"] = static_cast<double>(analysis.links);
   state.counters["next_hops"] = static_cast<double>(topology.routes.size());
   state.counters["dependencies"] = static_cast<double>(analysis.edges);
@@ -80,7 +81,7 @@ void cbd_failures(benchmark::State& state) {
   const Topology topology = *cbd::leaf_spine({.leaves = 16, .spines = 4, .hosts = 1});
   const auto failures = static_cast<std::uint32_t>(state.range(0));
   std::size_t sets = 0;
-  for (auto _ : state)
+  for ([[maybe_unused]] auto _ : state)
     sets += cbd::sweep_failures(topology, {.failures = failures})->outcomes.size();
   state.counters["sets_per_second"] =
       benchmark::Counter(static_cast<double>(sets), benchmark::Counter::kIsRate);

@@ -26,7 +26,7 @@ void solve_rings(benchmark::State& state, const char* name, const char* delay,
   options.stops_at_deadlock = true;
   std::uint64_t events = 0;
   double start = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     // Multiples of the golden ratio, which spread evenly.
     start = std::fmod(start + 0.6180339887498949, 1.0);
     topology->flows[1].source.start = start;

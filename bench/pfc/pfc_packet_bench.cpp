@@ -35,7 +35,7 @@ void simulate(benchmark::State& state, const Topology& topology, double until, b
   options.pause_in_band = in_band;
   std::uint64_t hops = 0;
   std::uint64_t deadlocks = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const auto report = packet::simulate(topology, options);
     hops += report->hops;
     deadlocks += report->deadlock ? 1 : 0;
