@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "pfc/json.hpp"
+#include "base/json.hpp"
 
 namespace portcullis::pfc {
 namespace {
@@ -97,8 +97,7 @@ class TopologyReader {
     PORTCULLIS_TRY(from.read("name", node.name));
     std::string kind = "switch";
     PORTCULLIS_TRY(from.read("kind", kind));
-    if (kind != "host" && kind != "switch")
-      return from.at("kind").bad(fmt::format("\"{}\"; host or switch is accepted", kind));
+    if (kind != "host" && kind != "switch") return from.at("kind").refuse("host or switch");
     node.kind = kind == "host" ? NodeKind::Host : NodeKind::Switch;
     PORTCULLIS_TRY(from.read("shared_buffer", node.shared_buffer));
     PORTCULLIS_TRY(from.read("alpha", node.alpha));

@@ -31,7 +31,9 @@ struct DumpedRequest {
   std::size_t line = 1;
 };
 
-/// Malformed, naming line and field and what is accepted.
-[[nodiscard]] Result<std::vector<DumpedRequest>> read_dump(std::string_view text);
+/// Malformed, as "FILE:LINE: FIELD: what", with what is accepted. `file` is what messages call the
+/// text.
+[[nodiscard]] Result<std::vector<DumpedRequest>> read_dump(std::string_view text,
+                                                           std::string_view file);
 
 }  // namespace portcullis::failover

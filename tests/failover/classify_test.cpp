@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "failover/classify/dump.hpp"
-#include "failover/classify/json_lines.hpp"
 #include "tests/failover/support.hpp"
 
 namespace portcullis::failover {
@@ -109,7 +108,7 @@ constexpr const char* kDump = R"({
 })";
 
 TEST(Dump, Request_CarriesTheContractOfItsRegion) {
-  const auto dump = read_dump(kDump).value();
+  const auto dump = read_dump(kDump, "d").value();
   ASSERT_EQ(dump.size(), 2U);
   EXPECT_EQ(dump[0].request.wr_id, 7U);
   EXPECT_EQ(dump[0].request.contract.environment, Environment::Reuse);
@@ -120,7 +119,13 @@ TEST(Dump, Request_CarriesTheContractOfItsRegion) {
 }
 
 TEST(Dump, CompletedRequest_IsKnownToBe) {
-  EXPECT_EQ(read_dump(kDump).value()[1].outcome, Outcome::Completed);
+  EXPECT_EQ(read_dump(kDump, "d").value()[1].outcome, Outcome::Completed);
+}
+
+TEST(Dump, Address_KeepsAll64Bits) {
+  std::string text = kDump;
+  text.replace(text.find("4096"), 4, "18446744073709551615");
+  EXPECT_EQ(read_dump(text, "d").value()[0].request.remote_addr, ~std::uint64_t{0});
 }
 
 struct Bad {
@@ -135,44 +140,32 @@ class BadDump : public ::testing::TestWithParam<Bad> {};
 TEST_P(BadDump, IsRefusedWithLineAndField) {
   std::string text = kDump;
   text.replace(text.find(GetParam().from), std::string(GetParam().from).size(), GetParam().to);
-  EXPECT_THAT(read_dump(text).error().text, HasSubstr(GetParam().refusal));
+  EXPECT_THAT(read_dump(text, "d").error().text, HasSubstr(GetParam().refusal));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Dump, BadDump,
     ::testing::Values(
-        Bad{"NoJson", "\"wr_id\": 7", "\"wr_id\" 7", "line 4: syntax error"},
+        Bad{"NoJson", "\"wr_id\": 7", "\"wr_id\" 7", "d:4: syntax error"},
         Bad{"UnknownOpcode", "IBV_WR_SEND", "IBV_WR_TSO",
-            "line 6: field \"opcode\" is 'IBV_WR_TSO', accepted is one of IBV_WR_RDMA_WRITE"},
+            "d:6: work_requests[1].opcode: \"IBV_WR_TSO\"; one of IBV_WR_RDMA_WRITE, "},
         Bad{"TextForANumber", "\"length\": 64", "\"length\": \"long\"",
-            "line 4: field \"length\" is 'long', accepted is a number from 0 to 2147483648"},
+            "d:4: work_requests[0].length: \"long\"; a whole number from 0 to 2147483648, or "},
         Bad{"NegativeNumber", "\"length\": 64", "\"length\": -1",
-            "line 4: field \"length\" is a signed number"},
-        Bad{"TooLarge", "\"0x10\"", "\"0x100000000\"", "line 2: field \"rkey\" is '0x100000000'"},
+            "d:4: work_requests[0].length: -1; a whole number"},
+        Bad{"NumberForAName", "\"reuse\"", "1", "d:2: regions[0].environment: 1; one of quiet, "},
+        Bad{"TooLarge", "\"0x10\"", "\"0x100000000\"", "d:2: regions[0].rkey: \"0x100000000\"; "},
         Bad{"UnknownField", "\"remote_addr\"", "\"remote\"",
-            "line 4: field \"remote\" is unknown, accepted are wr_id"},
+            "d:4: work_requests[0].remote: no such field; accepted are wr_id, "},
         Bad{"UnknownRegion", "\"rkey\": 16", "\"rkey\": 17",
-            "line 4: field \"rkey\" is 17, accepted is one that \"regions\" describes"},
+            "d:4: work_requests[0].rkey: 17; one that \"regions\" describes is accepted"},
         Bad{"NumberForAFlag", "\"fenced\": true", "\"fenced\": 1",
-            "line 2: field \"fenced\" is 1, accepted is true or false"},
-        Bad{"Missing", "\"wr_id\": 7, ", "", "line 4: field \"wr_id\" is missing"},
+            "d:2: regions[0].fenced: true or false expected, a number found"},
+        Bad{"Missing", "\"wr_id\": 7, ", "", "d:4: work_requests[0]: no \"wr_id\"; "},
         Bad{"NoRegions", "\"regions\"", "\"region\"",
-            "field \"region\" is unknown, accepted are regions, work_requests"},
-        Bad{"UnknownStatus", "IBV_WC_SUCCESS", "IBV_WC_FINE", "line 6: field \"status\""}),
+            "d:2: region: no such field; accepted are regions, work_requests"},
+        Bad{"UnknownStatus", "IBV_WC_SUCCESS", "IBV_WC_FINE", "d:6: work_requests[1].status: "}),
     [](const auto& info) { return info.param.name; });
-
-TEST(JsonLines, DeepNesting_IsRefused) {
-  EXPECT_THAT(parse_json(std::string(100, '[')).error().text, HasSubstr("nested deeper than 64"));
-}
-
-TEST(JsonLines, Values_KnowTheirLines) {
-  const auto root = parse_json("[1,\n 2,\n\n{\"a\":\n3}]").value();
-  const auto& items = std::get<JsonValue::Array>(root.value).items;
-  EXPECT_EQ(items[0].line, 1U);
-  EXPECT_EQ(items[1].line, 2U);
-  EXPECT_EQ(items[2].line, 4U);
-  EXPECT_EQ(items[2].find("a")->line, 5U);
-}
 
 // ---- The monitor behind the advice
 // ----------------------------------------------------------------

@@ -236,8 +236,8 @@ int run_policies(const ListCommand& command, const Streams& io) {
 int run_classify(const ListCommand& command, const Streams& io) {
   const auto text = read_file(command.path);
   if (!text) return refuse(io, text.error());
-  const auto dump = read_dump(*text);
-  if (!dump) return refuse(io, {Errc::Malformed, command.path + ": " + dump.error().text});
+  const auto dump = read_dump(*text, command.path == "-" ? "standard input" : command.path);
+  if (!dump) return refuse(io, dump.error());
   auto json = nlohmann::ordered_json::array();
   for (const DumpedRequest& dumped : *dump) {
     const auto advised = advise(dumped);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pfc/json.hpp"
+#include "base/json.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace portcullis::pfc {
+namespace portcullis {
 namespace {
 
-constexpr std::size_t kDeepest = 64;  // values inside values; a topology needs five
+constexpr std::size_t kDeepest = 64;    // values inside values; a topology needs five
+constexpr std::size_t kMostShown = 60;  // characters of a text that a refusal shows
 
 /// Which line the parser has come to. It reads one character past a number before it reports it:
 /// the line of the last character that is no blank is the number's own.
@@ -69,12 +70,14 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return add(std::move(made));
   }
   bool number_integer(number_integer_t value) override {
-    return add_number(static_cast<double>(value));
+    return add_number(static_cast<double>(value), std::nullopt);
   }
   bool number_unsigned(number_unsigned_t value) override {
-    return add_number(static_cast<double>(value));
+    return add_number(static_cast<double>(value), value);
   }
-  bool number_float(number_float_t value, const string_t&) override { return add_number(value); }
+  bool number_float(number_float_t value, const string_t&) override {
+    return add_number(value, std::nullopt);
+  }
   bool string(string_t& value) override {
     JsonValue made;
     made.kind = JsonValue::Kind::String;
@@ -120,11 +123,12 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     }
     return false;
   }
-  bool add_number(double value) {
+  bool add_number(double value, std::optional<std::uint64_t> whole) {
     if (!std::isfinite(value)) return refuse("a number beyond the range of a double");
     JsonValue made;
     made.kind = JsonValue::Kind::Number;
     made.number = value;
+    made.whole = whole;
     return add(std::move(made));
   }
   bool add(JsonValue made) {
@@ -172,6 +176,14 @@ std::string_view name_of(JsonValue::Kind kind) {
   return "nothing known";
 }
 
+std::string shown(const JsonValue& value) {
+  if (value.kind == JsonValue::Kind::String)
+    return fmt::format("\"{}\"", value.text.substr(0, kMostShown));
+  if (value.whole) return fmt::format("{}", *value.whole);
+  if (value.kind == JsonValue::Kind::Number) return fmt::format("{}", value.number);
+  return std::string(name_of(value.kind));
+}
+
 bool is_accepted(std::string_view accepted, std::string_view key) {
   while (!accepted.empty()) {
     const std::size_t comma = std::min(accepted.find(", "), accepted.size());
@@ -203,6 +215,10 @@ tl::unexpected<Error> JsonCursor::bad(std::string_view what) const {
   if (path_.empty())
     return fail(Errc::Malformed, fmt::format("{}:{}: {}", file_, value_->line, what));
   return fail(Errc::Malformed, fmt::format("{}:{}: {}: {}", file_, value_->line, path_, what));
+}
+
+tl::unexpected<Error> JsonCursor::refuse(std::string_view accepted) const {
+  return bad(fmt::format("{}; {} is accepted", shown(*value_), accepted));
 }
 
 tl::unexpected<Error> JsonCursor::wrong_kind(std::string_view expected) const {
@@ -253,7 +269,7 @@ Result<bool> JsonCursor::boolean() const {
 Result<std::uint32_t> JsonCursor::count(std::uint32_t most) const {
   PORTCULLIS_TRY_ASSIGN(const double value, number());
   if (value < 0 || value > most || value != std::floor(value))
-    return bad(fmt::format("{}; a whole number from 0 to {} is accepted", value, most));
+    return refuse(fmt::format("a whole number from 0 to {}", most));
   return static_cast<std::uint32_t>(value);
 }
 
@@ -269,4 +285,4 @@ Result<void> JsonCursor::read(std::string_view key, std::string& to) const {
   return {};
 }
 
-}  // namespace portcullis::pfc
+}  // namespace portcullis

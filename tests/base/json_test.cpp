@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // JSON with positions: the line of every value is its own, whatever stands behind it.
-#include "pfc/json.hpp"
+#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 
-namespace portcullis::pfc {
+#include <limits>
+
+namespace portcullis {
 namespace {
 
 using ::testing::HasSubstr;
@@ -41,11 +43,30 @@ TEST(Json, NestingWithoutEnd_IsRefused) {
 
 TEST(Json, NumberBeyondADouble_IsRefused) { EXPECT_FALSE(parse_json("[1e999]", "x").has_value()); }
 
+TEST(Json, WholeNumbers_KeepAll64Bits) {
+  const auto tree = parse_json("[18446744073709551615, 9007199254740993, -1, 1.0]", "x");
+  ASSERT_TRUE(tree.has_value()) << tree.error().text;
+  EXPECT_EQ(tree->items[0].whole, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(tree->items[1].whole, 9007199254740993u);  // 2^53 + 1, which no double is
+  EXPECT_EQ(tree->items[2].whole, std::nullopt);
+  EXPECT_EQ(tree->items[3].whole, std::nullopt);
+}
+
 TEST(JsonCursor, WrongKind_NamesFieldAndBothKinds) {
   const auto tree = parse_json("{\"a\": [\n{\"b\": \"x\"}]}", "f");
   ASSERT_TRUE(tree.has_value());
   const JsonCursor b = JsonCursor(*tree, "f").at("a").item(0).at("b");
   EXPECT_EQ(b.number().error().text, "f:2: a[0].b: a number expected, a string found");
+}
+
+TEST(JsonCursor, Refusal_ShowsTheValue) {
+  const auto tree = parse_json("[\"x\", 9007199254740993, -1.5, null]", "f");
+  ASSERT_TRUE(tree.has_value());
+  const JsonCursor list(*tree, "f");
+  EXPECT_EQ(list.item(0).refuse("a or b").value().text, "f:1: [0]: \"x\"; a or b is accepted");
+  EXPECT_EQ(list.item(1).refuse("1").value().text, "f:1: [1]: 9007199254740993; 1 is accepted");
+  EXPECT_EQ(list.item(2).refuse("1").value().text, "f:1: [2]: -1.5; 1 is accepted");
+  EXPECT_EQ(list.item(3).refuse("1").value().text, "f:1: [3]: null; 1 is accepted");
 }
 
 TEST(JsonCursor, UnknownField_NamesWhatIsAccepted) {
@@ -67,4 +88,4 @@ TEST(JsonCursor, Count_IsWholeAndInRange) {
 }
 
 }  // namespace
-}  // namespace portcullis::pfc
+}  // namespace portcullis

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// JSON that remembers on which line each value stood, so that a wrong topology is answered with
-// file, line and field. nlohmann::json reads the text, but keeps no positions.
+// JSON that remembers on which line each value stood, so that a wrong file is answered with file,
+// line and field. nlohmann::json reads the text, but keeps no positions.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
 
-namespace portcullis::pfc {
+namespace portcullis {
 
 struct JsonValue {
   enum class Kind : std::uint8_t { Null, Boolean, Number, String, Array, Object };
@@ -21,6 +22,7 @@ struct JsonValue {
   bool boolean = false;
   std::uint32_t line = 0;  // where the value ends: the line of a scalar; of { and [, their own
   double number = 0;
+  std::optional<std::uint64_t> whole;  // the number exactly, when it has neither sign nor fraction
   std::string text;
   std::vector<JsonValue> items;   // of an array, or of an object in the order of the file
   std::vector<std::string> keys;  // of an object, one an item
@@ -45,6 +47,8 @@ class JsonCursor {
 
   /// "FILE:LINE: PATH: what"
   [[nodiscard]] tl::unexpected<Error> bad(std::string_view what) const;
+  /// "FILE:LINE: PATH: VALUE; ACCEPTED is accepted"
+  [[nodiscard]] tl::unexpected<Error> refuse(std::string_view accepted) const;
 
   /// An object with none but the keys in `accepted`, a list "a, b, c".
   [[nodiscard]] Result<void> expect_object(std::string_view accepted) const;
@@ -76,4 +80,4 @@ class JsonCursor {
   std::string path_;
 };
 
-}  // namespace portcullis::pfc
+}  // namespace portcullis
