@@ -49,13 +49,40 @@ says() {
   return 1
 }
 
+# examine [ARGUMENT ..]: what doctor says of $bdf in $said, its status in $said_status.
+examine() {
+  said=$(on_host tools/doctor/doctor "$bdf" "$@" 2>/dev/null </dev/null)
+  said_status=$?
+}
+
+# examined STATUS CHECK ..: the lines of that status in $said are those of these checks, in their
+# order, and doctor's own status is 1 when something is missing, 0 otherwise.
+examined() {
+  examined_status=$1
+  shift
+  found=$(echo "$said" | sed -n "s/^  $examined_status  *\([a-z0-9_-]*\) .*/\1/p" | tr '\n' ' ')
+  missing=$(echo "$said" | grep -c '^  missing ')
+  test "$found" = "${*:+$* }" && test $said_status -eq $((missing > 0)) && return
+  echo "status $said_status, $examined_status: $found"
+  echo "$said"
+  return 1
+}
+
+# lacks CHECK ..: these are what is missing, all of them.
+lacks() {
+  examine
+  examined missing "$@"
+}
+
 # bound_to BDF DRIVER
 bound_to() { test "$(basename "$(readlink "/sys/bus/pci/devices/$1/driver")")" = "$2"; }
 
+# unbind BDF: passes when no driver has it any more.
 unbind() {
   if [ -e "/sys/bus/pci/devices/$1/driver" ]; then
     echo "$1" >"/sys/bus/pci/devices/$1/driver/unbind"
   fi
+  test ! -e "/sys/bus/pci/devices/$1/driver"
 }
 
 # bind_to BDF DRIVER: by driver_override, as driverctl and dpdk-devbind.py do it.

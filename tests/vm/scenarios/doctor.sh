@@ -6,24 +6,10 @@ mount --bind /lib/modules /host/lib/modules
 bdf=$(hca 0)
 functions=/sys/bus/pci/devices
 
-# examine [ARGUMENT ..]: doctor's report in $said, its status in $said_status.
-examine() {
-  said=$(on_host tools/doctor/doctor "$bdf" "$@" 2>/dev/null </dev/null)
-  said_status=$?
-}
-
-# finds STATUS CHECK ..: the lines of that status are those of these checks, in their order, and the
-# exit status is 1 when something is missing, 0 otherwise.
+# finds STATUS CHECK ..: the lines of that status are those of these checks; opens nothing.
 finds() {
-  finds_status=$1
-  shift
   examine --no-open
-  found=$(echo "$said" | sed -n "s/^  $finds_status  *\([a-z0-9_-]*\) .*/\1/p" | tr '\n' ' ')
-  missing=$(echo "$said" | grep -c '^  missing ')
-  test "$found" = "${*:+$* }" && test $said_status -eq $((missing > 0)) && return
-  echo "status $said_status, $finds_status: $found"
-  echo "$said"
-  return 1
+  examined "$@"
 }
 
 # opens: nothing is missing, and the function came up and went down.
@@ -97,18 +83,21 @@ check "its driver is missing then" finds missing driver
 check "which the commands bind" mend missing
 check "then the function opens" opens
 
-# as_nobody CHECK ..: what is missing to a user without rights.
-as_nobody() {
-  said=$(on_host setpriv --reuid=65534 --regid=65534 --clear-groups prlimit \
-    --memlock=8388608:8388608 tools/doctor/doctor "$bdf" --no-open)
-  found=$(echo "$said" | sed -n 's/^  missing  *\([a-z0-9_-]*\) .*/\1/p' | tr '\n' ' ')
-  test "$found" = "$* " && return
-  echo "$said"
-  return 1
+# on_host_as_nobody COMMAND ..: as a user without rights, who may lock 8 MiB.
+on_host_as_nobody() {
+  on_host setpriv --reuid=65534 --regid=65534 --clear-groups prlimit --memlock=8388608:8388608 "$@"
 }
-check "a user without rights lacks the group's file and locked memory" as_nobody group-file memlock
+
+# nobody_lacks CHECK ..: what is missing to that user.
+nobody_lacks() {
+  said=$(on_host_as_nobody tools/doctor/doctor "$bdf" --no-open)
+  said_status=$?
+  examined missing "$@"
+}
+check "a user without rights lacks the group's file and locked memory" \
+  nobody_lacks group-file memlock
 chown 65534 "/dev/vfio/$group"
-check "locked memory alone once it has the file" as_nobody memlock
+check "locked memory alone once it has the file" nobody_lacks memlock
 
 chmod 666 /dev/vfio/vfio
 nobody_lacks_memory() {

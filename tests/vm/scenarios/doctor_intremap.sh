@@ -4,13 +4,6 @@
 modprobe -a vfio_iommu_type1 vfio-pci
 bdf=$(hca 0)
 bind_to "$bdf" vfio-pci
-lacks() {
-  said=$(on_host tools/doctor/doctor "$bdf" 2>/dev/null </dev/null)
-  found=$(echo "$said" | sed -n "s/^  missing  *\([a-z0-9_-]*\) .*/\1/p" | tr '\n' ' ')
-  test "$found" = "${*:+$* }" && return
-  echo "$said"
-  return 1
-}
 check "only interrupt remapping is missing" lacks intremap
 check "and the driver says so" says "boot without intremap=off" bench/revoke_bench \
   -l 1 --no-huge -m 64 --no-shconf -a "$bdf" -- --device="$bdf" --quick

@@ -3,13 +3,6 @@
 # The IOMMU is off: named once, and the rest waits for it.
 modprobe -a vfio_iommu_type1 vfio-pci
 bdf=$(hca 0)
-lacks() {
-  said=$(on_host tools/doctor/doctor "$bdf" 2>/dev/null </dev/null)
-  found=$(echo "$said" | sed -n "s/^  missing  *\([a-z0-9_-]*\) .*/\1/p" | tr '\n' ' ')
-  test "$found" = "$* " && return
-  echo "$said"
-  return 1
-}
 check "only the IOMMU is missing" lacks iommu
 check "the word that switched it off is named" \
   test "$(echo "$said" | grep -c 'booted with intel_iommu=off')" = 1
