@@ -14,6 +14,7 @@
 #include "prm/hca_commands.hpp"
 #include "prm/init_segment.hpp"
 #include "prm/layout.hpp"
+#include "prm/mad.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/port_commands.hpp"
 #include "prm/port_registers.hpp"
@@ -100,6 +101,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<mlx5_wqe_inl_data_seg>, layout_info<mlx5_wqe_atomic_seg>,
     // cqe.hpp
     layout_info<mlx5_cqe64>, layout_info<mlx5_err_cqe>,
+    // mad.hpp
+    layout_info<ib_smp>, layout_info<ib_port_info>, layout_info<ib_node_info>,
 };
 // clang-format on
 

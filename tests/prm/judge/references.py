@@ -15,8 +15,9 @@ import sys
 
 # Where the constants are looked for: every header that has the name must agree.
 INCLUDED = ["mlx5_ifc.h"]
-CUT = ["device.h", "qp.h", "cq.h", "driver.h", "eq.h", "doorbell.h"]
+CUT = ["device.h", "qp.h", "cq.h", "driver.h", "eq.h", "doorbell.h", "ib_smi.h"]
 VERBS = ["mlx5dv.h", "verbs.h"]
+FOLDERS = {"ib_smi.h": "../../rdma"}  # seen from KERNEL_DIR, include/linux/mlx5
 
 # Layouts that are C structs: layout -> [(header, struct)]. All others are mlx5_ifc_NAME_bits.
 STRUCTS = {
@@ -30,7 +31,37 @@ STRUCTS = {
     "mlx5_wqe_data_seg": [("mlx5dv.h", "mlx5_wqe_data_seg"), ("qp.h", "mlx5_wqe_data_seg")],
     "mlx5_wqe_inl_data_seg": [("mlx5dv.h", "mlx5_wqe_inl_data_seg")],
     "mlx5_wqe_atomic_seg": [("mlx5dv.h", "mlx5_wqe_atomic_seg")],
+    "ib_smp": [("ib_smi.h", "ib_smp")],
+    "ib_port_info": [("ib_smi.h", "ib_port_info")],
+    "ib_node_info": [("ib_smi.h", "ib_node_info")],
 }
+
+# Fields that a C struct keeps in one byte, first bits first: (struct, member) -> (name, width)s.
+# The header gives the widths in a comment behind each member.
+SHARED = {
+    ("ib_port_info", "linkspeed_portstate"): [("link_speed_supported", 4), ("port_state", 4)],
+    ("ib_port_info", "portphysstate_linkdown"): [
+        ("port_physical_state", 4), ("link_down_default", 4)],
+    ("ib_port_info", "mkeyprot_resv_lmc"): [("mkey_protection", 2), (None, 3), ("lmc", 3)],
+    ("ib_port_info", "linkspeedactive_enabled"): [
+        ("link_speed_active", 4), ("link_speed_enabled", 4)],
+    ("ib_port_info", "neighbormtu_mastersmsl"): [("neighbor_mtu", 4), ("master_sm_sl", 4)],
+    ("ib_port_info", "vlcap_inittype"): [("vl_cap", 4), ("init_type", 4)],
+    ("ib_port_info", "inittypereply_mtucap"): [("init_type_reply", 4), ("mtu_cap", 4)],
+    ("ib_port_info", "vlstallcnt_hoqlife"): [("vl_stall_count", 3), ("hoq_life", 5)],
+    ("ib_port_info", "operationalvl_pei_peo_fpi_fpo"): [
+        ("operational_vls", 4), ("enforcement", 4)],
+    ("ib_port_info", "clientrereg_resv_subnetto"): [
+        ("client_reregister", 1), (None, 2), ("subnet_timeout", 5)],
+    ("ib_port_info", "resv_resptimevalue"): [(None, 3), ("resp_time_value", 5)],
+    ("ib_port_info", "localphyerrors_overrunerrors"): [
+        ("local_phy_errors", 4), ("overrun_errors", 4)],
+}
+# Fields under another name than the header's.
+RENAMED = {("ib_node_info", "system_image_guid"): "sys_guid"}
+# Fields that no header names; the layout says where they were read.
+UNNAMED = {"ib_port_info": ["cap_mask2", "link_speed_ext_active", "link_speed_ext_supported",
+                            "link_speed_ext_enabled"]}
 
 # Fields of bit layouts that the kernel's C structs name too, as whole bytes: a second opinion.
 ALSO = {
@@ -193,6 +224,23 @@ def member_rows(header, layout, struct, members):
     return rows + [f'{{"{header}", "sizeof {layout}", 8 * sizeof(struct {struct}), 0}}']
 
 
+def struct_rows(header, layout, struct, fields):
+    """Rows of a C struct for all of our fields: whole members, parts of a byte, and unnamed."""
+    rows, whole = [], {n: RENAMED.get((struct, n), n) for n in fields}
+    for (owner, member), parts in SHARED.items():
+        at = 0
+        for part, width in parts if owner == struct else []:
+            if part:
+                rows.append(f'{{"{header}", "{layout} {part}", '
+                            f"8 * offsetof(struct {struct}, {member}) + {at}, {width}}}")
+            whole.pop(part, None)
+            at += width
+    for field in UNNAMED.get(layout, []):
+        rows.append(f'{{"", "{layout} {field}", 0, 0}}')
+        whole.pop(field, None)
+    return rows + member_rows(header, layout, struct, whole)
+
+
 def bit_rows(layout, fields):
     struct = f"struct mlx5_ifc_{layout}_bits"
     rows = [f'{{"mlx5_ifc.h", "{layout} {f}", offsetof({struct}, {f}), '
@@ -225,7 +273,7 @@ def index_of(symbols, required):
 def main(kernel_dir, verbs_dir, structs_py, out_dir, *row_files):
     kernel, verbs, out = map(pathlib.Path, (kernel_dir, verbs_dir, out_dir))
     devx = Structs(pathlib.Path(structs_py))
-    headers = {n: Header(kernel / n) for n in INCLUDED + CUT}
+    headers = {n: Header(kernel / FOLDERS.get(n, ".") / n) for n in INCLUDED + CUT}
     headers |= {n: Header(verbs / n) for n in VERBS}
     fields, constants = read_rows(row_files)
     fields_of = {}
@@ -237,7 +285,7 @@ def main(kernel_dir, verbs_dir, structs_py, out_dir, *row_files):
     required = []
     for layout, names in fields_of.items():
         for header, struct in STRUCTS.get(layout, []):
-            rows[header] += member_rows(header, layout, struct, {n: n for n in names})
+            rows[header] += struct_rows(header, layout, struct, names)
             structs[header].add(struct)
         if layout not in STRUCTS:
             of_devx, names = devx_rows(devx, layout, names)
