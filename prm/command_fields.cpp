@@ -57,6 +57,7 @@ constexpr Tail kTails[] = {
     {Opcode::QUERY_QP, Side::Output, "pas", 8},
     {Opcode::CREATE_MKEY, Side::Input, "klm_pas_mtt", 8},
     {Opcode::CREATE_UMEM, Side::Input, "umem.mtt", 8},
+    {Opcode::SET_FLOW_TABLE_ENTRY, Side::Input, "flow_context.destination", 8},
     {Opcode::QUERY_HCA_VPORT_GID, Side::Output, "gid", 8},
     {Opcode::MODIFY_NIC_VPORT_CONTEXT, Side::Input, "nic_vport_context.current_uc_mac_address", 8},
     {Opcode::QUERY_NIC_VPORT_CONTEXT, Side::Output, "nic_vport_context.current_uc_mac_address", 8},
@@ -105,6 +106,8 @@ Variant capability_of(std::uint16_t op_mod) {
   switch (static_cast<CapType>(op_mod >> 1)) {
     case CapType::GENERAL:
       return {"capability", &layout_info<cmd_hca_cap>};
+    case CapType::FLOW_TABLE:
+      return {"capability", &layout_info<flow_table_nic_cap>};
     case CapType::ROCE:
       return {"capability", &layout_info<roce_cap>};
     default:

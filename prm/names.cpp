@@ -3,6 +3,7 @@
 // Names of the values that people read: states, events, completion syndromes, health.
 #include "prm/cqe.hpp"
 #include "prm/enums.hpp"
+#include "prm/flow_enums.hpp"
 #include "prm/wqe.hpp"
 
 namespace portcullis::prm {
@@ -51,6 +52,16 @@ std::string_view name(EventType value) noexcept {
     PORTCULLIS_PRM_NAME(EventType, DB_BF_CONGESTION);
     PORTCULLIS_PRM_NAME(EventType, STALL_EVENT);
     PORTCULLIS_PRM_NAME(EventType, GENERAL_EVENT);
+  }
+  return "UNKNOWN";
+}
+
+std::string_view name(FlowTableType value) noexcept {
+  switch (value) {
+    PORTCULLIS_PRM_NAME(FlowTableType, NIC_RX);
+    PORTCULLIS_PRM_NAME(FlowTableType, NIC_TX);
+    PORTCULLIS_PRM_NAME(FlowTableType, FDB);
+    PORTCULLIS_PRM_NAME(FlowTableType, RDMA_RX);
   }
   return "UNKNOWN";
 }

@@ -10,6 +10,8 @@
 #include "prm/cmd_interface.hpp"
 #include "prm/cqe.hpp"
 #include "prm/eqe.hpp"
+#include "prm/flow_cap.hpp"
+#include "prm/flow_commands.hpp"
 #include "prm/hca_cap.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/init_segment.hpp"
@@ -92,6 +94,25 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<query_hca_vport_gid_out>, layout_info<query_hca_vport_pkey_in>,
     layout_info<query_hca_vport_pkey_out>, layout_info<pkey>, layout_info<mad_ifc_in>,
     layout_info<mad_ifc_out>,
+    // flow_cap.hpp
+    layout_info<flow_table_fields_supported>, layout_info<flow_table_fields_supported_2>,
+    layout_info<flow_table_prop_layout>, layout_info<flow_table_nic_cap>,
+    // flow_commands.hpp
+    layout_info<fte_match_set_lyr_2_4>, layout_info<fte_match_set_misc>,
+    layout_info<fte_match_param>, layout_info<flow_table_context>,
+    layout_info<create_flow_table_in>, layout_info<create_flow_table_out>,
+    layout_info<destroy_flow_table_in>, layout_info<destroy_flow_table_out>,
+    layout_info<modify_flow_table_in>, layout_info<modify_flow_table_out>,
+    layout_info<set_flow_table_root_in>, layout_info<set_flow_table_root_out>,
+    layout_info<create_flow_group_in>, layout_info<create_flow_group_out>,
+    layout_info<destroy_flow_group_in>, layout_info<destroy_flow_group_out>,
+    layout_info<flow_context>, layout_info<dest_format_struct>, layout_info<flow_counter_list>,
+    layout_info<set_fte_in>, layout_info<set_fte_out>, layout_info<query_fte_in>,
+    layout_info<query_fte_out>, layout_info<delete_fte_in>, layout_info<delete_fte_out>,
+    layout_info<traffic_counter>, layout_info<alloc_flow_counter_in>,
+    layout_info<alloc_flow_counter_out>, layout_info<dealloc_flow_counter_in>,
+    layout_info<dealloc_flow_counter_out>, layout_info<query_flow_counter_in>,
+    layout_info<query_flow_counter_out>,
     // eqe.hpp
     layout_info<eqe>, layout_info<comp_event>, layout_info<qp_events>, layout_info<cq_error>,
     layout_info<cmd_inter_comp_event>, layout_info<port_state_change_event>,

@@ -6,6 +6,7 @@
 
 #include "prm/cqe.hpp"
 #include "prm/enums.hpp"
+#include "prm/flow_enums.hpp"
 #include "prm/opcodes.hpp"
 #include "prm/status.hpp"
 #include "prm/wqe.hpp"
@@ -35,6 +36,11 @@ TEST(Names, OpcodeThatBeginsWithADigit_HasTheKernelsName) {
   EXPECT_EQ(name(Opcode::QP_2ERR), "2ERR_QP");
   EXPECT_EQ(name(Opcode::QP_2RST), "2RST_QP");
   EXPECT_EQ(name(Opcode::SET_FLOW_TABLE_ENTRY), "SET_FLOW_TABLE_ENTRY");
+}
+
+TEST(Names, FlowTableType_IsTheDomain) {
+  EXPECT_EQ(name(FlowTableType::RDMA_RX), "RDMA_RX");
+  EXPECT_EQ(name(FlowTableType{0x3f}), "UNKNOWN");
 }
 
 TEST(Names, OpcodeOfNoCommand_IsUnknown) {
