@@ -112,6 +112,25 @@ enum class WcStatus : std::uint8_t {
 /// "IBV_WC_REM_ACCESS_ERR".
 [[nodiscard]] std::string_view name(WcStatus status) noexcept;
 
+// IBV_WC_* (infiniband/verbs.h, enum ibv_wc_opcode)
+enum class WcOpcode : std::uint8_t {
+  SEND = 0,
+  RDMA_WRITE = 1,
+  RDMA_READ = 2,
+  COMP_SWAP = 3,
+  FETCH_ADD = 4,
+  LOCAL_INV = 6,
+  RECV = 128,
+  RECV_RDMA_WITH_IMM = 129,
+  DRIVER1 = 135,
+};
+/// "IBV_WC_RDMA_READ".
+[[nodiscard]] std::string_view name(WcOpcode opcode) noexcept;
+/// Receives have IBV_WC_RECV in their opcode (verbs.h, enum ibv_wc_opcode).
+[[nodiscard]] constexpr bool is_receive(WcOpcode opcode) noexcept {
+  return (static_cast<unsigned>(opcode) & static_cast<unsigned>(WcOpcode::RECV)) != 0;
+}
+
 /// What verbs calls an error CQE: mlx5_handle_error_cqe of rdma-core, GENERAL_ERR for the rest.
 [[nodiscard]] WcStatus wc_status(CqeSyndrome syndrome) noexcept;
 
@@ -126,6 +145,14 @@ inline constexpr std::size_t kCqeBytes = 64;
 }
 [[nodiscard]] constexpr CqeOpcode cqe_opcode(std::uint32_t op_own) noexcept {
   return CqeOpcode{static_cast<std::uint8_t>(op_own >> 4 & 0xf)};
+}
+/// Someone waits for solicited events (mlx5dv_get_cqe_se).
+[[nodiscard]] constexpr bool cqe_solicited(std::uint32_t op_own) noexcept {
+  return (op_own & 2) != 0;
+}
+/// 0 unless data, or other entries, stand in this one (mlx5dv_get_cqe_format).
+[[nodiscard]] constexpr std::uint32_t cqe_format(std::uint32_t op_own) noexcept {
+  return op_own >> 2 & 3;
 }
 [[nodiscard]] constexpr bool cqe_owner(std::uint32_t op_own) noexcept {
   return (op_own & 1) != 0;  // MLX5_CQE_OWNER_MASK

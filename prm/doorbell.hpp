@@ -85,6 +85,10 @@ inline constexpr std::uint32_t kCqDbReqNotSol = 1u << 24;  // MLX5_CQ_DB_REQ_NOT
   return doorbell & 0xffffff;
 }
 
+/// The 16-bit producer index of an RQ record, in WQEs (mlx5_post_recv of rdma-core).
+[[nodiscard]] constexpr std::uint32_t rq_producer_index(std::uint32_t posted) noexcept {
+  return posted & 0xffff;
+}
 /// The 16-bit producer index of an SQ record, in basic blocks (mlx5_ib, finish_wqe: cur_post).
 [[nodiscard]] constexpr std::uint32_t sq_producer_index(std::uint32_t posted_blocks) noexcept {
   return posted_blocks & 0xffff;

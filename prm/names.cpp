@@ -112,6 +112,7 @@ std::string_view name(WqeOpcode value) noexcept {
     PORTCULLIS_PRM_NAME(WqeOpcode, RDMA_READ);
     PORTCULLIS_PRM_NAME(WqeOpcode, ATOMIC_CS);
     PORTCULLIS_PRM_NAME(WqeOpcode, ATOMIC_FA);
+    PORTCULLIS_PRM_NAME(WqeOpcode, LOCAL_INVAL);
     PORTCULLIS_PRM_NAME(WqeOpcode, UMR);
   }
   return "UNKNOWN";
@@ -137,6 +138,30 @@ std::string_view name(HealthSyndrome value) noexcept {
 }
 
 #undef PORTCULLIS_PRM_NAME
+
+std::string_view name(WcOpcode value) noexcept {
+  switch (value) {
+    case WcOpcode::SEND:
+      return "IBV_WC_SEND";
+    case WcOpcode::RDMA_WRITE:
+      return "IBV_WC_RDMA_WRITE";
+    case WcOpcode::RDMA_READ:
+      return "IBV_WC_RDMA_READ";
+    case WcOpcode::COMP_SWAP:
+      return "IBV_WC_COMP_SWAP";
+    case WcOpcode::FETCH_ADD:
+      return "IBV_WC_FETCH_ADD";
+    case WcOpcode::LOCAL_INV:
+      return "IBV_WC_LOCAL_INV";
+    case WcOpcode::RECV:
+      return "IBV_WC_RECV";
+    case WcOpcode::RECV_RDMA_WITH_IMM:
+      return "IBV_WC_RECV_RDMA_WITH_IMM";
+    case WcOpcode::DRIVER1:
+      return "IBV_WC_DRIVER1";
+  }
+  return "UNKNOWN";
+}
 
 std::string_view name(WcStatus value) noexcept {
   switch (value) {

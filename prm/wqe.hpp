@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Send WQE segments. Source of every layout here: struct of the same name in infiniband/mlx5dv.h;
-// tests/prm holds each against that header. A WQE is a control segment, then what its opcode asks
-// for: for RDMA WRITE a remote address segment, then data segments (or one inline segment).
+// WQE segments. Source of every layout here: struct of the same name in infiniband/mlx5dv.h;
+// tests/prm holds each against that header. A send WQE is a control segment, then what its opcode
+// asks for: a remote address segment for RDMA and atomics, an atomic segment, data segments or one
+// inline segment; a UMR has its own two. A receive WQE is data segments alone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "prm/enums.hpp"
 #include "prm/layout.hpp"
 
 namespace portcullis::prm {
@@ -41,6 +43,33 @@ struct mlx5_wqe_atomic_seg : Layout<"mlx5_wqe_atomic_seg", 0x80,
     Field<"swap_add", 0x0, 0x40>,
     Field<"compare", 0x40, 0x40>> {};
 
+/// Which fields of a memory key's context a UMR changes, and what it checks first.
+struct mlx5_wqe_umr_ctrl_seg : Layout<"mlx5_wqe_umr_ctrl_seg", 0x180,
+    Field<"flags", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"klm_octowords", 0x20, 0x10>,
+    Field<"translation_offset", 0x30, 0x10>,
+    Field<"mkey_mask", 0x40, 0x40>,
+    Reserved<0x80, 0x100>> {};
+
+/// What they become. The same 64 bytes as layout mkc, with its bits gathered into bytes.
+struct mlx5_wqe_mkey_context_seg : Layout<"mlx5_wqe_mkey_context_seg", 0x200,
+    Field<"free", 0x0, 0x8>,
+    Reserved<0x8, 0x8>,
+    Field<"access_flags", 0x10, 0x8>,
+    Field<"sf", 0x18, 0x8>,
+    Field<"qpn_mkey", 0x20, 0x20>,
+    Reserved<0x40, 0x20>,
+    Field<"flags_pd", 0x60, 0x20>,
+    Field<"start_addr", 0x80, 0x40>,
+    Field<"len", 0xc0, 0x40>,
+    Field<"bsf_octword_size", 0x100, 0x20>,
+    Reserved<0x120, 0x80>,
+    Field<"translations_octword_size", 0x1a0, 0x20>,
+    Reserved<0x1c0, 0x18>,
+    Field<"log_page_size", 0x1d8, 0x8>,
+    Reserved<0x1e0, 0x20>> {};
+
 // clang-format on
 
 // MLX5_OPCODE_* (mlx5dv.h)
@@ -54,6 +83,7 @@ enum class WqeOpcode : std::uint8_t {
   RDMA_READ = 0x10,
   ATOMIC_CS = 0x11,
   ATOMIC_FA = 0x12,
+  LOCAL_INVAL = 0x1b,
   UMR = 0x25,
 };
 [[nodiscard]] std::string_view name(WqeOpcode opcode) noexcept;
@@ -73,6 +103,61 @@ inline constexpr std::uint8_t kCtrlCqUpdate = 2 << 2;   // MLX5_WQE_CTRL_CQ_UPDA
 inline constexpr std::uint8_t kCtrlInitiatorSmallFence =
     1 << 5;                                         // MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE
 inline constexpr std::uint8_t kCtrlFence = 4 << 5;  // MLX5_WQE_CTRL_FENCE
+
+// mlx5_wqe_umr_ctrl_seg.flags. Linux calls the two checks CHECK_NOT_FREE and CHECK_FREE (device.h):
+// the key must be in use, or must be free, or the UMR fails.
+inline constexpr std::uint8_t kUmrInline = 1 << 7;               // MLX5_UMR_INLINE
+inline constexpr std::uint8_t kUmrCheckNotFree = 1 << 5;         // MLX5_UMR_CHECK_NOT_FREE
+inline constexpr std::uint8_t kUmrCheckFree = 2 << 5;            // MLX5_UMR_CHECK_FREE
+inline constexpr std::uint8_t kUmrTranslationOffsetEn = 1 << 4;  // MLX5_UMR_TRANSLATION_OFFSET_EN
+inline constexpr std::uint8_t kUmrCheckQpn = 1 << 3;             // MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN
+
+// MLX5_MKEY_MASK_* (device.h; mlx5_wqe_umr_ctrl_seg.mkey_mask)
+enum class MkeyMask : std::uint64_t {
+  LEN = 1ull << 0,
+  PAGE_SIZE = 1ull << 1,
+  START_ADDR = 1ull << 6,
+  PD = 1ull << 7,
+  EN_RINVAL = 1ull << 8,
+  EN_SIGERR = 1ull << 9,
+  BSF_EN = 1ull << 12,
+  KEY = 1ull << 13,
+  QPN = 1ull << 14,
+  LR = 1ull << 17,
+  LW = 1ull << 18,
+  RR = 1ull << 19,
+  RW = 1ull << 20,
+  A = 1ull << 21,
+  SMALL_FENCE = 1ull << 23,
+  RELAXED_ORDERING_WRITE = 1ull << 25,
+  FREE = 1ull << 29,
+  RELAXED_ORDERING_READ = 1ull << 47,
+};
+/// `PD | FREE | ..` as mkey_mask takes it.
+[[nodiscard]] constexpr std::uint64_t operator|(MkeyMask a, MkeyMask b) noexcept {
+  return number(a) | number(b);
+}
+[[nodiscard]] constexpr std::uint64_t operator|(std::uint64_t a, MkeyMask b) noexcept {
+  return a | number(b);
+}
+
+// mlx5_wqe_mkey_context_seg.free and access_flags.
+inline constexpr std::uint8_t kMkeyFree = 1 << 6;    // MLX5_WQE_MKEY_CONTEXT_FREE
+inline constexpr std::uint8_t kMkeyAtomic = 1 << 6;  // MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_ATOMIC
+inline constexpr std::uint8_t kMkeyRemoteWrite =
+    1 << 5;  // MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_WRITE
+inline constexpr std::uint8_t kMkeyRemoteRead =
+    1 << 4;  // MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_READ
+inline constexpr std::uint8_t kMkeyLocalWrite =
+    1 << 3;  // MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_WRITE
+inline constexpr std::uint8_t kMkeyLocalRead =
+    1 << 2;  // MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_READ
+
+/// mlx5_wqe_mkey_context_seg.qpn_mkey: the QP that may use the key (kMkcQpnAny: any) above the
+/// key's low byte.
+[[nodiscard]] constexpr std::uint32_t qpn_mkey(std::uint32_t qpn, std::uint32_t key) noexcept {
+  return qpn << 8 | (key & 0xff);
+}
 
 /// opmod_idx_opcode; `wqe_index` is the WQE's first basic block and wraps at 16 bits whatever the
 /// queue's size (mlx5dv_set_ctrl_seg).

@@ -31,6 +31,8 @@ STRUCTS = {
     "mlx5_wqe_data_seg": [("mlx5dv.h", "mlx5_wqe_data_seg"), ("qp.h", "mlx5_wqe_data_seg")],
     "mlx5_wqe_inl_data_seg": [("mlx5dv.h", "mlx5_wqe_inl_data_seg")],
     "mlx5_wqe_atomic_seg": [("mlx5dv.h", "mlx5_wqe_atomic_seg")],
+    "mlx5_wqe_umr_ctrl_seg": [("mlx5dv.h", "mlx5_wqe_umr_ctrl_seg")],
+    "mlx5_wqe_mkey_context_seg": [("mlx5dv.h", "mlx5_wqe_mkey_context_seg")],
     "ib_smp": [("ib_smi.h", "ib_smp")],
     "ib_port_info": [("ib_smi.h", "ib_port_info")],
     "ib_node_info": [("ib_smi.h", "ib_node_info")],
@@ -75,6 +77,14 @@ ALSO = {
     ("eqe", "device.h", "mlx5_eqe"): {
         "event_type": "type", "event_sub_type": "sub_type", "event_data": "data",
         "signature": "signature"},
+    ("mlx5_wqe_umr_ctrl_seg", "qp.h", "mlx5_wqe_umr_ctrl_seg"): {
+        "flags": "flags", "klm_octowords": "xlt_octowords", "translation_offset": "xlt_offset",
+        "mkey_mask": "mkey_mask"},
+    ("mlx5_wqe_mkey_context_seg", "device.h", "mlx5_mkey_seg"): {
+        "free": "status", "access_flags": "flags", "qpn_mkey": "qpn_mkey7_0",
+        "flags_pd": "flags_pd", "start_addr": "start_addr", "len": "len",
+        "bsf_octword_size": "bsfs_octo_size", "translations_octword_size": "xlt_oct_size",
+        "log_page_size": "log2_page_size"},
 }
 
 # Fields that mlx5_ifc.h keeps reserved: layout -> (class of STRUCTS_PY, our field -> its field).
