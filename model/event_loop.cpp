@@ -23,16 +23,6 @@ Clock EventLoop::clock() const noexcept {
   return virtual_ ? Clock::simulated(&virtual_now, this) : Clock::wall();
 }
 
-// SplitMix64 (Steele, Lea, Flood 2014): small, seeded with any value, the same everywhere.
-std::uint32_t EventLoop::below(std::uint32_t bound) noexcept {
-  random_ += 0x9e3779b97f4a7c15U;
-  std::uint64_t z = random_;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  z ^= z >> 31;
-  return static_cast<std::uint32_t>((z >> 32) * bound >> 32);
-}
-
 void EventLoop::remove_source(void* context) noexcept {
   std::erase_if(sources_, [context](const Source& s) { return s.context == context; });
 }

@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "model/model.hpp"
+#include "model/random.hpp"
 
 namespace portcullis::model {
 
@@ -41,7 +42,7 @@ class EventLoop {
   [[nodiscard]] bool is_virtual() const noexcept { return virtual_; }
 
   /// A seeded number below `bound` (> 0).
-  [[nodiscard]] std::uint32_t below(std::uint32_t bound) noexcept;
+  [[nodiscard]] std::uint32_t below(std::uint32_t bound) noexcept { return random_.below(bound); }
 
   /// What a model adds to every step: `look` takes its kicks and says whether there were any,
   /// `clock_moved` refreshes registers that show time. `context` names the source.
@@ -96,7 +97,7 @@ class EventLoop {
 
   bool virtual_;
   std::uint64_t now_ns_ = 0;
-  std::uint64_t random_;
+  Random random_;
   std::uint64_t sequence_ = 0;
   std::vector<Source> sources_;
   std::vector<Ready> ready_;  // ring, a power of two

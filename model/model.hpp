@@ -71,15 +71,25 @@ struct CommandFaultRule {
   bool repeat = false;
 };
 
-/// One frame fault: the `nth` frame sent from now on that matches meets it.
+/// One frame fault: the `nth` frame sent from now on that matches meets it, once or from then on,
+/// each with `probability`.
 struct FrameFaultRule {
-  enum class Kind : std::uint8_t { Drop, Duplicate, Delay, CorruptIcrc };
+  enum class Kind : std::uint8_t {
+    Drop,
+    Duplicate,    // arrives twice
+    Delay,        // `delay_ns` later
+    CorruptIcrc,  // its ICRC is wrong
+    FlipBit,      // a seeded bit of the frame is wrong
+    Reorder,      // a seeded 1 to 8 later frames of the port go first, or 20 us pass
+    Jitter,       // a seeded 0 to `delay_ns` later; at most 4 s
+  };
   Kind kind = Kind::Drop;
   std::optional<std::uint8_t> bth_opcode{};  // any when absent
   std::optional<std::uint32_t> dest_qpn{};
   std::uint64_t delay_ns = 0;
   std::uint32_t nth = 1;
   bool repeat = false;
+  double probability = 1;
 };
 
 /// What went over the wire and through the IOMMU since creation.

@@ -39,9 +39,9 @@ struct TransportDeps {
 };
 
 struct TransportOptions {
-  std::shared_ptr<Wire> wire;  // null: frames come back to this model alone
-  std::string pcap_path;       // empty: none
-  std::uint64_t seed = 1;
+  std::shared_ptr<Wire> wire;    // null: frames come back to this model alone
+  std::string pcap_path;         // empty: none
+  std::uint64_t seed = 1;        // of frame faults
   std::uint32_t log_max_qp = 0;  // every qpn is below 1 << log_max_qp
   std::uint32_t log_max_msg = 0;
 };

@@ -3,6 +3,7 @@ set(MODEL_TRANSPORT_SOURCES
     transport/doorbells.cpp
     transport/frame.cpp
     transport/frame_decode.cpp
+    transport/frame_faults.cpp
     transport/frame_infiniband.cpp
     transport/icrc.cpp
     transport/path.cpp

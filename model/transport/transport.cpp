@@ -38,6 +38,7 @@ struct Transport::State final : FrameSink {
     engine.doorbells = &doorbells;
     engine.wire = wire.get();
     engine.port = wire->attach(*this, *dependencies.scheduler, *dependencies.counters);
+    wire->seed_faults(engine.port, options.seed);
     learn_port();
   }
   ~State() override { wire->detach(engine.port); }

@@ -11,14 +11,8 @@
 namespace portcullis::model {
 namespace {
 
-bool matches(const FrameFaultRule& rule, std::span<const std::byte> frame,
-             PortType port_type) noexcept {
-  if (!rule.bth_opcode && !rule.dest_qpn) return true;
-  const auto label = peek(frame, port_type);
-  if (!label) return false;
-  return (!rule.bth_opcode || *rule.bth_opcode == label->opcode) &&
-         (!rule.dest_qpn || *rule.dest_qpn == label->dest_qpn);
-}
+// Kind::Reorder: a frame that nothing overtakes waits no longer.
+constexpr std::uint64_t kHoldNs = 20'000;
 
 }  // namespace
 
@@ -54,6 +48,7 @@ void Wire::detach(PortId port) {
 }
 
 void Wire::forget_frames(PortId port) noexcept {
+  ports_[port].held.clear();
   for (std::uint32_t slot = 0; slot < kFrames; ++slot) {
     if (frames_[slot].under_way && frames_[slot].from == port) release(slot);
   }
@@ -63,37 +58,11 @@ void Wire::capture(PortId port, std::shared_ptr<PcapWriter> writer) {
   ports_[port].pcap = std::move(writer);
 }
 
-void Wire::inject(PortId port, const FrameFaultRule& rule) {
-  ports_[port].faults.push_back(rule);
-  ports_[port].faults.back().nth = std::max(rule.nth, 1U);  // 1 is the next, and so is 0
-}
+void Wire::inject(PortId port, const FrameFaultRule& rule) { ports_[port].faults.add(rule); }
 
-Wire::Verdict Wire::judge(Port& port, std::span<const std::byte> frame) const {
-  Verdict verdict;
-  for (FrameFaultRule& rule : port.faults) {
-    if (!matches(rule, frame, port_type_)) continue;
-    if (rule.nth > 1) {
-      --rule.nth;
-      continue;
-    }
-    switch (rule.kind) {
-      case FrameFaultRule::Kind::Drop:
-        verdict.drop = true;
-        break;
-      case FrameFaultRule::Kind::Duplicate:
-        verdict.duplicate = true;
-        break;
-      case FrameFaultRule::Kind::CorruptIcrc:
-        verdict.corrupt = true;
-        break;
-      case FrameFaultRule::Kind::Delay:
-        verdict.delay_ns += rule.delay_ns;
-        break;
-    }
-    if (!rule.repeat) rule.nth = 0;  // spent
-  }
-  std::erase_if(port.faults, [](const FrameFaultRule& rule) { return rule.nth == 0; });
-  return verdict;
+void Wire::seed_faults(PortId port, std::uint64_t seed) noexcept {
+  // Ports of one seed do not lose the same frames.
+  ports_[port].faults.seed(Random(seed).next() + port);
 }
 
 void Wire::send(PortId port, std::size_t length, bool force_loopback) {
@@ -103,23 +72,58 @@ void Wire::send(PortId port, std::size_t length, bool force_loopback) {
   ++sender.counters->frames_sent;
   if (sender.pcap) sender.pcap->write(bytes, sender.scheduler->now_ns());
 
-  const Verdict verdict = sender.faults.empty() ? Verdict{} : judge(sender, bytes);
-  if (verdict.drop || (!sender.link_up && !force_loopback)) {
+  const FrameFate fate =
+      sender.faults.empty() ? FrameFate{} : sender.faults.judge(bytes, port_type_);
+  if (fate.drop || (!sender.link_up && !force_loopback)) {
     ++sender.counters->frames_dropped;
     return;
   }
-  if (verdict.corrupt) corrupt_icrc(bytes, port_type_);
+  if (fate.corrupt_icrc) corrupt_icrc(bytes, port_type_);
+  if (fate.flip_bit) bytes[*fate.flip_bit / 8] ^= std::byte{1} << *fate.flip_bit % 8;
   Frame frame;
   frame.length = static_cast<std::uint32_t>(length);
   frame.from = port;
   frame.force_loopback = force_loopback;
   free_.pop_back();
-  carry(slot, frame, verdict.delay_ns);
-  if (verdict.duplicate && !free_.empty()) {
+  if (fate.overtaken_by == 0) {
+    carry(slot, frame, fate.delay_ns);
+    if (!sender.held.empty()) overtake(sender);
+  } else {
+    hold(sender, slot, frame, fate);
+  }
+  if (fate.duplicate && !free_.empty()) {
     const std::uint32_t copy = free_.back();
     free_.pop_back();
     std::memcpy(bytes_of(copy).data(), bytes.data(), length);
-    carry(copy, frame, verdict.delay_ns);
+    carry(copy, frame, fate.delay_ns);
+  }
+}
+
+void Wire::hold(Port& sender, std::uint32_t slot, const Frame& frame, const FrameFate& fate) {
+  sender.held.push_back({slot, frames_[slot].generation, fate.overtaken_by, fate.delay_ns});
+  carry(slot, frame, fate.delay_ns + kHoldNs);
+}
+
+/// One more frame of the port went before those it holds. What was overtaken often enough is
+/// planned again, earlier; arrive() finds nothing at the later time.
+void Wire::overtake(Port& sender) {
+  for (Held& held : sender.held) {
+    if (frames_[held.slot].generation != held.generation) {
+      held.overtaken_by = 0;  // it did not wait so long
+    } else if (--held.overtaken_by == 0) {
+      plan(*sender.scheduler, held.slot, held.delay_ns);
+    }
+  }
+  std::erase_if(sender.held, [](const Held& held) { return held.overtaken_by == 0; });
+}
+
+void Wire::plan(Scheduler& scheduler, std::uint32_t slot, std::uint64_t delay_ns) {
+  const Task task{&Wire::arrive, this, std::uint64_t{frames_[slot].generation} << 32 | slot};
+  const std::uint64_t wait_ns = latency_ns_ + delay_ns;
+  if (wait_ns == 0) {
+    scheduler.post(task);
+  } else {
+    static_cast<void>(scheduler.schedule(scheduler.now_ns() + wait_ns, task));
   }
 }
 
@@ -128,14 +132,7 @@ void Wire::carry(std::uint32_t slot, const Frame& frame, std::uint64_t delay_ns)
   frames_[slot] = frame;
   frames_[slot].generation = generation;
   frames_[slot].under_way = true;
-  Scheduler& scheduler = *ports_[frame.from].scheduler;
-  const Task task{&Wire::arrive, this, std::uint64_t{generation} << 32 | slot};
-  const std::uint64_t wait_ns = latency_ns_ + delay_ns;
-  if (wait_ns == 0) {
-    scheduler.post(task);
-  } else {
-    static_cast<void>(scheduler.schedule(scheduler.now_ns() + wait_ns, task));
-  }
+  plan(*ports_[frame.from].scheduler, slot, delay_ns);
 }
 
 void Wire::arrive(void* wire, std::uint64_t argument) {

@@ -22,6 +22,7 @@
 #include "model/model.hpp"
 #include "model/scheduler.hpp"
 #include "model/transport/frame.hpp"
+#include "model/transport/frame_faults.hpp"
 
 namespace portcullis::model {
 
@@ -69,6 +70,8 @@ class Wire {
   /// faults, and those that other ports send to it, as received.
   void capture(PortId port, std::shared_ptr<PcapWriter> writer);
   void inject(PortId port, const FrameFaultRule& rule);
+  /// What decides for rules with a probability; another for each port.
+  void seed_faults(PortId port, std::uint64_t seed) noexcept;
 
   /// True when a request may be sent now.
   [[nodiscard]] bool has_room() const noexcept { return free_.size() > kReserve; }
@@ -86,11 +89,19 @@ class Wire {
   [[nodiscard]] std::shared_ptr<EventLoop>& loop() noexcept { return loop_; }
 
  private:
+  /// A frame that others overtake.
+  struct Held {
+    std::uint32_t slot = 0;
+    std::uint32_t generation = 0;
+    std::uint32_t overtaken_by = 0;  // more, before it goes
+    std::uint64_t delay_ns = 0;
+  };
   struct Port {
     FrameSink* sink = nullptr;  // null: detached
     Scheduler* scheduler = nullptr;
     Counters* counters = nullptr;
-    std::vector<FrameFaultRule> faults;
+    FrameFaults faults;
+    std::vector<Held> held;
     std::shared_ptr<PcapWriter> pcap;
     bool waiting = false;
     bool link_up = true;
@@ -102,10 +113,6 @@ class Wire {
     bool under_way = false;
     bool force_loopback = false;
   };
-  struct Verdict {
-    bool drop = false, duplicate = false, corrupt = false;
-    std::uint64_t delay_ns = 0;
-  };
   struct Buffer {
     alignas(64) std::array<std::byte, kMaxFrameBytes> bytes;
   };
@@ -113,7 +120,9 @@ class Wire {
   [[nodiscard]] std::span<std::byte> bytes_of(std::uint32_t slot) noexcept {
     return pool_[slot].bytes;
   }
-  [[nodiscard]] Verdict judge(Port& port, std::span<const std::byte> frame) const;
+  void hold(Port& sender, std::uint32_t slot, const Frame& frame, const FrameFate& fate);
+  void overtake(Port& sender);
+  void plan(Scheduler& scheduler, std::uint32_t slot, std::uint64_t delay_ns);
   void carry(std::uint32_t slot, const Frame& frame, std::uint64_t delay_ns);
   static void arrive(void* wire, std::uint64_t argument);
   void deliver(const Frame& frame, std::span<const std::byte> bytes);

@@ -3,6 +3,7 @@
 // Who gets a frame, in which order, and what each frame fault does to it.
 #include "model/transport/wire.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,6 +44,15 @@ class Station final : public FrameSink {
     wire_->send(port_, length, force_loopback);
   }
   void inject(const FrameFaultRule& rule) { wire_->inject(port_, rule); }
+  void seed_faults(std::uint64_t seed) { wire_->seed_faults(port_, seed); }
+  /// PSNs 0 to `frames`, a burst at a time.
+  void send_and_settle(const Mac& to, std::uint32_t frames) {
+    for (std::uint32_t psn = 0; psn < frames; ++psn) {
+      send(to, psn);
+      if (psn % 16 == 15) settle();
+    }
+    settle();
+  }
   void set_link(bool up) { wire_->set_link(port_, up); }
   void forget() { wire_->forget_frames(port_); }
   void wait() { wire_->wait_for_room(port_); }
@@ -65,11 +75,21 @@ class Station final : public FrameSink {
   Wire::PortId port_;
 };
 
+using ::testing::AllOf;
+using ::testing::Ge;
+using ::testing::Le;
 using Psns = std::vector<std::uint32_t>;
 using Kind = FrameFaultRule::Kind;
 
 FrameFaultRule rule(Kind kind, std::uint32_t nth = 1, bool repeat = false) {
-  return {kind, std::nullopt, std::nullopt, 0, nth, repeat};
+  return {kind, std::nullopt, std::nullopt, 0, nth, repeat, 1};
+}
+
+/// Every frame meets it with `probability`.
+FrameFaultRule maybe(Kind kind, double probability) {
+  FrameFaultRule seeded = rule(kind, 1, true);
+  seeded.probability = probability;
+  return seeded;
 }
 
 class WireTest : public testing::Test {
@@ -252,6 +272,102 @@ TEST_F(WireTest, RuleForOneQpn_CountsOnlyItsFrames) {
   a.send(kPeerMac, 3, false, 5);
   a.settle();
   EXPECT_EQ(b.psns, (Psns{1, 2}));
+}
+
+TEST_F(WireTest, Reorder_LetsOneToEightLaterFramesPass) {
+  a.inject(rule(Kind::Reorder));
+  for (std::uint32_t psn = 1; psn <= 12; ++psn) a.send(kPeerMac, psn);
+  a.settle();
+  const auto first = std::ranges::find(b.psns, 1U) - b.psns.begin();
+  EXPECT_THAT(first, AllOf(Ge(1), Le(8)));
+  std::erase(b.psns, 1U);
+  EXPECT_EQ(b.psns, (Psns{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+}
+
+TEST_F(WireTest, ReorderAndNobodyPasses_ArrivesAfterTwentyMicroseconds) {
+  a.inject(rule(Kind::Reorder));
+  a.send(kPeerMac, 1);
+  a.settle();
+  EXPECT_EQ(b.times_ns, (std::vector<std::uint64_t>{20'000}));
+}
+
+TEST_F(WireTest, ReorderedFrameThatWaitedLongEnough_IsNotSentAgainByThoseBehind) {
+  a.inject(rule(Kind::Reorder));
+  a.send(kPeerMac, 1);
+  a.settle();
+  for (std::uint32_t psn = 2; psn <= 12; ++psn) a.send(kPeerMac, psn);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+}
+
+TEST_F(WireTest, ReorderedFrameOfAPortThatForgets_NeverArrives) {
+  a.inject(rule(Kind::Reorder));
+  a.send(kPeerMac, 1);
+  a.forget();
+  for (std::uint32_t psn = 2; psn <= 12; ++psn) a.send(kPeerMac, psn);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+}
+
+TEST_F(WireTest, FlipBit_ArrivesBrokenOrNotAtAll) {
+  a.inject(rule(Kind::FlipBit, 1, true));
+  for (std::uint32_t psn = 0; psn < 200; ++psn) a.send(kPeerMac, psn);
+  a.settle();
+  EXPECT_GT(std::ranges::count(b.psns, Station::kBroken), 100);
+  // The fields that the ICRC leaves out, because switches change them, may differ unnoticed.
+  EXPECT_LT(std::ranges::count_if(b.psns, [](auto psn) { return psn != Station::kBroken; }), 50);
+}
+
+TEST_F(WireTest, Jitter_IsNeverMoreThanItsBoundAndNotAlwaysTheSame) {
+  FrameFaultRule jitter = rule(Kind::Jitter, 1, true);
+  jitter.delay_ns = 100;
+  a.inject(jitter);
+  for (std::uint32_t psn = 0; psn < 64; ++psn) a.send(kPeerMac, psn);
+  a.settle();
+  EXPECT_EQ(b.psns.size(), 64U);
+  EXPECT_LE(b.times_ns.back(), 100U);
+  EXPECT_GT(b.times_ns.back(), b.times_ns.front());
+}
+
+TEST_F(WireTest, LossOfOneInTen_LosesAboutOneInTen) {
+  a.inject(maybe(Kind::Drop, 0.1));
+  a.send_and_settle(kPeerMac, 5000);
+  EXPECT_NEAR(static_cast<double>(a.counters.frames_dropped), 500.0, 100.0);
+}
+
+TEST_F(WireTest, LossWithProbabilityZero_LosesNothing) {
+  a.inject(maybe(Kind::Drop, 0));
+  a.send_and_settle(kPeerMac, 100);
+  EXPECT_EQ(b.psns.size(), 100U);
+}
+
+/// PSNs that arrive of a thousand frames under every fault, from `seed`.
+Psns under_faults(std::uint64_t seed) {
+  Wire wire;
+  Station a(wire, kHostMac);
+  Station b(wire, kPeerMac);
+  a.seed_faults(seed);
+  for (const Kind kind : {Kind::Drop, Kind::Duplicate, Kind::FlipBit, Kind::Reorder})
+    a.inject(maybe(kind, 0.1));
+  a.send_and_settle(kPeerMac, 1000);
+  return b.psns;
+}
+
+TEST(WireSeed, SameSeed_SameFramesMeetTheSameFate) { EXPECT_EQ(under_faults(7), under_faults(7)); }
+
+TEST(WireSeed, AnotherSeed_OtherFramesMeetIt) { EXPECT_NE(under_faults(7), under_faults(8)); }
+
+TEST(WireSeed, TwoPortsOfOneSeed_DoNotLoseTheSameFrames) {
+  Wire wire;
+  Station a(wire, kHostMac);
+  Station b(wire, kPeerMac);
+  for (Station* const station : {&a, &b}) {
+    station->seed_faults(7);
+    station->inject(maybe(Kind::Drop, 0.5));
+  }
+  a.send_and_settle(kPeerMac, 100);
+  b.send_and_settle(kHostMac, 100);
+  EXPECT_NE(a.psns, b.psns);
 }
 
 TEST_F(WireTest, RulesOfOnePort_DoNotTouchAnother) {
