@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a function can do with flow tables: the capability page of type FLOW_TABLE, one property block
-// for each domain (NIC_RX is nic_receive, RDMA_RX is nic_receive_rdma).
+// What a function can do with flow tables: the capability page of type FLOW_TABLE, one property
+// block for each domain (NIC_RX is nic_receive, RDMA_RX is nic_receive_rdma).
 // Source of every layout here: struct mlx5_ifc_NAME_bits of include/linux/mlx5/mlx5_ifc.h of Linux
 // 6.1; tests/prm holds each against that header.
 #pragma once
@@ -90,8 +90,7 @@ struct flow_table_fields_supported : Layout<"flow_table_fields_supported", 0x80,
     Field<"metadata_reg_c_1", 0x7e, 0x1>,
     Field<"metadata_reg_c_0", 0x7f, 0x1>> {};
 
-/// Linux 6.12 names outer_l4_type, inner_l4_type and tunnel_header_0_1 beside it; bth_opcode stands at
-/// the same bit.
+/// Linux 6.12 names outer_l4_type, inner_l4_type and tunnel_header_0_1 beside bth_opcode.
 struct flow_table_fields_supported_2 : Layout<"flow_table_fields_supported_2", 0x80,
     Reserved<0x0, 0xe>,
     Field<"bth_opcode", 0xe, 0x1>,
