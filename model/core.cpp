@@ -12,7 +12,6 @@ namespace portcullis::model {
 namespace {
 
 constexpr std::uint32_t kCmdifRev6 = 6;
-constexpr std::uint64_t kSlowInitNs = 3 * kNsPerSecond;
 // UAR pages begin behind the initialisation segment and fill the BAR.
 constexpr std::uint32_t kFirstUar = 16;
 constexpr std::uint32_t kEndUar = Bar::kBytes / prm::kUarPageBytes;
@@ -77,8 +76,8 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   }
   std::unique_ptr<Core> core(new Core(std::move(parts), options));
   core->commands.record_to(std::move(trace));
-  const TransportDeps deps{&core->dma,       &core->mkeys,    &core->cqs, &core->eqs,
-                           &core->scheduler, &core->counters, &core->port};
+  const TransportDeps deps{&core->dma,       &core->mkeys,    &core->cqs,  &core->eqs,
+                           &core->scheduler, &core->counters, &core->port, &core->behaviours};
   const TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
                                            Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
   PORTCULLIS_TRY_ASSIGN(core->transport, Transport::create(deps, transport_options));
@@ -113,8 +112,8 @@ void Core::power_on() {
   if (behaviours.never_ready) return;
   const Task boot{[](void* context, std::uint64_t) { core_of(context).registers.set_ready(); },
                   this, 0};
-  if (behaviours.slow_init)
-    scheduler.schedule(scheduler.now_ns() + kSlowInitNs, boot);
+  if (behaviours.slow_init_ms)
+    scheduler.schedule(scheduler.now_ns() + *behaviours.slow_init_ms * kNsPerMs, boot);
   else
     scheduler.post(boot);
 }

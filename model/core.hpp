@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "model/bar.hpp"
+#include "model/behaviours.hpp"
 #include "model/capabilities.hpp"
 #include "model/command_queue.hpp"
 #include "model/cq.hpp"

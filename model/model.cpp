@@ -109,7 +109,7 @@ Model::~Model() = default;
 
 Result<std::unique_ptr<Model>> Model::create(const Options& options) {
   PORTCULLIS_TRY_ASSIGN(const Timing timing, find_timing(options.timing));
-  PORTCULLIS_TRY_ASSIGN(Behaviours behaviours, find_behaviours(options.behaviours));
+  PORTCULLIS_TRY_ASSIGN(Behaviours behaviours, find_behaviours(options.behaviours, options.timing));
   const bool stepped = options.execution == Execution::Stepped;
   if (options.wire && !stepped)
     return fail(Errc::InvalidArgument,

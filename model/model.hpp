@@ -29,7 +29,7 @@ enum class Execution : std::uint8_t { Stepped, Polled };
 
 struct Options {
   std::string timing = "instant";         // or "cx5-16.35.4506"
-  std::vector<std::string> behaviours{};  // see behaviour_names()
+  std::vector<std::string> behaviours{};  // NAME or NAME=VALUE, see behaviour_help()
   Execution execution = Execution::Stepped;
   std::uint64_t seed = 1;
   bool virtual_function = false;  // device id 0x1018, no HOST_ENDIANNESS
@@ -104,7 +104,7 @@ struct Counters {
 
 class Model {
  public:
-  /// InvalidArgument for an unknown timing or behaviour (the text names those accepted), System
+  /// InvalidArgument for an unknown timing or behaviour (the text names what is accepted), System
   /// when the pcap or trace file cannot be written.
   [[nodiscard]] static Result<std::unique_ptr<Model>> create(const Options& options);
   ~Model();
@@ -140,5 +140,10 @@ class Model {
 /// Accepted names, for error lines and --help.
 [[nodiscard]] const std::vector<std::string_view>& timing_names();
 [[nodiscard]] const std::vector<std::string_view>& behaviour_names();
+/// A line for every behaviour: its name, the values it takes, what it does.
+[[nodiscard]] std::string behaviour_help();
+/// Those that a model of these options has, a timing's own included, "a+b=14" or "none".
+/// InvalidArgument names the word and what is accepted.
+[[nodiscard]] Result<std::string> behaviours_in_force(const Options& options);
 
 }  // namespace portcullis::model

@@ -2,6 +2,7 @@
 #include "model/profile.hpp"
 
 #include <array>
+#include <string>
 
 #include "base/clock.hpp"
 #include "model/model.hpp"
@@ -27,76 +28,22 @@ constexpr std::array kTimings{
            &cx5_ns},
 };
 
-struct Behaviour {
-  std::string_view name;
-  std::string_view description;
-  bool Behaviours::*flag;
-};
-
-constexpr std::array kBehaviours{
-    Behaviour{"page-starved",
-              "every fourth CREATE command first asks for a firmware page and waits for it",
-              &Behaviours::page_starved},
-    Behaviour{"slow-init", "initializing stays set for 3 s after power-on and reset",
-              &Behaviours::slow_init},
-    Behaviour{"never-ready", "initializing stays set for ever", &Behaviours::never_ready},
-    Behaviour{"cmdif-rev-6", "the command interface says revision 6, which no driver speaks",
-              &Behaviours::cmdif_rev_6},
-};
-
-template <class Range>
-std::string join(const Range& names) {
-  std::string text;
-  for (const auto& name : names) {
-    if (!text.empty()) text += ", ";
-    text += name;
-  }
-  return text;
-}
-
 }  // namespace
 
 Result<Timing> find_timing(std::string_view name) {
-  for (const Timing& timing : kTimings)
+  std::string accepted;
+  for (const Timing& timing : kTimings) {
     if (timing.name == name) return timing;
-  return fail(Errc::InvalidArgument,
-              "unknown timing '" + std::string(name) + "'; accepted: " + join(timing_names()));
-}
-
-Result<Behaviours> find_behaviours(const std::vector<std::string>& names) {
-  Behaviours chosen;
-  for (const std::string& name : names) {
-    const Behaviour* found = nullptr;
-    for (const Behaviour& behaviour : kBehaviours)
-      if (behaviour.name == name) found = &behaviour;
-    if (found == nullptr)
-      return fail(Errc::InvalidArgument,
-                  "unknown behaviour '" + name + "'; accepted: " + join(behaviour_names()));
-    chosen.*(found->flag) = true;
+    accepted += (accepted.empty() ? "" : ", ") + std::string(timing.name);
   }
-  if (!names.empty()) chosen.names = join(names);
-  return chosen;
-}
-
-std::string_view behaviour_description(std::string_view name) {
-  for (const Behaviour& behaviour : kBehaviours)
-    if (behaviour.name == name) return behaviour.description;
-  return {};
+  return fail(Errc::InvalidArgument,
+              "unknown timing '" + std::string(name) + "'; accepted: " + accepted);
 }
 
 const std::vector<std::string_view>& timing_names() {
   static const std::vector<std::string_view> names = [] {
     std::vector<std::string_view> all;
     for (const Timing& timing : kTimings) all.push_back(timing.name);
-    return all;
-  }();
-  return names;
-}
-
-const std::vector<std::string_view>& behaviour_names() {
-  static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> all;
-    for (const Behaviour& behaviour : kBehaviours) all.push_back(behaviour.name);
     return all;
   }();
   return names;

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "model/behaviours.hpp"
 #include "model/cq.hpp"
 #include "model/dma.hpp"
 #include "model/eq.hpp"
@@ -36,6 +37,7 @@ struct TransportDeps {
   Scheduler* scheduler = nullptr;
   Counters* counters = nullptr;
   const PortSettings* port = nullptr;
+  const Behaviours* behaviours = &kNoBehaviours;
 };
 
 struct TransportOptions {

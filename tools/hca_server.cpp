@@ -63,7 +63,8 @@ int main(int argc, char** argv) {
   model::Options options;
   app.add_option("--socket", socket, "UNIX socket to listen on")->required();
   app.add_option("--timing", options.timing, "one of: " + joined(model::timing_names()));
-  app.add_option("--behaviour", options.behaviours, "any of: " + joined(model::behaviour_names()))
+  app.add_option("--behaviour", options.behaviours, "findings and misbehaviour, listed below")
+      ->type_name("NAME[=VALUE]+..")
       ->delimiter('+');
   app.add_option("--port-type", port_type, "eth: Ethernet with RoCEv2 (default); ib: InfiniBand")
       ->type_name("eth|ib");
@@ -78,13 +79,14 @@ int main(int argc, char** argv) {
   app.add_option("--trace", options.trace_path,
                  "record every command the driver gives, with its fields by name");
   app.add_option("--seed", options.seed, "order of what happens at one instant");
-  app.footer(
-      "Use it with QEMU 10.1 or newer, guest memory shared:\n"
-      "  -device "
-      "'{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"SOCKET\"}}'\n"
-      "Two ports on one wire:\n"
-      "  hca-server --socket a --wire stream,listen=/tmp/wire\n"
-      "  hca-server --socket b --wire stream,connect=/tmp/wire --mac 02:50:43:00:00:02");
+  app.footer("Behaviours; NAME=off takes back what a timing switches on:\n" +
+             model::behaviour_help() +
+             "Use it with QEMU 10.1 or newer, guest memory shared:\n"
+             "  -device "
+             "'{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"SOCKET\"}}'\n"
+             "Two ports on one wire:\n"
+             "  hca-server --socket a --wire stream,listen=/tmp/wire\n"
+             "  hca-server --socket b --wire stream,connect=/tmp/wire --mac 02:50:43:00:00:02");
   CLI11_PARSE(app, argc, argv);
 
   if (const auto given = take_port(port_type, mac, options); !given) return refuse(given.error());

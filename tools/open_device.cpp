@@ -57,10 +57,8 @@ Result<void> apply(model::Options& options, std::string_view word) {
   } else if (key == "timing") {
     PORTCULLIS_TRY_ASSIGN(options.timing, one_of(key, value, model::timing_names()));
   } else if (key == "behaviour") {
-    for (const std::string_view name : split(value, '+')) {
-      PORTCULLIS_TRY_ASSIGN(std::string known, one_of(key, name, model::behaviour_names()));
-      options.behaviours.push_back(std::move(known));
-    }
+    for (const std::string_view name : split(value, '+')) options.behaviours.emplace_back(name);
+    PORTCULLIS_TRY(model::behaviours_in_force(options));
   } else if (key == "execution") {
     PORTCULLIS_TRY_ASSIGN(const std::string how, one_of(key, value, {"stepped", "polled"}));
     options.execution = how == "polled" ? model::Execution::Polled : model::Execution::Stepped;

@@ -3,7 +3,7 @@
 // From what a user writes after --device= to a device: the ConnectX-5 in software, or a PCI
 // function under VFIO. The one place that knows both.
 //
-//   model[,timing=NAME][,behaviour=A+B][,execution=stepped|polled][,seed=N][,vf][,pcap=FILE]
+//   model[,timing=NAME][,behaviour=A+B=VALUE][,execution=stepped|polled][,seed=N][,vf][,pcap=FILE]
 //        [,trace=FILE]
 //   0000:03:00.0
 #pragma once

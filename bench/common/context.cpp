@@ -44,10 +44,7 @@ RunContext describe_run(const Options& options, const tools::DeviceSpec& spec, S
   add("emulated", is_emulated ? "yes: not NIC latency" : "no");
   add("board", session.hca().board_id());
   add("timing", model != nullptr ? model->timing : far);
-  add("behaviours", model == nullptr ? far
-                    : model->behaviours.empty()
-                        ? "none"
-                        : fmt::format("{}", fmt::join(model->behaviours, "+")));
+  add("behaviours", model == nullptr ? far : model::behaviours_in_force(*model).value_or("none"));
   add("clock", clocks);
   add("peer", options.peer);
   add("lcores", lcores_text());

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "lease/fence_plan.hpp"
+#include "model/model.hpp"
 #include "pmd/eal.hpp"
 
 namespace portcullis::bench {
@@ -21,7 +22,9 @@ Before `--` stand EAL arguments, after it ours and Google Benchmark's (--benchma
   {0} -- --device=model,timing=cx5-16.35.4506
   {0} -l 2-3 -a 0000:03:00.0 -- --device=0000:03:00.0 --peer=loopback --out-dir=results
 With the model and no EAL arguments the ones that need no privilege are supplied.
-A model is emulated: its figures are never NIC latency.)";
+A model is emulated: its figures are never NIC latency. Its behaviours (NAME=off takes back what a
+timing switches on):
+{1})";
 
 std::vector<std::string> plan_names() {
   std::vector<std::string> names;
@@ -36,7 +39,7 @@ std::string version_of(const ProgramInfo& info) {
 void add_common(CLI::App& app, const ProgramInfo& info, Options& options) {
   app.add_option("--device", options.device,
                  "a PCI address such as 0000:03:00.0, or\n"
-                 "model[,timing=NAME][,behaviour=NAME].. (default model)")
+                 "model[,timing=NAME][,behaviour=NAME[=VALUE]+..].. (default model)")
       ->type_name("SPEC");
   app.add_option("--peer", options.peer, "where the client sits: loopback, a QP of the same device")
       ->type_name("PEER")
@@ -116,7 +119,7 @@ void set_defaults(const ProgramInfo& info, Options& options) {
 Result<CommandLine> parse_command_line(const ProgramInfo& info, int argc, const char* const* argv) {
   CommandLine line;
   CLI::App app(info.summary, info.name + " [EAL arguments] --");  // as --help prints it
-  app.footer(fmt::format(kFooter, info.name));
+  app.footer(fmt::format(kFooter, info.name, model::behaviour_help()));
   app.set_version_flag("--version", version_of(info));
   add_common(app, info, line.options);
   add_own(app, info, line.options);

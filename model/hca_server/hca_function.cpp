@@ -34,7 +34,7 @@ void store(std::byte* at, std::uint64_t offset, std::span<const std::byte> from)
 Result<std::unique_ptr<HcaFunction>> HcaFunction::create(Options options,
                                                          std::unique_ptr<FrameChannel> channel) {
   PORTCULLIS_TRY_ASSIGN(const Timing timing, find_timing(options.timing));
-  PORTCULLIS_TRY_ASSIGN(Behaviours behaviours, find_behaviours(options.behaviours));
+  PORTCULLIS_TRY_ASSIGN(Behaviours behaviours, find_behaviours(options.behaviours, options.timing));
   PORTCULLIS_TRY_ASSIGN(Bar bar, Bar::create());
   PORTCULLIS_TRY_ASSIGN(Iommu iommu, Iommu::create());
   if (!options.wire) options.wire = std::make_shared<Wire>(0, options.port_type);

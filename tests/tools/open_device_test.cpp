@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{"model,vf=1", "\"vf=1\"", "vf, pcap="},
                       Refusal{"model,pcap=", "\"pcap=\"", "pcap="},
                       Refusal{"model,timing=slow", "timing \"slow\"", "instant, cx5-16.35.4506"},
-                      Refusal{"model,behaviour=slow-init+x", "behaviour \"x\"", "slow-init"},
+                      Refusal{"model,behaviour=slow-init+x", "behaviour 'x'", "slow-init"},
                       Refusal{"model,execution=fast", "execution \"fast\"", "stepped, polled"},
                       Refusal{"model,seed=-1", "seed \"-1\"", "a number from 0"},
                       Refusal{"model,seed=", "seed \"\"", "a number from 0"}));

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Findings and hypotheses about the card, and misbehaviour, that can be switched on one by one:
+// `NAME` or `NAME=VALUE`. Each is a member of Behaviours and a row of the table in behaviours.cpp;
+// whoever acts on it reads the member. A timing may switch some on by default, `NAME=off` takes
+// one back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace portcullis::model {
+
+/// Off is false, or no value.
+struct Behaviours {
+  bool page_starved = false;
+  std::optional<std::uint64_t> slow_init_ms;
+  bool never_ready = false;
+  bool cmdif_rev_6 = false;
+
+  std::string names = "none";  // those in force and those taken back, "a+b=14+c=off"
+};
+
+inline const Behaviours kNoBehaviours;
+
+/// `words` over what `timing` switches on. InvalidArgument naming the word and what is accepted.
+[[nodiscard]] Result<Behaviours> find_behaviours(const std::vector<std::string>& words,
+                                                 std::string_view timing);
+
+}  // namespace portcullis::model

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What may stand after behaviour=, and what is said of it.
+#include "model/behaviours.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <string>
+
+#include "model/model.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(Behaviours, NoWord_EverythingIsOff) {
+  const auto chosen = find_behaviours({}, "instant");
+  ASSERT_TRUE(chosen.has_value());
+  EXPECT_FALSE(chosen->page_starved);
+  EXPECT_FALSE(chosen->slow_init_ms.has_value());
+  EXPECT_EQ(chosen->names, "none");
+}
+
+TEST(Behaviours, Words_AreSetAndNamedInTheTablesOrder) {
+  const auto chosen = find_behaviours({"never-ready", "slow-init=20", "page-starved"}, "instant");
+  ASSERT_TRUE(chosen.has_value());
+  EXPECT_TRUE(chosen->page_starved);
+  EXPECT_TRUE(chosen->never_ready);
+  EXPECT_EQ(chosen->slow_init_ms, 20u);
+  EXPECT_EQ(chosen->names, "page-starved+slow-init=20+never-ready");
+}
+
+TEST(Behaviours, NumberWithoutValue_TakesItsPreset) {
+  EXPECT_EQ(find_behaviours({"slow-init"}, "instant")->slow_init_ms, 3000u);
+}
+
+TEST(Behaviours, Off_TakesBackWhatAnEarlierWordSet) {
+  const auto chosen =
+      find_behaviours({"slow-init=20", "page-starved", "slow-init=off", "page-starved=off"}, "");
+  ASSERT_TRUE(chosen.has_value());
+  EXPECT_FALSE(chosen->slow_init_ms.has_value());
+  EXPECT_FALSE(chosen->page_starved);
+}
+
+struct RefusedWord {
+  const char* word;
+  const char* text;
+};
+
+struct BehaviourRefusalTest : ::testing::TestWithParam<RefusedWord> {};
+
+TEST_P(BehaviourRefusalTest, NamesTheWordAndWhatIsAccepted) {
+  const auto refused = find_behaviours({"page-starved", GetParam().word}, "instant");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::InvalidArgument);
+  EXPECT_THAT(refused.error().text, StartsWith(GetParam().text));
+}
+
+constexpr const char* kSlowInit = "accepted: slow-init=1-600000 (ms), slow-init=off";
+constexpr const char* kPageStarved = "accepted: page-starved, page-starved=off";
+
+INSTANTIATE_TEST_SUITE_P(
+    Words, BehaviourRefusalTest,
+    ::testing::Values(RefusedWord{"magic", "unknown behaviour 'magic'; accepted: page-starved, "},
+                      RefusedWord{"", "unknown behaviour ''; accepted: "},
+                      RefusedWord{"magic=1", "unknown behaviour 'magic'; accepted: "}));
+
+struct BehaviourValueTest : ::testing::TestWithParam<RefusedWord> {};
+
+TEST_P(BehaviourValueTest, NamesTheValueAndWhatIsAccepted) {
+  const auto refused = find_behaviours({GetParam().word}, "instant");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().text,
+            "behaviour '" + std::string(GetParam().word) + "'; " + GetParam().text);
+}
+
+INSTANTIATE_TEST_SUITE_P(Values, BehaviourValueTest,
+                         ::testing::Values(RefusedWord{"slow-init=", kSlowInit},
+                                           RefusedWord{"slow-init=0", kSlowInit},
+                                           RefusedWord{"slow-init=600001", kSlowInit},
+                                           RefusedWord{"slow-init=-1", kSlowInit},
+                                           RefusedWord{"slow-init=3s", kSlowInit},
+                                           RefusedWord{"slow-init=99999999999999999999", kSlowInit},
+                                           RefusedWord{"page-starved=1", kPageStarved},
+                                           RefusedWord{"page-starved=", kPageStarved}));
+
+TEST(Behaviours, Help_HasALineForEveryOne) {
+  const std::string help = behaviour_help();
+  for (const std::string_view name : behaviour_names())
+    EXPECT_THAT(help, HasSubstr("  " + std::string(name)));
+  EXPECT_EQ(static_cast<std::size_t>(std::count(help.begin(), help.end(), '\n')),
+            behaviour_names().size());
+}
+
+TEST(Behaviours, InForce_SaysWhatAModelOfTheseOptionsHas) {
+  EXPECT_EQ(behaviours_in_force({.behaviours = {"slow-init"}}).value(), "slow-init=3000");
+  EXPECT_THAT(behaviours_in_force({.behaviours = {"magic"}}).error().text,
+              AllOf(HasSubstr("magic"), Not(HasSubstr("\n"))));
+}
+
+}  // namespace
+}  // namespace portcullis::model
