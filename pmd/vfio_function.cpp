@@ -236,6 +236,13 @@ Error refused_by_vfio(const std::string& bdf, const std::string& group, int open
                fmt::format("{}: VFIO does not give the device ({}); {}", bdf, said, remedy)};
 }
 
+Result<void> check_group_opens(const std::string& bdf, const fs::path& sys, const fs::path& dev) {
+  const std::string group = iommu_group_of(bdf, sys).number;
+  const int error = open_error(dev / "vfio" / group);
+  if (error == 0) return {};
+  return tl::unexpected<Error>(refused_by_vfio(bdf, group, error, {}));
+}
+
 Result<std::unique_ptr<VfioFunction>> VfioFunction::attach(const std::string& bdf) {
   PORTCULLIS_TRY_ASSIGN(const PciIds ids, check_vfio_ready(bdf));
   if (rte_vfio_is_enabled("vfio") == 0)

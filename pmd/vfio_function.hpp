@@ -57,6 +57,11 @@ struct IommuGroup {
                                               const std::filesystem::path& sys = "/sys",
                                               const std::filesystem::path& dev = "/dev");
 
+/// The group's file can be opened at this moment; Busy when another process has it.
+[[nodiscard]] Result<void> check_group_opens(const std::string& bdf,
+                                             const std::filesystem::path& sys = "/sys",
+                                             const std::filesystem::path& dev = "/dev");
+
 /// Why VFIO did not give a device of `group` that check_vfio_ready had nothing against.
 /// `open_error`: the errno of opening the group's file once more, 0 when that works. `eal_log`:
 /// what the EAL said meanwhile.

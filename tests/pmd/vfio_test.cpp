@@ -79,6 +79,18 @@ TEST_F(VfioReadyTest, VirtualFunction_IsReady) {
   EXPECT_TRUE(check().has_value());
 }
 
+TEST_F(VfioReadyTest, GroupThatOpens_IsFree) {
+  EXPECT_TRUE(check_group_opens(kBdf, machine.root() / "sys", machine.root() / "dev").has_value());
+}
+
+// A folder cannot be opened for writing, not even by root.
+TEST_F(VfioReadyTest, GroupThatDoesNotOpen_IsNamedWithTheReason) {
+  std::filesystem::remove(machine.root() / "dev/vfio/12");
+  std::filesystem::create_directory(machine.root() / "dev/vfio/12");
+  const auto opened = check_group_opens(kBdf, machine.root() / "sys", machine.root() / "dev");
+  EXPECT_THAT(opened.error().text, AllOf(HasSubstr("/dev/vfio/12"), HasSubstr("Is a directory")));
+}
+
 TEST_F(VfioReadyTest, AbsentDevice_IsNotFound) {
   EXPECT_EQ(check("0000:99:00.0").error().code, Errc::NotFound);
 }

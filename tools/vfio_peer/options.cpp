@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <regex>
+
+#include "pmd/vfio_function.hpp"
 
 namespace portcullis::tools::vfio_peer {
 namespace {
@@ -13,20 +14,9 @@ constexpr std::uint32_t kMaxBytes = 1 << 20;
 constexpr std::uint32_t kMaxWrites = 32;
 constexpr std::uint32_t kMaxSamples = 10000;
 
-/// CLI11's checkers answer with a text, empty when the value is acceptable.
-std::string check_bdf(const std::string& text) {
-  static const std::regex pattern("[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]");
-  if (std::regex_match(text, pattern)) return {};
-  return fmt::format(
-      "'{}' is no PCI address; accepted: domain:bus:device.function in lower case, "
-      "as 0000:00:04.0",
-      text);
-}
-
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--device", options.bdf, "PCI address of the function, bound to vfio-pci")
-      ->required()
-      ->check(check_bdf);
+      ->required();
   app.add_option("--bytes", options.bytes, "bytes of the region that is written and fenced")
       ->check(CLI::Range(64U, kMaxBytes))
       ->capture_default_str();
@@ -65,6 +55,8 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return fail(Errc::InvalidArgument, std::string(error.what()) + "; see vfio-peer --help");
   }
+  if (options.help) return options;
+  PORTCULLIS_TRY_ASSIGN(options.bdf, pmd::canonical_bdf(options.bdf));
   return options;
 }
 

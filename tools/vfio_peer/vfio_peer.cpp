@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "tools/vfio_peer/binding.hpp"
+#include "pmd/vfio_function.hpp"
 #include "tools/vfio_peer/fence.hpp"
 #include "tools/vfio_peer/latency.hpp"
 #include "tools/vfio_peer/options.hpp"
@@ -14,11 +14,12 @@
 
 namespace {
 
-using namespace portcullis;
+using portcullis::Result;
 using namespace portcullis::tools::vfio_peer;
 
 Result<bool> run(const Options& options) {
-  PORTCULLIS_TRY(check_binding(options.bdf));
+  PORTCULLIS_TRY(portcullis::pmd::check_vfio_ready(options.bdf));
+  PORTCULLIS_TRY(portcullis::pmd::check_group_opens(options.bdf));
   PORTCULLIS_TRY_ASSIGN(const auto device, Device::open(options.bdf));
   PORTCULLIS_TRY_ASSIGN(const Port port, set_up_port(*device));
   PORTCULLIS_TRY_ASSIGN(EventQueue events, EventQueue::create(*device));
