@@ -41,6 +41,8 @@ constexpr std::array kRows{
     Row{"never-ready", &Behaviours::never_ready, "initializing stays set for ever"},
     Row{"cmdif-rev-6", &Behaviours::cmdif_rev_6,
         "the command interface says revision 6, which no driver speaks"},
+    Row{"reuse-numbers", &Behaviours::reuse_numbers,
+        "a PD, QP or mkey number that was given back is the next one given"},
 };
 
 bool is_flag(const Row& row) { return std::holds_alternative<Flag>(row.member); }

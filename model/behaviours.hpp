@@ -22,6 +22,7 @@ struct Behaviours {
   std::optional<std::uint64_t> slow_init_ms;
   bool never_ready = false;
   bool cmdif_rev_6 = false;
+  bool reuse_numbers = false;
 
   std::string names = "none";  // those in force and those taken back, "a+b=14+c=off"
 };

@@ -65,6 +65,9 @@ Core::Core(Parts parts, const Options& options)
       default_mac_(options.mac.value_or(kDefaultMac)) {
   port.type = options.port_type;
   port.mac = default_mac_;
+  pd_ids.reuse_first(behaviours.reuse_numbers);
+  qp_ids.reuse_first(behaviours.reuse_numbers);
+  mkeys.reuse_indices(behaviours.reuse_numbers);
 }
 
 Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) {

@@ -6,8 +6,13 @@
 
 #include "base/cells.hpp"
 #include "base/dma_bytes.hpp"
+#include "model/model.hpp"
 
 namespace portcullis::model {
+
+void Dma::tell(const std::byte* memory, std::size_t bytes, Direction direction) const noexcept {
+  if (observer_ != nullptr) observer_->on_dma({memory, bytes}, direction == Direction::Write);
+}
 
 /// A piece of one page that is not plain memory. Messages go through a page of our own, so that
 /// `copy` sees memory in every case.
@@ -17,7 +22,9 @@ bool Dma::special_piece(Iova at, std::size_t bytes, Direction direction, Copy co
   if (range != nullptr && !(direction == Direction::Read ? range->readable : range->writeable))
     return false;
   if (range != nullptr && range->memory != nullptr) {
-    copy(range->memory + (at - range->iova));
+    std::byte* const memory = range->memory + (at - range->iova);
+    copy(memory);
+    tell(memory, bytes, direction);
     return true;
   }
   // An address in no range goes out as well: a device does not know what is mapped, and it is the
@@ -39,6 +46,7 @@ bool Dma::by_page(Iova at, std::size_t bytes, Direction direction, Copy copy) no
         std::min<std::size_t>(bytes - done, kPageBytes - (at + done) % kPageBytes);
     if (std::byte* memory = iommu_->lookup(at + done); memory != nullptr) {
       copy(memory, done, piece);
+      tell(memory, piece, direction);
     } else if (!special_piece(at + done, piece, direction,
                               [&](std::byte* where) { copy(where, done, piece); })) {
       return fault();
@@ -96,8 +104,10 @@ bool Dma::write_payload(const Extents& to, const std::byte* from) noexcept {
 
 std::optional<std::uint32_t> Dma::load_be32(Iova at) noexcept {
   if (bus_master_ && at % 4 == 0) {
-    if (std::byte* memory = iommu_->lookup(at); memory != nullptr)
+    if (std::byte* memory = iommu_->lookup(at); memory != nullptr) {
+      tell(memory, sizeof(std::uint32_t), Direction::Read);
       return cells::be32(cells::load_acquire<std::uint32_t>(memory));
+    }
     std::uint32_t raw = 0;
     const auto load = [&raw](std::byte* where) { raw = cells::load_acquire<std::uint32_t>(where); };
     if (special_piece(at, sizeof raw, Direction::Read, load)) return cells::be32(raw);
@@ -108,8 +118,10 @@ std::optional<std::uint32_t> Dma::load_be32(Iova at) noexcept {
 
 std::optional<std::uint8_t> Dma::load_u8(Iova at) noexcept {
   if (bus_master_) {
-    if (std::byte* memory = iommu_->lookup(at); memory != nullptr)
+    if (std::byte* memory = iommu_->lookup(at); memory != nullptr) {
+      tell(memory, 1, Direction::Read);
       return cells::load_acquire<std::uint8_t>(memory);
+    }
     std::uint8_t value = 0;
     const auto load = [&](std::byte* where) { value = cells::load_acquire<std::uint8_t>(where); };
     if (special_piece(at, sizeof value, Direction::Read, load)) return value;
@@ -124,6 +136,7 @@ bool Dma::publish(Iova to, std::span<const std::byte> entry) noexcept {
   if (std::byte* memory = window(to, entry.size()); memory != nullptr) {
     std::memcpy(memory, body.data(), body.size());
     cells::store_release<std::uint8_t>(memory + body.size(), last);
+    tell(memory, entry.size(), Direction::Write);
     return true;
   }
   // By messages the order is theirs: the last byte has one of its own.

@@ -42,6 +42,8 @@ class RemoteMemory {
   [[nodiscard]] virtual bool write(Iova to, std::span<const std::byte> from) noexcept = 0;
 };
 
+class DmaObserver;
+
 class Dma {
  public:
   /// `faults` is counted up; both must outlive this.
@@ -49,6 +51,8 @@ class Dma {
 
   /// Who reaches ranges without memory; null: nobody, they are faults.
   void set_remote(RemoteMemory* remote) noexcept { remote_ = remote; }
+  /// Null: nobody hears what is read and written.
+  void set_observer(DmaObserver* observer) noexcept { observer_ = observer; }
   void set_bus_master(bool on) noexcept { bus_master_ = on; }
   [[nodiscard]] bool bus_master() const noexcept { return bus_master_; }
 
@@ -89,6 +93,7 @@ class Dma {
   bool by_page(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept;
   template <class Copy>
   bool special_piece(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept;
+  void tell(const std::byte* memory, std::size_t bytes, Direction direction) const noexcept;
   bool fault() noexcept {
     ++*faults_;
     return false;
@@ -97,6 +102,7 @@ class Dma {
   const Iommu* iommu_;
   std::uint64_t* faults_;
   RemoteMemory* remote_ = nullptr;
+  DmaObserver* observer_ = nullptr;
   bool bus_master_ = false;
 };
 

@@ -17,12 +17,15 @@ class IdAllocator {
       : first_(first), end_(end), fresh_(first) {}
 
   [[nodiscard]] std::optional<std::uint32_t> allocate() {
-    if (fresh_ < end_) return fresh_++;
+    const bool comes_back = reuses_ && !returned_.empty();
+    if (fresh_ < end_ && !comes_back) return fresh_++;
     if (returned_.empty()) return std::nullopt;
     const std::uint32_t id = returned_.front();
     returned_.pop_front();
     return id;
   }
+  /// What was given back is given again before anything fresh.
+  void reuse_first(bool on) noexcept { reuses_ = on; }
   void give_back(std::uint32_t id) { returned_.push_back(id); }
   void clear() noexcept {
     fresh_ = first_;
@@ -33,6 +36,7 @@ class IdAllocator {
   std::uint32_t first_;
   std::uint32_t end_;
   std::uint32_t fresh_;
+  bool reuses_ = false;
   std::deque<std::uint32_t> returned_;
 };
 

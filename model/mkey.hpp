@@ -86,6 +86,8 @@ class MkeyTable {
   [[nodiscard]] std::optional<std::uint32_t> pd_of(std::uint32_t index) const noexcept;
   /// The key of QUERY_SPECIAL_CONTEXTS.resd_lkey: all memory, local access, any PD.
   [[nodiscard]] std::uint32_t reserved_lkey() const noexcept { return kReservedIndex << 8; }
+  /// An index that was given back is the next one given.
+  void reuse_indices(bool on) noexcept { ids_.reuse_first(on); }
   [[nodiscard]] std::size_t size() const noexcept { return live_; }
   void clear();
 

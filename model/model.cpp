@@ -157,6 +157,11 @@ void Model::inject(const FrameFaultRule& rule) {
   state_->core->transport->inject(rule);
 }
 
+void Model::observe_dma(DmaObserver* observer) noexcept {
+  const EngineLock::Outside locked(state_->lock);
+  state_->core->dma.set_observer(observer);
+}
+
 void Model::request_pages(std::int32_t pages) {
   const EngineLock::Outside locked(state_->lock);
   state_->core->pages.request(pages);

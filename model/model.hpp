@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,6 +103,14 @@ struct Counters {
   std::uint64_t pages_at_disable = 0;     // not taken back when DISABLE_HCA came
 };
 
+/// Hears of every access of the device to memory of this process, when it has been made. What it
+/// says of a run rests on nothing but the device.
+class DmaObserver {
+ public:
+  virtual ~DmaObserver() = default;
+  virtual void on_dma(std::span<const std::byte> memory, bool is_write) noexcept = 0;
+};
+
 class Model {
  public:
   /// InvalidArgument for an unknown timing or behaviour (the text names what is accepted), System
@@ -119,6 +128,8 @@ class Model {
 
   void inject(const CommandFaultRule& rule);
   void inject(const FrameFaultRule& rule);
+  /// Null: nobody hears. Stays until it is replaced, also over a function reset.
+  void observe_dma(DmaObserver* observer) noexcept;
   /// The device asks for `pages` more (EQE PAGE_REQUEST), or gives |pages| back when negative.
   void request_pages(std::int32_t pages);
   /// health_buffer.synd becomes `synd`, rfr set; commands are still answered.

@@ -7,8 +7,10 @@
 
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #include "model/dma.hpp"
+#include "model/model.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -172,6 +174,45 @@ TEST_F(IommuTest, PayloadOverTwoExtents_IsOneByteString) {
   std::array<std::byte, 3> got{};
   ASSERT_TRUE(dma_.read_payload(extents, got.data()));
   EXPECT_EQ(got, sent);
+}
+
+class Ear final : public DmaObserver {
+ public:
+  void on_dma(std::span<const std::byte> memory, bool is_write) noexcept override {
+    heard.push_back({memory, is_write});
+  }
+  struct Access {
+    std::span<const std::byte> memory;
+    bool is_write;
+  };
+  std::vector<Access> heard;
+};
+
+TEST_F(IommuTest, Observer_HearsOfEveryPieceInTheDirectionItWasMoved) {
+  const Iova iova = map(page(0, 2));
+  Ear ear;
+  dma_.set_bus_master(true);
+  dma_.set_observer(&ear);
+  std::array<std::byte, 16> bytes{};
+  ASSERT_TRUE(dma_.write_payload(iova + kPageBytes - 8, bytes));
+  ASSERT_TRUE(dma_.read_payload(iova, bytes));
+  ASSERT_TRUE(dma_.publish(iova + 64, bytes));
+  ASSERT_EQ(ear.heard.size(), 4u);
+  EXPECT_EQ(ear.heard[0].memory.data(), page(0).data() + kPageBytes - 8);
+  EXPECT_EQ(ear.heard[0].memory.size(), 8u);
+  EXPECT_EQ(ear.heard[1].memory.data(), page(1).data());
+  EXPECT_TRUE(ear.heard[1].is_write);
+  EXPECT_FALSE(ear.heard[2].is_write);
+  EXPECT_TRUE(ear.heard[3].is_write);
+}
+
+TEST_F(IommuTest, Observer_HearsNothingOfAFault) {
+  Ear ear;
+  dma_.set_bus_master(true);
+  dma_.set_observer(&ear);
+  std::array<std::byte, 16> bytes{};
+  EXPECT_FALSE(dma_.write_payload(map(page(0)) + kLargePage, bytes));
+  EXPECT_TRUE(ear.heard.empty());
 }
 
 }  // namespace

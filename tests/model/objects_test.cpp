@@ -308,5 +308,16 @@ TEST_F(Objects, UarAllocatedAfresh_HasNoOldKick) {
   EXPECT_EQ(driver_.device().bar[prm::uar_offset(uar) + prm::kBfOffset], std::byte{0});
 }
 
+TEST(ReuseNumbers, NumberGivenBack_IsTheNextOne) {
+  MiniDriver driver({.behaviours = {"reuse-numbers"}});
+  driver.bring_up();
+  const std::uint32_t first = driver.alloc_pd();
+  const std::uint32_t second = driver.alloc_pd();
+  auto in = command<prm::dealloc_pd_in>(Opcode::DEALLOC_PD);
+  ASSERT_TRUE(driver.run<prm::dealloc_pd_out>(in.put<"pd">(first)).ok());
+  EXPECT_EQ(driver.alloc_pd(), first);
+  EXPECT_EQ(driver.alloc_pd(), second + 1);
+}
+
 }  // namespace
 }  // namespace portcullis::model::testing
