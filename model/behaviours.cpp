@@ -14,6 +14,7 @@ namespace {
 
 using Flag = bool Behaviours::*;
 using Number = std::optional<std::uint64_t> Behaviours::*;
+using Share = std::optional<double> Behaviours::*;  // 0 to 1
 
 /// What a Number takes.
 struct Range {
@@ -25,7 +26,7 @@ struct Range {
 
 struct Row {
   std::string_view name;
-  std::variant<Flag, Number> member;
+  std::variant<Flag, Number, Share> member;
   std::string_view description;
   Range range{};
   std::string_view timing = "";  // which switches it on; a Number needs a preset then
@@ -43,38 +44,56 @@ constexpr std::array kRows{
         "the command interface says revision 6, which no driver speaks"},
     Row{"reuse-numbers", &Behaviours::reuse_numbers,
         "a PD, QP or mkey number that was given back is the next one given"},
+    Row{"loss", &Behaviours::loss, "this share of the frames is lost; a seed says which"},
+    Row{"duplicate", &Behaviours::duplicate, "this share of the frames arrives twice"},
+    Row{"reorder", &Behaviours::reorder,
+        "this share of the frames lets 1 to 8 later ones pass, or waits 20 us"},
+    Row{"corrupt", &Behaviours::corrupt, "this share of the frames has one bit wrong"},
+    Row{"delay-ns",
+        &Behaviours::delay_ns,
+        "every frame is late by a seeded 0 to so many ns, and may be overtaken",
+        {.least = 1, .greatest = 4'000'000'000}},
 };
 
 bool is_flag(const Row& row) { return std::holds_alternative<Flag>(row.member); }
+bool is_share(const Row& row) { return std::holds_alternative<Share>(row.member); }
 
 void turn_off(const Row& row, Behaviours& chosen) {
-  if (is_flag(row))
-    chosen.*std::get<Flag>(row.member) = false;
-  else
-    chosen.*std::get<Number>(row.member) = std::nullopt;
+  std::visit([&chosen](auto member) { chosen.*member = {}; }, row.member);
 }
 
-void turn_on(const Row& row, Behaviours& chosen, std::uint64_t value) {
-  if (is_flag(row))
-    chosen.*std::get<Flag>(row.member) = true;
-  else
-    chosen.*std::get<Number>(row.member) = value;
-}
-
-/// "slow-init=1-4000 (ms)" or "never-ready".
+/// "slow-init=1-4000 (ms)", "loss=0-1" or "never-ready".
 std::string form_of(const Row& row) {
   std::string form(row.name);
   if (is_flag(row)) return form;
+  if (is_share(row)) return form + "=0-1";
   form += "=" + std::to_string(row.range.least) + "-" + std::to_string(row.range.greatest);
   return row.range.unit.empty() ? form : form + " (" + std::string(row.range.unit) + ")";
 }
 
-std::optional<std::uint64_t> number_of(const Row& row, std::string_view text) {
-  std::uint64_t value = 0;
+template <class T>
+std::optional<T> parse(std::string_view text, T least, T greatest) {
+  T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (value < row.range.least || value > row.range.greatest) return std::nullopt;
-  return value;
+  // so that what is no number is refused, too
+  return value >= least && value <= greatest ? std::optional(value) : std::nullopt;
+}
+
+/// NAME=`text`, or NAME alone. False: it does not take that.
+bool turn_on(const Row& row, Behaviours& chosen, std::optional<std::string_view> text) {
+  if (is_flag(row)) {
+    chosen.*std::get<Flag>(row.member) = true;
+    return !text;
+  }
+  if (is_share(row)) {
+    auto& share = chosen.*std::get<Share>(row.member);
+    share = text ? parse<double>(*text, 0, 1) : std::nullopt;
+    return share.has_value();
+  }
+  auto& number = chosen.*std::get<Number>(row.member);
+  number = text ? parse(*text, row.range.least, row.range.greatest) : row.range.preset;
+  return number.has_value();
 }
 
 Result<void> apply(const std::string& word, Behaviours& chosen) {
@@ -92,28 +111,37 @@ Result<void> apply(const std::string& word, Behaviours& chosen) {
     turn_off(*row, chosen);
     return {};
   }
-  const std::optional<std::uint64_t> number =
-      equals == std::string::npos ? row->range.preset : number_of(*row, word.substr(equals + 1));
-  if (is_flag(*row) ? equals != std::string::npos : !number)
+  const auto value = equals == std::string::npos
+                         ? std::nullopt
+                         : std::optional(std::string_view(word).substr(equals + 1));
+  if (!turn_on(*row, chosen, value))
     return fail(Errc::InvalidArgument,
                 "behaviour '" + word + "'; accepted: " + form_of(*row) + ", " + name + "=off");
-  turn_on(*row, chosen, number.value_or(0));
   return {};
+}
+
+/// "=14", "=0.1", nothing for a flag that is on, "=off".
+std::string value_in_force(const Row& row, const Behaviours& chosen) {
+  constexpr std::string_view kOff = "=off";
+  if (is_flag(row)) return std::string(chosen.*std::get<Flag>(row.member) ? "" : kOff);
+  if (!is_share(row)) {
+    const auto& number = chosen.*std::get<Number>(row.member);
+    return number ? "=" + std::to_string(*number) : std::string(kOff);
+  }
+  const auto& share = chosen.*std::get<Share>(row.member);
+  if (!share) return std::string(kOff);
+  std::array<char, 32> text{};  // the shortest text of a double has 24 characters at most
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), *share);
+  return "=" + std::string(text.data(), error == std::errc{} ? end : text.data());
 }
 
 /// What is in force, in the table's order, and what a timing would have switched on.
 std::string names_in_force(const Behaviours& chosen, std::string_view timing) {
   std::string names;
   for (const Row& row : kRows) {
-    std::string word(row.name);
-    const bool is_on = is_flag(row) ? chosen.*std::get<Flag>(row.member)
-                                    : (chosen.*std::get<Number>(row.member)).has_value();
-    if (!is_on && row.timing != timing) continue;
-    if (!is_on)
-      word += "=off";
-    else if (!is_flag(row))
-      word += "=" + std::to_string(*(chosen.*std::get<Number>(row.member)));
-    names += (names.empty() ? "" : "+") + word;
+    const std::string value = value_in_force(row, chosen);
+    if (value == "=off" && row.timing != timing) continue;
+    names += (names.empty() ? "" : "+") + std::string(row.name) + value;
   }
   return names.empty() ? "none" : names;
 }
@@ -123,7 +151,7 @@ std::string names_in_force(const Behaviours& chosen, std::string_view timing) {
 Result<Behaviours> find_behaviours(const std::vector<std::string>& words, std::string_view timing) {
   Behaviours chosen;
   for (const Row& row : kRows)
-    if (row.timing == timing) turn_on(row, chosen, row.range.preset.value_or(0));
+    if (row.timing == timing) static_cast<void>(turn_on(row, chosen, std::nullopt));
   for (const std::string& word : words) PORTCULLIS_TRY(apply(word, chosen));
   chosen.names = names_in_force(chosen, timing);
   return chosen;

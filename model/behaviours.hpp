@@ -23,6 +23,10 @@ struct Behaviours {
   bool never_ready = false;
   bool cmdif_rev_6 = false;
   bool reuse_numbers = false;
+  // Of the frames that leave and, by an uplink, come in: see frame_faults() of
+  // model/transport/frame_faults.hpp.
+  std::optional<double> loss, duplicate, reorder, corrupt;
+  std::optional<std::uint64_t> delay_ns;
 
   std::string names = "none";  // those in force and those taken back, "a+b=14+c=off"
 };

@@ -78,7 +78,8 @@ int main(int argc, char** argv) {
   app.add_option("--pcap", options.pcap_path, "write every frame to this file");
   app.add_option("--trace", options.trace_path,
                  "record every command the driver gives, with its fields by name");
-  app.add_option("--seed", options.seed, "order of what happens at one instant");
+  app.add_option("--seed", options.seed,
+                 "order of what happens at one instant, and which frames meet a fault");
   app.footer("Behaviours; NAME=off takes back what a timing switches on:\n" +
              model::behaviour_help() +
              "Use it with QEMU 10.1 or newer, guest memory shared:\n"

@@ -7,6 +7,7 @@
 
 #include "base/cells.hpp"
 #include "base/dma_bytes.hpp"
+#include "model/transport/frame_faults.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -58,6 +59,7 @@ HcaFunction::HcaFunction(std::unique_ptr<Core> core, const Options& options,
       },
       this);
   core_->dma.set_remote(this);
+  if (uplink_) uplink_->inject(frame_faults(core_->behaviours), options.seed);
 }
 
 bool HcaFunction::read(Iova from, std::span<std::byte> to) noexcept {

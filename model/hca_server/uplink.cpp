@@ -14,6 +14,11 @@ Uplink::Uplink(std::shared_ptr<Wire> wire, std::shared_ptr<EventLoop> loop,
 
 Uplink::~Uplink() { wire_->detach(port_); }
 
+void Uplink::inject(std::span<const FrameFaultRule> rules, std::uint64_t seed) {
+  wire_->seed_faults(port_, seed);
+  for (const FrameFaultRule& rule : rules) wire_->inject(port_, rule);
+}
+
 void Uplink::take() {
   // A frame too short for a link header is none: other ports may look at its addresses.
   constexpr std::size_t kLeast = kEthernetBytes;

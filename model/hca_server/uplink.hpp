@@ -20,6 +20,8 @@ class Uplink final : public FrameSink {
   Uplink(std::shared_ptr<Wire> wire, std::shared_ptr<EventLoop> loop,
          std::unique_ptr<FrameChannel> channel);
   ~Uplink() override;
+  /// Faults of what comes in.
+  void inject(std::span<const FrameFaultRule> rules, std::uint64_t seed);
   Uplink(const Uplink&) = delete;
   Uplink& operator=(const Uplink&) = delete;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/behaviours.hpp"
 #include "model/transport/frame.hpp"
 
 namespace portcullis::model {
@@ -18,6 +19,23 @@ bool matches(const FrameFaultRule& rule, std::span<const std::byte> frame, PortT
 }
 
 }  // namespace
+
+std::vector<FrameFaultRule> frame_faults(const Behaviours& behaviours) {
+  using Kind = FrameFaultRule::Kind;
+  std::vector<FrameFaultRule> rules;
+  const auto add = [&rules](Kind kind, std::optional<double> probability, std::uint64_t delay_ns) {
+    if (!probability) return;
+    FrameFaultRule rule{.kind = kind, .delay_ns = delay_ns, .repeat = true};
+    rule.probability = *probability;
+    rules.push_back(rule);
+  };
+  add(Kind::Drop, behaviours.loss, 0);
+  add(Kind::Duplicate, behaviours.duplicate, 0);
+  add(Kind::Reorder, behaviours.reorder, 0);
+  add(Kind::FlipBit, behaviours.corrupt, 0);
+  if (behaviours.delay_ns) add(Kind::Jitter, 1, *behaviours.delay_ns);
+  return rules;
+}
 
 void FrameFaults::add(const FrameFaultRule& rule) {
   rules_.push_back(rule);

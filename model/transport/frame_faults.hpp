@@ -16,6 +16,11 @@
 
 namespace portcullis::model {
 
+struct Behaviours;
+
+/// The rules that loss, duplicate, reorder, corrupt and delay-ns stand for.
+[[nodiscard]] std::vector<FrameFaultRule> frame_faults(const Behaviours& behaviours);
+
 /// What happens to one frame.
 struct FrameFate {
   bool drop = false;

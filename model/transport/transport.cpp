@@ -39,6 +39,8 @@ struct Transport::State final : FrameSink {
     engine.wire = wire.get();
     engine.port = wire->attach(*this, *dependencies.scheduler, *dependencies.counters);
     wire->seed_faults(engine.port, options.seed);
+    for (const FrameFaultRule& rule : frame_faults(*dependencies.behaviours))
+      wire->inject(engine.port, rule);
     learn_port();
   }
   ~State() override { wire->detach(engine.port); }

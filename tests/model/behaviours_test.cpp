@@ -62,6 +62,7 @@ TEST_P(BehaviourRefusalTest, NamesTheWordAndWhatIsAccepted) {
 }
 
 constexpr const char* kSlowInit = "accepted: slow-init=1-600000 (ms), slow-init=off";
+constexpr const char* kLoss = "accepted: loss=0-1, loss=off";
 constexpr const char* kPageStarved = "accepted: page-starved, page-starved=off";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -79,15 +80,28 @@ TEST_P(BehaviourValueTest, NamesTheValueAndWhatIsAccepted) {
             "behaviour '" + std::string(GetParam().word) + "'; " + GetParam().text);
 }
 
-INSTANTIATE_TEST_SUITE_P(Values, BehaviourValueTest,
-                         ::testing::Values(RefusedWord{"slow-init=", kSlowInit},
-                                           RefusedWord{"slow-init=0", kSlowInit},
-                                           RefusedWord{"slow-init=600001", kSlowInit},
-                                           RefusedWord{"slow-init=-1", kSlowInit},
-                                           RefusedWord{"slow-init=3s", kSlowInit},
-                                           RefusedWord{"slow-init=99999999999999999999", kSlowInit},
-                                           RefusedWord{"page-starved=1", kPageStarved},
-                                           RefusedWord{"page-starved=", kPageStarved}));
+INSTANTIATE_TEST_SUITE_P(
+    Values, BehaviourValueTest,
+    ::testing::Values(RefusedWord{"slow-init=", kSlowInit}, RefusedWord{"slow-init=0", kSlowInit},
+                      RefusedWord{"slow-init=600001", kSlowInit},
+                      RefusedWord{"slow-init=-1", kSlowInit},
+                      RefusedWord{"slow-init=3s", kSlowInit},
+                      RefusedWord{"slow-init=99999999999999999999", kSlowInit},
+                      RefusedWord{"page-starved=1", kPageStarved}, RefusedWord{"loss", kLoss},
+                      RefusedWord{"loss=", kLoss}, RefusedWord{"loss=1.1", kLoss},
+                      RefusedWord{"loss=-0.1", kLoss}, RefusedWord{"loss=nan", kLoss},
+                      RefusedWord{"loss=10%", kLoss}, RefusedWord{"page-starved=", kPageStarved}));
+
+TEST(Behaviours, Shares_AreNamedAsShortAsTheyAreExact) {
+  const auto chosen = find_behaviours({"corrupt=1e-3", "loss=0.10", "duplicate=1"}, "instant");
+  ASSERT_TRUE(chosen.has_value());
+  EXPECT_EQ(chosen->loss, 0.1);
+  EXPECT_EQ(chosen->names, "loss=0.1+duplicate=1+corrupt=0.001");
+}
+
+TEST(Behaviours, ShareTakenBack_IsNotNamed) {
+  EXPECT_EQ(find_behaviours({"loss=0.1", "loss=off"}, "instant")->names, "none");
+}
 
 TEST(Behaviours, Help_HasALineForEveryOne) {
   const std::string help = behaviour_help();

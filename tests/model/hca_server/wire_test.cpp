@@ -232,6 +232,18 @@ class JoinedWires : public ::testing::Test {
                     open("dgram,local=" + paths_[1] + ",remote=" + paths_[0])};
 };
 
+TEST_F(JoinedWires, UplinkThatLosesAll_LetsNothingIn) {
+  const std::array rules{FrameFaultRule{.repeat = true}};
+  left_out_.inject(rules, 1);
+  left_.connect(0x40, 0x41);
+  right_.connect(0x41, 0x40, {.dest_mac = kPeerMac});
+  right_.post_and_ring(0x41, {0, 0, 0, 0, 0, true});
+  run();
+  EXPECT_EQ(right_.counters().frames_sent, 1U);
+  EXPECT_EQ(left_out_.counters().frames_sent, 1U);
+  EXPECT_EQ(left_out_.counters().frames_dropped, 1U);
+}
+
 TEST_F(JoinedWires, WriteFromOneToTheOther_ArrivesAndCompletes) {
   constexpr Mac kRightMac{0x02, 0, 0, 0, 0, 0x99};
   right_.port().mac = kRightMac;
