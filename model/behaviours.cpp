@@ -53,6 +53,12 @@ constexpr std::array kRows{
         &Behaviours::delay_ns,
         "every frame is late by a seeded 0 to so many ns, and may be overtaken",
         {.least = 1, .greatest = 4'000'000'000}},
+    Row{"a1-off", &Behaviours::a1_off,
+        "DESTROY_MKEY is answered while DMA under the key is pending, against assumption A1"},
+    Row{"data-path-ns",
+        &Behaviours::data_path_ns,
+        "memory is touched that long (1000, hypothesis) after the key check that allowed it",
+        {.least = 1, .greatest = 60'000'000'000, .unit = "ns", .preset = 1000}},
 };
 
 bool is_flag(const Row& row) { return std::holds_alternative<Flag>(row.member); }

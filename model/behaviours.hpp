@@ -27,6 +27,8 @@ struct Behaviours {
   // model/transport/frame_faults.hpp.
   std::optional<double> loss, duplicate, reorder, corrupt;
   std::optional<std::uint64_t> delay_ns;
+  bool a1_off = false;
+  std::optional<std::uint64_t> data_path_ns;
 
   std::string names = "none";  // those in force and those taken back, "a+b=14+c=off"
 };

@@ -81,9 +81,14 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   core->commands.record_to(std::move(trace));
   const TransportDeps deps{&core->dma,       &core->mkeys,    &core->cqs,  &core->eqs,
                            &core->scheduler, &core->counters, &core->port, &core->behaviours};
-  const TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
-                                           Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
+  TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
+                                     Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
+  transport_options.pace = options.pace;
+  if (const auto ns = core->behaviours.data_path_ns; ns && !options.pace)
+    transport_options.pace = std::make_shared<FixedPace>(*ns);
   PORTCULLIS_TRY_ASSIGN(core->transport, Transport::create(deps, transport_options));
+  core->mkeys.set_idle_hook(
+      {[](void* context, std::uint32_t) { core_of(context).resume_dma_waits(); }, core.get()});
   core->scheduler.loop().add_source({[](void* context) { return core_of(context).look(); },
                                      [](void* context) {
                                        Core& self = core_of(context);
@@ -147,6 +152,7 @@ void Core::drop_objects() {
     references->clear();
   used_uars_.clear();
   page_waits_.fill(PageWait::None);
+  dma_waits_.clear();
   creates_ = 0;
 }
 
@@ -244,6 +250,10 @@ void Core::resume_waiting(bool granted) {
     page_waits_[slot] = granted ? PageWait::Granted : PageWait::Refused;
     commands.resume(slot);
   }
+}
+
+void Core::resume_dma_waits() {
+  for (const std::uint32_t slot : std::exchange(dma_waits_, {})) commands.resume(slot);
 }
 
 }  // namespace portcullis::model

@@ -84,6 +84,8 @@ class Core {
   void drop_objects();
   /// Commands that wait for firmware pages run again: with them, or to be refused.
   void resume_waiting(bool granted);
+  /// Commands that wait for DMA under a key run again.
+  void resume_dma_waits();
 
   /// UAR pages with a CQ, an EQ or a QP are looked at for kicks.
   void use_uar(std::uint32_t uar);
@@ -134,6 +136,7 @@ class Core {
   std::vector<std::uint32_t> kicked_uars_;  // scratch of look()
   std::vector<std::uint32_t> used_uars_;    // those with references
   std::array<PageWait, prm::kMaxCommands> page_waits_{};
+  std::vector<std::uint32_t> dma_waits_;  // slots whose DESTROY_MKEY waits for pending DMA
   std::uint32_t creates_ = 0;
   bool removed_ = false;
 };

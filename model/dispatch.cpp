@@ -191,7 +191,12 @@ std::optional<Verdict> Core::execute(const Command& command) {
     case PageWait::Granted:
       break;
   }
-  return entry->run(*this, command);
+  const Verdict verdict = entry->run(*this, command);
+  if (verdict.later) {
+    dma_waits_.push_back(command.slot);
+    return std::nullopt;
+  }
+  return verdict;
 }
 
 }  // namespace portcullis::model

@@ -159,9 +159,22 @@ Verdict MkeyTable::create(const Create& request, std::uint32_t& index) {
   if (!id) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
   index = *id;
   if (index >= keys_.size()) keys_.resize(index + 1);
+  key.life = ++lives_;
   keys_[index] = std::move(key);
   ++live_;
   return {};
+}
+
+void MkeyTable::end_dma(std::uint32_t key, Life life) {
+  const std::uint32_t index = key >> 8;
+  if (index >= keys_.size() || keys_[index].life != life || keys_[index].pending == 0) return;
+  if (--keys_[index].pending == 0 && idle_.fn != nullptr) idle_.fn(idle_.context, index);
+}
+
+bool MkeyTable::disable(std::uint32_t index) noexcept {
+  if (!pd_of(index)) return false;
+  keys_[index].usable = false;
+  return true;
 }
 
 Verdict MkeyTable::destroy(std::uint32_t index) {

@@ -82,6 +82,26 @@ class MkeyTable {
   /// `translations` takes the first of the key's list, when the query asks for them.
   Verdict query(std::uint32_t index, prm::View<prm::mkc> context,
                 std::span<std::byte> translations) const;
+  // DMA that a check has allowed and that is still to come, counted by key. `life` tells a key from
+  // a later one with its index.
+  using Life = std::uint32_t;
+  [[nodiscard]] Life begin_dma(std::uint32_t key) noexcept {
+    Key& entry = keys_[key >> 8];
+    ++entry.pending;
+    return entry.life;
+  }
+  void end_dma(std::uint32_t key, Life life);
+  [[nodiscard]] bool has_pending_dma(std::uint32_t index) const noexcept {
+    return index < keys_.size() && keys_[index].pending != 0;
+  }
+  /// Whom to tell when the last DMA under a key is done.
+  struct IdleHook {
+    void (*fn)(void* context, std::uint32_t index) = nullptr;
+    void* context = nullptr;
+  };
+  void set_idle_hook(IdleHook hook) noexcept { idle_ = hook; }
+  /// No check accepts the key from now on; it stays until destroy(). False: there is no such key.
+  bool disable(std::uint32_t index) noexcept;
   /// The PD of a live key.
   [[nodiscard]] std::optional<std::uint32_t> pd_of(std::uint32_t index) const noexcept;
   /// The key of QUERY_SPECIAL_CONTEXTS.resd_lkey: all memory, local access, any PD.
@@ -107,7 +127,9 @@ class MkeyTable {
     bool any_pd = false;
     bool page_rights = false;  // some page allows less than the key does
     bool live = false;
-    bool physical = false;             // PA mode: the virtual address is the IOVA
+    bool physical = false;      // PA mode: the virtual address is the IOVA
+    std::uint32_t pending = 0;  // DMA allowed and not done
+    Life life = 0;
     std::vector<std::uint64_t> pages;  // MTT entries, host order, low bits are rights
     prm::Buffer<prm::mkc> context;     // as given, for QUERY_MKEY
   };
@@ -119,6 +141,8 @@ class MkeyTable {
   std::vector<Key> keys_;  // grows with the highest index in use
   IdAllocator ids_;
   std::size_t live_ = 0;
+  Life lives_ = 0;
+  IdleHook idle_;
 };
 
 }  // namespace portcullis::model

@@ -162,6 +162,11 @@ void Model::observe_dma(DmaObserver* observer) noexcept {
   state_->core->dma.set_observer(observer);
 }
 
+bool Model::release(std::uint64_t ticket) {
+  const EngineLock::Outside locked(state_->lock);
+  return state_->core->transport->release(ticket);
+}
+
 void Model::request_pages(std::int32_t pages) {
   const EngineLock::Outside locked(state_->lock);
   state_->core->pages.request(pages);

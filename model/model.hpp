@@ -24,6 +24,7 @@
 
 namespace portcullis::model {
 
+class Pace;
 class Wire;
 
 enum class Execution : std::uint8_t { Stepped, Polled };
@@ -38,6 +39,7 @@ struct Options {
   std::string pcap_path{};           // empty: none
   std::string trace_path{};          // every command, docs/trace-format.md; empty: none
   std::shared_ptr<Wire> wire{};      // null: a wire of its own, where only its own frames come back
+  std::shared_ptr<Pace> pace{};      // how long the data path takes; null: see behaviours
   std::uint32_t startup_pages = 64;  // asked for at boot and init together; none by a VF
   std::optional<std::array<std::uint8_t, 6>> mac{};  // models on one wire need different ones
 };
@@ -130,6 +132,8 @@ class Model {
   void inject(const FrameFaultRule& rule);
   /// Null: nobody hears. Stays until it is replaced, also over a function reset.
   void observe_dma(DmaObserver* observer) noexcept;
+  /// Ends a step of the data path that Options::pace holds until released. False: there is none.
+  bool release(std::uint64_t ticket);
   /// The device asks for `pages` more (EQE PAGE_REQUEST), or gives |pages| back when negative.
   void request_pages(std::int32_t pages);
   /// health_buffer.synd becomes `synd`, rfr set; commands are still answered.

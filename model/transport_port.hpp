@@ -22,6 +22,7 @@
 #include "model/port_settings.hpp"
 #include "model/queue_pages.hpp"
 #include "model/scheduler.hpp"
+#include "model/transport/pace.hpp"
 #include "model/verdict.hpp"
 #include "prm/qp_commands.hpp"
 #include "prm/view.hpp"
@@ -46,6 +47,7 @@ struct TransportOptions {
   std::uint64_t seed = 1;        // of frame faults
   std::uint32_t log_max_qp = 0;  // every qpn is below 1 << log_max_qp
   std::uint32_t log_max_msg = 0;
+  std::shared_ptr<Pace> pace{};  // null: nothing takes time
 };
 
 enum class QpTransition : std::uint8_t {
@@ -105,6 +107,8 @@ class Transport {
   void reset();
 
   void inject(const FrameFaultRule& rule);
+  /// See Pace; false: nothing is held under `ticket`.
+  bool release(Pace::Ticket ticket);
 
  private:
   struct State;

@@ -14,12 +14,18 @@ namespace portcullis::model {
 struct [[nodiscard]] Verdict {
   prm::CommandStatus status = prm::CommandStatus::OK;
   std::uint32_t syndrome = 0;
+  bool later = false;  // no verdict yet: the command runs again when what it waits for is done
 
   [[nodiscard]] bool ok() const noexcept { return status == prm::CommandStatus::OK; }
 };
 
 [[nodiscard]] constexpr Verdict refuse(prm::CommandStatus status, std::uint32_t syndrome) noexcept {
   return Verdict{status, syndrome};
+}
+
+/// The command waits, see Core::execute.
+[[nodiscard]] constexpr Verdict not_yet() noexcept {
+  return Verdict{prm::CommandStatus::OK, 0, true};
 }
 
 }  // namespace portcullis::model

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "model/transport/doorbells.hpp"
+#include "model/transport/pace.hpp"
 #include "model/transport/qp.hpp"
 #include "model/transport/wire.hpp"
 #include "model/transport_port.hpp"
@@ -18,6 +19,7 @@ struct Engine {
   QpTable* qps = nullptr;
   Doorbells* doorbells = nullptr;
   Wire* wire = nullptr;
+  Pacer* pacer = nullptr;
   Wire::PortId port = 0;
 
   /// Sends the packet whose payload already stands at its offset in wire->next_buffer().

@@ -10,6 +10,7 @@
 
 #include "model/scheduler.hpp"
 #include "model/transport/frame.hpp"
+#include "model/transport/lane.hpp"
 #include "model/transport/receive_queue.hpp"
 #include "model/transport/send_wqe.hpp"
 #include "prm/cqe.hpp"
@@ -72,6 +73,7 @@ struct SendState {
 struct ReceiveState {
   std::uint32_t expected_psn = 0;
   std::uint32_t msn = 0;
+  bool refused = false;     // the QP is going to ERR; nothing more is looked at
   bool nak_sent = false;    // of a sequence error; once until the missing packet comes
   bool in_message = false;  // between First and Last
   Operation operation = Operation::None;  // of that message
@@ -116,6 +118,7 @@ struct Qp {
 
   SendState send;
   ReceiveState receive;
+  Lane* lane = nullptr;  // requests under way; null: none
 };
 
 class QpTable {

@@ -251,6 +251,7 @@ void clear_connection(Qp& qp) {
   qp.state = QpState::RST;
   qp.rre = qp.rwe = qp.rae = false;
   qp.receive = ReceiveState{};
+  detach_lane(qp);
   SendState fresh;
   fresh.messages = std::move(qp.send.messages);
   fresh.serve_posted = qp.send.serve_posted;  // a task still under way finds RST

@@ -42,11 +42,15 @@ ReceiveFault read_receive_wqe(const Engine& engine, Qp& qp) {
 }
 
 void fail_receive(const Engine& engine, Qp& qp, const WqeError& error) {
+  fail_consumed(engine, qp, qp.receive.consumed++, error);
+}
+
+void fail_consumed(const Engine& engine, const Qp& qp, std::uint16_t index, const WqeError& error) {
   Completion completion;
   completion.opcode = prm::CqeOpcode::RESP_ERR;
   completion.syndrome = error.syndrome;
   completion.vendor_syndrome = error.vendor_syndrome;
-  completion.wqe_counter = qp.receive.consumed++;
+  completion.wqe_counter = index;
   completion.qpn = qp.qpn;
   completion.user_index = qp.user_index;
   // A CQ without room has raised its own error; the QP is, or is going, to ERR already.

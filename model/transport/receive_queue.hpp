@@ -47,6 +47,8 @@ enum class ReceiveFault : std::uint8_t {
 [[nodiscard]] ReceiveFault read_receive_wqe(const Engine& engine, Qp& qp);
 /// Consumes it with an error completion.
 void fail_receive(const Engine& engine, Qp& qp, const WqeError& error);
+/// Completes one that was consumed before, with an error.
+void fail_consumed(const Engine& engine, const Qp& qp, std::uint16_t index, const WqeError& error);
 /// Consumes all that are posted with flush errors.
 void flush_receives(const Engine& engine, Qp& qp);
 

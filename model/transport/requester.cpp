@@ -384,6 +384,7 @@ void Requester::enter_error(Qp& qp) {
   engine_->doorbells->listen(qp, true);
   stop(qp);
   flush(qp);
+  flush_lane(*engine_, qp);
   flush_receives(*engine_, qp);
 }
 

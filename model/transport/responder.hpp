@@ -13,12 +13,15 @@
 //                     a key of its own that does not allow it: NAK remote operational error,
 //                     LOCAL_PROT_ERR, QP to ERR
 //
-// A QP in RST, INIT or ERR is silent. Every packet has its key checked anew. Checking and writing
-// are two steps, so that what happens between them can be put to the test.
+// A QP in RST, INIT or ERR is silent. Every packet has its key checked anew. Checking a packet and
+// carrying it out are two events: without a Pace they follow at once, else the packet waits in its
+// QP's Lane, and whatever happens between them is put to the test.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <unordered_map>
 
 #include "model/transport/engine.hpp"
 #include "model/transport/requester.hpp"
@@ -29,41 +32,46 @@ class Responder {
  public:
   Responder(const Engine& engine, Requester& requester) noexcept
       : engine_(&engine), requester_(&requester) {}
+  Responder(const Responder&) = delete;
+  Responder& operator=(const Responder&) = delete;
 
   /// A request packet for `qp`.
   void handle(Qp& qp, const Packet& packet);
+  /// Everything under way is forgotten, and memory stays as it is.
+  void clear() noexcept { lanes_.clear(); }
 
  private:
-  /// What admit() allowed and write() carries out.
-  struct PendingWrite {
-    Extents to;
-    std::span<const std::byte> payload;
-  };
-  /// Why a request is refused.
-  enum class Refusal : std::uint8_t {
-    None,
-    InvalidRequest,
-    RemoteAccess,
-    NotReady,    // no receive is posted
-    TooLong,     // for the receive
-    Protection,  // the receive's own memory
-  };
+  // Checks, which fill work_.
+  [[nodiscard]] Refusal admit(Qp& qp, const Packet& packet);
+  [[nodiscard]] Refusal admit_write(Qp& qp, const Packet& packet);
+  [[nodiscard]] Refusal admit_send(Qp& qp, const Packet& packet);
+  [[nodiscard]] bool place_in_receive(const Qp& qp, std::size_t bytes);
+  /// The QP goes on to the next packet.
+  void advance(Qp& qp, const Packet& packet);
+  void answer_duplicate(const Qp& qp, const Packet& packet);
+  void answer_out_of_sequence(Qp& qp);
+  void answer(const Qp& qp, std::uint8_t code, std::uint32_t psn);
 
-  [[nodiscard]] Refusal admit(Qp& qp, const Packet& packet, PendingWrite& write) const;
-  void write(const PendingWrite& write) const;
-  [[nodiscard]] Refusal admit_send(Qp& qp, const Packet& packet) const;
-  /// Goes over the receive's memory for the packet's payload: checks it, or writes it.
-  [[nodiscard]] bool scatter(const Qp& qp, std::span<const std::byte> payload, bool write) const;
-  void finish(Qp& qp, const Packet& packet) const;
-  [[nodiscard]] bool complete(Qp& qp, const Packet& packet) const;
-  void duplicate(const Qp& qp, const Packet& packet) const;
-  void out_of_sequence(Qp& qp) const;
-  void refuse(Qp& qp, const Packet& packet, Refusal refusal) const;
-  void not_ready(Qp& qp, const Packet& packet) const;
-  void answer(const Qp& qp, std::uint8_t code, std::uint32_t psn) const;
+  // work_ happens, now or in its lane.
+  void submit(Qp& qp);
+  void enqueue(Qp& qp);
+  static void step_over(void* self, std::uint64_t lane_and_number);
+  void pump(Lane& lane);
+  [[nodiscard]] Qp* owner(const Lane& lane) const noexcept;
+  [[nodiscard]] bool pass(const Lane& lane, std::size_t index, PacePoint at);
+
+  // The parts of carrying out.
+  void touch_memory(const Work& work) const;
+  void complete(Qp& qp, const Work& work) const;
+  void respond(Qp& qp, const Work& work) const;
+  void refuse(Qp& qp, const Work& work) const;
+  void transmit(const Qp& qp, std::uint8_t code, std::uint32_t psn, std::uint32_t msn) const;
 
   const Engine* engine_;
   Requester* requester_;
+  Work work_;  // the packet in hand
+  std::unordered_map<std::uint32_t, std::unique_ptr<Lane>> lanes_;
+  std::uint32_t next_lane_ = 0;
 };
 
 }  // namespace portcullis::model

@@ -6,6 +6,8 @@ set(MODEL_TRANSPORT_SOURCES
     transport/frame_faults.cpp
     transport/frame_infiniband.cpp
     transport/icrc.cpp
+    transport/inbox.cpp
+    transport/lane.cpp
     transport/path.cpp
     transport/pcap.cpp
     transport/qp_transitions.cpp

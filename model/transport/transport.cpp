@@ -7,6 +7,7 @@
 
 #include "model/transport/doorbells.hpp"
 #include "model/transport/engine.hpp"
+#include "model/transport/inbox.hpp"
 #include "model/transport/pcap.hpp"
 #include "model/transport/qp_transitions.hpp"
 #include "model/transport/requester.hpp"
@@ -32,15 +33,18 @@ struct Transport::State final : FrameSink {
   State(const TransportDeps& dependencies, const TransportOptions& options)
       : wire(options.wire ? options.wire : std::make_shared<Wire>(0, dependencies.port->type)),
         qps(options.log_max_qp),
+        pacer(*dependencies.scheduler, options.pace),
         log_max_msg(options.log_max_msg) {
     engine.deps = dependencies;
     engine.qps = &qps;
     engine.doorbells = &doorbells;
     engine.wire = wire.get();
+    engine.pacer = &pacer;
     engine.port = wire->attach(*this, *dependencies.scheduler, *dependencies.counters);
     wire->seed_faults(engine.port, options.seed);
     for (const FrameFaultRule& rule : frame_faults(*dependencies.behaviours))
       wire->inject(engine.port, rule);
+    if (pacer.engaged()) wire->set_pacer(engine.port, &pacer);
     learn_port();
   }
   ~State() override { wire->detach(engine.port); }
@@ -48,6 +52,7 @@ struct Transport::State final : FrameSink {
   [[nodiscard]] bool owns(std::span<const std::byte> frame) const noexcept override;
   [[nodiscard]] bool owns_mac(const Mac& address) const noexcept;
   void receive(std::span<const std::byte> frame) override;
+  void accept(const Packet& packet);
   void room() override { requester.room(); }
   void learn_port();
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
@@ -55,9 +60,14 @@ struct Transport::State final : FrameSink {
   std::shared_ptr<Wire> wire;
   QpTable qps;
   Doorbells doorbells;
+  Pacer pacer;
   Engine engine;
   Requester requester{engine};
   Responder responder{engine, requester};
+  Inbox inbox{
+      pacer,
+      {[](void* state, const Packet& packet) { static_cast<State*>(state)->accept(packet); },
+       this}};
   std::uint32_t log_max_msg;
   std::vector<Mac> addresses;  // of the port and its RoCE address table, each once
 };
@@ -103,15 +113,19 @@ void Transport::State::receive(std::span<const std::byte> frame) {
     if (packet.error() == FrameFault::Icrc) ++counters.icrc_errors;
     return;
   }
-  Qp* const qp = qps.find(packet->dest_qpn);
-  if (qp == nullptr || !is_from_peer(*qp, *packet)) {
+  if (!inbox.hold(*packet)) accept(*packet);
+}
+
+void Transport::State::accept(const Packet& packet) {
+  Qp* const qp = qps.find(packet.dest_qpn);
+  if (qp == nullptr || !is_from_peer(*qp, packet)) {
     ++engine.deps.counters->frames_dropped;
     return;
   }
-  if (packet->info().is_request()) {
-    responder.handle(*qp, *packet);
+  if (packet.info().is_request()) {
+    responder.handle(*qp, packet);
   } else {
-    requester.handle(*qp, *packet);
+    requester.handle(*qp, packet);
   }
 }
 
@@ -170,6 +184,7 @@ Verdict Transport::destroy_qp(std::uint32_t qpn) {
   if (qp == nullptr) return model::refuse(prm::CommandStatus::BAD_RES_ERR, kNoSuchQp);
   state_->requester.stop(*qp);
   state_->doorbells.detach(*qp);
+  detach_lane(*qp);
   state_->qps.erase(qpn);
   return {};
 }
@@ -191,6 +206,9 @@ void Transport::port_changed() { state_->learn_port(); }
 
 void Transport::reset() {
   state_->wire->forget_frames(state_->engine.port);
+  state_->pacer.clear();
+  state_->inbox.clear();
+  state_->responder.clear();
   state_->doorbells.clear();
   state_->qps.clear();
 }
@@ -198,6 +216,8 @@ void Transport::reset() {
 void Transport::inject(const FrameFaultRule& rule) {
   state_->wire->inject(state_->engine.port, rule);
 }
+
+bool Transport::release(Pace::Ticket ticket) { return state_->pacer.release(ticket); }
 
 std::shared_ptr<EventLoop> shared_loop(Wire& wire, std::uint64_t seed) {
   if (!wire.loop()) wire.loop() = std::make_shared<EventLoop>(Execution::Stepped, seed);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "model/transport/pace.hpp"
 #include "model/transport/pcap.hpp"
 
 namespace portcullis::model {
@@ -119,6 +120,9 @@ void Wire::overtake(Port& sender) {
 
 void Wire::plan(Scheduler& scheduler, std::uint32_t slot, std::uint64_t delay_ns) {
   const Task task{&Wire::arrive, this, std::uint64_t{frames_[slot].generation} << 32 | slot};
+  const Frame& frame = frames_[slot];
+  const Port& sender = ports_[frame.from];
+  if (sender.pacer != nullptr && !passes(sender, bytes_of(slot).first(frame.length), task)) return;
   const std::uint64_t wait_ns = latency_ns_ + delay_ns;
   if (wait_ns == 0) {
     scheduler.post(task);
@@ -133,6 +137,14 @@ void Wire::carry(std::uint32_t slot, const Frame& frame, std::uint64_t delay_ns)
   frames_[slot].generation = generation;
   frames_[slot].under_way = true;
   plan(*ports_[frame.from].scheduler, slot, delay_ns);
+}
+
+bool Wire::passes(const Port& sender, std::span<const std::byte> bytes, Task task) const {
+  PaceStep step;
+  step.at = PacePoint::FrameOnWire;
+  if (const auto label = peek(bytes, port_type_)) step.qpn = label->dest_qpn;
+  step.bytes = static_cast<std::uint32_t>(bytes.size());
+  return sender.pacer->pass(step, task);
 }
 
 void Wire::arrive(void* wire, std::uint64_t argument) {

@@ -26,6 +26,7 @@
 
 namespace portcullis::model {
 
+class Pacer;
 class PcapWriter;
 
 /// Whoever stands behind a port.
@@ -72,6 +73,9 @@ class Wire {
   void inject(PortId port, const FrameFaultRule& rule);
   /// What decides for rules with a probability; another for each port.
   void seed_faults(PortId port, std::uint64_t seed) noexcept;
+  /// Who says how long a frame of the port is under way, instead of the wire's latency (null: the
+  /// latency does).
+  void set_pacer(PortId port, Pacer* pacer) noexcept { ports_[port].pacer = pacer; }
 
   /// True when a request may be sent now.
   [[nodiscard]] bool has_room() const noexcept { return free_.size() > kReserve; }
@@ -103,6 +107,7 @@ class Wire {
     FrameFaults faults;
     std::vector<Held> held;
     std::shared_ptr<PcapWriter> pcap;
+    Pacer* pacer = nullptr;
     bool waiting = false;
     bool link_up = true;
   };
@@ -124,6 +129,7 @@ class Wire {
   void overtake(Port& sender);
   void plan(Scheduler& scheduler, std::uint32_t slot, std::uint64_t delay_ns);
   void carry(std::uint32_t slot, const Frame& frame, std::uint64_t delay_ns);
+  [[nodiscard]] bool passes(const Port& sender, std::span<const std::byte> bytes, Task task) const;
   static void arrive(void* wire, std::uint64_t argument);
   void deliver(const Frame& frame, std::span<const std::byte> bytes);
   void release(std::uint32_t slot);

@@ -40,7 +40,8 @@ std::vector<Iova> pages_of(const Region& region) {
 
 }  // namespace
 
-Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType port_type)
+Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType port_type,
+           std::shared_ptr<Pace> pace)
     : wire_(wire ? std::move(wire) : std::make_shared<Wire>(0, port_type)),
       iommu_(must(Iommu::create())),
       dma_(iommu_, counters_.dma_faults),
@@ -62,6 +63,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   options.pcap_path = pcap_path;
   options.log_max_qp = kLogMaxQp;
   options.log_max_msg = kLogMaxMsg;
+  options.pace = std::move(pace);
   transport_ = must(Transport::create(deps, options));
   make_queues();
 }

@@ -94,7 +94,7 @@ class Host {
  public:
   /// A pcap path is optional; without a wire the host has one of its own.
   explicit Host(std::shared_ptr<Wire> wire = nullptr, const std::string& pcap_path = "",
-                PortType port_type = PortType::Ethernet);
+                PortType port_type = PortType::Ethernet, std::shared_ptr<Pace> pace = nullptr);
   ~Host();
 
   [[nodiscard]] Region map(std::size_t bytes);
@@ -103,6 +103,9 @@ class Host {
   [[nodiscard]] std::uint32_t make_key(const Region& region, std::uint8_t rights,
                                        std::uint32_t pd = kPd, std::uint32_t qpn = prm::kMkcQpnAny);
   void destroy_key(std::uint32_t key);
+  [[nodiscard]] bool has_pending_dma(std::uint32_t key) const {
+    return mkeys_.has_pending_dma(key >> 8);
+  }
 
   /// CREATE_QP only.
   Verdict create(std::uint32_t qpn, const QpOptions& options = {});
