@@ -104,11 +104,11 @@ inline constexpr std::uint8_t kCtrlInitiatorSmallFence =
     1 << 5;                                         // MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE
 inline constexpr std::uint8_t kCtrlFence = 4 << 5;  // MLX5_WQE_CTRL_FENCE
 
-// mlx5_wqe_umr_ctrl_seg.flags. Linux calls the two checks CHECK_NOT_FREE and CHECK_FREE (device.h):
-// the key must be in use, or must be free, or the UMR fails.
+// mlx5_wqe_umr_ctrl_seg.flags. The header's names say what makes the UMR fail, as does
+// mlx5r_umr_set_update_xlt_ctrl_seg: "fail if free" is CHECK_FREE, "fail if not free" the other.
 inline constexpr std::uint8_t kUmrInline = 1 << 7;               // MLX5_UMR_INLINE
-inline constexpr std::uint8_t kUmrCheckNotFree = 1 << 5;         // MLX5_UMR_CHECK_NOT_FREE
-inline constexpr std::uint8_t kUmrCheckFree = 2 << 5;            // MLX5_UMR_CHECK_FREE
+inline constexpr std::uint8_t kUmrFailIfNotFree = 1 << 5;        // MLX5_UMR_CHECK_NOT_FREE
+inline constexpr std::uint8_t kUmrFailIfFree = 2 << 5;           // MLX5_UMR_CHECK_FREE
 inline constexpr std::uint8_t kUmrTranslationOffsetEn = 1 << 4;  // MLX5_UMR_TRANSLATION_OFFSET_EN
 inline constexpr std::uint8_t kUmrCheckQpn = 1 << 3;             // MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN
 
