@@ -7,6 +7,50 @@
 #include "prm/enums.hpp"
 
 namespace portcullis::pmd {
+namespace {
+
+bool is_request(prm::CqeOpcode opcode) noexcept {
+  return opcode == prm::CqeOpcode::REQ || opcode == prm::CqeOpcode::REQ_ERR;
+}
+
+bool is_receive(prm::CqeOpcode opcode) noexcept {
+  return opcode == prm::CqeOpcode::RESP_SEND || opcode == prm::CqeOpcode::RESP_SEND_IMM ||
+         opcode == prm::CqeOpcode::RESP_SEND_INV || opcode == prm::CqeOpcode::RESP_WR_IMM ||
+         opcode == prm::CqeOpcode::RESP_ERR;
+}
+
+/// What verbs calls a request that succeeded (handle_good_req of rdma-core).
+std::optional<prm::WcOpcode> wc_opcode(prm::WqeOpcode opcode) noexcept {
+  switch (opcode) {
+    case prm::WqeOpcode::RDMA_WRITE:
+    case prm::WqeOpcode::RDMA_WRITE_IMM:
+      return prm::WcOpcode::RDMA_WRITE;
+    case prm::WqeOpcode::SEND:
+    case prm::WqeOpcode::SEND_IMM:
+    case prm::WqeOpcode::SEND_INVAL:
+      return prm::WcOpcode::SEND;
+    case prm::WqeOpcode::RDMA_READ:
+      return prm::WcOpcode::RDMA_READ;
+    case prm::WqeOpcode::ATOMIC_CS:
+      return prm::WcOpcode::COMP_SWAP;
+    case prm::WqeOpcode::ATOMIC_FA:
+      return prm::WcOpcode::FETCH_ADD;
+    case prm::WqeOpcode::UMR:
+      return prm::WcOpcode::DRIVER1;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// What came back: a READ's bytes as the device counts them, an atomic's 8, else none (the same).
+std::uint32_t byte_count(prm::WqeOpcode opcode, std::uint32_t byte_cnt) noexcept {
+  constexpr std::uint32_t kAtomicBytes = 8;
+  if (opcode == prm::WqeOpcode::RDMA_READ) return byte_cnt;
+  const bool is_atomic = opcode == prm::WqeOpcode::ATOMIC_CS || opcode == prm::WqeOpcode::ATOMIC_FA;
+  return is_atomic ? kAtomicBytes : 0;
+}
+
+}  // namespace
 
 CompletionRing::CompletionRing(const Device& device, DmaBuffer ring, DmaBuffer record,
                                std::span<std::byte> uar_page, std::uint32_t log_size)
@@ -40,26 +84,25 @@ const CompletionRing::Owner* CompletionRing::find(std::uint32_t qpn) const noexc
   return at != owners_.end() && at->qpn == qpn ? &*at : nullptr;
 }
 
-Result<void> CompletionRing::check_room(const SendQueue& queue) const {
-  const std::uint32_t blocks = queue.size_blocks();
-  if (blocks <= size() - attached_blocks_) return {};
-  return fail(Errc::OutOfResources, "completion queue " + std::to_string(cqn_) + " of " +
-                                        std::to_string(size()) + " entries has " +
-                                        std::to_string(size() - attached_blocks_) +
-                                        " left; a send queue of " + std::to_string(blocks) +
-                                        " blocks needs one for each");
+Result<void> CompletionRing::check_room(const WorkQueues& queues) const {
+  const std::uint32_t left = size() - attached_completions_;
+  if (queues.completions() <= left) return {};
+  return fail(Errc::OutOfResources,
+              "completion queue " + std::to_string(cqn_) + " of " + std::to_string(size()) +
+                  " entries has " + std::to_string(left) + " left; queues of " +
+                  std::to_string(queues.completions()) + " WQEs need one for each");
 }
 
-Result<void> CompletionRing::attach(SendQueue& queue) {
-  PORTCULLIS_TRY(check_room(queue));
+Result<void> CompletionRing::attach(WorkQueues& queues) {
+  PORTCULLIS_TRY(check_room(queues));
+  const std::uint32_t qpn = queues.send().qpn();
   const auto at =
-      std::lower_bound(owners_.begin(), owners_.end(), queue.qpn(),
+      std::lower_bound(owners_.begin(), owners_.end(), qpn,
                        [](const Owner& owner, std::uint32_t wanted) { return owner.qpn < wanted; });
-  if (at != owners_.end() && at->qpn == queue.qpn())
-    return fail(Errc::DeviceFailed,
-                "the device gave out qpn " + std::to_string(queue.qpn()) + " twice");
-  owners_.insert(at, Owner{queue.qpn(), &queue, queue.size_blocks()});
-  attached_blocks_ += queue.size_blocks();
+  if (at != owners_.end() && at->qpn == qpn)
+    return fail(Errc::DeviceFailed, "the device gave out qpn " + std::to_string(qpn) + " twice");
+  owners_.insert(at, Owner{qpn, &queues, queues.completions()});
+  attached_completions_ += queues.completions();
   return {};
 }
 
@@ -77,8 +120,9 @@ void CompletionRing::clean(std::uint32_t qpn) noexcept {
       ++dropped;
     } else if (dropped != 0) {
       std::byte* to = entry(index + dropped);
-      const auto moved = prm::op_own(prm::cqe_opcode(cqe.get<"op_own">()),
-                                     prm::owner_bit(index + dropped, log_size_));
+      const auto op_own = static_cast<std::uint8_t>(cqe.get<"op_own">());
+      const std::uint8_t owner = prm::owner_bit(index + dropped, log_size_) ? 1 : 0;
+      const auto moved = static_cast<std::uint8_t>((op_own & ~1u) | owner);
       std::memcpy(to, from, kOpOwnByte);
       cells::store_release<std::uint8_t>(to + kOpOwnByte, moved);
     }
@@ -86,19 +130,19 @@ void CompletionRing::clean(std::uint32_t qpn) noexcept {
   while (dropped-- != 0) advance(next_);
 }
 
-void CompletionRing::detach(const SendQueue& queue) noexcept {
-  const Owner* owner = find(queue.qpn());
-  if (owner == nullptr || owner->queue != &queue) return;
-  clean(queue.qpn());
-  attached_blocks_ -= owner->blocks;
+void CompletionRing::detach(const WorkQueues& queues) noexcept {
+  const Owner* owner = find(queues.send().qpn());
+  if (owner == nullptr || owner->queues != &queues) return;
+  clean(owner->qpn);
+  attached_completions_ -= owner->completions;
   owners_.erase(owners_.begin() + (owner - owners_.data()));
   forget_last();
 }
 
-void CompletionRing::disown(const SendQueue& queue) noexcept {
-  const Owner* owner = find(queue.qpn());
-  if (owner == nullptr || owner->queue != &queue) return;
-  owners_[static_cast<std::size_t>(owner - owners_.data())].queue = nullptr;
+void CompletionRing::disown(const WorkQueues& queues) noexcept {
+  const Owner* owner = find(queues.send().qpn());
+  if (owner == nullptr || owner->queues != &queues) return;
+  owners_[static_cast<std::size_t>(owner - owners_.data())].queues = nullptr;
   forget_last();
 }
 
@@ -135,40 +179,95 @@ Result<std::optional<Completion>> CompletionRing::poll_slow(std::optional<std::u
 /// The ready entry at the consumer index; none when it is a disowned QP's.
 Result<std::optional<Completion>> CompletionRing::decode() {
   const Cqe cqe = view(entry(consumer_index_));
-  const prm::CqeOpcode opcode = prm::cqe_opcode(cqe.get<"op_own">());
-  if (opcode != prm::CqeOpcode::REQ && opcode != prm::CqeOpcode::REQ_ERR)
-    return break_with("opcode " + std::to_string(prm::number(opcode)) +
-                      "; QPs without a receive queue complete with REQ (0) or REQ_ERR (13)");
-
+  const std::uint32_t op_own = cqe.get<"op_own">();
   const std::uint32_t qpn = prm::cqe_qpn(cqe.get<"sop_drop_qpn">());
   const Owner* owner = find(qpn);
   if (owner == nullptr)
     return break_with("qpn " + std::to_string(qpn) + ", which does not complete here");
-  if (owner->queue == nullptr) {
+  if (owner->queues == nullptr) {
     advance(next_);
     return std::nullopt;
   }
+  if (prm::cqe_format(op_own) != 0)
+    return break_with("format " + std::to_string(prm::cqe_format(op_own)) +
+                      "; neither data in entries nor compressed entries were asked for");
+  WorkQueues& queues = *owner->queues;
+  auto completion = is_request(prm::cqe_opcode(op_own))
+                        ? decode_request(cqe, queues.send())
+                        : decode_receive(cqe, qpn, queues.receive());
+  if (!completion) return forward_error(std::move(completion));
+  completion->qpn = qpn;
+  advance(next_);
+  return *completion;
+}
 
+Result<Completion> CompletionRing::decode_request(Cqe cqe, SendQueue& queue) {
   Completion completion;
-  completion.qpn = qpn;
   completion.wqe_counter = static_cast<std::uint16_t>(cqe.get<"wqe_counter">());
-  if (opcode != prm::CqeOpcode::REQ) {
-    const auto error = prm::ConstView<prm::mlx5_err_cqe>(cqe.all());
-    completion.syndrome = static_cast<std::uint8_t>(error.get<"syndrome">());
-    completion.vendor_syndrome = static_cast<std::uint8_t>(error.get<"vendor_err_synd">());
-    completion.status = prm::wc_status(prm::CqeSyndrome{completion.syndrome});
-    if (completion.status == prm::WcStatus::GENERAL_ERR)
-      return break_with("an error with unknown syndrome " + std::to_string(completion.syndrome));
+  if (prm::cqe_is_error(cqe.get<"op_own">())) {
+    PORTCULLIS_TRY(decode_error(cqe, completion));
+  } else {
+    const prm::WqeOpcode opcode{prm::cqe_wqe_opcode(cqe.get<"sop_drop_qpn">())};
+    const auto told = wc_opcode(opcode);
+    if (!told)
+      return break_with("a request of opcode " + std::to_string(prm::number(opcode)) +
+                        ", which nobody posts here");
+    completion.opcode = *told;
+    completion.byte_count = byte_count(opcode, cqe.get<"byte_cnt">());
   }
-  const std::uint64_t* wr_id = owner->queue->complete(completion.wqe_counter);
+  const std::uint64_t* wr_id = queue.complete(completion.wqe_counter);
   if (wr_id == nullptr)
     return break_with("WQE " + std::to_string(completion.wqe_counter) + " of qpn " +
-                      std::to_string(qpn) + ", which is not outstanding");
+                      std::to_string(queue.qpn()) + ", which is not outstanding");
   completion.wr_id = *wr_id;
-  last_queue_ = owner->queue;
-  last_write_ = prm::opcode_qpn(prm::number(prm::WqeOpcode::RDMA_WRITE), qpn);
-  advance(next_);
+  last_queue_ = &queue;
+  last_write_ = prm::opcode_qpn(prm::number(prm::WqeOpcode::RDMA_WRITE), queue.qpn());
   return completion;
+}
+
+// The opcodes and flags of handle_responder (rdma-core, mlx5/cq.c).
+Result<Completion> CompletionRing::decode_receive(Cqe cqe, std::uint32_t qpn, ReceiveQueue* queue) {
+  const std::uint32_t op_own = cqe.get<"op_own">();
+  const prm::CqeOpcode opcode = prm::cqe_opcode(op_own);
+  const bool is_write = opcode == prm::CqeOpcode::RESP_WR_IMM;
+  if (!is_receive(opcode))
+    return break_with("opcode " + std::to_string(prm::number(opcode)) +
+                      ", which no RC QP completes with");
+  if (queue == nullptr)
+    return break_with("opcode " + std::to_string(prm::number(opcode)) + " for qpn " +
+                      std::to_string(qpn) + ", which has no receive queue");
+  Completion completion;
+  completion.wqe_counter = static_cast<std::uint16_t>(cqe.get<"wqe_counter">());
+  const ReceiveQueue::Posted* posted = queue->complete(completion.wqe_counter);
+  if (posted == nullptr)
+    return break_with("receive WQE " + std::to_string(completion.wqe_counter) + " of qpn " +
+                      std::to_string(qpn) + ", which is not the oldest outstanding");
+  completion.wr_id = posted->wr_id;
+  completion.opcode = is_write ? prm::WcOpcode::RECV_RDMA_WITH_IMM : prm::WcOpcode::RECV;
+  if (prm::cqe_is_error(op_own)) {
+    PORTCULLIS_TRY(decode_error(cqe, completion));
+    return completion;
+  }
+  completion.byte_count = cqe.get<"byte_cnt">();
+  completion.has_immediate = is_write || opcode == prm::CqeOpcode::RESP_SEND_IMM;
+  completion.has_invalidated = opcode == prm::CqeOpcode::RESP_SEND_INV;
+  if (completion.has_immediate || completion.has_invalidated)
+    completion.immediate = cqe.get<"imm_inval_pkey">();
+  // The bytes of an RDMA WRITE are not in the receive's pieces; those of a SEND must fit there.
+  if (!is_write && completion.byte_count > posted->bytes)
+    return break_with(std::to_string(completion.byte_count) + " bytes received into " +
+                      std::to_string(posted->bytes));
+  return completion;
+}
+
+Result<void> CompletionRing::decode_error(Cqe cqe, Completion& completion) {
+  const auto error = prm::ConstView<prm::mlx5_err_cqe>(cqe.all());
+  completion.syndrome = static_cast<std::uint8_t>(error.get<"syndrome">());
+  completion.vendor_syndrome = static_cast<std::uint8_t>(error.get<"vendor_err_synd">());
+  completion.status = prm::wc_status(prm::CqeSyndrome{completion.syndrome});
+  if (completion.status == prm::WcStatus::GENERAL_ERR)
+    return break_with("an error with unknown syndrome " + std::to_string(completion.syndrome));
+  return {};
 }
 
 }  // namespace portcullis::pmd

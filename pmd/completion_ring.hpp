@@ -18,7 +18,7 @@
 #include "base/dma_memory.hpp"
 #include "base/result.hpp"
 #include "pmd/completion.hpp"
-#include "pmd/send_queue.hpp"
+#include "pmd/work_queues.hpp"
 #include "prm/cqe.hpp"
 #include "prm/doorbell.hpp"
 #include "prm/view.hpp"
@@ -52,17 +52,17 @@ class CompletionRing {
   /// The event of the last arm() has come: the next one is another (mlx5_cq_tasklet_cb, arm_sn).
   void note_event() noexcept { ++arm_sn_; }
 
-  /// OutOfResources when the entries could not hold a completion for each block of `queue` beside
+  /// OutOfResources when the entries could not hold a completion for each WQE of `queues` beside
   /// those of the queues already here: in error every WQE has one.
-  [[nodiscard]] Result<void> check_room(const SendQueue& queue) const;
-  /// `queue` completes here.
-  [[nodiscard]] Result<void> attach(SendQueue& queue);
+  [[nodiscard]] Result<void> check_room(const WorkQueues& queues) const;
+  /// The queues of a QP, whose number the send queue knows, complete here.
+  [[nodiscard]] Result<void> attach(WorkQueues& queues);
   /// The QP is reset or destroyed: forgets its entries (__mlx5_ib_cq_clean).
   void clean(std::uint32_t qpn) noexcept;
   /// After DESTROY_QP.
-  void detach(const SendQueue& queue) noexcept;
+  void detach(const WorkQueues& queues) noexcept;
   /// The QP may live on in the device without an owner here: what still comes for it is dropped.
-  void disown(const SendQueue& queue) noexcept;
+  void disown(const WorkQueues& queues) noexcept;
 
   [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
   [[nodiscard]] std::uint32_t size() const noexcept { return mask_ + 1; }
@@ -78,8 +78,8 @@ class CompletionRing {
   using Cqe = prm::ConstView<prm::mlx5_cqe64>;
   struct Owner {
     std::uint32_t qpn;
-    SendQueue* queue;  // null: disowned
-    std::uint32_t blocks;
+    WorkQueues* queues;  // null: disowned
+    std::uint32_t completions;
   };
 
   static constexpr std::size_t kOpOwnByte = prm::place<prm::mlx5_cqe64, "op_own">.offset / 8;
@@ -101,6 +101,9 @@ class CompletionRing {
   [[nodiscard]] bool take_success(Completion& completion) noexcept;
   [[nodiscard]] Result<std::optional<Completion>> poll_slow(std::optional<std::uint64_t> until_ns);
   [[nodiscard]] Result<std::optional<Completion>> decode();
+  [[nodiscard]] Result<Completion> decode_request(Cqe cqe, SendQueue& queue);
+  [[nodiscard]] Result<Completion> decode_receive(Cqe cqe, std::uint32_t qpn, ReceiveQueue* queue);
+  [[nodiscard]] Result<void> decode_error(Cqe cqe, Completion& completion);
   [[nodiscard]] tl::unexpected<Error> break_with(std::string what);
   [[nodiscard]] const Owner* find(std::uint32_t qpn) const noexcept;
 
@@ -118,7 +121,7 @@ class CompletionRing {
   std::byte* ring_;
   std::uint32_t cqn_ = 0;
   std::uint32_t arm_sn_ = 0;
-  std::uint32_t attached_blocks_ = 0;
+  std::uint32_t attached_completions_ = 0;
   std::byte* doorbell_;
   const Device* device_;
   std::vector<Owner> owners_;  // by qpn

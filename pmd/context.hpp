@@ -23,6 +23,8 @@ struct Capabilities {
   std::uint32_t log_max_mkey = 0;
   std::uint32_t log_max_pd = 0;
   std::uint32_t log_max_msg = 0;
+  /// The result of an atomic arrives in the host's byte order; otherwise in network order.
+  bool atomic_host_order = false;
   std::uint32_t port_type = 0;  // MLX5_CAP_PORT_TYPE_IB 0, _ETH 1
   std::uint32_t num_ports = 0;
   std::uint32_t cmdif_checksum = 0;  // 3: input and output are signed

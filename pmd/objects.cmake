@@ -10,6 +10,9 @@ set(PMD_OBJECT_SOURCES
     protection_domain.cpp
     qp_transitions.cpp
     queue_pair.cpp
+    receive_queue.cpp
     roce_address.cpp
     roce_path.cpp
-    send_queue.cpp)
+    send_queue.cpp
+    send_requests.cpp
+    work_queues.cpp)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The memory of a CQ or an SQ: one piece of the arena, contiguous and aligned to its size, so that
-// a context describes it as a single page.
+// The memory of a CQ or of the queues of a QP: one piece of the arena, contiguous and aligned to
+// its size, so that a context describes it as a single page.
 #pragma once
 
 #include <algorithm>

@@ -18,18 +18,35 @@ Result<void> destroy_qp(CommandChannel& channel, std::uint32_t qpn) {
   return destroy_qp_command(qpn).run(channel);
 }
 
-Result<std::unique_ptr<SendQueue>> make_queue(const Context& context, const Uar& uar,
-                                              std::uint32_t log_size) {
+Result<std::unique_ptr<WorkQueues>> make_queues(const Context& context, const Uar& uar,
+                                                const QueuePairOptions& options) {
   // wqe_index has 16 bits and must tell any two outstanding blocks apart; the arena ends there too.
   constexpr std::uint32_t kMostLogSize = 15;
   const std::uint32_t most = std::min(context.caps.log_max_qp_sz, kMostLogSize);
-  if (log_size > most)
-    return fail(Errc::InvalidArgument, "send queue of 2^" + std::to_string(log_size) +
+  if (options.log_sq_size > most)
+    return fail(Errc::InvalidArgument, "send queue of 2^" + std::to_string(options.log_sq_size) +
                                            " blocks; at most 2^" + std::to_string(most));
-  PORTCULLIS_TRY_ASSIGN(DmaBuffer ring,
-                        allocate_queue(*context.arena, prm::kSendWqeBlockBytes << log_size));
-  PORTCULLIS_TRY_ASSIGN(DmaBuffer record, context.arena->allocate(prm::kDoorbellRecordBytes));
-  return std::make_unique<SendQueue>(std::move(ring), std::move(record), uar.page(), log_size);
+  if (options.log_rq_size.value_or(0) > most)
+    return fail(Errc::InvalidArgument, "receive queue of 2^" +
+                                           std::to_string(*options.log_rq_size) +
+                                           " WQEs; at most 2^" + std::to_string(most));
+  if (options.log_receive_pieces > ReceiveQueue::kMostLogPieces)
+    return fail(Errc::InvalidArgument,
+                "receives of 2^" + std::to_string(options.log_receive_pieces) +
+                    " pieces; at most 2^" + std::to_string(ReceiveQueue::kMostLogPieces));
+  return WorkQueues::create(*context.arena, uar.page(),
+                            {options.log_sq_size, options.log_rq_size, options.log_receive_pieces});
+}
+
+/// Receive queue of a context: none, or its size and stride (create_kernel_qp of mlx5_ib).
+void put_receive_queue(prm::Buffer<prm::create_qp_in>& in, const ReceiveQueue* queue) {
+  if (queue == nullptr) {
+    in.set<"qpc.rq_type", prm::number(prm::QpRqType::ZERO_LEN_RQ)>();
+    return;
+  }
+  in.set<"qpc.rq_type", prm::number(prm::QpRqType::NON_ZERO_RQ)>();
+  in.put<"qpc.log_rq_size">(queue->log_size());
+  in.put<"qpc.log_rq_stride">(queue->log_pieces());
 }
 
 }  // namespace
@@ -37,31 +54,31 @@ Result<std::unique_ptr<SendQueue>> make_queue(const Context& context, const Uar&
 Result<QueuePair> QueuePair::create(const Context& context, const ProtectionDomain& pd,
                                     CompletionQueue& cq, const Uar& uar,
                                     const QueuePairOptions& options) {
-  PORTCULLIS_TRY_ASSIGN(auto queue, make_queue(context, uar, options.log_sq_size));
-  PORTCULLIS_TRY(cq.ring().check_room(*queue));
-  QueuePair qp(context, cq, pd.number(), std::move(queue));
+  PORTCULLIS_TRY_ASSIGN(auto queues, make_queues(context, uar, options));
+  PORTCULLIS_TRY(cq.ring().check_room(*queues));
+  QueuePair qp(context, cq, pd.number(), std::move(queues));
 
   prm::Buffer<prm::create_qp_in> in;
   in.set<"opcode", prm::number(prm::Opcode::CREATE_QP)>();
   in.set<"qpc.st", prm::number(prm::QpServiceType::RC)>();
   in.set<"qpc.pm_state", prm::number(prm::QpPathMigration::MIGRATED)>();
-  in.set<"qpc.rq_type", prm::number(prm::QpRqType::ZERO_LEN_RQ)>();
+  put_receive_queue(in, qp.queues_->receive());
   in.put<"qpc.pd">(qp.pdn_);
   in.put<"qpc.log_sq_size">(options.log_sq_size);
   in.put<"qpc.ts_format">(prm::number(context.caps.qp_ts_format != 0
                                           ? prm::QpcTimestampFormat::DEFAULT
                                           : prm::QpcTimestampFormat::FREE_RUNNING));
   in.put<"qpc.uar_page">(uar.index());
-  in.put<"qpc.log_page_size">(log_page_size(prm::kSendWqeBlockBytes << options.log_sq_size));
+  in.put<"qpc.log_page_size">(log_page_size(qp.queues_->bytes()));
   in.put<"qpc.cqn_snd">(qp.cqn_);
   in.put<"qpc.cqn_rcv">(qp.cqn_);
-  in.put<"qpc.dbr_addr">(qp.queue_->record_iova());
-  const std::array<std::uint64_t, 1> pages{qp.queue_->ring_iova()};
+  in.put<"qpc.dbr_addr">(qp.queues_->record_iova());
+  const std::array<std::uint64_t, 1> pages{qp.queues_->iova()};
   PORTCULLIS_TRY_ASSIGN(const auto out,
                         run_with_tail<prm::create_qp_out>(*context.commands, in, pages));
   qp.handle_ = ObjectHandle(*context.commands, out.get<"qpn">(), destroy_qp);
-  qp.queue_->set_qpn(qp.number());
-  PORTCULLIS_TRY(qp.ring_->attach(*qp.queue_));
+  qp.queues_->send().set_qpn(qp.number());
+  PORTCULLIS_TRY(qp.ring_->attach(*qp.queues_));
   return qp;
 }
 
@@ -75,7 +92,7 @@ QueuePair& QueuePair::operator=(QueuePair&& other) noexcept {
     access_ = other.access_;
     destroyed_ = other.destroyed_;
     handle_ = std::move(other.handle_);
-    queue_ = std::move(other.queue_);
+    queues_ = std::move(other.queues_);
   }
   return *this;
 }
@@ -91,20 +108,28 @@ Result<void> QueuePair::destroy() {
 
 void QueuePair::confirm_destroyed() noexcept {
   if (destroyed_) return;
-  ring_->detach(*queue_);
+  ring_->detach(*queues_);
   destroyed_ = true;
 }
 
 void QueuePair::confirm_reset() noexcept {
   ring_->clean(number());
-  queue_->reset();
+  queues_->reset();
+}
+
+Result<void> QueuePair::post_receive(std::span<const GatherEntry> pieces, std::uint64_t wr_id) {
+  ReceiveQueue* queue = queues_->receive();
+  if (queue == nullptr)
+    return fail(Errc::Unsupported,
+                "a receive on qpn " + std::to_string(number()) + ", which has no receive queue");
+  return queue->post(pieces, wr_id);
 }
 
 void QueuePair::undo() noexcept {
-  if (queue_ == nullptr || destroyed_) return;
+  if (queues_ == nullptr || destroyed_) return;
   if (handle_.is_live() && !handle_.is_refused() && destroy()) return;
-  ring_->disown(*queue_);
-  queue_->quarantine();
+  ring_->disown(*queues_);
+  queues_->quarantine();
 }
 
 }  // namespace portcullis::pmd

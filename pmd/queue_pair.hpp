@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An RC queue pair with a send queue and no receive queue: what RDMA WRITE, READ and atomics need
-// on either side. The object, its transitions, and posting (pmd/send_queue.hpp). The driver keeps
-// no state machine: the device judges every transition, and an error carries its verdict.
+// An RC queue pair: a send queue, and a receive queue where SENDs or WRITEs with immediate data are
+// to arrive; RDMA and atomics need none on either side. The object, its transitions, and posting
+// (pmd/send_queue.hpp, pmd/receive_queue.hpp). The driver keeps no state machine: the device judges
+// every transition, and an error carries its verdict.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/result.hpp"
@@ -16,8 +18,8 @@
 #include "pmd/object_handle.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/roce_path.hpp"
-#include "pmd/send_queue.hpp"
 #include "pmd/uar.hpp"
+#include "pmd/work_queues.hpp"
 #include "prm/enums.hpp"
 
 namespace portcullis::pmd {
@@ -26,6 +28,10 @@ struct QueuePairOptions {
   /// Send queue of 2^log_sq_size basic blocks of 64 bytes, 0 to 15: a WRITE by reference takes one
   /// up to two pieces, 64 bytes inline take two.
   std::uint32_t log_sq_size = 6;
+  /// Receive queue of 2^log_rq_size WQEs, 0 to 15; none: the QP has no receive queue.
+  std::optional<std::uint32_t> log_rq_size = std::nullopt;
+  /// Pieces that a receive may have: 2^log_receive_pieces, 0 to 5.
+  std::uint32_t log_receive_pieces = 0;
 };
 
 /// INIT to RTR: the peer, and what we answer to it.
@@ -86,28 +92,54 @@ class QueuePair {
   [[nodiscard]] Result<void> change_access(Access access);
   /// 2ERR_QP, from any state.
   [[nodiscard]] Result<void> to_error();
-  /// 2RST_QP, from any state; the send queue is empty afterwards and its completions are gone.
+  /// 2RST_QP, from any state; the queues are empty afterwards and its completions are gone.
   [[nodiscard]] Result<void> to_reset();
   /// QUERY_QP.
   [[nodiscard]] Result<QueuePairState> query() const;
 
-  // Posting: see pmd/send_queue.hpp for what is refused.
+  // Posting: see pmd/send_queue.hpp and pmd/receive_queue.hpp for what is refused.
   [[nodiscard]] Result<void> post_write_inline(std::span<const std::byte> data,
                                                const WriteRequest& request) {
-    return queue_->post_write_inline(data, request);
+    return queues_->send().post_write_inline(data, request);
   }
   [[nodiscard]] Result<void> post_write(std::span<const GatherEntry> pieces,
                                         const WriteRequest& request) {
-    return queue_->post_write(pieces, request);
+    return queues_->send().post_write(pieces, request);
   }
   [[nodiscard]] Result<void> post_write(const GatherEntry& piece, const WriteRequest& request) {
-    return queue_->post_write(piece, request);
+    return queues_->send().post_write(piece, request);
+  }
+  [[nodiscard]] Result<void> post(const WorkRequest& request,
+                                  std::span<const GatherEntry> pieces = {}) {
+    return queues_->send().post(request, pieces);
+  }
+  [[nodiscard]] Result<void> post(const WorkRequest& request, const GatherEntry& piece) {
+    return queues_->send().post(request, {&piece, 1});
+  }
+  [[nodiscard]] Result<void> post_inline(const WorkRequest& request,
+                                         std::span<const std::byte> data) {
+    return queues_->send().post_inline(request, data);
+  }
+  [[nodiscard]] Result<void> post(const KeyRequest& request) {
+    return queues_->send().post(request);
   }
   /// Hands everything posted to the device.
-  void ring() noexcept { queue_->ring(); }
+  void ring() noexcept { queues_->send().ring(); }
   /// Basic blocks of posted WQEs whose completion has not been polled.
   [[nodiscard]] std::uint32_t outstanding_blocks() const noexcept {
-    return queue_->outstanding_blocks();
+    return queues_->send().outstanding_blocks();
+  }
+  /// Room for messages, from INIT on. Unsupported when the QP has no receive queue.
+  [[nodiscard]] Result<void> post_receive(std::span<const GatherEntry> pieces, std::uint64_t wr_id);
+  [[nodiscard]] Result<void> post_receive(const GatherEntry& piece, std::uint64_t wr_id) {
+    return post_receive({&piece, 1}, wr_id);
+  }
+  /// Hands all receives posted to the device.
+  void ring_receives() noexcept {
+    if (queues_->receive() != nullptr) queues_->receive()->ring();
+  }
+  [[nodiscard]] std::uint32_t outstanding_receives() const noexcept {
+    return queues_->receive() != nullptr ? queues_->receive()->outstanding() : 0;
   }
 
   /// DESTROY_QP; done twice is done. When it fails the queue's memory is kept for the life of the
@@ -118,17 +150,17 @@ class QueuePair {
   std::uint32_t release() noexcept { return handle_.release(); }
   /// DESTROY_QP on the released number has returned success.
   void confirm_destroyed() noexcept;
-  /// 2RST_QP on the released number has returned success: the send queue is empty.
+  /// 2RST_QP on the released number has returned success: the queues are empty.
   void confirm_reset() noexcept;
 
  private:
   QueuePair(const Context& context, CompletionQueue& cq, std::uint32_t pdn,
-            std::unique_ptr<SendQueue> queue) noexcept
+            std::unique_ptr<WorkQueues> queues) noexcept
       : context_(&context),
         ring_(&cq.ring()),
         cqn_(cq.number()),
         pdn_(pdn),
-        queue_(std::move(queue)) {}
+        queues_(std::move(queues)) {}
   void undo() noexcept;
 
   const Context* context_;
@@ -138,7 +170,7 @@ class QueuePair {
   Access access_;           // as given to to_init: RTR repeats it
   bool destroyed_ = false;  // the device holds nothing any more
   ObjectHandle handle_;
-  std::unique_ptr<SendQueue> queue_;
+  std::unique_ptr<WorkQueues> queues_;
 };
 
 }  // namespace portcullis::pmd

@@ -8,7 +8,6 @@
 // the doorbell tells the device to look. post_* alone change nothing that the device acts on.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,28 +16,14 @@
 #include <span>
 
 #include "base/cells.hpp"
-#include "base/dma_memory.hpp"
 #include "base/result.hpp"
+#include "pmd/data_segment.hpp"
+#include "pmd/work_request.hpp"
 #include "prm/doorbell.hpp"
 #include "prm/view.hpp"
 #include "prm/wqe.hpp"
 
 namespace portcullis::pmd {
-
-/// Where an RDMA WRITE goes and how its completion is told.
-struct WriteRequest {
-  std::uint64_t remote_address = 0;
-  std::uint32_t rkey = 0;
-  std::uint64_t wr_id = 0;  // given back in the Completion
-  bool signaled = true;     // unsignaled requests complete with the next signaled one, or in error
-};
-
-/// A piece of local memory to send.
-struct GatherEntry {
-  std::uint64_t address = 0;  // as the key addresses it
-  std::uint32_t lkey = 0;
-  std::uint32_t bytes = 0;
-};
 
 class SendQueue {
  public:
@@ -47,11 +32,13 @@ class SendQueue {
   static constexpr std::uint32_t kSegmentBytes = prm::kWqeOctowordBytes;
   static constexpr std::uint32_t kInlineHeaderBytes =
       2 * kSegmentBytes + prm::mlx5_wqe_inl_data_seg::bytes;
+  /// Of an RDMA WRITE; a SEND, without a remote address, has room for 16 bytes or one piece more.
   static constexpr std::uint32_t kMaxInlineBytes = kMaxWqeBytes - kInlineHeaderBytes;
   static constexpr std::uint32_t kMaxGather = kMaxWqeBytes / kSegmentBytes - 2;
 
-  /// `ring` holds 2^log_size basic blocks; `record` a doorbell record; `uar_page` the cells.
-  SendQueue(DmaBuffer ring, DmaBuffer record, std::span<std::byte> uar_page,
+  /// `ring` holds 2^log_size basic blocks; `record` a doorbell record; `uar_page` the cells. All
+  /// must outlive the queue.
+  SendQueue(std::span<std::byte> ring, std::byte* record, std::span<std::byte> uar_page,
             std::uint32_t log_size);
   SendQueue(const SendQueue&) = delete;
   SendQueue& operator=(const SendQueue&) = delete;
@@ -65,6 +52,16 @@ class SendQueue {
   /// The same from several pieces, one after the other; at most kMaxGather.
   [[nodiscard]] Result<void> post_write(std::span<const GatherEntry> pieces,
                                         const WriteRequest& request);
+  /// Any request of an RC QP (pmd/send_requests.cpp). A READ fills `pieces` in turn; an atomic
+  /// takes one of 8 bytes for what was there before (Capabilities::atomic_host_order has its
+  /// order). Refused as post_write, and InvalidArgument for an opcode that is not listed at
+  /// WorkRequest.
+  [[nodiscard]] Result<void> post(const WorkRequest& request, std::span<const GatherEntry> pieces);
+  /// The same with its bytes copied into the WQE: WRITEs and SENDs.
+  [[nodiscard]] Result<void> post_inline(const WorkRequest& request,
+                                         std::span<const std::byte> data);
+  /// Changes a memory key. What may be changed by whom is the device's verdict.
+  [[nodiscard]] Result<void> post(const KeyRequest& request);
   /// Hands everything posted to the device. When there is nothing new it finds nothing new.
   void ring() noexcept;
 
@@ -85,16 +82,12 @@ class SendQueue {
     return head_ + size_blocks() - limit_;
   }
   [[nodiscard]] std::uint32_t size_blocks() const noexcept { return mask_ + 1; }
-  [[nodiscard]] Iova ring_iova() const noexcept { return ring_memory_.iova(); }
-  [[nodiscard]] Iova record_iova() const noexcept { return record_memory_.iova(); }
   [[nodiscard]] std::uint32_t qpn() const noexcept { return qpn_; }
 
   /// After CREATE_QP: the number that every WQE carries.
   void set_qpn(std::uint32_t qpn) noexcept;
   /// After 2RST_QP: empty, as the device takes it up from RESET.
   void reset() noexcept;
-  /// The device may use the memory for ever: it is never given back.
-  void quarantine() noexcept;
 
  private:
   // Counters run on through 32 bits; the ring's index is their low bits, the device's their low 16.
@@ -112,11 +105,13 @@ class SendQueue {
   }
   std::byte* begin(std::uint32_t blocks, std::uint32_t octowords,
                    const WriteRequest& request) noexcept;
-  static void put_piece(std::byte* at, const GatherEntry& piece) noexcept;
-  [[nodiscard]] Result<void> post_any_inline(std::span<const std::byte> data,
-                                             const WriteRequest& request);
+  std::byte* open(std::uint32_t octowords, prm::WqeOpcode opcode, std::uint8_t fm_ce_se,
+                  std::uint32_t immediate, std::uint64_t wr_id) noexcept;
+  [[nodiscard]] std::byte* segment(std::uint32_t first_block, std::uint32_t index) const noexcept;
+  [[nodiscard]] std::uint32_t put_header(const WorkRequest& request,
+                                         std::uint32_t octowords) noexcept;
+  [[nodiscard]] Result<void> check_room(std::uint32_t blocks) const;
   [[nodiscard]] tl::unexpected<Error> refuse_room(std::uint32_t blocks) const;
-  [[nodiscard]] static tl::unexpected<Error> refuse_piece(std::uint32_t bytes);
 
   // What a post touches, together.
   std::byte* ring_;
@@ -133,8 +128,6 @@ class SendQueue {
   std::byte* doorbells_;                        // two buffers, used in turn
   std::size_t doorbell_offset_ = 0;
 
-  DmaBuffer ring_memory_;
-  DmaBuffer record_memory_;
   std::unique_ptr<Slot[]> slot_memory_;
 };
 
@@ -172,13 +165,6 @@ inline std::byte* SendQueue::begin(std::uint32_t blocks, std::uint32_t octowords
   return wqe;
 }
 
-inline void SendQueue::put_piece(std::byte* at, const GatherEntry& piece) noexcept {
-  const auto segment = prm::View<prm::mlx5_wqe_data_seg>::at({at, kSegmentBytes});
-  segment.put<"byte_count">(piece.bytes);
-  segment.put<"lkey">(piece.lkey);
-  segment.put<"addr">(piece.address);
-}
-
 // A cache line is what everyone measures: constant sizes, and one copy, as its data runs on into
 // the next block. Only from the ring's last block it does not.
 inline Result<void> SendQueue::post_write_inline(std::span<const std::byte> data,
@@ -187,7 +173,7 @@ inline Result<void> SendQueue::post_write_inline(std::span<const std::byte> data
   constexpr std::uint32_t kOctowords = (kInlineHeaderBytes + kLine) / kSegmentBytes + 1;
   constexpr std::uint32_t kBlocks = prm::wqe_blocks(kOctowords);
   if (data.size() != kLine || (~head_ & mask_) == 0) [[unlikely]]
-    return post_any_inline(data, request);
+    return post_inline(as_work_request(request), data);
   if (!has_room(kBlocks)) [[unlikely]]
     return refuse_room(kBlocks);
 
@@ -202,13 +188,18 @@ inline Result<void> SendQueue::post_write_inline(std::span<const std::byte> data
 
 inline Result<void> SendQueue::post_write(const GatherEntry& piece, const WriteRequest& request) {
   constexpr std::uint32_t kOctowords = 3;
-  if (piece.bytes >= prm::kInlineSeg) [[unlikely]]
-    return refuse_piece(piece.bytes);
+  if (piece.bytes - 1 >= prm::kInlineSeg - 1) [[unlikely]]  // none, or too many
+    return post(as_work_request(request), {&piece, 1});
   if (!has_room(1)) [[unlikely]]
     return refuse_room(1);
   put_piece(begin(1, kOctowords, request) + 2 * kSegmentBytes, piece);
   Result<void> posted;
   return posted;
+}
+
+inline Result<void> SendQueue::post_write(std::span<const GatherEntry> pieces,
+                                          const WriteRequest& request) {
+  return post(as_work_request(request), pieces);
 }
 
 inline void SendQueue::ring() noexcept {

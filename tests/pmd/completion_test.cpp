@@ -187,6 +187,51 @@ TEST_F(Completions, SuccessIsDescribedInOneLine) {
             "qpn 0x12 wqe 3: IBV_WC_SUCCESS (0)");
 }
 
+struct Told {
+  std::uint8_t opcode;
+  ibv_wc_opcode told;
+  std::uint32_t bytes;
+};
+
+struct RequestOpcodes : Completions, ::testing::WithParamInterface<Told> {};
+
+TEST_P(RequestOpcodes, HaveVerbsOpcodeAndByteCount) {
+  post(1);
+  mlx5_cqe64 cqe{};
+  cqe.sop_drop_qpn = htobe32(std::uint32_t{GetParam().opcode} << 24 | kQpn);
+  cqe.byte_cnt = htobe32(1234);
+  produce(cqe);
+  const Completion done = take();
+  EXPECT_EQ(static_cast<int>(done.opcode), static_cast<int>(GetParam().told));
+  EXPECT_EQ(done.byte_count, GetParam().bytes);
+  EXPECT_EQ(done.wr_id, 1u);
+}
+
+// handle_good_req of rdma-core; a UMR there is what its poster says (IBV_WC_DRIVER1 of a raw one).
+INSTANTIATE_TEST_SUITE_P(Opcodes, RequestOpcodes,
+                         ::testing::Values(Told{MLX5_OPCODE_RDMA_WRITE, IBV_WC_RDMA_WRITE, 0},
+                                           Told{MLX5_OPCODE_RDMA_WRITE_IMM, IBV_WC_RDMA_WRITE, 0},
+                                           Told{MLX5_OPCODE_SEND, IBV_WC_SEND, 0},
+                                           Told{MLX5_OPCODE_SEND_IMM, IBV_WC_SEND, 0},
+                                           Told{MLX5_OPCODE_SEND_INVAL, IBV_WC_SEND, 0},
+                                           Told{MLX5_OPCODE_RDMA_READ, IBV_WC_RDMA_READ, 1234},
+                                           Told{MLX5_OPCODE_ATOMIC_CS, IBV_WC_COMP_SWAP, 8},
+                                           Told{MLX5_OPCODE_ATOMIC_FA, IBV_WC_FETCH_ADD, 8},
+                                           Told{MLX5_OPCODE_UMR, IBV_WC_DRIVER1, 0}),
+                         [](const auto& told) { return std::to_string(told.param.opcode); });
+
+TEST_F(Completions, ReadAfterAWrite_IsNotTakenForAnother) {
+  post(1);
+  post(2);
+  produce_success(0);
+  EXPECT_EQ(static_cast<int>(take().opcode), IBV_WC_RDMA_WRITE);
+  mlx5_cqe64 cqe{};
+  cqe.sop_drop_qpn = htobe32(std::uint32_t{MLX5_OPCODE_RDMA_READ} << 24 | kQpn);
+  cqe.wqe_counter = htobe16(1);
+  produce(cqe);
+  EXPECT_EQ(static_cast<int>(take().opcode), IBV_WC_RDMA_READ);
+}
+
 TEST_F(Completions, FlushedQueue_CompletesEachRequest) {
   post(1, false);
   post(2, false);
@@ -228,6 +273,14 @@ TEST_F(Malformed, ReceiveCompletionOfAQueueThatHasNone) {
   cqe.sop_drop_qpn = htobe32(kQpn);
   produce(cqe, MLX5_CQE_RESP_SEND);
   expect_broken("opcode 2");
+}
+
+TEST_F(Malformed, RequestOfAnOpcodeNobodyPosts) {
+  post(1);
+  mlx5_cqe64 cqe{};
+  cqe.sop_drop_qpn = htobe32(std::uint32_t{MLX5_OPCODE_TSO} << 24 | kQpn);
+  produce(cqe);
+  expect_broken("a request of opcode 14");
 }
 
 TEST_F(Malformed, QueuePairThatCompletesElsewhere) {

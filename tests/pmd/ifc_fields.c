@@ -96,6 +96,8 @@ static const struct ifc_field qp_fields[] = {
     QPC(create_qp_in, pm_state),
     QPC(create_qp_in, pd),
     QPC(create_qp_in, rq_type),
+    QPC(create_qp_in, log_rq_size),
+    QPC(create_qp_in, log_rq_stride),
     QPC(create_qp_in, log_sq_size),
     QPC(create_qp_in, ts_format),
     QPC(create_qp_in, uar_page),

@@ -91,11 +91,12 @@ struct ObjectRig {
 
 /// One QP on one CQ, and the memory between them and the device.
 struct QueueRig : ObjectRig {
-  explicit QueueRig(std::uint32_t log_sq_size = 4, std::uint32_t log_cq_size = 4)
+  explicit QueueRig(const pmd::QueuePairOptions& options = {.log_sq_size = 4},
+                    std::uint32_t log_cq_size = 4)
       : page(uar()),
         domain(pd()),
         cq(pmd::CompletionQueue::create(context, page, kEqn, log_cq_size).value()),
-        qp(pmd::QueuePair::create(context, domain, cq, page, {log_sq_size}).value()) {}
+        qp(pmd::QueuePair::create(context, domain, cq, page, options).value()) {}
 
   /// The memory behind an IOVA: all of it is the arena's one block.
   std::byte* memory_at(Iova iova) {
@@ -108,6 +109,7 @@ struct QueueRig : ObjectRig {
         ->in;
   }
   // What the device was told of the queues. The list of a CREATE command is its last 8 bytes.
+  /// Of the queues; the receive queue, where there is one, stands in front.
   std::byte* send_ring() { return memory_at(big_endian(sent(kCreateQp).last<8>())); }
   std::byte* send_record() {
     return memory_at(IfcMessage::read("create_qp_in.qpc.dbr_addr", sent(kCreateQp)));

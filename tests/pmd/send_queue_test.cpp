@@ -8,12 +8,11 @@
 #include <gtest/gtest.h>
 #include <infiniband/mlx5dv.h>
 
-#include <array>
-#include <bit>
 #include <cstring>
 
 #include "pmd/send_queue.hpp"
 #include "tests/pmd/object_rig.hpp"
+#include "tests/pmd/verbs_wqe.hpp"
 
 namespace portcullis::testing {
 namespace {
@@ -25,43 +24,11 @@ using ::testing::HasSubstr;
 constexpr WriteRequest kRequest{0x1122334455667788, 0xaabbccdd, 77, true};
 constexpr std::uint8_t kSignaled = MLX5_WQE_CTRL_CQ_UPDATE;
 
-std::vector<std::byte> counting(std::size_t bytes) {
-  std::vector<std::byte> data(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i + 1);
-  return data;
+/// An RDMA WRITE as rdma-core would build it.
+VerbsWqe write_wqe(std::uint16_t index, std::uint8_t ds, std::uint8_t fm_ce_se) {
+  return VerbsWqe(index, MLX5_OPCODE_RDMA_WRITE, ds, fm_ce_se)
+      .remote(kRequest.remote_address, kRequest.rkey);
 }
-
-/// A WQE as rdma-core would build it, in whole basic blocks.
-class VerbsWqe {
- public:
-  VerbsWqe(std::uint16_t index, std::uint8_t ds, std::uint8_t fm_ce_se) {
-    mlx5_wqe_ctrl_seg control{};
-    mlx5dv_set_ctrl_seg(&control, index, MLX5_OPCODE_RDMA_WRITE, 0, kQpn, fm_ce_se, ds, 0, 0);
-    append(control);
-    append(mlx5_wqe_raddr_seg{htobe64(kRequest.remote_address), htobe32(kRequest.rkey), 0});
-  }
-  VerbsWqe& piece(const GatherEntry& entry) {
-    mlx5_wqe_data_seg segment{};
-    mlx5dv_set_data_seg(&segment, entry.bytes, entry.lkey, entry.address);
-    append(segment);
-    return *this;
-  }
-  VerbsWqe& inlined(std::span<const std::byte> data) {
-    append(
-        mlx5_wqe_inl_data_seg{htobe32(static_cast<std::uint32_t>(data.size()) | MLX5_INLINE_SEG)});
-    bytes_.insert(bytes_.end(), data.begin(), data.end());
-    return *this;
-  }
-  [[nodiscard]] std::vector<std::byte> bytes() const { return bytes_; }
-
- private:
-  template <class Segment>
-  void append(const Segment& segment) {
-    const auto raw = std::bit_cast<std::array<std::byte, sizeof segment>>(segment);
-    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
-  }
-  std::vector<std::byte> bytes_;
-};
 
 struct SendQueueBytes : ::testing::Test, QueueRig {
   /// The ring's bytes from block `index` on, running round its end.
@@ -106,7 +73,7 @@ struct SendQueueBytes : ::testing::Test, QueueRig {
 TEST_F(SendQueueBytes, WriteByReference_IsOneBlock) {
   const GatherEntry piece{0xdeadbeef00112233, 0x55667788, 4096};
   ASSERT_TRUE(qp.post_write(piece, kRequest));
-  EXPECT_EQ(ring_bytes(0, 48), VerbsWqe(0, 3, kSignaled).piece(piece).bytes());
+  EXPECT_EQ(ring_bytes(0, 48), write_wqe(0, 3, kSignaled).piece(piece).bytes());
   EXPECT_EQ(qp.outstanding_blocks(), 1u);
 }
 
@@ -115,12 +82,12 @@ TEST_F(SendQueueBytes, UnsignaledWrite_AsksForNoCompletion) {
   request.signaled = false;
   const GatherEntry piece{0x1000, 1, 8};
   ASSERT_TRUE(qp.post_write(piece, request));
-  EXPECT_EQ(ring_bytes(0, 48), VerbsWqe(0, 3, 0).piece(piece).bytes());
+  EXPECT_EQ(ring_bytes(0, 48), write_wqe(0, 3, 0).piece(piece).bytes());
 }
 
 TEST_F(SendQueueBytes, GatherRunsOnIntoTheNextBlocks) {
   std::vector<GatherEntry> pieces;
-  VerbsWqe expected(0, 2 + pmd::SendQueue::kMaxGather, kSignaled);
+  VerbsWqe expected = write_wqe(0, 2 + pmd::SendQueue::kMaxGather, kSignaled);
   for (std::uint32_t i = 0; i < pmd::SendQueue::kMaxGather; ++i)
     expected.piece(pieces.emplace_back(GatherEntry{0x1000u * i, i, 100 + i}));
   ASSERT_TRUE(qp.post_write(pieces, kRequest));
@@ -130,7 +97,18 @@ TEST_F(SendQueueBytes, GatherRunsOnIntoTheNextBlocks) {
 
 TEST_F(SendQueueBytes, EmptyWrite_HasNoDataSegment) {
   ASSERT_TRUE(qp.post_write(std::span<const GatherEntry>(), kRequest));
-  EXPECT_EQ(ring_bytes(0, 32), VerbsWqe(0, 2, kSignaled).bytes());
+  ASSERT_TRUE(qp.post_write(GatherEntry{0x1000, 1, 0}, kRequest));
+  ASSERT_TRUE(qp.post_write_inline({}, kRequest));
+  EXPECT_EQ(ring_bytes(0, 32), write_wqe(0, 2, kSignaled).bytes());
+  EXPECT_EQ(ring_bytes(1, 32), write_wqe(1, 2, kSignaled).bytes());
+  EXPECT_EQ(ring_bytes(2, 32), write_wqe(2, 2, kSignaled).bytes());
+}
+
+TEST_F(SendQueueBytes, EmptyPiecesBetweenOthers_HaveNoDataSegment) {
+  const GatherEntry first{0x1000, 1, 8}, second{0x2000, 2, 16};
+  const std::vector<GatherEntry> pieces{{0, 9, 0}, first, {0, 9, 0}, second, {0, 9, 0}};
+  ASSERT_TRUE(qp.post_write(pieces, kRequest));
+  EXPECT_EQ(ring_bytes(0, 64), write_wqe(0, 4, kSignaled).piece(first).piece(second).bytes());
 }
 
 struct InlineSize {
@@ -143,7 +121,7 @@ struct InlineWrites : SendQueueBytes, ::testing::WithParamInterface<InlineSize> 
 
 TEST_P(InlineWrites, CarryTheirDataBehindTheHeader) {
   const auto data = counting(GetParam().bytes);
-  const auto expected = VerbsWqe(0, GetParam().ds, kSignaled).inlined(data).bytes();
+  const auto expected = write_wqe(0, GetParam().ds, kSignaled).inlined(data).bytes();
   ASSERT_TRUE(qp.post_write_inline(data, kRequest));
   EXPECT_EQ(ring_bytes(0, expected.size()), expected);
   EXPECT_EQ(qp.outstanding_blocks(), GetParam().blocks);
@@ -153,14 +131,14 @@ TEST_P(InlineWrites, FromTheLastBlock_RunOnAtTheRingsStart) {
   fill_with_single_blocks(15);
   complete(14);
   const auto data = counting(GetParam().bytes);
-  const auto expected = VerbsWqe(15, GetParam().ds, kSignaled).inlined(data).bytes();
+  const auto expected = write_wqe(15, GetParam().ds, kSignaled).inlined(data).bytes();
   ASSERT_TRUE(qp.post_write_inline(data, kRequest));
   EXPECT_EQ(ring_bytes(15, expected.size()), expected);
 }
 
 // ds = ceil((16 + 16 + 4 + bytes) / 16), blocks = ceil(ds / 4).
 INSTANTIATE_TEST_SUITE_P(Sizes, InlineWrites,
-                         ::testing::Values(InlineSize{0, 3, 1}, InlineSize{1, 3, 1},
+                         ::testing::Values(InlineSize{1, 3, 1}, InlineSize{2, 3, 1},
                                            InlineSize{12, 3, 1}, InlineSize{13, 4, 1},
                                            InlineSize{28, 4, 1}, InlineSize{29, 5, 2},
                                            InlineSize{63, 7, 2}, InlineSize{64, 7, 2},
@@ -175,7 +153,7 @@ TEST_F(SendQueueBytes, BlockThatHeldInlineData_KeepsNothingOfIt) {
   complete(16);
   const GatherEntry piece{0xdeadbeef00112233, 0x55667788, 4096};
   ASSERT_TRUE(qp.post_write(piece, kRequest));
-  EXPECT_EQ(ring_bytes(1, 48), VerbsWqe(17, 3, kSignaled).piece(piece).bytes());
+  EXPECT_EQ(ring_bytes(1, 48), write_wqe(17, 3, kSignaled).piece(piece).bytes());
 }
 
 TEST_F(SendQueueBytes, PostWithoutRing_TouchesNeitherRecordNorDoorbell) {
@@ -231,7 +209,7 @@ TEST_F(SendQueueBytes, CountersRunThroughSixteenBits) {
   qp.ring();
   EXPECT_EQ(record(), 5u);
   const GatherEntry piece{0x1000, 1, 8};
-  EXPECT_EQ(ring_bytes(4, 48), VerbsWqe(4, 3, kSignaled).piece(piece).bytes());
+  EXPECT_EQ(ring_bytes(4, 48), write_wqe(4, 3, kSignaled).piece(piece).bytes());
 }
 
 TEST_F(SendQueueBytes, ResetQueue_StartsFromItsFirstBlock) {
@@ -242,7 +220,7 @@ TEST_F(SendQueueBytes, ResetQueue_StartsFromItsFirstBlock) {
   EXPECT_EQ(qp.outstanding_blocks(), 0u);
   const GatherEntry piece{0x1000, 1, 8};
   ASSERT_TRUE(qp.post_write(piece, kRequest));
-  EXPECT_EQ(ring_bytes(0, 48), VerbsWqe(0, 3, kSignaled).piece(piece).bytes());
+  EXPECT_EQ(ring_bytes(0, 48), write_wqe(0, 3, kSignaled).piece(piece).bytes());
 }
 
 TEST_F(SendQueueBytes, RingOfAResetQueue_NamesTheQueuePairAndNoWqeOfBefore) {
@@ -265,7 +243,7 @@ TEST_F(SendQueueBytes, WhatNoWqeCanCarry_IsRefusedAndNothingPosted) {
 }
 
 struct TinySendQueue : ::testing::Test, QueueRig {
-  TinySendQueue() : QueueRig(0, 4) {}
+  TinySendQueue() : QueueRig({.log_sq_size = 0}, 4) {}
 };
 
 TEST_F(TinySendQueue, WqeLargerThanTheQueue_IsNotMerelyBusy) {
