@@ -79,6 +79,17 @@ Result<void> DmaMemory::unmap() {
   return {};
 }
 
+Result<void> DmaMemory::map() {
+  if (mapped_) return {};
+  if (retired_)
+    return fail(Errc::InvalidArgument,
+                "memory that a key in the device may name is never mapped "
+                "again; memory that was only unmapped is");
+  PORTCULLIS_TRY_ASSIGN(iova_, space_->map(memory_));
+  mapped_ = true;
+  return {};
+}
+
 Result<void> DmaMemory::retire() {
   if (mapped_) PORTCULLIS_TRY(space_->retire(iova_, memory_.size()));
   mapped_ = false;

@@ -31,6 +31,9 @@ class DmaMemory {
   [[nodiscard]] bool is_mapped() const noexcept { return mapped_; }
   /// Takes the device's access away while the CPU keeps the pages. Done twice is done.
   [[nodiscard]] Result<void> unmap();
+  /// Gives it back after unmap(), at another IOVA as likely as not. Done twice is done;
+  /// InvalidArgument for memory that was retired.
+  [[nodiscard]] Result<void> map();
   /// As unmap, for memory that a key in the device may still name: neither its virtual addresses
   /// nor its IOVAs are used again in the life of the process, also after destruction.
   [[nodiscard]] Result<void> retire();

@@ -122,8 +122,8 @@ void annotate(benchmark::State& state, const Findings& findings) {
 SeriesPlan series_of(const Options& options, const lease::Plan& plan,
                      const std::shared_ptr<FindingsBySeries>& all) {
   SeriesPlan series;
-  series.name =
-      fmt::format("floor/plan:{}/timeout:{}/retry:{}", plan.name, options.timeout, options.retry);
+  series.name = fmt::format("floor/plan:{}/timeout:{}/retry:{}", plan.full_name(), options.timeout,
+                            options.retry);
   series.wall_samples = options.samples;
   const std::uint64_t deadline_ns = options.deadline_ms * kNsPerMs;
   const TenancyOptions tenancy_options{1, static_cast<std::uint8_t>(options.timeout),
@@ -148,9 +148,8 @@ SeriesPlan series_of(const Options& options, const lease::Plan& plan,
 std::vector<SeriesPlan> series(const Options& options,
                                const std::shared_ptr<FindingsBySeries>& findings) {
   std::vector<SeriesPlan> all;
-  for (const lease::Plan& plan : lease::plans())
-    if (std::find(options.plans.begin(), options.plans.end(), plan.name) != options.plans.end())
-      all.push_back(series_of(options, plan, findings));
+  for (const lease::Plan& plan : plans_of(options))
+    all.push_back(series_of(options, plan, findings));
   return all;
 }
 

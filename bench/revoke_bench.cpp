@@ -37,7 +37,8 @@ SeriesPlan series_of(const Options& options, const lease::Plan& plan, std::uint3
                      bool has_traffic) {
   const char* traffic = has_traffic ? "write" : "none";
   SeriesPlan series;
-  series.name = fmt::format("revoke/plan:{}/leases:{}/traffic:{}", plan.name, leases, traffic);
+  series.name =
+      fmt::format("revoke/plan:{}/leases:{}/traffic:{}", plan.full_name(), leases, traffic);
   series.picture = has_traffic ? "under WRITE traffic" : "idle";
   series.wall_samples = rounds_of(options.samples, leases);
   const auto timeout = static_cast<std::uint8_t>(options.timeout);
@@ -56,9 +57,8 @@ std::vector<SeriesPlan> series(const Options& options) {
   std::vector<SeriesPlan> all;
   for (const bool has_traffic : {false, true})
     for (const std::uint32_t leases : options.leases)
-      for (const lease::Plan& plan : lease::plans())
-        if (std::find(options.plans.begin(), options.plans.end(), plan.name) != options.plans.end())
-          all.push_back(series_of(options, plan, leases, has_traffic));
+      for (const lease::Plan& plan : plans_of(options))
+        all.push_back(series_of(options, plan, leases, has_traffic));
   return all;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RTS2RTS_QP without rights: the peer may neither write, read nor do atomics any more. A rung of
-// the ladder for a QP that refuses 2ERR_QP; it promises nothing about DMA under way.
+// RTS2RTS_QP without rights: the peer may neither write, read nor do atomics any more. The first
+// step of plan access-flags, and a rung of the ladder for a QP that refuses 2ERR_QP; it promises
+// nothing about DMA under way.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,9 @@
 
 namespace portcullis::lease {
 
-/// Sends it in a fence slot. The device refuses when the QP is not in RTS.
-[[nodiscard]] Result<void> clear_rights(pmd::CommandChannel& channel, std::uint32_t qpn,
-                                        std::uint32_t pdn, std::uint64_t deadline_ns);
+/// Hands it to the device in a fence slot; 16 bytes of output. The device refuses when the QP is
+/// not in RTS.
+[[nodiscard]] Result<pmd::Ticket> submit_clear_rights(pmd::CommandChannel& channel,
+                                                      std::uint32_t qpn, std::uint32_t pdn);
 
 }  // namespace portcullis::lease

@@ -2,113 +2,99 @@
 #include "lease/fence.hpp"
 
 #include <algorithm>
-
-#include "lease/clear_rights.hpp"
+#include <deque>
+#include <string>
 
 namespace portcullis::lease {
+namespace {
 
-Fence::Fence(const FencePort& port, const Plan& plan, const FenceTarget& target,
+/// Commands in flight, as many as the device has slots for.
+class Window {
+ public:
+  /// Begins the step; while no slot is free, the oldest command is waited for.
+  void begin(FenceRun& run, const PlanStep& planned) {
+    while (true) {
+      const FenceRun::Begun begun = run.begin(planned);
+      if (begun.kind == FenceRun::Begun::Kind::InFlight) flights_.push_back({&run, begun});
+      if (begun.kind != FenceRun::Begun::Kind::NoSlot) return;
+      if (flights_.empty()) {
+        run.record_failure(planned.step, {Errc::Busy, std::string(name(planned.step)) +
+                                                          ": no fence slot is free"});
+        return;
+      }
+      land();
+    }
+  }
+  void land_all() {
+    while (!flights_.empty()) land();
+  }
+
+ private:
+  struct Flight {
+    FenceRun* run;
+    FenceRun::Begun begun;
+  };
+  void land() {
+    const Flight oldest = flights_.front();
+    flights_.pop_front();
+    oldest.run->end(oldest.begun);
+  }
+
+  std::deque<Flight> flights_;
+};
+
+}  // namespace
+
+Fence::Fence(const FencePort& port, const Plan& plan, std::span<const FenceTarget> targets,
              const FenceOptions& options)
     : port_(&port),
       plan_(plan),
-      target_(target),
-      options_(options),
-      deadline_ns_(port.device->clock.now_ns() + options.deadline_ms * kNsPerMs) {}
+      steps_(plan.order_for(targets.size())),
+      budget_(std::make_unique<FenceBudget>(
+          FenceBudget{.deadline_ns = now_ns() + options.deadline_ms * kNsPerMs,
+                      .may_reset_function = options.may_reset_function})),
+      linger_ns_(options.linger_ms * kNsPerMs) {
+  runs_.reserve(targets.size());
+  for (const FenceTarget& target : targets) runs_.emplace_back(port, *budget_, plan, target);
+}
 
-std::optional<Verdict> Fence::advance() {
-  for (; next_ < plan_.steps.size(); ++next_) {
-    const PlanStep& planned = plan_.steps[next_];
-    if (is_lingering(planned)) return std::nullopt;
-    run_planned(planned.step);
+bool Fence::advance() {
+  while (next_ < steps_.size()) {
+    if (is_lingering(steps_[next_])) return false;
+    const auto stage = next_stage();
+    run_stage(stage);
+    next_ += stage.size();
   }
-  if (!is_through_) finish();
-  return verdict_;
-}
-
-bool Fence::is_lingering(const PlanStep& planned) {
-  if (!planned.after_linger || has_failed(Step::DestroyMkey)) return false;
-  if (lingers_until_ns_ == 0)
-    lingers_until_ns_ = std::min(now_ns() + options_.linger_ms * kNsPerMs, step_deadline_ns());
-  return !access_error_seen_ && now_ns() < lingers_until_ns_;
-}
-
-void Fence::run_planned(Step step) {
-  if (step == Step::InstallDrop && port_->steering == nullptr) return;
-  if (target_.is_absent(step)) {
-    // Without a key there is nothing that the device could reach the memory by.
-    if (step == Step::DestroyMkey) verdict_.proof = Proof::Mkey;
-    return;
-  }
-  if (gives_back(step) && !is_unharmed()) return;
-  run(step);
-}
-
-void Fence::finish() {
+  if (!is_through_)
+    for (FenceRun& run : runs_) run.finish();
   is_through_ = true;
-  if (has_failed(Step::ErrorQp) || has_failed(Step::DestroyMkey)) climb();
-  if (plan_.has(Step::InstallDrop) && port_->steering != nullptr)
-    verdict_.steering = has_failed(Step::InstallDrop) ? SteeringState::Degraded : SteeringState::Ok;
-  if (!is_unharmed()) {
-    verdict_.outcome = Outcome::Fenced;
-    verdict_.origin = plan_.origin;
-  }
-}
-
-void Fence::climb() {
-  // A QP in error refuses RTS2RTS and needs none.
-  if (has_failed(Step::ErrorQp) && !run(Step::ErrorQp)) run(Step::ClearRights);
-  if (verdict_.proof == Proof::None) run(Step::UnmapRegion);
-  if (verdict_.proof == Proof::None && options_.may_reset_function && run(Step::BusMasterOff))
-    run(Step::ResetFunction);
-}
-
-bool Fence::run(Step step) {
-  const Result<void> result = send(step);
-  if (!result) {
-    verdict_.failed_mask = static_cast<StepMask>(verdict_.failed_mask | bit(step));
-    if (port_->on_failure) port_->on_failure(target_.slot, step, result.error());
-    return false;
-  }
-  done_ = static_cast<StepMask>(done_ | bit(step));
-  if (verdict_.proof == Proof::None) {
-    if (step == Step::DestroyMkey) verdict_.proof = Proof::Mkey;
-    if (step == Step::UnmapRegion) verdict_.proof = Proof::Unmap;
-    if (step == Step::BusMasterOff) verdict_.proof = Proof::Function;
-  }
   return true;
 }
 
-Result<void> Fence::send(Step step) {
-  const std::uint64_t until_ns = step_deadline_ns();
-  if (target_.is_unknown(step))
-    return fail(Errc::NotFound, std::string(name(step)) +
-                                    ": the object may exist, but its number was never answered");
-  switch (step) {
-    case Step::InstallDrop:
-      return port_->steering->install({target_.slot, target_.qpn}, until_ns);
-    case Step::RemoveDrop:
-      return port_->steering->remove({target_.slot, target_.qpn}, until_ns);
-    case Step::UnmapRegion:
-      // A key that was not destroyed keeps naming these addresses, so nothing may move in there.
-      return verdict_.proof == Proof::Mkey ? target_.region->unmap() : target_.region->retire();
-    case Step::ClearRights:
-      return clear_rights(*port_->commands, target_.qpn, target_.pdn, until_ns);
-    case Step::BusMasterOff:
-      return port_->device->function->set_bus_master(false);
-    case Step::ResetFunction:
-      return port_->device->function->reset();
-    default:
-      return target_.command(step)->run(*port_->commands, until_ns);
-  }
+bool Fence::is_lingering(const PlanStep& planned) {
+  if (!planned.after_linger || plan_.overlaps) return false;
+  if (std::ranges::none_of(runs_, &FenceRun::is_worth_a_linger)) return false;
+  if (lingers_until_ns_ == 0)
+    lingers_until_ns_ = std::min(now_ns() + linger_ns_, budget_->step_deadline_ns(now_ns()));
+  return now_ns() < lingers_until_ns_;
 }
 
-std::uint64_t Fence::step_deadline_ns() const noexcept {
-  const std::uint64_t now = now_ns();
-  return now < deadline_ns_ ? now + (deadline_ns_ - now) / 2 : deadline_ns_;
+std::span<const PlanStep> Fence::next_stage() const noexcept {
+  std::size_t end = next_ + 1;
+  while (plan_.overlaps && end < steps_.size() && !gives_back(steps_[end].step) &&
+         !steps_[end].is_fallback)
+    ++end;
+  return std::span(steps_).subspan(next_, end - next_);
 }
 
-bool Fence::is_unharmed() const noexcept {
-  return (verdict_.failed_mask & ~bit(Step::InstallDrop)) == 0;
+void Fence::run_stage(std::span<const PlanStep> stage) {
+  Window window;
+  // What is no command waits by itself, so the commands go first.
+  for (const bool commands : {true, false})
+    for (FenceRun& run : runs_)
+      for (const PlanStep& planned : stage)
+        if (is_command(planned.step) == commands) window.begin(run, planned);
+  window.land_all();
 }
 
 }  // namespace portcullis::lease

@@ -7,6 +7,8 @@
 namespace portcullis::lease {
 namespace {
 
+constexpr std::string_view kOverlap = "+overlap";
+
 constexpr std::array kSeedSteps{PlanStep{Step::ErrorQp}, PlanStep{Step::DestroyMkey},
                                 PlanStep{Step::InstallDrop}};
 constexpr std::array kNakFirstSteps{PlanStep{Step::DestroyMkey},
@@ -14,15 +16,27 @@ constexpr std::array kNakFirstSteps{PlanStep{Step::DestroyMkey},
 constexpr std::array kLegacySteps{PlanStep{Step::ErrorQp},   PlanStep{Step::DestroyMkey},
                                   PlanStep{Step::ResetQp},   PlanStep{Step::DestroyQp},
                                   PlanStep{Step::DeallocPd}, PlanStep{Step::UnmapRegion}};
+constexpr std::array kUmrSteps{
+    PlanStep{Step::FreeKey},
+    PlanStep{Step::DestroyMkey, /*after_linger=*/false, /*is_fallback=*/true},
+    PlanStep{Step::ErrorQp, /*after_linger=*/true}};
+constexpr std::array kAccessFlagsSteps{PlanStep{Step::ClearRights},
+                                       PlanStep{Step::DestroyMkey, /*after_linger=*/true},
+                                       PlanStep{Step::ErrorQp}};
+constexpr std::array kDropOnlySteps{PlanStep{Step::InstallDrop}};
 
 constexpr std::array kPlans{
-    Plan{"seed", kSeedSteps, true, Origin::Revoke},
-    Plan{"nak-first", kNakFirstSteps, true, Origin::Revoke},
+    Plan{"seed", kSeedSteps},
+    Plan{"nak-first", kNakFirstSteps},
     Plan{"legacy", kLegacySteps, false, Origin::Legacy},
+    Plan{"umr", kUmrSteps},
+    Plan{"access-flags", kAccessFlagsSteps},
+    Plan{"drop-only", kDropOnlySteps},
 };
 
 constexpr std::array kResetPhase{Step::RemoveDrop, Step::ResetQp};
-constexpr std::array kDestroyPhase{Step::DestroyQp, Step::DeallocPd, Step::UnmapRegion};
+constexpr std::array kDestroyPhase{Step::DestroyQp, Step::DestroyMkey, Step::DeallocPd,
+                                   Step::UnmapRegion};
 
 }  // namespace
 
@@ -31,9 +45,44 @@ bool Plan::has(Step step) const noexcept {
                      [step](const PlanStep& planned) { return planned.step == step; });
 }
 
+Outcome Plan::best_outcome() const noexcept {
+  return has(Step::ErrorQp) && has(Step::DestroyMkey) ? Outcome::TornDown : Outcome::Fenced;
+}
+
+std::string Plan::full_name() const {
+  std::string text(name);
+  if (overlaps) text += kOverlap;
+  return text;
+}
+
+std::vector<PlanStep> Plan::order_for(std::size_t leases) const {
+  std::vector<PlanStep> order(steps.begin(), steps.end());
+  const auto key = std::find_if(order.begin(), order.end(), [](const PlanStep& planned) {
+    return planned.step == Step::DestroyMkey;
+  });
+  if (leases > 1 && key != order.end() && order.front().step == Step::ErrorQp)
+    std::rotate(order.begin(), key, key + 1);
+  if (overlaps)
+    std::stable_partition(order.begin(), order.end(),
+                          [](const PlanStep& planned) { return !planned.is_fallback; });
+  return order;
+}
+
+Result<Plan> Plan::overlapped() const {
+  if (steps.size() < 2)
+    return fail(Errc::InvalidArgument, "fence plan '" + std::string(name) + std::string(kOverlap) +
+                                           "': it has one step, which nothing can overlap");
+  Plan together = *this;
+  together.overlaps = true;
+  return together;
+}
+
 const Plan& seed_plan() noexcept { return kPlans[0]; }
 const Plan& nak_first_plan() noexcept { return kPlans[1]; }
 const Plan& legacy_plan() noexcept { return kPlans[2]; }
+const Plan& umr_plan() noexcept { return kPlans[3]; }
+const Plan& access_flags_plan() noexcept { return kPlans[4]; }
+const Plan& drop_only_plan() noexcept { return kPlans[5]; }
 std::span<const Plan> plans() noexcept { return kPlans; }
 
 std::string plan_names() {
@@ -46,12 +95,16 @@ std::string plan_names() {
 }
 
 Result<Plan> parse_plan(std::string_view text) {
+  std::string_view name = text;
+  const bool overlaps = name.ends_with(kOverlap);
+  if (overlaps) name.remove_suffix(kOverlap.size());
   const auto* found = std::find_if(kPlans.begin(), kPlans.end(),
-                                   [text](const Plan& plan) { return plan.name == text; });
+                                   [name](const Plan& plan) { return plan.name == name; });
   if (found == kPlans.end())
-    return fail(Errc::InvalidArgument,
-                "fence plan '" + std::string(text) + "'; accepted are " + plan_names());
-  return *found;
+    return fail(Errc::InvalidArgument, "fence plan '" + std::string(text) + "'; accepted are " +
+                                           plan_names() + "; all but drop-only also with " +
+                                           std::string(kOverlap));
+  return overlaps ? found->overlapped() : *found;
 }
 
 std::span<const Step> reset_phase() noexcept { return kResetPhase; }

@@ -3,12 +3,27 @@
 // Fence plans as data: which steps in which order. What the peer sees depends on the order alone: a
 // QP in error answers with silence, and the requester spends its retry budget (status 12); a QP
 // that still answers when the key is gone sends a remote-access NAK (status 10) in one round trip.
+//
+//   plan          steps                                       answers            the peer sees
+//   seed          2ERR_QP, DESTROY_MKEY, DROP entry           TornDown, Fenced   silence
+//   nak-first     DESTROY_MKEY, linger, 2ERR_QP               TornDown, Fenced   NAK, status 10
+//   legacy        2ERR_QP, DESTROY_MKEY, then everything      TornDown, Fenced   silence
+//                 is destroyed; no GRACE
+//   umr           UMR (DESTROY_MKEY if that fails), linger,   TornDown, Fenced   NAK, status 10
+//                 2ERR_QP
+//   access-flags  RTS2RTS without rights, linger,             TornDown, Fenced   NAK, status 9
+//                 DESTROY_MKEY, 2ERR_QP
+//   drop-only     DROP entry; the ladder does the rest        Fenced             silence
+//
+// With "+overlap" the commands are issued together; what the peer sees is a matter of luck then.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "lease/fence_step.hpp"
@@ -18,40 +33,53 @@ namespace portcullis::lease {
 struct PlanStep {
   Step step = Step::ErrorQp;
   /// Wait before it, so that the QP answers what meets the dead key: linger_ms or until its
-  /// access-error event, whichever comes first. Left out when DESTROY_MKEY failed.
+  /// access-error event, whichever comes first. Left out when nothing before it made the QP refuse.
   bool after_linger = false;
+  /// Left out when a step before it has proved the memory.
+  bool is_fallback = false;
 };
 
 struct Plan {
-  std::string_view name;
+  std::string_view name;  // without "+overlap"
   std::span<const PlanStep> steps;
   /// PENDING_DESTROY and the sweep follow; otherwise the plan destroys everything itself.
   bool has_grace = true;
   Origin origin = Origin::Revoke;  // recorded when it fences
+  bool overlaps = false;           // commands are issued together
 
   [[nodiscard]] bool has(Step step) const noexcept;
+  /// The best it may answer: TornDown only for a plan that silences the QP and kills the key.
+  [[nodiscard]] Outcome best_outcome() const noexcept;
+  /// "nak-first+overlap".
+  [[nodiscard]] std::string full_name() const;
+  /// The steps in their order for so many leases: of a batch no QP is silenced before every key is
+  /// dead; where commands overlap, what a plan falls back to comes last.
+  [[nodiscard]] std::vector<PlanStep> order_for(std::size_t leases) const;
+  /// The same plan with its commands issued together. InvalidArgument where there is only one.
+  [[nodiscard]] Result<Plan> overlapped() const;
 };
 
-/// 2ERR_QP, DESTROY_MKEY, DROP entry: silence.
 [[nodiscard]] const Plan& seed_plan() noexcept;
-/// DESTROY_MKEY, linger, 2ERR_QP: a remote-access NAK.
 [[nodiscard]] const Plan& nak_first_plan() noexcept;
-/// The synchronous path, which also undoes a failed grant: silence.
+/// Also undoes a failed grant.
 [[nodiscard]] const Plan& legacy_plan() noexcept;
+[[nodiscard]] const Plan& umr_plan() noexcept;
+[[nodiscard]] const Plan& access_flags_plan() noexcept;
+[[nodiscard]] const Plan& drop_only_plan() noexcept;
 
 [[nodiscard]] std::span<const Plan> plans() noexcept;
-/// "seed, nak-first, legacy".
+/// "seed, nak-first, legacy, ..".
 [[nodiscard]] std::string plan_names();
-/// InvalidArgument names the value and the accepted ones.
+/// NAME or NAME+overlap. InvalidArgument names the value and the accepted ones.
 [[nodiscard]] Result<Plan> parse_plan(std::string_view text);
 
 /// The deferred phase before and after the QP's quarantine in RESET.
 [[nodiscard]] std::span<const Step> reset_phase() noexcept;
 [[nodiscard]] std::span<const Step> destroy_phase() noexcept;
 
-/// True for a step whose failure does not change the outcome.
+/// True for a step whose failure alone does not change the outcome.
 [[nodiscard]] constexpr bool is_best_effort(Step step) noexcept {
-  return step == Step::InstallDrop;
+  return step == Step::InstallDrop || step == Step::ClearRights || step == Step::FreeKey;
 }
 /// True for a step that may only follow when every one before it that may not fail has succeeded:
 /// what it gives back could still be in use otherwise.

@@ -27,6 +27,8 @@ std::string_view name(Step step) noexcept {
       return "bus master off";
     case Step::ResetFunction:
       return "function reset";
+    case Step::FreeKey:
+      return "UMR";
   }
   return "unknown step";
 }
@@ -86,6 +88,8 @@ std::string_view name(Proof proof) noexcept {
       return "unproved";
     case Proof::Mkey:
       return "proved by DESTROY_MKEY";
+    case Proof::Umr:
+      return "proved by UMR";
     case Proof::Unmap:
       return "proved by IOMMU unmap";
     case Proof::Function:

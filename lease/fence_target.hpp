@@ -16,6 +16,7 @@ struct FenceTarget {
   std::uint32_t slot = 0;
   std::uint32_t qpn = 0;
   std::uint32_t mkey_index = 0;
+  std::uint32_t key = 0;  // with its variant, as a UMR names it; a secret
   std::uint32_t pdn = 0;
   DmaMemory* region = nullptr;
   /// Steps with nothing to act on: a failed grant never made the object. They count as done.

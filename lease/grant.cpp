@@ -44,8 +44,13 @@ std::uint64_t seed_of(const Granter::Options& options) {
 
 }  // namespace
 
-Granter::Granter(const pmd::Context& context, const Options& options, LogSink log)
-    : context_(&context), options_(options), log_(std::move(log)), random_(seed_of(options)) {}
+Granter::Granter(const pmd::Context& context, RegionStore& regions, const Options& options,
+                 LogSink log)
+    : context_(&context),
+      regions_(&regions),
+      options_(options),
+      log_(std::move(log)),
+      random_(seed_of(options)) {}
 
 Result<void> Granter::check(const GrantRequest& request) {
   if (request.bytes == 0)
@@ -63,73 +68,76 @@ Result<void> Granter::check(const GrantRequest& request) {
   return {};
 }
 
-Result<Grant> Granter::make(Tenant& tenant, pmd::CompletionQueue& cq, const GrantRequest& request) {
-  tenant.target.absent = kEverything;
-  PORTCULLIS_TRY_ASSIGN(tenant.region, DmaMemory::create(*context_->device.dma, request.bytes));
-  tenant.target.region = &*tenant.region;
-  note_made(tenant.target, bit(Step::UnmapRegion));
+Result<Grant> Granter::make(Holding& holding, pmd::CompletionQueue& cq,
+                            const GrantRequest& request) {
+  holding.tenant = request.tenant;
+  holding.target.absent = kEverything;
+  PORTCULLIS_TRY_ASSIGN(holding.region, regions_->take(request.tenant, request.bytes));
+  holding.target.region = &*holding.region;
+  note_made(holding.target, bit(Step::UnmapRegion));
 
-  PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(tenant));
-  PORTCULLIS_TRY(make_qp(tenant, pd, cq));
-  PORTCULLIS_TRY(tenant.qp->to_init(request.access));
-  PORTCULLIS_TRY_ASSIGN(const std::uint32_t rkey, make_key(tenant, pd, request.access));
+  PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(holding));
+  PORTCULLIS_TRY(make_qp(holding, pd, cq));
+  PORTCULLIS_TRY(holding.qp->to_init(request.access));
+  PORTCULLIS_TRY_ASSIGN(const std::uint32_t rkey, make_key(holding, pd, request.access));
   const auto psn = static_cast<std::uint32_t>(random_()) & kPsnMask;
-  PORTCULLIS_TRY(connect(tenant, request, psn));
+  PORTCULLIS_TRY(connect(holding, request, psn));
   return Grant{.lease = {},
-               .qpn = tenant.target.qpn,
+               .qpn = holding.target.qpn,
                .psn = psn,
                .rkey = rkey,
                .address = 0,
-               .bytes = tenant.region->bytes().size(),
+               .bytes = holding.region->bytes().size(),
                .ack_timeout = request.ack_timeout,
                .retry_count = request.retry_count,
                .mtu = options_.mtu};
 }
 
-Result<pmd::ProtectionDomain> Granter::make_pd(Tenant& tenant) {
+Result<pmd::ProtectionDomain> Granter::make_pd(Holding& holding) {
   auto pd = pmd::ProtectionDomain::create(*context_);
   if (!pd) {
-    note_failed(tenant.target, bit(Step::DeallocPd), pd.error());
+    note_failed(holding.target, bit(Step::DeallocPd), pd.error());
     return pd;
   }
   // From here on a plan takes it back, never a destructor; the same for QP and key.
-  tenant.target.pdn = pd->release();
-  note_made(tenant.target, bit(Step::DeallocPd));
+  holding.target.pdn = pd->release();
+  note_made(holding.target, bit(Step::DeallocPd));
   return pd;
 }
 
-Result<void> Granter::make_qp(Tenant& tenant, const pmd::ProtectionDomain& pd,
+Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
                               pmd::CompletionQueue& cq) {
   // A responder posts nothing; the smallest send queue there is.
   auto qp = pmd::QueuePair::create(*context_, pd, cq, *context_->uar, {.log_sq_size = 0});
   if (!qp) {
-    note_failed(tenant.target, kQpSteps, qp.error());
+    note_failed(holding.target, kQpSteps, qp.error());
     return forward_error(std::move(qp));
   }
-  tenant.qp.emplace(*std::move(qp));
-  tenant.target.qpn = tenant.qp->release();
-  note_made(tenant.target, kQpSteps);
+  holding.qp.emplace(*std::move(qp));
+  holding.target.qpn = holding.qp->release();
+  note_made(holding.target, kQpSteps);
   return {};
 }
 
-Result<std::uint32_t> Granter::make_key(Tenant& tenant, const pmd::ProtectionDomain& pd,
+Result<std::uint32_t> Granter::make_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                         pmd::Access access) {
-  auto key = create_key(tenant, pd, access);
+  auto key = create_key(holding, pd, access);
   if (!key) {
-    note_failed(tenant.target, bit(Step::DestroyMkey), key.error());
+    note_failed(holding.target, bit(Step::DestroyMkey), key.error());
     return forward_error(std::move(key));
   }
-  tenant.target.mkey_index = key->release();
-  note_made(tenant.target, bit(Step::DestroyMkey));
+  holding.target.mkey_index = key->release();
+  holding.target.key = key->rkey();
+  note_made(holding.target, bit(Step::DestroyMkey));
   return key->rkey();
 }
 
-Result<pmd::MemoryKey> Granter::create_key(const Tenant& tenant, const pmd::ProtectionDomain& pd,
+Result<pmd::MemoryKey> Granter::create_key(const Holding& holding, const pmd::ProtectionDomain& pd,
                                            pmd::Access access) {
-  const auto range = pmd::MemoryRange::zero_based(*tenant.region);
+  const auto range = pmd::MemoryRange::zero_based(*holding.region);
   if (key_binding_ == KeyBinding::Refused)
     return pmd::MemoryKey::create_mtt(*context_, pd, range, access);
-  auto bound = pmd::MemoryKey::create_mtt(*context_, pd, range, access, tenant.target.qpn);
+  auto bound = pmd::MemoryKey::create_mtt(*context_, pd, range, access, holding.target.qpn);
   if (bound && std::exchange(key_binding_, KeyBinding::Accepted) == KeyBinding::Untried && log_)
     log_("CREATE_MKEY accepts a QP number in mkc.qpn; that the device checks it is a hypothesis");
   if (bound || key_binding_ == KeyBinding::Accepted || may_have_happened(bound.error()))
@@ -144,7 +152,7 @@ Result<pmd::MemoryKey> Granter::create_key(const Tenant& tenant, const pmd::Prot
   return unbound;
 }
 
-Result<void> Granter::connect(Tenant& tenant, const GrantRequest& request, std::uint32_t psn) {
+Result<void> Granter::connect(Holding& holding, const GrantRequest& request, std::uint32_t psn) {
   pmd::RtrAttributes rtr;
   rtr.path.remote_gid = request.peer.gid;
   rtr.path.remote_mac = request.peer.mac;
@@ -152,9 +160,9 @@ Result<void> Granter::connect(Tenant& tenant, const GrantRequest& request, std::
   rtr.remote_qpn = request.peer.qpn;
   rtr.rq_psn = request.peer.psn;
   rtr.mtu = options_.mtu;
-  auto connected = tenant.qp->to_rtr(rtr);
+  auto connected = holding.qp->to_rtr(rtr);
   if (connected)
-    connected = tenant.qp->to_rts(
+    connected = holding.qp->to_rts(
         {.sq_psn = psn, .timeout = request.ack_timeout, .retry_count = request.retry_count});
   return connected;
 }

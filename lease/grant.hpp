@@ -11,8 +11,9 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "lease/holding.hpp"
 #include "lease/lease_table.hpp"
-#include "lease/tenant.hpp"
+#include "lease/region_store.hpp"
 #include "pmd/access.hpp"
 #include "pmd/completion_queue.hpp"
 #include "pmd/context.hpp"
@@ -41,6 +42,9 @@ struct GrantRequest {
   /// client go on sending. 1 to 31, and 0 to 7.
   std::uint8_t ack_timeout = 14;
   std::uint8_t retry_count = 7;
+  TenantId tenant = 0;
+  /// The lease is revoked when this has passed without a renewal; 0: never.
+  std::uint64_t ttl_ms = 0;
 };
 
 /// What the client is told. The rkey is a secret between it and us.
@@ -67,30 +71,31 @@ class Granter {
     std::uint8_t source_address_index = 0;  // of the RoCE address table
     std::uint64_t psn_seed = 0;             // of our first PSNs; 0: from the system
   };
-  /// `context` must outlive it.
-  Granter(const pmd::Context& context, const Options& options, LogSink log);
+  /// Both must outlive it.
+  Granter(const pmd::Context& context, RegionStore& regions, const Options& options, LogSink log);
 
   /// InvalidArgument for what no grant can have; nothing is made yet.
   [[nodiscard]] static Result<void> check(const GrantRequest& request);
-  /// Makes everything. After a failure `tenant.target` says what was made, what was not, and what
+  /// Makes everything. After a failure `holding.target` says what was made, what was not, and what
   /// may have been, so that the legacy plan can undo it.
-  [[nodiscard]] Result<Grant> make(Tenant& tenant, pmd::CompletionQueue& cq,
+  [[nodiscard]] Result<Grant> make(Holding& holding, pmd::CompletionQueue& cq,
                                    const GrantRequest& request);
   [[nodiscard]] KeyBinding key_binding() const noexcept { return key_binding_; }
 
  private:
-  [[nodiscard]] Result<pmd::ProtectionDomain> make_pd(Tenant& tenant);
-  [[nodiscard]] Result<void> make_qp(Tenant& tenant, const pmd::ProtectionDomain& pd,
+  [[nodiscard]] Result<pmd::ProtectionDomain> make_pd(Holding& holding);
+  [[nodiscard]] Result<void> make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
                                      pmd::CompletionQueue& cq);
-  [[nodiscard]] Result<std::uint32_t> make_key(Tenant& tenant, const pmd::ProtectionDomain& pd,
+  [[nodiscard]] Result<std::uint32_t> make_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                                pmd::Access access);
-  [[nodiscard]] Result<void> connect(Tenant& tenant, const GrantRequest& request,
+  [[nodiscard]] Result<void> connect(Holding& holding, const GrantRequest& request,
                                      std::uint32_t psn);
-  [[nodiscard]] Result<pmd::MemoryKey> create_key(const Tenant& tenant,
+  [[nodiscard]] Result<pmd::MemoryKey> create_key(const Holding& holding,
                                                   const pmd::ProtectionDomain& pd,
                                                   pmd::Access access);
 
   const pmd::Context* context_;
+  RegionStore* regions_;
   Options options_;
   LogSink log_;
   std::mt19937_64 random_;

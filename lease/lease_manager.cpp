@@ -24,12 +24,6 @@ std::uint64_t retry_budget_ns(const GrantRequest& request) noexcept {
   return 4 * t_ns * (request.retry_count + 1U);
 }
 
-bool is_access_error(const pmd::Event& event, std::uint32_t qpn) noexcept {
-  const auto* about_qp = std::get_if<pmd::QpEvent>(&event);
-  return about_qp != nullptr && about_qp->qpn == qpn &&
-         about_qp->type == prm::number(prm::EventType::WQ_ACCESS_ERROR);
-}
-
 }  // namespace
 
 Host Host::of(pmd::Hca& hca) {
@@ -57,16 +51,19 @@ LeaseManager::LeaseManager(Host host, const Options& options, LeaseTable table)
     : host_(std::move(host)),
       options_(options),
       table_(std::move(table)),
-      granter_(*host_.context, options.grant, host_.log),
+      regions_(*host_.context->device.dma, options.regions),
+      granter_(*host_.context, regions_, options.grant, host_.log),
       completion_queues_((table_.slots() >> kLogSlotsPerQueue) + 1),
-      tenants_(table_.slots()),
+      holdings_(table_.slots()),
+      terms_(table_.slots()),
       sweep_(
           port_, table_, options.sweep,
-          [this](std::uint32_t slot) -> Tenant& { return *tenants_[slot]; },
+          [this](std::uint32_t slot) -> Holding& { return *holdings_[slot]; },
           [this](std::uint32_t slot) { on_swept(slot); }) {
   port_.device = &host_.context->device;
   port_.commands = host_.context->commands;
   port_.steering = host_.steering;
+  port_.umr = host_.umr;
   port_.on_failure = [this](std::uint32_t slot, Step step, const Error& error) {
     if (host_.log)
       host_.log("lease slot " + std::to_string(slot) + ": " + std::string(name(step)) +
@@ -76,10 +73,10 @@ LeaseManager::LeaseManager(Host host, const Options& options, LeaseTable table)
 
 LeaseManager::~LeaseManager() {
   (void)tear_down();
-  for (const auto& tenant : tenants_) {
+  for (const auto& holding : holdings_) {
     // A key that could not be destroyed outlives this object, so its addresses stay taken.
-    if (tenant && tenant->region && table_.verdict(tenant->target.slot).proof == Proof::None)
-      (void)tenant->region->retire();
+    if (holding && holding->region && table_.verdict(holding->target.slot).proof == Proof::None)
+      (void)holding->region->retire();
   }
 }
 
@@ -106,153 +103,100 @@ Result<Grant> LeaseManager::grant(const GrantRequest& request) {
   PORTCULLIS_TRY(check_may_grant());
   PORTCULLIS_TRY(Granter::check(request));
   PORTCULLIS_TRY_ASSIGN(const Lease lease, table_.grant());
-  auto tenant = std::make_unique<Tenant>();
-  tenant->target.slot = lease.slot;
-  tenant->quarantine_ns = std::max(options_.grace_ms * kNsPerMs, retry_budget_ns(request));
-  Tenant& made = *tenant;
-  tenants_[lease.slot] = std::move(tenant);
+  auto holding = std::make_unique<Holding>();
+  holding->target.slot = lease.slot;
+  holding->quarantine_ns = std::max(options_.grace_ms * kNsPerMs, retry_budget_ns(request));
+  Holding& made = *holding;
+  holdings_[lease.slot] = std::move(holding);
 
   auto queue = completion_queue_of(lease.slot);
   auto grant = queue ? granter_.make(made, **queue, request)
                      : Result<Grant>(forward_error(std::move(queue)));
   if (!grant) return tl::unexpected<Error>(undo(lease, std::move(grant).error()));
   grant->lease = lease;
+  if (request.ttl_ms != 0) terms_.set(lease.slot, end_of(request.ttl_ms));
   return grant;
 }
 
 Error LeaseManager::undo(const Lease& lease, Error error) {
   (void)table_.revoke(lease.id, lease.epoch);
-  tenants_[lease.slot]->fence.emplace(port_, legacy_plan(), tenants_[lease.slot]->target,
-                                      options_.fence);
-  const Verdict verdict = run_fence(lease.slot);
+  const auto running = begin_fence({lease.slot}, legacy_plan());
+  run_to_end(*running);
+  const Verdict& verdict = running->verdicts.front();
   if (verdict.outcome == Outcome::Fenced)
     error.text += "; what it left could not be undone: slot " + std::to_string(lease.slot) + " " +
                   describe(verdict);
   return error;
 }
 
-const Tenant* LeaseManager::find(const Lease& lease) const noexcept {
+const Holding* LeaseManager::find(const Lease& lease) const noexcept {
   if (lease.slot >= table_.slots() || table_.lease(lease.slot) != lease) return nullptr;
-  return tenants_[lease.slot].get();
+  return holdings_[lease.slot].get();
 }
 
 std::span<std::byte> LeaseManager::memory(const Lease& lease) const noexcept {
-  const Tenant* tenant = find(lease);
-  return tenant != nullptr && tenant->region ? tenant->region->bytes() : std::span<std::byte>{};
+  const Holding* holding = find(lease);
+  return holding != nullptr && holding->region ? holding->region->bytes() : std::span<std::byte>{};
 }
 
 FenceTarget* LeaseManager::fence_target(const Lease& lease) noexcept {
-  return find(lease) != nullptr ? &tenants_[lease.slot]->target : nullptr;
+  return find(lease) != nullptr ? &holdings_[lease.slot]->target : nullptr;
 }
 
-RevokeAnswer LeaseManager::revoke(std::uint64_t id, std::uint64_t epoch) {
-  return revoke(id, epoch, options_.plan);
+std::uint64_t LeaseManager::end_of(std::uint64_t ttl_ms) const noexcept {
+  constexpr std::uint64_t kLongestMs = std::uint64_t{1} << 40;  // 34 years
+  return now_ns() + std::min(ttl_ms, kLongestMs) * kNsPerMs;
 }
 
-RevokeAnswer LeaseManager::revoke(std::uint64_t id, std::uint64_t epoch, const Plan& plan) {
-  if (auto answer = start_revoke(id, epoch, plan)) return *answer;
-  const Claim claim = table_.revoke(id, epoch);  // joins
-  const Verdict verdict = run_fence(claim.slot);
-  return {verdict.outcome, epoch, verdict};
+Result<void> LeaseManager::renew(std::uint64_t id, std::uint64_t epoch, std::uint64_t ttl_ms) {
+  const auto slot = table_.find(id, epoch);
+  if (!slot || table_.state(*slot) != State::Active)
+    return fail(Errc::NotFound, "no ACTIVE lease with id " + std::to_string(id) + " and epoch " +
+                                    std::to_string(epoch) + " to renew");
+  if (ttl_ms == 0)
+    terms_.clear(*slot);
+  else
+    terms_.set(*slot, end_of(ttl_ms));
+  return {};
 }
 
-std::optional<RevokeAnswer> LeaseManager::start_revoke(std::uint64_t id, std::uint64_t epoch,
-                                                       const Plan& plan) {
-  const Claim claim = table_.revoke(id, epoch);
-  switch (claim.kind) {
-    case Claim::Kind::NotFound:
-      return RevokeAnswer{Outcome::NotFound, claim.current_epoch, {}};
-    case Claim::Kind::Repeat:
-      return RevokeAnswer{claim.verdict->outcome, claim.current_epoch, *claim.verdict};
-    case Claim::Kind::Run:
-      tenants_[claim.slot]->fence.emplace(port_, plan, tenants_[claim.slot]->target,
-                                          options_.fence);
-      lingering_.push_back(claim.slot);
-      break;
-    case Claim::Kind::Join:
-      break;
-  }
-  const auto verdict = advance_fence(claim.slot);
-  if (!verdict) return std::nullopt;
-  return RevokeAnswer{verdict->outcome, claim.current_epoch, *verdict};
-}
-
-std::optional<Verdict> LeaseManager::advance_fence(std::uint32_t slot) {
-  Tenant& tenant = *tenants_[slot];
-  const auto verdict = tenant.fence->advance();
-  if (!verdict) return std::nullopt;
-  std::erase(lingering_, slot);
-  const StepMask done = tenant.fence->done_mask();
-  const Plan plan = tenant.fence->plan();
-  tenant.fence.reset();
-  tenant.confirm(done);
-  settle(slot, plan, *verdict);
-  return verdict;
-}
-
-Verdict LeaseManager::run_fence(std::uint32_t slot) {
-  const Device& device = host_.context->device;
-  while (true) {
-    take_events();  // first: the access error may have come while the key's command ran
-    if (const auto verdict = advance_fence(slot)) return *verdict;
-    device.relax(tenants_[slot]->fence->lingers_until_ns());
-  }
-}
-
-void LeaseManager::settle(std::uint32_t slot, const Plan& plan, const Verdict& verdict) {
-  Tenant& tenant = *tenants_[slot];
-  if (verdict.steering == SteeringState::Absent)
-    tenant.target.absent = static_cast<StepMask>(tenant.target.absent | bit(Step::RemoveDrop));
-  if (verdict.outcome == Outcome::Fenced) {
-    (void)table_.fence(slot, verdict, now_ns());
-    if (verdict.proof == Proof::Function) lose_function();
-  } else if (plan.has_grace) {
-    (void)table_.torn_down(slot, verdict, now_ns(), options_.grace_ms * kNsPerMs);
-  } else {
-    (void)table_.free(slot);
-    tenants_[slot].reset();
-  }
-}
-
-void LeaseManager::lose_function() {
-  function_lost_ = true;
-  table_.function_lost(now_ns());
-  for (const std::uint32_t slot : lingering_) tenants_[slot]->fence.reset();
-  lingering_.clear();
-  sweep_.forget();
-  if (host_.log) host_.log("fence: the function was reset; every lease on it is gone");
-}
-
-void LeaseManager::take_events() {
-  while (const auto event = host_.next_event()) {
-    for (const std::uint32_t slot : lingering_) {
-      Tenant& tenant = *tenants_[slot];
-      if (is_access_error(*event, tenant.target.qpn)) tenant.fence->access_error_seen();
-    }
-    if (host_.on_event) host_.on_event(*event);
-  }
+std::vector<LeaseName> LeaseManager::leases_of(TenantId tenant) const {
+  std::vector<LeaseName> names;
+  for (std::uint32_t slot = 0; slot < table_.slots(); ++slot)
+    if (table_.state(slot) == State::Active && holdings_[slot]->tenant == tenant)
+      names.push_back({table_.lease(slot).id, table_.lease(slot).epoch});
+  return names;
 }
 
 void LeaseManager::on_swept(std::uint32_t slot) {
-  if (table_.state(slot) == State::Free) tenants_[slot].reset();
+  if (table_.state(slot) == State::Free) drop_holding(slot);
+}
+
+void LeaseManager::drop_holding(std::uint32_t slot) {
+  Holding& holding = *holdings_[slot];
+  if (holding.region) regions_.give_back(holding.tenant, std::move(*holding.region));
+  holdings_[slot].reset();
 }
 
 void LeaseManager::poll() {
   take_events();
-  const std::vector<std::uint32_t> lingering = lingering_;
-  for (const std::uint32_t slot : lingering)
-    if (tenants_[slot] && tenants_[slot]->fence) (void)advance_fence(slot);
+  const auto running = running_;  // one that ends leaves the list
+  for (const auto& fence : running)
+    if (!fence->has_ended) advance(*fence);
+  revoke_ended();
   if (!function_lost_) sweep_.advance(now_ns());
+  (void)regions_.scrub();
 }
 
 Result<void> LeaseManager::tear_down() {
   if (torn_down_) return {};
   torn_down_ = true;
-  for (std::uint32_t slot = 0; slot < table_.slots(); ++slot) {
-    const Lease lease = table_.lease(slot);
+  std::vector<LeaseName> alive;
+  for (std::uint32_t slot = 0; slot < table_.slots(); ++slot)
     if (table_.state(slot) == State::Active || table_.state(slot) == State::Revoking)
-      (void)revoke(lease.id, lease.epoch, seed_plan());
-  }
+      alive.push_back({table_.lease(slot).id, table_.lease(slot).epoch});
+  // One after the other: each has the whole deadline, and there is nobody who waits.
+  for (const LeaseName& name : alive) (void)revoke(name.id, name.epoch, seed_plan());
   while (!function_lost_ && table_.count(State::PendingDestroy) != 0) {
     sweep_.advance(std::numeric_limits<std::uint64_t>::max());
     if (sweep_.is_busy()) host_.context->device.relax(now_ns() + kLookAgainNs);

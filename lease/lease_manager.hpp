@@ -9,7 +9,8 @@
 //   (*manager)->poll();                                                     // on the idle path
 //
 // One thread at a time. A revoke waits for the device only while its own commands run; a plan that
-// lingers can be started and left to poll().
+// lingers can be started and left to poll(). Many leases are revoked in one batch, by one fence and
+// within one deadline.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,12 @@
 #include "lease/fence.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/grant.hpp"
+#include "lease/holding.hpp"
+#include "lease/key_freer.hpp"
 #include "lease/lease_table.hpp"
+#include "lease/lease_terms.hpp"
+#include "lease/region_store.hpp"
 #include "lease/sweep.hpp"
-#include "lease/tenant.hpp"
 #include "pmd/events.hpp"
 #include "pmd/hca.hpp"
 #include "steering/drop_rule.hpp"
@@ -36,11 +40,14 @@ namespace portcullis::lease {
 struct Host {
   const pmd::Context* context = nullptr;
   steering::DropRule* steering = nullptr;  // null: absent
+  KeyFreer* umr = nullptr;                 // null: absent
   std::function<std::optional<pmd::Event>()> next_event;
   std::function<std::uint32_t()> fence_slots_available;
   /// Hears of every event that the manager took from the function. May be empty.
-  std::function<void(const pmd::Event&)> on_event;
-  LogSink log;  // may be empty
+  std::function<void(const pmd::Event&)> on_event = {};
+  /// Hears of every outcome of a fence when it stands, asked for or by time to live. May be empty.
+  std::function<void(const Lease&, const Verdict&)> on_outcome = {};
+  LogSink log = {};  // may be empty
 
   [[nodiscard]] static Host of(pmd::Hca& hca);
 };
@@ -50,6 +57,8 @@ struct RevokeAnswer {
   Outcome outcome = Outcome::NotFound;
   std::uint64_t current_epoch = 0;  // of the slot; the lease's own unless NotFound
   Verdict verdict;                  // empty when NotFound
+
+  bool operator==(const RevokeAnswer&) const = default;
 };
 
 class LeaseManager {
@@ -60,6 +69,7 @@ class LeaseManager {
     FenceOptions fence = {};
     Sweep::Options sweep = {};
     Granter::Options grant = {};
+    RegionStore::Options regions = {};
     /// From the fence to the deferred phase; a QP number rests at least as long.
     std::uint64_t grace_ms = 5'000;
   };
@@ -77,8 +87,9 @@ class LeaseManager {
   ~LeaseManager();
 
   /// A region, a key and a QP for `request.peer`. Busy with fewer than three fence slots left,
-  /// OutOfResources when no slot is free, DeviceFailed after the function was lost. What a failed
-  /// grant had made is undone by the legacy plan, and the slot fenced if that fails.
+  /// OutOfResources when no slot is free or the tenant's quota is spent, DeviceFailed after the
+  /// function was lost. What a failed grant had made is undone by the legacy plan, and the slot
+  /// fenced if that fails.
   [[nodiscard]] Result<Grant> grant(const GrantRequest& request);
   /// The lease's memory, as this process sees it; good until its slot is free. Empty for a lease
   /// that is not there.
@@ -88,12 +99,22 @@ class LeaseManager {
   /// stands: at most FenceOptions::deadline_ms for the commands.
   [[nodiscard]] RevokeAnswer revoke(std::uint64_t id, std::uint64_t epoch);
   [[nodiscard]] RevokeAnswer revoke(std::uint64_t id, std::uint64_t epoch, const Plan& plan);
+  /// The same for many, in passes and within one deadline for all; answers in the order of `names`.
+  /// A lease that is being fenced already is joined.
+  [[nodiscard]] std::vector<RevokeAnswer> revoke_batch(std::span<const LeaseName> names,
+                                                       const Plan& plan);
   /// As revoke, but does not wait while the plan lingers: none then, and poll() goes on with it.
   /// Asked again, it joins the fence, and repeats the answer once it stands.
   [[nodiscard]] std::optional<RevokeAnswer> start_revoke(std::uint64_t id, std::uint64_t epoch,
                                                          const Plan& plan);
-  /// The idle path: takes events, goes on with fences that linger and with the deferred phase of
-  /// what is due. Never waits for the device but for the commands of a fence.
+  /// The ACTIVE leases of a tenant, in the order of their slots. O(slots).
+  [[nodiscard]] std::vector<LeaseName> leases_of(TenantId tenant) const;
+  /// The lease ends `ttl_ms` from now, in place of what was said before; 0: it does not end by
+  /// itself. NotFound unless it is ACTIVE.
+  [[nodiscard]] Result<void> renew(std::uint64_t id, std::uint64_t epoch, std::uint64_t ttl_ms);
+  /// The idle path: takes events, goes on with fences that linger, fences what has outlived its
+  /// time, goes on with the deferred phase of what is due, and scrubs. Never waits for the device
+  /// but for the commands of a fence.
   void poll();
   /// Revokes every lease and runs the deferred phases at once, GRACE or not: for the end of a
   /// function. An error names the slots that stay FENCED. Done twice is done.
@@ -103,6 +124,7 @@ class LeaseManager {
   [[nodiscard]] LeaseTable take_table() &&;
 
   [[nodiscard]] const LeaseTable& table() const noexcept { return table_; }
+  [[nodiscard]] const RegionStore& regions() const noexcept { return regions_; }
   [[nodiscard]] std::uint32_t fenced_count() const noexcept { return table_.fenced_count(); }
   [[nodiscard]] std::vector<FencedLease> fenced_summary() const { return table_.fenced_summary(); }
   [[nodiscard]] KeyBinding key_binding() const noexcept { return granter_.key_binding(); }
@@ -118,26 +140,34 @@ class LeaseManager {
   [[nodiscard]] Result<void> check_may_grant() const;
   [[nodiscard]] Result<pmd::CompletionQueue*> completion_queue_of(std::uint32_t slot);
   [[nodiscard]] Error undo(const Lease& lease, Error error);
-  [[nodiscard]] std::optional<Verdict> advance_fence(std::uint32_t slot);
-  [[nodiscard]] Verdict run_fence(std::uint32_t slot);
-  void settle(std::uint32_t slot, const Plan& plan, const Verdict& verdict);
+  [[nodiscard]] std::shared_ptr<RunningFence> begin_fence(std::vector<std::uint32_t> slots,
+                                                          const Plan& plan);
+  void advance(RunningFence& running);
+  void run_to_end(RunningFence& running);
+  void settle(RunningFence& running, std::size_t index);
+  [[nodiscard]] static RevokeAnswer answer_of(const Claim& claim, const RunningFence* fence);
+  void revoke_ended();
   void lose_function();
   void take_events();
   void on_swept(std::uint32_t slot);
-  [[nodiscard]] const Tenant* find(const Lease& lease) const noexcept;
+  void drop_holding(std::uint32_t slot);
+  [[nodiscard]] const Holding* find(const Lease& lease) const noexcept;
   [[nodiscard]] std::uint64_t now_ns() const noexcept {
     return host_.context->device.clock.now_ns();
   }
+  [[nodiscard]] std::uint64_t end_of(std::uint64_t ttl_ms) const noexcept;
 
   Host host_;
   Options options_;
   FencePort port_;
   LeaseTable table_;
+  RegionStore regions_;
   Granter granter_;
   /// One for each group of slots; made with the group's first lease.
   std::vector<std::optional<pmd::CompletionQueue>> completion_queues_;
-  std::vector<std::unique_ptr<Tenant>> tenants_;  // by slot
-  std::vector<std::uint32_t> lingering_;          // slots whose fence is under way
+  std::vector<std::unique_ptr<Holding>> holdings_;  // by slot
+  std::vector<std::shared_ptr<RunningFence>> running_;
+  LeaseTerms terms_;
   Sweep sweep_;
   bool function_lost_ = false;
   bool torn_down_ = false;

@@ -88,7 +88,7 @@ Claim LeaseTable::revoke(std::uint64_t id, std::uint64_t epoch) {
   if (slot >= slots()) return {};
   const Slot& held = slots_[slot];
   Claim claim{Claim::Kind::NotFound, slot, held.epoch, std::nullopt};
-  if (held.state == State::Free || held.id != id || held.epoch != epoch) return claim;
+  if (!find(id, epoch)) return claim;
   if (held.state == State::Active) {
     set_state(slot, State::Revoking);
     claim.kind = Claim::Kind::Run;
@@ -99,6 +99,14 @@ Claim LeaseTable::revoke(std::uint64_t id, std::uint64_t epoch) {
     claim.verdict = held.verdict;
   }
   return claim;
+}
+
+std::optional<std::uint32_t> LeaseTable::find(std::uint64_t id, std::uint64_t epoch) const {
+  const std::uint32_t slot = slot_of(id);
+  if (slot >= slots()) return std::nullopt;
+  const Slot& held = slots_[slot];
+  if (held.state == State::Free || held.id != id || held.epoch != epoch) return std::nullopt;
+  return slot;
 }
 
 Result<void> LeaseTable::torn_down(std::uint32_t slot, const Verdict& verdict,

@@ -67,6 +67,14 @@ struct Lease {
   bool operator==(const Lease&) const = default;
 };
 
+/// What a client calls a lease by; the slot is the server's.
+struct LeaseName {
+  std::uint64_t id = 0;
+  std::uint64_t epoch = 0;
+
+  bool operator==(const LeaseName&) const = default;
+};
+
 /// What a revoke met.
 struct Claim {
   enum class Kind : std::uint8_t {
@@ -133,6 +141,8 @@ class LeaseTable {
   [[nodiscard]] std::uint32_t fenced_count() const noexcept { return count(State::Fenced); }
   /// Every fenced lease, in the order of fencing.
   [[nodiscard]] std::vector<FencedLease> fenced_summary() const;
+  /// The slot whose lease has this id and epoch, ended or not; none when it is FREE or another's.
+  [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t id, std::uint64_t epoch) const;
   /// Of a slot below slots().
   [[nodiscard]] State state(std::uint32_t slot) const noexcept { return slots_[slot].state; }
   [[nodiscard]] Lease lease(std::uint32_t slot) const noexcept;

@@ -25,11 +25,11 @@ bool Sweep::take(std::uint64_t now_ns) {
 }
 
 bool Sweep::run_steps() {
-  const Tenant& tenant = tenant_of_(current_->slot);
+  const Holding& holding = holding_of_(current_->slot);
   for (; current_->next < current_->steps.size(); ++current_->next) {
     const Step step = current_->steps[current_->next];
-    if (tenant.target.is_absent(step)) continue;
-    const auto result = run(step, tenant);
+    if (holding.target.is_absent(step)) continue;
+    const auto result = run(step, holding);
     if (!result) return false;
     if (!*result) {
       fence(step, result->error());
@@ -40,10 +40,10 @@ bool Sweep::run_steps() {
   return true;
 }
 
-std::optional<Result<void>> Sweep::run(Step step, const Tenant& tenant) {
-  if (const auto command = tenant.target.command(step)) return run_command(*command);
-  if (step == Step::UnmapRegion) return tenant.target.region->unmap();
-  return port_->steering->remove({tenant.target.slot, tenant.target.qpn}, command_deadline_ns());
+std::optional<Result<void>> Sweep::run(Step step, const Holding& holding) {
+  if (const auto command = holding.target.command(step)) return run_command(*command);
+  if (step == Step::UnmapRegion) return holding.target.region->unmap();
+  return port_->steering->remove({holding.target.slot, holding.target.qpn}, command_deadline_ns());
 }
 
 std::optional<Result<void>> Sweep::run_command(const pmd::InlineCommand& command) {
@@ -62,12 +62,12 @@ std::optional<Result<void>> Sweep::run_command(const pmd::InlineCommand& command
 }
 
 void Sweep::finish_phase() {
-  Tenant& tenant = tenant_of_(current_->slot);
+  Holding& holding = holding_of_(current_->slot);
   const std::uint32_t slot = current_->slot;
-  tenant.confirm(current_->done);
+  holding.confirm(current_->done);
   if (!table_->is_quarantined(slot)) {
     // A wait that is over already is due at once, and the loop takes the slot again.
-    (void)table_->quarantine(slot, tenant.quarantine_ns);
+    (void)table_->quarantine(slot, holding.quarantine_ns);
   } else {
     (void)table_->free(slot);
     on_done_(slot);
@@ -77,7 +77,7 @@ void Sweep::finish_phase() {
 
 void Sweep::fence(Step failed, const Error& error) {
   const std::uint32_t slot = current_->slot;
-  tenant_of_(slot).confirm(current_->done);
+  holding_of_(slot).confirm(current_->done);
   Verdict verdict = table_->verdict(slot);
   verdict.origin = Origin::Sweep;
   verdict.failed_mask = static_cast<StepMask>(verdict.failed_mask | bit(failed));

@@ -16,8 +16,8 @@
 
 #include "base/result.hpp"
 #include "lease/fence.hpp"
+#include "lease/holding.hpp"
 #include "lease/lease_table.hpp"
-#include "lease/tenant.hpp"
 #include "pmd/command_channel.hpp"
 
 namespace portcullis::lease {
@@ -28,16 +28,16 @@ class Sweep {
     /// For each command: 001 saw a whole sequence of them take 1.4 s.
     std::uint64_t command_deadline_ms = 2'000;
   };
-  /// What became of a slot; the tenant is still there.
+  /// What became of a slot; the holding is still there.
   using OnDone = std::function<void(std::uint32_t slot)>;
 
-  /// `port` and `table` must outlive it. `tenant_of` answers for every slot of PENDING_DESTROY.
+  /// `port` and `table` must outlive it. `holding_of` answers for every slot of PENDING_DESTROY.
   Sweep(const FencePort& port, LeaseTable& table, const Options& options,
-        std::function<Tenant&(std::uint32_t)> tenant_of, OnDone on_done)
+        std::function<Holding&(std::uint32_t)> holding_of, OnDone on_done)
       : port_(&port),
         table_(&table),
         options_(options),
-        tenant_of_(std::move(tenant_of)),
+        holding_of_(std::move(holding_of)),
         on_done_(std::move(on_done)) {}
 
   /// Goes on with what is due at `now_ns` until the device must answer or nothing is due any more.
@@ -62,7 +62,7 @@ class Sweep {
   /// Every step of the current phase; false while the device has not answered.
   [[nodiscard]] bool run_steps();
   /// What became of the next step; none while the device has not answered.
-  [[nodiscard]] std::optional<Result<void>> run(Step step, const Tenant& tenant);
+  [[nodiscard]] std::optional<Result<void>> run(Step step, const Holding& holding);
   [[nodiscard]] std::optional<Result<void>> run_command(const pmd::InlineCommand& command);
   void finish_phase();
   void fence(Step failed, const Error& error);
@@ -73,7 +73,7 @@ class Sweep {
   const FencePort* port_;
   LeaseTable* table_;
   Options options_;
-  std::function<Tenant&(std::uint32_t)> tenant_of_;
+  std::function<Holding&(std::uint32_t)> holding_of_;
   OnDone on_done_;
   std::optional<Current> current_;
 };

@@ -32,6 +32,12 @@ std::vector<std::string> plan_names() {
   return names;
 }
 
+/// CLI11's way to refuse: the text, or nothing.
+std::string check_plan(const std::string& name) {
+  const auto plan = lease::parse_plan(name);
+  return plan ? std::string() : plan.error().text;
+}
+
 std::string version_of(const ProgramInfo& info) {
   return fmt::format("{} (portcullis {})", info.name, PORTCULLIS_VERSION);
 }
@@ -60,10 +66,13 @@ void add_common(CLI::App& app, const ProgramInfo& info, Options& options) {
 
 void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
   if (info.has_plans)
-    app.add_option("--plan", options.plans, "fence plans, comma separated (default all)")
+    app.add_option("--plan", options.plans,
+                   fmt::format("fence plans, comma separated (default all):\n{};\n"
+                               "+overlap behind a name issues its commands together",
+                               lease::plan_names()))
         ->type_name("LIST")
         ->delimiter(',')
-        ->check(CLI::IsMember(plan_names()));
+        ->check(check_plan, "");
   if (info.has_leases)
     app.add_option("--leases", options.leases,
                    "how many leases are revoked, comma separated\n"
@@ -115,6 +124,13 @@ void set_defaults(const ProgramInfo& info, Options& options) {
 }
 
 }  // namespace
+
+std::vector<lease::Plan> plans_of(const Options& options) {
+  std::vector<lease::Plan> plans;
+  for (const std::string& name : options.plans)
+    if (auto plan = lease::parse_plan(name)) plans.push_back(*plan);
+  return plans;
+}
 
 Result<CommandLine> parse_command_line(const ProgramInfo& info, int argc, const char* const* argv) {
   CommandLine line;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "lease/fence_plan.hpp"
 
 namespace portcullis::bench {
 
@@ -27,7 +28,7 @@ struct ProgramInfo {
 struct Options {
   std::string device = "model";
   std::string peer = "loopback";
-  std::vector<std::string> plans;
+  std::vector<std::string> plans;  // each accepted by lease::parse_plan
   std::vector<std::uint32_t> leases;
   std::uint64_t samples = 0;  // of a wall-clock series
   std::uint32_t timeout = 14;
@@ -36,6 +37,9 @@ struct Options {
   std::string out_dir;  // empty: no files
   bool is_quick = false;
 };
+
+/// The plans that were asked for, in that order.
+[[nodiscard]] std::vector<lease::Plan> plans_of(const Options& options);
 
 struct CommandLine {
   Options options;

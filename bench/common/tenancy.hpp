@@ -40,8 +40,8 @@ class Tenancy {
   [[nodiscard]] Result<void> grant_all();
   /// Lets every client write and returns when all have.
   [[nodiscard]] Result<void> start_traffic();
-  /// Revokes every lease by `plan` and returns when every outcome stands. Anything but TornDown is
-  /// an error.
+  /// Revokes every lease by `plan` and returns when every outcome stands. Anything but the plan's
+  /// best outcome is an error.
   [[nodiscard]] Result<void> revoke_all(const lease::Plan& plan);
   /// Stops the clients and takes everything back. Ends the round.
   [[nodiscard]] Result<void> finish();
@@ -58,6 +58,7 @@ class Tenancy {
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<lease::LeaseManager> manager_;
   std::vector<lease::Grant> grants_;
+  bool leaves_fenced_ = false;  // the last plan's best outcome is Fenced
 };
 
 }  // namespace portcullis::bench

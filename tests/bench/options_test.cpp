@@ -40,7 +40,8 @@ TEST(BenchOptions, NoArguments_GiveTheModelAndEveryPlan) {
   ASSERT_TRUE(line);
   EXPECT_EQ(line->options.device, "model");
   EXPECT_EQ(line->options.peer, "loopback");
-  EXPECT_THAT(line->options.plans, ElementsAre("seed", "nak-first", "legacy"));
+  EXPECT_THAT(line->options.plans,
+              ElementsAre("seed", "nak-first", "legacy", "umr", "access-flags", "drop-only"));
   EXPECT_THAT(line->options.leases, ElementsAre(1, 64));
   EXPECT_EQ(line->options.timeout, 14U);
   EXPECT_EQ(line->options.retry, 7U);
@@ -60,9 +61,9 @@ TEST(BenchOptions, HardwareLine_IsSplitAtTheDashes) {
 }
 
 TEST(BenchOptions, Lists_AreCommaSeparated) {
-  const auto line = parse({"--", "--plan=legacy,seed", "--leases=1,8"});
+  const auto line = parse({"--", "--plan=legacy,seed+overlap", "--leases=1,8"});
   ASSERT_TRUE(line);
-  EXPECT_THAT(line->options.plans, ElementsAre("legacy", "seed"));
+  EXPECT_THAT(line->options.plans, ElementsAre("legacy", "seed+overlap"));
   EXPECT_THAT(line->options.leases, ElementsAre(1, 8));
 }
 
@@ -112,8 +113,9 @@ TEST_P(BenchOptionMistakes, AreAnsweredInOneLineWithTheValueAndWhatIsAccepted) {
 INSTANTIATE_TEST_SUITE_P(
     All, BenchOptionMistakes,
     testing::Values(
-        Mistake{"--plan=drop", "drop", "seed,nak-first,legacy"},
-        Mistake{"--plan=seed,drop", "drop", "seed,nak-first,legacy"},
+        Mistake{"--plan=drop", "drop", "seed, nak-first, legacy"},
+        Mistake{"--plan=drop-only+overlap", "drop-only+overlap", "one step"},
+        Mistake{"--plan=seed,drop", "drop", "seed, nak-first, legacy"},
         Mistake{"--leases=0", "0", "1 to 1024"}, Mistake{"--leases=x", "x", "1 to 1024"},
         Mistake{"--samples=0", "0", "1 to 1000000000"},
         Mistake{"--samples=-3", "-3", "1 to 1000000000"}, Mistake{"--timeout=0", "0", "1 to 31"},

@@ -41,18 +41,56 @@ TEST(FencePlan, EveryName_ParsesToItsPlan) {
   EXPECT_EQ(parse_plan("seed")->name, "seed");
   EXPECT_EQ(parse_plan("nak-first")->name, "nak-first");
   EXPECT_EQ(parse_plan("legacy")->name, "legacy");
+  EXPECT_EQ(parse_plan("umr")->name, "umr");
+  EXPECT_EQ(parse_plan("access-flags")->name, "access-flags");
+  EXPECT_EQ(parse_plan("drop-only")->name, "drop-only");
 }
 
 TEST(FencePlan, UnknownName_OneLineWithTheAcceptedOnes) {
   const auto plan = parse_plan("naked");
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, Errc::InvalidArgument);
-  EXPECT_EQ(plan.error().text, "fence plan 'naked'; accepted are seed, nak-first, legacy");
+  EXPECT_EQ(
+      plan.error().text,
+      "fence plan 'naked'; accepted are seed, nak-first, legacy, umr, access-flags, drop-only; "
+      "all but drop-only also with +overlap");
+}
+
+TEST(FencePlan, Overlap_SameStepsIssuedTogetherAndNamedSo) {
+  const auto plan = parse_plan("nak-first+overlap");
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->overlaps);
+  EXPECT_EQ(plan->full_name(), "nak-first+overlap");
+  EXPECT_THAT(steps_of(*plan), ElementsAre(Step::DestroyMkey, Step::ErrorQp));
+}
+
+TEST(FencePlan, OverlapOfOneStep_Refused) {
+  const auto plan = parse_plan("drop-only+overlap");
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().text,
+            "fence plan 'drop-only+overlap': it has one step, which nothing can overlap");
+}
+
+TEST(FencePlan, OverlapAlone_Refused) { EXPECT_FALSE(parse_plan("+overlap")); }
+
+TEST(FencePlan, DropOnly_AloneMayNeverAnswerTornDown) {
+  std::vector<std::string_view> may_tear_down;
+  for (const Plan& plan : plans())
+    if (plan.best_outcome() == Outcome::TornDown) may_tear_down.push_back(plan.name);
+  EXPECT_THAT(may_tear_down, ElementsAre("seed", "nak-first", "legacy", "umr", "access-flags"));
+}
+
+TEST(FencePlan, SeedForMany_EveryKeyBeforeAnyQp) {
+  const auto order = seed_plan().order_for(2);
+  EXPECT_EQ(order[0].step, Step::DestroyMkey);
+  EXPECT_EQ(order[1].step, Step::ErrorQp);
+  EXPECT_EQ(order[2].step, Step::InstallDrop);
 }
 
 TEST(FencePlan, Phases_ResetThenDestroy) {
   EXPECT_THAT(reset_phase(), ElementsAre(Step::RemoveDrop, Step::ResetQp));
-  EXPECT_THAT(destroy_phase(), ElementsAre(Step::DestroyQp, Step::DeallocPd, Step::UnmapRegion));
+  EXPECT_THAT(destroy_phase(),
+              ElementsAre(Step::DestroyQp, Step::DestroyMkey, Step::DeallocPd, Step::UnmapRegion));
 }
 
 TEST(FenceStep, BitsOfTheSeedPlan_ZeroOneTwo) {

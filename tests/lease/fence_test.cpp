@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/lease/noted_ports.hpp"
 #include "tests/lease/scripted_function.hpp"
 
 namespace portcullis::lease {
@@ -15,6 +16,8 @@ namespace {
 using ::portcullis::testing::Answer;
 using ::portcullis::testing::kNever;
 using ::portcullis::testing::kRefused;
+using ::portcullis::testing::NotedDropRule;
+using ::portcullis::testing::NotedKeyFreer;
 using ::portcullis::testing::ScriptedFunction;
 using ::portcullis::testing::Sent;
 using prm::Opcode;
@@ -27,38 +30,23 @@ using ::testing::Le;
 
 constexpr std::uint64_t kMs = kNsPerMs;
 
-class NotedDropRule final : public steering::DropRule {
- public:
-  Result<void> install(const steering::DropTarget& target, std::uint64_t deadline_ns) override {
-    installed.push_back(target.slot);
-    install_deadline_ns = deadline_ns;
-    if (refuse) return fail(Errc::CommandFailed, "no room");
-    return {};
-  }
-  Result<void> remove(const steering::DropTarget& target, std::uint64_t) override {
-    removed.push_back(target.slot);
-    return {};
-  }
-  std::vector<std::uint32_t> installed;
-  std::vector<std::uint32_t> removed;
-  std::uint64_t install_deadline_ns = 0;
-  bool refuse = false;
-};
-
 class FenceTest : public ::testing::Test {
  protected:
   Fence fence(const Plan& plan, const FenceOptions& options = {}) {
     return Fence(port, plan, target, options);
   }
   Verdict run(const Plan& plan, const FenceOptions& options = {}) {
-    return fence(plan, options).advance().value();
+    Fence through = fence(plan, options);
+    EXPECT_TRUE(through.advance());
+    return through.verdict(0);
   }
   /// A plan that lingers, waited out.
   Verdict run_lingering(const Plan& plan) {
     Fence lingering = fence(plan);
-    EXPECT_EQ(lingering.advance(), std::nullopt);
+    EXPECT_FALSE(lingering.advance());
     host.now_ns = lingering.lingers_until_ns();
-    return lingering.advance().value();
+    EXPECT_TRUE(lingering.advance());
+    return lingering.verdict(0);
   }
   std::uint64_t elapsed_ns() const { return host.now_ns - ScriptedFunction::kStartNs; }
 
@@ -95,28 +83,30 @@ TEST_F(FenceTest, SeedWithSteering_DropInstalledForTheSlot) {
 
 TEST_F(FenceTest, NakFirst_KeyAtOnceAndErrorOnlyAfterTheLinger) {
   Fence lingering = fence(nak_first_plan());
-  EXPECT_EQ(lingering.advance(), std::nullopt);
+  EXPECT_FALSE(lingering.advance());
   EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::DESTROY_MKEY));
   EXPECT_EQ(lingering.lingers_until_ns(), ScriptedFunction::kStartNs + 50 * kMs);
   host.now_ns += 50 * kMs;
-  EXPECT_EQ(lingering.advance(), (Verdict{.outcome = Outcome::TornDown, .proof = Proof::Mkey}));
+  EXPECT_TRUE(lingering.advance());
+  EXPECT_EQ(lingering.verdict(0), (Verdict{.outcome = Outcome::TornDown, .proof = Proof::Mkey}));
   EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::DESTROY_MKEY, Opcode::QP_2ERR));
 }
 
 TEST_F(FenceTest, NakFirstWithAccessErrorEvent_LingerEndsThere) {
   Fence lingering = fence(nak_first_plan());
-  EXPECT_EQ(lingering.advance(), std::nullopt);
+  EXPECT_FALSE(lingering.advance());
   host.now_ns += 1 * kMs;
-  lingering.access_error_seen();
-  EXPECT_EQ(lingering.advance()->outcome, Outcome::TornDown);
+  lingering.access_error_seen(0);
+  EXPECT_TRUE(lingering.advance());
+  EXPECT_EQ(lingering.verdict(0).outcome, Outcome::TornDown);
   EXPECT_EQ(elapsed_ns(), 1 * kMs);
 }
 
 TEST_F(FenceTest, NakFirstStillLingering_NothingSent) {
   Fence lingering = fence(nak_first_plan());
-  EXPECT_EQ(lingering.advance(), std::nullopt);
+  EXPECT_FALSE(lingering.advance());
   host.now_ns += 49 * kMs;
-  EXPECT_EQ(lingering.advance(), std::nullopt);
+  EXPECT_FALSE(lingering.advance());
   EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::DESTROY_MKEY));
 }
 
@@ -132,9 +122,11 @@ TEST_F(FenceTest, Legacy_EverythingDestroyedAndTheRegionUnmapped) {
 
 TEST_F(FenceTest, Through_VerdictRepeatedAndNothingSentAgain) {
   Fence seed = fence(seed_plan());
-  const auto verdict = seed.advance();
+  EXPECT_TRUE(seed.advance());
+  const Verdict verdict = seed.verdict(0);
   host.forget();
-  EXPECT_EQ(seed.advance(), verdict);
+  EXPECT_TRUE(seed.advance());
+  EXPECT_EQ(seed.verdict(0), verdict);
   EXPECT_THAT(host.channel.sent, IsEmpty());
 }
 
@@ -142,6 +134,123 @@ TEST_F(FenceTest, EveryCommand_DeadlineWithin800MsOfTheStart) {
   (void)run(legacy_plan());
   EXPECT_THAT(host.channel.sent,
               Each(Field(&Sent::deadline_ns, Le(ScriptedFunction::kStartNs + 800 * kMs))));
+}
+
+TEST_F(FenceTest, Umr_KeyFreedThenTheQpAndNoKeyCommand) {
+  NotedKeyFreer umr;
+  port.umr = &umr;
+  const Verdict verdict = run_lingering(umr_plan());
+  EXPECT_THAT(umr.freed, ElementsAre(target.key));
+  EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::QP_2ERR));
+  EXPECT_EQ(verdict, (Verdict{.outcome = Outcome::TornDown, .proof = Proof::Umr}));
+}
+
+TEST_F(FenceTest, UmrFails_KeyDestroyedInsteadAndTornDown) {
+  NotedKeyFreer umr;
+  umr.refuse = true;
+  port.umr = &umr;
+  const Verdict verdict = run_lingering(umr_plan());
+  EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::DESTROY_MKEY, Opcode::QP_2ERR));
+  EXPECT_EQ(verdict, (Verdict{.outcome = Outcome::TornDown,
+                              .proof = Proof::Mkey,
+                              .failed_mask = bit(Step::FreeKey)}));
+}
+
+TEST_F(FenceTest, NoUmrQueue_KeyDestroyedAndNothingHasFailed) {
+  const Verdict verdict = run_lingering(umr_plan());
+  EXPECT_EQ(verdict, (Verdict{.outcome = Outcome::TornDown, .proof = Proof::Mkey}));
+}
+
+TEST_F(FenceTest, AccessFlags_RightsThenLingerThenKeyThenQp) {
+  Fence lingering = fence(access_flags_plan());
+  EXPECT_FALSE(lingering.advance());
+  EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::RTS2RTS_QP));
+  host.now_ns = lingering.lingers_until_ns();
+  EXPECT_TRUE(lingering.advance());
+  EXPECT_THAT(host.channel.opcodes(),
+              ElementsAre(Opcode::RTS2RTS_QP, Opcode::DESTROY_MKEY, Opcode::QP_2ERR));
+  EXPECT_EQ(lingering.verdict(0), (Verdict{.outcome = Outcome::TornDown, .proof = Proof::Mkey}));
+}
+
+TEST_F(FenceTest, AccessFlagsRefused_NoLingerAndTornDownByTheKey) {
+  host.channel.answer(Opcode::RTS2RTS_QP, kRefused);
+  const Verdict verdict = run(access_flags_plan());
+  EXPECT_EQ(elapsed_ns(), 0u);
+  EXPECT_EQ(verdict, (Verdict{.outcome = Outcome::TornDown,
+                              .proof = Proof::Mkey,
+                              .failed_mask = bit(Step::ClearRights)}));
+}
+
+TEST_F(FenceTest, AccessFlagsWithKeyRefused_FencedThoughTheRightsAreGone) {
+  host.channel.answer(Opcode::DESTROY_MKEY, kRefused);
+  const Verdict verdict = run_lingering(access_flags_plan());
+  EXPECT_EQ(verdict.outcome, Outcome::Fenced);
+  EXPECT_EQ(verdict.proof, Proof::Unmap);
+}
+
+TEST_F(FenceTest, DropOnly_FencedAndTheLadderSilencesTheQpAndUnmaps) {
+  NotedDropRule drop;
+  port.steering = &drop;
+  const Verdict verdict = run(drop_only_plan());
+  EXPECT_THAT(drop.installed, ElementsAre(3u));
+  EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::QP_2ERR));
+  EXPECT_EQ(verdict, (Verdict{.outcome = Outcome::Fenced,
+                              .origin = Origin::Revoke,
+                              .steering = SteeringState::Ok,
+                              .proof = Proof::Unmap}));
+  EXPECT_FALSE(region.is_mapped());
+}
+
+TEST_F(FenceTest, DropOnlyWithoutSteering_FencedAllTheSame) {
+  const Verdict verdict = run(drop_only_plan());
+  EXPECT_EQ(verdict.outcome, Outcome::Fenced);
+  EXPECT_EQ(verdict.steering, SteeringState::Absent);
+  EXPECT_EQ(verdict.proof, Proof::Unmap);
+}
+
+// ---- overlap ----
+
+TEST_F(FenceTest, Overlap_BothCommandsInFlightTogether) {
+  host.channel.answer(Opcode::QP_2ERR, Answer{.takes_ns = 100 * kMs});
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 100 * kMs});
+  const Verdict verdict = run(seed_plan().overlapped().value());
+  EXPECT_EQ(elapsed_ns(), 100 * kMs);
+  EXPECT_EQ(verdict.outcome, Outcome::TornDown);
+}
+
+TEST_F(FenceTest, OverlappedNakFirst_NoLinger) {
+  const Verdict verdict = run(nak_first_plan().overlapped().value());
+  EXPECT_EQ(elapsed_ns(), 0u);
+  EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::DESTROY_MKEY, Opcode::QP_2ERR));
+  EXPECT_EQ(verdict.outcome, Outcome::TornDown);
+}
+
+TEST_F(FenceTest, OverlappedLegacy_NothingGivenBackBeforeBothAnswered) {
+  host.channel.answer(Opcode::QP_2ERR, Answer{.takes_ns = 100 * kMs});
+  const Verdict verdict = run(legacy_plan().overlapped().value());
+  EXPECT_THAT(host.channel.opcodes(),
+              ElementsAre(Opcode::QP_2ERR, Opcode::DESTROY_MKEY, Opcode::QP_2RST,
+                          Opcode::DESTROY_QP, Opcode::DEALLOC_PD));
+  EXPECT_EQ(host.channel.sent[2].at_ns, ScriptedFunction::kStartNs + 100 * kMs);
+  EXPECT_EQ(verdict.outcome, Outcome::TornDown);
+}
+
+TEST_F(FenceTest, OverlappedUmrFails_KeyDestroyedAfterAll) {
+  NotedKeyFreer umr;
+  umr.refuse = true;
+  port.umr = &umr;
+  const Verdict verdict = run(umr_plan().overlapped().value());
+  EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::QP_2ERR, Opcode::DESTROY_MKEY));
+  EXPECT_EQ(verdict.outcome, Outcome::TornDown);
+}
+
+TEST_F(FenceTest, OverlapWithOneSlotLeft_OneCommandAfterTheOther) {
+  host.channel.fence_slots = 1;
+  host.channel.answer(Opcode::QP_2ERR, Answer{.takes_ns = 100 * kMs});
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 100 * kMs});
+  const Verdict verdict = run(seed_plan().overlapped().value());
+  EXPECT_EQ(elapsed_ns(), 200 * kMs);
+  EXPECT_EQ(verdict.outcome, Outcome::TornDown);
 }
 
 // ---- the ladder ----

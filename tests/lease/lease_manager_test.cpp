@@ -7,8 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-
+#include "tests/lease/manager_world.hpp"
 #include "tests/lease/scripted_function.hpp"
 
 namespace portcullis::lease {
@@ -17,6 +16,7 @@ namespace {
 using ::portcullis::testing::Answer;
 using ::portcullis::testing::kNever;
 using ::portcullis::testing::kRefused;
+using ::portcullis::testing::ManagerWorld;
 using ::portcullis::testing::ScriptedFunction;
 using ::portcullis::testing::Sent;
 using prm::Opcode;
@@ -31,80 +31,7 @@ using ::testing::SizeIs;
 
 constexpr std::uint64_t kMs = kNsPerMs;
 
-class DropRuleStub final : public steering::DropRule {
- public:
-  Result<void> install(const steering::DropTarget& target, std::uint64_t) override {
-    installed.push_back(target.slot);
-    return {};
-  }
-  Result<void> remove(const steering::DropTarget& target, std::uint64_t) override {
-    removed.push_back(target.slot);
-    if (refuse_remove) return fail(Errc::CommandFailed, "stays");
-    return {};
-  }
-  std::vector<std::uint32_t> installed;
-  std::vector<std::uint32_t> removed;
-  bool refuse_remove = false;
-};
-
-class LeaseManagerTest : public ::testing::Test {
- protected:
-  /// A manager with a lease granted before, so that its completion queue is there.
-  void SetUp() override { start({}); }
-
-  void start(LeaseManager::Options options) {
-    options.table.slots = 4;
-    options.grant.psn_seed = 7;
-    manager.reset();
-    manager = LeaseManager::create(host, options).value();
-    first = manager->grant(request).value();
-    function.forget();
-  }
-
-  Lease granted() {
-    const Lease lease = manager->grant(request).value().lease;
-    function.forget();
-    return lease;
-  }
-  RevokeAnswer revoke(const Lease& lease) { return manager->revoke(lease.id, lease.epoch); }
-  State state(const Lease& lease) const { return manager->table().state(lease.slot); }
-  /// The idle path at `at_ms` after the start.
-  void poll_at(std::uint64_t at_ms) {
-    function.now_ns = ScriptedFunction::kStartNs + at_ms * kMs;
-    manager->poll();
-  }
-  std::vector<Opcode> opcodes() const { return function.channel.opcodes(); }
-  std::uint32_t fence_bits(const Lease& lease) const {
-    return manager->table().verdict(lease.slot).failed_mask;
-  }
-
-  ScriptedFunction function;
-  std::deque<pmd::Event> events;
-  std::vector<std::string> log;
-  std::uint32_t fence_slots = 3;
-  DropRuleStub drop;
-  Host host{.context = &function.context,
-            .steering = nullptr,
-            .next_event =
-                [this] {
-                  std::optional<pmd::Event> event;
-                  if (!events.empty()) {
-                    event = events.front();
-                    events.pop_front();
-                  }
-                  return event;
-                },
-            .fence_slots_available = [this] { return fence_slots; },
-            .on_event = {},
-            .log = [this](std::string_view line) { log.emplace_back(line); }};
-  GrantRequest request{.bytes = 5000,
-                       .peer = {.qpn = 0x77,
-                                .psn = 0x123456,
-                                .gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
-                                .mac = {{2, 0, 0, 0, 0, 1}}}};
-  std::unique_ptr<LeaseManager> manager;
-  Grant first;
-};
+using LeaseManagerTest = ManagerWorld;
 
 // ---- grant ----
 

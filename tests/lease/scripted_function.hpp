@@ -54,7 +54,10 @@ class ScriptedChannel final : public pmd::CommandChannel {
 
   Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t,
                              pmd::SlotClass slot_class) override {
-    if (busy) return fail(Errc::Busy, "no slot");
+    if (busy || (slot_class == pmd::SlotClass::Fence && fences_in_flight == fence_slots))
+      return fail(Errc::Busy, "no slot");
+    if (slot_class == pmd::SlotClass::Fence)
+      most_fences_in_flight = std::max(most_fences_in_flight, ++fences_in_flight);
     const auto header = prm::ConstView<prm::destroy_qp_in>::at(in);
     sent.push_back({static_cast<prm::Opcode>(header.get<"opcode">()), header.get<"qpn">(),
                     slot_class, *now_ns_, 0});
@@ -65,6 +68,7 @@ class ScriptedChannel final : public pmd::CommandChannel {
                      std::uint64_t deadline_ns) override {
     Sent& command = sent[ticket.slot];
     command.deadline_ns = deadline_ns;
+    if (command.slot_class == pmd::SlotClass::Fence) --fences_in_flight;
     const Answer answer = take_answer(command.opcode);
     const std::uint64_t ready_ns = command.at_ns + answer.takes_ns;
     if (answer.never || ready_ns > deadline_ns) {
@@ -108,6 +112,9 @@ class ScriptedChannel final : public pmd::CommandChannel {
   std::vector<Sent> sent;
   std::map<prm::Opcode, std::vector<Answer>> answers;
   std::uint32_t next_id = 1;
+  std::uint32_t fence_slots = 3;  // how many fence commands may be in flight
+  std::uint32_t fences_in_flight = 0;
+  std::uint32_t most_fences_in_flight = 0;
   bool busy = false;
 
  private:

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One lease's part in a fence: begins the steps that it is told to, records what became of each,
+// and when one that may not fail has failed, climbs the ladder until the memory is proved out of
+// reach. Nothing here is optimistic: a step has succeeded when the device said so, and whatever is
+// not known to have succeeded has failed. lease/fence.hpp says which step comes when.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "base/device.hpp"
+#include "base/result.hpp"
+#include "lease/fence_plan.hpp"
+#include "lease/fence_step.hpp"
+#include "lease/fence_target.hpp"
+#include "lease/key_freer.hpp"
+#include "pmd/command_channel.hpp"
+#include "steering/drop_rule.hpp"
+
+namespace portcullis::lease {
+
+/// What a fence acts through. All must outlive it.
+struct FencePort {
+  const Device* device = nullptr;
+  pmd::CommandChannel* commands = nullptr;
+  steering::DropRule* steering = nullptr;  // null: absent
+  KeyFreer* umr = nullptr;                 // null: absent
+  /// Hears of every step that failed: of which slot, which, and the error in full. May be empty.
+  std::function<void(std::uint32_t slot, Step step, const Error& error)> on_failure = {};
+};
+
+/// What all leases of one fence have together.
+struct FenceBudget {
+  /// A fence that has lost so many command slots sends nothing more: a device that does not answer
+  /// must not take every slot of the function. One lease alone never loses more.
+  static constexpr std::uint32_t kMostUnanswered = 4;
+
+  std::uint64_t deadline_ns = 0;  // of all commands, ladder included (device clock)
+  bool may_reset_function = false;
+  std::uint32_t unanswered = 0;                       // commands
+  std::array<std::uint64_t, kSteps> longest_ns = {};  // that a step took so far
+
+  /// Half of what is left: one command that never returns leaves time for those behind it.
+  [[nodiscard]] std::uint64_t step_deadline_ns(std::uint64_t now_ns) const noexcept {
+    return now_ns < deadline_ns ? now_ns + (deadline_ns - now_ns) / 2 : deadline_ns;
+  }
+  /// Why the step is not begun: nobody could wait for it, and its slot would be lost. Null when it
+  /// may be.
+  [[nodiscard]] const char* objection(Step step, std::uint64_t now_ns) const noexcept;
+};
+
+class FenceRun {
+ public:
+  /// `port` and `budget` must outlive it.
+  FenceRun(const FencePort& port, FenceBudget& budget, const Plan& plan, const FenceTarget& target);
+
+  /// What became of a step that was begun.
+  struct Begun {
+    enum class Kind : std::uint8_t {
+      Through,   // done, failed or left out, and recorded
+      InFlight,  // end() must follow
+      NoSlot,    // not sent: no command slot is free
+    };
+    Kind kind = Kind::Through;
+    Step step = Step::ErrorQp;
+    pmd::Ticket ticket = {};
+    std::uint64_t sent_ns = 0;
+  };
+  [[nodiscard]] Begun begin(const PlanStep& planned);
+  /// Waits for a command in flight.
+  void end(const Begun& begun);
+  void record_failure(Step step, const Error& error);
+  /// The ladder where it is needed, and the verdict.
+  void finish();
+
+  /// The QP refuses the peer by now and has not reported that it did.
+  [[nodiscard]] bool is_worth_a_linger() const noexcept;
+  /// The QP reported an access error: the peer has its NAK.
+  void access_error_seen() noexcept { access_error_seen_ = true; }
+  [[nodiscard]] std::uint32_t slot() const noexcept { return target_.slot; }
+  [[nodiscard]] const Verdict& verdict() const noexcept { return verdict_; }
+  /// Steps that succeeded.
+  [[nodiscard]] StepMask done_mask() const noexcept { return done_; }
+
+ private:
+  [[nodiscard]] Begun begin(Step step);
+  void climb();
+  /// A rung: begins the step and waits for it; true on success.
+  bool run(Step step);
+  [[nodiscard]] bool is_left_out(const PlanStep& planned);
+  [[nodiscard]] Result<pmd::Ticket> submit(Step step);
+  [[nodiscard]] Result<void> act(Step step);
+  void record(Step step, const Result<void>& result, std::uint64_t started_ns);
+  [[nodiscard]] std::uint64_t now_ns() const noexcept { return port_->device->clock.now_ns(); }
+  [[nodiscard]] bool is_done(Step step) const noexcept { return (done_ & bit(step)) != 0; }
+  [[nodiscard]] bool is_key_dead() const noexcept {
+    return verdict_.proof == Proof::Mkey || verdict_.proof == Proof::Umr;
+  }
+  [[nodiscard]] bool is_unharmed() const noexcept;
+
+  const FencePort* port_;
+  FenceBudget* budget_;
+  Plan plan_;
+  FenceTarget target_;
+  Verdict verdict_;
+  StepMask done_ = 0;
+  bool access_error_seen_ = false;
+};
+
+/// True for a step that is a command, which can be in flight.
+[[nodiscard]] bool is_command(Step step) noexcept;
+
+}  // namespace portcullis::lease

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One fence on many leases: the order of its passes, how many commands are in flight, what one
+// lease's failure means for the others, and the one deadline. The device is a script.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "lease/fence.hpp"
+#include "tests/lease/noted_ports.hpp"
+#include "tests/lease/scripted_function.hpp"
+
+namespace portcullis::lease {
+namespace {
+
+using ::portcullis::testing::Answer;
+using ::portcullis::testing::kNever;
+using ::portcullis::testing::kRefused;
+using ::portcullis::testing::NotedDropRule;
+using ::portcullis::testing::ScriptedFunction;
+using prm::Opcode;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kMs = kNsPerMs;
+
+class FenceBatch : public ::testing::Test {
+ protected:
+  /// `count` leases: slot i with QP 100 + i, key 200 + i.
+  void SetUp() override { make(4); }
+  void make(std::uint32_t count) {
+    targets.clear();
+    regions.clear();
+    regions.reserve(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      regions.push_back(DmaMemory::create(host.dma, kPageBytes).value());
+      targets.push_back({.slot = i,
+                         .qpn = 100 + i,
+                         .mkey_index = 200 + i,
+                         .pdn = 300 + i,
+                         .region = &regions[i]});
+    }
+  }
+  Fence fence(const Plan& plan) { return {port, plan, targets, {}}; }
+  static std::vector<Verdict> verdicts(const Fence& of) {
+    std::vector<Verdict> all;
+    for (std::size_t i = 0; i < of.size(); ++i) all.push_back(of.verdict(i));
+    return all;
+  }
+  std::uint64_t elapsed_ns() const { return host.now_ns - ScriptedFunction::kStartNs; }
+
+  ScriptedFunction host;
+  std::vector<DmaMemory> regions;
+  std::vector<FenceTarget> targets;
+  FencePort port{.device = &host.device, .commands = &host.channel};
+};
+
+TEST_F(FenceBatch, Seed_EveryKeyBeforeAnyQp) {
+  make(2);
+  Fence seed = fence(seed_plan());
+  EXPECT_TRUE(seed.advance());
+  EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::DESTROY_MKEY, Opcode::DESTROY_MKEY,
+                                                  Opcode::QP_2ERR, Opcode::QP_2ERR));
+  EXPECT_THAT(verdicts(seed), Each(Verdict{.outcome = Outcome::TornDown, .proof = Proof::Mkey}));
+}
+
+TEST_F(FenceBatch, Pass_AsManyInFlightAsThereAreFenceSlots) {
+  make(9);
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 10 * kMs}, 9);
+  host.channel.answer(Opcode::QP_2ERR, Answer{.takes_ns = 10 * kMs}, 9);
+  Fence seed = fence(seed_plan());
+  EXPECT_TRUE(seed.advance());
+  EXPECT_EQ(host.channel.most_fences_in_flight, 3u);
+  EXPECT_EQ(elapsed_ns(), 60 * kMs);
+}
+
+TEST_F(FenceBatch, OneKeyRefused_OnlyThatLeaseFenced) {
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{});
+  host.channel.answer(Opcode::DESTROY_MKEY, kRefused);
+  Fence seed = fence(seed_plan());
+  EXPECT_TRUE(seed.advance());
+  EXPECT_EQ(seed.verdict(1), (Verdict{.outcome = Outcome::Fenced,
+                                      .origin = Origin::Revoke,
+                                      .proof = Proof::Unmap,
+                                      .failed_mask = bit(Step::DestroyMkey)}));
+  EXPECT_EQ(seed.verdict(0).outcome, Outcome::TornDown);
+  EXPECT_EQ(seed.verdict(2).outcome, Outcome::TornDown);
+  EXPECT_TRUE(regions[0].is_mapped());
+  EXPECT_FALSE(regions[1].is_mapped());
+}
+
+TEST_F(FenceBatch, NakFirst_OneLingerForAll) {
+  Fence lingering = fence(nak_first_plan());
+  EXPECT_FALSE(lingering.advance());
+  EXPECT_THAT(host.channel.opcodes(), Each(Opcode::DESTROY_MKEY));
+  host.now_ns += 50 * kMs;
+  EXPECT_TRUE(lingering.advance());
+  EXPECT_THAT(host.channel.sent, SizeIs(8));
+}
+
+TEST_F(FenceBatch, AccessErrorOfEveryQp_LingerEndsThere) {
+  Fence lingering = fence(nak_first_plan());
+  EXPECT_FALSE(lingering.advance());
+  for (std::size_t i = 0; i < 3; ++i) lingering.access_error_seen(i);
+  EXPECT_FALSE(lingering.advance());
+  lingering.access_error_seen(3);
+  EXPECT_TRUE(lingering.advance());
+  EXPECT_EQ(elapsed_ns(), 0u);
+}
+
+TEST_F(FenceBatch, CommandNeverAnswered_TheOthersTornDownWithinTheDeadline) {
+  host.channel.answer(Opcode::DESTROY_MKEY, kNever);
+  Fence seed = fence(seed_plan());
+  EXPECT_TRUE(seed.advance());
+  EXPECT_EQ(seed.verdict(0).proof, Proof::Unmap);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(seed.verdict(i).outcome, Outcome::TornDown);
+  EXPECT_LE(elapsed_ns(), 800 * kMs);
+}
+
+TEST_F(FenceBatch, MoreThanTheDeadlineAllows_RestNeverSentFencedAndUnmapped) {
+  make(24);
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 200 * kMs}, 24);
+  Fence seed = fence(seed_plan());
+  EXPECT_TRUE(seed.advance());
+  EXPECT_LE(elapsed_ns(), 800 * kMs);
+  EXPECT_EQ(std::ranges::count(host.channel.opcodes(), Opcode::DESTROY_MKEY), 9);
+  EXPECT_EQ(seed.verdict(8).outcome, Outcome::TornDown);
+  EXPECT_EQ(seed.verdict(9), (Verdict{.outcome = Outcome::Fenced,
+                                      .origin = Origin::Revoke,
+                                      .proof = Proof::Unmap,
+                                      .failed_mask = bit(Step::DestroyMkey)}));
+  EXPECT_EQ(seed.verdict(23), seed.verdict(9));
+}
+
+TEST_F(FenceBatch, DeviceNeverAnswers_FourSlotsLostAndEveryRegionUnmapped) {
+  make(24);
+  host.channel.answer(Opcode::DESTROY_MKEY, kNever, 24);
+  host.channel.answer(Opcode::QP_2ERR, kNever, 48);
+  Fence seed = fence(seed_plan());
+  EXPECT_TRUE(seed.advance());
+  EXPECT_LE(host.channel.sent.size(), 6u);
+  EXPECT_LE(elapsed_ns(), 800 * kMs);
+  for (std::size_t i = 0; i < 24; ++i) EXPECT_EQ(seed.verdict(i).proof, Proof::Unmap);
+}
+
+TEST_F(FenceBatch, EntriesTakeTooLong_LastOnesLeftOutAndTornDownDegraded) {
+  make(5);
+  NotedDropRule drop;
+  drop.now_ns = &host.now_ns;
+  drop.takes_ns = 150 * kMs;
+  port.steering = &drop;
+  Fence seed = fence(seed_plan());
+  EXPECT_TRUE(seed.advance());
+  EXPECT_THAT(drop.installed, ElementsAre(0u, 1u, 2u, 3u));
+  EXPECT_EQ(seed.verdict(3).steering, SteeringState::Ok);
+  EXPECT_EQ(seed.verdict(4), (Verdict{.outcome = Outcome::TornDown,
+                                      .steering = SteeringState::Degraded,
+                                      .proof = Proof::Mkey,
+                                      .failed_mask = bit(Step::InstallDrop)}));
+}
+
+TEST_F(FenceBatch, Legacy_EveryLeaseGivenBack) {
+  Fence legacy = fence(legacy_plan());
+  EXPECT_TRUE(legacy.advance());
+  EXPECT_THAT(host.channel.sent, SizeIs(20));
+  for (const DmaMemory& region : regions) EXPECT_FALSE(region.is_mapped());
+}
+
+TEST_F(FenceBatch, Overlap_KeyAndQpOfEachLeaseTogether) {
+  make(2);
+  const Plan together = seed_plan().overlapped().value();
+  Fence seed = fence(together);
+  EXPECT_TRUE(seed.advance());
+  EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::DESTROY_MKEY, Opcode::QP_2ERR,
+                                                  Opcode::DESTROY_MKEY, Opcode::QP_2ERR));
+}
+
+}  // namespace
+}  // namespace portcullis::lease

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Steering and a UMR queue that note what they were asked for and refuse when told to, for tests of
+// what a fence asks of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "lease/key_freer.hpp"
+#include "steering/drop_rule.hpp"
+
+namespace portcullis::testing {
+
+class NotedDropRule final : public steering::DropRule {
+ public:
+  Result<void> install(const steering::DropTarget& target, std::uint64_t deadline_ns) override {
+    installed.push_back(target.slot);
+    install_deadline_ns = deadline_ns;
+    if (now_ns != nullptr) *now_ns += takes_ns;
+    if (refuse) return fail(Errc::CommandFailed, "no room");
+    return {};
+  }
+  Result<void> remove(const steering::DropTarget& target, std::uint64_t) override {
+    removed.push_back(target.slot);
+    if (refuse_remove) return fail(Errc::CommandFailed, "stays");
+    return {};
+  }
+  std::vector<std::uint32_t> installed;
+  std::vector<std::uint32_t> removed;
+  std::uint64_t install_deadline_ns = 0;
+  std::uint64_t* now_ns = nullptr;  // null: takes no time
+  std::uint64_t takes_ns = 0;
+  bool refuse = false;
+  bool refuse_remove = false;
+};
+
+class NotedKeyFreer final : public lease::KeyFreer {
+ public:
+  Result<void> free_key(std::uint32_t key, std::uint64_t) override {
+    freed.push_back(key);
+    if (refuse) return fail(Errc::CommandFailed, "the request completed in error");
+    return {};
+  }
+  std::vector<std::uint32_t> freed;
+  bool refuse = false;
+};
+
+}  // namespace portcullis::testing
