@@ -19,12 +19,11 @@
 #include <vector>
 
 #include "base/cells.hpp"
+#include "base/unique_fd.hpp"
 #include "model/vfio_user/connection.hpp"
 
 namespace portcullis::model {
 namespace {
-
-using vfio_user::UniqueFd;
 
 constexpr std::string_view kAccepted =
     "dgram,local=ADDRESS,remote=ADDRESS, stream,listen=ADDRESS and stream,connect=ADDRESS are "

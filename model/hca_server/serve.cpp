@@ -49,7 +49,7 @@ Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
     function.serve();
     PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(listener.fd(), function.wire_fd(), kIdleMs));
     if (!ready) continue;
-    PORTCULLIS_TRY_ASSIGN(vfio_user::UniqueFd client, listener.accept());
+    PORTCULLIS_TRY_ASSIGN(UniqueFd client, listener.accept());
     log("client connected");
     vfio_user::Server server(function, std::move(client));
     function.attach(&server);

@@ -78,11 +78,6 @@ void take_fds(const msghdr& message, std::vector<UniqueFd>& fds) {
 
 }  // namespace
 
-void UniqueFd::reset(int fd) noexcept {
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
-}
-
 Result<Listener> Listener::create(const std::string& path) {
   PORTCULLIS_TRY_ASSIGN(const sockaddr_un address, address_of(path));
   PORTCULLIS_TRY(clear_stale(path, address));
