@@ -37,6 +37,17 @@ std::string Mac::text() const {
   return text;
 }
 
+Gid Gid::link_local(const Mac& mac) noexcept {
+  constexpr std::uint8_t kUniversalLocal = 2;
+  const auto& o = mac.octets;
+  const std::array<std::uint8_t, 16> raw = {0xfe, 0x80, 0,    0,    0,    0,    0,    0,
+                                            0,    o[1], o[2], 0xff, 0xfe, o[3], o[4], o[5]};
+  Gid gid;
+  std::memcpy(gid.bytes.data(), raw.data(), raw.size());
+  gid.bytes[8] = std::byte{o[0]} ^ std::byte{kUniversalLocal};
+  return gid;
+}
+
 Result<Gid> Gid::parse(std::string_view text) {
   const std::string copy(text);
   Gid gid;

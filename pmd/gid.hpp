@@ -43,6 +43,9 @@ struct Gid {
     gid.bytes[15] = std::byte{d};
     return gid;
   }
+  /// fe80::/64 and the EUI-64 of a MAC, as Linux makes the first GID of a port (addrconf_addr_eui48
+  /// of net/addrconf.h).
+  [[nodiscard]] static Gid link_local(const Mac& mac) noexcept;
   /// "192.0.2.1", "fe80::1" or "::ffff:192.0.2.1".
   [[nodiscard]] static Result<Gid> parse(std::string_view text);
   [[nodiscard]] std::string text() const;

@@ -4,9 +4,9 @@ set(PMD_OBJECT_SOURCES
     completion_queue.cpp
     completion_ring.cpp
     fence_commands.cpp
-    gid.cpp
     inline_command.cpp
     memory_key.cpp
+    port_mac.cpp
     protection_domain.cpp
     qp_transitions.cpp
     queue_pair.cpp

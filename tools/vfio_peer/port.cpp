@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
+#include "pmd/gid.hpp"
 #include "prm/hca_cap.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/opcodes.hpp"
@@ -93,13 +95,10 @@ std::string Port::text() const {
 }
 
 std::array<std::uint8_t, 16> link_local_gid(const Mac& mac) {
-  constexpr std::uint8_t kUniversalLocal = 2;
-  return {0xfe,   0x80,   0,
-          0,      0,      0,
-          0,      0,      static_cast<std::uint8_t>(mac[0] ^ kUniversalLocal),
-          mac[1], mac[2], 0xff,
-          0xfe,   mac[3], mac[4],
-          mac[5]};
+  const auto gid = pmd::Gid::link_local({mac});
+  std::array<std::uint8_t, 16> raw{};
+  std::memcpy(raw.data(), gid.bytes.data(), raw.size());
+  return raw;
 }
 
 Result<Port> set_up_port(Device& device) {
