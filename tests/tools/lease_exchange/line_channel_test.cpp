@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The exchange's two carriers: TCP on the loopback interface, and files.
+#include "tools/lease_exchange/line_channel.hpp"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/unique_fd.hpp"
+#include "tools/lease_exchange/exchange.hpp"
+
+namespace portcullis::tools::lease_exchange {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kPatienceMs = 10'000;
+
+bool yield(std::uint64_t /*most_ns*/) {
+  std::this_thread::yield();
+  return true;
+}
+
+/// A port that nobody listens on: bound for a moment.
+std::uint16_t free_port() {
+  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof address;
+  auto* const generic = static_cast<sockaddr*>(static_cast<void*>(&address));
+  EXPECT_EQ(bind(fd.get(), generic, bytes), 0);
+  EXPECT_EQ(getsockname(fd.get(), generic, &bytes), 0);
+  return ntohs(address.sin_port);
+}
+
+class TcpChannel : public ::testing::Test {
+ protected:
+  TcpChannel() : server(listen_tcp(address, kPatienceMs).value()) {}
+
+  /// A raw connection, for what no client of ours would send.
+  UniqueFd raw_client(const std::string& text) const {
+    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd.get(), static_cast<sockaddr*>(static_cast<void*>(&to)), sizeof to), 0);
+    EXPECT_EQ(send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+    return fd;
+  }
+
+  std::uint16_t port = free_port();
+  std::string address = "127.0.0.1:" + std::to_string(port);
+  std::unique_ptr<LineChannel> server;
+};
+
+TEST_F(TcpChannel, LineEachWay_ArrivesWhole) {
+  const auto client = connect_tcp(address, kPatienceMs, yield).value();
+
+  ASSERT_TRUE(client->send_line("a question"));
+  EXPECT_EQ(wait_for_line(*server, kPatienceMs, yield).value(), "a question");
+  ASSERT_TRUE(server->send_line("an answer"));
+  EXPECT_EQ(wait_for_line(*client, kPatienceMs, yield).value(), "an answer");
+}
+
+TEST_F(TcpChannel, LineInPieces_IsNoneUntilItsNewline) {
+  const UniqueFd client = raw_client("half a");
+  EXPECT_FALSE(server->poll_line().value());
+
+  EXPECT_EQ(send(client.get(), " line\n", 6, MSG_NOSIGNAL), 6);
+
+  EXPECT_EQ(wait_for_line(*server, kPatienceMs, yield).value(), "half a line");
+}
+
+TEST_F(TcpChannel, HangUpInALine_SaysWhatCame) {
+  { const UniqueFd client = raw_client("half a line"); }
+
+  const auto line = wait_for_line(*server, kPatienceMs, yield);
+
+  EXPECT_THAT(line.error().text, HasSubstr("hung up after \"half a line\""));
+}
+
+TEST_F(TcpChannel, EndlessLine_IsCutOff) {
+  const UniqueFd client = raw_client(std::string(4096, 'x'));
+
+  const auto line = wait_for_line(*server, kPatienceMs, yield);
+
+  EXPECT_THAT(line.error().text, HasSubstr("no newline within 512 bytes"));
+}
+
+TEST_F(TcpChannel, SilentPeer_IsTimedOut) {
+  server = listen_tcp("127.0.0.1:" + std::to_string(free_port()), 0).value();
+  address = server->peer();
+  const auto client = connect_tcp(address, kPatienceMs, yield).value();
+
+  const auto line = wait_for_line(*server, kPatienceMs, yield);
+
+  EXPECT_EQ(line.error().code, Errc::Timeout);
+}
+
+TEST_F(TcpChannel, DroppedPeer_MakesRoomForTheNext) {
+  const UniqueFd first = raw_client("nonsense\n");
+  ASSERT_EQ(wait_for_line(*server, kPatienceMs, yield).value(), "nonsense");
+  server->drop();
+
+  const auto second = connect_tcp(address, kPatienceMs, yield).value();
+  ASSERT_TRUE(second->send_line("sense"));
+
+  EXPECT_EQ(wait_for_line(*server, kPatienceMs, yield).value(), "sense");
+}
+
+TEST_F(TcpChannel, PeerThatHangsUpAfterItsLine_IsGone) {
+  auto client = connect_tcp(address, kPatienceMs, yield).value();
+  ASSERT_TRUE(client->send_line("a question"));
+  ASSERT_TRUE(wait_for_line(*server, kPatienceMs, yield));
+  EXPECT_FALSE(server->is_peer_gone());
+
+  client.reset();
+
+  const Clock clock = Clock::wall();
+  const std::uint64_t until_ns = clock.now_ns() + kPatienceMs * kNsPerMs;
+  while (!server->is_peer_gone() && clock.now_ns() < until_ns) std::this_thread::yield();
+  EXPECT_TRUE(server->is_peer_gone());
+}
+
+TEST_F(TcpChannel, PortInUse_IsNamed) {
+  const auto second = listen_tcp(address);
+
+  EXPECT_THAT(second.error().text, HasSubstr("cannot listen on " + address));
+}
+
+TEST(TcpAddress, NobodyListens_IsOneLineAfterTheWait) {
+  const std::string address = "127.0.0.1:" + std::to_string(free_port());
+
+  const auto client = connect_tcp(address, 0, yield);
+
+  EXPECT_EQ(client.error().code, Errc::Timeout);
+  EXPECT_THAT(client.error().text, HasSubstr(address));
+}
+
+TEST(TcpAddress, InterruptedWait_Ends) {
+  const std::string address = "127.0.0.1:" + std::to_string(free_port());
+
+  const auto client = connect_tcp(address, kPatienceMs, [](std::uint64_t) { return false; });
+
+  EXPECT_EQ(client.error().code, Errc::Busy);
+}
+
+class BadTcpAddress : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(BadTcpAddress, IsRefusedOnBothSides) {
+  EXPECT_EQ(connect_tcp(GetParam(), 0, yield).error().code, Errc::InvalidArgument);
+  EXPECT_EQ(listen_tcp(GetParam()).error().code, Errc::InvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Addresses, BadTcpAddress,
+                         ::testing::Values("", ":", "host:", ":7471", "127.0.0.1:0",
+                                           "127.0.0.1:65536", "127.0.0.1:http"));
+
+class FileChannelTest : public ::testing::Test {
+ protected:
+  FileChannelTest() {
+    std::string pattern = ::testing::TempDir() + "exchangeXXXXXX";
+    folder = mkdtemp(pattern.data());
+  }
+  ~FileChannelTest() override { std::filesystem::remove_all(folder); }
+  void write(const char* name, const std::string& text) const {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  }
+
+  std::filesystem::path folder;
+};
+
+TEST_F(FileChannelTest, LineEachWay_ArrivesWhole) {
+  const auto client = open_files(folder / "grant", folder / "request").value();
+  const auto server = open_files(folder / "request", folder / "grant");
+  ASSERT_TRUE(server);
+
+  ASSERT_TRUE(client->send_line("a question"));
+  EXPECT_EQ((*server)->poll_line().value(), "a question");
+  EXPECT_FALSE((*server)->poll_line().value());  // once
+  ASSERT_TRUE((*server)->send_line("an answer"));
+  EXPECT_EQ(client->poll_line().value(), "an answer");
+}
+
+TEST_F(FileChannelTest, AnswerThatIsThereAlready_IsRefused) {
+  write("grant", "of the last time\n");
+
+  const auto server = open_files(folder / "request", folder / "grant");
+
+  EXPECT_EQ(server.error().code, Errc::Busy);
+  EXPECT_THAT(server.error().text, HasSubstr("remove it"));
+}
+
+TEST_F(FileChannelTest, FileWithoutNewline_IsNoLineYetAndAnErrorLater) {
+  const auto server = open_files(folder / "request", folder / "grant").value();
+  write("request", "half a line");
+  EXPECT_FALSE(server->poll_line().value());
+
+  std::filesystem::last_write_time(
+      folder / "request", std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+
+  EXPECT_THAT(server->poll_line().error().text, HasSubstr("no newline at its end"));
+}
+
+TEST_F(FileChannelTest, HugeFile_IsRefusedUnread) {
+  const auto server = open_files(folder / "request", folder / "grant").value();
+  write("request", std::string(100'000, 'x'));
+
+  EXPECT_THAT(server->poll_line().error().text, HasSubstr("over 512 bytes"));
+}
+
+TEST_F(FileChannelTest, FolderThatIsNotThere_IsNamed) {
+  const auto client = open_files(folder / "grant", folder / "missing/request").value();
+
+  const auto sent = client->send_line("a question");
+
+  EXPECT_THAT(sent.error().text, HasSubstr("missing/request"));
+}
+
+}  // namespace
+}  // namespace portcullis::tools::lease_exchange

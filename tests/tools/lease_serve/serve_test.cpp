@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The life of a lease as lease-serve runs it, on the model, with a scripted peer: its line comes
+// from a script, its writes from a QP on a second address of the same port.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pmd/completion_queue.hpp"
+#include "pmd/protection_domain.hpp"
+#include "pmd/queue_pair.hpp"
+#include "pmd/roce_address.hpp"
+#include "tools/lease_serve/program.hpp"
+
+namespace portcullis::tools::lease_serve {
+namespace {
+
+using lease_exchange::Endpoint;
+using lease_exchange::Grant;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const pmd::Gid kOurs = pmd::Gid::from_ipv4(192, 0, 2, 1);
+const pmd::Gid kTheirs = pmd::Gid::from_ipv4(192, 0, 2, 2);
+
+/// Hands out the lines of a script, keeps what it is told.
+class ScriptedChannel : public lease_exchange::LineChannel {
+ public:
+  Result<std::optional<std::string>> poll_line() override {
+    if (lines.empty()) return std::nullopt;
+    auto line = std::move(lines.front());
+    lines.pop_front();
+    if (!line) return tl::unexpected<Error>(line.error());
+    return *std::move(line);
+  }
+  Result<void> send_line(std::string_view line) override {
+    sent.emplace_back(line);
+    return {};
+  }
+  void drop() override { ++dropped; }
+  bool is_peer_gone() override { return on_hold ? on_hold() : false; }
+  std::string peer() const override { return "script"; }
+
+  std::deque<Result<std::string>> lines;
+  std::vector<std::string> sent;
+  std::function<bool()> on_hold;  // asked all the time while the lease is held
+  int dropped = 0;
+};
+
+/// The client's QP, which goes on writing whatever happens.
+class Writer {
+ public:
+  Writer(const pmd::Context& context, const pmd::Mac& mac)
+      : addresses_(context),
+        pd_(pmd::ProtectionDomain::create(context).value()),
+        cq_(pmd::CompletionQueue::create(context, 4).value()),
+        qp_(pmd::QueuePair::create(context, pd_, cq_, *context.uar, {.log_sq_size = 4}).value()),
+        mac_(mac) {
+    EXPECT_TRUE(addresses_.set(1, {.gid = kTheirs, .mac = mac}));
+  }
+
+  std::string request() const {
+    return to_line(lease_exchange::Request{
+        .client = {.qpn = qp_.number(), .psn = 5, .gid = kTheirs, .mac = mac_}, .mtu = 1024});
+  }
+  void connect(const Grant& grant) {
+    grant_ = grant;
+    pmd::RtrAttributes rtr;
+    rtr.path.remote_gid = grant.server.gid;
+    rtr.path.remote_mac = grant.server.mac;
+    rtr.path.source_address_index = 1;
+    rtr.remote_qpn = grant.server.qpn;
+    rtr.rq_psn = grant.server.psn;
+    EXPECT_TRUE(qp_.to_init({}));
+    EXPECT_TRUE(qp_.to_rtr(rtr));
+    EXPECT_TRUE(qp_.to_rts({.sq_psn = 5, .timeout = grant.timeout, .retry_count = grant.retry}));
+  }
+  /// Takes what completed, and writes the next number; no more after a failure.
+  void go_on() {
+    while (const auto done = cq_.try_poll().value()) {
+      under_way_ = false;
+      if (!done->ok()) failure = done->status;
+      written += done->ok() ? 1 : 0;
+    }
+    if (under_way_ || failure || !grant_) return;
+    const std::uint64_t number = written + 1;
+    std::array<std::byte, sizeof number> bytes{};
+    std::memcpy(bytes.data(), &number, sizeof number);
+    EXPECT_TRUE(
+        qp_.post_write_inline(bytes, {.remote_address = grant_->address, .rkey = grant_->rkey}));
+    qp_.ring();
+    under_way_ = true;
+  }
+
+  std::uint64_t written = 0;
+  std::optional<prm::WcStatus> failure;
+
+ private:
+  pmd::RoceAddressTable addresses_;
+  pmd::ProtectionDomain pd_;
+  pmd::CompletionQueue cq_;
+  pmd::QueuePair qp_;
+  pmd::Mac mac_;
+  std::optional<Grant> grant_;
+  bool under_way_ = false;
+};
+
+class LeaseServe : public ::testing::Test {
+ protected:
+  LeaseServe() {
+    port = ServedPort::open(parse_device("model").value(), kOurs).value();
+    writer.emplace(port->hca().context(), port->address().mac);
+    channel.on_hold = [this] {
+      if (!connected) writer->connect(lease_exchange::parse_grant(channel.sent.back()).value());
+      connected = true;
+      writer->go_on();
+      return false;
+    };
+    options.watch_ms = 3'000;  // the client's budget at timeout 14 is shorter
+  }
+  ~LeaseServe() override {
+    writer.reset();
+    port.reset();
+  }
+
+  Result<bool> serve() {
+    // Asked in every round of the watch too: the client never stops on its own.
+    const auto never = [this] {
+      if (connected) writer->go_on();
+      return false;
+    };
+    return lease_serve::serve(options,
+                              {never, [this] { return connected && writer->written >= revoke_at; },
+                               [this](const std::string& line) { printed.push_back(line); }},
+                              *port, channel);
+  }
+
+  std::unique_ptr<ServedPort> port;
+  std::optional<Writer> writer;
+  ScriptedChannel channel;
+  Options options;
+  bool connected = false;
+  std::uint64_t revoke_at = 3;
+  std::vector<std::string> printed;
+};
+
+TEST_F(LeaseServe, SeedPlan_ClientMeetsSilenceAndNoByteChangesAfterwards) {
+  channel.lines.emplace_back(writer->request());
+
+  const auto good = serve();
+
+  EXPECT_TRUE(good.value());
+  EXPECT_EQ(writer->failure, prm::WcStatus::RETRY_EXC_ERR);
+  EXPECT_THAT(printed, Contains(HasSubstr("on command, plan seed: outcome=TornDown")));
+  EXPECT_THAT(printed, Contains(HasSubstr("no byte of 65536 changed in 3000 ms")));
+}
+
+TEST_F(LeaseServe, NakFirstPlan_ClientIsRefusedAtOnce) {
+  channel.lines.emplace_back(writer->request());
+  options.plan = lease::nak_first_plan();
+
+  const auto good = serve();
+
+  EXPECT_TRUE(good.value());
+  EXPECT_EQ(writer->failure, prm::WcStatus::REM_ACCESS_ERR);
+}
+
+TEST_F(LeaseServe, ChangesOfTheFirstWordAreSeen) {
+  channel.lines.emplace_back(writer->request());
+  revoke_at = 10;
+
+  ASSERT_TRUE(serve());
+
+  EXPECT_THAT(printed, Contains(HasSubstr("the first word was seen to change")));
+}
+
+TEST_F(LeaseServe, BadLines_AreAnsweredAndTheNextPeerIsServed) {
+  channel.lines.emplace_back("GET / HTTP/1.0");
+  channel.lines.emplace_back(fail(Errc::Malformed, "it hung up"));
+  channel.lines.emplace_back(writer->request());
+
+  const auto good = serve();
+
+  EXPECT_TRUE(good.value());
+  EXPECT_EQ(channel.dropped, 2);
+  EXPECT_THAT(channel.sent, ElementsAre(StartsWith("lease-refused"), StartsWith("lease-refused"),
+                                        StartsWith("lease-grant")));
+}
+
+TEST_F(LeaseServe, PeerThatNamesOurAddressAsItsOwn_IsRefused) {
+  auto lie = lease_exchange::parse_request(writer->request()).value();
+  lie.client.gid = kOurs;
+  channel.lines.emplace_back(to_line(lie));
+  channel.lines.emplace_back(writer->request());
+
+  ASSERT_TRUE(serve());
+
+  EXPECT_THAT(channel.sent.front(), HasSubstr("gid=192.0.2.1 is this port's own"));
+}
+
+TEST_F(LeaseServe, PeerOfAnotherFamily_IsRefused) {
+  auto other = lease_exchange::parse_request(writer->request()).value();
+  other.client.gid = pmd::Gid::parse("fe80::1").value();
+  channel.lines.emplace_back(to_line(other));
+  channel.lines.emplace_back(writer->request());
+
+  ASSERT_TRUE(serve());
+
+  EXPECT_THAT(channel.sent.front(), HasSubstr("an address of that family"));
+}
+
+TEST_F(LeaseServe, ClientThatHangsUp_LosesItsLease) {
+  channel.lines.emplace_back(writer->request());
+  channel.on_hold = [] { return true; };
+
+  EXPECT_TRUE(serve().value());
+  EXPECT_THAT(printed, Contains(HasSubstr("the client has hung up, plan seed")));
+}
+
+TEST_F(LeaseServe, AfterItsTime_TheLeaseIsRevoked) {
+  channel.lines.emplace_back(writer->request());
+  revoke_at = std::numeric_limits<std::uint64_t>::max();
+  options.revoke_after_ms = 250;
+
+  EXPECT_TRUE(serve().value());
+  EXPECT_THAT(printed, Contains(HasSubstr("after 250 ms, plan seed")));
+}
+
+TEST_F(LeaseServe, SmallerMtuOfTheClient_IsGranted) {
+  auto small = lease_exchange::parse_request(writer->request()).value();
+  small.mtu = 512;
+  channel.lines.emplace_back(to_line(small));
+  channel.on_hold = [] { return true; };
+
+  ASSERT_TRUE(serve());
+
+  EXPECT_EQ(lease_exchange::parse_grant(channel.sent.back())->mtu, 512U);
+}
+
+TEST_F(LeaseServe, WhatWasSeenIsWritten) {
+  channel.lines.emplace_back(writer->request());
+  const auto file = std::filesystem::path(::testing::TempDir()) / "lease_serve_seen.json";
+  options.json_file = file;
+
+  ASSERT_TRUE(serve());
+
+  EXPECT_TRUE(std::filesystem::remove(file));
+}
+
+TEST(RegionWatch, AByteChangedAfterTheOutcome_IsFound) {
+  std::vector<std::byte> region(4096);
+  RegionWatch watch(region, Clock::wall());
+  watch.freeze();
+  EXPECT_FALSE(watch.first_difference());
+
+  region[4095] = std::byte{7};
+
+  const auto difference = watch.first_difference();
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->offset, 4095U);
+  EXPECT_EQ(difference->is, std::byte{7});
+}
+
+TEST(RegionWatch, ChangesBeforeTheOutcome_AreCountedNotBlamed) {
+  std::vector<std::byte> region(4096);
+  RegionWatch watch(region, Clock::wall());
+
+  region[0] = std::byte{1};
+  watch.look();
+  watch.look();
+  region[0] = std::byte{2};
+  watch.freeze();
+
+  EXPECT_EQ(watch.changes(), 2U);
+  EXPECT_EQ(watch.last_word(), 2U);
+  EXPECT_FALSE(watch.first_difference());
+}
+
+}  // namespace
+}  // namespace portcullis::tools::lease_serve

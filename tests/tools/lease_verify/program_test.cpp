@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// lease-verify from its arguments to its verdict, with memory instead of a NIC and files instead of
+// a network.
+#include "tools/lease_verify/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/tools/lease_verify/memory_requester.hpp"
+
+namespace portcullis::tools::lease_verify {
+namespace {
+
+using portcullis::testing::MemoryRequester;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class LeaseVerify : public ::testing::Test {
+ protected:
+  LeaseVerify() {
+    std::string pattern = ::testing::TempDir() + "lease_verifyXXXXXX";
+    folder = mkdtemp(pattern.data());
+    options.request_file = folder / "request";
+    options.grant_file = folder / "grant";
+  }
+  ~LeaseVerify() override { std::filesystem::remove_all(folder); }
+
+  void answer(const std::string& line) const { std::ofstream(options.grant_file) << line << '\n'; }
+  static std::string good_grant() {
+    auto grant = MemoryRequester::grant();
+    grant.server = {.qpn = 0x40,
+                    .psn = 9,
+                    .gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
+                    .mac = {{2, 0, 0, 0, 0, 1}}};
+    return to_line(grant);
+  }
+  Result<bool> run() {
+    return lease_verify::run(
+        options,
+        {[this](const Options&) -> Result<std::unique_ptr<Requester>> {
+           auto made = std::make_unique<MemoryRequester>();
+           made->verdict = verdict;
+           return made;
+         },
+         [] { return false; }, [this](const std::string& line) { printed.push_back(line); }});
+  }
+
+  std::filesystem::path folder;
+  Options options;
+  std::function<WorkResult(const Operation&)> verdict;
+  std::vector<std::string> printed;
+};
+
+TEST_F(LeaseVerify, GoodLease_IsCheckedAndGood) {
+  answer(good_grant());
+
+  const auto good = run();
+
+  EXPECT_TRUE(good.value());
+  EXPECT_THAT(printed, Contains(HasSubstr("ok    RDMA READ")));
+  std::string request;
+  std::getline(std::ifstream(options.request_file) >> std::ws, request);
+  EXPECT_TRUE(lease_exchange::parse_request(request));
+}
+
+TEST_F(LeaseVerify, FailedOperation_IsWrongNotAnError) {
+  answer(good_grant());
+  verdict = [](const Operation&) { return WorkResult{prm::WcStatus::REM_ACCESS_ERR, 0}; };
+
+  const auto good = run();
+
+  EXPECT_FALSE(good.value());
+  EXPECT_THAT(printed, Contains(HasSubstr("WRONG RDMA WRITE of 1 bytes")));
+}
+
+TEST_F(LeaseVerify, RevokeTest_WritesWhatItSaw) {
+  answer(good_grant());
+  verdict = [](const Operation&) { return WorkResult{prm::WcStatus::RETRY_EXC_ERR, 0x81}; };
+  options.revoke_test = true;
+  options.json_file = folder / "seen.json";
+
+  const auto good = run();
+
+  EXPECT_TRUE(good.value());
+  EXPECT_THAT(printed, Contains(HasSubstr("12 IBV_WC_RETRY_EXC_ERR")));
+  EXPECT_TRUE(std::filesystem::exists(options.json_file));
+}
+
+TEST_F(LeaseVerify, JsonThatCannotBeWritten_IsAnErrorThatNamesIt) {
+  answer(good_grant());
+  verdict = [](const Operation&) { return WorkResult{prm::WcStatus::RETRY_EXC_ERR, 0x81}; };
+  options.revoke_test = true;
+  options.json_file = folder / "missing/seen.json";
+
+  EXPECT_THAT(run().error().text, HasSubstr("missing/seen.json"));
+}
+
+TEST_F(LeaseVerify, LyingGrant_IsOneLineAndNothingIsPosted) {
+  answer("lease-grant version=1 rkey=everything");
+
+  const auto good = run();
+
+  EXPECT_THAT(good.error().text, HasSubstr("lease-grant: qpn is missing"));
+}
+
+TEST_F(LeaseVerify, NoAnswer_EndsAfterTheWait) {
+  options.wait_ms = 1;
+
+  EXPECT_EQ(run().error().code, Errc::Timeout);
+}
+
+struct BadArguments {
+  const char* name;
+  std::vector<const char*> words;
+  const char* told;
+};
+
+class LeaseVerifyArguments : public ::testing::TestWithParam<BadArguments> {};
+
+TEST_P(LeaseVerifyArguments, AreOneLine) {
+  std::vector<const char*> words = {"lease-verify"};
+  words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
+
+  const auto options = parse_options(static_cast<int>(words.size()), words.data());
+
+  ASSERT_FALSE(options);
+  EXPECT_THAT(options.error().text, HasSubstr(GetParam().told));
+  EXPECT_EQ(options.error().text.find('\n'), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Words, LeaseVerifyArguments,
+    ::testing::Values(BadArguments{"NoWay", {}, "--server HOST:PORT"},
+                      BadArguments{"OneFile", {"--grant-file", "x"}, "both --request-file"},
+                      BadArguments{"BothWays",
+                                   {"--server", "h:1", "--request-file", "x", "--grant-file", "y"},
+                                   "either --server"},
+                      BadArguments{"Unknown", {"--server", "h:1", "--colour"}, "--colour"},
+                      BadArguments{"Port", {"--server", "h:1", "--port", "0"}, "--port"},
+                      BadArguments{"Op", {"--server", "h:1", "--op", "steal"}, "steal"},
+                      BadArguments{"Depth", {"--server", "h:1", "--depth", "17"}, "--depth"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(LeaseVerifyOptions, OpIsTaken) {
+  const std::array words = {"lease-verify", "--server", "h:1", "--revoke-test", "--op", "read"};
+
+  const auto options = parse_options(words.size(), words.data());
+
+  EXPECT_EQ(options.value().revoke.op, Op::Read);
+}
+
+}  // namespace
+}  // namespace portcullis::tools::lease_verify

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The exchange over TCP.
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/unique_fd.hpp"
+#include "tools/lease_exchange/exchange.hpp"
+#include "tools/lease_exchange/line_channel.hpp"
+
+namespace portcullis::tools::lease_exchange {
+namespace {
+
+std::string message(int error) { return std::generic_category().message(error); }
+
+struct HostPort {
+  std::string host;  // empty: any
+  std::string port;
+};
+
+Result<HostPort> split_address(const std::string& text, bool host_needed) {
+  const auto refused = [&] {
+    return fail(Errc::InvalidArgument,
+                fmt::format("address \"{}\"; {} is accepted", shown(text),
+                            host_needed ? "HOST:PORT, as 192.0.2.1:7471 or [fe80::1%eth0]:7471,"
+                                        : "PORT or HOST:PORT, as 7471 or 192.0.2.1:7471,"));
+  };
+  const std::size_t colon = text.rfind(':');
+  HostPort split;
+  split.port = colon == std::string::npos ? text : text.substr(colon + 1);
+  if (colon != std::string::npos) split.host = text.substr(0, colon);
+  if (split.host.size() > 2 && split.host.front() == '[' && split.host.back() == ']')
+    split.host = split.host.substr(1, split.host.size() - 2);
+  std::uint16_t number = 0;
+  const char* const end = split.port.data() + split.port.size();
+  const auto [at, error] = std::from_chars(split.port.data(), end, number);
+  if (error != std::errc() || at != end || number == 0) return refused();
+  if (colon == 0 || (host_needed && split.host.empty())) return refused();
+  return split;
+}
+
+struct AddressListDeleter {
+  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
+};
+using AddressList = std::unique_ptr<addrinfo, AddressListDeleter>;
+
+Result<AddressList> resolve(const HostPort& address, bool passive) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = passive ? AI_PASSIVE : 0;
+  addrinfo* list = nullptr;
+  const int error = getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
+                                address.port.c_str(), &hints, &list);
+  if (error != 0)
+    return fail(Errc::NotFound, fmt::format("host \"{}\": {}", address.host, gai_strerror(error)));
+  return AddressList(list);
+}
+
+std::string name_of(const sockaddr_storage& address, socklen_t bytes) {
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  const auto* const at = static_cast<const sockaddr*>(static_cast<const void*>(&address));
+  if (getnameinfo(at, bytes, host.data(), host.size(), port.data(), port.size(),
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return "a peer";
+  const bool is_v6 = std::strchr(host.data(), ':') != nullptr;
+  return is_v6 ? fmt::format("[{}]:{}", host.data(), port.data())
+               : fmt::format("{}:{}", host.data(), port.data());
+}
+
+/// One connection. Reads up to a newline and not a byte more than a line may have.
+class Connection {
+ public:
+  Connection() = default;
+  Connection(UniqueFd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
+
+  [[nodiscard]] bool is_open() const noexcept { return fd_.is_open(); }
+  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+
+  Result<std::optional<std::string>> poll_line() {
+    std::array<char, kMaxLineBytes + 1> buffer;
+    const ssize_t got =
+        recv(fd_.get(), buffer.data(), buffer.size() - received_.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+    if (got < 0) return fail(Errc::System, fmt::format("{}: {}", peer_, message(errno)));
+    if (got == 0)
+      return fail(Errc::Malformed,
+                  received_.empty()
+                      ? fmt::format("{}: it hung up without a line", peer_)
+                      : fmt::format("{}: it hung up after \"{}\", which has no newline", peer_,
+                                    shown(received_)));
+    received_.append(buffer.data(), static_cast<std::size_t>(got));
+    const std::size_t end = received_.find('\n');
+    if (end != std::string::npos) return received_.substr(0, end);
+    if (received_.size() > kMaxLineBytes)
+      return fail(Errc::Malformed, fmt::format("{}: \"{}\" has no newline within {} bytes", peer_,
+                                               shown(received_), kMaxLineBytes));
+    return std::nullopt;
+  }
+
+  Result<void> send_line(std::string_view line) {
+    std::string text(line);
+    text += '\n';
+    // A line fits the empty buffer of any socket, so one that is not taken whole is an error.
+    const ssize_t sent = send(fd_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent == static_cast<ssize_t>(text.size())) return {};
+    return fail(Errc::System, fmt::format("{}: the line was not taken: {}", peer_,
+                                          sent < 0 ? message(errno) : "cut"));
+  }
+
+  [[nodiscard]] bool is_gone() const {
+    if (!fd_.is_open()) return true;
+    char ignored = 0;
+    const ssize_t got = recv(fd_.get(), &ignored, 1, MSG_DONTWAIT | MSG_PEEK);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+  }
+
+ private:
+  UniqueFd fd_;
+  std::string peer_;
+  std::string received_;
+};
+
+class ClientChannel final : public LineChannel {
+ public:
+  explicit ClientChannel(Connection connection) : connection_(std::move(connection)) {}
+  Result<std::optional<std::string>> poll_line() override { return connection_.poll_line(); }
+  Result<void> send_line(std::string_view line) override { return connection_.send_line(line); }
+  void drop() override { connection_ = {}; }
+  bool is_peer_gone() override { return connection_.is_gone(); }
+  std::string peer() const override { return connection_.peer(); }
+
+ private:
+  Connection connection_;
+};
+
+class ServerChannel final : public LineChannel {
+ public:
+  ServerChannel(UniqueFd listener, std::string name, std::uint64_t silence_ms)
+      : listener_(std::move(listener)), name_(std::move(name)), silence_ms_(silence_ms) {}
+
+  Result<std::optional<std::string>> poll_line() override {
+    if (!connection_.is_open()) accept_one();
+    if (!connection_.is_open()) return std::nullopt;
+    auto line = connection_.poll_line();
+    if (!line || *line || clock_.now_ns() < hang_up_ns_) return line;
+    return fail(Errc::Timeout,
+                fmt::format("{}: no line within {} ms", connection_.peer(), silence_ms_));
+  }
+  Result<void> send_line(std::string_view line) override { return connection_.send_line(line); }
+  void drop() override { connection_ = {}; }
+  bool is_peer_gone() override { return connection_.is_gone(); }
+  std::string peer() const override { return connection_.is_open() ? connection_.peer() : name_; }
+
+ private:
+  void accept_one() {
+    sockaddr_storage address{};
+    socklen_t bytes = sizeof address;
+    UniqueFd fd(accept4(listener_.get(), static_cast<sockaddr*>(static_cast<void*>(&address)),
+                        &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.is_open()) return;
+    connection_ = Connection(std::move(fd), name_of(address, bytes));
+    hang_up_ns_ = clock_.now_ns() + silence_ms_ * kNsPerMs;
+  }
+
+  Clock clock_ = Clock::wall();
+  UniqueFd listener_;
+  std::string name_;
+  std::uint64_t silence_ms_;
+  Connection connection_;
+  std::uint64_t hang_up_ns_ = 0;
+};
+
+/// One try, which waits no longer than the system takes to refuse, or `until_ns`.
+Result<UniqueFd> try_connect(const addrinfo& to, std::uint64_t until_ns, const Idle& idle) {
+  UniqueFd fd(socket(to.ai_family, to.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to.ai_protocol));
+  if (!fd.is_open()) return fail(Errc::System, message(errno));
+  if (connect(fd.get(), to.ai_addr, to.ai_addrlen) != 0 && errno != EINPROGRESS)
+    return fail(Errc::System, message(errno));
+  const Clock clock = Clock::wall();
+  pollfd waited{.fd = fd.get(), .events = POLLOUT, .revents = 0};
+  while (poll(&waited, 1, 0) == 0) {
+    if (clock.now_ns() >= until_ns) return fail(Errc::Timeout, "no answer");
+    if (!idle(kNsPerMs)) return fail(Errc::Busy, "interrupted");
+  }
+  int error = 0;
+  socklen_t bytes = sizeof error;
+  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
+  if (error != 0) return fail(Errc::System, message(error));
+  return fd;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LineChannel>> connect_tcp(const std::string& address,
+                                                 std::uint64_t timeout_ms, const Idle& idle) {
+  PORTCULLIS_TRY_ASSIGN(const HostPort split, split_address(address, true));
+  PORTCULLIS_TRY_ASSIGN(const AddressList list, resolve(split, false));
+  const Clock clock = Clock::wall();
+  const std::uint64_t until_ns = clock.now_ns() + timeout_ms * kNsPerMs;
+  while (true) {
+    std::string why;
+    for (const addrinfo* to = list.get(); to != nullptr; to = to->ai_next) {
+      auto fd = try_connect(*to, until_ns, idle);
+      if (fd) return std::make_unique<ClientChannel>(Connection(*std::move(fd), address));
+      if (fd.error().code == Errc::Busy) return forward_error(std::move(fd));
+      why = fd.error().text;
+    }
+    if (clock.now_ns() >= until_ns)
+      return fail(Errc::Timeout,
+                  fmt::format("{}: {}; is lease-serve listening there?", address, why));
+    constexpr std::uint64_t kTryAgainNs = 100 * kNsPerMs;
+    if (!idle(kTryAgainNs)) return fail(Errc::Busy, "interrupted");
+  }
+}
+
+Result<std::unique_ptr<LineChannel>> listen_tcp(const std::string& address,
+                                                std::uint64_t silence_ms) {
+  PORTCULLIS_TRY_ASSIGN(const HostPort split, split_address(address, false));
+  PORTCULLIS_TRY_ASSIGN(const AddressList list, resolve(split, true));
+  std::string why;
+  for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next) {
+    UniqueFd fd(
+        socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at->ai_protocol));
+    const int yes = 1;
+    if (fd.is_open()) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    constexpr int kBacklog = 8;
+    if (fd.is_open() && bind(fd.get(), at->ai_addr, at->ai_addrlen) == 0 &&
+        listen(fd.get(), kBacklog) == 0)
+      return std::make_unique<ServerChannel>(std::move(fd), address, silence_ms);
+    why = message(errno);
+  }
+  return fail(Errc::System, fmt::format("cannot listen on {}: {}", address, why));
+}
+
+}  // namespace portcullis::tools::lease_exchange

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <CLI/CLI.hpp>
+#include <span>
+
+#include "pmd/eal.hpp"
+#include "tools/lease_serve/program.hpp"
+
+namespace portcullis::tools::lease_serve {
+namespace {
+
+constexpr const char* kFooter = R"(
+Owns a port through the driver and grants one lease on it to whoever asks: lease-verify on another
+host, or by two files. Revokes it on a line "revoke" on standard input, on SIGUSR1, after
+--revoke-after-ms, when the client hangs up, or on Ctrl-C; then watches the region. Before `--`
+stand EAL arguments:
+  lease-serve -l 2 -a 0000:03:00.0 -- --device 0000:03:00.0 --address 192.0.2.1 --listen 7471 \
+      --plan nak-first --revoke-after-ms 2000
+
+exit status: 0 TornDown and no byte changed afterwards, 1 not so, 2 it could not be served)";
+
+void add_device_options(CLI::App& app, Options& options) {
+  app.add_option("--device", options.device, "a PCI address such as 0000:03:00.0 (doctor helps)")
+      ->type_name("SPEC")
+      ->required();
+  app.add_option_function<std::string>(
+         "--address",
+         [&options](const std::string& text) {
+           auto gid = pmd::Gid::parse(text);
+           if (!gid) throw CLI::ValidationError("--address", gid.error().text);
+           options.address = *gid;
+         },
+         "the port's RoCE address (default its link-local IPv6 address)")
+      ->type_name("IP");
+  app.add_option("--listen", options.listen, "where clients ask")->type_name("[HOST:]PORT");
+  app.add_option("--request-file", options.request_file, "or: read the request here")
+      ->type_name("FILE");
+  app.add_option("--grant-file", options.grant_file, "and write the grant here")->type_name("FILE");
+}
+
+void add_lease_options(CLI::App& app, Options& options) {
+  app.add_option("--bytes", options.bytes, "of the region")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{8}, std::uint64_t{1} << 30))
+      ->capture_default_str();
+  app.add_option("--timeout", options.timeout, "the client's ack timeout, 4.096 us x 2^N")
+      ->type_name("1-31")
+      ->check(CLI::Range(1U, 31U))
+      ->capture_default_str();
+  app.add_option("--retry", options.retry, "the client's retry_cnt; soft-RoCE takes 7 for ever")
+      ->type_name("0-7")
+      ->check(CLI::Range(0U, 7U))
+      ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--access",
+         [&options](const std::string& text) {
+           auto access = lease_exchange::parse_access(text);
+           if (!access) throw CLI::ValidationError("--access", access.error().text);
+           options.access = *access;
+           options.access.local_write = true;
+         },
+         "write, read and atomic, joined by + (default write+read)")
+      ->type_name("RIGHTS");
+}
+
+void add_revoke_options(CLI::App& app, Options& options) {
+  app.add_option_function<std::string>(
+         "--plan",
+         [&options](const std::string& text) {
+           auto plan = lease::parse_plan(text);
+           if (!plan) throw CLI::ValidationError("--plan", plan.error().text);
+           options.plan = *plan;
+         },
+         "how the lease is fenced: " + lease::plan_names() + " (default seed)")
+      ->type_name("NAME");
+  app.add_option("--revoke-after-ms", options.revoke_after_ms,
+                 "revoke this long after the grant (default on a command)")
+      ->type_name("MS")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{86'400'000}));
+  app.add_option("--watch-ms", options.watch_ms, "how long the region is watched afterwards")
+      ->type_name("MS")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{86'400'000}))
+      ->capture_default_str();
+  app.add_option("--json", options.json_file, "what became of it, as JSON")->type_name("FILE");
+}
+
+/// The words that tell one of our options where it stands before `--`.
+std::vector<std::string> own_prefixes(const CLI::App& app) {
+  std::vector<std::string> prefixes;
+  for (const CLI::Option* option : app.get_options())
+    if (option != app.get_help_ptr()) prefixes.push_back(option->get_name());
+  return prefixes;
+}
+
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
+
+Result<void> check_ways(const Options& options) {
+  const bool by_files = !options.request_file.empty() && !options.grant_file.empty();
+  const bool some_file = !options.request_file.empty() || !options.grant_file.empty();
+  if (options.listen.empty() ? by_files : !some_file) return {};
+  return fail(Errc::InvalidArgument,
+              "either --listen [HOST:]PORT or both --request-file and --grant-file are needed; see "
+              "lease-serve --help");
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app{"Grants a lease on a port to a client on another host, and takes it back.",
+               "lease-serve [EAL arguments] --"};
+  add_device_options(app, options);
+  add_lease_options(app, options);
+  add_revoke_options(app, options);
+  app.footer(kFooter);
+  PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
+  std::vector<std::string> ours(parts.own.begin() + 1, parts.own.end());
+  if (std::ranges::any_of(parts.eal, asks_for_help)) ours = {"--help"};
+  std::ranges::reverse(ours);  // CLI11 takes the last argument first
+  options.eal = std::move(parts.eal);
+  try {  // CLI11 tells by exceptions; they end here
+    app.parse(ours);
+  } catch (const CLI::CallForHelp&) {
+    options.text = app.help();
+    return options;
+  } catch (const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return fail(Errc::InvalidArgument, text + "; see lease-serve --help");
+  }
+  PORTCULLIS_TRY(check_ways(options));
+  return options;
+}
+
+}  // namespace portcullis::tools::lease_serve

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// lease-serve without main: arguments, and the life of a lease that a client on another host asks
+// for: granted over the exchange, held, revoked by a plan, and its memory watched afterwards.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "lease/fence_plan.hpp"
+#include "lease/lease_manager.hpp"
+#include "tools/lease_exchange/exchange.hpp"
+#include "tools/lease_exchange/line_channel.hpp"
+#include "tools/lease_serve/served_port.hpp"
+
+namespace portcullis::tools::lease_serve {
+
+struct Options {
+  std::string device = "model";
+  std::optional<pmd::Gid> address;
+  std::string listen;        // [HOST:]PORT
+  std::string request_file;  // or these two
+  std::string grant_file;
+  std::uint64_t bytes = 65536;
+  std::uint32_t timeout = 14;
+  std::uint32_t retry = 6;  // 7 would be for ever on soft-RoCE
+  pmd::Access access{.local_write = true, .remote_write = true, .remote_read = true};
+  lease::Plan plan = lease::seed_plan();
+  std::uint64_t revoke_after_ms = 0;  // 0: on a command
+  std::uint64_t watch_ms = 2'000;
+  std::string json_file;
+  std::vector<std::string> eal;     // what stood before "--"
+  std::optional<std::string> text;  // of --help
+};
+
+/// InvalidArgument names the argument and what is accepted.
+[[nodiscard]] Result<Options> parse_options(int argc, const char* const* argv);
+
+/// What the program needs of the world; main gives it the real one.
+struct World {
+  std::function<bool()> stop;                     // Ctrl-C: revoke, and end
+  std::function<bool()> revoke_asked;             // a command
+  std::function<void(const std::string&)> print;  // a line of standard output
+};
+
+/// One lease from request to the end of the watch. False when it was not TornDown or a byte
+/// changed after the outcome. A peer whose line is no request is told so and the next awaited.
+[[nodiscard]] Result<bool> serve(const Options& options, const World& world, ServedPort& port,
+                                 lease_exchange::LineChannel& channel);
+
+/// Opens the device and the exchange, then serves.
+[[nodiscard]] Result<bool> run(const Options& options, const World& world);
+
+}  // namespace portcullis::tools::lease_serve

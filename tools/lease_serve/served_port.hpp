@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A function owned through the driver, with one RoCE address: what leases are served on. Whatever
+// waits on its device looks at the watched region meanwhile, so that a change during a fence is
+// seen when it happens.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/device.hpp"
+#include "base/result.hpp"
+#include "pmd/hca.hpp"
+#include "pmd/roce_address.hpp"
+#include "tools/lease_serve/region_watch.hpp"
+#include "tools/open_device.hpp"
+
+namespace portcullis::tools::lease_serve {
+
+class ServedPort {
+ public:
+  /// Opens, brings up, and gives the port `address` with its own MAC, or its link-local address.
+  [[nodiscard]] static Result<std::unique_ptr<ServedPort>> open(
+      const DeviceSpec& spec, const std::optional<pmd::Gid>& address,
+      std::shared_ptr<model::Wire> wire = nullptr);
+  ServedPort(const ServedPort&) = delete;
+  ServedPort& operator=(const ServedPort&) = delete;
+
+  [[nodiscard]] pmd::Hca& hca() noexcept { return *hca_; }
+  [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return address_; }
+  [[nodiscard]] Clock clock() const noexcept { return plain_.clock; }
+  /// "vfio 0000:03:00.0 fw 16.35.4506, emulated: not NIC latency".
+  [[nodiscard]] std::string description() const;
+
+  /// Looked at in every wait from now on; null: none.
+  void watch(RegionWatch* region) noexcept { watched_ = region; }
+  /// Serves events, then lets up to `most_ns` pass: asleep, or on the clock of a stepped model.
+  [[nodiscard]] Result<void> idle(std::uint64_t most_ns);
+
+ private:
+  explicit ServedPort(OpenDevice opened);
+  static void relax_entry(void* port, std::uint64_t until_ns) noexcept;
+
+  OpenDevice opened_;
+  Device plain_;
+  RegionWatch* watched_ = nullptr;
+  std::unique_ptr<pmd::Hca> hca_;
+  std::optional<pmd::RoceAddressTable> addresses_;
+  pmd::RoceAddress address_;
+};
+
+}  // namespace portcullis::tools::lease_serve

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// lease-verify: the client of a lease, as a user runs it on another host.
+#include <atomic>
+#include <csignal>
+#include <iostream>
+
+#include "tools/lease_verify/program.hpp"
+#include "tools/lease_verify/verbs_requester.hpp"
+
+namespace {
+
+namespace verify = portcullis::tools::lease_verify;
+
+std::atomic<bool> stop_asked{false};
+
+extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
+
+portcullis::Result<std::unique_ptr<verify::Requester>> open_verbs(const verify::Options& options) {
+  PORTCULLIS_TRY_ASSIGN(auto requester, verify::VerbsRequester::create(
+                                            {.device = options.device,
+                                             .port = static_cast<std::uint8_t>(options.port),
+                                             .gid_index = options.gid_index}));
+  return requester;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  constexpr int kNotChecked = 2;
+  const auto options = verify::parse_options(argc, argv);
+  if (!options) {
+    std::cerr << "lease-verify: " << options.error().text << '\n';
+    return kNotChecked;
+  }
+  if (options->help) {
+    std::cout << options->help_text << '\n';
+    return 0;
+  }
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  const verify::World world{open_verbs, [] { return stop_asked.load(); },
+                            [](const std::string& line) { std::cout << line << std::endl; }};
+  const auto good = verify::run(*options, world);
+  if (!good) {
+    std::cerr << "lease-verify: " << good.error().text << '\n';
+    return kNotChecked;
+  }
+  return *good ? 0 : 1;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/lease_verify/revoke_test.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "prm/enums.hpp"
+
+namespace portcullis::tools::lease_verify {
+namespace {
+
+using lease_exchange::Grant;
+
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+/// Beyond the longest reading of the budget: what a busy host may add.
+constexpr std::uint64_t kPatienceNs = 30 * kNsPerSecond;
+
+double ms(std::uint64_t ns) { return static_cast<double>(ns) / static_cast<double>(kNsPerMs); }
+
+Result<void> check_granted(Op op, const pmd::Access& access) {
+  const bool granted = op == Op::Write  ? access.remote_write
+                       : op == Op::Read ? access.remote_read
+                                        : access.remote_atomic;
+  if (granted) return {};
+  return fail(Errc::InvalidArgument, fmt::format("{} is not granted; the lease allows {}", name(op),
+                                                 lease_exchange::access_text(access)));
+}
+
+class RevokeTest {
+ public:
+  RevokeTest(Requester& requester, const Grant& grant, const RevokeTestOptions& options)
+      : requester_(&requester),
+        grant_(&grant),
+        options_(&options),
+        budget_{grant.timeout, grant.retry} {}
+
+  Result<RevokeObservation> run() {
+    seen_.started_ns = now();
+    const std::uint64_t end_ns = seen_.started_ns + options_->limit_ms * kNsPerMs;
+    while (!seen_.failure) {
+      const bool is_over = now() >= end_ns;
+      while (!is_over && posted_ns_.size() < options_->depth) PORTCULLIS_TRY(post());
+      if (posted_ns_.empty()) break;
+      PORTCULLIS_TRY(take_one());
+    }
+    return seen_;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t now() const { return requester_->clock().now_ns(); }
+
+  Result<void> post() {
+    // Slots of a word: what is under way is not overwritten by what comes next.
+    const std::size_t offset = (number_ % options_->depth) * kWord;
+    ++number_;
+    if (options_->op == Op::Write)
+      std::memcpy(requester_->buffer().data() + offset, &number_, kWord);
+    posted_ns_.push_back(now());
+    return requester_->post({.op = options_->op,
+                             .remote_address = (grant_->address + 7) / 8 * 8,
+                             .local_offset = offset,
+                             .bytes = kWord,
+                             .compare_add = 1});
+  }
+
+  Result<void> take_one() {
+    const std::uint64_t until_ns = now() + budget_.most_ns() + kPatienceNs;
+    PORTCULLIS_TRY_ASSIGN(const auto result, requester_->wait(until_ns));
+    if (!result)
+      return fail(Errc::Timeout,
+                  fmt::format("the QP told neither success nor failure for {:.0f} ms; its budget "
+                              "is {}{}",
+                              ms(budget_.most_ns() + kPatienceNs), budget_.least_text(),
+                              grant_->retry == 7 ? " (soft-RoCE takes retry 7 for ever)" : ""));
+    const std::uint64_t told_ns = now();
+    const std::uint64_t posted_ns = posted_ns_.front();
+    posted_ns_.pop_front();
+    if (result->ok()) {
+      ++seen_.succeeded;
+      seen_.last_success_ns = told_ns;
+    } else {
+      seen_.first_failure_ns = told_ns;
+      seen_.failed_post_ns = posted_ns;
+      seen_.failure = result;
+    }
+    return {};
+  }
+
+  Requester* requester_;
+  const Grant* grant_;
+  const RevokeTestOptions* options_;
+  Budget budget_;
+  RevokeObservation seen_;
+  std::deque<std::uint64_t> posted_ns_;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace
+
+std::string_view reading(prm::WcStatus status) noexcept {
+  switch (status) {
+    case prm::WcStatus::RETRY_EXC_ERR:
+      return "the responder fell silent; this QP gave up by its own budget";
+    case prm::WcStatus::REM_ACCESS_ERR:
+      return "the responder refused the key: a NAK in one round trip";
+    case prm::WcStatus::REM_INV_REQ_ERR:
+      return "the responder refused the right: a NAK in one round trip";
+    case prm::WcStatus::RNR_RETRY_EXC_ERR:
+      return "the responder was not ready, longer than this QP asks again";
+    case prm::WcStatus::WR_FLUSH_ERR:
+      return "this QP was in error already";
+    default:
+      return "neither silence nor a NAK of access";
+  }
+}
+
+std::vector<std::string> RevokeObservation::lines(const Budget& budget, Op op) const {
+  std::vector<std::string> text;
+  const auto since = [&](std::uint64_t ns) { return ms(ns - started_ns); };
+  text.push_back(
+      fmt::format("{:14} {} of {} succeeded, 8 bytes each", "operations", succeeded, name(op)));
+  text.push_back(succeeded == 0
+                     ? fmt::format("{:14} none", "last success")
+                     : fmt::format("{:14} at {:.3f} ms", "last success", since(last_success_ns)));
+  if (!failure) {
+    text.push_back(
+        fmt::format("{:14} none: the lease was not revoked in this time", "first failure"));
+  } else {
+    std::string line =
+        fmt::format("{:14} at {:.3f} ms, {:.3f} ms after it was posted", "first failure",
+                    since(first_failure_ns), ms(first_failure_ns - failed_post_ns));
+    if (succeeded != 0)
+      line +=
+          fmt::format(", {:.3f} ms after the last success", ms(first_failure_ns - last_success_ns));
+    text.push_back(std::move(line));
+    text.push_back(fmt::format("{:14} {} {}, vendor syndrome {:#x}", "status",
+                               prm::number(failure->status), prm::name(failure->status),
+                               failure->vendor_syndrome));
+    text.push_back(fmt::format("{:14} {}", "reading", reading(failure->status)));
+  }
+  text.push_back(fmt::format("{:14} {}", "least budget", budget.least_text()));
+  text.push_back(fmt::format("{:14} {}", "most budget", budget.most_text()));
+  return text;
+}
+
+std::string RevokeObservation::json(const Budget& budget, Op op) const {
+  nlohmann::ordered_json all{{"program", "lease-verify"},
+                             {"operation", name(op)},
+                             {"succeeded", succeeded},
+                             {"started_ns", started_ns},
+                             {"last_success_ns", last_success_ns},
+                             {"timeout", budget.timeout},
+                             {"retry", budget.retry},
+                             {"least_budget_ns", budget.least_ns()},
+                             {"most_budget_ns", budget.most_ns()}};
+  if (failure) {
+    all["first_failure_ns"] = first_failure_ns;
+    all["failed_post_ns"] = failed_post_ns;
+    all["status"] = prm::number(failure->status);
+    all["status_name"] = prm::name(failure->status);
+    all["vendor_syndrome"] = failure->vendor_syndrome;
+  }
+  constexpr int kIndent = 2;
+  return all.dump(kIndent) + "\n";
+}
+
+Result<RevokeObservation> watch_revoke(Requester& requester, const Grant& grant,
+                                       const RevokeTestOptions& options) {
+  PORTCULLIS_TRY(check_granted(options.op, grant.access));
+  if (options.depth == 0 || options.depth * kWord > requester.buffer().size())
+    return fail(Errc::InvalidArgument, fmt::format("depth {}; 1 to {} is accepted", options.depth,
+                                                   requester.buffer().size() / kWord));
+  return RevokeTest(requester, grant, options).run();
+}
+
+}  // namespace portcullis::tools::lease_verify

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A client that does not cooperate: it goes on using its lease until its own QP tells it that it
+// may not. Each WRITE carries a number, so that whoever owns the memory sees which was the last.
+// What it reports separates the ways to be told: a NAK in one round trip, or silence and the QP's
+// own retry budget.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "tools/lease_exchange/exchange.hpp"
+#include "tools/lease_verify/budget.hpp"
+#include "tools/lease_verify/requester.hpp"
+
+namespace portcullis::tools::lease_verify {
+
+struct RevokeTestOptions {
+  Op op = Op::Write;        // or Read, FetchAdd
+  std::uint32_t depth = 1;  // outstanding
+  /// How long to wait for the revoke; the first failure may come the budget later.
+  std::uint64_t limit_ms = 60'000;
+};
+
+struct RevokeObservation {
+  std::uint64_t succeeded = 0;
+  std::uint64_t started_ns = 0;
+  std::uint64_t last_success_ns = 0;  // 0: there was none
+  std::uint64_t first_failure_ns = 0;
+  std::uint64_t failed_post_ns = 0;   // when what failed first had been posted
+  std::optional<WorkResult> failure;  // none: nothing failed within the limit
+
+  [[nodiscard]] std::vector<std::string> lines(const Budget& budget, Op op) const;
+  /// One JSON object; times in ns of the host's CLOCK_MONOTONIC.
+  [[nodiscard]] std::string json(const Budget& budget, Op op) const;
+};
+
+/// Timeout when a QP tells neither success nor failure for longer than its budget allows;
+/// InvalidArgument when the operation is not granted.
+[[nodiscard]] Result<RevokeObservation> watch_revoke(Requester& requester,
+                                                     const lease_exchange::Grant& grant,
+                                                     const RevokeTestOptions& options);
+
+/// What a status means for who told it: "a NAK of the responder", ..
+[[nodiscard]] std::string_view reading(prm::WcStatus status) noexcept;
+
+}  // namespace portcullis::tools::lease_verify
