@@ -25,14 +25,16 @@ SERVER_END_S = 5
 @dataclass
 class Scenario:
     """`servers` has one list of hca-server arguments for each device, in the order of their PCI
-    slots; "{results}" in them is the folder of results. When the guest has ended, `judge` is given
-    the build's folder and that of results, and returns one line for each thing that is wrong."""
+    slots, `qemu_arguments` what else QEMU is given; "{results}" in them is the folder of results.
+    When the guest has ended, `judge` is given the build's folder and that of results, and returns
+    one line for each thing that is wrong."""
 
     summary: str
     script: str
     servers: list[list[str]]
     judge: Callable[[Path, Path], list[str]] = lambda build, results: []
     kernel_arguments: str = ""
+    qemu_arguments: list[str] = field(default_factory=list)
     memory_mib: int = 2048
     deadline_s: int = 240
     programs: list[str] = field(default_factory=list)
@@ -124,6 +126,8 @@ def run(name: str, build: Path, results: Path) -> list[str]:
     results.mkdir(parents=True)
     with Servers(build / "tools/hca-server", scenario.servers, results) as servers:
         guest = Guest(tree(), script_of(scenario, build), results, devices=servers.devices(),
+                      more=[word.replace("{results}", str(results))
+                            for word in scenario.qemu_arguments],
                       memory_mib=scenario.memory_mib, deadline_s=scenario.deadline_s,
                       kernel_arguments=scenario.kernel_arguments)
         status = guest.boot()

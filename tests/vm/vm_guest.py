@@ -49,12 +49,13 @@ poweroff -f
 class Guest:
     """What to boot. `script` is run by busybox sh in the guest's initramfs, with the host's files
     at /host; `devices` are more -device arguments, each behind a PCIe root port of its own: on the
-    root bus an endpoint has no link to be asked about."""
+    root bus an endpoint has no link to be asked about. `more` goes to QEMU as it stands."""
 
     tree: Tree
     script: str
     results: Path
     devices: list[str] = field(default_factory=list)
+    more: list[str] = field(default_factory=list)
     memory_mib: int = 2048
     deadline_s: int = 240
     kernel_arguments: str = ""
@@ -118,7 +119,7 @@ class Guest:
             port = f"port{index}"
             command += ["-device", f"pcie-root-port,id={port},chassis={index + 1}",
                         "-device", json.dumps({**json.loads(device), "bus": port})]
-        return command
+        return command + self.more
 
     def initramfs(self) -> bytes:
         """A cpio archive in the kernel's "newc" format (Documentation/driver-api/early-userspace/
