@@ -15,9 +15,9 @@ namespace {
 using lease_exchange::Grant;
 
 constexpr const char* kFooter = R"(
-Asks lease-serve for a lease over TCP, or by two files where hosts do not reach each other that way,
-then writes the region with messages of every kind, reads it back and compares each byte, and tries
-atomics where they are granted. Before it an interface with RoCEv2 is needed; without a NIC:
+Asks lease-serve for a lease over TCP, or by two files where hosts do not reach each other so, then
+writes the region with messages of every kind, reads it back and compares each byte, and tries
+atomics where they are granted. Without a NIC, soft-RoCE on any interface will do:
   modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0
   lease-verify --server 192.0.2.1:7471
   lease-verify --server 192.0.2.1:7471 --revoke-test --json seen.json
@@ -28,7 +28,7 @@ operation succeeded, when the first failed, with which status, and what this QP'
   10 IBV_WC_REM_ACCESS_ERR     a NAK: the key is gone
    9 IBV_WC_REM_INV_REQ_ERR    a NAK: the right is gone
 
-exit status: 0 all as it should be, 1 a byte was wrong or no revoke came, 2 it could not be checked)";
+exit status: 0 all is as it should be, 1 a byte was wrong or no revoke came, 2 not checked)";
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--server", options.server, "where lease-serve listens")->type_name("HOST:PORT");

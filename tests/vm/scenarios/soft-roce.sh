@@ -39,7 +39,7 @@ netdev=$(basename "$(dirname "$(grep -l $their_mac /sys/class/net/*/address)")")
 ifconfig "$netdev" $theirs netmask 255.255.255.0 up
 check "soft-RoCE on $netdev" on_host rdma link add rxe0 type rxe netdev "$netdev"
 on_host ip neigh replace $ours lladdr $our_mac dev "$netdev"
-check "bytes of soft-RoCE in our region" lease data "--watch-ms 100"
+check "bytes of soft-RoCE in our region" lease data "--access write --watch-ms 100"
 for plan in seed nak-first; do
   for timeout in 8 12 14; do
     check "revoke by $plan at timeout $timeout" revoke $plan $timeout
