@@ -5,6 +5,7 @@
 
 #include "model/device_ticks.hpp"
 #include "model/port_settings.hpp"
+#include "model/q_counters.hpp"
 #include "model/reserved.hpp"
 
 namespace portcullis::model {
@@ -39,6 +40,8 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"cq_oi", 1>().set<"rc", 1>().set<"apm", 0>();
   c.set<"fl_rc_qp_when_roce_disabled", 1>();
   c.set<"bf", 1>().set<"log_bf_reg_size", 9>().set<"log_pg_sz", 12>();
+  c.put<"max_qp_cnt">(QCounterTable::kSets - 1).set<"out_of_seq_cnt", 1>();
+  c.set<"retransmission_q_counters", 1>().set<"enhanced_error_q_counters", 1>();
   c.set<"max_wqe_sz_sq", 512>().set<"max_wqe_sz_rq", 512>();
   c.put<"device_frequency_khz">(kDeviceFrequencyKhz);
   c.set<"cmdif_checksum", 3>();

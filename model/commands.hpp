@@ -9,6 +9,7 @@
 #pragma once
 
 #include "model/request.hpp"
+#include "prm/counter_commands.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/port_commands.hpp"
@@ -56,12 +57,21 @@ PORTCULLIS_MODEL_COMMAND(destroy_umem);
 PORTCULLIS_MODEL_COMMAND(create_qp);
 PORTCULLIS_MODEL_COMMAND(destroy_qp);
 PORTCULLIS_MODEL_COMMAND(rst2init_qp);
+PORTCULLIS_MODEL_COMMAND(init2init_qp);
 PORTCULLIS_MODEL_COMMAND(init2rtr_qp);
 PORTCULLIS_MODEL_COMMAND(rtr2rts_qp);
 PORTCULLIS_MODEL_COMMAND(rts2rts_qp);
+PORTCULLIS_MODEL_COMMAND(sqd2rts_qp);
+PORTCULLIS_MODEL_COMMAND(sqerr2rts_qp);
+Verdict rts2sqd_qp(Core& core, const Request<prm::sqd2rts_qp_in, prm::sqd2rts_qp_out>& request);
 PORTCULLIS_MODEL_COMMAND(qp_2err);
 PORTCULLIS_MODEL_COMMAND(qp_2rst);
 PORTCULLIS_MODEL_COMMAND(query_qp);
+
+// commands_counters.cpp
+PORTCULLIS_MODEL_COMMAND(alloc_q_counter);
+PORTCULLIS_MODEL_COMMAND(dealloc_q_counter);
+PORTCULLIS_MODEL_COMMAND(query_q_counter);
 
 // commands_registers.cpp
 PORTCULLIS_MODEL_COMMAND(access_register);

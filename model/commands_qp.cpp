@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Queue pairs: what any command needs is checked here, state and transitions by the transport.
+#include <utility>
+
 #include "model/commands.hpp"
 #include "model/core.hpp"
 
@@ -20,6 +22,7 @@ enum Refusal : std::uint32_t {
   kBadPages,
   kNotOffered,
   kBadUmem,
+  kNoSuchCounters,
 };
 
 Verdict check_references(const Core& core, const QpReferences& references) {
@@ -65,15 +68,33 @@ Verdict read_pages(prm::ConstView<prm::qpc> context, std::span<const std::byte> 
   return {};
 }
 
+/// Whether the context's counter_set_id counts.
+bool names_counters(const QpModify& change) {
+  return change.transition == QpTransition::Rst2Init ||
+         (change.transition == QpTransition::Rts2Rts &&
+          (change.opt_param_mask & prm::number(prm::QpOptPar::COUNTER_SET_ID)) != 0);
+}
+
 template <class In, class Out>
 Verdict modify(Core& core, QpTransition transition, const Request<In, Out>& request) {
   const std::uint32_t qpn = request.in.template get<"qpn">();
   if (!core.qps.contains(qpn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
-  if (request.in.template get<"ece">() != 0)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);  // ece_support is 0
-  return core.transport->modify_qp(
-      {transition, qpn, request.in.template get<"opt_param_mask">(),
-       prm::ConstView<prm::qpc>::at(request.in.template bytes<"qpc">())});
+  if constexpr (prm::HasMember<In, "ece">) {
+    if (request.in.template get<"ece">() != 0)
+      return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);  // ece_support is 0
+  }
+  const QpModify change{transition, qpn, request.in.template get<"opt_param_mask">(),
+                        prm::ConstView<prm::qpc>::at(request.in.template bytes<"qpc">())};
+  if (!names_counters(change)) return core.transport->modify_qp(change);
+  const std::uint32_t counters = change.context->get<"counter_set_id">();
+  if (!core.q_counters.exists(counters)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCounters);
+  const Verdict verdict = core.transport->modify_qp(change);
+  if (verdict.ok()) {
+    QpReferences& references = core.qps.at(qpn);
+    core.q_counter_references.add(counters);
+    core.q_counter_references.drop(std::exchange(references.q_counters, counters));
+  }
+  return verdict;
 }
 
 }  // namespace
@@ -92,7 +113,8 @@ Verdict create_qp(Core& core, const CreateQp& request) {
                           context.get<"cqn_snd">(),
                           context.get<"cqn_rcv">(),
                           context.get<"uar_page">(),
-                          {}};
+                          {},
+                          0};
   if (const Verdict verdict = check_references(core, references); !verdict.ok()) return verdict;
   QpCreate create{0, request.in.get<"opt_param_mask">(), context, {}};
   if (const Verdict verdict = find_in_umems(core, request, create, references.umems); !verdict.ok())
@@ -133,12 +155,18 @@ Verdict destroy_qp(Core& core, const Request<prm::destroy_qp_in, prm::destroy_qp
   core.cq_references.drop(references.cq_send);
   core.cq_references.drop(references.cq_receive);
   core.umems.release(references.umems);
+  core.q_counter_references.drop(references.q_counters);
   core.release_uar(references.uar);
   return {};
 }
 
 Verdict rst2init_qp(Core& core, const Request<prm::rst2init_qp_in, prm::rst2init_qp_out>& request) {
   return modify(core, QpTransition::Rst2Init, request);
+}
+
+Verdict init2init_qp(Core& core,
+                     const Request<prm::init2init_qp_in, prm::init2init_qp_out>& request) {
+  return modify(core, QpTransition::Init2Init, request);
 }
 
 Verdict init2rtr_qp(Core& core, const Request<prm::init2rtr_qp_in, prm::init2rtr_qp_out>& request) {
@@ -151,6 +179,19 @@ Verdict rtr2rts_qp(Core& core, const Request<prm::rtr2rts_qp_in, prm::rtr2rts_qp
 
 Verdict rts2rts_qp(Core& core, const Request<prm::rts2rts_qp_in, prm::rts2rts_qp_out>& request) {
   return modify(core, QpTransition::Rts2Rts, request);
+}
+
+Verdict rts2sqd_qp(Core& core, const Request<prm::sqd2rts_qp_in, prm::sqd2rts_qp_out>& request) {
+  return modify(core, QpTransition::Rts2Sqd, request);
+}
+
+Verdict sqd2rts_qp(Core& core, const Request<prm::sqd2rts_qp_in, prm::sqd2rts_qp_out>& request) {
+  return modify(core, QpTransition::Sqd2Rts, request);
+}
+
+Verdict sqerr2rts_qp(Core& core,
+                     const Request<prm::sqerr2rts_qp_in, prm::sqerr2rts_qp_out>& request) {
+  return modify(core, QpTransition::Sqerr2Rts, request);
 }
 
 Verdict qp_2err(Core& core, const Request<prm::qp_2err_in, prm::qp_2err_out>& request) {

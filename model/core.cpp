@@ -79,8 +79,9 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   }
   std::unique_ptr<Core> core(new Core(std::move(parts), options));
   core->commands.record_to(std::move(trace));
-  const TransportDeps deps{&core->dma,       &core->mkeys,    &core->cqs,  &core->eqs,
-                           &core->scheduler, &core->counters, &core->port, &core->behaviours};
+  const TransportDeps deps{&core->dma,  &core->mkeys,      &core->cqs,
+                           &core->eqs,  &core->scheduler,  &core->counters,
+                           &core->port, &core->behaviours, &core->q_counters};
   TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
                                      Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
   transport_options.pace = options.pace;
@@ -142,13 +143,15 @@ void Core::drop_objects() {
   cqs.clear();
   cq_umems.clear();
   umems.clear();
+  q_counters.clear();
   eqs.clear();
   pds.clear();
   uars.clear();
   uar_ids.clear();
   pd_ids.clear();
   qp_ids.clear();
-  for (References* references : {&uar_references, &pd_references, &eq_references, &cq_references})
+  for (References* references :
+       {&uar_references, &pd_references, &eq_references, &cq_references, &q_counter_references})
     references->clear();
   used_uars_.clear();
   page_waits_.fill(PageWait::None);
@@ -172,6 +175,7 @@ Census Core::census() const {
   census.mkeys = mkeys.size();
   census.umems = umems.size();
   census.qps = qps.size();
+  census.q_counters = q_counters.size();
   census.pages = pages.held();
   census.dma_mappings = iommu.mappings();
   census.commands_in_flight = commands.in_flight();

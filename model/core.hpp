@@ -28,6 +28,7 @@
 #include "model/port_link.hpp"
 #include "model/port_settings.hpp"
 #include "model/profile.hpp"
+#include "model/q_counters.hpp"
 #include "model/references.hpp"
 #include "model/registers.hpp"
 #include "model/scheduler.hpp"
@@ -51,6 +52,7 @@ struct QpReferences {
   std::uint32_t cq_receive = 0;
   std::uint32_t uar = 0;
   UmemUse umems;
+  std::uint32_t q_counters = 0;  // from RST2INIT on
 };
 
 class Core {
@@ -102,6 +104,7 @@ class Core {
   CqTable cqs;
   MkeyTable mkeys;
   UmemTable umems;
+  QCounterTable q_counters;
   FirmwarePages pages;
   Capabilities capabilities;
   PortSettings port;
@@ -123,6 +126,7 @@ class Core {
   References pd_references;
   References eq_references;
   References cq_references;
+  References q_counter_references;
 
  private:
   Core(Parts parts, const Options& options);

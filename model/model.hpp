@@ -46,12 +46,12 @@ struct Options {
 
 /// What the device holds; all zero after a clean teardown.
 struct Census {
-  std::uint64_t uars = 0, pds = 0, eqs = 0, cqs = 0, mkeys = 0, qps = 0, umems = 0;
+  std::uint64_t uars = 0, pds = 0, eqs = 0, cqs = 0, mkeys = 0, qps = 0, umems = 0, q_counters = 0;
   std::uint64_t pages = 0;         // firmware pages given and not returned
   std::uint64_t dma_mappings = 0;  // IOMMU entries
   std::uint64_t commands_in_flight = 0;
   [[nodiscard]] std::uint64_t objects() const {
-    return uars + pds + eqs + cqs + mkeys + qps + umems;
+    return uars + pds + eqs + cqs + mkeys + qps + umems + q_counters;
   }
 };
 

@@ -20,6 +20,7 @@
 #include "model/mkey.hpp"
 #include "model/model.hpp"
 #include "model/port_settings.hpp"
+#include "model/q_counters.hpp"
 #include "model/queue_pages.hpp"
 #include "model/scheduler.hpp"
 #include "model/transport/pace.hpp"
@@ -39,6 +40,7 @@ struct TransportDeps {
   Counters* counters = nullptr;
   const PortSettings* port = nullptr;
   const Behaviours* behaviours = &kNoBehaviours;
+  QCounterTable* q_counters = nullptr;
 };
 
 struct TransportOptions {
@@ -56,6 +58,9 @@ enum class QpTransition : std::uint8_t {
   Init2Rtr,
   Rtr2Rts,
   Rts2Rts,
+  Rts2Sqd,
+  Sqd2Rts,
+  Sqerr2Rts,
   ToErr,
   ToRst,
 };

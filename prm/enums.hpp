@@ -21,7 +21,9 @@ requires std::is_enum_v<E>
 
 // ---- queue pairs ----
 
-// MLX5_QP_STATE_* (qp.h; qpc.state)
+// MLX5_QP_STATE_* (qp.h; qpc.state). mlx5_ifc.h calls 7 MLX5_QPC_STATE_SQD and rdma-core's calls 5
+// MLX5_QPC_STATE_SQDRAINED: a send queue that drains is 7, one that is drained 5. query_qp_attr of
+// mlx5_ib/qp.c reads both as SQD, and 7 as sq_draining.
 enum class QpState : std::uint8_t {
   RST = 0,
   INIT = 1,

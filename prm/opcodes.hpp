@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Command opcodes, all of Linux 6.1's: a device meets commands of every driver, and a log line
-// should name them. Source: include/linux/mlx5/mlx5_ifc.h, MLX5_CMD_OP_*; tests/prm compares each.
-// An identifier cannot begin with a digit, so 2ERR_QP is QP_2ERR here, as its layout is qp_2err_in.
+// Command opcodes, all of Linux 6.1's and one of an older one's: a device meets commands of every
+// driver, and a log line should name them. Source: include/linux/mlx5/mlx5_ifc.h, MLX5_CMD_OP_*;
+// tests/prm compares each. An identifier cannot begin with a digit, so 2ERR_QP is QP_2ERR here, as
+// its layout is qp_2err_in.
 #pragma once
 
 #include <cstdint>
@@ -209,12 +210,19 @@ namespace portcullis::prm {
   X(SYNC_STEERING, 0xb00, "SYNC_STEERING") \
   X(QUERY_VHCA_STATE, 0xb0d, "QUERY_VHCA_STATE") \
   X(MODIFY_VHCA_STATE, 0xb0e, "MODIFY_VHCA_STATE")
+
+// older than Linux 3.19: enum of include/linux/mlx5/device.h until mlx5_ifc.h replaced it. No
+// header of today has a way into SQD, and mlx5_ib refuses it (optab of __mlx5_ib_modify_qp). The
+// way out of it was 0x509 then and is SQD_RTS_QP, 0x50c, now, so this number is a hypothesis.
+#define PORTCULLIS_PRM_OLD_OPCODES(X) \
+  X(RTS2SQD_QP, 0x508, "RTS2SQD_QP")
 // clang-format on
 
 // MLX5_CMD_OP_*
 enum class Opcode : std::uint16_t {
 #define PORTCULLIS_PRM_ENUMERATOR(id, value, text) id = value,
   PORTCULLIS_PRM_OPCODES(PORTCULLIS_PRM_ENUMERATOR)
+  PORTCULLIS_PRM_OLD_OPCODES(PORTCULLIS_PRM_ENUMERATOR)
 #undef PORTCULLIS_PRM_ENUMERATOR
 };
 

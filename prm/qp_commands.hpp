@@ -209,6 +209,26 @@ struct rst2init_qp_out : Layout<"rst2init_qp_out", 0x80,
     Reserved<0x40, 0x20>,
     Field<"ece", 0x60, 0x20>> {};
 
+struct init2init_qp_in : Layout<"init2init_qp_in", 0x880,
+    Field<"opcode", 0x0, 0x10>,
+    Field<"uid", 0x10, 0x10>,
+    Reserved<0x20, 0x10>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x8>,
+    Field<"qpn", 0x48, 0x18>,
+    Reserved<0x60, 0x20>,
+    Field<"opt_param_mask", 0x80, 0x20>,
+    Field<"ece", 0xa0, 0x20>,
+    Nested<"qpc", 0xc0, qpc>,
+    Reserved<0x800, 0x80>> {};
+
+struct init2init_qp_out : Layout<"init2init_qp_out", 0x80,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x20>,
+    Field<"ece", 0x60, 0x20>> {};
+
 struct init2rtr_qp_in : Layout<"init2rtr_qp_in", 0x880,
     Field<"opcode", 0x0, 0x10>,
     Field<"uid", 0x10, 0x10>,
@@ -268,6 +288,45 @@ struct rts2rts_qp_out : Layout<"rts2rts_qp_out", 0x80,
     Field<"syndrome", 0x20, 0x20>,
     Reserved<0x40, 0x20>,
     Field<"ece", 0x60, 0x20>> {};
+
+/// SQD_RTS_QP, and RTS2SQD_QP, of which no header of today has a layout.
+struct sqd2rts_qp_in : Layout<"sqd2rts_qp_in", 0x880,
+    Field<"opcode", 0x0, 0x10>,
+    Field<"uid", 0x10, 0x10>,
+    Reserved<0x20, 0x10>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x8>,
+    Field<"qpn", 0x48, 0x18>,
+    Reserved<0x60, 0x20>,
+    Field<"opt_param_mask", 0x80, 0x20>,
+    Reserved<0xa0, 0x20>,
+    Nested<"qpc", 0xc0, qpc>,
+    Reserved<0x800, 0x80>> {};
+
+struct sqd2rts_qp_out : Layout<"sqd2rts_qp_out", 0x80,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x40>> {};
+
+struct sqerr2rts_qp_in : Layout<"sqerr2rts_qp_in", 0x880,
+    Field<"opcode", 0x0, 0x10>,
+    Field<"uid", 0x10, 0x10>,
+    Reserved<0x20, 0x10>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x8>,
+    Field<"qpn", 0x48, 0x18>,
+    Reserved<0x60, 0x20>,
+    Field<"opt_param_mask", 0x80, 0x20>,
+    Reserved<0xa0, 0x20>,
+    Nested<"qpc", 0xc0, qpc>,
+    Reserved<0x800, 0x80>> {};
+
+struct sqerr2rts_qp_out : Layout<"sqerr2rts_qp_out", 0x80,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x40>> {};
 
 struct qp_2err_in : Layout<"qp_2err_in", 0x80,
     Field<"opcode", 0x0, 0x10>,

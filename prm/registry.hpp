@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "prm/cmd_interface.hpp"
+#include "prm/counter_commands.hpp"
 #include "prm/cqe.hpp"
 #include "prm/eqe.hpp"
 #include "prm/flow_cap.hpp"
@@ -73,11 +74,17 @@ inline constexpr LayoutInfo kLayouts[] = {
     // qp_commands.hpp
     layout_info<ads>, layout_info<qpc>, layout_info<create_qp_in>, layout_info<create_qp_out>,
     layout_info<destroy_qp_in>, layout_info<destroy_qp_out>, layout_info<rst2init_qp_in>,
-    layout_info<rst2init_qp_out>, layout_info<init2rtr_qp_in>, layout_info<init2rtr_qp_out>,
+    layout_info<rst2init_qp_out>, layout_info<init2init_qp_in>, layout_info<init2init_qp_out>,
+    layout_info<init2rtr_qp_in>, layout_info<init2rtr_qp_out>,
     layout_info<rtr2rts_qp_in>, layout_info<rtr2rts_qp_out>, layout_info<rts2rts_qp_in>,
-    layout_info<rts2rts_qp_out>, layout_info<qp_2err_in>, layout_info<qp_2err_out>,
-    layout_info<qp_2rst_in>, layout_info<qp_2rst_out>, layout_info<query_qp_in>,
-    layout_info<query_qp_out>,
+    layout_info<rts2rts_qp_out>, layout_info<sqd2rts_qp_in>, layout_info<sqd2rts_qp_out>,
+    layout_info<sqerr2rts_qp_in>, layout_info<sqerr2rts_qp_out>, layout_info<qp_2err_in>,
+    layout_info<qp_2err_out>, layout_info<qp_2rst_in>, layout_info<qp_2rst_out>,
+    layout_info<query_qp_in>, layout_info<query_qp_out>,
+    // counter_commands.hpp
+    layout_info<alloc_q_counter_in>, layout_info<alloc_q_counter_out>,
+    layout_info<dealloc_q_counter_in>, layout_info<dealloc_q_counter_out>,
+    layout_info<query_q_counter_in>, layout_info<query_q_counter_out>,
     // port_commands.hpp
     layout_info<roce_addr_layout>, layout_info<set_roce_address_in>,
     layout_info<set_roce_address_out>, layout_info<query_roce_address_in>,

@@ -92,6 +92,7 @@ std::string_view name(Opcode opcode) noexcept {
   case Opcode::id:                           \
     return text;
     PORTCULLIS_PRM_OPCODES(PORTCULLIS_PRM_CASE)
+    PORTCULLIS_PRM_OLD_OPCODES(PORTCULLIS_PRM_CASE)
 #undef PORTCULLIS_PRM_CASE
   }
   return "UNKNOWN";

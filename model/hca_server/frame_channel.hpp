@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Frames over a socket, as QEMU's network backends speak: `-netdev dgram` puts one frame into one
-// datagram, `-netdev stream` puts its length before it, four bytes big-endian (net/dgram.c,
-// net/stream.c). So two hca-servers may be joined to each other, or one to a guest's NIC.
+// datagram (net_dgram_receive of net/dgram.c), `-netdev stream` puts its length before it, four
+// bytes big-endian (net_stream_data_receive of net/stream_data.c, in net/stream.c before QEMU 10.1;
+// read back by net_fill_rstate of net/net.c, which hangs up on more than NET_BUFSIZE). So two
+// hca-servers may be joined to each other, or one to a guest's NIC.
 //
 // Nothing here waits: a frame that the socket does not take now is lost, as on a wire.
 #pragma once

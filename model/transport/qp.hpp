@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/q_counters.hpp"
 #include "model/scheduler.hpp"
 #include "model/transport/frame.hpp"
 #include "model/transport/lane.hpp"
@@ -73,9 +74,10 @@ struct SendState {
 struct ReceiveState {
   std::uint32_t expected_psn = 0;
   std::uint32_t msn = 0;
-  bool refused = false;     // the QP is going to ERR; nothing more is looked at
-  bool nak_sent = false;    // of a sequence error; once until the missing packet comes
-  bool in_message = false;  // between First and Last
+  bool refused = false;      // the QP is going to ERR; nothing more is looked at
+  bool nak_sent = false;     // of a sequence error; once until the missing packet comes
+  bool in_message = false;   // between First and Last
+  bool established = false;  // a request came: COMM_EST has been raised, or never will be
   Operation operation = Operation::None;  // of that message
   // RDMA WRITE
   std::uint64_t va = 0;  // where the next payload goes
@@ -115,11 +117,21 @@ struct Qp {
   FrameTemplate frame;
   /// What QUERY_QP answers where the transport keeps no value of its own.
   prm::Buffer<prm::qpc> context;
+  QCounters* counters = nullptr;  // of its set
 
   SendState send;
   ReceiveState receive;
   Lane* lane = nullptr;  // requests under way; null: none
 };
+
+/// Whether requests leave: in RTS, and for what was begun while the send queue drains.
+[[nodiscard]] constexpr bool sends(prm::QpState state) noexcept {
+  return state == prm::QpState::RTS || state == prm::QpState::SQ_DRAINING;
+}
+/// Whether requests are answered: draining is the send queue's affair alone.
+[[nodiscard]] constexpr bool receives(prm::QpState state) noexcept {
+  return sends(state) || state == prm::QpState::RTR || state == prm::QpState::SQD;
+}
 
 class QpTable {
  public:

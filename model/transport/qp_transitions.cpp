@@ -47,6 +47,9 @@ constexpr std::array kRules{
          kRights | QpOptPar::RNR_TIMEOUT | QpOptPar::PM_STATE},
     Rule{QpTransition::Rts2Rts, QpState::RTS, QpState::RTS,
          kRights | QpOptPar::RNR_TIMEOUT | QpOptPar::PM_STATE | QpOptPar::COUNTER_SET_ID},
+    Rule{QpTransition::Rts2Sqd, QpState::RTS, QpState::SQ_DRAINING, 0},
+    Rule{QpTransition::Sqd2Rts, QpState::SQD, QpState::RTS, kRights | QpOptPar::RNR_TIMEOUT},
+    Rule{QpTransition::Sqerr2Rts, QpState::SQER, QpState::RTS, kRights | QpOptPar::RNR_TIMEOUT},
 };
 
 [[nodiscard]] bool has(std::uint32_t mask, QpOptPar bit) { return (mask & prm::number(bit)) != 0; }

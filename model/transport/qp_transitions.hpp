@@ -4,18 +4,23 @@
 // transition takes from its context is what __mlx5_ib_modify_qp sets there (mlx5_ib/qp.c): required
 // attributes always, optional ones when opt_param_mask names them (opt_mask of that file).
 //
-//   command     from           takes always                              takes by opt_param_mask
-//   RST2INIT    RST            rre rwe rae, port, pkey_index, pm_state
-//   INIT2INIT   INIT                                                     RRE RAE RWE PKEY_INDEX
-//   PRI_PORT INIT2RTR    INIT           path, mtu, log_msg_max, remote_qpn,       RRE RAE RWE
-//   PKEY_INDEX
-//                              next_rcv_psn, log_rra_max, min_rnr_nak
-//   RTR2RTS     RTR            next_send_psn, ack_timeout, retry_count,  RRE RAE RWE RNR_TIMEOUT
-//   PM_STATE
-//                              rnr_retry, log_sra_max, log_ack_req_freq
-//   RTS2RTS     RTS                                                      as RTR2RTS, COUNTER_SET_ID
-//   2ERR, 2RST  any
+//   command      from   takes always                            takes by opt_param_mask
+//   RST2INIT     RST    rre rwe rae, port, pkey_index,
+//                       counter_set_id
+//   INIT2INIT    INIT                                           RRE RAE RWE PKEY_INDEX PRI_PORT
+//   INIT2RTR     INIT   path, mtu, log_msg_max, remote_qpn,     RRE RAE RWE PKEY_INDEX
+//                       next_rcv_psn, log_rra_max, min_rnr_nak
+//   RTR2RTS      RTR    next_send_psn, ack_timeout,             RRE RAE RWE RNR_TIMEOUT PM_STATE
+//                       retry_count, rnr_retry, log_sra_max,
+//                       log_ack_req_freq
+//   RTS2RTS      RTS                                            as RTR2RTS, COUNTER_SET_ID
+//   RTS2SQD      RTS
+//   SQD_RTS      SQD                                            RRE RAE RWE RNR_TIMEOUT
+//   SQERR2RTS    SQER   RC has no such state: always refused
+//   2ERR, 2RST   any
 //
+// Of the table's options two stand for what this card does not offer and are refused:
+// ALT_ADDR_PATH (cmd_hca_cap.apm) and LAG_TX_AFF (init2_lag_tx_port_affinity).
 // A wrong state is BAD_QP_STATE, anything else that is refused BAD_PARAM.
 #pragma once
 

@@ -53,6 +53,7 @@ void fail_consumed(const Engine& engine, const Qp& qp, std::uint16_t index, cons
   completion.wqe_counter = index;
   completion.qpn = qp.qpn;
   completion.user_index = qp.user_index;
+  qp.counters->count_receive_error(error.syndrome);
   // A CQ without room has raised its own error; the QP is, or is going, to ERR already.
   static_cast<void>(
       engine.deps.cqs->complete(qp.cqn_rcv, completion, engine.deps.scheduler->now_ns()));

@@ -31,6 +31,11 @@ std::uint32_t packet_count(std::uint64_t length, std::uint32_t mtu) noexcept {
   return std::max<std::uint32_t>(1, static_cast<std::uint32_t>((length + mtu - 1) / mtu));
 }
 
+/// Whether a packet of `message` was sent. A drain ends with the messages that were begun.
+bool is_begun(const SendState& send, const Message& message) noexcept {
+  return send.cursor_packet != 0 || psn_distance(message.first_psn, send.sent_end_psn) < 0;
+}
+
 bool has_work(const SendState& send) noexcept {
   return send.cursor != send.newest || send.fetched != send.producer;
 }
@@ -64,7 +69,7 @@ void Requester::serve(Qp& qp) {
   qp.send.serve_posted = false;
   loaded_ = nullptr;
   for (int packet = 0; packet < kBurstPackets; ++packet) {
-    if (qp.state != prm::QpState::RTS || send_next(qp) == Step::Idle) return;
+    if (!sends(qp.state) || send_next(qp) == Step::Idle) return;
   }
   wake(qp);
 }
@@ -75,6 +80,7 @@ Requester::Step Requester::send_next(Qp& qp) {
   send.resume_ns = 0;
   if (send.cursor == send.newest && !fetch(qp)) return Step::Idle;
   Message& message = send.at(send.cursor);
+  if (qp.state == prm::QpState::SQ_DRAINING && !is_begun(send, message)) return Step::Idle;
   if (message.in_error) {
     retire(qp);
     return Step::Idle;
@@ -96,6 +102,7 @@ Requester::Step Requester::send_next(Qp& qp) {
 
 bool Requester::fetch(Qp& qp) {
   SendState& send = qp.send;
+  if (qp.state != prm::QpState::RTS) return false;
   const auto available = static_cast<std::uint16_t>(send.producer - send.fetched);
   // More messages than blocks: a producer index that runs ahead of the completions.
   if (available == 0 || send.newest - send.oldest == send.messages.size()) return false;
@@ -155,7 +162,7 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   header.opcode = packet_opcode(message.opcode, send.cursor_packet == 0, last);
   header.psn = psn_add(message.first_psn, send.cursor_packet);
   header.ack_request = wants_ack(qp, message, last);
-  if (qp.state != prm::QpState::RTS) return Step::Idle;
+  if (!sends(qp.state)) return Step::Idle;
   const bool loaded = load(qp, message);
   const auto payload =
       engine_->wire->next_buffer().subspan(qp.frame.payload_offset(header.opcode), bytes);
@@ -198,6 +205,7 @@ bool Requester::wants_ack(Qp& qp, const Message& message, bool last) {
   if (send.unrequested + 1 >= most) return true;
   if (!last) return false;
   if (message.signaled) return true;
+  if (qp.state == prm::QpState::SQ_DRAINING) return true;
   const std::uint32_t next = send.cursor + 1;
   if (next == send.newest && !fetch(qp)) return true;
   return send.at(next).in_error || send.at(next).packets == 0;
@@ -231,7 +239,7 @@ bool Requester::gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> 
 void Requester::handle(Qp& qp, const Packet& packet) {
   SendState& send = qp.send;
   // Of what was never sent, or was acknowledged before: a ghost.
-  if (qp.state != prm::QpState::RTS || psn_distance(packet.psn, send.unacked_psn) < 0 ||
+  if (!sends(qp.state) || psn_distance(packet.psn, send.unacked_psn) < 0 ||
       psn_distance(packet.psn, send.sent_end_psn) >= 0) {
     ++engine_->deps.counters->frames_dropped;
     return;
@@ -244,8 +252,8 @@ void Requester::handle(Qp& qp, const Packet& packet) {
   switch (packet.syndrome & syndrome::kTypeMask) {
     case syndrome::kAck:
       acknowledge(qp, psn_add(packet.psn, 1));
-      if (qp.state == prm::QpState::RTS && has_work(send)) wake(qp);
-      return;
+      if (sends(qp.state) && has_work(send)) wake(qp);
+      return check_drained(qp);
     case syndrome::kNak:
       return handle_nak(qp, packet);
     case syndrome::kRnrNak:
@@ -259,6 +267,7 @@ void Requester::handle_nak(Qp& qp, const Packet& packet) {
   acknowledge(qp, packet.psn);
   switch (packet.syndrome) {
     case syndrome::kNakPsnSequenceError:
+      ++qp.counters->packet_seq_err;
       return retry(qp);
     case syndrome::kNakInvalidRequest:
       return fail_oldest(qp, wqe_error::kRemoteInvalidRequest);
@@ -273,9 +282,10 @@ void Requester::handle_rnr_nak(Qp& qp, const Packet& packet) {
   constexpr std::uint32_t kForEver = 7;
   acknowledge(qp, packet.psn);
   SendState& send = qp.send;
-  if (qp.state != prm::QpState::RTS) return;
+  if (!sends(qp.state)) return;
   if (qp.rnr_retry != kForEver && send.rnr_retries++ >= qp.rnr_retry)
     return fail_oldest(qp, wqe_error::kRnrRetryExceeded);
+  ++qp.counters->rnr_nak_retry_err;
   Scheduler& scheduler = *engine_->deps.scheduler;
   send.resume_ns = scheduler.now_ns() + rnr_timer_ns(packet.syndrome & ~syndrome::kTypeMask & 0xff);
   send.deadline_ns = 0;  // the transport timer rests until packets go out again
@@ -301,7 +311,10 @@ void Requester::retire(Qp& qp) {
     if (message.in_error) return fail_oldest(qp, message.error);
     if (psn_distance(send.unacked_psn, message.end_psn()) < 0) break;
     ++send.oldest;
-    if (message.signaled && !complete(qp, message)) return enter_error(qp);
+    if (message.signaled && !complete(qp, message)) {
+      ++qp.counters->cq_overflow;
+      return enter_error(qp);
+    }
   }
   align_cursor(send);
 }
@@ -328,7 +341,7 @@ void Requester::go_back(SendState& send) noexcept {
 
 void Requester::retry(Qp& qp) {
   SendState& send = qp.send;
-  if (qp.state != prm::QpState::RTS || send.oldest == send.newest) return;
+  if (!sends(qp.state) || send.oldest == send.newest) return;
   if (send.retries >= qp.retry_count) return fail_oldest(qp, wqe_error::kRetryExceeded);
   ++send.retries;
   go_back(send);
@@ -359,9 +372,36 @@ void Requester::on_timer(Qp& qp) {
   Scheduler& scheduler = *engine_->deps.scheduler;
   send.timer_set = false;
   if (send.deadline_ns == 0) return;
-  if (scheduler.now_ns() >= send.deadline_ns) return retry(qp);
+  if (scheduler.now_ns() >= send.deadline_ns) {
+    if (send.retries < qp.retry_count) ++qp.counters->local_ack_timeout_err;
+    return retry(qp);
+  }
   send.timer_set = true;
   send.timer = scheduler.schedule(send.deadline_ns, Task{&Requester::timer_task, this, qp.qpn});
+}
+
+void Requester::resume(Qp& qp) {
+  if (has_work(qp.send)) wake(qp);
+}
+
+void Requester::drain(Qp& qp) {
+  SendState& send = qp.send;
+  // The last packet did not ask for an answer if another message was to follow: once more.
+  if (send.unrequested != 0 && send.cursor_packet == 0) {
+    go_back(send);
+    wake(qp);
+  }
+  check_drained(qp);
+}
+
+void Requester::check_drained(Qp& qp) {
+  const SendState& send = qp.send;
+  if (qp.state != prm::QpState::SQ_DRAINING || send.cursor_packet != 0 ||
+      send.unacked_psn != send.sent_end_psn)
+    return;
+  stop(qp);
+  qp.state = prm::QpState::SQD;
+  engine_->raise(prm::EventType::SQ_DRAINED, qp);
 }
 
 void Requester::stop(Qp& qp) noexcept {
@@ -372,7 +412,7 @@ void Requester::stop(Qp& qp) noexcept {
 
 void Requester::fail_oldest(Qp& qp, const WqeError& error) {
   SendState& send = qp.send;
-  if (qp.state != prm::QpState::RTS || send.oldest == send.newest) return;
+  if (!sends(qp.state) || send.oldest == send.newest) return;
   const Message message = send.at(send.oldest++);
   complete_in_error(qp, message.wqe_index, message.opcode, error);
   enter_error(qp);
@@ -431,6 +471,7 @@ void Requester::complete_in_error(const Qp& qp, std::uint16_t wqe_index, prm::Wq
   completion.wqe_counter = wqe_index;
   completion.qpn = qp.qpn;
   completion.user_index = qp.user_index;
+  qp.counters->count_request_error(error.syndrome);
   // A CQ without room has raised its own error; the QP is, or is going, to ERR already.
   static_cast<void>(
       engine_->deps.cqs->complete(qp.cqn_snd, completion, engine_->deps.scheduler->now_ns()));

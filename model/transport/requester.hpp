@@ -27,6 +27,10 @@ class Requester {
 
   /// The doorbell record said `producer` when the QP's UAR was kicked.
   void ring(Qp& qp, std::uint16_t producer);
+  /// SQD to RTS: goes on with what was posted.
+  void resume(Qp& qp);
+  /// RTS to SQD: no message is begun any more.
+  void drain(Qp& qp);
   /// A packet that answers a request: an acknowledgement, or what a WRITE never asks for.
   void handle(Qp& qp, const Packet& packet);
   /// The wire has room again for QPs that waited.
@@ -59,6 +63,7 @@ class Requester {
   static void align_cursor(SendState& send) noexcept;
   void retry(Qp& qp);
   static void go_back(SendState& send) noexcept;
+  void check_drained(Qp& qp);
 
   void start_timer(Qp& qp);
   static void timer_task(void* self, std::uint64_t qpn);

@@ -37,16 +37,23 @@ bool length_is_right(const Packet& packet, std::uint32_t remaining, std::uint32_
   return bytes == remaining && bytes <= mtu && (packet.info().start || bytes > 0);
 }
 
+void count_request(QCounters& counters, Operation operation) noexcept {
+  if (operation == Operation::Write) ++counters.rx_write_requests;
+  if (operation == Operation::Read) ++counters.rx_read_requests;
+  if (operation == Operation::Atomic) ++counters.rx_atomic_requests;
+}
+
 bool is_send(const Packet& packet) noexcept { return packet.info().operation == Operation::Send; }
 
 }  // namespace
 
 void Responder::handle(Qp& qp, const Packet& packet) {
   ReceiveState& receive = qp.receive;
-  if ((qp.state != prm::QpState::RTR && qp.state != prm::QpState::RTS) || receive.refused) {
+  if (!receives(qp.state) || receive.refused) {
     ++engine_->deps.counters->frames_dropped;
     return;
   }
+  establish(qp);
   work_.clear();
   const std::int32_t distance = psn_distance(packet.psn, receive.expected_psn);
   if (distance < 0) {
@@ -58,6 +65,7 @@ void Responder::handle(Qp& qp, const Packet& packet) {
     work_.psn = packet.psn;
     work_.refusal = admit(qp, packet);
     if (work_.refusal == Refusal::None) {
+      if (packet.info().start) count_request(*qp.counters, packet.info().operation);
       advance(qp, packet);
     } else {
       work_.placements.clear();
@@ -68,6 +76,12 @@ void Responder::handle(Qp& qp, const Packet& packet) {
     }
   }
   submit(qp);
+}
+
+/// The first request of a connection whose own side has not come to RTS yet.
+void Responder::establish(Qp& qp) const {
+  if (std::exchange(qp.receive.established, true) || qp.state != prm::QpState::RTR) return;
+  engine_->raise(prm::EventType::COMM_EST, qp);
 }
 
 Refusal Responder::admit(Qp& qp, const Packet& packet) {
@@ -176,6 +190,7 @@ void Responder::advance(Qp& qp, const Packet& packet) {
 /// C9-105: acknowledged again up to the last packet that was carried out. Only READs and atomics
 /// would be answered from what was kept; one that is not known is dropped.
 void Responder::answer_duplicate(const Qp& qp, const Packet& packet) {
+  ++qp.counters->duplicate_request;
   const Operation operation = packet.info().operation;
   if (operation != Operation::Write && operation != Operation::Send) {
     ++engine_->deps.counters->frames_dropped;
@@ -185,6 +200,7 @@ void Responder::answer_duplicate(const Qp& qp, const Packet& packet) {
 }
 
 void Responder::answer_out_of_sequence(Qp& qp) {
+  ++qp.counters->out_of_sequence;
   ++engine_->deps.counters->frames_dropped;
   if (qp.receive.nak_sent) return;
   qp.receive.nak_sent = true;
@@ -295,12 +311,14 @@ void Responder::touch_memory(const Work& work) const {
 
 /// A CQ in error has raised its event, and takes the QP with it.
 void Responder::complete(Qp& qp, const Work& work) const {
-  if (!engine_->deps.cqs->complete(qp.cqn_rcv, work.completion, engine_->deps.scheduler->now_ns()))
-    requester_->enter_error(qp);
+  if (engine_->deps.cqs->complete(qp.cqn_rcv, work.completion, engine_->deps.scheduler->now_ns()))
+    return;
+  ++qp.counters->cq_overflow;
+  requester_->enter_error(qp);
 }
 
 void Responder::respond(Qp& qp, const Work& work) const {
-  if (qp.state != prm::QpState::RTR && qp.state != prm::QpState::RTS) return;
+  if (!receives(qp.state)) return;
   if (work.refusal != Refusal::None) return refuse(qp, work);
   if (work.answers) transmit(qp, work.code, work.psn, work.msn);
 }
@@ -308,6 +326,7 @@ void Responder::respond(Qp& qp, const Work& work) const {
 void Responder::refuse(Qp& qp, const Work& work) const {
   const Refusal refusal = work.refusal;
   if (refusal == Refusal::NotReady) {
+    ++qp.counters->out_of_buffer;
     const auto code = static_cast<std::uint8_t>(qp.context.get<"min_rnr_nak">());
     return transmit(qp, static_cast<std::uint8_t>(syndrome::kRnrNak | code), work.psn, work.msn);
   }
@@ -320,6 +339,7 @@ void Responder::refuse(Qp& qp, const Work& work) const {
     return requester_->enter_error(qp);
   }
   const bool key = refusal == Refusal::RemoteAccess;
+  ++(key ? qp.counters->resp_remote_access_errors : qp.counters->resp_remote_invalid_request);
   transmit(qp, key ? syndrome::kNakRemoteAccessError : syndrome::kNakInvalidRequest, work.psn,
            work.msn);
   requester_->enter_error(qp);

@@ -42,6 +42,7 @@ class Responder {
 
  private:
   // Checks, which fill work_.
+  void establish(Qp& qp) const;
   [[nodiscard]] Refusal admit(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_write(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_send(Qp& qp, const Packet& packet);

@@ -155,6 +155,7 @@ Verdict Transport::create_qp(const QpCreate& request) {
     return model::refuse(prm::CommandStatus::BAD_RES_ERR, kQpnInUse);
   std::unique_ptr<Qp> qp;
   if (const Verdict verdict = make_qp(request, qp); !verdict.ok()) return verdict;
+  qp->counters = &state_->engine.deps.q_counters->at(0);
   state_->doorbells.attach(*qp);
   state_->qps.insert(std::move(qp));
   return {};
@@ -175,8 +176,13 @@ Verdict Transport::modify_qp(const QpModify& request) {
   }
   const Verdict verdict =
       apply_transition(*qp, request, *state_->engine.deps.port, state_->log_max_msg);
-  if (verdict.ok() && qp->state == prm::QpState::RTS) state_->doorbells.listen(*qp, true);
-  return verdict;
+  if (!verdict.ok()) return verdict;
+  qp->counters = &state_->engine.deps.q_counters->at(
+      static_cast<std::uint32_t>(qp->context.get<"counter_set_id">()));
+  if (qp->state == prm::QpState::RTS) state_->doorbells.listen(*qp, true);
+  if (request.transition == QpTransition::Sqd2Rts) state_->requester.resume(*qp);
+  if (request.transition == QpTransition::Rts2Sqd) state_->requester.drain(*qp);
+  return {};
 }
 
 Verdict Transport::destroy_qp(std::uint32_t qpn) {

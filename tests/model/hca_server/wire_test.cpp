@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // hca-server --wire: what a specification may say, what stands on the socket (compared with what
-// QEMU's net/dgram.c and net/stream.c write), and two servers joined to each other.
+// QEMU's net/dgram.c and net/stream_data.c write), and two servers joined to each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>

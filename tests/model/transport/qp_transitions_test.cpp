@@ -30,6 +30,7 @@ void bring_to(Host& host, QpState state) {
   go(QpTransition::Init2Rtr);
   if (state == QpState::RTR) return;
   go(QpTransition::Rtr2Rts);
+  if (state == QpState::SQD) go(QpTransition::Rts2Sqd);
 }
 
 struct TransitionCase {
@@ -71,7 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     FromRtr, Transition,
     testing::Values(TransitionCase{QpState::RTR, QpTransition::Rst2Init, kBadState, QpState::RTR},
+                    TransitionCase{QpState::RTR, QpTransition::Init2Init, kBadState, QpState::RTR},
                     TransitionCase{QpState::RTR, QpTransition::Init2Rtr, kBadState, QpState::RTR},
+                    TransitionCase{QpState::RTR, QpTransition::Rts2Sqd, kBadState, QpState::RTR},
                     TransitionCase{QpState::RTR, QpTransition::Rtr2Rts, kOk, QpState::RTS},
                     TransitionCase{QpState::RTR, QpTransition::Rts2Rts, kBadState, QpState::RTR},
                     TransitionCase{QpState::RTR, QpTransition::ToErr, kOk, QpState::ERR},
@@ -81,8 +84,20 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(TransitionCase{QpState::RTS, QpTransition::Rst2Init, kBadState, QpState::RTS},
                     TransitionCase{QpState::RTS, QpTransition::Rtr2Rts, kBadState, QpState::RTS},
                     TransitionCase{QpState::RTS, QpTransition::Rts2Rts, kOk, QpState::RTS},
+                    TransitionCase{QpState::RTS, QpTransition::Rts2Sqd, kOk, QpState::SQD},
+                    TransitionCase{QpState::RTS, QpTransition::Sqd2Rts, kBadState, QpState::RTS},
+                    TransitionCase{QpState::RTS, QpTransition::Sqerr2Rts, kBadState, QpState::RTS},
                     TransitionCase{QpState::RTS, QpTransition::ToErr, kOk, QpState::ERR},
                     TransitionCase{QpState::RTS, QpTransition::ToRst, kOk, QpState::RST}));
+INSTANTIATE_TEST_SUITE_P(
+    FromSqd, Transition,
+    testing::Values(TransitionCase{QpState::SQD, QpTransition::Rst2Init, kBadState, QpState::SQD},
+                    TransitionCase{QpState::SQD, QpTransition::Rts2Rts, kBadState, QpState::SQD},
+                    TransitionCase{QpState::SQD, QpTransition::Rts2Sqd, kBadState, QpState::SQD},
+                    TransitionCase{QpState::SQD, QpTransition::Sqerr2Rts, kBadState, QpState::SQD},
+                    TransitionCase{QpState::SQD, QpTransition::Sqd2Rts, kOk, QpState::RTS},
+                    TransitionCase{QpState::SQD, QpTransition::ToErr, kOk, QpState::ERR},
+                    TransitionCase{QpState::SQD, QpTransition::ToRst, kOk, QpState::RST}));
 INSTANTIATE_TEST_SUITE_P(
     FromErr, Transition,
     testing::Values(TransitionCase{QpState::ERR, QpTransition::Rst2Init, kBadState, QpState::ERR},
@@ -126,6 +141,33 @@ TEST_F(OptParam, BitThatTheTransitionDoesNotTake_IsBadParamAndChangesNothing) {
   EXPECT_EQ(rts2rts({.rwe = false}, QpOptPar::RWE | QpOptPar::ACK_TIMEOUT).status,
             CommandStatus::BAD_PARAM_ERR);
   EXPECT_EQ(host.query(kQpn).get<"rwe">(), 1U);
+}
+
+class OptParamRefused : public testing::TestWithParam<QpOptPar> {};
+
+// In opt_mask, but for what this card says it does not have.
+TEST_P(OptParamRefused, WhatTheCardDoesNotOffer_IsBadParam) {
+  Host host;
+  bring_to(host, QpState::INIT);
+  EXPECT_EQ(host.modify(kQpn, QpTransition::Init2Rtr, kQpn, {}, prm::number(GetParam())).status,
+            CommandStatus::BAD_PARAM_ERR);
+  EXPECT_EQ(host.state(kQpn), QpState::INIT);
+}
+INSTANTIATE_TEST_SUITE_P(Options, OptParamRefused,
+                         testing::Values(QpOptPar::ALT_ADDR_PATH, QpOptPar::LAG_TX_AFF));
+
+TEST_F(OptParam, LeavingSqd_TakesRightsByTheirBits) {
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::Rts2Sqd).ok());
+  ASSERT_TRUE(
+      host.modify(kQpn, QpTransition::Sqd2Rts, 0, {.rwe = false}, prm::number(QpOptPar::RWE)).ok());
+  EXPECT_EQ(host.query(kQpn).get<"rwe">(), 0U);
+}
+
+TEST_F(OptParam, LeavingSqd_DoesNotTakeTheAckTimeout) {
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::Rts2Sqd).ok());
+  EXPECT_EQ(
+      host.modify(kQpn, QpTransition::Sqd2Rts, 0, {}, prm::number(QpOptPar::ACK_TIMEOUT)).status,
+      CommandStatus::BAD_PARAM_ERR);
 }
 
 TEST_F(OptParam, CounterSet_IsTakenAsLinuxSetsIt) {

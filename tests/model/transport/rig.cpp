@@ -58,6 +58,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   port_.roce[0] = RoceAddress{kHostGid, kHostMac, 2, 0, false, 0, true};
   port_.roce[1] = RoceAddress{kHostGid6, kHostMac, 2, 1, false, 0, true};
   TransportDeps deps{&dma_, &mkeys_, &cqs_, &eqs_, scheduler_.get(), &counters_, &port_};
+  deps.q_counters = &q_counters_;
   TransportOptions options;
   options.wire = wire_;
   options.pcap_path = pcap_path;
@@ -143,7 +144,7 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"rwe">(options.rwe).put<"mtu">(options.mtu).put<"log_msg_max">(kLogMaxMsg);
   qpc.put<"next_send_psn">(options.psn).put<"next_rcv_psn">(options.psn);
   qpc.put<"retry_count">(options.retry_count).put<"rnr_retry">(options.rnr_retry);
-  qpc.put<"log_ack_req_freq">(8);
+  qpc.put<"log_ack_req_freq">(8).put<"counter_set_id">(options.counters);
   qpc.put<"primary_address_path.vhca_port_num">(1);
   qpc.put<"primary_address_path.ack_timeout">(options.ack_timeout);
   qpc.put<"primary_address_path.src_addr_index">(options.src_addr_index);

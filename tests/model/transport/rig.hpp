@@ -48,7 +48,8 @@ struct QpOptions {
   std::uint32_t ack_timeout = 14;
   std::uint32_t retry_count = 7;
   std::uint32_t rnr_retry = 7;
-  std::uint32_t psn = 0x123;  // both directions
+  std::uint32_t psn = 0x123;   // both directions
+  std::uint32_t counters = 0;  // set of Q counters
   prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
   std::uint32_t src_addr_index = 0;
   Mac dest_mac = kHostMac;
@@ -154,6 +155,9 @@ class Host {
   [[nodiscard]] Wire& wire() { return *wire_; }
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  /// What the queue pairs of set 0 met: all, unless a test says otherwise.
+  [[nodiscard]] const QCounters& q_counters() { return q_counters_.at(0); }
+  [[nodiscard]] QCounterTable& q_counter_table() { return q_counters_; }
   [[nodiscard]] PortSettings& port() { return port_; }
 
  private:
@@ -179,6 +183,7 @@ class Host {
   EqTable eqs_;
   CqTable cqs_;
   MkeyTable mkeys_;
+  QCounterTable q_counters_;
   std::unique_ptr<Scheduler> scheduler_;
   PortSettings port_;
   std::unique_ptr<Transport> transport_;

@@ -15,7 +15,8 @@ import sys
 OWN_ENUMS = {"MemberKind", "Access", "EntryOwner", "Detail", "TraceAnswer"}
 ENUM = re.compile(r"((?://[^\n]*\n)*)enum class (\w+)[^{;]*\{(.*?)\};", re.S)
 KERNEL_NAME = re.compile(r"\b((?:MLX5|IBV)_[A-Z0-9_]+[A-Z0-9])\b")
-NO_HEADER = ("newer than Linux 6.1", "no name in the header", "source file only")
+NO_HEADER = ("newer than Linux 6.1", "older than Linux 3.19", "no name in the header",
+             "source file only")
 
 
 def enumerators(name, body):
@@ -40,8 +41,10 @@ def constants(path):
             continue
         found = enumerators(name, body)
         if found is None:
-            opcodes = re.findall(r'X\((\w+), 0x\w+, "(\w+)"\)', text)
-            found = [(f"{name}::{e}", suffix, "") for e, suffix in opcodes]
+            lists = re.findall(r"((?://[^\n]*\n)*)#define \w+_OPCODES\(X\)(.*?)(?<!\\)\n", text,
+                               re.S)
+            found = [(f"{name}::{e}", suffix, comment) for comment, rows in lists
+                     for e, suffix in re.findall(r'X\((\w+), 0x\w+, "(\w+)"\)', rows)]
         if not found:
             sys.exit(f"{path}: no enumerator found in {name}")
         for expression, suffix, comment in found:
