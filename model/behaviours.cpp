@@ -32,6 +32,8 @@ struct Row {
   std::string_view timing = "";  // which switches it on; a Number needs a preset then
 };
 
+constexpr std::string_view kCx5 = "cx5-16.35.4506";
+
 constexpr std::array kRows{
     Row{"page-starved", &Behaviours::page_starved,
         "every fourth CREATE command first asks for a firmware page and waits for it"},
@@ -59,6 +61,39 @@ constexpr std::array kRows{
         &Behaviours::data_path_ns,
         "memory is touched that long (1000, hypothesis) after the key check that allowed it",
         {.least = 1, .greatest = 60'000'000'000, .unit = "ns", .preset = 1000}},
+    Row{"rdma-rx-in-path",
+        &Behaviours::rdma_rx_in_path,
+        "a root table of RDMA_RX decides over RoCE packets; off, it is accepted and does nothing",
+        {},
+        kCx5},
+    Row{"nic-rx-bypassed-for-roce",
+        &Behaviours::nic_rx_bypassed_for_roce,
+        "RoCE packets do not meet the tables of NIC_RX",
+        {},
+        kCx5},
+    Row{"dst-qp-inert",
+        &Behaviours::dst_qp_inert,
+        "an entry that asks for bth_dst_qp matches nothing outside of an underlay QP's table",
+        {},
+        kCx5},
+    Row{"hot-qp-ignores-new-rules",
+        &Behaviours::hot_qp_ignores_new_rules,
+        "a QP that has received keeps what steering decided, until it is reset",
+        {},
+        kCx5},
+    Row{"no-occupied-index",
+        &Behaviours::no_occupied_index,
+        "SET_FLOW_TABLE_ENTRY on an occupied index answers LIM_ERR",
+        {},
+        kCx5},
+    Row{"no-bth-opcode", &Behaviours::no_bth_opcode,
+        "the capability bth_opcode is 0, and a group that asks for it is refused"},
+    Row{"bth-opcode-not-parsed", &Behaviours::bth_opcode_not_parsed,
+        "an entry that asks for bth_opcode is accepted and matches nothing"},
+    Row{"rdma-rx-refused", &Behaviours::rdma_rx_refused,
+        "CREATE_FLOW_TABLE in RDMA_RX answers BAD_PARAM_ERR"},
+    Row{"rdma-rx-silent-null", &Behaviours::rdma_rx_silent_null,
+        "CREATE_FLOW_TABLE in RDMA_RX answers success and table 0, and makes nothing"},
 };
 
 bool is_flag(const Row& row) { return std::holds_alternative<Flag>(row.member); }

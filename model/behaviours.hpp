@@ -29,6 +29,16 @@ struct Behaviours {
   std::optional<std::uint64_t> delay_ns;
   bool a1_off = false;
   std::optional<std::uint64_t> data_path_ns;
+  // Flow steering, model/steering/flow_tables.hpp.
+  bool rdma_rx_in_path = false;
+  bool nic_rx_bypassed_for_roce = false;
+  bool dst_qp_inert = false;
+  bool hot_qp_ignores_new_rules = false;
+  bool no_occupied_index = false;
+  bool no_bth_opcode = false;
+  bool bth_opcode_not_parsed = false;
+  bool rdma_rx_refused = false;
+  bool rdma_rx_silent_null = false;
 
   std::string names = "none";  // those in force and those taken back, "a+b=14+c=off"
 };

@@ -7,6 +7,7 @@
 #include "model/port_settings.hpp"
 #include "model/q_counters.hpp"
 #include "model/reserved.hpp"
+#include "model/steering/flow_tables.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -44,7 +45,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"retransmission_q_counters", 1>().set<"enhanced_error_q_counters", 1>();
   c.set<"max_wqe_sz_sq", 512>().set<"max_wqe_sz_rq", 512>();
   c.put<"device_frequency_khz">(kDeviceFrequencyKhz);
-  c.set<"cmdif_checksum", 3>();
+  c.set<"cmdif_checksum", 3>().set<"nic_flow_table", 1>();
   if (port_type == PortType::Ethernet) {
     c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>();
   } else {
@@ -63,6 +64,55 @@ prm::Buffer<prm::roce_cap> offered_roce() {
   c.put<"r_roce_dest_udp_port">(kRoceUdpPort);
   c.put<"r_roce_min_src_udp_port">(kDynamicPorts).set<"r_roce_max_src_udp_port", 65535>();
   c.put<"roce_address_table_size">(PortSettings::kRoceAddresses);
+  return c;
+}
+
+/// One domain; a field that flow_key() fills can be compared.
+void offer_domain(const prm::View<prm::flow_table_prop_layout>& domain) {
+  domain.set<"ft_support", 1>();
+  domain.set<"flow_counter", 1>();
+  domain.set<"flow_modify_en", 1>();
+  domain.set<"modify_root", 1>();
+  domain.set<"identified_miss_table_mode", 1>();
+  domain.set<"flow_table_modify", 1>();
+  domain.set<"log_max_ft_size", FlowTables::kLogMaxTableSize>();
+  domain.set<"max_ft_level", FlowTables::kMaxLevel>();
+  domain.set<"log_max_ft_num", FlowTables::kLogMaxTables>();
+  domain.set<"log_max_flow_counter", 0>();  // one an entry
+  domain.set<"log_max_destination", 0>();   // the first decides
+  domain.set<"log_max_flow", FlowTables::kLogMaxTableSize>();
+  const auto fields =
+      prm::View<prm::flow_table_fields_supported>::at(domain.bytes<"ft_field_support">());
+  fields.set<"outer_dmac", 1>();
+  fields.set<"outer_smac", 1>();
+  fields.set<"outer_ether_type", 1>();
+  fields.set<"outer_ip_version", 1>();
+  fields.set<"outer_first_prio", 1>();
+  fields.set<"outer_first_cfi", 1>();
+  fields.set<"outer_first_vid", 1>();
+  fields.set<"outer_ipv4_ttl", 1>();
+  fields.set<"outer_sip", 1>();
+  fields.set<"outer_dip", 1>();
+  fields.set<"outer_frag", 1>();
+  fields.set<"outer_ip_protocol", 1>();
+  fields.set<"outer_ip_ecn", 1>();
+  fields.set<"outer_ip_dscp", 1>();
+  fields.set<"outer_udp_sport", 1>();
+  fields.set<"outer_udp_dport", 1>();
+  fields.set<"outer_tcp_sport", 1>();
+  fields.set<"outer_tcp_dport", 1>();
+  fields.set<"bth_dst_qp", 1>();
+  std::ranges::copy(fields.all(), domain.bytes<"ft_field_bitmask_support">().begin());
+}
+
+prm::Buffer<prm::flow_table_nic_cap> offered_flow_tables(bool no_bth_opcode) {
+  using Domain = prm::View<prm::flow_table_prop_layout>;
+  prm::Buffer<prm::flow_table_nic_cap> c;
+  offer_domain(Domain::at(c.bytes<"flow_table_properties_nic_receive">()));
+  const auto rdma = Domain::at(c.bytes<"flow_table_properties_nic_receive_rdma">());
+  offer_domain(rdma);
+  rdma.set<"table_miss_action_domain", 1>();
+  if (!no_bth_opcode) c.set<"ft_field_support_2_nic_receive_rdma.bth_opcode", 1>();
   return c;
 }
 
@@ -98,11 +148,12 @@ Verdict replace(const prm::Buffer<L>& max, prm::Buffer<L>& now, std::span<const 
 
 }  // namespace
 
-Capabilities::Capabilities(bool virtual_function, PortType port_type)
+Capabilities::Capabilities(bool virtual_function, PortType port_type, bool no_bth_opcode)
     : virtual_function_(virtual_function),
       port_type_(port_type),
       general_max_(offered_general(port_type)),
-      roce_max_(offered_roce()) {
+      roce_max_(offered_roce()),
+      flow_tables_(offered_flow_tables(no_bth_opcode)) {
   power_on();
 }
 
@@ -122,6 +173,10 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
   }
   if (type == prm::CapType::ROCE && port_type_ == PortType::Ethernet) {
     std::ranges::copy((max ? roce_max_ : roce_).all(), capability.begin());
+    return {};
+  }
+  if (type == prm::CapType::FLOW_TABLE) {
+    std::ranges::copy(flow_tables_.all(), capability.begin());
     return {};
   }
   return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchType);

@@ -12,6 +12,7 @@
 #include "model/port_type.hpp"
 #include "model/verdict.hpp"
 #include "prm/enums.hpp"
+#include "prm/flow_cap.hpp"
 #include "prm/hca_cap.hpp"
 #include "prm/view.hpp"
 
@@ -28,7 +29,8 @@ class Capabilities {
   static constexpr std::uint32_t kLogMaxMsg = 30;
   static constexpr std::size_t kPageBytes = prm::cmd_hca_cap::bytes;
 
-  Capabilities(bool virtual_function, PortType port_type);
+  /// `no_bth_opcode`: flow steering cannot compare bth_opcode.
+  Capabilities(bool virtual_function, PortType port_type, bool no_bth_opcode);
 
   void power_on();
   /// Copies a page to `capability`, which is zeroed.
@@ -55,6 +57,7 @@ class Capabilities {
   prm::Buffer<prm::cmd_hca_cap> general_;
   prm::Buffer<prm::roce_cap> roce_max_;
   prm::Buffer<prm::roce_cap> roce_;
+  prm::Buffer<prm::flow_table_nic_cap> flow_tables_;  // read only
 };
 
 }  // namespace portcullis::model

@@ -10,6 +10,7 @@
 
 #include "model/request.hpp"
 #include "prm/counter_commands.hpp"
+#include "prm/flow_commands.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/port_commands.hpp"
@@ -88,6 +89,20 @@ PORTCULLIS_MODEL_COMMAND(query_roce_address);
 PORTCULLIS_MODEL_COMMAND(modify_nic_vport_context);
 PORTCULLIS_MODEL_COMMAND(query_nic_vport_context);
 PORTCULLIS_MODEL_COMMAND(query_vport_state);
+
+// commands_flow.cpp
+PORTCULLIS_MODEL_COMMAND(create_flow_table);
+PORTCULLIS_MODEL_COMMAND(modify_flow_table);
+PORTCULLIS_MODEL_COMMAND(destroy_flow_table);
+PORTCULLIS_MODEL_COMMAND(set_flow_table_root);
+PORTCULLIS_MODEL_COMMAND(create_flow_group);
+PORTCULLIS_MODEL_COMMAND(destroy_flow_group);
+PORTCULLIS_MODEL_COMMAND(set_fte);
+PORTCULLIS_MODEL_COMMAND(query_fte);
+PORTCULLIS_MODEL_COMMAND(delete_fte);
+PORTCULLIS_MODEL_COMMAND(alloc_flow_counter);
+PORTCULLIS_MODEL_COMMAND(dealloc_flow_counter);
+PORTCULLIS_MODEL_COMMAND(query_flow_counter);
 
 #undef PORTCULLIS_MODEL_COMMAND
 

@@ -44,7 +44,7 @@ Core::Core(Parts parts, const Options& options)
       mkeys(Capabilities::kLogMaxMkey),
       umems(Capabilities::kLogMaxUmem),
       pages(dma, eqs),
-      capabilities(options.virtual_function, options.port_type),
+      capabilities(options.virtual_function, options.port_type, parts.behaviours.no_bth_opcode),
       link(
           port, scheduler, eqs,
           [](void* context) {
@@ -58,6 +58,12 @@ Core::Core(Parts parts, const Options& options)
            this},
           parts.timing),
       behaviours(std::move(parts.behaviours)),
+      flows({&behaviours, options.port_type, /*has_tir=*/nullptr,
+             [](void* context, std::uint32_t qpn) { return core_of(context).qps.contains(qpn); },
+             [](void* context, std::uint32_t qpn) {
+               return core_of(context).transport->has_received(qpn);
+             },
+             this}),
       uar_ids(kFirstUar, kEndUar),
       pd_ids(kFirstPd, 1u << Capabilities::kLogMaxPd),
       qp_ids(kFirstQpn, 1u << Capabilities::kLogMaxQp),
@@ -79,9 +85,9 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   }
   std::unique_ptr<Core> core(new Core(std::move(parts), options));
   core->commands.record_to(std::move(trace));
-  const TransportDeps deps{&core->dma,  &core->mkeys,      &core->cqs,
-                           &core->eqs,  &core->scheduler,  &core->counters,
-                           &core->port, &core->behaviours, &core->q_counters};
+  const TransportDeps deps{&core->dma,        &core->mkeys,    &core->cqs,  &core->eqs,
+                           &core->scheduler,  &core->counters, &core->port, &core->behaviours,
+                           &core->q_counters, &core->flows};
   TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
                                      Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
   transport_options.pace = options.pace;
@@ -138,6 +144,7 @@ void Core::remove() {
 
 void Core::drop_objects() {
   transport->reset();
+  flows.clear();
   qps.clear();
   mkeys.clear();
   cqs.clear();
@@ -176,6 +183,10 @@ Census Core::census() const {
   census.umems = umems.size();
   census.qps = qps.size();
   census.q_counters = q_counters.size();
+  census.flow_tables = flows.tables();
+  census.flow_groups = flows.groups();
+  census.flow_entries = flows.entries();
+  census.flow_counters = flows.counters.size();
   census.pages = pages.held();
   census.dma_mappings = iommu.mappings();
   census.commands_in_flight = commands.in_flight();

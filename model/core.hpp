@@ -32,6 +32,7 @@
 #include "model/references.hpp"
 #include "model/registers.hpp"
 #include "model/scheduler.hpp"
+#include "model/steering/flow_tables.hpp"
 #include "model/transport_port.hpp"
 #include "model/umem.hpp"
 
@@ -112,6 +113,7 @@ class Core {
   std::unique_ptr<Transport> transport;
   CommandQueue commands;
   Behaviours behaviours;
+  FlowTables flows;
 
   Stage stage = Stage::PoweredOn;
   std::uint16_t issi = 0;

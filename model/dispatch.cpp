@@ -173,6 +173,18 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(QUERY_HCA_VPORT_GID, Initialised, query_hca_vport_gid, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_HCA_VPORT_PKEY, Initialised, query_hca_vport_pkey, kPlain),
     PORTCULLIS_MODEL_ENTRY(MAD_IFC, Initialised, mad_ifc, kHasOpMod),
+    PORTCULLIS_MODEL_ENTRY(CREATE_FLOW_TABLE, Initialised, create_flow_table, kPlain),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_FLOW_TABLE, Initialised, modify_flow_table, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_FLOW_TABLE, Initialised, destroy_flow_table, kPlain),
+    PORTCULLIS_MODEL_ENTRY(SET_FLOW_TABLE_ROOT, Initialised, set_flow_table_root, kHasOpMod),
+    PORTCULLIS_MODEL_ENTRY(CREATE_FLOW_GROUP, Initialised, create_flow_group, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_FLOW_GROUP, Initialised, destroy_flow_group, kPlain),
+    PORTCULLIS_MODEL_ENTRY(SET_FLOW_TABLE_ENTRY, Initialised, set_fte, kHasOpMod | kHasList),
+    PORTCULLIS_MODEL_ENTRY(QUERY_FLOW_TABLE_ENTRY, Initialised, query_fte, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DELETE_FLOW_TABLE_ENTRY, Initialised, delete_fte, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ALLOC_FLOW_COUNTER, Initialised, alloc_flow_counter, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DEALLOC_FLOW_COUNTER, Initialised, dealloc_flow_counter, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_FLOW_COUNTER, Initialised, query_flow_counter, kPlain),
 };
 
 #undef PORTCULLIS_MODEL_ENTRY

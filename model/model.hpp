@@ -47,11 +47,13 @@ struct Options {
 /// What the device holds; all zero after a clean teardown.
 struct Census {
   std::uint64_t uars = 0, pds = 0, eqs = 0, cqs = 0, mkeys = 0, qps = 0, umems = 0, q_counters = 0;
+  std::uint64_t flow_tables = 0, flow_groups = 0, flow_entries = 0, flow_counters = 0;
   std::uint64_t pages = 0;         // firmware pages given and not returned
   std::uint64_t dma_mappings = 0;  // IOMMU entries
   std::uint64_t commands_in_flight = 0;
   [[nodiscard]] std::uint64_t objects() const {
-    return uars + pds + eqs + cqs + mkeys + qps + umems + q_counters;
+    return uars + pds + eqs + cqs + mkeys + qps + umems + q_counters + flow_tables + flow_groups +
+           flow_entries + flow_counters;
   }
 };
 
@@ -99,7 +101,8 @@ struct FrameFaultRule {
 struct Counters {
   std::uint64_t commands = 0;
   std::uint64_t frames_sent = 0, frames_received = 0, frames_dropped = 0, icrc_errors = 0;
-  std::uint64_t dma_faults = 0;  // addresses the driver did not map, or bus master off
+  std::uint64_t frames_steered_away = 0;  // that a flow table dropped; also in frames_dropped
+  std::uint64_t dma_faults = 0;           // addresses the driver did not map, or bus master off
   std::uint64_t naks_sent = 0, retransmissions = 0;
   std::uint64_t objects_at_teardown = 0;  // not destroyed when TEARDOWN_HCA came
   std::uint64_t pages_at_disable = 0;     // not taken back when DISABLE_HCA came

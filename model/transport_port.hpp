@@ -23,6 +23,7 @@
 #include "model/q_counters.hpp"
 #include "model/queue_pages.hpp"
 #include "model/scheduler.hpp"
+#include "model/steering/flow_tables.hpp"
 #include "model/transport/pace.hpp"
 #include "model/verdict.hpp"
 #include "prm/qp_commands.hpp"
@@ -41,6 +42,11 @@ struct TransportDeps {
   const PortSettings* port = nullptr;
   const Behaviours* behaviours = &kNoBehaviours;
   QCounterTable* q_counters = nullptr;
+  FlowTables* flows = nullptr;
+  /// The receive queues behind a TIR; null: there are none, and such a frame is lost.
+  void (*deliver_to_tir)(void* context, std::uint32_t tirn,
+                         std::span<const std::byte> frame) = nullptr;
+  void* tir_context = nullptr;
 };
 
 struct TransportOptions {
@@ -103,6 +109,9 @@ class Transport {
   Verdict destroy_qp(std::uint32_t qpn);
   /// Fills the context of QUERY_QP, which is zeroed.
   Verdict query_qp(std::uint32_t qpn, prm::View<prm::qpc> context);
+
+  /// Whether packets have passed to `qpn` since it connected: flow steering's "hot".
+  [[nodiscard]] bool has_received(std::uint32_t qpn) const noexcept;
 
   /// An SQ cell of `uar` was kicked: read the doorbell record of every QP on it.
   void kick_uar(std::uint32_t uar);

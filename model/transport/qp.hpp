@@ -53,6 +53,7 @@ struct SendState {
   std::uint32_t cursor_packet = 0;
   std::uint16_t fetched = 0;       // next WQE to fetch, in blocks
   std::uint16_t producer = 0;      // as last read from the doorbell record
+  std::uint32_t first_psn = 0;     // of the connection
   std::uint32_t unacked_psn = 0;   // every earlier packet is acknowledged
   std::uint32_t next_psn = 0;      // of the next message
   std::uint32_t sent_end_psn = 0;  // one past the highest ever sent
@@ -72,6 +73,7 @@ struct SendState {
 
 /// The receive half.
 struct ReceiveState {
+  std::uint32_t first_psn = 0;  // of the connection
   std::uint32_t expected_psn = 0;
   std::uint32_t msn = 0;
   bool refused = false;      // the QP is going to ERR; nothing more is looked at
@@ -122,6 +124,11 @@ struct Qp {
   SendState send;
   ReceiveState receive;
   Lane* lane = nullptr;  // requests under way; null: none
+
+  /// Packets of the peer have been taken in since the connection was made, requests or answers.
+  [[nodiscard]] bool has_received() const noexcept {
+    return receive.expected_psn != receive.first_psn || send.unacked_psn != send.first_psn;
+  }
 };
 
 /// Whether requests leave: in RTS, and for what was begun while the send queue drains.

@@ -138,7 +138,7 @@ Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint
   qp.mtu_bytes = prm::bytes_of(prm::QpcMtu{static_cast<std::uint8_t>(mtu)});
   qp.max_message_bytes = std::uint64_t{1} << log_msg_max;
   qp.receive = ReceiveState{};
-  qp.receive.expected_psn = context.get<"next_rcv_psn">();
+  qp.receive.expected_psn = qp.receive.first_psn = context.get<"next_rcv_psn">();
   std::ranges::copy(context.bytes<"primary_address_path">(),
                     qp.context.bytes<"primary_address_path">().begin());
   take<"mtu">(qp, context);
@@ -151,7 +151,8 @@ Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint
 
 Verdict rtr_to_rts(Qp& qp, Context context) {
   SendState& send = qp.send;
-  send.next_psn = send.unacked_psn = send.sent_end_psn = context.get<"next_send_psn">();
+  send.first_psn = context.get<"next_send_psn">();
+  send.next_psn = send.unacked_psn = send.sent_end_psn = send.first_psn;
   qp.ack_timeout = context.get<"primary_address_path.ack_timeout">();
   qp.retry_count = context.get<"retry_count">();
   qp.rnr_retry = context.get<"rnr_retry">();

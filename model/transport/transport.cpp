@@ -55,6 +55,8 @@ struct Transport::State final : FrameSink {
   void accept(const Packet& packet);
   void room() override { requester.room(); }
   void learn_port();
+  void receive_other(std::span<const std::byte> frame, FrameFault fault);
+  [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
 
   std::shared_ptr<Wire> wire;
@@ -104,15 +106,42 @@ bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const no
   return packet.source_ip == qp.path.dest_ip && packet.dest_ip == qp.path.source_ip;
 }
 
+/// A frame that is no RC packet: of NIC_RX where it is no RoCE at all, otherwise lost.
+void Transport::State::receive_other(std::span<const std::byte> frame, FrameFault fault) {
+  Counters& counters = *engine.deps.counters;
+  const bool ethernet = fault == FrameFault::NotIp || fault == FrameFault::NotUdp ||
+                        fault == FrameFault::NotRoce || fault == FrameFault::Fragment;
+  if (ethernet && engine.deps.flows->engaged()) {
+    const FlowDecision decision = engine.deps.flows->classify(frame);
+    if (decision.kind == FlowDecision::Kind::Drop) ++counters.frames_steered_away;
+    if (decision.kind == FlowDecision::Kind::Tir && engine.deps.deliver_to_tir != nullptr)
+      return engine.deps.deliver_to_tir(engine.deps.tir_context, decision.tirn, frame);
+  }
+  ++counters.frames_dropped;
+  if (fault == FrameFault::Icrc) ++counters.icrc_errors;
+}
+
+/// Flow tables took the packet from its QP.
+bool Transport::State::is_steered_away(std::span<const std::byte> frame,
+                                       const Packet& packet) const {
+  const Qp* const qp = qps.find(packet.dest_qpn);
+  const FlowDecision decision =
+      engine.deps.flows->admit(frame, packet.dest_qpn, qp != nullptr && qp->has_received());
+  if (decision.kind == FlowDecision::Kind::Pass) return false;
+  if (decision.kind == FlowDecision::Kind::Tir && engine.deps.deliver_to_tir != nullptr) {
+    engine.deps.deliver_to_tir(engine.deps.tir_context, decision.tirn, frame);
+    return true;
+  }
+  ++engine.deps.counters->frames_steered_away;
+  ++engine.deps.counters->frames_dropped;
+  return true;
+}
+
 void Transport::State::receive(std::span<const std::byte> frame) {
   const auto packet =
       wire->port_type() == PortType::InfiniBand ? decode_infiniband(frame) : decode(frame);
-  if (!packet) {
-    Counters& counters = *engine.deps.counters;
-    ++counters.frames_dropped;
-    if (packet.error() == FrameFault::Icrc) ++counters.icrc_errors;
-    return;
-  }
+  if (!packet) return receive_other(frame, packet.error());
+  if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return;
   if (!inbox.hold(*packet)) accept(*packet);
 }
 
@@ -200,6 +229,11 @@ Verdict Transport::query_qp(std::uint32_t qpn, prm::View<prm::qpc> context) {
   if (qp == nullptr) return model::refuse(prm::CommandStatus::BAD_RES_ERR, kNoSuchQp);
   fill_context(*qp, context);
   return {};
+}
+
+bool Transport::has_received(std::uint32_t qpn) const noexcept {
+  const Qp* const qp = state_->qps.find(qpn);
+  return qp != nullptr && qp->has_received();
 }
 
 void Transport::kick_uar(std::uint32_t uar) {

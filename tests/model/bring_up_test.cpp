@@ -428,13 +428,13 @@ TEST(Capabilities, General_OffersWhatTheModelDoes) {
   EXPECT_EQ(page.get<"cmdif_checksum">(), 0U);
   EXPECT_EQ(page.get<"log_bf_reg_size">(), 9U);
   EXPECT_GE(page.get<"log_max_mkey">(), 17U);
-  EXPECT_EQ(page.get<"nic_flow_table">(), 0U);
+  EXPECT_EQ(page.get<"nic_flow_table">(), 1U);
 }
 
 TEST(Capabilities, TypeThatIsNotOffered_IsABadParameter) {
   MiniDriver driver;
   driver.bring_up_to_boot_pages();
-  EXPECT_EQ(query_cap(driver, prm::cap_op_mod(prm::CapType::FLOW_TABLE)).status,
+  EXPECT_EQ(query_cap(driver, prm::cap_op_mod(prm::CapType::ODP)).status,
             CommandStatus::BAD_PARAM_ERR);
 }
 

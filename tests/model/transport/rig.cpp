@@ -59,6 +59,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   port_.roce[1] = RoceAddress{kHostGid6, kHostMac, 2, 1, false, 0, true};
   TransportDeps deps{&dma_, &mkeys_, &cqs_, &eqs_, scheduler_.get(), &counters_, &port_};
   deps.q_counters = &q_counters_;
+  deps.flows = &flows_;
   TransportOptions options;
   options.wire = wire_;
   options.pcap_path = pcap_path;

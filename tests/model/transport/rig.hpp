@@ -186,6 +186,7 @@ class Host {
   QCounterTable q_counters_;
   std::unique_ptr<Scheduler> scheduler_;
   PortSettings port_;
+  FlowTables flows_{{&kNoBehaviours}};
   std::unique_ptr<Transport> transport_;
   std::vector<std::unique_ptr<std::byte[], void (*)(std::byte*)>> memory_;
   std::vector<std::pair<std::uint32_t, Queue>> queues_;

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The objects of flow steering, and what a command on them is refused for.
+#include "model/steering/flow_tables.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace portcullis::model {
+namespace {
+
+using prm::CommandStatus;
+using prm::FlowTableType;
+
+enum Refusal : std::uint32_t {
+  kNoSuchTable = 0x600001,
+  kNoSuchGroup,
+  kNoSuchEntry,
+  kNoSuchCounter,
+  kNoSuchDestination,
+  kNoSuchQp,
+  kDomain,
+  kTableSize,
+  kLevel,
+  kMiss,
+  kInUse,
+  kNoIds,
+  kCriteria,
+  kRange,
+  kIndex,
+  kOccupied,
+  kAction,
+  kLists,
+  kValue,
+  kModifyMask,
+  kUnsupported,
+  kUnderlay,
+  kRefusedDomain,
+};
+
+bool all_zero(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+}
+
+/// A match parameter's two supported sections; nothing when another says something.
+std::optional<FlowKey> read_key(std::span<const std::byte, prm::fte_match_param::bytes> param) {
+  if (!all_zero(param.subspan<FlowKey::kBytes>())) return std::nullopt;
+  FlowKey key;
+  std::ranges::copy(param.first<FlowKey::kBytes>(), key.bytes.begin());
+  return key;
+}
+
+bool is_domain(FlowTableType type) noexcept {
+  return type == FlowTableType::NIC_RX || type == FlowTableType::RDMA_RX;
+}
+
+constexpr std::uint32_t bit(prm::ModifyFte field) noexcept { return 1U << prm::number(field); }
+
+}  // namespace
+
+FlowTables::Table* FlowTables::find(FlowTableType type, std::uint32_t id) noexcept {
+  const auto found = tables_.find(id);
+  return found == tables_.end() || found->second.type != type ? nullptr : &found->second;
+}
+
+const FlowTables::Table* FlowTables::find(FlowTableType type, std::uint32_t id) const noexcept {
+  const auto found = tables_.find(id);
+  return found == tables_.end() || found->second.type != type ? nullptr : &found->second;
+}
+
+Verdict FlowTables::check_miss(FlowTableType type, std::uint32_t level,
+                               prm::ConstView<prm::flow_table_context> context) const {
+  const prm::FlowTableMiss miss{static_cast<std::uint8_t>(context.get<"table_miss_action">())};
+  if (miss == prm::FlowTableMiss::FWD) {
+    const Table* const next = find(type, context.get<"table_miss_id">());
+    if (next == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+    // Only ever upwards, so that no frame goes in circles.
+    if (next->level <= level) return refuse(CommandStatus::BAD_PARAM_ERR, kLevel);
+    return {};
+  }
+  const bool known = miss == prm::FlowTableMiss::DEF ||
+                     (miss == prm::FlowTableMiss::SWITCH_DOMAIN && type == FlowTableType::RDMA_RX);
+  return known ? Verdict{} : refuse(CommandStatus::BAD_PARAM_ERR, kMiss);
+}
+
+Verdict FlowTables::create_table(FlowTableType type,
+                                 prm::ConstView<prm::flow_table_context> context,
+                                 std::uint32_t& id) {
+  if (!is_domain(type)) return refuse(CommandStatus::BAD_PARAM_ERR, kDomain);
+  if (type == FlowTableType::RDMA_RX && deps_.behaviours->rdma_rx_refused)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kRefusedDomain);
+  const std::uint32_t level = context.get<"level">();
+  if (level > kMaxLevel) return refuse(CommandStatus::BAD_PARAM_ERR, kLevel);
+  if (context.get<"log_size">() > kLogMaxTableSize)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kTableSize);
+  if (context.get<"reformat_en">() != 0 || context.get<"decap_en">() != 0 ||
+      context.get<"sw_owner">() != 0 || context.get<"termination_table">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
+  if (const Verdict verdict = check_miss(type, level, context); !verdict.ok()) return verdict;
+  if (type == FlowTableType::RDMA_RX && deps_.behaviours->rdma_rx_silent_null) {
+    id = 0;  // success, and nothing was made
+    return {};
+  }
+  const auto fresh = table_ids_.allocate();
+  if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoIds);
+  id = *fresh;
+  Table table;
+  table.type = type;
+  table.level = level;
+  table.size = 1U << context.get<"log_size">();
+  table.miss = prm::FlowTableMiss{static_cast<std::uint8_t>(context.get<"table_miss_action">())};
+  table.miss_id = context.get<"table_miss_id">();
+  tables_.emplace(id, std::move(table));
+  return {};
+}
+
+Verdict FlowTables::modify_table(FlowTableType type, std::uint32_t id,
+                                 prm::ConstView<prm::flow_table_context> context) {
+  Table* const table = find(type, id);
+  if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  if (const Verdict verdict = check_miss(type, table->level, context); !verdict.ok())
+    return verdict;
+  table->miss = prm::FlowTableMiss{static_cast<std::uint8_t>(context.get<"table_miss_action">())};
+  table->miss_id = context.get<"table_miss_id">();
+  return {};
+}
+
+bool FlowTables::is_target(std::uint32_t id) const noexcept {
+  return std::ranges::any_of(tables_, [id](const auto& named) {
+    const Table& table = named.second;
+    if (table.miss == prm::FlowTableMiss::FWD && table.miss_id == id) return true;
+    return std::ranges::any_of(table.entries, [id](const auto& indexed) {
+      return std::ranges::any_of(indexed.second.destinations, [id](const Destination& to) {
+        return to.type == prm::FlowDestination::FLOW_TABLE && to.id == id;
+      });
+    });
+  });
+}
+
+Verdict FlowTables::destroy_table(FlowTableType type, std::uint32_t id) {
+  const Table* const table = find(type, id);
+  if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  if (!table->groups.empty() || is_target(id))
+    return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
+  // A root may go: without a next table Linux destroys it and sends no SET_FLOW_TABLE_ROOT
+  // (update_root_ft_destroy of mlx5/core/fs_core.c).
+  if (nic_root_ == id) nic_root_.reset();
+  if (rdma_root_ == id) rdma_root_.reset();
+  std::erase_if(underlay_roots_, [id](const auto& root) { return root.second.table == id; });
+  tables_.erase(id);
+  table_ids_.give_back(id);
+  learn_engaged();
+  return {};
+}
+
+Verdict FlowTables::check_mask(FlowKey mask) const noexcept {
+  if (!mask.is_within(supported_fields())) return refuse(CommandStatus::BAD_PARAM_ERR, kCriteria);
+  if (mask.asks_for_opcode() && deps_.behaviours->no_bth_opcode)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kCriteria);
+  return {};
+}
+
+Verdict FlowTables::create_group(prm::ConstView<prm::create_flow_group_in> in, std::uint32_t& id) {
+  const FlowTableType type{static_cast<std::uint8_t>(in.get<"table_type">())};
+  Table* const table = find(type, in.get<"table_id">());
+  if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  if (in.get<"group_type">() != 0 || in.get<"match_definer_id">() != 0 ||
+      in.get<"source_eswitch_owner_vhca_id_valid">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
+  Group group{in.get<"start_flow_index">(), in.get<"end_flow_index">(), {}};
+  if (group.end < group.start) return refuse(CommandStatus::BAD_PARAM_ERR, kRange);
+  if (group.end >= table->size) return refuse(CommandStatus::IX_ERR, kRange);
+  if (std::ranges::any_of(table->groups, [&group](const auto& named) {
+        return named.second.start <= group.end && group.start <= named.second.end;
+      }))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kRange);
+
+  constexpr std::uint32_t kSections = prm::number(prm::MatchCriteria::OUTER_HEADERS) |
+                                      prm::number(prm::MatchCriteria::MISC_PARAMETERS);
+  const std::uint32_t enabled = in.get<"match_criteria_enable">();
+  const auto mask = read_key(in.bytes<"match_criteria">());
+  if ((enabled & ~kSections) != 0 || !mask) return refuse(CommandStatus::BAD_PARAM_ERR, kCriteria);
+  const auto misc = std::span(mask->bytes).subspan<prm::fte_match_set_lyr_2_4::bytes>();
+  const auto outer = std::span(mask->bytes).first<prm::fte_match_set_lyr_2_4::bytes>();
+  const bool silent =
+      ((enabled & prm::number(prm::MatchCriteria::OUTER_HEADERS)) == 0 && !all_zero(outer)) ||
+      ((enabled & prm::number(prm::MatchCriteria::MISC_PARAMETERS)) == 0 && !all_zero(misc));
+  if (silent) return refuse(CommandStatus::BAD_PARAM_ERR, kCriteria);
+  if (const Verdict verdict = check_mask(*mask); !verdict.ok()) return verdict;
+
+  const auto fresh = group_ids_.allocate();
+  if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoIds);
+  id = *fresh;
+  group.mask = *mask;
+  table->groups.emplace(id, group);
+  return {};
+}
+
+Verdict FlowTables::destroy_group(prm::ConstView<prm::destroy_flow_group_in> in) {
+  const FlowTableType type{static_cast<std::uint8_t>(in.get<"table_type">())};
+  Table* const table = find(type, in.get<"table_id">());
+  if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  const std::uint32_t id = in.get<"group_id">();
+  if (!table->groups.contains(id)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchGroup);
+  if (std::ranges::any_of(table->entries,
+                          [id](const auto& indexed) { return indexed.second.group == id; }))
+    return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
+  table->groups.erase(id);
+  group_ids_.give_back(id);
+  return {};
+}
+
+Verdict FlowTables::read_destinations(const Table& table, std::uint32_t count,
+                                      std::span<const std::byte> list, Entry& entry) const {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto to = prm::ConstView<prm::dest_format_struct>::at(
+        list, std::size_t{i} * prm::dest_format_struct::bytes);
+    const Destination destination{
+        prm::FlowDestination{static_cast<std::uint8_t>(to.get<"destination_type">())},
+        to.get<"destination_id">()};
+    if (destination.type == prm::FlowDestination::FLOW_TABLE) {
+      const Table* const next = find(table.type, destination.id);
+      if (next == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDestination);
+      if (next->level <= table.level) return refuse(CommandStatus::BAD_PARAM_ERR, kLevel);
+    } else if (destination.type == prm::FlowDestination::TIR) {
+      if (table.type != FlowTableType::NIC_RX || deps_.has_tir == nullptr ||
+          !deps_.has_tir(deps_.context, destination.id))
+        return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDestination);
+    } else {
+      return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
+    }
+    entry.destinations.push_back(destination);
+  }
+  return {};
+}
+
+Verdict FlowTables::read_counters(std::uint32_t count, std::span<const std::byte> list,
+                                  Entry& entry) const {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto counter = prm::ConstView<prm::flow_counter_list>::at(
+        list, std::size_t{i} * prm::flow_counter_list::bytes);
+    const std::uint32_t id = counter.get<"flow_counter_id">();
+    if (!counters.has(id)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCounter);
+    entry.counters.push_back(id);
+  }
+  return {};
+}
+
+Verdict FlowTables::read_entry(const Table& table, prm::ConstView<prm::flow_context> context,
+                               std::span<const std::byte> list, Entry& entry) const {
+  using prm::FlowAction;
+  constexpr std::uint32_t kVerdicts = prm::number(FlowAction::ALLOW) |
+                                      prm::number(FlowAction::DROP) |
+                                      prm::number(FlowAction::FWD_DEST);
+  const std::uint32_t action = context.get<"action">();
+  const std::uint32_t verdict = action & kVerdicts;
+  const bool one = verdict != 0 && (verdict & (verdict - 1)) == 0;
+  if (!one || (action & ~(kVerdicts | prm::number(FlowAction::COUNT))) != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kAction);
+  if (context.get<"extended_destination">() != 0 || context.get<"packet_reformat_id">() != 0 ||
+      context.get<"modify_header_id">() != 0 || context.get<"encrypt_decrypt_type">() != 0 ||
+      context.get<"encrypt_decrypt_obj_id">() != 0 || !all_zero(context.bytes<"push_vlan">()) ||
+      !all_zero(context.bytes<"push_vlan_2">()) || !all_zero(context.bytes<"execute_aso">()))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
+  const std::uint32_t destinations = context.get<"destination_list_size">();
+  const std::uint32_t counted = context.get<"flow_counter_list_size">();
+  const bool forwards = verdict == prm::number(FlowAction::FWD_DEST);
+  const bool counts = (action & prm::number(FlowAction::COUNT)) != 0;
+  if ((destinations != 0) != forwards || (counted != 0) != counts ||
+      destinations > kMaxDestinations || counted > 1)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kLists);
+  const std::size_t listed = std::size_t{destinations} * prm::dest_format_struct::bytes;
+  if (list.size() < listed + std::size_t{counted} * prm::flow_counter_list::bytes)
+    return refuse(CommandStatus::BAD_INP_LEN_ERR, kLists);
+  const auto value = read_key(context.bytes<"match_value">());
+  if (!value) return refuse(CommandStatus::BAD_PARAM_ERR, kValue);
+
+  entry.action = static_cast<std::uint16_t>(action);
+  entry.flow_tag = context.get<"flow_tag">();
+  entry.value = *value;
+  if (const Verdict bad = read_destinations(table, destinations, list, entry); !bad.ok())
+    return bad;
+  return read_counters(counted, list.subspan(listed), entry);
+}
+
+Verdict FlowTables::set_entry(prm::ConstView<prm::set_fte_in> in, std::span<const std::byte> list) {
+  const FlowTableType type{static_cast<std::uint8_t>(in.get<"table_type">())};
+  Table* const table = find(type, in.get<"table_id">());
+  if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  if (in.get<"ignore_flow_level">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
+  const std::uint32_t index = in.get<"flow_index">();
+  if (index >= table->size) return refuse(CommandStatus::IX_ERR, kIndex);
+  const auto context = prm::ConstView<prm::flow_context>::at(in.bytes<"flow_context">());
+  const auto group = table->groups.find(context.get<"group_id">());
+  if (group == table->groups.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchGroup);
+  if (index < group->second.start || index > group->second.end)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kIndex);
+  Entry entry;
+  entry.group = group->first;
+  if (const Verdict bad = read_entry(*table, context, list, entry); !bad.ok()) return bad;
+  if (!entry.value.is_within(group->second.mask))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kValue);
+  const bool modify = in.get<"op_mod">() == prm::number(prm::SetFteOpMod::MODIFY);
+  if (modify) return modify_entry(*table, index, in.get<"modify_enable_mask">(), std::move(entry));
+  if (in.get<"op_mod">() != prm::number(prm::SetFteOpMod::SET) ||
+      in.get<"modify_enable_mask">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kModifyMask);
+  if (table->entries.contains(index) && deps_.behaviours->no_occupied_index)
+    return refuse(CommandStatus::LIM_ERR, kOccupied);
+  table->entries.insert_or_assign(index, std::move(entry));
+  return {};
+}
+
+Verdict FlowTables::modify_entry(Table& table, std::uint32_t index, std::uint32_t mask,
+                                 Entry&& wanted) {
+  using prm::ModifyFte;
+  constexpr std::uint32_t kKnown = bit(ModifyFte::ACTION) | bit(ModifyFte::FLOW_TAG) |
+                                   bit(ModifyFte::DESTINATION_LIST) | bit(ModifyFte::FLOW_COUNTERS);
+  const auto found = table.entries.find(index);
+  if (found == table.entries.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchEntry);
+  Entry& entry = found->second;
+  if ((mask & ~kKnown) != 0 || wanted.group != entry.group || !(wanted.value == entry.value))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kModifyMask);
+  if ((mask & bit(ModifyFte::ACTION)) != 0) entry.action = wanted.action;
+  if ((mask & bit(ModifyFte::FLOW_TAG)) != 0) entry.flow_tag = wanted.flow_tag;
+  if ((mask & bit(ModifyFte::DESTINATION_LIST)) != 0)
+    entry.destinations = std::move(wanted.destinations);
+  if ((mask & bit(ModifyFte::FLOW_COUNTERS)) != 0) entry.counters = std::move(wanted.counters);
+  return {};
+}
+
+Verdict FlowTables::query_entry(prm::ConstView<prm::query_fte_in> in,
+                                prm::View<prm::flow_context> context,
+                                std::span<std::byte> list) const {
+  const FlowTableType type{static_cast<std::uint8_t>(in.get<"table_type">())};
+  const Table* const table = find(type, in.get<"table_id">());
+  if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  const auto found = table->entries.find(in.get<"flow_index">());
+  if (found == table->entries.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchEntry);
+  const Entry& entry = found->second;
+  context.put<"group_id">(entry.group);
+  static_cast<void>(context.try_set<"flow_tag">(entry.flow_tag));
+  context.put<"action">(entry.action);
+  static_cast<void>(context.try_set<"destination_list_size">(entry.destinations.size()));
+  static_cast<void>(context.try_set<"flow_counter_list_size">(entry.counters.size()));
+  std::ranges::copy(entry.value.bytes, context.bytes<"match_value">().begin());
+  const auto next = [&list](std::size_t bytes) {
+    const auto head = list.first(std::min(bytes, list.size()));
+    list = list.subspan(head.size());
+    return head;
+  };
+  for (const Destination& to : entry.destinations) {
+    prm::Buffer<prm::dest_format_struct> raw;
+    raw.put<"destination_type">(to.type).put<"destination_id">(to.id);
+    const auto room = next(prm::dest_format_struct::bytes);
+    std::copy_n(raw.all().begin(), room.size(), room.begin());
+  }
+  for (const std::uint32_t id : entry.counters) {
+    prm::Buffer<prm::flow_counter_list> raw;
+    raw.put<"flow_counter_id">(id);
+    const auto room = next(prm::flow_counter_list::bytes);
+    std::copy_n(raw.all().begin(), room.size(), room.begin());
+  }
+  return {};
+}
+
+Verdict FlowTables::delete_entry(prm::ConstView<prm::delete_fte_in> in) {
+  const FlowTableType type{static_cast<std::uint8_t>(in.get<"table_type">())};
+  Table* const table = find(type, in.get<"table_id">());
+  if (table == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  if (in.get<"flow_index">() >= table->size) return refuse(CommandStatus::IX_ERR, kIndex);
+  if (table->entries.erase(in.get<"flow_index">()) == 0)
+    return refuse(CommandStatus::BAD_RES_ERR, kNoSuchEntry);
+  return {};
+}
+
+Verdict FlowTables::set_root(prm::ConstView<prm::set_flow_table_root_in> in) {
+  const FlowTableType type{static_cast<std::uint8_t>(in.get<"table_type">())};
+  const bool disconnect = in.get<"op_mod">() == prm::number(prm::FlowTableRootOpMod::DISCONNECT);
+  const std::uint32_t id = in.get<"table_id">();
+  if (!is_domain(type)) return refuse(CommandStatus::BAD_PARAM_ERR, kDomain);
+  if (in.get<"table_of_other_vport">() != 0 || in.get<"table_vport_number">() != 0 ||
+      in.get<"table_eswitch_owner_vhca_id_valid">() != 0 ||
+      in.get<"table_eswitch_owner_vhca_id">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kUnsupported);
+  if (!disconnect && find(type, id) == nullptr)
+    return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTable);
+  if (in.get<"underlay_qpn">() != prm::kNoUnderlayQpn) {
+    if (type != FlowTableType::NIC_RX) return refuse(CommandStatus::BAD_PARAM_ERR, kUnderlay);
+    return set_underlay_root(in.get<"underlay_qpn">(), id, disconnect);
+  }
+  auto& root = type == FlowTableType::NIC_RX ? nic_root_ : rdma_root_;
+  if (disconnect)
+    root.reset();
+  else
+    root = id;
+  learn_engaged();
+  return {};
+}
+
+/// Linux sends it for IPoIB, that is on an InfiniBand port alone (mlx5_cmd_update_root_ft); what an
+/// Ethernet port makes of it is not known, and the model refuses.
+Verdict FlowTables::set_underlay_root(std::uint32_t qpn, std::uint32_t table, bool disconnect) {
+  if (deps_.port_type != PortType::InfiniBand)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kUnderlay);
+  if (disconnect) {
+    if (underlay_roots_.erase(qpn) == 0) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  } else {
+    if (!deps_.has_qp(deps_.context, qpn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
+    underlay_roots_[qpn] = {table, !deps_.is_hot(deps_.context, qpn)};
+  }
+  learn_engaged();
+  return {};
+}
+
+void FlowTables::learn_engaged() noexcept {
+  engaged_ = nic_root_.has_value() || rdma_root_.has_value() || !underlay_roots_.empty();
+}
+
+bool FlowTables::uses_tir(std::uint32_t tirn) const noexcept {
+  return std::ranges::any_of(tables_, [tirn](const auto& named) {
+    return std::ranges::any_of(named.second.entries, [tirn](const auto& indexed) {
+      return std::ranges::any_of(indexed.second.destinations, [tirn](const Destination& to) {
+        return to.type == prm::FlowDestination::TIR && to.id == tirn;
+      });
+    });
+  });
+}
+
+void FlowTables::clear() {
+  tables_.clear();
+  underlay_roots_.clear();
+  nic_root_.reset();
+  rdma_root_.reset();
+  table_ids_.clear();
+  group_ids_.clear();
+  counters.clear();
+  engaged_ = false;
+}
+
+std::size_t FlowTables::groups() const noexcept {
+  std::size_t count = 0;
+  for (const auto& [id, table] : tables_) count += table.groups.size();
+  return count;
+}
+
+std::size_t FlowTables::entries() const noexcept {
+  std::size_t count = 0;
+  for (const auto& [id, table] : tables_) count += table.entries.size();
+  return count;
+}
+
+}  // namespace portcullis::model

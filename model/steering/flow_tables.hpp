@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Flow steering: tables, groups, entries and flow counters as commands make them, the root of each
+// domain, and what becomes of a frame. Two domains, in the order in which a frame meets them:
+//
+//   NIC_RX   every Ethernet frame; a RoCE frame only where behaviour nic-rx-bypassed-for-roce is
+//   off RDMA_RX  RoCE frames, requests and answers alike, where behaviour rdma-rx-in-path is on
+//
+// A table is looked through by ascending flow_index, the first entry that matches decides; a miss
+// follows table_miss_action, DEF going on as if there were no table. A frame whose QP has a root of
+// its own (underlay_qpn) meets that before either domain. What a real card does in these places is
+// not published beyond what Linux relies on; each finding about one firmware is a behaviour.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "model/behaviours.hpp"
+#include "model/id_table.hpp"
+#include "model/port_type.hpp"
+#include "model/request.hpp"
+#include "model/steering/flow_counters.hpp"
+#include "model/steering/flow_key.hpp"
+#include "model/verdict.hpp"
+#include "prm/flow_commands.hpp"
+#include "prm/flow_enums.hpp"
+
+namespace portcullis::model {
+
+/// What steering says of a frame.
+struct FlowDecision {
+  enum class Kind : std::uint8_t {
+    Pass,  // on to the transport; an Ethernet frame without a queue is lost
+    Drop,
+    Tir,  // to the receive queues behind `tirn`
+  };
+  Kind kind = Kind::Pass;
+  std::uint32_t tirn = 0;
+};
+
+class FlowTables {
+ public:
+  static constexpr std::uint32_t kLogMaxTables = 12;
+  static constexpr std::uint32_t kLogMaxTableSize = 16;
+  static constexpr std::uint32_t kMaxLevel = 64;
+  static constexpr std::uint32_t kMaxDestinations = 32;
+
+  struct Deps {
+    const Behaviours* behaviours = nullptr;
+    PortType port_type = PortType::Ethernet;
+    /// Whether `number` is a live object. `is_hot`: whether the QP has received since it connected.
+    bool (*has_tir)(void* context, std::uint32_t number) = nullptr;
+    bool (*has_qp)(void* context, std::uint32_t number) = nullptr;
+    bool (*is_hot)(void* context, std::uint32_t number) = nullptr;
+    void* context = nullptr;
+  };
+
+  explicit FlowTables(const Deps& deps) noexcept : deps_(deps) {}
+
+  // Commands: model/commands_flow.cpp has looked at what is neither table, group nor entry.
+  Verdict create_table(prm::FlowTableType type, prm::ConstView<prm::flow_table_context> context,
+                       std::uint32_t& id);
+  Verdict modify_table(prm::FlowTableType type, std::uint32_t id,
+                       prm::ConstView<prm::flow_table_context> context);
+  Verdict destroy_table(prm::FlowTableType type, std::uint32_t id);
+  Verdict create_group(prm::ConstView<prm::create_flow_group_in> in, std::uint32_t& id);
+  Verdict destroy_group(prm::ConstView<prm::destroy_flow_group_in> in);
+  /// `list` is destination[].
+  Verdict set_entry(prm::ConstView<prm::set_fte_in> in, std::span<const std::byte> list);
+  /// `list` as for set_entry(); too short a list is cut.
+  Verdict query_entry(prm::ConstView<prm::query_fte_in> in, prm::View<prm::flow_context> context,
+                      std::span<std::byte> list) const;
+  Verdict delete_entry(prm::ConstView<prm::delete_fte_in> in);
+  Verdict set_root(prm::ConstView<prm::set_flow_table_root_in> in);
+
+  /// Some frame may meet a table. While it does not hold, nothing below needs to be asked.
+  [[nodiscard]] bool engaged() const noexcept { return engaged_; }
+  /// A RoCE frame, or one of an InfiniBand link, for `qpn`; `hot` is whether that QP has received
+  /// since it connected.
+  [[nodiscard]] FlowDecision admit(std::span<const std::byte> frame, std::uint32_t qpn, bool hot);
+  /// Any other Ethernet frame.
+  [[nodiscard]] FlowDecision classify(std::span<const std::byte> frame);
+  /// An entry forwards to `tirn`.
+  [[nodiscard]] bool uses_tir(std::uint32_t tirn) const noexcept;
+
+  void clear();
+  [[nodiscard]] std::size_t tables() const noexcept { return tables_.size(); }
+  [[nodiscard]] std::size_t groups() const noexcept;
+  [[nodiscard]] std::size_t entries() const noexcept;
+  FlowCounters counters;
+
+ private:
+  struct Destination {
+    prm::FlowDestination type{};
+    std::uint32_t id = 0;
+  };
+  struct Entry {
+    std::uint32_t group = 0;
+    std::uint32_t flow_tag = 0;
+    std::uint16_t action = 0;
+    FlowKey value;
+    std::vector<Destination> destinations;
+    std::vector<std::uint32_t> counters;
+  };
+  struct Group {
+    std::uint32_t start = 0;
+    std::uint32_t end = 0;
+    FlowKey mask;
+  };
+  struct Table {
+    prm::FlowTableType type{};
+    std::uint32_t level = 0;
+    std::uint32_t size = 0;
+    prm::FlowTableMiss miss{};
+    std::uint32_t miss_id = 0;
+    std::map<std::uint32_t, Group> groups;   // by id
+    std::map<std::uint32_t, Entry> entries;  // by flow_index
+  };
+  struct UnderlayRoot {
+    std::uint32_t table = 0;
+    bool before_traffic = false;  // attached while the QP was cold
+  };
+  /// How a walk through tables ended.
+  enum class End : std::uint8_t { Pass, Drop, Tir, OtherDomain };
+  struct Walk {
+    End end = End::Pass;
+    std::uint32_t tirn = 0;
+  };
+
+  [[nodiscard]] Table* find(prm::FlowTableType type, std::uint32_t id) noexcept;
+  [[nodiscard]] const Table* find(prm::FlowTableType type, std::uint32_t id) const noexcept;
+  [[nodiscard]] Verdict check_miss(prm::FlowTableType type, std::uint32_t level,
+                                   prm::ConstView<prm::flow_table_context> context) const;
+  [[nodiscard]] bool is_target(std::uint32_t id) const noexcept;
+  [[nodiscard]] Verdict check_mask(FlowKey mask) const noexcept;
+  [[nodiscard]] Verdict read_entry(const Table& table, prm::ConstView<prm::flow_context> context,
+                                   std::span<const std::byte> list, Entry& entry) const;
+  [[nodiscard]] Verdict read_destinations(const Table& table, std::uint32_t count,
+                                          std::span<const std::byte> list, Entry& entry) const;
+  [[nodiscard]] Verdict read_counters(std::uint32_t count, std::span<const std::byte> list,
+                                      Entry& entry) const;
+  Verdict modify_entry(Table& table, std::uint32_t index, std::uint32_t mask, Entry&& wanted);
+  Verdict set_underlay_root(std::uint32_t qpn, std::uint32_t table, bool disconnect);
+  void learn_engaged() noexcept;
+  [[nodiscard]] bool is_inert(const Table& table, const Entry& entry, bool underlay) const;
+  [[nodiscard]] Walk walk(std::uint32_t table, const FlowKey& key, std::size_t frame_bytes,
+                          bool underlay);
+
+  Deps deps_;
+  bool engaged_ = false;
+  std::optional<std::uint32_t> nic_root_;
+  std::optional<std::uint32_t> rdma_root_;
+  std::unordered_map<std::uint32_t, UnderlayRoot> underlay_roots_;  // by QPN
+  std::unordered_map<std::uint32_t, Table> tables_;
+  IdAllocator table_ids_{1, 1U << kLogMaxTables};
+  IdAllocator group_ids_{1, 1U << 24};  // group_id of CREATE_FLOW_GROUP's answer
+};
+
+}  // namespace portcullis::model

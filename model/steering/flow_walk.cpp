@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A frame's way through the tables.
+#include <algorithm>
+
+#include "model/steering/flow_tables.hpp"
+
+namespace portcullis::model {
+
+/// An entry that was accepted and never matches on this firmware.
+bool FlowTables::is_inert(const Table& table, const Entry& entry, bool underlay) const {
+  const auto group = table.groups.find(entry.group);
+  FlowKey mask = group->second.mask;
+  if (deps_.behaviours->dst_qp_inert && !underlay && mask.asks_for_dst_qp()) return true;
+  return deps_.behaviours->bth_opcode_not_parsed && mask.asks_for_opcode();
+}
+
+FlowTables::Walk FlowTables::walk(std::uint32_t id, const FlowKey& key, std::size_t frame_bytes,
+                                  bool underlay) {
+  // Every step goes to a higher level, so this ends.
+  for (;;) {
+    const Table& table = tables_.at(id);
+    const auto hit = std::ranges::find_if(table.entries, [&](const auto& indexed) {
+      const Entry& entry = indexed.second;
+      return key.matches(table.groups.at(entry.group).mask, entry.value) &&
+             !is_inert(table, entry, underlay);
+    });
+    if (hit == table.entries.end()) {
+      if (table.miss == prm::FlowTableMiss::SWITCH_DOMAIN) return {End::OtherDomain, 0};
+      if (table.miss == prm::FlowTableMiss::DEF) return {End::Pass, 0};
+      id = table.miss_id;
+      continue;
+    }
+    const Entry& entry = hit->second;
+    for (const std::uint32_t counter : entry.counters) counters.count(counter, frame_bytes);
+    if ((entry.action & prm::number(prm::FlowAction::DROP)) != 0) return {End::Drop, 0};
+    if (entry.destinations.empty()) return {End::Pass, 0};
+    // Of several destinations the first decides; a frame is not copied.
+    const Destination& to = entry.destinations.front();
+    if (to.type == prm::FlowDestination::TIR) return {End::Tir, to.id};
+    id = to.id;
+  }
+}
+
+FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t qpn, bool hot) {
+  const auto decide = [](const Walk& walk) {
+    if (walk.end == End::Drop) return FlowDecision{FlowDecision::Kind::Drop, 0};
+    if (walk.end == End::Tir) return FlowDecision{FlowDecision::Kind::Tir, walk.tirn};
+    return FlowDecision{};
+  };
+  const bool cached = hot && deps_.behaviours->hot_qp_ignores_new_rules;
+  const FlowKey key = flow_key(frame, deps_.port_type);
+  if (const auto root = underlay_roots_.find(qpn); root != underlay_roots_.end()) {
+    if (!cached || root->second.before_traffic) {
+      const Walk walked = walk(root->second.table, key, frame.size(), /*underlay=*/true);
+      if (walked.end != End::Pass) return decide(walked);
+    }
+  }
+  if (cached) return {};
+  bool nic = !deps_.behaviours->nic_rx_bypassed_for_roce;
+  if (nic && nic_root_) {
+    const Walk walked = walk(*nic_root_, key, frame.size(), /*underlay=*/false);
+    if (walked.end != End::Pass) return decide(walked);
+  }
+  if (!rdma_root_ || !deps_.behaviours->rdma_rx_in_path) return {};
+  const Walk walked = walk(*rdma_root_, key, frame.size(), /*underlay=*/false);
+  if (walked.end != End::OtherDomain) return decide(walked);
+  // A miss that switches the domain leaves RDMA: the frame is an Ethernet frame like any other.
+  if (!nic_root_) return {FlowDecision::Kind::Drop, 0};
+  const Walk ethernet = walk(*nic_root_, key, frame.size(), /*underlay=*/false);
+  return ethernet.end == End::Tir ? decide(ethernet) : FlowDecision{FlowDecision::Kind::Drop, 0};
+}
+
+FlowDecision FlowTables::classify(std::span<const std::byte> frame) {
+  if (!nic_root_) return {};
+  const Walk walked =
+      walk(*nic_root_, flow_key(frame, deps_.port_type), frame.size(), /*underlay=*/false);
+  if (walked.end == End::Drop) return {FlowDecision::Kind::Drop, 0};
+  if (walked.end == End::Tir) return {FlowDecision::Kind::Tir, walked.tirn};
+  return {};
+}
+
+}  // namespace portcullis::model

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What steering decides over a frame: tables, misses, domains, and each finding about a firmware
+// with its behaviour off and on.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+
+#include "model/steering/flow_tables.hpp"
+#include "model/transport/frame.hpp"
+#include "tests/model/flow_commands.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using prm::FlowAction;
+using prm::FlowTableType;
+using Kind = FlowDecision::Kind;
+
+constexpr std::uint32_t kQpn = 0x1234;
+constexpr bool kCold = false;
+constexpr bool kHot = true;
+constexpr Match kOpcode{.opcode = 0xff};
+constexpr Match kDstQp{.dst_qp = 0xffffff};
+
+class Steered : public ::testing::Test {
+ protected:
+  explicit Steered(PortType port_type) : port_type_(port_type) {
+    make({.opcode = BthOpcode::WriteOnly});
+  }
+  void make(const PacketHeader& header) {
+    Path path;
+    path.port_type = port_type_;
+    path.dest_lid = 1;
+    path.source_ip[10] = path.source_ip[11] = path.dest_ip[10] = path.dest_ip[11] = 0xff;
+    path.udp_sport = 0xc001;
+    path.dest_qpn = kQpn;
+    length_ = FrameTemplate(path).finish(bytes_, header, 0);
+  }
+  [[nodiscard]] std::span<const std::byte> frame() const {
+    return std::span(bytes_).first(length_);
+  }
+  Kind admit(bool hot = kCold) { return flows.admit(frame(), kQpn, hot).kind; }
+
+  Place table(FlowTableType type, std::uint32_t level = 0,
+              prm::FlowTableMiss miss = prm::FlowTableMiss::DEF, std::uint32_t next = 0) {
+    auto in = table_command(type, 4, level);
+    in.put<"flow_table_context.table_miss_action">(miss).put<"flow_table_context.table_miss_id">(
+        next);
+    Place place{type, 0};
+    EXPECT_TRUE(
+        flows
+            .create_table(
+                type, prm::ConstView<prm::flow_table_context>::at(in.bytes<"flow_table_context">()),
+                place.table)
+            .ok());
+    return place;
+  }
+  void root(Place place, std::uint32_t underlay = prm::kNoUnderlayQpn) {
+    const auto in = root_command(place, prm::FlowTableRootOpMod::SET, underlay);
+    EXPECT_TRUE(flows.set_root(view(in)).ok());
+  }
+  std::uint32_t group(Place place, const Match& mask, std::uint32_t start = 0) {
+    std::uint32_t id = 0;
+    const auto in = group_command(place, start, start + 3, mask);
+    EXPECT_TRUE(flows.create_group(view(in), id).ok());
+    return id;
+  }
+  void set(const prm::Buffer<prm::set_fte_in>& in, std::span<const std::byte> list = {}) {
+    EXPECT_TRUE(flows.set_entry(view(in), list).ok());
+  }
+  /// A root table with one entry.
+  Place install(FlowTableType type, const Match& mask, const Match& value,
+                FlowAction action = FlowAction::DROP) {
+    const Place place = table(type);
+    set(entry_command(place, group(place, mask), 0, value, action));
+    root(place);
+    return place;
+  }
+  template <class L>
+  static prm::ConstView<L> view(const prm::Buffer<L>& in) {
+    return prm::ConstView<L>(in.all());
+  }
+
+  PortType port_type_;
+  Behaviours behaviours;
+  std::set<std::uint32_t> hot_qps;
+  FlowTables flows{{&behaviours, port_type_, [](void*, std::uint32_t tirn) { return tirn == 9; },
+                    [](void*, std::uint32_t qpn) { return qpn == kQpn; },
+                    [](void* self, std::uint32_t qpn) {
+                      return static_cast<Steered*>(self)->hot_qps.contains(qpn);
+                    },
+                    this}};
+
+ private:
+  std::array<std::byte, kMaxFrameBytes> bytes_{};
+  std::size_t length_ = 0;
+};
+
+class FlowWalk : public Steered {
+ protected:
+  FlowWalk() : Steered(PortType::Ethernet) { behaviours.rdma_rx_in_path = true; }
+};
+
+TEST_F(FlowWalk, NoTable_IsNotEngagedAndPasses) {
+  EXPECT_FALSE(flows.engaged());
+  EXPECT_EQ(admit(), Kind::Pass);
+}
+
+TEST_F(FlowWalk, TableWithoutRoot_DecidesNothing) {
+  const Place place = table(FlowTableType::RDMA_RX);
+  set(entry_command(place, group(place, kOpcode), 0, {.opcode = 0x0a}));
+  EXPECT_EQ(admit(), Kind::Pass);
+}
+
+TEST_F(FlowWalk, DropByOpcode_TakesThatOpcodeAlone) {
+  install(FlowTableType::RDMA_RX, kOpcode, {.opcode = 0x0a});
+  EXPECT_EQ(admit(), Kind::Drop);
+  make({.opcode = BthOpcode::WriteFirst});
+  EXPECT_EQ(admit(), Kind::Pass);
+}
+
+TEST_F(FlowWalk, DropByOpcodeClass_TakesAnswersToo) {
+  install(FlowTableType::RDMA_RX, {.opcode = 0xe0}, {.opcode = 0x00});
+  make({.opcode = BthOpcode::Acknowledge});
+  EXPECT_EQ(admit(), Kind::Drop);
+}
+
+TEST_F(FlowWalk, MatchAll_DropsEverything) {
+  install(FlowTableType::RDMA_RX, {}, {});
+  EXPECT_EQ(admit(), Kind::Drop);
+}
+
+TEST_F(FlowWalk, DropByUdpPort_TakesThatPortAlone) {
+  const Place place = install(FlowTableType::RDMA_RX, {.udp_sport = 0xffff}, {.udp_sport = 0xc002});
+  EXPECT_EQ(admit(), Kind::Pass);
+  set(entry_command(place, 1, 1, {.udp_sport = 0xc001}));
+  EXPECT_EQ(admit(), Kind::Drop);
+}
+
+TEST_F(FlowWalk, LowestIndex_Decides) {
+  const Place place = table(FlowTableType::RDMA_RX);
+  const std::uint32_t id = group(place, kOpcode);
+  set(entry_command(place, id, 1, {.opcode = 0x0a}, FlowAction::DROP));
+  set(entry_command(place, id, 0, {.opcode = 0x0a}, FlowAction::ALLOW));
+  root(place);
+  EXPECT_EQ(admit(), Kind::Pass);
+}
+
+TEST_F(FlowWalk, MissThatForwards_MeetsTheNextTable) {
+  const Place high = table(FlowTableType::RDMA_RX, 1);
+  set(entry_command(high, group(high, kOpcode), 0, {.opcode = 0x0a}));
+  root(table(FlowTableType::RDMA_RX, 0, prm::FlowTableMiss::FWD, high.table));
+  EXPECT_EQ(admit(), Kind::Drop);
+}
+
+TEST_F(FlowWalk, MissThatSwitchesTheDomain_LeavesTheTransport) {
+  root(table(FlowTableType::RDMA_RX, 0, prm::FlowTableMiss::SWITCH_DOMAIN));
+  EXPECT_EQ(admit(), Kind::Drop);
+}
+
+TEST_F(FlowWalk, NicRxForward_GoesToTheTir) {
+  const Place place = table(FlowTableType::NIC_RX);
+  const std::uint32_t id = group(place, {.udp_dport = 0xffff});
+  set(forwarding(entry_command(place, id, 0, {.udp_dport = 4791})),
+      destination(prm::FlowDestination::TIR, 9));
+  root(place);
+  const FlowDecision decision = flows.classify(frame());
+  EXPECT_EQ(decision.kind, Kind::Tir);
+  EXPECT_EQ(decision.tirn, 9U);
+  EXPECT_TRUE(flows.uses_tir(9));
+}
+
+TEST_F(FlowWalk, Counter_CountsPacketsAndOctetsOfItsEntry) {
+  const Place place = table(FlowTableType::RDMA_RX);
+  const std::uint32_t counter = flows.counters.allocate().value();
+  auto in = entry_command(place, group(place, kOpcode), 0, {.opcode = 0x0a});
+  in.put<"flow_context.action">(prm::number(FlowAction::DROP) | prm::number(FlowAction::COUNT));
+  in.set<"flow_context.flow_counter_list_size", 1>();
+  prm::Buffer<prm::flow_counter_list> list;
+  list.put<"flow_counter_id">(counter);
+  set(in, list.all());
+  root(place);
+  static_cast<void>(admit());
+  static_cast<void>(admit());
+  EXPECT_EQ(flows.counters.find(counter)->packets, 2U);
+  EXPECT_EQ(flows.counters.find(counter)->octets, 2 * frame().size());
+}
+
+TEST_F(FlowWalk, RdmaRxNotInPath_DecidesNothing) {
+  install(FlowTableType::RDMA_RX, {}, {});
+  behaviours.rdma_rx_in_path = false;
+  EXPECT_EQ(admit(), Kind::Pass);
+}
+
+TEST_F(FlowWalk, NicRxDrop_TakesRoceUnlessBypassed) {
+  install(FlowTableType::NIC_RX, {.udp_dport = 0xffff}, {.udp_dport = 4791});
+  EXPECT_EQ(admit(), Kind::Drop);
+  behaviours.nic_rx_bypassed_for_roce = true;
+  EXPECT_EQ(admit(), Kind::Pass);
+}
+
+TEST_F(FlowWalk, DropByDstQp_TakesThatQpUnlessInert) {
+  install(FlowTableType::RDMA_RX, kDstQp, {.dst_qp = kQpn});
+  EXPECT_EQ(admit(), Kind::Drop);
+  behaviours.dst_qp_inert = true;
+  EXPECT_EQ(admit(), Kind::Pass);
+}
+
+TEST_F(FlowWalk, OpcodeNotParsed_DropMatchesNothing) {
+  install(FlowTableType::RDMA_RX, kOpcode, {.opcode = 0x0a});
+  behaviours.bth_opcode_not_parsed = true;
+  EXPECT_EQ(admit(), Kind::Pass);
+}
+
+TEST_F(FlowWalk, HotQp_IgnoresRulesOnlyWhereThatWasSeen) {
+  install(FlowTableType::RDMA_RX, kOpcode, {.opcode = 0x0a});
+  EXPECT_EQ(admit(kHot), Kind::Drop);
+  behaviours.hot_qp_ignores_new_rules = true;
+  EXPECT_EQ(admit(kHot), Kind::Pass);
+  EXPECT_EQ(admit(kCold), Kind::Drop);
+}
+
+class UnderlayWalk : public Steered {
+ protected:
+  UnderlayWalk() : Steered(PortType::InfiniBand) {
+    behaviours.dst_qp_inert = behaviours.hot_qp_ignores_new_rules = true;
+  }
+  void attach() {
+    const Place place = table(FlowTableType::NIC_RX);
+    const std::uint32_t id = group(place, kDstQp);
+    root(place, kQpn);
+    set(entry_command(place, id, 0, {.dst_qp = kQpn}));
+  }
+};
+
+TEST_F(UnderlayWalk, AttachedBeforeTraffic_DstQpStopsEvenAHotQp) {
+  attach();
+  EXPECT_EQ(admit(kCold), Kind::Drop);
+  EXPECT_EQ(admit(kHot), Kind::Drop);
+}
+
+TEST_F(UnderlayWalk, AttachedToAHotQp_StopsNothing) {
+  hot_qps.insert(kQpn);
+  attach();
+  EXPECT_EQ(admit(kHot), Kind::Pass);
+}
+
+}  // namespace
+}  // namespace portcullis::model::testing
