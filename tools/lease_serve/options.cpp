@@ -12,7 +12,7 @@ namespace portcullis::tools::lease_serve {
 namespace {
 
 constexpr const char* kFooter = R"(
-Owns a port through the driver and grants one lease on it to whoever asks: lease-verify on another
+Owns a port through the driver and grants a lease on it to whoever asks: lease-verify on another
 host, or by two files. Revokes it on a line "revoke" on standard input, on SIGUSR1, after
 --revoke-after-ms, when the client hangs up, or on Ctrl-C; then watches the region. Before `--`
 stand EAL arguments:
@@ -82,6 +82,10 @@ void add_revoke_options(CLI::App& app, Options& options) {
   app.add_option("--watch-ms", options.watch_ms, "how long the region is watched afterwards")
       ->type_name("MS")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{86'400'000}))
+      ->capture_default_str();
+  app.add_option("--leases", options.leases, "granted one after the other")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 1'000'000U))
       ->capture_default_str();
   app.add_option("--json", options.json_file, "what became of it, as JSON")->type_name("FILE");
 }

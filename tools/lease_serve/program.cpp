@@ -2,6 +2,7 @@
 #include "tools/lease_serve/program.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -35,9 +36,9 @@ class Serving {
   Serving(const Options& options, const World& world, ServedPort& port, LineChannel& channel)
       : options_(&options), world_(&world), port_(&port), channel_(&channel) {}
 
-  Result<bool> run() {
+  Result<Served> run() {
     PORTCULLIS_TRY_ASSIGN(const auto request, await_request());
-    if (!request) return true;  // told to stop before anybody came
+    if (!request) return Served{};
     PORTCULLIS_TRY(grant(*request));
     watch_.emplace(manager_->memory(grant_.lease), port_->clock());
     port_->watch(&*watch_);
@@ -45,7 +46,8 @@ class Serving {
     port_->watch(nullptr);
     PORTCULLIS_TRY(std::move(good));
     PORTCULLIS_TRY(manager_->tear_down());
-    return is_good();
+    channel_->drop();
+    return Served{is_good(), json()};
   }
 
  private:
@@ -164,7 +166,7 @@ class Serving {
     }
     difference_ = watch_->first_difference();
     report();
-    return write_json();
+    return {};
   }
 
   void report() const {
@@ -192,25 +194,19 @@ class Serving {
     return answer_.outcome == lease::Outcome::TornDown && !difference_;
   }
 
-  Result<void> write_json() const {
-    if (options_->json_file.empty()) return {};
-    const nlohmann::ordered_json all{{"program", "lease-serve"},
-                                     {"device", port_->description()},
-                                     {"plan", options_->plan.name},
-                                     {"outcome", lease::name(answer_.outcome)},
-                                     {"verdict", lease::describe(answer_.verdict)},
-                                     {"revoke_ns", revoke_ns_},
-                                     {"outcome_ns", outcome_ns_},
-                                     {"last_change_ns", watch_->last_change_ns()},
-                                     {"changes", watch_->changes()},
-                                     {"last_word", watch_->last_word()},
-                                     {"changed_after_outcome", difference_.has_value()}};
-    constexpr int kIndent = 2;
-    std::ofstream file(options_->json_file, std::ios::trunc);
-    file << all.dump(kIndent) << '\n';
-    file.close();
-    if (file) return {};
-    return fail(Errc::System, fmt::format("--json {}: it cannot be written", options_->json_file));
+  [[nodiscard]] std::string json() const {
+    return nlohmann::ordered_json{{"program", "lease-serve"},
+                                  {"device", port_->description()},
+                                  {"plan", options_->plan.name},
+                                  {"outcome", lease::name(answer_.outcome)},
+                                  {"verdict", lease::describe(answer_.verdict)},
+                                  {"revoke_ns", revoke_ns_},
+                                  {"outcome_ns", outcome_ns_},
+                                  {"last_change_ns", watch_->last_change_ns()},
+                                  {"changes", watch_->changes()},
+                                  {"last_word", watch_->last_word()},
+                                  {"changed_after_outcome", difference_.has_value()}}
+        .dump();
   }
 
   const Options* options_;
@@ -231,10 +227,20 @@ Result<std::unique_ptr<LineChannel>> open_channel(const Options& options) {
   return lease_exchange::open_files(options.request_file, options.grant_file);
 }
 
+/// An array of what became of each lease, as a whole after each.
+Result<void> write_json(const std::string& path, const std::vector<std::string>& served) {
+  if (path.empty()) return {};
+  std::ofstream file(path, std::ios::trunc);
+  file << fmt::format("[{}]\n", fmt::join(served, ",\n"));
+  file.close();
+  if (file) return {};
+  return fail(Errc::System, fmt::format("--json {}: it cannot be written", path));
+}
+
 }  // namespace
 
-Result<bool> serve(const Options& options, const World& world, ServedPort& port,
-                   LineChannel& channel) {
+Result<Served> serve(const Options& options, const World& world, ServedPort& port,
+                     LineChannel& channel) {
   return Serving(options, world, port, channel).run();
 }
 
@@ -251,8 +257,16 @@ Result<bool> run(const Options& options, const World& world) {
       fmt::format("{:10} ip neigh replace {} lladdr {} dev NETDEV  (on the client: nobody "
                   "answers for the port)",
                   "neighbour", address.gid.text(), address.mac.text()));
-  world.print(fmt::format("{:10} {}", "awaiting", channel->peer()));
-  return serve(options, world, *port, *channel);
+  std::vector<std::string> served;
+  bool good = true;
+  for (std::uint32_t i = 0; i < options.leases && !world.stop(); ++i) {
+    world.print(fmt::format("{:10} {}", "awaiting", channel->peer()));
+    PORTCULLIS_TRY_ASSIGN(Served one, serve(options, world, *port, *channel));
+    good = good && one.good;
+    if (!one.json.empty()) served.push_back(std::move(one.json));
+    PORTCULLIS_TRY(write_json(options.json_file, served));
+  }
+  return good;
 }
 
 }  // namespace portcullis::tools::lease_serve

@@ -33,6 +33,7 @@ struct Options {
   lease::Plan plan = lease::seed_plan();
   std::uint64_t revoke_after_ms = 0;  // 0: on a command
   std::uint64_t watch_ms = 2'000;
+  std::uint32_t leases = 1;  // one after the other
   std::string json_file;
   std::vector<std::string> eal;     // what stood before "--"
   std::optional<std::string> text;  // of --help
@@ -48,12 +49,18 @@ struct World {
   std::function<void(const std::string&)> print;  // a line of standard output
 };
 
-/// One lease from request to the end of the watch. False when it was not TornDown or a byte
-/// changed after the outcome. A peer whose line is no request is told so and the next awaited.
-[[nodiscard]] Result<bool> serve(const Options& options, const World& world, ServedPort& port,
-                                 lease_exchange::LineChannel& channel);
+/// What became of one lease.
+struct Served {
+  bool good = true;  // TornDown, and no byte changed after the outcome
+  std::string json;  // one object; empty when told to stop before anybody came
+};
 
-/// Opens the device and the exchange, then serves.
+/// One lease from request to the end of the watch. A peer whose line is no request is told so and
+/// the next awaited.
+[[nodiscard]] Result<Served> serve(const Options& options, const World& world, ServedPort& port,
+                                   lease_exchange::LineChannel& channel);
+
+/// Opens the device and the exchange, then serves lease after lease. False when one was not good.
 [[nodiscard]] Result<bool> run(const Options& options, const World& world);
 
 }  // namespace portcullis::tools::lease_serve

@@ -40,6 +40,8 @@ void ServedPort::relax_entry(void* port, std::uint64_t until_ns) noexcept {
   auto& self = *static_cast<ServedPort*>(port);
   if (self.watched_ != nullptr) self.watched_->look();
   self.plain_.relax(until_ns);
+  // A client on this host may be waiting for the same core.
+  if (!self.plain_.clock.is_virtual()) std::this_thread::yield();
 }
 
 Result<void> ServedPort::idle(std::uint64_t most_ns) {

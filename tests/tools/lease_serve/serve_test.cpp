@@ -8,7 +8,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
-#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -131,7 +131,7 @@ class LeaseServe : public ::testing::Test {
     port.reset();
   }
 
-  Result<bool> serve() {
+  Result<Served> serve() {
     // Asked in every round of the watch too: the client never stops on its own.
     const auto never = [this] {
       if (connected) writer->go_on();
@@ -157,7 +157,7 @@ TEST_F(LeaseServe, SeedPlan_ClientMeetsSilenceAndNoByteChangesAfterwards) {
 
   const auto good = serve();
 
-  EXPECT_TRUE(good.value());
+  EXPECT_TRUE(good->good);
   EXPECT_EQ(writer->failure, prm::WcStatus::RETRY_EXC_ERR);
   EXPECT_THAT(printed, Contains(HasSubstr("on command, plan seed: outcome=TornDown")));
   EXPECT_THAT(printed, Contains(HasSubstr("no byte of 65536 changed in 3000 ms")));
@@ -169,7 +169,7 @@ TEST_F(LeaseServe, NakFirstPlan_ClientIsRefusedAtOnce) {
 
   const auto good = serve();
 
-  EXPECT_TRUE(good.value());
+  EXPECT_TRUE(good->good);
   EXPECT_EQ(writer->failure, prm::WcStatus::REM_ACCESS_ERR);
 }
 
@@ -189,8 +189,8 @@ TEST_F(LeaseServe, BadLines_AreAnsweredAndTheNextPeerIsServed) {
 
   const auto good = serve();
 
-  EXPECT_TRUE(good.value());
-  EXPECT_EQ(channel.dropped, 2);
+  EXPECT_TRUE(good->good);
+  EXPECT_EQ(channel.dropped, 3);  // the third when its lease had ended
   EXPECT_THAT(channel.sent, ElementsAre(StartsWith("lease-refused"), StartsWith("lease-refused"),
                                         StartsWith("lease-grant")));
 }
@@ -221,7 +221,7 @@ TEST_F(LeaseServe, ClientThatHangsUp_LosesItsLease) {
   channel.lines.emplace_back(writer->request());
   channel.on_hold = [] { return true; };
 
-  EXPECT_TRUE(serve().value());
+  EXPECT_TRUE(serve()->good);
   EXPECT_THAT(printed, Contains(HasSubstr("the client has hung up, plan seed")));
 }
 
@@ -230,7 +230,7 @@ TEST_F(LeaseServe, AfterItsTime_TheLeaseIsRevoked) {
   revoke_at = std::numeric_limits<std::uint64_t>::max();
   options.revoke_after_ms = 250;
 
-  EXPECT_TRUE(serve().value());
+  EXPECT_TRUE(serve()->good);
   EXPECT_THAT(printed, Contains(HasSubstr("after 250 ms, plan seed")));
 }
 
@@ -245,14 +245,26 @@ TEST_F(LeaseServe, SmallerMtuOfTheClient_IsGranted) {
   EXPECT_EQ(lease_exchange::parse_grant(channel.sent.back())->mtu, 512U);
 }
 
-TEST_F(LeaseServe, WhatWasSeenIsWritten) {
+TEST_F(LeaseServe, JsonSaysWhatBecameOfTheLease) {
   channel.lines.emplace_back(writer->request());
-  const auto file = std::filesystem::path(::testing::TempDir()) / "lease_serve_seen.json";
-  options.json_file = file;
 
+  const auto served = serve();
+
+  const auto json = nlohmann::json::parse(served->json);
+  EXPECT_EQ(json["outcome"], "TornDown");
+  EXPECT_EQ(json["plan"], "seed");
+  EXPECT_EQ(json["changed_after_outcome"], false);
+  EXPECT_GE(json["outcome_ns"], json["revoke_ns"]);
+}
+
+TEST_F(LeaseServe, TheNextLeaseIsServedOnTheSameFunction) {
+  channel.on_hold = [] { return true; };
+  channel.lines.emplace_back(writer->request());
   ASSERT_TRUE(serve());
+  channel.lines.emplace_back(writer->request());
 
-  EXPECT_TRUE(std::filesystem::remove(file));
+  EXPECT_TRUE(serve()->good);
+  EXPECT_THAT(channel.sent, ElementsAre(StartsWith("lease-grant"), StartsWith("lease-grant")));
 }
 
 TEST(RegionWatch, AByteChangedAfterTheOutcome_IsFound) {
