@@ -140,11 +140,13 @@ class NotedPciFunction final : public PciFunction {
   }
   Result<void> reset() override {
     done.push_back("reset");
+    if (refuse_reset) return fail(Errc::System, "refused");
     return {};
   }
 
   std::vector<std::string> done;
   bool refuse_bus_master = false;
+  bool refuse_reset = false;
 };
 
 /// All of it, and the Context that objects are made from.
