@@ -156,6 +156,7 @@ struct Packet {
 struct FrameLabel {
   std::uint8_t opcode = 0;
   std::uint32_t dest_qpn = 0;
+  std::uint32_t psn = 0;
 };
 [[nodiscard]] std::optional<FrameLabel> peek(std::span<const std::byte> frame,
                                              PortType port_type = PortType::Ethernet) noexcept;

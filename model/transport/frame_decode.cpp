@@ -162,7 +162,8 @@ std::optional<FrameLabel> peek(std::span<const std::byte> frame, PortType port_t
       port_type == PortType::InfiniBand ? infiniband_bth_offset(frame) : roce_bth_offset(frame);
   if (!at || frame.size() < *at + bth::bytes) return std::nullopt;
   const auto base = prm::ConstView<bth>::at(frame, *at);
-  return FrameLabel{static_cast<std::uint8_t>(base.get<"opcode">()), base.get<"qpn">()};
+  return FrameLabel{static_cast<std::uint8_t>(base.get<"opcode">()), base.get<"qpn">(),
+                    base.get<"psn">()};
 }
 
 void corrupt_icrc(std::span<std::byte> frame, PortType port_type) noexcept {

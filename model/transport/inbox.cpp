@@ -10,6 +10,7 @@ bool Inbox::keep(const Packet& packet) {
   const std::uint32_t number = next_++;
   PaceStep step;
   step.at = PacePoint::BeforeCheck;
+  step.opcode = packet.opcode;
   step.qpn = packet.dest_qpn;
   step.psn = packet.psn;
   step.key = packet.rkey;

@@ -142,7 +142,11 @@ void Wire::carry(std::uint32_t slot, const Frame& frame, std::uint64_t delay_ns)
 bool Wire::passes(const Port& sender, std::span<const std::byte> bytes, Task task) const {
   PaceStep step;
   step.at = PacePoint::FrameOnWire;
-  if (const auto label = peek(bytes, port_type_)) step.qpn = label->dest_qpn;
+  if (const auto label = peek(bytes, port_type_)) {
+    step.opcode = label->opcode;
+    step.qpn = label->dest_qpn;
+    step.psn = label->psn;
+  }
   step.bytes = static_cast<std::uint32_t>(bytes.size());
   return sender.pacer->pass(step, task);
 }

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/fence_proof/adversary.hpp"
+
+#include <algorithm>
+
+#include "model/transport/headers.hpp"
+#include "model/transport/opcode.hpp"
+
+namespace portcullis::fence_proof {
+namespace {
+
+using model::PacePoint;
+using model::psn_distance;
+
+bool is_request(std::uint8_t opcode) noexcept { return model::opcode_info(opcode).is_request(); }
+
+bool is_memory(PacePoint at) noexcept {
+  return at == PacePoint::WritePending || at == PacePoint::ReadPending ||
+         at == PacePoint::AtomicPending;
+}
+
+bool is_before_check(const model::PaceStep& step) noexcept {
+  return step.at == PacePoint::BeforeCheck ||
+         (step.at == PacePoint::FrameOnWire && is_request(step.opcode));
+}
+
+}  // namespace
+
+std::string_view name(Position position) noexcept {
+  switch (position) {
+    case Position::BeforeCheck:
+      return "before the key check";
+    case Position::WritePending:
+      return "checked, write pending";
+    case Position::BetweenPackets:
+      return "between packets of a message";
+    case Position::DuplicateWrite:
+      return "a duplicate WRITE";
+    case Position::PsnWrap:
+      return "on both sides of PSN 0";
+    case Position::StalePacket:
+      return "stale, for a reused QPN";
+  }
+  return {};
+}
+
+std::uint32_t Adversary::chance(const model::PaceStep& step) const noexcept {
+  switch (step.at) {
+    case PacePoint::FrameOnWire:
+      return is_request(step.opcode) ? mood_.wire : mood_.response;
+    case PacePoint::BeforeCheck:
+      return mood_.check;
+    case PacePoint::ResponsePending:
+      return mood_.response;
+    case PacePoint::BetweenPackets:
+      return 0;
+    default:
+      return mood_.memory;
+  }
+}
+
+/// The newest with that number: it is the one that has it.
+Connection* Adversary::of(std::uint32_t qpn) noexcept {
+  const auto found = std::find_if(
+      connections_.rbegin(), connections_.rend(),
+      [qpn](const Connection* one) { return one->qpn == qpn || one->client_qpn == qpn; });
+  return found == connections_.rend() ? nullptr : *found;
+}
+
+std::uint64_t Adversary::delay_ns(const model::PaceStep& step, Ticket ticket) {
+  Connection* const connection = of(step.qpn);
+  if (connection == nullptr) return 0;
+  if (is_memory(step.at) && step.qpn == connection->qpn &&
+      psn_distance(step.psn, connection->done_psn) >= 0)
+    connection->done_psn = model::psn_add(step.psn, 1);
+  if (held_.size() >= kMostHeld || holds_left_ == 0 || below(256) >= chance(step)) return 0;
+  --holds_left_;
+  ++holds_;
+  held_.push_back({ticket, step, connection->serial, false});
+  return kUntilReleased;
+}
+
+void Adversary::release(model::Model& model, std::size_t index) {
+  const Ticket ticket = held_[index].ticket;
+  held_[index] = held_.back();
+  held_.pop_back();
+  static_cast<void>(model.release(ticket));
+}
+
+bool Adversary::let_one_go(model::Model& model) {
+  if (held_.empty()) return false;
+  const std::size_t start = below(static_cast<std::uint32_t>(held_.size()));
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const std::size_t index = (start + i) % held_.size();
+    if (held_[index].immortal) continue;
+    release(model, index);
+    return true;
+  }
+  return false;
+}
+
+void Adversary::let_all_go(model::Model& model, bool everything) {
+  while (let_one_go(model)) {
+  }
+  while (everything && !held_.empty())
+    release(model, below(static_cast<std::uint32_t>(held_.size())));
+}
+
+void Adversary::let_go(model::Model& model, Ticket ticket) {
+  const auto found = std::ranges::find(held_, ticket, &Held::ticket);
+  if (found != held_.end()) release(model, static_cast<std::size_t>(found - held_.begin()));
+}
+
+std::uint32_t Adversary::keep_on_wire(const Connection& connection, std::uint32_t most) {
+  std::uint32_t kept = 0;
+  for (Held& held : held_) {
+    if (kept == most) break;
+    if (held.step.at != PacePoint::FrameOnWire || held.step.qpn != connection.qpn ||
+        !is_request(held.step.opcode))
+      continue;
+    held.immortal = true;
+    ++kept;
+  }
+  return kept;
+}
+
+Occupancy Adversary::occupancy(const Connection& connection) const {
+  Occupancy found;
+  const auto count = [&found](Position position) {
+    ++found.at[static_cast<std::size_t>(position)];
+  };
+  bool below_wrap = false;
+  bool above_wrap = false;
+  for (const Held& held : held_) {
+    if (held.step.qpn != connection.qpn) continue;
+    if (held.serial != connection.serial) {
+      if (is_before_check(held.step)) count(Position::StalePacket);
+      continue;
+    }
+    ++found.packets;
+    constexpr std::uint32_t kHalf = 1U << 23;
+    (held.step.psn >= kHalf ? below_wrap : above_wrap) = true;
+    if (is_memory(held.step.at)) {
+      ++found.dmas;
+      count(Position::WritePending);
+    } else if (is_before_check(held.step)) {
+      count(psn_distance(held.step.psn, connection.done_psn) < 0 ? Position::DuplicateWrite
+                                                                 : Position::BeforeCheck);
+    }
+  }
+  if (below_wrap && above_wrap) count(Position::PsnWrap);
+  const bool at_an_end = std::ranges::find(connection.message_ends, connection.done_psn) !=
+                         connection.message_ends.end();
+  if (!connection.message_ends.empty() && !at_an_end) count(Position::BetweenPackets);
+  return found;
+}
+
+}  // namespace portcullis::fence_proof

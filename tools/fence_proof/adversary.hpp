@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The scheduler that a fence must survive: packets on the wire and before their check, DMA between
+// check and memory, answers, all held as long as it likes and let go in any order. It keeps account
+// of what it holds, so that a run can say where packets and DMA stood when the key was taken away.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/model.hpp"
+#include "model/random.hpp"
+#include "model/transport/pace.hpp"
+
+namespace portcullis::fence_proof {
+
+/// Where something may stand at the instant of the mkey step.
+enum class Position : std::uint8_t {
+  BeforeCheck,     // received, or on the wire; its key has not been looked at
+  WritePending,    // the key allowed it, memory has not changed
+  BetweenPackets,  // some packets of a message were carried out, some were not
+  DuplicateWrite,  // carried out, its acknowledgement lost, sent again
+  PsnWrap,         // packets on both sides of PSN 0
+  StalePacket,     // of a connection before this one, whose QP number this one has
+};
+inline constexpr std::array kPositions{Position::BeforeCheck,    Position::WritePending,
+                                       Position::BetweenPackets, Position::DuplicateWrite,
+                                       Position::PsnWrap,        Position::StalePacket};
+[[nodiscard]] std::string_view name(Position position) noexcept;
+
+/// What stood where, of one connection.
+struct Occupancy {
+  std::array<std::uint32_t, kPositions.size()> at{};
+  std::uint32_t packets = 0;  // in flight
+  std::uint32_t dmas = 0;     // pending
+};
+
+/// A connection as the adversary follows it. Messages are told to it in the order of posting.
+struct Connection {
+  std::uint32_t serial = 0;
+  std::uint32_t qpn = 0;  // of the lease
+  std::uint32_t client_qpn = 0;
+  std::uint32_t next_psn = 0;               // of the next message
+  std::uint32_t done_psn = 0;               // one past the last packet that passed its check
+  std::vector<std::uint32_t> message_ends;  // one past each message
+};
+
+class Adversary final : public model::Pace {
+ public:
+  /// Of 256 steps it holds so many. Nothing is held beyond `most`.
+  struct Mood {
+    std::uint32_t wire = 0;      // requests on the wire
+    std::uint32_t check = 0;     // before their check
+    std::uint32_t memory = 0;    // DMA
+    std::uint32_t response = 0;  // acknowledgements, on the wire or before
+  };
+  struct Held {
+    Ticket ticket = 0;
+    model::PaceStep step;
+    std::uint32_t serial = 0;  // of the connection that had the QP number when it was held
+    bool immortal = false;     // stays until it is let go by name
+  };
+
+  explicit Adversary(std::uint64_t seed, std::uint64_t most_holds)
+      : random_(seed), holds_left_(most_holds) {}
+
+  void set_mood(const Mood& mood) noexcept { mood_ = mood; }
+  /// Follows a connection; one that had the same QP number is over.
+  void follow(Connection& connection) { connections_.push_back(&connection); }
+
+  std::uint64_t delay_ns(const model::PaceStep& step, Ticket ticket) override;
+
+  /// Lets one go, any; false when there is none that may.
+  bool let_one_go(model::Model& model);
+  /// All of them, in any order, those that are immortal included when `everything`.
+  void let_all_go(model::Model& model, bool everything);
+  /// One by its ticket.
+  void let_go(model::Model& model, Ticket ticket);
+  /// Requests of `connection` on the wire, `most` of them, outlive everything but let_go().
+  std::uint32_t keep_on_wire(const Connection& connection, std::uint32_t most);
+  [[nodiscard]] const std::vector<Held>& held() const noexcept { return held_; }
+  [[nodiscard]] std::size_t held_count() const noexcept { return held_.size(); }
+  /// Ever.
+  [[nodiscard]] std::uint64_t holds() const noexcept { return holds_; }
+  [[nodiscard]] Occupancy occupancy(const Connection& connection) const;
+
+  [[nodiscard]] std::uint32_t below(std::uint32_t bound) noexcept { return random_.below(bound); }
+
+ private:
+  static constexpr std::size_t kMostHeld = 96;  // far fewer than the wire has frames
+
+  [[nodiscard]] std::uint32_t chance(const model::PaceStep& step) const noexcept;
+  [[nodiscard]] Connection* of(std::uint32_t qpn) noexcept;
+  void release(model::Model& model, std::size_t index);
+
+  model::Random random_;
+  std::uint64_t holds_left_;
+  std::uint64_t holds_ = 0;
+  Mood mood_;
+  std::vector<Connection*> connections_;
+  std::vector<Held> held_;
+};
+
+}  // namespace portcullis::fence_proof

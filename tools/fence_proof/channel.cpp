@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/fence_proof/channel.hpp"
+
+#include <algorithm>
+
+#include "prm/enums.hpp"
+#include "prm/object_commands.hpp"
+#include "prm/opcodes.hpp"
+
+namespace portcullis::fence_proof {
+namespace {
+
+bool is_destroy_mkey(std::span<const std::byte> in) {
+  return in.size() == prm::destroy_mkey_in::bytes &&
+         prm::ConstView<prm::destroy_mkey_in>::at(in).get<"opcode">() ==
+             prm::number(prm::Opcode::DESTROY_MKEY);
+}
+
+}  // namespace
+
+Result<pmd::Ticket> ProofChannel::submit(std::span<const std::byte> in, std::size_t out_bytes,
+                                         pmd::SlotClass slot_class) {
+  const bool is_key_step = is_destroy_mkey(in) && slot_class == pmd::SlotClass::Fence;
+  if (is_key_step && key_step_) key_step_();
+  if (is_key_step && lies(Mutant::NoMkeyStep)) return pmd::Ticket{kNotSent};
+  PORTCULLIS_TRY_ASSIGN(const pmd::Ticket ticket, channel_->submit(in, out_bytes, slot_class));
+  if (is_key_step && lies(Mutant::OutcomeBeforeOwnership)) unawaited_.insert(ticket.slot);
+  return ticket;
+}
+
+Result<void> ProofChannel::await(pmd::Ticket ticket, std::span<std::byte> out,
+                                 std::uint64_t deadline_ns) {
+  if (ticket.slot == kNotSent || unawaited_.erase(ticket.slot) != 0) {
+    std::ranges::fill(out, std::byte{0});
+    return {};
+  }
+  auto answered = channel_->await(ticket, out, deadline_ns);
+  if (!answered && lies(Mutant::DeliveryIgnored) && answered.error().command &&
+      answered.error().command->delivery_status != 0) {
+    std::ranges::fill(out, std::byte{0});
+    return {};
+  }
+  return answered;
+}
+
+bool ProofChannel::is_done(pmd::Ticket ticket) const noexcept {
+  return ticket.slot == kNotSent || unawaited_.contains(ticket.slot) || channel_->is_done(ticket);
+}
+
+}  // namespace portcullis::fence_proof

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A client of a lease, at the other end of its connection: posts what it is told to post and goes
+// on, whatever the outcome of a revoke. It knows its messages' PSNs, so that the adversary does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/dma_memory.hpp"
+#include "base/result.hpp"
+#include "lease/grant.hpp"
+#include "model/random.hpp"
+#include "pmd/completion_queue.hpp"
+#include "pmd/context.hpp"
+#include "pmd/memory_key.hpp"
+#include "pmd/protection_domain.hpp"
+#include "pmd/queue_pair.hpp"
+#include "pmd/roce_address.hpp"
+#include "tools/fence_proof/adversary.hpp"
+
+namespace portcullis::fence_proof {
+
+inline const pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
+                                    .mac = {{2, 0, 0, 0, 0, 1}}};
+inline constexpr prm::QpcMtu kMtu = prm::QpcMtu::MTU_256;
+inline constexpr std::uint32_t kMtuBytes = 256;
+inline constexpr std::uint32_t kRegionBytes = 2 * kPageBytes;
+/// T is 4.2 ms: long for packets that are not held, short for a run.
+inline constexpr std::uint8_t kAckTimeout = 10;
+inline constexpr std::uint8_t kRetryCount = 7;
+
+class Client {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Client>> create(const pmd::Context& context);
+
+  [[nodiscard]] lease::Peer peer(std::uint32_t psn) const {
+    return {.qpn = qp_.number(), .psn = psn, .gid = kPort.gid, .mac = kPort.mac};
+  }
+  /// Its words carry `serial` from now on; the connection is the adversary's to follow.
+  [[nodiscard]] Result<void> connect(const lease::Grant& grant, std::uint32_t serial,
+                                     std::uint32_t psn);
+  /// After reset(): to another QP with the key of before, as a client that never heard of the
+  /// outcome.
+  [[nodiscard]] Result<void> connect_to(std::uint32_t qpn, std::uint32_t psn);
+  [[nodiscard]] Result<void> reset();
+
+  /// One message of a random kind, length and place; false when there is no room.
+  [[nodiscard]] Result<bool> post(model::Random& random);
+  /// A WRITE of so many packets to the region's start; false when there is no room.
+  [[nodiscard]] Result<bool> post_write(std::uint32_t packets, std::uint64_t at);
+  /// Takes completions.
+  [[nodiscard]] Result<void> poll();
+
+  [[nodiscard]] const lease::Grant& grant() const noexcept { return grant_; }
+  [[nodiscard]] Connection& connection() noexcept { return *connection_; }
+  [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
+  [[nodiscard]] std::uint32_t outstanding() const noexcept { return qp_.outstanding_blocks(); }
+  [[nodiscard]] std::uint64_t posted() const noexcept { return posted_; }
+  [[nodiscard]] std::uint64_t succeeded() const noexcept { return succeeded_; }
+
+ private:
+  Client(pmd::ProtectionDomain pd, pmd::CompletionQueue cq, pmd::QueuePair qp, DmaMemory source,
+         pmd::MemoryKey key)
+      : pd_(std::move(pd)),
+        cq_(std::move(cq)),
+        qp_(std::move(qp)),
+        source_(std::move(source)),
+        key_(std::move(key)) {}
+  [[nodiscard]] Result<void> to_rts(std::uint32_t remote_qpn, std::uint32_t remote_psn,
+                                    std::uint32_t psn);
+
+  pmd::ProtectionDomain pd_;
+  pmd::CompletionQueue cq_;
+  pmd::QueuePair qp_;
+  DmaMemory source_;
+  pmd::MemoryKey key_;
+  lease::Grant grant_;
+  std::unique_ptr<Connection> connection_ = std::make_unique<Connection>();
+  std::uint64_t posted_ = 0;
+  std::uint64_t succeeded_ = 0;
+  bool has_failed_ = false;
+};
+
+}  // namespace portcullis::fence_proof

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/fence_proof/mutant.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace portcullis::fence_proof {
+namespace {
+
+constexpr std::array kMutants{
+    MutantInfo{Mutant::NoMkeyStep, "no-mkey-step", "DESTROY_MKEY is never sent and success is told",
+               ""},
+    MutantInfo{Mutant::OutcomeBeforeOwnership, "outcome-before-ownership",
+               "DESTROY_MKEY counts as done while the device still owns it", ""},
+    MutantInfo{Mutant::DeliveryIgnored, "delivery-ignored",
+               "a command that came back with a delivery status counts as done", ""},
+    MutantInfo{Mutant::KeyByteKept, "key-byte-kept",
+               "the low byte of a key does not change when its index is given again", ""},
+    MutantInfo{Mutant::NumberReusedEarly, "number-reused-early",
+               "slot and QP number come back while packets for the old lease still live", ""},
+    MutantInfo{Mutant::A1Off, "a1-off",
+               "the card answers DESTROY_MKEY before the DMA under the key is done", "a1-off"},
+};
+
+}  // namespace
+
+std::span<const MutantInfo> mutants() noexcept { return kMutants; }
+
+std::string_view name(Mutant mutant) noexcept {
+  const auto found = std::ranges::find(kMutants, mutant, &MutantInfo::mutant);
+  return found == kMutants.end() ? "none" : found->name;
+}
+
+Result<Mutant> parse_mutant(std::string_view text) {
+  std::string names = "none";
+  if (text == names) return Mutant::None;
+  for (const MutantInfo& info : kMutants) {
+    if (info.name == text) return info.mutant;
+    names += ", " + std::string(info.name);
+  }
+  return fail(Errc::InvalidArgument,
+              "mutant '" + std::string(text) + "'; one of " + names + " expected");
+}
+
+}  // namespace portcullis::fence_proof

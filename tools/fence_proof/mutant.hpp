@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What could be wrong with a fence, or with the card under it. Each is a run like any other with
+// one thing broken, and the proof must find it: one that finds nothing in them would find nothing
+// anywhere.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace portcullis::fence_proof {
+
+enum class Mutant : std::uint8_t {
+  None,
+  NoMkeyStep,              // DESTROY_MKEY is never sent
+  OutcomeBeforeOwnership,  // success is told while the device still owns the command
+  DeliveryIgnored,         // a delivery status is taken for success
+  KeyByteKept,             // a new key has the low byte of the old one
+  NumberReusedEarly,       // a QP number comes back while packets for it may still live
+  A1Off,                   // the card breaks promise A1
+};
+
+struct MutantInfo {
+  Mutant mutant;
+  std::string_view name;
+  std::string_view what;
+  std::string_view behaviour;  // of the model; empty: the model is as ever
+};
+
+/// All but None.
+[[nodiscard]] std::span<const MutantInfo> mutants() noexcept;
+[[nodiscard]] std::string_view name(Mutant mutant) noexcept;
+/// InvalidArgument names the value and those accepted.
+[[nodiscard]] Result<Mutant> parse_mutant(std::string_view text);
+
+}  // namespace portcullis::fence_proof

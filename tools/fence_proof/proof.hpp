@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Many runs, on as many threads as there are, and what they came to: violations by plan, how often
+// each position was occupied when the key was taken away, and the smallest run that shows the first
+// violation.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "tools/fence_proof/run.hpp"
+
+namespace portcullis::fence_proof {
+
+struct ProofOptions {
+  std::uint64_t runs = 1000;
+  std::uint64_t first_seed = 1;
+  std::vector<lease::Plan> plans;  // run k takes the k-th in turn
+  Mutant mutant = Mutant::None;
+  std::uint32_t operations = 300;
+  std::uint64_t holds = RunSpec::kNoLimit;
+  unsigned jobs = 1;
+  bool stops_at_first = false;  // violation: for a mutant, one is enough
+};
+
+struct PlanTally {
+  std::string plan;
+  std::uint64_t runs = 0;
+  std::uint64_t torn_down = 0;
+  std::uint64_t fenced = 0;
+  std::uint64_t unproved = 0;
+  std::uint64_t violations = 0;  // runs with one
+};
+
+struct Finding {
+  RunSpec spec;
+  Violation violation;
+};
+
+struct ProofReport {
+  std::vector<PlanTally> plans;
+  std::uint64_t runs = 0;
+  std::uint64_t violations = 0;
+  std::uint64_t key_steps = 0;
+  std::uint64_t crowded = 0;  // runs with 8 packets and 2 DMAs in flight at a key step
+  std::array<std::uint64_t, kPositions.size()>
+      occupied{};  // key steps at which something stood there
+  std::uint64_t operations = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t holds = 0;
+  std::uint64_t touched = 0;
+  std::optional<Finding> first;  // of the lowest seed
+  double seconds = 0;
+
+  /// No violation, no position empty, half of the runs crowded.
+  [[nodiscard]] bool is_shown() const noexcept;
+};
+
+inline constexpr std::uint32_t kCrowdedPackets = 8;
+inline constexpr std::uint32_t kCrowdedDmas = 2;
+
+/// The plans that may answer TornDown, and so are put to the proof.
+[[nodiscard]] std::vector<lease::Plan> provable_plans();
+/// An error of a run, with its seed and plan.
+[[nodiscard]] Result<ProofReport> prove(const ProofOptions& options);
+/// The same violation with fewer operations and fewer steps held, as far as halving goes.
+[[nodiscard]] Finding shrink(const Finding& finding);
+
+}  // namespace portcullis::fence_proof

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One run: a ConnectX-5 in software, two leases, clients that never stop, an adversary that holds
+// what it likes, two revokes one after the other on the same slot, and a witness who says whether
+// anything touched a region after its outcome. A run is a function of its spec.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "lease/fence_plan.hpp"
+#include "tools/fence_proof/adversary.hpp"
+#include "tools/fence_proof/mutant.hpp"
+#include "tools/fence_proof/witness.hpp"
+
+namespace portcullis::fence_proof {
+
+struct RunSpec {
+  static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t seed = 1;
+  lease::Plan plan = lease::seed_plan();
+  Mutant mutant = Mutant::None;
+  std::uint32_t operations = 300;  // of all clients together, at least
+  std::uint64_t holds = kNoLimit;  // the adversary holds no more steps than this
+};
+
+struct RunResult {
+  std::optional<Violation> violation;
+  std::vector<Occupancy> occupancies;  // at each mkey step
+  std::uint32_t torn_down = 0;
+  std::uint32_t fenced = 0;
+  std::uint32_t unproved = 0;  // of those fenced: nothing was promised
+  std::uint64_t operations = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t holds = 0;  // steps that were held
+  std::uint64_t steps = 0;
+  std::uint64_t touched = 0;  // accesses to memory that is or was a lease's
+};
+
+/// An error is one of the set-up, or of what the run needs: nothing was shown.
+[[nodiscard]] Result<RunResult> run(const RunSpec& spec);
+
+}  // namespace portcullis::fence_proof

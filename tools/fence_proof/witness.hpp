@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who says whether a fence held: an observer of the device's DMA that knows nothing of leases. It
+// is told which memory belongs to whom and which memory nobody may touch any more, and notes the
+// first access that contradicts that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/model.hpp"
+
+namespace portcullis::fence_proof {
+
+/// Every word a client writes says whose it is.
+[[nodiscard]] constexpr std::uint64_t stamp(std::uint32_t owner, std::uint32_t count) noexcept {
+  constexpr std::uint64_t kMagic = 0xfe4c;
+  return kMagic << 48 | std::uint64_t{owner & 0xffff} << 32 | count;
+}
+/// None: no client wrote that word.
+[[nodiscard]] std::optional<std::uint32_t> owner_of(std::uint64_t word) noexcept;
+
+struct Violation {
+  enum class Kind : std::uint8_t {
+    ReadAfterOutcome,   // the device read memory of a lease whose outcome stood
+    WriteAfterOutcome,  // the device wrote it
+    ForeignWrite,       // words of one lease came into the memory of another
+  };
+  Kind kind{};
+  std::uint32_t owner = 0;  // whose access it was
+  std::uint64_t step = 0;   // of the run
+};
+[[nodiscard]] std::string describe(const Violation& violation);
+
+class Witness final : public model::DmaObserver {
+ public:
+  /// Of the run; what is noted carries the number of the step.
+  void set_step(std::uint64_t step) noexcept { step_ = step; }
+
+  /// From now on `memory` is `owner`'s; whatever was said of it before is forgotten.
+  void give(std::span<const std::byte> memory, std::uint32_t owner);
+  /// From now on nobody may touch what is `owner`'s.
+  void forbid(std::uint32_t owner);
+  /// Nothing is said of `memory` any more.
+  void forget(std::span<const std::byte> memory);
+
+  void on_dma(std::span<const std::byte> memory, bool is_write) noexcept override;
+  [[nodiscard]] const std::optional<Violation>& first() const noexcept { return first_; }
+  /// Accesses to memory that is or was somebody's.
+  [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
+
+ private:
+  struct Range {
+    const std::byte* begin;
+    const std::byte* end;
+    std::uint32_t owner;
+    bool forbidden;
+  };
+  void note(Violation::Kind kind, std::uint32_t owner) noexcept;
+  void check_stamps(const Range& range, std::span<const std::byte> written) noexcept;
+
+  std::vector<Range> ranges_;
+  std::optional<Violation> first_;
+  std::uint64_t step_ = 0;
+  std::uint64_t seen_ = 0;
+};
+
+}  // namespace portcullis::fence_proof

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/fence_proof/world.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "prm/opcodes.hpp"
+#include "prm/status.hpp"
+
+namespace portcullis::fence_proof {
+namespace {
+
+constexpr std::uint32_t kPsnMask = 0xffffff;
+constexpr std::size_t kClients = 3;  // two leases at a time, and the tenant that follows one
+/// While something is held no wait of the driver is longer.
+constexpr std::uint64_t kGlanceNs = 20 * kNsPerUs;
+constexpr std::uint32_t kManyPackets = 12;
+constexpr std::uint32_t kManyDmas = 3;
+/// After this long without an answer a client has sent again, once or twice: T is 4.096 us x
+/// 2^timeout.
+constexpr std::uint64_t kRetransmitNs = (std::uint64_t{4096} << kAckTimeout) * 3 / 2;
+
+model::Options model_options(const RunSpec& spec, std::shared_ptr<model::Pace> pace) {
+  model::Options options;
+  options.seed = spec.seed;
+  options.behaviours = {"reuse-numbers"};
+  options.pace = std::move(pace);
+  for (const MutantInfo& info : mutants())
+    if (info.mutant == spec.mutant && !info.behaviour.empty())
+      options.behaviours.emplace_back(info.behaviour);
+  return options;
+}
+
+}  // namespace
+
+World::World(const RunSpec& spec)
+    : spec_(spec),
+      random_(spec.seed * 2 + 1),
+      adversary_(std::make_shared<Adversary>(spec.seed, spec.holds)) {}
+
+World::~World() {
+  // The destructors of what the driver made are commands too, and nobody is left to lie to.
+  if (channel_) channel_->set_lying(false);
+  adversary_->set_mood({});
+  if (model_) adversary_->let_all_go(*model_, true);
+}
+
+Result<std::unique_ptr<World>> World::create(const RunSpec& spec) {
+  std::unique_ptr<World> world(new World(spec));
+  PORTCULLIS_TRY(world->start());
+  return world;
+}
+
+Result<void> World::start() {
+  PORTCULLIS_TRY_ASSIGN(model_, model::Model::create(model_options(spec_, adversary_)));
+  model_->observe_dma(&witness_);
+  plain_ = model_->device();
+  Device device = *plain_;
+  device.relax = Relax(&World::relax_entry, this);
+  PORTCULLIS_TRY_ASSIGN(hca_, pmd::Hca::bring_up(device, {.log_event_entries = 8}));
+  channel_.emplace(*hca_->context().commands, spec_.mutant);
+  context_ = hca_->context();
+  context_->commands = &*channel_;
+  addresses_.emplace(*context_);
+  PORTCULLIS_TRY(addresses_->set(0, kPort));
+  // The clients' own numbers are given before any lease's, so that those of a lease come back.
+  for (std::size_t i = 0; i < kClients; ++i) {
+    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(*context_));
+    clients_.push_back(std::move(client));
+  }
+  channel_->on_key_step([this] {
+    if (at_key_step_ != nullptr)
+      result_.occupancies.push_back(adversary_->occupancy(*std::exchange(at_key_step_, nullptr)));
+  });
+  return start_manager();
+}
+
+Result<void> World::start_manager() {
+  lease::LeaseManager::Options options;
+  options.table.slots = 2;
+  options.grant.mtu = kMtu;
+  options.grant.psn_seed = spec_.seed + 1;
+  if (spec_.mutant == Mutant::NumberReusedEarly) options.grace_ms = 0;
+  lease::Host host = lease::Host::of(*hca_);
+  host.context = &*context_;
+  PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), options));
+  return {};
+}
+
+Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
+  // Near the wrap half of the time, so that what is on its way stands on both sides of it.
+  const std::uint32_t near_wrap = kPsnMask - random_.below(250);
+  const std::uint32_t first =
+      psn.value_or(random_.below(2) == 0 ? near_wrap : random_.below(kPsnMask));
+  lease::GrantRequest request;
+  request.bytes = kRegionBytes;
+  request.peer = client.peer(first);
+  const bool reuses_early = spec_.mutant == Mutant::NumberReusedEarly;
+  request.ack_timeout = reuses_early ? 1 : kAckTimeout;
+  request.retry_count = reuses_early ? 0 : kRetryCount;
+  if (spec_.mutant == Mutant::KeyByteKept) context_->next_mkey_variant = 0;
+  PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager_->grant(request));
+  witness_.give(manager_->memory(grant.lease), ++serials_);
+  PORTCULLIS_TRY(client.connect(grant, serials_, first));
+  adversary_->follow(client.connection());
+  return {};
+}
+
+void World::relax_entry(void* world, std::uint64_t until_ns) noexcept {
+  static_cast<World*>(world)->relax(until_ns);
+}
+
+void World::relax(std::uint64_t until_ns) noexcept {
+  if (is_polling_) return plain_->relax(now_ns());
+  witness_.set_step(++step_);
+  if (adversary_->held_count() != 0) {
+    if (adversary_->below(2) == 0) (void)adversary_->let_one_go(*model_);
+    until_ns = std::min(until_ns, now_ns() + kGlanceNs);
+  }
+  plain_->relax(until_ns);
+}
+
+Result<void> World::poll_clients() {
+  is_polling_ = true;
+  Result<void> polled;
+  for (const auto& client : clients_)
+    if (polled) polled = client->poll();
+  is_polling_ = false;
+  return polled;
+}
+
+Result<void> World::pass(std::uint64_t ns) {
+  const std::uint64_t until_ns = now_ns() + ns;
+  while (now_ns() < until_ns) {
+    witness_.set_step(++step_);
+    plain_->relax(until_ns);
+  }
+  return poll_clients();
+}
+
+std::uint64_t World::posted() const noexcept {
+  std::uint64_t posted = 0;
+  for (const auto& client : clients_) posted += client->posted();
+  return posted;
+}
+
+Result<void> World::traffic(std::uint32_t operations, const Adversary::Mood& mood) {
+  adversary_->set_mood(mood);
+  const std::uint64_t until = posted() + operations;
+  for (std::uint32_t idle = 0; posted() < until && idle < 4 * operations; ++idle) {
+    Client& client = *clients_[random_.below(static_cast<std::uint32_t>(clients_.size()))];
+    if (client.connection().serial != 0) PORTCULLIS_TRY(client.post(random_));
+    if (adversary_->held_count() > 8 || random_.below(4) == 0)
+      (void)adversary_->let_one_go(*model_);
+    if (random_.below(3) == 0) PORTCULLIS_TRY(pass(random_.below(2'000)));
+  }
+  return {};
+}
+
+Result<void> World::hoard(Client& client, std::uint32_t rounds) {
+  // What was held up before goes its way first, or it would stand in the way.
+  PORTCULLIS_TRY(settle(false));
+  PORTCULLIS_TRY(pass(kRetransmitNs));
+  const bool wants_duplicates = random_.below(3) == 0;
+  if (wants_duplicates) {  // carried out, and the client never hears of it
+    adversary_->set_mood({.response = 256});
+    PORTCULLIS_TRY(client.post(random_));
+    PORTCULLIS_TRY(pass(kNsPerUs));
+  }
+  // The DMA first, which needs a way past the check; then the packets behind it.
+  Adversary::Mood mood{.wire = random_.below(64),
+                       .check = 192 + random_.below(64),
+                       .memory = 128 + random_.below(128),
+                       .response = random_.below(64)};
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    const Occupancy now = adversary_->occupancy(client.connection());
+    if (now.packets >= kManyPackets && now.dmas >= kManyDmas) break;
+    const bool has_dma = now.dmas >= kManyDmas || round > rounds / 2;
+    adversary_->set_mood(has_dma ? mood : Adversary::Mood{.wire = 4, .memory = 192});
+    PORTCULLIS_TRY(client.post(random_));
+    PORTCULLIS_TRY(pass(random_.below(2'000)));
+  }
+  if (!wants_duplicates) return {};
+  mood.check = 256;
+  adversary_->set_mood(mood);
+  return pass(kRetransmitNs);
+}
+
+Result<lease::Verdict> World::revoke(Client& client) {
+  at_key_step_ = &client.connection();
+  channel_->set_lying(true);
+  if (spec_.mutant == Mutant::DeliveryIgnored)
+    model_->inject(model::CommandFaultRule{.opcode = prm::number(prm::Opcode::DESTROY_MKEY),
+                                           .kind = model::CommandFaultRule::Kind::DeliveryStatus,
+                                           .status = prm::number(prm::DeliveryStatus::TOK_ERR)});
+  const lease::Lease& lease = client.grant().lease;
+  const lease::RevokeAnswer answer = manager_->revoke(lease.id, lease.epoch, spec_.plan);
+  channel_->set_lying(false);
+  at_key_step_ = nullptr;
+  if (answer.outcome == lease::Outcome::NotFound)
+    return fail(Errc::NotFound, "the revoke found no such lease");
+  ++(answer.outcome == lease::Outcome::TornDown ? result_.torn_down : result_.fenced);
+  // A mutant's outcome is a lie that the witness takes at its word.
+  if (answer.verdict.proof == lease::Proof::None)
+    ++result_.unproved;
+  else
+    witness_.forbid(client.connection().serial);
+  return answer.verdict;
+}
+
+Result<bool> World::wait_until_free(std::uint32_t slot, std::uint64_t ms) {
+  constexpr std::uint64_t kStepMs = 250;
+  for (std::uint64_t passed = 0; passed < ms; passed += kStepMs) {
+    if (manager_->table().state(slot) == lease::State::Free) return true;
+    if (spec_.mutant == Mutant::NumberReusedEarly) {
+      PORTCULLIS_TRY(pass(100 * kNsPerUs));
+    } else {
+      PORTCULLIS_TRY(pass(kStepMs * kNsPerMs));
+      (void)adversary_->let_one_go(*model_);
+    }
+    manager_->poll();
+  }
+  return manager_->table().state(slot) == lease::State::Free;
+}
+
+Result<void> World::settle(bool everything) {
+  adversary_->set_mood({});
+  adversary_->let_all_go(*model_, everything);
+  return pass(100 * kNsPerUs);
+}
+
+RunResult World::result() const {
+  RunResult result = result_;
+  result.violation = witness_.first();
+  result.operations = posted();
+  for (const auto& client : clients_) result.succeeded += client->succeeded();
+  result.holds = adversary_->holds();
+  result.steps = step_;
+  result.touched = witness_.seen();
+  return result;
+}
+
+}  // namespace portcullis::fence_proof

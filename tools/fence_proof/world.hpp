@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a run takes place in: device, driver, lease manager, clients, adversary and witness. Every
+// wait of the driver comes through tick(), where the adversary moves first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lease/lease_manager.hpp"
+#include "model/model.hpp"
+#include "pmd/hca.hpp"
+#include "tools/fence_proof/channel.hpp"
+#include "tools/fence_proof/client.hpp"
+#include "tools/fence_proof/run.hpp"
+
+namespace portcullis::fence_proof {
+
+class World {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<World>> create(const RunSpec& spec);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  ~World();
+
+  /// A lease for a client, connected, its region the witness's to watch. The client's first PSN is
+  /// `psn`, or random.
+  [[nodiscard]] Result<void> admit(Client& client, std::optional<std::uint32_t> psn = std::nullopt);
+  /// Posts `operations` messages of all clients with `mood`; time passes.
+  [[nodiscard]] Result<void> traffic(std::uint32_t operations, const Adversary::Mood& mood);
+  /// Posts of one client and holds until much of it is on its way, or `rounds` are over.
+  [[nodiscard]] Result<void> hoard(Client& client, std::uint32_t rounds);
+  /// Takes the lease away; from the outcome on the witness watches.
+  [[nodiscard]] Result<lease::Verdict> revoke(Client& client);
+  /// Everything goes on until the slot is free again, or `ms` have passed.
+  [[nodiscard]] Result<bool> wait_until_free(std::uint32_t slot, std::uint64_t ms);
+  /// What is held is let go, time passes.
+  [[nodiscard]] Result<void> settle(bool everything);
+  [[nodiscard]] Result<void> pass(std::uint64_t ns);
+
+  [[nodiscard]] Client& client(std::size_t index) noexcept { return *clients_[index]; }
+  [[nodiscard]] Adversary& adversary() noexcept { return *adversary_; }
+  [[nodiscard]] model::Model& model() noexcept { return *model_; }
+  [[nodiscard]] model::Random& random() noexcept { return random_; }
+  [[nodiscard]] const RunSpec& spec() const noexcept { return spec_; }
+  [[nodiscard]] RunResult result() const;
+  [[nodiscard]] std::uint64_t posted() const noexcept;
+
+ private:
+  explicit World(const RunSpec& spec);
+
+  [[nodiscard]] Result<void> start();
+  [[nodiscard]] Result<void> start_manager();
+  [[nodiscard]] Result<void> poll_clients();
+  static void relax_entry(void* world, std::uint64_t until_ns) noexcept;
+  void relax(std::uint64_t until_ns) noexcept;
+  [[nodiscard]] std::uint64_t now_ns() const noexcept { return plain_->clock.now_ns(); }
+
+  // Destroyed from the last to the first.
+  RunSpec spec_;
+  model::Random random_;
+  Witness witness_;
+  std::shared_ptr<Adversary> adversary_;
+  std::unique_ptr<model::Model> model_;
+  std::optional<Device> plain_;  // as the model gave it
+  std::unique_ptr<pmd::Hca> hca_;
+  std::optional<ProofChannel> channel_;
+  std::optional<pmd::Context> context_;
+  std::optional<pmd::RoceAddressTable> addresses_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::unique_ptr<lease::LeaseManager> manager_;
+  RunResult result_;
+  Connection* at_key_step_ = nullptr;
+  std::uint32_t serials_ = 0;
+  std::uint64_t step_ = 0;
+  bool is_polling_ = false;
+};
+
+}  // namespace portcullis::fence_proof
