@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One exploration, for one size of state and one kind of set. Workers own the states whose hash
-// says so: each expands its own, hands the successors to their owners, and inserts what it was
-// handed. Two barriers a round, no lock, no shared table.
+// One exploration, for one size of state. Workers own the states whose hash says so: each expands
+// its own, hands the successors to their owners, and inserts what it was handed. Two barriers a
+// round, no lock, no shared table.
 #pragma once
 
 #include <barrier>
@@ -14,18 +14,22 @@
 #include "failover/explore/explorer.hpp"
 #include "failover/explore/frontier.hpp"
 #include "failover/explore/state_set.hpp"
+#include "failover/explore/step_cache.hpp"
 #include "failover/explore/symmetry.hpp"
-#include "failover/semantics/step.hpp"
 
 namespace portcullis::failover {
 
-template <unsigned kWords, class Scheme>
+template <unsigned kWords>
 class Engine {
  public:
   Engine(const Machine& machine, const ExploreOptions& options)
-      : m_(machine), o_(options), symmetry_(machine), barrier_(options.threads) {
+      : m_(machine),
+        o_(options),
+        symmetry_(machine),
+        expanded_(options.threads),
+        absorbed_(options.threads, Steering{*this}) {
     for (unsigned i = 0; i < o_.threads; ++i)
-      workers_.push_back(std::make_unique<Worker>(o_.seed, o_.threads));
+      workers_.push_back(std::make_unique<Worker>(machine, options, i));
   }
 
   Exploration run() {
@@ -34,7 +38,7 @@ class Engine {
     for (unsigned i = 0; i < kWords; ++i) first.words[i] = m_.initial.words[i];
     if (o_.uses_symmetry) first = symmetry_.canonical(first);
     const std::uint64_t hash = fingerprint(first, o_.seed);
-    Worker& owner = *workers_[owner_of(hash)];
+    Worker& owner = *workers_[Set::share_of(hash, o_.threads)];
     owner.set.insert(first, hash);
     owner.current.push(first);
     for (const auto& worker : workers_)
@@ -52,17 +56,28 @@ class Engine {
     S state;
     std::uint64_t hash;
   };
+  using Set = StateSet<kWords>;
   /// Different orders of the same steps meet soon: most repetitions are caught in a small cache
   /// before they cost a lookup. The initial state fills it, which no step needs to find new.
   static constexpr std::size_t kRecent = 8192;
 
-  /// Few enough that what is handed over stays in the cache, many enough that barriers are rare.
-  static constexpr unsigned kBlocksARound = 3;
+  /// Bytes of a state that are ever other than 0.
+  [[nodiscard]] static unsigned bytes_of(const Machine& machine) noexcept {
+    return (kWords - 1) * 8 + (machine.last_word_bits + 7) / 8;
+  }
 
   struct alignas(64) Worker {
-    Worker(std::uint64_t seed, unsigned threads) : set(seed), outbox(threads), recent(kRecent) {}
-    StateSet<kWords, Scheme> set;
-    Frontier<S> current, next;
+    Worker(const Machine& machine, const ExploreOptions& options, unsigned self)
+        : set(options.set == SetKind::Exact && kWords > 1 ? bytes_of(machine) - 8 : 0, self,
+              options.threads),
+          current(bytes_of(machine)),
+          next(bytes_of(machine)),
+          steps(machine),
+          outbox(options.threads),
+          recent(kRecent) {}
+    Set set;
+    Frontier<kWords> current, next;
+    StepCache<kWords> steps;
     std::vector<std::vector<Handed>> outbox;
     std::vector<S> recent;
     std::uint64_t transitions = 0;
@@ -70,19 +85,18 @@ class Engine {
     bool has_no_memory = false;
   };
 
-  [[nodiscard]] unsigned owner_of(std::uint64_t hash) const noexcept {
-    // Bits that select neither part nor bucket's leading digits: the owner says nothing about them.
-    return static_cast<unsigned>((hash & 0xffffffU) * o_.threads >> 24);
-  }
+  /// Between rounds, alone.
+  struct Steering {
+    Engine& engine;
+    void operator()() const noexcept { engine.steer(); }
+  };
 
   void work(unsigned self) {
     while (!is_over_) {
       expand(self);
-      barrier_.arrive_and_wait();
+      expanded_.arrive_and_wait();
       absorb(self);
-      barrier_.arrive_and_wait();
-      if (self == 0) steer();
-      barrier_.arrive_and_wait();
+      absorbed_.arrive_and_wait();
     }
   }
 
@@ -90,15 +104,14 @@ class Engine {
     Worker& worker = *workers_[self];
     for (auto& box : worker.outbox) box.clear();
     try {
-      for (unsigned block = 0; block < kBlocksARound; ++block)
-        worker.current.take_block([&](const S& state) {
-          if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
-          for_each_step(m_, state, [&](const S& next, const Label&, Violation violation) {
-            ++worker.transitions;
-            if (violation != Violation::None) return note(worker, violation);
-            hand_over(worker, o_.uses_symmetry ? symmetry_.canonical(next) : next);
-          });
+      worker.current.take_block([&](const S& state) {
+        if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
+        worker.steps.for_each_step(state, [&](const S& next, Violation violation) {
+          ++worker.transitions;
+          if (violation != Violation::None) return note(worker, violation);
+          hand_over(worker, o_.uses_symmetry ? symmetry_.canonical(next) : next);
         });
+      });
     } catch (const std::bad_alloc&) {
       worker.has_no_memory = true;
     }
@@ -110,11 +123,10 @@ class Engine {
   }
   void hand_over(Worker& worker, const S& state) {
     const std::uint64_t hash = fingerprint(state, o_.seed);
-    S& recent = worker.recent[(hash >> 24) % kRecent];
+    S& recent = worker.recent[hash % kRecent];
     if (recent == state) return;
     recent = state;
-    const unsigned owner = o_.threads == 1 ? 0 : owner_of(hash);
-    worker.outbox[owner].push_back({state, hash});
+    worker.outbox[Set::share_of(hash, o_.threads)].push_back({state, hash});
   }
 
   void absorb(unsigned self) {
@@ -134,7 +146,7 @@ class Engine {
     }
   }
 
-  /// Between rounds, alone: totals, limits, the next level.
+  /// Totals, limits, the next level.
   void steer() {
     totals_ = {};
     bool is_level_done = true;
@@ -164,7 +176,7 @@ class Engine {
     }
     std::size_t waiting = 0;
     for (const auto& worker : workers_) {
-      std::swap(worker->current, worker->next);
+      swap(worker->current, worker->next);
       waiting += worker->current.size();
     }
     if (waiting == 0) return end(Ending::Complete);
@@ -195,7 +207,8 @@ class Engine {
   const Machine& m_;
   const ExploreOptions& o_;
   Symmetry symmetry_;
-  std::barrier<> barrier_;
+  std::barrier<> expanded_;
+  std::barrier<Steering> absorbed_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Progress totals_;
   std::uint64_t greatest_bytes_ = 0, greatest_frontier_ = 0;

@@ -22,11 +22,12 @@ Result<Exploration> sample(Scenario scenario, unsigned clients, std::uint64_t li
 }  // namespace
 
 double bytes_per_state(const Machine& machine, SetKind set) noexcept {
-  const unsigned halves = machine.state_words * 2 - (machine.last_word_bits <= 32 ? 1 : 0);
-  const double key = set == SetKind::Fingerprint ? 8 : 4.0 * halves;
-  constexpr double kLoad = 0.88;      // StateSet goes from 0.82 to 0.94, and grows again
+  const double upper = 8.0 * (machine.state_words - 1) - (64 - machine.last_word_bits) / 8;
+  constexpr double kValue = 7;        // of a fingerprint, that its place does not say
+  constexpr double kLoad = 0.85;      // StateSet goes from 0.82 to 0.94 and leaves a few bytes over
   constexpr double kFrontier = 0.12;  // of all states, in the widest levels of these models
-  return key / kLoad + kFrontier * 8.0 * machine.state_words;
+  const bool is_exact = set == SetKind::Exact && machine.state_words > 1;
+  return (kValue + (is_exact ? upper : 0)) / kLoad + kFrontier * (8 + upper);
 }
 
 Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,
@@ -37,14 +38,18 @@ Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& option
   Estimate result;
   result.states = static_cast<double>(one.states);
   result.is_counted = clients == 1 && one.ending == Ending::Complete;
-  if (clients > 1) {
+  const double bytes_each = bytes_per_state(machine, options.set);
+  double factor = result.states;
+  // A second look costs as much as a small run: only where the first does not say that all is well.
+  constexpr double kAmple = 100;
+  if (clients > 1 && std::pow(factor, clients) * bytes_each * kAmple >
+                         static_cast<double>(options.memory_limit_bytes)) {
     PORTCULLIS_TRY_ASSIGN(const Exploration two, sample(scenario, 2, sample_limit));
-    const double factor =
-        std::max(1.0, static_cast<double>(two.states) / static_cast<double>(one.states));
-    result.states *= std::pow(factor, clients - 1);
-    if (options.uses_symmetry) result.states /= std::tgamma(clients + 1.0);
+    factor = std::max(1.0, static_cast<double>(two.states) / static_cast<double>(one.states));
   }
-  result.bytes = result.states * bytes_per_state(machine, options.set);
+  result.states *= std::pow(factor, clients - 1);
+  if (options.uses_symmetry) result.states /= std::tgamma(clients + 1.0);
+  result.bytes = result.states * bytes_each;
   return result;
 }
 

@@ -17,9 +17,10 @@ struct Estimate {
 /// Bytes that a state occupies, frontier included, at the usual load of the set.
 [[nodiscard]] double bytes_per_state(const Machine& machine, SetKind set) noexcept;
 
-/// States of n clients as those of one, times what the second multiplied them by, n - 1 times;
-/// divided by the orders of the clients under symmetry. Clients meet in few words only, so the
-/// product is close; where a sample exceeds `sample_limit` states it is a lower bound.
+/// States of n clients as those of one to the n; where that comes near the memory limit, those of
+/// one times what the second multiplied them by, n - 1 times; divided by the orders of the clients
+/// under symmetry. Clients meet in few words only, so the product is close; where a sample exceeds
+/// `sample_limit` states it is a lower bound.
 [[nodiscard]] Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,
                                         std::uint64_t sample_limit = 300'000);
 

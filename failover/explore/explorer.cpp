@@ -6,19 +6,6 @@
 #include "failover/explore/engine.hpp"
 
 namespace portcullis::failover {
-namespace {
-
-template <unsigned kWords>
-Exploration explore_words(const Machine& machine, const ExploreOptions& options) {
-  if (options.set == SetKind::Fingerprint)
-    return Engine<kWords, FingerprintKey<kWords>>(machine, options).run();
-  // The last word may be half empty, and then half of it is not stored.
-  if (kWords <= 3 && machine.last_word_bits <= 32)
-    return Engine<kWords, ExactKey<kWords, kWords * 8 - 4>>(machine, options).run();
-  return Engine<kWords, ExactKey<kWords, kWords * 8>>(machine, options).run();
-}
-
-}  // namespace
 
 Result<Exploration> explore(const Machine& machine, const ExploreOptions& options) {
   if (options.threads < 1 || options.threads > 16)
@@ -32,17 +19,17 @@ Result<Exploration> explore(const Machine& machine, const ExploreOptions& option
   try {
     switch (machine.state_words) {
       case 1:
-        return explore_words<1>(machine, options);
+        return Engine<1>(machine, options).run();
       case 2:
-        return explore_words<2>(machine, options);
+        return Engine<2>(machine, options).run();
       case 3:
-        return explore_words<3>(machine, options);
+        return Engine<3>(machine, options).run();
       case 4:
-        return explore_words<4>(machine, options);
+        return Engine<4>(machine, options).run();
       case 5:
-        return explore_words<5>(machine, options);
+        return Engine<5>(machine, options).run();
       default:
-        return explore_words<6>(machine, options);
+        return Engine<6>(machine, options).run();
     }
   } catch (const std::bad_alloc&) {
     return fail(Errc::OutOfResources,

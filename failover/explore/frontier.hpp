@@ -1,49 +1,68 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// States waiting to be expanded: filled once, taken once, in blocks that are freed as soon as
-// they are taken, so that a level never lies in memory twice.
+// States waiting to be expanded, without the bytes that none of them uses: filled once, taken once,
+// in blocks that are freed as soon as they are taken, so that a level never lies in memory twice.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
+#include "failover/semantics/packed.hpp"
+
 namespace portcullis::failover {
 
-template <class T>
+template <unsigned kWords>
 class Frontier {
  public:
-  static constexpr std::size_t kBlock = 4096;
+  static constexpr std::size_t kBlock = 2048;
 
-  void push(const T& value) {
+  /// For states of which only the first `state_bytes` are ever other than 0.
+  explicit Frontier(std::size_t state_bytes) : state_bytes_(state_bytes) {}
+
+  void push(const State<kWords>& state) {
     if (last_ == kBlock) {
-      blocks_.push_back(std::make_unique_for_overwrite<T[]>(kBlock));
+      blocks_.push_back(std::make_unique_for_overwrite<char[]>(kBlock * state_bytes_));
       last_ = 0;
     }
-    blocks_.back()[last_++] = value;
+    std::memcpy(blocks_.back().get() + last_++ * state_bytes_, state.words.data(), state_bytes_);
     ++size_;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return blocks_.size() * kBlock * sizeof(T); }
+  [[nodiscard]] std::uint64_t bytes() const noexcept {
+    return blocks_.size() * kBlock * state_bytes_;
+  }
 
-  /// Takes the last block: calls visit for each of its elements. False when there is none.
+  /// Takes the last block: calls visit for each of its states. False when there is none.
   template <class Visit>
   bool take_block(Visit&& visit) {
     if (blocks_.empty()) return false;
     const std::size_t count = last_;
-    const std::unique_ptr<T[]> block = std::move(blocks_.back());
+    const std::unique_ptr<char[]> block = std::move(blocks_.back());
     blocks_.pop_back();
     last_ = kBlock;
     size_ -= count;
-    for (std::size_t i = 0; i < count; ++i) visit(block[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+      State<kWords> state;
+      std::memcpy(state.words.data(), block.get() + i * state_bytes_, state_bytes_);
+      visit(state);
+    }
     return true;
   }
 
+  friend void swap(Frontier& a, Frontier& b) noexcept {
+    std::swap(a.blocks_, b.blocks_);
+    std::swap(a.last_, b.last_);
+    std::swap(a.size_, b.size_);
+  }
+
  private:
-  std::vector<std::unique_ptr<T[]>> blocks_;
-  std::size_t last_ = kBlock;  // elements of the last block
+  std::size_t state_bytes_;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::size_t last_ = kBlock;  // states of the last block
   std::size_t size_ = 0;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A 64-bit fingerprint of a packed state. Multiplication to 128 bits and folding (as in wyhash)
-// mixes every input bit into every output bit; the seed selects another function of the family.
+// A 64-bit fingerprint of a packed state. For given upper words it is a permutation of the first
+// word: fingerprint and upper words together say which state it is, and a set needs no first words.
+// Multiplication to 128 bits and folding (as in wyhash) mixes the upper words, multiplication and
+// shifting (as in MurmurHash3's finalizer, which can be undone) the first.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +13,29 @@
 
 namespace portcullis::failover {
 
+__extension__ using Wide = unsigned __int128;
+
 [[nodiscard]] inline std::uint64_t fold(std::uint64_t a, std::uint64_t b) noexcept {
-  __extension__ using Wide = unsigned __int128;
   const Wide product = Wide{a} * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-/// Two words a multiplication, and one more to mix the last.
+/// A permutation in which every bit depends on every bit.
+[[nodiscard]] inline std::uint64_t permuted(std::uint64_t bits) noexcept {
+  bits = (bits ^ bits >> 33) * 0xff51afd7ed558ccdU;
+  bits = (bits ^ bits >> 33) * 0xc4ceb9fe1a85ec53U;
+  return bits ^ bits >> 33;
+}
+
+/// The seed selects another function of the family.
 template <unsigned kWords>
 [[nodiscard]] std::uint64_t fingerprint(const State<kWords>& state, std::uint64_t seed) noexcept {
-  // Odd constants with balanced bits, from the digits of sqrt(2), sqrt(3) and sqrt(5).
+  // Odd constants with balanced bits, from the digits of sqrt(2) and sqrt(3).
   constexpr std::uint64_t kA = 0x6a09e667f3bcc909U;
   constexpr std::uint64_t kB = 0xbb67ae8584caa73bU;
-  constexpr std::uint64_t kC = 0x3c6ef372fe94f82bU;
-  std::uint64_t hash = fold(seed ^ kA, kC);
-  for (unsigned i = 0; i + 1 < kWords; i += 2)
-    hash = fold(state.words[i] ^ kA ^ hash, state.words[i + 1] ^ kB);
-  if (kWords % 2 == 1) hash = fold(state.words[kWords - 1] ^ kA ^ hash, kB);
-  return fold(hash ^ kB, kC);
+  std::uint64_t upper = seed * kB;
+  for (unsigned i = 1; i < kWords; ++i) upper = fold(state.words[i] ^ kA ^ upper, kB);
+  return permuted(state.words[0] ^ upper);
 }
 
 }  // namespace portcullis::failover

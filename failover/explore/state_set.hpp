@@ -1,189 +1,212 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The states seen so far: exact (the packed state itself) or by 64-bit fingerprint. Open addressing
-// in buckets of about a cache line, in 16 parts that grow one after the other by a little, so that
-// growing never needs twice the memory. A key's bucket is monotone in its hash: growing copies in
-// order.
+// The states seen so far, exact or by 64-bit fingerprint, each in a few bytes: the place of an
+// entry says the leading bits of its fingerprint, and only the others are stored (Cleary, Compact
+// Hash Tables, 1984). An exact entry has the state's upper words beside it, which determine the
+// rest: hash.hpp. Open addressing in buckets of a cache line; the place is monotone in the
+// fingerprint, so that the set grows where it lies, from its end to its beginning, and never needs
+// twice the memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
-#include <type_traits>
+#include <unordered_set>
+#include <vector>
 
+#include "failover/explore/arena.hpp"
 #include "failover/explore/hash.hpp"
-#include "failover/explore/pages.hpp"
 
 namespace portcullis::failover {
 
-/// A key of `kBytes` bytes; all zero means empty.
-template <unsigned kBytes>
-struct Slot {
-  using Part = std::conditional_t<kBytes % 8 == 0, std::uint64_t, std::uint32_t>;
-  std::array<Part, kBytes / sizeof(Part)> parts;
-  friend bool operator==(const Slot& a, const Slot& b) noexcept {
-    Part differences = 0;
-    for (std::size_t i = 0; i < a.parts.size(); ++i) differences |= a.parts[i] ^ b.parts[i];
-    return differences == 0;
-  }
-  [[nodiscard]] bool is_empty() const noexcept {
-    Part bits = 0;
-    for (const Part part : parts) bits |= part;
-    return bits == 0;
-  }
-};
-
-/// How a set of states stores one: `bytes` of the state, low words first.
-template <unsigned kWords, unsigned kBytes>
-struct ExactKey {
-  using Key = Slot<kBytes>;
-  static Key key(const State<kWords>& state, std::uint64_t /*hash*/) noexcept {
-    Key key{};
-    std::memcpy(key.parts.data(), state.words.data(), kBytes);
-    return key;
-  }
-  static std::uint64_t hash(const Key& key, std::uint64_t seed) noexcept {
-    State<kWords> state{};
-    std::memcpy(state.words.data(), key.parts.data(), kBytes);
-    return fingerprint(state, seed);
-  }
-};
-
-/// The fingerprint instead of the state; the few states whose fingerprint is 0 share that of 1.
+/// Of all fingerprints the `share`th of `shares` equal ranges.
 template <unsigned kWords>
-struct FingerprintKey {
-  using Key = Slot<8>;
-  static Key key(const State<kWords>& /*state*/, std::uint64_t hash) noexcept {
-    hash += hash == 0 ? 1 : 0;
-    return std::bit_cast<Key>(hash);
-  }
-  static std::uint64_t hash(const Key& key, std::uint64_t /*seed*/) noexcept {
-    return std::bit_cast<std::uint64_t>(key);
-  }
-};
-
-template <unsigned kWords, class Scheme>
 class StateSet {
  public:
-  using Key = typename Scheme::Key;
+  /// `upper_bytes` of the words after the first are compared; 0 when the fingerprint is to say all.
+  StateSet(unsigned upper_bytes, unsigned share, unsigned shares)
+      : upper_bytes_(upper_bytes),
+        first_(first_of(share, shares)),
+        last_(first_of(share + 1, shares) - 1),
+        table_(last_ - first_, kFirstBuckets, upper_bytes),
+        apart_(0, EntryHash{}, SameEntry{upper_bytes}),
+        is_exhausted_(!arena_.grow_to(table_.bytes())) {}
 
-  explicit StateSet(std::uint64_t seed) : seed_(seed) {
-    for (Part& part : parts_) part.table = Table(kFirstBuckets);
+  /// The share that a fingerprint belongs to.
+  [[nodiscard]] static unsigned share_of(std::uint64_t hash, unsigned shares) noexcept {
+    return static_cast<unsigned>(Wide{hash} * shares >> 64);
   }
 
   void prefetch(std::uint64_t hash) const noexcept {
-    const Part& part = parts_[part_of(hash)];
-    const char* bucket = bytes_of(part.table.at(hash));
-    __builtin_prefetch(bucket);
-    if constexpr (64 % sizeof(Bucket) != 0) __builtin_prefetch(bucket + sizeof(Bucket) - 1);
+    __builtin_prefetch(bucket_at(table_.bucket_of(hash - first_)), 1);
   }
 
-  /// True when the state was not there. `hash` is fingerprint(state, seed). False, and
-  /// is_exhausted() from then on, when there is no memory for it.
+  /// True when the state was not there. `hash` is its fingerprint. False, and is_exhausted() from
+  /// then on, when there is no memory for it.
   bool insert(const State<kWords>& state, std::uint64_t hash) {
-    Part& part = parts_[part_of(hash)];
-    const Key key = Scheme::key(state, hash);
-    if (key.is_empty()) return !std::exchange(has_zero_, true);
-    if (part.keys >= part.table.limit() && !grow(part)) return false;
-    if (!part.table.insert(key, hash)) return false;
-    ++part.keys;
-    return true;
+    const Entry entry{hash - first_, state};
+    while (!is_exhausted_) {
+      const Outcome outcome = place(entry);
+      if (outcome == Outcome::Known) return false;
+      if (outcome == Outcome::Full) {
+        if (apart_.contains(entry)) return false;
+        if (apart_.size() >= kFewApart + entries_ / 100) {
+          grow();
+          continue;
+        }
+        apart_.insert(entry);
+      }
+      ++entries_;
+      return true;
+    }
+    return false;
   }
 
   [[nodiscard]] bool is_exhausted() const noexcept { return is_exhausted_; }
-  [[nodiscard]] std::uint64_t size() const noexcept {
-    std::uint64_t keys = has_zero_ ? 1 : 0;
-    for (const Part& part : parts_) keys += part.keys;
-    return keys;
-  }
+  [[nodiscard]] std::uint64_t size() const noexcept { return entries_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept {
-    std::uint64_t bytes = 0;
-    for (const Part& part : parts_) bytes += part.table.bytes();
-    return bytes;
+    return arena_.bytes() + apart_.size() * (sizeof(Entry) + 4 * sizeof(void*));  // about
   }
 
  private:
-  static constexpr unsigned kParts = 16;
-  static constexpr std::size_t kFirstBuckets = 64;
-  static constexpr unsigned kSlots = sizeof(Key) > 32 ? 2 : (63 + sizeof(Key) / 3) / sizeof(Key);
-  using Bucket = std::array<Key, kSlots>;
+  enum class Outcome : std::uint8_t { New, Known, Full };
+  struct Entry {
+    std::uint64_t offset;  // of the fingerprint from the first of this share
+    State<kWords> state;   // the first word is not looked at
+  };
+  static constexpr unsigned kReach = 7;  // buckets beyond its own that an entry may lie in
+  static constexpr std::size_t kFirstBuckets = 128;
+  static constexpr std::size_t kFewApart = 16;
 
-  class Table {
-   public:
-    Table() = default;
-    explicit Table(std::size_t buckets) : buckets_(buckets) {}
-    /// The bucket of a hash: its lower 60 bits as a fraction, times the number of buckets.
-    [[nodiscard]] std::size_t index(std::uint64_t hash) const noexcept {
-      __extension__ using Wide = unsigned __int128;
-      return static_cast<std::size_t>((Wide{hash << kPartBits} * buckets_.size()) >> 64);
+  struct EntryHash {
+    std::size_t operator()(const Entry& entry) const noexcept { return entry.offset; }
+  };
+  struct SameEntry {
+    unsigned upper_bytes;
+    bool operator()(const Entry& a, const Entry& b) const noexcept {
+      return a.offset == b.offset && std::memcmp(upper_of(a), upper_of(b), upper_bytes) == 0;
     }
-    [[nodiscard]] Bucket* at(std::uint64_t hash) const noexcept {
-      return buckets_.data() + index(hash);
+  };
+
+  /// How entries lie in memory: `width` fingerprints a bucket. A value says how far the fingerprint
+  /// is from where its bucket's begin; 0 is no entry.
+  struct Table {
+    Table(std::uint64_t greatest_offset, std::size_t bucket_count, unsigned upper_bytes)
+        : buckets(bucket_count), width(greatest_offset / bucket_count + 1) {
+      inverse = static_cast<std::uint64_t>((Wide{1} << 64) / width);
+      value_bytes = (static_cast<unsigned>(std::bit_width(width * (kReach + 1))) + 7) / 8;
+      value_mask = ~std::uint64_t{0} >> (64 - 8 * value_bytes);
+      slot_bytes = value_bytes + upper_bytes;
+      // The same for all sizes of the table: growing relies on it.
+      bucket_bytes = (8 + upper_bytes + 15) / 16 * 64;
+      slots = bucket_bytes / slot_bytes;
     }
-    bool insert(const Key& key, std::uint64_t hash) noexcept {
-      for (std::size_t bucket = index(hash);;
-           bucket = bucket + 1 < buckets_.size() ? bucket + 1 : 0)
-        for (Key& slot : buckets_.data()[bucket]) {
-          if (slot.is_empty()) {
-            slot = key;
-            return true;
-          }
-          if (slot == key) return false;
+    /// offset / width, by a multiplication that is at most one too low.
+    [[nodiscard]] std::size_t bucket_of(std::uint64_t offset) const noexcept {
+      const auto bucket = static_cast<std::size_t>(Wide{offset} * inverse >> 64);
+      return bucket + (offset - bucket * width >= width ? 1 : 0);
+    }
+    [[nodiscard]] std::size_t buckets_in_reach() const noexcept { return buckets + kReach; }
+    /// Reading a value of few bytes reads eight.
+    [[nodiscard]] std::size_t bytes() const noexcept {
+      return buckets_in_reach() * bucket_bytes + sizeof(std::uint64_t);
+    }
+
+    std::size_t buckets;
+    std::uint64_t width, inverse, value_mask;
+    unsigned value_bytes, slot_bytes, bucket_bytes, slots;
+  };
+
+  /// The first fingerprint whose product with `shares` reaches `share` times 2^64.
+  static std::uint64_t first_of(unsigned share, unsigned shares) noexcept {
+    return static_cast<std::uint64_t>(((Wide{share} << 64) + shares - 1) / shares);
+  }
+  [[nodiscard]] char* bucket_at(std::size_t bucket) const noexcept {
+    return arena_.data() + bucket * table_.bucket_bytes;
+  }
+  static std::uint64_t read(const char* at) noexcept {
+    std::uint64_t bits;
+    std::memcpy(&bits, at, sizeof bits);
+    return bits;
+  }
+  static const char* upper_of(const Entry& entry) noexcept {
+    return static_cast<const char*>(static_cast<const void*>(entry.state.words.data() + 1));
+  }
+  [[nodiscard]] bool has_upper(const char* slot, const Entry& entry) const noexcept {
+    if (kWords == 1 || upper_bytes_ == 0) return true;
+    return std::memcmp(slot + table_.value_bytes, upper_of(entry), upper_bytes_) == 0;
+  }
+
+  Outcome place(const Entry& entry) noexcept {
+    const Table table = table_;
+    const std::size_t bucket = table.bucket_of(entry.offset);
+    std::uint64_t value = entry.offset - bucket * table.width + 1 + kReach * table.width;
+    char* slot = bucket_at(bucket);
+    for (unsigned away = 0; away <= kReach; ++away, value -= table.width) {
+      for (unsigned i = 0; i < table.slots; ++i, slot += table.slot_bytes) {
+        const std::uint64_t held = read(slot);
+        if ((held & table.value_mask) == 0) {
+          const std::uint64_t both = held | value;
+          std::memcpy(slot, &both, sizeof both);
+          if (kWords > 1) std::memcpy(slot + table.value_bytes, upper_of(entry), upper_bytes_);
+          return Outcome::New;
         }
+        if ((held & table.value_mask) == value && has_upper(slot, entry)) return Outcome::Known;
+      }
+      slot += table.bucket_bytes - table.slots * table.slot_bytes;
     }
-    /// Puts in a key that is not there.
-    void place(const Key& key, std::uint64_t hash) noexcept {
-      for (std::size_t bucket = index(hash);;
-           bucket = bucket + 1 < buckets_.size() ? bucket + 1 : 0)
-        for (Key& slot : buckets_.data()[bucket])
-          if (slot.is_empty()) {
-            slot = key;
-            return;
-          }
-    }
-    /// Keys before it must grow: as many as let most lookups end in the first bucket, which are
-    /// more where buckets are larger.
-    [[nodiscard]] std::uint64_t limit() const noexcept {
-      return buckets_.size() * kSlots / 16 * (kSlots >= 8 ? 15 : 14);
-    }
-    [[nodiscard]] std::size_t size() const noexcept { return buckets_.size(); }
-    [[nodiscard]] const Bucket* data() const noexcept { return buckets_.data(); }
-    [[nodiscard]] std::uint64_t bytes() const noexcept { return buckets_.bytes(); }
-
-   private:
-    Pages<Bucket> buckets_;
-  };
-
-  struct Part {
-    Table table;
-    std::uint64_t keys = 0;
-  };
-
-  static constexpr unsigned kPartBits = 4;
-  static std::size_t part_of(std::uint64_t hash) noexcept {
-    return static_cast<std::size_t>(hash >> (64 - kPartBits));
-  }
-  static const char* bytes_of(const void* address) noexcept {
-    return static_cast<const char*>(address);
+    return Outcome::Full;
   }
 
-  [[nodiscard]] bool grow(Part& part) {
-    Table larger(part.table.size() + part.table.size() / (kSlots >= 8 ? 7 : 5) + 1);
-    if (larger.size() == 0) {
+  /// Empties a bucket of `table` and calls visit for each of its entries.
+  template <class Visit>
+  void take_bucket(const Table& table, std::size_t bucket, Visit&& visit) {
+    std::array<char, 192 + sizeof(std::uint64_t)> taken{};
+    char* const start = arena_.data() + bucket * table.bucket_bytes;
+    std::memcpy(taken.data(), start, table.bucket_bytes);
+    std::memset(start, 0, table.bucket_bytes);
+    for (unsigned i = 0; i < table.slots; ++i) {
+      const char* slot = taken.data() + i * table.slot_bytes;
+      const std::uint64_t value = read(slot) & table.value_mask;
+      if (value == 0) return;
+      Entry entry{bucket * table.width + value - 1 - kReach * table.width, {}};
+      if (kWords > 1)
+        std::memcpy(entry.state.words.data() + 1, slot + table.value_bytes, upper_bytes_);
+      visit(entry);
+    }
+  }
+
+  /// Where all grows by a seventh, an entry's new bucket is behind the one it lay in, however far
+  /// it was from its own, but for those at the beginning: they wait until all others have moved.
+  void grow() {
+    const Table old = table_;
+    constexpr std::size_t kWorthSparing = 4096;
+    const std::size_t more = old.buckets < kWorthSparing ? old.buckets : old.buckets / 7 + 1;
+    table_ = Table(last_ - first_, old.buckets + more, upper_bytes_);
+    if (!arena_.grow_to(table_.bytes())) {
       is_exhausted_ = true;
-      return false;
+      table_ = old;
+      return;
     }
-    for (std::size_t bucket = 0; bucket < part.table.size(); ++bucket)
-      for (const Key& key : part.table.data()[bucket])
-        if (!key.is_empty()) larger.place(key, Scheme::hash(key, seed_));
-    part.table = std::move(larger);
-    return true;
+    constexpr std::size_t kWaiting = 9 * (kReach + 1);
+    std::vector<Entry> waiting(apart_.begin(), apart_.end());
+    apart_.clear();
+    for (std::size_t bucket = old.buckets_in_reach(); bucket-- > 0;)
+      take_bucket(old, bucket, [&](const Entry& entry) {
+        if (bucket < kWaiting || place(entry) == Outcome::Full) waiting.push_back(entry);
+      });
+    for (const Entry& entry : waiting)
+      if (place(entry) == Outcome::Full) apart_.insert(entry);
   }
 
-  std::array<Part, kParts> parts_;
-  std::uint64_t seed_;
-  bool has_zero_ = false;
-  bool is_exhausted_ = false;
+  unsigned upper_bytes_;
+  std::uint64_t first_, last_;
+  Arena arena_;
+  Table table_;
+  std::unordered_set<Entry, EntryHash, SameEntry> apart_;
+  std::uint64_t entries_ = 0;
+  bool is_exhausted_;
 };
 
 }  // namespace portcullis::failover

@@ -33,7 +33,7 @@ class Symmetry {
 
   template <unsigned kWords>
   [[nodiscard]] State<kWords> sorted(const State<kWords>& state) const noexcept {
-    if (pieces_ == 1) return sorted_single(state);
+    if (fits_word_) return sorted_words(state);
     std::array<Block, kMaxClients> blocks;
     const unsigned clients = static_cast<unsigned>(m_.pieces.size());
     for (unsigned client = 0; client < clients; ++client) blocks[client] = block(state, client);
@@ -49,13 +49,16 @@ class Symmetry {
     return result;
   }
 
+  /// The same where a client's bits fit one word.
   template <unsigned kWords>
-  [[nodiscard]] State<kWords> sorted_single(const State<kWords>& state) const noexcept {
+  [[nodiscard]] State<kWords> sorted_words(const State<kWords>& state) const noexcept {
     std::array<std::uint64_t, kMaxClients> blocks;
     const unsigned clients = static_cast<unsigned>(m_.pieces.size());
     bool is_sorted = true;
     for (unsigned client = 0; client < clients; ++client) {
-      const std::uint64_t bits = state.get(m_.pieces[client][0].field);
+      std::uint64_t bits = 0;
+      for (const Piece& piece : m_.pieces[client])
+        bits = bits << piece.field.width | state.get(piece.field);
       unsigned at = client;
       for (; at > 0 && blocks[at - 1] > bits; --at) blocks[at] = blocks[at - 1];
       is_sorted = is_sorted && at == client;
@@ -64,7 +67,11 @@ class Symmetry {
     if (is_sorted) return state;
     State<kWords> result = state;
     for (unsigned client = 0; client < clients; ++client)
-      result.set(m_.pieces[client][0].field, blocks[client]);
+      for (unsigned piece = pieces_; piece-- > 0;) {
+        const Field& field = m_.pieces[client][piece].field;
+        result.set(field, blocks[client]);
+        blocks[client] >>= field.width;
+      }
     return result;
   }
 
@@ -101,6 +108,7 @@ class Symmetry {
 
   const Machine& m_;
   unsigned pieces_;
+  bool fits_word_;                   // the pieces of a client together
   std::vector<Renaming> renamings_;  // empty: words name nobody, sorting is enough
   std::vector<Field> word_fields_;
 };

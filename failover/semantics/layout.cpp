@@ -69,13 +69,13 @@ struct Placed {
   unsigned piece = 0, shift = 0;
 };
 
-/// Where a client's fields lie within its pieces of at most 64 bits: the first that has room.
-std::vector<Placed> place_in_pieces(const std::vector<unsigned>& widths,
+/// Where a client's fields lie within its pieces of at most `most_bits`: the first that has room.
+std::vector<Placed> place_in_pieces(const std::vector<unsigned>& widths, unsigned most_bits,
                                     std::vector<unsigned>& piece_bits) {
   std::vector<Placed> places;
   for (const unsigned width : widths) {
     unsigned piece = 0;
-    while (piece < piece_bits.size() && piece_bits[piece] + width > 64) ++piece;
+    while (piece < piece_bits.size() && piece_bits[piece] + width > most_bits) ++piece;
     if (piece == piece_bits.size()) piece_bits.push_back(0);
     places.push_back({piece, piece_bits[piece]});
     piece_bits[piece] += width;
@@ -106,13 +106,33 @@ class Words {
   unsigned bits_ = 0;
 };
 
+/// The greatest size of a piece with which the clients' bits spread over the fewest bytes: where
+/// whole clients leave half of a word empty, parts of clients fill it.
+unsigned best_piece_bits(const std::vector<unsigned>& widths, unsigned clients) {
+  unsigned best = 64;
+  unsigned fewest = ~0U;
+  for (unsigned most_bits = 64; most_bits >= 8; --most_bits) {
+    std::vector<unsigned> piece_bits;
+    (void)place_in_pieces(widths, most_bits, piece_bits);
+    Words words;
+    for (const unsigned bits : piece_bits)
+      for (unsigned client = 0; client < clients; ++client) (void)words.take(bits);
+    const unsigned bytes = words.count() * 8 - (64 - words.last_word_bits()) / 8;
+    if (bytes >= fewest) continue;
+    fewest = bytes;
+    best = most_bits;
+  }
+  return best;
+}
+
 void place_clients(Machine& machine, Words& words) {
   ClientFields shape = sized_fields(machine.scenario);
   std::vector<unsigned> widths;
   for_each_field(machine, shape, [&](Field&, unsigned width) { widths.push_back(width); });
-  std::vector<unsigned> piece_bits;
-  const std::vector<Placed> places = place_in_pieces(widths, piece_bits);
   const unsigned clients = machine.scenario.clients;
+  std::vector<unsigned> piece_bits;
+  const std::vector<Placed> places =
+      place_in_pieces(widths, best_piece_bits(widths, clients), piece_bits);
   machine.pieces.resize(clients);
   for (const unsigned bits : piece_bits)
     for (unsigned client = 0; client < clients; ++client)

@@ -8,6 +8,7 @@
 
 #include <type_traits>
 
+#include "failover/semantics/footprint.hpp"
 #include "failover/semantics/history.hpp"
 #include "failover/semantics/label.hpp"
 #include "failover/semantics/machine.hpp"
@@ -20,13 +21,12 @@ class Stepper {
   Stepper(const Machine& machine, const State<kWords>& state, Emit& emit)
       : m_(machine), s_(state), emit_(emit), monitored_(machine.scenario.is_monitored) {}
 
-  void run() {
-    for (unsigned client = 0; client < m_.clients.size(); ++client) {
-      act(client);
-      if (is_busy(client)) network(client);
-      if (!m_.receiver.empty()) receive(client);
-    }
-    if (!m_.environment.empty()) environment();
+  /// The steps of one actor: a client, or beyond the last of them the environment.
+  void run(unsigned actor) {
+    if (actor == m_.clients.size()) return environment();
+    act(actor);
+    if (is_busy(actor)) network(actor);
+    if (!m_.receiver.empty()) receive(actor);
   }
 
  private:
@@ -473,7 +473,8 @@ class Stepper {
 
 template <unsigned kWords, class Emit>
 void for_each_step(const Machine& machine, const State<kWords>& state, Emit&& emit) {
-  Stepper<kWords, std::remove_reference_t<Emit>>(machine, state, emit).run();
+  Stepper<kWords, std::remove_reference_t<Emit>> stepper(machine, state, emit);
+  for (unsigned actor = 0; actor < actor_count(machine); ++actor) stepper.run(actor);
 }
 
 }  // namespace portcullis::failover
