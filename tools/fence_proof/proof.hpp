@@ -18,7 +18,7 @@
 namespace portcullis::fence_proof {
 
 struct ProofOptions {
-  std::uint64_t runs = 1000;
+  std::uint64_t runs = 10'000;
   std::uint64_t first_seed = 1;
   std::vector<lease::Plan> plans;  // run k takes the k-th in turn
   Mutant mutant = Mutant::None;
