@@ -2,19 +2,22 @@
 //
 // The floor: how long a client that ignores the outcome of a revoke goes on before its own QP tells
 // it that a WRITE failed. Also when its last WRITE succeeded and when the region last changed, for
-// these tell apart a retry budget that runs out, a late NAK, and a fence that is none.
+// these tell apart a retry budget that runs out, a late NAK, and a fence that is none. A sweep over
+// ack timeouts and retry counts says which mechanism takes the time.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
-#include <map>
+#include <fstream>
 #include <memory>
 #include <utility>
+#include <variant>
 
+#include "bench/common/floor_report.hpp"
 #include "bench/common/suite.hpp"
 #include "bench/common/tenancy.hpp"
 #include "lease/fence_plan.hpp"
-#include "prm/cqe.hpp"
+#include "model/model.hpp"
+#include "tools/open_device.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -23,38 +26,7 @@ constexpr std::uint64_t kRecallNs = 12 * kNsPerMs;     // 001: the control plane
 constexpr std::uint64_t kFloorNs = 1'400 * kNsPerMs;   // 001: what it saw on every path it tried
 constexpr std::uint64_t kBudgetNs = 2'000 * kNsPerMs;  // 001: its regression budget
 constexpr std::uint64_t kPropertyNs = kNsPerSecond;    // 001: the sub-second property
-
-/// What the runs of one series came to.
-struct Findings {
-  std::map<int, std::uint64_t> statuses;  // of the first failing completion: how often
-  std::uint64_t runs = 0;
-  std::uint64_t censored = 0;
-  std::uint64_t greatest_ns = 0;
-  std::uint64_t last_success_ns = 0;        // the latest, from the revoke on
-  std::uint64_t last_change_ns = 0;         // the latest, from the revoke on
-  std::uint64_t changed_after_outcome = 0;  // runs in which bytes changed that a fence protects
-  bool is_watched = true;                   // after the outcome; legacy frees the region with it
-
-  [[nodiscard]] bool is_met(std::uint64_t limit_ns) const {
-    return censored == 0 && greatest_ns <= limit_ns;
-  }
-};
-
-/// By the name of the series, in the order of running.
-class FindingsBySeries {
- public:
-  [[nodiscard]] Findings& operator[](const std::string& name) {
-    const auto same = std::find_if(all_.begin(), all_.end(),
-                                   [&](const auto& entry) { return entry.first == name; });
-    if (same != all_.end()) return same->second;
-    return all_.emplace_back(name, Findings{}).second;
-  }
-  [[nodiscard]] auto begin() const { return all_.begin(); }
-  [[nodiscard]] auto end() const { return all_.end(); }
-
- private:
-  std::deque<std::pair<std::string, Findings>> all_;  // references stay good
-};
+constexpr int kServedAfterFence = 2;                   // exit status
 
 std::uint64_t since(std::uint64_t start, std::uint64_t then) {
   return then > start ? then - start : 0;
@@ -62,7 +34,7 @@ std::uint64_t since(std::uint64_t start, std::uint64_t then) {
 
 Result<std::optional<std::uint64_t>> one_run(Session& session, Tenancy& tenancy,
                                              const lease::Plan& plan, std::uint64_t deadline_ns,
-                                             Findings& findings) {
+                                             FloorFindings& findings) {
   PORTCULLIS_TRY(tenancy.grant_all());
   PORTCULLIS_TRY(tenancy.start_traffic());
   const Client::Observation& seen = tenancy.client(0).seen();
@@ -75,37 +47,20 @@ Result<std::optional<std::uint64_t>> one_run(Session& session, Tenancy& tenancy,
     return seen.failure.has_value();
   }));
 
-  ++findings.runs;
-  findings.last_success_ns = std::max(findings.last_success_ns, since(start, seen.last_success_ns));
-  findings.last_change_ns = std::max(findings.last_change_ns, since(start, seen.last_change_ns));
-  if (seen.last_change_ns > outcome) ++findings.changed_after_outcome;
-  std::optional<std::uint64_t> time;
+  FloorRun run{.outcome_ns = since(start, outcome),
+               .last_success_ns = since(start, seen.last_success_ns),
+               .last_change_ns = since(start, seen.last_change_ns),
+               .is_served = seen.last_change_ns > outcome};
   if (has_failed) {
-    time = since(start, seen.failure_ns);
-    findings.greatest_ns = std::max(findings.greatest_ns, *time);
-    ++findings.statuses[static_cast<int>(seen.failure->status)];
-  } else {
-    ++findings.censored;
+    run.failure_ns = since(start, seen.failure_ns);
+    run.status = static_cast<int>(seen.failure->status);
   }
+  findings.add(run);
   PORTCULLIS_TRY(tenancy.finish());
-  return time;
+  return run.failure_ns;
 }
 
-/// "IBV_WC_RETRY_EXC_ERR (12)"; with their counts when runs differ.
-std::string statuses_text(const Findings& findings) {
-  std::string text;
-  for (const auto& [status, count] : findings.statuses) {
-    if (!text.empty()) text += ", ";
-    text += fmt::format("{} ({})", prm::name(static_cast<prm::WcStatus>(status)), status);
-    if (findings.statuses.size() > 1) text += fmt::format(" x{}", count);
-  }
-  if (findings.censored > 0)
-    text += fmt::format("{}{} of {} runs censored: no failure before the deadline",
-                        text.empty() ? "" : ", ", findings.censored, findings.runs);
-  return text;
-}
-
-void annotate(benchmark::State& state, const Findings& findings) {
+void annotate(benchmark::State& state, const FloorFindings& findings) {
   const auto most =
       std::max_element(findings.statuses.begin(), findings.statuses.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -113,14 +68,14 @@ void annotate(benchmark::State& state, const Findings& findings) {
   state.counters["censored"] = static_cast<double>(findings.censored);
   state.counters["last_success"] = static_cast<double>(findings.last_success_ns);
   state.counters["last_change"] = static_cast<double>(findings.last_change_ns);
-  state.counters["changed_after_outcome"] = static_cast<double>(findings.changed_after_outcome);
+  state.counters["changed_after_outcome"] = static_cast<double>(findings.served);
   state.counters["sub_second_met"] = findings.is_met(kPropertyNs) ? 1 : 0;
   state.counters["budget_met"] = findings.is_met(kBudgetNs) ? 1 : 0;
-  state.SetLabel(statuses_text(findings));
+  state.SetLabel(findings.seen_text());
 }
 
 SeriesPlan series_of(const Options& options, const lease::Plan& plan,
-                     const std::shared_ptr<FindingsBySeries>& all) {
+                     const std::shared_ptr<FloorReport>& all) {
   SeriesPlan series;
   series.name = fmt::format("floor/plan:{}/timeout:{}/retry:{}", plan.full_name(), options.timeout,
                             options.retry);
@@ -135,7 +90,11 @@ SeriesPlan series_of(const Options& options, const lease::Plan& plan,
     *current = fmt::format("{}/clock:{}", name, session.device().clock.name());
     PORTCULLIS_TRY_ASSIGN(auto made, Tenancy::create(session, tenancy_options));
     std::shared_ptr<Tenancy> tenancy = std::move(made);
-    Findings& findings = (*all)[*current];
+    FloorFindings& findings = (*all)[*current];
+    findings.plan = plan.full_name();
+    findings.timeout = tenancy_options.timeout;
+    findings.retry = tenancy_options.retry;
+    findings.deadline_ns = deadline_ns;
     findings.is_watched = plan.has_grace;
     return Sampler([&session, tenancy, plan, deadline_ns, &findings] {
       return one_run(session, *tenancy, plan, deadline_ns, findings);
@@ -145,34 +104,51 @@ SeriesPlan series_of(const Options& options, const lease::Plan& plan,
   return series;
 }
 
-std::vector<SeriesPlan> series(const Options& options,
-                               const std::shared_ptr<FindingsBySeries>& findings) {
+std::vector<SeriesPlan> series(const Options& options, const std::shared_ptr<FloorReport>& report) {
+  constexpr unsigned kFirstTimeout = 8;
+  constexpr unsigned kLastTimeout = 18;
+  constexpr unsigned kMostRetries = 7;
   std::vector<SeriesPlan> all;
-  for (const lease::Plan& plan : plans_of(options))
-    all.push_back(series_of(options, plan, findings));
+  for (const lease::Plan& plan : plans_of(options)) {
+    if (!options.is_sweep) {
+      all.push_back(series_of(options, plan, report));
+      continue;
+    }
+    Options one = options;
+    for (one.timeout = kFirstTimeout; one.timeout <= kLastTimeout; ++one.timeout)
+      for (one.retry = 1; one.retry <= kMostRetries; ++one.retry)
+        all.push_back(series_of(one, plan, report));
+  }
   return all;
 }
 
-std::string region_text(const Findings& findings) {
-  if (findings.changed_after_outcome > 0)
-    return fmt::format("BYTES CHANGED AFTER THE OUTCOME in {} of {} runs",
-                       findings.changed_after_outcome, findings.runs);
-  return findings.is_watched ? "no byte changed after the outcome"
-                             : "the region was unmapped with the outcome";
+/// In force in the model; empty on a card.
+std::string behaviours_of(const Options& options) {
+  const auto spec = tools::parse_device(options.device);
+  const auto* model = spec ? std::get_if<model::Options>(&spec->kind) : nullptr;
+  return model == nullptr ? "" : model::behaviours_in_force(*model).value_or("");
 }
 
-void conclude(const FindingsBySeries& all) {
-  fmt::print("\nverdicts (001: sub-second property, {} regression budget)\n",
-             duration_text(static_cast<double>(kBudgetNs)));
-  for (const auto& [name, findings] : all) {
-    fmt::print("{}: {}\n", name, statuses_text(findings));
-    fmt::print("  sub-second property {}, 2000 ms budget {}\n",
-               findings.is_met(kPropertyNs) ? "met" : "NOT met",
-               findings.is_met(kBudgetNs) ? "met" : "NOT met");
-    fmt::print("  last success {} after the revoke, last changed byte {}; {}\n",
-               duration_text(static_cast<double>(findings.last_success_ns)),
-               duration_text(static_cast<double>(findings.last_change_ns)), region_text(findings));
+void write_csv(const FloorReport& report, const std::string& directory) {
+  const std::string path = directory + "/floor_bench.runs.csv";
+  std::ofstream file(path);
+  file << report.csv();
+  if (!file.flush()) fmt::print(stderr, "floor_bench: {} cannot be written\n", path);
+}
+
+void conclude(const FloorReport& report, const Options& options) {
+  if (!options.is_sweep) {
+    fmt::print("\nverdicts (001: sub-second property, {} regression budget)\n",
+               duration_text(static_cast<double>(kBudgetNs)));
+    for (const auto& [name, findings] : report) fmt::print("{}", describe(name, findings));
   }
+  for (const auto& [plan, points] : report.points())
+    if (options.is_sweep) fmt::print("\nplan {}: {}", plan, describe(explain_floor(points)));
+  fmt::print("{}", chosen_mechanism(behaviours_of(options)));
+  if (report.is_served_after_fence())
+    fmt::print("served-after-fence: bytes changed after an outcome; status {}\n",
+               kServedAfterFence);
+  if (!options.out_dir.empty()) write_csv(report, options.out_dir);
 }
 
 }  // namespace
@@ -180,12 +156,14 @@ void conclude(const FindingsBySeries& all) {
 
 int main(int argc, char** argv) {
   namespace bench = portcullis::bench;
-  const auto findings = std::make_shared<bench::FindingsBySeries>();
+  const auto report = std::make_shared<bench::FloorReport>();
+  const auto options = std::make_shared<bench::Options>();
   bench::Suite suite;
   suite.info = {.name = "floor_bench",
                 .summary =
                     "When a client that ignores the outcome of a revoke sees its first "
-                    "failing completion.",
+                    "failing completion, and what takes the time. Status 2: bytes changed "
+                    "after an outcome.",
                 .has_plans = true,
                 .has_leases = false,
                 .has_retry = true,
@@ -195,9 +173,11 @@ int main(int argc, char** argv) {
   suite.references = {{"12 ms recall (001)", bench::kRecallNs},
                       {"1.4 s floor (001)", bench::kFloorNs},
                       {"2000 ms budget (001)", bench::kBudgetNs}};
-  suite.series = [findings](const bench::Options& options) {
-    return bench::series(options, findings);
+  suite.series = [report, options](const bench::Options& given) {
+    *options = given;
+    return bench::series(given, report);
   };
-  suite.conclude = [findings](const bench::Report&) { bench::conclude(*findings); };
-  return bench::run_suite(argc, argv, suite);
+  suite.conclude = [report, options](const bench::Report&) { bench::conclude(*report, *options); };
+  const int status = bench::run_suite(argc, argv, suite);
+  return status == 0 && report->is_served_after_fence() ? bench::kServedAfterFence : status;
 }

@@ -88,6 +88,9 @@ void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
     app.add_option("--retry", options.retry, "the client's retry_cnt (default 7)")
         ->type_name("0-7")
         ->check(CLI::Range(0U, 7U));
+    app.add_flag("--sweep", options.is_sweep,
+                 "ack timeouts 8 to 18 with retry counts 1 to 7 each (plan seed, unless --plan\n"
+                 "says otherwise; with the model on the virtual clock), and what explains them");
     app.add_option("--deadline-ms", options.deadline_ms,
                    "how long to wait for the client's failure; what is later is censored\n"
                    "(default 10000)")
@@ -120,7 +123,8 @@ void set_defaults(const ProgramInfo& info, Options& options) {
   if (options.samples == 0)
     options.samples = options.is_quick ? info.quick_samples : info.default_samples;
   if (options.leases.empty()) options.leases = {1, options.is_quick ? 4U : 64U};
-  if (options.plans.empty()) options.plans = plan_names();
+  if (options.plans.empty())
+    options.plans = options.is_sweep ? std::vector<std::string>{"seed"} : plan_names();
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct ProgramInfo {
   std::string summary;      // one sentence, for --help
   bool has_plans = false;   // --plan
   bool has_leases = false;  // --leases
-  bool has_retry = false;   // --timeout, --retry, --deadline-ms
+  bool has_retry = false;   // --timeout, --retry, --sweep, --deadline-ms
   std::uint64_t default_samples = 1000;
   std::uint64_t quick_samples = 20;
 };
@@ -34,7 +34,8 @@ struct Options {
   std::uint32_t timeout = 14;
   std::uint32_t retry = 7;
   std::uint64_t deadline_ms = 10'000;
-  std::string out_dir;  // empty: no files
+  bool is_sweep = false;  // timeouts 8 to 18 and retry counts 1 to 7 instead of one of each
+  std::string out_dir;    // empty: no files
   bool is_quick = false;
 };
 

@@ -145,11 +145,11 @@ class Floor(Suite):
         self.check_one_value()
 
     def test_silent_plans_end_in_retry_exceeded(self):
-        self.assertEqual(self.status("seed"), (12, "IBV_WC_RETRY_EXC_ERR (12)"))
-        self.assertEqual(self.status("legacy"), (12, "IBV_WC_RETRY_EXC_ERR (12)"))
+        self.assertEqual(self.status("seed"), (12, "IBV_WC_RETRY_EXC_ERR (12): silence"))
+        self.assertEqual(self.status("legacy"), (12, "IBV_WC_RETRY_EXC_ERR (12): silence"))
 
     def test_nak_first_ends_in_remote_access_error(self):
-        self.assertEqual(self.status("nak-first"), (10, "IBV_WC_REM_ACCESS_ERR (10)"))
+        self.assertEqual(self.status("nak-first"), (10, "IBV_WC_REM_ACCESS_ERR (10): nak"))
 
     def test_no_byte_changes_after_the_outcome(self):
         for name, series in self.result.series.items():
@@ -174,6 +174,23 @@ class Floor(Suite):
                    "--timeout=17")
         series = slow.series["floor/plan:seed/timeout:17/retry:7/clock:virtual"]
         self.assertEqual((series["sub_second_met"], series["budget_met"]), (0, 0))
+
+    def test_each_run_is_recorded_and_named(self):
+        self.assertIn("with status 12: silence", self.result.output)
+        self.assertIn("with status 10: nak", self.result.output)
+        runs = self.result.files["floor_bench.runs.csv"].splitlines()
+        self.assertEqual(runs[0], "series,run,outcome_ns,last_success_ns,last_change_ns,"
+                                  "first_failure_ns,status,seen")
+        self.assertGreater(len(runs), 3)
+
+    def test_sweep_names_the_budget(self):
+        swept = Run("floor_bench", "--sweep")
+        self.assertIn("plan seed: mechanism: budget ((r + 1) T", swept.output)
+        self.assertNotIn("the mechanism was chosen", swept.output)
+
+    def test_sweep_of_refusals_names_the_nak(self):
+        swept = Run("floor_bench", "--sweep", "--plan=nak-first")
+        self.assertIn("plan nak-first: mechanism: nak", swept.output)
 
 
 class Model(Suite):
