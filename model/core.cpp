@@ -94,8 +94,11 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   if (const auto ns = core->behaviours.data_path_ns; ns && !options.pace)
     transport_options.pace = std::make_shared<FixedPace>(*ns);
   PORTCULLIS_TRY_ASSIGN(core->transport, Transport::create(deps, transport_options));
-  core->mkeys.set_idle_hook(
-      {[](void* context, std::uint32_t) { core_of(context).resume_dma_waits(); }, core.get()});
+  core->mkeys.set_idle_hook({[](void* context, std::uint32_t) {
+                               core_of(context).resume_dma_waits();
+                               core_of(context).transport->keys_idle();
+                             },
+                             core.get()});
   core->scheduler.loop().add_source({[](void* context) { return core_of(context).look(); },
                                      [](void* context) {
                                        Core& self = core_of(context);

@@ -14,8 +14,6 @@ namespace {
 using prm::CommandStatus;
 
 constexpr std::uint32_t kLeastLogPageSize = 12;  // cmd_hca_cap.log_pg_sz
-constexpr std::uint64_t kMttRights = 3;          // EN_RD | EN_WR
-constexpr std::uint64_t kMttAddress = ~std::uint64_t{0xfff};
 
 enum Refusal : std::uint32_t {
   kBadMode = 0x20001,
@@ -28,14 +26,6 @@ enum Refusal : std::uint32_t {
   kNoSuchKey,
 };
 
-std::uint8_t rights(prm::ConstView<prm::mkc> c) noexcept {
-  return static_cast<std::uint8_t>((c.get<"lr">() != 0 ? access::kLocalRead : 0) |
-                                   (c.get<"lw">() != 0 ? access::kLocalWrite : 0) |
-                                   (c.get<"rr">() != 0 ? access::kRemoteRead : 0) |
-                                   (c.get<"rw">() != 0 ? access::kRemoteWrite : 0) |
-                                   (c.get<"a">() != 0 ? access::kAtomic : 0));
-}
-
 constexpr std::uint8_t kReads = access::kLocalRead | access::kRemoteRead | access::kAtomic;
 constexpr std::uint8_t kWrites = access::kLocalWrite | access::kRemoteWrite | access::kAtomic;
 
@@ -46,6 +36,14 @@ std::uint64_t mtt_bits(std::uint8_t wanted) noexcept {
 }
 
 }  // namespace
+
+std::uint8_t MkeyTable::rights(prm::ConstView<prm::mkc> c) noexcept {
+  return static_cast<std::uint8_t>((c.get<"lr">() != 0 ? access::kLocalRead : 0) |
+                                   (c.get<"lw">() != 0 ? access::kLocalWrite : 0) |
+                                   (c.get<"rr">() != 0 ? access::kRemoteRead : 0) |
+                                   (c.get<"rw">() != 0 ? access::kRemoteWrite : 0) |
+                                   (c.get<"a">() != 0 ? access::kAtomic : 0));
+}
 
 MkeyTable::MkeyTable(std::uint32_t log_max_mkey) : ids_(kFirstIndex, 1u << log_max_mkey) {
   clear();
@@ -103,7 +101,7 @@ Verdict MkeyTable::fill(const Create& request, Key& key) const {
     return refuse(CommandStatus::BAD_PARAM_ERR, kBadMode);  // max_indirection is 0
   if (c.get<"bsf_en">() != 0 || c.get<"bsf_octword_size">() != 0 || c.get<"sync_umr">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
-  key.pd = c.get<"pd">();
+  key.pd = key.home_pd = c.get<"pd">();
   key.qpn = c.get<"qpn">();
   key.variant = static_cast<std::uint8_t>(c.get<"mkey_7_0">());
   key.access = rights(c);
@@ -174,6 +172,7 @@ void MkeyTable::end_dma(std::uint32_t key, Life life) {
 bool MkeyTable::disable(std::uint32_t index) noexcept {
   if (!pd_of(index)) return false;
   keys_[index].usable = false;
+  keys_[index].dying = true;
   return true;
 }
 
@@ -202,7 +201,7 @@ Verdict MkeyTable::query(std::uint32_t index, prm::View<prm::mkc> context,
 
 std::optional<std::uint32_t> MkeyTable::pd_of(std::uint32_t index) const noexcept {
   if (index >= keys_.size() || !keys_[index].live) return std::nullopt;
-  return keys_[index].pd;
+  return keys_[index].home_pd;
 }
 
 }  // namespace portcullis::model

@@ -42,6 +42,19 @@ struct KeyUse {
   bool rlky = false;         // qpc.rlky: the reserved lkey may be used
 };
 
+/// What a UMR WQE asks for.
+struct UmrRequest {
+  std::uint32_t key = 0;              // index << 8 | variant
+  std::uint32_t qpn = 0;              // of the QP that asks
+  std::optional<std::uint32_t> pd{};  // whose keys it may change; absent: any PD's
+  std::uint8_t flags = 0;             // prm::kUmr*
+  std::uint64_t mask = 0;             // prm::MkeyMask: fields of `context` that count
+  std::uint32_t offset_octwords = 0;  // where the translations go
+  std::uint32_t octwords = 0;         // two entries each
+  prm::ConstView<prm::mkc> context;
+  std::span<const std::byte> translations{};  // of `octwords`
+};
+
 class MkeyTable {
  public:
   /// The largest range one translate() takes: a frame's payload.
@@ -100,9 +113,12 @@ class MkeyTable {
     void* context = nullptr;
   };
   void set_idle_hook(IdleHook hook) noexcept { idle_ = hook; }
-  /// No check accepts the key from now on; it stays until destroy(). False: there is no such key.
+  /// UMR. False: the key does not admit it, and stays as it was.
+  bool reconfigure(const UmrRequest& umr);
+  /// No check accepts the key from now on, nor does a UMR change it; it stays until destroy().
+  /// False: there is no such key.
   bool disable(std::uint32_t index) noexcept;
-  /// The PD of a live key.
+  /// The PD that a live key was created in.
   [[nodiscard]] std::optional<std::uint32_t> pd_of(std::uint32_t index) const noexcept;
   /// The key of QUERY_SPECIAL_CONTEXTS.resd_lkey: all memory, local access, any PD.
   [[nodiscard]] std::uint32_t reserved_lkey() const noexcept { return kReservedIndex << 8; }
@@ -114,11 +130,14 @@ class MkeyTable {
  private:
   static constexpr std::uint32_t kReservedIndex = 1;
   static constexpr std::uint32_t kFirstIndex = 2;
+  static constexpr std::uint64_t kMttRights = 3;  // EN_RD | EN_WR
+  static constexpr std::uint64_t kMttAddress = ~std::uint64_t{0xfff};
 
   struct Key {
     std::uint64_t start = 0;
     std::uint64_t length = 0;
     std::uint32_t pd = 0;
+    std::uint32_t home_pd = 0;  // which CREATE_MKEY named; a UMR may move the key to another
     std::uint32_t qpn = prm::kMkcQpnAny;
     std::uint8_t variant = 0;
     std::uint8_t access = 0;
@@ -127,6 +146,7 @@ class MkeyTable {
     bool any_pd = false;
     bool page_rights = false;  // some page allows less than the key does
     bool live = false;
+    bool dying = false;         // DESTROY_MKEY waits for its last DMA
     bool physical = false;      // PA mode: the virtual address is the IOVA
     std::uint32_t pending = 0;  // DMA allowed and not done
     Life life = 0;
@@ -137,6 +157,11 @@ class MkeyTable {
   [[nodiscard]] KeyCheck check_pages(const Key& key, const KeyUse& use) const noexcept;
   Verdict fill(const Create& request, Key& key) const;
   static Verdict fill_pages(const Create& request, Key& key);
+  [[nodiscard]] static std::uint8_t rights(prm::ConstView<prm::mkc> context) noexcept;
+  [[nodiscard]] bool admits(const Key& key, const UmrRequest& umr) const noexcept;
+  [[nodiscard]] static bool is_covered(const Key& key, prm::ConstView<prm::mkc> context,
+                                       const UmrRequest& umr) noexcept;
+  static void take_translations(Key& key, const UmrRequest& umr);
 
   std::vector<Key> keys_;  // grows with the highest index in use
   IdAllocator ids_;

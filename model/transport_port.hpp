@@ -115,6 +115,8 @@ class Transport {
 
   /// An SQ cell of `uar` was kicked: read the doorbell record of every QP on it.
   void kick_uar(std::uint32_t uar);
+  /// The last pending DMA under some key is done.
+  void keys_idle();
   /// PortSettings changed: MAC, RoCE switch or an entry of the address table.
   void port_changed();
   /// Function reset or teardown: every QP is gone, frames in flight to it meet an unknown number.

@@ -36,6 +36,9 @@ struct Message {
   std::uint16_t wqe_blocks = 0;
   prm::WqeOpcode opcode{};
   bool signaled = false;
+  bool is_umr = false;           // carried out when it is the oldest
+  bool has_changed_key = false;  // of a UMR that only waits for DMA under the old one
+  std::uint32_t umr_key = 0;
   bool in_error = false;  // completes with `error` when all before it have completed
   WqeError error;
 
@@ -102,6 +105,7 @@ struct Qp {
   std::uint32_t user_index = 0;
   Iova doorbell_record = 0;
   std::uint32_t doorbell_slot = 0;  // where Doorbells keeps it
+  bool reg_umr = false;             // serves UMR alone, and has no peer
   bool has_sq = false;
   bool rlky = false;  // WQEs may name the reserved lkey
   SendQueueMemory sq;

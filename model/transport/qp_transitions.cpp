@@ -129,11 +129,12 @@ Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint
     return bad_param(kBadMtu);
   const std::uint32_t log_msg_max = context.get<"log_msg_max">();
   if (log_msg_max > log_max_msg) return bad_param(kBadMessageSize);
-  const std::optional<Path> path = resolve_path(context, port);
+  // A UMR QP talks to nobody: mlx5r_umr_qp_rst2rts of mlx5_ib/umr.c gives no address vector.
+  const std::optional<Path> path = qp.reg_umr ? Path{} : resolve_path(context, port);
   if (!path) return bad_param(kBadPath);
 
   qp.path = *path;
-  qp.frame = FrameTemplate(*path);
+  if (!qp.reg_umr) qp.frame = FrameTemplate(*path);
   qp.force_loopback = context.get<"primary_address_path.fl">() != 0;
   qp.mtu_bytes = prm::bytes_of(prm::QpcMtu{static_cast<std::uint8_t>(mtu)});
   qp.max_message_bytes = std::uint64_t{1} << log_msg_max;
@@ -197,7 +198,9 @@ std::optional<std::uint64_t> work_queue_bytes(Context context) {
 
 Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   const Context context = request.context;
-  if (context.get<"st">() != prm::number(prm::QpServiceType::RC)) return bad_param(kBadServiceType);
+  const auto service = prm::QpServiceType{static_cast<std::uint8_t>(context.get<"st">())};
+  if (service != prm::QpServiceType::RC && service != prm::QpServiceType::REG_UMR)
+    return bad_param(kBadServiceType);
   const std::optional<std::uint64_t> bytes = work_queue_bytes(context);
   if (!bytes) return bad_param(kBadQueueSizes);
   QueuePages pages;
@@ -207,6 +210,7 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
 
   auto qp = std::make_unique<Qp>();
   qp->qpn = request.qpn;
+  qp->reg_umr = service == prm::QpServiceType::REG_UMR;
   qp->pd = context.get<"pd">();
   qp->cqn_snd = context.get<"cqn_snd">();
   qp->cqn_rcv = context.get<"cqn_rcv">();

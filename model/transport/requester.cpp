@@ -33,7 +33,8 @@ std::uint32_t packet_count(std::uint64_t length, std::uint32_t mtu) noexcept {
 
 /// Whether a packet of `message` was sent. A drain ends with the messages that were begun.
 bool is_begun(const SendState& send, const Message& message) noexcept {
-  return send.cursor_packet != 0 || psn_distance(message.first_psn, send.sent_end_psn) < 0;
+  return send.cursor_packet != 0 || message.has_changed_key ||
+         psn_distance(message.first_psn, send.sent_end_psn) < 0;
 }
 
 bool has_work(const SendState& send) noexcept {
@@ -85,6 +86,7 @@ Requester::Step Requester::send_next(Qp& qp) {
     retire(qp);
     return Step::Idle;
   }
+  if (message.is_umr) return carry_out_umr(qp, message);
   if (message.packets == 0) {
     ++send.cursor;
     retire(qp);
@@ -121,13 +123,15 @@ bool Requester::fetch(Qp& qp) {
   message.wqe_blocks = static_cast<std::uint16_t>(wqe_.blocks);
   message.opcode = wqe_.opcode;
   message.signaled = (wqe_.fm_ce_se & prm::kCtrlCqUpdate) != 0;
-  if (fault != WqeFault::None) {
+  message.is_umr = wqe_.opcode == prm::WqeOpcode::UMR;
+  const bool is_local = message.is_umr || wqe_.opcode == prm::WqeOpcode::NOP;
+  if (fault != WqeFault::None || (qp.reg_umr && !is_local)) {
     message.in_error = true;
     message.error = wqe_error::kLocalQpOperation;
   } else if (wqe_.length > qp.max_message_bytes) {
     message.in_error = true;
     message.error = wqe_error::kLocalLength;
-  } else if (wqe_.opcode != prm::WqeOpcode::NOP) {
+  } else if (!is_local) {
     message.length = static_cast<std::uint32_t>(wqe_.length);
     message.packets = packet_count(message.length, qp.mtu_bytes);
   }
@@ -310,6 +314,7 @@ void Requester::retire(Qp& qp) {
     const Message message = send.at(send.oldest);
     if (message.in_error) return fail_oldest(qp, message.error);
     if (psn_distance(send.unacked_psn, message.end_psn()) < 0) break;
+    if (message.is_umr && static_cast<std::int32_t>(send.cursor - send.oldest) <= 0) break;
     ++send.oldest;
     if (message.signaled && !complete(qp, message)) {
       ++qp.counters->cq_overflow;
@@ -395,10 +400,11 @@ void Requester::drain(Qp& qp) {
 }
 
 void Requester::check_drained(Qp& qp) {
-  const SendState& send = qp.send;
+  SendState& send = qp.send;
   if (qp.state != prm::QpState::SQ_DRAINING || send.cursor_packet != 0 ||
       send.unacked_psn != send.sent_end_psn)
     return;
+  if (send.oldest != send.newest && send.at(send.oldest).has_changed_key) return;
   stop(qp);
   qp.state = prm::QpState::SQD;
   engine_->raise(prm::EventType::SQ_DRAINED, qp);

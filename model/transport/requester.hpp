@@ -37,6 +37,8 @@ class Requester {
   void room();
   /// To ERR: everything posted completes with a flush error.
   void enter_error(Qp& qp);
+  /// A key has no pending DMA any more: a UMR may have waited for it.
+  void keys_idle();
   /// No timer of this QP fires any more: it goes to RST, or away.
   void stop(Qp& qp) noexcept;
 
@@ -54,6 +56,12 @@ class Requester {
   [[nodiscard]] bool load(Qp& qp, const Message& message);
   [[nodiscard]] bool gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] bool wants_ack(Qp& qp, const Message& message, bool last);
+
+  Step carry_out_umr(Qp& qp, Message& message);
+  Step fail_umr(Qp& qp, Message& message, const WqeError& error);
+  [[nodiscard]] const WqeError* change_key(const Qp& qp);
+  [[nodiscard]] const WqeError* read_translations(const Qp& qp, bool is_inline,
+                                                  std::span<std::byte> out);
 
   void handle_nak(Qp& qp, const Packet& packet);
   void handle_rnr_nak(Qp& qp, const Packet& packet);
@@ -76,9 +84,10 @@ class Requester {
                          const WqeError& error);
 
   const Engine* engine_;
-  std::vector<std::uint32_t> waiting_;  // QPs, for room()
-  SendWqe wqe_;                         // the one last read,
-  const Message* loaded_ = nullptr;     // for this message
+  std::vector<std::uint32_t> waiting_;          // QPs, for room()
+  std::vector<std::uint32_t> waiting_for_dma_;  // QPs, for keys_idle()
+  SendWqe wqe_;                                 // the one last read,
+  const Message* loaded_ = nullptr;             // for this message
 };
 
 }  // namespace portcullis::model

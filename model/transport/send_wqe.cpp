@@ -77,7 +77,7 @@ WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn
   for (std::uint32_t block = 1; block < out.blocks; ++block) {
     if (!read_block(dma, queue, index, block, out)) return WqeFault::Unreadable;
   }
-  const std::size_t end = ds * prm::kWqeOctowordBytes;
+  const std::size_t end = out.end = ds * prm::kWqeOctowordBytes;
   switch (out.opcode) {
     case prm::WqeOpcode::NOP:
       return WqeFault::None;
@@ -88,6 +88,9 @@ WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn
       out.immediate = ctrl.get<"imm">();
       return parse_pieces(out, prm::mlx5_wqe_ctrl_seg::bytes, end) ? WqeFault::None
                                                                    : WqeFault::Malformed;
+    case prm::WqeOpcode::UMR:
+      out.immediate = ctrl.get<"imm">();
+      return end >= SendWqe::kUmrDataAt ? WqeFault::None : WqeFault::Malformed;
     default:
       return WqeFault::Unsupported;
   }

@@ -37,6 +37,11 @@ struct WqePiece {
 };
 
 struct SendWqe {
+  /// A UMR has its own control segment and a memory key's context; translations stand behind them,
+  /// or a data segment that names them.
+  static constexpr std::size_t kUmrContextAt =
+      prm::mlx5_wqe_ctrl_seg::bytes + prm::mlx5_wqe_umr_ctrl_seg::bytes;
+  static constexpr std::size_t kUmrDataAt = kUmrContextAt + prm::mlx5_wqe_mkey_context_seg::bytes;
   static constexpr std::size_t kMaxBytes = prm::kSendWqeMaxBlocks * prm::kSendWqeBlockBytes;
   static constexpr std::size_t kMaxPieces = kMaxBytes / prm::kWqeOctowordBytes;
 
@@ -45,7 +50,8 @@ struct SendWqe {
   std::uint32_t blocks = 0;
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
-  std::uint32_t immediate = 0;
+  std::uint32_t immediate = 0;  // or the key of a UMR
+  std::size_t end = 0;          // of the WQE's bytes
   std::uint64_t length = 0;
   std::uint32_t piece_count = 0;
   std::array<WqePiece, kMaxPieces> pieces;

@@ -16,6 +16,7 @@ set(MODEL_TRANSPORT_SOURCES
     transport/responder.cpp
     transport/send_wqe.cpp
     transport/transport.cpp
+    transport/umr.cpp
     transport/wire.cpp)
 
 pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)

@@ -242,6 +242,8 @@ void Transport::kick_uar(std::uint32_t uar) {
   for (const Doorbells::News& one : news) state_->requester.ring(*one.qp, one.producer);
 }
 
+void Transport::keys_idle() { state_->requester.keys_idle(); }
+
 void Transport::port_changed() { state_->learn_port(); }
 
 void Transport::reset() {

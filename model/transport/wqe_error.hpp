@@ -15,6 +15,7 @@ inline constexpr WqeError kLocalQpOperation{prm::CqeSyndrome::LOCAL_QP_OP_ERR, 0
 inline constexpr WqeError kLocalProtection{prm::CqeSyndrome::LOCAL_PROT_ERR, 0x53};
 // open-mpi/ompi issue 95: status 5, "vendor error 249"
 inline constexpr WqeError kFlush{prm::CqeSyndrome::WR_FLUSH_ERR, 0xf9};
+inline constexpr WqeError kMemoryBind{prm::CqeSyndrome::MW_BIND_ERR, 0};
 inline constexpr WqeError kBadResponse{prm::CqeSyndrome::BAD_RESP_ERR, 0};
 // openucx/ucx issue 4176: "00008a12", "vendor_err 138"
 inline constexpr WqeError kRemoteInvalidRequest{prm::CqeSyndrome::REMOTE_INVAL_REQ_ERR, 0x8a};

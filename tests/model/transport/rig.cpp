@@ -60,6 +60,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   TransportDeps deps{&dma_, &mkeys_, &cqs_, &eqs_, scheduler_.get(), &counters_, &port_};
   deps.q_counters = &q_counters_;
   deps.flows = &flows_;
+  deps.behaviours = &behaviours_;
   TransportOptions options;
   options.wire = wire_;
   options.pcap_path = pcap_path;
@@ -67,6 +68,9 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   options.log_max_msg = kLogMaxMsg;
   options.pace = std::move(pace);
   transport_ = must(Transport::create(deps, options));
+  mkeys_.set_idle_hook(
+      {[](void* transport, std::uint32_t) { static_cast<Transport*>(transport)->keys_idle(); },
+       transport_.get()});
   make_queues();
 }
 
@@ -117,7 +121,10 @@ std::uint32_t Host::make_key(const Region& region, std::uint8_t rights, std::uin
   list.resize((list.size() + 15) / 16 * 16);
   const auto octwords = static_cast<std::uint32_t>(list.size() / 16);
   prm::Buffer<prm::mkc> mkc;
-  mkc.put<"access_mode_1_0">(prm::MkcAccessMode::MTT).put<"pd">(pd).put<"qpn">(qpn);
+  mkc.set<"umr_en", 1>()
+      .put<"access_mode_1_0">(prm::MkcAccessMode::MTT)
+      .put<"pd">(pd)
+      .put<"qpn">(qpn);
   mkc.put<"mkey_7_0">(kVariant).put<"log_page_size">(12).put<"translations_octword_size">(octwords);
   mkc.put<"start_addr">(
       static_cast<std::uint64_t>(std::bit_cast<std::uintptr_t>(region.bytes.data())));
@@ -134,7 +141,7 @@ void Host::destroy_key(std::uint32_t key) { must(mkeys_.destroy(key >> 8)); }
 
 prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   prm::Buffer<prm::qpc> qpc;
-  qpc.put<"st">(prm::QpServiceType::RC).put<"pm_state">(prm::QpPathMigration::MIGRATED);
+  qpc.put<"st">(options.service).put<"pm_state">(prm::QpPathMigration::MIGRATED);
   qpc.put<"rq_type">(prm::QpRqType::ZERO_LEN_RQ).put<"log_sq_size">(options.log_sq_size);
   if (options.log_rq_size)
     qpc.put<"rq_type">(prm::QpRqType::NON_ZERO_RQ)
@@ -212,6 +219,10 @@ std::span<std::byte> Host::send_queue(std::uint32_t qpn) {
   return queue(qpn).memory.bytes.subspan(queue(qpn).sq_start);
 }
 
+std::span<std::byte> Host::receive_queue(std::uint32_t qpn) {
+  return queue(qpn).memory.bytes.first(queue(qpn).sq_start);
+}
+
 std::span<std::byte> Host::block(Queue& sq, std::uint16_t index) {
   const std::size_t at = (index & (sq.blocks - 1)) * prm::kSendWqeBlockBytes;
   return sq.memory.bytes.subspan(sq.sq_start + at, prm::kSendWqeBlockBytes);
@@ -255,6 +266,11 @@ void Host::set_record(std::uint32_t qpn, std::uint32_t value) {
       queue(qpn).record.bytes.data() + prm::record_byte(prm::kSndDbr), cells::be32(value));
 }
 
+void Host::set_receive_record(std::uint32_t qpn, std::uint32_t value) {
+  cells::store_release<std::uint32_t>(
+      queue(qpn).record.bytes.data() + prm::record_byte(prm::kRcvDbr), cells::be32(value));
+}
+
 void Host::restart_queue(std::uint32_t qpn) {
   queue(qpn).producer = 0;
   write_record(qpn);
@@ -282,9 +298,7 @@ void Host::post_receive(std::uint32_t qpn, std::span<const Piece> pieces) {
   all.resize(kReceivePieces, Piece{0, 0, prm::kInvalidLkey});
   const std::size_t at = (rq.receive_producer & (rq.receives - 1)) * kReceiveBytes;
   std::ranges::copy(segments_of(all), rq.memory.bytes.subspan(at, kReceiveBytes).begin());
-  ++rq.receive_producer;
-  cells::store_release<std::uint32_t>(rq.record.bytes.data() + prm::record_byte(prm::kRcvDbr),
-                                      cells::be32(rq.receive_producer));
+  set_receive_record(qpn, ++rq.receive_producer);
 }
 
 void Host::ring(std::uint32_t qpn) {

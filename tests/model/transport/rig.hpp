@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "model/behaviours.hpp"
 #include "model/iommu.hpp"
 #include "model/transport/frame.hpp"
 #include "model/transport/wire.hpp"
@@ -50,6 +51,7 @@ struct QpOptions {
   std::uint32_t rnr_retry = 7;
   std::uint32_t psn = 0x123;   // both directions
   std::uint32_t counters = 0;  // set of Q counters
+  prm::QpServiceType service = prm::QpServiceType::RC;
   prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
   std::uint32_t src_addr_index = 0;
   Mac dest_mac = kHostMac;
@@ -132,7 +134,9 @@ class Host {
   void restart_queue(std::uint32_t qpn);
   /// Any value in the doorbell record, no kick.
   void set_record(std::uint32_t qpn, std::uint32_t value);
+  void set_receive_record(std::uint32_t qpn, std::uint32_t value);
   [[nodiscard]] std::span<std::byte> send_queue(std::uint32_t qpn);
+  [[nodiscard]] std::span<std::byte> receive_queue(std::uint32_t qpn);
   void unmap_send_queue(std::uint32_t qpn) { unmap(queue(qpn).memory); }
 
   /// Runs all that is due now, then time up to `until_ns`.
@@ -157,6 +161,7 @@ class Host {
   [[nodiscard]] const Counters& counters() const { return counters_; }
   /// What the queue pairs of set 0 met: all, unless a test says otherwise.
   [[nodiscard]] const QCounters& q_counters() { return q_counters_.at(0); }
+  [[nodiscard]] Behaviours& behaviours() { return behaviours_; }
   [[nodiscard]] QCounterTable& q_counter_table() { return q_counters_; }
   [[nodiscard]] PortSettings& port() { return port_; }
 
@@ -184,6 +189,7 @@ class Host {
   CqTable cqs_;
   MkeyTable mkeys_;
   QCounterTable q_counters_;
+  Behaviours behaviours_;
   std::unique_ptr<Scheduler> scheduler_;
   PortSettings port_;
   FlowTables flows_{{&kNoBehaviours}};

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a UMR WQE does to a key: every check first, then every change, so that one that fails leaves
+// the key as it was. Masks and flags as mlx5_ib uses them (umr.c, wr.c):
+//
+//   the key          is live, was created with umr_en, and belongs to the QP's PD unless the QP is
+//                    a REG_UMR one; its variant is the one named unless the mask changes it
+//   CHECK_NOT_FREE   fails unless the key is free; CHECK_FREE fails if it is ("fail if free")
+//   CHECK_QPN        fails unless the key is bound to this QP
+//   translations     land at their offset, inside what CREATE_MKEY reserved for them
+//   not free after   then all of [start_addr, start_addr + len) must have translations
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/cells.hpp"
+#include "model/mkey.hpp"
+#include "prm/wqe.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::MkeyMask;
+
+// BSF_EN and EN_SIGERR change what CREATE_MKEY refuses, RELAXED_ORDERING_* what the capabilities
+// (relaxed_ordering_read_umr, relaxed_ordering_write_umr) do not offer.
+constexpr std::uint64_t kChangeable =
+    MkeyMask::LEN | MkeyMask::PAGE_SIZE | MkeyMask::START_ADDR | MkeyMask::PD |
+    MkeyMask::EN_RINVAL | MkeyMask::KEY | MkeyMask::QPN | MkeyMask::LR | MkeyMask::LW |
+    MkeyMask::RR | MkeyMask::RW | MkeyMask::A | MkeyMask::SMALL_FENCE | MkeyMask::FREE;
+constexpr std::uint8_t kKnownFlags = prm::kUmrInline | prm::kUmrFailIfNotFree |
+                                     prm::kUmrFailIfFree | prm::kUmrTranslationOffsetEn |
+                                     prm::kUmrCheckQpn;
+
+constexpr std::uint32_t kEntriesPerOctword = 2;
+constexpr std::uint32_t kLeastLogPageSize = 12;
+
+bool has(std::uint64_t mask, MkeyMask bit) noexcept { return (mask & prm::number(bit)) != 0; }
+
+/// Takes one field of the context over when the mask names it.
+template <prm::Name Field>
+void take(prm::Buffer<prm::mkc>& context, const UmrRequest& umr, MkeyMask bit) {
+  if (has(umr.mask, bit)) context.put<Field>(umr.context.template get<Field>());
+}
+
+/// The context as it will be.
+prm::Buffer<prm::mkc> changed(const prm::Buffer<prm::mkc>& now, const UmrRequest& umr) {
+  prm::Buffer<prm::mkc> next = now;
+  take<"free">(next, umr, MkeyMask::FREE);
+  take<"len">(next, umr, MkeyMask::LEN);
+  take<"start_addr">(next, umr, MkeyMask::START_ADDR);
+  take<"log_page_size">(next, umr, MkeyMask::PAGE_SIZE);
+  take<"pd">(next, umr, MkeyMask::PD);
+  take<"qpn">(next, umr, MkeyMask::QPN);
+  take<"mkey_7_0">(next, umr, MkeyMask::KEY);
+  take<"en_rinval">(next, umr, MkeyMask::EN_RINVAL);
+  take<"small_fence_on_rdma_read_response">(next, umr, MkeyMask::SMALL_FENCE);
+  take<"lr">(next, umr, MkeyMask::LR);
+  take<"lw">(next, umr, MkeyMask::LW);
+  take<"rr">(next, umr, MkeyMask::RR);
+  take<"rw">(next, umr, MkeyMask::RW);
+  take<"a">(next, umr, MkeyMask::A);
+  return next;
+}
+
+std::uint64_t entry_at(std::span<const std::byte> translations, std::size_t i) noexcept {
+  std::uint64_t raw = 0;
+  std::memcpy(&raw, translations.data() + i * sizeof raw, sizeof raw);
+  return cells::be64(raw);
+}
+
+}  // namespace
+
+bool MkeyTable::admits(const Key& key, const UmrRequest& umr) const noexcept {
+  const auto& context = key.context;
+  if (!key.live || key.dying || context.get<"umr_en">() == 0) return false;
+  if (umr.pd && *umr.pd != key.pd) return false;
+  if (!has(umr.mask, MkeyMask::KEY) && (umr.key & 0xff) != key.variant) return false;
+  if ((umr.mask & ~kChangeable) != 0 || (umr.flags & ~kKnownFlags) != 0) return false;
+  const bool is_free = context.get<"free">() != 0;
+  if ((umr.flags & prm::kUmrFailIfNotFree) != 0 && !is_free) return false;
+  if ((umr.flags & prm::kUmrFailIfFree) != 0 && is_free) return false;
+  if ((umr.flags & prm::kUmrCheckQpn) != 0 && key.qpn != umr.qpn) return false;
+  const std::uint64_t reserved = context.get<"translations_octword_size">();
+  return umr.octwords == 0 || (!key.physical && umr.offset_octwords + umr.octwords <= reserved);
+}
+
+/// Whether `context`, in use, has a translation for all it covers, of the key's and then of the
+/// UMR's.
+bool MkeyTable::is_covered(const Key& key, prm::ConstView<prm::mkc> context,
+                           const UmrRequest& umr) noexcept {
+  const std::uint64_t log_page_size = context.get<"log_page_size">();
+  const std::uint64_t start = context.get<"start_addr">();
+  const std::uint64_t length = context.get<"len">();
+  if (key.physical && context.get<"length64">() != 0) return true;
+  if (length == 0 || length > std::numeric_limits<std::uint64_t>::max() - start) return false;
+  if (key.physical) return true;
+  if (log_page_size < kLeastLogPageSize) return false;
+  const std::uint64_t mask = (std::uint64_t{1} << log_page_size) - 1;
+  if (length > std::numeric_limits<std::uint64_t>::max() - 2 * mask) return false;
+  const std::uint64_t count = ((start & mask) + length + mask) >> log_page_size;
+  const std::uint64_t first = std::uint64_t{umr.offset_octwords} * kEntriesPerOctword;
+  const std::uint64_t end = first + std::uint64_t{umr.octwords} * kEntriesPerOctword;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const bool is_new = i >= first && i < end;
+    if (!is_new && i >= key.pages.size()) return false;
+    const std::uint64_t entry = is_new ? entry_at(umr.translations, i - first) : key.pages[i];
+    if ((entry & kMttAddress & mask) != 0) return false;
+  }
+  return true;
+}
+
+bool MkeyTable::reconfigure(const UmrRequest& umr) {
+  const std::uint32_t index = umr.key >> 8;
+  if (index >= keys_.size() || !admits(keys_[index], umr)) return false;
+  Key& key = keys_[index];
+  const prm::Buffer<prm::mkc> next = changed(key.context, umr);
+  const prm::ConstView<prm::mkc> context(next.all());
+  const bool is_free = context.get<"free">() != 0;
+  if (!is_free && !is_covered(key, context, umr)) return false;
+
+  key.context = next;
+  key.pd = context.get<"pd">();
+  key.qpn = context.get<"qpn">();
+  key.variant = static_cast<std::uint8_t>(context.get<"mkey_7_0">());
+  key.access = rights(context);
+  // length64, of physical keys alone, keeps the range it stands for.
+  if (context.get<"length64">() == 0) {
+    key.start = context.get<"start_addr">();
+    key.length = context.get<"len">();
+  }
+  key.log_page_size = static_cast<std::uint8_t>(context.get<"log_page_size">());
+  take_translations(key, umr);
+  key.usable = !is_free;
+  return true;
+}
+
+/// The low bits of an entry are rights, whatever CREATE_MKEY said of pg_access: mlx5_ib sets both
+/// in every entry it hands to a UMR (MLX5_IB_MTT_PRESENT).
+void MkeyTable::take_translations(Key& key, const UmrRequest& umr) {
+  if (umr.octwords == 0) return;
+  const std::size_t first = std::size_t{umr.offset_octwords} * kEntriesPerOctword;
+  const std::size_t count = std::size_t{umr.octwords} * kEntriesPerOctword;
+  if (key.pages.size() < first + count) key.pages.resize(first + count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t entry = entry_at(umr.translations, i);
+    key.pages[first + i] = entry;
+    key.page_rights |= (entry & kMttRights) != kMttRights;
+  }
+}
+
+}  // namespace portcullis::model

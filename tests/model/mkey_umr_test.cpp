@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a UMR may do to a key of the table, and what it may not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "base/cells.hpp"
+#include "model/mkey.hpp"
+#include "prm/wqe.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::MkeyMask;
+
+constexpr std::uint32_t kPd = 7;
+constexpr std::uint32_t kVariant = 0x42;
+constexpr std::uint64_t kStart = 0x7000'0000'0000;
+constexpr std::uint64_t kBytes = 0x4000;  // four pages
+constexpr Iova kFirst = 0x1'0000'0000;
+constexpr Iova kSecond = 0x2'0000'0000;
+constexpr std::uint64_t kBoth = 3;  // EN_RD | EN_WR
+
+std::vector<std::byte> entries(std::initializer_list<std::uint64_t> values) {
+  std::vector<std::byte> bytes;
+  for (const std::uint64_t value : values) {
+    const std::uint64_t raw = cells::be64(value);
+    const auto* const at = static_cast<const std::byte*>(static_cast<const void*>(&raw));
+    bytes.insert(bytes.end(), at, at + sizeof raw);
+  }
+  return bytes;
+}
+
+class MkeyUmr : public ::testing::Test {
+ protected:
+  MkeyUmr() {
+    context_.put<"access_mode_1_0">(prm::MkcAccessMode::MTT)
+        .set<"umr_en", 1>()
+        .set<"lr", 1>()
+        .set<"rw", 1>()
+        .put<"qpn">(prm::kMkcQpnAny)
+        .put<"mkey_7_0">(kVariant)
+        .put<"pd">(kPd)
+        .put<"start_addr">(kStart)
+        .put<"len">(kBytes)
+        .set<"log_page_size", 12>()
+        .set<"translations_octword_size", 2>();
+  }
+  void create() {
+    const auto list = entries({kFirst | kBoth, (kFirst + 0x1000) | kBoth, (kFirst + 0x2000) | kBoth,
+                               (kFirst + 0x3000) | kBoth});
+    ASSERT_TRUE(
+        table_.create({prm::ConstView<prm::mkc>(context_.all()), true, 2, list}, index_).ok());
+  }
+  void create_free() {
+    context_.set<"free", 1>();
+    ASSERT_TRUE(
+        table_.create({prm::ConstView<prm::mkc>(context_.all()), true, 0, {}}, index_).ok());
+  }
+  bool umr(std::uint64_t mask, std::uint8_t flags = 0) {
+    request_.key = key();
+    request_.mask = mask;
+    request_.flags = flags;
+    request_.context = prm::ConstView<prm::mkc>(wanted_.all());
+    request_.translations = translations_;
+    request_.octwords = static_cast<std::uint32_t>(translations_.size() / 16);
+    return table_.reconfigure(request_);
+  }
+  [[nodiscard]] std::uint32_t key() const { return index_ << 8 | kVariant; }
+  [[nodiscard]] KeyCheck check(std::uint8_t wanted = access::kRemoteWrite,
+                               std::uint32_t pd = kPd) const {
+    return table_.check({key(), pd, 5, kStart, kBytes, wanted, false});
+  }
+  [[nodiscard]] Iova where(std::uint64_t at) const {
+    return table_.translate(key(), kStart + at, 8).extent[0].iova;
+  }
+
+  MkeyTable table_{10};
+  prm::Buffer<prm::mkc> context_;
+  prm::Buffer<prm::mkc> wanted_;
+  std::vector<std::byte> translations_;
+  UmrRequest request_{.context = prm::ConstView<prm::mkc>(wanted_.all())};
+  std::uint32_t index_ = 0;
+};
+
+TEST_F(MkeyUmr, Free_IsNoKeyFromThenOn) {
+  create();
+  wanted_.set<"free", 1>();
+  EXPECT_TRUE(umr(prm::number(MkeyMask::FREE)));
+  EXPECT_EQ(check(), KeyCheck::BadKey);
+  EXPECT_EQ(table_.translate(key(), kStart, 8).count, 0U);
+}
+
+TEST_F(MkeyUmr, FreedAndTakenBack_CoversWhatItDid) {
+  create();
+  wanted_.set<"free", 1>();
+  ASSERT_TRUE(umr(prm::number(MkeyMask::FREE)));
+  wanted_.set<"free", 0>();
+  EXPECT_TRUE(umr(prm::number(MkeyMask::FREE), prm::kUmrFailIfNotFree));
+  EXPECT_EQ(check(), KeyCheck::Ok);
+}
+
+TEST_F(MkeyUmr, FieldsThatTheMaskDoesNotName_StayAsTheyWere) {
+  create();
+  wanted_.set<"free", 1>().set<"rr", 1>().set<"pd", 9>();
+  EXPECT_TRUE(umr(prm::number(MkeyMask::RR)));
+  EXPECT_EQ(check(access::kRemoteWrite | access::kRemoteRead), KeyCheck::Ok);
+}
+
+TEST_F(MkeyUmr, RightTakenAway_IsRefused) {
+  create();
+  EXPECT_TRUE(umr(prm::number(MkeyMask::RW)));
+  EXPECT_EQ(check(), KeyCheck::BadAccess);
+}
+
+TEST_F(MkeyUmr, OtherPd_LeavesTheOldOneOut) {
+  create();
+  wanted_.set<"pd", 9>();
+  EXPECT_TRUE(umr(prm::number(MkeyMask::PD)));
+  EXPECT_EQ(check(), KeyCheck::BadPd);
+  EXPECT_EQ(check(access::kRemoteWrite, 9), KeyCheck::Ok);
+  EXPECT_EQ(table_.pd_of(index_), kPd);
+}
+
+TEST_F(MkeyUmr, NewVariant_ReplacesTheOldKey) {
+  create();
+  wanted_.set<"mkey_7_0", 0x43>();
+  EXPECT_TRUE(umr(prm::number(MkeyMask::KEY)));
+  EXPECT_EQ(check(), KeyCheck::BadKey);
+  EXPECT_EQ(table_.check({index_ << 8 | 0x43, kPd, 5, kStart, 8, access::kRemoteWrite, false}),
+            KeyCheck::Ok);
+}
+
+TEST_F(MkeyUmr, Translations_ReplaceThoseAtTheirOffset) {
+  create();
+  translations_ = entries({kSecond | kBoth, (kSecond + 0x1000) | kBoth});
+  request_.offset_octwords = 1;
+  EXPECT_TRUE(umr(0));
+  EXPECT_EQ(where(0x1008), kFirst + 0x1008);
+  EXPECT_EQ(where(0x2008), kSecond + 8);
+  EXPECT_EQ(where(0x3008), kSecond + 0x1008);
+}
+
+TEST_F(MkeyUmr, EntryWithoutTheWriteBit_RefusesWritesToItsPage) {
+  create();
+  translations_ = entries({kFirst | 1, (kFirst + 0x1000) | kBoth});
+  EXPECT_TRUE(umr(0));
+  EXPECT_EQ(check(), KeyCheck::BadAccess);
+  EXPECT_EQ(table_.check({key(), kPd, 5, kStart + 0x1000, 8, access::kRemoteWrite, false}),
+            KeyCheck::Ok);
+}
+
+TEST_F(MkeyUmr, FreeKeyFilledAndTaken_IsUsable) {
+  create_free();
+  wanted_.set<"free", 0>();
+  translations_ = entries({kSecond | kBoth, (kSecond + 0x1000) | kBoth, (kSecond + 0x2000) | kBoth,
+                           (kSecond + 0x3000) | kBoth});
+  EXPECT_TRUE(umr(prm::number(MkeyMask::FREE), prm::kUmrFailIfNotFree));
+  EXPECT_EQ(check(), KeyCheck::Ok);
+  EXPECT_EQ(where(0), kSecond);
+}
+
+TEST_F(MkeyUmr, RangeShortened_EndsWhereItSays) {
+  create();
+  wanted_.set<"len", 0x1000>();
+  EXPECT_TRUE(umr(prm::number(MkeyMask::LEN)));
+  EXPECT_EQ(check(), KeyCheck::BadRange);
+  EXPECT_EQ(table_.check({key(), kPd, 5, kStart, 0x1000, access::kRemoteWrite, false}),
+            KeyCheck::Ok);
+}
+
+TEST_F(MkeyUmr, Query_ShowsTheKeyAsItIsNow) {
+  create();
+  wanted_.set<"free", 1>().set<"rr", 1>();
+  ASSERT_TRUE(umr(MkeyMask::FREE | MkeyMask::RR));
+  prm::Buffer<prm::mkc> context;
+  ASSERT_TRUE(table_.query(index_, context.view(), {}).ok());
+  EXPECT_EQ(context.get<"free">(), 1U);
+  EXPECT_EQ(context.get<"rr">(), 1U);
+  EXPECT_EQ(context.get<"rw">(), 1U);
+}
+
+// ---- refusals: the key stays as it was ----
+
+TEST_F(MkeyUmr, RangeBeyondTheTranslations_Refused) {
+  create();
+  wanted_.set<"len", 0x4001>();
+  EXPECT_FALSE(umr(prm::number(MkeyMask::LEN)));
+  EXPECT_EQ(check(), KeyCheck::Ok);
+}
+
+TEST_F(MkeyUmr, FreeKeyTakenWithoutTranslations_Refused) {
+  create_free();
+  EXPECT_FALSE(umr(prm::number(MkeyMask::FREE)));
+  EXPECT_EQ(check(), KeyCheck::BadKey);
+}
+
+TEST_F(MkeyUmr, MoreTranslationsThanReserved_Refused) {
+  create();
+  translations_ = entries({kSecond | kBoth, (kSecond + 0x1000) | kBoth});
+  request_.offset_octwords = 2;
+  EXPECT_FALSE(umr(0));
+}
+
+TEST_F(MkeyUmr, EntryThatIsNotOnAPageOfItsSize_Refused) {
+  create();
+  wanted_.set<"log_page_size", 13>();
+  EXPECT_FALSE(umr(prm::number(MkeyMask::PAGE_SIZE)));
+  EXPECT_EQ(where(0), kFirst);
+}
+
+TEST_F(MkeyUmr, CheckFreeOfAFreeKey_Refused) {
+  create();
+  wanted_.set<"free", 1>();
+  ASSERT_TRUE(umr(prm::number(MkeyMask::FREE), prm::kUmrFailIfFree));
+  EXPECT_FALSE(umr(prm::number(MkeyMask::FREE), prm::kUmrFailIfFree));
+}
+
+TEST_F(MkeyUmr, CheckNotFreeOfAKeyInUse_Refused) {
+  create();
+  EXPECT_FALSE(umr(prm::number(MkeyMask::RW), prm::kUmrFailIfNotFree));
+  EXPECT_EQ(check(), KeyCheck::Ok);
+}
+
+TEST_F(MkeyUmr, CheckQpnOfAnotherQp_Refused) {
+  context_.set<"qpn", 5>();
+  create();
+  wanted_.set<"free", 1>();
+  request_.qpn = 6;
+  EXPECT_FALSE(umr(prm::number(MkeyMask::FREE), prm::kUmrCheckQpn));
+  request_.qpn = 5;
+  EXPECT_TRUE(umr(prm::number(MkeyMask::FREE), prm::kUmrCheckQpn));
+}
+
+TEST_F(MkeyUmr, KeyOfAnotherPdThanTheQps_Refused) {
+  create();
+  request_.pd = 9;
+  EXPECT_FALSE(umr(prm::number(MkeyMask::RW)));
+  request_.pd = kPd;
+  EXPECT_TRUE(umr(prm::number(MkeyMask::RW)));
+}
+
+TEST_F(MkeyUmr, KeyMadeWithoutUmr_Refused) {
+  context_.set<"umr_en", 0>();
+  create();
+  EXPECT_FALSE(umr(prm::number(MkeyMask::RW)));
+}
+
+TEST_F(MkeyUmr, KeyThatIsBeingDestroyed_Refused) {
+  create();
+  ASSERT_TRUE(table_.disable(index_));
+  EXPECT_FALSE(umr(prm::number(MkeyMask::FREE)));
+  EXPECT_EQ(check(), KeyCheck::BadKey);
+}
+
+TEST_F(MkeyUmr, AnotherVariant_Refused) {
+  create();
+  ++index_;
+  EXPECT_FALSE(umr(prm::number(MkeyMask::RW)));
+  --index_;
+  request_.context = prm::ConstView<prm::mkc>(wanted_.all());
+  request_.key = key() ^ 1;
+  request_.mask = prm::number(MkeyMask::RW);
+  EXPECT_FALSE(table_.reconfigure(request_));
+}
+
+class MkeyUmrMask : public MkeyUmr, public ::testing::WithParamInterface<MkeyMask> {};
+
+TEST_P(MkeyUmrMask, FieldThatThisCardDoesNotChange_Refused) {
+  create();
+  EXPECT_FALSE(umr(prm::number(GetParam())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Fields, MkeyUmrMask,
+                         ::testing::Values(MkeyMask::BSF_EN, MkeyMask::EN_SIGERR,
+                                           MkeyMask::RELAXED_ORDERING_WRITE,
+                                           MkeyMask::RELAXED_ORDERING_READ));
+
+}  // namespace
+}  // namespace portcullis::model
