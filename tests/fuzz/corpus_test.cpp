@@ -23,9 +23,9 @@ std::vector<std::string> inputs() {
   return names;
 }
 
-class VfioUserCorpus : public ::testing::TestWithParam<std::string> {};
+class FuzzCorpus : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(VfioUserCorpus, Input_ServedOrRefusedWithoutHarm) {
+TEST_P(FuzzCorpus, Input_IsTakenOrRefusedWithoutHarm) {
   std::ifstream file(std::filesystem::path(PORTCULLIS_FUZZ_CORPUS) / GetParam(), std::ios::binary);
   ASSERT_TRUE(file);
   const std::vector<char> text{std::istreambuf_iterator<char>(file), {}};
@@ -33,7 +33,7 @@ TEST_P(VfioUserCorpus, Input_ServedOrRefusedWithoutHarm) {
   EXPECT_EQ(LLVMFuzzerTestOneInput(bytes.data(), bytes.size()), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, VfioUserCorpus, ::testing::ValuesIn(inputs()),
+INSTANTIATE_TEST_SUITE_P(Corpus, FuzzCorpus, ::testing::ValuesIn(inputs()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the seeds of vfio_user_message_fuzz: one file for each kind of message and mistake.
+"""Writes the seeds of every fuzz target: one file for each kind of input and mistake.
 
     make_corpus.py FOLDER
 
-Messages are built from docs/interop/vfio-user.rst of QEMU; the files are kept in the repository, so
-that the corpus may also grow by what libFuzzer finds.
+Messages are built from docs/interop/vfio-user.rst of QEMU, those of the data path in
+data_path_seeds.py. The files are kept in the repository, so that a corpus may also grow by what
+libFuzzer finds.
 """
 
 import pathlib
 import struct
 import sys
+
+import data_path_seeds
 
 VERSION, DMA_MAP, DMA_UNMAP, INFO, REGION, IO_FDS, IRQ, SET_IRQS = 1, 2, 3, 4, 5, 6, 7, 8
 READ, WRITE, DMA_READ, DMA_WRITE, RESET = 9, 10, 11, 12, 13
@@ -89,11 +92,20 @@ SEEDS = {
 }
 
 
+CORPORA = {
+    "vfio_user_message": SEEDS,
+    "frame": data_path_seeds.FRAMES,
+    "wqe": data_path_seeds.WQES,
+    "queue_entry": data_path_seeds.QUEUE_ENTRIES,
+}
+
+
 def main() -> int:
-    folder = pathlib.Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, seed in SEEDS.items():
-        (folder / name).write_bytes(seed)
+    for target, seeds in CORPORA.items():
+        folder = pathlib.Path(sys.argv[1], target)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, seed in seeds.items():
+            (folder / name).write_bytes(seed)
     return 0
 
 
