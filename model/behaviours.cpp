@@ -21,6 +21,7 @@ struct Range {
   std::uint64_t least = 0;
   std::uint64_t greatest = 0;
   std::string_view unit = "";
+  std::string_view suffix = "";                        // stands behind the number
   std::optional<std::uint64_t> preset = std::nullopt;  // what NAME alone, or `timing`, gives it
 };
 
@@ -95,6 +96,20 @@ constexpr std::array kRows{
         "CREATE_FLOW_TABLE in RDMA_RX answers BAD_PARAM_ERR"},
     Row{"rdma-rx-silent-null", &Behaviours::rdma_rx_silent_null,
         "CREATE_FLOW_TABLE in RDMA_RX answers success and table 0, and makes nothing"},
+    Row{"min-ack-timeout",
+        &Behaviours::min_ack_timeout,
+        "no QP's ack timeout is below 4.096 us x 2^N (hypothesis)",
+        {.least = 1, .greatest = 31}},
+    Row{"retx-total",
+        &Behaviours::retx_total_ms,
+        "a requester gives up after that long without progress, whatever its retry count "
+        "(hypothesis)",
+        {.least = 1, .greatest = 600'000, .unit = "ms"}},
+    Row{"retry-total",
+        &Behaviours::retry_total,
+        "what a retry count of 7 comes to, in timeouts: 8T counts the last one, as by default; 7T "
+        "does not (hypothesis)",
+        {.least = 7, .greatest = 8, .suffix = "T"}},
 };
 
 bool is_flag(const Row& row) { return std::holds_alternative<Flag>(row.member); }
@@ -104,12 +119,14 @@ void turn_off(const Row& row, Behaviours& chosen) {
   std::visit([&chosen](auto member) { chosen.*member = {}; }, row.member);
 }
 
-/// "slow-init=1-4000 (ms)", "loss=0-1" or "never-ready".
+/// "slow-init=1-4000 (ms)", "retry-total=7T-8T", "loss=0-1" or "never-ready".
 std::string form_of(const Row& row) {
   std::string form(row.name);
   if (is_flag(row)) return form;
   if (is_share(row)) return form + "=0-1";
-  form += "=" + std::to_string(row.range.least) + "-" + std::to_string(row.range.greatest);
+  const std::string suffix(row.range.suffix);
+  form += "=" + std::to_string(row.range.least) + suffix + "-" +
+          std::to_string(row.range.greatest) + suffix;
   return row.range.unit.empty() ? form : form + " (" + std::string(row.range.unit) + ")";
 }
 
@@ -134,6 +151,8 @@ bool turn_on(const Row& row, Behaviours& chosen, std::optional<std::string_view>
     return share.has_value();
   }
   auto& number = chosen.*std::get<Number>(row.member);
+  if (text && !text->ends_with(row.range.suffix)) return false;
+  if (text) text->remove_suffix(row.range.suffix.size());
   number = text ? parse(*text, row.range.least, row.range.greatest) : row.range.preset;
   return number.has_value();
 }
@@ -168,7 +187,8 @@ std::string value_in_force(const Row& row, const Behaviours& chosen) {
   if (is_flag(row)) return std::string(chosen.*std::get<Flag>(row.member) ? "" : kOff);
   if (!is_share(row)) {
     const auto& number = chosen.*std::get<Number>(row.member);
-    return number ? "=" + std::to_string(*number) : std::string(kOff);
+    return number ? "=" + std::to_string(*number) + std::string(row.range.suffix)
+                  : std::string(kOff);
   }
   const auto& share = chosen.*std::get<Share>(row.member);
   if (!share) return std::string(kOff);

@@ -40,6 +40,8 @@ struct Behaviours {
   bool bth_opcode_not_parsed = false;
   bool rdma_rx_refused = false;
   bool rdma_rx_silent_null = false;
+  // The requester's patience, hypotheses all three.
+  std::optional<std::uint64_t> min_ack_timeout, retx_total_ms, retry_total;
 
   std::string names = "none";  // those in force and those taken back, "a+b=14+c=off"
 };

@@ -31,6 +31,8 @@
 
 namespace portcullis::model {
 
+inline constexpr bool kHostEndian = true;
+
 /// What the transport works with; all of it outlives the transport.
 struct TransportDeps {
   Dma* dma = nullptr;
@@ -47,6 +49,8 @@ struct TransportDeps {
   void (*deliver_to_tir)(void* context, std::uint32_t tirn,
                          std::span<const std::byte> frame) = nullptr;
   void* tir_context = nullptr;
+  /// What an atomic fetched goes to memory in the host's order, else big-endian.
+  const bool* host_endian_atomics = &kHostEndian;
 };
 
 struct TransportOptions {

@@ -50,6 +50,16 @@ std::size_t put_ipv6(std::span<std::byte> bytes, const Path& path) {
   return ipv6_header::bytes;
 }
 
+void put_atomic(std::span<std::byte> frame, std::size_t at, const PacketHeader& header) noexcept {
+  const auto a = prm::View<atomic_eth>::at(frame, at);
+  a.put<"va">(header.va);
+  a.put<"rkey">(header.rkey);
+  put<"swap_add_h">(a, header.swap_add >> 32);
+  put<"swap_add_l">(a, header.swap_add & 0xffffffff);
+  put<"compare_h">(a, header.compare >> 32);
+  put<"compare_l">(a, header.compare & 0xffffffff);
+}
+
 }  // namespace
 
 bool is_ipv4_mapped(const Gid& gid) noexcept {
@@ -112,6 +122,10 @@ std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader
     put<"syndrome">(a, header.syndrome);
     put<"msn">(a, header.msn & 0xffffff);
   }
+  if (info.has_atomic) put_atomic(frame, bth_at + bth::bytes, header);
+  if (info.has_original)
+    prm::View<atomic_ack_eth>::at(frame, bth_at + bth::bytes + aeth::bytes)
+        .put<"original">(header.original);
   if (info.has_immediate)
     prm::detail::store_dword(frame.data() + bth_at + info.header_bytes - kImmDtBytes,
                              header.immediate);

@@ -63,6 +63,10 @@ struct PacketHeader {
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
   std::uint32_t immediate = 0;  // where the opcode has it, as the WQE has it: opaque, big-endian
+  // atomics: va and rkey as in the RETH
+  std::uint64_t swap_add = 0;
+  std::uint64_t compare = 0;
+  std::uint64_t original = 0;  // in an ATOMIC Acknowledge
 };
 
 class FrameTemplate {
@@ -140,6 +144,9 @@ struct Packet {
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
   std::uint32_t immediate = 0;
+  std::uint64_t swap_add = 0;
+  std::uint64_t compare = 0;
+  std::uint64_t original = 0;
   std::span<const std::byte> payload;  // without pad
 
   [[nodiscard]] const OpcodeInfo& info() const noexcept { return opcode_info(opcode); }

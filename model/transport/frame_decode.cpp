@@ -132,6 +132,16 @@ tl::expected<void, FrameFault> decode_transport(std::span<const std::byte> bytes
     packet.syndrome = static_cast<std::uint8_t>(a.get<"syndrome">());
     packet.msn = a.get<"msn">();
   }
+  if (info.has_atomic) {
+    const auto a = prm::ConstView<atomic_eth>::at(bytes, bth::bytes);
+    packet.va = a.get<"va">();
+    packet.rkey = a.get<"rkey">();
+    packet.swap_add = std::uint64_t{a.get<"swap_add_h">()} << 32 | a.get<"swap_add_l">();
+    packet.compare = std::uint64_t{a.get<"compare_h">()} << 32 | a.get<"compare_l">();
+  }
+  if (info.has_original)
+    packet.original =
+        prm::ConstView<atomic_ack_eth>::at(bytes, bth::bytes + aeth::bytes).get<"original">();
   if (info.has_immediate)
     packet.immediate = prm::detail::load_dword(bytes.data() + info.header_bytes - kImmDtBytes);
   return {};

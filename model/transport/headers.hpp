@@ -2,7 +2,7 @@
 //
 // What a RoCEv2 frame is made of, in the idiom of prm/layout.hpp: these headers travel on the wire,
 // not on the programming interface, so they stand here. Sources:
-// drivers/infiniband/sw/rxe/rxe_hdr.h (BTH, RETH, AETH, AtomicETH, IETH, ImmDt masks),
+// drivers/infiniband/sw/rxe/rxe_hdr.h (BTH, RETH, AETH, IETH, ImmDt masks, rxe_atmeth, rxe_atmack),
 // include/uapi/linux/{ip,ipv6,udp}.h, and for InfiniBand's own link and network layer
 // include/rdma/ib_hdrs.h (IB_LVER_SHIFT .., IB_GRH_NEXT_HDR) and struct ib_unpacked_lrh and _grh
 // of include/rdma/ib_pack.h.
@@ -79,6 +79,18 @@ struct aeth : Layout<"aeth", 0x20,
     Field<"syndrome", 0x0, 0x8>,
     Field<"msn", 0x8, 0x18>> {};
 
+/// Only dword aligned from swap_add on, so its 64-bit fields are halves.
+struct atomic_eth : Layout<"atomic_eth", 0xe0,
+    Field<"va", 0x0, 0x40>,
+    Field<"rkey", 0x40, 0x20>,
+    Field<"swap_add_h", 0x60, 0x20>,
+    Field<"swap_add_l", 0x80, 0x20>,
+    Field<"compare_h", 0xa0, 0x20>,
+    Field<"compare_l", 0xc0, 0x20>> {};
+
+struct atomic_ack_eth : Layout<"atomic_ack_eth", 0x40,
+    Field<"original", 0x0, 0x40>> {};
+
 /// First header of every InfiniBand frame.
 struct lrh : Layout<"lrh", 0x40,
     Field<"vl", 0x0, 0x4>,
@@ -105,8 +117,6 @@ struct grh : Layout<"grh", 0x140,
 inline constexpr std::size_t kEthernetBytes = 14;
 inline constexpr std::size_t kIcrcBytes = 4;
 inline constexpr std::size_t kVcrcBytes = 2;
-inline constexpr std::size_t kAtomicEthBytes = 28;  // struct rxe_atmeth
-inline constexpr std::size_t kAtomicAckBytes = 8;   // struct rxe_atmack
 inline constexpr std::size_t kImmDtBytes = 4;
 inline constexpr std::size_t kIethBytes = 4;
 

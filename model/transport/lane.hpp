@@ -15,6 +15,7 @@
 #include "model/cq.hpp"
 #include "model/dma.hpp"
 #include "model/mkey.hpp"
+#include "model/transport/opcode.hpp"
 
 namespace portcullis::model {
 
@@ -26,9 +27,10 @@ enum class Refusal : std::uint8_t {
   None,
   InvalidRequest,
   RemoteAccess,
-  NotReady,    // no receive is posted
-  TooLong,     // for the receive
-  Protection,  // the receive's own memory
+  NotReady,     // no receive is posted
+  TooLong,      // for the receive
+  Protection,   // the receive's own memory
+  Unreachable,  // an IOMMU refused what the key allowed
 };
 
 /// Where a part of a payload goes, and the key that allowed it.
@@ -38,8 +40,12 @@ struct Placement {
   Extents where;
 };
 
+/// Where a READ stands with its next response.
+enum class ReadStage : std::uint8_t { Unchecked, Pending, Fetched };
+
 /// One request packet from its check to its answer.
 struct Work {
+  Operation operation = Operation::None;
   std::vector<Placement> placements;  // of the payload, in order
   std::span<const std::byte> payload;
   std::vector<std::byte> kept;  // the payload, when it outlives its frame
@@ -51,8 +57,22 @@ struct Work {
   std::uint32_t psn = 0;
   std::uint32_t msn = 0;
   bool released = false;  // the step it is in is over
+  // READ and atomics
+  bool replayed = false;
+  std::uint64_t va = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t remaining = 0;  // bytes of a READ
+  bool in_message = false;      // a response went out, or the first one was before
+  ReadStage stage = ReadStage::Unchecked;
+  BthOpcode opcode{};
+  std::uint64_t swap_add = 0;
+  std::uint64_t compare = 0;
+  std::uint64_t original = 0;
 
   void clear() {
+    operation = Operation::None;
+    replayed = in_message = false;
+    stage = ReadStage::Unchecked;
     placements.clear();
     payload = {};
     kept.clear();

@@ -55,6 +55,8 @@ struct OpcodeInfo {
   bool has_payload = false;
   std::uint8_t header_bytes = 0;  // BTH and everything between it and the payload
   bool has_immediate = false;     // the last four of them
+  bool has_atomic = false;        // the request's header, behind the BTH
+  bool has_original = false;      // the value before an atomic, behind the AETH
 
   [[nodiscard]] constexpr bool known() const noexcept { return header_bytes != 0; }
   [[nodiscard]] constexpr bool is_request() const noexcept {
@@ -69,8 +71,8 @@ struct OpcodeInfo {
   constexpr auto kImm = static_cast<std::uint8_t>(kBth + kImmDtBytes);
   constexpr auto kRImm = static_cast<std::uint8_t>(kReth + kImmDtBytes);
   constexpr auto kInv = static_cast<std::uint8_t>(kBth + kIethBytes);
-  constexpr auto kAtm = static_cast<std::uint8_t>(kBth + kAtomicEthBytes);
-  constexpr auto kAtAck = static_cast<std::uint8_t>(kAeth + kAtomicAckBytes);
+  constexpr auto kAtm = static_cast<std::uint8_t>(kBth + atomic_eth::bytes);
+  constexpr auto kAtAck = static_cast<std::uint8_t>(kAeth + atomic_ack_eth::bytes);
   using enum Operation;
   std::array<OpcodeInfo, 32> t{};
   // clang-format off
@@ -100,6 +102,8 @@ struct OpcodeInfo {
   t[0x17] = {"SEND Only with Invalidate",      Send,     true,  true,  false, false, true,  kInv};
   // clang-format on
   for (const std::size_t opcode : {0x03U, 0x05U, 0x09U, 0x0bU}) t[opcode].has_immediate = true;
+  for (const std::size_t opcode : {0x13U, 0x14U}) t[opcode].has_atomic = true;
+  t[0x12].has_original = true;
   return t;
 }
 

@@ -32,7 +32,7 @@ enum class PacePoint : std::uint8_t {
 struct PaceStep {
   PacePoint at{};
   std::uint8_t opcode = 0;  // BTH, of a packet before its check
-  std::uint32_t qpn = 0;  // of the QP that works; of the destination before the check
+  std::uint32_t qpn = 0;    // of the QP that works; of the destination before the check
   std::uint32_t psn = 0;
   std::uint32_t key = 0;
   std::uint64_t va = 0;

@@ -39,7 +39,10 @@ struct Message {
   bool is_umr = false;           // carried out when it is the oldest
   bool has_changed_key = false;  // of a UMR that only waits for DMA under the old one
   std::uint32_t umr_key = 0;
-  bool in_error = false;  // completes with `error` when all before it have completed
+  bool fetches = false;    // READ or atomic: only its responses acknowledge it
+  bool under_way = false;  // such a request was sent and counts in SendState::fetching
+  bool fenced = false;     // waits for READs and atomics before it
+  bool in_error = false;   // completes with `error` when all before it have completed
   WqeError error;
 
   [[nodiscard]] std::uint32_t end_psn() const noexcept { return psn_add(first_psn, packets); }
@@ -63,8 +66,14 @@ struct SendState {
   std::uint32_t unrequested = 0;   // packets since one asked for an acknowledgement
   std::uint32_t retries = 0;       // since the last progress
   std::uint32_t rnr_retries = 0;
-  std::uint64_t resume_ns = 0;    // after an RNR NAK nothing is sent before; 0: none
-  std::uint64_t deadline_ns = 0;  // of the oldest unacknowledged packet; 0: none
+  std::uint32_t fetching = 0;       // READs and atomics sent and not complete
+  std::uint32_t fetching_psns = 0;  // what they take of the PSN space
+  bool gap_retried = false;         // a missing response was asked for again; until progress
+  bool step_held = false;           // PacePoint::BetweenPackets
+  bool step_over = false;
+  std::uint64_t resume_ns = 0;         // after an RNR NAK nothing is sent before; 0: none
+  std::uint64_t waiting_since_ns = 0;  // when the last progress was, and a packet under way
+  std::uint64_t deadline_ns = 0;       // of the oldest unacknowledged packet; 0: none
   TimerId timer;
   bool timer_set = false;
   bool serve_posted = false;
@@ -72,12 +81,31 @@ struct SendState {
   [[nodiscard]] Message& at(std::uint32_t number) noexcept {
     return messages[number & (messages.size() - 1)];
   }
+  [[nodiscard]] const Message& at(std::uint32_t number) const noexcept {
+    return messages[number & (messages.size() - 1)];
+  }
+};
+
+/// A READ or an atomic that a duplicate may ask for again.
+struct ResponderResource {
+  Operation operation = Operation::None;
+  std::uint32_t first_psn = 0;
+  std::uint32_t packets = 0;
+  std::uint64_t va = 0;
+  std::uint32_t length = 0;
+  std::uint32_t rkey = 0;
+  std::uint64_t original = 0;  // of an atomic
+
+  [[nodiscard]] bool covers(std::uint32_t psn) const noexcept {
+    return operation != Operation::None && ((psn - first_psn) & kPsnMask) < packets;
+  }
 };
 
 /// The receive half.
 struct ReceiveState {
   std::uint32_t first_psn = 0;  // of the connection
   std::uint32_t expected_psn = 0;
+  std::uint32_t acked_psn = 0;  // what a duplicate is acknowledged with
   std::uint32_t msn = 0;
   bool refused = false;      // the QP is going to ERR; nothing more is looked at
   bool nak_sent = false;     // of a sequence error; once until the missing packet comes
@@ -88,6 +116,10 @@ struct ReceiveState {
   std::uint64_t va = 0;  // where the next payload goes
   std::uint32_t rkey = 0;
   std::uint32_t remaining = 0;
+  std::uint32_t length = 0;
+  // READ and atomics: a ring
+  std::vector<ResponderResource> resources;
+  std::size_t next_resource = 0;
   // SEND
   std::uint16_t consumed = 0;  // receive WQEs
   std::vector<ReceivePiece> pieces;
@@ -119,6 +151,7 @@ struct Qp {
   std::uint32_t ack_timeout = 0;  // 0: for ever
   std::uint32_t retry_count = 0;
   std::uint32_t rnr_retry = 0;
+  std::uint32_t max_fetching = 1;  // READs and atomics at a time
   Path path;
   FrameTemplate frame;
   /// What QUERY_QP answers where the transport keeps no value of its own.

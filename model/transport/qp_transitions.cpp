@@ -140,6 +140,8 @@ Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint
   qp.max_message_bytes = std::uint64_t{1} << log_msg_max;
   qp.receive = ReceiveState{};
   qp.receive.expected_psn = qp.receive.first_psn = context.get<"next_rcv_psn">();
+  qp.receive.acked_psn = (qp.receive.expected_psn - 1) & kPsnMask;
+  qp.receive.resources.resize(std::size_t{1} << context.get<"log_rra_max">());
   std::ranges::copy(context.bytes<"primary_address_path">(),
                     qp.context.bytes<"primary_address_path">().begin());
   take<"mtu">(qp, context);
@@ -157,6 +159,7 @@ Verdict rtr_to_rts(Qp& qp, Context context) {
   qp.ack_timeout = context.get<"primary_address_path.ack_timeout">();
   qp.retry_count = context.get<"retry_count">();
   qp.rnr_retry = context.get<"rnr_retry">();
+  qp.max_fetching = 1U << context.get<"log_sra_max">();
   qp.log_ack_req_freq = context.get<"log_ack_req_freq">();
   take<"primary_address_path.ack_timeout">(qp, context);
   take<"retry_count">(qp, context);

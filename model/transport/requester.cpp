@@ -11,9 +11,10 @@
 namespace portcullis::model {
 namespace {
 
-BthOpcode write_opcode(bool first, bool last) noexcept {
-  if (first) return last ? BthOpcode::WriteOnly : BthOpcode::WriteFirst;
-  return last ? BthOpcode::WriteLast : BthOpcode::WriteMiddle;
+BthOpcode write_opcode(bool first, bool last, bool immediate) noexcept {
+  if (!last) return first ? BthOpcode::WriteFirst : BthOpcode::WriteMiddle;
+  if (immediate) return first ? BthOpcode::WriteOnlyImmediate : BthOpcode::WriteLastImmediate;
+  return first ? BthOpcode::WriteOnly : BthOpcode::WriteLast;
 }
 
 BthOpcode send_opcode(bool first, bool last, bool immediate) noexcept {
@@ -23,7 +24,8 @@ BthOpcode send_opcode(bool first, bool last, bool immediate) noexcept {
 }
 
 BthOpcode packet_opcode(prm::WqeOpcode opcode, bool first, bool last) noexcept {
-  if (opcode == prm::WqeOpcode::RDMA_WRITE) return write_opcode(first, last);
+  if (opcode == prm::WqeOpcode::RDMA_WRITE || opcode == prm::WqeOpcode::RDMA_WRITE_IMM)
+    return write_opcode(first, last, opcode == prm::WqeOpcode::RDMA_WRITE_IMM);
   return send_opcode(first, last, opcode == prm::WqeOpcode::SEND_IMM);
 }
 
@@ -37,11 +39,24 @@ bool is_begun(const SendState& send, const Message& message) noexcept {
          psn_distance(message.first_psn, send.sent_end_psn) < 0;
 }
 
-bool has_work(const SendState& send) noexcept {
-  return send.cursor != send.newest || send.fetched != send.producer;
+bool is_fetch(prm::WqeOpcode opcode) noexcept {
+  return opcode == prm::WqeOpcode::RDMA_READ || opcode == prm::WqeOpcode::ATOMIC_CS ||
+         opcode == prm::WqeOpcode::ATOMIC_FA;
 }
 
+/// MLX5_FENCE_MODE_FENCE and stronger of include/linux/mlx5/qp.h; the small fence is for UMR.
+bool is_fenced(std::uint8_t fm_ce_se) noexcept {
+  constexpr std::uint32_t kFenceMode = 2;
+  return fm_ce_se >> 5 >= kFenceMode;
+}
+
+constexpr std::uint64_t kAtomicBytes = 8;
+
 }  // namespace
+
+bool Requester::has_work(const SendState& send) noexcept {
+  return send.cursor != send.newest || send.fetched != send.producer;
+}
 
 void Requester::ring(Qp& qp, std::uint16_t producer) {
   qp.send.producer = producer;
@@ -92,14 +107,48 @@ Requester::Step Requester::send_next(Qp& qp) {
     retire(qp);
     return Step::Sent;
   }
-  const std::uint32_t psn = psn_add(message.first_psn, send.cursor_packet);
-  if (psn_distance(psn, send.unacked_psn) >= kWindowPackets) return Step::Idle;
+  if (!has_turn(qp, message)) return Step::Idle;
   if (!engine_->wire->has_room()) {
     waiting_.push_back(qp.qpn);
     engine_->wire->wait_for_room(engine_->port);
     return Step::Idle;
   }
-  return send_packet(qp, message);
+  return message.fetches ? send_fetch(qp, message) : send_packet(qp, message);
+}
+
+/// The window, the fence, and how many READs and atomics may be under way. What these take of the
+/// PSN space is no packet of ours.
+bool Requester::has_turn(Qp& qp, const Message& message) {
+  constexpr std::int32_t kMostPsns = 1 << 22;
+  const SendState& send = qp.send;
+  const std::uint32_t psn = psn_add(message.first_psn, send.cursor_packet);
+  const std::int32_t distance = psn_distance(psn, send.unacked_psn);
+  const auto window = kWindowPackets + static_cast<std::int32_t>(send.fetching_psns);
+  if (distance >= std::min(window, kMostPsns)) return false;
+  if (message.fetches && !may_fetch(qp, message)) return false;
+  if (message.fenced && send.cursor_packet == 0 && !message.under_way && send.fetching != 0)
+    return false;
+  return send.cursor_packet == 0 || message.fetches || between_packets(qp, psn);
+}
+
+bool Requester::between_packets(Qp& qp, std::uint32_t psn) {
+  SendState& send = qp.send;
+  if (!engine_->pacer->engaged() || std::exchange(send.step_over, false)) return true;
+  if (send.step_held) return false;
+  PaceStep step;
+  step.at = PacePoint::BetweenPackets;
+  step.qpn = qp.qpn;
+  step.psn = psn;
+  send.step_held = !engine_->pacer->pass(step, Task{&Requester::step_task, this, qp.qpn});
+  return !send.step_held;
+}
+
+void Requester::step_task(void* self, std::uint64_t qpn) {
+  auto& requester = *static_cast<Requester*>(self);
+  Qp* const qp = requester.engine_->qps->find(static_cast<std::uint32_t>(qpn));
+  if (qp == nullptr || !std::exchange(qp->send.step_held, false)) return;
+  qp->send.step_over = true;
+  requester.wake(*qp);
 }
 
 bool Requester::fetch(Qp& qp) {
@@ -128,12 +177,16 @@ bool Requester::fetch(Qp& qp) {
   if (fault != WqeFault::None || (qp.reg_umr && !is_local)) {
     message.in_error = true;
     message.error = wqe_error::kLocalQpOperation;
-  } else if (wqe_.length > qp.max_message_bytes) {
+  } else if (wqe_.length > qp.max_message_bytes ||
+             (is_fetch(wqe_.opcode) && wqe_.opcode != prm::WqeOpcode::RDMA_READ &&
+              wqe_.length != kAtomicBytes)) {
     message.in_error = true;
     message.error = wqe_error::kLocalLength;
   } else if (!is_local) {
     message.length = static_cast<std::uint32_t>(wqe_.length);
     message.packets = packet_count(message.length, qp.mtu_bytes);
+    message.fetches = is_fetch(wqe_.opcode);
+    message.fenced = is_fenced(wqe_.fm_ce_se);
   }
   send.next_psn = message.end_psn();
   send.fetched = static_cast<std::uint16_t>(send.fetched + message.wqe_blocks);
@@ -185,19 +238,25 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   engine_->transmit(qp, header, bytes);
 
   send.unrequested = header.ack_request ? 0 : send.unrequested + 1;
-  if (psn_distance(header.psn, send.sent_end_psn) < 0) {
-    ++engine_->deps.counters->retransmissions;
-  } else {
-    send.sent_end_psn = psn_add(header.psn, 1);
-  }
+  note_sent(qp, header.psn, psn_add(header.psn, 1));
   if (last) {
     ++send.cursor;
     send.cursor_packet = 0;
   } else {
     ++send.cursor_packet;
   }
-  if (send.deadline_ns == 0) start_timer(qp);
   return Step::Sent;
+}
+
+/// A request went out whose answers end before `end_psn`.
+void Requester::note_sent(Qp& qp, std::uint32_t psn, std::uint32_t end_psn) {
+  SendState& send = qp.send;
+  if (psn_distance(psn, send.sent_end_psn) < 0) {
+    ++engine_->deps.counters->retransmissions;
+  } else {
+    send.sent_end_psn = end_psn;
+  }
+  if (send.deadline_ns == 0) start_waiting(qp);
 }
 
 /// The end of a signaled message asks, and so does the last packet that can be sent now, or nobody
@@ -242,21 +301,30 @@ bool Requester::gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> 
 
 void Requester::handle(Qp& qp, const Packet& packet) {
   SendState& send = qp.send;
-  // Of what was never sent, or was acknowledged before: a ghost.
-  if (!sends(qp.state) || psn_distance(packet.psn, send.unacked_psn) < 0 ||
-      psn_distance(packet.psn, send.sent_end_psn) >= 0) {
+  // Of what was never sent, or was acknowledged before: a ghost. But a READ that is refused in its
+  // middle may be refused by its first PSN (acknowledge() of rxe_resp.c).
+  const bool is_response = packet.opcode != static_cast<std::uint8_t>(BthOpcode::Acknowledge);
+  const bool is_early = psn_distance(packet.psn, send.unacked_psn) < 0 &&
+                        (is_response || (packet.syndrome & syndrome::kTypeMask) != syndrome::kNak ||
+                         packet.syndrome == syndrome::kNakPsnSequenceError ||
+                         send.oldest == send.newest || !send.at(send.oldest).fetches ||
+                         psn_distance(packet.psn, send.at(send.oldest).first_psn) < 0);
+  if (!sends(qp.state) || is_early || psn_distance(packet.psn, send.sent_end_psn) >= 0) {
     ++engine_->deps.counters->frames_dropped;
     return;
   }
-  if (packet.opcode != static_cast<std::uint8_t>(BthOpcode::Acknowledge)) {
-    acknowledge(qp, packet.psn);
-    fail_oldest(qp, wqe_error::kBadResponse);
-    return;
+  if (is_response) {
+    handle_data(qp, packet);
+  } else {
+    handle_acknowledge(qp, packet);
   }
+}
+
+void Requester::handle_acknowledge(Qp& qp, const Packet& packet) {
   switch (packet.syndrome & syndrome::kTypeMask) {
     case syndrome::kAck:
-      acknowledge(qp, psn_add(packet.psn, 1));
-      if (sends(qp.state) && has_work(send)) wake(qp);
+      static_cast<void>(acknowledge_up_to(qp, psn_add(packet.psn, 1)));
+      if (sends(qp.state) && has_work(qp.send)) wake(qp);
       return check_drained(qp);
     case syndrome::kNak:
       return handle_nak(qp, packet);
@@ -267,8 +335,19 @@ void Requester::handle(Qp& qp, const Packet& packet) {
   }
 }
 
+bool Requester::acknowledge_up_to(Qp& qp, std::uint32_t psn) {
+  SendState& send = qp.send;
+  const std::uint32_t reached = reach(send, psn);
+  acknowledge(qp, reached);
+  if (reached == psn) return true;
+  ++qp.counters->implied_nak_seq_err;
+  // A later answer says that this one is lost, unless it is still on its way back to us.
+  if (!std::exchange(send.gap_retried, true)) retry(qp);
+  return false;
+}
+
 void Requester::handle_nak(Qp& qp, const Packet& packet) {
-  acknowledge(qp, packet.psn);
+  if (!acknowledge_up_to(qp, packet.psn)) return;
   switch (packet.syndrome) {
     case syndrome::kNakPsnSequenceError:
       ++qp.counters->packet_seq_err;
@@ -284,7 +363,7 @@ void Requester::handle_nak(Qp& qp, const Packet& packet) {
 
 void Requester::handle_rnr_nak(Qp& qp, const Packet& packet) {
   constexpr std::uint32_t kForEver = 7;
-  acknowledge(qp, packet.psn);
+  if (!acknowledge_up_to(qp, packet.psn)) return;
   SendState& send = qp.send;
   if (!sends(qp.state)) return;
   if (qp.rnr_retry != kForEver && send.rnr_retries++ >= qp.rnr_retry)
@@ -303,8 +382,9 @@ void Requester::acknowledge(Qp& qp, std::uint32_t psn) {
   send.unacked_psn = psn;
   send.retries = 0;
   send.rnr_retries = 0;
+  send.gap_retried = false;
   send.deadline_ns = 0;
-  if (psn != send.sent_end_psn) start_timer(qp);
+  if (psn != send.sent_end_psn) start_waiting(qp);
   retire(qp);
 }
 
@@ -316,73 +396,16 @@ void Requester::retire(Qp& qp) {
     if (psn_distance(send.unacked_psn, message.end_psn()) < 0) break;
     if (message.is_umr && static_cast<std::int32_t>(send.cursor - send.oldest) <= 0) break;
     ++send.oldest;
+    if (message.under_way) {
+      --send.fetching;
+      send.fetching_psns -= message.packets;
+    }
     if (message.signaled && !complete(qp, message)) {
       ++qp.counters->cq_overflow;
       return enter_error(qp);
     }
   }
   align_cursor(send);
-}
-
-/// After acknowledgements the cursor never stands before the oldest packet that lacks one.
-void Requester::align_cursor(SendState& send) noexcept {
-  if (static_cast<std::int32_t>(send.cursor - send.oldest) < 0) {
-    send.cursor = send.oldest;
-    send.cursor_packet = 0;
-  }
-  if (send.cursor != send.oldest || send.cursor == send.newest) return;
-  const Message& message = send.at(send.oldest);
-  if (psn_distance(send.unacked_psn, message.first_psn) <= 0) return;
-  const std::uint32_t acknowledged = (send.unacked_psn - message.first_psn) & kPsnMask;
-  send.cursor_packet = std::max(send.cursor_packet, acknowledged);
-}
-
-void Requester::go_back(SendState& send) noexcept {
-  send.cursor = send.oldest;
-  send.cursor_packet = 0;
-  send.unrequested = 0;
-  align_cursor(send);
-}
-
-void Requester::retry(Qp& qp) {
-  SendState& send = qp.send;
-  if (!sends(qp.state) || send.oldest == send.newest) return;
-  if (send.retries >= qp.retry_count) return fail_oldest(qp, wqe_error::kRetryExceeded);
-  ++send.retries;
-  go_back(send);
-  start_timer(qp);
-  wake(qp);
-}
-
-/// Sets the deadline. The event in the scheduler is moved only when it fires too early: with
-/// traffic the deadline moves with every acknowledgement.
-void Requester::start_timer(Qp& qp) {
-  constexpr std::uint64_t kUnitNs = 4096;
-  if (qp.ack_timeout == 0) return;
-  SendState& send = qp.send;
-  send.deadline_ns = engine_->deps.scheduler->now_ns() + (kUnitNs << qp.ack_timeout);
-  if (std::exchange(send.timer_set, true)) return;
-  send.timer = engine_->deps.scheduler->schedule(send.deadline_ns,
-                                                 Task{&Requester::timer_task, this, qp.qpn});
-}
-
-void Requester::timer_task(void* self, std::uint64_t qpn) {
-  auto& requester = *static_cast<Requester*>(self);
-  Qp* const qp = requester.engine_->qps->find(static_cast<std::uint32_t>(qpn));
-  if (qp != nullptr) requester.on_timer(*qp);
-}
-
-void Requester::on_timer(Qp& qp) {
-  SendState& send = qp.send;
-  Scheduler& scheduler = *engine_->deps.scheduler;
-  send.timer_set = false;
-  if (send.deadline_ns == 0) return;
-  if (scheduler.now_ns() >= send.deadline_ns) {
-    if (send.retries < qp.retry_count) ++qp.counters->local_ack_timeout_err;
-    return retry(qp);
-  }
-  send.timer_set = true;
-  send.timer = scheduler.schedule(send.deadline_ns, Task{&Requester::timer_task, this, qp.qpn});
 }
 
 void Requester::resume(Qp& qp) {
@@ -408,12 +431,6 @@ void Requester::check_drained(Qp& qp) {
   stop(qp);
   qp.state = prm::QpState::SQD;
   engine_->raise(prm::EventType::SQ_DRAINED, qp);
-}
-
-void Requester::stop(Qp& qp) noexcept {
-  if (std::exchange(qp.send.timer_set, false)) engine_->deps.scheduler->cancel(qp.send.timer);
-  qp.send.deadline_ns = 0;
-  qp.send.resume_ns = 0;
 }
 
 void Requester::fail_oldest(Qp& qp, const WqeError& error) {
@@ -442,6 +459,7 @@ void Requester::flush(Qp& qp) {
   }
   send.cursor = send.newest;
   send.cursor_packet = 0;
+  send.fetching = send.fetching_psns = 0;
   loaded_ = nullptr;
   while (send.fetched != send.producer) {
     const auto available = static_cast<std::uint16_t>(send.producer - send.fetched);

@@ -52,6 +52,12 @@ class Requester {
   void serve(Qp& qp);
   Step send_next(Qp& qp);
   Step send_packet(Qp& qp, Message& message);
+  Step send_fetch(Qp& qp, Message& message);
+  [[nodiscard]] bool has_turn(Qp& qp, const Message& message);
+  [[nodiscard]] static bool may_fetch(const Qp& qp, const Message& message) noexcept;
+  [[nodiscard]] bool between_packets(Qp& qp, std::uint32_t psn);
+  static void step_task(void* self, std::uint64_t qpn);
+  void note_sent(Qp& qp, std::uint32_t psn, std::uint32_t end_psn);
   [[nodiscard]] bool fetch(Qp& qp);
   [[nodiscard]] bool load(Qp& qp, const Message& message);
   [[nodiscard]] bool gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> out);
@@ -63,15 +69,30 @@ class Requester {
   [[nodiscard]] const WqeError* read_translations(const Qp& qp, bool is_inline,
                                                   std::span<std::byte> out);
 
+  void handle_acknowledge(Qp& qp, const Packet& packet);
+  void handle_data(Qp& qp, const Packet& packet);
+  [[nodiscard]] const WqeError* take_response(const Qp& qp, const Message& message,
+                                              const Packet& packet);
+  [[nodiscard]] const WqeError* take_original(const Qp& qp, const Packet& packet);
+  [[nodiscard]] bool scatter(const Qp& qp, std::uint64_t offset, std::span<const std::byte> data);
   void handle_nak(Qp& qp, const Packet& packet);
   void handle_rnr_nak(Qp& qp, const Packet& packet);
+  [[nodiscard]] static std::uint32_t reach(const SendState& send, std::uint32_t psn) noexcept;
+  /// Packets before `psn` are acknowledged, unless data of one is missing: false, and the data is
+  /// asked for again.
+  [[nodiscard]] bool acknowledge_up_to(Qp& qp, std::uint32_t psn);
   /// Packets before `psn` are acknowledged.
   void acknowledge(Qp& qp, std::uint32_t psn);
   void retire(Qp& qp);
   static void align_cursor(SendState& send) noexcept;
+  void send_again(Qp& qp);
   void retry(Qp& qp);
+  void time_out(Qp& qp);
+  [[nodiscard]] std::uint64_t ack_timeout_ns(const Qp& qp) const noexcept;
+  void start_waiting(Qp& qp);
   static void go_back(SendState& send) noexcept;
   void check_drained(Qp& qp);
+  [[nodiscard]] static bool has_work(const SendState& send) noexcept;
 
   void start_timer(Qp& qp);
   static void timer_task(void* self, std::uint64_t qpn);

@@ -9,21 +9,23 @@
 namespace portcullis::model {
 namespace {
 
-// rxe_resp_check_length: C9-94 of the InfiniBand specification
-constexpr std::uint32_t kMaxDmaLength = std::uint32_t{1} << 31;
-
 bool is_served(std::uint8_t opcode) noexcept {
   switch (BthOpcode{opcode}) {
     case BthOpcode::WriteFirst:
     case BthOpcode::WriteMiddle:
     case BthOpcode::WriteLast:
+    case BthOpcode::WriteLastImmediate:
     case BthOpcode::WriteOnly:
+    case BthOpcode::WriteOnlyImmediate:
     case BthOpcode::SendFirst:
     case BthOpcode::SendMiddle:
     case BthOpcode::SendLast:
     case BthOpcode::SendLastImmediate:
     case BthOpcode::SendOnly:
     case BthOpcode::SendOnlyImmediate:
+    case BthOpcode::ReadRequest:
+    case BthOpcode::CompareSwap:
+    case BthOpcode::FetchAdd:
       return true;
     default:
       return false;
@@ -90,17 +92,32 @@ Refusal Responder::admit(Qp& qp, const Packet& packet) {
     return Refusal::InvalidRequest;
   if (!packet.info().start && packet.info().operation != receive.operation)
     return Refusal::InvalidRequest;
-  return is_send(packet) ? admit_send(qp, packet) : admit_write(qp, packet);
+  switch (packet.info().operation) {
+    case Operation::Send:
+      return admit_send(qp, packet);
+    case Operation::Read:
+      return admit_read(qp, packet);
+    case Operation::Atomic:
+      return admit_atomic(qp, packet);
+    default:
+      return admit_write(qp, packet);
+  }
 }
 
 Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
   ReceiveState& receive = qp.receive;
   if (!qp.rwe) return Refusal::InvalidRequest;
+  // check_resource: an immediate takes a receive, whose memory it leaves alone.
+  if (packet.info().has_immediate) {
+    const ReceiveFault fault = read_receive_wqe(*engine_, qp);
+    if (fault == ReceiveFault::Empty) return Refusal::NotReady;
+    if (fault == ReceiveFault::Unreadable) return Refusal::Protection;
+  }
   if (packet.info().has_reth) {
     if (packet.dma_length > kMaxDmaLength) return Refusal::InvalidRequest;
     receive.va = packet.va;
     receive.rkey = packet.rkey;
-    receive.remaining = packet.dma_length;
+    receive.remaining = receive.length = packet.dma_length;
   }
   if (!length_is_right(packet, receive.remaining, qp.mtu_bytes)) return Refusal::InvalidRequest;
   // C9-88: of a WRITE of no bytes neither address nor key is looked at.
@@ -158,13 +175,25 @@ bool Responder::place_in_receive(const Qp& qp, std::size_t bytes) {
 }
 
 void Responder::advance(Qp& qp, const Packet& packet) {
+  switch (packet.info().operation) {
+    case Operation::Read:
+      return advance_read(qp, packet);
+    case Operation::Atomic:
+      return advance_atomic(qp, packet);
+    default:
+      return advance_data(qp, packet);
+  }
+}
+
+void Responder::advance_data(Qp& qp, const Packet& packet) {
   ReceiveState& receive = qp.receive;
   const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
   const bool end = packet.info().end;
   work_.payload = packet.payload;
   receive.in_message = !end;
   receive.operation = packet.info().operation;
-  receive.expected_psn = psn_add(receive.expected_psn, 1);
+  receive.acked_psn = packet.psn;
+  receive.expected_psn = psn_add(packet.psn, 1);
   if (end) receive.msn = psn_add(receive.msn, 1);
   if (is_send(packet)) {
     receive.received += bytes;
@@ -173,30 +202,55 @@ void Responder::advance(Qp& qp, const Packet& packet) {
     receive.remaining -= bytes;
   }
   if (packet.ack_request) answer(qp, syndrome::kAckUnlimited, packet.psn);
-  if (!end || !is_send(packet)) return;
+  if (end && (is_send(packet) || packet.info().has_immediate)) prepare_completion(qp, packet);
+}
+
+/// The receive is consumed now, and completes when the data is there.
+void Responder::prepare_completion(Qp& qp, const Packet& packet) {
+  const bool has_immediate = packet.info().has_immediate;
   work_.completes = true;
   Completion& completion = work_.completion;
   completion = Completion{};
-  completion.opcode =
-      packet.info().has_immediate ? prm::CqeOpcode::RESP_SEND_IMM : prm::CqeOpcode::RESP_SEND;
-  completion.wqe_counter = receive.consumed++;
+  if (is_send(packet)) {
+    completion.opcode = has_immediate ? prm::CqeOpcode::RESP_SEND_IMM : prm::CqeOpcode::RESP_SEND;
+    completion.byte_cnt = qp.receive.received;
+  } else {
+    completion.opcode = prm::CqeOpcode::RESP_WR_IMM;
+    completion.byte_cnt = qp.receive.length;
+  }
+  completion.wqe_counter = qp.receive.consumed++;
   completion.solicited = packet.solicited;
   completion.qpn = qp.qpn;
   completion.user_index = qp.user_index;
-  completion.byte_cnt = receive.received;
   completion.imm_inval_pkey = packet.immediate;
 }
 
-/// C9-105: acknowledged again up to the last packet that was carried out. Only READs and atomics
-/// would be answered from what was kept; one that is not known is dropped.
-void Responder::answer_duplicate(const Qp& qp, const Packet& packet) {
+/// The oldest resource makes room: it is the requester's job not to have more requests under way
+/// than the responder has resources (check_resource).
+void Responder::remember(Qp& qp, const ResponderResource& resource) {
+  ReceiveState& receive = qp.receive;
+  receive.resources[receive.next_resource] = resource;
+  receive.next_resource = (receive.next_resource + 1) % receive.resources.size();
+}
+
+ResponderResource* Responder::find_resource(Qp& qp, std::uint32_t psn) noexcept {
+  const auto found = std::ranges::find_if(
+      qp.receive.resources, [psn](const ResponderResource& each) { return each.covers(psn); });
+  return found == qp.receive.resources.end() ? nullptr : &*found;
+}
+
+/// C9-105: a WRITE or SEND is acknowledged again up to the last one that was carried out. READs do
+/// not count there: an acknowledgement may not stand for their data.
+void Responder::answer_duplicate(Qp& qp, const Packet& packet) {
   ++qp.counters->duplicate_request;
-  const Operation operation = packet.info().operation;
-  if (operation != Operation::Write && operation != Operation::Send) {
-    ++engine_->deps.counters->frames_dropped;
-    return;
+  switch (packet.info().operation) {
+    case Operation::Read:
+      return repeat_read(qp, packet);
+    case Operation::Atomic:
+      return repeat_atomic(qp, packet);
+    default:
+      return answer(qp, syndrome::kAckUnlimited, qp.receive.acked_psn);
   }
-  answer(qp, syndrome::kAckUnlimited, (qp.receive.expected_psn - 1) & kPsnMask);
 }
 
 void Responder::answer_out_of_sequence(Qp& qp) {
@@ -215,15 +269,16 @@ void Responder::answer(const Qp& qp, std::uint8_t code, std::uint32_t psn) {
 }
 
 void Responder::submit(Qp& qp) {
-  if (qp.lane != nullptr || engine_->pacer->engaged()) return enqueue(qp);
-  touch_memory(work_);
+  if (qp.lane != nullptr || engine_->pacer->engaged() || work_.operation == Operation::Read)
+    return enqueue(qp);
+  carry_out(&qp, work_);
   if (work_.completes) complete(qp, work_);
   respond(qp, work_);
 }
 
 void Responder::enqueue(Qp& qp) {
-  if (work_.placements.empty() && !work_.completes && !work_.answers &&
-      work_.refusal == Refusal::None)
+  if (work_.operation == Operation::None && work_.placements.empty() && !work_.completes &&
+      !work_.answers && work_.refusal == Refusal::None)
     return;
   if (qp.lane == nullptr) {
     auto lane = std::make_unique<Lane>();
@@ -239,8 +294,10 @@ void Responder::enqueue(Qp& qp) {
   lane.work.push_back(std::exchange(work_, Work{}));
   Work& work = lane.work.back();
   work.payload = work.kept;
-  work.released =
-      work.placements.empty() || pass(lane, lane.work.size() - 1, PacePoint::WritePending);
+  const bool is_atomic = work.operation == Operation::Atomic;
+  work.released = work.placements.empty() ||
+                  pass(lane, lane.work.size() - 1,
+                       is_atomic ? PacePoint::AtomicPending : PacePoint::WritePending);
   pump(lane);
 }
 
@@ -251,11 +308,15 @@ bool Responder::pass(const Lane& lane, std::size_t index, PacePoint at) {
   step.at = at;
   step.qpn = lane.qpn;
   step.psn = work.psn;
-  step.key = work.placements.empty() ? 0 : work.placements.front().key;
+  step.va = work.va;
+  step.key = work.placements.empty() ? work.rkey : work.placements.front().key;
   step.bytes = static_cast<std::uint32_t>(work.payload.size());
-  const std::uint64_t argument =
-      std::uint64_t{lane.id} << 32 | static_cast<std::uint32_t>(lane.first + index);
-  return engine_->pacer->pass(step, Task{&Responder::step_over, this, argument});
+  return engine_->pacer->pass(step, step_task(lane, index));
+}
+
+Task Responder::step_task(const Lane& lane, std::size_t index) noexcept {
+  return Task{&Responder::step_over, this,
+              std::uint64_t{lane.id} << 32 | static_cast<std::uint32_t>(lane.first + index)};
 }
 
 void Responder::step_over(void* self, std::uint64_t lane_and_number) {
@@ -273,12 +334,37 @@ Qp* Responder::owner(const Lane& lane) const noexcept {
   return lane.attached ? engine_->qps->find(lane.qpn) : nullptr;
 }
 
-/// Carries out and answers what may be, in order. A lane that is empty is gone.
+/// Null also when the QP does not answer.
+Qp* Responder::serving_owner(const Lane& lane) const noexcept {
+  Qp* const qp = owner(lane);
+  return qp != nullptr && receives(qp->state) ? qp : nullptr;
+}
+
+void Responder::room() {
+  for (const std::uint32_t id : std::exchange(waiting_, {})) {
+    if (const auto found = lanes_.find(id); found != lanes_.end()) pump(*found->second);
+  }
+}
+
+/// Carries out and answers what may be, in order. A READ has its turn when everything before it
+/// is answered. A lane that is empty is gone.
 void Responder::pump(Lane& lane) {
-  while (lane.placed < lane.work.size() && lane.work[lane.placed].released) {
+  do {
+    carry_out_ready(lane);
+    answer_ready(lane);
+  } while (lane.placed == 0 && !lane.work.empty() &&
+           lane.work.front().operation == Operation::Read && go_on_reading(lane));
+  if (!lane.work.empty()) return;
+  if (Qp* const qp = owner(lane)) qp->lane = nullptr;
+  lanes_.erase(lane.id);
+}
+
+void Responder::carry_out_ready(Lane& lane) {
+  while (lane.placed < lane.work.size() && lane.work[lane.placed].released &&
+         lane.work[lane.placed].operation != Operation::Read) {
     const std::size_t index = lane.placed++;
     Work& work = lane.work[index];
-    touch_memory(work);
+    carry_out(owner(lane), work);
     for (const Placement& placement : work.placements)
       engine_->deps.mkeys->end_dma(placement.key, placement.life);
     if (std::exchange(work.completes, false)) {
@@ -287,20 +373,21 @@ void Responder::pump(Lane& lane) {
     const bool silent = !work.answers && work.refusal == Refusal::None;
     work.released = silent || pass(lane, index, PacePoint::ResponsePending);
   }
+}
+
+void Responder::answer_ready(Lane& lane) {
   while (lane.placed != 0 && lane.work.front().released) {
     if (Qp* const qp = owner(lane)) respond(*qp, lane.work.front());
     lane.work.pop_front();
     ++lane.first;
     --lane.placed;
   }
-  if (!lane.work.empty()) return;
-  if (Qp* const qp = owner(lane)) qp->lane = nullptr;
-  lanes_.erase(lane.id);
 }
 
 /// A PCIe write is posted: the device does not learn that an IOMMU refused it, so the packet is
 /// acknowledged all the same. Dma has counted the fault.
-void Responder::touch_memory(const Work& work) const {
+void Responder::carry_out(Qp* qp, Work& work) const {
+  if (work.operation == Operation::Atomic) return carry_out_atomic(qp, work);
   const std::byte* from = work.payload.data();
   for (const Placement& placement : work.placements) {
     static_cast<void>(engine_->deps.dma->write_payload(placement.where, from));
@@ -320,42 +407,57 @@ void Responder::complete(Qp& qp, const Work& work) const {
 void Responder::respond(Qp& qp, const Work& work) const {
   if (!receives(qp.state)) return;
   if (work.refusal != Refusal::None) return refuse(qp, work);
-  if (work.answers) transmit(qp, work.code, work.psn, work.msn);
+  if (work.answers) transmit(qp, work.code, work);
 }
 
 void Responder::refuse(Qp& qp, const Work& work) const {
   const Refusal refusal = work.refusal;
-  if (refusal == Refusal::NotReady) {
-    ++qp.counters->out_of_buffer;
-    const auto code = static_cast<std::uint8_t>(qp.context.get<"min_rnr_nak">());
-    return transmit(qp, static_cast<std::uint8_t>(syndrome::kRnrNak | code), work.psn, work.msn);
+  switch (refusal) {
+    case Refusal::None:
+      return;
+    case Refusal::NotReady: {
+      ++qp.counters->out_of_buffer;
+      const auto code = static_cast<std::uint8_t>(qp.context.get<"min_rnr_nak">());
+      return transmit(qp, static_cast<std::uint8_t>(syndrome::kRnrNak | code), work);
+    }
+    // A receive that is at fault is told by its completion, any other fault by an event.
+    case Refusal::TooLong:
+      transmit(qp, syndrome::kNakInvalidRequest, work);
+      fail_receive(*engine_, qp, wqe_error::kLocalLength);
+      return requester_->enter_error(qp);
+    case Refusal::Protection:
+      transmit(qp, syndrome::kNakRemoteOperationalError, work);
+      fail_receive(*engine_, qp, wqe_error::kLocalProtection);
+      return requester_->enter_error(qp);
+    case Refusal::InvalidRequest:
+      ++qp.counters->resp_remote_invalid_request;
+      return end_with(qp, work, syndrome::kNakInvalidRequest, prm::EventType::WQ_INVAL_REQ_ERROR);
+    case Refusal::RemoteAccess:
+      ++qp.counters->resp_remote_access_errors;
+      return end_with(qp, work, syndrome::kNakRemoteAccessError, prm::EventType::WQ_ACCESS_ERROR);
+    case Refusal::Unreachable:
+      return end_with(qp, work, syndrome::kNakRemoteOperationalError,
+                      prm::EventType::WQ_CATAS_ERROR);
   }
-  // A receive that is at fault is told by its completion, any other fault by an event.
-  if (refusal == Refusal::TooLong || refusal == Refusal::Protection) {
-    const bool too_long = refusal == Refusal::TooLong;
-    transmit(qp, too_long ? syndrome::kNakInvalidRequest : syndrome::kNakRemoteOperationalError,
-             work.psn, work.msn);
-    fail_receive(*engine_, qp, too_long ? wqe_error::kLocalLength : wqe_error::kLocalProtection);
-    return requester_->enter_error(qp);
-  }
-  const bool key = refusal == Refusal::RemoteAccess;
-  ++(key ? qp.counters->resp_remote_access_errors : qp.counters->resp_remote_invalid_request);
-  transmit(qp, key ? syndrome::kNakRemoteAccessError : syndrome::kNakInvalidRequest, work.psn,
-           work.msn);
-  requester_->enter_error(qp);
-  engine_->raise(key ? prm::EventType::WQ_ACCESS_ERROR : prm::EventType::WQ_INVAL_REQ_ERROR, qp);
 }
 
-void Responder::transmit(const Qp& qp, std::uint8_t code, std::uint32_t psn,
-                         std::uint32_t msn) const {
+void Responder::end_with(Qp& qp, const Work& work, std::uint8_t code, prm::EventType event) const {
+  transmit(qp, code, work);
+  requester_->enter_error(qp);
+  engine_->raise(event, qp);
+}
+
+void Responder::transmit(const Qp& qp, std::uint8_t code, const Work& work) const {
   // Requests leave a reserve on the wire, so this fails only for a flood of duplicates.
   if (!engine_->wire->has_frame()) return;
   if ((code & syndrome::kTypeMask) == syndrome::kNak) ++engine_->deps.counters->naks_sent;
   PacketHeader header;
-  header.opcode = BthOpcode::Acknowledge;
-  header.psn = psn;
+  const bool is_fetched = work.operation == Operation::Atomic && work.refusal == Refusal::None;
+  header.opcode = is_fetched ? BthOpcode::AtomicAcknowledge : BthOpcode::Acknowledge;
+  header.psn = work.psn;
   header.syndrome = code;
-  header.msn = msn;
+  header.msn = work.msn;
+  header.original = work.original;
   engine_->transmit(qp, header, 0);
 }
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receive half of RC, for RDMA WRITE and SEND. Rules as rxe_resp.c has them
+// The receive half of RC. Rules as rxe_resp.c has them
 // (drivers/infiniband/sw/rxe), where a SEND's own memory is at fault as verbs name it:
 //
 //   PSN               expected: go on. Earlier: a duplicate, acknowledged again, nothing written.
 //                     Later: NAK sequence error with the expected PSN, once until it comes.
 //   opcode, length    out of place, not served or wrong: NAK invalid request, QP to ERR
-//   qpc.rwe           missing: NAK invalid request, QP to ERR
+//   qpc.rwe, rre, rae missing: NAK invalid request, QP to ERR
+//   atomic's address  not a multiple of 8: NAK invalid request, QP to ERR
 //   key               dead, foreign PD or QP, range, right: NAK remote access, QP to ERR
 //   receive WQE       none posted: RNR NAK with qpc.min_rnr_nak, nothing changes
 //                     too short: NAK invalid request, LOCAL_LENGTH_ERR, QP to ERR
 //                     a key of its own that does not allow it: NAK remote operational error,
 //                     LOCAL_PROT_ERR, QP to ERR
+//   duplicate         READ: carried out again, rights and key checked anew. Atomic: answered from
+//                     what was kept. Unknown, or no part of the first: dropped
 //
 // A QP in RST, INIT or ERR is silent. Every packet has its key checked anew. Checking a packet and
 // carrying it out are two events: without a Pace they follow at once, else the packet waits in its
@@ -22,6 +25,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "model/transport/engine.hpp"
 #include "model/transport/requester.hpp"
@@ -37,19 +41,37 @@ class Responder {
 
   /// A request packet for `qp`.
   void handle(Qp& qp, const Packet& packet);
+  /// The wire has room again for READs that waited.
+  void room();
   /// Everything under way is forgotten, and memory stays as it is.
-  void clear() noexcept { lanes_.clear(); }
+  void clear() noexcept {
+    lanes_.clear();
+    waiting_.clear();
+  }
 
  private:
+  // rxe_resp_check_length: C9-94 of the InfiniBand specification
+  static constexpr std::uint32_t kMaxDmaLength = std::uint32_t{1} << 31;
+
   // Checks, which fill work_.
   void establish(Qp& qp) const;
   [[nodiscard]] Refusal admit(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_write(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_send(Qp& qp, const Packet& packet);
+  [[nodiscard]] Refusal admit_read(Qp& qp, const Packet& packet);
+  [[nodiscard]] Refusal admit_atomic(Qp& qp, const Packet& packet);
   [[nodiscard]] bool place_in_receive(const Qp& qp, std::size_t bytes);
   /// The QP goes on to the next packet.
   void advance(Qp& qp, const Packet& packet);
-  void answer_duplicate(const Qp& qp, const Packet& packet);
+  void advance_read(Qp& qp, const Packet& packet);
+  void advance_atomic(Qp& qp, const Packet& packet);
+  void advance_data(Qp& qp, const Packet& packet);
+  void prepare_completion(Qp& qp, const Packet& packet);
+  static void remember(Qp& qp, const ResponderResource& resource);
+  [[nodiscard]] static ResponderResource* find_resource(Qp& qp, std::uint32_t psn) noexcept;
+  void answer_duplicate(Qp& qp, const Packet& packet);
+  void repeat_read(Qp& qp, const Packet& packet);
+  void repeat_atomic(Qp& qp, const Packet& packet);
   void answer_out_of_sequence(Qp& qp);
   void answer(const Qp& qp, std::uint8_t code, std::uint32_t psn);
 
@@ -57,22 +79,35 @@ class Responder {
   void submit(Qp& qp);
   void enqueue(Qp& qp);
   static void step_over(void* self, std::uint64_t lane_and_number);
+  [[nodiscard]] Task step_task(const Lane& lane, std::size_t index) noexcept;
   void pump(Lane& lane);
+  void carry_out_ready(Lane& lane);
+  void answer_ready(Lane& lane);
   [[nodiscard]] Qp* owner(const Lane& lane) const noexcept;
+  [[nodiscard]] Qp* serving_owner(const Lane& lane) const noexcept;
   [[nodiscard]] bool pass(const Lane& lane, std::size_t index, PacePoint at);
 
   // The parts of carrying out.
-  void touch_memory(const Work& work) const;
+  void carry_out(Qp* qp, Work& work) const;
+  void carry_out_atomic(Qp* qp, Work& work) const;
+  [[nodiscard]] bool go_on_reading(Lane& lane);
+  [[nodiscard]] bool check_response(const Qp& qp, Work& work) const;
+  [[nodiscard]] bool fetch_response(Work& work) const;
+  [[nodiscard]] bool send_response(const Qp& qp, Work& work) const;
+  [[nodiscard]] static bool finish_read(Lane& lane);
+  [[nodiscard]] static bool refuse_read(Qp& qp, Work& work, Refusal refusal);
   void complete(Qp& qp, const Work& work) const;
   void respond(Qp& qp, const Work& work) const;
   void refuse(Qp& qp, const Work& work) const;
-  void transmit(const Qp& qp, std::uint8_t code, std::uint32_t psn, std::uint32_t msn) const;
+  void end_with(Qp& qp, const Work& work, std::uint8_t code, prm::EventType event) const;
+  void transmit(const Qp& qp, std::uint8_t code, const Work& work) const;
 
   const Engine* engine_;
   Requester* requester_;
   Work work_;  // the packet in hand
   std::unordered_map<std::uint32_t, std::unique_ptr<Lane>> lanes_;
   std::uint32_t next_lane_ = 0;
+  std::vector<std::uint32_t> waiting_;  // lanes, for room()
 };
 
 }  // namespace portcullis::model

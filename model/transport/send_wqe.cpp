@@ -2,6 +2,7 @@
 #include "model/transport/send_wqe.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "prm/view.hpp"
 
@@ -43,15 +44,57 @@ bool parse_pieces(SendWqe& wqe, std::size_t at, std::size_t end) {
   return true;
 }
 
-bool parse_write(SendWqe& wqe, std::size_t end) {
+/// The remote address segment; where the next one starts, or nothing when this one does not fit.
+std::optional<std::size_t> parse_remote(SendWqe& wqe, std::size_t end) {
   constexpr std::size_t kRaddrAt = prm::mlx5_wqe_ctrl_seg::bytes;
-  constexpr std::size_t kDataAt = kRaddrAt + prm::mlx5_wqe_raddr_seg::bytes;
-  if (end < kDataAt) return false;
+  constexpr std::size_t kNextAt = kRaddrAt + prm::mlx5_wqe_raddr_seg::bytes;
+  if (end < kNextAt) return std::nullopt;
   const auto remote =
       prm::ConstView<prm::mlx5_wqe_raddr_seg>::at(std::span<const std::byte>(wqe.bytes), kRaddrAt);
   wqe.raddr = remote.get<"raddr">();
   wqe.rkey = remote.get<"rkey">();
-  return parse_pieces(wqe, kDataAt, end);
+  return kNextAt;
+}
+
+bool parse_write(SendWqe& wqe, std::size_t end) {
+  const auto at = parse_remote(wqe, end);
+  return at && parse_pieces(wqe, *at, end);
+}
+
+/// What is fetched goes to memory, never into the WQE.
+bool has_no_inline_piece(const SendWqe& wqe) {
+  const auto pieces = std::span(wqe.pieces).first(wqe.piece_count);
+  return std::ranges::none_of(pieces, &WqePiece::is_inline);
+}
+
+bool parse_read(SendWqe& wqe, std::size_t end) {
+  return parse_write(wqe, end) && has_no_inline_piece(wqe);
+}
+
+/// Operands are big-endian (_set_atomic_seg of rdma-core's mlx5/qp.c).
+bool parse_atomic(SendWqe& wqe, std::size_t end) {
+  const auto at = parse_remote(wqe, end);
+  if (!at || end < *at + prm::mlx5_wqe_atomic_seg::bytes) return false;
+  const auto operands =
+      prm::ConstView<prm::mlx5_wqe_atomic_seg>::at(std::span<const std::byte>(wqe.bytes), *at);
+  wqe.swap_add = operands.get<"swap_add">();
+  wqe.compare = operands.get<"compare">();
+  return parse_pieces(wqe, *at + prm::mlx5_wqe_atomic_seg::bytes, end) && has_no_inline_piece(wqe);
+}
+
+bool parse(SendWqe& wqe, std::size_t end) {
+  switch (wqe.opcode) {
+    case prm::WqeOpcode::RDMA_WRITE:
+    case prm::WqeOpcode::RDMA_WRITE_IMM:
+      return parse_write(wqe, end);
+    case prm::WqeOpcode::RDMA_READ:
+      return parse_read(wqe, end);
+    case prm::WqeOpcode::ATOMIC_CS:
+    case prm::WqeOpcode::ATOMIC_FA:
+      return parse_atomic(wqe, end);
+    default:
+      return parse_pieces(wqe, prm::mlx5_wqe_ctrl_seg::bytes, end);
+  }
 }
 
 }  // namespace
@@ -82,12 +125,14 @@ WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn
     case prm::WqeOpcode::NOP:
       return WqeFault::None;
     case prm::WqeOpcode::RDMA_WRITE:
-      return parse_write(out, end) ? WqeFault::None : WqeFault::Malformed;
+    case prm::WqeOpcode::RDMA_WRITE_IMM:
     case prm::WqeOpcode::SEND:
     case prm::WqeOpcode::SEND_IMM:
+    case prm::WqeOpcode::RDMA_READ:
+    case prm::WqeOpcode::ATOMIC_CS:
+    case prm::WqeOpcode::ATOMIC_FA:
       out.immediate = ctrl.get<"imm">();
-      return parse_pieces(out, prm::mlx5_wqe_ctrl_seg::bytes, end) ? WqeFault::None
-                                                                   : WqeFault::Malformed;
+      return parse(out, end) ? WqeFault::None : WqeFault::Malformed;
     case prm::WqeOpcode::UMR:
       out.immediate = ctrl.get<"imm">();
       return end >= SendWqe::kUmrDataAt ? WqeFault::None : WqeFault::Malformed;

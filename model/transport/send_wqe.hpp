@@ -52,7 +52,9 @@ struct SendWqe {
   std::uint32_t rkey = 0;
   std::uint32_t immediate = 0;  // or the key of a UMR
   std::size_t end = 0;          // of the WQE's bytes
-  std::uint64_t length = 0;
+  std::uint64_t swap_add = 0;   // of an atomic
+  std::uint64_t compare = 0;
+  std::uint64_t length = 0;  // of what is sent or, by a READ or an atomic, fetched
   std::uint32_t piece_count = 0;
   std::array<WqePiece, kMaxPieces> pieces;
   alignas(64) std::array<std::byte, kMaxBytes> bytes;

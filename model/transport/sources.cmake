@@ -13,7 +13,11 @@ set(MODEL_TRANSPORT_SOURCES
     transport/qp_transitions.cpp
     transport/receive_queue.cpp
     transport/requester.cpp
+    transport/requester_fetch.cpp
+    transport/requester_retry.cpp
     transport/responder.cpp
+    transport/responder_atomic.cpp
+    transport/responder_read.cpp
     transport/send_wqe.cpp
     transport/transport.cpp
     transport/umr.cpp

@@ -53,7 +53,10 @@ struct Transport::State final : FrameSink {
   [[nodiscard]] bool owns_mac(const Mac& address) const noexcept;
   void receive(std::span<const std::byte> frame) override;
   void accept(const Packet& packet);
-  void room() override { requester.room(); }
+  void room() override {
+    responder.room();
+    requester.room();
+  }
   void learn_port();
   void receive_other(std::span<const std::byte> frame, FrameFault fault);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
 
+#include "tests/model/transport/holder.hpp"
 #include "tests/model/transport/rig.hpp"
 
 namespace portcullis::model::test {
@@ -18,21 +18,6 @@ namespace {
 constexpr std::uint32_t kQpn = 0x40;
 constexpr std::uint32_t kPeerQpn = 0x777;
 constexpr std::uint32_t kPsn = 0x123;
-
-/// Holds every step of the kinds that `holds` names; the tickets in the order of asking.
-class Holder final : public Pace {
- public:
-  std::uint64_t delay_ns(const PaceStep& step, Ticket ticket) override {
-    asked.push_back(step);
-    if (!holds.contains(step.at)) return 0;
-    if (const std::uint64_t ns = holds[step.at]; ns != 0) return ns;
-    tickets.push_back(ticket);
-    return kUntilReleased;
-  }
-  std::map<PacePoint, std::uint64_t> holds;  // ns; 0: until released
-  std::vector<Ticket> tickets;
-  std::vector<PaceStep> asked;
-};
 
 class PaceTest : public testing::Test {
  protected:

@@ -525,14 +525,12 @@ TEST_P(BadOpcode, Wqe_CompletesWithLocalQpOperation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Requester, BadOpcode,
-                         testing::Values(prm::WqeOpcode::SEND_INVAL, prm::WqeOpcode::RDMA_WRITE_IMM,
-                                         prm::WqeOpcode::RDMA_READ, prm::WqeOpcode::ATOMIC_CS,
-                                         prm::WqeOpcode::ATOMIC_FA, prm::WqeOpcode::UMR,
+                         testing::Values(prm::WqeOpcode::SEND_INVAL, prm::WqeOpcode::UMR,
                                          prm::WqeOpcode{0xff}));
 
 TEST_F(RequesterTest, BadWqeBehindAGoodOne_WaitsUntilTheGoodOneCompleted) {
   post();
-  host.post_raw(kQpn, prm::WqeOpcode::RDMA_READ, std::array<std::byte, 32>{});
+  host.post_raw(kQpn, prm::WqeOpcode{0xff}, std::array<std::byte, 32>{});
   host.ring(kQpn);
   EXPECT_TRUE(sent().at(0).ack_request);
   EXPECT_FALSE(host.poll_cq());

@@ -41,8 +41,9 @@ std::vector<Iova> pages_of(const Region& region) {
 }  // namespace
 
 Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType port_type,
-           std::shared_ptr<Pace> pace)
+           std::shared_ptr<Pace> pace, const Behaviours& behaviours)
     : wire_(wire ? std::move(wire) : std::make_shared<Wire>(0, port_type)),
+      behaviours_(behaviours),
       iommu_(must(Iommu::create())),
       dma_(iommu_, counters_.dma_faults),
       eqs_(
@@ -61,6 +62,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   deps.q_counters = &q_counters_;
   deps.flows = &flows_;
   deps.behaviours = &behaviours_;
+  deps.host_endian_atomics = &host_endian_atomics_;
   TransportOptions options;
   options.wire = wire_;
   options.pcap_path = pcap_path;
@@ -132,6 +134,7 @@ std::uint32_t Host::make_key(const Region& region, std::uint8_t rights, std::uin
   mkc.put<"lr">((rights & access::kLocalRead) != 0).put<"lw">((rights & access::kLocalWrite) != 0);
   mkc.put<"rr">((rights & access::kRemoteRead) != 0)
       .put<"rw">((rights & access::kRemoteWrite) != 0);
+  mkc.put<"a">((rights & access::kAtomic) != 0);
   std::uint32_t index = 0;
   must(mkeys_.create({prm::ConstView<prm::mkc>(mkc.all()), true, octwords, list}, index));
   return index << 8 | kVariant;
@@ -149,6 +152,9 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
         .put<"log_rq_stride">(std::bit_width(kReceivePieces) - 1);
   qpc.put<"min_rnr_nak">(options.min_rnr_nak);
   qpc.put<"pd">(options.pd).put<"uar_page">(options.uar).put<"cqn_snd">(cqn_).put<"cqn_rcv">(cqn_);
+  qpc.put<"rre">(options.rre).put<"rae">(options.rae);
+  static_cast<void>(qpc.view().try_set<"log_sra_max">(options.log_sra_max));
+  static_cast<void>(qpc.view().try_set<"log_rra_max">(options.log_rra_max));
   qpc.put<"rwe">(options.rwe).put<"mtu">(options.mtu).put<"log_msg_max">(kLogMaxMsg);
   qpc.put<"next_send_psn">(options.psn).put<"next_rcv_psn">(options.psn);
   qpc.put<"retry_count">(options.retry_count).put<"rnr_retry">(options.rnr_retry);
@@ -229,7 +235,7 @@ std::span<std::byte> Host::block(Queue& sq, std::uint16_t index) {
 }
 
 void Host::post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const std::byte> segments,
-                    bool signaled, std::uint32_t immediate) {
+                    bool signaled, std::uint32_t immediate, std::uint8_t flags) {
   Queue& sq = queue(qpn);
   std::vector<std::byte> wqe(prm::mlx5_wqe_ctrl_seg::bytes);
   wqe.insert(wqe.end(), segments.begin(), segments.end());
@@ -237,7 +243,8 @@ void Host::post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const st
   const auto ctrl = prm::View<prm::mlx5_wqe_ctrl_seg>::at(wqe);
   ctrl.put<"opmod_idx_opcode">(prm::opmod_idx_opcode(opcode, sq.producer));
   ctrl.put<"qpn_ds">(prm::qpn_ds(qpn, ds));
-  ctrl.put<"fm_ce_se">(std::uint8_t{signaled ? prm::kCtrlCqUpdate : std::uint8_t{0}});
+  const unsigned update = signaled ? prm::kCtrlCqUpdate : 0U;
+  ctrl.put<"fm_ce_se">(static_cast<std::uint8_t>(update | flags));
   ctrl.put<"imm">(immediate);
   const std::uint32_t blocks = prm::wqe_blocks(ds);
   wqe.resize(blocks * prm::kSendWqeBlockBytes);
@@ -249,6 +256,11 @@ void Host::post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const st
 }
 
 void Host::post(std::uint32_t qpn, const WriteRequest& request) {
+  post_rdma(qpn, prm::WqeOpcode::RDMA_WRITE, request);
+}
+
+void Host::post_rdma(std::uint32_t qpn, prm::WqeOpcode opcode, const WriteRequest& request,
+                     std::uint32_t immediate, std::uint8_t flags) {
   std::array<std::byte, prm::mlx5_wqe_raddr_seg::bytes + prm::mlx5_wqe_data_seg::bytes> segments{};
   const auto remote = prm::View<prm::mlx5_wqe_raddr_seg>::at(segments);
   remote.put<"raddr">(request.raddr);
@@ -258,7 +270,22 @@ void Host::post(std::uint32_t qpn, const WriteRequest& request) {
   data.put<"lkey">(request.lkey);
   data.put<"addr">(request.address);
   const std::size_t used = request.length == 0 ? prm::mlx5_wqe_raddr_seg::bytes : segments.size();
-  post_raw(qpn, prm::WqeOpcode::RDMA_WRITE, std::span(segments).first(used), request.signaled);
+  post_raw(qpn, opcode, std::span(segments).first(used), request.signaled, immediate, flags);
+}
+
+void Host::post_atomic(std::uint32_t qpn, prm::WqeOpcode opcode, const AtomicRequest& request) {
+  std::vector<std::byte> segments(prm::mlx5_wqe_raddr_seg::bytes + prm::mlx5_wqe_atomic_seg::bytes);
+  const auto remote = prm::View<prm::mlx5_wqe_raddr_seg>::at(segments);
+  remote.put<"raddr">(request.raddr);
+  remote.put<"rkey">(request.rkey);
+  const auto operands =
+      prm::View<prm::mlx5_wqe_atomic_seg>::at(segments, prm::mlx5_wqe_raddr_seg::bytes);
+  operands.put<"swap_add">(request.swap_add);
+  operands.put<"compare">(request.compare);
+  const std::vector<std::byte> data =
+      segments_of({{Piece{request.address, request.length, request.lkey}}});
+  segments.insert(segments.end(), data.begin(), data.end());
+  post_raw(qpn, opcode, segments);
 }
 
 void Host::set_record(std::uint32_t qpn, std::uint32_t value) {

@@ -46,6 +46,10 @@ struct QpOptions {
   std::uint32_t pd = kPd;
   std::uint32_t uar = kUar;
   bool rwe = true;
+  bool rre = true;
+  bool rae = true;
+  std::uint32_t log_sra_max = 3;  // READs and atomics under way
+  std::uint32_t log_rra_max = 3;  // and kept by the responder
   std::uint32_t ack_timeout = 14;
   std::uint32_t retry_count = 7;
   std::uint32_t rnr_retry = 7;
@@ -97,7 +101,8 @@ class Host {
  public:
   /// A pcap path is optional; without a wire the host has one of its own.
   explicit Host(std::shared_ptr<Wire> wire = nullptr, const std::string& pcap_path = "",
-                PortType port_type = PortType::Ethernet, std::shared_ptr<Pace> pace = nullptr);
+                PortType port_type = PortType::Ethernet, std::shared_ptr<Pace> pace = nullptr,
+                const Behaviours& behaviours = kNoBehaviours);
   ~Host();
 
   [[nodiscard]] Region map(std::size_t bytes);
@@ -123,11 +128,24 @@ class Host {
   void post(std::uint32_t qpn, const WriteRequest& request);
   /// A WQE of raw octowords behind a control segment that says `opcode` and their number.
   void post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const std::byte> segments,
-                bool signaled = true, std::uint32_t immediate = 0);
+                bool signaled = true, std::uint32_t immediate = 0, std::uint8_t flags = 0);
   /// Places a receive WQE and tells the device by the doorbell record.
   void post_receive(std::uint32_t qpn, std::span<const Piece> pieces);
   void ring(std::uint32_t qpn);
   void post_and_ring(std::uint32_t qpn, const WriteRequest& request);
+  /// A READ into, or an RDMA WRITE with immediate out of, the request's local memory.
+  void post_rdma(std::uint32_t qpn, prm::WqeOpcode opcode, const WriteRequest& request,
+                 std::uint32_t immediate = 0, std::uint8_t flags = 0);
+  struct AtomicRequest {
+    std::uint64_t raddr = 0;
+    std::uint32_t rkey = 0;
+    std::uint32_t lkey = 0;
+    std::uint64_t address = 0;
+    std::uint64_t swap_add = 0;
+    std::uint64_t compare = 0;
+    std::uint32_t length = 8;
+  };
+  void post_atomic(std::uint32_t qpn, prm::WqeOpcode opcode, const AtomicRequest& request);
   /// The doorbell record alone, no kick.
   void write_record(std::uint32_t qpn);
   /// The driver's side after 2RST: producer index and record are 0 again.
@@ -154,6 +172,8 @@ class Host {
   };
   [[nodiscard]] std::optional<Event> poll_eq();
 
+  /// As SET_HCA_CAP would choose it.
+  void set_host_endian_atomics(bool on) noexcept { host_endian_atomics_ = on; }
   [[nodiscard]] Transport& transport() { return *transport_; }
   [[nodiscard]] Dma& dma() { return dma_; }
   [[nodiscard]] Wire& wire() { return *wire_; }
@@ -182,6 +202,8 @@ class Host {
   std::span<std::byte> block(Queue& sq, std::uint16_t index);
 
   std::shared_ptr<Wire> wire_;
+  Behaviours behaviours_;
+  bool host_endian_atomics_ = true;
   Counters counters_;
   Iommu iommu_;
   Dma dma_;
@@ -189,7 +211,6 @@ class Host {
   CqTable cqs_;
   MkeyTable mkeys_;
   QCounterTable q_counters_;
-  Behaviours behaviours_;
   std::unique_ptr<Scheduler> scheduler_;
   PortSettings port_;
   FlowTables flows_{{&kNoBehaviours}};
