@@ -2,7 +2,9 @@
 #include "pmd/capabilities.hpp"
 
 #include <algorithm>
+#include <bit>
 
+#include "prm/atomic_cap.hpp"
 #include "prm/enums.hpp"
 #include "prm/hca_cap.hpp"
 #include "prm/hca_commands.hpp"
@@ -39,6 +41,42 @@ SetRequest request_like(const QueryAnswer& current, CapType type) {
   return in;
 }
 
+/// get_atomic_mode and atomic_size_to_mode of mlx5_ib: the plain operations, or where extended ones
+/// are offered the largest size up to 256 bytes.
+std::uint32_t atomic_mode(prm::ConstView<prm::atomic_caps> atomic) noexcept {
+  constexpr std::uint32_t kExtended =
+      prm::kAtomicOpsExtendedCmpSwap | prm::kAtomicOpsExtendedFetchAdd;
+  constexpr std::uint32_t kSizes = 0x1ff;
+  constexpr std::uint32_t kLogEightBytes = 3;
+  const std::uint32_t sizes = atomic.get<"atomic_size_qp">() & kSizes;
+  if ((atomic.get<"atomic_operations">() & kExtended) == 0 || sizes == 0)
+    return prm::number(prm::QpcAtomicMode::IB_SPEC);
+  const auto log_most = static_cast<std::uint32_t>(std::bit_width(sizes) - 1);
+  return log_most > kLogEightBytes ? log_most : prm::number(prm::QpcAtomicMode::UP_TO_8B);
+}
+
+Result<void> read_atomic(CommandChannel& commands, Capabilities& caps) {
+  if (caps.atomic == 0) return {};
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer answer,
+                        query(commands, CapType::ATOMIC, CapMode::GET_CUR));
+  const auto atomic = page<prm::atomic_caps>(answer);
+  caps.atomic_mode = atomic_mode(atomic);
+  caps.atomic_host_order = atomic.get<"atomic_req_8B_endianness_mode">() ==
+                           prm::number(prm::AtomicReqMode::HOST_ENDIANNESS);
+  return {};
+}
+
+Result<void> read_roce(CommandChannel& commands, Capabilities& caps) {
+  if (caps.roce == 0) return {};
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer answer, query(commands, CapType::ROCE, CapMode::GET_CUR));
+  const auto roce = page<prm::roce_cap>(answer);
+  caps.roce_address_table_size = roce.get<"roce_address_table_size">();
+  caps.r_roce_min_src_udp_port = roce.get<"r_roce_min_src_udp_port">();
+  caps.r_roce_max_src_udp_port = roce.get<"r_roce_max_src_udp_port">();
+  caps.qp_ts_format = roce.get<"qp_ts_format">();
+  return {};
+}
+
 }  // namespace
 
 Result<std::uint32_t> set_general_capabilities(CommandChannel& commands) {
@@ -54,6 +92,22 @@ Result<std::uint32_t> set_general_capabilities(CommandChannel& commands) {
     return fail(Errc::Malformed, "cmdif_checksum does not fit its own field");
   PORTCULLIS_TRY(run<prm::set_hca_cap_out>(commands, in));
   return checksum;
+}
+
+Result<void> set_atomic_capabilities(CommandChannel& commands) {
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer general,
+                        query(commands, CapType::GENERAL, CapMode::GET_CUR));
+  if (page<prm::cmd_hca_cap>(general).get<"atomic">() == 0) return {};
+  PORTCULLIS_TRY_ASSIGN(const QueryAnswer current,
+                        query(commands, CapType::ATOMIC, CapMode::GET_CUR));
+  if (page<prm::atomic_caps>(current).get<"supported_atomic_req_8B_endianness_mode_1">() == 0)
+    return {};
+  SetRequest in;
+  in.set<"opcode", Opcode::SET_HCA_CAP>().put<"op_mod">(prm::cap_op_mod(CapType::ATOMIC));
+  prm::View<prm::atomic_caps>::at(in.bytes<"capability">())
+      .set<"atomic_req_8B_endianness_mode", prm::AtomicReqMode::HOST_ENDIANNESS>();
+  PORTCULLIS_TRY(run<prm::set_hca_cap_out>(commands, in));
+  return {};
 }
 
 Result<void> set_roce_capabilities(CommandChannel& commands) {
@@ -90,14 +144,13 @@ Result<Capabilities> read_capabilities(CommandChannel& commands) {
   caps.cmdif_checksum = general.get<"cmdif_checksum">();
   caps.roce = general.get<"roce">();
   caps.vport_group_manager = general.get<"vport_group_manager">();
-  if (caps.roce == 0) return caps;
-  PORTCULLIS_TRY_ASSIGN(const QueryAnswer roce_answer,
-                        query(commands, CapType::ROCE, CapMode::GET_CUR));
-  const auto roce = page<prm::roce_cap>(roce_answer);
-  caps.roce_address_table_size = roce.get<"roce_address_table_size">();
-  caps.r_roce_min_src_udp_port = roce.get<"r_roce_min_src_udp_port">();
-  caps.r_roce_max_src_udp_port = roce.get<"r_roce_max_src_udp_port">();
-  caps.qp_ts_format = roce.get<"qp_ts_format">();
+  caps.log_max_ra_req_qp = general.get<"log_max_ra_req_qp">();
+  caps.log_max_ra_res_qp = general.get<"log_max_ra_res_qp">();
+  caps.atomic = general.get<"atomic">();
+  caps.umr_modify_atomic_disabled = general.get<"umr_modify_atomic_disabled">();
+  caps.max_qp_cnt = general.get<"max_qp_cnt">();
+  PORTCULLIS_TRY(read_atomic(commands, caps));
+  PORTCULLIS_TRY(read_roce(commands, caps));
   return caps;
 }
 

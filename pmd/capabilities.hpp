@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Capabilities: read them, and set the few that this driver needs otherwise than they stand. Every
-// other field is written back as it was read, those the driver does not know included.
+// Capabilities: read them, and set the few that this driver needs otherwise than they stand. The
+// others of a page are written back as they were read, those the driver does not know included.
 #pragma once
 
 #include "base/result.hpp"
@@ -13,6 +13,9 @@ namespace portcullis::pmd {
 /// SET_HCA_CAP, general: 4 KiB UAR pages (log_uar_page_sz 0) and the strongest command signatures
 /// on offer. Returns the cmdif_checksum that was set.
 [[nodiscard]] Result<std::uint32_t> set_general_capabilities(CommandChannel& commands);
+/// SET_HCA_CAP, atomic, where the device has atomics: results in the host's byte order, if offered
+/// (handle_hca_cap_atomic of Linux, which sends nothing else of that page).
+[[nodiscard]] Result<void> set_atomic_capabilities(CommandChannel& commands);
 /// SET_HCA_CAP, RoCE, where the device has RoCE: UDP source ports chosen by the driver, if offered
 /// (handle_hca_cap_roce of Linux).
 [[nodiscard]] Result<void> set_roce_capabilities(CommandChannel& commands);

@@ -23,9 +23,15 @@ struct Capabilities {
   std::uint32_t log_max_mkey = 0;
   std::uint32_t log_max_pd = 0;
   std::uint32_t log_max_msg = 0;
+  std::uint32_t log_max_ra_req_qp = 0;  // READs and atomics a QP may have outstanding at its peer
+  std::uint32_t log_max_ra_res_qp = 0;  // and its peer here
+  std::uint32_t atomic = 0;
+  std::uint32_t atomic_mode = 1;  // qpc.atomic_mode as get_atomic_mode of mlx5_ib chooses it
   /// The result of an atomic arrives in the host's byte order; otherwise in network order.
   bool atomic_host_order = false;
-  std::uint32_t port_type = 0;  // MLX5_CAP_PORT_TYPE_IB 0, _ETH 1
+  std::uint32_t umr_modify_atomic_disabled = 0;
+  std::uint32_t max_qp_cnt = 0;  // Q counter sets
+  std::uint32_t port_type = 0;   // MLX5_CAP_PORT_TYPE_IB 0, _ETH 1
   std::uint32_t num_ports = 0;
   std::uint32_t cmdif_checksum = 0;  // 3: input and output are signed
   std::uint32_t roce = 0;

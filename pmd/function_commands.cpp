@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pmd/function_commands.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string>
 
+#include "pmd/access_register.hpp"
 #include "prm/enums.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/opcodes.hpp"
@@ -38,18 +37,9 @@ Result<void> negotiate_issi(CommandChannel& commands) {
 }
 
 Result<void> set_host_endianness(CommandChannel& commands) {
-  using Register = prm::register_host_endianness;
-  prm::Buffer<prm::access_register_in> in;
-  in.set<"opcode", Opcode::ACCESS_REG>()
-      .set<"op_mod", prm::AccessRegisterOpMod::WRITE>()
-      .set<"register_id", prm::RegisterId::HOST_ENDIANNESS>();
-  prm::Buffer<Register> data;
+  prm::Buffer<prm::register_host_endianness> data;
   data.set<"he", prm::kHostLittleEndian>();
-  std::array<std::byte, prm::access_register_in::bytes + Register::bytes> message{};
-  std::copy_n(in.all().data(), in.all().size(), message.data());
-  std::copy_n(data.all().data(), data.all().size(), message.data() + in.all().size());
-  std::array<std::byte, prm::access_register_out::bytes + Register::bytes> answer{};
-  return commands.execute(message, answer, SlotClass::Common, commands.default_deadline_ns());
+  return write_register(commands, prm::RegisterId::HOST_ENDIANNESS, data);
 }
 
 Result<void> init_hca(CommandChannel& commands) {

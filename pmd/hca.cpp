@@ -101,6 +101,7 @@ Result<void> Hca::run_steps(const Options& options) {
   PORTCULLIS_TRY(step("event queue", create_event_queue(options.log_event_entries)));
   PORTCULLIS_TRY(step("capabilities in force", note_capabilities()));
   PORTCULLIS_TRY(step("RoCE", enable_roce()));
+  PORTCULLIS_TRY(step("port", bring_up_port(options.link_wait_ms)));
   return {};
 }
 
@@ -163,6 +164,7 @@ Result<void> Hca::enable() {
 Result<void> Hca::set_capabilities() {
   PORTCULLIS_TRY_ASSIGN(const std::uint32_t checksum, set_general_capabilities(*commands_));
   if (checksum == kSignsAnswers) commands_->verify_answers();
+  PORTCULLIS_TRY(set_atomic_capabilities(*commands_));
   return set_roce_capabilities(*commands_);
 }
 
@@ -199,6 +201,22 @@ Result<void> Hca::enable_roce() {
   const bool ethernet = context_.caps.port_type == prm::number(prm::PortType::ETH);
   if (!ethernet || context_.caps.roce == 0) return {};
   return enable_roce_on_vport(*commands_);
+}
+
+// As opening a network interface of Linux does (mlx5e_modify_admin_state); a virtual function's
+// port is not its own to set.
+Result<void> Hca::bring_up_port(std::uint64_t link_wait_ms) {
+  if (context_.caps.port_type != prm::number(prm::PortType::ETH)) return {};
+  if (!is_virtual_function()) {
+    PORTCULLIS_TRY(set_port_up(*commands_));
+  }
+  const Device& device = context_.device;
+  const std::uint64_t until_ns = device.clock.now_ns() + link_wait_ms * kNsPerMs;
+  PORTCULLIS_TRY_ASSIGN(const PortState state, wait_for_link(device, *commands_, until_ns));
+  if (!state.link_up && log_)
+    log_("the link of port 1 is down after " + std::to_string(link_wait_ms) + " ms (" +
+         describe(state) + "): check the cable and the peer's port");
+  return {};
 }
 
 Result<void> Hca::poll() {

@@ -19,6 +19,7 @@
 #include "pmd/event_queue.hpp"
 #include "pmd/firmware_pages.hpp"
 #include "pmd/health.hpp"
+#include "pmd/port.hpp"
 #include "pmd/uar.hpp"
 #include "prm/hca_commands.hpp"
 
@@ -28,6 +29,9 @@ struct HcaOptions {
   LogSink log = {};
   std::uint64_t firmware_pre_init_ms = 120'000;  // MLX5_TO_FW_PRE_INIT_TIMEOUT_MS of Linux
   std::uint32_t log_event_entries = EventQueue::kDefaultLogEntries;
+  /// How long bring-up waits for the link of an Ethernet port; a link that stays down is told in
+  /// the log and is no error.
+  std::uint64_t link_wait_ms = 2'000;
 };
 
 class Hca {
@@ -54,6 +58,8 @@ class Hca {
   /// The ConnectX-5 in software says so in its PSID, behind a PCI slot too.
   [[nodiscard]] bool is_emulated() const noexcept { return board_id_ == prm::kModelBoardId; }
 
+  /// Of an Ethernet port. What changes it comes as PortChangeEvent.
+  [[nodiscard]] Result<PortState> port_state() const { return query_port_state(*commands_); }
   /// What the idle path calls: health, events, page requests. An error once the function is broken,
   /// and ever after.
   [[nodiscard]] Result<void> poll();
@@ -90,6 +96,7 @@ class Hca {
   [[nodiscard]] Result<void> create_event_queue(std::uint32_t log_entries);
   [[nodiscard]] Result<void> note_capabilities();
   [[nodiscard]] Result<void> enable_roce();
+  [[nodiscard]] Result<void> bring_up_port(std::uint64_t link_wait_ms);
 
   [[nodiscard]] Result<void> hand_back();
   [[nodiscard]] Result<void> stop_function();

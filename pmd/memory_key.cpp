@@ -99,6 +99,7 @@ Result<MemoryKey> MemoryKey::create_mtt(const Context& context, const Protection
 
   CreateMkey in = prepare(context, pd, access, qpn);
   in.set<"memory_key_mkey_entry.access_mode_1_0", prm::number(prm::MkcAccessMode::MTT)>();
+  in.set<"memory_key_mkey_entry.umr_en", 1>();  // as reg_create of mlx5_ib
   in.put<"memory_key_mkey_entry.start_addr">(range.start_address);
   in.put<"memory_key_mkey_entry.len">(range.bytes);
   in.put<"memory_key_mkey_entry.log_page_size">(shift);
@@ -109,6 +110,23 @@ Result<MemoryKey> MemoryKey::create_mtt(const Context& context, const Protection
   const std::uint32_t index = out.get<"mkey_index">();
   return MemoryKey(ObjectHandle(*context.commands, index, destroy_mkey),
                    index << 8 | in.get<"memory_key_mkey_entry.mkey_7_0">());
+}
+
+Result<MemoryKeyState> query_memory_key(const Context& context, std::uint32_t index) {
+  prm::Buffer<prm::query_mkey_in> in;
+  in.set<"opcode", prm::number(prm::Opcode::QUERY_MKEY)>().put<"mkey_index">(index);
+  PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::query_mkey_out>(*context.commands, in));
+  MemoryKeyState state;
+  state.is_free = out.get<"memory_key_mkey_entry.free">() != 0;
+  state.access.local_write = out.get<"memory_key_mkey_entry.lw">() != 0;
+  state.access.remote_write = out.get<"memory_key_mkey_entry.rw">() != 0;
+  state.access.remote_read = out.get<"memory_key_mkey_entry.rr">() != 0;
+  state.access.remote_atomic = out.get<"memory_key_mkey_entry.a">() != 0;
+  state.pdn = out.get<"memory_key_mkey_entry.pd">();
+  state.qpn = out.get<"memory_key_mkey_entry.qpn">();
+  state.start_address = out.get<"memory_key_mkey_entry.start_addr">();
+  state.bytes = out.get<"memory_key_mkey_entry.len">();
+  return state;
 }
 
 Result<MemoryKey> MemoryKey::create_pa(const Context& context, const ProtectionDomain& pd,

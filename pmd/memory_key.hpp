@@ -33,6 +33,19 @@ struct MemoryRange {
   [[nodiscard]] static MemoryRange zero_based(const DmaMemory& memory) noexcept;
 };
 
+/// From QUERY_MKEY.
+struct MemoryKeyState {
+  bool is_free = false;  // nobody may use it (a UMR freed it)
+  Access access;
+  std::uint32_t pdn = 0;
+  std::uint32_t qpn = 0;
+  std::uint64_t start_address = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// QUERY_MKEY of any key of the function, by its index.
+[[nodiscard]] Result<MemoryKeyState> query_memory_key(const Context& context, std::uint32_t index);
+
 class MemoryKey {
  public:
   /// Any QP of the protection domain may use the key.
@@ -62,6 +75,10 @@ class MemoryKey {
   [[nodiscard]] std::uint32_t rkey() const noexcept { return key_; }
   /// The key without its low byte, as DESTROY_MKEY takes it.
   [[nodiscard]] std::uint32_t index() const noexcept { return handle_.id(); }
+  /// QUERY_MKEY.
+  [[nodiscard]] Result<MemoryKeyState> query(const Context& context) const {
+    return query_memory_key(context, index());
+  }
   /// DESTROY_MKEY; done twice is done. Until it succeeded the memory must stay mapped.
   [[nodiscard]] Result<void> destroy() { return handle_.destroy(); }
   /// The index; the caller destroys the key from here on (destroy_mkey_command).

@@ -8,6 +8,7 @@ set(PMD_OBJECT_SOURCES
     memory_key.cpp
     port_mac.cpp
     protection_domain.cpp
+    q_counter.cpp
     qp_transitions.cpp
     queue_pair.cpp
     receive_queue.cpp
@@ -15,4 +16,5 @@ set(PMD_OBJECT_SOURCES
     roce_path.cpp
     send_queue.cpp
     send_requests.cpp
+    umr_queue.cpp
     work_queues.cpp)

@@ -49,6 +49,18 @@ void put_receive_queue(prm::Buffer<prm::create_qp_in>& in, const ReceiveQueue* q
   in.put<"qpc.log_rq_stride">(queue->log_pieces());
 }
 
+/// Protection domain of an RC QP; what create_kernel_qp of mlx5_ib gives a REG_UMR one instead, and
+/// qpc.fre ("fast registration"), which _create_kernel_qp sets for every QP that posts UMRs.
+void put_service(prm::Buffer<prm::create_qp_in>& in, prm::QpServiceType service,
+                 std::uint32_t pdn) {
+  if (service != prm::QpServiceType::REG_UMR) {
+    in.put<"qpc.pd">(pdn);
+    return;
+  }
+  in.set<"qpc.latency_sensitive", 1>();
+  in.set<"qpc.fre", 1>();
+}
+
 }  // namespace
 
 Result<QueuePair> QueuePair::create(const Context& context, const ProtectionDomain& pd,
@@ -56,14 +68,14 @@ Result<QueuePair> QueuePair::create(const Context& context, const ProtectionDoma
                                     const QueuePairOptions& options) {
   PORTCULLIS_TRY_ASSIGN(auto queues, make_queues(context, uar, options));
   PORTCULLIS_TRY(cq.ring().check_room(*queues));
-  QueuePair qp(context, cq, pd.number(), std::move(queues));
+  QueuePair qp(context, cq, pd.number(), options, std::move(queues));
 
   prm::Buffer<prm::create_qp_in> in;
   in.set<"opcode", prm::number(prm::Opcode::CREATE_QP)>();
-  in.set<"qpc.st", prm::number(prm::QpServiceType::RC)>();
+  in.put<"qpc.st">(options.service);
   in.set<"qpc.pm_state", prm::number(prm::QpPathMigration::MIGRATED)>();
   put_receive_queue(in, qp.queues_->receive());
-  in.put<"qpc.pd">(qp.pdn_);
+  put_service(in, options.service, qp.pdn_);
   in.put<"qpc.log_sq_size">(options.log_sq_size);
   in.put<"qpc.ts_format">(prm::number(context.caps.qp_ts_format != 0
                                           ? prm::QpcTimestampFormat::DEFAULT
@@ -89,6 +101,8 @@ QueuePair& QueuePair::operator=(QueuePair&& other) noexcept {
     ring_ = other.ring_;
     cqn_ = other.cqn_;
     pdn_ = other.pdn_;
+    service_ = other.service_;
+    counter_set_ = other.counter_set_;
     access_ = other.access_;
     destroyed_ = other.destroyed_;
     handle_ = std::move(other.handle_);

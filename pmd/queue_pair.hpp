@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An RC queue pair: a send queue, and a receive queue where SENDs or WRITEs with immediate data are
-// to arrive; RDMA and atomics need none on either side. The object, its transitions, and posting
-// (pmd/send_queue.hpp, pmd/receive_queue.hpp). The driver keeps no state machine: the device judges
-// every transition, and an error carries its verdict.
+// A queue pair, RC unless it is one for UMRs: a send queue, and a receive queue where SENDs or
+// WRITEs with immediate data are to arrive; RDMA and atomics need none on either side. The object,
+// its transitions, and posting (pmd/send_queue.hpp, pmd/receive_queue.hpp). The driver keeps no
+// state machine: the device judges every transition, and an error carries its verdict.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,10 @@ struct QueuePairOptions {
   std::optional<std::uint32_t> log_rq_size = std::nullopt;
   /// Pieces that a receive may have: 2^log_receive_pieces, 0 to 5.
   std::uint32_t log_receive_pieces = 0;
+  /// QCounter::id() of the set that counts what this QP meets; 0: none.
+  std::uint8_t counter_set = 0;
+  /// RC, or REG_UMR for a queue of UMRs (pmd/umr_queue.hpp), which talks to nobody.
+  prm::QpServiceType service = prm::QpServiceType::RC;
 };
 
 /// INIT to RTR: the peer, and what we answer to it.
@@ -61,6 +65,17 @@ struct QueuePairState {
   std::uint32_t next_send_psn = 0;
   std::uint32_t next_rcv_psn = 0;
   std::uint32_t last_acked_psn = 0;
+  std::uint32_t pdn = 0;
+  prm::QpcMtu mtu = prm::QpcMtu::MTU_256;
+  std::uint8_t timeout = 0;
+  std::uint8_t retry_count = 0;
+  std::uint8_t rnr_retry = 0;
+  std::uint8_t retries_left = 0;      // cur_retry_count
+  std::uint8_t rnr_retries_left = 0;  // cur_rnr_retry
+  std::uint8_t min_rnr_nak = 0;
+  std::uint8_t max_rd_atomic = 0;
+  std::uint8_t max_dest_rd_atomic = 0;
+  std::uint8_t counter_set = 0;
 };
 
 class QueuePair {
@@ -88,8 +103,19 @@ class QueuePair {
   [[nodiscard]] Result<void> to_rtr(const RtrAttributes& attributes);
   /// RTR2RTS.
   [[nodiscard]] Result<void> to_rts(const RtsAttributes& attributes);
+  /// INIT2INIT: replaces the peer's rights, all three, before the connection is made.
+  [[nodiscard]] Result<void> change_access_in_init(Access access);
   /// RTS2RTS: replaces the peer's rights, all three.
   [[nodiscard]] Result<void> change_access(Access access);
+  /// RTS2SQD, and waits until the send queue is drained: what has begun is finished, nothing more
+  /// is sent; requests may still be posted. Timeout when `until_ns` passes first, and the queue
+  /// goes on draining. The opcode is a hypothesis (prm/opcodes.hpp): a device that does not know it
+  /// refuses it.
+  [[nodiscard]] Result<void> drain(std::uint64_t until_ns);
+  /// SQD2RTS: goes on where drain() stopped.
+  [[nodiscard]] Result<void> resume();
+  /// RST2INIT, INIT2RTR and RTR2RTS of a REG_UMR QP, which has no peer.
+  [[nodiscard]] Result<void> to_rts_without_peer();
   /// 2ERR_QP, from any state.
   [[nodiscard]] Result<void> to_error();
   /// 2RST_QP, from any state; the queues are empty afterwards and its completions are gone.
@@ -155,11 +181,13 @@ class QueuePair {
 
  private:
   QueuePair(const Context& context, CompletionQueue& cq, std::uint32_t pdn,
-            std::unique_ptr<WorkQueues> queues) noexcept
+            const QueuePairOptions& options, std::unique_ptr<WorkQueues> queues) noexcept
       : context_(&context),
         ring_(&cq.ring()),
         cqn_(cq.number()),
         pdn_(pdn),
+        service_(options.service),
+        counter_set_(options.counter_set),
         queues_(std::move(queues)) {}
   void undo() noexcept;
 
@@ -167,6 +195,8 @@ class QueuePair {
   CompletionRing* ring_;
   std::uint32_t cqn_;
   std::uint32_t pdn_;
+  prm::QpServiceType service_;
+  std::uint8_t counter_set_;
   Access access_;           // as given to to_init: RTR repeats it
   bool destroyed_ = false;  // the device holds nothing any more
   ObjectHandle handle_;

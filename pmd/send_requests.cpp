@@ -94,22 +94,25 @@ std::uint8_t access_flags(Access access) noexcept {
 }
 
 /// The rights that a change of access replaces (get_umr_update_access_mask of Linux).
-constexpr std::uint64_t kAccessMask = prm::MkeyMask::LR | prm::MkeyMask::LW | prm::MkeyMask::RR |
-                                      prm::MkeyMask::RW | prm::MkeyMask::A;
+std::uint64_t access_mask(const KeyRequest& request) noexcept {
+  using enum prm::MkeyMask;
+  const std::uint64_t mask = LR | LW | RR | RW;
+  return request.changes_atomic ? mask | A : mask;
+}
 
 /// Which fields a UMR changes and what it checks.
-void put_control(prm::View<prm::mlx5_wqe_umr_ctrl_seg> control, KeyRequest::Change change) {
+void put_control(prm::View<prm::mlx5_wqe_umr_ctrl_seg> control, const KeyRequest& request) {
   using enum prm::MkeyMask;
-  const bool in_use = change == KeyRequest::Change::ACCESS;
+  const bool in_use = request.change == KeyRequest::Change::ACCESS;
   control.put<"flags">(
       static_cast<std::uint8_t>(prm::kUmrInline | (in_use ? prm::kUmrFailIfFree : 0)));
-  switch (change) {
+  switch (request.change) {
     case KeyRequest::Change::FREE:
       return control.put<"mkey_mask">(PD | FREE);
     case KeyRequest::Change::LOCAL_INVALIDATE:
       return control.put<"mkey_mask">(FREE);
     case KeyRequest::Change::ACCESS:
-      return control.put<"mkey_mask">(kAccessMask | PD);
+      return control.put<"mkey_mask">(access_mask(request) | PD);
   }
 }
 
@@ -221,7 +224,7 @@ Result<void> SendQueue::post(const KeyRequest& request) {
                                                (request.signaled ? prm::kCtrlCqUpdate : 0));
   std::byte* wqe = open(kOctowords, WqeOpcode::UMR, flags, request.key, request.wr_id);
   std::memset(wqe + kSegment, 0, Control::bytes);
-  put_control(prm::View<Control>::at({wqe + kSegment, Control::bytes}), request.change);
+  put_control(prm::View<Control>::at({wqe + kSegment, Control::bytes}), request);
   std::byte* context = block(head + 1);
   std::memset(context, 0, Context::bytes);
   put_context(prm::View<Context>::at({context, Context::bytes}), request);

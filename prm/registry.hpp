@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "prm/atomic_cap.hpp"
 #include "prm/cmd_interface.hpp"
 #include "prm/counter_commands.hpp"
 #include "prm/cqe.hpp"
@@ -58,6 +59,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<register_host_endianness>,
     // hca_cap.hpp
     layout_info<cmd_hca_cap>, layout_info<roce_cap>,
+    // atomic_cap.hpp
+    layout_info<atomic_caps>,
     // object_commands.hpp
     layout_info<alloc_uar_in>, layout_info<alloc_uar_out>, layout_info<dealloc_uar_in>,
     layout_info<dealloc_uar_out>, layout_info<alloc_pd_in>, layout_info<alloc_pd_out>,

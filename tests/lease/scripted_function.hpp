@@ -164,6 +164,8 @@ class ScriptedFunction {
     context.caps.log_max_msg = 30;
     context.caps.log_max_cq_sz = 22;
     context.caps.log_max_qp_sz = 15;
+    context.caps.log_max_ra_req_qp = 4;
+    context.caps.log_max_ra_res_qp = 4;
     context.uar = &uar;
     forget();
   }

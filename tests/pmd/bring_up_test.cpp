@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 constexpr unsigned kDestroyEq = 0x302;
 
 /// Commands of a bring-up and of a teardown on a PF of the model; BringUpTest counts them.
-constexpr std::uint32_t kBringUpCommands = 22;
+constexpr std::uint32_t kBringUpCommands = 25;
 constexpr std::uint32_t kTeardownCommands = 5;
 /// The first bring-up command whose answer must be signed: the one after SET_HCA_CAP.
 constexpr std::uint32_t kFirstSigned = 10;
@@ -262,7 +262,8 @@ TEST_P(BringUpFaultTest, NamesTheStepAndLeavesNothing) {
                 AnyOf(StartsWith("ENABLE_HCA: "), StartsWith("ISSI: "), StartsWith("boot pages: "),
                       StartsWith("HOST_ENDIANNESS: "), StartsWith("capabilities"),
                       StartsWith("init pages: "), StartsWith("INIT_HCA: "), StartsWith("board: "),
-                      StartsWith("UAR: "), StartsWith("event queue: "), StartsWith("RoCE: ")));
+                      StartsWith("UAR: "), StartsWith("event queue: "), StartsWith("RoCE: "),
+                      StartsWith("port: ")));
     EXPECT_THAT(failed.error().text, Not(HasSubstr("\n")));
   }
   expect_nothing_left(*model);

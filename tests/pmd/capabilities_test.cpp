@@ -22,9 +22,11 @@ constexpr unsigned kQueryHcaCap = 0x100;
 constexpr unsigned kSetHcaCap = 0x109;
 constexpr std::size_t kCapBytes = 4112;
 
-// op_mod: type << 1 | mode, types GENERAL 0 and ROCE 4, modes max 0 and current 1.
+// op_mod: type << 1 | mode, types GENERAL 0, ATOMIC 3 and ROCE 4, modes max 0 and current 1.
 constexpr unsigned kGeneralMax = 0;
 constexpr unsigned kGeneralCurrent = 1;
+constexpr unsigned kAtomicSet = 6;
+constexpr unsigned kAtomicCurrent = 7;
 constexpr unsigned kRoceMax = 8;
 constexpr unsigned kRoceCurrent = 9;
 
@@ -89,6 +91,52 @@ TEST_F(CapabilitiesTest, General_WritesAllElseBackAsRead) {
   EXPECT_EQ(actual, cleared.bytes());
 }
 
+TEST_F(CapabilitiesTest, AtomicResults_AreAskedForInTheHostsOrderWhereOffered) {
+  page_of(kGeneralCurrent).put("capability.cmd_hca_cap.atomic", 1);
+  page_of(kAtomicCurrent)
+      .put("capability.atomic_caps.supported_atomic_req_8B_endianness_mode_1", 1)
+      .put("capability.atomic_caps.atomic_operations", 3);
+  ASSERT_TRUE(set_atomic_capabilities(*queue).has_value());
+  EXPECT_EQ(set.at(kAtomicSet),  // nothing else of the page, as handle_hca_cap_atomic has it
+            IfcMessage("set_hca_cap_in", set.at(kAtomicSet).size())
+                .put("opcode", kSetHcaCap)
+                .put("op_mod", kAtomicSet)
+                .put("capability.atomic_caps.atomic_req_8B_endianness_mode", 1)
+                .bytes());
+}
+
+TEST_F(CapabilitiesTest, AtomicsThatOfferNothing_AreLeftAlone) {
+  page_of(kGeneralCurrent).put("capability.cmd_hca_cap.atomic", 1);
+  ASSERT_TRUE(set_atomic_capabilities(*queue).has_value());
+  EXPECT_TRUE(set.empty());
+}
+
+TEST_F(CapabilitiesTest, DeviceWithoutAtomics_IsNotAskedAboutThem) {
+  ASSERT_TRUE(set_atomic_capabilities(*queue).has_value());
+  EXPECT_EQ(scripted.commands.size(), 1u);
+}
+
+TEST_F(CapabilitiesTest, AtomicMode_IsThatOfThePlainOperations) {
+  page_of(kGeneralCurrent).put("capability.cmd_hca_cap.atomic", 1);
+  page_of(kAtomicCurrent)
+      .put("capability.atomic_caps.atomic_req_8B_endianness_mode", 1)
+      .put("capability.atomic_caps.atomic_operations", 3)
+      .put("capability.atomic_caps.atomic_size_qp", 8);
+  const auto caps = read_capabilities(*queue).value();
+  EXPECT_EQ(caps.atomic_mode, 1u);  // MLX5_ATOMIC_MODE_IB_COMP
+  EXPECT_TRUE(caps.atomic_host_order);
+}
+
+TEST_F(CapabilitiesTest, ExtendedAtomics_TakeTheLargestSizeOffered) {
+  page_of(kGeneralCurrent).put("capability.cmd_hca_cap.atomic", 1);
+  page_of(kAtomicCurrent)
+      .put("capability.atomic_caps.atomic_operations", 0xf)
+      .put("capability.atomic_caps.atomic_size_qp", 0x8);
+  EXPECT_EQ(read_capabilities(*queue).value().atomic_mode, 3u);  // MLX5_ATOMIC_MODE_8B
+  page_of(kAtomicCurrent).put("capability.atomic_caps.atomic_size_qp", 0x238);
+  EXPECT_EQ(read_capabilities(*queue).value().atomic_mode, 5u);  // MLX5_ATOMIC_MODE_32B
+}
+
 TEST_F(CapabilitiesTest, RocePorts_AreChosenByTheDriverWhereOffered) {
   page_of(kGeneralCurrent).put("capability.cmd_hca_cap.roce", 1);
   page_of(kRoceMax).put("capability.roce_cap.sw_r_roce_src_udp_port", 1);
@@ -126,6 +174,10 @@ TEST_F(CapabilitiesTest, CurrentValues_AreWhatTheDriverGoesBy) {
       .put("capability.cmd_hca_cap.log_max_msg", 30)
       .put("capability.cmd_hca_cap.port_type", 1)
       .put("capability.cmd_hca_cap.num_ports", 1)
+      .put("capability.cmd_hca_cap.log_max_ra_req_qp", 4)
+      .put("capability.cmd_hca_cap.log_max_ra_res_qp", 5)
+      .put("capability.cmd_hca_cap.umr_modify_atomic_disabled", 1)
+      .put("capability.cmd_hca_cap.max_qp_cnt", 255)
       .put("capability.cmd_hca_cap.roce", 1);
   page_of(kRoceCurrent)
       .put("capability.roce_cap.roce_address_table_size", 256)
@@ -139,6 +191,11 @@ TEST_F(CapabilitiesTest, CurrentValues_AreWhatTheDriverGoesBy) {
   EXPECT_EQ(caps->log_max_msg, 30u);
   EXPECT_EQ(caps->port_type, 1u);
   EXPECT_EQ(caps->num_ports, 1u);
+  EXPECT_EQ(caps->log_max_ra_req_qp, 4u);
+  EXPECT_EQ(caps->log_max_ra_res_qp, 5u);
+  EXPECT_EQ(caps->umr_modify_atomic_disabled, 1u);
+  EXPECT_EQ(caps->max_qp_cnt, 255u);
+  EXPECT_EQ(caps->atomic, 0u);
   EXPECT_EQ(caps->roce_address_table_size, 256u);
   EXPECT_EQ(caps->r_roce_min_src_udp_port, 0xc000u);
   EXPECT_EQ(caps->r_roce_max_src_udp_port, 0xffffu);

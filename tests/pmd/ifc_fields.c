@@ -34,6 +34,7 @@ typedef uint64_t u64;
       PATH(layout, src_addr_index), PATH(layout, hop_limit), PATH(layout, tclass),           \
       PATH(layout, flow_label), PATH(layout, rgid_rip)
 #define MKC(field) FIELD(create_mkey_in, memory_key_mkey_entry.field)
+#define QUERIED_MKC(field) FIELD(query_mkey_out, memory_key_mkey_entry.field)
 #define CQC(field) FIELD(create_cq_in, cq_context.field)
 #define ROCE(field) FIELD(set_roce_address_in, roce_address.field)
 
@@ -59,9 +60,28 @@ static const struct ifc_field object_fields[] = {
     MKC(pd),
     MKC(start_addr),
     MKC(len),
+    MKC(umr_en),
     MKC(translations_octword_size),
     MKC(log_page_size),
     FIELD(create_mkey_out, mkey_index),
+    ID_COMMAND(query_mkey_in, mkey_index),
+    QUERIED_MKC(free),
+    QUERIED_MKC(lw),
+    QUERIED_MKC(rw),
+    QUERIED_MKC(rr),
+    QUERIED_MKC(a),
+    QUERIED_MKC(qpn),
+    QUERIED_MKC(pd),
+    QUERIED_MKC(start_addr),
+    QUERIED_MKC(len),
+    FIELD(alloc_q_counter_in, opcode),
+    FIELD(alloc_q_counter_out, counter_set_id),
+    ID_COMMAND(dealloc_q_counter_in, counter_set_id),
+    ID_COMMAND(query_q_counter_in, counter_set_id),
+    FIELD(query_q_counter_in, clear),
+    FIELD(query_q_counter_out, rx_write_requests),
+    FIELD(query_q_counter_out, out_of_buffer),
+    FIELD(query_q_counter_out, req_cqe_flush_error),
     FIELD(create_cq_in, opcode),
     CQC(log_cq_size),
     CQC(uar_page),
@@ -105,8 +125,14 @@ static const struct ifc_field qp_fields[] = {
     QPC(create_qp_in, cqn_snd),
     QPC(create_qp_in, cqn_rcv),
     QPC(create_qp_in, dbr_addr),
+    QPC(create_qp_in, latency_sensitive),
+    QPC(create_qp_in, fre),
     FIELD(create_qp_out, qpn),
     TRANSITION(rst2init_qp_in),
+    QPC(rst2init_qp_in, counter_set_id),
+    QPC(rst2init_qp_in, dbr_addr),
+    TRANSITION(init2init_qp_in),
+    TRANSITION(sqd2rts_qp_in),
     TRANSITION(init2rtr_qp_in),
     TRANSITION(rtr2rts_qp_in),
     TRANSITION(rts2rts_qp_in),
@@ -119,6 +145,17 @@ static const struct ifc_field qp_fields[] = {
     QPC(query_qp_out, next_send_psn),
     QPC(query_qp_out, next_rcv_psn),
     QPC(query_qp_out, last_acked_psn),
+    QPC(query_qp_out, pd),
+    QPC(query_qp_out, mtu),
+    QPC(query_qp_out, retry_count),
+    QPC(query_qp_out, rnr_retry),
+    QPC(query_qp_out, cur_retry_count),
+    QPC(query_qp_out, cur_rnr_retry),
+    QPC(query_qp_out, min_rnr_nak),
+    QPC(query_qp_out, log_sra_max),
+    QPC(query_qp_out, log_rra_max),
+    QPC(query_qp_out, counter_set_id),
+    PATH(query_qp_out, ack_timeout),
     {0, 0, 0},
 };
 
@@ -166,6 +203,11 @@ static const struct ifc_field function_fields[] = {
     CAP(query_hca_cap_out, port_type),
     CAP(query_hca_cap_out, num_ports),
     CAP(query_hca_cap_out, roce),
+    CAP(query_hca_cap_out, atomic),
+    CAP(query_hca_cap_out, log_max_ra_req_qp),
+    CAP(query_hca_cap_out, log_max_ra_res_qp),
+    CAP(query_hca_cap_out, umr_modify_atomic_disabled),
+    CAP(query_hca_cap_out, max_qp_cnt),
     ROCE_CAP(query_hca_cap_out, sw_r_roce_src_udp_port),
     ROCE_CAP(query_hca_cap_out, roce_address_table_size),
     ROCE_CAP(query_hca_cap_out, r_roce_min_src_udp_port),
@@ -187,4 +229,23 @@ static const struct ifc_field function_fields[] = {
     {0, 0, 0},
 };
 
-const struct ifc_field* const ifc_tables[] = {object_fields, qp_fields, function_fields, 0};
+// Atomics and the port.
+#define ATOMIC_CAP(layout, field) FIELD(layout, capability.atomic_caps.field)
+static const struct ifc_field port_fields[] = {
+    ATOMIC_CAP(set_hca_cap_in, atomic_req_8B_endianness_mode),
+    ATOMIC_CAP(query_hca_cap_out, atomic_req_8B_endianness_mode),
+    ATOMIC_CAP(query_hca_cap_out, supported_atomic_req_8B_endianness_mode_1),
+    ATOMIC_CAP(query_hca_cap_out, atomic_operations),
+    ATOMIC_CAP(query_hca_cap_out, atomic_size_qp),
+    FIELD(paos_reg, local_port),
+    FIELD(paos_reg, admin_status),
+    FIELD(paos_reg, ase),
+    FIELD(query_vport_state_in, opcode),
+    FIELD(query_vport_state_in, op_mod),
+    FIELD(query_vport_state_out, admin_state),
+    FIELD(query_vport_state_out, state),
+    {0, 0, 0},
+};
+
+const struct ifc_field* const ifc_tables[] = {object_fields, qp_fields, function_fields,
+                                              port_fields, 0};

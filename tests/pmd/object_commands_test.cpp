@@ -7,6 +7,7 @@
 
 #include "pmd/fence_commands.hpp"
 #include "pmd/memory_key.hpp"
+#include "pmd/q_counter.hpp"
 #include "pmd/roce_address.hpp"
 #include "tests/pmd/object_rig.hpp"
 
@@ -72,6 +73,7 @@ TEST_F(ObjectCommands, MttKeyOverUnalignedRange_ListsEachPageItTouches) {
                                 .put("memory_key_mkey_entry.rr", 1)
                                 .put("memory_key_mkey_entry.rw", 1)
                                 .put("memory_key_mkey_entry.a", 1)
+                                .put("memory_key_mkey_entry.umr_en", 1)
                                 .put("memory_key_mkey_entry.access_mode_1_0", 1)  // MTT
                                 .put("memory_key_mkey_entry.qpn", 0xffffff)
                                 .put("memory_key_mkey_entry.mkey_7_0", 0)
@@ -95,6 +97,7 @@ TEST_F(ObjectCommands, MttKeyOverAlignedRange_UsesTheLargestPage) {
   EXPECT_EQ(channel.last(), mkey_in()
                                 .put("memory_key_mkey_entry.lr", 1)
                                 .put("memory_key_mkey_entry.rr", 1)
+                                .put("memory_key_mkey_entry.umr_en", 1)
                                 .put("memory_key_mkey_entry.access_mode_1_0", 1)
                                 .put("memory_key_mkey_entry.qpn", 0xffffff)
                                 .put("memory_key_mkey_entry.pd", kPdn)
@@ -156,6 +159,57 @@ TEST_F(ObjectCommands, KeyIsDestroyedByItsIndex) {
   EXPECT_EQ(channel.last(), IfcMessage("destroy_mkey_in", 16)
                                 .put("opcode", kDestroyMkey)
                                 .put("mkey_index", kMkeyIndex)
+                                .bytes());
+}
+
+TEST_F(ObjectCommands, QueriedKey_TellsItsContext) {
+  channel.answer(kQueryMkey, IfcMessage("query_mkey_out", 304)
+                                 .put("memory_key_mkey_entry.free", 1)
+                                 .put("memory_key_mkey_entry.lw", 1)
+                                 .put("memory_key_mkey_entry.rr", 1)
+                                 .put("memory_key_mkey_entry.qpn", kQpn)
+                                 .put("memory_key_mkey_entry.pd", kPdn)
+                                 .put("memory_key_mkey_entry.start_addr", 0x5500'0000'7100)
+                                 .put("memory_key_mkey_entry.len", 0x2000));
+  const auto state = pmd::query_memory_key(context, kMkeyIndex).value();
+  EXPECT_EQ(channel.last(), IfcMessage("query_mkey_in", 16)
+                                .put("opcode", kQueryMkey)
+                                .put("mkey_index", kMkeyIndex)
+                                .bytes());
+  EXPECT_TRUE(state.is_free);
+  EXPECT_TRUE(state.access.local_write && state.access.remote_read);
+  EXPECT_FALSE(state.access.remote_write || state.access.remote_atomic);
+  EXPECT_EQ(state.qpn, kQpn);
+  EXPECT_EQ(state.pdn, kPdn);
+  EXPECT_EQ(state.start_address, 0x5500'0000'7100u);
+  EXPECT_EQ(state.bytes, 0x2000u);
+}
+
+TEST_F(ObjectCommands, CounterSet_IsAllocatedQueriedAndDeallocated) {
+  channel.answer(kAllocQCounter, IfcMessage("alloc_q_counter_out", 16).put("counter_set_id", 0x2a));
+  channel.answer(kQueryQCounter, IfcMessage("query_q_counter_out", 256)
+                                     .put("rx_write_requests", 7)
+                                     .put("out_of_buffer", 0xfffffffe)
+                                     .put("req_cqe_flush_error", 9));
+  auto counter = pmd::QCounter::create(context).value();
+  EXPECT_EQ(channel.last(),
+            IfcMessage("alloc_q_counter_in", 16).put("opcode", kAllocQCounter).bytes());
+  EXPECT_EQ(counter.id(), 0x2a);
+  const auto values = counter.query(/*clear=*/true).value();
+  EXPECT_EQ(channel.last(), IfcMessage("query_q_counter_in", 32)
+                                .put("opcode", kQueryQCounter)
+                                .put("clear", 1)
+                                .put("counter_set_id", 0x2a)
+                                .bytes());
+  EXPECT_EQ(values.rx_write_requests, 7u);
+  EXPECT_EQ(values.out_of_buffer, 0xfffffffeu);
+  EXPECT_EQ(values.req_cqe_flush_error, 9u);
+  EXPECT_EQ(values.named().front(),
+            (std::pair<std::string_view, std::uint32_t>("rx_write_requests", 7u)));
+  ASSERT_TRUE(counter.destroy());
+  EXPECT_EQ(channel.last(), IfcMessage("dealloc_q_counter_in", 16)
+                                .put("opcode", kDeallocQCounter)
+                                .put("counter_set_id", 0x2a)
                                 .bytes());
 }
 

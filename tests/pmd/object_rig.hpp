@@ -21,6 +21,7 @@ namespace portcullis::testing {
 // Command opcodes as include/linux/mlx5/mlx5_ifc.h numbers them, MLX5_CMD_OP_*.
 enum : unsigned {
   kCreateMkey = 0x200,
+  kQueryMkey = 0x201,
   kDestroyMkey = 0x202,
   kCreateCq = 0x400,
   kDestroyCq = 0x401,
@@ -31,10 +32,16 @@ enum : unsigned {
   kRtr2Rts = 0x504,
   kRts2Rts = 0x505,
   k2Err = 0x507,
+  kRts2Sqd = 0x508,  // of an older header: see prm/opcodes.hpp
   k2Rst = 0x50a,
   kQueryQp = 0x50b,
+  kSqdRts = 0x50c,
+  kInit2Init = 0x50e,
   kQueryRoceAddress = 0x760,
   kSetRoceAddress = 0x761,
+  kAllocQCounter = 0x771,
+  kDeallocQCounter = 0x772,
+  kQueryQCounter = 0x773,
   kAllocPd = 0x800,
   kDeallocPd = 0x801,
   kAllocUar = 0x802,
@@ -56,6 +63,8 @@ struct ObjectRig {
     context.caps.log_max_qp_sz = 15;
     context.caps.log_max_cq_sz = 22;
     context.caps.log_max_msg = 30;
+    context.caps.log_max_ra_req_qp = 4;
+    context.caps.log_max_ra_res_qp = 4;
     context.caps.port_type = 1;
     context.caps.roce_address_table_size = 16;
     channel.answer(kAllocUar, IfcMessage("alloc_uar_out", 16).put("uar", kUarIndex));

@@ -20,11 +20,13 @@ portcullis_test(pmd_objects_test
                 completion_test.cpp
                 fence_commands_test.cpp
                 object_commands_test.cpp
+                port_test.cpp
                 queue_pair_test.cpp
                 receive_queue_test.cpp
                 roce_test.cpp
                 send_queue_test.cpp
                 send_requests_test.cpp
+                umr_queue_test.cpp
                 LINKS portcullis_pmd ifc_fields)
 
 # The same, whole, against the model: stepped, and on a core of its own.

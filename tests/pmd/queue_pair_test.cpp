@@ -139,6 +139,89 @@ TEST_F(QueuePairCommands, ChangeAccessReplacesAllThreeRights) {
                                 .bytes());
 }
 
+TEST_F(QueuePairCommands, ChangeAccessInInit_ReplacesAllThreeRights_AndRtrRepeatsThem) {
+  ASSERT_TRUE(qp.to_init({}));
+  ASSERT_TRUE(qp.change_access_in_init(kWriteAndRead));
+  EXPECT_EQ(channel.last(), transition("init2init_qp_in", kInit2Init)
+                                .put("opt_param_mask", 1 << 1 | 1 << 2 | 1 << 3)
+                                .put("qpc.rwe", 1)
+                                .put("qpc.rre", 1)
+                                .bytes());
+  ASSERT_TRUE(qp.to_rtr({}));
+  EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.rre", channel.last()), 1u);
+}
+
+TEST_F(QueuePairCommands, CounterSet_IsBoundInInit) {
+  context.caps.log_max_cq_sz = 6;
+  auto large = pmd::CompletionQueue::create(context, page, kEqn, 6).value();
+  channel.answer(kCreateQp, IfcMessage("create_qp_out", 16).put("qpn", kQpn + 1));
+  auto counted =
+      pmd::QueuePair::create(context, domain, large, page, {.log_sq_size = 2, .counter_set = 0x2a})
+          .value();
+  ASSERT_TRUE(counted.to_init({}));
+  EXPECT_EQ(IfcMessage::read("rst2init_qp_in.qpc.counter_set_id", channel.last()), 0x2au);
+}
+
+TEST_F(QueuePairCommands, ReceiveQueuesRecord_IsNamedAgainInInit) {
+  auto large = pmd::CompletionQueue::create(context, page, kEqn, 6).value();
+  channel.answer(kCreateQp, IfcMessage("create_qp_out", 16).put("qpn", kQpn + 1));
+  auto receiver =
+      pmd::QueuePair::create(context, domain, large, page, {.log_sq_size = 2, .log_rq_size = 2})
+          .value();
+  const auto created = IfcMessage::read("create_qp_in.qpc.dbr_addr", channel.last());
+  ASSERT_TRUE(receiver.to_init({}));
+  EXPECT_EQ(IfcMessage::read("rst2init_qp_in.qpc.dbr_addr", channel.last()), created);
+}
+
+TEST_F(QueuePairCommands, PeerWithoutReadsToAnswer_HasNoRightToThem) {
+  ASSERT_TRUE(qp.to_init({.remote_write = true, .remote_read = true, .remote_atomic = true}));
+  pmd::RtrAttributes attributes;
+  attributes.max_dest_rd_atomic = 0;
+  ASSERT_TRUE(qp.to_rtr(attributes));
+  EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.rwe", channel.last()), 1u);
+  EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.rre", channel.last()), 0u);
+  EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.rae", channel.last()), 0u);
+}
+
+TEST_F(QueuePairCommands, MoreReadsThanTheFunctionHas_AreRefusedUnsent) {
+  const auto before = channel.sent.size();
+  pmd::RtrAttributes attributes;
+  attributes.max_dest_rd_atomic = 17;
+  EXPECT_THAT(qp.to_rtr(attributes).error().text, HasSubstr("max_dest_rd_atomic 17; at most 16"));
+  EXPECT_THAT(qp.to_rts({.max_rd_atomic = 17}).error().text,
+              HasSubstr("max_rd_atomic 17; at most 16"));
+  EXPECT_EQ(channel.sent.size(), before);
+}
+
+TEST_F(QueuePairCommands, Drain_AsksUntilTheQueueIsDrained) {
+  channel.answer(kQueryQp, IfcMessage("query_qp_out", 272).put("qpc.state", 5));  // SQD
+  ASSERT_TRUE(qp.drain(now_ns + 1'000'000));
+  EXPECT_EQ(channel.sent[channel.sent.size() - 2].in,
+            transition("sqd2rts_qp_in", kRts2Sqd).bytes());
+  EXPECT_EQ(channel.last(),
+            IfcMessage("query_qp_in", 16).put("opcode", kQueryQp).put("qpn", kQpn).bytes());
+  ASSERT_TRUE(qp.resume());
+  EXPECT_EQ(channel.last(), transition("sqd2rts_qp_in", kSqdRts).bytes());
+}
+
+TEST_F(QueuePairCommands, DrainThatDoesNotEnd_TimesOutAtItsDeadline) {
+  channel.answer(kQueryQp, IfcMessage("query_qp_out", 272).put("qpc.state", 7));  // SQ_DRAINING
+  const std::uint64_t until_ns = now_ns + 1'000'000;
+  EXPECT_EQ(qp.drain(until_ns).error().code, Errc::Timeout);
+  EXPECT_EQ(now_ns, until_ns);
+}
+
+TEST_F(QueuePairCommands, ErrorWhileDraining_IsNoDrainedQueue) {
+  channel.answer(kQueryQp, IfcMessage("query_qp_out", 272).put("qpc.state", 6));  // ERR
+  EXPECT_THAT(qp.drain(now_ns + 1'000'000).error().text, HasSubstr("state ERR"));
+}
+
+TEST_F(QueuePairCommands, RefusedDrain_IsTheDevicesVerdict) {
+  channel.fail_with(kRts2Sqd, Errc::CommandFailed);
+  EXPECT_EQ(qp.drain(now_ns + 1'000'000).error().code, Errc::CommandFailed);
+  EXPECT_EQ(channel.count(kQueryQp), 0u);
+}
+
 TEST_F(QueuePairCommands, ErrorAndResetAreInline) {
   ASSERT_TRUE(qp.to_error());
   EXPECT_EQ(channel.last(),
@@ -155,7 +238,18 @@ TEST_F(QueuePairCommands, QueryReadsTheContext) {
                                .put("qpc.remote_qpn", 0x777)
                                .put("qpc.next_send_psn", 0x10)
                                .put("qpc.next_rcv_psn", 0x20)
-                               .put("qpc.last_acked_psn", 0xf));
+                               .put("qpc.last_acked_psn", 0xf)
+                               .put("qpc.pd", kPdn)
+                               .put("qpc.mtu", 4)
+                               .put("qpc.retry_count", 6)
+                               .put("qpc.rnr_retry", 5)
+                               .put("qpc.cur_retry_count", 4)
+                               .put("qpc.cur_rnr_retry", 3)
+                               .put("qpc.min_rnr_nak", 12)
+                               .put("qpc.log_sra_max", 4)
+                               .put("qpc.log_rra_max", 3)
+                               .put("qpc.counter_set_id", 0x2a)
+                               .put("qpc.primary_address_path.ack_timeout", 14));
   const auto state = qp.query().value();
   EXPECT_EQ(state.state, prm::QpState::RTS);
   EXPECT_TRUE(state.access.remote_write);
@@ -164,6 +258,17 @@ TEST_F(QueuePairCommands, QueryReadsTheContext) {
   EXPECT_EQ(state.next_send_psn, 0x10u);
   EXPECT_EQ(state.next_rcv_psn, 0x20u);
   EXPECT_EQ(state.last_acked_psn, 0xfu);
+  EXPECT_EQ(state.pdn, kPdn);
+  EXPECT_EQ(state.mtu, prm::QpcMtu::MTU_2048);
+  EXPECT_EQ(state.retry_count, 6);
+  EXPECT_EQ(state.rnr_retry, 5);
+  EXPECT_EQ(state.retries_left, 4);
+  EXPECT_EQ(state.rnr_retries_left, 3);
+  EXPECT_EQ(state.min_rnr_nak, 12);
+  EXPECT_EQ(state.max_rd_atomic, 16);
+  EXPECT_EQ(state.max_dest_rd_atomic, 8);
+  EXPECT_EQ(state.counter_set, 0x2a);
+  EXPECT_EQ(state.timeout, 14);
 }
 
 TEST_F(QueuePairCommands, ValueTooWideForItsField_IsRefusedUnsent) {
