@@ -90,7 +90,7 @@ Result<void> FenceRun::act(Step step) {
   const std::uint64_t until_ns = budget_->step_deadline_ns(now_ns());
   switch (step) {
     case Step::InstallDrop:
-      return port_->steering->install({target_.slot, target_.qpn}, until_ns);
+      return port_->steering->install(target_.drop_target(), until_ns);
     case Step::FreeKey:
       return port_->umr->free_key(target_.key, until_ns);
     case Step::UnmapRegion:

@@ -8,7 +8,9 @@
 
 #include "base/dma_memory.hpp"
 #include "lease/fence_step.hpp"
+#include "pmd/gid.hpp"
 #include "pmd/inline_command.hpp"
+#include "steering/drop_rule.hpp"
 
 namespace portcullis::lease {
 
@@ -19,6 +21,8 @@ struct FenceTarget {
   std::uint32_t key = 0;  // with its variant, as a UMR names it; a secret
   std::uint32_t pdn = 0;
   DmaMemory* region = nullptr;
+  pmd::Gid client = {};                // where its packets come from
+  std::uint16_t client_udp_sport = 0;  // as RoCE chooses it for these two QP numbers
   /// Steps with nothing to act on: a failed grant never made the object. They count as done.
   StepMask absent = 0;
   /// Steps that cannot be taken: the object may exist, but the device never answered its number.
@@ -27,6 +31,9 @@ struct FenceTarget {
 
   [[nodiscard]] bool is_absent(Step step) const noexcept { return (absent & bit(step)) != 0; }
   [[nodiscard]] bool is_unknown(Step step) const noexcept { return (unknown & bit(step)) != 0; }
+  [[nodiscard]] steering::DropTarget drop_target() const noexcept {
+    return {.slot = slot, .qpn = qpn, .client = client, .client_udp_sport = client_udp_sport};
+  }
   /// The command of a step whose whole input is one number; none for every other step.
   [[nodiscard]] std::optional<pmd::InlineCommand> command(Step step) const noexcept;
 };

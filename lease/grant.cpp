@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "pmd/roce_path.hpp"
+
 namespace portcullis::lease {
 namespace {
 
@@ -77,7 +79,7 @@ Result<Grant> Granter::make(Holding& holding, pmd::CompletionQueue& cq,
   note_made(holding.target, bit(Step::UnmapRegion));
 
   PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(holding));
-  PORTCULLIS_TRY(make_qp(holding, pd, cq));
+  PORTCULLIS_TRY(make_qp(holding, pd, cq, request.peer));
   PORTCULLIS_TRY(holding.qp->to_init(request.access));
   PORTCULLIS_TRY_ASSIGN(const std::uint32_t rkey, make_key(holding, pd, request.access));
   const auto psn = static_cast<std::uint32_t>(random_()) & kPsnMask;
@@ -106,7 +108,7 @@ Result<pmd::ProtectionDomain> Granter::make_pd(Holding& holding) {
 }
 
 Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
-                              pmd::CompletionQueue& cq) {
+                              pmd::CompletionQueue& cq, const Peer& peer) {
   // A responder posts nothing; the smallest send queue there is.
   auto qp = pmd::QueuePair::create(*context_, pd, cq, *context_->uar, {.log_sq_size = 0});
   if (!qp) {
@@ -115,6 +117,9 @@ Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
   }
   holding.qp.emplace(*std::move(qp));
   holding.target.qpn = holding.qp->release();
+  holding.target.client = peer.gid;
+  holding.target.client_udp_sport =
+      pmd::udp_source_port(/*flow_label=*/0, peer.qpn, holding.target.qpn);
   note_made(holding.target, kQpSteps);
   return {};
 }

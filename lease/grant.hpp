@@ -85,7 +85,7 @@ class Granter {
  private:
   [[nodiscard]] Result<pmd::ProtectionDomain> make_pd(Holding& holding);
   [[nodiscard]] Result<void> make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
-                                     pmd::CompletionQueue& cq);
+                                     pmd::CompletionQueue& cq, const Peer& peer);
   [[nodiscard]] Result<std::uint32_t> make_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                                pmd::Access access);
   [[nodiscard]] Result<void> connect(Holding& holding, const GrantRequest& request,

@@ -64,6 +64,8 @@ LeaseManager::LeaseManager(Host host, const Options& options, LeaseTable table)
   port_.commands = host_.context->commands;
   port_.steering = host_.steering;
   port_.umr = host_.umr;
+  if (port_.steering != nullptr)
+    port_.steering->ask_for_active([this] { return table_.count(State::Active); });
   port_.on_failure = [this](std::uint32_t slot, Step step, const Error& error) {
     if (host_.log)
       host_.log("lease slot " + std::to_string(slot) + ": " + std::string(name(step)) +
@@ -73,6 +75,7 @@ LeaseManager::LeaseManager(Host host, const Options& options, LeaseTable table)
 
 LeaseManager::~LeaseManager() {
   (void)tear_down();
+  if (port_.steering != nullptr) port_.steering->ask_for_active({});
   for (const auto& holding : holdings_) {
     // A key that could not be destroyed outlives this object, so its addresses stay taken.
     if (holding && holding->region && table_.verdict(holding->target.slot).proof == Proof::None)
@@ -113,9 +116,21 @@ Result<Grant> LeaseManager::grant(const GrantRequest& request) {
   auto grant = queue ? granter_.make(made, **queue, request)
                      : Result<Grant>(forward_error(std::move(queue)));
   if (!grant) return tl::unexpected<Error>(undo(lease, std::move(grant).error()));
+  prepare_steering(made);
   grant->lease = lease;
   if (request.ttl_ms != 0) terms_.set(lease.slot, end_of(request.ttl_ms));
   return grant;
+}
+
+/// Best effort, as the entry itself: a lease is served without.
+void LeaseManager::prepare_steering(Holding& holding) {
+  if (port_.steering == nullptr) return;
+  const auto prepared =
+      port_.steering->prepare(holding.target.drop_target(), port_.commands->default_deadline_ns());
+  holding.has_flow_entry = !prepared || *prepared;
+  if (!prepared && host_.log)
+    host_.log("lease slot " + std::to_string(holding.target.slot) +
+              ": no flow entry from the start: " + prepared.error().text);
 }
 
 Error LeaseManager::undo(const Lease& lease, Error error) {

@@ -139,6 +139,7 @@ class LeaseManager {
 
   [[nodiscard]] Result<void> check_may_grant() const;
   [[nodiscard]] Result<pmd::CompletionQueue*> completion_queue_of(std::uint32_t slot);
+  void prepare_steering(Holding& holding);
   [[nodiscard]] Error undo(const Lease& lease, Error error);
   [[nodiscard]] std::shared_ptr<RunningFence> begin_fence(std::vector<std::uint32_t> slots,
                                                           const Plan& plan);

@@ -126,13 +126,17 @@ void LeaseManager::settle(RunningFence& running, std::size_t index) {
   holding.confirm(done);
   // What the sweep has not to do any more.
   unsigned through = done & bit(Step::DestroyMkey);
-  if (verdict.steering == SteeringState::Absent) through |= bit(Step::RemoveDrop);
+  if (verdict.steering == SteeringState::Absent && !holding.has_flow_entry)
+    through |= bit(Step::RemoveDrop);
   holding.target.absent = static_cast<StepMask>(holding.target.absent | through);
   if (verdict.outcome == Outcome::Fenced) {
     (void)table_.fence(slot, verdict, now_ns());
   } else if (running.fence.plan().has_grace) {
     (void)table_.torn_down(slot, verdict, now_ns(), options_.grace_ms * kNsPerMs);
   } else {
+    if (holding.has_flow_entry)
+      (void)port_.steering->remove(holding.target.drop_target(),
+                                   port_.commands->default_deadline_ns());
     (void)table_.free(slot);
     drop_holding(slot);
   }

@@ -43,7 +43,7 @@ bool Sweep::run_steps() {
 std::optional<Result<void>> Sweep::run(Step step, const Holding& holding) {
   if (const auto command = holding.target.command(step)) return run_command(*command);
   if (step == Step::UnmapRegion) return holding.target.region->unmap();
-  return port_->steering->remove({holding.target.slot, holding.target.qpn}, command_deadline_ns());
+  return port_->steering->remove(holding.target.drop_target(), command_deadline_ns());
 }
 
 std::optional<Result<void>> Sweep::run_command(const pmd::InlineCommand& command) {

@@ -1,32 +1,46 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a fence asks of flow steering: an entry that drops the packets of one lease, and its removal
-// once the queue pair is gone. An entry promises nothing about packets that are past steering
-// (contract A4), so no outcome rests on it. A function without steering has no DropRule: the fence
-// holds a null pointer and reports steering as absent.
+// What a lease asks of flow steering: an entry that drops its packets, and the entry's removal once
+// the queue pair is gone. An entry promises nothing about packets that are past steering (contract
+// A4), so no outcome rests on it. A function without steering has no DropRule: the fence holds a
+// null pointer and reports steering as absent.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "base/result.hpp"
+#include "pmd/gid.hpp"
 
 namespace portcullis::steering {
 
 /// Whose packets to drop.
 struct DropTarget {
-  std::uint32_t slot = 0;  // of the lease; the entry's place in its group
-  std::uint32_t qpn = 0;   // the responder's, as bth.dest_qp carries it
+  std::uint32_t slot = 0;              // of the lease; the entry's place in its group
+  std::uint32_t qpn = 0;               // the responder's, as bth.dest_qp carries it
+  pmd::Gid client = {};                // where its packets come from
+  std::uint16_t client_udp_sport = 0;  // their UDP source port; 0: not known
 };
 
 class DropRule {
  public:
   virtual ~DropRule() = default;
-  /// SET_FLOW_TABLE_ENTRY with action DROP. Returns by `deadline_ns` (device clock). Installing
-  /// what is installed is an error: this generation refuses an occupied index.
+  /// A lease was granted, and its client has not been told: whatever must stand before the first
+  /// packet. Whether an entry stands now. Returns by `deadline_ns` (device clock).
+  [[nodiscard]] virtual Result<bool> prepare(const DropTarget& target, std::uint64_t deadline_ns) {
+    (void)target;
+    (void)deadline_ns;
+    return false;
+  }
+  /// How to learn how many leases are ACTIVE; empty: nobody can tell. A rule that drops for more
+  /// than one lease asks before it does.
+  virtual void ask_for_active(std::function<std::uint32_t()> active) { (void)active; }
+  /// The entry drops from here on. Returns by `deadline_ns`. Installing what is installed is an
+  /// error: this generation refuses an occupied index.
   [[nodiscard]] virtual Result<void> install(const DropTarget& target,
                                              std::uint64_t deadline_ns) = 0;
-  /// DELETE_FLOW_TABLE_ENTRY of what install() put there, or may have put there before it failed;
-  /// when nothing is there it is done.
+  /// DELETE_FLOW_TABLE_ENTRY of what prepare() and install() put there, or may have put there
+  /// before they failed; when nothing is there it is done.
   [[nodiscard]] virtual Result<void> remove(const DropTarget& target,
                                             std::uint64_t deadline_ns) = 0;
 };

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "steering/drop_group.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "pmd/command_channel.hpp"
+#include "prm/opcodes.hpp"
+#include "prm/status.hpp"
+
+namespace portcullis::steering {
+namespace {
+
+static_assert(prm::set_fte_in::bytes - prm::kCmdInlineBytes <= 2 * prm::kCmdDataBlockBytes,
+              "an entry is at most two mailbox blocks");
+
+std::uint32_t log_size_of(std::uint32_t entries) noexcept {
+  return static_cast<std::uint32_t>(std::bit_width(std::max(entries, 1U) - 1));
+}
+
+}  // namespace
+
+Result<DropGroup> DropGroup::create(const pmd::Context& context, const Options& options) {
+  PORTCULLIS_TRY_ASSIGN(
+      FlowTable table,
+      FlowTable::create(context, options.domain, {.log_size = log_size_of(options.entries)}));
+  prm::Buffer<prm::fte_match_param> mask;
+  const std::uint32_t enable = put_mask(options.shape, mask.view());
+  PORTCULLIS_TRY_ASSIGN(FlowGroup group,
+                        FlowGroup::create(context, table, {0, std::max(options.entries, 1U) - 1},
+                                          enable, mask.view()));
+  PORTCULLIS_TRY(table.make_root(options.underlay_qpn));
+  return DropGroup(context, options.shape, std::move(table), std::move(group), options.entries);
+}
+
+DropGroup::DropGroup(const pmd::Context& context, Shape shape, FlowTable table, FlowGroup group,
+                     std::uint32_t entries)
+    : context_(&context),
+      shape_(shape),
+      table_(std::move(table)),
+      group_(std::move(group)),
+      state_(entries, State::Empty) {
+  template_.put<"opcode">(prm::Opcode::SET_FLOW_TABLE_ENTRY);
+  template_.put<"table_type">(table_.domain()).put<"table_id">(table_.id());
+  template_.put<"flow_context.group_id">(group_.id());
+}
+
+DropGroup& DropGroup::operator=(DropGroup&& other) noexcept {
+  if (this != &other) {
+    (void)destroy();
+    context_ = other.context_;
+    shape_ = other.shape_;
+    group_ = std::move(other.group_);
+    table_ = std::move(other.table_);
+    template_ = other.template_;
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+Result<void> DropGroup::check_index(std::uint32_t index) const {
+  if (index < state_.size()) return {};
+  return fail(Errc::OutOfResources, "steering: entry " + std::to_string(index) +
+                                        "; the group holds 0 to " +
+                                        std::to_string(state_.size() - 1));
+}
+
+Result<void> DropGroup::send(const DropTarget& target, prm::FlowAction action,
+                             prm::SetFteOpMod op_mod, std::uint64_t deadline_ns) {
+  const auto value = MatchView::at(template_.bytes<"flow_context.match_value">());
+  PORTCULLIS_TRY(put_value(shape_, target, value));
+  const bool modify = op_mod == prm::SetFteOpMod::MODIFY;
+  template_.put<"op_mod">(op_mod).put<"flow_index">(target.slot);
+  template_.put<"flow_context.action">(action);
+  template_.put<"modify_enable_mask">(modify ? 1U << prm::number(prm::ModifyFte::ACTION) : 0U);
+  state_[target.slot] = State::Doubtful;
+  PORTCULLIS_TRY(pmd::run<prm::set_fte_out>(*context_->commands, template_, deadline_ns,
+                                            pmd::SlotClass::Fence));
+  state_[target.slot] = State::Set;
+  return {};
+}
+
+Result<void> DropGroup::set(const DropTarget& target, prm::FlowAction action,
+                            std::uint64_t deadline_ns) {
+  PORTCULLIS_TRY(check_index(target.slot));
+  if (state_[target.slot] == State::Set)
+    return fail(Errc::Busy, "steering: entry " + std::to_string(target.slot) + " is occupied");
+  return send(target, action, prm::SetFteOpMod::SET, deadline_ns);
+}
+
+Result<void> DropGroup::modify(const DropTarget& target, prm::FlowAction action,
+                               std::uint64_t deadline_ns) {
+  PORTCULLIS_TRY(check_index(target.slot));
+  return send(target, action, prm::SetFteOpMod::MODIFY, deadline_ns);
+}
+
+Result<void> DropGroup::remove(std::uint32_t index, std::uint64_t deadline_ns) {
+  PORTCULLIS_TRY(check_index(index));
+  if (state_[index] == State::Empty) return {};
+  prm::Buffer<prm::delete_fte_in> in;
+  in.put<"opcode">(prm::Opcode::DELETE_FLOW_TABLE_ENTRY).put<"table_type">(table_.domain());
+  in.put<"table_id">(table_.id()).put<"flow_index">(index);
+  const auto done =
+      pmd::run<prm::delete_fte_out>(*context_->commands, in, deadline_ns, pmd::SlotClass::Fence);
+  if (!done) {
+    // Whether a doubtful entry was ever there only the device knows: not there is as good as gone.
+    const auto& answer = done.error().command;
+    if (state_[index] != State::Doubtful || !answer ||
+        answer->status != prm::number(prm::CommandStatus::BAD_RES_ERR))
+      return tl::unexpected(done.error());
+  }
+  state_[index] = State::Empty;
+  return {};
+}
+
+Result<void> DropGroup::destroy() {
+  Result<void> first;
+  const auto note = [&first](const Result<void>& done) {
+    if (first && !done) first = done;
+  };
+  for (std::uint32_t index = 0; index < state_.size(); ++index) {
+    if (state_[index] != State::Empty)
+      note(remove(index, context_->commands->default_deadline_ns()));
+  }
+  note(group_.destroy());
+  note(table_.destroy());
+  return first;
+}
+
+}  // namespace portcullis::steering

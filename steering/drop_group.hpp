@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Entries of one shape: a root table with one group in it, an index for each lease, and the input
+// of SET_FLOW_TABLE_ENTRY prebuilt, so that a revoke writes an index and a value and sends it. The
+// message is 832 bytes, 16 in the queue entry and the rest in two mailbox blocks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.hpp"
+#include "pmd/context.hpp"
+#include "prm/flow_commands.hpp"
+#include "prm/flow_enums.hpp"
+#include "prm/view.hpp"
+#include "steering/drop_rule.hpp"
+#include "steering/flow_table.hpp"
+#include "steering/shape.hpp"
+
+namespace portcullis::steering {
+
+class DropGroup {
+ public:
+  struct Options {
+    prm::FlowTableType domain = prm::FlowTableType::RDMA_RX;
+    Shape shape = Shape::DstQp;
+    std::uint32_t entries = 1;
+    std::uint32_t underlay_qpn = prm::kNoUnderlayQpn;  // whose root it is; none: the function's
+  };
+  /// Table, group and root; no entry yet. What was made is gone again after a failure.
+  [[nodiscard]] static Result<DropGroup> create(const pmd::Context& context,
+                                                const Options& options);
+  DropGroup(DropGroup&&) noexcept = default;
+  DropGroup& operator=(DropGroup&&) noexcept;
+  ~DropGroup() { (void)destroy(); }
+
+  /// SET_FLOW_TABLE_ENTRY at index target.slot. OutOfResources for an index past the group, Busy
+  /// where an entry is known to stand there.
+  [[nodiscard]] Result<void> set(const DropTarget& target, prm::FlowAction action,
+                                 std::uint64_t deadline_ns);
+  /// The same with op_mod modify, of the action alone: the entry that stands there changes.
+  [[nodiscard]] Result<void> modify(const DropTarget& target, prm::FlowAction action,
+                                    std::uint64_t deadline_ns);
+  /// DELETE_FLOW_TABLE_ENTRY of what set() put there or may have put there; nothing there is done.
+  [[nodiscard]] Result<void> remove(std::uint32_t index, std::uint64_t deadline_ns);
+  [[nodiscard]] bool has(std::uint32_t index) const noexcept {
+    return index < state_.size() && state_[index] != State::Empty;
+  }
+  /// Entries, group and table, in this order; the first error, and everything has been tried.
+  [[nodiscard]] Result<void> destroy();
+
+  [[nodiscard]] Shape shape() const noexcept { return shape_; }
+
+ private:
+  /// Doubtful: a command on it failed, so the device may have the entry or not.
+  enum class State : std::uint8_t { Empty, Set, Doubtful };
+
+  DropGroup(const pmd::Context& context, Shape shape, FlowTable table, FlowGroup group,
+            std::uint32_t entries);
+  [[nodiscard]] Result<void> send(const DropTarget& target, prm::FlowAction action,
+                                  prm::SetFteOpMod op_mod, std::uint64_t deadline_ns);
+  [[nodiscard]] Result<void> check_index(std::uint32_t index) const;
+
+  const pmd::Context* context_;
+  Shape shape_;
+  FlowTable table_;
+  FlowGroup group_;
+  prm::Buffer<prm::set_fte_in> template_;
+  std::vector<State> state_;  // by index
+};
+
+}  // namespace portcullis::steering

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The DROP entries of a function's leases: which shape, found at bring-up, and what a revoke does
+// with it. Set-up tries the shapes that the capabilities offer, or all of them, puts each to the
+// self-test, and keeps the best: lease scope before function scope, one that stops running
+// connections before one that does not. A function-scope entry hits every tenant, so it is
+// installed only while no other lease is ACTIVE, or where that was allowed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "pmd/context.hpp"
+#include "pmd/roce_path.hpp"
+#include "steering/drop_group.hpp"
+#include "steering/drop_rule.hpp"
+#include "steering/self_test.hpp"
+#include "steering/shape.hpp"
+
+namespace portcullis::steering {
+
+/// When the entry of a lease is put in, and how it comes to drop (001 s2.1 step 3; s5 option b).
+enum class EntryPlan : std::uint8_t {
+  AtRevoke,      // SET with DROP
+  AllowReplace,  // SET with ALLOW at the grant; DELETE and SET with DROP
+  AllowModify,   // SET with ALLOW at the grant; modify to DROP
+};
+[[nodiscard]] std::string_view name(EntryPlan plan) noexcept;
+/// "at-revoke", "allow-replace", "allow-modify".
+[[nodiscard]] Result<EntryPlan> parse_entry_plan(std::string_view text);
+
+/// Which shapes set-up looks at.
+struct Choice {
+  enum class Kind : std::uint8_t { Off, Offered, Try, One };
+  Kind kind = Kind::Offered;
+  Shape shape = Shape::DstQp;  // of One
+};
+/// "off", "offered", "try" or a shape.
+[[nodiscard]] Result<Choice> parse_choice(std::string_view text);
+
+using LogSink = std::function<void(std::string_view)>;
+
+class FlowDrop final : public DropRule {
+ public:
+  struct Options {
+    Choice choice = {};
+    EntryPlan entry_plan = EntryPlan::AtRevoke;
+    std::uint32_t slots = 1;  // of the lease table
+    bool allow_function_drop = false;
+    pmd::RocePath loopback = {};
+    std::uint64_t quiet_ms = 20;
+  };
+  /// Sets up, or says once in `log` why there is no steering, and then is null: a function without
+  /// it serves leases as well. `context` must outlive it.
+  [[nodiscard]] static std::unique_ptr<FlowDrop> set_up_or_say(const pmd::Context& context,
+                                                               const Options& options,
+                                                               const LogSink& log);
+  /// The same; the error names what was tried.
+  [[nodiscard]] static Result<std::unique_ptr<FlowDrop>> set_up(const pmd::Context& context,
+                                                                const Options& options,
+                                                                const LogSink& log);
+
+  [[nodiscard]] Result<bool> prepare(const DropTarget& target, std::uint64_t deadline_ns) override;
+  [[nodiscard]] Result<void> install(const DropTarget& target, std::uint64_t deadline_ns) override;
+  [[nodiscard]] Result<void> remove(const DropTarget& target, std::uint64_t deadline_ns) override;
+
+  /// Without it every function-scope entry is skipped unless allowed.
+  void ask_for_active(std::function<std::uint32_t()> active) override {
+    active_ = std::move(active);
+  }
+  [[nodiscard]] Shape shape() const noexcept { return group_.shape(); }
+  [[nodiscard]] const SelfTestVerdict& verdict() const noexcept { return verdict_; }
+  /// "RDMA_RX dst-qp (scope lease), verified: stops new and running connections".
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  FlowDrop(const Options& options, DropGroup group, const SelfTestVerdict& verdict)
+      : options_(options), group_(std::move(group)), verdict_(verdict) {}
+  [[nodiscard]] Result<void> check_scope() const;
+
+  Options options_;
+  DropGroup group_;
+  SelfTestVerdict verdict_;
+  std::function<std::uint32_t()> active_;
+};
+
+}  // namespace portcullis::steering

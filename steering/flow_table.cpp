@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "steering/flow_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "pmd/command_channel.hpp"
+#include "prm/opcodes.hpp"
+
+namespace portcullis::steering {
+
+Result<FlowTable> FlowTable::create(const pmd::Context& context, prm::FlowTableType domain,
+                                    const Options& options) {
+  prm::Buffer<prm::create_flow_table_in> in;
+  in.put<"opcode">(prm::Opcode::CREATE_FLOW_TABLE).put<"table_type">(domain);
+  in.put<"flow_table_context.level">(options.level);
+  in.put<"flow_table_context.log_size">(options.log_size);
+  in.put<"flow_table_context.table_miss_action">(prm::FlowTableMiss::DEF);
+  PORTCULLIS_TRY_ASSIGN(const auto out,
+                        pmd::run<prm::create_flow_table_out>(*context.commands, in));
+  if (out.get<"table_id">() == 0)
+    return fail(Errc::DeviceFailed, "CREATE_FLOW_TABLE in " + std::string(name(domain)) +
+                                        ": success, and table_id 0 names no table");
+  return FlowTable(context, domain, out.get<"table_id">());
+}
+
+void FlowTable::take(FlowTable& other) noexcept {
+  context_ = std::exchange(other.context_, nullptr);
+  domain_ = other.domain_;
+  id_ = other.id_;
+  underlay_qpn_ = other.underlay_qpn_;
+  is_root_ = std::exchange(other.is_root_, false);
+}
+
+FlowTable& FlowTable::operator=(FlowTable&& other) noexcept {
+  if (this != &other) {
+    (void)destroy();
+    take(other);
+  }
+  return *this;
+}
+
+Result<void> FlowTable::set_root(prm::FlowTableRootOpMod op_mod) {
+  prm::Buffer<prm::set_flow_table_root_in> in;
+  in.put<"opcode">(prm::Opcode::SET_FLOW_TABLE_ROOT).put<"op_mod">(op_mod);
+  in.put<"table_type">(domain_).put<"underlay_qpn">(underlay_qpn_);
+  if (op_mod == prm::FlowTableRootOpMod::SET) in.put<"table_id">(id_);
+  PORTCULLIS_TRY(pmd::run<prm::set_flow_table_root_out>(*context_->commands, in));
+  return {};
+}
+
+Result<void> FlowTable::make_root(std::uint32_t underlay_qpn) {
+  underlay_qpn_ = underlay_qpn;
+  PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::SET));
+  is_root_ = true;
+  return {};
+}
+
+Result<void> FlowTable::destroy() {
+  if (context_ == nullptr) return {};
+  if (is_root_) PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::DISCONNECT));
+  is_root_ = false;
+  prm::Buffer<prm::destroy_flow_table_in> in;
+  in.put<"opcode">(prm::Opcode::DESTROY_FLOW_TABLE).put<"table_type">(domain_);
+  in.put<"table_id">(id_);
+  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_table_out>(*context_->commands, in));
+  context_ = nullptr;
+  return {};
+}
+
+Result<FlowGroup> FlowGroup::create(const pmd::Context& context, const FlowTable& table,
+                                    Range range, std::uint32_t criteria_enable,
+                                    prm::ConstView<prm::fte_match_param> mask) {
+  prm::Buffer<prm::create_flow_group_in> in;
+  in.put<"opcode">(prm::Opcode::CREATE_FLOW_GROUP).put<"table_type">(table.domain());
+  in.put<"table_id">(table.id());
+  in.put<"start_flow_index">(range.start).put<"end_flow_index">(range.end);
+  in.put<"match_criteria_enable">(criteria_enable);
+  std::ranges::copy(mask.all(), in.bytes<"match_criteria">().begin());
+  PORTCULLIS_TRY_ASSIGN(const auto out,
+                        pmd::run<prm::create_flow_group_out>(*context.commands, in));
+  return FlowGroup(context, table, out.get<"group_id">());
+}
+
+void FlowGroup::take(FlowGroup& other) noexcept {
+  context_ = std::exchange(other.context_, nullptr);
+  domain_ = other.domain_;
+  table_ = other.table_;
+  id_ = other.id_;
+}
+
+FlowGroup& FlowGroup::operator=(FlowGroup&& other) noexcept {
+  if (this != &other) {
+    (void)destroy();
+    take(other);
+  }
+  return *this;
+}
+
+Result<void> FlowGroup::destroy() {
+  if (context_ == nullptr) return {};
+  prm::Buffer<prm::destroy_flow_group_in> in;
+  in.put<"opcode">(prm::Opcode::DESTROY_FLOW_GROUP).put<"table_type">(domain_);
+  in.put<"table_id">(table_).put<"group_id">(id_);
+  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_group_out>(*context_->commands, in));
+  context_ = nullptr;
+  return {};
+}
+
+}  // namespace portcullis::steering

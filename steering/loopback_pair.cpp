@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "steering/loopback_pair.hpp"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/dma_bytes.hpp"
+#include "pmd/roce_path.hpp"
+
+namespace portcullis::steering {
+namespace {
+
+// The first half is written, the second is where long WRITEs come from.
+constexpr std::size_t kRegionBytes = 32768;
+constexpr std::uint32_t kLogCompletions = 7;
+constexpr std::uint8_t kTimeout = 14;  // 67 ms, and seven retries: an entry stands far less
+
+}  // namespace
+
+LoopbackPair::LoopbackPair(const pmd::Context& context, const pmd::RocePath& path, DmaMemory region,
+                           pmd::ProtectionDomain pd, pmd::MemoryKey key, pmd::CompletionQueue cq,
+                           pmd::QueuePair requester, pmd::QueuePair responder)
+    : context_(&context),
+      path_(path),
+      region_(std::move(region)),
+      pd_(std::move(pd)),
+      key_(std::move(key)),
+      cq_(std::move(cq)),
+      requester_(std::move(requester)),
+      responder_(std::move(responder)) {}
+
+Result<void> LoopbackPair::connect(pmd::QueuePair& qp, const pmd::RocePath& path,
+                                   std::uint32_t remote_qpn) {
+  PORTCULLIS_TRY(qp.to_init({.remote_write = true}));
+  pmd::RtrAttributes rtr;
+  rtr.path = path;
+  rtr.remote_qpn = remote_qpn;
+  PORTCULLIS_TRY(qp.to_rtr(rtr));
+  return qp.to_rts({.timeout = kTimeout});
+}
+
+Result<std::unique_ptr<LoopbackPair>> LoopbackPair::create(const pmd::Context& context,
+                                                           const pmd::RocePath& path) {
+  PORTCULLIS_TRY_ASSIGN(auto region, DmaMemory::create(*context.device.dma, kRegionBytes));
+  PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
+  PORTCULLIS_TRY_ASSIGN(
+      auto key, pmd::MemoryKey::create_mtt(context, pd, pmd::MemoryRange::zero_based(region),
+                                           {.local_write = true, .remote_write = true}));
+  PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogCompletions));
+  PORTCULLIS_TRY_ASSIGN(auto requester, pmd::QueuePair::create(context, pd, cq));
+  PORTCULLIS_TRY_ASSIGN(auto responder, pmd::QueuePair::create(context, pd, cq));
+  PORTCULLIS_TRY(connect(requester, path, responder.number()));
+  PORTCULLIS_TRY(connect(responder, path, requester.number()));
+  return std::unique_ptr<LoopbackPair>(
+      new LoopbackPair(context, path, std::move(region), std::move(pd), std::move(key),
+                       std::move(cq), std::move(requester), std::move(responder)));
+}
+
+DropTarget LoopbackPair::target(std::uint32_t index) const noexcept {
+  return {.slot = index,
+          .qpn = responder_.number(),
+          .client = path_.remote_gid,
+          .client_udp_sport =
+              pmd::udp_source_port(path_.flow_label, requester_.number(), responder_.number())};
+}
+
+Result<void> LoopbackPair::post(std::uint64_t value) {
+  std::array<std::byte, sizeof value> data;
+  std::memcpy(data.data(), &value, sizeof value);
+  PORTCULLIS_TRY(requester_.post_write_inline(data, {.remote_address = 0, .rkey = key_.rkey()}));
+  requester_.ring();
+  return {};
+}
+
+Result<void> LoopbackPair::post_bytes(std::uint32_t bytes) {
+  PORTCULLIS_TRY(
+      requester_.post_write({.address = kRegionBytes / 2, .lkey = key_.lkey(), .bytes = bytes},
+                            {.remote_address = 0, .rkey = key_.rkey()}));
+  requester_.ring();
+  return {};
+}
+
+Result<std::optional<prm::WcStatus>> LoopbackPair::outcome(std::uint64_t within_ns) {
+  const auto completion = cq_.wait(context_->device.clock.now_ns() + within_ns);
+  if (completion) return completion->status;
+  if (completion.error().code != Errc::Timeout) return tl::unexpected(completion.error());
+  return std::nullopt;
+}
+
+std::uint64_t LoopbackPair::word() const noexcept { return dma_peek_u64(region_.bytes().data()); }
+
+}  // namespace portcullis::steering

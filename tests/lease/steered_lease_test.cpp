@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Revokes with their third step on the model: whom the entry stops, whom it must not, what is said
+// when it cannot be installed, and that the deferred phase takes it out again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "steering/flow_drop.hpp"
+#include "tests/lease/lease_world.hpp"
+
+namespace portcullis::testing {
+namespace {
+
+using lease::bit;
+using lease::Outcome;
+using lease::State;
+using lease::SteeringState;
+using lease::Step;
+using prm::WcStatus;
+using steering::EntryPlan;
+using steering::FlowDrop;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class SteeredLeases : public LeaseWorld {
+ protected:
+  void SetUp() override { start_steered("dst-qp"); }
+  void TearDown() override {
+    manager.reset();
+    clients.clear();
+    drop.reset();
+    stop();
+  }
+  void start_steered(const std::string& choice, EntryPlan entry_plan = EntryPlan::AtRevoke,
+                     std::vector<std::string> behaviours = {"rdma-rx-in-path"},
+                     const std::string& timing = "instant") {
+    TearDown();
+    model::Options emulated;
+    emulated.timing = timing;
+    emulated.behaviours = std::move(behaviours);
+    model = model::Model::create(emulated).value();
+    device = model->device();
+    bring_up();
+    FlowDrop::Options wanted;
+    wanted.choice = steering::parse_choice(choice).value();
+    wanted.entry_plan = entry_plan;
+    wanted.slots = 8;
+    wanted.loopback.remote_gid = kPort.gid;
+    wanted.loopback.remote_mac = kPort.mac;
+    drop = FlowDrop::set_up_or_say(hca->context(), wanted,
+                                   [this](std::string_view line) { log.emplace_back(line); });
+    lease::LeaseManager::Options options;
+    options.table.slots = 8;
+    options.grant.psn_seed = 7;
+    lease::Host steered = host();
+    steered.steering = drop.get();
+    manager = lease::LeaseManager::create(steered, options).value();
+  }
+  std::uint64_t entries() const { return model->census().flow_entries; }
+
+  std::unique_ptr<FlowDrop> drop;
+};
+
+TEST_F(SteeredLeases, Revoke_InstallsTheEntryAndTheSweepRemovesIt) {
+  Client& a = client();
+  ASSERT_EQ(a.write(device, 1), WcStatus::SUCCESS);
+  const lease::RevokeAnswer answer = revoke(a);
+  EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_EQ(answer.verdict.steering, SteeringState::Ok);
+  EXPECT_EQ(entries(), 1U);
+  pass_ms(6'000);
+  EXPECT_EQ(entries(), 0U);
+  EXPECT_EQ(state(a), State::Free);
+}
+
+TEST_F(SteeredLeases, LeaseScopeRevokeUnderTrafficOfAnother_LosesNothingOfIt) {
+  for (const char* shape : {"dst-qp", "client-flow"}) {
+    start_steered(shape);
+    Client& a = client();
+    Client& b = client();
+    for (std::uint64_t i = 0; i < 32; ++i) {
+      a.post(100 + i, i);
+      b.post(200 + i, i);
+    }
+    EXPECT_EQ(revoke(a).verdict.steering, SteeringState::Ok) << shape;
+    for (std::uint64_t i = 32; i < 64; ++i) b.post(200 + i, i);
+    for (std::uint64_t i = 0; i < 64; ++i) EXPECT_EQ(b.wait(device), WcStatus::SUCCESS) << shape;
+    for (std::uint64_t i = 0; i < 64; ++i) EXPECT_EQ(word(b, i), 200 + i) << shape;
+    EXPECT_EQ(b.qp.outstanding_blocks(), 0U) << shape;
+  }
+}
+
+TEST_F(SteeredLeases, DropOnly_SilencesTheClientAndIsNeverTornDown) {
+  Client& a = client();
+  ASSERT_EQ(a.write(device, 1), WcStatus::SUCCESS);
+  EXPECT_EQ(revoke(a, lease::drop_only_plan()).outcome, Outcome::Fenced);
+  a.post(2);
+  EXPECT_EQ(a.wait(device), WcStatus::RETRY_EXC_ERR);
+}
+
+TEST_F(SteeredLeases, FunctionScopeBesideAnActiveLease_IsSkippedAndTheLeaseTornDown) {
+  start_steered("opcode");
+  Client& a = client();
+  Client& b = client();
+  const lease::RevokeAnswer answer = revoke(a);
+  EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_EQ(answer.verdict.steering, SteeringState::Degraded);
+  EXPECT_EQ(answer.verdict.failed_mask, bit(Step::InstallDrop));
+  EXPECT_THAT(log, Contains(HasSubstr("1 other leases are ACTIVE; step skipped")));
+  EXPECT_EQ(b.write(device, 1), WcStatus::SUCCESS);
+  EXPECT_EQ(revoke(b).verdict.steering, SteeringState::Ok);
+}
+
+TEST_F(SteeredLeases, FullTable_IsDegradedAndNeverHalfAFence) {
+  Client& a = client();
+  model->inject({.opcode = prm::number(prm::Opcode::SET_FLOW_TABLE_ENTRY),
+                 .status = prm::number(prm::CommandStatus::NO_RES_ERR)});
+  const lease::RevokeAnswer answer = revoke(a);
+  EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_EQ(answer.verdict.steering, SteeringState::Degraded);
+  pass_ms(6'000);
+  EXPECT_EQ(state(a), State::Free);
+}
+
+TEST_F(SteeredLeases, EntryFromTheStart_LetsTrafficPassAndDropsAfterTheRevoke) {
+  for (const EntryPlan plan : {EntryPlan::AllowReplace, EntryPlan::AllowModify}) {
+    start_steered("dst-qp", plan, {"rdma-rx-in-path", "no-occupied-index"});
+    Client& a = client();
+    EXPECT_EQ(entries(), 1U) << name(plan);
+    ASSERT_EQ(a.write(device, 1), WcStatus::SUCCESS) << name(plan);
+    EXPECT_EQ(revoke(a, lease::drop_only_plan()).verdict.steering, SteeringState::Ok) << name(plan);
+    a.post(2);
+    EXPECT_EQ(a.wait(device), WcStatus::RETRY_EXC_ERR) << name(plan);
+  }
+}
+
+TEST_F(SteeredLeases, EntryFromTheStart_IsGoneAfterAPlanWithoutDrop) {
+  start_steered("dst-qp", EntryPlan::AllowReplace);
+  Client& a = client();
+  ASSERT_EQ(entries(), 1U);
+  (void)revoke(a, lease::nak_first_plan());
+  pass_ms(6'000);
+  EXPECT_EQ(entries(), 0U);
+  (void)revoke(client(), lease::legacy_plan());
+  EXPECT_EQ(entries(), 0U);
+}
+
+TEST_F(SteeredLeases, ThatFirmware_RecallTakesTheEntrysTimeToo) {
+  start_steered("offered", EntryPlan::AtRevoke, {}, "cx5-16.35.4506");
+  Client& a = client();
+  const std::uint64_t before_ns = device.clock.now_ns();
+  EXPECT_EQ(revoke(a).verdict.steering, SteeringState::Ok);
+  EXPECT_EQ(device.clock.now_ns() - before_ns, 12 * kMs);
+}
+
+TEST_F(SteeredLeases, NoSteeringOnThisFunction_IsAbsentAndSaidOnce) {
+  start_steered("offered", EntryPlan::AtRevoke, {"rdma-rx-refused"});
+  EXPECT_EQ(revoke(client()).verdict.steering, SteeringState::Absent);
+  EXPECT_EQ(std::count_if(log.begin(), log.end(),
+                          [](const std::string& line) {
+                            return line.find("steering: none") != std::string::npos;
+                          }),
+            1);
+}
+
+}  // namespace
+}  // namespace portcullis::testing

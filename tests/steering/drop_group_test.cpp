@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Entries of one shape on the model: installed, refused, removed, and nothing left behind.
+#include "steering/drop_group.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "prm/opcodes.hpp"
+#include "prm/status.hpp"
+#include "tests/steering/steering_world.hpp"
+
+namespace portcullis::testing {
+namespace {
+
+using steering::DropGroup;
+using steering::Shape;
+
+class DropGroups : public SteeringWorld {
+ protected:
+  void SetUp() override { start(kInPath); }
+  DropGroup group(Shape shape, std::uint32_t entries = 4) {
+    return DropGroup::create(hca->context(), {.shape = shape, .entries = entries}).value();
+  }
+  Result<void> set(DropGroup& in, const steering::DropTarget& target) {
+    return in.set(target, prm::FlowAction::DROP, deadline_ns());
+  }
+};
+
+TEST_F(DropGroups, Destruction_LeavesNothingOnTheDevice) {
+  {
+    DropGroup made = group(Shape::DstQp);
+    ASSERT_TRUE(set(made, {.slot = 3, .qpn = 9}));
+    EXPECT_EQ(model->census().flow_entries, 1U);
+  }
+  EXPECT_EQ(model->census().flow_tables + model->census().flow_groups, 0U);
+}
+
+TEST_F(DropGroups, FailedGroup_LeavesNoTable) {
+  start({"no-bth-opcode"});
+  EXPECT_FALSE(DropGroup::create(hca->context(), {.shape = Shape::Opcode, .entries = 4}));
+  EXPECT_EQ(model->census().flow_tables, 0U);
+}
+
+TEST_F(DropGroups, IndexPastTheGroup_IsRefusedAndNothingSent) {
+  DropGroup made = group(Shape::DstQp);
+  EXPECT_EQ(set(made, {.slot = 4}).error().text, "steering: entry 4; the group holds 0 to 3");
+  EXPECT_EQ(model->census().flow_entries, 0U);
+}
+
+TEST_F(DropGroups, OccupiedIndex_IsBusy) {
+  DropGroup made = group(Shape::DstQp);
+  ASSERT_TRUE(set(made, {.slot = 0, .qpn = 9}));
+  EXPECT_EQ(set(made, {.slot = 0, .qpn = 9}).error().code, Errc::Busy);
+}
+
+TEST_F(DropGroups, RemovingNothing_IsDone) {
+  DropGroup made = group(Shape::DstQp);
+  EXPECT_TRUE(made.remove(2, deadline_ns()));
+}
+
+TEST_F(DropGroups, RefusedEntry_IsRemovedAsIfItWereThere) {
+  DropGroup made = group(Shape::DstQp);
+  model->inject({.opcode = prm::number(prm::Opcode::SET_FLOW_TABLE_ENTRY),
+                 .status = prm::number(prm::CommandStatus::LIM_ERR)});
+  ASSERT_FALSE(set(made, {.slot = 1, .qpn = 9}));
+  EXPECT_TRUE(made.has(1));
+  EXPECT_TRUE(made.remove(1, deadline_ns()));
+  EXPECT_FALSE(made.has(1));
+}
+
+TEST_F(DropGroups, EntryWhoseAnswerWasLost_IsRemoved) {
+  DropGroup made = group(Shape::DstQp);
+  model->inject({.opcode = prm::number(prm::Opcode::SET_FLOW_TABLE_ENTRY),
+                 .kind = model::CommandFaultRule::Kind::StatusAfter,
+                 .status = prm::number(prm::CommandStatus::INT_ERR)});
+  ASSERT_FALSE(set(made, {.slot = 1, .qpn = 9}));
+  ASSERT_EQ(model->census().flow_entries, 1U);
+  EXPECT_TRUE(made.remove(1, deadline_ns()));
+  EXPECT_EQ(model->census().flow_entries, 0U);
+}
+
+TEST_F(DropGroups, RefusedRemoval_IsTold) {
+  DropGroup made = group(Shape::DstQp);
+  ASSERT_TRUE(set(made, {.slot = 1, .qpn = 9}));
+  model->inject({.opcode = prm::number(prm::Opcode::DELETE_FLOW_TABLE_ENTRY),
+                 .status = prm::number(prm::CommandStatus::INT_ERR)});
+  EXPECT_FALSE(made.remove(1, deadline_ns()));
+  EXPECT_TRUE(made.has(1));
+}
+
+TEST_F(DropGroups, DropByQp_StopsThatQpAlone) {
+  DropGroup made = group(Shape::DstQp);
+  connect();
+  ASSERT_TRUE(passes(1));
+  auto other = steering::LoopbackPair::create(hca->context(), path).value();
+  ASSERT_TRUE(set(made, other->target(0)));
+  EXPECT_TRUE(passes(2));
+  std::swap(pair, other);
+  EXPECT_FALSE(passes(3));
+}
+
+TEST_F(DropGroups, Modify_TurnsAnAllowEntryIntoADrop) {
+  start({"rdma-rx-in-path", "no-occupied-index"});
+  DropGroup made = group(Shape::DstQp);
+  const auto target = connect().target(0);
+  ASSERT_TRUE(made.set(target, prm::FlowAction::ALLOW, deadline_ns()));
+  ASSERT_TRUE(passes(1));
+  ASSERT_TRUE(made.modify(target, prm::FlowAction::DROP, deadline_ns()));
+  EXPECT_FALSE(passes(2));
+}
+
+TEST_F(DropGroups, DropOfWriteOnly_LetsWritesOfSeveralPacketsPass) {
+  DropGroup made = group(Shape::Opcode);
+  connect();
+  ASSERT_TRUE(set(made, pair->target(0)));
+  ASSERT_TRUE(pair->post_bytes(4096));
+  EXPECT_EQ(pair->outcome(50 * kMs).value(), prm::WcStatus::SUCCESS);
+}
+
+}  // namespace
+}  // namespace portcullis::testing

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Shapes as words, as scopes, and as the mask and value that an entry compares.
+#include "steering/shape.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "steering/flow_drop.hpp"
+
+namespace portcullis::steering {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Shape, EveryName_IsParsedBack) {
+  for (const Shape shape : kShapes) EXPECT_EQ(parse_shape(name(shape)).value(), shape);
+}
+
+TEST(Shape, UnknownName_IsRefusedWithThoseAccepted) {
+  EXPECT_EQ(parse_shape("dst-qpn").error().text,
+            "steering shape 'dst-qpn'; accepted are dst-qp, client-flow, opcode, opcode-class, "
+            "match-all");
+}
+
+TEST(Shape, OnlyQpAndFlow_HaveTheScopeOfALease) {
+  EXPECT_EQ(scope(Shape::DstQp), Scope::Lease);
+  EXPECT_EQ(scope(Shape::ClientFlow), Scope::Lease);
+  EXPECT_EQ(scope(Shape::Opcode), Scope::Function);
+  EXPECT_EQ(scope(Shape::OpcodeClass), Scope::Function);
+  EXPECT_EQ(scope(Shape::MatchAll), Scope::Function);
+}
+
+TEST(Shape, ClientFlowOfIpv4_ComparesTheLastFourBytes) {
+  prm::Buffer<prm::fte_match_param> value;
+  const DropTarget target{.client = pmd::Gid::from_ipv4(192, 0, 2, 7), .client_udp_sport = 0xc123};
+  ASSERT_TRUE(put_value(Shape::ClientFlow, target, value.view()));
+  const auto address = value.bytes<"outer_headers.src_ipv4_src_ipv6">();
+  EXPECT_EQ(address[11], std::byte{0});
+  EXPECT_EQ(address[12], std::byte{192});
+  EXPECT_EQ(address[15], std::byte{7});
+  EXPECT_EQ(value.get<"outer_headers.udp_sport">(), 0xc123U);
+  EXPECT_EQ(value.get<"outer_headers.ip_version">(), 4U);
+}
+
+TEST(Shape, ClientFlowOfIpv6_ComparesAllSixteenBytes) {
+  prm::Buffer<prm::fte_match_param> value;
+  const DropTarget target{.client = pmd::Gid::parse("fe80::5").value(), .client_udp_sport = 1};
+  ASSERT_TRUE(put_value(Shape::ClientFlow, target, value.view()));
+  const auto address = value.bytes<"outer_headers.src_ipv4_src_ipv6">();
+  EXPECT_EQ(address[0], std::byte{0xfe});
+  EXPECT_EQ(address[15], std::byte{5});
+  EXPECT_EQ(value.get<"outer_headers.ip_version">(), 6U);
+}
+
+TEST(Shape, ClientFlowWithoutAPort_IsRefused) {
+  prm::Buffer<prm::fte_match_param> value;
+  EXPECT_THAT(put_value(Shape::ClientFlow, {}, value.view()).error().text,
+              HasSubstr("UDP source port is not known"));
+}
+
+TEST(Shape, QpNumberOf25Bits_IsRefused) {
+  prm::Buffer<prm::fte_match_param> value;
+  EXPECT_EQ(put_value(Shape::DstQp, {.qpn = 1U << 24}, value.view()).error().code,
+            Errc::InvalidArgument);
+}
+
+TEST(Shape, OpcodeClass_ComparesTheUpperThreeBits) {
+  prm::Buffer<prm::fte_match_param> mask;
+  EXPECT_EQ(put_mask(Shape::OpcodeClass, mask.view()), 2U);
+  EXPECT_EQ(mask.get<"misc_parameters.bth_opcode">(), 0xe0U);
+}
+
+TEST(Choice, Words_AreParsed) {
+  EXPECT_EQ(parse_choice("off")->kind, Choice::Kind::Off);
+  EXPECT_EQ(parse_choice("offered")->kind, Choice::Kind::Offered);
+  EXPECT_EQ(parse_choice("try")->kind, Choice::Kind::Try);
+  EXPECT_EQ(parse_choice("opcode")->shape, Shape::Opcode);
+}
+
+TEST(Choice, UnknownWord_IsRefusedWithThoseAccepted) {
+  EXPECT_EQ(parse_choice("on").error().text,
+            "steering 'on'; accepted are dst-qp, client-flow, opcode, opcode-class, match-all, "
+            "off, offered, try");
+}
+
+TEST(EntryPlan, EveryName_IsParsedBackAndOthersRefused) {
+  EXPECT_EQ(parse_entry_plan("allow-modify").value(), EntryPlan::AllowModify);
+  EXPECT_EQ(name(parse_entry_plan("at-revoke").value()), "at-revoke");
+  EXPECT_THAT(parse_entry_plan("never").error().text, HasSubstr("'never'; accepted are"));
+}
+
+}  // namespace
+}  // namespace portcullis::steering
