@@ -87,6 +87,8 @@ void add_revoke_options(CLI::App& app, Options& options) {
       ->type_name("N")
       ->check(CLI::Range(1U, 1'000'000U))
       ->capture_default_str();
+  app.add_option("--dump", options.dump_file, "the region as it was when the outcome stood")
+      ->type_name("FILE");
   app.add_option("--json", options.json_file, "what became of it, as JSON")->type_name("FILE");
 }
 

@@ -166,7 +166,7 @@ class Serving {
     }
     difference_ = watch_->first_difference();
     report();
-    return {};
+    return dump();
   }
 
   void report() const {
@@ -188,6 +188,15 @@ class Serving {
                           difference_->offset, std::to_integer<unsigned>(difference_->was),
                           std::to_integer<unsigned>(difference_->is))
             : fmt::format("no byte of {} changed in {} ms", grant_.bytes, options_->watch_ms));
+  }
+
+  [[nodiscard]] Result<void> dump() const {
+    if (options_->dump_file.empty()) return {};
+    std::ofstream file(options_->dump_file, std::ios::trunc | std::ios::binary);
+    for (const std::byte byte : watch_->frozen()) file.put(std::to_integer<char>(byte));
+    file.close();
+    if (file) return {};
+    return fail(Errc::System, fmt::format("--dump {}: it cannot be written", options_->dump_file));
   }
 
   [[nodiscard]] bool is_good() const {

@@ -35,6 +35,7 @@ struct Options {
   std::uint64_t watch_ms = 2'000;
   std::uint32_t leases = 1;  // one after the other
   std::string json_file;
+  std::string dump_file;
   std::vector<std::string> eal;     // what stood before "--"
   std::optional<std::string> text;  // of --help
 };

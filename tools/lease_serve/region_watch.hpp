@@ -29,6 +29,8 @@ class RegionWatch {
   void look() noexcept;
   /// The outcome stands: from here on nothing may change.
   void freeze();
+  /// The region as it was at freeze().
+  [[nodiscard]] std::span<const std::byte> frozen() const noexcept { return frozen_; }
   /// The first byte that is not as it was at freeze().
   [[nodiscard]] std::optional<Difference> first_difference() const;
 

@@ -6,9 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 
-#include "tools/lease_exchange/exchange.hpp"
-#include "tools/lease_exchange/line_channel.hpp"
-
 namespace portcullis::tools::lease_verify {
 namespace {
 
@@ -84,22 +81,6 @@ Result<void> check_ways(const Options& options) {
               "lease-verify --help");
 }
 
-Result<Grant> ask(const Options& options, const World& world, const Requester& requester,
-                  std::unique_ptr<lease_exchange::LineChannel>& channel) {
-  const auto idle = lease_exchange::sleep_unless(world.stop);
-  if (options.server.empty()) {
-    PORTCULLIS_TRY_ASSIGN(channel,
-                          lease_exchange::open_files(options.grant_file, options.request_file));
-  } else {
-    PORTCULLIS_TRY_ASSIGN(channel,
-                          lease_exchange::connect_tcp(options.server, options.wait_ms, idle));
-  }
-  PORTCULLIS_TRY(channel->send_line(to_line(requester.request())));
-  PORTCULLIS_TRY_ASSIGN(const std::string line,
-                        lease_exchange::wait_for_line(*channel, options.wait_ms, idle));
-  return lease_exchange::parse_grant(line);
-}
-
 Result<void> write_json(const std::string& path, const std::string& text) {
   if (path.empty()) return {};
   std::ofstream file(path, std::ios::trunc);
@@ -152,6 +133,22 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   }
   PORTCULLIS_TRY(check_ways(options));
   return options;
+}
+
+Result<Grant> ask(const Options& options, const World& world, const Requester& requester,
+                  std::unique_ptr<lease_exchange::LineChannel>& channel) {
+  const auto idle = lease_exchange::sleep_unless(world.stop);
+  if (options.server.empty()) {
+    PORTCULLIS_TRY_ASSIGN(channel,
+                          lease_exchange::open_files(options.grant_file, options.request_file));
+  } else {
+    PORTCULLIS_TRY_ASSIGN(channel,
+                          lease_exchange::connect_tcp(options.server, options.wait_ms, idle));
+  }
+  PORTCULLIS_TRY(channel->send_line(to_line(requester.request())));
+  PORTCULLIS_TRY_ASSIGN(const std::string line,
+                        lease_exchange::wait_for_line(*channel, options.wait_ms, idle));
+  return lease_exchange::parse_grant(line);
 }
 
 Result<bool> run(const Options& options, const World& world) {

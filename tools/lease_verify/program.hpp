@@ -8,6 +8,8 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "tools/lease_exchange/exchange.hpp"
+#include "tools/lease_exchange/line_channel.hpp"
 #include "tools/lease_verify/data_check.hpp"
 #include "tools/lease_verify/requester.hpp"
 #include "tools/lease_verify/revoke_test.hpp"
@@ -39,6 +41,12 @@ struct World {
   std::function<bool()> stop;                     // Ctrl-C
   std::function<void(const std::string&)> print;  // a line of standard output
 };
+
+/// Asks for a lease for `requester`. `channel` stays open as long as the lease is used: over TCP
+/// the server takes its end for the client's.
+[[nodiscard]] Result<lease_exchange::Grant> ask(
+    const Options& options, const World& world, const Requester& requester,
+    std::unique_ptr<lease_exchange::LineChannel>& channel);
 
 /// Asks for a lease and checks it. False: it was checked and found wrong, or a revoke that was
 /// waited for did not come. An error: it could not be checked.

@@ -82,6 +82,7 @@ SCENARIO = Scenario(
     qemu_arguments=["-netdev", "dgram,id=wire,local.type=unix,local.path={results}/wire.nic,"
                     "remote.type=unix,remote.path={results}/wire.hca",
                     "-device", "virtio-net-pci,netdev=wire,mac=02:50:43:00:00:02"],
-    programs=["tools/lease_serve/lease-serve", "tools/lease_verify/lease-verify"],
+    programs=["tools/lease_serve/lease-serve", "tools/lease_verify/lease-verify",
+              "tools/roce_peer/roce-peer"],
     judge=show,
     deadline_s=420)

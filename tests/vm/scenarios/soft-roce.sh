@@ -3,6 +3,7 @@
 # Run in the guest: rdma_rxe on the NIC, our driver on the function, one wire between them.
 
 lease_serve="tools/lease_serve/lease-serve -l 0 --no-huge -m 64 --no-shconf"
+roce_peer="tools/roce_peer/roce-peer -l 0 --no-huge -m 64 --no-shconf"
 lease_verify=tools/lease_verify/lease-verify
 ours=192.0.2.1
 theirs=192.0.2.2
@@ -35,9 +36,61 @@ served_well() {
 }
 
 data() {
-  serve data --access write --watch-ms 100
+  serve data --access "$1" --watch-ms 100
   verify data && served_well
 }
+exchange() { on_host python3 -B "$SOURCE/tests/vm/rdma_exchange.py" "$@" --mac $their_mac; }
+peer() { on_host $roce_peer -a "$bdf" -- --device "$bdf" --address $ours "$@"; }
+
+# perftest RIGHTS COMMAND ..: perftest on soft-RoCE against a lease of ours.
+perftest() {
+  rights=$1
+  tool=$2
+  shift
+  serve "$tool" --access "$rights" --watch-ms 100 --dump "/results/$tool.region"
+  exchange perftest-client --ours 7471 --tool 18515 >"/host/results/$tool.lease.txt" &
+  exchanger=$!
+  wait_for 60 listens 18515
+  on_host "$@" -d rxe0 -x 1 -F -p 18515 127.0.0.1 2>&1 | tee "/host/results/$tool.txt"
+  wait $exchanger
+  exchange_status=$?
+  served_well && test $exchange_status -eq 0
+}
+listens() { chroot /host ss -Hltn "sport = :$1" | grep -q .; }
+
+# ibv_rc_pingpong on soft-RoCE, and roce-peer: who sends first?
+tool_sends_first() {
+  exchange ping-pong-client --ours 7472 --tool 18516 &
+  exchanger=$!
+  peer --server 127.0.0.1:7472 --ping-pong --messages 200 &
+  our_peer=$!
+  wait_for 60 listens 18516
+  on_host ibv_rc_pingpong -d rxe0 -g 1 -n 200 -p 18516 127.0.0.1
+  tool_status=$?
+  wait $our_peer
+  our_status=$?
+  wait $exchanger && test $tool_status -eq 0 && test $our_status -eq 0
+}
+peer_sends_first() {
+  on_host ibv_rc_pingpong -d rxe0 -g 1 -n 200 -p 18517 &
+  tool=$!
+  exchange ping-pong-server --ours 7472 --tool 18517 &
+  exchanger=$!
+  peer --server 127.0.0.1:7472 --ping-pong --first --messages 200
+  our_status=$?
+  wait $tool
+  tool_status=$?
+  wait $exchanger && test $tool_status -eq 0 && test $our_status -eq 0
+}
+# Memory of soft-RoCE, asked for by our driver.
+their_memory() {
+  exchange grant --ours 7472 &
+  exchanger=$!
+  peer --server 127.0.0.1:7472
+  our_status=$?
+  wait $exchanger && test $our_status -eq 0
+}
+
 # Three samples; the client's budget at timeout 14 runs out while the region is watched.
 revoke() {
   serve "$1-$2" --leases 3 --plan "$1" --timeout "$2" --revoke-after-ms 500 --watch-ms 1500
@@ -54,7 +107,10 @@ netdev=$(basename "$(dirname "$(grep -l $their_mac /sys/class/net/*/address)")")
 ifconfig "$netdev" $theirs netmask 255.255.255.0 up
 check "soft-RoCE on $netdev" on_host rdma link add rxe0 type rxe netdev "$netdev"
 on_host ip neigh replace $ours lladdr $our_mac dev "$netdev"
-check "bytes of soft-RoCE in our region" data
+check "bytes of soft-RoCE in our region" data write
+check "ib_write_bw" perftest write ib_write_bw -n 500 -s 4096
+check "ibv_rc_pingpong, which sends first" tool_sends_first
+check "ibv_rc_pingpong, our driver sends first" peer_sends_first
 for plan in seed nak-first; do
   for timeout in 8 12 14; do
     check "revoke by $plan at timeout $timeout" revoke $plan $timeout

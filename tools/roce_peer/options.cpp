@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/roce_peer/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <CLI/CLI.hpp>
+
+#include "pmd/eal.hpp"
+
+namespace portcullis::tools::roce_peer {
+namespace {
+
+constexpr const char* kFooter = R"(
+Owns a port through the driver and asks, over it, whoever grants memory in lease-serve's exchange:
+writes, reads and compares every byte, and tries atomics where they are granted. With --ping-pong
+SENDs go back and forth, each echo compared; the grant then names no memory. Before `--` stand EAL
+arguments:
+  roce-peer -l 2 -a 0000:03:00.0 -- --device 0000:03:00.0 --address 192.0.2.1 \
+      --server 192.0.2.2:7472
+
+exit status: 0 all is as it should be, 1 something was wrong, 2 nothing could be checked)";
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--device", options.device, "a PCI address such as 0000:03:00.0 (doctor helps)")
+      ->type_name("SPEC")
+      ->required();
+  app.add_option_function<std::string>(
+         "--address",
+         [&options](const std::string& text) {
+           auto gid = pmd::Gid::parse(text);
+           if (!gid) throw CLI::ValidationError("--address", gid.error().text);
+           options.address = *gid;
+         },
+         "the port's RoCE address (default its link-local IPv6 address)")
+      ->type_name("IP");
+  app.add_option("--server", options.server, "who grants")->type_name("HOST:PORT")->required();
+  app.add_option("--rounds", options.rounds, "times the whole region is written and read")
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->capture_default_str();
+  app.add_flag("--ping-pong", options.ping_pong, "exchange messages instead");
+  app.add_flag("--first", options.messages.starts, "with --ping-pong: send the first message");
+  app.add_option("--messages", options.messages.rounds, "with --ping-pong: messages each way")
+      ->check(CLI::Range(1U, 1'000'000'000U))
+      ->capture_default_str();
+  app.add_option("--bytes", options.messages.bytes, "with --ping-pong: of a message")
+      ->check(CLI::Range(1U, 65536U))
+      ->capture_default_str();
+}
+
+std::vector<std::string> own_prefixes(const CLI::App& app) {
+  std::vector<std::string> prefixes;
+  for (const CLI::Option* option : app.get_options())
+    if (option != app.get_help_ptr()) prefixes.push_back(option->get_name());
+  return prefixes;
+}
+
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
+
+}  // namespace
+
+Result<Options> parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app{"The asking end of an RC connection, on our own driver.",
+               "roce-peer [EAL arguments] --"};
+  add_options(app, options);
+  app.footer(kFooter);
+  PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
+  std::vector<std::string> ours(parts.own.begin() + 1, parts.own.end());
+  if (std::ranges::any_of(parts.eal, asks_for_help)) ours = {"--help"};
+  std::ranges::reverse(ours);  // CLI11 takes the last argument first
+  options.eal = std::move(parts.eal);
+  try {  // CLI11 tells by exceptions; they end here
+    app.parse(ours);
+  } catch (const CLI::CallForHelp&) {
+    options.text = app.help();
+  } catch (const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return fail(Errc::InvalidArgument, text + "; see roce-peer --help");
+  }
+  return options;
+}
+
+}  // namespace portcullis::tools::roce_peer

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// roce-peer: the asking end of an RC connection on our own driver, whatever RC stack answers.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+#include <iostream>
+#include <random>
+
+#include "pmd/eal.hpp"
+#include "pmd/vfio_function.hpp"
+#include "tools/lease_verify/program.hpp"
+#include "tools/roce_peer/connection.hpp"
+#include "tools/roce_peer/options.hpp"
+#include "tools/roce_peer/ping_pong.hpp"
+
+namespace {
+
+using namespace portcullis;
+using namespace portcullis::tools;
+
+std::atomic<bool> stop_asked{false};
+
+extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
+
+void print(const std::string& line) { std::cout << line << std::endl; }
+
+Result<std::unique_ptr<roce_peer::Connection>> open_connection(lease_serve::ServedPort& port) {
+  constexpr std::uint32_t kPsnMask = 0xffffff;
+  return roce_peer::Connection::create(port, std::random_device{}() & kPsnMask);
+}
+
+Result<bool> check_memory(const roce_peer::Options& options, lease_serve::ServedPort& port) {
+  lease_verify::Options asked;
+  asked.server = options.server;
+  asked.data.rounds = options.rounds;
+  const auto open = [&](const lease_verify::Options& /*options*/)
+      -> Result<std::unique_ptr<lease_verify::Requester>> {
+    PORTCULLIS_TRY_ASSIGN(auto connection, open_connection(port));
+    return connection;
+  };
+  return lease_verify::run(asked, {open, [] { return stop_asked.load(); }, print});
+}
+
+Result<bool> exchange_messages(const roce_peer::Options& options, lease_serve::ServedPort& port) {
+  PORTCULLIS_TRY_ASSIGN(const auto connection, open_connection(port));
+  PORTCULLIS_TRY_ASSIGN(auto game, roce_peer::PingPong::create(*connection, options.messages));
+  lease_verify::Options asked;
+  asked.server = options.server;
+  std::unique_ptr<lease_exchange::LineChannel> channel;
+  PORTCULLIS_TRY_ASSIGN(const auto grant,
+                        lease_verify::ask(asked, {{}, [] { return stop_asked.load(); }, print},
+                                          *connection, channel));
+  PORTCULLIS_TRY(connection->connect(grant));
+  const auto report = game.run();
+  if (!report) {
+    print("WRONG " + report.error().text);
+    return false;
+  }
+  print(
+      fmt::format("ok    SEND        {} messages of {} bytes came, {} compared with what was sent",
+                  report->received, options.messages.bytes, report->compared));
+  return true;
+}
+
+Result<bool> run(const roce_peer::Options& options) {
+  PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(options.device));
+  if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
+  PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(options.eal, spec.is_emulated()));
+  PORTCULLIS_TRY_ASSIGN(const auto port, lease_serve::ServedPort::open(spec, options.address));
+  return options.ping_pong ? exchange_messages(options, *port) : check_memory(options, *port);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  constexpr int kNotChecked = 2;
+  const auto options = roce_peer::parse_options(argc, argv);
+  if (!options) {
+    std::cerr << "roce-peer: " << options.error().text << '\n';
+    return kNotChecked;
+  }
+  if (options->text) {
+    std::cout << *options->text << '\n';
+    return 0;
+  }
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  const auto good = run(*options);
+  if (!good) {
+    std::cerr << "roce-peer: " << good.error().text << '\n';
+    return kNotChecked;
+  }
+  return *good ? 0 : 1;
+}
