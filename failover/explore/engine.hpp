@@ -63,7 +63,7 @@ class Engine {
 
   /// Bytes of a state that are ever other than 0.
   [[nodiscard]] static unsigned bytes_of(const Machine& machine) noexcept {
-    return (kWords - 1) * 8 + (machine.last_word_bits + 7) / 8;
+    return (kWords - 1) * 8 + std::max(1U, (machine.last_word_bits + 7) / 8);
   }
 
   struct alignas(64) Worker {

@@ -20,21 +20,22 @@ class Frontier {
   static constexpr std::size_t kBlock = 2048;
 
   /// For states of which only the first `state_bytes` are ever other than 0.
-  explicit Frontier(std::size_t state_bytes) : state_bytes_(state_bytes) {}
+  explicit Frontier(std::size_t state_bytes)
+      : state_bytes_(state_bytes),
+        last_mask_(~std::uint64_t{0} >> 8 * (sizeof(State<kWords>) - state_bytes)) {}
 
   void push(const State<kWords>& state) {
     if (last_ == kBlock) {
-      blocks_.push_back(std::make_unique_for_overwrite<char[]>(kBlock * state_bytes_));
+      blocks_.push_back(std::make_unique_for_overwrite<char[]>(block_bytes()));
       last_ = 0;
     }
-    std::memcpy(blocks_.back().get() + last_++ * state_bytes_, state.words.data(), state_bytes_);
+    // All words: what is too much the next state overwrites.
+    std::memcpy(blocks_.back().get() + last_++ * state_bytes_, state.words.data(), sizeof state);
     ++size_;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::uint64_t bytes() const noexcept {
-    return blocks_.size() * kBlock * state_bytes_;
-  }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return blocks_.size() * block_bytes(); }
 
   /// Takes the last block: calls visit for each of its states. False when there is none.
   template <class Visit>
@@ -47,7 +48,8 @@ class Frontier {
     size_ -= count;
     for (std::size_t i = 0; i < count; ++i) {
       State<kWords> state;
-      std::memcpy(state.words.data(), block.get() + i * state_bytes_, state_bytes_);
+      std::memcpy(state.words.data(), block.get() + i * state_bytes_, sizeof state);
+      state.words[kWords - 1] &= last_mask_;
       visit(state);
     }
     return true;
@@ -60,7 +62,12 @@ class Frontier {
   }
 
  private:
+  [[nodiscard]] std::size_t block_bytes() const noexcept {
+    return kBlock * state_bytes_ + sizeof(State<kWords>);
+  }
+
   std::size_t state_bytes_;
+  std::uint64_t last_mask_;  // of the last word's bytes that are kept
   std::vector<std::unique_ptr<char[]>> blocks_;
   std::size_t last_ = kBlock;  // states of the last block
   std::size_t size_ = 0;

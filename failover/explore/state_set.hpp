@@ -27,10 +27,11 @@ class StateSet {
   /// `upper_bytes` of the words after the first are compared; 0 when the fingerprint is to say all.
   StateSet(unsigned upper_bytes, unsigned share, unsigned shares)
       : upper_bytes_(upper_bytes),
+        last_mask_(~std::uint64_t{0} >> (64 - 8 * ((upper_bytes + 7) % 8 + 1))),
         first_(first_of(share, shares)),
         last_(first_of(share + 1, shares) - 1),
         table_(last_ - first_, kFirstBuckets, upper_bytes),
-        apart_(0, EntryHash{}, SameEntry{upper_bytes}),
+        apart_(0, EntryHash{}, SameEntry{upper_bytes != 0}),
         is_exhausted_(!arena_.grow_to(table_.bytes())) {}
 
   /// The share that a fingerprint belongs to.
@@ -47,7 +48,7 @@ class StateSet {
   bool insert(const State<kWords>& state, std::uint64_t hash) {
     const Entry entry{hash - first_, state};
     while (!is_exhausted_) {
-      const Outcome outcome = place(entry);
+      const Outcome outcome = place(entry, false);
       if (outcome == Outcome::Known) return false;
       if (outcome == Outcome::Full) {
         if (apart_.contains(entry)) return false;
@@ -83,24 +84,29 @@ class StateSet {
     std::size_t operator()(const Entry& entry) const noexcept { return entry.offset; }
   };
   struct SameEntry {
-    unsigned upper_bytes;
+    bool compares_upper;
     bool operator()(const Entry& a, const Entry& b) const noexcept {
-      return a.offset == b.offset && std::memcmp(upper_of(a), upper_of(b), upper_bytes) == 0;
+      bool is_same = a.offset == b.offset;
+      for (unsigned i = 1; i < kWords && compares_upper; ++i)
+        is_same = is_same && a.state.words[i] == b.state.words[i];
+      return is_same;
     }
   };
 
   /// How entries lie in memory: `width` fingerprints a bucket. A value says how far the fingerprint
-  /// is from where its bucket's begin; 0 is no entry.
+  /// is from where its bucket's begin. A bucket is the number of its entries, the tag of each,
+  /// which is the value's lowest byte, and of each the value's other bytes and the state's upper
+  /// words.
   struct Table {
     Table(std::uint64_t greatest_offset, std::size_t bucket_count, unsigned upper_bytes)
         : buckets(bucket_count), width(greatest_offset / bucket_count + 1) {
       inverse = static_cast<std::uint64_t>((Wide{1} << 64) / width);
-      value_bytes = (static_cast<unsigned>(std::bit_width(width * (kReach + 1))) + 7) / 8;
-      value_mask = ~std::uint64_t{0} >> (64 - 8 * value_bytes);
-      slot_bytes = value_bytes + upper_bytes;
+      rest_bytes = (static_cast<unsigned>(std::bit_width(width * (kReach + 1) - 1)) + 7) / 8 - 1;
+      rest_mask = (std::uint64_t{1} << 8 * rest_bytes) - 1;
+      slot_bytes = rest_bytes + upper_bytes;
       // The same for all sizes of the table: growing relies on it.
       bucket_bytes = (8 + upper_bytes + 15) / 16 * 64;
-      slots = bucket_bytes / slot_bytes;
+      slots = (bucket_bytes - 1) / (slot_bytes + 1);
     }
     /// offset / width, by a multiplication that is at most one too low.
     [[nodiscard]] std::size_t bucket_of(std::uint64_t offset) const noexcept {
@@ -108,15 +114,16 @@ class StateSet {
       return bucket + (offset - bucket * width >= width ? 1 : 0);
     }
     [[nodiscard]] std::size_t buckets_in_reach() const noexcept { return buckets + kReach; }
-    /// Reading a value of few bytes reads eight.
+    /// Reading a few bytes reads eight.
     [[nodiscard]] std::size_t bytes() const noexcept {
       return buckets_in_reach() * bucket_bytes + sizeof(std::uint64_t);
     }
 
     std::size_t buckets;
-    std::uint64_t width, inverse, value_mask;
-    unsigned value_bytes, slot_bytes, bucket_bytes, slots;
+    std::uint64_t width, inverse, rest_mask;
+    unsigned rest_bytes, slot_bytes, bucket_bytes, slots;
   };
+  static constexpr unsigned kTagWords = 2;  // count and tags: at most 15 slots
 
   /// The first fingerprint whose product with `shares` reaches `share` times 2^64.
   static std::uint64_t first_of(unsigned share, unsigned shares) noexcept {
@@ -130,31 +137,68 @@ class StateSet {
     std::memcpy(&bits, at, sizeof bits);
     return bits;
   }
-  static const char* upper_of(const Entry& entry) noexcept {
-    return static_cast<const char*>(static_cast<const void*>(entry.state.words.data() + 1));
+  /// Where nothing lay but zeros.
+  static void write(char* at, std::uint64_t bits) noexcept {
+    bits |= read(at);
+    std::memcpy(at, &bits, sizeof bits);
   }
-  [[nodiscard]] bool has_upper(const char* slot, const Entry& entry) const noexcept {
-    if (kWords == 1 || upper_bytes_ == 0) return true;
-    return std::memcmp(slot + table_.value_bytes, upper_of(entry), upper_bytes_) == 0;
+  /// A one at the top of each byte of `word` that is `byte`, and seldom of another.
+  static std::uint64_t matches(std::uint64_t word, std::uint64_t byte) noexcept {
+    constexpr std::uint64_t kOnes = 0x0101010101010101U;
+    const std::uint64_t differences = word ^ (byte & 0xff) * kOnes;
+    return (differences - kOnes) & ~differences & kOnes << 7;
+  }
+  static char* slot_of(const Table& table, char* bucket, unsigned slot) noexcept {
+    return bucket + 1 + table.slots + slot * table.slot_bytes;
   }
 
-  Outcome place(const Entry& entry) noexcept {
-    const Table table = table_;
-    const std::size_t bucket = table.bucket_of(entry.offset);
-    std::uint64_t value = entry.offset - bucket * table.width + 1 + kReach * table.width;
-    char* slot = bucket_at(bucket);
-    for (unsigned away = 0; away <= kReach; ++away, value -= table.width) {
-      for (unsigned i = 0; i < table.slots; ++i, slot += table.slot_bytes) {
-        const std::uint64_t held = read(slot);
-        if ((held & table.value_mask) == 0) {
-          const std::uint64_t both = held | value;
-          std::memcpy(slot, &both, sizeof both);
-          if (kWords > 1) std::memcpy(slot + table.value_bytes, upper_of(entry), upper_bytes_);
-          return Outcome::New;
-        }
-        if ((held & table.value_mask) == value && has_upper(slot, entry)) return Outcome::Known;
+  [[nodiscard]] bool has_upper(const char* upper, const Entry& entry) const noexcept {
+    if (upper_bytes_ == 0) return true;
+    for (unsigned i = 1; i < kWords; ++i, upper += sizeof(std::uint64_t))
+      if ((read(upper) & (i + 1 < kWords ? ~std::uint64_t{0} : last_mask_)) != entry.state.words[i])
+        return false;
+    return true;
+  }
+  [[nodiscard]] bool contains(const Table& table, char* bucket, std::uint64_t value,
+                              const Entry& entry) const noexcept {
+    const auto count = static_cast<unsigned char>(*bucket);
+    for (unsigned word = 0; word < kTagWords; ++word) {
+      std::uint64_t found = matches(read(bucket + word * 8), value);
+      for (; found != 0; found &= found - 1) {
+        const unsigned place = word * 8 + static_cast<unsigned>(std::countr_zero(found)) / 8;
+        if (place == 0 || place > count) continue;
+        const char* slot = slot_of(table, bucket, place - 1);
+        if ((read(slot) & table.rest_mask) == value >> 8 &&
+            has_upper(slot + table.rest_bytes, entry))
+          return true;
       }
-      slot += table.bucket_bytes - table.slots * table.slot_bytes;
+    }
+    return false;
+  }
+  void append(const Table& table, char* bucket, std::uint64_t value, const Entry& entry) noexcept {
+    const auto count = static_cast<unsigned char>(*bucket);
+    *bucket = static_cast<char>(count + 1);
+    bucket[1 + count] = static_cast<char>(value);
+    char* slot = slot_of(table, bucket, count);
+    write(slot, value >> 8);
+    if (upper_bytes_ == 0) return;
+    for (unsigned i = 1; i < kWords; ++i)
+      write(slot + table.rest_bytes + (i - 1) * sizeof(std::uint64_t), entry.state.words[i]);
+  }
+
+  Outcome place(const Entry& entry, bool is_known_new) noexcept {
+    const Table& table = table_;
+    const std::size_t own = table.bucket_of(entry.offset);
+    std::uint64_t value = entry.offset - own * table.width + kReach * table.width;
+    char* bucket = bucket_at(own);
+    for (unsigned away = 0; away <= kReach; ++away) {
+      if (!is_known_new && contains(table, bucket, value, entry)) return Outcome::Known;
+      if (static_cast<unsigned char>(*bucket) < table.slots) {
+        append(table, bucket, value, entry);
+        return Outcome::New;
+      }
+      bucket += table.bucket_bytes;
+      value -= table.width;
     }
     return Outcome::Full;
   }
@@ -162,27 +206,30 @@ class StateSet {
   /// Empties a bucket of `table` and calls visit for each of its entries.
   template <class Visit>
   void take_bucket(const Table& table, std::size_t bucket, Visit&& visit) {
-    std::array<char, 192 + sizeof(std::uint64_t)> taken{};
+    std::array<char, (kMaxStateWords + 1) / 2 * 64 + sizeof(std::uint64_t)> taken{};
     char* const start = arena_.data() + bucket * table.bucket_bytes;
     std::memcpy(taken.data(), start, table.bucket_bytes);
     std::memset(start, 0, table.bucket_bytes);
-    for (unsigned i = 0; i < table.slots; ++i) {
-      const char* slot = taken.data() + i * table.slot_bytes;
-      const std::uint64_t value = read(slot) & table.value_mask;
-      if (value == 0) return;
-      Entry entry{bucket * table.width + value - 1 - kReach * table.width, {}};
-      if (kWords > 1)
-        std::memcpy(entry.state.words.data() + 1, slot + table.value_bytes, upper_bytes_);
+    const auto count = static_cast<unsigned char>(taken[0]);
+    for (unsigned i = 0; i < count; ++i) {
+      const char* slot = slot_of(table, taken.data(), i);
+      const std::uint64_t value =
+          (read(slot) & table.rest_mask) << 8 | static_cast<unsigned char>(taken[1 + i]);
+      Entry entry{bucket * table.width + value - kReach * table.width, {}};
+      for (unsigned word = 1; word < kWords && upper_bytes_ != 0; ++word)
+        entry.state.words[word] = read(slot + table.rest_bytes + (word - 1) * 8) &
+                                  (word + 1 < kWords ? ~std::uint64_t{0} : last_mask_);
       visit(entry);
     }
   }
 
-  /// Where all grows by a seventh, an entry's new bucket is behind the one it lay in, however far
-  /// it was from its own, but for those at the beginning: they wait until all others have moved.
+  /// Where all grows by a seventh at least, an entry's new bucket is behind the one it lay in,
+  /// however far it was from its own, but for those at the beginning: they wait until all others
+  /// have moved.
   void grow() {
     const Table old = table_;
-    constexpr std::size_t kWorthSparing = 4096;
-    const std::size_t more = old.buckets < kWorthSparing ? old.buckets : old.buckets / 7 + 1;
+    constexpr std::size_t kWorthSparing = std::size_t{1} << 13;
+    const std::size_t more = old.buckets / (old.buckets < kWorthSparing ? 2 : 7) + 1;
     table_ = Table(last_ - first_, old.buckets + more, upper_bytes_);
     if (!arena_.grow_to(table_.bytes())) {
       is_exhausted_ = true;
@@ -194,13 +241,14 @@ class StateSet {
     apart_.clear();
     for (std::size_t bucket = old.buckets_in_reach(); bucket-- > 0;)
       take_bucket(old, bucket, [&](const Entry& entry) {
-        if (bucket < kWaiting || place(entry) == Outcome::Full) waiting.push_back(entry);
+        if (bucket < kWaiting || place(entry, true) == Outcome::Full) waiting.push_back(entry);
       });
     for (const Entry& entry : waiting)
-      if (place(entry) == Outcome::Full) apart_.insert(entry);
+      if (place(entry, true) == Outcome::Full) apart_.insert(entry);
   }
 
   unsigned upper_bytes_;
+  std::uint64_t last_mask_;  // of the bytes that are kept of the last word
   std::uint64_t first_, last_;
   Arena arena_;
   Table table_;
