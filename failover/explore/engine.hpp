@@ -59,7 +59,7 @@ class Engine {
   using Set = StateSet<kWords>;
   /// Different orders of the same steps meet soon: most repetitions are caught in a small cache
   /// before they cost a lookup. The initial state fills it, which no step needs to find new.
-  static constexpr std::size_t kRecent = 8192;
+  static constexpr std::size_t kRecent = 2048;
 
   /// Bytes of a state that are ever other than 0.
   [[nodiscard]] static unsigned bytes_of(const Machine& machine) noexcept {
