@@ -15,6 +15,7 @@ constexpr std::uint32_t kMisc = prm::number(prm::MatchCriteria::MISC_PARAMETERS)
 // three bits.
 constexpr std::uint8_t kRcWriteOnly = 0x0a;
 constexpr std::uint8_t kClassMask = 0xe0;
+constexpr std::uint16_t kRoceUdpPort = 4791;  // ROCE_V2_UDP_DPORT, include/rdma/ib_verbs.h
 // struct mlx5_ifc_ipv4_layout_bits: the last four of the sixteen bytes.
 constexpr std::size_t kIpv4Offset = 12;
 
@@ -30,6 +31,8 @@ std::string_view name(Shape shape) noexcept {
       return "opcode";
     case Shape::OpcodeClass:
       return "opcode-class";
+    case Shape::RocePort:
+      return "roce-port";
     case Shape::MatchAll:
       return "match-all";
   }
@@ -62,6 +65,8 @@ bool is_offered(Shape shape, const DomainCaps& caps) noexcept {
     case Shape::Opcode:
     case Shape::OpcodeClass:
       return caps.bth_opcode;
+    case Shape::RocePort:
+      return caps.outer_udp_dport;
     case Shape::MatchAll:
       return true;
   }
@@ -84,6 +89,9 @@ std::uint32_t put_mask(Shape shape, MatchView mask) noexcept {
     case Shape::OpcodeClass:
       mask.set<"misc_parameters.bth_opcode", kClassMask>();
       return kMisc;
+    case Shape::RocePort:
+      mask.set<"outer_headers.udp_dport", 0xffff>();
+      return kOuter;
     case Shape::MatchAll:
       return 0;
   }
@@ -92,6 +100,7 @@ std::uint32_t put_mask(Shape shape, MatchView mask) noexcept {
 
 Result<void> put_value(Shape shape, const DropTarget& target, MatchView value) {
   if (shape == Shape::Opcode) value.set<"misc_parameters.bth_opcode", kRcWriteOnly>();
+  if (shape == Shape::RocePort) value.set<"outer_headers.udp_dport", kRoceUdpPort>();
   if (shape == Shape::DstQp && !value.try_set<"misc_parameters.bth_dst_qp">(target.qpn))
     return fail(Errc::InvalidArgument,
                 "steering: QP number " + std::to_string(target.qpn) + " is wider than 24 bits");

@@ -8,6 +8,7 @@
 //   client-flow   source address and UDP source port     lease
 //   opcode        misc.bth_opcode 0x0A, WRITE Only       function
 //   opcode-class  misc.bth_opcode 0x00 under 0xE0, RC    function
+//   roce-port     UDP destination port 4791              function
 //   match-all     nothing                                function
 #pragma once
 
@@ -24,12 +25,12 @@
 
 namespace portcullis::steering {
 
-enum class Shape : std::uint8_t { DstQp, ClientFlow, Opcode, OpcodeClass, MatchAll };
+enum class Shape : std::uint8_t { DstQp, ClientFlow, Opcode, OpcodeClass, RocePort, MatchAll };
 enum class Scope : std::uint8_t { Lease, Function };
 
 /// In the order in which set-up prefers them.
-inline constexpr std::array kShapes{Shape::DstQp, Shape::ClientFlow, Shape::Opcode,
-                                    Shape::OpcodeClass, Shape::MatchAll};
+inline constexpr std::array kShapes{Shape::DstQp,       Shape::ClientFlow, Shape::Opcode,
+                                    Shape::OpcodeClass, Shape::RocePort,   Shape::MatchAll};
 
 [[nodiscard]] std::string_view name(Shape shape) noexcept;
 /// InvalidArgument naming the text and the shapes.

@@ -20,7 +20,7 @@ TEST(Shape, EveryName_IsParsedBack) {
 TEST(Shape, UnknownName_IsRefusedWithThoseAccepted) {
   EXPECT_EQ(parse_shape("dst-qpn").error().text,
             "steering shape 'dst-qpn'; accepted are dst-qp, client-flow, opcode, opcode-class, "
-            "match-all");
+            "roce-port, match-all");
 }
 
 TEST(Shape, OnlyQpAndFlow_HaveTheScopeOfALease) {
@@ -28,6 +28,7 @@ TEST(Shape, OnlyQpAndFlow_HaveTheScopeOfALease) {
   EXPECT_EQ(scope(Shape::ClientFlow), Scope::Lease);
   EXPECT_EQ(scope(Shape::Opcode), Scope::Function);
   EXPECT_EQ(scope(Shape::OpcodeClass), Scope::Function);
+  EXPECT_EQ(scope(Shape::RocePort), Scope::Function);
   EXPECT_EQ(scope(Shape::MatchAll), Scope::Function);
 }
 
@@ -80,8 +81,8 @@ TEST(Choice, Words_AreParsed) {
 
 TEST(Choice, UnknownWord_IsRefusedWithThoseAccepted) {
   EXPECT_EQ(parse_choice("on").error().text,
-            "steering 'on'; accepted are dst-qp, client-flow, opcode, opcode-class, match-all, "
-            "off, offered, try");
+            "steering 'on'; accepted are dst-qp, client-flow, opcode, opcode-class, roce-port, "
+            "match-all, off, offered, try");
 }
 
 TEST(EntryPlan, EveryName_IsParsedBackAndOthersRefused) {
