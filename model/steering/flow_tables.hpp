@@ -46,7 +46,7 @@ class FlowTables {
  public:
   static constexpr std::uint32_t kLogMaxTables = 12;
   static constexpr std::uint32_t kLogMaxTableSize = 16;
-  static constexpr std::uint32_t kMaxLevel = 64;
+  static constexpr std::uint32_t kMaxLevel = 128;  // Linux 6.12 has its anchor table at 66
   static constexpr std::uint32_t kMaxDestinations = 32;
 
   struct Deps {
