@@ -56,6 +56,10 @@ void Session::relax(std::uint64_t until_ns) noexcept {
   // just came has been looked at.
   if (is_pumping_) return;
   is_pumping_ = true;
+  if (background_) {
+    if (auto worked = background_(); !worked && !client_error_)
+      client_error_ = std::move(worked).error();
+  }
   for (Client* client : clients_) {
     if (auto pumped = client->pump(); !pumped && !client_error_)
       client_error_ = std::move(pumped).error();

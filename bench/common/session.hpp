@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,10 @@ class Session {
   /// `clients` have their turn in every wait from now on; they must stay until clear_clients().
   void set_clients(std::vector<Client*> clients) { clients_ = std::move(clients); }
   void clear_clients() { clients_.clear(); }
+  /// Has its turn in every wait from now on, before the clients; empty ends that. It must not wait.
+  void set_background(std::function<Result<void>()> background) {
+    background_ = std::move(background);
+  }
   /// Waits until `done` holds or `until_ns` has come, with the clients at work. The first error of
   /// a client, which no wait can report, comes out here.
   template <class Done>
@@ -67,6 +72,7 @@ class Session {
   std::optional<pmd::LcoreTask> lcore_;
   std::thread thread_;
   std::vector<Client*> clients_;
+  std::function<Result<void>()> background_;
   std::optional<Error> client_error_;
   bool is_pumping_ = false;
   std::unique_ptr<pmd::Hca> hca_;

@@ -94,13 +94,21 @@ class Runner {
                        execution_.clock);
   }
 
+  [[nodiscard]] tools::DeviceSpec device() const {
+    tools::DeviceSpec spec = execution_.device;
+    auto* emulated = std::get_if<model::Options>(&spec.kind);
+    if (emulated != nullptr && !plan_.model_behaviour.empty())
+      emulated->behaviours.push_back(plan_.model_behaviour);
+    return spec;
+  }
+
   /// On the virtual clock every run starts from nothing, so that it is the same run.
   Result<std::optional<std::uint64_t>> sample(std::unique_ptr<Session>& session,
                                               Sampler& sampler) const {
     if (execution_.is_virtual() || !sampler) {
       sampler = nullptr;
       session.reset();
-      PORTCULLIS_TRY_ASSIGN(session, Session::open(execution_.device));
+      PORTCULLIS_TRY_ASSIGN(session, Session::open(device()));
       PORTCULLIS_TRY_ASSIGN(sampler, plan_.prepare(*session));
     }
     return sampler();
@@ -174,6 +182,7 @@ Result<void> run(const CommandLine& line, const Suite& suite) {
   std::optional<Error> error;
   for (const SeriesPlan& series : suite.series(options))
     for (const Execution& execution : executions) {
+      if (series.needs_wall_clock && execution.is_virtual()) continue;
       const Runner runner(series, execution, report, error);
       benchmark::RegisterBenchmark(runner.name().c_str(), runner)
           ->UseManualTime()

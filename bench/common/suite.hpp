@@ -29,6 +29,9 @@ struct SeriesPlan {
   std::string name;     // "2ERR_QP"; the clock is added
   std::string picture;  // see Series; the clock is added
   std::uint64_t wall_samples = 0;
+  /// Left out on the virtual clock: work that takes no time there would never let it go on.
+  bool needs_wall_clock = false;
+  std::string model_behaviour;  // that a model has besides those of --device; may be empty
   /// Makes what the samples need; `session` outlives the sampler.
   std::function<Result<Sampler>(Session& session)> prepare;
   /// Adds counters and a label of its own. May be empty.

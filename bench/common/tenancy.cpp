@@ -28,8 +28,10 @@ Result<void> Tenancy::grant_all() {
   lease::LeaseManager::Options options;
   options.table.slots = options_.leases;
   options.grant.psn_seed = kPsnSeed;
-  PORTCULLIS_TRY_ASSIGN(manager_,
-                        lease::LeaseManager::create(lease::Host::of(session_->hca()), options));
+  options.fence.deadline_ms = options_.fence_deadline_ms;
+  lease::Host host = lease::Host::of(session_->hca());
+  host.steering = options_.steering;
+  PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), options));
   for (const auto& client : clients_) PORTCULLIS_TRY(grant_one(*client));
   return {};
 }
@@ -79,26 +81,39 @@ Result<void> Tenancy::start_traffic() {
 }
 
 Result<void> Tenancy::revoke_all(const lease::Plan& plan) {
+  leaves_fenced_ = plan.best_outcome() == lease::Outcome::Fenced;
+  const auto answers =
+      options_.mode == RevokeMode::Serial ? revoke_serially(plan) : revoke_batched(plan);
+  PORTCULLIS_TRY(session_->client_result());
+  for (const lease::RevokeAnswer& answer : answers)
+    if (answer.outcome != plan.best_outcome())
+      return fail(Errc::CommandFailed, "the revoke failed: " + lease::describe(answer.verdict));
+  return {};
+}
+
+std::vector<lease::RevokeAnswer> Tenancy::revoke_serially(const lease::Plan& plan) {
   // All are started before one that lingers is waited for.
   std::vector<lease::Lease> open;
-  std::optional<lease::Verdict> bad;
-  leaves_fenced_ = plan.best_outcome() == lease::Outcome::Fenced;
-  const auto judge = [&bad, &plan](const lease::RevokeAnswer& answer) {
-    if (answer.outcome != plan.best_outcome()) bad = answer.verdict;
-  };
+  std::vector<lease::RevokeAnswer> answers;
   for (std::size_t i = 0; i < grants_.size(); ++i) {
     const lease::Lease& lease = grants_[i].lease;
-    const auto answer = manager_->start_revoke(lease.id, lease.epoch, plan);
-    if (answer)
-      judge(*answer);
+    if (const auto answer = manager_->start_revoke(lease.id, lease.epoch, plan))
+      answers.push_back(*answer);
     else
       open.push_back(lease);
     if (!plan.has_grace) clients_[i]->forget_region();  // such a plan frees it at once
   }
-  for (const lease::Lease& lease : open) judge(manager_->revoke(lease.id, lease.epoch, plan));
-  PORTCULLIS_TRY(session_->client_result());
-  if (bad) return fail(Errc::CommandFailed, "the revoke failed: " + lease::describe(*bad));
-  return {};
+  for (const lease::Lease& lease : open)
+    answers.push_back(manager_->revoke(lease.id, lease.epoch, plan));
+  return answers;
+}
+
+std::vector<lease::RevokeAnswer> Tenancy::revoke_batched(const lease::Plan& plan) {
+  if (!plan.has_grace)
+    for (const auto& client : clients_) client->forget_region();
+  std::vector<lease::LeaseName> names;
+  for (const lease::Grant& grant : grants_) names.push_back({grant.lease.id, grant.lease.epoch});
+  return manager_->revoke_batch(names, plan);
 }
 
 Result<void> Tenancy::finish() {

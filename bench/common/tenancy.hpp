@@ -16,10 +16,20 @@
 
 namespace portcullis::bench {
 
+/// How many leases are revoked.
+enum class RevokeMode : std::uint8_t {
+  Serial,   // one call after the other; a plan that lingers is not waited for in between
+  Batched,  // one call for all
+};
+
 struct TenancyOptions {
   std::uint32_t leases = 1;
   std::uint8_t timeout = 14;  // of the clients
   std::uint8_t retry = 7;
+  RevokeMode mode = RevokeMode::Serial;
+  /// Of a fence's commands: what takes longer is measured too, it only breaks the contract.
+  std::uint64_t fence_deadline_ms = 60'000;
+  steering::DropRule* steering = nullptr;  // null: absent
 };
 
 class Tenancy {
@@ -43,6 +53,8 @@ class Tenancy {
   /// Revokes every lease by `plan` and returns when every outcome stands. Anything but the plan's
   /// best outcome is an error.
   [[nodiscard]] Result<void> revoke_all(const lease::Plan& plan);
+  /// Runs the deferred phase of every lease, GRACE or not, until all slots are FREE.
+  [[nodiscard]] Result<void> run_deferred() { return manager_->tear_down(); }
   /// Stops the clients and takes everything back. Ends the round.
   [[nodiscard]] Result<void> finish();
 
@@ -52,6 +64,8 @@ class Tenancy {
   Tenancy(Session& session, const TenancyOptions& options)
       : session_(&session), options_(options) {}
   [[nodiscard]] Result<void> grant_one(Client& client);
+  [[nodiscard]] std::vector<lease::RevokeAnswer> revoke_serially(const lease::Plan& plan);
+  [[nodiscard]] std::vector<lease::RevokeAnswer> revoke_batched(const lease::Plan& plan);
 
   Session* session_;
   TenancyOptions options_;

@@ -42,7 +42,7 @@ TEST(BenchOptions, NoArguments_GiveTheModelAndEveryPlan) {
   EXPECT_EQ(line->options.peer, "loopback");
   EXPECT_THAT(line->options.plans,
               ElementsAre("seed", "nak-first", "legacy", "umr", "access-flags", "drop-only"));
-  EXPECT_THAT(line->options.leases, ElementsAre(1, 64));
+  EXPECT_THAT(line->options.leases, ElementsAre(1, 64, 1024));
   EXPECT_EQ(line->options.timeout, 14U);
   EXPECT_EQ(line->options.retry, 7U);
   EXPECT_EQ(line->options.samples, 1000U);
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"--plan=drop", "drop", "seed, nak-first, legacy"},
         Mistake{"--plan=drop-only+overlap", "drop-only+overlap", "one step"},
         Mistake{"--plan=seed,drop", "drop", "seed, nak-first, legacy"},
-        Mistake{"--leases=0", "0", "1 to 1024"}, Mistake{"--leases=x", "x", "1 to 1024"},
+        Mistake{"--leases=0", "0", "1 to 4096"}, Mistake{"--leases=x", "x", "1 to 4096"},
         Mistake{"--samples=0", "0", "1 to 1000000000"},
         Mistake{"--samples=-3", "-3", "1 to 1000000000"}, Mistake{"--timeout=0", "0", "1 to 31"},
         Mistake{"--deadline-ms=0", "0", "1 to 600000"}, Mistake{"--retry=8", "8", "0 to 7"},

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bench/common/capacity.hpp"
+
+#include <optional>
+
+#include "bench/common/session.hpp"
+#include "lease/fence.hpp"
+#include "tools/open_device.hpp"
+
+namespace portcullis::bench {
+namespace {
+
+/// What revoking so many takes; none when that breaks the contract.
+Result<std::optional<std::uint64_t>> time_of(const lease::Plan& plan, RevokeMode mode,
+                                             std::uint32_t leases) {
+  PORTCULLIS_TRY_ASSIGN(
+      const auto spec,
+      tools::parse_device(std::string("model,execution=stepped,timing=") + kCapacityTiming));
+  PORTCULLIS_TRY_ASSIGN(const auto session, Session::open(spec));
+  TenancyOptions options;
+  options.leases = leases;
+  options.mode = mode;
+  options.fence_deadline_ms = lease::FenceOptions{}.deadline_ms;
+  PORTCULLIS_TRY_ASSIGN(const auto tenancy, Tenancy::create(*session, options));
+  PORTCULLIS_TRY(tenancy->grant_all());
+  const std::uint64_t start = session->now_ns();
+  const auto revoked = tenancy->revoke_all(plan);
+  const std::uint64_t time = session->now_ns() - start;
+  if (!revoked && revoked.error().code != Errc::CommandFailed)
+    return tl::unexpected<Error>(revoked.error());
+  if (!revoked || time > kContractNs) return std::optional<std::uint64_t>();
+  return std::optional<std::uint64_t>(time);
+}
+
+}  // namespace
+
+Result<Capacity> find_capacity(const lease::Plan& plan, RevokeMode mode, std::uint32_t limit) {
+  Capacity best;
+  std::uint32_t too_many = 0;  // none found yet
+  std::uint32_t next = 1;
+  while (next != best.leases) {
+    PORTCULLIS_TRY_ASSIGN(const auto time, time_of(plan, mode, next));
+    if (time)
+      best = {next, *time, next == limit};
+    else
+      too_many = next;
+    if (best.is_at_limit) break;
+    next = too_many == 0 ? std::min(best.leases * 2, limit)
+                         : best.leases + (too_many - best.leases) / 2;
+  }
+  return best;
+}
+
+}  // namespace portcullis::bench
