@@ -7,38 +7,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <filesystem>
 #include <string>
 
 #include "model/transport/pcap.hpp"
+#include "tests/model/transport/judges.hpp"
 #include "tests/model/transport/rig.hpp"
 
 namespace portcullis::model::test {
 namespace {
-
-std::string output_of(const std::string& command) {
-  std::string output;
-  FILE* const pipe = popen((command + " 2>/dev/null").c_str(), "r");
-  char buffer[4096];
-  while (pipe != nullptr && std::fgets(buffer, sizeof buffer, pipe) != nullptr) output += buffer;
-  if (pipe != nullptr) pclose(pipe);
-  return output;
-}
-
-/// One field of every frame that `filter` accepts.
-std::string tshark(const std::string& path, const std::string& filter, const std::string& field) {
-  return output_of(std::string(PORTCULLIS_TSHARK) + " -n -r " + path + " -Y '" + filter +
-                   "' -T fields -e " + field);
-}
-
-std::string oracle(const std::string& path, const char* script = PORTCULLIS_ROCE_ORACLE) {
-  return output_of(std::string(PORTCULLIS_PYTHON) + " " + script + " " + path);
-}
-
-std::size_t lines(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
-}
 
 class Capture : public testing::Test {
  protected:
@@ -127,15 +104,13 @@ TEST_F(Capture, TrafficOverInfiniBandWithGrh_IsDissectedByTshark) {
 
 TEST_F(Capture, TrafficOverInfiniBand_HasEveryLengthAndCrcConfirmed) {
   talk({}, PortType::InfiniBand);
-  EXPECT_EQ(oracle(path_, PORTCULLIS_INFINIBAND_ORACLE),
-            "frames " + std::to_string(frames_sent_) + " wrong 0\n");
+  EXPECT_EQ(infiniband_oracle(path_), "frames " + std::to_string(frames_sent_) + " wrong 0\n");
 }
 
 TEST_F(Capture, TrafficOverInfiniBandWithGrh_HasEveryLengthAndCrcConfirmed) {
   talk({.dest_gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 1}, .grh = true},
        PortType::InfiniBand);
-  EXPECT_EQ(oracle(path_, PORTCULLIS_INFINIBAND_ORACLE),
-            "frames " + std::to_string(frames_sent_) + " wrong 0\n");
+  EXPECT_EQ(infiniband_oracle(path_), "frames " + std::to_string(frames_sent_) + " wrong 0\n");
 }
 
 TEST_F(Capture, WritesAndAnswers_StandInTheOrderInWhichTheyWereSent) {

@@ -45,19 +45,27 @@ class Transfer {
 
  private:
   static constexpr std::uint32_t kSlotBytes = 3 * kMtu;  // one message each
+  enum class Kind : std::uint8_t { Write, WriteImmediate, Send, Read, FetchAdd };
+  static constexpr std::uint32_t kKinds = 5;
 
   [[nodiscard]] static std::uint64_t address(const Region& region, std::uint32_t slot);
   void post(std::uint32_t slot);
   [[nodiscard]] bool arrived(std::uint32_t slot) const;
+  [[nodiscard]] bool counts_right(std::uint64_t done) const;
   [[nodiscard]] bool strayed() const;
 
   Random random_;
   Host host_;
   Region from_ = host_.map(kMessages * kSlotBytes);
   Region to_ = host_.map(kMessages * kSlotBytes);
-  std::uint32_t lkey_ = host_.make_key(from_, access::kLocalRead);
+  Region counter_ = host_.map(4096);
+  std::uint32_t lkey_ = host_.make_key(from_, access::kLocalRead | access::kRemoteRead);
   std::uint32_t rkey_ = host_.make_key(to_, access::kRemoteWrite | access::kLocalWrite);
+  std::uint32_t counter_key_ = host_.make_key(counter_, access::kAtomic);
+  std::array<Kind, kMessages> kinds_{};
   std::array<std::uint32_t, kMessages> lengths_{};
+  std::array<std::uint64_t, kMessages> originals_{};  // what a FETCH_ADD must find
+  std::uint64_t adds_ = 0;
 };
 
 /// Seeds from `first` on; each that is wrong or hangs is a failure of its own.
