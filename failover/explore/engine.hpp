@@ -40,7 +40,7 @@ class Engine {
     const std::uint64_t hash = fingerprint(first, o_.seed);
     Worker& owner = *workers_[Set::share_of(hash, o_.threads)];
     owner.set.insert(first, hash);
-    owner.current.push(first);
+    owner.has_no_memory = !owner.current.push(first);
     for (const auto& worker : workers_)
       std::fill(worker->recent.begin(), worker->recent.end(), first);
     std::vector<std::thread> threads;
@@ -142,7 +142,8 @@ class Engine {
     for (std::size_t i = 0; i < std::min(kAhead, box.size()); ++i) worker.set.prefetch(box[i].hash);
     for (std::size_t i = 0; i < box.size(); ++i) {
       if (i + kAhead < box.size()) worker.set.prefetch(box[i + kAhead].hash);
-      if (worker.set.insert(box[i].state, box[i].hash)) worker.next.push(box[i].state);
+      if (worker.set.insert(box[i].state, box[i].hash) && !worker.next.push(box[i].state))
+        worker.has_no_memory = true;
     }
   }
 

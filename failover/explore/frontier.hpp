@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // States waiting to be expanded, without the bytes that none of them uses: filled once, taken once,
-// in blocks that are freed as soon as they are taken, so that a level never lies in memory twice.
+// in blocks that go back to the kernel as soon as they are taken, so that a level never lies in
+// memory twice.
 #pragma once
+
+#include <sys/mman.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,21 +20,25 @@ namespace portcullis::failover {
 template <unsigned kWords>
 class Frontier {
  public:
-  static constexpr std::size_t kBlock = 2048;
+  static constexpr std::size_t kBlock = 1024;
 
   /// For states of which only the first `state_bytes` are ever other than 0.
   explicit Frontier(std::size_t state_bytes)
       : state_bytes_(state_bytes),
         last_mask_(~std::uint64_t{0} >> 8 * (sizeof(State<kWords>) - state_bytes)) {}
 
-  void push(const State<kWords>& state) {
+  /// False when the kernel has no memory for it.
+  [[nodiscard]] bool push(const State<kWords>& state) {
     if (last_ == kBlock) {
-      blocks_.push_back(std::make_unique_for_overwrite<char[]>(block_bytes()));
+      Block block = map_block();
+      if (block == nullptr) return false;
+      blocks_.push_back(std::move(block));
       last_ = 0;
     }
     // All words: what is too much the next state overwrites.
     std::memcpy(blocks_.back().get() + last_++ * state_bytes_, state.words.data(), sizeof state);
     ++size_;
+    return true;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -42,7 +49,7 @@ class Frontier {
   bool take_block(Visit&& visit) {
     if (blocks_.empty()) return false;
     const std::size_t count = last_;
-    const std::unique_ptr<char[]> block = std::move(blocks_.back());
+    const Block block = std::move(blocks_.back());
     blocks_.pop_back();
     last_ = kBlock;
     size_ -= count;
@@ -62,13 +69,24 @@ class Frontier {
   }
 
  private:
+  struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(char* block) const noexcept { ::munmap(block, bytes); }
+  };
+  using Block = std::unique_ptr<char[], Unmap>;
+
+  [[nodiscard]] Block map_block() const {
+    void* block =
+        ::mmap(nullptr, block_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return Block(block == MAP_FAILED ? nullptr : static_cast<char*>(block), Unmap{block_bytes()});
+  }
   [[nodiscard]] std::size_t block_bytes() const noexcept {
     return kBlock * state_bytes_ + sizeof(State<kWords>);
   }
 
   std::size_t state_bytes_;
   std::uint64_t last_mask_;  // of the last word's bytes that are kept
-  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::vector<Block> blocks_;
   std::size_t last_ = kBlock;  // states of the last block
   std::size_t size_ = 0;
 };

@@ -52,7 +52,7 @@ class StateSet {
       if (outcome == Outcome::Known) return false;
       if (outcome == Outcome::Full) {
         if (apart_.contains(entry)) return false;
-        if (apart_.size() >= kFewApart + entries_ / 100) {
+        if (apart_.size() >= kFewApart + entries_ / 200) {
           grow();
           continue;
         }
