@@ -20,7 +20,7 @@ namespace portcullis::failover {
 template <unsigned kWords>
 class Frontier {
  public:
-  static constexpr std::size_t kBlock = 1024;
+  static constexpr std::size_t kBlock = 2048;
 
   /// For states of which only the first `state_bytes` are ever other than 0.
   explicit Frontier(std::size_t state_bytes)

@@ -52,7 +52,7 @@ class StateSet {
       if (outcome == Outcome::Known) return false;
       if (outcome == Outcome::Full) {
         if (apart_.contains(entry)) return false;
-        if (apart_.size() >= kFewApart + entries_ / 200) {
+        if (is_crowded()) {
           grow();
           continue;
         }
@@ -201,6 +201,12 @@ class StateSet {
       value -= table.width;
     }
     return Outcome::Full;
+  }
+
+  /// Growing helps: not where many fingerprints are nearly the same.
+  [[nodiscard]] bool is_crowded() const noexcept {
+    return apart_.size() >= kFewApart + entries_ / 200 &&
+           entries_ >= table_.buckets * table_.slots / 2;
   }
 
   /// Empties a bucket of `table` and calls visit for each of its entries.

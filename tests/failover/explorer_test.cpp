@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "failover/explore/estimate.hpp"
 #include "failover/explore/symmetry.hpp"
@@ -15,7 +16,6 @@
 namespace portcullis::failover {
 namespace {
 
-using testing::count_plainly;
 using ::testing::HasSubstr;
 using testing::machine_of;
 using testing::ModelBounds;
@@ -35,10 +35,38 @@ class Explorer : public ::testing::TestWithParam<Sample> {
 };
 
 TEST_P(Explorer, Counts_AreThoseOfAPlainSearch) {
-  const auto plain = count_plainly(machine_);
+  const auto states = testing::reachable(machine_);
+  std::size_t transitions = 0;
+  for (const AnyState& state : states) transitions += testing::steps_of(machine_, state).size();
   const auto explored = explore(machine_, {}).value();
-  EXPECT_EQ(explored.states, plain.states);
-  EXPECT_EQ(explored.transitions, plain.transitions);
+  EXPECT_EQ(explored.states, states.size());
+  EXPECT_EQ(explored.transitions, transitions);
+}
+
+using Flips = std::vector<std::pair<AnyState, Violation>>;
+
+Flips flips_of(const Machine& machine, const AnyState& state, unsigned actor) {
+  Flips flips;
+  const auto note = [&](const AnyState& next, const Label&, Violation violation) {
+    AnyState changed;
+    for (unsigned i = 0; i < kMaxStateWords; ++i) changed.words[i] = next.words[i] ^ state.words[i];
+    flips.push_back({changed, violation});
+  };
+  Stepper<kMaxStateWords, decltype(note)>(machine, state, note).run(actor);
+  return flips;
+}
+
+TEST_P(Explorer, StatesThatAgreeInAFootprint_HaveTheSameSteps) {
+  std::map<std::pair<unsigned, AnyState>, Flips> known;
+  std::size_t differing = 0;
+  for (const AnyState& state : testing::reachable(machine_))
+    for (unsigned actor = 0; actor < actor_count(machine_); ++actor) {
+      AnyState seen = footprint(machine_, actor);
+      for (unsigned i = 0; i < kMaxStateWords; ++i) seen.words[i] &= state.words[i];
+      const Flips flips = flips_of(machine_, state, actor);
+      differing += known.try_emplace({actor, seen}, flips).first->second != flips;
+    }
+  EXPECT_EQ(differing, 0U);
 }
 
 TEST_P(Explorer, ThreeThreads_CountTheSame) {
@@ -65,15 +93,8 @@ TEST_P(Explorer, Fingerprints_CountTheSameWithTwoSeeds) {
 TEST_P(Explorer, Symmetry_KeepsOneStateOfEachClass) {
   const Symmetry symmetry(machine_);
   std::set<AnyState> classes;
-  std::vector<AnyState> todo = {machine_.initial};
-  std::set<AnyState> seen = {machine_.initial};
-  while (!todo.empty()) {
-    const AnyState state = todo.back();
-    todo.pop_back();
+  for (const AnyState& state : testing::reachable(machine_))
     classes.insert(symmetry.canonical(state));
-    for (const auto& step : testing::steps_of(machine_, state))
-      if (seen.insert(step.next).second) todo.push_back(step.next);
-  }
   ExploreOptions options;
   options.uses_symmetry = true;
   EXPECT_EQ(explore(machine_, options).value().states, classes.size());

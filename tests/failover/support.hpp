@@ -58,24 +58,16 @@ inline AnyState after(const Machine& machine, const std::vector<Action>& actions
   return state;
 }
 
-struct Counted {
-  std::size_t states = 0, transitions = 0;
-};
-
-inline Counted count_plainly(const Machine& machine) {
+inline std::set<AnyState> reachable(const Machine& machine) {
   std::set<AnyState> seen = {machine.initial};
   std::vector<AnyState> todo = {machine.initial};
-  Counted counted;
   while (!todo.empty()) {
     const AnyState state = todo.back();
     todo.pop_back();
-    for (const Possible& step : steps_of(machine, state)) {
-      ++counted.transitions;
+    for (const Possible& step : steps_of(machine, state))
       if (seen.insert(step.next).second) todo.push_back(step.next);
-    }
   }
-  counted.states = seen.size();
-  return counted;
+  return seen;
 }
 
 }  // namespace portcullis::failover::testing
