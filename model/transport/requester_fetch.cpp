@@ -13,10 +13,6 @@
 
 namespace portcullis::model {
 
-bool Requester::may_fetch(const Qp& qp, const Message& message) noexcept {
-  return message.under_way || qp.send.fetching < qp.max_fetching;
-}
-
 /// An acknowledgement of everything before `psn` reaches so far: not past data that is missing.
 std::uint32_t Requester::reach(const SendState& send, std::uint32_t psn) noexcept {
   if (send.fetching == 0) return psn;

@@ -15,6 +15,7 @@ set(MODEL_TRANSPORT_SOURCES
     transport/requester.cpp
     transport/requester_fetch.cpp
     transport/requester_retry.cpp
+    transport/requester_turn.cpp
     transport/responder.cpp
     transport/responder_atomic.cpp
     transport/responder_read.cpp

@@ -175,6 +175,15 @@ TEST_F(FetchTest, FencedWrite_WaitsForTheReadBefore) {
   EXPECT_EQ(peer.take().size(), 1U);
 }
 
+TEST_F(FetchTest, FencedWriteThatIsSentAgain_DoesNotWaitForTheReadBehind) {
+  write(prm::kCtrlFence);
+  read(8);
+  EXPECT_EQ(peer.take().size(), 2U);
+  peer.acknowledge(kQpn, kPsn, syndrome::kNakPsnSequenceError);
+  host.run();
+  EXPECT_EQ(peer.take().size(), 2U);
+}
+
 TEST_F(FetchTest, AccessNakInTheMiddle_FailsTheRead) {
   read(3 * kMtu);
   respond(BthOpcode::ReadResponseFirst, kPsn, 0, kMtu);
