@@ -77,6 +77,8 @@ struct SendState {
   TimerId timer;
   bool timer_set = false;
   bool serve_posted = false;
+  bool waits_for_room = false;  // on the wire
+  bool has_room = false;        // as it was promised
 
   [[nodiscard]] Message& at(std::uint32_t number) noexcept {
     return messages[number & (messages.size() - 1)];

@@ -69,23 +69,41 @@ void Requester::wake(Qp& qp) {
   engine_->deps.scheduler->post(Task{&Requester::serve_task, this, qp.qpn});
 }
 
+/// Wakes no more than find room: a thousand that wait would else be woken for every frame.
 void Requester::room() {
-  for (const std::uint32_t qpn : std::exchange(waiting_, {})) {
-    if (Qp* const qp = engine_->qps->find(qpn)) wake(*qp);
+  for (std::size_t room = engine_->wire->room(); room != 0 && !waiting_.empty();) {
+    Qp* const qp = engine_->qps->find(waiting_.front());
+    waiting_.pop_front();
+    if (qp == nullptr) continue;
+    qp->send.waits_for_room = false;
+    qp->send.has_room = true;
+    wake(*qp);
+    --room;
   }
+  if (!waiting_.empty()) engine_->wire->wait_for_room(engine_->port);
+}
+
+void Requester::wait_for_room(Qp& qp) {
+  if (!std::exchange(qp.send.waits_for_room, true)) waiting_.push_back(qp.qpn);
+  engine_->wire->wait_for_room(engine_->port);
 }
 
 void Requester::serve_task(void* self, std::uint64_t qpn) {
   auto& requester = *static_cast<Requester*>(self);
   Qp* const qp = requester.engine_->qps->find(static_cast<std::uint32_t>(qpn));
-  if (qp != nullptr) requester.serve(*qp);
+  if (qp != nullptr) return requester.serve(*qp);
+  if (!requester.waiting_.empty()) requester.room();  // that it may have been promised
 }
 
 void Requester::serve(Qp& qp) {
   qp.send.serve_posted = false;
   loaded_ = nullptr;
+  const bool had_room = std::exchange(qp.send.has_room, false);
   for (int packet = 0; packet < kBurstPackets; ++packet) {
-    if (!sends(qp.state) || send_next(qp) == Step::Idle) return;
+    if (sends(qp.state) && send_next(qp) == Step::Sent) continue;
+    // Room that nobody takes is somebody else's.
+    if (had_room && packet == 0 && !waiting_.empty()) room();
+    return;
   }
   wake(qp);
 }
@@ -109,8 +127,7 @@ Requester::Step Requester::send_next(Qp& qp) {
   }
   if (!has_turn(qp, message)) return Step::Idle;
   if (!engine_->wire->has_room()) {
-    waiting_.push_back(qp.qpn);
-    engine_->wire->wait_for_room(engine_->port);
+    wait_for_room(qp);
     return Step::Idle;
   }
   return message.fetches ? send_fetch(qp, message) : send_packet(qp, message);

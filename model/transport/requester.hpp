@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "model/transport/engine.hpp"
@@ -50,6 +51,7 @@ class Requester {
   void wake(Qp& qp);
   static void serve_task(void* self, std::uint64_t qpn);
   void serve(Qp& qp);
+  void wait_for_room(Qp& qp);
   Step send_next(Qp& qp);
   Step send_packet(Qp& qp, Message& message);
   Step send_fetch(Qp& qp, Message& message);
@@ -105,7 +107,7 @@ class Requester {
                          const WqeError& error);
 
   const Engine* engine_;
-  std::vector<std::uint32_t> waiting_;          // QPs, for room()
+  std::deque<std::uint32_t> waiting_;           // QPs, for room(), each once
   std::vector<std::uint32_t> waiting_for_dma_;  // QPs, for keys_idle()
   SendWqe wqe_;                                 // the one last read,
   const Message* loaded_ = nullptr;             // for this message

@@ -79,6 +79,10 @@ class Wire {
 
   /// True when a request may be sent now.
   [[nodiscard]] bool has_room() const noexcept { return free_.size() > kReserve; }
+  /// How many requests may be sent now.
+  [[nodiscard]] std::size_t room() const noexcept {
+    return has_room() ? free_.size() - kReserve : 0;
+  }
   /// True when anything may be sent now.
   [[nodiscard]] bool has_frame() const noexcept { return !free_.empty(); }
   /// The sink's room() is called once, when has_room() holds again.
