@@ -164,6 +164,8 @@ Result<void> Granter::connect(Holding& holding, const GrantRequest& request, std
   rtr.path.source_address_index = options_.source_address_index;
   rtr.remote_qpn = request.peer.qpn;
   rtr.rq_psn = request.peer.psn;
+  rtr.path.traffic_class = options_.traffic_class;
+  rtr.path.priority = options_.priority;
   rtr.mtu = options_.mtu;
   auto connected = holding.qp->to_rtr(rtr);
   if (connected)

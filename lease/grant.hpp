@@ -69,6 +69,8 @@ class Granter {
   struct Options {
     prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
     std::uint8_t source_address_index = 0;  // of the RoCE address table
+    std::uint8_t traffic_class = 0;         // of what we send: DSCP above two bits of ECN
+    std::uint8_t priority = 0;              // 802.1p of what we send, 0 to 7
     std::uint64_t psn_seed = 0;             // of our first PSNs; 0: from the system
   };
   /// Both must outlive it.

@@ -34,6 +34,17 @@ void add_device_options(CLI::App& app, Options& options) {
          },
          "the port's RoCE address (default its link-local IPv6 address)")
       ->type_name("IP");
+  app.add_option("--dscp", options.dscp, "of the frames we send")
+      ->type_name("0-63")
+      ->check(CLI::Range(0U, 63U))
+      ->capture_default_str();
+  app.add_option("--priority", options.priority, "802.1p, in a VLAN tag")
+      ->type_name("0-7")
+      ->check(CLI::Range(0U, 7U))
+      ->capture_default_str();
+  app.add_option("--vlan", options.vlan, "of the address (default untagged; the model has none)")
+      ->type_name("1-4094")
+      ->check(CLI::Range(1U, 4094U));
   app.add_option("--listen", options.listen, "where clients ask")->type_name("[HOST:]PORT");
   app.add_option("--request-file", options.request_file, "or: read the request here")
       ->type_name("FILE");

@@ -96,6 +96,8 @@ class Serving {
     wanted.table.slots = 1;
     wanted.plan = options_->plan;
     wanted.grant.mtu = mtu_of(request.mtu);
+    wanted.grant.traffic_class = static_cast<std::uint8_t>(options_->dscp << 2);
+    wanted.grant.priority = static_cast<std::uint8_t>(options_->priority);
     auto host = lease::Host::of(port_->hca());
     host.log = [this](std::string_view line) { say("log", std::string(line)); };
     PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));
@@ -253,12 +255,20 @@ Result<Served> serve(const Options& options, const World& world, ServedPort& por
   return Serving(options, world, port, channel).run();
 }
 
+std::string path_text(const Options& options) {
+  return fmt::format(
+      "DSCP {}, priority {}, {}; PFC: not supported, the port keeps what was set "
+      "before it was bound to VFIO (mlnx_qos, dcb)",
+      options.dscp, options.priority,
+      options.vlan ? fmt::format("VLAN {}", *options.vlan) : "no VLAN");
+}
+
 Result<bool> run(const Options& options, const World& world) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(options.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
   PORTCULLIS_TRY_ASSIGN(const auto channel, open_channel(options));
   PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(options.eal, spec.is_emulated()));
-  PORTCULLIS_TRY_ASSIGN(const auto port, ServedPort::open(spec, options.address));
+  PORTCULLIS_TRY_ASSIGN(const auto port, ServedPort::open(spec, options.address, options.vlan));
   const pmd::RoceAddress& address = port->address();
   world.print(fmt::format("{:10} {}", "device", port->description()));
   world.print(fmt::format("{:10} {} at {}", "address", address.gid.text(), address.mac.text()));
@@ -266,6 +276,7 @@ Result<bool> run(const Options& options, const World& world) {
       fmt::format("{:10} ip neigh replace {} lladdr {} dev NETDEV  (on the client: nobody "
                   "answers for the port)",
                   "neighbour", address.gid.text(), address.mac.text()));
+  world.print(fmt::format("{:10} {}", "path", path_text(options)));
   std::vector<std::string> served;
   bool good = true;
   for (std::uint32_t i = 0; i < options.leases && !world.stop(); ++i) {

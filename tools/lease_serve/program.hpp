@@ -23,6 +23,9 @@ namespace portcullis::tools::lease_serve {
 struct Options {
   std::string device = "model";
   std::optional<pmd::Gid> address;
+  std::uint32_t dscp = 0;
+  std::uint32_t priority = 0;
+  std::optional<std::uint32_t> vlan;
   std::string listen;        // [HOST:]PORT
   std::string request_file;  // or these two
   std::string grant_file;
@@ -60,6 +63,9 @@ struct Served {
 /// the next awaited.
 [[nodiscard]] Result<Served> serve(const Options& options, const World& world, ServedPort& port,
                                    lease_exchange::LineChannel& channel);
+
+/// What the fabric under the lease is told: DSCP, priority, VLAN, and what is not supported.
+[[nodiscard]] std::string path_text(const Options& options);
 
 /// Opens the device and the exchange, then serves lease after lease. False when one was not good.
 [[nodiscard]] Result<bool> run(const Options& options, const World& world);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -14,8 +15,8 @@ ServedPort::ServedPort(OpenDevice opened) : opened_(std::move(opened)), plain_(o
 
 Result<std::unique_ptr<ServedPort>> ServedPort::open(const DeviceSpec& spec,
                                                      const std::optional<pmd::Gid>& address,
-                                                     std::shared_ptr<model::Wire> wire) {
-  PORTCULLIS_TRY_ASSIGN(auto opened, OpenDevice::open(spec, std::move(wire)));
+                                                     const std::optional<std::uint32_t>& vlan) {
+  PORTCULLIS_TRY_ASSIGN(auto opened, OpenDevice::open(spec));
   if (opened.needs_core())
     return fail(Errc::InvalidArgument,
                 "a polled model, which needs a core of its own; a function under VFIO or a stepped "
@@ -26,6 +27,11 @@ Result<std::unique_ptr<ServedPort>> ServedPort::open(const DeviceSpec& spec,
   PORTCULLIS_TRY_ASSIGN(port->hca_, pmd::Hca::bring_up(device, {}));
   PORTCULLIS_TRY_ASSIGN(port->address_.mac, pmd::port_mac(port->hca_->context()));
   port->address_.gid = address.value_or(pmd::Gid::link_local(port->address_.mac));
+  if (vlan && port->hca_->is_emulated())
+    return fail(Errc::Unsupported,
+                "--vlan " + std::to_string(*vlan) +
+                    ": not supported on the model, which carries no VLAN tags; leave it out");
+  if (vlan) port->address_.vlan_id = static_cast<std::uint16_t>(*vlan);
   port->addresses_.emplace(port->hca_->context());
   PORTCULLIS_TRY(port->addresses_->set(0, port->address_));
   return port;

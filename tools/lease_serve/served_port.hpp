@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,9 +22,10 @@ namespace portcullis::tools::lease_serve {
 class ServedPort {
  public:
   /// Opens, brings up, and gives the port `address` with its own MAC, or its link-local address.
+  /// Unsupported for a VLAN on the model, which carries no tags.
   [[nodiscard]] static Result<std::unique_ptr<ServedPort>> open(
       const DeviceSpec& spec, const std::optional<pmd::Gid>& address,
-      std::shared_ptr<model::Wire> wire = nullptr);
+      const std::optional<std::uint32_t>& vlan = std::nullopt);
   ServedPort(const ServedPort&) = delete;
   ServedPort& operator=(const ServedPort&) = delete;
 

@@ -6,8 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -265,6 +269,57 @@ TEST_F(LeaseServe, TheNextLeaseIsServedOnTheSameFunction) {
 
   EXPECT_TRUE(serve()->good);
   EXPECT_THAT(channel.sent, ElementsAre(StartsWith("lease-grant"), StartsWith("lease-grant")));
+}
+
+/// Of the frames in a pcap file, how many are IPv4 from `source` with this traffic class. (A global
+/// header of 24 bytes; each frame behind 16, its length in the third word.)
+std::size_t count_frames(const std::string& path, const pmd::Gid& source, std::uint8_t tos) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string address(std::bit_cast<std::array<char, 16>>(source.bytes).data() + 12, 4);
+  std::size_t count = 0;
+  for (std::size_t at = 24; at + 16 < bytes.size();) {
+    std::uint32_t length = 0;
+    std::memcpy(&length, bytes.data() + at + 8, sizeof length);
+    const std::string_view frame = std::string_view(bytes).substr(at + 16, length);
+    count += frame.size() > 34 && frame[14] == 0x45 && frame[15] == static_cast<char>(tos) &&
+                     frame.substr(26, 4) == address
+                 ? 1
+                 : 0;
+    at += 16 + length;
+  }
+  return count;
+}
+
+TEST_F(LeaseServe, Dscp_StandsInEveryFrameOfTheLease) {
+  writer.reset();
+  port.reset();
+  const std::string file = ::testing::TempDir() + "lease_serve_dscp.pcap";
+  port = ServedPort::open(parse_device("model,pcap=" + file).value(), kOurs).value();
+  writer.emplace(port->hca().context(), port->address().mac);
+  channel.lines.emplace_back(writer->request());
+  options.dscp = 26;
+
+  ASSERT_TRUE(serve());
+
+  writer.reset();
+  port.reset();
+  EXPECT_GE(count_frames(file, kOurs, 26 << 2), 3U);
+  EXPECT_EQ(count_frames(file, kOurs, 0), 0U);
+  std::filesystem::remove(file);
+}
+
+TEST(ServedPort, VlanOnTheModel_IsRefusedByName) {
+  const auto port = ServedPort::open(parse_device("model").value(), kOurs, 5);
+
+  EXPECT_EQ(port.error().code, Errc::Unsupported);
+  EXPECT_THAT(port.error().text, HasSubstr("--vlan 5: not supported on the model"));
+}
+
+TEST(ServedPort, PathSaysThatPfcIsNotSupported) {
+  EXPECT_EQ(path_text({}),
+            "DSCP 0, priority 0, no VLAN; PFC: not supported, the port keeps what was set before "
+            "it was bound to VFIO (mlnx_qos, dcb)");
 }
 
 TEST(RegionWatch, AByteChangedAfterTheOutcome_IsFound) {
