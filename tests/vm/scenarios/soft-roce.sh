@@ -107,10 +107,13 @@ netdev=$(basename "$(dirname "$(grep -l $their_mac /sys/class/net/*/address)")")
 ifconfig "$netdev" $theirs netmask 255.255.255.0 up
 check "soft-RoCE on $netdev" on_host rdma link add rxe0 type rxe netdev "$netdev"
 on_host ip neigh replace $ours lladdr $our_mac dev "$netdev"
-check "bytes of soft-RoCE in our region" data write
+check "bytes of soft-RoCE in our region" data write+read+atomic
 check "ib_write_bw" perftest write ib_write_bw -n 500 -s 4096
+check "ib_read_bw" perftest read ib_read_bw -n 500 -s 4096
+check "ib_atomic_bw" perftest atomic ib_atomic_bw -n 500
 check "ibv_rc_pingpong, which sends first" tool_sends_first
 check "ibv_rc_pingpong, our driver sends first" peer_sends_first
+check "our bytes in a region of soft-RoCE" their_memory
 for plan in seed nak-first; do
   for timeout in 8 12 14; do
     check "revoke by $plan at timeout $timeout" revoke $plan $timeout
