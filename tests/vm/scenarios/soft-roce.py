@@ -12,6 +12,7 @@ from scenario import Scenario
 PLANS = ("seed", "nak-first")
 TIMEOUTS = (8, 12, 14)
 SAMPLES = range(1, 4)
+LEAST_SAMPLES = 2
 STATUS = {"seed": 12, "nak-first": 10}
 SOONER = 20  # times, at timeout 14
 TOOL_ROUNDS = 500  # of each perftest
@@ -26,24 +27,27 @@ def read_json(file: Path):
 
 
 class Cell:
-    """What the client saw of one plan at one timeout, in each sample."""
+    """What the client saw of one plan at one timeout. A sample is left out when the client, off its
+    emulated CPU, asked only after the outcome stood: by then every plan has silenced the QP."""
 
     def __init__(self, results: Path, plan: str, timeout: int):
         seen = [read_json(results / f"{plan}-{timeout}-{sample}.verify.json")
                 for sample in SAMPLES]
         served = read_json(results / f"{plan}-{timeout}.serve.json")
         self.name = f"{plan} at timeout {timeout}"
-        self.statuses = {one.get("status") for one in seen}
         self.changed = any(one["changed_after_outcome"] for one in served)
         self.budget_ms = seen[0]["least_budget_ns"] / 1e6
-        if len(self.statuses) == 1 and None not in self.statuses:
-            self.ms = [(one["first_failure_ns"] - one["last_success_ns"]) / 1e6 for one in seen]
-            self.revoke_ms = [(one["first_failure_ns"] - other["revoke_ns"]) / 1e6
-                              for one, other in zip(seen, served)]
+        prompt = [one for one, other in zip(seen, served)
+                  if one["failed_post_ns"] < other["outcome_ns"]]
+        self.statuses = {one["status"] for one in prompt}
+        self.ms = [(one["first_failure_ns"] - one["last_success_ns"]) / 1e6 for one in prompt]
 
     def wrong(self, status: int) -> list[str]:
         lines = []
-        if self.statuses != {status}:
+        if len(self.ms) < LEAST_SAMPLES:
+            lines.append(f"{self.name}: the client asked in time in {len(self.ms)} samples of "
+                         f"{len(SAMPLES)}; {LEAST_SAMPLES} are needed")
+        elif self.statuses != {status}:
             lines.append(f"{self.name}: status {self.statuses}, {status} expected")
         if self.changed:
             lines.append(f"{self.name}: a byte changed after the outcome")
@@ -51,7 +55,7 @@ class Cell:
 
     def text(self) -> str:
         return (f"{statistics.median(self.ms):.1f} ms ({min(self.ms):.1f} to {max(self.ms):.1f}), "
-                f"status {self.statuses.copy().pop()}")
+                f"status {max(self.statuses)}")
 
 
 def frames(capture: bytes):
@@ -126,7 +130,7 @@ def show(_build: Path, results: Path) -> list[str]:
     (results / "table.md").write_text(table, encoding="utf-8")
     sooner = (statistics.median(cells["seed", 14].ms) /
               statistics.median(cells["nak-first", 14].ms))
-    print(f"last success to first failure, median (least to most) of {len(SAMPLES)}, emulated:\n"
+    print(f"last success to first failure, median (least to most) of up to {len(SAMPLES)}, emulated:\n"
           f"{table}timeout 14: nak-first is seen {sooner:.0f} times sooner than seed", flush=True)
     return [] if sooner >= SOONER else [f"nak-first is seen {sooner:.1f} times sooner than seed at "
                                         f"timeout 14; at least {SOONER} times expected"]
