@@ -59,6 +59,8 @@ constexpr std::array kRows{
     Row{"a1-off", &Behaviours::a1_off,
         "DESTROY_MKEY is answered while DMA under the key is pending, against assumption A1"},
     Row{"a2-off", &Behaviours::a2_off, "a UMR completes though DMA under its key is still to come"},
+    Row{"a5-off", &Behaviours::a5_off,
+        "the device still reaches what the IOMMU has unmapped, against assumption A5"},
     Row{"data-path-ns",
         &Behaviours::data_path_ns,
         "memory is touched that long (1000, hypothesis) after the key check that allowed it",

@@ -29,6 +29,7 @@ struct Behaviours {
   std::optional<std::uint64_t> delay_ns;
   bool a1_off = false;
   bool a2_off = false;
+  bool a5_off = false;
   std::optional<std::uint64_t> data_path_ns;
   // Flow steering, model/steering/flow_tables.hpp.
   bool rdma_rx_in_path = false;

@@ -74,6 +74,7 @@ Core::Core(Parts parts, const Options& options)
   pd_ids.reuse_first(behaviours.reuse_numbers);
   qp_ids.reuse_first(behaviours.reuse_numbers);
   mkeys.reuse_indices(behaviours.reuse_numbers);
+  iommu.keep_stale(behaviours.a5_off);
 }
 
 Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) {

@@ -47,6 +47,10 @@ bool Dma::by_page(Iova at, std::size_t bytes, Direction direction, Copy copy) no
     if (std::byte* memory = iommu_->lookup(at + done); memory != nullptr) {
       copy(memory, done, piece);
       tell(memory, piece, direction);
+    } else if (const std::byte* old = iommu_->stale(at + done); old != nullptr) {
+      std::array<std::byte, kPageBytes> nothing{};
+      if (direction == Direction::Read) copy(nothing.data(), done, piece);
+      tell(old, piece, direction);
     } else if (!special_piece(at + done, piece, direction,
                               [&](std::byte* where) { copy(where, done, piece); })) {
       return fault();

@@ -97,6 +97,8 @@ Result<Iova> Iommu::map(std::span<std::byte> memory) {
   count_windows(*iova, memory.size(), 1);
   for (std::size_t at = 0; at < memory.size(); at += kPageBytes)
     pages_[(*iova + at) / kPageBytes] = memory.data() + at;
+  for (std::size_t at = 0; keeps_stale_ && at < memory.size(); at += kPageBytes)
+    stale_.erase((*iova + at) / kPageBytes);
   mappings_.emplace(*iova, mapping);
   return *iova;
 }
@@ -125,7 +127,11 @@ Result<Iommu::Mapping> Iommu::take_down(Iova iova, std::size_t bytes) {
     return fail(Errc::InvalidArgument,
                 "IOVA " + std::to_string(iova) + " with " + std::to_string(bytes) +
                     " bytes is no mapping; exactly what map() gave expected");
-  for (std::size_t at = 0; at < bytes; at += kPageBytes) pages_[(iova + at) / kPageBytes] = nullptr;
+  for (std::size_t at = 0; at < bytes; at += kPageBytes) {
+    const std::uint64_t page = (iova + at) / kPageBytes;
+    if (keeps_stale_) stale_.insert_or_assign(page, pages_[page]);
+    pages_[page] = nullptr;
+  }
   const Mapping mapping = found->second;
   mappings_.erase(found);
   return mapping;

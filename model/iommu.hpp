@@ -33,6 +33,14 @@ class Iommu {
   [[nodiscard]] Result<void> retire(Iova iova, std::size_t bytes);
   [[nodiscard]] std::size_t mappings() const noexcept { return mappings_.size(); }
 
+  /// Against promise A5 of docs/hca-contract.md: what is unmapped stays in the IOTLB.
+  void keep_stale(bool on) noexcept { keeps_stale_ = on; }
+  /// The byte that a stale translation of `iova` leads to, or null. It may be anybody's by now.
+  [[nodiscard]] const std::byte* stale(Iova iova) const noexcept {
+    const auto found = stale_.find(iova / kPageBytes);
+    return found == stale_.end() ? nullptr : found->second + iova % kPageBytes;
+  }
+
   /// A mapping at an address somebody else chose: a guest behind its own IOMMU. Whole pages; what
   /// was mapped there is replaced. An IOMMU is filled by these or by map(), never by both.
   void map_at(Iova iova, std::span<std::byte> memory);
@@ -88,6 +96,8 @@ class Iommu {
   std::unordered_map<std::uint64_t, std::uint64_t> shared_;  // memory window to IOVA window
   std::unordered_map<std::uint64_t, std::byte*> far_;        // pages above the flat table
   std::map<Iova, Special> special_;
+  std::unordered_map<std::uint64_t, const std::byte*> stale_;
+  bool keeps_stale_ = false;
   std::uint64_t next_ = kFirstWindow;  // next fit: a stale IOVA meets nothing for long
 };
 

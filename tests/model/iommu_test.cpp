@@ -215,5 +215,23 @@ TEST_F(IommuTest, Observer_HearsNothingOfAFault) {
   EXPECT_TRUE(ear.heard.empty());
 }
 
+TEST_F(IommuTest, StaleTranslation_IsHeardOfAndTouchesNothing) {
+  iommu_.keep_stale(true);
+  const Iova iova = map(page(0));
+  Ear ear;
+  dma_.set_bus_master(true);
+  dma_.set_observer(&ear);
+  ASSERT_TRUE(iommu_.unmap(iova, kPageBytes).has_value());
+  std::array<std::byte, 16> bytes{};
+  bytes.fill(std::byte{7});
+  EXPECT_TRUE(dma_.write_payload(iova + 64, bytes));
+  EXPECT_TRUE(dma_.read_payload(iova + 64, bytes));
+  ASSERT_EQ(ear.heard.size(), 2u);
+  EXPECT_EQ(ear.heard[0].memory.data(), page(0).data() + 64);
+  EXPECT_EQ(page(0)[64], std::byte{0});
+  EXPECT_EQ(bytes[0], std::byte{0});
+  EXPECT_EQ(faults_, 0u);
+}
+
 }  // namespace
 }  // namespace portcullis::model

@@ -20,6 +20,9 @@ constexpr std::array kMutants{
                "slot and QP number come back while packets for the old lease still live", ""},
     MutantInfo{Mutant::A1Off, "a1-off",
                "the card answers DESTROY_MKEY before the DMA under the key is done", "a1-off"},
+    MutantInfo{Mutant::A5Off, "a5-off",
+               "DESTROY_MKEY fails, and the IOMMU lets the device reach what was unmapped",
+               "a5-off"},
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ enum class Mutant : std::uint8_t {
   KeyByteKept,             // a new key has the low byte of the old one
   NumberReusedEarly,       // a QP number comes back while packets for it may still live
   A1Off,                   // the card breaks promise A1
+  A5Off,                   // the IOMMU breaks promise A5
 };
 
 struct MutantInfo {

@@ -186,13 +186,29 @@ Result<void> World::hoard(Client& client, std::uint32_t rounds) {
   return pass(kRetransmitNs);
 }
 
+/// What the ladder is for: in some runs a command of the fence fails, and A5 must do.
+void World::break_commands() {
+  using Kind = model::CommandFaultRule::Kind;
+  model::CommandFaultRule rule{.opcode = prm::number(prm::Opcode::DESTROY_MKEY)};
+  if (spec_.mutant == Mutant::DeliveryIgnored) {
+    rule.kind = Kind::DeliveryStatus;
+    rule.status = prm::number(prm::DeliveryStatus::TOK_ERR);
+  } else if (spec_.mutant == Mutant::A5Off || (fails_commands(spec_) && random_.below(2) == 0)) {
+    rule.status = prm::number(prm::CommandStatus::BAD_RES_ERR);
+  } else if (fails_commands(spec_)) {
+    rule.kind = random_.below(2) == 0 ? Kind::NeverReturns : Kind::Status;
+    rule.status = prm::number(prm::CommandStatus::BAD_SYS_STATE_ERR);
+    if (random_.below(2) == 0) rule.opcode = prm::number(prm::Opcode::QP_2ERR);
+  } else {
+    return;
+  }
+  model_->inject(rule);
+}
+
 Result<lease::Verdict> World::revoke(Client& client) {
   at_key_step_ = &client.connection();
   channel_->set_lying(true);
-  if (spec_.mutant == Mutant::DeliveryIgnored)
-    model_->inject(model::CommandFaultRule{.opcode = prm::number(prm::Opcode::DESTROY_MKEY),
-                                           .kind = model::CommandFaultRule::Kind::DeliveryStatus,
-                                           .status = prm::number(prm::DeliveryStatus::TOK_ERR)});
+  break_commands();
   const lease::Lease& lease = client.grant().lease;
   const lease::RevokeAnswer answer = manager_->revoke(lease.id, lease.epoch, spec_.plan);
   channel_->set_lying(false);

@@ -53,6 +53,7 @@ class World {
 
   [[nodiscard]] Result<void> start();
   [[nodiscard]] Result<void> start_manager();
+  void break_commands();
   [[nodiscard]] Result<void> poll_clients();
   static void relax_entry(void* world, std::uint64_t until_ns) noexcept;
   void relax(std::uint64_t until_ns) noexcept;

@@ -28,12 +28,21 @@ TEST(FenceProof, EveryPlanUnderTheAdversary_NothingIsTouchedAfterItsOutcome) {
 }
 
 TEST(FenceProof, CommandsThatSucceed_EveryRevokeIsTornDown) {
-  const auto report = prove(options(12));
+  const auto report = prove(options(7));
   ASSERT_TRUE(report) << report.error().text;
   for (const PlanTally& plan : report->plans) {
     EXPECT_EQ(plan.torn_down, 2 * plan.runs) << plan.plan;
     EXPECT_EQ(plan.fenced, 0u) << plan.plan;
   }
+}
+
+TEST(FenceProof, CommandsThatFail_FenceAndProveTheMemoryAllTheSame) {
+  const auto report =
+      prove({.runs = 1, .first_seed = 8, .plans = {lease::seed_plan()}, .mutant = Mutant::None});
+  ASSERT_TRUE(report) << report.error().text;
+  EXPECT_EQ(report->plans.front().fenced, 1u);
+  EXPECT_EQ(report->plans.front().unproved, 0u);
+  EXPECT_EQ(report->violations, 0u);
 }
 
 TEST(FenceProof, Threads_ComeToTheSameAsOne) {
