@@ -30,6 +30,8 @@ struct Behaviours {
   bool a1_off = false;
   bool a2_off = false;
   bool a5_off = false;
+  bool replay_unchecked = false;
+  bool read_untracked = false;
   std::optional<std::uint64_t> data_path_ns;
   // Flow steering, model/steering/flow_tables.hpp.
   bool rdma_rx_in_path = false;

@@ -97,6 +97,7 @@ struct ResponderResource {
   std::uint32_t length = 0;
   std::uint32_t rkey = 0;
   std::uint64_t original = 0;  // of an atomic
+  std::vector<Extents> where;  // of each response, for replay-unchecked
 
   [[nodiscard]] bool covers(std::uint32_t psn) const noexcept {
     return operation != Operation::None && ((psn - first_psn) & kPsnMask) < packets;

@@ -91,7 +91,7 @@ class Responder {
   void carry_out(Qp* qp, Work& work) const;
   void carry_out_atomic(Qp* qp, Work& work) const;
   [[nodiscard]] bool go_on_reading(Lane& lane);
-  [[nodiscard]] bool check_response(const Qp& qp, Work& work) const;
+  [[nodiscard]] bool check_response(Qp& qp, Work& work) const;
   [[nodiscard]] bool fetch_response(Work& work) const;
   [[nodiscard]] bool send_response(const Qp& qp, Work& work) const;
   [[nodiscard]] static bool finish_read(Lane& lane);

@@ -9,6 +9,11 @@
 #include "model/transport/responder.hpp"
 
 namespace portcullis::model {
+namespace {
+
+constexpr MkeyTable::Life kNobodyWaits = 0;  // no key has it, so no command waits for the DMA
+
+}  // namespace
 
 Refusal Responder::admit_read(Qp& qp, const Packet& packet) {
   if (!qp.rre || packet.dma_length > kMaxDmaLength) return Refusal::InvalidRequest;
@@ -52,6 +57,14 @@ void Responder::repeat_read(Qp& qp, const Packet& packet) {
   work_.psn = packet.psn;
   work_.msn = qp.receive.msn;
   work_.refusal = admit_read(qp, packet);
+  work_.replayed = true;
+  if (work_.refusal == Refusal::RemoteAccess && engine_->deps.behaviours->replay_unchecked) {
+    work_.refusal = Refusal::None;
+    work_.operation = Operation::Read;
+    work_.va = packet.va;
+    work_.rkey = packet.rkey;
+    work_.remaining = packet.dma_length;
+  }
   qp.receive.refused = work_.refusal != Refusal::None;
   work_.in_message = packet.psn != known->first_psn;
 }
@@ -95,17 +108,30 @@ bool Responder::go_on_reading(Lane& lane) {
 }
 
 /// The key allows the next response's bytes, which are pending from here on.
-bool Responder::check_response(const Qp& qp, Work& work) const {
+bool Responder::check_response(Qp& qp, Work& work) const {
   MkeyTable& mkeys = *engine_->deps.mkeys;
   const std::uint32_t bytes = std::min(work.remaining, qp.mtu_bytes);
   work.kept.resize(bytes);
   work.payload = work.kept;
   if (bytes == 0) return true;
+  const Behaviours& behaviours = *engine_->deps.behaviours;
+  ResponderResource* const known =
+      behaviours.replay_unchecked ? find_resource(qp, work.psn) : nullptr;
+  const std::uint32_t index = known == nullptr ? 0 : (work.psn - known->first_psn) & kPsnMask;
+  if (known != nullptr && work.replayed && index < known->where.size()) {
+    work.placements.assign(1, {work.rkey, kNobodyWaits, known->where[index]});
+    return true;
+  }
   const KeyUse use{work.rkey, qp.pd, qp.qpn, work.va, work.remaining, access::kRemoteRead};
   if (mkeys.check(use) != KeyCheck::Ok) return false;
   const Extents where = mkeys.translate(work.rkey, work.va, bytes);
   if (where.count == 0) return false;
-  work.placements.assign(1, {work.rkey, mkeys.begin_dma(work.rkey), where});
+  if (known != nullptr) {
+    known->where.resize(std::max<std::size_t>(known->where.size(), index + 1));
+    known->where[index] = where;
+  }
+  work.placements.assign(
+      1, {work.rkey, behaviours.read_untracked ? kNobodyWaits : mkeys.begin_dma(work.rkey), where});
   return true;
 }
 

@@ -19,6 +19,11 @@ bool is_memory(PacePoint at) noexcept {
          at == PacePoint::AtomicPending;
 }
 
+bool is_read_data(std::uint8_t opcode) noexcept {
+  return opcode >= static_cast<std::uint8_t>(model::BthOpcode::ReadResponseFirst) &&
+         opcode <= static_cast<std::uint8_t>(model::BthOpcode::ReadResponseOnly);
+}
+
 bool is_before_check(const model::PaceStep& step) noexcept {
   return step.at == PacePoint::BeforeCheck ||
          (step.at == PacePoint::FrameOnWire && is_request(step.opcode));
@@ -32,10 +37,16 @@ std::string_view name(Position position) noexcept {
       return "before the key check";
     case Position::WritePending:
       return "checked, write pending";
+    case Position::ReadPending:
+      return "checked, read pending";
     case Position::BetweenPackets:
       return "between packets of a message";
     case Position::DuplicateWrite:
       return "a duplicate WRITE";
+    case Position::ReadAgain:
+      return "a READ awaiting a duplicate";
+    case Position::DuplicateAtomic:
+      return "a duplicate atomic";
     case Position::PsnWrap:
       return "on both sides of PSN 0";
     case Position::StalePacket:
@@ -87,12 +98,12 @@ void Adversary::release(model::Model& model, std::size_t index) {
   static_cast<void>(model.release(ticket));
 }
 
-bool Adversary::let_one_go(model::Model& model) {
+bool Adversary::let_one_go(model::Model& model, bool spares_dma) {
   if (held_.empty()) return false;
   const std::size_t start = below(static_cast<std::uint32_t>(held_.size()));
   for (std::size_t i = 0; i < held_.size(); ++i) {
     const std::size_t index = (start + i) % held_.size();
-    if (held_[index].immortal) continue;
+    if (held_[index].immortal || (spares_dma && is_memory(held_[index].step.at))) continue;
     release(model, index);
     return true;
   }
@@ -124,34 +135,50 @@ std::uint32_t Adversary::keep_on_wire(const Connection& connection, std::uint32_
   return kept;
 }
 
+const Message* Connection::message_of(std::uint32_t psn) const noexcept {
+  // The first that ends behind it; messages stand in the order of their PSNs.
+  const auto found = std::ranges::find_if(
+      messages, [psn](const Message& each) { return psn_distance(each.end_psn, psn) > 0; });
+  return found == messages.end() ? nullptr : &*found;
+}
+
+/// Where a request stands that has not been looked at.
+Position Adversary::place_of(const Connection& connection, const model::PaceStep& step) {
+  if (psn_distance(step.psn, connection.done_psn) >= 0) return Position::BeforeCheck;
+  const Message* const message = connection.message_of(step.psn);
+  if (message == nullptr || message->kind == MessageKind::Write) return Position::DuplicateWrite;
+  return message->kind == MessageKind::Read ? Position::ReadAgain : Position::DuplicateAtomic;
+}
+
 Occupancy Adversary::occupancy(const Connection& connection) const {
   Occupancy found;
   const auto count = [&found](Position position) {
     ++found.at[static_cast<std::size_t>(position)];
   };
-  bool below_wrap = false;
-  bool above_wrap = false;
+  std::array<bool, 2> sides{};  // of PSN 0
   for (const Held& held : held_) {
-    if (held.step.qpn != connection.qpn) continue;
+    const model::PaceStep& step = held.step;
+    const bool is_answer = step.qpn == connection.client_qpn && is_read_data(step.opcode);
+    if (is_answer && held.serial == connection.serial) count(Position::ReadAgain);
+    if (step.qpn != connection.qpn) continue;
     if (held.serial != connection.serial) {
-      if (is_before_check(held.step)) count(Position::StalePacket);
+      if (is_before_check(step)) count(Position::StalePacket);
       continue;
     }
     ++found.packets;
-    constexpr std::uint32_t kHalf = 1U << 23;
-    (held.step.psn >= kHalf ? below_wrap : above_wrap) = true;
-    if (is_memory(held.step.at)) {
+    sides[step.psn >> 23 & 1] = true;
+    if (is_memory(step.at)) {
       ++found.dmas;
-      count(Position::WritePending);
-    } else if (is_before_check(held.step)) {
-      count(psn_distance(held.step.psn, connection.done_psn) < 0 ? Position::DuplicateWrite
-                                                                 : Position::BeforeCheck);
+      count(step.at == PacePoint::ReadPending ? Position::ReadPending : Position::WritePending);
+    } else if (is_before_check(step)) {
+      count(place_of(connection, step));
     }
   }
-  if (below_wrap && above_wrap) count(Position::PsnWrap);
-  const bool at_an_end = std::ranges::find(connection.message_ends, connection.done_psn) !=
-                         connection.message_ends.end();
-  if (!connection.message_ends.empty() && !at_an_end) count(Position::BetweenPackets);
+  if (sides[0] && sides[1]) count(Position::PsnWrap);
+  if (std::ranges::find(connection.messages, connection.done_psn, &Message::end_psn) ==
+          connection.messages.end() &&
+      !connection.messages.empty())
+    count(Position::BetweenPackets);
   return found;
 }
 

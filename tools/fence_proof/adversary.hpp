@@ -18,16 +18,20 @@ namespace portcullis::fence_proof {
 
 /// Where something may stand at the instant of the mkey step.
 enum class Position : std::uint8_t {
-  BeforeCheck,     // received, or on the wire; its key has not been looked at
-  WritePending,    // the key allowed it, memory has not changed
-  BetweenPackets,  // some packets of a message were carried out, some were not
-  DuplicateWrite,  // carried out, its acknowledgement lost, sent again
-  PsnWrap,         // packets on both sides of PSN 0
-  StalePacket,     // of a connection before this one, whose QP number this one has
+  BeforeCheck,      // received, or on the wire; its key has not been looked at
+  WritePending,     // the key allowed it, memory has not changed
+  ReadPending,      // the key allowed it, memory has not been read
+  BetweenPackets,   // some packets of a message were carried out, some were not
+  DuplicateWrite,   // carried out, its acknowledgement lost, sent again
+  ReadAgain,        // carried out, its data held up: it will be, or is, asked for again
+  DuplicateAtomic,  // carried out, its answer lost, sent again
+  PsnWrap,          // packets on both sides of PSN 0
+  StalePacket,      // of a connection before this one, whose QP number this one has
 };
-inline constexpr std::array kPositions{Position::BeforeCheck,    Position::WritePending,
-                                       Position::BetweenPackets, Position::DuplicateWrite,
-                                       Position::PsnWrap,        Position::StalePacket};
+inline constexpr std::array kPositions{
+    Position::BeforeCheck,     Position::WritePending,   Position::ReadPending,
+    Position::BetweenPackets,  Position::DuplicateWrite, Position::ReadAgain,
+    Position::DuplicateAtomic, Position::PsnWrap,        Position::StalePacket};
 [[nodiscard]] std::string_view name(Position position) noexcept;
 
 /// What stood where, of one connection.
@@ -37,14 +41,25 @@ struct Occupancy {
   std::uint32_t dmas = 0;     // pending
 };
 
+enum class MessageKind : std::uint8_t { Write, Read, Atomic };
+
+/// One message of a client.
+struct Message {
+  MessageKind kind{};
+  std::uint32_t end_psn = 0;  // one past its last packet
+};
+
 /// A connection as the adversary follows it. Messages are told to it in the order of posting.
 struct Connection {
   std::uint32_t serial = 0;
   std::uint32_t qpn = 0;  // of the lease
   std::uint32_t client_qpn = 0;
-  std::uint32_t next_psn = 0;               // of the next message
-  std::uint32_t done_psn = 0;               // one past the last packet that passed its check
-  std::vector<std::uint32_t> message_ends;  // one past each message
+  std::uint32_t next_psn = 0;  // of the next message
+  std::uint32_t done_psn = 0;  // one past the last packet that passed its check
+  std::vector<Message> messages;
+
+  /// The message that `psn` belongs to, if it is known.
+  [[nodiscard]] const Message* message_of(std::uint32_t psn) const noexcept;
 };
 
 class Adversary final : public model::Pace {
@@ -72,8 +87,8 @@ class Adversary final : public model::Pace {
 
   std::uint64_t delay_ns(const model::PaceStep& step, Ticket ticket) override;
 
-  /// Lets one go, any; false when there is none that may.
-  bool let_one_go(model::Model& model);
+  /// Lets one go, any, or any that is no DMA; false when there is none that may.
+  bool let_one_go(model::Model& model, bool spares_dma = false);
   /// All of them, in any order, those that are immortal included when `everything`.
   void let_all_go(model::Model& model, bool everything);
   /// One by its ticket.
@@ -91,6 +106,7 @@ class Adversary final : public model::Pace {
  private:
   static constexpr std::size_t kMostHeld = 96;  // far fewer than the wire has frames
 
+  [[nodiscard]] static Position place_of(const Connection& connection, const model::PaceStep& step);
   [[nodiscard]] std::uint32_t chance(const model::PaceStep& step) const noexcept;
   [[nodiscard]] Connection* of(std::uint32_t qpn) noexcept;
   void release(model::Model& model, std::size_t index);

@@ -22,14 +22,26 @@ Result<pmd::Ticket> ProofChannel::submit(std::span<const std::byte> in, std::siz
                                          pmd::SlotClass slot_class) {
   const bool is_key_step = is_destroy_mkey(in) && slot_class == pmd::SlotClass::Fence;
   if (is_key_step && key_step_) key_step_();
-  if (is_key_step && lies(Mutant::NoMkeyStep)) return pmd::Ticket{kNotSent};
+  if (is_key_step && lies(Mutant::NoMkeyStep)) {
+    key_slots_.insert(kNotSent);
+    return pmd::Ticket{kNotSent};
+  }
   PORTCULLIS_TRY_ASSIGN(const pmd::Ticket ticket, channel_->submit(in, out_bytes, slot_class));
+  if (is_key_step) key_slots_.insert(ticket.slot);
   if (is_key_step && lies(Mutant::OutcomeBeforeOwnership)) unawaited_.insert(ticket.slot);
   return ticket;
 }
 
 Result<void> ProofChannel::await(pmd::Ticket ticket, std::span<std::byte> out,
                                  std::uint64_t deadline_ns) {
+  const bool is_key_step = key_slots_.erase(ticket.slot) != 0;
+  auto answered = answer(ticket, out, deadline_ns);
+  if (answered && is_key_step && key_gone_) key_gone_();
+  return answered;
+}
+
+Result<void> ProofChannel::answer(pmd::Ticket ticket, std::span<std::byte> out,
+                                  std::uint64_t deadline_ns) {
   if (ticket.slot == kNotSent || unawaited_.erase(ticket.slot) != 0) {
     std::ranges::fill(out, std::byte{0});
     return {};

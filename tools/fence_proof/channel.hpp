@@ -21,6 +21,8 @@ class ProofChannel final : public pmd::CommandChannel {
 
   /// Called before a DESTROY_MKEY of a fence reaches the device.
   void on_key_step(std::function<void()> hook) { key_step_ = std::move(hook); }
+  /// Called when it has succeeded, as far as the lease code is told.
+  void on_key_gone(std::function<void()> hook) { key_gone_ = std::move(hook); }
   /// Lies, if there is a mutant; honest before and after.
   void set_lying(bool on) noexcept { lying_ = on; }
 
@@ -41,7 +43,12 @@ class ProofChannel final : public pmd::CommandChannel {
   pmd::CommandChannel* channel_;
   Mutant mutant_;
   bool lying_ = false;
+  [[nodiscard]] Result<void> answer(pmd::Ticket ticket, std::span<std::byte> out,
+                                    std::uint64_t deadline_ns);
+
   std::function<void()> key_step_;
+  std::function<void()> key_gone_;
+  std::unordered_set<std::uint32_t> key_slots_;  // whose answer is awaited
   std::unordered_set<std::uint32_t> unawaited_;  // slots of keys whose answer nobody waits for
 };
 

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Client>> Client::create(const pmd::Context& context) {
   PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogSendQueue));
   PORTCULLIS_TRY_ASSIGN(auto qp,
                         pmd::QueuePair::create(context, pd, cq, {.log_sq_size = kLogSendQueue}));
-  PORTCULLIS_TRY_ASSIGN(auto source, DmaMemory::create(*context.device.dma, kPageBytes));
+  PORTCULLIS_TRY_ASSIGN(auto source, DmaMemory::create(*context.device.dma, 2 * kPageBytes));
   PORTCULLIS_TRY_ASSIGN(
       auto key, pmd::MemoryKey::create_mtt(context, pd, pmd::MemoryRange::zero_based(source),
                                            {.local_write = true}));
@@ -29,7 +29,8 @@ Result<std::unique_ptr<Client>> Client::create(const pmd::Context& context) {
 
 Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, std::uint32_t psn) {
   grant_ = grant;
-  const std::span<std::byte> words = source_.bytes();
+  // The second page is for what is read.
+  const std::span<std::byte> words = source_.bytes().first(kPageBytes);
   for (std::uint32_t i = 0; i < words.size() / sizeof(std::uint64_t); ++i)
     dma_poke_u64(words.data() + i * sizeof(std::uint64_t), stamp(serial, i));
   *connection_ = Connection{.serial = serial,
@@ -37,7 +38,7 @@ Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, st
                             .client_qpn = qp_.number(),
                             .next_psn = psn,
                             .done_psn = psn,
-                            .message_ends = {}};
+                            .messages = {}};
   return to_rts(grant.qpn, grant.psn, psn);
 }
 
@@ -67,18 +68,46 @@ Result<void> Client::reset() {
 Result<bool> Client::post(model::Random& random) {
   const std::uint32_t packets = 1 + random.below(kMostPackets);
   const std::uint64_t room = kRegionBytes - packets * kMtuBytes;
-  return post_write(packets, random.below(static_cast<std::uint32_t>(room / 64)) * 64);
+  const std::uint64_t at = random.below(static_cast<std::uint32_t>(room / 64)) * 64;
+  switch (random.below(8)) {
+    case 0:
+    case 1:
+      return post(prm::WqeOpcode::RDMA_READ, packets, at);
+    case 2:
+      return post(prm::WqeOpcode::ATOMIC_FA, 1, at);
+    case 3:
+      return post(prm::WqeOpcode::ATOMIC_CS, 1, at);
+    default:
+      return post_write(packets, at);
+  }
 }
 
 Result<bool> Client::post_write(std::uint32_t packets, std::uint64_t at) {
+  return post(prm::WqeOpcode::RDMA_WRITE, packets, at);
+}
+
+Result<bool> Client::post(prm::WqeOpcode opcode, std::uint32_t packets, std::uint64_t at) {
   if (has_failed_ || outstanding() >= kMostOutstanding) return false;
-  PORTCULLIS_TRY(qp_.post_write(
-      pmd::GatherEntry{.address = 0, .lkey = key_.lkey(), .bytes = packets * kMtuBytes},
-      {.remote_address = grant_.address + at, .rkey = grant_.rkey, .wr_id = posted_}));
+  const bool is_write = opcode == prm::WqeOpcode::RDMA_WRITE;
+  const bool is_read = opcode == prm::WqeOpcode::RDMA_READ;
+  pmd::WorkRequest request;
+  request.opcode = opcode;
+  request.wr_id = posted_;
+  request.remote_address = grant_.address + at;
+  request.rkey = grant_.rkey;
+  const std::uint32_t bytes =
+      is_write || is_read ? packets * kMtuBytes : static_cast<std::uint32_t>(sizeof(std::uint64_t));
+  PORTCULLIS_TRY(qp_.post(
+      request, pmd::GatherEntry{.address = is_write ? std::uint64_t{0} : std::uint64_t{kPageBytes},
+                                .lkey = key_.lkey(),
+                                .bytes = bytes}));
   qp_.ring();
   ++posted_;
   connection_->next_psn = model::psn_add(connection_->next_psn, packets);
-  connection_->message_ends.push_back(connection_->next_psn);
+  connection_->messages.push_back({is_write  ? MessageKind::Write
+                                   : is_read ? MessageKind::Read
+                                             : MessageKind::Atomic,
+                                   connection_->next_psn});
   return true;
 }
 

@@ -17,6 +17,7 @@
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
 #include "pmd/roce_address.hpp"
+#include "pmd/work_request.hpp"
 #include "tools/fence_proof/adversary.hpp"
 
 namespace portcullis::fence_proof {
@@ -49,6 +50,10 @@ class Client {
   [[nodiscard]] Result<bool> post(model::Random& random);
   /// A WRITE of so many packets to the region's start; false when there is no room.
   [[nodiscard]] Result<bool> post_write(std::uint32_t packets, std::uint64_t at);
+  /// The same, but a READ.
+  [[nodiscard]] Result<bool> post_read(std::uint32_t packets, std::uint64_t at) {
+    return post(prm::WqeOpcode::RDMA_READ, packets, at);
+  }
   /// Takes completions.
   [[nodiscard]] Result<void> poll();
 
@@ -67,6 +72,7 @@ class Client {
         qp_(std::move(qp)),
         source_(std::move(source)),
         key_(std::move(key)) {}
+  [[nodiscard]] Result<bool> post(prm::WqeOpcode opcode, std::uint32_t packets, std::uint64_t at);
   [[nodiscard]] Result<void> to_rts(std::uint32_t remote_qpn, std::uint32_t remote_psn,
                                     std::uint32_t psn);
 

@@ -22,6 +22,8 @@ enum class Mutant : std::uint8_t {
   KeyByteKept,             // a new key has the low byte of the old one
   NumberReusedEarly,       // a QP number comes back while packets for it may still live
   A1Off,                   // the card breaks promise A1
+  ReplayUnchecked,         // the card serves a READ again without a look at the key
+  ReadAfterFence,          // the card serves READs that DESTROY_MKEY did not wait for
   A5Off,                   // the IOMMU breaks promise A5
 };
 

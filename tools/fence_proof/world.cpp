@@ -72,6 +72,7 @@ Result<void> World::start() {
     if (at_key_step_ != nullptr)
       result_.occupancies.push_back(adversary_->occupancy(*std::exchange(at_key_step_, nullptr)));
   });
+  channel_->on_key_gone([this] { is_key_gone_ = true; });
   return start_manager();
 }
 
@@ -95,6 +96,7 @@ Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
   lease::GrantRequest request;
   request.bytes = kRegionBytes;
   request.peer = client.peer(first);
+  request.access.remote_atomic = true;
   const bool reuses_early = spec_.mutant == Mutant::NumberReusedEarly;
   request.ack_timeout = reuses_early ? 1 : kAckTimeout;
   request.retry_count = reuses_early ? 0 : kRetryCount;
@@ -114,7 +116,8 @@ void World::relax(std::uint64_t until_ns) noexcept {
   if (is_polling_) return plain_->relax(now_ns());
   witness_.set_step(++step_);
   if (adversary_->held_count() != 0) {
-    if (adversary_->below(2) == 0) (void)adversary_->let_one_go(*model_);
+    // Once the key is gone there should be no DMA left, so what there is may well stay.
+    if (adversary_->below(2) == 0) (void)adversary_->let_one_go(*model_, is_key_gone_);
     until_ns = std::min(until_ns, now_ns() + kGlanceNs);
   }
   plain_->relax(until_ns);
@@ -161,6 +164,7 @@ Result<void> World::hoard(Client& client, std::uint32_t rounds) {
   // What was held up before goes its way first, or it would stand in the way.
   PORTCULLIS_TRY(settle(false));
   PORTCULLIS_TRY(pass(kRetransmitNs));
+  if (random_.below(6) == 0) return hoard_read(client);
   const bool wants_duplicates = random_.below(3) == 0;
   if (wants_duplicates) {  // carried out, and the client never hears of it
     adversary_->set_mood({.response = 256});
@@ -186,6 +190,15 @@ Result<void> World::hoard(Client& client, std::uint32_t rounds) {
   return pass(kRetransmitNs);
 }
 
+/// A READ that was served, whose data never came: nothing but its repetition is on its way.
+Result<void> World::hoard_read(Client& client) {
+  adversary_->set_mood({.response = 256});
+  PORTCULLIS_TRY(client.post_read(1 + random_.below(4), 0));
+  PORTCULLIS_TRY(pass(kNsPerUs));
+  adversary_->set_mood({.check = 256, .memory = 256});
+  return pass(kRetransmitNs);
+}
+
 /// What the ladder is for: in some runs a command of the fence fails, and A5 must do.
 void World::break_commands() {
   using Kind = model::CommandFaultRule::Kind;
@@ -207,12 +220,14 @@ void World::break_commands() {
 
 Result<lease::Verdict> World::revoke(Client& client) {
   at_key_step_ = &client.connection();
+  is_key_gone_ = false;
   channel_->set_lying(true);
   break_commands();
   const lease::Lease& lease = client.grant().lease;
   const lease::RevokeAnswer answer = manager_->revoke(lease.id, lease.epoch, spec_.plan);
   channel_->set_lying(false);
   at_key_step_ = nullptr;
+  is_key_gone_ = false;
   if (answer.outcome == lease::Outcome::NotFound)
     return fail(Errc::NotFound, "the revoke found no such lease");
   ++(answer.outcome == lease::Outcome::TornDown ? result_.torn_down : result_.fenced);

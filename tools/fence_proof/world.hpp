@@ -54,6 +54,7 @@ class World {
   [[nodiscard]] Result<void> start();
   [[nodiscard]] Result<void> start_manager();
   void break_commands();
+  [[nodiscard]] Result<void> hoard_read(Client& client);
   [[nodiscard]] Result<void> poll_clients();
   static void relax_entry(void* world, std::uint64_t until_ns) noexcept;
   void relax(std::uint64_t until_ns) noexcept;
@@ -77,6 +78,7 @@ class World {
   std::uint32_t serials_ = 0;
   std::uint64_t step_ = 0;
   bool is_polling_ = false;
+  bool is_key_gone_ = false;
 };
 
 }  // namespace portcullis::fence_proof
