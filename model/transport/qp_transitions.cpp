@@ -281,6 +281,8 @@ void fill_context(const Qp& qp, prm::View<prm::qpc> context) {
   static_cast<void>(context.try_set<"next_rcv_psn">(qp.receive.expected_psn));
   static_cast<void>(context.try_set<"rmsn">(qp.receive.msn));
   static_cast<void>(context.try_set<"cur_retry_count">(qp.send.retries & 7));
+  static_cast<void>(context.try_set<"cur_rnr_retry">(qp.send.rnr_retries & 7));
+  context.put<"hw_rq_counter">(std::uint32_t{qp.receive.consumed});
   context.put<"hw_sq_wqebb_counter">(qp.send.fetched);
   context.put<"sw_sq_wqebb_counter">(qp.send.producer);
   static_cast<void>(context.try_set<"rre">(qp.rre ? 1 : 0));

@@ -358,6 +358,20 @@ TEST(QueryQp, ConnectedQp_ShowsWhatItWasGivenAndWhereItStands) {
   EXPECT_EQ(context.get<"hw_sq_wqebb_counter">(), 1U);
 }
 
+TEST(QueryQp, ReceiverNotReady_ShowsTheRetriesAndThenTheReceive) {
+  Host host;
+  host.connect(kQpn, kQpn, {.log_rq_size = 2, .rnr_retry = 6});
+  host.post_raw(kQpn, prm::WqeOpcode::SEND, {});
+  host.ring(kQpn);
+  host.run();
+  EXPECT_EQ(host.query(kQpn).get<"cur_rnr_retry">(), 1U);
+  EXPECT_EQ(host.query(kQpn).get<"hw_rq_counter">(), 0U);
+  host.post_receive(kQpn, {});
+  host.run_until(host.now_ns() + 1'000'000);
+  EXPECT_EQ(host.query(kQpn).get<"cur_rnr_retry">(), 0U);
+  EXPECT_EQ(host.query(kQpn).get<"hw_rq_counter">(), 1U);
+}
+
 TEST(ForceLoopback, WithoutAnyRoceAddress_TalksToItself) {
   Host host;
   host.port().roce_enabled = false;
