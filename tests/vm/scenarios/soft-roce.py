@@ -130,8 +130,9 @@ def show(_build: Path, results: Path) -> list[str]:
     (results / "table.md").write_text(table, encoding="utf-8")
     sooner = (statistics.median(cells["seed", 14].ms) /
               statistics.median(cells["nak-first", 14].ms))
-    print(f"last success to first failure, median (least to most) of up to {len(SAMPLES)}, emulated:\n"
-          f"{table}timeout 14: nak-first is seen {sooner:.0f} times sooner than seed", flush=True)
+    print("last success to first failure, median (least to most) of up to "
+          f"{len(SAMPLES)}, emulated:\n{table}"
+          f"timeout 14: nak-first is seen {sooner:.0f} times sooner than seed", flush=True)
     return [] if sooner >= SOONER else [f"nak-first is seen {sooner:.1f} times sooner than seed at "
                                         f"timeout 14; at least {SOONER} times expected"]
 
