@@ -8,6 +8,7 @@
 #include "model/q_counters.hpp"
 #include "model/reserved.hpp"
 #include "model/steering/flow_tables.hpp"
+#include "prm/atomic_cap.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -34,6 +35,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_max_umem">(Capabilities::kLogMaxUmem).set<"umem_uid_0", 1>();
   c.put<"log_max_msg">(Capabilities::kLogMaxMsg);
   c.set<"fixed_buffer_size", 1>().set<"force_teardown", 1>();
+  c.set<"atomic", 1>();
   c.set<"log_max_ra_req_qp", 4>().set<"log_max_ra_res_qp", 4>();
   c.set<"local_ca_ack_delay", 16>();
   c.set<"num_ports", 1>().set<"disable_link_up", 1>();
@@ -64,6 +66,17 @@ prm::Buffer<prm::roce_cap> offered_roce() {
   c.put<"r_roce_dest_udp_port">(kRoceUdpPort);
   c.put<"r_roce_min_src_udp_port">(kDynamicPorts).set<"r_roce_max_src_udp_port", 65535>();
   c.put<"roce_address_table_size">(PortSettings::kRoceAddresses);
+  return c;
+}
+
+/// CMP_SWAP and FETCH_ADD of 8 bytes, with results in either byte order.
+prm::Buffer<prm::atomic_caps> offered_atomics(bool host_endian) {
+  constexpr std::uint32_t kOperations = prm::kAtomicOpsCmpSwap | prm::kAtomicOpsFetchAdd;
+  prm::Buffer<prm::atomic_caps> c;
+  c.put<"atomic_req_8B_endianness_mode">(host_endian ? prm::AtomicReqMode::HOST_ENDIANNESS
+                                                     : prm::AtomicReqMode::BE);
+  c.set<"supported_atomic_req_8B_endianness_mode_1", 1>();
+  c.set<"atomic_operations", kOperations>().set<"atomic_size_qp", 8>();
   return c;
 }
 
@@ -160,6 +173,7 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, bool no_bt
 void Capabilities::power_on() {
   general_ = general_max_;
   general_.set<"cmdif_checksum", 0>().set<"disable_link_up", 0>();
+  host_endian_atomics_ = false;
   roce_ = roce_max_;
   roce_.set<"sw_r_roce_src_udp_port", 0>();  // handle_hca_cap_roce of mlx5/core/main.c sets it
 }
@@ -175,6 +189,10 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
     std::ranges::copy((max ? roce_max_ : roce_).all(), capability.begin());
     return {};
   }
+  if (type == prm::CapType::ATOMIC) {
+    std::ranges::copy(offered_atomics(max || host_endian_atomics_).all(), capability.begin());
+    return {};
+  }
   if (type == prm::CapType::FLOW_TABLE) {
     std::ranges::copy(flow_tables_.all(), capability.begin());
     return {};
@@ -185,6 +203,14 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
 Verdict Capabilities::set(prm::CapType type, std::span<const std::byte> capability) {
   if (type == prm::CapType::ROCE && port_type_ == PortType::Ethernet)
     return replace(roce_max_, roce_, capability);
+  if (type == prm::CapType::ATOMIC) {
+    const auto mode =
+        prm::ConstView<prm::atomic_caps>::at(capability).get<"atomic_req_8B_endianness_mode">();
+    if (mode > prm::number(prm::AtomicReqMode::HOST_ENDIANNESS))
+      return refuse(CommandStatus::BAD_PARAM_ERR, kAboveMaximum);
+    host_endian_atomics_ = mode == prm::number(prm::AtomicReqMode::HOST_ENDIANNESS);
+    return {};
+  }
   if (type != prm::CapType::GENERAL) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchType);
   const auto wanted = prm::ConstView<prm::cmd_hca_cap>::at(capability).get<"cmdif_checksum">();
   if (wanted != 0 && wanted != kChecksumBoth)

@@ -35,7 +35,9 @@ class Capabilities {
   void power_on();
   /// Copies a page to `capability`, which is zeroed.
   Verdict query(prm::CapType type, prm::CapMode mode, std::span<std::byte> capability) const;
-  /// Every field must be what it is or at most its maximum; otherwise nothing changes.
+  /// Every field must be what it is or at most its maximum; otherwise nothing changes. Of the
+  /// atomic page only the byte order of results can be set, and the rest is passed over: Linux
+  /// leaves it 0.
   Verdict set(prm::CapType type, std::span<const std::byte> capability);
 
   /// cmdif_checksum is 3: input is verified, output is signed.
@@ -46,6 +48,8 @@ class Capabilities {
   [[nodiscard]] bool link_stays_down() const noexcept {
     return general_.get<"disable_link_up">() != 0;
   }
+  /// What an atomic fetched goes to memory in the host's order (SET_HCA_CAP, atomic).
+  [[nodiscard]] const bool* host_endian_atomics() const noexcept { return &host_endian_atomics_; }
   [[nodiscard]] bool is_virtual_function() const noexcept { return virtual_function_; }
 
  private:
@@ -58,6 +62,7 @@ class Capabilities {
   prm::Buffer<prm::roce_cap> roce_max_;
   prm::Buffer<prm::roce_cap> roce_;
   prm::Buffer<prm::flow_table_nic_cap> flow_tables_;  // read only
+  bool host_endian_atomics_ = false;
 };
 
 }  // namespace portcullis::model

@@ -25,8 +25,15 @@ enum Refusal : std::uint32_t {
   kNoSuchCounters,
 };
 
-Verdict check_references(const Core& core, const QpReferences& references) {
-  if (!core.pds.contains(references.pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+/// A REG_UMR QP is created without a protection domain: create_kernel_qp of mlx5_ib/qp.c.
+bool has_pd(prm::ConstView<prm::qpc> context) {
+  return context.get<"st">() != prm::number(prm::QpServiceType::REG_UMR) ||
+         context.get<"pd">() != 0;
+}
+
+Verdict check_references(const Core& core, const QpReferences& references, bool has_pd) {
+  if (has_pd && !core.pds.contains(references.pd))
+    return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (!core.uars.contains(references.uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
   if (!core.cqs.exists(references.cq_send) || !core.cqs.exists(references.cq_receive))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
@@ -115,7 +122,8 @@ Verdict create_qp(Core& core, const CreateQp& request) {
                           context.get<"uar_page">(),
                           {},
                           0};
-  if (const Verdict verdict = check_references(core, references); !verdict.ok()) return verdict;
+  if (const Verdict verdict = check_references(core, references, has_pd(context)); !verdict.ok())
+    return verdict;
   QpCreate create{0, request.in.get<"opt_param_mask">(), context, {}};
   if (const Verdict verdict = find_in_umems(core, request, create, references.umems); !verdict.ok())
     return verdict;

@@ -86,9 +86,10 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   }
   std::unique_ptr<Core> core(new Core(std::move(parts), options));
   core->commands.record_to(std::move(trace));
-  const TransportDeps deps{&core->dma,        &core->mkeys,    &core->cqs,  &core->eqs,
-                           &core->scheduler,  &core->counters, &core->port, &core->behaviours,
-                           &core->q_counters, &core->flows};
+  TransportDeps deps{&core->dma,        &core->mkeys,    &core->cqs,  &core->eqs,
+                     &core->scheduler,  &core->counters, &core->port, &core->behaviours,
+                     &core->q_counters, &core->flows};
+  deps.host_endian_atomics = core->capabilities.host_endian_atomics();
   TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
                                      Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
   transport_options.pace = options.pace;

@@ -28,7 +28,8 @@ struct QueuePairOptions {
   /// Send queue of 2^log_sq_size basic blocks of 64 bytes, 0 to 15: a WRITE by reference takes one
   /// up to two pieces, 64 bytes inline take two.
   std::uint32_t log_sq_size = 6;
-  /// Receive queue of 2^log_rq_size WQEs, 0 to 15; none: the QP has no receive queue.
+  /// Receive queue of 2^log_rq_size WQEs, 0 to 15, but at least 64 bytes of them; none: the QP has
+  /// no receive queue.
   std::optional<std::uint32_t> log_rq_size = std::nullopt;
   /// Pieces that a receive may have: 2^log_receive_pieces, 0 to 5.
   std::uint32_t log_receive_pieces = 0;

@@ -14,19 +14,26 @@ std::size_t send_bytes(const WorkQueueSizes& sizes) noexcept {
   return prm::kSendWqeBlockBytes << sizes.log_send_blocks;
 }
 
-/// Whole basic blocks, so that the send queue behind it stays aligned (mlx5_calc_rq_size).
 std::size_t receive_bytes(const WorkQueueSizes& sizes) noexcept {
-  if (!sizes.log_receives) return 0;
-  const std::size_t bytes = prm::kWqeOctowordBytes
-                            << (*sizes.log_receives + sizes.log_receive_pieces);
-  return std::max(bytes, prm::kSendWqeBlockBytes);
+  return sizes.log_receives
+             ? prm::kWqeOctowordBytes << (*sizes.log_receives + sizes.log_receive_pieces)
+             : 0;
+}
+
+/// A receive queue is at least a basic block, because the device finds the send queue right behind
+/// it: it gets more WQEs than asked for (mlx5_calc_rq_size of rdma-core, set_rq_size of mlx5_ib).
+WorkQueueSizes whole_blocks(WorkQueueSizes sizes) noexcept {
+  while (sizes.log_receives && receive_bytes(sizes) < prm::kSendWqeBlockBytes)
+    ++*sizes.log_receives;
+  return sizes;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<WorkQueues>> WorkQueues::create(DmaArena& arena,
                                                        std::span<std::byte> uar_page,
-                                                       const WorkQueueSizes& sizes) {
+                                                       const WorkQueueSizes& asked) {
+  const WorkQueueSizes sizes = whole_blocks(asked);
   const std::size_t bytes = send_bytes(sizes) + receive_bytes(sizes);
   if (bytes > DmaArena::kBlockBytes)
     return fail(Errc::InvalidArgument, "queues of " + std::to_string(bytes) +

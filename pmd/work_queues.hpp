@@ -28,7 +28,7 @@ class WorkQueues {
  public:
   [[nodiscard]] static Result<std::unique_ptr<WorkQueues>> create(DmaArena& arena,
                                                                   std::span<std::byte> uar_page,
-                                                                  const WorkQueueSizes& sizes);
+                                                                  const WorkQueueSizes& asked);
   WorkQueues(const WorkQueues&) = delete;
   WorkQueues& operator=(const WorkQueues&) = delete;
 

@@ -109,6 +109,32 @@ class Command(Suite):
         self.assertIn("command_bench.fence-wall-clock.svg", both.files)
 
 
+class Dataplane(Suite):
+    program = "dataplane_bench"
+    arguments = ("--benchmark_filter=bytes:(8|64)/|poll",)
+
+    def test_report(self):
+        self.check_common()
+
+    def test_every_opcode_has_a_round_trip_and_rates(self):
+        names = self.result.series
+        for name in ("write_inline/bytes:64", "write/bytes:64", "write_imm/bytes:64",
+                     "send/bytes:64", "read/bytes:64", "fetch_add/bytes:8", "compare_swap/bytes:8"):
+            self.assertIn(f"round_trip/op:{name}/clock:wall", names)
+            for depth in (1, 16, 64):
+                series = names[f"message/op:{name}/depth:{depth}/clock:wall"]
+                self.assertGreater(series["messages_per_s"], 0)
+
+    def test_many_queue_pairs_share_the_uar(self):
+        for qps in (1, 1024):
+            self.assertIn(f"message/op:write_inline/bytes:64/qps:{qps}/clock:wall",
+                          self.result.series)
+
+    def test_posting_and_polling_are_measured_alone(self):
+        self.assertIn("poll/clock:wall", self.result.series)
+        self.assertIn("post/op:write_inline/bytes:64/clock:wall", self.result.series)
+
+
 class Revoke(Suite):
     program = "revoke_bench"
     arguments = ("--leases=1,3", "--samples=2")
@@ -290,8 +316,8 @@ class Cost(unittest.TestCase):
 def main() -> int:
     global PROGRAMS
     PROGRAMS = pathlib.Path(sys.argv[1])
-    suite = {"command": Command, "revoke": Revoke, "floor": Floor, "model": Model,
-             "mistakes": Mistakes, "cost": Cost}[sys.argv[2]]
+    suite = {"command": Command, "dataplane": Dataplane, "revoke": Revoke, "floor": Floor,
+             "model": Model, "mistakes": Mistakes, "cost": Cost}[sys.argv[2]]
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(suite)
     return 0 if unittest.TextTestRunner().run(tests).wasSuccessful() else 1
 

@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 constexpr unsigned kDestroyEq = 0x302;
 
 /// Commands of a bring-up and of a teardown on a PF of the model; BringUpTest counts them.
-constexpr std::uint32_t kBringUpCommands = 25;
+constexpr std::uint32_t kBringUpCommands = 28;
 constexpr std::uint32_t kTeardownCommands = 5;
 /// The first bring-up command whose answer must be signed: the one after SET_HCA_CAP.
 constexpr std::uint32_t kFirstSigned = 10;

@@ -22,26 +22,34 @@ inline constexpr std::uint32_t kClientPsn = 0xfffffe;  // wraps in the first mes
 inline constexpr std::uint32_t kServerPsn = 0x123;
 
 struct Side {
-  static Side make(const pmd::Context& context) {
+  /// Everything a peer may be allowed.
+  static constexpr pmd::Access kEverything{true, true, true, true};
+
+  static Side make(const pmd::Context& context,
+                   pmd::Access access = {.local_write = true, .remote_write = true},
+                   const pmd::QueuePairOptions& options = {kLogEntries}) {
     auto pd = pmd::ProtectionDomain::create(context).value();
-    auto cq = pmd::CompletionQueue::create(context, kLogEntries).value();
-    auto qp = pmd::QueuePair::create(context, pd, cq, {kLogEntries}).value();
+    auto cq = pmd::CompletionQueue::create(context, kLogEntries + 1).value();
+    auto qp = pmd::QueuePair::create(context, pd, cq, options).value();
     auto memory = DmaMemory::create(*context.device.dma, kRegionBytes).value();
-    auto key = pmd::MemoryKey::create_mtt(context, pd, pmd::MemoryRange::zero_based(memory),
-                                          {.local_write = true, .remote_write = true})
+    auto key = pmd::MemoryKey::create_mtt(context, pd, pmd::MemoryRange::zero_based(memory), access)
                    .value();
-    return Side{std::move(pd), std::move(cq), std::move(qp), std::move(memory), std::move(key)};
+    return Side{std::move(pd),     std::move(cq),  std::move(qp),
+                std::move(memory), std::move(key), access};
   }
 
-  void connect(std::uint32_t remote_qpn, std::uint32_t own_psn, std::uint32_t remote_psn) {
+  void connect(std::uint32_t remote_qpn, std::uint32_t own_psn, std::uint32_t remote_psn,
+               const pmd::RtsAttributes& how = {.timeout = 10, .retry_count = 6}) {
     pmd::RtrAttributes rtr;
     rtr.path.remote_gid = kGid;
     rtr.path.remote_mac = kMac;
     rtr.remote_qpn = remote_qpn;
     rtr.rq_psn = remote_psn;
-    ASSERT_TRUE(qp.to_init({.remote_write = true}));
+    pmd::RtsAttributes rts = how;
+    rts.sq_psn = own_psn;
+    ASSERT_TRUE(qp.to_init(access));
     ASSERT_TRUE(qp.to_rtr(rtr));
-    ASSERT_TRUE(qp.to_rts({.sq_psn = own_psn, .timeout = 10, .retry_count = 6}));
+    ASSERT_TRUE(qp.to_rts(rts));
   }
 
   pmd::ProtectionDomain pd;
@@ -49,6 +57,7 @@ struct Side {
   pmd::QueuePair qp;
   DmaMemory memory;
   pmd::MemoryKey key;
+  pmd::Access access;
 };
 
 }  // namespace portcullis::testing

@@ -30,7 +30,10 @@ portcullis_test(pmd_objects_test
                 LINKS portcullis_pmd ifc_fields)
 
 # The same, whole, against the model: stepped, and on a core of its own.
-portcullis_test(pmd_loopback_test loopback_test.cpp LINKS portcullis_pmd portcullis_model)
+portcullis_test(pmd_loopback_test
+                loopback_requests_test.cpp
+                loopback_test.cpp
+                LINKS portcullis_pmd portcullis_model)
 portcullis_test(pmd_loopback_polled_test
                 loopback_polled_test.cpp
                 LINKS portcullis_pmd portcullis_model

@@ -78,13 +78,15 @@ TEST_F(Receives, CreateTellsSizeAndStride_AndTheSendQueueBehindIt) {
   EXPECT_EQ(ring()[send_at + 3], std::byte{MLX5_OPCODE_RDMA_WRITE});
 }
 
-TEST_F(Receives, TinyQueue_LeavesTheSendQueueAligned) {
+TEST_F(Receives, TinyQueue_IsMadeABasicBlockLarge_AndSaysSo) {
   context.caps.log_max_qp_sz = 15;
   channel.answer(kCreateQp, IfcMessage("create_qp_out", 16).put("qpn", kQpn + 1));
   auto tiny = pmd::QueuePair::create(context, domain, cq, page, {2, 0, 0}).value();
   ASSERT_TRUE(tiny.post_write(GatherEntry{0x1000, 1, 8}, {}));
   const std::byte* at = memory_at(big_endian(std::span(channel.last()).last<8>()));
   EXPECT_EQ(at[64 + 3], std::byte{MLX5_OPCODE_RDMA_WRITE});
+  EXPECT_EQ(IfcMessage::read("create_qp_in.qpc.log_rq_size", channel.last()), 2u);
+  EXPECT_EQ(IfcMessage::read("create_qp_in.qpc.log_rq_stride", channel.last()), 0u);
 }
 
 TEST_F(Receives, ShortList_IsEndedByTheInvalidKey) {
