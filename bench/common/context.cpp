@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "pmd/lcores.hpp"
+#include "probes/probe.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -51,6 +52,7 @@ RunContext describe_run(const Options& options, const tools::DeviceSpec& spec, S
   add("lcore_findings",
       lcore_findings.empty() ? "none" : fmt::format("{}", fmt::join(lcore_findings, "; ")));
   add("portcullis", PORTCULLIS_VERSION);
+  if (const std::string probes = probes::build_note(); !probes.empty()) add("build", probes);
   add("dpdk", rte_version());
   add("firmware", firmware);
   add("project_build_type", PORTCULLIS_BUILD);

@@ -11,6 +11,7 @@
 #include "lease/fence_plan.hpp"
 #include "model/model.hpp"
 #include "pmd/eal.hpp"
+#include "probes/probe.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -39,7 +40,9 @@ std::string check_plan(const std::string& name) {
 }
 
 std::string version_of(const ProgramInfo& info) {
-  return fmt::format("{} (portcullis {})", info.name, PORTCULLIS_VERSION);
+  const std::string probes = probes::build_note();
+  return fmt::format("{} (portcullis {}{}{})", info.name, PORTCULLIS_VERSION,
+                     probes.empty() ? "" : ", with ", probes);
 }
 
 void add_common(CLI::App& app, const ProgramInfo& info, Options& options) {

@@ -13,6 +13,7 @@
 #include "bench/common/client.hpp"
 #include "bench/common/session.hpp"
 #include "lease/lease_manager.hpp"
+#include "steering/drop_rule.hpp"
 
 namespace portcullis::bench {
 

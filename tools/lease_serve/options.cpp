@@ -76,6 +76,30 @@ void add_lease_options(CLI::App& app, Options& options) {
       ->type_name("RIGHTS");
 }
 
+void add_steering_options(CLI::App& app, Options& options) {
+  app.add_option_function<std::string>(
+         "--steering",
+         [&options](const std::string& text) {
+           auto choice = steering::parse_choice(text);
+           if (!choice) throw CLI::ValidationError("--steering", choice.error().text);
+           options.steering = *choice;
+         },
+         "the DROP entry of a revoke: off (default), offered, try, or a shape: dst-qp,\n"
+         "client-flow, opcode, opcode-class, roce-port, match-all; a self-test judges it")
+      ->type_name("WHICH");
+  app.add_option_function<std::string>(
+         "--steering-entry",
+         [&options](const std::string& text) {
+           auto plan = steering::parse_entry_plan(text);
+           if (!plan) throw CLI::ValidationError("--steering-entry", plan.error().text);
+           options.steering_entry = *plan;
+         },
+         "at-revoke (default); allow-replace, allow-modify: an ALLOW entry from the grant on")
+      ->type_name("WHEN");
+  app.add_flag("--allow-function-drop", options.allow_function_drop,
+               "install an entry that hits every lease, although others are ACTIVE");
+}
+
 void add_revoke_options(CLI::App& app, Options& options) {
   app.add_option_function<std::string>(
          "--plan",
@@ -131,6 +155,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   add_device_options(app, options);
   add_lease_options(app, options);
   add_revoke_options(app, options);
+  add_steering_options(app, options);
   app.footer(kFooter);
   PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
   std::vector<std::string> ours(parts.own.begin() + 1, parts.own.end());

@@ -100,6 +100,8 @@ class Serving {
     wanted.grant.priority = static_cast<std::uint8_t>(options_->priority);
     auto host = lease::Host::of(port_->hca());
     host.log = [this](std::string_view line) { say("log", std::string(line)); };
+    set_up_steering();
+    host.steering = drop_.get();
     PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));
     const auto& client = request.client;
     auto granted = manager_->grant(
@@ -121,6 +123,18 @@ class Serving {
                     client.gid.text(), client.mac.text(), prm::bytes_of(grant_.mtu),
                     grant_.ack_timeout, grant_.retry_count));
     return channel_->send_line(to_line(answer()));
+  }
+
+  void set_up_steering() {
+    steering::FlowDrop::Options wanted;
+    wanted.choice = options_->steering;
+    wanted.entry_plan = options_->steering_entry;
+    wanted.allow_function_drop = options_->allow_function_drop;
+    wanted.loopback.remote_gid = port_->address().gid;
+    wanted.loopback.remote_mac = port_->address().mac;
+    drop_ = steering::FlowDrop::set_up_or_say(
+        port_->hca().context(), wanted,
+        [this](std::string_view line) { say("log", std::string(line)); });
   }
 
   [[nodiscard]] lease_exchange::Grant answer() const {
@@ -224,6 +238,7 @@ class Serving {
   const World* world_;
   ServedPort* port_;
   LineChannel* channel_;
+  std::unique_ptr<steering::FlowDrop> drop_;  // outlives the manager, which asks it
   std::unique_ptr<lease::LeaseManager> manager_;
   lease::Grant grant_;
   std::optional<RegionWatch> watch_;

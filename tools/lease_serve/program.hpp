@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/lease_manager.hpp"
+#include "steering/flow_drop.hpp"
 #include "tools/lease_exchange/exchange.hpp"
 #include "tools/lease_exchange/line_channel.hpp"
 #include "tools/lease_serve/served_port.hpp"
@@ -34,6 +35,9 @@ struct Options {
   std::uint32_t retry = 6;  // 7 would be for ever on soft-RoCE
   pmd::Access access{.local_write = true, .remote_write = true, .remote_read = true};
   lease::Plan plan = lease::seed_plan();
+  steering::Choice steering{steering::Choice::Kind::Off};
+  steering::EntryPlan steering_entry = steering::EntryPlan::AtRevoke;
+  bool allow_function_drop = false;
   std::uint64_t revoke_after_ms = 0;  // 0: on a command
   std::uint64_t watch_ms = 2'000;
   std::uint32_t leases = 1;  // one after the other

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What flow steering costs and what it is worth: the commands on an entry, set against modify; the
+// recall of a lease with its entry and without; and what a running or a new connection makes of
+// each entry that 001 s3.1 tried, one packet a WRITE or several. A WRITE that an entry stopped has
+// no completion within the quiet time, so its series counts it and has no value for it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "bench/common/suite.hpp"
+#include "bench/common/tenancy.hpp"
+#include "steering/drop_group.hpp"
+#include "steering/flow_drop.hpp"
+#include "steering/loopback_pair.hpp"
+
+namespace portcullis::bench {
+namespace {
+
+using steering::DropGroup;
+using steering::LoopbackPair;
+using steering::Shape;
+
+constexpr std::uint64_t kQuietNs = 50 * kNsPerMs;
+constexpr std::uint64_t kPatienceNs = 2 * kNsPerSecond;
+constexpr std::uint32_t kEntries = 64;
+constexpr std::uint32_t kSeveralPackets = 8192;
+constexpr std::uint32_t kPatternQpn = 0xaaaaaa;  // 001: one of the values that left traffic alone
+
+std::uint64_t deadline_ns(Session& session) {
+  return session.context().commands->default_deadline_ns();
+}
+
+// ---- the commands on an entry ----
+
+enum class EntryCommand : std::uint8_t { Set, Modify, Delete };
+
+const char* text(EntryCommand command) {
+  switch (command) {
+    case EntryCommand::Set:
+      return "set";
+    case EntryCommand::Modify:
+      return "modify";
+    default:
+      return "delete";
+  }
+}
+
+/// One entry from nothing to nothing; the time of `timed`.
+Result<std::optional<std::uint64_t>> entry_cycle(Session& session, DropGroup& group,
+                                                 EntryCommand timed) {
+  constexpr steering::DropTarget kTarget{.slot = 0, .qpn = kPatternQpn};
+  std::uint64_t took = 0;
+  std::uint64_t start = session.now_ns();
+  const auto lap = [&](EntryCommand command) {
+    const std::uint64_t now = session.now_ns();
+    if (command == timed) took = now - start;
+    start = now;
+  };
+  PORTCULLIS_TRY(group.set(kTarget, prm::FlowAction::ALLOW, deadline_ns(session)));
+  lap(EntryCommand::Set);
+  PORTCULLIS_TRY(group.modify(kTarget, prm::FlowAction::DROP, deadline_ns(session)));
+  lap(EntryCommand::Modify);
+  PORTCULLIS_TRY(group.remove(kTarget.slot, deadline_ns(session)));
+  lap(EntryCommand::Delete);
+  return std::optional<std::uint64_t>(took);
+}
+
+SeriesPlan entry_series(const Options& options, EntryCommand command) {
+  SeriesPlan series;
+  series.name = fmt::format("entry/{}", text(command));
+  series.picture = "commands on an entry";
+  series.wall_samples = options.samples;
+  series.prepare = [command](Session& session) -> Result<Sampler> {
+    PORTCULLIS_TRY_ASSIGN(auto made, DropGroup::create(session.context(), {.shape = Shape::DstQp,
+                                                                           .entries = kEntries}));
+    auto group = std::make_shared<DropGroup>(std::move(made));
+    return Sampler([&session, group, command] { return entry_cycle(session, *group, command); });
+  };
+  return series;
+}
+
+// ---- the recall ----
+
+struct Recall {
+  std::unique_ptr<steering::FlowDrop> drop;  // asked by the tenancy to its end
+  std::unique_ptr<Tenancy> tenancy;
+};
+
+Result<std::optional<std::uint64_t>> one_recall(Session& session, Tenancy& tenancy) {
+  PORTCULLIS_TRY(tenancy.grant_all());
+  const std::uint64_t start = session.now_ns();
+  PORTCULLIS_TRY(tenancy.revoke_all(lease::seed_plan()));
+  const std::uint64_t took = session.now_ns() - start;
+  PORTCULLIS_TRY(tenancy.finish());
+  return std::optional<std::uint64_t>(took);
+}
+
+SeriesPlan recall_series(const Options& options, bool with_entry) {
+  SeriesPlan series;
+  series.name = fmt::format("recall/plan:seed/entry:{}", with_entry ? "synchronous" : "none");
+  series.picture = "recall";
+  series.wall_samples = options.samples;
+  series.prepare = [with_entry](Session& session) -> Result<Sampler> {
+    auto recall = std::make_shared<Recall>();
+    if (with_entry) {
+      steering::FlowDrop::Options wanted;
+      wanted.choice = {steering::Choice::Kind::One, Shape::DstQp};
+      wanted.loopback = session.path();
+      PORTCULLIS_TRY_ASSIGN(recall->drop,
+                            steering::FlowDrop::set_up(session.context(), wanted, {}));
+    }
+    PORTCULLIS_TRY_ASSIGN(recall->tenancy,
+                          Tenancy::create(session, {.leases = 1, .steering = recall->drop.get()}));
+    return Sampler([&session, recall] { return one_recall(session, *recall->tenancy); });
+  };
+  return series;
+}
+
+// ---- the rows of 001 s3.1 ----
+
+struct Row {
+  const char* name;
+  Shape shape;
+  std::optional<std::uint32_t> qpn;  // instead of the connection's own
+  bool several_packets;
+};
+
+constexpr Row kRows[] = {
+    {"bth_dst_qp=qpn", Shape::DstQp, std::nullopt, false},
+    {"bth_dst_qp=0", Shape::DstQp, 0, false},
+    {"bth_dst_qp=0xAAAAAA", Shape::DstQp, kPatternQpn, false},
+    {"bth_opcode=0x0A/write=one-packet", Shape::Opcode, std::nullopt, false},
+    {"bth_opcode=0x0A/write=several-packets", Shape::Opcode, std::nullopt, true},
+};
+
+struct RowCount {
+  std::uint64_t stopped = 0;
+  std::uint64_t runs = 0;
+};
+
+Result<void> post(LoopbackPair& pair, const Row& row, std::uint64_t value) {
+  return row.several_packets ? pair.post_bytes(kSeveralPackets) : pair.post(value);
+}
+
+/// How long a WRITE behind the entry takes; none when the entry stopped it.
+Result<std::optional<std::uint64_t>> one_row(Session& session, DropGroup& group, const Row& row,
+                                             bool mid_stream, RowCount& count) {
+  PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(session.context(), session.path()));
+  if (mid_stream) {
+    PORTCULLIS_TRY(post(*pair, row, 1));
+    PORTCULLIS_TRY_ASSIGN(const auto warm, pair->outcome(kPatienceNs));
+    if (warm != prm::WcStatus::SUCCESS)
+      return fail(Errc::DeviceFailed, "before any entry a WRITE over loopback did not succeed");
+  }
+  steering::DropTarget target = pair->target(0);
+  target.qpn = row.qpn.value_or(target.qpn);
+  PORTCULLIS_TRY(group.set(target, prm::FlowAction::DROP, deadline_ns(session)));
+  const std::uint64_t start = session.now_ns();
+  PORTCULLIS_TRY(post(*pair, row, 2));
+  PORTCULLIS_TRY_ASSIGN(const auto outcome, pair->outcome(kQuietNs));
+  const std::uint64_t took = session.now_ns() - start;
+  PORTCULLIS_TRY(group.remove(target.slot, deadline_ns(session)));
+  ++count.runs;
+  if (outcome == prm::WcStatus::SUCCESS) return std::optional<std::uint64_t>(took);
+  ++count.stopped;
+  return std::optional<std::uint64_t>();
+}
+
+SeriesPlan row_series(const Options& options, const Row& row, bool mid_stream) {
+  SeriesPlan series;
+  series.name = fmt::format("drop/{}/install={}", row.name, mid_stream ? "mid" : "pre");
+  series.picture = mid_stream ? "entry put in under traffic" : "entry put in before traffic";
+  series.wall_samples = std::min<std::uint64_t>(options.samples, 20);
+  const auto count = std::make_shared<RowCount>();
+  series.prepare = [&row, mid_stream, count](Session& session) -> Result<Sampler> {
+    *count = {};
+    PORTCULLIS_TRY_ASSIGN(auto made,
+                          DropGroup::create(session.context(), {.shape = row.shape, .entries = 1}));
+    auto group = std::make_shared<DropGroup>(std::move(made));
+    return Sampler([&session, &row, group, mid_stream, count] {
+      return one_row(session, *group, row, mid_stream, *count);
+    });
+  };
+  series.annotate = [count](benchmark::State& state) {
+    state.counters["stopped"] = static_cast<double>(count->stopped);
+    state.SetLabel(count->stopped == 0             ? "traffic unchanged"
+                   : count->stopped == count->runs ? "stopped"
+                                                   : "sometimes stopped");
+  };
+  return series;
+}
+
+std::vector<SeriesPlan> series(const Options& options) {
+  std::vector<SeriesPlan> all;
+  for (const EntryCommand command : {EntryCommand::Set, EntryCommand::Modify, EntryCommand::Delete})
+    all.push_back(entry_series(options, command));
+  for (const bool with_entry : {false, true}) all.push_back(recall_series(options, with_entry));
+  for (const bool mid_stream : {false, true})
+    for (const Row& row : kRows) all.push_back(row_series(options, row, mid_stream));
+  return all;
+}
+
+}  // namespace
+}  // namespace portcullis::bench
+
+int main(int argc, char** argv) {
+  using portcullis::bench::Suite;
+  Suite suite;
+  suite.info = {.name = "steering_bench",
+                .summary =
+                    "What flow entries cost, and whether they stop anything: the rows of 001 "
+                    "s3.1.",
+                .default_samples = 200,
+                .quick_samples = 3};
+  suite.title = "steering_bench: entries, recall, and what passes an entry";
+  suite.references = {{"12 ms recall with a flow entry (001)", 12'000'000},
+                      {"1.5 ms without (001)", 1'500'000}};
+  suite.series = portcullis::bench::series;
+  return portcullis::bench::run_suite(argc, argv, suite);
+}
