@@ -201,7 +201,7 @@ Words never_words(const OutstandingRequest& request) {
     return {
         "a repeated message consumes a second receive; the receiver must drop duplicates "
         "itself, by a number in the message",
-        "T1"};
+        "notification_never"};
   if (request.opcode == Opcode::FetchAdd)
     return {"a second FADD adds again, and no read or fence tells whether the first one did",
             "fadd_quiet, T3_no_protocol"};

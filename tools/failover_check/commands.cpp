@@ -48,7 +48,10 @@ Result<ExploreOptions> explorer_options(const SearchOptions& search, const Strea
   options.memory_limit_bytes =
       static_cast<std::uint64_t>(search.memory_gb > 0 ? search.memory_gb * 1e9 : available);
   options.stop = &io.stop;
-  options.progress = [&io](const Progress& p) {
+  options.progress = [&io, printed = 0.0](const Progress& p) mutable {
+    constexpr double kOften = 10;  // seconds: each second until then, every tenth from then on
+    if (p.seconds > kOften && p.seconds - printed < kOften) return;
+    printed = p.seconds;
     io.err << fmt::format(
                   "  {:.0f} s: {:.2f} million states, {:.2f} million waiting, depth {}, "
                   "{:.0f} MB\n",

@@ -19,6 +19,12 @@ using namespace failover;
 constexpr double kGiga = 1e9;
 constexpr std::uint64_t kTraceStates = 100'000'000;  // of the second search, for the run itself
 
+std::string amount(double bytes) {
+  if (bytes < 1e6) return fmt::format("{:.0f} kB", bytes / 1e3);
+  return bytes < kGiga ? fmt::format("{:.0f} MB", bytes / 1e6)
+                       : fmt::format("{:.1f} GB", bytes / kGiga);
+}
+
 struct Outcome {
   Exploration explored;
   std::optional<Exploration> second;  // fingerprints: with another seed
@@ -41,11 +47,10 @@ Result<void> check_memory(const Machine& machine, const Estimate& estimate,
   if (estimate.bytes <= limit) return {};
   return fail(
       Errc::OutOfResources,
-      fmt::format("model {} with {} clients needs about {:.2g} states and {:.1f} GB, {:.1f} "
-                  "GB are accepted; fewer clients, ops or duplicates, --symmetry or --set "
-                  "fingerprint need less",
+      fmt::format("model {} with {} clients needs about {:.2g} states and {}, {} are accepted; "
+                  "fewer clients, ops or duplicates, --symmetry or --set fingerprint need less",
                   machine.scenario.name, machine.scenario.clients, estimate.states,
-                  estimate.bytes / kGiga, limit / kGiga));
+                  amount(estimate.bytes), amount(limit)));
 }
 
 Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
@@ -54,9 +59,9 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
   PORTCULLIS_TRY_ASSIGN(outcome.estimate, estimate(machine.scenario, options));
   PORTCULLIS_TRY(check_memory(machine, outcome.estimate, options));
   if (!command.search.is_json)
-    io.out << fmt::format("estimate: {} {:.2g} states, {:.2g} GB\n",
+    io.out << fmt::format("estimate: {} {:.3g} states, {}\n",
                           outcome.estimate.is_counted ? "exactly" : "about",
-                          outcome.estimate.states, outcome.estimate.bytes / kGiga)
+                          outcome.estimate.states, amount(outcome.estimate.bytes))
            << std::flush;
   PORTCULLIS_TRY_ASSIGN(outcome.explored, explore(machine, options));
   if (outcome.explored.ending == Ending::Violated)
@@ -86,12 +91,17 @@ void print_text(const ExploreCommand& command, const Machine& machine, const Out
   const Exploration& e = outcome.explored;
   const auto states = static_cast<double>(e.states);
   io.out << fmt::format(
-      "{}: {}{}\n  {} states, {} transitions, depth {}\n  {} bits a state, {:.1f} bytes a state in "
-      "memory, {:.1f} MB, {:.2f} s, {:.2f} million states/s\n",
-      command.model, verdict_of(command, outcome),
+      "{}: {}{}\n  {} states, {} transitions, depth {}\n", command.model,
+      verdict_of(command, outcome),
       e.ending == Ending::Violated ? fmt::format(" ({})", name_of(e.violation)) : "", e.states,
-      e.transitions, e.depth, machine.bits, static_cast<double>(e.bytes) / states,
-      static_cast<double>(e.bytes) / 1e6, e.seconds, states / 1e6 / std::max(e.seconds, 1e-9));
+      e.transitions, e.depth);
+  constexpr double kWorthMeasuring = 10'000;
+  if (states >= kWorthMeasuring)
+    io.out << fmt::format(
+        "  {} bits a state, {:.1f} bytes a state in memory, {}, {:.2f} s, {:.2f} million "
+        "states/s\n",
+        machine.bits, static_cast<double>(e.bytes) / states, amount(static_cast<double>(e.bytes)),
+        e.seconds, states / 1e6 / std::max(e.seconds, 1e-9));
   if (command.search.set == "fingerprint")
     io.out << fmt::format(
         "  fingerprints: expected omissions at most {:.2g}{}\n", omission_bound(e.states),

@@ -14,7 +14,11 @@ using namespace portcullis::tools::failover_check;
 
 std::atomic<bool> stop_asked{false};
 
-extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
+/// The first time an exploration ends and prints what it has; the second time the program ends.
+extern "C" void ask_to_stop(int signal) {
+  stop_asked.store(true);
+  std::signal(signal, SIG_DFL);
+}
 
 std::string model_list() {
   std::string text = "\nMODELS\n";
@@ -97,7 +101,7 @@ int main(int argc, char** argv) {
       "  failover-check protocols --late 0                  the table, with a perfect timer\n"
       "  failover-check policies fadd-quiet                 every decision table is wrong\n"
       "  failover-check classify dump.json                  advice for a send queue\n"
-      "Ctrl-C stops an exploration and prints what was reached.");
+      "Ctrl-C stops an exploration and prints what was reached; a second one ends at once.");
   ExploreCommand explore;
   ListCommand protocols;
   ListCommand policies;

@@ -232,6 +232,7 @@ int run_bench(const BenchCommand& bench, const Streams& io) {
   for (const Size& size : sizes(bench.is_quick)) {
     if (io.stop) return kExitStopped;
     const auto rows = measure(bench, size, *folder);
+    if (!rows && io.stop) return kExitStopped;
     if (!rows) return refuse(io, rows.error());
     agrees = agrees && counts_agree(*rows);
     if (bench.is_json)
