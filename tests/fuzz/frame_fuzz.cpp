@@ -120,11 +120,11 @@ class Target {
     const OpcodeInfo& info = opcode_info(built.opcode);
     if (!info.known()) return;
     const auto qp = host_.query(kQpn);
-    const auto expected =
-        info.is_request() ? qp.get<"next_rcv_psn">() : (qp.get<"last_acked_psn">() + 1);
+    const auto expected = static_cast<std::uint32_t>(
+        info.is_request() ? qp.get<"next_rcv_psn">() : qp.get<"last_acked_psn">() + 1);
     PacketHeader header;
     header.opcode = BthOpcode{built.opcode};
-    header.psn = static_cast<std::uint32_t>(expected + built.psn_delta) & 0xffffff;
+    header.psn = (expected + static_cast<std::uint32_t>(int{built.psn_delta})) & kPsnMask;
     header.ack_request = (built.flags & 1) != 0;
     header.solicited = (built.flags & 2) != 0;
     header.va = address(shared_) + static_cast<std::uint64_t>(std::int64_t{built.va_delta});

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kClient = 0x40;
 constexpr std::uint32_t kServer = 0x41;
 constexpr std::uint64_t kTimeoutNs = std::uint64_t{4096} << 14;
-constexpr std::uint8_t kSendOnly = 0x04, kWriteMiddle = 0x07, kAck = 0x11;
+constexpr std::uint8_t kWriteMiddle = 0x07, kAck = 0x11;
 
 class QCounterRules : public testing::Test {
  protected:
