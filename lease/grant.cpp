@@ -110,7 +110,8 @@ Result<pmd::ProtectionDomain> Granter::make_pd(Holding& holding) {
 Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
                               pmd::CompletionQueue& cq, const Peer& peer) {
   // A responder posts nothing; the smallest send queue there is.
-  auto qp = pmd::QueuePair::create(*context_, pd, cq, *context_->uar, {.log_sq_size = 0});
+  auto qp = pmd::QueuePair::create(*context_, pd, cq, *context_->uar,
+                                   {.log_sq_size = 0, .counter_set = options_.counter_set});
   if (!qp) {
     note_failed(holding.target, kQpSteps, qp.error());
     return forward_error(std::move(qp));

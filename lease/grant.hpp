@@ -72,6 +72,7 @@ class Granter {
     std::uint8_t traffic_class = 0;         // of what we send: DSCP above two bits of ECN
     std::uint8_t priority = 0;              // 802.1p of what we send, 0 to 7
     std::uint64_t psn_seed = 0;             // of our first PSNs; 0: from the system
+    std::uint8_t counter_set = 0;           // pmd::QCounter::id() for every QP; 0: none
   };
   /// Both must outlive it.
   Granter(const pmd::Context& context, RegionStore& regions, const Options& options, LogSink log);

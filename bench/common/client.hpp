@@ -73,6 +73,8 @@ class Client {
   [[nodiscard]] Result<void> pump();
   /// When pump() has something to post again; the end of time when only the device can change that.
   [[nodiscard]] std::uint64_t next_ns() const noexcept;
+  /// WRITEs posted since it was made; the value of the last one.
+  [[nodiscard]] std::uint64_t posted() const noexcept { return written_; }
   [[nodiscard]] const Observation& seen() const noexcept { return seen_; }
 
  private:

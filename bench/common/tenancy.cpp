@@ -15,6 +15,10 @@ constexpr std::uint64_t kPsnSeed = 1;  // a run is a function of its seeds
 
 Result<std::unique_ptr<Tenancy>> Tenancy::create(Session& session, const TenancyOptions& options) {
   std::unique_ptr<Tenancy> tenancy(new Tenancy(session, options));
+  if (auto queue = pmd::UmrQueue::create(session.context())) {
+    tenancy->umr_queue_.emplace(std::move(*queue));
+    tenancy->umr_.emplace(*tenancy->umr_queue_);
+  }
   for (std::uint32_t i = 0; i < options.leases; ++i) {
     PORTCULLIS_TRY_ASSIGN(auto client, Client::create(session.context()));
     tenancy->clients_.push_back(std::make_unique<Client>(std::move(client)));
@@ -31,6 +35,13 @@ Result<void> Tenancy::grant_all() {
   options.fence.deadline_ms = options_.fence_deadline_ms;
   lease::Host host = lease::Host::of(session_->hca());
   host.steering = options_.steering;
+  host.umr = umr_ ? &*umr_ : nullptr;
+  if (options_.on_outcome)
+    host.on_outcome = [this](const lease::Lease& lease, const lease::Verdict& verdict) {
+      // A new manager grants its slots in their order, so a slot is a client's index.
+      options_.on_outcome(lease.slot, verdict);
+    };
+  options.grant.counter_set = options_.counter_set;
   PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), options));
   for (const auto& client : clients_) PORTCULLIS_TRY(grant_one(*client));
   return {};

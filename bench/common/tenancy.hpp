@@ -5,14 +5,20 @@
 // left, so that rounds do not wait for each other's GRACE.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.hpp"
 #include "bench/common/client.hpp"
 #include "bench/common/session.hpp"
 #include "lease/lease_manager.hpp"
+#include "lease/umr_freer.hpp"
+#include "pmd/umr_queue.hpp"
 #include "steering/drop_rule.hpp"
 
 namespace portcullis::bench {
@@ -31,6 +37,9 @@ struct TenancyOptions {
   /// Of a fence's commands: what takes longer is measured too, it only breaks the contract.
   std::uint64_t fence_deadline_ms = 60'000;
   steering::DropRule* steering = nullptr;  // null: absent
+  std::uint8_t counter_set = 0;            // of the leases' QPs
+  /// Hears of each outcome at the moment it stands; `index` is the client's. May be empty.
+  std::function<void(std::size_t index, const lease::Verdict& verdict)> on_outcome = {};
 };
 
 class Tenancy {
@@ -60,6 +69,10 @@ class Tenancy {
   [[nodiscard]] Result<void> finish();
 
   [[nodiscard]] Client& client(std::size_t index) noexcept { return *clients_[index]; }
+  /// The lease's memory; empty once a plan gave it back.
+  [[nodiscard]] std::span<const std::byte> region(std::size_t index) const noexcept {
+    return manager_->memory(grants_[index].lease);
+  }
 
  private:
   Tenancy(Session& session, const TenancyOptions& options)
@@ -70,6 +83,8 @@ class Tenancy {
 
   Session* session_;
   TenancyOptions options_;
+  std::optional<pmd::UmrQueue> umr_queue_;
+  std::optional<lease::UmrFreer> umr_;  // none where the function has no such queue
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<lease::LeaseManager> manager_;
   std::vector<lease::Grant> grants_;

@@ -17,9 +17,11 @@
 
 #include "base/dma_bytes.hpp"
 #include "lease/lease_manager.hpp"
+#include "lease/umr_freer.hpp"
 #include "model/model.hpp"
 #include "pmd/hca.hpp"
 #include "pmd/roce_address.hpp"
+#include "pmd/umr_queue.hpp"
 #include "prm/opcodes.hpp"
 #include "tests/lease/lease_client.hpp"
 
@@ -95,15 +97,20 @@ class LeaseWorld : public ::testing::Test {
     hca = *std::move(up);
     addresses.emplace(hca->context());
     ASSERT_TRUE(addresses->set(0, kPort));
+    umr_queue.emplace(pmd::UmrQueue::create(hca->context()).value());
+    umr.emplace(*umr_queue);
   }
   void stop() {
     manager.reset();
     clients.clear();
+    umr.reset();
+    umr_queue.reset();
     addresses.reset();
     hca.reset();
   }
   lease::Host host() {
     lease::Host of_hca = lease::Host::of(*hca);
+    of_hca.umr = &*umr;
     of_hca.log = [this](std::string_view line) { log.emplace_back(line); };
     return of_hca;
   }
@@ -157,6 +164,8 @@ class LeaseWorld : public ::testing::Test {
   std::optional<StubbornDmaSpace> dma;
   std::unique_ptr<pmd::Hca> hca;
   std::optional<pmd::RoceAddressTable> addresses;
+  std::optional<pmd::UmrQueue> umr_queue;
+  std::optional<lease::UmrFreer> umr;
   std::vector<std::string> log;
   std::vector<std::unique_ptr<Client>> clients;
   std::unique_ptr<lease::LeaseManager> manager;

@@ -111,7 +111,10 @@ TEST_P(EachPlan, GrantedAgain_OldClientReachesNothing) {
 INSTANTIATE_TEST_SUITE_P(Plans, EachPlan,
                          ::testing::Values(PlanCase{&seed_plan(), WcStatus::RETRY_EXC_ERR},
                                            PlanCase{&nak_first_plan(), WcStatus::REM_ACCESS_ERR},
-                                           PlanCase{&legacy_plan(), WcStatus::RETRY_EXC_ERR}),
+                                           PlanCase{&legacy_plan(), WcStatus::RETRY_EXC_ERR},
+                                           PlanCase{&umr_plan(), WcStatus::REM_ACCESS_ERR},
+                                           PlanCase{&access_flags_plan(),
+                                                    WcStatus::REM_INV_REQ_ERR}),
                          [](const auto& info) {
                            std::string name(info.param.plan->name);
                            std::erase(name, '-');
@@ -245,7 +248,8 @@ std::vector<Fault> every_fault() {
                                FaultKind::NeverReturns}) {
     for (const Plan& plan : plans()) {
       faults.push_back({&plan, Opcode::QP_2ERR, kind});
-      faults.push_back({&plan, Opcode::DESTROY_MKEY, kind});
+      // What plan umr does not send.
+      if (!plan.has(Step::FreeKey)) faults.push_back({&plan, Opcode::DESTROY_MKEY, kind});
     }
     for (const Opcode opcode : {Opcode::QP_2RST, Opcode::DESTROY_QP, Opcode::DEALLOC_PD})
       faults.push_back({&legacy_plan(), opcode, kind});

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/fence_audit/options.hpp"
+
+#include <algorithm>
+#include <CLI/CLI.hpp>
+
+#include "lease/fence_plan.hpp"
+
+namespace portcullis::tools::fence_audit {
+namespace {
+
+constexpr const char* kFooter = R"(
+EXAMPLES
+  fence-audit                                     the ConnectX-5 in software, in this process
+  fence-audit 0000:03:00.0 --json audit.json      a card bound to vfio-pci (`doctor` helps)
+  fence-audit -l 2-3 -- 0000:03:00.0              EAL arguments stand before `--`
+EXIT STATUS  0 the fence held, 1 the audit could not be done, 2 bytes changed or requests executed
+after an outcome. A model is emulated: what holds there says nothing of a card.)";
+
+std::string check_plan(const std::string& name) {
+  const auto plan = lease::parse_plan(name);
+  return plan ? std::string() : plan.error().text;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("DEVICE", options.device,
+                 "a PCI address such as 0000:03:00.0, or\n"
+                 "model[,timing=NAME][,behaviour=NAME].. (default model)");
+  app.add_option("--plan", options.plans,
+                 "fence plans, comma separated (default all):\n" + lease::plan_names())
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->check(check_plan, "");
+  app.add_option("--fences", options.fences, "fences for each plan (default 10000)")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
+  app.add_option("--leases", options.leases, "leases under traffic at a time (default 16)")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 256U));
+  app.add_option("--watch-ms", options.watch_ms,
+                 "how long memory is watched after the last outcome (default 5)")
+      ->type_name("MS")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{60'000}));
+  app.add_option("--timeout", options.timeout,
+                 "the clients' ack timeout, 4.096 us x 2^N (default 8)")
+      ->type_name("1-31")
+      ->check(CLI::Range(1U, 31U));
+  app.add_option("--retry", options.retry, "the clients' retry_cnt (default 3)")
+      ->type_name("0-7")
+      ->check(CLI::Range(0U, 7U));
+  app.add_option("--json", options.json, "the same as a file")->type_name("FILE");
+}
+
+/// CLI11's texts may run over several lines; an error here is one.
+tl::unexpected<Error> refuse(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return fail(Errc::InvalidArgument, std::move(text));
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, const char* const* argv) {
+  Options options;
+  std::vector<std::string> ours;  // CLI11 takes the last argument first
+  const auto split = std::find(argv + 1, argv + argc, std::string_view("--"));
+  const bool has_eal = split != argv + argc;
+  options.eal = {argv[0]};
+  if (has_eal) options.eal.insert(options.eal.end(), argv + 1, split);
+  ours.assign(has_eal ? split + 1 : argv + 1, argv + argc);
+  std::reverse(ours.begin(), ours.end());
+
+  CLI::App app(
+      "Fences leases under WRITE traffic and looks whether memory changes, or requests\n"
+      "execute, after the outcome.",
+      "fence-audit [EAL arguments --]");
+  app.footer(kFooter);
+  add_options(app, options);
+  try {  // CLI11 tells by exceptions; they end here
+    app.parse(ours);
+  } catch (const CLI::CallForHelp&) {
+    options.text = app.help();
+  } catch (const CLI::ParseError& error) {
+    return refuse(std::string(error.what()) + "; --help lists what is accepted");
+  }
+  if (options.device.empty()) options.device = "model";
+  if (options.plans.empty())
+    for (const lease::Plan& plan : lease::plans()) options.plans.emplace_back(plan.name);
+  return options;
+}
+
+}  // namespace portcullis::tools::fence_audit
