@@ -267,5 +267,46 @@ TEST_F(MkeyTableTest, Query_GivesTheContextBack) {
   EXPECT_TRUE(std::equal(pages.begin(), pages.end(), list_.begin()));
 }
 
+// ---- DMA that is still to come ----
+
+TEST_F(MkeyTableTest, PendingDma_IsCountedUntilTheLastIsDone) {
+  ASSERT_TRUE(create().ok());
+  std::vector<std::uint32_t> idle;
+  table_.set_idle_hook({[](void* context, std::uint32_t index) {
+                          static_cast<std::vector<std::uint32_t>*>(context)->push_back(index);
+                        },
+                        &idle});
+  const MkeyTable::Life life = table_.begin_dma(key());
+  EXPECT_EQ(table_.begin_dma(key()), life);
+  table_.end_dma(key(), life);
+  EXPECT_TRUE(table_.has_pending_dma(index_));
+  EXPECT_TRUE(idle.empty());
+  table_.end_dma(key(), life);
+  EXPECT_FALSE(table_.has_pending_dma(index_));
+  EXPECT_EQ(idle, std::vector{index_});
+}
+
+TEST_F(MkeyTableTest, DisabledKey_AllowsNothingAndStays) {
+  ASSERT_TRUE(create().ok());
+  EXPECT_TRUE(table_.disable(index_));
+  EXPECT_EQ(table_.check(use(kStart, 8)), KeyCheck::BadKey);
+  EXPECT_EQ(table_.pd_of(index_), kPd);
+}
+
+TEST_F(MkeyTableTest, KeyOfTheSameIndex_KnowsNothingOfAnEarlierOnesDma) {
+  table_.reuse_indices(true);
+  ASSERT_TRUE(create().ok());
+  const MkeyTable::Life earlier = table_.begin_dma(key());
+  const std::uint32_t index = index_;
+  ASSERT_TRUE(table_.destroy(index_).ok());
+  ASSERT_TRUE(create().ok());
+  ASSERT_EQ(index_, index);
+  const MkeyTable::Life life = table_.begin_dma(key());
+  table_.end_dma(key(), earlier);
+  EXPECT_TRUE(table_.has_pending_dma(index_));
+  table_.end_dma(key(), life);
+  EXPECT_FALSE(table_.has_pending_dma(index_));
+}
+
 }  // namespace
 }  // namespace portcullis::model
