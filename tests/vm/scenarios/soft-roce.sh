@@ -6,6 +6,8 @@ lease_serve="tools/lease_serve/lease-serve -l 0 --no-huge -m 64 --no-shconf"
 roce_peer="tools/roce_peer/roce-peer -l 0 --no-huge -m 64 --no-shconf"
 lease_verify=tools/lease_verify/lease-verify
 ours=192.0.2.1
+address=$ours
+ours6=fe80::50:43ff:fe00:1
 theirs=192.0.2.2
 our_mac=02:50:43:00:00:01
 their_mac=02:50:43:00:00:02
@@ -14,7 +16,7 @@ their_mac=02:50:43:00:00:02
 serve() {
   served=$1
   shift
-  on_host $lease_serve -a "$bdf" -- --device "$bdf" --address $ours --listen 7471 \
+  on_host $lease_serve -a "$bdf" -- --device "$bdf" --address "$address" --listen 7471 \
     --json "/results/$served.serve.json" "$@" >"/host/results/$served.serve.txt" 2>&1 </dev/null &
   server=$!
 }
@@ -38,6 +40,14 @@ served_well() {
 data() {
   serve data --access "$1" --watch-ms 100
   verify data && served_well
+}
+# The port's link-local address, which lease-serve takes when it is given none.
+data_by_ipv6() {
+  on_host ip -6 neigh replace $ours6 lladdr $our_mac dev "$netdev"
+  address=$ours6
+  serve data6 --dscp 26 --watch-ms 100
+  address=$ours
+  verify data6 --gid-index 0 && served_well
 }
 exchange() { on_host python3 -B "$SOURCE/tests/vm/rdma_exchange.py" "$@" --mac $their_mac; }
 peer() { on_host $roce_peer -a "$bdf" -- --device "$bdf" --address $ours "$@"; }
@@ -108,6 +118,7 @@ ifconfig "$netdev" $theirs netmask 255.255.255.0 up
 check "soft-RoCE on $netdev" on_host rdma link add rxe0 type rxe netdev "$netdev"
 on_host ip neigh replace $ours lladdr $our_mac dev "$netdev"
 check "bytes of soft-RoCE in our region" data write+read+atomic
+check "the same by IPv6" data_by_ipv6
 check "ib_write_bw" perftest write ib_write_bw -n 500 -s 4096
 check "ib_read_bw" perftest read ib_read_bw -n 500 -s 4096
 check "ib_atomic_bw" perftest atomic ib_atomic_bw -n 500
