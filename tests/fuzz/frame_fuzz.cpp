@@ -168,6 +168,7 @@ class Target {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Target target;
   auto input = std::as_bytes(std::span(data, size));

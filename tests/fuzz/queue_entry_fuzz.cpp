@@ -39,6 +39,7 @@ void produce(std::byte* ring, std::uint32_t number, std::span<const std::byte> e
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   QueueRig rig({.log_sq_size = 3, .log_rq_size = 2});

@@ -19,13 +19,14 @@
 #include <span>
 #include <thread>
 
+#include "base/unique_fd.hpp"
 #include "model/hca_server/hca_function.hpp"
 
 namespace {
 
+using portcullis::UniqueFd;
 using portcullis::model::HcaFunction;
 using portcullis::model::vfio_user::Server;
-using portcullis::model::vfio_user::UniqueFd;
 
 constexpr std::size_t kGuestBytes = 0x10000;
 constexpr std::size_t kMaxInputBytes = 0x10000;  // less than a socket holds: nothing blocks
@@ -96,6 +97,7 @@ void drain(int socket) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   std::array<int, 2> pair{};
   require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0);

@@ -60,6 +60,7 @@ void put_right(std::span<std::byte> queue) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Setup setup{};
   if (size < sizeof setup) return 0;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/cells.hpp"
 #include "model/transport/pace.hpp"
@@ -63,7 +64,8 @@ std::vector<std::byte> translation_to(Iova page) {
 
 class Umr : public testing::Test {
  protected:
-  explicit Umr(std::shared_ptr<Pace> pace = nullptr) : host(nullptr, "", PortType::Ethernet, pace) {
+  explicit Umr(std::shared_ptr<Pace> pace = nullptr)
+      : host(nullptr, "", PortType::Ethernet, std::move(pace)) {
     fill_pattern(from.bytes, 5);
     host.connect(kClient, kServer);
     host.connect(kServer, kClient);
