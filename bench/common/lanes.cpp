@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <span>
 
@@ -10,7 +11,8 @@ namespace portcullis::bench {
 namespace {
 
 constexpr pmd::Access kEverything{true, true, true, true};
-constexpr std::uint32_t kLogBlocksEach = 1;  // of the largest request here: 64 bytes inline
+constexpr std::uint32_t kLogBlocksEach = 1;     // of the largest request here: 64 bytes inline
+constexpr std::uint32_t kLogLeastReceives = 2;  // a receive queue is a basic block at least
 constexpr std::uint64_t kPatienceNs = 10 * kNsPerSecond;
 
 }  // namespace
@@ -19,7 +21,8 @@ Result<std::unique_ptr<Lanes>> Lanes::create(Session& session, std::uint32_t cou
                                              std::uint32_t in_flight) {
   const pmd::Context& context = session.context();
   const auto log_requests = static_cast<std::uint32_t>(std::bit_width(in_flight - 1));
-  const std::uint32_t each = (2u << log_requests << kLogBlocksEach);  // requests and receives
+  const std::uint32_t blocks = 1u << (log_requests + kLogBlocksEach);
+  const std::uint32_t each = blocks + (1u << std::max(log_requests, kLogLeastReceives));
   const auto log_entries = static_cast<std::uint32_t>(std::bit_width(count * each - 1));
   PORTCULLIS_TRY_ASSIGN(auto region,
                         DmaMemory::create(*context.device.dma, std::size_t{2} * kMostBytes));
@@ -37,7 +40,7 @@ Result<std::unique_ptr<Lanes>> Lanes::create(Session& session, std::uint32_t cou
 Result<void> Lanes::add(std::uint32_t log_requests) {
   pmd::QueuePairOptions options;
   options.log_sq_size = log_requests + kLogBlocksEach;
-  options.log_rq_size = log_requests;
+  options.log_rq_size = std::max(log_requests, kLogLeastReceives);
   PORTCULLIS_TRY_ASSIGN(auto qp, pmd::QueuePair::create(session_->context(), pd_, cq_, options));
   PORTCULLIS_TRY(qp.to_init(kEverything));
   pmd::RtrAttributes rtr;
