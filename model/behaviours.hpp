@@ -32,6 +32,8 @@ struct Behaviours {
   bool a5_off = false;
   bool replay_unchecked = false;
   bool read_untracked = false;
+  std::optional<std::uint64_t> dispatch_cache_ms;
+  bool dispatch_cache_keeps_key = false;
   std::optional<std::uint64_t> data_path_ns;
   // Flow steering, model/steering/flow_tables.hpp.
   bool rdma_rx_in_path = false;

@@ -110,6 +110,11 @@ struct ReceiveState {
   std::uint32_t expected_psn = 0;
   std::uint32_t acked_psn = 0;  // what a duplicate is acknowledged with
   std::uint32_t msn = 0;
+  // behaviour dispatch-cache
+  std::uint64_t cached_until_ns = 0;
+  std::uint32_t cached_rkey = 0;  // of the WRITE admitted last, with where it went
+  std::uint64_t cached_va = 0;
+  Iova cached_iova = 0;
   bool refused = false;      // the QP is going to ERR; nothing more is looked at
   bool nak_sent = false;     // of a sequence error; once until the missing packet comes
   bool in_message = false;   // between First and Last

@@ -51,7 +51,7 @@ bool is_send(const Packet& packet) noexcept { return packet.info().operation == 
 
 void Responder::handle(Qp& qp, const Packet& packet) {
   ReceiveState& receive = qp.receive;
-  if (!receives(qp.state) || receive.refused) {
+  if (!is_serving(qp) || receive.refused) {
     ++engine_->deps.counters->frames_dropped;
     return;
   }
@@ -122,14 +122,35 @@ Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
   if (!length_is_right(packet, receive.remaining, qp.mtu_bytes)) return Refusal::InvalidRequest;
   // C9-88: of a WRITE of no bytes neither address nor key is looked at.
   if (receive.remaining == 0) return Refusal::None;
+  const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
+  if (is_cached(receive, bytes)) {
+    const Iova iova = receive.cached_iova + (receive.va - receive.cached_va);
+    work_.placements.push_back({receive.rkey, 0, {{Extent{iova, bytes}}, 1}});
+    return Refusal::None;
+  }
   const KeyUse use{receive.rkey,        qp.pd, qp.qpn, receive.va, receive.remaining,
                    access::kRemoteWrite};
   if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return Refusal::RemoteAccess;
-  const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
   const Extents where = engine_->deps.mkeys->translate(receive.rkey, receive.va, bytes);
   if (where.count == 0) return Refusal::RemoteAccess;
   work_.placements.push_back({receive.rkey, 0, where});
+  receive.cached_rkey = receive.rkey;
+  receive.cached_va = receive.va;
+  receive.cached_iova = where.extent[0].iova;
   return Refusal::None;
+}
+
+bool Responder::is_serving(const Qp& qp) const noexcept {
+  return receives(qp.state) || qp.receive.cached_until_ns > engine_->deps.scheduler->now_ns();
+}
+
+/// What a dispatch cache that keeps the key lets through: the page that was written last.
+bool Responder::is_cached(const ReceiveState& receive, std::uint32_t bytes) const noexcept {
+  return engine_->deps.behaviours->dispatch_cache_keeps_key &&
+         receive.cached_until_ns > engine_->deps.scheduler->now_ns() &&
+         receive.rkey == receive.cached_rkey &&
+         receive.va / kPageBytes == receive.cached_va / kPageBytes &&
+         receive.va % kPageBytes + bytes <= kPageBytes;
 }
 
 Refusal Responder::admit_send(Qp& qp, const Packet& packet) {
@@ -337,7 +358,7 @@ Qp* Responder::owner(const Lane& lane) const noexcept {
 /// Null also when the QP does not answer.
 Qp* Responder::serving_owner(const Lane& lane) const noexcept {
   Qp* const qp = owner(lane);
-  return qp != nullptr && receives(qp->state) ? qp : nullptr;
+  return qp != nullptr && is_serving(*qp) ? qp : nullptr;
 }
 
 void Responder::room() {
@@ -405,7 +426,7 @@ void Responder::complete(Qp& qp, const Work& work) const {
 }
 
 void Responder::respond(Qp& qp, const Work& work) const {
-  if (!receives(qp.state)) return;
+  if (!is_serving(qp)) return;
   if (work.refusal != Refusal::None) return refuse(qp, work);
   if (work.answers) transmit(qp, work.code, work);
 }

@@ -57,6 +57,8 @@ class Responder {
   void establish(Qp& qp) const;
   [[nodiscard]] Refusal admit(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_write(Qp& qp, const Packet& packet);
+  [[nodiscard]] bool is_serving(const Qp& qp) const noexcept;
+  [[nodiscard]] bool is_cached(const ReceiveState& receive, std::uint32_t bytes) const noexcept;
   [[nodiscard]] Refusal admit_send(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_read(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_atomic(Qp& qp, const Packet& packet);

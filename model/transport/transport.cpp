@@ -197,6 +197,11 @@ Verdict Transport::modify_qp(const QpModify& request) {
   Qp* const qp = state_->qps.find(request.qpn);
   if (qp == nullptr) return model::refuse(prm::CommandStatus::BAD_RES_ERR, kNoSuchQp);
   if (request.transition == QpTransition::ToErr) {
+    const Engine& engine = state_->engine;
+    ReceiveState& receive = qp->receive;
+    if (const auto cache_ms = engine.deps.behaviours->dispatch_cache_ms;
+        cache_ms && receives(qp->state) && receive.expected_psn != receive.first_psn)
+      receive.cached_until_ns = engine.deps.scheduler->now_ns() + *cache_ms * kNsPerMs;
     state_->requester.enter_error(*qp);
     return {};
   }

@@ -214,6 +214,29 @@ class Floor(Suite):
         self.assertIn("plan seed: mechanism: budget ((r + 1) T", swept.output)
         self.assertNotIn("the mechanism was chosen", swept.output)
 
+    def check_chosen(self, behaviour: str, named: str, status: int = 0) -> None:
+        for loss in ("", "+loss=0.03"):
+            done = run("floor_bench", "--", f"--device=model,behaviour={behaviour}{loss}",
+                       "--sweep")
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(f"plan seed: mechanism: {named} (", done.stdout)
+            self.assertIn("the mechanism was chosen", done.stdout)
+
+    def test_least_timeout_is_named(self):
+        self.check_chosen("min-ack-timeout=14", "minimum timeout, budget")
+
+    def test_fixed_total_is_named(self):
+        self.check_chosen("retx-total=1400", "fixed total")
+
+    def test_budget_without_the_last_timeout_is_named(self):
+        self.check_chosen("retry-total=7T", "budget without the last timeout")
+
+    def test_cache_that_looks_at_keys_is_a_nak(self):
+        self.check_chosen("dispatch-cache=20", "nak")
+
+    def test_cache_that_looks_at_no_key_is_named_and_is_no_fence(self):
+        self.check_chosen("dispatch-cache=20+dispatch-cache-keeps-key", "cache plus budget", 2)
+
     def test_sweep_of_refusals_names_the_nak(self):
         swept = Run("floor_bench", "--sweep", "--plan=nak-first")
         self.assertIn("plan nak-first: mechanism: nak", swept.output)

@@ -24,6 +24,7 @@ enum class Mutant : std::uint8_t {
   A1Off,                   // the card breaks promise A1
   ReplayUnchecked,         // the card serves a READ again without a look at the key
   ReadAfterFence,          // the card serves READs that DESTROY_MKEY did not wait for
+  DispatchCache,           // the card serves a QP in error, and looks at no key
   A5Off,                   // the IOMMU breaks promise A5
 };
 
@@ -31,7 +32,7 @@ struct MutantInfo {
   Mutant mutant;
   std::string_view name;
   std::string_view what;
-  std::string_view behaviour;  // of the model; empty: the model is as ever
+  std::string_view behaviour;  // of the model, A+B; empty: the model is as ever
 };
 
 /// All but None.

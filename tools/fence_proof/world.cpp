@@ -20,14 +20,22 @@ constexpr std::uint32_t kManyDmas = 3;
 /// 2^timeout.
 constexpr std::uint64_t kRetransmitNs = (std::uint64_t{4096} << kAckTimeout) * 3 / 2;
 
+/// "A+B"; none when it is empty.
+void add_behaviours(model::Options& options, std::string_view words) {
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find('+'), words.size());
+    options.behaviours.emplace_back(words.substr(0, end));
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+}
+
 model::Options model_options(const RunSpec& spec, std::shared_ptr<model::Pace> pace) {
   model::Options options;
   options.seed = spec.seed;
   options.behaviours = {"reuse-numbers"};
   options.pace = std::move(pace);
   for (const MutantInfo& info : mutants())
-    if (info.mutant == spec.mutant && !info.behaviour.empty())
-      options.behaviours.emplace_back(info.behaviour);
+    if (info.mutant == spec.mutant) add_behaviours(options, info.behaviour);
   return options;
 }
 
