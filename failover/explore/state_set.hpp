@@ -101,8 +101,9 @@ class StateSet {
     Table(std::uint64_t greatest_offset, std::size_t bucket_count, unsigned upper_bytes)
         : buckets(bucket_count), width(greatest_offset / bucket_count + 1) {
       inverse = static_cast<std::uint64_t>((Wide{1} << 64) / width);
-      rest_bytes = (static_cast<unsigned>(std::bit_width(width * (kReach + 1) - 1)) + 7) / 8 - 1;
-      rest_mask = (std::uint64_t{1} << 8 * rest_bytes) - 1;
+      const std::uint64_t rest = (width * (kReach + 1) - 1) >> 8;  // the greatest
+      rest_bytes = (static_cast<unsigned>(std::bit_width(rest)) + 7) / 8;
+      rest_mask = ~(~std::uint64_t{0} << 8 * rest_bytes);
       slot_bytes = rest_bytes + upper_bytes;
       // The same for all sizes of the table: growing relies on it.
       bucket_bytes = (8 + upper_bytes + 15) / 16 * 64;
