@@ -51,7 +51,7 @@ struct Behaviours {
   std::string names = "none";  // those in force and those taken back, "a+b=14+c=off"
 };
 
-inline const Behaviours kNoBehaviours;
+inline const Behaviours no_behaviours;
 
 /// `words` over what `timing` switches on. InvalidArgument naming the word and what is accepted.
 [[nodiscard]] Result<Behaviours> find_behaviours(const std::vector<std::string>& words,

@@ -42,7 +42,7 @@ struct TransportDeps {
   Scheduler* scheduler = nullptr;
   Counters* counters = nullptr;
   const PortSettings* port = nullptr;
-  const Behaviours* behaviours = &kNoBehaviours;
+  const Behaviours* behaviours = &no_behaviours;
   QCounterTable* q_counters = nullptr;
   FlowTables* flows = nullptr;
   /// The receive queues behind a TIR; null: there are none, and such a frame is lost.

@@ -102,7 +102,7 @@ class Host {
   /// A pcap path is optional; without a wire the host has one of its own.
   explicit Host(std::shared_ptr<Wire> wire = nullptr, const std::string& pcap_path = "",
                 PortType port_type = PortType::Ethernet, std::shared_ptr<Pace> pace = nullptr,
-                const Behaviours& behaviours = kNoBehaviours);
+                const Behaviours& behaviours = no_behaviours);
   ~Host();
 
   [[nodiscard]] Region map(std::size_t bytes);
@@ -213,7 +213,7 @@ class Host {
   QCounterTable q_counters_;
   std::unique_ptr<Scheduler> scheduler_;
   PortSettings port_;
-  FlowTables flows_{{&kNoBehaviours}};
+  FlowTables flows_{{&no_behaviours}};
   std::unique_ptr<Transport> transport_;
   std::vector<std::unique_ptr<std::byte[], void (*)(std::byte*)>> memory_;
   std::vector<std::pair<std::uint32_t, Queue>> queues_;
