@@ -54,8 +54,8 @@ std::string fresh_path() {
   return "/tmp/portcullis-guest-" + std::to_string(getpid()) + "-" + std::to_string(count++);
 }
 
-vfio_user::UniqueFd connect_to(const std::string& path) {
-  vfio_user::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+UniqueFd connect_to(const std::string& path) {
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::copy(path.begin(), path.end(), address.sun_path);

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/unique_fd.hpp"
 #include "model/hca_server/hca_function.hpp"
 #include "model/hca_server/serve.hpp"
 
@@ -110,7 +111,7 @@ class Guest {
   void serve_dma(const vfio_user::Message& message);
   std::uint64_t chain(std::size_t at, std::span<const std::byte> data, std::size_t bytes);
 
-  vfio_user::UniqueFd file_;
+  UniqueFd file_;
   std::span<std::byte> memory_;
   std::optional<vfio_user::Connection> connection_;
   std::uint16_t next_id_ = 1;

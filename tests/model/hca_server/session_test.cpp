@@ -141,7 +141,7 @@ class HcaServerInterrupt : public ::testing::Test {
     return read(eventfd_.get(), &count, sizeof count) == sizeof count;
   }
 
-  vfio_user::UniqueFd eventfd_{eventfd(0, EFD_NONBLOCK)};
+  UniqueFd eventfd_{eventfd(0, EFD_NONBLOCK)};
   ServedFunction served_;
   Guest guest_{served_.path()};
 };

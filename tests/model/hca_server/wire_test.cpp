@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/unique_fd.hpp"
 #include "model/hca_server/uplink.hpp"
 #include "model/vfio_user/connection.hpp"
 #include "tests/model/transport/rig.hpp"
@@ -21,7 +22,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using vfio_user::UniqueFd;
 using Bytes = std::vector<std::byte>;
 
 std::string fresh_path() {
