@@ -144,18 +144,17 @@ class Revoke(Suite):
         self.check_one_value()
 
     def test_every_plan_is_run_idle_and_under_traffic(self):
-        for plan in ("seed", "nak-first", "legacy"):
-            for leases in (1, 3):
-                for traffic in ("none", "write"):
+        for plan in ("seed", "nak-first", "legacy", "umr", "access-flags", "drop-only"):
+            for leases, mode in ((1, "serial"), (3, "serial"), (3, "batched")):
+                for load in ("none", "write"):
                     for clock in ("virtual", "wall"):
-                        self.assertIn(f"revoke/plan:{plan}/leases:{leases}/traffic:{traffic}"
+                        self.assertIn(f"revoke/plan:{plan}/leases:{leases}/mode:{mode}/load:{load}"
                                       f"/clock:{clock}", self.result.series)
 
     def test_nak_first_lingers_only_while_nobody_writes(self):
-        idle = self.result.series["revoke/plan:nak-first/leases:1/traffic:none/clock:virtual"]
-        busy = self.result.series["revoke/plan:nak-first/leases:1/traffic:write/clock:virtual"]
-        self.assertEqual(idle["p50"], 50e6)
-        self.assertLess(busy["p50"], 1e6)
+        series = "revoke/plan:nak-first/leases:1/mode:serial/load:{}/clock:virtual"
+        self.assertEqual(self.result.series[series.format("none")]["p50"], 50e6)
+        self.assertLess(self.result.series[series.format("write")]["p50"], 1e6)
 
 
 class Floor(Suite):
@@ -305,10 +304,10 @@ class Mistakes(unittest.TestCase):
 
     def test_unknown_plan(self):
         for program in ("revoke_bench", "floor_bench"):
-            done = run(program, "--", "--plan=drop-only")
+            done = run(program, "--", "--plan=qp-only")
             self.assertEqual(done.returncode, 1)
-            self.assertIn("drop-only", done.stderr)
-            self.assertIn("seed,nak-first,legacy", done.stderr)
+            self.assertIn("qp-only", done.stderr)
+            self.assertIn("seed, nak-first, legacy", done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1)
 
     def test_device_that_never_gets_ready(self):

@@ -388,6 +388,12 @@ TEST_F(Umr, FreedKey_IsARemoteAccessErrorAndGoesToTheQueuesDomain) {
   EXPECT_EQ(key().pdn, umrs.pdn());
 }
 
+TEST_F(Umr, FreeOnADeviceThatTakesNoTime_TakesNone) {
+  const std::uint64_t before_ns = now_ns();
+  ASSERT_TRUE(umrs.free_key(server.key.rkey(), soon()));
+  EXPECT_EQ(now_ns(), before_ns);
+}
+
 TEST_F(Umr, InvalidatedKey_IsARemoteAccessErrorAndStaysInItsDomain) {
   ASSERT_TRUE(umrs.invalidate_key(server.key.rkey(), soon()));
   EXPECT_EQ(write_with(server.key.rkey()).status, WcStatus::REM_ACCESS_ERR);
