@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run in the guest: leases under WRITE traffic are fenced by every plan, and memory is watched.
+modprobe -a vfio_iommu_type1 vfio-pci
+good=$(hca 0)
+broken=$(hca 1)
+
+# audit BDF ARGUMENT ..
+audit() {
+  audited=$1
+  shift
+  on_host tools/fence_audit/fence-audit -l 0 --no-huge -m 64 --no-shconf -a "$audited" -- \
+    "$audited" --timeout 14 --watch-ms 20 "$@"
+}
+
+# found BDF ARGUMENT ..: bytes changed or requests executed after an outcome, and it says so.
+found() {
+  audit "$@"
+  test $? -eq 2
+}
+
+check "vfio-pci binds both functions" eval 'bind_to "$good" vfio-pci && bind_to "$broken" vfio-pci'
+# drop-only is left out: it unmaps under DMA that is pending, and a DMA that asks QEMU for an address
+# while QEMU unmaps it waits for a thread that waits for us (docs/hca-server.md).
+plans=seed,nak-first,legacy,umr,access-flags
+check "every plan that frees a key holds" \
+  audit "$good" --fences 64 --plan $plans --json /results/audit.json
+check "DESTROY_MKEY that does not drain is found" found "$broken" --fences 64 --plan seed
