@@ -31,7 +31,7 @@ struct Receives : ::testing::Test, QueueRig {
   void produce(mlx5_cqe64 cqe, std::uint8_t opcode) {
     std::byte* at = completion_ring();
     cqe.sop_drop_qpn = htobe32(kQpn);
-    cqe.op_own = static_cast<std::uint8_t>(opcode << 4 | (produced / 32 % 2));
+    cqe.op_own = static_cast<std::uint8_t>(std::uint32_t{opcode} << 4 | (produced / 32 % 2));
     std::memcpy(at + produced % 32 * sizeof cqe, &cqe, sizeof cqe);
     ++produced;
   }

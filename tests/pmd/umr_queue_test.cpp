@@ -45,7 +45,7 @@ struct Umrs : ::testing::Test, ObjectRig {
     cqe.wqe_counter = htobe16(static_cast<std::uint16_t>(2 * number));
     cqe.syndrome = syndrome;
     const std::uint8_t opcode = syndrome != 0 ? MLX5_CQE_REQ_ERR : MLX5_CQE_REQ;
-    cqe.op_own = static_cast<std::uint8_t>(opcode << 4 | (produced / kEntries % 2));
+    cqe.op_own = static_cast<std::uint8_t>(std::uint32_t{opcode} << 4 | (produced / kEntries % 2));
     std::memcpy(ring_of(kCreateCq) + produced % kEntries * sizeof cqe, &cqe, sizeof cqe);
     ++produced;
   }
