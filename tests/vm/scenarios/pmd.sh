@@ -16,7 +16,7 @@ device_test() {
 
 revoke_bench() {
   on_host bench/revoke_bench "$@" -a "$bdf" -- --device="$bdf" --peer=loopback --quick \
-    --benchmark_color=false
+    --plan=seed,nak-first,legacy --leases=1 --benchmark_filter=plan: --benchmark_color=false
 }
 
 # The driver in a loop under traffic, killed while it writes.
