@@ -7,4 +7,5 @@ SCENARIO = Scenario(
     summary="our driver over the guest's VFIO: tests, revokes, faults, kill -9",
     script="pmd.sh",
     servers=[["--trace", "{results}/pmd.trace"]],
-    programs=["bench/revoke_bench", "tests/device/device_test"])
+    programs=["bench/revoke_bench", "tests/device/device_test"],
+    deadline_s=420)
