@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# fence-audit over Linux VFIO: one function whose DMA waits behind its key check, and one that breaks
-# the promise every plan rests on.
+# fence-audit over Linux VFIO: one function whose DMA waits behind its key check, and one that
+# breaks the promise every plan rests on.
 from scenario import Scenario
 
 SLOW = "data-path-ns=2000000"  # longer than the commands of a fence take in a guest
