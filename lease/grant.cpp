@@ -63,6 +63,13 @@ Result<void> Granter::check(const GrantRequest& request) {
   if (request.retry_count > 7)
     return fail(Errc::InvalidArgument,
                 "retry count " + std::to_string(request.retry_count) + "; 0 to 7 expected");
+  if (request.log_receives.value_or(0) > kMostLogReceives)
+    return fail(Errc::InvalidArgument, "2^" + std::to_string(*request.log_receives) +
+                                           " receives; at most 2^" +
+                                           std::to_string(kMostLogReceives) + " expected");
+  if (request.log_receives && !request.access.local_write)
+    return fail(Errc::InvalidArgument,
+                "a lease with receives and without local write; the device writes what arrives");
   if (request.peer.qpn > kPsnMask || request.peer.psn > kPsnMask)
     return fail(Errc::InvalidArgument, "peer QPN " + std::to_string(request.peer.qpn) + ", PSN " +
                                            std::to_string(request.peer.psn) +
@@ -79,7 +86,7 @@ Result<Grant> Granter::make(Holding& holding, pmd::CompletionQueue& cq,
   note_made(holding.target, bit(Step::UnmapRegion));
 
   PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(holding));
-  PORTCULLIS_TRY(make_qp(holding, pd, cq, request.peer));
+  PORTCULLIS_TRY(make_qp(holding, pd, cq, request));
   PORTCULLIS_TRY(holding.qp->to_init(request.access));
   PORTCULLIS_TRY_ASSIGN(const std::uint32_t rkey, make_key(holding, pd, request.access));
   const auto psn = static_cast<std::uint32_t>(random_()) & kPsnMask;
@@ -108,19 +115,20 @@ Result<pmd::ProtectionDomain> Granter::make_pd(Holding& holding) {
 }
 
 Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
-                              pmd::CompletionQueue& cq, const Peer& peer) {
-  // A responder posts nothing; the smallest send queue there is.
-  auto qp = pmd::QueuePair::create(*context_, pd, cq, *context_->uar,
-                                   {.log_sq_size = 0, .counter_set = options_.counter_set});
+                              pmd::CompletionQueue& cq, const GrantRequest& request) {
+  // A responder sends nothing; the smallest send queue there is.
+  auto qp = pmd::QueuePair::create(
+      *context_, pd, cq, *context_->uar,
+      {.log_sq_size = 0, .log_rq_size = request.log_receives, .counter_set = options_.counter_set});
   if (!qp) {
     note_failed(holding.target, kQpSteps, qp.error());
     return forward_error(std::move(qp));
   }
   holding.qp.emplace(*std::move(qp));
   holding.target.qpn = holding.qp->release();
-  holding.target.client = peer.gid;
+  holding.target.client = request.peer.gid;
   holding.target.client_udp_sport =
-      pmd::udp_source_port(/*flow_label=*/0, peer.qpn, holding.target.qpn);
+      pmd::udp_source_port(/*flow_label=*/0, request.peer.qpn, holding.target.qpn);
   note_made(holding.target, kQpSteps);
   return {};
 }

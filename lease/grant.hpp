@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string_view>
 
@@ -42,6 +43,10 @@ struct GrantRequest {
   /// client go on sending. 1 to 31, and 0 to 7.
   std::uint8_t ack_timeout = 14;
   std::uint8_t retry_count = 7;
+  /// The client may SEND, and WRITE with immediate data: the lease's QP has a receive queue for
+  /// 2^log_receives messages, which whoever granted fills (LeaseManager::post_receive). None: it
+  /// has no receive queue.
+  std::optional<std::uint32_t> log_receives = std::nullopt;
   TenantId tenant = 0;
   /// The lease is revoked when this has passed without a renewal; 0: never.
   std::uint64_t ttl_ms = 0;
@@ -66,6 +71,9 @@ enum class KeyBinding : std::uint8_t { Untried, Accepted, Refused };
 
 class Granter {
  public:
+  /// A completion queue holds twice as many entries: one for each receive, and the send queue's.
+  static constexpr std::uint32_t kMostLogReceives = 14;
+
   struct Options {
     prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
     std::uint8_t source_address_index = 0;  // of the RoCE address table
@@ -88,7 +96,7 @@ class Granter {
  private:
   [[nodiscard]] Result<pmd::ProtectionDomain> make_pd(Holding& holding);
   [[nodiscard]] Result<void> make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
-                                     pmd::CompletionQueue& cq, const Peer& peer);
+                                     pmd::CompletionQueue& cq, const GrantRequest& request);
   [[nodiscard]] Result<std::uint32_t> make_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                                pmd::Access access);
   [[nodiscard]] Result<void> connect(Holding& holding, const GrantRequest& request,

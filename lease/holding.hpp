@@ -15,6 +15,7 @@
 #include "lease/fence.hpp"
 #include "lease/fence_target.hpp"
 #include "lease/region_store.hpp"
+#include "pmd/completion_queue.hpp"
 #include "pmd/queue_pair.hpp"
 
 namespace portcullis::lease {
@@ -34,7 +35,8 @@ struct Holding {
   std::optional<DmaMemory> region;
   std::optional<pmd::QueuePair> qp;
   std::shared_ptr<RunningFence> fence;
-  bool has_flow_entry = false;  // put there, or perhaps, when the lease was granted
+  pmd::CompletionQueue* receives = nullptr;  // where they complete; null: it was granted without
+  bool has_flow_entry = false;               // put there, or perhaps, when the lease was granted
   /// From the fence on, how long the QP number may not come back: what the client's retry budget
   /// allows it to send, in the longest reading of the standard.
   std::uint64_t quarantine_ns = 0;

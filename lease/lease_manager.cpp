@@ -94,12 +94,32 @@ Result<void> LeaseManager::check_may_grant() const {
   return {};
 }
 
-Result<pmd::CompletionQueue*> LeaseManager::completion_queue_of(std::uint32_t slot) {
+Result<pmd::CompletionQueue*> LeaseManager::completion_queue_for(std::uint32_t slot,
+                                                                 const GrantRequest& request) {
+  return request.log_receives ? own_queue_of(slot, *request.log_receives) : shared_queue_of(slot);
+}
+
+Result<pmd::CompletionQueue*> LeaseManager::shared_queue_of(std::uint32_t slot) {
   auto& queue = completion_queues_[slot >> kLogSlotsPerQueue];
   if (!queue) {
     PORTCULLIS_TRY_ASSIGN(queue, pmd::CompletionQueue::create(*host_.context, kLogSlotsPerQueue));
   }
   return &*queue;
+}
+
+Result<pmd::CompletionQueue*> LeaseManager::own_queue_of(std::uint32_t slot,
+                                                         std::uint32_t log_receives) {
+  // An entry for each receive, of which a queue has four at least (pmd/work_queues.cpp), and one
+  // for the send queue.
+  const std::uint32_t log_size = std::max(log_receives, 2U) + 1;
+  if (const auto kept = receive_queues_.find(slot); kept != receive_queues_.end()) {
+    if (!kept->second.is_broken() && kept->second.size() >= 1U << log_size) return &kept->second;
+    // No QP completes there: the slot was FREE.
+    PORTCULLIS_TRY(kept->second.destroy());
+    receive_queues_.erase(kept);
+  }
+  PORTCULLIS_TRY_ASSIGN(auto queue, pmd::CompletionQueue::create(*host_.context, log_size));
+  return &receive_queues_.emplace(slot, std::move(queue)).first->second;
 }
 
 Result<Grant> LeaseManager::grant(const GrantRequest& request) {
@@ -112,7 +132,8 @@ Result<Grant> LeaseManager::grant(const GrantRequest& request) {
   Holding& made = *holding;
   holdings_[lease.slot] = std::move(holding);
 
-  auto queue = completion_queue_of(lease.slot);
+  auto queue = completion_queue_for(lease.slot, request);
+  if (queue && request.log_receives) made.receives = *queue;
   auto grant = queue ? granter_.make(made, **queue, request)
                      : Result<Grant>(forward_error(std::move(queue)));
   if (!grant) return tl::unexpected<Error>(undo(lease, std::move(grant).error()));
@@ -152,6 +173,34 @@ const Holding* LeaseManager::find(const Lease& lease) const noexcept {
 std::span<std::byte> LeaseManager::memory(const Lease& lease) const noexcept {
   const Holding* holding = find(lease);
   return holding != nullptr && holding->region ? holding->region->bytes() : std::span<std::byte>{};
+}
+
+Result<void> LeaseManager::post_receive(const Lease& lease, std::uint64_t offset,
+                                        std::uint32_t bytes, std::uint64_t wr_id) {
+  if (find(lease) == nullptr || table_.state(lease.slot) != State::Active)
+    return fail(Errc::NotFound, "no ACTIVE lease with id " + std::to_string(lease.id) +
+                                    " and epoch " + std::to_string(lease.epoch) + " to receive");
+  Holding& holding = *holdings_[lease.slot];
+  const std::uint64_t size = holding.region->bytes().size();
+  if (bytes > size || offset > size - bytes)
+    return fail(Errc::InvalidArgument, "a receive of " + std::to_string(bytes) + " bytes at " +
+                                           std::to_string(offset) + " of a lease of " +
+                                           std::to_string(size) + " bytes");
+  PORTCULLIS_TRY(holding.qp->post_receive(
+      {.address = offset, .lkey = holding.target.key, .bytes = bytes}, wr_id));
+  holding.qp->ring_receives();
+  return {};
+}
+
+Result<std::optional<pmd::Completion>> LeaseManager::poll_receive(const Lease& lease) {
+  const Holding* const holding = find(lease);
+  if (holding == nullptr)
+    return fail(Errc::NotFound, "no lease with id " + std::to_string(lease.id) + " and epoch " +
+                                    std::to_string(lease.epoch) + " to receive");
+  if (holding->receives == nullptr)
+    return fail(Errc::Unsupported,
+                "lease slot " + std::to_string(lease.slot) + " was granted without receives");
+  return holding->receives->try_poll();
 }
 
 FenceTarget* LeaseManager::fence_target(const Lease& lease) noexcept {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
@@ -30,6 +31,7 @@
 #include "lease/lease_terms.hpp"
 #include "lease/region_store.hpp"
 #include "lease/sweep.hpp"
+#include "pmd/completion_queue.hpp"
 #include "pmd/events.hpp"
 #include "pmd/hca.hpp"
 #include "steering/drop_rule.hpp"
@@ -95,6 +97,16 @@ class LeaseManager {
   /// that is not there.
   [[nodiscard]] std::span<std::byte> memory(const Lease& lease) const noexcept;
 
+  /// Room for one message of the client, in the lease's own region and under its key, so that what
+  /// fences the one fences the other: `bytes` from `offset` on. No bytes are room for a WRITE with
+  /// immediate data, or an empty SEND. NotFound unless the lease is ACTIVE, Unsupported when it was
+  /// granted without receives, Busy when all are posted, InvalidArgument beyond the region's end.
+  [[nodiscard]] Result<void> post_receive(const Lease& lease, std::uint64_t offset,
+                                          std::uint32_t bytes, std::uint64_t wr_id);
+  /// What the oldest receive became, or none; flushed ones too, until the QP is reset. Relaxes once
+  /// when there is none. NotFound for a lease that is not there, Unsupported without receives.
+  [[nodiscard]] Result<std::optional<pmd::Completion>> poll_receive(const Lease& lease);
+
   /// Fences the lease by the plan of the options, or by `plan`, and returns when the outcome
   /// stands: at most FenceOptions::deadline_ms for the commands.
   [[nodiscard]] RevokeAnswer revoke(std::uint64_t id, std::uint64_t epoch);
@@ -138,7 +150,11 @@ class LeaseManager {
   LeaseManager(Host host, const Options& options, LeaseTable table);
 
   [[nodiscard]] Result<void> check_may_grant() const;
-  [[nodiscard]] Result<pmd::CompletionQueue*> completion_queue_of(std::uint32_t slot);
+  [[nodiscard]] Result<pmd::CompletionQueue*> completion_queue_for(std::uint32_t slot,
+                                                                   const GrantRequest& request);
+  [[nodiscard]] Result<pmd::CompletionQueue*> shared_queue_of(std::uint32_t slot);
+  [[nodiscard]] Result<pmd::CompletionQueue*> own_queue_of(std::uint32_t slot,
+                                                           std::uint32_t log_receives);
   void prepare_steering(Holding& holding);
   [[nodiscard]] Error undo(const Lease& lease, Error error);
   [[nodiscard]] std::shared_ptr<RunningFence> begin_fence(std::vector<std::uint32_t> slots,
@@ -166,6 +182,9 @@ class LeaseManager {
   Granter granter_;
   /// One for each group of slots; made with the group's first lease.
   std::vector<std::optional<pmd::CompletionQueue>> completion_queues_;
+  /// Of the slots whose lease has receives. Each stays for the slot's next one, so that neither a
+  /// fence nor a sweep has a completion queue to destroy.
+  std::unordered_map<std::uint32_t, pmd::CompletionQueue> receive_queues_;
   std::vector<std::unique_ptr<Holding>> holdings_;  // by slot
   std::vector<std::shared_ptr<RunningFence>> running_;
   LeaseTerms terms_;
