@@ -2,6 +2,7 @@
 #include "tools/fence_proof/adversary.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "model/transport/headers.hpp"
 #include "model/transport/opcode.hpp"
@@ -37,12 +38,18 @@ std::string_view name(Position position) noexcept {
       return "before the key check";
     case Position::WritePending:
       return "checked, write pending";
+    case Position::SendPending:
+      return "checked, into a receive pending";
+    case Position::AtomicPending:
+      return "checked, atomic pending";
     case Position::ReadPending:
       return "checked, read pending";
     case Position::BetweenPackets:
       return "between packets of a message";
     case Position::DuplicateWrite:
       return "a duplicate WRITE";
+    case Position::DuplicateSend:
+      return "a duplicate SEND";
     case Position::ReadAgain:
       return "a READ awaiting a duplicate";
     case Position::DuplicateAtomic:
@@ -135,19 +142,52 @@ std::uint32_t Adversary::keep_on_wire(const Connection& connection, std::uint32_
   return kept;
 }
 
+std::vector<Adversary::Held> Adversary::stale_of(const Connection& connection) const {
+  std::vector<Held> stale;
+  std::ranges::copy_if(held_, std::back_inserter(stale), [&](const Held& held) {
+    return held.immortal && held.serial == connection.serial;
+  });
+  return stale;
+}
+
 const Message* Connection::message_of(std::uint32_t psn) const noexcept {
   // The first that ends behind it; messages stand in the order of their PSNs.
-  const auto found = std::ranges::find_if(
-      messages, [psn](const Message& each) { return psn_distance(each.end_psn, psn) > 0; });
+  const auto found = std::ranges::partition_point(
+      messages, [psn](const Message& each) { return psn_distance(each.end_psn, psn) <= 0; });
   return found == messages.end() ? nullptr : &*found;
+}
+
+bool Connection::is_between_packets() const noexcept {
+  const Message* const next = message_of(done_psn);
+  if (next == nullptr) return false;
+  const bool is_first = next == messages.data();
+  return done_psn != (is_first ? first_psn : std::prev(next)->end_psn);
 }
 
 /// Where a request stands that has not been looked at.
 Position Adversary::place_of(const Connection& connection, const model::PaceStep& step) {
   if (psn_distance(step.psn, connection.done_psn) >= 0) return Position::BeforeCheck;
   const Message* const message = connection.message_of(step.psn);
-  if (message == nullptr || message->kind == MessageKind::Write) return Position::DuplicateWrite;
-  return message->kind == MessageKind::Read ? Position::ReadAgain : Position::DuplicateAtomic;
+  switch (message == nullptr ? MessageKind::Write : message->kind) {
+    case MessageKind::Read:
+      return Position::ReadAgain;
+    case MessageKind::Atomic:
+      return Position::DuplicateAtomic;
+    case MessageKind::Send:
+      return Position::DuplicateSend;
+    case MessageKind::Write:
+      return Position::DuplicateWrite;
+  }
+  return Position::DuplicateWrite;
+}
+
+/// Where DMA stands that its key has allowed.
+Position Adversary::pending_place_of(const Connection& connection, const model::PaceStep& step) {
+  if (step.at == PacePoint::ReadPending) return Position::ReadPending;
+  if (step.at == PacePoint::AtomicPending) return Position::AtomicPending;
+  const Message* const message = connection.message_of(step.psn);
+  const bool is_send = message != nullptr && message->kind == MessageKind::Send;
+  return is_send ? Position::SendPending : Position::WritePending;
 }
 
 Occupancy Adversary::occupancy(const Connection& connection) const {
@@ -169,16 +209,13 @@ Occupancy Adversary::occupancy(const Connection& connection) const {
     sides[step.psn >> 23 & 1] = true;
     if (is_memory(step.at)) {
       ++found.dmas;
-      count(step.at == PacePoint::ReadPending ? Position::ReadPending : Position::WritePending);
+      count(pending_place_of(connection, step));
     } else if (is_before_check(step)) {
       count(place_of(connection, step));
     }
   }
   if (sides[0] && sides[1]) count(Position::PsnWrap);
-  if (std::ranges::find(connection.messages, connection.done_psn, &Message::end_psn) ==
-          connection.messages.end() &&
-      !connection.messages.empty())
-    count(Position::BetweenPackets);
+  if (connection.is_between_packets()) count(Position::BetweenPackets);
   return found;
 }
 

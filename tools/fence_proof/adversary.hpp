@@ -20,18 +20,22 @@ namespace portcullis::fence_proof {
 enum class Position : std::uint8_t {
   BeforeCheck,      // received, or on the wire; its key has not been looked at
   WritePending,     // the key allowed it, memory has not changed
+  SendPending,      // the same for what goes into a receive
+  AtomicPending,    // the same for an atomic
   ReadPending,      // the key allowed it, memory has not been read
   BetweenPackets,   // some packets of a message were carried out, some were not
   DuplicateWrite,   // carried out, its acknowledgement lost, sent again
+  DuplicateSend,    // the same
   ReadAgain,        // carried out, its data held up: it will be, or is, asked for again
   DuplicateAtomic,  // carried out, its answer lost, sent again
   PsnWrap,          // packets on both sides of PSN 0
   StalePacket,      // of a connection before this one, whose QP number this one has
 };
 inline constexpr std::array kPositions{
-    Position::BeforeCheck,     Position::WritePending,   Position::ReadPending,
-    Position::BetweenPackets,  Position::DuplicateWrite, Position::ReadAgain,
-    Position::DuplicateAtomic, Position::PsnWrap,        Position::StalePacket};
+    Position::BeforeCheck,     Position::WritePending,  Position::SendPending,
+    Position::AtomicPending,   Position::ReadPending,   Position::BetweenPackets,
+    Position::DuplicateWrite,  Position::DuplicateSend, Position::ReadAgain,
+    Position::DuplicateAtomic, Position::PsnWrap,       Position::StalePacket};
 [[nodiscard]] std::string_view name(Position position) noexcept;
 
 /// What stood where, of one connection.
@@ -41,7 +45,7 @@ struct Occupancy {
   std::uint32_t dmas = 0;     // pending
 };
 
-enum class MessageKind : std::uint8_t { Write, Read, Atomic };
+enum class MessageKind : std::uint8_t { Write, Send, Read, Atomic };
 
 /// One message of a client.
 struct Message {
@@ -54,12 +58,15 @@ struct Connection {
   std::uint32_t serial = 0;
   std::uint32_t qpn = 0;  // of the lease
   std::uint32_t client_qpn = 0;
+  std::uint32_t first_psn = 0;
   std::uint32_t next_psn = 0;  // of the next message
   std::uint32_t done_psn = 0;  // one past the last packet that passed its check
   std::vector<Message> messages;
 
   /// The message that `psn` belongs to, if it is known.
   [[nodiscard]] const Message* message_of(std::uint32_t psn) const noexcept;
+  /// Some packets of a message have passed their check, and some have not.
+  [[nodiscard]] bool is_between_packets() const noexcept;
 };
 
 class Adversary final : public model::Pace {
@@ -95,6 +102,8 @@ class Adversary final : public model::Pace {
   void let_go(model::Model& model, Ticket ticket);
   /// Requests of `connection` on the wire, `most` of them, outlive everything but let_go().
   std::uint32_t keep_on_wire(const Connection& connection, std::uint32_t most);
+  /// What keep_on_wire() kept of `connection` and is still there.
+  [[nodiscard]] std::vector<Held> stale_of(const Connection& connection) const;
   [[nodiscard]] const std::vector<Held>& held() const noexcept { return held_; }
   [[nodiscard]] std::size_t held_count() const noexcept { return held_.size(); }
   /// Ever.
@@ -107,6 +116,8 @@ class Adversary final : public model::Pace {
   static constexpr std::size_t kMostHeld = 96;  // far fewer than the wire has frames
 
   [[nodiscard]] static Position place_of(const Connection& connection, const model::PaceStep& step);
+  [[nodiscard]] static Position pending_place_of(const Connection& connection,
+                                                 const model::PaceStep& step);
   [[nodiscard]] std::uint32_t chance(const model::PaceStep& step) const noexcept;
   [[nodiscard]] Connection* of(std::uint32_t qpn) noexcept;
   void release(model::Model& model, std::size_t index);

@@ -21,14 +21,14 @@ bool is_destroy_mkey(std::span<const std::byte> in) {
 Result<pmd::Ticket> ProofChannel::submit(std::span<const std::byte> in, std::size_t out_bytes,
                                          pmd::SlotClass slot_class) {
   const bool is_key_step = is_destroy_mkey(in) && slot_class == pmd::SlotClass::Fence;
-  if (is_key_step && key_step_) key_step_();
-  if (is_key_step && lies(Mutant::NoMkeyStep)) {
+  if (is_key_step) deceit_->on_key_step();
+  if (is_key_step && deceit_->lies(Mutant::NoMkeyStep)) {
     key_slots_.insert(kNotSent);
     return pmd::Ticket{kNotSent};
   }
   PORTCULLIS_TRY_ASSIGN(const pmd::Ticket ticket, channel_->submit(in, out_bytes, slot_class));
   if (is_key_step) key_slots_.insert(ticket.slot);
-  if (is_key_step && lies(Mutant::OutcomeBeforeOwnership)) unawaited_.insert(ticket.slot);
+  if (is_key_step && deceit_->lies(Mutant::OutcomeBeforeOwnership)) unawaited_.insert(ticket.slot);
   return ticket;
 }
 
@@ -36,7 +36,7 @@ Result<void> ProofChannel::await(pmd::Ticket ticket, std::span<std::byte> out,
                                  std::uint64_t deadline_ns) {
   const bool is_key_step = key_slots_.erase(ticket.slot) != 0;
   auto answered = answer(ticket, out, deadline_ns);
-  if (answered && is_key_step && key_gone_) key_gone_();
+  if (answered && is_key_step) deceit_->on_key_gone();
   return answered;
 }
 
@@ -47,7 +47,7 @@ Result<void> ProofChannel::answer(pmd::Ticket ticket, std::span<std::byte> out,
     return {};
   }
   auto answered = channel_->await(ticket, out, deadline_ns);
-  if (!answered && lies(Mutant::DeliveryIgnored) && answered.error().command &&
+  if (!answered && deceit_->lies(Mutant::DeliveryIgnored) && answered.error().command &&
       answered.error().command->delivery_status != 0) {
     std::ranges::fill(out, std::byte{0});
     return {};

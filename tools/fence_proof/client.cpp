@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/fence_proof/client.hpp"
 
+#include <algorithm>
+#include <array>
+#include <span>
+
 #include "base/dma_bytes.hpp"
 #include "model/transport/headers.hpp"
 #include "tools/fence_proof/witness.hpp"
@@ -9,8 +13,15 @@ namespace portcullis::fence_proof {
 namespace {
 
 constexpr std::uint32_t kLogSendQueue = 6;
-constexpr std::uint32_t kMostPackets = 4;
 constexpr std::uint32_t kMostOutstanding = 24;
+static_assert(kMostOutstanding < 1U << kLogReceives);
+constexpr std::uint32_t kAtomicBytes = sizeof(std::uint64_t);
+
+MessageKind kind_of(Operation operation) noexcept {
+  if (operation == Operation::Read) return MessageKind::Read;
+  if (is_send(operation)) return MessageKind::Send;
+  return is_atomic(operation) ? MessageKind::Atomic : MessageKind::Write;
+}
 
 }  // namespace
 
@@ -36,6 +47,7 @@ Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, st
   *connection_ = Connection{.serial = serial,
                             .qpn = grant.qpn,
                             .client_qpn = qp_.number(),
+                            .first_psn = psn,
                             .next_psn = psn,
                             .done_psn = psn,
                             .messages = {}};
@@ -69,45 +81,34 @@ Result<bool> Client::post(model::Random& random) {
   const std::uint32_t packets = 1 + random.below(kMostPackets);
   const std::uint64_t room = kRegionBytes - packets * kMtuBytes;
   const std::uint64_t at = random.below(static_cast<std::uint32_t>(room / 64)) * 64;
-  switch (random.below(8)) {
-    case 0:
-    case 1:
-      return post(prm::WqeOpcode::RDMA_READ, packets, at);
-    case 2:
-      return post(prm::WqeOpcode::ATOMIC_FA, 1, at);
-    case 3:
-      return post(prm::WqeOpcode::ATOMIC_CS, 1, at);
-    default:
-      return post_write(packets, at);
-  }
+  // How often each operation is posted, of 16.
+  using enum Operation;
+  constexpr std::array kMix{Write,          Write,          Write,    Write,         Write, Write,
+                            WriteImmediate, WriteImmediate, Send,     SendImmediate, Read,  Read,
+                            Read,           Read,           FetchAdd, CompareSwap};
+  const Operation operation = kMix[random.below(kMix.size())];
+  const bool is_empty = is_send(operation) && random.below(4) == 0;
+  return post(operation, is_empty ? 0 : packets, at);
 }
 
-Result<bool> Client::post_write(std::uint32_t packets, std::uint64_t at) {
-  return post(prm::WqeOpcode::RDMA_WRITE, packets, at);
-}
-
-Result<bool> Client::post(prm::WqeOpcode opcode, std::uint32_t packets, std::uint64_t at) {
-  if (has_failed_ || outstanding() >= kMostOutstanding) return false;
-  const bool is_write = opcode == prm::WqeOpcode::RDMA_WRITE;
-  const bool is_read = opcode == prm::WqeOpcode::RDMA_READ;
+Result<bool> Client::post(Operation operation, std::uint32_t packets, std::uint64_t at) {
+  if (has_failed_ || qp_.outstanding_blocks() >= kMostOutstanding) return false;
+  const std::size_t index = index_of(operation);
+  const bool comes_back = operation == Operation::Read || is_atomic(operation);
   pmd::WorkRequest request;
-  request.opcode = opcode;
-  request.wr_id = posted_;
+  request.opcode = kOperations[index].opcode;
+  request.wr_id = index;
   request.remote_address = grant_.address + at;
   request.rkey = grant_.rkey;
-  const std::uint32_t bytes =
-      is_write || is_read ? packets * kMtuBytes : static_cast<std::uint32_t>(sizeof(std::uint64_t));
-  PORTCULLIS_TRY(qp_.post(
-      request, pmd::GatherEntry{.address = is_write ? std::uint64_t{0} : std::uint64_t{kPageBytes},
-                                .lkey = key_.lkey(),
-                                .bytes = bytes}));
+  const pmd::GatherEntry local{.address = comes_back ? kPageBytes : 0,
+                               .lkey = key_.lkey(),
+                               .bytes = is_atomic(operation) ? kAtomicBytes : packets * kMtuBytes};
+  PORTCULLIS_TRY(qp_.post(request, std::span(&local, local.bytes == 0 ? 0 : 1)));
   qp_.ring();
-  ++posted_;
-  connection_->next_psn = model::psn_add(connection_->next_psn, packets);
-  connection_->messages.push_back({is_write  ? MessageKind::Write
-                                   : is_read ? MessageKind::Read
-                                             : MessageKind::Atomic,
-                                   connection_->next_psn});
+  ++posted_[index];
+  connection_->next_psn =
+      model::psn_add(connection_->next_psn, is_atomic(operation) ? 1 : std::max(packets, 1U));
+  connection_->messages.push_back({kind_of(operation), connection_->next_psn});
   return true;
 }
 
@@ -116,7 +117,7 @@ Result<void> Client::poll() {
     PORTCULLIS_TRY_ASSIGN(const auto completion, cq_.try_poll());
     if (!completion) return {};
     if (completion->ok())
-      ++succeeded_;
+      ++succeeded_[completion->wr_id];
     else
       has_failed_ = true;
   }

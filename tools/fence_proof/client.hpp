@@ -19,6 +19,7 @@
 #include "pmd/roce_address.hpp"
 #include "pmd/work_request.hpp"
 #include "tools/fence_proof/adversary.hpp"
+#include "tools/fence_proof/operation.hpp"
 
 namespace portcullis::fence_proof {
 
@@ -30,6 +31,11 @@ inline constexpr std::uint32_t kRegionBytes = 2 * kPageBytes;
 /// T is 4.2 ms: long for packets that are not held, short for a run.
 inline constexpr std::uint8_t kAckTimeout = 10;
 inline constexpr std::uint8_t kRetryCount = 7;
+/// Of one message.
+inline constexpr std::uint32_t kMostPackets = 4;
+/// What a lease takes before its receives are posted again: more than a client has outstanding, so
+/// that it is never told to wait.
+inline constexpr std::uint32_t kLogReceives = 5;
 
 class Client {
  public:
@@ -48,21 +54,17 @@ class Client {
 
   /// One message of a random kind, length and place; false when there is no room.
   [[nodiscard]] Result<bool> post(model::Random& random);
-  /// A WRITE of so many packets to the region's start; false when there is no room.
-  [[nodiscard]] Result<bool> post_write(std::uint32_t packets, std::uint64_t at);
-  /// The same, but a READ.
-  [[nodiscard]] Result<bool> post_read(std::uint32_t packets, std::uint64_t at) {
-    return post(prm::WqeOpcode::RDMA_READ, packets, at);
-  }
+  /// One of so many packets' bytes, at that place of the region; false when there is no room. A
+  /// SEND goes where the lease has a receive, an atomic has its own size.
+  [[nodiscard]] Result<bool> post(Operation operation, std::uint32_t packets, std::uint64_t at);
   /// Takes completions.
   [[nodiscard]] Result<void> poll();
 
   [[nodiscard]] const lease::Grant& grant() const noexcept { return grant_; }
   [[nodiscard]] Connection& connection() noexcept { return *connection_; }
-  [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
-  [[nodiscard]] std::uint32_t outstanding() const noexcept { return qp_.outstanding_blocks(); }
-  [[nodiscard]] std::uint64_t posted() const noexcept { return posted_; }
-  [[nodiscard]] std::uint64_t succeeded() const noexcept { return succeeded_; }
+  [[nodiscard]] const Connection& connection() const noexcept { return *connection_; }
+  [[nodiscard]] const OperationCounts& posted() const noexcept { return posted_; }
+  [[nodiscard]] const OperationCounts& succeeded() const noexcept { return succeeded_; }
 
  private:
   Client(pmd::ProtectionDomain pd, pmd::CompletionQueue cq, pmd::QueuePair qp, DmaMemory source,
@@ -72,7 +74,6 @@ class Client {
         qp_(std::move(qp)),
         source_(std::move(source)),
         key_(std::move(key)) {}
-  [[nodiscard]] Result<bool> post(prm::WqeOpcode opcode, std::uint32_t packets, std::uint64_t at);
   [[nodiscard]] Result<void> to_rts(std::uint32_t remote_qpn, std::uint32_t remote_psn,
                                     std::uint32_t psn);
 
@@ -83,8 +84,8 @@ class Client {
   pmd::MemoryKey key_;
   lease::Grant grant_;
   std::unique_ptr<Connection> connection_ = std::make_unique<Connection>();
-  std::uint64_t posted_ = 0;
-  std::uint64_t succeeded_ = 0;
+  OperationCounts posted_{};
+  OperationCounts succeeded_{};
   bool has_failed_ = false;
 };
 

@@ -8,16 +8,16 @@ namespace portcullis::fence_proof {
 namespace {
 
 constexpr std::array kMutants{
-    MutantInfo{Mutant::NoMkeyStep, "no-mkey-step", "DESTROY_MKEY is never sent and success is told",
-               ""},
+    MutantInfo{Mutant::NoMkeyStep, "no-mkey-step",
+               "DESTROY_MKEY is never sent and success is told"},
     MutantInfo{Mutant::OutcomeBeforeOwnership, "outcome-before-ownership",
-               "DESTROY_MKEY counts as done while the device still owns it", ""},
+               "DESTROY_MKEY counts as done while the device still owns it"},
     MutantInfo{Mutant::DeliveryIgnored, "delivery-ignored",
-               "a command that came back with a delivery status counts as done", ""},
+               "a command that came back with a delivery status counts as done"},
     MutantInfo{Mutant::KeyByteKept, "key-byte-kept",
-               "the low byte of a key does not change when its index is given again", ""},
+               "the low byte of a key does not change when its index is given again"},
     MutantInfo{Mutant::NumberReusedEarly, "number-reused-early",
-               "slot and QP number come back while packets for the old lease still live", ""},
+               "slot and QP number come back while packets for the old lease still live"},
     MutantInfo{Mutant::A1Off, "a1-off",
                "the card answers DESTROY_MKEY before the DMA under the key is done", "a1-off"},
     MutantInfo{Mutant::ReplayUnchecked, "replay-unchecked",
@@ -28,9 +28,14 @@ constexpr std::array kMutants{
     MutantInfo{Mutant::DispatchCache, "dispatch-cache",
                "the card goes on serving a QP in error from a cache that looks at no key",
                "dispatch-cache=2000+dispatch-cache-keeps-key"},
+    MutantInfo{Mutant::A2Off, "a2-off",
+               "the card completes a UMR before the DMA under the key is done", "a2-off", "umr"},
     MutantInfo{Mutant::A5Off, "a5-off",
                "DESTROY_MKEY fails, and the IOMMU lets the device reach what was unmapped",
                "a5-off"},
+    MutantInfo{Mutant::LegacyReuse, "legacy-reuse",
+               "a packet of the old lease meets its number, which plan legacy gives back at once",
+               "", "legacy"},
 };
 
 }  // namespace

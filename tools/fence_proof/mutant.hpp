@@ -25,14 +25,17 @@ enum class Mutant : std::uint8_t {
   ReplayUnchecked,         // the card serves a READ again without a look at the key
   ReadAfterFence,          // the card serves READs that DESTROY_MKEY did not wait for
   DispatchCache,           // the card serves a QP in error, and looks at no key
+  A2Off,                   // the card breaks promise A2
   A5Off,                   // the IOMMU breaks promise A5
+  LegacyReuse,             // plan legacy gives a QP number back though packets for it still live
 };
 
 struct MutantInfo {
   Mutant mutant;
   std::string_view name;
   std::string_view what;
-  std::string_view behaviour;  // of the model, A+B; empty: the model is as ever
+  std::string_view behaviour = "";  // of the model, A+B; empty: the model is as ever
+  std::string_view plan = "";       // the one that rests on what is broken; empty: every plan does
 };
 
 /// All but None.

@@ -18,7 +18,7 @@ class Tally {
  public:
   explicit Tally(const ProofOptions& options) : options_(options) {
     for (const lease::Plan& plan : options.plans)
-      report_.plans.push_back({.plan = std::string(plan.name)});
+      report_.plans.push_back({.plan = plan.full_name()});
   }
 
   /// The next run; none when all are given out, or one has failed.
@@ -41,9 +41,8 @@ class Tally {
     if (result)
       add(report_.plans[run % options_.plans.size()], spec, *result);
     else if (!error_)
-      error_ =
-          Error{result.error().code, "seed " + std::to_string(spec.seed) + ", plan " +
-                                         std::string(spec.plan.name) + ": " + result.error().text};
+      error_ = Error{result.error().code, "seed " + std::to_string(spec.seed) + ", plan " +
+                                              spec.plan.full_name() + ": " + result.error().text};
   }
   Result<ProofReport> finish() && {
     if (error_) return tl::unexpected<Error>(*std::move(error_));
@@ -57,8 +56,10 @@ class Tally {
     plan.torn_down += result.torn_down;
     plan.fenced += result.fenced;
     plan.unproved += result.unproved;
-    report_.operations += result.operations;
-    report_.succeeded += result.succeeded;
+    for (std::size_t i = 0; i < kOperations.size(); ++i) {
+      report_.posted[i] += result.posted[i];
+      report_.succeeded[i] += result.succeeded[i];
+    }
     report_.holds += result.holds;
     report_.touched += result.touched;
     report_.key_steps += result.occupancies.size();
@@ -110,15 +111,24 @@ void lessen(Finding& finding, Number RunSpec::*number, Number most) {
 }  // namespace
 
 bool ProofReport::is_shown() const noexcept {
-  return violations == 0 && 2 * crowded >= runs &&
-         std::ranges::none_of(occupied, [](std::uint64_t count) { return count == 0; });
+  const auto is_zero = [](std::uint64_t count) { return count == 0; };
+  return violations == 0 && 2 * crowded >= runs && std::ranges::none_of(occupied, is_zero) &&
+         std::ranges::none_of(succeeded, is_zero);
 }
 
 std::vector<lease::Plan> provable_plans() {
   std::vector<lease::Plan> plans;
-  for (const lease::Plan& plan : lease::plans())
-    if (plan.has(lease::Step::ErrorQp) && plan.has(lease::Step::DestroyMkey)) plans.push_back(plan);
+  for (const lease::Plan& plan : lease::plans()) {
+    if (plan.best_outcome() != lease::Outcome::TornDown) continue;
+    plans.push_back(plan);
+    if (const auto together = plan.overlapped()) plans.push_back(*together);
+  }
   return plans;
+}
+
+std::vector<lease::Plan> plans_for(const MutantInfo& info) {
+  const auto own = lease::parse_plan(info.plan);
+  return own ? std::vector{*own} : provable_plans();
 }
 
 Result<ProofReport> prove(const ProofOptions& options) {

@@ -50,22 +50,25 @@ struct ProofReport {
   std::uint64_t crowded = 0;  // runs with 8 packets and 2 DMAs in flight at a key step
   std::array<std::uint64_t, kPositions.size()>
       occupied{};  // key steps at which something stood there
-  std::uint64_t operations = 0;
-  std::uint64_t succeeded = 0;
+  OperationCounts posted{};
+  OperationCounts succeeded{};
   std::uint64_t holds = 0;
   std::uint64_t touched = 0;
   std::optional<Finding> first;  // of the lowest seed
   double seconds = 0;
 
-  /// No violation, no position empty, half of the runs crowded.
+  /// No violation, no position empty, every operation carried out, half of the runs crowded.
   [[nodiscard]] bool is_shown() const noexcept;
 };
 
 inline constexpr std::uint32_t kCrowdedPackets = 8;
 inline constexpr std::uint32_t kCrowdedDmas = 2;
 
-/// The plans that may answer TornDown, and so are put to the proof.
+/// The plans that may answer TornDown, and so are put to the proof, each also with its commands
+/// issued together.
 [[nodiscard]] std::vector<lease::Plan> provable_plans();
+/// The one that a mutant is about, or all of them.
+[[nodiscard]] std::vector<lease::Plan> plans_for(const MutantInfo& info);
 /// An error of a run, with its seed and plan.
 [[nodiscard]] Result<ProofReport> prove(const ProofOptions& options);
 /// The same violation with fewer operations and fewer steps held, as far as halving goes.

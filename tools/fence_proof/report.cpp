@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 namespace portcullis::fence_proof {
 namespace {
 
@@ -17,10 +19,33 @@ std::string verdict(const ProofReport& report) {
   for (std::size_t i = 0; i < kPositions.size(); ++i)
     if (report.occupied[i] == 0)
       return fmt::format("NOT SHOWN: nothing ever stood at \"{}\"", name(kPositions[i]));
+  for (std::size_t i = 0; i < kOperations.size(); ++i)
+    if (report.succeeded[i] == 0)
+      return fmt::format("NOT SHOWN: no {} was ever carried out", kOperations[i].name);
   if (!report.is_shown())
     return fmt::format("NOT SHOWN: only {:.0f} % of the runs are crowded, 50 % expected",
                        share(report.crowded, report.runs));
   return "shown: no DMA touched a region after its outcome";
+}
+
+/// Means.
+std::string operations_of_a_run(const ProofReport& report) {
+  const auto mean = [&report](std::uint64_t total) {
+    return report.runs == 0 ? 0 : static_cast<double>(total) / static_cast<double>(report.runs);
+  };
+  const auto sum = [](const OperationCounts& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  };
+  std::string text =
+      fmt::format("\n{:<24}{:>9}{:>12}\n", "operations of a run", "posted", "successful");
+  for (std::size_t i = 0; i < kOperations.size(); ++i)
+    text += fmt::format("  {:<22}{:>9.1f}{:>12.1f}\n", kOperations[i].name, mean(report.posted[i]),
+                        mean(report.succeeded[i]));
+  return text + fmt::format(
+                    "  {:<22}{:>9.1f}{:>12.1f}\n{:.0f} steps held, {:.0f} accesses to "
+                    "leased memory\n",
+                    "together", mean(sum(report.posted)), mean(sum(report.succeeded)),
+                    mean(report.holds), mean(report.touched));
 }
 
 }  // namespace
@@ -38,23 +63,21 @@ std::string describe(const ProofReport& report) {
   text +=
       fmt::format("  {} packets and {} DMAs in flight, of {} runs: {}  {:.1f} %\n", kCrowdedPackets,
                   kCrowdedDmas, report.runs, report.crowded, share(report.crowded, report.runs));
-  const auto runs = static_cast<double>(report.runs == 0 ? 1 : report.runs);
-  text += fmt::format(
-      "\na run: {:.0f} operations, {:.0f} of them successful, {:.0f} steps held, {:.0f} accesses "
-      "to leased memory\n{} runs in {:.1f} s\n{}\n",
-      static_cast<double>(report.operations) / runs, static_cast<double>(report.succeeded) / runs,
-      static_cast<double>(report.holds) / runs, static_cast<double>(report.touched) / runs,
-      report.runs, report.seconds, verdict(report));
+  text += operations_of_a_run(report);
+  text += fmt::format("\n{} runs in {:.1f} s\n{}\n", report.runs, report.seconds, verdict(report));
   return text;
 }
 
-std::string describe(const Finding& finding) {
+std::string describe(const Finding& finding, std::string_view program) {
   const RunSpec& spec = finding.spec;
-  std::string command =
-      fmt::format("fence_proof --runs=1 --seed={} --plan={} --mutant={} --operations={}", spec.seed,
-                  spec.plan.name, name(spec.mutant), spec.operations);
-  if (spec.holds != RunSpec::kNoLimit) command += fmt::format(" --holds={}", spec.holds);
-  return fmt::format("seed {}: {}\n  again: {}", spec.seed, describe(finding.violation), command);
+  const bool is_limited = spec.holds != RunSpec::kNoLimit;
+  const std::string held = is_limited ? fmt::format(", {} steps held at most", spec.holds) : "";
+  const std::string holds = is_limited ? fmt::format(" --holds={}", spec.holds) : "";
+  return fmt::format(
+      "seed {}, plan {}, {} operations{}: {}\n"
+      "  again: {} --runs=1 --seed={} --plan={} --mutant={} --operations={}{}",
+      spec.seed, spec.plan.full_name(), spec.operations, held, describe(finding.violation), program,
+      spec.seed, spec.plan.full_name(), name(spec.mutant), spec.operations, holds);
 }
 
 std::string describe_mutant(const MutantInfo& info, const ProofReport& report) {

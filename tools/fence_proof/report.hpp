@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "tools/fence_proof/proof.hpp"
 
@@ -11,8 +12,9 @@ namespace portcullis::fence_proof {
 
 /// Plans, positions, totals and the verdict.
 [[nodiscard]] std::string describe(const ProofReport& report);
-/// "seed 3, plan seed, 12 operations, 5 steps held: the device wrote ..", and how to see it again.
-[[nodiscard]] std::string describe(const Finding& finding);
+/// "seed 3, plan seed, 12 operations: the device wrote ..", and the command that shows it again.
+[[nodiscard]] std::string describe(const Finding& finding,
+                                   std::string_view program = "fence_proof");
 /// One line for a mutant.
 [[nodiscard]] std::string describe_mutant(const MutantInfo& info, const ProofReport& report);
 

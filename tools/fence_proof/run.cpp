@@ -16,22 +16,36 @@ constexpr std::uint64_t kLongestWaitMs = 60'000;
 
 using Held = Adversary::Held;
 
-/// A packet of a lease that is over, inside a message, still on the wire.
-const Held* stale_middle(World& world, const Connection& over) {
-  for (const Held& held : world.adversary().held())
-    if (held.serial == over.serial && held.step.qpn == over.qpn && held.immortal &&
-        held.step.opcode == static_cast<std::uint8_t>(model::BthOpcode::WriteMiddle))
-      return &held;
-  return nullptr;
+/// The middle of a WRITE: no key in it, it goes on where the message stands.
+bool is_write_middle(const Held& held) noexcept {
+  return held.step.opcode == static_cast<std::uint8_t>(model::BthOpcode::WriteMiddle);
+}
+/// The start of a SEND: no key in it, it goes where there is a receive.
+bool is_send_start(const Held& held) noexcept {
+  return held.step.bytes != 0 &&
+         (held.step.opcode == static_cast<std::uint8_t>(model::BthOpcode::SendFirst) ||
+          held.step.opcode == static_cast<std::uint8_t>(model::BthOpcode::SendOnly));
 }
 
-/// The tenant that follows starts a message so that the stale packet falls into it: the adversary's
-/// luck, which is his as long as a packet may live.
+/// A stale packet that no key check would stop, if there is one.
+std::optional<Held> stale_without_key(World& world, const Connection& over) {
+  const auto stale = world.adversary().stale_of(over);
+  const auto found = std::ranges::find_if(
+      stale, [](const Held& held) { return is_write_middle(held) || is_send_start(held); });
+  return found == stale.end() ? std::nullopt : std::optional(*found);
+}
+
+/// The tenant that follows has the PSN that the stale packet needs: the adversary's luck, which is
+/// his as long as a packet may live.
 Result<void> admit_into_stale(World& world, Client& next, const Held& stale) {
+  if (is_send_start(stale)) {
+    PORTCULLIS_TRY(world.admit(next, stale.step.psn));
+    world.adversary().let_go(world.model(), stale.ticket);
+    return world.pass(1'000);
+  }
   PORTCULLIS_TRY(world.admit(next, model::psn_add(stale.step.psn, (1U << 24) - 1)));
-  const Adversary::Ticket ticket = stale.ticket;
   world.adversary().set_mood({.wire = 256});
-  PORTCULLIS_TRY(next.post_write(4, 0));
+  PORTCULLIS_TRY(next.post(Operation::Write, kMostPackets, 0));
   PORTCULLIS_TRY(world.pass(1'000));
   // Its first packet is on its way; the stale one overtakes the second.
   const auto first = std::ranges::find_if(world.adversary().held(), [&](const Held& held) {
@@ -40,7 +54,7 @@ Result<void> admit_into_stale(World& world, Client& next, const Held& stale) {
   if (first != world.adversary().held().end())
     world.adversary().let_go(world.model(), first->ticket);
   PORTCULLIS_TRY(world.pass(1'000));
-  world.adversary().let_go(world.model(), ticket);
+  world.adversary().let_go(world.model(), stale.ticket);
   return world.pass(1'000);
 }
 
@@ -51,19 +65,45 @@ Result<void> strike(World& world, Client& old, Client& next) {
   PORTCULLIS_TRY(world.pass(kNsPerMs));
   PORTCULLIS_TRY(old.reset());
   PORTCULLIS_TRY(old.connect_to(next.grant().qpn, next.connection().next_psn));
-  PORTCULLIS_TRY(old.post_write(1, 0));
+  PORTCULLIS_TRY(old.post(Operation::Write, 1, 0));
   return world.pass(kNsPerMs);
 }
 
-Result<void> second_tenant(World& world, Client& old, Client& next) {
-  const Held* const stale = stale_middle(world, old.connection());
-  const bool is_alive = world.spec().mutant == Mutant::NumberReusedEarly;
-  if (stale != nullptr && is_alive) {
-    PORTCULLIS_TRY(admit_into_stale(world, next, Held(*stale)));
-  } else {
-    PORTCULLIS_TRY(world.admit(next));
+/// Whether a packet may live until its number is another lease's, and have the PSN that is expected
+/// there: the grant dictated that it dies before, and plan legacy, which does not wait, leaves the
+/// rest to 24 random bits.
+bool is_lucky(const RunSpec& spec) noexcept {
+  return spec.mutant == Mutant::NumberReusedEarly || spec.mutant == Mutant::LegacyReuse;
+}
+
+/// A first PSN for the tenant that follows, far from what is stale in either direction.
+std::uint32_t psn_without_luck(World& world, const Held& stale) {
+  constexpr std::uint32_t kFar = 1U << 22;
+  return model::psn_add(stale.step.psn, kFar + world.random().below(2 * kFar));
+}
+
+Result<void> admit_next(World& world, const Client& old, Client& next) {
+  const auto keyless = stale_without_key(world, old.connection());
+  if (keyless && is_lucky(world.spec())) return admit_into_stale(world, next, *keyless);
+  const auto stale = world.adversary().stale_of(old.connection());
+  if (stale.empty()) return world.admit(next);
+  return world.admit(next, psn_without_luck(world, stale.front()));
+}
+
+/// Traffic of the tenant that follows, in the midst of which half of what is stale arrives.
+Result<void> traffic_with_stale(World& world, const Client& old) {
+  constexpr std::uint32_t kParts = 4;
+  for (std::uint32_t part = 0; part < kParts; ++part) {
+    PORTCULLIS_TRY(world.traffic(world.spec().operations / (3 * kParts), kMild));
+    const auto stale = world.adversary().stale_of(old.connection());
+    if (stale.size() > 1) world.adversary().let_go(world.model(), stale.front().ticket);
   }
-  PORTCULLIS_TRY(world.traffic(world.spec().operations / 3, kMild));
+  return {};
+}
+
+Result<void> second_tenant(World& world, Client& old, Client& next) {
+  PORTCULLIS_TRY(admit_next(world, old, next));
+  PORTCULLIS_TRY(traffic_with_stale(world, old));
   if (world.random().below(4) == 0) PORTCULLIS_TRY(strike(world, old, next));
   PORTCULLIS_TRY(world.hoard(next, kHoardRounds));
   PORTCULLIS_TRY(world.revoke(next));

@@ -15,6 +15,7 @@
 #include "lease/fence_plan.hpp"
 #include "tools/fence_proof/adversary.hpp"
 #include "tools/fence_proof/mutant.hpp"
+#include "tools/fence_proof/operation.hpp"
 #include "tools/fence_proof/witness.hpp"
 
 namespace portcullis::fence_proof {
@@ -29,9 +30,10 @@ struct RunSpec {
   std::uint64_t holds = kNoLimit;  // the adversary holds no more steps than this
 };
 
-/// A command of each fence fails in this run.
+/// A command of each fence fails in this run: one run in eight, whatever the order of the plans.
 [[nodiscard]] constexpr bool fails_commands(const RunSpec& spec) noexcept {
-  return spec.mutant == Mutant::None && spec.seed % 8 == 0;
+  constexpr std::uint64_t kGoldenRatio = 0x9e37'79b9'7f4a'7c15;  // of 2^64, Fibonacci hashing
+  return spec.mutant == Mutant::None && spec.seed * kGoldenRatio >> 61 == 0;
 }
 
 struct RunResult {
@@ -40,8 +42,8 @@ struct RunResult {
   std::uint32_t torn_down = 0;
   std::uint32_t fenced = 0;
   std::uint32_t unproved = 0;  // of those fenced: nothing was promised
-  std::uint64_t operations = 0;
-  std::uint64_t succeeded = 0;
+  OperationCounts posted{};
+  OperationCounts succeeded{};
   std::uint64_t holds = 0;  // steps that were held
   std::uint64_t steps = 0;
   std::uint64_t touched = 0;  // accesses to memory that is or was a lease's

@@ -2,6 +2,7 @@
 #include "tools/fence_proof/world.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "prm/opcodes.hpp"
@@ -14,6 +15,7 @@ constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::size_t kClients = 3;  // two leases at a time, and the tenant that follows one
 /// While something is held no wait of the driver is longer.
 constexpr std::uint64_t kGlanceNs = 20 * kNsPerUs;
+constexpr std::uint32_t kLogChanges = 2;  // of keys, at a time
 constexpr std::uint32_t kManyPackets = 12;
 constexpr std::uint32_t kManyDmas = 3;
 /// After this long without an answer a client has sent again, once or twice: T is 4.096 us x
@@ -44,11 +46,12 @@ model::Options model_options(const RunSpec& spec, std::shared_ptr<model::Pace> p
 World::World(const RunSpec& spec)
     : spec_(spec),
       random_(spec.seed * 2 + 1),
-      adversary_(std::make_shared<Adversary>(spec.seed, spec.holds)) {}
+      adversary_(std::make_shared<Adversary>(spec.seed, spec.holds)),
+      deceit_{.mutant = spec.mutant} {}
 
 World::~World() {
   // The destructors of what the driver made are commands too, and nobody is left to lie to.
-  if (channel_) channel_->set_lying(false);
+  deceit_.is_on = false;
   adversary_->set_mood({});
   if (model_) adversary_->let_all_go(*model_, true);
 }
@@ -66,21 +69,25 @@ Result<void> World::start() {
   Device device = *plain_;
   device.relax = Relax(&World::relax_entry, this);
   PORTCULLIS_TRY_ASSIGN(hca_, pmd::Hca::bring_up(device, {.log_event_entries = 8}));
-  channel_.emplace(*hca_->context().commands, spec_.mutant);
+  channel_.emplace(*hca_->context().commands, deceit_);
   context_ = hca_->context();
   context_->commands = &*channel_;
   addresses_.emplace(*context_);
   PORTCULLIS_TRY(addresses_->set(0, kPort));
-  // The clients' own numbers are given before any lease's, so that those of a lease come back.
+  // Our own numbers are given before any lease's, so that those of a lease come back.
+  if (spec_.plan.has(lease::Step::FreeKey)) {
+    PORTCULLIS_TRY_ASSIGN(umr_queue_, pmd::UmrQueue::create(*context_, kLogChanges));
+    freer_.emplace(*umr_queue_, deceit_);
+  }
   for (std::size_t i = 0; i < kClients; ++i) {
     PORTCULLIS_TRY_ASSIGN(auto client, Client::create(*context_));
     clients_.push_back(std::move(client));
   }
-  channel_->on_key_step([this] {
-    if (at_key_step_ != nullptr)
-      result_.occupancies.push_back(adversary_->occupancy(*std::exchange(at_key_step_, nullptr)));
-  });
-  channel_->on_key_gone([this] { is_key_gone_ = true; });
+  deceit_.on_key_step = [this] {
+    if (std::exchange(awaits_key_step_, false))
+      result_.occupancies.push_back(adversary_->occupancy(under_fence_->connection()));
+  };
+  deceit_.on_key_gone = [this] { is_key_gone_ = true; };
   return start_manager();
 }
 
@@ -92,6 +99,7 @@ Result<void> World::start_manager() {
   if (spec_.mutant == Mutant::NumberReusedEarly) options.grace_ms = 0;
   lease::Host host = lease::Host::of(*hca_);
   host.context = &*context_;
+  if (freer_) host.umr = &*freer_;
   PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), options));
   return {};
 }
@@ -105,6 +113,7 @@ Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
   request.bytes = kRegionBytes;
   request.peer = client.peer(first);
   request.access.remote_atomic = true;
+  request.log_receives = kLogReceives;
   const bool reuses_early = spec_.mutant == Mutant::NumberReusedEarly;
   request.ack_timeout = reuses_early ? 1 : kAckTimeout;
   request.retry_count = reuses_early ? 0 : kRetryCount;
@@ -113,7 +122,7 @@ Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
   witness_.give(manager_->memory(grant.lease), ++serials_);
   PORTCULLIS_TRY(client.connect(grant, serials_, first));
   adversary_->follow(client.connection());
-  return {};
+  return serve(client);
 }
 
 void World::relax_entry(void* world, std::uint64_t until_ns) noexcept {
@@ -123,6 +132,11 @@ void World::relax_entry(void* world, std::uint64_t until_ns) noexcept {
 void World::relax(std::uint64_t until_ns) noexcept {
   if (is_polling_) return plain_->relax(now_ns());
   witness_.set_step(++step_);
+  // The client knows nothing of the fence and goes on.
+  if (under_fence_ != nullptr && posting_ && adversary_->below(8) == 0) {
+    if (auto posted = under_fence_->post(random_); !posted)
+      posting_ = forward_error(std::move(posted));
+  }
   if (adversary_->held_count() != 0) {
     // Once the key is gone there should be no DMA left, so what there is may well stay.
     if (adversary_->below(2) == 0) (void)adversary_->let_one_go(*model_, is_key_gone_);
@@ -134,10 +148,36 @@ void World::relax(std::uint64_t until_ns) noexcept {
 Result<void> World::poll_clients() {
   is_polling_ = true;
   Result<void> polled;
-  for (const auto& client : clients_)
+  for (const auto& client : clients_) {
     if (polled) polled = client->poll();
+    if (polled) polled = serve(*client);
+  }
   is_polling_ = false;
   return polled;
+}
+
+bool World::is_active(const Client& client) const {
+  const lease::Lease& lease = client.grant().lease;
+  const lease::LeaseTable& table = manager_->table();
+  return table.lease(lease.slot) == lease && table.state(lease.slot) == lease::State::Active;
+}
+
+/// The other side of a lease: takes what has come and makes room for more, at every place of the
+/// region in turn.
+Result<void> World::serve(const Client& client) {
+  if (!is_active(client)) return {};
+  constexpr std::uint32_t kPlace = kMostPackets * kMtuBytes;
+  const lease::Lease& lease = client.grant().lease;
+  while (true) {
+    PORTCULLIS_TRY_ASSIGN(const auto arrived, manager_->poll_receive(lease));
+    if (!arrived) break;
+  }
+  while (true) {
+    const auto posted =
+        manager_->post_receive(lease, receives_++ * kPlace % kRegionBytes, kPlace, 0);
+    if (!posted && posted.error().code == Errc::Busy) return {};
+    PORTCULLIS_TRY(posted);
+  }
 }
 
 Result<void> World::pass(std::uint64_t ns) {
@@ -151,7 +191,8 @@ Result<void> World::pass(std::uint64_t ns) {
 
 std::uint64_t World::posted() const noexcept {
   std::uint64_t posted = 0;
-  for (const auto& client : clients_) posted += client->posted();
+  for (const auto& client : clients_)
+    posted += std::accumulate(client->posted().begin(), client->posted().end(), std::uint64_t{0});
   return posted;
 }
 
@@ -201,41 +242,59 @@ Result<void> World::hoard(Client& client, std::uint32_t rounds) {
 /// A READ that was served, whose data never came: nothing but its repetition is on its way.
 Result<void> World::hoard_read(Client& client) {
   adversary_->set_mood({.response = 256});
-  PORTCULLIS_TRY(client.post_read(1 + random_.below(4), 0));
+  PORTCULLIS_TRY(client.post(Operation::Read, 1 + random_.below(kMostPackets), 0));
   PORTCULLIS_TRY(pass(kNsPerUs));
   adversary_->set_mood({.check = 256, .memory = 256});
   return pass(kRetransmitNs);
 }
 
-/// What the ladder is for: in some runs a command of the fence fails, and A5 must do.
-void World::break_commands() {
+/// What the ladder is for: in some runs the key step fails, by whatever takes it, or 2ERR_QP does.
+Result<void> World::break_key_step() {
   using Kind = model::CommandFaultRule::Kind;
-  model::CommandFaultRule rule{.opcode = prm::number(prm::Opcode::DESTROY_MKEY)};
+  constexpr auto kBadRes = prm::number(prm::CommandStatus::BAD_RES_ERR);
+  const std::uint16_t destroy_mkey = prm::number(prm::Opcode::DESTROY_MKEY);
   if (spec_.mutant == Mutant::DeliveryIgnored) {
-    rule.kind = Kind::DeliveryStatus;
-    rule.status = prm::number(prm::DeliveryStatus::TOK_ERR);
-  } else if (spec_.mutant == Mutant::A5Off || (fails_commands(spec_) && random_.below(2) == 0)) {
-    rule.status = prm::number(prm::CommandStatus::BAD_RES_ERR);
-  } else if (fails_commands(spec_)) {
+    model_->inject(model::CommandFaultRule{.opcode = destroy_mkey,
+                                           .kind = Kind::DeliveryStatus,
+                                           .status = prm::number(prm::DeliveryStatus::TOK_ERR)});
+    return break_umr_queue();
+  }
+  if (spec_.mutant == Mutant::A5Off) {
+    model_->inject(model::CommandFaultRule{.opcode = destroy_mkey, .status = kBadRes});
+    return break_umr_queue();
+  }
+  if (!fails_commands(spec_)) return {};
+  if (random_.below(2) == 0) PORTCULLIS_TRY(break_umr_queue());
+  model::CommandFaultRule rule{.opcode = destroy_mkey, .status = kBadRes};
+  if (random_.below(2) == 0) {
     rule.kind = random_.below(2) == 0 ? Kind::NeverReturns : Kind::Status;
     rule.status = prm::number(prm::CommandStatus::BAD_SYS_STATE_ERR);
     if (random_.below(2) == 0) rule.opcode = prm::number(prm::Opcode::QP_2ERR);
-  } else {
-    return;
   }
   model_->inject(rule);
+  return {};
+}
+
+/// A UMR on a key that does not exist: the queue is in error and takes no more.
+Result<void> World::break_umr_queue() {
+  if (!umr_queue_) return {};
+  constexpr std::uint32_t kNoSuchKey = 0xffff'ff00;
+  const auto refused = umr_queue_->free_key(kNoSuchKey, now_ns() + kNsPerMs);
+  if (refused || !umr_queue_->is_in_error())
+    return fail(Errc::DeviceFailed, "the device freed a key that does not exist");
+  return {};
 }
 
 Result<lease::Verdict> World::revoke(Client& client) {
-  at_key_step_ = &client.connection();
-  is_key_gone_ = false;
-  channel_->set_lying(true);
-  break_commands();
+  PORTCULLIS_TRY(break_key_step());
+  under_fence_ = &client;
+  awaits_key_step_ = true;
+  deceit_.is_on = true;
   const lease::Lease& lease = client.grant().lease;
   const lease::RevokeAnswer answer = manager_->revoke(lease.id, lease.epoch, spec_.plan);
-  channel_->set_lying(false);
-  at_key_step_ = nullptr;
-  is_key_gone_ = false;
+  deceit_.is_on = false;
+  under_fence_ = nullptr;
+  awaits_key_step_ = is_key_gone_ = false;
   if (answer.outcome == lease::Outcome::NotFound)
     return fail(Errc::NotFound, "the revoke found no such lease");
   ++(answer.outcome == lease::Outcome::TornDown ? result_.torn_down : result_.fenced);
@@ -244,6 +303,8 @@ Result<lease::Verdict> World::revoke(Client& client) {
     ++result_.unproved;
   else
     witness_.forbid(client.connection().serial);
+  PORTCULLIS_TRY(posting_);
+  if (umr_queue_ && umr_queue_->is_in_error()) PORTCULLIS_TRY(umr_queue_->recover());
   return answer.verdict;
 }
 
@@ -271,8 +332,12 @@ Result<void> World::settle(bool everything) {
 RunResult World::result() const {
   RunResult result = result_;
   result.violation = witness_.first();
-  result.operations = posted();
-  for (const auto& client : clients_) result.succeeded += client->succeeded();
+  for (const auto& client : clients_) {
+    for (std::size_t i = 0; i < kOperations.size(); ++i) {
+      result.posted[i] += client->posted()[i];
+      result.succeeded[i] += client->succeeded()[i];
+    }
+  }
   result.holds = adversary_->holds();
   result.steps = step_;
   result.touched = witness_.seen();

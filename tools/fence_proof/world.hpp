@@ -14,6 +14,7 @@
 #include "pmd/hca.hpp"
 #include "tools/fence_proof/channel.hpp"
 #include "tools/fence_proof/client.hpp"
+#include "tools/fence_proof/freer.hpp"
 #include "tools/fence_proof/run.hpp"
 
 namespace portcullis::fence_proof {
@@ -46,6 +47,7 @@ class World {
   [[nodiscard]] model::Random& random() noexcept { return random_; }
   [[nodiscard]] const RunSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] RunResult result() const;
+  /// Operations of all clients.
   [[nodiscard]] std::uint64_t posted() const noexcept;
 
  private:
@@ -53,9 +55,12 @@ class World {
 
   [[nodiscard]] Result<void> start();
   [[nodiscard]] Result<void> start_manager();
-  void break_commands();
+  [[nodiscard]] Result<void> break_key_step();
+  [[nodiscard]] Result<void> break_umr_queue();
   [[nodiscard]] Result<void> hoard_read(Client& client);
   [[nodiscard]] Result<void> poll_clients();
+  [[nodiscard]] Result<void> serve(const Client& client);
+  [[nodiscard]] bool is_active(const Client& client) const;
   static void relax_entry(void* world, std::uint64_t until_ns) noexcept;
   void relax(std::uint64_t until_ns) noexcept;
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return plain_->clock.now_ns(); }
@@ -67,18 +72,24 @@ class World {
   std::shared_ptr<Adversary> adversary_;
   std::unique_ptr<model::Model> model_;
   std::optional<Device> plain_;  // as the model gave it
+  Deceit deceit_;
   std::unique_ptr<pmd::Hca> hca_;
   std::optional<ProofChannel> channel_;
   std::optional<pmd::Context> context_;
   std::optional<pmd::RoceAddressTable> addresses_;
+  std::optional<pmd::UmrQueue> umr_queue_;  // of a plan that frees keys
+  std::optional<ProofFreer> freer_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<lease::LeaseManager> manager_;
   RunResult result_;
-  Connection* at_key_step_ = nullptr;
+  Client* under_fence_ = nullptr;
+  bool awaits_key_step_ = false;
   std::uint32_t serials_ = 0;
   std::uint64_t step_ = 0;
+  std::uint64_t receives_ = 0;
   bool is_polling_ = false;
   bool is_key_gone_ = false;
+  Result<void> posting_ = {};  // while a fence ran
 };
 
 }  // namespace portcullis::fence_proof

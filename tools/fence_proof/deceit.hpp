@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the command channel and the UMR queue of a run have together: whom to tell when a key is
+// about to be taken away, by whichever of them, and which lie to tell the lease code while a mutant
+// asks for one.
+#pragma once
+
+#include <functional>
+
+#include "tools/fence_proof/mutant.hpp"
+
+namespace portcullis::fence_proof {
+
+struct Deceit {
+  Mutant mutant = Mutant::None;
+  bool is_on = false;  // during a fence; honest before and after
+  /// Before the key step of a fence reaches the device.
+  std::function<void()> on_key_step = [] {};
+  /// When it has succeeded, as far as the lease code is told.
+  std::function<void()> on_key_gone = [] {};
+
+  [[nodiscard]] bool lies(Mutant about) const noexcept { return is_on && mutant == about; }
+};
+
+}  // namespace portcullis::fence_proof
