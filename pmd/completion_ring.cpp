@@ -57,7 +57,6 @@ CompletionRing::CompletionRing(const Device& device, DmaBuffer ring, DmaBuffer r
     : next_(ring.data()),
       end_(ring.data() + (prm::kCqeBytes << log_size)),
       record_(record.data() + prm::record_byte(prm::kCqSetCi)),
-      success_(prm::op_own(prm::CqeOpcode::REQ, false)),
       log_size_(static_cast<std::uint8_t>(log_size)),
       mask_((std::uint32_t{1} << log_size) - 1),
       ring_(ring.data()),
@@ -148,7 +147,7 @@ void CompletionRing::disown(const WorkQueues& queues) noexcept {
 
 void CompletionRing::forget_last() noexcept {
   last_queue_ = nullptr;
-  last_write_ = kNone;
+  success_ = kNever;
 }
 
 void CompletionRing::quarantine() noexcept {
@@ -222,6 +221,7 @@ Result<Completion> CompletionRing::decode_request(Cqe cqe, SendQueue& queue) {
   completion.wr_id = *wr_id;
   last_queue_ = &queue;
   last_write_ = prm::opcode_qpn(prm::number(prm::WqeOpcode::RDMA_WRITE), queue.qpn());
+  success_ = prm::op_own(prm::CqeOpcode::REQ, prm::owner_bit(consumer_index_, log_size_));
   return completion;
 }
 

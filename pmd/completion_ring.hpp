@@ -83,8 +83,7 @@ class CompletionRing {
   };
 
   static constexpr std::size_t kOpOwnByte = prm::place<prm::mlx5_cqe64, "op_own">.offset / 8;
-  static constexpr std::uint8_t kNever = 0xff;
-  static constexpr std::uint64_t kNone = std::uint64_t{1} << 32;  // more than 32 bits can say
+  static constexpr std::uint32_t kNever = 0x100;  // no byte of a device says this, nor one more
 
   [[nodiscard]] std::byte* entry(std::uint32_t index) const noexcept {
     return ring_ + (index & mask_) * prm::kCqeBytes;
@@ -111,10 +110,11 @@ class CompletionRing {
   std::byte* next_;  // the entry at the consumer index
   std::byte* end_;
   std::byte* record_;
-  SendQueue* last_queue_ = nullptr;   // most completions are for the QP of the one before
-  std::uint64_t last_write_ = kNone;  // sop_drop_qpn of a WRITE by that QP
+  SendQueue* last_queue_ = nullptr;  // most completions are for the QP of the one before
+  std::uint32_t last_write_ = 0;     // sop_drop_qpn of a WRITE by that QP
   std::uint32_t consumer_index_ = 0;
-  std::uint8_t success_;  // op_own of a plain success in this pass; kNever when broken
+  // op_own of a plain success in this pass; kNever without a last queue, and when broken.
+  std::uint32_t success_ = kNever;
 
   std::uint8_t log_size_;
   std::uint32_t mask_;
@@ -156,7 +156,7 @@ inline bool CompletionRing::take_success(Completion& completion) noexcept {
     return false;
   advance(at);
   completion.wr_id = *wr_id;
-  completion.qpn = prm::cqe_qpn(static_cast<std::uint32_t>(last_write_));
+  completion.qpn = prm::cqe_qpn(last_write_);
   completion.wqe_counter = wqe_counter;
   return true;
 }

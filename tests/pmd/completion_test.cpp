@@ -76,6 +76,32 @@ TEST_F(Completions, SuccessTellsWhichRequest) {
   EXPECT_EQ(done.syndrome, 0u);
 }
 
+struct UnknownOwner : Completions, ::testing::WithParamInterface<std::uint32_t> {};
+
+// Before the first success there is no last QP: whatever a device writes then must not name it.
+TEST_P(UnknownOwner, BeforeTheFirstSuccess_BreaksTheQueue) {
+  mlx5_cqe64 cqe{};
+  cqe.sop_drop_qpn = htobe32(GetParam());
+  produce(cqe);
+  EXPECT_EQ(cq.try_poll().error().code, Errc::Malformed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Completions, UnknownOwner,
+                         ::testing::Values(0u, kWriteOpcode, ~std::uint32_t{0}));
+
+TEST_F(Completions, AfterABreak_NoEntryIsTaken) {
+  post(1);
+  post(2);
+  produce_success(0);
+  take();
+  produce_success(7);
+  ASSERT_FALSE(cq.try_poll());
+  produced = 1;
+  produce_success(1);
+  completion_ring()[2 * sizeof(mlx5_cqe64) - 1] = std::byte{0xff};
+  EXPECT_EQ(cq.try_poll().error().code, Errc::Malformed);
+}
+
 TEST_F(Completions, ComeInOrderOverManyPasses) {
   for (std::uint16_t i = 0; i < 5 * kEntries + 3; ++i) {
     post(1000u + i);
