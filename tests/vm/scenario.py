@@ -116,6 +116,14 @@ def script_of(scenario: Scenario, build: Path) -> str:
                       "end_of_checks\n"])
 
 
+def failed_checks(results: Path) -> str:
+    """Which checks of guest.sh the console says failed; empty when it names none."""
+    console = (results / "console.log").read_text(encoding="utf-8", errors="replace")
+    failed = [line.removeprefix("FAIL ").strip() for line in console.splitlines()
+              if line.startswith("FAIL ")]
+    return "".join(f', "{name}"' for name in failed)
+
+
 def run(name: str, build: Path, results: Path) -> list[str]:
     """What is wrong, one line each; nothing when the scenario passed."""
     scenario = load(name)
@@ -133,5 +141,6 @@ def run(name: str, build: Path, results: Path) -> list[str]:
         status = guest.boot()
         wrong = servers.died()
     if status != 0:
-        wrong.append(f"{status} checks failed in the guest; see {results}/console.log")
+        wrong.append(f"{status} checks failed in the guest{failed_checks(results)}; "
+                     f"see {results}/console.log")
     return wrong + scenario.judge(build, results)

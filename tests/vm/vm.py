@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--results", metavar="DIR", type=Path, default=Path("results/vm"),
                         help="console, logs and recordings, a folder each (default results/vm)")
     arguments = parser.parse_args()
-    failed = 0
+    failed = []
     for name in arguments.names or scenario.names():
         started = time.monotonic()
         try:
@@ -31,11 +31,12 @@ def main() -> int:
                                  (arguments.results / name).resolve())
         except VmError as error:
             wrong = [str(error)]
-        for line in wrong:
-            print(f"vm: {name}: {line}")
+        failed += [f"vm: {name}: {line}" for line in wrong]
         verdict = "FAILED" if wrong else "passed"
         print(f"vm: {name} {verdict} ({time.monotonic() - started:.0f} s)", flush=True)
-        failed += bool(wrong)
+    # Last, where whoever reads only the end of a long log finds them.
+    for line in failed:
+        print(line)
     return 1 if failed else 0
 
 

@@ -73,6 +73,20 @@ class VmTree(unittest.TestCase):
             scenario.load("nosuch")
 
 
+class FailedChecks(unittest.TestCase):
+    def of(self, console: str) -> str:
+        with tempfile.TemporaryDirectory() as results:
+            (Path(results) / "console.log").write_text(console, encoding="utf-8")
+            return scenario.failed_checks(Path(results))
+
+    def test_are_named_from_the_console(self):
+        self.assertEqual(self.of("PASS one\r\nFAIL the other two\r\nwhat FAIL says\nFAIL four\n"),
+                         ', "the other two", "four"')
+
+    def test_a_guest_that_never_came_so_far_names_none(self):
+        self.assertEqual(self.of("Kernel panic - not syncing\n"), "")
+
+
 class Judges(unittest.TestCase):
     def test_driver_lines_are_those_at_the_level_of_a_warning(self):
         log = ("<4>[    1.5] mlx5_core 0000:01:00.0: mlx5_pci_vsc_init:66:(pid 9): Failed\n"
