@@ -33,6 +33,10 @@ constexpr std::array kPlans{
     Plan{"access-flags", kAccessFlagsSteps},
     Plan{"drop-only", kDropOnlySteps},
 };
+constexpr std::array kEntryPlans{
+    Plan{.name = "allow-replace", .steps = kSeedSteps, .entry = steering::EntryPlan::AllowReplace},
+    Plan{.name = "allow-modify", .steps = kSeedSteps, .entry = steering::EntryPlan::AllowModify},
+};
 
 constexpr std::array kResetPhase{Step::RemoveDrop, Step::ResetQp};
 constexpr std::array kDestroyPhase{Step::DestroyQp, Step::DestroyMkey, Step::DeallocPd,
@@ -84,13 +88,12 @@ const Plan& umr_plan() noexcept { return kPlans[3]; }
 const Plan& access_flags_plan() noexcept { return kPlans[4]; }
 const Plan& drop_only_plan() noexcept { return kPlans[5]; }
 std::span<const Plan> plans() noexcept { return kPlans; }
+std::span<const Plan> entry_plans() noexcept { return kEntryPlans; }
 
 std::string plan_names() {
   std::string text;
-  for (const Plan& plan : kPlans) {
-    if (!text.empty()) text += ", ";
-    text += plan.name;
-  }
+  for (const auto list : {plans(), entry_plans()})
+    for (const Plan& plan : list) text += (text.empty() ? "" : ", ") + std::string(plan.name);
   return text;
 }
 
@@ -98,13 +101,12 @@ Result<Plan> parse_plan(std::string_view text) {
   std::string_view name = text;
   const bool overlaps = name.ends_with(kOverlap);
   if (overlaps) name.remove_suffix(kOverlap.size());
-  const auto* found = std::find_if(kPlans.begin(), kPlans.end(),
-                                   [name](const Plan& plan) { return plan.name == name; });
-  if (found == kPlans.end())
-    return fail(Errc::InvalidArgument, "fence plan '" + std::string(text) + "'; accepted are " +
-                                           plan_names() + "; all but drop-only also with " +
-                                           std::string(kOverlap));
-  return overlaps ? found->overlapped() : *found;
+  for (const auto list : {plans(), entry_plans()})
+    for (const Plan& plan : list)
+      if (plan.name == name) return overlaps ? plan.overlapped() : plan;
+  return fail(Errc::InvalidArgument, "fence plan '" + std::string(text) + "'; accepted are " +
+                                         plan_names() + "; all but drop-only also with " +
+                                         std::string(kOverlap));
 }
 
 std::span<const Step> reset_phase() noexcept { return kResetPhase; }

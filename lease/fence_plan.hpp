@@ -15,6 +15,9 @@
 //                 DESTROY_MKEY, 2ERR_QP
 //   drop-only     DROP entry; the ladder does the rest        Fenced             silence
 //
+// Two plans take the steps of seed and have the entry stand from the grant on, as ALLOW (001 s5,
+// option b): allow-replace deletes it and sets a DROP, allow-modify modifies it to DROP.
+//
 // With "+overlap" the commands are issued together; what the peer sees is a matter of luck then.
 #pragma once
 
@@ -27,6 +30,7 @@
 
 #include "base/result.hpp"
 #include "lease/fence_step.hpp"
+#include "steering/drop_rule.hpp"
 
 namespace portcullis::lease {
 
@@ -46,6 +50,9 @@ struct Plan {
   bool has_grace = true;
   Origin origin = Origin::Revoke;  // recorded when it fences
   bool overlaps = false;           // commands are issued together
+  /// How the entry of its DROP step comes about. What that takes at the grant is done where this is
+  /// the plan of the manager's options.
+  steering::EntryPlan entry = steering::EntryPlan::AtRevoke;
 
   [[nodiscard]] bool has(Step step) const noexcept;
   /// The best it may answer: TornDown only for a plan that silences the QP and kills the key.
@@ -67,8 +74,11 @@ struct Plan {
 [[nodiscard]] const Plan& access_flags_plan() noexcept;
 [[nodiscard]] const Plan& drop_only_plan() noexcept;
 
+/// Those that differ in their steps.
 [[nodiscard]] std::span<const Plan> plans() noexcept;
-/// "seed, nak-first, legacy, ..".
+/// Those that are seed with an entry that stands from the grant on.
+[[nodiscard]] std::span<const Plan> entry_plans() noexcept;
+/// "seed, nak-first, legacy, ..": all of both.
 [[nodiscard]] std::string plan_names();
 /// NAME or NAME+overlap. InvalidArgument names the value and the accepted ones.
 [[nodiscard]] Result<Plan> parse_plan(std::string_view text);

@@ -23,6 +23,7 @@ struct FenceTarget {
   DmaMemory* region = nullptr;
   pmd::Gid client = {};                // where its packets come from
   std::uint16_t client_udp_sport = 0;  // as RoCE chooses it for these two QP numbers
+  steering::EntryPlan entry = steering::EntryPlan::AtRevoke;  // as the grant prepared it
   /// Steps with nothing to act on: a failed grant never made the object. They count as done.
   StepMask absent = 0;
   /// Steps that cannot be taken: the object may exist, but the device never answered its number.
@@ -32,7 +33,11 @@ struct FenceTarget {
   [[nodiscard]] bool is_absent(Step step) const noexcept { return (absent & bit(step)) != 0; }
   [[nodiscard]] bool is_unknown(Step step) const noexcept { return (unknown & bit(step)) != 0; }
   [[nodiscard]] steering::DropTarget drop_target() const noexcept {
-    return {.slot = slot, .qpn = qpn, .client = client, .client_udp_sport = client_udp_sport};
+    return {.slot = slot,
+            .qpn = qpn,
+            .client = client,
+            .client_udp_sport = client_udp_sport,
+            .entry = entry};
   }
   /// The command of a step whose whole input is one number; none for every other step.
   [[nodiscard]] std::optional<pmd::InlineCommand> command(Step step) const noexcept;

@@ -146,6 +146,7 @@ Result<Grant> LeaseManager::grant(const GrantRequest& request) {
 /// Best effort, as the entry itself: a lease is served without.
 void LeaseManager::prepare_steering(Holding& holding) {
   if (port_.steering == nullptr) return;
+  holding.target.entry = options_.plan.entry;
   const auto prepared =
       port_.steering->prepare(holding.target.drop_target(), port_.commands->default_deadline_ns());
   holding.has_flow_entry = !prepared || *prepared;

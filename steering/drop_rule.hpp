@@ -14,12 +14,21 @@
 
 namespace portcullis::steering {
 
+/// When the entry of a lease is put in, and how it comes to drop (001 s2.1 step 3; s5 option b).
+/// A fence plan says which.
+enum class EntryPlan : std::uint8_t {
+  AtRevoke,      // SET with DROP
+  AllowReplace,  // SET with ALLOW at the grant; DELETE and SET with DROP
+  AllowModify,   // SET with ALLOW at the grant; modify to DROP
+};
+
 /// Whose packets to drop.
 struct DropTarget {
   std::uint32_t slot = 0;              // of the lease; the entry's place in its group
   std::uint32_t qpn = 0;               // the responder's, as bth.dest_qp carries it
   pmd::Gid client = {};                // where its packets come from
   std::uint16_t client_udp_sport = 0;  // their UDP source port; 0: not known
+  EntryPlan entry = EntryPlan::AtRevoke;
 };
 
 class DropRule {

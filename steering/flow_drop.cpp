@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "steering/flow_drop.hpp"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -10,9 +8,6 @@
 
 namespace portcullis::steering {
 namespace {
-
-constexpr std::array kEntryPlans{EntryPlan::AtRevoke, EntryPlan::AllowReplace,
-                                 EntryPlan::AllowModify};
 
 /// A shape that could be set up, and what the self-test said of it.
 struct Candidate {
@@ -54,26 +49,6 @@ Result<SelfTestVerdict> try_shape(const pmd::Context& context, const FlowDrop::O
 
 }  // namespace
 
-std::string_view name(EntryPlan plan) noexcept {
-  switch (plan) {
-    case EntryPlan::AtRevoke:
-      return "at-revoke";
-    case EntryPlan::AllowReplace:
-      return "allow-replace";
-    case EntryPlan::AllowModify:
-      return "allow-modify";
-  }
-  return "unknown entry plan";
-}
-
-Result<EntryPlan> parse_entry_plan(std::string_view text) {
-  const auto* found = std::find_if(kEntryPlans.begin(), kEntryPlans.end(),
-                                   [text](EntryPlan plan) { return name(plan) == text; });
-  if (found != kEntryPlans.end()) return *found;
-  return fail(Errc::InvalidArgument, "steering entry '" + std::string(text) +
-                                         "'; accepted are at-revoke, allow-replace, allow-modify");
-}
-
 Result<Choice> parse_choice(std::string_view text) {
   if (text == "off") return Choice{Choice::Kind::Off};
   if (text == "offered") return Choice{Choice::Kind::Offered};
@@ -107,7 +82,9 @@ Result<std::unique_ptr<FlowDrop>> FlowDrop::set_up(const pmd::Context& context,
   if (!best) return fail(Errc::Unsupported, "no shape of RDMA_RX could be set up: " + refusals);
   PORTCULLIS_TRY_ASSIGN(DropGroup group,
                         DropGroup::create(context, group_options(options, best->shape)));
-  return std::unique_ptr<FlowDrop>(new FlowDrop(options, std::move(group), best->verdict));
+  std::unique_ptr<FlowDrop> drop(new FlowDrop(options, std::move(group), best->verdict));
+  drop->may_modify_ = caps.flow_modify_en || options.choice.kind == Choice::Kind::Try;
+  return drop;
 }
 
 std::unique_ptr<FlowDrop> FlowDrop::set_up_or_say(const pmd::Context& context,
@@ -129,16 +106,25 @@ Result<void> FlowDrop::check_scope() const {
 }
 
 Result<bool> FlowDrop::prepare(const DropTarget& target, std::uint64_t deadline_ns) {
-  if (options_.entry_plan == EntryPlan::AtRevoke) return false;
+  if (target.entry == EntryPlan::AtRevoke) return false;
+  // It would let every lease's packets pass, whatever drops them further down.
+  if (scope(group_.shape()) == Scope::Function)
+    return fail(Errc::Unsupported, "steering: shape " + std::string(name(group_.shape())) +
+                                       " is the whole function's; an ALLOW entry takes one of a "
+                                       "lease");
+  if (target.entry == EntryPlan::AllowModify && !may_modify_)
+    return fail(Errc::Unsupported,
+                "steering: the capability flow_modify_en of RDMA_RX is 0; --steering=try asks the "
+                "device");
   PORTCULLIS_TRY(group_.set(target, prm::FlowAction::ALLOW, deadline_ns));
   return true;
 }
 
 Result<void> FlowDrop::install(const DropTarget& target, std::uint64_t deadline_ns) {
   PORTCULLIS_TRY(check_scope());
-  if (options_.entry_plan == EntryPlan::AllowModify && group_.has(target.slot))
+  if (target.entry == EntryPlan::AllowModify && group_.has(target.slot))
     return group_.modify(target, prm::FlowAction::DROP, deadline_ns);
-  if (options_.entry_plan == EntryPlan::AllowReplace)
+  if (target.entry == EntryPlan::AllowReplace)
     PORTCULLIS_TRY(group_.remove(target.slot, deadline_ns));
   return group_.set(target, prm::FlowAction::DROP, deadline_ns);
 }

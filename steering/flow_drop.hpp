@@ -24,16 +24,6 @@
 
 namespace portcullis::steering {
 
-/// When the entry of a lease is put in, and how it comes to drop (001 s2.1 step 3; s5 option b).
-enum class EntryPlan : std::uint8_t {
-  AtRevoke,      // SET with DROP
-  AllowReplace,  // SET with ALLOW at the grant; DELETE and SET with DROP
-  AllowModify,   // SET with ALLOW at the grant; modify to DROP
-};
-[[nodiscard]] std::string_view name(EntryPlan plan) noexcept;
-/// "at-revoke", "allow-replace", "allow-modify".
-[[nodiscard]] Result<EntryPlan> parse_entry_plan(std::string_view text);
-
 /// Which shapes set-up looks at.
 struct Choice {
   enum class Kind : std::uint8_t { Off, Offered, Try, One };
@@ -43,13 +33,17 @@ struct Choice {
 /// "off", "offered", "try" or a shape.
 [[nodiscard]] Result<Choice> parse_choice(std::string_view text);
 
+/// Where nobody chose: nothing, unless the entry must stand from the grant on.
+[[nodiscard]] constexpr Choice choice_for(EntryPlan entry) noexcept {
+  return {entry == EntryPlan::AtRevoke ? Choice::Kind::Off : Choice::Kind::Offered};
+}
+
 using LogSink = std::function<void(std::string_view)>;
 
 class FlowDrop final : public DropRule {
  public:
   struct Options {
     Choice choice = {};
-    EntryPlan entry_plan = EntryPlan::AtRevoke;
     std::uint32_t slots = 1;  // of the lease table
     bool allow_function_drop = false;
     pmd::RocePath loopback = {};
@@ -86,6 +80,7 @@ class FlowDrop final : public DropRule {
   Options options_;
   DropGroup group_;
   SelfTestVerdict verdict_;
+  bool may_modify_ = false;  // op_mod modify of SET_FLOW_TABLE_ENTRY
   std::function<std::uint32_t()> active_;
 };
 

@@ -46,14 +46,22 @@ TEST(FencePlan, EveryName_ParsesToItsPlan) {
   EXPECT_EQ(parse_plan("drop-only")->name, "drop-only");
 }
 
+TEST(FencePlan, EntryPlans_AreSeedWithAnotherEntry) {
+  EXPECT_EQ(parse_plan("allow-replace")->entry, steering::EntryPlan::AllowReplace);
+  EXPECT_EQ(parse_plan("allow-modify+overlap")->entry, steering::EntryPlan::AllowModify);
+  EXPECT_EQ(steps_of(*parse_plan("allow-replace")), steps_of(seed_plan()));
+  EXPECT_EQ(parse_plan("allow-modify")->best_outcome(), Outcome::TornDown);
+  EXPECT_EQ(seed_plan().entry, steering::EntryPlan::AtRevoke);
+}
+
 TEST(FencePlan, UnknownName_OneLineWithTheAcceptedOnes) {
   const auto plan = parse_plan("naked");
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, Errc::InvalidArgument);
   EXPECT_EQ(
       plan.error().text,
-      "fence plan 'naked'; accepted are seed, nak-first, legacy, umr, access-flags, drop-only; "
-      "all but drop-only also with +overlap");
+      "fence plan 'naked'; accepted are seed, nak-first, legacy, umr, access-flags, drop-only, "
+      "allow-replace, allow-modify; all but drop-only also with +overlap");
 }
 
 TEST(FencePlan, Overlap_SameStepsIssuedTogetherAndNamedSo) {

@@ -17,7 +17,6 @@ using lease::State;
 using lease::SteeringState;
 using lease::Step;
 using prm::WcStatus;
-using steering::EntryPlan;
 using steering::FlowDrop;
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -31,7 +30,7 @@ class SteeredLeases : public LeaseWorld {
     drop.reset();
     stop();
   }
-  void start_steered(const std::string& choice, EntryPlan entry_plan = EntryPlan::AtRevoke,
+  void start_steered(const std::string& choice, const std::string& plan = "seed",
                      std::vector<std::string> behaviours = {"rdma-rx-in-path"},
                      const std::string& timing = "instant") {
     TearDown();
@@ -43,7 +42,6 @@ class SteeredLeases : public LeaseWorld {
     bring_up();
     FlowDrop::Options wanted;
     wanted.choice = steering::parse_choice(choice).value();
-    wanted.entry_plan = entry_plan;
     wanted.slots = 8;
     wanted.loopback.remote_gid = kPort.gid;
     wanted.loopback.remote_mac = kPort.mac;
@@ -52,9 +50,18 @@ class SteeredLeases : public LeaseWorld {
     lease::LeaseManager::Options options;
     options.table.slots = 8;
     options.grant.psn_seed = 7;
+    options.plan = lease::parse_plan(plan).value();
     lease::Host steered = host();
     steered.steering = drop.get();
     manager = lease::LeaseManager::create(steered, options).value();
+  }
+  /// That a revoke by `plan` sends, its entry prepared at the grant.
+  std::uint64_t commands_of_install(const std::string& plan) {
+    start_steered("dst-qp", plan);
+    Client& a = client();
+    const std::uint64_t before = model->counters().commands;
+    EXPECT_EQ(revoke(a, lease::parse_plan(plan).value()).verdict.steering, SteeringState::Ok);
+    return model->counters().commands - before;
   }
   std::uint64_t entries() const { return model->census().flow_entries; }
 
@@ -123,19 +130,39 @@ TEST_F(SteeredLeases, FullTable_IsDegradedAndNeverHalfAFence) {
 }
 
 TEST_F(SteeredLeases, EntryFromTheStart_LetsTrafficPassAndDropsAfterTheRevoke) {
-  for (const EntryPlan plan : {EntryPlan::AllowReplace, EntryPlan::AllowModify}) {
+  for (const char* plan : {"allow-replace", "allow-modify"}) {
     start_steered("dst-qp", plan, {"rdma-rx-in-path", "no-occupied-index"});
     Client& a = client();
-    EXPECT_EQ(entries(), 1U) << name(plan);
-    ASSERT_EQ(a.write(device, 1), WcStatus::SUCCESS) << name(plan);
-    EXPECT_EQ(revoke(a, lease::drop_only_plan()).verdict.steering, SteeringState::Ok) << name(plan);
+    EXPECT_EQ(entries(), 1U) << plan;
+    ASSERT_EQ(a.write(device, 1), WcStatus::SUCCESS) << plan;
+    EXPECT_EQ(revoke(a, lease::drop_only_plan()).verdict.steering, SteeringState::Ok) << plan;
     a.post(2);
-    EXPECT_EQ(a.wait(device), WcStatus::RETRY_EXC_ERR) << name(plan);
+    EXPECT_EQ(a.wait(device), WcStatus::RETRY_EXC_ERR) << plan;
+  }
+}
+
+TEST_F(SteeredLeases, EntryFromTheStart_IsTurnedByTheCommandsOfItsPlan) {
+  const std::uint64_t commands_of_replace = commands_of_install("allow-replace");
+  EXPECT_EQ(commands_of_install("seed") + 1, commands_of_replace);
+  EXPECT_EQ(commands_of_install("allow-modify") + 1, commands_of_replace);
+}
+
+TEST_F(SteeredLeases, EntryPlan_IsTornDownAndTheSweepRemovesTheEntry) {
+  for (const char* plan : {"allow-replace", "allow-modify"}) {
+    start_steered("dst-qp", plan);
+    Client& a = client();
+    const lease::RevokeAnswer answer = revoke(a, lease::parse_plan(plan).value());
+    EXPECT_EQ(answer.outcome, Outcome::TornDown) << plan;
+    EXPECT_EQ(answer.verdict.steering, SteeringState::Ok) << plan;
+    EXPECT_EQ(entries(), 1U) << plan;
+    pass_ms(6'000);
+    EXPECT_EQ(entries(), 0U) << plan;
+    EXPECT_EQ(state(a), State::Free) << plan;
   }
 }
 
 TEST_F(SteeredLeases, EntryFromTheStart_IsGoneAfterAPlanWithoutDrop) {
-  start_steered("dst-qp", EntryPlan::AllowReplace);
+  start_steered("dst-qp", "allow-replace");
   Client& a = client();
   ASSERT_EQ(entries(), 1U);
   (void)revoke(a, lease::nak_first_plan());
@@ -146,7 +173,7 @@ TEST_F(SteeredLeases, EntryFromTheStart_IsGoneAfterAPlanWithoutDrop) {
 }
 
 TEST_F(SteeredLeases, ThatFirmware_RecallTakesTheEntrysTimeToo) {
-  start_steered("offered", EntryPlan::AtRevoke, {}, "cx5-16.35.4506");
+  start_steered("offered", "seed", {}, "cx5-16.35.4506");
   Client& a = client();
   const std::uint64_t before_ns = device.clock.now_ns();
   EXPECT_EQ(revoke(a).verdict.steering, SteeringState::Ok);
@@ -154,7 +181,7 @@ TEST_F(SteeredLeases, ThatFirmware_RecallTakesTheEntrysTimeToo) {
 }
 
 TEST_F(SteeredLeases, NoSteeringOnThisFunction_IsAbsentAndSaidOnce) {
-  start_steered("offered", EntryPlan::AtRevoke, {"rdma-rx-refused"});
+  start_steered("offered", "seed", {"rdma-rx-refused"});
   EXPECT_EQ(revoke(client()).verdict.steering, SteeringState::Absent);
   EXPECT_EQ(std::count_if(log.begin(), log.end(),
                           [](const std::string& line) {

@@ -19,15 +19,11 @@ using ::testing::HasSubstr;
 
 class FlowDrops : public SteeringWorld {
  protected:
-  steering::FlowDrop::Options with(EntryPlan plan, const std::string& choice = "dst-qp") {
-    auto made = options(choice);
-    made.entry_plan = plan;
-    return made;
-  }
   /// A connection that carries traffic, then its entry by `plan`; whether it still carries.
   bool passes_after_install(EntryPlan plan) {
-    EXPECT_NE(set_up(with(plan)), nullptr);
-    const auto target = connect().target(0);
+    EXPECT_NE(set_up(options("dst-qp")), nullptr);
+    auto target = connect().target(0);
+    target.entry = plan;
     EXPECT_TRUE(drop->prepare(target, deadline_ns()));
     EXPECT_TRUE(passes(1));
     EXPECT_TRUE(drop->install(target, deadline_ns()));
@@ -158,6 +154,17 @@ TEST_F(FlowDrops, EveryEntryPlan_ComesTooLateWhereHotQpsIgnoreRules) {
   EXPECT_TRUE(passes_after_install(EntryPlan::AtRevoke));
   EXPECT_TRUE(passes_after_install(EntryPlan::AllowReplace));
   EXPECT_TRUE(passes_after_install(EntryPlan::AllowModify));
+}
+
+TEST_F(FlowDrops, AllowEntryOfFunctionScope_IsRefusedAndTheDropInstalledAllTheSame) {
+  start(kInPath);
+  ASSERT_NE(set_up(options("match-all")), nullptr);
+  drop->ask_for_active([] { return 0U; });
+  const steering::DropTarget target{.slot = 1, .qpn = 5, .entry = EntryPlan::AllowReplace};
+  EXPECT_THAT(drop->prepare(target, deadline_ns()).error().text,
+              HasSubstr("shape match-all is the whole function's"));
+  EXPECT_EQ(model->census().flow_entries, 0U);
+  EXPECT_TRUE(drop->install(target, deadline_ns()));
 }
 
 }  // namespace

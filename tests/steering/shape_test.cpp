@@ -85,10 +85,10 @@ TEST(Choice, UnknownWord_IsRefusedWithThoseAccepted) {
             "match-all, off, offered, try");
 }
 
-TEST(EntryPlan, EveryName_IsParsedBackAndOthersRefused) {
-  EXPECT_EQ(parse_entry_plan("allow-modify").value(), EntryPlan::AllowModify);
-  EXPECT_EQ(name(parse_entry_plan("at-revoke").value()), "at-revoke");
-  EXPECT_THAT(parse_entry_plan("never").error().text, HasSubstr("'never'; accepted are"));
+TEST(Choice, WhereNobodyChose_OnlyAnEntryFromTheGrantOnNeedsSteering) {
+  EXPECT_EQ(choice_for(EntryPlan::AtRevoke).kind, Choice::Kind::Off);
+  EXPECT_EQ(choice_for(EntryPlan::AllowReplace).kind, Choice::Kind::Offered);
+  EXPECT_EQ(choice_for(EntryPlan::AllowModify).kind, Choice::Kind::Offered);
 }
 
 }  // namespace

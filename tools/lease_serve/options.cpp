@@ -84,18 +84,10 @@ void add_steering_options(CLI::App& app, Options& options) {
            if (!choice) throw CLI::ValidationError("--steering", choice.error().text);
            options.steering = *choice;
          },
-         "the DROP entry of a revoke: off (default), offered, try, or a shape: dst-qp,\n"
-         "client-flow, opcode, opcode-class, roce-port, match-all; a self-test judges it")
+         "the DROP entry of a revoke: off (default; offered with a plan that has its entry from\n"
+         "the grant on), offered, try, or a shape: dst-qp, client-flow, opcode, opcode-class,\n"
+         "roce-port, match-all; a self-test judges it")
       ->type_name("WHICH");
-  app.add_option_function<std::string>(
-         "--steering-entry",
-         [&options](const std::string& text) {
-           auto plan = steering::parse_entry_plan(text);
-           if (!plan) throw CLI::ValidationError("--steering-entry", plan.error().text);
-           options.steering_entry = *plan;
-         },
-         "at-revoke (default); allow-replace, allow-modify: an ALLOW entry from the grant on")
-      ->type_name("WHEN");
   app.add_flag("--allow-function-drop", options.allow_function_drop,
                "install an entry that hits every lease, although others are ACTIVE");
 }
@@ -146,6 +138,18 @@ Result<void> check_ways(const Options& options) {
               "lease-serve --help");
 }
 
+/// A plan whose entry stands from the grant on is nothing without steering.
+Result<void> check_steering(const Options& options) {
+  if (options.plan.entry == steering::EntryPlan::AtRevoke || !options.steering ||
+      options.steering->kind != steering::Choice::Kind::Off)
+    return {};
+  return fail(
+      Errc::InvalidArgument,
+      fmt::format("--steering off: plan {} has its entry from the grant on; offered, try or "
+                  "a shape is accepted",
+                  options.plan.full_name()));
+}
+
 }  // namespace
 
 Result<Options> parse_options(int argc, const char* const* argv) {
@@ -173,6 +177,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
     return fail(Errc::InvalidArgument, text + "; see lease-serve --help");
   }
   PORTCULLIS_TRY(check_ways(options));
+  PORTCULLIS_TRY(check_steering(options));
   return options;
 }
 

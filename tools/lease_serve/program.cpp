@@ -127,8 +127,7 @@ class Serving {
 
   void set_up_steering() {
     steering::FlowDrop::Options wanted;
-    wanted.choice = options_->steering;
-    wanted.entry_plan = options_->steering_entry;
+    wanted.choice = options_->steering.value_or(steering::choice_for(options_->plan.entry));
     wanted.allow_function_drop = options_->allow_function_drop;
     wanted.loopback.remote_gid = port_->address().gid;
     wanted.loopback.remote_mac = port_->address().mac;

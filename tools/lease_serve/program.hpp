@@ -35,8 +35,7 @@ struct Options {
   std::uint32_t retry = 6;  // 7 would be for ever on soft-RoCE
   pmd::Access access{.local_write = true, .remote_write = true, .remote_read = true};
   lease::Plan plan = lease::seed_plan();
-  steering::Choice steering{steering::Choice::Kind::Off};
-  steering::EntryPlan steering_entry = steering::EntryPlan::AtRevoke;
+  std::optional<steering::Choice> steering;  // none: as the plan needs it
   bool allow_function_drop = false;
   std::uint64_t revoke_after_ms = 0;  // 0: on a command
   std::uint64_t watch_ms = 2'000;
