@@ -17,16 +17,15 @@ class QueuePages {
  public:
   QueuePages() = default;
   QueuePages(std::vector<Iova> pages, std::uint32_t log_page_size, std::uint32_t page_offset)
-      : pages_(std::move(pages)),
+      : first_(pages.empty() ? 0 : pages.front()),
+        start_(std::uint64_t{page_offset} << (12 + log_page_size) >> 6),
         shift_(12 + log_page_size),
-        start_(std::uint64_t{page_offset} << shift_ >> 6) {}
+        pages_(std::move(pages)) {}
 
   /// A queue that starts at byte `start` of pages of 1 << `shift` bytes.
   [[nodiscard]] static QueuePages from_byte(std::vector<Iova> pages, std::uint32_t shift,
                                             std::uint64_t start) {
-    QueuePages queue;
-    queue.pages_ = std::move(pages);
-    queue.shift_ = shift;
+    QueuePages queue(std::move(pages), shift - 12, 0);
     queue.start_ = start;
     return queue;
   }
@@ -42,7 +41,9 @@ class QueuePages {
   /// `offset` must lie in the queue.
   [[nodiscard]] Iova at(std::uint64_t offset) const noexcept {
     const std::uint64_t position = start_ + offset;
-    return pages_[position >> shift_] + (position & ((std::uint64_t{1} << shift_) - 1));
+    const std::uint64_t page = position >> shift_;
+    const Iova in_page = position & ((std::uint64_t{1} << shift_) - 1);
+    return (page == 0 ? first_ : pages_[page]) + in_page;
   }
   /// False when a page is not aligned to its size.
   [[nodiscard]] bool aligned() const noexcept {
@@ -53,9 +54,10 @@ class QueuePages {
   [[nodiscard]] std::size_t count() const noexcept { return pages_.size(); }
 
  private:
-  std::vector<Iova> pages_;
-  std::uint32_t shift_ = 12;
+  Iova first_ = 0;  // beside the rest: most queues have one page
   std::uint64_t start_ = 0;
+  std::uint32_t shift_ = 12;
+  std::vector<Iova> pages_;
 };
 
 }  // namespace portcullis::model

@@ -87,12 +87,12 @@ void FrameTemplate::build_roce(const Path& path) {
   const bool ipv4 = is_ipv4_mapped(path.dest_ip);
   store_be16(bytes_.data() + 12, ipv4 ? kEthertypeIpv4 : kEthertypeIpv6);
   const auto ip = bytes.subspan(kEthernetBytes);
-  ip_bytes_ = ipv4 ? put_ipv4(ip, path) : put_ipv6(ip, path);
+  ip_bytes_ = static_cast<std::uint8_t>(ipv4 ? put_ipv4(ip, path) : put_ipv6(ip, path));
   if (ipv4) ipv4_sum_ = static_cast<std::uint32_t>(ones_sum(ip.first(ipv4_header::bytes)));
   const auto udp = prm::View<udp_header>::at(ip, ip_bytes_);
   udp.set<"dest", kRoceUdpPort>();
   put<"source">(udp, path.udp_sport);
-  bth_offset_ = kEthernetBytes + ip_bytes_ + udp_header::bytes;
+  bth_offset_ = static_cast<std::uint8_t>(kEthernetBytes + ip_bytes_ + udp_header::bytes);
 }
 
 std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader& header,

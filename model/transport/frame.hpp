@@ -38,9 +38,9 @@ struct Path {
   PortType port_type = PortType::Ethernet;
   std::uint16_t source_lid = 0, dest_lid = 0;  // InfiniBand, as the next two
   std::uint8_t service_level = 0;
-  bool has_grh = false;  // the GIDs are source_ip and dest_ip
-  Mac source_mac{}, dest_mac{};
+  bool has_grh = false;        // the GIDs are source_ip and dest_ip
   Gid source_ip{}, dest_ip{};  // both IPv4-mapped, or both not
+  Mac source_mac{}, dest_mac{};
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 0;
   std::uint32_t flow_label = 0;  // IPv6; 20 bits
@@ -94,12 +94,13 @@ class FrameTemplate {
   std::size_t close_roce(std::span<std::byte> frame, std::size_t end) const noexcept;
   std::size_t close_infiniband(std::span<std::byte> frame, std::size_t end) const noexcept;
 
-  std::array<std::byte, kLongest> bytes_{};
-  std::size_t bth_offset_ = kEthernetBytes + ipv4_header::bytes + udp_header::bytes;
-  std::size_t ip_bytes_ = ipv4_header::bytes;
+  // Before the bytes, so that a frame over IPv4 needs one cache line of this.
   std::uint32_t ipv4_sum_ = 0;  // one's complement sum of the header but tot_len and check
+  std::uint8_t bth_offset_ = kEthernetBytes + ipv4_header::bytes + udp_header::bytes;
+  std::uint8_t ip_bytes_ = ipv4_header::bytes;
   PortType port_type_ = PortType::Ethernet;
   bool has_grh_ = false;
+  std::array<std::byte, kLongest> bytes_{};
 };
 
 /// Why a frame is not an RC packet. Each drops it in silence, as a NIC does.

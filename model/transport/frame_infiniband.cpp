@@ -74,7 +74,7 @@ void FrameTemplate::build_infiniband(const Path& path) {
   put<"slid">(link, path.source_lid);
   has_grh_ = path.has_grh;
   if (has_grh_) put_grh(bytes, path);
-  bth_offset_ = lrh::bytes + (has_grh_ ? grh::bytes : 0);
+  bth_offset_ = static_cast<std::uint8_t>(lrh::bytes + (has_grh_ ? grh::bytes : 0));
 }
 
 std::size_t FrameTemplate::close_infiniband(std::span<std::byte> frame,

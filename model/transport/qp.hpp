@@ -4,6 +4,7 @@
 // qp_transitions.cpp, the send half in requester.cpp, the receive half in responder.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,6 +21,8 @@
 #include "prm/view.hpp"
 
 namespace portcullis::model {
+
+inline constexpr std::size_t kCacheLineBytes = 64;
 
 /// How a WQE that cannot be carried out ends.
 struct WqeError {
@@ -104,27 +107,28 @@ struct ResponderResource {
   }
 };
 
-/// The receive half.
+/// The receive half. What every data packet asks and changes comes first, in one cache line.
 struct ReceiveState {
-  std::uint32_t first_psn = 0;  // of the connection
   std::uint32_t expected_psn = 0;
   std::uint32_t acked_psn = 0;  // what a duplicate is acknowledged with
   std::uint32_t msn = 0;
-  // behaviour dispatch-cache
-  std::uint64_t cached_until_ns = 0;
-  std::uint32_t cached_rkey = 0;  // of the WRITE admitted last, with where it went
-  std::uint64_t cached_va = 0;
-  Iova cached_iova = 0;
+  // RDMA WRITE
+  std::uint32_t rkey = 0;
+  std::uint32_t remaining = 0;
+  std::uint32_t length = 0;
+  std::uint64_t va = 0;      // where the next payload goes
   bool refused = false;      // the QP is going to ERR; nothing more is looked at
   bool nak_sent = false;     // of a sequence error; once until the missing packet comes
   bool in_message = false;   // between First and Last
   bool established = false;  // a request came: COMM_EST has been raised, or never will be
   Operation operation = Operation::None;  // of that message
-  // RDMA WRITE
-  std::uint64_t va = 0;  // where the next payload goes
-  std::uint32_t rkey = 0;
-  std::uint32_t remaining = 0;
-  std::uint32_t length = 0;
+  // behaviour dispatch-cache
+  std::uint32_t cached_rkey = 0;  // of the WRITE admitted last, with where it went
+  std::uint64_t cached_va = 0;
+  Iova cached_iova = 0;
+
+  std::uint64_t cached_until_ns = 0;
+  std::uint32_t first_psn = 0;  // of the connection
   // READ and atomics: a ring
   std::vector<ResponderResource> resources;
   std::size_t next_resource = 0;
@@ -134,41 +138,42 @@ struct ReceiveState {
   std::uint32_t received = 0;  // bytes of the message
 };
 
-struct Qp {
+/// A thousand of these do not fit the cache of a core, so what a packet needs stands in few lines:
+/// the first, the send half or the receive half, the frame's headers, and whom the peer is.
+struct alignas(kCacheLineBytes) Qp {
   std::uint32_t qpn = 0;
   prm::QpState state = prm::QpState::RST;
-  // from CREATE_QP
+  bool rre = false, rwe = false, rae = false;  // from the transitions, as what follows
+  bool force_loopback = false;
+  std::uint8_t log_ack_req_freq = 0;
+  std::uint8_t ack_timeout = 0;  // 0: for ever
+  std::uint8_t retry_count = 0;
+  std::uint8_t rnr_retry = 0;
+  std::uint8_t max_fetching = 1;  // READs and atomics at a time
+  bool rlky = false;     // WQEs may name the reserved lkey; from CREATE_QP, as what follows
+  bool reg_umr = false;  // serves UMR alone, and has no peer
+  bool has_sq = false;
   std::uint32_t pd = 0;
   std::uint32_t cqn_snd = 0;
   std::uint32_t cqn_rcv = 0;
-  std::uint32_t uar = 0;
   std::uint32_t user_index = 0;
-  Iova doorbell_record = 0;
-  std::uint32_t doorbell_slot = 0;  // where Doorbells keeps it
-  bool reg_umr = false;             // serves UMR alone, and has no peer
-  bool has_sq = false;
-  bool rlky = false;  // WQEs may name the reserved lkey
-  SendQueueMemory sq;
-  ReceiveQueueMemory rq;
-  // from the transitions
-  bool rre = false, rwe = false, rae = false;
-  bool force_loopback = false;
-  std::uint32_t mtu_bytes = 0;
+  std::uint32_t mtu_bytes = 0;  // from the transitions, as the next
   std::uint64_t max_message_bytes = 0;
-  std::uint32_t log_ack_req_freq = 0;
-  std::uint32_t ack_timeout = 0;  // 0: for ever
-  std::uint32_t retry_count = 0;
-  std::uint32_t rnr_retry = 0;
-  std::uint32_t max_fetching = 1;  // READs and atomics at a time
-  Path path;
-  FrameTemplate frame;
-  /// What QUERY_QP answers where the transport keeps no value of its own.
-  prm::Buffer<prm::qpc> context;
+  Lane* lane = nullptr;           // requests under way; null: none
   QCounters* counters = nullptr;  // of its set
 
-  SendState send;
-  ReceiveState receive;
-  Lane* lane = nullptr;  // requests under way; null: none
+  alignas(kCacheLineBytes) SendState send;
+  alignas(kCacheLineBytes) SendQueueMemory sq;
+  alignas(kCacheLineBytes) ReceiveState receive;
+  alignas(kCacheLineBytes) FrameTemplate frame;
+  alignas(kCacheLineBytes) Path path;
+
+  ReceiveQueueMemory rq;
+  std::uint32_t uar = 0;
+  Iova doorbell_record = 0;
+  std::uint32_t doorbell_slot = 0;  // where Doorbells keeps it
+  /// What QUERY_QP answers where the transport keeps no value of its own.
+  prm::Buffer<prm::qpc> context;
 
   /// Packets of the peer have been taken in since the connection was made, requests or answers.
   [[nodiscard]] bool has_received() const noexcept {

@@ -156,11 +156,13 @@ Verdict rtr_to_rts(Qp& qp, Context context) {
   SendState& send = qp.send;
   send.first_psn = context.get<"next_send_psn">();
   send.next_psn = send.unacked_psn = send.sent_end_psn = send.first_psn;
-  qp.ack_timeout = context.get<"primary_address_path.ack_timeout">();
-  qp.retry_count = context.get<"retry_count">();
-  qp.rnr_retry = context.get<"rnr_retry">();
-  qp.max_fetching = 1U << context.get<"log_sra_max">();
-  qp.log_ack_req_freq = context.get<"log_ack_req_freq">();
+  // Fields of five bits at most; log_sra_max has three, so that its power has eight.
+  const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value); };
+  qp.ack_timeout = byte(context.get<"primary_address_path.ack_timeout">());
+  qp.retry_count = byte(context.get<"retry_count">());
+  qp.rnr_retry = byte(context.get<"rnr_retry">());
+  qp.max_fetching = byte(1U << context.get<"log_sra_max">());
+  qp.log_ack_req_freq = byte(context.get<"log_ack_req_freq">());
   take<"primary_address_path.ack_timeout">(qp, context);
   take<"retry_count">(qp, context);
   take<"rnr_retry">(qp, context);

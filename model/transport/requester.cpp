@@ -69,7 +69,8 @@ void Requester::wake(Qp& qp) {
   engine_->deps.scheduler->post(Task{&Requester::serve_task, this, qp.qpn});
 }
 
-/// Wakes no more than find room: a thousand that wait would else be woken for every frame.
+/// Wakes no more than find room, and each for a turn's worth of it: a thousand that wait would else
+/// be woken for every frame.
 void Requester::room() {
   for (std::size_t room = engine_->wire->room(); room != 0 && !waiting_.empty();) {
     Qp* const qp = engine_->qps->find(waiting_.front());
@@ -78,9 +79,16 @@ void Requester::room() {
     qp->send.waits_for_room = false;
     qp->send.has_room = true;
     wake(*qp);
-    --room;
+    room -= std::min<std::size_t>(room, turn(qp->send));
   }
   if (!waiting_.empty()) engine_->wire->wait_for_room(engine_->port);
+}
+
+/// How many packets a turn may come to; a message has one at least, and so has a block.
+std::size_t Requester::turn(const SendState& send) noexcept {
+  const std::uint32_t messages =
+      send.newest - send.cursor + static_cast<std::uint16_t>(send.producer - send.fetched);
+  return std::clamp<std::size_t>(messages, 1, kBurstPackets);
 }
 
 void Requester::wait_for_room(Qp& qp) {

@@ -51,6 +51,7 @@ class Requester {
   void wake(Qp& qp);
   static void serve_task(void* self, std::uint64_t qpn);
   void serve(Qp& qp);
+  [[nodiscard]] static std::size_t turn(const SendState& send) noexcept;
   void wait_for_room(Qp& qp);
   Step send_next(Qp& qp);
   Step send_packet(Qp& qp, Message& message);

@@ -53,10 +53,8 @@ struct Transport::State final : FrameSink {
   [[nodiscard]] bool owns_mac(const Mac& address) const noexcept;
   void receive(std::span<const std::byte> frame) override;
   void accept(const Packet& packet);
-  void room() override {
-    responder.room();
-    requester.room();
-  }
+  void room() override;
+  static void hand_out_room(void* state, std::uint64_t argument);
   void learn_port();
   void receive_other(std::span<const std::byte> frame, FrameFault fault);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
@@ -74,8 +72,23 @@ struct Transport::State final : FrameSink {
       {[](void* state, const Packet& packet) { static_cast<State*>(state)->accept(packet); },
        this}};
   std::uint32_t log_max_msg;
+  bool room_posted = false;
   std::vector<Mac> addresses;  // of the port and its RoCE address table, each once
 };
+
+/// A frame is free. Not at once: when everything due now has happened there is room for many, and
+/// each queue pair that waits gets some for its turn, not one frame at a time.
+void Transport::State::room() {
+  if (!std::exchange(room_posted, true))
+    engine.deps.scheduler->post(Task{&State::hand_out_room, this, 0});
+}
+
+void Transport::State::hand_out_room(void* state, std::uint64_t /*argument*/) {
+  auto& self = *static_cast<State*>(state);
+  self.room_posted = false;
+  self.responder.room();
+  self.requester.room();
+}
 
 bool Transport::State::owns(std::span<const std::byte> frame) const noexcept {
   if (wire->port_type() == PortType::InfiniBand)
@@ -256,6 +269,7 @@ void Transport::port_changed() { state_->learn_port(); }
 
 void Transport::reset() {
   state_->wire->forget_frames(state_->engine.port);
+  state_->room_posted = false;  // its task went with the scheduler's others
   state_->pacer.clear();
   state_->inbox.clear();
   state_->responder.clear();
