@@ -70,11 +70,22 @@ bool HcaFunction::write(Iova to, std::span<const std::byte> from) noexcept {
   return client_ != nullptr && client_->dma_write(to, from).has_value();
 }
 
-void HcaFunction::serve() {
+bool HcaFunction::serve() {
+  constexpr int kMostSteps = 16;  // a step has an end of its own
   EventLoop& loop = core_->scheduler.loop();
-  do {
+  serving_ = true;
+  bool worked = true;
+  for (int step = 0; worked && step < kMostSteps; ++step) {
     if (uplink_) uplink_->take();
-  } while (loop.step(0));
+    worked = loop.step(0);
+    if (std::exchange(reset_due_, false)) {
+      core_->power_on();
+      core_->set_bus_master(config_.bus_master());
+      worked = true;
+    }
+  }
+  serving_ = false;
+  return worked;
 }
 
 int HcaFunction::wire_fd() const noexcept { return uplink_ ? uplink_->fd() : -1; }
@@ -101,25 +112,18 @@ std::uint32_t HcaFunction::interrupts(std::uint32_t index) const {
 
 void HcaFunction::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> to) {
   if (region == VFIO_PCI_CONFIG_REGION_INDEX) return config_.read(offset, to);
-  serve();
   dma_copy(to.data(), core_->bar.bytes().subspan(offset, to.size()).data(), to.size());
 }
 
 void HcaFunction::write(std::uint32_t region, std::uint64_t offset,
                         std::span<const std::byte> from) {
   if (region == VFIO_PCI_CONFIG_REGION_INDEX) return write_config(offset, from);
-  write_bar(offset, from);
+  store(core_->bar.bytes().subspan(offset, from.size()).data(), offset, from);
 }
 
 void HcaFunction::write_config(std::uint64_t offset, std::span<const std::byte> from) {
   if (config_.write(offset, from).function_reset) return reset();
-  core_->set_bus_master(config_.bus_master());
-  serve();
-}
-
-void HcaFunction::write_bar(std::uint64_t offset, std::span<const std::byte> from) {
-  store(core_->bar.bytes().subspan(offset, from.size()).data(), offset, from);
-  serve();
+  core_->set_bus_master(config_.bus_master() && !reset_due_);
 }
 
 Result<void> HcaFunction::mapped(const vfio_user::GuestRange& range) {
@@ -139,8 +143,9 @@ void HcaFunction::unmapped(const vfio_user::GuestRange& range) {
 
 void HcaFunction::reset() {
   config_.reset();
-  core_->power_on();
-  serve();
+  if (!serving_) return core_->power_on();
+  core_->set_bus_master(false);
+  reset_due_ = true;
 }
 
 }  // namespace portcullis::model

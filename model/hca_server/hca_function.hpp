@@ -4,6 +4,11 @@
 // into BAR memory and served before the next, so this side sees what the in-process seam cannot,
 // such as a doorbell that comes before the ownership bit it announces. Guest memory is where the
 // client mapped it, or behind messages where no file came with it; interrupts are MSI-X.
+//
+// Only serve() works, never a client's command: the client may be unable to answer a DMA message
+// while it waits for a reply. Commands that come while serve() waits for such an answer change
+// memory and registers at once; a reset that comes then is carried out when the step in hand ends,
+// which has lost its DMA by then.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +38,9 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
 
   /// Who takes interrupts and message DMA from now on; null: nobody.
   void attach(vfio_user::Server* client) noexcept { client_ = client; }
-  /// Takes what came over the channel and runs everything that is due now.
-  void serve();
+  /// Takes what came over the channel and runs what is due now. True: there is more, and the client
+  /// should be looked at first.
+  bool serve();
   /// Readable when something came over the channel; -1: there is none, or look again later.
   [[nodiscard]] int wire_fd() const noexcept;
   [[nodiscard]] Census census() const { return core_->census(); }
@@ -51,7 +57,6 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
  private:
   HcaFunction(std::unique_ptr<Core> core, const Options& options, std::unique_ptr<Uplink> uplink);
   void write_config(std::uint64_t offset, std::span<const std::byte> from);
-  void write_bar(std::uint64_t offset, std::span<const std::byte> from);
   void interrupt(std::uint32_t vector) noexcept;
   // Guest memory that came without a file.
   [[nodiscard]] bool read(Iova from, std::span<std::byte> to) noexcept override;
@@ -61,6 +66,8 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   std::unique_ptr<Uplink> uplink_;
   vfio_user::ConfigSpace config_;
   vfio_user::Server* client_ = nullptr;
+  bool serving_ = false;
+  bool reset_due_ = false;
 };
 
 }  // namespace portcullis::model

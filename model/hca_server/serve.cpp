@@ -26,12 +26,14 @@ Result<bool> wait_for(int fd, int wire_fd, int timeout_ms) {
   return ready > 0 && entries[0].revents != 0;
 }
 
+/// Between any two messages the function works: a store to the BAR is seen before the next one.
 Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
                           const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
-    function.serve();
-    if (!server.has_pending()) {
-      PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(server.fd(), function.wire_fd(), kTickMs));
+    const bool has_more = function.serve();
+    if (!server.is_broken()) {
+      PORTCULLIS_TRY_ASSIGN(const bool ready,
+                            wait_for(server.fd(), function.wire_fd(), has_more ? 0 : kTickMs));
       if (!ready) continue;
     }
     PORTCULLIS_TRY_ASSIGN(const bool connected, server.serve_one());
@@ -46,8 +48,9 @@ Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
                            const std::atomic<bool>& stop,
                            const std::function<void(std::string_view)>& log) {
   while (!stop.load(std::memory_order_relaxed)) {
-    function.serve();
-    PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(listener.fd(), function.wire_fd(), kIdleMs));
+    const bool has_more = function.serve();
+    PORTCULLIS_TRY_ASSIGN(const bool ready,
+                          wait_for(listener.fd(), function.wire_fd(), has_more ? 0 : kIdleMs));
     if (!ready) continue;
     PORTCULLIS_TRY_ASSIGN(UniqueFd client, listener.accept());
     log("client connected");

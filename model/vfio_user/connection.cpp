@@ -38,9 +38,9 @@ const sockaddr* generic(const sockaddr_un& address) {
   return static_cast<const sockaddr*>(static_cast<const void*>(&address));
 }
 
-/// Waits until the socket can be read; false after `timeout_ms`.
-Result<bool> wait_readable(int fd, int timeout_ms) {
-  pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};
+/// Waits until the socket is as `events` say; false after `timeout_ms`.
+Result<bool> wait_for(int fd, short events, int timeout_ms) {
+  pollfd entry{.fd = fd, .events = events, .revents = 0};
   int ready = 0;
   do {
     ready = poll(&entry, 1, timeout_ms);
@@ -61,6 +61,12 @@ Result<void> clear_stale(const std::string& path, const sockaddr_un& address) {
     return fail(Errc::Busy, "socket path '" + path + "': another server listens there");
   if (unlink(path.c_str()) != 0) return system_error("unlink " + path);
   return {};
+}
+
+/// What stands behind the first `sent` bytes. sendmsg only reads it.
+iovec unsent(std::span<const std::byte> bytes, std::size_t sent) {
+  const auto rest = bytes.subspan(std::min(sent, bytes.size()));
+  return {.iov_base = const_cast<std::byte*>(rest.data()), .iov_len = rest.size()};
 }
 
 void take_fds(const msghdr& message, std::vector<UniqueFd>& fds) {
@@ -99,15 +105,6 @@ Result<UniqueFd> Listener::accept() {
 }
 
 Result<std::optional<Message>> Connection::receive() {
-  if (!pending_.empty()) {
-    Message message = std::move(pending_.front());
-    pending_.pop_front();
-    return message;
-  }
-  return read_message();
-}
-
-Result<std::optional<Message>> Connection::read_message() {
   Message message;
   std::array<std::byte, sizeof(Header)> raw{};
   PORTCULLIS_TRY_ASSIGN(const bool got_header, read_exactly(raw, message.fds));
@@ -133,7 +130,10 @@ Result<std::size_t> Connection::read_some(std::span<std::byte> to, std::vector<U
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  const ssize_t got = recvmsg(fd_.get(), &message, MSG_CMSG_CLOEXEC);
+  ssize_t got = 0;
+  do {
+    got = recvmsg(fd_.get(), &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
   if (got < 0 && errno == ECONNRESET) return 0;
   if (got < 0) return system_error("recvmsg");
   take_fds(message, fds);
@@ -148,7 +148,7 @@ Result<bool> Connection::read_exactly(std::span<std::byte> to, std::vector<Uniqu
   std::size_t have = 0;
   while (have < to.size()) {
     if (have > 0) {
-      PORTCULLIS_TRY_ASSIGN(const bool ready, wait_readable(fd_.get(), kStallMs));
+      PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(fd_.get(), POLLIN, kStallMs));
       if (!ready)
         return fail(Errc::Timeout, "vfio-user client stalled in the middle of a message for " +
                                        std::to_string(kStallMs) + " ms");
@@ -165,18 +165,15 @@ Result<bool> Connection::read_exactly(std::span<std::byte> to, std::vector<Uniqu
 Result<void> Connection::send(Header header, std::span<const std::byte> payload,
                               std::span<const int> fds) {
   header.message_bytes = static_cast<std::uint32_t>(sizeof(Header) + payload.size());
-  std::vector<std::byte> bytes;
-  bytes.reserve(header.message_bytes);
-  encode(bytes, header);
-  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  const std::span<const std::byte> head = std::as_bytes(std::span(&header, 1));
 
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxMessageFds * sizeof(int))> control{};
   std::size_t sent = 0;
-  while (sent < bytes.size()) {
-    iovec part{.iov_base = bytes.data() + sent, .iov_len = bytes.size() - sent};
+  while (sent < header.message_bytes) {
+    std::array parts{unsent(head, sent), unsent(payload, sent - std::min(sent, head.size()))};
     msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
     if (sent == 0 && !fds.empty()) {
       message.msg_control = control.data();
       message.msg_controllen = CMSG_SPACE(fds.size_bytes());
@@ -186,16 +183,24 @@ Result<void> Connection::send(Header header, std::span<const std::byte> payload,
       rights->cmsg_len = CMSG_LEN(fds.size_bytes());
       std::memcpy(CMSG_DATA(rights), fds.data(), fds.size_bytes());
     }
-    const ssize_t wrote = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return system_error("sendmsg to the vfio-user client");
-    sent += static_cast<std::size_t>(wrote);
+    const ssize_t wrote = sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (wrote >= 0) {
+      sent += static_cast<std::size_t>(wrote);
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return system_error("sendmsg to the vfio-user client");
+    PORTCULLIS_TRY_ASSIGN(const bool ready, wait_for(fd_.get(), POLLOUT, kStallMs));
+    if (!ready)
+      return fail(Errc::Timeout, "vfio-user client took nothing of a message for " +
+                                     std::to_string(kStallMs) + " ms");
   }
   return {};
 }
 
 Result<Message> Connection::request(Command command, std::span<const std::byte> payload,
-                                    int deadline_ms) {
+                                    int deadline_ms,
+                                    const std::function<Result<void>(Message&)>& serve) {
   const std::uint16_t id = next_id_++;
   PORTCULLIS_TRY(send({.message_id = id, .command = command}, payload));
   const auto deadline = steady_clock::now() + milliseconds(deadline_ms);
@@ -205,17 +210,20 @@ Result<Message> Connection::request(Command command, std::span<const std::byte> 
       return fail(Errc::Timeout, std::string(name(command)) + ": no reply in " +
                                      std::to_string(deadline_ms) + " ms");
     PORTCULLIS_TRY_ASSIGN(const bool ready,
-                          wait_readable(fd_.get(), static_cast<int>(left.count())));
+                          wait_for(fd_.get(), POLLIN, static_cast<int>(left.count())));
     if (!ready) continue;
-    PORTCULLIS_TRY_ASSIGN(std::optional<Message> message, read_message());
+    PORTCULLIS_TRY_ASSIGN(std::optional<Message> message, receive());
     if (!message) return fail(Errc::System, "vfio-user client hung up");
     const std::uint32_t type = message->header.flags & Header::kTypeMask;
-    if (type == Header::kTypeReply && message->header.message_id == id) return *std::move(message);
-    if (type != Header::kTypeCommand || pending_.size() >= kMaxPending)
-      return fail(Errc::Malformed, std::string(name(command)) + ": " +
-                                       std::to_string(pending_.size()) +
-                                       " commands came, or another reply, before its reply");
-    pending_.push_back(*std::move(message));
+    if (type == Header::kTypeCommand) {
+      PORTCULLIS_TRY(serve(*message));
+      continue;
+    }
+    if (type != Header::kTypeReply || message->header.message_id != id)
+      return fail(Errc::Malformed, std::string(name(command)) +
+                                       ": another reply than its own, id " +
+                                       std::to_string(message->header.message_id));
+    return *std::move(message);
   }
 }
 

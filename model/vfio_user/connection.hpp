@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,32 +50,27 @@ class Connection {
   explicit Connection(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  /// True when receive() has a message that needs no look at the socket.
-  [[nodiscard]] bool has_pending() const noexcept { return !pending_.empty(); }
 
   /// The next message; blocks until it is whole, at most kStallMs between two bytes of it. Nothing
   /// when the client hung up between messages. Malformed, Timeout, System.
   [[nodiscard]] Result<std::optional<Message>> receive();
-  /// Sends one message whole.
+  /// Sends one message whole; Timeout when the client takes nothing of it for kStallMs.
   [[nodiscard]] Result<void> send(Header header, std::span<const std::byte> payload,
                                   std::span<const int> fds = {});
-  /// A command from us and its reply; commands of the client that come between are kept for
-  /// receive(). At most `deadline_ms` for all of it.
+  /// A command from us and its reply, at most `deadline_ms` for all of it. Commands of the client
+  /// that come between go to `serve`, which answers them: the client may be unable to answer ours
+  /// before it has its own reply.
   [[nodiscard]] Result<Message> request(Command command, std::span<const std::byte> payload,
-                                        int deadline_ms);
+                                        int deadline_ms,
+                                        const std::function<Result<void>(Message&)>& serve);
 
   static constexpr int kStallMs = 5000;
-  /// Commands that may wait while a request of ours is unanswered; a client that sends more is hung
-  /// up on.
-  static constexpr std::size_t kMaxPending = 64;
 
  private:
-  [[nodiscard]] Result<std::optional<Message>> read_message();
   [[nodiscard]] Result<std::size_t> read_some(std::span<std::byte> to, std::vector<UniqueFd>& fds);
   [[nodiscard]] Result<bool> read_exactly(std::span<std::byte> to, std::vector<UniqueFd>& fds);
 
   UniqueFd fd_;
-  std::deque<Message> pending_;
   std::uint16_t next_id_ = 1;
 };
 

@@ -73,18 +73,23 @@ Result<bool> Server::serve_one() {
   if ((message->header.flags & Header::kTypeMask) != Header::kTypeCommand)
     return fail(Errc::Malformed, "vfio-user reply to nothing that was asked, message id " +
                                      std::to_string(message->header.message_id));
-  const Reply reply = dispatch(*message);
-  if ((message->header.flags & Header::kNoReply) != 0) return true;
-  Header header{.message_id = message->header.message_id,
-                .command = message->header.command,
+  PORTCULLIS_TRY(serve(*message));
+  return true;
+}
+
+/// Carries out one command and answers it.
+Result<void> Server::serve(Message& message) {
+  const Reply reply = dispatch(message);
+  if ((message.header.flags & Header::kNoReply) != 0) return {};
+  Header header{.message_id = message.header.message_id,
+                .command = message.header.command,
                 .flags = Header::kTypeReply};
   if (!reply) {
     header.flags |= Header::kError;
     header.error = static_cast<std::uint32_t>(reply.error());
   }
-  PORTCULLIS_TRY(connection_.send(
-      header, reply ? std::span<const std::byte>(*reply) : std::span<const std::byte>()));
-  return true;
+  return connection_.send(
+      header, reply ? std::span<const std::byte>(*reply) : std::span<const std::byte>());
 }
 
 Server::Reply Server::dispatch(Message& message) {
@@ -259,7 +264,8 @@ bool Server::trigger_msix(std::uint32_t vector) noexcept {
 
 Result<Message> Server::request(Command command, std::span<const std::byte> payload) {
   if (broken_) return tl::unexpected<Error>(*broken_);
-  auto reply = connection_.request(command, payload, kDmaDeadlineMs);
+  auto reply = connection_.request(command, payload, kDmaDeadlineMs,
+                                   [this](Message& message) { return serve(message); });
   if (!reply) broken_ = reply.error();
   return reply;
 }

@@ -19,6 +19,10 @@
 namespace portcullis::model::vfio_user {
 
 /// The device behind the socket. Region indices are VFIO's (VFIO_PCI_BAR0_REGION_INDEX ..).
+///
+/// Nothing here may ask the client for memory: the client waits for the reply, and QEMU answers
+/// nothing while it does (vfio_user_send_wait under its global lock, vfio_user_request in its main
+/// loop). Everything here may be called while the device waits in dma_read() or dma_write().
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -32,7 +36,8 @@ class Backend {
                      std::span<const std::byte> from) = 0;
   /// The range may be reached from now on.
   [[nodiscard]] virtual Result<void> mapped(const GuestRange& range) = 0;
-  /// Returns when nothing touches the range any more.
+  /// Returns when nothing touches the range any more. What was asked of the client by message is
+  /// the client's to refuse.
   virtual void unmapped(const GuestRange& range) = 0;
   virtual void reset() = 0;
 };
@@ -48,17 +53,16 @@ class Server {
   ~Server();
 
   [[nodiscard]] int fd() const noexcept { return connection_.fd(); }
-  /// True when serve_one() needs no look at the socket.
-  [[nodiscard]] bool has_pending() const noexcept {
-    return broken_.has_value() || connection_.has_pending();
-  }
+  /// True when serve_one() will end the connection, whatever comes.
+  [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
   /// Takes one message and answers it. False when the client hung up; an error when it must be.
   [[nodiscard]] Result<bool> serve_one();
 
   /// Signals one interrupt of VFIO_PCI_MSIX_IRQ_INDEX; false when the client set none up there.
   bool trigger_msix(std::uint32_t vector) noexcept;
-  /// Memory that came without a file. The range has been checked by whoever asks. After the first
-  /// one that is not answered in time every other fails at once, and serve_one() hangs up.
+  /// Memory that came without a file. The range has been checked by whoever asks. Commands that
+  /// come before the reply are served, in order. After the first one that is not answered in time
+  /// every other fails at once, and serve_one() hangs up.
   [[nodiscard]] Result<void> dma_read(Iova from, std::span<std::byte> to);
   [[nodiscard]] Result<void> dma_write(Iova to, std::span<const std::byte> from);
 
@@ -68,6 +72,7 @@ class Server {
   /// A reply's payload, or the errno that stands in its place.
   using Reply = tl::expected<std::vector<std::byte>, int>;
 
+  [[nodiscard]] Result<void> serve(Message& message);
   [[nodiscard]] Reply dispatch(Message& message);
   [[nodiscard]] Reply negotiate(const Message& message);
   [[nodiscard]] Reply dma_map(Message& message);

@@ -14,10 +14,20 @@ constexpr std::uint32_t kNothing = 0, kRead = 1, kWrite = 2;
 constexpr std::uint64_t kQueueBytes = 4096;
 
 /// ENABLE_HCA: inline in both directions, so the queue's page is all it touches.
-GuestAnswer enable(Guest& guest) {
+prm::Buffer<prm::enable_hca_in> enable_command() {
   prm::Buffer<prm::enable_hca_in> in;
   in.put<"opcode">(prm::Opcode::ENABLE_HCA);
-  return guest.execute(in.all(), prm::enable_hca_out::bytes);
+  return in;
+}
+
+GuestAnswer enable(Guest& guest) {
+  return guest.execute(enable_command().all(), prm::enable_hca_out::bytes);
+}
+
+/// The same, rung and not awaited: the server asks for the queue's page next.
+void post_enable(Guest& guest) {
+  guest.lay_out(enable_command().all(), prm::enable_hca_out::bytes);
+  guest.post_bar(Guest::kCommandDoorbell, 1);
 }
 
 TEST(HcaServerDma, MemoryWithAFile_NoMessageIsNeeded) {
@@ -107,6 +117,39 @@ TEST(HcaServerDma, AddressInNoRange_TheGuestsIommuIsAskedAndItsNoIsAFault) {
   EXPECT_FALSE(enable(guest).returned);
   EXPECT_GT(guest.dma_refused(), 0U);
   EXPECT_GT(served.stop().counters().dma_faults, 0U);
+}
+
+TEST(HcaServerDma, DmaAnsweredOnlyAfterReplies_BroughtUpByMessages) {
+  ServedFunction served;
+  Guest guest(served.path());
+  guest.answer_dma_late();
+  ASSERT_EQ(guest.map(false), 0U);
+  EXPECT_TRUE(guest.bring_up());
+  EXPECT_EQ(served.stop().counters().dma_faults, 0U);
+}
+
+TEST(HcaServerDma, UnmappedWhileTheServerAwaitsAMessage_RepliedBeforeIt) {
+  ServedFunction served;
+  Guest guest(served.path());
+  guest.answer_dma_late();
+  ASSERT_EQ(guest.map_part(kQueueBytes, kQueueBytes, true), 0U);
+  guest.start();
+  post_enable(guest);
+  EXPECT_EQ(guest.unmap(Guest::iova(kQueueBytes), kQueueBytes), 0U);
+  EXPECT_GT(guest.dma_refused(), 0U);
+  ASSERT_EQ(guest.map_part(0, kQueueBytes, true), 0U);
+  EXPECT_TRUE(enable(guest).ok());
+}
+
+TEST(HcaServerDma, ResetWhileTheServerAwaitsAMessage_AsAfterPowerOn) {
+  ServedFunction served;
+  Guest guest(served.path());
+  guest.answer_dma_late();
+  ASSERT_EQ(guest.map(false), 0U);
+  ASSERT_TRUE(guest.bring_up());
+  post_enable(guest);
+  guest.reset_device();
+  EXPECT_TRUE(guest.bring_up());
 }
 
 TEST(HcaServerDma, ReadOnlyRangeMappedAnewForBoth_AnswersArrive) {

@@ -144,13 +144,19 @@ std::uint32_t Guest::call(Command command, std::vector<std::byte>& payload,
   const std::uint16_t id = next_id_++;
   require(connection_->send({.message_id = id, .command = command}, payload, fds).has_value(),
           "send");
+  std::vector<vfio_user::Message> late;
   while (true) {
     auto message = value_of(connection_->receive());
     require(message.has_value(), "the server hung up");
     if ((message->header.flags & Header::kTypeMask) == Header::kTypeCommand) {
-      serve_dma(*message);
+      if (answers_late_) {
+        late.push_back(*std::move(message));
+      } else {
+        serve_dma(*message);
+      }
       continue;
     }
+    for (const vfio_user::Message& dma : late) serve_dma(dma);
     payload = std::move(message->payload);
     return (message->header.flags & Header::kError) != 0 ? message->header.error : 0;
   }
@@ -189,7 +195,18 @@ void Guest::serve_dma(const vfio_user::Message& message) {
   require(connection_->send(header, reply).has_value(), "reply to a DMA message");
 }
 
+// A DMA message comes before the reply to whatever is asked while its answer is awaited, so a reply
+// without one before it says that the server has nothing to do.
 void Guest::write_bar(std::uint64_t offset, std::uint32_t value) {
+  post_bar(offset, value);
+  std::size_t before = 0;
+  do {
+    before = dma_messages();
+    static_cast<void>(read_bar(0));
+  } while (dma_messages() != before);
+}
+
+void Guest::post_bar(std::uint64_t offset, std::uint32_t value) {
   std::vector<std::byte> payload;
   encode(payload, vfio_user::RegionAccess{
                       .offset = offset, .region = VFIO_PCI_BAR0_REGION_INDEX, .count = 4});
@@ -285,8 +302,7 @@ std::uint64_t Guest::chain(std::size_t at, std::span<const std::byte> data, std:
   return count == 0 ? 0 : iova(at);
 }
 
-GuestAnswer Guest::execute(std::span<const std::byte> in, std::size_t out_bytes,
-                           std::uint32_t slot) {
+void Guest::lay_out(std::span<const std::byte> in, std::size_t out_bytes, std::uint32_t slot) {
   const auto raw =
       memory_.subspan(kQueue + slot * prm::cmd_queue_entry::bytes, prm::cmd_queue_entry::bytes);
   std::ranges::fill(raw, std::byte{0});
@@ -303,8 +319,16 @@ GuestAnswer Guest::execute(std::span<const std::byte> in, std::size_t out_bytes,
   entry.put<"output_mailbox_pointer_63_32">(static_cast<std::uint32_t>(output >> 32));
   static_cast<void>(entry.try_set<"output_mailbox_pointer_31_9">((output & 0xffffffff) >> 9));
   cells::store_release<std::uint8_t>(raw.data() + raw.size() - 1, 1);
-  write_bar(prm::place<prm::mlx5_init_seg, "cmd_dbell">.offset / 8, 1U << slot);
+}
 
+GuestAnswer Guest::execute(std::span<const std::byte> in, std::size_t out_bytes,
+                           std::uint32_t slot) {
+  lay_out(in, out_bytes, slot);
+  write_bar(kCommandDoorbell, 1U << slot);
+
+  const auto raw =
+      memory_.subspan(kQueue + slot * prm::cmd_queue_entry::bytes, prm::cmd_queue_entry::bytes);
+  const auto entry = prm::View<prm::cmd_queue_entry>::at(raw);
   GuestAnswer answer;
   const auto last = cells::load_acquire<std::uint8_t>(raw.data() + raw.size() - 1);
   answer.returned = (last & 1) == 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A guest of hca-server: the client's end of a real vfio-user socket, guest memory, and the least
-// of a driver on top. It answers the server's DMA messages from its memory while it waits for
-// replies, as QEMU does for memory that came without a file.
+// of a driver on top. It answers the server's DMA messages from its memory, at once, or as QEMU
+// does: not before it has the reply it waits for.
 #pragma once
 
 #include <atomic>
@@ -20,6 +20,7 @@
 #include "base/unique_fd.hpp"
 #include "model/hca_server/hca_function.hpp"
 #include "model/hca_server/serve.hpp"
+#include "prm/init_segment.hpp"
 
 namespace portcullis::model::testing {
 
@@ -77,7 +78,14 @@ class Guest {
   /// One message and its reply; the errno of the reply, `payload` is replaced by the reply's.
   std::uint32_t call(vfio_user::Command command, std::vector<std::byte>& payload,
                      std::span<const int> fds = {});
+  /// From now on DMA messages are answered when no reply is awaited: QEMU answers them in its main
+  /// loop, whose lock the thread that waits for a reply holds (vfio_user_request and
+  /// vfio_user_send_wait of hw/vfio-user/proxy.c).
+  void answer_dma_late() { answers_late_ = true; }
+  /// A store, and what it sets off is over.
   void write_bar(std::uint64_t offset, std::uint32_t big_endian_value);
+  /// A store, and nothing else.
+  void post_bar(std::uint64_t offset, std::uint32_t big_endian_value);
   [[nodiscard]] std::uint32_t read_bar(std::uint64_t offset);
   void write_config(std::uint64_t offset, std::uint16_t value);
   [[nodiscard]] std::uint16_t read_config(std::uint64_t offset);
@@ -100,7 +108,11 @@ class Guest {
 
   /// Bus master on, queue address programmed, initialisation awaited.
   void start();
-  /// A command in `slot`, laid out in memory from the first page on, rung and awaited.
+  /// A command in `slot`, laid out in memory from the first page on.
+  void lay_out(std::span<const std::byte> in, std::size_t out_bytes, std::uint32_t slot = 0);
+  static constexpr std::uint64_t kCommandDoorbell =
+      prm::place<prm::mlx5_init_seg, "cmd_dbell">.offset / 8;
+  /// The same, rung and awaited.
   [[nodiscard]] GuestAnswer execute(std::span<const std::byte> in, std::size_t out_bytes,
                                     std::uint32_t slot = 0);
   /// ENABLE_HCA, the pages asked for, INIT_HCA.
@@ -109,6 +121,7 @@ class Guest {
  private:
   [[nodiscard]] bool is_mapped(Iova address, std::uint64_t bytes) const;
   void serve_dma(const vfio_user::Message& message);
+  [[nodiscard]] std::size_t dma_messages() const { return dma_reads_ + dma_writes_ + dma_refused_; }
   std::uint64_t chain(std::size_t at, std::span<const std::byte> data, std::size_t bytes);
 
   UniqueFd file_;
@@ -119,6 +132,7 @@ class Guest {
   std::size_t dma_writes_ = 0;
   std::size_t dma_refused_ = 0;
   std::vector<std::pair<Iova, std::uint64_t>> mapped_;
+  bool answers_late_ = false;
 };
 
 }  // namespace portcullis::model::testing
