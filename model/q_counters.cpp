@@ -52,7 +52,7 @@ void QCounters::count_receive_error(CqeSyndrome syndrome) noexcept {
 
 void QCounters::describe(prm::View<prm::query_q_counter_out> out) const {
 #define PORTCULLIS_MODEL_PUT(name) out.put<#name>(name);
-  PORTCULLIS_MODEL_Q_COUNTERS(PORTCULLIS_MODEL_PUT)
+  PORTCULLIS_PRM_Q_COUNTERS(PORTCULLIS_MODEL_PUT)
 #undef PORTCULLIS_MODEL_PUT
 }
 

@@ -32,7 +32,7 @@ Result<QCounterValues> QCounter::query(bool clear) const {
   PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::query_q_counter_out>(*context_->commands, in));
   QCounterValues values;
 #define PORTCULLIS_PMD_READ(field) values.field = out.get<#field>();
-  PORTCULLIS_PMD_Q_COUNTERS(PORTCULLIS_PMD_READ)
+  PORTCULLIS_PRM_Q_COUNTERS(PORTCULLIS_PMD_READ)
 #undef PORTCULLIS_PMD_READ
   return values;
 }

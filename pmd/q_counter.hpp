@@ -12,52 +12,21 @@
 #include "base/result.hpp"
 #include "pmd/context.hpp"
 #include "pmd/object_handle.hpp"
+#include "prm/counter_commands.hpp"
 
 namespace portcullis::pmd {
-
-// X(field), in the order of the answer.
-#define PORTCULLIS_PMD_Q_COUNTERS(X) \
-  X(rx_write_requests)               \
-  X(rx_read_requests)                \
-  X(rx_atomic_requests)              \
-  X(out_of_buffer)                   \
-  X(out_of_sequence)                 \
-  X(duplicate_request)               \
-  X(rnr_nak_retry_err)               \
-  X(packet_seq_err)                  \
-  X(implied_nak_seq_err)             \
-  X(local_ack_timeout_err)           \
-  X(resp_local_length_error)         \
-  X(req_local_length_error)          \
-  X(resp_local_qp_error)             \
-  X(local_operation_error)           \
-  X(resp_local_protection)           \
-  X(req_local_protection)            \
-  X(resp_cqe_error)                  \
-  X(req_cqe_error)                   \
-  X(req_mw_binding)                  \
-  X(req_bad_response)                \
-  X(req_remote_invalid_request)      \
-  X(resp_remote_invalid_request)     \
-  X(req_remote_access_errors)        \
-  X(resp_remote_access_errors)       \
-  X(req_remote_operation_errors)     \
-  X(req_transport_retries_exceeded)  \
-  X(cq_overflow)                     \
-  X(resp_cqe_flush_error)            \
-  X(req_cqe_flush_error)
 
 /// What a set has counted; wraps at 32 bits.
 struct QCounterValues {
 #define PORTCULLIS_PMD_MEMBER(field) std::uint32_t field = 0;
-  PORTCULLIS_PMD_Q_COUNTERS(PORTCULLIS_PMD_MEMBER)
+  PORTCULLIS_PRM_Q_COUNTERS(PORTCULLIS_PMD_MEMBER)
 #undef PORTCULLIS_PMD_MEMBER
 
   using Named = std::pair<std::string_view, std::uint32_t>;
   /// All of them, for whoever prints them.
   [[nodiscard]] auto named() const noexcept {
 #define PORTCULLIS_PMD_NAMED(field) Named{#field, field},
-    return std::to_array<Named>({PORTCULLIS_PMD_Q_COUNTERS(PORTCULLIS_PMD_NAMED)});
+    return std::to_array<Named>({PORTCULLIS_PRM_Q_COUNTERS(PORTCULLIS_PMD_NAMED)});
 #undef PORTCULLIS_PMD_NAMED
   }
 };

@@ -174,42 +174,19 @@ struct create_qp_out : Layout<"create_qp_out", 0x80,
     Field<"qpn", 0x48, 0x18>,
     Field<"ece", 0x60, 0x20>> {};
 
-struct destroy_qp_in : Layout<"destroy_qp_in", 0x80,
+/// Commands that name a QP and say nothing more.
+template <Name kName>
+using qpn_command_in = Layout<kName, 0x80,
     Field<"opcode", 0x0, 0x10>,
     Field<"uid", 0x10, 0x10>,
     Reserved<0x20, 0x10>,
     Field<"op_mod", 0x30, 0x10>,
     Reserved<0x40, 0x8>,
     Field<"qpn", 0x48, 0x18>,
-    Reserved<0x60, 0x20>> {};
-
-struct destroy_qp_out : Layout<"destroy_qp_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
-
-struct rst2init_qp_in : Layout<"rst2init_qp_in", 0x880,
-    Field<"opcode", 0x0, 0x10>,
-    Field<"uid", 0x10, 0x10>,
-    Reserved<0x20, 0x10>,
-    Field<"op_mod", 0x30, 0x10>,
-    Reserved<0x40, 0x8>,
-    Field<"qpn", 0x48, 0x18>,
-    Reserved<0x60, 0x20>,
-    Field<"opt_param_mask", 0x80, 0x20>,
-    Field<"ece", 0xa0, 0x20>,
-    Nested<"qpc", 0xc0, qpc>,
-    Reserved<0x800, 0x80>> {};
-
-struct rst2init_qp_out : Layout<"rst2init_qp_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x20>,
-    Field<"ece", 0x60, 0x20>> {};
-
-struct init2init_qp_in : Layout<"init2init_qp_in", 0x880,
+    Reserved<0x60, 0x20>>;
+/// Transitions with a context. Enhanced connection establishment goes with those of today.
+template <Name kName, class Ece = Field<"ece", 0xa0, 0x20>>
+using transition_in = Layout<kName, 0x880,
     Field<"opcode", 0x0, 0x10>,
     Field<"uid", 0x10, 0x10>,
     Reserved<0x20, 0x10>,
@@ -218,145 +195,46 @@ struct init2init_qp_in : Layout<"init2init_qp_in", 0x880,
     Field<"qpn", 0x48, 0x18>,
     Reserved<0x60, 0x20>,
     Field<"opt_param_mask", 0x80, 0x20>,
-    Field<"ece", 0xa0, 0x20>,
+    Ece,
     Nested<"qpc", 0xc0, qpc>,
-    Reserved<0x800, 0x80>> {};
-
-struct init2init_qp_out : Layout<"init2init_qp_out", 0x80,
+    Reserved<0x800, 0x80>>;
+template <Name kName>
+using transition_in_without_ece = transition_in<kName, Reserved<0xa0, 0x20>>;
+template <Name kName>
+using transition_out = Layout<kName, 0x80,
     Field<"status", 0x0, 0x8>,
     Reserved<0x8, 0x18>,
     Field<"syndrome", 0x20, 0x20>,
     Reserved<0x40, 0x20>,
-    Field<"ece", 0x60, 0x20>> {};
-
-struct init2rtr_qp_in : Layout<"init2rtr_qp_in", 0x880,
-    Field<"opcode", 0x0, 0x10>,
-    Field<"uid", 0x10, 0x10>,
-    Reserved<0x20, 0x10>,
-    Field<"op_mod", 0x30, 0x10>,
-    Reserved<0x40, 0x8>,
-    Field<"qpn", 0x48, 0x18>,
-    Reserved<0x60, 0x20>,
-    Field<"opt_param_mask", 0x80, 0x20>,
-    Field<"ece", 0xa0, 0x20>,
-    Nested<"qpc", 0xc0, qpc>,
-    Reserved<0x800, 0x80>> {};
-
-struct init2rtr_qp_out : Layout<"init2rtr_qp_out", 0x80,
+    Field<"ece", 0x60, 0x20>>;
+template <Name kName>
+using bare_out = Layout<kName, 0x80,
     Field<"status", 0x0, 0x8>,
     Reserved<0x8, 0x18>,
     Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x20>,
-    Field<"ece", 0x60, 0x20>> {};
+    Reserved<0x40, 0x40>>;
 
-struct rtr2rts_qp_in : Layout<"rtr2rts_qp_in", 0x880,
-    Field<"opcode", 0x0, 0x10>,
-    Field<"uid", 0x10, 0x10>,
-    Reserved<0x20, 0x10>,
-    Field<"op_mod", 0x30, 0x10>,
-    Reserved<0x40, 0x8>,
-    Field<"qpn", 0x48, 0x18>,
-    Reserved<0x60, 0x20>,
-    Field<"opt_param_mask", 0x80, 0x20>,
-    Field<"ece", 0xa0, 0x20>,
-    Nested<"qpc", 0xc0, qpc>,
-    Reserved<0x800, 0x80>> {};
-
-struct rtr2rts_qp_out : Layout<"rtr2rts_qp_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x20>,
-    Field<"ece", 0x60, 0x20>> {};
-
-struct rts2rts_qp_in : Layout<"rts2rts_qp_in", 0x880,
-    Field<"opcode", 0x0, 0x10>,
-    Field<"uid", 0x10, 0x10>,
-    Reserved<0x20, 0x10>,
-    Field<"op_mod", 0x30, 0x10>,
-    Reserved<0x40, 0x8>,
-    Field<"qpn", 0x48, 0x18>,
-    Reserved<0x60, 0x20>,
-    Field<"opt_param_mask", 0x80, 0x20>,
-    Field<"ece", 0xa0, 0x20>,
-    Nested<"qpc", 0xc0, qpc>,
-    Reserved<0x800, 0x80>> {};
-
-struct rts2rts_qp_out : Layout<"rts2rts_qp_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x20>,
-    Field<"ece", 0x60, 0x20>> {};
-
+struct destroy_qp_in : qpn_command_in<"destroy_qp_in"> {};
+struct destroy_qp_out : bare_out<"destroy_qp_out"> {};
+struct rst2init_qp_in : transition_in<"rst2init_qp_in"> {};
+struct rst2init_qp_out : transition_out<"rst2init_qp_out"> {};
+struct init2init_qp_in : transition_in<"init2init_qp_in"> {};
+struct init2init_qp_out : transition_out<"init2init_qp_out"> {};
+struct init2rtr_qp_in : transition_in<"init2rtr_qp_in"> {};
+struct init2rtr_qp_out : transition_out<"init2rtr_qp_out"> {};
+struct rtr2rts_qp_in : transition_in<"rtr2rts_qp_in"> {};
+struct rtr2rts_qp_out : transition_out<"rtr2rts_qp_out"> {};
+struct rts2rts_qp_in : transition_in<"rts2rts_qp_in"> {};
+struct rts2rts_qp_out : transition_out<"rts2rts_qp_out"> {};
 /// SQD_RTS_QP, and RTS2SQD_QP, of which no header of today has a layout.
-struct sqd2rts_qp_in : Layout<"sqd2rts_qp_in", 0x880,
-    Field<"opcode", 0x0, 0x10>,
-    Field<"uid", 0x10, 0x10>,
-    Reserved<0x20, 0x10>,
-    Field<"op_mod", 0x30, 0x10>,
-    Reserved<0x40, 0x8>,
-    Field<"qpn", 0x48, 0x18>,
-    Reserved<0x60, 0x20>,
-    Field<"opt_param_mask", 0x80, 0x20>,
-    Reserved<0xa0, 0x20>,
-    Nested<"qpc", 0xc0, qpc>,
-    Reserved<0x800, 0x80>> {};
-
-struct sqd2rts_qp_out : Layout<"sqd2rts_qp_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
-
-struct sqerr2rts_qp_in : Layout<"sqerr2rts_qp_in", 0x880,
-    Field<"opcode", 0x0, 0x10>,
-    Field<"uid", 0x10, 0x10>,
-    Reserved<0x20, 0x10>,
-    Field<"op_mod", 0x30, 0x10>,
-    Reserved<0x40, 0x8>,
-    Field<"qpn", 0x48, 0x18>,
-    Reserved<0x60, 0x20>,
-    Field<"opt_param_mask", 0x80, 0x20>,
-    Reserved<0xa0, 0x20>,
-    Nested<"qpc", 0xc0, qpc>,
-    Reserved<0x800, 0x80>> {};
-
-struct sqerr2rts_qp_out : Layout<"sqerr2rts_qp_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
-
-struct qp_2err_in : Layout<"qp_2err_in", 0x80,
-    Field<"opcode", 0x0, 0x10>,
-    Field<"uid", 0x10, 0x10>,
-    Reserved<0x20, 0x10>,
-    Field<"op_mod", 0x30, 0x10>,
-    Reserved<0x40, 0x8>,
-    Field<"qpn", 0x48, 0x18>,
-    Reserved<0x60, 0x20>> {};
-
-struct qp_2err_out : Layout<"qp_2err_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
-
-struct qp_2rst_in : Layout<"qp_2rst_in", 0x80,
-    Field<"opcode", 0x0, 0x10>,
-    Field<"uid", 0x10, 0x10>,
-    Reserved<0x20, 0x10>,
-    Field<"op_mod", 0x30, 0x10>,
-    Reserved<0x40, 0x8>,
-    Field<"qpn", 0x48, 0x18>,
-    Reserved<0x60, 0x20>> {};
-
-struct qp_2rst_out : Layout<"qp_2rst_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct sqd2rts_qp_in : transition_in_without_ece<"sqd2rts_qp_in"> {};
+struct sqd2rts_qp_out : bare_out<"sqd2rts_qp_out"> {};
+struct sqerr2rts_qp_in : transition_in_without_ece<"sqerr2rts_qp_in"> {};
+struct sqerr2rts_qp_out : bare_out<"sqerr2rts_qp_out"> {};
+struct qp_2err_in : qpn_command_in<"qp_2err_in"> {};
+struct qp_2err_out : bare_out<"qp_2err_out"> {};
+struct qp_2rst_in : qpn_command_in<"qp_2rst_in"> {};
+struct qp_2rst_out : bare_out<"qp_2rst_out"> {};
 
 struct query_qp_in : Layout<"query_qp_in", 0x80,
     Field<"opcode", 0x0, 0x10>,

@@ -25,7 +25,7 @@ std::string text_of(const std::filesystem::path& path) {
 /// Names of the layouts that the headers of prm/ define. The idiom in the comment of layout.hpp is
 /// one that object_commands.hpp has too.
 std::set<std::string> defined_layouts() {
-  const std::regex definition(R"(: Layout<"(\w+)\")");
+  const std::regex definition(R"(struct \w+ : \w+<"(\w+)\")");
   std::set<std::string> names;
   for (const auto& file : std::filesystem::directory_iterator(PORTCULLIS_PRM_FOLDER)) {
     const std::string text = text_of(file.path());
