@@ -36,5 +36,6 @@ portcullis_test(pmd_loopback_test
                 LINKS portcullis_pmd portcullis_model)
 portcullis_test(pmd_loopback_polled_test
                 loopback_polled_test.cpp
+                loopback_requests_polled_test.cpp
                 LINKS portcullis_pmd portcullis_model
                 LABELS polled)
