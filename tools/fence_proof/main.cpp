@@ -54,6 +54,12 @@ Result<std::vector<lease::Plan>> parse_plans(const std::vector<std::string>& tex
   return plans;
 }
 
+Result<void> check_recording(const ProofOptions& options) {
+  if (options.runs == 1 || (options.pcap_path.empty() && options.trace_path.empty())) return {};
+  return fail(Errc::InvalidArgument, "--pcap and --trace record one run; --runs=1 expected, not " +
+                                         std::to_string(options.runs));
+}
+
 void print(const Arguments& arguments, const Finding& finding) {
   fmt::print("  {}\n", describe(shrink(finding), arguments.program));
   std::fflush(stdout);
@@ -84,6 +90,8 @@ Result<bool> find_mutants(Arguments arguments) {
   fmt::print("\nmutants\n");
   arguments.options.runs = kMutantRuns;
   arguments.options.plans.clear();
+  arguments.options.pcap_path.clear();
+  arguments.options.trace_path.clear();
   bool all_found = true;
   for (const MutantInfo& info : mutants()) {
     PORTCULLIS_TRY_ASSIGN(const bool is_found, find_mutant(arguments, info));
@@ -94,6 +102,7 @@ Result<bool> find_mutants(Arguments arguments) {
 
 Result<int> act(Arguments& arguments) {
   PORTCULLIS_TRY_ASSIGN(arguments.options.plans, parse_plans(arguments.plans));
+  PORTCULLIS_TRY(check_recording(arguments.options));
   if (arguments.mutant != "all" && arguments.mutant != "none") {
     PORTCULLIS_TRY_ASSIGN(const Mutant mutant, parse_mutant(arguments.mutant));
     const auto info = std::ranges::find(mutants(), mutant, &MutantInfo::mutant);
@@ -137,6 +146,10 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0U, 1'000'000U));
   app.add_option("--holds", options.holds, "steps that the adversary may hold in a run")
       ->type_name("N");
+  app.add_option("--pcap", options.pcap_path, "records the packets of the one run in FILE")
+      ->type_name("FILE");
+  app.add_option("--trace", options.trace_path, "records its commands (docs/trace-format.md)")
+      ->type_name("FILE");
   app.add_option("--jobs", options.jobs, "threads (default one a core)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1024U));

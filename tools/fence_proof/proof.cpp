@@ -34,7 +34,9 @@ class Tally {
             .plan = options_.plans[run % options_.plans.size()],
             .mutant = options_.mutant,
             .operations = options_.operations,
-            .holds = options_.holds};
+            .holds = options_.holds,
+            .pcap_path = options_.pcap_path,
+            .trace_path = options_.trace_path};
   }
   void add(std::uint64_t run, const RunSpec& spec, const Result<RunResult>& result) {
     const std::lock_guard locked(mutex_);
@@ -152,7 +154,10 @@ Result<ProofReport> prove(const ProofOptions& options) {
 
 Finding shrink(const Finding& finding) {
   Finding smallest = finding;
-  const auto result = run(finding.spec);
+  // The smaller runs leave nothing behind, so that what there is stays the violation's.
+  smallest.spec.pcap_path.clear();
+  smallest.spec.trace_path.clear();
+  const auto result = run(smallest.spec);
   if (!result) return smallest;
   lessen(smallest, &RunSpec::operations, smallest.spec.operations);
   lessen(smallest, &RunSpec::holds, result->holds);

@@ -24,6 +24,8 @@ struct ProofOptions {
   Mutant mutant = Mutant::None;
   std::uint32_t operations = 300;
   std::uint64_t holds = RunSpec::kNoLimit;
+  std::string pcap_path = "";  // of every run, the last one's stay
+  std::string trace_path = "";
   unsigned jobs = 1;
   bool stops_at_first = false;  // violation: for a mutant, one is enough
 };

@@ -28,6 +28,9 @@ struct RunSpec {
   Mutant mutant = Mutant::None;
   std::uint32_t operations = 300;  // of all clients together, at least
   std::uint64_t holds = kNoLimit;  // the adversary holds no more steps than this
+  // What the run leaves behind, for whoever wants to see it; empty: nothing.
+  std::string pcap_path = "";   // every packet
+  std::string trace_path = "";  // every command, docs/trace-format.md
 };
 
 /// A command of each fence fails in this run: one run in eight, whatever the order of the plans.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/fence_proof/witness.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -15,7 +17,8 @@ std::optional<std::uint32_t> owner_of(std::uint64_t word) noexcept {
 
 std::string describe(const Violation& violation) {
   const std::string owner = "lease " + std::to_string(violation.owner);
-  const std::string where = " at step " + std::to_string(violation.step);
+  const std::string where = fmt::format(" at step {}, {:.6f} ms", violation.step,
+                                        static_cast<double>(violation.at_ns) / kNsPerMs);
   switch (violation.kind) {
     case Violation::Kind::ReadAfterOutcome:
       return "the device read the region of " + owner + " after its outcome," + where;
@@ -65,7 +68,7 @@ void Witness::check_stamps(const Range& range, std::span<const std::byte> writte
 }
 
 void Witness::note(Violation::Kind kind, std::uint32_t owner) noexcept {
-  if (!first_) first_ = Violation{kind, owner, step_};
+  if (!first_) first_ = Violation{kind, owner, step_, clock_ ? clock_->now_ns() : 0};
 }
 
 }  // namespace portcullis::fence_proof

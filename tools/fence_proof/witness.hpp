@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "model/model.hpp"
 
 namespace portcullis::fence_proof {
@@ -33,13 +34,17 @@ struct Violation {
   Kind kind{};
   std::uint32_t owner = 0;  // whose access it was
   std::uint64_t step = 0;   // of the run
+  std::uint64_t at_ns = 0;  // on the device's clock, as packets are recorded
+
+  bool operator==(const Violation&) const = default;
 };
 [[nodiscard]] std::string describe(const Violation& violation);
 
 class Witness final : public model::DmaObserver {
  public:
-  /// Of the run; what is noted carries the number of the step.
+  /// Of the run; what is noted carries the number of the step, and the time by `clock`.
   void set_step(std::uint64_t step) noexcept { step_ = step; }
+  void set_clock(const Clock& clock) noexcept { clock_ = clock; }
 
   /// From now on `memory` is `owner`'s; whatever was said of it before is forgotten.
   void give(std::span<const std::byte> memory, std::uint32_t owner);
@@ -65,6 +70,7 @@ class Witness final : public model::DmaObserver {
 
   std::vector<Range> ranges_;
   std::optional<Violation> first_;
+  std::optional<Clock> clock_;
   std::uint64_t step_ = 0;
   std::uint64_t seen_ = 0;
 };

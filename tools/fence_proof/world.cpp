@@ -36,6 +36,8 @@ model::Options model_options(const RunSpec& spec, std::shared_ptr<model::Pace> p
   options.seed = spec.seed;
   options.behaviours = {"reuse-numbers"};
   options.pace = std::move(pace);
+  options.pcap_path = spec.pcap_path;
+  options.trace_path = spec.trace_path;
   for (const MutantInfo& info : mutants())
     if (info.mutant == spec.mutant) add_behaviours(options, info.behaviour);
   return options;
@@ -66,6 +68,7 @@ Result<void> World::start() {
   PORTCULLIS_TRY_ASSIGN(model_, model::Model::create(model_options(spec_, adversary_)));
   model_->observe_dma(&witness_);
   plain_ = model_->device();
+  witness_.set_clock(plain_->clock);
   Device device = *plain_;
   device.relax = Relax(&World::relax_entry, this);
   PORTCULLIS_TRY_ASSIGN(hca_, pmd::Hca::bring_up(device, {.log_event_entries = 8}));
@@ -196,6 +199,12 @@ std::uint64_t World::posted() const noexcept {
   return posted;
 }
 
+Result<void> World::finish_operations() {
+  const std::uint64_t posted_so_far = posted();
+  if (posted_so_far >= spec_.operations) return {};
+  return traffic(static_cast<std::uint32_t>(spec_.operations - posted_so_far), {});
+}
+
 Result<void> World::traffic(std::uint32_t operations, const Adversary::Mood& mood) {
   adversary_->set_mood(mood);
   const std::uint64_t until = posted() + operations;
@@ -285,27 +294,31 @@ Result<void> World::break_umr_queue() {
   return {};
 }
 
-Result<lease::Verdict> World::revoke(Client& client) {
+Result<void> World::revoke(std::span<Client* const> clients) {
   PORTCULLIS_TRY(break_key_step());
-  under_fence_ = &client;
+  std::vector<lease::LeaseName> names;
+  for (const Client* client : clients)
+    names.push_back({client->grant().lease.id, client->grant().lease.epoch});
+  under_fence_ = clients.front();
   awaits_key_step_ = true;
   deceit_.is_on = true;
-  const lease::Lease& lease = client.grant().lease;
-  const lease::RevokeAnswer answer = manager_->revoke(lease.id, lease.epoch, spec_.plan);
+  const std::vector<lease::RevokeAnswer> answers = manager_->revoke_batch(names, spec_.plan);
   deceit_.is_on = false;
   under_fence_ = nullptr;
   awaits_key_step_ = is_key_gone_ = false;
-  if (answer.outcome == lease::Outcome::NotFound)
-    return fail(Errc::NotFound, "the revoke found no such lease");
+  for (std::size_t i = 0; i < answers.size(); ++i) note(*clients[i], answers[i]);
+  PORTCULLIS_TRY(posting_);
+  return umr_queue_ && umr_queue_->is_in_error() ? umr_queue_->recover() : Result<void>{};
+}
+
+/// From here on the witness holds the outcome against the device. A mutant's is a lie, which it
+/// takes at its word.
+void World::note(const Client& client, const lease::RevokeAnswer& answer) {
   ++(answer.outcome == lease::Outcome::TornDown ? result_.torn_down : result_.fenced);
-  // A mutant's outcome is a lie that the witness takes at its word.
   if (answer.verdict.proof == lease::Proof::None)
     ++result_.unproved;
   else
     witness_.forbid(client.connection().serial);
-  PORTCULLIS_TRY(posting_);
-  if (umr_queue_ && umr_queue_->is_in_error()) PORTCULLIS_TRY(umr_queue_->recover());
-  return answer.verdict;
 }
 
 Result<bool> World::wait_until_free(std::uint32_t slot, std::uint64_t ms) {

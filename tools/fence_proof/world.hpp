@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "lease/lease_manager.hpp"
@@ -31,10 +32,17 @@ class World {
   [[nodiscard]] Result<void> admit(Client& client, std::optional<std::uint32_t> psn = std::nullopt);
   /// Posts `operations` messages of all clients with `mood`; time passes.
   [[nodiscard]] Result<void> traffic(std::uint32_t operations, const Adversary::Mood& mood);
+  /// Posts, with nothing held, until the run has as many operations as it must.
+  [[nodiscard]] Result<void> finish_operations();
   /// Posts of one client and holds until much of it is on its way, or `rounds` are over.
   [[nodiscard]] Result<void> hoard(Client& client, std::uint32_t rounds);
-  /// Takes the lease away; from the outcome on the witness watches.
-  [[nodiscard]] Result<lease::Verdict> revoke(Client& client);
+  /// Takes the leases away, many in one batch; from the outcome on the witness watches. The first
+  /// one's client goes on meanwhile, and counts at the key step.
+  [[nodiscard]] Result<void> revoke(std::span<Client* const> clients);
+  [[nodiscard]] Result<void> revoke(Client& client) {
+    Client* const one = &client;
+    return revoke(std::span(&one, 1));
+  }
   /// Everything goes on until the slot is free again, or `ms` have passed.
   [[nodiscard]] Result<bool> wait_until_free(std::uint32_t slot, std::uint64_t ms);
   /// What is held is let go, time passes.
@@ -47,8 +55,6 @@ class World {
   [[nodiscard]] model::Random& random() noexcept { return random_; }
   [[nodiscard]] const RunSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] RunResult result() const;
-  /// Operations of all clients.
-  [[nodiscard]] std::uint64_t posted() const noexcept;
 
  private:
   explicit World(const RunSpec& spec);
@@ -60,7 +66,10 @@ class World {
   [[nodiscard]] Result<void> hoard_read(Client& client);
   [[nodiscard]] Result<void> poll_clients();
   [[nodiscard]] Result<void> serve(const Client& client);
+  void note(const Client& client, const lease::RevokeAnswer& answer);
   [[nodiscard]] bool is_active(const Client& client) const;
+  /// Operations of all clients.
+  [[nodiscard]] std::uint64_t posted() const noexcept;
   static void relax_entry(void* world, std::uint64_t until_ns) noexcept;
   void relax(std::uint64_t until_ns) noexcept;
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return plain_->clock.now_ns(); }

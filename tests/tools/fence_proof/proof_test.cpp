@@ -45,7 +45,7 @@ TEST(FenceProof, CommandsThatSucceed_EveryRevokeIsTornDown) {
   const auto report = prove(none_fails);
   ASSERT_TRUE(report) << report.error().text;
   for (const PlanTally& plan : report->plans) {
-    EXPECT_EQ(plan.torn_down, 2 * plan.runs) << plan.plan;
+    EXPECT_GE(plan.torn_down, 2 * plan.runs) << plan.plan;
     EXPECT_EQ(plan.fenced, 0u) << plan.plan;
   }
 }
@@ -97,7 +97,7 @@ TEST_P(EachMutant, ItsSmallestRunShowsTheSameAgain) {
   EXPECT_LE(smallest.spec.operations, report->first->spec.operations);
   const auto again = run(smallest.spec);
   ASSERT_TRUE(again && again->violation);
-  EXPECT_EQ(again->violation->step, smallest.violation.step);
+  EXPECT_EQ(*again->violation, smallest.violation);
 }
 
 INSTANTIATE_TEST_SUITE_P(Mutants, EachMutant, ::testing::ValuesIn(mutants()), [](const auto& info) {
@@ -134,15 +134,16 @@ TEST(ProvablePlans, EachThatMayAnswerTornDownAndItsOverlap) {
 }
 
 TEST(DescribeFinding, NamesAllThatTheRunIsAFunctionOf) {
-  const Finding finding{{.seed = 7,
-                         .plan = lease::umr_plan().overlapped().value(),
-                         .mutant = Mutant::A2Off,
-                         .operations = 12,
-                         .holds = 5},
-                        {.kind = Violation::Kind::WriteAfterOutcome, .owner = 1, .step = 99}};
+  const Finding finding{
+      {.seed = 7,
+       .plan = lease::umr_plan().overlapped().value(),
+       .mutant = Mutant::A2Off,
+       .operations = 12,
+       .holds = 5},
+      {.kind = Violation::Kind::WriteAfterOutcome, .owner = 1, .step = 99, .at_ns = 1'500'000}};
   EXPECT_EQ(describe(finding, "./proof"),
             "seed 7, plan umr+overlap, 12 operations, 5 steps held at most: the device wrote the "
-            "region of lease 1 after its outcome, at step 99\n"
+            "region of lease 1 after its outcome, at step 99, 1.500000 ms\n"
             "  again: ./proof --runs=1 --seed=7 --plan=umr+overlap --mutant=a2-off "
             "--operations=12 --holds=5");
 }
