@@ -40,7 +40,8 @@ struct GrantRequest {
   Peer peer = {};
   pmd::Access access{.local_write = true, .remote_write = true, .remote_read = true};
   /// What the client's QP must use: after a revoke the QP's number rests as long as these let the
-  /// client go on sending. 1 to 31, and 0 to 7.
+  /// client go on sending. 1 to 31, and 0 to 7; at most 6 for soft-RoCE, which takes 7 for "without
+  /// end" (rxe_completer of rxe_comp.c).
   std::uint8_t ack_timeout = 14;
   std::uint8_t retry_count = 7;
   /// The client may SEND, and WRITE with immediate data: the lease's QP has a receive queue for
