@@ -3,6 +3,12 @@
 // One exploration, for one size of state. Workers own the states whose hash says so: each expands
 // its own, hands the successors to their owners, and inserts what it was handed. Two barriers a
 // round, no lock, no shared table.
+//
+// Private steps of two actors commute: a then b leads where b then a does, through a state of the
+// same level. So b of a lower actor is counted but not followed from the state that a led to: its
+// successor is also found by a, from the state that b leads to. That may be passed over as well,
+// but for a step of an actor yet higher, so that one of the highest is followed in the end (sleep
+// sets, Godefroid 1996, reduced to one step of memory). All states, transitions and depths remain.
 #pragma once
 
 #include <barrier>
@@ -40,7 +46,7 @@ class Engine {
     const std::uint64_t hash = fingerprint(first, o_.seed);
     Worker& owner = *workers_[Set::share_of(hash, o_.threads)];
     owner.set.insert(first, hash);
-    owner.has_no_memory = !owner.current.push(first);
+    owner.has_no_memory = !owner.current.push(first, 0);
     for (const auto& worker : workers_)
       std::fill(worker->recent.begin(), worker->recent.end(), first);
     std::vector<std::thread> threads;
@@ -55,6 +61,7 @@ class Engine {
   struct Handed {
     S state;
     std::uint64_t hash;
+    std::uint8_t actor;
   };
   using Set = StateSet<kWords>;
   /// Different orders of the same steps meet soon: most repetitions are caught in a small cache
@@ -69,7 +76,7 @@ class Engine {
   struct alignas(64) Worker {
     Worker(const Machine& machine, const ExploreOptions& options, unsigned self)
         : set(options.set == SetKind::Exact && kWords > 1 ? bytes_of(machine) - 8 : 0, self,
-              options.threads),
+              options.threads, options.expected_states),
           current(bytes_of(machine)),
           next(bytes_of(machine)),
           steps(machine),
@@ -104,29 +111,49 @@ class Engine {
     Worker& worker = *workers_[self];
     for (auto& box : worker.outbox) box.clear();
     try {
-      worker.current.take_block([&](const S& state) {
+      worker.current.take_block([&](const S& state, std::uint8_t last) {
         if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
-        worker.steps.for_each_step(state, [&](const S& next, Violation violation) {
-          ++worker.transitions;
-          if (violation != Violation::None) return note(worker, violation);
-          hand_over(worker, o_.uses_symmetry ? symmetry_.canonical(next) : next);
-        });
+        if (o_.uses_symmetry)
+          expand_class(worker, state, last);
+        else
+          expand_state(worker, state, last);
       });
     } catch (const std::bad_alloc&) {
       worker.has_no_memory = true;
     }
+  }
+  /// `last`: the actor of the private step that led there, 0 after any other step.
+  void expand_state(Worker& worker, const S& state, std::uint8_t last) {
+    worker.transitions += worker.steps.for_each_step(
+        state, last, [&](unsigned actor, const S& next, Violation violation, bool is_private) {
+          if (violation != Violation::None) return note(worker, violation);
+          hand_over(worker, next, is_private ? static_cast<std::uint8_t>(actor) : 0);
+        });
+  }
+  /// Who is who says nothing in a class of states, what a client's block became does: steps to
+  /// lesser blocks than the one that the last private step led to are passed over.
+  void expand_class(Worker& worker, const S& state, std::uint8_t last) {
+    worker.transitions += worker.steps.for_each_step(
+        state, 0, [&](unsigned actor, S next, Violation violation, bool is_private) {
+          if (violation != Violation::None) return note(worker, violation);
+          if (!is_private || !symmetry_.is_sorting())
+            return hand_over(worker, symmetry_.canonical(next), 0);
+          if (last != 0 && symmetry_.is_before(next, actor, last)) return;
+          const unsigned place = symmetry_.settle(next, actor);
+          hand_over(worker, next, static_cast<std::uint8_t>(place));
+        });
   }
   static void note(Worker& worker, Violation violation) {
     if (violation == Violation::None) return;
     if (worker.violation == Violation::None || violation < worker.violation)
       worker.violation = violation;
   }
-  void hand_over(Worker& worker, const S& state) {
+  void hand_over(Worker& worker, const S& state, std::uint8_t actor) {
     const std::uint64_t hash = fingerprint(state, o_.seed);
     S& recent = worker.recent[hash % kRecent];
     if (recent == state) return;
     recent = state;
-    worker.outbox[Set::share_of(hash, o_.threads)].push_back({state, hash});
+    worker.outbox[Set::share_of(hash, o_.threads)].push_back({state, hash, actor});
   }
 
   void absorb(unsigned self) {
@@ -142,7 +169,8 @@ class Engine {
     for (std::size_t i = 0; i < std::min(kAhead, box.size()); ++i) worker.set.prefetch(box[i].hash);
     for (std::size_t i = 0; i < box.size(); ++i) {
       if (i + kAhead < box.size()) worker.set.prefetch(box[i + kAhead].hash);
-      if (worker.set.insert(box[i].state, box[i].hash) && !worker.next.push(box[i].state))
+      if (worker.set.insert(box[i].state, box[i].hash) &&
+          !worker.next.push(box[i].state, box[i].actor))
         worker.has_no_memory = true;
     }
   }

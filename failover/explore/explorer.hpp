@@ -35,6 +35,7 @@ struct ExploreOptions {
   std::uint64_t seed = 0;
   std::uint64_t memory_limit_bytes = ~std::uint64_t{0};
   std::uint64_t state_limit = ~std::uint64_t{0};
+  double expected_states = 0;  // a guess, as of estimate(): sets grow towards it in fewer steps
   const std::atomic<bool>* stop = nullptr;        // asked now and then; true ends the run
   std::function<void(const Progress&)> progress;  // about once a second, from one thread
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// States waiting to be expanded, without the bytes that none of them uses: filled once, taken once,
-// in blocks that go back to the kernel as soon as they are taken, so that a level never lies in
-// memory twice.
+// States waiting to be expanded, without the bytes that none of them uses, each with the actor
+// whose step led there: filled once, taken once, in blocks that go back to the kernel as soon as
+// they are taken, so that a level never lies in memory twice.
 #pragma once
 
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ class Frontier {
         last_mask_(~std::uint64_t{0} >> 8 * (sizeof(State<kWords>) - state_bytes)) {}
 
   /// False when the kernel has no memory for it.
-  [[nodiscard]] bool push(const State<kWords>& state) {
+  [[nodiscard]] bool push(const State<kWords>& state, std::uint8_t actor) {
     if (last_ == kBlock) {
       Block block = map_block();
       if (block == nullptr) return false;
@@ -36,7 +36,9 @@ class Frontier {
       last_ = 0;
     }
     // All words: what is too much the next state overwrites.
-    std::memcpy(blocks_.back().get() + last_++ * state_bytes_, state.words.data(), sizeof state);
+    char* const entry = blocks_.back().get() + last_++ * entry_bytes();
+    std::memcpy(entry, state.words.data(), sizeof state);
+    entry[state_bytes_] = static_cast<char>(actor);
     ++size_;
     return true;
   }
@@ -44,7 +46,8 @@ class Frontier {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return blocks_.size() * block_bytes(); }
 
-  /// Takes the last block: calls visit for each of its states. False when there is none.
+  /// Takes the last block: calls visit(state, actor) for each of its states. False when there is
+  /// none.
   template <class Visit>
   bool take_block(Visit&& visit) {
     if (blocks_.empty()) return false;
@@ -55,9 +58,10 @@ class Frontier {
     size_ -= count;
     for (std::size_t i = 0; i < count; ++i) {
       State<kWords> state;
-      std::memcpy(state.words.data(), block.get() + i * state_bytes_, sizeof state);
+      const char* const entry = block.get() + i * entry_bytes();
+      std::memcpy(state.words.data(), entry, sizeof state);
       state.words[kWords - 1] &= last_mask_;
-      visit(state);
+      visit(state, static_cast<std::uint8_t>(entry[state_bytes_]));
     }
     return true;
   }
@@ -80,8 +84,9 @@ class Frontier {
         ::mmap(nullptr, block_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return Block(block == MAP_FAILED ? nullptr : static_cast<char*>(block), Unmap{block_bytes()});
   }
+  [[nodiscard]] std::size_t entry_bytes() const noexcept { return state_bytes_ + 1; }
   [[nodiscard]] std::size_t block_bytes() const noexcept {
-    return kBlock * state_bytes_ + sizeof(State<kWords>);
+    return kBlock * entry_bytes() + sizeof(State<kWords>);
   }
 
   std::size_t state_bytes_;

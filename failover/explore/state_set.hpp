@@ -25,12 +25,14 @@ template <unsigned kWords>
 class StateSet {
  public:
   /// `upper_bytes` of the words after the first are compared; 0 when the fingerprint is to say all.
-  StateSet(unsigned upper_bytes, unsigned share, unsigned shares)
+  /// `expected` states in all shares, a guess: the closer, the fewer times they are moved.
+  StateSet(unsigned upper_bytes, unsigned share, unsigned shares, double expected = 0)
       : upper_bytes_(upper_bytes),
         last_mask_(~std::uint64_t{0} >> (64 - 8 * ((upper_bytes + 7) % 8 + 1))),
         first_(first_of(share, shares)),
         last_(first_of(share + 1, shares) - 1),
-        table_(last_ - first_, kFirstBuckets, upper_bytes),
+        fitting_buckets_(buckets_for(expected / shares, last_ - first_, upper_bytes)),
+        table_(last_ - first_, first_buckets(fitting_buckets_), upper_bytes),
         apart_(0, EntryHash{}, SameEntry{upper_bytes != 0}),
         is_exhausted_(!arena_.grow_to(table_.bytes())) {}
 
@@ -230,14 +232,37 @@ class StateSet {
     }
   }
 
+  static constexpr double kGrowth = 1.5;  // up to what is expected
+
+  /// So many that `entries` fill most of them, and none has to lie apart.
+  static std::size_t buckets_for(double entries, std::uint64_t greatest, unsigned upper_bytes) {
+    constexpr double kLoad = 0.92;
+    constexpr double kMost = 1e15;  // more than memory has, and exact as a double
+    double buckets = kFirstBuckets;
+    for (int i = 0; i < 2; ++i) {  // the more buckets, the more slots in one
+      const Table table(greatest, static_cast<std::size_t>(buckets), upper_bytes);
+      buckets = std::clamp(entries / table.slots / kLoad, 1.0 * kFirstBuckets, kMost);
+    }
+    return static_cast<std::size_t>(buckets);
+  }
+  /// From which growing ends at `fitting` ones.
+  static std::size_t first_buckets(std::size_t fitting) noexcept {
+    auto buckets = static_cast<double>(fitting);
+    while (buckets / kGrowth >= kFirstBuckets) buckets /= kGrowth;
+    return static_cast<std::size_t>(buckets);
+  }
+  [[nodiscard]] std::size_t more_buckets() const noexcept {
+    const std::size_t seventh = table_.buckets + table_.buckets / 7 + 1;
+    const auto grown = static_cast<std::size_t>(static_cast<double>(table_.buckets) * kGrowth) + 1;
+    return std::max(seventh, std::min(grown, fitting_buckets_));
+  }
+
   /// Where all grows by a seventh at least, an entry's new bucket is behind the one it lay in,
   /// however far it was from its own, but for those at the beginning: they wait until all others
   /// have moved.
   void grow() {
     const Table old = table_;
-    constexpr std::size_t kWorthSparing = std::size_t{1} << 13;
-    const std::size_t more = old.buckets / (old.buckets < kWorthSparing ? 2 : 7) + 1;
-    table_ = Table(last_ - first_, old.buckets + more, upper_bytes_);
+    table_ = Table(last_ - first_, more_buckets(), upper_bytes_);
     if (!arena_.grow_to(table_.bytes())) {
       is_exhausted_ = true;
       table_ = old;
@@ -258,6 +283,7 @@ class StateSet {
   std::uint64_t last_mask_;  // of the bytes that are kept of the last word
   std::uint64_t first_, last_;
   Arena arena_;
+  std::size_t fitting_buckets_;
   Table table_;
   std::unordered_set<Entry, EntryHash, SameEntry> apart_;
   std::uint64_t entries_ = 0;

@@ -2,9 +2,11 @@
 //
 // What an actor did in a state it does in every state with the same bits in its footprint, and each
 // step flips the same bits. Clients have few states of their own, combinations of them are many:
-// nearly all steps are found here instead of being worked out from the rules. One for each worker.
+// nearly all steps are found here instead of being worked out from the rules. A step is private
+// when it flips nothing that another actor sees: explore/engine.hpp. One for each worker.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "failover/explore/hash.hpp"
@@ -28,23 +30,40 @@ class StepCache {
         everything.words[i] |= bits.words[i];
       }
     }
-    // Who sees all of the state never meets the same twice.
-    for (Actor& actor : actors_) actor.is_cached = !(actor.footprint == everything);
+    for (Actor& actor : actors_) {
+      // Who sees all of the state never meets the same twice.
+      actor.is_cached = !(actor.footprint == everything);
+      for (const Actor& other : actors_)
+        for (unsigned i = 0; i < kWords && &other != &actor; ++i)
+          actor.seen_by_others.words[i] |= other.footprint.words[i];
+    }
   }
 
-  /// Calls emit(next, violation) for every step that is possible in `state`.
+  /// Calls emit(actor, next, violation, is_private) for every step that is possible in `state`, but
+  /// for the private ones of actors before `first` that break nothing. Returns how many there are.
   template <class Emit>
-  void for_each_step(const S& state, Emit&& emit) {
+  std::uint64_t for_each_step(const S& state, unsigned first, Emit&& emit) {
+    std::uint64_t steps = 0;
     for (unsigned number = 0; number < actors_.size(); ++number) {
       Actor& actor = actors_[number];
       if (!actor.is_cached) {
-        work_out(number, state, emit);
+        work_out(number, state, [&](const S& flips, Violation violation) {
+          ++steps;
+          const bool is_private = !meet(flips, actor.seen_by_others);
+          if (number >= first || !is_private || violation != Violation::None)
+            emit(number, changed(state, flips), violation, is_private);
+        });
         continue;
       }
       const Row& row = row_of(number, actor, state);
-      for (std::uint32_t i = row.first; i < row.end; ++i)
-        emit(changed(state, actor.flips[i].bits), actor.flips[i].violation);
+      steps += row.end - row.first;
+      for (std::uint32_t i = row.first; i < row.first_private; ++i)
+        emit(number, changed(state, actor.flips[i].bits), actor.flips[i].violation, false);
+      if (number < first) continue;
+      for (std::uint32_t i = row.first_private; i < row.end; ++i)
+        emit(number, changed(state, actor.flips[i].bits), Violation::None, true);
     }
+    return steps;
   }
 
  private:
@@ -53,12 +72,12 @@ class StepCache {
     Violation violation;
   };
   struct Row {
-    S key;  // the state's bits in the footprint
-    std::uint32_t first = 0, end = 0;
+    S key;                                                // the state's bits in the footprint
+    std::uint32_t first = 0, first_private = 0, end = 0;  // what breaks a property is not private
     bool is_used = false;
   };
   struct Actor {
-    S footprint{};
+    S footprint{}, seen_by_others{};
     bool is_cached = true;
     std::vector<Row> rows = std::vector<Row>(64);  // open addressing, a power of two of them
     std::size_t used = 0;
@@ -72,10 +91,16 @@ class StepCache {
     return state;
   }
 
-  template <class Emit>
-  void work_out(unsigned actor, const S& state, Emit& emit) const {
+  [[nodiscard]] static bool meet(const S& a, const S& b) noexcept {
+    std::uint64_t common = 0;
+    for (unsigned i = 0; i < kWords; ++i) common |= a.words[i] & b.words[i];
+    return common != 0;
+  }
+
+  template <class Note>
+  void work_out(unsigned actor, const S& state, Note&& note) const {
     const auto each = [&](const S& next, const Label&, Violation violation) {
-      emit(next, violation);
+      note(changed(state, next), violation);
     };
     Stepper<kWords, decltype(each)>(m_, state, each).run(actor);
   }
@@ -98,12 +123,17 @@ class StepCache {
     if (actor.used * 2 >= actor.rows.size()) make_room(actor);
     Row& row = place_of(actor.rows, key);
     ++actor.used;
-    row = {key, static_cast<std::uint32_t>(actor.flips.size()), 0, true};
-    const auto note = [&](const S& next, Violation violation) {
-      actor.flips.push_back({changed(state, next), violation});
-    };
-    work_out(number, state, note);
-    row.end = static_cast<std::uint32_t>(actor.flips.size());
+    const auto at = static_cast<std::ptrdiff_t>(actor.flips.size());
+    work_out(number, state, [&](const S& flips, Violation violation) {
+      actor.flips.push_back({flips, violation});
+    });
+    const auto first_private =
+        std::partition(actor.flips.begin() + at, actor.flips.end(), [&](const Flip& flip) {
+          return flip.violation != Violation::None || meet(flip.bits, actor.seen_by_others);
+        });
+    row = {key, static_cast<std::uint32_t>(at),
+           static_cast<std::uint32_t>(first_private - actor.flips.begin()),
+           static_cast<std::uint32_t>(actor.flips.size()), true};
     return row;
   }
 

@@ -5,9 +5,6 @@ namespace portcullis::failover {
 
 Symmetry::Symmetry(const Machine& machine)
     : m_(machine), pieces_(static_cast<unsigned>(machine.pieces[0].size())) {
-  unsigned bits = 0;
-  for (const Piece& piece : machine.pieces[0]) bits += piece.field.width;
-  fits_word_ = bits < 64;  // a word cannot be shifted by all its bits
   if (!machine.has_tags) return;
   const unsigned clients = machine.scenario.clients;
   std::vector<unsigned> order(clients);

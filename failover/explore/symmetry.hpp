@@ -19,7 +19,27 @@ class Symmetry {
 
   template <unsigned kWords>
   [[nodiscard]] State<kWords> canonical(const State<kWords>& state) const noexcept {
-    return renamings_.empty() ? sorted(state) : least(state);
+    return is_sorting() ? sorted(state) : least(state);
+  }
+  /// Whether a canonical state is simply one whose blocks are sorted.
+  [[nodiscard]] bool is_sorting() const noexcept { return renamings_.empty(); }
+
+  /// Whether client `a`'s block is less than client `b`'s.
+  template <unsigned kWords>
+  [[nodiscard]] bool is_before(const State<kWords>& state, unsigned a, unsigned b) const noexcept {
+    for (unsigned piece = 0; piece < pieces_; ++piece) {
+      const std::uint64_t of_a = state.get(m_.pieces[a][piece].field);
+      const std::uint64_t of_b = state.get(m_.pieces[b][piece].field);
+      if (of_a != of_b) return of_a < of_b;
+    }
+    return false;
+  }
+  /// Sorts a state in which only the block of `client` is out of place; returns where it lies then.
+  template <unsigned kWords>
+  unsigned settle(State<kWords>& state, unsigned client) const noexcept {
+    for (; client + 1 < m_.pieces.size() && is_before(state, client + 1, client); ++client)
+      exchange(state, client, client + 1);
+    return sink(state, client);
   }
 
  private:
@@ -33,46 +53,26 @@ class Symmetry {
 
   template <unsigned kWords>
   [[nodiscard]] State<kWords> sorted(const State<kWords>& state) const noexcept {
-    if (fits_word_) return sorted_words(state);
-    std::array<Block, kMaxClients> blocks;
-    const unsigned clients = static_cast<unsigned>(m_.pieces.size());
-    for (unsigned client = 0; client < clients; ++client) blocks[client] = block(state, client);
-    const auto before = [&](const Block& a, const Block& b) {
-      return std::lexicographical_compare(a.begin(), a.begin() + pieces_, b.begin(),
-                                          b.begin() + pieces_);
-    };
-    for (unsigned client = 1; client < clients; ++client)
-      for (unsigned at = client; at > 0 && before(blocks[at], blocks[at - 1]); --at)
-        std::swap(blocks[at], blocks[at - 1]);
     State<kWords> result = state;
-    for (unsigned client = 0; client < clients; ++client) put(result, client, blocks[client]);
+    for (unsigned client = 1; client < m_.pieces.size(); ++client) (void)sink(result, client);
     return result;
   }
-
-  /// The same where a client's bits fit one word.
+  /// Exchanges a client's block with lesser ones to its left; returns where it came to lie.
   template <unsigned kWords>
-  [[nodiscard]] State<kWords> sorted_words(const State<kWords>& state) const noexcept {
-    std::array<std::uint64_t, kMaxClients> blocks;
-    const unsigned clients = static_cast<unsigned>(m_.pieces.size());
-    bool is_sorted = true;
-    for (unsigned client = 0; client < clients; ++client) {
-      std::uint64_t bits = 0;
-      for (const Piece& piece : m_.pieces[client])
-        bits = bits << piece.field.width | state.get(piece.field);
-      unsigned at = client;
-      for (; at > 0 && blocks[at - 1] > bits; --at) blocks[at] = blocks[at - 1];
-      is_sorted = is_sorted && at == client;
-      blocks[at] = bits;
+  unsigned sink(State<kWords>& state, unsigned client) const noexcept {
+    for (; client > 0 && is_before(state, client, client - 1); --client)
+      exchange(state, client, client - 1);
+    return client;
+  }
+  template <unsigned kWords>
+  void exchange(State<kWords>& state, unsigned a, unsigned b) const noexcept {
+    for (unsigned piece = 0; piece < pieces_; ++piece) {
+      const Field& of_a = m_.pieces[a][piece].field;
+      const Field& of_b = m_.pieces[b][piece].field;
+      const std::uint64_t bits = state.get(of_a);
+      state.set(of_a, state.get(of_b));
+      state.set(of_b, bits);
     }
-    if (is_sorted) return state;
-    State<kWords> result = state;
-    for (unsigned client = 0; client < clients; ++client)
-      for (unsigned piece = pieces_; piece-- > 0;) {
-        const Field& field = m_.pieces[client][piece].field;
-        result.set(field, blocks[client]);
-        blocks[client] >>= field.width;
-      }
-    return result;
   }
 
   template <unsigned kWords>
@@ -108,7 +108,6 @@ class Symmetry {
 
   const Machine& m_;
   unsigned pieces_;
-  bool fits_word_;                   // the pieces of a client together
   std::vector<Renaming> renamings_;  // empty: words name nobody, sorting is enough
   std::vector<Field> word_fields_;
 };

@@ -35,12 +35,17 @@ class Explorer : public ::testing::TestWithParam<Sample> {
 };
 
 TEST_P(Explorer, Counts_AreThoseOfAPlainSearch) {
-  const auto states = testing::reachable(machine_);
+  const auto levels = testing::levels(machine_);
+  std::size_t states = 0;
   std::size_t transitions = 0;
-  for (const AnyState& state : states) transitions += testing::steps_of(machine_, state).size();
+  for (const auto& level : levels) {
+    states += level.size();
+    for (const AnyState& state : level) transitions += testing::steps_of(machine_, state).size();
+  }
   const auto explored = explore(machine_, {}).value();
-  EXPECT_EQ(explored.states, states.size());
+  EXPECT_EQ(explored.states, states);
   EXPECT_EQ(explored.transitions, transitions);
+  EXPECT_EQ(explored.depth + 1, levels.size());
 }
 
 using Flips = std::vector<std::pair<AnyState, Violation>>;
@@ -59,14 +64,26 @@ Flips flips_of(const Machine& machine, const AnyState& state, unsigned actor) {
 TEST_P(Explorer, StatesThatAgreeInAFootprint_HaveTheSameSteps) {
   std::map<std::pair<unsigned, AnyState>, Flips> known;
   std::size_t differing = 0;
+  std::size_t beyond = 0;
   for (const AnyState& state : testing::reachable(machine_))
     for (unsigned actor = 0; actor < actor_count(machine_); ++actor) {
-      AnyState seen = footprint(machine_, actor);
+      const AnyState bits = footprint(machine_, actor);
+      AnyState seen = bits;
       for (unsigned i = 0; i < kMaxStateWords; ++i) seen.words[i] &= state.words[i];
       const Flips flips = flips_of(machine_, state, actor);
+      for (const auto& [flipped, violation] : flips)
+        for (unsigned i = 0; i < kMaxStateWords; ++i)
+          beyond += (flipped.words[i] & ~bits.words[i]) != 0;
       differing += known.try_emplace({actor, seen}, flips).first->second != flips;
     }
   EXPECT_EQ(differing, 0U);
+  EXPECT_EQ(beyond, 0U);
+}
+
+TEST_P(Explorer, Symmetry_KeepsTheDepth) {
+  ExploreOptions options;
+  options.uses_symmetry = true;
+  EXPECT_EQ(explore(machine_, options).value().depth, explore(machine_, {}).value().depth);
 }
 
 TEST_P(Explorer, ThreeThreads_CountTheSame) {
@@ -103,6 +120,7 @@ TEST_P(Explorer, Symmetry_KeepsOneStateOfEachClass) {
 INSTANTIATE_TEST_SUITE_P(
     Models, Explorer,
     ::testing::Values(Sample{"blind-fadd", {.clients = 2, .duplicates = 1}},
+                      Sample{"psn-token", {.clients = 3}},
                       Sample{"lease", {.environment = Environment::Reuse}},
                       Sample{"probe-record-prompt", {.clients = 2, .late = 0}},
                       Sample{"log-dedup",

@@ -58,16 +58,25 @@ inline AnyState after(const Machine& machine, const std::vector<Action>& actions
   return state;
 }
 
-inline std::set<AnyState> reachable(const Machine& machine) {
+/// The reachable states by their distance from the initial one.
+inline std::vector<std::vector<AnyState>> levels(const Machine& machine) {
   std::set<AnyState> seen = {machine.initial};
-  std::vector<AnyState> todo = {machine.initial};
-  while (!todo.empty()) {
-    const AnyState state = todo.back();
-    todo.pop_back();
-    for (const Possible& step : steps_of(machine, state))
-      if (seen.insert(step.next).second) todo.push_back(step.next);
+  std::vector<std::vector<AnyState>> all = {{machine.initial}};
+  while (!all.back().empty()) {
+    std::vector<AnyState> next;
+    for (const AnyState& state : all.back())
+      for (const Possible& step : steps_of(machine, state))
+        if (seen.insert(step.next).second) next.push_back(step.next);
+    all.push_back(std::move(next));
   }
-  return seen;
+  all.pop_back();
+  return all;
+}
+
+inline std::vector<AnyState> reachable(const Machine& machine) {
+  std::vector<AnyState> all;
+  for (const auto& level : levels(machine)) all.insert(all.end(), level.begin(), level.end());
+  return all;
 }
 
 }  // namespace portcullis::failover::testing

@@ -63,12 +63,14 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
                           outcome.estimate.is_counted ? "exactly" : "about",
                           outcome.estimate.states, amount(outcome.estimate.bytes))
            << std::flush;
-  PORTCULLIS_TRY_ASSIGN(outcome.explored, explore(machine, options));
+  ExploreOptions informed = options;
+  informed.expected_states = outcome.estimate.states;
+  PORTCULLIS_TRY_ASSIGN(outcome.explored, explore(machine, informed));
   if (outcome.explored.ending == Ending::Violated)
     outcome.trace = shortest_violation(machine, options.uses_symmetry, kTraceStates);
   if (outcome.explored.ending == Ending::Complete && options.set == SetKind::Fingerprint &&
       !command.counts_only) {
-    ExploreOptions again = options;
+    ExploreOptions again = informed;
     again.seed = options.seed + 1;
     PORTCULLIS_TRY_ASSIGN(outcome.second, explore(machine, again));
   }
