@@ -15,6 +15,13 @@ namespace {
 constexpr std::size_t kDeepest = 64;    // values inside values; a topology needs five
 constexpr std::size_t kMostShown = 60;  // characters of a text that a refusal shows
 
+/// Keys and texts of a file may hold anything; what is said of them is one line.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return text;
+}
+
 /// Which line the parser has come to. It reads one character past a number before it reports it:
 /// the line of the last character that is no blank is the number's own.
 struct Position {
@@ -91,7 +98,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
     auto& keys = open_.back().keys;
-    if (std::ranges::find(keys, name) != keys.end() && keys.size() < kMostCheckedKeys)
+    if (keys.size() < kMostCheckedKeys && std::ranges::find(keys, name) != keys.end())
       return refuse(fmt::format("\"{}\" stands twice in one object", name));
     keys.push_back(std::move(name));
     return true;
@@ -101,9 +108,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     const std::string_view what = error.what();
     // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error .. - .."
     const std::size_t colon = what.find(": ");
-    std::string text(colon == std::string_view::npos ? what : what.substr(colon + 2));
-    std::ranges::replace_if(
-        text, [](unsigned char c) { return c < ' '; }, ' ');
+    const std::string text(colon == std::string_view::npos ? what : what.substr(colon + 2));
     return refuse(token.empty() ? text : text + "; JSON expected");
   }
 
@@ -118,7 +123,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
 
   bool refuse(std::string what) {
     if (refusal_.empty()) {
-      refusal_ = std::move(what);
+      refusal_ = one_line(std::move(what));
       refused_line_ = position_.token_line;
     }
     return false;
@@ -212,9 +217,9 @@ Result<JsonValue> parse_json(std::string_view text, std::string_view file) {
 }
 
 tl::unexpected<Error> JsonCursor::bad(std::string_view what) const {
-  if (path_.empty())
-    return fail(Errc::Malformed, fmt::format("{}:{}: {}", file_, value_->line, what));
-  return fail(Errc::Malformed, fmt::format("{}:{}: {}: {}", file_, value_->line, path_, what));
+  std::string text = path_.empty() ? std::string(what) : fmt::format("{}: {}", path_, what);
+  return fail(Errc::Malformed,
+              fmt::format("{}:{}: {}", file_, value_->line, one_line(std::move(text))));
 }
 
 tl::unexpected<Error> JsonCursor::refuse(std::string_view accepted) const {

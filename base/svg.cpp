@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/svg_parts.hpp"
+
 namespace portcullis {
 namespace {
 
@@ -17,10 +19,6 @@ constexpr double kRight = 886;  // reference labels stand to the right of it
 constexpr double kPlotHeight = 380;
 constexpr double kLineHeight = 20;
 constexpr std::size_t kSubtitleColumns = 125;
-
-// Okabe and Ito's colours, told apart by colour-blind readers too.
-constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                 "#56B4E9", "#E69F00", "#000000", "#7F7F7F"};
 
 struct Quantile {
   double value;
@@ -77,16 +75,6 @@ Frame frame_of(const PercentilePlot& plot, double top) {
   return frame;
 }
 
-std::string text_at(double x, double y, std::string_view attributes, std::string_view text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes,
-                     xml_escape(text));
-}
-
-std::string line_at(double x1, double y1, double x2, double y2, std::string_view attributes) {
-  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1,
-                     x2, y2, attributes);
-}
-
 std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
   std::vector<std::string> lines;
   while (text.size() > columns) {
@@ -100,7 +88,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
 }
 
 std::string latency_grid(const Frame& frame) {
-  std::string svg;
+  std::string drawn;
   const double decades = frame.log_greatest - frame.log_least;
   for (int decade = static_cast<int>(std::floor(frame.log_least)); decade < frame.log_greatest;
        ++decade) {
@@ -111,34 +99,31 @@ std::string latency_grid(const Frame& frame) {
       const bool is_labelled =
           digit == 1 || (decades < 3 && (digit == 2 || digit == 5)) || (decades < 1.2);
       const double y = frame.y(value);
-      svg += line_at(kLeft, y, kRight, y, digit == 1 ? "stroke=\"#c8c8c8\"" : "stroke=\"#eeeeee\"");
+      drawn +=
+          svg::line(kLeft, y, kRight, y, digit == 1 ? "stroke=\"#c8c8c8\"" : "stroke=\"#eeeeee\"");
       if (is_labelled)
-        svg += text_at(kLeft - 8, y + 4, "text-anchor=\"end\" fill=\"#444\"", duration_text(value));
+        drawn +=
+            svg::text(kLeft - 8, y + 4, "text-anchor=\"end\" fill=\"#444\"", duration_text(value));
     }
   }
-  return svg;
+  return drawn;
 }
 
 std::string quantile_grid(const Frame& frame) {
-  std::string svg;
+  std::string drawn;
   for (const Quantile& tick : kTicks) {
     const double inverse = 1 / (1 - tick.value);
     if (std::log10(inverse) > frame.log_span + 1e-9) continue;
     const double x = frame.x(inverse);
-    svg += line_at(x, frame.top, x, frame.bottom(), "stroke=\"#c8c8c8\"");
-    svg += text_at(x, frame.bottom() + 18, "text-anchor=\"middle\" fill=\"#444\"", tick.name);
+    drawn += svg::line(x, frame.top, x, frame.bottom(), "stroke=\"#c8c8c8\"");
+    drawn += svg::text(x, frame.bottom() + 18, "text-anchor=\"middle\" fill=\"#444\"", tick.name);
   }
-  svg += fmt::format(
-      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" "
-      "stroke=\"#888\"/>\n",
-      kLeft, frame.top, kRight - kLeft, kPlotHeight);
-  svg += text_at((kLeft + kRight) / 2, frame.bottom() + 38, "text-anchor=\"middle\" fill=\"#222\"",
-                 "share of samples at or below, drawn as 1/(1-q)");
-  svg += fmt::format(
-      "<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\" "
-      "fill=\"#222\">latency</text>\n",
-      frame.top + kPlotHeight / 2);
-  return svg;
+  drawn += svg::box(kLeft, frame.top, kRight - kLeft, kPlotHeight, "fill=\"none\" stroke=\"#888\"");
+  drawn +=
+      svg::text((kLeft + kRight) / 2, frame.bottom() + 38, "text-anchor=\"middle\" fill=\"#222\"",
+                "share of samples at or below, drawn as 1/(1-q)");
+  drawn += svg::upright(frame.top + kPlotHeight / 2, "latency");
+  return drawn;
 }
 
 // Dashes differ from one series to the next, so that of two curves on top of each other both show.
@@ -147,7 +132,7 @@ constexpr std::array kDashes = {"", "11 5", "4 4", "12 4 3 4"};
 std::string stroke_of(std::size_t index) {
   const std::string_view dash = kDashes[index % kDashes.size()];
   std::string stroke = fmt::format("stroke=\"{}\" stroke-width=\"2.2\" fill=\"none\"",
-                                   kColours[index % kColours.size()]);
+                                   svg::kColours[index % svg::kColours.size()]);
   if (!dash.empty()) stroke += fmt::format(" stroke-dasharray=\"{}\"", dash);
   return stroke;
 }
@@ -157,8 +142,7 @@ std::string curve_of(const Frame& frame, const PlotSeries& series, std::size_t i
   if (histogram.is_empty()) return "";
   if (series.is_deterministic && histogram.is_one_value()) {
     const double y = frame.y(static_cast<double>(histogram.max_ns()));
-    return fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" {}/>\n", kLeft, y, kRight,
-                       stroke_of(index));
+    return svg::path(fmt::format("M{:.1f} {:.1f}H{:.1f}", kLeft, y, kRight), stroke_of(index));
   }
   std::string path;
   double y = -1;
@@ -174,88 +158,59 @@ std::string curve_of(const Frame& frame, const PlotSeries& series, std::size_t i
     y = next;
   }
   const double end = frame.x(static_cast<double>(histogram.count()));
-  return fmt::format(
-      "<path d=\"{}\" {}/>\n<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" "
-      "fill=\"{}\"/>\n",
-      path, stroke_of(index), end, y, kColours[index % kColours.size()]);
+  const auto colour = svg::kColours[index % svg::kColours.size()];
+  return svg::path(path, stroke_of(index)) +
+         svg::circle(end, y, 3.5, fmt::format("fill=\"{}\"", colour));
 }
 
 std::string reference_lines(const Frame& frame, std::vector<ReferenceLine> references) {
   std::sort(references.begin(), references.end(),
             [](const auto& a, const auto& b) { return a.value_ns > b.value_ns; });
-  std::string svg;
+  std::string drawn;
   double free_from = frame.top - kLineHeight;  // labels keep clear of each other, top to bottom
   for (const ReferenceLine& line : references) {
     const double y = frame.y(static_cast<double>(line.value_ns));
     const double label = std::max(y, free_from + 15);
-    svg += line_at(kLeft, y, kRight, y, "stroke=\"#a00000\" stroke-dasharray=\"3 3\"");
-    svg += line_at(kRight, y, kRight + 12, label, "stroke=\"#a00000\"");
-    svg += text_at(kRight + 16, label + 4, "fill=\"#a00000\"", line.label);
+    drawn += svg::line(kLeft, y, kRight, y, "stroke=\"#a00000\" stroke-dasharray=\"3 3\"");
+    drawn += svg::line(kRight, y, kRight + 12, label, "stroke=\"#a00000\"");
+    drawn += svg::text(kRight + 16, label + 4, "fill=\"#a00000\"", line.label);
     free_from = label;
   }
-  return svg;
+  return drawn;
 }
 
 constexpr double kColumns[] = {566, 646, 726, 806, 886, 966};
 
 std::string table_row(double y, std::size_t index, const PlotSeries& series) {
   const Histogram& histogram = series.histogram;
-  std::string svg =
-      fmt::format("<path d=\"M{:.1f} {:.1f}h32\" {}/>\n", kLeft, y - 4, stroke_of(index));
-  svg += text_at(kLeft + 40, y, "fill=\"#222\"", series.label);
+  std::string drawn = svg::path(fmt::format("M{:.1f} {:.1f}h32", kLeft, y - 4), stroke_of(index));
+  drawn += svg::text(kLeft + 40, y, "fill=\"#222\"", series.label);
   constexpr auto kRightAligned = "text-anchor=\"end\" fill=\"#222\"";
-  if (histogram.is_empty()) return svg + text_at(kColumns[4], y, kRightAligned, "no samples");
+  if (histogram.is_empty()) return drawn + svg::text(kColumns[4], y, kRightAligned, "no samples");
   if (series.is_deterministic && histogram.is_one_value())
-    return svg +
-           text_at(kColumns[4], y, kRightAligned,
-                   duration_text(static_cast<double>(histogram.max_ns())) +
-                       " (deterministic, one value)") +
-           text_at(kColumns[5], y, kRightAligned, fmt::format("{}", histogram.count()));
+    return drawn +
+           svg::text(kColumns[4], y, kRightAligned,
+                     duration_text(static_cast<double>(histogram.max_ns())) +
+                         " (deterministic, one value)") +
+           svg::text(kColumns[5], y, kRightAligned, fmt::format("{}", histogram.count()));
   constexpr double kShown[] = {0.5, 0.9, 0.99, 0.999, 1};
   for (std::size_t i = 0; i < std::size(kShown); ++i)
-    svg += text_at(kColumns[i], y, kRightAligned,
-                   duration_text(static_cast<double>(histogram.percentile_ns(kShown[i]))));
-  return svg + text_at(kColumns[5], y, kRightAligned, fmt::format("{}", histogram.count()));
+    drawn += svg::text(kColumns[i], y, kRightAligned,
+                       duration_text(static_cast<double>(histogram.percentile_ns(kShown[i]))));
+  return drawn + svg::text(kColumns[5], y, kRightAligned, fmt::format("{}", histogram.count()));
 }
 
 std::string table_of(const PercentilePlot& plot, double top) {
   constexpr const char* kNames[] = {"p50", "p90", "p99", "p99.9", "max", "samples"};
-  std::string svg;
+  std::string drawn;
   for (std::size_t i = 0; i < std::size(kNames); ++i)
-    svg += text_at(kColumns[i], top, "text-anchor=\"end\" fill=\"#666\"", kNames[i]);
+    drawn += svg::text(kColumns[i], top, "text-anchor=\"end\" fill=\"#666\"", kNames[i]);
   for (std::size_t i = 0; i < plot.series.size(); ++i)
-    svg += table_row(top + kLineHeight * static_cast<double>(i + 1), i, plot.series[i]);
-  return svg;
+    drawn += table_row(top + kLineHeight * static_cast<double>(i + 1), i, plot.series[i]);
+  return drawn;
 }
 
 }  // namespace
-
-std::string xml_escape(std::string_view text) {
-  std::string escaped;
-  escaped.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&apos;";
-        break;
-      default:
-        escaped += c >= ' ' && c <= '~' ? c : '?';
-    }
-  }
-  return escaped;
-}
 
 std::string percentile_svg(const PercentilePlot& plot) {
   const std::vector<std::string> subtitle = wrap(plot.subtitle, kSubtitleColumns);
@@ -264,19 +219,13 @@ std::string percentile_svg(const PercentilePlot& plot) {
   const double table = frame.bottom() + 68;
   const double height = table + kLineHeight * static_cast<double>(plot.series.size()) + 18;
 
-  std::string svg = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-      "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"system-ui, 'DejaVu Sans', sans-serif\" "
-      "font-size=\"12\">\n<title>{2}</title>\n<desc>{3}</desc>\n"
-      "<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#ffffff\"/>\n",
-      kWidth, height, xml_escape(plot.title), xml_escape(plot.subtitle));
-  svg += text_at(kLeft, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#111\"", plot.title);
+  std::string drawn = svg::open({kWidth, height, 12, plot.title, plot.subtitle});
+  drawn += svg::text(kLeft, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#111\"", plot.title);
   for (std::size_t i = 0; i < subtitle.size(); ++i)
-    svg += text_at(kLeft, 50 + 17 * static_cast<double>(i), "fill=\"#444\"", subtitle[i]);
-  svg += latency_grid(frame) + quantile_grid(frame) + reference_lines(frame, plot.references);
-  for (std::size_t i = 0; i < plot.series.size(); ++i) svg += curve_of(frame, plot.series[i], i);
-  return svg + table_of(plot, table) + "</svg>\n";
+    drawn += svg::text(kLeft, 50 + 17 * static_cast<double>(i), "fill=\"#444\"", subtitle[i]);
+  drawn += latency_grid(frame) + quantile_grid(frame) + reference_lines(frame, plot.references);
+  for (std::size_t i = 0; i < plot.series.size(); ++i) drawn += curve_of(frame, plot.series[i], i);
+  return drawn + table_of(plot, table) + "</svg>\n";
 }
 
 }  // namespace portcullis

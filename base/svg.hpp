@@ -39,7 +39,4 @@ struct PercentilePlot {
 /// table and no curve.
 [[nodiscard]] std::string percentile_svg(const PercentilePlot& plot);
 
-/// `text` as XML character data or attribute value; what is not printable ASCII becomes '?'.
-[[nodiscard]] std::string xml_escape(std::string_view text);
-
 }  // namespace portcullis

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "base/svg.hpp"
+#include "base/svg_parts.hpp"
 
 namespace portcullis::failover {
 namespace {
@@ -16,10 +16,11 @@ constexpr double kColumn = 270;
 constexpr double kLeft = 300;  // of the first lifeline: what a client does stands left of it
 constexpr double kRight = 300;
 
-// Okabe and Ito's colours, told apart by colour-blind readers too.
-constexpr const char* kPacket = "#0072B2";
-constexpr const char* kAck = "#009E73";
-constexpr const char* kTrouble = "#D55E00";
+constexpr std::string_view kPacket = svg::kColours[0];
+constexpr std::string_view kAck = svg::kColours[2];
+constexpr std::string_view kTrouble = svg::kColours[1];
+constexpr std::string_view kFence = svg::kColours[3];
+constexpr std::string_view kOwn = svg::kColours[6];
 
 const char* explain(Violation violation) {
   switch (violation) {
@@ -55,7 +56,7 @@ class Chart {
     if (!m_.environment.empty()) lane("others", others_);
   }
 
-  std::string svg(const std::string& title) {
+  std::string drawn(const std::string& title) {
     std::string rows;
     y_ = kTop + 40;
     for (const TraceStep& step : trace_.steps) {
@@ -63,15 +64,10 @@ class Chart {
       y_ += kRow;
     }
     const double width = kLeft + kColumn * static_cast<double>(names_.size() - 1) + kRight;
-    rows += text(20, y_ + 14,
-                 fmt::format("{}: {}", name_of(trace_.violation), explain(trace_.violation)),
-                 fmt::format("fill=\"{}\" font-weight=\"bold\"", kTrouble));
-    return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-               "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"13\">\n"
-               "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-               width, y_ + 36) +
-           text(20, 30, title, "font-size=\"17\" font-weight=\"bold\"") + lifelines() + rows +
+    rows += svg::text(20, y_ + 14, fmt::format("fill=\"{}\" font-weight=\"bold\"", kTrouble),
+                      fmt::format("{}: {}", name_of(trace_.violation), explain(trace_.violation)));
+    return svg::open({width, y_ + 36, 13, title}) +
+           svg::text(20, 30, "font-size=\"17\" font-weight=\"bold\"", title) + lifelines() + rows +
            "</svg>\n";
   }
 
@@ -81,56 +77,44 @@ class Chart {
     names_.emplace_back(std::move(name), x);
   }
   [[nodiscard]] std::string lifelines() const {
-    std::string svg;
+    std::string drawn;
     for (const auto& [name, x] : names_) {
-      svg += fmt::format(
-          "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"110\" height=\"26\" rx=\"4\" fill=\"#f2f2f2\" "
-          "stroke=\"#888\"/>\n",
-          x - 55, kTop - 26);
-      svg += text(x, kTop - 8, name, "text-anchor=\"middle\"");
-      svg += fmt::format(
-          "<line x1=\"{0:.0f}\" y1=\"{1:.0f}\" x2=\"{0:.0f}\" y2=\"{2:.0f}\" stroke=\"#bbb\"/>\n",
-          x, kTop, y_ - 8);
+      drawn += svg::box(x - 55, kTop - 26, 110, 26, "rx=\"4\" fill=\"#f2f2f2\" stroke=\"#888\"");
+      drawn += svg::text(x, kTop - 8, "text-anchor=\"middle\"", name);
+      drawn += svg::line(x, kTop, x, y_ - 8, "stroke=\"#bbb\"");
     }
-    return svg;
+    return drawn;
   }
-  static std::string text(double x, double y, const std::string& what,
-                          const std::string& attributes) {
-    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes,
-                       xml_escape(what));
+  static std::string stroke(std::string_view colour) {
+    return fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"", colour);
   }
   /// What a client did: the words stand left of its line, where no arrow starts.
-  [[nodiscard]] std::string own(double x, const std::string& what, const char* colour) const {
-    return fmt::format("<circle cx=\"{:.0f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"/>\n", x, y_,
-                       colour) +
-           text(x - 10, y_ + 4, what, fmt::format("fill=\"{}\" text-anchor=\"end\"", colour));
+  [[nodiscard]] std::string own(double x, const std::string& what, std::string_view colour) const {
+    return svg::circle(x, y_, 3.5, fmt::format("fill=\"{}\"", colour)) +
+           svg::text(x - 10, y_ + 4, fmt::format("fill=\"{}\" text-anchor=\"end\"", colour), what);
   }
   /// What another actor did by itself: a dot on its line, the words to the right.
-  [[nodiscard]] std::string note(double x, const std::string& what, const char* colour) const {
-    return fmt::format("<circle cx=\"{:.0f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"/>\n", x, y_,
-                       colour) +
-           text(x + 9, y_ + 4, what, fmt::format("fill=\"{}\"", colour));
+  [[nodiscard]] std::string note(double x, const std::string& what, std::string_view colour) const {
+    return svg::circle(x, y_, 3.5, fmt::format("fill=\"{}\"", colour)) +
+           svg::text(x + 9, y_ + 4, fmt::format("fill=\"{}\"", colour), what);
   }
   [[nodiscard]] std::string arrow(double from, double from_y, double to, const std::string& what,
-                                  const char* colour) const {
+                                  std::string_view colour) const {
     const double direction = to > from ? 1 : -1;
-    std::string svg = fmt::format(
-        "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}m{:.1f} -5l{:.1f} 5l{:.1f} 4\" fill=\"none\" "
-        "stroke=\"{}\" stroke-width=\"1.6\"/>\n",
-        from, from_y, to, y_, -9 * direction, 9 * direction, -9 * direction, colour);
-    return svg + text(to + 9 * direction, y_ + 4, what,
-                      fmt::format("fill=\"{}\" text-anchor=\"{}\"", colour,
-                                  direction > 0 ? "start" : "end"));
+    const std::string points =
+        fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}m{:.1f} -5l{:.1f} 5l{:.1f} 4", from, from_y, to,
+                    y_, -9 * direction, 9 * direction, -9 * direction);
+    const std::string words =
+        fmt::format("fill=\"{}\" text-anchor=\"{}\"", colour, direction > 0 ? "start" : "end");
+    return svg::path(points, stroke(colour)) + svg::text(to + 9 * direction, y_ + 4, words, what);
   }
   [[nodiscard]] std::string lost(double from, double from_y, double towards,
-                                 const std::string& what, const char* colour) const {
+                                 const std::string& what, std::string_view colour) const {
     const double x = from + (towards - from) * 0.55;
-    return fmt::format(
-               "<path d=\"M{0:.1f} {1:.1f}L{2:.1f} {3:.1f}m-5 -5l10 10m0 -10l-10 10\" "
-               "fill=\"none\" "
-               "stroke=\"{4}\" stroke-width=\"1.6\" stroke-dasharray=\"5 3\"/>\n",
-               from, from_y, x, y_, colour) +
-           text(x + 12, y_ + 4, what, fmt::format("fill=\"{}\"", kTrouble));
+    const std::string points =
+        fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}m-5 -5l10 10m0 -10l-10 10", from, from_y, x, y_);
+    return svg::path(points, stroke(colour) + " stroke-dasharray=\"5 3\"") +
+           svg::text(x + 12, y_ + 4, fmt::format("fill=\"{}\"", kTrouble), what);
   }
 
   using Key = std::pair<unsigned, unsigned>;
@@ -144,7 +128,7 @@ class Chart {
     switch (l.action) {
       case Action::Post:
         posted_[key] = y_;
-        return own(client, what, "#000000");
+        return own(client, what, kOwn);
       case Action::Execute:
       case Action::AcknowledgeAgain: {
         acknowledged_[key] = y_;
@@ -161,15 +145,15 @@ class Chart {
       case Action::TimeOut:
         return own(client, what, kTrouble);
       case Action::OrderFence:
-        return own(client, what, "#CC79A7");
+        return own(client, what, kFence);
       case Action::FenceTakesEffect:
-        return note(responder_, what, "#CC79A7");
+        return note(responder_, what, kFence);
       case Action::Receive:
-        return note(receiver_, what, "#000000");
+        return note(receiver_, what, kOwn);
       case Action::Write:
         return note(others_, what, kTrouble);
       default:
-        return own(client, what, "#000000");
+        return own(client, what, kOwn);
     }
   }
 
@@ -193,7 +177,7 @@ std::string trace_text(const Machine& machine, const Trace& trace) {
 }
 
 std::string trace_svg(const Machine& machine, const Trace& trace, const std::string& title) {
-  return Chart(machine, trace).svg(title);
+  return Chart(machine, trace).drawn(title);
 }
 
 }  // namespace portcullis::failover

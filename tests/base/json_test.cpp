@@ -69,6 +69,13 @@ TEST(JsonCursor, Refusal_ShowsTheValue) {
   EXPECT_EQ(list.item(3).refuse("1").value().text, "f:1: [3]: null; 1 is accepted");
 }
 
+TEST(JsonCursor, ControlCharactersOfAFile_StayOutOfMessages) {
+  const auto tree = parse_json("{\"a\\nb\": \"x\\u001b[2J\"}", "f");
+  ASSERT_TRUE(tree.has_value());
+  EXPECT_EQ(JsonCursor(*tree, "f").item(0).refuse("y").value().text,
+            "f:1: a b: \"x [2J\"; y is accepted");
+}
+
 TEST(JsonCursor, UnknownField_NamesWhatIsAccepted) {
   const auto tree = parse_json("{\"a\": 1,\n \"bb\": 1}", "f");
   ASSERT_TRUE(tree.has_value());

@@ -97,7 +97,7 @@ TEST(ExploreProgram, Chart_IsWritten) {
   ExploreCommand command = explore_command("blind-fadd");
   command.svg_path = folder.path() + "/chart.svg";
   EXPECT_EQ(run_explore(command, console.io), kExitRefuted);
-  EXPECT_THAT(contents(command.svg_path), StartsWith("<svg"));
+  EXPECT_THAT(contents(command.svg_path), HasSubstr("<svg xmlns="));
 }
 
 struct Refused {
@@ -185,7 +185,7 @@ TEST(ClassifyProgram, Dump_BecomesAdvice) {
   EXPECT_EQ(advice[0]["advice"], "never");
   EXPECT_EQ(advice[0]["line"], 3);
   EXPECT_EQ(advice[1]["reason"], "completed: nothing to repeat");
-  EXPECT_THAT(contents(folder.path() + "/wr-5.svg"), StartsWith("<svg"));
+  EXPECT_THAT(contents(folder.path() + "/wr-5.svg"), HasSubstr("<svg xmlns="));
 }
 
 TEST(ClassifyProgram, MissingFile_IsRefusedByName) {

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/svg.hpp"
+#include "base/svg_parts.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -19,16 +19,13 @@ constexpr double kPlotHeight = 260;
 constexpr double kGap = 84;
 constexpr double kRow = 22;
 
-// Okabe and Ito's colours, told apart by colour-blind readers too.
-constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                 "#56B4E9", "#E69F00", "#000000", "#7F7F7F"};
 constexpr std::array kDashes = {"", "9 4", "3 3", "12 4 3 4"};
 
 /// One series looks like no other until colours times dashes are used up.
 std::string stroke_of(std::size_t index) {
-  const std::string_view dash = kDashes[(index / kColours.size()) % kDashes.size()];
+  const std::string_view dash = kDashes[(index / svg::kColours.size()) % kDashes.size()];
   return fmt::format("stroke=\"{}\" stroke-width=\"1.8\" fill=\"none\"{}",
-                     kColours[index % kColours.size()],
+                     svg::kColours[index % svg::kColours.size()],
                      dash.empty() ? "" : fmt::format(" stroke-dasharray=\"{}\"", dash));
 }
 
@@ -59,39 +56,25 @@ Frame frame_of(const Chart& chart, double top) {
   return frame;
 }
 
-std::string text_at(double x, double y, std::string_view attributes, std::string_view text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes,
-                     xml_escape(text));
-}
-std::string line_at(double x1, double y1, double x2, double y2, std::string_view attributes) {
-  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1,
-                     x2, y2, attributes);
-}
-
 std::string grid(const Frame& frame, const Chart& chart) {
-  std::string svg;
+  std::string drawn;
   for (const double x : ticks(frame.x_low, frame.x_high, 10)) {
-    svg += line_at(frame.x(x), frame.top, frame.x(x), frame.bottom, "stroke=\"#e4e4e4\"");
-    svg += text_at(frame.x(x), frame.bottom + 17, "text-anchor=\"middle\" fill=\"#444\"",
-                   fmt::format("{:.6g}", x));
+    drawn += svg::line(frame.x(x), frame.top, frame.x(x), frame.bottom, "stroke=\"#e4e4e4\"");
+    drawn += svg::text(frame.x(x), frame.bottom + 17, "text-anchor=\"middle\" fill=\"#444\"",
+                       fmt::format("{:.6g}", x));
   }
   for (const double y : ticks(frame.y_low, frame.y_high, 6)) {
-    svg += line_at(kLeft, frame.y(y), kRight, frame.y(y), "stroke=\"#e4e4e4\"");
-    svg += text_at(kLeft - 8, frame.y(y) + 4, "text-anchor=\"end\" fill=\"#444\"",
-                   fmt::format("{:.6g}", y));
+    drawn += svg::line(kLeft, frame.y(y), kRight, frame.y(y), "stroke=\"#e4e4e4\"");
+    drawn += svg::text(kLeft - 8, frame.y(y) + 4, "text-anchor=\"end\" fill=\"#444\"",
+                       fmt::format("{:.6g}", y));
   }
-  svg += fmt::format(
-      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" "
-      "stroke=\"#888\"/>\n",
-      kLeft, frame.top, kRight - kLeft, frame.bottom - frame.top);
-  svg += text_at(kLeft, frame.top - 10, "font-weight=\"bold\" fill=\"#222\"", chart.title);
-  svg += text_at((kLeft + kRight) / 2, frame.bottom + 36, "text-anchor=\"middle\" fill=\"#222\"",
-                 chart.x_label);
-  svg += fmt::format(
-      "<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\" "
-      "fill=\"#222\">{}</text>\n",
-      (frame.top + frame.bottom) / 2, xml_escape(chart.y_label));
-  return svg;
+  drawn += svg::box(kLeft, frame.top, kRight - kLeft, frame.bottom - frame.top,
+                    "fill=\"none\" stroke=\"#888\"");
+  drawn += svg::text(kLeft, frame.top - 10, "font-weight=\"bold\" fill=\"#222\"", chart.title);
+  drawn += svg::text((kLeft + kRight) / 2, frame.bottom + 36,
+                     "text-anchor=\"middle\" fill=\"#222\"", chart.x_label);
+  drawn += svg::upright((frame.top + frame.bottom) / 2, chart.y_label);
+  return drawn;
 }
 
 std::string curve(const Frame& frame, const ChartSeries& series, std::size_t index) {
@@ -111,33 +94,33 @@ std::string curve(const Frame& frame, const ChartSeries& series, std::size_t ind
     last_x = at_x;
     last_y = at_y;
   }
-  return path.empty() ? "" : fmt::format("<path d=\"{}\" {}/>\n", path, stroke_of(index));
+  return path.empty() ? "" : svg::path(path, stroke_of(index));
 }
 
 std::string marks(const std::vector<ChartMark>& list, const Frame& frame) {
   constexpr auto kStroke = "stroke=\"#a00000\" stroke-dasharray=\"3 3\"";
-  std::string svg;
+  std::string drawn;
   for (const ChartMark& mark : list) {
     if (mark.is_vertical) {
-      svg += line_at(frame.x(mark.at), frame.top, frame.x(mark.at), frame.bottom, kStroke);
-      svg += text_at(std::min(frame.x(mark.at) + 4, kRight - 120), frame.top + 14,
-                     "fill=\"#a00000\"", mark.label);
+      drawn += svg::line(frame.x(mark.at), frame.top, frame.x(mark.at), frame.bottom, kStroke);
+      drawn += svg::text(std::min(frame.x(mark.at) + 4, kRight - 120), frame.top + 14,
+                         "fill=\"#a00000\"", mark.label);
     } else {
-      svg += line_at(kLeft, frame.y(mark.at), kRight, frame.y(mark.at), kStroke);
-      svg += text_at(kLeft + 6, frame.y(mark.at) - 4, "fill=\"#a00000\"", mark.label);
+      drawn += svg::line(kLeft, frame.y(mark.at), kRight, frame.y(mark.at), kStroke);
+      drawn += svg::text(kLeft + 6, frame.y(mark.at) - 4, "fill=\"#a00000\"", mark.label);
     }
   }
-  return svg;
+  return drawn;
 }
 
 std::string legend(const Chart& chart, double top) {
-  std::string svg;
+  std::string drawn;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const double y = top + 10 + 17 * static_cast<double>(i);
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}h26\" {}/>\n", kRight + 12, y, stroke_of(i));
-    svg += text_at(kRight + 44, y + 4, "fill=\"#222\"", chart.series[i].label);
+    drawn += svg::path(fmt::format("M{:.1f} {:.1f}h26", kRight + 12, y), stroke_of(i));
+    drawn += svg::text(kRight + 44, y + 4, "fill=\"#222\"", chart.series[i].label);
   }
-  return svg;
+  return drawn;
 }
 
 double height_of(const Chart& chart) {
@@ -145,27 +128,24 @@ double height_of(const Chart& chart) {
 }
 
 std::string rows_of(const Timeline& timeline, const Frame& frame) {
-  std::string svg;
+  std::string drawn;
   for (std::size_t i = 0; i < timeline.rows.size(); ++i) {
     const TimelineRow& row = timeline.rows[i];
     const double y = frame.top + kRow * static_cast<double>(i);
-    svg += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
-        "fill=\"#eef3ee\"/>\n",
-        kLeft, y + 3, kRight - kLeft, kRow - 6);
+    drawn += svg::box(kLeft, y + 3, kRight - kLeft, kRow - 6, "fill=\"#eef3ee\"");
     for (std::size_t k = 0; k < row.points.size(); ++k) {
       const auto [time, closed] = row.points[k];
       const double end = k + 1 < row.points.size() ? row.points[k + 1].first : timeline.to;
       if (closed <= 0) continue;
-      svg += fmt::format(
+      drawn += fmt::format(
           "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
           "fill=\"#D55E00\" fill-opacity=\"{:.2f}\"/>\n",
           frame.x(time), y + 3, std::max(0.2, frame.x(end) - frame.x(time)), kRow - 6,
           std::min(1.0, closed));
     }
-    svg += text_at(kRight + 12, y + 15, "fill=\"#222\"", row.label);
+    drawn += svg::text(kRight + 12, y + 15, "fill=\"#222\"", row.label);
   }
-  return svg;
+  return drawn;
 }
 
 }  // namespace
@@ -201,23 +181,17 @@ std::string chart_svg(const std::string& title, const std::string& subtitle,
     const Frame frame{top, bottom, timeline.from, timeline.to, 0, 1};
     body += rows_of(timeline, frame);
     for (const double x : ticks(frame.x_low, frame.x_high, 10))
-      body += text_at(frame.x(x), bottom + 17, "text-anchor=\"middle\" fill=\"#444\"",
-                      fmt::format("{:.6g}", x));
-    body += text_at(kLeft, top - 10, "font-weight=\"bold\" fill=\"#222\"", timeline.title);
-    body += text_at((kLeft + kRight) / 2, bottom + 36, "text-anchor=\"middle\" fill=\"#222\"",
-                    timeline.x_label);
+      body += svg::text(frame.x(x), bottom + 17, "text-anchor=\"middle\" fill=\"#444\"",
+                        fmt::format("{:.6g}", x));
+    body += svg::text(kLeft, top - 10, "font-weight=\"bold\" fill=\"#222\"", timeline.title);
+    body += svg::text((kLeft + kRight) / 2, bottom + 36, "text-anchor=\"middle\" fill=\"#222\"",
+                      timeline.x_label);
     body += marks(timeline.marks, frame);
     top = bottom + kGap;
   }
-  return fmt::format(
-             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-             "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"system-ui, 'DejaVu Sans', "
-             "sans-serif\" font-size=\"12\">\n<title>{2}</title>\n"
-             "<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#ffffff\"/>\n",
-             kWidth, top - 30, xml_escape(title)) +
-         text_at(kLeft, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#111\"", title) +
-         text_at(kLeft, 52, "fill=\"#444\"", subtitle) + body + "</svg>\n";
+  return svg::open({kWidth, top - 30, 12, title}) +
+         svg::text(kLeft, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#111\"", title) +
+         svg::text(kLeft, 52, "fill=\"#444\"", subtitle) + body + "</svg>\n";
 }
 
 }  // namespace portcullis::tools::pfc_deadlock

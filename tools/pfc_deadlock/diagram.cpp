@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "base/svg.hpp"
+#include "base/svg_parts.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -19,8 +18,6 @@ namespace {
 constexpr double kMargin = 90;
 constexpr double kPerUnit = 190;
 constexpr double kRadius = 24;
-constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                 "#56B4E9", "#E69F00", "#000000", "#7F7F7F"};
 
 struct Point {
   double x = 0;
@@ -61,66 +58,60 @@ Point moved(Point from, Point to, double along, double aside) {
 }
 
 std::string line(Point from, Point to, std::string_view attributes) {
-  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", from.x,
-                     from.y, to.x, to.y, attributes);
+  return svg::line(from.x, from.y, to.x, to.y, attributes);
 }
 
 std::string links(const pfc::Topology& topology, const std::vector<Point>& places) {
-  std::string svg;
-  std::set<std::pair<pfc::NodeId, pfc::NodeId>> drawn;
+  std::string drawn;
+  std::set<std::pair<pfc::NodeId, pfc::NodeId>> done;
   for (const pfc::Link& link : topology.links)
-    if (drawn.insert(std::minmax(link.from, link.to)).second)
-      svg += line(places[link.from], places[link.to], "stroke=\"#bbb\" stroke-width=\"5\"");
-  return svg;
+    if (done.insert(std::minmax(link.from, link.to)).second)
+      drawn += line(places[link.from], places[link.to], "stroke=\"#bbb\" stroke-width=\"5\"");
+  return drawn;
 }
 
 std::string flow(const pfc::Topology& topology, const std::vector<Point>& places,
                  std::size_t index) {
   // Flows run beside their links, each at a distance of its own.
   const double aside = 9 + 7 * static_cast<double>(index);
-  const std::string_view colour = kColours[index % kColours.size()];
+  const std::string_view colour = svg::kColours[index % svg::kColours.size()];
   const pfc::Flow& of = topology.flows[index];
-  std::string svg;
+  std::string drawn;
   for (const pfc::LinkId id : of.path) {
     const Point from = places[topology.links[id].from];
     const Point to = places[topology.links[id].to];
-    svg += line(moved(from, to, kRadius, aside), moved(to, from, kRadius + 4, -aside),
-                fmt::format("stroke=\"{}\" stroke-width=\"2.2\" marker-end=\"url(#arrow{})\"",
-                            colour, index % kColours.size()));
+    drawn += line(moved(from, to, kRadius, aside), moved(to, from, kRadius + 4, -aside),
+                  fmt::format("stroke=\"{}\" stroke-width=\"2.2\" marker-end=\"url(#arrow{})\"",
+                              colour, index % svg::kColours.size()));
   }
-  return svg;
+  return drawn;
 }
 
 std::string nodes(const pfc::Topology& topology, const std::vector<Point>& places) {
-  std::string svg;
+  std::string drawn;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const bool is_host = topology.nodes[i].kind == pfc::NodeKind::Host;
     const Point at = places[i];
-    svg += is_host ? fmt::format(
-                         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"30\" "
-                         "rx=\"4\" fill=\"#f4f4f4\" stroke=\"#555\"/>\n",
-                         at.x - 34, at.y - 15, 68.0)
-                   : fmt::format(
-                         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.0f}\" "
-                         "fill=\"#ffffff\" stroke=\"#222\" stroke-width=\"1.6\"/>\n",
-                         at.x, at.y, kRadius);
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", at.x,
-                       at.y + 4, xml_escape(topology.nodes[i].name));
+    drawn += is_host ? svg::box(at.x - 34, at.y - 15, 68, 30,
+                                "rx=\"4\" fill=\"#f4f4f4\" stroke=\"#555\"")
+                     : svg::circle(at.x, at.y, kRadius,
+                                   "fill=\"#ffffff\" stroke=\"#222\" stroke-width=\"1.6\"");
+    drawn += svg::text(at.x, at.y + 4, "text-anchor=\"middle\"", topology.nodes[i].name);
   }
-  return svg;
+  return drawn;
 }
 
 std::string legend(const pfc::Topology& topology, double top) {
-  std::string svg;
+  std::string drawn;
   for (std::size_t i = 0; i < topology.flows.size(); ++i) {
     const pfc::Flow& of = topology.flows[i];
     std::string path = topology.nodes[of.from].name;
     for (const pfc::LinkId id : of.path) path += " > " + topology.nodes[topology.links[id].to].name;
-    svg += fmt::format("<text x=\"24\" y=\"{:.1f}\" fill=\"{}\">{}: {}</text>\n",
-                       top + 18 * static_cast<double>(i), kColours[i % kColours.size()],
-                       xml_escape(of.name), xml_escape(path));
+    const std::string_view colour = svg::kColours[i % svg::kColours.size()];
+    drawn += svg::text(24, top + 18 * static_cast<double>(i), fmt::format("fill=\"{}\"", colour),
+                       of.name + ": " + path);
   }
-  return svg;
+  return drawn;
 }
 
 }  // namespace
@@ -129,25 +120,18 @@ std::string diagram_svg(const pfc::Topology& topology) {
   std::vector<Point> places = places_of(topology);
   const Point size = fit(places);
   const double height = size.y + 18 * static_cast<double>(topology.flows.size());
-  std::string svg = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
-      "0 "
-      "{0:.0f} {1:.0f}\" font-family=\"system-ui, 'DejaVu Sans', sans-serif\" font-size=\"13\">\n"
-      "<title>{2}</title>\n<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#ffffff\"/>\n<defs>\n",
-      std::max(size.x, 320.0), height, xml_escape(topology.name));
-  for (std::size_t i = 0; i < kColours.size(); ++i)
-    svg += fmt::format(
+  std::string drawn = svg::open({std::max(size.x, 320.0), height, 13, topology.name}) + "<defs>\n";
+  for (std::size_t i = 0; i < svg::kColours.size(); ++i)
+    drawn += fmt::format(
         "<marker id=\"arrow{}\" markerWidth=\"9\" markerHeight=\"8\" refX=\"7\" refY=\"4\" "
         "orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path d=\"M0 0L9 4L0 8z\" "
         "fill=\"{}\"/></marker>\n",
-        i, kColours[i]);
-  svg += "</defs>\n";
-  svg += fmt::format("<text x=\"24\" y=\"32\" font-size=\"18\" font-weight=\"bold\">{}</text>\n",
-                     xml_escape(topology.name));
-  svg += links(topology, places);
-  for (std::size_t i = 0; i < topology.flows.size(); ++i) svg += flow(topology, places, i);
-  return svg + nodes(topology, places) + legend(topology, size.y - 20) + "</svg>\n";
+        i, svg::kColours[i]);
+  drawn += "</defs>\n";
+  drawn += svg::text(24, 32, "font-size=\"18\" font-weight=\"bold\"", topology.name);
+  drawn += links(topology, places);
+  for (std::size_t i = 0; i < topology.flows.size(); ++i) drawn += flow(topology, places, i);
+  return drawn + nodes(topology, places) + legend(topology, size.y - 20) + "</svg>\n";
 }
 
 }  // namespace portcullis::tools::pfc_deadlock
