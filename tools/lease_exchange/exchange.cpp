@@ -144,12 +144,11 @@ std::string endpoint_text(const Endpoint& end) {
 
 }  // namespace
 
-std::string shown(std::string_view line) {
-  constexpr std::size_t kShown = 60;
-  std::string text(line.substr(0, kShown));
+std::string shown(std::string_view line, std::size_t most) {
+  std::string text(line.substr(0, most));
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  if (line.size() > kShown) text += "..";
+  if (line.size() > most) text += "..";
   return text;
 }
 
@@ -208,9 +207,10 @@ Result<Request> parse_request(std::string_view line) {
 }
 
 Result<Grant> parse_grant(std::string_view line) {
+  constexpr std::size_t kReason = 200;
   if (line.starts_with(kRefused))
     return fail(Errc::CommandFailed,
-                fmt::format("the server refused:{}", line.substr(kRefused.size(), 200)));
+                fmt::format("the server refused:{}", shown(line.substr(kRefused.size()), kReason)));
   PORTCULLIS_TRY_ASSIGN(auto words, Words::parse(line, kGrant));
   constexpr std::uint64_t kMax64 = std::numeric_limits<std::uint64_t>::max();
   constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
@@ -225,6 +225,10 @@ Result<Grant> parse_grant(std::string_view line) {
   if (grant.length - 1 > kMax64 - grant.address)
     return malformed(fmt::format("{}: address={:#x} length={} ends above 2^64", kGrant,
                                  grant.address, grant.length));
+  const std::uint64_t before_word = -grant.address % sizeof(std::uint64_t);
+  if (grant.length - before_word < sizeof(std::uint64_t))
+    return malformed(fmt::format("{}: address={:#x} length={} holds no aligned word of 8 bytes",
+                                 kGrant, grant.address, grant.length));
   PORTCULLIS_TRY_ASSIGN(grant.timeout, words.narrow<std::uint8_t>("timeout", 1, 31));
   PORTCULLIS_TRY_ASSIGN(grant.retry, words.narrow<std::uint8_t>("retry", 0, 7));
   PORTCULLIS_TRY_ASSIGN(const std::string_view access, words.text("access"));

@@ -66,6 +66,6 @@ struct Grant {
 [[nodiscard]] Result<pmd::Access> parse_access(std::string_view text);
 
 /// What a peer sent, fit for one line of a message: cut, and without bytes that are no text.
-[[nodiscard]] std::string shown(std::string_view line);
+[[nodiscard]] std::string shown(std::string_view line, std::size_t most = 60);
 
 }  // namespace portcullis::tools::lease_exchange

@@ -28,6 +28,12 @@ class FileChannel final : public LineChannel {
     std::error_code error;
     const auto written = fs::last_write_time(from_, error);
     if (error || written == taken_) return std::nullopt;
+    if (!fs::is_regular_file(from_, error)) {  // opening a pipe would wait for who writes it
+      taken_ = written;
+      return fail(
+          Errc::Malformed,
+          fmt::format("{} is no plain file; one with a line in it is accepted", from_.string()));
+    }
     std::ifstream file(from_, std::ios::binary);
     std::string text(kMaxLineBytes + 2, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));

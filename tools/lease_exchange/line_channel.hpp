@@ -28,7 +28,8 @@ class LineChannel {
   [[nodiscard]] virtual Result<void> send_line(std::string_view line) = 0;
   /// Forgets the peer. A server's channel takes the next one; a client's has no other.
   virtual void drop() = 0;
-  /// The peer that has sent its line is gone. Always false for files.
+  /// The peer that has sent its line is gone; throws away what it sends beyond. Always false for
+  /// files.
   [[nodiscard]] virtual bool is_peer_gone() = 0;
   /// "192.0.2.2:40312", or a file's name: for messages.
   [[nodiscard]] virtual std::string peer() const = 0;

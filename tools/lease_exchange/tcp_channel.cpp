@@ -120,10 +120,11 @@ class Connection {
                                           sent < 0 ? message(errno) : "cut"));
   }
 
+  /// Nothing is awaited any more: what still comes is thrown away, for the end stands behind it.
   [[nodiscard]] bool is_gone() const {
     if (!fd_.is_open()) return true;
-    char ignored = 0;
-    const ssize_t got = recv(fd_.get(), &ignored, 1, MSG_DONTWAIT | MSG_PEEK);
+    std::array<char, 4096> ignored;
+    const ssize_t got = recv(fd_.get(), ignored.data(), ignored.size(), MSG_DONTWAIT);
     return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
   }
 

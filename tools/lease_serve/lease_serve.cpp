@@ -22,12 +22,13 @@ std::atomic<bool> revoke_asked{false};
 extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
 extern "C" void ask_to_revoke(int /*signal*/) { revoke_asked.store(true); }
 
-/// Lines of standard input; at its end there are no more, and the signal is left.
+/// Lines of standard input; at its end there are no more, and the signal is left. True once for
+/// what was asked since the last time.
 class Commands {
  public:
   bool revoke() {
     while (open_ && has_input()) read_some();
-    return revoke_asked.load();
+    return revoke_asked.exchange(false);  // one lease for each time it is asked
   }
 
  private:

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <CLI/CLI.hpp>
-#include <span>
 
-#include "pmd/eal.hpp"
+#include "tools/eal_options.hpp"
 #include "tools/lease_serve/program.hpp"
 
 namespace portcullis::tools::lease_serve {
@@ -119,16 +117,6 @@ void add_revoke_options(CLI::App& app, Options& options) {
   app.add_option("--json", options.json_file, "what became of it, as JSON")->type_name("FILE");
 }
 
-/// The words that tell one of our options where it stands before `--`.
-std::vector<std::string> own_prefixes(const CLI::App& app) {
-  std::vector<std::string> prefixes;
-  for (const CLI::Option* option : app.get_options())
-    if (option != app.get_help_ptr()) prefixes.push_back(option->get_name());
-  return prefixes;
-}
-
-bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
-
 Result<void> check_ways(const Options& options) {
   const bool by_files = !options.request_file.empty() && !options.grant_file.empty();
   const bool some_file = !options.request_file.empty() || !options.grant_file.empty();
@@ -161,21 +149,10 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   add_revoke_options(app, options);
   add_steering_options(app, options);
   app.footer(kFooter);
-  PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
-  std::vector<std::string> ours(parts.own.begin() + 1, parts.own.end());
-  if (std::ranges::any_of(parts.eal, asks_for_help)) ours = {"--help"};
-  std::ranges::reverse(ours);  // CLI11 takes the last argument first
-  options.eal = std::move(parts.eal);
-  try {  // CLI11 tells by exceptions; they end here
-    app.parse(ours);
-  } catch (const CLI::CallForHelp&) {
-    options.text = app.help();
-    return options;
-  } catch (const CLI::ParseError& error) {
-    std::string text = error.what();
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return fail(Errc::InvalidArgument, text + "; see lease-serve --help");
-  }
+  PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, "lease-serve", argc, argv));
+  options.eal = std::move(parsed.eal);
+  options.text = std::move(parsed.help);
+  if (options.text) return options;
   PORTCULLIS_TRY(check_ways(options));
   PORTCULLIS_TRY(check_steering(options));
   return options;

@@ -122,7 +122,10 @@ class Serving {
                     lease_exchange::access_text(options_->access), grant_.qpn, client.qpn,
                     client.gid.text(), client.mac.text(), prm::bytes_of(grant_.mtu),
                     grant_.ack_timeout, grant_.retry_count));
-    return channel_->send_line(to_line(answer()));
+    auto sent = channel_->send_line(to_line(answer()));
+    if (sent || !channel_->is_peer_gone()) return sent;
+    say("log", sent.error().text);  // its lease ends like any other whose client hung up
+    return {};
   }
 
   void set_up_steering() {

@@ -42,6 +42,7 @@ class DataCheck {
   std::span<std::byte> read() { return requester_->buffer().subspan(bytes_, bytes_); }
 
   Result<void> run_one(const Operation& operation) {
+    if (options_->stop && options_->stop()) return fail(Errc::Busy, "interrupted");
     PORTCULLIS_TRY(requester_->post(operation));
     const std::uint64_t until_ns = requester_->clock().now_ns() + options_->deadline_ms * kNsPerMs;
     PORTCULLIS_TRY_ASSIGN(const auto result, requester_->wait(until_ns));
@@ -121,7 +122,7 @@ class DataCheck {
     std::memcpy(&old, requester_->buffer().data(), kWord);
     return old;
   }
-  /// The first aligned word of the region; a region of a page or so always has one.
+  /// The first aligned word of the region; parse_grant() lets no region pass without one.
   [[nodiscard]] std::uint64_t word_address() const { return (grant_->address + 7) / 8 * 8; }
 
   Result<void> expect(const char* what, std::uint64_t is, std::uint64_t wanted) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct DataCheckOptions {
   std::uint32_t rounds = 2;            // each over the whole region, with other bytes
   std::uint64_t seed = 1;              // of the bytes
   std::uint64_t deadline_ms = 10'000;  // of one operation
+  std::function<bool()> stop = {};     // asked before each; true ends the check with Busy
 };
 
 struct DataReport {

@@ -14,7 +14,11 @@ namespace verify = portcullis::tools::lease_verify;
 
 std::atomic<bool> stop_asked{false};
 
-extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
+/// The second time the program ends as if there were no handler.
+extern "C" void ask_to_stop(int signal) {
+  stop_asked.store(true);
+  std::signal(signal, SIG_DFL);
+}
 
 portcullis::Result<std::unique_ptr<verify::Requester>> open_verbs(const verify::Options& options) {
   PORTCULLIS_TRY_ASSIGN(auto requester, verify::VerbsRequester::create(

@@ -93,7 +93,9 @@ Result<void> write_json(const std::string& path, const std::string& text) {
 Result<bool> run_revoke_test(const Options& options, const World& world, Requester& requester,
                              const Grant& grant) {
   const Budget budget{grant.timeout, grant.retry};
-  PORTCULLIS_TRY_ASSIGN(const auto seen, watch_revoke(requester, grant, options.revoke));
+  RevokeTestOptions revoke = options.revoke;
+  revoke.stop = world.stop;
+  PORTCULLIS_TRY_ASSIGN(const auto seen, watch_revoke(requester, grant, revoke));
   for (const std::string& line : seen.lines(budget, options.revoke.op)) world.print(line);
   PORTCULLIS_TRY(write_json(options.json_file, seen.json(budget, options.revoke.op)));
   return seen.failure.has_value();
@@ -101,8 +103,11 @@ Result<bool> run_revoke_test(const Options& options, const World& world, Request
 
 Result<bool> run_data_check(const Options& options, const World& world, Requester& requester,
                             const Grant& grant) {
-  const auto report = check_data(requester, grant, options.data);
-  if (!report && report.error().code == Errc::System) return tl::unexpected<Error>(report.error());
+  DataCheckOptions data = options.data;
+  data.stop = world.stop;
+  const auto report = check_data(requester, grant, data);
+  if (!report && (report.error().code == Errc::System || report.error().code == Errc::Busy))
+    return tl::unexpected<Error>(report.error());
   if (!report) {
     world.print("WRONG " + report.error().text);
     return false;

@@ -43,7 +43,7 @@ class RevokeTest {
     seen_.started_ns = now();
     const std::uint64_t end_ns = seen_.started_ns + options_->limit_ms * kNsPerMs;
     while (!seen_.failure) {
-      const bool is_over = now() >= end_ns;
+      const bool is_over = now() >= end_ns || (options_->stop && options_->stop());
       while (!is_over && posted_ns_.size() < options_->depth) PORTCULLIS_TRY(post());
       if (posted_ns_.empty()) break;
       PORTCULLIS_TRY(take_one());

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct RevokeTestOptions {
   std::uint32_t depth = 1;  // outstanding
   /// How long to wait for the revoke; the first failure may come the budget later.
   std::uint64_t limit_ms = 60'000;
+  std::function<bool()> stop = {};  // asked before each; true ends the wait as the limit does
 };
 
 struct RevokeObservation {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/roce_peer/options.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <CLI/CLI.hpp>
 
-#include "pmd/eal.hpp"
+#include "tools/eal_options.hpp"
 
 namespace portcullis::tools::roce_peer {
 namespace {
@@ -48,15 +45,6 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
-std::vector<std::string> own_prefixes(const CLI::App& app) {
-  std::vector<std::string> prefixes;
-  for (const CLI::Option* option : app.get_options())
-    if (option != app.get_help_ptr()) prefixes.push_back(option->get_name());
-  return prefixes;
-}
-
-bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
-
 }  // namespace
 
 Result<Options> parse_options(int argc, const char* const* argv) {
@@ -65,20 +53,9 @@ Result<Options> parse_options(int argc, const char* const* argv) {
                "roce-peer [EAL arguments] --"};
   add_options(app, options);
   app.footer(kFooter);
-  PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
-  std::vector<std::string> ours(parts.own.begin() + 1, parts.own.end());
-  if (std::ranges::any_of(parts.eal, asks_for_help)) ours = {"--help"};
-  std::ranges::reverse(ours);  // CLI11 takes the last argument first
-  options.eal = std::move(parts.eal);
-  try {  // CLI11 tells by exceptions; they end here
-    app.parse(ours);
-  } catch (const CLI::CallForHelp&) {
-    options.text = app.help();
-  } catch (const CLI::ParseError& error) {
-    std::string text = error.what();
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return fail(Errc::InvalidArgument, text + "; see roce-peer --help");
-  }
+  PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, "roce-peer", argc, argv));
+  options.eal = std::move(parsed.eal);
+  options.text = std::move(parsed.help);
   return options;
 }
 

@@ -31,6 +31,7 @@ Result<PingPongReport> PingPong::run() {
   std::uint64_t received = 0;
   std::uint64_t until_ns = 0;
   while (true) {
+    if (options_.stop && options_.stop()) return fail(Errc::Busy, "interrupted");
     const std::uint64_t now = connection_->clock().now_ns();
     if (until_ns == 0 || std::exchange(received, report_.received) != report_.received)
       until_ns = now + options_.deadline_ms * kNsPerMs;

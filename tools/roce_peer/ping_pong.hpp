@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct PingPongOptions {
   std::uint32_t bytes = 4096;
   bool starts = false;                 // sends the first message
   std::uint64_t deadline_ms = 10'000;  // of one message
+  std::function<bool()> stop = {};     // asked before each; true ends the game with Busy
 };
 
 struct PingPongReport {

@@ -22,7 +22,11 @@ using namespace portcullis::tools;
 
 std::atomic<bool> stop_asked{false};
 
-extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
+/// The second time the program ends as if there were no handler.
+extern "C" void ask_to_stop(int signal) {
+  stop_asked.store(true);
+  std::signal(signal, SIG_DFL);
+}
 
 void print(const std::string& line) { std::cout << line << std::endl; }
 
@@ -45,15 +49,18 @@ Result<bool> check_memory(const roce_peer::Options& options, lease_serve::Served
 
 Result<bool> exchange_messages(const roce_peer::Options& options, lease_serve::ServedPort& port) {
   PORTCULLIS_TRY_ASSIGN(const auto connection, open_connection(port));
-  PORTCULLIS_TRY_ASSIGN(auto game, roce_peer::PingPong::create(*connection, options.messages));
+  const auto stop = [] { return stop_asked.load(); };
+  roce_peer::PingPongOptions messages = options.messages;
+  messages.stop = stop;
+  PORTCULLIS_TRY_ASSIGN(auto game, roce_peer::PingPong::create(*connection, messages));
   lease_verify::Options asked;
   asked.server = options.server;
   std::unique_ptr<lease_exchange::LineChannel> channel;
   PORTCULLIS_TRY_ASSIGN(const auto grant,
-                        lease_verify::ask(asked, {{}, [] { return stop_asked.load(); }, print},
-                                          *connection, channel));
+                        lease_verify::ask(asked, {{}, stop, print}, *connection, channel));
   PORTCULLIS_TRY(connection->connect(grant));
   const auto report = game.run();
+  if (!report && report.error().code == Errc::Busy) return tl::unexpected<Error>(report.error());
   if (!report) {
     print("WRONG " + report.error().text);
     return false;

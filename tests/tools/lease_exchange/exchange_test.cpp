@@ -63,6 +63,12 @@ TEST(Exchange, RefusalIsTheServersText) {
   EXPECT_EQ(grant.error().text, "the server refused: no slot is free");
 }
 
+TEST(Exchange, RefusalOfAPeerThatIsNoText_IsMadeFitForAMessage) {
+  const auto grant = parse_grant("lease-refused \x1b[2J\r");
+
+  EXPECT_EQ(grant.error().text, "the server refused: ?[2J?");
+}
+
 struct BadLine {
   const char* name;
   std::string line;
@@ -133,6 +139,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "length=0xff"},
         BadLine{"RegionPastTheEnd",
                 with(kGrantLine, "address=0x1000", "address=0xfffffffffffffff0"), "above 2^64"},
+        BadLine{"RegionWithoutAWord",
+                with(with(kGrantLine, "address=0x1000", "address=0x1001"), "65536", "14"),
+                "no aligned word"},
         BadLine{"TimeoutForEver", with(kGrantLine, "timeout=14", "timeout=0"), "timeout=0"},
         BadLine{"TimeoutOf6Bits", with(kGrantLine, "timeout=14", "timeout=32"), "timeout=32"},
         BadLine{"RetryOf4Bits", with(kGrantLine, "retry=6", "retry=8"), "retry=8"},

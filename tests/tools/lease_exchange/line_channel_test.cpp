@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -134,6 +135,19 @@ TEST_F(TcpChannel, PeerThatHangsUpAfterItsLine_IsGone) {
   EXPECT_TRUE(server->is_peer_gone());
 }
 
+TEST_F(TcpChannel, PeerThatSaysMoreThanItsLineAndHangsUp_IsGone) {
+  UniqueFd client = raw_client("a question\n" + std::string(20'000, 'x'));
+  ASSERT_TRUE(wait_for_line(*server, kPatienceMs, yield));
+  EXPECT_FALSE(server->is_peer_gone());
+
+  client = UniqueFd();
+
+  const Clock clock = Clock::wall();
+  const std::uint64_t until_ns = clock.now_ns() + kPatienceMs * kNsPerMs;
+  while (!server->is_peer_gone() && clock.now_ns() < until_ns) std::this_thread::yield();
+  EXPECT_TRUE(server->is_peer_gone());
+}
+
 TEST_F(TcpChannel, PortInUse_IsNamed) {
   const auto second = listen_tcp(address);
 
@@ -219,6 +233,13 @@ TEST_F(FileChannelTest, HugeFile_IsRefusedUnread) {
   write("request", std::string(100'000, 'x'));
 
   EXPECT_THAT(server->poll_line().error().text, HasSubstr("over 512 bytes"));
+}
+
+TEST_F(FileChannelTest, Pipe_IsRefusedUnopened) {
+  const auto server = open_files(folder / "request", folder / "grant").value();
+  ASSERT_EQ(mkfifo((folder / "request").c_str(), 0600), 0);
+
+  EXPECT_THAT(server->poll_line().error().text, HasSubstr("is no plain file"));
 }
 
 TEST_F(FileChannelTest, FolderThatIsNotThere_IsNamed) {

@@ -47,7 +47,7 @@ class ScriptedChannel : public lease_exchange::LineChannel {
   }
   Result<void> send_line(std::string_view line) override {
     sent.emplace_back(line);
-    return {};
+    return on_send;
   }
   void drop() override { ++dropped; }
   bool is_peer_gone() override { return on_hold ? on_hold() : false; }
@@ -56,6 +56,7 @@ class ScriptedChannel : public lease_exchange::LineChannel {
   std::deque<Result<std::string>> lines;
   std::vector<std::string> sent;
   std::function<bool()> on_hold;  // asked all the time while the lease is held
+  Result<void> on_send;
   int dropped = 0;
 };
 
@@ -227,6 +228,25 @@ TEST_F(LeaseServe, ClientThatHangsUp_LosesItsLease) {
 
   EXPECT_TRUE(serve()->good);
   EXPECT_THAT(printed, Contains(HasSubstr("the client has hung up, plan seed")));
+}
+
+TEST_F(LeaseServe, ClientThatHangsUpBeforeItsGrant_LosesItsLeaseAndEndsNothingElse) {
+  channel.lines.emplace_back(writer->request());
+  channel.on_send = fail(Errc::System, "script: the line was not taken: broken pipe");
+  channel.on_hold = [] { return true; };
+
+  const auto served = serve();
+
+  EXPECT_TRUE(served->good);
+  EXPECT_THAT(printed, Contains(HasSubstr("broken pipe")));
+}
+
+TEST_F(LeaseServe, GrantThatCannotBeWritten_EndsTheProgram) {
+  channel.lines.emplace_back(writer->request());
+  channel.on_send = fail(Errc::System, "grant cannot be written");
+  channel.on_hold = [] { return false; };
+
+  EXPECT_THAT(serve().error().text, HasSubstr("cannot be written"));
 }
 
 TEST_F(LeaseServe, AfterItsTime_TheLeaseIsRevoked) {

@@ -42,21 +42,39 @@ class LeaseVerify : public ::testing::Test {
     return to_line(grant);
   }
   Result<bool> run() {
-    return lease_verify::run(
-        options,
-        {[this](const Options&) -> Result<std::unique_ptr<Requester>> {
-           auto made = std::make_unique<MemoryRequester>();
-           made->verdict = verdict;
-           return made;
-         },
-         [] { return false; }, [this](const std::string& line) { printed.push_back(line); }});
+    return lease_verify::run(options,
+                             {[this](const Options&) -> Result<std::unique_ptr<Requester>> {
+                                auto made = std::make_unique<MemoryRequester>();
+                                made->verdict = verdict;
+                                return made;
+                              },
+                              [this] { return is_stopped; },
+                              [this](const std::string& line) { printed.push_back(line); }});
   }
 
   std::filesystem::path folder;
   Options options;
   std::function<WorkResult(const Operation&)> verdict;
   std::vector<std::string> printed;
+  bool is_stopped = false;
 };
+
+TEST_F(LeaseVerify, Interrupted_EndsTheCheckBeforeItsRounds) {
+  answer(good_grant());
+  options.data.rounds = 1'000'000;
+  is_stopped = true;
+
+  EXPECT_EQ(run().error().text, "interrupted");
+}
+
+TEST_F(LeaseVerify, InterruptedRevokeTest_SaysWhatWasSeen) {
+  answer(good_grant());
+  options.revoke_test = true;
+  is_stopped = true;
+
+  EXPECT_FALSE(run().value());
+  EXPECT_THAT(printed, Contains(HasSubstr("0 of RDMA WRITE succeeded")));
+}
 
 TEST_F(LeaseVerify, GoodLease_IsCheckedAndGood) {
   answer(good_grant());

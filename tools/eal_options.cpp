@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/eal_options.hpp"
+
+#include <algorithm>
+
+#include "pmd/eal.hpp"
+
+namespace portcullis::tools {
+namespace {
+
+/// The words that tell one of our options where it stands before `--`.
+std::vector<std::string> own_prefixes(const CLI::App& app) {
+  std::vector<std::string> prefixes;
+  for (const CLI::Option* option : app.get_options())
+    if (option != app.get_help_ptr()) prefixes.push_back(option->get_name());
+  return prefixes;
+}
+
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
+
+}  // namespace
+
+Result<EalOptions> parse_behind_eal(CLI::App& app, const std::string& program, int argc,
+                                    const char* const* argv) {
+  PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
+  std::vector<std::string> ours(parts.own.begin() + 1, parts.own.end());
+  if (std::ranges::any_of(parts.eal, asks_for_help)) ours = {"--help"};
+  std::ranges::reverse(ours);  // CLI11 takes the last argument first
+  EalOptions parsed{std::move(parts.eal), std::nullopt};
+  try {  // CLI11 tells by exceptions; they end here
+    app.parse(ours);
+  } catch (const CLI::CallForHelp&) {
+    parsed.help = app.help();
+  } catch (const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::ranges::replace(text, '\n', ' ');
+    return fail(Errc::InvalidArgument, text + "; see " + program + " --help");
+  }
+  return parsed;
+}
+
+}  // namespace portcullis::tools

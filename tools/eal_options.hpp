@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The command line of a program that runs on DPDK's EAL: the EAL's arguments, "--", its own. One
+// way to tell them apart, to answer --help on either side, and to put an error into one line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace portcullis::tools {
+
+struct EalOptions {
+  std::vector<std::string> eal;     // what stood before "--", the program's name first
+  std::optional<std::string> help;  // its text, when it was asked for
+};
+
+/// Parses what stands after "--" into what `app` was given. InvalidArgument names the argument,
+/// what is accepted, and `program` for its --help.
+[[nodiscard]] Result<EalOptions> parse_behind_eal(CLI::App& app, const std::string& program,
+                                                  int argc, const char* const* argv);
+
+}  // namespace portcullis::tools
