@@ -58,6 +58,7 @@ class Tally {
     plan.torn_down += result.torn_down;
     plan.fenced += result.fenced;
     plan.unproved += result.unproved;
+    plan.steered += result.steered;
     for (std::size_t i = 0; i < kOperations.size(); ++i) {
       report_.posted[i] += result.posted[i];
       report_.succeeded[i] += result.succeeded[i];

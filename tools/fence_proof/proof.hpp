@@ -36,6 +36,7 @@ struct PlanTally {
   std::uint64_t torn_down = 0;
   std::uint64_t fenced = 0;
   std::uint64_t unproved = 0;
+  std::uint64_t steered = 0;
   std::uint64_t violations = 0;  // runs with one
 };
 

@@ -51,11 +51,12 @@ std::string operations_of_a_run(const ProofReport& report) {
 }  // namespace
 
 std::string describe(const ProofReport& report) {
-  std::string text = fmt::format("{:<24}{:>9}{:>11}{:>9}{:>11}{:>12}\n", "plan", "runs", "TornDown",
-                                 "Fenced", "unproved", "violations");
+  constexpr auto kRow = "{:<24}{:>9}{:>11}{:>9}{:>11}{:>9}{:>12}\n";
+  std::string text =
+      fmt::format(kRow, "plan", "runs", "TornDown", "Fenced", "unproved", "DROP", "violations");
   for (const PlanTally& plan : report.plans)
-    text += fmt::format("{:<24}{:>9}{:>11}{:>9}{:>11}{:>12}\n", plan.plan, plan.runs,
-                        plan.torn_down, plan.fenced, plan.unproved, plan.violations);
+    text += fmt::format(kRow, plan.plan, plan.runs, plan.torn_down, plan.fenced, plan.unproved,
+                        plan.steered, plan.violations);
   text += fmt::format("\nat the instant of the mkey step, of {} such steps:\n", report.key_steps);
   for (std::size_t i = 0; i < kPositions.size(); ++i)
     text += fmt::format("  {:<32}{:>9}  {:5.1f} %\n", name(kPositions[i]), report.occupied[i],

@@ -33,10 +33,18 @@ struct RunSpec {
   std::string trace_path = "";  // every command, docs/trace-format.md
 };
 
-/// A command of each fence fails in this run: one run in eight, whatever the order of the plans.
+/// A number of 64 bits in which every bit depends on the seed, whatever the order of the plans.
+[[nodiscard]] constexpr std::uint64_t scatter(std::uint64_t seed) noexcept {
+  return seed * 0x9e37'79b9'7f4a'7c15;  // 2^64 over the golden ratio: Fibonacci hashing
+}
+/// A command of each fence fails in this run: in one of eight.
 [[nodiscard]] constexpr bool fails_commands(const RunSpec& spec) noexcept {
-  constexpr std::uint64_t kGoldenRatio = 0x9e37'79b9'7f4a'7c15;  // of 2^64, Fibonacci hashing
-  return spec.mutant == Mutant::None && spec.seed * kGoldenRatio >> 61 == 0;
+  return spec.mutant == Mutant::None && scatter(spec.seed) >> 61 == 0;
+}
+/// Steering drops what comes after the fence: in every other run of a plan that asks for it. In the
+/// others everything comes.
+[[nodiscard]] inline bool is_steered(const RunSpec& spec) noexcept {
+  return spec.plan.has(lease::Step::InstallDrop) && (scatter(spec.seed) >> 60 & 1) != 0;
 }
 
 struct RunResult {
@@ -45,6 +53,7 @@ struct RunResult {
   std::uint32_t torn_down = 0;
   std::uint32_t fenced = 0;
   std::uint32_t unproved = 0;  // of those fenced: nothing was promised
+  std::uint32_t steered = 0;   // outcomes with a DROP entry in force
   OperationCounts posted{};
   OperationCounts succeeded{};
   std::uint64_t holds = 0;  // steps that were held

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::size_t kClients = 3;  // two leases at a time, and the tenant that follows one
+constexpr std::uint32_t kSlots = 2;
 /// While something is held no wait of the driver is longer.
 constexpr std::uint64_t kGlanceNs = 20 * kNsPerUs;
 constexpr std::uint32_t kLogChanges = 2;  // of keys, at a time
@@ -35,6 +36,7 @@ model::Options model_options(const RunSpec& spec, std::shared_ptr<model::Pace> p
   model::Options options;
   options.seed = spec.seed;
   options.behaviours = {"reuse-numbers"};
+  if (is_steered(spec)) options.behaviours.emplace_back("rdma-rx-in-path");
   options.pace = std::move(pace);
   options.pcap_path = spec.pcap_path;
   options.trace_path = spec.trace_path;
@@ -78,6 +80,7 @@ Result<void> World::start() {
   addresses_.emplace(*context_);
   PORTCULLIS_TRY(addresses_->set(0, kPort));
   // Our own numbers are given before any lease's, so that those of a lease come back.
+  if (is_steered(spec_)) PORTCULLIS_TRY(steer());
   if (spec_.plan.has(lease::Step::FreeKey)) {
     PORTCULLIS_TRY_ASSIGN(umr_queue_, pmd::UmrQueue::create(*context_, kLogChanges));
     freer_.emplace(*umr_queue_, deceit_);
@@ -94,14 +97,25 @@ Result<void> World::start() {
   return start_manager();
 }
 
+Result<void> World::steer() {
+  steering::FlowDrop::Options options;
+  PORTCULLIS_TRY_ASSIGN(options.choice, steering::parse_choice("dst-qp"));
+  options.slots = kSlots;
+  options.loopback.remote_gid = kPort.gid;
+  options.loopback.remote_mac = kPort.mac;
+  PORTCULLIS_TRY_ASSIGN(drop_, steering::FlowDrop::set_up(*context_, options, {}));
+  return {};
+}
+
 Result<void> World::start_manager() {
   lease::LeaseManager::Options options;
-  options.table.slots = 2;
+  options.table.slots = kSlots;
   options.grant.mtu = kMtu;
   options.grant.psn_seed = spec_.seed + 1;
   if (spec_.mutant == Mutant::NumberReusedEarly) options.grace_ms = 0;
   lease::Host host = lease::Host::of(*hca_);
   host.context = &*context_;
+  host.steering = drop_.get();
   if (freer_) host.umr = &*freer_;
   PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), options));
   return {};
@@ -315,6 +329,7 @@ Result<void> World::revoke(std::span<Client* const> clients) {
 /// takes at its word.
 void World::note(const Client& client, const lease::RevokeAnswer& answer) {
   ++(answer.outcome == lease::Outcome::TornDown ? result_.torn_down : result_.fenced);
+  result_.steered += answer.verdict.steering == lease::SteeringState::Ok ? 1 : 0;
   if (answer.verdict.proof == lease::Proof::None)
     ++result_.unproved;
   else

@@ -13,6 +13,7 @@
 #include "lease/lease_manager.hpp"
 #include "model/model.hpp"
 #include "pmd/hca.hpp"
+#include "steering/flow_drop.hpp"
 #include "tools/fence_proof/channel.hpp"
 #include "tools/fence_proof/client.hpp"
 #include "tools/fence_proof/freer.hpp"
@@ -60,6 +61,7 @@ class World {
   explicit World(const RunSpec& spec);
 
   [[nodiscard]] Result<void> start();
+  [[nodiscard]] Result<void> steer();
   [[nodiscard]] Result<void> start_manager();
   [[nodiscard]] Result<void> break_key_step();
   [[nodiscard]] Result<void> break_umr_queue();
@@ -86,7 +88,8 @@ class World {
   std::optional<ProofChannel> channel_;
   std::optional<pmd::Context> context_;
   std::optional<pmd::RoceAddressTable> addresses_;
-  std::optional<pmd::UmrQueue> umr_queue_;  // of a plan that frees keys
+  std::unique_ptr<steering::FlowDrop> drop_;  // null: the function has no steering
+  std::optional<pmd::UmrQueue> umr_queue_;    // of a plan that frees keys
   std::optional<ProofFreer> freer_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<lease::LeaseManager> manager_;

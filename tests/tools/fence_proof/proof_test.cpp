@@ -50,6 +50,14 @@ TEST(FenceProof, CommandsThatSucceed_EveryRevokeIsTornDown) {
   }
 }
 
+TEST(FenceProof, PlanSeed_WithItsDropEntryAndWithout) {
+  const auto report = prove({.runs = 20, .plans = {lease::seed_plan()}});
+  ASSERT_TRUE(report) << report.error().text;
+  const PlanTally& seed = report->plans.front();
+  EXPECT_GT(seed.steered, 10u);
+  EXPECT_GT(seed.torn_down + seed.fenced - seed.steered, 10u);
+}
+
 TEST(FenceProof, CommandsThatFail_FenceAndProveTheMemoryAllTheSame) {
   const auto report =
       prove({.runs = 1, .first_seed = 5, .plans = {lease::seed_plan()}, .mutant = Mutant::None});
