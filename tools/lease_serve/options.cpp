@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <fstream>
 
 #include "tools/eal_options.hpp"
 #include "tools/lease_serve/program.hpp"
@@ -49,11 +50,13 @@ void add_device_options(CLI::App& app, Options& options) {
   app.add_option("--grant-file", options.grant_file, "and write the grant here")->type_name("FILE");
 }
 
-void add_lease_options(CLI::App& app, Options& options) {
+void add_lease_options(CLI::App& app, Options& options, std::string& fill_file) {
   app.add_option("--bytes", options.bytes, "of the region")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{8}, std::uint64_t{1} << 30))
       ->capture_default_str();
+  app.add_option("--fill", fill_file, "what the region holds at first (default zeros)")
+      ->type_name("FILE");
   app.add_option("--timeout", options.timeout, "the client's ack timeout, 4.096 us x 2^N")
       ->type_name("1-31")
       ->check(CLI::Range(1U, 31U))
@@ -138,6 +141,23 @@ Result<void> check_steering(const Options& options) {
                   options.plan.full_name()));
 }
 
+/// All of the file, which must not have more bytes than the region.
+Result<std::string> read_contents(const std::string& path, std::uint64_t limit_bytes) {
+  if (path.empty()) return {};
+  std::ifstream file(path, std::ios::binary);
+  std::string contents(limit_bytes + 1, '\0');
+  file.read(contents.data(), static_cast<std::streamsize>(contents.size()));
+  if (!file.is_open() || file.bad() || (file.fail() && !file.eof()))
+    return fail(Errc::System, fmt::format("--fill {}: it cannot be read", path));
+  const auto bytes = static_cast<std::uint64_t>(file.gcount());
+  if (bytes > limit_bytes)
+    return fail(Errc::InvalidArgument,
+                fmt::format("--fill {}: more than the {} bytes of the region are in it", path,
+                            limit_bytes));
+  contents.resize(bytes);
+  return contents;
+}
+
 }  // namespace
 
 Result<Options> parse_options(int argc, const char* const* argv) {
@@ -145,7 +165,8 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   CLI::App app{"Grants a lease on a port to a client on another host, and takes it back.",
                "lease-serve [EAL arguments] --"};
   add_device_options(app, options);
-  add_lease_options(app, options);
+  std::string fill_file;
+  add_lease_options(app, options, fill_file);
   add_revoke_options(app, options);
   add_steering_options(app, options);
   app.footer(kFooter);
@@ -155,6 +176,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   if (options.text) return options;
   PORTCULLIS_TRY(check_ways(options));
   PORTCULLIS_TRY(check_steering(options));
+  PORTCULLIS_TRY_ASSIGN(options.contents, read_contents(fill_file, options.bytes));
   return options;
 }
 

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
+#include "base/dma_bytes.hpp"
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
 
@@ -115,6 +117,8 @@ class Serving {
       return forward_error(std::move(granted));
     }
     grant_ = *granted;
+    const auto contents = std::as_bytes(std::span(options_->contents));
+    dma_copy(manager_->memory(grant_.lease).data(), contents.data(), contents.size());
     say("granted",
         fmt::format("lease {:#x} epoch {}: {} bytes, {}, QP {:#x} to QP {:#x} at {} ({}), MTU {}, "
                     "timeout {}, retry {}",

@@ -31,6 +31,7 @@ struct Options {
   std::string request_file;  // or these two
   std::string grant_file;
   std::uint64_t bytes = 65536;
+  std::string contents;  // of the region when it is granted; zeros behind them
   std::uint32_t timeout = 14;
   std::uint32_t retry = 6;  // 7 would be for ever on soft-RoCE
   pmd::Access access{.local_write = true, .remote_write = true, .remote_read = true};

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "tools/lease_serve/program.hpp"
@@ -39,6 +42,21 @@ TEST(LeaseServeOptions, HelpIsAText) {
   EXPECT_THAT(parse({"--", "--help"})->text.value(), HasSubstr("exit status"));
 }
 
+TEST(LeaseServeOptions, FillIsTheWholeFile) {
+  const std::string file = ::testing::TempDir() + "lease_serve_fill";
+  std::ofstream(file) << "twelve bytes";
+
+  const auto options =
+      parse({"--", "--device", "model", "--listen", "1", "--bytes", "12", "--fill", file.c_str()});
+  const auto small =
+      parse({"--", "--device", "model", "--listen", "1", "--bytes", "11", "--fill", file.c_str()});
+  std::filesystem::remove(file);
+
+  ASSERT_TRUE(options) << options.error().text;
+  EXPECT_EQ(options->contents, "twelve bytes");
+  EXPECT_THAT(small.error().text, HasSubstr("more than the 11 bytes of the region"));
+}
+
 struct Bad {
   const char* name;
   std::vector<const char*> words;
@@ -62,6 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"NoWay", {"--", "--device", "model"}, "--listen [HOST:]PORT"},
         Bad{"OneFile", {"--", "--device", "model", "--grant-file", "x"}, "both --request-file"},
         Bad{"BeforeTheDashes", {"--device", "model"}, "--device stands before --"},
+        Bad{"Fill", {"--", "--device", "model", "--listen", "1", "--fill", "/no"}, "--fill /no"},
+        Bad{"FillFolder", {"--", "--device", "model", "--listen", "1", "--fill", "/"}, "--fill /"},
         Bad{"Plan", {"--", "--device", "model", "--listen", "1", "--plan", "hope"}, "'hope'"},
         Bad{"Steering",
             {"--", "--device", "model", "--listen", "1", "--steering", "on"},

@@ -269,6 +269,20 @@ TEST_F(LeaseServe, SmallerMtuOfTheClient_IsGranted) {
   EXPECT_EQ(lease_exchange::parse_grant(channel.sent.back())->mtu, 512U);
 }
 
+TEST_F(LeaseServe, RegionHoldsItsContentsBeforeTheClientKnowsOfIt) {
+  channel.lines.emplace_back(writer->request());
+  options.contents = std::string(16, '\x5a');
+  options.dump_file = ::testing::TempDir() + "lease_serve_contents";
+  revoke_at = 1;  // which wrote the first word
+
+  ASSERT_TRUE(serve());
+
+  std::ifstream file(options.dump_file, std::ios::binary);
+  const std::string region{std::istreambuf_iterator<char>(file), {}};
+  std::filesystem::remove(options.dump_file);
+  EXPECT_EQ(region.substr(8, 16), std::string(8, '\x5a') + std::string(8, '\0'));
+}
+
 TEST_F(LeaseServe, JsonSaysWhatBecameOfTheLease) {
   channel.lines.emplace_back(writer->request());
 

@@ -16,10 +16,15 @@ LEAST_SAMPLES = 2
 STATUS = {"seed": 12, "nak-first": 10}
 SOONER = 20  # times, at timeout 14
 TOOL_ROUNDS = 500  # of each perftest
+TOOL_BYTES = 4096
 OUR_ADDRESS = bytes([192, 0, 2, 1])
+THEIR_ADDRESS = bytes([192, 0, 2, 2])
+MTU = 1024
 ROCE_PORT = 4791
 WRITES = {6, 7, 8, 10}  # first, middle, last, only: BTH opcodes of RC
 WITH_RETH = {6, 10}
+READ_REQUEST = 12
+READ_RESPONSES = {13: 4, 14: 0, 15: 4, 16: 4}  # first, middle, last, only: bytes of AETH
 
 
 def read_json(file: Path):
@@ -58,15 +63,15 @@ class Cell:
                 f"status {max(self.statuses)}")
 
 
-def frames(capture: bytes):
-    """(opcode, destination QP, PSN, what follows the BTH) of every RoCEv2 frame to our address; the
+def frames(capture: bytes, to_address: bytes = OUR_ADDRESS):
+    """(opcode, destination QP, PSN, what follows the BTH) of every RoCEv2 frame to an address; the
     ICRC is still at its end."""
     at = 24
     while at + 16 <= len(capture):
         length = struct.unpack_from("<I", capture, at + 8)[0]
         frame = capture[at + 16:at + 16 + length]
         at += 16 + length
-        if frame[12:14] != b"\x08\x00" or frame[23] != 17 or frame[30:34] != OUR_ADDRESS:
+        if frame[12:14] != b"\x08\x00" or frame[23] != 17 or frame[30:34] != to_address:
             continue
         if struct.unpack_from(">H", frame, 36)[0] == ROCE_PORT:
             end = 14 + struct.unpack_from(">H", frame, 16)[0]  # what Ethernet padded is none of it
@@ -92,16 +97,46 @@ def written(capture: bytes, qpn: int, first_psn: int, size: int) -> bytes:
     return bytes(memory)
 
 
+def read_responses(capture: bytes, lease: dict[str, int], region: bytes) -> tuple[int, int]:
+    """Of the READ responses of one connection by the wire alone: how many bytes there were, and in
+    how many packets one differs from the region. The first READ comes with the first PSN; packet n
+    of an answer has the request's PSN + n."""
+    places = {}  # (PSN of a response) -> address of its bytes
+    for opcode, to, psn, rest in frames(capture):
+        if opcode == READ_REQUEST and to == lease["qpn"] and (places or psn == lease["psn"]):
+            address, _rkey, length = struct.unpack_from(">QII", rest)
+            for offset in range(0, length, MTU):
+                places[(psn + offset // MTU) & 0xffffff] = address + offset
+    size, different = 0, 0
+    for opcode, to, psn, rest in frames(capture, THEIR_ADDRESS):
+        if opcode not in READ_RESPONSES or to != lease["client"] or psn not in places:
+            continue
+        payload = rest[READ_RESPONSES[opcode]:-4]
+        size += len(payload)
+        different += payload != region[places[psn]:places[psn] + len(payload)]
+    return size, different
+
+
+def lease_of(results: Path, tool: str) -> tuple[dict[str, int], bytes]:
+    """How a perftest was connected to its lease, and what its region was at the end."""
+    words = (results / f"{tool}.lease.txt").read_text(encoding="utf-8").split()
+    return ({key: int(value, 0) for key, value in (word.split("=") for word in words)},
+            (results / f"{tool}.region").read_bytes())
+
+
 def judge_tools(results: Path) -> list[str]:
     """perftest itself compares no byte; this does."""
     wrong = []
-    words = (results / "ib_write_bw.lease.txt").read_text(encoding="utf-8").split()
-    lease = {key: int(value, 0) for key, value in (word.split("=") for word in words)}
-    region = (results / "ib_write_bw.region").read_bytes()
-    on_wire = written((results / "wire.pcap").read_bytes(), lease["qpn"], lease["psn"],
-                      len(region))
+    capture = (results / "wire.pcap").read_bytes()
+    lease, region = lease_of(results, "ib_write_bw")
+    on_wire = written(capture, lease["qpn"], lease["psn"], len(region))
     if not any(region) or region != on_wire:
         wrong.append("ib_write_bw: the region is not what was written on the wire")
+    lease, region = lease_of(results, "ib_read_bw")
+    size, different = read_responses(capture, lease, region)
+    if size < TOOL_ROUNDS * TOOL_BYTES or different or not any(region[:TOOL_BYTES]):
+        wrong.append(f"ib_read_bw: {size} bytes came back, at least {TOOL_ROUNDS * TOOL_BYTES} "
+                     f"expected; {different} packets are not what the region holds")
     region = (results / "ib_atomic_bw.region").read_bytes()
     added = sum(struct.unpack(f"<{len(region) // 8}Q", region))
     if added != TOOL_ROUNDS:

@@ -52,12 +52,13 @@ data_by_ipv6() {
 exchange() { on_host python3 -B "$SOURCE/tests/vm/rdma_exchange.py" "$@" --mac $their_mac; }
 peer() { on_host $roce_peer -a "$bdf" -- --device "$bdf" --address $ours "$@"; }
 
-# perftest RIGHTS COMMAND ..: perftest on soft-RoCE against a lease of ours.
+# perftest RIGHTS COMMAND ..: perftest on soft-RoCE against a lease of ours, with $fill in it.
+fill=
 perftest() {
   rights=$1
   tool=$2
   shift
-  serve "$tool" --access "$rights" --watch-ms 100 --dump "/results/$tool.region"
+  serve "$tool" --access "$rights" --watch-ms 100 --dump "/results/$tool.region" $fill
   exchange perftest-client --ours 7471 --tool 18515 >"/host/results/$tool.lease.txt" &
   exchanger=$!
   wait_for 60 listens 18515
@@ -120,7 +121,10 @@ on_host ip neigh replace $ours lladdr $our_mac dev "$netdev"
 check "bytes of soft-RoCE in our region" data write+read+atomic
 check "the same by IPv6" data_by_ipv6
 check "ib_write_bw" perftest write ib_write_bw -n 500 -s 4096
+dd if=/dev/urandom of=/host/results/fill bs=4096 count=16 2>/dev/null
+fill="--fill /results/fill"
 check "ib_read_bw" perftest read ib_read_bw -n 500 -s 4096
+fill=
 check "ib_atomic_bw" perftest atomic ib_atomic_bw -n 500
 check "ibv_rc_pingpong, which sends first" tool_sends_first
 check "ibv_rc_pingpong, our driver sends first" peer_sends_first
