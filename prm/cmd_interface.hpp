@@ -53,5 +53,13 @@ struct cmd_out : Layout<"cmd_out", 0x60,
     Field<"syndrome", 0x20, 0x20>,
     Field<"command_output", 0x40, 0x20>> {};
 
+/// The answer of a command that gives nothing back but its status.
+template <Name N>
+using status_out = Layout<N, 0x80,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x40>>;
+
 // clang-format on
 }  // namespace portcullis::prm

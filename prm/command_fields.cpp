@@ -55,6 +55,7 @@ constexpr Tail kTails[] = {
     {Opcode::CREATE_CQ, Side::Input, "pas", 8},
     {Opcode::CREATE_QP, Side::Input, "pas", 8},
     {Opcode::QUERY_QP, Side::Output, "pas", 8},
+    {Opcode::CREATE_RQ, Side::Input, "ctx.wq.pas", 8},
     {Opcode::CREATE_MKEY, Side::Input, "klm_pas_mtt", 8},
     {Opcode::CREATE_UMEM, Side::Input, "umem.mtt", 8},
     {Opcode::SET_FLOW_TABLE_ENTRY, Side::Input, "flow_context.destination", 8},

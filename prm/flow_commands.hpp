@@ -5,12 +5,24 @@
 // 6.1; tests/prm holds each against that header.
 #pragma once
 
+#include "prm/cmd_interface.hpp"
 #include "prm/layout.hpp"
 
 namespace portcullis::prm {
 
 // One member a line, in the order of the header, so that the two can be read side by side.
 // clang-format off
+/// A command on what a vport steers by: the head that most of them have, then their own.
+template <Name N, unsigned Bits, class... Own>
+using flow_in = Layout<N, Bits,
+    Field<"opcode", 0x0, 0x10>,
+    Reserved<0x10, 0x20>,
+    Field<"op_mod", 0x30, 0x10>,
+    Field<"other_vport", 0x40, 0x1>,
+    Reserved<0x41, 0xf>,
+    Field<"vport_number", 0x50, 0x10>,
+    Own...>;
+
 // ---- what a packet is compared with ----
 
 struct fte_match_set_lyr_2_4 : Layout<"fte_match_set_lyr_2_4", 0x200,
@@ -132,32 +144,16 @@ struct create_flow_table_out : Layout<"create_flow_table_out", 0x80,
     Field<"table_id", 0x48, 0x18>,
     Field<"icm_address_31_0", 0x60, 0x20>> {};
 
-struct destroy_flow_table_in : Layout<"destroy_flow_table_in", 0x200,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct destroy_flow_table_in : flow_in<"destroy_flow_table_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x20>,
     Field<"table_id", 0xa8, 0x18>,
     Reserved<0xc0, 0x140>> {};
 
-struct destroy_flow_table_out : Layout<"destroy_flow_table_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct destroy_flow_table_out : status_out<"destroy_flow_table_out"> {};
 
-struct modify_flow_table_in : Layout<"modify_flow_table_in", 0x200,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct modify_flow_table_in : flow_in<"modify_flow_table_in", 0x200,
     Reserved<0x60, 0x10>,
     Field<"modify_field_select", 0x70, 0x10>,
     Field<"table_type", 0x80, 0x8>,
@@ -165,19 +161,9 @@ struct modify_flow_table_in : Layout<"modify_flow_table_in", 0x200,
     Field<"table_id", 0xa8, 0x18>,
     Nested<"flow_table_context", 0xc0, flow_table_context>> {};
 
-struct modify_flow_table_out : Layout<"modify_flow_table_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct modify_flow_table_out : status_out<"modify_flow_table_out"> {};
 
-struct set_flow_table_root_in : Layout<"set_flow_table_root_in", 0x200,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct set_flow_table_root_in : flow_in<"set_flow_table_root_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x7>,
@@ -192,21 +178,11 @@ struct set_flow_table_root_in : Layout<"set_flow_table_root_in", 0x200,
     Field<"table_eswitch_owner_vhca_id", 0xf0, 0x10>,
     Reserved<0x100, 0x100>> {};
 
-struct set_flow_table_root_out : Layout<"set_flow_table_root_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct set_flow_table_root_out : status_out<"set_flow_table_root_out"> {};
 
 // ---- groups ----
 
-struct create_flow_group_in : Layout<"create_flow_group_in", 0x2000,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct create_flow_group_in : flow_in<"create_flow_group_in", 0x2000,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x4>,
@@ -233,13 +209,7 @@ struct create_flow_group_out : Layout<"create_flow_group_out", 0x80,
     Field<"group_id", 0x48, 0x18>,
     Reserved<0x60, 0x20>> {};
 
-struct destroy_flow_group_in : Layout<"destroy_flow_group_in", 0x200,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct destroy_flow_group_in : flow_in<"destroy_flow_group_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x20>,
@@ -247,11 +217,7 @@ struct destroy_flow_group_in : Layout<"destroy_flow_group_in", 0x200,
     Field<"group_id", 0xc0, 0x20>,
     Reserved<0xe0, 0x120>> {};
 
-struct destroy_flow_group_out : Layout<"destroy_flow_group_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct destroy_flow_group_out : status_out<"destroy_flow_group_out"> {};
 
 // ---- entries ----
 
@@ -292,13 +258,7 @@ struct flow_counter_list : Layout<"flow_counter_list", 0x40,
     Field<"flow_counter_id", 0x0, 0x20>,
     Reserved<0x20, 0x20>> {};
 
-struct set_fte_in : Layout<"set_fte_in", 0x1a00,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct set_fte_in : flow_in<"set_fte_in", 0x1a00,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x20>,
@@ -311,11 +271,7 @@ struct set_fte_in : Layout<"set_fte_in", 0x1a00,
     Reserved<0x120, 0xe0>,
     Nested<"flow_context", 0x200, flow_context>> {};
 
-struct set_fte_out : Layout<"set_fte_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct set_fte_out : status_out<"set_fte_out"> {};
 
 struct query_fte_in : Layout<"query_fte_in", 0x200,
     Field<"opcode", 0x0, 0x10>,
@@ -336,13 +292,7 @@ struct query_fte_out : Layout<"query_fte_out", 0x1a00,
     Reserved<0x40, 0x1c0>,
     Nested<"flow_context", 0x200, flow_context>> {};
 
-struct delete_fte_in : Layout<"delete_fte_in", 0x200,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct delete_fte_in : flow_in<"delete_fte_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x20>,
@@ -351,11 +301,7 @@ struct delete_fte_in : Layout<"delete_fte_in", 0x200,
     Field<"flow_index", 0x100, 0x20>,
     Reserved<0x120, 0xe0>> {};
 
-struct delete_fte_out : Layout<"delete_fte_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct delete_fte_out : status_out<"delete_fte_out"> {};
 
 // ---- counters ----
 
@@ -385,11 +331,7 @@ struct dealloc_flow_counter_in : Layout<"dealloc_flow_counter_in", 0x80,
     Field<"flow_counter_id", 0x40, 0x20>,
     Reserved<0x60, 0x20>> {};
 
-struct dealloc_flow_counter_out : Layout<"dealloc_flow_counter_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct dealloc_flow_counter_out : status_out<"dealloc_flow_counter_out"> {};
 
 struct query_flow_counter_in : Layout<"query_flow_counter_in", 0x100,
     Field<"opcode", 0x0, 0x10>,
@@ -402,11 +344,7 @@ struct query_flow_counter_in : Layout<"query_flow_counter_in", 0x100,
     Field<"flow_counter_id", 0xe0, 0x20>> {};
 
 /// Followed by flow_statistics[]: num_of_counters times traffic_counter, one where that is 0.
-struct query_flow_counter_out : Layout<"query_flow_counter_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct query_flow_counter_out : status_out<"query_flow_counter_out"> {};
 
 // clang-format on
 }  // namespace portcullis::prm

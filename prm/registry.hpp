@@ -23,6 +23,7 @@
 #include "prm/port_commands.hpp"
 #include "prm/port_registers.hpp"
 #include "prm/qp_commands.hpp"
+#include "prm/receive_commands.hpp"
 #include "prm/vport_commands.hpp"
 #include "prm/wqe.hpp"
 
@@ -123,6 +124,14 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<alloc_flow_counter_out>, layout_info<dealloc_flow_counter_in>,
     layout_info<dealloc_flow_counter_out>, layout_info<query_flow_counter_in>,
     layout_info<query_flow_counter_out>,
+    // receive_commands.hpp
+    layout_info<alloc_transport_domain_in>, layout_info<alloc_transport_domain_out>,
+    layout_info<dealloc_transport_domain_in>, layout_info<dealloc_transport_domain_out>,
+    layout_info<wq>, layout_info<rqc>, layout_info<create_rq_in>, layout_info<create_rq_out>,
+    layout_info<modify_rq_in>, layout_info<modify_rq_out>, layout_info<destroy_rq_in>,
+    layout_info<destroy_rq_out>, layout_info<rx_hash_field_select>, layout_info<tirc>,
+    layout_info<create_tir_in>, layout_info<create_tir_out>, layout_info<destroy_tir_in>,
+    layout_info<destroy_tir_out>,
     // eqe.hpp
     layout_info<eqe>, layout_info<comp_event>, layout_info<qp_events>, layout_info<cq_error>,
     layout_info<cmd_inter_comp_event>, layout_info<port_state_change_event>,
