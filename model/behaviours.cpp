@@ -108,6 +108,8 @@ constexpr std::array kRows{
         "CREATE_FLOW_TABLE in RDMA_RX answers BAD_PARAM_ERR"},
     Row{"rdma-rx-silent-null", &Behaviours::rdma_rx_silent_null,
         "CREATE_FLOW_TABLE in RDMA_RX answers success and table 0, and makes nothing"},
+    Row{"underlay-root-inert", &Behaviours::underlay_root_inert,
+        "a root table of one underlay QP is accepted and does nothing (hypothesis)"},
     Row{"min-ack-timeout",
         &Behaviours::min_ack_timeout,
         "no QP's ack timeout is below 4.096 us x 2^N (hypothesis)",

@@ -45,6 +45,7 @@ struct Behaviours {
   bool bth_opcode_not_parsed = false;
   bool rdma_rx_refused = false;
   bool rdma_rx_silent_null = false;
+  bool underlay_root_inert = false;
   // The requester's patience, hypotheses all three.
   std::optional<std::uint64_t> min_ack_timeout, retx_total_ms, retry_total;
 

@@ -8,6 +8,7 @@
 #include "model/q_counters.hpp"
 #include "model/reserved.hpp"
 #include "model/steering/flow_tables.hpp"
+#include "model/steering/receive_targets.hpp"
 #include "prm/atomic_cap.hpp"
 
 namespace portcullis::model {
@@ -48,6 +49,8 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"max_wqe_sz_sq", 512>().set<"max_wqe_sz_rq", 512>();
   c.put<"device_frequency_khz">(kDeviceFrequencyKhz);
   c.set<"cmdif_checksum", 3>().set<"nic_flow_table", 1>();
+  c.put<"log_max_transport_domain">(ReceiveTargets::kLogMaxDomain);
+  c.put<"log_max_rq">(ReceiveTargets::kLogMaxRq).put<"log_max_tir">(ReceiveTargets::kLogMaxTir);
   if (port_type == PortType::Ethernet) {
     c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>();
   } else {

@@ -15,6 +15,7 @@
 #include "prm/object_commands.hpp"
 #include "prm/port_commands.hpp"
 #include "prm/qp_commands.hpp"
+#include "prm/receive_commands.hpp"
 #include "prm/vport_commands.hpp"
 
 namespace portcullis::model::commands {
@@ -103,6 +104,15 @@ PORTCULLIS_MODEL_COMMAND(delete_fte);
 PORTCULLIS_MODEL_COMMAND(alloc_flow_counter);
 PORTCULLIS_MODEL_COMMAND(dealloc_flow_counter);
 PORTCULLIS_MODEL_COMMAND(query_flow_counter);
+
+// commands_receive.cpp
+PORTCULLIS_MODEL_COMMAND(alloc_transport_domain);
+PORTCULLIS_MODEL_COMMAND(dealloc_transport_domain);
+PORTCULLIS_MODEL_COMMAND(create_rq);
+PORTCULLIS_MODEL_COMMAND(modify_rq);
+PORTCULLIS_MODEL_COMMAND(destroy_rq);
+PORTCULLIS_MODEL_COMMAND(create_tir);
+PORTCULLIS_MODEL_COMMAND(destroy_tir);
 
 #undef PORTCULLIS_MODEL_COMMAND
 

@@ -58,12 +58,16 @@ Core::Core(Parts parts, const Options& options)
            this},
           parts.timing),
       behaviours(std::move(parts.behaviours)),
-      flows({&behaviours, options.port_type, /*has_tir=*/nullptr,
+      flows({&behaviours, options.port_type,
+             [](void* context, std::uint32_t tirn) {
+               return core_of(context).receive_targets.has_tir(tirn);
+             },
              [](void* context, std::uint32_t qpn) { return core_of(context).qps.contains(qpn); },
              [](void* context, std::uint32_t qpn) {
                return core_of(context).transport->has_received(qpn);
              },
              this}),
+      receive_targets({&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped}),
       uar_ids(kFirstUar, kEndUar),
       pd_ids(kFirstPd, 1u << Capabilities::kLogMaxPd),
       qp_ids(kFirstQpn, 1u << Capabilities::kLogMaxQp),
@@ -89,6 +93,10 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   TransportDeps deps{&core->dma,        &core->mkeys,    &core->cqs,  &core->eqs,
                      &core->scheduler,  &core->counters, &core->port, &core->behaviours,
                      &core->q_counters, &core->flows};
+  deps.deliver_to_tir = [](void* context, std::uint32_t tirn, std::span<const std::byte> frame) {
+    core_of(context).receive_targets.deliver(tirn, frame);
+  };
+  deps.tir_context = core.get();
   deps.host_endian_atomics = core->capabilities.host_endian_atomics();
   TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
                                      Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
@@ -150,6 +158,7 @@ void Core::remove() {
 void Core::drop_objects() {
   transport->reset();
   flows.clear();
+  receive_targets.clear();
   qps.clear();
   mkeys.clear();
   cqs.clear();
@@ -192,6 +201,8 @@ Census Core::census() const {
   census.flow_groups = flows.groups();
   census.flow_entries = flows.entries();
   census.flow_counters = flows.counters.size();
+  census.rqs = receive_targets.rqs();
+  census.tirs = receive_targets.tirs();
   census.pages = pages.held();
   census.dma_mappings = iommu.mappings();
   census.commands_in_flight = commands.in_flight();

@@ -33,6 +33,7 @@
 #include "model/registers.hpp"
 #include "model/scheduler.hpp"
 #include "model/steering/flow_tables.hpp"
+#include "model/steering/receive_targets.hpp"
 #include "model/transport_port.hpp"
 #include "model/umem.hpp"
 
@@ -114,6 +115,7 @@ class Core {
   CommandQueue commands;
   Behaviours behaviours;
   FlowTables flows;
+  ReceiveTargets receive_targets;
 
   Stage stage = Stage::PoweredOn;
   std::uint16_t issi = 0;

@@ -185,6 +185,13 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(ALLOC_FLOW_COUNTER, Initialised, alloc_flow_counter, kPlain),
     PORTCULLIS_MODEL_ENTRY(DEALLOC_FLOW_COUNTER, Initialised, dealloc_flow_counter, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_FLOW_COUNTER, Initialised, query_flow_counter, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ALLOC_TRANSPORT_DOMAIN, Initialised, alloc_transport_domain, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DEALLOC_TRANSPORT_DOMAIN, Initialised, dealloc_transport_domain, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_RQ, Initialised, create_rq, kHasList),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_RQ, Initialised, modify_rq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_RQ, Initialised, destroy_rq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_TIR, Initialised, create_tir, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_TIR, Initialised, destroy_tir, kPlain),
 };
 
 #undef PORTCULLIS_MODEL_ENTRY

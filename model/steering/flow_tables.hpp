@@ -3,8 +3,8 @@
 // Flow steering: tables, groups, entries and flow counters as commands make them, the root of each
 // domain, and what becomes of a frame. Two domains, in the order in which a frame meets them:
 //
-//   NIC_RX   every Ethernet frame; a RoCE frame only where behaviour nic-rx-bypassed-for-roce is
-//   off RDMA_RX  RoCE frames, requests and answers alike, where behaviour rdma-rx-in-path is on
+//   NIC_RX   every Ethernet frame; RoCE frames only with nic-rx-bypassed-for-roce=off
+//   RDMA_RX  RoCE frames, requests and answers alike, only with behaviour rdma-rx-in-path
 //
 // A table is looked through by ascending flow_index, the first entry that matches decides; a miss
 // follows table_miss_action, DEF going on as if there were no table. A frame whose QP has a root of
@@ -146,6 +146,7 @@ class FlowTables {
   Verdict modify_entry(Table& table, std::uint32_t index, std::uint32_t mask, Entry&& wanted);
   Verdict set_underlay_root(std::uint32_t qpn, std::uint32_t table, bool disconnect);
   void learn_engaged() noexcept;
+  [[nodiscard]] static FlowDecision decide(const Walk& walk) noexcept;
   [[nodiscard]] bool is_inert(const Table& table, const Entry& entry, bool underlay) const;
   [[nodiscard]] Walk walk(std::uint32_t table, const FlowKey& key, std::size_t frame_bytes,
                           bool underlay);

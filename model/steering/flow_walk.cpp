@@ -42,23 +42,23 @@ FlowTables::Walk FlowTables::walk(std::uint32_t id, const FlowKey& key, std::siz
   }
 }
 
+FlowDecision FlowTables::decide(const Walk& walk) noexcept {
+  if (walk.end == End::Drop) return {FlowDecision::Kind::Drop, 0};
+  if (walk.end == End::Tir) return {FlowDecision::Kind::Tir, walk.tirn};
+  return {};
+}
+
 FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t qpn, bool hot) {
-  const auto decide = [](const Walk& walk) {
-    if (walk.end == End::Drop) return FlowDecision{FlowDecision::Kind::Drop, 0};
-    if (walk.end == End::Tir) return FlowDecision{FlowDecision::Kind::Tir, walk.tirn};
-    return FlowDecision{};
-  };
   const bool cached = hot && deps_.behaviours->hot_qp_ignores_new_rules;
   const FlowKey key = flow_key(frame, deps_.port_type);
-  if (const auto root = underlay_roots_.find(qpn); root != underlay_roots_.end()) {
-    if (!cached || root->second.before_traffic) {
-      const Walk walked = walk(root->second.table, key, frame.size(), /*underlay=*/true);
-      if (walked.end != End::Pass) return decide(walked);
-    }
+  if (const auto root = underlay_roots_.find(qpn); root != underlay_roots_.end() &&
+                                                   !deps_.behaviours->underlay_root_inert &&
+                                                   (!cached || root->second.before_traffic)) {
+    const Walk walked = walk(root->second.table, key, frame.size(), /*underlay=*/true);
+    if (walked.end != End::Pass) return decide(walked);
   }
   if (cached) return {};
-  bool nic = !deps_.behaviours->nic_rx_bypassed_for_roce;
-  if (nic && nic_root_) {
+  if (nic_root_ && !deps_.behaviours->nic_rx_bypassed_for_roce) {
     const Walk walked = walk(*nic_root_, key, frame.size(), /*underlay=*/false);
     if (walked.end != End::Pass) return decide(walked);
   }
@@ -73,11 +73,8 @@ FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t q
 
 FlowDecision FlowTables::classify(std::span<const std::byte> frame) {
   if (!nic_root_) return {};
-  const Walk walked =
-      walk(*nic_root_, flow_key(frame, deps_.port_type), frame.size(), /*underlay=*/false);
-  if (walked.end == End::Drop) return {FlowDecision::Kind::Drop, 0};
-  if (walked.end == End::Tir) return {FlowDecision::Kind::Tir, walked.tirn};
-  return {};
+  return decide(
+      walk(*nic_root_, flow_key(frame, deps_.port_type), frame.size(), /*underlay=*/false));
 }
 
 }  // namespace portcullis::model

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Commands on what flow steering forwards to: transport domains, receive queues, TIRs.
+#include "model/commands.hpp"
+#include "model/core.hpp"
+
+namespace portcullis::model::commands {
+namespace {
+
+using prm::CommandStatus;
+
+enum Refusal : std::uint32_t { kNoSuchPd = 0x910001, kNoSuchCq, kTirInUse };
+
+}  // namespace
+
+Verdict alloc_transport_domain(
+    Core& core,
+    const Request<prm::alloc_transport_domain_in, prm::alloc_transport_domain_out>& request) {
+  std::uint32_t number = 0;
+  const Verdict verdict = core.receive_targets.allocate_domain(number);
+  if (verdict.ok()) static_cast<void>(request.out.try_set<"transport_domain">(number));
+  return verdict;
+}
+
+Verdict dealloc_transport_domain(
+    Core& core,
+    const Request<prm::dealloc_transport_domain_in, prm::dealloc_transport_domain_out>& request) {
+  return core.receive_targets.free_domain(request.in.get<"transport_domain">());
+}
+
+Verdict create_rq(Core& core, const Request<prm::create_rq_in, prm::create_rq_out>& request) {
+  const auto context = prm::ConstView<prm::rqc>::at(request.in.bytes<"ctx">());
+  const std::uint32_t pd = context.get<"wq.pd">();
+  const std::uint32_t cqn = context.get<"cqn">();
+  if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  if (!core.cqs.exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  std::uint32_t number = 0;
+  const Verdict verdict = core.receive_targets.create_rq(context, request.in_tail, number);
+  if (!verdict.ok()) return verdict;
+  core.pd_references.add(pd);
+  core.cq_references.add(cqn);
+  static_cast<void>(request.out.try_set<"rqn">(number));
+  return {};
+}
+
+Verdict modify_rq(Core& core, const Request<prm::modify_rq_in, prm::modify_rq_out>& request) {
+  return core.receive_targets.modify_rq(request.in);
+}
+
+Verdict destroy_rq(Core& core, const Request<prm::destroy_rq_in, prm::destroy_rq_out>& request) {
+  std::uint32_t pd = 0;
+  std::uint32_t cqn = 0;
+  const Verdict verdict = core.receive_targets.destroy_rq(request.in.get<"rqn">(), pd, cqn);
+  if (!verdict.ok()) return verdict;
+  core.pd_references.drop(pd);
+  core.cq_references.drop(cqn);
+  return {};
+}
+
+Verdict create_tir(Core& core, const Request<prm::create_tir_in, prm::create_tir_out>& request) {
+  std::uint32_t number = 0;
+  const Verdict verdict = core.receive_targets.create_tir(
+      prm::ConstView<prm::tirc>::at(request.in.bytes<"ctx">()), number);
+  if (verdict.ok()) static_cast<void>(request.out.try_set<"tirn">(number));
+  return verdict;
+}
+
+Verdict destroy_tir(Core& core, const Request<prm::destroy_tir_in, prm::destroy_tir_out>& request) {
+  const std::uint32_t number = request.in.get<"tirn">();
+  if (core.flows.uses_tir(number)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kTirInUse);
+  return core.receive_targets.destroy_tir(number);
+}
+
+}  // namespace portcullis::model::commands

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/steering/receive_targets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "model/request.hpp"
+#include "prm/doorbell.hpp"
+#include "prm/wqe.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::CommandStatus;
+using prm::RqState;
+
+enum Refusal : std::uint32_t {
+  kNoNumber = 0x900001,
+  kNoSuchDomain,
+  kNoSuchRq,
+  kNoSuchTir,
+  kInUse,
+  kNotOffered,
+  kSizes,
+  kShortList,
+  kRecord,
+  kState,
+  kModifyMask,
+};
+
+constexpr std::uint32_t kRecordAlignment = 4;
+constexpr std::uint32_t kMaxLogStride = 9;  // max_wqe_sz_rq of the capabilities
+constexpr std::uint32_t kMaxLogEntries = 15;
+constexpr std::uint32_t kMaxLogPageSize = 19;
+
+/// What the capabilities do not offer, and what a queue without hairpin or striding has no use for.
+bool asks_for_more(prm::ConstView<prm::rqc> c) {
+  return c.get<"delay_drop_en">() != 0 || c.get<"scatter_fcs">() != 0 || c.get<"hairpin">() != 0 ||
+         c.get<"rlky">() != 0 || c.get<"counter_set_id">() != 0 || c.get<"rmpn">() != 0 ||
+         c.get<"hairpin_peer_sq">() != 0 || c.get<"hairpin_peer_vhca">() != 0 ||
+         c.get<"mem_rq_type">() != prm::number(prm::MemRqType::MEMORY_RQ_INLINE) ||
+         c.get<"wq.wq_type">() != prm::number(prm::WqType::CYCLIC) ||
+         c.get<"wq.wq_signature">() != 0 || c.get<"wq.dbr_umem_valid">() != 0 ||
+         c.get<"wq.wq_umem_valid">() != 0 || c.get<"wq.shampo_enable">() != 0;
+}
+
+}  // namespace
+
+Verdict ReceiveTargets::allocate_domain(std::uint32_t& number) {
+  const auto fresh = domain_ids_.allocate();
+  if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
+  domains_.insert(number = *fresh);
+  return {};
+}
+
+Verdict ReceiveTargets::free_domain(std::uint32_t number) {
+  if (!domains_.contains(number)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);
+  if (domain_references_.any(number)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
+  domains_.erase(number);
+  domain_ids_.give_back(number);
+  return {};
+}
+
+Verdict ReceiveTargets::lay_out(prm::ConstView<prm::rqc> context, std::span<const std::byte> pas,
+                                Rq& rq) {
+  const std::uint32_t log_stride = context.get<"wq.log_wq_stride">();
+  const std::uint32_t log_entries = context.get<"wq.log_wq_sz">();
+  const std::uint32_t log_page_size = context.get<"wq.log_wq_pg_sz">();
+  const std::uint32_t page_offset = context.get<"wq.page_offset">();
+  if (log_stride > kMaxLogStride || (1U << log_stride) < prm::mlx5_wqe_data_seg::bytes ||
+      log_entries > kMaxLogEntries || log_page_size > kMaxLogPageSize)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
+  const std::uint64_t needed = QueuePages::needed(std::uint64_t{1} << (log_stride + log_entries),
+                                                  log_page_size, page_offset);
+  if (needed > pas.size() / sizeof(Iova)) return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  rq.pages = QueuePages(page_list(pas, needed), log_page_size, page_offset);
+  if (!rq.pages.aligned()) return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
+  rq.record = context.get<"wq.dbr_addr">();
+  if (rq.record % kRecordAlignment != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kRecord);
+  rq.stride = 1U << log_stride;
+  rq.entries = 1U << log_entries;
+  return {};
+}
+
+Verdict ReceiveTargets::create_rq(prm::ConstView<prm::rqc> context, std::span<const std::byte> pas,
+                                  std::uint32_t& number) {
+  if (asks_for_more(context)) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  if (context.get<"state">() != prm::number(RqState::RST))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kState);
+  Rq rq;
+  if (const Verdict verdict = lay_out(context, pas, rq); !verdict.ok()) return verdict;
+  rq.pd = context.get<"wq.pd">();
+  rq.cqn = context.get<"cqn">();
+  rq.user_index = context.get<"user_index">();
+  const auto fresh = rq_ids_.allocate();
+  if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
+  number = *fresh;
+  rqs_.emplace(number, std::move(rq));
+  return {};
+}
+
+/// RST2RDY, RDY2ERR, RST2ERR and any to RST: modify_rq of mlx5_ib/qp.c (modify_raw_packet_qp_rq)
+/// and mlx5e_modify_rq_state.
+Verdict ReceiveTargets::modify_rq(prm::ConstView<prm::modify_rq_in> in) {
+  const auto found = rqs_.find(in.get<"rqn">());
+  if (found == rqs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchRq);
+  Rq& rq = found->second;
+  if (in.get<"modify_bitmask">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kModifyMask);
+  const RqState from{static_cast<std::uint8_t>(in.get<"rq_state">())};
+  const RqState to{static_cast<std::uint8_t>(in.get<"ctx.state">())};
+  if (from != rq.state) return refuse(CommandStatus::BAD_RES_STATE_ERR, kState);
+  const bool known =
+      to == RqState::RST || to == RqState::ERR || (to == RqState::RDY && from != RqState::ERR);
+  if (!known) return refuse(CommandStatus::BAD_PARAM_ERR, kState);
+  rq.state = to;
+  if (to == RqState::RST) rq.consumed = 0;
+  return {};
+}
+
+Verdict ReceiveTargets::destroy_rq(std::uint32_t number, std::uint32_t& pd, std::uint32_t& cqn) {
+  const auto found = rqs_.find(number);
+  if (found == rqs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchRq);
+  if (rq_references_.any(number)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
+  pd = found->second.pd;
+  cqn = found->second.cqn;
+  rqs_.erase(found);
+  rq_ids_.give_back(number);
+  return {};
+}
+
+Verdict ReceiveTargets::create_tir(prm::ConstView<prm::tirc> context, std::uint32_t& number) {
+  if (context.get<"disp_type">() != prm::number(prm::TirDispType::DIRECT) ||
+      context.get<"tls_en">() != 0 || context.get<"packet_merge_mask">() != 0 ||
+      context.get<"tunneled_offload_en">() != 0 || context.get<"indirect_table">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const Tir tir{context.get<"inline_rqn">(), context.get<"transport_domain">()};
+  if (!rqs_.contains(tir.rqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchRq);
+  if (!domains_.contains(tir.domain)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);
+  const auto fresh = tir_ids_.allocate();
+  if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
+  number = *fresh;
+  tirs_.emplace(number, tir);
+  rq_references_.add(tir.rqn);
+  domain_references_.add(tir.domain);
+  return {};
+}
+
+Verdict ReceiveTargets::destroy_tir(std::uint32_t number) {
+  const auto found = tirs_.find(number);
+  if (found == tirs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTir);
+  rq_references_.drop(found->second.rqn);
+  domain_references_.drop(found->second.domain);
+  tirs_.erase(found);
+  tir_ids_.give_back(number);
+  return {};
+}
+
+std::optional<std::vector<ReceivePiece>> ReceiveTargets::read_oldest(const Rq& rq) {
+  const std::uint64_t at = std::uint64_t{rq.consumed & (rq.entries - 1)} * rq.stride;
+  std::vector<ReceivePiece> pieces;
+  for (std::uint32_t byte = 0; byte < rq.stride; byte += prm::mlx5_wqe_data_seg::bytes) {
+    std::array<std::byte, prm::mlx5_wqe_data_seg::bytes> raw;
+    if (!deps_.dma->read(rq.pages.at(at + byte), raw)) return std::nullopt;
+    const prm::ConstView<prm::mlx5_wqe_data_seg> segment{raw};
+    if (segment.get<"lkey">() == prm::kInvalidLkey) break;
+    pieces.push_back({segment.get<"byte_count">(), segment.get<"lkey">(), segment.get<"addr">()});
+  }
+  return pieces;
+}
+
+bool ReceiveTargets::scatter(const Rq& rq, std::span<const ReceivePiece> pieces,
+                             std::span<const std::byte> frame) {
+  for (const ReceivePiece& piece : pieces) {
+    for (std::uint32_t done = 0; done < piece.bytes && !frame.empty();) {
+      const std::uint64_t va = piece.va + done;
+      const auto part = static_cast<std::uint32_t>(
+          std::min<std::size_t>({piece.bytes - done, frame.size(), MkeyTable::kMaxTranslation}));
+      const KeyUse use{piece.lkey, rq.pd, 0, va, part, access::kLocalWrite, false};
+      if (deps_.mkeys->check(use) != KeyCheck::Ok ||
+          !deps_.dma->write_payload(deps_.mkeys->translate(piece.lkey, va, part), frame.data()))
+        return false;
+      frame = frame.subspan(part);
+      done += part;
+    }
+  }
+  return true;
+}
+
+void ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> frame) {
+  const auto lose = [this] { ++*deps_.lost; };
+  const auto tir = tirs_.find(tirn);
+  if (tir == tirs_.end()) return lose();
+  Rq& rq = rqs_.at(tir->second.rqn);
+  if (rq.state != RqState::RDY) return lose();
+  const auto posted = deps_.dma->load_be32(rq.record + prm::record_byte(prm::kRcvDbr));
+  if (!posted || static_cast<std::uint16_t>(*posted - rq.consumed) == 0) return lose();
+  const auto pieces = read_oldest(rq);
+  std::uint64_t room = 0;
+  for (const ReceivePiece& piece : pieces.value_or(std::vector<ReceivePiece>{}))
+    room += piece.bytes;
+  // Too large a frame is lost and takes no receive.
+  if (pieces && room < frame.size()) return lose();
+  Completion completion;
+  completion.qpn = tir->second.rqn;
+  completion.user_index = rq.user_index;
+  completion.wqe_counter = rq.consumed++;
+  if (pieces && scatter(rq, *pieces, frame)) {
+    completion.opcode = prm::CqeOpcode::RESP_SEND;
+    completion.byte_cnt = static_cast<std::uint32_t>(frame.size());
+  } else {
+    completion.opcode = prm::CqeOpcode::RESP_ERR;
+    completion.syndrome = prm::CqeSyndrome::LOCAL_PROT_ERR;
+    rq.state = RqState::ERR;
+    lose();
+  }
+  if (!deps_.cqs->complete(rq.cqn, completion, deps_.scheduler->now_ns())) rq.state = RqState::ERR;
+}
+
+void ReceiveTargets::clear() {
+  domains_.clear();
+  rqs_.clear();
+  tirs_.clear();
+  domain_references_.clear();
+  rq_references_.clear();
+  domain_ids_.clear();
+  rq_ids_.clear();
+  tir_ids_.clear();
+}
+
+}  // namespace portcullis::model
