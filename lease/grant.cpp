@@ -170,6 +170,7 @@ Result<void> Granter::connect(Holding& holding, const GrantRequest& request, std
   pmd::RtrAttributes rtr;
   rtr.path.remote_gid = request.peer.gid;
   rtr.path.remote_mac = request.peer.mac;
+  rtr.path.remote_lid = request.peer.lid;
   rtr.path.source_address_index = options_.source_address_index;
   rtr.remote_qpn = request.peer.qpn;
   rtr.rq_psn = request.peer.psn;

@@ -33,6 +33,7 @@ struct Peer {
   std::uint32_t psn = 0;  // the first that it will send
   pmd::Gid gid = {};
   pmd::Mac mac = {};
+  std::uint16_t lid = 0;  // where the port is InfiniBand, instead of both
 };
 
 struct GrantRequest {

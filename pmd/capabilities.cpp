@@ -149,6 +149,9 @@ Result<Capabilities> read_capabilities(CommandChannel& commands) {
   caps.atomic = general.get<"atomic">();
   caps.umr_modify_atomic_disabled = general.get<"umr_modify_atomic_disabled">();
   caps.max_qp_cnt = general.get<"max_qp_cnt">();
+  caps.log_max_transport_domain = general.get<"log_max_transport_domain">();
+  caps.log_max_rq = general.get<"log_max_rq">();
+  caps.log_max_tir = general.get<"log_max_tir">();
   PORTCULLIS_TRY(read_atomic(commands, caps));
   PORTCULLIS_TRY(read_roce(commands, caps));
   return caps;

@@ -33,14 +33,22 @@ template <class In>
 template <class Out, class In>
 [[nodiscard]] Result<prm::Buffer<Out>> run_with_tail(CommandChannel& channel,
                                                      const prm::Buffer<In>& in,
-                                                     std::span<const std::uint64_t> tail) {
+                                                     std::span<const std::uint64_t> tail,
+                                                     std::uint64_t deadline_ns,
+                                                     SlotClass slot_class = SlotClass::Common) {
   if (in.overflow() != nullptr)
     return fail(Errc::InvalidArgument, std::string(In::name.view()) + "." + in.overflow() +
                                            ": the value is wider than the field");
   prm::Buffer<Out> out;
-  PORTCULLIS_TRY(channel.execute(with_tail(in, tail), out.all(), SlotClass::Common,
-                                 channel.default_deadline_ns()));
+  PORTCULLIS_TRY(channel.execute(with_tail(in, tail), out.all(), slot_class, deadline_ns));
   return out;
+}
+
+template <class Out, class In>
+[[nodiscard]] Result<prm::Buffer<Out>> run_with_tail(CommandChannel& channel,
+                                                     const prm::Buffer<In>& in,
+                                                     std::span<const std::uint64_t> tail) {
+  return run_with_tail<Out>(channel, in, tail, channel.default_deadline_ns());
 }
 
 }  // namespace portcullis::pmd

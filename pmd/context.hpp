@@ -31,7 +31,10 @@ struct Capabilities {
   bool atomic_host_order = false;
   std::uint32_t umr_modify_atomic_disabled = 0;
   std::uint32_t max_qp_cnt = 0;  // Q counter sets
-  std::uint32_t port_type = 0;   // MLX5_CAP_PORT_TYPE_IB 0, _ETH 1
+  std::uint32_t log_max_transport_domain = 0;
+  std::uint32_t log_max_rq = 0;
+  std::uint32_t log_max_tir = 0;
+  std::uint32_t port_type = 0;  // MLX5_CAP_PORT_TYPE_IB 0, _ETH 1
   std::uint32_t num_ports = 0;
   std::uint32_t cmdif_checksum = 0;  // 3: input and output are signed
   std::uint32_t roce = 0;

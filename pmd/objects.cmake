@@ -4,6 +4,7 @@ set(PMD_OBJECT_SOURCES
     completion_queue.cpp
     completion_ring.cpp
     fence_commands.cpp
+    infiniband_port.cpp
     inline_command.cpp
     memory_key.cpp
     port_mac.cpp
@@ -12,6 +13,7 @@ set(PMD_OBJECT_SOURCES
     qp_transitions.cpp
     queue_pair.cpp
     receive_queue.cpp
+    receive_target.cpp
     roce_address.cpp
     roce_path.cpp
     send_queue.cpp

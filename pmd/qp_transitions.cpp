@@ -89,6 +89,12 @@ void put_path(prm::Buffer<prm::init2rtr_qp_in>& in, const RocePath& path, std::u
             in.bytes<"qpc.primary_address_path.rgid_rip">().begin());
 }
 
+/// Of the same subnet: no GRH.
+void put_infiniband_path(prm::Buffer<prm::init2rtr_qp_in>& in, const RocePath& path) {
+  in.put<"qpc.primary_address_path.rlid">(path.remote_lid);
+  in.set<"qpc.primary_address_path.vhca_port_num", kPort>();
+}
+
 }  // namespace
 
 Result<void> QueuePair::to_init(Access access) {
@@ -111,8 +117,11 @@ Result<void> QueuePair::to_rtr(const RtrAttributes& attributes) {
       prepare<prm::init2rtr_qp_in>(prm::Opcode::INIT2RTR_QP, {number(), pdn_, cqn_, service_});
   in.put<"opt_param_mask">(RRE | RAE);
   put_access(in, answered(access_, attributes.max_dest_rd_atomic), context_->caps);
-  put_path(in, attributes.path,
-           udp_source_port(attributes.path.flow_label, number(), attributes.remote_qpn));
+  if (context_->caps.port_type == prm::number(prm::PortType::IB))
+    put_infiniband_path(in, attributes.path);
+  else
+    put_path(in, attributes.path,
+             udp_source_port(attributes.path.flow_label, number(), attributes.remote_qpn));
   in.put<"qpc.mtu">(prm::number(attributes.mtu));
   in.put<"qpc.log_msg_max">(context_->caps.log_max_msg);
   in.put<"qpc.remote_qpn">(attributes.remote_qpn);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The way from one RC QP to its peer over RoCEv2, and how it stands in an address path. A peer on
-// the same port is reached as any other: by the port's own GID and MAC.
+// the same port is reached as any other: by the port's own GID and MAC, on an InfiniBand port by
+// its own LID.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,8 @@ struct RocePath {
   std::uint8_t traffic_class = 0;  // DSCP above two bits of ECN
   std::uint32_t flow_label = 0;    // 20 bits; 0: the UDP source port follows from the QP numbers
   std::uint8_t priority = 0;       // 802.1p, 0 to 7
+  /// Of the peer where the port is InfiniBand; that alone leads there, everything above is RoCE's.
+  std::uint16_t remote_lid = 0;
 };
 
 /// The UDP source port of a connection: from the flow label, or when that is 0 from both QP numbers

@@ -28,21 +28,25 @@ class Client {
  public:
   static constexpr std::uint32_t kPsn = 0x654321;
 
-  static Client create(const pmd::Context& context) {
+  /// `lid` is the port's own where it is InfiniBand.
+  static Client create(const pmd::Context& context, std::uint16_t lid = 0) {
     auto pd = pmd::ProtectionDomain::create(context).value();
     auto cq = pmd::CompletionQueue::create(context, 7).value();
     auto qp = pmd::QueuePair::create(context, pd, cq, *context.uar, {.log_sq_size = 7}).value();
-    return Client(std::move(pd), std::move(cq), std::move(qp));
+    Client client(std::move(pd), std::move(cq), std::move(qp));
+    client.lid = lid;
+    return client;
   }
 
   lease::Peer peer() const {
-    return {.qpn = qp.number(), .psn = kPsn, .gid = kPort.gid, .mac = kPort.mac};
+    return {.qpn = qp.number(), .psn = kPsn, .gid = kPort.gid, .mac = kPort.mac, .lid = lid};
   }
   void connect(const lease::Grant& to) {
     grant = to;
     pmd::RtrAttributes rtr;
     rtr.path.remote_gid = kPort.gid;
     rtr.path.remote_mac = kPort.mac;
+    rtr.path.remote_lid = lid;
     rtr.remote_qpn = to.qpn;
     rtr.rq_psn = to.psn;
     rtr.mtu = to.mtu;
@@ -81,6 +85,7 @@ class Client {
   pmd::CompletionQueue cq;
   pmd::QueuePair qp;
   lease::Grant grant;
+  std::uint16_t lid = 0;
 
  private:
   Client(pmd::ProtectionDomain the_pd, pmd::CompletionQueue the_cq, pmd::QueuePair the_qp)

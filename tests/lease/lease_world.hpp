@@ -20,8 +20,10 @@
 #include "lease/umr_freer.hpp"
 #include "model/model.hpp"
 #include "pmd/hca.hpp"
+#include "pmd/infiniband_port.hpp"
 #include "pmd/roce_address.hpp"
 #include "pmd/umr_queue.hpp"
+#include "prm/enums.hpp"
 #include "prm/opcodes.hpp"
 #include "tests/lease/lease_client.hpp"
 
@@ -95,8 +97,15 @@ class LeaseWorld : public ::testing::Test {
     auto up = pmd::Hca::bring_up(device, {});
     ASSERT_TRUE(up) << up.error().text;
     hca = *std::move(up);
-    addresses.emplace(hca->context());
-    ASSERT_TRUE(addresses->set(0, kPort));
+    if (hca->context().caps.port_type == prm::number(prm::PortType::IB)) {
+      lid = pmd::wait_for_subnet(device, *hca->context().commands,
+                                 device.clock.now_ns() + 10'000 * kMs)
+                .value()
+                .lid;
+    } else {
+      addresses.emplace(hca->context());
+      ASSERT_TRUE(addresses->set(0, kPort));
+    }
     umr_queue.emplace(pmd::UmrQueue::create(hca->context()).value());
     umr.emplace(*umr_queue);
   }
@@ -117,7 +126,7 @@ class LeaseWorld : public ::testing::Test {
 
   /// A client with a lease of its own, connected.
   Client& client(std::uint8_t ack_timeout = 8, std::uint8_t retry_count = 3) {
-    clients.push_back(std::make_unique<Client>(Client::create(hca->context())));
+    clients.push_back(std::make_unique<Client>(Client::create(hca->context(), lid)));
     Client& made = *clients.back();
     auto grant = manager->grant({.bytes = kPageBytes,
                                  .peer = made.peer(),
@@ -164,6 +173,7 @@ class LeaseWorld : public ::testing::Test {
   std::optional<StubbornDmaSpace> dma;
   std::unique_ptr<pmd::Hca> hca;
   std::optional<pmd::RoceAddressTable> addresses;
+  std::uint16_t lid = 0;  // of an InfiniBand port
   std::optional<pmd::UmrQueue> umr_queue;
   std::optional<lease::UmrFreer> umr;
   std::vector<std::string> log;
