@@ -36,6 +36,7 @@ constexpr std::array kPlans{
 constexpr std::array kEntryPlans{
     Plan{.name = "allow-replace", .steps = kSeedSteps, .entry = steering::EntryPlan::AllowReplace},
     Plan{.name = "allow-modify", .steps = kSeedSteps, .entry = steering::EntryPlan::AllowModify},
+    Plan{.name = "underlay", .steps = kSeedSteps, .entry = steering::EntryPlan::Underlay},
 };
 
 constexpr std::array kResetPhase{Step::RemoveDrop, Step::ResetQp};

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "probes/probe.hpp"
 
-#include <optional>
+#include <memory>
 #include <utility>
 
 #include "steering/drop_group.hpp"
 #include "steering/flow_table.hpp"
 #include "steering/loopback_pair.hpp"
+#include "steering/self_test.hpp"
 
 namespace portcullis::probes {
 namespace {
@@ -23,37 +24,50 @@ class Trial {
  public:
   [[nodiscard]] static Result<Trial> start(const pmd::Context& context, const Options& options,
                                            prm::FlowTableType domain, Shape shape) {
-    PORTCULLIS_TRY_ASSIGN(
-        DropGroup group,
-        DropGroup::create(context, {.domain = domain, .shape = shape, .entries = 1}));
+    PORTCULLIS_TRY_ASSIGN(DropGroup group,
+                          DropGroup::create(context, {.domain = domain, .shape = shape}));
     PORTCULLIS_TRY_ASSIGN(auto pair, LoopbackPair::create(context, options.loopback));
-    PORTCULLIS_TRY(
-        group.set(pair->target(0), prm::FlowAction::DROP, context.commands->default_deadline_ns()));
-    return Trial(std::move(group), std::move(pair), options.quiet_ms * kNsPerMs);
+    return Trial(context, options, std::move(group), std::move(pair));
   }
-  /// A WRITE of one packet, bth.opcode 0x0A, succeeded.
+  /// A WRITE of one packet, bth.opcode 0x0A, succeeds behind the entry. One that met silence must
+  /// succeed once the entry is gone: otherwise loopback carries nothing here, entry or not.
   [[nodiscard]] Result<bool> write_only_succeeds() {
-    PORTCULLIS_TRY(pair_->post(kPattern));
-    return succeeds();
+    steering::SelfTestOptions test;
+    test.quiet_ms = options_->quiet_ms;
+    const steering::Stop entry{[this] { return put(); }, [this] { return take(); }};
+    PORTCULLIS_TRY_ASSIGN(const steering::Trial met,
+                          steering::try_write(*pair_, entry, kPattern, test));
+    if (met.silenced && !met.recovered)
+      return fail(Errc::DeviceFailed,
+                  "a WRITE over loopback met silence without the entry too, so it says nothing");
+    return !met.silenced;
   }
-  /// A WRITE of several packets, none of them 0x0A.
+  /// A WRITE of several packets, none of them 0x0A, succeeds behind the entry.
   [[nodiscard]] Result<bool> long_write_succeeds() {
+    PORTCULLIS_TRY(put());
     PORTCULLIS_TRY(pair_->post_bytes(kSeveralPackets));
-    return succeeds();
+    PORTCULLIS_TRY_ASSIGN(const auto outcome, pair_->outcome(options_->quiet_ms * kNsPerMs));
+    PORTCULLIS_TRY(take());
+    return outcome == prm::WcStatus::SUCCESS;
   }
   [[nodiscard]] Result<void> end() { return group_.destroy(); }
 
  private:
-  Trial(DropGroup group, std::unique_ptr<LoopbackPair> pair, std::uint64_t quiet_ns)
-      : group_(std::move(group)), pair_(std::move(pair)), quiet_ns_(quiet_ns) {}
-  [[nodiscard]] Result<bool> succeeds() {
-    PORTCULLIS_TRY_ASSIGN(const auto outcome, pair_->outcome(quiet_ns_));
-    return outcome == prm::WcStatus::SUCCESS;
+  Trial(const pmd::Context& context, const Options& options, DropGroup group,
+        std::unique_ptr<LoopbackPair> pair)
+      : context_(&context), options_(&options), group_(std::move(group)), pair_(std::move(pair)) {}
+  [[nodiscard]] Result<void> put() {
+    return group_.set(pair_->target(0), prm::FlowAction::DROP,
+                      context_->commands->default_deadline_ns());
+  }
+  [[nodiscard]] Result<void> take() {
+    return group_.remove(0, context_->commands->default_deadline_ns());
   }
 
+  const pmd::Context* context_;
+  const Options* options_;
   DropGroup group_;
   std::unique_ptr<LoopbackPair> pair_;
-  std::uint64_t quiet_ns_;
 };
 
 std::string write_text(bool succeeded) {
@@ -82,10 +96,10 @@ Result<Report> rdma_rx_ft(const pmd::Context& context) {
     return report;
   }
   const Error& error = table.error();
-  if (error.code != Errc::CommandFailed && error.code != Errc::DeviceFailed)
+  if (error.code != Errc::CommandFailed && error.code != Errc::Malformed)
     return tl::unexpected(error);
   report.observed = error.text;
-  report.verdict = error.code == Errc::DeviceFailed
+  report.verdict = error.code == Errc::Malformed
                        ? "a SILENT NULL: success was answered and nothing was made"
                        : "creation is REFUSED: this function has no RDMA_RX tables";
   return report;

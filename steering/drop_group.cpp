@@ -2,18 +2,23 @@
 #include "steering/drop_group.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstring>
 #include <string>
 #include <utility>
 
+#include "base/cells.hpp"
 #include "pmd/command_channel.hpp"
+#include "pmd/command_tail.hpp"
 #include "prm/opcodes.hpp"
 #include "prm/status.hpp"
 
 namespace portcullis::steering {
 namespace {
 
-static_assert(prm::set_fte_in::bytes - prm::kCmdInlineBytes <= 2 * prm::kCmdDataBlockBytes,
+static_assert(prm::set_fte_in::bytes + prm::dest_format_struct::bytes - prm::kCmdInlineBytes <=
+                  2 * prm::kCmdDataBlockBytes,
               "an entry is at most two mailbox blocks");
 
 std::uint32_t log_size_of(std::uint32_t entries) noexcept {
@@ -47,9 +52,14 @@ DropGroup::DropGroup(const pmd::Context& context, Shape shape, FlowTable table, 
   template_.put<"flow_context.group_id">(group_.id());
 }
 
+DropGroup::~DropGroup() {
+  if (!given_up_) (void)destroy();
+}
+
 DropGroup& DropGroup::operator=(DropGroup&& other) noexcept {
   if (this != &other) {
-    (void)destroy();
+    if (!given_up_) (void)destroy();
+    given_up_ = other.given_up_;
     context_ = other.context_;
     shape_ = other.shape_;
     group_ = std::move(other.group_);
@@ -67,33 +77,55 @@ Result<void> DropGroup::check_index(std::uint32_t index) const {
                                         std::to_string(state_.size() - 1));
 }
 
-Result<void> DropGroup::send(const DropTarget& target, prm::FlowAction action,
-                             prm::SetFteOpMod op_mod, std::uint64_t deadline_ns) {
+Result<void> DropGroup::send(const DropTarget& target, const Fate& fate, prm::SetFteOpMod op_mod,
+                             std::uint64_t deadline_ns) {
+  constexpr std::uint32_t kChanged = 1U << prm::number(prm::ModifyFte::ACTION) |
+                                     1U << prm::number(prm::ModifyFte::DESTINATION_LIST);
   const auto value = MatchView::at(template_.bytes<"flow_context.match_value">());
   PORTCULLIS_TRY(put_value(shape_, target, value));
-  const bool modify = op_mod == prm::SetFteOpMod::MODIFY;
   template_.put<"op_mod">(op_mod).put<"flow_index">(target.slot);
-  template_.put<"flow_context.action">(action);
-  template_.put<"modify_enable_mask">(modify ? 1U << prm::number(prm::ModifyFte::ACTION) : 0U);
+  template_.put<"modify_enable_mask">(op_mod == prm::SetFteOpMod::MODIFY ? kChanged : 0U);
+  template_.put<"flow_context.action">(fate.action);
+  template_.put<"flow_context.destination_list_size">(
+      fate.action == prm::FlowAction::FWD_DEST ? 1U : 0U);
   state_[target.slot] = State::Doubtful;
-  PORTCULLIS_TRY(pmd::run<prm::set_fte_out>(*context_->commands, template_, deadline_ns,
-                                            pmd::SlotClass::Fence));
+  PORTCULLIS_TRY(run_set(fate, deadline_ns));
   state_[target.slot] = State::Set;
   return {};
 }
 
+Result<void> DropGroup::run_set(const Fate& fate, std::uint64_t deadline_ns) {
+  pmd::CommandChannel& commands = *context_->commands;
+  if (fate.action != prm::FlowAction::FWD_DEST) {
+    PORTCULLIS_TRY(
+        pmd::run<prm::set_fte_out>(commands, template_, deadline_ns, pmd::SlotClass::Fence));
+    return {};
+  }
+  prm::Buffer<prm::dest_format_struct> to;
+  to.put<"destination_type">(prm::FlowDestination::TIR).put<"destination_id">(fate.tirn);
+  if (to.overflow() != nullptr)
+    return fail(Errc::InvalidArgument,
+                "steering: TIR number " + std::to_string(fate.tirn) + " is wider than 24 bits");
+  std::uint64_t raw;
+  static_assert(sizeof raw == prm::dest_format_struct::bytes);
+  std::memcpy(&raw, to.all().data(), sizeof raw);
+  PORTCULLIS_TRY(pmd::run_with_tail<prm::set_fte_out>(
+      commands, template_, std::array{cells::be64(raw)}, deadline_ns, pmd::SlotClass::Fence));
+  return {};
+}
+
 Result<void> DropGroup::set(const DropTarget& target, prm::FlowAction action,
-                            std::uint64_t deadline_ns) {
+                            std::uint64_t deadline_ns, std::uint32_t tirn) {
   PORTCULLIS_TRY(check_index(target.slot));
   if (state_[target.slot] == State::Set)
     return fail(Errc::Busy, "steering: entry " + std::to_string(target.slot) + " is occupied");
-  return send(target, action, prm::SetFteOpMod::SET, deadline_ns);
+  return send(target, {action, tirn}, prm::SetFteOpMod::SET, deadline_ns);
 }
 
 Result<void> DropGroup::modify(const DropTarget& target, prm::FlowAction action,
-                               std::uint64_t deadline_ns) {
+                               std::uint64_t deadline_ns, std::uint32_t tirn) {
   PORTCULLIS_TRY(check_index(target.slot));
-  return send(target, action, prm::SetFteOpMod::MODIFY, deadline_ns);
+  return send(target, {action, tirn}, prm::SetFteOpMod::MODIFY, deadline_ns);
 }
 
 Result<void> DropGroup::remove(std::uint32_t index, std::uint64_t deadline_ns) {
@@ -117,15 +149,21 @@ Result<void> DropGroup::remove(std::uint32_t index, std::uint64_t deadline_ns) {
 
 Result<void> DropGroup::destroy() {
   Result<void> first;
-  const auto note = [&first](const Result<void>& done) {
+  const auto try_to = [&first](const auto& undo) {
+    if (!first && first.error().code != Errc::CommandFailed) return;
+    const Result<void> done = undo();
     if (first && !done) first = done;
   };
-  for (std::uint32_t index = 0; index < state_.size(); ++index) {
+  for (std::uint32_t index = 0; index < state_.size(); ++index)
     if (state_[index] != State::Empty)
-      note(remove(index, context_->commands->default_deadline_ns()));
+      try_to([&] { return remove(index, context_->commands->default_deadline_ns()); });
+  try_to([this] { return group_.destroy(); });
+  try_to([this] { return table_.destroy(); });
+  given_up_ = !first;
+  if (given_up_) {
+    group_.give_up();
+    table_.give_up();
   }
-  note(group_.destroy());
-  note(table_.destroy());
   return first;
 }
 

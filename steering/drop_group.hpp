@@ -33,21 +33,22 @@ class DropGroup {
                                                 const Options& options);
   DropGroup(DropGroup&&) noexcept = default;
   DropGroup& operator=(DropGroup&&) noexcept;
-  ~DropGroup() { (void)destroy(); }
+  ~DropGroup();
 
-  /// SET_FLOW_TABLE_ENTRY at index target.slot. OutOfResources for an index past the group, Busy
-  /// where an entry is known to stand there.
+  /// SET_FLOW_TABLE_ENTRY at index target.slot; FWD_DEST leads to `tirn`. OutOfResources for an
+  /// index past the group, Busy where an entry is known to stand there.
   [[nodiscard]] Result<void> set(const DropTarget& target, prm::FlowAction action,
-                                 std::uint64_t deadline_ns);
-  /// The same with op_mod modify, of the action alone: the entry that stands there changes.
+                                 std::uint64_t deadline_ns, std::uint32_t tirn = 0);
+  /// The same with op_mod modify, of the action and where it leads: the entry there changes.
   [[nodiscard]] Result<void> modify(const DropTarget& target, prm::FlowAction action,
-                                    std::uint64_t deadline_ns);
+                                    std::uint64_t deadline_ns, std::uint32_t tirn = 0);
   /// DELETE_FLOW_TABLE_ENTRY of what set() put there or may have put there; nothing there is done.
   [[nodiscard]] Result<void> remove(std::uint32_t index, std::uint64_t deadline_ns);
   [[nodiscard]] bool has(std::uint32_t index) const noexcept {
     return index < state_.size() && state_[index] != State::Empty;
   }
-  /// Entries, group and table, in this order; the first error, and everything has been tried.
+  /// Entries, group and table, in this order; the first error. Goes on after a refusal, and stops
+  /// where the device does not answer: nobody waits for every entry of a dead one.
   [[nodiscard]] Result<void> destroy();
 
   [[nodiscard]] Shape shape() const noexcept { return shape_; }
@@ -58,8 +59,14 @@ class DropGroup {
 
   DropGroup(const pmd::Context& context, Shape shape, FlowTable table, FlowGroup group,
             std::uint32_t entries);
-  [[nodiscard]] Result<void> send(const DropTarget& target, prm::FlowAction action,
+  /// What becomes of a packet that the entry matches.
+  struct Fate {
+    prm::FlowAction action;
+    std::uint32_t tirn;
+  };
+  [[nodiscard]] Result<void> send(const DropTarget& target, const Fate& fate,
                                   prm::SetFteOpMod op_mod, std::uint64_t deadline_ns);
+  [[nodiscard]] Result<void> run_set(const Fate& fate, std::uint64_t deadline_ns);
   [[nodiscard]] Result<void> check_index(std::uint32_t index) const;
 
   const pmd::Context* context_;
@@ -68,6 +75,7 @@ class DropGroup {
   FlowGroup group_;
   prm::Buffer<prm::set_fte_in> template_;
   std::vector<State> state_;  // by index
+  bool given_up_ = false;     // destroy() failed: the destructor asks no more
 };
 
 }  // namespace portcullis::steering

@@ -20,6 +20,7 @@ enum class EntryPlan : std::uint8_t {
   AtRevoke,      // SET with DROP
   AllowReplace,  // SET with ALLOW at the grant; DELETE and SET with DROP
   AllowModify,   // SET with ALLOW at the grant; modify to DROP
+  Underlay,      // a table of the QP's own at the grant (s5 option c); see underlay_drop.hpp
 };
 
 /// Whose packets to drop.

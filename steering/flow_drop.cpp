@@ -107,6 +107,8 @@ Result<void> FlowDrop::check_scope() const {
 
 Result<bool> FlowDrop::prepare(const DropTarget& target, std::uint64_t deadline_ns) {
   if (target.entry == EntryPlan::AtRevoke) return false;
+  if (target.entry == EntryPlan::Underlay)
+    return fail(Errc::Unsupported, "steering: RDMA_RX entries are no underlay");
   // It would let every lease's packets pass, whatever drops them further down.
   if (scope(group_.shape()) == Scope::Function)
     return fail(Errc::Unsupported, "steering: shape " + std::string(name(group_.shape())) +

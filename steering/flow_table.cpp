@@ -19,8 +19,8 @@ Result<FlowTable> FlowTable::create(const pmd::Context& context, prm::FlowTableT
   PORTCULLIS_TRY_ASSIGN(const auto out,
                         pmd::run<prm::create_flow_table_out>(*context.commands, in));
   if (out.get<"table_id">() == 0)
-    return fail(Errc::DeviceFailed, "CREATE_FLOW_TABLE in " + std::string(name(domain)) +
-                                        ": success, and table_id 0 names no table");
+    return fail(Errc::Malformed, "CREATE_FLOW_TABLE in " + std::string(name(domain)) +
+                                     ": success, and table_id 0 names no table");
   return FlowTable(context, domain, out.get<"table_id">());
 }
 
@@ -30,11 +30,12 @@ void FlowTable::take(FlowTable& other) noexcept {
   id_ = other.id_;
   underlay_qpn_ = other.underlay_qpn_;
   is_root_ = std::exchange(other.is_root_, false);
+  given_up_ = other.given_up_;
 }
 
 FlowTable& FlowTable::operator=(FlowTable&& other) noexcept {
   if (this != &other) {
-    (void)destroy();
+    if (!given_up_) (void)destroy();
     take(other);
   }
   return *this;
@@ -87,11 +88,12 @@ void FlowGroup::take(FlowGroup& other) noexcept {
   domain_ = other.domain_;
   table_ = other.table_;
   id_ = other.id_;
+  given_up_ = other.given_up_;
 }
 
 FlowGroup& FlowGroup::operator=(FlowGroup&& other) noexcept {
   if (this != &other) {
-    (void)destroy();
+    if (!given_up_) (void)destroy();
     take(other);
   }
   return *this;

@@ -22,12 +22,14 @@ class FlowTable {
     std::uint32_t level = 0;
   };
   /// CREATE_FLOW_TABLE; a packet that no entry matches goes on as if there were no table.
-  /// DeviceFailed when the answer is success and names no table.
+  /// Malformed when the answer is success and names no table.
   [[nodiscard]] static Result<FlowTable> create(const pmd::Context& context,
                                                 prm::FlowTableType domain, const Options& options);
   FlowTable(FlowTable&& other) noexcept { take(other); }
   FlowTable& operator=(FlowTable&& other) noexcept;
-  ~FlowTable() { (void)destroy(); }
+  ~FlowTable() {
+    if (!given_up_) (void)destroy();
+  }
 
   [[nodiscard]] prm::FlowTableType domain() const noexcept { return domain_; }
   [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
@@ -36,6 +38,8 @@ class FlowTable {
   /// SET_FLOW_TABLE_ROOT with op_mod disconnect, if it is a root; DESTROY_FLOW_TABLE. Done twice is
   /// done.
   [[nodiscard]] Result<void> destroy();
+  /// The destructor does not try (again): the device does not answer.
+  void give_up() noexcept { given_up_ = true; }
 
  private:
   FlowTable(const pmd::Context& context, prm::FlowTableType domain, std::uint32_t id) noexcept
@@ -48,6 +52,7 @@ class FlowTable {
   std::uint32_t id_ = 0;
   std::uint32_t underlay_qpn_ = prm::kNoUnderlayQpn;
   bool is_root_ = false;
+  bool given_up_ = false;
 };
 
 class FlowGroup {
@@ -63,11 +68,15 @@ class FlowGroup {
                                                 prm::ConstView<prm::fte_match_param> mask);
   FlowGroup(FlowGroup&& other) noexcept { take(other); }
   FlowGroup& operator=(FlowGroup&& other) noexcept;
-  ~FlowGroup() { (void)destroy(); }
+  ~FlowGroup() {
+    if (!given_up_) (void)destroy();
+  }
 
   [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
   /// DESTROY_FLOW_GROUP; the device refuses while entries stand in it. Done twice is done.
   [[nodiscard]] Result<void> destroy();
+  /// The destructor does not try (again): the device does not answer.
+  void give_up() noexcept { given_up_ = true; }
 
  private:
   FlowGroup(const pmd::Context& context, const FlowTable& table, std::uint32_t id) noexcept
@@ -78,6 +87,7 @@ class FlowGroup {
   prm::FlowTableType domain_{};
   std::uint32_t table_ = 0;
   std::uint32_t id_ = 0;
+  bool given_up_ = false;
 };
 
 }  // namespace portcullis::steering

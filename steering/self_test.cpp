@@ -9,48 +9,6 @@ namespace {
 constexpr std::uint64_t kFirst = 0x706f727463756c01;  // what each WRITE leaves in the word
 constexpr std::uint64_t kSecond = 0x706f727463756c02;
 
-/// Puts an entry in, posts `value`, listens, takes the entry out, listens again.
-class Trial {
- public:
-  Trial(const pmd::Context& context, DropGroup& group, LoopbackPair& pair,
-        const SelfTestOptions& options) noexcept
-      : context_(&context), group_(&group), pair_(&pair), options_(&options) {}
-
-  /// Whether the entry silenced the WRITE.
-  [[nodiscard]] Result<bool> run(std::uint64_t value) {
-    const DropTarget target = pair_->target(options_->index);
-    PORTCULLIS_TRY(group_->set(target, prm::FlowAction::DROP, deadline_ns()));
-    const Result<bool> silent = is_silent(value);
-    const Result<void> removed = group_->remove(target.slot, deadline_ns());
-    if (!silent) return silent;
-    PORTCULLIS_TRY(removed);
-    if (!*silent) return false;
-    PORTCULLIS_TRY_ASSIGN(const auto late, pair_->outcome(options_->patience_ms * kNsPerMs));
-    recovered_ = late == prm::WcStatus::SUCCESS && pair_->word() == value;
-    return true;
-  }
-  [[nodiscard]] bool recovered() const noexcept { return recovered_; }
-
- private:
-  [[nodiscard]] Result<bool> is_silent(std::uint64_t value) {
-    PORTCULLIS_TRY(pair_->post(value));
-    PORTCULLIS_TRY_ASSIGN(const auto early, pair_->outcome(options_->quiet_ms * kNsPerMs));
-    if (!early) return pair_->word() != value;
-    if (*early == prm::WcStatus::SUCCESS) return false;
-    return fail(Errc::DeviceFailed, "steering self-test: the WRITE over loopback ended with " +
-                                        std::string(prm::name(*early)));
-  }
-  [[nodiscard]] std::uint64_t deadline_ns() const {
-    return context_->commands->default_deadline_ns();
-  }
-
-  const pmd::Context* context_;
-  DropGroup* group_;
-  LoopbackPair* pair_;
-  const SelfTestOptions* options_;
-  bool recovered_ = false;
-};
-
 }  // namespace
 
 std::string describe(const SelfTestVerdict& verdict) {
@@ -60,17 +18,39 @@ std::string describe(const SelfTestVerdict& verdict) {
                                : "verified: stops new connections, not running ones";
 }
 
+Result<Trial> try_write(LoopbackPair& pair, const Stop& stop, std::uint64_t value,
+                        const SelfTestOptions& options) {
+  const auto is_silent = [&]() -> Result<bool> {
+    PORTCULLIS_TRY(pair.post(value));
+    PORTCULLIS_TRY_ASSIGN(const auto early, pair.outcome(options.quiet_ms * kNsPerMs));
+    if (!early) return pair.word() != value;
+    if (*early == prm::WcStatus::SUCCESS) return false;
+    return fail(Errc::DeviceFailed,
+                "a WRITE over loopback ended with " + std::string(prm::name(*early)));
+  };
+  PORTCULLIS_TRY(stop.put());
+  const Result<bool> silent = is_silent();
+  const Result<void> taken = stop.take();
+  if (!silent) return tl::unexpected(silent.error());
+  PORTCULLIS_TRY(taken);
+  if (!*silent) return Trial{};
+  PORTCULLIS_TRY_ASSIGN(const auto late, pair.outcome(options.patience_ms * kNsPerMs));
+  return Trial{true, late == prm::WcStatus::SUCCESS && pair.word() == value};
+}
+
 Result<SelfTestVerdict> self_test(const pmd::Context& context, DropGroup& group,
                                   const SelfTestOptions& options) {
   PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(context, options.loopback));
-  SelfTestVerdict verdict;
-  Trial fresh(context, group, *pair, options);
-  PORTCULLIS_TRY_ASSIGN(verdict.stops_new, fresh.run(kFirst));
-  verdict.recovers = fresh.recovered();
+  const auto deadline_ns = [&context] { return context.commands->default_deadline_ns(); };
+  const DropTarget target = pair->target(options.index);
+  const Stop entry{[&] { return group.set(target, prm::FlowAction::DROP, deadline_ns()); },
+                   [&] { return group.remove(target.slot, deadline_ns()); }};
+  PORTCULLIS_TRY_ASSIGN(const Trial fresh, try_write(*pair, entry, kFirst, options));
+  SelfTestVerdict verdict{.stops_new = fresh.silenced, .recovers = fresh.recovered};
   if (!verdict.verified()) return verdict;
-  Trial running(context, group, *pair, options);
-  PORTCULLIS_TRY_ASSIGN(verdict.stops_running, running.run(kSecond));
-  verdict.recovers = !verdict.stops_running || running.recovered();
+  PORTCULLIS_TRY_ASSIGN(const Trial running, try_write(*pair, entry, kSecond, options));
+  verdict.stops_running = running.silenced;
+  verdict.recovers = !running.silenced || running.recovered;
   return verdict;
 }
 

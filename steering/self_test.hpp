@@ -8,12 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/result.hpp"
 #include "pmd/context.hpp"
 #include "pmd/roce_path.hpp"
 #include "steering/drop_group.hpp"
+#include "steering/loopback_pair.hpp"
 
 namespace portcullis::steering {
 
@@ -35,7 +37,22 @@ struct SelfTestOptions {
   std::uint64_t patience_ms = 2'000;  // for success
 };
 
-/// An error when a command fails or loopback does not carry a WRITE at all, entry or not.
+/// What stops a WRITE, as it is put there and taken away again.
+struct Stop {
+  std::function<Result<void>()> put;
+  std::function<Result<void>()> take;
+};
+/// What one WRITE met.
+struct Trial {
+  bool silenced = false;   // nothing came of it while the stop was there
+  bool recovered = false;  // and it went through by its own retransmission afterwards
+};
+/// Puts the stop there, posts a WRITE of `value`, listens, takes the stop away, listens again. An
+/// error when a command fails or the WRITE ends in anything but success or silence.
+[[nodiscard]] Result<Trial> try_write(LoopbackPair& pair, const Stop& stop, std::uint64_t value,
+                                      const SelfTestOptions& options);
+
+/// Of an entry of `group` that drops what goes to a connection of its own.
 [[nodiscard]] Result<SelfTestVerdict> self_test(const pmd::Context& context, DropGroup& group,
                                                 const SelfTestOptions& options);
 

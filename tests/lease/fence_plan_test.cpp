@@ -61,7 +61,7 @@ TEST(FencePlan, UnknownName_OneLineWithTheAcceptedOnes) {
   EXPECT_EQ(
       plan.error().text,
       "fence plan 'naked'; accepted are seed, nak-first, legacy, umr, access-flags, drop-only, "
-      "allow-replace, allow-modify; all but drop-only also with +overlap");
+      "allow-replace, allow-modify, underlay; all but drop-only also with +overlap");
 }
 
 TEST(FencePlan, Overlap_SameStepsIssuedTogetherAndNamedSo) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "steering/flow_drop.hpp"
+#include "steering/set_up.hpp"
 #include "tests/lease/lease_world.hpp"
 
 namespace portcullis::testing {
@@ -32,11 +33,13 @@ class SteeredLeases : public LeaseWorld {
   }
   void start_steered(const std::string& choice, const std::string& plan = "seed",
                      std::vector<std::string> behaviours = {"rdma-rx-in-path"},
-                     const std::string& timing = "instant") {
+                     const std::string& timing = "instant",
+                     model::PortType port_type = model::PortType::Ethernet) {
     TearDown();
     model::Options emulated;
     emulated.timing = timing;
     emulated.behaviours = std::move(behaviours);
+    emulated.port_type = port_type;
     model = model::Model::create(emulated).value();
     device = model->device();
     bring_up();
@@ -45,12 +48,14 @@ class SteeredLeases : public LeaseWorld {
     wanted.slots = 8;
     wanted.loopback.remote_gid = kPort.gid;
     wanted.loopback.remote_mac = kPort.mac;
-    drop = FlowDrop::set_up_or_say(hca->context(), wanted,
-                                   [this](std::string_view line) { log.emplace_back(line); });
+    wanted.loopback.remote_lid = lid;
     lease::LeaseManager::Options options;
     options.table.slots = 8;
     options.grant.psn_seed = 7;
     options.plan = lease::parse_plan(plan).value();
+    drop = steering::set_up_rule(hca->context(), options.plan.entry, wanted,
+                                 [this](std::string_view line) { log.emplace_back(line); })
+               .value();
     lease::Host steered = host();
     steered.steering = drop.get();
     manager = lease::LeaseManager::create(steered, options).value();
@@ -65,7 +70,23 @@ class SteeredLeases : public LeaseWorld {
   }
   std::uint64_t entries() const { return model->census().flow_entries; }
 
-  std::unique_ptr<FlowDrop> drop;
+  std::unique_ptr<steering::DropRule> drop;
+};
+
+/// Plan underlay on an InfiniBand port, with the cache that 001 suspects.
+class UnderlaidLeases : public SteeredLeases {
+ protected:
+  void SetUp() override { start_underlaid({}); }
+  void start_underlaid(const std::vector<std::string>& behaviours) {
+    std::vector<std::string> all{"dst-qp-inert", "hot-qp-ignores-new-rules"};
+    all.insert(all.end(), behaviours.begin(), behaviours.end());
+    start_steered("offered", "underlay", all, "instant", model::PortType::InfiniBand);
+  }
+  const lease::Plan kUnderlay = lease::parse_plan("underlay").value();
+  /// The seed plan's third step alone, so that nothing but the underlay stops the client.
+  lease::RevokeAnswer stop_by_underlay(const Client& of) {
+    return revoke(of, lease::drop_only_plan());
+  }
 };
 
 TEST_F(SteeredLeases, Revoke_InstallsTheEntryAndTheSweepRemovesIt) {
@@ -188,6 +209,65 @@ TEST_F(SteeredLeases, NoSteeringOnThisFunction_IsAbsentAndSaidOnce) {
                             return line.find("steering: none") != std::string::npos;
                           }),
             1);
+}
+
+TEST_F(UnderlaidLeases, TrafficPassesUntilTheRevokeAndNotAfterIt) {
+  Client& a = client();
+  EXPECT_EQ(a.write(device, 1), WcStatus::SUCCESS);
+  EXPECT_EQ(a.write(device, 2), WcStatus::SUCCESS);
+  EXPECT_EQ(stop_by_underlay(a).verdict.steering, SteeringState::Ok);
+  a.post(3);
+  EXPECT_EQ(a.wait(device), WcStatus::RETRY_EXC_ERR);
+}
+
+TEST_F(UnderlaidLeases, Revoke_IsTornDownAndTheSweepLeavesNothing) {
+  Client& a = client();
+  EXPECT_EQ(model->census().rqs + model->census().tirs, 2U);
+  ASSERT_EQ(a.write(device, 1), WcStatus::SUCCESS);
+  const lease::RevokeAnswer answer = revoke(a, kUnderlay);
+  EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_EQ(answer.verdict.steering, SteeringState::Ok);
+  pass_ms(6'000);
+  EXPECT_EQ(state(a), State::Free);
+  const model::Census census = model->census();
+  EXPECT_EQ(census.rqs + census.tirs + census.flow_tables + census.flow_entries, 0U);
+}
+
+TEST_F(UnderlaidLeases, RevokeUnderTrafficOfAnother_LosesNothingOfIt) {
+  Client& a = client();
+  Client& b = client();
+  for (std::uint64_t i = 0; i < 32; ++i) {
+    a.post(100 + i, i);
+    b.post(200 + i, i);
+  }
+  EXPECT_EQ(stop_by_underlay(a).verdict.steering, SteeringState::Ok);
+  for (std::uint64_t i = 32; i < 64; ++i) b.post(200 + i, i);
+  for (std::uint64_t i = 0; i < 64; ++i) EXPECT_EQ(b.wait(device), WcStatus::SUCCESS);
+  for (std::uint64_t i = 0; i < 64; ++i) EXPECT_EQ(word(b, i), 200 + i);
+}
+
+TEST_F(UnderlaidLeases, RootThatDoesNothing_IsUnverifiedAndTheLeaseTornDownAllTheSame) {
+  start_underlaid({"underlay-root-inert"});
+  EXPECT_THAT(log, Contains("steering: underlay of NIC_RX (scope lease), unverified: a WRITE over "
+                            "loopback passed the entry"));
+  Client& a = client();
+  ASSERT_EQ(a.write(device, 1), WcStatus::SUCCESS);
+  EXPECT_EQ(revoke(a, kUnderlay).outcome, Outcome::TornDown);
+  a.post(2);
+  EXPECT_EQ(a.wait(device), WcStatus::RETRY_EXC_ERR);
+}
+
+TEST_F(UnderlaidLeases, AttachThatFails_IsSaidAndTheRevokeDegraded) {
+  model->inject({.opcode = prm::number(prm::Opcode::CREATE_TIR),
+                 .status = prm::number(prm::CommandStatus::NO_RES_ERR)});
+  Client& a = client();
+  EXPECT_THAT(log, Contains(HasSubstr("no flow entry from the start: CREATE_TIR")));
+  EXPECT_EQ(model->census().rqs, 0U);
+  const lease::RevokeAnswer answer = revoke(a, kUnderlay);
+  EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_EQ(answer.verdict.steering, SteeringState::Degraded);
+  pass_ms(6'000);
+  EXPECT_EQ(state(a), State::Free);
 }
 
 }  // namespace

@@ -89,6 +89,11 @@ TEST_F(Probes, RdmaRxRefused_CatchallCannotRunInOneLine) {
               HasSubstr("cannot run"));
 }
 
+TEST_F(Probes, LoopbackThatCarriesNothing_CannotRunInsteadOfAVerdict) {
+  const auto report = run(Probe::RdmaRxCatchallDrop, {"loss=1"});
+  EXPECT_THAT(report.error().text, HasSubstr("met silence without the entry too"));
+}
+
 TEST(ProbeBuild, Note_NamesTheProbesOfThisBuild) {
   const std::string built = PORTCULLIS_PROBES_BUILT;
   EXPECT_EQ(probes::build_note(), built.empty() ? "" : "probes " + built);

@@ -89,6 +89,27 @@ TEST_F(DropGroups, RefusedRemoval_IsTold) {
   EXPECT_TRUE(made.has(1));
 }
 
+TEST_F(DropGroups, DeviceThatDoesNotAnswer_IsWaitedForOnceAndNotForEveryEntry) {
+  const std::uint64_t start_ns = model->device().clock.now_ns();
+  const std::uint64_t patience_ns = hca->context().commands->default_deadline_ns() - start_ns;
+  {
+    DropGroup made = group(Shape::DstQp, 64);
+    for (std::uint32_t i = 0; i < 64; ++i) ASSERT_TRUE(set(made, {.slot = i, .qpn = i}));
+    model->inject(
+        {.opcode = 0, .kind = model::CommandFaultRule::Kind::NeverReturns, .repeat = true});
+  }
+  EXPECT_LT(model->device().clock.now_ns() - start_ns, 2 * patience_ns);
+}
+
+TEST_F(DropGroups, RefusedEntry_DoesNotKeepTheOthersFromGoing) {
+  DropGroup made = group(Shape::DstQp);
+  for (std::uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(set(made, {.slot = i, .qpn = i}));
+  model->inject({.opcode = prm::number(prm::Opcode::DELETE_FLOW_TABLE_ENTRY),
+                 .status = prm::number(prm::CommandStatus::INT_ERR)});
+  EXPECT_FALSE(made.destroy());
+  EXPECT_EQ(model->census().flow_entries, 1U);
+}
+
 TEST_F(DropGroups, DropByQp_StopsThatQpAlone) {
   DropGroup made = group(Shape::DstQp);
   connect();

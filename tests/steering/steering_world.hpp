@@ -14,6 +14,7 @@
 
 #include "model/model.hpp"
 #include "pmd/hca.hpp"
+#include "pmd/infiniband_port.hpp"
 #include "pmd/roce_address.hpp"
 #include "pmd/roce_path.hpp"
 #include "steering/flow_drop.hpp"
@@ -28,18 +29,30 @@ class SteeringWorld : public ::testing::Test {
   inline static const std::vector<std::string> kInPath{"rdma-rx-in-path"};
 
   void start(std::vector<std::string> behaviours, const std::string& timing = "instant") {
-    stop();
-    model::Options options;
-    options.timing = timing;
-    options.behaviours = std::move(behaviours);
-    model = model::Model::create(options).value();
-    hca = pmd::Hca::bring_up(model->device(), {}).value();
+    power_on(std::move(behaviours), timing, model::PortType::Ethernet);
     addresses.emplace(hca->context());
     const pmd::RoceAddress port{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
                                 .mac = {{2, 0, 0, 0, 0, 1}}};
     ASSERT_TRUE(addresses->set(0, port));
     path.remote_gid = port.gid;
     path.remote_mac = port.mac;
+  }
+  void start_infiniband(std::vector<std::string> behaviours) {
+    power_on(std::move(behaviours), "instant", model::PortType::InfiniBand);
+    const std::uint64_t until_ns = model->device().clock.now_ns() + 10'000 * kMs;
+    path = {};
+    path.remote_lid =
+        pmd::wait_for_subnet(model->device(), *hca->context().commands, until_ns).value().lid;
+  }
+  void power_on(std::vector<std::string> behaviours, const std::string& timing,
+                model::PortType port_type) {
+    stop();
+    model::Options options;
+    options.timing = timing;
+    options.behaviours = std::move(behaviours);
+    options.port_type = port_type;
+    model = model::Model::create(options).value();
+    hca = pmd::Hca::bring_up(model->device(), {}).value();
   }
   void stop() {
     pair.reset();

@@ -13,6 +13,7 @@
 #include "base/dma_bytes.hpp"
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
+#include "steering/set_up.hpp"
 
 namespace portcullis::tools::lease_serve {
 namespace {
@@ -39,6 +40,7 @@ class Serving {
       : options_(&options), world_(&world), port_(&port), channel_(&channel) {}
 
   Result<Served> run() {
+    PORTCULLIS_TRY(set_up_steering());
     PORTCULLIS_TRY_ASSIGN(const auto request, await_request());
     if (!request) return Served{};
     PORTCULLIS_TRY(grant(*request));
@@ -102,7 +104,6 @@ class Serving {
     wanted.grant.priority = static_cast<std::uint8_t>(options_->priority);
     auto host = lease::Host::of(port_->hca());
     host.log = [this](std::string_view line) { say("log", std::string(line)); };
-    set_up_steering();
     host.steering = drop_.get();
     PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));
     const auto& client = request.client;
@@ -132,15 +133,17 @@ class Serving {
     return {};
   }
 
-  void set_up_steering() {
+  Result<void> set_up_steering() {
     steering::FlowDrop::Options wanted;
     wanted.choice = options_->steering.value_or(steering::choice_for(options_->plan.entry));
     wanted.allow_function_drop = options_->allow_function_drop;
     wanted.loopback.remote_gid = port_->address().gid;
     wanted.loopback.remote_mac = port_->address().mac;
-    drop_ = steering::FlowDrop::set_up_or_say(
-        port_->hca().context(), wanted,
-        [this](std::string_view line) { say("log", std::string(line)); });
+    PORTCULLIS_TRY_ASSIGN(drop_, steering::set_up_rule(port_->hca().context(), options_->plan.entry,
+                                                       wanted, [this](std::string_view line) {
+                                                         say("log", std::string(line));
+                                                       }));
+    return {};
   }
 
   [[nodiscard]] lease_exchange::Grant answer() const {
@@ -244,7 +247,7 @@ class Serving {
   const World* world_;
   ServedPort* port_;
   LineChannel* channel_;
-  std::unique_ptr<steering::FlowDrop> drop_;  // outlives the manager, which asks it
+  std::unique_ptr<steering::DropRule> drop_;  // outlives the manager, which asks it
   std::unique_ptr<lease::LeaseManager> manager_;
   lease::Grant grant_;
   std::optional<RegionWatch> watch_;

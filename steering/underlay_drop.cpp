@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "steering/underlay_drop.hpp"
+
+#include <utility>
+
+#include "prm/enums.hpp"
+#include "steering/flow_caps.hpp"
+#include "steering/loopback_pair.hpp"
+
+namespace portcullis::steering {
+namespace {
+
+constexpr std::uint64_t kBefore = 0x706f727463756c11;  // what each WRITE leaves in the word
+constexpr std::uint64_t kAfter = 0x706f727463756c12;
+constexpr std::uint32_t kLogCompletions = 0;  // nothing is ever received
+
+tl::unexpected<Error> forbidden(const std::string& why) {
+  return fail(Errc::Unsupported, "steering: no underlay here: " + why +
+                                     "; --steering=try asks the device all the same");
+}
+
+Result<void> check_offered(const pmd::Context& context) {
+  const pmd::Capabilities& caps = context.caps;
+  if (caps.port_type != prm::number(prm::PortType::IB))
+    return forbidden("port_type is " + std::to_string(caps.port_type) +
+                     " (Ethernet), and Linux sets a root with underlay_qpn on InfiniBand ports (0) "
+                     "alone");
+  const auto is_zero = [](const char* name) {
+    return forbidden("the capability " + std::string(name) + " is 0");
+  };
+  if (caps.log_max_transport_domain == 0) return is_zero("log_max_transport_domain");
+  if (caps.log_max_rq == 0) return is_zero("log_max_rq");
+  if (caps.log_max_tir == 0) return is_zero("log_max_tir");
+  PORTCULLIS_TRY_ASSIGN(const DomainCaps domain, query_domain(context, prm::FlowTableType::NIC_RX));
+  if (!domain.ft_support) return is_zero("ft_support of NIC_RX");
+  if (!domain.bth_dst_qp) return is_zero("bth_dst_qp of NIC_RX");
+  if (!domain.flow_modify_en) return is_zero("flow_modify_en of NIC_RX");
+  return {};
+}
+
+}  // namespace
+
+UnderlayDrop::UnderlayDrop(const pmd::Context& context, pmd::ProtectionDomain pd,
+                           pmd::CompletionQueue cq, pmd::TransportDomain domain,
+                           std::uint32_t slots)
+    : context_(&context),
+      pd_(std::move(pd)),
+      cq_(std::move(cq)),
+      domain_(std::move(domain)),
+      attachments_(slots + std::size_t{1}) {}
+
+Result<std::unique_ptr<UnderlayDrop>> UnderlayDrop::set_up(const pmd::Context& context,
+                                                           const Options& options) {
+  if (!options.try_anyway) PORTCULLIS_TRY(check_offered(context));
+  PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
+  PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogCompletions));
+  PORTCULLIS_TRY_ASSIGN(auto domain, pmd::TransportDomain::create(context));
+  std::unique_ptr<UnderlayDrop> drop(
+      new UnderlayDrop(context, std::move(pd), std::move(cq), std::move(domain), options.slots));
+  PORTCULLIS_TRY(drop->judge(options));
+  return drop;
+}
+
+Result<UnderlayDrop::Attachment> UnderlayDrop::attach(std::uint32_t qpn) const {
+  PORTCULLIS_TRY_ASSIGN(auto target, pmd::ReceiveTarget::create(*context_, domain_, pd_, cq_));
+  PORTCULLIS_TRY_ASSIGN(DropGroup group,
+                        DropGroup::create(*context_, {.domain = prm::FlowTableType::NIC_RX,
+                                                      .shape = Shape::DstQp,
+                                                      .entries = 1,
+                                                      .underlay_qpn = qpn}));
+  return Attachment{std::move(target), std::move(group)};
+}
+
+Result<void> UnderlayDrop::check_slot(std::uint32_t slot) const {
+  if (slot < attachments_.size()) return {};
+  return fail(Errc::OutOfResources, "steering: slot " + std::to_string(slot) +
+                                        "; underlays are for 0 to " +
+                                        std::to_string(attachments_.size() - 1));
+}
+
+/// One entry a table, so its index is 0 whatever the slot.
+Result<bool> UnderlayDrop::prepare(const DropTarget& target, std::uint64_t deadline_ns) {
+  PORTCULLIS_TRY(check_slot(target.slot));
+  if (attachments_[target.slot])
+    return fail(Errc::Busy, "steering: slot " + std::to_string(target.slot) + " has its underlay");
+  PORTCULLIS_TRY_ASSIGN(Attachment made, attach(target.qpn));
+  PORTCULLIS_TRY(made.group.set({.qpn = target.qpn}, prm::FlowAction::ALLOW, deadline_ns));
+  attachments_[target.slot].emplace(std::move(made));
+  return true;
+}
+
+Result<void> UnderlayDrop::install(const DropTarget& target, std::uint64_t deadline_ns) {
+  PORTCULLIS_TRY(check_slot(target.slot));
+  auto& attachment = attachments_[target.slot];
+  if (!attachment)
+    return fail(Errc::NotFound, "steering: slot " + std::to_string(target.slot) +
+                                    " got no underlay when the lease was granted");
+  return attachment->group.modify({.qpn = target.qpn}, prm::FlowAction::FWD_DEST, deadline_ns,
+                                  attachment->target.tirn());
+}
+
+Result<void> UnderlayDrop::remove(const DropTarget& target, std::uint64_t /*deadline_ns*/) {
+  PORTCULLIS_TRY(check_slot(target.slot));
+  auto& attachment = attachments_[target.slot];
+  if (!attachment) return {};
+  PORTCULLIS_TRY(attachment->group.destroy());
+  PORTCULLIS_TRY(attachment->target.destroy());
+  attachment.reset();
+  return {};
+}
+
+/// A connection that is attached before its first packet, and stopped while it runs.
+Result<void> UnderlayDrop::judge(const Options& options) {
+  SelfTestOptions test;
+  test.loopback = options.loopback;
+  test.quiet_ms = options.quiet_ms;
+  PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(*context_, options.loopback));
+  const DropTarget target = pair->target(options.slots);
+  const auto deadline_ns = [this] { return context_->commands->default_deadline_ns(); };
+  PORTCULLIS_TRY(prepare(target, deadline_ns()));
+  PORTCULLIS_TRY(pair->post(kBefore));
+  PORTCULLIS_TRY_ASSIGN(const auto passed, pair->outcome(test.patience_ms * kNsPerMs));
+  if (passed != prm::WcStatus::SUCCESS)
+    return fail(Errc::DeviceFailed,
+                "steering: a WRITE over loopback does not pass an underlay that allows it");
+  const Stop underlay{[&] { return install(target, deadline_ns()); },
+                      [&] { return remove(target, deadline_ns()); }};
+  PORTCULLIS_TRY_ASSIGN(const Trial trial, try_write(*pair, underlay, kAfter, test));
+  // It is attached before the first packet always, so what stops runs.
+  verdict_ = {trial.silenced, trial.silenced, trial.recovered};
+  return {};
+}
+
+std::string UnderlayDrop::describe() const {
+  return "underlay of NIC_RX (scope lease), " + steering::describe(verdict_);
+}
+
+}  // namespace portcullis::steering

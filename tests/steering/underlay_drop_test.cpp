@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The underlay on the model: refused where Linux knows none, judged where there is one, and gone
+// without a trace.
+#include "steering/underlay_drop.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "prm/opcodes.hpp"
+#include "prm/status.hpp"
+#include "steering/set_up.hpp"
+#include "tests/steering/steering_world.hpp"
+
+namespace portcullis::testing {
+namespace {
+
+using steering::EntryPlan;
+using steering::UnderlayDrop;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Underlays : public SteeringWorld {
+ protected:
+  void SetUp() override { start_infiniband({}); }
+  void TearDown() override {
+    underlay.reset();
+    SteeringWorld::TearDown();
+  }
+  Result<std::unique_ptr<UnderlayDrop>> set_up_underlay(bool try_anyway = false) {
+    return UnderlayDrop::set_up(hca->context(),
+                                {.slots = 2, .loopback = path, .try_anyway = try_anyway});
+  }
+  void attach(std::uint32_t slot) {
+    underlay = set_up_underlay().value();
+    target = connect().target(slot);
+    ASSERT_TRUE(underlay->prepare(target, deadline_ns()));
+  }
+  std::uint64_t objects() const {
+    const model::Census census = model->census();
+    return census.rqs + census.tirs + census.flow_tables + census.flow_groups + census.flow_entries;
+  }
+
+  std::unique_ptr<UnderlayDrop> underlay;
+  steering::DropTarget target;
+};
+
+TEST_F(Underlays, EthernetPort_IsRefusedInOneLine) {
+  start({});
+  EXPECT_EQ(set_up_underlay().error().text,
+            "steering: no underlay here: port_type is 1 (Ethernet), and Linux sets a root with "
+            "underlay_qpn on InfiniBand ports (0) alone; --steering=try asks the device all the "
+            "same");
+}
+
+TEST_F(Underlays, EthernetPortAskedAllTheSame_IsRefusedByTheDevice) {
+  start({});
+  const auto made = set_up_underlay(/*try_anyway=*/true);
+  EXPECT_THAT(made.error().text, HasSubstr("SET_FLOW_TABLE_ROOT"));
+  EXPECT_EQ(objects(), 0U);
+}
+
+TEST_F(Underlays, InfiniBandPort_IsVerified) {
+  underlay = set_up_underlay().value();
+  EXPECT_EQ(underlay->describe(),
+            "underlay of NIC_RX (scope lease), verified: stops new and running connections");
+  EXPECT_EQ(objects(), 0U);
+}
+
+TEST_F(Underlays, RootThatDoesNothing_IsUnverified) {
+  start_infiniband({"underlay-root-inert"});
+  underlay = set_up_underlay().value();
+  EXPECT_FALSE(underlay->verdict().verified());
+}
+
+TEST_F(Underlays, AttachedCold_StopsAHotQpThatIgnoresNewRules) {
+  start_infiniband({"dst-qp-inert", "hot-qp-ignores-new-rules"});
+  attach(1);
+  ASSERT_TRUE(passes(1));
+  ASSERT_TRUE(underlay->install(target, deadline_ns()));
+  EXPECT_FALSE(passes(2));
+}
+
+TEST_F(Underlays, AttachedHot_StopsNothingWhereHotQpsIgnoreRules) {
+  start_infiniband({"hot-qp-ignores-new-rules"});
+  underlay = set_up_underlay().value();
+  target = connect().target(0);
+  ASSERT_TRUE(passes(1));
+  ASSERT_TRUE(underlay->prepare(target, deadline_ns()));
+  ASSERT_TRUE(underlay->install(target, deadline_ns()));
+  EXPECT_TRUE(passes(2));
+}
+
+TEST_F(Underlays, Removed_LeavesNothingAndTheQpHearsAgain) {
+  attach(0);
+  ASSERT_TRUE(underlay->install(target, deadline_ns()));
+  ASSERT_TRUE(pair->post(1));
+  ASSERT_FALSE(pair->outcome(50 * kMs).value());
+  ASSERT_TRUE(underlay->remove(target, deadline_ns()));
+  EXPECT_EQ(objects(), 0U);
+  EXPECT_EQ(pair->outcome(2'000 * kMs).value(), prm::WcStatus::SUCCESS);
+}
+
+TEST_F(Underlays, InstallWithoutPrepare_IsNotFound) {
+  underlay = set_up_underlay().value();
+  EXPECT_EQ(underlay->install({.slot = 1, .qpn = 5}, deadline_ns()).error().text,
+            "steering: slot 1 got no underlay when the lease was granted");
+  EXPECT_TRUE(underlay->remove({.slot = 1, .qpn = 5}, deadline_ns()));
+}
+
+TEST_F(Underlays, SecondPrepareAndSlotPastTheLast_AreRefused) {
+  attach(0);
+  EXPECT_EQ(underlay->prepare(target, deadline_ns()).error().code, Errc::Busy);
+  EXPECT_EQ(underlay->prepare({.slot = 3, .qpn = 5}, deadline_ns()).error().text,
+            "steering: slot 3; underlays are for 0 to 2");
+}
+
+class BrokenUnderlays : public Underlays, public ::testing::WithParamInterface<prm::Opcode> {};
+
+TEST_P(BrokenUnderlays, CommandThatFails_LeavesNothing) {
+  underlay = set_up_underlay().value();
+  target = connect().target(0);
+  model->inject(
+      {.opcode = prm::number(GetParam()), .status = prm::number(prm::CommandStatus::NO_RES_ERR)});
+  EXPECT_FALSE(underlay->prepare(target, deadline_ns()));
+  EXPECT_EQ(objects(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, BrokenUnderlays,
+                         ::testing::Values(prm::Opcode::CREATE_RQ, prm::Opcode::MODIFY_RQ,
+                                           prm::Opcode::CREATE_TIR, prm::Opcode::CREATE_FLOW_TABLE,
+                                           prm::Opcode::CREATE_FLOW_GROUP,
+                                           prm::Opcode::SET_FLOW_TABLE_ROOT,
+                                           prm::Opcode::SET_FLOW_TABLE_ENTRY),
+                         [](const auto& info) { return std::string(prm::name(info.param)); });
+
+TEST_F(Underlays, SetUpByTheEntryOfAPlan_SaysWhatItFound) {
+  const auto keep = [this](std::string_view line) { log.emplace_back(line); };
+  auto rule = steering::set_up_rule(hca->context(), EntryPlan::Underlay, options("offered"), keep);
+  ASSERT_TRUE(rule) << rule.error().text;
+  EXPECT_THAT(log, ElementsAre("steering: underlay of NIC_RX (scope lease), verified: stops new "
+                               "and running connections"));
+}
+
+}  // namespace
+}  // namespace portcullis::testing
