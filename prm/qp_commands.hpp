@@ -6,6 +6,7 @@
 // source is rdma-core's tests/mlx5_prm_structs.py, named beside the field.
 #pragma once
 
+#include "prm/cmd_interface.hpp"
 #include "prm/layout.hpp"
 
 namespace portcullis::prm {
@@ -207,15 +208,9 @@ using transition_out = Layout<kName, 0x80,
     Field<"syndrome", 0x20, 0x20>,
     Reserved<0x40, 0x20>,
     Field<"ece", 0x60, 0x20>>;
-template <Name kName>
-using bare_out = Layout<kName, 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>>;
 
 struct destroy_qp_in : qpn_command_in<"destroy_qp_in"> {};
-struct destroy_qp_out : bare_out<"destroy_qp_out"> {};
+struct destroy_qp_out : status_out<"destroy_qp_out"> {};
 struct rst2init_qp_in : transition_in<"rst2init_qp_in"> {};
 struct rst2init_qp_out : transition_out<"rst2init_qp_out"> {};
 struct init2init_qp_in : transition_in<"init2init_qp_in"> {};
@@ -228,13 +223,13 @@ struct rts2rts_qp_in : transition_in<"rts2rts_qp_in"> {};
 struct rts2rts_qp_out : transition_out<"rts2rts_qp_out"> {};
 /// SQD_RTS_QP, and RTS2SQD_QP, of which no header of today has a layout.
 struct sqd2rts_qp_in : transition_in_without_ece<"sqd2rts_qp_in"> {};
-struct sqd2rts_qp_out : bare_out<"sqd2rts_qp_out"> {};
+struct sqd2rts_qp_out : status_out<"sqd2rts_qp_out"> {};
 struct sqerr2rts_qp_in : transition_in_without_ece<"sqerr2rts_qp_in"> {};
-struct sqerr2rts_qp_out : bare_out<"sqerr2rts_qp_out"> {};
+struct sqerr2rts_qp_out : status_out<"sqerr2rts_qp_out"> {};
 struct qp_2err_in : qpn_command_in<"qp_2err_in"> {};
-struct qp_2err_out : bare_out<"qp_2err_out"> {};
+struct qp_2err_out : status_out<"qp_2err_out"> {};
 struct qp_2rst_in : qpn_command_in<"qp_2rst_in"> {};
-struct qp_2rst_out : bare_out<"qp_2rst_out"> {};
+struct qp_2rst_out : status_out<"qp_2rst_out"> {};
 
 struct query_qp_in : Layout<"query_qp_in", 0x80,
     Field<"opcode", 0x0, 0x10>,
