@@ -53,6 +53,7 @@ class Fence {
   /// The QP of `index` reported its access error: the peer has its NAK and needs no linger.
   void access_error_seen(std::size_t index) noexcept { runs_[index].access_error_seen(); }
   [[nodiscard]] std::uint64_t lingers_until_ns() const noexcept { return lingers_until_ns_; }
+  [[nodiscard]] std::uint64_t deadline_ns() const noexcept { return budget_->deadline_ns; }
   [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
   [[nodiscard]] std::size_t size() const noexcept { return runs_.size(); }
   /// Of the targets' order; stands once advance() was true.

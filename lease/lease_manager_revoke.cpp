@@ -116,12 +116,27 @@ void LeaseManager::run_to_end(RunningFence& running) {
   }
 }
 
+/// A plan without GRACE gives everything back at once, and so the entry that was put there with the
+/// grant. While that stands, the slot and its QP number are of no use to anybody.
+void LeaseManager::take_entry_back(const Holding& holding, std::uint64_t until_ns,
+                                   Verdict& verdict) {
+  if (!holding.has_flow_entry) return;
+  const auto removed = port_.steering->remove(holding.target.drop_target(), until_ns);
+  if (removed) return;
+  verdict.outcome = Outcome::Fenced;
+  verdict.origin = Origin::Legacy;
+  verdict.failed_mask = static_cast<StepMask>(verdict.failed_mask | bit(Step::RemoveDrop));
+  port_.on_failure(holding.target.slot, Step::RemoveDrop, removed.error());
+}
+
 void LeaseManager::settle(RunningFence& running, std::size_t index) {
   const std::uint32_t slot = running.slots[index];
-  const Verdict& verdict = running.verdicts[index];
+  Verdict& verdict = running.verdicts[index];
   const StepMask done = running.fence.done_mask(index);
   const Lease lease = table_.lease(slot);
   Holding& holding = *holdings_[slot];
+  if (verdict.outcome == Outcome::TornDown && !running.fence.plan().has_grace)
+    take_entry_back(holding, running.fence.deadline_ns(), verdict);
   holding.fence.reset();
   holding.confirm(done);
   // What the sweep has not to do any more.
@@ -134,9 +149,6 @@ void LeaseManager::settle(RunningFence& running, std::size_t index) {
   } else if (running.fence.plan().has_grace) {
     (void)table_.torn_down(slot, verdict, now_ns(), options_.grace_ms * kNsPerMs);
   } else {
-    if (holding.has_flow_entry)
-      (void)port_.steering->remove(holding.target.drop_target(),
-                                   port_.commands->default_deadline_ns());
     (void)table_.free(slot);
     drop_holding(slot);
   }

@@ -418,6 +418,28 @@ TEST_F(LeaseManagerTest, PlanWithoutDrop_NothingToRemove) {
   EXPECT_THAT(drop.removed, IsEmpty());
 }
 
+TEST_F(LeaseManagerTest, LegacyWithAnEntryFromTheGrant_RemovedWithinTheFencesDeadline) {
+  host.steering = &drop;
+  drop.stands_from_the_grant = true;
+  start({.plan = legacy_plan()});
+  EXPECT_EQ(revoke(first.lease).outcome, Outcome::TornDown);
+  EXPECT_EQ(state(first.lease), State::Free);
+  EXPECT_THAT(drop.removed, ElementsAre(first.lease.slot));
+  EXPECT_LE(drop.remove_deadline_ns, ScriptedFunction::kStartNs + 800 * kMs);
+}
+
+TEST_F(LeaseManagerTest, LegacyWhoseEntryStays_FencedAndSaidSo) {
+  host.steering = &drop;
+  drop.stands_from_the_grant = drop.refuse_remove = true;
+  start({.plan = legacy_plan()});
+  const RevokeAnswer answer = revoke(first.lease);
+  EXPECT_EQ(answer.outcome, Outcome::Fenced);
+  EXPECT_EQ(answer.verdict.origin, Origin::Legacy);
+  EXPECT_EQ(answer.verdict.failed_mask, bit(Step::RemoveDrop));
+  EXPECT_EQ(state(first.lease), State::Fenced);
+  EXPECT_THAT(log, Contains(HasSubstr("DELETE_FLOW_TABLE_ENTRY failed: stays")));
+}
+
 // ---- the end ----
 
 TEST_F(LeaseManagerTest, TearDown_EveryLeaseGoneWithoutWaitingForGrace) {

@@ -15,6 +15,9 @@ namespace portcullis::testing {
 
 class NotedDropRule final : public steering::DropRule {
  public:
+  Result<bool> prepare(const steering::DropTarget&, std::uint64_t) override {
+    return stands_from_the_grant;
+  }
   Result<void> install(const steering::DropTarget& target, std::uint64_t deadline_ns) override {
     installed.push_back(target.slot);
     install_deadline_ns = deadline_ns;
@@ -22,16 +25,19 @@ class NotedDropRule final : public steering::DropRule {
     if (refuse) return fail(Errc::CommandFailed, "no room");
     return {};
   }
-  Result<void> remove(const steering::DropTarget& target, std::uint64_t) override {
+  Result<void> remove(const steering::DropTarget& target, std::uint64_t deadline_ns) override {
     removed.push_back(target.slot);
+    remove_deadline_ns = deadline_ns;
     if (refuse_remove) return fail(Errc::CommandFailed, "stays");
     return {};
   }
   std::vector<std::uint32_t> installed;
   std::vector<std::uint32_t> removed;
   std::uint64_t install_deadline_ns = 0;
+  std::uint64_t remove_deadline_ns = 0;
   std::uint64_t* now_ns = nullptr;  // null: takes no time
   std::uint64_t takes_ns = 0;
+  bool stands_from_the_grant = false;
   bool refuse = false;
   bool refuse_remove = false;
 };
