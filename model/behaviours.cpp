@@ -61,6 +61,9 @@ constexpr std::array kRows{
     Row{"a2-off", &Behaviours::a2_off, "a UMR completes though DMA under its key is still to come"},
     Row{"a5-off", &Behaviours::a5_off,
         "the device still reaches what the IOMMU has unmapped, against assumption A5"},
+    Row{"a6-off", &Behaviours::a6_off,
+        "DESTROY_MKEY of an indirect key is answered while DMA through it is pending, against "
+        "assumption A6"},
     Row{"replay-unchecked", &Behaviours::replay_unchecked,
         "a READ that is asked for again goes where the first one went, and no key is looked at"},
     Row{"read-untracked", &Behaviours::read_untracked,

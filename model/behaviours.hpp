@@ -30,6 +30,7 @@ struct Behaviours {
   bool a1_off = false;
   bool a2_off = false;
   bool a5_off = false;
+  bool a6_off = false;
   bool replay_unchecked = false;
   bool read_untracked = false;
   std::optional<std::uint64_t> dispatch_cache_ms;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/device_ticks.hpp"
+#include "model/mkey.hpp"
 #include "model/port_settings.hpp"
 #include "model/q_counters.hpp"
 #include "model/reserved.hpp"
@@ -32,6 +33,8 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_max_cq">(Capabilities::kLogMaxCq).set<"log_max_cq_sz", 22>();
   c.put<"log_max_eq">(Capabilities::kLogMaxEq).set<"log_max_eq_sz", 22>();
   c.put<"log_max_mkey">(Capabilities::kLogMaxMkey).set<"log_max_mrw_sz", 63>();
+  c.put<"max_indirection">(MkeyTable::kMaxIndirection);
+  c.put<"log_max_klm_list_size">(MkeyTable::kLogMaxKlms);
   c.put<"log_max_pd">(Capabilities::kLogMaxPd);
   c.put<"log_max_umem">(Capabilities::kLogMaxUmem).set<"umem_uid_0", 1>();
   c.put<"log_max_msg">(Capabilities::kLogMaxMsg);

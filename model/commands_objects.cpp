@@ -187,8 +187,9 @@ Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_m
 Verdict destroy_mkey(Core& core,
                      const Request<prm::destroy_mkey_in, prm::destroy_mkey_out>& request) {
   const std::uint32_t index = request.in.get<"mkey_index">();
-  if (!core.behaviours.a1_off && core.mkeys.disable(index) && core.mkeys.has_pending_dma(index))
-    return not_yet();
+  const bool waits =
+      core.mkeys.is_indirect(index) ? !core.behaviours.a6_off : !core.behaviours.a1_off;
+  if (waits && core.mkeys.disable(index) && core.mkeys.has_pending_dma(index)) return not_yet();
   if (const auto pd = core.mkeys.pd_of(index)) core.pd_references.drop(*pd);
   return core.mkeys.destroy(index);
 }

@@ -28,10 +28,13 @@ struct Extent {
   std::uint32_t bytes = 0;
 };
 
-/// At most two: a frame's payload is at most 4096 bytes and translation pages at least that.
+/// At most four: a frame's payload is at most 4096 bytes, and translation pages and the entries of
+/// an indirect key are at least that.
 struct Extents {
-  std::array<Extent, 2> extent{};
+  std::array<Extent, 4> extent{};
   std::uint32_t count = 0;
+  /// The keys that an indirect one led to; 0: none.
+  std::array<std::uint32_t, 2> through{};
 };
 
 /// Guest memory behind messages. False: refused, or nobody answers.

@@ -24,7 +24,7 @@ enum Refusal : std::uint32_t {
   kBadTranslation,
   kNoNumber,
   kNoSuchKey,
-};
+};  // 0x20010 on: model/mkey_indirect.cpp
 
 constexpr std::uint8_t kReads = access::kLocalRead | access::kRemoteRead | access::kAtomic;
 constexpr std::uint8_t kWrites = access::kLocalWrite | access::kRemoteWrite | access::kAtomic;
@@ -60,7 +60,11 @@ void MkeyTable::clear() {
   live_ = 0;
 }
 
-KeyCheck MkeyTable::check_pages(const Key& key, const KeyUse& use) const noexcept {
+KeyCheck MkeyTable::check_deeper(const Key& key, const KeyUse& use) const noexcept {
+  return key.indirect ? check_klms(key, use) : check_pages(key, use);
+}
+
+KeyCheck MkeyTable::check_pages(const Key& key, const KeyUse& use) noexcept {
   const std::uint64_t needed = mtt_bits(use.access);
   const std::uint64_t skew = key.start & ((std::uint64_t{1} << key.log_page_size) - 1);
   const std::uint64_t first = (skew + use.va - key.start) >> key.log_page_size;
@@ -79,7 +83,10 @@ Extents MkeyTable::translate(std::uint32_t key_value, std::uint64_t va,
       va - key.start > key.length - bytes)
     return {};
   if (key.physical) return {{Extent{va, bytes}}, 1};
+  return key.indirect ? translate_klms(key, va, bytes) : translate_pages(key, va, bytes);
+}
 
+Extents MkeyTable::translate_pages(const Key& key, std::uint64_t va, std::uint32_t bytes) noexcept {
   const std::uint64_t page_bytes = std::uint64_t{1} << key.log_page_size;
   const std::uint64_t position = (key.start & (page_bytes - 1)) + (va - key.start);
   const std::uint64_t in_page = position & (page_bytes - 1);
@@ -97,8 +104,9 @@ Verdict MkeyTable::fill(const Create& request, Key& key) const {
   const auto& c = request.context;
   const auto mode = c.get<"access_mode_4_2">() << 2 | c.get<"access_mode_1_0">();
   key.physical = mode == prm::number(prm::MkcAccessMode::PA);
-  if (!key.physical && mode != prm::number(prm::MkcAccessMode::MTT))
-    return refuse(CommandStatus::BAD_PARAM_ERR, kBadMode);  // max_indirection is 0
+  key.indirect = mode == prm::number(prm::MkcAccessMode::KLMS);
+  if (!key.physical && !key.indirect && mode != prm::number(prm::MkcAccessMode::MTT))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadMode);
   if (c.get<"bsf_en">() != 0 || c.get<"bsf_octword_size">() != 0 || c.get<"sync_umr">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   key.pd = key.home_pd = c.get<"pd">();
@@ -117,7 +125,9 @@ Verdict MkeyTable::fill(const Create& request, Key& key) const {
   key.live = true;
   key.usable = c.get<"free">() == 0;
   std::ranges::copy(c.all(), key.context.all().begin());
-  return key.physical ? Verdict{} : fill_pages(request, key);
+  key.is_checked_deeper = key.indirect;
+  if (key.physical) return {};
+  return key.indirect ? fill_klms(request, key) : fill_pages(request, key);
 }
 
 Verdict MkeyTable::fill_pages(const Create& request, Key& key) {
@@ -147,6 +157,7 @@ Verdict MkeyTable::fill_pages(const Create& request, Key& key) {
     // Without pg_access the low bits say nothing (mlx5_ib/mr.c, reg_create).
     key.page_rights |= request.page_access && (entry & kMttRights) != kMttRights;
   }
+  key.is_checked_deeper = key.page_rights;
   return {};
 }
 
@@ -163,9 +174,15 @@ Verdict MkeyTable::create(const Create& request, std::uint32_t& index) {
   return {};
 }
 
-void MkeyTable::end_dma(std::uint32_t key, Life life) {
-  const std::uint32_t index = key >> 8;
-  if (index >= keys_.size() || keys_[index].life != life || keys_[index].pending == 0) return;
+void MkeyTable::end_dma(const Holds& holds) {
+  for (const Hold& held : holds) let_go(held);
+}
+
+void MkeyTable::let_go(const Hold& held) {
+  const std::uint32_t index = held.key >> 8;
+  if (held.life == 0 || index >= keys_.size() || keys_[index].life != held.life ||
+      keys_[index].pending == 0)
+    return;
   if (--keys_[index].pending == 0 && idle_.fn != nullptr) idle_.fn(idle_.context, index);
 }
 
@@ -191,6 +208,12 @@ Verdict MkeyTable::query(std::uint32_t index, prm::View<prm::mkc> context,
   if (!pd_of(index)) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchKey);
   const Key& key = keys_[index];
   std::ranges::copy(key.context.all(), context.all().begin());
+  const std::size_t klms = std::min(translations.size() / prm::mlx5_klm::bytes, key.klms.size());
+  for (std::size_t i = 0; i < klms; ++i) {
+    prm::Buffer<prm::mlx5_klm> entry;
+    entry.put<"bcount">(key.klms[i].bytes).put<"key">(key.klms[i].key).put<"va">(key.klms[i].va);
+    std::ranges::copy(entry.all(), translations.begin() + i * prm::mlx5_klm::bytes);
+  }
   const std::size_t count = std::min(translations.size() / 8, key.pages.size());
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t raw = cells::be64(key.pages[i]);

@@ -2,9 +2,11 @@
 //
 // The memory key table. Checking a key and touching memory are two steps on purpose: check() says
 // whether an access is allowed now, translate() says where it goes, Dma moves the bytes, and
-// whatever stands between them in a schedule is a window that an adversary may open.
+// whatever stands between them in a schedule is a window that an adversary may open. A key of mode
+// KLM leads to other keys; model/mkey_indirect.cpp says by which rules.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -50,7 +52,7 @@ struct UmrRequest {
   std::uint8_t flags = 0;             // prm::kUmr*
   std::uint64_t mask = 0;             // prm::MkeyMask: fields of `context` that count
   std::uint32_t offset_octwords = 0;  // where the translations go
-  std::uint32_t octwords = 0;         // two entries each
+  std::uint32_t octwords = 0;         // two pages or one KLM each
   prm::ConstView<prm::mkc> context;
   std::span<const std::byte> translations{};  // of `octwords`
 };
@@ -59,6 +61,9 @@ class MkeyTable {
  public:
   /// The largest range one translate() takes: a frame's payload.
   static constexpr std::uint32_t kMaxTranslation = 4096;
+  /// cmd_hca_cap.max_indirection: the entries of an indirect key lead to direct ones.
+  static constexpr std::uint32_t kMaxIndirection = 1;
+  static constexpr std::uint32_t kLogMaxKlms = 16;
 
   explicit MkeyTable(std::uint32_t log_max_mkey);
 
@@ -74,7 +79,7 @@ class MkeyTable {
     if (use.va < key.start || use.length > key.length ||
         use.va - key.start > key.length - use.length)
       return KeyCheck::BadRange;
-    return key.page_rights ? check_pages(key, use) : KeyCheck::Ok;
+    return key.is_checked_deeper ? check_deeper(key, use) : KeyCheck::Ok;
   }
 
   /// Where [va, va + bytes) of a key that check() accepted lies. `bytes` at most kMaxTranslation.
@@ -95,17 +100,25 @@ class MkeyTable {
   /// `translations` takes the first of the key's list, when the query asks for them.
   Verdict query(std::uint32_t index, prm::View<prm::mkc> context,
                 std::span<std::byte> translations) const;
-  // DMA that a check has allowed and that is still to come, counted by key. `life` tells a key from
-  // a later one with its index.
+  // DMA that a check has allowed and that is still to come, counted for the key and for those that
+  // it led to. `life` tells a key from a later one with its index.
   using Life = std::uint32_t;
-  [[nodiscard]] Life begin_dma(std::uint32_t key) noexcept {
-    Key& entry = keys_[key >> 8];
-    ++entry.pending;
-    return entry.life;
+  struct Hold {
+    std::uint32_t key = 0;
+    Life life = 0;  // 0: nobody is held
+    bool operator==(const Hold&) const = default;
+  };
+  using Holds = std::array<Hold, 3>;
+  /// `where` is what translate() said.
+  [[nodiscard]] Holds begin_dma(std::uint32_t key, const Extents& where) noexcept {
+    return {hold(key), hold(where.through[0]), hold(where.through[1])};
   }
-  void end_dma(std::uint32_t key, Life life);
+  void end_dma(const Holds& holds);
   [[nodiscard]] bool has_pending_dma(std::uint32_t index) const noexcept {
     return index < keys_.size() && keys_[index].pending != 0;
+  }
+  [[nodiscard]] bool is_indirect(std::uint32_t index) const noexcept {
+    return index < keys_.size() && keys_[index].indirect;
   }
   /// Whom to tell when the last DMA under a key is done.
   struct IdleHook {
@@ -133,6 +146,14 @@ class MkeyTable {
   static constexpr std::uint64_t kMttRights = 3;  // EN_RD | EN_WR
   static constexpr std::uint64_t kMttAddress = ~std::uint64_t{0xfff};
 
+  /// What an entry of an indirect key leads to, and how far into the key it begins.
+  struct Klm {
+    std::uint64_t from = 0;
+    std::uint64_t bytes = 0;
+    std::uint32_t key = 0;
+    std::uint64_t va = 0;
+  };
+
   struct Key {
     std::uint64_t start = 0;
     std::uint64_t length = 0;
@@ -144,19 +165,44 @@ class MkeyTable {
     std::uint8_t log_page_size = 0;
     bool usable = false;  // live and not mkc.free
     bool any_pd = false;
-    bool page_rights = false;  // some page allows less than the key does
+    bool page_rights = false;        // some page allows less than the key does
+    bool indirect = false;           // KLM mode
+    bool is_checked_deeper = false;  // either of the two
     bool live = false;
     bool dying = false;         // DESTROY_MKEY waits for its last DMA
     bool physical = false;      // PA mode: the virtual address is the IOVA
     std::uint32_t pending = 0;  // DMA allowed and not done
     Life life = 0;
     std::vector<std::uint64_t> pages;  // MTT entries, host order, low bits are rights
+    std::vector<Klm> klms;             // of an indirect key
     prm::Buffer<prm::mkc> context;     // as given, for QUERY_MKEY
   };
 
-  [[nodiscard]] KeyCheck check_pages(const Key& key, const KeyUse& use) const noexcept;
+  [[nodiscard]] KeyCheck check_deeper(const Key& key, const KeyUse& use) const noexcept;
+  [[nodiscard]] static KeyCheck check_pages(const Key& key, const KeyUse& use) noexcept;
+  [[nodiscard]] KeyCheck check_klms(const Key& key, const KeyUse& use) const noexcept;
+  [[nodiscard]] static Extents translate_pages(const Key& key, std::uint64_t va,
+                                               std::uint32_t bytes) noexcept;
+  [[nodiscard]] Extents translate_klms(const Key& key, std::uint64_t va,
+                                       std::uint32_t bytes) const noexcept;
+  [[nodiscard]] static std::vector<Klm>::const_iterator klm_at(const Key& key,
+                                                               std::uint64_t at) noexcept;
+  [[nodiscard]] bool is_direct(std::uint32_t key) const noexcept;
+  [[nodiscard]] Hold hold(std::uint32_t key) noexcept {
+    if (key >> 8 >= keys_.size() || !keys_[key >> 8].live) return {};
+    Key& entry = keys_[key >> 8];
+    ++entry.pending;
+    return {key, entry.life};
+  }
+  void let_go(const Hold& hold);
   Verdict fill(const Create& request, Key& key) const;
   static Verdict fill_pages(const Create& request, Key& key);
+  static Verdict fill_klms(const Create& request, Key& key);
+  /// Enters `list` from entry `first` on and says where each entry begins. False: an entry that is
+  /// too short, and not the last.
+  static bool put_klms(std::vector<Klm>& klms, std::size_t first, std::span<const std::byte> list);
+  [[nodiscard]] static bool is_covered_by(const std::vector<Klm>& klms,
+                                          std::uint64_t length) noexcept;
   [[nodiscard]] static std::uint8_t rights(prm::ConstView<prm::mkc> context) noexcept;
   [[nodiscard]] bool admits(const Key& key, const UmrRequest& umr) const noexcept;
   [[nodiscard]] static bool is_covered(const Key& key, prm::ConstView<prm::mkc> context,

@@ -95,6 +95,11 @@ bool MkeyTable::is_covered(const Key& key, prm::ConstView<prm::mkc> context,
   if (key.physical && context.get<"length64">() != 0) return true;
   if (length == 0 || length > std::numeric_limits<std::uint64_t>::max() - start) return false;
   if (key.physical) return true;
+  if (key.indirect) {
+    if (umr.offset_octwords + umr.octwords > std::uint32_t{1} << kLogMaxKlms) return false;
+    std::vector<Klm> klms = key.klms;
+    return put_klms(klms, umr.offset_octwords, umr.translations) && is_covered_by(klms, length);
+  }
   if (log_page_size < kLeastLogPageSize) return false;
   const std::uint64_t mask = (std::uint64_t{1} << log_page_size) - 1;
   if (length > std::numeric_limits<std::uint64_t>::max() - 2 * mask) return false;
@@ -139,6 +144,10 @@ bool MkeyTable::reconfigure(const UmrRequest& umr) {
 /// in every entry it hands to a UMR (MLX5_IB_MTT_PRESENT).
 void MkeyTable::take_translations(Key& key, const UmrRequest& umr) {
   if (umr.octwords == 0) return;
+  if (key.indirect) {
+    put_klms(key.klms, umr.offset_octwords, umr.translations);
+    return;
+  }
   const std::size_t first = std::size_t{umr.offset_octwords} * kEntriesPerOctword;
   const std::size_t count = std::size_t{umr.octwords} * kEntriesPerOctword;
   if (key.pages.size() < first + count) key.pages.resize(first + count);
@@ -147,6 +156,7 @@ void MkeyTable::take_translations(Key& key, const UmrRequest& umr) {
     key.pages[first + i] = entry;
     key.page_rights |= (entry & kMttRights) != kMttRights;
   }
+  key.is_checked_deeper = key.page_rights;
 }
 
 }  // namespace portcullis::model

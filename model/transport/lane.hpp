@@ -36,8 +36,8 @@ enum class Refusal : std::uint8_t {
 /// Where a part of a payload goes, and the key that allowed it.
 struct Placement {
   std::uint32_t key = 0;
-  MkeyTable::Life life = 0;
   Extents where;
+  MkeyTable::Holds holds{};  // while the DMA is to come
 };
 
 /// Where a READ stands with its next response.

@@ -125,7 +125,7 @@ Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
   const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
   if (is_cached(receive, bytes)) {
     const Iova iova = receive.cached_iova + (receive.va - receive.cached_va);
-    work_.placements.push_back({receive.rkey, 0, {{Extent{iova, bytes}}, 1}});
+    work_.placements.push_back({receive.rkey, {{Extent{iova, bytes}}, 1}});
     return Refusal::None;
   }
   const KeyUse use{receive.rkey,        qp.pd, qp.qpn, receive.va, receive.remaining,
@@ -133,7 +133,7 @@ Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
   if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return Refusal::RemoteAccess;
   const Extents where = engine_->deps.mkeys->translate(receive.rkey, receive.va, bytes);
   if (where.count == 0) return Refusal::RemoteAccess;
-  work_.placements.push_back({receive.rkey, 0, where});
+  work_.placements.push_back({receive.rkey, where});
   receive.cached_rkey = receive.rkey;
   receive.cached_va = receive.va;
   receive.cached_iova = where.extent[0].iova;
@@ -188,7 +188,7 @@ bool Responder::place_in_receive(const Qp& qp, std::size_t bytes) {
     if (mkeys.check(use) != KeyCheck::Ok) return false;
     const Extents where = mkeys.translate(piece.lkey, va, part);
     if (where.count == 0) return false;
-    work_.placements.push_back({piece.lkey, 0, where});
+    work_.placements.push_back({piece.lkey, where});
     bytes -= part;
     skip = 0;
   }
@@ -310,7 +310,7 @@ void Responder::enqueue(Qp& qp) {
   }
   Lane& lane = *qp.lane;
   for (Placement& placement : work_.placements)
-    placement.life = engine_->deps.mkeys->begin_dma(placement.key);
+    placement.holds = engine_->deps.mkeys->begin_dma(placement.key, placement.where);
   work_.kept.assign(work_.payload.begin(), work_.payload.end());
   lane.work.push_back(std::exchange(work_, Work{}));
   Work& work = lane.work.back();
@@ -387,7 +387,7 @@ void Responder::carry_out_ready(Lane& lane) {
     Work& work = lane.work[index];
     carry_out(owner(lane), work);
     for (const Placement& placement : work.placements)
-      engine_->deps.mkeys->end_dma(placement.key, placement.life);
+      engine_->deps.mkeys->end_dma(placement.holds);
     if (std::exchange(work.completes, false)) {
       if (Qp* const qp = owner(lane)) complete(*qp, work);
     }

@@ -24,7 +24,7 @@ Refusal Responder::admit_atomic(Qp& qp, const Packet& packet) {
   const Extents where = engine_->deps.mkeys->translate(packet.rkey, packet.va, kAtomicBytes);
   if (where.count != 1) return Refusal::RemoteAccess;
   work_.operation = Operation::Atomic;
-  work_.placements.push_back({packet.rkey, 0, where});
+  work_.placements.push_back({packet.rkey, where});
   work_.opcode = BthOpcode{packet.opcode};
   work_.va = packet.va;
   work_.swap_add = packet.swap_add;

@@ -11,7 +11,7 @@
 namespace portcullis::model {
 namespace {
 
-constexpr MkeyTable::Life kNobodyWaits = 0;  // no key has it, so no command waits for the DMA
+constexpr MkeyTable::Holds kNobodyWaits{};  // no command waits for the DMA
 
 }  // namespace
 
@@ -119,7 +119,7 @@ bool Responder::check_response(Qp& qp, Work& work) const {
       behaviours.replay_unchecked ? find_resource(qp, work.psn) : nullptr;
   const std::uint32_t index = known == nullptr ? 0 : (work.psn - known->first_psn) & kPsnMask;
   if (known != nullptr && work.replayed && index < known->where.size()) {
-    work.placements.assign(1, {work.rkey, kNobodyWaits, known->where[index]});
+    work.placements.assign(1, {work.rkey, known->where[index], kNobodyWaits});
     return true;
   }
   const KeyUse use{work.rkey, qp.pd, qp.qpn, work.va, work.remaining, access::kRemoteRead};
@@ -131,7 +131,8 @@ bool Responder::check_response(Qp& qp, Work& work) const {
     known->where[index] = where;
   }
   work.placements.assign(
-      1, {work.rkey, behaviours.read_untracked ? kNobodyWaits : mkeys.begin_dma(work.rkey), where});
+      1, {work.rkey, where,
+          behaviours.read_untracked ? kNobodyWaits : mkeys.begin_dma(work.rkey, where)});
   return true;
 }
 
@@ -140,7 +141,7 @@ bool Responder::fetch_response(Work& work) const {
   bool all = true;
   for (const Placement& placement : work.placements) {
     all = engine_->deps.dma->read_payload(placement.where, work.kept.data()) && all;
-    engine_->deps.mkeys->end_dma(placement.key, placement.life);
+    engine_->deps.mkeys->end_dma(placement.holds);
   }
   work.placements.clear();
   return all;

@@ -201,7 +201,7 @@ TEST_F(MkeyTableTest, ReservedLkey_IsForQpsWithRlkyAndForLocalAccess) {
 }
 
 TEST_F(MkeyTableTest, ModesThatAreNotOffered_AreBadParameters) {
-  context_.put<"access_mode_1_0">(prm::MkcAccessMode::KLMS);
+  context_.put<"access_mode_1_0">(prm::MkcAccessMode::KSM);
   EXPECT_EQ(create().status, CommandStatus::BAD_PARAM_ERR);
   context_.put<"access_mode_1_0">(prm::MkcAccessMode::MTT).set<"access_mode_4_2", 1>();
   EXPECT_EQ(create().status, CommandStatus::BAD_PARAM_ERR);
@@ -276,12 +276,12 @@ TEST_F(MkeyTableTest, PendingDma_IsCountedUntilTheLastIsDone) {
                           static_cast<std::vector<std::uint32_t>*>(context)->push_back(index);
                         },
                         &idle});
-  const MkeyTable::Life life = table_.begin_dma(key());
-  EXPECT_EQ(table_.begin_dma(key()), life);
-  table_.end_dma(key(), life);
+  const MkeyTable::Holds holds = table_.begin_dma(key(), {});
+  EXPECT_EQ(table_.begin_dma(key(), {}), holds);
+  table_.end_dma(holds);
   EXPECT_TRUE(table_.has_pending_dma(index_));
   EXPECT_TRUE(idle.empty());
-  table_.end_dma(key(), life);
+  table_.end_dma(holds);
   EXPECT_FALSE(table_.has_pending_dma(index_));
   EXPECT_EQ(idle, std::vector{index_});
 }
@@ -296,15 +296,15 @@ TEST_F(MkeyTableTest, DisabledKey_AllowsNothingAndStays) {
 TEST_F(MkeyTableTest, KeyOfTheSameIndex_KnowsNothingOfAnEarlierOnesDma) {
   table_.reuse_indices(true);
   ASSERT_TRUE(create().ok());
-  const MkeyTable::Life earlier = table_.begin_dma(key());
+  const MkeyTable::Holds earlier = table_.begin_dma(key(), {});
   const std::uint32_t index = index_;
   ASSERT_TRUE(table_.destroy(index_).ok());
   ASSERT_TRUE(create().ok());
   ASSERT_EQ(index_, index);
-  const MkeyTable::Life life = table_.begin_dma(key());
-  table_.end_dma(key(), earlier);
+  const MkeyTable::Holds now = table_.begin_dma(key(), {});
+  table_.end_dma(earlier);
   EXPECT_TRUE(table_.has_pending_dma(index_));
-  table_.end_dma(key(), life);
+  table_.end_dma(now);
   EXPECT_FALSE(table_.has_pending_dma(index_));
 }
 

@@ -33,6 +33,7 @@ STRUCTS = {
     "mlx5_wqe_atomic_seg": [("mlx5dv.h", "mlx5_wqe_atomic_seg")],
     "mlx5_wqe_umr_ctrl_seg": [("mlx5dv.h", "mlx5_wqe_umr_ctrl_seg")],
     "mlx5_wqe_mkey_context_seg": [("mlx5dv.h", "mlx5_wqe_mkey_context_seg")],
+    "mlx5_klm": [("qp.h", "mlx5_klm")],
     "ib_smp": [("ib_smi.h", "ib_smp")],
     "ib_port_info": [("ib_smi.h", "ib_port_info")],
     "ib_node_info": [("ib_smi.h", "ib_node_info")],

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Indirect keys, mode KLM: a list of (key, address, bytes) that lie one behind the other from the
+// key's own start on. Rules, and where they were read:
+//
+//   an entry      begins where the one before ends; bytes 0 is padding (mlx5_ib/odp.c,
+//                 pagefault_single_data_segment; fill_indir of drivers/vdpa/mlx5/core/mr.c)
+//   its key       is named with its variant and must be there when it is used: one that was
+//                 destroyed, freed or renamed refuses, though the indirect key lives on
+//   nesting       cmd_hca_cap.max_indirection is 1, so an entry leads to a direct key; deeper is
+//                 refused when it is used, as odp.c does ("indirection level exceeded")
+//   rights        the remote ones are the indirect key's. Of the direct key lr and lw are asked:
+//                 mlx5_ib_sg_to_klms puts keys with local rights alone (local_dma_lkey) under keys
+//                 that peers use
+//   PD            both keys' must be the QP's; who checks it is a hypothesis, every driver puts
+//                 both into one
+//   mkc.qpn       of both counts
+//   a long entry  4096 bytes at least, but for the last: this model's own limit, since a frame's
+//                 payload is to meet two entries at most
+#include <algorithm>
+
+#include "model/mkey.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::CommandStatus;
+
+enum Refusal : std::uint32_t { kBadLength = 0x20010, kFewEntries, kShortEntry };
+
+/// What a direct key is asked for when an indirect one led to it.
+std::uint8_t local_rights(std::uint8_t wanted) noexcept {
+  constexpr std::uint8_t kReads = access::kLocalRead | access::kRemoteRead | access::kAtomic;
+  constexpr std::uint8_t kWrites = access::kLocalWrite | access::kRemoteWrite | access::kAtomic;
+  return static_cast<std::uint8_t>(((wanted & kReads) != 0 ? access::kLocalRead : 0) |
+                                   ((wanted & kWrites) != 0 ? access::kLocalWrite : 0));
+}
+
+}  // namespace
+
+bool MkeyTable::put_klms(std::vector<Klm>& klms, std::size_t first,
+                         std::span<const std::byte> list) {
+  const std::size_t count = list.size() / prm::mlx5_klm::bytes;
+  klms.resize(std::max(klms.size(), first + count));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto entry = prm::ConstView<prm::mlx5_klm>::at(list, i * prm::mlx5_klm::bytes);
+    klms[first + i] = {0, entry.get<"bcount">(), entry.get<"key">(), entry.get<"va">()};
+  }
+  std::uint64_t from = 0;
+  bool is_last = false;
+  for (Klm& klm : klms) {
+    if (is_last && klm.bytes != 0) return false;
+    is_last = is_last || (klm.bytes != 0 && klm.bytes < kMaxTranslation);
+    klm.from = from;
+    from += klm.bytes;  // 2^16 entries of 2^32 bytes
+  }
+  return true;
+}
+
+bool MkeyTable::is_covered_by(const std::vector<Klm>& klms, std::uint64_t length) noexcept {
+  return !klms.empty() && klms.back().from + klms.back().bytes >= length;
+}
+
+Verdict MkeyTable::fill_klms(const Create& request, Key& key) {
+  // One that UMR will fill, as mlx5_ib makes them (mlx5_set_umr_free_mkey, mlx5_ib_alloc_mw).
+  if (!key.usable && request.actual_octwords == 0) return {};
+  if (key.length == 0) return refuse(CommandStatus::BAD_PARAM_ERR, kBadLength);
+  const std::size_t given = std::size_t{request.actual_octwords} * prm::mlx5_klm::bytes;
+  if (given > request.translations.size())
+    return refuse(CommandStatus::BAD_INP_LEN_ERR, kFewEntries);
+  if (request.actual_octwords > std::uint32_t{1} << kLogMaxKlms ||
+      request.actual_octwords > request.context.get<"translations_octword_size">())
+    return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);
+  if (!put_klms(key.klms, 0, request.translations.first(given)))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kShortEntry);
+  if (!is_covered_by(key.klms, key.length))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);
+  return {};
+}
+
+/// The entry that byte `at` of the key lies in. Padding begins where its successor does.
+std::vector<MkeyTable::Klm>::const_iterator MkeyTable::klm_at(const Key& key,
+                                                              std::uint64_t at) noexcept {
+  return std::ranges::upper_bound(key.klms, at, {}, &Klm::from) - 1;
+}
+
+bool MkeyTable::is_direct(std::uint32_t key) const noexcept {
+  return key >> 8 < keys_.size() && !is_indirect(key >> 8);
+}
+
+KeyCheck MkeyTable::check_klms(const Key& key, const KeyUse& use) const noexcept {
+  std::uint64_t at = use.va - key.start;
+  std::uint64_t left = use.length;
+  for (auto klm = klm_at(key, at); left != 0; ++klm) {
+    const std::uint64_t piece = std::min(left, klm->from + klm->bytes - at);
+    if (piece == 0) continue;
+    if (!is_direct(klm->key)) return KeyCheck::BadKey;
+    const KeyUse direct{
+        klm->key, use.pd, use.qpn, klm->va + (at - klm->from), piece, local_rights(use.access),
+        use.rlky};
+    if (const KeyCheck checked = check(direct); checked != KeyCheck::Ok) return checked;
+    at += piece;
+    left -= piece;
+  }
+  return KeyCheck::Ok;
+}
+
+Extents MkeyTable::translate_klms(const Key& key, std::uint64_t va,
+                                  std::uint32_t bytes) const noexcept {
+  Extents all;
+  std::uint64_t at = va - key.start;
+  std::uint32_t left = bytes;
+  std::size_t entries = 0;
+  for (auto klm = klm_at(key, at); left != 0; ++klm) {
+    const auto piece =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(left, klm->from + klm->bytes - at));
+    if (piece == 0) continue;
+    if (!is_direct(klm->key) || (klm->key & 0xff) != keys_[klm->key >> 8].variant) return {};
+    const Extents part = translate(klm->key, klm->va + (at - klm->from), piece);
+    if (part.count == 0) return {};
+    for (std::uint32_t i = 0; i < part.count; ++i) all.extent[all.count++] = part.extent[i];
+    all.through[entries++] = klm->key;
+    at += piece;
+    left -= piece;
+  }
+  return all;
+}
+
+}  // namespace portcullis::model
