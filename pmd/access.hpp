@@ -12,6 +12,8 @@ struct Access {
   bool remote_write = false;
   bool remote_read = false;
   bool remote_atomic = false;
+
+  bool operator==(const Access&) const = default;
 };
 
 }  // namespace portcullis::pmd

@@ -137,6 +137,8 @@ Result<Capabilities> read_capabilities(CommandChannel& commands) {
   caps.log_max_cq_sz = general.get<"log_max_cq_sz">();
   caps.log_max_eq = general.get<"log_max_eq">();
   caps.log_max_mkey = general.get<"log_max_mkey">();
+  caps.max_indirection = general.get<"max_indirection">();
+  caps.log_max_klm_list_size = general.get<"log_max_klm_list_size">();
   caps.log_max_pd = general.get<"log_max_pd">();
   caps.log_max_msg = general.get<"log_max_msg">();
   caps.port_type = general.get<"port_type">();

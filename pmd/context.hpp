@@ -21,6 +21,8 @@ struct Capabilities {
   std::uint32_t log_max_cq_sz = 0;
   std::uint32_t log_max_eq = 0;
   std::uint32_t log_max_mkey = 0;
+  std::uint32_t max_indirection = 0;  // how deep keys may lead to keys; 0: no indirect ones
+  std::uint32_t log_max_klm_list_size = 0;
   std::uint32_t log_max_pd = 0;
   std::uint32_t log_max_msg = 0;
   std::uint32_t log_max_ra_req_qp = 0;  // READs and atomics a QP may have outstanding at its peer

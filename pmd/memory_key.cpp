@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pmd/memory_key.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
 #include <string>
 #include <vector>
 
+#include "base/cells.hpp"
 #include "pmd/command_tail.hpp"
 #include "pmd/fence_commands.hpp"
 #include "prm/object_commands.hpp"
@@ -14,6 +17,14 @@ namespace portcullis::pmd {
 namespace {
 
 using CreateMkey = prm::Buffer<prm::create_mkey_in>;
+
+constexpr std::size_t kWordsOfKlm = prm::mlx5_klm::bytes / sizeof(std::uint64_t);
+
+std::uint64_t word_of(std::span<const std::byte> bytes, std::size_t index) noexcept {
+  std::uint64_t raw = 0;
+  std::memcpy(&raw, bytes.data() + index * sizeof raw, sizeof raw);
+  return cells::be64(raw);
+}
 
 constexpr unsigned kLeastPageShift = 12;
 constexpr unsigned kMostPageShift = 31;  // mkc.log_page_size has five bits
@@ -46,7 +57,7 @@ Result<void> check(Access access) {
   return {};
 }
 
-/// What both kinds of key have (mlx5_ib, set_mkc_access_pd_addr_fields and assign_mkey_variant).
+/// What every kind of key has (mlx5_ib, set_mkc_access_pd_addr_fields and assign_mkey_variant).
 CreateMkey prepare(const Context& context, const ProtectionDomain& pd, Access access,
                    std::uint32_t qpn) {
   CreateMkey in;
@@ -60,6 +71,38 @@ CreateMkey prepare(const Context& context, const ProtectionDomain& pd, Access ac
   in.put<"memory_key_mkey_entry.pd">(pd.number());
   in.put<"memory_key_mkey_entry.mkey_7_0">(context.next_mkey_variant++);
   return in;
+}
+
+Result<void> check(const Capabilities& caps, std::span<const KeyRange> ranges) {
+  // What drivers give one entry at most: MLX5_MAX_KLM_BYTE_COUNT of DPDK.
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 31;
+  if (caps.max_indirection == 0)
+    return fail(Errc::Unsupported, "this function has no indirect memory keys (max_indirection 0)");
+  const std::uint64_t most = std::uint64_t{1} << caps.log_max_klm_list_size;
+  if (ranges.empty() || ranges.size() > most)
+    return fail(Errc::InvalidArgument, "an indirect memory key of " +
+                                           std::to_string(ranges.size()) + " entries; 1 to " +
+                                           std::to_string(most) + " expected");
+  for (const KeyRange& range : ranges)
+    if (range.bytes == 0 || range.bytes > kMostBytes)
+      return fail(Errc::InvalidArgument, "an indirect memory key with an entry of " +
+                                             std::to_string(range.bytes) +
+                                             " bytes; 1 to 2^31 expected");
+  return {};
+}
+
+/// struct mlx5_klm; in whole groups of four, as every driver lays them out (klm_byte_size of
+/// mlx5_vdpa, MLX5_UMR_KLM_NUM_ENTRIES_ALIGNMENT).
+std::vector<std::uint64_t> klm_list(std::span<const KeyRange> ranges) {
+  constexpr std::size_t kGroup = 4;
+  std::vector<std::uint64_t> list((ranges.size() + kGroup - 1) / kGroup * kGroup * kWordsOfKlm);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    prm::Buffer<prm::mlx5_klm> entry;
+    entry.put<"bcount">(ranges[i].bytes).put<"key">(ranges[i].key).put<"va">(ranges[i].address);
+    for (std::size_t word = 0; word < kWordsOfKlm; ++word)
+      list[i * kWordsOfKlm + word] = word_of(entry.all(), word);
+  }
+  return list;
 }
 
 /// The pages that hold the range, as the device is to translate to them.
@@ -77,6 +120,9 @@ Result<void> destroy_mkey(CommandChannel& channel, std::uint32_t index) {
 }
 
 }  // namespace
+
+MemoryKey::MemoryKey(const Context& context, std::uint32_t variant, std::uint32_t index) noexcept
+    : handle_(*context.commands, index, destroy_mkey), key_(index << 8 | variant) {}
 
 MemoryRange MemoryRange::of(const DmaMemory& memory) noexcept {
   const auto bytes = memory.bytes();
@@ -107,9 +153,7 @@ Result<MemoryKey> MemoryKey::create_mtt(const Context& context, const Protection
   in.put<"translations_octword_actual_size">(octowords);
   PORTCULLIS_TRY_ASSIGN(const auto out,
                         run_with_tail<prm::create_mkey_out>(*context.commands, in, list));
-  const std::uint32_t index = out.get<"mkey_index">();
-  return MemoryKey(ObjectHandle(*context.commands, index, destroy_mkey),
-                   index << 8 | in.get<"memory_key_mkey_entry.mkey_7_0">());
+  return MemoryKey(context, in.get<"memory_key_mkey_entry.mkey_7_0">(), out.get<"mkey_index">());
 }
 
 Result<MemoryKeyState> query_memory_key(const Context& context, std::uint32_t index) {
@@ -129,6 +173,26 @@ Result<MemoryKeyState> query_memory_key(const Context& context, std::uint32_t in
   return state;
 }
 
+Result<MemoryKey> MemoryKey::create_klm(const Context& context, const ProtectionDomain& pd,
+                                        std::span<const KeyRange> ranges, Access access,
+                                        std::uint32_t qpn) {
+  PORTCULLIS_TRY(check(context.caps, ranges));
+  PORTCULLIS_TRY(check(access));
+  std::uint64_t bytes = 0;  // 2^16 entries of 2^31 bytes at most
+  for (const KeyRange& range : ranges) bytes += range.bytes;
+  const std::vector<std::uint64_t> list = klm_list(ranges);
+  const std::uint64_t octowords = list.size() / kWordsOfKlm;
+
+  CreateMkey in = prepare(context, pd, access, qpn);
+  in.set<"memory_key_mkey_entry.access_mode_1_0", prm::number(prm::MkcAccessMode::KLMS)>();
+  in.put<"memory_key_mkey_entry.len">(bytes);
+  in.put<"memory_key_mkey_entry.translations_octword_size">(octowords);
+  in.put<"translations_octword_actual_size">(octowords);
+  PORTCULLIS_TRY_ASSIGN(const auto out,
+                        run_with_tail<prm::create_mkey_out>(*context.commands, in, list));
+  return MemoryKey(context, in.get<"memory_key_mkey_entry.mkey_7_0">(), out.get<"mkey_index">());
+}
+
 Result<MemoryKey> MemoryKey::create_pa(const Context& context, const ProtectionDomain& pd,
                                        Access access, std::uint32_t qpn) {
   PORTCULLIS_TRY(check(access));
@@ -136,9 +200,7 @@ Result<MemoryKey> MemoryKey::create_pa(const Context& context, const ProtectionD
   in.set<"memory_key_mkey_entry.access_mode_1_0", prm::number(prm::MkcAccessMode::PA)>();
   in.set<"memory_key_mkey_entry.length64", 1>();
   PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::create_mkey_out>(*context.commands, in));
-  const std::uint32_t index = out.get<"mkey_index">();
-  return MemoryKey(ObjectHandle(*context.commands, index, destroy_mkey),
-                   index << 8 | in.get<"memory_key_mkey_entry.mkey_7_0">());
+  return MemoryKey(context, in.get<"memory_key_mkey_entry.mkey_7_0">(), out.get<"mkey_index">());
 }
 
 }  // namespace portcullis::pmd

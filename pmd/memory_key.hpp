@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/dma_memory.hpp"
 #include "base/result.hpp"
@@ -31,6 +32,13 @@ struct MemoryRange {
   [[nodiscard]] static MemoryRange of(const DmaMemory& memory) noexcept;
   /// All of `memory`, addressed from 0 on: the peer learns no address of ours.
   [[nodiscard]] static MemoryRange zero_based(const DmaMemory& memory) noexcept;
+};
+
+/// An entry of an indirect key: `bytes` of another key, from `address` on as that key counts.
+struct KeyRange {
+  std::uint32_t key = 0;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
 };
 
 /// From QUERY_MKEY.
@@ -71,6 +79,15 @@ class MemoryKey {
                                                    const ProtectionDomain& pd, Access access,
                                                    std::uint32_t qpn = kAnyQp);
 
+  /// CREATE_MKEY of an indirect key, mode KLM: `ranges` one behind the other, addressed from 0 on.
+  /// A peer needs the rights here; of the keys below local ones are enough, and when one of those
+  /// is destroyed its range is refused. All in one protection domain. Unsupported where the
+  /// function has no such keys, InvalidArgument for a list that it cannot hold.
+  [[nodiscard]] static Result<MemoryKey> create_klm(const Context& context,
+                                                    const ProtectionDomain& pd,
+                                                    std::span<const KeyRange> ranges, Access access,
+                                                    std::uint32_t qpn = kAnyQp);
+
   [[nodiscard]] std::uint32_t lkey() const noexcept { return key_; }
   [[nodiscard]] std::uint32_t rkey() const noexcept { return key_; }
   /// The key without its low byte, as DESTROY_MKEY takes it.
@@ -85,8 +102,7 @@ class MemoryKey {
   std::uint32_t release() noexcept { return handle_.release(); }
 
  private:
-  MemoryKey(ObjectHandle handle, std::uint32_t key) noexcept
-      : handle_(std::move(handle)), key_(key) {}
+  MemoryKey(const Context& context, std::uint32_t variant, std::uint32_t index) noexcept;
 
   ObjectHandle handle_;
   std::uint32_t key_;

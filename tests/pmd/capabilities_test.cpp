@@ -171,6 +171,8 @@ TEST_F(CapabilitiesTest, CurrentValues_AreWhatTheDriverGoesBy) {
       .put("capability.cmd_hca_cap.log_max_qp", 18)
       .put("capability.cmd_hca_cap.log_max_cq", 19)
       .put("capability.cmd_hca_cap.log_max_mkey", 24)
+      .put("capability.cmd_hca_cap.max_indirection", 4)
+      .put("capability.cmd_hca_cap.log_max_klm_list_size", 16)
       .put("capability.cmd_hca_cap.log_max_msg", 30)
       .put("capability.cmd_hca_cap.port_type", 1)
       .put("capability.cmd_hca_cap.num_ports", 1)
@@ -188,6 +190,8 @@ TEST_F(CapabilitiesTest, CurrentValues_AreWhatTheDriverGoesBy) {
   EXPECT_EQ(caps->log_max_qp, 18u);
   EXPECT_EQ(caps->log_max_cq, 19u);
   EXPECT_EQ(caps->log_max_mkey, 24u);
+  EXPECT_EQ(caps->max_indirection, 4u);
+  EXPECT_EQ(caps->log_max_klm_list_size, 16u);
   EXPECT_EQ(caps->log_max_msg, 30u);
   EXPECT_EQ(caps->port_type, 1u);
   EXPECT_EQ(caps->num_ports, 1u);

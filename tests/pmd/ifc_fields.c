@@ -199,6 +199,8 @@ static const struct ifc_field function_fields[] = {
     CAP(query_hca_cap_out, log_max_qp),
     CAP(query_hca_cap_out, log_max_cq),
     CAP(query_hca_cap_out, log_max_mkey),
+    CAP(query_hca_cap_out, max_indirection),
+    CAP(query_hca_cap_out, log_max_klm_list_size),
     CAP(query_hca_cap_out, log_max_msg),
     CAP(query_hca_cap_out, port_type),
     CAP(query_hca_cap_out, num_ports),

@@ -264,6 +264,58 @@ TEST_F(Loopback, SkippedTransition_IsTheDevicesVerdict) {
   EXPECT_NE(refused.error().command->status, 0);
 }
 
+// ---- indirect keys ----
+
+struct IndirectLoopback : Loopback {
+  static constexpr std::uint64_t kHalf = kRegionBytes / 2;
+
+  /// A key of the server's region with local rights alone: nothing that a peer could use.
+  pmd::MemoryKey local_key() {
+    return pmd::MemoryKey::create_mtt(hca->context(), server.pd,
+                                      pmd::MemoryRange::zero_based(server.memory),
+                                      {.local_write = true})
+        .value();
+  }
+  /// The region through `direct`, its second half first.
+  pmd::MemoryKey swapped(const pmd::MemoryKey& direct) {
+    const std::array ranges{pmd::KeyRange{direct.lkey(), kHalf, kHalf},
+                            pmd::KeyRange{direct.lkey(), 0, kHalf}};
+    return pmd::MemoryKey::create_klm(hca->context(), server.pd, ranges,
+                                      {.local_write = true, .remote_write = true})
+        .value();
+  }
+  Completion write_by(const pmd::MemoryKey& key, std::uint64_t address, std::uint32_t bytes) {
+    return write(from(0, bytes), {address, key.rkey(), 1, true});
+  }
+};
+
+TEST_F(IndirectLoopback, WriteThroughIt_ArrivesWhereItsEntriesLead) {
+  const auto direct = local_key();
+  const auto key = swapped(direct);
+  ASSERT_TRUE(write_by(key, kHalf - 4096, 8192).ok());
+  EXPECT_EQ(arrived(kRegionBytes - 4096, 4096), sent(0, 4096));
+  EXPECT_EQ(arrived(0, 4096), sent(4096, 4096));
+}
+
+TEST_F(IndirectLoopback, DirectKeyBelow_RefusesThePeer) {
+  const auto direct = local_key();
+  EXPECT_EQ(write_by(direct, 0, 64).status, WcStatus::REM_ACCESS_ERR);
+}
+
+TEST_F(IndirectLoopback, DestroyedIt_RefusesThePeer) {
+  const auto direct = local_key();
+  auto key = swapped(direct);
+  ASSERT_TRUE(key.destroy());
+  EXPECT_EQ(write_by(key, 0, 64).status, WcStatus::REM_ACCESS_ERR);
+}
+
+TEST_F(IndirectLoopback, DestroyedDirectKey_RefusesThePeerUnderALiveOne) {
+  auto direct = local_key();
+  const auto key = swapped(direct);
+  ASSERT_TRUE(direct.destroy());
+  EXPECT_EQ(write_by(key, 0, 64).status, WcStatus::REM_ACCESS_ERR);
+}
+
 TEST_F(Loopback, AddressIsReadBack) {
   EXPECT_EQ(addresses.query(0).value(), (pmd::RoceAddress{kGid, kMac}));
   ASSERT_TRUE(addresses.clear(0));

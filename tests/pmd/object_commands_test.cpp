@@ -132,6 +132,51 @@ TEST_F(ObjectCommands, PaKey_CoversEverythingWithoutAList) {
                                 .bytes());
 }
 
+TEST_F(ObjectCommands, KlmKey_ListsItsRangesInGroupsOfFour) {
+  context.caps.max_indirection = 1;
+  context.caps.log_max_klm_list_size = 3;
+  const auto domain = pd();
+  const std::array ranges{pmd::KeyRange{0x11223344, 0x5500'0000'7000, 0x2000},
+                          pmd::KeyRange{0x55667788, 0, 0x8000'0000}};
+  const auto key = MemoryKey::create_klm(context, domain, ranges, {true, true}, kQpn).value();
+  EXPECT_EQ(channel.last(), mkey_in()
+                                .put("memory_key_mkey_entry.lr", 1)
+                                .put("memory_key_mkey_entry.lw", 1)
+                                .put("memory_key_mkey_entry.rw", 1)
+                                .put("memory_key_mkey_entry.access_mode_1_0", 2)  // KLMS
+                                .put("memory_key_mkey_entry.qpn", kQpn)
+                                .put("memory_key_mkey_entry.pd", kPdn)
+                                .put("memory_key_mkey_entry.len", 0x8000'2000)
+                                .put("memory_key_mkey_entry.translations_octword_size", 4)
+                                .put("translations_octword_actual_size", 4)
+                                .append(0x0000'2000'1122'3344)
+                                .append(0x5500'0000'7000)
+                                .append(0x8000'0000'5566'7788)
+                                .append(0)
+                                .append(0)
+                                .append(0)
+                                .append(0)
+                                .append(0)
+                                .bytes());
+  EXPECT_EQ(key.rkey() >> 8, kMkeyIndex);
+}
+
+TEST_F(ObjectCommands, KlmKeyThatNoFunctionHolds_IsRefusedUnsent) {
+  const auto domain = pd();
+  const auto before = channel.sent.size();
+  const std::vector<pmd::KeyRange> ranges(3, {1, 0, kPageBytes});
+  EXPECT_EQ(MemoryKey::create_klm(context, domain, ranges, {}).error().code, Errc::Unsupported);
+  context.caps.max_indirection = 1;
+  context.caps.log_max_klm_list_size = 1;
+  EXPECT_EQ(MemoryKey::create_klm(context, domain, ranges, {}).error().code, Errc::InvalidArgument);
+  EXPECT_FALSE(MemoryKey::create_klm(context, domain, {}, {}));
+  const std::array empty{pmd::KeyRange{1, 0, 0}};
+  EXPECT_FALSE(MemoryKey::create_klm(context, domain, empty, {}));
+  const std::array huge{pmd::KeyRange{1, 0, 0x8000'0001}};
+  EXPECT_FALSE(MemoryKey::create_klm(context, domain, huge, {}));
+  EXPECT_EQ(channel.sent.size(), before);
+}
+
 TEST_F(ObjectCommands, KeyOverDmaMemory_TakesItsIovaLengthAndAddress) {
   const auto domain = pd();
   const auto memory = DmaMemory::create(space, 3 * kPageBytes).value();
