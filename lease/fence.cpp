@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <string>
+#include <unordered_map>
 
 namespace portcullis::lease {
 namespace {
@@ -55,7 +56,13 @@ Fence::Fence(const FencePort& port, const Plan& plan, std::span<const FenceTarge
                       .may_reset_function = options.may_reset_function})),
       linger_ns_(options.linger_ms * kNsPerMs) {
   runs_.reserve(targets.size());
-  for (const FenceTarget& target : targets) runs_.emplace_back(port, *budget_, plan, target);
+  std::unordered_map<std::uint32_t, std::size_t> first_of;  // by group
+  for (const FenceTarget& target : targets) {
+    const std::size_t index = runs_.size();
+    runs_.emplace_back(port, *budget_, plan, target);
+    leaders_.push_back(target.group == 0 ? index
+                                         : first_of.try_emplace(target.group, index).first->second);
+  }
 }
 
 bool Fence::advance() {
@@ -91,10 +98,14 @@ void Fence::run_stage(std::span<const PlanStep> stage) {
   Window window;
   // What is no command waits by itself, so the commands go first.
   for (const bool commands : {true, false})
-    for (FenceRun& run : runs_)
+    for (std::size_t i = 0; i < runs_.size(); ++i)
       for (const PlanStep& planned : stage)
-        if (is_command(planned.step) == commands) window.begin(run, planned);
+        if (is_command(planned.step) == commands && !is_led(i, planned.step))
+          window.begin(runs_[i], planned);
   window.land_all();
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    for (const PlanStep& planned : stage)
+      if (is_led(i, planned.step)) runs_[i].follow(planned.step, runs_[leaders_[i]]);
 }
 
 }  // namespace portcullis::lease

@@ -13,7 +13,8 @@
 // One deadline holds for all commands of a fence. Each may use half of the time that is left, so
 // one that never returns leaves time for those behind it; what could not be sent in time has
 // failed. Many leases are fenced in passes, one step of the plan for all of them before the next,
-// every key first: as many commands are in flight as there are fence slots.
+// every key first: as many commands are in flight as there are fence slots. What leases that were
+// granted together have in common is taken back once, by the first of them.
 #pragma once
 
 #include <cstddef>
@@ -70,6 +71,10 @@ class Fence {
   /// The steps from `next_` on that are issued together: one, unless the plan overlaps.
   [[nodiscard]] std::span<const PlanStep> next_stage() const noexcept;
   void run_stage(std::span<const PlanStep> stage);
+  /// Another lease takes the step for this one too.
+  [[nodiscard]] bool is_led(std::size_t index, Step step) const noexcept {
+    return is_shared(step) && leaders_[index] != index;
+  }
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return port_->device->clock.now_ns(); }
 
   const FencePort* port_;
@@ -77,6 +82,7 @@ class Fence {
   std::vector<PlanStep> steps_;          // in their order here
   std::unique_ptr<FenceBudget> budget_;  // stays where it is when the fence moves
   std::vector<FenceRun> runs_;           // one for each lease
+  std::vector<std::size_t> leaders_;     // the first lease of the same group
   std::uint64_t linger_ns_;
   std::uint64_t lingers_until_ns_ = 0;
   std::size_t next_ = 0;  // of the steps

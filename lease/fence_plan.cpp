@@ -13,9 +13,10 @@ constexpr std::array kSeedSteps{PlanStep{Step::ErrorQp}, PlanStep{Step::DestroyM
                                 PlanStep{Step::InstallDrop}};
 constexpr std::array kNakFirstSteps{PlanStep{Step::DestroyMkey},
                                     PlanStep{Step::ErrorQp, /*after_linger=*/true}};
-constexpr std::array kLegacySteps{PlanStep{Step::ErrorQp},   PlanStep{Step::DestroyMkey},
-                                  PlanStep{Step::ResetQp},   PlanStep{Step::DestroyQp},
-                                  PlanStep{Step::DeallocPd}, PlanStep{Step::UnmapRegion}};
+constexpr std::array kLegacySteps{PlanStep{Step::ErrorQp},          PlanStep{Step::DestroyMkey},
+                                  PlanStep{Step::ResetQp},          PlanStep{Step::DestroyQp},
+                                  PlanStep{Step::DestroyTenantKey}, PlanStep{Step::DeallocPd},
+                                  PlanStep{Step::UnmapRegion}};
 constexpr std::array kUmrSteps{
     PlanStep{Step::FreeKey},
     PlanStep{Step::DestroyMkey, /*after_linger=*/false, /*is_fallback=*/true},
@@ -23,6 +24,10 @@ constexpr std::array kUmrSteps{
 constexpr std::array kAccessFlagsSteps{PlanStep{Step::ClearRights},
                                        PlanStep{Step::DestroyMkey, /*after_linger=*/true},
                                        PlanStep{Step::ErrorQp}};
+constexpr std::array kIndirectSteps{
+    PlanStep{Step::DestroyTenantKey},
+    PlanStep{Step::DestroyMkey, /*after_linger=*/false, /*is_fallback=*/true},
+    PlanStep{Step::ErrorQp, /*after_linger=*/true}};
 constexpr std::array kDropOnlySteps{PlanStep{Step::InstallDrop}};
 
 constexpr std::array kPlans{
@@ -32,6 +37,7 @@ constexpr std::array kPlans{
     Plan{"umr", kUmrSteps},
     Plan{"access-flags", kAccessFlagsSteps},
     Plan{"drop-only", kDropOnlySteps},
+    Plan{"indirect", kIndirectSteps},
 };
 constexpr std::array kEntryPlans{
     Plan{.name = "allow-replace", .steps = kSeedSteps, .entry = steering::EntryPlan::AllowReplace},
@@ -40,8 +46,8 @@ constexpr std::array kEntryPlans{
 };
 
 constexpr std::array kResetPhase{Step::RemoveDrop, Step::ResetQp};
-constexpr std::array kDestroyPhase{Step::DestroyQp, Step::DestroyMkey, Step::DeallocPd,
-                                   Step::UnmapRegion};
+constexpr std::array kDestroyPhase{Step::DestroyQp, Step::DestroyMkey, Step::DestroyTenantKey,
+                                   Step::DeallocPd, Step::UnmapRegion};
 
 }  // namespace
 
@@ -88,6 +94,7 @@ const Plan& legacy_plan() noexcept { return kPlans[2]; }
 const Plan& umr_plan() noexcept { return kPlans[3]; }
 const Plan& access_flags_plan() noexcept { return kPlans[4]; }
 const Plan& drop_only_plan() noexcept { return kPlans[5]; }
+const Plan& indirect_plan() noexcept { return kPlans[6]; }
 std::span<const Plan> plans() noexcept { return kPlans; }
 std::span<const Plan> entry_plans() noexcept { return kEntryPlans; }
 

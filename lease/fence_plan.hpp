@@ -11,6 +11,10 @@
 //                 is destroyed; no GRACE
 //   umr           UMR (DESTROY_MKEY if that fails), linger,   TornDown, Fenced   NAK, status 10
 //                 2ERR_QP
+//   indirect      DESTROY_MKEY of the key that all     TornDown, Fenced   NAK, status 10
+//                 leases of the tenant are reached by
+//                 (of their own keys if that fails),
+//                 linger, 2ERR_QP
 //   access-flags  RTS2RTS without rights, linger,             TornDown, Fenced   NAK, status 9
 //                 DESTROY_MKEY, 2ERR_QP
 //   drop-only     DROP entry; the ladder does the rest        Fenced             silence
@@ -58,6 +62,10 @@ struct Plan {
   [[nodiscard]] bool has(Step step) const noexcept;
   /// The best it may answer: TornDown only for a plan that silences the QP and kills the key.
   [[nodiscard]] Outcome best_outcome() const noexcept;
+  /// Made for leases that were granted together.
+  [[nodiscard]] bool is_for_groups() const noexcept {
+    return steps.front().step == Step::DestroyTenantKey;
+  }
   /// "nak-first+overlap".
   [[nodiscard]] std::string full_name() const;
   /// The steps in their order for so many leases: of a batch no QP is silenced before every key is
@@ -73,6 +81,8 @@ struct Plan {
 [[nodiscard]] const Plan& legacy_plan() noexcept;
 [[nodiscard]] const Plan& umr_plan() noexcept;
 [[nodiscard]] const Plan& access_flags_plan() noexcept;
+/// For leases granted together; what has no key of its tenant loses its own.
+[[nodiscard]] const Plan& indirect_plan() noexcept;
 [[nodiscard]] const Plan& drop_only_plan() noexcept;
 
 /// Those that differ in their steps.
@@ -90,7 +100,12 @@ struct Plan {
 
 /// True for a step whose failure alone does not change the outcome.
 [[nodiscard]] constexpr bool is_best_effort(Step step) noexcept {
-  return step == Step::InstallDrop || step == Step::ClearRights || step == Step::FreeKey;
+  return step == Step::InstallDrop || step == Step::ClearRights || step == Step::FreeKey ||
+         step == Step::DestroyTenantKey;
+}
+/// True for a step that one lease takes for all that were granted together.
+[[nodiscard]] constexpr bool is_shared(Step step) noexcept {
+  return step == Step::DestroyTenantKey || step == Step::DeallocPd;
 }
 /// True for a step that may only follow when every one before it that may not fail has succeeded:
 /// what it gives back could still be in use otherwise.

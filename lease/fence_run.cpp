@@ -119,10 +119,22 @@ void FenceRun::record(Step step, const Result<void>& result, std::uint64_t start
   }
   auto& longest_ns = budget_->longest_ns[static_cast<std::size_t>(step)];
   longest_ns = std::max(longest_ns, now_ns() - started_ns);
+  succeed(step);
+}
+
+void FenceRun::follow(Step step, const FenceRun& leader) {
+  if (target_.is_absent(step)) return;
+  if (leader.is_done(step)) return succeed(step);
+  verdict_.failed_mask =
+      static_cast<StepMask>(verdict_.failed_mask | (leader.verdict_.failed_mask & bit(step)));
+}
+
+void FenceRun::succeed(Step step) {
   done_ = static_cast<StepMask>(done_ | bit(step));
   if (verdict_.proof != Proof::None) return;
   if (step == Step::DestroyMkey) verdict_.proof = Proof::Mkey;
   if (step == Step::FreeKey) verdict_.proof = Proof::Umr;
+  if (step == Step::DestroyTenantKey) verdict_.proof = Proof::TenantMkey;
   if (step == Step::UnmapRegion) verdict_.proof = Proof::Unmap;
   if (step == Step::BusMasterOff) verdict_.proof = Proof::Function;
 }
@@ -133,7 +145,7 @@ void FenceRun::record_failure(Step step, const Error& error) {
 }
 
 void FenceRun::finish() {
-  const bool is_torn_down = is_done(Step::ErrorQp) && is_key_dead() && is_unharmed();
+  const bool is_torn_down = is_done(Step::ErrorQp) && is_fenced_by_key() && is_unharmed();
   if (!is_torn_down) climb();
   if (plan_.has(Step::InstallDrop) && port_->steering != nullptr)
     verdict_.steering = is_done(Step::InstallDrop) ? SteeringState::Ok : SteeringState::Degraded;
@@ -160,8 +172,8 @@ bool FenceRun::run(Step step) {
 }
 
 bool FenceRun::is_worth_a_linger() const noexcept {
-  constexpr StepMask kRefuses =
-      bit(Step::DestroyMkey) | bit(Step::FreeKey) | bit(Step::ClearRights);
+  constexpr StepMask kRefuses = bit(Step::DestroyMkey) | bit(Step::FreeKey) |
+                                bit(Step::DestroyTenantKey) | bit(Step::ClearRights);
   return (done_ & kRefuses) != 0 && !access_error_seen_;
 }
 

@@ -72,6 +72,8 @@ class FenceRun {
   /// Waits for a command in flight.
   void end(const Begun& begun);
   void record_failure(Step step, const Error& error);
+  /// What became of a step that `leader` took for both; it has told of a failure.
+  void follow(Step step, const FenceRun& leader);
   /// The ladder where it is needed, and the verdict.
   void finish();
 
@@ -95,8 +97,13 @@ class FenceRun {
   void record(Step step, const Result<void>& result, std::uint64_t started_ns);
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return port_->device->clock.now_ns(); }
   [[nodiscard]] bool is_done(Step step) const noexcept { return (done_ & bit(step)) != 0; }
+  void succeed(Step step);
+  /// The lease's own key.
   [[nodiscard]] bool is_key_dead() const noexcept {
     return verdict_.proof == Proof::Mkey || verdict_.proof == Proof::Umr;
+  }
+  [[nodiscard]] bool is_fenced_by_key() const noexcept {
+    return is_key_dead() || verdict_.proof == Proof::TenantMkey;
   }
   [[nodiscard]] bool is_unharmed() const noexcept;
 

@@ -29,6 +29,8 @@ std::string_view name(Step step) noexcept {
       return "function reset";
     case Step::FreeKey:
       return "UMR";
+    case Step::DestroyTenantKey:
+      return "DESTROY_MKEY of the tenant";
   }
   return "unknown step";
 }
@@ -94,6 +96,8 @@ std::string_view name(Proof proof) noexcept {
       return "proved by IOMMU unmap";
     case Proof::Function:
       return "proved by bus master off";
+    case Proof::TenantMkey:
+      return "proved by DESTROY_MKEY of the tenant";
   }
   return "unknown proof";
 }

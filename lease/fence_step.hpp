@@ -14,20 +14,21 @@ namespace portcullis::lease {
 /// One thing a fence or a sweep does. The value is the bit in failed_mask, so it never changes;
 /// bits 0 to 2 are the three commands of the seed plan in their order.
 enum class Step : std::uint8_t {
-  ErrorQp = 0,         // 2ERR_QP: the QP falls silent; promises nothing about DMA (contract A3)
-  DestroyMkey = 1,     // DESTROY_MKEY: no DMA under the key afterwards (A1)
-  InstallDrop = 2,     // SET_FLOW_TABLE_ENTRY, action DROP: best effort (A4)
-  RemoveDrop = 3,      // DELETE_FLOW_TABLE_ENTRY
-  ResetQp = 4,         // 2RST_QP
-  DestroyQp = 5,       // DESTROY_QP
-  DeallocPd = 6,       // DEALLOC_PD
-  UnmapRegion = 7,     // IOMMU unmap of this lease's region only: returns after the flush (A5)
-  ClearRights = 8,     // RTS2RTS_QP with rwe, rre and rae 0
-  BusMasterOff = 9,    // PCI_COMMAND_MASTER of the whole function
-  ResetFunction = 10,  // function level reset
-  FreeKey = 11,        // UMR on the driver's own QP: the key is free, no DMA under it (A2)
+  ErrorQp = 0,            // 2ERR_QP: the QP falls silent; promises nothing about DMA (contract A3)
+  DestroyMkey = 1,        // DESTROY_MKEY: no DMA under the key afterwards (A1)
+  InstallDrop = 2,        // SET_FLOW_TABLE_ENTRY, action DROP: best effort (A4)
+  RemoveDrop = 3,         // DELETE_FLOW_TABLE_ENTRY
+  ResetQp = 4,            // 2RST_QP
+  DestroyQp = 5,          // DESTROY_QP
+  DeallocPd = 6,          // DEALLOC_PD
+  UnmapRegion = 7,        // IOMMU unmap of this lease's region only: returns after the flush (A5)
+  ClearRights = 8,        // RTS2RTS_QP with rwe, rre and rae 0
+  BusMasterOff = 9,       // PCI_COMMAND_MASTER of the whole function
+  ResetFunction = 10,     // function level reset
+  FreeKey = 11,           // UMR on the driver's own QP: the key is free, no DMA under it (A2)
+  DestroyTenantKey = 12,  // DESTROY_MKEY of the indirect key of leases granted together (A6)
 };
-inline constexpr unsigned kSteps = 12;
+inline constexpr unsigned kSteps = 13;
 
 using StepMask = std::uint16_t;
 
@@ -59,11 +60,12 @@ enum class SteeringState : std::uint8_t {
 };
 /// Which rung proved that no DMA touches the region for this lease any more.
 enum class Proof : std::uint8_t {
-  None = 0,      // memory=unproved: the region is never granted again
-  Mkey = 1,      // DESTROY_MKEY answered with success
-  Umr = 2,       // the UMR that frees the key completed
-  Unmap = 3,     // the IOMMU unmap returned
-  Function = 4,  // bus mastering off: the function issues no DMA at all
+  None = 0,        // memory=unproved: the region is never granted again
+  Mkey = 1,        // DESTROY_MKEY answered with success
+  Umr = 2,         // the UMR that frees the key completed
+  Unmap = 3,       // the IOMMU unmap returned
+  Function = 4,    // bus mastering off: the function issues no DMA at all
+  TenantMkey = 5,  // DESTROY_MKEY of the indirect key, the only one with rights for a peer
 };
 
 [[nodiscard]] std::string_view name(Outcome outcome) noexcept;

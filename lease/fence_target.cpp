@@ -11,6 +11,8 @@ std::optional<pmd::InlineCommand> FenceTarget::command(Step step) const noexcept
       return pmd::error_qp_command(qpn);
     case Step::DestroyMkey:
       return pmd::destroy_mkey_command(mkey_index);
+    case Step::DestroyTenantKey:
+      return pmd::destroy_mkey_command(tenant_mkey_index);
     case Step::ResetQp:
       return pmd::reset_qp_command(qpn);
     case Step::DestroyQp:

@@ -20,12 +20,15 @@ struct FenceTarget {
   std::uint32_t mkey_index = 0;
   std::uint32_t key = 0;  // with its variant, as a UMR names it; a secret
   std::uint32_t pdn = 0;
+  /// Leases that were granted together have a group, and in common what is_shared() names.
+  std::uint32_t group = 0;  // 0: alone
+  std::uint32_t tenant_mkey_index = 0;
   DmaMemory* region = nullptr;
   pmd::Gid client = {};                // where its packets come from
   std::uint16_t client_udp_sport = 0;  // as RoCE chooses it for these two QP numbers
   steering::EntryPlan entry = steering::EntryPlan::AtRevoke;  // as the grant prepared it
   /// Steps with nothing to act on: a failed grant never made the object. They count as done.
-  StepMask absent = 0;
+  StepMask absent = bit(Step::DestroyTenantKey);
   /// Steps that cannot be taken: the object may exist, but the device never answered its number.
   /// They fail.
   StepMask unknown = 0;

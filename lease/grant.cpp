@@ -12,8 +12,6 @@ namespace {
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr StepMask kQpSteps =
     bit(Step::ErrorQp) | bit(Step::ResetQp) | bit(Step::DestroyQp) | bit(Step::ClearRights);
-constexpr StepMask kEverything =
-    kQpSteps | bit(Step::DestroyMkey) | bit(Step::DeallocPd) | bit(Step::UnmapRegion);
 
 /// False when the device refused: then there is no object. Otherwise nobody knows.
 bool may_have_happened(const Error& error) noexcept {
@@ -38,6 +36,12 @@ void note_failed(FenceTarget& target, StepMask steps, const Error& error) noexce
   target.unknown = static_cast<StepMask>(target.unknown | steps);
 }
 
+void note_key(FenceTarget& target, pmd::MemoryKey& key) noexcept {
+  target.mkey_index = key.release();
+  target.key = key.rkey();
+  note_made(target, bit(Step::DestroyMkey));
+}
+
 std::uint64_t seed_of(const Granter::Options& options) {
   if (options.psn_seed != 0) return options.psn_seed;
   std::random_device device;
@@ -45,6 +49,10 @@ std::uint64_t seed_of(const Granter::Options& options) {
 }
 
 }  // namespace
+
+const StepMask Granter::kNothingMade = kQpSteps | bit(Step::DestroyMkey) |
+                                       bit(Step::DestroyTenantKey) | bit(Step::DeallocPd) |
+                                       bit(Step::UnmapRegion);
 
 Granter::Granter(const pmd::Context& context, RegionStore& regions, const Options& options,
                  LogSink log)
@@ -77,40 +85,73 @@ Result<void> Granter::check(const GrantRequest& request) {
   return {};
 }
 
+Result<void> Granter::check_together(std::span<const GrantRequest> requests) {
+  if (requests.empty()) return fail(Errc::InvalidArgument, "no lease is asked for");
+  for (const GrantRequest& request : requests) {
+    PORTCULLIS_TRY(check(request));
+    if (request.tenant != requests.front().tenant || request.access != requests.front().access)
+      return fail(Errc::InvalidArgument,
+                  "leases granted together are of one tenant with the same rights");
+    // What is sent meets the region's own key, which outlives the tenant's.
+    if (request.log_receives)
+      return fail(Errc::InvalidArgument, "leases granted together have no receives");
+  }
+  return {};
+}
+
 Result<Grant> Granter::make(Holding& holding, pmd::CompletionQueue& cq,
                             const GrantRequest& request) {
-  holding.tenant = request.tenant;
-  holding.target.absent = kEverything;
-  PORTCULLIS_TRY_ASSIGN(holding.region, regions_->take(request.tenant, request.bytes));
-  holding.target.region = &*holding.region;
-  note_made(holding.target, bit(Step::UnmapRegion));
-
-  PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(holding));
+  Holding* const alone = &holding;
+  PORTCULLIS_TRY(take_region(holding, request));
+  PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(std::span(&alone, 1)));
   PORTCULLIS_TRY(make_qp(holding, pd, cq, request));
   PORTCULLIS_TRY(holding.qp->to_init(request.access));
   PORTCULLIS_TRY_ASSIGN(const std::uint32_t rkey, make_key(holding, pd, request.access));
-  const auto psn = static_cast<std::uint32_t>(random_()) & kPsnMask;
-  PORTCULLIS_TRY(connect(holding, request, psn));
-  return Grant{.lease = {},
-               .qpn = holding.target.qpn,
-               .psn = psn,
-               .rkey = rkey,
-               .address = 0,
-               .bytes = holding.region->bytes().size(),
-               .ack_timeout = request.ack_timeout,
-               .retry_count = request.retry_count,
-               .mtu = options_.mtu};
+  return connect(holding, request, rkey, 0);
 }
 
-Result<pmd::ProtectionDomain> Granter::make_pd(Holding& holding) {
+Result<std::vector<Grant>> Granter::make_together(std::span<Holding* const> holdings,
+                                                  std::span<pmd::CompletionQueue* const> queues,
+                                                  std::span<const GrantRequest> requests) {
+  const pmd::Access access = requests.front().access;
+  for (std::size_t i = 0; i < holdings.size(); ++i)
+    PORTCULLIS_TRY(take_region(*holdings[i], requests[i]));
+  PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(holdings));
+  for (std::size_t i = 0; i < holdings.size(); ++i) {
+    PORTCULLIS_TRY(make_qp(*holdings[i], pd, *queues[i], requests[i]));
+    PORTCULLIS_TRY(holdings[i]->qp->to_init(access));
+    PORTCULLIS_TRY(make_local_key(*holdings[i], pd, access));
+  }
+  PORTCULLIS_TRY_ASSIGN(const std::uint32_t rkey, make_tenant_key(holdings, pd, access));
+  std::vector<Grant> grants;
+  std::uint64_t address = 0;
+  for (std::size_t i = 0; i < holdings.size(); ++i) {
+    PORTCULLIS_TRY_ASSIGN(const Grant grant, connect(*holdings[i], requests[i], rkey, address));
+    grants.push_back(grant);
+    address += grant.bytes;
+  }
+  return grants;
+}
+
+Result<void> Granter::take_region(Holding& holding, const GrantRequest& request) {
+  PORTCULLIS_TRY_ASSIGN(holding.region, regions_->take(request.tenant, request.bytes));
+  holding.target.region = &*holding.region;
+  note_made(holding.target, bit(Step::UnmapRegion));
+  return {};
+}
+
+Result<pmd::ProtectionDomain> Granter::make_pd(std::span<Holding* const> holdings) {
   auto pd = pmd::ProtectionDomain::create(*context_);
   if (!pd) {
-    note_failed(holding.target, bit(Step::DeallocPd), pd.error());
+    note_failed(holdings.front()->target, bit(Step::DeallocPd), pd.error());
     return pd;
   }
   // From here on a plan takes it back, never a destructor; the same for QP and key.
-  holding.target.pdn = pd->release();
-  note_made(holding.target, bit(Step::DeallocPd));
+  const std::uint32_t pdn = pd->release();
+  for (Holding* const holding : holdings) {
+    holding->target.pdn = pdn;
+    note_made(holding->target, bit(Step::DeallocPd));
+  }
   return pd;
 }
 
@@ -140,9 +181,7 @@ Result<std::uint32_t> Granter::make_key(Holding& holding, const pmd::ProtectionD
     note_failed(holding.target, bit(Step::DestroyMkey), key.error());
     return forward_error(std::move(key));
   }
-  holding.target.mkey_index = key->release();
-  holding.target.key = key->rkey();
-  note_made(holding.target, bit(Step::DestroyMkey));
+  note_key(holding.target, *key);
   return key->rkey();
 }
 
@@ -166,7 +205,42 @@ Result<pmd::MemoryKey> Granter::create_key(const Holding& holding, const pmd::Pr
   return unbound;
 }
 
-Result<void> Granter::connect(Holding& holding, const GrantRequest& request, std::uint32_t psn) {
+/// With rights for us alone, which is enough below the tenant's key.
+Result<void> Granter::make_local_key(Holding& holding, const pmd::ProtectionDomain& pd,
+                                     pmd::Access access) {
+  auto key =
+      pmd::MemoryKey::create_mtt(*context_, pd, pmd::MemoryRange::zero_based(*holding.region),
+                                 {.local_write = access.local_write});
+  if (!key) {
+    note_failed(holding.target, bit(Step::DestroyMkey), key.error());
+    return forward_error(std::move(key));
+  }
+  note_key(holding.target, *key);
+  return {};
+}
+
+Result<std::uint32_t> Granter::make_tenant_key(std::span<Holding* const> holdings,
+                                               const pmd::ProtectionDomain& pd,
+                                               pmd::Access access) {
+  std::vector<pmd::KeyRange> ranges;
+  for (const Holding* const holding : holdings)
+    ranges.push_back({holding->target.key, 0, holding->region->bytes().size()});
+  auto key = pmd::MemoryKey::create_klm(*context_, pd, ranges, access);
+  if (!key) {
+    note_failed(holdings.front()->target, bit(Step::DestroyTenantKey), key.error());
+    return forward_error(std::move(key));
+  }
+  const std::uint32_t index = key->release();
+  for (Holding* const holding : holdings) {
+    holding->target.tenant_mkey_index = index;
+    note_made(holding->target, bit(Step::DestroyTenantKey));
+  }
+  return key->rkey();
+}
+
+Result<Grant> Granter::connect(Holding& holding, const GrantRequest& request, std::uint32_t rkey,
+                               std::uint64_t address) {
+  const auto psn = static_cast<std::uint32_t>(random_()) & kPsnMask;
   pmd::RtrAttributes rtr;
   rtr.path.remote_gid = request.peer.gid;
   rtr.path.remote_mac = request.peer.mac;
@@ -177,11 +251,18 @@ Result<void> Granter::connect(Holding& holding, const GrantRequest& request, std
   rtr.path.traffic_class = options_.traffic_class;
   rtr.path.priority = options_.priority;
   rtr.mtu = options_.mtu;
-  auto connected = holding.qp->to_rtr(rtr);
-  if (connected)
-    connected = holding.qp->to_rts(
-        {.sq_psn = psn, .timeout = request.ack_timeout, .retry_count = request.retry_count});
-  return connected;
+  PORTCULLIS_TRY(holding.qp->to_rtr(rtr));
+  PORTCULLIS_TRY(holding.qp->to_rts(
+      {.sq_psn = psn, .timeout = request.ack_timeout, .retry_count = request.retry_count}));
+  return Grant{.lease = {},
+               .qpn = holding.target.qpn,
+               .psn = psn,
+               .rkey = rkey,
+               .address = address,
+               .bytes = holding.region->bytes().size(),
+               .ack_timeout = request.ack_timeout,
+               .retry_count = request.retry_count,
+               .mtu = options_.mtu};
 }
 
 }  // namespace portcullis::lease

@@ -9,7 +9,9 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "lease/holding.hpp"
@@ -89,20 +91,37 @@ class Granter {
 
   /// InvalidArgument for what no grant can have; nothing is made yet.
   [[nodiscard]] static Result<void> check(const GrantRequest& request);
+  /// InvalidArgument unless all are of one tenant with the same rights, and without receives.
+  [[nodiscard]] static Result<void> check_together(std::span<const GrantRequest> requests);
+  /// What a holding's target has not, before anything is made.
+  static const StepMask kNothingMade;
   /// Makes everything. After a failure `holding.target` says what was made, what was not, and what
   /// may have been, so that the legacy plan can undo it.
   [[nodiscard]] Result<Grant> make(Holding& holding, pmd::CompletionQueue& cq,
                                    const GrantRequest& request);
+  /// The same for leases of one group: one protection domain, and one indirect key over all regions
+  /// that their peers use; the regions' own keys have local rights alone, so that no other key
+  /// leads a peer to them. Isolates the group from others, not its members from each other.
+  [[nodiscard]] Result<std::vector<Grant>> make_together(
+      std::span<Holding* const> holdings, std::span<pmd::CompletionQueue* const> queues,
+      std::span<const GrantRequest> requests);
   [[nodiscard]] KeyBinding key_binding() const noexcept { return key_binding_; }
 
  private:
-  [[nodiscard]] Result<pmd::ProtectionDomain> make_pd(Holding& holding);
+  [[nodiscard]] Result<void> take_region(Holding& holding, const GrantRequest& request);
+  [[nodiscard]] Result<pmd::ProtectionDomain> make_pd(std::span<Holding* const> holdings);
   [[nodiscard]] Result<void> make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
                                      pmd::CompletionQueue& cq, const GrantRequest& request);
   [[nodiscard]] Result<std::uint32_t> make_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                                pmd::Access access);
-  [[nodiscard]] Result<void> connect(Holding& holding, const GrantRequest& request,
-                                     std::uint32_t psn);
+  [[nodiscard]] Result<void> make_local_key(Holding& holding, const pmd::ProtectionDomain& pd,
+                                            pmd::Access access);
+  [[nodiscard]] Result<std::uint32_t> make_tenant_key(std::span<Holding* const> holdings,
+                                                      const pmd::ProtectionDomain& pd,
+                                                      pmd::Access access);
+  /// Connects the QP; what the client is told.
+  [[nodiscard]] Result<Grant> connect(Holding& holding, const GrantRequest& request,
+                                      std::uint32_t rkey, std::uint64_t address);
   [[nodiscard]] Result<pmd::MemoryKey> create_key(const Holding& holding,
                                                   const pmd::ProtectionDomain& pd,
                                                   pmd::Access access);

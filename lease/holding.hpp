@@ -29,9 +29,19 @@ struct RunningFence {
   bool has_ended = false;
 };
 
+/// Leases that were granted together share a protection domain and the indirect key that their
+/// peers use. The key goes with the last lease that is ACTIVE, the domain with the last slot.
+struct Group {
+  std::uint32_t id = 0;
+  std::uint32_t members = 0;  // slots that are not FREE again
+  std::uint32_t active = 0;   // that nobody has begun to revoke
+  bool is_key_gone = false;
+};
+
 struct Holding {
   TenantId tenant = 0;
   FenceTarget target;
+  std::shared_ptr<Group> group;  // null: granted alone
   std::optional<DmaMemory> region;
   std::optional<pmd::QueuePair> qp;
   std::shared_ptr<RunningFence> fence;
@@ -41,6 +51,12 @@ struct Holding {
   /// allows it to send, in the longest reading of the standard.
   std::uint64_t quarantine_ns = 0;
 
+  /// The sweep has nothing to do there: the object is gone, or others of the group still need it.
+  [[nodiscard]] bool is_left_out(Step step) const noexcept {
+    if (target.is_absent(step)) return true;
+    if (!group || !is_shared(step)) return false;
+    return group->members > 1 || (step == Step::DestroyTenantKey && group->is_key_gone);
+  }
   /// Tells the objects what the device does not hold any more.
   void confirm(StepMask done) noexcept {
     if (!qp) return;

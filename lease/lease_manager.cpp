@@ -78,8 +78,9 @@ LeaseManager::~LeaseManager() {
   if (port_.steering != nullptr) port_.steering->ask_for_active({});
   for (const auto& holding : holdings_) {
     // A key that could not be destroyed outlives this object, so its addresses stay taken.
-    if (holding && holding->region && table_.verdict(holding->target.slot).proof == Proof::None)
-      (void)holding->region->retire();
+    if (!holding || !holding->region) continue;
+    const Proof proof = table_.verdict(holding->target.slot).proof;
+    if (proof == Proof::None || proof == Proof::TenantMkey) (void)holding->region->retire();
   }
 }
 
@@ -126,21 +127,66 @@ Result<Grant> LeaseManager::grant(const GrantRequest& request) {
   PORTCULLIS_TRY(check_may_grant());
   PORTCULLIS_TRY(Granter::check(request));
   PORTCULLIS_TRY_ASSIGN(const Lease lease, table_.grant());
-  auto holding = std::make_unique<Holding>();
-  holding->target.slot = lease.slot;
-  holding->quarantine_ns = std::max(options_.grace_ms * kNsPerMs, retry_budget_ns(request));
-  Holding& made = *holding;
-  holdings_[lease.slot] = std::move(holding);
-
+  Holding& made = open(lease, request);
   auto queue = completion_queue_for(lease.slot, request);
   if (queue && request.log_receives) made.receives = *queue;
   auto grant = queue ? granter_.make(made, **queue, request)
                      : Result<Grant>(forward_error(std::move(queue)));
-  if (!grant) return tl::unexpected<Error>(undo(lease, std::move(grant).error()));
-  prepare_steering(made);
+  if (!grant) return tl::unexpected<Error>(undo(std::span(&lease, 1), std::move(grant).error()));
   grant->lease = lease;
-  if (request.ttl_ms != 0) terms_.set(lease.slot, end_of(request.ttl_ms));
+  serve(made, lease, request);
   return grant;
+}
+
+Result<std::vector<Grant>> LeaseManager::grant_together(std::span<const GrantRequest> requests) {
+  PORTCULLIS_TRY(check_may_grant());
+  PORTCULLIS_TRY(Granter::check_together(requests));
+  if (requests.size() > table_.count(State::Free))
+    return fail(Errc::OutOfResources,
+                "no grant: " + std::to_string(requests.size()) + " leases together, and " +
+                    std::to_string(table_.count(State::Free)) + " slots are free");
+  std::vector<Lease> leases;
+  auto grants = make_together(requests, leases);
+  if (!grants) return tl::unexpected<Error>(undo(leases, std::move(grants).error()));
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    (*grants)[i].lease = leases[i];
+    serve(*holdings_[leases[i].slot], leases[i], requests[i]);
+  }
+  return grants;
+}
+
+Result<std::vector<Grant>> LeaseManager::make_together(std::span<const GrantRequest> requests,
+                                                       std::vector<Lease>& leases) {
+  const auto group = std::make_shared<Group>();
+  group->id = ++groups_;
+  std::vector<Holding*> holdings;
+  std::vector<pmd::CompletionQueue*> queues;
+  for (const GrantRequest& request : requests) {
+    PORTCULLIS_TRY_ASSIGN(const Lease lease, table_.grant());
+    leases.push_back(lease);
+    holdings.push_back(&open(lease, request));
+    holdings.back()->group = group;
+    holdings.back()->target.group = group->id;
+    ++group->members;
+    ++group->active;
+    PORTCULLIS_TRY_ASSIGN(queues.emplace_back(), shared_queue_of(lease.slot));
+  }
+  return granter_.make_together(holdings, queues, requests);
+}
+
+Holding& LeaseManager::open(const Lease& lease, const GrantRequest& request) {
+  auto holding = std::make_unique<Holding>();
+  holding->tenant = request.tenant;
+  holding->target.slot = lease.slot;
+  holding->target.absent = Granter::kNothingMade;
+  holding->quarantine_ns = std::max(options_.grace_ms * kNsPerMs, retry_budget_ns(request));
+  holdings_[lease.slot] = std::move(holding);
+  return *holdings_[lease.slot];
+}
+
+void LeaseManager::serve(Holding& holding, const Lease& lease, const GrantRequest& request) {
+  prepare_steering(holding);
+  if (request.ttl_ms != 0) terms_.set(lease.slot, end_of(request.ttl_ms));
 }
 
 /// Best effort, as the entry itself: a lease is served without.
@@ -155,14 +201,18 @@ void LeaseManager::prepare_steering(Holding& holding) {
               ": no flow entry from the start: " + prepared.error().text);
 }
 
-Error LeaseManager::undo(const Lease& lease, Error error) {
-  (void)table_.revoke(lease.id, lease.epoch);
-  const auto running = begin_fence({lease.slot}, legacy_plan());
+Error LeaseManager::undo(std::span<const Lease> leases, Error error) {
+  std::vector<std::uint32_t> slots;
+  for (const Lease& lease : leases) {
+    (void)table_.revoke(lease.id, lease.epoch);
+    slots.push_back(lease.slot);
+  }
+  const auto running = begin_fence(std::move(slots), legacy_plan());
   run_to_end(*running);
-  const Verdict& verdict = running->verdicts.front();
-  if (verdict.outcome == Outcome::Fenced)
-    error.text += "; what it left could not be undone: slot " + std::to_string(lease.slot) + " " +
-                  describe(verdict);
+  for (std::size_t i = 0; i < leases.size(); ++i)
+    if (running->verdicts[i].outcome == Outcome::Fenced)
+      error.text += "; what it left could not be undone: slot " + std::to_string(leases[i].slot) +
+                    " " + describe(running->verdicts[i]);
   return error;
 }
 
@@ -239,6 +289,7 @@ void LeaseManager::on_swept(std::uint32_t slot) {
 
 void LeaseManager::drop_holding(std::uint32_t slot) {
   Holding& holding = *holdings_[slot];
+  if (holding.group) --holding.group->members;
   if (holding.region) regions_.give_back(holding.tenant, std::move(*holding.region));
   holdings_[slot].reset();
 }

@@ -93,6 +93,12 @@ class LeaseManager {
   /// function was lost. What a failed grant had made is undone by the legacy plan, and the slot
   /// fenced if that fails.
   [[nodiscard]] Result<Grant> grant(const GrantRequest& request);
+  /// Leases of one tenant with the same rights, all or none, reached by one indirect key: plan
+  /// indirect takes them all back by destroying it. Each grant's address says where its region lies
+  /// under that key. They are isolated from other leases as always, not from each other.
+  /// Without receives, which would reach memory by the regions' own keys. InvalidArgument for what
+  /// cannot be granted together, and as grant().
+  [[nodiscard]] Result<std::vector<Grant>> grant_together(std::span<const GrantRequest> requests);
   /// The lease's memory, as this process sees it; good until its slot is free. Empty for a lease
   /// that is not there.
   [[nodiscard]] std::span<std::byte> memory(const Lease& lease) const noexcept;
@@ -156,7 +162,13 @@ class LeaseManager {
   [[nodiscard]] Result<pmd::CompletionQueue*> own_queue_of(std::uint32_t slot,
                                                            std::uint32_t log_receives);
   void prepare_steering(Holding& holding);
-  [[nodiscard]] Error undo(const Lease& lease, Error error);
+  /// What the slot stands for from now on; nothing is made yet.
+  Holding& open(const Lease& lease, const GrantRequest& request);
+  [[nodiscard]] Result<std::vector<Grant>> make_together(std::span<const GrantRequest> requests,
+                                                         std::vector<Lease>& leases);
+  void serve(Holding& holding, const Lease& lease, const GrantRequest& request);
+  [[nodiscard]] Error undo(std::span<const Lease> leases, Error error);
+  [[nodiscard]] std::vector<FenceTarget> targets_of(std::span<const std::uint32_t> slots);
   [[nodiscard]] std::shared_ptr<RunningFence> begin_fence(std::vector<std::uint32_t> slots,
                                                           const Plan& plan);
   void advance(RunningFence& running);
@@ -190,6 +202,7 @@ class LeaseManager {
   std::vector<std::shared_ptr<RunningFence>> running_;
   LeaseTerms terms_;
   Sweep sweep_;
+  std::uint32_t groups_ = 0;  // granted together so far
   bool function_lost_ = false;
   bool torn_down_ = false;
 };

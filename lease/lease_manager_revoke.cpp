@@ -4,6 +4,7 @@
 // batch, events that end a linger, and what becomes of a slot once its verdict stands.
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "lease/lease_manager.hpp"
@@ -82,16 +83,37 @@ RevokeAnswer LeaseManager::answer_of(const Claim& claim, const RunningFence* fen
 
 std::shared_ptr<RunningFence> LeaseManager::begin_fence(std::vector<std::uint32_t> slots,
                                                         const Plan& plan) {
-  std::vector<FenceTarget> targets;
-  for (const std::uint32_t slot : slots) targets.push_back(holdings_[slot]->target);
   auto running = std::make_shared<RunningFence>(
-      RunningFence{Fence(port_, plan, targets, options_.fence), std::move(slots)});
+      RunningFence{Fence(port_, plan, targets_of(slots), options_.fence), std::move(slots)});
   for (const std::uint32_t slot : running->slots) {
     terms_.clear(slot);
     holdings_[slot]->fence = running;
   }
   running_.push_back(running);
   return running;
+}
+
+/// What a group has in common is left alone while leases outside this fence need it.
+std::vector<FenceTarget> LeaseManager::targets_of(std::span<const std::uint32_t> slots) {
+  std::unordered_map<const Group*, std::uint32_t> in_hand;
+  for (const std::uint32_t slot : slots) {
+    if (Group* const group = holdings_[slot]->group.get()) {
+      --group->active;
+      ++in_hand[group];
+    }
+  }
+  std::vector<FenceTarget> targets;
+  for (const std::uint32_t slot : slots) {
+    FenceTarget& target = targets.emplace_back(holdings_[slot]->target);
+    const Group* const group = holdings_[slot]->group.get();
+    if (group == nullptr) continue;
+    const bool is_key_kept = group->active != 0 || group->is_key_gone;
+    const bool is_pd_kept = group->members != in_hand[group];
+    target.absent =
+        static_cast<StepMask>(target.absent | (is_key_kept ? bit(Step::DestroyTenantKey) : 0) |
+                              (is_pd_kept ? bit(Step::DeallocPd) : 0));
+  }
+  return targets;
 }
 
 void LeaseManager::advance(RunningFence& running) {
@@ -139,6 +161,7 @@ void LeaseManager::settle(RunningFence& running, std::size_t index) {
     take_entry_back(holding, running.fence.deadline_ns(), verdict);
   holding.fence.reset();
   holding.confirm(done);
+  if (holding.group && (done & bit(Step::DestroyTenantKey)) != 0) holding.group->is_key_gone = true;
   // What the sweep has not to do any more.
   unsigned through = done & bit(Step::DestroyMkey);
   if (verdict.steering == SteeringState::Absent && !holding.has_flow_entry)

@@ -28,7 +28,7 @@ bool Sweep::run_steps() {
   const Holding& holding = holding_of_(current_->slot);
   for (; current_->next < current_->steps.size(); ++current_->next) {
     const Step step = current_->steps[current_->next];
-    if (holding.target.is_absent(step)) continue;
+    if (holding.is_left_out(step)) continue;
     const auto result = run(step, holding);
     if (!result) return false;
     if (!*result) {

@@ -43,11 +43,22 @@ enum class Fault : std::uint8_t {
   Unmap,
   BusMaster,
   FunctionReset,
+  TenantKey,
 };
-constexpr unsigned kFaults = 12;
-constexpr std::array<const char*, kFaults> kFaultNames{
-    "2ERR_QP", "2ERR_QP again", "DESTROY_MKEY", "RTS2RTS_QP", "DROP",       "UMR",
-    "2RST_QP", "DESTROY_QP",    "DEALLOC_PD",   "unmap",      "bus master", "reset"};
+constexpr unsigned kFaults = 13;
+constexpr std::array<const char*, kFaults> kFaultNames{"2ERR_QP",
+                                                       "2ERR_QP again",
+                                                       "DESTROY_MKEY",
+                                                       "RTS2RTS_QP",
+                                                       "DROP",
+                                                       "UMR",
+                                                       "2RST_QP",
+                                                       "DESTROY_QP",
+                                                       "DEALLOC_PD",
+                                                       "unmap",
+                                                       "bus master",
+                                                       "reset",
+                                                       "DESTROY_MKEY of the tenant"};
 using Faults = std::set<Fault>;
 
 /// How a command goes wrong.
@@ -59,6 +70,7 @@ constexpr std::array kOpcodeOf{Opcode::QP_2ERR,    Opcode::QP_2ERR,    Opcode::D
 
 struct Case {
   Plan plan;
+  bool has_tenant_key = false;  // granted together with others, all of which are revoked
   bool may_reset = false;
   Faults faults = {};
   /// Of the faults in their order; those of the host have one way only.
@@ -66,10 +78,28 @@ struct Case {
 };
 
 std::string text_of(const Case& of) {
-  std::string text = of.plan.full_name() + (of.may_reset ? ", reset allowed:" : ":");
+  std::string text = of.plan.full_name() + (of.has_tenant_key ? " with a tenant's key" : "") +
+                     (of.may_reset ? ", reset allowed:" : ":");
   for (const Fault fault : of.faults)
     text += std::string(" ") + kFaultNames[static_cast<std::size_t>(fault)];
   return text;
+}
+
+/// Of the ways, the fault's own; success where it is not among the faults.
+Answer answer_of(const Case& of, Fault fault) {
+  const auto found = of.faults.find(fault);
+  if (found == of.faults.end()) return {};
+  return of.ways[static_cast<std::size_t>(std::distance(of.faults.begin(), found))];
+}
+
+/// The same opcode for both keys: legacy takes the lease's own first, indirect the tenant's.
+void script_keys(const Case& of, ScriptedFunction& host) {
+  const Answer own = answer_of(of, Fault::Key);
+  const Answer tenants = answer_of(of, Fault::TenantKey);
+  std::vector<Answer> order{own};
+  if (of.has_tenant_key)
+    order = of.plan.name == "legacy" ? std::vector{own, tenants} : std::vector{tenants, own};
+  for (const Answer& answer : order) host.channel.answer(Opcode::DESTROY_MKEY, answer);
 }
 
 /// The plan run on a function where just these things go wrong; within its deadline.
@@ -79,14 +109,14 @@ Verdict run(const Case& of) {
   NotedKeyFreer umr;
   host.dma.refuse_unmap = false;
   DmaMemory region = DmaMemory::create(host.dma, kPageBytes).value();
-  std::size_t way = 0;
+  script_keys(of, host);
   for (const Fault fault : of.faults) {
     if (fault == Fault::Error2 && !of.faults.contains(Fault::Error1))
       host.channel.answer(Opcode::QP_2ERR, {});
-    if (fault <= Fault::Rights || (fault >= Fault::Reset && fault <= Fault::Pd))
-      host.channel.answer(kOpcodeOf[static_cast<std::size_t>(fault)], of.ways[way],
+    if (fault != Fault::Key &&
+        (fault <= Fault::Rights || (fault >= Fault::Reset && fault <= Fault::Pd)))
+      host.channel.answer(kOpcodeOf[static_cast<std::size_t>(fault)], answer_of(of, fault),
                           fault == Fault::Rights ? 2 : 1);
-    ++way;
   }
   drop.refuse = of.faults.contains(Fault::Drop);
   umr.refuse = of.faults.contains(Fault::Umr);
@@ -96,7 +126,8 @@ Verdict run(const Case& of) {
 
   const FencePort port{
       .device = &host.device, .commands = &host.channel, .steering = &drop, .umr = &umr};
-  const FenceTarget target{.slot = 3, .qpn = 1, .mkey_index = 2, .pdn = 3, .region = &region};
+  FenceTarget target{.slot = 3, .qpn = 1, .mkey_index = 2, .pdn = 3, .region = &region};
+  if (of.has_tenant_key) target.absent = 0;
   Fence fence(port, of.plan, target, {.may_reset_function = of.may_reset});
   while (!fence.advance()) host.now_ns = fence.lingers_until_ns();
   EXPECT_LE(host.now_ns, ScriptedFunction::kStartNs + 800 * kNsPerMs) << text_of(of);
@@ -113,11 +144,12 @@ class Expectation {
   Verdict verdict() {
     Verdict verdict{.outcome = Outcome::TornDown, .proof = key_proof()};
     note_the_plans_own();
-    const bool is_key_dead = verdict.proof != Proof::None;
+    const bool is_proved = verdict.proof != Proof::None;
+    const bool is_key_dead = is_proved && !(needs_own_key() && fails(Fault::Key));
     const bool is_silenced = !is("drop-only") && !fails(Fault::Error1);
     const bool is_given_back = is_silenced && is_key_dead && give_back();
     if (!is_silenced) second_rung();
-    if (!is_key_dead) verdict.proof = prove_otherwise();
+    if (!is_proved) verdict.proof = prove_otherwise();
     if (!is_silenced || !is_key_dead || (is("legacy") && !is_given_back)) {
       verdict.outcome = Outcome::Fenced;
       verdict.origin = is("legacy") ? Origin::Legacy : Origin::Revoke;
@@ -139,15 +171,23 @@ class Expectation {
 
   [[nodiscard]] Proof key_proof() const {
     if (is("drop-only")) return Proof::None;
+    if (has_tenant_step() && !fails(Fault::TenantKey)) return Proof::TenantMkey;
     if (is("umr") && !fails(Fault::Umr)) return Proof::Umr;
-    return fails(Fault::Key) ? Proof::None : Proof::Mkey;
+    if (!fails(Fault::Key)) return Proof::Mkey;
+    return of_.has_tenant_key && !fails(Fault::TenantKey) ? Proof::TenantMkey : Proof::None;
+  }
+  [[nodiscard]] bool has_tenant_step() const { return is("indirect") && of_.has_tenant_key; }
+  [[nodiscard]] bool needs_own_key() const {
+    if (is("umr")) return fails(Fault::Umr);
+    return !has_tenant_step() || fails(Fault::TenantKey);
   }
   void note_the_plans_own() {
+    if (of_.has_tenant_key) works(Fault::TenantKey, 12);
     if (is("seed") || is("drop-only")) works(Fault::Drop, 2);
     if (is("umr")) works(Fault::Umr, 11);
     if (is("access-flags")) works(Fault::Rights, 8);
     if (!is("drop-only")) works(Fault::Error1, 0);
-    if (!is("drop-only") && (!is("umr") || fails(Fault::Umr))) works(Fault::Key, 1);
+    if (!is("drop-only") && needs_own_key()) works(Fault::Key, 1);
   }
   /// Nothing is given back behind a failure.
   bool give_back() {
@@ -188,11 +228,13 @@ std::vector<Faults> singles_and_pairs() {
 std::vector<Case> every_case() {
   std::vector<Case> all;
   for (const Plan& plan : every_plan())
-    for (const bool may_reset : {false, true})
-      for (const Faults& faults : singles_and_pairs())
-        for (const Answer& first : kWays)
-          for (const Answer& second : kWays)
-            all.push_back({plan, may_reset, faults, {first, second}});
+    for (const bool has_tenant_key : {false, true})
+      for (const bool may_reset : {false, true})
+        for (const Faults& faults : singles_and_pairs())
+          for (const Answer& first : kWays)
+            for (const Answer& second : kWays)
+              if (!has_tenant_key || plan.has(Step::DestroyTenantKey))
+                all.push_back({plan, has_tenant_key, may_reset, faults, {first, second}});
   return all;
 }
 
@@ -206,15 +248,16 @@ TEST(FenceFailures, EverySingleAndPair_AnsweredAsTheDesignSays) {
       wrong.push_back(text_of(one) + ": " + describe(verdict) + "; expected " + describe(expected));
   }
   EXPECT_THAT(wrong, IsEmpty());
-  EXPECT_EQ(cases.size(), 11u * 2 * 79 * 9);
+  EXPECT_EQ(cases.size(), 17u * 2 * 92 * 9);
 }
 
 TEST(FenceFailures, TornDownOnlyWithTheKeyDeadAndTheQpSilent) {
   std::vector<std::string> wrong;
   for (const Case& one : every_case()) {
     const Verdict verdict = run(one);
-    const bool is_key_proved = verdict.proof == Proof::Mkey || verdict.proof == Proof::Umr;
-    // All but the entry, the rights and the UMR.
+    const bool is_key_proved = verdict.proof == Proof::Mkey || verdict.proof == Proof::Umr ||
+                               verdict.proof == Proof::TenantMkey;
+    // All but the entry, the rights, the UMR and the tenant's key.
     const bool is_clean = (verdict.failed_mask & 0b0110'1111'1011) == 0;
     if (verdict.outcome == Outcome::TornDown && !(is_key_proved && is_clean))
       wrong.push_back(text_of(one));
@@ -235,7 +278,11 @@ class FenceFailureRow : public ::testing::TestWithParam<Row> {};
 
 TEST_P(FenceFailureRow, SaysSo) {
   const Row& row = GetParam();
-  const Case one{parse_plan(row.plan).value(), row.may_reset, row.faults, {kRefused, kRefused}};
+  const Case one{parse_plan(row.plan).value(),
+                 std::string_view(row.plan).starts_with("indirect"),
+                 row.may_reset,
+                 row.faults,
+                 {kRefused, kRefused}};
   const Verdict verdict = run(one);
   std::string proof(name(verdict.proof));
   if (verdict.proof != Proof::None) proof.erase(0, std::string_view("proved by ").size());
@@ -268,6 +315,20 @@ std::vector<Row> rows() {
       {"access-flags", {Rights}, false, "TornDown, RTS2RTS_QP, none, absent, DESTROY_MKEY"},
       {"access-flags", {Key}, false, "Fenced, DESTROY_MKEY, REVOKE, absent, IOMMU unmap"},
       {"access-flags", {Error1, Error2}, false, "Fenced, 2ERR_QP, REVOKE, absent, DESTROY_MKEY"},
+      {"indirect", {}, false, "TornDown, none, none, absent, DESTROY_MKEY of the tenant"},
+      {"indirect", {Key}, false, "TornDown, none, none, absent, DESTROY_MKEY of the tenant"},
+      {"indirect",
+       {TenantKey},
+       false,
+       "TornDown, DESTROY_MKEY of the tenant, none, absent, DESTROY_MKEY"},
+      {"indirect",
+       {Key, TenantKey},
+       false,
+       "Fenced, DESTROY_MKEY|DESTROY_MKEY of the tenant, REVOKE, absent, IOMMU unmap"},
+      {"indirect",
+       {Error1, Error2},
+       false,
+       "Fenced, 2ERR_QP, REVOKE, absent, DESTROY_MKEY of the tenant"},
       {"drop-only", {}, false, "Fenced, none, REVOKE, ok, IOMMU unmap"},
       {"drop-only",
        {Drop, Unmap},

@@ -29,10 +29,17 @@ TEST(FencePlan, NakFirst_KeyThenLingerThenError) {
   EXPECT_TRUE(nak_first_plan().steps[1].after_linger);
 }
 
+TEST(FencePlan, Indirect_TenantsKeyOrElseOnesOwnThenLingerThenError) {
+  EXPECT_THAT(steps_of(indirect_plan()),
+              ElementsAre(Step::DestroyTenantKey, Step::DestroyMkey, Step::ErrorQp));
+  EXPECT_TRUE(indirect_plan().steps[1].is_fallback);
+  EXPECT_TRUE(indirect_plan().steps[2].after_linger);
+}
+
 TEST(FencePlan, Legacy_EverythingDestroyedAtOnce) {
   EXPECT_THAT(steps_of(legacy_plan()),
               ElementsAre(Step::ErrorQp, Step::DestroyMkey, Step::ResetQp, Step::DestroyQp,
-                          Step::DeallocPd, Step::UnmapRegion));
+                          Step::DestroyTenantKey, Step::DeallocPd, Step::UnmapRegion));
   EXPECT_FALSE(legacy_plan().has_grace);
   EXPECT_EQ(legacy_plan().origin, Origin::Legacy);
 }
@@ -44,6 +51,7 @@ TEST(FencePlan, EveryName_ParsesToItsPlan) {
   EXPECT_EQ(parse_plan("umr")->name, "umr");
   EXPECT_EQ(parse_plan("access-flags")->name, "access-flags");
   EXPECT_EQ(parse_plan("drop-only")->name, "drop-only");
+  EXPECT_EQ(parse_plan("indirect")->name, "indirect");
 }
 
 TEST(FencePlan, EntryPlans_AreSeedWithAnotherEntry) {
@@ -61,7 +69,7 @@ TEST(FencePlan, UnknownName_OneLineWithTheAcceptedOnes) {
   EXPECT_EQ(
       plan.error().text,
       "fence plan 'naked'; accepted are seed, nak-first, legacy, umr, access-flags, drop-only, "
-      "allow-replace, allow-modify, underlay; all but drop-only also with +overlap");
+      "indirect, allow-replace, allow-modify, underlay; all but drop-only also with +overlap");
 }
 
 TEST(FencePlan, Overlap_SameStepsIssuedTogetherAndNamedSo) {
@@ -85,7 +93,8 @@ TEST(FencePlan, DropOnly_AloneMayNeverAnswerTornDown) {
   std::vector<std::string_view> may_tear_down;
   for (const Plan& plan : plans())
     if (plan.best_outcome() == Outcome::TornDown) may_tear_down.push_back(plan.name);
-  EXPECT_THAT(may_tear_down, ElementsAre("seed", "nak-first", "legacy", "umr", "access-flags"));
+  EXPECT_THAT(may_tear_down,
+              ElementsAre("seed", "nak-first", "legacy", "umr", "access-flags", "indirect"));
 }
 
 TEST(FencePlan, SeedForMany_EveryKeyBeforeAnyQp) {
@@ -98,7 +107,8 @@ TEST(FencePlan, SeedForMany_EveryKeyBeforeAnyQp) {
 TEST(FencePlan, Phases_ResetThenDestroy) {
   EXPECT_THAT(reset_phase(), ElementsAre(Step::RemoveDrop, Step::ResetQp));
   EXPECT_THAT(destroy_phase(),
-              ElementsAre(Step::DestroyQp, Step::DestroyMkey, Step::DeallocPd, Step::UnmapRegion));
+              ElementsAre(Step::DestroyQp, Step::DestroyMkey, Step::DestroyTenantKey,
+                          Step::DeallocPd, Step::UnmapRegion));
 }
 
 TEST(FenceStep, BitsOfTheSeedPlan_ZeroOneTwo) {

@@ -124,6 +124,15 @@ TEST_F(LeaseManagerTest, ConnectRefused_UndoneByTheLegacyPlan) {
   EXPECT_THAT(function.dma.mapped, SizeIs(mappings));
 }
 
+TEST_F(LeaseManagerTest, CompletionQueueRefused_SlotFreeAndNothingIsUndone) {
+  function.forget();
+  function.channel.answer(Opcode::CREATE_CQ, kRefused);
+  request.log_receives = 2;  // a queue of its own
+  EXPECT_FALSE(manager->grant(request));
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::CREATE_CQ));
+  EXPECT_EQ(manager->table().count(State::Free), 3u);
+}
+
 TEST_F(LeaseManagerTest, QpRefused_OnlyTheDomainIsUndone) {
   function.channel.answer(Opcode::CREATE_QP, kRefused);
   EXPECT_FALSE(manager->grant(request));

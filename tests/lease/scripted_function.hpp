@@ -162,6 +162,8 @@ class ScriptedFunction {
     context.caps.num_ports = 1;
     context.caps.roce = 1;
     context.caps.log_max_msg = 30;
+    context.caps.max_indirection = 1;
+    context.caps.log_max_klm_list_size = 16;
     context.caps.log_max_cq_sz = 22;
     context.caps.log_max_qp_sz = 15;
     context.caps.log_max_ra_req_qp = 4;

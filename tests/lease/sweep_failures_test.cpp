@@ -116,7 +116,7 @@ TEST_P(SweepFailures, EndsFreeOrFencedAtTheFirstFailure) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* plan : {"seed", "nak-first", "umr", "access-flags", "seed+overlap"})
+  for (const char* plan : {"seed", "nak-first", "umr", "access-flags", "indirect", "seed+overlap"})
     for (const bool loses : {false, true})
       for (std::size_t a = 0; a < kSwept.size(); ++a)
         for (std::size_t b = a; b < kSwept.size(); ++b)

@@ -138,7 +138,7 @@ TEST(ProvablePlans, EachThatMayAnswerTornDownAndItsOverlap) {
   for (const lease::Plan& plan : provable_plans()) names.push_back(plan.full_name());
   EXPECT_THAT(names, ElementsAre("seed", "seed+overlap", "nak-first", "nak-first+overlap", "legacy",
                                  "legacy+overlap", "umr", "umr+overlap", "access-flags",
-                                 "access-flags+overlap"));
+                                 "access-flags+overlap", "indirect", "indirect+overlap"));
 }
 
 TEST(DescribeFinding, NamesAllThatTheRunIsAFunctionOf) {
