@@ -32,11 +32,26 @@ std::uint64_t since(std::uint64_t start, std::uint64_t then) {
   return then > start ? then - start : 0;
 }
 
-Result<std::optional<std::uint64_t>> one_run(Session& session, Tenancy& tenancy,
+/// What a series is run on.
+struct Ground {
+  std::optional<pmd::QCounter> counter;  // outlives the QPs that it counts for
+  std::unique_ptr<Tenancy> tenancy;
+};
+
+/// None on a function without counters.
+Result<std::optional<pmd::QCounterValues>> counted(const Ground& ground, bool clear) {
+  if (!ground.counter) return std::optional<pmd::QCounterValues>();
+  PORTCULLIS_TRY_ASSIGN(const auto values, ground.counter->query(clear));
+  return std::optional(values);
+}
+
+Result<std::optional<std::uint64_t>> one_run(Session& session, Ground& ground,
                                              const lease::Plan& plan, std::uint64_t deadline_ns,
                                              FloorFindings& findings) {
+  Tenancy& tenancy = *ground.tenancy;
   PORTCULLIS_TRY(tenancy.grant_all());
   PORTCULLIS_TRY(tenancy.start_traffic());
+  PORTCULLIS_TRY(counted(ground, /*clear=*/true));
   const Client::Observation& seen = tenancy.client(0).seen();
   const std::uint64_t start = session.now_ns();
   PORTCULLIS_TRY(tenancy.revoke_all(plan));
@@ -55,6 +70,7 @@ Result<std::optional<std::uint64_t>> one_run(Session& session, Tenancy& tenancy,
     run.failure_ns = since(start, seen.failure_ns);
     run.status = static_cast<int>(seen.failure->status);
   }
+  PORTCULLIS_TRY_ASSIGN(run.counters, counted(ground, /*clear=*/false));
   findings.add(run);
   PORTCULLIS_TRY(tenancy.finish());
   return run.failure_ns;
@@ -71,6 +87,8 @@ void annotate(benchmark::State& state, const FloorFindings& findings) {
   state.counters["changed_after_outcome"] = static_cast<double>(findings.served);
   state.counters["sub_second_met"] = findings.is_met(kPropertyNs) ? 1 : 0;
   state.counters["budget_met"] = findings.is_met(kBudgetNs) ? 1 : 0;
+  for (const auto& [counter, count] : findings.counted())
+    state.counters["q:" + std::string(counter)] = static_cast<double>(count);
   state.SetLabel(findings.seen_text());
 }
 
@@ -81,23 +99,28 @@ SeriesPlan series_of(const Options& options, const lease::Plan& plan,
                             options.retry);
   series.wall_samples = options.samples;
   const std::uint64_t deadline_ns = options.deadline_ms * kNsPerMs;
-  const TenancyOptions tenancy_options{1, static_cast<std::uint8_t>(options.timeout),
-                                       static_cast<std::uint8_t>(options.retry)};
+  TenancyOptions tenancy_options{1, static_cast<std::uint8_t>(options.timeout),
+                                 static_cast<std::uint8_t>(options.retry)};
+  tenancy_options.are_together = plan.is_for_groups();
   // One execution after the other prepares, samples and annotates; what it found is kept for the
   // end.
   const auto current = std::make_shared<std::string>();
   series.prepare = [=, name = series.name](Session& session) -> Result<Sampler> {
     *current = fmt::format("{}/clock:{}", name, session.device().clock.name());
-    PORTCULLIS_TRY_ASSIGN(auto made, Tenancy::create(session, tenancy_options));
-    std::shared_ptr<Tenancy> tenancy = std::move(made);
+    const auto ground = std::make_shared<Ground>();
+    if (auto counter = pmd::QCounter::create(session.context()))
+      ground->counter.emplace(std::move(*counter));
+    TenancyOptions counting = tenancy_options;
+    counting.counter_set = ground->counter ? ground->counter->id() : std::uint8_t{0};
+    PORTCULLIS_TRY_ASSIGN(ground->tenancy, Tenancy::create(session, counting));
     FloorFindings& findings = (*all)[*current];
     findings.plan = plan.full_name();
     findings.timeout = tenancy_options.timeout;
     findings.retry = tenancy_options.retry;
     findings.deadline_ns = deadline_ns;
     findings.is_watched = plan.has_grace;
-    return Sampler([&session, tenancy, plan, deadline_ns, &findings] {
-      return one_run(session, *tenancy, plan, deadline_ns, findings);
+    return Sampler([&session, ground, plan, deadline_ns, &findings] {
+      return one_run(session, *ground, plan, deadline_ns, findings);
     });
   };
   series.annotate = [all, current](benchmark::State& state) { annotate(state, (*all)[*current]); };

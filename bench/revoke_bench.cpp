@@ -60,6 +60,7 @@ struct Round {
   lease::Plan plan;
   Load load = Load::None;
   Phase phase = Phase::Outcome;
+  bool has_entry = false;  // a DROP entry is part of it
 };
 
 /// `samples` counts revoked leases, so that many leases take no longer than one; but a handful of
@@ -113,6 +114,8 @@ SeriesPlan series_of(const Options& options, std::string series_name, const Roun
   tenancy_options.timeout = static_cast<std::uint8_t>(options.timeout);
   tenancy_options.retry = static_cast<std::uint8_t>(options.retry);
   tenancy_options.mode = mode;
+  tenancy_options.are_together = round.plan.is_for_groups();
+  if (round.has_entry) tenancy_options.entries.emplace();
   series.prepare = [=](Session& session) -> Result<Sampler> {
     PORTCULLIS_TRY_ASSIGN(auto made, Tenancy::create(session, tenancy_options));
     std::shared_ptr<Tenancy> tenancy = std::move(made);
@@ -132,15 +135,18 @@ std::string name_of(const lease::Plan& plan, std::uint32_t leases, RevokeMode mo
                      name(mode), name(load));
 }
 
-/// 001 section 3.1, but for its flow entries.
+/// 001 section 3.1: two commands alone; an immediate fence whose third step is the DROP entry, with
+/// a deferred phase that begins with taking it out; everything at once. What an entry does to
+/// traffic is steering_bench's.
 void add_approaches(const Options& options, std::vector<SeriesPlan>& all) {
-  const auto add = [&](const char* what, const lease::Plan& plan, Phase phase) {
-    all.push_back(series_of(options, fmt::format("revoke/approach:{}/load:write", what),
-                            {plan, Load::Write, phase}, 1, RevokeMode::Serial));
+  const auto add = [&](const char* what, const Round& round) {
+    all.push_back(series_of(options, fmt::format("revoke/approach:{}/load:write", what), round, 1,
+                            RevokeMode::Serial));
   };
-  add("bare", lease::seed_plan(), Phase::Outcome);
-  add("split,deferred", lease::seed_plan(), Phase::Deferred);
-  add("legacy", lease::legacy_plan(), Phase::Outcome);
+  add("bare", {lease::seed_plan(), Load::Write, Phase::Outcome});
+  add("split", {lease::seed_plan(), Load::Write, Phase::Outcome, /*has_entry=*/true});
+  add("split,deferred", {lease::seed_plan(), Load::Write, Phase::Deferred, /*has_entry=*/true});
+  add("legacy", {lease::legacy_plan(), Load::Write, Phase::Outcome});
 }
 
 std::vector<SeriesPlan> series(const Options& options) {

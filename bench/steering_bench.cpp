@@ -85,11 +85,6 @@ SeriesPlan entry_series(const Options& options, EntryCommand command) {
 
 // ---- the recall ----
 
-struct Recall {
-  std::unique_ptr<steering::FlowDrop> drop;  // asked by the tenancy to its end
-  std::unique_ptr<Tenancy> tenancy;
-};
-
 Result<std::optional<std::uint64_t>> one_recall(Session& session, Tenancy& tenancy) {
   PORTCULLIS_TRY(tenancy.grant_all());
   const std::uint64_t start = session.now_ns();
@@ -105,17 +100,13 @@ SeriesPlan recall_series(const Options& options, bool with_entry) {
   series.picture = "recall";
   series.wall_samples = options.samples;
   series.prepare = [with_entry](Session& session) -> Result<Sampler> {
-    auto recall = std::make_shared<Recall>();
-    if (with_entry) {
-      steering::FlowDrop::Options wanted;
-      wanted.choice = {steering::Choice::Kind::One, Shape::DstQp};
-      wanted.loopback = session.path();
-      PORTCULLIS_TRY_ASSIGN(recall->drop,
-                            steering::FlowDrop::set_up(session.context(), wanted, {}));
-    }
-    PORTCULLIS_TRY_ASSIGN(recall->tenancy,
-                          Tenancy::create(session, {.leases = 1, .steering = recall->drop.get()}));
-    return Sampler([&session, recall] { return one_recall(session, *recall->tenancy); });
+    TenancyOptions options;
+    if (with_entry) options.entries = {steering::Choice::Kind::One, Shape::DstQp};
+    PORTCULLIS_TRY_ASSIGN(auto made, Tenancy::create(session, options));
+    if (with_entry && !made->has_entries())
+      return fail(Errc::Unsupported, "no entry that matches the destination QP can be had");
+    const std::shared_ptr<Tenancy> tenancy = std::move(made);
+    return Sampler([&session, tenancy] { return one_recall(session, *tenancy); });
   };
   return series;
 }

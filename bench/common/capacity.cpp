@@ -20,6 +20,7 @@ Result<std::optional<std::uint64_t>> time_of(const lease::Plan& plan, RevokeMode
   TenancyOptions options;
   options.leases = leases;
   options.mode = mode;
+  options.are_together = plan.is_for_groups();
   options.fence_deadline_ms = lease::FenceOptions{}.deadline_ms;
   PORTCULLIS_TRY_ASSIGN(const auto tenancy, Tenancy::create(*session, options));
   PORTCULLIS_TRY(tenancy->grant_all());

@@ -13,11 +13,12 @@ constexpr std::uint32_t kBlocksPerWrite = 2;  // control, address and 64 bytes i
 
 }  // namespace
 
-Result<Client> Client::create(const pmd::Context& context) {
+Result<Client> Client::create(const pmd::Context& context, std::uint8_t counter_set) {
   PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
   PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogSendQueue));
-  PORTCULLIS_TRY_ASSIGN(auto qp, pmd::QueuePair::create(context, pd, cq, *context.uar,
-                                                        {.log_sq_size = kLogSendQueue}));
+  PORTCULLIS_TRY_ASSIGN(
+      auto qp, pmd::QueuePair::create(context, pd, cq, *context.uar,
+                                      {.log_sq_size = kLogSendQueue, .counter_set = counter_set}));
   return Client(context, std::move(pd), std::move(cq), std::move(qp));
 }
 

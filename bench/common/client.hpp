@@ -53,8 +53,10 @@ class Client {
     std::uint64_t failure_ns = 0;
   };
 
-  /// PD, CQ and QP of its own, in RESET. `context` must outlive it.
-  [[nodiscard]] static Result<Client> create(const pmd::Context& context);
+  /// PD, CQ and QP of its own, in RESET. `context` must outlive it. `counter_set` as in
+  /// pmd::QueuePairOptions.
+  [[nodiscard]] static Result<Client> create(const pmd::Context& context,
+                                             std::uint8_t counter_set = 0);
 
   [[nodiscard]] std::uint32_t qpn() const noexcept { return qp_.number(); }
   /// RESET or ERR to RTS; forgets what was seen.

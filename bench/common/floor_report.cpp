@@ -27,13 +27,21 @@ std::string region_text(const FloorFindings& findings) {
                              : "the region was unmapped with the outcome";
 }
 
+std::string counters_text(const FloorRun& run) {
+  if (!run.counters) return "none on this function";
+  std::string text;
+  for (const auto& [counter, count] : run.counters->named())
+    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counter, count);
+  return text.empty() ? "nothing counted" : text;
+}
+
 std::string run_text(const FloorRun& run) {
   const std::string failure = run.failure_ns ? fmt::format("first failure {} with status {}",
                                                            time_text(*run.failure_ns), run.status)
                                              : "no failure before the deadline";
-  return fmt::format("outcome {}, last success {}, last changed byte {}, {}: {}",
+  return fmt::format("outcome {}, last success {}, last changed byte {}, {}: {}; Q counters: {}",
                      time_text(run.outcome_ns), time_text(run.last_success_ns),
-                     time_text(run.last_change_ns), failure, name(run.seen()));
+                     time_text(run.last_change_ns), failure, name(run.seen()), counters_text(run));
 }
 
 }  // namespace
@@ -70,6 +78,17 @@ void FloorFindings::add(const FloorRun& run) {
   } else {
     ++censored;
   }
+}
+
+std::vector<std::pair<std::string_view, std::uint64_t>> FloorFindings::counted() const {
+  std::vector<std::pair<std::string_view, std::uint64_t>> sums;
+  for (const auto& [counter, nothing] : pmd::QCounterValues{}.named())
+    sums.emplace_back(counter, nothing);
+  for (const FloorRun& run : runs)
+    for (std::size_t i = 0; run.counters && i < sums.size(); ++i)
+      sums[i].second += run.counters->named()[i].second;
+  std::erase_if(sums, [](const auto& sum) { return sum.second == 0; });
+  return sums;
 }
 
 std::string FloorFindings::seen_text() const {
@@ -119,14 +138,20 @@ std::vector<std::pair<std::string, std::vector<FloorPoint>>> FloorReport::points
 
 std::string FloorReport::csv() const {
   std::string text =
-      "series,run,outcome_ns,last_success_ns,last_change_ns,first_failure_ns,status,seen\n";
+      "series,run,outcome_ns,last_success_ns,last_change_ns,first_failure_ns,status,seen";
+  for (const auto& [counter, nothing] : pmd::QCounterValues{}.named())
+    text += "," + std::string(counter);
+  text += '\n';
   for (const auto& [series, findings] : all_)
     for (std::size_t i = 0; i < findings.runs.size(); ++i) {
       const FloorRun& run = findings.runs[i];
-      text += fmt::format("{},{},{},{},{},{},{},{}\n", series, i + 1, run.outcome_ns,
-                          run.last_success_ns, run.last_change_ns,
-                          run.failure_ns ? std::to_string(*run.failure_ns) : "", run.status,
-                          name(run.seen()));
+      text +=
+          fmt::format("{},{},{},{},{},{},{},{}", series, i + 1, run.outcome_ns, run.last_success_ns,
+                      run.last_change_ns, run.failure_ns ? std::to_string(*run.failure_ns) : "",
+                      run.status, name(run.seen()));
+      for (const auto& [counter, count] : run.counters.value_or(pmd::QCounterValues{}).named())
+        text += run.counters ? fmt::format(",{}", count) : ",";
+      text += '\n';
     }
   return text;
 }

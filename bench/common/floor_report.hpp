@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "bench/common/floor_fit.hpp"
+#include "pmd/q_counter.hpp"
 
 namespace portcullis::bench {
 
@@ -36,6 +37,8 @@ struct FloorRun {
   std::optional<std::uint64_t> failure_ns{};
   int status = 0;          // ibv_wc_status of the failure
   bool is_served = false;  // bytes changed after an outcome that protects them
+  /// Of both queue pairs, from the revoke to the end of the run; none on a function without.
+  std::optional<pmd::QCounterValues> counters{};
 
   [[nodiscard]] FloorSeen seen() const noexcept;
 };
@@ -57,6 +60,8 @@ struct FloorFindings {
   std::uint64_t last_change_ns = 0;   // the latest
 
   void add(const FloorRun& run);
+  /// Of all runs together, those that are not 0, in their own order.
+  [[nodiscard]] std::vector<std::pair<std::string_view, std::uint64_t>> counted() const;
   [[nodiscard]] bool is_met(std::uint64_t limit_ns) const noexcept {
     return censored == 0 && greatest_ns <= limit_ns;
   }
@@ -74,7 +79,8 @@ class FloorReport {
   [[nodiscard]] bool is_served_after_fence() const noexcept;
   /// The runs of each plan as points for explain_floor().
   [[nodiscard]] std::vector<std::pair<std::string, std::vector<FloorPoint>>> points() const;
-  /// A line a run: series, then every figure of the record. For a spreadsheet.
+  /// A line a run: series, then every figure of the record; a counter that the function has not is
+  /// empty. For a spreadsheet.
   [[nodiscard]] std::string csv() const;
 
  private:

@@ -79,7 +79,7 @@ void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
   if (info.has_leases)
     app.add_option("--leases", options.leases,
                    "how many leases are revoked, comma separated\n"
-                   "(default 1,64,1024, with --quick 1,4)")
+                   "(default 1,64,1024, with --quick 1)")
         ->type_name("LIST")
         ->delimiter(',')
         ->check(CLI::Range(1U, 4096U));
@@ -125,7 +125,7 @@ bool asks_for_text(const std::string& argument) {
 void set_defaults(const ProgramInfo& info, Options& options) {
   if (options.samples == 0)
     options.samples = options.is_quick ? info.quick_samples : info.default_samples;
-  if (options.leases.empty() && options.is_quick) options.leases = {1, 4};
+  if (options.leases.empty() && options.is_quick) options.leases = {1};
   if (options.leases.empty()) options.leases = {1, 64, 1024};
   if (options.plans.empty())
     options.plans = options.is_sweep ? std::vector<std::string>{"seed"} : plan_names();

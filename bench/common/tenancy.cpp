@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/common/tenancy.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,11 +21,23 @@ Result<std::unique_ptr<Tenancy>> Tenancy::create(Session& session, const Tenancy
     tenancy->umr_queue_.emplace(std::move(*queue));
     tenancy->umr_.emplace(*tenancy->umr_queue_);
   }
+  if (options.entries) tenancy->set_up_entries();
   for (std::uint32_t i = 0; i < options.leases; ++i) {
-    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(session.context()));
+    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(session.context(), options.counter_set));
     tenancy->clients_.push_back(std::make_unique<Client>(std::move(client)));
   }
   return tenancy;
+}
+
+void Tenancy::set_up_entries() {
+  steering::FlowDrop::Options wanted;
+  wanted.choice = *options_.entries;
+  wanted.slots = options_.leases;
+  wanted.loopback = session_->path();
+  if (auto made = steering::FlowDrop::set_up(session_->context(), wanted, {}))
+    drop_ = *std::move(made);
+  else
+    fmt::print(stderr, "no DROP entries: {}\n", made.error().text);
 }
 
 Tenancy::~Tenancy() { (void)finish(); }
@@ -34,7 +48,7 @@ Result<void> Tenancy::grant_all() {
   options.grant.psn_seed = kPsnSeed;
   options.fence.deadline_ms = options_.fence_deadline_ms;
   lease::Host host = lease::Host::of(session_->hca());
-  host.steering = options_.steering;
+  host.steering = drop_.get();
   host.umr = umr_ ? &*umr_ : nullptr;
   if (options_.on_outcome)
     host.on_outcome = [this](const lease::Lease& lease, const lease::Verdict& verdict) {
@@ -43,11 +57,21 @@ Result<void> Tenancy::grant_all() {
     };
   options.grant.counter_set = options_.counter_set;
   PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), options));
-  for (const auto& client : clients_) PORTCULLIS_TRY(grant_one(*client));
+  if (!options_.are_together) {
+    for (const auto& client : clients_) {
+      PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager_->grant(request_of(*client)));
+      PORTCULLIS_TRY(connect(*client, grant));
+    }
+    return {};
+  }
+  std::vector<lease::GrantRequest> requests;
+  for (const auto& client : clients_) requests.push_back(request_of(*client));
+  PORTCULLIS_TRY_ASSIGN(const auto grants, manager_->grant_together(requests));
+  for (std::size_t i = 0; i < grants.size(); ++i) PORTCULLIS_TRY(connect(*clients_[i], grants[i]));
   return {};
 }
 
-Result<void> Tenancy::grant_one(Client& client) {
+lease::GrantRequest Tenancy::request_of(const Client& client) const {
   lease::GrantRequest request;
   request.bytes = kPageBytes;
   request.peer = {.qpn = client.qpn(),
@@ -56,7 +80,10 @@ Result<void> Tenancy::grant_one(Client& client) {
                   .mac = session_->path().remote_mac};
   request.ack_timeout = options_.timeout;
   request.retry_count = options_.retry;
-  PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager_->grant(request));
+  return request;
+}
+
+Result<void> Tenancy::connect(Client& client, const lease::Grant& grant) {
   grants_.push_back(grant);
   return client.connect({.path = session_->path(),
                          .remote_qpn = grant.qpn,

@@ -19,7 +19,7 @@
 #include "lease/lease_manager.hpp"
 #include "lease/umr_freer.hpp"
 #include "pmd/umr_queue.hpp"
-#include "steering/drop_rule.hpp"
+#include "steering/flow_drop.hpp"
 
 namespace portcullis::bench {
 
@@ -36,8 +36,11 @@ struct TenancyOptions {
   RevokeMode mode = RevokeMode::Serial;
   /// Of a fence's commands: what takes longer is measured too, it only breaks the contract.
   std::uint64_t fence_deadline_ms = 60'000;
-  steering::DropRule* steering = nullptr;  // null: absent
-  std::uint8_t counter_set = 0;            // of the leases' QPs
+  /// Which DROP entries the leases have; none: no steering.
+  std::optional<steering::Choice> entries = {};
+  std::uint8_t counter_set = 0;  // of the leases' QPs and of the clients'
+  /// Granted in one call and reached by one indirect key, as plan indirect wants them.
+  bool are_together = false;
   /// Hears of each outcome at the moment it stands; `index` is the client's. May be empty.
   std::function<void(std::size_t index, const lease::Verdict& verdict)> on_outcome = {};
 };
@@ -68,6 +71,8 @@ class Tenancy {
   /// Stops the clients and takes everything back. Ends the round.
   [[nodiscard]] Result<void> finish();
 
+  /// False as well where the function has none of those asked for, as was said on stderr.
+  [[nodiscard]] bool has_entries() const noexcept { return drop_ != nullptr; }
   [[nodiscard]] Client& client(std::size_t index) noexcept { return *clients_[index]; }
   /// The lease's memory; empty once a plan gave it back.
   [[nodiscard]] std::span<const std::byte> region(std::size_t index) const noexcept {
@@ -77,7 +82,9 @@ class Tenancy {
  private:
   Tenancy(Session& session, const TenancyOptions& options)
       : session_(&session), options_(options) {}
-  [[nodiscard]] Result<void> grant_one(Client& client);
+  void set_up_entries();
+  [[nodiscard]] lease::GrantRequest request_of(const Client& client) const;
+  [[nodiscard]] Result<void> connect(Client& client, const lease::Grant& grant);
   [[nodiscard]] std::vector<lease::RevokeAnswer> revoke_serially(const lease::Plan& plan);
   [[nodiscard]] std::vector<lease::RevokeAnswer> revoke_batched(const lease::Plan& plan);
 
@@ -85,6 +92,7 @@ class Tenancy {
   TenancyOptions options_;
   std::optional<pmd::UmrQueue> umr_queue_;
   std::optional<lease::UmrFreer> umr_;  // none where the function has no such queue
+  std::unique_ptr<steering::FlowDrop> drop_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<lease::LeaseManager> manager_;
   std::vector<lease::Grant> grants_;

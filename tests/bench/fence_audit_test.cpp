@@ -44,7 +44,7 @@ TEST_P(EveryPlan, OnHardwareThatKeepsItsPromises_HoldsUnderLoad) {
 
 INSTANTIATE_TEST_SUITE_P(Plans, EveryPlan,
                          ::testing::Values("seed", "nak-first", "legacy", "umr", "access-flags",
-                                           "drop-only", "seed+overlap"));
+                                           "drop-only", "indirect", "seed+overlap"));
 
 TEST(FenceAudit, KeyDestroyedWhileDmaIsPending_BytesChangedAfterTheOutcome) {
   const PlanAudit found = run(std::string(kPending) + "+a1-off", "seed");
@@ -52,6 +52,12 @@ TEST(FenceAudit, KeyDestroyedWhileDmaIsPending_BytesChangedAfterTheOutcome) {
   EXPECT_FALSE(found.holds());
   EXPECT_EQ(verdict_of({found}), "served after the fence");
   EXPECT_THAT(json_of("model", {found}), HasSubstr("\"holds\": false"));
+}
+
+// Not the plan that lingers: by its outcome everything is over.
+TEST(FenceAudit, TenantsKeyDestroyedWhileDmaIsPending_BytesChangedAfterTheOutcome) {
+  EXPECT_TRUE(run(std::string(kPending) + "+a1-off", "indirect+overlap").holds());
+  EXPECT_GT(run(std::string(kPending) + "+a6-off", "indirect+overlap").changed, 0u);
 }
 
 TEST(FenceAudit, Json_OneObjectForEachPlan) {

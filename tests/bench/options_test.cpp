@@ -40,8 +40,8 @@ TEST(BenchOptions, NoArguments_GiveTheModelAndEveryPlan) {
   ASSERT_TRUE(line);
   EXPECT_EQ(line->options.device, "model");
   EXPECT_EQ(line->options.peer, "loopback");
-  EXPECT_THAT(line->options.plans,
-              ElementsAre("seed", "nak-first", "legacy", "umr", "access-flags", "drop-only"));
+  EXPECT_THAT(line->options.plans, ElementsAre("seed", "nak-first", "legacy", "umr", "access-flags",
+                                               "drop-only", "indirect"));
   EXPECT_THAT(line->options.leases, ElementsAre(1, 64, 1024));
   EXPECT_EQ(line->options.timeout, 14U);
   EXPECT_EQ(line->options.retry, 7U);

@@ -144,7 +144,8 @@ class Revoke(Suite):
         self.check_one_value()
 
     def test_every_plan_is_run_idle_and_under_traffic(self):
-        for plan in ("seed", "nak-first", "legacy", "umr", "access-flags", "drop-only"):
+        for plan in ("seed", "nak-first", "legacy", "umr", "access-flags", "drop-only",
+                     "indirect"):
             for leases, mode in ((1, "serial"), (3, "serial"), (3, "batched")):
                 for load in ("none", "write"):
                     for clock in ("virtual", "wall"):
@@ -155,6 +156,13 @@ class Revoke(Suite):
         series = "revoke/plan:nak-first/leases:1/mode:serial/load:{}/clock:virtual"
         self.assertEqual(self.result.series[series.format("none")]["p50"], 50e6)
         self.assertLess(self.result.series[series.format("write")]["p50"], 1e6)
+
+    def test_split_takes_its_entry_out_in_the_deferred_phase(self):
+        card = Run("revoke_bench", "--device=model,execution=stepped,timing=cx5-16.35.4506",
+                   "--plan=seed", "--leases=1", "--samples=1")
+        series = "revoke/approach:{}/load:write/clock:virtual"
+        self.assertEqual(card.series[series.format("bare")]["p50"], 1.5e6)
+        self.assertEqual(card.series[series.format("split")]["p50"], 12e6)
 
 
 class Floor(Suite):
@@ -204,9 +212,19 @@ class Floor(Suite):
         self.assertIn("with status 12: silence", self.result.output)
         self.assertIn("with status 10: nak", self.result.output)
         runs = self.result.files["floor_bench.runs.csv"].splitlines()
-        self.assertEqual(runs[0], "series,run,outcome_ns,last_success_ns,last_change_ns,"
-                                  "first_failure_ns,status,seen")
+        self.assertTrue(runs[0].startswith(
+            "series,run,outcome_ns,last_success_ns,last_change_ns,first_failure_ns,status,seen,"
+            "rx_write_requests,"), runs[0])
         self.assertGreater(len(runs), 3)
+
+    def test_counters_say_which_side_gave_up(self):
+        series = self.result.series["floor/plan:seed/timeout:12/retry:3/clock:virtual"]
+        self.assertEqual(series["q:req_transport_retries_exceeded"], 3)
+        self.assertNotIn("q:resp_remote_access_errors", series)
+        series = self.result.series["floor/plan:nak-first/timeout:12/retry:3/clock:virtual"]
+        self.assertEqual(series["q:resp_remote_access_errors"], 3)
+        self.assertNotIn("q:req_transport_retries_exceeded", series)
+        self.assertRegex(self.result.output, "Q counters: .*req_transport_retries_exceeded 1")
 
     def test_sweep_names_the_budget(self):
         swept = Run("floor_bench", "--sweep")

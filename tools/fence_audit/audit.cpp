@@ -48,6 +48,10 @@ class Auditor {
     tenancy.timeout = static_cast<std::uint8_t>(options_->timeout);
     tenancy.retry = static_cast<std::uint8_t>(options_->retry);
     tenancy.counter_set = counter_ ? counter_->id() : std::uint8_t{0};
+    if (plan_.is_for_groups()) {
+      tenancy.are_together = true;
+      tenancy.mode = bench::RevokeMode::Batched;
+    }
     tenancy.on_outcome = [this](std::size_t index, const lease::Verdict& verdict) {
       note(index, verdict);
     };
@@ -55,7 +59,7 @@ class Auditor {
     return {};
   }
 
-  /// Grants, lets write, revokes, watches; `mode` in turns.
+  /// Grants, lets write, revokes, watches.
   Result<void> round() {
     at_.assign(options_->leases, {});
     base_.clear();
