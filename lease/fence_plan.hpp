@@ -11,10 +11,10 @@
 //                 is destroyed; no GRACE
 //   umr           UMR (DESTROY_MKEY if that fails), linger,   TornDown, Fenced   NAK, status 10
 //                 2ERR_QP
-//   indirect      DESTROY_MKEY of the key that all     TornDown, Fenced   NAK, status 10
-//                 leases of the tenant are reached by
-//                 (of their own keys if that fails),
-//                 linger, 2ERR_QP
+//   indirect      DESTROY_MKEY of the key by which all        TornDown, Fenced   NAK, status 10
+//                 leases of the tenant are reached (of
+//                 their own if that fails), linger,
+//                 2ERR_QP
 //   access-flags  RTS2RTS without rights, linger,             TornDown, Fenced   NAK, status 9
 //                 DESTROY_MKEY, 2ERR_QP
 //   drop-only     DROP entry; the ladder does the rest        Fenced             silence
