@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/model.hpp"
 
-#include <thread>
 #include <utility>
 
 #include "model/core.hpp"
@@ -13,18 +12,6 @@ namespace {
 constexpr std::uint16_t kVendorId = 0x15b3;          // PCI_VENDOR_ID_MELLANOX, pci_ids.h
 constexpr std::uint16_t kConnectX5 = 0x1017;         // mlx5_core_pci_table, mlx5/core/main.c
 constexpr std::uint16_t kConnectX5Virtual = 0x1018;  // the same
-
-/// A pause, and once in a while the core for whoever else wants it: where driver and device share
-/// one, each would otherwise spin a whole time slice before the other may answer. On a core of its
-/// own the caller does not wait long enough to get there.
-void pause_cpu() noexcept {
-  constexpr std::uint32_t kPausesPerYield = 2048;
-  thread_local std::uint32_t pauses = 0;
-  if (++pauses % kPausesPerYield == 0) std::this_thread::yield();
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 /// The IOMMU of the function, as a driver sees it.
 class ModelDmaSpace final : public DmaSpace {
