@@ -129,7 +129,7 @@ def run(name: str, build: Path, results: Path) -> list[str]:
     scenario = load(name)
     for program in ["tools/hca-server", *scenario.programs]:
         if not (build / program).is_file():
-            raise VmError(f"{build / program} is not built; ./dev build makes it")
+            raise VmError(f"{build / program} is not built; ./dev vm makes it")
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     with Servers(build / "tools/hca-server", scenario.servers, results) as servers:

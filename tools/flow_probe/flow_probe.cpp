@@ -84,9 +84,10 @@ int main(int argc, char** argv) {
                  "a PCI address such as 0000:03:00.0, or model[,timing=NAME][,behaviour=NAME]..")
       ->type_name("SPEC")
       ->capture_default_str();
-  app.add_option("--quiet-ms", arguments.quiet_ms, "silence that long is silence")
+  app.add_option("--quiet-ms", arguments.quiet_ms,
+                 "silence that long is silence; a WRITE is repeated for half a second")
       ->type_name("MS")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{60'000}))
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{400}))
       ->capture_default_str();
   app.add_flag("--list", arguments.list, "name the probes of this build and leave");
   app.set_version_flag("--version", version());

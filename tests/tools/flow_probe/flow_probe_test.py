@@ -34,6 +34,11 @@ class FlowProbeTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0)
         self.assertIn("drops packets of the whole function", result.stdout)
 
+    def test_silence_longer_than_the_retries_is_refused(self):
+        result = run("--", "--quiet-ms", "500")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("400", result.stderr)
+
     def test_an_unknown_option_is_one_line(self):
         result = run("--", "--speed")
         self.assertEqual(result.returncode, 2)
