@@ -3,6 +3,7 @@
 // failover-check as its users meet it: text, JSON, refusals and exit statuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/shm.h>
 
 #include <algorithm>
 
@@ -194,6 +195,17 @@ TEST(ClassifyProgram, MissingFile_IsRefusedByName) {
   command.path = "/nowhere/dump.json";
   EXPECT_EQ(run_classify(command, console.io), kExitBad);
   EXPECT_THAT(console.err.str(), HasSubstr("/nowhere/dump.json: cannot be read"));
+}
+
+TEST(RunProgram, SharedMemoryLeftBehind_IsRemoved) {
+  const auto folder = ScratchFolder::create().value();
+
+  const auto run = run_program({"ipcmk", "-M", "4096"}, folder.path()).value();
+
+  ASSERT_EQ(run.status, 0);
+  const int id = std::stoi(run.out.substr(run.out.find(": ") + 2));  // "Shared memory id: 7"
+  shmid_ds segment{};
+  EXPECT_EQ(shmctl(id, IPC_STAT, &segment), -1);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,20 @@ std::string contents_of(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
+}
+
+/// SPIN's verifiers for several cores create System V segments and sometimes leave one behind,
+/// always when they are interrupted: reserved memory that outlives every process.
+void remove_shared_segments_of(pid_t creator) {
+  std::ifstream segments("/proc/sysvipc/shm");
+  std::string line;
+  std::getline(segments, line);  // headings
+  while (std::getline(segments, line)) {
+    std::istringstream columns(line);
+    long key = 0, id = 0, permissions = 0, bytes = 0, made_by = 0;
+    columns >> key >> id >> permissions >> bytes >> made_by;
+    if (columns && made_by == creator) shmctl(static_cast<int>(id), IPC_RMID, nullptr);
+  }
 }
 
 }  // namespace
@@ -58,6 +73,7 @@ Result<Finished> run_program(const std::vector<std::string>& arguments, const st
   Finished finished;
   finished.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  remove_shared_segments_of(child);
   finished.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   finished.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
   finished.megabytes = static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
