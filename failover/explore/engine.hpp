@@ -4,11 +4,12 @@
 // its own, hands the successors to their owners, and inserts what it was handed. Two barriers a
 // round, no lock, no shared table.
 //
-// Private steps of two actors commute: a then b leads where b then a does, through a state of the
-// same level. So b of a lower actor is counted but not followed from the state that a led to: its
-// successor is also found by a, from the state that b leads to. That may be passed over as well,
-// but for a step of an actor yet higher, so that one of the highest is followed in the end (sleep
-// sets, Godefroid 1996, reduced to one step of memory). All states, transitions and depths remain.
+// Where steps a and b of two actors commute, a then b leads where b then a does, through a state
+// of the same level. So b of the lower actor is counted but not followed from the state that a led
+// to: its successor is also found by a, from the state that b leads to. That may be passed over as
+// well, but for a step of an actor yet higher, so that one of the highest is followed in the end
+// (sleep sets, Godefroid 1996, reduced to one step of memory). All states, transitions and depths
+// remain.
 #pragma once
 
 #include <barrier>
@@ -46,7 +47,7 @@ class Engine {
     const std::uint64_t hash = fingerprint(first, o_.seed);
     Worker& owner = *workers_[Set::share_of(hash, o_.threads)];
     owner.set.insert(first, hash);
-    owner.has_no_memory = !owner.current.push(first, 0);
+    owner.has_no_memory = !owner.current.push(first, StepMark().byte());
     for (const auto& worker : workers_)
       std::fill(worker->recent.begin(), worker->recent.end(), first);
     std::vector<std::thread> threads;
@@ -61,7 +62,7 @@ class Engine {
   struct Handed {
     S state;
     std::uint64_t hash;
-    std::uint8_t actor;
+    StepMark by;
   };
   using Set = StateSet<kWords>;
   /// Different orders of the same steps meet soon: most repetitions are caught in a small cache
@@ -111,36 +112,37 @@ class Engine {
     Worker& worker = *workers_[self];
     for (auto& box : worker.outbox) box.clear();
     try {
-      worker.current.take_block([&](const S& state, std::uint8_t last) {
+      worker.current.take_block([&](const S& state, std::uint8_t byte) {
         if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
         if (o_.uses_symmetry)
-          expand_class(worker, state, last);
+          expand_class(worker, state, StepMark::of_byte(byte));
         else
-          expand_state(worker, state, last);
+          expand_state(worker, state, StepMark::of_byte(byte));
       });
     } catch (const std::bad_alloc&) {
       worker.has_no_memory = true;
     }
   }
-  /// `last`: the actor of the private step that led there, 0 after any other step.
-  void expand_state(Worker& worker, const S& state, std::uint8_t last) {
+  void expand_state(Worker& worker, const S& state, StepMark last) {
     worker.transitions += worker.steps.for_each_step(
-        state, last, [&](unsigned actor, const S& next, Violation violation, bool is_private) {
+        state, last, [&](const S& next, StepMark by, Violation violation) {
           if (violation != Violation::None) return note(worker, violation);
-          hand_over(worker, next, is_private ? static_cast<std::uint8_t>(actor) : 0);
+          hand_over(worker, next, by);
         });
   }
-  /// Who is who says nothing in a class of states, what a client's block became does: steps to
-  /// lesser blocks than the one that the last private step led to are passed over.
-  void expand_class(Worker& worker, const S& state, std::uint8_t last) {
-    worker.transitions += worker.steps.for_each_step(
-        state, 0, [&](unsigned actor, S next, Violation violation, bool is_private) {
+  /// In a class of states who is who says nothing, but what a client's block became does: of two
+  /// steps that commute the one that leads to the greater block is followed.
+  void expand_class(Worker& worker, const S& state, StepMark last) {
+    worker.transitions +=
+        worker.steps.for_each_step(state, {}, [&](S next, StepMark by, Violation violation) {
           if (violation != Violation::None) return note(worker, violation);
-          if (!is_private || !symmetry_.is_sorting())
-            return hand_over(worker, symmetry_.canonical(next), 0);
-          if (last != 0 && symmetry_.is_before(next, actor, last)) return;
-          const unsigned place = symmetry_.settle(next, actor);
-          hand_over(worker, next, static_cast<std::uint8_t>(place));
+          const bool moves_one_block = by.actor() < m_.clients.size() && symmetry_.is_sorting();
+          if (!moves_one_block) return hand_over(worker, symmetry_.canonical(next), {});
+          if (last.actor() != 0 && by.commutes_with(last) &&
+              symmetry_.is_before(next, by.actor(), last.actor()))
+            return;
+          const unsigned place = symmetry_.settle(next, by.actor());
+          hand_over(worker, next, {place, by.touches_memory()});
         });
   }
   static void note(Worker& worker, Violation violation) {
@@ -148,12 +150,12 @@ class Engine {
     if (worker.violation == Violation::None || violation < worker.violation)
       worker.violation = violation;
   }
-  void hand_over(Worker& worker, const S& state, std::uint8_t actor) {
+  void hand_over(Worker& worker, const S& state, StepMark by) {
     const std::uint64_t hash = fingerprint(state, o_.seed);
     S& recent = worker.recent[hash % kRecent];
     if (recent == state) return;
     recent = state;
-    worker.outbox[Set::share_of(hash, o_.threads)].push_back({state, hash, actor});
+    worker.outbox[Set::share_of(hash, o_.threads)].push_back({state, hash, by});
   }
 
   void absorb(unsigned self) {
@@ -170,7 +172,7 @@ class Engine {
     for (std::size_t i = 0; i < box.size(); ++i) {
       if (i + kAhead < box.size()) worker.set.prefetch(box[i + kAhead].hash);
       if (worker.set.insert(box[i].state, box[i].hash) &&
-          !worker.next.push(box[i].state, box[i].actor))
+          !worker.next.push(box[i].state, box[i].by.byte()))
         worker.has_no_memory = true;
     }
   }

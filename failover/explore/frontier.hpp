@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// States waiting to be expanded, without the bytes that none of them uses, each with the actor
-// whose step led there: filled once, taken once, in blocks that go back to the kernel as soon as
+// States waiting to be expanded, without the bytes that none of them uses, each with a byte about
+// the step that led there: filled once, taken once, in blocks that go back to the kernel as soon as
 // they are taken, so that a level never lies in memory twice.
 #pragma once
 
@@ -28,7 +28,7 @@ class Frontier {
         last_mask_(~std::uint64_t{0} >> 8 * (sizeof(State<kWords>) - state_bytes)) {}
 
   /// False when the kernel has no memory for it.
-  [[nodiscard]] bool push(const State<kWords>& state, std::uint8_t actor) {
+  [[nodiscard]] bool push(const State<kWords>& state, std::uint8_t step) {
     if (last_ == kBlock) {
       Block block = map_block();
       if (block == nullptr) return false;
@@ -38,7 +38,7 @@ class Frontier {
     // All words: what is too much the next state overwrites.
     char* const entry = blocks_.back().get() + last_++ * entry_bytes();
     std::memcpy(entry, state.words.data(), sizeof state);
-    entry[state_bytes_] = static_cast<char>(actor);
+    entry[state_bytes_] = static_cast<char>(step);
     ++size_;
     return true;
   }
@@ -46,7 +46,7 @@ class Frontier {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return blocks_.size() * block_bytes(); }
 
-  /// Takes the last block: calls visit(state, actor) for each of its states. False when there is
+  /// Takes the last block: calls visit(state, step) for each of its states. False when there is
   /// none.
   template <class Visit>
   bool take_block(Visit&& visit) {

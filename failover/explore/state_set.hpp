@@ -232,16 +232,16 @@ class StateSet {
     }
   }
 
-  static constexpr double kGrowth = 1.5;  // up to what is expected
+  static constexpr double kGrowth = 2;  // up to what is expected
 
   /// So many that `entries` fill most of them, and none has to lie apart.
   static std::size_t buckets_for(double entries, std::uint64_t greatest, unsigned upper_bytes) {
-    constexpr double kLoad = 0.92;
     constexpr double kMost = 1e15;  // more than memory has, and exact as a double
     double buckets = kFirstBuckets;
     for (int i = 0; i < 2; ++i) {  // the more buckets, the more slots in one
       const Table table(greatest, static_cast<std::size_t>(buckets), upper_bytes);
-      buckets = std::clamp(entries / table.slots / kLoad, 1.0 * kFirstBuckets, kMost);
+      const double load = 1 - 0.72 / table.slots;  // as tried: a little later they crowd
+      buckets = std::clamp(entries / table.slots / load, 1.0 * kFirstBuckets, kMost);
     }
     return static_cast<std::size_t>(buckets);
   }

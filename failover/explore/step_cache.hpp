@@ -2,8 +2,7 @@
 //
 // What an actor did in a state it does in every state with the same bits in its footprint, and each
 // step flips the same bits. Clients have few states of their own, combinations of them are many:
-// nearly all steps are found here instead of being worked out from the rules. A step is private
-// when it flips nothing that another actor sees: explore/engine.hpp. One for each worker.
+// nearly all steps are found here instead of being worked out from the rules. One for each worker.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +13,31 @@
 #include "failover/semantics/step.hpp"
 
 namespace portcullis::failover {
+
+/// Of a step what decides with which others it commutes, in a byte.
+class StepMark {
+ public:
+  /// Of no step: none is behind it.
+  constexpr StepMark() = default;
+  constexpr StepMark(unsigned actor, bool touches_memory) noexcept
+      : byte_(static_cast<std::uint8_t>(actor << 1 | (touches_memory ? 1U : 0U))) {}
+  [[nodiscard]] static constexpr StepMark of_byte(std::uint8_t byte) noexcept {
+    return {unsigned{byte} >> 1U, (byte & 1U) != 0};
+  }
+  [[nodiscard]] constexpr std::uint8_t byte() const noexcept { return byte_; }
+  [[nodiscard]] constexpr unsigned actor() const noexcept { return byte_ >> 1U; }
+  [[nodiscard]] constexpr bool touches_memory() const noexcept { return (byte_ & 1U) != 0; }
+  [[nodiscard]] constexpr bool commutes_with(StepMark other) const noexcept {
+    return actor() != other.actor() && !(touches_memory() && other.touches_memory());
+  }
+  /// Of a lower actor than `last`, which it commutes with.
+  [[nodiscard]] constexpr bool is_behind(StepMark last) const noexcept {
+    return actor() < last.actor() && commutes_with(last);
+  }
+
+ private:
+  std::uint8_t byte_ = 0;
+};
 
 template <unsigned kWords>
 class StepCache {
@@ -30,38 +54,36 @@ class StepCache {
         everything.words[i] |= bits.words[i];
       }
     }
-    for (Actor& actor : actors_) {
-      // Who sees all of the state never meets the same twice.
-      actor.is_cached = !(actor.footprint == everything);
-      for (const Actor& other : actors_)
-        for (unsigned i = 0; i < kWords && &other != &actor; ++i)
-          actor.seen_by_others.words[i] |= other.footprint.words[i];
-    }
+    // Who sees all of the state never meets the same twice.
+    for (Actor& actor : actors_) actor.is_cached = !(actor.footprint == everything);
   }
 
-  /// Calls emit(actor, next, violation, is_private) for every step that is possible in `state`, but
-  /// for the private ones of actors before `first` that break nothing. Returns how many there are.
+  /// Calls emit(next, step) for every step that is possible in `state`, but for those that commute
+  /// with the step `last` that led there, are of an actor before its actor, and break nothing.
+  /// Returns how many there are.
   template <class Emit>
-  std::uint64_t for_each_step(const S& state, unsigned first, Emit&& emit) {
+  std::uint64_t for_each_step(const S& state, StepMark last, Emit&& emit) {
     std::uint64_t steps = 0;
     for (unsigned number = 0; number < actors_.size(); ++number) {
       Actor& actor = actors_[number];
       if (!actor.is_cached) {
-        work_out(number, state, [&](const S& flips, Violation violation) {
+        work_out(number, state, [&](const Flip& flip) {
           ++steps;
-          const bool is_private = !meet(flips, actor.seen_by_others);
-          if (number >= first || !is_private || violation != Violation::None)
-            emit(number, changed(state, flips), violation, is_private);
+          const StepMark mark{number, flip.touches_memory};
+          if (!mark.is_behind(last) || flip.violation != Violation::None)
+            emit(changed(state, flip.bits), mark, flip.violation);
         });
         continue;
       }
       const Row& row = row_of(number, actor, state);
       steps += row.end - row.first;
-      for (std::uint32_t i = row.first; i < row.first_private; ++i)
-        emit(number, changed(state, actor.flips[i].bits), actor.flips[i].violation, false);
-      if (number < first) continue;
-      for (std::uint32_t i = row.first_private; i < row.end; ++i)
-        emit(number, changed(state, actor.flips[i].bits), Violation::None, true);
+      const std::uint32_t end = number >= last.actor()  ? row.end
+                                : last.touches_memory() ? row.first_private
+                                                        : row.first_harmless;
+      for (std::uint32_t i = row.first; i < end; ++i) {
+        const Flip& flip = actor.flips[i];
+        emit(changed(state, flip.bits), StepMark{number, flip.touches_memory}, flip.violation);
+      }
     }
     return steps;
   }
@@ -69,20 +91,23 @@ class StepCache {
  private:
   struct Flip {
     S bits;
-    Violation violation;
+    Violation violation = Violation::None;
+    bool touches_memory = false;
   };
+  /// Steps that break a property, then those that touch memory, then the others.
   struct Row {
-    S key;                                                // the state's bits in the footprint
-    std::uint32_t first = 0, first_private = 0, end = 0;  // what breaks a property is not private
+    S key;  // the state's bits in the footprint
+    std::uint32_t first = 0, first_harmless = 0, first_private = 0, end = 0;
     bool is_used = false;
   };
   struct Actor {
-    S footprint{}, seen_by_others{};
+    S footprint{};
     bool is_cached = true;
     std::vector<Row> rows = std::vector<Row>(64);  // open addressing, a power of two of them
     std::size_t used = 0;
     std::uint64_t lookups = 0;
     std::vector<Flip> flips;
+    const Row* last = nullptr;  // looked up: neighbours in a frontier differ in one client mostly
   };
   static constexpr std::size_t kMostRows = std::size_t{1} << 16;
 
@@ -91,16 +116,10 @@ class StepCache {
     return state;
   }
 
-  [[nodiscard]] static bool meet(const S& a, const S& b) noexcept {
-    std::uint64_t common = 0;
-    for (unsigned i = 0; i < kWords; ++i) common |= a.words[i] & b.words[i];
-    return common != 0;
-  }
-
   template <class Note>
   void work_out(unsigned actor, const S& state, Note&& note) const {
-    const auto each = [&](const S& next, const Label&, Violation violation) {
-      note(changed(state, next), violation);
+    const auto each = [&](const S& next, const Label& label, Violation violation) {
+      note(Flip{changed(state, next), violation, touches_memory(m_, label)});
     };
     Stepper<kWords, decltype(each)>(m_, state, each).run(actor);
   }
@@ -118,22 +137,28 @@ class StepCache {
     S key = state;
     for (unsigned i = 0; i < kWords; ++i) key.words[i] &= actor.footprint.words[i];
     ++actor.lookups;
+    if (actor.last != nullptr && actor.last->key == key) return *actor.last;
     Row& found = place_of(actor.rows, key);
+    actor.last = &found;
     if (found.is_used) return found;
     if (actor.used * 2 >= actor.rows.size()) make_room(actor);
     Row& row = place_of(actor.rows, key);
+    actor.last = &row;
     ++actor.used;
-    const auto at = static_cast<std::ptrdiff_t>(actor.flips.size());
-    work_out(number, state, [&](const S& flips, Violation violation) {
-      actor.flips.push_back({flips, violation});
+    const auto first = static_cast<std::ptrdiff_t>(actor.flips.size());
+    work_out(number, state, [&](const Flip& flip) { actor.flips.push_back(flip); });
+    const auto begin = actor.flips.begin();
+    const auto harmless = std::partition(begin + first, actor.flips.end(), [](const Flip& flip) {
+      return flip.violation != Violation::None;
     });
-    const auto first_private =
-        std::partition(actor.flips.begin() + at, actor.flips.end(), [&](const Flip& flip) {
-          return flip.violation != Violation::None || meet(flip.bits, actor.seen_by_others);
-        });
-    row = {key, static_cast<std::uint32_t>(at),
-           static_cast<std::uint32_t>(first_private - actor.flips.begin()),
-           static_cast<std::uint32_t>(actor.flips.size()), true};
+    const auto own = std::partition(harmless, actor.flips.end(),
+                                    [](const Flip& flip) { return flip.touches_memory; });
+    row = {key,
+           static_cast<std::uint32_t>(first),
+           static_cast<std::uint32_t>(harmless - begin),
+           static_cast<std::uint32_t>(own - begin),
+           static_cast<std::uint32_t>(actor.flips.size()),
+           true};
     return row;
   }
 

@@ -10,13 +10,6 @@ void add(AnyState& bits, const Field& field) {
   if (field.exists()) bits.words[field.word] |= field.mask << field.shift;
 }
 
-/// Requests and probes of an owner's slot reach into another client's cells.
-bool reaches_other_clients(const Scenario& scenario) {
-  const auto is_slot = [](const auto& of) { return of.address.space == Address::Space::OwnerSlot; };
-  return std::any_of(scenario.work_requests.begin(), scenario.work_requests.end(), is_slot) ||
-         std::any_of(scenario.program.begin(), scenario.program.end(), is_slot);
-}
-
 }  // namespace
 
 AnyState footprint(const Machine& machine, unsigned actor) {
@@ -29,10 +22,36 @@ AnyState footprint(const Machine& machine, unsigned actor) {
   }
   for (const Piece& piece : machine.pieces[actor]) add(bits, piece.field);
   for (const Field& cell : machine.shared) add(bits, cell);
-  if (reaches_other_clients(machine.scenario))
+  if (machine.has_slots)
     for (const ClientFields& fields : machine.fields)
       for (const Field& cell : fields.cells) add(bits, cell);
   return bits;
+}
+
+bool touches_memory(const Machine& machine, const Label& label) noexcept {
+  const bool has_history = machine.scenario.has_history;
+  const auto& others = machine.scenario.environment;
+  const bool shares_own_cells =
+      machine.has_slots || std::any_of(others.begin(), others.end(), [](const auto& step) {
+        return step.address.space == Address::Space::Own;
+      });
+  switch (label.action) {
+    case Action::Execute:
+    case Action::AcknowledgeAgain:
+      return shares_own_cells ||
+             machine.clients[label.client].requests[label.number].space == Address::Space::Shared;
+    case Action::Probe:
+      return shares_own_cells || !machine.shared.empty();
+    case Action::Receive:
+      return shares_own_cells || has_history;
+    case Action::Write:
+      return true;
+    case Action::Post:
+    case Action::Report:
+      return has_history;
+    default:
+      return false;
+  }
 }
 
 }  // namespace portcullis::failover

@@ -213,6 +213,13 @@ void compile_others(Machine& machine, const Domain& domain) {
                                 static_cast<std::uint8_t>(step.count), domain.index(step.word)});
 }
 
+/// Requests and probes of an owner's slot reach into another client's cells.
+bool has_slots(const Scenario& scenario) {
+  const auto is_slot = [](const auto& of) { return of.address.space == Address::Space::OwnerSlot; };
+  return std::any_of(scenario.work_requests.begin(), scenario.work_requests.end(), is_slot) ||
+         std::any_of(scenario.program.begin(), scenario.program.end(), is_slot);
+}
+
 }  // namespace
 
 Result<Machine> compile(Scenario scenario) {
@@ -230,6 +237,7 @@ Result<Machine> compile(Scenario scenario) {
     machine.has_tags = machine.has_tags || machine.owner.back() != kNobody;
   }
   machine.one = domain.index(1);
+  machine.has_slots = has_slots(scenario);
   machine.scenario = std::move(scenario);
   compile_clients(machine, domain);
   PORTCULLIS_TRY(place_fields(machine));

@@ -120,6 +120,7 @@ struct Machine {
   std::vector<std::vector<Piece>> pieces;  // per client
   WordIndex one = 0;                       // of the word 1, when a log needs it
   bool has_tags = false;                   // a permutation of clients renames words too
+  bool has_slots = false;                  // clients reach into each other's own cells
   unsigned bits = 0;
   unsigned state_words = 0;     // 1 .. kMaxStateWords
   unsigned last_word_bits = 0;  // used in the last of them

@@ -86,6 +86,47 @@ TEST_P(Explorer, Symmetry_KeepsTheDepth) {
   EXPECT_EQ(explore(machine_, options).value().depth, explore(machine_, {}).value().depth);
 }
 
+/// The steps of `actor`, in a state that `flips` are applied to first.
+bool can_flip(const Machine& machine, AnyState state, const AnyState& first, unsigned actor,
+              const AnyState& wanted) {
+  for (unsigned i = 0; i < kMaxStateWords; ++i) state.words[i] ^= first.words[i];
+  const Flips flips = flips_of(machine, state, actor);
+  return std::any_of(flips.begin(), flips.end(),
+                     [&](const auto& flip) { return flip.first == wanted; });
+}
+
+struct Step {
+  unsigned actor;
+  AnyState flips;
+  bool touches_memory;
+};
+
+std::vector<Step> steps_of_all(const Machine& machine, const AnyState& state) {
+  std::vector<Step> steps;
+  for (unsigned actor = 0; actor < actor_count(machine); ++actor) {
+    const auto note = [&](const AnyState& next, const Label& label, Violation) {
+      AnyState flips;
+      for (unsigned i = 0; i < kMaxStateWords; ++i) flips.words[i] = next.words[i] ^ state.words[i];
+      steps.push_back({actor, flips, touches_memory(machine, label)});
+    };
+    Stepper<kMaxStateWords, decltype(note)>(machine, state, note).run(actor);
+  }
+  return steps;
+}
+
+TEST_P(Explorer, StepsOfTwoActorsThatDoNotBothTouchMemory_Commute) {
+  std::size_t differing = 0;
+  for (const AnyState& state : testing::reachable(machine_)) {
+    const std::vector<Step> steps = steps_of_all(machine_, state);
+    for (const Step& a : steps)
+      for (const Step& b : steps) {
+        if (a.actor == b.actor || (a.touches_memory && b.touches_memory)) continue;
+        differing += !can_flip(machine_, state, a.flips, b.actor, b.flips);
+      }
+  }
+  EXPECT_EQ(differing, 0U);
+}
+
 TEST_P(Explorer, ThreeThreads_CountTheSame) {
   ExploreOptions options;
   options.threads = 3;
