@@ -27,7 +27,7 @@ enum Refusal : std::uint32_t {
   kNoSuchCq,
 };
 
-std::uint32_t log_stride(prm::ConstView<prm::cqc> context) noexcept {
+std::uint8_t log_stride(prm::ConstView<prm::cqc> context) noexcept {
   return context.get<"cqe_sz">() == prm::number(prm::CqeSize::B128) ? 7 : 6;
 }
 
@@ -109,7 +109,7 @@ Verdict CqTable::create(prm::ConstView<prm::cqc> context, QueuePages queue, Iova
   cq = Cq{};
   cq.record = record;
   cq.pages = std::move(queue);
-  cq.log_size = context.get<"log_cq_size">();
+  cq.log_size = static_cast<std::uint8_t>(context.get<"log_cq_size">());  // kMaxLogCqSize at most
   cq.log_stride = log_stride(context);
   cq.uar = context.get<"uar_page">();
   cq.eqn = context.get<"c_eqn_or_apu_element">() & 0xff;

@@ -68,21 +68,22 @@ class CqTable {
   void clear() noexcept;
 
  private:
-  struct Cq {
+  /// What a CQE needs comes first, in one cache line.
+  struct alignas(64) Cq {
     std::uint64_t producer = 0;
     std::uint64_t consumer = 0;  // as last read from the record
-    Iova record = 0;
-    QueuePages pages;
-    std::uint32_t log_size = 0;
-    std::uint32_t log_stride = 6;
-    std::uint32_t uar = 0;
-    std::uint32_t eqn = 0;
-    std::uint32_t events = 0;  // COMP events so far: the arm sequence number expected, modulo 4
+    std::uint8_t log_size = 0;
+    std::uint8_t log_stride = 6;
     bool live = false;
     bool armed = false;
     bool armed_solicited = false;
     bool failed = false;
     bool ignore_overrun = false;
+    QueuePages pages;
+    Iova record = 0;
+    std::uint32_t uar = 0;
+    std::uint32_t eqn = 0;
+    std::uint32_t events = 0;  // COMP events so far: the arm sequence number expected, modulo 4
   };
   bool has_room(Cq& cq) noexcept;
   bool fail(std::uint32_t cqn, Cq& cq, std::uint8_t syndrome);

@@ -95,6 +95,18 @@ void FrameTemplate::build_roce(const Path& path) {
   bth_offset_ = static_cast<std::uint8_t>(kEthernetBytes + ip_bytes_ + udp_header::bytes);
 }
 
+// The addresses of the headers, not those of the path: an answer needs the headers anyway.
+bool FrameTemplate::is_way_back(const Gid& source, const Gid& dest) const noexcept {
+  const bool ipv4 = ip_bytes_ == ipv4_header::bytes;
+  if (ipv4 != is_ipv4_mapped(source) || ipv4 != is_ipv4_mapped(dest)) return false;
+  const std::size_t bytes = ipv4 ? 4 : source.size();
+  constexpr std::size_t kIpv4At = kEthernetBytes + prm::place<ipv4_header, "saddr">.offset / 8;
+  constexpr std::size_t kIpv6At = kEthernetBytes + prm::place<ipv6_header, "saddr">.offset / 8;
+  const std::byte* const own = bytes_.data() + (ipv4 ? kIpv4At : kIpv6At);
+  return std::memcmp(own, dest.data() + dest.size() - bytes, bytes) == 0 &&
+         std::memcmp(own + bytes, source.data() + source.size() - bytes, bytes) == 0;
+}
+
 std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader& header,
                                   std::size_t payload_bytes) const noexcept {
   const OpcodeInfo& info = opcode_info(static_cast<std::uint8_t>(header.opcode));

@@ -78,6 +78,9 @@ class FrameTemplate {
   [[nodiscard]] std::size_t payload_offset(BthOpcode opcode) const noexcept {
     return bth_offset_ + opcode_info(static_cast<std::uint8_t>(opcode)).header_bytes;
   }
+  /// Whether a RoCEv2 packet between these addresses is the peer's: from where frames go, to where
+  /// they come from.
+  [[nodiscard]] bool is_way_back(const Gid& source, const Gid& dest) const noexcept;
   /// Completes the frame whose payload of `payload_bytes` already stands at payload_offset(); pads,
   /// sums and returns its length. `frame` must hold kMaxFrameBytes, the payload at most 4096.
   [[nodiscard]] std::size_t finish(std::span<std::byte> frame, const PacketHeader& header,

@@ -114,12 +114,12 @@ void Transport::State::learn_port() {
 /// What comes over the link must come from the QP's peer: on InfiniBand by its LID, and by its GID
 /// where the path is global.
 bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const noexcept {
-  if (!pkey_matches(packet.pkey)) return false;
+  if (qp.reg_umr || !pkey_matches(packet.pkey)) return false;  // a UMR QP has no peer
   if (qp.force_loopback) return true;
-  if (wire->port_type() == PortType::InfiniBand &&
-      (packet.source_lid != qp.path.dest_lid || packet.has_grh != qp.path.has_grh))
-    return false;
-  return packet.source_ip == qp.path.dest_ip && packet.dest_ip == qp.path.source_ip;
+  if (wire->port_type() == PortType::Ethernet)
+    return qp.frame.is_way_back(packet.source_ip, packet.dest_ip);
+  return packet.source_lid == qp.path.dest_lid && packet.has_grh == qp.path.has_grh &&
+         packet.source_ip == qp.path.dest_ip && packet.dest_ip == qp.path.source_ip;
 }
 
 /// A frame that is no RC packet: of NIC_RX where it is no RoCE at all, otherwise lost.
