@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "pmd/command_queue.hpp"
+
 namespace portcullis::lease {
 namespace {
 
@@ -25,6 +27,10 @@ class Window {
       }
       land();
     }
+  }
+  /// Waits until a fence slot is free for a step that sends a command of its own.
+  void make_room() {
+    while (flights_.size() >= pmd::CommandQueue::kFenceSlots) land();
   }
   void land_all() {
     while (!flights_.empty()) land();
@@ -99,9 +105,11 @@ void Fence::run_stage(std::span<const PlanStep> stage) {
   // What is no command waits by itself, so the commands go first.
   for (const bool commands : {true, false})
     for (std::size_t i = 0; i < runs_.size(); ++i)
-      for (const PlanStep& planned : stage)
-        if (is_command(planned.step) == commands && !is_led(i, planned.step))
-          window.begin(runs_[i], planned);
+      for (const PlanStep& planned : stage) {
+        if (is_command(planned.step) != commands || is_led(i, planned.step)) continue;
+        if (planned.step == Step::InstallDrop) window.make_room();
+        window.begin(runs_[i], planned);
+      }
   window.land_all();
   for (std::size_t i = 0; i < runs_.size(); ++i)
     for (const PlanStep& planned : stage)

@@ -178,5 +178,17 @@ TEST_F(FenceBatch, Overlap_KeyAndQpOfEachLeaseTogether) {
                                                   Opcode::DESTROY_MKEY, Opcode::QP_2ERR));
 }
 
+/// An entry is a command too, and there are three slots.
+TEST_F(FenceBatch, Overlap_EveryEntryFindsASlotFree) {
+  NotedDropRule drop;
+  drop.in_flight = &host.channel.fences_in_flight;
+  port.steering = &drop;
+  const Plan together = seed_plan().overlapped().value();
+  Fence seed = fence(together);
+  EXPECT_TRUE(seed.advance());
+  EXPECT_THAT(drop.installed, SizeIs(4));
+  EXPECT_EQ(drop.most_in_flight, 2u);
+}
+
 }  // namespace
 }  // namespace portcullis::lease

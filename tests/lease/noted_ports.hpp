@@ -4,6 +4,7 @@
 // what a fence asks of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +22,7 @@ class NotedDropRule final : public steering::DropRule {
   Result<void> install(const steering::DropTarget& target, std::uint64_t deadline_ns) override {
     installed.push_back(target.slot);
     install_deadline_ns = deadline_ns;
+    if (in_flight != nullptr) most_in_flight = std::max(most_in_flight, *in_flight);
     if (now_ns != nullptr) *now_ns += takes_ns;
     if (refuse) return fail(Errc::CommandFailed, "no room");
     return {};
@@ -35,7 +37,9 @@ class NotedDropRule final : public steering::DropRule {
   std::vector<std::uint32_t> removed;
   std::uint64_t install_deadline_ns = 0;
   std::uint64_t remove_deadline_ns = 0;
-  std::uint64_t* now_ns = nullptr;  // null: takes no time
+  const std::uint32_t* in_flight = nullptr;  // commands; null: nobody counts
+  std::uint32_t most_in_flight = 0;          // when it was asked to install
+  std::uint64_t* now_ns = nullptr;           // null: takes no time
   std::uint64_t takes_ns = 0;
   bool stands_from_the_grant = false;
   bool refuse = false;
