@@ -18,6 +18,7 @@ using namespace portcullis::fence_proof;
 constexpr int kRefused = 1;
 constexpr int kNotShown = 2;
 constexpr std::uint64_t kMutantRuns = 1000;
+constexpr std::uint64_t kGreatest = std::uint64_t{1} << 62;  // so that no sum of two wraps
 
 constexpr const char* kFooter = R"(
 Each run grants two leases on a ConnectX-5 in software, revokes one under traffic, lets its slot and
@@ -27,11 +28,23 @@ leases, says whether a region was touched after its outcome.
 
 Without --mutant the plans are put to the proof first; then every mutant is, which must be found:
 the fence broken on purpose, or the card. What a violation takes is cut down to the smallest run,
-and the command that shows it again is printed. A mutant that only one plan rests on is looked for
-in that plan: a2-off in umr, legacy-reuse in legacy.
+and the command that shows it again is printed; --pcap and --trace record what happens there.
 
-Status 0: shown, and every mutant found. 2: a violation, a position nobody ever stood at, or a
-mutant that was not found. What is shown rests on docs/hca-contract.md.)";
+Status 0: shown, and every mutant found. 2: a violation, a position nobody ever stood at, an
+operation that never succeeded, too few packets in flight, or a mutant that was not found. Any
+other: nothing was shown, and the line on stderr says why. What is shown rests on
+docs/hca-contract.md.
+
+Mutants)";
+
+std::string footer() {
+  std::string text = kFooter;
+  for (const MutantInfo& info : mutants()) {
+    text += fmt::format("\n  {:<26}{}", info.name, info.what);
+    if (!info.plan.empty()) text += fmt::format(" (plan {})", info.plan);
+  }
+  return text;
+}
 
 struct Arguments {
   ProofOptions options;
@@ -49,6 +62,9 @@ Result<std::vector<lease::Plan>> parse_plans(const std::vector<std::string>& tex
   std::vector<lease::Plan> plans;
   for (const std::string& text : texts) {
     PORTCULLIS_TRY_ASSIGN(const lease::Plan plan, lease::parse_plan(text));
+    if (!is_provable(plan))
+      return fail(Errc::InvalidArgument,
+                  "plan '" + text + "' needs an InfiniBand port; the runs have Ethernet");
     plans.push_back(plan);
   }
   return plans;
@@ -130,30 +146,31 @@ int main(int argc, char** argv) {
   options.jobs = std::max(1U, std::thread::hardware_concurrency());
   app.add_option("--runs", options.runs, "seeded runs (default 10000; 1000000 is for a night)")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}, "1 to 1000000000"));
   app.add_option("--seed", options.first_seed, "seed of the first run; the others follow")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{0}, kGreatest, "0 to 2^62"));
   app.add_option("--plan", arguments.plans,
                  "plans, comma separated (default all that may answer TornDown, with +overlap)")
       ->type_name("LIST")
       ->delimiter(',');
-  std::string names;
-  for (const MutantInfo& info : mutants()) names += ", " + std::string(info.name);
-  app.add_option("--mutant", arguments.mutant, "none, all (default, after the plans)" + names)
+  app.add_option("--mutant", arguments.mutant,
+                 "none, one of those below, or all (default, after the plans)")
       ->type_name("NAME");
   app.add_option("--operations", options.operations, "of a run, at least (default 300)")
       ->type_name("N")
-      ->check(CLI::Range(0U, 1'000'000U));
+      ->check(CLI::Range(0U, 1'000'000U, "0 to 1000000"));
   app.add_option("--holds", options.holds, "steps that the adversary may hold in a run")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{0}, kGreatest, "0 to 2^62"));
   app.add_option("--pcap", options.pcap_path, "records the packets of the one run in FILE")
       ->type_name("FILE");
   app.add_option("--trace", options.trace_path, "records its commands (docs/trace-format.md)")
       ->type_name("FILE");
   app.add_option("--jobs", options.jobs, "threads (default one a core)")
       ->type_name("N")
-      ->check(CLI::Range(1U, 1024U));
-  app.footer(kFooter);
+      ->check(CLI::Range(1U, 1024U, "1 to 1024"));
+  app.footer(footer());
   CLI11_PARSE(app, argc, argv);
   const auto status = act(arguments);
   return status ? *status : refuse(status.error());

@@ -41,9 +41,10 @@ struct RunSpec {
 [[nodiscard]] constexpr bool fails_commands(const RunSpec& spec) noexcept {
   return spec.mutant == Mutant::None && scatter(spec.seed) >> 61 == 0;
 }
-/// Steering drops what comes after the fence: in every other run of a plan that asks for it. In the
-/// others everything comes.
+/// Steering drops what comes after the fence: in every run of a plan whose entry stands from the
+/// grant on, and every other run of one that installs it. In the others everything comes.
 [[nodiscard]] inline bool is_steered(const RunSpec& spec) noexcept {
+  if (spec.plan.entry != steering::EntryPlan::AtRevoke) return true;
   return spec.plan.has(lease::Step::InstallDrop) && (scatter(spec.seed) >> 60 & 1) != 0;
 }
 

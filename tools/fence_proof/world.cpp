@@ -103,13 +103,15 @@ Result<void> World::steer() {
   options.slots = kSlots;
   options.loopback.remote_gid = kPort.gid;
   options.loopback.remote_mac = kPort.mac;
-  PORTCULLIS_TRY_ASSIGN(drop_, steering::FlowDrop::set_up(*context_, options, {}));
+  PORTCULLIS_TRY_ASSIGN(drop_, steering::set_up_rule(*context_, spec_.plan.entry, options, {}));
+  if (!drop_) return fail(Errc::Unsupported, "the device has no entry that drops by dst-qp");
   return {};
 }
 
 Result<void> World::start_manager() {
   lease::LeaseManager::Options options;
   options.table.slots = kSlots;
+  options.plan = spec_.plan;
   options.grant.mtu = kMtu;
   options.grant.psn_seed = spec_.seed + 1;
   if (spec_.mutant == Mutant::NumberReusedEarly) options.grace_ms = 0;

@@ -13,7 +13,7 @@
 #include "lease/lease_manager.hpp"
 #include "model/model.hpp"
 #include "pmd/hca.hpp"
-#include "steering/flow_drop.hpp"
+#include "steering/set_up.hpp"
 #include "tools/fence_proof/channel.hpp"
 #include "tools/fence_proof/client.hpp"
 #include "tools/fence_proof/freer.hpp"
@@ -88,7 +88,7 @@ class World {
   std::optional<ProofChannel> channel_;
   std::optional<pmd::Context> context_;
   std::optional<pmd::RoceAddressTable> addresses_;
-  std::unique_ptr<steering::FlowDrop> drop_;  // null: the function has no steering
+  std::unique_ptr<steering::DropRule> drop_;  // null: the function has no steering
   std::optional<pmd::UmrQueue> umr_queue_;    // of a plan that frees keys
   std::optional<ProofFreer> freer_;
   std::vector<std::unique_ptr<Client>> clients_;

@@ -40,13 +40,19 @@ TEST(FenceProof, Receives_NoOperationWaitsForRoom) {
 }
 
 TEST(FenceProof, CommandsThatSucceed_EveryRevokeIsTornDown) {
-  ProofOptions none_fails = options(10);
-  none_fails.first_seed = 48;
-  const auto report = prove(none_fails);
-  ASSERT_TRUE(report) << report.error().text;
-  for (const PlanTally& plan : report->plans) {
-    EXPECT_GE(plan.torn_down, 2 * plan.runs) << plan.plan;
-    EXPECT_EQ(plan.fenced, 0u) << plan.plan;
+  for (const lease::Plan& plan : provable_plans()) {
+    const auto result = run({.seed = 48, .plan = plan});
+    ASSERT_TRUE(result) << result.error().text;
+    EXPECT_GE(result->torn_down, 2u) << plan.full_name();
+    EXPECT_EQ(result->fenced, 0u) << plan.full_name();
+  }
+}
+
+TEST(FenceProof, PlansWithAnEntryFromTheGrant_EveryOutcomeHasIt) {
+  for (const char* name : {"allow-replace", "allow-modify"}) {
+    const auto result = run({.seed = 48, .plan = lease::parse_plan(name).value()});
+    ASSERT_TRUE(result) << result.error().text;
+    EXPECT_EQ(result->steered, result->torn_down) << name;
   }
 }
 
@@ -136,9 +142,11 @@ TEST(FenceProof, PromiseA2Broken_APlanThatSendsDestroyMkeyDoesNotRestOnIt) {
 TEST(ProvablePlans, EachThatMayAnswerTornDownAndItsOverlap) {
   std::vector<std::string> names;
   for (const lease::Plan& plan : provable_plans()) names.push_back(plan.full_name());
-  EXPECT_THAT(names, ElementsAre("seed", "seed+overlap", "nak-first", "nak-first+overlap", "legacy",
-                                 "legacy+overlap", "umr", "umr+overlap", "access-flags",
-                                 "access-flags+overlap", "indirect", "indirect+overlap"));
+  EXPECT_THAT(names,
+              ElementsAre("seed", "seed+overlap", "nak-first", "nak-first+overlap", "legacy",
+                          "legacy+overlap", "umr", "umr+overlap", "access-flags",
+                          "access-flags+overlap", "indirect", "indirect+overlap", "allow-replace",
+                          "allow-replace+overlap", "allow-modify", "allow-modify+overlap"));
 }
 
 TEST(DescribeFinding, NamesAllThatTheRunIsAFunctionOf) {
