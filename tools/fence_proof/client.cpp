@@ -38,8 +38,10 @@ Result<std::unique_ptr<Client>> Client::create(const pmd::Context& context) {
       new Client(std::move(pd), std::move(cq), std::move(qp), std::move(source), std::move(key)));
 }
 
-Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, std::uint32_t psn) {
+Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, std::uint32_t psn,
+                             bool takes_messages) {
   grant_ = grant;
+  takes_messages_ = takes_messages;
   // The second page is for what is read.
   const std::span<std::byte> words = source_.bytes().first(kPageBytes);
   for (std::uint32_t i = 0; i < words.size() / sizeof(std::uint64_t); ++i)
@@ -86,7 +88,8 @@ Result<bool> Client::post(model::Random& random) {
   constexpr std::array kMix{Write,          Write,          Write,    Write,         Write, Write,
                             WriteImmediate, WriteImmediate, Send,     SendImmediate, Read,  Read,
                             Read,           Read,           FetchAdd, CompareSwap};
-  const Operation operation = kMix[random.below(kMix.size())];
+  Operation operation = kMix[random.below(kMix.size())];
+  if (!takes_messages_ && (is_send(operation) || operation == WriteImmediate)) operation = Write;
   const bool is_empty = is_send(operation) && random.below(4) == 0;
   return post(operation, is_empty ? 0 : packets, at);
 }

@@ -45,8 +45,9 @@ class Client {
     return {.qpn = qp_.number(), .psn = psn, .gid = kPort.gid, .mac = kPort.mac};
   }
   /// Its words carry `serial` from now on; the connection is the adversary's to follow.
+  /// A lease that takes no messages is only written and read.
   [[nodiscard]] Result<void> connect(const lease::Grant& grant, std::uint32_t serial,
-                                     std::uint32_t psn);
+                                     std::uint32_t psn, bool takes_messages);
   /// After reset(): to another QP with the key of before, as a client that never heard of the
   /// outcome.
   [[nodiscard]] Result<void> connect_to(std::uint32_t qpn, std::uint32_t psn);
@@ -86,6 +87,7 @@ class Client {
   std::unique_ptr<Connection> connection_ = std::make_unique<Connection>();
   OperationCounts posted_{};
   OperationCounts succeeded_{};
+  bool takes_messages_ = true;
   bool has_failed_ = false;
 };
 

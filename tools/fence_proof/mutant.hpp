@@ -27,6 +27,7 @@ enum class Mutant : std::uint8_t {
   DispatchCache,           // the card serves a QP in error, and looks at no key
   A2Off,                   // the card breaks promise A2
   A5Off,                   // the IOMMU breaks promise A5
+  A6Off,                   // the card breaks promise A6
   LegacyReuse,             // plan legacy gives a QP number back though packets for it still live
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <string>
 
 #include "prm/opcodes.hpp"
@@ -132,16 +133,24 @@ Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
   request.bytes = kRegionBytes;
   request.peer = client.peer(first);
   request.access.remote_atomic = true;
-  request.log_receives = kLogReceives;
+  const bool is_in_group = spec_.plan.is_for_groups();
+  if (!is_in_group) request.log_receives = kLogReceives;  // a group has none
   const bool reuses_early = spec_.mutant == Mutant::NumberReusedEarly;
   request.ack_timeout = reuses_early ? 1 : kAckTimeout;
   request.retry_count = reuses_early ? 0 : kRetryCount;
   if (spec_.mutant == Mutant::KeyByteKept) context_->next_mkey_variant = 0;
-  PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager_->grant(request));
+  PORTCULLIS_TRY_ASSIGN(const lease::Grant grant,
+                        is_in_group ? grant_as_group(request) : manager_->grant(request));
   witness_.give(manager_->memory(grant.lease), ++serials_);
-  PORTCULLIS_TRY(client.connect(grant, serials_, first));
+  PORTCULLIS_TRY(client.connect(grant, serials_, first, /*takes_messages=*/!is_in_group));
   adversary_->follow(client.connection());
   return serve(client);
+}
+
+/// Of one lease, reached by an indirect key all the same.
+Result<lease::Grant> World::grant_as_group(const lease::GrantRequest& request) {
+  PORTCULLIS_TRY_ASSIGN(const auto grants, manager_->grant_together(std::span(&request, 1)));
+  return grants.front();
 }
 
 void World::relax_entry(void* world, std::uint64_t until_ns) noexcept {
@@ -184,7 +193,7 @@ bool World::is_active(const Client& client) const {
 /// The other side of a lease: takes what has come and makes room for more, at every place of the
 /// region in turn.
 Result<void> World::serve(const Client& client) {
-  if (!is_active(client)) return {};
+  if (!is_active(client) || spec_.plan.is_for_groups()) return {};
   constexpr std::uint32_t kPlace = kMostPackets * kMtuBytes;
   const lease::Lease& lease = client.grant().lease;
   while (true) {

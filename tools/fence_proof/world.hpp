@@ -66,6 +66,7 @@ class World {
   [[nodiscard]] Result<void> break_key_step();
   [[nodiscard]] Result<void> break_umr_queue();
   [[nodiscard]] Result<void> hoard_read(Client& client);
+  [[nodiscard]] Result<lease::Grant> grant_as_group(const lease::GrantRequest& request);
   [[nodiscard]] Result<void> poll_clients();
   [[nodiscard]] Result<void> serve(const Client& client);
   void note(const Client& client, const lease::RevokeAnswer& answer);
