@@ -22,7 +22,10 @@ namespace portcullis::bench {
 namespace {
 
 constexpr std::uint64_t kLeastRounds = 20;
+constexpr std::uint64_t kLeastLongRounds = 5;  // of so many leases that a round takes long
+constexpr std::uint32_t kManyLeases = 256;
 constexpr std::uint32_t kMostLeases = 4096;
+constexpr std::uint32_t kMostLeasesQuick = 8;
 
 enum class Load : std::uint8_t { None, Write, Slots };
 constexpr std::array kLoads{Load::None, Load::Write, Load::Slots};
@@ -66,7 +69,8 @@ struct Round {
 /// `samples` counts revoked leases, so that many leases take no longer than one; but a handful of
 /// rounds is no distribution.
 std::uint64_t rounds_of(std::uint64_t samples, std::uint32_t leases) {
-  return std::max(samples / leases, std::min(samples, kLeastRounds));
+  const std::uint64_t least = leases < kManyLeases ? kLeastRounds : kLeastLongRounds;
+  return std::max(samples / leases, std::min(samples, least));
 }
 
 /// Past the burst with which it begins.
@@ -185,8 +189,8 @@ void compare_with_load(const Options& options, const Report& report) {
   }
 }
 
-std::string capacity_text(const lease::Plan& plan, RevokeMode mode) {
-  const auto capacity = find_capacity(plan, mode, kMostLeases);
+std::string capacity_text(const lease::Plan& plan, RevokeMode mode, std::uint32_t limit) {
+  const auto capacity = find_capacity(plan, mode, limit);
   if (!capacity) return fmt::format("{}: {}", name(mode), capacity.error().text);
   return fmt::format("{} {}{} in {}", name(mode), capacity->is_at_limit ? "at least " : "",
                      capacity->leases, duration_text(static_cast<double>(capacity->time_ns)));
@@ -196,10 +200,11 @@ std::string capacity_text(const lease::Plan& plan, RevokeMode mode) {
 void print_capacities(const Options& options) {
   fmt::print("\nleases of one tenant taken back within 1 s, idle (model, timing={}, emulated)\n",
              kCapacityTiming);
+  const std::uint32_t limit = options.is_quick ? kMostLeasesQuick : kMostLeases;
   for (const lease::Plan& plan : plans_of(options))
     if (plan.best_outcome() == lease::Outcome::TornDown)
-      fmt::print("{:22} {}; {}\n", plan.full_name(), capacity_text(plan, RevokeMode::Serial),
-                 capacity_text(plan, RevokeMode::Batched));
+      fmt::print("{:22} {}; {}\n", plan.full_name(), capacity_text(plan, RevokeMode::Serial, limit),
+                 capacity_text(plan, RevokeMode::Batched, limit));
 }
 
 }  // namespace
@@ -214,7 +219,7 @@ int main(int argc, char** argv) {
                 .has_leases = true,
                 .has_retry = false,
                 .default_samples = 200,
-                .quick_samples = 5};
+                .quick_samples = 2};
   suite.title = "revoke_bench: call to outcome";
   suite.references = {{"12 ms recall with a flow entry (001)", 12'000'000},
                       {"1.5 ms without (001)", 1'500'000}};
