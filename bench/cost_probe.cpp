@@ -20,6 +20,7 @@
 #include "model/model.hpp"
 #include "pmd/fence_commands.hpp"
 #include "pmd/hca.hpp"
+#include "steering/loopback_pair.hpp"
 
 namespace {
 
@@ -27,6 +28,7 @@ using portcullis::Device;
 using portcullis::Errc;
 using portcullis::Relax;
 using portcullis::Result;
+using portcullis::steering::LoopbackPair;
 namespace bench = portcullis::bench;
 namespace lease = portcullis::lease;
 namespace model = portcullis::model;
@@ -125,10 +127,11 @@ Result<std::unique_ptr<Setup>> set_up() {
 
 Result<void> probe_command(Setup& setup, std::uint64_t iterations) {
   const pmd::Context& context = setup.hca->context();
-  PORTCULLIS_TRY_ASSIGN(auto endpoint, bench::Endpoint::create(context, portcullis::kPageBytes));
+  PORTCULLIS_TRY_ASSIGN(auto port, bench::Port::create(context));
+  PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(context, port.path()));
   for (std::uint64_t i = 0; i < iterations; ++i) {
     setup.relax.is_probing = true;
-    const bool is_done = portcullis_cost_command(*context.commands, endpoint->qpn());
+    const bool is_done = portcullis_cost_command(*context.commands, pair->requester().number());
     setup.relax.is_probing = false;
     if (!is_done) return portcullis::fail(Errc::CommandFailed, "2ERR_QP failed");
   }
@@ -140,21 +143,17 @@ Result<void> probe_write(Setup& setup, std::uint64_t iterations) {
   constexpr std::uint64_t kBatch = 32;  // what the send queue holds
   const pmd::Context& context = setup.hca->context();
   PORTCULLIS_TRY_ASSIGN(auto port, bench::Port::create(context));
-  PORTCULLIS_TRY_ASSIGN(auto responder, bench::Endpoint::create(context, portcullis::kPageBytes));
-  PORTCULLIS_TRY_ASSIGN(auto requester, bench::Endpoint::create(context, portcullis::kPageBytes));
-  PORTCULLIS_TRY(responder->connect(port.path(), requester->qpn()));
-  PORTCULLIS_TRY(requester->connect(port.path(), responder->qpn()));
+  PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(context, port.path()));
   const std::array<std::byte, bench::Client::kWriteBytes> data{};
   for (std::uint64_t done = 0; done < iterations; done += kBatch) {
     const std::uint64_t count = std::min(kBatch, iterations - done);
-    const pmd::WriteRequest request{
-        .remote_address = 0, .rkey = responder->target().rkey, .wr_id = done};
-    if (portcullis_cost_post(requester->qp(), data, request, count) != count)
+    const pmd::WriteRequest request{.remote_address = 0, .rkey = pair->rkey(), .wr_id = done};
+    if (portcullis_cost_post(pair->requester(), data, request, count) != count)
       return portcullis::fail(Errc::Busy, "a WRITE was not posted");
     // The model answers here, so that each poll finds its completion at the first look.
     for (int events = 0; events < 1024; ++events)
       context.device.relax(context.device.clock.now_ns() + portcullis::kNsPerUs);
-    if (portcullis_cost_poll(requester->cq(), done, count) != count)
+    if (portcullis_cost_poll(pair->cq(), done, count) != count)
       return portcullis::fail(Errc::DeviceFailed, "a WRITE did not complete");
   }
   return {};

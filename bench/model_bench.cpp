@@ -10,8 +10,8 @@
 #include <ctime>
 #include <memory>
 
-#include "bench/common/loopback.hpp"
 #include "bench/common/suite.hpp"
+#include "steering/loopback_pair.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -58,49 +58,37 @@ std::uint64_t time_ns(clockid_t clock) {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-struct Pair {
-  std::unique_ptr<Endpoint> responder;
-  std::unique_ptr<Endpoint> requester;
-};
-
 using AllTotals = std::array<Totals, kShapes.size()>;
 
-Result<Pair> make_pair_of(Session& session) {
-  Pair pair;
-  PORTCULLIS_TRY_ASSIGN(pair.responder, Endpoint::create(session.context(), kPageBytes));
-  PORTCULLIS_TRY_ASSIGN(pair.requester, Endpoint::create(session.context(), kPageBytes));
-  PORTCULLIS_TRY(pair.responder->connect(session.path(), pair.requester->qpn()));
-  PORTCULLIS_TRY(pair.requester->connect(session.path(), pair.responder->qpn()));
-  return pair;
-}
+using Pairs = std::vector<std::unique_ptr<steering::LoopbackPair>>;
 
-Result<void> post_window(Pair& pair, std::uint64_t depth, const std::array<std::byte, 64>& data) {
-  const std::uint32_t rkey = pair.responder->target().rkey;
+Result<void> post_window(steering::LoopbackPair& pair, std::uint64_t depth,
+                         const std::array<std::byte, 64>& data) {
   for (std::uint64_t i = 0; i < depth; ++i)
-    PORTCULLIS_TRY(pair.requester->qp().post_write_inline(
-        data, {.remote_address = i * data.size(), .rkey = rkey, .wr_id = i}));
-  pair.requester->qp().ring();
+    PORTCULLIS_TRY(pair.requester().post_write_inline(
+        data, {.remote_address = i * data.size(), .rkey = pair.rkey(), .wr_id = i}));
+  pair.requester().ring();
   return {};
 }
 
-Result<void> take_window(Session& session, Pair& pair, std::uint64_t depth) {
+Result<void> take_window(Session& session, steering::LoopbackPair& pair, std::uint64_t depth) {
   for (std::uint64_t i = 0; i < depth; ++i) {
     PORTCULLIS_TRY_ASSIGN(const pmd::Completion completion,
-                          pair.requester->cq().wait(session.now_ns() + kNsPerSecond));
+                          pair.cq().wait(session.now_ns() + kNsPerSecond));
     if (!completion.ok()) return fail(Errc::DeviceFailed, pmd::describe(completion));
   }
   return {};
 }
 
-Result<std::optional<std::uint64_t>> one_batch(Session& session, std::vector<Pair>& pairs,
-                                               std::uint64_t depth, Totals& totals) {
+Result<std::optional<std::uint64_t>> one_batch(Session& session, Pairs& pairs, std::uint64_t depth,
+                                               Totals& totals) {
   const std::array<std::byte, 64> data{};
   const std::uint64_t wall = time_ns(CLOCK_MONOTONIC);
   const std::uint64_t cpu = time_ns(CLOCK_PROCESS_CPUTIME_ID);
   std::uint64_t done = 0;
   for (; done < kBatch; done += depth * pairs.size()) {
-    for (Pair& pair : pairs) PORTCULLIS_TRY(post_window(pair, depth, data));
-    for (Pair& pair : pairs) PORTCULLIS_TRY(take_window(session, pair, depth));
+    for (const auto& pair : pairs) PORTCULLIS_TRY(post_window(*pair, depth, data));
+    for (const auto& pair : pairs) PORTCULLIS_TRY(take_window(session, *pair, depth));
   }
   totals.cpu_ns += time_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
   const std::uint64_t took = time_ns(CLOCK_MONOTONIC) - wall;
@@ -115,10 +103,10 @@ SeriesPlan series_of(const Options& options, const Shape& shape,
   series.name = shape.name;
   series.wall_samples = options.samples;
   series.prepare = [all, index, shape](Session& session) -> Result<Sampler> {
-    auto pairs = std::make_shared<std::vector<Pair>>();
+    const auto pairs = std::make_shared<Pairs>();
     for (std::size_t i = 0; i < shape.pairs; ++i) {
-      PORTCULLIS_TRY_ASSIGN(Pair pair, make_pair_of(session));
-      pairs->push_back(std::move(pair));
+      PORTCULLIS_TRY_ASSIGN(pairs->emplace_back(),
+                            steering::LoopbackPair::create(session.context(), session.path()));
     }
     return Sampler([&session, pairs, depth = shape.depth, all, index] {
       return one_batch(session, *pairs, depth, (*all)[index]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Two connected queue pairs of one function and a word that the first may write through the second:
-// what a self-test asks whether packets still arrive.
+// what a self-test asks whether packets still arrive, and a bench how fast.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,10 @@ class LoopbackPair {
   [[nodiscard]] Result<void> post_bytes(std::uint32_t bytes);
   /// How the oldest WRITE ended; none while it has not ended `within_ns`.
   [[nodiscard]] Result<std::optional<prm::WcStatus>> outcome(std::uint64_t within_ns);
+  /// For whoever posts and polls by itself: WRITEs of requester(), from address 0 on under rkey().
+  [[nodiscard]] pmd::QueuePair& requester() noexcept { return requester_; }
+  [[nodiscard]] pmd::CompletionQueue& cq() noexcept { return cq_; }
+  [[nodiscard]] std::uint32_t rkey() const noexcept { return key_.rkey(); }
   /// The word, as the CPU sees it.
   [[nodiscard]] std::uint64_t word() const noexcept;
 

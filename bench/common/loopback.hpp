@@ -4,19 +4,12 @@
 // --peer=loopback stands for, on a card as on the model.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
+#include <utility>
 
-#include "base/dma_memory.hpp"
 #include "base/result.hpp"
-#include "bench/common/client.hpp"
-#include "pmd/completion_queue.hpp"
 #include "pmd/context.hpp"
-#include "pmd/memory_key.hpp"
-#include "pmd/protection_domain.hpp"
-#include "pmd/queue_pair.hpp"
 #include "pmd/roce_address.hpp"
+#include "pmd/roce_path.hpp"
 
 namespace portcullis::bench {
 
@@ -34,37 +27,6 @@ class Port {
       : addresses_(std::move(addresses)), path_(path) {}
   pmd::RoceAddressTable addresses_;
   pmd::RocePath path_;
-};
-
-/// A QP with a region that its peer may write, without a lease: for what measures the data path
-/// alone. Two of them make a connection.
-class Endpoint {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<Endpoint>> create(const pmd::Context& context,
-                                                                std::size_t region_bytes);
-  /// To RTS, with `remote_qpn` as peer; both sides start from PSN 0.
-  [[nodiscard]] Result<void> connect(const pmd::RocePath& path, std::uint32_t remote_qpn);
-  [[nodiscard]] std::uint32_t qpn() const noexcept { return qp_.number(); }
-  [[nodiscard]] Target target() const noexcept {
-    return {.address = 0, .rkey = key_.rkey(), .bytes = region_.bytes()};
-  }
-  [[nodiscard]] pmd::QueuePair& qp() noexcept { return qp_; }
-  [[nodiscard]] pmd::CompletionQueue& cq() noexcept { return cq_; }
-
- private:
-  Endpoint(DmaMemory region, pmd::ProtectionDomain pd, pmd::MemoryKey key, pmd::CompletionQueue cq,
-           pmd::QueuePair qp)
-      : region_(std::move(region)),
-        pd_(std::move(pd)),
-        key_(std::move(key)),
-        cq_(std::move(cq)),
-        qp_(std::move(qp)) {}
-
-  DmaMemory region_;
-  pmd::ProtectionDomain pd_;
-  pmd::MemoryKey key_;
-  pmd::CompletionQueue cq_;
-  pmd::QueuePair qp_;
 };
 
 }  // namespace portcullis::bench
