@@ -212,7 +212,7 @@ Verdict MkeyTable::query(std::uint32_t index, prm::View<prm::mkc> context,
   for (std::size_t i = 0; i < klms; ++i) {
     prm::Buffer<prm::mlx5_klm> entry;
     entry.put<"bcount">(key.klms[i].bytes).put<"key">(key.klms[i].key).put<"va">(key.klms[i].va);
-    std::ranges::copy(entry.all(), translations.begin() + i * prm::mlx5_klm::bytes);
+    std::ranges::copy(entry.all(), translations.subspan(i * prm::mlx5_klm::bytes).begin());
   }
   const std::size_t count = std::min(translations.size() / 8, key.pages.size());
   for (std::size_t i = 0; i < count; ++i) {
