@@ -86,11 +86,15 @@ TEST_P(Explorer, Symmetry_KeepsTheDepth) {
   EXPECT_EQ(explore(machine_, options).value().depth, explore(machine_, {}).value().depth);
 }
 
-/// The steps of `actor`, in a state that `flips` are applied to first.
-bool can_flip(const Machine& machine, AnyState state, const AnyState& first, unsigned actor,
+AnyState flipped(AnyState state, const AnyState& flips) {
+  for (unsigned i = 0; i < kMaxStateWords; ++i) state.words[i] ^= flips.words[i];
+  return state;
+}
+
+/// Whether `actor` has the step that flips `wanted`, once `first` is flipped in `state`.
+bool can_flip(const Machine& machine, const AnyState& state, const AnyState& first, unsigned actor,
               const AnyState& wanted) {
-  for (unsigned i = 0; i < kMaxStateWords; ++i) state.words[i] ^= first.words[i];
-  const Flips flips = flips_of(machine, state, actor);
+  const Flips flips = flips_of(machine, flipped(state, first), actor);
   return std::any_of(flips.begin(), flips.end(),
                      [&](const auto& flip) { return flip.first == wanted; });
 }
@@ -105,9 +109,7 @@ std::vector<Step> steps_of_all(const Machine& machine, const AnyState& state) {
   std::vector<Step> steps;
   for (unsigned actor = 0; actor < actor_count(machine); ++actor) {
     const auto note = [&](const AnyState& next, const Label& label, Violation) {
-      AnyState flips;
-      for (unsigned i = 0; i < kMaxStateWords; ++i) flips.words[i] = next.words[i] ^ state.words[i];
-      steps.push_back({actor, flips, touches_memory(machine, label)});
+      steps.push_back({actor, flipped(next, state), touches_memory(machine, label)});
     };
     Stepper<kMaxStateWords, decltype(note)>(machine, state, note).run(actor);
   }
@@ -125,6 +127,18 @@ TEST_P(Explorer, StepsOfTwoActorsThatDoNotBothTouchMemory_Commute) {
       }
   }
   EXPECT_EQ(differing, 0U);
+}
+
+// What is not followed behind a step must have been possible before it.
+TEST_P(Explorer, StepsOfTwoActorsThatDoNotBothTouchMemory_DoNotEnableEachOther) {
+  std::size_t enabled = 0;
+  for (const AnyState& state : testing::reachable(machine_))
+    for (const Step& a : steps_of_all(machine_, state))
+      for (const Step& b : steps_of_all(machine_, flipped(state, a.flips))) {
+        if (a.actor == b.actor || (a.touches_memory && b.touches_memory)) continue;
+        enabled += !can_flip(machine_, state, {}, b.actor, b.flips);
+      }
+  EXPECT_EQ(enabled, 0U);
 }
 
 TEST_P(Explorer, ThreeThreads_CountTheSame) {
