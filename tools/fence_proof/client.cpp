@@ -39,9 +39,9 @@ Result<std::unique_ptr<Client>> Client::create(const pmd::Context& context) {
 }
 
 Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, std::uint32_t psn,
-                             bool takes_messages) {
+                             bool has_receives) {
   grant_ = grant;
-  takes_messages_ = takes_messages;
+  has_receives_ = has_receives;
   // The second page is for what is read.
   const std::span<std::byte> words = source_.bytes().first(kPageBytes);
   for (std::uint32_t i = 0; i < words.size() / sizeof(std::uint64_t); ++i)
@@ -88,8 +88,8 @@ Result<bool> Client::post(model::Random& random) {
   constexpr std::array kMix{Write,          Write,          Write,    Write,         Write, Write,
                             WriteImmediate, WriteImmediate, Send,     SendImmediate, Read,  Read,
                             Read,           Read,           FetchAdd, CompareSwap};
-  Operation operation = kMix[random.below(kMix.size())];
-  if (!takes_messages_ && (is_send(operation) || operation == WriteImmediate)) operation = Write;
+  const Operation drawn = kMix[random.below(kMix.size())];
+  const Operation operation = has_receives_ || !needs_receive(drawn) ? drawn : Write;
   const bool is_empty = is_send(operation) && random.below(4) == 0;
   return post(operation, is_empty ? 0 : packets, at);
 }

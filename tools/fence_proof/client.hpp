@@ -44,10 +44,10 @@ class Client {
   [[nodiscard]] lease::Peer peer(std::uint32_t psn) const {
     return {.qpn = qp_.number(), .psn = psn, .gid = kPort.gid, .mac = kPort.mac};
   }
-  /// Its words carry `serial` from now on; the connection is the adversary's to follow.
-  /// A lease that takes no messages is only written and read.
+  /// Its words carry `serial` from now on; the connection is the adversary's to follow. A lease
+  /// without receives gets no SEND and nothing with immediate data.
   [[nodiscard]] Result<void> connect(const lease::Grant& grant, std::uint32_t serial,
-                                     std::uint32_t psn, bool takes_messages);
+                                     std::uint32_t psn, bool has_receives);
   /// After reset(): to another QP with the key of before, as a client that never heard of the
   /// outcome.
   [[nodiscard]] Result<void> connect_to(std::uint32_t qpn, std::uint32_t psn);
@@ -64,6 +64,7 @@ class Client {
   [[nodiscard]] const lease::Grant& grant() const noexcept { return grant_; }
   [[nodiscard]] Connection& connection() noexcept { return *connection_; }
   [[nodiscard]] const Connection& connection() const noexcept { return *connection_; }
+  [[nodiscard]] bool has_receives() const noexcept { return has_receives_; }
   [[nodiscard]] const OperationCounts& posted() const noexcept { return posted_; }
   [[nodiscard]] const OperationCounts& succeeded() const noexcept { return succeeded_; }
 
@@ -87,7 +88,7 @@ class Client {
   std::unique_ptr<Connection> connection_ = std::make_unique<Connection>();
   OperationCounts posted_{};
   OperationCounts succeeded_{};
-  bool takes_messages_ = true;
+  bool has_receives_ = false;
   bool has_failed_ = false;
 };
 

@@ -48,6 +48,9 @@ using OperationCounts = std::array<std::uint64_t, kOperations.size()>;
 [[nodiscard]] constexpr bool is_send(Operation operation) noexcept {
   return operation == Operation::Send || operation == Operation::SendImmediate;
 }
+[[nodiscard]] constexpr bool needs_receive(Operation operation) noexcept {
+  return is_send(operation) || operation == Operation::WriteImmediate;
+}
 [[nodiscard]] constexpr bool is_atomic(Operation operation) noexcept {
   return operation == Operation::FetchAdd || operation == Operation::CompareSwap;
 }

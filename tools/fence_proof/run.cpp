@@ -114,7 +114,7 @@ Result<void> second_tenant(World& world, Client& old, Client& next) {
   if (world.random().below(4) == 0) PORTCULLIS_TRY(strike(world, old, next));
   // Now and then the last lease goes with it, in one batch.
   std::vector<Client*> ended{&next};
-  if (world.random().below(4) == 0) {
+  if (world.random().below(4) == 0 && world.is_active(world.client(1))) {
     PORTCULLIS_TRY(world.finish_operations());
     ended.push_back(&world.client(1));
   }
@@ -124,16 +124,29 @@ Result<void> second_tenant(World& world, Client& old, Client& next) {
   return world.pass(20 * kNsPerMs);
 }
 
+/// Two leases under traffic, of which one is taken away; or both, where one key is for both.
+Result<void> first_tenants(World& world) {
+  Client& first = world.client(0);
+  std::vector<Client*> together{&first, &world.client(1)};
+  if (world.spec().plan.is_for_groups()) {
+    PORTCULLIS_TRY(world.admit_together(together));
+  } else {
+    PORTCULLIS_TRY(world.admit(*together[0]));
+    PORTCULLIS_TRY(world.admit(*together[1]));
+  }
+  PORTCULLIS_TRY(world.traffic(world.spec().operations / 3, kMild));
+  const bool all = world.spec().plan.is_for_groups() && world.random().below(4) != 0;
+  if (all) PORTCULLIS_TRY(world.finish_operations());
+  PORTCULLIS_TRY(world.hoard(first, kHoardRounds));
+  return world.revoke(std::span(together).first(all ? 2 : 1));
+}
+
 }  // namespace
 
 Result<RunResult> run(const RunSpec& spec) {
   PORTCULLIS_TRY_ASSIGN(const auto world, World::create(spec));
   Client& first = world->client(0);
-  PORTCULLIS_TRY(world->admit(first));
-  PORTCULLIS_TRY(world->admit(world->client(1)));
-  PORTCULLIS_TRY(world->traffic(spec.operations / 3, kMild));
-  PORTCULLIS_TRY(world->hoard(first, kHoardRounds));
-  PORTCULLIS_TRY(world->revoke(first));
+  PORTCULLIS_TRY(first_tenants(*world));
   if (world->random().below(2) == 0) (void)world->adversary().keep_on_wire(first.connection(), 4);
   PORTCULLIS_TRY(world->settle(false));
   PORTCULLIS_TRY_ASSIGN(const bool is_free,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
 #include <string>
 
 #include "prm/opcodes.hpp"
@@ -124,33 +123,55 @@ Result<void> World::start_manager() {
   return {};
 }
 
-Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
-  // Near the wrap half of the time, so that what is on its way stands on both sides of it.
+/// Near the wrap half of the time, so that what is on its way stands on both sides of it.
+std::uint32_t World::draw_psn() {
   const std::uint32_t near_wrap = kPsnMask - random_.below(250);
-  const std::uint32_t first =
-      psn.value_or(random_.below(2) == 0 ? near_wrap : random_.below(kPsnMask));
+  return random_.below(2) == 0 ? near_wrap : random_.below(kPsnMask);
+}
+
+lease::GrantRequest World::request_of(const Client& client, std::uint32_t psn) const {
   lease::GrantRequest request;
   request.bytes = kRegionBytes;
-  request.peer = client.peer(first);
+  request.peer = client.peer(psn);
   request.access.remote_atomic = true;
-  const bool is_in_group = spec_.plan.is_for_groups();
-  if (!is_in_group) request.log_receives = kLogReceives;  // a group has none
   const bool reuses_early = spec_.mutant == Mutant::NumberReusedEarly;
   request.ack_timeout = reuses_early ? 1 : kAckTimeout;
   request.retry_count = reuses_early ? 0 : kRetryCount;
-  if (spec_.mutant == Mutant::KeyByteKept) context_->next_mkey_variant = 0;
-  PORTCULLIS_TRY_ASSIGN(const lease::Grant grant,
-                        is_in_group ? grant_as_group(request) : manager_->grant(request));
-  witness_.give(manager_->memory(grant.lease), ++serials_);
-  PORTCULLIS_TRY(client.connect(grant, serials_, first, /*takes_messages=*/!is_in_group));
-  adversary_->follow(client.connection());
-  return serve(client);
+  return request;
 }
 
-/// Of one lease, reached by an indirect key all the same.
-Result<lease::Grant> World::grant_as_group(const lease::GrantRequest& request) {
-  PORTCULLIS_TRY_ASSIGN(const auto grants, manager_->grant_together(std::span(&request, 1)));
-  return grants.front();
+Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
+  Client* const one = &client;
+  if (spec_.plan.is_for_groups()) return admit_together(std::span(&one, 1), psn);
+  const std::uint32_t first = psn ? *psn : draw_psn();
+  lease::GrantRequest request = request_of(client, first);
+  request.log_receives = kLogReceives;
+  if (spec_.mutant == Mutant::KeyByteKept) context_->next_mkey_variant = 0;
+  PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager_->grant(request));
+  return enter(client, grant, first, true);
+}
+
+Result<void> World::admit_together(std::span<Client* const> clients,
+                                   std::optional<std::uint32_t> psn) {
+  std::vector<std::uint32_t> psns;
+  std::vector<lease::GrantRequest> requests;
+  for (const Client* client : clients) {
+    psns.push_back(psn ? *psn : draw_psn());
+    requests.push_back(request_of(*client, psns.back()));
+  }
+  if (spec_.mutant == Mutant::KeyByteKept) context_->next_mkey_variant = 0;
+  PORTCULLIS_TRY_ASSIGN(const std::vector<lease::Grant> grants, manager_->grant_together(requests));
+  for (std::size_t i = 0; i < clients.size(); ++i)
+    PORTCULLIS_TRY(enter(*clients[i], grants[i], psns[i], false));
+  return {};
+}
+
+Result<void> World::enter(Client& client, const lease::Grant& grant, std::uint32_t psn,
+                          bool has_receives) {
+  witness_.give(manager_->memory(grant.lease), ++serials_);
+  PORTCULLIS_TRY(client.connect(grant, serials_, psn, has_receives));
+  adversary_->follow(client.connection());
+  return serve(client);
 }
 
 void World::relax_entry(void* world, std::uint64_t until_ns) noexcept {
@@ -193,7 +214,7 @@ bool World::is_active(const Client& client) const {
 /// The other side of a lease: takes what has come and makes room for more, at every place of the
 /// region in turn.
 Result<void> World::serve(const Client& client) {
-  if (!is_active(client) || spec_.plan.is_for_groups()) return {};
+  if (!client.has_receives() || !is_active(client)) return {};
   constexpr std::uint32_t kPlace = kMostPackets * kMtuBytes;
   const lease::Lease& lease = client.grant().lease;
   while (true) {

@@ -29,8 +29,12 @@ class World {
   ~World();
 
   /// A lease for a client, connected, its region the witness's to watch. The client's first PSN is
-  /// `psn`, or random.
+  /// `psn`, or random. In a plan for groups it is one of its own.
   [[nodiscard]] Result<void> admit(Client& client, std::optional<std::uint32_t> psn = std::nullopt);
+  /// The same for leases granted together, which are reached by one indirect key and have no
+  /// receives.
+  [[nodiscard]] Result<void> admit_together(std::span<Client* const> clients,
+                                            std::optional<std::uint32_t> psn = std::nullopt);
   /// Posts `operations` messages of all clients with `mood`; time passes.
   [[nodiscard]] Result<void> traffic(std::uint32_t operations, const Adversary::Mood& mood);
   /// Posts, with nothing held, until the run has as many operations as it must.
@@ -51,6 +55,8 @@ class World {
   [[nodiscard]] Result<void> pass(std::uint64_t ns);
 
   [[nodiscard]] Client& client(std::size_t index) noexcept { return *clients_[index]; }
+  /// Its lease has not been taken away.
+  [[nodiscard]] bool is_active(const Client& client) const;
   [[nodiscard]] Adversary& adversary() noexcept { return *adversary_; }
   [[nodiscard]] model::Model& model() noexcept { return *model_; }
   [[nodiscard]] model::Random& random() noexcept { return random_; }
@@ -63,14 +69,16 @@ class World {
   [[nodiscard]] Result<void> start();
   [[nodiscard]] Result<void> steer();
   [[nodiscard]] Result<void> start_manager();
+  [[nodiscard]] std::uint32_t draw_psn();
+  [[nodiscard]] lease::GrantRequest request_of(const Client& client, std::uint32_t psn) const;
+  [[nodiscard]] Result<void> enter(Client& client, const lease::Grant& grant, std::uint32_t psn,
+                                   bool has_receives);
   [[nodiscard]] Result<void> break_key_step();
   [[nodiscard]] Result<void> break_umr_queue();
   [[nodiscard]] Result<void> hoard_read(Client& client);
-  [[nodiscard]] Result<lease::Grant> grant_as_group(const lease::GrantRequest& request);
   [[nodiscard]] Result<void> poll_clients();
   [[nodiscard]] Result<void> serve(const Client& client);
   void note(const Client& client, const lease::RevokeAnswer& answer);
-  [[nodiscard]] bool is_active(const Client& client) const;
   /// Operations of all clients.
   [[nodiscard]] std::uint64_t posted() const noexcept;
   static void relax_entry(void* world, std::uint64_t until_ns) noexcept;
