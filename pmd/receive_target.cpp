@@ -25,16 +25,16 @@ Result<void> dealloc_transport_domain(CommandChannel& channel, std::uint32_t num
   return InlineCommand(in).run(channel);
 }
 
-Result<void> destroy_rq(CommandChannel& channel, std::uint32_t rqn) {
+InlineCommand destroy_rq_command(std::uint32_t rqn) {
   prm::Buffer<prm::destroy_rq_in> in;
   in.put<"opcode">(prm::Opcode::DESTROY_RQ).put<"rqn">(rqn);
-  return InlineCommand(in).run(channel);
+  return InlineCommand(in);
 }
 
-Result<void> destroy_tir(CommandChannel& channel, std::uint32_t tirn) {
+InlineCommand destroy_tir_command(std::uint32_t tirn) {
   prm::Buffer<prm::destroy_tir_in> in;
   in.put<"opcode">(prm::Opcode::DESTROY_TIR).put<"tirn">(tirn);
-  return InlineCommand(in).run(channel);
+  return InlineCommand(in);
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ Result<ReceiveTarget> ReceiveTarget::create(const Context& context, const Transp
       DmaBuffer queue,
       allocate_queue(*context.arena, std::size_t{1} << (kLogStride + kLogEntries)));
   PORTCULLIS_TRY_ASSIGN(DmaBuffer record, context.arena->allocate(prm::kDoorbellRecordBytes));
-  ReceiveTarget target(std::move(queue), std::move(record));
+  ReceiveTarget target(*context.commands, std::move(queue), std::move(record));
   PORTCULLIS_TRY(target.create_rq(context, pd, cq));
   PORTCULLIS_TRY(target.make_ready(context));
   PORTCULLIS_TRY(target.create_tir(context, domain));
@@ -62,7 +62,7 @@ Result<ReceiveTarget> ReceiveTarget::create(const Context& context, const Transp
 }
 
 ReceiveTarget::~ReceiveTarget() {
-  if (!tir_.is_refused() && !rq_.is_refused()) (void)destroy();
+  if (tir_.destroy()) (void)rq_.destroy();
   if (!rq_.is_live()) return;
   queue_.quarantine();
   record_.quarantine();
@@ -83,7 +83,10 @@ Result<void> ReceiveTarget::create_rq(const Context& context, const ProtectionDo
   const std::array<std::uint64_t, 1> pages{queue_.iova()};
   PORTCULLIS_TRY_ASSIGN(const auto out,
                         run_with_tail<prm::create_rq_out>(*context.commands, in, pages));
-  rq_ = ObjectHandle(*context.commands, out.get<"rqn">(), destroy_rq);
+  rq_ = ObjectHandle(*context.commands, out.get<"rqn">(),
+                     [](CommandChannel& channel, std::uint32_t rqn) {
+                       return destroy_rq_command(rqn).run(channel);
+                     });
   return {};
 }
 
@@ -101,13 +104,21 @@ Result<void> ReceiveTarget::create_tir(const Context& context, const TransportDo
   in.put<"ctx.disp_type">(prm::TirDispType::DIRECT).put<"ctx.inline_rqn">(rqn());
   in.put<"ctx.transport_domain">(domain.number());
   PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::create_tir_out>(*context.commands, in));
-  tir_ = ObjectHandle(*context.commands, out.get<"tirn">(), destroy_tir);
+  tir_ = ObjectHandle(*context.commands, out.get<"tirn">(),
+                      [](CommandChannel& channel, std::uint32_t tirn) {
+                        return destroy_tir_command(tirn).run(channel);
+                      });
   return {};
 }
 
-Result<void> ReceiveTarget::destroy() {
-  PORTCULLIS_TRY(tir_.destroy());
-  return rq_.destroy();
+Result<void> ReceiveTarget::destroy(std::uint64_t deadline_ns) {
+  if (tir_.is_live())
+    PORTCULLIS_TRY(destroy_tir_command(tirn()).run(*commands_, deadline_ns, SlotClass::Common));
+  tir_.release();
+  if (rq_.is_live())
+    PORTCULLIS_TRY(destroy_rq_command(rqn()).run(*commands_, deadline_ns, SlotClass::Common));
+  rq_.release();
+  return {};
 }
 
 }  // namespace portcullis::pmd

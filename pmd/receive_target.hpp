@@ -45,17 +45,19 @@ class ReceiveTarget {
 
   [[nodiscard]] std::uint32_t rqn() const noexcept { return rq_.id(); }
   [[nodiscard]] std::uint32_t tirn() const noexcept { return tir_.id(); }
-  /// DESTROY_TIR, DESTROY_RQ; done twice is done. The device refuses while an entry forwards here.
-  [[nodiscard]] Result<void> destroy();
+  /// DESTROY_TIR, DESTROY_RQ by `deadline_ns` (device clock); done twice is done. The device
+  /// refuses while an entry forwards here.
+  [[nodiscard]] Result<void> destroy(std::uint64_t deadline_ns);
 
  private:
-  ReceiveTarget(DmaBuffer queue, DmaBuffer record) noexcept
-      : queue_(std::move(queue)), record_(std::move(record)) {}
+  ReceiveTarget(CommandChannel& commands, DmaBuffer queue, DmaBuffer record) noexcept
+      : commands_(&commands), queue_(std::move(queue)), record_(std::move(record)) {}
   [[nodiscard]] Result<void> create_rq(const Context& context, const ProtectionDomain& pd,
                                        const CompletionQueue& cq);
   [[nodiscard]] Result<void> make_ready(const Context& context) const;
   [[nodiscard]] Result<void> create_tir(const Context& context, const TransportDomain& domain);
 
+  CommandChannel* commands_;
   DmaBuffer queue_;
   DmaBuffer record_;
   ObjectHandle rq_;

@@ -79,15 +79,15 @@ Result<void> DropGroup::check_index(std::uint32_t index) const {
 
 Result<void> DropGroup::send(const DropTarget& target, const Fate& fate, prm::SetFteOpMod op_mod,
                              std::uint64_t deadline_ns) {
-  constexpr std::uint32_t kChanged = 1U << prm::number(prm::ModifyFte::ACTION) |
-                                     1U << prm::number(prm::ModifyFte::DESTINATION_LIST);
+  const bool forwards = fate.action == prm::FlowAction::FWD_DEST;
+  std::uint32_t changed = 1U << prm::number(prm::ModifyFte::ACTION);
+  if (forwards) changed |= 1U << prm::number(prm::ModifyFte::DESTINATION_LIST);
   const auto value = MatchView::at(template_.bytes<"flow_context.match_value">());
   PORTCULLIS_TRY(put_value(shape_, target, value));
   template_.put<"op_mod">(op_mod).put<"flow_index">(target.slot);
-  template_.put<"modify_enable_mask">(op_mod == prm::SetFteOpMod::MODIFY ? kChanged : 0U);
+  template_.put<"modify_enable_mask">(op_mod == prm::SetFteOpMod::MODIFY ? changed : 0U);
   template_.put<"flow_context.action">(fate.action);
-  template_.put<"flow_context.destination_list_size">(
-      fate.action == prm::FlowAction::FWD_DEST ? 1U : 0U);
+  template_.put<"flow_context.destination_list_size">(forwards ? 1U : 0U);
   state_[target.slot] = State::Doubtful;
   PORTCULLIS_TRY(run_set(fate, deadline_ns));
   state_[target.slot] = State::Set;
@@ -147,7 +147,7 @@ Result<void> DropGroup::remove(std::uint32_t index, std::uint64_t deadline_ns) {
   return {};
 }
 
-Result<void> DropGroup::destroy() {
+Result<void> DropGroup::destroy(std::optional<std::uint64_t> deadline_ns) {
   Result<void> first;
   const auto try_to = [&first](const auto& undo) {
     if (!first && first.error().code != Errc::CommandFailed) return;
@@ -156,9 +156,11 @@ Result<void> DropGroup::destroy() {
   };
   for (std::uint32_t index = 0; index < state_.size(); ++index)
     if (state_[index] != State::Empty)
-      try_to([&] { return remove(index, context_->commands->default_deadline_ns()); });
-  try_to([this] { return group_.destroy(); });
-  try_to([this] { return table_.destroy(); });
+      try_to([&] {
+        return remove(index, deadline_ns.value_or(context_->commands->default_deadline_ns()));
+      });
+  try_to([&] { return group_.destroy(deadline_ns); });
+  try_to([&] { return table_.destroy(deadline_ns); });
   given_up_ = !first;
   if (given_up_) {
     group_.give_up();

@@ -49,7 +49,7 @@ class DropGroup {
   }
   /// Entries, group and table, in this order; the first error. Goes on after a refusal, and stops
   /// where the device does not answer: nobody waits for every entry of a dead one.
-  [[nodiscard]] Result<void> destroy();
+  [[nodiscard]] Result<void> destroy(std::optional<std::uint64_t> deadline_ns = std::nullopt);
 
   [[nodiscard]] Shape shape() const noexcept { return shape_; }
 

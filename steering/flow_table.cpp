@@ -41,30 +41,32 @@ FlowTable& FlowTable::operator=(FlowTable&& other) noexcept {
   return *this;
 }
 
-Result<void> FlowTable::set_root(prm::FlowTableRootOpMod op_mod) {
+Result<void> FlowTable::set_root(prm::FlowTableRootOpMod op_mod, std::uint64_t deadline_ns) {
   prm::Buffer<prm::set_flow_table_root_in> in;
   in.put<"opcode">(prm::Opcode::SET_FLOW_TABLE_ROOT).put<"op_mod">(op_mod);
   in.put<"table_type">(domain_).put<"underlay_qpn">(underlay_qpn_);
   if (op_mod == prm::FlowTableRootOpMod::SET) in.put<"table_id">(id_);
-  PORTCULLIS_TRY(pmd::run<prm::set_flow_table_root_out>(*context_->commands, in));
+  PORTCULLIS_TRY(pmd::run<prm::set_flow_table_root_out>(*context_->commands, in, deadline_ns));
   return {};
 }
 
 Result<void> FlowTable::make_root(std::uint32_t underlay_qpn) {
   underlay_qpn_ = underlay_qpn;
-  PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::SET));
+  PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::SET, context_->commands->default_deadline_ns()));
   is_root_ = true;
   return {};
 }
 
-Result<void> FlowTable::destroy() {
+Result<void> FlowTable::destroy(std::optional<std::uint64_t> deadline_ns) {
   if (context_ == nullptr) return {};
-  if (is_root_) PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::DISCONNECT));
+  pmd::CommandChannel& commands = *context_->commands;
+  const auto until_ns = [&] { return deadline_ns.value_or(commands.default_deadline_ns()); };
+  if (is_root_) PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::DISCONNECT, until_ns()));
   is_root_ = false;
   prm::Buffer<prm::destroy_flow_table_in> in;
   in.put<"opcode">(prm::Opcode::DESTROY_FLOW_TABLE).put<"table_type">(domain_);
   in.put<"table_id">(id_);
-  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_table_out>(*context_->commands, in));
+  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_table_out>(commands, in, until_ns()));
   context_ = nullptr;
   return {};
 }
@@ -99,12 +101,13 @@ FlowGroup& FlowGroup::operator=(FlowGroup&& other) noexcept {
   return *this;
 }
 
-Result<void> FlowGroup::destroy() {
+Result<void> FlowGroup::destroy(std::optional<std::uint64_t> deadline_ns) {
   if (context_ == nullptr) return {};
   prm::Buffer<prm::destroy_flow_group_in> in;
   in.put<"opcode">(prm::Opcode::DESTROY_FLOW_GROUP).put<"table_type">(domain_);
   in.put<"table_id">(table_).put<"group_id">(id_);
-  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_group_out>(*context_->commands, in));
+  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_group_out>(
+      *context_->commands, in, deadline_ns.value_or(context_->commands->default_deadline_ns())));
   context_ = nullptr;
   return {};
 }

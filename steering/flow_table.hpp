@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/result.hpp"
 #include "pmd/context.hpp"
@@ -37,7 +38,8 @@ class FlowTable {
   [[nodiscard]] Result<void> make_root(std::uint32_t underlay_qpn = prm::kNoUnderlayQpn);
   /// SET_FLOW_TABLE_ROOT with op_mod disconnect, if it is a root; DESTROY_FLOW_TABLE. Done twice is
   /// done.
-  [[nodiscard]] Result<void> destroy();
+  /// `deadline_ns` (device clock) is of all its commands; none: each has the function's own.
+  [[nodiscard]] Result<void> destroy(std::optional<std::uint64_t> deadline_ns = std::nullopt);
   /// The destructor does not try (again): the device does not answer.
   void give_up() noexcept { given_up_ = true; }
 
@@ -45,7 +47,7 @@ class FlowTable {
   FlowTable(const pmd::Context& context, prm::FlowTableType domain, std::uint32_t id) noexcept
       : context_(&context), domain_(domain), id_(id) {}
   void take(FlowTable& other) noexcept;
-  [[nodiscard]] Result<void> set_root(prm::FlowTableRootOpMod op_mod);
+  [[nodiscard]] Result<void> set_root(prm::FlowTableRootOpMod op_mod, std::uint64_t deadline_ns);
 
   const pmd::Context* context_ = nullptr;  // null: gone
   prm::FlowTableType domain_{};
@@ -74,7 +76,8 @@ class FlowGroup {
 
   [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
   /// DESTROY_FLOW_GROUP; the device refuses while entries stand in it. Done twice is done.
-  [[nodiscard]] Result<void> destroy();
+  /// `deadline_ns` (device clock) is of all its commands; none: each has the function's own.
+  [[nodiscard]] Result<void> destroy(std::optional<std::uint64_t> deadline_ns = std::nullopt);
   /// The destructor does not try (again): the device does not answer.
   void give_up() noexcept { given_up_ = true; }
 

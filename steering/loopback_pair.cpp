@@ -14,7 +14,7 @@ namespace {
 // The first half is written, the second is where long WRITEs come from.
 constexpr std::size_t kRegionBytes = 32768;
 constexpr std::uint32_t kLogCompletions = 7;
-constexpr std::uint8_t kTimeout = 14;  // 67 ms, and seven retries: an entry stands far less
+constexpr std::uint8_t kTimeout = 14;  // 67 ms, and seven retries: half a second
 
 }  // namespace
 

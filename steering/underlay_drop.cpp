@@ -15,8 +15,7 @@ constexpr std::uint64_t kAfter = 0x706f727463756c12;
 constexpr std::uint32_t kLogCompletions = 0;  // nothing is ever received
 
 tl::unexpected<Error> forbidden(const std::string& why) {
-  return fail(Errc::Unsupported, "steering: no underlay here: " + why +
-                                     "; --steering=try asks the device all the same");
+  return fail(Errc::Unsupported, "steering: no underlay here: " + why);
 }
 
 Result<void> check_offered(const pmd::Context& context) {
@@ -99,12 +98,12 @@ Result<void> UnderlayDrop::install(const DropTarget& target, std::uint64_t deadl
                                   attachment->target.tirn());
 }
 
-Result<void> UnderlayDrop::remove(const DropTarget& target, std::uint64_t /*deadline_ns*/) {
+Result<void> UnderlayDrop::remove(const DropTarget& target, std::uint64_t deadline_ns) {
   PORTCULLIS_TRY(check_slot(target.slot));
   auto& attachment = attachments_[target.slot];
   if (!attachment) return {};
-  PORTCULLIS_TRY(attachment->group.destroy());
-  PORTCULLIS_TRY(attachment->target.destroy());
+  PORTCULLIS_TRY(attachment->group.destroy(deadline_ns));
+  PORTCULLIS_TRY(attachment->target.destroy(deadline_ns));
   attachment.reset();
   return {};
 }

@@ -49,7 +49,7 @@ class UnderlayDrop final : public DropRule {
   [[nodiscard]] Result<bool> prepare(const DropTarget& target, std::uint64_t deadline_ns) override;
   /// One command. NotFound where prepare() attached nothing.
   [[nodiscard]] Result<void> install(const DropTarget& target, std::uint64_t deadline_ns) override;
-  /// Takes everything of the slot back, in as many commands.
+  /// Takes everything of the slot back, in as many commands; a slot without is done.
   [[nodiscard]] Result<void> remove(const DropTarget& target, std::uint64_t deadline_ns) override;
 
   [[nodiscard]] const SelfTestVerdict& verdict() const noexcept { return verdict_; }

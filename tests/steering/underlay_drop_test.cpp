@@ -49,8 +49,7 @@ TEST_F(Underlays, EthernetPort_IsRefusedInOneLine) {
   start({});
   EXPECT_EQ(set_up_underlay().error().text,
             "steering: no underlay here: port_type is 1 (Ethernet), and Linux sets a root with "
-            "underlay_qpn on InfiniBand ports (0) alone; --steering=try asks the device all the "
-            "same");
+            "underlay_qpn on InfiniBand ports (0) alone");
 }
 
 TEST_F(Underlays, EthernetPortAskedAllTheSame_IsRefusedByTheDevice) {
@@ -113,6 +112,21 @@ TEST_F(Underlays, SecondPrepareAndSlotPastTheLast_AreRefused) {
   EXPECT_EQ(underlay->prepare(target, deadline_ns()).error().code, Errc::Busy);
   EXPECT_EQ(underlay->prepare({.slot = 3, .qpn = 5}, deadline_ns()).error().text,
             "steering: slot 3; underlays are for 0 to 2");
+}
+
+TEST_F(Underlays, RemovalThatIsNotAnswered_EndsByItsDeadline) {
+  for (const prm::Opcode opcode :
+       {prm::Opcode::SET_FLOW_TABLE_ROOT, prm::Opcode::DESTROY_FLOW_GROUP, prm::Opcode::DESTROY_TIR,
+        prm::Opcode::DESTROY_RQ}) {
+    attach(0);
+    model->inject(
+        {.opcode = prm::number(opcode), .kind = model::CommandFaultRule::Kind::NeverReturns});
+    const std::uint64_t start_ns = model->device().clock.now_ns();
+    EXPECT_FALSE(underlay->remove(target, start_ns + 100 * kMs)) << prm::name(opcode);
+    EXPECT_LE(model->device().clock.now_ns() - start_ns, 101 * kMs) << prm::name(opcode);
+    underlay.reset();
+    start_infiniband({});
+  }
 }
 
 class BrokenUnderlays : public Underlays, public ::testing::WithParamInterface<prm::Opcode> {};
