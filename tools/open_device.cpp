@@ -14,7 +14,7 @@ namespace portcullis::tools {
 namespace {
 
 constexpr std::string_view kAcceptedKeys =
-    "timing=, behaviour=, execution=, seed=, vf, pcap=, trace=";
+    "timing=, behaviour=, execution=, port=, seed=, vf, pcap=, trace=";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -62,6 +62,9 @@ Result<void> apply(model::Options& options, std::string_view word) {
   } else if (key == "execution") {
     PORTCULLIS_TRY_ASSIGN(const std::string how, one_of(key, value, {"stepped", "polled"}));
     options.execution = how == "polled" ? model::Execution::Polled : model::Execution::Stepped;
+  } else if (key == "port") {
+    PORTCULLIS_TRY(one_of(key, value, {"eth", "ib"}));
+    options.port_type = value == "ib" ? model::PortType::InfiniBand : model::PortType::Ethernet;
   } else if (key == "seed") {
     PORTCULLIS_TRY_ASSIGN(options.seed, number(key, value));
   } else if (key == "pcap" && !value.empty()) {

@@ -33,12 +33,13 @@ TEST(ParseDevice, Model_IsSteppedAndInstantByDefault) {
 TEST(ParseDevice, EveryWord_ArrivesInTheModelsOptions) {
   const auto spec = parse_device(
       "model,timing=cx5-16.35.4506,behaviour=slow-init+page-starved,execution=polled,seed=42,vf,"
-      "pcap=/tmp/x.pcap,trace=/tmp/x.trace");
+      "port=ib,pcap=/tmp/x.pcap,trace=/tmp/x.trace");
   ASSERT_TRUE(spec.has_value()) << spec.error().text;
   EXPECT_EQ(options_of(spec).timing, "cx5-16.35.4506");
   EXPECT_THAT(options_of(spec).behaviours, ElementsAre("slow-init", "page-starved"));
   EXPECT_EQ(options_of(spec).execution, model::Execution::Polled);
   EXPECT_EQ(options_of(spec).seed, 42u);
+  EXPECT_EQ(options_of(spec).port_type, model::PortType::InfiniBand);
   EXPECT_TRUE(options_of(spec).virtual_function);
   EXPECT_EQ(options_of(spec).pcap_path, "/tmp/x.pcap");
   EXPECT_EQ(options_of(spec).trace_path, "/tmp/x.trace");
@@ -79,6 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{"model,timing=slow", "timing \"slow\"", "instant, cx5-16.35.4506"},
                       Refusal{"model,behaviour=slow-init+x", "behaviour 'x'", "slow-init"},
                       Refusal{"model,execution=fast", "execution \"fast\"", "stepped, polled"},
+                      Refusal{"model,port=roce", "port \"roce\"", "eth, ib"},
                       Refusal{"model,seed=-1", "seed \"-1\"", "a number from 0"},
                       Refusal{"model,seed=", "seed \"\"", "a number from 0"}));
 

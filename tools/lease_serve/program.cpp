@@ -139,10 +139,12 @@ class Serving {
     wanted.allow_function_drop = options_->allow_function_drop;
     wanted.loopback.remote_gid = port_->address().gid;
     wanted.loopback.remote_mac = port_->address().mac;
-    PORTCULLIS_TRY_ASSIGN(drop_, steering::set_up_rule(port_->hca().context(), options_->plan.entry,
-                                                       wanted, [this](std::string_view line) {
-                                                         say("log", std::string(line));
-                                                       }));
+    auto rule =
+        steering::set_up_rule(port_->hca().context(), options_->plan.entry, wanted,
+                              [this](std::string_view line) { say("log", std::string(line)); });
+    if (!rule && rule.error().code == Errc::Unsupported)
+      rule.error().text += "; --steering=try asks the device all the same";
+    PORTCULLIS_TRY_ASSIGN(drop_, std::move(rule));
     return {};
   }
 

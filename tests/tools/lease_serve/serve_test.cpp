@@ -178,6 +178,22 @@ TEST_F(LeaseServe, NakFirstPlan_ClientIsRefusedAtOnce) {
   EXPECT_EQ(writer->failure, prm::WcStatus::REM_ACCESS_ERR);
 }
 
+TEST_F(LeaseServe, UnderlayOnAnEthernetPort_IsRefusedBeforeAnybodyIsServed) {
+  options.plan = lease::parse_plan("underlay").value();
+  EXPECT_EQ(serve().error().text,
+            "steering: no underlay here: port_type is 1 (Ethernet), and Linux sets a root with "
+            "underlay_qpn on InfiniBand ports (0) alone; --steering=try asks the device all the "
+            "same");
+}
+
+TEST_F(LeaseServe, AllowModifyPlan_BringsItsSteeringWithIt) {
+  channel.lines.emplace_back(writer->request());
+  options.plan = lease::parse_plan("allow-modify").value();
+  const auto good = serve();
+  ASSERT_TRUE(good) << good.error().text;
+  EXPECT_THAT(good->json, HasSubstr("steering=ok"));
+}
+
 TEST_F(LeaseServe, ChangesOfTheFirstWordAreSeen) {
   channel.lines.emplace_back(writer->request());
   revoke_at = 10;
