@@ -93,15 +93,19 @@ void annotate(benchmark::State& state, const FloorFindings& findings) {
 }
 
 SeriesPlan series_of(const Options& options, const lease::Plan& plan,
-                     const std::shared_ptr<FloorReport>& all) {
+                     const std::shared_ptr<FloorReport>& all,
+                     const std::optional<DropTrial>& drop = std::nullopt) {
   SeriesPlan series;
-  series.name = fmt::format("floor/plan:{}/timeout:{}/retry:{}", plan.full_name(), options.timeout,
-                            options.retry);
+  series.name = fmt::format("floor/{}/timeout:{}/retry:{}",
+                            drop ? "approach:" + name(*drop) : "plan:" + plan.full_name(),
+                            options.timeout, options.retry);
   series.wall_samples = options.samples;
   const std::uint64_t deadline_ns = options.deadline_ms * kNsPerMs;
   TenancyOptions tenancy_options{1, static_cast<std::uint8_t>(options.timeout),
                                  static_cast<std::uint8_t>(options.retry)};
   tenancy_options.are_together = plan.is_for_groups();
+  tenancy_options.entry = plan.entry;
+  tenancy_options.drop = drop;
   // One execution after the other prepares, samples and annotates; what it found is kept for the
   // end.
   const auto current = std::make_shared<std::string>();
@@ -142,6 +146,8 @@ std::vector<SeriesPlan> series(const Options& options, const std::shared_ptr<Flo
       for (one.retry = 1; one.retry <= kMostRetries; ++one.retry)
         all.push_back(series_of(one, plan, report));
   }
+  for (const DropTrial& drop : drops_of(options))
+    all.push_back(series_of(options, lease::seed_plan(), report, drop));
   return all;
 }
 

@@ -64,6 +64,7 @@ struct Round {
   Load load = Load::None;
   Phase phase = Phase::Outcome;
   bool has_entry = false;  // a DROP entry is part of it
+  std::optional<DropTrial> drop = std::nullopt;
 };
 
 /// `samples` counts revoked leases, so that many leases take no longer than one; but a handful of
@@ -120,6 +121,8 @@ SeriesPlan series_of(const Options& options, std::string series_name, const Roun
   tenancy_options.mode = mode;
   tenancy_options.are_together = round.plan.is_for_groups();
   if (round.has_entry) tenancy_options.entries.emplace();
+  tenancy_options.entry = round.plan.entry;
+  tenancy_options.drop = round.drop;
   series.prepare = [=](Session& session) -> Result<Sampler> {
     PORTCULLIS_TRY_ASSIGN(auto made, Tenancy::create(session, tenancy_options));
     std::shared_ptr<Tenancy> tenancy = std::move(made);
@@ -140,8 +143,8 @@ std::string name_of(const lease::Plan& plan, std::uint32_t leases, RevokeMode mo
 }
 
 /// 001 section 3.1: two commands alone; an immediate fence whose third step is the DROP entry, with
-/// a deferred phase that begins with taking it out; everything at once. What an entry does to
-/// traffic is steering_bench's.
+/// a deferred phase that begins with taking it out; everything at once; and its entries row by row
+/// where they were asked for. What an entry alone does to traffic is steering_bench's.
 void add_approaches(const Options& options, std::vector<SeriesPlan>& all) {
   const auto add = [&](const char* what, const Round& round) {
     all.push_back(series_of(options, fmt::format("revoke/approach:{}/load:write", what), round, 1,
@@ -151,6 +154,8 @@ void add_approaches(const Options& options, std::vector<SeriesPlan>& all) {
   add("split", {lease::seed_plan(), Load::Write, Phase::Outcome, /*has_entry=*/true});
   add("split,deferred", {lease::seed_plan(), Load::Write, Phase::Deferred, /*has_entry=*/true});
   add("legacy", {lease::legacy_plan(), Load::Write, Phase::Outcome});
+  for (const DropTrial& drop : drops_of(options))
+    add(name(drop).c_str(), {lease::seed_plan(), Load::Write, Phase::Outcome, false, drop});
 }
 
 std::vector<SeriesPlan> series(const Options& options) {

@@ -11,10 +11,10 @@
 #include <optional>
 #include <utility>
 
+#include "bench/common/drop_row.hpp"
 #include "bench/common/suite.hpp"
 #include "bench/common/tenancy.hpp"
 #include "steering/drop_group.hpp"
-#include "steering/flow_drop.hpp"
 #include "steering/loopback_pair.hpp"
 
 namespace portcullis::bench {
@@ -28,7 +28,6 @@ constexpr std::uint64_t kQuietNs = 50 * kNsPerMs;
 constexpr std::uint64_t kPatienceNs = 2 * kNsPerSecond;
 constexpr std::uint32_t kEntries = 64;
 constexpr std::uint32_t kSeveralPackets = 8192;
-constexpr std::uint32_t kPatternQpn = 0xaaaaaa;  // 001: one of the values that left traffic alone
 
 std::uint64_t deadline_ns(Session& session) {
   return session.context().commands->default_deadline_ns();
@@ -52,7 +51,7 @@ const char* text(EntryCommand command) {
 /// One entry from nothing to nothing; the time of `timed`.
 Result<std::optional<std::uint64_t>> entry_cycle(Session& session, DropGroup& group,
                                                  EntryCommand timed) {
-  constexpr steering::DropTarget kTarget{.slot = 0, .qpn = kPatternQpn};
+  constexpr steering::DropTarget kTarget{.slot = 0, .qpn = 0xaaaaaa};
   std::uint64_t took = 0;
   std::uint64_t start = session.now_ns();
   const auto lap = [&](EntryCommand command) {
@@ -71,7 +70,7 @@ Result<std::optional<std::uint64_t>> entry_cycle(Session& session, DropGroup& gr
 
 SeriesPlan entry_series(const Options& options, EntryCommand command) {
   SeriesPlan series;
-  series.name = fmt::format("entry/{}", text(command));
+  series.name = fmt::format("command/{}", text(command));
   series.picture = "commands on an entry";
   series.wall_samples = options.samples;
   series.prepare = [command](Session& session) -> Result<Sampler> {
@@ -113,32 +112,17 @@ SeriesPlan recall_series(const Options& options, bool with_entry) {
 
 // ---- the rows of 001 s3.1 ----
 
-struct Row {
-  const char* name;
-  Shape shape;
-  std::optional<std::uint32_t> qpn;  // instead of the connection's own
-  bool several_packets;
-};
-
-constexpr Row kRows[] = {
-    {"bth_dst_qp=qpn", Shape::DstQp, std::nullopt, false},
-    {"bth_dst_qp=0", Shape::DstQp, 0, false},
-    {"bth_dst_qp=0xAAAAAA", Shape::DstQp, kPatternQpn, false},
-    {"bth_opcode=0x0A/write=one-packet", Shape::Opcode, std::nullopt, false},
-    {"bth_opcode=0x0A/write=several-packets", Shape::Opcode, std::nullopt, true},
-};
-
 struct RowCount {
   std::uint64_t stopped = 0;
   std::uint64_t runs = 0;
 };
 
-Result<void> post(LoopbackPair& pair, const Row& row, std::uint64_t value) {
-  return row.several_packets ? pair.post_bytes(kSeveralPackets) : pair.post(value);
+Result<void> post(LoopbackPair& pair, const DropRow& row, std::uint64_t value) {
+  return row.has_long_writes ? pair.post_bytes(kSeveralPackets) : pair.post(value);
 }
 
 /// How long a WRITE behind the entry takes; none when the entry stopped it.
-Result<std::optional<std::uint64_t>> one_row(Session& session, DropGroup& group, const Row& row,
+Result<std::optional<std::uint64_t>> one_row(Session& session, DropGroup& group, const DropRow& row,
                                              bool mid_stream, RowCount& count) {
   PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(session.context(), session.path()));
   if (mid_stream) {
@@ -161,18 +145,19 @@ Result<std::optional<std::uint64_t>> one_row(Session& session, DropGroup& group,
   return std::optional<std::uint64_t>();
 }
 
-SeriesPlan row_series(const Options& options, const Row& row, bool mid_stream) {
+SeriesPlan row_series(const Options& options, const DropTrial& trial) {
   SeriesPlan series;
-  series.name = fmt::format("drop/{}/install={}", row.name, mid_stream ? "mid" : "pre");
+  const bool mid_stream = trial.install == Install::Mid;
+  series.name = fmt::format("entry/{}", name(trial));
   series.picture = mid_stream ? "entry put in under traffic" : "entry put in before traffic";
   series.wall_samples = std::min<std::uint64_t>(options.samples, 20);
   const auto count = std::make_shared<RowCount>();
-  series.prepare = [&row, mid_stream, count](Session& session) -> Result<Sampler> {
+  series.prepare = [row = trial.row, mid_stream, count](Session& session) -> Result<Sampler> {
     *count = {};
     PORTCULLIS_TRY_ASSIGN(auto made,
                           DropGroup::create(session.context(), {.shape = row.shape, .entries = 1}));
     auto group = std::make_shared<DropGroup>(std::move(made));
-    return Sampler([&session, &row, group, mid_stream, count] {
+    return Sampler([&session, row, group, mid_stream, count] {
       return one_row(session, *group, row, mid_stream, *count);
     });
   };
@@ -190,8 +175,8 @@ std::vector<SeriesPlan> series(const Options& options) {
   for (const EntryCommand command : {EntryCommand::Set, EntryCommand::Modify, EntryCommand::Delete})
     all.push_back(entry_series(options, command));
   for (const bool with_entry : {false, true}) all.push_back(recall_series(options, with_entry));
-  for (const bool mid_stream : {false, true})
-    for (const Row& row : kRows) all.push_back(row_series(options, row, mid_stream));
+  for (const Install install : {Install::Pre, Install::Mid})
+    for (const DropRow& row : drop_rows()) all.push_back(row_series(options, {row, install}));
   return all;
 }
 

@@ -21,6 +21,7 @@ Result<std::optional<std::uint64_t>> time_of(const lease::Plan& plan, RevokeMode
   options.leases = leases;
   options.mode = mode;
   options.are_together = plan.is_for_groups();
+  options.entry = plan.entry;
   options.fence_deadline_ms = lease::FenceOptions{}.deadline_ms;
   PORTCULLIS_TRY_ASSIGN(const auto tenancy, Tenancy::create(*session, options));
   PORTCULLIS_TRY(tenancy->grant_all());

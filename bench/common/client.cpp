@@ -22,6 +22,15 @@ Result<Client> Client::create(const pmd::Context& context, std::uint8_t counter_
   return Client(context, std::move(pd), std::move(cq), std::move(qp));
 }
 
+Result<void> Client::write_long() {
+  PORTCULLIS_TRY_ASSIGN(auto memory, DmaMemory::create(*context_->device.dma, kLongBytes));
+  PORTCULLIS_TRY_ASSIGN(
+      auto key, pmd::MemoryKey::create_mtt(*context_, pd_, pmd::MemoryRange::zero_based(memory),
+                                           {.local_write = true}));
+  payload_.emplace(Payload{std::move(memory), std::move(key)});
+  return {};
+}
+
 Result<void> Client::connect(const Connection& connection) {
   seen_ = {};
   PORTCULLIS_TRY(reset());
@@ -88,11 +97,7 @@ Result<void> Client::post_due() {
   const std::uint64_t now = context_->device.clock.now_ns();
   bool has_posted = false;
   while (next_post_ns_ <= now && has_room()) {
-    std::array<std::byte, kWriteBytes> data{};
-    ++written_;
-    std::memcpy(data.data(), &written_, sizeof written_);
-    PORTCULLIS_TRY(qp_.post_write_inline(
-        data, {.remote_address = target_.address, .rkey = target_.rkey, .wr_id = written_}));
+    PORTCULLIS_TRY(post_one());
     next_post_ns_ += interval_ns_;
     has_posted = true;
   }
@@ -100,6 +105,20 @@ Result<void> Client::post_due() {
   if (next_post_ns_ <= now) next_post_ns_ = now + interval_ns_;
   if (has_posted) qp_.ring();
   return {};
+}
+
+Result<void> Client::post_one() {
+  ++written_;
+  ++seen_.posted;
+  const pmd::WriteRequest to{
+      .remote_address = target_.address, .rkey = target_.rkey, .wr_id = written_};
+  if (payload_) {
+    dma_poke_u64(payload_->memory.bytes().data(), written_);
+    return qp_.post_write({.address = 0, .lkey = payload_->key.lkey(), .bytes = kLongBytes}, to);
+  }
+  std::array<std::byte, kWriteBytes> data{};
+  std::memcpy(data.data(), &written_, sizeof written_);
+  return qp_.post_write_inline(data, to);
 }
 
 void Client::watch_region() noexcept {

@@ -12,10 +12,12 @@
 #include <optional>
 #include <span>
 
+#include "base/dma_memory.hpp"
 #include "base/result.hpp"
 #include "pmd/completion.hpp"
 #include "pmd/completion_queue.hpp"
 #include "pmd/context.hpp"
+#include "pmd/memory_key.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
 
@@ -42,10 +44,12 @@ struct Target {
 class Client {
  public:
   static constexpr std::size_t kWriteBytes = 64;
+  static constexpr std::size_t kLongBytes = kPageBytes;
   static constexpr std::uint32_t kLogSendQueue = 7;  // 64 WRITEs of two basic blocks each
 
   /// What the client has seen, in nanoseconds of the device's clock.
   struct Observation {
+    std::uint64_t posted = 0;
     std::uint64_t writes = 0;  // completed with success
     std::uint64_t last_success_ns = 0;
     std::uint64_t last_change_ns = 0;  // of the region
@@ -58,6 +62,8 @@ class Client {
   [[nodiscard]] static Result<Client> create(const pmd::Context& context,
                                              std::uint8_t counter_set = 0);
 
+  /// WRITEs kLongBytes from now on, several packets of any MTU that a session uses.
+  [[nodiscard]] Result<void> write_long();
   [[nodiscard]] std::uint32_t qpn() const noexcept { return qp_.number(); }
   /// RESET or ERR to RTS; forgets what was seen.
   [[nodiscard]] Result<void> connect(const Connection& connection);
@@ -86,10 +92,18 @@ class Client {
 
   [[nodiscard]] Result<void> poll_all();
   [[nodiscard]] Result<void> post_due();
+  [[nodiscard]] Result<void> post_one();
   [[nodiscard]] bool has_room() const noexcept;
+
+  /// Where long WRITEs come from.
+  struct Payload {
+    DmaMemory memory;
+    pmd::MemoryKey key;
+  };
 
   const pmd::Context* context_;
   pmd::ProtectionDomain pd_;
+  std::optional<Payload> payload_;
   pmd::CompletionQueue cq_;
   pmd::QueuePair qp_;
   Target target_;

@@ -17,6 +17,7 @@ namespace portcullis::bench {
 namespace {
 
 constexpr std::string_view kBenchmarkPrefix = "--benchmark_";
+constexpr std::string_view kAllDrops = "all";
 
 constexpr const char* kFooter = R"(
 Before `--` stand EAL arguments, after it ours and Google Benchmark's (--benchmark_help):
@@ -37,6 +38,12 @@ std::vector<std::string> plan_names() {
 std::string check_plan(const std::string& name) {
   const auto plan = lease::parse_plan(name);
   return plan ? std::string() : plan.error().text;
+}
+
+std::string check_drop(const std::string& name) {
+  if (name == kAllDrops) return {};
+  const auto row = parse_drop_row(name);
+  return row ? std::string() : row.error().text + ", all";
 }
 
 std::string version_of(const ProgramInfo& info) {
@@ -69,13 +76,22 @@ void add_common(CLI::App& app, const ProgramInfo& info, Options& options) {
 
 void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
   if (info.has_plans)
-    app.add_option("--plan", options.plans,
-                   fmt::format("fence plans, comma separated (default all):\n{};\n"
-                               "+overlap behind a name issues its commands together",
-                               lease::plan_names()))
+    app.add_option(
+           "--plan", options.plans,
+           fmt::format("fence plans, comma separated (default all but the last three):\n{};\n"
+                       "+overlap behind a name issues its commands together",
+                       lease::plan_names()))
         ->type_name("LIST")
         ->delimiter(',')
         ->check(check_plan, "");
+  if (info.has_plans)
+    app.add_option("--drop", options.drops,
+                   fmt::format("also plan seed with a DROP entry of 001 s3.1 as its third step,\n"
+                               "put in before traffic and under it (default none): all, or\n{}",
+                               drop_row_names()))
+        ->type_name("LIST")
+        ->delimiter(',')
+        ->check(check_drop, "");
   if (info.has_leases)
     app.add_option("--leases", options.leases,
                    "how many leases are revoked, comma separated\n"
@@ -138,6 +154,19 @@ std::vector<lease::Plan> plans_of(const Options& options) {
   for (const std::string& name : options.plans)
     if (auto plan = lease::parse_plan(name)) plans.push_back(*plan);
   return plans;
+}
+
+std::vector<DropTrial> drops_of(const Options& options) {
+  const auto asks_for = [&options](const DropRow& row) {
+    return std::ranges::any_of(options.drops, [&row](const std::string& name) {
+      return name == kAllDrops || name == row.name;
+    });
+  };
+  std::vector<DropTrial> trials;
+  for (const Install install : {Install::Pre, Install::Mid})
+    for (const DropRow& row : drop_rows())
+      if (asks_for(row)) trials.push_back({row, install});
+  return trials;
 }
 
 Result<CommandLine> parse_command_line(const ProgramInfo& info, int argc, const char* const* argv) {

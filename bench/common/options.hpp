@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "bench/common/drop_row.hpp"
 #include "lease/fence_plan.hpp"
 
 namespace portcullis::bench {
@@ -18,7 +19,7 @@ namespace portcullis::bench {
 struct ProgramInfo {
   std::string name;
   std::string summary;      // one sentence, for --help
-  bool has_plans = false;   // --plan
+  bool has_plans = false;   // --plan, --drop
   bool has_leases = false;  // --leases
   bool has_retry = false;   // --timeout, --retry, --sweep, --deadline-ms
   std::uint64_t default_samples = 1000;
@@ -29,6 +30,7 @@ struct Options {
   std::string device = "model";
   std::string peer = "loopback";
   std::vector<std::string> plans;  // each accepted by lease::parse_plan
+  std::vector<std::string> drops;  // each accepted by parse_drop_row
   std::vector<std::uint32_t> leases;
   std::uint64_t samples = 0;  // of a wall-clock series
   std::uint32_t timeout = 14;
@@ -41,6 +43,8 @@ struct Options {
 
 /// The plans that were asked for, in that order.
 [[nodiscard]] std::vector<lease::Plan> plans_of(const Options& options);
+/// The DROP entries that were asked for, each before traffic and under it.
+[[nodiscard]] std::vector<DropTrial> drops_of(const Options& options);
 
 struct CommandLine {
   Options options;

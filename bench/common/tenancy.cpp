@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "steering/set_up.hpp"
+
 namespace portcullis::bench {
 namespace {
 
@@ -21,23 +23,35 @@ Result<std::unique_ptr<Tenancy>> Tenancy::create(Session& session, const Tenancy
     tenancy->umr_queue_.emplace(std::move(*queue));
     tenancy->umr_.emplace(*tenancy->umr_queue_);
   }
-  if (options.entries) tenancy->set_up_entries();
   for (std::uint32_t i = 0; i < options.leases; ++i) {
     PORTCULLIS_TRY_ASSIGN(auto client, Client::create(session.context(), options.counter_set));
+    if (options.drop && options.drop->row.has_long_writes) PORTCULLIS_TRY(client.write_long());
     tenancy->clients_.push_back(std::make_unique<Client>(std::move(client)));
   }
+  PORTCULLIS_TRY(tenancy->set_up_steering());
   return tenancy;
 }
 
-void Tenancy::set_up_entries() {
+/// A device without entries serves as well, and the plan that is made of them is refused.
+Result<void> Tenancy::set_up_steering() {
+  if (options_.drop) {
+    PORTCULLIS_TRY_ASSIGN(rule_,
+                          RowDrop::create(session_->context(), *options_.drop, options_.leases));
+    return {};
+  }
   steering::FlowDrop::Options wanted;
-  wanted.choice = *options_.entries;
+  wanted.choice = options_.entries.value_or(steering::choice_for(options_.entry));
   wanted.slots = options_.leases;
   wanted.loopback = session_->path();
-  if (auto made = steering::FlowDrop::set_up(session_->context(), wanted, {}))
-    drop_ = *std::move(made);
-  else
-    fmt::print(stderr, "no DROP entries: {}\n", made.error().text);
+  std::string said;
+  PORTCULLIS_TRY_ASSIGN(rule_,
+                        steering::set_up_rule(session_->context(), options_.entry, wanted,
+                                              [&said](std::string_view line) { said = line; }));
+  if (rule_ != nullptr || said.empty()) return {};
+  if (options_.entry != steering::EntryPlan::AtRevoke)
+    return fail(Errc::Unsupported, std::move(said));
+  fmt::print(stderr, "{}\n", said);
+  return {};
 }
 
 Tenancy::~Tenancy() { (void)finish(); }
@@ -48,7 +62,8 @@ Result<void> Tenancy::grant_all() {
   options.grant.psn_seed = kPsnSeed;
   options.fence.deadline_ms = options_.fence_deadline_ms;
   lease::Host host = lease::Host::of(session_->hca());
-  host.steering = drop_.get();
+  host.steering = rule_.get();
+  options.plan.entry = options_.entry;
   host.umr = umr_ ? &*umr_ : nullptr;
   if (options_.on_outcome)
     host.on_outcome = [this](const lease::Lease& lease, const lease::Verdict& verdict) {
@@ -77,7 +92,8 @@ lease::GrantRequest Tenancy::request_of(const Client& client) const {
   request.peer = {.qpn = client.qpn(),
                   .psn = kClientPsn,
                   .gid = session_->path().remote_gid,
-                  .mac = session_->path().remote_mac};
+                  .mac = session_->path().remote_mac,
+                  .lid = session_->path().remote_lid};
   request.ack_timeout = options_.timeout;
   request.retry_count = options_.retry;
   return request;
@@ -104,9 +120,11 @@ Result<void> Tenancy::start_traffic() {
     clients.push_back(clients_[i].get());
   }
   session_->set_clients(std::move(clients));
-  const auto all_write = [this] {
-    return std::all_of(clients_.begin(), clients_.end(),
-                       [](const auto& client) { return client->seen().writes >= kWarmUpWrites; });
+  const bool is_stopped = options_.drop && options_.drop->install == Install::Pre;
+  const auto all_write = [this, is_stopped] {
+    return std::all_of(clients_.begin(), clients_.end(), [is_stopped](const auto& client) {
+      return (is_stopped ? client->seen().posted : client->seen().writes) >= kWarmUpWrites;
+    });
   };
   PORTCULLIS_TRY_ASSIGN(const bool is_warm,
                         session_->run_until(session_->now_ns() + kWarmUpDeadlineNs, all_write));

@@ -15,10 +15,12 @@
 
 #include "base/result.hpp"
 #include "bench/common/client.hpp"
+#include "bench/common/drop_row.hpp"
 #include "bench/common/session.hpp"
 #include "lease/lease_manager.hpp"
 #include "lease/umr_freer.hpp"
 #include "pmd/umr_queue.hpp"
+#include "steering/drop_rule.hpp"
 #include "steering/flow_drop.hpp"
 
 namespace portcullis::bench {
@@ -36,9 +38,12 @@ struct TenancyOptions {
   RevokeMode mode = RevokeMode::Serial;
   /// Of a fence's commands: what takes longer is measured too, it only breaks the contract.
   std::uint64_t fence_deadline_ms = 60'000;
-  /// Which DROP entries the leases have; none: no steering.
+  /// Which DROP entries the leases have; none: what `entry` needs.
   std::optional<steering::Choice> entries = {};
-  std::uint8_t counter_set = 0;  // of the leases' QPs and of the clients'
+  /// Of the plan that will revoke: what it needs from the grant on is done then.
+  steering::EntryPlan entry = steering::EntryPlan::AtRevoke;
+  std::optional<DropTrial> drop = {};  // instead of both: an entry of 001
+  std::uint8_t counter_set = 0;        // of the leases' QPs and of the clients'
   /// Granted in one call and reached by one indirect key, as plan indirect wants them.
   bool are_together = false;
   /// Hears of each outcome at the moment it stands; `index` is the client's. May be empty.
@@ -61,7 +66,8 @@ class Tenancy {
 
   /// Grants every lease and connects its client.
   [[nodiscard]] Result<void> grant_all();
-  /// Lets every client write and returns when all have.
+  /// Lets every client write and returns when all have; behind an entry that stands already, when
+  /// as many WRITEs are under way.
   [[nodiscard]] Result<void> start_traffic();
   /// Revokes every lease by `plan` and returns when every outcome stands. Anything but the plan's
   /// best outcome is an error.
@@ -72,7 +78,7 @@ class Tenancy {
   [[nodiscard]] Result<void> finish();
 
   /// False as well where the function has none of those asked for, as was said on stderr.
-  [[nodiscard]] bool has_entries() const noexcept { return drop_ != nullptr; }
+  [[nodiscard]] bool has_entries() const noexcept { return rule_ != nullptr; }
   [[nodiscard]] Client& client(std::size_t index) noexcept { return *clients_[index]; }
   /// The lease's memory; empty once a plan gave it back.
   [[nodiscard]] std::span<const std::byte> region(std::size_t index) const noexcept {
@@ -82,7 +88,7 @@ class Tenancy {
  private:
   Tenancy(Session& session, const TenancyOptions& options)
       : session_(&session), options_(options) {}
-  void set_up_entries();
+  [[nodiscard]] Result<void> set_up_steering();
   [[nodiscard]] lease::GrantRequest request_of(const Client& client) const;
   [[nodiscard]] Result<void> connect(Client& client, const lease::Grant& grant);
   [[nodiscard]] std::vector<lease::RevokeAnswer> revoke_serially(const lease::Plan& plan);
@@ -92,8 +98,8 @@ class Tenancy {
   TenancyOptions options_;
   std::optional<pmd::UmrQueue> umr_queue_;
   std::optional<lease::UmrFreer> umr_;  // none where the function has no such queue
-  std::unique_ptr<steering::FlowDrop> drop_;
   std::vector<std::unique_ptr<Client>> clients_;
+  std::unique_ptr<steering::DropRule> rule_;  // null: no steering; asked by the manager to its end
   std::unique_ptr<lease::LeaseManager> manager_;
   std::vector<lease::Grant> grants_;
   bool leaves_fenced_ = false;  // the last plan's best outcome is Fenced

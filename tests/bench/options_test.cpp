@@ -116,6 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"--plan=drop", "drop", "seed, nak-first, legacy"},
         Mistake{"--plan=drop-only+overlap", "drop-only+overlap", "one step"},
         Mistake{"--plan=seed,drop", "drop", "seed, nak-first, legacy"},
+        Mistake{"--drop=bth_dst_qp=1", "bth_dst_qp=1", "bth_dst_qp=qpn, bth_dst_qp=0"},
         Mistake{"--leases=0", "0", "1 to 4096"}, Mistake{"--leases=x", "x", "1 to 4096"},
         Mistake{"--samples=0", "0", "1 to 1000000000"},
         Mistake{"--samples=-3", "-3", "1 to 1000000000"}, Mistake{"--timeout=0", "0", "1 to 31"},

@@ -152,6 +152,29 @@ class Revoke(Suite):
                         self.assertIn(f"revoke/plan:{plan}/leases:{leases}/mode:{mode}/load:{load}"
                                       f"/clock:{clock}", self.result.series)
 
+    def test_the_entries_of_001_are_approaches(self):
+        dropped = Run("revoke_bench", "--device=model,timing=cx5-16.35.4506,execution=stepped",
+                      "--drop=all", "--benchmark_filter=approach:(bare|drop)")
+        recall = {name.split(":")[1].split("/")[0]: series["p50"]
+                  for name, series in dropped.series.items()}
+        self.assertEqual(len(recall), 11)
+        self.assertAlmostEqual(recall["bare"], 1.5e6, delta=1e5)
+        for name, ns in recall.items():
+            if name.endswith("install=mid"):
+                self.assertAlmostEqual(ns, 12e6, delta=1e5)
+            if name.endswith("install=pre"):
+                self.assertAlmostEqual(ns, 1.5e6, delta=1e5)
+
+    def test_underlay_is_measured_on_infiniband_and_refused_on_ethernet(self):
+        under = Run("revoke_bench", "--device=model,port=ib,execution=stepped", "--plan=underlay",
+                    "--leases=2", "--benchmark_filter=plan:")
+        self.assertIn("revoke/plan:underlay/leases:2/mode:batched/load:write/clock:virtual",
+                      under.series)
+        done = run("revoke_bench", "--", "--device=model,execution=stepped", "--plan=underlay",
+                   "--quick", "--benchmark_filter=plan:")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("port_type is 1 (Ethernet)", done.stderr.splitlines()[-1])
+
     def test_nak_first_lingers_only_while_nobody_writes(self):
         series = "revoke/plan:nak-first/leases:1/mode:serial/load:{}/clock:virtual"
         self.assertEqual(self.result.series[series.format("none")]["p50"], 50e6)
@@ -239,6 +262,15 @@ class Floor(Suite):
             self.assertIn(f"plan seed: mechanism: {named} (", done.stdout)
             self.assertIn("the mechanism was chosen", done.stdout)
 
+    def test_the_entries_of_001_leave_the_floor_where_it_is(self):
+        dropped = Run("floor_bench", "--device=model,timing=cx5-16.35.4506,execution=stepped",
+                      "--timeout=12", "--retry=3", "--drop=all", "--plan=seed")
+        rows = [series for name, series in dropped.series.items() if "approach:drop," in name]
+        self.assertEqual(len(rows), 10)
+        for series in rows:
+            self.assertEqual(series["status"], 12)
+            self.assertEqual(series["censored"], 0)
+
     def test_least_timeout_is_named(self):
         self.check_chosen("min-ack-timeout=14", "minimum timeout, budget")
 
@@ -257,6 +289,47 @@ class Floor(Suite):
     def test_sweep_of_refusals_names_the_nak(self):
         swept = Run("floor_bench", "--sweep", "--plan=nak-first")
         self.assertIn("plan nak-first: mechanism: nak", swept.output)
+
+
+class Steering(Suite):
+    program = "steering_bench"
+    arguments = ("--device=model,timing=cx5-16.35.4506,execution=stepped",)
+
+    def row(self, name: str, install: str) -> str:
+        return self.result.series[f"entry/drop,{name},install={install}/clock:virtual"]["label"]
+
+    def test_report(self):
+        self.check_common()
+
+    def test_rows_are_as_001_saw_them(self):
+        for qpn in ("qpn", "0", "0xAAAAAA"):
+            for install in ("pre", "mid"):
+                self.assertEqual(self.row(f"bth_dst_qp={qpn}", install), "traffic unchanged")
+        self.assertEqual(self.row("bth_opcode=0x0A+one-packet", "pre"), "stopped")
+        self.assertEqual(self.row("bth_opcode=0x0A+one-packet", "mid"), "traffic unchanged")
+        for install in ("pre", "mid"):
+            self.assertEqual(self.row("bth_opcode=0x0A+several-packets", install),
+                             "traffic unchanged")
+
+    def test_the_recall_takes_the_entrys_time_too(self):
+        recall = "recall/plan:seed/entry:{}/clock:virtual"
+        self.assertAlmostEqual(self.result.series[recall.format("none")]["p50"], 1.5e6, delta=1e4)
+        self.assertAlmostEqual(self.result.series[recall.format("synchronous")]["p50"], 12e6,
+                               delta=1e4)
+
+    def test_each_command_on_an_entry_is_timed(self):
+        for command in ("set", "modify", "delete"):
+            self.assertGreater(self.result.series[f"command/{command}/clock:virtual"]["p50"], 0)
+
+    def test_a_device_that_steers_is_stopped_by_its_own_number_alone(self):
+        steered = Run("steering_bench", "--device=model,behaviour=rdma-rx-in-path,"
+                      "execution=stepped", "--benchmark_filter=bth_dst_qp")
+        labels = {name: series["label"] for name, series in steered.series.items()}
+        for install in ("pre", "mid"):
+            for qpn, label in (("qpn", "stopped"), ("0", "traffic unchanged"),
+                               ("0xAAAAAA", "traffic unchanged")):
+                name = f"entry/drop,bth_dst_qp={qpn},install={install}/clock:virtual"
+                self.assertEqual(labels[name], label)
 
 
 class Model(Suite):
@@ -357,7 +430,7 @@ def main() -> int:
     global PROGRAMS
     PROGRAMS = pathlib.Path(sys.argv[1])
     suite = {"command": Command, "dataplane": Dataplane, "revoke": Revoke, "floor": Floor,
-             "model": Model, "mistakes": Mistakes, "cost": Cost}[sys.argv[2]]
+             "steering": Steering, "model": Model, "mistakes": Mistakes, "cost": Cost}[sys.argv[2]]
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(suite)
     return 0 if unittest.TextTestRunner().run(tests).wasSuccessful() else 1
 

@@ -26,8 +26,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("DEVICE", options.device,
                  "a PCI address such as 0000:03:00.0, or\n"
                  "model[,timing=NAME][,behaviour=NAME].. (default model)");
-  app.add_option("--plan", options.plans,
-                 "fence plans, comma separated (default all):\n" + lease::plan_names())
+  app.add_option(
+         "--plan", options.plans,
+         "fence plans, comma separated (default all but the last three):\n" + lease::plan_names())
       ->type_name("LIST")
       ->delimiter(',')
       ->check(check_plan, "");
