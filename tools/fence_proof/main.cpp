@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <thread>
 
@@ -17,6 +19,7 @@ using namespace portcullis::fence_proof;
 
 constexpr int kRefused = 1;
 constexpr int kNotShown = 2;
+constexpr int kInterrupted = 130;  // as a shell reports SIGINT
 constexpr std::uint64_t kMutantRuns = 1000;
 constexpr std::uint64_t kGreatest = std::uint64_t{1} << 62;  // so that no sum of two wraps
 
@@ -30,9 +33,11 @@ Without --mutant the plans are put to the proof first; then every mutant is, whi
 the fence broken on purpose, or the card. What a violation takes is cut down to the smallest run,
 and the command that shows it again is printed; --pcap and --trace record what happens there.
 
+Ctrl-C ends it after the runs under way and tells what they came to; twice, at once.
+
 Status 0: shown, and every mutant found. 2: a violation, a position nobody ever stood at, an
-operation that never succeeded, too few packets in flight, or a mutant that was not found. Any
-other: nothing was shown, and the line on stderr says why. What is shown rests on
+operation that never succeeded, too few packets in flight, or a mutant that was not found. 130:
+stopped. Any other: nothing was shown, and the line on stderr says why. What is shown rests on
 docs/hca-contract.md.
 
 Mutants)";
@@ -44,6 +49,15 @@ std::string footer() {
     if (!info.plan.empty()) text += fmt::format(" (plan {})", info.plan);
   }
   return text;
+}
+
+std::atomic<bool> stop = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+/// The runs under way end, and what they came to is told; the second time ends the program.
+void ask_to_stop(int /*signal*/) {
+  stop = true;
+  std::signal(SIGINT, SIG_DFL);
 }
 
 struct Arguments {
@@ -110,6 +124,7 @@ Result<bool> find_mutants(Arguments arguments) {
   arguments.options.trace_path.clear();
   bool all_found = true;
   for (const MutantInfo& info : mutants()) {
+    if (stop) return false;
     PORTCULLIS_TRY_ASSIGN(const bool is_found, find_mutant(arguments, info));
     all_found = all_found && is_found;
   }
@@ -126,7 +141,7 @@ Result<int> act(Arguments& arguments) {
     return is_found ? 0 : kNotShown;
   }
   PORTCULLIS_TRY_ASSIGN(bool is_shown, prove_plans(arguments));
-  if (arguments.mutant == "all") {
+  if (arguments.mutant == "all" && !stop) {
     PORTCULLIS_TRY_ASSIGN(const bool all_found, find_mutants(arguments));
     is_shown = is_shown && all_found;
   }
@@ -142,6 +157,8 @@ int main(int argc, char** argv) {
       "fence_proof"};
   Arguments arguments;
   arguments.program = argv[0];
+  arguments.options.stop = &stop;
+  std::signal(SIGINT, ask_to_stop);
   ProofOptions& options = arguments.options;
   options.jobs = std::max(1U, std::thread::hardware_concurrency());
   app.add_option("--runs", options.runs, "seeded runs (default 10000; 1000000 is for a night)")
@@ -173,5 +190,6 @@ int main(int argc, char** argv) {
   app.footer(footer());
   CLI11_PARSE(app, argc, argv);
   const auto status = act(arguments);
+  if (stop) return kInterrupted;
   return status ? *status : refuse(status.error());
 }

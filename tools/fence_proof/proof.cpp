@@ -17,6 +17,7 @@ bool is_crowded(const Occupancy& occupancy) noexcept {
 class Tally {
  public:
   explicit Tally(const ProofOptions& options) : options_(options) {
+    report_.asked = options.runs;
     for (const lease::Plan& plan : options.plans)
       report_.plans.push_back({.plan = plan.full_name()});
   }
@@ -24,8 +25,9 @@ class Tally {
   /// The next run; none when all are given out, or one has failed.
   std::optional<std::uint64_t> take() {
     const std::lock_guard locked(mutex_);
-    const bool is_over =
-        error_ || next_ == options_.runs || (options_.stops_at_first && report_.violations != 0);
+    const bool is_over = error_ || next_ == options_.runs ||
+                         (options_.stops_at_first && report_.violations != 0) ||
+                         (options_.stop != nullptr && options_.stop->load());
     if (is_over) return std::nullopt;
     return next_++;
   }
@@ -115,8 +117,8 @@ void lessen(Finding& finding, Number RunSpec::*number, Number most) {
 
 bool ProofReport::is_shown() const noexcept {
   const auto is_zero = [](std::uint64_t count) { return count == 0; };
-  return violations == 0 && 2 * crowded >= runs && std::ranges::none_of(occupied, is_zero) &&
-         std::ranges::none_of(succeeded, is_zero);
+  return violations == 0 && runs == asked && 2 * crowded >= runs &&
+         std::ranges::none_of(occupied, is_zero) && std::ranges::none_of(succeeded, is_zero);
 }
 
 std::vector<lease::Plan> provable_plans() {

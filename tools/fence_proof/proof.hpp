@@ -27,7 +27,8 @@ struct ProofOptions {
   std::string pcap_path = "";  // of every run, the last one's stay
   std::string trace_path = "";
   unsigned jobs = 1;
-  bool stops_at_first = false;  // violation: for a mutant, one is enough
+  bool stops_at_first = false;              // violation: for a mutant, one is enough
+  const std::atomic<bool>* stop = nullptr;  // no further run begins once it is set; null: never
 };
 
 struct PlanTally {
@@ -48,6 +49,7 @@ struct Finding {
 struct ProofReport {
   std::vector<PlanTally> plans;
   std::uint64_t runs = 0;
+  std::uint64_t asked = 0;  // runs; more than there were when somebody stopped it
   std::uint64_t violations = 0;
   std::uint64_t key_steps = 0;
   std::uint64_t crowded = 0;  // runs with 8 packets and 2 DMAs in flight at a key step
@@ -60,7 +62,8 @@ struct ProofReport {
   std::optional<Finding> first;  // of the lowest seed
   double seconds = 0;
 
-  /// No violation, no position empty, every operation carried out, half of the runs crowded.
+  /// All that was asked for was run: no violation, no position empty, every operation carried out,
+  /// half of the runs crowded.
   [[nodiscard]] bool is_shown() const noexcept;
 };
 

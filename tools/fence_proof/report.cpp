@@ -16,6 +16,9 @@ std::string verdict(const ProofReport& report) {
   if (report.violations != 0)
     return fmt::format("NOT SHOWN: {} of {} runs violate the fence", report.violations,
                        report.runs);
+  if (report.runs != report.asked)
+    return fmt::format("NOT SHOWN: stopped after {} of {} runs, none of which violates the fence",
+                       report.runs, report.asked);
   for (std::size_t i = 0; i < kPositions.size(); ++i)
     if (report.occupied[i] == 0)
       return fmt::format("NOT SHOWN: nothing ever stood at \"{}\"", name(kPositions[i]));
@@ -82,6 +85,8 @@ std::string describe(const Finding& finding, std::string_view program) {
 }
 
 std::string describe_mutant(const MutantInfo& info, const ProofReport& report) {
+  if (report.violations == 0 && report.runs != report.asked)
+    return fmt::format("{:<26}stopped after {} runs: {}\n", info.name, report.runs, info.what);
   if (report.violations == 0)
     return fmt::format("{:<26}NOT FOUND in {} runs: {}\n", info.name, report.runs, info.what);
   return fmt::format("{:<26}found in run {}: {}\n", info.name, report.runs, info.what);

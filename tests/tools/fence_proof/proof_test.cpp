@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
 
 #include "tools/fence_proof/report.hpp"
@@ -81,6 +82,17 @@ TEST(FenceProof, Threads_ComeToTheSameAsOne) {
   ASSERT_TRUE(alone && together);
   EXPECT_EQ(alone->touched, together->touched);
   EXPECT_EQ(alone->occupied, together->occupied);
+}
+
+TEST(FenceProof, Stopped_TellsHowFarItCameAndShowsNothing) {
+  const std::atomic<bool> stop = true;
+  ProofOptions stopped = options(10);
+  stopped.stop = &stop;
+  const auto report = prove(stopped);
+  ASSERT_TRUE(report) << report.error().text;
+  EXPECT_EQ(report->runs, 0u);
+  EXPECT_FALSE(report->is_shown());
+  EXPECT_THAT(describe(*report), HasSubstr("NOT SHOWN: stopped after 0 of 10 runs"));
 }
 
 class EachMutant : public ::testing::TestWithParam<MutantInfo> {
