@@ -23,11 +23,11 @@ Result<Exploration> sample(Scenario scenario, unsigned clients, std::uint64_t li
 
 double bytes_per_state(const Machine& machine, SetKind set) noexcept {
   const double upper = 8.0 * (machine.state_words - 1) - (64 - machine.last_word_bits) / 8;
-  constexpr double kValue = 7;        // of a fingerprint, that its place does not say
-  constexpr double kLoad = 0.85;      // StateSet goes from 0.82 to 0.94 and leaves a few bytes over
+  constexpr double kValue = 6.5;      // of a fingerprint, that its place does not say
+  constexpr double kLoad = 0.9;       // of a StateSet that was told what to expect
   constexpr double kFrontier = 0.12;  // of all states, in the widest levels of these models
   const bool is_exact = set == SetKind::Exact && machine.state_words > 1;
-  return (kValue + (is_exact ? upper : 0)) / kLoad + kFrontier * (8 + upper);
+  return (kValue + (is_exact ? upper : 0)) / kLoad + kFrontier * (9 + upper);
 }
 
 Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,

@@ -3,7 +3,7 @@
 // The states seen so far, exact or by 64-bit fingerprint, each in a few bytes: the place of an
 // entry says the leading bits of its fingerprint, and only the others are stored (Cleary, Compact
 // Hash Tables, 1984). An exact entry has the state's upper words beside it, which determine the
-// rest: hash.hpp. Open addressing in buckets of a cache line; the place is monotone in the
+// rest: hash.hpp. Open addressing in buckets of two cache lines; the place is monotone in the
 // fingerprint, so that the set grows where it lies, from its end to its beginning, and never needs
 // twice the memory.
 #pragma once
@@ -78,8 +78,9 @@ class StateSet {
     std::uint64_t offset;  // of the fingerprint from the first of this share
     State<kWords> state;   // the first word is not looked at
   };
-  static constexpr unsigned kReach = 7;  // buckets beyond its own that an entry may lie in
-  static constexpr std::size_t kFirstBuckets = 128;
+  static constexpr unsigned kReach = 7;     // buckets beyond its own that an entry may lie in
+  static constexpr unsigned kTagWords = 3;  // count and tags: at most 23 slots
+  static constexpr std::size_t kFirstBuckets = 64;
   static constexpr std::size_t kFewApart = 16;
 
   struct EntryHash {
@@ -97,19 +98,20 @@ class StateSet {
 
   /// How entries lie in memory: `width` fingerprints a bucket. A value says how far the fingerprint
   /// is from where its bucket's begin. A bucket is the number of its entries, the tag of each,
-  /// which is the value's lowest byte, and of each the value's other bytes and the state's upper
-  /// words.
+  /// which is the value's lowest byte, of each the value's other bits, and of each the state's
+  /// upper words in whole bytes.
   struct Table {
     Table(std::uint64_t greatest_offset, std::size_t bucket_count, unsigned upper_bytes)
         : buckets(bucket_count), width(greatest_offset / bucket_count + 1) {
       inverse = static_cast<std::uint64_t>((Wide{1} << 64) / width);
       const std::uint64_t rest = (width * (kReach + 1) - 1) >> 8;  // the greatest
-      rest_bytes = (static_cast<unsigned>(std::bit_width(rest)) + 7) / 8;
-      rest_mask = ~(~std::uint64_t{0} << 8 * rest_bytes);
-      slot_bytes = rest_bytes + upper_bytes;
+      rest_bits = static_cast<unsigned>(std::bit_width(rest));
+      rest_mask = ~(~std::uint64_t{0} << rest_bits);
       // The same for all sizes of the table: growing relies on it.
-      bucket_bytes = (8 + upper_bytes + 15) / 16 * 64;
-      slots = (bucket_bytes - 1) / (slot_bytes + 1);
+      bucket_bytes = (8 + upper_bytes + 15) / 16 * 128;
+      slots =
+          std::min((bucket_bytes - 1) * 8 / (8 + rest_bits + 8 * upper_bytes), kTagWords * 8 - 1);
+      upper_at = 1 + slots + (slots * rest_bits + 7) / 8;
     }
     /// offset / width, by a multiplication that is at most one too low.
     [[nodiscard]] std::size_t bucket_of(std::uint64_t offset) const noexcept {
@@ -124,9 +126,8 @@ class StateSet {
 
     std::size_t buckets;
     std::uint64_t width, inverse, rest_mask;
-    unsigned rest_bytes, slot_bytes, bucket_bytes, slots;
+    unsigned rest_bits, bucket_bytes, slots, upper_at;
   };
-  static constexpr unsigned kTagWords = 2;  // count and tags: at most 15 slots
 
   /// The first fingerprint whose product with `shares` reaches `share` times 2^64.
   static std::uint64_t first_of(unsigned share, unsigned shares) noexcept {
@@ -145,14 +146,26 @@ class StateSet {
     bits |= read(at);
     std::memcpy(at, &bits, sizeof bits);
   }
-  /// A one at the top of each byte of `word` that is `byte`, and seldom of another.
+  /// A one at the top of each byte of `word` that is `byte`, and seldom of another: behind one that
+  /// is, of a byte that differs in its lowest bit.
   static std::uint64_t matches(std::uint64_t word, std::uint64_t byte) noexcept {
     constexpr std::uint64_t kOnes = 0x0101010101010101U;
     const std::uint64_t differences = word ^ (byte & 0xff) * kOnes;
     return (differences - kOnes) & ~differences & kOnes << 7;
   }
-  static char* slot_of(const Table& table, char* bucket, unsigned slot) noexcept {
-    return bucket + 1 + table.slots + slot * table.slot_bytes;
+  /// The bits of a value beside its tag: up to 57 from any bit of a byte on are in the 64 read.
+  static std::uint64_t rest_of(const Table& table, const char* bucket, unsigned slot) noexcept {
+    const unsigned bit = slot * table.rest_bits;
+    return read(bucket + 1 + table.slots + bit / 8) >> bit % 8 & table.rest_mask;
+  }
+  static void set_rest(const Table& table, char* bucket, unsigned slot,
+                       std::uint64_t rest) noexcept {
+    const unsigned bit = slot * table.rest_bits;
+    write(bucket + 1 + table.slots + bit / 8, rest << bit % 8);
+  }
+  template <class Byte>
+  [[nodiscard]] Byte* upper_of(const Table& table, Byte* bucket, unsigned slot) const noexcept {
+    return bucket + table.upper_at + slot * upper_bytes_;
   }
 
   [[nodiscard]] bool has_upper(const char* upper, const Entry& entry) const noexcept {
@@ -170,9 +183,9 @@ class StateSet {
       for (; found != 0; found &= found - 1) {
         const unsigned place = word * 8 + static_cast<unsigned>(std::countr_zero(found)) / 8;
         if (place == 0 || place > count) continue;
-        const char* slot = slot_of(table, bucket, place - 1);
-        if ((read(slot) & table.rest_mask) == value >> 8 &&
-            has_upper(slot + table.rest_bytes, entry))
+        if (static_cast<unsigned char>(bucket[place]) == (value & 0xff) &&
+            rest_of(table, bucket, place - 1) == value >> 8 &&
+            has_upper(upper_of(table, bucket, place - 1), entry))
           return true;
       }
     }
@@ -182,11 +195,11 @@ class StateSet {
     const auto count = static_cast<unsigned char>(*bucket);
     *bucket = static_cast<char>(count + 1);
     bucket[1 + count] = static_cast<char>(value);
-    char* slot = slot_of(table, bucket, count);
-    write(slot, value >> 8);
+    set_rest(table, bucket, count, value >> 8);
     if (upper_bytes_ == 0) return;
+    char* const upper = upper_of(table, bucket, count);
     for (unsigned i = 1; i < kWords; ++i)
-      write(slot + table.rest_bytes + (i - 1) * sizeof(std::uint64_t), entry.state.words[i]);
+      write(upper + (i - 1) * sizeof(std::uint64_t), entry.state.words[i]);
   }
 
   Outcome place(const Entry& entry, bool is_known_new) noexcept {
@@ -215,24 +228,22 @@ class StateSet {
   /// Empties a bucket of `table` and calls visit for each of its entries.
   template <class Visit>
   void take_bucket(const Table& table, std::size_t bucket, Visit&& visit) {
-    std::array<char, (kMaxStateWords + 1) / 2 * 64 + sizeof(std::uint64_t)> taken{};
+    std::array<char, (kMaxStateWords + 1) / 2 * 128 + sizeof(std::uint64_t)> taken{};
     char* const start = arena_.data() + bucket * table.bucket_bytes;
     std::memcpy(taken.data(), start, table.bucket_bytes);
     std::memset(start, 0, table.bucket_bytes);
     const auto count = static_cast<unsigned char>(taken[0]);
     for (unsigned i = 0; i < count; ++i) {
-      const char* slot = slot_of(table, taken.data(), i);
       const std::uint64_t value =
-          (read(slot) & table.rest_mask) << 8 | static_cast<unsigned char>(taken[1 + i]);
+          rest_of(table, taken.data(), i) << 8 | static_cast<unsigned char>(taken[1 + i]);
+      const char* const upper = upper_of(table, taken.data(), i);
       Entry entry{bucket * table.width + value - kReach * table.width, {}};
       for (unsigned word = 1; word < kWords && upper_bytes_ != 0; ++word)
-        entry.state.words[word] = read(slot + table.rest_bytes + (word - 1) * 8) &
-                                  (word + 1 < kWords ? ~std::uint64_t{0} : last_mask_);
+        entry.state.words[word] =
+            read(upper + (word - 1) * 8) & (word + 1 < kWords ? ~std::uint64_t{0} : last_mask_);
       visit(entry);
     }
   }
-
-  static constexpr double kGrowth = 2;  // up to what is expected
 
   /// So many that `entries` fill most of them, and none has to lie apart.
   static std::size_t buckets_for(double entries, std::uint64_t greatest, unsigned upper_bytes) {
@@ -240,21 +251,23 @@ class StateSet {
     double buckets = kFirstBuckets;
     for (int i = 0; i < 2; ++i) {  // the more buckets, the more slots in one
       const Table table(greatest, static_cast<std::size_t>(buckets), upper_bytes);
-      const double load = 1 - 0.72 / table.slots;  // as tried: a little later they crowd
+      const double load = 1 - 0.8 / table.slots;  // as tried: a little later they crowd
       buckets = std::clamp(entries / table.slots / load, 1.0 * kFirstBuckets, kMost);
     }
     return static_cast<std::size_t>(buckets);
   }
-  /// From which growing ends at `fitting` ones.
+  /// Doubling from them on ends at `fitting` ones, or nearly.
   static std::size_t first_buckets(std::size_t fitting) noexcept {
-    auto buckets = static_cast<double>(fitting);
-    while (buckets / kGrowth >= kFirstBuckets) buckets /= kGrowth;
-    return static_cast<std::size_t>(buckets);
+    while (fitting / 2 >= kFirstBuckets) fitting /= 2;
+    return fitting;
   }
   [[nodiscard]] std::size_t more_buckets() const noexcept {
-    const std::size_t seventh = table_.buckets + table_.buckets / 7 + 1;
-    const auto grown = static_cast<std::size_t>(static_cast<double>(table_.buckets) * kGrowth) + 1;
-    return std::max(seventh, std::min(grown, fitting_buckets_));
+    constexpr std::size_t kWorthSparing = std::size_t{1} << 12;
+    const std::size_t least =
+        table_.buckets + table_.buckets / (table_.buckets < kWorthSparing ? 2 : 7) + 1;
+    std::size_t more = fitting_buckets_;
+    while (more / 2 > least) more /= 2;
+    return std::max(more, least);
   }
 
   /// Where all grows by a seventh at least, an entry's new bucket is behind the one it lay in,

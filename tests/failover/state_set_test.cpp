@@ -46,6 +46,13 @@ TEST(StateSet, EqualFingerprints_AreToldApartByUpperWords) {
   EXPECT_FALSE(set.insert({{0, 1999}}, 42));
 }
 
+TEST(StateSet, FingerprintsThatDifferInOneBit_AreTwo) {
+  StateSet<1> set(0, 0, 1);
+  unsigned inserted = 0;
+  for (std::uint64_t hash = 0; hash < 3000; ++hash) inserted += set.insert({{hash}}, hash);
+  EXPECT_EQ(inserted, 3000U);
+}
+
 TEST(StateSet, FingerprintsInOneCorner_FindRoom) {
   StateSet<1> set(0, 0, 1);
   const auto corner = [](const State<1>& state) { return ~state.words[0]; };
