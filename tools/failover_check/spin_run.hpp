@@ -19,8 +19,8 @@ struct Finished {
   std::string out, err;
 };
 
-/// Runs arguments[0], found in PATH, in `folder`. System when it cannot be started. Shared memory of
-/// System V that it leaves behind is removed.
+/// Runs arguments[0], found in PATH, in `folder`. System when it cannot be started. Shared memory
+/// of System V that it leaves behind is removed.
 [[nodiscard]] Result<Finished> run_program(const std::vector<std::string>& arguments,
                                            const std::string& folder);
 
