@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -200,13 +201,28 @@ class StreamChannel final : public FrameChannel {
       peer_ = UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     } else if (Clock::now() >= next_try_) {
       next_try_ = Clock::now() + std::chrono::milliseconds(200);
-      UniqueFd fd(socket(remote_.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-      // Local addresses answer at once, so this connect may wait.
-      if (connect(fd.get(), remote_.generic(), remote_.bytes) == 0) peer_ = std::move(fd);
+      peer_ = try_connect();
     }
     if (!peer_.is_open()) return;
     const int yes = 1;
     setsockopt(peer_.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  }
+
+  /// A host that does not answer keeps nobody waiting: it is asked again later.
+  [[nodiscard]] UniqueFd try_connect() const {
+    constexpr int kPatienceMs = 20;
+    const int family = remote_.storage.ss_family;
+    UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd.is_open()) return {};
+    if (connect(fd.get(), remote_.generic(), remote_.bytes) == 0) return fd;
+    if (errno != EINPROGRESS) return {};
+    pollfd entry{.fd = fd.get(), .events = POLLOUT, .revents = 0};
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    if (poll(&entry, 1, kPatienceMs) != 1 ||
+        getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
+      return {};
+    return fd;
   }
 
   void hang_up() {

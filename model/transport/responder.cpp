@@ -51,7 +51,8 @@ bool is_send(const Packet& packet) noexcept { return packet.info().operation == 
 
 void Responder::handle(Qp& qp, const Packet& packet) {
   ReceiveState& receive = qp.receive;
-  if (!is_serving(qp) || receive.refused) {
+  const bool is_full = qp.lane != nullptr && qp.lane->work.size() >= kMaxWork;
+  if (!is_serving(qp) || receive.refused || is_full) {
     ++engine_->deps.counters->frames_dropped;
     return;
   }
@@ -96,9 +97,9 @@ Refusal Responder::admit(Qp& qp, const Packet& packet) {
     case Operation::Send:
       return admit_send(qp, packet);
     case Operation::Read:
-      return admit_read(qp, packet);
+      return has_resource(qp) ? admit_read(qp, packet) : Refusal::InvalidRequest;
     case Operation::Atomic:
-      return admit_atomic(qp, packet);
+      return has_resource(qp) ? admit_atomic(qp, packet) : Refusal::InvalidRequest;
     default:
       return admit_write(qp, packet);
   }
@@ -246,8 +247,19 @@ void Responder::prepare_completion(Qp& qp, const Packet& packet) {
   completion.imm_inval_pkey = packet.immediate;
 }
 
-/// The oldest resource makes room: it is the requester's job not to have more requests under way
-/// than the responder has resources (check_resource).
+/// A READ or atomic more than the connection has room for is refused (rxe_resp.c says so of
+/// RESPST_ERR_TOO_MANY_RDMA_ATM_REQ). Those that are asked for again take no room of their own.
+bool Responder::has_resource(const Qp& qp) noexcept {
+  if (qp.lane == nullptr) return true;
+  const auto takes_one = [](const Work& work) {
+    return !work.replayed &&
+           (work.operation == Operation::Read || work.operation == Operation::Atomic);
+  };
+  return static_cast<std::size_t>(std::ranges::count_if(qp.lane->work, takes_one)) <
+         qp.receive.resources.size();
+}
+
+/// The oldest resource makes room: what it was for has been answered.
 void Responder::remember(Qp& qp, const ResponderResource& resource) {
   ReceiveState& receive = qp.receive;
   receive.resources[receive.next_resource] = resource;

@@ -6,6 +6,7 @@
 //   PSN               expected: go on. Earlier: a duplicate, acknowledged again, nothing written.
 //                     Later: NAK sequence error with the expected PSN, once until it comes.
 //   opcode, length    out of place, not served or wrong: NAK invalid request, QP to ERR
+//   READs, atomics    more at a time than 2^qpc.log_rra_max: NAK invalid request, QP to ERR
 //   qpc.rwe, rre, rae missing: NAK invalid request, QP to ERR
 //   atomic's address  not a multiple of 8: NAK invalid request, QP to ERR
 //   key               dead, foreign PD or QP, range, right: NAK remote access, QP to ERR
@@ -52,6 +53,9 @@ class Responder {
  private:
   // rxe_resp_check_length: C9-94 of the InfiniBand specification
   static constexpr std::uint32_t kMaxDmaLength = std::uint32_t{1} << 31;
+  // What a QP keeps that is admitted and not finished, as a receive buffer: more is lost, and the
+  // requester sends it again.
+  static constexpr std::size_t kMaxWork = 1024;
 
   // Checks, which fill work_.
   void establish(Qp& qp) const;
@@ -60,6 +64,7 @@ class Responder {
   [[nodiscard]] bool is_serving(const Qp& qp) const noexcept;
   [[nodiscard]] bool is_cached(const ReceiveState& receive, std::uint32_t bytes) const noexcept;
   [[nodiscard]] Refusal admit_send(Qp& qp, const Packet& packet);
+  [[nodiscard]] static bool has_resource(const Qp& qp) noexcept;
   [[nodiscard]] Refusal admit_read(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_atomic(Qp& qp, const Packet& packet);
   [[nodiscard]] bool place_in_receive(const Qp& qp, std::size_t bytes);

@@ -177,6 +177,31 @@ TEST_F(ResponderFetchTest, ReadPending_CountsUnderItsKeyUntilMemoryWasRead) {
   EXPECT_EQ(peer.take().at(0).payload[0], std::byte{0x77});
 }
 
+TEST_F(ResponderFetchTest, MoreReadsAtATimeThanTheConnectionHas_RefusedAsInvalid) {
+  pace->holds[PacePoint::ReadPending] = 0;
+  EXPECT_TRUE(send(read(kPsn, 8)).empty());
+  EXPECT_TRUE(send(read(kPsn + 1, 8)).empty());
+  EXPECT_TRUE(send(read(kPsn + 2, 8)).empty());
+  pace->holds.clear();
+  ASSERT_TRUE(host.transport().release(pace->tickets.at(0)));
+  host.run();
+  const auto answers = peer.take();
+  ASSERT_EQ(answers.size(), 3U);
+  EXPECT_EQ(answers[1].opcode, 0x10);
+  expect_refusal({answers[2]}, syndrome::kNakInvalidRequest, kPsn + 2);
+}
+
+TEST_F(ResponderFetchTest, ReadAfterAsManyWereAnswered_Answered) {
+  for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(send(read(kPsn + i, 8)).size(), 1U);
+}
+
+TEST_F(ResponderFetchTest, FloodBehindAPendingRead_LostBeyondTheBuffer) {
+  pace->holds[PacePoint::ReadPending] = 0;
+  EXPECT_TRUE(send(read(kPsn, 8)).empty());
+  for (std::uint32_t i = 0; i < 2000; ++i) EXPECT_TRUE(send(read(kPsn, 8)).empty());
+  EXPECT_EQ(host.counters().frames_dropped, 2000U - 1023U);
+}
+
 TEST_F(ResponderFetchTest, ReadBehindAPendingWrite_ReadsWhatWasWritten) {
   pace->holds[PacePoint::WritePending] = 0;
   const std::vector<std::byte> data(8, std::byte{0x5a});

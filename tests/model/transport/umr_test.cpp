@@ -290,5 +290,23 @@ TEST_F(UmrWhileDmaIsPending, WithoutA2_NextOneCompletesBeforeTheBytesLand) {
   EXPECT_EQ(to.bytes[0], std::byte{0});
 }
 
+// Its path is nowhere, and so is the sender of this frame.
+TEST(UmrQp, PacketFromNowhere_IsDroppedAndNotAnswered) {
+  Host host;
+  Peer peer(host);
+  host.connect(kUmrQp, 0, {.pd = kUmrPd, .service = prm::QpServiceType::REG_UMR});
+  Path path = Peer::path_to(kUmrQp);
+  path.source_ip = path.dest_ip = Gid{};
+  PacketHeader header;
+  header.opcode = BthOpcode::SendOnly;
+  header.ack_request = true;
+  header.psn = 0x123;
+  peer.send(path, header);
+  host.run();
+  EXPECT_EQ(host.counters().frames_dropped, 1U);
+  EXPECT_EQ(host.counters().frames_sent, 0U);
+  EXPECT_EQ(host.state(kUmrQp), prm::QpState::RTS);
+}
+
 }  // namespace
 }  // namespace portcullis::model::test
