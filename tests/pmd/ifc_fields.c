@@ -32,11 +32,43 @@ typedef uint64_t u64;
       PATH(layout, vhca_port_num), PATH(layout, rmac_47_32), PATH(layout, rmac_31_0),        \
       PATH(layout, udp_sport), PATH(layout, eth_prio), PATH(layout, dscp),                   \
       PATH(layout, src_addr_index), PATH(layout, hop_limit), PATH(layout, tclass),           \
-      PATH(layout, flow_label), PATH(layout, rgid_rip)
+      PATH(layout, flow_label), PATH(layout, rgid_rip), PATH(layout, rlid)
 #define MKC(field) FIELD(create_mkey_in, memory_key_mkey_entry.field)
 #define QUERIED_MKC(field) FIELD(query_mkey_out, memory_key_mkey_entry.field)
 #define CQC(field) FIELD(create_cq_in, cq_context.field)
 #define ROCE(field) FIELD(set_roce_address_in, roce_address.field)
+
+#define RQC(field) FIELD(create_rq_in, ctx.field)
+
+static const struct ifc_field receive_fields[] = {
+    FIELD(alloc_transport_domain_in, opcode),
+    FIELD(alloc_transport_domain_out, transport_domain),
+    ID_COMMAND(dealloc_transport_domain_in, transport_domain),
+    FIELD(create_rq_in, opcode),
+    RQC(vsd),
+    RQC(mem_rq_type),
+    RQC(state),
+    RQC(flush_in_error_en),
+    RQC(cqn),
+    RQC(wq.wq_type),
+    RQC(wq.pd),
+    RQC(wq.dbr_addr),
+    RQC(wq.log_wq_stride),
+    RQC(wq.log_wq_pg_sz),
+    RQC(wq.log_wq_sz),
+    FIELD(create_rq_out, rqn),
+    ID_COMMAND(modify_rq_in, rqn),
+    FIELD(modify_rq_in, rq_state),
+    FIELD(modify_rq_in, ctx.state),
+    ID_COMMAND(destroy_rq_in, rqn),
+    FIELD(create_tir_in, opcode),
+    FIELD(create_tir_in, ctx.disp_type),
+    FIELD(create_tir_in, ctx.inline_rqn),
+    FIELD(create_tir_in, ctx.transport_domain),
+    FIELD(create_tir_out, tirn),
+    ID_COMMAND(destroy_tir_in, tirn),
+    {0, 0, 0},
+};
 
 static const struct ifc_field object_fields[] = {
     FIELD(alloc_pd_in, opcode),
@@ -249,5 +281,5 @@ static const struct ifc_field port_fields[] = {
     {0, 0, 0},
 };
 
-const struct ifc_field* const ifc_tables[] = {object_fields, qp_fields, function_fields,
+const struct ifc_field* const ifc_tables[] = {object_fields, receive_fields, qp_fields, function_fields,
                                               port_fields, 0};

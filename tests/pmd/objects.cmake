@@ -23,6 +23,7 @@ portcullis_test(pmd_objects_test
                 port_test.cpp
                 queue_pair_test.cpp
                 receive_queue_test.cpp
+                receive_target_test.cpp
                 roce_test.cpp
                 send_queue_test.cpp
                 send_requests_test.cpp

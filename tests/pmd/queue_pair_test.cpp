@@ -120,6 +120,22 @@ TEST_F(QueuePairCommands, ToRtrCarriesThePathAndRepeatsTheRights) {
                 .bytes());
 }
 
+TEST_F(QueuePairCommands, ToRtrOnAnInfiniBandPort_CarriesTheLidAndNothingOfRoce) {
+  context.caps.port_type = 0;
+  pmd::RtrAttributes attributes;
+  attributes.path.remote_gid = Gid::from_ipv4(10, 0, 0, 9);
+  attributes.path.remote_mac = Mac{{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}};
+  attributes.path.remote_lid = 0x4321;
+  ASSERT_TRUE(qp.to_rtr(attributes));
+  const auto read = [this](const std::string& field) {
+    return IfcMessage::read("init2rtr_qp_in.qpc.primary_address_path." + field, channel.last());
+  };
+  EXPECT_EQ(read("rlid"), 0x4321u);
+  EXPECT_EQ(read("vhca_port_num"), 1u);
+  for (const char* field : {"rmac_47_32", "rmac_31_0", "udp_sport", "hop_limit", "eth_prio"})
+    EXPECT_EQ(read(field), 0u) << field;
+}
+
 TEST_F(QueuePairCommands, ToRtsCarriesTimersAndPsn) {
   ASSERT_TRUE(qp.to_rts(
       {.sq_psn = 0x123456, .timeout = 14, .retry_count = 7, .rnr_retry = 6, .max_rd_atomic = 1}));
