@@ -260,7 +260,7 @@ struct mkc : Layout<"mkc", 0x200,
     Field<"log_page_size", 0x1db, 0x5>,
     Reserved<0x1e0, 0x20>> {};
 
-/// An entry of an indirect key: `bcount` bytes of the key `key` from `va` on (struct mlx5_klm, qp.h).
+/// An entry of an indirect key: `bcount` bytes of `key` from `va` on (struct mlx5_klm, qp.h).
 struct mlx5_klm : Layout<"mlx5_klm", 0x80,
     Field<"bcount", 0x0, 0x20>,
     Field<"key", 0x20, 0x20>,
