@@ -271,7 +271,7 @@ Result<void> CommandQueue::await(Ticket ticket, std::span<std::byte> out,
   Slot& slot = slots_[ticket.slot];
   if (slot.state != SlotState::InFlight || slot.out_bytes != out.size()) [[unlikely]]
     return refuse(ticket, out.size());
-  if (!is_returned(slot.entry) && !wait_for(slot.entry, deadline_ns)) [[unlikely]]
+  if (!is_returned(slot.entry) && !wait_for(slot, deadline_ns)) [[unlikely]]
     return give_up_on(ticket.slot);
   Answer answer = take_over(slot.entry, verify_answers_, out);
   if (slot.has_mailboxes) [[unlikely]] {
@@ -299,7 +299,8 @@ Result<void> CommandQueue::refuse(Ticket ticket, std::size_t out_bytes) const {
                                                  out_bytes, slots_[ticket.slot].out_bytes));
 }
 
-bool CommandQueue::wait_for(const std::byte* entry, std::uint64_t deadline_ns) {
+bool CommandQueue::wait_for(const Slot& slot, std::uint64_t deadline_ns) {
+  const std::byte* const entry = slot.entry;
   const auto next_check_ns = [this, deadline_ns] {
     return std::min(deadline_ns, device_->clock.now_ns() + kSensorIntervalNs);
   };
@@ -308,13 +309,19 @@ bool CommandQueue::wait_for(const std::byte* entry, std::uint64_t deadline_ns) {
   if (health_->check() != HealthState::Good) return is_returned(entry);
   device_->relax(next_check_ns());
   if (is_returned(entry)) return true;
-  const auto returned = [this, entry] {
+  // A fence waits for nobody: pages are given and events taken behind it, unless it is late itself,
+  // perhaps because firmware wants a page for it.
+  const std::uint64_t serve_from_ns =
+      slot.slot_class == SlotClass::Fence ? device_->clock.now_ns() + kFenceAloneNs : 0;
+  const auto returned = [this, entry, serve_from_ns] {
     if (is_returned(entry)) return true;
+    if (serve_from_ns != 0 && device_->clock.now_ns() < serve_from_ns) return false;
     if (idle_) idle_();
     return is_returned(entry);
   };
   while (health_->check() == HealthState::Good) {
-    const std::uint64_t until_ns = next_check_ns();
+    std::uint64_t until_ns = next_check_ns();
+    if (device_->clock.now_ns() < serve_from_ns) until_ns = std::min(until_ns, serve_from_ns);
     if (wait_until(*device_, until_ns, returned)) return true;
     if (until_ns == deadline_ns) return false;
   }

@@ -61,7 +61,8 @@ class CommandQueue final : public CommandChannel {
   void verify_answers() noexcept { verify_answers_ = true; }
   void set_timeout_ns(std::uint64_t timeout_ns) noexcept { timeout_ns_ = timeout_ns; }
   /// `idle` is called between two looks of a wait: page requests are served there, since the
-  /// firmware may hold a command back until it has its pages. It must not wait itself.
+  /// firmware may hold a command back until it has its pages; in the wait for a fence's command
+  /// only once that is late. It must not wait itself.
   void on_idle(std::function<void()> idle) { idle_ = std::move(idle); }
 
   /// Fence entries not lost; below kFenceSlots no new lease should be granted.
@@ -79,6 +80,8 @@ class CommandQueue final : public CommandChannel {
   /// The fatal sensors are read once for every command that has to be waited for, while the device
   /// works on it, and this often from then on.
   static constexpr std::uint64_t kSensorIntervalNs = 10 * kNsPerMs;
+  /// Longer than firmware was seen to take for a command of a fence.
+  static constexpr std::uint64_t kFenceAloneNs = kNsPerMs;
 
   enum class SlotState : std::uint8_t { Free, InFlight, Quarantined };
   struct Slot {
@@ -100,7 +103,7 @@ class CommandQueue final : public CommandChannel {
                                       SlotClass slot_class) const;
   [[nodiscard]] Result<void> refuse(Ticket ticket, std::size_t out_bytes) const;
   [[nodiscard]] Result<void> fill_mailboxes(Slot& slot, std::span<const std::byte> in);
-  [[nodiscard]] bool wait_for(const std::byte* entry, std::uint64_t deadline_ns);
+  [[nodiscard]] bool wait_for(const Slot& slot, std::uint64_t deadline_ns);
   [[nodiscard]] Result<void> give_up_on(std::uint32_t slot);
   void replace_lost_slots() noexcept;
 

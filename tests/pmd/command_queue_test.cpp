@@ -311,6 +311,20 @@ TEST_F(CommandQueueTest, IdleHook_RunsBetweenTwoLooksAndNotForAnAnswerThatIsTher
   EXPECT_EQ(calls, 0);
 }
 
+TEST_F(CommandQueueTest, IdleHook_LeftOutWhileAFenceIsNotLate) {
+  int calls = 0;
+  queue->on_idle([&calls] { ++calls; });
+  const auto run_in = [this](SlotClass slot_class, std::uint64_t delay_ns) {
+    scripted.firmware = [delay_ns](const Command&) { return Reply{.delay_ns = delay_ns}; };
+    const Ticket ticket = queue->submit(message(kDestroyMkey), 16, slot_class).value();
+    EXPECT_TRUE(queue->await(ticket, out, queue->default_deadline_ns()).has_value());
+  };
+  run_in(SlotClass::Fence, 500 * kNsPerUs);
+  EXPECT_EQ(calls, 0);
+  run_in(SlotClass::Fence, 15 * kNsPerMs);
+  EXPECT_GT(calls, 0);
+}
+
 TEST_F(CommandQueueTest, WrongLengths_AreRefusedAndNothingIsSent) {
   EXPECT_EQ(queue->submit(Bytes(12), 16, SlotClass::Common).error().code, Errc::InvalidArgument);
   EXPECT_EQ(queue->submit(Bytes(16), 4, SlotClass::Common).error().code, Errc::InvalidArgument);
