@@ -101,12 +101,11 @@ Result<void> SlotLoad::finish(Job& job, std::uint64_t deadline_ns) {
 
 Result<void> SlotLoad::pump() {
   Job& job = jobs_[next_];
+  // What is answered is taken now and followed by its successor at the next turn.
+  if (job.is_in_flight && session_->context().commands->is_done(job.ticket))
+    return finish(job, session_->now_ns());
   next_ = (next_ + 1) % jobs_.size();
-  if (job.is_in_flight) {
-    if (!session_->context().commands->is_done(job.ticket)) return {};
-    PORTCULLIS_TRY(finish(job, session_->now_ns()));
-  }
-  return submit(job);
+  return job.is_in_flight ? Result<void>() : submit(job);
 }
 
 Result<void> SlotLoad::stop() {
