@@ -281,5 +281,5 @@ static const struct ifc_field port_fields[] = {
     {0, 0, 0},
 };
 
-const struct ifc_field* const ifc_tables[] = {object_fields, receive_fields, qp_fields, function_fields,
-                                              port_fields, 0};
+const struct ifc_field* const ifc_tables[] = {object_fields,   receive_fields, qp_fields,
+                                              function_fields, port_fields,    0};

@@ -135,7 +135,8 @@ def perftest_client(options) -> None:
     client = endpoint(int(words[2], 16), int(words[3], 16), gid, options.mac)
     lease.sendall(f"lease-request {client} mtu=1024\n".encode())
     grant = read_line(lease)
-    print(f"qpn={grant['qpn']} psn={int(words[3], 16):#x} client={int(words[2], 16):#x}", flush=True)
+    print(f"qpn={grant['qpn']} psn={int(words[3], 16):#x} client={int(words[2], 16):#x}",
+          flush=True)
     keys = (f"0000:0004:{int(grant['qpn'], 0):06x}:{int(grant['psn'], 0):06x}:"
             f"{int(grant['rkey'], 0):08x}:{int(grant['address'], 0):016x}:"
             f"{gid_of(grant).hex(':')}:00000000:\0").encode()
