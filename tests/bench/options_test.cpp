@@ -25,12 +25,13 @@ constexpr auto kEverything = [] {
   return info;
 };
 
-Result<CommandLine> parse(std::vector<const char*> arguments, ProgramInfo info = kEverything()) {
+Result<CommandLine> parse(std::vector<const char*> arguments,
+                          const ProgramInfo& info = kEverything()) {
   arguments.insert(arguments.begin(), "bench");
   return parse_command_line(info, static_cast<int>(arguments.size()), arguments.data());
 }
 
-std::string refusal(std::vector<const char*> arguments, ProgramInfo info = kEverything()) {
+std::string refusal(std::vector<const char*> arguments, const ProgramInfo& info = kEverything()) {
   const Result<CommandLine> line = parse(std::move(arguments), std::move(info));
   return line ? "accepted" : line.error().text;
 }
