@@ -42,7 +42,8 @@ class StateSet {
   }
 
   void prefetch(std::uint64_t hash) const noexcept {
-    __builtin_prefetch(bucket_at(table_.bucket_of(hash - first_)), 1);
+    const char* const bucket = bucket_at(table_.bucket_of(hash - first_));
+    for (std::size_t line = 0; line < 128; line += 64) __builtin_prefetch(bucket + line, 1);
   }
 
   /// True when the state was not there. `hash` is its fingerprint. False, and is_exhausted() from
@@ -251,14 +252,16 @@ class StateSet {
     double buckets = kFirstBuckets;
     for (int i = 0; i < 2; ++i) {  // the more buckets, the more slots in one
       const Table table(greatest, static_cast<std::size_t>(buckets), upper_bytes);
-      const double load = 1 - 0.8 / table.slots;  // as tried: a little later they crowd
+      const double load = 1 - 1.0 / table.slots;  // as tried: a little later they crowd
       buckets = std::clamp(entries / table.slots / load, 1.0 * kFirstBuckets, kMost);
     }
     return static_cast<std::size_t>(buckets);
   }
-  /// Doubling from them on ends at `fitting` ones, or nearly.
+  /// Doubling from them on ends at `fitting` ones, or nearly. So many cost little when they stay
+  /// empty: pages come when they are touched.
   static std::size_t first_buckets(std::size_t fitting) noexcept {
-    while (fitting / 2 >= kFirstBuckets) fitting /= 2;
+    constexpr std::size_t kMostAtOnce = std::size_t{1} << 15;
+    while (fitting > kMostAtOnce) fitting /= 2;
     return fitting;
   }
   [[nodiscard]] std::size_t more_buckets() const noexcept {
