@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "tests/pfc/console.hpp"
 #include "tools/pfc_deadlock/command.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
@@ -20,19 +20,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int status = 0;
-  std::string out;
-  std::string err;
-};
-
-Outcome run(const std::vector<std::string>& arguments, bool is_stopped = false) {
-  std::ostringstream out, err;
-  const std::atomic<bool> stopped = is_stopped;
-  Console console{out, err, stopped};
-  const int status = run_program(arguments, console);
-  return {status, out.str(), err.str()};
-}
+using portcullis::testing::Outcome;
+using portcullis::testing::run_pfc_deadlock;
 
 /// A file that goes when the test does.
 class TemporaryFile {
@@ -54,34 +43,34 @@ class TemporaryFile {
 };
 
 TEST(PfcDeadlock, WithoutArguments_ShowsHelpAndFails) {
-  const Outcome outcome = run({});
+  const Outcome outcome = run_pfc_deadlock({});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, StartsWith("usage: pfc-deadlock COMMAND"));
 }
 
 TEST(PfcDeadlock, Help_ListsCommandsAndScenarios) {
-  const Outcome outcome = run({"--help"});
+  const Outcome outcome = run_pfc_deadlock({"--help"});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("  fluid "), HasSubstr("  topology "),
                                  HasSubstr("  seed-4 "), HasSubstr("  ring-3 ")));
 }
 
 TEST(PfcDeadlock, UnknownCommand_ListsTheKnown) {
-  const Outcome outcome = run({"melt"});
+  const Outcome outcome = run_pfc_deadlock({"melt"});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, StartsWith("pfc-deadlock: no command \"melt\"; fluid, "));
 }
 
 TEST(PfcDeadlock, EveryCommand_HasHelp) {
   for (const Command& command : commands()) {
-    const Outcome outcome = run({std::string(command.name), "--help"});
+    const Outcome outcome = run_pfc_deadlock({std::string(command.name), "--help"});
     EXPECT_EQ(outcome.status, 0) << command.name;
     EXPECT_THAT(outcome.out, HasSubstr("Usage: ")) << command.name;
   }
 }
 
 TEST(Fluid, Csv_HasTheSeedsColumnsAndTwelveDigits) {
-  const Outcome outcome = run({"fluid", "seed-1", "--at", "1,10"});
+  const Outcome outcome = run_pfc_deadlock({"fluid", "seed-1", "--at", "1,10"});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.out,
               StartsWith("t,S_f1,S_f2,S_f3,S_f4,S_g1,S_g2,S_g3,S_g4\n"
@@ -90,13 +79,15 @@ TEST(Fluid, Csv_HasTheSeedsColumnsAndTwelveDigits) {
 }
 
 TEST(Fluid, HostsWithDelayOrRate_HaveACurveOfTheirOwn) {
-  EXPECT_THAT(run({"fluid", "seed-3", "--at", "1"}).out, StartsWith("t,S_f0,S_f1,S_f2,S_g0,"));
-  EXPECT_THAT(run({"fluid", "seed-4", "--at", "1"}).out, StartsWith("t,S_f0,S_f1,S_f2,S_g1,S_g2"));
+  EXPECT_THAT(run_pfc_deadlock({"fluid", "seed-3", "--at", "1"}).out,
+              StartsWith("t,S_f0,S_f1,S_f2,S_g0,"));
+  EXPECT_THAT(run_pfc_deadlock({"fluid", "seed-4", "--at", "1"}).out,
+              StartsWith("t,S_f0,S_f1,S_f2,S_g1,S_g2"));
 }
 
 TEST(Fluid, Json_CarriesDeadlockAndCycle) {
-  const Outcome outcome = run({"fluid", "ring-3", "--set", "d=0.125", "--discipline", "fifo",
-                               "--at", "20", "--format", "json"});
+  const Outcome outcome = run_pfc_deadlock({"fluid", "ring-3", "--set", "d=0.125", "--discipline",
+                                            "fifo", "--at", "20", "--format", "json"});
   const auto found = nlohmann::json::parse(outcome.out);
   EXPECT_NEAR(found["deadlock"]["time"].get<double>(), 14.302, 1e-3);
   EXPECT_EQ(found["deadlock"]["cycle"].size(), 4u);
@@ -106,22 +97,24 @@ TEST(Fluid, Json_CarriesDeadlockAndCycle) {
 }
 
 TEST(Fluid, Readings_DifferWhereTheSeedIsOpen) {
-  const std::string a = run({"fluid", "seed-3", "--at", "2.5,3.5"}).out;
-  const std::string b = run({"fluid", "seed-3", "--at", "2.5,3.5", "--start", "B"}).out;
-  const std::string c = run({"fluid", "seed-3", "--at", "2.5,3.5", "--start", "C"}).out;
+  const std::string a = run_pfc_deadlock({"fluid", "seed-3", "--at", "2.5,3.5"}).out;
+  const std::string b =
+      run_pfc_deadlock({"fluid", "seed-3", "--at", "2.5,3.5", "--start", "B"}).out;
+  const std::string c =
+      run_pfc_deadlock({"fluid", "seed-3", "--at", "2.5,3.5", "--start", "C"}).out;
   EXPECT_NE(a, b);
   EXPECT_NE(b, c);
 }
 
 TEST(Fluid, LiteralReading_LeavesOpenWhatThePrintLeavesOpen) {
   // Section 4 has no equation for S_f^2: as printed f never leaves.
-  EXPECT_EQ(run({"fluid", "seed-4", "--at", "10", "--reading", "literal"}).out,
+  EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-4", "--at", "10", "--reading", "literal"}).out,
             "t,S_f0,S_f1,S_f2,S_g1,S_g2\n10,1,1,0,10,10\n");
 }
 
 TEST(Fluid, LiteralReadingOfSection1_StuttersNearTheSolution) {
-  const Outcome outcome =
-      run({"fluid", "seed-1", "--at", "10", "--reading", "literal", "--format", "json"});
+  const Outcome outcome = run_pfc_deadlock(
+      {"fluid", "seed-1", "--at", "10", "--reading", "literal", "--format", "json"});
   const auto row = nlohmann::json::parse(outcome.out)["rows"][0];
   EXPECT_NEAR(row[2].get<double>(), 5.49604820371, 5e-3);
   EXPECT_NE(row[2].get<double>(), 5.49604820371);
@@ -147,7 +140,7 @@ TEST(Fluid, Mistakes_AreOneLine) {
        "pfc-deadlock topology: none.json: cannot be opened; a readable file expected\n"},
   };
   for (const auto& [arguments, text] : mistakes) {
-    const Outcome outcome = run(arguments);
+    const Outcome outcome = run_pfc_deadlock(arguments);
     EXPECT_EQ(outcome.status, 2);
     EXPECT_EQ(outcome.err, text);
     EXPECT_THAT(outcome.out, IsEmpty());
@@ -156,20 +149,20 @@ TEST(Fluid, Mistakes_AreOneLine) {
 
 TEST(Fluid, FileWithAMistake_IsNamedWithItsLine) {
   const TemporaryFile file("{\"nodes\": [{\"name\": \"a\"},\n  {\"name\": \"a\"}]}");
-  EXPECT_EQ(run({"fluid", file.path()}).err,
+  EXPECT_EQ(run_pfc_deadlock({"fluid", file.path()}).err,
             "pfc-deadlock fluid: " + file.path() +
                 ":2: nodes[1].name: \"a\" is the name of number 0 already; names differ\n");
 }
 
 TEST(Fluid, StoppedRun_HasTheStatusOfASignal) {
-  EXPECT_EQ(run({"fluid", "seed-1", "--until", "1000"}, true).status, 130);
+  EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-1", "--until", "1000"}, true).status, 130);
 }
 
 TEST(Sweep, Csv_HasACellALine) {
   const std::vector<std::string> arguments = {"sweep",   "ring-3",      "--vary", "d=0.0625,0.125",
                                               "--vary",  "theta=1:2:3", "--runs", "4",
                                               "--until", "30"};
-  const Outcome outcome = run(arguments);
+  const Outcome outcome = run_pfc_deadlock(arguments);
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.out,
               StartsWith("d,theta,runs,undecided,deadlocks,share,first,p10,median,p90\n"
@@ -178,33 +171,34 @@ TEST(Sweep, Csv_HasACellALine) {
 }
 
 TEST(Sweep, Mistakes_AreOneLine) {
-  EXPECT_THAT(run({"sweep", "ring-3", "--vary", "d=1:2"}).err,
+  EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1:2"}).err,
               StartsWith("pfc-deadlock sweep: --vary \"d=1:2\"; NAME=FROM:TO:COUNT or"));
-  EXPECT_EQ(run({"sweep", "ring-3", "--vary", "d=-1", "--runs", "1"}).err,
+  EXPECT_EQ(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=-1", "--runs", "1"}).err,
             "pfc-deadlock sweep: links[0].delay: -1; 0 or more is accepted\n");
 }
 
 TEST(Residence, Verdict_IsOneNumber) {
-  const Outcome outcome = run({"residence", "seed-2"});
+  const Outcome outcome = run_pfc_deadlock({"residence", "seed-2"});
   EXPECT_THAT(outcome.out, StartsWith("flow,transit_us,median_us,p99_us,longest_us,"));
   EXPECT_THAT(outcome.err, StartsWith("a packet arrives at most 16 us after it was sent"));
 }
 
 TEST(Residence, Watchdog_IsWhatADeadlockLasts) {
-  EXPECT_THAT(run({"residence", "ring-3", "--set", "d=0.125"}).err,
+  EXPECT_THAT(run_pfc_deadlock({"residence", "ring-3", "--set", "d=0.125"}).err,
               HasSubstr("without a watchdog what is inside never arrives"));
-  EXPECT_THAT(run({"residence", "ring-3", "--set", "d=0.125", "--watchdog-ms", "200"}).err,
-              HasSubstr("us: a packet may arrive 2000"));
+  EXPECT_THAT(
+      run_pfc_deadlock({"residence", "ring-3", "--set", "d=0.125", "--watchdog-ms", "200"}).err,
+      HasSubstr("us: a packet may arrive 2000"));
 }
 
 TEST(Topology, Json_IsTheSameScenarioAgain) {
-  const TemporaryFile file(run({"topology", "seed-3", "--json"}).out);
-  EXPECT_EQ(run({"fluid", file.path(), "--at", "1,7.5"}).out,
-            run({"fluid", "seed-3", "--at", "1,7.5"}).out);
+  const TemporaryFile file(run_pfc_deadlock({"topology", "seed-3", "--json"}).out);
+  EXPECT_EQ(run_pfc_deadlock({"fluid", file.path(), "--at", "1,7.5"}).out,
+            run_pfc_deadlock({"fluid", "seed-3", "--at", "1,7.5"}).out);
 }
 
 TEST(Topology, Svg_NamesNodesAndFlows) {
-  const Outcome outcome = run({"topology", "seed-1", "--svg"});
+  const Outcome outcome = run_pfc_deadlock({"topology", "seed-1", "--svg"});
   EXPECT_THAT(outcome.out, AllOf(StartsWith("<?xml"), HasSubstr(">host-g</text>"),
                                  HasSubstr("f: host-f &gt; 1 &gt; 2 &gt; 3 &gt; 4")));
 }

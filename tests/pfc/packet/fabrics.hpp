@@ -60,6 +60,17 @@ inline Source greedy(double start, double stop) {
   return source;
 }
 
+/// Hosts h0 and h1 and switches a and b between them, numbered 0 to 3 in the order h0, a, b, h1; no
+/// link yet.
+inline Topology two_switches() {
+  Topology topology;
+  topology.add_node("h0", NodeKind::Host);
+  topology.add_node("a", NodeKind::Switch);
+  topology.add_node("b", NodeKind::Switch);
+  topology.add_node("h1", NodeKind::Host);
+  return topology;
+}
+
 /// h0 -> a -> h1, a host that can send twice as fast as a can pass on.
 inline Topology bottleneck(const Link& like = {}) {
   Topology topology;

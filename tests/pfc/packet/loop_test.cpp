@@ -14,11 +14,7 @@ constexpr std::uint32_t kTtl = 17;  // one link to the loop, sixteen within
 
 /// h0 -> a <-> b, data for h1 goes to and fro between the two for ever.
 Topology loop(double rate) {
-  Topology topology;
-  topology.add_node("h0", NodeKind::Host);
-  topology.add_node("a", NodeKind::Switch);
-  topology.add_node("b", NodeKind::Switch);
-  topology.add_node("h1", NodeKind::Host);
+  Topology topology = two_switches();
   Link link;
   link.delay = 0.05;
   topology.add_link(0, 1, link);

@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "tests/pfc/console.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -17,20 +18,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int status = 0;
-  std::string out;
-  std::string err;
-};
+using portcullis::testing::Outcome;
 
 Outcome call(std::vector<std::string> arguments, bool is_stopped = false) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const std::atomic<bool> stopped = is_stopped;
-  Console console{out, err, stopped};
   arguments.insert(arguments.begin(), "packet");
-  const int status = run_program(arguments, console);
-  return {status, out.str(), err.str()};
+  return portcullis::testing::run_pfc_deadlock(arguments, is_stopped);
 }
 
 TEST(PacketCommand, ThirdFlow_IsADeadlockWithItsCycle) {

@@ -56,11 +56,7 @@ TEST(Watchdog, Forward_GetsTheRingGoing) {
 /// h0 -> a -> b -> h1, and h1 takes a hundredth of what h0 sends: a PAUSE lasts, but is no
 /// deadlock.
 Topology slow_receiver() {
-  Topology topology;
-  topology.add_node("h0", NodeKind::Host);
-  topology.add_node("a", NodeKind::Switch);
-  topology.add_node("b", NodeKind::Switch);
-  topology.add_node("h1", NodeKind::Host);
+  Topology topology = two_switches();
   Link link;
   link.buffer = 1.5;
   topology.add_link(0, 1, link);
