@@ -50,9 +50,10 @@ std::uint64_t seed_of(const Granter::Options& options) {
 
 }  // namespace
 
-const StepMask Granter::kNothingMade = kQpSteps | bit(Step::DestroyMkey) |
-                                       bit(Step::DestroyTenantKey) | bit(Step::DeallocPd) |
-                                       bit(Step::UnmapRegion);
+StepMask Granter::nothing_made() noexcept {
+  return kQpSteps | bit(Step::DestroyMkey) | bit(Step::DestroyTenantKey) | bit(Step::DeallocPd) |
+         bit(Step::UnmapRegion);
+}
 
 Granter::Granter(const pmd::Context& context, RegionStore& regions, const Options& options,
                  LogSink log)

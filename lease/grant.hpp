@@ -93,8 +93,8 @@ class Granter {
   [[nodiscard]] static Result<void> check(const GrantRequest& request);
   /// InvalidArgument unless all are of one tenant with the same rights, and without receives.
   [[nodiscard]] static Result<void> check_together(std::span<const GrantRequest> requests);
-  /// What a holding's target has not, before anything is made.
-  static const StepMask kNothingMade;
+  /// FenceTarget::absent before anything is made.
+  [[nodiscard]] static StepMask nothing_made() noexcept;
   /// Makes everything. After a failure `holding.target` says what was made, what was not, and what
   /// may have been, so that the legacy plan can undo it.
   [[nodiscard]] Result<Grant> make(Holding& holding, pmd::CompletionQueue& cq,

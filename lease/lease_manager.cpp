@@ -178,7 +178,7 @@ Holding& LeaseManager::open(const Lease& lease, const GrantRequest& request) {
   auto holding = std::make_unique<Holding>();
   holding->tenant = request.tenant;
   holding->target.slot = lease.slot;
-  holding->target.absent = Granter::kNothingMade;
+  holding->target.absent = Granter::nothing_made();
   holding->quarantine_ns = std::max(options_.grace_ms * kNsPerMs, retry_budget_ns(request));
   holdings_[lease.slot] = std::move(holding);
   return *holdings_[lease.slot];
