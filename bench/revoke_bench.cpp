@@ -22,7 +22,7 @@ namespace portcullis::bench {
 namespace {
 
 constexpr std::uint64_t kLeastRounds = 20;
-constexpr std::uint64_t kLeastLongRounds = 5;  // of so many leases that a round takes long
+constexpr std::uint64_t kLeastLongRounds = 3;  // of so many leases that a round takes long
 constexpr std::uint32_t kManyLeases = 256;
 constexpr std::uint32_t kMostLeases = 4096;
 constexpr std::uint32_t kMostLeasesQuick = 8;
