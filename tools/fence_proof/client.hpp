@@ -23,8 +23,8 @@
 
 namespace portcullis::fence_proof {
 
-inline const pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
-                                    .mac = {{2, 0, 0, 0, 0, 1}}};
+inline constexpr pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
+                                        .mac = {{2, 0, 0, 0, 0, 1}}};
 inline constexpr prm::QpcMtu kMtu = prm::QpcMtu::MTU_256;
 inline constexpr std::uint32_t kMtuBytes = 256;
 inline constexpr std::uint32_t kRegionBytes = 2 * kPageBytes;
