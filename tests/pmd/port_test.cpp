@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "pmd/infiniband_port.hpp"
 #include "tests/pmd/object_rig.hpp"
 
 namespace portcullis::pmd {
@@ -15,6 +16,7 @@ using portcullis::testing::ObjectRig;
 
 // MLX5_CMD_OP_* of mlx5_ifc.h and MLX5_REG_PAOS of driver.h.
 constexpr unsigned kQueryVportState = 0x750;
+constexpr unsigned kQueryHcaVportContext = 0x762;
 constexpr unsigned kAccessReg = 0x805;
 constexpr unsigned kPaos = 0x5006;
 
@@ -75,6 +77,30 @@ TEST_F(PortCommands, RefusedQuery_EndsTheWait) {
   channel.fail_with(kQueryVportState, Errc::DeviceGone);
   EXPECT_EQ(wait_for_link(context.device, channel, now_ns + 1'000'000).error().code,
             Errc::DeviceGone);
+}
+
+struct InfinibandPortCommands : PortCommands {
+  void answer_port(unsigned state, unsigned lid) {
+    channel.answer(kQueryHcaVportContext, IfcMessage("query_hca_vport_context_out", 528)
+                                              .put("hca_vport_context.vport_state", state)
+                                              .put("hca_vport_context.lid", lid));
+  }
+};
+
+TEST_F(InfinibandPortCommands, ActivePort_GivesItsLidAtOnce) {
+  answer_port(4, 0x1234);  // IB_PORT_ACTIVE
+  EXPECT_EQ(wait_for_subnet(context.device, channel, now_ns + 1'000'000)->lid, 0x1234);
+  EXPECT_EQ(
+      channel.last(),
+      IfcMessage("query_hca_vport_context_in", 16).put("opcode", kQueryHcaVportContext).bytes());
+  EXPECT_TRUE(relaxed_until.empty());
+}
+
+TEST_F(InfinibandPortCommands, PortThatNoSubnetManagerSees_TimesOut) {
+  answer_port(2, 0);  // IB_PORT_INIT
+  const std::uint64_t until_ns = now_ns + 25'000'000;
+  EXPECT_EQ(wait_for_subnet(context.device, channel, until_ns).error().code, Errc::Timeout);
+  EXPECT_EQ(now_ns, until_ns);
 }
 
 }  // namespace
