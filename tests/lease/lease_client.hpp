@@ -20,8 +20,8 @@
 
 namespace portcullis::testing {
 
-inline const pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
-                                    .mac = {{2, 0, 0, 0, 0, 1}}};
+inline constexpr pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
+                                        .mac = {{2, 0, 0, 0, 0, 1}}};
 
 /// An RC requester and what it was told of its lease.
 class Client {
