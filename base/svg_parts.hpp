@@ -21,7 +21,7 @@ struct Page {
   double width = 0;
   double height = 0;
   int font_size = 12;
-  std::string_view title;        // not drawn: for who cannot see the picture
+  std::string_view title;             // not drawn: for who cannot see the picture
   std::string_view description = {};  // more of it
 };
 
