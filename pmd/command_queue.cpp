@@ -23,6 +23,7 @@ namespace {
 using Entry = prm::cmd_queue_entry;
 using Segment = prm::Registers<prm::mlx5_init_seg>;
 
+constexpr std::size_t kTokenAt = prm::place<Entry, "token">.offset / 8;
 constexpr std::size_t kOwnershipAt = prm::place<Entry, "ownership">.offset / 8;
 constexpr std::uint8_t kOwnedByHardware = 1;
 /// Status and syndrome: what every output has (ENABLE_HCA's is 12 bytes long).
@@ -102,8 +103,12 @@ struct Mailboxes {
 /// Gives the device an entry whose mailboxes are filled. `in` is the whole input.
 void hand_over(std::byte* at, std::span<const std::byte> in, std::uint32_t out_bytes,
                std::uint8_t token, const Mailboxes& mailboxes) noexcept {
+  // The device may look at whose the entry is whenever any doorbell rings: that byte, the entry's
+  // last, is only ever stored by itself.
+  static_assert(kOwnershipAt == Entry::bytes - 1);
+  cells::store_release<std::uint8_t>(at + kOwnershipAt, 0);
   const prm::View<Entry> entry(std::span<std::byte, Entry::bytes>(at, Entry::bytes));
-  std::ranges::fill(entry.all(), std::byte{0});
+  std::ranges::fill(entry.all().first<kOwnershipAt>(), std::byte{0});
   entry.set<"type", prm::kPciCmdXport>();
   entry.put<"input_length">(static_cast<std::uint32_t>(in.size()));
   entry.put<"input_mailbox_pointer_63_32">(static_cast<std::uint32_t>(mailboxes.in >> 32));
@@ -112,7 +117,7 @@ void hand_over(std::byte* at, std::span<const std::byte> in, std::uint32_t out_b
   entry.put<"output_mailbox_pointer_63_32">(static_cast<std::uint32_t>(mailboxes.out >> 32));
   (void)entry.try_set<"output_mailbox_pointer_31_9">((mailboxes.out & 0xffff'ffff) / kPointerUnit);
   entry.put<"output_length">(out_bytes);
-  entry.put<"token">(token);
+  entry.all()[kTokenAt] = std::byte{token};
   prm::sign_entry(entry, prm::EntryOwner::Hardware);
   // Last, and by itself: from here on the entry is the device's.
   cells::store_release<std::uint8_t>(at + kOwnershipAt, kOwnedByHardware);
