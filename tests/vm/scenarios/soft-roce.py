@@ -11,7 +11,7 @@ from scenario import Scenario
 
 PLANS = ("seed", "nak-first")
 TIMEOUTS = (8, 12, 14)
-SAMPLES = range(1, 4)
+SAMPLES = range(1, 6)
 LEAST_SAMPLES = 2
 STATUS = {"seed": 12, "nak-first": 10}
 SOONER = 20  # times, at timeout 14

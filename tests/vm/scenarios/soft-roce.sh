@@ -102,10 +102,10 @@ their_memory() {
   wait $exchanger && test $our_status -eq 0
 }
 
-# Three samples; the client's budget at timeout 14 runs out while the region is watched.
+# Five samples; the client's budget at timeout 14 runs out while the region is watched.
 revoke() {
-  serve "$1-$2" --leases 3 --plan "$1" --timeout "$2" --revoke-after-ms 500 --watch-ms 1500
-  for sample in 1 2 3; do
+  serve "$1-$2" --leases 5 --plan "$1" --timeout "$2" --revoke-after-ms 500 --watch-ms 1500
+  for sample in 1 2 3 4 5; do
     verify "$1-$2-$sample" --revoke-test --json "/results/$1-$2-$sample.verify.json" || return 1
   done
   served_well
