@@ -83,7 +83,7 @@ class CompletionRing {
   };
 
   static constexpr std::size_t kOpOwnByte = prm::place<prm::mlx5_cqe64, "op_own">.offset / 8;
-  static constexpr std::uint32_t kNever = 0x100;  // no byte of a device says this, nor one more
+  static constexpr std::uint32_t kNever = 0x100;  // no device's byte is this, nor this ^ 1
 
   [[nodiscard]] std::byte* entry(std::uint32_t index) const noexcept {
     return ring_ + (index & mask_) * prm::kCqeBytes;

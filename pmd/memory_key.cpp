@@ -178,7 +178,7 @@ Result<MemoryKey> MemoryKey::create_klm(const Context& context, const Protection
                                         std::uint32_t qpn) {
   PORTCULLIS_TRY(check(context.caps, ranges));
   PORTCULLIS_TRY(check(access));
-  std::uint64_t bytes = 0;  // 2^16 entries of 2^31 bytes at most
+  std::uint64_t bytes = 0;  // of 2^31 at most each: no list that fits into memory wraps it
   for (const KeyRange& range : ranges) bytes += range.bytes;
   const std::vector<std::uint64_t> list = klm_list(ranges);
   const std::uint64_t octowords = list.size() / kWordsOfKlm;

@@ -61,5 +61,16 @@ using status_out = Layout<N, 0x80,
     Field<"syndrome", 0x20, 0x20>,
     Reserved<0x40, 0x40>>;
 
+/// A command on what belongs to a vport: the head that most of them have, then their own.
+template <Name N, unsigned Bits, class... Own>
+using vport_in = Layout<N, Bits,
+    Field<"opcode", 0x0, 0x10>,
+    Reserved<0x10, 0x20>,
+    Field<"op_mod", 0x30, 0x10>,
+    Field<"other_vport", 0x40, 0x1>,
+    Reserved<0x41, 0xf>,
+    Field<"vport_number", 0x50, 0x10>,
+    Own...>;
+
 // clang-format on
 }  // namespace portcullis::prm

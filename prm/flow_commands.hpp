@@ -12,17 +12,6 @@ namespace portcullis::prm {
 
 // One member a line, in the order of the header, so that the two can be read side by side.
 // clang-format off
-/// A command on what a vport steers by: the head that most of them have, then their own.
-template <Name N, unsigned Bits, class... Own>
-using flow_in = Layout<N, Bits,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
-    Own...>;
-
 // ---- what a packet is compared with ----
 
 struct fte_match_set_lyr_2_4 : Layout<"fte_match_set_lyr_2_4", 0x200,
@@ -144,7 +133,7 @@ struct create_flow_table_out : Layout<"create_flow_table_out", 0x80,
     Field<"table_id", 0x48, 0x18>,
     Field<"icm_address_31_0", 0x60, 0x20>> {};
 
-struct destroy_flow_table_in : flow_in<"destroy_flow_table_in", 0x200,
+struct destroy_flow_table_in : vport_in<"destroy_flow_table_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x20>,
@@ -153,7 +142,7 @@ struct destroy_flow_table_in : flow_in<"destroy_flow_table_in", 0x200,
 
 struct destroy_flow_table_out : status_out<"destroy_flow_table_out"> {};
 
-struct modify_flow_table_in : flow_in<"modify_flow_table_in", 0x200,
+struct modify_flow_table_in : vport_in<"modify_flow_table_in", 0x200,
     Reserved<0x60, 0x10>,
     Field<"modify_field_select", 0x70, 0x10>,
     Field<"table_type", 0x80, 0x8>,
@@ -163,7 +152,7 @@ struct modify_flow_table_in : flow_in<"modify_flow_table_in", 0x200,
 
 struct modify_flow_table_out : status_out<"modify_flow_table_out"> {};
 
-struct set_flow_table_root_in : flow_in<"set_flow_table_root_in", 0x200,
+struct set_flow_table_root_in : vport_in<"set_flow_table_root_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x7>,
@@ -182,7 +171,7 @@ struct set_flow_table_root_out : status_out<"set_flow_table_root_out"> {};
 
 // ---- groups ----
 
-struct create_flow_group_in : flow_in<"create_flow_group_in", 0x2000,
+struct create_flow_group_in : vport_in<"create_flow_group_in", 0x2000,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x4>,
@@ -209,7 +198,7 @@ struct create_flow_group_out : Layout<"create_flow_group_out", 0x80,
     Field<"group_id", 0x48, 0x18>,
     Reserved<0x60, 0x20>> {};
 
-struct destroy_flow_group_in : flow_in<"destroy_flow_group_in", 0x200,
+struct destroy_flow_group_in : vport_in<"destroy_flow_group_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x20>,
@@ -258,7 +247,7 @@ struct flow_counter_list : Layout<"flow_counter_list", 0x40,
     Field<"flow_counter_id", 0x0, 0x20>,
     Reserved<0x20, 0x20>> {};
 
-struct set_fte_in : flow_in<"set_fte_in", 0x1a00,
+struct set_fte_in : vport_in<"set_fte_in", 0x1a00,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x20>,
@@ -292,7 +281,7 @@ struct query_fte_out : Layout<"query_fte_out", 0x1a00,
     Reserved<0x40, 0x1c0>,
     Nested<"flow_context", 0x200, flow_context>> {};
 
-struct delete_fte_in : flow_in<"delete_fte_in", 0x200,
+struct delete_fte_in : vport_in<"delete_fte_in", 0x200,
     Reserved<0x60, 0x20>,
     Field<"table_type", 0x80, 0x8>,
     Reserved<0x88, 0x20>,

@@ -5,6 +5,7 @@
 // 6.1; tests/prm holds each against that header.
 #pragma once
 
+#include "prm/cmd_interface.hpp"
 #include "prm/layout.hpp"
 
 namespace portcullis::prm {
@@ -33,11 +34,7 @@ struct set_roce_address_in : Layout<"set_roce_address_in", 0x180,
     Reserved<0x60, 0x20>,
     Nested<"roce_address", 0x80, roce_addr_layout>> {};
 
-struct set_roce_address_out : Layout<"set_roce_address_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct set_roce_address_out : status_out<"set_roce_address_out"> {};
 
 struct query_roce_address_in : Layout<"query_roce_address_in", 0x80,
     Field<"opcode", 0x0, 0x10>,
@@ -113,30 +110,14 @@ struct nic_vport_context : Layout<"nic_vport_context", 0x800,
     Nested<"permanent_address", 0x7a0, mac_address_layout>,
     Reserved<0x7e0, 0x20>> {};
 
-struct modify_nic_vport_context_in : Layout<"modify_nic_vport_context_in", 0x1000,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct modify_nic_vport_context_in : vport_in<"modify_nic_vport_context_in", 0x1000,
     Nested<"field_select", 0x60, modify_nic_vport_field_select>,
     Reserved<0x80, 0x780>,
     Nested<"nic_vport_context", 0x800, nic_vport_context>> {};
 
-struct modify_nic_vport_context_out : Layout<"modify_nic_vport_context_out", 0x80,
-    Field<"status", 0x0, 0x8>,
-    Reserved<0x8, 0x18>,
-    Field<"syndrome", 0x20, 0x20>,
-    Reserved<0x40, 0x40>> {};
+struct modify_nic_vport_context_out : status_out<"modify_nic_vport_context_out"> {};
 
-struct query_nic_vport_context_in : Layout<"query_nic_vport_context_in", 0x80,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct query_nic_vport_context_in : vport_in<"query_nic_vport_context_in", 0x80,
     Reserved<0x60, 0x5>,
     Field<"allowed_list_type", 0x65, 0x3>,
     Reserved<0x68, 0x18>> {};
@@ -148,13 +129,7 @@ struct query_nic_vport_context_out : Layout<"query_nic_vport_context_out", 0x880
     Reserved<0x40, 0x40>,
     Nested<"nic_vport_context", 0x80, nic_vport_context>> {};
 
-struct query_vport_state_in : Layout<"query_vport_state_in", 0x80,
-    Field<"opcode", 0x0, 0x10>,
-    Reserved<0x10, 0x20>,
-    Field<"op_mod", 0x30, 0x10>,
-    Field<"other_vport", 0x40, 0x1>,
-    Reserved<0x41, 0xf>,
-    Field<"vport_number", 0x50, 0x10>,
+struct query_vport_state_in : vport_in<"query_vport_state_in", 0x80,
     Reserved<0x60, 0x20>> {};
 
 struct query_vport_state_out : Layout<"query_vport_state_out", 0x80,
