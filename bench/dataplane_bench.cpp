@@ -140,7 +140,7 @@ SeriesPlan plan(std::string name, const char* picture, std::uint64_t samples, st
   series.name = std::move(name);
   series.picture = picture;
   series.wall_samples = samples;
-  series.needs_wall_clock = true;  // the model times neither requests nor frames on their own
+  series.needs_wall_clock = true;  // but for data-path-ns the model times neither
   series.prepare = [=](Session& session) -> Result<Sampler> {
     PORTCULLIS_TRY_ASSIGN(auto made, Lanes::create(session, qps, in_flight));
     std::shared_ptr<Lanes> lanes = std::move(made);
