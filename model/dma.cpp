@@ -40,8 +40,8 @@ bool Dma::special_piece(Iova at, std::size_t bytes, Direction direction, Copy co
 /// Calls copy(memory, offset, bytes) for each piece that lies in one page.
 template <class Copy>
 bool Dma::by_page(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept {
-  if (!bus_master_) return fault();
   for (std::size_t done = 0; done < bytes;) {
+    if (!bus_master_) return fault();  // taken away while an earlier piece was asked for by message
     const std::size_t piece =
         std::min<std::size_t>(bytes - done, kPageBytes - (at + done) % kPageBytes);
     if (std::byte* memory = iommu_->lookup(at + done); memory != nullptr) {
@@ -147,7 +147,7 @@ bool Dma::publish(Iova to, std::span<const std::byte> entry) noexcept {
   if (!bus_master_ || to % kPageBytes + entry.size() > kPageBytes) return fault();
   const auto store_body = [&](std::byte* at) { std::memcpy(at, body.data(), body.size()); };
   const auto store_last = [&](std::byte* at) { cells::store_release<std::uint8_t>(at, last); };
-  if (special_piece(to, body.size(), Direction::Write, store_body) &&
+  if (special_piece(to, body.size(), Direction::Write, store_body) && bus_master_ &&
       special_piece(to + body.size(), 1, Direction::Write, store_last))
     return true;
   return fault();

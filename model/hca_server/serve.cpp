@@ -26,7 +26,8 @@ Result<bool> wait_for(int fd, int wire_fd, int timeout_ms) {
   return ready > 0 && entries[0].revents != 0;
 }
 
-/// Between any two messages the function works: a store to the BAR is seen before the next one.
+/// Between any two messages the function works: a store to the BAR is seen before the next one, but
+/// for those that come while a DMA is asked for by message.
 Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
                           const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {

@@ -110,8 +110,8 @@ Verdict ReceiveTargets::modify_rq(prm::ConstView<prm::modify_rq_in> in) {
   const RqState from{static_cast<std::uint8_t>(in.get<"rq_state">())};
   const RqState to{static_cast<std::uint8_t>(in.get<"ctx.state">())};
   if (from != rq.state) return refuse(CommandStatus::BAD_RES_STATE_ERR, kState);
-  const bool known =
-      to == RqState::RST || to == RqState::ERR || (to == RqState::RDY && from != RqState::ERR);
+  const bool known = to == RqState::RST || (to == RqState::ERR && from != RqState::ERR) ||
+                     (to == RqState::RDY && from == RqState::RST);
   if (!known) return refuse(CommandStatus::BAD_PARAM_ERR, kState);
   rq.state = to;
   if (to == RqState::RST) rq.consumed = 0;

@@ -135,7 +135,8 @@ Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
   const Extents where = engine_->deps.mkeys->translate(receive.rkey, receive.va, bytes);
   if (where.count == 0) return Refusal::RemoteAccess;
   work_.placements.push_back({receive.rkey, where});
-  receive.cached_rkey = receive.rkey;
+  // An indirect key's entries may lie anywhere in a page: only what one key maps goes on from here.
+  receive.cached_rkey = where.through[0] == 0 ? receive.rkey : 0;
   receive.cached_va = receive.va;
   receive.cached_iova = where.extent[0].iova;
   return Refusal::None;
@@ -247,8 +248,9 @@ void Responder::prepare_completion(Qp& qp, const Packet& packet) {
   completion.imm_inval_pkey = packet.immediate;
 }
 
-/// A READ or atomic more than the connection has room for is refused (rxe_resp.c says so of
-/// RESPST_ERR_TOO_MANY_RDMA_ATM_REQ). Those that are asked for again take no room of their own.
+/// A READ or atomic more than the connection has room for is refused as one without any room is
+/// (RESPST_ERR_TOO_MANY_RDMA_ATM_REQ of rxe_resp.c). That a ConnectX-5 does so is a hypothesis: rxe
+/// leaves the number to the requester. Those that are asked for again take no room of their own.
 bool Responder::has_resource(const Qp& qp) noexcept {
   if (qp.lane == nullptr) return true;
   const auto takes_one = [](const Work& work) {

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "tools/eal_options.hpp"
 #include "tools/lease_serve/program.hpp"
@@ -144,6 +146,11 @@ Result<void> check_steering(const Options& options) {
 /// All of the file, which must not have more bytes than the region.
 Result<std::string> read_contents(const std::string& path, std::uint64_t limit_bytes) {
   if (path.empty()) return {};
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))  // a pipe would be waited for
+    return fail(Errc::InvalidArgument,
+                fmt::format("--fill {}: no plain file; one of up to {} bytes is accepted", path,
+                            limit_bytes));
   std::ifstream file(path, std::ios::binary);
   std::string contents(limit_bytes + 1, '\0');
   file.read(contents.data(), static_cast<std::streamsize>(contents.size()));
