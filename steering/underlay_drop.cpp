@@ -83,9 +83,12 @@ Result<bool> UnderlayDrop::prepare(const DropTarget& target, std::uint64_t deadl
   if (attachments_[target.slot])
     return fail(Errc::Busy, "steering: slot " + std::to_string(target.slot) + " has its underlay");
   PORTCULLIS_TRY_ASSIGN(Attachment made, attach(target.qpn));
-  PORTCULLIS_TRY(made.group.set({.qpn = target.qpn}, prm::FlowAction::ALLOW, deadline_ns));
-  attachments_[target.slot].emplace(std::move(made));
-  return true;
+  // Kept before its entry is set: what cannot be taken back now is a later remove()'s.
+  auto& kept = attachments_[target.slot].emplace(std::move(made));
+  auto set = kept.group.set({.qpn = target.qpn}, prm::FlowAction::ALLOW, deadline_ns);
+  if (set) return true;
+  (void)remove(target, deadline_ns);
+  return forward_error(std::move(set));
 }
 
 Result<void> UnderlayDrop::install(const DropTarget& target, std::uint64_t deadline_ns) {
@@ -108,23 +111,31 @@ Result<void> UnderlayDrop::remove(const DropTarget& target, std::uint64_t deadli
   return {};
 }
 
-/// A connection that is attached before its first packet, and stopped while it runs.
 Result<void> UnderlayDrop::judge(const Options& options) {
+  PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(*context_, options.loopback));
+  const DropTarget target = pair->target(options.slots);
+  auto judged = judge_on(*pair, target, options);
+  // Whatever came out: the root goes before the QP that it stands on.
+  auto removed = remove(target, context_->commands->default_deadline_ns());
+  return judged ? removed : judged;
+}
+
+/// A connection that is attached before its first packet, and stopped while it runs.
+Result<void> UnderlayDrop::judge_on(LoopbackPair& pair, const DropTarget& target,
+                                    const Options& options) {
   SelfTestOptions test;
   test.loopback = options.loopback;
   test.quiet_ms = options.quiet_ms;
-  PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(*context_, options.loopback));
-  const DropTarget target = pair->target(options.slots);
   const auto deadline_ns = [this] { return context_->commands->default_deadline_ns(); };
   PORTCULLIS_TRY(prepare(target, deadline_ns()));
-  PORTCULLIS_TRY(pair->post(kBefore));
-  PORTCULLIS_TRY_ASSIGN(const auto passed, pair->outcome(test.patience_ms * kNsPerMs));
+  PORTCULLIS_TRY(pair.post(kBefore));
+  PORTCULLIS_TRY_ASSIGN(const auto passed, pair.outcome(test.patience_ms * kNsPerMs));
   if (passed != prm::WcStatus::SUCCESS)
     return fail(Errc::DeviceFailed,
                 "steering: a WRITE over loopback does not pass an underlay that allows it");
   const Stop underlay{[&] { return install(target, deadline_ns()); },
                       [&] { return remove(target, deadline_ns()); }};
-  PORTCULLIS_TRY_ASSIGN(const Trial trial, try_write(*pair, underlay, kAfter, test));
+  PORTCULLIS_TRY_ASSIGN(const Trial trial, try_write(pair, underlay, kAfter, test));
   // It is attached before the first packet always, so what stops runs.
   verdict_ = {trial.silenced, trial.silenced, trial.recovered};
   return {};

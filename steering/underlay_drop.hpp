@@ -68,6 +68,8 @@ class UnderlayDrop final : public DropRule {
   [[nodiscard]] Result<Attachment> attach(std::uint32_t qpn) const;
   [[nodiscard]] Result<void> check_slot(std::uint32_t slot) const;
   [[nodiscard]] Result<void> judge(const Options& options);
+  [[nodiscard]] Result<void> judge_on(LoopbackPair& pair, const DropTarget& target,
+                                      const Options& options);
 
   const pmd::Context* context_;
   pmd::ProtectionDomain pd_;
