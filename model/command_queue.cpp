@@ -2,6 +2,7 @@
 #include "model/command_queue.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "model/registers.hpp"
@@ -39,15 +40,14 @@ std::uint16_t opcode_of(std::span<const std::byte> in) {
 }  // namespace
 
 std::uint32_t CommandQueue::in_flight() const noexcept {
-  return static_cast<std::uint32_t>(
-      std::ranges::count_if(slots_, [](const Slot& slot) { return slot.busy; }));
+  return static_cast<std::uint32_t>(std::popcount(busy_));
 }
 
 void CommandQueue::reset() {
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].busy) record(i, slots_[i], prm::TraceAnswer::None);
-    slots_[i].busy = false;
+    if (is_busy(i)) record(i, slots_[i], prm::TraceAnswer::None);
   }
+  busy_ = 0;
 }
 
 void CommandQueue::record(std::uint32_t index, const Slot& slot, prm::TraceAnswer answer) {
@@ -76,7 +76,7 @@ void CommandQueue::kick(Iova queue, bool checksums) {
   std::array<std::uint32_t, prm::kMaxCommands> owned;
   std::size_t count = 0;
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].busy) continue;
+    if (is_busy(i)) continue;
     const auto last = deps_.dma->load_u8(queue + i * kStride + cmd_queue_entry::bytes - 1);
     if (!last) return;  // the queue's address is not mapped: nothing can be read or answered
     if ((*last & 1) != 0) owned[count++] = i;
@@ -88,7 +88,7 @@ void CommandQueue::kick(Iova queue, bool checksums) {
 
 void CommandQueue::start(std::uint32_t index, Iova address, bool checksums) {
   Slot& slot = slots_[index];
-  slot.busy = true;
+  busy_ |= 1U << index;
   slot.checksums = checksums;
   // Not of the CREATE_EQ that subscribes: Linux polls for that one, and takes an event of it for a
   // completion that came too late (mlx5_cmd_comp_handler, mlx5/core/cmd.c).
@@ -149,7 +149,7 @@ void CommandQueue::resume(std::uint32_t slot) {
 
 void CommandQueue::finish(std::uint32_t index) {
   Slot& slot = slots_[index];
-  if (!slot.busy) return;
+  if (!is_busy(index)) return;
   if (slot.fault && slot.fault->kind == Kind::NeverReturns) return;
   if (slot.fault && slot.fault->kind == Kind::DeliveryStatus)
     slot.delivery = DeliveryStatus{slot.fault->status};
@@ -203,7 +203,7 @@ void CommandQueue::give_back(std::uint32_t index, Slot& slot, Signing signing) {
   record(index, slot, prm::TraceAnswer::Given);
   if (signing == Signing::Wrong)
     entry.put<"signature">(static_cast<std::uint8_t>(~entry.get<"signature">()));
-  slot.busy = false;
+  busy_ &= ~(1U << index);
   // Only what the device writes: the output half, the ownership byte last.
   constexpr std::size_t kOutput =
       prm::place<cmd_queue_entry, "command_output_inline_data">.offset / 8;

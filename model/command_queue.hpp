@@ -72,7 +72,6 @@ class CommandQueue {
 
  private:
   struct Slot {
-    bool busy = false;
     bool checksums = false;
     bool announced = false;  // an EQ subscribed to completions when the command began
     std::uint64_t sequence = 0;
@@ -86,6 +85,9 @@ class CommandQueue {
     std::vector<Iova> out_blocks;
   };
 
+  [[nodiscard]] bool is_busy(std::uint32_t index) const noexcept {
+    return (busy_ >> index & 1) != 0;
+  }
   void start(std::uint32_t index, Iova address, bool checksums);
   [[nodiscard]] prm::DeliveryStatus fetch(Slot& slot);
   [[nodiscard]] std::uint64_t duration_ns(const Slot& slot) const;
@@ -101,6 +103,7 @@ class CommandQueue {
   Timing timing_;
   CommandFaults faults_;
   std::array<Slot, prm::kMaxCommands> slots_;
+  std::uint32_t busy_ = 0;  // bit n: slots_[n] is at work
   std::unique_ptr<TraceFile> trace_;
   std::uint64_t issued_ = 0;
 };

@@ -196,6 +196,20 @@ constexpr std::array kEntries{
 
 #undef PORTCULLIS_MODEL_ENTRY
 
+constexpr std::size_t kOpcodes = 0x1000;
+/// By opcode: where its entry stands, plus one; 0: nowhere.
+constexpr std::array<std::uint8_t, kOpcodes> kPlaceOf = [] {
+  std::array<std::uint8_t, kOpcodes> places{};
+  for (std::size_t i = 0; i < kEntries.size(); ++i)
+    places.at(prm::number(kEntries[i].opcode)) = static_cast<std::uint8_t>(i + 1);
+  return places;
+}();
+
+const Entry* find_entry(std::uint32_t opcode) noexcept {
+  const std::uint8_t place = opcode < kOpcodes ? kPlaceOf[opcode] : 0;
+  return place == 0 ? nullptr : &kEntries[place - 1U];
+}
+
 }  // namespace
 
 bool Core::reached(Stage needed) const noexcept {
@@ -205,9 +219,8 @@ bool Core::reached(Stage needed) const noexcept {
 
 std::optional<Verdict> Core::execute(const Command& command) {
   const auto opcode = prm::ConstView<prm::cmd_in>::at(command.in).get<"opcode">();
-  const auto entry = std::ranges::find_if(
-      kEntries, [opcode](const Entry& e) { return prm::number(e.opcode) == opcode; });
-  if (entry == kEntries.end()) return refuse(CommandStatus::BAD_OP_ERR, kUnknownOpcode);
+  const Entry* const entry = find_entry(opcode);
+  if (entry == nullptr) return refuse(CommandStatus::BAD_OP_ERR, kUnknownOpcode);
   if (!reached(entry->needed)) return refuse(CommandStatus::BAD_SYS_STATE_ERR, kWrongStage);
   switch (wait_for_page(command.slot, static_cast<std::uint16_t>(opcode))) {
     case PageWait::Waiting:

@@ -64,6 +64,7 @@ Verdict EqTable::create(prm::ConstView<prm::eqc> context,
   }
   eq.live = true;
   ++live_;
+  note_subscribers();
   return {};
 }
 
@@ -72,6 +73,7 @@ Verdict EqTable::destroy(std::uint32_t eqn) {
   eqs_[eqn] = Eq{};
   ids_.give_back(eqn);
   --live_;
+  note_subscribers();
   return {};
 }
 
@@ -159,13 +161,15 @@ void EqTable::raise_completion(std::uint32_t eqn, std::uint32_t cqn) {
   append(eqs_[eqn], prm::EventType::COMP, 0, event.all());
 }
 
-bool EqTable::has_subscriber(prm::EventType type) const noexcept {
-  return std::any_of(eqs_.begin(), eqs_.end(),
-                     [type](const Eq& eq) { return eq.live && eq.events[prm::number(type)]; });
+void EqTable::note_subscribers() noexcept {
+  subscribed_.reset();
+  for (const Eq& eq : eqs_)
+    if (eq.live) subscribed_ |= eq.events;
 }
 
 void EqTable::clear() noexcept {
   for (Eq& eq : eqs_) eq = Eq{};
+  note_subscribers();
   ids_.clear();
   live_ = 0;
 }

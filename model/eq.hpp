@@ -49,7 +49,9 @@ class EqTable {
   bool raise_cq_error(std::uint32_t cqn, std::uint8_t syndrome);
   /// COMP, to one EQ: the CQ's own.
   void raise_completion(std::uint32_t eqn, std::uint32_t cqn);
-  [[nodiscard]] bool has_subscriber(prm::EventType type) const noexcept;
+  [[nodiscard]] bool has_subscriber(prm::EventType type) const noexcept {
+    return subscribed_[prm::number(type)];
+  }
 
   // Commands and doorbells.
   Verdict create(prm::ConstView<prm::eqc> context, std::span<const std::byte, 32> event_bitmask,
@@ -87,11 +89,13 @@ class EqTable {
     std::bitset<256> events;
     QueuePages pages;
   };
+  void note_subscribers() noexcept;
   void interrupt_if_armed(Eq& eq) noexcept;
   void append(Eq& eq, prm::EventType type, std::uint8_t sub_type, Event data);
 
   Dma* dma_;
   std::vector<Eq> eqs_;
+  std::bitset<256> subscribed_;  // by any of them: every command asks
   IdAllocator ids_;
   std::size_t live_ = 0;
   OnFailure on_failure_;

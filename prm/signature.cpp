@@ -17,9 +17,15 @@ auto control_part(std::span<const std::byte, cmd_if_box::bytes> block) noexcept 
 }  // namespace
 
 std::uint8_t xor8(std::span<const std::byte> bytes) noexcept {
-  std::byte sum{0};
-  for (const std::byte b : bytes) sum ^= b;
-  return std::to_integer<std::uint8_t>(sum);
+  std::uint64_t words = 0;  // eight sums side by side: a mailbox has 576 bytes
+  for (; bytes.size() >= sizeof words; bytes = bytes.subspan(sizeof words)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    words ^= word;
+  }
+  std::uint8_t sum = fold_xor(words);
+  for (const std::byte b : bytes) sum ^= std::to_integer<std::uint8_t>(b);
+  return sum;
 }
 
 void sign_block(View<cmd_if_box> block) noexcept {

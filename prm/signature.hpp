@@ -16,17 +16,21 @@
 
 namespace portcullis::prm {
 
+/// The exclusive-or of a word's bytes.
+[[nodiscard]] constexpr std::uint8_t fold_xor(std::uint64_t word) noexcept {
+  word ^= word >> 32;
+  word ^= word >> 16;
+  word ^= word >> 8;
+  return static_cast<std::uint8_t>(word);
+}
+
 [[nodiscard]] std::uint8_t xor8(std::span<const std::byte> bytes) noexcept;
 
 /// The same of a queue entry, eight bytes at a time: every command pays for two of these.
 [[nodiscard]] inline std::uint8_t xor8_of_entry(ConstView<cmd_queue_entry> entry) noexcept {
   std::array<std::uint64_t, cmd_queue_entry::bytes / sizeof(std::uint64_t)> w;
   std::memcpy(w.data(), entry.all().data(), cmd_queue_entry::bytes);
-  std::uint64_t sum = (w[0] ^ w[1]) ^ (w[2] ^ w[3]) ^ (w[4] ^ w[5]) ^ (w[6] ^ w[7]);
-  sum ^= sum >> 32;
-  sum ^= sum >> 16;
-  sum ^= sum >> 8;
-  return static_cast<std::uint8_t>(sum);
+  return fold_xor((w[0] ^ w[1]) ^ (w[2] ^ w[3]) ^ (w[4] ^ w[5]) ^ (w[6] ^ w[7]));
 }
 
 /// Who will own the entry once it is handed over. cmd_queue_entry.ownership is signed too, but is

@@ -233,7 +233,6 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
     qp->sq.pages = std::move(pages);
     qp->sq.first_byte = receive_queue_bytes(context);
     qp->sq.blocks = 1U << context.get<"log_sq_size">();
-    qp->send.messages.resize(qp->sq.blocks);
   }
   std::ranges::copy(context.all(), qp->context.all().begin());
   out = std::move(qp);

@@ -146,7 +146,11 @@ bool Requester::fetch(Qp& qp) {
   if (qp.state != prm::QpState::RTS) return false;
   const auto available = static_cast<std::uint16_t>(send.producer - send.fetched);
   // More messages than blocks: a producer index that runs ahead of the completions.
-  if (available == 0 || send.newest - send.oldest == send.messages.size()) return false;
+  if (available == 0) return false;
+  // Room for messages is made when the first is there: most commands under load create QPs that
+  // never send.
+  if (send.messages.empty()) send.messages.resize(qp.sq.blocks);
+  if (send.newest - send.oldest == send.messages.size()) return false;
 
   const WqeFault fault =
       read_send_wqe(*engine_->deps.dma, qp.sq, qp.qpn, send.fetched, available, wqe_);
