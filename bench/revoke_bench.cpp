@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How long a revoke takes: from the call until every outcome stands. Per plan; idle, while the
-// clients write, and while the firmware has work in every other command slot; for one lease and for
+// clients write, and with work for the firmware in every other command slot; for one lease and for
 // many of one tenant, one call after the other or one for all. And each approach of 001 section
 // 3.1, and how many leases of one tenant meet the contract of 1 s.
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/common/capacity.hpp"
 #include "bench/common/slot_load.hpp"
@@ -27,8 +28,13 @@ constexpr std::uint32_t kManyLeases = 256;
 constexpr std::uint32_t kMostLeases = 4096;
 constexpr std::uint32_t kMostLeasesQuick = 8;
 
-enum class Load : std::uint8_t { None, Write, Slots };
-constexpr std::array kLoads{Load::None, Load::Write, Load::Slots};
+/// Slots: full when the revoke is called. Nobody can fill one while the fence waits for a command,
+/// since a command queue has one thread; Refilled does all the same, for firmware that others keep
+/// busy.
+enum class Load : std::uint8_t { None, Write, Slots, Refilled };
+constexpr std::array kLoads{Load::None, Load::Write, Load::Slots, Load::Refilled};
+
+bool fills_slots(Load load) { return load == Load::Slots || load == Load::Refilled; }
 
 const char* name(Load load) {
   switch (load) {
@@ -38,6 +44,8 @@ const char* name(Load load) {
       return "write";
     case Load::Slots:
       return "slots";
+    case Load::Refilled:
+      return "refilled";
   }
   return "unknown";
 }
@@ -49,7 +57,9 @@ const char* picture(Load load) {
     case Load::Write:
       return "under WRITE traffic";
     case Load::Slots:
-      return "under CREATE_MKEY, CREATE_QP and pages in every other slot";
+      return "with CREATE_MKEY, CREATE_QP and pages in every other slot";
+    case Load::Refilled:
+      return "with every other slot refilled meanwhile";
   }
   return "unknown";
 }
@@ -87,11 +97,21 @@ Result<void> warm_up(Session& session, SlotLoad& load) {
   return {};
 }
 
+/// How many of the other slots' commands the device was at when a revoke was called.
+struct AtTheCall {
+  std::size_t slots = 0;
+  std::vector<std::size_t> in_flight;  // one a revoke
+};
+
 Result<std::optional<std::uint64_t>> run(Session& session, Tenancy& tenancy, SlotLoad* load,
-                                         const Round& round) {
+                                         const Round& round, AtTheCall& at_the_call) {
   PORTCULLIS_TRY(tenancy.grant_all());
   if (round.load == Load::Write) PORTCULLIS_TRY(tenancy.start_traffic());
   if (load != nullptr) PORTCULLIS_TRY(warm_up(session, *load));
+  if (round.load == Load::Slots) {
+    at_the_call.slots = load->slots();
+    at_the_call.in_flight.push_back(load->hold());
+  }
   std::uint64_t start = session.now_ns();
   PORTCULLIS_TRY(tenancy.revoke_all(round.plan));
   std::uint64_t end = session.now_ns();
@@ -105,15 +125,22 @@ Result<std::optional<std::uint64_t>> run(Session& session, Tenancy& tenancy, Slo
   return std::optional<std::uint64_t>(end - start);
 }
 
-SeriesPlan series_of(const Options& options, std::string series_name, const Round& round,
-                     std::uint32_t leases, RevokeMode mode) {
+/// What the program was asked for, and what its series noted besides their times.
+struct Run {
+  Options options;
+  AtTheCall at_the_call;
+};
+
+SeriesPlan series_of(Run& all, std::string series_name, const Round& round, std::uint32_t leases,
+                     RevokeMode mode) {
+  const Options& options = all.options;
   SeriesPlan series;
   series.name = std::move(series_name);
   series.picture = picture(round.load);
   series.wall_samples = rounds_of(options.samples, leases);
   // Pages are the third thing that firmware is busy with; a card asks for them by itself.
-  if (round.load == Load::Slots) series.model_behaviour = "page-starved";
-  series.needs_wall_clock = round.load == Load::Slots;
+  if (fills_slots(round.load)) series.model_behaviour = "page-starved";
+  series.needs_wall_clock = fills_slots(round.load);
   TenancyOptions tenancy_options;
   tenancy_options.leases = leases;
   tenancy_options.timeout = static_cast<std::uint8_t>(options.timeout);
@@ -123,16 +150,18 @@ SeriesPlan series_of(const Options& options, std::string series_name, const Roun
   if (round.has_entry) tenancy_options.entries.emplace();
   tenancy_options.entry = round.plan.entry;
   tenancy_options.drop = round.drop;
+  AtTheCall* const at_the_call = &all.at_the_call;
   series.prepare = [=](Session& session) -> Result<Sampler> {
     PORTCULLIS_TRY_ASSIGN(auto made, Tenancy::create(session, tenancy_options));
     std::shared_ptr<Tenancy> tenancy = std::move(made);
     std::shared_ptr<SlotLoad> load;
-    if (round.load == Load::Slots) {
+    if (fills_slots(round.load)) {
       PORTCULLIS_TRY_ASSIGN(auto made_load, SlotLoad::create(session));
       load = std::move(made_load);
     }
-    return Sampler(
-        [&session, tenancy, load, round] { return run(session, *tenancy, load.get(), round); });
+    return Sampler([&session, tenancy, load, round, at_the_call] {
+      return run(session, *tenancy, load.get(), round, *at_the_call);
+    });
   };
   return series;
 }
@@ -145,29 +174,29 @@ std::string name_of(const lease::Plan& plan, std::uint32_t leases, RevokeMode mo
 /// 001 section 3.1: two commands alone; an immediate fence whose third step is the DROP entry, with
 /// a deferred phase that begins with taking it out; everything at once; and its entries row by row
 /// where they were asked for. What an entry alone does to traffic is steering_bench's.
-void add_approaches(const Options& options, std::vector<SeriesPlan>& all) {
+void add_approaches(Run& run, std::vector<SeriesPlan>& all) {
   const auto add = [&](const char* what, const Round& round) {
-    all.push_back(series_of(options, fmt::format("revoke/approach:{}/load:write", what), round, 1,
+    all.push_back(series_of(run, fmt::format("revoke/approach:{}/load:write", what), round, 1,
                             RevokeMode::Serial));
   };
   add("bare", {lease::seed_plan(), Load::Write, Phase::Outcome});
   add("split", {lease::seed_plan(), Load::Write, Phase::Outcome, /*has_entry=*/true});
   add("split,deferred", {lease::seed_plan(), Load::Write, Phase::Deferred, /*has_entry=*/true});
   add("legacy", {lease::legacy_plan(), Load::Write, Phase::Outcome});
-  for (const DropTrial& drop : drops_of(options))
+  for (const DropTrial& drop : drops_of(run.options))
     add(name(drop).c_str(), {lease::seed_plan(), Load::Write, Phase::Outcome, false, drop});
 }
 
-std::vector<SeriesPlan> series(const Options& options) {
+std::vector<SeriesPlan> series(Run& run) {
   std::vector<SeriesPlan> all;
   for (const Load load : kLoads)
-    for (const std::uint32_t leases : options.leases)
-      for (const lease::Plan& plan : plans_of(options))
+    for (const std::uint32_t leases : run.options.leases)
+      for (const lease::Plan& plan : plans_of(run.options))
         for (const RevokeMode mode : {RevokeMode::Serial, RevokeMode::Batched})
           if (leases > 1 || mode == RevokeMode::Serial)
-            all.push_back(series_of(options, name_of(plan, leases, mode, load),
+            all.push_back(series_of(run, name_of(plan, leases, mode, load),
                                     {plan, load, Phase::Outcome}, leases, mode));
-  add_approaches(options, all);
+  add_approaches(run, all);
   return all;
 }
 
@@ -180,18 +209,33 @@ const Series* find(const Report& report, const std::string& name) {
 /// What the firmware's other work costs a revoke, on the clock of the wall.
 void compare_with_load(const Options& options, const Report& report) {
   for (const lease::Plan& plan : plans_of(options)) {
-    const auto wall = [&](Load load) {
-      return find(report, name_of(plan, 1, RevokeMode::Serial, load) + "/clock:wall");
+    const auto wall = [&](Load load) -> const Series* {
+      const Series* found =
+          find(report, name_of(plan, 1, RevokeMode::Serial, load) + "/clock:wall");
+      return found == nullptr || found->latency.is_empty() ? nullptr : found;
     };
     const Series* idle = wall(Load::None);
-    const Series* loaded = wall(Load::Slots);
-    if (idle == nullptr || loaded == nullptr || idle->latency.is_empty()) continue;
+    if (idle == nullptr) continue;
     const auto idle_ns = static_cast<double>(idle->latency.percentile_ns(0.99));
-    const auto loaded_ns = static_cast<double>(loaded->latency.percentile_ns(0.99));
-    fmt::print("{}: p99 with work in every other slot {}, idle {}: {:.1f} times\n",
-               plan.full_name(), duration_text(loaded_ns), duration_text(idle_ns),
-               loaded_ns / idle_ns);
+    for (const Load load : {Load::Slots, Load::Refilled}) {
+      const Series* loaded = wall(load);
+      if (loaded == nullptr) continue;
+      const auto loaded_ns = static_cast<double>(loaded->latency.percentile_ns(0.99));
+      fmt::print("{}: p99 {} {}, idle {}: {:.1f} times\n", plan.full_name(), picture(load),
+                 duration_text(loaded_ns), duration_text(idle_ns), loaded_ns / idle_ns);
+    }
   }
+}
+
+/// How full load:slots was.
+void print_at_the_call(AtTheCall& at_the_call) {
+  std::vector<std::size_t>& in_flight = at_the_call.in_flight;
+  if (in_flight.empty()) return;
+  std::ranges::sort(in_flight);
+  fmt::print(
+      "load:slots: all {} other slots were occupied when a revoke was called; the device was "
+      "at the commands of {} (median; least {})\n",
+      at_the_call.slots, in_flight[in_flight.size() / 2], in_flight.front());
 }
 
 std::string capacity_text(const lease::Plan& plan, RevokeMode mode, std::uint32_t limit) {
@@ -228,14 +272,15 @@ int main(int argc, char** argv) {
   suite.title = "revoke_bench: call to outcome";
   suite.references = {{"12 ms recall with a flow entry (001)", 12'000'000},
                       {"1.5 ms without (001)", 1'500'000}};
-  const auto options = std::make_shared<bench::Options>();
-  suite.series = [options](const bench::Options& given) {
-    *options = given;
-    return bench::series(given);
+  const auto run = std::make_shared<bench::Run>();
+  suite.series = [run](const bench::Options& given) {
+    run->options = given;
+    return bench::series(*run);
   };
-  suite.conclude = [options](const bench::Report& report) {
-    bench::compare_with_load(*options, report);
-    bench::print_capacities(*options);
+  suite.conclude = [run](const bench::Report& report) {
+    bench::compare_with_load(run->options, report);
+    bench::print_at_the_call(run->at_the_call);
+    bench::print_capacities(run->options);
   };
   return bench::run_suite(argc, argv, suite);
 }

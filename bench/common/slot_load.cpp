@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/common/slot_load.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "pmd/fence_commands.hpp"
@@ -106,6 +107,13 @@ Result<void> SlotLoad::pump() {
     return finish(job, session_->now_ns());
   next_ = (next_ + 1) % jobs_.size();
   return job.is_in_flight ? Result<void>() : submit(job);
+}
+
+std::size_t SlotLoad::hold() {
+  session_->set_background({});
+  return static_cast<std::size_t>(std::ranges::count_if(jobs_, [this](const Job& job) {
+    return job.is_in_flight && !session_->context().commands->is_done(job.ticket);
+  }));
 }
 
 Result<void> SlotLoad::stop() {

@@ -36,6 +36,9 @@ class SlotLoad {
 
   /// Fills every common slot and keeps them filled in every wait of the session.
   [[nodiscard]] Result<void> start();
+  /// Every slot stays as it is from now on. Returns how many commands the device still works at;
+  /// the others are answered and occupy their slots.
+  [[nodiscard]] std::size_t hold();
   /// Waits for what is under way and takes back what it made.
   [[nodiscard]] Result<void> stop();
   [[nodiscard]] std::size_t slots() const noexcept { return jobs_.size(); }
