@@ -63,6 +63,7 @@ class Servers:
                          for socket, words in zip(self.sockets, arguments)]
         self.results = results
         self.processes: list[subprocess.Popen] = []
+        self.late: list[str] = []
 
     def __enter__(self) -> "Servers":
         for index, command in enumerate(self.commands):
@@ -85,18 +86,28 @@ class Servers:
             time.sleep(0.02)
 
     def last_line(self, index: int) -> str:
-        lines = (self.results / f"hca{index}.log").read_text(encoding="utf-8").splitlines()
+        lines = self.log(index)
         return lines[-1] if lines else "it said nothing"
+
+    def log(self, index: int) -> list[str]:
+        return (self.results / f"hca{index}.log").read_text(encoding="utf-8").splitlines()
 
     def __exit__(self, *_exception) -> None:
         for process in self.processes:
             process.terminate()
-        for process in self.processes:
+        for index, process in enumerate(self.processes):
             try:
                 process.wait(SERVER_END_S)
             except subprocess.TimeoutExpired:
+                self.late.append(f"hca-server {index} did not end within {SERVER_END_S} s")
                 process.kill()
                 process.wait()
+
+    def complaints(self) -> list[str]:
+        """Of servers that have been told to end: those that did not, and what they hung up on."""
+        said = [f"hca-server {index}: {line}" for index in range(len(self.sockets))
+                for line in self.log(index) if "hung up on" in line]
+        return self.late + said
 
     def died(self) -> list[str]:
         return [f"hca-server {index} ended with {process.returncode}: {self.last_line(index)}"
@@ -143,4 +154,4 @@ def run(name: str, build: Path, results: Path) -> list[str]:
     if status != 0:
         wrong.append(f"{status} checks failed in the guest{failed_checks(results)}; "
                      f"see {results}/console.log")
-    return wrong + scenario.judge(build, results)
+    return wrong + servers.complaints() + scenario.judge(build, results)

@@ -73,6 +73,34 @@ class VmTree(unittest.TestCase):
             scenario.load("nosuch")
 
 
+class Servers(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.results = Path(self.folder.name)
+        self.addCleanup(self.folder.cleanup)
+
+    def of(self, script: str) -> list[str]:
+        """The complaints about a server that is this script; its $2 is the socket."""
+        program = self.results / "server"
+        program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        program.chmod(0o755)
+        with scenario.Servers(program, [[]], self.results) as servers:
+            pass
+        return servers.complaints()
+
+    def test_one_that_ends_when_told_is_none(self):
+        self.assertEqual(self.of("echo client gone; touch $2; exec sleep 60"), [])
+
+    def test_client_that_was_hung_up_on_is_one(self):
+        self.assertEqual(self.of("echo client hung up on: bytes; touch $2; exec sleep 60"),
+                         ["hca-server 0: client hung up on: bytes"])
+
+    def test_one_that_does_not_end_is_one(self):
+        with unittest.mock.patch.object(scenario, "SERVER_END_S", 0.2):
+            self.assertEqual(self.of("trap '' TERM; touch $2; while :; do sleep 0.05; done"),
+                             ["hca-server 0 did not end within 0.2 s"])
+
+
 class FailedChecks(unittest.TestCase):
     def of(self, console: str) -> str:
         with tempfile.TemporaryDirectory() as results:
