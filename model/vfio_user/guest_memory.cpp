@@ -58,8 +58,9 @@ Result<std::shared_ptr<GuestMemory::File>> GuestMemory::open(const UniqueFd& fd)
     return fail(Errc::System, fmt::format("fstat of guest memory: {}", std::strerror(errno)));
   const FileId id{status.st_dev, status.st_ino};
   const auto bytes = static_cast<std::size_t>(status.st_size);
-  auto known = files_[id].lock();
-  if (known != nullptr && known->memory().size() == bytes) return known;
+  if (const auto known = files_.find(id); known != files_.end())
+    if (auto file = known->second.lock(); file != nullptr && file->memory().size() == bytes)
+      return file;
   PORTCULLIS_TRY_ASSIGN(std::shared_ptr<File> file, File::create(fd, bytes));
   files_[id] = file;
   return file;

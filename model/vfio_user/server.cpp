@@ -2,6 +2,7 @@
 #include "model/vfio_user/server.hpp"
 
 #include <linux/vfio.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -258,6 +259,9 @@ bool Server::trigger_msix(std::uint32_t vector) noexcept {
   if (found == eventfds_.end() || vector >= found->second.size()) return false;
   const UniqueFd& eventfd = found->second[vector];
   if (!eventfd.is_open()) return false;
+  // It is whatever the client sent, and its count may stand at the end: a write must not wait.
+  pollfd entry{.fd = eventfd.get(), .events = POLLOUT, .revents = 0};
+  if (poll(&entry, 1, 0) != 1 || (entry.revents & POLLOUT) == 0) return false;
   const std::uint64_t one = 1;
   return write(eventfd.get(), &one, sizeof one) == sizeof one;
 }

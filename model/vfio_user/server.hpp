@@ -58,7 +58,8 @@ class Server {
   /// Takes one message and answers it. False when the client hung up; an error when it must be.
   [[nodiscard]] Result<bool> serve_one();
 
-  /// Signals one interrupt of VFIO_PCI_MSIX_IRQ_INDEX; false when the client set none up there.
+  /// Signals one interrupt of VFIO_PCI_MSIX_IRQ_INDEX; false when the client set none up there, or
+  /// what it set up takes no more.
   bool trigger_msix(std::uint32_t vector) noexcept;
   /// Memory that came without a file. The range has been checked by whoever asks. Commands that
   /// come before the reply are served, in order. After the first one that is not answered in time

@@ -334,6 +334,15 @@ TEST_F(VfioUserServer, VectorsTakenAway_TriggerSignalsNobody) {
   EXPECT_FALSE(server_->trigger_msix(1));
 }
 
+TEST_F(VfioUserServer, EventfdFull_TriggerDoesNotWait) {
+  negotiate();
+  const UniqueFd event(eventfd(0, 0));
+  const std::uint64_t full = ~0ULL - 1;
+  ASSERT_EQ(write(event.get(), &full, sizeof full), 8);
+  call(8, words({{20, 4}, {0x24, 4}, {2, 4}, {1, 4}, {1, 4}}), {event.get()});
+  EXPECT_FALSE(server_->trigger_msix(1));
+}
+
 TEST_F(VfioUserServer, VectorBeyondTheLast_Refused) {
   negotiate();
   const UniqueFd event(eventfd(0, EFD_NONBLOCK));
@@ -505,6 +514,14 @@ TEST(GuestMemory, ManyPagesOfOneFile_OneMapping) {
   }
   EXPECT_EQ(memory.ranges(), 64U);
   EXPECT_EQ(memory.files(), 1U);
+}
+
+TEST(GuestMemory, FilesThatCannotBeMapped_LeaveNothingBehind) {
+  GuestMemory memory;
+  const auto range =
+      memory.map({.flags = 3, .address = 0x1000, .size = 4096}, UniqueFd(memfd_create("empty", 0)));
+  EXPECT_FALSE(range);
+  EXPECT_EQ(memory.files(), 0U);
 }
 
 TEST(Listener, PathIsAnotherFile_RefusedAndFileKept) {
