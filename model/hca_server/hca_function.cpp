@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "base/cells.hpp"
 #include "base/dma_bytes.hpp"
 #include "model/transport/frame_faults.hpp"
 
@@ -17,17 +16,6 @@ vfio_user::ConfigSpace::Options config_options(const Options& options) {
                                                 : vfio_user::ConfigSpace::kDeviceConnectX5,
           .bar_bytes = Bar::kBytes,
           .msix_vectors = HcaFunction::kVectors};
-}
-
-/// The store as the guest made it: a word of 4 or 8 bytes lands whole.
-void store(std::byte* at, std::uint64_t offset, std::span<const std::byte> from) {
-  if (from.size() == sizeof(std::uint32_t) && offset % sizeof(std::uint32_t) == 0) {
-    cells::ring<std::uint32_t>(at, *vfio_user::decode<std::uint32_t>(from));
-  } else if (from.size() == sizeof(std::uint64_t) && offset % sizeof(std::uint64_t) == 0) {
-    cells::ring<std::uint64_t>(at, *vfio_user::decode<std::uint64_t>(from));
-  } else {
-    dma_copy(at, from.data(), from.size());
-  }
 }
 
 }  // namespace
@@ -74,18 +62,19 @@ bool HcaFunction::serve() {
   constexpr int kMostSteps = 16;  // a step has an end of its own
   EventLoop& loop = core_->scheduler.loop();
   serving_ = true;
-  bool worked = true;
-  for (int step = 0; worked && step < kMostSteps; ++step) {
+  bool has_more = true;
+  for (int step = 0; has_more && step < kMostSteps; ++step) {
     if (uplink_) uplink_->take();
-    worked = loop.step(0);
+    stores_.apply_oldest(core_->bar.bytes());
+    has_more = loop.step(0);
     if (std::exchange(reset_due_, false)) {
       core_->power_on();
-      core_->set_bus_master(config_.bus_master());
-      worked = true;
+      has_more = true;
     }
+    has_more = has_more || !stores_.empty();
   }
   serving_ = false;
-  return worked;
+  return has_more;
 }
 
 int HcaFunction::wire_fd() const noexcept { return uplink_ ? uplink_->fd() : -1; }
@@ -113,17 +102,18 @@ std::uint32_t HcaFunction::interrupts(std::uint32_t index) const {
 void HcaFunction::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> to) {
   if (region == VFIO_PCI_CONFIG_REGION_INDEX) return config_.read(offset, to);
   dma_copy(to.data(), core_->bar.bytes().subspan(offset, to.size()).data(), to.size());
+  stores_.overlay(offset, to);
 }
 
 void HcaFunction::write(std::uint32_t region, std::uint64_t offset,
                         std::span<const std::byte> from) {
   if (region == VFIO_PCI_CONFIG_REGION_INDEX) return write_config(offset, from);
-  store(core_->bar.bytes().subspan(offset, from.size()).data(), offset, from);
+  stores_.push(offset, from);
 }
 
 void HcaFunction::write_config(std::uint64_t offset, std::span<const std::byte> from) {
   if (config_.write(offset, from).function_reset) return reset();
-  core_->set_bus_master(config_.bus_master() && !reset_due_);
+  core_->set_bus_master(config_.bus_master());
 }
 
 Result<void> HcaFunction::mapped(const vfio_user::GuestRange& range) {
@@ -141,10 +131,14 @@ void HcaFunction::unmapped(const vfio_user::GuestRange& range) {
   core_->iommu.unmap_at(range.address, range.bytes);
 }
 
+// While a step waits for a DMA, its objects must stay until it has ended. It ends before another
+// message is read: the DMA is given up, and without bus mastering it asks for no other.
 void HcaFunction::reset() {
   config_.reset();
+  stores_.clear();
   if (!serving_) return core_->power_on();
   core_->set_bus_master(false);
+  client_->abandon_dma();
   reset_due_ = true;
 }
 

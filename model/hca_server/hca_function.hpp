@@ -6,9 +6,8 @@
 // client mapped it, or behind messages where no file came with it; interrupts are MSI-X.
 //
 // Only serve() works, never a client's command: the client may be unable to answer a DMA message
-// while it waits for a reply. Commands that come while serve() waits for such an answer change
-// memory and registers at once; a reset that comes then is carried out when the step in hand ends,
-// which has lost its DMA by then.
+// while it waits for a reply. While serve() waits for such an answer commands go on: stores to the
+// BAR line up, everything else takes effect at once, and a reset ends the wait.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +16,7 @@
 
 #include "base/result.hpp"
 #include "model/core.hpp"
+#include "model/hca_server/store_queue.hpp"
 #include "model/hca_server/uplink.hpp"
 #include "model/model.hpp"
 #include "model/vfio_user/config_space.hpp"
@@ -41,6 +41,8 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   /// Takes what came over the channel and runs what is due now. True: there is more, and the client
   /// should be looked at first.
   bool serve();
+  /// Stores to the BAR wait for serve(): no other message should be looked at before.
+  [[nodiscard]] bool has_stores() const noexcept { return !stores_.empty(); }
   /// Readable when something came over the channel; -1: there is none, or look again later.
   [[nodiscard]] int wire_fd() const noexcept;
   [[nodiscard]] Census census() const { return core_->census(); }
@@ -53,6 +55,7 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   [[nodiscard]] Result<void> mapped(const vfio_user::GuestRange& range) override;
   void unmapped(const vfio_user::GuestRange& range) override;
   void reset() override;
+  [[nodiscard]] bool has_room() const override { return stores_.has_room(); }
 
  private:
   HcaFunction(std::unique_ptr<Core> core, const Options& options, std::unique_ptr<Uplink> uplink);
@@ -65,6 +68,7 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   std::unique_ptr<Core> core_;
   std::unique_ptr<Uplink> uplink_;
   vfio_user::ConfigSpace config_;
+  StoreQueue stores_;
   vfio_user::Server* client_ = nullptr;
   bool serving_ = false;
   bool reset_due_ = false;

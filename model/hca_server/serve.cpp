@@ -26,13 +26,13 @@ Result<bool> wait_for(int fd, int wire_fd, int timeout_ms) {
   return ready > 0 && entries[0].revents != 0;
 }
 
-/// Between any two messages the function works: a store to the BAR is seen before the next one, but
-/// for those that come while a DMA is asked for by message.
+/// Between any two messages the function works, until it has seen every store to the BAR.
 Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
                           const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
     const bool has_more = function.serve();
     if (!server.is_broken()) {
+      if (function.has_stores()) continue;
       PORTCULLIS_TRY_ASSIGN(const bool ready,
                             wait_for(server.fd(), function.wire_fd(), has_more ? 0 : kTickMs));
       if (!ready) continue;

@@ -5,9 +5,9 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +18,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "model/vfio_user/messages.hpp"
+#include "model/vfio_user/socket_path.hpp"
 
 namespace portcullis::model::vfio_user {
 
@@ -27,22 +28,37 @@ struct Message {
   std::vector<UniqueFd> fds;
 };
 
-/// A listening socket at a path; the path is removed on destruction.
+/// A listening socket at a path, whose file goes with it.
 class Listener {
  public:
   /// Takes over a socket file that nobody listens on any more. InvalidArgument for a path that is
   /// too long or something else than a socket, Busy when somebody listens, System.
   [[nodiscard]] static Result<Listener> create(const std::string& path);
-  Listener(Listener&&) noexcept = default;
-  Listener& operator=(Listener&&) noexcept = default;
-  ~Listener();
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   [[nodiscard]] Result<UniqueFd> accept();
 
  private:
-  Listener(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  Listener(UniqueFd fd, SocketPath path) : fd_(std::move(fd)), path_(std::move(path)) {}
   UniqueFd fd_;
-  std::string path_;
+  SocketPath path_;
+};
+
+/// When a wait ends, however many bytes have come by then.
+class Deadline {
+ public:
+  explicit Deadline(int patience_ms)
+      : patience_ms_(patience_ms), at_(Clock::now() + std::chrono::milliseconds(patience_ms)) {}
+
+  [[nodiscard]] bool has_passed() const { return Clock::now() >= at_; }
+  /// For poll(), rounded up; 0: it has passed.
+  [[nodiscard]] int left_ms() const;
+  /// How long it was when it was set.
+  [[nodiscard]] int patience_ms() const noexcept { return patience_ms_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  int patience_ms_;
+  Clock::time_point at_;
 };
 
 class Connection {
@@ -51,27 +67,20 @@ class Connection {
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-  /// The next message; blocks until it is whole, at most kStallMs between two bytes of it. Nothing
-  /// when the client hung up between messages. Malformed, Timeout, System.
-  [[nodiscard]] Result<std::optional<Message>> receive();
-  /// Sends one message whole; Timeout when the client takes nothing of it for kStallMs.
+  /// The next message, whole by `deadline`; nothing when the client hung up between messages.
+  /// Malformed, Timeout, System.
+  [[nodiscard]] Result<std::optional<Message>> receive(const Deadline& deadline);
+  /// Sends one message; Timeout when the client has not taken all of it by `deadline`.
   [[nodiscard]] Result<void> send(Header header, std::span<const std::byte> payload,
-                                  std::span<const int> fds = {});
-  /// A command from us and its reply, at most `deadline_ms` for all of it. Commands of the client
-  /// that come between go to `serve`, which answers them: the client may be unable to answer ours
-  /// before it has its own reply.
-  [[nodiscard]] Result<Message> request(Command command, std::span<const std::byte> payload,
-                                        int deadline_ms,
-                                        const std::function<Result<void>(Message&)>& serve);
-
-  static constexpr int kStallMs = 5000;
+                                  const Deadline& deadline, std::span<const int> fds = {});
 
  private:
-  [[nodiscard]] Result<std::size_t> read_some(std::span<std::byte> to, std::vector<UniqueFd>& fds);
-  [[nodiscard]] Result<bool> read_exactly(std::span<std::byte> to, std::vector<UniqueFd>& fds);
+  [[nodiscard]] Result<std::optional<std::size_t>> read_some(std::span<std::byte> to,
+                                                             std::vector<UniqueFd>& fds);
+  [[nodiscard]] Result<bool> read_exactly(std::span<std::byte> to, std::vector<UniqueFd>& fds,
+                                          const Deadline& deadline);
 
   UniqueFd fd_;
-  std::uint16_t next_id_ = 1;
 };
 
 /// The first sizeof(T) bytes of `payload` as T, or nothing when it is shorter.

@@ -30,6 +30,21 @@ int errno_of(const Error& error) {
   }
 }
 
+// A client that leaves more requests unanswered, each of them abandoned in a reset, is hung up on.
+constexpr std::size_t kMostAbandoned = 64;
+
+bool is_command(const Message& message) {
+  return (message.header.flags & Header::kTypeMask) == Header::kTypeCommand;
+}
+
+bool is_reply(const Message& message) {
+  return (message.header.flags & Header::kTypeMask) == Header::kTypeReply;
+}
+
+tl::unexpected<Error> abandoned(Command command) {
+  return fail(Errc::System, std::string(name(command)) + " abandoned: the device is reset");
+}
+
 Reply refuse(int error) { return tl::unexpected<int>(error); }
 
 template <class T>
@@ -69,17 +84,20 @@ void Server::let_go(const GuestRange& range) {
 
 Result<bool> Server::serve_one() {
   if (broken_) return tl::unexpected<Error>(*broken_);
-  PORTCULLIS_TRY_ASSIGN(std::optional<Message> message, connection_.receive());
+  const Deadline deadline(patience_.message_ms);
+  PORTCULLIS_TRY_ASSIGN(std::optional<Message> message, connection_.receive(deadline));
   if (!message) return false;
-  if ((message->header.flags & Header::kTypeMask) != Header::kTypeCommand)
+  if (is_command(*message)) {
+    PORTCULLIS_TRY(serve(*message, deadline));
+  } else if (!forget_abandoned(*message)) {
     return fail(Errc::Malformed, "vfio-user reply to nothing that was asked, message id " +
                                      std::to_string(message->header.message_id));
-  PORTCULLIS_TRY(serve(*message));
+  }
   return true;
 }
 
 /// Carries out one command and answers it.
-Result<void> Server::serve(Message& message) {
+Result<void> Server::serve(Message& message, const Deadline& deadline) {
   const Reply reply = dispatch(message);
   if ((message.header.flags & Header::kNoReply) != 0) return {};
   Header header{.message_id = message.header.message_id,
@@ -90,7 +108,7 @@ Result<void> Server::serve(Message& message) {
     header.error = static_cast<std::uint32_t>(reply.error());
   }
   return connection_.send(
-      header, reply ? std::span<const std::byte>(*reply) : std::span<const std::byte>());
+      header, reply ? std::span<const std::byte>(*reply) : std::span<const std::byte>(), deadline);
 }
 
 Server::Reply Server::dispatch(Message& message) {
@@ -266,25 +284,68 @@ bool Server::trigger_msix(std::uint32_t vector) noexcept {
   return write(eventfd.get(), &one, sizeof one) == sizeof one;
 }
 
-Result<Message> Server::request(Command command, std::span<const std::byte> payload) {
+Result<std::optional<Message>> Server::request(Command command, std::span<const std::byte> payload,
+                                               const Deadline& deadline) {
   if (broken_) return tl::unexpected<Error>(*broken_);
-  auto reply = connection_.request(command, payload, kDmaDeadlineMs,
-                                   [this](Message& message) { return serve(message); });
+  auto reply = exchange(command, payload, deadline);
+  if (!reply && reply.error().code == Errc::Timeout)
+    reply = fail(Errc::Timeout, std::string(name(command)) + ": no reply in " +
+                                    std::to_string(deadline.patience_ms()) + " ms");
   if (!reply) broken_ = reply.error();
   return reply;
 }
 
+/// Commands of the client that come before the reply are served: it may be unable to answer ours
+/// before it has its own reply ("Command Concurrency" of the protocol leaves both sides free to
+/// mix them, and "Socket" forbids to stall one for the other).
+Result<std::optional<Message>> Server::exchange(Command command, std::span<const std::byte> payload,
+                                                const Deadline& deadline) {
+  const std::uint16_t id = next_id_++;
+  is_abandoning_ = false;
+  PORTCULLIS_TRY(connection_.send({.message_id = id, .command = command}, payload, deadline));
+  while (!is_abandoning_) {
+    // Nothing makes room but the step of the device that waits here.
+    if (!backend_->has_room())
+      return fail(Errc::OutOfResources, std::string(name(command)) +
+                                            ": too many stores to the BAR came before its reply");
+    PORTCULLIS_TRY_ASSIGN(std::optional<Message> message, connection_.receive(deadline));
+    if (!message) return fail(Errc::System, "vfio-user client hung up");
+    if (is_command(*message)) {
+      PORTCULLIS_TRY(serve(*message, deadline));
+    } else if (is_reply(*message) && message->header.message_id == id) {
+      return message;
+    } else if (!forget_abandoned(*message)) {
+      return fail(Errc::Malformed, std::string(name(command)) +
+                                       ": another reply than its own, id " +
+                                       std::to_string(message->header.message_id));
+    }
+  }
+  if (abandoned_.size() == kMostAbandoned)
+    return fail(Errc::OutOfResources, std::string(name(command)) + ": " +
+                                          std::to_string(kMostAbandoned) +
+                                          " before it have no reply yet");
+  abandoned_.push_back(id);
+  return std::nullopt;
+}
+
+/// True for the reply to a request that was abandoned.
+bool Server::forget_abandoned(const Message& message) {
+  return is_reply(message) && std::erase(abandoned_, message.header.message_id) != 0;
+}
+
 Result<void> Server::dma_read(Iova from, std::span<std::byte> to) {
+  const Deadline deadline(patience_.dma_ms);
   while (!to.empty()) {
     const std::size_t bytes = std::min(to.size(), max_transfer_bytes_);
     std::vector<std::byte> payload;
     encode(payload, DmaAccess{.address = from, .count = bytes});
-    PORTCULLIS_TRY_ASSIGN(const Message reply, request(Command::DmaRead, payload));
-    if ((reply.header.flags & Header::kError) != 0 ||
-        reply.payload.size() != sizeof(DmaAccess) + bytes)
+    PORTCULLIS_TRY_ASSIGN(const auto reply, request(Command::DmaRead, payload, deadline));
+    if (!reply) return abandoned(Command::DmaRead);
+    if ((reply->header.flags & Header::kError) != 0 ||
+        reply->payload.size() != sizeof(DmaAccess) + bytes)
       return fail(Errc::System, "DMA_READ of " + std::to_string(bytes) + " bytes refused, errno " +
-                                    std::to_string(reply.header.error));
-    std::copy_n(reply.payload.begin() + sizeof(DmaAccess), bytes, to.begin());
+                                    std::to_string(reply->header.error));
+    std::copy_n(reply->payload.begin() + sizeof(DmaAccess), bytes, to.begin());
     from += bytes;
     to = to.subspan(bytes);
   }
@@ -292,15 +353,17 @@ Result<void> Server::dma_read(Iova from, std::span<std::byte> to) {
 }
 
 Result<void> Server::dma_write(Iova to, std::span<const std::byte> from) {
+  const Deadline deadline(patience_.dma_ms);
   while (!from.empty()) {
     const std::size_t bytes = std::min(from.size(), max_transfer_bytes_);
     std::vector<std::byte> payload;
     encode(payload, DmaAccess{.address = to, .count = bytes});
     payload.insert(payload.end(), from.begin(), from.begin() + static_cast<std::ptrdiff_t>(bytes));
-    PORTCULLIS_TRY_ASSIGN(const Message reply, request(Command::DmaWrite, payload));
-    if ((reply.header.flags & Header::kError) != 0)
+    PORTCULLIS_TRY_ASSIGN(const auto reply, request(Command::DmaWrite, payload, deadline));
+    if (!reply) return abandoned(Command::DmaWrite);
+    if ((reply->header.flags & Header::kError) != 0)
       return fail(Errc::System, "DMA_WRITE of " + std::to_string(bytes) + " bytes refused, errno " +
-                                    std::to_string(reply.header.error));
+                                    std::to_string(reply->header.error));
     to += bytes;
     from = from.subspan(bytes);
   }

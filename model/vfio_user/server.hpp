@@ -39,14 +39,24 @@ class Backend {
   /// Returns when nothing touches the range any more. What was asked of the client by message is
   /// the client's to refuse.
   virtual void unmapped(const GuestRange& range) = 0;
+  /// Whoever is in dma_read() or dma_write() then must not ask for anything before it is reset: see
+  /// Server::abandon_dma().
   virtual void reset() = 0;
+  /// False: no write() may come before the device has worked, so no message is read.
+  [[nodiscard]] virtual bool has_room() const = 0;
+};
+
+/// How long one client may hold the server.
+struct Patience {
+  int message_ms = 5000;  // from the first byte of a command until its reply is taken
+  int dma_ms = 2000;      // for one dma_read() or dma_write()
 };
 
 class Server {
  public:
   /// `backend` must outlive the server.
-  Server(Backend& backend, UniqueFd client) noexcept
-      : backend_(&backend), connection_(std::move(client)) {}
+  Server(Backend& backend, UniqueFd client, Patience patience = {}) noexcept
+      : backend_(&backend), connection_(std::move(client)), patience_(patience) {}
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   /// The client is gone: its memory and interrupts are let go, the device keeps its state.
@@ -66,14 +76,15 @@ class Server {
   /// every other fails at once, and serve_one() hangs up.
   [[nodiscard]] Result<void> dma_read(Iova from, std::span<std::byte> to);
   [[nodiscard]] Result<void> dma_write(Iova to, std::span<const std::byte> from);
-
-  static constexpr int kDmaDeadlineMs = 2000;
+  /// The device is reset: a dma_read() or dma_write() that waits now fails as soon as the command
+  /// in hand is answered, and the client's answer to it, which may come later, is passed over.
+  void abandon_dma() noexcept { is_abandoning_ = true; }
 
  private:
   /// A reply's payload, or the errno that stands in its place.
   using Reply = tl::expected<std::vector<std::byte>, int>;
 
-  [[nodiscard]] Result<void> serve(Message& message);
+  [[nodiscard]] Result<void> serve(Message& message, const Deadline& deadline);
   [[nodiscard]] Reply dispatch(Message& message);
   [[nodiscard]] Reply negotiate(const Message& message);
   [[nodiscard]] Reply dma_map(Message& message);
@@ -85,7 +96,14 @@ class Server {
   [[nodiscard]] Reply region_read(const Message& message);
   [[nodiscard]] Reply region_write(const Message& message);
   void let_go(const GuestRange& range);
-  [[nodiscard]] Result<Message> request(Command command, std::span<const std::byte> payload);
+  /// A command from us and its reply; nothing when it was abandoned.
+  [[nodiscard]] Result<std::optional<Message>> request(Command command,
+                                                       std::span<const std::byte> payload,
+                                                       const Deadline& deadline);
+  [[nodiscard]] Result<std::optional<Message>> exchange(Command command,
+                                                        std::span<const std::byte> payload,
+                                                        const Deadline& deadline);
+  [[nodiscard]] bool forget_abandoned(const Message& message);
   [[nodiscard]] bool is_inside(const RegionAccess& access) const;
 
   Backend* backend_;
@@ -93,8 +111,12 @@ class Server {
   GuestMemory memory_;
   std::map<std::uint32_t, std::vector<UniqueFd>> eventfds_;  // by interrupt index
   std::size_t max_transfer_bytes_ = kMaxTransferBytes;       // the client's
+  Patience patience_;
   bool negotiated_ = false;
-  std::optional<Error> broken_;  // a request of ours was not answered: no other is made
+  std::uint16_t next_id_ = 1;
+  bool is_abandoning_ = false;
+  std::vector<std::uint16_t> abandoned_;  // ids of requests whose replies nobody wants any more
+  std::optional<Error> broken_;           // a request of ours was not answered: no other is made
 };
 
 }  // namespace portcullis::model::vfio_user

@@ -3,31 +3,35 @@
 
 #include <linux/pci_regs.h>
 #include <linux/vfio.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <utility>
 
 #include "base/cells.hpp"
 #include "prm/cmd_interface.hpp"
 #include "prm/enums.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/init_segment.hpp"
+#include "prm/object_commands.hpp"
+#include "prm/opcodes.hpp"
 
 namespace portcullis::model::testing {
 namespace {
 
 using vfio_user::Command;
+using vfio_user::Deadline;
 using vfio_user::decode;
 using vfio_user::encode;
 using vfio_user::Header;
+
+constexpr int kPatienceMs = 20'000;  // longer than any server is meant to take
 
 // Where a command and its parts stand in guest memory.
 constexpr std::size_t kQueue = 0;
@@ -141,25 +145,30 @@ std::uint32_t Guest::unmap(Iova address, std::uint64_t bytes) {
 
 std::uint32_t Guest::call(Command command, std::vector<std::byte>& payload,
                           std::span<const int> fds) {
-  const std::uint16_t id = next_id_++;
-  require(connection_->send({.message_id = id, .command = command}, payload, fds).has_value(),
-          "send");
-  std::vector<vfio_user::Message> late;
+  const Deadline deadline(kPatienceMs);
+  const Header header{.message_id = next_id_++, .command = command};
+  require(connection_->send(header, payload, deadline, fds).has_value(), "send");
   while (true) {
-    auto message = value_of(connection_->receive());
+    auto message = value_of(connection_->receive(deadline));
     require(message.has_value(), "the server hung up");
     if ((message->header.flags & Header::kTypeMask) == Header::kTypeCommand) {
-      if (answers_late_) {
-        late.push_back(*std::move(message));
-      } else {
-        serve_dma(*message);
-      }
+      kept_.push_back(*std::move(message));
+      if (answers_ == Answers::AtOnce) serve_kept();
       continue;
     }
-    for (const vfio_user::Message& dma : late) serve_dma(dma);
+    if (answers_ == Answers::AfterReplies) serve_kept();
     payload = std::move(message->payload);
     return (message->header.flags & Header::kError) != 0 ? message->header.error : 0;
   }
+}
+
+void Guest::serve_kept() {
+  for (const vfio_user::Message& dma : std::exchange(kept_, {})) serve_dma(dma);
+}
+
+void Guest::answer_dma() {
+  answers_ = Answers::AtOnce;
+  serve_kept();
 }
 
 bool Guest::is_mapped(Iova address, std::uint64_t bytes) const {
@@ -179,7 +188,8 @@ void Guest::serve_dma(const vfio_user::Message& message) {
     ++dma_refused_;
     header.flags |= Header::kError;
     header.error = EFAULT;
-    require(connection_->send(header, reply).has_value(), "refusal of a DMA message");
+    require(connection_->send(header, reply, Deadline(kPatienceMs)).has_value(),
+            "refusal of a DMA message");
     return;
   }
   encode(reply, access);
@@ -192,13 +202,18 @@ void Guest::serve_dma(const vfio_user::Message& message) {
     ++dma_writes_;
     std::copy_n(message.payload.begin() + sizeof access, access.count, at.begin());
   }
-  require(connection_->send(header, reply).has_value(), "reply to a DMA message");
+  require(connection_->send(header, reply, Deadline(kPatienceMs)).has_value(),
+          "reply to a DMA message");
+}
+
+void Guest::write_bar(std::uint64_t offset, std::uint32_t value) {
+  post_bar(offset, value);
+  settle();
 }
 
 // A DMA message comes before the reply to whatever is asked while its answer is awaited, so a reply
 // without one before it says that the server has nothing to do.
-void Guest::write_bar(std::uint64_t offset, std::uint32_t value) {
-  post_bar(offset, value);
+void Guest::settle() {
   std::size_t before = 0;
   do {
     before = dma_messages();
@@ -265,7 +280,7 @@ void Guest::send_raw(std::span<const std::byte> bytes) {
 }
 
 bool Guest::is_hung_up() {
-  const auto message = connection_->receive();
+  const auto message = connection_->receive(Deadline(kPatienceMs));
   return !message || !*message;
 }
 
@@ -368,6 +383,26 @@ bool Guest::bring_up() {
   prm::Buffer<prm::init_hca_in> init;
   init.put<"opcode">(prm::Opcode::INIT_HCA);
   return execute(init.all(), prm::init_hca_out::bytes).ok();
+}
+
+GuestAnswer alloc_uar(Guest& guest) {
+  prm::Buffer<prm::alloc_uar_in> in;
+  in.put<"opcode">(prm::Opcode::ALLOC_UAR);
+  return guest.execute(in.all(), prm::alloc_uar_out::bytes);
+}
+
+std::optional<std::uint32_t> create_command_eq(Guest& guest, std::uint32_t uar, std::uint8_t vector,
+                                               std::size_t offset) {
+  prm::Buffer<prm::create_eq_in> in;
+  in.put<"opcode">(prm::Opcode::CREATE_EQ).put<"eq_context_entry.uar_page">(uar);
+  in.set<"eq_context_entry.log_eq_size", 5>().put<"eq_context_entry.intr">(vector);
+  // event_bitmask: type 0xa is bit 10 of the first quadword.
+  in.bytes<"event_bitmask">()[6] = std::byte{0x04};
+  std::vector<std::byte> bytes(in.all().begin(), in.all().end());
+  encode(bytes, cells::be64(Guest::iova(offset)));
+  const GuestAnswer eq = guest.execute(bytes, prm::create_eq_out::bytes);
+  if (!eq.ok()) return std::nullopt;
+  return prm::ConstView<prm::create_eq_out>::at(std::span(eq.out)).get<"eq_number">();
 }
 
 }  // namespace portcullis::model::testing

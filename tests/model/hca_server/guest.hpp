@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A guest of hca-server: the client's end of a real vfio-user socket, guest memory, and the least
-// of a driver on top. It answers the server's DMA messages from its memory, at once, or as QEMU
-// does: not before it has the reply it waits for.
+// of a driver on top. It answers the server's DMA messages from its memory: at once, as QEMU does
+// not before it has the reply it waits for, or when it is told to.
 #pragma once
 
 #include <atomic>
@@ -81,9 +81,15 @@ class Guest {
   /// From now on DMA messages are answered when no reply is awaited: QEMU answers them in its main
   /// loop, whose lock the thread that waits for a reply holds (vfio_user_request and
   /// vfio_user_send_wait of hw/vfio-user/proxy.c).
-  void answer_dma_late() { answers_late_ = true; }
+  void answer_dma_late() { answers_ = Answers::AfterReplies; }
+  /// From now on DMA messages are kept, until answer_dma().
+  void withhold_dma() { answers_ = Answers::Withheld; }
+  /// Those that were kept are answered, and from now on each at once.
+  void answer_dma();
   /// A store, and what it sets off is over.
   void write_bar(std::uint64_t offset, std::uint32_t big_endian_value);
+  /// Returns when the server has nothing to do.
+  void settle();
   /// A store, and nothing else.
   void post_bar(std::uint64_t offset, std::uint32_t big_endian_value);
   [[nodiscard]] std::uint32_t read_bar(std::uint64_t offset);
@@ -119,8 +125,10 @@ class Guest {
   [[nodiscard]] bool bring_up();
 
  private:
+  enum class Answers : std::uint8_t { AtOnce, AfterReplies, Withheld };
   [[nodiscard]] bool is_mapped(Iova address, std::uint64_t bytes) const;
   void serve_dma(const vfio_user::Message& message);
+  void serve_kept();
   [[nodiscard]] std::size_t dma_messages() const { return dma_reads_ + dma_writes_ + dma_refused_; }
   std::uint64_t chain(std::size_t at, std::span<const std::byte> data, std::size_t bytes);
 
@@ -132,7 +140,15 @@ class Guest {
   std::size_t dma_writes_ = 0;
   std::size_t dma_refused_ = 0;
   std::vector<std::pair<Iova, std::uint64_t>> mapped_;
-  bool answers_late_ = false;
+  Answers answers_ = Answers::AtOnce;
+  std::vector<vfio_user::Message> kept_;
 };
+
+[[nodiscard]] GuestAnswer alloc_uar(Guest& guest);
+/// An EQ of command events with its page at `offset` of the guest's memory, not armed; its number,
+/// or nothing when a command failed.
+[[nodiscard]] std::optional<std::uint32_t> create_command_eq(Guest& guest, std::uint32_t uar,
+                                                             std::uint8_t vector,
+                                                             std::size_t offset);
 
 }  // namespace portcullis::model::testing

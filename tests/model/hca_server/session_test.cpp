@@ -7,13 +7,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/cells.hpp"
 #include "prm/doorbell.hpp"
-#include "prm/enums.hpp"
-#include "prm/hca_commands.hpp"
 #include "prm/init_segment.hpp"
 #include "prm/object_commands.hpp"
-#include "prm/opcodes.hpp"
 #include "tests/model/hca_server/guest.hpp"
 
 namespace portcullis::model::testing {
@@ -24,12 +20,6 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kDeviceControl = 0x60 + PCI_EXP_DEVCTL;  // config_space.cpp
 constexpr std::size_t kEqOffset = 0x100000;                      // in guest memory
-
-GuestAnswer alloc_uar(Guest& guest) {
-  prm::Buffer<prm::alloc_uar_in> in;
-  in.put<"opcode">(prm::Opcode::ALLOC_UAR);
-  return guest.execute(in.all(), prm::alloc_uar_out::bytes);
-}
 
 class HcaServerSession : public ::testing::Test {
  protected:
@@ -124,17 +114,9 @@ class HcaServerInterrupt : public ::testing::Test {
     const GuestAnswer uar = alloc_uar(guest_);
     ASSERT_TRUE(uar.ok());
     const auto number = prm::ConstView<prm::alloc_uar_out>::at(std::span(uar.out)).get<"uar">();
-    prm::Buffer<prm::create_eq_in> in;
-    in.put<"opcode">(prm::Opcode::CREATE_EQ).put<"eq_context_entry.uar_page">(number);
-    in.set<"eq_context_entry.log_eq_size", 5>().set<"eq_context_entry.intr", 3>();
-    // event_bitmask: type 0xa is bit 10 of the first quadword.
-    in.bytes<"event_bitmask">()[6] = std::byte{0x04};
-    std::vector<std::byte> bytes(in.all().begin(), in.all().end());
-    vfio_user::encode(bytes, cells::be64(Guest::iova(kEqOffset)));
-    const GuestAnswer eq = guest_.execute(bytes, prm::create_eq_out::bytes);
-    ASSERT_TRUE(eq.ok());
-    const auto eqn = prm::ConstView<prm::create_eq_out>::at(std::span(eq.out)).get<"eq_number">();
-    guest_.write_bar(prm::uar_offset(number) + prm::kEqDoorbellArm, eqn << 24);
+    const auto eqn = create_command_eq(guest_, number, 3, kEqOffset);
+    ASSERT_TRUE(eqn);
+    guest_.write_bar(prm::uar_offset(number) + prm::kEqDoorbellArm, *eqn << 24);
   }
   [[nodiscard]] bool interrupted() const {
     std::uint64_t count = 0;

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The server as a client sees it: raw messages over a socket pair, built here from
-// docs/interop/vfio-user.rst of QEMU and not from our own structures.
+// Commands of a client, well formed and not, one after the other, and what becomes of each.
 #include "model/vfio_user/server.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <linux/vfio.h>
-#include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <string>
-#include <thread>
-#include <vector>
+
+#include "tests/model/vfio_user/client.hpp"
 
 namespace portcullis::model::vfio_user {
 namespace {
@@ -28,138 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-using Bytes = std::vector<std::uint8_t>;
-
-/// Little-endian bytes of a list of (value, width) pairs.
-struct Word {
-  std::uint64_t value;
-  unsigned bytes;
-};
-Bytes words(std::initializer_list<Word> list) {
-  Bytes out;
-  for (const Word& word : list)
-    for (unsigned i = 0; i < word.bytes; ++i)
-      out.push_back(static_cast<std::uint8_t>(word.value >> (8 * i)));
-  return out;
-}
-
-Bytes operator+(Bytes a, const Bytes& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-class RecordingBackend final : public Backend {
- public:
-  std::uint64_t region_bytes(std::uint32_t region) const override {
-    return region == VFIO_PCI_BAR0_REGION_INDEX ? 4096 : 0;
-  }
-  std::uint32_t interrupts(std::uint32_t index) const override {
-    return index == VFIO_PCI_MSIX_IRQ_INDEX ? 4 : 0;
-  }
-  void read(std::uint32_t, std::uint64_t offset, std::span<std::byte> to) override {
-    std::memset(to.data(), static_cast<int>(offset), to.size());
-  }
-  void write(std::uint32_t, std::uint64_t offset, std::span<const std::byte> from) override {
-    writes.emplace_back(offset, from.size());
-  }
-  Result<void> mapped(const GuestRange& range) override {
-    ranges.push_back(range);
-    return {};
-  }
-  void unmapped(const GuestRange& range) override {
-    std::erase_if(ranges, [&](const GuestRange& r) { return r.address == range.address; });
-  }
-  void reset() override { ++resets; }
-
-  std::vector<std::pair<std::uint64_t, std::size_t>> writes;
-  std::vector<GuestRange> ranges;
-  int resets = 0;
-};
-
-struct RawReply {
-  std::uint32_t flags = 0;
-  std::uint32_t error = 0;
-  Bytes payload;
-};
-
-class VfioUserServer : public ::testing::Test {
- protected:
-  VfioUserServer() {
-    std::array<int, 2> pair{};
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()), 0);
-    client_ = UniqueFd(pair[0]);
-    // A reply that does not come fails its test instead of hanging it.
-    const timeval patience{.tv_sec = 5, .tv_usec = 0};
-    EXPECT_EQ(setsockopt(client_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
-    server_.emplace(backend_, UniqueFd(pair[1]));
-  }
-
-  void send_raw(const Bytes& bytes, std::vector<int> fds = {}) const {
-    iovec part{.iov_base = const_cast<std::uint8_t*>(bytes.data()), .iov_len = bytes.size()};
-    std::array<char, CMSG_SPACE(64 * sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (!fds.empty()) {
-      message.msg_control = control.data();
-      message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
-      cmsghdr* rights = CMSG_FIRSTHDR(&message);
-      rights->cmsg_level = SOL_SOCKET;
-      rights->cmsg_type = SCM_RIGHTS;
-      rights->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-      std::memcpy(CMSG_DATA(rights), fds.data(), fds.size() * sizeof(int));
-    }
-    EXPECT_EQ(sendmsg(client_.get(), &message, 0), static_cast<ssize_t>(bytes.size()));
-  }
-
-  void send_command(std::uint16_t command, const Bytes& payload, std::vector<int> fds = {},
-                    std::uint32_t flags = 0) {
-    send_raw(words({{7, 2}, {command, 2}, {16 + payload.size(), 4}, {flags, 4}, {0, 4}}) + payload,
-             std::move(fds));
-  }
-
-  RawReply receive_reply() const {
-    std::array<std::uint8_t, 8192> raw{};
-    const ssize_t got = recv(client_.get(), raw.data(), raw.size(), MSG_DONTWAIT);
-    EXPECT_GE(got, 16);
-    RawReply reply;
-    std::memcpy(&reply.flags, raw.data() + 8, 4);
-    std::memcpy(&reply.error, raw.data() + 12, 4);
-    reply.payload.assign(raw.begin() + 16, raw.begin() + std::max<ssize_t>(got, 16));
-    return reply;
-  }
-
-  /// One command, served, and its reply.
-  RawReply call(std::uint16_t command, const Bytes& payload, std::vector<int> fds = {}) {
-    send_command(command, payload, std::move(fds));
-    const auto served = server_->serve_one();
-    EXPECT_TRUE(served && *served);
-    return receive_reply();
-  }
-
-  void negotiate() {
-    const std::string json = R"({"capabilities":{"max_msg_fds":8,"max_data_xfer_size":65536}})";
-    Bytes payload = words({{0, 2}, {1, 2}});
-    payload.insert(payload.end(), json.c_str(), json.c_str() + json.size() + 1);
-    EXPECT_EQ(call(1, payload).flags, 1U);
-  }
-
-  RawReply map(std::uint64_t address, std::uint64_t bytes, int fd, std::uint64_t offset = 0) {
-    return call(2, words({{32, 4}, {3, 4}, {offset, 8}, {address, 8}, {bytes, 8}}),
-                fd < 0 ? std::vector<int>{} : std::vector<int>{fd});
-  }
-
-  static UniqueFd guest_file(std::size_t bytes) {
-    UniqueFd fd(memfd_create("guest", 0));
-    EXPECT_EQ(ftruncate(fd.get(), static_cast<off_t>(bytes)), 0);
-    return fd;
-  }
-
-  RecordingBackend backend_;
-  UniqueFd client_;
-  std::optional<Server> server_;
-};
 
 TEST_F(VfioUserServer, VersionAsked_AnsweredWithOursAndCapabilities) {
   const RawReply reply = call(1, words({{0, 2}, {1, 2}}));
@@ -403,96 +264,6 @@ TEST_F(VfioUserServer, HungUpInsideAMessage_Malformed) {
   EXPECT_EQ(served.error().code, Errc::Malformed);
 }
 
-TEST_F(VfioUserServer, DmaWriteByMessage_ClientSeesAddressAndBytes) {
-  negotiate();
-  std::thread guest([&] {
-    std::array<std::uint8_t, 64> raw{};
-    EXPECT_EQ(recv(client_.get(), raw.data(), 36, MSG_WAITALL), 36);
-    EXPECT_EQ(Bytes(raw.begin() + 16, raw.begin() + 36),
-              words({{0x2000, 8}, {4, 8}, {0xddccbbaa, 4}}));
-    send_raw(words({{static_cast<std::uint64_t>(raw[0] | raw[1] << 8), 2},
-                    {12, 2},
-                    {32, 4},
-                    {1, 4},
-                    {0, 4},
-                    {0x2000, 8},
-                    {4, 8}}));
-  });
-  const std::array data{std::byte{0xaa}, std::byte{0xbb}, std::byte{0xcc}, std::byte{0xdd}};
-  EXPECT_TRUE(server_->dma_write(0x2000, data));
-  guest.join();
-}
-
-TEST_F(VfioUserServer, UnmappedBeforeADmasReply_RepliedBeforeIt) {
-  negotiate();
-  ASSERT_EQ(map(0x100000, 4096, -1).flags, 1U);
-  std::thread guest([&] {
-    std::array<std::uint8_t, 64> raw{};
-    EXPECT_EQ(recv(client_.get(), raw.data(), 32, MSG_WAITALL), 32);
-    const Bytes id(raw.begin(), raw.begin() + 2);
-    send_command(3, words({{24, 4}, {0, 4}, {0x100000, 8}, {4096, 8}}));
-    EXPECT_EQ(recv(client_.get(), raw.data(), 40, MSG_WAITALL), 40);
-    EXPECT_EQ(raw[8], 1U);
-    send_raw(id + words({{11, 2}, {36, 4}, {1, 4}, {0, 4}, {0x2000, 8}, {4, 8}, {0x04030201, 4}}));
-  });
-  std::array<std::byte, 4> data{};
-  EXPECT_TRUE(server_->dma_read(0x2000, data));
-  guest.join();
-  EXPECT_EQ(data[3], std::byte{4});
-  EXPECT_THAT(backend_.ranges, IsEmpty());
-}
-
-TEST_F(VfioUserServer, DmaRefusedByTheClient_IsAnError) {
-  negotiate();
-  std::thread guest([&] {
-    std::array<std::uint8_t, 64> raw{};
-    EXPECT_EQ(recv(client_.get(), raw.data(), 32, MSG_WAITALL), 32);
-    send_raw(words({{static_cast<std::uint64_t>(raw[0] | raw[1] << 8), 2},
-                    {11, 2},
-                    {16, 4},
-                    {0x21, 4},
-                    {EFAULT, 4}}));
-  });
-  std::array<std::byte, 4> data{};
-  EXPECT_FALSE(server_->dma_read(0x2000, data));
-  guest.join();
-}
-
-TEST_F(VfioUserServer, ClientGoneDuringADmaMessage_EveryOtherFailsAndServingEnds) {
-  negotiate();
-  client_.reset();
-  std::array<std::byte, 4> data{};
-  EXPECT_FALSE(server_->dma_read(0x2000, data));
-  EXPECT_FALSE(server_->dma_write(0x2000, data));
-  EXPECT_TRUE(server_->is_broken());
-  EXPECT_FALSE(server_->serve_one());
-}
-
-TEST_F(VfioUserServer, OtherReplyInsteadOfTheDmas_HungUp) {
-  negotiate();
-  send_raw(words({{0x7777, 2}, {11, 2}, {16, 4}, {1, 4}, {0, 4}}));
-  std::array<std::byte, 4> data{};
-  EXPECT_FALSE(server_->dma_read(0x2000, data));
-  EXPECT_FALSE(server_->serve_one());
-}
-
-TEST_F(VfioUserServer, ManyCommandsBeforeADmasReply_EachServed) {
-  negotiate();
-  constexpr int kCommands = 100;
-  std::thread guest([&] {
-    std::array<std::uint8_t, 64> raw{};
-    EXPECT_EQ(recv(client_.get(), raw.data(), 32, MSG_WAITALL), 32);
-    for (int i = 0; i < kCommands; ++i) send_command(13, {});
-    send_raw(Bytes(raw.begin(), raw.begin() + 2) +
-             words({{11, 2}, {16, 4}, {0x21, 4}, {EFAULT, 4}}));
-  });
-  std::array<std::byte, 4> data{};
-  EXPECT_FALSE(server_->dma_read(0x2000, data));
-  guest.join();
-  EXPECT_EQ(backend_.resets, kCommands);
-  EXPECT_FALSE(server_->is_broken());
-}
-
 TEST_F(VfioUserServer, MapFlags_ReachTheDevice) {
   negotiate();
   const UniqueFd file = guest_file(4096);
@@ -540,6 +311,32 @@ TEST(Listener, SomebodyListens_Busy) {
   const auto second = Listener::create(path);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Errc::Busy);
+}
+
+TEST(Listener, SomebodyListensToAFullQueue_BusyAtOnce) {
+  const std::string path = "/tmp/portcullis-full-" + std::to_string(getpid());
+  const auto first = Listener::create(path);
+  ASSERT_TRUE(first);
+  const auto address = unix_address(path, "path");
+  std::array<UniqueFd, 4> waiting;
+  for (UniqueFd& client : waiting) {
+    client = UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    static_cast<void>(connect(client.get(), generic(*address), sizeof *address));
+  }
+  const auto second = Listener::create(path);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::Busy);
+}
+
+TEST(Listener, OwnerGoneWithoutAWord_PathTakenOver) {
+  const std::string path = "/tmp/portcullis-stale-" + std::to_string(getpid());
+  const auto address = unix_address(path, "path");
+  ASSERT_TRUE(address);
+  {
+    const UniqueFd killed(socket(AF_UNIX, SOCK_STREAM, 0));
+    ASSERT_EQ(bind(killed.get(), generic(*address), sizeof *address), 0);
+  }
+  EXPECT_TRUE(Listener::create(path));
 }
 
 TEST(Listener, PathTooLong_RefusedWithTheLimit) {
