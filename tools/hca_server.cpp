@@ -9,6 +9,8 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/hca_server/serve.hpp"
 #include "model/model.hpp"
@@ -19,7 +21,10 @@ using namespace portcullis;
 
 std::atomic<bool> stop_asked{false};
 
-extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
+extern "C" void ask_to_stop(int signal) {
+  stop_asked.store(true);
+  std::signal(signal, SIG_DFL);  // a second Ctrl-C ends at once
+}
 
 std::string joined(const std::vector<std::string_view>& names) {
   std::string text;
@@ -49,10 +54,22 @@ Result<void> take_port(const std::string& type, const std::string& text, model::
   return {};
 }
 
-Result<std::unique_ptr<model::FrameChannel>> open_wire(const std::string& text) {
-  if (text.empty()) return nullptr;
-  PORTCULLIS_TRY_ASSIGN(const model::WireSpec spec, model::WireSpec::parse(text));
-  return model::FrameChannel::open(spec);
+/// The listener is first: whoever starts a server twice has its files and wire left alone.
+Result<void> run(const std::string& socket, const std::string& wire, model::Options options) {
+  PORTCULLIS_TRY_ASSIGN(auto listener, model::vfio_user::Listener::create(socket));
+  std::unique_ptr<model::FrameChannel> channel;
+  if (!wire.empty()) {
+    PORTCULLIS_TRY_ASSIGN(const model::WireSpec spec, model::WireSpec::parse(wire));
+    PORTCULLIS_TRY_ASSIGN(channel, model::FrameChannel::open(spec));
+  }
+  PORTCULLIS_TRY_ASSIGN(const auto function,
+                        model::HcaFunction::create(std::move(options), std::move(channel)));
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  std::cerr << "hca-server: listening on " << socket << '\n';
+  return model::serve_clients(*function, listener, stop_asked, [](std::string_view line) {
+    std::cerr << "hca-server: " << line << '\n';
+  });
 }
 
 }  // namespace
@@ -91,17 +108,6 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   if (const auto given = take_port(port_type, mac, options); !given) return refuse(given.error());
-  auto channel = open_wire(wire);
-  if (!channel) return refuse(channel.error());
-  auto function = model::HcaFunction::create(options, *std::move(channel));
-  if (!function) return refuse(function.error());
-  auto listener = model::vfio_user::Listener::create(socket);
-  if (!listener) return refuse(listener.error());
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
-  std::cerr << "hca-server: listening on " << socket << '\n';
-  const auto served = model::serve_clients(
-      **function, *listener, stop_asked,
-      [](std::string_view line) { std::cerr << "hca-server: " << line << '\n'; });
+  const auto served = run(socket, wire, std::move(options));
   return served ? 0 : refuse(served.error());
 }

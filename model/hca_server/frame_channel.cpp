@@ -2,13 +2,11 @@
 #include "model/hca_server/frame_channel.hpp"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -34,6 +32,8 @@ constexpr std::size_t kMaxFrameOnStream = 4096 + 65536;
 /// What a peer that does not read may leave with us.
 constexpr std::size_t kMaxUnsent = std::size_t{1} << 20;
 
+constexpr std::string_view kWhat = "wire address";
+
 /// A socket address of any family.
 struct Address {
   sockaddr_storage storage{};
@@ -49,23 +49,16 @@ struct Address {
 };
 
 tl::unexpected<Error> bad_address(const std::string& text, std::string_view why) {
-  return fail(Errc::InvalidArgument, "wire address '" + text + "': " + std::string(why));
-}
-
-Result<Address> unix_address(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return bad_address(path, "a path of at most " + std::to_string(sizeof address.sun_path - 1) +
-                                 " characters is accepted");
-  std::copy(path.begin(), path.end(), address.sun_path);
-  Address out;
-  out.set(address);
-  return out;
+  return fail(Errc::InvalidArgument, fmt::format("{} '{}': {}", kWhat, text, why));
 }
 
 Result<Address> address_of(const std::string& text) {
-  if (text.find('/') != std::string::npos) return unix_address(text);
+  Address out;
+  if (text.find('/') != std::string::npos) {
+    PORTCULLIS_TRY_ASSIGN(const sockaddr_un path, vfio_user::unix_address(text, kWhat));
+    out.set(path);
+    return out;
+  }
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return bad_address(text, "HOST:PORT or a path is accepted");
   sockaddr_in address{};
@@ -79,7 +72,6 @@ Result<Address> address_of(const std::string& text) {
   if (error != std::errc() || rest != end || port == 0)
     return bad_address(text, "the port must be a number from 1 to 65535");
   address.sin_port = htons(port);
-  Address out;
   out.set(address);
   return out;
 }
@@ -88,46 +80,24 @@ tl::unexpected<Error> system_error(const std::string& what) {
   return fail(Errc::System, "wire: " + what + ": " + std::strerror(errno));
 }
 
-/// A bound path, and its socket file that goes with it. One left by a server that is gone is taken.
-class BoundPath {
- public:
-  BoundPath() = default;
-  explicit BoundPath(std::string path) : path_(std::move(path)) {}
-  BoundPath(BoundPath&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  BoundPath& operator=(BoundPath&& other) noexcept {
-    std::swap(path_, other.path_);
-    return *this;
-  }
-  ~BoundPath() {
-    if (!path_.empty()) unlink(path_.c_str());
-  }
-
- private:
-  std::string path_;
-};
-
 /// Bound to `text`; a UNIX socket's file is `path`'s from then on.
-Result<UniqueFd> bound_socket(const std::string& text, int type, BoundPath& path) {
+Result<UniqueFd> bound_socket(const std::string& text, int type, vfio_user::SocketPath& path) {
   PORTCULLIS_TRY_ASSIGN(const Address address, address_of(text));
   UniqueFd fd(socket(address.storage.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.is_open()) return system_error("socket");
-  const int yes = 1;
-  if (address.storage.ss_family == AF_INET)
-    setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (address.storage.ss_family == AF_UNIX) {
-    struct stat status {};
-    const bool exists = stat(text.c_str(), &status) == 0;
-    if (exists && !S_ISSOCK(status.st_mode)) return bad_address(text, "exists and is no socket");
-    if (exists && unlink(text.c_str()) != 0) return system_error("unlink " + text);
+    PORTCULLIS_TRY_ASSIGN(path, vfio_user::SocketPath::bind(fd.get(), type, text, kWhat));
+    return fd;
   }
+  const int yes = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (bind(fd.get(), address.generic(), address.bytes) != 0) return system_error("bind " + text);
-  if (address.storage.ss_family == AF_UNIX) path = BoundPath(text);
   return fd;
 }
 
 class DatagramChannel final : public FrameChannel {
  public:
-  DatagramChannel(UniqueFd fd, BoundPath path, const Address& remote)
+  DatagramChannel(UniqueFd fd, vfio_user::SocketPath path, const Address& remote)
       : fd_(std::move(fd)), path_(std::move(path)), remote_(remote) {}
 
   [[nodiscard]] int fd() const noexcept override { return fd_.get(); }
@@ -146,7 +116,7 @@ class DatagramChannel final : public FrameChannel {
 
  private:
   UniqueFd fd_;
-  BoundPath path_;
+  vfio_user::SocketPath path_;
   Address remote_;
 };
 
@@ -155,7 +125,7 @@ class StreamChannel final : public FrameChannel {
   /// Connects to `remote` whenever it is not connected.
   explicit StreamChannel(const Address& remote) : remote_(remote) {}
   /// Accepts one peer after the other.
-  StreamChannel(UniqueFd listener, BoundPath path)
+  StreamChannel(UniqueFd listener, vfio_user::SocketPath path)
       : listener_(std::move(listener)), path_(std::move(path)) {}
 
   [[nodiscard]] int fd() const noexcept override {
@@ -252,7 +222,7 @@ class StreamChannel final : public FrameChannel {
   }
 
   UniqueFd listener_;
-  BoundPath path_;
+  vfio_user::SocketPath path_;
   Address remote_;
   UniqueFd peer_;
   Clock::time_point next_try_{};
@@ -296,7 +266,7 @@ Result<WireSpec> WireSpec::parse(std::string_view text) {
 }
 
 Result<std::unique_ptr<FrameChannel>> FrameChannel::open(const WireSpec& spec) {
-  BoundPath path;
+  vfio_user::SocketPath path;
   if (spec.kind == WireSpec::Kind::Connect) {
     PORTCULLIS_TRY_ASSIGN(const Address remote, address_of(spec.remote));
     return std::make_unique<StreamChannel>(remote);

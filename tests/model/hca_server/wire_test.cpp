@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Addresses, WireAddressRefused,
                                            std::pair("127.0.0.1:0", "1 to 65535"),
                                            std::pair("127.0.0.1:70000", "1 to 65535"),
                                            std::pair("127.0.0.1:80x", "1 to 65535"),
-                                           std::pair("/tmp", "no socket")));
+                                           std::pair("/tmp", "not a socket")));
 
 TEST(WireDatagram, Frame_IsOneDatagramAsItStands) {
   const std::string ours = fresh_path();
@@ -112,6 +112,19 @@ TEST(WireDatagram, Frame_IsOneDatagramAsItStands) {
   EXPECT_TRUE(channel->send(frame_of(1500)));
   EXPECT_EQ(next_frame(*peer), frame_of(60));
   EXPECT_EQ(next_frame(*peer), frame_of(1500));
+}
+
+TEST(WireDatagram, PathThatSomebodyHas_BusyAndHisStays) {
+  const std::string ours = fresh_path();
+  const std::string theirs = fresh_path();
+  const auto channel = open("dgram,local=" + ours + ",remote=" + theirs);
+  const auto peer = open("dgram,local=" + theirs + ",remote=" + ours);
+  ASSERT_TRUE(channel && peer);
+  const auto second = FrameChannel::open({.local = ours, .remote = theirs});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::Busy);
+  EXPECT_TRUE(peer->send(frame_of(60)));
+  EXPECT_EQ(next_frame(*channel), frame_of(60));
 }
 
 TEST(WireDatagram, NobodyThere_FrameLostAndNothingElse) {
