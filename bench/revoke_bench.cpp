@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kLeastRounds = 20;
 constexpr std::uint64_t kLeastLongRounds = 3;  // of so many leases that a round takes long
+constexpr std::uint64_t kLeastForP99 = 100;    // of fewer samples it is the maximum
 constexpr std::uint32_t kManyLeases = 256;
 constexpr std::uint32_t kMostLeases = 4096;
 constexpr std::uint32_t kMostLeasesQuick = 8;
@@ -193,7 +194,7 @@ std::vector<SeriesPlan> series(Run& run) {
     for (const std::uint32_t leases : run.options.leases)
       for (const lease::Plan& plan : plans_of(run.options))
         for (const RevokeMode mode : {RevokeMode::Serial, RevokeMode::Batched})
-          if (leases > 1 || mode == RevokeMode::Serial)
+          if (leases > 1 ? load != Load::Refilled : mode == RevokeMode::Serial)
             all.push_back(series_of(run, name_of(plan, leases, mode, load),
                                     {plan, load, Phase::Outcome}, leases, mode));
   add_approaches(run, all);
@@ -212,7 +213,7 @@ void compare_with_load(const Options& options, const Report& report) {
     const auto wall = [&](Load load) -> const Series* {
       const Series* found =
           find(report, name_of(plan, 1, RevokeMode::Serial, load) + "/clock:wall");
-      return found == nullptr || found->latency.is_empty() ? nullptr : found;
+      return found == nullptr || found->latency.count() < kLeastForP99 ? nullptr : found;
     };
     const Series* idle = wall(Load::None);
     if (idle == nullptr) continue;
