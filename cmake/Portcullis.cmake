@@ -24,6 +24,13 @@ target_include_directories(portcullis_eal SYSTEM INTERFACE ${DPDK_INCLUDE_DIRS})
 target_compile_options(portcullis_eal INTERFACE ${DPDK_CFLAGS_OTHER})
 target_link_libraries(portcullis_eal INTERFACE rte_eal rte_kvargs rte_pci rte_bus_pci)
 
+# fmt, of which Debian has only a shared library. A program with the property PORTCULLIS_STATIC is
+# linked without shared libraries and brings fmt's code itself (tools/failover_check).
+find_package(fmt REQUIRED)
+add_library(portcullis_fmt INTERFACE)
+target_link_libraries(portcullis_fmt INTERFACE
+                      $<$<NOT:$<BOOL:$<TARGET_PROPERTY:PORTCULLIS_STATIC>>>:fmt::fmt>)
+
 # The tests with the label polled run the driver and the model on cores of their own; they are what
 # ThreadSanitizer is for, and `ninja polled_tests` builds no others.
 add_custom_target(polled_tests)
