@@ -6,7 +6,7 @@
 #include <sys/shm.h>
 
 #include <algorithm>
-
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -132,6 +132,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"Late", [](ExploreCommand& c) { c.search.parameters.limits.late = 8; },
                 "late is 8, accepted are 0 to 7"},
         Refused{"Memory", [](ExploreCommand& c) { c.search.memory_gb = -1; }, "memory-gb is -1"},
+        Refused{"EndlessMemory", [](ExploreCommand& c) { c.search.memory_gb = HUGE_VAL; },
+                "memory-gb is inf, accepted are 0 (all there is) to 1000000"},
         Refused{"Chart", [](ExploreCommand& c) { c.promela_path = "/nowhere/x.pml"; },
                 "has monitors"}),
     [](const auto& info) { return info.param.name; });

@@ -36,17 +36,21 @@ Result<ExploreOptions> explorer_options(const SearchOptions& search, const Strea
   if (search.set != "exact" && search.set != "fingerprint")
     return fail(Errc::InvalidArgument,
                 fmt::format("set is '{}', accepted are exact, fingerprint", search.set));
-  if (search.memory_gb < 0)
-    return fail(
-        Errc::InvalidArgument,
-        fmt::format("memory-gb is {}, accepted is 0 (all there is) or more", search.memory_gb));
+  constexpr double kMostGb = 1e6;
+  const bool is_amount = search.memory_gb >= 0 && search.memory_gb <= kMostGb;  // not for a NaN
+  if (!is_amount)
+    return fail(Errc::InvalidArgument,
+                fmt::format("memory-gb is {}, accepted are 0 (all there is) to {:.0f}",
+                            search.memory_gb, kMostGb));
   options.set = search.set == "exact" ? SetKind::Exact : SetKind::Fingerprint;
   options.uses_symmetry = search.uses_symmetry;
   options.threads = search.threads;
   options.seed = search.seed;
-  const auto available = static_cast<double>(available_memory_bytes()) * 0.9;
-  options.memory_limit_bytes =
-      static_cast<std::uint64_t>(search.memory_gb > 0 ? search.memory_gb * 1e9 : available);
+  const std::uint64_t available = available_memory_bytes();
+  if (search.memory_gb > 0)
+    options.memory_limit_bytes = static_cast<std::uint64_t>(search.memory_gb * 1e9);
+  else if (available > 0)  // where it cannot be read the kernel will say when there is no more
+    options.memory_limit_bytes = available / 10 * 9;
   options.stop = &io.stop;
   options.progress = [&io, printed = 0.0](const Progress& p) mutable {
     constexpr double kOften = 10;  // seconds: each second until then, every tenth from then on
@@ -147,10 +151,11 @@ Result<Advised> advise(const DumpedRequest& dumped) {
     return Advised{dumped, std::move(classified)};
   }
   Classification settled;
-  settled.reason =
-      dumped.outcome == Outcome::Completed
-          ? "completed: nothing to repeat"
-          : "refused by the responder: it was not executed, and would be refused again";
+  settled.reason = dumped.outcome == Outcome::Completed
+                       ? "completed: nothing to repeat"
+                       : "refused by the responder: at most its first packets were executed, and "
+                         "the next attempt "
+                         "meets the same refusal until its cause is gone";
   return Advised{dumped, std::move(settled)};
 }
 
