@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One exploration, for one size of state. Workers own the states whose hash says so: each expands
-// its own, hands the successors to their owners, and inserts what it was handed. Two barriers a
-// round, no lock, no shared table.
+// its own, inserts those of the successors that it owns and hands the others to their owners, and
+// inserts what it was handed. Two barriers a round, no lock, no shared table.
 //
 // Where steps a and b of two actors commute, a then b leads where b then a does, through a state
 // of the same level. So b of the lower actor is counted but not followed from the state that a led
@@ -12,6 +12,7 @@
 // remain.
 #pragma once
 
+#include <array>
 #include <barrier>
 #include <chrono>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "failover/explore/frontier.hpp"
 #include "failover/explore/state_set.hpp"
 #include "failover/explore/step_cache.hpp"
+#include "failover/explore/storage.hpp"
 #include "failover/explore/symmetry.hpp"
 
 namespace portcullis::failover {
@@ -29,22 +31,25 @@ namespace portcullis::failover {
 template <unsigned kWords>
 class Engine {
  public:
-  Engine(const Machine& machine, const ExploreOptions& options)
+  /// On the machine's own states, or on those of its collapsed view.
+  Engine(const Machine& machine, const Collapse* collapse, const ExploreOptions& options)
       : m_(machine),
+        view_(collapse == nullptr ? machine : collapse->view()),
         o_(options),
-        symmetry_(machine),
+        domain_(domain_of(view_)),
+        symmetry_(view_),
         expanded_(options.threads),
         absorbed_(options.threads, Steering{*this}) {
     for (unsigned i = 0; i < o_.threads; ++i)
-      workers_.push_back(std::make_unique<Worker>(machine, options, i));
+      workers_.push_back(std::make_unique<Worker>(*this, collapse, i));
   }
 
   Exploration run() {
     start_ = std::chrono::steady_clock::now();
     S first{};
-    for (unsigned i = 0; i < kWords; ++i) first.words[i] = m_.initial.words[i];
+    for (unsigned i = 0; i < kWords; ++i) first.words[i] = view_.initial.words[i];
     if (o_.uses_symmetry) first = symmetry_.canonical(first);
-    const std::uint64_t hash = fingerprint(first, o_.seed);
+    const std::uint64_t hash = fingerprint(first, o_.seed, domain_);
     Worker& owner = *workers_[Set::share_of(hash, o_.threads)];
     owner.set.insert(first, hash);
     owner.has_no_memory = !owner.current.push(first, StepMark().byte());
@@ -68,29 +73,46 @@ class Engine {
   /// Different orders of the same steps meet soon: most repetitions are caught in a small cache
   /// before they cost a lookup. The initial state fills it, which no step needs to find new.
   static constexpr std::size_t kRecent = 2048;
-
-  /// Bytes of a state that are ever other than 0.
-  [[nodiscard]] static unsigned bytes_of(const Machine& machine) noexcept {
-    return (kWords - 1) * 8 + std::max(1U, (machine.last_word_bits + 7) / 8);
-  }
+  static constexpr std::size_t kAhead = 12;  // insertions between asking for memory and reading it
 
   struct alignas(64) Worker {
-    Worker(const Machine& machine, const ExploreOptions& options, unsigned self)
-        : set(options.set == SetKind::Exact && kWords > 1 ? bytes_of(machine) - 8 : 0, self,
-              options.threads, options.expected_states),
-          current(bytes_of(machine)),
-          next(bytes_of(machine)),
-          steps(machine),
-          outbox(options.threads),
+    Worker(const Engine& engine, const Collapse* collapse, unsigned self)
+        : set(upper_bytes(engine.view_, engine.o_.set), self, engine.o_.threads,
+              engine.o_.expected_states, engine.domain_),
+          current(state_bytes(engine.view_), spare),
+          next(state_bytes(engine.view_), spare),
+          steps(engine.m_, collapse),
+          outbox(engine.o_.threads),
           recent(kRecent) {}
     Set set;
+    SpareBlocks spare;
     Frontier<kWords> current, next;
     StepCache<kWords> steps;
     std::vector<std::vector<Handed>> outbox;
     std::vector<S> recent;
+    std::array<Handed, kAhead> coming;
+    std::size_t awaited = 0;  // so many went through `coming` since all were inserted
     std::uint64_t transitions = 0;
     Violation violation = Violation::None;
     bool has_no_memory = false;
+
+    /// Inserts a little later, when its place in the set has come from memory.
+    void take_in(const Handed& handed) {
+      set.prefetch(handed.hash);
+      Handed& place = coming[awaited % kAhead];
+      if (awaited >= kAhead) insert(place);
+      place = handed;
+      ++awaited;
+    }
+    void insert_rest() {
+      for (std::size_t i = awaited - std::min(awaited, kAhead); i < awaited; ++i)
+        insert(coming[i % kAhead]);
+      awaited = 0;
+    }
+    void insert(const Handed& handed) {
+      if (set.insert(handed.state, handed.hash) && !next.push(handed.state, handed.by.byte()))
+        has_no_memory = true;
+    }
   };
 
   /// Between rounds, alone.
@@ -119,6 +141,7 @@ class Engine {
         else
           expand_state(worker, state, StepMark::of_byte(byte));
       });
+      worker.insert_rest();
     } catch (const std::bad_alloc&) {
       worker.has_no_memory = true;
     }
@@ -151,29 +174,23 @@ class Engine {
       worker.violation = violation;
   }
   void hand_over(Worker& worker, const S& state, StepMark by) {
-    const std::uint64_t hash = fingerprint(state, o_.seed);
+    const std::uint64_t hash = fingerprint(state, o_.seed, domain_);
     S& recent = worker.recent[hash % kRecent];
     if (recent == state) return;
     recent = state;
-    worker.outbox[Set::share_of(hash, o_.threads)].push_back({state, hash, by});
+    const unsigned owner = Set::share_of(hash, o_.threads);
+    if (workers_[owner].get() == &worker) return worker.take_in({state, hash, by});
+    worker.outbox[owner].push_back({state, hash, by});
   }
 
   void absorb(unsigned self) {
     Worker& worker = *workers_[self];
     try {
-      for (const auto& from : workers_) insert_all(worker, from->outbox[self]);
+      for (const auto& from : workers_)
+        for (const Handed& handed : from->outbox[self]) worker.take_in(handed);
+      worker.insert_rest();
     } catch (const std::bad_alloc&) {
       worker.has_no_memory = true;
-    }
-  }
-  void insert_all(Worker& worker, const std::vector<Handed>& box) {
-    constexpr std::size_t kAhead = 12;
-    for (std::size_t i = 0; i < std::min(kAhead, box.size()); ++i) worker.set.prefetch(box[i].hash);
-    for (std::size_t i = 0; i < box.size(); ++i) {
-      if (i + kAhead < box.size()) worker.set.prefetch(box[i + kAhead].hash);
-      if (worker.set.insert(box[i].state, box[i].hash) &&
-          !worker.next.push(box[i].state, box[i].by.byte()))
-        worker.has_no_memory = true;
     }
   }
 
@@ -231,12 +248,20 @@ class Engine {
   }
 
   Exploration summary() const {
-    return {ending_, workers_[0]->violation, totals_.states,     totals_.transitions,
-            depth_,  greatest_bytes_,        greatest_frontier_, seconds()};
+    Exploration result{ending_, workers_[0]->violation, totals_.states, totals_.transitions,
+                       depth_};
+    result.bytes = greatest_bytes_;
+    result.greatest_frontier = greatest_frontier_;
+    result.seconds = seconds();
+    result.state_bits = view_.bits;
+    result.is_exact = o_.set == SetKind::Exact || kWords == 1;
+    return result;
   }
 
   const Machine& m_;
+  const Machine& view_;  // says where things lie in a state
   const ExploreOptions& o_;
+  Domain domain_;
   Symmetry symmetry_;
   std::barrier<> expanded_;
   std::barrier<Steering> absorbed_;

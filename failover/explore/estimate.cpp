@@ -6,6 +6,10 @@
 #include <fstream>
 #include <string>
 
+#include "failover/explore/collapse.hpp"
+#include "failover/explore/state_set.hpp"
+#include "failover/explore/storage.hpp"
+
 namespace portcullis::failover {
 namespace {
 
@@ -19,16 +23,15 @@ Result<Exploration> sample(Scenario scenario, unsigned clients, std::uint64_t li
   return explore(machine, options);
 }
 
-}  // namespace
-
-double bytes_per_state(const Machine& machine, SetKind set) noexcept {
-  const double upper = 8.0 * (machine.state_words - 1) - (64 - machine.last_word_bits) / 8;
-  constexpr double kValue = 6.5;      // of a fingerprint, that its place does not say
-  constexpr double kLoad = 0.9;       // of a StateSet that was told what to expect
+/// Of the set that will be laid out, and of the frontiers.
+double bytes_of(const Machine& machine, SetKind set, double states) {
   constexpr double kFrontier = 0.12;  // of all states, in the widest levels of these models
-  const bool is_exact = set == SetKind::Exact && machine.state_words > 1;
-  return (kValue + (is_exact ? upper : 0)) / kLoad + kFrontier * (9 + upper);
+  const double in_set =
+      StateSet<1>::bytes_for(states, upper_bytes(machine, set), domain_of(machine));
+  return in_set + kFrontier * states * (1 + state_bytes(machine));
 }
+
+}  // namespace
 
 Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,
                           std::uint64_t sample_limit) {
@@ -38,18 +41,20 @@ Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& option
   Estimate result;
   result.states = static_cast<double>(one.states);
   result.is_counted = clients == 1 && one.ending == Ending::Complete;
-  const double bytes_each = bytes_per_state(machine, options.set);
+  const std::unique_ptr<const Collapse> collapse =
+      options.collapses ? Collapse::of(machine) : nullptr;
+  const Machine& view = collapse == nullptr ? machine : collapse->view();
   double factor = result.states;
   // A second look costs as much as a small run: only where the first does not say that all is well.
   constexpr double kAmple = 100;
-  if (clients > 1 && std::pow(factor, clients) * bytes_each * kAmple >
+  if (clients > 1 && bytes_of(view, options.set, std::pow(factor, clients)) * kAmple >
                          static_cast<double>(options.memory_limit_bytes)) {
     PORTCULLIS_TRY_ASSIGN(const Exploration two, sample(scenario, 2, sample_limit));
     factor = std::max(1.0, static_cast<double>(two.states) / static_cast<double>(one.states));
   }
   result.states *= std::pow(factor, clients - 1);
   if (options.uses_symmetry) result.states /= std::tgamma(clients + 1.0);
-  result.bytes = result.states * bytes_each;
+  result.bytes = bytes_of(view, options.set, result.states);
   return result;
 }
 

@@ -14,9 +14,6 @@ struct Estimate {
   bool is_counted = false;  // the sample was the whole model
 };
 
-/// Bytes that a state occupies, frontier included, at the usual load of the set.
-[[nodiscard]] double bytes_per_state(const Machine& machine, SetKind set) noexcept;
-
 /// States of n clients as those of one to the n; where that comes near the memory limit, those of
 /// one times what the second multiplied them by, n - 1 times; divided by the orders of the clients
 /// under symmetry. Clients meet in few words only, so the product is close; where a sample exceeds

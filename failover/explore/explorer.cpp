@@ -17,19 +17,22 @@ Result<Exploration> explore(const Machine& machine, const ExploreOptions& option
                             "of them",
                             machine.scenario.name));
   try {
-    switch (machine.state_words) {
+    const std::unique_ptr<const Collapse> collapse =
+        options.collapses ? Collapse::of(machine) : nullptr;
+    const Machine& view = collapse == nullptr ? machine : collapse->view();
+    switch (view.state_words) {
       case 1:
-        return Engine<1>(machine, options).run();
+        return Engine<1>(machine, collapse.get(), options).run();
       case 2:
-        return Engine<2>(machine, options).run();
+        return Engine<2>(machine, collapse.get(), options).run();
       case 3:
-        return Engine<3>(machine, options).run();
+        return Engine<3>(machine, collapse.get(), options).run();
       case 4:
-        return Engine<4>(machine, options).run();
+        return Engine<4>(machine, collapse.get(), options).run();
       case 5:
-        return Engine<5>(machine, options).run();
+        return Engine<5>(machine, collapse.get(), options).run();
       default:
-        return Engine<6>(machine, options).run();
+        return Engine<6>(machine, collapse.get(), options).run();
     }
   } catch (const std::bad_alloc&) {
     return fail(Errc::OutOfResources,
@@ -37,8 +40,9 @@ Result<Exploration> explore(const Machine& machine, const ExploreOptions& option
   }
 }
 
-double omission_bound(std::uint64_t states) noexcept {
-  const auto n = static_cast<double>(states);
+double omission_bound(const Exploration& explored) noexcept {
+  if (explored.is_exact) return 0;
+  const auto n = static_cast<double>(explored.states);
   return n * (n - 1) / 2 / 18446744073709551616.0;
 }
 

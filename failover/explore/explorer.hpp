@@ -19,7 +19,7 @@ namespace portcullis::failover {
 
 enum class SetKind : std::uint8_t {
   Exact,        // the states themselves: nothing is omitted
-  Fingerprint,  // 64 bits of each: see omission_bound()
+  Fingerprint,  // 64 bits of each, or all where a state has no more: see omission_bound()
 };
 
 struct Progress {
@@ -31,7 +31,8 @@ struct Progress {
 struct ExploreOptions {
   SetKind set = SetKind::Exact;
   bool uses_symmetry = false;
-  unsigned threads = 1;  // 1 .. 16
+  bool collapses = true;  // states by the numbers of their parts where that takes fewer bits
+  unsigned threads = 1;   // 1 .. 16
   std::uint64_t seed = 0;
   std::uint64_t memory_limit_bytes = ~std::uint64_t{0};
   std::uint64_t state_limit = ~std::uint64_t{0};
@@ -57,6 +58,8 @@ struct Exploration {
   std::uint64_t bytes = 0;  // greatest size of set and frontiers
   std::uint64_t greatest_frontier = 0;
   double seconds = 0;
+  unsigned state_bits = 0;  // of a state as set and frontiers hold it
+  bool is_exact = true;     // also by fingerprints that are permutations of their states
 };
 
 /// OutOfResources when the kernel refuses memory; InvalidArgument when symmetry is asked for a
@@ -64,8 +67,8 @@ struct Exploration {
 [[nodiscard]] Result<Exploration> explore(const Machine& machine, const ExploreOptions& options);
 
 /// Expected number of states that a fingerprint set misses by taking two for one, at most:
-/// n(n-1)/2 pairs, 2^-64 each.
-[[nodiscard]] double omission_bound(std::uint64_t states) noexcept;
+/// n(n-1)/2 pairs, 2^-64 each; none where the exploration was exact.
+[[nodiscard]] double omission_bound(const Exploration& explored) noexcept;
 
 struct TraceStep {
   Label label;

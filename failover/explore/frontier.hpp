@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // States waiting to be expanded, without the bytes that none of them uses, each with a byte about
-// the step that led there: filled once, taken once, in blocks that go back to the kernel as soon as
-// they are taken, so that a level never lies in memory twice.
+// the step that led there: filled once, taken once, in blocks that are filled again or go back to
+// the kernel as soon as they are taken, so that a level never lies in memory twice.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,20 +17,34 @@
 
 namespace portcullis::failover {
 
+struct UnmapBlock {
+  std::size_t bytes = 0;
+  void operator()(char* block) const noexcept { ::munmap(block, bytes); }
+};
+/// Whole pages.
+using FrontierBlock = std::unique_ptr<char[], UnmapBlock>;
+/// Blocks that were taken, for those to be filled: fewer calls to the kernel, fewer page faults.
+/// Of one worker, which fills one frontier while it takes another.
+using SpareBlocks = std::vector<FrontierBlock>;
+
 template <unsigned kWords>
 class Frontier {
  public:
-  static constexpr std::size_t kBlock = 2048;
-
-  /// For states of which only the first `state_bytes` are ever other than 0.
-  explicit Frontier(std::size_t state_bytes)
+  /// For states of which only the first `state_bytes` are ever other than 0. `spare` must outlive
+  /// it, and what it is swapped with must share it.
+  Frontier(std::size_t state_bytes, SpareBlocks& spare)
       : state_bytes_(state_bytes),
-        last_mask_(~std::uint64_t{0} >> 8 * (sizeof(State<kWords>) - state_bytes)) {}
+        last_mask_(~std::uint64_t{0} >> 8 * (sizeof(State<kWords>) - state_bytes)),
+        block_bytes_((kAboutStates * entry_bytes() + kPage - 1) / kPage * kPage),
+        // Writing and reading an entry touches all of a state's words.
+        most_((block_bytes_ - sizeof(State<kWords>)) / entry_bytes()),
+        last_(most_),
+        spare_(&spare) {}
 
   /// False when the kernel has no memory for it.
   [[nodiscard]] bool push(const State<kWords>& state, std::uint8_t step) {
-    if (last_ == kBlock) {
-      Block block = map_block();
+    if (last_ == most_) {
+      FrontierBlock block = empty_block();
       if (block == nullptr) return false;
       blocks_.push_back(std::move(block));
       last_ = 0;
@@ -44,7 +58,7 @@ class Frontier {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return blocks_.size() * block_bytes(); }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return blocks_.size() * block_bytes_; }
 
   /// Takes the last block: calls visit(state, step) for each of its states. False when there is
   /// none.
@@ -52,9 +66,9 @@ class Frontier {
   bool take_block(Visit&& visit) {
     if (blocks_.empty()) return false;
     const std::size_t count = last_;
-    const Block block = std::move(blocks_.back());
+    FrontierBlock block = std::move(blocks_.back());
     blocks_.pop_back();
-    last_ = kBlock;
+    last_ = most_;
     size_ -= count;
     for (std::size_t i = 0; i < count; ++i) {
       State<kWords> state;
@@ -63,6 +77,7 @@ class Frontier {
       state.words[kWords - 1] &= last_mask_;
       visit(state, static_cast<std::uint8_t>(entry[state_bytes_]));
     }
+    if (spare_->size() < kMostSpare) spare_->push_back(std::move(block));
     return true;
   }
 
@@ -73,27 +88,31 @@ class Frontier {
   }
 
  private:
-  struct Unmap {
-    std::size_t bytes = 0;
-    void operator()(char* block) const noexcept { ::munmap(block, bytes); }
-  };
-  using Block = std::unique_ptr<char[], Unmap>;
+  static constexpr std::size_t kPage = 4096;
+  static constexpr std::size_t kAboutStates = 2048;  // in a block
+  static constexpr std::size_t kMostSpare = 16;
 
-  [[nodiscard]] Block map_block() const {
+  [[nodiscard]] FrontierBlock empty_block() const {
+    if (!spare_->empty()) {
+      FrontierBlock block = std::move(spare_->back());
+      spare_->pop_back();
+      return block;
+    }
     void* block =
-        ::mmap(nullptr, block_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return Block(block == MAP_FAILED ? nullptr : static_cast<char*>(block), Unmap{block_bytes()});
+        ::mmap(nullptr, block_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return FrontierBlock(block == MAP_FAILED ? nullptr : static_cast<char*>(block),
+                         UnmapBlock{block_bytes_});
   }
   [[nodiscard]] std::size_t entry_bytes() const noexcept { return state_bytes_ + 1; }
-  [[nodiscard]] std::size_t block_bytes() const noexcept {
-    return kBlock * entry_bytes() + sizeof(State<kWords>);
-  }
 
   std::size_t state_bytes_;
   std::uint64_t last_mask_;  // of the last word's bytes that are kept
-  std::vector<Block> blocks_;
-  std::size_t last_ = kBlock;  // states of the last block
+  std::size_t block_bytes_;
+  std::size_t most_;  // states of a block
+  std::vector<FrontierBlock> blocks_;
+  std::size_t last_;  // states of the last block
   std::size_t size_ = 0;
+  SpareBlocks* spare_;
 };
 
 }  // namespace portcullis::failover

@@ -3,9 +3,10 @@
 // The states seen so far, exact or by 64-bit fingerprint, each in a few bytes: the place of an
 // entry says the leading bits of its fingerprint, and only the others are stored (Cleary, Compact
 // Hash Tables, 1984). An exact entry has the state's upper words beside it, which determine the
-// rest: hash.hpp. Open addressing in buckets of two cache lines; the place is monotone in the
-// fingerprint, so that the set grows where it lies, from its end to its beginning, and never needs
-// twice the memory.
+// rest: hash.hpp. Open addressing in buckets of at most two cache lines; the place is monotone in
+// the fingerprint, so that the set grows where it lies, from its end to its beginning, and never
+// needs twice the memory. Where there are few fingerprints, and a bit for each takes less than a
+// table, it is these bits.
 #pragma once
 
 #include <algorithm>
@@ -26,15 +27,27 @@ class StateSet {
  public:
   /// `upper_bytes` of the words after the first are compared; 0 when the fingerprint is to say all.
   /// `expected` states in all shares, a guess: the closer, the fewer times they are moved.
-  StateSet(unsigned upper_bytes, unsigned share, unsigned shares, double expected = 0)
+  StateSet(unsigned upper_bytes, unsigned share, unsigned shares, double expected = 0,
+           const Domain& domain = Domain(64))
       : upper_bytes_(upper_bytes),
         last_mask_(~std::uint64_t{0} >> (64 - 8 * ((upper_bytes + 7) % 8 + 1))),
-        first_(first_of(share, shares)),
-        last_(first_of(share + 1, shares) - 1),
-        fitting_buckets_(buckets_for(expected / shares, last_ - first_, upper_bytes)),
-        table_(last_ - first_, first_buckets(fitting_buckets_), upper_bytes),
+        unused_(domain.unused()),
+        first_(first_of(share, shares, unused_)),
+        greatest_(first_of(share + 1, shares, unused_) - 1 - first_),
+        fitting_(fitting_table(expected / shares, greatest_, upper_bytes)),
+        table_(greatest_, first_buckets(fitting_.buckets), upper_bytes, fitting_.bucket_bytes),
+        is_bits_(upper_bytes == 0 && bytes_of_bits(greatest_) <= fitting_.bytes()),
         apart_(0, EntryHash{}, SameEntry{upper_bytes != 0}),
-        is_exhausted_(!arena_.grow_to(table_.bytes())) {}
+        is_exhausted_(!arena_.grow_to(is_bits_ ? bytes_of_bits(greatest_) : table_.bytes())) {}
+
+  /// What a set that was told how many states to expect takes for them.
+  [[nodiscard]] static double bytes_for(double expected, unsigned upper_bytes,
+                                        const Domain& domain) {
+    const std::uint64_t greatest = first_of(1, 1, domain.unused()) - 1;
+    const std::size_t table = fitting_table(expected, greatest, upper_bytes).bytes();
+    const std::size_t bits = bytes_of_bits(greatest);
+    return static_cast<double>(upper_bytes == 0 ? std::min(table, bits) : table);
+  }
 
   /// The share that a fingerprint belongs to.
   [[nodiscard]] static unsigned share_of(std::uint64_t hash, unsigned shares) noexcept {
@@ -42,14 +55,16 @@ class StateSet {
   }
 
   void prefetch(std::uint64_t hash) const noexcept {
-    const char* const bucket = bucket_at(table_.bucket_of(hash - first_));
+    if (is_bits_) return __builtin_prefetch(arena_.data() + offset_of(hash) / 8, 1);
+    const char* const bucket = bucket_at(table_.bucket_of(offset_of(hash)));
     for (std::size_t line = 0; line < 128; line += 64) __builtin_prefetch(bucket + line, 1);
   }
 
   /// True when the state was not there. `hash` is its fingerprint. False, and is_exhausted() from
   /// then on, when there is no memory for it.
   bool insert(const State<kWords>& state, std::uint64_t hash) {
-    const Entry entry{hash - first_, state};
+    if (is_bits_) return set_bit(offset_of(hash));
+    const Entry entry{offset_of(hash), state};
     while (!is_exhausted_) {
       const Outcome outcome = place(entry, false);
       if (outcome == Outcome::Known) return false;
@@ -80,7 +95,8 @@ class StateSet {
     State<kWords> state;   // the first word is not looked at
   };
   static constexpr unsigned kReach = 7;     // buckets beyond its own that an entry may lie in
-  static constexpr unsigned kTagWords = 3;  // count and tags: at most 23 slots
+  static constexpr unsigned kTagWords = 3;  // count and tags
+  static constexpr unsigned kMostSlots = kTagWords * 8 - 1;
   static constexpr std::size_t kFirstBuckets = 64;
   static constexpr std::size_t kFewApart = 16;
 
@@ -97,21 +113,37 @@ class StateSet {
     }
   };
 
+  [[nodiscard]] std::uint64_t offset_of(std::uint64_t hash) const noexcept {
+    return (hash >> unused_) - first_;
+  }
+
+  static std::size_t bytes_of_bits(std::uint64_t greatest) noexcept { return greatest / 8 + 1; }
+  bool set_bit(std::uint64_t offset) noexcept {
+    if (is_exhausted_) return false;
+    char& byte = arena_.data()[offset / 8];
+    const auto set = static_cast<char>(byte | 1 << offset % 8);
+    if (byte == set) return false;
+    byte = set;
+    ++entries_;
+    return true;
+  }
+
   /// How entries lie in memory: `width` fingerprints a bucket. A value says how far the fingerprint
   /// is from where its bucket's begin. A bucket is the number of its entries, the tag of each,
   /// which is the value's lowest byte, of each the value's other bits, and of each the state's
   /// upper words in whole bytes.
   struct Table {
-    Table(std::uint64_t greatest_offset, std::size_t bucket_count, unsigned upper_bytes)
-        : buckets(bucket_count), width(greatest_offset / bucket_count + 1) {
+    /// `bytes_each` of a bucket are the same for all sizes of a set's table: growing relies on it.
+    Table(std::uint64_t greatest_offset, std::size_t bucket_count, unsigned upper_bytes,
+          unsigned bytes_each)
+        : buckets(bucket_count),
+          width(std::max<std::uint64_t>(2, greatest_offset / bucket_count + 1)),
+          bucket_bytes(bytes_each) {
       inverse = static_cast<std::uint64_t>((Wide{1} << 64) / width);
       const std::uint64_t rest = (width * (kReach + 1) - 1) >> 8;  // the greatest
       rest_bits = static_cast<unsigned>(std::bit_width(rest));
       rest_mask = ~(~std::uint64_t{0} << rest_bits);
-      // The same for all sizes of the table: growing relies on it.
-      bucket_bytes = (8 + upper_bytes + 15) / 16 * 128;
-      slots =
-          std::min((bucket_bytes - 1) * 8 / (8 + rest_bits + 8 * upper_bytes), kTagWords * 8 - 1);
+      slots = std::min((bucket_bytes - 1) * 8 / (8 + rest_bits + 8 * upper_bytes), kMostSlots);
       upper_at = 1 + slots + (slots * rest_bits + 7) / 8;
     }
     /// offset / width, by a multiplication that is at most one too low.
@@ -126,13 +158,14 @@ class StateSet {
     }
 
     std::size_t buckets;
-    std::uint64_t width, inverse, rest_mask;
-    unsigned rest_bits, bucket_bytes, slots, upper_at;
+    std::uint64_t width, inverse = 0, rest_mask = 0;
+    unsigned rest_bits = 0, bucket_bytes, slots = 0, upper_at = 0;
   };
 
-  /// The first fingerprint whose product with `shares` reaches `share` times 2^64.
-  static std::uint64_t first_of(unsigned share, unsigned shares) noexcept {
-    return static_cast<std::uint64_t>(((Wide{share} << 64) + shares - 1) / shares);
+  /// The first fingerprint, without the `unused` bits at its end, whose product with `shares`
+  /// reaches `share` times what fingerprints end at; 0 for the one behind the last of 64 bits.
+  static std::uint64_t first_of(unsigned share, unsigned shares, unsigned unused) noexcept {
+    return static_cast<std::uint64_t>(((Wide{share} << (64 - unused)) + shares - 1) / shares);
   }
   [[nodiscard]] char* bucket_at(std::size_t bucket) const noexcept {
     return arena_.data() + bucket * table_.bucket_bytes;
@@ -246,16 +279,24 @@ class StateSet {
     }
   }
 
-  /// So many that `entries` fill most of them, and none has to lie apart.
-  static std::size_t buckets_for(double entries, std::uint64_t greatest, unsigned upper_bytes) {
+  /// Of so many buckets that `entries` fill most of them and none has to lie apart. Where there are
+  /// few fingerprints, entries are short, and as many as are looked at together take less than two
+  /// cache lines.
+  static Table fitting_table(double entries, std::uint64_t greatest, unsigned upper_bytes) {
     constexpr double kMost = 1e15;  // more than memory has, and exact as a double
-    double buckets = kFirstBuckets;
-    for (int i = 0; i < 2; ++i) {  // the more buckets, the more slots in one
-      const Table table(greatest, static_cast<std::size_t>(buckets), upper_bytes);
+    const unsigned lines = (8 + upper_bytes + 15) / 16 * 128;
+    entries = std::min(entries, static_cast<double>(greatest));
+    Table table(greatest, kFirstBuckets, upper_bytes, lines);
+    for (int i = 0; i < 4; ++i) {  // the more buckets, the shorter entries, the more in a bucket
       const double load = 1 - 1.0 / table.slots;  // as tried: a little later they crowd
-      buckets = std::clamp(entries / table.slots / load, 1.0 * kFirstBuckets, kMost);
+      const double buckets = entries / table.slots / load;
+      const unsigned entry_bits = 8 + table.rest_bits + 8 * upper_bytes;
+      const unsigned bytes = 1 + (kMostSlots * entry_bits + 7) / 8;
+      table =
+          Table(greatest, static_cast<std::size_t>(std::clamp(buckets, 1.0 * kFirstBuckets, kMost)),
+                upper_bytes, std::min(lines, bytes));
     }
-    return static_cast<std::size_t>(buckets);
+    return table;
   }
   /// Doubling from them on ends at `fitting` ones, or nearly. So many cost little when they stay
   /// empty: pages come when they are touched.
@@ -268,7 +309,7 @@ class StateSet {
     constexpr std::size_t kWorthSparing = std::size_t{1} << 12;
     const std::size_t least =
         table_.buckets + table_.buckets / (table_.buckets < kWorthSparing ? 2 : 7) + 1;
-    std::size_t more = fitting_buckets_;
+    std::size_t more = fitting_.buckets;
     while (more / 2 > least) more /= 2;
     return std::max(more, least);
   }
@@ -278,7 +319,7 @@ class StateSet {
   /// have moved.
   void grow() {
     const Table old = table_;
-    table_ = Table(last_ - first_, more_buckets(), upper_bytes_);
+    table_ = Table(greatest_, more_buckets(), upper_bytes_, table_.bucket_bytes);
     if (!arena_.grow_to(table_.bytes())) {
       is_exhausted_ = true;
       table_ = old;
@@ -296,11 +337,13 @@ class StateSet {
   }
 
   unsigned upper_bytes_;
-  std::uint64_t last_mask_;  // of the bytes that are kept of the last word
-  std::uint64_t first_, last_;
+  std::uint64_t last_mask_;         // of the bytes that are kept of the last word
+  unsigned unused_;                 // bits at the end of a fingerprint
+  std::uint64_t first_, greatest_;  // fingerprint without them, and offset from it
+  Table fitting_;
   Arena arena_;
-  std::size_t fitting_buckets_;
   Table table_;
+  bool is_bits_;
   std::unordered_set<Entry, EntryHash, SameEntry> apart_;
   std::uint64_t entries_ = 0;
   bool is_exhausted_;

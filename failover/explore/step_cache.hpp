@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "failover/explore/collapse.hpp"
 #include "failover/explore/hash.hpp"
 #include "failover/semantics/footprint.hpp"
 #include "failover/semantics/step.hpp"
@@ -44,10 +45,12 @@ class StepCache {
  public:
   using S = State<kWords>;
 
-  explicit StepCache(const Machine& machine) : m_(machine) {
+  /// Of states of the machine itself, or of its collapsed view.
+  StepCache(const Machine& machine, const Collapse* collapse) : m_(machine), collapse_(collapse) {
+    const Machine& view = collapse == nullptr ? machine : collapse->view();
     S everything{};
-    for (unsigned actor = 0; actor < actor_count(machine); ++actor) {
-      const AnyState bits = footprint(machine, actor);
+    for (unsigned actor = 0; actor < actor_count(view); ++actor) {
+      const AnyState bits = footprint(view, actor);
       actors_.emplace_back();
       for (unsigned i = 0; i < kWords; ++i) {
         actors_.back().footprint.words[i] = bits.words[i];
@@ -118,6 +121,14 @@ class StepCache {
 
   template <class Note>
   void work_out(unsigned actor, const S& state, Note&& note) const {
+    if (collapse_ != nullptr) {
+      const auto each = [&](const AnyState& next, const Label& label, Violation violation) {
+        const S numbered = collapse_->numbered<kWords>(next);
+        note(Flip{changed(state, numbered), violation, touches_memory(m_, label)});
+      };
+      const AnyState whole = collapse_->whole(state);
+      return Stepper<kMaxStateWords, decltype(each)>(m_, whole, each).run(actor);
+    }
     const auto each = [&](const S& next, const Label& label, Violation violation) {
       note(Flip{changed(state, next), violation, touches_memory(m_, label)});
     };
@@ -178,6 +189,7 @@ class StepCache {
   }
 
   const Machine& m_;
+  const Collapse* collapse_;
   std::vector<Actor> actors_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 using namespace failover;
 
 constexpr double kGiga = 1e9;
-constexpr std::uint64_t kTraceStates = 100'000'000;  // of the second search, for the run itself
+constexpr std::uint64_t kTraceStateBytes = 200;  // of the second search, which keeps parents
 
 std::string amount(double bytes) {
   if (bytes < 1e6) return fmt::format("{:.0f} kB", bytes / 1e3);
@@ -67,7 +67,8 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
   informed.expected_states = outcome.estimate.states;
   PORTCULLIS_TRY_ASSIGN(outcome.explored, explore(machine, informed));
   if (outcome.explored.ending == Ending::Violated)
-    outcome.trace = shortest_violation(machine, options.uses_symmetry, kTraceStates);
+    outcome.trace = shortest_violation(machine, options.uses_symmetry,
+                                       options.memory_limit_bytes / kTraceStateBytes);
   if (outcome.explored.ending == Ending::Complete && options.set == SetKind::Fingerprint &&
       !command.counts_only) {
     ExploreOptions again = informed;
@@ -100,15 +101,18 @@ void print_text(const ExploreCommand& command, const Machine& machine, const Out
   constexpr double kWorthMeasuring = 10'000;
   if (states >= kWorthMeasuring)
     io.out << fmt::format(
-        "  {} bits a state, {:.1f} bytes a state in memory, {}, {:.2f} s, {:.2f} million "
+        "  {} bits a state, held in {}, {:.1f} bytes a state in memory, {}, {:.2f} s, {:.2f} "
+        "million "
         "states/s\n",
-        machine.bits, static_cast<double>(e.bytes) / states, amount(static_cast<double>(e.bytes)),
-        e.seconds, states / 1e6 / std::max(e.seconds, 1e-9));
+        machine.bits, e.state_bits, static_cast<double>(e.bytes) / states,
+        amount(static_cast<double>(e.bytes)), e.seconds, states / 1e6 / std::max(e.seconds, 1e-9));
   if (command.search.set == "fingerprint")
     io.out << fmt::format(
-        "  fingerprints: expected omissions at most {:.2g}{}\n", omission_bound(e.states),
+        "  fingerprints: expected omissions at most {:.2g}{}\n", omission_bound(e),
         outcome.second && !is_undecided(outcome) ? "; a second hash seed counts the same" : "");
   if (outcome.trace) io.out << trace_text(machine, *outcome.trace);
+  if (e.ending == Ending::Violated && !outcome.trace)
+    io.out << "  the run itself needs more memory to be found than --memory-gb allows\n";
 }
 
 void print_json(const ExploreCommand& command, const Machine& machine, const Outcome& outcome,
@@ -124,7 +128,7 @@ void print_json(const ExploreCommand& command, const Machine& machine, const Out
   object["estimated_states"] = outcome.estimate.states;
   object["estimated_bytes"] = outcome.estimate.bytes;
   if (command.search.set == "fingerprint")
-    object["omission_bound"] = omission_bound(outcome.explored.states);
+    object["omission_bound"] = omission_bound(outcome.explored);
   if (outcome.trace) object["trace"] = to_json(machine, *outcome.trace);
   io.out << object.dump(2) << '\n';
 }
