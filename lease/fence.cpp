@@ -101,6 +101,8 @@ std::span<const PlanStep> Fence::next_stage() const noexcept {
 }
 
 void Fence::run_stage(std::span<const PlanStep> stage) {
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    if (!runs_[i].is_unharmed()) runs_[leaders_[i]].keep_shared();
   Window window;
   // What is no command waits by itself, so the commands go first.
   for (const bool commands : {true, false})

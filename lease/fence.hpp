@@ -14,7 +14,9 @@
 // one that never returns leaves time for those behind it; what could not be sent in time has
 // failed. Many leases are fenced in passes, one step of the plan for all of them before the next,
 // every key first: as many commands are in flight as there are fence slots. What leases that were
-// granted together have in common is taken back once, by the first of them.
+// granted together have in common is taken back once, by the first of them; their protection domain
+// only when every one of them has given up all that names it. After a failure it stays with those
+// that are Fenced, until the function is reset, and the others are TornDown without it.
 #pragma once
 
 #include <cstddef>

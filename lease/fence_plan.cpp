@@ -60,6 +60,12 @@ Outcome Plan::best_outcome() const noexcept {
   return has(Step::ErrorQp) && has(Step::DestroyMkey) ? Outcome::TornDown : Outcome::Fenced;
 }
 
+StepMask Plan::best_effort() const noexcept {
+  constexpr StepMask kAlways = bit(Step::InstallDrop) | bit(Step::ClearRights) | bit(Step::FreeKey);
+  constexpr StepMask kSweptToo = kAlways | bit(Step::DestroyTenantKey);
+  return has_grace ? kSweptToo : kAlways;
+}
+
 std::string Plan::full_name() const {
   std::string text(name);
   if (overlaps) text += kOverlap;

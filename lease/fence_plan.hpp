@@ -62,6 +62,9 @@ struct Plan {
   [[nodiscard]] bool has(Step step) const noexcept;
   /// The best it may answer: TornDown only for a plan that silences the QP and kills the key.
   [[nodiscard]] Outcome best_outcome() const noexcept;
+  /// Steps whose failure alone does not change the outcome: nothing rests on them, or the sweep
+  /// takes them again.
+  [[nodiscard]] StepMask best_effort() const noexcept;
   /// Made for leases that were granted together.
   [[nodiscard]] bool is_for_groups() const noexcept {
     return steps.front().step == Step::DestroyTenantKey;
@@ -98,17 +101,13 @@ struct Plan {
 [[nodiscard]] std::span<const Step> reset_phase() noexcept;
 [[nodiscard]] std::span<const Step> destroy_phase() noexcept;
 
-/// True for a step whose failure alone does not change the outcome.
-[[nodiscard]] constexpr bool is_best_effort(Step step) noexcept {
-  return step == Step::InstallDrop || step == Step::ClearRights || step == Step::FreeKey ||
-         step == Step::DestroyTenantKey;
-}
 /// True for a step that one lease takes for all that were granted together.
 [[nodiscard]] constexpr bool is_shared(Step step) noexcept {
   return step == Step::DestroyTenantKey || step == Step::DeallocPd;
 }
 /// True for a step that may only follow when every one before it that may not fail has succeeded:
-/// what it gives back could still be in use otherwise.
+/// what it gives back could still be in use otherwise. Of a shared one that means every lease that
+/// has it in common.
 [[nodiscard]] constexpr bool gives_back(Step step) noexcept {
   return step == Step::ResetQp || step == Step::DestroyQp || step == Step::DeallocPd ||
          step == Step::UnmapRegion;

@@ -9,13 +9,6 @@
 namespace portcullis::lease {
 namespace {
 
-constexpr StepMask kBestEffort = [] {
-  unsigned mask = 0;
-  for (unsigned i = 0; i < kSteps; ++i)
-    if (is_best_effort(static_cast<Step>(i))) mask |= 1U << i;
-  return static_cast<StepMask>(mask);
-}();
-
 /// The device is waited for, by the fence's deadline; every other step is the host's own.
 bool takes_time(Step step) noexcept {
   return is_command(step) || step == Step::InstallDrop || step == Step::FreeKey;
@@ -78,7 +71,7 @@ bool FenceRun::is_left_out(const PlanStep& planned) {
   if (planned.is_fallback && verdict_.proof != Proof::None) return true;
   if (step == Step::InstallDrop && port_->steering == nullptr) return true;
   if (step == Step::FreeKey && port_->umr == nullptr) return true;
-  return gives_back(step) && !is_unharmed();
+  return gives_back(step) && (!is_unharmed() || (is_shared(step) && keeps_shared_));
 }
 
 Result<pmd::Ticket> FenceRun::submit(Step step) {
@@ -177,6 +170,8 @@ bool FenceRun::is_worth_a_linger() const noexcept {
   return (done_ & kRefuses) != 0 && !access_error_seen_;
 }
 
-bool FenceRun::is_unharmed() const noexcept { return (verdict_.failed_mask & ~kBestEffort) == 0; }
+bool FenceRun::is_unharmed() const noexcept {
+  return (verdict_.failed_mask & ~plan_.best_effort()) == 0;
+}
 
 }  // namespace portcullis::lease

@@ -74,6 +74,11 @@ class FenceRun {
   void record_failure(Step step, const Error& error);
   /// What became of a step that `leader` took for both; it has told of a failure.
   void follow(Step step, const FenceRun& leader);
+  /// No step has failed that may not.
+  [[nodiscard]] bool is_unharmed() const noexcept;
+  /// Another lease has kept, or may have kept, an object that names what they share: that is not
+  /// given back, which harms nobody.
+  void keep_shared() noexcept { keeps_shared_ = true; }
   /// The ladder where it is needed, and the verdict.
   void finish();
 
@@ -105,7 +110,6 @@ class FenceRun {
   [[nodiscard]] bool is_fenced_by_key() const noexcept {
     return is_key_dead() || verdict_.proof == Proof::TenantMkey;
   }
-  [[nodiscard]] bool is_unharmed() const noexcept;
 
   const FencePort* port_;
   FenceBudget* budget_;
@@ -114,6 +118,7 @@ class FenceRun {
   Verdict verdict_;
   StepMask done_ = 0;
   bool access_error_seen_ = false;
+  bool keeps_shared_ = false;
 };
 
 /// True for a step that is a command, which can be in flight.

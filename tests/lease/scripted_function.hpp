@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/device.hpp"
@@ -46,6 +49,7 @@ struct Sent {
   pmd::SlotClass slot_class{};
   std::uint64_t at_ns = 0;
   std::uint64_t deadline_ns = 0;
+  bool succeeded = false;  // and it was waited for
 };
 
 class ScriptedChannel final : public pmd::CommandChannel {
@@ -61,6 +65,7 @@ class ScriptedChannel final : public pmd::CommandChannel {
     const auto header = prm::ConstView<prm::destroy_qp_in>::at(in);
     sent.push_back({static_cast<prm::Opcode>(header.get<"opcode">()), header.get<"qpn">(),
                     slot_class, *now_ns_, 0});
+    if (on_submit) on_submit(sent.back());
     return pmd::Ticket{static_cast<std::uint32_t>(sent.size() - 1)};
   }
 
@@ -69,7 +74,7 @@ class ScriptedChannel final : public pmd::CommandChannel {
     Sent& command = sent[ticket.slot];
     command.deadline_ns = deadline_ns;
     if (command.slot_class == pmd::SlotClass::Fence) --fences_in_flight;
-    const Answer answer = take_answer(command.opcode);
+    const Answer answer = take_answer(command);
     const std::uint64_t ready_ns = command.at_ns + answer.takes_ns;
     if (answer.never || ready_ns > deadline_ns) {
       *now_ns_ = std::max(*now_ns_, deadline_ns);
@@ -80,6 +85,7 @@ class ScriptedChannel final : public pmd::CommandChannel {
       prm::Buffer<prm::create_qp_out> reply;
       reply.put<"qpn">(next_id++);
       std::memcpy(out.data(), reply.all().data(), std::min(out.size(), reply.all().size()));
+      command.succeeded = true;
       return {};
     }
     Error error{Errc::CommandFailed, "refused", CommandFault{}};
@@ -90,17 +96,23 @@ class ScriptedChannel final : public pmd::CommandChannel {
   }
 
   bool is_done(pmd::Ticket ticket) const noexcept override {
-    const auto answer = answers.find(sent[ticket.slot].opcode);
-    if (answer == answers.end() || answer->second.empty()) return true;
-    return !answer->second.front().never &&
-           *now_ns_ >= sent[ticket.slot].at_ns + answer->second.front().takes_ns;
+    const Sent& command = sent[ticket.slot];
+    const auto key = key_of(command);
+    if (!key) return true;
+    const Answer& answer = answers.at(*key).front();
+    return !answer.never && *now_ns_ >= command.at_ns + answer.takes_ns;
   }
 
   std::uint64_t default_deadline_ns() const override { return *now_ns_ + 60 * kNsPerSecond; }
 
   /// The next `times` commands of that opcode are answered so.
   void answer(prm::Opcode opcode, Answer with, std::size_t times = 1) {
-    answers[opcode].insert(answers[opcode].end(), times, with);
+    answer_on(opcode, kAnyObject, with, times);
+  }
+  /// Those on one object, whatever is said of the opcode.
+  void answer_on(prm::Opcode opcode, std::uint32_t id, Answer with, std::size_t times = 1) {
+    auto& script = answers[{opcode, id}];
+    script.insert(script.end(), times, with);
   }
   /// The opcodes sent so far, in order.
   std::vector<prm::Opcode> opcodes() const {
@@ -110,7 +122,8 @@ class ScriptedChannel final : public pmd::CommandChannel {
   }
 
   std::vector<Sent> sent;
-  std::map<prm::Opcode, std::vector<Answer>> answers;
+  std::map<std::pair<prm::Opcode, std::uint32_t>, std::vector<Answer>> answers;
+  std::function<void(const Sent&)> on_submit;  // may be empty
   std::uint32_t next_id = 1;
   std::uint32_t fence_slots = 3;  // how many fence commands may be in flight
   std::uint32_t fences_in_flight = 0;
@@ -118,9 +131,20 @@ class ScriptedChannel final : public pmd::CommandChannel {
   bool busy = false;
 
  private:
-  Answer take_answer(prm::Opcode opcode) {
-    auto& script = answers[opcode];
-    if (script.empty()) return {};
+  static constexpr std::uint32_t kAnyObject = ~std::uint32_t{0};
+
+  /// Of the script that has an answer for the command; none: success.
+  std::optional<std::pair<prm::Opcode, std::uint32_t>> key_of(const Sent& command) const {
+    for (const std::uint32_t id : {command.id, kAnyObject}) {
+      const auto script = answers.find({command.opcode, id});
+      if (script != answers.end() && !script->second.empty()) return script->first;
+    }
+    return std::nullopt;
+  }
+  Answer take_answer(const Sent& command) {
+    const auto key = key_of(command);
+    if (!key) return {};
+    auto& script = answers[*key];
     const Answer answer = script.front();
     script.erase(script.begin());
     return answer;
