@@ -2,8 +2,10 @@
 #include "lease/lease_manager.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "pmd/command_queue.hpp"
@@ -22,6 +24,32 @@ constexpr std::uint64_t kLookAgainNs = 100 * kNsPerUs;
 std::uint64_t retry_budget_ns(const GrantRequest& request) noexcept {
   const std::uint64_t t_ns = std::uint64_t{4096} << request.ack_timeout;
   return 4 * t_ns * (request.retry_count + 1U);
+}
+
+/// What a grant has made and a fence could not take back: "QP 18, PD 3, its region mapped".
+std::string left_behind(const FenceTarget& target, StepMask done) {
+  if ((done & bit(Step::ResetFunction)) != 0) return "nothing, the function was reset";
+  struct Object {
+    Step taken_back_by;
+    std::string_view name;
+    std::uint32_t number;
+  };
+  const std::array objects{
+      Object{Step::DestroyQp, "QP", target.qpn},
+      Object{Step::DestroyMkey, "key index", target.mkey_index},
+      Object{Step::DestroyTenantKey, "tenant key index", target.tenant_mkey_index},
+      Object{Step::DeallocPd, "PD", target.pdn}};
+  const auto is_left = [&](Step step) {
+    return !target.is_absent(step) && (done & bit(step)) == 0;
+  };
+  std::string text;
+  for (const Object& object : objects) {
+    if (!is_left(object.taken_back_by)) continue;
+    text += object.name;
+    text += target.is_unknown(object.taken_back_by) ? " (number never answered), "
+                                                    : " " + std::to_string(object.number) + ", ";
+  }
+  return text + (is_left(Step::UnmapRegion) ? "its region mapped" : "its region out of reach");
 }
 
 }  // namespace
@@ -209,10 +237,13 @@ Error LeaseManager::undo(std::span<const Lease> leases, Error error) {
   }
   const auto running = begin_fence(std::move(slots), legacy_plan());
   run_to_end(*running);
-  for (std::size_t i = 0; i < leases.size(); ++i)
-    if (running->verdicts[i].outcome == Outcome::Fenced)
-      error.text += "; what it left could not be undone: slot " + std::to_string(leases[i].slot) +
-                    " " + describe(running->verdicts[i]);
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    const std::uint32_t slot = leases[i].slot;
+    if (running->verdicts[i].outcome != Outcome::Fenced) continue;
+    error.text += "; it could not be undone: slot " + std::to_string(slot) + " stays FENCED with " +
+                  left_behind(holdings_[slot]->target, running->fence.done_mask(i)) + " (" +
+                  describe(running->verdicts[i]) + ")";
+  }
   return error;
 }
 

@@ -90,12 +90,13 @@ class LeaseManager {
 
   /// A region, a key and a QP for `request.peer`. Busy with fewer than three fence slots left,
   /// OutOfResources when no slot is free or the tenant's quota is spent, DeviceFailed after the
-  /// function was lost. What a failed grant had made is undone by the legacy plan, and the slot
-  /// fenced if that fails.
+  /// function was lost. What a failed grant had made is undone by the legacy plan; if that fails
+  /// too the slot is fenced, and the error says what stays in the device.
   [[nodiscard]] Result<Grant> grant(const GrantRequest& request);
   /// Leases of one tenant with the same rights, all or none, reached by one indirect key: plan
   /// indirect takes them all back by destroying it. Each grant's address says where its region lies
-  /// under that key. They are isolated from other leases as always, not from each other.
+  /// under that key. They are isolated from other leases as always, not from each other. While one
+  /// of them is FENCED, their protection domain stays.
   /// Without receives, which would reach memory by the regions' own keys. InvalidArgument for what
   /// cannot be granted together, and as grant().
   [[nodiscard]] Result<std::vector<Grant>> grant_together(std::span<const GrantRequest> requests);

@@ -139,6 +139,43 @@ TEST_F(GroupCommands, LegacyOneByOne_TheLastTakesWhatTheyShare) {
   EXPECT_EQ(sent(Opcode::DEALLOC_PD), 1u);
 }
 
+struct KeptBy {
+  Opcode opcode;
+  std::size_t times;  // in the plan, and on the ladder
+  Answer way;
+};
+
+class LegacyOfAGroup : public GroupCommands, public ::testing::WithParamInterface<KeptBy> {};
+
+/// The second of three keeps its QP or key, or may have; the domain of all three must stay.
+TEST_P(LegacyOfAGroup, OneMembersFailure_KeepsTheDomainAndFreesTheOthers) {
+  const FenceTarget& second = *manager->fence_target(group[1]);
+  const bool is_key = GetParam().opcode == Opcode::DESTROY_MKEY;
+  function.channel.answer_on(GetParam().opcode, is_key ? second.mkey_index : second.qpn,
+                             GetParam().way, GetParam().times);
+  EXPECT_THAT(revoke_all(group, legacy_plan()),
+              ElementsAre(Outcome::TornDown, Outcome::Fenced, Outcome::TornDown));
+  EXPECT_EQ(sent(Opcode::DEALLOC_PD), 0u);
+  EXPECT_EQ(manager->table().count(State::Free), 2u);
+  EXPECT_EQ(manager->table().verdict(group[1].slot).origin, Origin::Legacy);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Commands, LegacyOfAGroup,
+    ::testing::Values(KeptBy{Opcode::QP_2ERR, 2, kRefused}, KeptBy{Opcode::QP_2ERR, 1, kNever},
+                      KeptBy{Opcode::DESTROY_MKEY, 1, kRefused},
+                      KeptBy{Opcode::DESTROY_MKEY, 1, kNever}, KeptBy{Opcode::QP_2RST, 1, kRefused},
+                      KeptBy{Opcode::QP_2RST, 1, kNever}, KeptBy{Opcode::DESTROY_QP, 1, kRefused},
+                      KeptBy{Opcode::DESTROY_QP, 1, kNever}));
+
+TEST_F(GroupCommands, LegacyWithTheTenantsKeyRefused_FencesAllWithTheirDomain) {
+  function.channel.answer_on(Opcode::DESTROY_MKEY,
+                             manager->fence_target(group[0])->tenant_mkey_index, kRefused);
+  EXPECT_THAT(revoke_all(group, legacy_plan()), Each(Outcome::Fenced));
+  EXPECT_EQ(sent(Opcode::DEALLOC_PD), 0u);
+  EXPECT_EQ(fence_bits(group[2]), bit(Step::DestroyTenantKey));
+}
+
 TEST_F(GroupCommands, FencedMember_KeepsWhatTheyShare) {
   function.channel.answer(Opcode::QP_2ERR, kRefused, 2);  // the plan's and the ladder's
   const auto outcomes = revoke_all(group, indirect_plan());
@@ -200,6 +237,32 @@ INSTANTIATE_TEST_SUITE_P(Commands, BrokenGroupGrant,
                                            Broken{Opcode::CREATE_MKEY, 3, kRefused,
                                                   0},  // the tenant's
                                            Broken{Opcode::INIT2RTR_QP, 2, kRefused, 0}));
+
+TEST_F(GroupCommands, GrantWithAQpThatMayBe_KeepsTheDomainAndSaysSo) {
+  (void)revoke_all(group, legacy_plan());
+  function.forget();
+  function.channel.answer(Opcode::CREATE_QP, {});
+  function.channel.answer(Opcode::CREATE_QP, kNever);
+  const std::vector<GrantRequest> requests(3, request);
+  const auto grants = manager->grant_together(requests);
+  ASSERT_FALSE(grants);
+  EXPECT_EQ(sent(Opcode::DEALLOC_PD), 0u);
+  EXPECT_THAT(grants.error().text, HasSubstr("stays FENCED with QP (number never answered), PD "));
+}
+
+TEST_F(GroupCommands, GrantWithATenantsKeyThatMayBe_KeepsTheDomain) {
+  (void)revoke_all(group, legacy_plan());
+  function.forget();
+  function.channel.answer(Opcode::CREATE_MKEY, {}, 3);
+  function.channel.answer(Opcode::CREATE_MKEY, kNever);
+  const std::vector<GrantRequest> requests(3, request);
+  const auto grants = manager->grant_together(requests);
+  ASSERT_FALSE(grants);
+  EXPECT_EQ(sent(Opcode::DEALLOC_PD), 0u);
+  EXPECT_EQ(manager->fenced_count(), 1u);
+  EXPECT_THAT(grants.error().text,
+              HasSubstr("stays FENCED with tenant key index (number never answered), PD "));
+}
 
 TEST_F(GroupCommands, UndoneGrant_TakesBackEachObjectOnce) {
   (void)revoke_all(group, legacy_plan());

@@ -151,7 +151,10 @@ TEST_F(LeaseManagerTest, KeyNeverAnswered_SlotFencedByLegacyWithItsAddressesReti
   function.channel.answer(Opcode::CREATE_MKEY, kNever);
   const auto grant = manager->grant(request);
   ASSERT_FALSE(grant);
-  EXPECT_THAT(grant.error().text, HasSubstr("could not be undone"));
+  EXPECT_THAT(
+      grant.error().text,
+      HasSubstr("; it could not be undone: slot 1 stays FENCED with key index (number never "
+                "answered), PD 5, its region out of reach (outcome=Fenced failed=DESTROY_MKEY"));
   ASSERT_EQ(manager->fenced_count(), 1u);
   const Verdict verdict = manager->fenced_summary().front().verdict;
   EXPECT_EQ(verdict.origin, Origin::Legacy);
@@ -169,7 +172,10 @@ TEST_F(LeaseManagerTest, QpNeverAnswered_SlotFencedAndNoQpNamed) {
 TEST_F(LeaseManagerTest, UndoRefused_SlotFenced) {
   function.channel.answer(Opcode::RTR2RTS_QP, kRefused);
   function.channel.answer(Opcode::DEALLOC_PD, kRefused);
-  EXPECT_FALSE(manager->grant(request));
+  const auto grant = manager->grant(request);
+  ASSERT_FALSE(grant);
+  EXPECT_THAT(grant.error().text,
+              HasSubstr("slot 1 stays FENCED with PD 5, its region mapped (outcome=Fenced"));
   EXPECT_EQ(manager->fenced_summary().front().verdict.failed_mask, bit(Step::DeallocPd));
 }
 
