@@ -25,7 +25,8 @@ MessageKind kind_of(Operation operation) noexcept {
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> Client::create(const pmd::Context& context) {
+Result<std::unique_ptr<Client>> Client::create(const pmd::Context& context,
+                                               const pmd::RocePath& own_port) {
   PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
   PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogSendQueue));
   PORTCULLIS_TRY_ASSIGN(auto qp,
@@ -34,8 +35,8 @@ Result<std::unique_ptr<Client>> Client::create(const pmd::Context& context) {
   PORTCULLIS_TRY_ASSIGN(
       auto key, pmd::MemoryKey::create_mtt(context, pd, pmd::MemoryRange::zero_based(source),
                                            {.local_write = true}));
-  return std::unique_ptr<Client>(
-      new Client(std::move(pd), std::move(cq), std::move(qp), std::move(source), std::move(key)));
+  return std::unique_ptr<Client>(new Client(own_port, std::move(pd), std::move(cq), std::move(qp),
+                                            std::move(source), std::move(key)));
 }
 
 Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, std::uint32_t psn,
@@ -64,8 +65,7 @@ Result<void> Client::connect_to(std::uint32_t qpn, std::uint32_t psn) {
 Result<void> Client::to_rts(std::uint32_t remote_qpn, std::uint32_t remote_psn, std::uint32_t psn) {
   has_failed_ = false;
   pmd::RtrAttributes rtr;
-  rtr.path.remote_gid = kPort.gid;
-  rtr.path.remote_mac = kPort.mac;
+  rtr.path = own_port_;
   rtr.remote_qpn = remote_qpn;
   rtr.rq_psn = remote_psn;
   rtr.mtu = kMtu;

@@ -17,6 +17,7 @@
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
 #include "pmd/roce_address.hpp"
+#include "pmd/roce_path.hpp"
 #include "pmd/work_request.hpp"
 #include "tools/fence_proof/adversary.hpp"
 #include "tools/fence_proof/operation.hpp"
@@ -39,10 +40,16 @@ inline constexpr std::uint32_t kLogReceives = 5;
 
 class Client {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Client>> create(const pmd::Context& context);
+  /// `own_port` leads back to the port it is on, where its lease is too.
+  [[nodiscard]] static Result<std::unique_ptr<Client>> create(const pmd::Context& context,
+                                                              const pmd::RocePath& own_port);
 
   [[nodiscard]] lease::Peer peer(std::uint32_t psn) const {
-    return {.qpn = qp_.number(), .psn = psn, .gid = kPort.gid, .mac = kPort.mac};
+    return {.qpn = qp_.number(),
+            .psn = psn,
+            .gid = own_port_.remote_gid,
+            .mac = own_port_.remote_mac,
+            .lid = own_port_.remote_lid};
   }
   /// Its words carry `serial` from now on; the connection is the adversary's to follow. A lease
   /// without receives gets no SEND and nothing with immediate data.
@@ -69,9 +76,10 @@ class Client {
   [[nodiscard]] const OperationCounts& succeeded() const noexcept { return succeeded_; }
 
  private:
-  Client(pmd::ProtectionDomain pd, pmd::CompletionQueue cq, pmd::QueuePair qp, DmaMemory source,
-         pmd::MemoryKey key)
-      : pd_(std::move(pd)),
+  Client(const pmd::RocePath& own_port, pmd::ProtectionDomain pd, pmd::CompletionQueue cq,
+         pmd::QueuePair qp, DmaMemory source, pmd::MemoryKey key)
+      : own_port_(own_port),
+        pd_(std::move(pd)),
         cq_(std::move(cq)),
         qp_(std::move(qp)),
         source_(std::move(source)),
@@ -79,6 +87,7 @@ class Client {
   [[nodiscard]] Result<void> to_rts(std::uint32_t remote_qpn, std::uint32_t remote_psn,
                                     std::uint32_t psn);
 
+  pmd::RocePath own_port_;
   pmd::ProtectionDomain pd_;
   pmd::CompletionQueue cq_;
   pmd::QueuePair qp_;

@@ -125,16 +125,12 @@ std::vector<lease::Plan> provable_plans() {
   std::vector<lease::Plan> plans;
   for (const auto list : {lease::plans(), lease::entry_plans()}) {
     for (const lease::Plan& plan : list) {
-      if (plan.best_outcome() != lease::Outcome::TornDown || !is_provable(plan)) continue;
+      if (plan.best_outcome() != lease::Outcome::TornDown) continue;
       plans.push_back(plan);
       if (const auto together = plan.overlapped()) plans.push_back(*together);
     }
   }
   return plans;
-}
-
-bool is_provable(const lease::Plan& plan) noexcept {
-  return plan.entry != steering::EntryPlan::Underlay;
 }
 
 std::vector<lease::Plan> plans_for(const MutantInfo& info) {

@@ -70,8 +70,6 @@ struct ProofReport {
 inline constexpr std::uint32_t kCrowdedPackets = 8;
 inline constexpr std::uint32_t kCrowdedDmas = 2;
 
-/// False for plan underlay, whose entry is a matter of InfiniBand ports; the runs have Ethernet.
-[[nodiscard]] bool is_provable(const lease::Plan& plan) noexcept;
 /// The plans that may answer TornDown, and so are put to the proof, each also with its commands
 /// issued together.
 [[nodiscard]] std::vector<lease::Plan> provable_plans();

@@ -48,6 +48,11 @@ struct RunSpec {
   return spec.plan.has(lease::Step::InstallDrop) && (scatter(spec.seed) >> 60 & 1) != 0;
 }
 
+/// The port is InfiniBand: underlays are nowhere else (steering/underlay_drop.hpp).
+[[nodiscard]] inline bool is_on_infiniband(const RunSpec& spec) noexcept {
+  return spec.plan.entry == steering::EntryPlan::Underlay;
+}
+
 struct RunResult {
   std::optional<Violation> violation;
   std::vector<Occupancy> occupancies;  // at each mkey step
@@ -59,6 +64,7 @@ struct RunResult {
   OperationCounts succeeded{};
   std::uint64_t holds = 0;  // steps that were held
   std::uint64_t steps = 0;
+  std::uint64_t late = 0;     // accesses to a region after its outcome
   std::uint64_t touched = 0;  // accesses to memory that is or was a lease's
 };
 

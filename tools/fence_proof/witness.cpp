@@ -50,6 +50,7 @@ void Witness::on_dma(std::span<const std::byte> memory, bool is_write) noexcept 
   for (const Range& range : ranges_) {
     if (memory.data() >= range.end || range.begin >= memory.data() + memory.size()) continue;
     ++seen_;
+    late_ += range.forbidden ? 1 : 0;
     if (range.forbidden)
       note(is_write ? Violation::Kind::WriteAfterOutcome : Violation::Kind::ReadAfterOutcome,
            range.owner);

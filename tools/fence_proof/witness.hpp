@@ -55,6 +55,8 @@ class Witness final : public model::DmaObserver {
 
   void on_dma(std::span<const std::byte> memory, bool is_write) noexcept override;
   [[nodiscard]] const std::optional<Violation>& first() const noexcept { return first_; }
+  /// Accesses to regions after their outcome.
+  [[nodiscard]] std::uint64_t late() const noexcept { return late_; }
   /// Accesses to memory that is or was somebody's.
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
 
@@ -72,6 +74,7 @@ class Witness final : public model::DmaObserver {
   std::optional<Violation> first_;
   std::optional<Clock> clock_;
   std::uint64_t step_ = 0;
+  std::uint64_t late_ = 0;
   std::uint64_t seen_ = 0;
 };
 

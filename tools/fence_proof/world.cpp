@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "pmd/infiniband_port.hpp"
 #include "prm/opcodes.hpp"
 #include "prm/status.hpp"
 
@@ -35,6 +36,7 @@ void add_behaviours(model::Options& options, std::string_view words) {
 model::Options model_options(const RunSpec& spec, std::shared_ptr<model::Pace> pace) {
   model::Options options;
   options.seed = spec.seed;
+  if (is_on_infiniband(spec)) options.port_type = model::PortType::InfiniBand;
   options.behaviours = {"reuse-numbers"};
   if (is_steered(spec)) options.behaviours.emplace_back("rdma-rx-in-path");
   options.pace = std::move(pace);
@@ -77,8 +79,7 @@ Result<void> World::start() {
   channel_.emplace(*hca_->context().commands, deceit_);
   context_ = hca_->context();
   context_->commands = &*channel_;
-  addresses_.emplace(*context_);
-  PORTCULLIS_TRY(addresses_->set(0, kPort));
+  PORTCULLIS_TRY(start_port());
   // Our own numbers are given before any lease's, so that those of a lease come back.
   if (is_steered(spec_)) PORTCULLIS_TRY(steer());
   if (spec_.plan.has(lease::Step::FreeKey)) {
@@ -86,7 +87,7 @@ Result<void> World::start() {
     freer_.emplace(*umr_queue_, deceit_);
   }
   for (std::size_t i = 0; i < kClients; ++i) {
-    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(*context_));
+    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(*context_, own_port_));
     clients_.push_back(std::move(client));
   }
   deceit_.on_key_step = [this] {
@@ -97,12 +98,25 @@ Result<void> World::start() {
   return start_manager();
 }
 
+Result<void> World::start_port() {
+  if (is_on_infiniband(spec_)) {
+    constexpr std::uint64_t kSubnetPatienceNs = 10 * kNsPerSecond;
+    PORTCULLIS_TRY_ASSIGN(const auto port, pmd::wait_for_subnet(context_->device, *channel_,
+                                                                now_ns() + kSubnetPatienceNs));
+    own_port_.remote_lid = port.lid;
+    return {};
+  }
+  own_port_.remote_gid = kPort.gid;
+  own_port_.remote_mac = kPort.mac;
+  addresses_.emplace(*context_);
+  return addresses_->set(0, kPort);
+}
+
 Result<void> World::steer() {
   steering::FlowDrop::Options options;
   PORTCULLIS_TRY_ASSIGN(options.choice, steering::parse_choice("dst-qp"));
   options.slots = kSlots;
-  options.loopback.remote_gid = kPort.gid;
-  options.loopback.remote_mac = kPort.mac;
+  options.loopback = own_port_;
   PORTCULLIS_TRY_ASSIGN(drop_, steering::set_up_rule(*context_, spec_.plan.entry, options, {}));
   if (!drop_) return fail(Errc::Unsupported, "the device has no entry that drops by dst-qp");
   return {};
@@ -400,6 +414,7 @@ RunResult World::result() const {
   }
   result.holds = adversary_->holds();
   result.steps = step_;
+  result.late = witness_.late();
   result.touched = witness_.seen();
   return result;
 }

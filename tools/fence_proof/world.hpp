@@ -67,6 +67,7 @@ class World {
   explicit World(const RunSpec& spec);
 
   [[nodiscard]] Result<void> start();
+  [[nodiscard]] Result<void> start_port();
   [[nodiscard]] Result<void> steer();
   [[nodiscard]] Result<void> start_manager();
   [[nodiscard]] std::uint32_t draw_psn();
@@ -96,9 +97,10 @@ class World {
   std::unique_ptr<pmd::Hca> hca_;
   std::optional<ProofChannel> channel_;
   std::optional<pmd::Context> context_;
-  std::optional<pmd::RoceAddressTable> addresses_;
-  std::unique_ptr<steering::DropRule> drop_;  // null: the function has no steering
-  std::optional<pmd::UmrQueue> umr_queue_;    // of a plan that frees keys
+  std::optional<pmd::RoceAddressTable> addresses_;  // of an Ethernet port
+  pmd::RocePath own_port_;                          // back to it, over loopback
+  std::unique_ptr<steering::DropRule> drop_;        // null: the function has no steering
+  std::optional<pmd::UmrQueue> umr_queue_;          // of a plan that frees keys
   std::optional<ProofFreer> freer_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<lease::LeaseManager> manager_;
