@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Run in the guest: leases under WRITE traffic are fenced by six plans, and memory is watched.
+# Run in the guest: leases under WRITE traffic are fenced by seven plans, and memory is watched.
 modprobe -a vfio_iommu_type1 vfio-pci
 good=$(hca 0)
 broken=$(hca 1)
@@ -21,7 +21,7 @@ found() {
 
 check "vfio-pci binds both functions" eval 'bind_to "$good" vfio-pci && bind_to "$broken" vfio-pci'
 # drop-only unmaps under DMA that is pending: what comes too late is asked of QEMU and refused.
-plans=seed,nak-first,legacy,umr,access-flags,drop-only
-check "six plans hold" \
+plans=seed,nak-first,legacy,umr,access-flags,indirect,drop-only
+check "seven plans hold" \
   audit "$good" --fences 64 --plan $plans --json /results/audit.json
 check "DESTROY_MKEY that does not drain is found" found "$broken" --fences 64 --plan seed
