@@ -107,7 +107,7 @@ class Serving {
     host.steering = drop_.get();
     PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));
     const auto& client = request.client;
-    auto granted = manager_->grant(
+    auto granted = grant_for_plan(
         {.bytes = options_->bytes,
          .peer = {.qpn = client.qpn, .psn = client.psn, .gid = client.gid, .mac = client.mac},
          .access = options_->access,
@@ -131,6 +131,14 @@ class Serving {
     if (sent || !channel_->is_peer_gone()) return sent;
     say("log", sent.error().text);  // its lease ends like any other whose client hung up
     return {};
+  }
+
+  /// With a key of its tenant where the plan takes that back: a group of one, since an exchange is
+  /// about one lease.
+  Result<lease::Grant> grant_for_plan(const lease::GrantRequest& request) {
+    if (!options_->plan.is_for_groups()) return manager_->grant(request);
+    PORTCULLIS_TRY_ASSIGN(const auto grants, manager_->grant_together(std::span(&request, 1)));
+    return grants.front();
   }
 
   Result<void> set_up_steering() {
@@ -182,8 +190,8 @@ class Serving {
     answer_ = manager_->revoke(grant_.lease.id, grant_.lease.epoch);
     outcome_ns_ = now();
     watch_->freeze();
-    say("revoke",
-        fmt::format("{}, plan {}: {}", why, options_->plan.name, lease::describe(answer_.verdict)));
+    say("revoke", fmt::format("{}, plan {}: {}", why, options_->plan.full_name(),
+                              lease::describe(answer_.verdict)));
     say("outcome",
         fmt::format("{:.3f} ms after the revoke was asked for", ms(outcome_ns_ - revoke_ns_)));
     const std::uint64_t until_ns = outcome_ns_ + options_->watch_ms * kNsPerMs;
@@ -233,7 +241,7 @@ class Serving {
   [[nodiscard]] std::string json() const {
     return nlohmann::ordered_json{{"program", "lease-serve"},
                                   {"device", port_->description()},
-                                  {"plan", options_->plan.name},
+                                  {"plan", options_->plan.full_name()},
                                   {"outcome", lease::name(answer_.outcome)},
                                   {"verdict", lease::describe(answer_.verdict)},
                                   {"revoke_ns", revoke_ns_},

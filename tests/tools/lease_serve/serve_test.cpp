@@ -178,6 +178,25 @@ TEST_F(LeaseServe, NakFirstPlan_ClientIsRefusedAtOnce) {
   EXPECT_EQ(writer->failure, prm::WcStatus::REM_ACCESS_ERR);
 }
 
+TEST_F(LeaseServe, IndirectPlan_ClientLosesTheKeyOfItsTenant) {
+  channel.lines.emplace_back(writer->request());
+  options.plan = lease::indirect_plan();
+
+  const auto served = serve();
+
+  EXPECT_TRUE(served->good);
+  EXPECT_EQ(writer->failure, prm::WcStatus::REM_ACCESS_ERR);
+  EXPECT_THAT(served->json, HasSubstr("memory=proved by DESTROY_MKEY of the tenant"));
+}
+
+TEST_F(LeaseServe, OverlappedPlan_IsNamedInFull) {
+  channel.lines.emplace_back(writer->request());
+  options.plan = lease::seed_plan().overlapped().value();
+
+  EXPECT_THAT(serve()->json, HasSubstr("\"plan\":\"seed+overlap\""));
+  EXPECT_THAT(printed, Contains(HasSubstr("plan seed+overlap: ")));
+}
+
 TEST_F(LeaseServe, UnderlayOnAnEthernetPort_IsRefusedBeforeAnybodyIsServed) {
   options.plan = lease::parse_plan("underlay").value();
   EXPECT_EQ(serve().error().text,
