@@ -101,7 +101,10 @@ Result<void> FenceRun::act(Step step) {
 void FenceRun::end(const Begun& begun) {
   const Result<void> result = pmd::InlineCommand::await(*port_->commands, begun.ticket,
                                                         budget_->step_deadline_ns(now_ns()));
-  if (!result && result.error().code == Errc::Timeout) ++budget_->unanswered;
+  if (!result && result.error().code == Errc::Timeout) {
+    ++budget_->unanswered;
+    budget_->looked_away_until_ns = now_ns();
+  }
   record(begun.step, result, begun.sent_ns);
 }
 
@@ -111,7 +114,7 @@ void FenceRun::record(Step step, const Result<void>& result, std::uint64_t start
     return;
   }
   auto& longest_ns = budget_->longest_ns[static_cast<std::size_t>(step)];
-  longest_ns = std::max(longest_ns, now_ns() - started_ns);
+  longest_ns = std::max(longest_ns, now_ns() - std::max(started_ns, budget_->looked_away_until_ns));
   succeed(step);
 }
 

@@ -41,6 +41,9 @@ struct FenceBudget {
   bool may_reset_function = false;
   std::uint32_t unanswered = 0;                       // commands
   std::array<std::uint64_t, kSteps> longest_ns = {};  // that a step took so far
+  /// While one command was waited for in vain nobody looked at the others in flight: what they took
+  /// is counted from here.
+  std::uint64_t looked_away_until_ns = 0;
 
   /// Half of what is left: one command that never returns leaves time for those behind it.
   [[nodiscard]] std::uint64_t step_deadline_ns(std::uint64_t now_ns) const noexcept {

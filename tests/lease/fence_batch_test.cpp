@@ -120,6 +120,16 @@ TEST_F(FenceBatch, CommandNeverAnswered_TheOthersTornDownWithinTheDeadline) {
   EXPECT_LE(elapsed_ns(), 800 * kMs);
 }
 
+/// Those in flight beside it were answered at once, though nobody looked before its time was up.
+TEST_F(FenceBatch, CommandNeverAnsweredOfMany_TheOthersAreNotTakenForSlow) {
+  make(24);
+  host.channel.answer(Opcode::DESTROY_MKEY, kNever);
+  Fence seed = fence(seed_plan());
+  EXPECT_TRUE(seed.advance());
+  for (std::size_t i = 1; i < 24; ++i) EXPECT_EQ(seed.verdict(i).outcome, Outcome::TornDown) << i;
+  EXPECT_LE(elapsed_ns(), 800 * kMs);
+}
+
 TEST_F(FenceBatch, MoreThanTheDeadlineAllows_RestNeverSentFencedAndUnmapped) {
   make(24);
   host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 200 * kMs}, 24);

@@ -153,8 +153,8 @@ TEST_F(LeaseManagerTest, KeyNeverAnswered_SlotFencedByLegacyWithItsAddressesReti
   ASSERT_FALSE(grant);
   EXPECT_THAT(
       grant.error().text,
-      HasSubstr("; it could not be undone: slot 1 stays FENCED with key index (number never "
-                "answered), PD 5, its region out of reach (outcome=Fenced failed=DESTROY_MKEY"));
+      HasSubstr("; it could not be undone: slot 1 stays FENCED with QP 10, key index (number never "
+                "answered), PD 9, its region out of reach (outcome=Fenced failed=DESTROY_MKEY"));
   ASSERT_EQ(manager->fenced_count(), 1u);
   const Verdict verdict = manager->fenced_summary().front().verdict;
   EXPECT_EQ(verdict.origin, Origin::Legacy);
@@ -175,7 +175,7 @@ TEST_F(LeaseManagerTest, UndoRefused_SlotFenced) {
   const auto grant = manager->grant(request);
   ASSERT_FALSE(grant);
   EXPECT_THAT(grant.error().text,
-              HasSubstr("slot 1 stays FENCED with PD 5, its region mapped (outcome=Fenced"));
+              HasSubstr("slot 1 stays FENCED with PD 9, its region mapped (outcome=Fenced"));
   EXPECT_EQ(manager->fenced_summary().front().verdict.failed_mask, bit(Step::DeallocPd));
 }
 
