@@ -53,17 +53,18 @@ void add_device_options(CLI::App& app, Options& options) {
 }
 
 void add_lease_options(CLI::App& app, Options& options, std::string& fill_file) {
-  app.add_option("--bytes", options.bytes, "of the region")
+  app.add_option("--bytes", options.terms.bytes, "of the region")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{8}, std::uint64_t{1} << 30))
       ->capture_default_str();
   app.add_option("--fill", fill_file, "what the region holds at first (default zeros)")
       ->type_name("FILE");
-  app.add_option("--timeout", options.timeout, "the client's ack timeout, 4.096 us x 2^N")
+  app.add_option("--timeout", options.terms.timeout, "the client's ack timeout, 4.096 us x 2^N")
       ->type_name("1-31")
       ->check(CLI::Range(1U, 31U))
       ->capture_default_str();
-  app.add_option("--retry", options.retry, "the client's retry_cnt; soft-RoCE takes 7 for ever")
+  app.add_option("--retry", options.terms.retry,
+                 "the client's retry_cnt; soft-RoCE takes 7 for ever")
       ->type_name("0-7")
       ->check(CLI::Range(0U, 7U))
       ->capture_default_str();
@@ -72,8 +73,8 @@ void add_lease_options(CLI::App& app, Options& options, std::string& fill_file) 
          [&options](const std::string& text) {
            auto access = lease_exchange::parse_access(text);
            if (!access) throw CLI::ValidationError("--access", access.error().text);
-           options.access = *access;
-           options.access.local_write = true;
+           options.terms.access = *access;
+           options.terms.access.local_write = true;
          },
          "write, read and atomic, joined by + (default write+read)")
       ->type_name("RIGHTS");
@@ -183,7 +184,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   if (options.text) return options;
   PORTCULLIS_TRY(check_ways(options));
   PORTCULLIS_TRY(check_steering(options));
-  PORTCULLIS_TRY_ASSIGN(options.contents, read_contents(fill_file, options.bytes));
+  PORTCULLIS_TRY_ASSIGN(options.contents, read_contents(fill_file, options.terms.bytes));
   return options;
 }
 

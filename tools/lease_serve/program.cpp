@@ -11,9 +11,12 @@
 #include <utility>
 
 #include "base/dma_bytes.hpp"
+#include "lease/umr_freer.hpp"
 #include "pmd/eal.hpp"
+#include "pmd/umr_queue.hpp"
 #include "pmd/vfio_function.hpp"
 #include "steering/set_up.hpp"
+#include "tools/lease_serve/client_desk.hpp"
 
 namespace portcullis::tools::lease_serve {
 namespace {
@@ -25,23 +28,21 @@ constexpr std::uint64_t kLookAgainNs = kNsPerMs;
 
 double ms(std::uint64_t ns) { return static_cast<double>(ns) / static_cast<double>(kNsPerMs); }
 
-/// The code of the largest MTU that both have; ours is what RoCE leaves of a 1500-byte frame.
-prm::QpcMtu mtu_of(std::uint32_t client_bytes) {
-  auto best = prm::QpcMtu::MTU_256;
-  for (const auto mtu : {prm::QpcMtu::MTU_256, prm::QpcMtu::MTU_512, prm::QpcMtu::MTU_1024})
-    if (prm::bytes_of(mtu) <= client_bytes) best = mtu;
-  return best;
-}
-
 /// The life of one lease.
 class Serving {
  public:
   Serving(const Options& options, const World& world, ServedPort& port, LineChannel& channel)
-      : options_(&options), world_(&world), port_(&port), channel_(&channel) {}
+      : options_(&options),
+        world_(&world),
+        port_(&port),
+        desk_(port, channel,
+              [this](std::string_view what, const std::string& text) { say(what, text); }) {}
+  Serving(const Serving&) = delete;
 
   Result<Served> run() {
     PORTCULLIS_TRY(set_up_steering());
-    PORTCULLIS_TRY_ASSIGN(const auto request, await_request());
+    PORTCULLIS_TRY(set_up_umr());
+    PORTCULLIS_TRY_ASSIGN(const auto request, desk_.await_request(world_->stop));
     if (!request) return Served{};
     PORTCULLIS_TRY(grant(*request));
     watch_.emplace(manager_->memory(grant_.lease), port_->clock());
@@ -49,8 +50,11 @@ class Serving {
     auto good = revoke_and_watch();
     port_->watch(nullptr);
     PORTCULLIS_TRY(std::move(good));
-    PORTCULLIS_TRY(manager_->tear_down());
-    channel_->drop();
+    if (auto down = manager_->tear_down(); !down) {
+      if (answer_.outcome == lease::Outcome::TornDown) return forward_error(std::move(down));
+      say("log", down.error().text);  // of a lease that was Fenced: what became of it is told
+    }
+    desk_.drop_client();
     return Served{is_good(), json()};
   }
 
@@ -60,85 +64,30 @@ class Serving {
     world_->print(fmt::format("{:10} {}", what, text));
   }
 
-  /// None when told to stop. A bad line costs its sender the connection, nobody else anything.
-  Result<std::optional<Request>> await_request() {
-    while (!world_->stop()) {
-      auto line = channel_->poll_line();
-      if (line && !*line) {
-        PORTCULLIS_TRY(port_->idle(kLookAgainNs));
-        continue;
-      }
-      auto request = line ? lease_exchange::parse_request(**line)
-                          : Result<Request>(tl::unexpected<Error>(line.error()));
-      if (request) request = check(*std::move(request));
-      if (request) return *request;
-      refuse(request.error().text);
-    }
-    return std::nullopt;
-  }
-
-  Result<Request> check(Request request) const {
-    const pmd::Gid& own = port_->address().gid;
-    if (request.client.gid == own)
-      return fail(Errc::InvalidArgument,
-                  fmt::format("lease-request: gid={} is this port's own", own.text()));
-    if (request.client.gid.is_ipv4() == own.is_ipv4()) return request;
-    return fail(Errc::InvalidArgument,
-                fmt::format("lease-request: gid={}; this port has {}: an address of that family "
-                            "is accepted",
-                            request.client.gid.text(), own.text()));
-  }
-
-  void refuse(const std::string& why) {
-    say("refused", fmt::format("{}: {}", channel_->peer(), why));
-    (void)channel_->send_line(lease_exchange::refusal(why));  // it may be gone
-    channel_->drop();
-  }
-
   Result<void> grant(const Request& request) {
     lease::LeaseManager::Options wanted;
     wanted.table.slots = 1;
     wanted.plan = options_->plan;
-    wanted.grant.mtu = mtu_of(request.mtu);
+    wanted.grant.mtu = ClientDesk::mtu_of(request.mtu);
     wanted.grant.traffic_class = static_cast<std::uint8_t>(options_->dscp << 2);
     wanted.grant.priority = static_cast<std::uint8_t>(options_->priority);
     auto host = lease::Host::of(port_->hca());
     host.log = [this](std::string_view line) { say("log", std::string(line)); };
     host.steering = drop_.get();
+    if (umr_) host.umr = &*umr_;
     PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));
-    const auto& client = request.client;
-    auto granted = grant_for_plan(
-        {.bytes = options_->bytes,
-         .peer = {.qpn = client.qpn, .psn = client.psn, .gid = client.gid, .mac = client.mac},
-         .access = options_->access,
-         .ack_timeout = static_cast<std::uint8_t>(options_->timeout),
-         .retry_count = static_cast<std::uint8_t>(options_->retry)});
-    if (!granted) {
-      refuse(granted.error().text);
-      return forward_error(std::move(granted));
-    }
-    grant_ = *granted;
+    PORTCULLIS_TRY_ASSIGN(grant_, desk_.grant(*manager_, options_->plan, request, options_->terms));
     const auto contents = std::as_bytes(std::span(options_->contents));
     dma_copy(manager_->memory(grant_.lease).data(), contents.data(), contents.size());
+    const auto& client = request.client;
     say("granted",
         fmt::format("lease {:#x} epoch {}: {} bytes, {}, QP {:#x} to QP {:#x} at {} ({}), MTU {}, "
                     "timeout {}, retry {}",
                     grant_.lease.id, grant_.lease.epoch, grant_.bytes,
-                    lease_exchange::access_text(options_->access), grant_.qpn, client.qpn,
+                    lease_exchange::access_text(options_->terms.access), grant_.qpn, client.qpn,
                     client.gid.text(), client.mac.text(), prm::bytes_of(grant_.mtu),
                     grant_.ack_timeout, grant_.retry_count));
-    auto sent = channel_->send_line(to_line(answer()));
-    if (sent || !channel_->is_peer_gone()) return sent;
-    say("log", sent.error().text);  // its lease ends like any other whose client hung up
-    return {};
-  }
-
-  /// With a key of its tenant where the plan takes that back: a group of one, since an exchange is
-  /// about one lease.
-  Result<lease::Grant> grant_for_plan(const lease::GrantRequest& request) {
-    if (!options_->plan.is_for_groups()) return manager_->grant(request);
-    PORTCULLIS_TRY_ASSIGN(const auto grants, manager_->grant_together(std::span(&request, 1)));
-    return grants.front();
+    return desk_.tell(grant_, options_->terms);
   }
 
   Result<void> set_up_steering() {
@@ -156,18 +105,11 @@ class Serving {
     return {};
   }
 
-  [[nodiscard]] lease_exchange::Grant answer() const {
-    return {.server = {.qpn = grant_.qpn,
-                       .psn = grant_.psn,
-                       .gid = port_->address().gid,
-                       .mac = port_->address().mac},
-            .mtu = prm::bytes_of(grant_.mtu),
-            .rkey = grant_.rkey,
-            .address = grant_.address,
-            .length = grant_.bytes,
-            .timeout = grant_.ack_timeout,
-            .retry = grant_.retry_count,
-            .access = options_->access};
+  Result<void> set_up_umr() {
+    if (!options_->plan.has(lease::Step::FreeKey)) return {};
+    PORTCULLIS_TRY_ASSIGN(umr_queue_, pmd::UmrQueue::create(port_->hca().context()));
+    umr_.emplace(*umr_queue_);
+    return {};
   }
 
   /// Why the lease is taken back.
@@ -176,7 +118,7 @@ class Serving {
     while (true) {
       if (world_->stop()) return std::string("told to stop");
       if (world_->revoke_asked()) return std::string("on command");
-      if (channel_->is_peer_gone()) return std::string("the client has hung up");
+      if (desk_.is_client_gone()) return std::string("the client has hung up");
       const std::uint64_t after_ns = options_->revoke_after_ms * kNsPerMs;
       if (after_ns != 0 && now() - start_ns >= after_ns)
         return fmt::format("after {} ms", options_->revoke_after_ms);
@@ -189,16 +131,18 @@ class Serving {
     revoke_ns_ = now();
     answer_ = manager_->revoke(grant_.lease.id, grant_.lease.epoch);
     outcome_ns_ = now();
-    watch_->freeze();
+    is_watched_ = !manager_->memory(grant_.lease).empty();
+    if (is_watched_)
+      watch_->freeze();
+    else
+      port_->watch(nullptr);
     say("revoke", fmt::format("{}, plan {}: {}", why, options_->plan.full_name(),
                               lease::describe(answer_.verdict)));
     say("outcome",
         fmt::format("{:.3f} ms after the revoke was asked for", ms(outcome_ns_ - revoke_ns_)));
+    // The deferred phase waits until then: it gives the region back, to be scrubbed.
     const std::uint64_t until_ns = outcome_ns_ + options_->watch_ms * kNsPerMs;
-    while (now() < until_ns && !world_->stop()) {
-      manager_->poll();
-      PORTCULLIS_TRY(port_->idle(kLookAgainNs));
-    }
+    while (now() < until_ns && !world_->stop()) PORTCULLIS_TRY(port_->idle(kLookAgainNs));
     difference_ = watch_->first_difference();
     report();
     return dump();
@@ -216,13 +160,16 @@ class Serving {
                                 ms(late ? last_ns - revoke_ns_ : revoke_ns_ - last_ns),
                                 late ? "after" : "before"));
     }
-    say("after",
-        difference_
-            ? fmt::format("CHANGED: byte {:#x} was {:#04x} when the outcome stood and is "
-                          "{:#04x}",
-                          difference_->offset, std::to_integer<unsigned>(difference_->was),
-                          std::to_integer<unsigned>(difference_->is))
-            : fmt::format("no byte of {} changed in {} ms", grant_.bytes, options_->watch_ms));
+    say("after", what_came_after());
+  }
+
+  [[nodiscard]] std::string what_came_after() const {
+    if (!is_watched_) return "not watched: the plan gave the region back with its outcome";
+    if (!difference_)
+      return fmt::format("no byte of {} changed in {} ms", grant_.bytes, options_->watch_ms);
+    return fmt::format("CHANGED: byte {:#x} was {:#04x} when the outcome stood and is {:#04x}",
+                       difference_->offset, std::to_integer<unsigned>(difference_->was),
+                       std::to_integer<unsigned>(difference_->is));
   }
 
   [[nodiscard]] Result<void> dump() const {
@@ -249,6 +196,7 @@ class Serving {
                                   {"last_change_ns", watch_->last_change_ns()},
                                   {"changes", watch_->changes()},
                                   {"last_word", watch_->last_word()},
+                                  {"watched_after_outcome", is_watched_},
                                   {"changed_after_outcome", difference_.has_value()}}
         .dump();
   }
@@ -256,14 +204,17 @@ class Serving {
   const Options* options_;
   const World* world_;
   ServedPort* port_;
-  LineChannel* channel_;
+  ClientDesk desk_;
   std::unique_ptr<steering::DropRule> drop_;  // outlives the manager, which asks it
+  std::optional<pmd::UmrQueue> umr_queue_;    // of a plan that frees keys by it
+  std::optional<lease::UmrFreer> umr_;
   std::unique_ptr<lease::LeaseManager> manager_;
   lease::Grant grant_;
   std::optional<RegionWatch> watch_;
   lease::RevokeAnswer answer_;
   std::uint64_t revoke_ns_ = 0;
   std::uint64_t outcome_ns_ = 0;
+  bool is_watched_ = false;  // false: the region was given back with the outcome
   std::optional<RegionWatch::Difference> difference_;
 };
 

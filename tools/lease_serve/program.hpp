@@ -17,6 +17,7 @@
 #include "steering/flow_drop.hpp"
 #include "tools/lease_exchange/exchange.hpp"
 #include "tools/lease_exchange/line_channel.hpp"
+#include "tools/lease_serve/client_desk.hpp"
 #include "tools/lease_serve/served_port.hpp"
 
 namespace portcullis::tools::lease_serve {
@@ -30,11 +31,8 @@ struct Options {
   std::string listen;        // [HOST:]PORT
   std::string request_file;  // or these two
   std::string grant_file;
-  std::uint64_t bytes = 65536;
+  LeaseTerms terms;
   std::string contents;  // of the region when it is granted; zeros behind them
-  std::uint32_t timeout = 14;
-  std::uint32_t retry = 6;  // 7 would be for ever on soft-RoCE
-  pmd::Access access{.local_write = true, .remote_write = true, .remote_read = true};
   lease::Plan plan = lease::seed_plan();
   std::optional<steering::Choice> steering;  // none: as the plan needs it
   bool allow_function_drop = false;

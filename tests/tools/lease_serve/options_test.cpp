@@ -32,9 +32,9 @@ TEST(LeaseServeOptions, EverythingIsTaken) {
   EXPECT_EQ(options->eal, (std::vector<std::string>{"lease-serve", "-l", "2"}));
   EXPECT_EQ(options->address, pmd::Gid::from_ipv4(192, 0, 2, 1));
   EXPECT_EQ(options->plan.name, "nak-first");
-  EXPECT_EQ(options->timeout, 12U);
-  EXPECT_TRUE(options->access.remote_atomic && options->access.local_write);
-  EXPECT_FALSE(options->access.remote_read);
+  EXPECT_EQ(options->terms.timeout, 12U);
+  EXPECT_TRUE(options->terms.access.remote_atomic && options->terms.access.local_write);
+  EXPECT_FALSE(options->terms.access.remote_read);
 }
 
 TEST(LeaseServeOptions, HelpIsAText) {

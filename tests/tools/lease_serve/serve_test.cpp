@@ -16,107 +16,20 @@
 #include <string>
 #include <vector>
 
-#include "pmd/completion_queue.hpp"
-#include "pmd/protection_domain.hpp"
-#include "pmd/queue_pair.hpp"
-#include "pmd/roce_address.hpp"
+#include "tests/tools/lease_serve/remote_client.hpp"
 #include "tools/lease_serve/program.hpp"
 
 namespace portcullis::tools::lease_serve {
 namespace {
 
-using lease_exchange::Endpoint;
-using lease_exchange::Grant;
+using testing::kOurs;
+using testing::kTheirs;
+using testing::ScriptedChannel;
+using testing::Writer;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-const pmd::Gid kOurs = pmd::Gid::from_ipv4(192, 0, 2, 1);
-const pmd::Gid kTheirs = pmd::Gid::from_ipv4(192, 0, 2, 2);
-
-/// Hands out the lines of a script, keeps what it is told.
-class ScriptedChannel : public lease_exchange::LineChannel {
- public:
-  Result<std::optional<std::string>> poll_line() override {
-    if (lines.empty()) return std::nullopt;
-    auto line = std::move(lines.front());
-    lines.pop_front();
-    if (!line) return tl::unexpected<Error>(line.error());
-    return *std::move(line);
-  }
-  Result<void> send_line(std::string_view line) override {
-    sent.emplace_back(line);
-    return on_send;
-  }
-  void drop() override { ++dropped; }
-  bool is_peer_gone() override { return on_hold ? on_hold() : false; }
-  std::string peer() const override { return "script"; }
-
-  std::deque<Result<std::string>> lines;
-  std::vector<std::string> sent;
-  std::function<bool()> on_hold;  // asked all the time while the lease is held
-  Result<void> on_send;
-  int dropped = 0;
-};
-
-/// The client's QP, which goes on writing whatever happens.
-class Writer {
- public:
-  Writer(const pmd::Context& context, const pmd::Mac& mac)
-      : addresses_(context),
-        pd_(pmd::ProtectionDomain::create(context).value()),
-        cq_(pmd::CompletionQueue::create(context, 4).value()),
-        qp_(pmd::QueuePair::create(context, pd_, cq_, *context.uar, {.log_sq_size = 4}).value()),
-        mac_(mac) {
-    EXPECT_TRUE(addresses_.set(1, {.gid = kTheirs, .mac = mac}));
-  }
-
-  std::string request() const {
-    return to_line(lease_exchange::Request{
-        .client = {.qpn = qp_.number(), .psn = 5, .gid = kTheirs, .mac = mac_}, .mtu = 1024});
-  }
-  void connect(const Grant& grant) {
-    grant_ = grant;
-    pmd::RtrAttributes rtr;
-    rtr.path.remote_gid = grant.server.gid;
-    rtr.path.remote_mac = grant.server.mac;
-    rtr.path.source_address_index = 1;
-    rtr.remote_qpn = grant.server.qpn;
-    rtr.rq_psn = grant.server.psn;
-    EXPECT_TRUE(qp_.to_init({}));
-    EXPECT_TRUE(qp_.to_rtr(rtr));
-    EXPECT_TRUE(qp_.to_rts({.sq_psn = 5, .timeout = grant.timeout, .retry_count = grant.retry}));
-  }
-  /// Takes what completed, and writes the next number; no more after a failure.
-  void go_on() {
-    while (const auto done = cq_.try_poll().value()) {
-      under_way_ = false;
-      if (!done->ok()) failure = done->status;
-      written += done->ok() ? 1 : 0;
-    }
-    if (under_way_ || failure || !grant_) return;
-    const std::uint64_t number = written + 1;
-    std::array<std::byte, sizeof number> bytes{};
-    std::memcpy(bytes.data(), &number, sizeof number);
-    EXPECT_TRUE(
-        qp_.post_write_inline(bytes, {.remote_address = grant_->address, .rkey = grant_->rkey}));
-    qp_.ring();
-    under_way_ = true;
-  }
-
-  std::uint64_t written = 0;
-  std::optional<prm::WcStatus> failure;
-
- private:
-  pmd::RoceAddressTable addresses_;
-  pmd::ProtectionDomain pd_;
-  pmd::CompletionQueue cq_;
-  pmd::QueuePair qp_;
-  pmd::Mac mac_;
-  std::optional<Grant> grant_;
-  bool under_way_ = false;
-};
 
 class LeaseServe : public ::testing::Test {
  protected:
@@ -187,6 +100,53 @@ TEST_F(LeaseServe, IndirectPlan_ClientLosesTheKeyOfItsTenant) {
   EXPECT_TRUE(served->good);
   EXPECT_EQ(writer->failure, prm::WcStatus::REM_ACCESS_ERR);
   EXPECT_THAT(served->json, HasSubstr("memory=proved by DESTROY_MKEY of the tenant"));
+}
+
+TEST_F(LeaseServe, UmrPlan_FreesTheKeyByItsQueue) {
+  channel.lines.emplace_back(writer->request());
+  options.plan = lease::umr_plan();
+
+  EXPECT_THAT(serve()->json, HasSubstr("memory=proved by UMR"));
+}
+
+TEST_F(LeaseServe, LegacyPlan_RegionIsGivenBackAndNotWatched) {
+  channel.lines.emplace_back(writer->request());
+  options.plan = lease::legacy_plan();
+
+  const auto served = serve();
+
+  EXPECT_TRUE(served->good);
+  EXPECT_THAT(printed, Contains(HasSubstr("not watched: the plan gave the region back")));
+  EXPECT_EQ(nlohmann::json::parse(served->json)["watched_after_outcome"], false);
+}
+
+/// Above what the manager keeps of regions that are free, so that it goes to the system.
+TEST_F(LeaseServe, LegacyPlanWithALargeRegion_TouchesItNoMore) {
+  channel.lines.emplace_back(writer->request());
+  options.plan = lease::legacy_plan();
+  options.terms.bytes = std::uint64_t{80} << 20;
+
+  EXPECT_TRUE(serve()->good);
+}
+
+TEST_F(LeaseServe, DropOnlyPlan_IsNotGoodAndToldAllTheSame) {
+  channel.lines.emplace_back(writer->request());
+  options.plan = lease::drop_only_plan();
+
+  const auto served = serve();
+
+  ASSERT_TRUE(served) << served.error().text;
+  EXPECT_FALSE(served->good);
+  EXPECT_THAT(served->json, HasSubstr("\"outcome\":\"Fenced\""));
+  EXPECT_THAT(printed, Contains(HasSubstr("1 leases stay FENCED")));
+}
+
+TEST_F(LeaseServe, WatchedBeyondGrace_TheRegionIsNotScrubbedUnderIt) {
+  channel.lines.emplace_back(writer->request());
+  options.watch_ms = 12'000;
+
+  EXPECT_TRUE(serve()->good);
+  EXPECT_THAT(printed, Contains(HasSubstr("no byte of 65536 changed in 12000 ms")));
 }
 
 TEST_F(LeaseServe, OverlappedPlan_IsNamedInFull) {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/lease_serve/client_desk.hpp"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <utility>
+
+namespace portcullis::tools::lease_serve {
+namespace {
+
+using lease_exchange::Request;
+
+constexpr std::uint64_t kLookAgainNs = kNsPerMs;
+
+}  // namespace
+
+prm::QpcMtu ClientDesk::mtu_of(std::uint32_t client_bytes) noexcept {
+  auto best = prm::QpcMtu::MTU_256;
+  for (const auto mtu : {prm::QpcMtu::MTU_256, prm::QpcMtu::MTU_512, prm::QpcMtu::MTU_1024})
+    if (prm::bytes_of(mtu) <= client_bytes) best = mtu;
+  return best;
+}
+
+Result<std::optional<Request>> ClientDesk::await_request(const std::function<bool()>& stop) {
+  while (!stop()) {
+    auto line = channel_->poll_line();
+    if (line && !*line) {
+      PORTCULLIS_TRY(port_->idle(kLookAgainNs));
+      continue;
+    }
+    auto request = line ? lease_exchange::parse_request(**line)
+                        : Result<Request>(tl::unexpected<Error>(line.error()));
+    if (request) request = check(*std::move(request));
+    if (request) return *request;
+    refuse(request.error().text);
+  }
+  return std::nullopt;
+}
+
+Result<Request> ClientDesk::check(Request request) const {
+  const pmd::Gid& own = port_->address().gid;
+  if (request.client.gid == own)
+    return fail(Errc::InvalidArgument,
+                fmt::format("lease-request: gid={} is this port's own", own.text()));
+  if (request.client.gid.is_ipv4() == own.is_ipv4()) return request;
+  return fail(Errc::InvalidArgument,
+              fmt::format("lease-request: gid={}; this port has {}: an address of that family "
+                          "is accepted",
+                          request.client.gid.text(), own.text()));
+}
+
+void ClientDesk::refuse(const std::string& why) {
+  say_("refused", fmt::format("{}: {}", channel_->peer(), why));
+  (void)channel_->send_line(lease_exchange::refusal(why));  // it may be gone
+  channel_->drop();
+}
+
+Result<lease::Grant> ClientDesk::grant(lease::LeaseManager& manager, const lease::Plan& plan,
+                                       const Request& request, const LeaseTerms& terms) {
+  const auto& client = request.client;
+  const lease::GrantRequest wanted{
+      .bytes = terms.bytes,
+      .peer = {.qpn = client.qpn, .psn = client.psn, .gid = client.gid, .mac = client.mac},
+      .access = terms.access,
+      .ack_timeout = static_cast<std::uint8_t>(terms.timeout),
+      .retry_count = static_cast<std::uint8_t>(terms.retry)};
+  auto granted = plan.is_for_groups()
+                     ? manager.grant_together(std::span(&wanted, 1)).map([](const auto& grants) {
+                         return grants.front();
+                       })
+                     : manager.grant(wanted);
+  if (!granted) refuse(granted.error().text);
+  return granted;
+}
+
+Result<void> ClientDesk::tell(const lease::Grant& grant, const LeaseTerms& terms) {
+  const lease_exchange::Grant line{.server = {.qpn = grant.qpn,
+                                              .psn = grant.psn,
+                                              .gid = port_->address().gid,
+                                              .mac = port_->address().mac},
+                                   .mtu = prm::bytes_of(grant.mtu),
+                                   .rkey = grant.rkey,
+                                   .address = grant.address,
+                                   .length = grant.bytes,
+                                   .timeout = grant.ack_timeout,
+                                   .retry = grant.retry_count,
+                                   .access = terms.access};
+  auto sent = channel_->send_line(to_line(line));
+  if (sent || !channel_->is_peer_gone()) return sent;
+  say_("log", sent.error().text);
+  return {};
+}
+
+}  // namespace portcullis::tools::lease_serve
