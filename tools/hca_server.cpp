@@ -3,6 +3,7 @@
 // hca-server: the ConnectX-5 in software as a PCI device of a virtual machine, over vfio-user.
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -47,11 +48,21 @@ Result<void> take_port(const std::string& type, const std::string& text, model::
   int end = 0;
   const int read = std::sscanf(text.c_str(), "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &mac[0],
                                &mac[1], &mac[2], &mac[3], &mac[4], &mac[5], &end);
-  if (read != 6 || static_cast<std::size_t>(end) != text.size() || (mac[0] & 1) != 0)
+  const bool is_plain = text.find_first_not_of("0123456789abcdefABCDEF:") == std::string::npos;
+  if (read != 6 || static_cast<std::size_t>(end) != text.size() || !is_plain || (mac[0] & 1) != 0)
     return fail(Errc::InvalidArgument,
                 "--mac '" + text + "': a unicast address such as 02:50:43:00:00:01 is accepted");
   options.mac = mac;
   return {};
+}
+
+/// Empty: it is one. CLI11 itself takes -1, and what is too large, for the largest number.
+std::string why_no_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seed);
+  if (error == std::errc() && rest == end) return {};
+  return "'" + text + "': a number from 0 to 18446744073709551615 is accepted";
 }
 
 /// The listener is first: whoever starts a server twice has its files and wire left alone.
@@ -78,8 +89,11 @@ int main(int argc, char** argv) {
   CLI::App app{"A ConnectX-5 in software, offered to a virtual machine over vfio-user."};
   std::string socket, wire, mac, port_type = "eth";
   model::Options options;
-  app.add_option("--socket", socket, "UNIX socket to listen on")->required();
-  app.add_option("--timing", options.timing, "one of: " + joined(model::timing_names()));
+  app.add_option("--socket", socket, "UNIX socket to listen on")->required()->type_name("PATH");
+  app.add_option("--timing", options.timing,
+                 "how long commands take: " + joined(model::timing_names()))
+      ->type_name("NAME")
+      ->capture_default_str();
   app.add_option("--behaviour", options.behaviours, "findings and misbehaviour, listed below")
       ->type_name("NAME[=VALUE]+..")
       ->delimiter('+');
@@ -89,14 +103,18 @@ int main(int argc, char** argv) {
   app.add_option("--wire", wire,
                  "join the port to a socket, as QEMU's -netdev dgram and stream speak:\n"
                  "dgram,local=ADDRESS,remote=ADDRESS | stream,listen=ADDRESS |\n"
-                 "stream,connect=ADDRESS; an ADDRESS is HOST:PORT or a path with a '/'");
+                 "stream,connect=ADDRESS; an ADDRESS is HOST:PORT or a path with a '/'")
+      ->type_name("SPEC");
   app.add_option("--mac", mac, "the port's address; ports on one wire need different ones")
       ->type_name("XX:XX:XX:XX:XX:XX");
-  app.add_option("--pcap", options.pcap_path, "write every frame to this file");
+  app.add_option("--pcap", options.pcap_path, "write every frame to this file")->type_name("FILE");
   app.add_option("--trace", options.trace_path,
-                 "record every command the driver gives, with its fields by name");
+                 "record every command the driver gives, with its fields by name")
+      ->type_name("FILE");
   app.add_option("--seed", options.seed,
-                 "order of what happens at one instant, and which frames meet a fault");
+                 "order of what happens at one instant, and which frames meet a fault")
+      ->type_name("N")
+      ->check([](const std::string& text) { return why_no_seed(text); });
   app.footer("Behaviours; NAME=off takes back what a timing switches on:\n" +
              model::behaviour_help() +
              "Use it with QEMU 10.1 or newer, guest memory shared:\n"

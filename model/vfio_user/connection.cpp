@@ -83,7 +83,7 @@ Result<std::optional<Message>> Connection::receive(const Deadline& deadline) {
   PORTCULLIS_TRY_ASSIGN(const bool got_payload,
                         read_exactly(message.payload, message.fds, deadline));
   if (!got_payload)
-    return fail(Errc::Malformed, "vfio-user client hung up in the middle of a message");
+    return fail(Errc::Malformed, "vfio-user message that ends in the middle");
   return message;
 }
 
@@ -127,7 +127,7 @@ Result<bool> Connection::read_exactly(std::span<std::byte> to, std::vector<Uniqu
     }
     if (*got == 0 && have == 0) return false;
     if (*got == 0)
-      return fail(Errc::Malformed, "vfio-user client hung up in the middle of a message");
+      return fail(Errc::Malformed, "vfio-user message that ends in the middle");
     have += *got;
   }
   return true;

@@ -4,6 +4,7 @@
     program_test.py HCA_SERVER
 """
 
+import fcntl
 import os
 import pathlib
 import signal
@@ -11,6 +12,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 import unittest
 
 PROGRAM = sys.argv.pop()
@@ -33,6 +36,15 @@ class BadInput(unittest.TestCase):
 
     def test_mac_is_named_with_what_is_accepted(self):
         self.refused("--mac '01:00:00:00:00:01': a unicast address", "--mac", "01:00:00:00:00:01")
+
+    def test_mac_with_a_sign_is_none(self):
+        self.refused("--mac '02:50:43:00:00:-1': a unicast", "--mac", "02:50:43:00:00:-1")
+
+    def test_seed_is_named_with_what_is_accepted(self):
+        for text in ("-1", "abc", "18446744073709551616"):
+            result = run("--socket", "/nonexistent/s", "--seed", text)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(f"--seed: '{text}': a number from 0 to", result.stderr)
 
     def test_wire_is_named_with_what_is_accepted(self):
         self.refused("wire 'tap': dgram,local=ADDRESS", "--wire", "tap")
@@ -92,11 +104,45 @@ class Serving(unittest.TestCase):
         for process in self.running:
             self.assertIsNone(process.poll())
 
-    def test_second_server_on_one_socket_is_refused(self):
-        self.serve("s")
-        result = run("--socket", os.path.join(self.folder.name, "s"))
+    def test_the_same_server_again_is_refused_and_the_first_keeps_what_it_has(self):
+        folder = pathlib.Path(self.folder.name)
+        arguments = ["--wire", f"stream,listen={folder}/wire", "--trace", f"{folder}/trace",
+                     "--pcap", f"{folder}/pcap"]
+        self.serve("s", *arguments)
+        before = (folder / "trace").stat().st_ino, (folder / "trace").stat().st_mtime_ns
+        result = run("--socket", f"{folder}/s", *arguments)
         self.assertEqual(result.returncode, 1)
         self.assertIn("another server listens there", result.stderr)
+        self.assertEqual(before, ((folder / "trace").stat().st_ino,
+                                  (folder / "trace").stat().st_mtime_ns))
+        self.assertTrue((folder / "wire").exists())
+
+    def test_wire_that_another_server_has_is_refused(self):
+        wire = "stream,listen=" + os.path.join(self.folder.name, "wire")
+        self.serve("a", "--wire", wire)
+        result = run("--socket", os.path.join(self.folder.name, "b"), "--wire", wire)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("another server listens there", result.stderr)
+
+    def test_server_killed_leaves_its_socket_to_the_next(self):
+        process = self.serve("s")
+        process.kill()
+        process.wait(20)
+        self.serve("s")
+
+    def test_second_signal_ends_it_though_a_client_holds_it_up(self):
+        process = self.serve("s")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.path.join(self.folder.name, "s"))
+            client.send(bytes(10))  # of a header of 16
+            self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
+            while any(fcntl.ioctl(client, termios.TIOCOUTQ, bytes(4))):
+                pass  # until it has read them and waits for the rest
+            for _ in range(2):
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.1)
+            process.wait(20)
+        self.assertEqual(process.returncode, -signal.SIGINT)
 
 
 if __name__ == "__main__":
