@@ -13,10 +13,11 @@ constexpr std::array kSeedSteps{PlanStep{Step::ErrorQp}, PlanStep{Step::DestroyM
                                 PlanStep{Step::InstallDrop}};
 constexpr std::array kNakFirstSteps{PlanStep{Step::DestroyMkey},
                                     PlanStep{Step::ErrorQp, /*after_linger=*/true}};
-constexpr std::array kLegacySteps{PlanStep{Step::ErrorQp},          PlanStep{Step::DestroyMkey},
-                                  PlanStep{Step::ResetQp},          PlanStep{Step::DestroyQp},
-                                  PlanStep{Step::DestroyTenantKey}, PlanStep{Step::DeallocPd},
-                                  PlanStep{Step::UnmapRegion}};
+// An entry that stands from the grant on may be the QP's own root, so it goes before the QP.
+constexpr std::array kLegacySteps{PlanStep{Step::ErrorQp},    PlanStep{Step::DestroyMkey},
+                                  PlanStep{Step::RemoveDrop}, PlanStep{Step::ResetQp},
+                                  PlanStep{Step::DestroyQp},  PlanStep{Step::DestroyTenantKey},
+                                  PlanStep{Step::DeallocPd},  PlanStep{Step::UnmapRegion}};
 constexpr std::array kUmrSteps{
     PlanStep{Step::FreeKey},
     PlanStep{Step::DestroyMkey, /*after_linger=*/false, /*is_fallback=*/true},

@@ -109,8 +109,8 @@ struct Plan {
 /// what it gives back could still be in use otherwise. Of a shared one that means every lease that
 /// has it in common.
 [[nodiscard]] constexpr bool gives_back(Step step) noexcept {
-  return step == Step::ResetQp || step == Step::DestroyQp || step == Step::DeallocPd ||
-         step == Step::UnmapRegion;
+  return step == Step::RemoveDrop || step == Step::ResetQp || step == Step::DestroyQp ||
+         step == Step::DeallocPd || step == Step::UnmapRegion;
 }
 
 }  // namespace portcullis::lease

@@ -9,9 +9,13 @@
 namespace portcullis::lease {
 namespace {
 
+bool is_of_steering(Step step) noexcept {
+  return step == Step::InstallDrop || step == Step::RemoveDrop;
+}
+
 /// The device is waited for, by the fence's deadline; every other step is the host's own.
 bool takes_time(Step step) noexcept {
-  return is_command(step) || step == Step::InstallDrop || step == Step::FreeKey;
+  return is_command(step) || is_of_steering(step) || step == Step::FreeKey;
 }
 
 }  // namespace
@@ -69,7 +73,7 @@ bool FenceRun::is_left_out(const PlanStep& planned) {
   const Step step = planned.step;
   if (target_.is_absent(step)) return true;
   if (planned.is_fallback && verdict_.proof != Proof::None) return true;
-  if (step == Step::InstallDrop && port_->steering == nullptr) return true;
+  if (is_of_steering(step) && port_->steering == nullptr) return true;
   if (step == Step::FreeKey && port_->umr == nullptr) return true;
   return gives_back(step) && (!is_unharmed() || (is_shared(step) && keeps_shared_));
 }
@@ -84,6 +88,8 @@ Result<void> FenceRun::act(Step step) {
   switch (step) {
     case Step::InstallDrop:
       return port_->steering->install(target_.drop_target(), until_ns);
+    case Step::RemoveDrop:
+      return port_->steering->remove(target_.drop_target(), until_ns);
     case Step::FreeKey:
       return port_->umr->free_key(target_.key, until_ns);
     case Step::UnmapRegion:

@@ -28,11 +28,13 @@ struct FenceTarget {
   std::uint16_t client_udp_sport = 0;  // as RoCE chooses it for these two QP numbers
   steering::EntryPlan entry = steering::EntryPlan::AtRevoke;  // as the grant prepared it
   /// Steps with nothing to act on: a failed grant never made the object. They count as done.
-  StepMask absent = bit(Step::DestroyTenantKey);
+  StepMask absent = bit(Step::DestroyTenantKey) | bit(Step::RemoveDrop);
   /// Steps that cannot be taken: the object may exist, but the device never answered its number.
   /// They fail.
   StepMask unknown = 0;
 
+  /// There is, or may be, what `steps` take back.
+  void note_made(StepMask steps) noexcept { absent = static_cast<StepMask>(absent & ~steps); }
   [[nodiscard]] bool is_absent(Step step) const noexcept { return (absent & bit(step)) != 0; }
   [[nodiscard]] bool is_unknown(Step step) const noexcept { return (unknown & bit(step)) != 0; }
   [[nodiscard]] steering::DropTarget drop_target() const noexcept {

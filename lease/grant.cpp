@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "pmd/command_channel.hpp"
 #include "pmd/roce_path.hpp"
 
 namespace portcullis::lease {
@@ -13,33 +14,17 @@ constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr StepMask kQpSteps =
     bit(Step::ErrorQp) | bit(Step::ResetQp) | bit(Step::DestroyQp) | bit(Step::ClearRights);
 
-/// False when the device refused: then there is no object. Otherwise nobody knows.
-bool may_have_happened(const Error& error) noexcept {
-  switch (error.code) {
-    case Errc::Timeout:
-    case Errc::Malformed:
-    case Errc::DeviceFailed:
-    case Errc::DeviceGone:
-      return true;
-    default:
-      return error.command && error.command->delivery_status != 0;
-  }
-}
-
-/// Enters into the target what became of the object that `steps` take back.
-void note_made(FenceTarget& target, StepMask steps) noexcept {
-  target.absent = static_cast<StepMask>(target.absent & ~steps);
-}
+/// Enters into the target what became of the object that `steps` would take back.
 void note_failed(FenceTarget& target, StepMask steps, const Error& error) noexcept {
-  if (!may_have_happened(error)) return;
-  note_made(target, steps);
+  if (!pmd::may_have_happened(error)) return;
+  target.note_made(steps);
   target.unknown = static_cast<StepMask>(target.unknown | steps);
 }
 
 void note_key(FenceTarget& target, pmd::MemoryKey& key) noexcept {
   target.mkey_index = key.release();
   target.key = key.rkey();
-  note_made(target, bit(Step::DestroyMkey));
+  target.note_made(bit(Step::DestroyMkey));
 }
 
 std::uint64_t seed_of(const Granter::Options& options) {
@@ -52,7 +37,7 @@ std::uint64_t seed_of(const Granter::Options& options) {
 
 StepMask Granter::nothing_made() noexcept {
   return kQpSteps | bit(Step::DestroyMkey) | bit(Step::DestroyTenantKey) | bit(Step::DeallocPd) |
-         bit(Step::UnmapRegion);
+         bit(Step::UnmapRegion) | bit(Step::RemoveDrop);
 }
 
 Granter::Granter(const pmd::Context& context, RegionStore& regions, const Options& options,
@@ -137,7 +122,7 @@ Result<std::vector<Grant>> Granter::make_together(std::span<Holding* const> hold
 Result<void> Granter::take_region(Holding& holding, const GrantRequest& request) {
   PORTCULLIS_TRY_ASSIGN(holding.region, regions_->take(request.tenant, request.bytes));
   holding.target.region = &*holding.region;
-  note_made(holding.target, bit(Step::UnmapRegion));
+  holding.target.note_made(bit(Step::UnmapRegion));
   return {};
 }
 
@@ -151,7 +136,7 @@ Result<pmd::ProtectionDomain> Granter::make_pd(std::span<Holding* const> holding
   const std::uint32_t pdn = pd->release();
   for (Holding* const holding : holdings) {
     holding->target.pdn = pdn;
-    note_made(holding->target, bit(Step::DeallocPd));
+    holding->target.note_made(bit(Step::DeallocPd));
   }
   return pd;
 }
@@ -171,7 +156,7 @@ Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
   holding.target.client = request.peer.gid;
   holding.target.client_udp_sport =
       pmd::udp_source_port(/*flow_label=*/0, request.peer.qpn, holding.target.qpn);
-  note_made(holding.target, kQpSteps);
+  holding.target.note_made(kQpSteps);
   return {};
 }
 
@@ -194,7 +179,7 @@ Result<pmd::MemoryKey> Granter::create_key(const Holding& holding, const pmd::Pr
   auto bound = pmd::MemoryKey::create_mtt(*context_, pd, range, access, holding.target.qpn);
   if (bound && std::exchange(key_binding_, KeyBinding::Accepted) == KeyBinding::Untried && log_)
     log_("CREATE_MKEY accepts a QP number in mkc.qpn; that the device checks it is a hypothesis");
-  if (bound || key_binding_ == KeyBinding::Accepted || may_have_happened(bound.error()))
+  if (bound || key_binding_ == KeyBinding::Accepted || pmd::may_have_happened(bound.error()))
     return bound;
   auto unbound = pmd::MemoryKey::create_mtt(*context_, pd, range, access);
   if (unbound) {
@@ -234,7 +219,7 @@ Result<std::uint32_t> Granter::make_tenant_key(std::span<Holding* const> holding
   const std::uint32_t index = key->release();
   for (Holding* const holding : holdings) {
     holding->target.tenant_mkey_index = index;
-    note_made(holding->target, bit(Step::DestroyTenantKey));
+    holding->target.note_made(bit(Step::DestroyTenantKey));
   }
   return key->rkey();
 }

@@ -46,7 +46,6 @@ struct Holding {
   std::optional<pmd::QueuePair> qp;
   std::shared_ptr<RunningFence> fence;
   pmd::CompletionQueue* receives = nullptr;  // where they complete; null: it was granted without
-  bool has_flow_entry = false;               // put there, or perhaps, when the lease was granted
   /// From the fence on, how long the QP number may not come back: what the client's retry budget
   /// allows it to send, in the longest reading of the standard.
   std::uint64_t quarantine_ns = 0;

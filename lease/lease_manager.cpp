@@ -223,7 +223,7 @@ void LeaseManager::prepare_steering(Holding& holding) {
   holding.target.entry = options_.plan.entry;
   const auto prepared =
       port_.steering->prepare(holding.target.drop_target(), port_.commands->default_deadline_ns());
-  holding.has_flow_entry = !prepared || *prepared;
+  if (!prepared || *prepared) holding.target.note_made(bit(Step::RemoveDrop));
   if (!prepared && host_.log)
     host_.log("lease slot " + std::to_string(holding.target.slot) +
               ": no flow entry from the start: " + prepared.error().text);

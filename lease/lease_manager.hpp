@@ -175,7 +175,6 @@ class LeaseManager {
   void advance(RunningFence& running);
   void run_to_end(RunningFence& running);
   void settle(RunningFence& running, std::size_t index);
-  void take_entry_back(const Holding& holding, std::uint64_t until_ns, Verdict& verdict);
   [[nodiscard]] static RevokeAnswer answer_of(const Claim& claim, const RunningFence* fence);
   void revoke_ended();
   void lose_function();

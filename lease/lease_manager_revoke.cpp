@@ -138,35 +138,20 @@ void LeaseManager::run_to_end(RunningFence& running) {
   }
 }
 
-/// A plan without GRACE gives everything back at once, and so the entry that was put there with the
-/// grant. While that stands, the slot and its QP number are of no use to anybody.
-void LeaseManager::take_entry_back(const Holding& holding, std::uint64_t until_ns,
-                                   Verdict& verdict) {
-  if (!holding.has_flow_entry) return;
-  const auto removed = port_.steering->remove(holding.target.drop_target(), until_ns);
-  if (removed) return;
-  verdict.outcome = Outcome::Fenced;
-  verdict.origin = Origin::Legacy;
-  verdict.failed_mask = static_cast<StepMask>(verdict.failed_mask | bit(Step::RemoveDrop));
-  port_.on_failure(holding.target.slot, Step::RemoveDrop, removed.error());
-}
-
 void LeaseManager::settle(RunningFence& running, std::size_t index) {
   const std::uint32_t slot = running.slots[index];
   Verdict& verdict = running.verdicts[index];
   const StepMask done = running.fence.done_mask(index);
   const Lease lease = table_.lease(slot);
   Holding& holding = *holdings_[slot];
-  if (verdict.outcome == Outcome::TornDown && !running.fence.plan().has_grace)
-    take_entry_back(holding, running.fence.deadline_ns(), verdict);
   holding.fence.reset();
   holding.confirm(done);
   if (holding.group && (done & bit(Step::DestroyTenantKey)) != 0) holding.group->is_key_gone = true;
-  // What the sweep has not to do any more.
-  unsigned through = done & bit(Step::DestroyMkey);
-  if (verdict.steering == SteeringState::Absent && !holding.has_flow_entry)
-    through |= bit(Step::RemoveDrop);
-  holding.target.absent = static_cast<StepMask>(holding.target.absent | through);
+  // What the sweep has not to do any more, and what it has: an entry that was put there, or
+  // perhaps.
+  holding.target.absent =
+      static_cast<StepMask>(holding.target.absent | (done & bit(Step::DestroyMkey)));
+  if (verdict.steering != SteeringState::Absent) holding.target.note_made(bit(Step::RemoveDrop));
   if (verdict.outcome == Outcome::Fenced) {
     (void)table_.fence(slot, verdict, now_ns());
   } else if (running.fence.plan().has_grace) {

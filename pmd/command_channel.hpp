@@ -19,6 +19,20 @@
 
 namespace portcullis::pmd {
 
+/// False when the device has not done what it was told and will not: it refused, or was never told.
+/// Otherwise nobody knows.
+[[nodiscard]] inline bool may_have_happened(const Error& error) noexcept {
+  switch (error.code) {
+    case Errc::Timeout:
+    case Errc::Malformed:
+    case Errc::DeviceFailed:
+    case Errc::DeviceGone:
+      return true;
+    default:
+      return error.command && error.command->delivery_status != 0;
+  }
+}
+
 /// Which slots a command may take. Firmware pages and fences have their own, so that a revoke never
 /// queues behind anything (design: the last slot for pages, three before it for fences).
 enum class SlotClass : std::uint8_t { Common, Fence, Pages };

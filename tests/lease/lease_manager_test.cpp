@@ -453,6 +453,7 @@ TEST_F(LeaseManagerTest, LegacyWhoseEntryStays_FencedAndSaidSo) {
   EXPECT_EQ(answer.verdict.failed_mask, bit(Step::RemoveDrop));
   EXPECT_EQ(state(first.lease), State::Fenced);
   EXPECT_THAT(log, Contains(HasSubstr("DELETE_FLOW_TABLE_ENTRY failed: stays")));
+  EXPECT_THAT(opcodes(), ElementsAre(Opcode::QP_2ERR, Opcode::DESTROY_MKEY));
 }
 
 // ---- the end ----

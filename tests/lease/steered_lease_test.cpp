@@ -233,6 +233,25 @@ TEST_F(UnderlaidLeases, Revoke_IsTornDownAndTheSweepLeavesNothing) {
   EXPECT_EQ(census.rqs + census.tirs + census.flow_tables + census.flow_entries, 0U);
 }
 
+TEST_F(UnderlaidLeases, LegacyRevoke_TakesTheRootBeforeItsQp) {
+  Client& a = client();
+  const std::uint64_t qps = model->census().qps;
+  model->inject({.opcode = prm::number(prm::Opcode::SET_FLOW_TABLE_ROOT),
+                 .status = prm::number(prm::CommandStatus::INT_ERR)});
+  const lease::RevokeAnswer answer = revoke(a, lease::legacy_plan());
+  EXPECT_EQ(answer.outcome, Outcome::Fenced);
+  EXPECT_EQ(answer.verdict.failed_mask, bit(Step::RemoveDrop));
+  EXPECT_EQ(model->census().qps, qps);
+}
+
+TEST_F(UnderlaidLeases, LegacyRevoke_LeavesNothing) {
+  Client& a = client();
+  EXPECT_EQ(revoke(a, lease::legacy_plan()).outcome, Outcome::TornDown);
+  EXPECT_EQ(state(a), State::Free);
+  const model::Census census = model->census();
+  EXPECT_EQ(census.rqs + census.tirs + census.flow_tables + census.flow_entries, 0U);
+}
+
 TEST_F(UnderlaidLeases, RevokeUnderTrafficOfAnother_LosesNothingOfIt) {
   Client& a = client();
   Client& b = client();
