@@ -15,10 +15,10 @@
 namespace portcullis::pmd {
 namespace {
 
-Result<void> destroy_cq(CommandChannel& channel, std::uint32_t cqn) {
+Result<void> destroy_cq(CommandChannel& channel, std::uint32_t cqn, std::uint64_t deadline_ns) {
   prm::Buffer<prm::destroy_cq_in> in;
   in.set<"opcode", prm::number(prm::Opcode::DESTROY_CQ)>().put<"cqn">(cqn);
-  return InlineCommand(in).run(channel);
+  return InlineCommand(in).run(channel, deadline_ns, SlotClass::Common);
 }
 
 }  // namespace

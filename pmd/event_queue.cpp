@@ -24,10 +24,10 @@ constexpr std::size_t kOwnerAt = prm::place<prm::eqe, "owner">.offset / 8;
 constexpr unsigned kLeastLogEntries = std::bit_width(prm::kNumSpareEqe);
 constexpr unsigned kMostLogEntries = std::bit_width(DmaArena::kBlockBytes / prm::kEqeBytes) - 1;
 
-Result<void> destroy_eq(CommandChannel& channel, std::uint32_t number) {
+Result<void> destroy_eq(CommandChannel& channel, std::uint32_t number, std::uint64_t deadline_ns) {
   prm::Buffer<prm::destroy_eq_in> in;
   in.set<"opcode", prm::Opcode::DESTROY_EQ>().put<"eq_number">(number);
-  PORTCULLIS_TRY(run<prm::destroy_eq_out>(channel, in));
+  PORTCULLIS_TRY(run<prm::destroy_eq_out>(channel, in, deadline_ns));
   return {};
 }
 

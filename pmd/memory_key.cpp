@@ -115,8 +115,8 @@ std::vector<std::uint64_t> translations(const MemoryRange& range, unsigned shift
   return list;
 }
 
-Result<void> destroy_mkey(CommandChannel& channel, std::uint32_t index) {
-  return destroy_mkey_command(index).run(channel);
+Result<void> destroy_mkey(CommandChannel& channel, std::uint32_t index, std::uint64_t deadline_ns) {
+  return destroy_mkey_command(index).run(channel, deadline_ns, SlotClass::Common);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/result.hpp"
@@ -17,7 +18,8 @@ namespace portcullis::pmd {
 
 class ObjectHandle {
  public:
-  using Destroy = Result<void> (*)(CommandChannel& channel, std::uint32_t id);
+  using Destroy = Result<void> (*)(CommandChannel& channel, std::uint32_t id,
+                                   std::uint64_t deadline_ns);
 
   ObjectHandle() = default;
   ObjectHandle(CommandChannel& channel, std::uint32_t id, Destroy destroy) noexcept
@@ -47,14 +49,17 @@ class ObjectHandle {
   /// A destroy failed: the device may hold the object for ever.
   [[nodiscard]] bool is_refused() const noexcept { return refused_; }
 
-  /// Sends the command; done twice is done.
-  [[nodiscard]] Result<void> destroy() {
+  /// Sends the command, with `deadline_ns` (device clock) or the function's own deadline; done
+  /// twice is done.
+  [[nodiscard]] Result<void> destroy(std::optional<std::uint64_t> deadline_ns = std::nullopt) {
     if (!is_live()) return {};
-    auto done = destroy_(*channel_, id_);
+    auto done = destroy_(*channel_, id_, deadline_ns.value_or(channel_->default_deadline_ns()));
     refused_ = !done.has_value();
     if (done) channel_ = nullptr;
     return done;
   }
+  /// The destructor does not try: the device does not answer.
+  void give_up() noexcept { refused_ = true; }
   /// The id; from here on somebody else destroys the object.
   std::uint32_t release() noexcept {
     channel_ = nullptr;

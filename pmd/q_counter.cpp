@@ -8,10 +8,11 @@
 namespace portcullis::pmd {
 namespace {
 
-Result<void> dealloc_q_counter(CommandChannel& channel, std::uint32_t id) {
+Result<void> dealloc_q_counter(CommandChannel& channel, std::uint32_t id,
+                               std::uint64_t deadline_ns) {
   prm::Buffer<prm::dealloc_q_counter_in> in;
   in.set<"opcode", prm::number(prm::Opcode::DEALLOC_Q_COUNTER)>().put<"counter_set_id">(id);
-  return InlineCommand(in).run(channel);
+  return InlineCommand(in).run(channel, deadline_ns, SlotClass::Common);
 }
 
 }  // namespace

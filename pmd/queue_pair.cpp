@@ -14,8 +14,8 @@
 namespace portcullis::pmd {
 namespace {
 
-Result<void> destroy_qp(CommandChannel& channel, std::uint32_t qpn) {
-  return destroy_qp_command(qpn).run(channel);
+Result<void> destroy_qp(CommandChannel& channel, std::uint32_t qpn, std::uint64_t deadline_ns) {
+  return destroy_qp_command(qpn).run(channel, deadline_ns, SlotClass::Common);
 }
 
 Result<std::unique_ptr<WorkQueues>> make_queues(const Context& context, const Uar& uar,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "pmd/command_tail.hpp"
@@ -19,22 +20,23 @@ namespace {
 constexpr std::uint32_t kLogStride = std::countr_zero(prm::kSendWqeBlockBytes);
 constexpr std::uint32_t kLogEntries = 0;
 
-Result<void> dealloc_transport_domain(CommandChannel& channel, std::uint32_t number) {
+Result<void> dealloc_transport_domain(CommandChannel& channel, std::uint32_t number,
+                                      std::uint64_t deadline_ns) {
   prm::Buffer<prm::dealloc_transport_domain_in> in;
   in.put<"opcode">(prm::Opcode::DEALLOC_TRANSPORT_DOMAIN).put<"transport_domain">(number);
-  return InlineCommand(in).run(channel);
+  return InlineCommand(in).run(channel, deadline_ns, SlotClass::Common);
 }
 
-InlineCommand destroy_rq_command(std::uint32_t rqn) {
+Result<void> destroy_rq(CommandChannel& channel, std::uint32_t rqn, std::uint64_t deadline_ns) {
   prm::Buffer<prm::destroy_rq_in> in;
   in.put<"opcode">(prm::Opcode::DESTROY_RQ).put<"rqn">(rqn);
-  return InlineCommand(in);
+  return InlineCommand(in).run(channel, deadline_ns, SlotClass::Common);
 }
 
-InlineCommand destroy_tir_command(std::uint32_t tirn) {
+Result<void> destroy_tir(CommandChannel& channel, std::uint32_t tirn, std::uint64_t deadline_ns) {
   prm::Buffer<prm::destroy_tir_in> in;
   in.put<"opcode">(prm::Opcode::DESTROY_TIR).put<"tirn">(tirn);
-  return InlineCommand(in);
+  return InlineCommand(in).run(channel, deadline_ns, SlotClass::Common);
 }
 
 }  // namespace
@@ -49,27 +51,50 @@ Result<TransportDomain> TransportDomain::create(const Context& context) {
 }
 
 Result<ReceiveTarget> ReceiveTarget::create(const Context& context, const TransportDomain& domain,
-                                            const ProtectionDomain& pd, const CompletionQueue& cq) {
+                                            const ProtectionDomain& pd, const CompletionQueue& cq,
+                                            std::uint64_t deadline_ns) {
   PORTCULLIS_TRY_ASSIGN(
       DmaBuffer queue,
       allocate_queue(*context.arena, std::size_t{1} << (kLogStride + kLogEntries)));
   PORTCULLIS_TRY_ASSIGN(DmaBuffer record, context.arena->allocate(prm::kDoorbellRecordBytes));
   ReceiveTarget target(*context.commands, std::move(queue), std::move(record));
-  PORTCULLIS_TRY(target.create_rq(context, pd, cq));
-  PORTCULLIS_TRY(target.make_ready(context));
-  PORTCULLIS_TRY(target.create_tir(context, domain));
-  return target;
+  auto made = target.make(domain, pd, cq, deadline_ns);
+  if (made) return target;
+  // A device that let the deadline pass is asked no more.
+  if (made.error().code == Errc::Timeout)
+    target.rq_.give_up();
+  else
+    (void)target.destroy(deadline_ns);
+  return forward_error(std::move(made));
 }
 
 ReceiveTarget::~ReceiveTarget() {
-  if (tir_.destroy()) (void)rq_.destroy();
+  if (!tir_.is_refused() && !rq_.is_refused()) (void)destroy(std::nullopt);
   if (!rq_.is_live()) return;
+  quarantine();
+  rq_.give_up();  // a TIR that stays refers to it
+}
+
+void ReceiveTarget::quarantine() noexcept {
   queue_.quarantine();
   record_.quarantine();
 }
 
-Result<void> ReceiveTarget::create_rq(const Context& context, const ProtectionDomain& pd,
-                                      const CompletionQueue& cq) {
+Result<void> ReceiveTarget::make(const TransportDomain& domain, const ProtectionDomain& pd,
+                                 const CompletionQueue& cq, std::uint64_t deadline_ns) {
+  auto number = create_rq(pd, cq, deadline_ns);
+  if (!number) {
+    if (may_have_happened(number.error())) quarantine();
+    return forward_error(std::move(number));
+  }
+  rq_ = ObjectHandle(*commands_, *number, destroy_rq);
+  PORTCULLIS_TRY(make_ready(deadline_ns));
+  return create_tir(domain, deadline_ns);
+}
+
+Result<std::uint32_t> ReceiveTarget::create_rq(const ProtectionDomain& pd,
+                                               const CompletionQueue& cq,
+                                               std::uint64_t deadline_ns) const {
   prm::Buffer<prm::create_rq_in> in;
   in.put<"opcode">(prm::Opcode::CREATE_RQ);
   in.put<"ctx.state">(prm::RqState::RST).put<"ctx.mem_rq_type">(prm::MemRqType::MEMORY_RQ_INLINE);
@@ -82,43 +107,31 @@ Result<void> ReceiveTarget::create_rq(const Context& context, const ProtectionDo
   in.put<"ctx.wq.log_wq_pg_sz">(log_page_size(queue_.bytes().size()));
   const std::array<std::uint64_t, 1> pages{queue_.iova()};
   PORTCULLIS_TRY_ASSIGN(const auto out,
-                        run_with_tail<prm::create_rq_out>(*context.commands, in, pages));
-  rq_ = ObjectHandle(*context.commands, out.get<"rqn">(),
-                     [](CommandChannel& channel, std::uint32_t rqn) {
-                       return destroy_rq_command(rqn).run(channel);
-                     });
-  return {};
+                        run_with_tail<prm::create_rq_out>(*commands_, in, pages, deadline_ns));
+  return out.get<"rqn">();
 }
 
-Result<void> ReceiveTarget::make_ready(const Context& context) const {
+Result<void> ReceiveTarget::make_ready(std::uint64_t deadline_ns) const {
   prm::Buffer<prm::modify_rq_in> in;
   in.put<"opcode">(prm::Opcode::MODIFY_RQ).put<"rqn">(rqn());
   in.put<"rq_state">(prm::RqState::RST).put<"ctx.state">(prm::RqState::RDY);
-  PORTCULLIS_TRY(run<prm::modify_rq_out>(*context.commands, in));
+  PORTCULLIS_TRY(run<prm::modify_rq_out>(*commands_, in, deadline_ns));
   return {};
 }
 
-Result<void> ReceiveTarget::create_tir(const Context& context, const TransportDomain& domain) {
+Result<void> ReceiveTarget::create_tir(const TransportDomain& domain, std::uint64_t deadline_ns) {
   prm::Buffer<prm::create_tir_in> in;
   in.put<"opcode">(prm::Opcode::CREATE_TIR);
   in.put<"ctx.disp_type">(prm::TirDispType::DIRECT).put<"ctx.inline_rqn">(rqn());
   in.put<"ctx.transport_domain">(domain.number());
-  PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::create_tir_out>(*context.commands, in));
-  tir_ = ObjectHandle(*context.commands, out.get<"tirn">(),
-                      [](CommandChannel& channel, std::uint32_t tirn) {
-                        return destroy_tir_command(tirn).run(channel);
-                      });
+  PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::create_tir_out>(*commands_, in, deadline_ns));
+  tir_ = ObjectHandle(*commands_, out.get<"tirn">(), destroy_tir);
   return {};
 }
 
-Result<void> ReceiveTarget::destroy(std::uint64_t deadline_ns) {
-  if (tir_.is_live())
-    PORTCULLIS_TRY(destroy_tir_command(tirn()).run(*commands_, deadline_ns, SlotClass::Common));
-  tir_.release();
-  if (rq_.is_live())
-    PORTCULLIS_TRY(destroy_rq_command(rqn()).run(*commands_, deadline_ns, SlotClass::Common));
-  rq_.release();
-  return {};
+Result<void> ReceiveTarget::destroy(std::optional<std::uint64_t> deadline_ns) {
+  PORTCULLIS_TRY(tir_.destroy(deadline_ns));
+  return rq_.destroy(deadline_ns);
 }
 
 }  // namespace portcullis::pmd

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/dma_memory.hpp"
 #include "base/result.hpp"
@@ -33,29 +34,35 @@ class TransportDomain {
 
 class ReceiveTarget {
  public:
-  /// CREATE_RQ, MODIFY_RQ to ready, CREATE_TIR. What was made is gone again after a failure. All
+  /// CREATE_RQ, MODIFY_RQ to ready, CREATE_TIR, all by `deadline_ns` (device clock). What was made
+  /// is gone again after a refusal; where the deadline passed it stays, and so does its memory. All
   /// arguments must outlive it.
   [[nodiscard]] static Result<ReceiveTarget> create(const Context& context,
                                                     const TransportDomain& domain,
                                                     const ProtectionDomain& pd,
-                                                    const CompletionQueue& cq);
+                                                    const CompletionQueue& cq,
+                                                    std::uint64_t deadline_ns);
   ReceiveTarget(ReceiveTarget&&) noexcept = default;
   ReceiveTarget& operator=(ReceiveTarget&&) = delete;
   ~ReceiveTarget();
 
   [[nodiscard]] std::uint32_t rqn() const noexcept { return rq_.id(); }
   [[nodiscard]] std::uint32_t tirn() const noexcept { return tir_.id(); }
-  /// DESTROY_TIR, DESTROY_RQ by `deadline_ns` (device clock); done twice is done. The device
-  /// refuses while an entry forwards here.
-  [[nodiscard]] Result<void> destroy(std::uint64_t deadline_ns);
+  /// DESTROY_TIR, DESTROY_RQ by `deadline_ns` (device clock; none: each has the function's own);
+  /// done twice is done. The device refuses while an entry forwards here.
+  [[nodiscard]] Result<void> destroy(std::optional<std::uint64_t> deadline_ns);
 
  private:
   ReceiveTarget(CommandChannel& commands, DmaBuffer queue, DmaBuffer record) noexcept
       : commands_(&commands), queue_(std::move(queue)), record_(std::move(record)) {}
-  [[nodiscard]] Result<void> create_rq(const Context& context, const ProtectionDomain& pd,
-                                       const CompletionQueue& cq);
-  [[nodiscard]] Result<void> make_ready(const Context& context) const;
-  [[nodiscard]] Result<void> create_tir(const Context& context, const TransportDomain& domain);
+  [[nodiscard]] Result<void> make(const TransportDomain& domain, const ProtectionDomain& pd,
+                                  const CompletionQueue& cq, std::uint64_t deadline_ns);
+  [[nodiscard]] Result<std::uint32_t> create_rq(const ProtectionDomain& pd,
+                                                const CompletionQueue& cq,
+                                                std::uint64_t deadline_ns) const;
+  [[nodiscard]] Result<void> make_ready(std::uint64_t deadline_ns) const;
+  [[nodiscard]] Result<void> create_tir(const TransportDomain& domain, std::uint64_t deadline_ns);
+  void quarantine() noexcept;
 
   CommandChannel* commands_;
   DmaBuffer queue_;

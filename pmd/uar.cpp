@@ -10,10 +10,10 @@
 namespace portcullis::pmd {
 namespace {
 
-Result<void> dealloc_uar(CommandChannel& channel, std::uint32_t index) {
+Result<void> dealloc_uar(CommandChannel& channel, std::uint32_t index, std::uint64_t deadline_ns) {
   prm::Buffer<prm::dealloc_uar_in> in;
   in.set<"opcode", prm::Opcode::DEALLOC_UAR>().put<"uar">(index);
-  PORTCULLIS_TRY(run<prm::dealloc_uar_out>(channel, in));
+  PORTCULLIS_TRY(run<prm::dealloc_uar_out>(channel, in, deadline_ns));
   return {};
 }
 

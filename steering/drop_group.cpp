@@ -28,16 +28,25 @@ std::uint32_t log_size_of(std::uint32_t entries) noexcept {
 }  // namespace
 
 Result<DropGroup> DropGroup::create(const pmd::Context& context, const Options& options) {
-  PORTCULLIS_TRY_ASSIGN(
-      FlowTable table,
-      FlowTable::create(context, options.domain, {.log_size = log_size_of(options.entries)}));
+  PORTCULLIS_TRY_ASSIGN(DropGroup group, create_apart(context, options));
+  PORTCULLIS_TRY(group.make_root());
+  return group;
+}
+
+Result<DropGroup> DropGroup::create_apart(const pmd::Context& context, const Options& options,
+                                          std::optional<std::uint64_t> deadline_ns) {
+  PORTCULLIS_TRY_ASSIGN(FlowTable table,
+                        FlowTable::create(context, options.domain,
+                                          {.log_size = log_size_of(options.entries)}, deadline_ns));
   prm::Buffer<prm::fte_match_param> mask;
   const std::uint32_t enable = put_mask(options.shape, mask.view());
-  PORTCULLIS_TRY_ASSIGN(FlowGroup group,
-                        FlowGroup::create(context, table, {0, std::max(options.entries, 1U) - 1},
-                                          enable, mask.view()));
-  PORTCULLIS_TRY(table.make_root(options.underlay_qpn));
-  return DropGroup(context, options.shape, std::move(table), std::move(group), options.entries);
+  auto group = FlowGroup::create(context, table, {0, std::max(options.entries, 1U) - 1}, enable,
+                                 mask.view(), deadline_ns);
+  if (group)
+    return DropGroup(context, options.shape, std::move(table), *std::move(group), options.entries);
+  // A device that let the deadline pass is asked no more; nothing leads to the table.
+  if (group.error().code == Errc::Timeout || !table.destroy(deadline_ns)) table.give_up();
+  return forward_error(std::move(group));
 }
 
 DropGroup::DropGroup(const pmd::Context& context, Shape shape, FlowTable table, FlowGroup group,

@@ -26,15 +26,26 @@ class DropGroup {
     prm::FlowTableType domain = prm::FlowTableType::RDMA_RX;
     Shape shape = Shape::DstQp;
     std::uint32_t entries = 1;
-    std::uint32_t underlay_qpn = prm::kNoUnderlayQpn;  // whose root it is; none: the function's
   };
-  /// Table, group and root; no entry yet. What was made is gone again after a failure.
+  /// Table, group and the function's root; no entry yet. What was made is gone again after a
+  /// failure.
   [[nodiscard]] static Result<DropGroup> create(const pmd::Context& context,
                                                 const Options& options);
+  /// The same without the root, by `deadline_ns` (device clock; none: each command has the
+  /// function's own): no packet meets it before make_root().
+  [[nodiscard]] static Result<DropGroup> create_apart(
+      const pmd::Context& context, const Options& options,
+      std::optional<std::uint64_t> deadline_ns = std::nullopt);
   DropGroup(DropGroup&&) noexcept = default;
   DropGroup& operator=(DropGroup&&) noexcept;
   ~DropGroup();
 
+  /// SET_FLOW_TABLE_ROOT, for the whole function or for one underlay QP. After a failure destroy()
+  /// takes back what may have happened.
+  [[nodiscard]] Result<void> make_root(std::uint32_t underlay_qpn = prm::kNoUnderlayQpn,
+                                       std::optional<std::uint64_t> deadline_ns = std::nullopt) {
+    return table_.make_root(underlay_qpn, deadline_ns);
+  }
   /// SET_FLOW_TABLE_ENTRY at index target.slot; FWD_DEST leads to `tirn`. OutOfResources for an
   /// index past the group, Busy where an entry is known to stand there.
   [[nodiscard]] Result<void> set(const DropTarget& target, prm::FlowAction action,

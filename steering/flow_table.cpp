@@ -8,16 +8,24 @@
 #include "prm/opcodes.hpp"
 
 namespace portcullis::steering {
+namespace {
+
+std::uint64_t until_ns(const pmd::Context& context, std::optional<std::uint64_t> deadline_ns) {
+  return deadline_ns.value_or(context.commands->default_deadline_ns());
+}
+
+}  // namespace
 
 Result<FlowTable> FlowTable::create(const pmd::Context& context, prm::FlowTableType domain,
-                                    const Options& options) {
+                                    const Options& options,
+                                    std::optional<std::uint64_t> deadline_ns) {
   prm::Buffer<prm::create_flow_table_in> in;
   in.put<"opcode">(prm::Opcode::CREATE_FLOW_TABLE).put<"table_type">(domain);
   in.put<"flow_table_context.level">(options.level);
   in.put<"flow_table_context.log_size">(options.log_size);
   in.put<"flow_table_context.table_miss_action">(prm::FlowTableMiss::DEF);
-  PORTCULLIS_TRY_ASSIGN(const auto out,
-                        pmd::run<prm::create_flow_table_out>(*context.commands, in));
+  PORTCULLIS_TRY_ASSIGN(const auto out, pmd::run<prm::create_flow_table_out>(
+                                            *context.commands, in, until_ns(context, deadline_ns)));
   if (out.get<"table_id">() == 0)
     return fail(Errc::Malformed, "CREATE_FLOW_TABLE in " + std::string(name(domain)) +
                                      ": success, and table_id 0 names no table");
@@ -29,7 +37,7 @@ void FlowTable::take(FlowTable& other) noexcept {
   domain_ = other.domain_;
   id_ = other.id_;
   underlay_qpn_ = other.underlay_qpn_;
-  is_root_ = std::exchange(other.is_root_, false);
+  may_be_root_ = std::exchange(other.may_be_root_, false);
   given_up_ = other.given_up_;
 }
 
@@ -50,38 +58,42 @@ Result<void> FlowTable::set_root(prm::FlowTableRootOpMod op_mod, std::uint64_t d
   return {};
 }
 
-Result<void> FlowTable::make_root(std::uint32_t underlay_qpn) {
+Result<void> FlowTable::make_root(std::uint32_t underlay_qpn,
+                                  std::optional<std::uint64_t> deadline_ns) {
   underlay_qpn_ = underlay_qpn;
-  PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::SET, context_->commands->default_deadline_ns()));
-  is_root_ = true;
-  return {};
+  auto set = set_root(prm::FlowTableRootOpMod::SET, until_ns(*context_, deadline_ns));
+  may_be_root_ = set || pmd::may_have_happened(set.error());
+  return set;
 }
 
+// A command that timed out may yet be carried out, so a refusal to disconnect proves nothing: the
+// table stays, and whoever asked for its end hears so.
 Result<void> FlowTable::destroy(std::optional<std::uint64_t> deadline_ns) {
   if (context_ == nullptr) return {};
-  pmd::CommandChannel& commands = *context_->commands;
-  const auto until_ns = [&] { return deadline_ns.value_or(commands.default_deadline_ns()); };
-  if (is_root_) PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::DISCONNECT, until_ns()));
-  is_root_ = false;
+  if (may_be_root_)
+    PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::DISCONNECT, until_ns(*context_, deadline_ns)));
+  may_be_root_ = false;
   prm::Buffer<prm::destroy_flow_table_in> in;
   in.put<"opcode">(prm::Opcode::DESTROY_FLOW_TABLE).put<"table_type">(domain_);
   in.put<"table_id">(id_);
-  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_table_out>(commands, in, until_ns()));
+  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_table_out>(*context_->commands, in,
+                                                       until_ns(*context_, deadline_ns)));
   context_ = nullptr;
   return {};
 }
 
 Result<FlowGroup> FlowGroup::create(const pmd::Context& context, const FlowTable& table,
                                     Range range, std::uint32_t criteria_enable,
-                                    prm::ConstView<prm::fte_match_param> mask) {
+                                    prm::ConstView<prm::fte_match_param> mask,
+                                    std::optional<std::uint64_t> deadline_ns) {
   prm::Buffer<prm::create_flow_group_in> in;
   in.put<"opcode">(prm::Opcode::CREATE_FLOW_GROUP).put<"table_type">(table.domain());
   in.put<"table_id">(table.id());
   in.put<"start_flow_index">(range.start).put<"end_flow_index">(range.end);
   in.put<"match_criteria_enable">(criteria_enable);
   std::ranges::copy(mask.all(), in.bytes<"match_criteria">().begin());
-  PORTCULLIS_TRY_ASSIGN(const auto out,
-                        pmd::run<prm::create_flow_group_out>(*context.commands, in));
+  PORTCULLIS_TRY_ASSIGN(const auto out, pmd::run<prm::create_flow_group_out>(
+                                            *context.commands, in, until_ns(context, deadline_ns)));
   return FlowGroup(context, table, out.get<"group_id">());
 }
 
@@ -106,8 +118,8 @@ Result<void> FlowGroup::destroy(std::optional<std::uint64_t> deadline_ns) {
   prm::Buffer<prm::destroy_flow_group_in> in;
   in.put<"opcode">(prm::Opcode::DESTROY_FLOW_GROUP).put<"table_type">(domain_);
   in.put<"table_id">(table_).put<"group_id">(id_);
-  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_group_out>(
-      *context_->commands, in, deadline_ns.value_or(context_->commands->default_deadline_ns())));
+  PORTCULLIS_TRY(pmd::run<prm::destroy_flow_group_out>(*context_->commands, in,
+                                                       until_ns(*context_, deadline_ns)));
   context_ = nullptr;
   return {};
 }

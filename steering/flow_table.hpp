@@ -23,9 +23,11 @@ class FlowTable {
     std::uint32_t level = 0;
   };
   /// CREATE_FLOW_TABLE; a packet that no entry matches goes on as if there were no table.
-  /// Malformed when the answer is success and names no table.
-  [[nodiscard]] static Result<FlowTable> create(const pmd::Context& context,
-                                                prm::FlowTableType domain, const Options& options);
+  /// Malformed when the answer is success and names no table. Here and below `deadline_ns` (device
+  /// clock) is of all commands; none: each has the function's own.
+  [[nodiscard]] static Result<FlowTable> create(
+      const pmd::Context& context, prm::FlowTableType domain, const Options& options,
+      std::optional<std::uint64_t> deadline_ns = std::nullopt);
   FlowTable(FlowTable&& other) noexcept { take(other); }
   FlowTable& operator=(FlowTable&& other) noexcept;
   ~FlowTable() {
@@ -35,10 +37,11 @@ class FlowTable {
   [[nodiscard]] prm::FlowTableType domain() const noexcept { return domain_; }
   [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
   /// SET_FLOW_TABLE_ROOT: the table takes effect, for the whole function or for one underlay QP.
-  [[nodiscard]] Result<void> make_root(std::uint32_t underlay_qpn = prm::kNoUnderlayQpn);
-  /// SET_FLOW_TABLE_ROOT with op_mod disconnect, if it is a root; DESTROY_FLOW_TABLE. Done twice is
-  /// done.
-  /// `deadline_ns` (device clock) is of all its commands; none: each has the function's own.
+  /// When nobody knows whether it did, the table may be a root from here on.
+  [[nodiscard]] Result<void> make_root(std::uint32_t underlay_qpn = prm::kNoUnderlayQpn,
+                                       std::optional<std::uint64_t> deadline_ns = std::nullopt);
+  /// SET_FLOW_TABLE_ROOT with op_mod disconnect, if it may be a root; DESTROY_FLOW_TABLE once that
+  /// is known to be over. Done twice is done.
   [[nodiscard]] Result<void> destroy(std::optional<std::uint64_t> deadline_ns = std::nullopt);
   /// The destructor does not try (again): the device does not answer.
   void give_up() noexcept { given_up_ = true; }
@@ -53,7 +56,7 @@ class FlowTable {
   prm::FlowTableType domain_{};
   std::uint32_t id_ = 0;
   std::uint32_t underlay_qpn_ = prm::kNoUnderlayQpn;
-  bool is_root_ = false;
+  bool may_be_root_ = false;
   bool given_up_ = false;
 };
 
@@ -67,7 +70,8 @@ class FlowGroup {
   /// `criteria_enable` (match_criteria_enable) names. `table` must outlive it.
   [[nodiscard]] static Result<FlowGroup> create(const pmd::Context& context, const FlowTable& table,
                                                 Range range, std::uint32_t criteria_enable,
-                                                prm::ConstView<prm::fte_match_param> mask);
+                                                prm::ConstView<prm::fte_match_param> mask,
+                                                std::optional<std::uint64_t> deadline_ns = {});
   FlowGroup(FlowGroup&& other) noexcept { take(other); }
   FlowGroup& operator=(FlowGroup&& other) noexcept;
   ~FlowGroup() {
@@ -76,7 +80,6 @@ class FlowGroup {
 
   [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
   /// DESTROY_FLOW_GROUP; the device refuses while entries stand in it. Done twice is done.
-  /// `deadline_ns` (device clock) is of all its commands; none: each has the function's own.
   [[nodiscard]] Result<void> destroy(std::optional<std::uint64_t> deadline_ns = std::nullopt);
   /// The destructor does not try (again): the device does not answer.
   void give_up() noexcept { given_up_ = true; }

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t kBefore = 0x706f727463756c11;  // what each WRITE leaves in the word
 constexpr std::uint64_t kAfter = 0x706f727463756c12;
 constexpr std::uint32_t kLogCompletions = 0;  // nothing is ever received
+constexpr std::uint32_t kIndex = 0;           // each table has one entry, whatever the slot
 
 tl::unexpected<Error> forbidden(const std::string& why) {
   return fail(Errc::Unsupported, "steering: no underlay here: " + why);
@@ -60,14 +61,19 @@ Result<std::unique_ptr<UnderlayDrop>> UnderlayDrop::set_up(const pmd::Context& c
   return drop;
 }
 
-Result<UnderlayDrop::Attachment> UnderlayDrop::attach(std::uint32_t qpn) const {
-  PORTCULLIS_TRY_ASSIGN(auto target, pmd::ReceiveTarget::create(*context_, domain_, pd_, cq_));
-  PORTCULLIS_TRY_ASSIGN(DropGroup group,
-                        DropGroup::create(*context_, {.domain = prm::FlowTableType::NIC_RX,
-                                                      .shape = Shape::DstQp,
-                                                      .entries = 1,
-                                                      .underlay_qpn = qpn}));
-  return Attachment{std::move(target), std::move(group)};
+Result<void> UnderlayDrop::attach(Attachment& made, std::uint32_t qpn,
+                                  std::uint64_t deadline_ns) const {
+  PORTCULLIS_TRY_ASSIGN(auto target,
+                        pmd::ReceiveTarget::create(*context_, domain_, pd_, cq_, deadline_ns));
+  made.target.emplace(std::move(target));
+  PORTCULLIS_TRY_ASSIGN(
+      auto group,
+      DropGroup::create_apart(
+          *context_, {.domain = prm::FlowTableType::NIC_RX, .shape = Shape::DstQp, .entries = 1},
+          deadline_ns));
+  made.group.emplace(std::move(group));
+  PORTCULLIS_TRY(made.group->make_root(qpn, deadline_ns));
+  return made.group->set({.slot = kIndex, .qpn = qpn}, prm::FlowAction::ALLOW, deadline_ns);
 }
 
 Result<void> UnderlayDrop::check_slot(std::uint32_t slot) const {
@@ -77,36 +83,35 @@ Result<void> UnderlayDrop::check_slot(std::uint32_t slot) const {
                                         std::to_string(attachments_.size() - 1));
 }
 
-/// One entry a table, so its index is 0 whatever the slot.
 Result<bool> UnderlayDrop::prepare(const DropTarget& target, std::uint64_t deadline_ns) {
   PORTCULLIS_TRY(check_slot(target.slot));
-  if (attachments_[target.slot])
+  auto& attachment = attachments_[target.slot];
+  if (attachment)
     return fail(Errc::Busy, "steering: slot " + std::to_string(target.slot) + " has its underlay");
-  PORTCULLIS_TRY_ASSIGN(Attachment made, attach(target.qpn));
-  // Kept before its entry is set: what cannot be taken back now is a later remove()'s.
-  auto& kept = attachments_[target.slot].emplace(std::move(made));
-  auto set = kept.group.set({.qpn = target.qpn}, prm::FlowAction::ALLOW, deadline_ns);
-  if (set) return true;
-  (void)remove(target, deadline_ns);
-  return forward_error(std::move(set));
+  // Kept from the first command on: what cannot be taken back now is a later remove()'s.
+  auto attached = attach(attachment.emplace(), target.qpn, deadline_ns);
+  if (attached) return true;
+  // A device that let the deadline pass is asked no more.
+  if (attached.error().code != Errc::Timeout) (void)remove(target, deadline_ns);
+  return forward_error(std::move(attached));
 }
 
 Result<void> UnderlayDrop::install(const DropTarget& target, std::uint64_t deadline_ns) {
   PORTCULLIS_TRY(check_slot(target.slot));
   auto& attachment = attachments_[target.slot];
-  if (!attachment)
+  if (!attachment || !attachment->group || !attachment->group->has(kIndex))
     return fail(Errc::NotFound, "steering: slot " + std::to_string(target.slot) +
                                     " got no underlay when the lease was granted");
-  return attachment->group.modify({.qpn = target.qpn}, prm::FlowAction::FWD_DEST, deadline_ns,
-                                  attachment->target.tirn());
+  return attachment->group->modify({.slot = kIndex, .qpn = target.qpn}, prm::FlowAction::FWD_DEST,
+                                   deadline_ns, attachment->target->tirn());
 }
 
 Result<void> UnderlayDrop::remove(const DropTarget& target, std::uint64_t deadline_ns) {
   PORTCULLIS_TRY(check_slot(target.slot));
   auto& attachment = attachments_[target.slot];
   if (!attachment) return {};
-  PORTCULLIS_TRY(attachment->group.destroy(deadline_ns));
-  PORTCULLIS_TRY(attachment->target.destroy(deadline_ns));
+  if (attachment->group) PORTCULLIS_TRY(attachment->group->destroy(deadline_ns));
+  if (attachment->target) PORTCULLIS_TRY(attachment->target->destroy(deadline_ns));
   attachment.reset();
   return {};
 }

@@ -45,7 +45,7 @@ class UnderlayDrop final : public DropRule {
   [[nodiscard]] static Result<std::unique_ptr<UnderlayDrop>> set_up(const pmd::Context& context,
                                                                     const Options& options);
 
-  /// Attaches RQ, TIR, table and root: seven commands, each within the function's own deadline.
+  /// Attaches RQ, TIR, table and root: seven commands.
   [[nodiscard]] Result<bool> prepare(const DropTarget& target, std::uint64_t deadline_ns) override;
   /// One command. NotFound where prepare() attached nothing.
   [[nodiscard]] Result<void> install(const DropTarget& target, std::uint64_t deadline_ns) override;
@@ -57,15 +57,16 @@ class UnderlayDrop final : public DropRule {
   [[nodiscard]] std::string describe() const;
 
  private:
-  /// What a QP has been given; the entry goes before what it forwards to.
+  /// What a QP has been given so far; the entry goes before what it forwards to.
   struct Attachment {
-    pmd::ReceiveTarget target;
-    DropGroup group;
+    std::optional<pmd::ReceiveTarget> target;
+    std::optional<DropGroup> group;
   };
 
   UnderlayDrop(const pmd::Context& context, pmd::ProtectionDomain pd, pmd::CompletionQueue cq,
                pmd::TransportDomain domain, std::uint32_t slots);
-  [[nodiscard]] Result<Attachment> attach(std::uint32_t qpn) const;
+  [[nodiscard]] Result<void> attach(Attachment& made, std::uint32_t qpn,
+                                    std::uint64_t deadline_ns) const;
   [[nodiscard]] Result<void> check_slot(std::uint32_t slot) const;
   [[nodiscard]] Result<void> judge(const Options& options);
   [[nodiscard]] Result<void> judge_on(LoopbackPair& pair, const DropTarget& target,

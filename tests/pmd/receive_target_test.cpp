@@ -28,6 +28,7 @@ enum : unsigned {
 constexpr std::uint32_t kDomain = 0x31;
 constexpr std::uint32_t kRqn = 0x52a;
 constexpr std::uint32_t kTirn = 0x77;
+constexpr std::uint64_t kDeadlineNs = 1'234;
 
 struct ReceiveTargetCommands : ::testing::Test, QueueRig {
   ReceiveTargetCommands() {
@@ -38,7 +39,7 @@ struct ReceiveTargetCommands : ::testing::Test, QueueRig {
     receiving.emplace(pmd::TransportDomain::create(context).value());
   }
   Result<pmd::ReceiveTarget> create() {
-    return pmd::ReceiveTarget::create(context, *receiving, domain, cq);
+    return pmd::ReceiveTarget::create(context, *receiving, domain, cq, kDeadlineNs);
   }
   std::vector<std::byte> bytes_sent(unsigned opcode) const {
     const auto in = sent(opcode);
@@ -99,6 +100,46 @@ TEST_F(ReceiveTargetCommands, RqBecomesReadyAndTheTirStandsInFrontOfIt) {
                                         .put("ctx.inline_rqn", kRqn)
                                         .put("ctx.transport_domain", kDomain)
                                         .bytes());
+}
+
+TEST_F(ReceiveTargetCommands, Create_KeepsItsDeadlineAlsoWhereItFails) {
+  channel.deadlines.clear();
+  channel.fail_with(kCreateTir, Errc::CommandFailed);
+  EXPECT_FALSE(create());
+  EXPECT_THAT(channel.deadlines, ::testing::ElementsAre(kDeadlineNs, kDeadlineNs, kDeadlineNs,
+                                                        kDeadlineNs));  // DESTROY_RQ the last
+}
+
+TEST_F(ReceiveTargetCommands, TirThatIsNotAnswered_LeavesTheRqAndItsMemory) {
+  const std::size_t before = arena.bytes_in_use();
+  channel.fail_with(kCreateTir, Errc::Timeout);
+  EXPECT_FALSE(create());
+  EXPECT_EQ(channel.count(kDestroyRq), 0u);
+  EXPECT_GT(arena.bytes_in_use(), before);
+}
+
+TEST_F(ReceiveTargetCommands, RqThatIsNotAnswered_KeepsItsMemory) {
+  const std::size_t before = arena.bytes_in_use();
+  channel.fail_with(kCreateRq, Errc::Timeout);
+  EXPECT_FALSE(create());
+  EXPECT_GT(arena.bytes_in_use(), before);
+}
+
+TEST_F(ReceiveTargetCommands, RqThatIsRefused_GivesItsMemoryBack) {
+  const std::size_t before = arena.bytes_in_use();
+  channel.fail_with(kCreateRq, Errc::CommandFailed);
+  EXPECT_FALSE(create());
+  EXPECT_EQ(arena.bytes_in_use(), before);
+}
+
+TEST_F(ReceiveTargetCommands, TirThatCannotBeDestroyed_IsAskedOnceAndItsRqNever) {
+  channel.fail_with(kDestroyTir, Errc::Timeout);
+  {
+    auto target = create().value();
+    EXPECT_FALSE(target.destroy(4'321));
+  }
+  EXPECT_EQ(channel.count(kDestroyTir), 1u);
+  EXPECT_EQ(channel.count(kDestroyRq), 0u);
 }
 
 TEST_F(ReceiveTargetCommands, Destruction_TakesTheTirBeforeItsRq) {

@@ -36,6 +36,10 @@ class Underlays : public SteeringWorld {
     target = connect().target(slot);
     ASSERT_TRUE(underlay->prepare(target, deadline_ns()));
   }
+  void pass_ms(std::uint64_t ms) {
+    const Device& device = model->device();
+    (void)wait_until(device, device.clock.now_ns() + ms * kMs, [] { return false; });
+  }
   std::uint64_t objects() const {
     const model::Census census = model->census();
     return census.rqs + census.tirs + census.flow_tables + census.flow_groups + census.flow_entries;
@@ -129,6 +133,31 @@ TEST_F(Underlays, RemovalThatIsNotAnswered_EndsByItsDeadline) {
   }
 }
 
+TEST_F(Underlays, RootThatComesLate_IsDisconnected) {
+  underlay = set_up_underlay().value();
+  target = connect().target(0);
+  model->inject({.opcode = prm::number(prm::Opcode::SET_FLOW_TABLE_ROOT),
+                 .kind = model::CommandFaultRule::Kind::Delay,
+                 .delay_ns = 200 * kMs});
+  ASSERT_EQ(underlay->prepare(target, model->device().clock.now_ns() + 100 * kMs).error().code,
+            Errc::Timeout);
+  pass_ms(200);
+  EXPECT_TRUE(underlay->remove(target, deadline_ns()));
+  EXPECT_EQ(objects(), 0U);
+}
+
+TEST_F(Underlays, RootThatIsNeverAnswered_KeepsItsTableAndStopsNothing) {
+  underlay = set_up_underlay().value();
+  target = connect().target(0);
+  model->inject({.opcode = prm::number(prm::Opcode::SET_FLOW_TABLE_ROOT),
+                 .kind = model::CommandFaultRule::Kind::NeverReturns});
+  ASSERT_FALSE(underlay->prepare(target, model->device().clock.now_ns() + 100 * kMs));
+  EXPECT_EQ(underlay->install(target, deadline_ns()).error().code, Errc::NotFound);
+  EXPECT_FALSE(underlay->remove(target, deadline_ns()));
+  underlay.reset();
+  EXPECT_EQ(model->census().flow_tables, 1U);
+}
+
 class BrokenUnderlays : public Underlays, public ::testing::WithParamInterface<prm::Opcode> {};
 
 TEST_P(BrokenUnderlays, CommandThatFails_LeavesNothing) {
@@ -138,6 +167,16 @@ TEST_P(BrokenUnderlays, CommandThatFails_LeavesNothing) {
       {.opcode = prm::number(GetParam()), .status = prm::number(prm::CommandStatus::NO_RES_ERR)});
   EXPECT_FALSE(underlay->prepare(target, deadline_ns()));
   EXPECT_EQ(objects(), 0U);
+}
+
+TEST_P(BrokenUnderlays, CommandThatIsNotAnswered_EndsByTheDeadlineOfPrepare) {
+  underlay = set_up_underlay().value();
+  target = connect().target(0);
+  model->inject(
+      {.opcode = prm::number(GetParam()), .kind = model::CommandFaultRule::Kind::NeverReturns});
+  const std::uint64_t start_ns = model->device().clock.now_ns();
+  EXPECT_EQ(underlay->prepare(target, start_ns + 100 * kMs).error().code, Errc::Timeout);
+  EXPECT_LE(model->device().clock.now_ns() - start_ns, 101 * kMs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, BrokenUnderlays,
