@@ -48,7 +48,8 @@ struct Trial {
   bool recovered = false;  // and it went through by its own retransmission afterwards
 };
 /// Puts the stop there, posts a WRITE of `value`, listens, takes the stop away, listens again. An
-/// error when a command fails or the WRITE ends in anything but success or silence.
+/// error when a command fails or the WRITE ends in anything but success or silence; the stop is
+/// taken away then too, also one that could not be put there whole.
 [[nodiscard]] Result<Trial> try_write(LoopbackPair& pair, const Stop& stop, std::uint64_t value,
                                       const SelfTestOptions& options);
 
