@@ -61,6 +61,20 @@ Result<Choice> parse_choice(std::string_view text) {
   return tl::unexpected(std::move(error));
 }
 
+std::string_view name(const Choice& choice) noexcept {
+  switch (choice.kind) {
+    case Choice::Kind::Off:
+      return "off";
+    case Choice::Kind::Offered:
+      return "offered";
+    case Choice::Kind::Try:
+      return "try";
+    case Choice::Kind::One:
+      return name(choice.shape);
+  }
+  return "unknown choice";
+}
+
 Result<std::unique_ptr<FlowDrop>> FlowDrop::set_up(const pmd::Context& context,
                                                    const Options& options, const LogSink& log) {
   PORTCULLIS_TRY_ASSIGN(const DomainCaps caps, query_domain(context, prm::FlowTableType::RDMA_RX));

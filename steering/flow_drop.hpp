@@ -32,6 +32,7 @@ struct Choice {
 };
 /// "off", "offered", "try" or a shape.
 [[nodiscard]] Result<Choice> parse_choice(std::string_view text);
+[[nodiscard]] std::string_view name(const Choice& choice) noexcept;
 
 /// Where nobody chose: nothing, unless the entry must stand from the grant on.
 [[nodiscard]] constexpr Choice choice_for(EntryPlan entry) noexcept {

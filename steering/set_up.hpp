@@ -13,6 +13,10 @@
 
 namespace portcullis::steering {
 
+/// InvalidArgument where a plan's entry cannot be had by `choice`: with off nothing would stand
+/// from the grant on, and an underlay has no shape to choose.
+[[nodiscard]] Result<void> check_choice(EntryPlan entry, const Choice& choice);
+
 /// FlowDrop by `options.choice`, null when there is none, which `log` hears of; for an underlay
 /// UnderlayDrop, and an error where port type or a capability forbids it: whoever asked for that
 /// plan is refused. `context` must outlive it.

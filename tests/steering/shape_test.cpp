@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "steering/flow_drop.hpp"
+#include "steering/set_up.hpp"
 
 namespace portcullis::steering {
 namespace {
@@ -89,6 +90,18 @@ TEST(Choice, WhereNobodyChose_OnlyAnEntryFromTheGrantOnNeedsSteering) {
   EXPECT_EQ(choice_for(EntryPlan::AtRevoke).kind, Choice::Kind::Off);
   EXPECT_EQ(choice_for(EntryPlan::AllowReplace).kind, Choice::Kind::Offered);
   EXPECT_EQ(choice_for(EntryPlan::AllowModify).kind, Choice::Kind::Offered);
+}
+
+TEST(Choice, ForAnEntryFromTheGrantOn_NotOffAndForAnUnderlayNoShape) {
+  EXPECT_TRUE(check_choice(EntryPlan::AtRevoke, {Choice::Kind::Off}));
+  EXPECT_TRUE(check_choice(EntryPlan::AllowModify, {Choice::Kind::One, Shape::Opcode}));
+  EXPECT_TRUE(check_choice(EntryPlan::Underlay, {Choice::Kind::Try}));
+  EXPECT_EQ(check_choice(EntryPlan::AllowModify, {Choice::Kind::Off}).error().text,
+            "steering off: the plan has its entry from the grant on; offered, try or a shape is "
+            "accepted");
+  EXPECT_EQ(check_choice(EntryPlan::Underlay, {Choice::Kind::One, Shape::Opcode}).error().text,
+            "steering opcode: an underlay has no shape to choose; offered or try is accepted");
+  EXPECT_FALSE(check_choice(EntryPlan::Underlay, {Choice::Kind::Off}));
 }
 
 }  // namespace

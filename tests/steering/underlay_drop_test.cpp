@@ -158,6 +158,13 @@ TEST_F(Underlays, RootThatIsNeverAnswered_KeepsItsTableAndStopsNothing) {
   EXPECT_EQ(model->census().flow_tables, 1U);
 }
 
+TEST_F(Underlays, ShapeBesideAnUnderlay_IsRefusedInOneLine) {
+  EXPECT_EQ(steering::set_up_rule(hca->context(), EntryPlan::Underlay, options("dst-qp"), {})
+                .error()
+                .text,
+            "steering dst-qp: an underlay has no shape to choose; offered or try is accepted");
+}
+
 class BrokenUnderlays : public Underlays, public ::testing::WithParamInterface<prm::Opcode> {};
 
 TEST_P(BrokenUnderlays, CommandThatFails_LeavesNothing) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "steering/set_up.hpp"
 #include "tools/eal_options.hpp"
 #include "tools/lease_serve/program.hpp"
 
@@ -132,16 +133,12 @@ Result<void> check_ways(const Options& options) {
               "lease-serve --help");
 }
 
-/// A plan whose entry stands from the grant on is nothing without steering.
 Result<void> check_steering(const Options& options) {
-  if (options.plan.entry == steering::EntryPlan::AtRevoke || !options.steering ||
-      options.steering->kind != steering::Choice::Kind::Off)
-    return {};
-  return fail(
-      Errc::InvalidArgument,
-      fmt::format("--steering off: plan {} has its entry from the grant on; offered, try or "
-                  "a shape is accepted",
-                  options.plan.full_name()));
+  if (!options.steering) return {};
+  auto checked = steering::check_choice(options.plan.entry, *options.steering);
+  if (!checked)
+    checked.error().text = "--plan " + options.plan.full_name() + ": --" + checked.error().text;
+  return checked;
 }
 
 /// All of the file, which must not have more bytes than the region.

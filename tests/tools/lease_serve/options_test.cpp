@@ -89,7 +89,13 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"PlanWithoutItsEntry",
             {"--", "--device", "model", "--listen", "1", "--plan", "allow-modify", "--steering",
              "off"},
-            "--steering off: plan allow-modify has its entry from the grant on; offered, try or"},
+            "--plan allow-modify: --steering off: the plan has its entry from the grant on; "
+            "offered"},
+        Bad{"PlanWithoutAShape",
+            {"--", "--device", "model", "--listen", "1", "--plan", "underlay", "--steering",
+             "dst-qp"},
+            "--plan underlay: --steering dst-qp: an underlay has no shape to choose; offered or "
+            "try is accepted"},
         Bad{"Address", {"--", "--device", "model", "--listen", "1", "--address", "here"}, "'here'"},
         Bad{"Access", {"--", "--device", "model", "--listen", "1", "--access", "own"}, "own"},
         Bad{"Timeout", {"--", "--device", "model", "--listen", "1", "--timeout", "0"}, "--timeout"},
