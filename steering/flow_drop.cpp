@@ -109,8 +109,13 @@ std::unique_ptr<FlowDrop> FlowDrop::set_up_or_say(const pmd::Context& context,
   return made ? *std::move(made) : nullptr;
 }
 
+/// Where nobody has allowed it.
+bool FlowDrop::drops_for_others() const noexcept {
+  return scope(group_.shape()) == Scope::Function && !options_.allow_function_drop;
+}
+
 Result<void> FlowDrop::check_scope() const {
-  if (scope(group_.shape()) == Scope::Lease || options_.allow_function_drop) return {};
+  if (!drops_for_others()) return {};
   // The lease that is being fenced is not ACTIVE any more.
   if (active_ && active_() == 0) return {};
   return fail(Errc::Busy, "steering: shape " + std::string(name(group_.shape())) +
@@ -119,7 +124,15 @@ Result<void> FlowDrop::check_scope() const {
                               " other leases are ACTIVE; step skipped (--allow-function-drop)");
 }
 
+/// They are of leases that were fenced, and no outcome rests on an entry.
+Result<void> FlowDrop::lift_entries(std::uint64_t deadline_ns) {
+  for (std::uint32_t slot = 0; slot < options_.slots; ++slot)
+    PORTCULLIS_TRY(group_.remove(slot, deadline_ns));
+  return {};
+}
+
 Result<bool> FlowDrop::prepare(const DropTarget& target, std::uint64_t deadline_ns) {
+  if (drops_for_others()) PORTCULLIS_TRY(lift_entries(deadline_ns));
   if (target.entry == EntryPlan::AtRevoke) return false;
   if (target.entry == EntryPlan::Underlay)
     return fail(Errc::Unsupported, "steering: RDMA_RX entries are no underlay");

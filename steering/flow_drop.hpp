@@ -4,7 +4,8 @@
 // with it. Set-up tries the shapes that the capabilities offer, or all of them, puts each to the
 // self-test, and keeps the best: lease scope before function scope, one that stops running
 // connections before one that does not. A function-scope entry hits every tenant, so it is
-// installed only while no other lease is ACTIVE, or where that was allowed.
+// installed only while no other lease is ACTIVE, or where that was allowed, and taken out again
+// before the next lease is served.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +75,9 @@ class FlowDrop final : public DropRule {
  private:
   FlowDrop(const Options& options, DropGroup group, const SelfTestVerdict& verdict)
       : options_(options), group_(std::move(group)), verdict_(verdict) {}
+  [[nodiscard]] bool drops_for_others() const noexcept;
   [[nodiscard]] Result<void> check_scope() const;
+  [[nodiscard]] Result<void> lift_entries(std::uint64_t deadline_ns);
 
   Options options_;
   DropGroup group_;

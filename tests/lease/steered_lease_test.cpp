@@ -139,6 +139,18 @@ TEST_F(SteeredLeases, FunctionScopeBesideAnActiveLease_IsSkippedAndTheLeaseTornD
   EXPECT_EQ(revoke(b).verdict.steering, SteeringState::Ok);
 }
 
+TEST_F(SteeredLeases, FunctionScopeEntry_IsGoneBeforeTheNextLeaseIsServed) {
+  start_steered("match-all");
+  Client& a = client();
+  EXPECT_EQ(revoke(a).verdict.steering, SteeringState::Ok);
+  ASSERT_EQ(entries(), 1U);
+  Client& b = client();
+  EXPECT_EQ(entries(), 0U);
+  EXPECT_EQ(b.write(device, 1), WcStatus::SUCCESS);
+  pass_ms(6'000);
+  EXPECT_EQ(state(a), State::Free);
+}
+
 TEST_F(SteeredLeases, FullTable_IsDegradedAndNeverHalfAFence) {
   Client& a = client();
   model->inject({.opcode = prm::number(prm::Opcode::SET_FLOW_TABLE_ENTRY),
