@@ -22,8 +22,6 @@ DomainCaps read(prm::ConstView<prm::flow_table_prop_layout> domain) {
   caps.ft_support = domain.get<"ft_support">() != 0;
   caps.flow_modify_en = domain.get<"flow_modify_en">() != 0;
   caps.modify_root = domain.get<"modify_root">() != 0;
-  caps.log_max_ft_size = domain.get<"log_max_ft_size">();
-  caps.max_ft_level = domain.get<"max_ft_level">();
   caps.bth_dst_qp = domain.get<"ft_field_support.bth_dst_qp">() != 0;
   caps.outer_sip = domain.get<"ft_field_support.outer_sip">() != 0;
   caps.outer_udp_sport = domain.get<"ft_field_support.outer_udp_sport">() != 0;

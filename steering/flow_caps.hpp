@@ -19,8 +19,6 @@ struct DomainCaps {
   bool ft_support = false;
   bool flow_modify_en = false;
   bool modify_root = false;
-  std::uint32_t log_max_ft_size = 0;
-  std::uint32_t max_ft_level = 0;
   bool bth_dst_qp = false;
   bool bth_opcode = false;  // of RDMA_RX alone: ft_field_support_2
   bool outer_sip = false;

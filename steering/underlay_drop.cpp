@@ -33,6 +33,8 @@ Result<void> check_offered(const pmd::Context& context) {
   if (caps.log_max_tir == 0) return is_zero("log_max_tir");
   PORTCULLIS_TRY_ASSIGN(const DomainCaps domain, query_domain(context, prm::FlowTableType::NIC_RX));
   if (!domain.ft_support) return is_zero("ft_support of NIC_RX");
+  // Without it Linux sets no root (connect_flow_table of mlx5/core/fs_core.c).
+  if (!domain.modify_root) return is_zero("modify_root of NIC_RX");
   if (!domain.bth_dst_qp) return is_zero("bth_dst_qp of NIC_RX");
   if (!domain.flow_modify_en) return is_zero("flow_modify_en of NIC_RX");
   return {};
