@@ -115,8 +115,9 @@ Result<CommandLine> split_command_line(int argc, const char* const* argv,
     for (const std::string& prefix : own_prefixes) {
       if (argument.compare(0, prefix.size(), prefix) != 0) continue;
       return fail(Errc::InvalidArgument,
-                  fmt::format("{} stands before --; write: {} [EAL arguments] -- {}", argument,
-                              line.own.front(), argument));
+                  fmt::format("{0} must come after --, before which only EAL arguments stand; "
+                              "write: {1} [EAL arguments] -- {0}",
+                              argument, line.own.front()));
     }
   }
   return line;

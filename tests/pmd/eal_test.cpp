@@ -54,8 +54,8 @@ TEST(SplitCommandLine, OurArgumentBeforeTheDashes_IsRefusedWithWhatToWrite) {
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, Errc::InvalidArgument);
   EXPECT_EQ(refused.error().text,
-            "--benchmark_filter=x stands before --; write: prog [EAL arguments] -- "
-            "--benchmark_filter=x");
+            "--benchmark_filter=x must come after --, before which only EAL arguments stand; "
+            "write: prog [EAL arguments] -- --benchmark_filter=x");
 }
 
 /// Runs in a child: says `what` on stderr and ends with 0 when it held.

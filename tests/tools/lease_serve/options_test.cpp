@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"NoDevice", {"--", "--listen", "7471"}, "--device is required"},
         Bad{"NoWay", {"--", "--device", "model"}, "--listen [HOST:]PORT"},
         Bad{"OneFile", {"--", "--device", "model", "--grant-file", "x"}, "both --request-file"},
-        Bad{"BeforeTheDashes", {"--device", "model"}, "--device stands before --"},
+        Bad{"BeforeTheDashes", {"--device", "model"}, "--device must come after --"},
         Bad{"Fill", {"--", "--device", "model", "--listen", "1", "--fill", "/no"}, "--fill /no"},
         Bad{"FillFolder", {"--", "--device", "model", "--listen", "1", "--fill", "/"}, "--fill /"},
         Bad{"Plan", {"--", "--device", "model", "--listen", "1", "--plan", "hope"}, "'hope'"},
