@@ -52,9 +52,10 @@ void put_access(prm::Buffer<In>& in, Access access, const Capabilities& caps) {
   if (access.remote_atomic) in.template put<"qpc.atomic_mode">(caps.atomic_mode);
 }
 
-/// Refuses a depth that the function does not have (mlx5_ib refuses it in mlx5_ib_modify_qp).
+/// Refuses a depth that the function does not have (mlx5_ib refuses it in mlx5_ib_modify_qp). The
+/// capability has six bits, so what it says is no width to shift by before it is held against one.
 Result<void> check_depth(const char* name, std::uint8_t depth, std::uint32_t log_most) {
-  if (depth <= std::uint32_t{1} << log_most) return {};
+  if (log_ceil(depth) <= log_most) return {};
   return fail(Errc::InvalidArgument, std::string(name) + " " + std::to_string(depth) +
                                          "; at most " + std::to_string(1u << log_most));
 }

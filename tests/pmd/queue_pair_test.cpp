@@ -167,6 +167,16 @@ TEST_F(QueuePairCommands, ChangeAccessInInit_ReplacesAllThreeRights_AndRtrRepeat
   EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.rre", channel.last()), 1u);
 }
 
+TEST_F(QueuePairCommands, DepthOfReads_UpToWhatTheFunctionHas) {
+  pmd::RtrAttributes rtr;
+  rtr.max_dest_rd_atomic = 16;
+  EXPECT_TRUE(qp.to_rtr(rtr));
+  rtr.max_dest_rd_atomic = 17;
+  EXPECT_EQ(qp.to_rtr(rtr).error().text, "max_dest_rd_atomic 17; at most 16");
+  context.caps.log_max_ra_res_qp = 63;  // more than anybody has, and all that six bits can say
+  EXPECT_TRUE(qp.to_rtr(rtr));
+}
+
 TEST_F(QueuePairCommands, CounterSet_IsBoundInInit) {
   context.caps.log_max_cq_sz = 6;
   auto large = pmd::CompletionQueue::create(context, page, kEqn, 6).value();
