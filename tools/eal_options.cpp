@@ -12,11 +12,16 @@ namespace {
 std::vector<std::string> own_prefixes(const CLI::App& app) {
   std::vector<std::string> prefixes;
   for (const CLI::Option* option : app.get_options())
-    if (option != app.get_help_ptr()) prefixes.push_back(option->get_name());
+    if (option != app.get_help_ptr() && option != app.get_version_ptr())
+      prefixes.push_back(option->get_name());
   return prefixes;
 }
 
-bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
+/// --help and --version are answered on either side of `--`.
+bool asks_for_text(const CLI::App& app, const std::string& word) {
+  return word == "--help" || word == "-h" ||
+         (word == "--version" && app.get_version_ptr() != nullptr);
+}
 
 }  // namespace
 
@@ -24,13 +29,16 @@ Result<EalOptions> parse_behind_eal(CLI::App& app, const std::string& program, i
                                     const char* const* argv) {
   PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
   std::vector<std::string> ours(parts.own.begin() + 1, parts.own.end());
-  if (std::ranges::any_of(parts.eal, asks_for_help)) ours = {"--help"};
+  for (const std::string& word : parts.eal)
+    if (asks_for_text(app, word)) ours = {word};
   std::ranges::reverse(ours);  // CLI11 takes the last argument first
   EalOptions parsed{std::move(parts.eal), std::nullopt};
   try {  // CLI11 tells by exceptions; they end here
     app.parse(ours);
   } catch (const CLI::CallForHelp&) {
-    parsed.help = app.help();
+    parsed.text = app.help();
+  } catch (const CLI::CallForVersion& version) {
+    parsed.text = std::string(version.what()) + '\n';
   } catch (const CLI::ParseError& error) {
     std::string text = error.what();
     std::ranges::replace(text, '\n', ' ');

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The command line of a program that runs on DPDK's EAL: the EAL's arguments, "--", its own. One
-// way to tell them apart, to answer --help on either side, and to put an error into one line.
+// way to tell them apart, to answer --help and --version on either side, and to put an error into
+// one line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +16,7 @@ namespace portcullis::tools {
 
 struct EalOptions {
   std::vector<std::string> eal;     // what stood before "--", the program's name first
-  std::optional<std::string> help;  // its text, when it was asked for
+  std::optional<std::string> text;  // of --help or --version, when that was asked for
 };
 
 /// Parses what stands after "--" into what `app` was given. InvalidArgument names the argument,

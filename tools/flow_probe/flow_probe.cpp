@@ -2,7 +2,6 @@
 //
 // flow-probe: runs the bring-up probes that this build has on one function, and says what each
 // installed, what a WRITE over loopback met, and what that shows.
-#include <algorithm>
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
 #include "probes/probe.hpp"
+#include "tools/eal_options.hpp"
 #include "tools/lease_serve/served_port.hpp"
 #include "tools/open_device.hpp"
 
@@ -67,9 +67,7 @@ Result<bool> run(const Arguments& arguments, std::vector<std::string> eal_argume
 }
 
 int refuse(const std::string& text) {
-  std::string line = text;
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  std::cerr << "flow-probe: " << line << '\n';
+  std::cerr << "flow-probe: " << text << '\n';
   return kRefused;
 }
 
@@ -92,17 +90,11 @@ int main(int argc, char** argv) {
   app.add_flag("--list", arguments.list, "name the probes of this build and leave");
   app.set_version_flag("--version", version());
   app.footer(kFooter);
-  auto parts = pmd::split_command_line(argc, argv, {"--device", "--quiet-ms", "--list"});
-  if (!parts) return refuse(parts.error().text);
-  std::vector<std::string> ours(parts->own.begin() + 1, parts->own.end());
-  for (const std::string& word : parts->eal)
-    if (word == "--help" || word == "-h" || word == "--version") ours = {word};
-  std::reverse(ours.begin(), ours.end());  // CLI11 takes the last argument first
-  try {                                    // CLI11 tells by exceptions; they end here
-    app.parse(ours);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return refuse(std::string(error.what()) + "; see flow-probe --help");
+  auto parsed = tools::parse_behind_eal(app, "flow-probe", argc, argv);
+  if (!parsed) return refuse(parsed.error().text);
+  if (parsed->text) {
+    std::cout << *parsed->text;
+    return 0;
   }
   if (arguments.list) {
     for (const probes::Probe probe : probes::built_in()) std::cout << name(probe) << '\n';
@@ -112,7 +104,7 @@ int main(int argc, char** argv) {
     return refuse(
         "this build has no probe; configure with the preset probes, or with "
         "-DPORTCULLIS_PROBE_NIC_RX_DROP=ON and the like");
-  const auto all_ran = run(arguments, std::move(parts->eal));
+  const auto all_ran = run(arguments, std::move(parsed->eal));
   if (!all_ran) return refuse(all_ran.error().text);
   return *all_ran ? 0 : kNotRun;
 }

@@ -177,7 +177,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   app.footer(kFooter);
   PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, "lease-serve", argc, argv));
   options.eal = std::move(parsed.eal);
-  options.text = std::move(parsed.help);
+  options.text = std::move(parsed.text);
   if (options.text) return options;
   PORTCULLIS_TRY(check_ways(options));
   PORTCULLIS_TRY(check_steering(options));

@@ -55,7 +55,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   app.footer(kFooter);
   PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, "roce-peer", argc, argv));
   options.eal = std::move(parsed.eal);
-  options.text = std::move(parsed.help);
+  options.text = std::move(parsed.text);
   return options;
 }
 
