@@ -123,7 +123,7 @@ struct ReceiveState {
   bool established = false;  // a request came: COMM_EST has been raised, or never will be
   Operation operation = Operation::None;  // of that message
   // behaviour dispatch-cache
-  std::uint32_t cached_rkey = 0;  // of the WRITE admitted last, with where it went
+  std::uint32_t cached_rkey = 0;  // of the WRITE admitted last, with where it went; 0: none
   std::uint64_t cached_va = 0;
   Iova cached_iova = 0;
 

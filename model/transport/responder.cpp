@@ -149,7 +149,7 @@ bool Responder::is_serving(const Qp& qp) const noexcept {
 /// What a dispatch cache that keeps the key lets through: the page that was written last.
 bool Responder::is_cached(const ReceiveState& receive, std::uint32_t bytes) const noexcept {
   return engine_->deps.behaviours->dispatch_cache_keeps_key &&
-         receive.cached_until_ns > engine_->deps.scheduler->now_ns() &&
+         receive.cached_until_ns > engine_->deps.scheduler->now_ns() && receive.cached_rkey != 0 &&
          receive.rkey == receive.cached_rkey &&
          receive.va / kPageBytes == receive.cached_va / kPageBytes &&
          receive.va % kPageBytes + bytes <= kPageBytes;

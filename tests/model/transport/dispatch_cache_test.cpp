@@ -183,6 +183,29 @@ TEST_F(QpInError, KeyKept_AnotherKeyIsLookedAt) {
   EXPECT_TRUE(is_untouched(128));
 }
 
+TEST_F(QpInError, KeyKept_NoneOfAnIndirectKey) {
+  cache_with_key();
+  const std::uint32_t direct = host.make_key(region, access::kLocalWrite);
+  key = host.make_indirect_key(region, access::kRemoteWrite, direct);
+  write_then_error();
+  ASSERT_TRUE(is_written(0));
+  host.destroy_key(key);
+  write(128);
+  expect_answer(syndrome::kNakRemoteAccessError);
+  EXPECT_TRUE(is_untouched(128));
+}
+
+TEST_F(QpInError, NothingKeptOfAnIndirectKey_KeyZeroIsRefused) {
+  cache_with_key();
+  const std::uint32_t direct = host.make_key(region, access::kLocalWrite);
+  key = host.make_indirect_key(region, access::kRemoteWrite, direct);
+  write_then_error();
+  key = 0;
+  write(128);
+  expect_answer(syndrome::kNakRemoteAccessError);
+  EXPECT_TRUE(is_untouched(128));
+}
+
 TEST_F(QpInError, KeyKept_ReadMeetsItsCheck) {
   cache_with_key();
   write_then_error();

@@ -2,6 +2,7 @@
 #include "tests/model/transport/rig.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -17,6 +18,7 @@ constexpr std::uint32_t kLogCqSize = 12;
 constexpr std::uint32_t kLogEqSize = 8;
 constexpr std::uint32_t kLogMaxQp = 10;
 constexpr std::uint32_t kLogMaxMsg = 30;
+constexpr std::uint32_t kVariant = 0x5a;  // of every key
 constexpr std::size_t kReceiveBytes = kReceivePieces * prm::mlx5_wqe_data_seg::bytes;
 
 /// Tests may build on what they set up.
@@ -36,6 +38,21 @@ std::vector<Iova> pages_of(const Region& region) {
   for (std::size_t at = 0; at < region.bytes.size(); at += kPageBytes)
     pages.push_back(region.iova + at);
   return pages;
+}
+
+std::uint64_t address_of(const Region& region) {
+  return std::bit_cast<std::uintptr_t>(region.bytes.data());
+}
+
+/// What the keys over `region` have in common.
+prm::Buffer<prm::mkc> key_context(const Region& region, std::uint8_t rights) {
+  prm::Buffer<prm::mkc> mkc;
+  mkc.set<"umr_en", 1>().put<"start_addr">(address_of(region)).put<"len">(region.bytes.size());
+  mkc.put<"lr">((rights & access::kLocalRead) != 0).put<"lw">((rights & access::kLocalWrite) != 0);
+  mkc.put<"rr">((rights & access::kRemoteRead) != 0)
+      .put<"rw">((rights & access::kRemoteWrite) != 0);
+  mkc.put<"a">((rights & access::kAtomic) != 0);
+  return mkc;
 }
 
 }  // namespace
@@ -111,9 +128,16 @@ void Host::unmap(const Region& region) {
   static_cast<void>(iommu_.unmap(region.iova, region.bytes.size()));
 }
 
+std::uint32_t Host::create_key(prm::Buffer<prm::mkc>& mkc, std::span<const std::byte> list) {
+  const auto octwords = static_cast<std::uint32_t>(list.size() / 16);
+  mkc.put<"mkey_7_0">(kVariant).put<"translations_octword_size">(octwords);
+  std::uint32_t index = 0;
+  must(mkeys_.create({prm::ConstView<prm::mkc>(mkc.all()), true, octwords, list}, index));
+  return index << 8 | kVariant;
+}
+
 std::uint32_t Host::make_key(const Region& region, std::uint8_t rights, std::uint32_t pd,
                              std::uint32_t qpn) {
-  constexpr std::uint32_t kVariant = 0x5a;
   std::vector<std::byte> list;
   for (const Iova page : pages_of(region)) {
     const std::uint64_t entry = cells::be64(page | 3);
@@ -121,23 +145,19 @@ std::uint32_t Host::make_key(const Region& region, std::uint8_t rights, std::uin
     list.insert(list.end(), raw, raw + sizeof entry);
   }
   list.resize((list.size() + 15) / 16 * 16);
-  const auto octwords = static_cast<std::uint32_t>(list.size() / 16);
-  prm::Buffer<prm::mkc> mkc;
-  mkc.set<"umr_en", 1>()
-      .put<"access_mode_1_0">(prm::MkcAccessMode::MTT)
-      .put<"pd">(pd)
-      .put<"qpn">(qpn);
-  mkc.put<"mkey_7_0">(kVariant).put<"log_page_size">(12).put<"translations_octword_size">(octwords);
-  mkc.put<"start_addr">(
-      static_cast<std::uint64_t>(std::bit_cast<std::uintptr_t>(region.bytes.data())));
-  mkc.put<"len">(region.bytes.size());
-  mkc.put<"lr">((rights & access::kLocalRead) != 0).put<"lw">((rights & access::kLocalWrite) != 0);
-  mkc.put<"rr">((rights & access::kRemoteRead) != 0)
-      .put<"rw">((rights & access::kRemoteWrite) != 0);
-  mkc.put<"a">((rights & access::kAtomic) != 0);
-  std::uint32_t index = 0;
-  must(mkeys_.create({prm::ConstView<prm::mkc>(mkc.all()), true, octwords, list}, index));
-  return index << 8 | kVariant;
+  auto mkc = key_context(region, rights);
+  mkc.put<"access_mode_1_0">(prm::MkcAccessMode::MTT).put<"log_page_size">(12);
+  mkc.put<"pd">(pd).put<"qpn">(qpn);
+  return create_key(mkc, list);
+}
+
+std::uint32_t Host::make_indirect_key(const Region& region, std::uint8_t rights,
+                                      std::uint32_t direct) {
+  prm::Buffer<prm::mlx5_klm> entry;
+  entry.put<"bcount">(region.bytes.size()).put<"key">(direct).put<"va">(address_of(region));
+  auto mkc = key_context(region, rights);
+  mkc.put<"access_mode_1_0">(prm::MkcAccessMode::KLMS).put<"pd">(kPd).put<"qpn">(prm::kMkcQpnAny);
+  return create_key(mkc, entry.all());
 }
 
 void Host::destroy_key(std::uint32_t key) { must(mkeys_.destroy(key >> 8)); }

@@ -110,6 +110,9 @@ class Host {
   /// The key (index << 8 | variant) of an MTT over `region`, virtual address = its CPU address.
   [[nodiscard]] std::uint32_t make_key(const Region& region, std::uint8_t rights,
                                        std::uint32_t pd = kPd, std::uint32_t qpn = prm::kMkcQpnAny);
+  /// One of mode KLM over the same addresses, which leads to `direct`.
+  [[nodiscard]] std::uint32_t make_indirect_key(const Region& region, std::uint8_t rights,
+                                                std::uint32_t direct);
   void destroy_key(std::uint32_t key);
   [[nodiscard]] bool has_pending_dma(std::uint32_t key) const {
     return mkeys_.has_pending_dma(key >> 8);
@@ -198,6 +201,7 @@ class Host {
   };
   [[nodiscard]] Queue& queue(std::uint32_t qpn);
   [[nodiscard]] prm::Buffer<prm::qpc> context(const QpOptions& options) const;
+  std::uint32_t create_key(prm::Buffer<prm::mkc>& mkc, std::span<const std::byte> list);
   void make_queues();
   std::span<std::byte> block(Queue& sq, std::uint16_t index);
 
