@@ -8,7 +8,15 @@
 namespace portcullis::pfc::cbd {
 namespace {
 
-constexpr std::uint64_t kMostHosts = 1'000'000;
+constexpr double kMostEntries = 2.5e8;  // links, next hops and hops of flows: a few gigabytes
+
+/// Nothing is begun that no memory holds.
+Result<void> check_entries(const std::string& what, double entries) {
+  if (entries <= kMostEntries) return {};
+  return fail(Errc::InvalidArgument,
+              fmt::format("{}: {:.2g} links and next hops; at most {:.2g} are accepted", what,
+                          entries, kMostEntries));
+}
 
 std::vector<NodeId> add_nodes(Topology& topology, std::string_view prefix, std::uint32_t count,
                               NodeKind kind) {
@@ -31,12 +39,13 @@ void add_shortest_routes(Topology& topology) {
 }  // namespace
 
 Result<Topology> leaf_spine(const LeafSpine& shape, const Link& like) {
-  if (shape.leaves == 0 || shape.spines == 0 || shape.hosts == 0 ||
-      std::uint64_t{shape.leaves} * shape.hosts > kMostHosts)
-    return fail(Errc::InvalidArgument,
-                fmt::format("leaf-spine of {} leaves, {} spines and {} hosts a leaf; 1 or more of "
-                            "each and at most {} hosts are accepted",
-                            shape.leaves, shape.spines, shape.hosts, kMostHosts));
+  const std::string what = fmt::format("leaf-spine of {} leaves, {} spines and {} hosts a leaf",
+                                       shape.leaves, shape.spines, shape.hosts);
+  if (shape.leaves == 0 || shape.spines == 0 || shape.hosts == 0)
+    return fail(Errc::InvalidArgument, what + "; 1 or more of each are accepted");
+  const double fabric_links = (shape.leaves + 1.0) * shape.spines;
+  const double all_hosts = 1.0 * shape.leaves * shape.hosts;
+  PORTCULLIS_TRY(check_entries(what, (all_hosts + 2) * (all_hosts + fabric_links)));
   Topology topology;
   topology.name = fmt::format("leaf-spine-{}x{}", shape.leaves, shape.spines);
   const auto leaves = add_nodes(topology, "leaf", shape.leaves, NodeKind::Switch);
@@ -57,6 +66,10 @@ Result<Topology> fat_tree(std::uint32_t ports, bool with_routes, const Link& lik
                 fmt::format("fat tree of {} ports; an even number from 2 to {} is accepted", ports,
                             kMostPorts));
   const std::uint32_t half = ports / 2;
+  const double all_hosts = 1.0 * ports * half * half;
+  if (with_routes)
+    PORTCULLIS_TRY(check_entries(fmt::format("fat tree of {} ports", ports),
+                                 all_hosts * (3 * all_hosts + half * half)));
   Topology topology;
   topology.name = fmt::format("fat-tree-{}", ports);
   const auto edges = add_nodes(topology, "edge", ports * half, NodeKind::Switch);
@@ -76,12 +89,11 @@ Result<Topology> fat_tree(std::uint32_t ports, bool with_routes, const Link& lik
 }
 
 Result<Topology> ring(std::uint32_t switches, std::uint32_t span, const Link& like) {
-  if (switches < 3 || switches > kMostHosts || span == 0 || span >= switches)
-    return fail(
-        Errc::InvalidArgument,
-        fmt::format("ring of {} switches with span {}; 3 switches or more and a span from 1 "
-                    "to one less are accepted",
-                    switches, span));
+  const std::string what = fmt::format("ring of {} switches with span {}", switches, span);
+  if (switches < 3 || span == 0 || span >= switches)
+    return fail(Errc::InvalidArgument,
+                what + "; 3 switches or more and a span from 1 to one less are accepted");
+  PORTCULLIS_TRY(check_entries(what, switches * (span + 6.0)));
   Topology topology;
   topology.name = fmt::format("ring-{}", switches);
   const auto nodes = add_nodes(topology, "sw", switches, NodeKind::Switch);

@@ -2,6 +2,7 @@
 //
 // Fabrics as they are built: Clos networks of two and three tiers, and the ring of switches that
 // deadlocks. With routes, so that they can be analysed at once. Links are alike and go both ways.
+// What has more links and next hops than a few gigabytes hold is InvalidArgument.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct LeafSpine {
 };
 
 /// leaf0.., spine0.., host0.. in the order of leaves; shortest routes to every host.
-/// InvalidArgument when there are no leaves, spines or hosts, or over a million hosts.
+/// InvalidArgument when there are no leaves, spines or hosts.
 [[nodiscard]] Result<Topology> leaf_spine(const LeafSpine& shape, const Link& like = {});
 
 /// Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008: `ports`

@@ -18,6 +18,27 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNotRun = -1;
 constexpr double kUndecided = -2;
+constexpr std::uint64_t kMostRuns = 10'000'000;  // in all: a gigabyte of outcomes
+constexpr unsigned kMostThreads = 1024;
+
+Result<void> check_options(const SweepOptions& options) {
+  const auto bad = [](const std::string& text) { return fail(Errc::InvalidArgument, text); };
+  if (options.axes.empty()) return bad("no axis to sweep along; one or more are accepted");
+  std::uint64_t runs = options.runs;
+  for (const SweepAxis& axis : options.axes) {
+    if (axis.values.empty())
+      return bad(fmt::format("no values of {}; one or more are accepted", axis.name));
+    runs = std::min(runs, kMostRuns + 1) * axis.values.size();
+  }
+  if (options.runs == 0 || runs > kMostRuns)
+    return bad(fmt::format("{} runs in each cell; 1 or more, and {} in all cells, are accepted",
+                           options.runs, kMostRuns));
+  if (options.threads == 0 || options.threads > kMostThreads)
+    return bad(fmt::format("{} threads; 1 to {} are accepted", options.threads, kMostThreads));
+  if (!(options.offsets >= 0) || !std::isfinite(options.offsets))
+    return bad(fmt::format("offsets {}; a number from 0 on is accepted", options.offsets));
+  return {};
+}
 
 class Sweep {
  public:
@@ -127,12 +148,7 @@ double SweepCell::quantile(double q) const {
 }
 
 Result<std::vector<SweepCell>> sweep(const Topology& topology, const SweepOptions& options) {
-  const bool has_values =
-      std::ranges::none_of(options.axes, [](const SweepAxis& axis) { return axis.values.empty(); });
-  if (options.axes.empty() || !has_values || options.runs == 0 || options.threads == 0 ||
-      !(options.offsets >= 0) || !std::isfinite(options.offsets))
-    return fail(Errc::InvalidArgument,
-                "a sweep needs an axis with values, runs and threads above 0, offsets from 0 on");
+  PORTCULLIS_TRY(check_options(options));
   return Sweep(topology, options).run();
 }
 

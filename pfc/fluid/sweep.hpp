@@ -42,7 +42,8 @@ struct SweepCell {
 };
 
 /// The first axis changes slowest. The same cells whatever the number of threads. The error of the
-/// first run that fails; InvalidArgument for no axis, no value, no run or no thread.
+/// first run that fails; InvalidArgument for no axis, no value, no run or no thread, and for more
+/// of them than a machine holds.
 [[nodiscard]] Result<std::vector<SweepCell>> sweep(const Topology& topology,
                                                    const SweepOptions& options);
 

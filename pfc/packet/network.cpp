@@ -12,7 +12,8 @@
 namespace portcullis::pfc::packet {
 namespace {
 
-constexpr double kMostPicoseconds = 9.2e18;
+constexpr double kMostPicoseconds = 9e15;  // 256 of them fit 64 bits, Engine::inspection_ps()
+constexpr double kMostPackets = 9e15;      // of a source: a double counts them one by one
 constexpr std::uint32_t kFrameBytes = 84;  // 64, preamble and start 8, gap 12
 constexpr std::uint32_t kMostPacketBytes = 1 << 20;
 
@@ -51,9 +52,10 @@ class Compiler {
   }
 
   Result<Picoseconds> time(double picoseconds, const std::string& what) const {
-    if (picoseconds > kMostPicoseconds / 1024)
+    if (picoseconds > kMostPicoseconds)
       return fail(Errc::InvalidArgument,
-                  fmt::format("{}: {} s; less than a day is accepted", what, picoseconds / 1e12));
+                  fmt::format("{}: {:g} s; at most {:g} s are accepted", what, picoseconds / 1e12,
+                              kMostPicoseconds / 1e12));
     return static_cast<Picoseconds>(std::llround(picoseconds));
   }
 
@@ -87,6 +89,10 @@ class Compiler {
           Errc::InvalidArgument,
           fmt::format("flow {}: neither a path nor routes from {} to {}; one of them needed",
                       flow.name, topology_.nodes[flow.from].name, topology_.nodes[flow.to].name));
+    if (const double packets = offered(flow.source); !(packets <= kMostPackets))
+      return fail(Errc::InvalidArgument,
+                  fmt::format("flow {}: {:g} packets offered by the end; at most {:g} are accepted",
+                              flow.name, packets, kMostPackets));
     FlowPlan plan;
     plan.priority = static_cast<std::uint32_t>(
         std::ranges::find(network_.priorities, flow.priority) - network_.priorities.begin());
@@ -104,11 +110,19 @@ class Compiler {
     return {};
   }
 
+  /// Packets until the end; of a greedy source, which takes what the link takes, 0.
+  [[nodiscard]] double offered(const Source& source) const {
+    const double per_data = network_.bytes_per_data / options_.packet_bytes;
+    const double until = static_cast<double>(options_.until) / network_.ps_per_time;
+    if (source.kind == SourceKind::Rate) return source.rate * until * per_data;
+    return source.kind == SourceKind::Points ? source.points.back().data * per_data : 0;
+  }
+
   Result<void> add(const RateLimit& limit) {
     if (limit.flow >= network_.flows.size())
       return fail(Errc::InvalidArgument,
                   fmt::format("rate limit of flow {}; 0 to {}, the flows there are, accepted",
-                              limit.flow, network_.flows.size()));
+                              limit.flow, network_.flows.size() - 1));
     if (!(limit.rate > 0) || !std::isfinite(limit.rate))
       return fail(Errc::InvalidArgument,
                   fmt::format("rate limit {} of flow {}; a rate above 0 is accepted", limit.rate,

@@ -63,7 +63,8 @@ struct Network {
 
 /// `topology` was checked. InvalidArgument when there are no flows, for flows without a way, for
 /// packets larger than a threshold or buffer allows, for rate limits of flows that do not exist,
-/// and for times beyond 106 days, which 64 bits of picoseconds hold.
+/// for sources that offer more packets than a double counts, and for delays and packets of over two
+/// hours, for 64 bits of picoseconds hold 106 days.
 [[nodiscard]] Result<Network> compile(const Topology& topology, const RunOptions& options);
 
 }  // namespace portcullis::pfc::packet

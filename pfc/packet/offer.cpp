@@ -25,7 +25,7 @@ Offer::Offer(const Source& source, const Network& network, std::uint32_t packet_
       spacing_ps_(spacing_ps),
       start_ps_(to_ps(source.start * ps_per_time_)),
       stop_ps_(to_ps(source.stop * ps_per_time_)),
-      buffer_packets_(std::isinf(source.buffer)
+      buffer_packets_(source.buffer / data_per_packet_ > kFar
                           ? std::numeric_limits<std::uint64_t>::max()
                           : static_cast<std::uint64_t>(source.buffer / data_per_packet_)) {}
 

@@ -43,11 +43,18 @@ TEST(Generators, RingOfShortFlows_IsACycleFromTwoLinksOn) {
 
 TEST(Generators, ShapesThatAreNone_AreRefusedWithWhatIsAccepted) {
   EXPECT_THAT(leaf_spine({.leaves = 0}).error().text, HasSubstr("1 or more"));
-  EXPECT_THAT(leaf_spine({.leaves = 2000, .hosts = 1000}).error().text, HasSubstr("1000000 hosts"));
   EXPECT_THAT(fat_tree(5, true).error().text, HasSubstr("5 ports; an even number"));
   EXPECT_THAT(fat_tree(130, false).error().text, HasSubstr("2 to 128"));
   EXPECT_THAT(ring(2, 1).error().text, HasSubstr("3 switches or more"));
   EXPECT_THAT(ring(4, 4).error().text, HasSubstr("span 4"));
+}
+
+TEST(Generators, FabricsThatNoMemoryHolds_AreRefusedAtOnce) {
+  constexpr std::uint32_t kHuge = 4'000'000'000;
+  EXPECT_THAT(leaf_spine({.leaves = 2000, .hosts = 1000}).error().text, HasSubstr("4e+12 links"));
+  EXPECT_THAT(leaf_spine({.leaves = 1, .spines = kHuge}).error().text, HasSubstr("at most"));
+  EXPECT_THAT(fat_tree(64, true).error().text, HasSubstr("64 ports: 1.3e+10"));
+  EXPECT_THAT(ring(kHuge, kHuge - 1).error().text, HasSubstr("at most 2.5e+08"));
 }
 
 TEST(Routing, OnlyNextHopsThatComeNearer_AreTaken) {

@@ -65,6 +65,14 @@ TEST(Offer, SourceThatIsFull_LosesWhatComes) {
   EXPECT_EQ(rate.waiting(10 * kPacket), 5u);
 }
 
+TEST(Offer, BufferOfAnySize_HoldsAll) {
+  Source source = rated(1);
+  source.buffer = 1e300;
+  Offer rate = offer(source);
+  EXPECT_TRUE(rate.next(10 * kPacket).has_value());
+  EXPECT_EQ(rate.lost(), 0u);
+}
+
 TEST(Offer, Points_OfferWholePacketsAlongTheLine) {
   // Nothing for a unit of time, then three packets and a half within two packet times.
   const auto seen = times(offer(offered({{1, 0}, {1 + 2.0 / 40, 3.5 / 40}})), 10);

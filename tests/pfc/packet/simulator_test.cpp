@@ -160,9 +160,25 @@ TEST(Simulator, OptionsThatDoNotFit_AreRefusedByName) {
   EXPECT_THAT(refusal(options), HasSubstr("packets of 0 bytes"));
   options = until(1);
   options.limits = {{.flow = 1, .rate = 1}};
-  EXPECT_THAT(refusal(options), HasSubstr("flow 1"));
+  EXPECT_THAT(refusal(options), HasSubstr("rate limit of flow 1; 0 to 0,"));
   options.limits = {{.flow = 0, .rate = 0}};
   EXPECT_THAT(refusal(options), HasSubstr("rate limit 0 of flow f"));
+}
+
+TEST(Simulator, SourceThatNobodyCanCount_IsRefused) {
+  Topology fast = bottleneck();
+  fast.flows[0].source = rated(1e300);
+  EXPECT_THAT(simulate(fast, until(1)).error().text,
+              HasSubstr("packets offered by the end; at most 9e+15"));
+  fast.flows[0].source = offered({{1, 1e300}});
+  EXPECT_THAT(simulate(fast, until(1)).error().text, HasSubstr("packets offered by the end"));
+}
+
+TEST(Simulator, DelayOfHours_IsRefused) {
+  Link slow;
+  slow.delay = 2e9;  // of 8 us
+  EXPECT_THAT(simulate(bottleneck(slow), until(1)).error().text,
+              HasSubstr("16000 s; at most 9000 s are accepted"));
 }
 
 TEST(Simulator, TopologyWithoutFlows_IsRefused) {
