@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/eal_options.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "pmd/eal.hpp"
+#include "tools/command_line.hpp"
 
 namespace portcullis::tools {
 namespace {
@@ -25,26 +26,13 @@ bool asks_for_text(const CLI::App& app, const std::string& word) {
 
 }  // namespace
 
-Result<EalOptions> parse_behind_eal(CLI::App& app, const std::string& program, int argc,
-                                    const char* const* argv) {
+Result<EalOptions> parse_behind_eal(CLI::App& app, int argc, const char* const* argv) {
   PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
   std::vector<std::string> ours(parts.own.begin() + 1, parts.own.end());
   for (const std::string& word : parts.eal)
     if (asks_for_text(app, word)) ours = {word};
-  std::ranges::reverse(ours);  // CLI11 takes the last argument first
-  EalOptions parsed{std::move(parts.eal), std::nullopt};
-  try {  // CLI11 tells by exceptions; they end here
-    app.parse(ours);
-  } catch (const CLI::CallForHelp&) {
-    parsed.text = app.help();
-  } catch (const CLI::CallForVersion& version) {
-    parsed.text = std::string(version.what()) + '\n';
-  } catch (const CLI::ParseError& error) {
-    std::string text = error.what();
-    std::ranges::replace(text, '\n', ' ');
-    return fail(Errc::InvalidArgument, text + "; see " + program + " --help");
-  }
-  return parsed;
+  PORTCULLIS_TRY_ASSIGN(auto text, parse_arguments(app, std::move(ours)));
+  return EalOptions{std::move(parts.eal), std::move(text)};
 }
 
 }  // namespace portcullis::tools

@@ -19,9 +19,7 @@ struct EalOptions {
   std::optional<std::string> text;  // of --help or --version, when that was asked for
 };
 
-/// Parses what stands after "--" into what `app` was given. InvalidArgument names the argument,
-/// what is accepted, and `program` for its --help.
-[[nodiscard]] Result<EalOptions> parse_behind_eal(CLI::App& app, const std::string& program,
-                                                  int argc, const char* const* argv);
+/// Parses what stands after "--" into what `app` was given. InvalidArgument names the argument.
+[[nodiscard]] Result<EalOptions> parse_behind_eal(CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace portcullis::tools

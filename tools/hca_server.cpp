@@ -15,6 +15,7 @@
 
 #include "model/hca_server/serve.hpp"
 #include "model/model.hpp"
+#include "tools/command_line.hpp"
 
 namespace {
 
@@ -86,7 +87,8 @@ Result<void> run(const std::string& socket, const std::string& wire, model::Opti
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"A ConnectX-5 in software, offered to a virtual machine over vfio-user."};
+  CLI::App app{"A ConnectX-5 in software, offered to a virtual machine over vfio-user.",
+               "hca-server"};
   std::string socket, wire, mac, port_type = "eth";
   model::Options options;
   app.add_option("--socket", socket, "UNIX socket to listen on")->required()->type_name("PATH");
@@ -123,7 +125,12 @@ int main(int argc, char** argv) {
              "Two ports on one wire:\n"
              "  hca-server --socket a --wire stream,listen=/tmp/wire\n"
              "  hca-server --socket b --wire stream,connect=/tmp/wire --mac 02:50:43:00:00:02");
-  CLI11_PARSE(app, argc, argv);
+  const auto text = tools::parse_arguments(app, {argv + 1, argv + argc});
+  if (!text) return refuse(text.error());
+  if (*text) {
+    std::cout << **text;
+    return 0;
+  }
 
   if (const auto given = take_port(port_type, mac, options); !given) return refuse(given.error());
   const auto served = run(socket, wire, std::move(options));

@@ -12,6 +12,7 @@
 #include "model/model.hpp"
 #include "pmd/eal.hpp"
 #include "probes/probe.hpp"
+#include "tools/command_line.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -118,13 +119,6 @@ void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
   }
 }
 
-/// CLI11's texts may run over several lines; an error here is one.
-tl::unexpected<Error> refuse(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return fail(Errc::InvalidArgument, std::move(text));
-}
-
 /// The words that tell one of our options where it stands before `--`.
 std::vector<std::string> own_prefixes(const CLI::App& app) {
   std::vector<std::string> prefixes = {std::string(kBenchmarkPrefix)};
@@ -178,24 +172,13 @@ Result<CommandLine> parse_command_line(const ProgramInfo& info, int argc, const 
   add_own(app, info, line.options);
 
   PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
-  std::vector<std::string> ours;  // CLI11 takes the last argument first
+  std::vector<std::string> ours;
   for (const std::string& argument : std::span(parts.own).subspan(1))
     (argument.starts_with(kBenchmarkPrefix) ? line.benchmark : ours).push_back(argument);
   if (std::any_of(parts.eal.begin(), parts.eal.end(), asks_for_text))
     ours.push_back(*std::find_if(parts.eal.begin(), parts.eal.end(), asks_for_text));
-  std::reverse(ours.begin(), ours.end());
   line.eal = std::move(parts.eal);
-  try {  // CLI11 tells by exceptions; they end here
-    app.parse(ours);
-  } catch (const CLI::CallForHelp&) {
-    line.text = app.help();
-  } catch (const CLI::CallForVersion&) {
-    line.text = version_of(info) + "\n";
-  } catch (const CLI::ExtrasError& error) {
-    return refuse(std::string(error.what()) + "; --help lists what is");
-  } catch (const CLI::ParseError& error) {
-    return refuse(error.what());
-  }
+  PORTCULLIS_TRY_ASSIGN(line.text, tools::parse_arguments(app, std::move(ours)));
   set_defaults(info, line.options);
   return line;
 }

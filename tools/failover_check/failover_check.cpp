@@ -5,6 +5,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "tools/command_line.hpp"
 #include "tools/failover_check/commands.hpp"
 
 namespace {
@@ -18,6 +19,11 @@ std::atomic<bool> stop_asked{false};
 extern "C" void ask_to_stop(int signal) {
   stop_asked.store(true);
   std::signal(signal, SIG_DFL);
+}
+
+int refuse(const std::string& text) {
+  std::cerr << "failover-check: " << text << '\n';
+  return kExitBad;
 }
 
 std::string model_list() {
@@ -92,8 +98,9 @@ CLI::App* add_list(CLI::App& app, ListCommand& command, const char* name, const 
 int main(int argc, char** argv) {
   CLI::App app{
       "Which RDMA operations may be posted again after a timeout, a fence or a NIC failure?\n"
-      "Decided by exploring every run of small models; a refutation comes with a shortest run."};
-  app.require_subcommand(1);
+      "Decided by exploring every run of small models; a refutation comes with a shortest run.",
+      "failover-check"};
+  app.require_subcommand(0, 1);  // a wrong one is named; none is told below
   app.footer(
       "EXAMPLES\n"
       "  failover-check explore blind-fadd                  why an FADD must not be reposted\n"
@@ -124,7 +131,14 @@ int main(int argc, char** argv) {
   bench_sub->add_flag("--quick", bench.is_quick, "the smallest model only");
   bench_sub->add_option("--threads", bench.threads, "1 to 16")->capture_default_str();
   bench_sub->add_flag("--json", bench.is_json, "a JSON array on standard output");
-  CLI11_PARSE(app, argc, argv);
+  const auto text = tools::parse_arguments(app, {argv + 1, argv + argc});
+  if (!text) return refuse(text.error().text);
+  if (*text) {
+    std::cout << **text;
+    return kExitFine;
+  }
+  if (app.get_subcommands().empty())
+    return refuse("no command; explore, protocols, policies, classify and bench are accepted");
 
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "lease/fence_plan.hpp"
+#include "tools/command_line.hpp"
 
 namespace portcullis::tools::fence_audit {
 namespace {
@@ -52,24 +53,16 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--json", options.json, "the same as a file")->type_name("FILE");
 }
 
-/// CLI11's texts may run over several lines; an error here is one.
-tl::unexpected<Error> refuse(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return fail(Errc::InvalidArgument, std::move(text));
-}
-
 }  // namespace
 
 Result<Options> parse_options(int argc, const char* const* argv) {
   Options options;
-  std::vector<std::string> ours;  // CLI11 takes the last argument first
+  std::vector<std::string> ours;
   const auto split = std::find(argv + 1, argv + argc, std::string_view("--"));
   const bool has_eal = split != argv + argc;
   options.eal = {argv[0]};
   if (has_eal) options.eal.insert(options.eal.end(), argv + 1, split);
   ours.assign(has_eal ? split + 1 : argv + 1, argv + argc);
-  std::reverse(ours.begin(), ours.end());
 
   CLI::App app(
       "Fences leases under WRITE traffic and looks whether memory changes, or requests\n"
@@ -77,13 +70,8 @@ Result<Options> parse_options(int argc, const char* const* argv) {
       "fence-audit [EAL arguments --]");
   app.footer(kFooter);
   add_options(app, options);
-  try {  // CLI11 tells by exceptions; they end here
-    app.parse(ours);
-  } catch (const CLI::CallForHelp&) {
-    options.text = app.help();
-  } catch (const CLI::ParseError& error) {
-    return refuse(std::string(error.what()) + "; --help lists what is accepted");
-  }
+  PORTCULLIS_TRY_ASSIGN(const auto text, parse_arguments(app, std::move(ours)));
+  options.text = text.value_or("");
   if (options.device.empty()) options.device = "model";
   if (options.plans.empty())
     for (const lease::Plan& plan : lease::plans()) options.plans.emplace_back(plan.name);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "tools/command_line.hpp"
 #include "tools/fence_proof/report.hpp"
 
 namespace {
@@ -193,7 +194,12 @@ int main(int argc, char** argv) {
       ->type_name("N")
       ->check(CLI::Range(1U, 1024U, "1 to 1024"));
   app.footer(footer());
-  CLI11_PARSE(app, argc, argv);
+  const auto text = tools::parse_arguments(app, {argv + 1, argv + argc});
+  if (!text) return refuse(text.error());
+  if (*text) {
+    fmt::print("{}", **text);
+    return 0;
+  }
   const auto status = act(arguments);
   if (stop) return kInterrupted;
   return status ? *status : refuse(status.error());

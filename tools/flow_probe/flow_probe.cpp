@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   app.add_flag("--list", arguments.list, "name the probes of this build and leave");
   app.set_version_flag("--version", version());
   app.footer(kFooter);
-  auto parsed = tools::parse_behind_eal(app, "flow-probe", argc, argv);
+  auto parsed = tools::parse_behind_eal(app, argc, argv);
   if (!parsed) return refuse(parsed.error().text);
   if (parsed->text) {
     std::cout << *parsed->text;

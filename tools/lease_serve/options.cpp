@@ -175,7 +175,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   add_revoke_options(app, options);
   add_steering_options(app, options);
   app.footer(kFooter);
-  PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, "lease-serve", argc, argv));
+  PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, argc, argv));
   options.eal = std::move(parsed.eal);
   options.text = std::move(parsed.text);
   if (options.text) return options;

@@ -37,8 +37,8 @@ int main(int argc, char** argv) {
     std::cerr << "lease-verify: " << options.error().text << '\n';
     return kNotChecked;
   }
-  if (options->help) {
-    std::cout << options->help_text << '\n';
+  if (options->text) {
+    std::cout << *options->text << '\n';
     return 0;
   }
   std::signal(SIGINT, ask_to_stop);

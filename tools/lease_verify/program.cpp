@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 
+#include "tools/command_line.hpp"
+
 namespace portcullis::tools::lease_verify {
 namespace {
 
@@ -125,18 +127,8 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   add_options(app, options);
   add_revoke_options(app, options);
   app.footer(kFooter);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    options.help = true;
-    options.help_text = app.help();
-    return options;
-  } catch (const CLI::ParseError& error) {
-    std::string text = error.what();
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return fail(Errc::InvalidArgument, text + "; see lease-verify --help");
-  }
-  PORTCULLIS_TRY(check_ways(options));
+  PORTCULLIS_TRY_ASSIGN(options.text, parse_arguments(app, {argv + 1, argv + argc}));
+  if (!options.text) PORTCULLIS_TRY(check_ways(options));
   return options;
 }
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -28,8 +29,7 @@ struct Options {
   DataCheckOptions data;
   RevokeTestOptions revoke;
   std::string json_file;
-  bool help = false;
-  std::string help_text;  // when `help`
+  std::optional<std::string> text;  // --help: print and leave
 };
 
 /// InvalidArgument names the argument and what is accepted.

@@ -53,7 +53,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
                "roce-peer [EAL arguments] --"};
   add_options(app, options);
   app.footer(kFooter);
-  PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, "roce-peer", argc, argv));
+  PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, argc, argv));
   options.eal = std::move(parsed.eal);
   options.text = std::move(parsed.text);
   return options;

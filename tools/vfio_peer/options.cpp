@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "pmd/vfio_function.hpp"
+#include "tools/command_line.hpp"
 
 namespace portcullis::tools::vfio_peer {
 namespace {
@@ -47,15 +48,8 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   CLI::App app{"Drives a ConnectX-5 through rdma-core's VFIO provider, and fences it.",
                "vfio-peer"};
   add_options(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    options.help = true;
-    options.help_text = app.help();
-  } catch (const CLI::ParseError& error) {
-    return fail(Errc::InvalidArgument, std::string(error.what()) + "; see vfio-peer --help");
-  }
-  if (options.help) return options;
+  PORTCULLIS_TRY_ASSIGN(options.text, parse_arguments(app, {argv + 1, argv + argc}));
+  if (options.text) return options;
   PORTCULLIS_TRY_ASSIGN(options.bdf, pmd::canonical_bdf(options.bdf));
   return options;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -16,8 +17,7 @@ struct Options {
   std::uint32_t writes = 32;    // outstanding when the fence comes
   std::uint32_t samples = 5;    // of each latency
   bool latency = false;
-  bool help = false;
-  std::string help_text;  // when `help`
+  std::optional<std::string> text;  // --help: print and leave
 };
 
 /// InvalidArgument names the argument and what is accepted.

@@ -51,8 +51,8 @@ int main(int argc, char** argv) {
     std::cerr << "vfio-peer: " << options.error().text << '\n';
     return 2;
   }
-  if (options->help) {
-    std::cout << options->help_text << '\n';
+  if (options->text) {
+    std::cout << *options->text << '\n';
     return 0;
   }
   const auto good = run(*options);

@@ -42,9 +42,9 @@ TEST(Arguments, AllOfThem_AreTaken) {
 
 TEST(Arguments, Help_NamesBothOrdersAndWhatEachMeans) {
   const auto options = parse({"--help"});
-  ASSERT_TRUE(options && options->help);
-  EXPECT_THAT(options->help_text, HasSubstr("2ERR_QP, then DESTROY_MKEY"));
-  EXPECT_THAT(options->help_text, HasSubstr("status 10"));
+  ASSERT_TRUE(options && options->text);
+  EXPECT_THAT(*options->text, HasSubstr("2ERR_QP, then DESTROY_MKEY"));
+  EXPECT_THAT(*options->text, HasSubstr("status 10"));
 }
 
 TEST(Arguments, NoDevice_IsRefused) { EXPECT_THAT(refusal({}), HasSubstr("--device is required")); }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every program's command line: --help and --version are text, a mistake is one line.
+#include "tools/command_line.hpp"
+
+#include <gmock/gmock.h>
+
+namespace portcullis::tools {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Optional;
+using ::testing::StartsWith;
+
+struct Parsed {
+  Result<std::optional<std::string>> text;
+  unsigned count = 0;
+};
+
+Parsed parse(std::vector<std::string> arguments) {
+  CLI::App app("Counts.", "counter");
+  Parsed parsed;
+  app.add_option("--count", parsed.count, "how many")->check(CLI::Range(1U, 7U))->required();
+  app.add_subcommand("twice", "counts twice");
+  app.set_version_flag("--version", "counter 3");
+  parsed.text = parse_arguments(app, std::move(arguments));
+  return parsed;
+}
+
+TEST(CommandLine, WhatIsAccepted_IsTakenAndHasNoText) {
+  const Parsed parsed = parse({"--count", "3"});
+  EXPECT_EQ(parsed.text.value(), std::nullopt);
+  EXPECT_EQ(parsed.count, 3U);
+}
+
+TEST(CommandLine, Help_IsTextWithTheProgramsName) {
+  EXPECT_THAT(parse({"--help"}).text.value(), Optional(HasSubstr("Usage: counter ")));
+}
+
+TEST(CommandLine, HelpOfASubcommand_IsItsOwn) {
+  EXPECT_THAT(parse({"twice", "--help"}).text.value(), Optional(StartsWith("counts twice")));
+}
+
+TEST(CommandLine, Version_IsALine) {
+  EXPECT_THAT(parse({"--version"}).text.value(), Optional(std::string("counter 3\n")));
+}
+
+TEST(CommandLine, Mistakes_AreALineThatNamesThem) {
+  for (const auto& [arguments, named] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--count", "8"}, "--count: Value 8 not in range 1 to 7"},
+           {{"--count", "x"}, "x"},
+           {{"--count", "3", "--size"}, "--size"},
+           {{"--cuont", "3"}, "--cuont"},
+           {{}, "--count is required"}}) {
+    const Parsed parsed = parse(arguments);
+    ASSERT_FALSE(parsed.text.has_value()) << named;
+    EXPECT_THAT(parsed.text.error().text, HasSubstr(named));
+    EXPECT_THAT(parsed.text.error().text, HasSubstr("--help"));
+    EXPECT_THAT(parsed.text.error().text, Not(HasSubstr("\n")));
+  }
+}
+
+}  // namespace
+}  // namespace portcullis::tools
