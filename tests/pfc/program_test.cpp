@@ -134,8 +134,12 @@ TEST(Fluid, Mistakes_AreOneLine) {
        "pfc-deadlock fluid: links[0].xoff: 0; a number above 0 is accepted\n"},
       {{"fluid", "seed-1", "--at", "5", "--until", "4"},
        "pfc-deadlock fluid: --at 5; at most --until, 4, is accepted\n"},
+      {{"fluid", "seed-1", "--until", "-5"},
+       "pfc-deadlock fluid: --until -5; a time from 0 on is accepted\n"},
       {{"fluid", "ring-3", "--reading", "literal"},
        "pfc-deadlock fluid: the literal reading is of the equations of seed-1 to seed-4\n"},
+      {{"fluid", "leaf-spine:2,2,1"},
+       "pfc-deadlock fluid: no flows to solve for; a topology with flows is accepted\n"},
       {{"topology", "none.json"},
        "pfc-deadlock topology: none.json: cannot be opened; a readable file expected\n"},
   };
@@ -175,6 +179,14 @@ TEST(Sweep, Mistakes_AreOneLine) {
               StartsWith("pfc-deadlock sweep: --vary \"d=1:2\"; NAME=FROM:TO:COUNT or"));
   EXPECT_EQ(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=-1", "--runs", "1"}).err,
             "pfc-deadlock sweep: links[0].delay: -1; 0 or more is accepted\n");
+  EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--runs", "4000000000"}).err,
+              StartsWith("pfc-deadlock sweep: 4000000000 runs in each cell; 1 or more, and "));
+  EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--runs", "0"}).err,
+              StartsWith("pfc-deadlock sweep: 0 runs in each cell"));
+  EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--threads", "5000"}).err,
+              StartsWith("pfc-deadlock sweep: 5000 threads; 1 to 1024"));
+  EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--offsets", "nan"}).err,
+              StartsWith("pfc-deadlock sweep: offsets nan;"));
 }
 
 TEST(Residence, Verdict_IsOneNumber) {
@@ -195,6 +207,12 @@ TEST(Topology, Json_IsTheSameScenarioAgain) {
   const TemporaryFile file(run_pfc_deadlock({"topology", "seed-3", "--json"}).out);
   EXPECT_EQ(run_pfc_deadlock({"fluid", file.path(), "--at", "1,7.5"}).out,
             run_pfc_deadlock({"fluid", "seed-3", "--at", "1,7.5"}).out);
+}
+
+TEST(Topology, OfAGeneratedFabric_HasItsRoutesToStartFrom) {
+  const TemporaryFile file(run_pfc_deadlock({"topology", "leaf-spine:2,2,1", "--json"}).out);
+  EXPECT_EQ(run_pfc_deadlock({"cbd", file.path(), "--format", "csv"}).out,
+            run_pfc_deadlock({"cbd", "leaf-spine:2,2,1", "--format", "csv"}).out);
 }
 
 TEST(Topology, Svg_NamesNodesAndFlows) {

@@ -39,9 +39,11 @@ struct CbdOptions {
 
 void describe(CLI::App& app, CbdOptions& options) {
   app.add_option("SCENARIO", options.name, kFabricHelp)->required();
-  app.add_option("--set", options.settings, "NAME=VALUE, applied before")->take_all();
-  app.add_option("--priority", options.priorities, "only this one; all that flows use otherwise")
-      ->take_all()
+  app.add_option("--set", options.settings, "NAME=VALUE, applied before (may be repeated)")
+      ->allow_extra_args(false);
+  app.add_option("--priority", options.priorities,
+                 "only this one (may be repeated); all that flows use otherwise")
+      ->allow_extra_args(false)
       ->check(CLI::Range(0, 7));
   app.add_option("--traffic", options.traffic,
                  "whose paths count: flows, routes (whatever they permit between hosts), or all")

@@ -99,15 +99,18 @@ std::string curve(const Frame& frame, const ChartSeries& series, std::size_t ind
 
 std::string marks(const std::vector<ChartMark>& list, const Frame& frame) {
   constexpr auto kStroke = "stroke=\"#a00000\" stroke-dasharray=\"3 3\"";
+  // On a white edge, for it may stand on a curve or a closed gate.
+  constexpr auto kLabel =
+      "fill=\"#a00000\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\"";
   std::string drawn;
   for (const ChartMark& mark : list) {
     if (mark.is_vertical) {
       drawn += svg::line(frame.x(mark.at), frame.top, frame.x(mark.at), frame.bottom, kStroke);
-      drawn += svg::text(std::min(frame.x(mark.at) + 4, kRight - 120), frame.top + 14,
-                         "fill=\"#a00000\"", mark.label);
+      drawn += svg::text(std::min(frame.x(mark.at) + 4, kRight - 120), frame.top + 14, kLabel,
+                         mark.label);
     } else {
       drawn += svg::line(kLeft, frame.y(mark.at), kRight, frame.y(mark.at), kStroke);
-      drawn += svg::text(kLeft + 6, frame.y(mark.at) - 4, "fill=\"#a00000\"", mark.label);
+      drawn += svg::text(kLeft + 6, frame.y(mark.at) - 4, kLabel, mark.label);
     }
   }
   return drawn;

@@ -9,6 +9,7 @@
 
 #include "pfc/cbd/generators.hpp"
 #include "pfc/scenarios.hpp"
+#include "pfc/topology_json.hpp"
 #include "tools/pfc_deadlock/input.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
@@ -56,13 +57,19 @@ Result<pfc::Topology> generate(const std::string& name) {
               fmt::format("scenario \"{}\"; leaf-spine:, fat-tree: and ring: are generated", name));
 }
 
+Result<pfc::Topology> load(const std::string& name) {
+  if (name == "-" || name.ends_with(".json")) {
+    PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(name));
+    return pfc::parse_topology(text, name == "-" ? "standard input" : name);
+  }
+  return name.find(':') == std::string::npos ? pfc::scenario(name) : generate(name);
+}
+
 }  // namespace
 
 Result<pfc::Topology> load_fabric(const std::string& name,
                                   const std::vector<std::string>& settings) {
-  if (name.find(':') == std::string::npos || name.ends_with(".json"))
-    return load_scenario(name, settings);
-  PORTCULLIS_TRY_ASSIGN(pfc::Topology topology, generate(name));
+  PORTCULLIS_TRY_ASSIGN(pfc::Topology topology, load(name));
   if (!settings.empty()) PORTCULLIS_TRY(pfc::apply_settings(topology, settings));
   return topology;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scenarios of the cbd and packet commands: those of load_scenario(), and generated fabrics.
+// Scenarios: built in, from JSON, or generated fabrics.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace portcullis::tools::pfc_deadlock {
 
-/// What load_scenario() takes, or leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS ring:SWITCHES,SPAN.
+/// A built-in name, a file that ends in .json, "-" for standard input, or
+/// leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS ring:SWITCHES,SPAN; then the settings.
 [[nodiscard]] Result<pfc::Topology> load_fabric(const std::string& name,
                                                 const std::vector<std::string>& settings);
 

@@ -4,10 +4,13 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "pfc/fluid/columns.hpp"
 #include "pfc/fluid/literal.hpp"
 #include "pfc/scenarios.hpp"
+#include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/fluid_report.hpp"
 #include "tools/pfc_deadlock/input.hpp"
 
@@ -24,7 +27,7 @@ struct Options {
   std::string scenario;
   std::vector<std::string> settings;
   std::string at;
-  double until = -1;
+  std::optional<double> until;
   std::string format = "csv";
   std::string discipline = "proportional";
   std::string tie = "open";
@@ -39,8 +42,7 @@ struct Options {
 };
 
 void declare(CLI::App& app, Options& to) {
-  app.add_option("SCENARIO", to.scenario, "seed-1 .. seed-4, ring-3, a .json file or - for stdin")
-      ->required();
+  app.add_option("SCENARIO", to.scenario, kFabricHelp)->required();
   app.add_option("--set", to.settings,
                  "NAME=VALUE: theta, gap, d, d0, d1, a, B, rate.FLOW, .. (may be repeated)")
       ->allow_extra_args(false);
@@ -69,7 +71,7 @@ void declare(CLI::App& app, Options& to) {
 
 FluidOptions solver_options(const Options& from) {
   FluidOptions to;
-  to.until = from.until;
+  to.until = *from.until;
   to.discipline = from.discipline == "fifo" ? pfc::Discipline::Fifo : pfc::Discipline::Proportional;
   to.tie = from.tie == "closed" ? pfc::Tie::Closed : pfc::Tie::Open;
   to.definition = from.definition == "seed" ? pfc::Definition::Seed : pfc::Definition::Structural;
@@ -100,12 +102,16 @@ Result<std::vector<double>> times_of(Options& options) {
   if (!options.at.empty()) {
     PORTCULLIS_TRY_ASSIGN(times, parse_times("--at", options.at));
   }
-  if (options.until < 0) options.until = times.empty() ? 10 : times.back();
-  if (!times.empty() && times.back() > options.until)
-    return fail(Errc::InvalidArgument, fmt::format("--at {}; at most --until, {}, is accepted",
-                                                   times.back(), options.until));
+  if (!options.until) options.until = times.empty() ? 10 : times.back();
+  const double until = *options.until;
+  if (!(until >= 0) || !std::isfinite(until))
+    return fail(Errc::InvalidArgument,
+                fmt::format("--until {}; a time from 0 on is accepted", until));
+  if (!times.empty() && times.back() > until)
+    return fail(Errc::InvalidArgument,
+                fmt::format("--at {}; at most --until, {}, is accepted", times.back(), until));
   if (times.empty())
-    for (int i = 0; i <= kDefaultRows; ++i) times.push_back(options.until * i / kDefaultRows);
+    for (int i = 0; i <= kDefaultRows; ++i) times.push_back(until * i / kDefaultRows);
   return times;
 }
 
@@ -118,8 +124,9 @@ void print(Console& console, const Options& options, const Topology& topology, c
 
 Result<int> run_literal(Console& console, const Options& options, const Topology& topology,
                         const std::vector<double>& times) {
-  PORTCULLIS_TRY_ASSIGN(const auto samples,
-                        pfc::solve_literal(topology, {options.until, options.literal_step, times}));
+  PORTCULLIS_TRY_ASSIGN(
+      const auto samples,
+      pfc::solve_literal(topology, {*options.until, options.literal_step, times}));
   std::vector<Row> rows;
   for (const pfc::LiteralSample& sample : samples) rows.push_back({sample.time, sample.values});
   print(console, options, topology, nullptr, rows);
@@ -127,7 +134,7 @@ Result<int> run_literal(Console& console, const Options& options, const Topology
 }
 
 Result<int> run(Console& console, Options options) {
-  PORTCULLIS_TRY_ASSIGN(Topology topology, load_scenario(options.scenario, options.settings));
+  PORTCULLIS_TRY_ASSIGN(Topology topology, load_fabric(options.scenario, options.settings));
   PORTCULLIS_TRY_ASSIGN(const std::vector<double> times, times_of(options));
   if (options.reading == "literal") return run_literal(console, options, topology, times);
   if (options.start != "A")

@@ -11,25 +11,16 @@
 #include <iostream>
 #include <iterator>
 
-#include "pfc/scenarios.hpp"
-#include "pfc/topology_json.hpp"
+#include "tools/command_line.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 
 std::optional<int> parse(CLI::App& app, Arguments arguments, Console& console) {
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(std::move(reversed));
-    return std::nullopt;
-  } catch (const CLI::CallForHelp&) {
-    console.out << app.help();
-    return kExitDone;
-  } catch (const CLI::ParseError& error) {
-    std::string text = error.what();
-    std::ranges::replace(text, '\n', ' ');
-    fmt::print(console.err, "{}: {}; --help lists what is accepted\n", app.get_name(), text);
-    return kExitBad;
-  }
+  const auto text = parse_arguments(app, {arguments.begin(), arguments.end()});
+  if (!text) return refuse(console, app.get_name(), text.error());
+  if (!*text) return std::nullopt;
+  console.out << **text;
+  return kExitDone;
 }
 
 int refuse(Console& console, std::string_view command, const Error& error) {
@@ -53,19 +44,6 @@ Result<void> write_file(const std::string& path, std::string_view text) {
   file << text;
   if (file.flush()) return {};
   return fail(Errc::System, fmt::format("{}: cannot be written; a writable file expected", path));
-}
-
-Result<pfc::Topology> load_scenario(const std::string& name,
-                                    const std::vector<std::string>& settings) {
-  Result<pfc::Topology> topology = pfc::Topology{};
-  if (name == "-" || name.ends_with(".json")) {
-    PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(name));
-    topology = pfc::parse_topology(text, name == "-" ? "standard input" : name);
-  } else {
-    topology = pfc::scenario(name);
-  }
-  if (topology) PORTCULLIS_TRY(pfc::apply_settings(*topology, settings));
-  return topology;
 }
 
 Result<std::vector<double>> parse_times(std::string_view option, const std::string& text) {

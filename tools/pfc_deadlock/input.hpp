@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every subcommand reads: its options through CLI11, and its scenario with settings. Mistakes
-// are one line on standard error.
+// What every subcommand reads: its options through CLI11, files, times. Mistakes are one line on
+// standard error.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "pfc/topology.hpp"
 #include "tools/pfc_deadlock/command.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
@@ -24,10 +23,6 @@ int refuse(Console& console, std::string_view command, const Error& error);
 /// Whole file; "-" is standard input. System, naming the file.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 [[nodiscard]] Result<void> write_file(const std::string& path, std::string_view text);
-
-/// A built-in name, or a file that ends in .json, or "-"; then the settings.
-[[nodiscard]] Result<pfc::Topology> load_scenario(const std::string& name,
-                                                  const std::vector<std::string>& settings);
 
 /// "1,2.5,10" as ascending times; InvalidArgument names the option and what is accepted.
 [[nodiscard]] Result<std::vector<double>> parse_times(std::string_view option,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <string>
@@ -24,7 +25,8 @@ namespace packet = pfc::packet;
 constexpr double kPicosecondsPerMs = 1e9;
 constexpr double kPicosecondsPerUs = 1e6;
 constexpr int kPictureSamples = 500;
-constexpr double kMostSeconds = 86'400;  // of simulated time
+constexpr double kMostSeconds = 86'400;   // of simulated time
+constexpr double kMostSamples = 100'000;  // each has a number for every flow and ingress
 
 const std::map<std::string, packet::WatchdogAction> kActions = {
     {"none", packet::WatchdogAction::None},
@@ -52,10 +54,12 @@ void describe(CLI::App& app, PacketOptions& options) {
   app.add_option("SCENARIO", options.name, kFabricHelp)->required();
   app.add_option("--until", options.until, "time to simulate, in the scenario's unit of time")
       ->required();
-  app.add_option("--set", options.settings, "NAME=VALUE, applied before")->take_all();
+  app.add_option("--set", options.settings, "NAME=VALUE, applied before (may be repeated)")
+      ->allow_extra_args(false);
   app.add_option("--limit", options.limits,
-                 "FLOW=RATE: packets no closer than this rate, as congestion control would have it")
-      ->take_all();
+                 "FLOW=RATE: packets no closer than this rate, as congestion control would have it "
+                 "(may be repeated)")
+      ->allow_extra_args(false);
   app.add_option("--packet-bytes", options.packet_bytes, "size of every packet")
       ->capture_default_str();
   app.add_option(
@@ -117,6 +121,11 @@ Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::
         fmt::format("--until {} --sample {}; times up to {:g} ({:g} s), and --until above 0, "
                     "are accepted",
                     options.until, options.sample, most, kMostSeconds));
+  if (options.sample > 0 && options.until / options.sample > kMostSamples)
+    return fail(
+        Errc::InvalidArgument,
+        fmt::format("--sample {}: {:g} rows up to --until {}; at most {:g} are accepted",
+                    options.sample, options.until / options.sample, options.until, kMostSamples));
   run.until = packet::to_picoseconds(topology, options.until);
   run.packet_bytes = options.packet_bytes;
   run.pause_in_band = options.pause == "in-band";
@@ -127,7 +136,8 @@ Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::
   run.stop_at_deadlock = !options.keep_going && options.watchdog == "none";
   run.with_residence = options.format == "json";
   if (options.format == "csv" || !options.svg.empty())
-    run.sample_every = options.sample > 0 ? packet::to_picoseconds(topology, options.sample)
+    run.sample_every = options.sample > 0 ? std::max<packet::Picoseconds>(
+                                                1, packet::to_picoseconds(topology, options.sample))
                                           : run.until / kPictureSamples + 1;
   for (const std::string& text : options.limits) {
     PORTCULLIS_TRY_ASSIGN(run.limits.emplace_back(), parse_limit(text, topology));
@@ -182,8 +192,8 @@ std::string picture(const pfc::Topology& topology, const packet::RunReport& repo
 int run_packet(Arguments arguments, Console& console) {
   CLI::App app(
       "Simulates a scenario packet by packet: PAUSE frames with delay and headroom, shared "
-      "buffers, "
-      "TTLs, watchdogs. Says whether and when it deadlocks, and which links wait for each other.",
+      "buffers, TTLs, watchdogs. Says whether and when it deadlocks, and which links wait for each "
+      "other.",
       "pfc-deadlock packet");
   PacketOptions options;
   describe(app, options);

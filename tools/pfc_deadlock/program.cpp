@@ -13,21 +13,25 @@ void print_help(std::ostream& out) {
   fmt::print(
       out,
       "usage: pfc-deadlock COMMAND SCENARIO [OPTION]..\n\n"
-      "Can a lossless fabric lock up, when, and what helps? A SCENARIO is a built-in name or "
-      "a JSON\nfile of nodes, links and flows; docs/pfc.md explains both, and the model.\n\n"
+      "Can a lossless fabric lock up, when, and what helps? A SCENARIO is a built-in name, a "
+      "generated\nfabric, or a JSON file of nodes, links and flows; docs/pfc.md explains them, and "
+      "the model.\n\n"
       "commands (COMMAND --help lists the options of each):\n");
   for (const Command& command : commands())
     fmt::print(out, "  {:<10} {}\n", command.name, command.summary);
   fmt::print(out, "\nscenarios:\n");
   for (const pfc::ScenarioName& scenario : pfc::scenario_names())
     fmt::print(out, "  {:<10} {}\n", scenario.name, scenario.summary);
+  fmt::print(out,
+             "  leaf-spine:LEAVES,SPINES,HOSTS   fat-tree:PORTS   ring:SWITCHES,SPAN\n"
+             "             generated, with routes; the ring has flows of SPAN switches too\n");
   fmt::print(
       out,
       "\nexamples:\n"
       "  pfc-deadlock fluid seed-1 --at 1,5,10\n"
       "  pfc-deadlock fluid ring-3 --set d=0.125 --discipline fifo --until 50 --svg ring.svg\n"
       "  pfc-deadlock topology seed-1 --json > my-fabric.json\n\n"
-      "exit status: 0 done, 2 bad arguments or a bad file, 130 stopped with Ctrl-C\n");
+      "exit status: 0 done, 1 cbd found a cycle, 2 bad arguments or a bad file, 130 Ctrl-C\n");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pfc/fluid/residence.hpp"
+#include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/input.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
@@ -89,7 +90,7 @@ std::string verdict_of(const Topology& topology, const Options& options, const p
 }
 
 Result<int> run(Console& console, const Options& options) {
-  PORTCULLIS_TRY_ASSIGN(const Topology topology, load_scenario(options.scenario, options.settings));
+  PORTCULLIS_TRY_ASSIGN(const Topology topology, load_fabric(options.scenario, options.settings));
   pfc::FluidOptions solver;
   solver.until = options.until;
   solver.discipline =
@@ -111,15 +112,13 @@ int run_residence(Arguments arguments, Console& console) {
   CLI::App app("How long data is under way, flow by flow, and so how late a packet may arrive.",
                "pfc-deadlock residence");
   Options options;
-  app.add_option("SCENARIO", options.scenario,
-                 "seed-1 .. seed-4, ring-3, a .json file or - for stdin")
-      ->required();
+  app.add_option("SCENARIO", options.scenario, kFabricHelp)->required();
   app.add_option("--set", options.settings, "NAME=VALUE (may be repeated)")
       ->allow_extra_args(false);
   app.add_option("--until", options.until, "observe up to this time")->capture_default_str();
   app.add_option("--watchdog-ms", options.watchdog_ms,
                  "a PFC watchdog releases a locked queue after this long; 0: none")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   app.add_option("--discipline", options.discipline)
       ->check(CLI::IsMember({"proportional", "fifo"}))

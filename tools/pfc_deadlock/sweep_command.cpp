@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "pfc/fluid/sweep.hpp"
+#include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/heat_map.hpp"
 #include "tools/pfc_deadlock/input.hpp"
 
@@ -145,8 +146,7 @@ std::string svg_of(const Options& options, const std::vector<SweepAxis>& axes,
 }
 
 void declare(CLI::App& app, Options& to) {
-  app.add_option("SCENARIO", to.scenario, "seed-1 .. seed-4, ring-3, a .json file or - for stdin")
-      ->required();
+  app.add_option("SCENARIO", to.scenario, kFabricHelp)->required();
   app.add_option("--vary", to.vary, "NAME=FROM:TO:COUNT or NAME=V1,V2,..; once or twice")
       ->required()
       ->allow_extra_args(false);
@@ -169,7 +169,7 @@ void declare(CLI::App& app, Options& to) {
 
 Result<int> run(Console& console, const Options& options) {
   PORTCULLIS_TRY_ASSIGN(const pfc::Topology topology,
-                        load_scenario(options.scenario, options.settings));
+                        load_fabric(options.scenario, options.settings));
   pfc::SweepOptions to;
   if (options.vary.size() > 2)
     return fail(Errc::InvalidArgument, "--vary is accepted once or twice");

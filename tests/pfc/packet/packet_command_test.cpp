@@ -41,6 +41,11 @@ TEST(PacketCommand, GeneratedRingWithASetting_Locks) {
   EXPECT_THAT(call({"ring:4,2", "--set", "d=0.25", "--until", "200"}).out, HasSubstr("DEADLOCK"));
 }
 
+TEST(PacketCommand, OptionsInFront_LeaveTheScenarioAlone) {
+  EXPECT_THAT(call({"--limit", "h=0.1", "--set", "d=0.125", "ring-3", "--until", "10"}).out,
+              HasSubstr("no deadlock"));
+}
+
 TEST(PacketCommand, Json_HoldsFlowsAndResidence) {
   const auto json =
       nlohmann::json::parse(call({"seed-1", "--until", "200", "--format", "json"}).out);
@@ -74,6 +79,7 @@ TEST(PacketCommand, Mistakes_AreOneLineEach) {
       {{"seed-1", "--until", "0"}, "--until 0 --sample 0; times up to"},
       {{"seed-1", "--until", "1e300"}, "(86400 s)"},
       {{"seed-1", "--until", "1", "--sample", "-1"}, "--sample -1"},
+      {{"seed-1", "--until", "10", "--sample", "1e-12", "--svg", "x.svg"}, "1e+13 rows"},
       {{"nothing", "--until", "1"}, "\"nothing\""},
       {{"seed-1", "--until", "1", "--limit", "x=1"}, "no flow \"x\""},
       {{"seed-1", "--until", "1", "--limit", "f=0"}, "a rate above 0"},
