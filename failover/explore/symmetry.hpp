@@ -43,9 +43,6 @@ class Symmetry {
   }
 
  private:
-  static constexpr unsigned kMaxPieces = kMaxStateWords;
-  using Block = std::array<std::uint64_t, kMaxPieces>;
-
   struct Renaming {
     std::vector<unsigned> to;      // client -> client
     std::vector<WordIndex> words;  // word number -> word number
@@ -87,23 +84,12 @@ class Symmetry {
                                       const Renaming& renaming) const noexcept {
     State<kWords> result = state;
     for (unsigned client = 0; client < renaming.to.size(); ++client)
-      put(result, renaming.to[client], block(state, client));
+      for (unsigned piece = 0; piece < pieces_; ++piece)
+        result.set(m_.pieces[renaming.to[client]][piece].field,
+                   state.get(m_.pieces[client][piece].field));
     for (const Field& field : word_fields_)
       result.set(field, renaming.words[static_cast<std::size_t>(result.get(field))]);
     return result;
-  }
-
-  template <unsigned kWords>
-  [[nodiscard]] Block block(const State<kWords>& state, unsigned client) const noexcept {
-    Block block{};
-    for (unsigned piece = 0; piece < pieces_; ++piece)
-      block[piece] = state.get(m_.pieces[client][piece].field);
-    return block;
-  }
-  template <unsigned kWords>
-  void put(State<kWords>& state, unsigned client, const Block& block) const noexcept {
-    for (unsigned piece = 0; piece < pieces_; ++piece)
-      state.set(m_.pieces[client][piece].field, block[piece]);
   }
 
   const Machine& m_;

@@ -182,6 +182,20 @@ TEST_P(Explorer, Symmetry_KeepsOneStateOfEachClass) {
   EXPECT_EQ(explore(machine_, options).value().states, classes.size());
 }
 
+TEST(Symmetry, ClientsOfMorePiecesThanWords_AreExchangedWhole) {
+  const Machine machine = machine_of("tagged-help-cas", {.clients = 2,
+                                                         .operations = 2,
+                                                         .late = 0,
+                                                         .duplicates = 3,
+                                                         .environment = Environment::OtherWriters,
+                                                         .is_monitored = false});
+  ASSERT_GT(machine.pieces[0].size(), kMaxStateWords);
+  const Symmetry symmetry(machine);
+  const auto steps = testing::steps_of(machine, machine.initial);  // one of each client, and others
+  EXPECT_NE(steps.at(0).next, steps.at(1).next);
+  EXPECT_EQ(symmetry.canonical(steps.at(0).next), symmetry.canonical(steps.at(1).next));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, Explorer,
     ::testing::Values(Sample{"blind-fadd", {.clients = 2, .duplicates = 1}},
