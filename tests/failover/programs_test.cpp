@@ -199,6 +199,20 @@ TEST(ClassifyProgram, MissingFile_IsRefusedByName) {
   EXPECT_THAT(console.err.str(), HasSubstr("/nowhere/dump.json: cannot be read"));
 }
 
+TEST(RunProgram, ProgramThatIsNotThere_IsRefusedByName) {
+  const auto folder = ScratchFolder::create().value();
+  EXPECT_EQ(run_program({"no-such-program"}, folder.path()).error().text,
+            "no-such-program: No such file or directory, accepted is an installed program");
+}
+
+TEST(RunProgram, OutputErrorsAndStatus_AreThoseOfTheProgram) {
+  const auto folder = ScratchFolder::create().value();
+  const auto run = run_program({"sh", "-c", "pwd; echo no >&2; exit 3"}, folder.path()).value();
+  EXPECT_EQ(run.out, folder.path() + "\n");
+  EXPECT_EQ(run.err, "no\n");
+  EXPECT_EQ(run.status, 3);
+}
+
 TEST(RunProgram, SharedMemoryLeftBehind_IsRemoved) {
   const auto folder = ScratchFolder::create().value();
 
