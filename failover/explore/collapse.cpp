@@ -19,21 +19,21 @@ bool has_separate_parts(const Machine& machine) {
          });
 }
 
-/// Any client's part beside any memory is more than what is reached, and may execute into words
-/// that no run knows: nothing is looked for behind those.
-bool has_known_words(const Machine& machine, const AnyState& state) {
+/// A client's part beside any memory is more than what is reached, and may execute into words that
+/// no run knows: nothing is looked for behind those.
+bool has_known_words(const Machine& machine, const AnyState& state, unsigned actor) {
   const auto is_known = [&](const Field& field) { return state.get(field) < machine.word_count(); };
   const auto are_known = [&](const std::vector<Field>& fields) {
     return std::all_of(fields.begin(), fields.end(), is_known);
   };
-  return are_known(machine.shared) &&
-         std::all_of(machine.fields.begin(), machine.fields.end(), [&](const ClientFields& client) {
-           return is_known(client.reg) && are_known(client.cells) &&
-                  std::all_of(client.requests.begin(), client.requests.end(),
-                              [&](const RequestFields& request) {
-                                return is_known(request.result) && is_known(request.content);
-                              });
-         });
+  if (!are_known(machine.shared)) return false;
+  if (actor >= machine.clients.size()) return true;
+  const ClientFields& client = machine.fields[actor];
+  return is_known(client.reg) && are_known(client.cells) &&
+         std::all_of(client.requests.begin(), client.requests.end(),
+                     [&](const RequestFields& request) {
+                       return is_known(request.result) && is_known(request.content);
+                     });
 }
 
 /// The next `width` bits of a state; a field lies within a word.
@@ -94,7 +94,7 @@ bool Collapse::find_blocks(const Machine& machine) {
 
 void Collapse::step(const Machine& machine, const AnyState& state, unsigned actor) {
   const auto note = [&](const AnyState& next, const Label&, Violation) {
-    if (!has_known_words(machine, next)) return;
+    if (!has_known_words(machine, next, actor)) return;
     if (actor < machine.clients.size()) clients_.add(taken(next, parts_[actor]));
     memory_.add(taken(next, parts_.back()));
   };
@@ -110,6 +110,7 @@ bool Collapse::lay_out(const Machine& machine) {
     numbers_.push_back(take(bits, width));
   }
   if (used >= machine.bits) return false;
+  memories_ = memory_.all.size();
   view_ = machine;
   view_.fields.clear();
   view_.pieces.clear();

@@ -42,6 +42,14 @@ class Collapse {
     return result;
   }
 
+  /// What decides an actor's steps: its own number and the memory's, as one below pairs().
+  template <unsigned kWords>
+  [[nodiscard]] std::size_t pair_of(const State<kWords>& state, unsigned actor) const noexcept {
+    const std::size_t memory = state.get(numbers_.back());
+    return actor + 1 < parts_.size() ? state.get(numbers_[actor]) * memories_ + memory : memory;
+  }
+  [[nodiscard]] std::size_t pairs() const noexcept { return clients_.all.size() * memories_; }
+
  private:
   /// What the fields of a part hold, in their order.
   using Block = std::vector<std::uint64_t>;
@@ -65,6 +73,7 @@ class Collapse {
   std::vector<std::vector<Field>> parts_;  // fields of each client, then of the memory
   std::vector<Field> numbers_;             // of each part, in the view
   Blocks clients_, memory_;                // clients run one program: one list for all of them
+  std::size_t memories_ = 0;               // how many there are
   Machine view_;
 };
 

@@ -59,6 +59,8 @@ class StepCache {
     }
     // Who sees all of the state never meets the same twice.
     for (Actor& actor : actors_) actor.is_cached = !(actor.footprint == everything);
+    if (collapse_ != nullptr)
+      for (Actor& actor : actors_) actor.rows.resize(collapse_->pairs());
   }
 
   /// Calls emit(next, step) for every step that is possible in `state`, but for those that commute
@@ -106,7 +108,8 @@ class StepCache {
   struct Actor {
     S footprint{};
     bool is_cached = true;
-    std::vector<Row> rows = std::vector<Row>(64);  // open addressing, a power of two of them
+    // Of a collapsed view one for each pair; else open addressing, a power of two of them.
+    std::vector<Row> rows = std::vector<Row>(64);
     std::size_t used = 0;
     std::uint64_t lookups = 0;
     std::vector<Flip> flips;
@@ -145,6 +148,11 @@ class StepCache {
   }
 
   const Row& row_of(unsigned number, Actor& actor, const S& state) {
+    if (collapse_ != nullptr) {
+      Row& row = actor.rows[collapse_->pair_of(state, number)];
+      if (!row.is_used) fill(row, number, actor, state, state);
+      return row;
+    }
     S key = state;
     for (unsigned i = 0; i < kWords; ++i) key.words[i] &= actor.footprint.words[i];
     ++actor.lookups;
@@ -156,6 +164,10 @@ class StepCache {
     Row& row = place_of(actor.rows, key);
     actor.last = &row;
     ++actor.used;
+    fill(row, number, actor, state, key);
+    return row;
+  }
+  void fill(Row& row, unsigned number, Actor& actor, const S& state, const S& key) {
     const auto first = static_cast<std::ptrdiff_t>(actor.flips.size());
     work_out(number, state, [&](const Flip& flip) { actor.flips.push_back(flip); });
     const auto begin = actor.flips.begin();
@@ -170,7 +182,6 @@ class StepCache {
            static_cast<std::uint32_t>(own - begin),
            static_cast<std::uint32_t>(actor.flips.size()),
            true};
-    return row;
   }
 
   /// Doubles; what is full begins anew, or stays out of use when it seldom knew the answer.
