@@ -63,7 +63,9 @@ TEST(FenceAudit, TenantsKeyDestroyedWhileDmaIsPending_BytesChangedAfterTheOutcom
 TEST(FenceAudit, Json_OneObjectForEachPlan) {
   const std::string json = json_of("model", {run(kPending, "seed"), run(kPending, "umr")});
   EXPECT_THAT(json, HasSubstr("\"verdict\": \"the fence held\""));
-  EXPECT_THAT(json, HasSubstr("\"plan\": \"umr\", \"holds\": true, \"fences\": 32"));
+  EXPECT_THAT(
+      json,
+      HasSubstr("\"plan\": \"umr\", \"load\": \"loopback\", \"holds\": true, \"fences\": 32"));
   EXPECT_THAT(json, HasSubstr("\"TornDown, memory proved by UMR\": 32"));
 }
 
@@ -71,6 +73,7 @@ TEST(FenceAudit, BadArguments_OneLineWithTheValueAndWhatIsAccepted) {
   EXPECT_THAT(refusal("--plan=x"), HasSubstr("fence plan 'x'; accepted are seed"));
   EXPECT_THAT(refusal("--fences=0"), HasSubstr("0"));
   EXPECT_THAT(refusal("--leases=9999"), HasSubstr("9999"));
+  EXPECT_THAT(refusal("--address=192.0.2.1"), HasSubstr("--address requires --listen"));
   EXPECT_THAT(refusal("--speed"), HasSubstr("--help"));
   EXPECT_THAT(refusal("--speed"), Not(HasSubstr("\n")));
 }

@@ -17,10 +17,6 @@ namespace {
 using bench::Session;
 using bench::Tenancy;
 
-/// A plan that leaves its leases FENCED holds their objects until the function is reset, so a
-/// session ends after so many fences.
-constexpr std::uint64_t kFencesPerSession = 2'000;
-
 /// What stood at the outcome of one lease.
 struct AtOutcome {
   std::uint64_t time_ns = 0;
@@ -70,10 +66,10 @@ class Auditor {
     PORTCULLIS_TRY(tenancy_->start_traffic());
     PORTCULLIS_TRY(tenancy_->revoke_all(plan_));
     is_over_ = true;
-    PORTCULLIS_TRY_ASSIGN(const std::uint64_t before, requests_counted());
+    PORTCULLIS_TRY_ASSIGN(const std::uint32_t before, requests_counted());
     PORTCULLIS_TRY(session_->run_until(session_->now_ns() + options_->watch_ms * kNsPerMs,
                                        [] { return false; }));
-    PORTCULLIS_TRY_ASSIGN(const std::uint64_t after, requests_counted());
+    PORTCULLIS_TRY_ASSIGN(const std::uint32_t after, requests_counted());
     audit_->counted += after - before;
     for (std::size_t i = 0; i < at_.size(); ++i) judge(i);
     is_over_ = false;
@@ -88,10 +84,7 @@ class Auditor {
     at.time_ns = session_->now_ns();
     at.posted = posted(index);
     at.bytes = copy_of(tenancy_->region(index));
-    ++audit_->fences;
-    std::string outcome(lease::name(verdict.outcome));
-    if (verdict.failed_mask != 0) outcome += ", failed " + lease::names(verdict.failed_mask);
-    ++audit_->outcomes[outcome + ", memory " + std::string(lease::name(verdict.proof))];
+    audit_->note(verdict);
     if (at.posted > tenancy_->client(index).seen().writes) ++audit_->under_load;
   }
 
@@ -110,10 +103,8 @@ class Auditor {
   [[nodiscard]] std::uint64_t posted(std::size_t index) const {
     return tenancy_->client(index).posted() - base_[index];
   }
-  Result<std::uint64_t> requests_counted() const {
-    if (!counter_) return std::uint64_t{0};
-    PORTCULLIS_TRY_ASSIGN(const auto values, counter_->query());
-    return std::uint64_t{values.rx_write_requests};
+  Result<std::uint32_t> requests_counted() const {
+    return counter_ ? writes_counted(*counter_) : Result<std::uint32_t>(0U);
   }
 
   Session* session_;
@@ -128,6 +119,18 @@ class Auditor {
 };
 
 }  // namespace
+
+void PlanAudit::note(const lease::Verdict& verdict) {
+  ++fences;
+  std::string outcome(lease::name(verdict.outcome));
+  if (verdict.failed_mask != 0) outcome += ", failed " + lease::names(verdict.failed_mask);
+  ++outcomes[outcome + ", memory " + std::string(lease::name(verdict.proof))];
+}
+
+Result<std::uint32_t> writes_counted(const pmd::QCounter& counter) {
+  PORTCULLIS_TRY_ASSIGN(const auto values, counter.query());
+  return values.rx_write_requests;
+}
 
 Result<PlanAudit> audit(const DeviceSpec& device, const lease::Plan& plan, const Options& options) {
   PlanAudit audit;

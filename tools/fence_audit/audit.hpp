@@ -12,26 +12,39 @@
 
 #include "base/result.hpp"
 #include "lease/fence_plan.hpp"
+#include "pmd/q_counter.hpp"
 #include "tools/fence_audit/options.hpp"
 #include "tools/open_device.hpp"
 
 namespace portcullis::tools::fence_audit {
 
+/// A plan that leaves its leases FENCED holds their objects until the function is reset, so a
+/// session ends after so many fences.
+inline constexpr std::uint64_t kFencesPerSession = 2'000;
+
 /// What the fences of one plan came to.
 struct PlanAudit {
-  std::string plan;
+  std::string plan = "";
+  bool is_served = false;  // the clients are lease-verify's, and what they saw is not known here
   std::uint64_t fences = 0;
-  std::map<std::string, std::uint64_t> outcomes;  // with its proof: how often
-  std::uint64_t under_load = 0;                   // with WRITEs outstanding at the outcome
-  std::uint64_t watched = 0;                      // whose region was still there to be watched
-  std::uint64_t changed = 0;   // fences after whose outcome a byte of the region changed
-  std::uint64_t executed = 0;  // WRITEs posted after the outcome that succeeded
-  std::uint64_t counted = 0;   // requests that the Q counter took in after a round's outcomes
+  std::map<std::string, std::uint64_t> outcomes = {};  // with its proof: how often
+  /// With WRITEs outstanding at the outcome; of clients that are not ours, with many seen before.
+  std::uint64_t under_load = 0;
+  std::uint64_t watched = 0;  // whose region was still there to be watched
+  std::uint64_t changed = 0;  // fences after whose outcome a byte of the region changed
+  /// WRITEs posted after the outcome that succeeded; where the clients are not ours, WRITEs that
+  /// moved the sequence word after it.
+  std::uint64_t executed = 0;
+  std::uint64_t counted = 0;  // requests that the Q counter took in after a round's outcomes
   bool has_counter = false;
-  std::map<int, std::uint64_t> statuses;  // of the clients' first failure: how often
-  std::uint64_t last_success_ns = 0;      // the latest after an outcome, of what was posted before
+  std::map<int, std::uint64_t> statuses = {};  // of the clients' first failure: how often
+  std::uint64_t last_success_ns = 0;  // the latest after an outcome, of what was posted before
   [[nodiscard]] bool holds() const noexcept { return changed + executed + counted == 0; }
+  /// One more fence, and how it ended.
+  void note(const lease::Verdict& verdict);
 };
+/// Of a set, the WRITEs that its QPs took in; wraps at 32 bits.
+[[nodiscard]] Result<std::uint32_t> writes_counted(const pmd::QCounter& counter);
 
 [[nodiscard]] Result<PlanAudit> audit(const DeviceSpec& device, const lease::Plan& plan,
                                       const Options& options);

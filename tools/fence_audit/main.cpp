@@ -4,19 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 
 #include "pmd/eal.hpp"
 #include "tools/fence_audit/audit.hpp"
 #include "tools/fence_audit/options.hpp"
 #include "tools/fence_audit/report.hpp"
+#include "tools/fence_audit/served_audit.hpp"
 #include "tools/open_device.hpp"
 
 namespace {
 
 using portcullis::Errc;
 using portcullis::Result;
+using portcullis::tools::DeviceSpec;
+using portcullis::tools::lease_exchange::LineChannel;
+using portcullis::tools::lease_serve::ServedPort;
 using namespace portcullis::tools::fence_audit;
 
 Result<void> write(const std::string& path, const std::string& text) {
@@ -27,6 +34,26 @@ Result<void> write(const std::string& path, const std::string& text) {
   return {};
 }
 
+std::atomic<bool> stop_asked{false};
+extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
+
+/// Under the load of lease-verify; Ctrl-C ends it after the lease in hand, with what it came to.
+Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
+                                  const portcullis::lease::Plan& plan, const Options& options) {
+  PlanAudit found{.plan = plan.full_name(), .is_served = true};
+  const auto stop = [] { return stop_asked.load(); };
+  while (found.fences < options.fences && !stop()) {
+    PORTCULLIS_TRY_ASSIGN(const auto port, ServedPort::open(spec, options.address));
+    fmt::print("plan {}: awaiting lease-verify --revoke-test; on its host: {}\n", plan.full_name(),
+               port->neighbour_command());
+    std::fflush(stdout);
+    PORTCULLIS_TRY(audit_served(*port, channel, plan, options,
+                                std::min(options.fences, found.fences + kFencesPerSession), stop,
+                                found));
+  }
+  return found;
+}
+
 /// True when the fence held.
 Result<bool> run(const Options& options) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, portcullis::tools::parse_device(options.device));
@@ -35,16 +62,28 @@ Result<bool> run(const Options& options) {
                         portcullis::pmd::Eal::start(options.eal, spec.is_emulated()));
   const std::string device = options.device + (spec.is_emulated() ? ", emulated, not a card" : "");
   fmt::print("{}\n", device);
+  std::unique_ptr<LineChannel> channel;  // null: clients of our own
+  if (!options.listen.empty()) {
+    PORTCULLIS_TRY_ASSIGN(channel, portcullis::tools::lease_exchange::listen_tcp(options.listen));
+    std::signal(SIGINT, ask_to_stop);
+    std::signal(SIGTERM, ask_to_stop);
+  }
   std::vector<PlanAudit> audits;
   for (const std::string& name : options.plans) {
     PORTCULLIS_TRY_ASSIGN(const auto plan, portcullis::lease::parse_plan(name));
-    PORTCULLIS_TRY_ASSIGN(auto result, audit(spec, plan, options));
+    if (stop_asked) break;
+    PORTCULLIS_TRY_ASSIGN(auto result, channel ? audit_listening(spec, *channel, plan, options)
+                                               : audit(spec, plan, options));
     fmt::print("{}", text_of(result));
     std::fflush(stdout);
     audits.push_back(std::move(result));
   }
   fmt::print("verdict: {}\n", verdict_of(audits));
   if (!options.json.empty()) PORTCULLIS_TRY(write(options.json, json_of(device, audits)));
+  if (stop_asked)
+    return portcullis::fail(Errc::Busy,
+                            "stopped before all fences were done; the above is what "
+                            "those came to that were");
   return std::all_of(audits.begin(), audits.end(), [](const auto& one) { return one.holds(); });
 }
 

@@ -15,6 +15,8 @@ EXAMPLES
   fence-audit                                     the ConnectX-5 in software, in this process
   fence-audit 0000:03:00.0 --json audit.json      a card bound to vfio-pci (`doctor` helps)
   fence-audit -l 2-3 -- 0000:03:00.0              EAL arguments stand before `--`
+  fence-audit -l 2 -- 0000:03:00.0 --listen 7471 --address 192.0.2.1 --fences 100
+    and on another host:  while lease-verify --server HOST:7471 --revoke-test; do :; done
 EXIT STATUS  0 the fence held, 1 the audit could not be done, 2 bytes changed or requests executed
 after an outcome. A model is emulated: what holds there says nothing of a card.)";
 
@@ -36,9 +38,26 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--fences", options.fences, "fences for each plan (default 10000)")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
-  app.add_option("--leases", options.leases, "leases under traffic at a time (default 16)")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 256U));
+  auto* leases =
+      app.add_option("--leases", options.leases, "leases under traffic at a time (default 16)")
+          ->type_name("N")
+          ->check(CLI::Range(1U, 256U));
+  auto* listen =
+      app.add_option("--listen", options.listen,
+                     "fence leases of whoever asks here, one at a time, instead of clients\n"
+                     "on the same port: lease-verify --revoke-test, over and over")
+          ->type_name("[HOST:]PORT")
+          ->excludes(leases);
+  app.add_option_function<std::string>(
+         "--address",
+         [&options](const std::string& text) {
+           auto gid = pmd::Gid::parse(text);
+           if (!gid) throw CLI::ValidationError("--address", gid.error().text);
+           options.address = *gid;
+         },
+         "the port's RoCE address (default its link-local IPv6 address)")
+      ->type_name("IP")
+      ->needs(listen);
   app.add_option("--watch-ms", options.watch_ms,
                  "how long memory is watched after the last outcome (default 5)")
       ->type_name("MS")

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "pmd/gid.hpp"
 
 namespace portcullis::tools::fence_audit {
 
@@ -19,9 +21,12 @@ struct Options {
   std::uint64_t watch_ms = 5;      // after the last outcome of a round
   std::uint32_t timeout = 8;       // of the clients
   std::uint32_t retry = 3;
-  std::string json;              // file; empty: none
-  std::vector<std::string> eal;  // the program's name and what stood before `--`
-  std::string text;              // --help: print and leave
+  std::string
+      listen;  // [HOST:]PORT where lease-verify asks; empty: clients of our own, by loopback
+  std::optional<pmd::Gid> address;  // of the port then; none: its link-local one
+  std::string json;                 // file; empty: none
+  std::vector<std::string> eal;     // the program's name and what stood before `--`
+  std::string text;                 // --help: print and leave
 };
 
 /// InvalidArgument with one line that names the argument and what is accepted.

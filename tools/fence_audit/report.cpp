@@ -35,19 +35,24 @@ std::string object_of(const Map& map, Name&& name) {
 
 std::string json_of(const PlanAudit& audit) {
   return fmt::format(
-      "    {{\"plan\": {}, \"holds\": {}, \"fences\": {}, \"under_load\": {}, \"watched\": {},\n"
+      "    {{\"plan\": {}, \"load\": \"{}\", \"holds\": {}, \"fences\": {}, \"under_load\": {}, "
+      "\"watched\": {},\n"
       "     \"changed_after\": {}, \"executed_after\": {}, \"counted_after\": {},\n"
       "     \"last_success_after_outcome_ns\": {},\n"
       "     \"outcomes\": {},\n     \"client_statuses\": {}}}",
-      json_string(audit.plan), audit.holds(), audit.fences, audit.under_load, audit.watched,
-      audit.changed, audit.executed, audit.has_counter ? std::to_string(audit.counted) : "null",
-      audit.last_success_ns, object_of(audit.outcomes, [](const std::string& key) { return key; }),
+      json_string(audit.plan), audit.is_served ? "lease-verify" : "loopback", audit.holds(),
+      audit.fences, audit.under_load, audit.watched, audit.changed, audit.executed,
+      audit.has_counter ? std::to_string(audit.counted) : "null",
+      audit.is_served ? "null" : std::to_string(audit.last_success_ns),
+      object_of(audit.outcomes, [](const std::string& key) { return key; }),
       object_of(audit.statuses, status_name));
 }
 
 }  // namespace
 
 std::string verdict_of(const std::vector<PlanAudit>& audits) {
+  if (std::ranges::all_of(audits, [](const auto& audit) { return audit.fences == 0; }))
+    return "nothing was fenced";
   const bool holds =
       std::all_of(audits.begin(), audits.end(), [](const auto& audit) { return audit.holds(); });
   return holds ? "the fence held" : "served after the fence";
@@ -55,16 +60,19 @@ std::string verdict_of(const std::vector<PlanAudit>& audits) {
 
 std::string text_of(const PlanAudit& audit) {
   std::string text =
-      fmt::format("{} {}: {} fences, {} with WRITEs outstanding\n",
-                  audit.holds() ? "ok   " : "WRONG", audit.plan, audit.fences, audit.under_load);
+      fmt::format("{} {}: {} fences, {} {}\n", audit.holds() ? "ok   " : "WRONG", audit.plan,
+                  audit.fences, audit.under_load,
+                  audit.is_served ? "under WRITEs of lease-verify" : "with WRITEs outstanding");
   for (const auto& [outcome, count] : audit.outcomes)
     text += fmt::format("        {} x {}\n", count, outcome);
   text += fmt::format("        bytes changed after the outcome of {} of {} watched\n",
                       audit.changed, audit.watched);
-  text += fmt::format("        {} WRITEs posted after an outcome executed; Q counter: {}\n",
-                      audit.executed,
-                      audit.has_counter ? fmt::format("{} requests taken in after", audit.counted)
-                                        : std::string("none on this function"));
+  text += fmt::format(
+      "        {} WRITEs {} executed; Q counter: {}\n", audit.executed,
+      audit.is_served ? "that the region shows, after an outcome," : "posted after an outcome",
+      audit.has_counter ? fmt::format("{} requests taken in after", audit.counted)
+                        : std::string("none on this function"));
+  if (audit.is_served) return text + "        what the clients saw: their own lease-verify says\n";
   text += fmt::format("        last success of what was posted before: {} after the outcome\n",
                       duration_text(static_cast<double>(audit.last_success_ns)));
   for (const auto& [status, count] : audit.statuses)

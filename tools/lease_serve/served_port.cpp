@@ -42,6 +42,11 @@ std::string ServedPort::description() const {
          (hca_->is_emulated() ? ", emulated: not NIC latency" : "");
 }
 
+std::string ServedPort::neighbour_command() const {
+  return "ip neigh replace " + address_.gid.text() + " lladdr " + address_.mac.text() +
+         " dev NETDEV";
+}
+
 void ServedPort::relax_entry(void* port, std::uint64_t until_ns) noexcept {
   auto& self = *static_cast<ServedPort*>(port);
   if (self.watched_ != nullptr) self.watched_->look();

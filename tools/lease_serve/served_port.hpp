@@ -31,6 +31,8 @@ class ServedPort {
 
   [[nodiscard]] pmd::Hca& hca() noexcept { return *hca_; }
   [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return address_; }
+  /// What a client's host must be told: nobody answers for the port.
+  [[nodiscard]] std::string neighbour_command() const;
   [[nodiscard]] Clock clock() const noexcept { return plain_.clock; }
   /// "vfio 0000:03:00.0 fw 16.35.4506, emulated: not NIC latency".
   [[nodiscard]] std::string description() const;

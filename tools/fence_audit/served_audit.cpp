@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/fence_audit/served_audit.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lease/umr_freer.hpp"
+#include "pmd/q_counter.hpp"
+#include "pmd/umr_queue.hpp"
+#include "steering/set_up.hpp"
+#include "tools/lease_serve/client_desk.hpp"
+#include "tools/lease_serve/region_watch.hpp"
+
+namespace portcullis::tools::fence_audit {
+namespace {
+
+using lease_serve::ClientDesk;
+using lease_serve::RegionWatch;
+using lease_serve::ServedPort;
+
+/// WRITEs that the CPU has seen before a fence counts as one under load.
+constexpr std::uint64_t kWarmUpWrites = 16;
+constexpr std::uint64_t kWarmUpNs = 10 * kNsPerSecond;
+constexpr std::uint64_t kLookAgainNs = kNsPerMs;
+
+class ServedAuditor {
+ public:
+  ServedAuditor(ServedPort& port, lease_exchange::LineChannel& channel, const lease::Plan& plan,
+                const Options& options, const std::function<bool()>& stop, PlanAudit& audit)
+      : port_(&port),
+        desk_(port, channel,
+              [](std::string_view what, const std::string& text) {
+                fmt::print(stderr, "fence-audit: {}: {}\n", what, text);
+              }),
+        plan_(plan),
+        options_(&options),
+        stop_(stop),
+        audit_(&audit) {
+    terms_.timeout = options.timeout;
+    terms_.retry = options.retry;
+  }
+
+  Result<void> prepare() {
+    const pmd::Context& context = port_->hca().context();
+    if (auto counter = pmd::QCounter::create(context)) counter_.emplace(std::move(*counter));
+    audit_->has_counter = counter_.has_value();
+    if (plan_.has(lease::Step::FreeKey)) {
+      PORTCULLIS_TRY_ASSIGN(umr_queue_, pmd::UmrQueue::create(context));
+      umr_.emplace(*umr_queue_);
+    }
+    steering::FlowDrop::Options wanted;
+    wanted.choice = steering::choice_for(plan_.entry);
+    wanted.loopback.remote_gid = port_->address().gid;
+    wanted.loopback.remote_mac = port_->address().mac;
+    PORTCULLIS_TRY_ASSIGN(drop_, steering::set_up_rule(context, plan_.entry, wanted, {}));
+    return {};
+  }
+
+  /// One lease; false when told to stop before anybody asked for it.
+  Result<bool> round() {
+    PORTCULLIS_TRY_ASSIGN(const auto request, desk_.await_request(stop_));
+    if (!request) return false;
+    PORTCULLIS_TRY(start_manager(ClientDesk::mtu_of(request->mtu)));
+    PORTCULLIS_TRY_ASSIGN(const lease::Grant grant,
+                          desk_.grant(*manager_, plan_, *request, terms_));
+    RegionWatch watch(manager_->memory(grant.lease), port_->clock());
+    port_->watch(&watch);
+    auto fenced = fence_under_load(grant, watch);
+    port_->watch(nullptr);
+    PORTCULLIS_TRY(std::move(fenced));
+    // What is FENCED stays until the function is reset; a session ends before there is no room.
+    auto down = manager_->tear_down();
+    if (!down && plan_.best_outcome() == lease::Outcome::TornDown)
+      return forward_error(std::move(down));
+    desk_.drop_client();
+    return true;
+  }
+
+ private:
+  Result<void> start_manager(prm::QpcMtu mtu) {
+    lease::LeaseManager::Options wanted;
+    wanted.table.slots = 1;
+    wanted.plan = plan_;
+    wanted.grant.mtu = mtu;
+    if (counter_) wanted.grant.counter_set = counter_->id();
+    auto host = lease::Host::of(port_->hca());
+    host.steering = drop_.get();
+    if (umr_) host.umr = &*umr_;
+    PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));
+    return {};
+  }
+
+  Result<void> fence_under_load(const lease::Grant& grant, RegionWatch& watch) {
+    PORTCULLIS_TRY(desk_.tell(grant, terms_));
+    const std::uint64_t give_up_ns = now() + kWarmUpNs;
+    while (watch.changes() < kWarmUpWrites && now() < give_up_ns && !desk_.is_client_gone() &&
+           !stop_())
+      PORTCULLIS_TRY(port_->idle(kLookAgainNs));
+    if (watch.changes() >= kWarmUpWrites) ++audit_->under_load;
+    const lease::RevokeAnswer answer = manager_->revoke(grant.lease.id, grant.lease.epoch, plan_);
+    audit_->note(answer.verdict);
+    // Legacy has given the region back by now.
+    const bool is_watched = !manager_->memory(grant.lease).empty();
+    if (is_watched)
+      watch.freeze();
+    else
+      port_->watch(nullptr);
+    const std::uint64_t word = watch.last_word();
+    PORTCULLIS_TRY_ASSIGN(const std::uint32_t before, requests_counted());
+    const std::uint64_t until_ns = now() + options_->watch_ms * kNsPerMs;
+    while (now() < until_ns) PORTCULLIS_TRY(port_->idle(kLookAgainNs));
+    PORTCULLIS_TRY_ASSIGN(const std::uint32_t after, requests_counted());
+    audit_->counted += after - before;
+    if (is_watched) ++audit_->watched;
+    if (watch.first_difference()) ++audit_->changed;
+    if (watch.last_word() > word) audit_->executed += watch.last_word() - word;
+    return {};
+  }
+
+  [[nodiscard]] std::uint64_t now() const { return port_->clock().now_ns(); }
+  Result<std::uint32_t> requests_counted() const {
+    return counter_ ? writes_counted(*counter_) : Result<std::uint32_t>(0U);
+  }
+
+  ServedPort* port_;
+  ClientDesk desk_;
+  lease::Plan plan_;
+  const Options* options_;
+  const std::function<bool()>& stop_;
+  PlanAudit* audit_;
+  lease_serve::LeaseTerms terms_;
+  // What leases use goes after them.
+  std::optional<pmd::QCounter> counter_;
+  std::optional<pmd::UmrQueue> umr_queue_;
+  std::optional<lease::UmrFreer> umr_;
+  std::unique_ptr<steering::DropRule> drop_;  // null: the plan needs none
+  std::unique_ptr<lease::LeaseManager> manager_;
+};
+
+}  // namespace
+
+Result<void> audit_served(ServedPort& port, lease_exchange::LineChannel& channel,
+                          const lease::Plan& plan, const Options& options, std::uint64_t until,
+                          const std::function<bool()>& stop, PlanAudit& audit) {
+  ServedAuditor auditor(port, channel, plan, options, stop, audit);
+  PORTCULLIS_TRY(auditor.prepare());
+  while (audit.fences < until && !stop()) {
+    PORTCULLIS_TRY_ASSIGN(const bool came, auditor.round());
+    if (!came) return {};
+  }
+  return {};
+}
+
+}  // namespace portcullis::tools::fence_audit

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The audit of one plan under the load of another stack: lease-verify --revoke-test on another
+// host, or on soft-RoCE, asks for one lease after the other and writes without pause until its own
+// QP tells it that it may not. Two witnesses watch from the outcome on: the CPU compares the
+// region, and the function's Q counter counts requests that the lease's QP took. What the client
+// saw is in its own report.
+#pragma once
+
+#include <functional>
+
+#include "base/result.hpp"
+#include "lease/fence_plan.hpp"
+#include "tools/fence_audit/audit.hpp"
+#include "tools/fence_audit/options.hpp"
+#include "tools/lease_exchange/line_channel.hpp"
+#include "tools/lease_serve/served_port.hpp"
+
+namespace portcullis::tools::fence_audit {
+
+/// Fences leases of whoever asks at `channel` until `audit` has `until` fences, or `stop` says so.
+[[nodiscard]] Result<void> audit_served(lease_serve::ServedPort& port,
+                                        lease_exchange::LineChannel& channel,
+                                        const lease::Plan& plan, const Options& options,
+                                        std::uint64_t until, const std::function<bool()>& stop,
+                                        PlanAudit& audit);
+
+}  // namespace portcullis::tools::fence_audit
