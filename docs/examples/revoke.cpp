@@ -18,8 +18,8 @@ constexpr lease::Peer kPeer{.qpn = 0x1234,
                             .psn = 7,
                             .gid = pmd::Gid::from_ipv4(192, 0, 2, 7),
                             .mac = {{0x02, 0, 0, 0, 0, 0x07}}};
-const pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
-                             .mac = {{0x02, 0, 0, 0, 0, 0x01}}};
+constexpr pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
+                                 .mac = {{0x02, 0, 0, 0, 0, 0x01}}};
 
 Result<lease::RevokeAnswer> grant_and_revoke() {
   PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device("model,timing=cx5-16.35.4506"));

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
 #include "pfc/cbd/routing.hpp"
 
 namespace portcullis::pfc::cbd {
@@ -24,6 +28,28 @@ std::vector<NodeId> add_nodes(Topology& topology, std::string_view prefix, std::
   for (std::uint32_t i = 0; i < count; ++i)
     nodes.push_back(topology.add_node(fmt::format("{}{}", prefix, i), kind));
   return nodes;
+}
+
+constexpr double kApart = 0.45;  // of neighbours in a drawing
+
+/// In a row, in the middle of the widest one.
+void put_in_row(Topology& topology, const std::vector<NodeId>& nodes, double y,
+                std::size_t widest) {
+  const double step = kApart * static_cast<double>(widest) / static_cast<double>(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    topology.nodes[nodes[i]].x = step * (static_cast<double>(i) + 0.5);
+    topology.nodes[nodes[i]].y = y;
+  }
+}
+
+/// Clockwise, the first at the top.
+void put_in_circle(Topology& topology, const std::vector<NodeId>& nodes, double radius) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const double angle =
+        2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(nodes.size());
+    topology.nodes[nodes[i]].x = radius * std::sin(angle);
+    topology.nodes[nodes[i]].y = -radius * std::cos(angle);
+  }
 }
 
 void cable(Topology& topology, NodeId a, NodeId b, const Link& like) {
@@ -51,6 +77,10 @@ Result<Topology> leaf_spine(const LeafSpine& shape, const Link& like) {
   const auto leaves = add_nodes(topology, "leaf", shape.leaves, NodeKind::Switch);
   const auto spines = add_nodes(topology, "spine", shape.spines, NodeKind::Switch);
   const auto hosts = add_nodes(topology, "host", shape.leaves * shape.hosts, NodeKind::Host);
+  const std::size_t widest = std::max({spines.size(), leaves.size(), hosts.size()});
+  put_in_row(topology, spines, 0, widest);
+  put_in_row(topology, leaves, 1, widest);
+  put_in_row(topology, hosts, 2, widest);
   for (std::uint32_t i = 0; i < hosts.size(); ++i)
     cable(topology, hosts[i], leaves[i / shape.hosts], like);
   for (const NodeId leaf : leaves)
@@ -76,6 +106,10 @@ Result<Topology> fat_tree(std::uint32_t ports, bool with_routes, const Link& lik
   const auto aggregations = add_nodes(topology, "agg", ports * half, NodeKind::Switch);
   const auto cores = add_nodes(topology, "core", half * half, NodeKind::Switch);
   const auto hosts = add_nodes(topology, "host", ports * half * half, NodeKind::Host);
+  put_in_row(topology, cores, 0, hosts.size());
+  put_in_row(topology, aggregations, 1, hosts.size());
+  put_in_row(topology, edges, 2, hosts.size());
+  put_in_row(topology, hosts, 3, hosts.size());
   for (std::uint32_t i = 0; i < hosts.size(); ++i) cable(topology, hosts[i], edges[i / half], like);
   for (std::uint32_t i = 0; i < edges.size(); ++i)
     for (std::uint32_t j = 0; j < half; ++j)
@@ -98,6 +132,9 @@ Result<Topology> ring(std::uint32_t switches, std::uint32_t span, const Link& li
   topology.name = fmt::format("ring-{}", switches);
   const auto nodes = add_nodes(topology, "sw", switches, NodeKind::Switch);
   const auto hosts = add_nodes(topology, "host", switches, NodeKind::Host);
+  const double radius = kApart * switches / std::numbers::pi;
+  put_in_circle(topology, nodes, radius);
+  put_in_circle(topology, hosts, radius + 2 * kApart);
   // Links host i -> switch i, back, switch i -> i + 1, back: four to a switch, in this order.
   for (std::uint32_t i = 0; i < switches; ++i) {
     cable(topology, hosts[i], nodes[i], like);

@@ -17,7 +17,7 @@ using pmd::RoceAddress;
 using pmd::RoceAddressTable;
 using ::testing::HasSubstr;
 
-const Mac kMac{{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}};
+constexpr Mac kMac{{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}};
 
 struct RoceAddresses : ::testing::Test, ObjectRig {
   static IfcMessage set_in() {

@@ -20,11 +20,12 @@ namespace {
 
 namespace cbd = pfc::cbd;
 
-const std::map<std::string, cbd::Traffic> kTraffic = {
+const std::map<std::string, cbd::Traffic> traffic_names = {
     {"all", cbd::Traffic::All}, {"flows", cbd::Traffic::Flows}, {"routes", cbd::Traffic::Routes}};
-const std::map<std::string, cbd::Reaction> kReactions = {{"converged", cbd::Reaction::Converged},
-                                                         {"local", cbd::Reaction::Local},
-                                                         {"transient", cbd::Reaction::Transient}};
+const std::map<std::string, cbd::Reaction> reaction_names = {
+    {"converged", cbd::Reaction::Converged},
+    {"local", cbd::Reaction::Local},
+    {"transient", cbd::Reaction::Transient}};
 
 struct CbdOptions {
   std::string name;
@@ -82,9 +83,9 @@ int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& c
   for (const std::uint32_t priority :
        options.priorities.empty() ? cbd::priorities_of(topology) : options.priorities) {
     if (console.is_stopped) return kExitInterrupted;
-    analyses.push_back(
-        cbd::analyse(topology, priority,
-                     {.traffic = kTraffic.at(options.traffic), .with_breaks = !options.no_breaks}));
+    analyses.push_back(cbd::analyse(
+        topology, priority,
+        {.traffic = traffic_names.at(options.traffic), .with_breaks = !options.no_breaks}));
   }
   console.out << (options.format == "json"  ? cbd::analysis_json(topology, analyses)
                   : options.format == "csv" ? cbd::analysis_csv(topology, analyses)
@@ -93,7 +94,7 @@ int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& c
 }
 
 int sweep(const pfc::Topology& topology, CbdOptions& options, Console& console) {
-  options.failures.reaction = kReactions.at(options.reaction);
+  options.failures.reaction = reaction_names.at(options.reaction);
   options.failures.progress = [&console](std::size_t done, std::size_t all) {
     const std::size_t step = std::max<std::size_t>(all / 100, 1);
     if (console.shows_progress && (done % step == 0 || done == all))

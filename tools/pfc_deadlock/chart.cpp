@@ -119,6 +119,7 @@ std::string marks(const std::vector<ChartMark>& list, const Frame& frame) {
 std::string legend(const Chart& chart, double top) {
   std::string drawn;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    if (chart.series[i].label.empty()) continue;
     const double y = top + 10 + 17 * static_cast<double>(i);
     drawn += svg::path(fmt::format("M{:.1f} {:.1f}h26", kRight + 12, y), stroke_of(i));
     drawn += svg::text(kRight + 44, y + 4, "fill=\"#222\"", chart.series[i].label);
@@ -136,9 +137,11 @@ std::string rows_of(const Timeline& timeline, const Frame& frame) {
     const TimelineRow& row = timeline.rows[i];
     const double y = frame.top + kRow * static_cast<double>(i);
     drawn += svg::box(kLeft, y + 3, kRight - kLeft, kRow - 6, "fill=\"#eef3ee\"");
-    for (std::size_t k = 0; k < row.points.size(); ++k) {
+    for (std::size_t k = 0, next = 0; k < row.points.size(); k = next) {
       const auto [time, closed] = row.points[k];
-      const double end = k + 1 < row.points.size() ? row.points[k + 1].first : timeline.to;
+      // As one piece what goes on: between two that touch one sees through.
+      while (next < row.points.size() && row.points[next].second == closed) ++next;
+      const double end = next < row.points.size() ? row.points[next].first : timeline.to;
       if (closed <= 0) continue;
       drawn += fmt::format(
           "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "

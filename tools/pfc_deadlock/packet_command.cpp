@@ -28,7 +28,7 @@ constexpr int kPictureSamples = 500;
 constexpr double kMostSeconds = 86'400;   // of simulated time
 constexpr double kMostSamples = 100'000;  // each has a number for every flow and ingress
 
-const std::map<std::string, packet::WatchdogAction> kActions = {
+const std::map<std::string, packet::WatchdogAction> action_names = {
     {"none", packet::WatchdogAction::None},
     {"drop", packet::WatchdogAction::Drop},
     {"forward", packet::WatchdogAction::Forward}};
@@ -130,7 +130,7 @@ Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::
   run.packet_bytes = options.packet_bytes;
   run.pause_in_band = options.pause == "in-band";
   run.response = static_cast<packet::Picoseconds>(options.response_us * kPicosecondsPerUs);
-  run.watchdog = {kActions.at(options.watchdog),
+  run.watchdog = {action_names.at(options.watchdog),
                   static_cast<packet::Picoseconds>(options.detect_ms * kPicosecondsPerMs),
                   static_cast<packet::Picoseconds>(options.restore_ms * kPicosecondsPerMs)};
   run.stop_at_deadlock = !options.keep_going && options.watchdog == "none";

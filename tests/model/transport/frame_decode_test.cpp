@@ -54,7 +54,7 @@ TEST_P(DecodeFault, DamagedFrame_IsRefusedForItsReason) {
   EXPECT_EQ(packet.error(), GetParam().fault) << name_of(packet.error());
 }
 
-const FaultCase kFaultCases[] = {
+const FaultCase fault_cases[] = {
     {"NoEthernetHeader", FrameFault::TooShort, [](Bytes& f) { f.resize(13); }},
     {"Arp", FrameFault::NotIp, [](Bytes& f) { f[13] = std::byte{6}; }},
     {"NoIpHeader", FrameFault::TooShort, [](Bytes& f) { f.resize(14 + 19); }},
@@ -103,7 +103,7 @@ const FaultCase kFaultCases[] = {
     {"Icrc", FrameFault::Icrc, [](Bytes& f) { f.back() ^= std::byte{1}; }},
     {"PayloadBit", FrameFault::Icrc, [](Bytes& f) { f[70] ^= std::byte{1}; }},
 };
-INSTANTIATE_TEST_SUITE_P(Frame, DecodeFault, testing::ValuesIn(kFaultCases),
+INSTANTIATE_TEST_SUITE_P(Frame, DecodeFault, testing::ValuesIn(fault_cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Decode, UndamagedFrame_IsAccepted) { EXPECT_TRUE(decode(valid_frame())); }

@@ -22,6 +22,15 @@ TEST(Generators, LeafSpine_HasItsNodesAndLinks) {
   EXPECT_TRUE(check(topology).has_value());
 }
 
+TEST(Generators, Tiers_AreDrawnOneUnderTheOther) {
+  const Topology topology = *leaf_spine({.leaves = 2, .spines = 1, .hosts = 2});
+  // Two leaves, a spine, four hosts: host0 and host1 hang on either side under leaf0.
+  EXPECT_DOUBLE_EQ(topology.nodes[0].x.value(),
+                   (topology.nodes[3].x.value() + topology.nodes[4].x.value()) / 2);
+  EXPECT_LT(topology.nodes[2].y.value(), topology.nodes[0].y.value());
+  EXPECT_LT(topology.nodes[0].y.value(), topology.nodes[3].y.value());
+}
+
 TEST(Generators, FatTreeOfFourPorts_IsThatOfThePaper) {
   const Topology topology = *fat_tree(4, true);
   EXPECT_THAT(topology.nodes, SizeIs(16 + 20));

@@ -23,8 +23,8 @@
 
 namespace portcullis::tools::testing {
 
-inline const pmd::Gid kOurs = pmd::Gid::from_ipv4(192, 0, 2, 1);
-inline const pmd::Gid kTheirs = pmd::Gid::from_ipv4(192, 0, 2, 2);
+inline constexpr pmd::Gid kOurs = pmd::Gid::from_ipv4(192, 0, 2, 1);
+inline constexpr pmd::Gid kTheirs = pmd::Gid::from_ipv4(192, 0, 2, 2);
 
 /// Hands out the lines of a script, keeps what it is told.
 class ScriptedChannel : public lease_exchange::LineChannel {
