@@ -77,6 +77,9 @@ lacks() {
 # bound_to BDF DRIVER
 bound_to() { test "$(basename "$(readlink "/sys/bus/pci/devices/$1/driver")")" = "$2"; }
 
+# answers BDF: an EQ's field in debugfs is a QUERY_EQ, so mlx5_core still talks to the firmware.
+answers() { grep -q '^0x[0-9a-f]*[1-9a-f]' /sys/kernel/debug/mlx5/"$1"/EQs/*/num_eqes; }
+
 # unbind BDF: passes when no driver has it any more.
 unbind() {
   if [ -e "/sys/bus/pci/devices/$1/driver" ]; then

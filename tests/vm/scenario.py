@@ -36,6 +36,7 @@ class Scenario:
     kernel_arguments: str = ""
     qemu_arguments: list[str] = field(default_factory=list)
     memory_mib: int = 2048
+    memory_has_file: bool = True
     deadline_s: int = 240
     programs: list[str] = field(default_factory=list)
 
@@ -147,7 +148,8 @@ def run(name: str, build: Path, results: Path) -> list[str]:
         guest = Guest(tree(), script_of(scenario, build), results, devices=servers.devices(),
                       more=[word.replace("{results}", str(results))
                             for word in scenario.qemu_arguments],
-                      memory_mib=scenario.memory_mib, deadline_s=scenario.deadline_s,
+                      memory_mib=scenario.memory_mib,
+                      memory_has_file=scenario.memory_has_file, deadline_s=scenario.deadline_s,
                       kernel_arguments=scenario.kernel_arguments)
         status = guest.boot()
         wrong = servers.died()

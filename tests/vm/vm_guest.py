@@ -49,7 +49,8 @@ poweroff -f
 class Guest:
     """What to boot. `script` is run by busybox sh in the guest's initramfs, with the host's files
     at /host; `devices` are more -device arguments, each behind a PCIe root port of its own: on the
-    root bus an endpoint has no link to be asked about. `more` goes to QEMU as it stands."""
+    root bus an endpoint has no link to be asked about. `more` goes to QEMU as it stands. A device
+    reaches memory without a file by messages only."""
 
     tree: Tree
     script: str
@@ -59,6 +60,7 @@ class Guest:
     memory_mib: int = 2048
     deadline_s: int = 240
     kernel_arguments: str = ""
+    memory_has_file: bool = True
 
     def boot(self) -> int:
         """The script's status. VmError when the guest never said one."""
@@ -100,13 +102,16 @@ class Guest:
 
     def command(self, initramfs: Path) -> list[str]:
         size = f"{self.memory_mib}M"
+        memory = f"memory-backend-ram,id=memory,size={size}"
+        if self.memory_has_file:
+            memory = f"memory-backend-memfd,id=memory,size={size},share=on"
         shares = [("host", "/", True), ("modules", str(self.tree.modules), True),
                   ("results", str(self.results), False)]
         command = [*self.tree.qemu, "-nodefaults", "-no-user-config", "-display", "none",
                    "-L", str(self.tree.firmware), "-L", str(self.tree.root / "usr/share/qemu"),
                    "-machine", "q35,kernel-irqchip=split,memory-backend=memory",
                    "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", size,
-                   "-object", f"memory-backend-memfd,id=memory,size={size},share=on",
+                   "-object", memory,
                    "-device", "intel-iommu,intremap=on,caching-mode=on",
                    "-kernel", str(self.tree.kernel), "-initrd", str(initramfs),
                    "-append", "console=ttyS0 intel_iommu=on panic=-1 " + self.kernel_arguments,
