@@ -52,8 +52,9 @@ enum class Fault : std::uint8_t {
   BusMaster,
   FunctionReset,
   TenantKey,
+  Entry,
 };
-constexpr unsigned kFaults = 13;
+constexpr unsigned kFaults = 14;
 constexpr std::array<const char*, kFaults> kFaultNames{"2ERR_QP",
                                                        "2ERR_QP again",
                                                        "DESTROY_MKEY",
@@ -66,7 +67,8 @@ constexpr std::array<const char*, kFaults> kFaultNames{"2ERR_QP",
                                                        "unmap",
                                                        "bus master",
                                                        "reset",
-                                                       "DESTROY_MKEY of the tenant"};
+                                                       "DESTROY_MKEY of the tenant",
+                                                       "the entry from the grant on"};
 /// Those that each lease of a group can meet by itself; the others are of all of them.
 constexpr std::array kFaultsOfOne{Fault::Error1, Fault::Error2,  Fault::Key,  Fault::Rights,
                                   Fault::Reset,  Fault::Destroy, Fault::Unmap};
@@ -162,7 +164,8 @@ FenceTarget target_of(const Case& of, unsigned member, DmaMemory& region) {
                      .group = of.members > 1 ? 1U : 0U,
                      .tenant_mkey_index = kTenantKey,
                      .region = &region};
-  if (of.has_tenant_key) target.absent = 0;
+  target.note_made(bit(Step::RemoveDrop));
+  if (of.has_tenant_key) target.note_made(bit(Step::DestroyTenantKey));
   return target;
 }
 
@@ -180,6 +183,7 @@ std::vector<Verdict> run(const Case& of) {
   script(of, host);
   watch_the_domain(of, host);
   drop.refuse = of.faults.contains({Fault::Drop});
+  drop.refuse_remove = of.faults.contains({Fault::Entry});
   umr.refuse = of.faults.contains({Fault::Umr});
   host.function.refuse_bus_master = of.faults.contains({Fault::BusMaster});
   host.function.refuse_reset = of.faults.contains({Fault::FunctionReset});
@@ -262,7 +266,8 @@ class Expectation {
   /// again. The domain stays when another lease has kept something in it, and that is no failure.
   bool give_back() {
     if (!is("legacy")) return true;
-    const bool is_own_gone = works(Fault::Reset, 4) && works(Fault::Destroy, 5) &&
+    const bool is_own_gone = works(Fault::Entry, 3) && works(Fault::Reset, 4) &&
+                             works(Fault::Destroy, 5) &&
                              !(takes_tenant_key() && fails(Fault::TenantKey));
     return is_own_gone && (is_domain_kept() || works(Fault::Pd, 6)) && works(Fault::Unmap, 7);
   }
@@ -317,7 +322,8 @@ std::vector<Place> places_of_one() {
 
 /// Of two leases, the device and the host.
 std::vector<Place> places_of_two() {
-  std::vector<Place> all{{Fault::Drop}, {Fault::Umr}, {Fault::Pd}, {Fault::TenantKey}};
+  std::vector<Place> all{
+      {Fault::Drop}, {Fault::Umr}, {Fault::Pd}, {Fault::TenantKey}, {Fault::Entry}};
   for (const Fault fault : kFaultsOfOne)
     for (unsigned member = 0; member < 2; ++member) all.push_back({fault, member});
   return all;
@@ -351,7 +357,7 @@ TEST(FenceFailures, EverySingleAndPair_AnsweredAsTheDesignSays) {
     }
   }
   EXPECT_THAT(wrong, IsEmpty());
-  EXPECT_EQ(cases.size(), 9u * (17u * 2 * 92 + 13u * 172));
+  EXPECT_EQ(cases.size(), 9u * (17u * 2 * 106 + 13u * 191));
 }
 
 /// Steps of which nothing is left when they fail: the entry, the rights and the UMR; the tenant's
@@ -411,6 +417,7 @@ std::vector<Row> rows() {
       {"seed", {Unmap}, false, "TornDown, none, none, ok, DESTROY_MKEY"},
       {"nak-first", {Key}, false, "Fenced, DESTROY_MKEY, REVOKE, absent, IOMMU unmap"},
       {"nak-first", {Error1, Error2}, false, "Fenced, 2ERR_QP, REVOKE, absent, DESTROY_MKEY"},
+      {"legacy", {Entry}, false, "Fenced, DELETE_FLOW_TABLE_ENTRY, LEGACY, absent, DESTROY_MKEY"},
       {"legacy", {Pd}, false, "Fenced, DEALLOC_PD, LEGACY, absent, DESTROY_MKEY"},
       {"legacy", {Reset, Destroy}, false, "Fenced, 2RST_QP, LEGACY, absent, DESTROY_MKEY"},
       {"legacy", {Unmap}, false, "Fenced, unmap, LEGACY, absent, DESTROY_MKEY"},
