@@ -3,12 +3,15 @@
 // What flow steering costs and what it is worth: the commands on an entry, set against modify; the
 // recall of a lease with its entry and without; and what a running or a new connection makes of
 // each entry that 001 s3.1 tried, one packet a WRITE or several. A WRITE that an entry stopped has
-// no completion within the quiet time, so its series counts it and has no value for it.
+// no completion within the quiet time, so its series counts it and has no value for it; the end
+// says of every entry what it did.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "bench/common/drop_row.hpp"
@@ -115,7 +118,14 @@ SeriesPlan recall_series(const Options& options, bool with_entry) {
 struct RowCount {
   std::uint64_t stopped = 0;
   std::uint64_t runs = 0;
+
+  [[nodiscard]] const char* verdict() const noexcept {
+    if (stopped == 0) return "traffic unchanged";
+    return stopped == runs ? "stopped" : "sometimes stopped";
+  }
 };
+/// By the name of a row, over every clock and repetition; for the last word.
+using RowCounts = std::map<std::string, RowCount>;
 
 Result<void> post(LoopbackPair& pair, const DropRow& row, std::uint64_t value) {
   return row.has_long_writes ? pair.post_bytes(kSeveralPackets) : pair.post(value);
@@ -145,7 +155,8 @@ Result<std::optional<std::uint64_t>> one_row(Session& session, DropGroup& group,
   return std::optional<std::uint64_t>();
 }
 
-SeriesPlan row_series(const Options& options, const DropTrial& trial) {
+SeriesPlan row_series(const Options& options, const DropTrial& trial,
+                      const std::shared_ptr<RowCounts>& all) {
   SeriesPlan series;
   const bool mid_stream = trial.install == Install::Mid;
   series.name = fmt::format("entry/{}", name(trial));
@@ -161,23 +172,32 @@ SeriesPlan row_series(const Options& options, const DropTrial& trial) {
       return one_row(session, *group, row, mid_stream, *count);
     });
   };
-  series.annotate = [count](benchmark::State& state) {
+  series.annotate = [count, all, name = name(trial)](benchmark::State& state) {
     state.counters["stopped"] = static_cast<double>(count->stopped);
-    state.SetLabel(count->stopped == 0             ? "traffic unchanged"
-                   : count->stopped == count->runs ? "stopped"
-                                                   : "sometimes stopped");
+    state.SetLabel(count->verdict());
+    (*all)[name].stopped += count->stopped;
+    (*all)[name].runs += count->runs;
   };
   return series;
 }
 
-std::vector<SeriesPlan> series(const Options& options) {
+std::vector<SeriesPlan> series(const Options& options, const std::shared_ptr<RowCounts>& counts) {
   std::vector<SeriesPlan> all;
   for (const EntryCommand command : {EntryCommand::Set, EntryCommand::Modify, EntryCommand::Delete})
     all.push_back(entry_series(options, command));
   for (const bool with_entry : {false, true}) all.push_back(recall_series(options, with_entry));
   for (const Install install : {Install::Pre, Install::Mid})
-    for (const DropRow& row : drop_rows()) all.push_back(row_series(options, {row, install}));
+    for (const DropRow& row : drop_rows())
+      all.push_back(row_series(options, {row, install}, counts));
   return all;
+}
+
+/// A WRITE that was stopped has no latency, so the table of latencies cannot tell of it.
+void conclude(const RowCounts& counts) {
+  if (counts.empty()) return;
+  fmt::print("\nwhat an entry did to a WRITE that met it\n");
+  for (const auto& [name, count] : counts)
+    fmt::print("{:<50}  {}, {} of {} stopped\n", name, count.verdict(), count.stopped, count.runs);
 }
 
 }  // namespace
@@ -195,6 +215,12 @@ int main(int argc, char** argv) {
   suite.title = "steering_bench: entries, recall, and what passes an entry";
   suite.references = {{"12 ms recall with a flow entry (001)", 12'000'000},
                       {"1.5 ms without (001)", 1'500'000}};
-  suite.series = portcullis::bench::series;
+  const auto counts = std::make_shared<portcullis::bench::RowCounts>();
+  suite.series = [counts](const portcullis::bench::Options& options) {
+    return portcullis::bench::series(options, counts);
+  };
+  suite.conclude = [counts](const portcullis::bench::Report&) {
+    portcullis::bench::conclude(*counts);
+  };
   return portcullis::bench::run_suite(argc, argv, suite);
 }

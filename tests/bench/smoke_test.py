@@ -312,6 +312,11 @@ class Steering(Suite):
             self.assertEqual(self.row("bth_opcode=0x0A+several-packets", install),
                              "traffic unchanged")
 
+    def test_the_end_says_what_each_entry_did(self):
+        self.assertRegex(self.result.output, r"drop,bth_opcode=0x0A\+one-packet,install=pre +"
+                         r"stopped, (\d+) of \1 stopped\n")
+        self.assertRegex(self.result.output, r"drop,bth_dst_qp=0,install=mid +traffic unchanged, 0 ")
+
     def test_the_recall_takes_the_entrys_time_too(self):
         recall = "recall/plan:seed/entry:{}/clock:virtual"
         self.assertAlmostEqual(self.result.series[recall.format("none")]["p50"], 1.5e6, delta=1e4)
