@@ -2,6 +2,7 @@
 #include "bench/common/capacity.hpp"
 
 #include <optional>
+#include <string>
 
 #include "bench/common/session.hpp"
 #include "lease/fence.hpp"
@@ -13,9 +14,9 @@ namespace {
 /// What revoking so many takes; none when that breaks the contract.
 Result<std::optional<std::uint64_t>> time_of(const lease::Plan& plan, RevokeMode mode,
                                              std::uint32_t leases) {
-  PORTCULLIS_TRY_ASSIGN(
-      const auto spec,
-      tools::parse_device(std::string("model,execution=stepped,timing=") + kCapacityTiming));
+  std::string device = std::string("model,execution=stepped,timing=") + kCapacityTiming;
+  if (plan.entry == steering::EntryPlan::Underlay) device += ",port=ib";  // there is none elsewhere
+  PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device(device));
   PORTCULLIS_TRY_ASSIGN(const auto session, Session::open(spec));
   TenancyOptions options;
   options.leases = leases;
