@@ -29,11 +29,13 @@ constexpr const char* kPending = "model,execution=stepped,behaviour=data-path-ns
 /// Asks for a lease whenever it has none, and writes with eight outstanding until it is refused.
 class TirelessPeer final : public lease_exchange::LineChannel {
  public:
-  explicit TirelessPeer(ServedPort& port) : port_(&port) {}
+  explicit TirelessPeer(ServedPort& port, std::uint64_t offset = 0)
+      : port_(&port), offset_(offset) {}
 
   Result<std::optional<std::string>> poll_line() override {
     constexpr std::uint64_t kDepth = 8;
-    writer_ = std::make_unique<Writer>(port_->hca().context(), port_->address().mac, kDepth);
+    writer_ =
+        std::make_unique<Writer>(port_->hca().context(), port_->address().mac, kDepth, offset_);
     ++asked;
     return writer_->request();
   }
@@ -53,12 +55,13 @@ class TirelessPeer final : public lease_exchange::LineChannel {
 
  private:
   ServedPort* port_;
+  std::uint64_t offset_;
   std::unique_ptr<Writer> writer_;
 };
 
-PlanAudit run(const std::string& device, const std::string& plan) {
+PlanAudit run(const std::string& device, const std::string& plan, std::uint64_t offset = 0) {
   const auto port = ServedPort::open(parse_device(device).value(), kOurs).value();
-  TirelessPeer peer(*port);
+  TirelessPeer peer(*port, offset);
   PlanAudit found{.plan = plan, .is_served = true};
   Options options;
   options.watch_ms = 2;
@@ -87,6 +90,12 @@ TEST(ServedAudit, KeyDestroyedWhileDmaIsPending_BytesChangedAfterTheOutcome) {
   EXPECT_GT(found.changed, 0u);
   EXPECT_GT(found.executed, 0u);
   EXPECT_EQ(verdict_of({found}), "served after the fence");
+}
+
+/// As READs would: the Q counters alone say that there is load.
+TEST(ServedAudit, LoadThatLeavesTheFirstWordAlone_IsCountedAndWatchedAllTheSame) {
+  EXPECT_EQ(run(kPending, "seed", 4096).under_load, 12u);
+  EXPECT_GT(run(std::string(kPending) + "+a1-off", "seed", 4096).changed, 0u);
 }
 
 TEST(ServedAudit, Indirect_RestsOnTheKeyOfTheTenant) {

@@ -66,10 +66,10 @@ class Auditor {
     PORTCULLIS_TRY(tenancy_->start_traffic());
     PORTCULLIS_TRY(tenancy_->revoke_all(plan_));
     is_over_ = true;
-    PORTCULLIS_TRY_ASSIGN(const std::uint32_t before, requests_counted());
+    PORTCULLIS_TRY_ASSIGN(const std::uint32_t before, counted());
     PORTCULLIS_TRY(session_->run_until(session_->now_ns() + options_->watch_ms * kNsPerMs,
                                        [] { return false; }));
-    PORTCULLIS_TRY_ASSIGN(const std::uint32_t after, requests_counted());
+    PORTCULLIS_TRY_ASSIGN(const std::uint32_t after, counted());
     audit_->counted += after - before;
     for (std::size_t i = 0; i < at_.size(); ++i) judge(i);
     is_over_ = false;
@@ -103,8 +103,8 @@ class Auditor {
   [[nodiscard]] std::uint64_t posted(std::size_t index) const {
     return tenancy_->client(index).posted() - base_[index];
   }
-  Result<std::uint32_t> requests_counted() const {
-    return counter_ ? writes_counted(*counter_) : Result<std::uint32_t>(0U);
+  Result<std::uint32_t> counted() const {
+    return counter_ ? requests_counted(*counter_) : Result<std::uint32_t>(0U);
   }
 
   Session* session_;
@@ -127,9 +127,9 @@ void PlanAudit::note(const lease::Verdict& verdict) {
   ++outcomes[outcome + ", memory " + std::string(lease::name(verdict.proof))];
 }
 
-Result<std::uint32_t> writes_counted(const pmd::QCounter& counter) {
+Result<std::uint32_t> requests_counted(const pmd::QCounter& counter) {
   PORTCULLIS_TRY_ASSIGN(const auto values, counter.query());
-  return values.rx_write_requests;
+  return values.rx_write_requests + values.rx_read_requests + values.rx_atomic_requests;
 }
 
 Result<PlanAudit> audit(const DeviceSpec& device, const lease::Plan& plan, const Options& options) {

@@ -28,7 +28,8 @@ struct PlanAudit {
   bool is_served = false;  // the clients are lease-verify's, and what they saw is not known here
   std::uint64_t fences = 0;
   std::map<std::string, std::uint64_t> outcomes = {};  // with its proof: how often
-  /// With WRITEs outstanding at the outcome; of clients that are not ours, with many seen before.
+  /// With WRITEs outstanding at the outcome; of clients that are not ours, with many requests seen
+  /// before.
   std::uint64_t under_load = 0;
   std::uint64_t watched = 0;  // whose region was still there to be watched
   std::uint64_t changed = 0;  // fences after whose outcome a byte of the region changed
@@ -43,8 +44,8 @@ struct PlanAudit {
   /// One more fence, and how it ended.
   void note(const lease::Verdict& verdict);
 };
-/// Of a set, the WRITEs that its QPs took in; wraps at 32 bits.
-[[nodiscard]] Result<std::uint32_t> writes_counted(const pmd::QCounter& counter);
+/// Of a set, the WRITEs, READs and atomics that its QPs took in; wraps at 32 bits.
+[[nodiscard]] Result<std::uint32_t> requests_counted(const pmd::QCounter& counter);
 
 [[nodiscard]] Result<PlanAudit> audit(const DeviceSpec& device, const lease::Plan& plan,
                                       const Options& options);

@@ -67,11 +67,11 @@ std::string text_of(const PlanAudit& audit) {
     text += fmt::format("        {} x {}\n", count, outcome);
   text += fmt::format("        bytes changed after the outcome of {} of {} watched\n",
                       audit.changed, audit.watched);
-  text += fmt::format(
-      "        {} WRITEs {} executed; Q counter: {}\n", audit.executed,
-      audit.is_served ? "that the region shows, after an outcome," : "posted after an outcome",
-      audit.has_counter ? fmt::format("{} requests taken in after", audit.counted)
-                        : std::string("none on this function"));
+  text += fmt::format("        {} WRITEs {}; Q counter: {}\n", audit.executed,
+                      audit.is_served ? "moved the first word after an outcome"
+                                      : "posted after an outcome executed",
+                      audit.has_counter ? fmt::format("{} requests taken in after", audit.counted)
+                                        : std::string("none on this function"));
   if (audit.is_served) return text + "        what the clients saw: their own lease-verify says\n";
   text += fmt::format("        last success of what was posted before: {} after the outcome\n",
                       duration_text(static_cast<double>(audit.last_success_ns)));

@@ -24,8 +24,8 @@ using lease_serve::ClientDesk;
 using lease_serve::RegionWatch;
 using lease_serve::ServedPort;
 
-/// WRITEs that the CPU has seen before a fence counts as one under load.
-constexpr std::uint64_t kWarmUpWrites = 16;
+/// Seen before a fence counts as one under load.
+constexpr std::uint64_t kWarmUpRequests = 16;
 constexpr std::uint64_t kWarmUpNs = 10 * kNsPerSecond;
 constexpr std::uint64_t kLookAgainNs = kNsPerMs;
 
@@ -98,11 +98,8 @@ class ServedAuditor {
 
   Result<void> fence_under_load(const lease::Grant& grant, RegionWatch& watch) {
     PORTCULLIS_TRY(desk_.tell(grant, terms_));
-    const std::uint64_t give_up_ns = now() + kWarmUpNs;
-    while (watch.changes() < kWarmUpWrites && now() < give_up_ns && !desk_.is_client_gone() &&
-           !stop_())
-      PORTCULLIS_TRY(port_->idle(kLookAgainNs));
-    if (watch.changes() >= kWarmUpWrites) ++audit_->under_load;
+    PORTCULLIS_TRY_ASSIGN(const bool is_under_load, wait_for_load(watch));
+    if (is_under_load) ++audit_->under_load;
     const lease::RevokeAnswer answer = manager_->revoke(grant.lease.id, grant.lease.epoch, plan_);
     audit_->note(answer.verdict);
     // Legacy has given the region back by now.
@@ -112,10 +109,10 @@ class ServedAuditor {
     else
       port_->watch(nullptr);
     const std::uint64_t word = watch.last_word();
-    PORTCULLIS_TRY_ASSIGN(const std::uint32_t before, requests_counted());
+    PORTCULLIS_TRY_ASSIGN(const std::uint32_t before, counted());
     const std::uint64_t until_ns = now() + options_->watch_ms * kNsPerMs;
     while (now() < until_ns) PORTCULLIS_TRY(port_->idle(kLookAgainNs));
-    PORTCULLIS_TRY_ASSIGN(const std::uint32_t after, requests_counted());
+    PORTCULLIS_TRY_ASSIGN(const std::uint32_t after, counted());
     audit_->counted += after - before;
     if (is_watched) ++audit_->watched;
     if (watch.first_difference()) ++audit_->changed;
@@ -123,9 +120,21 @@ class ServedAuditor {
     return {};
   }
 
+  /// The CPU sees WRITEs, the counters READs as well. False when too few came.
+  Result<bool> wait_for_load(const RegionWatch& watch) {
+    PORTCULLIS_TRY_ASSIGN(const std::uint32_t before, counted());
+    const std::uint64_t give_up_ns = now() + kWarmUpNs;
+    while (now() < give_up_ns && !desk_.is_client_gone() && !stop_()) {
+      PORTCULLIS_TRY(port_->idle(kLookAgainNs));
+      PORTCULLIS_TRY_ASSIGN(const std::uint32_t seen, counted());
+      if (watch.changes() >= kWarmUpRequests || seen - before >= kWarmUpRequests) return true;
+    }
+    return false;
+  }
+
   [[nodiscard]] std::uint64_t now() const { return port_->clock().now_ns(); }
-  Result<std::uint32_t> requests_counted() const {
-    return counter_ ? writes_counted(*counter_) : Result<std::uint32_t>(0U);
+  Result<std::uint32_t> counted() const {
+    return counter_ ? requests_counted(*counter_) : Result<std::uint32_t>(0U);
   }
 
   ServedPort* port_;

@@ -54,9 +54,11 @@ class ScriptedChannel : public lease_exchange::LineChannel {
 /// The client's QP, which goes on writing whatever happens.
 class Writer {
  public:
-  /// With `depth` WRITEs outstanding.
-  Writer(const pmd::Context& context, const pmd::Mac& mac, std::uint64_t depth = 1)
+  /// With `depth` WRITEs outstanding, to the word at `offset`.
+  Writer(const pmd::Context& context, const pmd::Mac& mac, std::uint64_t depth = 1,
+         std::uint64_t offset = 0)
       : depth_(depth),
+        offset_(offset),
         addresses_(context),
         pd_(pmd::ProtectionDomain::create(context).value()),
         cq_(pmd::CompletionQueue::create(context, 4).value()),
@@ -92,8 +94,8 @@ class Writer {
       const std::uint64_t number = posted_ + 1;
       std::array<std::byte, sizeof number> bytes{};
       std::memcpy(bytes.data(), &number, sizeof number);
-      EXPECT_TRUE(
-          qp_.post_write_inline(bytes, {.remote_address = grant_->address, .rkey = grant_->rkey}));
+      EXPECT_TRUE(qp_.post_write_inline(
+          bytes, {.remote_address = grant_->address + offset_, .rkey = grant_->rkey}));
       qp_.ring();
     }
   }
@@ -103,6 +105,7 @@ class Writer {
 
  private:
   std::uint64_t depth_;
+  std::uint64_t offset_;
   pmd::RoceAddressTable addresses_;
   pmd::ProtectionDomain pd_;
   pmd::CompletionQueue cq_;

@@ -181,6 +181,6 @@ SCENARIO = Scenario(
                     "remote.type=unix,remote.path={results}/wire.hca",
                     "-device", "virtio-net-pci,netdev=wire,mac=02:50:43:00:00:02"],
     programs=["tools/lease_serve/lease-serve", "tools/lease_verify/lease-verify",
-              "tools/roce_peer/roce-peer"],
+              "tools/roce_peer/roce-peer", "tools/fence_audit/fence-audit"],
     judge=show,
     deadline_s=540)

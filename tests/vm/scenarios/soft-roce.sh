@@ -4,6 +4,7 @@
 
 lease_serve="tools/lease_serve/lease-serve -l 0 --no-huge -m 64 --no-shconf"
 roce_peer="tools/roce_peer/roce-peer -l 0 --no-huge -m 64 --no-shconf"
+fence_audit="tools/fence_audit/fence-audit -l 0 --no-huge -m 64 --no-shconf"
 lease_verify=tools/lease_verify/lease-verify
 ours=192.0.2.1
 address=$ours
@@ -111,6 +112,21 @@ revoke() {
   served_well
 }
 
+# audit PLAN: their client is the load, lease after lease, and two witnesses watch ours.
+audit() {
+  on_host $fence_audit -a "$bdf" -- "$bdf" --address $ours --listen 7471 --plan "$1" --fences 4 \
+    --timeout 12 --retry 6 --watch-ms 300 --json "/results/audit-$1.json" \
+    >"/host/results/audit-$1.txt" 2>&1 </dev/null &
+  auditor=$!
+  for sample in 1 2 3 4; do
+    verify "audit-$1-$sample" --revoke-test || break
+  done
+  wait $auditor
+  auditor_status=$?
+  cat "/host/results/audit-$1.txt"
+  test $auditor_status -eq 0 && grep -q " 4 fences, 4 under WRITEs" "/host/results/audit-$1.txt"
+}
+
 modprobe -a vfio_iommu_type1 vfio-pci virtio_net crc32_generic ib_uverbs rdma_rxe
 bdf=$(hca 0)
 check "vfio-pci binds the function" bind_to "$bdf" vfio-pci
@@ -133,4 +149,7 @@ for plan in seed nak-first; do
   for timeout in 8 12 14; do
     check "revoke by $plan at timeout $timeout" revoke $plan $timeout
   done
+done
+for plan in nak-first indirect; do
+  check "fence-audit of $plan under the load of lease-verify" audit $plan
 done
