@@ -35,4 +35,19 @@ Result<EalOptions> parse_behind_eal(CLI::App& app, int argc, const char* const* 
   return EalOptions{std::move(parts.eal), std::move(text)};
 }
 
+void add_port_options(CLI::App& app, std::string& device, std::optional<pmd::Gid>& address) {
+  app.add_option("--device", device, "a PCI address such as 0000:03:00.0 (doctor helps)")
+      ->type_name("SPEC")
+      ->required();
+  app.add_option_function<std::string>(
+         "--address",
+         [&address](const std::string& text) {
+           auto gid = pmd::Gid::parse(text);
+           if (!gid) throw CLI::ValidationError("--address", gid.error().text);
+           address = *gid;
+         },
+         "the port's RoCE address (default its link-local IPv6 address)")
+      ->type_name("IP");
+}
+
 }  // namespace portcullis::tools

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "pmd/gid.hpp"
 
 namespace portcullis::tools {
 
@@ -21,5 +22,8 @@ struct EalOptions {
 
 /// Parses what stands after "--" into what `app` was given. InvalidArgument names the argument.
 [[nodiscard]] Result<EalOptions> parse_behind_eal(CLI::App& app, int argc, const char* const* argv);
+
+/// --device and --address of a program that owns one port.
+void add_port_options(CLI::App& app, std::string& device, std::optional<pmd::Gid>& address);
 
 }  // namespace portcullis::tools

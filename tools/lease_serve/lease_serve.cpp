@@ -10,6 +10,7 @@
 #include <iostream>
 #include <string>
 
+#include "tools/checking_main.hpp"
 #include "tools/lease_serve/program.hpp"
 
 namespace {
@@ -60,26 +61,13 @@ class Commands {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr int kNotServed = 2;
-  const auto options = serve::parse_options(argc, argv);
-  if (!options) {
-    std::cerr << "lease-serve: " << options.error().text << '\n';
-    return kNotServed;
-  }
-  if (options->text) {
-    std::cout << *options->text << '\n';
-    return 0;
-  }
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   std::signal(SIGUSR1, ask_to_revoke);
   Commands commands;
   const serve::World world{[] { return stop_asked.load(); }, [&] { return commands.revoke(); },
                            [](const std::string& line) { std::cout << line << std::endl; }};
-  const auto good = serve::run(*options, world);
-  if (!good) {
-    std::cerr << "lease-serve: " << good.error().text << '\n';
-    return kNotServed;
-  }
-  return *good ? 0 : 1;
+  return portcullis::tools::checking_main(
+      "lease-serve", serve::parse_options(argc, argv),
+      [&world](const serve::Options& options) { return serve::run(options, world); });
 }

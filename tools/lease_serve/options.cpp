@@ -24,18 +24,7 @@ stand EAL arguments:
 exit status: 0 TornDown and no byte changed afterwards, 1 not so, 2 it could not be served)";
 
 void add_device_options(CLI::App& app, Options& options) {
-  app.add_option("--device", options.device, "a PCI address such as 0000:03:00.0 (doctor helps)")
-      ->type_name("SPEC")
-      ->required();
-  app.add_option_function<std::string>(
-         "--address",
-         [&options](const std::string& text) {
-           auto gid = pmd::Gid::parse(text);
-           if (!gid) throw CLI::ValidationError("--address", gid.error().text);
-           options.address = *gid;
-         },
-         "the port's RoCE address (default its link-local IPv6 address)")
-      ->type_name("IP");
+  add_port_options(app, options.device, options.address);
   app.add_option("--dscp", options.dscp, "of the frames we send")
       ->type_name("0-63")
       ->check(CLI::Range(0U, 63U))

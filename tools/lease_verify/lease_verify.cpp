@@ -5,6 +5,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "tools/checking_main.hpp"
 #include "tools/lease_verify/program.hpp"
 #include "tools/lease_verify/verbs_requester.hpp"
 
@@ -31,24 +32,11 @@ portcullis::Result<std::unique_ptr<verify::Requester>> open_verbs(const verify::
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr int kNotChecked = 2;
-  const auto options = verify::parse_options(argc, argv);
-  if (!options) {
-    std::cerr << "lease-verify: " << options.error().text << '\n';
-    return kNotChecked;
-  }
-  if (options->text) {
-    std::cout << *options->text << '\n';
-    return 0;
-  }
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   const verify::World world{open_verbs, [] { return stop_asked.load(); },
                             [](const std::string& line) { std::cout << line << std::endl; }};
-  const auto good = verify::run(*options, world);
-  if (!good) {
-    std::cerr << "lease-verify: " << good.error().text << '\n';
-    return kNotChecked;
-  }
-  return *good ? 0 : 1;
+  return portcullis::tools::checking_main(
+      "lease-verify", verify::parse_options(argc, argv),
+      [&world](const verify::Options& options) { return verify::run(options, world); });
 }

@@ -19,18 +19,7 @@ arguments:
 exit status: 0 all is as it should be, 1 something was wrong, 2 nothing could be checked)";
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--device", options.device, "a PCI address such as 0000:03:00.0 (doctor helps)")
-      ->type_name("SPEC")
-      ->required();
-  app.add_option_function<std::string>(
-         "--address",
-         [&options](const std::string& text) {
-           auto gid = pmd::Gid::parse(text);
-           if (!gid) throw CLI::ValidationError("--address", gid.error().text);
-           options.address = *gid;
-         },
-         "the port's RoCE address (default its link-local IPv6 address)")
-      ->type_name("IP");
+  add_port_options(app, options.device, options.address);
   app.add_option("--server", options.server, "who grants")->type_name("HOST:PORT")->required();
   app.add_option("--rounds", options.rounds, "times the whole region is written and read")
       ->check(CLI::Range(1U, 1'000'000U))

@@ -10,6 +10,7 @@
 
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
+#include "tools/checking_main.hpp"
 #include "tools/lease_verify/program.hpp"
 #include "tools/roce_peer/connection.hpp"
 #include "tools/roce_peer/options.hpp"
@@ -82,22 +83,7 @@ Result<bool> run(const roce_peer::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr int kNotChecked = 2;
-  const auto options = roce_peer::parse_options(argc, argv);
-  if (!options) {
-    std::cerr << "roce-peer: " << options.error().text << '\n';
-    return kNotChecked;
-  }
-  if (options->text) {
-    std::cout << *options->text << '\n';
-    return 0;
-  }
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
-  const auto good = run(*options);
-  if (!good) {
-    std::cerr << "roce-peer: " << good.error().text << '\n';
-    return kNotChecked;
-  }
-  return *good ? 0 : 1;
+  return checking_main("roce-peer", roce_peer::parse_options(argc, argv), run);
 }

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "pmd/vfio_function.hpp"
+#include "tools/checking_main.hpp"
 #include "tools/vfio_peer/fence.hpp"
 #include "tools/vfio_peer/latency.hpp"
 #include "tools/vfio_peer/options.hpp"
@@ -46,19 +47,5 @@ Result<bool> run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto options = parse_options(argc, argv);
-  if (!options) {
-    std::cerr << "vfio-peer: " << options.error().text << '\n';
-    return 2;
-  }
-  if (options->text) {
-    std::cout << *options->text << '\n';
-    return 0;
-  }
-  const auto good = run(*options);
-  if (!good) {
-    std::cerr << "vfio-peer: " << good.error().text << '\n';
-    return 2;
-  }
-  return *good ? 0 : 1;
+  return portcullis::tools::checking_main("vfio-peer", parse_options(argc, argv), run);
 }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What main() is for programs that check something and say so by their status.
+#pragma once
+
+#include <iostream>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace portcullis::tools {
+
+/// `options` hold `text` when --help asked for it; else `run` says whether all was as it should be.
+/// 0: it was; 1: it was not; 2: nobody knows, and a line on standard error says why.
+template <class Options, class Run>
+int checking_main(std::string_view program, const Result<Options>& options, Run run) {
+  constexpr int kNotChecked = 2;
+  const auto refuse = [program](const Error& error) {
+    std::cerr << program << ": " << error.text << '\n';
+    return kNotChecked;
+  };
+  if (!options) return refuse(options.error());
+  if (options->text) {
+    std::cout << *options->text;
+    return 0;
+  }
+  const Result<bool> is_good = run(*options);
+  if (!is_good) return refuse(is_good.error());
+  return *is_good ? 0 : 1;
+}
+
+}  // namespace portcullis::tools
