@@ -114,7 +114,11 @@ Result<void> World::start_port() {
 
 Result<void> World::steer() {
   steering::FlowDrop::Options options;
-  PORTCULLIS_TRY_ASSIGN(options.choice, steering::parse_choice("dst-qp"));
+  if (is_on_infiniband(spec_)) {
+    options.choice = steering::choice_for(spec_.plan.entry);
+  } else {
+    PORTCULLIS_TRY_ASSIGN(options.choice, steering::parse_choice("dst-qp"));
+  }
   options.slots = kSlots;
   options.loopback = own_port_;
   PORTCULLIS_TRY_ASSIGN(drop_, steering::set_up_rule(*context_, spec_.plan.entry, options, {}));
