@@ -26,9 +26,10 @@ constexpr std::uint64_t kGreatest = std::uint64_t{1} << 62;  // so that no sum o
 
 constexpr const char* kFooter = R"(
 Each run grants two leases on a ConnectX-5 in software, revokes one under traffic, lets its slot and
-numbers come back, and revokes the next tenant too. An adversary holds packets and DMA wherever they
-may stand and lets them go in any order. An observer of the device's DMA, which knows nothing of
-leases, says whether a region was touched after its outcome.
+numbers come back, and revokes the next tenant too; in some the leases are granted together, reached
+by one indirect key. An adversary holds packets and DMA wherever they may stand and lets them go in
+any order. An observer of the device's DMA, which knows nothing of leases, says whether a region was
+touched after its outcome.
 
 Plan drop-only stands outside: it takes no key, so it never answers TornDown. What it comes to, an
 unmapped region, is what every plan comes to when its key step fails, as it does in some runs.

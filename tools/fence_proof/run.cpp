@@ -128,14 +128,14 @@ Result<void> second_tenant(World& world, Client& old, Client& next) {
 Result<void> first_tenants(World& world) {
   Client& first = world.client(0);
   std::vector<Client*> together{&first, &world.client(1)};
-  if (world.spec().plan.is_for_groups()) {
+  if (are_together(world.spec())) {
     PORTCULLIS_TRY(world.admit_together(together));
   } else {
     PORTCULLIS_TRY(world.admit(*together[0]));
     PORTCULLIS_TRY(world.admit(*together[1]));
   }
   PORTCULLIS_TRY(world.traffic(world.spec().operations / 3, kMild));
-  const bool all = world.spec().plan.is_for_groups() && world.random().below(4) != 0;
+  const bool all = are_together(world.spec()) && world.random().below(4) != 0;
   if (all) PORTCULLIS_TRY(world.finish_operations());
   PORTCULLIS_TRY(world.hoard(first, kHoardRounds));
   return world.revoke(std::span(together).first(all ? 2 : 1));

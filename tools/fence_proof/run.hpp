@@ -48,6 +48,11 @@ struct RunSpec {
   return spec.plan.has(lease::Step::InstallDrop) && (scatter(spec.seed) >> 60 & 1) != 0;
 }
 
+/// The leases were granted together: always where the plan is made for that, and in one of eight
+/// runs of every other, which takes each back by its own key.
+[[nodiscard]] inline bool are_together(const RunSpec& spec) noexcept {
+  return spec.plan.is_for_groups() || (scatter(spec.seed) >> 57 & 7) == 0;
+}
 /// The port is InfiniBand: underlays are nowhere else (steering/underlay_drop.hpp).
 [[nodiscard]] inline bool is_on_infiniband(const RunSpec& spec) noexcept {
   return spec.plan.entry == steering::EntryPlan::Underlay;

@@ -160,7 +160,7 @@ lease::GrantRequest World::request_of(const Client& client, std::uint32_t psn) c
 
 Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
   Client* const one = &client;
-  if (spec_.plan.is_for_groups()) return admit_together(std::span(&one, 1), psn);
+  if (are_together(spec_)) return admit_together(std::span(&one, 1), psn);
   const std::uint32_t first = psn ? *psn : draw_psn();
   lease::GrantRequest request = request_of(client, first);
   request.log_receives = kLogReceives;

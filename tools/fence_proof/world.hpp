@@ -29,7 +29,7 @@ class World {
   ~World();
 
   /// A lease for a client, connected, its region the witness's to watch. The client's first PSN is
-  /// `psn`, or random. In a plan for groups it is one of its own.
+  /// `psn`, or random. Where leases are granted together it is a group of its own.
   [[nodiscard]] Result<void> admit(Client& client, std::optional<std::uint32_t> psn = std::nullopt);
   /// The same for leases granted together, which are reached by one indirect key and have no
   /// receives.

@@ -52,6 +52,17 @@ TEST(FenceProof, CommandsThatSucceed_EveryRevokeIsTornDown) {
   }
 }
 
+TEST(FenceProof, LeasesGrantedTogether_AreTakenBackByEveryPlan) {
+  for (const lease::Plan& plan : provable_plans()) {
+    const RunSpec spec{.seed = 17, .plan = plan};
+    ASSERT_TRUE(are_together(spec));
+    const auto result = run(spec);
+    ASSERT_TRUE(result) << result.error().text;
+    EXPECT_GE(result->torn_down, 2u) << plan.full_name();
+    EXPECT_FALSE(result->violation) << plan.full_name();
+  }
+}
+
 TEST(FenceProof, PlansWithAnEntryFromTheGrant_EveryOutcomeHasIt) {
   for (const char* name : {"allow-replace", "allow-modify", "underlay"}) {
     const auto result = run({.seed = 48, .plan = lease::parse_plan(name).value()});
