@@ -142,7 +142,9 @@ TEST_F(Underlays, RootThatComesLate_IsDisconnected) {
   ASSERT_EQ(underlay->prepare(target, model->device().clock.now_ns() + 100 * kMs).error().code,
             Errc::Timeout);
   pass_ms(200);
+  const std::uint64_t before = model->counters().commands;
   EXPECT_TRUE(underlay->remove(target, deadline_ns()));
+  EXPECT_EQ(model->counters().commands - before, 5U);  // group, root, table, TIR, RQ
   EXPECT_EQ(objects(), 0U);
 }
 
