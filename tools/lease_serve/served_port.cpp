@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pmd/port_mac.hpp"
+#include "prm/enums.hpp"
 
 namespace portcullis::tools::lease_serve {
 
@@ -25,6 +26,10 @@ Result<std::unique_ptr<ServedPort>> ServedPort::open(const DeviceSpec& spec,
   Device device = port->plain_;
   device.relax = Relax(&ServedPort::relax_entry, port.get());
   PORTCULLIS_TRY_ASSIGN(port->hca_, pmd::Hca::bring_up(device, {}));
+  if (port->hca_->context().caps.port_type == prm::number(prm::PortType::IB))
+    return fail(Errc::Unsupported,
+                "port_type is 0 (InfiniBand), and what is served here is addressed by RoCE; a port "
+                "of type 1 (Ethernet) is accepted");
   PORTCULLIS_TRY_ASSIGN(port->address_.mac, pmd::port_mac(port->hca_->context()));
   port->address_.gid = address.value_or(pmd::Gid::link_local(port->address_.mac));
   if (vlan && port->hca_->is_emulated())

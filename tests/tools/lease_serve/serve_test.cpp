@@ -22,14 +22,14 @@
 namespace portcullis::tools::lease_serve {
 namespace {
 
-using testing::kOurs;
-using testing::kTheirs;
-using testing::ScriptedChannel;
-using testing::Writer;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::kOurs;
+using testing::kTheirs;
+using testing::ScriptedChannel;
 using ::testing::StartsWith;
+using testing::Writer;
 
 class LeaseServe : public ::testing::Test {
  protected:
@@ -336,6 +336,12 @@ TEST_F(LeaseServe, Dscp_StandsInEveryFrameOfTheLease) {
   EXPECT_GE(count_frames(file, kOurs, 26 << 2), 3U);
   EXPECT_EQ(count_frames(file, kOurs, 0), 0U);
   std::filesystem::remove(file);
+}
+
+TEST(ServedPort, InfiniBandPort_IsRefusedInOneLine) {
+  EXPECT_EQ(ServedPort::open(parse_device("model,port=ib").value(), kOurs).error().text,
+            "port_type is 0 (InfiniBand), and what is served here is addressed by RoCE; a port of "
+            "type 1 (Ethernet) is accepted");
 }
 
 TEST(ServedPort, VlanOnTheModel_IsRefusedByName) {
