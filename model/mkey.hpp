@@ -63,6 +63,7 @@ class MkeyTable {
   static constexpr std::uint32_t kMaxTranslation = 4096;
   /// cmd_hca_cap.max_indirection: the entries of an indirect key lead to direct ones.
   static constexpr std::uint32_t kMaxIndirection = 1;
+  /// cmd_hca_cap.log_max_klm_list_size: entries that CREATE_MKEY may reserve, for UMRs too.
   static constexpr std::uint32_t kLogMaxKlms = 16;
 
   explicit MkeyTable(std::uint32_t log_max_mkey);

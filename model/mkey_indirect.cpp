@@ -26,7 +26,7 @@ namespace {
 
 using prm::CommandStatus;
 
-enum Refusal : std::uint32_t { kBadLength = 0x20010, kFewEntries, kShortEntry };
+enum Refusal : std::uint32_t { kBadLength = 0x20010, kFewEntries, kShortEntry, kLongTable };
 
 /// What a direct key is asked for when an indirect one led to it.
 std::uint8_t local_rights(std::uint8_t wanted) noexcept {
@@ -62,15 +62,16 @@ bool MkeyTable::is_covered_by(const std::vector<Klm>& klms, std::uint64_t length
 }
 
 Verdict MkeyTable::fill_klms(const Create& request, Key& key) {
+  const std::uint32_t reserved = request.context.get<"translations_octword_size">();
+  if (reserved > std::uint32_t{1} << kLogMaxKlms)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kLongTable);
   // One that UMR will fill, as mlx5_ib makes them (mlx5_set_umr_free_mkey, mlx5_ib_alloc_mw).
   if (!key.usable && request.actual_octwords == 0) return {};
   if (key.length == 0) return refuse(CommandStatus::BAD_PARAM_ERR, kBadLength);
   const std::size_t given = std::size_t{request.actual_octwords} * prm::mlx5_klm::bytes;
   if (given > request.translations.size())
     return refuse(CommandStatus::BAD_INP_LEN_ERR, kFewEntries);
-  if (request.actual_octwords > std::uint32_t{1} << kLogMaxKlms ||
-      request.actual_octwords > request.context.get<"translations_octword_size">())
-    return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);
+  if (request.actual_octwords > reserved) return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);
   if (!put_klms(key.klms, 0, request.translations.first(given)))
     return refuse(CommandStatus::BAD_PARAM_ERR, kShortEntry);
   if (!is_covered_by(key.klms, key.length))

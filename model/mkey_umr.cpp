@@ -96,7 +96,6 @@ bool MkeyTable::is_covered(const Key& key, prm::ConstView<prm::mkc> context,
   if (length == 0 || length > std::numeric_limits<std::uint64_t>::max() - start) return false;
   if (key.physical) return true;
   if (key.indirect) {
-    if (umr.offset_octwords + umr.octwords > std::uint32_t{1} << kLogMaxKlms) return false;
     std::vector<Klm> klms = key.klms;
     return put_klms(klms, umr.offset_octwords, umr.translations) && is_covered_by(klms, length);
   }

@@ -239,6 +239,14 @@ TEST_F(IndirectKey, MoreEntriesThanItsTable_Refused) {
   EXPECT_EQ(try_create(parent(1, kRegion), list_of(both_)).status, CommandStatus::BAD_PARAM_ERR);
 }
 
+TEST_F(IndirectKey, TableForMoreEntriesThanOffered_IsRefusedThoughItIsFree) {
+  auto made = parent((std::size_t{1} << MkeyTable::kLogMaxKlms) + 1, kRegion);
+  made.set<"free", 1>();
+  EXPECT_EQ(try_create(made, {}).status, CommandStatus::BAD_PARAM_ERR);
+  made.put<"translations_octword_size">(std::uint64_t{1} << MkeyTable::kLogMaxKlms);
+  EXPECT_TRUE(try_create(made, {}).ok());
+}
+
 TEST_F(IndirectKey, EntryShorterThanAPayload_MayOnlyBeTheLast) {
   EXPECT_TRUE(
       try_create(parent(2, 16), list_of(std::vector<Entry>{{kRegion, first_, 0}, {8, second_, 0}}))
