@@ -5,8 +5,8 @@
 // Hash Tables, 1984). An exact entry has the state's upper words beside it, which determine the
 // rest: hash.hpp. Open addressing in buckets of at most two cache lines; the place is monotone in
 // the fingerprint, so that the set grows where it lies, from its end to its beginning, and never
-// needs twice the memory. Where there are few fingerprints, and a bit for each takes less than a
-// table, it is these bits.
+// needs twice the memory. Where there are few fingerprints, and a bit for each takes little more
+// than a table, it is these bits.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class StateSet {
         greatest_(first_of(share + 1, shares, unused_) - 1 - first_),
         fitting_(fitting_table(expected / shares, greatest_, upper_bytes)),
         table_(greatest_, first_buckets(fitting_.buckets), upper_bytes, fitting_.bucket_bytes),
-        is_bits_(upper_bytes == 0 && bytes_of_bits(greatest_) <= fitting_.bytes()),
+        is_bits_(are_bits_better(greatest_, fitting_, upper_bytes)),
         apart_(0, EntryHash{}, SameEntry{upper_bytes != 0}),
         is_exhausted_(!arena_.grow_to(is_bits_ ? bytes_of_bits(greatest_) : table_.bytes())) {}
 
@@ -44,9 +44,9 @@ class StateSet {
   [[nodiscard]] static double bytes_for(double expected, unsigned upper_bytes,
                                         const Domain& domain) {
     const std::uint64_t greatest = first_of(1, 1, domain.unused()) - 1;
-    const std::size_t table = fitting_table(expected, greatest, upper_bytes).bytes();
-    const std::size_t bits = bytes_of_bits(greatest);
-    return static_cast<double>(upper_bytes == 0 ? std::min(table, bits) : table);
+    const Table table = fitting_table(expected, greatest, upper_bytes);
+    const bool is_bits = are_bits_better(greatest, table, upper_bytes);
+    return static_cast<double>(is_bits ? bytes_of_bits(greatest) : table.bytes());
   }
 
   /// The share that a fingerprint belongs to.
@@ -161,6 +161,12 @@ class StateSet {
     std::uint64_t width, inverse = 0, rest_mask = 0;
     unsigned rest_bits = 0, bucket_bytes, slots = 0, upper_at = 0;
   };
+
+  /// Looking at a bit is so much quicker that it may take twice the memory.
+  static bool are_bits_better(std::uint64_t greatest, const Table& table,
+                              unsigned upper_bytes) noexcept {
+    return upper_bytes == 0 && bytes_of_bits(greatest) / 2 <= table.bytes();
+  }
 
   /// The first fingerprint, without the `unused` bits at its end, whose product with `shares`
   /// reaches `share` times what fingerprints end at; 0 for the one behind the last of 64 bits.
@@ -288,7 +294,7 @@ class StateSet {
     entries = std::min(entries, static_cast<double>(greatest));
     Table table(greatest, kFirstBuckets, upper_bytes, lines);
     for (int i = 0; i < 4; ++i) {  // the more buckets, the shorter entries, the more in a bucket
-      const double load = 1 - 1.0 / table.slots;  // as tried: a little later they crowd
+      const double load = 1 - 2.0 / table.slots;  // as tried: they crowd behind 1 - 1.0 / slots
       const double buckets = entries / table.slots / load;
       const unsigned entry_bits = 8 + table.rest_bits + 8 * upper_bytes;
       const unsigned bytes = 1 + (kMostSlots * entry_bits + 7) / 8;

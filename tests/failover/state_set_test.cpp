@@ -49,6 +49,14 @@ TEST(StateSet, StatesOfFewBits_AreHeldToTheLastOne) {
   EXPECT_EQ(inserted, 1U << 14);
 }
 
+TEST(StateSet, StatesOfThirtyBits_TakeFewerThanFourBytesEach) {
+  const Domain domain(30);
+  StateSet<1> set(0, 0, 1, 65'000, domain);
+  const auto hash_of = [&](const auto& state) { return fingerprint(state, 0, domain); };
+  EXPECT_EQ(mistakes(set, 150'000, 1, hash_of), 0U);
+  EXPECT_LT(set.bytes(), 4 * set.size());
+}
+
 TEST(StateSet, MoreStatesThanExpected_OfFewBits_FindRoom) {
   const Domain domain(18);
   StateSet<1> set(0, 0, 1, 1'000, domain);
