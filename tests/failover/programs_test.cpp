@@ -199,6 +199,23 @@ TEST(ClassifyProgram, MissingFile_IsRefusedByName) {
   EXPECT_THAT(console.err.str(), HasSubstr("/nowhere/dump.json: cannot be read"));
 }
 
+TEST(ClassifyProgram, Folder_IsRefusedByName) {
+  Console console;
+  ListCommand command;
+  command.path = "/";
+  EXPECT_EQ(run_classify(command, console.io), kExitBad);
+  EXPECT_THAT(console.err.str(), HasSubstr("/: cannot be read"));
+}
+
+TEST(ProtocolsProgram, BoundThatIsRefused_IsAllThatIsPrinted) {
+  Console console;
+  ListCommand command;
+  command.search.parameters.clients = 99;
+  EXPECT_EQ(run_protocols(command, console.io), kExitBad);
+  EXPECT_EQ(console.out.str(), "");
+  EXPECT_THAT(console.err.str(), HasSubstr("clients is 99, accepted are 1 to 8"));
+}
+
 TEST(RunProgram, ProgramThatIsNotThere_IsRefusedByName) {
   const auto folder = ScratchFolder::create().value();
   EXPECT_EQ(run_program({"no-such-program"}, folder.path()).error().text,

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <utility>
 
 #include "failover/classify/dump.hpp"
 #include "failover/explore/chart.hpp"
@@ -76,7 +78,8 @@ Result<std::string> read_file(const std::string& path) {
     return text.str();
   }
   const std::ifstream file(path);
-  if (!file)
+  std::error_code ignored;
+  if (!file || std::filesystem::is_directory(path, ignored))
     return fail(Errc::NotFound, fmt::format("{}: cannot be read, accepted is a JSON file", path));
   text << file.rdbuf();
   return text.str();
@@ -97,6 +100,13 @@ Result<void> draw_protocol(const ListCommand& command, const ProtocolVerdict& ro
   if (!trace) return {};
   return draw(command, fmt::format("{}-{}", row.model.name, name_of(row.parameters.environment)),
               machine, *trace);
+}
+
+std::string protocols_heading(const Parameters& parameters) {
+  return fmt::format(
+      "late {}, duplicates {}, timeouts {}\n{:<21} {:<14} {:<8} {:<23} {:>5} {:>9}\n",
+      parameters.limits.late, parameters.limits.duplicates, parameters.limits.timeouts, "protocol",
+      "environment", "verdict", "what breaks", "depth", "states");
 }
 
 std::string protocol_line(const ProtocolVerdict& row) {
@@ -197,17 +207,12 @@ int run_protocols(const ListCommand& command, const Streams& io) {
   const auto options = explorer_options(command.search, io);
   if (!options) return refuse(io, options.error());
   auto json = nlohmann::ordered_json::array();
-  if (!command.search.is_json)
-    io.out << fmt::format(
-        "late {}, duplicates {}, timeouts {}\n{:<21} {:<14} {:<8} {:<23} {:>5} "
-        "{:>9}\n",
-        command.search.parameters.limits.late, command.search.parameters.limits.duplicates,
-        command.search.parameters.limits.timeouts, "protocol", "environment", "verdict",
-        "what breaks", "depth", "states");
+  bool is_first = true;
   Result<void> drawn;
   const auto each = [&](const ProtocolVerdict& row) {
     if (drawn) drawn = draw_protocol(command, row);
     if (!command.search.is_json) {
+      if (std::exchange(is_first, false)) io.out << protocols_heading(command.search.parameters);
       io.out << protocol_line(row) << '\n' << std::flush;
       return;
     }
@@ -233,6 +238,7 @@ int run_policies(const ListCommand& command, const Streams& io) {
   auto json = nlohmann::ordered_json::array();
   bool all_refuted = true;
   for (const PolicyModel& model : wanted) {
+    if (io.stop) return kExitStopped;
     const auto refuted = print_policies(command, model, json, io);
     if (!refuted) return refuse(io, refuted.error());
     all_refuted = all_refuted && *refuted;
@@ -248,6 +254,7 @@ int run_classify(const ListCommand& command, const Streams& io) {
   if (!dump) return refuse(io, dump.error());
   auto json = nlohmann::ordered_json::array();
   for (const DumpedRequest& dumped : *dump) {
+    if (io.stop) return kExitStopped;
     const auto advised = advise(dumped);
     if (!advised) return refuse(io, advised.error());
     const Classification& c = advised->classified;

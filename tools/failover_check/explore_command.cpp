@@ -48,7 +48,8 @@ Result<void> check_memory(const Machine& machine, const Estimate& estimate,
   return fail(
       Errc::OutOfResources,
       fmt::format("model {} with {} clients needs about {:.2g} states and {}, {} are accepted; "
-                  "fewer clients, ops or duplicates, --symmetry or --set fingerprint need less",
+                  "fewer clients, ops or duplicates or --symmetry need less, and --set fingerprint "
+                  "where a state has more than 64 bits",
                   machine.scenario.name, machine.scenario.clients, estimate.states,
                   amount(estimate.bytes), amount(limit)));
 }

@@ -126,7 +126,8 @@ int main(int argc, char** argv) {
       add_list(app, classify, "classify", "advice for each work request of a dump");
   classify_sub->add_option("dump", classify.path, "JSON as docs/failover.md says; - is stdin")
       ->required();
-  CLI::App* bench_sub = app.add_subcommand("bench", "measure the explorer");
+  CLI::App* bench_sub = app.add_subcommand(
+      "bench", "measure the explorer; needs spin and gcc, and eight minutes of both cores");
   bench_sub->add_flag("--vs-spin", bench.vs_spin, "against SPIN on the same models")->required();
   bench_sub->add_flag("--quick", bench.is_quick, "the smallest model only");
   bench_sub->add_option("--threads", bench.threads, "1 to 16")->capture_default_str();
