@@ -287,6 +287,8 @@ bool Server::trigger_msix(std::uint32_t vector) noexcept {
 Result<std::optional<Message>> Server::request(Command command, std::span<const std::byte> payload,
                                                const Deadline& deadline) {
   if (broken_) return tl::unexpected<Error>(*broken_);
+  if (!negotiated_)  // the device may have work left from the client before
+    return fail(Errc::System, std::string(name(command)) + ": the client has not said its version");
   auto reply = exchange(command, payload, deadline);
   if (!reply && reply.error().code == Errc::Timeout)
     reply = fail(Errc::Timeout, std::string(name(command)) + ": no reply in " +

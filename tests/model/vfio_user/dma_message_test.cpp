@@ -60,6 +60,13 @@ TEST_F(VfioUserServer, UnmappedBeforeADmasReply_RepliedBeforeIt) {
   EXPECT_THAT(backend_.ranges, IsEmpty());
 }
 
+TEST_F(VfioUserServer, DmaBeforeTheClientSaidItsVersion_FailsWithoutAMessage) {
+  std::array<std::byte, 4> data{};
+  EXPECT_FALSE(server_->dma_read(0x2000, data));
+  negotiate();
+  EXPECT_FALSE(server_->is_broken());
+}
+
 TEST_F(VfioUserServer, DmaRefusedByTheClient_IsAnError) {
   negotiate();
   std::thread guest([&] {
