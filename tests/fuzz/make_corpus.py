@@ -53,6 +53,9 @@ def irqs(flags=0x24, index=2, start=0, count=2, fds=2):
 MASTER = write(CONFIG, 4, b"\x06\x00")
 QUEUE = write(BAR0, 0x10, bytes(4)) + write(BAR0, 0x14, struct.pack(">I", GUEST))
 DOORBELL = write(BAR0, 0x18, b"\x00\x00\x00\x01")
+# From here on the server waits for the answer to a message of its own, the first one.
+ASKED = hello() + dma_map(fds=0) + MASTER + QUEUE + DOORBELL
+REFUSED = message(DMA_READ, flags=0x21)
 
 SEEDS = {
     "hello": hello(),
@@ -76,7 +79,11 @@ SEEDS = {
     "region_that_wraps": hello() + read(BAR0, 0xFFFFFFFFFFFFFFFC, 8) + read(8, 0, 0x1000000),
     "write_shorter": hello() + message(WRITE, struct.pack("<QII", 0, BAR0, 64) + b"abc"),
     "queue_in_memory": hello() + dma_map() + MASTER + QUEUE + DOORBELL,
-    "queue_by_messages": hello() + dma_map(fds=0) + MASTER + QUEUE + DOORBELL,
+    "queue_by_messages": ASKED,
+    "stores_during_a_dma": ASKED + 2 * DOORBELL + QUEUE + read(BAR0, 0x10, 16) + REFUSED,
+    "unmap_during_a_dma": ASKED + dma_unmap() + dma_map() + REFUSED + DOORBELL,
+    "reset_during_a_dma": ASKED + DOORBELL + message(RESET) + QUEUE + REFUSED + read(BAR0, 0x10, 8),
+    "function_reset_during_a_dma": ASKED + write(CONFIG, 0x68, b"\x00\x80") + MASTER + REFUSED,
     "queue_read_only": hello() + dma_map(flags=1) + MASTER + QUEUE + DOORBELL,
     "reset": hello() + dma_map() + MASTER + message(RESET) + write(CONFIG, 0x68, b"\x00\x80"),
     "no_reply": hello() + write(BAR0, 0x18, b"\0\0\0\1", flags=0x10) + message(RESET, flags=0x10),
