@@ -105,7 +105,7 @@ TEST(ServedAudit, Indirect_RestsOnTheKeyOfTheTenant) {
 
 TEST(ServedAudit, Report_ClaimsNothingOfClientsThatItDoesNotHear) {
   const PlanAudit found = run(kPending, "seed");
-  EXPECT_THAT(text_of(found), HasSubstr("12 under WRITEs of lease-verify"));
+  EXPECT_THAT(text_of(found), HasSubstr("12 under load of lease-verify"));
   const std::string json = json_of("model", {found});
   EXPECT_THAT(json, HasSubstr("\"load\": \"lease-verify\""));
   EXPECT_THAT(json, HasSubstr("\"last_success_after_outcome_ns\": null"));

@@ -62,7 +62,7 @@ std::string text_of(const PlanAudit& audit) {
   std::string text =
       fmt::format("{} {}: {} fences, {} {}\n", audit.holds() ? "ok   " : "WRONG", audit.plan,
                   audit.fences, audit.under_load,
-                  audit.is_served ? "under WRITEs of lease-verify" : "with WRITEs outstanding");
+                  audit.is_served ? "under load of lease-verify" : "with WRITEs outstanding");
   for (const auto& [outcome, count] : audit.outcomes)
     text += fmt::format("        {} x {}\n", count, outcome);
   text += fmt::format("        bytes changed after the outcome of {} of {} watched\n",
