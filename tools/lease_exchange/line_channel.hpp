@@ -40,6 +40,8 @@ using Idle = std::function<bool(std::uint64_t most_ns)>;
 /// Sleeps, until `stop` is set: what a program without a device passes.
 [[nodiscard]] Idle sleep_unless(const std::function<bool()>& stop);
 
+/// Whether connect_tcp() could make something of it; nobody is asked.
+[[nodiscard]] Result<void> check_server(const std::string& address);
 /// Connects to HOST:PORT (brackets around an IPv6 address), again until `timeout_ms` is over when
 /// nobody listens yet.
 [[nodiscard]] Result<std::unique_ptr<LineChannel>> connect_tcp(const std::string& address,

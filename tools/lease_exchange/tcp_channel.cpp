@@ -205,6 +205,11 @@ Result<UniqueFd> try_connect(const addrinfo& to, std::uint64_t until_ns, const I
 
 }  // namespace
 
+Result<void> check_server(const std::string& address) {
+  PORTCULLIS_TRY(split_address(address, true));
+  return {};
+}
+
 Result<std::unique_ptr<LineChannel>> connect_tcp(const std::string& address,
                                                  std::uint64_t timeout_ms, const Idle& idle) {
   PORTCULLIS_TRY_ASSIGN(const HostPort split, split_address(address, true));

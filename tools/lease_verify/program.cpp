@@ -77,7 +77,8 @@ void add_revoke_options(CLI::App& app, Options& options) {
 Result<void> check_ways(const Options& options) {
   const bool by_files = !options.request_file.empty() && !options.grant_file.empty();
   const bool some_file = !options.request_file.empty() || !options.grant_file.empty();
-  if (options.server.empty() ? by_files : !some_file) return {};
+  if (options.server.empty() && by_files) return {};
+  if (!options.server.empty() && !some_file) return lease_exchange::check_server(options.server);
   return fail(Errc::InvalidArgument,
               "either --server HOST:PORT or both --request-file and --grant-file are needed; see "
               "lease-verify --help");

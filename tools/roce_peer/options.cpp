@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/eal_options.hpp"
+#include "tools/lease_exchange/line_channel.hpp"
 
 namespace portcullis::tools::roce_peer {
 namespace {
@@ -45,6 +46,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, argc, argv));
   options.eal = std::move(parsed.eal);
   options.text = std::move(parsed.text);
+  if (!options.text) PORTCULLIS_TRY(lease_exchange::check_server(options.server));
   return options;
 }
 

@@ -160,6 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
                       BadArguments{"BothWays",
                                    {"--server", "h:1", "--request-file", "x", "--grant-file", "y"},
                                    "either --server"},
+                      BadArguments{"NoPort", {"--server", "h"}, "address \"h\"; HOST:PORT"},
                       BadArguments{"Unknown", {"--server", "h:1", "--colour"}, "--colour"},
                       BadArguments{"Port", {"--server", "h:1", "--port", "0"}, "--port"},
                       BadArguments{"Op", {"--server", "h:1", "--op", "steal"}, "steal"},
