@@ -18,7 +18,7 @@ using steering::Shape;
 
 class DropGroups : public SteeringWorld {
  protected:
-  void SetUp() override { start(kInPath); }
+  void SetUp() override { start(in_path()); }
   DropGroup group(Shape shape, std::uint32_t entries = 4) {
     return DropGroup::create(hca->context(), {.shape = shape, .entries = entries}).value();
   }

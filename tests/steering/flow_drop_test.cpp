@@ -32,7 +32,7 @@ class FlowDrops : public SteeringWorld {
 };
 
 TEST_F(FlowDrops, DeviceThatSteers_GetsTheQpShapeVerified) {
-  start(kInPath);
+  start(in_path());
   ASSERT_NE(set_up(options("offered")), nullptr);
   EXPECT_EQ(drop->shape(), Shape::DstQp);
   EXPECT_TRUE(drop->verdict().verified());
@@ -42,7 +42,7 @@ TEST_F(FlowDrops, DeviceThatSteers_GetsTheQpShapeVerified) {
 }
 
 TEST_F(FlowDrops, EveryShape_IsVerifiedWhereEverythingWorks) {
-  start(kInPath);
+  start(in_path());
   for (const Shape shape : steering::kShapes) {
     ASSERT_NE(set_up(options(std::string(name(shape)))), nullptr) << name(shape);
     EXPECT_EQ(drop->shape(), shape);
@@ -92,7 +92,7 @@ TEST_F(FlowDrops, SilentNull_IsSeenThrough) {
 }
 
 TEST_F(FlowDrops, Off_SetsUpNothingAndSaysNothing) {
-  start(kInPath);
+  start(in_path());
   EXPECT_EQ(set_up(options("off")), nullptr);
   EXPECT_TRUE(log.empty());
   EXPECT_EQ(model->census().flow_tables, 0U);
@@ -109,7 +109,7 @@ TEST_F(FlowDrops, NoBthOpcode_OffersNoOpcodeAndTryIsRefusedByTheDevice) {
 }
 
 TEST_F(FlowDrops, Destruction_LeavesNothingOnTheDevice) {
-  start(kInPath);
+  start(in_path());
   ASSERT_NE(set_up(options("try")), nullptr);
   drop.reset();
   EXPECT_EQ(
@@ -117,7 +117,7 @@ TEST_F(FlowDrops, Destruction_LeavesNothingOnTheDevice) {
 }
 
 TEST_F(FlowDrops, FunctionScopeBesideOtherLeases_IsSkippedAndSaysSo) {
-  start(kInPath);
+  start(in_path());
   ASSERT_NE(set_up(options("opcode")), nullptr);
   drop->ask_for_active([] { return 2U; });
   EXPECT_EQ(drop->install({.slot = 1, .qpn = 5}, deadline_ns()).error().text,
@@ -128,14 +128,14 @@ TEST_F(FlowDrops, FunctionScopeBesideOtherLeases_IsSkippedAndSaysSo) {
 }
 
 TEST_F(FlowDrops, FunctionScopeAlone_IsInstalled) {
-  start(kInPath);
+  start(in_path());
   ASSERT_NE(set_up(options("opcode")), nullptr);
   drop->ask_for_active([] { return 0U; });
   EXPECT_TRUE(drop->install({.slot = 1, .qpn = 5}, deadline_ns()));
 }
 
 TEST_F(FlowDrops, FunctionScopeWhereAllowed_IsInstalled) {
-  start(kInPath);
+  start(in_path());
   auto allowed = options("match-all");
   allowed.allow_function_drop = true;
   ASSERT_NE(set_up(allowed), nullptr);
@@ -143,7 +143,7 @@ TEST_F(FlowDrops, FunctionScopeWhereAllowed_IsInstalled) {
 }
 
 TEST_F(FlowDrops, EveryEntryPlan_StopsARunningConnection) {
-  start(kInPath);
+  start(in_path());
   EXPECT_FALSE(passes_after_install(EntryPlan::AtRevoke));
   EXPECT_FALSE(passes_after_install(EntryPlan::AllowReplace));
   EXPECT_FALSE(passes_after_install(EntryPlan::AllowModify));
@@ -157,7 +157,7 @@ TEST_F(FlowDrops, EveryEntryPlan_ComesTooLateWhereHotQpsIgnoreRules) {
 }
 
 TEST_F(FlowDrops, AllowEntryOfFunctionScope_IsRefusedAndTheDropInstalledAllTheSame) {
-  start(kInPath);
+  start(in_path());
   ASSERT_NE(set_up(options("match-all")), nullptr);
   drop->ask_for_active([] { return 0U; });
   const steering::DropTarget target{.slot = 1, .qpn = 5, .entry = EntryPlan::AllowReplace};

@@ -18,7 +18,7 @@ using steering::FlowTable;
 
 class FlowTables : public SteeringWorld {
  protected:
-  void SetUp() override { start(kInPath); }
+  void SetUp() override { start(in_path()); }
   FlowTable table(prm::FlowTableType domain) {
     return FlowTable::create(hca->context(), domain, {}).value();
   }

@@ -14,7 +14,7 @@ namespace {
 class Trials : public SteeringWorld {
  protected:
   void SetUp() override {
-    start(kInPath);
+    start(in_path());
     connect();
   }
   Result<steering::Trial> try_with(const Result<void>& putting) {

@@ -26,7 +26,7 @@ class SteeringWorld : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kMs = kNsPerMs;
   /// RDMA_RX decides, and nothing else that was seen on one firmware holds.
-  inline static const std::vector<std::string> kInPath{"rdma-rx-in-path"};
+  static std::vector<std::string> in_path() { return {"rdma-rx-in-path"}; }
 
   void start(std::vector<std::string> behaviours, const std::string& timing = "instant") {
     power_on(std::move(behaviours), timing, model::PortType::Ethernet);
