@@ -14,8 +14,8 @@ namespace portcullis::tools {
 /// 0: it was; 1: it was not; 2: nobody knows, and a line on standard error says why.
 template <class Options, class Run>
 int checking_main(std::string_view program, const Result<Options>& options, Run run) {
-  constexpr int kNotChecked = 2;
   const auto refuse = [program](const Error& error) {
+    constexpr int kNotChecked = 2;
     std::cerr << program << ": " << error.text << '\n';
     return kNotChecked;
   };
