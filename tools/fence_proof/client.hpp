@@ -73,6 +73,8 @@ class Client {
   [[nodiscard]] const Connection& connection() const noexcept { return *connection_; }
   [[nodiscard]] bool has_receives() const noexcept { return has_receives_; }
   [[nodiscard]] const OperationCounts& posted() const noexcept { return posted_; }
+  /// Its QP is in error: it sends nothing until it is connected anew.
+  [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
   [[nodiscard]] const OperationCounts& succeeded() const noexcept { return succeeded_; }
 
  private:

@@ -82,11 +82,13 @@ bool is_lucky(const RunSpec& spec) noexcept {
 
 /// What is stale meets a first PSN far from its own, in either direction. The grant dictated that
 /// it dies before it meets any; plan legacy, which does not wait, leaves this to 24 random bits
-/// (docs/hca-contract.md), and there the old client itself is not done with sending again.
+/// (docs/hca-contract.md), and there the old client itself is not done with sending again. Nor is
+/// it where nothing was under way at the fence and it has heard of nothing: whatever the plan, its
+/// QP is still connected, and it may begin what names no key.
 std::optional<std::uint32_t> psn_without_luck(World& world, const Client& old) {
   constexpr std::uint32_t kFar = 1U << 22;
   const auto stale = world.adversary().stale_of(old.connection());
-  if (stale.empty() && world.spec().plan.has_grace) return std::nullopt;
+  if (stale.empty() && world.spec().plan.has_grace && old.has_failed()) return std::nullopt;
   const std::uint32_t psn = stale.empty() ? old.connection().next_psn : stale.front().step.psn;
   return model::psn_add(psn, kFar + world.random().below(2 * kFar));
 }

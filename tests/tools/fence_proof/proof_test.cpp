@@ -182,6 +182,14 @@ TEST(FenceProof, StalePacketsWithTheExpectedPsn_NeverReachTheFencedRegion) {
   }
 }
 
+/// Where nothing is held the old client has heard of nothing when its number is another's, and goes
+/// on from the PSN where it was. Both first PSNs are near the wrap in this run.
+TEST(FenceProof, OldClientWithNothingUnderWay_IsNotLuckyWithItsNextSends) {
+  const auto result = run({.seed = 1515, .plan = lease::nak_first_plan(), .holds = 0});
+  ASSERT_TRUE(result) << result.error().text;
+  EXPECT_FALSE(result->violation);
+}
+
 TEST(ProvablePlans, EachThatMayAnswerTornDownAndItsOverlap) {
   std::vector<std::string> names;
   for (const lease::Plan& plan : provable_plans()) names.push_back(plan.full_name());
