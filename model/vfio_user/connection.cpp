@@ -82,8 +82,7 @@ Result<std::optional<Message>> Connection::receive(const Deadline& deadline) {
   message.payload.resize(bytes - sizeof(Header));
   PORTCULLIS_TRY_ASSIGN(const bool got_payload,
                         read_exactly(message.payload, message.fds, deadline));
-  if (!got_payload)
-    return fail(Errc::Malformed, "vfio-user message that ends in the middle");
+  if (!got_payload) return fail(Errc::Malformed, "vfio-user message that ends in the middle");
   return message;
 }
 
@@ -126,8 +125,7 @@ Result<bool> Connection::read_exactly(std::span<std::byte> to, std::vector<Uniqu
       continue;
     }
     if (*got == 0 && have == 0) return false;
-    if (*got == 0)
-      return fail(Errc::Malformed, "vfio-user message that ends in the middle");
+    if (*got == 0) return fail(Errc::Malformed, "vfio-user message that ends in the middle");
     have += *got;
   }
   return true;

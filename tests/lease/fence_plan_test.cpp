@@ -37,10 +37,10 @@ TEST(FencePlan, Indirect_TenantsKeyOrElseOnesOwnThenLingerThenError) {
 }
 
 TEST(FencePlan, Legacy_EverythingDestroyedAtOnce) {
-  EXPECT_THAT(steps_of(legacy_plan()),
-              ElementsAre(Step::ErrorQp, Step::DestroyMkey, Step::RemoveDrop, Step::ResetQp,
-                          Step::DestroyQp, Step::DestroyTenantKey, Step::DeallocPd,
-                          Step::UnmapRegion));
+  EXPECT_THAT(
+      steps_of(legacy_plan()),
+      ElementsAre(Step::ErrorQp, Step::DestroyMkey, Step::RemoveDrop, Step::ResetQp,
+                  Step::DestroyQp, Step::DestroyTenantKey, Step::DeallocPd, Step::UnmapRegion));
   EXPECT_FALSE(legacy_plan().has_grace);
   EXPECT_EQ(legacy_plan().origin, Origin::Legacy);
 }

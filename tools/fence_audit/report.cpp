@@ -59,10 +59,9 @@ std::string verdict_of(const std::vector<PlanAudit>& audits) {
 }
 
 std::string text_of(const PlanAudit& audit) {
-  std::string text =
-      fmt::format("{} {}: {} fences, {} {}\n", audit.holds() ? "ok   " : "WRONG", audit.plan,
-                  audit.fences, audit.under_load,
-                  audit.is_served ? "under load of lease-verify" : "with WRITEs outstanding");
+  std::string text = fmt::format(
+      "{} {}: {} fences, {} {}\n", audit.holds() ? "ok   " : "WRONG", audit.plan, audit.fences,
+      audit.under_load, audit.is_served ? "under load of lease-verify" : "with WRITEs outstanding");
   for (const auto& [outcome, count] : audit.outcomes)
     text += fmt::format("        {} x {}\n", count, outcome);
   text += fmt::format("        bytes changed after the outcome of {} of {} watched\n",
