@@ -35,6 +35,12 @@ constexpr std::uint32_t kMostLeasesQuick = 8;
 enum class Load : std::uint8_t { None, Write, Slots, Refilled };
 constexpr std::array kLoads{Load::None, Load::Write, Load::Slots, Load::Refilled};
 
+/// Refilling through a linger of 50 ms would ask for more pages than the driver gives.
+bool suits(Load load, const lease::Plan& plan, std::uint32_t leases) {
+  const bool lingers = std::ranges::any_of(plan.steps, &lease::PlanStep::after_linger);
+  return load != Load::Refilled || (leases == 1 && !lingers);
+}
+
 bool fills_slots(Load load) { return load == Load::Slots || load == Load::Refilled; }
 
 const char* name(Load load) {
@@ -194,7 +200,7 @@ std::vector<SeriesPlan> series(Run& run) {
     for (const std::uint32_t leases : run.options.leases)
       for (const lease::Plan& plan : plans_of(run.options))
         for (const RevokeMode mode : {RevokeMode::Serial, RevokeMode::Batched})
-          if (leases > 1 ? load != Load::Refilled : mode == RevokeMode::Serial)
+          if (suits(load, plan, leases) && (leases > 1 || mode == RevokeMode::Serial))
             all.push_back(series_of(run, name_of(plan, leases, mode, load),
                                     {plan, load, Phase::Outcome}, leases, mode));
   add_approaches(run, all);
