@@ -4,6 +4,7 @@
 // command, its lengths, reserved bits, uid and op_mod have been checked.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "model/commands.hpp"
 #include "model/core.hpp"
@@ -197,6 +198,7 @@ constexpr std::array kEntries{
 #undef PORTCULLIS_MODEL_ENTRY
 
 constexpr std::size_t kOpcodes = 0x1000;
+static_assert(kEntries.size() <= std::numeric_limits<std::uint8_t>::max());
 /// By opcode: where its entry stands, plus one; 0: nowhere.
 constexpr std::array<std::uint8_t, kOpcodes> kPlaceOf = [] {
   std::array<std::uint8_t, kOpcodes> places{};

@@ -145,11 +145,10 @@ bool Requester::fetch(Qp& qp) {
   SendState& send = qp.send;
   if (qp.state != prm::QpState::RTS) return false;
   const auto available = static_cast<std::uint16_t>(send.producer - send.fetched);
-  // More messages than blocks: a producer index that runs ahead of the completions.
   if (available == 0) return false;
-  // Room for messages is made when the first is there: most commands under load create QPs that
-  // never send.
+  // Made when the first message is there: many a QP only receives.
   if (send.messages.empty()) send.messages.resize(qp.sq.blocks);
+  // More messages than blocks: a producer index that runs ahead of the completions.
   if (send.newest - send.oldest == send.messages.size()) return false;
 
   const WqeFault fault =

@@ -21,8 +21,8 @@ struct Options {
   std::uint64_t watch_ms = 5;      // after the last outcome of a round
   std::uint32_t timeout = 8;       // of the clients
   std::uint32_t retry = 3;
-  std::string
-      listen;  // [HOST:]PORT where lease-verify asks; empty: clients of our own, by loopback
+  /// [HOST:]PORT where lease-verify asks; empty: clients of our own, by loopback.
+  std::string listen;
   std::optional<pmd::Gid> address;  // of the port then; none: its link-local one
   std::string json;                 // file; empty: none
   std::vector<std::string> eal;     // the program's name and what stood before `--`
