@@ -25,5 +25,7 @@ struct EalOptions {
 
 /// --device and --address of a program that owns one port.
 void add_port_options(CLI::App& app, std::string& device, std::optional<pmd::Gid>& address);
+/// --address alone.
+CLI::Option* add_address_option(CLI::App& app, std::optional<pmd::Gid>& address);
 
 }  // namespace portcullis::tools

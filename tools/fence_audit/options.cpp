@@ -6,6 +6,7 @@
 
 #include "lease/fence_plan.hpp"
 #include "tools/command_line.hpp"
+#include "tools/eal_options.hpp"
 
 namespace portcullis::tools::fence_audit {
 namespace {
@@ -48,16 +49,7 @@ void add_options(CLI::App& app, Options& options) {
                      "on the same port: lease-verify --revoke-test, over and over")
           ->type_name("[HOST:]PORT")
           ->excludes(leases);
-  app.add_option_function<std::string>(
-         "--address",
-         [&options](const std::string& text) {
-           auto gid = pmd::Gid::parse(text);
-           if (!gid) throw CLI::ValidationError("--address", gid.error().text);
-           options.address = *gid;
-         },
-         "the port's RoCE address (default its link-local IPv6 address)")
-      ->type_name("IP")
-      ->needs(listen);
+  add_address_option(app, options.address)->needs(listen);
   app.add_option("--watch-ms", options.watch_ms,
                  "how long memory is watched after the last outcome (default 5)")
       ->type_name("MS")
