@@ -71,12 +71,12 @@ void CommandQueue::record(std::uint32_t index, const Slot& slot, prm::TraceAnswe
   trace_->write(command);
 }
 
-void CommandQueue::kick(Iova queue, bool checksums) {
+void CommandQueue::ring(std::uint32_t slots, Iova queue, bool checksums) {
   constexpr std::size_t kStride = std::size_t{1} << InitSegment::kLogCommandStride;
   std::array<std::uint32_t, prm::kMaxCommands> owned;
   std::size_t count = 0;
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-    if (is_busy(i)) continue;
+    if ((slots >> i & 1) == 0 || is_busy(i)) continue;
     const auto last = deps_.dma->load_u8(queue + i * kStride + cmd_queue_entry::bytes - 1);
     if (!last) return;  // the queue's address is not mapped: nothing can be read or answered
     if ((*last & 1) != 0) owned[count++] = i;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The command queue: 32 entries whose lowest bit of the last byte says who owns them. A kick is
-// only a kick: every entry that the device owns and has not started is started, in seeded order;
+// The command queue: 32 entries whose lowest bit of the last byte says who owns them. A ring names
+// entries; those of them that the device owns and has not started are started, in seeded order;
 // entries work side by side, each for as long as the timing says; ownership is given back last.
+// A bit of an entry that the driver owns, or that is at work, says nothing and is not remembered.
 //
 // Entry and mailboxes are read when the command starts; it takes effect at the moment of its
 // answer, the latest that the interface allows.
@@ -59,9 +60,10 @@ class CommandQueue {
 
   /// Every command from now on is written there; null: nowhere.
   void record_to(std::unique_ptr<TraceFile> trace) noexcept { trace_ = std::move(trace); }
-  /// The doorbell rang. `queue` is the entries' address, `checksums` whether input is verified and
-  /// output signed (cmdif_checksum 3).
-  void kick(Iova queue, bool checksums);
+  static constexpr std::uint32_t kEverySlot = ~std::uint32_t{0};
+  /// The doorbell rang for `slots`, a bit each. `queue` is the entries' address, `checksums` whether
+  /// input is verified and output signed (cmdif_checksum 3).
+  void ring(std::uint32_t slots, Iova queue, bool checksums);
   /// Firmware pages came, or will not: `slot` runs again.
   void resume(std::uint32_t slot);
   void inject(const CommandFaultRule& rule) { faults_.add(rule); }

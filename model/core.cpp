@@ -72,6 +72,7 @@ Core::Core(Parts parts, const Options& options)
       pd_ids(kFirstPd, 1u << Capabilities::kLogMaxPd),
       qp_ids(kFirstQpn, 1u << Capabilities::kLogMaxQp),
       options_(options),
+      sees_every_store_(parts.sees_every_store),
       default_mac_(options.mac.value_or(kDefaultMac)) {
   port.type = options.port_type;
   port.mac = default_mac_;
@@ -228,9 +229,11 @@ bool Core::look() {
   registers.restore_queue_sizes();
   bool worked = false;
   // A disabled interface, like firmware that is not ready, does not look at the queue.
-  if (registers.take_doorbell() && registers.is_ready() &&
+  if (const std::uint32_t rung = registers.take_doorbell();
+      rung != 0 && registers.is_ready() &&
       registers.nic_interface() == prm::NicInterface::FULL_DRIVER) {
-    commands.kick(registers.command_queue(), capabilities.checksums());
+    commands.ring(sees_every_store_ ? rung : CommandQueue::kEverySlot, registers.command_queue(),
+                  capabilities.checksums());
     worked = true;
   }
   for (const std::uint32_t uar : used_uars_) worked = look_at_uar(uar) || worked;

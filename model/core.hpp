@@ -65,6 +65,12 @@ class Core {
     Timing timing;
     Behaviours behaviours;
     std::shared_ptr<EventLoop> loop;
+    /// No store to the BAR overwrites another before it is seen, so the command doorbell's vector
+    /// counts: an entry starts when its own bit is rung. A driver may own an entry half filled
+    /// while it rings for another (cmd_work_handler of mlx5/core/cmd.c marks it pending between
+    /// ownership and doorbell). Without it a ring may have been overwritten by the next one, and
+    /// any ring is one for every entry.
+    bool sees_every_store = false;
   };
   /// The transport's errors.
   [[nodiscard]] static Result<std::unique_ptr<Core>> create(Parts parts, const Options& options);
@@ -140,6 +146,7 @@ class Core {
   [[nodiscard]] PageWait wait_for_page(std::uint32_t slot, std::uint16_t opcode);
 
   Options options_;
+  bool sees_every_store_;
   Mac default_mac_{};
   std::vector<std::uint32_t> kicked_uars_;  // scratch of look()
   std::vector<std::uint32_t> used_uars_;    // those with references

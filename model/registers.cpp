@@ -44,8 +44,8 @@ void InitSegment::set_ready() noexcept {
   show_identity();
 }
 
-bool InitSegment::take_doorbell() const noexcept {
-  return cells::take<std::uint32_t>(registers_.cell<"cmd_dbell">()) != 0;
+std::uint32_t InitSegment::take_doorbell() const noexcept {
+  return cells::be32(cells::take<std::uint32_t>(registers_.cell<"cmd_dbell">()));
 }
 
 Iova InitSegment::command_queue() const noexcept {

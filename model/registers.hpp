@@ -30,8 +30,8 @@ class InitSegment {
   void set_ready() noexcept;
   [[nodiscard]] bool is_ready() const noexcept { return ready_; }
 
-  /// The command doorbell: takes the kick.
-  [[nodiscard]] bool take_doorbell() const noexcept;
+  /// The command doorbell: takes the vector that was stored last; 0: nobody rang.
+  [[nodiscard]] std::uint32_t take_doorbell() const noexcept;
   [[nodiscard]] Iova command_queue() const noexcept;
   [[nodiscard]] prm::NicInterface nic_interface() const noexcept;
 

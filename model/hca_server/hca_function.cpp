@@ -30,7 +30,8 @@ Result<std::unique_ptr<HcaFunction>> HcaFunction::create(Options options,
   auto loop = std::make_shared<EventLoop>(Execution::Polled, options.seed);
   PORTCULLIS_TRY_ASSIGN(
       std::unique_ptr<Core> core,
-      Core::create({std::move(bar), std::move(iommu), timing, std::move(behaviours), loop},
+      Core::create({std::move(bar), std::move(iommu), timing, std::move(behaviours), loop,
+                    /*sees_every_store=*/true},
                    options));
   return std::unique_ptr<HcaFunction>(new HcaFunction(
       std::move(core), options,

@@ -2,7 +2,8 @@
 //
 // The model as a PCI function behind vfio-user. Here a store to the BAR is an event: each is put
 // into BAR memory and served before the next, so this side sees what the in-process seam cannot,
-// such as a doorbell that comes before the ownership bit it announces. Guest memory is where the
+// such as a doorbell that comes before the ownership bit it announces, or that names another
+// command than the one prepared. Guest memory is where the
 // client mapped it, or behind messages where no file came with it; interrupts are MSI-X.
 //
 // Only serve() works, never a client's command: the client may be unable to answer a DMA message

@@ -340,7 +340,10 @@ GuestAnswer Guest::execute(std::span<const std::byte> in, std::size_t out_bytes,
                            std::uint32_t slot) {
   lay_out(in, out_bytes, slot);
   write_bar(kCommandDoorbell, 1U << slot);
+  return answer_in(slot, out_bytes);
+}
 
+GuestAnswer Guest::answer_in(std::uint32_t slot, std::size_t out_bytes) {
   const auto raw =
       memory_.subspan(kQueue + slot * prm::cmd_queue_entry::bytes, prm::cmd_queue_entry::bytes);
   const auto entry = prm::View<prm::cmd_queue_entry>::at(raw);

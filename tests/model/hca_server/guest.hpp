@@ -118,7 +118,9 @@ class Guest {
   void lay_out(std::span<const std::byte> in, std::size_t out_bytes, std::uint32_t slot = 0);
   static constexpr std::uint64_t kCommandDoorbell =
       prm::place<prm::mlx5_init_seg, "cmd_dbell">.offset / 8;
-  /// The same, rung and awaited.
+  /// What stands in an entry now, and in the output blocks.
+  [[nodiscard]] GuestAnswer answer_in(std::uint32_t slot, std::size_t out_bytes);
+  /// A command laid out, rung and awaited.
   [[nodiscard]] GuestAnswer execute(std::span<const std::byte> in, std::size_t out_bytes,
                                     std::uint32_t slot = 0);
   /// ENABLE_HCA, the pages asked for, INIT_HCA.
