@@ -117,10 +117,16 @@ bool Adversary::let_one_go(model::Model& model, bool spares_dma) {
   return false;
 }
 
-void Adversary::let_all_go(model::Model& model, bool everything) {
-  while (let_one_go(model)) {
+bool Adversary::may_let_go(bool spares_dma) const noexcept {
+  return std::ranges::any_of(held_, [spares_dma](const Held& held) {
+    return !held.immortal && !(spares_dma && is_memory(held.step.at));
+  });
+}
+
+void Adversary::let_all_go(model::Model& model, Release release_of) {
+  while (let_one_go(model, release_of == Release::Packets)) {
   }
-  while (everything && !held_.empty())
+  while (release_of == Release::Everything && !held_.empty())
     release(model, below(static_cast<std::uint32_t>(held_.size())));
 }
 

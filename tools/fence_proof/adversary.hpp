@@ -96,8 +96,15 @@ class Adversary final : public model::Pace {
 
   /// Lets one go, any, or any that is no DMA; false when there is none that may.
   bool let_one_go(model::Model& model, bool spares_dma = false);
-  /// All of them, in any order, those that are immortal included when `everything`.
-  void let_all_go(model::Model& model, bool everything);
+  /// There is one that let_one_go() would take.
+  [[nodiscard]] bool may_let_go(bool spares_dma) const noexcept;
+  /// So many as there are of these, in any order.
+  enum class Release : std::uint8_t {
+    Packets,     // all but DMA and what is immortal
+    Mortal,      // DMA too
+    Everything,  // and what is immortal
+  };
+  void let_all_go(model::Model& model, Release release);
   /// One by its ticket.
   void let_go(model::Model& model, Ticket ticket);
   /// Requests of `connection` on the wire, `most` of them, outlive everything but let_go().

@@ -2,10 +2,12 @@
 #include "tools/fence_proof/channel.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "prm/enums.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/opcodes.hpp"
+#include "prm/qp_commands.hpp"
 
 namespace portcullis::fence_proof {
 namespace {
@@ -16,10 +18,19 @@ bool is_destroy_mkey(std::span<const std::byte> in) {
              prm::number(prm::Opcode::DESTROY_MKEY);
 }
 
+/// The QP whose number the command gives back.
+std::optional<std::uint32_t> destroyed_qp(std::span<const std::byte> in) {
+  if (in.size() != prm::destroy_qp_in::bytes) return std::nullopt;
+  const auto command = prm::ConstView<prm::destroy_qp_in>::at(in);
+  if (command.get<"opcode">() != prm::number(prm::Opcode::DESTROY_QP)) return std::nullopt;
+  return static_cast<std::uint32_t>(command.get<"qpn">());
+}
+
 }  // namespace
 
 Result<pmd::Ticket> ProofChannel::submit(std::span<const std::byte> in, std::size_t out_bytes,
                                          pmd::SlotClass slot_class) {
+  if (const auto qpn = destroyed_qp(in)) deceit_->on_qp_destroyed(*qpn);
   const bool is_key_step = is_destroy_mkey(in) && slot_class == pmd::SlotClass::Fence;
   if (is_key_step) deceit_->on_key_step();
   if (is_key_step && deceit_->lies(Mutant::NoMkeyStep)) {
@@ -49,6 +60,11 @@ Result<void> ProofChannel::answer(pmd::Ticket ticket, std::span<std::byte> out,
   auto answered = channel_->await(ticket, out, deadline_ns);
   if (!answered && deceit_->lies(Mutant::DeliveryIgnored) && answered.error().command &&
       answered.error().command->delivery_status != 0) {
+    std::ranges::fill(out, std::byte{0});
+    return {};
+  }
+  if (!answered && deceit_->lies(Mutant::TimeoutIsSuccess) &&
+      answered.error().code == Errc::Timeout) {
     std::ranges::fill(out, std::byte{0});
     return {};
   }

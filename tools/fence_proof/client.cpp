@@ -7,7 +7,6 @@
 
 #include "base/dma_bytes.hpp"
 #include "model/transport/headers.hpp"
-#include "tools/fence_proof/witness.hpp"
 
 namespace portcullis::fence_proof {
 namespace {
@@ -26,7 +25,7 @@ MessageKind kind_of(Operation operation) noexcept {
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::create(const pmd::Context& context,
-                                               const pmd::RocePath& own_port) {
+                                               const pmd::RocePath& own_port, Witness& witness) {
   PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
   PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogSendQueue));
   PORTCULLIS_TRY_ASSIGN(auto qp,
@@ -35,8 +34,8 @@ Result<std::unique_ptr<Client>> Client::create(const pmd::Context& context,
   PORTCULLIS_TRY_ASSIGN(
       auto key, pmd::MemoryKey::create_mtt(context, pd, pmd::MemoryRange::zero_based(source),
                                            {.local_write = true}));
-  return std::unique_ptr<Client>(new Client(own_port, std::move(pd), std::move(cq), std::move(qp),
-                                            std::move(source), std::move(key)));
+  return std::unique_ptr<Client>(new Client(own_port, witness, std::move(pd), std::move(cq),
+                                            std::move(qp), std::move(source), std::move(key)));
 }
 
 Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, std::uint32_t psn,
@@ -47,6 +46,7 @@ Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, st
   const std::span<std::byte> words = source_.bytes().first(kPageBytes);
   for (std::uint32_t i = 0; i < words.size() / sizeof(std::uint64_t); ++i)
     dma_poke_u64(words.data() + i * sizeof(std::uint64_t), stamp(serial, i));
+  witness_->hold(source_.bytes().subspan(kPageBytes), serial);
   *connection_ = Connection{.serial = serial,
                             .qpn = grant.qpn,
                             .client_qpn = qp_.number(),
@@ -81,8 +81,6 @@ Result<void> Client::reset() {
 
 Result<bool> Client::post(model::Random& random) {
   const std::uint32_t packets = 1 + random.below(kMostPackets);
-  const std::uint64_t room = kRegionBytes - packets * kMtuBytes;
-  const std::uint64_t at = random.below(static_cast<std::uint32_t>(room / 64)) * 64;
   // How often each operation is posted, of 16.
   using enum Operation;
   constexpr std::array kMix{Write,          Write,          Write,    Write,         Write, Write,
@@ -90,6 +88,8 @@ Result<bool> Client::post(model::Random& random) {
                             Read,           Read,           FetchAdd, CompareSwap};
   const Operation drawn = kMix[random.below(kMix.size())];
   const Operation operation = has_receives_ || !needs_receive(drawn) ? drawn : Write;
+  const std::uint64_t room = (comes_back(operation) ? kVault : kRegionBytes) - packets * kMtuBytes;
+  const std::uint64_t at = random.below(static_cast<std::uint32_t>(room / 64)) * 64;
   const bool is_empty = is_send(operation) && random.below(4) == 0;
   return post(operation, is_empty ? 0 : packets, at);
 }
@@ -97,15 +97,18 @@ Result<bool> Client::post(model::Random& random) {
 Result<bool> Client::post(Operation operation, std::uint32_t packets, std::uint64_t at) {
   if (has_failed_ || qp_.outstanding_blocks() >= kMostOutstanding) return false;
   const std::size_t index = index_of(operation);
-  const bool comes_back = operation == Operation::Read || is_atomic(operation);
   pmd::WorkRequest request;
   request.opcode = kOperations[index].opcode;
   request.wr_id = index;
   request.remote_address = grant_.address + at;
   request.rkey = grant_.rkey;
-  const pmd::GatherEntry local{.address = comes_back ? kPageBytes : 0,
+  // What an atomic leaves is stamped where nothing was or its client's stamp stood.
+  request.swap_or_add = operation == Operation::CompareSwap ? stamp(connection_->serial, 0) : 1;
+  const pmd::GatherEntry local{.address = comes_back(operation) ? kPageBytes : 0,
                                .lkey = key_.lkey(),
                                .bytes = is_atomic(operation) ? kAtomicBytes : packets * kMtuBytes};
+  if (comes_back(operation))
+    witness_->ask(connection_->serial, at, local.bytes, is_atomic(operation));
   PORTCULLIS_TRY(qp_.post(request, std::span(&local, local.bytes == 0 ? 0 : 1)));
   qp_.ring();
   ++posted_[index];

@@ -21,6 +21,7 @@
 #include "pmd/work_request.hpp"
 #include "tools/fence_proof/adversary.hpp"
 #include "tools/fence_proof/operation.hpp"
+#include "tools/fence_proof/witness.hpp"
 
 namespace portcullis::fence_proof {
 
@@ -29,6 +30,9 @@ inline constexpr pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1)
 inline constexpr prm::QpcMtu kMtu = prm::QpcMtu::MTU_256;
 inline constexpr std::uint32_t kMtuBytes = 256;
 inline constexpr std::uint32_t kRegionBytes = 2 * kPageBytes;
+/// No client reads or changes the last bytes of its own region, so whoever else does is seen.
+inline constexpr std::uint32_t kVaultBytes = kMtuBytes;
+inline constexpr std::uint32_t kVault = kRegionBytes - kVaultBytes;
 /// T is 4.2 ms: long for packets that are not held, short for a run.
 inline constexpr std::uint8_t kAckTimeout = 10;
 inline constexpr std::uint8_t kRetryCount = 7;
@@ -40,9 +44,11 @@ inline constexpr std::uint32_t kLogReceives = 5;
 
 class Client {
  public:
-  /// `own_port` leads back to the port it is on, where its lease is too.
+  /// `own_port` leads back to the port it is on, where its lease is too. It tells `witness` what it
+  /// asks for and where that comes to hand.
   [[nodiscard]] static Result<std::unique_ptr<Client>> create(const pmd::Context& context,
-                                                              const pmd::RocePath& own_port);
+                                                              const pmd::RocePath& own_port,
+                                                              Witness& witness);
 
   [[nodiscard]] lease::Peer peer(std::uint32_t psn) const {
     return {.qpn = qp_.number(),
@@ -78,9 +84,10 @@ class Client {
   [[nodiscard]] const OperationCounts& succeeded() const noexcept { return succeeded_; }
 
  private:
-  Client(const pmd::RocePath& own_port, pmd::ProtectionDomain pd, pmd::CompletionQueue cq,
-         pmd::QueuePair qp, DmaMemory source, pmd::MemoryKey key)
+  Client(const pmd::RocePath& own_port, Witness& witness, pmd::ProtectionDomain pd,
+         pmd::CompletionQueue cq, pmd::QueuePair qp, DmaMemory source, pmd::MemoryKey key)
       : own_port_(own_port),
+        witness_(&witness),
         pd_(std::move(pd)),
         cq_(std::move(cq)),
         qp_(std::move(qp)),
@@ -90,6 +97,7 @@ class Client {
                                     std::uint32_t psn);
 
   pmd::RocePath own_port_;
+  Witness* witness_;
   pmd::ProtectionDomain pd_;
   pmd::CompletionQueue cq_;
   pmd::QueuePair qp_;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the command channel and the UMR queue of a run have together: whom to tell when a key is
-// about to be taken away, by whichever of them, and which lie to tell the lease code while a mutant
-// asks for one.
+// What the command channel, the UMR queue and the memory of a run have together: whom to tell when
+// a key is about to be taken away, by whichever of them, what is made to fail, and which lie to
+// tell the lease code while a mutant asks for one.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "tools/fence_proof/mutant.hpp"
@@ -18,6 +19,10 @@ struct Deceit {
   std::function<void()> on_key_step = [] {};
   /// When it has succeeded, as far as the lease code is told.
   std::function<void()> on_key_gone = [] {};
+  /// Before a QP number is given back.
+  std::function<void(std::uint32_t qpn)> on_qp_destroyed = [](std::uint32_t) {};
+  bool refuses_unmap = false;  // during this fence; no lie, it happens
+  std::uint32_t unmaps_refused = 0;
 
   [[nodiscard]] bool lies(Mutant about) const noexcept { return is_on && mutant == about; }
 };

@@ -29,7 +29,8 @@ Each run grants two leases on a ConnectX-5 in software, revokes one under traffi
 numbers come back, and revokes the next tenant too; in some the leases are granted together, reached
 by one indirect key. An adversary holds packets and DMA wherever they may stand and lets them go in
 any order. An observer of the device's DMA, which knows nothing of leases, says whether a region was
-touched after its outcome.
+touched after its outcome, and whether anything was read, written or changed in it, or came to a
+client's hands, that its own client had not asked for.
 
 Plan drop-only stands outside: it takes no key, so it never answers TornDown. What it comes to, an
 unmapped region, is what every plan comes to when its key step fails, as it does in some runs.
@@ -40,10 +41,11 @@ and the command that shows it again is printed; --pcap and --trace record what h
 
 Ctrl-C ends it after the runs under way and tells what they came to; twice, at once.
 
-Status 0: shown, and every mutant found. 2: a violation, a position nobody ever stood at, an
-operation that never succeeded, too few packets in flight, or a mutant that was not found. 130:
-stopped. Any other: nothing was shown, and the line on stderr says why. What is shown rests on
-docs/hca-contract.md.
+Status 0: shown, and every mutant found. 2: a violation, an outcome that nothing explains, a
+position nobody ever stood at, an operation that never succeeded, too few packets in flight, or a
+mutant that was not found. The report says what luck the adversary is not granted and what was not
+looked at. 130: stopped. Any other: nothing was shown, and the line on stderr says why. What is
+shown rests on docs/hca-contract.md.
 
 Mutants)";
 

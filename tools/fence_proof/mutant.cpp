@@ -39,6 +39,23 @@ constexpr std::array kMutants{
     MutantInfo{Mutant::LegacyReuse, "legacy-reuse",
                "a packet of the old lease meets its number, which plan legacy gives back at once",
                "", "legacy"},
+    MutantInfo{Mutant::KeyByteKeptRead, "key-byte-kept-read",
+               "the same as key-byte-kept, and the old client does nothing but READ"},
+    MutantInfo{Mutant::KeyByteKeptAtomic, "key-byte-kept-atomic",
+               "the same as key-byte-kept, and the old client does nothing but atomics"},
+    MutantInfo{Mutant::TimeoutIsSuccess, "timeout-is-success",
+               "a command of a fence that was never answered counts as done"},
+    MutantInfo{Mutant::RungThreeLeftOut, "rung-3-left-out",
+               "DESTROY_MKEY fails, and the region is not unmapped: its outcome proves nothing"},
+    MutantInfo{Mutant::UnmapNotDone, "unmap-not-done",
+               "DESTROY_MKEY fails, and the region is said to be unmapped and is not"},
+    MutantInfo{Mutant::NoGrace, "no-grace",
+               "GRACE is 0, and the number rests for the retry budget"},
+    MutantInfo{Mutant::NoQuarantine, "no-quarantine",
+               "the retry budget is taken for 0, and the number rests for GRACE alone"},
+    MutantInfo{Mutant::JoinNotAwaited, "join-not-awaited",
+               "a second revoke that joins the first is told TornDown while the first lingers", "",
+               "access-flags"},
 };
 
 }  // namespace

@@ -29,6 +29,14 @@ enum class Mutant : std::uint8_t {
   A5Off,                   // the IOMMU breaks promise A5
   A6Off,                   // the card breaks promise A6
   LegacyReuse,             // plan legacy gives a QP number back though packets for it still live
+  KeyByteKeptRead,         // KeyByteKept, and the old client does nothing but READ
+  KeyByteKeptAtomic,       // KeyByteKept, and the old client does nothing but atomics
+  TimeoutIsSuccess,        // what was never answered is taken for success
+  RungThreeLeftOut,        // a failed fence does not unmap the region
+  UnmapNotDone,            // a region is said to be unmapped, and is not
+  NoGrace,                 // the deferred phase begins at once
+  NoQuarantine,            // the number does not rest as long as the client may send again
+  JoinNotAwaited,          // who joins a revoke is told its outcome while it runs
 };
 
 struct MutantInfo {
@@ -39,6 +47,15 @@ struct MutantInfo {
   std::string_view plan = "";       // the one that rests on what is broken; empty: every plan does
 };
 
+[[nodiscard]] constexpr bool keeps_key_byte(Mutant mutant) noexcept {
+  return mutant == Mutant::KeyByteKept || mutant == Mutant::KeyByteKeptRead ||
+         mutant == Mutant::KeyByteKeptAtomic;
+}
+/// Whether it must be found by what the device did to memory. Else what was answered is enough: a
+/// fence that proves nothing harms nobody by itself.
+[[nodiscard]] constexpr bool is_found_by_dma(Mutant mutant) noexcept {
+  return mutant != Mutant::None && mutant != Mutant::RungThreeLeftOut;
+}
 /// All but None.
 [[nodiscard]] std::span<const MutantInfo> mutants() noexcept;
 [[nodiscard]] std::string_view name(Mutant mutant) noexcept;

@@ -54,5 +54,9 @@ using OperationCounts = std::array<std::uint64_t, kOperations.size()>;
 [[nodiscard]] constexpr bool is_atomic(Operation operation) noexcept {
   return operation == Operation::FetchAdd || operation == Operation::CompareSwap;
 }
+/// Data comes back to whoever asked.
+[[nodiscard]] constexpr bool comes_back(Operation operation) noexcept {
+  return operation == Operation::Read || is_atomic(operation);
+}
 
 }  // namespace portcullis::fence_proof

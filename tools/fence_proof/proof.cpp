@@ -67,6 +67,8 @@ class Tally {
     }
     report_.holds += result.holds;
     report_.touched += result.touched;
+    report_.joined += result.joined;
+    report_.long_grace += outlasts_budget(spec) ? 1 : 0;
     report_.key_steps += result.occupancies.size();
     report_.crowded += std::ranges::any_of(result.occupancies, is_crowded) ? 1 : 0;
     for (const Occupancy& occupancy : result.occupancies)

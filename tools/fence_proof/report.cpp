@@ -12,6 +12,42 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
+/// What was shown, what luck it needs and what nobody looked at: no more than was computed.
+std::string claim(const ProofReport& report) {
+  constexpr auto kClaim =
+      R"(shown: no DMA for a lease whose outcome stood, there or in the region of the next tenant
+claimed, of {} outcomes in {} runs
+  - from the outcome on no DMA, read or write, touched the region
+  - nothing of an old client was written to, read from or changed by an atomic in the region of the
+    tenant that had its QP number next, and no client got words of another's lease
+  - no number came back before its rest was over, no revoke was answered before its outcome stood,
+    and none was Fenced, or unproved, without a failure that was put there for it
+luck that the adversary may have
+  - any, against a region whose outcome stands
+  - the PSN that is expected, for what names a key, and for all that lives no longer than the number
+    rests: for GRACE, or for the client's retry budget where that is longer
+luck that he is not granted
+  - the PSN, for what names no key (a SEND, a WRITE but for its first packet) and lives longer, or
+    is begun by a client that has heard nothing: 1 in 2^24 for each packet
+{}it rests on promises A1, A2, A5 and A6 of docs/hca-contract.md; nobody looked at
+  - a card: it is the model that kept them
+  - what became of {} regions whose unmap was made to fail, and which were told to be unproved
+  - a READ or atomic of an old client where the tenant's own asks for the same bytes
+  - more than {} leases at a time, other QPs than the lease's own and the one that has its number
+    next, and plan drop-only)";
+  std::uint64_t outcomes = 0;
+  std::uint64_t unproved = 0;
+  bool has_legacy = false;
+  for (const PlanTally& plan : report.plans) {
+    outcomes += plan.torn_down + plan.fenced;
+    unproved += plan.unproved;
+    has_legacy = has_legacy || plan.plan.starts_with(lease::legacy_plan().name);
+  }
+  return fmt::format(kClaim, outcomes - unproved, report.runs,
+                     has_legacy ? "  - the same at once in plan legacy, which has no rest\n" : "",
+                     unproved, kMostLeases);
+}
+
 std::string verdict(const ProofReport& report) {
   if (report.violations != 0)
     return fmt::format("NOT SHOWN: {} of {} runs violate the fence", report.violations,
@@ -28,7 +64,7 @@ std::string verdict(const ProofReport& report) {
   if (!report.is_shown())
     return fmt::format("NOT SHOWN: only {:.0f} % of the runs are crowded, 50 % expected",
                        share(report.crowded, report.runs));
-  return "shown: no DMA touched a region after its outcome";
+  return claim(report);
 }
 
 /// Means.
@@ -51,6 +87,13 @@ std::string operations_of_a_run(const ProofReport& report) {
                     mean(report.holds), mean(report.touched));
 }
 
+std::string circumstances(const ProofReport& report) {
+  return fmt::format(
+      "GRACE outlasts the retry budget in {} runs, and the budget GRACE in {}; {} revokes joined "
+      "one under way\n",
+      report.long_grace, report.runs - report.long_grace, report.joined);
+}
+
 }  // namespace
 
 std::string describe(const ProofReport& report) {
@@ -67,7 +110,7 @@ std::string describe(const ProofReport& report) {
   text +=
       fmt::format("  {} packets and {} DMAs in flight, of {} runs: {}  {:.1f} %\n", kCrowdedPackets,
                   kCrowdedDmas, report.runs, report.crowded, share(report.crowded, report.runs));
-  text += operations_of_a_run(report);
+  text += operations_of_a_run(report) + circumstances(report);
   text += fmt::format("\n{} runs in {:.1f} s\n{}\n", report.runs, report.seconds, verdict(report));
   return text;
 }

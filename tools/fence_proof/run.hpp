@@ -2,7 +2,8 @@
 //
 // One run: a ConnectX-5 in software, two leases, clients that never stop, an adversary that holds
 // what it likes, two revokes one after the other on the same slot, and a witness who says whether
-// anything touched a region after its outcome. A run is a function of its spec.
+// anything touched a region after its outcome, or came from an old client into the next one's. A
+// run is a function of its spec.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,9 @@
 #include "tools/fence_proof/witness.hpp"
 
 namespace portcullis::fence_proof {
+
+/// At a time.
+inline constexpr std::uint32_t kMostLeases = 2;
 
 struct RunSpec {
   static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
@@ -53,17 +57,33 @@ struct RunSpec {
 [[nodiscard]] inline bool are_together(const RunSpec& spec) noexcept {
   return spec.plan.is_for_groups() || (scatter(spec.seed) >> 57 & 7) == 0;
 }
+/// GRACE outlasts the client's retry budget, 134 ms, in one half of the runs and not in the other,
+/// so that the number's rest is now the one and now the other.
+[[nodiscard]] constexpr bool outlasts_budget(const RunSpec& spec) noexcept {
+  return (scatter(spec.seed) >> 56 & 1) != 0;
+}
+[[nodiscard]] constexpr std::uint64_t grace_ms(const RunSpec& spec) noexcept {
+  return outlasts_budget(spec) ? 5'000 : 50;
+}
+/// The first revoke is asked for twice where its plan lingers: the second joins it.
+[[nodiscard]] constexpr bool joins_fences(const RunSpec& spec) noexcept {
+  return spec.mutant == Mutant::JoinNotAwaited || (scatter(spec.seed) >> 54 & 3) == 0;
+}
 /// The port is InfiniBand: underlays are nowhere else (steering/underlay_drop.hpp).
 [[nodiscard]] inline bool is_on_infiniband(const RunSpec& spec) noexcept {
   return spec.plan.entry == steering::EntryPlan::Underlay;
 }
 
 struct RunResult {
+  /// An access, or an objection where that counts (is_found_by_dma).
   std::optional<Violation> violation;
+  /// What contradicts a promise that is not about DMA: the first, whatever the mutant.
+  std::optional<Violation> objection;
   std::vector<Occupancy> occupancies;  // at each mkey step
   std::uint32_t torn_down = 0;
   std::uint32_t fenced = 0;
-  std::uint32_t unproved = 0;  // of those fenced: nothing was promised
+  std::uint32_t unproved = 0;  // of those fenced: the unmap was made to fail, nothing was promised
+  std::uint32_t joined = 0;    // revokes that joined one under way
   std::uint32_t steered = 0;   // outcomes with a DROP entry in force
   OperationCounts posted{};
   OperationCounts succeeded{};

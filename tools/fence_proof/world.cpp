@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::size_t kClients = 3;  // two leases at a time, and the tenant that follows one
-constexpr std::uint32_t kSlots = 2;
 /// While something is held no wait of the driver is longer.
 constexpr std::uint64_t kGlanceNs = 20 * kNsPerUs;
 constexpr std::uint32_t kLogChanges = 2;  // of keys, at a time
@@ -23,6 +22,14 @@ constexpr std::uint32_t kManyDmas = 3;
 /// After this long without an answer a client has sent again, once or twice: T is 4.096 us x
 /// 2^timeout.
 constexpr std::uint64_t kRetransmitNs = (std::uint64_t{4096} << kAckTimeout) * 3 / 2;
+
+/// How long an outcome keeps a QP number from coming back (docs/hca-contract.md): GRACE, or for as
+/// long as the client may send again, 4 T for each of retry + 1 times. Plan legacy promises none.
+std::uint64_t promised_rest_ns(const RunSpec& spec) {
+  constexpr std::uint64_t kBudgetNs =
+      4 * (std::uint64_t{4096} << kAckTimeout) * (kRetryCount + std::uint64_t{1});
+  return spec.plan.has_grace ? std::max(grace_ms(spec) * kNsPerMs, kBudgetNs) : 0;
+}
 
 /// "A+B"; none when it is empty.
 void add_behaviours(model::Options& options, std::string_view words) {
@@ -58,8 +65,9 @@ World::World(const RunSpec& spec)
 World::~World() {
   // The destructors of what the driver made are commands too, and nobody is left to lie to.
   deceit_.is_on = false;
+  is_over_ = true;
   adversary_->set_mood({});
-  if (model_) adversary_->let_all_go(*model_, true);
+  if (model_) adversary_->let_all_go(*model_, Adversary::Release::Everything);
 }
 
 Result<std::unique_ptr<World>> World::create(const RunSpec& spec) {
@@ -75,6 +83,8 @@ Result<void> World::start() {
   witness_.set_clock(plain_->clock);
   Device device = *plain_;
   device.relax = Relax(&World::relax_entry, this);
+  space_.emplace(*plain_->dma, deceit_);
+  device.dma = &*space_;
   PORTCULLIS_TRY_ASSIGN(hca_, pmd::Hca::bring_up(device, {.log_event_entries = 8}));
   channel_.emplace(*hca_->context().commands, deceit_);
   context_ = hca_->context();
@@ -87,7 +97,7 @@ Result<void> World::start() {
     freer_.emplace(*umr_queue_, deceit_);
   }
   for (std::size_t i = 0; i < kClients; ++i) {
-    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(*context_, own_port_));
+    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(*context_, own_port_, witness_));
     clients_.push_back(std::move(client));
   }
   deceit_.on_key_step = [this] {
@@ -95,6 +105,7 @@ Result<void> World::start() {
       result_.occupancies.push_back(adversary_->occupancy(under_fence_->connection()));
   };
   deceit_.on_key_gone = [this] { is_key_gone_ = true; };
+  deceit_.on_qp_destroyed = [this](std::uint32_t qpn) { on_qp_destroyed(qpn); };
   return start_manager();
 }
 
@@ -119,7 +130,7 @@ Result<void> World::steer() {
   } else {
     PORTCULLIS_TRY_ASSIGN(options.choice, steering::parse_choice("dst-qp"));
   }
-  options.slots = kSlots;
+  options.slots = kMostLeases;
   options.loopback = own_port_;
   PORTCULLIS_TRY_ASSIGN(drop_, steering::set_up_rule(*context_, spec_.plan.entry, options, {}));
   if (!drop_) return fail(Errc::Unsupported, "the device has no entry that drops by dst-qp");
@@ -128,15 +139,20 @@ Result<void> World::steer() {
 
 Result<void> World::start_manager() {
   lease::LeaseManager::Options options;
-  options.table.slots = kSlots;
+  options.table.slots = kMostLeases;
   options.plan = spec_.plan;
   options.grant.mtu = kMtu;
   options.grant.psn_seed = spec_.seed + 1;
-  if (spec_.mutant == Mutant::NumberReusedEarly) options.grace_ms = 0;
+  options.grace_ms = grace_ms(spec_);
+  if (spec_.mutant == Mutant::NumberReusedEarly || spec_.mutant == Mutant::NoGrace)
+    options.grace_ms = 0;
   lease::Host host = lease::Host::of(*hca_);
   host.context = &*context_;
   host.steering = drop_.get();
   if (freer_) host.umr = &*freer_;
+  host.on_outcome = [this](const lease::Lease& lease, const lease::Verdict& verdict) {
+    on_outcome(lease, verdict);
+  };
   PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), options));
   return {};
 }
@@ -152,9 +168,11 @@ lease::GrantRequest World::request_of(const Client& client, std::uint32_t psn) c
   request.bytes = kRegionBytes;
   request.peer = client.peer(psn);
   request.access.remote_atomic = true;
-  const bool reuses_early = spec_.mutant == Mutant::NumberReusedEarly;
-  request.ack_timeout = reuses_early ? 1 : kAckTimeout;
-  request.retry_count = reuses_early ? 0 : kRetryCount;
+  // The client has the patience that it always has.
+  const bool is_taken_for_0 =
+      spec_.mutant == Mutant::NumberReusedEarly || spec_.mutant == Mutant::NoQuarantine;
+  request.ack_timeout = is_taken_for_0 ? 1 : kAckTimeout;
+  request.retry_count = is_taken_for_0 ? 0 : kRetryCount;
   return request;
 }
 
@@ -164,7 +182,7 @@ Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
   const std::uint32_t first = psn ? *psn : draw_psn();
   lease::GrantRequest request = request_of(client, first);
   request.log_receives = kLogReceives;
-  if (spec_.mutant == Mutant::KeyByteKept) context_->next_mkey_variant = 0;
+  if (keeps_key_byte(spec_.mutant)) context_->next_mkey_variant = 0;
   PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager_->grant(request));
   return enter(client, grant, first, true);
 }
@@ -177,7 +195,7 @@ Result<void> World::admit_together(std::span<Client* const> clients,
     psns.push_back(psn ? *psn : draw_psn());
     requests.push_back(request_of(*client, psns.back()));
   }
-  if (spec_.mutant == Mutant::KeyByteKept) context_->next_mkey_variant = 0;
+  if (keeps_key_byte(spec_.mutant)) context_->next_mkey_variant = 0;
   PORTCULLIS_TRY_ASSIGN(const std::vector<lease::Grant> grants, manager_->grant_together(requests));
   for (std::size_t i = 0; i < clients.size(); ++i)
     PORTCULLIS_TRY(enter(*clients[i], grants[i], psns[i], false));
@@ -204,9 +222,10 @@ void World::relax(std::uint64_t until_ns) noexcept {
     if (auto posted = under_fence_->post(random_); !posted)
       posting_ = forward_error(std::move(posted));
   }
-  if (adversary_->held_count() != 0) {
-    // Once the key is gone there should be no DMA left, so what there is may well stay.
-    if (adversary_->below(2) == 0) (void)adversary_->let_one_go(*model_, is_key_gone_);
+  // Once the key is gone there should be no DMA left, so what there is may well stay.
+  const bool spares_dma = is_key_gone_ || is_stubborn_;
+  if (adversary_->may_let_go(spares_dma)) {
+    if (adversary_->below(2) == 0) (void)adversary_->let_one_go(*model_, spares_dma);
     until_ns = std::min(until_ns, now_ns() + kGlanceNs);
   }
   plain_->relax(until_ns);
@@ -284,7 +303,7 @@ Result<void> World::traffic(std::uint32_t operations, const Adversary::Mood& moo
 
 Result<void> World::hoard(Client& client, std::uint32_t rounds) {
   // What was held up before goes its way first, or it would stand in the way.
-  PORTCULLIS_TRY(settle(false));
+  PORTCULLIS_TRY(settle(Adversary::Release::Mortal));
   PORTCULLIS_TRY(pass(kRetransmitNs));
   if (random_.below(6) == 0) return hoard_read(client);
   const bool wants_duplicates = random_.below(3) == 0;
@@ -321,24 +340,41 @@ Result<void> World::hoard_read(Client& client) {
   return pass(kRetransmitNs);
 }
 
-/// What the ladder is for: in some runs the key step fails, by whatever takes it, or 2ERR_QP does.
+/// What the ladder is for: in some runs the key step fails, by whatever takes it, or 2ERR_QP does;
+/// or DMA stays pending for as long as the fence runs, so that nothing which waits for it comes to
+/// an end. Now and then the region cannot be unmapped either, and nothing is left to promise.
 Result<void> World::break_key_step() {
   using Kind = model::CommandFaultRule::Kind;
   constexpr auto kBadRes = prm::number(prm::CommandStatus::BAD_RES_ERR);
   const std::uint16_t destroy_mkey = prm::number(prm::Opcode::DESTROY_MKEY);
-  if (spec_.mutant == Mutant::DeliveryIgnored) {
-    model_->inject(model::CommandFaultRule{.opcode = destroy_mkey,
-                                           .kind = Kind::DeliveryStatus,
-                                           .status = prm::number(prm::DeliveryStatus::TOK_ERR)});
-    return break_umr_queue();
-  }
-  if (spec_.mutant == Mutant::A5Off) {
-    model_->inject(model::CommandFaultRule{.opcode = destroy_mkey, .status = kBadRes});
-    return break_umr_queue();
-  }
-  if (!fails_commands(spec_)) return {};
-  if (random_.below(2) == 0) PORTCULLIS_TRY(break_umr_queue());
   model::CommandFaultRule rule{.opcode = destroy_mkey, .status = kBadRes};
+  switch (spec_.mutant) {
+    case Mutant::DeliveryIgnored:
+      rule.kind = Kind::DeliveryStatus;
+      rule.status = prm::number(prm::DeliveryStatus::TOK_ERR);
+      break;
+    case Mutant::A5Off:
+    case Mutant::RungThreeLeftOut:
+    case Mutant::UnmapNotDone:
+      break;
+    case Mutant::TimeoutIsSuccess:
+      is_stubborn_ = makes_fail_ = true;
+      return {};
+    default:
+      return fails_commands(spec_) ? break_any(rule) : Result<void>{};
+  }
+  makes_fail_ = true;
+  model_->inject(rule);
+  return break_umr_queue();
+}
+
+Result<void> World::break_any(model::CommandFaultRule rule) {
+  using Kind = model::CommandFaultRule::Kind;
+  makes_fail_ = true;
+  is_stubborn_ = random_.below(2) == 0;
+  deceit_.refuses_unmap = random_.below(4) == 0;
+  if (is_stubborn_ && random_.below(2) == 0) return {};
+  if (random_.below(2) == 0) PORTCULLIS_TRY(break_umr_queue());
   if (random_.below(2) == 0) {
     rule.kind = random_.below(2) == 0 ? Kind::NeverReturns : Kind::Status;
     rule.status = prm::number(prm::CommandStatus::BAD_SYS_STATE_ERR);
@@ -360,56 +396,119 @@ Result<void> World::break_umr_queue() {
 
 Result<void> World::revoke(std::span<Client* const> clients) {
   PORTCULLIS_TRY(break_key_step());
-  std::vector<lease::LeaseName> names;
-  for (const Client* client : clients)
-    names.push_back({client->grant().lease.id, client->grant().lease.epoch});
+  const std::uint32_t refused_before = deceit_.unmaps_refused;
   under_fence_ = clients.front();
   awaits_key_step_ = true;
   deceit_.is_on = true;
-  const std::vector<lease::RevokeAnswer> answers = manager_->revoke_batch(names, spec_.plan);
+  const std::vector<lease::RevokeAnswer> answers = answer(clients);
   deceit_.is_on = false;
   under_fence_ = nullptr;
-  awaits_key_step_ = is_key_gone_ = false;
-  for (std::size_t i = 0; i < answers.size(); ++i) note(*clients[i], answers[i]);
+  awaits_key_step_ = is_key_gone_ = is_stubborn_ = deceit_.refuses_unmap = false;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    note(*clients[i], answers[i]);
+    const bool is_unproved = answers[i].verdict.proof == lease::Proof::None;
+    if (is_unproved && deceit_.unmaps_refused == refused_before)
+      witness_.object(Violation::Kind::Unproved, clients[i]->connection().serial);
+  }
   PORTCULLIS_TRY(posting_);
   return umr_queue_ && umr_queue_->is_in_error() ? umr_queue_->recover() : Result<void>{};
 }
 
-/// From here on the witness holds the outcome against the device. A mutant's is a lie, which it
-/// takes at its word.
+std::vector<lease::RevokeAnswer> World::answer(std::span<Client* const> clients) {
+  std::vector<lease::LeaseName> names;
+  for (const Client* client : clients)
+    names.push_back({client->grant().lease.id, client->grant().lease.epoch});
+  if (clients.size() == 1 && joins_fences(spec_))
+    if (const auto answer = start(*clients.front(), names.front())) return {*answer};
+  return manager_->revoke_batch(names, spec_.plan);
+}
+
+/// Begins the revoke and does not wait: none while it lingers, and whoever asks next joins it.
+std::optional<lease::RevokeAnswer> World::start(const Client& client,
+                                                const lease::LeaseName& name) {
+  if (auto answer = manager_->start_revoke(name.id, name.epoch, spec_.plan)) return answer;
+  ++result_.joined;
+  if (deceit_.lies(Mutant::JoinNotAwaited))
+    note(client, {lease::Outcome::TornDown, name.epoch, {.proof = lease::Proof::Mkey}});
+  for (std::uint32_t i = random_.below(8); i > 0; --i) relax(now_ns() + kGlanceNs);
+  return std::nullopt;
+}
+
+/// From here on the witness holds the outcome against the device.
+void World::on_outcome(const lease::Lease& lease, const lease::Verdict& verdict) {
+  if (is_over_) return;
+  const auto client = std::ranges::find_if(
+      clients_, [&lease](const auto& one) { return one->grant().lease == lease; });
+  if (client == clients_.end()) return;
+  const bool is_torn_down = verdict.outcome == lease::Outcome::TornDown;
+  const std::uint32_t serial = (*client)->connection().serial;
+  promises_[serial] = {(*client)->grant().qpn,
+                       is_torn_down ? now_ns() + promised_rest_ns(spec_) : 0};
+  if (verdict.proof != lease::Proof::None) witness_.forbid(serial);
+}
+
+/// What the caller of a revoke is told. A mutant's is a lie, which the witness takes at its word.
 void World::note(const Client& client, const lease::RevokeAnswer& answer) {
-  ++(answer.outcome == lease::Outcome::TornDown ? result_.torn_down : result_.fenced);
+  const std::uint32_t serial = client.connection().serial;
+  const bool is_torn_down = answer.outcome == lease::Outcome::TornDown;
+  ++(is_torn_down ? result_.torn_down : result_.fenced);
   result_.steered += answer.verdict.steering == lease::SteeringState::Ok ? 1 : 0;
+  if (!promises_.contains(serial)) witness_.object(Violation::Kind::AnsweredEarly, serial);
+  if (!is_torn_down && !makes_fail_) witness_.object(Violation::Kind::FencedForNothing, serial);
   if (answer.verdict.proof == lease::Proof::None)
     ++result_.unproved;
   else
-    witness_.forbid(client.connection().serial);
+    witness_.forbid(serial);
 }
 
-Result<bool> World::wait_until_free(std::uint32_t slot, std::uint64_t ms) {
-  constexpr std::uint64_t kStepMs = 250;
-  for (std::uint64_t passed = 0; passed < ms; passed += kStepMs) {
-    if (manager_->table().state(slot) == lease::State::Free) return true;
-    if (spec_.mutant == Mutant::NumberReusedEarly) {
-      PORTCULLIS_TRY(pass(100 * kNsPerUs));
-    } else {
-      PORTCULLIS_TRY(pass(kStepMs * kNsPerMs));
-      (void)adversary_->let_one_go(*model_);
-    }
+void World::on_qp_destroyed(std::uint32_t qpn) {
+  if (is_over_) return;
+  for (const auto& [serial, promise] : promises_)
+    if (promise.qpn == qpn && now_ns() < promise.rests_until_ns)
+      witness_.object(Violation::Kind::NumberEarly, serial);
+}
+
+bool World::is_resting(const Client& client) const {
+  const auto promise = promises_.find(client.connection().serial);
+  return promise != promises_.end() && now_ns() < promise->second.rests_until_ns;
+}
+
+/// The idle path, a few times: what it has sent is answered in between.
+Result<void> World::poll_leases() {
+  constexpr int kRounds = 6;  // as many commands as the deferred phase of a slot has
+  for (int round = 0; round < kRounds; ++round) {
     manager_->poll();
+    PORTCULLIS_TRY(pass(kNsPerUs));
   }
-  return manager_->table().state(slot) == lease::State::Free;
+  return {};
 }
 
-Result<void> World::settle(bool everything) {
+/// Looks often at first, when only a number that does not rest could come back, then ever less.
+Result<bool> World::wait_until_free(std::uint32_t slot, std::uint64_t ms) {
+  constexpr std::uint64_t kFirstNs = 100 * kNsPerUs;
+  constexpr std::uint64_t kLongestNs = 250 * kNsPerMs;
+  const auto is_free = [&] { return manager_->table().state(slot) == lease::State::Free; };
+  const std::uint64_t until_ns = now_ns() + ms * kNsPerMs;
+  for (std::uint64_t step_ns = kFirstNs; !is_free() && now_ns() < until_ns;
+       step_ns = std::min(2 * step_ns, kLongestNs)) {
+    PORTCULLIS_TRY(pass(step_ns));
+    (void)adversary_->let_one_go(*model_);
+    PORTCULLIS_TRY(poll_leases());
+  }
+  return is_free();
+}
+
+Result<void> World::settle(Adversary::Release release) {
   adversary_->set_mood({});
-  adversary_->let_all_go(*model_, everything);
+  adversary_->let_all_go(*model_, release);
   return pass(100 * kNsPerUs);
 }
 
 RunResult World::result() const {
   RunResult result = result_;
+  result.objection = witness_.objection();
   result.violation = witness_.first();
+  if (!result.violation && !is_found_by_dma(spec_.mutant)) result.violation = result.objection;
   for (const auto& client : clients_) {
     for (std::size_t i = 0; i < kOperations.size(); ++i) {
       result.posted[i] += client->posted()[i];

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "lease/lease_manager.hpp"
@@ -18,6 +19,7 @@
 #include "tools/fence_proof/client.hpp"
 #include "tools/fence_proof/freer.hpp"
 #include "tools/fence_proof/run.hpp"
+#include "tools/fence_proof/space.hpp"
 
 namespace portcullis::fence_proof {
 
@@ -51,12 +53,14 @@ class World {
   /// Everything goes on until the slot is free again, or `ms` have passed.
   [[nodiscard]] Result<bool> wait_until_free(std::uint32_t slot, std::uint64_t ms);
   /// What is held is let go, time passes.
-  [[nodiscard]] Result<void> settle(bool everything);
+  [[nodiscard]] Result<void> settle(Adversary::Release release);
   [[nodiscard]] Result<void> pass(std::uint64_t ns);
 
   [[nodiscard]] Client& client(std::size_t index) noexcept { return *clients_[index]; }
   /// Its lease has not been taken away.
   [[nodiscard]] bool is_active(const Client& client) const;
+  /// The number of its QP should still rest: what lives no longer than that may have any luck.
+  [[nodiscard]] bool is_resting(const Client& client) const;
   [[nodiscard]] Adversary& adversary() noexcept { return *adversary_; }
   [[nodiscard]] model::Model& model() noexcept { return *model_; }
   [[nodiscard]] model::Random& random() noexcept { return random_; }
@@ -75,11 +79,18 @@ class World {
   [[nodiscard]] Result<void> enter(Client& client, const lease::Grant& grant, std::uint32_t psn,
                                    bool has_receives);
   [[nodiscard]] Result<void> break_key_step();
+  [[nodiscard]] Result<void> break_any(model::CommandFaultRule rule);
   [[nodiscard]] Result<void> break_umr_queue();
   [[nodiscard]] Result<void> hoard_read(Client& client);
   [[nodiscard]] Result<void> poll_clients();
   [[nodiscard]] Result<void> serve(const Client& client);
+  [[nodiscard]] std::vector<lease::RevokeAnswer> answer(std::span<Client* const> clients);
+  [[nodiscard]] std::optional<lease::RevokeAnswer> start(const Client& client,
+                                                         const lease::LeaseName& name);
+  void on_outcome(const lease::Lease& lease, const lease::Verdict& verdict);
+  void on_qp_destroyed(std::uint32_t qpn);
   void note(const Client& client, const lease::RevokeAnswer& answer);
+  [[nodiscard]] Result<void> poll_leases();
   /// Operations of all clients.
   [[nodiscard]] std::uint64_t posted() const noexcept;
   static void relax_entry(void* world, std::uint64_t until_ns) noexcept;
@@ -94,6 +105,7 @@ class World {
   std::unique_ptr<model::Model> model_;
   std::optional<Device> plain_;  // as the model gave it
   Deceit deceit_;
+  std::optional<ProofSpace> space_;
   std::unique_ptr<pmd::Hca> hca_;
   std::optional<ProofChannel> channel_;
   std::optional<pmd::Context> context_;
@@ -103,6 +115,13 @@ class World {
   std::optional<pmd::UmrQueue> umr_queue_;          // of a plan that frees keys
   std::optional<ProofFreer> freer_;
   std::vector<std::unique_ptr<Client>> clients_;
+  /// What an outcome has promised, by the serial of its lease.
+  struct Promise {
+    std::uint32_t qpn = 0;
+    std::uint64_t rests_until_ns = 0;
+  };
+  std::unordered_map<std::uint32_t, Promise> promises_;
+  bool is_over_ = false;
   std::unique_ptr<lease::LeaseManager> manager_;
   RunResult result_;
   Client* under_fence_ = nullptr;
@@ -112,6 +131,8 @@ class World {
   std::uint64_t receives_ = 0;
   bool is_polling_ = false;
   bool is_key_gone_ = false;
+  bool is_stubborn_ = false;   // DMA stays held until the outcome stands
+  bool makes_fail_ = false;    // something was made to fail in this run
   Result<void> posting_ = {};  // while a fence ran
 };
 

@@ -88,6 +88,53 @@ TEST(FenceProof, CommandsThatFail_FenceAndProveTheMemoryAllTheSame) {
   EXPECT_EQ(report->violations, 0u);
 }
 
+TEST(FenceProof, RegionsThatCannotBeUnmapped_AreUnprovedAndNothingElseIs) {
+  const auto report = prove(options(360));
+  ASSERT_TRUE(report) << report.error().text;
+  EXPECT_EQ(report->violations, 0u) << describe(*report->first);
+  std::uint64_t unproved = 0;
+  for (const PlanTally& plan : report->plans) unproved += plan.unproved;
+  EXPECT_GT(unproved, 0u);
+  EXPECT_THAT(describe(*report),
+              HasSubstr("what became of " + std::to_string(unproved) + " regions"));
+}
+
+TEST(FenceProof, RevokesThatJoin_AreAnsweredWhenTheOutcomeStands) {
+  const auto report = prove({.runs = 20, .plans = {lease::access_flags_plan()}});
+  ASSERT_TRUE(report) << report.error().text;
+  EXPECT_GT(report->joined, 0u);
+  EXPECT_EQ(report->violations, 0u) << describe(*report->first);
+}
+
+TEST(FenceProof, RestOfANumber_IsNowGraceAndNowTheRetryBudget) {
+  const auto report = prove(options(20));
+  ASSERT_TRUE(report) << report.error().text;
+  EXPECT_GT(report->long_grace, 0u);
+  EXPECT_LT(report->long_grace, report->runs);
+}
+
+/// Each by its own half of the rest, and in no run of the other.
+TEST(FenceProof, HalfOfTheRestLeftOut_TheNumberComesBackEarlyWhereThatHalfWasTheLonger) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const RunSpec no_grace{.seed = seed, .mutant = Mutant::NoGrace};
+    const RunSpec no_quarantine{.seed = seed, .mutant = Mutant::NoQuarantine};
+    const auto without_grace = run(no_grace);
+    const auto without_quarantine = run(no_quarantine);
+    ASSERT_TRUE(without_grace && without_quarantine);
+    EXPECT_EQ(without_grace->objection.has_value(), outlasts_budget(no_grace)) << seed;
+    EXPECT_EQ(without_quarantine->objection.has_value(), !outlasts_budget(no_quarantine)) << seed;
+  }
+}
+
+TEST(FenceProof, Shown_SaysWhatLuckItNeedsAndWhatNobodyLookedAt) {
+  const auto report = prove(options(120));
+  ASSERT_TRUE(report) << report.error().text;
+  const std::string text = describe(*report);
+  EXPECT_THAT(text, HasSubstr("luck that he is not granted"));
+  EXPECT_THAT(text, HasSubstr("at once in plan legacy, which has no rest"));
+  EXPECT_THAT(text, HasSubstr("nobody looked at\n  - a card"));
+}
+
 TEST(FenceProof, Threads_ComeToTheSameAsOne) {
   ProofOptions two = options(20);
   two.jobs = 2;
@@ -145,6 +192,19 @@ INSTANTIATE_TEST_SUITE_P(Mutants, EachMutant, ::testing::ValuesIn(mutants()), []
   std::erase(name, '-');
   return name;
 });
+
+/// The old client's READs and atomics leave no stamp behind, and are seen all the same.
+TEST(FenceProof, KeyByteKept_IsFoundByReadsAloneAndByAtomicsAlone) {
+  for (const Mutant mutant : {Mutant::KeyByteKeptRead, Mutant::KeyByteKeptAtomic}) {
+    std::set<Violation::Kind> kinds;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      const auto result = run({.seed = seed, .plan = lease::nak_first_plan(), .mutant = mutant});
+      ASSERT_TRUE(result) << result.error().text;
+      if (result->violation) kinds.insert(result->violation->kind);
+    }
+    EXPECT_THAT(kinds, ElementsAre(Violation::Kind::UnaskedRead)) << name(mutant);
+  }
+}
 
 TEST(FenceProof, PromiseA1Broken_ByAPlanThatWaitsForTheKey_WriteAfterTheOutcome) {
   const auto report = prove({.runs = 40, .plans = {lease::seed_plan()}, .mutant = Mutant::A1Off});

@@ -29,6 +29,7 @@ class WitnessOfPages : public ::testing::Test {
 
 TEST_F(WitnessOfPages, OwnWordsBeforeTheOutcome_AreNoViolation) {
   witness.give(page(0), 1);
+  witness.ask(1, 0, kBytes, false);
   write(0, stamp(1, 7));
   witness.on_dma(page(0), false);
   EXPECT_FALSE(witness.first().has_value());
@@ -72,10 +73,77 @@ TEST_F(WitnessOfPages, WordsOfAnother_AreForeign) {
   EXPECT_EQ(witness.first()->owner, 1u);
 }
 
-TEST_F(WitnessOfPages, WordsThatNobodyStamped_AreNobodys) {
+TEST_F(WitnessOfPages, WordsThatNobodyStamped_AreTheClientsOwnWhereItAskedForAnAtomic) {
   witness.give(page(0), 2);
+  witness.ask(2, 64, 8, true);
   write(0, 12345);
   EXPECT_FALSE(witness.first().has_value());
+}
+
+TEST_F(WitnessOfPages, WordsThatNobodyStamped_AreAnothersAtomicElsewhere) {
+  witness.give(page(0), 2);
+  witness.ask(2, 0, 64, true);
+  witness.ask(2, 72, 8, true);
+  witness.ask(2, 0, kBytes, false);
+  write(0, 12345);
+  ASSERT_TRUE(witness.first().has_value());
+  EXPECT_EQ(witness.first()->kind, Violation::Kind::UnaskedWrite);
+  EXPECT_EQ(witness.first()->owner, 2u);
+}
+
+TEST_F(WitnessOfPages, ReadOfWhatTheClientAskedFor_IsNoViolationHoweverOften) {
+  witness.give(page(0), 2);
+  witness.ask(2, 64, 128, false);
+  witness.on_dma(page(0).subspan(64, 128), false);
+  witness.on_dma(page(0).subspan(64, 128), false);
+  EXPECT_FALSE(witness.first().has_value());
+}
+
+TEST_F(WitnessOfPages, ReadOfOneWordMoreThanTheClientAskedFor_IsAnothers) {
+  witness.give(page(0), 2);
+  witness.ask(2, 64, 128, false);
+  witness.on_dma(page(0).subspan(64, 136), false);
+  ASSERT_TRUE(witness.first().has_value());
+  EXPECT_EQ(witness.first()->kind, Violation::Kind::UnaskedRead);
+  EXPECT_EQ(witness.first()->owner, 2u);
+}
+
+TEST_F(WitnessOfPages, WhatTheTenantBeforeAskedFor_IsNotAskedForByTheNext) {
+  witness.give(page(0), 1);
+  witness.ask(1, 0, kBytes, false);
+  witness.give(page(0), 2);
+  witness.ask(1, 0, kBytes, false);
+  witness.on_dma(page(0).first(8), false);
+  ASSERT_TRUE(witness.first().has_value());
+  EXPECT_EQ(witness.first()->kind, Violation::Kind::UnaskedRead);
+}
+
+TEST_F(WitnessOfPages, WordsOfAnotherInAClientsHands_AreForeign) {
+  witness.hold(page(1), 1);
+  write(1, stamp(1, 0));
+  EXPECT_FALSE(witness.first().has_value());
+  write(1, stamp(2, 0));
+  ASSERT_TRUE(witness.first().has_value());
+  EXPECT_EQ(witness.first()->kind, Violation::Kind::ForeignHands);
+  EXPECT_EQ(witness.first()->owner, 2u);
+}
+
+TEST_F(WitnessOfPages, HandsThatServeAnotherLease_HoldItsWords) {
+  witness.hold(page(1), 1);
+  witness.hold(page(1), 2);
+  write(1, stamp(2, 0));
+  EXPECT_FALSE(witness.first().has_value());
+}
+
+TEST_F(WitnessOfPages, Objection_IsKeptApartFromWhatTheDeviceDid) {
+  witness.give(page(0), 1);
+  witness.set_step(7);
+  witness.object(Violation::Kind::NumberEarly, 1);
+  witness.object(Violation::Kind::Unproved, 1);
+  EXPECT_FALSE(witness.first().has_value());
+  ASSERT_TRUE(witness.objection().has_value());
+  EXPECT_EQ(witness.objection()->kind, Violation::Kind::NumberEarly);
+  EXPECT_EQ(witness.objection()->step, 7u);
 }
 
 TEST_F(WitnessOfPages, GivenAgain_TheBanIsOver) {
