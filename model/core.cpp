@@ -87,7 +87,8 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   if (!options.trace_path.empty()) {
     const std::string source = "model (timing=" + std::string(parts.timing.name) +
                                "; behaviours=" + parts.behaviours.names + ")";
-    PORTCULLIS_TRY_ASSIGN(trace, TraceFile::create(options.trace_path, source));
+    PORTCULLIS_TRY_ASSIGN(trace,
+                          TraceFile::create(options.trace_path, source, options.on_recording_lost));
   }
   std::unique_ptr<Core> core(new Core(std::move(parts), options));
   core->commands.record_to(std::move(trace));
@@ -102,6 +103,7 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
                                      Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
   transport_options.pace = options.pace;
+  transport_options.on_recording_lost = options.on_recording_lost;
   if (const auto ns = core->behaviours.data_path_ns; ns && !options.pace)
     transport_options.pace = std::make_shared<FixedPace>(*ns);
   PORTCULLIS_TRY_ASSIGN(core->transport, Transport::create(deps, transport_options));

@@ -21,6 +21,7 @@
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "model/port_type.hpp"
+#include "model/recording_file.hpp"
 
 namespace portcullis::model {
 
@@ -42,6 +43,9 @@ struct Options {
   std::shared_ptr<Pace> pace{};      // how long the data path takes; null: see behaviours
   std::uint32_t startup_pages = 64;  // asked for at boot and init together; none by a VF
   std::optional<std::array<std::uint8_t, 6>> mac{};  // models on one wire need different ones
+  /// Hears once, in one line, of each of the two files above that could not be written on: a full
+  /// disk. Asked by whoever runs the model, or destroys it. May be empty.
+  OnRecordingLost on_recording_lost{};
 };
 
 /// What the device holds; all zero after a clean teardown.

@@ -8,30 +8,37 @@
 namespace portcullis::model {
 
 Result<std::unique_ptr<TraceFile>> TraceFile::create(const std::string& path,
-                                                     std::string_view source) {
-  File file(std::fopen(path.c_str(), "we"));
-  if (!file)
-    return fail(Errc::System, "trace file " + path +
-                                  " cannot be written: " + std::generic_category().message(errno));
-  std::unique_ptr<TraceFile> trace(new TraceFile(path, std::move(file)));
-  trace->append(prm::trace_header(source));
-  PORTCULLIS_TRY(trace->status());
+                                                     std::string_view source,
+                                                     OnRecordingLost on_lost) {
+  PORTCULLIS_TRY_ASSIGN(std::FILE* const file, open_recording_stream("trace file", path));
+  std::unique_ptr<TraceFile> trace(new TraceFile(path, file, std::move(on_lost)));
+  if (!trace->append(prm::trace_header(source))) {
+    trace->is_lost_ = true;  // told here
+    return fail(Errc::System, trace->complaint());
+  }
   return trace;
 }
 
-void TraceFile::write(const prm::TraceCommand& command) { append(prm::trace_text(command)); }
-
-Result<void> TraceFile::status() const {
-  if (error_ == 0) return {};
-  return fail(Errc::System, "trace file " + path_ +
-                                " cannot be written: " + std::generic_category().message(error_));
+TraceFile::~TraceFile() {
+  // A network's file system tells of a full disk when a file is closed.
+  if (std::fclose(file_) != 0) lose();
 }
 
-void TraceFile::append(std::string_view text) {
-  if (error_ != 0) return;
-  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
-      std::fflush(file_.get()) != 0)
-    error_ = errno;
+void TraceFile::write(const prm::TraceCommand& command) {
+  if (!is_lost_ && !append(prm::trace_text(command))) lose();
+}
+
+bool TraceFile::append(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), file_) == text.size() && std::fflush(file_) == 0;
+}
+
+std::string TraceFile::complaint() const {
+  return "trace file " + path_ + " cannot be written: " + std::generic_category().message(errno);
+}
+
+void TraceFile::lose() {
+  if (std::exchange(is_lost_, true) || !on_lost_) return;
+  on_lost_(complaint() + "; it ends where that happened");
 }
 
 }  // namespace portcullis::model

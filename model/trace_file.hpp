@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "model/recording_file.hpp"
 #include "prm/trace_text.hpp"
 
 namespace portcullis::model {
@@ -19,26 +20,28 @@ class TraceFile {
   /// `source` is what the recording says of its origin. System, with the path, when the file cannot
   /// be written.
   [[nodiscard]] static Result<std::unique_ptr<TraceFile>> create(const std::string& path,
-                                                                 std::string_view source);
+                                                                 std::string_view source,
+                                                                 OnRecordingLost on_lost = {});
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+  ~TraceFile();
 
+  /// What cannot be written, on a full disk for instance, is told to `on_lost` once; nothing is
+  /// recorded after that.
   void write(const prm::TraceCommand& command);
-  /// System when something could not be written, a full disk for instance: nothing is recorded
-  /// after that.
-  [[nodiscard]] Result<void> status() const;
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const noexcept { static_cast<void>(std::fclose(file)); }
-  };
-  using File = std::unique_ptr<std::FILE, Close>;
-
-  TraceFile(std::string path, File file) noexcept
-      : path_(std::move(path)), file_(std::move(file)) {}
-  void append(std::string_view text);
+  TraceFile(std::string path, std::FILE* file, OnRecordingLost on_lost) noexcept
+      : path_(std::move(path)), file_(file), on_lost_(std::move(on_lost)) {}
+  /// False: it could not be written, errno says why.
+  [[nodiscard]] bool append(std::string_view text);
+  [[nodiscard]] std::string complaint() const;
+  void lose();
 
   std::string path_;
-  File file_;
-  int error_ = 0;  // errno of the write that failed
+  std::FILE* file_;
+  OnRecordingLost on_lost_;
+  bool is_lost_ = false;
 };
 
 }  // namespace portcullis::model

@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <system_error>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "model/transport/checksum.hpp"
@@ -36,22 +40,27 @@ std::array<std::byte, kErfBytes> erf_header(std::size_t frame_bytes, std::uint64
 
 }  // namespace
 
-Result<std::shared_ptr<PcapWriter>> PcapWriter::create(const std::string& path,
-                                                       PortType port_type) {
+Result<std::shared_ptr<PcapWriter>> PcapWriter::create(const std::string& path, PortType port_type,
+                                                       OnRecordingLost on_lost) {
+  PORTCULLIS_TRY_ASSIGN(std::FILE* const stream, open_recording_stream("pcap file", path));
   pcap_t* handle = pcap_open_dead_with_tstamp_precision(
       port_type == PortType::InfiniBand ? DLT_ERF : DLT_EN10MB, static_cast<int>(kMaxRecordBytes),
       PCAP_TSTAMP_PRECISION_NANO);
-  if (handle == nullptr) return fail(Errc::OutOfResources, "pcap file " + path + ": no memory");
-  pcap_dumper_t* file = pcap_dump_open(handle, path.c_str());
+  pcap_dumper_t* file = handle == nullptr ? nullptr : pcap_dump_fopen(handle, stream);
   if (file == nullptr) {
-    std::string reason = pcap_geterr(handle);
-    pcap_close(handle);
+    std::string reason = handle == nullptr ? "no memory" : pcap_geterr(handle);
+    if (handle != nullptr) pcap_close(handle);
+    static_cast<void>(std::fclose(stream));
     return fail(Errc::System, "pcap file " + path + " cannot be written: " + reason);
   }
-  return std::shared_ptr<PcapWriter>(new PcapWriter(path, handle, file, port_type));
+  std::shared_ptr<PcapWriter> writer(new PcapWriter(path, handle, file, port_type, {}));
+  PORTCULLIS_TRY(writer->flush());  // a disk that is full already is refused here
+  writer->on_lost_ = std::move(on_lost);
+  return writer;
 }
 
 PcapWriter::~PcapWriter() {
+  if (pcap_dump_flush(file_) != 0) lose();
   pcap_dump_close(file_);
   pcap_close(handle_);
 }
@@ -73,8 +82,16 @@ void PcapWriter::dump(std::span<const std::byte> record, std::uint64_t now_ns) n
   header.caplen = header.len = static_cast<bpf_u_int32>(record.size());
   // pcap_dump takes unsigned char, the record is std::byte
   const void* bytes = record.data();
+  if (is_lost_) return;
   pcap_dump(static_cast<u_char*>(static_cast<void*>(file_)), &header,
             static_cast<const u_char*>(bytes));
+  if (std::ferror(pcap_dump_file(file_)) != 0) lose();
+}
+
+void PcapWriter::lose() noexcept {
+  if (std::exchange(is_lost_, true) || !on_lost_) return;
+  on_lost_("pcap file " + path_ + " cannot be written: " + std::generic_category().message(errno) +
+           "; frames from there on are not in it");
 }
 
 Result<void> PcapWriter::flush() {

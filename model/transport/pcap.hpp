@@ -14,6 +14,7 @@
 
 #include "base/result.hpp"
 #include "model/port_type.hpp"
+#include "model/recording_file.hpp"
 
 struct pcap;
 struct pcap_dumper;
@@ -24,24 +25,35 @@ class PcapWriter {
  public:
   /// System, with the path, when the file cannot be written.
   [[nodiscard]] static Result<std::shared_ptr<PcapWriter>> create(
-      const std::string& path, PortType port_type = PortType::Ethernet);
+      const std::string& path, PortType port_type = PortType::Ethernet,
+      OnRecordingLost on_lost = {});
   ~PcapWriter();
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
 
+  /// What cannot be written, on a full disk for instance, is told to `on_lost` once; nothing is
+  /// recorded after that.
   void write(std::span<const std::byte> frame, std::uint64_t now_ns) noexcept;
   /// What was written so far is in the file; System when it is not.
   [[nodiscard]] Result<void> flush();
 
  private:
-  PcapWriter(std::string path, pcap* handle, pcap_dumper* file, PortType port_type) noexcept
-      : path_(std::move(path)), handle_(handle), file_(file), port_type_(port_type) {}
+  PcapWriter(std::string path, pcap* handle, pcap_dumper* file, PortType port_type,
+             OnRecordingLost on_lost) noexcept
+      : path_(std::move(path)),
+        handle_(handle),
+        file_(file),
+        port_type_(port_type),
+        on_lost_(std::move(on_lost)) {}
   void dump(std::span<const std::byte> record, std::uint64_t now_ns) noexcept;
+  void lose() noexcept;
 
   std::string path_;
   pcap* handle_;
   pcap_dumper* file_;
   PortType port_type_;
+  OnRecordingLost on_lost_;
+  bool is_lost_ = false;
 };
 
 }  // namespace portcullis::model

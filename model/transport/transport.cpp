@@ -185,7 +185,8 @@ Result<std::unique_ptr<Transport>> Transport::create(const TransportDeps& deps,
                 "InfiniBand");
   auto state = std::make_unique<State>(deps, options);
   if (!options.pcap_path.empty()) {
-    PORTCULLIS_TRY_ASSIGN(auto writer, PcapWriter::create(options.pcap_path, deps.port->type));
+    PORTCULLIS_TRY_ASSIGN(auto writer, PcapWriter::create(options.pcap_path, deps.port->type,
+                                                          options.on_recording_lost));
     state->wire->capture(state->engine.port, std::move(writer));
   }
   return std::unique_ptr<Transport>(new Transport(std::move(state)));
