@@ -85,10 +85,18 @@ struct Flow {
   /// Links in order, from `from` to `to`. Empty: the flow goes round a routing loop until its TTL
   /// ends, and follows Topology::routes.
   std::vector<LinkId> path;
+  /// The routes decide, and `path` is but the first next hop at every node: data may take any that
+  /// it is offered, and failures change them. A flow without a path is routed whatever this says.
+  bool is_routed = false;
   std::uint32_t priority = 0;
   std::uint32_t ttl = 0;  // links a packet may take; 0: no limit
   Source source;
 };
+
+/// Whether next hops decide where it goes.
+[[nodiscard]] inline bool is_routed(const Flow& flow) {
+  return flow.is_routed || flow.path.empty();
+}
 
 /// At `node`, data for `destination` may take the link `via`. Several for one pair: ECMP.
 struct Route {

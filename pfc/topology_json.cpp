@@ -252,6 +252,7 @@ class TopologyReader {
     PORTCULLIS_TRY_ASSIGN(flow.from, node_of(from, "from"));
     PORTCULLIS_TRY_ASSIGN(flow.to, node_of(from, "to"));
     if (flow.from == flow.to) return from.at("to").bad("equals \"from\"; another node is accepted");
+    flow.is_routed = true;
     std::unordered_set<NodeId> seen;
     for (NodeId at = flow.from; at != flow.to;) {
       if (!seen.insert(at).second) {
@@ -348,11 +349,12 @@ Ordered json_of(const Topology& topology, const Link& link) {
 
 Ordered json_of(const Topology& topology, const Flow& flow) {
   Ordered to = {{"name", flow.name}};
-  if (flow.path.empty()) {
+  if (is_routed(flow)) {
     to["from"] = topology.nodes[flow.from].name;
     to["to"] = topology.nodes[flow.to].name;
+  } else {
+    for (const LinkId link : flow.path) to["links"].push_back(topology.links[link].name);
   }
-  for (const LinkId link : flow.path) to["links"].push_back(topology.links[link].name);
   to["priority"] = flow.priority;
   if (flow.ttl != 0) to["ttl"] = flow.ttl;
   const Source& source = flow.source;

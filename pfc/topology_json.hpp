@@ -12,8 +12,8 @@
 
 namespace portcullis::pfc {
 
-/// Reads and checks. Flows with "from" and "to" get the path that the routes give, the first next
-/// hop wherever there are several. Malformed, as "FILE:LINE: links[3].xon: what is accepted".
+/// Reads and checks. Flows with "from" and "to" are routed; their path is that of the first next
+/// hops. Malformed, as "FILE:LINE: links[3].xon: what is accepted".
 [[nodiscard]] Result<Topology> parse_topology(std::string_view text, std::string_view file);
 
 /// What parse_topology() reads back as the same topology, one node, link and flow a line.

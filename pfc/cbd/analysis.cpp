@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pfc/cbd/analysis.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -60,9 +62,27 @@ Analysis analyse(const Dependencies& dependencies, std::uint32_t priority,
   analysis.priority = priority;
   analysis.links = dependencies.graph().size();
   analysis.edges = dependencies.graph().edges();
+  analysis.flows = dependencies.flows();
+  analysis.destinations = dependencies.destinations();
   for (std::vector<Vertex>& links : cyclic_components(dependencies.graph()))
     analysis.components.push_back(component_of(dependencies, std::move(links), options));
   return analysis;
+}
+
+Result<std::vector<std::uint32_t>> check_question(const Topology& topology,
+                                                  const std::vector<std::uint32_t>& asked,
+                                                  Traffic traffic) {
+  std::vector<std::uint32_t> priorities = asked.empty() ? priorities_of(topology) : asked;
+  if (traffic != Traffic::Flows && !topology.routes.empty()) return priorities;
+  if (traffic == Traffic::Routes)
+    return fail(Errc::InvalidArgument,
+                "no routes to analyse; \"routes\" in the fabric, or the traffic of flows, needed");
+  for (const std::uint32_t priority : priorities)
+    if (std::ranges::find(topology.flows, priority, &Flow::priority) == topology.flows.end())
+      return fail(Errc::InvalidArgument,
+                  fmt::format("no flow of priority {}{} to analyse; one of them needed", priority,
+                              traffic == Traffic::All ? " and no routes" : ""));
+  return priorities;
 }
 
 Analysis analyse(const Topology& topology, std::uint32_t priority, const AnalysisOptions& options) {

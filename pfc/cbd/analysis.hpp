@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/result.hpp"
 #include "pfc/cbd/breaking.hpp"
 #include "pfc/cbd/cycles.hpp"
 #include "pfc/cbd/dependencies.hpp"
@@ -31,6 +32,8 @@ struct Analysis {
   std::uint32_t priority = 0;
   std::size_t links = 0;
   std::size_t edges = 0;
+  std::size_t flows = 0;              // of this priority, that were looked at
+  std::size_t destinations = 0;       // whose routes were
   std::vector<Component> components;  // by their first link
 
   [[nodiscard]] bool is_free_of_cycles() const noexcept { return components.empty(); }
@@ -44,6 +47,12 @@ struct AnalysisOptions {
 
 [[nodiscard]] Analysis analyse(const Dependencies& dependencies, std::uint32_t priority,
                                const AnalysisOptions& options);
+/// The priorities to look at: `asked`, or those that flows use. InvalidArgument when there is
+/// nothing to look at in one of them, for "no cycle" must not be said of that: no flow of it, no
+/// routes.
+[[nodiscard]] Result<std::vector<std::uint32_t>> check_question(
+    const Topology& topology, const std::vector<std::uint32_t>& asked, Traffic traffic);
+
 /// `topology` was checked.
 [[nodiscard]] Analysis analyse(const Topology& topology, std::uint32_t priority,
                                const AnalysisOptions& options);

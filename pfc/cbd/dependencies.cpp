@@ -5,27 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <utility>
+
+#include "pfc/cbd/flow_paths.hpp"
 
 namespace portcullis::pfc::cbd {
 namespace {
 
 constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
-
-std::optional<LinkId> next_hop(const Topology& topology, NodeId at, NodeId destination) {
-  const auto route = std::ranges::find_if(topology.routes, [&](const Route& candidate) {
-    return candidate.node == at && candidate.destination == destination;
-  });
-  if (route != topology.routes.end()) return route->via;
-  std::optional<LinkId> only;
-  for (LinkId link = 0; link < topology.links.size(); ++link) {
-    if (topology.links[link].from != at) continue;
-    if (only) return std::nullopt;
-    only = link;
-  }
-  return only;
-}
 
 }  // namespace
 
@@ -44,19 +31,6 @@ std::vector<std::uint32_t> priorities_of(const Topology& topology) {
   return used;
 }
 
-std::vector<LinkId> links_of(const Topology& topology, const Flow& flow) {
-  if (!flow.path.empty()) return flow.path;
-  std::vector<LinkId> links;
-  for (NodeId at = flow.from; at != flow.to; at = topology.links[links.back()].to) {
-    const auto via = next_hop(topology, at, flow.to);
-    if (!via) return {};
-    const bool is_round = std::ranges::find(links, *via) != links.end();
-    links.push_back(*via);
-    if (is_round) return links;
-  }
-  return links;
-}
-
 template <class KeyOf>
 Dependencies::Lists Dependencies::lists_of(std::size_t keys, std::size_t count, KeyOf key_of) {
   Lists lists;
@@ -70,15 +44,17 @@ Dependencies::Lists Dependencies::lists_of(std::size_t keys, std::size_t count, 
   return lists;
 }
 
-Dependencies::Dependencies(const Topology& topology, std::uint32_t priority, Traffic traffic)
+Dependencies::Dependencies(const Topology& topology, std::uint32_t priority,
+                           const DependencyOptions& options)
     : topology_(topology),
+      options_(options),
       group_at_(topology.nodes.size()),
       stamp_(topology.nodes.size(), kNobody) {
   group_routes();
   is_reached_.assign(groups_.size(), false);
-  if (traffic != Traffic::Flows) find_reached();
+  if (options.traffic != Traffic::Flows) find_reached();
   index_uses();
-  if (traffic != Traffic::Routes) index_flows(priority);
+  if (options.traffic != Traffic::Routes) index_flows(priority);
   build_graph();
 }
 
@@ -107,10 +83,14 @@ void Dependencies::group_routes() {
 
 /// Data starts at every host, behind a host without routes, or anywhere when there are no hosts.
 void Dependencies::find_starts() {
-  for (const Link& link : topology_.links)
-    if (topology_.nodes[link.from].kind == NodeKind::Host)
-      starts_.push_back({link.from, gives_all(link.from) ? link.to : link.from});
-  if (!starts_.empty()) return;
+  bool has_hosts = false;
+  for (LinkId id = 0; id < topology_.links.size(); ++id) {
+    const Link& link = topology_.links[id];
+    if (topology_.nodes[link.from].kind != NodeKind::Host) continue;
+    has_hosts = true;
+    if (!is_down(id)) starts_.push_back({link.from, gives_all(link.from) ? link.to : link.from});
+  }
+  if (has_hosts) return;
   for (NodeId node = 0; node < topology_.nodes.size(); ++node) starts_.push_back({node, node});
 }
 
@@ -135,6 +115,7 @@ void Dependencies::enter(NodeId node, NodeId destination) {
 void Dependencies::reach(NodeId destination, const Lists& by_destination) {
   const auto groups = by_destination.of(destination);
   if (groups.empty()) return;
+  ++destinations_;
   for (const std::uint32_t group : groups) {
     stamp_[groups_[group].node] = destination;
     group_at_[groups_[group].node] = group;
@@ -161,18 +142,20 @@ void Dependencies::index_uses() {
 }
 
 void Dependencies::index_flows(std::uint32_t priority) {
+  FlowPaths paths(topology_, options_.is_down);
   for (std::uint32_t i = 0; i < topology_.flows.size(); ++i) {
     if (topology_.flows[i].priority != priority) continue;
-    const std::vector<LinkId> links = links_of(topology_, topology_.flows[i]);
-    for (std::size_t hop = 0; hop + 1 < links.size(); ++hop)
-      turns_.push_back({links[hop], links[hop + 1], i});
+    ++flows_;
+    for (const auto& [from, to] : paths.of(topology_.flows[i]).turns)
+      turns_.push_back({from, to, i});
   }
   std::ranges::sort(turns_);
   turns_.erase(std::unique(turns_.begin(), turns_.end()), turns_.end());
 }
 
 void Dependencies::add_edge(LinkId from, LinkId to) {
-  if (edge_stamp_[to] == from || std::isinf(topology_.links[to].xoff)) return;
+  if (edge_stamp_[to] == from) return;
+  if (!options_.with_unpaused && std::isinf(topology_.links[to].xoff)) return;
   edge_stamp_[to] = from;
   graph_.add_target(to);
 }
@@ -206,7 +189,7 @@ void Dependencies::add_row(LinkId link) {
     const NodeId destination = groups_[use].destination;
     if (stamp_[destination] == node) add_group(groups_[group_at_[destination]]);
   }
-  if (gives_all(topology_.links[link].from))
+  if (gives_all(topology_.links[link].from) && !is_down(link))
     for (const std::uint32_t group : groups_of_.of(node))
       if (is_reached_[group] && groups_[group].destination != topology_.links[link].from)
         add_group(groups_[group]);
@@ -236,7 +219,7 @@ std::vector<User> Dependencies::users(LinkId from, LinkId to) const {
       users.push_back({User::Kind::Destination, destination});
   };
   for (const std::uint32_t use : uses_.of(from)) add(groups_[use].destination);
-  if (gives_all(topology_.links[from].from))
+  if (gives_all(topology_.links[from].from) && !is_down(from))
     for (const std::uint32_t group : groups_of_.of(node))
       if (groups_[group].destination != topology_.links[from].from) add(groups_[group].destination);
   std::ranges::sort(users);

@@ -40,23 +40,31 @@ struct User {
 /// The priorities that flows use, ascending; 0 when there is no flow.
 [[nodiscard]] std::vector<std::uint32_t> priorities_of(const Topology& topology);
 
-/// The path of a flow. Without one it follows the first next hop of every node, as parse_topology()
-/// chooses, or the only link of a node without, until a link comes again; that link is the last,
-/// too. Empty when there is no way.
-[[nodiscard]] std::vector<LinkId> links_of(const Topology& topology, const Flow& flow);
+struct DependencyOptions {
+  Traffic traffic = Traffic::All;
+  /// By link; nothing goes over what is down, and a path ends before it. nullptr: all are up.
+  const std::vector<bool>* is_down = nullptr;
+  /// True: every pair of links that data takes in turn, whether or not the second can be paused.
+  bool with_unpaused = false;
+};
 
-/// Routes serve every priority. Data for a destination starts at every host, or at every node when
-/// there is no host; a host without routes gives all its links. Nothing goes on through a host that
-/// has no route, and nothing goes on at its destination. A link whose xoff is kUnlimited is never
-/// paused: nothing depends on it.
+/// Routes serve every priority, and a routed flow takes every next hop that it is offered. Data for
+/// a destination starts at every host, or at every node when there is no host; a host without
+/// routes gives all its links. Nothing goes on through a host that has no route, and nothing goes
+/// on at its destination. A link whose xoff is kUnlimited is never paused: nothing depends on it.
 class Dependencies {
  public:
   /// `topology` was checked (parse_topology, check) and outlives this.
-  Dependencies(const Topology& topology, std::uint32_t priority, Traffic traffic);
+  Dependencies(const Topology& topology, std::uint32_t priority, const DependencyOptions& options);
+  Dependencies(const Topology& topology, std::uint32_t priority, Traffic traffic)
+      : Dependencies(topology, priority, DependencyOptions{.traffic = traffic}) {}
 
   /// Vertices are LinkIds.
   [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
   [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
+  /// What was looked at: flows, and destinations that have routes.
+  [[nodiscard]] std::size_t flows() const noexcept { return flows_; }
+  [[nodiscard]] std::size_t destinations() const noexcept { return destinations_; }
   /// Who takes `from` and then `to`; ascending, never empty for an edge of the graph.
   [[nodiscard]] std::vector<User> users(LinkId from, LinkId to) const;
 
@@ -94,8 +102,12 @@ class Dependencies {
     return topology_.nodes[node].kind == NodeKind::Host && groups_of_.of(node).empty();
   }
   [[nodiscard]] const Group* find_group(NodeId node, NodeId destination) const;
+  [[nodiscard]] bool is_down(LinkId link) const {
+    return options_.is_down != nullptr && (*options_.is_down)[link];
+  }
 
   const Topology& topology_;
+  const DependencyOptions options_;
   std::vector<LinkId> vias_;
   std::vector<Group> groups_;  // by node, then destination
   std::vector<bool> is_reached_;
@@ -113,6 +125,8 @@ class Dependencies {
   std::vector<Turn> turns_;
   Lists turns_of_;  // turn by its first link
   Graph graph_;
+  std::size_t flows_ = 0;
+  std::size_t destinations_ = 0;
   struct Start {
     NodeId source;
     NodeId node;  // whose routes take over

@@ -8,11 +8,14 @@
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "pfc/cbd/analysis.hpp"
+#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/routing.hpp"
 
 namespace portcullis::pfc::cbd {
@@ -84,11 +87,12 @@ std::uint64_t pair_of(const Route& route) {
 class Fabric {
  public:
   explicit Fabric(const Topology& topology)
-      : intact_(topology), routing_(intact_), cables_(cables_of(intact_)) {
-    intact_.flows.clear();
-    if (intact_.routes.empty())
-      intact_.routes = routing_.shortest_routes(destinations_of(intact_),
-                                                std::vector<bool>(intact_.links.size()));
+      : intact_(topology),
+        routing_(intact_),
+        cables_(cables_of(intact_)),
+        tiers_(tiers_of(intact_)),
+        is_assumed_(intact_.routes.empty() && intact_.flows.empty()) {
+    if (is_assumed_) intact_.routes = routing_.shortest_routes(destinations_of(intact_), all_up());
     std::set<std::uint64_t> pairs;
     for (const Route& route : intact_.routes) pairs.insert(pair_of(route));
     pairs_.assign(pairs.begin(), pairs.end());
@@ -98,26 +102,48 @@ class Fabric {
   }
 
   [[nodiscard]] const Topology& intact() const noexcept { return intact_; }
+  [[nodiscard]] bool has_tiers() const noexcept { return tiers_.has_value(); }
+  [[nodiscard]] bool is_assumed() const noexcept { return is_assumed_; }
   [[nodiscard]] std::uint32_t cables() const { return static_cast<std::uint32_t>(cables_.size()); }
 
-  [[nodiscard]] std::vector<Route> routes_after(const Set& failed, Reaction reaction) const {
-    std::vector<bool> is_down(intact_.links.size(), false);
+  [[nodiscard]] std::vector<bool> down(const Set& failed) const {
+    std::vector<bool> is_down = all_up();
     for (const std::uint32_t cable : failed)
       for (const LinkId link : cables_[cable]) is_down[link] = true;
+    return is_down;
+  }
+
+  [[nodiscard]] std::vector<Route> routes_after(const std::vector<bool>& is_down,
+                                                Reaction reaction) const {
     if (reaction == Reaction::Converged) return routing_.shortest_routes(destinations_, is_down);
+    if (reaction == Reaction::ValleyFree && tiers_)
+      return routing_.up_down_routes(destinations_, *tiers_, is_down);
     std::vector<Route> routes;
     std::ranges::copy_if(intact_.routes, std::back_inserter(routes),
                          [&](const Route& route) { return !is_down[route.via]; });
     if (reaction == Reaction::Local) {
       repair(routes, is_down);
-    } else {
+    } else if (reaction == Reaction::Transient) {
       const std::vector<Route> later = routing_.shortest_routes(destinations_, is_down);
       routes.insert(routes.end(), later.begin(), later.end());
-      std::ranges::sort(routes, {}, [](const Route& route) {
-        return std::tuple(route.node, route.destination, route.via);
-      });
+      std::ranges::sort(routes, {}, key_of);
     }
     return routes;
+  }
+
+  /// Whether the given routes are what `reaction` settles on while nothing has failed, as far as
+  /// nodes have been given any.
+  [[nodiscard]] bool is_policy(Reaction reaction) const {
+    std::vector<Route> own = routes_after(all_up(), reaction);
+    std::erase_if(own, [&](const Route& route) {
+      return !std::ranges::binary_search(pairs_, pair_of(route));
+    });
+    const auto keys = [](const std::vector<Route>& routes) {
+      std::set<std::tuple<NodeId, NodeId, LinkId>> all;
+      for (const Route& route : routes) all.insert(key_of(route));
+      return all;
+    };
+    return keys(own) == keys(intact_.routes);
   }
 
   [[nodiscard]] std::size_t cut_off(const std::vector<Route>& routes) const {
@@ -125,6 +151,13 @@ class Fabric {
   }
 
  private:
+  static std::tuple<NodeId, NodeId, LinkId> key_of(const Route& route) {
+    return {route.node, route.destination, route.via};
+  }
+  [[nodiscard]] std::vector<bool> all_up() const {
+    return std::vector<bool>(intact_.links.size(), false);
+  }
+
   /// Pairs of node and destination that had routes and have none, ascending.
   [[nodiscard]] std::vector<std::uint64_t> lost(const std::vector<Route>& routes) const {
     std::vector<std::uint64_t> left(routes.size());
@@ -152,22 +185,56 @@ class Fabric {
   Topology intact_;
   Routing routing_;
   std::vector<std::vector<LinkId>> cables_;
+  std::optional<std::vector<std::uint32_t>> tiers_;
+  bool is_assumed_;
   std::vector<std::uint64_t> pairs_;  // of node and destination that have routes
   std::vector<NodeId> destinations_;
 };
 
+Reaction usual_reaction_of(const Fabric& fabric) {
+  if (fabric.intact().routes.empty()) return Reaction::AsGiven;
+  return fabric.has_tiers() && fabric.is_policy(Reaction::ValleyFree) ? Reaction::ValleyFree
+                                                                      : Reaction::Converged;
+}
+
+/// What is asked of every set of failed cables.
+struct Question {
+  Reaction reaction = Reaction::Converged;
+  Traffic traffic = Traffic::All;
+  std::vector<std::uint32_t> priorities;
+};
+
+std::size_t count_broken(const Topology& topology, const std::vector<bool>& is_down,
+                         const Question& question) {
+  if (question.traffic == Traffic::Routes) return 0;
+  FlowPaths paths(topology, &is_down);
+  return static_cast<std::size_t>(std::ranges::count_if(topology.flows, [&](const Flow& flow) {
+    return std::ranges::find(question.priorities, flow.priority) != question.priorities.end() &&
+           !paths.of(flow).is_whole;
+  }));
+}
+
 FailureOutcome outcome_of(const Fabric& fabric, Topology& scratch, const Set& cables,
-                          Reaction reaction) {
-  scratch.routes = fabric.routes_after(cables, reaction);
-  const Analysis analysis = analyse(scratch, 0, {.traffic = Traffic::Routes, .with_breaks = false});
+                          const Question& question) {
+  const std::vector<bool> is_down = fabric.down(cables);
+  scratch.routes =
+      cables.empty() ? fabric.intact().routes : fabric.routes_after(is_down, question.reaction);
   FailureOutcome outcome;
   outcome.cables = cables;
-  outcome.components = analysis.components.size();
   outcome.cut_off = fabric.cut_off(scratch.routes);
-  for (const Component& component : analysis.components) {
-    if (!outcome.shortest.empty() && component.shortest.size() >= outcome.shortest.size()) continue;
-    outcome.shortest = component.shortest;
-    outcome.is_loop = component.loop.has_value();
+  outcome.broken_flows = count_broken(scratch, is_down, question);
+  for (const std::uint32_t priority : question.priorities) {
+    const Dependencies dependencies(scratch, priority,
+                                    {.traffic = question.traffic, .is_down = &is_down});
+    const Analysis analysis = analyse(dependencies, priority, {.with_breaks = false});
+    outcome.components += analysis.components.size();
+    for (const Component& component : analysis.components) {
+      if (!outcome.shortest.empty() && component.shortest.size() >= outcome.shortest.size())
+        continue;
+      outcome.shortest = component.shortest;
+      outcome.priority = priority;
+      outcome.is_loop = component.loop.has_value();
+    }
   }
   return outcome;
 }
@@ -175,8 +242,13 @@ FailureOutcome outcome_of(const Fabric& fabric, Topology& scratch, const Set& ca
 /// Threads take the next set that nobody has taken; each outcome has its place.
 class Sweeper {
  public:
-  Sweeper(const Fabric& fabric, const FailureOptions& options, const std::vector<Set>& sets)
-      : fabric_(fabric), options_(options), sets_(sets), outcomes_(sets.size()) {}
+  Sweeper(const Fabric& fabric, const FailureOptions& options, const Question& question,
+          const std::vector<Set>& sets)
+      : fabric_(fabric),
+        options_(options),
+        question_(question),
+        sets_(sets),
+        outcomes_(sets.size()) {}
 
   Result<std::vector<FailureOutcome>> run() {
     std::vector<std::thread> threads;
@@ -194,7 +266,7 @@ class Sweeper {
   void work() {
     Topology scratch = fabric_.intact();
     for (std::size_t i = next_++; i < sets_.size() && !is_stopped_; i = next_++) {
-      outcomes_[i] = outcome_of(fabric_, scratch, sets_[i], options_.reaction);
+      outcomes_[i] = outcome_of(fabric_, scratch, sets_[i], question_);
       const std::size_t done = ++done_;
       if (!options_.progress) continue;
       const std::lock_guard lock(mutex_);
@@ -204,6 +276,7 @@ class Sweeper {
 
   const Fabric& fabric_;
   const FailureOptions& options_;
+  const Question& question_;
   const std::vector<Set>& sets_;
   std::vector<FailureOutcome> outcomes_;
   std::atomic<std::size_t> next_ = 0;
@@ -214,17 +287,37 @@ class Sweeper {
 
 }  // namespace
 
+Reaction usual_reaction(const Topology& topology) { return usual_reaction_of(Fabric(topology)); }
+
 Result<FailureSweep> sweep_failures(const Topology& topology, const FailureOptions& options) {
   const Fabric fabric(topology);
   if (options.failures == 0 || options.failures > fabric.cables())
     return fail(Errc::InvalidArgument,
                 fmt::format("{} cables to fail at a time; 1 to {}, as many as there are, accepted",
                             options.failures, fabric.cables()));
+  PORTCULLIS_TRY_ASSIGN(const std::vector<std::uint32_t> priorities,
+                        check_question(fabric.intact(), options.priorities, options.traffic));
+  const Question question{options.reaction ? *options.reaction : usual_reaction_of(fabric),
+                          options.traffic, priorities};
+  if (question.reaction == Reaction::ValleyFree && !fabric.has_tiers())
+    return fail(
+        Errc::InvalidArgument,
+        "reaction valley-free: the fabric has no tiers, for without hosts, or with links "
+        "between switches equally far from them, none is above the other; converged, local, "
+        "transient and as-given are accepted");
   FailureSweep sweep;
+  sweep.reaction = question.reaction;
+  sweep.is_assumed = fabric.is_assumed();
+  sweep.is_other_policy = !fabric.is_policy(question.reaction);
+  if (options.traffic != Traffic::Routes)
+    sweep.explicit_flows = static_cast<std::size_t>(
+        std::ranges::count_if(topology.flows, [](const Flow& flow) { return !is_routed(flow); }));
   sweep.all_sets = binomial(fabric.cables(), options.failures);
   sweep.is_sampled = sweep.all_sets > options.most_sets;
+  Topology scratch = fabric.intact();
+  sweep.intact = outcome_of(fabric, scratch, {}, question);
   const std::vector<Set> sets = choose_sets(fabric.cables(), options, sweep.all_sets);
-  PORTCULLIS_TRY_ASSIGN(sweep.outcomes, Sweeper(fabric, options, sets).run());
+  PORTCULLIS_TRY_ASSIGN(sweep.outcomes, Sweeper(fabric, options, question, sets).run());
   sweep.cyclic = static_cast<std::size_t>(std::ranges::count_if(
       sweep.outcomes, [](const FailureOutcome& outcome) { return outcome.components != 0; }));
   return sweep;
@@ -232,7 +325,8 @@ Result<FailureSweep> sweep_failures(const Topology& topology, const FailureOptio
 
 std::vector<Route> routes_after(const Topology& topology, const std::vector<std::uint32_t>& cables,
                                 Reaction reaction) {
-  return Fabric(topology).routes_after(cables, reaction);
+  const Fabric fabric(topology);
+  return fabric.routes_after(fabric.down(cables), reaction);
 }
 
 }  // namespace portcullis::pfc::cbd

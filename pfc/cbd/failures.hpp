@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What failures do to a fabric without cycles: every set of k cables is taken out in turn, routing
-// reacts, and the dependencies are analysed anew. A Clos fabric is free of cycles only as long as
-// nothing goes up again after going down.
+// What failures do to a fabric: every set of k cables is taken out in turn, routing reacts, and the
+// same question is asked of what is left: the same flows, paths and priorities. A Clos fabric is
+// free of cycles only as long as nothing goes up again after going down.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -16,20 +17,29 @@
 
 namespace portcullis::pfc::cbd {
 
+/// What becomes of routes. A path that a flow was given is never routed anew: data gets as far as
+/// the failed link.
 enum class Reaction : std::uint8_t {
   /// Every node has the shortest routes of what is left.
   Converged,
+  /// Routing::up_down_routes(): what has lost its way down is dropped, never sent up again.
+  ValleyFree,
+  /// Nobody reacts: routes over failed links are gone, and so is what depended on them.
+  AsGiven,
   /// A node drops the routes over its own failed links; one that has none left for a destination
-  /// takes the neighbours nearest to it. The others have not heard of the failure.
+  /// takes the neighbours nearest to it, with nothing to prevent loops. The others have not heard
+  /// of the failure. A fast reroute does this; BGP in a Clos does not.
   Local,
   /// Some nodes have the old routes that are left and some the converged ones, in any mixture.
   Transient,
 };
 
 struct FailureOptions {
-  std::uint32_t failures = 1;  // cables at a time
-  Reaction reaction = Reaction::Local;
-  std::size_t most_sets = 100'000;  // of more, so many are drawn by `seed`
+  std::uint32_t failures = 1;             // cables at a time
+  std::optional<Reaction> reaction = {};  // usual_reaction() unless given
+  Traffic traffic = Traffic::All;
+  std::vector<std::uint32_t> priorities = {};  // those that flows use unless given
+  std::size_t most_sets = 100'000;             // of more, so many are drawn by `seed`
   std::uint64_t seed = 1;
   unsigned threads = 1;
   /// Asked now and then, by one thread at a time, with sets done and sets in all; false ends the
@@ -39,22 +49,37 @@ struct FailureOptions {
 
 struct FailureOutcome {
   std::vector<std::uint32_t> cables;  // of cables_of(), ascending
-  std::size_t components = 0;         // cyclic ones
+  std::size_t components = 0;         // cyclic ones, of all priorities
+  std::uint32_t priority = 0;         // of `shortest`
   std::vector<LinkId> shortest;       // a cycle of fewest links, if there is one
   bool is_loop = false;               // one destination makes that cycle alone
   std::size_t cut_off = 0;            // pairs of node and destination that have lost all routes
+  std::size_t broken_flows = 0;       // whose data, or a part of it, does not arrive any more
 };
 
 struct FailureSweep {
   std::size_t all_sets = 0;  // how many sets there are; SIZE_MAX stands for more
   bool is_sampled = false;
+  Reaction reaction = Reaction::Converged;
+  bool is_assumed = false;       // there were neither flows nor routes: shortest ones to all hosts
+  bool is_other_policy = false;  // with nothing failed `reaction` has other routes than the given
+  std::size_t explicit_flows = 0;        // which are not routed anew
+  FailureOutcome intact;                 // with all cables
   std::vector<FailureOutcome> outcomes;  // of sets in ascending order, whatever the threads
-  std::size_t cyclic = 0;
+  std::size_t cyclic = 0;                // of `outcomes`
+
+  [[nodiscard]] bool is_free_of_cycles() const noexcept {
+    return cyclic == 0 && intact.components == 0;
+  }
 };
 
-/// Starts from the topology's routes, or from shortest routes to all hosts when it has none; flows
-/// do not count. InvalidArgument when there are fewer cables than `failures`, or when that is 0;
-/// Timeout when `progress` ended it.
+/// AsGiven when nothing is routed; ValleyFree when the fabric has tiers and its routes go up and
+/// then down, as those of a Clos do; else Converged.
+[[nodiscard]] Reaction usual_reaction(const Topology& topology);
+
+/// InvalidArgument when there are fewer cables than `failures`, or when that is 0, when a priority
+/// has nothing to look at (check_question), and for ValleyFree without tiers; Timeout when
+/// `progress` ended it.
 [[nodiscard]] Result<FailureSweep> sweep_failures(const Topology& topology,
                                                   const FailureOptions& options);
 

@@ -103,12 +103,82 @@ std::string_view reaction_name(Reaction reaction) {
   switch (reaction) {
     case Reaction::Converged:
       return "converged";
+    case Reaction::ValleyFree:
+      return "valley-free";
+    case Reaction::AsGiven:
+      return "as-given";
     case Reaction::Local:
       return "local";
     case Reaction::Transient:
       return "transient";
   }
   return "unknown";
+}
+
+/// What the reaction takes for granted, and what it leaves out.
+std::string_view reaction_text(Reaction reaction) {
+  switch (reaction) {
+    case Reaction::Converged:
+      return "every node has the shortest paths of what is left; the time until then is not looked "
+             "at (transient is)";
+    case Reaction::ValleyFree:
+      return "up, then down, as BGP in a Clos whose tiers have one AS number each; what has lost "
+             "its "
+             "way down is dropped";
+    case Reaction::AsGiven:
+      return "nothing is routed anew; data gets as far as the failed link";
+    case Reaction::Local:
+      return "who lost its last next hop turns to its nearest neighbour, nobody else has heard, "
+             "and "
+             "nothing prevents loops; BGP in a Clos drops instead (valley-free)";
+    case Reaction::Transient:
+      return "routes that are left and the shortest paths of what is left, in any mixture";
+  }
+  return "unknown";
+}
+
+std::string cycle_text(const Topology& topology, const FailureOutcome& outcome) {
+  return fmt::format("{}{}", fmt::join(link_names(topology, outcome.shortest), " > "),
+                     outcome.is_loop ? "   (routing loop)" : "");
+}
+
+/// What the sentence about cycles rests on, a line each.
+std::string assumptions_text(const FailureSweep& sweep) {
+  std::string text = fmt::format("  routing {}: {}\n", reaction_name(sweep.reaction),
+                                 reaction_text(sweep.reaction));
+  if (sweep.is_assumed)
+    text += "  neither flows nor routes were given: shortest paths to every host are assumed\n";
+  if (sweep.is_other_policy)
+    text +=
+        fmt::format("  the routes given are not those of {}, which has its own after a failure\n",
+                    reaction_name(sweep.reaction));
+  if (sweep.explicit_flows > 0)
+    text += fmt::format("  {} flow{} with a path of {} own: no failure routes {} anew\n",
+                        sweep.explicit_flows, sweep.explicit_flows == 1 ? "" : "s",
+                        sweep.explicit_flows == 1 ? "its" : "their",
+                        sweep.explicit_flows == 1 ? "it" : "them");
+  return text;
+}
+
+Json outcome_json(const Topology& topology, const FailureOutcome& outcome, Names cables) {
+  return {{"cables", std::move(cables)},
+          {"components", outcome.components},
+          {"priority", outcome.priority},
+          {"shortest_cycle", link_names(topology, outcome.shortest)},
+          {"routing_loop", outcome.is_loop},
+          {"cut_off", outcome.cut_off},
+          {"broken_flows", outcome.broken_flows}};
+}
+
+/// "2 flows and the routes to 4 destinations".
+std::string looked_at(const Analysis& analysis) {
+  std::string text;
+  if (analysis.flows > 0)
+    text = fmt::format("{} flow{}", analysis.flows, analysis.flows == 1 ? "" : "s");
+  if (analysis.destinations > 0)
+    text += fmt::format("{}the routes to {} destination{}", text.empty() ? "" : " and ",
+                        analysis.destinations, analysis.destinations == 1 ? "" : "s");
+  return text.empty() ? "nothing" : text;
 }
 
 Names cable_names(const Topology& topology, const std::vector<std::vector<LinkId>>& cables,
@@ -139,7 +209,7 @@ std::string analysis_text(const Topology& topology, std::span<const Analysis> an
     text += fmt::format("priority {}: {} links, {} dependencies, ", analysis.priority,
                         analysis.links, analysis.edges);
     text += analysis.is_free_of_cycles()
-                ? "no cycle: PFC cannot deadlock here\n"
+                ? fmt::format("no cycle: {} cannot deadlock by PFC\n", looked_at(analysis))
                 : fmt::format("{} cyclic component{}\n", analysis.components.size(),
                               analysis.components.size() == 1 ? "" : "s");
     for (const Component& component : analysis.components)
@@ -154,6 +224,8 @@ std::string analysis_json(const Topology& topology, std::span<const Analysis> an
     Json one = {{"priority", analysis.priority},
                 {"links", analysis.links},
                 {"edges", analysis.edges},
+                {"flows", analysis.flows},
+                {"destinations", analysis.destinations},
                 {"components", Json::array()}};
     for (const Component& component : analysis.components)
       one["components"].push_back(component_json(topology, component));
@@ -184,16 +256,19 @@ std::string failures_text(const Topology& topology, const FailureSweep& sweep,
   const auto cables = cables_of(topology);
   std::size_t loops = 0;
   std::size_t cut_off = 0;
+  std::size_t breaking = 0;
   for (const FailureOutcome& outcome : sweep.outcomes) {
     loops += outcome.is_loop ? 1 : 0;
     cut_off += outcome.cut_off != 0 ? 1 : 0;
+    breaking += outcome.broken_flows != 0 ? 1 : 0;
   }
   std::string text = fmt::format(
-      "{} of {} sets of {} failed cables ({}, routing {}) make a cycle, {} of them a routing loop; "
-      "{} cut somebody off\n",
-      sweep.cyclic, sweep.outcomes.size(), options.failures,
-      sweep.is_sampled ? "sampled" : "all there are", reaction_name(options.reaction), loops,
-      cut_off);
+      "with all cables: {}\n{} of {} sets of {} failed cables ({}, routing {}) have a cycle, {} of "
+      "them a routing loop; {} cut somebody off, {} leave flows without a way\n",
+      sweep.intact.components == 0 ? "no cycle" : cycle_text(topology, sweep.intact), sweep.cyclic,
+      sweep.outcomes.size(), options.failures, sweep.is_sampled ? "sampled" : "all there are",
+      reaction_name(sweep.reaction), loops, cut_off, breaking);
+  text += assumptions_text(sweep);
   std::size_t shown = 0;
   for (const FailureOutcome& outcome : sweep.outcomes) {
     if (outcome.components == 0) continue;
@@ -201,10 +276,9 @@ std::string failures_text(const Topology& topology, const FailureSweep& sweep,
       text += fmt::format("  and {} more\n", sweep.cyclic - kShown);
       break;
     }
-    text += fmt::format("  without {}: {}{}\n",
+    text += fmt::format("  without {}: {}\n",
                         fmt::join(cable_names(topology, cables, outcome.cables), ", "),
-                        fmt::join(link_names(topology, outcome.shortest), " > "),
-                        outcome.is_loop ? "   (routing loop)" : "");
+                        cycle_text(topology, outcome));
   }
   return text;
 }
@@ -214,27 +288,32 @@ std::string failures_json(const Topology& topology, const FailureSweep& sweep,
   const auto cables = cables_of(topology);
   Json json = {{"topology", topology.name},
                {"failures", options.failures},
-               {"reaction", reaction_name(options.reaction)},
+               {"reaction", reaction_name(sweep.reaction)},
+               {"routes_assumed", sweep.is_assumed},
+               {"routes_of_another_policy", sweep.is_other_policy},
+               {"explicit_flows", sweep.explicit_flows},
                {"sets", sweep.outcomes.size()},
                {"sampled", sweep.is_sampled},
                {"cyclic", sweep.cyclic},
+               {"intact", outcome_json(topology, sweep.intact, {})},
                {"outcomes", Json::array()}};
   for (const FailureOutcome& outcome : sweep.outcomes)
-    json["outcomes"].push_back({{"cables", cable_names(topology, cables, outcome.cables)},
-                                {"components", outcome.components},
-                                {"shortest_cycle", link_names(topology, outcome.shortest)},
-                                {"routing_loop", outcome.is_loop},
-                                {"cut_off", outcome.cut_off}});
+    json["outcomes"].push_back(
+        outcome_json(topology, outcome, cable_names(topology, cables, outcome.cables)));
   return json.dump(2) + "\n";
 }
 
 std::string failures_csv(const Topology& topology, const FailureSweep& sweep) {
   const auto cables = cables_of(topology);
-  std::string csv = "cables,components,shortest_cycle,routing_loop,cut_off\n";
-  for (const FailureOutcome& outcome : sweep.outcomes)
-    csv += fmt::format("{},{},{},{},{}\n", csv_list(cable_names(topology, cables, outcome.cables)),
-                       outcome.components, csv_list(link_names(topology, outcome.shortest)),
-                       outcome.is_loop ? 1 : 0, outcome.cut_off);
+  std::string csv = "cables,components,priority,shortest_cycle,routing_loop,cut_off,broken_flows\n";
+  const auto add = [&](const FailureOutcome& outcome) {
+    csv += fmt::format("{},{},{},{},{},{},{}\n",
+                       csv_list(cable_names(topology, cables, outcome.cables)), outcome.components,
+                       outcome.priority, csv_list(link_names(topology, outcome.shortest)),
+                       outcome.is_loop ? 1 : 0, outcome.cut_off, outcome.broken_flows);
+  };
+  add(sweep.intact);
+  for (const FailureOutcome& outcome : sweep.outcomes) add(outcome);
   return csv;
 }
 

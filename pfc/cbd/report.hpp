@@ -26,7 +26,8 @@ namespace portcullis::pfc::cbd {
                                         const FailureOptions& options);
 [[nodiscard]] std::string failures_json(const Topology& topology, const FailureSweep& sweep,
                                         const FailureOptions& options);
-/// One row for a set of cables: cables,components,shortest_cycle,routing_loop,cut_off.
+/// One row for a set of cables: cables,components,priority,shortest_cycle,routing_loop,cut_off,
+/// broken_flows. The first row, without cables, is the intact fabric.
 [[nodiscard]] std::string failures_csv(const Topology& topology, const FailureSweep& sweep);
 
 }  // namespace portcullis::pfc::cbd

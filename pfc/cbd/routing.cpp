@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pfc/cbd/routing.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -33,6 +35,27 @@ std::vector<std::vector<LinkId>> cables_of(const Topology& topology) {
     }
   }
   return cables;
+}
+
+std::optional<std::vector<std::uint32_t>> tiers_of(const Topology& topology) {
+  std::vector<std::uint32_t> tiers(topology.nodes.size(), kUnreachable);
+  std::vector<std::vector<NodeId>> into(topology.nodes.size());
+  for (const Link& link : topology.links) into[link.to].push_back(link.from);
+  std::vector<NodeId> queue;
+  for (NodeId node = 0; node < topology.nodes.size(); ++node)
+    if (topology.nodes[node].kind == NodeKind::Host) {
+      tiers[node] = 0;
+      queue.push_back(node);
+    }
+  for (std::size_t i = 0; i < queue.size(); ++i)
+    for (const NodeId from : into[queue[i]]) {
+      if (tiers[from] != kUnreachable) continue;
+      tiers[from] = tiers[queue[i]] + 1;
+      queue.push_back(from);
+    }
+  const bool has_tiers = std::ranges::none_of(
+      topology.links, [&](const Link& link) { return tiers[link.from] == tiers[link.to]; });
+  return has_tiers && !queue.empty() ? std::optional(std::move(tiers)) : std::nullopt;
 }
 
 Routing::Routing(const Topology& topology)
@@ -71,6 +94,56 @@ void Routing::add_next_hops(NodeId node, NodeId destination,
     if (next != destination && topology_.nodes[next].kind == NodeKind::Host) continue;
     to.push_back({node, destination, link});
   }
+}
+
+/// Hops to `destination` over links that all lead to lower tiers.
+std::vector<std::uint32_t> Routing::distances_down(NodeId destination,
+                                                   std::span<const std::uint32_t> tiers,
+                                                   const std::vector<bool>& is_down) const {
+  std::vector<std::uint32_t> distance(topology_.nodes.size(), kUnreachable);
+  std::vector<NodeId> queue{destination};
+  distance[destination] = 0;
+  for (std::size_t at = 0; at < queue.size(); ++at)
+    for (const LinkId link : into_[queue[at]]) {
+      const NodeId from = topology_.links[link].from;
+      if (is_down[link] || tiers[from] < tiers[queue[at]] || distance[from] != kUnreachable)
+        continue;
+      distance[from] = distance[queue[at]] + 1;
+      queue.push_back(from);
+    }
+  return distance;
+}
+
+std::vector<Route> Routing::up_down_routes(std::span<const NodeId> destinations,
+                                           std::span<const std::uint32_t> tiers,
+                                           const std::vector<bool>& is_down) const {
+  std::vector<NodeId> from_the_top(topology_.nodes.size());
+  std::iota(from_the_top.begin(), from_the_top.end(), NodeId{0});
+  std::ranges::stable_sort(from_the_top, std::greater(), [&](NodeId node) { return tiers[node]; });
+  const std::vector<bool> all_up(topology_.links.size());
+  std::vector<Route> routes;
+  for (const NodeId destination : destinations) {
+    const std::vector<std::uint32_t> intact = distances_down(destination, tiers, all_up);
+    std::vector<std::uint32_t> distance = distances_down(destination, tiers, is_down);
+    for (const NodeId node : from_the_top) {
+      if (node == destination) continue;
+      const bool goes_down = intact[node] != kUnreachable;
+      const auto leads_on = [&](LinkId link) {
+        const NodeId next = topology_.links[link].to;
+        return !is_down[link] && distance[next] != kUnreachable &&
+               (tiers[next] < tiers[node]) == goes_down;
+      };
+      std::uint32_t nearest = kUnreachable;
+      for (const LinkId link : from_[node])
+        if (leads_on(link)) nearest = std::min(nearest, distance[topology_.links[link].to]);
+      if (nearest == kUnreachable) continue;
+      distance[node] = nearest + 1;
+      for (const LinkId link : from_[node])
+        if (leads_on(link) && distance[topology_.links[link].to] == nearest)
+          routes.push_back({node, destination, link});
+    }
+  }
+  return routes;
 }
 
 std::vector<Route> Routing::shortest_routes(std::span<const NodeId> destinations,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,10 @@ inline constexpr std::uint32_t kUnreachable = std::numeric_limits<std::uint32_t>
 /// A link and the first link back that no other has taken; a link without one is a cable alone.
 [[nodiscard]] std::vector<std::vector<LinkId>> cables_of(const Topology& topology);
 
+/// Hops from every node to the nearest host, when that makes tiers: every link between two switches
+/// leads from one tier to another, as in a Clos network. Else nothing.
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> tiers_of(const Topology& topology);
+
 /// Answers for one topology, as often as asked.
 class Routing {
  public:
@@ -33,11 +38,23 @@ class Routing {
   /// Every next hop that comes nearer, by destination and node.
   [[nodiscard]] std::vector<Route> shortest_routes(std::span<const NodeId> destinations,
                                                    const std::vector<bool>& is_down) const;
+  /// Up, then down, as BGP settles on in a Clos whose tiers have one AS number each (RFC
+  /// 7938): who is above a destination when all is well has links down to it or none, for in
+  /// what comes from above or from its side stands its own number; everybody else has links up, the
+  /// shortest way. No data goes down and up again, so no link waits for itself however old and new
+  /// routes mix. `tiers` are those of tiers_of().
+  [[nodiscard]] std::vector<Route> up_down_routes(std::span<const NodeId> destinations,
+                                                  std::span<const std::uint32_t> tiers,
+                                                  const std::vector<bool>& is_down) const;
   /// Appends the next hops of one node.
   void add_next_hops(NodeId node, NodeId destination, std::span<const std::uint32_t> distances,
                      const std::vector<bool>& is_down, std::vector<Route>& to) const;
 
  private:
+  [[nodiscard]] std::vector<std::uint32_t> distances_down(NodeId destination,
+                                                          std::span<const std::uint32_t> tiers,
+                                                          const std::vector<bool>& is_down) const;
+
   const Topology& topology_;
   std::vector<std::vector<LinkId>> from_;
   std::vector<std::vector<LinkId>> into_;

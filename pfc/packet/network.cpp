@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "pfc/cbd/dependencies.hpp"
+#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/routing.hpp"
 
 namespace portcullis::pfc::packet {
@@ -83,7 +84,7 @@ class Compiler {
   }
 
   Result<void> add(const Flow& flow) {
-    std::vector<LinkId> links = cbd::links_of(topology_, flow);
+    std::vector<LinkId> links = paths_.first_way(flow);
     if (links.empty())
       return fail(
           Errc::InvalidArgument,
@@ -135,6 +136,7 @@ class Compiler {
 
   const Topology& topology_;
   const RunOptions& options_;
+  cbd::FlowPaths paths_{topology_};
   Network network_;
 };
 

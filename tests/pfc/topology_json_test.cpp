@@ -71,6 +71,8 @@ TEST(TopologyJson, Topology_IsReadBackAsItWas) {
   EXPECT_EQ(again->links[2].xoff, 4);
   EXPECT_EQ(again->flows[1].source.stop, 9);
   EXPECT_EQ(again->routes.size(), 1u);
+  EXPECT_TRUE(again->flows[1].is_routed);
+  EXPECT_FALSE(again->flows[0].is_routed);
 }
 
 struct Mistake {

@@ -24,6 +24,8 @@ const std::map<std::string, cbd::Traffic> traffic_names = {
     {"all", cbd::Traffic::All}, {"flows", cbd::Traffic::Flows}, {"routes", cbd::Traffic::Routes}};
 const std::map<std::string, cbd::Reaction> reaction_names = {
     {"converged", cbd::Reaction::Converged},
+    {"valley-free", cbd::Reaction::ValleyFree},
+    {"as-given", cbd::Reaction::AsGiven},
     {"local", cbd::Reaction::Local},
     {"transient", cbd::Reaction::Transient}};
 
@@ -34,7 +36,7 @@ struct CbdOptions {
   std::string traffic = "all";
   bool no_breaks = false;
   std::string format = "text";
-  std::string reaction = "local";
+  std::string reaction = "usual";
   cbd::FailureOptions failures{.failures = 0};
 };
 
@@ -46,8 +48,10 @@ void describe(CLI::App& app, CbdOptions& options) {
                  "only this one (may be repeated); all that flows use otherwise")
       ->allow_extra_args(false)
       ->check(CLI::Range(0, 7));
-  app.add_option("--traffic", options.traffic,
-                 "whose paths count: flows, routes (whatever they permit between hosts), or all")
+  app.add_option(
+         "--traffic", options.traffic,
+         "whose paths count: flows (a routed flow takes every next hop that it is offered), "
+         "routes (whatever they permit between hosts), or all")
       ->check(CLI::IsMember({"all", "flows", "routes"}))
       ->capture_default_str();
   app.add_flag("--no-breaks", options.no_breaks, "do not work out what breaks the cycles");
@@ -55,13 +59,19 @@ void describe(CLI::App& app, CbdOptions& options) {
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
   CLI::Option* fail =
-      app.add_option("--fail", options.failures.failures,
-                     "take out every set of this many cables and see what routing makes of it")
+      app.add_option(
+             "--fail", options.failures.failures,
+             "take out every set of this many cables, see what routing makes of it, and ask the "
+             "same of the same flows, priorities and traffic")
           ->check(CLI::Range(1, 64));
-  app.add_option("--reaction", options.reaction,
-                 "converged: shortest paths anew; local: only who lost a link knows; transient: "
-                 "old and converged routes in any mixture")
-      ->check(CLI::IsMember({"converged", "local", "transient"}))
+  app.add_option(
+         "--reaction", options.reaction,
+         "converged: shortest paths anew; valley-free: up, then down, else dropped, as BGP in "
+         "a Clos; as-given: nothing is routed anew; local: only who lost a link knows, and "
+         "nothing prevents loops; transient: old and converged routes in any mixture; usual: "
+         "valley-free in a Clos routed so, else converged. Paths of flows are kept by all")
+      ->check(
+          CLI::IsMember({"usual", "converged", "valley-free", "as-given", "local", "transient"}))
       ->capture_default_str()
       ->needs(fail);
   app.add_option("--most", options.failures.most_sets, "draw so many sets when there are more")
@@ -75,13 +85,18 @@ void describe(CLI::App& app, CbdOptions& options) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
       ->needs(fail);
-  app.footer("exit status: 0 no cycle, 1 a cycle, 2 bad arguments or a bad file, 130 Ctrl-C");
+  app.footer(
+      "exit status: 0 no cycle, nor after any failure that was looked at; 1 a cycle; 2 bad "
+      "arguments "
+      "or a bad file, or nothing to look at; 130 Ctrl-C, 143 SIGTERM");
 }
 
 int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& console) {
   std::vector<cbd::Analysis> analyses;
-  for (const std::uint32_t priority :
-       options.priorities.empty() ? cbd::priorities_of(topology) : options.priorities) {
+  const auto priorities =
+      cbd::check_question(topology, options.priorities, traffic_names.at(options.traffic));
+  if (!priorities) return refuse(console, "pfc-deadlock cbd", priorities.error());
+  for (const std::uint32_t priority : *priorities) {
     if (console.is_stopped) return kExitInterrupted;
     analyses.push_back(cbd::analyse(
         topology, priority,
@@ -94,7 +109,9 @@ int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& c
 }
 
 int sweep(const pfc::Topology& topology, CbdOptions& options, Console& console) {
-  options.failures.reaction = reaction_names.at(options.reaction);
+  if (options.reaction != "usual") options.failures.reaction = reaction_names.at(options.reaction);
+  options.failures.traffic = traffic_names.at(options.traffic);
+  options.failures.priorities = options.priorities;
   options.failures.progress = [&console](std::size_t done, std::size_t all) {
     const std::size_t step = std::max<std::size_t>(all / 100, 1);
     if (console.shows_progress && (done % step == 0 || done == all))
@@ -111,7 +128,7 @@ int sweep(const pfc::Topology& topology, CbdOptions& options, Console& console) 
                   : options.format == "csv"
                       ? cbd::failures_csv(topology, *swept)
                       : cbd::failures_text(topology, *swept, options.failures));
-  return swept->cyclic == 0 ? kExitDone : kExitCycle;
+  return swept->is_free_of_cycles() ? kExitDone : kExitCycle;
 }
 
 }  // namespace

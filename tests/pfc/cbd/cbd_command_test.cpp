@@ -49,10 +49,48 @@ TEST(CbdCommand, Failures_AreSweptAndCounted) {
   EXPECT_THAT(outcome.out, HasSubstr("12 of 66 sets of 2 failed cables"));
 }
 
+TEST(CbdCommand, FailuresOfAFabricThatLocks_AreNoReasonToCallItFree) {
+  const Outcome outcome = run_pfc_deadlock({"cbd", "ring-3", "--fail", "1"});
+  EXPECT_EQ(outcome.status, kExitCycle);
+  EXPECT_THAT(outcome.out, HasSubstr("with all cables: "));
+  // Two flows are enough for the circle, so only the third may lose its cable.
+  EXPECT_THAT(outcome.out, HasSubstr("1 of 7 sets of 1 failed cables"));
+  EXPECT_THAT(outcome.out, HasSubstr("without host-h-2: "));
+}
+
+TEST(CbdCommand, FailuresOfAClos_AreRoutedUpAndDownUnlessToldOtherwise) {
+  const Outcome usual = run_pfc_deadlock({"cbd", "leaf-spine:4,2,1", "--fail", "1"});
+  EXPECT_EQ(usual.status, kExitDone);
+  EXPECT_THAT(usual.out, HasSubstr("0 of 12 sets of 1 failed cables (all there are, routing "
+                                   "valley-free)"));
+  EXPECT_THAT(usual.out, HasSubstr("what has lost its way down is dropped"));
+  const Outcome local =
+      run_pfc_deadlock({"cbd", "leaf-spine:4,2,1", "--fail", "1", "--reaction", "local"});
+  EXPECT_EQ(local.status, kExitCycle);
+  EXPECT_THAT(local.out, HasSubstr("8 of 12"));
+  EXPECT_THAT(local.out, HasSubstr("nothing prevents loops"));
+}
+
+TEST(CbdCommand, NothingToLookAt_IsNoCleanBill) {
+  for (const auto& [arguments, answer] : std::map<std::vector<std::string>, std::string>{
+           {{"leaf-spine:2,2,1", "--traffic", "flows"}, "no flow of priority 0 to analyse"},
+           {{"leaf-spine:2,2,1", "--traffic", "flows", "--fail", "1"}, "no flow of priority 0"},
+           {{"ring:4,2", "--traffic", "routes"}, "no routes to analyse"},
+           {{"ring:4,2", "--priority", "5"}, "no flow of priority 5 and no routes to analyse"},
+           {{"ring:4,2", "--priority", "5", "--fail", "1"}, "no flow of priority 5"}}) {
+    std::vector<std::string> all{"cbd"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Outcome outcome = run_pfc_deadlock(all);
+    EXPECT_EQ(outcome.status, kExitBad);
+    EXPECT_THAT(outcome.err, HasSubstr(answer));
+    EXPECT_THAT(outcome.out, IsEmpty());
+  }
+}
+
 TEST(CbdCommand, FailuresAsCsv_HaveARowEach) {
   const Outcome outcome =
       run_pfc_deadlock({"cbd", "leaf-spine:2,2,1", "--fail", "1", "--format", "csv"});
-  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 1 + 6);
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 1 + 1 + 6);  // and the intact fabric
 }
 
 TEST(CbdCommand, ScenarioThatIsNone_IsNamed) {
@@ -83,7 +121,8 @@ TEST(CbdCommand, CtrlC_EndsASweep) {
 TEST(CbdCommand, Help_NamesEveryStatus) {
   const Outcome outcome = run_pfc_deadlock({"cbd", "--help"});
   EXPECT_EQ(outcome.status, kExitDone);
-  EXPECT_THAT(outcome.out, HasSubstr("exit status: 0 no cycle, 1 a cycle"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("exit status: 0 no cycle, nor after any failure that was looked at; 1 a"));
 }
 
 }  // namespace

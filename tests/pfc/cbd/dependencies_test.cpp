@@ -5,6 +5,11 @@
 
 #include <gmock/gmock.h>
 
+#include "pfc/cbd/failures.hpp"
+#include "pfc/cbd/flow_paths.hpp"
+#include "pfc/cbd/generators.hpp"
+#include "pfc/cbd/routing.hpp"
+
 namespace portcullis::pfc::cbd {
 namespace {
 
@@ -105,6 +110,57 @@ TEST(Dependencies, TrafficByChoice_LeavesTheOtherOut) {
   EXPECT_EQ(Dependencies(topology, 0, Traffic::All).graph().edges(), 4u);
 }
 
+TEST(Dependencies, RoutedFlowsBetweenAllHosts_DependAsTheRoutesDo) {
+  // Two cables down, so that data bounces: the second next hops close the circle, the first do not.
+  Topology topology = *leaf_spine({.leaves = 4, .spines = 2, .hosts = 1});
+  topology.routes = routes_after(topology, {4, 7}, Reaction::Converged);
+  for (const NodeId from : destinations_of(topology))
+    for (const NodeId to : destinations_of(topology)) {
+      Flow flow;
+      flow.from = from;
+      flow.to = to;
+      flow.is_routed = from != to;
+      topology.flows.push_back(flow);
+    }
+  std::erase_if(topology.flows, [](const Flow& flow) { return !flow.is_routed; });
+  const Graph flows = Dependencies(topology, 0, Traffic::Flows).graph();
+  const Graph routes = Dependencies(topology, 0, Traffic::Routes).graph();
+  EXPECT_EQ(flows.edges(), routes.edges());
+  EXPECT_EQ(cyclic_components(flows), cyclic_components(routes));
+  EXPECT_FALSE(cyclic_components(flows).empty());
+}
+
+TEST(FlowPaths, RoutedFlow_IsOfferedEveryNextHop) {
+  Topology topology = *leaf_spine({.leaves = 2, .spines = 2, .hosts = 1});
+  const std::vector<NodeId> hosts = destinations_of(topology);
+  Flow flow;
+  flow.name = "f";
+  flow.from = hosts[0];
+  flow.to = hosts[1];
+  flow.is_routed = true;
+  topology.flows = {flow};
+  FlowPaths paths(topology);
+  const FlowWays ways = paths.of(flow);
+  EXPECT_EQ(ways.links.size(), 6u);  // host0-leaf0, two up, two down, leaf1-host1
+  EXPECT_EQ(ways.turns.size(), 6u);
+  EXPECT_TRUE(ways.is_whole);
+  EXPECT_TRUE(paths.has_choice(flow));
+  EXPECT_EQ(first_hops_note(topology),
+            "flow f: several next hops are offered (ECMP); this run takes the first of each, cbd "
+            "looks at all\n");
+  flow.path = paths.first_way(flow);
+  EXPECT_EQ(flow.path.size(), 4u);
+  flow.is_routed = false;
+  EXPECT_EQ(paths.of(flow).links.size(), 4u);
+}
+
+TEST(Dependencies, WithUnpaused_HoldWhateverDataTakes) {
+  Topology topology = line_with_flow(0);
+  topology.links[1].xoff = kUnlimited;
+  const Dependencies dependencies(topology, 0, {.traffic = Traffic::All, .with_unpaused = true});
+  EXPECT_THAT(dependencies.graph().out(0), ElementsAre(1u));
+}
+
 TEST(Dependencies, FlowInARoutingLoop_DependsOnItself) {
   Topology topology = line();
   topology.routes = {{0, 3, 0}, {1, 3, 1}, {2, 3, 4}};
@@ -115,7 +171,7 @@ TEST(Dependencies, FlowInARoutingLoop_DependsOnItself) {
   loop.ttl = 16;
   topology.flows.push_back(loop);
   const Dependencies dependencies(topology, 0, Traffic::Flows);
-  EXPECT_THAT(links_of(topology, topology.flows[0]), ElementsAre(0u, 1u, 4u, 1u));
+  EXPECT_THAT(FlowPaths(topology).first_way(topology.flows[0]), ElementsAre(0u, 1u, 4u, 1u));
   EXPECT_THAT(dependencies.users(4, 1), ElementsAre(flow(0)));
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "pfc/cbd/analysis.hpp"
 #include "pfc/cbd/generators.hpp"
 #include "pfc/cbd/routing.hpp"
 
@@ -59,6 +60,107 @@ TEST(Failures, SpineThatTurnsRoundByItself_MakesALoopWithALeafThatHasNotHeard) {
   EXPECT_TRUE(outcome->is_loop);
   EXPECT_THAT(outcome->shortest, SizeIs(2));
   EXPECT_EQ(sweep.cyclic, 6u);
+}
+
+TEST(Failures, ClosWhoseTiersHaveOneAsNumberEach_DropsAndNeverLoops) {
+  for (const Topology& fabric :
+       {*leaf_spine({.leaves = 4, .spines = 2, .hosts = 1}), *fat_tree(4, true)})
+    for (const std::uint32_t failures : {1U, 2U}) {
+      const FailureSweep sweep = *sweep_failures(
+          fabric, {.failures = failures, .reaction = Reaction::ValleyFree, .most_sets = 300});
+      EXPECT_TRUE(sweep.is_free_of_cycles()) << fabric.name;
+      EXPECT_FALSE(sweep.is_other_policy);
+    }
+}
+
+TEST(Failures, SpineThatHasLostALeaf_DropsWhatIsForIt) {
+  // Cable 3 is leaf0-spine0; node 3 is spine0, node 5 host0, which only leaf0 serves.
+  const auto routes = routes_after(clos(), {3}, Reaction::ValleyFree);
+  const auto at_spine = [](const Route& route) {
+    return route.node == 3 && route.destination == 5;
+  };
+  EXPECT_TRUE(std::ranges::none_of(routes, at_spine));
+  const auto at_leaf1 = [](const Route& route) {
+    return route.node == 1 && route.destination == 5;
+  };
+  EXPECT_EQ(std::ranges::count_if(routes, at_leaf1), 1);  // by spine1 alone
+}
+
+TEST(Failures, OldAndNewUpDownRoutesInAnyMixture_WaitInNoCircle) {
+  Topology fabric = *fat_tree(4, true);
+  for (std::uint32_t cable = 16; cable < 46; cable += 3) {
+    Topology mixed = fabric;
+    const auto after = routes_after(fabric, {cable, cable + 2}, Reaction::ValleyFree);
+    mixed.routes.insert(mixed.routes.end(), after.begin(), after.end());
+    EXPECT_TRUE(analyse(mixed, 0, {.traffic = Traffic::Routes}).is_free_of_cycles()) << cable;
+  }
+}
+
+TEST(Failures, UsualReaction_IsThatOfTheFabric) {
+  EXPECT_EQ(usual_reaction(clos()), Reaction::ValleyFree);
+  EXPECT_EQ(usual_reaction(*ring(4, 2)), Reaction::AsGiven);  // paths only
+  Topology routed = *ring(4, 2);
+  routed.routes = Routing(routed).shortest_routes(destinations_of(routed),
+                                                  std::vector<bool>(routed.links.size()));
+  EXPECT_EQ(usual_reaction(routed), Reaction::Converged);  // no tiers
+  Topology other = clos();
+  std::erase_if(other.routes, [](const Route& route) { return route.node == 0 && route.via == 6; });
+  EXPECT_EQ(usual_reaction(other), Reaction::Converged);  // a static route, no ECMP, at leaf0
+}
+
+TEST(Failures, ValleyFreeWithoutTiers_IsRefused) {
+  EXPECT_THAT(
+      sweep_failures(*ring(4, 2), {.failures = 1, .reaction = Reaction::ValleyFree}).error().text,
+      HasSubstr("valley-free: the fabric has no tiers"));
+}
+
+/// ring:4,2 in priority 3, and a spare cable between switches 0 and 2 that nothing takes.
+Topology ring_with_spare() {
+  Topology topology = *ring(4, 2);
+  for (Flow& flow : topology.flows) flow.priority = 3;
+  topology.add_link(0, 2);
+  topology.add_link(2, 0);
+  return topology;
+}
+
+TEST(Failures, SpareCableBesidePathsInACircle_ChangesNothing) {
+  const FailureSweep sweep = *sweep_failures(ring_with_spare(), {.failures = 1});
+  EXPECT_EQ(sweep.intact.components, 1u);
+  EXPECT_EQ(sweep.intact.priority, 3u);
+  EXPECT_EQ(sweep.outcomes.back().components, 1u);
+  EXPECT_EQ(sweep.outcomes.back().broken_flows, 0u);
+  EXPECT_EQ(sweep.explicit_flows, 4u);
+}
+
+TEST(Failures, PathOverAFailedCable_EndsBeforeIt) {
+  // Cable 1 is sw0-sw1: the flows of hosts 0 and 3 go over it.
+  const FailureSweep sweep = *sweep_failures(ring_with_spare(), {.failures = 1});
+  EXPECT_EQ(sweep.outcomes[1].components, 0u);
+  EXPECT_EQ(sweep.outcomes[1].broken_flows, 2u);
+}
+
+TEST(Failures, OtherPriority_IsNotLookedAt) {
+  EXPECT_THAT(sweep_failures(ring_with_spare(), {.failures = 1, .priorities = {0}}).error().text,
+              HasSubstr("no flow of priority 0 and no routes to analyse"));
+}
+
+TEST(Failures, RoutedFlows_AreRoutedAnew) {
+  // As many flows as pairs of hosts: what the flows take is what the routes permit.
+  Topology four = *leaf_spine({.leaves = 4, .spines = 2, .hosts = 1});
+  for (const NodeId from : destinations_of(four))
+    for (const NodeId to : destinations_of(four)) {
+      Flow flow;
+      flow.name = four.nodes[from].name + four.nodes[to].name;
+      flow.from = from;
+      flow.to = to;
+      flow.is_routed = true;
+      four.flows.push_back(flow);
+    }
+  std::erase_if(four.flows, [](const Flow& flow) { return flow.from == flow.to; });
+  const FailureSweep sweep = *sweep_failures(
+      four, {.failures = 2, .reaction = Reaction::Converged, .traffic = Traffic::Flows});
+  EXPECT_EQ(sweep.cyclic, 12u);
+  EXPECT_EQ(sweep.explicit_flows, 0u);
 }
 
 TEST(Failures, CableToAHost_CutsItOff) {
