@@ -63,8 +63,11 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   return c;
 }
 
-prm::Buffer<prm::roce_cap> offered_roce() {
+/// Of an InfiniBand port all zero. Drivers that ask it without looking at `roce` first ran on
+/// cards, so it is answered; what a card says there is a hypothesis.
+prm::Buffer<prm::roce_cap> offered_roce(PortType port_type) {
   prm::Buffer<prm::roce_cap> c;
+  if (port_type != PortType::Ethernet) return c;
   c.set<"sw_r_roce_src_udp_port", 1>();
   c.set<"fl_rc_qp_when_roce_disabled", 1>().set<"fl_rc_qp_when_roce_enabled", 1>();
   c.set<"l3_type", 6>();       // MLX5_ROCE_L3_TYPE_IPV4_CAP | MLX5_ROCE_L3_TYPE_IPV6_CAP
@@ -169,9 +172,8 @@ Verdict replace(const prm::Buffer<L>& max, prm::Buffer<L>& now, std::span<const 
 
 Capabilities::Capabilities(bool virtual_function, PortType port_type, bool no_bth_opcode)
     : virtual_function_(virtual_function),
-      port_type_(port_type),
       general_max_(offered_general(port_type)),
-      roce_max_(offered_roce()),
+      roce_max_(offered_roce(port_type)),
       flow_tables_(offered_flow_tables(no_bth_opcode)) {
   power_on();
 }
@@ -191,7 +193,7 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
     std::ranges::copy((max ? general_max_ : general_).all(), capability.begin());
     return {};
   }
-  if (type == prm::CapType::ROCE && port_type_ == PortType::Ethernet) {
+  if (type == prm::CapType::ROCE) {
     std::ranges::copy((max ? roce_max_ : roce_).all(), capability.begin());
     return {};
   }
@@ -207,8 +209,7 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
 }
 
 Verdict Capabilities::set(prm::CapType type, std::span<const std::byte> capability) {
-  if (type == prm::CapType::ROCE && port_type_ == PortType::Ethernet)
-    return replace(roce_max_, roce_, capability);
+  if (type == prm::CapType::ROCE) return replace(roce_max_, roce_, capability);
   if (type == prm::CapType::ATOMIC) {
     const auto mode =
         prm::ConstView<prm::atomic_caps>::at(capability).get<"atomic_req_8B_endianness_mode">();

@@ -56,7 +56,6 @@ class Capabilities {
   static constexpr std::uint32_t kChecksumBoth = 3;
 
   bool virtual_function_;
-  PortType port_type_;
   prm::Buffer<prm::cmd_hca_cap> general_max_;
   prm::Buffer<prm::cmd_hca_cap> general_;
   prm::Buffer<prm::roce_cap> roce_max_;

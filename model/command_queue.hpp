@@ -61,8 +61,8 @@ class CommandQueue {
   /// Every command from now on is written there; null: nowhere.
   void record_to(std::unique_ptr<TraceFile> trace) noexcept { trace_ = std::move(trace); }
   static constexpr std::uint32_t kEverySlot = ~std::uint32_t{0};
-  /// The doorbell rang for `slots`, a bit each. `queue` is the entries' address, `checksums` whether
-  /// input is verified and output signed (cmdif_checksum 3).
+  /// The doorbell rang for `slots`, a bit each. `queue` is the entries' address, `checksums`
+  /// whether input is verified and output signed (cmdif_checksum 3).
   void ring(std::uint32_t slots, Iova queue, bool checksums);
   /// Firmware pages came, or will not: `slot` runs again.
   void resume(std::uint32_t slot);

@@ -120,16 +120,17 @@ Verdict dealloc_flow_counter(
 
 Verdict query_flow_counter(
     Core& core, const Request<prm::query_flow_counter_in, prm::query_flow_counter_out>& request) {
+  const std::uint32_t first = request.in.get<"flow_counter_id">();
   const std::uint32_t count = std::max(request.in.get<"num_of_counters">(), 1U);
-  if (request.out_tail.size() < std::size_t{count} * prm::traffic_counter::bytes)
-    return refuse(CommandStatus::BAD_OUTP_LEN_ERR, kBulk);
   for (std::uint32_t i = 0; i < count; ++i) {
-    TrafficCount* const counter = core.flows.counters.find(request.in.get<"flow_counter_id">() + i);
-    if (counter == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCounter);
-    const auto out = prm::View<prm::traffic_counter>::at(
-        request.out_tail, std::size_t{i} * prm::traffic_counter::bytes);
-    out.put<"packets">(counter->packets);
-    out.put<"octets">(counter->octets);
+    if (core.flows.counters.find(first + i) == nullptr)
+      return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCounter);
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    TrafficCount* const counter = core.flows.counters.find(first + i);
+    prm::Buffer<prm::traffic_counter> entry;
+    entry.put<"packets">(counter->packets).put<"octets">(counter->octets);
+    put_in_tail(request.out_tail, std::size_t{i} * prm::traffic_counter::bytes, entry.all());
     if (request.in.get<"clear">() != 0) *counter = {};
   }
   return {};

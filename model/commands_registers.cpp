@@ -18,7 +18,6 @@ using prm::CommandStatus;
 
 enum Refusal : std::uint32_t {
   kNoSuchRegister = 0x1101,
-  kShortRegister,
   kBadOpMod,
   kNoSuchPort,
   kBadStatus,
@@ -156,6 +155,8 @@ constexpr std::array kRegisters{
              &node_description},
 };
 
+constexpr std::size_t kLongestRegister = std::ranges::max(kRegisters, {}, &Register::bytes).bytes;
+
 }  // namespace
 
 Verdict access_register(Core& core,
@@ -166,11 +167,15 @@ Verdict access_register(Core& core,
   const std::uint32_t op_mod = request.in.get<"op_mod">();
   const bool write = op_mod == prm::number(prm::AccessRegisterOpMod::WRITE);
   if (!write && op_mod != prm::number(prm::AccessRegisterOpMod::READ)) return bad_param(kBadOpMod);
-  if (request.in_tail.size() < found->bytes)
-    return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortRegister);
-  if (request.out_tail.size() < found->bytes)
-    return refuse(CommandStatus::BAD_OUTP_LEN_ERR, kShortRegister);
-  return found->access(core, {write, request.in_tail, request.out_tail});
+  // Snabb's connectx.lua sends of a register that it reads what names the port (get_port_status),
+  // and takes nothing back of one that it writes (set_port_mtu).
+  std::array<std::byte, kLongestRegister> in{}, out{};
+  std::ranges::copy(request.in_tail.first(std::min(request.in_tail.size(), found->bytes)),
+                    in.begin());
+  const auto data = std::span<std::byte>(out).first(found->bytes);
+  const Verdict verdict = found->access(core, {write, std::span(in).first(found->bytes), data});
+  put_in_tail(request.out_tail, 0, data);
+  return verdict;
 }
 
 }  // namespace portcullis::model::commands

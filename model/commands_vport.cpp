@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The InfiniBand port as drivers ask it: HCA vport context, GID and P_Key tables
-// (mlx5/core/vport.c), management datagrams (mlx5_ib/cmd.c, mlx5_cmd_mad_ifc).
+// (mlx5/core/vport.c), management datagrams (mlx5_ib/cmd.c, mlx5_cmd_mad_ifc). The P_Key table is
+// there on an Ethernet port too: mlx5_ib_query_pkey asks it for RoCE, whose one P_Key is the
+// default.
 #include <algorithm>
 
 #include "model/commands.hpp"
@@ -19,29 +21,28 @@ enum Refusal : std::uint32_t {
   kOtherVport,
   kNoSuchPort,
   kNoSuchIndex,
-  kShortList,
 };
 
 constexpr std::uint32_t kWholeTable = 0xffff;
 
 /// The function's own vport on its one port; 0 means that port too.
 template <class View>
-Verdict check_vport(const Core& core, const View& in) {
-  if (core.port.type != PortType::InfiniBand)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kNotInfiniBand);
+Verdict check_own(const View& in) {
   if (in.template get<"other_vport">() != 0 || in.template get<"vport_number">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
   if (in.template get<"port_num">() > 1) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchPort);
   return {};
 }
 
-/// How many entries are asked for, and how many the output must hold.
-Verdict check_entries(std::uint32_t index, std::uint32_t entries, std::size_t entry_bytes,
-                      std::size_t room, std::uint32_t& count) {
-  if (index != kWholeTable && index >= entries) return refuse(CommandStatus::IX_ERR, kNoSuchIndex);
-  count = index == kWholeTable ? entries : 1;
-  if (room < count * entry_bytes) return refuse(CommandStatus::BAD_OUTP_LEN_ERR, kShortList);
-  return {};
+template <class View>
+Verdict check_vport(const Core& core, const View& in) {
+  if (core.port.type != PortType::InfiniBand)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotInfiniBand);
+  return check_own(in);
+}
+
+bool is_outside(std::uint32_t index, std::uint32_t entries) {
+  return index != kWholeTable && index >= entries;
 }
 
 }  // namespace
@@ -71,32 +72,25 @@ Verdict query_hca_vport_gid(
     Core& core, const Request<prm::query_hca_vport_gid_in, prm::query_hca_vport_gid_out>& request) {
   if (const Verdict verdict = check_vport(core, request.in); !verdict.ok()) return verdict;
   const std::uint32_t index = request.in.get<"gid_index">();
-  std::uint32_t count = 0;
-  if (const Verdict verdict =
-          check_entries(index, limits::kGids, sizeof(Gid), request.out_tail.size(), count);
-      !verdict.ok())
-    return verdict;
-  request.out.put<"gids_num">(static_cast<std::uint16_t>(count));
+  if (is_outside(index, limits::kGids)) return refuse(CommandStatus::IX_ERR, kNoSuchIndex);
+  request.out.put<"gids_num">(static_cast<std::uint16_t>(index == kWholeTable ? limits::kGids : 1));
   if (index != 0 && index != kWholeTable) return {};  // only the first is set
   const Gid gid = core.port.default_gid();
-  std::ranges::transform(gid, request.out_tail.begin(),
-                         [](std::uint8_t b) { return std::byte{b}; });
+  put_in_tail(request.out_tail, 0, std::as_bytes(std::span(gid)));
   return {};
 }
 
 Verdict query_hca_vport_pkey(
-    Core& core,
+    Core& /*core*/,
     const Request<prm::query_hca_vport_pkey_in, prm::query_hca_vport_pkey_out>& request) {
   constexpr std::uint16_t kFullMember = 0xffff;
-  if (const Verdict verdict = check_vport(core, request.in); !verdict.ok()) return verdict;
+  if (const Verdict verdict = check_own(request.in); !verdict.ok()) return verdict;
   const std::uint32_t index = request.in.get<"pkey_index">();
-  std::uint32_t count = 0;
-  if (const Verdict verdict =
-          check_entries(index, limits::kPkeys, prm::pkey::bytes, request.out_tail.size(), count);
-      !verdict.ok())
-    return verdict;
+  if (is_outside(index, limits::kPkeys)) return refuse(CommandStatus::IX_ERR, kNoSuchIndex);
   if (index != 0 && index != kWholeTable) return {};  // only the default key is set
-  prm::View<prm::pkey>::at(request.out_tail).put<"pkey">(kFullMember);
+  prm::Buffer<prm::pkey> entry;
+  entry.put<"pkey">(kFullMember);
+  put_in_tail(request.out_tail, 0, entry.all());
   return {};
 }
 

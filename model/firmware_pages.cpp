@@ -20,7 +20,6 @@ enum Refusal : std::uint32_t {
   kShortList,
   kBadAddress,
   kNotReachable,
-  kShortOutput,
 };
 
 Iova address_at(std::span<const std::byte> pas, std::size_t index) {
@@ -101,11 +100,11 @@ void FirmwarePages::refuse_pages() noexcept { outstanding_ = 0; }
 
 Verdict FirmwarePages::take(std::uint32_t count, bool initialised, std::span<std::byte> pas,
                             std::uint32_t& taken) {
-  if (count > pas.size() / kAddressBytes)
-    return refuse(CommandStatus::BAD_OUTP_LEN_ERR, kShortOutput);
   const std::size_t available =
       initialised ? std::min<std::size_t>(returnable_, held_.size()) : held_.size();
-  taken = static_cast<std::uint32_t>(std::min<std::size_t>(count, available));
+  // A page whose address has no room stays.
+  taken = static_cast<std::uint32_t>(
+      std::min<std::size_t>({count, available, pas.size() / kAddressBytes}));
   for (std::uint32_t i = 0; i < taken; ++i) {
     const std::uint64_t raw = cells::be64(held_.back());
     std::memcpy(pas.data() + i * kAddressBytes, &raw, sizeof raw);

@@ -4,6 +4,7 @@
 // already checked, and the lists that some commands carry behind their layout.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -23,8 +24,16 @@ struct Request {
   prm::ConstView<In> in;
   prm::View<Out> out;
   std::span<const std::byte> in_tail;
-  std::span<std::byte> out_tail;
+  std::span<std::byte> out_tail;  // as much room as the driver gave, and none when it cut `out`
 };
+
+/// Writes of a list, or of one entry that stands `at` bytes into it, what the driver has room for.
+inline void put_in_tail(std::span<std::byte> tail, std::size_t at,
+                        std::span<const std::byte> entry) {
+  if (at >= tail.size()) return;
+  const auto room = tail.subspan(at, std::min(entry.size(), tail.size() - at));
+  std::ranges::copy(entry.first(room.size()), room.begin());
+}
 
 /// The first `count` addresses of a pas[] list; the caller has checked that they are there.
 [[nodiscard]] inline std::vector<Iova> page_list(std::span<const std::byte> pas,

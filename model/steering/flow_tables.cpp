@@ -54,6 +54,10 @@ bool is_domain(FlowTableType type) noexcept {
   return type == FlowTableType::NIC_RX || type == FlowTableType::RDMA_RX;
 }
 
+constexpr std::size_t kLongestList =
+    FlowTables::kMaxDestinations * prm::dest_format_struct::bytes + prm::flow_counter_list::bytes;
+constexpr std::size_t kLastNameBytes = 4;
+
 constexpr std::uint32_t bit(prm::ModifyFte field) noexcept { return 1U << prm::number(field); }
 
 }  // namespace
@@ -270,8 +274,12 @@ Verdict FlowTables::read_entry(const Table& table, prm::ConstView<prm::flow_cont
       destinations > kMaxDestinations || counted > 1)
     return refuse(CommandStatus::BAD_PARAM_ERR, kLists);
   const std::size_t listed = std::size_t{destinations} * prm::dest_format_struct::bytes;
-  if (list.size() < listed + std::size_t{counted} * prm::flow_counter_list::bytes)
-    return refuse(CommandStatus::BAD_INP_LEN_ERR, kLists);
+  const std::size_t needed = listed + std::size_t{counted} * prm::flow_counter_list::bytes;
+  // The dword that names the last entry will do (Snabb's connectx.lua sends no more of it).
+  if (list.size() + kLastNameBytes < needed) return refuse(CommandStatus::BAD_INP_LEN_ERR, kLists);
+  std::array<std::byte, kLongestList> whole{};
+  std::ranges::copy(list.first(std::min(list.size(), needed)), whole.begin());
+  list = std::span(whole).first(needed);
   const auto value = read_key(context.bytes<"match_value">());
   if (!value) return refuse(CommandStatus::BAD_PARAM_ERR, kValue);
 

@@ -95,6 +95,16 @@ TEST_F(InfiniBandPort, Capabilities_SayInfiniBandAndNoRoce) {
   EXPECT_EQ(page.get<"ib_virt">(), 1U);
 }
 
+// A hypothesis: no card was asked.
+TEST_F(InfiniBandPort, RoceCapabilities_AreAnsweredAndAllZero) {
+  auto in = command<prm::query_hca_cap_in>(Opcode::QUERY_HCA_CAP);
+  in.put<"op_mod">(prm::cap_op_mod(prm::CapType::ROCE, prm::CapMode::GET_MAX));
+  const Answer answer = driver_.run<prm::query_hca_cap_out>(in);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_THAT(answer.as<prm::query_hca_cap_out>().bytes<"capability">(),
+              ::testing::Each(std::byte{0}));
+}
+
 TEST_F(InfiniBandPort, HalfACapabilityPageAskedFor_CutOffAndNotRefused) {
   auto in = command<prm::query_hca_cap_in>(Opcode::QUERY_HCA_CAP);
   in.put<"op_mod">(prm::cap_op_mod(prm::CapType::GENERAL, prm::CapMode::GET_CUR));

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "prm/vport_commands.hpp"
 #include "tests/model/mini_driver.hpp"
 
 namespace portcullis::model::testing {
@@ -129,6 +130,18 @@ TEST_F(Port, State_IsUp) {
       command<prm::query_vport_state_in>(Opcode::QUERY_VPORT_STATE));
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer.as<prm::query_vport_state_out>().get<"state">(), 1U);
+}
+
+// mlx5_ib_query_pkey asks it on RoCE (mlx5_query_hca_vport_pkey of mlx5/core/vport.c).
+TEST_F(Port, PkeyTable_HasTheDefaultKeyFirst) {
+  const auto in = command<prm::query_hca_vport_pkey_in>(Opcode::QUERY_HCA_VPORT_PKEY);
+  const Answer answer =
+      driver_.execute(in.all(), prm::query_hca_vport_pkey_out::bytes + prm::pkey::bytes);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(
+      prm::ConstView<prm::pkey>::at(std::span(answer.out), prm::query_hca_vport_pkey_out::bytes)
+          .get<"pkey">(),
+      0xffffU);
 }
 
 TEST_F(Port, FunctionReset_ForgetsAddressesAndRoce) {
