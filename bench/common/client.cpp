@@ -121,6 +121,10 @@ Result<void> Client::post_one() {
   return qp_.post_write_inline(data, to);
 }
 
+bool Client::has_region_changed() const noexcept {
+  return !target_.bytes.empty() && dma_peek_u64(target_.bytes.data()) != last_word_;
+}
+
 void Client::watch_region() noexcept {
   if (target_.bytes.empty()) return;
   const std::uint64_t word = dma_peek_u64(target_.bytes.data());

@@ -74,6 +74,8 @@ class Client {
   [[nodiscard]] Result<void> reset();
   /// Looks at the region now; pump() does so each time.
   void watch_region() noexcept;
+  /// Since watch_region() looked.
+  [[nodiscard]] bool has_region_changed() const noexcept;
   /// The region is about to go: looks at it no more.
   void forget_region() noexcept { target_.bytes = {}; }
 

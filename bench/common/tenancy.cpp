@@ -23,6 +23,7 @@ Result<std::unique_ptr<Tenancy>> Tenancy::create(Session& session, const Tenancy
     tenancy->umr_queue_.emplace(std::move(*queue));
     tenancy->umr_.emplace(*tenancy->umr_queue_);
   }
+  if (options.on_key_step || options.on_key_gone) tenancy->tap_keys();
   for (std::uint32_t i = 0; i < options.leases; ++i) {
     PORTCULLIS_TRY_ASSIGN(auto client, Client::create(session.context(), options.counter_set));
     if (options.drop && options.drop->row.has_long_writes) PORTCULLIS_TRY(client.write_long());
@@ -30,6 +31,22 @@ Result<std::unique_ptr<Tenancy>> Tenancy::create(Session& session, const Tenancy
   }
   PORTCULLIS_TRY(tenancy->set_up_steering());
   return tenancy;
+}
+
+void Tenancy::tap_keys() {
+  key_events_.on_step = [this](std::uint32_t index) { tell_of_key(index, options_.on_key_step); };
+  key_events_.on_gone = [this](std::uint32_t index) { tell_of_key(index, options_.on_key_gone); };
+  context_ = session_->context();
+  key_tap_.emplace(*context_->commands, key_events_);
+  context_->commands = &*key_tap_;
+  if (umr_) umr_tap_.emplace(*umr_, key_events_);
+}
+
+void Tenancy::tell_of_key(std::uint32_t mkey_index,
+                          const std::function<void(std::size_t)>& hears) const {
+  if (!hears) return;
+  for (std::size_t i = 0; i < grants_.size(); ++i)
+    if (mkey_index_of(grants_[i].rkey) == mkey_index) hears(i);
 }
 
 /// A device without entries serves as well, and the plan that is made of them is refused.
@@ -62,9 +79,11 @@ Result<void> Tenancy::grant_all() {
   options.grant.psn_seed = kPsnSeed;
   options.fence.deadline_ms = options_.fence_deadline_ms;
   lease::Host host = lease::Host::of(session_->hca());
+  if (context_) host.context = &*context_;
   host.steering = rule_.get();
   options.plan.entry = options_.entry;
-  host.umr = umr_ ? &*umr_ : nullptr;
+  if (umr_) host.umr = &*umr_;
+  if (umr_tap_) host.umr = &*umr_tap_;
   if (options_.on_outcome)
     host.on_outcome = [this](const lease::Lease& lease, const lease::Verdict& verdict) {
       // A new manager grants its slots in their order, so a slot is a client's index.
@@ -116,7 +135,7 @@ Result<void> Tenancy::start_traffic() {
     const lease::Grant& grant = grants_[i];
     clients_[i]->start(
         {.address = grant.address, .rkey = grant.rkey, .bytes = manager_->memory(grant.lease)},
-        start + i * kWriteIntervalNs, kWriteIntervalNs * clients_.size());
+        start + i * options_.write_interval_ns, options_.write_interval_ns * clients_.size());
     clients.push_back(clients_[i].get());
   }
   session_->set_clients(std::move(clients));

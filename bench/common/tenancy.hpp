@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "bench/common/client.hpp"
 #include "bench/common/drop_row.hpp"
+#include "bench/common/key_tap.hpp"
 #include "bench/common/session.hpp"
 #include "lease/lease_manager.hpp"
 #include "lease/umr_freer.hpp"
@@ -30,6 +31,9 @@ enum class RevokeMode : std::uint8_t {
   Serial,   // one call after the other; a plan that lingers is not waited for in between
   Batched,  // one call for all
 };
+
+/// Of TenancyOptions::write_interval_ns.
+inline constexpr std::uint64_t kWriteIntervalNs = 2 * kNsPerUs;
 
 struct TenancyOptions {
   std::uint32_t leases = 1;
@@ -46,14 +50,18 @@ struct TenancyOptions {
   std::uint8_t counter_set = 0;        // of the leases' QPs and of the clients'
   /// Granted in one call and reached by one indirect key, as plan indirect wants them.
   bool are_together = false;
+  /// Between the WRITEs of all clients together.
+  std::uint64_t write_interval_ns = kWriteIntervalNs;
+  /// Hears of the key step of a client's lease (bench/common/key_tap.hpp). Of leases granted
+  /// together only the key that they share is known. May be empty.
+  std::function<void(std::size_t index)> on_key_step = {};
+  std::function<void(std::size_t index)> on_key_gone = {};
   /// Hears of each outcome at the moment it stands; `index` is the client's. May be empty.
   std::function<void(std::size_t index, const lease::Verdict& verdict)> on_outcome = {};
 };
 
 class Tenancy {
  public:
-  /// Between the WRITEs of all clients together.
-  static constexpr std::uint64_t kWriteIntervalNs = 2 * kNsPerUs;
   /// WRITEs that must have arrived before a revoke counts as one under traffic.
   static constexpr std::uint64_t kWarmUpWrites = 16;
 
@@ -89,6 +97,9 @@ class Tenancy {
   Tenancy(Session& session, const TenancyOptions& options)
       : session_(&session), options_(options) {}
   [[nodiscard]] Result<void> set_up_steering();
+  void tap_keys();
+  /// Tells `hears` of every client whose peers use that key.
+  void tell_of_key(std::uint32_t mkey_index, const std::function<void(std::size_t)>& hears) const;
   [[nodiscard]] lease::GrantRequest request_of(const Client& client) const;
   [[nodiscard]] Result<void> connect(Client& client, const lease::Grant& grant);
   [[nodiscard]] std::vector<lease::RevokeAnswer> revoke_serially(const lease::Plan& plan);
@@ -98,6 +109,11 @@ class Tenancy {
   TenancyOptions options_;
   std::optional<pmd::UmrQueue> umr_queue_;
   std::optional<lease::UmrFreer> umr_;  // none where the function has no such queue
+  KeyEvents key_events_;
+  std::optional<KeyTapFreer> umr_tap_;
+  std::optional<KeyTapChannel> key_tap_;
+  /// The session's, with the tap in its place; one for all rounds, since it counts key variants.
+  std::optional<pmd::Context> context_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<steering::DropRule> rule_;  // null: no steering; asked by the manager to its end
   std::unique_ptr<lease::LeaseManager> manager_;

@@ -50,11 +50,41 @@ TEST(FenceAudit, KeyDestroyedWhileDmaIsPending_BytesChangedAfterTheOutcome) {
   const PlanAudit found = run(std::string(kPending) + "+a1-off", "seed");
   EXPECT_GT(found.changed, 0u);
   EXPECT_FALSE(found.holds());
-  EXPECT_EQ(verdict_of({found}), "served after the fence");
+  EXPECT_EQ(verdict_of({found}), "the fence did not hold");
   EXPECT_THAT(json_of("model", {found}), HasSubstr("\"holds\": false"));
 }
 
-// Not the plan that lingers: by its outcome everything is over.
+/// These plans linger behind the key step, so a write that is 20 us late has landed long before the
+/// outcome, and is late all the same.
+TEST(FenceAudit, LateWriteBetweenTheAnswerForTheKeyAndTheOutcome_IsFound) {
+  const std::string late = std::string(kPending) + "+a1-off+a6-off";
+  EXPECT_GT(run(late, "nak-first").changed, 0u);
+  EXPECT_GT(run(late, "indirect").changed, 0u);
+  EXPECT_GT(run(std::string(kPending) + "+a2-off", "umr").changed, 0u);
+}
+
+TEST(FenceAudit, ComparesFromTheAnswerForTheKey_OrFromTheOutcomeOfAPlanThatTakesNone) {
+  const PlanAudit seed = run(kPending, "seed");
+  EXPECT_EQ(seed.watched, 32u);
+  EXPECT_EQ(seed.from_answer, 32u);
+  const PlanAudit drop_only = run(kPending, "drop-only");
+  EXPECT_EQ(drop_only.watched, 32u);
+  EXPECT_EQ(drop_only.from_answer, 0u);
+  EXPECT_EQ(run(kPending, "legacy").watched, 0u);
+}
+
+TEST(FenceAudit, WritesFarApart_FewFencesMeetOneThatIsOutstanding) {
+  Options options;
+  options.fences = 32;
+  options.interval_ns = 100'000;
+  const auto far =
+      audit(parse_device(kPending).value(), lease::parse_plan("nak-first").value(), options);
+  ASSERT_TRUE(far) << far.error().text;
+  EXPECT_LE(far->under_load, 4u);
+  EXPECT_THAT(text_of(*far), HasSubstr("32 fences, " + std::to_string(far->under_load) +
+                                       " with a WRITE outstanding when the key was to go"));
+}
+
 TEST(FenceAudit, TenantsKeyDestroyedWhileDmaIsPending_BytesChangedAfterTheOutcome) {
   EXPECT_TRUE(run(std::string(kPending) + "+a1-off", "indirect+overlap").holds());
   EXPECT_GT(run(std::string(kPending) + "+a6-off", "indirect+overlap").changed, 0u);
@@ -74,6 +104,7 @@ TEST(FenceAudit, BadArguments_OneLineWithTheValueAndWhatIsAccepted) {
   EXPECT_THAT(refusal("--fences=0"), HasSubstr("0"));
   EXPECT_THAT(refusal("--leases=9999"), HasSubstr("9999"));
   EXPECT_THAT(refusal("--address=192.0.2.1"), HasSubstr("--address requires --listen"));
+  EXPECT_THAT(refusal("--interval-ns=0"), HasSubstr("0"));
   EXPECT_THAT(refusal("--speed"), HasSubstr("--help"));
   EXPECT_THAT(refusal("--speed"), Not(HasSubstr("\n")));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/dma_bytes.hpp"
@@ -17,11 +18,13 @@ namespace {
 using bench::Session;
 using bench::Tenancy;
 
-/// What stood at the outcome of one lease.
+/// What stood when the device answered for the key of one lease, and at its outcome.
 struct AtOutcome {
   std::uint64_t time_ns = 0;
   std::uint64_t posted = 0;
-  std::vector<std::byte> bytes;  // empty: the plan gave the region back
+  std::vector<std::byte> bytes;  // nothing may change from here on; empty: nothing to compare
+  bool is_from_answer = false;
+  bool is_load_known = false;
 };
 
 std::vector<std::byte> copy_of(std::span<const std::byte> region) {
@@ -49,6 +52,9 @@ class Auditor {
       tenancy.are_together = true;
       tenancy.mode = bench::RevokeMode::Batched;
     }
+    tenancy.write_interval_ns = options_->interval_ns;
+    tenancy.on_key_step = [this](std::size_t index) { note_load(index); };
+    tenancy.on_key_gone = [this](std::size_t index) { freeze(index); };
     tenancy.on_outcome = [this](std::size_t index, const lease::Verdict& verdict) {
       note(index, verdict);
     };
@@ -77,22 +83,40 @@ class Auditor {
   }
 
  private:
+  /// A plan that falls back takes a second key step; what counts is the first.
+  void note_load(std::size_t index) {
+    if (is_over_ || std::exchange(at_[index].is_load_known, true)) return;
+    if (posted(index) > tenancy_->client(index).seen().writes) ++audit_->under_load;
+  }
+
+  /// At the answer, before the driver does anything else.
+  void freeze(std::size_t index) {
+    if (is_over_) return;
+    AtOutcome& at = at_[index];
+    at.bytes = copy_of(tenancy_->region(index));
+    at.is_from_answer = true;
+    if (tenancy_->client(index).has_region_changed()) ++audit_->unsettled;
+  }
+
   /// At the very moment that the outcome stands.
   void note(std::size_t index, const lease::Verdict& verdict) {
     if (is_over_ || index >= at_.size()) return;
     AtOutcome& at = at_[index];
     at.time_ns = session_->now_ns();
     at.posted = posted(index);
-    at.bytes = copy_of(tenancy_->region(index));
+    if (!at.is_from_answer) at.bytes = copy_of(tenancy_->region(index));
+    note_load(index);
     audit_->note(verdict);
-    if (at.posted > tenancy_->client(index).seen().writes) ++audit_->under_load;
   }
 
   void judge(std::size_t index) {
     const AtOutcome& at = at_[index];
     const bench::Client::Observation& seen = tenancy_->client(index).seen();
-    if (!at.bytes.empty()) ++audit_->watched;
-    if (!at.bytes.empty() && copy_of(tenancy_->region(index)) != at.bytes) ++audit_->changed;
+    const std::vector<std::byte> bytes = copy_of(tenancy_->region(index));
+    const bool is_watched = !bytes.empty() && !at.bytes.empty();  // else the plan gave it back
+    if (is_watched) ++audit_->watched;
+    if (is_watched && at.is_from_answer) ++audit_->from_answer;
+    if (is_watched && bytes != at.bytes) ++audit_->changed;
     if (seen.writes > at.posted) audit_->executed += seen.writes - at.posted;
     if (seen.last_success_ns > at.time_ns)
       audit_->last_success_ns =

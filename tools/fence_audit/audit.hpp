@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The audit of one plan: leases whose clients write without pause are revoked, and from the moment
-// an outcome stands three witnesses watch: the CPU compares the region, where every WRITE leaves
-// its own number; the client counts WRITEs that it posted after the outcome and that succeeded; the
-// function's Q counter counts requests that the leases' QPs took.
+// The audit of one plan: leases whose clients write without pause are revoked, and three witnesses
+// watch. The CPU compares the region, where every WRITE leaves its own number, with what it was
+// when the device answered that the key is gone: an outcome is told later, and what was written
+// until then would look as if it had been there. The client counts WRITEs that it posted after the
+// outcome and that succeeded; the function's Q counter counts requests that the leases' QPs took.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +29,17 @@ struct PlanAudit {
   bool is_served = false;  // the clients are lease-verify's, and what they saw is not known here
   std::uint64_t fences = 0;
   std::map<std::string, std::uint64_t> outcomes = {};  // with its proof: how often
-  /// With WRITEs outstanding at the outcome; of clients that are not ours, with many requests seen
-  /// before.
+  /// With a WRITE posted and not completed when its key was about to be taken, or at the outcome of
+  /// a plan that takes none; of clients that are not ours, with many requests seen before.
   std::uint64_t under_load = 0;
   std::uint64_t watched = 0;  // whose region was still there to be watched
-  std::uint64_t changed = 0;  // fences after whose outcome a byte of the region changed
+  /// Of those, compared with what was there when the device answered for the key; the others with
+  /// what was there at the outcome.
+  std::uint64_t from_answer = 0;
+  std::uint64_t changed = 0;  // fences after which a byte of the region changed
+  /// Fences in which a WRITE landed between the last look and that answer, or behind it and before
+  /// the copy: whether it was late nobody can say.
+  std::uint64_t unsettled = 0;
   /// WRITEs posted after the outcome that succeeded; where the clients are not ours, WRITEs that
   /// moved the sequence word after it.
   std::uint64_t executed = 0;

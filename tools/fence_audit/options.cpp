@@ -18,8 +18,8 @@ EXAMPLES
   fence-audit -l 2-3 -- 0000:03:00.0              EAL arguments stand before `--`
   fence-audit -l 2 -- 0000:03:00.0 --listen 7471 --address 192.0.2.1 --fences 100
     and on another host:  while lease-verify --server HOST:7471 --revoke-test; do :; done
-EXIT STATUS  0 the fence held, 1 the audit could not be done, 2 bytes changed or requests executed
-after an outcome. A model is emulated: what holds there says nothing of a card.)";
+EXIT STATUS  0 the fence held, 1 the audit could not be done, 2 bytes changed after the device had
+answered for the key, or requests executed after an outcome. A model is emulated: what holds there says nothing of a card.)";
 
 std::string check_plan(const std::string& name) {
   const auto plan = lease::parse_plan(name);
@@ -50,6 +50,12 @@ void add_options(CLI::App& app, Options& options) {
           ->type_name("[HOST:]PORT")
           ->excludes(leases);
   add_address_option(app, options.address)->needs(listen);
+  app.add_option("--interval-ns", options.interval_ns,
+                 "between two WRITEs of 64 bytes, all clients together (default 2000); the report\n"
+                 "says how many fences met one that was outstanding")
+      ->type_name("NS")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+      ->excludes(listen);
   app.add_option("--watch-ms", options.watch_ms,
                  "how long memory is watched after the last outcome (default 5)")
       ->type_name("MS")
@@ -76,8 +82,8 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   ours.assign(has_eal ? split + 1 : argv + 1, argv + argc);
 
   CLI::App app(
-      "Fences leases under WRITE traffic and looks whether memory changes, or requests\n"
-      "execute, after the outcome.",
+      "Fences leases under WRITE traffic and looks whether memory changes after the device has\n"
+      "answered for the key, or requests execute after the outcome.",
       "fence-audit [EAL arguments --]");
   app.footer(kFooter);
   add_options(app, options);

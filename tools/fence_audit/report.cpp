@@ -36,13 +36,13 @@ std::string object_of(const Map& map, Name&& name) {
 std::string json_of(const PlanAudit& audit) {
   return fmt::format(
       "    {{\"plan\": {}, \"load\": \"{}\", \"holds\": {}, \"fences\": {}, \"under_load\": {}, "
-      "\"watched\": {},\n"
+      "\"watched\": {}, \"watched_from_answer\": {}, \"unsettled\": {},\n"
       "     \"changed_after\": {}, \"executed_after\": {}, \"counted_after\": {},\n"
       "     \"last_success_after_outcome_ns\": {},\n"
       "     \"outcomes\": {},\n     \"client_statuses\": {}}}",
       json_string(audit.plan), audit.is_served ? "lease-verify" : "loopback", audit.holds(),
-      audit.fences, audit.under_load, audit.watched, audit.changed, audit.executed,
-      audit.has_counter ? std::to_string(audit.counted) : "null",
+      audit.fences, audit.under_load, audit.watched, audit.from_answer, audit.unsettled,
+      audit.changed, audit.executed, audit.has_counter ? std::to_string(audit.counted) : "null",
       audit.is_served ? "null" : std::to_string(audit.last_success_ns),
       object_of(audit.outcomes, [](const std::string& key) { return key; }),
       object_of(audit.statuses, status_name));
@@ -55,17 +55,23 @@ std::string verdict_of(const std::vector<PlanAudit>& audits) {
     return "nothing was fenced";
   const bool holds =
       std::all_of(audits.begin(), audits.end(), [](const auto& audit) { return audit.holds(); });
-  return holds ? "the fence held" : "served after the fence";
+  return holds ? "the fence held" : "the fence did not hold";
 }
 
 std::string text_of(const PlanAudit& audit) {
-  std::string text = fmt::format(
-      "{} {}: {} fences, {} {}\n", audit.holds() ? "ok   " : "WRONG", audit.plan, audit.fences,
-      audit.under_load, audit.is_served ? "under load of lease-verify" : "with WRITEs outstanding");
+  std::string text =
+      fmt::format("{} {}: {} fences, {} {}\n", audit.holds() ? "ok   " : "WRONG", audit.plan,
+                  audit.fences, audit.under_load,
+                  audit.is_served ? "under load of lease-verify"
+                                  : "with a WRITE outstanding when the key was to go");
   for (const auto& [outcome, count] : audit.outcomes)
     text += fmt::format("        {} x {}\n", count, outcome);
-  text += fmt::format("        bytes changed after the outcome of {} of {} watched\n",
-                      audit.changed, audit.watched);
+  text += fmt::format(
+      "        bytes changed in {} of {} watched: {} from the answer for the key on, {} from the "
+      "outcome on\n"
+      "        in {} a WRITE landed between the last look and that answer, or just behind it\n",
+      audit.changed, audit.watched, audit.from_answer, audit.watched - audit.from_answer,
+      audit.unsettled);
   text += fmt::format("        {} WRITEs {}; Q counter: {}\n", audit.executed,
                       audit.is_served ? "moved the first word after an outcome"
                                       : "posted after an outcome executed",

@@ -10,7 +10,7 @@
 
 namespace portcullis::tools::fence_audit {
 
-/// "the fence held" or "served after the fence".
+/// "the fence held" or "the fence did not hold".
 [[nodiscard]] std::string verdict_of(const std::vector<PlanAudit>& audits);
 [[nodiscard]] std::string text_of(const PlanAudit& audit);
 [[nodiscard]] std::string json_of(const std::string& device, const std::vector<PlanAudit>& audits);

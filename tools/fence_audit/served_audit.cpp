@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/common/key_tap.hpp"
 #include "lease/umr_freer.hpp"
 #include "pmd/q_counter.hpp"
 #include "pmd/umr_queue.hpp"
@@ -53,7 +54,12 @@ class ServedAuditor {
     if (plan_.has(lease::Step::FreeKey)) {
       PORTCULLIS_TRY_ASSIGN(umr_queue_, pmd::UmrQueue::create(context));
       umr_.emplace(*umr_queue_);
+      umr_tap_.emplace(*umr_, key_events_);
     }
+    key_events_.on_gone = [this](std::uint32_t index) { freeze(index); };
+    context_ = context;
+    key_tap_.emplace(*context_->commands, key_events_);
+    context_->commands = &*key_tap_;
     steering::FlowDrop::Options wanted;
     wanted.choice = steering::choice_for(plan_.entry);
     wanted.loopback.remote_gid = port_->address().gid;
@@ -90,8 +96,9 @@ class ServedAuditor {
     wanted.grant.mtu = mtu;
     if (counter_) wanted.grant.counter_set = counter_->id();
     auto host = lease::Host::of(port_->hca());
+    host.context = &*context_;
     host.steering = drop_.get();
-    if (umr_) host.umr = &*umr_;
+    if (umr_tap_) host.umr = &*umr_tap_;
     PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));
     return {};
   }
@@ -100,14 +107,14 @@ class ServedAuditor {
     PORTCULLIS_TRY(desk_.tell(grant, terms_));
     PORTCULLIS_TRY_ASSIGN(const bool is_under_load, wait_for_load(watch));
     if (is_under_load) ++audit_->under_load;
+    under_fence_ = {&grant, &watch};
     const lease::RevokeAnswer answer = manager_->revoke(grant.lease.id, grant.lease.epoch, plan_);
     audit_->note(answer.verdict);
     // Legacy has given the region back by now.
     const bool is_watched = !manager_->memory(grant.lease).empty();
-    if (is_watched)
-      watch.freeze();
-    else
-      port_->watch(nullptr);
+    const bool is_from_answer = std::exchange(under_fence_, {}).grant == nullptr;
+    if (is_watched && !is_from_answer) watch.freeze();
+    if (!is_watched) port_->watch(nullptr);
     const std::uint64_t word = watch.last_word();
     PORTCULLIS_TRY_ASSIGN(const std::uint32_t before, counted());
     const std::uint64_t until_ns = now() + options_->watch_ms * kNsPerMs;
@@ -115,9 +122,21 @@ class ServedAuditor {
     PORTCULLIS_TRY_ASSIGN(const std::uint32_t after, counted());
     audit_->counted += after - before;
     if (is_watched) ++audit_->watched;
-    if (watch.first_difference()) ++audit_->changed;
+    if (is_watched && is_from_answer) ++audit_->from_answer;
+    if (is_watched && watch.first_difference()) ++audit_->changed;
     if (watch.last_word() > word) audit_->executed += watch.last_word() - word;
     return {};
+  }
+
+  /// At the answer for the lease's key, before the driver does anything else.
+  void freeze(std::uint32_t mkey_index) {
+    if (under_fence_.grant == nullptr ||
+        bench::mkey_index_of(under_fence_.grant->rkey) != mkey_index)
+      return;
+    RegionWatch& watch = *std::exchange(under_fence_, {}).watch;
+    const std::uint64_t seen = watch.changes();
+    watch.freeze();
+    if (watch.changes() != seen) ++audit_->unsettled;
   }
 
   /// The CPU sees WRITEs, the counters READs as well. False when too few came.
@@ -148,6 +167,15 @@ class ServedAuditor {
   std::optional<pmd::QCounter> counter_;
   std::optional<pmd::UmrQueue> umr_queue_;
   std::optional<lease::UmrFreer> umr_;
+  bench::KeyEvents key_events_;
+  std::optional<bench::KeyTapFreer> umr_tap_;
+  std::optional<bench::KeyTapChannel> key_tap_;
+  std::optional<pmd::Context> context_;  // the port's, with the tap; it counts key variants
+  struct UnderFence {
+    const lease::Grant* grant = nullptr;  // null: nothing, or its key is gone
+    RegionWatch* watch = nullptr;
+  };
+  UnderFence under_fence_;
   std::unique_ptr<steering::DropRule> drop_;  // null: the plan needs none
   std::unique_ptr<lease::LeaseManager> manager_;
 };

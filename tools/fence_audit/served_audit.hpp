@@ -2,9 +2,9 @@
 //
 // The audit of one plan under the load of another stack: lease-verify --revoke-test on another
 // host, or on soft-RoCE, asks for one lease after the other and writes without pause until its own
-// QP tells it that it may not. Two witnesses watch from the outcome on: the CPU compares the
-// region, and the function's Q counters count requests that the lease's QP took. What the client
-// saw is in its own report.
+// QP tells it that it may not. Two witnesses watch: the CPU compares the region with what it was
+// when the device answered for the key, and the function's Q counters count requests that the
+// lease's QP took after the outcome. What the client saw is in its own report.
 #pragma once
 
 #include <functional>
