@@ -19,7 +19,8 @@ EXAMPLES
   fence-audit -l 2 -- 0000:03:00.0 --listen 7471 --address 192.0.2.1 --fences 100
     and on another host:  while lease-verify --server HOST:7471 --revoke-test; do :; done
 EXIT STATUS  0 the fence held, 1 the audit could not be done, 2 bytes changed after the device had
-answered for the key, or requests executed after an outcome. A model is emulated: what holds there says nothing of a card.)";
+answered for the key, or requests executed after an outcome. A model is emulated: what holds there
+says nothing of a card.)";
 
 std::string check_plan(const std::string& name) {
   const auto plan = lease::parse_plan(name);
