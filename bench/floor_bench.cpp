@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <utility>
@@ -85,6 +87,7 @@ void annotate(benchmark::State& state, const FloorFindings& findings) {
   state.counters["last_success"] = static_cast<double>(findings.last_success_ns);
   state.counters["last_change"] = static_cast<double>(findings.last_change_ns);
   state.counters["changed_after_outcome"] = static_cast<double>(findings.served);
+  state.counters["watched"] = findings.is_watched ? 1 : 0;
   state.counters["sub_second_met"] = findings.is_met(kPropertyNs) ? 1 : 0;
   state.counters["budget_met"] = findings.is_met(kBudgetNs) ? 1 : 0;
   for (const auto& [counter, count] : findings.counted())
@@ -128,6 +131,9 @@ SeriesPlan series_of(const Options& options, const lease::Plan& plan,
     });
   };
   series.annotate = [all, current](benchmark::State& state) { annotate(state, (*all)[*current]); };
+  series.give_up = [all](const std::string& name, const Error& error) {
+    (*all)[name].not_measured = error.text;
+  };
   return series;
 }
 
@@ -158,14 +164,15 @@ std::string behaviours_of(const Options& options) {
   return model == nullptr ? "" : model::behaviours_in_force(*model).value_or("");
 }
 
-void write_csv(const FloorReport& report, const std::string& directory) {
+Result<void> write_csv(const FloorReport& report, const std::string& directory) {
   const std::string path = directory + "/floor_bench.runs.csv";
   std::ofstream file(path);
   file << report.csv();
-  if (!file.flush()) fmt::print(stderr, "floor_bench: {} cannot be written\n", path);
+  if (file.flush()) return {};
+  return fail(Errc::System, fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
-void conclude(const FloorReport& report, const Options& options) {
+Result<void> conclude(const FloorReport& report, const Options& options) {
   if (!options.is_sweep) {
     fmt::print("\nverdicts (001: sub-second property, {} regression budget)\n",
                duration_text(static_cast<double>(kBudgetNs)));
@@ -177,7 +184,8 @@ void conclude(const FloorReport& report, const Options& options) {
   if (report.is_served_after_fence())
     fmt::print("served-after-fence: bytes changed after an outcome; status {}\n",
                kServedAfterFence);
-  if (!options.out_dir.empty()) write_csv(report, options.out_dir);
+  if (options.out_dir.empty()) return {};
+  return write_csv(report, options.out_dir);
 }
 
 }  // namespace
@@ -206,7 +214,9 @@ int main(int argc, char** argv) {
     *options = given;
     return bench::series(given, report);
   };
-  suite.conclude = [report, options](const bench::Report&) { bench::conclude(*report, *options); };
+  suite.conclude = [report, options](const bench::Report&) {
+    return bench::conclude(*report, *options);
+  };
   const int status = bench::run_suite(argc, argv, suite);
-  return status == 0 && report->is_served_after_fence() ? bench::kServedAfterFence : status;
+  return report->is_served_after_fence() ? bench::kServedAfterFence : status;
 }

@@ -158,6 +158,9 @@ int main(int argc, char** argv) {
   suite.timebase = bench::Timebase::Process;
   const auto totals = std::make_shared<bench::AllTotals>();
   suite.series = [totals](const bench::Options& options) { return bench::series(options, totals); };
-  suite.conclude = [totals](const bench::Report&) { bench::conclude(*totals); };
+  suite.conclude = [totals](const bench::Report&) -> portcullis::Result<void> {
+    bench::conclude(*totals);
+    return {};
+  };
   return bench::run_suite(argc, argv, suite);
 }

@@ -122,6 +122,7 @@ bool FloorReport::is_served_after_fence() const noexcept {
 std::vector<std::pair<std::string, std::vector<FloorPoint>>> FloorReport::points() const {
   std::vector<std::pair<std::string, std::vector<FloorPoint>>> plans;
   for (const auto& [series, findings] : all_) {
+    if (!findings.not_measured.empty()) continue;
     const auto& plan = findings.plan;
     auto of_plan = std::ranges::find(plans, plan, [](const auto& entry) { return entry.first; });
     if (of_plan == plans.end()) of_plan = plans.insert(plans.end(), {plan, {}});
@@ -170,6 +171,10 @@ std::string chosen_mechanism(std::string_view behaviours) {
 }
 
 std::string describe(const std::string& series, const FloorFindings& findings) {
+  if (!findings.not_measured.empty())
+    return fmt::format("{}: not measured, {} ended runs: {}{}\n", series, findings.runs.size(),
+                       findings.not_measured,
+                       findings.served > 0 ? "; " + region_text(findings) : "");
   std::string text = fmt::format("{}: {}\n", series, findings.seen_text());
   text += fmt::format("  sub-second property {}, 2000 ms budget {}\n",
                       findings.is_met(kPropertyNs) ? "met" : "NOT met",

@@ -51,6 +51,8 @@ struct FloorFindings {
   std::uint64_t deadline_ns = 0;
   bool is_watched = true;  // after the outcome; legacy frees the region with it
 
+  std::string not_measured;  // why this series has no result; empty: it has
+
   std::vector<FloorRun> runs;
   std::map<int, std::uint64_t> statuses;  // of the first failing completion: how often
   std::uint64_t censored = 0;
@@ -63,7 +65,7 @@ struct FloorFindings {
   /// Of all runs together, those that are not 0, in their own order.
   [[nodiscard]] std::vector<std::pair<std::string_view, std::uint64_t>> counted() const;
   [[nodiscard]] bool is_met(std::uint64_t limit_ns) const noexcept {
-    return censored == 0 && greatest_ns <= limit_ns;
+    return !runs.empty() && censored == 0 && greatest_ns <= limit_ns;
   }
   /// "IBV_WC_RETRY_EXC_ERR (12): silence"; with their counts when runs differ.
   [[nodiscard]] std::string seen_text() const;
@@ -77,7 +79,7 @@ class FloorReport {
   [[nodiscard]] auto end() const { return all_.end(); }
 
   [[nodiscard]] bool is_served_after_fence() const noexcept;
-  /// The runs of each plan as points for explain_floor().
+  /// The runs of each plan as points for explain_floor(), of the series that have a result.
   [[nodiscard]] std::vector<std::pair<std::string, std::vector<FloorPoint>>> points() const;
   /// A line a run: series, then every figure of the record; a counter that the function has not is
   /// empty. For a spreadsheet.

@@ -13,7 +13,7 @@ namespace {
 constexpr pmd::Access kEverything{true, true, true, true};
 constexpr std::uint32_t kLogBlocksEach = 1;     // of the largest request here: 64 bytes inline
 constexpr std::uint32_t kLogLeastReceives = 2;  // a receive queue is a basic block at least
-constexpr std::uint64_t kPatienceNs = 10 * kNsPerSecond;
+constexpr std::uint64_t kPatienceNs = 60 * kNsPerSecond;
 
 }  // namespace
 

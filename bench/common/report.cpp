@@ -79,6 +79,7 @@ void Report::add(const Series& series) {
 }
 
 std::string Report::table() const {
+  if (series_.empty()) return {};
   std::size_t width = 0;
   for (const Series& series : series_) width = std::max(width, series.name.size());
   std::string text = fmt::format("{:<{}} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "series", width,
@@ -103,10 +104,16 @@ Result<std::vector<std::string>> Report::write(const std::string& directory,
   const std::filesystem::path folder(directory);
   std::vector<std::string> written;
   std::vector<std::string> pictures;
+  Result<void> first_failure;
+  const auto write_one = [&](const std::filesystem::path& path, const std::string& text) {
+    if (auto done = write_file(path, text); done)
+      written.push_back(path.string());
+    else if (first_failure)
+      first_failure = std::move(done);
+  };
   for (const Series& series : series_) {
-    const auto path = folder / (file_part(series.name) + ".hgrm");
-    PORTCULLIS_TRY(write_file(path, percentile_text(series.latency, TimeUnit::Us, series.name)));
-    written.push_back(path.string());
+    write_one(folder / (file_part(series.name) + ".hgrm"),
+              percentile_text(series.latency, TimeUnit::Us, series.name));
     if (std::find(pictures.begin(), pictures.end(), series.picture) == pictures.end())
       pictures.push_back(series.picture);
   }
@@ -115,10 +122,9 @@ Result<std::vector<std::string>> Report::write(const std::string& directory,
     plot.title = picture.empty() ? title : title + ", " + picture;
     plot.subtitle = subtitle;
     const std::string part = picture.empty() ? "" : "." + file_part(picture);
-    const auto path = folder / fmt::format("{}{}.svg", program, part);
-    PORTCULLIS_TRY(write_file(path, percentile_svg(plot)));
-    written.push_back(path.string());
+    write_one(folder / fmt::format("{}{}.svg", program, part), percentile_svg(plot));
   }
+  PORTCULLIS_TRY(first_failure);
   return written;
 }
 

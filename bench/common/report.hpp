@@ -30,18 +30,27 @@ void set_counters(benchmark::State& state, const Histogram& latency);
 /// With its parents; System when it cannot be made.
 [[nodiscard]] Result<void> make_directory(const std::string& directory);
 
+/// A series without a result, and why: "the clients' first WRITEs did not complete within 60 s".
+struct NotMeasured {
+  std::string name;
+  std::string reason;
+};
+
 class Report {
  public:
   /// A series of the same name is merged: repetitions are more samples.
   void add(const Series& series);
   void add_reference(ReferenceLine line) { references_.push_back(std::move(line)); }
+  /// What a series took before it failed is no distribution: nothing of it is added.
+  void add_failure(NotMeasured failure) { failures_.push_back(std::move(failure)); }
   [[nodiscard]] const std::vector<Series>& series() const noexcept { return series_; }
+  [[nodiscard]] const std::vector<NotMeasured>& failures() const noexcept { return failures_; }
 
   /// One line a series: name, p50 to max, count, in units that read well.
   [[nodiscard]] std::string table() const;
   /// `directory`/SERIES.hgrm (HdrHistogram text, microseconds) and
-  /// `directory`/`program`[.PICTURE].svg. Returns their names; System when a file cannot be
-  /// written.
+  /// `directory`/`program`[.PICTURE].svg. Returns their names; System when one cannot be written,
+  /// and then the others are written all the same.
   [[nodiscard]] Result<std::vector<std::string>> write(const std::string& directory,
                                                        const std::string& program,
                                                        const std::string& title,
@@ -51,6 +60,7 @@ class Report {
   [[nodiscard]] PercentilePlot plot_of(std::string_view picture) const;
 
   std::vector<Series> series_;
+  std::vector<NotMeasured> failures_;
   std::vector<ReferenceLine> references_;
 };
 

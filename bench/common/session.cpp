@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tools/log_line.hpp"
+
 namespace portcullis::bench {
 
 Session::Session(tools::OpenDevice opened) : opened_(std::move(opened)), plain_(opened_.device()) {}
@@ -13,7 +15,7 @@ Result<std::unique_ptr<Session>> Session::open(const tools::DeviceSpec& spec) {
   PORTCULLIS_TRY(session->start_model());
   Device device = session->plain_;
   device.relax = Relax(&Session::relax_entry, session.get());
-  PORTCULLIS_TRY_ASSIGN(session->hca_, pmd::Hca::bring_up(device, {}));
+  PORTCULLIS_TRY_ASSIGN(session->hca_, pmd::Hca::bring_up(device, {.log = tools::log_to_stderr()}));
   PORTCULLIS_TRY_ASSIGN(auto port, Port::create(session->context()));
   session->port_.emplace(std::move(port));
   return session;

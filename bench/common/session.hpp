@@ -18,6 +18,7 @@
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "bench/common/client.hpp"
+#include "bench/common/interrupt.hpp"
 #include "bench/common/loopback.hpp"
 #include "pmd/eal.hpp"
 #include "pmd/hca.hpp"
@@ -48,12 +49,14 @@ class Session {
     background_ = std::move(background);
   }
   /// Waits until `done` holds or `until_ns` has come, with the clients at work. The first error of
-  /// a client, which no wait can report, comes out here.
+  /// a client, which no wait can report, comes out here; an interrupt ends the wait as an error.
   template <class Done>
   [[nodiscard]] Result<bool> run_until(std::uint64_t until_ns, Done&& done) {
-    const bool held =
-        wait_until(device(), until_ns, [&] { return client_error_.has_value() || done(); });
+    const bool held = wait_until(device(), until_ns, [&] {
+      return client_error_.has_value() || is_interrupted() || done();
+    });
     PORTCULLIS_TRY(client_result());
+    PORTCULLIS_TRY(check_not_interrupted());
     return held;
   }
   [[nodiscard]] Result<void> client_result() const;

@@ -12,7 +12,7 @@
 namespace portcullis::bench {
 namespace {
 
-constexpr std::uint64_t kStopDeadlineNs = 10 * kNsPerSecond;
+constexpr std::uint64_t kStopDeadlineNs = 60 * kNsPerSecond;
 
 }  // namespace
 

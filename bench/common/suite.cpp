@@ -4,11 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string_view>
 
+#include "base/json.hpp"
 #include "bench/common/context.hpp"
+#include "bench/common/interrupt.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -57,11 +64,8 @@ std::string clocks_of(const std::vector<Execution>& executions) {
 /// Takes the samples of one series on one execution, in Google Benchmark's loop.
 class Runner {
  public:
-  Runner(SeriesPlan plan, Execution execution, Report& report, std::optional<Error>& error)
-      : plan_(std::move(plan)),
-        execution_(std::move(execution)),
-        report_(&report),
-        error_(&error) {}
+  Runner(SeriesPlan plan, Execution execution, Report& report)
+      : plan_(std::move(plan)), execution_(std::move(execution)), report_(&report) {}
 
   [[nodiscard]] std::string name() const {
     return fmt::format("{}/clock:{}", plan_.name, execution_.clock);
@@ -77,7 +81,7 @@ class Runner {
     for ([[maybe_unused]] auto _ : state) {
       const auto time = sample(session, sampler);
       if (!time) {
-        fail_with(state, time.error());
+        give_up(state, time.error());
         return;
       }
       state.SetIterationTime(static_cast<double>(time->value_or(0)) / 1e9);
@@ -105,6 +109,7 @@ class Runner {
   /// On the virtual clock every run starts from nothing, so that it is the same run.
   Result<std::optional<std::uint64_t>> sample(std::unique_ptr<Session>& session,
                                               Sampler& sampler) const {
+    PORTCULLIS_TRY(check_not_interrupted());
     if (execution_.is_virtual() || !sampler) {
       sampler = nullptr;
       session.reset();
@@ -114,16 +119,36 @@ class Runner {
     return sampler();
   }
 
-  void fail_with(benchmark::State& state, const Error& error) const {
+  /// One series that cannot be measured ends none of the others.
+  void give_up(benchmark::State& state, const Error& error) const {
     state.SkipWithError(error.text.c_str());
-    if (!*error_) *error_ = Error{error.code, name() + ": " + error.text, error.command};
+    if (plan_.give_up) plan_.give_up(name(), error);
+    report_->add_failure({name(), error.text});
   }
 
   SeriesPlan plan_;
   Execution execution_;
   Report* report_;
-  std::optional<Error>* error_;
 };
+
+std::string json_path(const Options& options, const ProgramInfo& info) {
+  return fmt::format("{}/{}.json", options.out_dir, info.name);
+}
+
+/// Google Benchmark ends the program where it cannot open its file, and does not notice one that
+/// it cannot fill; both are asked here, before and after.
+Result<void> check_writable(const std::string& path) {
+  if (std::ofstream(path, std::ios::app)) return {};
+  return fail(Errc::System, fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+Result<void> check_whole(const std::string& path) {
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (auto parsed = parse_json(text, path); !parsed)
+    return fail(Errc::System, parsed.error().text + "; the file is not whole: is the disk full?");
+  return {};
+}
 
 /// Hands Google Benchmark its own arguments, with defaults that the user's, behind, override.
 Result<void> start_benchmark(const CommandLine& line, const ProgramInfo& info) {
@@ -131,8 +156,10 @@ Result<void> start_benchmark(const CommandLine& line, const ProgramInfo& info) {
   static std::vector<std::string> arguments;
   arguments = {info.name, "--benchmark_counters_tabular=true"};
   if (!line.options.out_dir.empty()) {
+    const std::string path = json_path(line.options, info);
     PORTCULLIS_TRY(make_directory(line.options.out_dir));
-    arguments.push_back(fmt::format("--benchmark_out={}/{}.json", line.options.out_dir, info.name));
+    PORTCULLIS_TRY(check_writable(path));
+    arguments.push_back("--benchmark_out=" + path);
     arguments.emplace_back("--benchmark_out_format=json");
   }
   arguments.insert(arguments.end(), line.benchmark.begin(), line.benchmark.end());
@@ -155,10 +182,50 @@ Result<void> write_report(const Report& report, const Suite& suite, const Option
   PORTCULLIS_TRY_ASSIGN(const auto files, report.write(options.out_dir, suite.info.name,
                                                        suite.title, subtitle_of(context)));
   fmt::print("{} files written to {}\n", files.size(), options.out_dir);
-  return {};
+  return check_whole(json_path(options, suite.info));
 }
 
-Result<void> run(const CommandLine& line, const Suite& suite) {
+void register_series(const Suite& suite, const Options& options,
+                     const std::vector<Execution>& executions, Report& report) {
+  for (const SeriesPlan& series : suite.series(options))
+    for (const Execution& execution : executions) {
+      if (series.needs_wall_clock && execution.is_virtual()) continue;
+      const Runner runner(series, execution, report);
+      benchmark::RegisterBenchmark(runner.name().c_str(), runner)
+          ->UseManualTime()
+          ->Iterations(static_cast<benchmark::IterationCount>(runner.runs()));
+    }
+}
+
+/// What is said and written at the end, of the series that have a result.
+Result<void> finish(const Suite& suite, const Options& options, const RunContext& context,
+                    const Report& report) {
+  fmt::print("\n{}\n{}", subtitle_of(context), report.table());
+  auto concluded = suite.conclude ? suite.conclude(report) : Result<void>();
+  auto written = write_report(report, suite, options, context);
+  PORTCULLIS_TRY(concluded);
+  return written;
+}
+
+/// Names what has no result; the exit status.
+int name_failures(const Suite& suite, const Report& report) {
+  std::fflush(stdout);
+  std::size_t interrupted = 0;
+  for (const NotMeasured& failure : report.failures()) {
+    if (failure.reason == kInterrupted)
+      ++interrupted;
+    else
+      fmt::print(stderr, "{}: not measured: {}: {}\n", suite.info.name, failure.name,
+                 failure.reason);
+  }
+  if (is_interrupted())
+    fmt::print(stderr, "{}: interrupted; {} series not measured\n", suite.info.name, interrupted);
+  if (is_interrupted()) return kInterruptedStatus;
+  if (report.failures().empty()) return 0;
+  return report.series().empty() ? kNothingMeasuredStatus : kSomeNotMeasuredStatus;
+}
+
+Result<int> run(const CommandLine& line, const Suite& suite) {
   const Options& options = line.options;
   PORTCULLIS_TRY_ASSIGN(const auto executions, executions_of(suite, options));
   const tools::DeviceSpec& spec = executions.front().device;
@@ -179,22 +246,16 @@ Result<void> run(const CommandLine& line, const Suite& suite) {
 
   Report report;
   for (const ReferenceLine& reference : suite.references) report.add_reference(reference);
-  std::optional<Error> error;
-  for (const SeriesPlan& series : suite.series(options))
-    for (const Execution& execution : executions) {
-      if (series.needs_wall_clock && execution.is_virtual()) continue;
-      const Runner runner(series, execution, report, error);
-      benchmark::RegisterBenchmark(runner.name().c_str(), runner)
-          ->UseManualTime()
-          ->Iterations(static_cast<benchmark::IterationCount>(runner.runs()));
-    }
+  register_series(suite, options, executions, report);
+  heed_interrupts();
   if (benchmark::RunSpecifiedBenchmarks() == 0)
     return fail(Errc::InvalidArgument, "--benchmark_filter: no series has such a name");
-  if (error) return tl::unexpected<Error>(*error);
-
-  fmt::print("\n{}\n{}", subtitle_of(context), report.table());
-  if (suite.conclude) suite.conclude(report);
-  return write_report(report, suite, options, context);
+  const auto finished = finish(suite, options, context, report);
+  const int status = name_failures(suite, report);
+  PORTCULLIS_TRY(finished);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    return fail(Errc::System, fmt::format("standard output: {}", std::strerror(errno)));
+  return status;
 }
 
 }  // namespace
@@ -205,11 +266,11 @@ int run_suite(int argc, char** argv, const Suite& suite) {
     fmt::print("{}", *line->text);
     return 0;
   }
-  const Result<void> done = line ? run(*line, suite) : Result<void>(forward_error(std::move(line)));
-  if (done) return 0;
+  const Result<int> done = line ? run(*line, suite) : Result<int>(forward_error(std::move(line)));
+  if (done) return *done;
   std::fflush(stdout);
   fmt::print(stderr, "{}: {}\n", suite.info.name, done.error().text);
-  return 1;
+  return kNothingMeasuredStatus;
 }
 
 }  // namespace portcullis::bench

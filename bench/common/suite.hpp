@@ -36,6 +36,8 @@ struct SeriesPlan {
   std::function<Result<Sampler>(Session& session)> prepare;
   /// Adds counters and a label of its own. May be empty.
   std::function<void(benchmark::State& state)> annotate;
+  /// Hears why the series, by its full name, has no result; instead of annotate. May be empty.
+  std::function<void(const std::string& name, const Error& error)> give_up;
 };
 
 /// Whose time the samples are.
@@ -50,11 +52,16 @@ struct Suite {
   Timebase timebase = Timebase::Device;
   std::vector<ReferenceLine> references;
   std::function<std::vector<SeriesPlan>(const Options& options)> series;
-  /// What the program has to say at the end. May be empty.
-  std::function<void(const Report& report)> conclude;
+  /// What the program has to say at the end, and files of its own. May be empty.
+  std::function<Result<void>(const Report& report)> conclude;
 };
 
-/// main() of a suite: 0, or 1 with one line on stderr that says what was wrong.
+inline constexpr int kNothingMeasuredStatus = 1;
+inline constexpr int kSomeNotMeasuredStatus = 3;
+
+/// main() of a suite: 0; 1 with one line on stderr that says why nothing was measured, or what
+/// could not be written; 3 when a series has no result, which ends that series only: each is named
+/// on stderr with its reason behind the tables and files of the others; 130 when interrupted.
 ///
 /// With device=model every series is run on the virtual clock, where a fresh stepped model gives
 /// one value and a few runs show it, and on the wall clock against a model on a core of its own;

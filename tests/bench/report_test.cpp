@@ -92,6 +92,25 @@ TEST_F(BenchReport, Files_HaveOneTextASeriesAndOnePictureAGroup) {
               HasSubstr("Series         = revoke/plan:seed/clock:wall]"));
 }
 
+TEST_F(BenchReport, FileThatCannotBeWritten_IsNamedAndTheOthersAreThere) {
+  Report report;
+  report.add(series_of("a", "", false, {1'000}));
+  report.add(series_of("b", "", false, {2'000}));
+  std::filesystem::create_directories(directory() + "/a.hgrm");  // no file can have this name now
+
+  const auto written = report.write(directory(), "revoke_bench", "title", "subtitle");
+
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().text, HasSubstr("a.hgrm"));
+  EXPECT_THAT(names(), UnorderedElementsAre("a.hgrm", "b.hgrm", "revoke_bench.svg"));
+}
+
+TEST_F(BenchReport, NothingMeasured_HasNoTable) {
+  Report report;
+  report.add_failure({"a", "interrupted"});
+  EXPECT_EQ(report.table(), "");
+}
+
 TEST_F(BenchReport, DirectoryThatCannotBeMade_IsAnErrorThatNamesIt) {
   const auto made = make_directory("/proc/nowhere/results");
   ASSERT_FALSE(made);

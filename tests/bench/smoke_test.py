@@ -7,7 +7,9 @@ No figure of the wall clock is judged here; those of the virtual clock are the s
 """
 
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ import unittest
 import xml.etree.ElementTree
 
 PROGRAMS = pathlib.Path()
+TIMEOUT_S = 1200  # of a machine with other work to do; alone no run takes a tenth of it
 
 CONTEXT = {"device", "emulated", "timing", "behaviours", "clock", "peer", "lcores",
            "lcore_findings", "portcullis", "dpdk", "firmware", "project_build_type",
@@ -24,7 +27,7 @@ COUNTERS = {"p50", "p90", "p99", "p999", "max", "count"}
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run([PROGRAMS / program, *arguments], capture_output=True, text=True,
-                          timeout=240, check=False)
+                          timeout=TIMEOUT_S, check=False)
 
 
 class Run:
@@ -226,6 +229,48 @@ class Floor(Suite):
         self.assertIn("3 of 3 runs censored", late.output)
         self.assertIn("sub-second property NOT met", late.output)
 
+    def test_series_that_cannot_be_measured_is_named_and_the_others_are_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("floor_bench", "--", "--device=model,execution=stepped",
+                       "--plan=seed,underlay,nak-first", f"--out-dir={folder}")
+            names = {path.name for path in pathlib.Path(folder).iterdir()}
+            report = json.loads(pathlib.Path(folder, "floor_bench.json").read_text("utf-8"))
+        self.assertEqual(done.returncode, 3, done)
+        self.assertRegex(done.stderr.splitlines()[-1], "^floor_bench: not measured: "
+                         "floor/plan:underlay/.*: .*port_type is 1")
+        self.assertEqual(done.stdout.count("sub-second property met"), 2)
+        self.assertIn("floor.plan-nak-first.timeout-14.retry-7.clock-virtual.hgrm", names)
+        self.assertNotIn("floor.plan-underlay.timeout-14.retry-7.clock-virtual.hgrm", names)
+        self.assertLessEqual({"floor_bench.svg", "floor_bench.runs.csv"}, names)
+        self.assertIn("port_type", report["benchmarks"][1]["error_message"])
+
+    def test_client_that_loses_too_much_to_begin_is_named_with_its_status(self):
+        done = run("floor_bench", "--", "--device=model,execution=stepped,behaviour=loss=0.6",
+                   "--plan=seed")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertRegex(done.stderr.splitlines()[-1], "^floor_bench: not measured: "
+                         "floor/plan:seed/.*: before any revoke: .*IBV_WC_RETRY_EXC_ERR")
+        self.assertNotIn("met", done.stdout)
+
+    def test_interrupted_run_keeps_what_it_has(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # A wall-clock sample of these takes half a second, so it is in the middle for minutes.
+            with subprocess.Popen([PROGRAMS / "floor_bench", "--",
+                                   "--device=model,execution=polled", "--plan=nak-first,seed",
+                                   "--samples=400", f"--out-dir={folder}"], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                for line in process.stdout:
+                    if line.startswith("floor/plan:nak-first/"):
+                        break
+                process.send_signal(signal.SIGINT)
+                out, error = process.communicate(timeout=TIMEOUT_S)
+            names = {path.name for path in pathlib.Path(folder).iterdir()}
+        self.assertEqual(process.returncode, 130, error)
+        self.assertEqual(error.splitlines()[-1], "floor_bench: interrupted; 1 series not measured")
+        self.assertRegex(out, r"floor/plan:nak-first/\S+ .* 400\n")
+        self.assertIn("floor.plan-nak-first.timeout-14.retry-7.clock-wall.hgrm", names)
+        self.assertIn("floor_bench.json", names)
+
     def test_long_budget_misses_both_verdicts(self):
         slow = Run("floor_bench", "--device=model,execution=stepped", "--plan=seed",
                    "--timeout=17")
@@ -411,6 +456,22 @@ class Mistakes(unittest.TestCase):
         done = run("revoke_bench", "--", "--device=model,execution=stepped,behaviour=never-ready")
         self.assertEqual(done.returncode, 1)
         self.assertNotIn("terminate", done.stderr)
+
+    def test_file_that_cannot_be_opened(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for program in ("command_bench", "revoke_bench", "floor_bench", "model_bench"):
+                os.mkdir(f"{folder}/{program}.json")
+            self.check_refused(("--", "--quick", f"--out-dir={folder}"), folder, "directory")
+
+    def test_standard_output_that_is_full(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PROGRAMS / "command_bench", "--", "--quick",
+                                   "--benchmark_filter=2RST_QP"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=TIMEOUT_S,
+                                  check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.splitlines()[-1],
+                         "command_bench: standard output: No space left on device")
 
     def test_directory_that_cannot_be_made(self):
         self.check_refused(("--", "--quick", "--out-dir=/proc/nowhere"), "/proc/nowhere")
