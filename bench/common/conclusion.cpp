@@ -316,7 +316,7 @@ Conclusion conclude(const std::vector<BenchRun>& runs, const std::string& where)
   if (revoke != nullptr) append(lines, revoke_lines(*revoke->file));
   if (floor != nullptr) append(lines, floor_lines(*floor->file));
   if (floor == nullptr && revoke == nullptr)
-    lines.back() = "conclusion: none, floor_bench and revoke_bench have no results";
+    lines.back() = "conclusion: none, for want of results of floor_bench and revoke_bench";
   lines.push_back(failed_line(runs));
   lines.push_back("files: " + where);
 

@@ -54,7 +54,7 @@ std::string entry(const FloorEntry& of) {
 std::string revoke_entry(const char* plan, int leases, const char* mode, const char* load,
                          double p50, double max) {
   return fmt::format(
-      R"({{"name": "revoke/plan:{}/leases:{}/mode:{}/load:{}/clock:virtual/iterations:3/manual_time",
+      R"({{"name": "revoke/plan:{}/leases:{}/mode:{}/load:{}/clock:virtual/iterations:3",
   "run_type": "iteration", "p50": {}, "max": {}, "count": 3}})",
       plan, leases, mode, load, p50, max);
 }
@@ -201,7 +201,7 @@ TEST(Conclusion, FileThatIsNotThere_IsNamed) {
       conclude({{"floor_bench", 0, fail(Errc::System, "r/floor_bench.json: No such file")}}, "r");
   EXPECT_THAT(
       told.lines,
-      ElementsAre("conclusion: none, floor_bench and revoke_bench have no results",
+      ElementsAre("conclusion: none, for want of results of floor_bench and revoke_bench",
                   "not measured: floor_bench (r/floor_bench.json: No such file)", "files: r"));
   EXPECT_EQ(told.status, 3);
 }

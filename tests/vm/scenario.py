@@ -54,6 +54,15 @@ def load(name: str) -> Scenario:
     return module.SCENARIO
 
 
+def programs(chosen: list[str]) -> list[str]:
+    """What these scenarios run, each once, as paths below the build's folder."""
+    return list(dict.fromkeys(program for name in chosen for program in programs_of(load(name))))
+
+
+def programs_of(scenario: Scenario) -> list[str]:
+    return ["tools/hca-server", *scenario.programs]
+
+
 class Servers:
     """The hca-servers of one boot; ended on exit, whatever happened."""
 
@@ -139,7 +148,7 @@ def failed_checks(results: Path) -> str:
 def run(name: str, build: Path, results: Path) -> list[str]:
     """What is wrong, one line each; nothing when the scenario passed."""
     scenario = load(name)
-    for program in ["tools/hca-server", *scenario.programs]:
+    for program in programs_of(scenario):
         if not (build / program).is_file():
             raise VmError(f"{build / program} is not built; ./dev vm makes it")
     shutil.rmtree(results, ignore_errors=True)

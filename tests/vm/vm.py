@@ -20,11 +20,21 @@ def main() -> int:
     parser.add_argument("names", metavar="NAME", nargs="*", help="scenarios (default all)")
     parser.add_argument("--build", metavar="DIR", type=Path, default=Path("build/release"),
                         help="where the programs were built (default build/release)")
+    parser.add_argument("--programs", action="store_true",
+                        help="print what the scenarios run, as paths below --build, and end")
     parser.add_argument("--results", metavar="DIR", type=Path, default=Path("results/vm"),
                         help="console, logs and recordings, a folder each (default results/vm)")
     arguments = parser.parse_args()
+    names = arguments.names or scenario.names()
+    if arguments.programs:
+        try:
+            print(*scenario.programs(names), sep="\n")
+        except VmError as error:
+            print(f"vm: {error}", file=sys.stderr)
+            return 1
+        return 0
     failed = []
-    for name in arguments.names or scenario.names():
+    for name in names:
         started = time.monotonic()
         try:
             wrong = scenario.run(name, arguments.build.resolve(),

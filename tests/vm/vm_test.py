@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # What the scenarios' own machinery makes of bad machines and bad recordings; boots nothing.
+import contextlib
+import io
+import re
 import sys
 import tempfile
 import unittest
@@ -68,9 +71,42 @@ class VmTree(unittest.TestCase):
             vm_tree.build(self.root / "tree", archive=["http://one.example/debian"])
         self.assertFalse((self.root / "tree").exists())
 
+    def test_what_takes_long_is_seen_to_be_at_work(self):
+        told = io.StringIO()
+        flag = self.root / "flag"
+        # It ends when a line of it has been told, however long that takes.
+        command = ["sh", "-c", f"echo I: unpacking; until [ -e {flag} ]; do sleep 0.05; done"]
+        with contextlib.redirect_stdout(told), \
+                unittest.mock.patch.object(told, "flush", flag.touch):
+            self.assertEqual(vm_tree.run_patiently(command, self.root / "log", every_s=0.2), 0)
+        self.assertRegex(told.getvalue(), r"^vm: \d+ s: (I: unpacking|nothing said yet)\n")
+
+    def test_what_never_ends_is_ended(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertIsNone(vm_tree.run_patiently(["sleep", "3600"], self.root / "log",
+                                                    limit_s=0.01, every_s=0.05))
+
     def test_unknown_scenario_names_those_that_are_known(self):
         with self.assertRaisesRegex(vm_tree.VmError, 'no scenario "nosuch"; accepted: .*pmd'):
             scenario.load("nosuch")
+
+
+class Programs(unittest.TestCase):
+    def test_a_scenario_that_runs_none_of_its_own_needs_the_server_alone(self):
+        self.assertEqual(scenario.programs(["mlx5_core"]), ["tools/hca-server"])
+
+    def test_what_two_scenarios_run_is_named_once(self):
+        self.assertEqual(scenario.programs(["pmd", "dma_messages"]),
+                         ["tools/hca-server", "bench/revoke_bench", "tests/device/device_test"])
+
+    def test_every_program_that_a_script_names_is_declared(self):
+        for name in scenario.names():
+            script = (scenario.FOLDER / "scenarios" / scenario.load(name).script).read_text("utf-8")
+            named = re.findall(
+                r"[ \"=/]((?:\.\./probes/)?(?:bench|tools|tests)/[\w/-]+)(?![\w/.-])", script)
+            for program in named:
+                with self.subTest(scenario=name, program=program):
+                    self.assertIn(program, scenario.programs([name]))
 
 
 class Servers(unittest.TestCase):

@@ -9,12 +9,14 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 # QEMU of Debian 13 itself is 10.0 and has no vfio-user-pci; its backports have.
 SUITES = ("trixie", "trixie-backports")
 OLDEST_QEMU = (10, 1)
-BUILD_TIMEOUT_S = 900
+BUILD_TIMEOUT_S = 3600  # of a slow mirror and a machine with other work to do
+PROGRESS_S = 20
 
 
 class VmError(Exception):
@@ -118,19 +120,37 @@ def build(root: Path, archive: list[str]) -> None:
                .replace('"', '\\"') + "\"",
                SUITES[0], str(unfinished), *[f"deb {archive[0]} {suite} main" for suite in SUITES]]
     log = unfinished.with_suffix(".log")
-    with log.open("w", encoding="utf-8") as out:
-        try:
-            done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT,
-                                  timeout=BUILD_TIMEOUT_S, check=False)
-        except subprocess.TimeoutExpired as late:
-            raise VmError(f"making the tree took over {BUILD_TIMEOUT_S} s; see {log}") from late
-    if done.returncode != 0:
+    status = run_patiently(command, log)
+    if status is None:
+        raise VmError(f"making the tree took over {BUILD_TIMEOUT_S} s; see {log}")
+    if status != 0:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         reason = next((line for line in reversed(lines) if "E:" in line or "rror" in line),
                       lines[-1] if lines else "no output")
         raise VmError(f"making the tree failed ({reason}); see {log}")
     unpack_modules(unfinished)
     unfinished.rename(root)
+
+
+def run_patiently(command: list[str], log: Path, limit_s: float = BUILD_TIMEOUT_S,
+                  every_s: float = PROGRESS_S) -> int | None:
+    """The status of `command`, whose output goes to `log`; None when it took over `limit_s`. Says
+    every `every_s` what it is at."""
+    started = time.monotonic()
+    with log.open("w", encoding="utf-8") as out, \
+            subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) as process:
+        while True:
+            try:
+                return process.wait(timeout=every_s)
+            except subprocess.TimeoutExpired:
+                lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                took = time.monotonic() - started
+                print(f"vm: {took:.0f} s: {lines[-1][:80] if lines else 'nothing said yet'}",
+                      flush=True)
+                if took > limit_s:
+                    process.kill()
+                    process.wait()
+                    return None
 
 
 def unpack_modules(root: Path) -> None:

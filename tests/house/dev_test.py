@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""./dev on machines that are not this one: packages, systems, builds and bench programs are scripts
+in a folder of their own, so neither root nor network is needed.
+
+    dev_test.py ROOT_OF_THE_TREE
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path()
+TIMEOUT_S = 600
+
+DEBIAN_12 = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\nVERSION_ID="12"\n'
+DEBIAN_13 = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nID=debian\nVERSION_ID="13"\n'
+UBUNTU = 'PRETTY_NAME="Ubuntu 24.04.1 LTS"\nID=ubuntu\nVERSION_ID="24.04"\n'
+
+# What is in the files of the machine: installed, known and unknown packages; each call goes to log.
+FAKES = {
+    "dpkg-query": 'grep -qxF "${@: -1}" "$MACHINE/installed" && printf installed',
+    "sudo": '[ "$1" = -n ] && shift; exec "$@"',
+    "apt-get": 'echo "apt-get $*" >>"$MACHINE/log"; . "$MACHINE/apt-get"',
+    "apt-cache": 'case $1 in policy) shift; for name; do '
+                 'grep -qxF "$name" "$MACHINE/unknown" || '
+                 'printf "%s:\\n  Installed: (none)\\n  Candidate: 1.0\\n" "$name"; done;; '
+                 'pkgnames) cat "$MACHINE/headers";; esac',
+    "cmake": 'echo "cmake $*" >>"$MACHINE/log"',
+}
+BENCHES = ("floor_bench", "revoke_bench", "command_bench", "steering_bench", "dataplane_bench",
+           "model_bench", "bench_summary")
+
+
+class Dev(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        shutil.copy(ROOT / "dev", self.root)
+        for name, body in FAKES.items():
+            self.script(f"bin/{name}", body)
+        for name in BENCHES:
+            self.script(f"build/release/bench/{name}",
+                        f'echo "{name} $*" >>"$MACHINE/log"; cat "$MACHINE/{name}.says" '
+                        f'2>/dev/null; exit $(cat "$MACHINE/{name}.status" 2>/dev/null || echo 0)')
+        for name in ("installed", "unknown", "headers", "apt-get", "log"):
+            self.write(name, "")
+        self.write("src/linux-headers-6.1.0-1-common/include/linux/mlx5/mlx5_ifc.h", "")
+        self.is_a(DEBIAN_12)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def script(self, name: str, body: str) -> None:
+        self.write(name, f"#!/bin/bash\n{body}\n")
+        (self.root / name).chmod(0o755)
+
+    def is_a(self, release: str) -> None:
+        self.write("os-release", release)
+
+    def without_headers(self, known: str) -> None:
+        shutil.rmtree(self.root / "src")
+        self.write("headers", known)
+
+    def dev(self, *arguments: str, cwd: pathlib.Path | None = None):
+        environment = {**os.environ, "MACHINE": str(self.root),
+                       "PATH": f"{self.root}/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+                       "PORTCULLIS_OS_RELEASE": str(self.root / "os-release"),
+                       "PORTCULLIS_USR_SRC": str(self.root / "src")}
+        return subprocess.run([str(self.root / "dev"), *arguments], cwd=cwd or self.root, text=True,
+                              env=environment, capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=TIMEOUT_S, check=False)
+
+    def log(self, word: str = "") -> list[str]:
+        lines = (self.root / "log").read_text(encoding="utf-8").splitlines()
+        return [line for line in lines if word in line]
+
+
+class Systems(Dev):
+    """Where a package cannot be had the last line says which, and what this system is."""
+
+    def check_refused(self, system: str, packages: str, *arguments: str):
+        done = self.dev(*arguments)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.splitlines()[-1],
+                         f"dev: apt does not know: {packages}; this is {system}; "
+                         "Debian 12 is what is supported")
+        self.assertEqual(self.log("apt-get -q -y -o DPkg::Lock::Timeout=300 install"), [])
+        self.assertEqual(self.log("cmake --"), [])
+
+    def test_debian_13_has_no_such_boost(self):
+        self.is_a(DEBIAN_13)
+        self.write("unknown", "libboost1.74-dev\n")
+        self.check_refused("Debian GNU/Linux 13 (trixie)", "libboost1.74-dev", "bench")
+
+    def test_ubuntu_has_neither_boost_nor_the_headers(self):
+        self.is_a(UBUNTU)
+        self.without_headers("linux-headers-6.8.0-40\n")
+        self.write("unknown", "libboost1.74-dev\nspin\n")
+        self.check_refused("Ubuntu 24.04.1 LTS",
+                           "libboost1.74-dev spin linux-headers-6.1.*-common", "test")
+
+    def test_headers_alone_are_missed_by_name(self):
+        self.without_headers("")
+        self.check_refused("Debian GNU/Linux 12 (bookworm)", "linux-headers-6.1.*-common", "build")
+
+    def test_system_that_says_nothing_of_itself(self):
+        (self.root / "os-release").unlink()
+        self.write("unknown", "g++\n")
+        done = self.dev("bench")
+        self.assertRegex(done.stderr.splitlines()[-1],
+                         r"apt does not know: g\+\+; this is an unknown system \(.*os-release says")
+
+    def test_other_system_with_every_package_is_told_and_goes_on(self):
+        self.is_a(DEBIAN_13)
+        done = self.dev("build")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(done.stderr, "dev: this is Debian GNU/Linux 13 (trixie); "
+                                      "Debian 12 is what is supported\n")
+
+    def test_debian_12_installs_the_newest_headers_without_a_word_of_systems(self):
+        self.without_headers("linux-headers-6.1.0-9-common\nlinux-headers-6.1.0-31-common\n"
+                             "linux-headers-6.1.0-31-amd64\n")
+        done = self.dev("build")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(done.stderr, "")
+        self.assertIn(" linux-headers-6.1.0-31-common", self.log(" install ")[0])
+
+    def test_network_that_is_down_is_told_with_apts_last_word(self):
+        self.write("apt-get", "echo Reading; echo; echo 'E: no route to host'; exit 100\n")
+        done = self.dev("build")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("dev: apt-get update failed: E: no route to host", done.stderr)
+
+    def test_apt_that_takes_long_is_seen_to_be_at_work(self):
+        # It goes on until a second pause begins, so a line was printed after the first.
+        self.write("apt-get", 'echo "Get:1 cmake"; '
+                   'until grep -qs ... "$MACHINE/pauses"; do :; done\n')
+        self.script("bin/sleep", 'printf . >>"$MACHINE/pauses"; exec /bin/sleep 0.1')
+        done = self.dev("build")
+        self.assertRegex(done.stdout, r"dev: apt-get update, \d+ s: Get:1 cmake\n")
+
+
+class Builds(Dev):
+    def test_bench_asks_for_nothing_that_only_tests_need(self):
+        self.without_headers("")
+        done = self.dev("bench")
+        self.assertEqual(done.returncode, 0, done)
+        asked = self.log(" install ")[0].split()
+        self.assertIn("libbenchmark-dev", asked)
+        for package in ("spin", "python3-scapy", "tshark", "libgtest-dev"):
+            self.assertNotIn(package, asked)
+        self.assertIn("-DPORTCULLIS_TESTS=OFF", self.log("--preset release --log-level")[0])
+
+    def test_bench_leaves_tests_in_a_tree_that_has_them(self):
+        self.write("build/release/CMakeCache.txt", "PORTCULLIS_TESTS:BOOL=ON\n")
+        self.dev("bench")
+        self.assertIn("-DPORTCULLIS_TESTS=ON", self.log("--preset release --log-level")[0])
+
+    def test_vm_builds_what_its_scenarios_run(self):
+        self.write("tests/vm/vm.py", "import sys\nprint('tools/hca-server\\n../probes/tools/flow"
+                   "' if '--programs' in sys.argv else sys.argv[1:])\n")
+        done = self.dev("vm", "flow_probe")
+        self.assertEqual(done.returncode, 0, done)
+        built = [line.split("--target ")[1] for line in self.log("--build")]
+        self.assertEqual(built, ["tools/hca-server", "tools/flow"])
+        self.assertEqual(done.stdout.splitlines()[-1], "['flow_probe']")
+
+    def test_vm_that_knows_no_such_scenario_builds_nothing(self):
+        self.write("tests/vm/vm.py", "import sys\nsys.exit('vm: no scenario \"x\"')\n")
+        done = self.dev("vm", "x")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.splitlines()[-1], 'vm: no scenario "x"')
+        self.assertEqual(self.log("cmake --"), [])
+
+
+class Bench(Dev):
+    def runs(self) -> list[str]:
+        return self.log(" -- --out-dir=")
+
+    def summary(self) -> str:
+        return self.log("bench_summary")[-1]
+
+    def test_floor_comes_first_and_the_cards_timing_before_the_driver(self):
+        self.assertEqual(self.dev("bench", "--quick").returncode, 0)
+        self.assertEqual([line.split()[0] for line in self.runs()],
+                         ["floor_bench", "revoke_bench", "command_bench", "steering_bench",
+                          "revoke_bench", "command_bench", "steering_bench", "dataplane_bench"])
+        for line in self.runs()[:4]:
+            self.assertIn(" -- --out-dir=results/card-timing --quick "
+                          "--device=model,timing=cx5-16.35.4506", line)
+        for line in self.runs()[4:]:
+            self.assertIn(" -- --out-dir=results/driver --quick", line)
+        self.assertRegex(self.summary(), "^bench_summary --where=results floor_bench:0:"
+                         "results/card-timing/floor_bench.json revoke_bench:0:results/card-timing/")
+
+    def test_program_that_fails_ends_none_of_the_others(self):
+        self.write("floor_bench.status", "139")
+        self.write("bench_summary.status", "3")
+        self.write("bench_summary.says", "conclusion: so it is\n")
+        done = self.dev("bench", "floor_bench", "command_bench")
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(len(self.runs()), 3)
+        self.assertIn("dev: floor_bench ended with status 139\n", done.stderr)
+        self.assertIn(" floor_bench:139:results/card-timing/floor_bench.json", self.summary())
+        self.assertEqual(done.stdout.splitlines()[-1], "conclusion: so it is")
+
+    def test_interrupted_program_is_the_last_and_is_concluded_from(self):
+        self.write("revoke_bench.status", "130")
+        done = self.dev("bench")
+        self.assertEqual(done.returncode, 130)
+        self.assertEqual(len(self.runs()), 2)
+        self.assertRegex(self.summary(), " revoke_bench:130:results/card-timing/revoke_bench.json$")
+
+    def test_own_device_is_the_only_one_and_eal_arguments_stand_before_the_dashes(self):
+        self.dev("bench", "revoke_bench", "-l", "2-3", "--", "--device=0000:03:00.0", "--quick")
+        self.assertEqual(self.runs(), ["revoke_bench -l 2-3 -- --out-dir=results --quick "
+                                       "--device=0000:03:00.0"])
+
+    def test_directory_may_stand_anywhere(self):
+        for arguments in (("--out-dir=b", "model_bench"), ("model_bench", "--out-dir", "b"),
+                          ("model_bench", "--samples=3", "--out-dir=b")):
+            self.write("log", "")
+            self.assertEqual(self.dev("bench", *arguments).returncode, 0)
+            self.assertIn(" --out-dir=b/driver", self.runs()[0])
+            self.assertIn("--where=b ", self.summary())
+
+    def test_directory_is_below_where_it_was_called(self):
+        there = self.root / "there"
+        there.mkdir()
+        self.dev("bench", "model_bench", "--out-dir=b", cwd=there)
+        self.assertIn(f" --out-dir={there}/b/driver", self.runs()[0])
+
+    def test_mistakes_are_one_line_and_run_nothing(self):
+        for arguments, said in ((("--out-dir",), "dev: bench: --out-dir needs a directory"),
+                                (("--out-dir=",), "dev: bench: --out-dir needs a directory"),
+                                (("flour_bench",), "dev: bench: unknown suite 'flour_bench'; "
+                                 "accepted: floor_bench revoke_bench command_bench steering_bench "
+                                 "dataplane_bench model_bench")):
+            done = self.dev("bench", *arguments)
+            self.assertEqual((done.returncode, done.stderr), (1, said + "\n"))
+        self.assertEqual(self.log(), [])
+
+
+if __name__ == "__main__":
+    ROOT = pathlib.Path(sys.argv.pop(1))
+    unittest.main()
