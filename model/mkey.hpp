@@ -128,7 +128,11 @@ class MkeyTable {
   };
   void set_idle_hook(IdleHook hook) noexcept { idle_ = hook; }
   /// UMR. False: the key does not admit it, and stays as it was.
-  bool reconfigure(const UmrRequest& umr);
+  bool reconfigure(const UmrRequest& request);
+  /// The PD that a key is in now; 0 when there is no such key.
+  [[nodiscard]] std::uint32_t current_pd(std::uint32_t key) const noexcept {
+    return key >> 8 < keys_.size() ? keys_[key >> 8].pd : 0;
+  }
   /// No check accepts the key from now on, nor does a UMR change it; it stays until destroy().
   /// False: there is no such key.
   bool disable(std::uint32_t index) noexcept;
@@ -201,13 +205,15 @@ class MkeyTable {
   static Verdict fill_klms(const Create& request, Key& key);
   /// Enters `list` from entry `first` on and says where each entry begins. False: an entry that is
   /// too short, and not the last.
-  static bool put_klms(std::vector<Klm>& klms, std::size_t first, std::span<const std::byte> list);
+  static bool put_klms(std::vector<Klm>& klms, std::size_t first, std::span<const std::byte> list,
+                       std::uint64_t length);
   [[nodiscard]] static bool is_covered_by(const std::vector<Klm>& klms,
                                           std::uint64_t length) noexcept;
   [[nodiscard]] static std::uint8_t rights(prm::ConstView<prm::mkc> context) noexcept;
   [[nodiscard]] bool admits(const Key& key, const UmrRequest& umr) const noexcept;
   [[nodiscard]] static bool is_covered(const Key& key, prm::ConstView<prm::mkc> context,
                                        const UmrRequest& umr) noexcept;
+  [[nodiscard]] static std::uint32_t reserved_octwords(const Key& key) noexcept;
   static void take_translations(Key& key, const UmrRequest& umr);
 
   std::vector<Key> keys_;  // grows with the highest index in use

@@ -38,8 +38,11 @@ std::uint8_t local_rights(std::uint8_t wanted) noexcept {
 
 }  // namespace
 
-bool MkeyTable::put_klms(std::vector<Klm>& klms, std::size_t first,
-                         std::span<const std::byte> list) {
+/// False when a short entry is not the last of those that the key's `length` bytes need. Behind
+/// them may stand anything: set_reg_wr of mlx5_ib/wr.c leaves in a WQE that it fills up to its
+/// block what was there before.
+bool MkeyTable::put_klms(std::vector<Klm>& klms, std::size_t first, std::span<const std::byte> list,
+                         std::uint64_t length) {
   const std::size_t count = list.size() / prm::mlx5_klm::bytes;
   klms.resize(std::max(klms.size(), first + count));
   for (std::size_t i = 0; i < count; ++i) {
@@ -49,7 +52,7 @@ bool MkeyTable::put_klms(std::vector<Klm>& klms, std::size_t first,
   std::uint64_t from = 0;
   bool is_last = false;
   for (Klm& klm : klms) {
-    if (is_last && klm.bytes != 0) return false;
+    if (is_last && klm.bytes != 0 && from < length) return false;
     is_last = is_last || (klm.bytes != 0 && klm.bytes < kMaxTranslation);
     klm.from = from;
     from += klm.bytes;  // 2^16 entries of 2^32 bytes
@@ -72,7 +75,7 @@ Verdict MkeyTable::fill_klms(const Create& request, Key& key) {
   if (given > request.translations.size())
     return refuse(CommandStatus::BAD_INP_LEN_ERR, kFewEntries);
   if (request.actual_octwords > reserved) return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);
-  if (!put_klms(key.klms, 0, request.translations.first(given)))
+  if (!put_klms(key.klms, 0, request.translations.first(given), key.length))
     return refuse(CommandStatus::BAD_PARAM_ERR, kShortEntry);
   if (!is_covered_by(key.klms, key.length))
     return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);

@@ -7,7 +7,9 @@
 //                    a REG_UMR one; its variant is the one named unless the mask changes it
 //   CHECK_NOT_FREE   fails unless the key is free; CHECK_FREE fails if it is ("fail if free")
 //   CHECK_QPN        fails unless the key is bound to this QP
-//   translations     land at their offset, inside what CREATE_MKEY reserved for them
+//   translations     land at their offset, inside what CREATE_MKEY reserved for them. They come in
+//                    units of 64 bytes (MLX5_UMR_FLEX_ALIGNMENT, mlx5r_umr_update_xlt), so padding
+//                    may stand behind the last that has room: it is passed over
 //   not free after   then all of [start_addr, start_addr + len) must have translations
 #include <algorithm>
 #include <cstring>
@@ -33,6 +35,7 @@ constexpr std::uint8_t kKnownFlags = prm::kUmrInline | prm::kUmrFailIfNotFree |
                                      prm::kUmrCheckQpn;
 
 constexpr std::uint32_t kEntriesPerOctword = 2;
+constexpr std::uint64_t kUnitOctwords = 4;
 constexpr std::uint32_t kLeastLogPageSize = 12;
 
 bool has(std::uint64_t mask, MkeyMask bit) noexcept { return (mask & prm::number(bit)) != 0; }
@@ -81,8 +84,14 @@ bool MkeyTable::admits(const Key& key, const UmrRequest& umr) const noexcept {
   if ((umr.flags & prm::kUmrFailIfNotFree) != 0 && !is_free) return false;
   if ((umr.flags & prm::kUmrFailIfFree) != 0 && is_free) return false;
   if ((umr.flags & prm::kUmrCheckQpn) != 0 && key.qpn != umr.qpn) return false;
-  const std::uint64_t reserved = context.get<"translations_octword_size">();
-  return umr.octwords == 0 || (!key.physical && umr.offset_octwords + umr.octwords <= reserved);
+  const std::uint64_t reserved = reserved_octwords(key);
+  const std::uint64_t units = (reserved + kUnitOctwords - 1) / kUnitOctwords;
+  return umr.octwords == 0 ||
+         (!key.physical && umr.offset_octwords + umr.octwords <= units * kUnitOctwords);
+}
+
+std::uint32_t MkeyTable::reserved_octwords(const Key& key) noexcept {
+  return key.context.get<"translations_octword_size">();
 }
 
 /// Whether `context`, in use, has a translation for all it covers, of the key's and then of the
@@ -97,7 +106,8 @@ bool MkeyTable::is_covered(const Key& key, prm::ConstView<prm::mkc> context,
   if (key.physical) return true;
   if (key.indirect) {
     std::vector<Klm> klms = key.klms;
-    return put_klms(klms, umr.offset_octwords, umr.translations) && is_covered_by(klms, length);
+    return put_klms(klms, umr.offset_octwords, umr.translations, length) &&
+           is_covered_by(klms, length);
   }
   if (log_page_size < kLeastLogPageSize) return false;
   const std::uint64_t mask = (std::uint64_t{1} << log_page_size) - 1;
@@ -114,10 +124,15 @@ bool MkeyTable::is_covered(const Key& key, prm::ConstView<prm::mkc> context,
   return true;
 }
 
-bool MkeyTable::reconfigure(const UmrRequest& umr) {
-  const std::uint32_t index = umr.key >> 8;
-  if (index >= keys_.size() || !admits(keys_[index], umr)) return false;
+bool MkeyTable::reconfigure(const UmrRequest& request) {
+  const std::uint32_t index = request.key >> 8;
+  if (index >= keys_.size() || !admits(keys_[index], request)) return false;
   Key& key = keys_[index];
+  const std::uint32_t reserved = reserved_octwords(key);
+  UmrRequest umr = request;
+  umr.octwords =
+      std::min(umr.octwords, reserved - std::min<std::uint32_t>(umr.offset_octwords, reserved));
+  umr.translations = umr.translations.first(umr.octwords * prm::kWqeOctowordBytes);
   const prm::Buffer<prm::mkc> next = changed(key.context, umr);
   const prm::ConstView<prm::mkc> context(next.all());
   const bool is_free = context.get<"free">() != 0;
@@ -144,7 +159,7 @@ bool MkeyTable::reconfigure(const UmrRequest& umr) {
 void MkeyTable::take_translations(Key& key, const UmrRequest& umr) {
   if (umr.octwords == 0) return;
   if (key.indirect) {
-    put_klms(key.klms, umr.offset_octwords, umr.translations);
+    put_klms(key.klms, umr.offset_octwords, umr.translations, key.length);
     return;
   }
   const std::size_t first = std::size_t{umr.offset_octwords} * kEntriesPerOctword;

@@ -281,7 +281,9 @@ bool Requester::gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> 
       std::memcpy(out.data(), wqe_.bytes.data() + piece.at + offset, bytes);
     } else {
       const std::uint64_t va = piece.at + offset;
-      const KeyUse use{piece.lkey, qp.pd, qp.qpn, va, bytes, access::kLocalRead, qp.rlky};
+      // A REG_UMR QP has no PD (create_kernel_qp of mlx5_ib/qp.c sets none), its lists have one.
+      const std::uint32_t pd = qp.reg_umr ? engine_->deps.mkeys->current_pd(piece.lkey) : qp.pd;
+      const KeyUse use{piece.lkey, pd, qp.qpn, va, bytes, access::kLocalRead, qp.rlky};
       if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return false;
       const Extents extents = engine_->deps.mkeys->translate(piece.lkey, va, bytes);
       if (extents.count == 0 || !engine_->deps.dma->read_payload(extents, out.data())) return false;

@@ -201,8 +201,17 @@ TEST_F(MkeyUmr, FreeKeyTakenWithoutTranslations_Refused) {
 TEST_F(MkeyUmr, MoreTranslationsThanReserved_Refused) {
   create();
   translations_ = entries({kSecond | kBoth, (kSecond + 0x1000) | kBoth});
-  request_.offset_octwords = 2;
+  request_.offset_octwords = 4;
   EXPECT_FALSE(umr(0));
+}
+
+TEST_F(MkeyUmr, TranslationsInThePaddingOfTheLastUnit_PassedOver) {
+  create();
+  translations_ = entries({kSecond | kBoth, (kSecond + 0x1000) | kBoth});
+  request_.offset_octwords = 2;
+  EXPECT_TRUE(umr(0));
+  wanted_.set<"len", 0x4001>();
+  EXPECT_FALSE(umr(prm::number(MkeyMask::LEN)));
 }
 
 TEST_F(MkeyUmr, EntryThatIsNotOnAPageOfItsSize_Refused) {

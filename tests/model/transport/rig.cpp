@@ -160,6 +160,17 @@ std::uint32_t Host::make_indirect_key(const Region& region, std::uint8_t rights,
   return create_key(mkc, entry.all());
 }
 
+std::uint32_t Host::make_free_key(prm::MkcAccessMode mode, std::uint32_t octowords,
+                                  std::uint32_t pd) {
+  prm::Buffer<prm::mkc> mkc;
+  mkc.set<"free", 1>().set<"umr_en", 1>().put<"access_mode_1_0">(mode);
+  mkc.put<"qpn">(prm::kMkcQpnAny).put<"pd">(pd).put<"log_page_size">(12);
+  mkc.put<"mkey_7_0">(kVariant).put<"translations_octword_size">(octowords);
+  std::uint32_t index = 0;
+  must(mkeys_.create({prm::ConstView<prm::mkc>(mkc.all()), true, 0, {}}, index));
+  return index << 8 | kVariant;
+}
+
 void Host::destroy_key(std::uint32_t key) { must(mkeys_.destroy(key >> 8)); }
 
 prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {

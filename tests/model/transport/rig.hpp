@@ -113,6 +113,9 @@ class Host {
   /// One of mode KLM over the same addresses, which leads to `direct`.
   [[nodiscard]] std::uint32_t make_indirect_key(const Region& region, std::uint8_t rights,
                                                 std::uint32_t direct);
+  /// One that UMRs will fill: free, with room for that many octowords of translations.
+  [[nodiscard]] std::uint32_t make_free_key(prm::MkcAccessMode mode, std::uint32_t octowords,
+                                            std::uint32_t pd);
   void destroy_key(std::uint32_t key);
   [[nodiscard]] bool has_pending_dma(std::uint32_t key) const {
     return mkeys_.has_pending_dma(key >> 8);
