@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -11,6 +12,32 @@
 #include <utility>
 
 namespace portcullis::model {
+namespace {
+
+// A range up to this size has its pages in the table at once; of a larger one each comes with its
+// first use, so that a guest's memory costs what its device touches of it.
+constexpr std::size_t kEagerBytes = std::size_t{2} << 20;
+
+bool is_plain(const Iommu::Special& range) noexcept {
+  return range.memory != nullptr && range.readable && range.writeable;
+}
+
+/// What has come into the table of a large range goes, whole pages of the table at a time: how much
+/// was mapped costs nothing.
+void forget(std::span<std::byte*> entries) noexcept {
+  const auto at = std::bit_cast<std::uintptr_t>(entries.data());
+  const std::uintptr_t end = at + entries.size_bytes();
+  const std::uintptr_t first = std::min((at + kPageBytes - 1) / kPageBytes * kPageBytes, end);
+  const std::uintptr_t last = std::max(end / kPageBytes * kPageBytes, first);
+  const auto whole =
+      entries.subspan((first - at) / sizeof(std::byte*)).first((last - first) / sizeof(std::byte*));
+  std::fill(entries.data(), whole.data(), nullptr);
+  std::fill(whole.data() + whole.size(), entries.data() + entries.size(), nullptr);
+  if (!whole.empty() && madvise(whole.data(), whole.size_bytes(), MADV_DONTNEED) != 0)
+    std::ranges::fill(whole, nullptr);
+}
+
+}  // namespace
 
 Result<Iommu> Iommu::create() {
   const std::size_t bytes = kPages * sizeof(std::byte*);
@@ -138,6 +165,8 @@ Result<Iommu::Mapping> Iommu::take_down(Iova iova, std::size_t bytes) {
 }
 
 void Iommu::map_at(Iova iova, std::span<std::byte> memory) {
+  if (memory.size() > kEagerBytes)
+    return map_special({iova, memory.size(), memory.data(), /*readable=*/true, /*writeable=*/true});
   for (std::size_t at = 0; at < memory.size(); at += kPageBytes) {
     const std::uint64_t page = (iova + at) / kPageBytes;
     if (page < kPages)
@@ -148,7 +177,10 @@ void Iommu::map_at(Iova iova, std::span<std::byte> memory) {
 }
 
 void Iommu::unmap_at(Iova iova, std::size_t bytes) {
-  if (special_.erase(iova) != 0) return;
+  if (special_.erase(iova) != 0) {
+    const std::uint64_t last = std::min((iova + bytes - 1) / kPageBytes + 1, kPages);
+    return forget(pages_.first(last).subspan(std::min(iova / kPageBytes, last)));
+  }
   for (std::size_t at = 0; at < bytes; at += kPageBytes) {
     const std::uint64_t page = (iova + at) / kPageBytes;
     if (page < kPages)
@@ -162,12 +194,17 @@ const Iommu::Special* Iommu::special(Iova iova) const noexcept {
   const auto after = special_.upper_bound(iova);
   if (after == special_.begin()) return nullptr;
   const Special& range = std::prev(after)->second;
-  return iova - range.iova < range.bytes ? &range : nullptr;
+  if (iova - range.iova >= range.bytes) return nullptr;
+  if (const std::uint64_t page = iova / kPageBytes; page < kPages && is_plain(range))
+    pages_[page] = range.memory + (page * kPageBytes - range.iova);
+  return &range;
 }
 
 std::byte* Iommu::lookup_far(std::uint64_t page) const noexcept {
-  const auto found = far_.find(page);
-  return found == far_.end() ? nullptr : found->second;
+  if (const auto found = far_.find(page); found != far_.end()) return found->second;
+  const Special* const range = special(page * kPageBytes);
+  if (range == nullptr || !is_plain(*range)) return nullptr;
+  return range->memory + (page * kPageBytes - range->iova);
 }
 
 }  // namespace portcullis::model

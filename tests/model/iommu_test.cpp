@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "model/dma.hpp"
@@ -205,6 +206,91 @@ TEST_F(IommuTest, Observer_HearsOfEveryPieceInTheDirectionItWasMoved) {
   EXPECT_FALSE(ear.heard[2].is_write);
   EXPECT_TRUE(ear.heard[3].is_write);
 }
+
+// ---- a guest's memory ----
+
+constexpr Iova kNear = 0x1'0000'0000;   // inside the flat table
+constexpr Iova kFar = 0x100'0000'0000;  // above it
+
+/// Address space, and no memory until it is touched.
+class Reserved {
+ public:
+  explicit Reserved(std::size_t bytes) : bytes_(bytes) {
+    void* const raw = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT_NE(raw, MAP_FAILED);
+    at_ = static_cast<std::byte*>(raw);
+  }
+  ~Reserved() { munmap(at_, bytes_); }
+  Reserved(const Reserved&) = delete;
+  Reserved& operator=(const Reserved&) = delete;
+  [[nodiscard]] std::span<std::byte> span() const { return {at_, bytes_}; }
+
+ private:
+  std::byte* at_ = nullptr;
+  std::size_t bytes_;
+};
+
+std::size_t resident_bytes() {
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * kPageBytes;
+}
+
+class GuestRanges : public IommuTest, public ::testing::WithParamInterface<Iova> {
+ protected:
+  GuestRanges() { dma_.set_bus_master(true); }
+  [[nodiscard]] bool writes_to(Iova iova) {
+    std::array<std::byte, 16> bytes{};
+    bytes.fill(std::byte{7});
+    return dma_.write(iova, bytes);
+  }
+};
+
+TEST_P(GuestRanges, LargeOne_IsReachedAtItsFirstByteAndItsLast) {
+  const Reserved memory(std::size_t{64} << 20);
+  iommu_.map_at(GetParam(), memory.span());
+  EXPECT_TRUE(writes_to(GetParam()));
+  EXPECT_TRUE(writes_to(GetParam() + memory.span().size() - 16));
+  EXPECT_EQ(memory.span().front(), std::byte{7});
+  EXPECT_EQ(memory.span().back(), std::byte{7});
+  EXPECT_FALSE(writes_to(GetParam() + memory.span().size()));
+}
+
+TEST_P(GuestRanges, LargeOneOnceTouched_IsFoundWithoutACall) {
+  const Reserved memory(std::size_t{64} << 20);
+  iommu_.map_at(GetParam(), memory.span());
+  ASSERT_TRUE(writes_to(GetParam() + 0x5008));
+  EXPECT_EQ(iommu_.lookup(GetParam() + 0x5008), memory.span().data() + 0x5008);
+  EXPECT_EQ(dma_.window(GetParam() + 0x5008, 8), memory.span().data() + 0x5008);
+}
+
+TEST_P(GuestRanges, LargeOneUnmapped_IsGoneAndItsNeighboursStay) {
+  const Reserved memory(std::size_t{64} << 20);
+  const Iova at = GetParam() + 3 * kPageBytes;
+  iommu_.map_at(at - kPageBytes, page(0));
+  iommu_.map_at(at, memory.span());
+  iommu_.map_at(at + memory.span().size(), page(1));
+  ASSERT_TRUE(writes_to(at));
+  ASSERT_TRUE(writes_to(at + kLargePage));
+  ASSERT_TRUE(writes_to(at + memory.span().size() - 16));
+  iommu_.unmap_at(at, memory.span().size());
+  EXPECT_FALSE(writes_to(at));
+  EXPECT_FALSE(writes_to(at + kLargePage));
+  EXPECT_FALSE(writes_to(at + memory.span().size() - 16));
+  EXPECT_TRUE(writes_to(at - kPageBytes));
+  EXPECT_TRUE(writes_to(at + memory.span().size()));
+}
+
+TEST_P(GuestRanges, SizeOfOneThatNobodyTouches_CostsNoMemory) {
+  const Reserved memory(std::size_t{32} << 30);
+  const std::size_t before = resident_bytes();
+  iommu_.map_at(GetParam(), memory.span());
+  EXPECT_LT(resident_bytes(), before + (std::size_t{8} << 20));
+  iommu_.unmap_at(GetParam(), memory.span().size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, GuestRanges, ::testing::Values(kNear, kFar));
 
 TEST_F(IommuTest, Observer_HearsNothingOfAFault) {
   Ear ear;
