@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "model/vfio_user/lost_pages.hpp"
+
 namespace portcullis::model {
 namespace {
 
@@ -31,6 +33,10 @@ Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
                           const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
     const bool has_more = function.serve();
+    if (vfio_user::LostPages::take())
+      return fail(Errc::System,
+                  "a page of its memory file is gone: the file was cut short while it was mapped, "
+                  "or its file system is full");
     if (!server.is_broken()) {
       if (function.has_stores()) continue;
       PORTCULLIS_TRY_ASSIGN(const bool ready,
@@ -48,6 +54,7 @@ Result<void> serve_client(HcaFunction& function, vfio_user::Server& server,
 Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
                            const std::atomic<bool>& stop,
                            const std::function<void(std::string_view)>& log) {
+  const vfio_user::LostPages lost_pages;
   while (!stop.load(std::memory_order_relaxed)) {
     const bool has_more = function.serve();
     PORTCULLIS_TRY_ASSIGN(const bool ready,
@@ -56,6 +63,9 @@ Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
     PORTCULLIS_TRY_ASSIGN(UniqueFd client, listener.accept());
     log("client connected");
     vfio_user::Server server(function, std::move(client));
+    server.on_refusal([&log](std::string_view why) {
+      log(std::string(why) + "; the client is told an errno, and no more of it is said here");
+    });
     function.attach(&server);
     const auto served = serve_client(function, server, stop);
     function.attach(nullptr);

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "model/vfio_user/lost_pages.hpp"
+
 namespace portcullis::model::vfio_user {
 
 /// One shared file, mapped whole while any range refers to it.
@@ -19,12 +21,20 @@ class GuestMemory::File {
     if (memory == MAP_FAILED)
       return fail(Errc::System, fmt::format("cannot map {} bytes of guest memory: {}", bytes,
                                             std::strerror(errno)));
-    return std::make_shared<File>(std::span(static_cast<std::byte*>(memory), bytes));
+    auto file = std::make_shared<File>(std::span(static_cast<std::byte*>(memory), bytes));
+    if (!LostPages::watch(file->memory_))
+      return fail(Errc::OutOfResources,
+                  fmt::format("DMA_MAP of one more file: {} files are mapped, no more are accepted",
+                              LostPages::kMaxMappings));
+    return file;
   }
   explicit File(std::span<std::byte> memory) noexcept : memory_(memory) {}
   File(const File&) = delete;
   File& operator=(const File&) = delete;
-  ~File() { munmap(memory_.data(), memory_.size()); }
+  ~File() {
+    LostPages::forget(memory_);
+    munmap(memory_.data(), memory_.size());
+  }
   [[nodiscard]] std::span<std::byte> memory() const noexcept { return memory_; }
 
  private:
@@ -40,7 +50,8 @@ Result<void> GuestMemory::check(const DmaMap& request) const {
                             request.size, request.address, request.offset, kPageBytes));
   if (ranges_.size() >= kMaxRanges)
     return fail(Errc::OutOfResources,
-                fmt::format("DMA_MAP at {:#x}: {} ranges are mapped already, no more are accepted",
+                fmt::format("DMA_MAP at {:#x}: {} ranges are mapped already, no more are accepted; "
+                            "with huge pages or memory mapped in one piece fewer are needed",
                             request.address, ranges_.size()));
   const auto next = ranges_.lower_bound(request.address);
   const bool meets_next = next != ranges_.end() && next->first - request.address < request.size;
@@ -57,10 +68,19 @@ Result<std::shared_ptr<GuestMemory::File>> GuestMemory::open(const UniqueFd& fd)
   if (fstat(fd.get(), &status) != 0)
     return fail(Errc::System, fmt::format("fstat of guest memory: {}", std::strerror(errno)));
   const FileId id{status.st_dev, status.st_ino};
-  const auto bytes = static_cast<std::size_t>(status.st_size);
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
   if (const auto known = files_.find(id); known != files_.end())
     if (auto file = known->second.lock(); file != nullptr && file->memory().size() == bytes)
       return file;
+  std::uint64_t mapped = 0;
+  for (const auto& [known, file] : files_)
+    if (const auto live = file.lock(); live != nullptr) mapped += live->memory().size();
+  if (bytes > kMaxFileBytes - std::min(mapped, kMaxFileBytes))
+    return fail(
+        Errc::OutOfResources,
+        fmt::format("DMA_MAP of a file of {:#x} bytes: {:#x} bytes of files are mapped, {:#x} "
+                    "are accepted",
+                    bytes, mapped, kMaxFileBytes));
   PORTCULLIS_TRY_ASSIGN(std::shared_ptr<File> file, File::create(fd, bytes));
   files_[id] = file;
   return file;

@@ -32,6 +32,8 @@ class GuestMemory {
  public:
   /// As max_dma_maps of the protocol.
   static constexpr std::size_t kMaxRanges = 65535;
+  /// Of all files together: they are mapped whole, and the address space has an end.
+  static constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 42;
 
   /// Adds a range; `file` may be closed. Busy when it overlaps one (EEXIST on the wire),
   /// InvalidArgument for sizes and addresses, OutOfResources, System when the file cannot be

@@ -3,9 +3,11 @@
 
 #include <linux/vfio.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -46,6 +48,18 @@ tl::unexpected<Error> abandoned(Command command) {
 }
 
 Reply refuse(int error) { return tl::unexpected<int>(error); }
+
+/// A write to anything else may wait, raise SIGPIPE or land in a file.
+bool is_eventfd(const UniqueFd& fd) {
+  constexpr std::string_view kName = "anon_inode:[eventfd]";  // eventfd_create, fs/eventfd.c
+  struct stat status {};
+  if (fstat(fd.get(), &status) != 0 || (status.st_mode & S_IFMT) != 0) return false;
+  std::array<char, 2 * kName.size()> name{};
+  const ssize_t bytes =
+      readlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), name.data(), name.size());
+  // Without /proc what has no inode of its own will do: none of it raises a signal.
+  return bytes < 0 || std::string_view(name.data(), static_cast<std::size_t>(bytes)) == kName;
+}
 
 template <class T>
 Reply reply_with(const T& value) {
@@ -168,12 +182,18 @@ Server::Reply Server::dma_map(Message& message) {
   if (!request || message.fds.size() > 1) return refuse(EINVAL);
   UniqueFd file = message.fds.empty() ? UniqueFd() : std::move(message.fds.front());
   const auto range = memory_.map(*request, std::move(file));
-  if (!range) return refuse(errno_of(range.error()));
+  if (!range) return refuse_map(range.error());
   if (const auto taken = backend_->mapped(*range); !taken) {
     memory_.unmap(*range);
-    return refuse(errno_of(taken.error()));
+    return refuse_map(taken.error());
   }
   return std::vector<std::byte>{};
+}
+
+Server::Reply Server::refuse_map(const Error& error) {
+  const bool is_for_want = error.code == Errc::OutOfResources || error.code == Errc::System;
+  if (is_for_want && tell_) std::exchange(tell_, nullptr)(error.text);
+  return refuse(errno_of(error));
 }
 
 Server::Reply Server::dma_unmap(const Message& message) {
@@ -241,6 +261,7 @@ Server::Reply Server::set_irqs(Message& message) {
   }
   if (data != VFIO_IRQ_SET_DATA_EVENTFD) return refuse(ENOTSUP);
   if (!message.fds.empty() && message.fds.size() != request->count) return refuse(EINVAL);
+  if (!std::ranges::all_of(message.fds, is_eventfd)) return refuse(EINVAL);
   eventfds.resize(available);
   for (std::uint32_t i = 0; i < request->count; ++i)
     eventfds[request->start + i] = message.fds.empty() ? UniqueFd() : std::move(message.fds[i]);
@@ -277,7 +298,7 @@ bool Server::trigger_msix(std::uint32_t vector) noexcept {
   if (found == eventfds_.end() || vector >= found->second.size()) return false;
   const UniqueFd& eventfd = found->second[vector];
   if (!eventfd.is_open()) return false;
-  // It is whatever the client sent, and its count may stand at the end: a write must not wait.
+  // Its count may stand at the end: a write must not wait.
   pollfd entry{.fd = eventfd.get(), .events = POLLOUT, .revents = 0};
   if (poll(&entry, 1, 0) != 1 || (entry.revents & POLLOUT) == 0) return false;
   const std::uint64_t one = 1;

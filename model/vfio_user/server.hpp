@@ -7,9 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -62,6 +65,10 @@ class Server {
   /// The client is gone: its memory and interrupts are let go, the device keeps its state.
   ~Server();
 
+  /// Hears in one line of the first DMA_MAP that is refused for want of something; the client has
+  /// an errno for each.
+  void on_refusal(std::function<void(std::string_view)> tell) { tell_ = std::move(tell); }
+
   [[nodiscard]] int fd() const noexcept { return connection_.fd(); }
   /// True when serve_one() will end the connection, whatever comes.
   [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
@@ -69,7 +76,7 @@ class Server {
   [[nodiscard]] Result<bool> serve_one();
 
   /// Signals one interrupt of VFIO_PCI_MSIX_IRQ_INDEX; false when the client set none up there, or
-  /// what it set up takes no more.
+  /// its eventfd takes no more.
   bool trigger_msix(std::uint32_t vector) noexcept;
   /// Memory that came without a file. The range has been checked by whoever asks. Commands that
   /// come before the reply are served, in order. After the first one that is not answered in time
@@ -88,6 +95,7 @@ class Server {
   [[nodiscard]] Reply dispatch(Message& message);
   [[nodiscard]] Reply negotiate(const Message& message);
   [[nodiscard]] Reply dma_map(Message& message);
+  [[nodiscard]] Reply refuse_map(const Error& error);
   [[nodiscard]] Reply dma_unmap(const Message& message);
   [[nodiscard]] Reply device_info(const Message& message) const;
   [[nodiscard]] Reply region_info(const Message& message) const;
@@ -112,6 +120,7 @@ class Server {
   std::map<std::uint32_t, std::vector<UniqueFd>> eventfds_;  // by interrupt index
   std::size_t max_transfer_bytes_ = kMaxTransferBytes;       // the client's
   Patience patience_;
+  std::function<void(std::string_view)> tell_;
   bool negotiated_ = false;
   std::uint16_t next_id_ = 1;
   bool is_abandoning_ = false;

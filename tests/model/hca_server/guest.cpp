@@ -143,6 +143,8 @@ std::uint32_t Guest::unmap(Iova address, std::uint64_t bytes) {
   return call(Command::DmaUnmap, payload);
 }
 
+void Guest::cut_memory_short() { require(ftruncate(file_.get(), 0) == 0, "ftruncate"); }
+
 std::uint32_t Guest::call(Command command, std::vector<std::byte>& payload,
                           std::span<const int> fds) {
   const Deadline deadline(kPatienceMs);

@@ -74,6 +74,8 @@ class Guest {
   [[nodiscard]] std::uint32_t map_part(std::uint64_t offset, std::uint64_t bytes, bool with_file,
                                        std::uint32_t flags = 3);
   [[nodiscard]] std::uint32_t unmap(Iova address, std::uint64_t bytes);
+  /// The memory's file has no page left; nobody may touch memory() after that.
+  void cut_memory_short();
 
   /// One message and its reply; the errno of the reply, `payload` is replaced by the reply's.
   std::uint32_t call(vfio_user::Command command, std::vector<std::byte>& payload,

@@ -4,11 +4,14 @@
     program_test.py HCA_SERVER
 """
 
+import errno
 import fcntl
 import os
 import pathlib
+import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,6 +24,14 @@ PROGRAM = sys.argv.pop()
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=20)
+
+
+def call(client: socket.socket, command: int, payload: bytes, fds: list[int] = ()) -> int:
+    """One vfio-user message and its reply; the errno of the reply."""
+    header = struct.pack("<HHIII", 7, command, 16 + len(payload), 0, 0)
+    socket.send_fds(client, [header + payload], list(fds))
+    reply = client.recv(1 << 16)
+    return struct.unpack("<I", reply[12:16])[0]
 
 
 class BadInput(unittest.TestCase):
@@ -74,10 +85,11 @@ class Serving(unittest.TestCase):
             process.communicate()
         self.folder.cleanup()
 
-    def serve(self, name: str, *arguments: str) -> subprocess.Popen:
+    def serve(self, name: str, *arguments: str, limit: int | None = None) -> subprocess.Popen:
         path = os.path.join(self.folder.name, name)
         process = subprocess.Popen(
-            [PROGRAM, "--socket", path, *arguments], stderr=subprocess.PIPE, text=True
+            [PROGRAM, "--socket", path, *arguments], stderr=subprocess.PIPE, text=True,
+            preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         )
         self.running.append(process)
         self.assertEqual(process.stderr.readline(), f"hca-server: listening on {path}\n")
@@ -96,6 +108,23 @@ class Serving(unittest.TestCase):
             client.connect(os.path.join(self.folder.name, "s"))
             self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
         self.assertEqual(process.stderr.readline(), "hca-server: client gone\n")
+
+    def test_memory_that_the_address_space_has_no_room_for_is_refused_and_told(self):
+        # RLIMIT_AS: what the server reserves for itself, and not the client's 32 GiB.
+        limit = 2 << 30
+        process = self.serve("s", limit=limit)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.path.join(self.folder.name, "s"))
+            self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
+            call(client, 1, struct.pack("<HH", 0, 1))
+            memory = os.memfd_create("guest")
+            os.truncate(memory, 32 << 30)
+            request = struct.pack("<IIQQQ", 32, 3, 0, 1 << 32, 32 << 30)
+            self.assertEqual(call(client, 2, request, [memory]), errno.EIO)
+            os.close(memory)
+            self.assertRegex(process.stderr.readline(), "cannot map 34359738368 bytes of guest")
+            self.assertEqual(call(client, 13, b""), 0)
+        self.assertIsNone(process.poll())
 
     def test_two_servers_share_a_wire(self):
         wire = os.path.join(self.folder.name, "wire")

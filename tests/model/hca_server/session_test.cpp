@@ -55,6 +55,22 @@ TEST_F(HcaServerSession, ClientGone_ItsMemoryIsNoLongerReached) {
   EXPECT_GT(served_.stop().counters().dma_faults, 0U);
 }
 
+TEST_F(HcaServerSession, MemoryFileCutShortWhileMapped_HungUpAndTheNextIsServed) {
+  {
+    Guest guest(served_.path());
+    ASSERT_EQ(guest.map(true), 0U);
+    ASSERT_TRUE(guest.bring_up());
+    guest.cut_memory_short();
+    guest.post_bar(Guest::kCommandDoorbell, 1);
+    EXPECT_TRUE(guest.is_hung_up());
+  }
+  EXPECT_THAT(served_.log(), Contains(HasSubstr("a page of its memory file is gone")));
+  Guest next(served_.path());
+  next.reset_device();
+  ASSERT_EQ(next.map(true), 0U);
+  EXPECT_TRUE(next.bring_up());
+}
+
 TEST_F(HcaServerSession, ClientGone_BothAreLogged) {
   { const Guest guest(served_.path()); }
   { const Guest guest(served_.path()); }

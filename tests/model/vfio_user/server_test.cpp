@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -202,6 +203,45 @@ TEST_F(VfioUserServer, EventfdFull_TriggerDoesNotWait) {
   ASSERT_EQ(write(event.get(), &full, sizeof full), 8);
   call(8, words({{20, 4}, {0x24, 4}, {2, 4}, {1, 4}, {1, 4}}), {event.get()});
   EXPECT_FALSE(server_->trigger_msix(1));
+}
+
+TEST_F(VfioUserServer, VectorWithAnythingButAnEventfd_Refused) {
+  negotiate();
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const UniqueFd reader(ends[0]), writer(ends[1]);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const UniqueFd socket(ends[0]), peer(ends[1]);
+  const UniqueFd file = guest_file(4096), epoll(epoll_create1(0));
+  for (const int fd : {writer.get(), socket.get(), file.get(), epoll.get()}) {
+    const RawReply reply = call(8, words({{20, 4}, {0x24, 4}, {2, 4}, {1, 4}, {1, 4}}), {fd});
+    EXPECT_EQ(reply.error, static_cast<std::uint32_t>(EINVAL));
+    EXPECT_FALSE(server_->trigger_msix(1));
+  }
+}
+
+TEST_F(VfioUserServer, FileLargerThanTheServerMaps_RefusedAndToldOnce) {
+  std::vector<std::string> told;
+  server_->on_refusal([&told](std::string_view line) { told.emplace_back(line); });
+  negotiate();
+  const UniqueFd file = guest_file(GuestMemory::kMaxFileBytes + 4096);
+  EXPECT_EQ(map(0x1000, 4096, file.get()).error, static_cast<std::uint32_t>(ENOSPC));
+  EXPECT_EQ(map(0x1000, 4096, file.get()).error, static_cast<std::uint32_t>(ENOSPC));
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_THAT(told[0], HasSubstr("file of 0x40000001000 bytes"));
+}
+
+TEST_F(VfioUserServer, OneRangeTooMany_RefusedAndToldWhatHelps) {
+  std::vector<std::string> told;
+  server_->on_refusal([&told](std::string_view line) { told.emplace_back(line); });
+  negotiate();
+  for (std::uint64_t i = 0; i < GuestMemory::kMaxRanges; ++i)
+    ASSERT_EQ(map(i * 0x2000, 0x1000, -1).error, 0U);
+  EXPECT_EQ(map(GuestMemory::kMaxRanges * 0x2000, 0x1000, -1).error,
+            static_cast<std::uint32_t>(ENOSPC));
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_THAT(told[0],
+              HasSubstr("65535 ranges are mapped already, no more are accepted; with huge"));
 }
 
 TEST_F(VfioUserServer, VectorBeyondTheLast_Refused) {
