@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 #include <utility>
 
 namespace portcullis {
@@ -98,8 +99,8 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
     auto& keys = open_.back().keys;
-    if (keys.size() < kMostCheckedKeys && std::ranges::find(keys, name) != keys.end())
-      return refuse(fmt::format("\"{}\" stands twice in one object", name));
+    if (is_known(keys, name))
+      return refuse(fmt::format("\"{}\" stands twice in one object", name.substr(0, kMostShown)));
     keys.push_back(std::move(name));
     return true;
   }
@@ -118,8 +119,17 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   [[nodiscard]] JsonValue take() && { return std::move(root_); }
 
  private:
-  // Objects used as tables may have 10^5 keys; their owner looks for doubles in his own way.
-  static constexpr std::size_t kMostCheckedKeys = 64;
+  /// Objects used as tables may have 10^5 keys: from so many on they are looked up, not read
+  /// through.
+  static constexpr std::size_t kFewKeys = 64;
+
+  bool is_known(const std::vector<std::string>& keys, const std::string& name) {
+    if (keys.size() < kFewKeys) return std::ranges::find(keys, name) != keys.end();
+    tables_.resize(open_.size());
+    auto& table = tables_.back();
+    if (keys.size() == kFewKeys) table = {keys.begin(), keys.end()};
+    return !table.insert(name).second;
+  }
 
   bool refuse(std::string what) {
     if (refusal_.empty()) {
@@ -158,6 +168,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
 
   const Position& position_;
   std::vector<JsonValue> open_;
+  std::vector<std::unordered_set<std::string>> tables_;  // keys of open_[i], of large objects only
   JsonValue root_;
   std::string refusal_;
   std::uint32_t refused_line_ = 0;
@@ -206,6 +217,10 @@ const JsonValue* JsonValue::find(std::string_view key) const noexcept {
 }
 
 Result<JsonValue> parse_json(std::string_view text, std::string_view file) {
+  // nlohmann's lexer takes a NUL for the end of the text, whatever follows.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+    return fail(Errc::Malformed, fmt::format("{}:{}: a NUL byte; JSON expected", file,
+                                             1 + std::ranges::count(text.substr(0, nul), '\n')));
   Position position;
   TreeBuilder builder(position);
   const Reader first(text.data(), &position);

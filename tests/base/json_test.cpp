@@ -41,6 +41,19 @@ TEST(Json, NestingWithoutEnd_IsRefused) {
   EXPECT_THAT(parse_json(std::string(100'000, '['), "x").error().text, HasSubstr("nested deeper"));
 }
 
+TEST(Json, KeyTwiceInALargeTable_IsRefused) {
+  std::string text = "{\"x\": {\"k0\": 0}, \"t\": {";
+  for (int i = 0; i < 200; ++i) text += "\"k" + std::to_string(i) + "\": {\"k0\": 1},\n";
+  EXPECT_TRUE(parse_json(text + "\"k200\": 0}}", "f").has_value());
+  EXPECT_THAT(parse_json(text + "\"k150\": 0}}", "f").error().text,
+              HasSubstr("\"k150\" stands twice in one object"));
+}
+
+TEST(Json, NulsAfterTheEnd_AreNoEnd) {
+  const std::string text("{\"a\": 1}\n\0\0 {", 14);
+  EXPECT_EQ(parse_json(text, "f").error().text, "f:2: a NUL byte; JSON expected");
+}
+
 TEST(Json, NumberBeyondADouble_IsRefused) { EXPECT_FALSE(parse_json("[1e999]", "x").has_value()); }
 
 TEST(Json, WholeNumbers_KeepAll64Bits) {
