@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pfc/bound/pause_times.hpp"
 #include "pfc/cbd/dependencies.hpp"
 #include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/routing.hpp"
@@ -15,7 +16,6 @@ namespace {
 
 constexpr double kMostPicoseconds = 9e15;  // 256 of them fit 64 bits, Engine::inspection_ps()
 constexpr double kMostPackets = 9e15;      // of a source: a double counts them one by one
-constexpr std::uint32_t kFrameBytes = 84;  // 64, preamble and start 8, gap 12
 constexpr std::uint32_t kMostPacketBytes = 1 << 20;
 
 class Compiler {
@@ -68,7 +68,17 @@ class Compiler {
     const double ps_per_byte = network_.ps_per_time / (link.capacity * network_.bytes_per_data);
     const std::string what = "link " + link.name;
     PORTCULLIS_TRY_ASSIGN(plan.packet_ps, time(ps_per_byte * options_.packet_bytes, what));
-    PORTCULLIS_TRY_ASSIGN(plan.frame_ps, time(ps_per_byte * kFrameBytes, what));
+    PORTCULLIS_TRY_ASSIGN(plan.frame_ps, time(ps_per_byte * bound::kPauseFrameBytes, what));
+    // A packet that takes no time would let events of one moment follow each other for ever.
+    const std::uint32_t smallest = std::min(options_.packet_bytes, bound::kPauseFrameBytes);
+    if (plan.packet_ps == 0 || plan.frame_ps == 0)
+      return fail(
+          Errc::InvalidArgument,
+          fmt::format(
+              "link {}: capacity {:g} sends {} bytes in less than a picosecond; at most {:g} "
+              "is accepted",
+              link.name, link.capacity, smallest,
+              network_.ps_per_time * smallest / network_.bytes_per_data));
     PORTCULLIS_TRY_ASSIGN(plan.delay_ps, time(link.delay * network_.ps_per_time, what));
     plan.xoff = bytes(link.xoff);
     plan.xon = bytes(link.xon);

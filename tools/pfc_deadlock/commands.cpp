@@ -15,7 +15,7 @@ constexpr Command kCommands[] = {
     {"packet", "the same packet by packet, with PAUSE frames on the wire", run_packet},
     {"cbd", "links that wait for each other in a circle, and what breaks it", run_cbd},
     {"sweep", "how often and how soon a scenario deadlocks, over a grid of settings", run_sweep},
-    {"residence", "how long data is under way, and so how late a packet may arrive", run_residence},
+    {"residence", "how late a packet may arrive: a bound, or why there is none", run_residence},
     {"topology", "a scenario as a drawing or as JSON to start from", run_topology},
 };
 

@@ -4,8 +4,11 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "pfc/bound/residence_bound.hpp"
 #include "pfc/fluid/residence.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/input.hpp"
@@ -15,117 +18,253 @@ namespace {
 
 using pfc::Residence;
 using pfc::Topology;
+using pfc::bound::ResidenceBound;
+
+constexpr double kPicosecondsPerUs = 1e6;
 
 struct Options {
   std::string scenario;
   std::vector<std::string> settings;
   double until = 50;
   double watchdog_ms = 0;
+  std::uint32_t packet_bytes = 1000;
+  double response_us = 0;
   std::string discipline = "fifo";
   std::string format = "csv";
 };
 
-/// A flow's figures in microseconds.
-struct Line {
-  std::string flow;
-  double transit_us, median_us, p99_us, longest_us, inside_bytes, oldest_inside_us;
+/// What one run of the fluid equations showed; no proof of anything.
+struct Seen {
+  std::vector<Residence> flows;
+  std::optional<double> deadlock;  // when
+  double end = 0;
+  double latest = 0;  // of all flows, delivered or still under way
+  bool is_interrupted = false;
+  std::string why_not;  // there was no run
 };
 
-std::vector<Line> lines_of(const Topology& topology, const std::vector<Residence>& all) {
-  const double us = topology.units.time_s * 1e6;
-  std::vector<Line> lines;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    lines.push_back({topology.flows[i].name, all[i].transit * us, all[i].median * us,
-                     all[i].p99 * us, all[i].longest * us,
-                     all[i].inside * topology.units.data_bytes, all[i].oldest_inside * us});
-  return lines;
+/// A flow's figures in microseconds; nothing where nothing was delivered, or there is no bound.
+struct Line {
+  std::string flow;
+  std::optional<double> bound_us, transit_us, median_us, p99_us, longest_us, inside_bytes,
+      oldest_inside_us;
+};
+
+/// Of a packet that meets nobody: what it takes on the links, and their delays.
+double transit_of(const Topology& topology, const pfc::Flow& flow, const Options& options) {
+  double time = 0;
+  for (const pfc::LinkId id : flow.path) {
+    const pfc::Link& link = topology.links[id];
+    time += link.delay + options.packet_bytes / topology.units.data_bytes / link.capacity;
+  }
+  return time;
 }
 
-std::string csv_of(const std::vector<Line>& lines) {
-  std::string text = "flow,transit_us,median_us,p99_us,longest_us,inside_bytes,oldest_inside_us\n";
-  for (const Line& line : lines)
-    text += fmt::format("{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g}\n", line.flow,
-                        line.transit_us, line.median_us, line.p99_us, line.longest_us,
-                        line.inside_bytes, line.oldest_inside_us);
-  return text;
-}
-
-std::string json_of(const Topology& topology, const std::vector<Line>& lines,
-                    const std::string& verdict) {
-  nlohmann::ordered_json top = {{"scenario", topology.name}, {"verdict", verdict}};
-  for (const Line& line : lines)
-    top["flows"].push_back({{"flow", line.flow},
-                            {"transit_us", line.transit_us},
-                            {"median_us", line.median_us},
-                            {"p99_us", line.p99_us},
-                            {"longest_us", line.longest_us},
-                            {"inside_bytes", line.inside_bytes},
-                            {"oldest_inside_us", line.oldest_inside_us}});
-  return top.dump(2) + "\n";
-}
-
-/// The one number: how long after it was sent a packet may still arrive.
-std::string verdict_of(const Topology& topology, const Options& options, const pfc::FluidRun& run,
-                       const std::vector<Residence>& all) {
-  const double us = topology.units.time_s * 1e6;
-  double latest = 0;
-  for (const Residence& of : all) latest = std::max({latest, of.longest, of.oldest_inside});
-  if (!run.deadlock)
-    return fmt::format(
-        "a packet arrives at most {:.6g} us after it was sent (seen up to {:.6g} us)", latest * us,
-        run.end * us);
-  if (options.watchdog_ms <= 0)
-    return fmt::format(
-        "deadlock at {:.6g} us: without a watchdog what is inside never arrives; --watchdog-ms "
-        "gives a bound",
-        run.deadlock->time * us);
-  // The watchdog opens the gates that long after the deadlock; what waited has waited since then.
-  double waited = 0;
-  for (const Residence& of : all)
-    if (of.inside > 0) waited = std::max(waited, of.oldest_inside - (run.end - run.deadlock->time));
-  return fmt::format(
-      "deadlock at {:.6g} us: a packet may arrive {:.6g} us after it was sent, or later, when the "
-      "watchdog lets it go",
-      run.deadlock->time * us, std::max(0.0, waited) * us + options.watchdog_ms * 1e3);
-}
-
-Result<int> run(Console& console, const Options& options) {
-  PORTCULLIS_TRY_ASSIGN(const Topology topology, load_fabric(options.scenario, options.settings));
+Result<Seen> observe(const Topology& topology, const Options& options, Console& console) {
+  Seen seen;
+  if (!(options.until >= 0) || !std::isfinite(options.until))
+    return fail(Errc::InvalidArgument,
+                fmt::format("--until {}; a time from 0 on is accepted", options.until));
+  if (options.until == 0 || topology.flows.empty()) {
+    seen.why_not = topology.flows.empty() ? "no flows" : "--until 0";
+    return seen;
+  }
   pfc::FluidOptions solver;
   solver.until = options.until;
   solver.discipline =
       options.discipline == "fifo" ? pfc::Discipline::Fifo : pfc::Discipline::Proportional;
   solver.keeps_history = true;
   solver.is_stopped = &console.is_stopped;
-  PORTCULLIS_TRY_ASSIGN(const pfc::FluidRun found, pfc::solve(topology, solver));
-  const std::vector<Residence> all = pfc::residence(topology, found);
-  const std::string verdict = verdict_of(topology, options, found, all);
-  const std::vector<Line> lines = lines_of(topology, all);
-  console.out << (options.format == "json" ? json_of(topology, lines, verdict) : csv_of(lines));
+  const auto run = pfc::solve(topology, solver);
+  if (!run) {
+    seen.why_not = run.error().text;
+    return seen;
+  }
+  seen.flows = pfc::residence(topology, *run);
+  seen.end = run->end;
+  seen.is_interrupted = run->is_interrupted;
+  if (run->deadlock) seen.deadlock = run->deadlock->time;
+  for (std::size_t i = 0; i < seen.flows.size(); ++i) {
+    Residence& flow = seen.flows[i];
+    // The fluid has no packets: what each takes on its links comes on top.
+    const double packets = transit_of(topology, topology.flows[i], options) - flow.transit;
+    flow.transit += packets;
+    if (flow.longest > 0) {
+      for (double* figure : {&flow.median, &flow.p99, &flow.longest}) *figure += packets;
+    }
+    seen.latest = std::max({seen.latest, flow.longest, flow.oldest_inside});
+  }
+  return seen;
+}
+
+std::vector<Line> lines_of(const Topology& topology, const Options& options,
+                           const ResidenceBound& bound, const Seen& seen) {
+  const double us = topology.units.time_s * 1e6;
+  std::vector<Line> lines;
+  for (std::size_t i = 0; i < topology.flows.size(); ++i) {
+    Line line{topology.flows[i].name, {}, {}, {}, {}, {}, {}, {}};
+    if (std::isfinite(bound.flows[i])) line.bound_us = bound.flows[i] * us;
+    if (!topology.flows[i].path.empty())
+      line.transit_us = transit_of(topology, topology.flows[i], options) * us;
+    if (!seen.flows.empty()) {
+      const Residence& flow = seen.flows[i];
+      if (flow.longest > 0) {
+        line.median_us = flow.median * us;
+        line.p99_us = flow.p99 * us;
+        line.longest_us = flow.longest * us;
+      }
+      line.inside_bytes = flow.inside * topology.units.data_bytes;
+      line.oldest_inside_us = flow.oldest_inside * us;
+    }
+    lines.push_back(std::move(line));
+  }
+  if (bound.routes) {
+    lines.push_back({"(any that routes permit)", {}, {}, {}, {}, {}, {}, {}});
+    if (std::isfinite(*bound.routes)) lines.back().bound_us = *bound.routes * us;
+  }
+  return lines;
+}
+
+std::string csv_of(const std::vector<Line>& lines) {
+  std::string text =
+      "flow,bound_us,transit_us,median_us,p99_us,longest_us,inside_bytes,oldest_inside_us\n";
+  for (const Line& line : lines) {
+    text += line.flow;
+    for (const auto& figure : {line.bound_us, line.transit_us, line.median_us, line.p99_us,
+                               line.longest_us, line.inside_bytes, line.oldest_inside_us})
+      text += figure ? fmt::format(",{:.6g}", *figure) : ",";
+    text += "\n";
+  }
+  return text;
+}
+
+nlohmann::ordered_json json_number(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+std::string json_of(const Topology& topology, const std::vector<Line>& lines,
+                    const ResidenceBound& bound, bool is_bound, const std::string& verdict) {
+  nlohmann::ordered_json top = {{"scenario", topology.name}, {"verdict", verdict}};
+  top["bound_us"] = nullptr;
+  if (is_bound) top["bound_us"] = bound.most * (topology.units.time_s * 1e6);
+  top["circle"] = nlohmann::ordered_json::array();
+  for (const pfc::LinkId link : bound.circle) top["circle"].push_back(topology.links[link].name);
+  for (const Line& line : lines)
+    top["flows"].push_back({{"flow", line.flow},
+                            {"bound_us", json_number(line.bound_us)},
+                            {"transit_us", json_number(line.transit_us)},
+                            {"median_us", json_number(line.median_us)},
+                            {"p99_us", json_number(line.p99_us)},
+                            {"longest_us", json_number(line.longest_us)},
+                            {"inside_bytes", json_number(line.inside_bytes)},
+                            {"oldest_inside_us", json_number(line.oldest_inside_us)}});
+  return top.dump(2) + "\n";
+}
+
+std::string circle_text(const Topology& topology, const std::vector<pfc::LinkId>& circle) {
+  std::string text;
+  for (std::size_t i = 0; i < circle.size(); ++i)
+    text += fmt::format("{}{} waits for {}", i == 0 ? "" : ", ", topology.links[circle[i]].name,
+                        topology.links[circle[(i + 1) % circle.size()]].name);
+  return text;
+}
+
+std::string seen_text(const Topology& topology, const Seen& seen) {
+  const double us = topology.units.time_s * 1e6;
+  if (!seen.why_not.empty()) return fmt::format("no run was observed ({})", seen.why_not);
+  if (seen.deadlock)
+    return fmt::format("the one run that was observed locks at {:.6g} us", *seen.deadlock * us);
+  return fmt::format("in the one run that was observed, up to {:.6g} us, {:.6g} us at most",
+                     seen.end * us, seen.latest * us);
+}
+
+/// The one number: how long after it was sent a packet may still arrive.
+std::string verdict_of(const Topology& topology, const Options& options,
+                       const ResidenceBound& bound, const Seen& seen) {
+  const std::string run = seen_text(topology, seen);
+  if (!std::isfinite(bound.most)) {
+    const std::string why =
+        bound.circle.empty()
+            ? bound.reason
+            : circle_text(topology, bound.circle) + ", and nothing keeps that circle from locking";
+    return fmt::format("no bound: {}{}; {}", why,
+                       options.watchdog_ms > 0 ? "" : "; --watchdog-ms may give one", run);
+  }
+  if (options.discipline != "fifo")
+    return fmt::format(
+        "no bound: in buffers that mix what they hold (--discipline proportional) some of it may "
+        "stay for ever; {}",
+        run);
+  const double us = topology.units.time_s * 1e6;
+  return fmt::format(
+      "bound: a packet of {} bytes arrives at most {:.6g} us after it was sent, whatever is sent "
+      "and when{}; {}",
+      options.packet_bytes, std::max(bound.most, 0.0) * us,
+      options.watchdog_ms > 0
+          ? fmt::format(", or is dropped by a watchdog that empties a queue after {:g} ms of pause",
+                        options.watchdog_ms)
+          : "",
+      run);
+}
+
+Result<int> run(Console& console, const Options& options) {
+  PORTCULLIS_TRY_ASSIGN(const Topology topology, load_fabric(options.scenario, options.settings));
+  pfc::bound::BoundOptions to;
+  to.pause.packet_bytes = options.packet_bytes;
+  to.pause.response_ps = options.response_us * kPicosecondsPerUs;
+  if (options.watchdog_ms > 0) to.watchdog_ps = options.watchdog_ms * 1e3 * kPicosecondsPerUs;
+  to.is_stopped = &console.is_stopped;
+  const auto bound = pfc::bound::bound_residence(topology, to);
+  if (!bound && bound.error().code == Errc::Timeout) return kExitInterrupted;
+  if (!bound) return tl::unexpected<Error>(bound.error());
+  PORTCULLIS_TRY_ASSIGN(const Seen seen, observe(topology, options, console));
+  const std::string verdict = verdict_of(topology, options, *bound, seen);
+  const std::vector<Line> lines = lines_of(topology, options, *bound, seen);
+  const bool is_bound = std::isfinite(bound->most) && options.discipline == "fifo";
+  console.out << (options.format == "json" ? json_of(topology, lines, *bound, is_bound, verdict)
+                                           : csv_of(lines));
   fmt::print(console.err, "{}\n", verdict);
-  return found.is_interrupted ? kExitInterrupted : kExitDone;
+  if (seen.is_interrupted) return kExitInterrupted;
+  return is_bound ? kExitDone : kExitNoBound;
 }
 
 }  // namespace
 
 int run_residence(Arguments arguments, Console& console) {
-  CLI::App app("How long data is under way, flow by flow, and so how late a packet may arrive.",
-               "pfc-deadlock residence");
+  CLI::App app(
+      "How late a packet may arrive: a bound from buffers, thresholds and delays that holds "
+      "whatever "
+      "is sent and when, or the circle because of which there is none; and, flow by flow, what one "
+      "run of the fluid equations shows, which is no bound.",
+      "pfc-deadlock residence");
   Options options;
   app.add_option("SCENARIO", options.scenario, kFabricHelp)->required();
   app.add_option("--set", options.settings, "NAME=VALUE (may be repeated)")
       ->allow_extra_args(false);
-  app.add_option("--until", options.until, "observe up to this time")->capture_default_str();
+  app.add_option("--until", options.until, "observe a run up to this time; 0: none")
+      ->capture_default_str();
   app.add_option("--watchdog-ms", options.watchdog_ms,
-                 "a PFC watchdog releases a locked queue after this long; 0: none")
+                 "a PFC watchdog empties a switch's queue that has been paused for so long, its "
+                 "polling included; 0: none")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
-  app.add_option("--discipline", options.discipline)
+  app.add_option("--packet-bytes", options.packet_bytes, "of every packet")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--response-us", options.response_us,
+                 "from a PAUSE frame's end until its sender heeds it")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--discipline", options.discipline, "of the run that is observed")
       ->check(CLI::IsMember({"proportional", "fifo"}))
       ->capture_default_str();
   app.add_option("--format", options.format)
       ->check(CLI::IsMember({"csv", "json"}))
       ->capture_default_str();
+  app.footer(
+      "exit status: 0 there is a bound, 1 there is none, 2 bad arguments or a bad file, 130 "
+      "Ctrl-C, "
+      "143 SIGTERM");
   if (const auto status = parse(app, arguments, console)) return *status;
   const auto status = run(console, options);
   return status ? *status : refuse(console, app.get_name(), status.error());

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How late a packet may arrive at worst, whatever is sent and when: from topology, routes, buffers,
+// thresholds and delays alone, by the longest chain of pauses. docs/pfc.md has the proof. Where
+// buffers wait for each other in a circle there is no such bound, unless a watchdog breaks it.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "pfc/bound/pause_times.hpp"
+#include "pfc/topology.hpp"
+
+namespace portcullis::pfc::bound {
+
+struct BoundOptions {
+  PauseModel pause;
+  /// A switch's queue that has been paused for so long is emptied, and what comes is dropped until
+  /// it is released. Queues of ports where flows begin are not watched.
+  std::optional<double> watchdog_ps;
+  const std::atomic<bool>* is_stopped = nullptr;
+};
+
+/// From the first bit that leaves the source to the last that arrives; kUnlimited: no bound.
+struct ResidenceBound {
+  std::vector<double> flows;  // time units
+  /// Of whatever the routes permit between hosts; nothing when there are none.
+  std::optional<double> routes;
+  double most = 0;             // of both
+  std::vector<LinkId> circle;  // why there is none: each waits for the next, the last for the first
+  std::string reason;          // why there is none, where it is no circle
+};
+
+/// For the flows and for whatever the routes permit, all at once. `topology` was checked.
+/// InvalidArgument when there is nothing to look at (cbd::check_question), and for packets of 0
+/// bytes; Timeout when it was stopped.
+[[nodiscard]] Result<ResidenceBound> bound_residence(const Topology& topology,
+                                                     const BoundOptions& options);
+
+}  // namespace portcullis::pfc::bound

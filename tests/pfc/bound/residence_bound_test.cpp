@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The bound on residence against the packet simulator: fabrics, flows, buffers and starts at
+// random, and no packet may ever be later. Where a run locks there must have been no bound.
+#include "pfc/bound/residence_bound.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "pfc/cbd/analysis.hpp"
+#include "pfc/cbd/flow_paths.hpp"
+#include "pfc/cbd/generators.hpp"
+#include "pfc/cbd/routing.hpp"
+#include "pfc/packet/simulator.hpp"
+#include "pfc/scenarios.hpp"
+
+namespace portcullis::pfc::bound {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr double kUnit = 8e6;  // picoseconds of one unit of time
+
+double bound_of(const Topology& topology, const BoundOptions& options = {}) {
+  const auto bound = bound_residence(topology, options);
+  EXPECT_TRUE(bound.has_value());
+  return bound->most;
+}
+
+TEST(ResidenceBound, PacketThatMeetsNobody_TakesItsLinksAndDelays) {
+  // One hop: 200 ns on the link and 1 us of delay.
+  Topology topology = *scenario("seed-2");
+  topology.flows.resize(1);
+  topology.flows[0].path = {0};
+  topology.flows[0].to = topology.links[0].to;
+  topology.links[0].delay = 0.125;
+  EXPECT_NEAR(bound_of(topology), (200'000 + 1'000'000) / kUnit, 1e-12);
+}
+
+TEST(ResidenceBound, LongDelay_IsInIt) {
+  Topology topology = *scenario("seed-2");
+  for (Link& link : topology.links) link.delay = 5000;
+  EXPECT_GT(bound_of(topology), 10'000);
+}
+
+TEST(ResidenceBound, CircleWithoutWatchdog_HasNone) {
+  for (const char* name : {"seed-1", "ring-3"}) {
+    const ResidenceBound bound = *bound_residence(*scenario(name), {});
+    EXPECT_FALSE(std::isfinite(bound.most)) << name;
+    EXPECT_THAT(bound.circle, SizeIs(4)) << name;
+  }
+}
+
+TEST(ResidenceBound, FlowBesideTheCircle_HasItsOwn) {
+  Topology topology = *scenario("ring-3");
+  const NodeId one = topology.add_node("one", NodeKind::Host);
+  const NodeId middle = topology.add_node("middle", NodeKind::Switch);
+  const NodeId other = topology.add_node("other", NodeKind::Host);
+  topology.add_link(one, middle);
+  topology.add_link(middle, other);
+  ASSERT_TRUE(topology.add_flow("apart", {one, middle, other}).has_value());
+  const ResidenceBound bound = *bound_residence(topology, {});
+  EXPECT_TRUE(std::isfinite(bound.flows.back()));
+  EXPECT_FALSE(std::isfinite(bound.flows.front()));
+}
+
+TEST(ResidenceBound, Watchdog_GivesACircleOne) {
+  BoundOptions options;
+  options.watchdog_ps = 2e8;  // 200 us
+  const double bound = bound_of(*scenario("ring-3"), options);
+  EXPECT_TRUE(std::isfinite(bound));
+  EXPECT_GT(bound, 2e8 / kUnit);
+}
+
+TEST(ResidenceBound, IngressThatEndsNowhere_IsNamed) {
+  Topology topology = *scenario("seed-2");
+  topology.links[0].xoff = topology.links[0].xon = kUnlimited;
+  const ResidenceBound bound = *bound_residence(topology, {});
+  EXPECT_FALSE(std::isfinite(bound.most));
+  EXPECT_THAT(bound.circle, IsEmpty());
+  EXPECT_EQ(bound.reason, "the ingress of host-f-1 has neither a threshold nor a buffer that ends");
+}
+
+TEST(ResidenceBound, LossyClass_IsBoundedByItsBuffers) {
+  Topology topology = *scenario("ring-3");
+  for (Link& link : topology.links) {
+    link.xoff = link.xon = kUnlimited;
+    link.buffer = 2;
+  }
+  EXPECT_TRUE(std::isfinite(bound_of(topology)));
+}
+
+TEST(ResidenceBound, Routes_AreBoundedWithoutFlows) {
+  const ResidenceBound bound =
+      *bound_residence(*cbd::leaf_spine({.leaves = 4, .spines = 2, .hosts = 1}), {});
+  ASSERT_TRUE(bound.routes.has_value());
+  EXPECT_TRUE(std::isfinite(*bound.routes));
+  EXPECT_GT(*bound.routes, 4);  // thresholds of a chain of buffers
+}
+
+TEST(ResidenceBound, RoutesInALoop_HaveNone) {
+  Topology topology = *cbd::ring(4, 1);
+  topology.flows.clear();
+  const NodeId destination = cbd::destinations_of(topology).front();
+  for (NodeId node = 0; node < 4; ++node)
+    topology.routes.push_back(
+        {node, destination, *TopologyIndex(topology).link_between(node, (node + 1) % 4)});
+  EXPECT_FALSE(std::isfinite(*bound_residence(topology, {})->routes));
+}
+
+TEST(ResidenceBound, NothingToLookAt_IsRefused) {
+  Topology topology = *scenario("seed-2");
+  topology.flows.clear();
+  EXPECT_THAT(bound_residence(topology, {}).error().text, HasSubstr("to analyse"));
+}
+
+/// Fabrics for the comparison: tiers or rings, buffers, speeds, delays and flows as they come.
+class RandomRun {
+ public:
+  explicit RandomRun(std::uint32_t seed) : random_(seed) {}
+
+  Topology topology;
+  packet::RunOptions run;
+  BoundOptions options;
+
+  void make(bool in_a_ring) {
+    constexpr std::uint32_t kSizes[] = {256, 1000, 1000, 4096, 9000};
+    if (in_a_ring)
+      topology = *cbd::ring(between(3, 5), between(1, 2));
+    else
+      topology = *cbd::leaf_spine(
+          {.leaves = between(2, 4), .spines = between(1, 3), .hosts = between(1, 3)});
+    for (Link& link : topology.links) vary(link);
+    if (between(0, 3) == 0) share_buffers();
+    if (!in_a_ring) add_flows();
+    for (Flow& flow : topology.flows) vary(flow);
+    run.until = static_cast<packet::Picoseconds>(between(20, 120) * kUnit);
+    run.packet_bytes = kSizes[between(0, 4)];
+    run.pause_in_band = between(0, 3) != 0;
+    run.response = between(0, 2) * 100'000;
+    run.stop_at_deadlock = false;
+    options.pause = {.packet_bytes = run.packet_bytes,
+                     .response_ps = static_cast<double>(run.response),
+                     .is_in_band = run.pause_in_band};
+  }
+
+  void watch() {
+    run.watchdog.action = packet::WatchdogAction::Drop;
+    run.watchdog.detect = between(1, 40) * 1'000'000;
+    run.watchdog.restore = between(1, 40) * 1'000'000;
+    options.watchdog_ps = static_cast<double>(run.watchdog.detect);
+  }
+
+ private:
+  std::uint32_t between(std::uint32_t low, std::uint32_t high) {
+    return low + static_cast<std::uint32_t>(random_()) % (high - low + 1);
+  }
+  double some(double low, double high) {
+    return low + (high - low) * static_cast<double>(random_()) / 4294967295.0;
+  }
+
+  void vary(Link& link) {
+    constexpr double kSpeeds[] = {0.25, 0.5, 1, 1, 1, 2};
+    link.capacity = kSpeeds[between(0, 5)];
+    link.delay = between(0, 1) == 0 ? 0 : some(0, 0.5);
+    link.xoff = some(0.3, 2);
+    link.xon = between(0, 1) == 0 ? link.xoff : some(0.05, 1) * link.xoff;
+    if (between(0, 3) == 0) link.buffer = link.xoff + some(0, 1);
+  }
+
+  void share_buffers() {
+    for (Node& node : topology.nodes) {
+      if (node.kind == NodeKind::Host) continue;
+      node.shared_buffer = some(2, 8);
+      node.alpha = between(0, 1) == 0 ? 0 : some(0.2, 2);
+    }
+  }
+
+  void add_flows() {
+    const auto hosts = cbd::destinations_of(topology);
+    const auto host = [&] {
+      return hosts[between(0, static_cast<std::uint32_t>(hosts.size()) - 1)];
+    };
+    cbd::FlowPaths paths(topology);
+    const NodeId busy = host();  // incast
+    for (std::uint32_t i = between(2, 9); i > 0; --i) {
+      Flow flow;
+      flow.name = "f" + std::to_string(i);
+      flow.from = host();
+      flow.to = between(0, 1) == 0 ? busy : host();
+      if (flow.from == flow.to) continue;
+      flow.path = paths.first_way(flow);
+      flow.is_routed = between(0, 1) == 0;
+      topology.flows.push_back(flow);
+    }
+    if (topology.flows.empty()) {
+      Flow flow;
+      flow.name = "f";
+      flow.from = hosts.front();
+      flow.to = hosts.back();
+      flow.path = paths.first_way(flow);
+      topology.flows.push_back(flow);
+    }
+    if (between(0, 1) == 0) topology.routes.clear();
+    for (Flow& flow : topology.flows) flow.is_routed &= !topology.routes.empty();
+  }
+
+  void vary(Flow& flow) {
+    flow.source.start = between(0, 1) == 0 ? 0 : some(0, 10);
+    if (between(0, 2) == 0) {
+      flow.source.kind = SourceKind::Rate;
+      flow.source.rate = some(0.05, 1.5);
+    }
+    if (between(0, 3) == 0) flow.priority = between(0, 2);
+  }
+
+  std::mt19937 random_;
+};
+
+/// What one run showed beside its bound.
+struct Compared {
+  double latest = 0;  // time units
+  double bound = 0;
+  bool is_deadlocked = false;
+  bool is_acyclic = true;
+  bool has_failed = false;
+};
+
+Compared compare(const RandomRun& made) {
+  Compared to;
+  const auto report = packet::simulate(made.topology, made.run);
+  const auto bound = bound_residence(made.topology, made.options);
+  if (!report || !bound) return {.has_failed = true};
+  for (const packet::FlowReport& flow : report->flows)
+    to.latest = std::max({to.latest, static_cast<double>(flow.greatest_residence) / kUnit,
+                          static_cast<double>(flow.oldest_held) / kUnit});
+  to.bound = bound->most;
+  to.is_deadlocked = report->deadlock.has_value();
+  for (const std::uint32_t priority : cbd::priorities_of(made.topology))
+    to.is_acyclic &=
+        cbd::analyse(made.topology, priority, {.with_breaks = false}).is_free_of_cycles();
+  return to;
+}
+
+constexpr std::uint32_t kRuns = 400;
+
+TEST(ResidenceBound, RandomClosRuns_NeverExceedIt) {
+  for (std::uint32_t seed = 0; seed < kRuns; ++seed) {
+    RandomRun made(seed);
+    made.make(false);
+    const Compared found = compare(made);
+    EXPECT_FALSE(found.has_failed) << seed;
+    EXPECT_TRUE(found.is_acyclic) << seed;
+    EXPECT_FALSE(found.is_deadlocked) << seed;
+    EXPECT_LE(found.latest, found.bound) << seed;
+  }
+}
+
+TEST(ResidenceBound, RandomRingRuns_NeverExceedItNorLockWithIt) {
+  std::uint32_t locked = 0;
+  for (std::uint32_t seed = 0; seed < kRuns; ++seed) {
+    RandomRun made(seed);
+    made.make(true);
+    const Compared found = compare(made);
+    EXPECT_FALSE(found.has_failed) << seed;
+    EXPECT_FALSE(found.is_deadlocked && found.is_acyclic) << seed;
+    EXPECT_FALSE(found.is_deadlocked && std::isfinite(found.bound)) << seed;
+    EXPECT_LE(found.latest, found.bound) << seed;
+    locked += found.is_deadlocked ? 1 : 0;
+  }
+  EXPECT_GT(locked, 10u);  // else the comparison has compared nothing
+}
+
+TEST(ResidenceBound, RandomRingRunsWithAWatchdog_NeverExceedIt) {
+  std::uint32_t bounded = 0;
+  for (std::uint32_t seed = 0; seed < kRuns; ++seed) {
+    RandomRun made(seed);
+    made.make(true);
+    made.watch();
+    const Compared found = compare(made);
+    EXPECT_FALSE(found.has_failed) << seed;
+    EXPECT_LE(found.latest, found.bound) << seed;
+    bounded += std::isfinite(found.bound) ? 1 : 0;
+  }
+  EXPECT_GT(bounded, kRuns / 2);
+}
+
+}  // namespace
+}  // namespace portcullis::pfc::bound
