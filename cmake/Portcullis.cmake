@@ -49,7 +49,8 @@ function(portcullis_test name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE portcullis_flags ${ARG_LINKS}
                         GTest::gmock GTest::gtest_main)
-  set(properties TIMEOUT 120)
+  # For a machine with other work to do and for sanitizers: no case takes a minute alone.
+  set(properties TIMEOUT 900)
   list(LENGTH ARG_LABELS labels)
   if(labels GREATER 1)
     message(FATAL_ERROR "${name}: ${labels} labels, but gtest_discover_tests hands on only one")

@@ -65,7 +65,7 @@ class Client {
   }
   /// What became of the oldest WRITE that has not been asked for.
   prm::WcStatus wait(const Device& device) {
-    const auto completion = cq.wait(device.clock.now_ns() + 10 * kNsPerSecond);
+    const auto completion = cq.wait(device.clock.now_ns() + 120 * kNsPerSecond);
     EXPECT_TRUE(completion) << completion.error().text;
     return completion->status;
   }

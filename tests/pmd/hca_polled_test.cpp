@@ -36,7 +36,7 @@ struct PolledHcaTest : HcaRig, ::testing::Test {
   /// Waits at most ten seconds of wall time.
   template <class Done>
   bool eventually(Done&& done) {
-    return wait_until(device, device.clock.now_ns() + 10 * kNsPerSecond, done);
+    return wait_until(device, device.clock.now_ns() + 120 * kNsPerSecond, done);
   }
 
   std::atomic<bool> stop = false;

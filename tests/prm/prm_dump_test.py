@@ -10,7 +10,7 @@ PRM_DUMP = sys.argv[1]
 
 def run(*arguments, stdout=subprocess.PIPE):
     return subprocess.run([PRM_DUMP, *arguments], stdout=stdout, stderr=subprocess.PIPE,
-                          text=True, check=False, timeout=60)
+                          text=True, check=False, timeout=600)
 
 
 class PrmDumpTest(unittest.TestCase):

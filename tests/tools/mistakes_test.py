@@ -17,7 +17,7 @@ PROGRAMS |= {pathlib.Path(path): ["--", UNKNOWN] for path in sys.argv[EAL + 1:]}
 
 def run(program, *arguments):
     return subprocess.run([program, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=20)
+                          text=True, timeout=300)
 
 
 class EveryProgram(unittest.TestCase):

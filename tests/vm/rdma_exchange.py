@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 
-WAIT_S = 60
+WAIT_S = 300
 # ibv_rc_pingpong: "%04x:%06x:%06x:%s" and a NUL (rdma-core, libibverbs/examples/rc_pingpong.c).
 PING_PONG_BYTES = 4 + 1 + 6 + 1 + 6 + 1 + 32 + 1
 # perftest 4.5: KEY_MSG_SIZE_GID, MAX_VERSION, the sizes of a page and a cache line since its

@@ -58,7 +58,7 @@ class Guest:
     devices: list[str] = field(default_factory=list)
     more: list[str] = field(default_factory=list)
     memory_mib: int = 2048
-    deadline_s: int = 240
+    deadline_s: int = 1800
     kernel_arguments: str = ""
     memory_has_file: bool = True
 

@@ -44,9 +44,9 @@ def qemu_version(qemu: list[str]) -> tuple[int, int] | None:
     """(major, minor), or None when it cannot be run or has no vfio-user-pci."""
     try:
         version = subprocess.run([*qemu, "--version"], capture_output=True, text=True,
-                                 timeout=60, check=True).stdout
+                                 timeout=600, check=True).stdout
         devices = subprocess.run([*qemu, "-device", "help"], capture_output=True, text=True,
-                                 timeout=60, check=True).stdout
+                                 timeout=600, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     number = re.search(r"version (\d+)\.(\d+)", version)

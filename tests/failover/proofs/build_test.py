@@ -26,7 +26,7 @@ def build(files: dict[str, str], project: str | None = None) -> subprocess.Compl
         lines = project if project is not None else "-Q . Small\n" + "\n".join(files) + "\n"
         (sources / "_CoqProject").write_text(lines, encoding="utf-8")
         return subprocess.run(["bash", BUILD, str(sources), str(pathlib.Path(folder, "out"))],
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True, timeout=1200, check=False)
 
 
 class Build(unittest.TestCase):

@@ -31,7 +31,7 @@ using vfio_user::decode;
 using vfio_user::encode;
 using vfio_user::Header;
 
-constexpr int kPatienceMs = 20'000;  // longer than any server is meant to take
+constexpr int kPatienceMs = 120'000;  // longer than any server is meant to take
 
 // Where a command and its parts stand in guest memory.
 constexpr std::size_t kQueue = 0;

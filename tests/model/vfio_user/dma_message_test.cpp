@@ -163,7 +163,7 @@ TEST_F(VfioUserServer, DeviceWithoutRoomDuringADma_NoMoreIsReadAndTheConnectionE
 /// A server with little patience and a client that uses it up.
 class ImpatientVfioUserServer : public VfioUserServer {
  protected:
-  static constexpr int kPatienceMs = 200;
+  static constexpr int kPatienceMs = 1'000;
   ImpatientVfioUserServer() : VfioUserServer({.message_ms = kPatienceMs, .dma_ms = kPatienceMs}) {}
 
   /// Sends byte after byte, each when the server has taken the one before, until it has given up.
@@ -189,7 +189,7 @@ TEST_F(ImpatientVfioUserServer, CommandByteByByte_HungUpWhenPatienceEnds) {
   guest.join();
   ASSERT_FALSE(served);
   EXPECT_EQ(served.error().code, Errc::Timeout);
-  EXPECT_THAT(served.error().text, HasSubstr("in 200 ms"));
+  EXPECT_THAT(served.error().text, HasSubstr("in 1000 ms"));
 }
 
 TEST_F(ImpatientVfioUserServer, DmaAnsweredByteByByte_HungUpWhenPatienceEnds) {
@@ -206,7 +206,7 @@ TEST_F(ImpatientVfioUserServer, DmaAnsweredByteByByte_HungUpWhenPatienceEnds) {
   gave_up_ = true;
   guest.join();
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().text, "VFIO_USER_DMA_READ: no reply in 200 ms");
+  EXPECT_EQ(read.error().text, "VFIO_USER_DMA_READ: no reply in 1000 ms");
   EXPECT_FALSE(server_->serve_one());
 }
 
@@ -226,7 +226,7 @@ TEST_F(ImpatientVfioUserServer, DmaInPiecesOfOneByte_PatienceIsForAllOfThem) {
   server_.reset();
   guest.join();
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().text, "VFIO_USER_DMA_READ: no reply in 200 ms");
+  EXPECT_EQ(read.error().text, "VFIO_USER_DMA_READ: no reply in 1000 ms");
 }
 
 TEST_F(ImpatientVfioUserServer, CommandsWithoutEndInsteadOfADmasReply_HungUpWhenPatienceEnds) {
@@ -254,7 +254,7 @@ TEST_F(ImpatientVfioUserServer, DmaWriteThatNobodyTakes_HungUpWhenPatienceEnds) 
   const std::vector<std::byte> much(std::size_t{4} << 20);
   const auto written = server_->dma_write(0x2000, much);
   ASSERT_FALSE(written);
-  EXPECT_EQ(written.error().text, "VFIO_USER_DMA_WRITE: no reply in 200 ms");
+  EXPECT_EQ(written.error().text, "VFIO_USER_DMA_WRITE: no reply in 1000 ms");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ PROGRAM, BUILT = sys.argv[1], sys.argv[2:]
 
 def run(*arguments):
     return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False,
-                          timeout=60)
+                          timeout=600)
 
 
 class FlowProbeTest(unittest.TestCase):

@@ -24,7 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::uint64_t kPatienceMs = 10'000;
+constexpr std::uint64_t kPatienceMs = 120'000;
 
 bool yield(std::uint64_t /*most_ns*/) {
   std::this_thread::yield();

@@ -9,5 +9,4 @@ SCENARIO = Scenario(
     script="dma_messages.sh",
     servers=[[], []],
     memory_has_file=False,
-    programs=["tests/device/device_test"],
-    deadline_s=420)
+    programs=["tests/device/device_test"])

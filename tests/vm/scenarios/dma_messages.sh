@@ -12,7 +12,7 @@ check "it answers a QUERY_EQ" answers "$linux"
 modprobe -a vfio_iommu_type1 vfio-pci
 check "vfio-pci binds the other" bind_to "$ours" vfio-pci
 # Without the one that makes more regions than DPDK maps: by messages it takes a minute.
-limit_s=120
+limit_s=900
 check "our driver's tests" on_host env PORTCULLIS_DEVICE="$ours" \
   PORTCULLIS_EAL="-l 0 --no-huge -m 64 --no-shconf -a $ours" \
   tests/device/device_test --gtest_brief=1 --gtest_filter='-*MoreRegions*'

@@ -183,4 +183,4 @@ SCENARIO = Scenario(
     programs=["tools/lease_serve/lease-serve", "tools/lease_verify/lease-verify",
               "tools/roce_peer/roce-peer", "tools/fence_audit/fence-audit"],
     judge=show,
-    deadline_s=540)
+    deadline_s=3600)

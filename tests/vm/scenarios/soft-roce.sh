@@ -62,7 +62,7 @@ perftest() {
   serve "$tool" --access "$rights" --watch-ms 100 --dump "/results/$tool.region" $fill
   exchange perftest-client --ours 7471 --tool 18515 >"/host/results/$tool.lease.txt" &
   exchanger=$!
-  wait_for 60 listens 18515
+  wait_for 300 listens 18515
   on_host "$@" -d rxe0 -x 1 -F -p 18515 127.0.0.1 2>&1 | tee "/host/results/$tool.txt"
   wait $exchanger
   exchange_status=$?
@@ -76,7 +76,7 @@ tool_sends_first() {
   exchanger=$!
   peer --server 127.0.0.1:7472 --ping-pong --messages 200 &
   our_peer=$!
-  wait_for 60 listens 18516
+  wait_for 300 listens 18516
   on_host ibv_rc_pingpong -d rxe0 -g 1 -n 200 -p 18516 127.0.0.1
   tool_status=$?
   wait $our_peer

@@ -35,7 +35,7 @@ def documented(text: str) -> set[tuple[str, str]]:
 def compare(build: Path, results: Path) -> list[str]:
     program = build / "tools/trace/trace-diff"
     done = subprocess.run([program, "--json", results / "linux.trace", results / "ours.trace"],
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=600, check=False)
     if done.returncode not in (0, 1):
         return [f"trace-diff: {done.stderr.strip()}"]
     comparison = json.loads(done.stdout)
