@@ -27,7 +27,13 @@ operation succeeded, when the first failed, with which status, and what this QP'
   10 IBV_WC_REM_ACCESS_ERR     a NAK: the key is gone
    9 IBV_WC_REM_INV_REQ_ERR    a NAK: the right is gone
 
-exit status: 0 all is as it should be, 1 a byte was wrong or no revoke came, 2 not checked)";
+  verdict                      was that within 1 s (the sub-second property), within 2000 ms (the
+                               budget)? Counted from the last success, which this side knows; when
+                               the revoke was called, which may be earlier, is in the server's lines
+
+exit status: 0 all is as it should be, 1 a byte was wrong, no revoke came or the 2000 ms budget was
+missed, 2 not checked. The sub-second property depends on --timeout and --retry of the server: it is
+told, and no status.)";
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--server", options.server, "where lease-serve listens")->type_name("HOST:PORT");
@@ -101,7 +107,8 @@ Result<bool> run_revoke_test(const Options& options, const World& world, Request
   PORTCULLIS_TRY_ASSIGN(const auto seen, watch_revoke(requester, grant, revoke));
   for (const std::string& line : seen.lines(budget, options.revoke.op)) world.print(line);
   PORTCULLIS_TRY(write_json(options.json_file, seen.json(budget, options.revoke.op)));
-  return seen.failure.has_value();
+  // Without a success there is no verdict on the time, but a revoke there was.
+  return seen.failure && (!seen.told_after_ns() || seen.is_met(kRegressionBudgetNs));
 }
 
 Result<bool> run_data_check(const Options& options, const World& world, Requester& requester,

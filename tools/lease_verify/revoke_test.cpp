@@ -119,6 +119,26 @@ std::string_view reading(prm::WcStatus status) noexcept {
   }
 }
 
+std::optional<std::uint64_t> RevokeObservation::told_after_ns() const noexcept {
+  if (!failure || succeeded == 0) return std::nullopt;
+  return first_failure_ns - last_success_ns;
+}
+
+bool RevokeObservation::is_met(std::uint64_t limit_ns) const noexcept {
+  const auto told_ns = told_after_ns();
+  return told_ns && *told_ns <= limit_ns;
+}
+
+std::string RevokeObservation::verdict() const {
+  const auto told_ns = told_after_ns();
+  if (!told_ns)
+    return fmt::format("none: {}",
+                       failure ? "nothing succeeded before the failure" : "no failure was seen");
+  return fmt::format("sub-second property {}, 2000 ms budget {}: {:.3f} ms from the last success",
+                     is_met(kPropertyNs) ? "met" : "NOT met",
+                     is_met(kRegressionBudgetNs) ? "met" : "NOT met", ms(*told_ns));
+}
+
 std::vector<std::string> RevokeObservation::lines(const Budget& budget, Op op) const {
   std::vector<std::string> text;
   const auto since = [&](std::uint64_t ns) { return ms(ns - started_ns); };
@@ -145,6 +165,7 @@ std::vector<std::string> RevokeObservation::lines(const Budget& budget, Op op) c
   }
   text.push_back(fmt::format("{:14} {}", "least budget", budget.least_text()));
   text.push_back(fmt::format("{:14} {}", "most budget", budget.most_text()));
+  text.push_back(fmt::format("{:14} {}", "verdict", verdict()));
   return text;
 }
 
@@ -164,6 +185,11 @@ std::string RevokeObservation::json(const Budget& budget, Op op) const {
     all["status"] = prm::number(failure->status);
     all["status_name"] = prm::name(failure->status);
     all["vendor_syndrome"] = failure->vendor_syndrome;
+  }
+  if (const auto told_ns = told_after_ns()) {
+    all["told_after_ns"] = *told_ns;
+    all["sub_second_met"] = is_met(kPropertyNs);
+    all["budget_met"] = is_met(kRegressionBudgetNs);
   }
   constexpr int kIndent = 2;
   return all.dump(kIndent) + "\n";

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "tools/lease_exchange/exchange.hpp"
 #include "tools/lease_verify/budget.hpp"
@@ -35,10 +36,22 @@ struct RevokeObservation {
   std::uint64_t failed_post_ns = 0;   // when what failed first had been posted
   std::optional<WorkResult> failure;  // none: nothing failed within the limit
 
+  /// From the last success to the first failure; none where one of them is missing, for then nobody
+  /// here knows when it began. The revoke itself may have been called some time before that
+  /// success: only whoever called it can tell.
+  [[nodiscard]] std::optional<std::uint64_t> told_after_ns() const noexcept;
+  /// Told within the limit, as far as is known: false where it is not.
+  [[nodiscard]] bool is_met(std::uint64_t limit_ns) const noexcept;
+  [[nodiscard]] std::string verdict() const;
   [[nodiscard]] std::vector<std::string> lines(const Budget& budget, Op op) const;
   /// One JSON object; times in ns of the host's CLOCK_MONOTONIC.
   [[nodiscard]] std::string json(const Budget& budget, Op op) const;
 };
+
+/// The limits that the project was given: a client finds out within a second, and no path takes
+/// more than the budget.
+inline constexpr std::uint64_t kPropertyNs = kNsPerSecond;
+inline constexpr std::uint64_t kRegressionBudgetNs = 2'000 * kNsPerMs;
 
 /// Timeout when a QP tells neither success nor failure for longer than its budget allows;
 /// InvalidArgument when the operation is not granted.

@@ -46,12 +46,24 @@ class LeaseVerify : public ::testing::Test {
                              {[this](const Options&) -> Result<std::unique_ptr<Requester>> {
                                 auto made = std::make_unique<MemoryRequester>();
                                 made->verdict = verdict;
+                                if (silence_ns != 0) fail_second(*made);
                                 return made;
                               },
                               [this] { return is_stopped; },
                               [this](const std::string& line) { printed.push_back(line); }});
   }
 
+  /// The second operation fails, when the QP has asked in vain for `silence_ns`.
+  void fail_second(MemoryRequester& requester) const {
+    requester.verdict = [&requester, silence = silence_ns,
+                         done = 0](const Operation& /*operation*/) mutable {
+      if (++done == 1) return WorkResult{};
+      requester.now_ns += silence;
+      return WorkResult{prm::WcStatus::RETRY_EXC_ERR, 0x81};
+    };
+  }
+
+  std::uint64_t silence_ns = 0;
   std::filesystem::path folder;
   Options options;
   std::function<WorkResult(const Operation&)> verdict;
@@ -109,6 +121,15 @@ TEST_F(LeaseVerify, RevokeTest_WritesWhatItSaw) {
   EXPECT_TRUE(good.value());
   EXPECT_THAT(printed, Contains(HasSubstr("12 IBV_WC_RETRY_EXC_ERR")));
   EXPECT_TRUE(std::filesystem::exists(options.json_file));
+}
+
+TEST_F(LeaseVerify, RevokeToldTooLate_IsNotAsItShouldBe) {
+  answer(good_grant());
+  silence_ns = 2'100'000'000;
+  options.revoke_test = true;
+
+  EXPECT_FALSE(run().value());
+  EXPECT_THAT(printed, Contains(HasSubstr("2000 ms budget NOT met")));
 }
 
 TEST_F(LeaseVerify, JsonThatCannotBeWritten_IsAnErrorThatNamesIt) {

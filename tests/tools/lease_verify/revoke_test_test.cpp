@@ -125,6 +125,51 @@ TEST(RevokeReport, SaysWhatStatusAndBudgetMean) {
   EXPECT_THAT(lines, Contains(HasSubstr("1879.048 ms")));
 }
 
+RevokeObservation told_after(std::uint64_t ns) {
+  RevokeObservation seen;
+  seen.succeeded = 5;
+  seen.last_success_ns = 3'000'000;
+  seen.first_failure_ns = 3'000'000 + ns;
+  seen.failure = WorkResult{prm::WcStatus::RETRY_EXC_ERR, 0};
+  return seen;
+}
+
+TEST(RevokeVerdict, BothLimits_AreMetToTheNanosecondAndNoLonger) {
+  EXPECT_EQ(told_after(1'000'000'000).verdict(),
+            "sub-second property met, 2000 ms budget met: 1000.000 ms from the last success");
+  EXPECT_THAT(told_after(1'000'000'001).verdict(),
+              HasSubstr("sub-second property NOT met, 2000 ms budget met"));
+  EXPECT_THAT(told_after(2'000'000'000).verdict(), HasSubstr("2000 ms budget met"));
+  EXPECT_THAT(told_after(2'000'000'001).verdict(),
+              HasSubstr("sub-second property NOT met, 2000 ms budget NOT met"));
+}
+
+TEST(RevokeVerdict, NoFailure_IsNoVerdict) {
+  RevokeObservation seen;
+  seen.succeeded = 5;
+  EXPECT_EQ(seen.verdict(), "none: no failure was seen");
+  EXPECT_FALSE(seen.is_met(kRegressionBudgetNs));
+}
+
+TEST(RevokeVerdict, NothingThatSucceeded_IsNoVerdict) {
+  RevokeObservation seen = told_after(1);
+  seen.succeeded = 0;
+  EXPECT_EQ(seen.verdict(), "none: nothing succeeded before the failure");
+  EXPECT_FALSE(seen.is_met(kRegressionBudgetNs));
+}
+
+TEST(RevokeVerdict, StandsInTheLinesAndInTheJson) {
+  const RevokeObservation seen = told_after(1'500'000'000);
+  EXPECT_THAT(
+      seen.lines({14, 6}, Op::Write),
+      Contains("verdict        sub-second property NOT met, 2000 ms budget met: 1500.000 ms "
+               "from the last success"));
+  const auto json = nlohmann::json::parse(seen.json({14, 6}, Op::Write));
+  EXPECT_EQ(json["told_after_ns"], 1'500'000'000);
+  EXPECT_EQ(json["sub_second_met"], false);
+  EXPECT_EQ(json["budget_met"], true);
+}
+
 TEST(RevokeReport, JsonHasStatusAndTimes) {
   RevokeObservation seen;
   seen.first_failure_ns = 480'000'000;
