@@ -119,6 +119,7 @@ std::string device_of(const ResultFile& file) {
 struct Floor {
   std::set<std::string> plans;
   std::set<std::string> patience;  // "timeout 14, retry 7"
+  bool is_virtual = true;          // what is told of every plan
   Groups told;
   Limit property;
   Limit budget;
@@ -153,7 +154,10 @@ void add_to(Floor& floor, const ResultSeries& series) {
   floor.property.add(plan, is_told && longest <= kPropertyNs, instead);
   floor.budget.add(plan, is_told && longest <= kBudgetNs, instead);
   // The virtual clock has one value; a wall clock beside it says the same with the machine's noise.
-  if (floor.plans.insert(plan).second) floor.told.add(told, plan);
+  if (floor.plans.insert(plan).second) {
+    floor.told.add(told, plan);
+    floor.is_virtual &= word_of(series.name, "clock") == "virtual";
+  }
   if (value_of(series, "watched").value_or(0) != 0) floor.watched_runs += censored + failed;
   floor.served += value_of(series, "changed_after_outcome").value_or(0);
 }
@@ -163,8 +167,9 @@ std::vector<std::string> floor_lines(const ResultFile& file) {
   for (const ResultSeries& series : file.series) add_to(floor, series);
   if (floor.plans.empty()) return {"when a client finds out: not measured"};
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("a client that ignores it finds out ({}): {}",
-                              fmt::join(floor.patience, "; "), floor.told.text()));
+  lines.push_back(fmt::format(
+      "a client that ignores it finds out ({}{}): {}", fmt::join(floor.patience, "; "),
+      floor.is_virtual ? "; virtual clock, the wire takes no time" : "", floor.told.text()));
   lines.push_back("sub-second property (it finds out within 1 s): " + floor.property.text());
   lines.push_back("2000 ms budget (it finds out within that): " + floor.budget.text());
   if (floor.served > 0)

@@ -253,8 +253,6 @@ Result<int> run(const CommandLine& line, const Suite& suite) {
   const auto finished = finish(suite, options, context, report);
   const int status = name_failures(suite, report);
   PORTCULLIS_TRY(finished);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    return fail(Errc::System, fmt::format("standard output: {}", std::strerror(errno)));
   return status;
 }
 

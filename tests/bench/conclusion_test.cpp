@@ -88,7 +88,8 @@ TEST(Conclusion, WholeRun_IsTenLinesAtMost) {
                   "writes: nak-first 50 ms",
                   "1 s contract (every outcome within 1 s): 1 lease met by all 2 plans; 1024 "
                   "leases met by 0 of 1 plan, NOT by seed (serial 1.54 s)",
-                  "a client that ignores it finds out (timeout 14, retry 7): seed, legacy 537 ms, "
+                  "a client that ignores it finds out (timeout 14, retry 7; virtual clock, the "
+                  "wire takes no time): seed, legacy 537 ms, "
                   "status 12; nak-first 750 us, status 10",
                   "sub-second property (it finds out within 1 s): met by all 3 plans",
                   "2000 ms budget (it finds out within that): met by all 3 plans",
@@ -128,9 +129,18 @@ TEST(Conclusion, OneClockThatMisses_MissesThoughTheOtherIsTheTimeTold) {
                        results({entry({"seed", 537 * kMs}),
                                 entry({.plan = "seed", .told_ns = 1200 * kMs, .clock = "wall"})}))},
                "r");
-  EXPECT_THAT(told.lines, Contains(HasSubstr("finds out (timeout 14, retry 7): seed 537 ms")));
+  EXPECT_THAT(told.lines, Contains(HasSubstr("takes no time): seed 537 ms")));
   EXPECT_THAT(told.lines,
               Contains(HasSubstr("within 1 s): met by 0 of 1 plan, NOT by seed (1.2 s")));
+}
+
+TEST(Conclusion, WallClockAlone_IsNotCalledVirtual) {
+  const auto told = conclude(
+      {run_of("floor_bench", results({entry({.plan = "seed", .told_ns = kMs, .clock = "wall"})}))},
+      "r");
+  EXPECT_THAT(told.lines,
+              Contains("a client that ignores it finds out (timeout 14, retry 7): seed 1 "
+                       "ms, status 12"));
 }
 
 TEST(Conclusion, CensoredRuns_MeetNothingAndAreCounted) {

@@ -12,6 +12,7 @@
 #include "pmd/hca.hpp"
 #include "pmd/vfio_function.hpp"
 #include "prm/enums.hpp"
+#include "tools/log_line.hpp"
 
 namespace portcullis::tools::doctor {
 namespace {
@@ -93,7 +94,8 @@ Findings capability_findings(const pmd::Capabilities& caps) {
 }
 
 Findings bring_up_findings(const Device& device) {
-  const auto hca = pmd::Hca::bring_up(device, {.firmware_pre_init_ms = kFirmwareMs});
+  const auto hca =
+      pmd::Hca::bring_up(device, {.log = log_to_stderr(), .firmware_pre_init_ms = kFirmwareMs});
   if (!hca)
     return {
         not_there("firmware", hca.error(), {"echo 1 > /sys/bus/pci/devices/BDF/reset"},

@@ -9,6 +9,7 @@
 
 #include "pmd/port_mac.hpp"
 #include "prm/enums.hpp"
+#include "tools/log_line.hpp"
 
 namespace portcullis::tools::lease_serve {
 
@@ -25,7 +26,7 @@ Result<std::unique_ptr<ServedPort>> ServedPort::open(const DeviceSpec& spec,
   std::unique_ptr<ServedPort> port(new ServedPort(std::move(opened)));
   Device device = port->plain_;
   device.relax = Relax(&ServedPort::relax_entry, port.get());
-  PORTCULLIS_TRY_ASSIGN(port->hca_, pmd::Hca::bring_up(device, {}));
+  PORTCULLIS_TRY_ASSIGN(port->hca_, pmd::Hca::bring_up(device, {.log = log_to_stderr()}));
   if (port->hca_->context().caps.port_type == prm::number(prm::PortType::IB))
     return fail(Errc::Unsupported,
                 "port_type is 0 (InfiniBand), and what is served here is addressed by RoCE; a port "
