@@ -14,7 +14,7 @@ void Dma::tell(const std::byte* memory, std::size_t bytes, Direction direction) 
   if (observer_ != nullptr) observer_->on_dma({memory, bytes}, direction == Direction::Write);
 }
 
-/// A piece of one page that is not plain memory. Messages go through a page of our own, so that
+/// A piece of one page that lookup() did not find. Messages go through a page of our own, so that
 /// `copy` sees memory in every case.
 template <class Copy>
 bool Dma::special_piece(Iova at, std::size_t bytes, Direction direction, Copy copy) noexcept {

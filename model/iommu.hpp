@@ -42,12 +42,13 @@ class Iommu {
   }
 
   /// A mapping at an address somebody else chose: a guest behind its own IOMMU. Whole pages; what
-  /// was mapped there is replaced. An IOMMU is filled by these or by map(), never by both.
+  /// was mapped there is replaced. An IOMMU is filled by these or by map(), never by both. What a
+  /// large one costs does not depend on its size: it is a special range, below.
   void map_at(Iova iova, std::span<std::byte> memory);
   void unmap_at(Iova iova, std::size_t bytes);
 
-  /// What the device may not reach as plain memory: ranges that can only be read or only be
-  /// written, and ranges that messages reach. lookup() does not find them.
+  /// What lookup() does not find by itself: ranges that can only be read or only be written, ranges
+  /// that messages reach, and of large plain ones the pages that nobody has asked for yet.
   struct Special {
     Iova iova = 0;
     std::uint64_t bytes = 0;
@@ -56,7 +57,8 @@ class Iommu {
     bool writeable = false;
   };
   void map_special(const Special& range) { special_.insert_or_assign(range.iova, range); }
-  /// The special range that `iova` lies in, or null.
+  /// The special range that `iova` lies in, or null. When it is plain memory, lookup() finds the
+  /// page from then on.
   [[nodiscard]] const Special* special(Iova iova) const noexcept;
 
   /// The byte behind `iova`, or null. Good to the end of its page.
@@ -94,7 +96,7 @@ class Iommu {
   std::map<Iova, Mapping> mappings_;
   std::vector<std::uint16_t> used_;                          // mappings a window
   std::unordered_map<std::uint64_t, std::uint64_t> shared_;  // memory window to IOVA window
-  std::unordered_map<std::uint64_t, std::byte*> far_;        // pages above the flat table
+  std::unordered_map<std::uint64_t, std::byte*> far_;        // of small ranges above the table
   std::map<Iova, Special> special_;
   std::unordered_map<std::uint64_t, const std::byte*> stale_;
   bool keeps_stale_ = false;
