@@ -74,6 +74,7 @@ constexpr double kDelayOfSection3 = 0.25;
 constexpr double kRateOfSection4 = 0.1;  // 002's own example
 
 std::optional<double> number(std::string_view text) {
+  if (text == "unlimited") return kUnlimited;
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
@@ -204,7 +205,8 @@ Result<void> apply_setting(Topology& topology, std::string_view setting) {
   if (!value)
     return fail(
         Errc::InvalidArgument,
-        fmt::format("setting \"{}\"; NAME=NUMBER is accepted, NAME one of {}", setting, kAccepted));
+        fmt::format("setting \"{}\"; NAME=NUMBER or NAME=unlimited is accepted, NAME one of {}",
+                    setting, kAccepted));
   const std::size_t dot = name.find('.');
   const bool is_set =
       dot == std::string_view::npos

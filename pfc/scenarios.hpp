@@ -44,8 +44,8 @@ void apply_start(Topology& topology, StartReading reading);
 ///   a, B       rate and host buffer of the first flow
 ///   rate.FLOW, start.FLOW, stop.FLOW, buffer.FLOW
 ///   capacity.LINK, delay.LINK, xoff.LINK, xon.LINK, buffer.LINK
-/// InvalidArgument names the setting and what is accepted. The values themselves are left to
-/// check(), for one setting may need the next.
+/// VALUE is a number or "unlimited". InvalidArgument names the setting and what is accepted. The
+/// values themselves are left to check(), for one setting may need the next.
 [[nodiscard]] Result<void> apply_setting(Topology& topology, std::string_view setting);
 
 /// All of them in order, then check().

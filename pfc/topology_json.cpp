@@ -13,6 +13,7 @@
 namespace portcullis::pfc {
 namespace {
 
+constexpr std::string_view kNoLimit = "unlimited";
 constexpr std::string_view kTop = "name, units, defaults, nodes, links, flows, routes";
 constexpr std::string_view kUnits = "time_s, data_bytes";
 constexpr std::string_view kDefaults = "capacity, delay, xoff, xon, buffer";
@@ -80,10 +81,19 @@ class TopologyReader {
   static Result<void> numbers(const JsonCursor& from, Link& to) {
     PORTCULLIS_TRY(from.read("capacity", to.capacity));
     PORTCULLIS_TRY(from.read("delay", to.delay));
-    PORTCULLIS_TRY(from.read("xoff", to.xoff));
+    PORTCULLIS_TRY(limit(from, "xoff", to.xoff));
     if (from.has("xoff")) to.xon = to.xoff;
-    PORTCULLIS_TRY(from.read("xon", to.xon));
-    return from.read("buffer", to.buffer);
+    PORTCULLIS_TRY(limit(from, "xon", to.xon));
+    return limit(from, "buffer", to.buffer);
+  }
+  /// A number, or "unlimited", for JSON has no infinity.
+  static Result<void> limit(const JsonCursor& from, std::string_view key, double& to) {
+    if (!from.has(key)) return {};
+    const JsonCursor at = from.at(key);
+    if (at.value().kind != JsonValue::Kind::String) return from.read(key, to);
+    if (at.value().text != kNoLimit) return at.refuse("a number or \"unlimited\"");
+    to = kUnlimited;
+    return {};
   }
   static Result<void> thresholds(const JsonCursor& from, std::string_view key, Link& to) {
     if (!from.has(key)) return {};
@@ -99,7 +109,7 @@ class TopologyReader {
     PORTCULLIS_TRY(from.read("kind", kind));
     if (kind != "host" && kind != "switch") return from.at("kind").refuse("host or switch");
     node.kind = kind == "host" ? NodeKind::Host : NodeKind::Switch;
-    PORTCULLIS_TRY(from.read("shared_buffer", node.shared_buffer));
+    PORTCULLIS_TRY(limit(from, "shared_buffer", node.shared_buffer));
     PORTCULLIS_TRY(from.read("alpha", node.alpha));
     if (from.has("x")) {
       PORTCULLIS_TRY_ASSIGN(node.x, from.at("x").number());
@@ -287,8 +297,8 @@ class TopologyReader {
 
   static Result<void> source(const JsonCursor& from, Source& to) {
     PORTCULLIS_TRY(from.read("start", to.start));
-    PORTCULLIS_TRY(from.read("stop", to.stop));
-    PORTCULLIS_TRY(from.read("buffer", to.buffer));
+    PORTCULLIS_TRY(limit(from, "stop", to.stop));
+    PORTCULLIS_TRY(limit(from, "buffer", to.buffer));
     if (from.has("rate") && from.has("points"))
       return from.at("points").bad("a source has \"rate\" or \"points\", not both");
     if (from.has("rate")) {
@@ -321,9 +331,17 @@ class TopologyReader {
 
 using Ordered = nlohmann::ordered_json;
 
-/// Infinity is the absence of a limit and has no spelling in JSON.
+/// Where no limit is what stands for an absent number.
 void put_finite(Ordered& to, const char* key, double value) {
   if (std::isfinite(value)) to[key] = value;
+}
+
+/// Where an absent number stands for something else.
+void put_limit(Ordered& to, const char* key, double value) {
+  if (std::isfinite(value))
+    to[key] = value;
+  else
+    to[key] = kNoLimit;
 }
 
 Ordered json_of(const Node& node) {
@@ -341,8 +359,8 @@ Ordered json_of(const Topology& topology, const Link& link) {
                 {"to", topology.nodes[link.to].name},
                 {"capacity", link.capacity},
                 {"delay", link.delay}};
-  put_finite(to, "xoff", link.xoff);
-  put_finite(to, "xon", link.xon);
+  put_limit(to, "xoff", link.xoff);
+  put_limit(to, "xon", link.xon);
   put_finite(to, "buffer", link.buffer);
   return to;
 }
