@@ -230,6 +230,9 @@ class Bounder {
       if (!topology_.routes.empty())
         take(bound_.routes.emplace(bound_.routes.value_or(0)), routes_ps(waits));
     }
+    if (bound_.most == 0)
+      return fail(Errc::InvalidArgument,
+                  "nothing to look at: no flows, and no host has routes to another; one needed");
     return std::move(bound_);
   }
 

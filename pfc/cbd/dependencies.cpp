@@ -142,6 +142,7 @@ void Dependencies::index_uses() {
 }
 
 void Dependencies::index_flows(std::uint32_t priority) {
+  if (topology_.flows.empty()) return;
   FlowPaths paths(topology_, options_.is_down);
   for (std::uint32_t i = 0; i < topology_.flows.size(); ++i) {
     if (topology_.flows[i].priority != priority) continue;

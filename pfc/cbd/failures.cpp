@@ -206,7 +206,7 @@ struct Question {
 
 std::size_t count_broken(const Topology& topology, const std::vector<bool>& is_down,
                          const Question& question) {
-  if (question.traffic == Traffic::Routes) return 0;
+  if (question.traffic == Traffic::Routes || topology.flows.empty()) return 0;
   FlowPaths paths(topology, &is_down);
   return static_cast<std::size_t>(std::ranges::count_if(topology.flows, [&](const Flow& flow) {
     return std::ranges::find(question.priorities, flow.priority) != question.priorities.end() &&

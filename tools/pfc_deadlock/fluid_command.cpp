@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/fluid/columns.hpp"
 #include "pfc/fluid/literal.hpp"
 #include "pfc/scenarios.hpp"
@@ -133,6 +134,18 @@ Result<int> run_literal(Console& console, const Options& options, const Topology
   return kExitDone;
 }
 
+/// What the numbers are worth, where they are worth less than the digits that are printed.
+std::string accuracy_note(const Options& options, const Topology& topology) {
+  constexpr double kHeldUpTo = 2000;  // to 1e-7, by a test
+  const bool has_delay =
+      std::ranges::any_of(topology.links, [](const pfc::Link& link) { return link.delay > 0; });
+  if (options.discipline != "proportional" || !has_delay || *options.until <= kHeldUpTo) return "";
+  return fmt::format(
+      "proportional share with delays: errors grow with time, and past t = {:g} none is guaranteed "
+      "(docs/pfc.md has what was measured); --discipline fifo is exact\n",
+      kHeldUpTo);
+}
+
 Result<int> run(Console& console, Options options) {
   PORTCULLIS_TRY_ASSIGN(Topology topology, load_fabric(options.scenario, options.settings));
   PORTCULLIS_TRY_ASSIGN(const std::vector<double> times, times_of(options));
@@ -147,7 +160,8 @@ Result<int> run(Console& console, Options options) {
   for (const pfc::FluidSample& sample : found.samples)
     rows.push_back({sample.time, pfc::column_values(topology, sample)});
   print(console, options, topology, &found, rows);
-  console.err << verdict_of(topology, found);
+  console.err << verdict_of(topology, found) << pfc::cbd::first_hops_note(topology)
+              << accuracy_note(options, topology);
   PORTCULLIS_TRY(draw(options, topology, found));
   return found.is_interrupted ? kExitInterrupted : kExitDone;
 }

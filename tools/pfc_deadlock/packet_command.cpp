@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/packet/report.hpp"
 #include "pfc/packet/simulator.hpp"
 #include "tools/pfc_deadlock/chart.hpp"
@@ -88,7 +89,10 @@ void describe(CLI::App& app, PacketOptions& options) {
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
   app.add_option("--svg", options.svg, "write service curves, queues and pauses to this file");
-  app.footer("exit status: 0 done, 2 bad arguments or a bad file, 130 stopped with Ctrl-C");
+  app.footer(
+      "exit status: 0 done, with a deadlock or without, 2 bad arguments or a bad file, 130 Ctrl-C, "
+      "143 "
+      "SIGTERM");
 }
 
 Result<packet::RateLimit> parse_limit(const std::string& text, const pfc::Topology& topology) {
@@ -205,6 +209,7 @@ int run_packet(Arguments arguments, Console& console) {
   const auto report = packet::simulate(*topology, *run);
   if (!report) return refuse(console, "pfc-deadlock packet", report.error());
   if (console.shows_progress) fmt::print(console.err, "\r{:20}\r", "");
+  console.err << pfc::cbd::first_hops_note(*topology);
   console.out << (options.format == "json"  ? packet::run_json(*topology, *report)
                   : options.format == "csv" ? packet::samples_csv(*topology, *report)
                                             : packet::run_text(*topology, *report));

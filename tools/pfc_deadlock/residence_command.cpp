@@ -178,6 +178,12 @@ std::string seen_text(const Topology& topology, const Seen& seen) {
                      seen.end * us, seen.latest * us);
 }
 
+/// A fluid has no packets: where thresholds are smaller than one, say, it does other things.
+bool is_exceeded(const ResidenceBound& bound, const Seen& seen) {
+  constexpr double kRounding = 1e-9;
+  return seen.latest > bound.most * (1 + kRounding);
+}
+
 /// The one number: how long after it was sent a packet may still arrive.
 std::string verdict_of(const Topology& topology, const Options& options,
                        const ResidenceBound& bound, const Seen& seen) {
@@ -187,8 +193,9 @@ std::string verdict_of(const Topology& topology, const Options& options,
         bound.circle.empty()
             ? bound.reason
             : circle_text(topology, bound.circle) + ", and nothing keeps that circle from locking";
-    return fmt::format("no bound: {}{}; {}", why,
-                       options.watchdog_ms > 0 ? "" : "; --watchdog-ms may give one", run);
+    return fmt::format(
+        "no bound: {}{}; {}", why,
+        options.watchdog_ms > 0 || bound.circle.empty() ? "" : "; --watchdog-ms may give one", run);
   }
   if (options.discipline != "fifo")
     return fmt::format(
@@ -196,10 +203,16 @@ std::string verdict_of(const Topology& topology, const Options& options,
         "stay for ever; {}",
         run);
   const double us = topology.units.time_s * 1e6;
+  if (is_exceeded(bound, seen))
+    return fmt::format(
+        "no bound: packets of {} bytes have one of {:.6g} us, yet the fluid takes longer, so the "
+        "two "
+        "do not describe one fabric; {}",
+        options.packet_bytes, bound.most * us, run);
   return fmt::format(
       "bound: a packet of {} bytes arrives at most {:.6g} us after it was sent, whatever is sent "
       "and when{}; {}",
-      options.packet_bytes, std::max(bound.most, 0.0) * us,
+      options.packet_bytes, bound.most * us,
       options.watchdog_ms > 0
           ? fmt::format(", or is dropped by a watchdog that empties a queue after {:g} ms of pause",
                         options.watchdog_ms)
@@ -220,7 +233,8 @@ Result<int> run(Console& console, const Options& options) {
   PORTCULLIS_TRY_ASSIGN(const Seen seen, observe(topology, options, console));
   const std::string verdict = verdict_of(topology, options, *bound, seen);
   const std::vector<Line> lines = lines_of(topology, options, *bound, seen);
-  const bool is_bound = std::isfinite(bound->most) && options.discipline == "fifo";
+  const bool is_bound =
+      std::isfinite(bound->most) && options.discipline == "fifo" && !is_exceeded(*bound, seen);
   console.out << (options.format == "json" ? json_of(topology, lines, *bound, is_bound, verdict)
                                            : csv_of(lines));
   fmt::print(console.err, "{}\n", verdict);

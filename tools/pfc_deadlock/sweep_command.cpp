@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/fluid/sweep.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/heat_map.hpp"
@@ -193,6 +194,7 @@ Result<int> run(Console& console, const Options& options) {
     };
   PORTCULLIS_TRY_ASSIGN(const auto cells, pfc::sweep(topology, to));
   if (console.shows_progress) console.err << "\r\x1b[K";
+  console.err << pfc::cbd::first_hops_note(topology);
   console.out << (options.format == "json" ? json_of(options, to.axes, cells)
                                            : csv_of(to.axes, cells));
   if (!options.svg.empty())

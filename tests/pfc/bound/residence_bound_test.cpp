@@ -120,6 +120,9 @@ TEST(ResidenceBound, NothingToLookAt_IsRefused) {
   Topology topology = *scenario("seed-2");
   topology.flows.clear();
   EXPECT_THAT(bound_residence(topology, {}).error().text, HasSubstr("to analyse"));
+  topology.routes = {{2, 0, 2}};  // nobody's: link 2 leads away from the host it is for
+  topology.nodes[1].kind = NodeKind::Switch;
+  EXPECT_THAT(bound_residence(topology, {}).error().text, HasSubstr("nothing to look at"));
 }
 
 /// Fabrics for the comparison: tiers or rings, buffers, speeds, delays and flows as they come.
