@@ -83,6 +83,12 @@ std::uint64_t pair_of(const Route& route) {
   return std::uint64_t{route.node} << 32 | route.destination;
 }
 
+template <class Item>
+void sort_unique(std::vector<Item>& items) {
+  std::ranges::sort(items);
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
 /// One fabric with its routes, asked about one set of failed cables after the other.
 class Fabric {
  public:
@@ -93,12 +99,12 @@ class Fabric {
         tiers_(tiers_of(intact_)),
         is_assumed_(intact_.routes.empty() && intact_.flows.empty()) {
     if (is_assumed_) intact_.routes = routing_.shortest_routes(destinations_of(intact_), all_up());
-    std::set<std::uint64_t> pairs;
-    for (const Route& route : intact_.routes) pairs.insert(pair_of(route));
-    pairs_.assign(pairs.begin(), pairs.end());
-    std::set<NodeId> destinations;
-    for (const Route& route : intact_.routes) destinations.insert(route.destination);
-    destinations_.assign(destinations.begin(), destinations.end());
+    for (const Route& route : intact_.routes) {
+      pairs_.push_back(pair_of(route));
+      destinations_.push_back(route.destination);
+    }
+    sort_unique(pairs_);
+    sort_unique(destinations_);
   }
 
   [[nodiscard]] const Topology& intact() const noexcept { return intact_; }
@@ -139,8 +145,9 @@ class Fabric {
       return !std::ranges::binary_search(pairs_, pair_of(route));
     });
     const auto keys = [](const std::vector<Route>& routes) {
-      std::set<std::tuple<NodeId, NodeId, LinkId>> all;
-      for (const Route& route : routes) all.insert(key_of(route));
+      std::vector<std::tuple<NodeId, NodeId, LinkId>> all(routes.size());
+      std::ranges::transform(routes, all.begin(), key_of);
+      sort_unique(all);
       return all;
     };
     return keys(own) == keys(intact_.routes);
