@@ -242,7 +242,7 @@ class Floor(Suite):
         self.assertEqual(done.stderr.count("CREATE_MKEY accepts a QP number in mkc.qpn"), 1)
         self.assertIn("floor.plan-nak-first.timeout-14.retry-7.clock-virtual.hgrm", names)
         self.assertNotIn("floor.plan-underlay.timeout-14.retry-7.clock-virtual.hgrm", names)
-        self.assertLessEqual({"floor_bench.svg", "floor_bench.runs.csv"}, names)
+        self.assertLessEqual({"floor_bench.virtual-clock.svg", "floor_bench.runs.csv"}, names)
         self.assertIn("port_type", report["benchmarks"][1]["error_message"])
 
     def test_client_that_loses_too_much_to_begin_is_named_with_its_status(self):
