@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pmd/iova_allocator.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 namespace portcullis::pmd {
@@ -14,25 +15,24 @@ constexpr Iova up(Iova address) { return down(address + (IovaAllocator::kAlignme
 }  // namespace
 
 void IovaAllocator::add(Iova first, Iova last) {
-  // Window 0 is nobody's, since firmware takes no page at IOVA 0; the topmost one has no end that
-  // is a 64-bit number.
+  // Window 0 is nobody's, since firmware takes no page at IOVA 0.
+  if (first >= kEnd) return;
   const Iova begin = first == 0 ? kAlignment : up(first);
-  const Iova end = down(last);
-  if (begin >= first && begin < end) insert(begin, end);
+  const Iova end = down(last < kEnd ? last : kEnd);
+  if (begin < end) insert(begin, end);
 }
 
 std::optional<Iova> IovaAllocator::allocate(std::uint64_t offset, std::uint64_t bytes) {
   offset %= kAlignment;
-  if (bytes == 0 || bytes > ~Iova{0} - 2 * kAlignment) return std::nullopt;
+  if (bytes == 0 || bytes > kEnd) return std::nullopt;
   const std::uint64_t window = up(offset + bytes);
-  for (auto at = free_.rbegin(); at != free_.rend(); ++at) {
-    if (at->second - at->first < window) continue;
-    at->second -= window;
-    const Iova start = at->second;
-    if (at->first == at->second) free_.erase(at->first);
-    return start + offset;
-  }
-  return std::nullopt;
+  const auto at = std::ranges::find_if(
+      free_, [window](const auto& range) { return range.second - range.first >= window; });
+  if (at == free_.end()) return std::nullopt;
+  const auto [start, end] = *at;
+  free_.erase(at);
+  if (start + window < end) free_.emplace(start + window, end);
+  return start + offset;
 }
 
 void IovaAllocator::release(Iova iova, std::uint64_t bytes) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which IOVAs are in use. Hands out windows of whole 2 MiB from the top of the address space down:
-// DPDK maps its own memory at virtual addresses near the bottom of the same container.
+// Which IOVAs are in use. Hands out windows of whole 2 MiB, the lowest first and all below 2^47:
+// not every device, bridge and table takes an address of 64 bits, whatever the IOMMU's aperture
+// says. DPDK maps its own memory in the same container, at virtual addresses; who maps finds out
+// (VfioDmaSpace::map) and takes the next window.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +20,10 @@ class IovaAllocator {
   /// What IOVA and virtual address agree in: the size of an IOMMU's large page.
   static constexpr std::uint64_t kAlignment = std::uint64_t{2} << 20;
 
-  /// [first, last], both ends included, may be handed out.
+  /// One past the last address: what a process can have as virtual addresses too.
+  static constexpr Iova kEnd = Iova{1} << 47;
+
+  /// [first, last], both ends included, may be handed out where it lies below kEnd; never IOVA 0.
   void add(Iova first, Iova last);
   /// An address congruent to `offset` modulo kAlignment with `bytes` free behind it.
   [[nodiscard]] std::optional<Iova> allocate(std::uint64_t offset, std::uint64_t bytes);

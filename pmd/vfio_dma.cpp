@@ -16,8 +16,8 @@ namespace {
 /// Where the kernel tells no ranges: above what 32-bit devices and MSI use, below the least address
 /// width of an IOMMU.
 constexpr IovaRange kUsualRange{Iova{1} << 32, (Iova{1} << 39) - 1};
-/// Windows that somebody else had mapped before one that was free.
-constexpr int kMostTries = 64;
+/// Windows that somebody else had mapped before one that was free: DPDK's memory, 8 GiB of it.
+constexpr int kMostTries = 4096;
 
 /// Reads a kernel structure at `at`; false when it does not lie within `bytes`.
 template <class T>
