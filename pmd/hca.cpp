@@ -120,17 +120,20 @@ Result<void> Hca::check_device() const {
   return {};
 }
 
-/// Firmware holds initializing at 1 until it can be talked to (wait_fw_init of Linux).
+/// Firmware holds initializing at 1 until it can be talked to. Behind a reset the register may read
+/// all ones for a while, and Linux waits for that as well (wait_fw_init and fw_initializing of
+/// mlx5_core, which look at bit 31 alone).
 Result<void> Hca::wait_for_firmware(std::uint64_t timeout_ms) const {
   const Segment segment(context_.device.bar);
   const std::uint64_t until_ns = context_.device.clock.now_ns() + timeout_ms * kNsPerMs;
   std::uint32_t initializing = 0;
   const bool ended = wait_until(context_.device, until_ns, [&] {
     initializing = segment.get<"initializing">();
-    return initializing == kAllOnes || (initializing & prm::kInitializing) == 0;
+    return (initializing & prm::kInitializing) == 0;
   });
-  if (initializing == kAllOnes)
-    return fail(Errc::DeviceGone, "the device is gone: its registers read all ones");
+  if (!ended && initializing == kAllOnes)
+    return fail(Errc::DeviceGone, "the device is gone: its registers still read all ones after " +
+                                      std::to_string(timeout_ms) + " ms");
   if (!ended)
     return fail(Errc::Timeout,
                 "the firmware is still initialising after " + std::to_string(timeout_ms) + " ms");

@@ -26,6 +26,7 @@
 namespace portcullis::pmd {
 
 struct HcaOptions {
+  /// Hears what is no error and yet somebody should know, such as a link that stays down. Give one.
   LogSink log = {};
   std::uint64_t firmware_pre_init_ms = 120'000;  // MLX5_TO_FW_PRE_INIT_TIMEOUT_MS of Linux
   std::uint32_t log_event_entries = EventQueue::kDefaultLogEntries;
@@ -67,6 +68,8 @@ class Hca {
   /// event queue first.
   [[nodiscard]] std::optional<Event> next_event();
   [[nodiscard]] const Health& health() const noexcept { return health_; }
+  /// Of the options; may be empty.
+  [[nodiscard]] const LogSink& log() const noexcept { return log_; }
   /// Below CommandQueue::kFenceSlots no new lease should be granted.
   [[nodiscard]] std::uint32_t fence_slots_available() const noexcept {
     return commands_->fence_slots_available();

@@ -335,5 +335,45 @@ TEST_F(TearDownTest, PulledCard_IsLeftAtOnce) {
   EXPECT_LT(device.clock.now_ns() - before, kNsPerSecond);
 }
 
+// ---- a register that reads all ones ----
+
+/// A BAR without a device, all ones at first.
+class AllOnes : public BringUpTest {
+ protected:
+  static constexpr std::uint64_t kStartNs = 1'000 * kNsPerSecond;
+  [[nodiscard]] std::string error_of_bring_up() {
+    auto up = Hca::bring_up(dead, {.firmware_pre_init_ms = 500});
+    return up ? "none" : up.error().text;
+  }
+  static void pass(void* at, std::uint64_t until_ns) noexcept {
+    auto& self = *static_cast<AllOnes*>(at);
+    self.now_ns = std::min(until_ns, self.now_ns + kNsPerMs);
+    if (self.now_ns >= self.answers_from_ns) std::ranges::fill(self.bar, std::byte{0});
+  }
+
+  std::uint64_t now_ns = kStartNs;
+  std::uint64_t answers_from_ns = ~std::uint64_t{0};
+  std::vector<std::byte> bar = std::vector<std::byte>(16 * kPageBytes, std::byte{0xff});
+  Device dead{
+      .bar = bar,
+      .dma = device.dma,
+      .function = &function,
+      .clock = Clock::simulated(
+          [](const void* at) noexcept { return *static_cast<const std::uint64_t*>(at); }, &now_ns),
+      .relax = Relax(&AllOnes::pass, this),
+      .description = "all ones"};
+};
+
+/// The zeros that follow are no command interface, which is where it comes to.
+TEST_F(AllOnes, BehindAReset_AreWaitedOut) {
+  answers_from_ns = kStartNs + 400 * kNsPerMs;
+  EXPECT_THAT(error_of_bring_up(), StartsWith("command queue"));
+}
+
+TEST_F(AllOnes, ToTheEnd_DeviceIsGone) {
+  EXPECT_THAT(error_of_bring_up(), HasSubstr("still read all ones after 500 ms"));
+  EXPECT_GE(now_ns, kStartNs + 500 * kNsPerMs);
+}
+
 }  // namespace
 }  // namespace portcullis::pmd
