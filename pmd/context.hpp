@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "base/device.hpp"
 #include "base/dma_memory.hpp"
 #include "pmd/command_channel.hpp"
+#include "pmd/key_variants.hpp"
 
 namespace portcullis::pmd {
 
@@ -56,8 +58,8 @@ struct Context {
   Capabilities caps;
   const Uar* uar = nullptr;  // the function's own UAR, for objects that bring none
   std::uint8_t eqn = 0;      // the asynchronous EQ; a CQ that is polled names it too
-  /// Low byte of the next memory key; turns with each, so that a reused index has another key.
-  mutable std::uint8_t next_mkey_variant = 0;
+  /// Low bytes of memory keys; every copy of a context draws from the same ones.
+  std::shared_ptr<KeyVariants> key_variants = std::make_shared<KeyVariants>();
 };
 
 }  // namespace portcullis::pmd

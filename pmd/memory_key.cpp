@@ -69,7 +69,7 @@ CreateMkey prepare(const Context& context, const ProtectionDomain& pd, Access ac
   in.put<"memory_key_mkey_entry.a">(access.remote_atomic ? 1 : 0);
   in.put<"memory_key_mkey_entry.qpn">(qpn);
   in.put<"memory_key_mkey_entry.pd">(pd.number());
-  in.put<"memory_key_mkey_entry.mkey_7_0">(context.next_mkey_variant++);
+  in.put<"memory_key_mkey_entry.mkey_7_0">(context.key_variants->next());
   return in;
 }
 

@@ -304,6 +304,17 @@ TEST_F(ObjectCommands, RefusedDestroyCq_KeepsItsMemoryForEver) {
   EXPECT_GT(arena.bytes_in_use(), before);
 }
 
+TEST_F(ObjectCommands, CopiedContext_RepeatsNoKey) {
+  const auto domain = pd();
+  const pmd::MemoryRange range{0x1000, 64, 0x1000};
+  const pmd::Context copy = context;
+  const auto one = pmd::MemoryKey::create_mtt(context, domain, range, {}).value();
+  const auto other = pmd::MemoryKey::create_mtt(copy, domain, range, {}).value();
+  const auto third = pmd::MemoryKey::create_mtt(context, domain, range, {}).value();
+  EXPECT_NE(one.rkey(), other.rkey());
+  EXPECT_NE(third.rkey(), other.rkey());
+}
+
 TEST_F(ObjectCommands, DestroyedCompletionQueue_GivesItsMemoryBack) {
   const auto page = uar();
   const auto before = arena.bytes_in_use();

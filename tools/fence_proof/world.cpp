@@ -182,7 +182,7 @@ Result<void> World::admit(Client& client, std::optional<std::uint32_t> psn) {
   const std::uint32_t first = psn ? *psn : draw_psn();
   lease::GrantRequest request = request_of(client, first);
   request.log_receives = kLogReceives;
-  if (keeps_key_byte(spec_.mutant)) context_->next_mkey_variant = 0;
+  if (keeps_key_byte(spec_.mutant)) context_->key_variants->restart(0);
   PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager_->grant(request));
   return enter(client, grant, first, true);
 }
@@ -195,7 +195,7 @@ Result<void> World::admit_together(std::span<Client* const> clients,
     psns.push_back(psn ? *psn : draw_psn());
     requests.push_back(request_of(*client, psns.back()));
   }
-  if (keeps_key_byte(spec_.mutant)) context_->next_mkey_variant = 0;
+  if (keeps_key_byte(spec_.mutant)) context_->key_variants->restart(0);
   PORTCULLIS_TRY_ASSIGN(const std::vector<lease::Grant> grants, manager_->grant_together(requests));
   for (std::size_t i = 0; i < clients.size(); ++i)
     PORTCULLIS_TRY(enter(*clients[i], grants[i], psns[i], false));
