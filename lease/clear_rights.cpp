@@ -11,7 +11,7 @@
 namespace portcullis::lease {
 
 Result<pmd::Ticket> submit_clear_rights(pmd::CommandChannel& channel, std::uint32_t qpn,
-                                        std::uint32_t pdn) {
+                                        std::uint32_t pdn, pmd::SlotClass slot_class) {
   using prm::QpOptPar;
   static_assert(prm::rts2rts_qp_out::bytes == pmd::InlineCommand::kBytes);
   prm::Buffer<prm::rts2rts_qp_in> in;
@@ -26,7 +26,7 @@ Result<pmd::Ticket> submit_clear_rights(pmd::CommandChannel& channel, std::uint3
   if (in.overflow() != nullptr)
     return fail(Errc::InvalidArgument, std::string("rts2rts_qp_in.") + in.overflow() +
                                            ": the value is wider than the field");
-  return channel.submit(in.all(), prm::rts2rts_qp_out::bytes, pmd::SlotClass::Fence);
+  return channel.submit(in.all(), prm::rts2rts_qp_out::bytes, slot_class);
 }
 
 }  // namespace portcullis::lease

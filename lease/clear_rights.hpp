@@ -12,9 +12,9 @@
 
 namespace portcullis::lease {
 
-/// Hands it to the device in a fence slot; 16 bytes of output. The device refuses when the QP is
-/// not in RTS.
+/// Hands it to the device; 16 bytes of output. The device refuses when the QP is not in RTS.
 [[nodiscard]] Result<pmd::Ticket> submit_clear_rights(pmd::CommandChannel& channel,
-                                                      std::uint32_t qpn, std::uint32_t pdn);
+                                                      std::uint32_t qpn, std::uint32_t pdn,
+                                                      pmd::SlotClass slot_class);
 
 }  // namespace portcullis::lease

@@ -2,53 +2,21 @@
 #include "lease/fence.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
+#include "lease/deadline.hpp"
 #include "pmd/command_queue.hpp"
 
 namespace portcullis::lease {
 namespace {
 
-/// Commands in flight, as many as the device has slots for.
-class Window {
- public:
-  /// Begins the step; while no slot is free, the oldest command is waited for.
-  void begin(FenceRun& run, const PlanStep& planned) {
-    while (true) {
-      const FenceRun::Begun begun = run.begin(planned);
-      if (begun.kind == FenceRun::Begun::Kind::InFlight) flights_.push_back({&run, begun});
-      if (begun.kind != FenceRun::Begun::Kind::NoSlot) return;
-      if (flights_.empty()) {
-        run.record_failure(planned.step, {Errc::Busy, std::string(name(planned.step)) +
-                                                          ": no fence slot is free"});
-        return;
-      }
-      land();
-    }
-  }
-  /// Waits until a fence slot is free for a step that sends a command of its own.
-  void make_room() {
-    while (flights_.size() >= pmd::CommandQueue::kFenceSlots) land();
-  }
-  void land_all() {
-    while (!flights_.empty()) land();
-  }
-
- private:
-  struct Flight {
-    FenceRun* run;
-    FenceRun::Begun begun;
-  };
-  void land() {
-    const Flight oldest = flights_.front();
-    flights_.pop_front();
-    oldest.run->end(oldest.begun);
-  }
-
-  std::deque<Flight> flights_;
-};
+/// Commands of a fence that nobody waits for that are in flight at once. A device that stops to
+/// answer costs the function so many of its common slots, and others find the rest.
+constexpr std::size_t kUnawaitedInFlight = 8;
+/// How often a fence looks for an answer or a free slot.
+constexpr std::uint64_t kLookAgainNs = 100 * kNsPerUs;
 
 }  // namespace
 
@@ -56,11 +24,14 @@ Fence::Fence(const FencePort& port, const Plan& plan, std::span<const FenceTarge
              const FenceOptions& options)
     : port_(&port),
       plan_(plan),
+      deadline_span_ns_(ns_of_ms(options.deadline_ms)),
       steps_(plan.order_for(targets.size())),
       budget_(std::make_unique<FenceBudget>(
-          FenceBudget{.deadline_ns = now_ns() + options.deadline_ms * kNsPerMs,
+          FenceBudget{.deadline_ns = after_ns(now_ns(), deadline_span_ns_),
+                      .least_ns = deadline_span_ns_ / 32,
                       .may_reset_function = options.may_reset_function})),
-      linger_ns_(options.linger_ms * kNsPerMs) {
+      linger_ns_(ns_of_ms(options.linger_ms)) {
+  steps_.insert(steps_.end(), ladder().begin(), ladder().end());
   runs_.reserve(targets.size());
   std::unordered_map<std::uint32_t, std::size_t> first_of;  // by group
   for (const FenceTarget& target : targets) {
@@ -71,51 +42,149 @@ Fence::Fence(const FencePort& port, const Plan& plan, std::span<const FenceTarge
   }
 }
 
-bool Fence::advance() {
+void Fence::go_on_unawaited() noexcept {
+  budget_->patience_ns = std::max<std::uint64_t>(deadline_span_ns_ / 2, 1);
+  budget_->unanswered = budget_->answered = 0;
+}
+
+void Fence::give_up() noexcept {
+  budget_->gives_up = true;
+  for (Flight& flight : flights_) flight.deadline_ns = now_ns();
+}
+
+Fence::Progress Fence::advance_until(std::uint64_t until_ns) {
   while (next_ < steps_.size()) {
-    if (is_lingering(steps_[next_])) return false;
-    const auto stage = next_stage();
-    run_stage(stage);
-    next_ += stage.size();
+    if (stage_.empty()) {
+      if (is_lingering(steps_[next_])) return Progress::Lingers;
+      open_stage();
+    }
+    if (const auto halted = run_stage(until_ns)) return *halted;
+    next_ += std::exchange(stage_, {}).size();
   }
   if (!is_through_)
     for (FenceRun& run : runs_) run.finish();
   is_through_ = true;
-  return true;
+  return Progress::Through;
 }
 
 bool Fence::is_lingering(const PlanStep& planned) {
-  if (!planned.after_linger || plan_.overlaps) return false;
+  if (!planned.after_linger || plan_.overlaps || budget_->gives_up) return false;
   if (std::ranges::none_of(runs_, &FenceRun::is_worth_a_linger)) return false;
   if (lingers_until_ns_ == 0)
-    lingers_until_ns_ = std::min(now_ns() + linger_ns_, budget_->step_deadline_ns(now_ns()));
+    lingers_until_ns_ =
+        std::min(after_ns(now_ns(), linger_ns_), budget_->step_deadline_ns(now_ns()));
   return now_ns() < lingers_until_ns_;
 }
 
 std::span<const PlanStep> Fence::next_stage() const noexcept {
   std::size_t end = next_ + 1;
-  while (plan_.overlaps && end < steps_.size() && !gives_back(steps_[end].step) &&
-         !steps_[end].is_fallback)
+  while (plan_.overlaps && !steps_[next_].is_rung && end < steps_.size() &&
+         !gives_back(steps_[end].step) && !steps_[end].is_fallback && !steps_[end].is_rung)
     ++end;
   return std::span(steps_).subspan(next_, end - next_);
 }
 
-void Fence::run_stage(std::span<const PlanStep> stage) {
+void Fence::open_stage() {
+  stage_ = next_stage();
+  cursor_ = {};
   for (std::size_t i = 0; i < runs_.size(); ++i)
     if (!runs_[i].is_unharmed()) runs_[leaders_[i]].keep_shared();
-  Window window;
-  // What is no command waits by itself, so the commands go first.
-  for (const bool commands : {true, false})
-    for (std::size_t i = 0; i < runs_.size(); ++i)
-      for (const PlanStep& planned : stage) {
-        if (is_command(planned.step) != commands || is_led(i, planned.step)) continue;
-        if (planned.step == Step::InstallDrop) window.make_room();
-        window.begin(runs_[i], planned);
-      }
-  window.land_all();
+}
+
+std::optional<Fence::Progress> Fence::run_stage(std::uint64_t until_ns) {
+  constexpr std::size_t kPasses = 2;
+  while (cursor_.pass < kPasses)
+    if (const auto halted = begin_at_cursor(until_ns)) return halted;
+  if (!land_all(until_ns)) return Progress::Waits;
   for (std::size_t i = 0; i < runs_.size(); ++i)
-    for (const PlanStep& planned : stage)
+    for (const PlanStep& planned : stage_)
       if (is_led(i, planned.step)) runs_[i].follow(planned.step, runs_[leaders_[i]]);
+  return std::nullopt;
+}
+
+std::optional<Fence::Progress> Fence::begin_at_cursor(std::uint64_t until_ns) {
+  const PlanStep& planned = stage_[cursor_.step];
+  FenceRun& run = runs_[cursor_.index];
+  const bool is_in_pass = is_command(planned.step) == (cursor_.pass == 0);
+  if (!is_in_pass || is_led(cursor_.index, planned.step)) return move_on();
+  while (flights_.size() >= most_in_flight(planned.step))
+    if (!land(until_ns)) return Progress::Waits;
+  const FenceRun::Begun begun = run.begin(planned, flights_.empty());
+  switch (begun.kind) {
+    case FenceRun::Begun::Kind::InFlight:
+      flights_.push_back({&run, begun, 0});
+      return move_on();
+    case FenceRun::Begun::Kind::Through:
+      return move_on();
+    case FenceRun::Begun::Kind::NoSlot:
+      return find_slot(planned, until_ns);
+    case FenceRun::Begun::Kind::Unsent:
+      break;
+  }
+  if (!land_all(until_ns)) return Progress::Waits;
+  return judge_device();
+}
+
+std::optional<Fence::Progress> Fence::move_on() noexcept {
+  slot_until_ns_ = 0;
+  if (++cursor_.step < stage_.size()) return std::nullopt;
+  cursor_.step = 0;
+  if (++cursor_.index < runs_.size()) return std::nullopt;
+  cursor_.index = 0;
+  ++cursor_.pass;
+  return std::nullopt;
+}
+
+/// While one of our own is in flight its slot will do. Else all are another's, or lost.
+std::optional<Fence::Progress> Fence::find_slot(const PlanStep& planned, std::uint64_t until_ns) {
+  if (!flights_.empty()) return land(until_ns) ? std::nullopt : std::optional(Progress::Waits);
+  if (slot_until_ns_ == 0) slot_until_ns_ = budget_->step_deadline_ns(now_ns());
+  if (now_ns() >= slot_until_ns_) {
+    budget_->gives_up = true;
+    runs_[cursor_.index].record_failure(
+        planned.step, {Errc::Busy, std::string(name(planned.step)) + ": no fence slot is free"});
+    return move_on();
+  }
+  if (now_ns() >= until_ns) return Progress::Waits;
+  port_->device->relax(std::min({until_ns, slot_until_ns_, now_ns() + kLookAgainNs}));
+  return std::nullopt;
+}
+
+std::optional<Fence::Progress> Fence::judge_device() {
+  const bool is_alive = budget_->answered != 0 || budget_->unanswered == 0;
+  if (is_alive && budget_->is_awaited()) return Progress::OutOfTime;
+  budget_->gives_up = !is_alive;
+  budget_->unanswered = budget_->answered = 0;
+  return std::nullopt;
+}
+
+bool Fence::land(std::uint64_t until_ns) {
+  Flight& oldest = flights_.front();
+  if (oldest.deadline_ns == 0) oldest.deadline_ns = budget_->step_deadline_ns(now_ns());
+  const std::uint64_t limit_ns = std::min(until_ns, oldest.deadline_ns);
+  const bool is_limited = until_ns != kNoLimit;
+  while (is_limited && !port_->commands->is_done(oldest.begun.ticket) &&
+         now_ns() < oldest.deadline_ns) {
+    if (now_ns() >= limit_ns) return false;
+    port_->device->relax(std::min(limit_ns, now_ns() + kLookAgainNs));
+  }
+  const Flight landed = oldest;
+  flights_.pop_front();
+  landed.run->end(landed.begun, landed.deadline_ns);
+  return true;
+}
+
+bool Fence::land_all(std::uint64_t until_ns) {
+  while (!flights_.empty())
+    if (!land(until_ns)) return false;
+  return true;
+}
+
+std::size_t Fence::most_in_flight(Step next) const noexcept {
+  if (!budget_->is_awaited()) return kUnawaitedInFlight;
+  // An entry is a command too, in a fence slot.
+  return next == Step::InstallDrop ? pmd::CommandQueue::kFenceSlots
+                                   : std::numeric_limits<std::size_t>::max();
 }
 
 }  // namespace portcullis::lease

@@ -10,18 +10,27 @@
 //   rung 4  bus master off, function reset;      proves it for every lease of the function, and
 //           only where configured                ends them all
 //
-// One deadline holds for all commands of a fence. Each may use half of the time that is left, so
-// one that never returns leaves time for those behind it; what could not be sent in time has
-// failed. Many leases are fenced in passes, one step of the plan for all of them before the next,
-// every key first: as many commands are in flight as there are fence slots. What leases that were
-// granted together have in common is taken back once, by the first of them; their protection domain
-// only when every one of them has given up all that names it. After a failure it stays with those
-// that are Fenced, until the function is reset, and the others are TornDown without it.
+// One deadline holds for all commands of a fence that somebody waits for. Each may use half of the
+// time that is left, so one that never returns leaves time for those behind it. A step that could
+// not be sent in time has not failed: the fence says that it is out of time, and goes on when it is
+// told to, with a patience for each command in place of the deadline for all. Only where the device
+// has answered nothing since it began, and did not come back with what it was sent, is the rest
+// given up and proved by the ladder.
+//
+// Many leases are fenced in passes, one step of the plan for all of them before the next, every key
+// first, with as many commands in flight as there are slots for them: the fence slots for what is
+// waited for, some common ones otherwise. What leases that were granted together have in common is
+// taken back once, by the first of them; their protection domain only when every one of them has
+// given up all that names it. After a failure it stays with those that are Fenced, until the
+// function is reset, and the others are TornDown without it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,6 +52,15 @@ struct FenceOptions {
 
 class Fence {
  public:
+  static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+  /// Where a call has come to.
+  enum class Progress : std::uint8_t {
+    Through,    // every verdict stands
+    Lingers,    // until lingers_until_ns(), or the access-error events
+    Waits,      // for the device; the call's time is over
+    OutOfTime,  // the fence's deadline is over, and steps are left that were not sent
+  };
+
   /// Nothing is sent before advance(). The deadline counts from here.
   Fence(const FencePort& port, const Plan& plan, std::span<const FenceTarget> targets,
         const FenceOptions& options);
@@ -50,16 +68,25 @@ class Fence {
         const FenceOptions& options)
       : Fence(port, plan, std::span(&target, 1), options) {}
 
-  /// Runs until the plan is through for every lease, or until it lingers: call again at
-  /// lingers_until_ns() or after the access-error events. True once every verdict stands.
-  [[nodiscard]] bool advance();
+  /// Runs until the plan is through for every lease, until it lingers or is out of time. Waits for
+  /// the device until `until_ns` at most (device clock), but once for an entry or a UMR.
+  [[nodiscard]] Progress advance_until(std::uint64_t until_ns);
+  /// The same without a limit of its own; true once every verdict stands.
+  [[nodiscard]] bool advance() { return advance_until(kNoLimit) == Progress::Through; }
+  /// From now on nobody waits for the outcome: no deadline for all, a patience for each command, in
+  /// common slots. Goes on where it was out of time.
+  void go_on_unawaited() noexcept;
+  /// There is no time left, or the device is known to be dead: nothing more is sent nor waited for,
+  /// and what is left has failed.
+  void give_up() noexcept;
+  [[nodiscard]] bool has_given_up() const noexcept { return budget_->gives_up; }
+  [[nodiscard]] bool is_awaited() const noexcept { return budget_->is_awaited(); }
   /// The QP of `index` reported its access error: the peer has its NAK and needs no linger.
   void access_error_seen(std::size_t index) noexcept { runs_[index].access_error_seen(); }
   [[nodiscard]] std::uint64_t lingers_until_ns() const noexcept { return lingers_until_ns_; }
-  [[nodiscard]] std::uint64_t deadline_ns() const noexcept { return budget_->deadline_ns; }
   [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
   [[nodiscard]] std::size_t size() const noexcept { return runs_.size(); }
-  /// Of the targets' order; stands once advance() was true.
+  /// Of the targets' order; stands once it is Through.
   [[nodiscard]] const Verdict& verdict(std::size_t index) const noexcept {
     return runs_[index].verdict();
   }
@@ -69,10 +96,35 @@ class Fence {
   }
 
  private:
+  struct Flight {
+    FenceRun* run;
+    FenceRun::Begun begun;
+    std::uint64_t deadline_ns;  // 0: nobody has waited for it yet
+  };
+  /// What the stage begins next: first its commands, for each lease, then what waits by itself.
+  struct Cursor {
+    std::size_t pass = 0;
+    std::size_t index = 0;
+    std::size_t step = 0;
+  };
+
   [[nodiscard]] bool is_lingering(const PlanStep& planned);
   /// The steps from `next_` on that are issued together: one, unless the plan overlaps.
   [[nodiscard]] std::span<const PlanStep> next_stage() const noexcept;
-  void run_stage(std::span<const PlanStep> stage);
+  void open_stage();
+  /// None once it is through.
+  [[nodiscard]] std::optional<Progress> run_stage(std::uint64_t until_ns);
+  /// Begins what the cursor names; none when that is done and the cursor may move on.
+  [[nodiscard]] std::optional<Progress> begin_at_cursor(std::uint64_t until_ns);
+  /// None.
+  [[nodiscard]] std::optional<Progress> move_on() noexcept;
+  [[nodiscard]] std::optional<Progress> find_slot(const PlanStep& planned, std::uint64_t until_ns);
+  /// What becomes of a step that nobody could wait for.
+  [[nodiscard]] std::optional<Progress> judge_device();
+  /// Waits for the oldest command in flight; false when it is not back by `until_ns`.
+  [[nodiscard]] bool land(std::uint64_t until_ns);
+  [[nodiscard]] bool land_all(std::uint64_t until_ns);
+  [[nodiscard]] std::size_t most_in_flight(Step next) const noexcept;
   /// Another lease takes the step for this one too.
   [[nodiscard]] bool is_led(std::size_t index, Step step) const noexcept {
     return is_shared(step) && leaders_[index] != index;
@@ -81,13 +133,18 @@ class Fence {
 
   const FencePort* port_;
   Plan plan_;
-  std::vector<PlanStep> steps_;          // in their order here
+  std::uint64_t deadline_span_ns_;
+  std::vector<PlanStep> steps_;          // in their order here, then the ladder
   std::unique_ptr<FenceBudget> budget_;  // stays where it is when the fence moves
   std::vector<FenceRun> runs_;           // one for each lease
   std::vector<std::size_t> leaders_;     // the first lease of the same group
   std::uint64_t linger_ns_;
   std::uint64_t lingers_until_ns_ = 0;
   std::size_t next_ = 0;  // of the steps
+  std::span<const PlanStep> stage_;
+  Cursor cursor_;
+  std::deque<Flight> flights_;
+  std::uint64_t slot_until_ns_ = 0;  // the step at the cursor waits for a slot; 0: it does not
   bool is_through_ = false;
 };
 

@@ -46,6 +46,9 @@ constexpr std::array kEntryPlans{
     Plan{.name = "underlay", .steps = kSeedSteps, .entry = steering::EntryPlan::Underlay},
 };
 
+constexpr PlanStep rung(Step step) noexcept { return {.step = step, .is_rung = true}; }
+constexpr std::array kLadder{rung(Step::ErrorQp), rung(Step::ClearRights), rung(Step::UnmapRegion),
+                             rung(Step::BusMasterOff), rung(Step::ResetFunction)};
 constexpr std::array kResetPhase{Step::RemoveDrop, Step::ResetQp};
 constexpr std::array kDestroyPhase{Step::DestroyQp, Step::DestroyMkey, Step::DestroyTenantKey,
                                    Step::DeallocPd, Step::UnmapRegion};
@@ -124,6 +127,7 @@ Result<Plan> parse_plan(std::string_view text) {
                                          std::string(kOverlap));
 }
 
+std::span<const PlanStep> ladder() noexcept { return kLadder; }
 std::span<const Step> reset_phase() noexcept { return kResetPhase; }
 std::span<const Step> destroy_phase() noexcept { return kDestroyPhase; }
 

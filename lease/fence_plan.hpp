@@ -46,6 +46,8 @@ struct PlanStep {
   bool after_linger = false;
   /// Left out when a step before it has proved the memory.
   bool is_fallback = false;
+  /// Of the ladder, behind the plan: for a lease that is not TornDown by then.
+  bool is_rung = false;
 };
 
 struct Plan {
@@ -97,6 +99,8 @@ struct Plan {
 /// NAME or NAME+overlap. InvalidArgument names the value and the accepted ones.
 [[nodiscard]] Result<Plan> parse_plan(std::string_view text);
 
+/// What follows a plan for a lease that is not TornDown by it: rungs 2 to 4 of lease/fence.hpp.
+[[nodiscard]] std::span<const PlanStep> ladder() noexcept;
 /// The deferred phase before and after the QP's quarantine in RESET.
 [[nodiscard]] std::span<const Step> reset_phase() noexcept;
 [[nodiscard]] std::span<const Step> destroy_phase() noexcept;

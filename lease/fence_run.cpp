@@ -9,6 +9,9 @@
 namespace portcullis::lease {
 namespace {
 
+/// What a poll may wait for one entry or UMR of a fence that nobody waits for.
+constexpr std::uint64_t kActPatienceNs = 50 * kNsPerMs;
+
 bool is_of_steering(Step step) noexcept {
   return step == Step::InstallDrop || step == Step::RemoveDrop;
 }
@@ -20,11 +23,19 @@ bool takes_time(Step step) noexcept {
 
 }  // namespace
 
+std::uint64_t FenceBudget::act_deadline_ns(std::uint64_t now_ns) const noexcept {
+  const std::uint64_t until_ns = step_deadline_ns(now_ns);
+  return is_awaited() ? until_ns : std::min(until_ns, now_ns + kActPatienceNs);
+}
+
 const char* FenceBudget::objection(Step step, std::uint64_t now_ns) const noexcept {
   if (!takes_time(step)) return nullptr;
-  if (unanswered >= kMostUnanswered) return "not sent, the device does not answer this fence";
+  if (gives_up || unanswered >= kMostUnanswered)
+    return "not sent, the device does not answer this fence";
+  if (!is_awaited()) return nullptr;
   if (now_ns >= deadline_ns) return "not sent, the fence's deadline had passed";
-  if (now_ns + longest_ns[static_cast<std::size_t>(step)] > step_deadline_ns(now_ns))
+  const std::uint64_t needed_ns = std::max(least_ns, longest_ns[static_cast<std::size_t>(step)]);
+  if (now_ns + needed_ns > step_deadline_ns(now_ns))
     return "not sent, it could not be answered before the fence's deadline";
   return nullptr;
 }
@@ -42,11 +53,9 @@ FenceRun::FenceRun(const FencePort& port, FenceBudget& budget, const Plan& plan,
   if (target_.is_absent(Step::ErrorQp)) done_ = bit(Step::ErrorQp);
 }
 
-FenceRun::Begun FenceRun::begin(const PlanStep& planned) {
-  return is_left_out(planned) ? Begun{} : begin(planned.step);
-}
-
-FenceRun::Begun FenceRun::begin(Step step) {
+FenceRun::Begun FenceRun::begin(const PlanStep& planned, bool has_none) {
+  const Step step = planned.step;
+  if (is_left_out(planned)) return {};
   if (target_.is_unknown(step)) {
     record_failure(
         step, {Errc::NotFound, std::string(name(step)) +
@@ -54,37 +63,71 @@ FenceRun::Begun FenceRun::begin(Step step) {
     return {};
   }
   if (const char* objection = budget_->objection(step, now_ns())) {
+    if (must_be_sent(planned) && !budget_->gives_up) return {Begun::Kind::Unsent, step, {}, 0};
     record_failure(step, {Errc::Timeout, std::string(name(step)) + ": " + objection});
     return {};
   }
+  return send(step, has_none);
+}
+
+FenceRun::Begun FenceRun::send(Step step, bool has_none) {
   if (!is_command(step)) {
     const std::uint64_t started_ns = now_ns();
     record(step, act(step), started_ns);
     return {};
   }
-  const auto ticket = submit(step);
+  const auto own = budget_->slot_class();
+  const auto other = own == pmd::SlotClass::Fence ? pmd::SlotClass::Common : pmd::SlotClass::Fence;
+  auto ticket = submit(step, own);
+  if (!ticket && ticket.error().code == Errc::Busy && has_none) ticket = submit(step, other);
   if (ticket) return {Begun::Kind::InFlight, step, *ticket, now_ns()};
   if (ticket.error().code == Errc::Busy) return {Begun::Kind::NoSlot, step, {}, 0};
   record_failure(step, ticket.error());
   return {};
 }
 
-bool FenceRun::is_left_out(const PlanStep& planned) {
+/// A lease whose ladder has begun is Fenced, whatever becomes of the rung.
+bool FenceRun::must_be_sent(const PlanStep& planned) const noexcept {
+  return !planned.is_rung && (plan_.best_effort() & bit(planned.step)) == 0;
+}
+
+bool FenceRun::is_left_out(const PlanStep& planned) const noexcept {
   const Step step = planned.step;
   if (target_.is_absent(step)) return true;
+  if (planned.is_rung) return !needs_rung(step);
   if (planned.is_fallback && verdict_.proof != Proof::None) return true;
   if (is_of_steering(step) && port_->steering == nullptr) return true;
   if (step == Step::FreeKey && port_->umr == nullptr) return true;
   return gives_back(step) && (!is_unharmed() || (is_shared(step) && keeps_shared_));
 }
 
-Result<pmd::Ticket> FenceRun::submit(Step step) {
-  if (const auto command = target_.command(step)) return command->submit(*port_->commands);
-  return submit_clear_rights(*port_->commands, target_.qpn, target_.pdn);
+bool FenceRun::needs_rung(Step step) const noexcept {
+  if (is_torn_down()) return false;
+  switch (step) {
+    case Step::ErrorQp:
+      return !is_done(Step::ErrorQp);
+    case Step::ClearRights:
+      // A QP in error refuses RTS2RTS and needs none.
+      return !is_done(Step::ErrorQp) && !is_done(Step::ClearRights);
+    case Step::UnmapRegion:
+      return verdict_.proof == Proof::None;
+    case Step::BusMasterOff:
+      return verdict_.proof == Proof::None && budget_->may_reset_function;
+    case Step::ResetFunction:
+      return is_done(Step::BusMasterOff);
+    default:
+      return false;
+  }
+}
+
+Result<pmd::Ticket> FenceRun::submit(Step step, pmd::SlotClass slot_class) {
+  if (const auto command = target_.command(step))
+    return command->submit(*port_->commands, slot_class);
+  return submit_clear_rights(*port_->commands, target_.qpn, target_.pdn, slot_class);
 }
 
 Result<void> FenceRun::act(Step step) {
-  const std::uint64_t until_ns = budget_->step_deadline_ns(now_ns());
+  const std::uint64_t until_ns = budget_->act_deadline_ns(now_ns());
   switch (step) {
     case Step::InstallDrop:
       return port_->steering->install(target_.drop_target(), until_ns);
@@ -96,20 +139,37 @@ Result<void> FenceRun::act(Step step) {
       // A key that is not dead keeps naming these addresses, so nothing may move in there.
       return is_key_dead() ? target_.region->unmap() : target_.region->retire();
     case Step::BusMasterOff:
-      return port_->device->function->set_bus_master(false);
+      return set_bus_master_off();
     case Step::ResetFunction:
-      return port_->device->function->reset();
+      return reset_function();
     default:
       return fail(Errc::InvalidArgument, std::string(name(step)) + " is no step of a fence");
   }
 }
 
-void FenceRun::end(const Begun& begun) {
-  const Result<void> result = pmd::InlineCommand::await(*port_->commands, begun.ticket,
-                                                        budget_->step_deadline_ns(now_ns()));
+/// Once for all leases of the fence, and so is the reset.
+Result<void> FenceRun::set_bus_master_off() {
+  if (budget_->is_bus_master_off) return {};
+  PORTCULLIS_TRY(port_->device->function->set_bus_master(false));
+  budget_->is_bus_master_off = true;
+  return {};
+}
+
+Result<void> FenceRun::reset_function() {
+  if (budget_->is_function_reset) return {};
+  PORTCULLIS_TRY(port_->device->function->reset());
+  budget_->is_function_reset = true;
+  return {};
+}
+
+void FenceRun::end(const Begun& begun, std::uint64_t deadline_ns) {
+  const Result<void> result =
+      pmd::InlineCommand::await(*port_->commands, begun.ticket, deadline_ns);
   if (!result && result.error().code == Errc::Timeout) {
     ++budget_->unanswered;
     budget_->looked_away_until_ns = now_ns();
+  } else {
+    ++budget_->answered;
   }
   record(begun.step, result, begun.sent_ns);
 }
@@ -146,31 +206,16 @@ void FenceRun::record_failure(Step step, const Error& error) {
   if (port_->on_failure) port_->on_failure(target_.slot, step, error);
 }
 
+bool FenceRun::is_torn_down() const noexcept {
+  return is_done(Step::ErrorQp) && is_fenced_by_key() && is_unharmed();
+}
+
 void FenceRun::finish() {
-  const bool is_torn_down = is_done(Step::ErrorQp) && is_fenced_by_key() && is_unharmed();
-  if (!is_torn_down) climb();
   if (plan_.has(Step::InstallDrop) && port_->steering != nullptr)
     verdict_.steering = is_done(Step::InstallDrop) ? SteeringState::Ok : SteeringState::Degraded;
-  if (is_torn_down) return;
+  if (is_torn_down()) return;
   verdict_.outcome = Outcome::Fenced;
   verdict_.origin = plan_.origin;
-}
-
-void FenceRun::climb() {
-  // A QP in error refuses RTS2RTS and needs none.
-  if (!is_done(Step::ErrorQp) && !run(Step::ErrorQp) && !is_done(Step::ClearRights))
-    run(Step::ClearRights);
-  if (verdict_.proof == Proof::None) run(Step::UnmapRegion);
-  if (verdict_.proof == Proof::None && budget_->may_reset_function && run(Step::BusMasterOff))
-    run(Step::ResetFunction);
-}
-
-bool FenceRun::run(Step step) {
-  const Begun begun = begin(step);
-  if (begun.kind == Begun::Kind::InFlight) end(begun);
-  if (begun.kind == Begun::Kind::NoSlot)
-    record_failure(step, {Errc::Busy, std::string(name(step)) + ": no fence slot is free"});
-  return is_done(step);
 }
 
 bool FenceRun::is_worth_a_linger() const noexcept {

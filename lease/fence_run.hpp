@@ -33,21 +33,40 @@ struct FencePort {
 
 /// What all leases of one fence have together.
 struct FenceBudget {
-  /// A fence that has lost so many command slots sends nothing more: a device that does not answer
-  /// must not take every slot of the function. One lease alone never loses more.
+  /// A fence that has lost so many command slots sends nothing more before somebody has judged the
+  /// device: one that does not answer must not take every slot of the function. One lease alone
+  /// never loses more.
   static constexpr std::uint32_t kMostUnanswered = 4;
 
   std::uint64_t deadline_ns = 0;  // of all commands, ladder included (device clock)
+  /// Less than this is no time for a command: a healthy device might not meet it either.
+  std::uint64_t least_ns = 0;
+  /// Nobody waits for the outcome: there is no deadline for all, each command has this long.
+  /// 0: somebody waits.
+  std::uint64_t patience_ns = 0;
   bool may_reset_function = false;
-  std::uint32_t unanswered = 0;                       // commands
+  /// The device is taken for dead: what is not sent any more has failed.
+  bool gives_up = false;
+  bool is_bus_master_off = false;
+  bool is_function_reset = false;
+  std::uint32_t unanswered = 0;                       // commands, since the device was last judged
+  std::uint32_t answered = 0;                         // and those that came back
   std::array<std::uint64_t, kSteps> longest_ns = {};  // that a step took so far
   /// While one command was waited for in vain nobody looked at the others in flight: what they took
   /// is counted from here.
   std::uint64_t looked_away_until_ns = 0;
 
+  [[nodiscard]] bool is_awaited() const noexcept { return patience_ns == 0; }
   /// Half of what is left: one command that never returns leaves time for those behind it.
   [[nodiscard]] std::uint64_t step_deadline_ns(std::uint64_t now_ns) const noexcept {
+    if (!is_awaited()) return now_ns + patience_ns;
     return now_ns < deadline_ns ? now_ns + (deadline_ns - now_ns) / 2 : deadline_ns;
+  }
+  /// The same for what the host waits for in one go, entries and UMRs.
+  [[nodiscard]] std::uint64_t act_deadline_ns(std::uint64_t now_ns) const noexcept;
+  /// Fence slots are for what is waited for; the rest takes what everybody takes.
+  [[nodiscard]] pmd::SlotClass slot_class() const noexcept {
+    return is_awaited() ? pmd::SlotClass::Fence : pmd::SlotClass::Common;
   }
   /// Why the step is not begun: nobody could wait for it, and its slot would be lost. Null when it
   /// may be.
@@ -65,15 +84,17 @@ class FenceRun {
       Through,   // done, failed or left out, and recorded
       InFlight,  // end() must follow
       NoSlot,    // not sent: no command slot is free
+      Unsent,    // not sent: nobody could wait for it. It has not failed
     };
     Kind kind = Kind::Through;
     Step step = Step::ErrorQp;
     pmd::Ticket ticket = {};
     std::uint64_t sent_ns = 0;
   };
-  [[nodiscard]] Begun begin(const PlanStep& planned);
+  /// `has_none`: the fence has nothing in flight, so it may take a slot of another class.
+  [[nodiscard]] Begun begin(const PlanStep& planned, bool has_none);
   /// Waits for a command in flight.
-  void end(const Begun& begun);
+  void end(const Begun& begun, std::uint64_t deadline_ns);
   void record_failure(Step step, const Error& error);
   /// What became of a step that `leader` took for both; it has told of a failure.
   void follow(Step step, const FenceRun& leader);
@@ -82,7 +103,7 @@ class FenceRun {
   /// Another lease has kept, or may have kept, an object that names what they share: that is not
   /// given back, which harms nobody.
   void keep_shared() noexcept { keeps_shared_ = true; }
-  /// The ladder where it is needed, and the verdict.
+  /// The verdict, once plan and ladder are through.
   void finish();
 
   /// The QP refuses the peer by now and has not reported that it did.
@@ -95,12 +116,15 @@ class FenceRun {
   [[nodiscard]] StepMask done_mask() const noexcept { return done_; }
 
  private:
-  [[nodiscard]] Begun begin(Step step);
-  void climb();
-  /// A rung: begins the step and waits for it; true on success.
-  bool run(Step step);
-  [[nodiscard]] bool is_left_out(const PlanStep& planned);
-  [[nodiscard]] Result<pmd::Ticket> submit(Step step);
+  [[nodiscard]] bool is_torn_down() const noexcept;
+  [[nodiscard]] bool needs_rung(Step step) const noexcept;
+  [[nodiscard]] bool is_left_out(const PlanStep& planned) const noexcept;
+  /// Without it the lease cannot be TornDown, and nobody takes it later.
+  [[nodiscard]] bool must_be_sent(const PlanStep& planned) const noexcept;
+  [[nodiscard]] Begun send(Step step, bool has_none);
+  [[nodiscard]] Result<pmd::Ticket> submit(Step step, pmd::SlotClass slot_class);
+  [[nodiscard]] Result<void> set_bus_master_off();
+  [[nodiscard]] Result<void> reset_function();
   [[nodiscard]] Result<void> act(Step step);
   void record(Step step, const Result<void>& result, std::uint64_t started_ns);
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return port_->device->clock.now_ns(); }

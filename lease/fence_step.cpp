@@ -54,6 +54,8 @@ std::string_view name(Outcome outcome) noexcept {
       return "Fenced";
     case Outcome::NotFound:
       return "NotFound";
+    case Outcome::Revoking:
+      return "Revoking";
   }
   return "unknown outcome";
 }

@@ -45,6 +45,7 @@ enum class Outcome : std::uint8_t {
   TornDown = 0,  // fenced; the slot comes back once the deferred phase is through
   Fenced = 1,    // a step that may not fail failed; the slot is gone until a function reset
   NotFound = 2,  // no such lease, or another epoch
+  Revoking = 3,  // none yet: its turn comes; never that of a verdict
 };
 /// Which path fenced a slot.
 enum class Origin : std::uint8_t {

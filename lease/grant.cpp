@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/dma_bytes.hpp"
+#include "lease/deadline.hpp"
 #include "pmd/command_channel.hpp"
 #include "pmd/roce_path.hpp"
 
@@ -27,12 +29,6 @@ void note_key(FenceTarget& target, pmd::MemoryKey& key) noexcept {
   target.note_made(bit(Step::DestroyMkey));
 }
 
-std::uint64_t seed_of(const Granter::Options& options) {
-  if (options.psn_seed != 0) return options.psn_seed;
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
-
 }  // namespace
 
 StepMask Granter::nothing_made() noexcept {
@@ -42,11 +38,27 @@ StepMask Granter::nothing_made() noexcept {
 
 Granter::Granter(const pmd::Context& context, RegionStore& regions, const Options& options,
                  LogSink log)
-    : context_(&context),
+    : channel_(*context.commands, context.device.clock),
+      context_(context),
       regions_(&regions),
       options_(options),
       log_(std::move(log)),
-      random_(seed_of(options)) {}
+      random_(options.psn_seed) {
+  context_.commands = &channel_;
+}
+
+void Granter::bound_commands() noexcept {
+  const std::uint64_t whole_ns = ns_of_ms(options_.deadline_ms);
+  // Firmware answers within a few ms; an eighth is 50 ms of the default.
+  channel_.bound(after_ns(context_.device.clock.now_ns(), whole_ns), whole_ns / 8);
+}
+
+Result<void> check_ttl(std::uint64_t ttl_ms) {
+  if (ttl_ms <= kMostTtlMs) return {};
+  return fail(Errc::InvalidArgument, "a time to live of " + std::to_string(ttl_ms) +
+                                         " ms; 0 (never ends) to " + std::to_string(kMostTtlMs) +
+                                         " expected");
+}
 
 Result<void> Granter::check(const GrantRequest& request) {
   if (request.bytes == 0)
@@ -68,7 +80,7 @@ Result<void> Granter::check(const GrantRequest& request) {
     return fail(Errc::InvalidArgument, "peer QPN " + std::to_string(request.peer.qpn) + ", PSN " +
                                            std::to_string(request.peer.psn) +
                                            "; numbers of 24 bits expected");
-  return {};
+  return check_ttl(request.ttl_ms);
 }
 
 Result<void> Granter::check_together(std::span<const GrantRequest> requests) {
@@ -104,6 +116,7 @@ Result<std::vector<Grant>> Granter::make_together(std::span<Holding* const> hold
     PORTCULLIS_TRY(take_region(*holdings[i], requests[i]));
   PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(holdings));
   for (std::size_t i = 0; i < holdings.size(); ++i) {
+    bound_commands();
     PORTCULLIS_TRY(make_qp(*holdings[i], pd, *queues[i], requests[i]));
     PORTCULLIS_TRY(holdings[i]->qp->to_init(access));
     PORTCULLIS_TRY(make_local_key(*holdings[i], pd, access));
@@ -112,6 +125,7 @@ Result<std::vector<Grant>> Granter::make_together(std::span<Holding* const> hold
   std::vector<Grant> grants;
   std::uint64_t address = 0;
   for (std::size_t i = 0; i < holdings.size(); ++i) {
+    bound_commands();
     PORTCULLIS_TRY_ASSIGN(const Grant grant, connect(*holdings[i], requests[i], rkey, address));
     grants.push_back(grant);
     address += grant.bytes;
@@ -127,7 +141,7 @@ Result<void> Granter::take_region(Holding& holding, const GrantRequest& request)
 }
 
 Result<pmd::ProtectionDomain> Granter::make_pd(std::span<Holding* const> holdings) {
-  auto pd = pmd::ProtectionDomain::create(*context_);
+  auto pd = pmd::ProtectionDomain::create(context_);
   if (!pd) {
     note_failed(holdings.front()->target, bit(Step::DeallocPd), pd.error());
     return pd;
@@ -145,7 +159,7 @@ Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
                               pmd::CompletionQueue& cq, const GrantRequest& request) {
   // A responder sends nothing; the smallest send queue there is.
   auto qp = pmd::QueuePair::create(
-      *context_, pd, cq, *context_->uar,
+      context_, pd, cq, *context_.uar,
       {.log_sq_size = 0, .log_rq_size = request.log_receives, .counter_set = options_.counter_set});
   if (!qp) {
     note_failed(holding.target, kQpSteps, qp.error());
@@ -162,26 +176,51 @@ Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
 
 Result<std::uint32_t> Granter::make_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                         pmd::Access access) {
-  auto key = create_key(holding, pd, access);
-  if (!key) {
-    note_failed(holding.target, bit(Step::DestroyMkey), key.error());
-    return forward_error(std::move(key));
+  PORTCULLIS_TRY(take_key(holding, [&] { return create_key(holding, pd, access); }));
+  return holding.target.key;
+}
+
+/// The list of a tenant's key goes on naming a member's own key when that has been destroyed alone.
+/// Firmware may give the index again, and after 256 keys the byte comes again too: whoever gets
+/// both could be reached through the tenant's key, as far as the device checks no domain below it.
+/// Such a key is given back before anybody is told of it, and so is what was written under it.
+Result<void> Granter::take_key(Holding& holding,
+                               const std::function<Result<pmd::MemoryKey>()>& create) {
+  constexpr int kMostTries = 4;  // one other byte will do
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    auto key = create();
+    if (!key) {
+      note_failed(holding.target, bit(Step::DestroyMkey), key.error());
+      return forward_error(std::move(key));
+    }
+    if (!named_.contains(key->rkey())) {
+      note_key(holding.target, *key);
+      return {};
+    }
+    if (auto gone = key->destroy(); !gone) {
+      note_key(holding.target, *key);
+      return gone;
+    }
+    dma_fill(holding.region->bytes(), std::byte{0});
   }
-  note_key(holding.target, *key);
-  return key->rkey();
+  return fail(Errc::OutOfResources, "every new key was one that a tenant's key still names");
+}
+
+void Granter::forget_entries(Group& group) {
+  for (const std::uint32_t key : std::exchange(group.entries, {})) named_.erase(key);
 }
 
 Result<pmd::MemoryKey> Granter::create_key(const Holding& holding, const pmd::ProtectionDomain& pd,
                                            pmd::Access access) {
   const auto range = pmd::MemoryRange::zero_based(*holding.region);
   if (key_binding_ == KeyBinding::Refused)
-    return pmd::MemoryKey::create_mtt(*context_, pd, range, access);
-  auto bound = pmd::MemoryKey::create_mtt(*context_, pd, range, access, holding.target.qpn);
+    return pmd::MemoryKey::create_mtt(context_, pd, range, access);
+  auto bound = pmd::MemoryKey::create_mtt(context_, pd, range, access, holding.target.qpn);
   if (bound && std::exchange(key_binding_, KeyBinding::Accepted) == KeyBinding::Untried && log_)
     log_("CREATE_MKEY accepts a QP number in mkc.qpn; that the device checks it is a hypothesis");
   if (bound || key_binding_ == KeyBinding::Accepted || pmd::may_have_happened(bound.error()))
     return bound;
-  auto unbound = pmd::MemoryKey::create_mtt(*context_, pd, range, access);
+  auto unbound = pmd::MemoryKey::create_mtt(context_, pd, range, access);
   if (unbound) {
     key_binding_ = KeyBinding::Refused;
     if (log_)
@@ -194,15 +233,10 @@ Result<pmd::MemoryKey> Granter::create_key(const Holding& holding, const pmd::Pr
 /// With rights for us alone, which is enough below the tenant's key.
 Result<void> Granter::make_local_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                      pmd::Access access) {
-  auto key =
-      pmd::MemoryKey::create_mtt(*context_, pd, pmd::MemoryRange::zero_based(*holding.region),
-                                 {.local_write = access.local_write});
-  if (!key) {
-    note_failed(holding.target, bit(Step::DestroyMkey), key.error());
-    return forward_error(std::move(key));
-  }
-  note_key(holding.target, *key);
-  return {};
+  return take_key(holding, [&] {
+    return pmd::MemoryKey::create_mtt(context_, pd, pmd::MemoryRange::zero_based(*holding.region),
+                                      {.local_write = access.local_write});
+  });
 }
 
 Result<std::uint32_t> Granter::make_tenant_key(std::span<Holding* const> holdings,
@@ -211,7 +245,7 @@ Result<std::uint32_t> Granter::make_tenant_key(std::span<Holding* const> holding
   std::vector<pmd::KeyRange> ranges;
   for (const Holding* const holding : holdings)
     ranges.push_back({holding->target.key, 0, holding->region->bytes().size()});
-  auto key = pmd::MemoryKey::create_klm(*context_, pd, ranges, access);
+  auto key = pmd::MemoryKey::create_klm(context_, pd, ranges, access);
   if (!key) {
     note_failed(holdings.front()->target, bit(Step::DestroyTenantKey), key.error());
     return forward_error(std::move(key));
@@ -220,13 +254,16 @@ Result<std::uint32_t> Granter::make_tenant_key(std::span<Holding* const> holding
   for (Holding* const holding : holdings) {
     holding->target.tenant_mkey_index = index;
     holding->target.note_made(bit(Step::DestroyTenantKey));
+    holding->group->entries.push_back(holding->target.key);
+    named_.insert(holding->target.key);
   }
   return key->rkey();
 }
 
 Result<Grant> Granter::connect(Holding& holding, const GrantRequest& request, std::uint32_t rkey,
                                std::uint64_t address) {
-  const auto psn = static_cast<std::uint32_t>(random_()) & kPsnMask;
+  PORTCULLIS_TRY_ASSIGN(const std::uint64_t drawn, random_.draw());
+  const auto psn = static_cast<std::uint32_t>(drawn) & kPsnMask;
   pmd::RtrAttributes rtr;
   rtr.path.remote_gid = request.peer.gid;
   rtr.path.remote_mac = request.peer.mac;

@@ -8,14 +8,16 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <random>
 #include <span>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.hpp"
+#include "lease/bounded_channel.hpp"
 #include "lease/holding.hpp"
 #include "lease/lease_table.hpp"
+#include "lease/random_source.hpp"
 #include "lease/region_store.hpp"
 #include "pmd/access.hpp"
 #include "pmd/completion_queue.hpp"
@@ -52,9 +54,12 @@ struct GrantRequest {
   /// has no receive queue.
   std::optional<std::uint32_t> log_receives = std::nullopt;
   TenantId tenant = 0;
-  /// The lease is revoked when this has passed without a renewal; 0: never.
+  /// The lease is revoked when this has passed without a renewal; 0: never. At most kMostTtlMs.
   std::uint64_t ttl_ms = 0;
 };
+inline constexpr std::uint64_t kMostTtlMs = std::uint64_t{1} << 40;  // 34 years
+/// InvalidArgument names the value and the range.
+[[nodiscard]] Result<void> check_ttl(std::uint64_t ttl_ms);
 
 /// What the client is told. The rkey is a secret between it and us.
 struct Grant {
@@ -85,9 +90,15 @@ class Granter {
     std::uint8_t priority = 0;              // 802.1p of what we send, 0 to 7
     std::uint64_t psn_seed = 0;             // of our first PSNs; 0: from the system
     std::uint8_t counter_set = 0;           // pmd::QCounter::id() for every QP; 0: none
+    /// For all commands of a grant, of each lease where several are granted together: who hangs
+    /// here keeps a revoke from its turn.
+    std::uint64_t deadline_ms = 400;
   };
-  /// Both must outlive it.
+  /// Both must outlive it. Does not move: what it makes keeps the way to its commands.
   Granter(const pmd::Context& context, RegionStore& regions, const Options& options, LogSink log);
+
+  Granter(const Granter&) = delete;
+  Granter& operator=(const Granter&) = delete;
 
   /// InvalidArgument for what no grant can have; nothing is made yet.
   [[nodiscard]] static Result<void> check(const GrantRequest& request);
@@ -106,6 +117,13 @@ class Granter {
       std::span<Holding* const> holdings, std::span<pmd::CompletionQueue* const> queues,
       std::span<const GrantRequest> requests);
   [[nodiscard]] KeyBinding key_binding() const noexcept { return key_binding_; }
+  /// The tenant's key of the group is gone, and with it what it named.
+  void forget_entries(Group& group);
+  /// The function's, with commands that are bounded while a grant runs.
+  [[nodiscard]] const pmd::Context& context() const noexcept { return context_; }
+  /// A lease's commands begin, with their time; lift_bound() when the grant is through.
+  void bound_commands() noexcept;
+  void lift_bound() noexcept { channel_.lift(); }
 
  private:
   [[nodiscard]] Result<void> take_region(Holding& holding, const GrantRequest& request);
@@ -125,13 +143,18 @@ class Granter {
   [[nodiscard]] Result<pmd::MemoryKey> create_key(const Holding& holding,
                                                   const pmd::ProtectionDomain& pd,
                                                   pmd::Access access);
+  /// Takes the key for the holding, unless a tenant's key names it already.
+  [[nodiscard]] Result<void> take_key(Holding& holding,
+                                      const std::function<Result<pmd::MemoryKey>()>& create);
 
-  const pmd::Context* context_;
+  BoundedChannel channel_;
+  pmd::Context context_;
   RegionStore* regions_;
   Options options_;
   LogSink log_;
-  std::mt19937_64 random_;
+  RandomSource random_;
   KeyBinding key_binding_ = KeyBinding::Untried;
+  std::unordered_set<std::uint32_t> named_;  // keys in the lists of tenants' keys that are alive
 };
 
 }  // namespace portcullis::lease

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/dma_memory.hpp"
@@ -23,9 +25,14 @@ namespace portcullis::lease {
 /// A fence that has begun, with the slots it runs on. Whoever waits for it shares it, since it may
 /// end in any call that lets it go on.
 struct RunningFence {
+  RunningFence(Fence the_fence, std::vector<std::uint32_t> the_slots)
+      : fence(std::move(the_fence)), slots(std::move(the_slots)) {}
+
   Fence fence;
   std::vector<std::uint32_t> slots;
-  std::vector<Verdict> verdicts = {};  // of the slots' order, once it has ended
+  std::unordered_map<std::uint32_t, std::size_t> by_qpn = {};  // which of the slots
+  std::uint64_t busy_ns = 0;                                   // in calls that let it go on
+  bool is_midway = false;                                      // the device has a command of it
   bool has_ended = false;
 };
 
@@ -36,6 +43,7 @@ struct Group {
   std::uint32_t members = 0;  // slots that are not FREE again
   std::uint32_t active = 0;   // that nobody has begun to revoke
   bool is_key_gone = false;
+  std::vector<std::uint32_t> entries = {};  // keys that the tenant's key names, while it is there
 };
 
 struct Holding {
@@ -45,6 +53,7 @@ struct Holding {
   std::optional<DmaMemory> region;
   std::optional<pmd::QueuePair> qp;
   std::shared_ptr<RunningFence> fence;
+  bool is_waiting = false;                   // REVOKING, and its fence has not begun
   pmd::CompletionQueue* receives = nullptr;  // where they complete; null: it was granted without
   /// From the fence on, how long the QP number may not come back: what the client's retry budget
   /// allows it to send, in the longest reading of the standard.

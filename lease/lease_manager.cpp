@@ -16,8 +16,16 @@ namespace {
 
 /// Slots that share a completion queue: one entry each, as a responder's send queue has one block.
 constexpr std::uint32_t kLogSlotsPerQueue = 8;
-/// How often tear_down looks for an answer while it waits.
-constexpr std::uint64_t kLookAgainNs = 100 * kNsPerUs;
+/// How long a failed grant waits for its undoing; poll() goes on with it.
+constexpr std::uint64_t kUndoMs = 30;
+
+Result<void> check_ms(std::string_view name, std::uint64_t ms, std::uint64_t least,
+                      std::uint64_t most) {
+  if (ms >= least && ms <= most) return {};
+  return fail(Errc::InvalidArgument, std::string(name) + " " + std::to_string(ms) + "; " +
+                                         std::to_string(least) + " to " + std::to_string(most) +
+                                         " expected");
+}
 
 /// How long after a fence a client can still send to the QP: its timer may run to 4 T, T being
 /// 4.096 us x 2^timeout, once for each of retry_count + 1 sends.
@@ -59,20 +67,37 @@ Host Host::of(pmd::Hca& hca) {
   host.context = &hca.context();
   host.next_event = [&hca] { return hca.next_event(); };
   host.fence_slots_available = [&hca] { return hca.fence_slots_available(); };
+  host.log = hca.log();
   return host;
 }
 
 Result<std::unique_ptr<LeaseManager>> LeaseManager::create(Host host, const Options& options) {
-  PORTCULLIS_TRY_ASSIGN(auto table, LeaseTable::create(options.table));
+  PORTCULLIS_TRY(check(options));
+  LeaseTable::Options named = options.table;
+  // A run that is to be repeated repeats its names; the manager after it has others.
+  if (named.name_seed == 0 && options.grant.psn_seed != 0)
+    named.name_seed = options.grant.psn_seed ^ host.context->device.clock.now_ns() << 16U;
+  PORTCULLIS_TRY_ASSIGN(auto table, LeaseTable::create(named));
   return std::unique_ptr<LeaseManager>(
       new LeaseManager(std::move(host), options, std::move(table)));
 }
 
 Result<std::unique_ptr<LeaseManager>> LeaseManager::create(Host host, const Options& options,
                                                            LeaseTable table) {
+  PORTCULLIS_TRY(check(options));
   PORTCULLIS_TRY(table.function_reset());
   return std::unique_ptr<LeaseManager>(
       new LeaseManager(std::move(host), options, std::move(table)));
+}
+
+Result<void> LeaseManager::check(const Options& options) {
+  constexpr std::uint64_t kMinuteMs = 60'000;
+  constexpr std::uint64_t kHourMs = 60 * kMinuteMs;
+  PORTCULLIS_TRY(check_ms("grace_ms", options.grace_ms, 0, kHourMs));
+  PORTCULLIS_TRY(check_ms("fence.deadline_ms", options.fence.deadline_ms, 1, kHourMs));
+  PORTCULLIS_TRY(check_ms("fence.linger_ms", options.fence.linger_ms, 0, kMinuteMs));
+  PORTCULLIS_TRY(check_ms("grant.deadline_ms", options.grant.deadline_ms, 1, kHourMs));
+  return check_ms("sweep.command_deadline_ms", options.sweep.command_deadline_ms, 1, kHourMs);
 }
 
 LeaseManager::LeaseManager(Host host, const Options& options, LeaseTable table)
@@ -113,6 +138,8 @@ LeaseManager::~LeaseManager() {
 }
 
 Result<void> LeaseManager::check_may_grant() const {
+  if (torn_down_)
+    return fail(Errc::InvalidArgument, "no grant: this lease manager has been torn down");
   if (function_lost_)
     return fail(Errc::DeviceFailed, "no grant: a fence had to reset the function");
   const std::uint32_t left = host_.fence_slots_available();
@@ -131,7 +158,8 @@ Result<pmd::CompletionQueue*> LeaseManager::completion_queue_for(std::uint32_t s
 Result<pmd::CompletionQueue*> LeaseManager::shared_queue_of(std::uint32_t slot) {
   auto& queue = completion_queues_[slot >> kLogSlotsPerQueue];
   if (!queue) {
-    PORTCULLIS_TRY_ASSIGN(queue, pmd::CompletionQueue::create(*host_.context, kLogSlotsPerQueue));
+    PORTCULLIS_TRY_ASSIGN(queue,
+                          pmd::CompletionQueue::create(granter_.context(), kLogSlotsPerQueue));
   }
   return &*queue;
 }
@@ -147,11 +175,20 @@ Result<pmd::CompletionQueue*> LeaseManager::own_queue_of(std::uint32_t slot,
     PORTCULLIS_TRY(kept->second.destroy());
     receive_queues_.erase(kept);
   }
-  PORTCULLIS_TRY_ASSIGN(auto queue, pmd::CompletionQueue::create(*host_.context, log_size));
+  PORTCULLIS_TRY_ASSIGN(auto queue, pmd::CompletionQueue::create(granter_.context(), log_size));
   return &receive_queues_.emplace(slot, std::move(queue)).first->second;
 }
 
 Result<Grant> LeaseManager::grant(const GrantRequest& request) {
+  const std::uint64_t since_ns = now_ns();
+  granter_.bound_commands();
+  auto grant = make_alone(request);
+  granter_.lift_bound();
+  note_blocked(since_ns);
+  return grant;
+}
+
+Result<Grant> LeaseManager::make_alone(const GrantRequest& request) {
   PORTCULLIS_TRY(check_may_grant());
   PORTCULLIS_TRY(Granter::check(request));
   PORTCULLIS_TRY_ASSIGN(const Lease lease, table_.grant());
@@ -167,6 +204,15 @@ Result<Grant> LeaseManager::grant(const GrantRequest& request) {
 }
 
 Result<std::vector<Grant>> LeaseManager::grant_together(std::span<const GrantRequest> requests) {
+  const std::uint64_t since_ns = now_ns();
+  granter_.bound_commands();
+  auto grants = make_all(requests);
+  granter_.lift_bound();
+  note_blocked(since_ns);
+  return grants;
+}
+
+Result<std::vector<Grant>> LeaseManager::make_all(std::span<const GrantRequest> requests) {
   PORTCULLIS_TRY(check_may_grant());
   PORTCULLIS_TRY(Granter::check_together(requests));
   if (requests.size() > table_.count(State::Free))
@@ -178,6 +224,7 @@ Result<std::vector<Grant>> LeaseManager::grant_together(std::span<const GrantReq
   if (!grants) return tl::unexpected<Error>(undo(leases, std::move(grants).error()));
   for (std::size_t i = 0; i < leases.size(); ++i) {
     (*grants)[i].lease = leases[i];
+    granter_.bound_commands();
     serve(*holdings_[leases[i].slot], leases[i], requests[i]);
   }
   return grants;
@@ -207,7 +254,7 @@ Holding& LeaseManager::open(const Lease& lease, const GrantRequest& request) {
   holding->tenant = request.tenant;
   holding->target.slot = lease.slot;
   holding->target.absent = Granter::nothing_made();
-  holding->quarantine_ns = std::max(options_.grace_ms * kNsPerMs, retry_budget_ns(request));
+  holding->quarantine_ns = std::max(ns_of_ms(options_.grace_ms), retry_budget_ns(request));
   holdings_[lease.slot] = std::move(holding);
   return *holdings_[lease.slot];
 }
@@ -221,8 +268,8 @@ void LeaseManager::serve(Holding& holding, const Lease& lease, const GrantReques
 void LeaseManager::prepare_steering(Holding& holding) {
   if (port_.steering == nullptr) return;
   holding.target.entry = options_.plan.entry;
-  const auto prepared =
-      port_.steering->prepare(holding.target.drop_target(), port_.commands->default_deadline_ns());
+  const auto prepared = port_.steering->prepare(holding.target.drop_target(),
+                                                granter_.context().commands->default_deadline_ns());
   if (!prepared || *prepared) holding.target.note_made(bit(Step::RemoveDrop));
   if (!prepared && host_.log)
     host_.log("lease slot " + std::to_string(holding.target.slot) +
@@ -236,13 +283,20 @@ Error LeaseManager::undo(std::span<const Lease> leases, Error error) {
     slots.push_back(lease.slot);
   }
   const auto running = begin_fence(std::move(slots), legacy_plan());
-  run_to_end(*running);
+  // In common slots: a revoke behind it finds its own.
+  running->fence.go_on_unawaited();
+  run_to_end(*running, after_ms(now_ns(), kUndoMs));
+  if (!running->has_ended) {
+    error.text += "; what it had made is being undone";
+    return error;
+  }
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const std::uint32_t slot = leases[i].slot;
-    if (running->verdicts[i].outcome != Outcome::Fenced) continue;
+    const Verdict& verdict = running->fence.verdict(i);
+    if (verdict.outcome != Outcome::Fenced) continue;
     error.text += "; it could not be undone: slot " + std::to_string(slot) + " stays FENCED with " +
                   left_behind(holdings_[slot]->target, running->fence.done_mask(i)) + " (" +
-                  describe(running->verdicts[i]) + ")";
+                  describe(verdict) + ")";
   }
   return error;
 }
@@ -289,12 +343,8 @@ FenceTarget* LeaseManager::fence_target(const Lease& lease) noexcept {
   return find(lease) != nullptr ? &holdings_[lease.slot]->target : nullptr;
 }
 
-std::uint64_t LeaseManager::end_of(std::uint64_t ttl_ms) const noexcept {
-  constexpr std::uint64_t kLongestMs = std::uint64_t{1} << 40;  // 34 years
-  return now_ns() + std::min(ttl_ms, kLongestMs) * kNsPerMs;
-}
-
 Result<void> LeaseManager::renew(std::uint64_t id, std::uint64_t epoch, std::uint64_t ttl_ms) {
+  PORTCULLIS_TRY(check_ttl(ttl_ms));
   const auto slot = table_.find(id, epoch);
   if (!slot || table_.state(*slot) != State::Active)
     return fail(Errc::NotFound, "no ACTIVE lease with id " + std::to_string(id) + " and epoch " +
@@ -315,49 +365,28 @@ std::vector<LeaseName> LeaseManager::leases_of(TenantId tenant) const {
 }
 
 void LeaseManager::on_swept(std::uint32_t slot) {
-  if (table_.state(slot) == State::Free) drop_holding(slot);
+  if (table_.state(slot) != State::Free) return;
+  drop_holding(slot);
+  give_tear_down_time();
 }
 
 void LeaseManager::drop_holding(std::uint32_t slot) {
   Holding& holding = *holdings_[slot];
-  if (holding.group) --holding.group->members;
+  if (holding.group && --holding.group->members == 0) granter_.forget_entries(*holding.group);
   if (holding.region) regions_.give_back(holding.tenant, std::move(*holding.region));
   holdings_[slot].reset();
 }
 
 void LeaseManager::poll() {
+  const std::uint64_t since_ns = now_ns();
+  const std::uint64_t until_ns = after_ms(since_ns, kPollMs);
   take_events();
-  const auto running = running_;  // one that ends leaves the list
-  for (const auto& fence : running)
-    if (!fence->has_ended) advance(*fence);
-  revoke_ended();
+  enqueue_ended();
+  advance_running(until_ns);
+  begin_waiting(until_ns);
   if (!function_lost_) sweep_.advance(now_ns());
   (void)regions_.scrub();
-}
-
-Result<void> LeaseManager::tear_down() {
-  if (torn_down_) return {};
-  torn_down_ = true;
-  std::vector<LeaseName> alive;
-  for (std::uint32_t slot = 0; slot < table_.slots(); ++slot)
-    if (table_.state(slot) == State::Active || table_.state(slot) == State::Revoking)
-      alive.push_back({table_.lease(slot).id, table_.lease(slot).epoch});
-  // One after the other: each has the whole deadline, and there is nobody who waits.
-  for (const LeaseName& name : alive) (void)revoke(name.id, name.epoch, seed_plan());
-  while (!function_lost_ && table_.count(State::PendingDestroy) != 0) {
-    sweep_.advance(std::numeric_limits<std::uint64_t>::max());
-    if (sweep_.is_busy()) host_.context->device.relax(now_ns() + kLookAgainNs);
-  }
-  if (table_.fenced_count() == 0) return {};
-  std::string text =
-      std::to_string(table_.fenced_count()) + " leases stay FENCED until the function is reset:";
-  for (const FencedLease& fenced : table_.fenced_summary()) text += " [" + describe(fenced) + "]";
-  return fail(Errc::CommandFailed, std::move(text));
-}
-
-LeaseTable LeaseManager::take_table() && {
-  (void)tear_down();
-  return table_;  // a copy: the destructor asks the table what may be unmapped
+  note_blocked(since_ns);
 }
 
 }  // namespace portcullis::lease

@@ -9,8 +9,11 @@
 //   (*manager)->poll();                                                     // on the idle path
 //
 // One thread at a time. A revoke waits for the device only while its own commands run; a plan that
-// lingers can be started and left to poll(). Many leases are revoked in one batch, by one fence and
-// within one deadline.
+// lingers can be started and left to poll(). Many leases are revoked in one batch, as many of them
+// within the deadline as the device manages; the rest goes on in poll(), and so do leases whose
+// time to live has passed, some at a time and behind what was asked for by name. Whatever hangs, an
+// outcome that was asked for stands within 1 s: a grant, a poll and an undoing are bounded, and
+// what is behind one of them has the less time.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +22,14 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
+#include "lease/deadline.hpp"
 #include "lease/fence.hpp"
 #include "lease/fence_plan.hpp"
+#include "lease/fence_queue.hpp"
 #include "lease/grant.hpp"
 #include "lease/holding.hpp"
 #include "lease/key_freer.hpp"
@@ -49,22 +55,29 @@ struct Host {
   std::function<void(const pmd::Event&)> on_event = {};
   /// Hears of every outcome of a fence when it stands, asked for or by time to live. May be empty.
   std::function<void(const Lease&, const Verdict&)> on_outcome = {};
-  LogSink log = {};  // may be empty
+  LogSink log = {};  // may be empty; of(hca): the one that bring-up was given
 
   [[nodiscard]] static Host of(pmd::Hca& hca);
 };
 
-/// What a revoke answers.
+/// What a revoke answers. Revoking is no outcome yet: of a batch too large for its deadline, the
+/// lease has its turn in poll(); asked for by itself, it has its outcome within the deadline.
 struct RevokeAnswer {
   Outcome outcome = Outcome::NotFound;
   std::uint64_t current_epoch = 0;  // of the slot; the lease's own unless NotFound
-  Verdict verdict;                  // empty when NotFound
+  Verdict verdict;                  // empty when NotFound or Revoking
+  /// Revoking: about how long the device needs for all that wait, if poll() is called all the time.
+  std::uint64_t expected_ms = 0;
 
   bool operator==(const RevokeAnswer&) const = default;
 };
 
 class LeaseManager {
  public:
+  /// A poll lets fences wait for the device so long.
+  static constexpr std::uint64_t kPollMs = 20;
+
+  /// InvalidArgument for a time that is out of its range.
   struct Options {
     LeaseTable::Options table = {};
     Plan plan = seed_plan();
@@ -90,15 +103,18 @@ class LeaseManager {
 
   /// A region, a key and a QP for `request.peer`. Busy with fewer than three fence slots left,
   /// OutOfResources when no slot is free or the tenant's quota is spent, DeviceFailed after the
-  /// function was lost. What a failed grant had made is undone by the legacy plan; if that fails
-  /// too the slot is fenced, and the error says what stays in the device.
+  /// function was lost, InvalidArgument after tear_down. Fails when its commands take longer than
+  /// Granter::Options::deadline_ms. What a failed grant had made is undone by the legacy plan, in
+  /// poll() where that takes long; if it fails too the slot is fenced, and the error says what
+  /// stays in the device.
   [[nodiscard]] Result<Grant> grant(const GrantRequest& request);
   /// Leases of one tenant with the same rights, all or none, reached by one indirect key: plan
   /// indirect takes them all back by destroying it. Each grant's address says where its region lies
   /// under that key. They are isolated from other leases as always, not from each other. While one
   /// of them is FENCED, their protection domain stays.
   /// Without receives, which would reach memory by the regions' own keys. InvalidArgument for what
-  /// cannot be granted together, and as grant().
+  /// cannot be granted together, and as grant(); the deadline is for each lease, so on a slow device
+  /// a large group keeps a revoke behind it waiting.
   [[nodiscard]] Result<std::vector<Grant>> grant_together(std::span<const GrantRequest> requests);
   /// The lease's memory, as this process sees it; good until its slot is free. Empty for a lease
   /// that is not there.
@@ -118,8 +134,9 @@ class LeaseManager {
   /// stands: at most FenceOptions::deadline_ms for the commands.
   [[nodiscard]] RevokeAnswer revoke(std::uint64_t id, std::uint64_t epoch);
   [[nodiscard]] RevokeAnswer revoke(std::uint64_t id, std::uint64_t epoch, const Plan& plan);
-  /// The same for many, in passes and within one deadline for all; answers in the order of `names`.
-  /// A lease that is being fenced already is joined.
+  /// The same for many; answers in the order of `names`. In chunks, every key of a chunk first, and
+  /// within one deadline for all: of those that do not fit the answer is Revoking, and poll() goes
+  /// on with them before anything else. A lease that is being fenced already is joined.
   [[nodiscard]] std::vector<RevokeAnswer> revoke_batch(std::span<const LeaseName> names,
                                                        const Plan& plan);
   /// As revoke, but does not wait while the plan lingers: none then, and poll() goes on with it.
@@ -131,12 +148,15 @@ class LeaseManager {
   /// The lease ends `ttl_ms` from now, in place of what was said before; 0: it does not end by
   /// itself. NotFound unless it is ACTIVE.
   [[nodiscard]] Result<void> renew(std::uint64_t id, std::uint64_t epoch, std::uint64_t ttl_ms);
-  /// The idle path: takes events, goes on with fences that linger, fences what has outlived its
-  /// time, goes on with the deferred phase of what is due, and scrubs. Never waits for the device
-  /// but for the commands of a fence.
+  /// The idle path: takes events, goes on with fences that linger and with what is left of batches,
+  /// fences what has outlived its time, in the order of ends, goes on with the deferred phase of
+  /// what is due, and scrubs. Waits for the device kPollMs at most, and 100 ms for a flow entry.
   void poll();
   /// Revokes every lease and runs the deferred phases at once, GRACE or not: for the end of a
-  /// function. An error names the slots that stay FENCED. Done twice is done.
+  /// function. Nothing is granted afterwards. Of what the device does not answer for 3 s in all,
+  /// and 50 ms for each lease that it does, the memory is proved by the ladder, or by bus mastering
+  /// off and a reset where that is allowed. An error says how many slots stay FENCED and names the
+  /// first. Done twice is done.
   [[nodiscard]] Result<void> tear_down();
   /// Tears down and hands out the table for the manager that follows on the function once it has
   /// been reset and brought up again.
@@ -156,7 +176,10 @@ class LeaseManager {
  private:
   LeaseManager(Host host, const Options& options, LeaseTable table);
 
+  [[nodiscard]] static Result<void> check(const Options& options);
   [[nodiscard]] Result<void> check_may_grant() const;
+  [[nodiscard]] Result<Grant> make_alone(const GrantRequest& request);
+  [[nodiscard]] Result<std::vector<Grant>> make_all(std::span<const GrantRequest> requests);
   [[nodiscard]] Result<pmd::CompletionQueue*> completion_queue_for(std::uint32_t slot,
                                                                    const GrantRequest& request);
   [[nodiscard]] Result<pmd::CompletionQueue*> shared_queue_of(std::uint32_t slot);
@@ -171,12 +194,36 @@ class LeaseManager {
   [[nodiscard]] Error undo(std::span<const Lease> leases, Error error);
   [[nodiscard]] std::vector<FenceTarget> targets_of(std::span<const std::uint32_t> slots);
   [[nodiscard]] std::shared_ptr<RunningFence> begin_fence(std::vector<std::uint32_t> slots,
-                                                          const Plan& plan);
-  void advance(RunningFence& running);
-  void run_to_end(RunningFence& running);
+                                                          const Plan& plan) {
+    return begin_fence(std::move(slots), plan, fence_time_ms());
+  }
+  [[nodiscard]] std::shared_ptr<RunningFence> begin_fence(std::vector<std::uint32_t> slots,
+                                                          const Plan& plan, std::uint64_t time_ms);
+  Fence::Progress advance(RunningFence& running, std::uint64_t until_ns);
+  void conclude(RunningFence& running);
+  /// Until it has ended or it is `until_ns`, which is in time for one that somebody waits for.
+  void run_to_end(RunningFence& running, std::uint64_t until_ns);
   void settle(RunningFence& running, std::size_t index);
-  [[nodiscard]] static RevokeAnswer answer_of(const Claim& claim, const RunningFence* fence);
-  void revoke_ended();
+  /// These wait for their fence from now on.
+  [[nodiscard]] std::vector<Lease> make_wait(std::vector<std::uint32_t> slots, const Plan& plan);
+  [[nodiscard]] std::vector<std::uint32_t> take_waiting(FenceQueue& queue, std::size_t most);
+  /// As many as the device manages by `until_ns`.
+  void fence_asked(FenceQueue& asked, std::uint64_t until_ns);
+  [[nodiscard]] RevokeAnswer answer_of(const Claim& claim) const;
+  /// How long a fence has that begins now.
+  [[nodiscard]] std::uint64_t fence_time_ms() const noexcept;
+  [[nodiscard]] bool has_just_blocked(std::uint64_t at_ns) const noexcept;
+  /// What was asked for meanwhile has waited.
+  void note_blocked(std::uint64_t since_ns) noexcept;
+  void advance_running(std::uint64_t until_ns);
+  void begin_waiting(std::uint64_t until_ns);
+  void enqueue_ended();
+  void fence_all();
+  void end_fence(RunningFence& running);
+  /// A lease has ended as it should.
+  void give_tear_down_time() noexcept;
+  void sweep_all();
+  [[nodiscard]] Result<void> reset_function();
   void lose_function();
   void take_events();
   void on_swept(std::uint32_t slot);
@@ -185,7 +232,9 @@ class LeaseManager {
   [[nodiscard]] std::uint64_t now_ns() const noexcept {
     return host_.context->device.clock.now_ns();
   }
-  [[nodiscard]] std::uint64_t end_of(std::uint64_t ttl_ms) const noexcept;
+  [[nodiscard]] std::uint64_t end_of(std::uint64_t ttl_ms) const noexcept {
+    return after_ms(now_ns(), ttl_ms);
+  }
 
   Host host_;
   Options options_;
@@ -200,6 +249,14 @@ class LeaseManager {
   std::unordered_map<std::uint32_t, pmd::CompletionQueue> receive_queues_;
   std::vector<std::unique_ptr<Holding>> holdings_;  // by slot
   std::vector<std::shared_ptr<RunningFence>> running_;
+  FenceQueue asked_;  // what did not fit into its batch's deadline
+  FenceQueue ended_;  // by their time to live
+  FencePace asked_pace_{256, 1024};
+  FencePace idle_pace_{8, 256};
+  bool is_device_silent_ = false;  // as far as the last fence could tell
+  std::uint64_t blocked_ns_ = 0;   // the longest of the calls that followed each other
+  std::uint64_t blocked_until_ns_ = 0;
+  std::uint64_t tear_down_until_ns_ = 0;
   LeaseTerms terms_;
   Sweep sweep_;
   std::uint32_t groups_ = 0;  // granted together so far

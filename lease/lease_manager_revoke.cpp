@@ -23,6 +23,12 @@ std::optional<std::uint32_t> refused_qpn(const pmd::Event& event) noexcept {
   return about_qp->qpn;
 }
 
+/// A revoke that comes so soon behind a call that blocked was asked for during that call, as far as
+/// anybody can tell.
+constexpr std::uint64_t kBehindNs = 10 * kNsPerMs;
+/// Of leases whose time has passed together, so many are named in the log.
+constexpr std::size_t kNamedEnds = 8;
+
 }  // namespace
 
 RevokeAnswer LeaseManager::revoke(std::uint64_t id, std::uint64_t epoch) {
@@ -36,58 +42,144 @@ RevokeAnswer LeaseManager::revoke(std::uint64_t id, std::uint64_t epoch, const P
 
 std::vector<RevokeAnswer> LeaseManager::revoke_batch(std::span<const LeaseName> names,
                                                      const Plan& plan) {
+  const std::uint64_t since_ns = now_ns();
+  const std::uint64_t until_ns = after_ms(since_ns, fence_time_ms());
   std::vector<Claim> claims;
   std::vector<std::uint32_t> slots;
+  std::vector<std::shared_ptr<RunningFence>> joined;
   for (const LeaseName& name : names) {
-    claims.push_back(table_.revoke(name.id, name.epoch));
-    if (claims.back().kind == Claim::Kind::Run) slots.push_back(claims.back().slot);
+    const Claim& claim = claims.emplace_back(table_.revoke(name.id, name.epoch));
+    if (claim.kind == Claim::Kind::Run) slots.push_back(claim.slot);
+    if (claim.kind != Claim::Kind::Join) continue;
+    // One that waits for its turn has it now.
+    if (std::exchange(holdings_[claim.slot]->is_waiting, false)) slots.push_back(claim.slot);
+    const auto& fence = holdings_[claim.slot]->fence;
+    if (fence && (joined.empty() || joined.back() != fence)) joined.push_back(fence);
   }
-  if (!slots.empty()) (void)begin_fence(std::move(slots), plan);
-  // What each waits for, before the end of one takes it out of reach.
-  std::vector<std::shared_ptr<RunningFence>> fences;
-  for (const Claim& claim : claims) {
-    const bool has_fence = claim.kind == Claim::Kind::Run || claim.kind == Claim::Kind::Join;
-    fences.push_back(has_fence ? holdings_[claim.slot]->fence : nullptr);
-  }
+  FenceQueue asked;
+  asked.add(plan, make_wait(std::move(slots), plan));
+  fence_asked(asked, until_ns);
+  for (const auto& fence : joined) run_to_end(*fence, until_ns);
+  // What is left goes on in poll().
+  if (auto rest = take_waiting(asked, asked.size()); !rest.empty())
+    asked_.add(plan, make_wait(std::move(rest), plan));
   std::vector<RevokeAnswer> answers;
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (fences[i]) run_to_end(*fences[i]);
-    answers.push_back(answer_of(claims[i], fences[i].get()));
-  }
+  for (const Claim& claim : claims) answers.push_back(answer_of(claim));
+  note_blocked(since_ns);
   return answers;
+}
+
+/// Chunk after chunk; while one lingers the next one begins, but not when so little time is left
+/// that a command could be called late which is not.
+void LeaseManager::fence_asked(FenceQueue& asked, std::uint64_t until_ns) {
+  const std::uint64_t quarter_ns = ns_of_ms(options_.fence.deadline_ms) / 4;
+  const auto left_ns = [this, until_ns] { return until_ns - std::min(until_ns, now_ns()); };
+  std::vector<std::shared_ptr<RunningFence>> begun;
+  while (!asked.empty() && (begun.empty() || left_ns() > quarter_ns)) {
+    const Plan plan = asked.plan();
+    auto slots = take_waiting(asked, asked_pace_.size_for(std::min(left_ns(), quarter_ns)));
+    if (slots.empty()) continue;
+    const std::uint64_t time_ms = std::max<std::uint64_t>(left_ns() / kNsPerMs, 1);
+    begun.push_back(begin_fence(std::move(slots), plan, time_ms));
+    (void)advance(*begun.back(), Fence::kNoLimit);
+    take_events();
+    for (const auto& fence : begun)
+      if (!fence->has_ended) (void)advance(*fence, Fence::kNoLimit);
+  }
+  for (const auto& fence : begun) run_to_end(*fence, until_ns);
 }
 
 std::optional<RevokeAnswer> LeaseManager::start_revoke(std::uint64_t id, std::uint64_t epoch,
                                                        const Plan& plan) {
   const Claim claim = table_.revoke(id, epoch);
-  std::shared_ptr<RunningFence> running;
-  if (claim.kind == Claim::Kind::Run) running = begin_fence({claim.slot}, plan);
-  if (claim.kind == Claim::Kind::Join) running = holdings_[claim.slot]->fence;
-  if (running) advance(*running);
-  if (running && !running->has_ended) return std::nullopt;
-  return answer_of(claim, running.get());
+  const bool is_held = claim.kind == Claim::Kind::Run || claim.kind == Claim::Kind::Join;
+  if (!is_held) return answer_of(claim);
+  Holding& holding = *holdings_[claim.slot];
+  const bool is_new = std::exchange(holding.is_waiting, false) || claim.kind == Claim::Kind::Run;
+  const auto running = is_new ? begin_fence({claim.slot}, plan) : holding.fence;
+  const std::uint64_t until_ns =
+      running->fence.is_awaited() ? Fence::kNoLimit : after_ms(now_ns(), kPollMs);
+  if (advance(*running, until_ns) == Fence::Progress::OutOfTime) running->fence.go_on_unawaited();
+  if (!running->has_ended) return std::nullopt;
+  return answer_of(claim);
 }
 
-RevokeAnswer LeaseManager::answer_of(const Claim& claim, const RunningFence* fence) {
+RevokeAnswer LeaseManager::answer_of(const Claim& claim) const {
   RevokeAnswer answer{Outcome::NotFound, claim.current_epoch, {}};
   if (claim.kind == Claim::Kind::NotFound) return answer;
-  if (fence == nullptr) {
-    answer.verdict = *claim.verdict;
-  } else {
-    const auto at = std::ranges::find(fence->slots, claim.slot) - fence->slots.begin();
-    answer.verdict = fence->verdicts[static_cast<std::size_t>(at)];
+  if (claim.kind != Claim::Kind::Repeat && table_.state(claim.slot) == State::Revoking) {
+    answer.outcome = Outcome::Revoking;
+    const std::uint64_t cost_ns = std::max(asked_pace_.cost_ns(), idle_pace_.cost_ns());
+    answer.expected_ms = (asked_.size() + 1) * cost_ns / kNsPerMs + 1;
+    return answer;
   }
+  answer.verdict = claim.verdict ? *claim.verdict : table_.verdict(claim.slot);
   answer.outcome = answer.verdict.outcome;
   return answer;
 }
 
+std::uint64_t LeaseManager::fence_time_ms() const noexcept {
+  const std::uint64_t whole_ms = options_.fence.deadline_ms;
+  if (!has_just_blocked(now_ns())) return whole_ms;
+  return std::max<std::uint64_t>(whole_ms - std::min(whole_ms / 5 * 4, blocked_ns_ / kNsPerMs), 1);
+}
+
+bool LeaseManager::has_just_blocked(std::uint64_t at_ns) const noexcept {
+  return at_ns <= after_ns(blocked_until_ns_, kBehindNs);
+}
+
+void LeaseManager::note_blocked(std::uint64_t since_ns) noexcept {
+  const std::uint64_t ns = now_ns() - since_ns;
+  if (ns < kNsPerMs) return;
+  blocked_ns_ = has_just_blocked(since_ns) ? std::max(blocked_ns_, ns) : ns;
+  blocked_until_ns_ = now_ns();
+}
+
+std::vector<Lease> LeaseManager::make_wait(std::vector<std::uint32_t> slots, const Plan& plan) {
+  // One command takes back what a group has in common, so its members go together.
+  std::unordered_map<const Group*, std::size_t> rank;
+  std::unordered_map<std::uint32_t, std::size_t> place;
+  if (plan.is_for_groups()) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const Group* const group = holdings_[slots[i]]->group.get();
+      place[slots[i]] = group == nullptr ? i : rank.try_emplace(group, i).first->second;
+    }
+    std::ranges::stable_sort(slots, {}, [&place](std::uint32_t slot) { return place[slot]; });
+  }
+  std::vector<Lease> leases;
+  for (const std::uint32_t slot : slots) {
+    holdings_[slot]->is_waiting = true;
+    leases.push_back(table_.lease(slot));
+  }
+  return leases;
+}
+
+std::vector<std::uint32_t> LeaseManager::take_waiting(FenceQueue& queue, std::size_t most) {
+  if (queue.empty()) return {};
+  const bool is_for_groups = queue.plan().is_for_groups();
+  const auto still_waits = [this](const Lease& lease) {
+    return find(lease) != nullptr && table_.state(lease.slot) == State::Revoking &&
+           holdings_[lease.slot]->is_waiting;
+  };
+  const auto go_together = [this, is_for_groups](std::uint32_t a, std::uint32_t b) {
+    return is_for_groups && holdings_[a]->group && holdings_[a]->group == holdings_[b]->group;
+  };
+  auto slots = queue.take(most, still_waits, go_together);
+  for (const std::uint32_t slot : slots) holdings_[slot]->is_waiting = false;
+  return slots;
+}
+
 std::shared_ptr<RunningFence> LeaseManager::begin_fence(std::vector<std::uint32_t> slots,
-                                                        const Plan& plan) {
-  auto running = std::make_shared<RunningFence>(
-      RunningFence{Fence(port_, plan, targets_of(slots), options_.fence), std::move(slots)});
-  for (const std::uint32_t slot : running->slots) {
-    terms_.clear(slot);
-    holdings_[slot]->fence = running;
+                                                        const Plan& plan, std::uint64_t time_ms) {
+  FenceOptions options = options_.fence;
+  options.deadline_ms = time_ms;
+  auto running =
+      std::make_shared<RunningFence>(Fence(port_, plan, targets_of(slots), options), slots);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    Holding& holding = *holdings_[slots[i]];
+    terms_.clear(slots[i]);
+    holding.fence = running;
+    running->by_qpn.emplace(holding.target.qpn, i);
   }
   running_.push_back(running);
   return running;
@@ -116,37 +208,65 @@ std::vector<FenceTarget> LeaseManager::targets_of(std::span<const std::uint32_t>
   return targets;
 }
 
-void LeaseManager::advance(RunningFence& running) {
-  if (running.has_ended || !running.fence.advance()) return;
+Fence::Progress LeaseManager::advance(RunningFence& running, std::uint64_t until_ns) {
+  if (running.has_ended) return Fence::Progress::Through;
+  const std::uint64_t since_ns = now_ns();
+  const auto progress = running.fence.advance_until(until_ns);
+  running.busy_ns += now_ns() - since_ns;
+  running.is_midway = progress == Fence::Progress::Waits;
+  if (progress == Fence::Progress::Through) conclude(running);
+  return progress;
+}
+
+void LeaseManager::conclude(RunningFence& running) {
   running.has_ended = true;
   std::erase_if(running_, [&running](const auto& other) { return other.get() == &running; });
-  for (std::size_t i = 0; i < running.slots.size(); ++i)
-    running.verdicts.push_back(running.fence.verdict(i));
-  for (std::size_t i = 0; i < running.slots.size(); ++i) settle(running, i);
-  const bool is_lost = std::ranges::any_of(
-      running.verdicts, [](const Verdict& verdict) { return verdict.proof == Proof::Function; });
+  const bool has_given_up = running.fence.has_given_up();
+  // Four commands that hang may all be of one lease.
+  if (running.slots.size() > 1) is_device_silent_ = has_given_up;
+  if (!has_given_up)
+    (running.fence.is_awaited() ? asked_pace_ : idle_pace_)
+        .note(running.slots.size(), running.busy_ns);
+  bool is_lost = false;
+  for (std::size_t i = 0; i < running.slots.size(); ++i) {
+    is_lost = is_lost || running.fence.verdict(i).proof == Proof::Function;
+    settle(running, i);
+  }
   if (is_lost) lose_function();
 }
 
-void LeaseManager::run_to_end(RunningFence& running) {
+void LeaseManager::run_to_end(RunningFence& running, std::uint64_t until_ns) {
   const Device& device = host_.context->device;
-  advance(running);
-  while (!running.has_ended) {
+  const auto limit = [&running, until_ns] {
+    return running.fence.is_awaited() ? Fence::kNoLimit : until_ns;
+  };
+  auto progress = advance(running, limit());
+  while (progress == Fence::Progress::Lingers) {
     take_events();  // first: the access error may have come while the key's command ran
-    advance(running);
-    if (!running.has_ended) device.relax(running.fence.lingers_until_ns());
+    progress = advance(running, limit());
+    if (progress != Fence::Progress::Lingers) break;
+    if (!running.fence.is_awaited() && now_ns() >= until_ns) return;
+    device.relax(running.fence.lingers_until_ns());
   }
+  if (progress != Fence::Progress::OutOfTime) return;
+  // This process stood still: of one lease every step could be sent otherwise.
+  running.fence.go_on_unawaited();
+  if (running.slots.size() == 1)
+    run_to_end(running, after_ms(now_ns(), options_.fence.deadline_ms));
 }
 
 void LeaseManager::settle(RunningFence& running, std::size_t index) {
   const std::uint32_t slot = running.slots[index];
-  Verdict& verdict = running.verdicts[index];
+  const Verdict verdict = running.fence.verdict(index);
   const StepMask done = running.fence.done_mask(index);
   const Lease lease = table_.lease(slot);
   Holding& holding = *holdings_[slot];
   holding.fence.reset();
   holding.confirm(done);
-  if (holding.group && (done & bit(Step::DestroyTenantKey)) != 0) holding.group->is_key_gone = true;
+  if (holding.group && (done & bit(Step::DestroyTenantKey)) != 0) {
+    holding.group->is_key_gone = true;
+    granter_.forget_entries(*holding.group);
+  }
   // What the sweep has not to do any more, and what it has: an entry that was put there, or
   // perhaps.
   holding.target.absent =
@@ -155,11 +275,12 @@ void LeaseManager::settle(RunningFence& running, std::size_t index) {
   if (verdict.outcome == Outcome::Fenced) {
     (void)table_.fence(slot, verdict, now_ns());
   } else if (running.fence.plan().has_grace) {
-    (void)table_.torn_down(slot, verdict, now_ns(), options_.grace_ms * kNsPerMs);
+    (void)table_.torn_down(slot, verdict, now_ns(), ns_of_ms(options_.grace_ms));
   } else {
-    (void)table_.free(slot);
+    (void)table_.free(slot, verdict);
     drop_holding(slot);
   }
+  if (verdict.outcome == Outcome::TornDown) give_tear_down_time();
   if (host_.on_outcome) host_.on_outcome(lease, verdict);
 }
 
@@ -167,13 +288,12 @@ void LeaseManager::lose_function() {
   function_lost_ = true;
   table_.function_lost(now_ns());
   for (const auto& running : running_) {
-    for (const std::uint32_t slot : running->slots) {
-      running->verdicts.push_back(table_.verdict(slot));
-      holdings_[slot]->fence.reset();
-    }
+    for (const std::uint32_t slot : running->slots) holdings_[slot]->fence.reset();
     running->has_ended = true;
   }
   running_.clear();
+  asked_.clear();
+  ended_.clear();
   sweep_.forget();
   if (host_.log) host_.log("fence: the function was reset; every lease on it is gone");
 }
@@ -182,22 +302,54 @@ void LeaseManager::take_events() {
   while (const auto event = host_.next_event()) {
     if (const auto qpn = refused_qpn(*event))
       for (const auto& running : running_)
-        for (std::size_t i = 0; i < running->slots.size(); ++i)
-          if (holdings_[running->slots[i]]->target.qpn == *qpn) running->fence.access_error_seen(i);
+        if (const auto at = running->by_qpn.find(*qpn); at != running->by_qpn.end())
+          running->fence.access_error_seen(at->second);
     if (host_.on_event) host_.on_event(*event);
   }
 }
 
-void LeaseManager::revoke_ended() {
+/// They are REVOKING from here on, and have their turn in the order of their ends.
+void LeaseManager::enqueue_ended() {
   std::vector<std::uint32_t> slots;
   for (const std::uint32_t slot : terms_.take_ended(now_ns())) {
     const Lease lease = table_.lease(slot);
     if (table_.revoke(lease.id, lease.epoch).kind != Claim::Kind::Run) continue;
     slots.push_back(slot);
-    if (host_.log)
+    if (host_.log && slots.size() <= kNamedEnds)
       host_.log("lease slot " + std::to_string(slot) + ": its time to live has passed");
   }
-  if (!slots.empty()) advance(*begin_fence(std::move(slots), options_.plan));
+  if (host_.log && slots.size() > kNamedEnds)
+    host_.log("and so has that of " + std::to_string(slots.size() - kNamedEnds) + " more leases");
+  ended_.add(options_.plan, make_wait(std::move(slots), options_.plan));
+}
+
+void LeaseManager::advance_running(std::uint64_t until_ns) {
+  const auto running = running_;  // one that ends leaves the list
+  for (const auto& fence : running)
+    if (advance(*fence, until_ns) == Fence::Progress::OutOfTime) {
+      fence->fence.go_on_unawaited();
+      (void)advance(*fence, until_ns);
+    }
+}
+
+/// As many as fit; none before the device has answered what was begun.
+void LeaseManager::begin_waiting(std::uint64_t until_ns) {
+  constexpr std::size_t kMostInPoll = 256;
+  std::size_t begun = 0;
+  while (begun < kMostInPoll && now_ns() < until_ns && !function_lost_) {
+    if (std::ranges::any_of(running_, [](const auto& fence) { return fence->is_midway; })) return;
+    FenceQueue& queue = asked_.empty() ? ended_ : asked_;
+    if (queue.empty()) return;
+    const Plan plan = queue.plan();
+    const std::size_t most =
+        is_device_silent_ ? queue.size() : idle_pace_.size_for(until_ns - now_ns());
+    auto slots = take_waiting(queue, most);
+    if (slots.empty()) continue;
+    begun += slots.size();
+    const auto running = begin_fence(std::move(slots), plan);
+    running->fence.go_on_unawaited();
+    (void)advance(*running, until_ns);
+  }
 }
 
 }  // namespace portcullis::lease

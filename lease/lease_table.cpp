@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "lease/deadline.hpp"
 
 namespace portcullis::lease {
 namespace {
@@ -60,7 +61,7 @@ Result<LeaseTable> LeaseTable::create(const Options& options) {
   return LeaseTable(options);
 }
 
-LeaseTable::LeaseTable(const Options& options) : slots_(options.slots) {
+LeaseTable::LeaseTable(const Options& options) : slots_(options.slots), names_(options.name_seed) {
   for (std::uint32_t slot = 0; slot < options.slots; ++slot) {
     slots_[slot].epoch = options.first_epoch - 1;
     push(free_, slot);
@@ -75,8 +76,9 @@ Result<Lease> LeaseTable::grant() {
                     std::to_string(count(State::Active)) + " are ACTIVE, " +
                     std::to_string(count(State::Revoking) + count(State::PendingDestroy)) +
                     " on their way out, " + std::to_string(fenced_count()) + " FENCED");
+  PORTCULLIS_TRY_ASSIGN(const std::uint64_t drawn, names_.draw());
   const std::uint32_t slot = pop(free_);
-  slots_[slot].id = grants_++ << kSlotBits | slot;
+  slots_[slot].id = drawn << kSlotBits | slot;
   ++slots_[slot].epoch;
   slots_[slot].verdict = {};
   set_state(slot, State::Active);
@@ -149,6 +151,12 @@ Result<void> LeaseTable::free(std::uint32_t slot) {
   slots_[slot].place = Place::Nowhere;
   set_state(slot, State::Free);
   push(free_, slot);
+  return {};
+}
+
+Result<void> LeaseTable::free(std::uint32_t slot, const Verdict& verdict) {
+  PORTCULLIS_TRY(free(slot));
+  slots_[slot].verdict = verdict;
   return {};
 }
 
@@ -227,7 +235,7 @@ void LeaseTable::park(std::uint32_t slot, Place place, std::uint64_t wait_ns) {
   });
   if (wait == waits_.end()) wait = waits_.insert(waits_.end(), Wait{place, wait_ns, {}});
   slots_[slot].place = place;
-  slots_[slot].due_ns = slots_[slot].fenced_at_ns + wait_ns;
+  slots_[slot].due_ns = after_ns(slots_[slot].fenced_at_ns, wait_ns);
   push(wait->list, slot);
 }
 

@@ -50,6 +50,7 @@
 
 #include "base/result.hpp"
 #include "lease/fence_step.hpp"
+#include "lease/random_source.hpp"
 
 namespace portcullis::lease {
 
@@ -57,8 +58,9 @@ enum class State : std::uint8_t { Free, Active, Revoking, PendingDestroy, Fenced
 /// "PENDING_DESTROY".
 [[nodiscard]] std::string_view name(State state) noexcept;
 
-/// What names a lease. The id is unique over the life of a table and carries its slot; the epoch
-/// counts the leases of that slot and is what a stale revoke is told by.
+/// What names a lease. The id carries its slot below 48 bits that nobody can foretell, so that no
+/// table before or after this one has told the same name; the epoch counts the leases of that slot
+/// and is what a stale revoke is told by.
 struct Lease {
   std::uint64_t id = 0;
   std::uint64_t epoch = 0;
@@ -106,6 +108,7 @@ class LeaseTable {
   struct Options {
     std::uint32_t slots = 1024;     // 1 to kMaxSlots
     std::uint64_t first_epoch = 1;  // above every epoch that a table before this one has told
+    std::uint64_t name_seed = 0;    // of the ids; 0: from the system
   };
   [[nodiscard]] static Result<LeaseTable> create(const Options& options);
 
@@ -122,8 +125,9 @@ class LeaseTable {
   [[nodiscard]] std::optional<std::uint32_t> take_due(std::uint64_t now_ns);
   /// In hand, back into PENDING_DESTROY with its QP in RESET: due `wait_ns` after its fence.
   [[nodiscard]] Result<void> quarantine(std::uint32_t slot, std::uint64_t wait_ns);
-  /// REVOKING, or PENDING_DESTROY in hand, to FREE.
+  /// REVOKING, or PENDING_DESTROY in hand, to FREE. The verdict is kept until the next grant.
   [[nodiscard]] Result<void> free(std::uint32_t slot);
+  [[nodiscard]] Result<void> free(std::uint32_t slot, const Verdict& verdict);
   /// REVOKING, or PENDING_DESTROY in hand, to FENCED; the verdict's outcome becomes Fenced.
   [[nodiscard]] Result<void> fence(std::uint32_t slot, const Verdict& verdict,
                                    std::uint64_t now_ns);
@@ -203,7 +207,7 @@ class LeaseTable {
   List free_;
   List fenced_;
   std::array<std::uint32_t, 5> counts_{};
-  std::uint64_t grants_ = 0;
+  RandomSource names_;
 };
 
 }  // namespace portcullis::lease

@@ -39,12 +39,12 @@ Result<void> RegionStore::check_quota(TenantId tenant, std::uint64_t bytes) cons
 }
 
 Result<DmaMemory> RegionStore::make(std::uint64_t bytes) {
-  const auto kept = std::ranges::find_if(
-      clean_, [bytes](const DmaMemory& region) { return region.bytes().size() == bytes; });
+  const auto kept = clean_.find(bytes);
   if (kept == clean_.end()) return DmaMemory::create(*space_, bytes);
-  PORTCULLIS_TRY(kept->map());
-  DmaMemory region = std::move(*kept);
-  clean_.erase(kept);
+  PORTCULLIS_TRY(kept->second.back().map());
+  DmaMemory region = std::move(kept->second.back());
+  kept->second.pop_back();
+  if (kept->second.empty()) clean_.erase(kept);
   kept_bytes_ -= bytes;
   return region;
 }
@@ -68,7 +68,7 @@ bool RegionStore::scrub() {
   dma_fill(piece, std::byte{0});
   next.zeroed += piece.size();
   if (next.zeroed == next.region.bytes().size()) {
-    clean_.push_back(std::move(next.region));
+    clean_[next.region.bytes().size()].push_back(std::move(next.region));
     dirty_.pop_back();
   }
   return true;

@@ -66,7 +66,7 @@ class RegionStore {
   Options options_;
   std::unordered_map<TenantId, std::uint64_t> charged_;
   std::vector<Dirty> dirty_;
-  std::vector<DmaMemory> clean_;
+  std::unordered_map<std::uint64_t, std::vector<DmaMemory>> clean_;  // by size
   std::uint64_t kept_bytes_ = 0;
 };
 

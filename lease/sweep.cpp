@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/sweep.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "lease/fence_plan.hpp"
 #include "pmd/inline_command.hpp"
 
 namespace portcullis::lease {
+namespace {
+
+/// An entry's removal is waited for on the idle path, and who revokes meanwhile waits with it.
+constexpr std::uint64_t kRemoveNs = 100 * kNsPerMs;
+
+}  // namespace
 
 void Sweep::advance(std::uint64_t now_ns) {
   while (current_ || take(now_ns)) {
@@ -32,7 +40,8 @@ bool Sweep::run_steps() {
     const auto result = run(step, holding);
     if (!result) return false;
     if (!*result) {
-      fence(step, result->error());
+      if (port_->on_failure) port_->on_failure(current_->slot, step, result->error());
+      fence(step);
       return true;
     }
     current_->done = static_cast<StepMask>(current_->done | bit(step));
@@ -43,22 +52,38 @@ bool Sweep::run_steps() {
 std::optional<Result<void>> Sweep::run(Step step, const Holding& holding) {
   if (const auto command = holding.target.command(step)) return run_command(*command);
   if (step == Step::UnmapRegion) return holding.target.region->unmap();
-  return port_->steering->remove(holding.target.drop_target(), command_deadline_ns());
+  return port_->steering->remove(
+      holding.target.drop_target(),
+      std::min(command_deadline_ns(), after_ns(port_->device->clock.now_ns(), kRemoveNs)));
 }
 
 std::optional<Result<void>> Sweep::run_command(const pmd::InlineCommand& command) {
   pmd::CommandChannel& commands = *port_->commands;
-  if (current_->deadline_ns == 0) current_->deadline_ns = command_deadline_ns();
-  const bool is_late = port_->device->clock.now_ns() >= current_->deadline_ns;
   if (!current_->ticket) {
     auto ticket = command.submit(commands, pmd::SlotClass::Common);
-    if (!ticket && ticket.error().code == Errc::Busy && !is_late) return std::nullopt;
+    // A step that was not sent has not failed.
+    if (!ticket && ticket.error().code == Errc::Busy) return std::nullopt;
     if (!ticket) return Result<void>(forward_error(std::move(ticket)));
     current_->ticket = *ticket;
+    current_->deadline_ns = command_deadline_ns();
   }
+  const bool is_late = port_->device->clock.now_ns() >= current_->deadline_ns;
   if (!is_late && !commands.is_done(*current_->ticket)) return std::nullopt;
   const pmd::Ticket ticket = *std::exchange(current_->ticket, std::nullopt);
-  return pmd::InlineCommand::await(commands, ticket, std::exchange(current_->deadline_ns, 0));
+  return pmd::InlineCommand::await(commands, ticket, current_->deadline_ns);
+}
+
+void Sweep::abandon() {
+  while (current_ || take(std::numeric_limits<std::uint64_t>::max())) {
+    const std::uint64_t now_ns = port_->device->clock.now_ns();
+    if (current_->ticket)
+      (void)pmd::InlineCommand::await(*port_->commands, *current_->ticket, now_ns);
+    const Holding& holding = holding_of_(current_->slot);
+    const auto is_to_do = [&holding](Step step) { return !holding.is_left_out(step); };
+    const auto rest = current_->steps.subspan(current_->next);
+    const auto next = std::ranges::find_if(rest, is_to_do);
+    fence(next != rest.end() ? *next : current_->steps.back());
+  }
 }
 
 void Sweep::finish_phase() {
@@ -75,14 +100,13 @@ void Sweep::finish_phase() {
   current_.reset();
 }
 
-void Sweep::fence(Step failed, const Error& error) {
+void Sweep::fence(Step failed) {
   const std::uint32_t slot = current_->slot;
   holding_of_(slot).confirm(current_->done);
   Verdict verdict = table_->verdict(slot);
   verdict.origin = Origin::Sweep;
   verdict.failed_mask = static_cast<StepMask>(verdict.failed_mask | bit(failed));
   (void)table_->fence(slot, verdict, port_->device->clock.now_ns());
-  if (port_->on_failure) port_->on_failure(slot, failed, error);
   current_.reset();
   on_done_(slot);
 }

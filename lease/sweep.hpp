@@ -15,6 +15,7 @@
 #include <span>
 
 #include "base/result.hpp"
+#include "lease/deadline.hpp"
 #include "lease/fence.hpp"
 #include "lease/holding.hpp"
 #include "lease/lease_table.hpp"
@@ -45,6 +46,8 @@ class Sweep {
   void advance(std::uint64_t now_ns);
   /// A slot is in hand.
   [[nodiscard]] bool is_busy() const noexcept { return current_.has_value(); }
+  /// There is no time left: every slot of PENDING_DESTROY, due or not, is fenced where it stands.
+  void abandon();
   /// The function is gone: forgets the slot in hand and its command.
   void forget() noexcept { current_.reset(); }
 
@@ -55,7 +58,7 @@ class Sweep {
     std::size_t next = 0;
     StepMask done = 0;
     std::optional<pmd::Ticket> ticket;
-    std::uint64_t deadline_ns = 0;  // of the next step's command; 0 before it was tried
+    std::uint64_t deadline_ns = 0;  // of the ticket's command
   };
 
   [[nodiscard]] bool take(std::uint64_t now_ns);
@@ -65,9 +68,9 @@ class Sweep {
   [[nodiscard]] std::optional<Result<void>> run(Step step, const Holding& holding);
   [[nodiscard]] std::optional<Result<void>> run_command(const pmd::InlineCommand& command);
   void finish_phase();
-  void fence(Step failed, const Error& error);
+  void fence(Step failed);
   [[nodiscard]] std::uint64_t command_deadline_ns() const noexcept {
-    return port_->device->clock.now_ns() + options_.command_deadline_ms * kNsPerMs;
+    return after_ms(port_->device->clock.now_ns(), options_.command_deadline_ms);
   }
 
   const FencePort* port_;

@@ -130,19 +130,61 @@ TEST_F(FenceBatch, CommandNeverAnsweredOfMany_TheOthersAreNotTakenForSlow) {
   EXPECT_LE(elapsed_ns(), 800 * kMs);
 }
 
-TEST_F(FenceBatch, MoreThanTheDeadlineAllows_RestNeverSentFencedAndUnmapped) {
+TEST_F(FenceBatch, MoreThanTheDeadlineAllows_RestIsNotSentAndHasNotFailed) {
   make(24);
   host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 200 * kMs}, 24);
   Fence seed = fence(seed_plan());
-  EXPECT_TRUE(seed.advance());
+  EXPECT_EQ(seed.advance_until(Fence::kNoLimit), Fence::Progress::OutOfTime);
   EXPECT_LE(elapsed_ns(), 800 * kMs);
   EXPECT_EQ(std::ranges::count(host.channel.opcodes(), Opcode::DESTROY_MKEY), 9);
-  EXPECT_EQ(seed.verdict(8).outcome, Outcome::TornDown);
-  EXPECT_EQ(seed.verdict(9), (Verdict{.outcome = Outcome::Fenced,
-                                      .origin = Origin::Revoke,
-                                      .proof = Proof::Unmap,
-                                      .failed_mask = bit(Step::DestroyMkey)}));
-  EXPECT_EQ(seed.verdict(23), seed.verdict(9));
+  seed.go_on_unawaited();
+  EXPECT_TRUE(seed.advance());
+  EXPECT_THAT(host.channel.sent, SizeIs(48));
+  EXPECT_THAT(verdicts(seed), Each(Verdict{.outcome = Outcome::TornDown, .proof = Proof::Mkey}));
+  for (const DmaMemory& region : regions) EXPECT_TRUE(region.is_mapped());
+}
+
+TEST_F(FenceBatch, Unawaited_CommonSlotsAndNoLongerThanTold) {
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 100 * kMs}, 4);
+  Fence seed = fence(seed_plan());
+  seed.go_on_unawaited();
+  const std::uint64_t told_ns = host.now_ns + 20 * kMs;
+  EXPECT_EQ(seed.advance_until(told_ns), Fence::Progress::Waits);
+  EXPECT_EQ(host.now_ns, told_ns);
+  EXPECT_THAT(host.channel.sent, SizeIs(4));
+  EXPECT_TRUE(seed.advance());
+  EXPECT_EQ(host.channel.most_fences_in_flight, 0u);
+  EXPECT_EQ(elapsed_ns(), 100 * kMs);
+}
+
+/// What is slow is waited for as long as its patience lasts, whatever the others took.
+TEST_F(FenceBatch, UnawaitedOnASlowDevice_EveryLeaseTornDown) {
+  make(24);
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 390 * kMs}, 24);
+  host.channel.answer(Opcode::QP_2ERR, Answer{.takes_ns = 390 * kMs}, 24);
+  Fence seed = fence(seed_plan());
+  seed.go_on_unawaited();
+  EXPECT_TRUE(seed.advance());
+  EXPECT_THAT(verdicts(seed), Each(Verdict{.outcome = Outcome::TornDown, .proof = Proof::Mkey}));
+}
+
+TEST_F(FenceBatch, SomeOfManyNeverAnswered_OnlyThoseAreFenced) {
+  make(40);
+  for (const std::uint32_t key : {200U, 201U, 202U, 203U, 204U, 205U})
+    host.channel.answer_on(Opcode::DESTROY_MKEY, key, kNever);
+  Fence seed = fence(seed_plan());
+  seed.go_on_unawaited();
+  EXPECT_TRUE(seed.advance());
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(seed.verdict(i).proof, Proof::Unmap) << i;
+  for (std::size_t i = 6; i < 40; ++i) EXPECT_EQ(seed.verdict(i).outcome, Outcome::TornDown) << i;
+}
+
+TEST_F(FenceBatch, GivenUp_NothingIsSentAndEveryRegionUnmapped) {
+  Fence seed = fence(seed_plan());
+  seed.give_up();
+  EXPECT_TRUE(seed.advance());
+  EXPECT_THAT(host.channel.sent, SizeIs(0));
+  for (const Verdict& verdict : verdicts(seed)) EXPECT_EQ(verdict.proof, Proof::Unmap);
 }
 
 TEST_F(FenceBatch, DeviceNeverAnswers_FourSlotsLostAndEveryRegionUnmapped) {

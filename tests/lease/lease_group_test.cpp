@@ -184,6 +184,32 @@ TEST_F(GroupCommands, FencedMember_KeepsWhatTheyShare) {
   EXPECT_EQ(sent(Opcode::DEALLOC_PD), 0u);
 }
 
+// ---- a member's dead key in the tenant's list ----
+
+TEST_F(GroupCommands, DeadKeyThatComesAgain_IsGivenBackAndAnotherTaken) {
+  const FenceTarget dead = *manager->fence_target(group[1]);
+  (void)revoke_all({group[1]}, legacy_plan());
+  function.forget();
+  // The domain, the QP and its way to INIT take a number each.
+  function.channel.next_id = dead.mkey_index - 3;
+  function.context.key_variants->restart(static_cast<std::uint8_t>(dead.key));
+  const Lease next = manager->grant(request).value().lease;
+  EXPECT_NE(manager->fence_target(next)->key, dead.key);
+  EXPECT_EQ(sent(Opcode::CREATE_MKEY), 2u);
+  EXPECT_EQ(sent(Opcode::DESTROY_MKEY), 1u);
+}
+
+TEST_F(GroupCommands, TenantsKeyGone_ItsListBarsNothing) {
+  const FenceTarget dead = *manager->fence_target(group[1]);
+  (void)revoke_all(group, legacy_plan());
+  function.forget();
+  function.channel.next_id = dead.mkey_index - 3;
+  function.context.key_variants->restart(static_cast<std::uint8_t>(dead.key));
+  const Lease next = manager->grant(request).value().lease;
+  EXPECT_EQ(manager->fence_target(next)->key, dead.key);
+  EXPECT_EQ(sent(Opcode::CREATE_MKEY), 1u);
+}
+
 // ---- granting ----
 
 TEST_F(GroupCommands, MoreThanTheFreeSlots_NoneIsGranted) {
@@ -367,6 +393,23 @@ TEST_F(GroupOnModel, TornDownWithTheGroupHeld_LeavesNothing) {
   ASSERT_TRUE(manager->tear_down());
   EXPECT_EQ(held.mkeys - model->census().mkeys, 4u);
   EXPECT_EQ(held.pds - model->census().pds, 1u);
+}
+
+/// Numbers come back at once, and the byte is made to come again: the worst that firmware may do.
+TEST_F(GroupOnModel, OneRevokedAndItsIndexGrantedAgain_TheTenantsKeyLeadsNobodyThere) {
+  behaviours = {"reuse-numbers"};
+  SetUp();
+  leases.erase(leases.begin(), leases.end() - 3);
+  clients.erase(clients.begin(), clients.end() - 3);
+  const FenceTarget dead = *manager->fence_target(leases[1]);
+  EXPECT_EQ(revoke(of_group(1), legacy_plan()).outcome, Outcome::TornDown);
+  hca->context().key_variants->restart(static_cast<std::uint8_t>(dead.key));
+  const Client& next = client();
+  const FenceTarget& made = *manager->fence_target(next.grant.lease);
+  EXPECT_EQ(made.mkey_index, dead.mkey_index);
+  EXPECT_NE(made.key, dead.key);
+  EXPECT_NE(of_group(0).write(device, 666, kPageBytes / sizeof(std::uint64_t)), WcStatus::SUCCESS);
+  EXPECT_EQ(words(next), std::vector<std::uint64_t>(kPageBytes / sizeof(std::uint64_t), 0));
 }
 
 TEST_F(GroupOnModel, BothKeyStepsBroken_FencedAndTheMemoryOutOfReach) {

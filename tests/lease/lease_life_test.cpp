@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/dma_bytes.hpp"
 #include "tests/lease/manager_world.hpp"
 
@@ -14,6 +16,7 @@ namespace {
 using ::portcullis::testing::kRefused;
 using ::portcullis::testing::ManagerWorld;
 using prm::Opcode;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -101,6 +104,37 @@ TEST_F(LeaseLife, OneOfABatchRefused_OthersTornDown) {
   EXPECT_EQ(answers[1].outcome, Outcome::TornDown);
   EXPECT_EQ(state(first.lease), State::Fenced);
   EXPECT_EQ(state(second), State::PendingDestroy);
+}
+
+TEST_F(LeaseLife, BatchTooLargeForItsDeadline_RestIsRevokingAndEndsInPolls) {
+  slots = 8;
+  start({});
+  std::vector<LeaseName> names{name_of(first.lease)};
+  for (int i = 0; i < 7; ++i) names.push_back(name_of(granted()));
+  function.channel.fence_slots = 1;
+  function.channel.answer(Opcode::DESTROY_MKEY, {.takes_ns = 90 * kMs}, 8);
+  function.channel.answer(Opcode::QP_2ERR, {.takes_ns = 90 * kMs}, 8);
+  const std::uint64_t before_ns = function.now_ns;
+  std::vector<Outcome> outcomes;
+  for (const RevokeAnswer& answer : manager->revoke_batch(names, seed_plan())) {
+    outcomes.push_back(answer.outcome);
+    EXPECT_EQ(answer.expected_ms != 0, answer.outcome == Outcome::Revoking);
+  }
+  EXPECT_LE(function.now_ns - before_ns, 800 * kMs);
+  EXPECT_THAT(outcomes, Contains(Outcome::Revoking));
+  EXPECT_EQ(manager->fenced_count(), 0u);
+  for (int i = 0; i < 200; ++i) manager->poll();
+  for (const RevokeAnswer& answer : manager->revoke_batch(names, seed_plan()))
+    EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_THAT(opcodes(), SizeIs(16));
+}
+
+/// Nothing hung and nothing was refused: this process stood still.
+TEST_F(LeaseLife, PolledOnlyAfterTheFencesDeadline_TornDownAllTheSame) {
+  (void)manager->start_revoke(first.lease.id, first.lease.epoch, nak_first_plan());
+  poll_at(5'000);
+  EXPECT_EQ(state(first.lease), State::PendingDestroy);
+  EXPECT_EQ(revoke(first.lease).outcome, Outcome::TornDown);
 }
 
 TEST_F(LeaseLife, Outcomes_EachHeardOnce) {
@@ -241,6 +275,17 @@ TEST_F(LeaseLife, RenewalOfARevokedLeaseOrAnotherEpoch_NotFound) {
   EXPECT_EQ(manager->renew(lease.id, lease.epoch + 1, 100).error().code, Errc::NotFound);
   (void)revoke(lease);
   EXPECT_EQ(manager->renew(lease.id, lease.epoch, 100).error().code, Errc::NotFound);
+}
+
+TEST_F(LeaseLife, TimeToLivePassed_EntriesHaveAPartOfAPoll) {
+  host.steering = &drop;
+  start({});
+  const Lease lease = granted_for(100);
+  poll_at(100);
+  EXPECT_LE(drop.install_deadline_ns, function.now_ns + 50 * kMs);
+  poll_at(7'000);
+  EXPECT_THAT(drop.removed, ElementsAre(lease.slot));
+  EXPECT_LE(drop.remove_deadline_ns, function.now_ns + 100 * kMs);
 }
 
 TEST_F(LeaseLife, RevokedBeforeItsEnd_FencedOnce) {

@@ -82,6 +82,7 @@ class LeaseWorld : public ::testing::Test {
     model::Options emulated;
     emulated.timing = timing;
     emulated.execution = execution;
+    emulated.behaviours = behaviours;
     model = model::Model::create(emulated).value();
     if (execution == model::Execution::Polled)
       core.emplace([this](const std::atomic<bool>& end) { model->run(end); });
@@ -89,7 +90,7 @@ class LeaseWorld : public ::testing::Test {
     dma.emplace(*device.dma);
     device.dma = &*dma;
     bring_up();
-    options.table.slots = 8;
+    options.table.slots = slots;
     options.grant.psn_seed = 7;
     manager = lease::LeaseManager::create(host(), options).value();
   }
@@ -120,6 +121,7 @@ class LeaseWorld : public ::testing::Test {
   lease::Host host() {
     lease::Host of_hca = lease::Host::of(*hca);
     of_hca.umr = &*umr;
+    of_hca.on_outcome = on_outcome;
     of_hca.log = [this](std::string_view line) { log.emplace_back(line); };
     return of_hca;
   }
@@ -167,6 +169,9 @@ class LeaseWorld : public ::testing::Test {
                                           .repeat = repeat});
   }
 
+  std::uint32_t slots = 8;              // of the managers that are started
+  std::vector<std::string> behaviours;  // of the models
+  std::function<void(const lease::Lease&, const lease::Verdict&)> on_outcome;  // of the same
   std::unique_ptr<model::Model> model;
   std::optional<ModelCore> core;
   Device device = nothing();

@@ -24,7 +24,7 @@ class ManagerWorld : public ::testing::Test {
   void SetUp() override { start({}); }
 
   void start(lease::LeaseManager::Options options) {
-    options.table.slots = 4;
+    options.table.slots = slots;
     options.grant.psn_seed = 7;
     manager.reset();
     manager = lease::LeaseManager::create(host, options).value();
@@ -49,6 +49,7 @@ class ManagerWorld : public ::testing::Test {
     return manager->table().verdict(of.slot).failed_mask;
   }
 
+  std::uint32_t slots = 4;  // of the managers that are started
   ScriptedFunction function;
   std::deque<pmd::Event> events;
   std::vector<std::string> log;

@@ -16,7 +16,8 @@ class PolledRevoke : public LeaseWorld, public ::testing::WithParamInterface<con
  protected:
   // A loaded machine may keep the model off its core for longer than a fence may take.
   void SetUp() override {
-    start({.fence = {.deadline_ms = 60'000}}, "instant", model::Execution::Polled);
+    start({.fence = {.deadline_ms = 60'000}, .grant = {.deadline_ms = 60'000}}, "instant",
+          model::Execution::Polled);
   }
 };
 
