@@ -9,16 +9,17 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
-#include <sys/mman.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
 #include <utility>
+
+#include "pmd/eal_output.hpp"
 
 namespace portcullis::pmd {
 namespace {
@@ -36,51 +37,15 @@ bool mentions(const std::vector<std::string>& arguments, std::string_view prefix
   });
 }
 
-/// Takes what the process writes to its standard streams until end(). The EAL writes there before
-/// any of its log settings apply, and prints its whole usage when it dislikes an argument.
-class OutputCapture {
- public:
-  OutputCapture() : file_(memfd_create("eal", MFD_CLOEXEC)) {
-    std::fflush(nullptr);
-    for (std::size_t i = 0; i < saved_.size(); ++i) {
-      saved_[i] = fcntl(kStreams[i], F_DUPFD_CLOEXEC, 0);
-      if (file_ >= 0) dup2(file_, kStreams[i]);
-    }
-  }
-  OutputCapture(const OutputCapture&) = delete;
-  OutputCapture& operator=(const OutputCapture&) = delete;
-  ~OutputCapture() { (void)end(); }
-
-  std::string end() {
-    if (ended_) return {};
-    ended_ = true;
-    std::fflush(nullptr);
-    for (std::size_t i = 0; i < saved_.size(); ++i) {
-      if (saved_[i] < 0) continue;
-      dup2(saved_[i], kStreams[i]);
-      close(saved_[i]);
-    }
-    std::string text;
-    std::array<char, 4096> part;
-    for (off_t at = 0; file_ >= 0;) {
-      const ssize_t got = pread(file_, part.data(), part.size(), at);
-      if (got <= 0) break;
-      text.append(part.data(), static_cast<std::size_t>(got));
-      at += got;
-    }
-    if (file_ >= 0) close(file_);
-    return text;
-  }
-
- private:
-  static constexpr std::array<int, 2> kStreams{STDOUT_FILENO, STDERR_FILENO};
-  int file_;
-  std::array<int, 2> saved_{-1, -1};
-  bool ended_ = false;
-};
-
 /// The line of the EAL's output that says what was wrong: the first that is not small talk.
 std::string complaint_in(const std::string& output) {
+  if (const std::size_t panic = output.find("PANIC in "); panic != std::string::npos) {
+    std::istringstream lines(output.substr(panic));
+    std::string where, what;  // two lines of __rte_panic
+    std::getline(lines, where);
+    std::getline(lines, what);
+    return where + " " + what;
+  }
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() || line.find("EAL: Detected") == 0 || line.find("EAL: Selected") == 0)
@@ -94,6 +59,36 @@ std::string complaint_in(const std::string& output) {
 void remove_directory(const std::string& directory) {
   std::error_code ignored;
   if (!directory.empty()) std::filesystem::remove_all(directory, ignored);
+}
+
+int free_descriptors(int limit) {
+  int free = 0;
+  for (int fd = 0; fd < limit; ++fd) free += fcntl(fd, F_GETFD) < 0 ? 1 : 0;
+  return free;
+}
+
+/// The EAL panics where it has no descriptor left for the pipes of an lcore (rte_eal_init: four for
+/// each worker), so a limit that is too low is told before.
+Result<void> check_open_files(const std::vector<std::string>& arguments) {
+  constexpr int kOfItsOwn = 16;  // epoll, timers, interrupts, sockets, memory: 8 to 12 were seen
+  constexpr int kOfAnLcore = 4;
+  constexpr int kEnough = kOfItsOwn + kOfAnLcore * RTE_MAX_LCORE;
+  const bool names_lcores =
+      mentions(arguments, "-l") || mentions(arguments, "-c") || mentions(arguments, "--lcores");
+  cpu_set_t cpus;
+  const bool known = sched_getaffinity(0, sizeof cpus, &cpus) == 0;
+  const int lcores = names_lcores || !known ? 1 : std::min(CPU_COUNT(&cpus), RTE_MAX_LCORE);
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return {};
+  const int limit = static_cast<int>(std::min<rlim_t>(files.rlim_cur, 2 * kEnough));
+  const int free = free_descriptors(limit);
+  const int needed = kOfItsOwn + kOfAnLcore * (lcores - 1);
+  if (free >= needed) return {};
+  return fail(
+      Errc::OutOfResources,
+      fmt::format("{} files may be open and {} are free, of which the EAL takes up to {} for {} "
+                  "lcores; ulimit -n {} is accepted",
+                  files.rlim_cur, free, needed, lcores, limit - free + needed));
 }
 
 int run_work(void* work) {
@@ -127,6 +122,7 @@ Result<Eal> Eal::start(std::vector<std::string> arguments, bool emulated) {
   const bool supplied = emulated && arguments.size() <= 1;
   if (supplied)
     arguments = unprivileged_arguments(arguments.empty() ? "portcullis" : arguments.front());
+  PORTCULLIS_TRY(check_open_files(arguments));
   std::vector<std::string> copy = arguments;  // the EAL reorders what it is given
   std::vector<char*> pointers;
   for (std::string& argument : copy) pointers.push_back(argument.data());
@@ -134,22 +130,19 @@ Result<Eal> Eal::start(std::vector<std::string> arguments, bool emulated) {
 
   const bool talks = mentions(arguments, "--log-level") || mentions(arguments, "-h") ||
                      mentions(arguments, "--help") || mentions(arguments, "-v");
-  std::string output;
-  int parsed = 0;
+  EalStart start;
   if (talks) {
-    parsed = rte_eal_init(static_cast<int>(arguments.size()), pointers.data());
+    start.parsed = rte_eal_init(static_cast<int>(arguments.size()), pointers.data());
   } else {
-    OutputCapture capture;
-    parsed = rte_eal_init(static_cast<int>(arguments.size()), pointers.data());
-    output = capture.end();
+    start = start_eal(static_cast<int>(arguments.size()), pointers.data());
     // "Using IOMMU type 1" at each device that is opened is nothing the user has to know.
     rte_log_set_level_pattern("lib.eal", RTE_LOG_WARNING);
   }
   const std::string private_directory = supplied ? rte_eal_get_runtime_dir() : "";
-  if (parsed < 0) {
+  if (start.parsed.value_or(-1) < 0) {
     remove_directory(private_directory);
     return fail(Errc::System, fmt::format("the EAL refuses \"{}\": {}", fmt::join(arguments, " "),
-                                          complaint_in(output)));
+                                          complaint_in(start.said)));
   }
   return Eal(std::move(arguments), private_directory);
 }

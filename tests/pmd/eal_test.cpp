@@ -6,11 +6,16 @@
 
 #include <gmock/gmock.h>
 #include <rte_eal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <string>
+#include <thread>
 
 #include "pmd/lcores.hpp"
 
@@ -103,6 +108,71 @@ TEST_F(EalDeathTest, LcoreThatIsNotThere_IsOneLineThatNamesIt) {
         conclude(!eal, eal ? "started" : eal.error().text);
       },
       ::testing::ExitedWithCode(0), "^the EAL refuses .*lcore 127 unavailable");
+}
+
+void limit_open_files(rlim_t most) {
+  const rlimit limit{.rlim_cur = most, .rlim_max = most};
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) conclude(false, "setrlimit");
+}
+
+TEST_F(EalDeathTest, TooFewFilesMayBeOpen_IsOneLineThatSaysHowManyAreNeeded) {
+  EXPECT_EXIT(
+      {
+        limit_open_files(16);
+        const auto eal = Eal::start({"prog"}, true);
+        conclude(!eal && eal.error().text.find('\n') == std::string::npos,
+                 eal ? "started" : eal.error().text);
+      },
+      ::testing::ExitedWithCode(0), "^16 files may be open and .* ulimit -n [0-9]+ is accepted\n$");
+}
+
+/// It asks for workers, whose pipes are more than may be open, in a way that is not looked at
+/// before. The lines before are rte_dump_stack's, which writes to the descriptor.
+TEST_F(EalDeathTest, EalThatPanics_SaysWhyInItsLastLineAndIsNoSignal) {
+  EXPECT_EXIT(
+      {
+        limit_open_files(40);
+        const auto eal =
+            Eal::start({"prog", "--no-huge", "--no-pci", "--no-shconf", "-m", "64",
+                        "--no-telemetry", "--file-prefix=portcullis-panic", "--lcores", "(0-31)@0"},
+                       true);
+        conclude(!eal, eal ? "started" : eal.error().text);
+      },
+      ::testing::ExitedWithCode(0),
+      "the EAL refuses .*: PANIC in rte_eal_init\\(\\): Cannot create pipe\n$");
+}
+
+/// 400 lines of another thread, by the C library and by the descriptor, while the EAL refuses
+/// arguments and prints its usage each time.
+void print_beside_the_eal() {
+  std::array<int, 2> ends{};
+  std::fflush(stdout);  // what the test program had to say before
+  if (pipe(ends.data()) != 0) conclude(false, "pipe");
+  dup2(ends[1], STDOUT_FILENO);
+  std::string wanted;
+  for (int line = 0; line < 400; ++line) wanted += "a line\n";
+  std::atomic<bool> is_done = false;
+  std::thread other([&is_done] {
+    for (int line = 0; line < 200; ++line) {
+      std::printf("a line\n");
+      std::fflush(stdout);
+      if (write(STDOUT_FILENO, "a line\n", 7) != 7) conclude(false, "write");
+    }
+    is_done = true;
+  });
+  bool all_refused = true;
+  do {
+    all_refused = all_refused && !Eal::start({"prog", "--devise=model"}, true);
+  } while (!is_done);
+  other.join();
+  std::fflush(stdout);
+  std::string got(2 * wanted.size(), '\0');
+  got.resize(static_cast<std::size_t>(read(ends[0], got.data(), got.size())));
+  conclude(all_refused && got == wanted, got == wanted ? "all there" : got);
+}
+
+TEST_F(EalDeathTest, WhatAnotherThreadPrints_ArrivesWholeAndAlone) {
+  EXPECT_EXIT(print_beside_the_eal(), ::testing::ExitedWithCode(0), "all there\n$");
 }
 
 TEST_F(EalDeathTest, Work_RunsOnAWorkerLcoreAndIsWaitedFor) {
