@@ -21,6 +21,7 @@
 #include "pmd/fence_commands.hpp"
 #include "pmd/hca.hpp"
 #include "steering/loopback_pair.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -184,9 +185,7 @@ Result<void> probe(std::string_view name, std::uint64_t count) {
   return name == "command" ? probe_command(*setup, count) : probe_write(*setup, count);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int act(int argc, char** argv) {
   std::uint64_t count = 0;
   const std::string_view number = argc == 3 ? argv[2] : "";
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
@@ -194,4 +193,10 @@ int main(int argc, char** argv) {
     return refuse("usage: cost_probe command|post|poll ITERATIONS, or cost_probe table SLOTS");
   const Result<void> done = probe(argv[1], count);
   return done ? 0 : refuse(done.error().text);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return portcullis::tools::run_main("cost_probe", [&] { return act(argc, argv); });
 }

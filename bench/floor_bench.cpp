@@ -7,9 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -20,6 +17,7 @@
 #include "lease/fence_plan.hpp"
 #include "model/model.hpp"
 #include "tools/open_device.hpp"
+#include "tools/output_file.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -166,10 +164,7 @@ std::string behaviours_of(const Options& options) {
 
 Result<void> write_csv(const FloorReport& report, const std::string& directory) {
   const std::string path = directory + "/floor_bench.runs.csv";
-  std::ofstream file(path);
-  file << report.csv();
-  if (file.flush()) return {};
-  return fail(Errc::System, fmt::format("{}: {}", path, std::strerror(errno)));
+  return tools::write_output(path, report.csv());
 }
 
 Result<void> conclude(const FloorReport& report, const Options& options) {

@@ -7,11 +7,13 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace portcullis::tools {
 
-/// `options` hold `text` when --help asked for it; else `run` says whether all was as it should be.
-/// 0: it was; 1: it was not; 2: nobody knows, and a line on standard error says why.
+/// Inside run_main(). `options` hold `text` when --help asked for it; else `run` says whether all
+/// was as it should be. 0: it was; 1: it was not; 2: nobody knows, and a line on standard error
+/// says why.
 template <class Options, class Run>
 int checking_main(std::string_view program, const Result<Options>& options, Run run) {
   const auto refuse = [program](const Error& error) {

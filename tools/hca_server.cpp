@@ -16,6 +16,7 @@
 #include "model/hca_server/serve.hpp"
 #include "model/model.hpp"
 #include "tools/command_line.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -84,9 +85,7 @@ Result<void> run(const std::string& socket, const std::string& wire, model::Opti
   });
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int act(int argc, char** argv) {
   CLI::App app{"A ConnectX-5 in software, offered to a virtual machine over vfio-user.",
                "hca-server"};
   std::string socket, wire, mac, port_type = "eth";
@@ -133,6 +132,13 @@ int main(int argc, char** argv) {
   }
 
   if (const auto given = take_port(port_type, mac, options); !given) return refuse(given.error());
+  options.on_recording_lost = tools::note_lost_file;
   const auto served = run(socket, wire, std::move(options));
   return served ? 0 : refuse(served.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tools::run_main("hca-server", [&] { return act(argc, argv); });
 }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/standard_streams.hpp"
+
 namespace portcullis::tools {
 namespace {
 
@@ -107,6 +109,7 @@ Result<OpenDevice> OpenDevice::open(const DeviceSpec& spec, std::shared_ptr<mode
   if (const auto* asked = std::get_if<model::Options>(&spec.kind)) {
     model::Options options = *asked;
     options.wire = std::move(wire);
+    options.on_recording_lost = note_lost_file;
     PORTCULLIS_TRY_ASSIGN(opened.model_, model::Model::create(options));
     opened.needs_core_ = options.execution == model::Execution::Polled;
   } else {

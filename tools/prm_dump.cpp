@@ -5,6 +5,7 @@
 // absolute.
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "prm/registry.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -46,19 +48,13 @@ const LayoutInfo* find_layout(std::string_view name) {
   return found == std::end(kLayouts) ? nullptr : found;
 }
 
-/// False when standard output does not take it (a full disk, a closed pipe).
-bool print(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-         std::fflush(stdout) == 0;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
+int dump(const std::vector<std::string_view>& arguments) {
   std::string out;
   for (const std::string_view argument : arguments) {
-    if (argument == "--help" || argument == "-h") return print(kHelp) ? 0 : kExitUsage;
+    if (argument == "--help" || argument == "-h") {
+      std::cout << kHelp;
+      return 0;
+    }
     const LayoutInfo* layout = find_layout(argument);
     if (layout == nullptr) {
       const std::string_view what = argument.starts_with('-') ? "option" : "layout";
@@ -73,9 +69,12 @@ int main(int argc, char** argv) {
   if (arguments.empty())
     for (const LayoutInfo& layout : kLayouts)
       append_fields(out, layout.name, layout.members, "", 0);
-  if (!print(out)) {
-    fmt::print(stderr, "prm-dump: standard output refused what was written\n");
-    return kExitUsage;
-  }
+  std::cout << out;
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return portcullis::tools::run_main("prm-dump", [&] { return dump({argv + 1, argv + argc}); });
 }

@@ -5,21 +5,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
+
+#include "tools/output_file.hpp"
 
 namespace portcullis::bench {
 namespace {
-
-Result<void> write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) return fail(Errc::System, path.string() + ": " + std::strerror(errno));
-  return {};
-}
 
 /// A file name that no shell has to quote: "floor/plan:seed" is floor.plan-seed.
 std::string file_part(std::string_view name) {
@@ -106,7 +97,7 @@ Result<std::vector<std::string>> Report::write(const std::string& directory,
   std::vector<std::string> pictures;
   Result<void> first_failure;
   const auto write_one = [&](const std::filesystem::path& path, const std::string& text) {
-    if (auto done = write_file(path, text); done)
+    if (auto done = tools::write_output(path.string(), text); done)
       written.push_back(path.string());
     else if (first_failure)
       first_failure = std::move(done);

@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -16,6 +13,8 @@
 #include "base/json.hpp"
 #include "bench/common/context.hpp"
 #include "bench/common/interrupt.hpp"
+#include "model/recording_file.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -135,13 +134,7 @@ std::string json_path(const Options& options, const ProgramInfo& info) {
   return fmt::format("{}/{}.json", options.out_dir, info.name);
 }
 
-/// Google Benchmark ends the program where it cannot open its file, and does not notice one that
-/// it cannot fill; both are asked here, before and after.
-Result<void> check_writable(const std::string& path) {
-  if (std::ofstream(path, std::ios::app)) return {};
-  return fail(Errc::System, fmt::format("{}: {}", path, std::strerror(errno)));
-}
-
+/// Google Benchmark does not notice a file that it cannot fill.
 Result<void> check_whole(const std::string& path) {
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -158,7 +151,8 @@ Result<void> start_benchmark(const CommandLine& line, const ProgramInfo& info) {
   if (!line.options.out_dir.empty()) {
     const std::string path = json_path(line.options, info);
     PORTCULLIS_TRY(make_directory(line.options.out_dir));
-    PORTCULLIS_TRY(check_writable(path));
+    // Google Benchmark would write through a link, and ends the program where it cannot open it.
+    PORTCULLIS_TRY(model::open_recording(path));
     arguments.push_back("--benchmark_out=" + path);
     arguments.emplace_back("--benchmark_out_format=json");
   }
@@ -256,9 +250,7 @@ Result<int> run(const CommandLine& line, const Suite& suite) {
   return status;
 }
 
-}  // namespace
-
-int run_suite(int argc, char** argv, const Suite& suite) {
+int run_caught(int argc, char** argv, const Suite& suite) {
   auto line = parse_command_line(suite.info, argc, argv);
   if (line && line->text) {
     fmt::print("{}", *line->text);
@@ -269,6 +261,12 @@ int run_suite(int argc, char** argv, const Suite& suite) {
   std::fflush(stdout);
   fmt::print(stderr, "{}: {}\n", suite.info.name, done.error().text);
   return kNothingMeasuredStatus;
+}
+
+}  // namespace
+
+int run_suite(int argc, char** argv, const Suite& suite) {
+  return tools::run_main(suite.info.name, [&] { return run_caught(argc, argv, suite); });
 }
 
 }  // namespace portcullis::bench

@@ -106,5 +106,3 @@ void cbd_failures(benchmark::State& state) {
 BENCHMARK(cbd_failures)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-
-BENCHMARK_MAIN();

@@ -52,5 +52,3 @@ BENCHMARK_CAPTURE(solve_rings, seed1_delay_proportional, "seed-1", "d=0.125",
 
 }  // namespace
 }  // namespace portcullis::pfc
-
-BENCHMARK_MAIN();

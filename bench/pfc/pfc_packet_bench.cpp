@@ -81,5 +81,3 @@ void packet_fat_tree(benchmark::State& state) {
 BENCHMARK(packet_fat_tree)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-
-BENCHMARK_MAIN();

@@ -96,7 +96,8 @@ void PcapWriter::lose() noexcept {
 
 Result<void> PcapWriter::flush() {
   if (pcap_dump_flush(file_) != 0)
-    return fail(Errc::System, "pcap file " + path_ + ": write failed");
+    return fail(Errc::System, "pcap file " + path_ +
+                                  " cannot be written: " + std::generic_category().message(errno));
   return {};
 }
 

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <iostream>
+#include <string_view>
 #include <vector>
 
 #include "tools/doctor/function_checks.hpp"
 #include "tools/doctor/program.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -19,17 +22,17 @@ doctor::Findings open_function(const std::string& bdf, bool hugepages) {
   return doctor::function_findings(bdf, hugepages);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
+int examine(const std::vector<std::string_view>& arguments) {
   const doctor::World world{[](const std::filesystem::path& root) { return doctor::Machine(root); },
                             &open_function};
   const doctor::Outcome outcome = doctor::run(arguments, world);
-  static_cast<void>(std::fwrite(outcome.err.data(), 1, outcome.err.size(), stderr));
-  if (std::fwrite(outcome.out.data(), 1, outcome.out.size(), stdout) == outcome.out.size() &&
-      std::fflush(stdout) == 0)
-    return outcome.status;
-  fmt::print(stderr, "doctor: standard output refused what was written\n");
-  return doctor::kExitUsage;
+  std::cerr << outcome.err;
+  std::cout << outcome.out;
+  return outcome.status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return portcullis::tools::run_main("doctor", [&] { return examine({argv + 1, argv + argc}); });
 }

@@ -15,6 +15,7 @@
 #include "failover/protocols/policies.hpp"
 #include "failover/protocols/table.hpp"
 #include "tools/failover_check/json_report.hpp"
+#include "tools/output_file.hpp"
 
 namespace portcullis::tools::failover_check {
 
@@ -26,11 +27,7 @@ int refuse(const Streams& io, const Error& error) {
 }
 
 Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << std::flush;
-  if (file) return {};
-  return fail(Errc::System,
-              fmt::format("{}: cannot be written, accepted is a path that can", path));
+  return write_output(path, text);
 }
 
 Result<ExploreOptions> explorer_options(const SearchOptions& search, const Streams& io) {

@@ -7,6 +7,7 @@
 
 #include "tools/command_line.hpp"
 #include "tools/failover_check/commands.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -93,9 +94,7 @@ CLI::App* add_list(CLI::App& app, ListCommand& command, const char* name, const 
   return sub;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int act(int argc, char** argv) {
   CLI::App app{
       "Which RDMA operations may be posted again after a timeout, a fence or a NIC failure?\n"
       "Decided by exploring every run of small models; a refutation comes with a shortest run.",
@@ -149,4 +148,11 @@ int main(int argc, char** argv) {
   if (policies_sub->parsed()) return run_policies(policies, io);
   if (classify_sub->parsed()) return run_classify(classify, io);
   return run_bench(bench, io);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tools::run_main(
+      "failover-check", [&] { return act(argc, argv); }, &stop_asked);
 }

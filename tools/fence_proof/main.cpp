@@ -12,6 +12,7 @@
 
 #include "tools/command_line.hpp"
 #include "tools/fence_proof/report.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -157,9 +158,7 @@ Result<int> act(Arguments& arguments) {
   return is_shown ? 0 : kNotShown;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   CLI::App app{
       "Shows that a fence holds under every schedule an adversary can think of, and that "
       "it would be seen if it did not.",
@@ -206,4 +205,11 @@ int main(int argc, char** argv) {
   const auto status = act(arguments);
   if (stop) return kInterrupted;
   return status ? *status : refuse(status.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tools::run_main(
+      "fence_proof", [&] { return run_program(argc, argv); }, &stop);
 }

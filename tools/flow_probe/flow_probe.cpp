@@ -14,6 +14,7 @@
 #include "tools/eal_options.hpp"
 #include "tools/lease_serve/served_port.hpp"
 #include "tools/open_device.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -71,9 +72,7 @@ int refuse(const std::string& text) {
   return kRefused;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int probe(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{
       "What the flow steering of a ConnectX-5 function does, asked of the function itself.",
@@ -107,4 +106,10 @@ int main(int argc, char** argv) {
   const auto all_ran = run(arguments, std::move(parsed->eal));
   if (!all_ran) return refuse(all_ran.error().text);
   return *all_ran ? 0 : kNotRun;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tools::run_main("flow-probe", [&] { return probe(argc, argv); });
 }

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "tools/command_line.hpp"
+#include "tools/output_file.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 
@@ -40,10 +41,7 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> write_file(const std::string& path, std::string_view text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  if (file.flush()) return {};
-  return fail(Errc::System, fmt::format("{}: cannot be written; a writable file expected", path));
+  return write_output(path, text);
 }
 
 Result<std::vector<double>> parse_times(std::string_view option, const std::string& text) {

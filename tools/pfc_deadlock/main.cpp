@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/pfc_deadlock/command.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -42,11 +43,10 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   portcullis::tools::pfc_deadlock::Console console{std::cout, std::cerr, is_stopped,
                                                    ::isatty(STDERR_FILENO) == 1};
-  const int status = portcullis::tools::pfc_deadlock::run_program(arguments, console);
-  if (!std::cout.flush()) {
-    std::cerr << "pfc-deadlock: standard output refused what was written\n";
-    return portcullis::tools::pfc_deadlock::kExitBad;
-  }
+  const int status = portcullis::tools::run_main(
+      "pfc-deadlock",
+      [&] { return portcullis::tools::pfc_deadlock::run_program(arguments, console); },
+      &is_stopped);
   const bool was_interrupted = status == portcullis::tools::pfc_deadlock::kExitInterrupted;
   return was_interrupted && first_signal != 0 ? kSignalled + first_signal : status;
 }

@@ -6,12 +6,14 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <system_error>
 #include <vector>
 
 #include "base/result.hpp"
+#include "tools/standard_streams.hpp"
 #include "tools/trace/compare.hpp"
 #include "tools/trace/dmesg_import.hpp"
 #include "tools/trace/recording.hpp"
@@ -201,15 +203,13 @@ Outcome trace_import(Arguments arguments) {
       log->warnings.empty() ? std::string() : fmt::format("{}\n", fmt::join(log->warnings, "\n"))};
 }
 
-int run_program(Outcome (*program)(Arguments), int argc, char** argv) {
-  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
-  const Outcome outcome = program(arguments);
-  static_cast<void>(std::fwrite(outcome.err.data(), 1, outcome.err.size(), stderr));
-  if (std::fwrite(outcome.out.data(), 1, outcome.out.size(), stdout) == outcome.out.size() &&
-      std::fflush(stdout) == 0)
+int run_program(std::string_view name, Outcome (*program)(Arguments), int argc, char** argv) {
+  return run_main(name, [&] {
+    const Outcome outcome = program(std::vector<std::string_view>(argv + 1, argv + argc));
+    std::cerr << outcome.err;
+    std::cout << outcome.out;
     return outcome.status;
-  fmt::print(stderr, "{}: standard output refused what was written\n", argv[0]);
-  return kExitBad;
+  });
 }
 
 }  // namespace portcullis::tools::trace

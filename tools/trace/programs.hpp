@@ -23,7 +23,8 @@ inline constexpr int kExitBad = 2;  // usage, or a file that is none
 [[nodiscard]] Outcome trace_diff(std::span<const std::string_view> arguments);
 [[nodiscard]] Outcome trace_import(std::span<const std::string_view> arguments);
 
-/// Runs `program` on main's arguments: prints, and gives the exit status.
-int run_program(Outcome (*program)(std::span<const std::string_view>), int argc, char** argv);
+/// Runs `program`, which is called `name`, on main's arguments: prints, and gives the exit status.
+int run_program(std::string_view name, Outcome (*program)(std::span<const std::string_view>),
+                int argc, char** argv);
 
 }  // namespace portcullis::tools::trace

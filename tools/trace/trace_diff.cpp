@@ -4,5 +4,6 @@
 #include "tools/trace/programs.hpp"
 
 int main(int argc, char** argv) {
-  return portcullis::tools::trace::run_program(portcullis::tools::trace::trace_diff, argc, argv);
+  return portcullis::tools::trace::run_program("trace-diff", portcullis::tools::trace::trace_diff,
+                                               argc, argv);
 }

@@ -4,5 +4,6 @@
 #include "tools/trace/programs.hpp"
 
 int main(int argc, char** argv) {
-  return portcullis::tools::trace::run_program(portcullis::tools::trace::trace_import, argc, argv);
+  return portcullis::tools::trace::run_program("trace-import",
+                                               portcullis::tools::trace::trace_import, argc, argv);
 }

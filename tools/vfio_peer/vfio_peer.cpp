@@ -47,5 +47,7 @@ Result<bool> run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return portcullis::tools::checking_main("vfio-peer", parse_options(argc, argv), run);
+  return portcullis::tools::run_main("vfio-peer", [&] {
+    return portcullis::tools::checking_main("vfio-peer", parse_options(argc, argv), run);
+  });
 }
