@@ -7,7 +7,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "pmd/eal.hpp"
@@ -16,6 +15,8 @@
 #include "tools/fence_audit/report.hpp"
 #include "tools/fence_audit/served_audit.hpp"
 #include "tools/open_device.hpp"
+#include "tools/output_file.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -25,14 +26,6 @@ using portcullis::tools::DeviceSpec;
 using portcullis::tools::lease_exchange::LineChannel;
 using portcullis::tools::lease_serve::ServedPort;
 using namespace portcullis::tools::fence_audit;
-
-Result<void> write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) return portcullis::fail(Errc::System, path + ": cannot be written");
-  return {};
-}
 
 std::atomic<bool> stop_asked{false};
 extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
@@ -56,6 +49,7 @@ Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
 
 /// True when the fence held.
 Result<bool> run(const Options& options) {
+  if (!options.json.empty()) PORTCULLIS_TRY(portcullis::tools::check_output(options.json));
   PORTCULLIS_TRY_ASSIGN(const auto spec, portcullis::tools::parse_device(options.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(portcullis::pmd::check_vfio_ready(spec.bdf()));
   PORTCULLIS_TRY_ASSIGN(const auto eal,
@@ -65,6 +59,7 @@ Result<bool> run(const Options& options) {
   std::unique_ptr<LineChannel> channel;  // null: clients of our own
   if (!options.listen.empty()) {
     PORTCULLIS_TRY_ASSIGN(channel, portcullis::tools::lease_exchange::listen_tcp(options.listen));
+    fmt::print("{}\n", channel->who_may_ask());
     std::signal(SIGINT, ask_to_stop);
     std::signal(SIGTERM, ask_to_stop);
   }
@@ -79,7 +74,8 @@ Result<bool> run(const Options& options) {
     audits.push_back(std::move(result));
   }
   fmt::print("verdict: {}\n", verdict_of(audits));
-  if (!options.json.empty()) PORTCULLIS_TRY(write(options.json, json_of(device, audits)));
+  if (!options.json.empty())
+    PORTCULLIS_TRY(portcullis::tools::write_output(options.json, json_of(device, audits)));
   if (stop_asked)
     return portcullis::fail(Errc::Busy,
                             "stopped before all fences were done; the above is what "
@@ -87,9 +83,7 @@ Result<bool> run(const Options& options) {
   return std::all_of(audits.begin(), audits.end(), [](const auto& one) { return one.holds(); });
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int act(int argc, char** argv) {
   const auto options = parse_options(argc, argv);
   if (!options) {
     fmt::print(stderr, "fence-audit: {}\n", options.error().text);
@@ -106,4 +100,11 @@ int main(int argc, char** argv) {
     return 1;
   }
   return *holds ? 0 : 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return portcullis::tools::run_main(
+      "fence-audit", [&] { return act(argc, argv); }, &stop_asked);
 }

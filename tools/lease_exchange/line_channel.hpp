@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "tools/output_file.hpp"
 
 namespace portcullis::tools::lease_exchange {
 
@@ -33,6 +34,8 @@ class LineChannel {
   [[nodiscard]] virtual bool is_peer_gone() = 0;
   /// "192.0.2.2:40312", or a file's name: for messages.
   [[nodiscard]] virtual std::string peer() const = 0;
+  /// Of a server's channel: who can ask for a lease by it, and what is not checked. One line.
+  [[nodiscard]] virtual std::string who_may_ask() const { return {}; }
 };
 
 /// What a wait does between two looks, for at most the given time; false ends it.
@@ -47,14 +50,16 @@ using Idle = std::function<bool(std::uint64_t most_ns)>;
 [[nodiscard]] Result<std::unique_ptr<LineChannel>> connect_tcp(const std::string& address,
                                                                std::uint64_t timeout_ms,
                                                                const Idle& idle);
-/// Listens on PORT or HOST:PORT, for one peer at a time. One that says nothing for
-/// `silence_ms` is hung up on.
+/// Listens on HOST:PORT, or with PORT alone on 127.0.0.1. Whose line is whole first is the peer,
+/// and the others wait until it was dropped; one without a whole line for `silence_ms` is hung up
+/// on, and delays nobody. A peer whose host is dead counts as gone within about ten seconds.
 [[nodiscard]] Result<std::unique_ptr<LineChannel>> listen_tcp(const std::string& address,
                                                               std::uint64_t silence_ms = 5'000);
-/// Reads `from`, once it is there, and writes `to`, as a whole or not at all. Busy when `to` is
-/// there already: it could be the answer of the last time.
+/// Reads `from`, once it is there, and writes `to`, as a whole or not at all, with the permissions
+/// `mode`. Busy when `to` is there already: it could be the answer of the last time.
 [[nodiscard]] Result<std::unique_ptr<LineChannel>> open_files(const std::filesystem::path& from,
-                                                              const std::filesystem::path& to);
+                                                              const std::filesystem::path& to,
+                                                              mode_t mode = kAnybody);
 
 /// Polls until there is a line; Timeout after `timeout_ms`, Busy when `idle` ended the wait.
 [[nodiscard]] Result<std::string> wait_for_line(LineChannel& channel, std::uint64_t timeout_ms,

@@ -4,15 +4,19 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
@@ -24,8 +28,11 @@ namespace {
 
 std::string message(int error) { return std::generic_category().message(error); }
 
+/// Where a server listens that was told no address: nobody is authenticated.
+constexpr const char* kThisHost = "127.0.0.1";
+
 struct HostPort {
-  std::string host;  // empty: any
+  std::string host;  // empty: kThisHost
   std::string port;
 };
 
@@ -34,7 +41,8 @@ Result<HostPort> split_address(const std::string& text, bool host_needed) {
     return fail(Errc::InvalidArgument,
                 fmt::format("address \"{}\"; {} is accepted", shown(text),
                             host_needed ? "HOST:PORT, as 192.0.2.1:7471 or [fe80::1%eth0]:7471,"
-                                        : "PORT or HOST:PORT, as 7471 or 192.0.2.1:7471,"));
+                                        : "PORT of 127.0.0.1 or HOST:PORT, as 7471 or "
+                                          "192.0.2.1:7471,"));
   };
   const std::size_t colon = text.rfind(':');
   HostPort split;
@@ -50,6 +58,9 @@ Result<HostPort> split_address(const std::string& text, bool host_needed) {
   return split;
 }
 
+/// A thread's time for a name that no server is asked for, however short the wait.
+constexpr std::uint64_t kResolvedAtOnceNs = 2 * kNsPerSecond;
+
 struct AddressListDeleter {
   void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
 };
@@ -61,11 +72,32 @@ Result<AddressList> resolve(const HostPort& address, bool passive) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = passive ? AI_PASSIVE : 0;
   addrinfo* list = nullptr;
-  const int error = getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
+  const int error = getaddrinfo(address.host.empty() ? kThisHost : address.host.c_str(),
                                 address.port.c_str(), &hints, &list);
   if (error != 0)
     return fail(Errc::NotFound, fmt::format("host \"{}\": {}", address.host, gai_strerror(error)));
   return AddressList(list);
+}
+
+/// The same, but for a wait that `idle` may end: a name server that does not answer is asked for
+/// longer than that. The thread is left behind then, with what it needs.
+Result<AddressList> resolve_by(const HostPort& address, std::uint64_t until_ns, const Idle& idle) {
+  struct Answer {
+    std::atomic<bool> is_there{false};
+    Result<AddressList> list;
+  };
+  const auto answer = std::make_shared<Answer>();
+  std::thread([answer, address] {
+    answer->list = resolve(address, false);
+    answer->is_there = true;
+  }).detach();
+  const Clock clock = Clock::wall();
+  while (!answer->is_there) {
+    if (!idle(kNsPerMs)) return fail(Errc::Busy, "interrupted");
+    if (clock.now_ns() >= until_ns + kResolvedAtOnceNs)
+      return fail(Errc::Timeout, fmt::format("host \"{}\": no name server answers", address.host));
+  }
+  return std::move(answer->list);
 }
 
 std::string name_of(const sockaddr_storage& address, socklen_t bytes) {
@@ -78,6 +110,29 @@ std::string name_of(const sockaddr_storage& address, socklen_t bytes) {
   const bool is_v6 = std::strchr(host.data(), ':') != nullptr;
   return is_v6 ? fmt::format("[{}]:{}", host.data(), port.data())
                : fmt::format("{}:{}", host.data(), port.data());
+}
+
+/// A peer that says nothing is asked whether it is there, and one that answers nothing for ten
+/// seconds is given up: nobody hangs up for a host that lost its power. Best effort, tcp(7).
+void watch_for_death(int fd) {
+  constexpr int kOn = 1;
+  constexpr int kIdleS = 4;
+  constexpr int kEveryS = 2;
+  constexpr int kProbes = 3;
+  constexpr unsigned kGiveUpMs = 10'000;  // of what was sent and not acknowledged
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &kOn, sizeof kOn);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kIdleS, sizeof kIdleS);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kEveryS, sizeof kEveryS);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof kProbes);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kGiveUpMs, sizeof kGiveUpMs);
+}
+
+bool is_loopback(const sockaddr_storage& address) {
+  const void* const at = &address;
+  if (address.ss_family == AF_INET)
+    return (ntohl(static_cast<const sockaddr_in*>(at)->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+  return address.ss_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&static_cast<const sockaddr_in6*>(at)->sin6_addr) != 0;
 }
 
 /// One connection. Reads up to a newline and not a byte more than a line may have.
@@ -147,41 +202,84 @@ class ClientChannel final : public LineChannel {
   Connection connection_;
 };
 
+/// Takes whoever comes; the first whose line is whole, or can be none any more, becomes the peer.
 class ServerChannel final : public LineChannel {
  public:
-  ServerChannel(UniqueFd listener, std::string name, std::uint64_t silence_ms)
-      : listener_(std::move(listener)), name_(std::move(name)), silence_ms_(silence_ms) {}
-
-  Result<std::optional<std::string>> poll_line() override {
-    if (!connection_.is_open()) accept_one();
-    if (!connection_.is_open()) return std::nullopt;
-    auto line = connection_.poll_line();
-    if (!line || *line || clock_.now_ns() < hang_up_ns_) return line;
-    return fail(Errc::Timeout,
-                fmt::format("{}: no line within {} ms", connection_.peer(), silence_ms_));
-  }
-  Result<void> send_line(std::string_view line) override { return connection_.send_line(line); }
-  void drop() override { connection_ = {}; }
-  bool is_peer_gone() override { return connection_.is_gone(); }
-  std::string peer() const override { return connection_.is_open() ? connection_.peer() : name_; }
-
- private:
-  void accept_one() {
+  ServerChannel(UniqueFd listener, std::uint64_t silence_ms)
+      : listener_(std::move(listener)), silence_ms_(silence_ms) {
     sockaddr_storage address{};
     socklen_t bytes = sizeof address;
-    UniqueFd fd(accept4(listener_.get(), static_cast<sockaddr*>(static_cast<void*>(&address)),
-                        &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd.is_open()) return;
-    connection_ = Connection(std::move(fd), name_of(address, bytes));
-    hang_up_ns_ = clock_.now_ns() + silence_ms_ * kNsPerMs;
+    if (getsockname(listener_.get(), static_cast<sockaddr*>(static_cast<void*>(&address)),
+                    &bytes) == 0)
+      name_ = name_of(address, bytes);
+    is_local_ = is_loopback(address);
+  }
+
+  Result<std::optional<std::string>> poll_line() override {
+    accept_all();
+    for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
+      auto line = at->connection.poll_line();
+      if (line && !*line) {
+        if (clock_.now_ns() < at->hang_up_ns) continue;
+        line = fail(Errc::Timeout,
+                    fmt::format("{}: no line within {} ms", at->connection.peer(), silence_ms_));
+      }
+      peer_ = std::move(at->connection);
+      waiting_.erase(at);
+      return line;
+    }
+    return std::nullopt;
+  }
+  Result<void> send_line(std::string_view line) override { return peer_.send_line(line); }
+  void drop() override { peer_ = {}; }
+  bool is_peer_gone() override { return peer_.is_gone(); }
+  std::string peer() const override { return peer_.is_open() ? peer_.peer() : name_; }
+  std::string who_may_ask() const override {
+    if (is_local_)
+      return fmt::format(
+          "whoever on this host reaches {} is granted a lease for the GID, MAC and QPN that it "
+          "claims: nobody is authenticated",
+          name_);
+    return fmt::format(
+        "WARNING: whoever on any host reaches {} is granted a lease for the GID, MAC and QPN that "
+        "it claims, and told its rkey in the clear: nobody is authenticated",
+        name_);
+  }
+
+ private:
+  struct Waiting {
+    Connection connection;
+    std::uint64_t hang_up_ns;
+  };
+  // A peer of ours sends its line at once; so many that have not are there to be in the way.
+  static constexpr std::size_t kMostWaiting = 64;
+
+  void accept_all() {
+    for (std::size_t i = 0; i < kMostWaiting; ++i) {
+      sockaddr_storage address{};
+      socklen_t bytes = sizeof address;
+      UniqueFd fd(accept4(listener_.get(), static_cast<sockaddr*>(static_cast<void*>(&address)),
+                          &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!fd.is_open()) return;
+      watch_for_death(fd.get());
+      if (waiting_.size() == kMostWaiting) make_room();
+      waiting_.push_back({Connection(std::move(fd), name_of(address, bytes)),
+                          clock_.now_ns() + silence_ms_ * kNsPerMs});
+    }
+  }
+  void make_room() {
+    (void)waiting_.front().connection.send_line(
+        refusal(fmt::format("{} others came since, and no line", kMostWaiting)));
+    waiting_.erase(waiting_.begin());
   }
 
   Clock clock_ = Clock::wall();
   UniqueFd listener_;
-  std::string name_;
+  std::string name_ = "a port";
+  bool is_local_ = false;
   std::uint64_t silence_ms_;
-  Connection connection_;
-  std::uint64_t hang_up_ns_ = 0;
+  std::vector<Waiting> waiting_;  // in the order in which they came
+  Connection peer_;
 };
 
 /// One try, which waits no longer than the system takes to refuse, or `until_ns`.
@@ -213,9 +311,9 @@ Result<void> check_server(const std::string& address) {
 Result<std::unique_ptr<LineChannel>> connect_tcp(const std::string& address,
                                                  std::uint64_t timeout_ms, const Idle& idle) {
   PORTCULLIS_TRY_ASSIGN(const HostPort split, split_address(address, true));
-  PORTCULLIS_TRY_ASSIGN(const AddressList list, resolve(split, false));
   const Clock clock = Clock::wall();
   const std::uint64_t until_ns = clock.now_ns() + timeout_ms * kNsPerMs;
+  PORTCULLIS_TRY_ASSIGN(const AddressList list, resolve_by(split, until_ns, idle));
   while (true) {
     std::string why;
     for (const addrinfo* to = list.get(); to != nullptr; to = to->ai_next) {
@@ -242,10 +340,10 @@ Result<std::unique_ptr<LineChannel>> listen_tcp(const std::string& address,
         socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at->ai_protocol));
     const int yes = 1;
     if (fd.is_open()) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    constexpr int kBacklog = 8;
+    constexpr int kBacklog = 64;
     if (fd.is_open() && bind(fd.get(), at->ai_addr, at->ai_addrlen) == 0 &&
         listen(fd.get(), kBacklog) == 0)
-      return std::make_unique<ServerChannel>(std::move(fd), address, silence_ms);
+      return std::make_unique<ServerChannel>(std::move(fd), silence_ms);
     why = message(errno);
   }
   return fail(Errc::System, fmt::format("cannot listen on {}: {}", address, why));

@@ -25,20 +25,23 @@ prm::QpcMtu ClientDesk::mtu_of(std::uint32_t client_bytes) noexcept {
 Result<std::optional<Request>> ClientDesk::await_request(const std::function<bool()>& stop) {
   while (!stop()) {
     auto line = channel_->poll_line();
-    if (line && !*line) {
-      PORTCULLIS_TRY(port_->idle(kLookAgainNs));
-      continue;
+    if (!line || *line) {
+      auto request = line ? lease_exchange::parse_request(**line)
+                          : Result<Request>(tl::unexpected<Error>(line.error()));
+      if (request) request = check(*std::move(request));
+      if (request) return *request;
+      refuse(request.error().text);
     }
-    auto request = line ? lease_exchange::parse_request(**line)
-                        : Result<Request>(tl::unexpected<Error>(line.error()));
-    if (request) request = check(*std::move(request));
-    if (request) return *request;
-    refuse(request.error().text);
+    // After a refusal too: who sends nothing but nonsense must not keep the device from being
+    // served.
+    PORTCULLIS_TRY(port_->idle(kLookAgainNs));
   }
   return std::nullopt;
 }
 
 Result<Request> ClientDesk::check(Request request) const {
+  if (channel_->is_peer_gone())  // while another's lease was held, for instance
+    return fail(Errc::NotFound, "it hung up before it could be granted a lease");
   const pmd::Gid& own = port_->address().gid;
   if (request.client.gid == own)
     return fail(Errc::InvalidArgument,
@@ -74,7 +77,7 @@ Result<lease::Grant> ClientDesk::grant(lease::LeaseManager& manager, const lease
   return granted;
 }
 
-Result<void> ClientDesk::tell(const lease::Grant& grant, const LeaseTerms& terms) {
+Result<bool> ClientDesk::tell(const lease::Grant& grant, const LeaseTerms& terms) {
   const lease_exchange::Grant line{.server = {.qpn = grant.qpn,
                                               .psn = grant.psn,
                                               .gid = port_->address().gid,
@@ -87,9 +90,10 @@ Result<void> ClientDesk::tell(const lease::Grant& grant, const LeaseTerms& terms
                                    .retry = grant.retry_count,
                                    .access = terms.access};
   auto sent = channel_->send_line(to_line(line));
-  if (sent || !channel_->is_peer_gone()) return sent;
+  if (sent) return true;
+  if (!channel_->is_peer_gone()) return forward_error(std::move(sent));
   say_("log", sent.error().text);
-  return {};
+  return false;
 }
 
 }  // namespace portcullis::tools::lease_serve

@@ -45,8 +45,8 @@ class ClientDesk {
   [[nodiscard]] Result<lease::Grant> grant(lease::LeaseManager& manager, const lease::Plan& plan,
                                            const lease_exchange::Request& request,
                                            const LeaseTerms& terms);
-  /// The client's line. A client that has gone is no error: it loses its lease like any other.
-  [[nodiscard]] Result<void> tell(const lease::Grant& grant, const LeaseTerms& terms);
+  /// The client's line; false when the client has gone, and knows of nothing.
+  [[nodiscard]] Result<bool> tell(const lease::Grant& grant, const LeaseTerms& terms);
   [[nodiscard]] bool is_client_gone() { return channel_->is_peer_gone(); }
   void drop_client() { channel_->drop(); }
 
@@ -54,6 +54,7 @@ class ClientDesk {
   [[nodiscard]] static prm::QpcMtu mtu_of(std::uint32_t client_bytes) noexcept;
 
  private:
+  /// What a peer says of its GID, MAC and QPN is its claim: whether they could be, no more.
   [[nodiscard]] Result<lease_exchange::Request> check(lease_exchange::Request request) const;
 
   ServedPort* port_;

@@ -20,7 +20,12 @@ namespace serve = portcullis::tools::lease_serve;
 std::atomic<bool> stop_asked{false};
 std::atomic<bool> revoke_asked{false};
 
-extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
+/// The lease is taken back and that is told; the second time the program ends as if there were no
+/// handler, and VFIO resets the function.
+extern "C" void ask_to_stop(int signal) {
+  stop_asked.store(true);
+  std::signal(signal, SIG_DFL);
+}
 extern "C" void ask_to_revoke(int /*signal*/) { revoke_asked.store(true); }
 
 /// Lines of standard input; at its end there are no more, and the signal is left. True once for
@@ -28,8 +33,8 @@ extern "C" void ask_to_revoke(int /*signal*/) { revoke_asked.store(true); }
 class Commands {
  public:
   bool revoke() {
-    while (open_ && has_input()) read_some();
-    return revoke_asked.exchange(false);  // one lease for each time it is asked
+    if (open_ && has_input()) read_some();  // the rest next time: there may be no end of it
+    return revoke_asked.exchange(false);    // one lease for each time it is asked
   }
 
  private:
@@ -43,18 +48,24 @@ class Commands {
     open_ = got > 0;
     if (!open_) return;
     text_.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text_.size() > kMostBytes) text_.resize(kMostBytes);
     for (std::size_t end = 0; (end = text_.find('\n')) != std::string::npos;) {
       const std::string line = text_.substr(0, end);
       text_.erase(0, end + 1);
       if (line == "revoke") {
         revoke_asked.store(true);
-      } else if (!line.empty()) {
-        std::cerr << "lease-serve: \"" << line << "\"; \"revoke\" is accepted\n";
+      } else if (!line.empty() && !has_complained_) {
+        has_complained_ = true;
+        std::cerr << "lease-serve: \"" << portcullis::tools::lease_exchange::shown(line)
+                  << "\" on standard input; \"revoke\" is accepted, other lines are passed over\n";
       }
     }
   }
 
+  static constexpr std::size_t kMostBytes = 4096;  // of a line; the rest of a longer one is lost
+
   bool open_ = true;
+  bool has_complained_ = false;
   std::string text_;
 };
 
@@ -63,11 +74,19 @@ class Commands {
 int main(int argc, char** argv) {
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
+  if (std::signal(SIGHUP, ask_to_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // nohup
   std::signal(SIGUSR1, ask_to_revoke);
   Commands commands;
-  const serve::World world{[] { return stop_asked.load(); }, [&] { return commands.revoke(); },
+  // Nobody would see what became of a lease.
+  const auto stop = [] { return stop_asked.load() || portcullis::tools::is_output_lost(); };
+  const serve::World world{stop, [&] { return commands.revoke(); },
                            [](const std::string& line) { std::cout << line << std::endl; }};
-  return portcullis::tools::checking_main(
-      "lease-serve", serve::parse_options(argc, argv),
-      [&world](const serve::Options& options) { return serve::run(options, world); });
+  const auto run = [&world](const serve::Options& options) { return serve::run(options, world); };
+  return portcullis::tools::run_main(
+      "lease-serve",
+      [&] {
+        return portcullis::tools::checking_main("lease-serve", serve::parse_options(argc, argv),
+                                                run);
+      },
+      &stop_asked);
 }

@@ -18,10 +18,14 @@ Owns a port through the driver and grants a lease on it to whoever asks: lease-v
 host, or by two files. Revokes it on a line "revoke" on standard input, on SIGUSR1, after
 --revoke-after-ms, when the client hangs up, or on Ctrl-C; then watches the region. Before `--`
 stand EAL arguments:
-  lease-serve -l 2 -a 0000:03:00.0 -- --device 0000:03:00.0 --address 192.0.2.1 --listen 7471 \
-      --plan nak-first --revoke-after-ms 2000
+  lease-serve -l 2 -a 0000:03:00.0 -- --device 0000:03:00.0 --address 192.0.2.1 \
+      --listen 192.0.2.9:7471 --plan nak-first --revoke-after-ms 2000
 
-exit status: 0 TornDown and no byte changed afterwards, 1 not so, 2 it could not be served)";
+What a client says of its GID, MAC and QPN is believed: listen where only those can connect who may
+have a lease. Ctrl-C twice ends it at once.
+
+exit status: 0 TornDown and no byte changed while it was watched, 1 not so, 2 it could not be
+served, 74 what was printed or written is not all there)";
 
 void add_device_options(CLI::App& app, Options& options) {
   add_port_options(app, options.device, options.address);
@@ -36,7 +40,10 @@ void add_device_options(CLI::App& app, Options& options) {
   app.add_option("--vlan", options.vlan, "of the address (default untagged; the model has none)")
       ->type_name("1-4094")
       ->check(CLI::Range(1U, 4094U));
-  app.add_option("--listen", options.listen, "where clients ask")->type_name("[HOST:]PORT");
+  app.add_option("--listen", options.listen,
+                 "where clients ask, whom nobody authenticates: PORT of 127.0.0.1, or an address\n"
+                 "of this host (0.0.0.0: all) and a port")
+      ->type_name("[HOST:]PORT");
   app.add_option("--request-file", options.request_file, "or: read the request here")
       ->type_name("FILE");
   app.add_option("--grant-file", options.grant_file, "and write the grant here")->type_name("FILE");

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -17,6 +17,7 @@
 #include "pmd/vfio_function.hpp"
 #include "steering/set_up.hpp"
 #include "tools/lease_serve/client_desk.hpp"
+#include "tools/output_file.hpp"
 
 namespace portcullis::tools::lease_serve {
 namespace {
@@ -42,20 +43,30 @@ class Serving {
   Result<Served> run() {
     PORTCULLIS_TRY(set_up_steering());
     PORTCULLIS_TRY(set_up_umr());
-    PORTCULLIS_TRY_ASSIGN(const auto request, desk_.await_request(world_->stop));
-    if (!request) return Served{};
-    PORTCULLIS_TRY(grant(*request));
+    for (bool granted = false; !granted;) {
+      PORTCULLIS_TRY_ASSIGN(const auto request, desk_.await_request(world_->stop));
+      if (!request) return Served{.counts = false};
+      granted = grant(*request);
+    }
+    // From here on there is a lease: whatever happens, it is taken back and that is told.
     watch_.emplace(manager_->memory(grant_.lease), port_->clock());
     port_->watch(&*watch_);
-    auto good = revoke_and_watch();
+    const Result<bool> told = desk_.tell(grant_, options_->terms);
+    const Result<std::string> why =
+        !told   ? tl::unexpected<Error>(told.error())
+        : *told ? hold()
+                : Result<std::string>("the client has hung up before it was told");
+    auto seen = revoke_and_watch(why ? *why : why.error().text);
     port_->watch(nullptr);
-    PORTCULLIS_TRY(std::move(good));
-    if (auto down = manager_->tear_down(); !down) {
+    auto down = manager_->tear_down();
+    desk_.drop_client();
+    PORTCULLIS_TRY(why);
+    PORTCULLIS_TRY(std::move(seen));
+    if (!down) {
       if (answer_.outcome == lease::Outcome::TornDown) return forward_error(std::move(down));
       say("log", down.error().text);  // of a lease that was Fenced: what became of it is told
     }
-    desk_.drop_client();
-    return Served{is_good(), json()};
+    return Served{is_good(), json(), *told};
   }
 
  private:
@@ -64,7 +75,8 @@ class Serving {
     world_->print(fmt::format("{:10} {}", what, text));
   }
 
-  Result<void> grant(const Request& request) {
+  /// False when it was refused, and the client told so: the next may have better luck.
+  bool grant(const Request& request) {
     lease::LeaseManager::Options wanted;
     wanted.table.slots = 1;
     wanted.plan = options_->plan;
@@ -75,8 +87,18 @@ class Serving {
     host.log = [this](std::string_view line) { say("log", std::string(line)); };
     host.steering = drop_.get();
     if (umr_) host.umr = &*umr_;
-    PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));
-    PORTCULLIS_TRY_ASSIGN(grant_, desk_.grant(*manager_, options_->plan, request, options_->terms));
+    auto manager = lease::LeaseManager::create(std::move(host), wanted);
+    if (!manager) {
+      desk_.refuse(manager.error().text);
+      return false;
+    }
+    manager_ = *std::move(manager);
+    const auto granted = desk_.grant(*manager_, options_->plan, request, options_->terms);
+    if (!granted) {
+      if (const auto down = manager_->tear_down(); !down) say("log", down.error().text);
+      return false;
+    }
+    grant_ = *granted;
     const auto contents = std::as_bytes(std::span(options_->contents));
     dma_copy(manager_->memory(grant_.lease).data(), contents.data(), contents.size());
     const auto& client = request.client;
@@ -87,7 +109,7 @@ class Serving {
                     lease_exchange::access_text(options_->terms.access), grant_.qpn, client.qpn,
                     client.gid.text(), client.mac.text(), prm::bytes_of(grant_.mtu),
                     grant_.ack_timeout, grant_.retry_count));
-    return desk_.tell(grant_, options_->terms);
+    return true;
   }
 
   Result<void> set_up_steering() {
@@ -126,8 +148,7 @@ class Serving {
     }
   }
 
-  Result<void> revoke_and_watch() {
-    PORTCULLIS_TRY_ASSIGN(const std::string why, hold());
+  Result<void> revoke_and_watch(const std::string& why) {
     revoke_ns_ = now();
     answer_ = manager_->revoke(grant_.lease.id, grant_.lease.epoch);
     outcome_ns_ = now();
@@ -142,9 +163,12 @@ class Serving {
         fmt::format("{:.3f} ms after the revoke was asked for", ms(outcome_ns_ - revoke_ns_)));
     // The deferred phase waits until then: it gives the region back, to be scrubbed.
     const std::uint64_t until_ns = outcome_ns_ + options_->watch_ms * kNsPerMs;
-    while (now() < until_ns && !world_->stop()) PORTCULLIS_TRY(port_->idle(kLookAgainNs));
+    Result<void> idle;
+    while (idle && now() < until_ns && !world_->stop()) idle = port_->idle(kLookAgainNs);
+    watched_ms_ = (std::min(now(), until_ns) - outcome_ns_) / kNsPerMs;
     difference_ = watch_->first_difference();
     report();
+    PORTCULLIS_TRY(std::move(idle));
     return dump();
   }
 
@@ -166,7 +190,7 @@ class Serving {
   [[nodiscard]] std::string what_came_after() const {
     if (!is_watched_) return "not watched: the plan gave the region back with its outcome";
     if (!difference_)
-      return fmt::format("no byte of {} changed in {} ms", grant_.bytes, options_->watch_ms);
+      return fmt::format("no byte of {} changed in {} ms", grant_.bytes, watched_ms_);
     return fmt::format("CHANGED: byte {:#x} was {:#04x} when the outcome stood and is {:#04x}",
                        difference_->offset, std::to_integer<unsigned>(difference_->was),
                        std::to_integer<unsigned>(difference_->is));
@@ -174,11 +198,10 @@ class Serving {
 
   [[nodiscard]] Result<void> dump() const {
     if (options_->dump_file.empty()) return {};
-    std::ofstream file(options_->dump_file, std::ios::trunc | std::ios::binary);
-    for (const std::byte byte : watch_->frozen()) file.put(std::to_integer<char>(byte));
-    file.close();
-    if (file) return {};
-    return fail(Errc::System, fmt::format("--dump {}: it cannot be written", options_->dump_file));
+    const auto bytes = watch_->frozen();
+    std::string text(bytes.size(), '\0');
+    std::memcpy(text.data(), bytes.data(), bytes.size());
+    return named("--dump", write_output(options_->dump_file, text, kOnlyOwner));
   }
 
   [[nodiscard]] bool is_good() const {
@@ -197,6 +220,7 @@ class Serving {
                                   {"changes", watch_->changes()},
                                   {"last_word", watch_->last_word()},
                                   {"watched_after_outcome", is_watched_},
+                                  {"watched_ms", watched_ms_},
                                   {"changed_after_outcome", difference_.has_value()}}
         .dump();
   }
@@ -214,23 +238,20 @@ class Serving {
   lease::RevokeAnswer answer_;
   std::uint64_t revoke_ns_ = 0;
   std::uint64_t outcome_ns_ = 0;
-  bool is_watched_ = false;  // false: the region was given back with the outcome
+  std::uint64_t watched_ms_ = 0;  // less than asked for when told to stop
+  bool is_watched_ = false;       // false: the region was given back with the outcome
   std::optional<RegionWatch::Difference> difference_;
 };
 
 Result<std::unique_ptr<LineChannel>> open_channel(const Options& options) {
   if (!options.listen.empty()) return lease_exchange::listen_tcp(options.listen);
-  return lease_exchange::open_files(options.request_file, options.grant_file);
+  return lease_exchange::open_files(options.request_file, options.grant_file, kOnlyOwner);
 }
 
 /// An array of what became of each lease, as a whole after each.
 Result<void> write_json(const std::string& path, const std::vector<std::string>& served) {
   if (path.empty()) return {};
-  std::ofstream file(path, std::ios::trunc);
-  file << fmt::format("[{}]\n", fmt::join(served, ",\n"));
-  file.close();
-  if (file) return {};
-  return fail(Errc::System, fmt::format("--json {}: it cannot be written", path));
+  return named("--json", write_output(path, fmt::format("[{}]\n", fmt::join(served, ",\n"))));
 }
 
 }  // namespace
@@ -251,6 +272,8 @@ std::string path_text(const Options& options) {
 Result<bool> run(const Options& options, const World& world) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(options.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
+  if (!options.json_file.empty()) PORTCULLIS_TRY(named("--json", check_output(options.json_file)));
+  if (!options.dump_file.empty()) PORTCULLIS_TRY(named("--dump", check_output(options.dump_file)));
   PORTCULLIS_TRY_ASSIGN(const auto channel, open_channel(options));
   PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(options.eal, spec.is_emulated()));
   PORTCULLIS_TRY_ASSIGN(const auto port, ServedPort::open(spec, options.address, options.vlan));
@@ -260,12 +283,14 @@ Result<bool> run(const Options& options, const World& world) {
   world.print(fmt::format("{:10} {}  (on the client: nobody answers for the port)", "neighbour",
                           port->neighbour_command()));
   world.print(fmt::format("{:10} {}", "path", path_text(options)));
+  world.print(fmt::format("{:10} {}", "clients", channel->who_may_ask()));
   std::vector<std::string> served;
   bool good = true;
-  for (std::uint32_t i = 0; i < options.leases && !world.stop(); ++i) {
+  for (std::uint32_t told = 0; told < options.leases && !world.stop();) {
     world.print(fmt::format("{:10} {}", "awaiting", channel->peer()));
     PORTCULLIS_TRY_ASSIGN(Served one, serve(options, world, *port, *channel));
     good = good && one.good;
+    if (one.counts) ++told;
     if (!one.json.empty()) served.push_back(std::move(one.json));
     PORTCULLIS_TRY(write_json(options.json_file, served));
   }

@@ -57,12 +57,13 @@ struct World {
 
 /// What became of one lease.
 struct Served {
-  bool good = true;  // TornDown, and no byte changed after the outcome
-  std::string json;  // one object; empty when told to stop before anybody came
+  bool good = true;       // TornDown, and no byte changed after the outcome
+  std::string json = {};  // one object; empty when told to stop before anybody came
+  bool counts = true;     // the client was told of its lease; else it hung up before
 };
 
-/// One lease from request to the end of the watch. A peer whose line is no request is told so and
-/// the next awaited.
+/// One lease from request to the end of the watch. A peer whose line is no request, or whose grant
+/// fails, is told so and the next awaited. An error comes when the lease was taken back again.
 [[nodiscard]] Result<Served> serve(const Options& options, const World& world, ServedPort& port,
                                    lease_exchange::LineChannel& channel);
 

@@ -31,6 +31,8 @@ class ServedPort {
 
   [[nodiscard]] pmd::Hca& hca() noexcept { return *hca_; }
   [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return address_; }
+  /// To make it fail on purpose; null for hardware.
+  [[nodiscard]] model::Model* model() noexcept { return opened_.model(); }
   /// What a client's host must be told: nobody answers for the port.
   [[nodiscard]] std::string neighbour_command() const;
   [[nodiscard]] Clock clock() const noexcept { return plain_.clock; }

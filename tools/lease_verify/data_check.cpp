@@ -45,7 +45,7 @@ class DataCheck {
     if (options_->stop && options_->stop()) return fail(Errc::Busy, "interrupted");
     PORTCULLIS_TRY(requester_->post(operation));
     const std::uint64_t until_ns = requester_->clock().now_ns() + options_->deadline_ms * kNsPerMs;
-    PORTCULLIS_TRY_ASSIGN(const auto result, requester_->wait(until_ns));
+    PORTCULLIS_TRY_ASSIGN(const auto result, wait_unless(options_->stop, *requester_, until_ns));
     const auto what = [&] {
       return fmt::format("{} of {} bytes at {:#x}", name(operation.op), operation.bytes,
                          operation.remote_address);

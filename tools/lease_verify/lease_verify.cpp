@@ -36,7 +36,12 @@ int main(int argc, char** argv) {
   std::signal(SIGTERM, ask_to_stop);
   const verify::World world{open_verbs, [] { return stop_asked.load(); },
                             [](const std::string& line) { std::cout << line << std::endl; }};
-  return portcullis::tools::checking_main(
-      "lease-verify", verify::parse_options(argc, argv),
-      [&world](const verify::Options& options) { return verify::run(options, world); });
+  const auto run = [&world](const verify::Options& options) { return verify::run(options, world); };
+  return portcullis::tools::run_main(
+      "lease-verify",
+      [&] {
+        return portcullis::tools::checking_main("lease-verify", verify::parse_options(argc, argv),
+                                                run);
+      },
+      &stop_asked);
 }

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 
 #include "tools/command_line.hpp"
+#include "tools/output_file.hpp"
 
 namespace portcullis::tools::lease_verify {
 namespace {
@@ -32,8 +32,8 @@ operation succeeded, when the first failed, with which status, and what this QP'
                                the revoke was called, which may be earlier, is in the server's lines
 
 exit status: 0 all is as it should be, 1 a byte was wrong, no revoke came or the 2000 ms budget was
-missed, 2 not checked. The sub-second property depends on --timeout and --retry of the server: it is
-told, and no status.)";
+missed, 2 not checked, 74 what was printed or written is not all there. The sub-second property
+depends on --timeout and --retry of the server: it is told, and no status.)";
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--server", options.server, "where lease-serve listens")->type_name("HOST:PORT");
@@ -92,11 +92,7 @@ Result<void> check_ways(const Options& options) {
 
 Result<void> write_json(const std::string& path, const std::string& text) {
   if (path.empty()) return {};
-  std::ofstream file(path, std::ios::trunc);
-  file << text;
-  file.close();
-  if (file) return {};
-  return fail(Errc::System, fmt::format("--json {}: it cannot be written", path));
+  return named("--json", write_output(path, text));
 }
 
 Result<bool> run_revoke_test(const Options& options, const World& world, Requester& requester,
@@ -157,6 +153,7 @@ Result<Grant> ask(const Options& options, const World& world, const Requester& r
 }
 
 Result<bool> run(const Options& options, const World& world) {
+  if (!options.json_file.empty()) PORTCULLIS_TRY(named("--json", check_output(options.json_file)));
   PORTCULLIS_TRY_ASSIGN(const auto requester, world.open_requester(options));
   world.print(fmt::format("{:14} {}", "client", requester->description()));
   std::unique_ptr<lease_exchange::LineChannel> channel;  // open until the end: the server sees it

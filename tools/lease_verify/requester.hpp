@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,5 +54,11 @@ class Requester {
   [[nodiscard]] virtual Result<std::optional<WorkResult>> wait(std::uint64_t until_ns) = 0;
   [[nodiscard]] virtual Clock clock() const { return Clock::wall(); }
 };
+
+/// As requester.wait(), for as long as `stop`, which may be empty, does not say so: Busy then. An
+/// answer may take longer than anybody waits who has pressed Ctrl-C.
+[[nodiscard]] Result<std::optional<WorkResult>> wait_unless(const std::function<bool()>& stop,
+                                                            Requester& requester,
+                                                            std::uint64_t until_ns);
 
 }  // namespace portcullis::tools::lease_verify

@@ -70,7 +70,7 @@ class RevokeTest {
 
   Result<void> take_one() {
     const std::uint64_t until_ns = now() + budget_.most_ns() + kPatienceNs;
-    PORTCULLIS_TRY_ASSIGN(const auto result, requester_->wait(until_ns));
+    PORTCULLIS_TRY_ASSIGN(const auto result, wait_unless(options_->stop, *requester_, until_ns));
     if (!result)
       return fail(Errc::Timeout,
                   fmt::format("the QP told neither success nor failure for {:.0f} ms; its budget "

@@ -25,7 +25,8 @@ struct RevokeTestOptions {
   std::uint32_t depth = 1;  // outstanding
   /// How long to wait for the revoke; the first failure may come the budget later.
   std::uint64_t limit_ms = 60'000;
-  std::function<bool()> stop = {};  // asked before each; true ends the wait as the limit does
+  /// True ends the wait as the limit does, and while an operation has no answer the test: Busy.
+  std::function<bool()> stop = {};
 };
 
 struct RevokeObservation {

@@ -12,8 +12,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <random>
 #include <system_error>
+
+#include "tools/entropy.hpp"
 
 namespace portcullis::tools::lease_verify {
 namespace {
@@ -164,8 +165,7 @@ Result<void> VerbsRequester::make_objects(const VerbsOptions& options) {
   qp_.reset(ibv_create_qp(pd_.get(), &init));
   PORTCULLIS_TRY(made(qp_, "ibv_create_qp"));
   local_.qpn = qp_->qp_num;
-  constexpr std::uint32_t kPsnMask = 0xffffff;
-  local_.psn = std::random_device{}() & kPsnMask;
+  PORTCULLIS_TRY_ASSIGN(local_.psn, random_psn());
   return {};
 }
 

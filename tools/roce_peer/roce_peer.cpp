@@ -6,11 +6,11 @@
 #include <atomic>
 #include <csignal>
 #include <iostream>
-#include <random>
 
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
 #include "tools/checking_main.hpp"
+#include "tools/entropy.hpp"
 #include "tools/lease_verify/program.hpp"
 #include "tools/roce_peer/connection.hpp"
 #include "tools/roce_peer/options.hpp"
@@ -32,8 +32,8 @@ extern "C" void ask_to_stop(int signal) {
 void print(const std::string& line) { std::cout << line << std::endl; }
 
 Result<std::unique_ptr<roce_peer::Connection>> open_connection(lease_serve::ServedPort& port) {
-  constexpr std::uint32_t kPsnMask = 0xffffff;
-  return roce_peer::Connection::create(port, std::random_device{}() & kPsnMask);
+  PORTCULLIS_TRY_ASSIGN(const std::uint32_t psn, random_psn());
+  return roce_peer::Connection::create(port, psn);
 }
 
 Result<bool> check_memory(const roce_peer::Options& options, lease_serve::ServedPort& port) {
@@ -85,5 +85,8 @@ Result<bool> run(const roce_peer::Options& options) {
 int main(int argc, char** argv) {
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
-  return checking_main("roce-peer", roce_peer::parse_options(argc, argv), run);
+  return run_main(
+      "roce-peer",
+      [&] { return checking_main("roce-peer", roce_peer::parse_options(argc, argv), run); },
+      &stop_asked);
 }

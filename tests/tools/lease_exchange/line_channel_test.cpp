@@ -6,6 +6,8 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
@@ -23,6 +26,7 @@ namespace portcullis::tools::lease_exchange {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr std::uint64_t kPatienceMs = 120'000;
 
@@ -108,6 +112,101 @@ TEST_F(TcpChannel, SilentPeer_IsTimedOut) {
   const auto line = wait_for_line(*server, kPatienceMs, yield);
 
   EXPECT_EQ(line.error().code, Errc::Timeout);
+}
+
+TEST_F(TcpChannel, SilentPeers_DelayNobody) {
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 4; ++i) silent.push_back(raw_client(""));
+  silent.push_back(raw_client("half a"));
+  const auto client = connect_tcp(address, kPatienceMs, yield).value();
+
+  ASSERT_TRUE(client->send_line("a question"));
+
+  EXPECT_EQ(wait_for_line(*server, kPatienceMs, yield).value_or("none"), "a question");
+}
+
+TEST_F(TcpChannel, MoreSilentPeersThanAreKept_DelayNobody) {
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 150; ++i) {
+    silent.push_back(raw_client(""));
+    EXPECT_FALSE(server->poll_line().value());  // so that none waits for the backlog
+  }
+  const auto client = connect_tcp(address, kPatienceMs, yield).value();
+
+  ASSERT_TRUE(client->send_line("a question"));
+
+  EXPECT_EQ(wait_for_line(*server, kPatienceMs, yield).value_or("none"), "a question");
+}
+
+TEST_F(TcpChannel, PeersThatWaited_AreServedInTurn) {
+  const auto first = connect_tcp(address, kPatienceMs, yield).value();
+  const auto second = connect_tcp(address, kPatienceMs, yield).value();
+  ASSERT_TRUE(first->send_line("one"));
+  ASSERT_TRUE(second->send_line("two"));
+
+  EXPECT_EQ(wait_for_line(*server, kPatienceMs, yield).value(), "one");
+  server->drop();
+  EXPECT_EQ(wait_for_line(*server, kPatienceMs, yield).value(), "two");
+  ASSERT_TRUE(server->send_line("an answer"));
+
+  EXPECT_EQ(wait_for_line(*second, kPatienceMs, yield).value(), "an answer");
+}
+
+/// The server's end of the connection of `client`, as this process has it.
+int end_of(const UniqueFd& client) {
+  sockaddr_in wanted{};
+  socklen_t bytes = sizeof wanted;
+  EXPECT_EQ(getsockname(client.get(), static_cast<sockaddr*>(static_cast<void*>(&wanted)), &bytes),
+            0);
+  constexpr int kMostFds = 1024;
+  for (int fd = 0; fd < kMostFds; ++fd) {
+    sockaddr_in peer{};
+    bytes = sizeof peer;
+    if (getpeername(fd, static_cast<sockaddr*>(static_cast<void*>(&peer)), &bytes) == 0 &&
+        peer.sin_port == wanted.sin_port)
+      return fd;
+  }
+  return -1;
+}
+
+int option_of(int fd, int level, int name) {
+  int value = 0;
+  socklen_t bytes = sizeof value;
+  EXPECT_EQ(getsockopt(fd, level, name, &value, &bytes), 0);
+  return value;
+}
+
+/// What the kernel does from there on is tcp(7)'s; to see it takes a network that can be cut.
+TEST_F(TcpChannel, PeerWhoseHostIsDead_IsAskedForSoonAndGivenUp) {
+  const UniqueFd client = raw_client("a question\n");
+  ASSERT_TRUE(wait_for_line(*server, kPatienceMs, yield));
+
+  const int fd = end_of(client);
+
+  EXPECT_EQ(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_LE(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE) +
+                option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL) * option_of(fd, IPPROTO_TCP, TCP_KEEPCNT),
+            10);
+  EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 10'000);
+}
+
+TEST_F(TcpChannel, LoopbackSaysWhoIsNotAuthenticated) {
+  EXPECT_EQ(server->who_may_ask(), "whoever on this host reaches " + address +
+                                       " is granted a lease for the GID, MAC and QPN that it "
+                                       "claims: nobody is authenticated");
+}
+
+TEST(TcpAddress, PortAlone_IsOfThisHostOnly) {
+  const std::string port = std::to_string(free_port());
+
+  EXPECT_EQ(listen_tcp(port).value()->peer(), "127.0.0.1:" + port);
+}
+
+TEST(TcpAddress, EveryAddress_IsAWarning) {
+  const std::string address = "0.0.0.0:" + std::to_string(free_port());
+
+  EXPECT_THAT(listen_tcp(address).value()->who_may_ask(),
+              StartsWith("WARNING: whoever on any host reaches " + address));
 }
 
 TEST_F(TcpChannel, DroppedPeer_MakesRoomForTheNext) {
@@ -240,6 +339,42 @@ TEST_F(FileChannelTest, Pipe_IsRefusedUnopened) {
   ASSERT_EQ(mkfifo((folder / "request").c_str(), 0600), 0);
 
   EXPECT_THAT(server->poll_line().error().text, HasSubstr("is no plain file"));
+}
+
+TEST_F(FileChannelTest, GrantWithItsKey_IsReadByItsOwnerOnly) {
+  const auto server = open_files(folder / "request", folder / "grant", kOnlyOwner).value();
+
+  ASSERT_TRUE(server->send_line("lease-grant rkey=0x1c02"));
+
+  struct stat written {};
+  ASSERT_EQ(stat((folder / "grant").c_str(), &written), 0);
+  EXPECT_EQ(written.st_mode & 0777U, 0600U);
+}
+
+TEST_F(FileChannelTest, LinkInPlaceOfTheAnswer_IsRefusedAndWhatItNamesStays) {
+  write("precious", "of somebody\n");
+  const auto server = open_files(folder / "request", folder / "grant").value();
+  std::filesystem::create_symlink(folder / "precious", folder / "grant");
+
+  EXPECT_THAT(server->send_line("an answer").error().text, HasSubstr("it is a symbolic link"));
+
+  EXPECT_EQ(std::filesystem::file_size(folder / "precious"), 12U);
+}
+
+TEST_F(FileChannelTest, LinkToNothingInPlaceOfTheAnswer_IsThereAlready) {
+  std::filesystem::create_symlink(folder / "nothing", folder / "grant");
+
+  EXPECT_EQ(open_files(folder / "request", folder / "grant").error().code, Errc::Busy);
+}
+
+TEST_F(FileChannelTest, LinksThatWaitForUnfinishedFiles_AreNotFollowed) {
+  write("precious", "of somebody\n");
+  std::filesystem::create_symlink(folder / "precious", folder / "grant.unfinished");
+  const auto server = open_files(folder / "request", folder / "grant").value();
+
+  ASSERT_TRUE(server->send_line("an answer"));
+
+  EXPECT_EQ(std::filesystem::file_size(folder / "precious"), 12U);
 }
 
 TEST_F(FileChannelTest, FolderThatIsNotThere_IsNamed) {

@@ -33,15 +33,20 @@ class ScriptedChannel : public lease_exchange::LineChannel {
     if (lines.empty()) return std::nullopt;
     auto line = std::move(lines.front());
     lines.pop_front();
+    was_answered_ = false;
     if (!line) return tl::unexpected<Error>(line.error());
     return *std::move(line);
   }
   Result<void> send_line(std::string_view line) override {
     sent.emplace_back(line);
+    was_answered_ = true;
     return on_send;
   }
   void drop() override { ++dropped; }
-  bool is_peer_gone() override { return on_hold ? on_hold() : false; }
+  bool is_peer_gone() override {
+    if (!was_answered_) return std::exchange(is_gone_early, false);
+    return on_hold ? on_hold() : false;
+  }
   std::string peer() const override { return "script"; }
 
   std::deque<Result<std::string>> lines;
@@ -49,6 +54,10 @@ class ScriptedChannel : public lease_exchange::LineChannel {
   std::function<bool()> on_hold;  // asked all the time while the lease is held
   Result<void> on_send;
   int dropped = 0;
+  bool is_gone_early = false;  // the next to ask is, before it was answered
+
+ private:
+  bool was_answered_ = false;
 };
 
 /// The client's QP, which goes on writing whatever happens.

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -16,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "prm/opcodes.hpp"
+#include "prm/status.hpp"
 #include "tests/tools/lease_serve/remote_client.hpp"
 #include "tools/lease_serve/program.hpp"
 
@@ -195,6 +198,33 @@ TEST_F(LeaseServe, BadLines_AreAnsweredAndTheNextPeerIsServed) {
                                         StartsWith("lease-grant")));
 }
 
+TEST_F(LeaseServe, GrantThatFails_IsToldAndTheNextPeerIsServed) {
+  port->model()->inject({.opcode = prm::number(prm::Opcode::CREATE_QP),
+                         .kind = model::CommandFaultRule::Kind::Status,
+                         .status = prm::number(prm::CommandStatus::NO_RES_ERR)});
+  channel.lines.emplace_back(writer->request());
+  channel.lines.emplace_back(writer->request());
+
+  const auto served = serve();
+
+  ASSERT_TRUE(served) << served.error().text;
+  EXPECT_TRUE(served->good);
+  EXPECT_TRUE(served->counts);
+  EXPECT_THAT(channel.sent, ElementsAre(HasSubstr("CREATE_QP"), StartsWith("lease-grant")));
+}
+
+TEST_F(LeaseServe, PeerThatIsGoneBeforeItIsServed_GetsNoLease) {
+  channel.is_gone_early = true;
+  channel.lines.emplace_back(writer->request());
+  channel.lines.emplace_back(writer->request());
+
+  const auto served = serve();
+
+  EXPECT_TRUE(served->good);
+  EXPECT_THAT(printed, Contains(HasSubstr("hung up before it could be granted a lease")));
+  EXPECT_THAT(channel.sent, ElementsAre(StartsWith("lease-refused"), StartsWith("lease-grant")));
+}
+
 TEST_F(LeaseServe, PeerThatNamesOurAddressAsItsOwn_IsRefused) {
   auto lie = lease_exchange::parse_request(writer->request()).value();
   lie.client.gid = kOurs;
@@ -233,15 +263,48 @@ TEST_F(LeaseServe, ClientThatHangsUpBeforeItsGrant_LosesItsLeaseAndEndsNothingEl
   const auto served = serve();
 
   EXPECT_TRUE(served->good);
+  EXPECT_FALSE(served->counts);
   EXPECT_THAT(printed, Contains(HasSubstr("broken pipe")));
+  EXPECT_THAT(printed, Contains(HasSubstr("before it was told, plan seed: outcome=TornDown")));
 }
 
-TEST_F(LeaseServe, GrantThatCannotBeWritten_EndsTheProgram) {
+TEST_F(LeaseServe, GrantThatCannotBeWritten_IsTakenBackAndEndsTheProgram) {
   channel.lines.emplace_back(writer->request());
   channel.on_send = fail(Errc::System, "grant cannot be written");
   channel.on_hold = [] { return false; };
 
   EXPECT_THAT(serve().error().text, HasSubstr("cannot be written"));
+  EXPECT_THAT(printed, Contains(HasSubstr("cannot be written, plan seed: outcome=TornDown")));
+}
+
+TEST_F(LeaseServe, DeviceThatFailsWhileALeaseIsHeld_HasItsOutcomeTold) {
+  channel.lines.emplace_back(writer->request());
+  channel.on_hold = [this] {
+    port->model()->surprise_remove();
+    return false;
+  };
+
+  EXPECT_FALSE(serve());
+  EXPECT_THAT(printed, Contains(HasSubstr("outcome=Fenced")));
+}
+
+TEST_F(LeaseServe, WatchThatIsCutShort_ClaimsNoMoreThanItSaw) {
+  channel.lines.emplace_back(writer->request());
+  channel.on_hold = [] { return true; };
+  options.watch_ms = 3'000;
+  const auto has_outcome = [this] {
+    return std::ranges::any_of(printed,
+                               [](const auto& line) { return line.starts_with("outcome"); });
+  };
+
+  const auto served =
+      lease_serve::serve(options,
+                         {has_outcome, [] { return false; },
+                          [this](const std::string& line) { printed.push_back(line); }},
+                         *port, channel);
+
+  EXPECT_EQ(nlohmann::json::parse(served->json)["watched_ms"], 0);
+  EXPECT_THAT(printed, Contains(HasSubstr("no byte of 65536 changed in 0 ms")));
 }
 
 TEST_F(LeaseServe, AfterItsTime_TheLeaseIsRevoked) {

@@ -57,6 +57,19 @@ TEST(RevokeTest, SilenceAfterTenWrites_TimesAreOfTheTenthAndTheEleventh) {
   EXPECT_EQ(seen->failure->vendor_syndrome, 0x81U);
 }
 
+TEST(RevokeTest, ToldToStopWhileAnOperationHasNoAnswer_EndsWithinASecond) {
+  MemoryRequester requester;
+  requester.silent_from = 3;
+  RevokeTestOptions options;
+  const std::uint64_t stop_ns = requester.now_ns + 50 * kNsPerMs;
+  options.stop = [&requester, stop_ns] { return requester.now_ns >= stop_ns; };
+
+  const auto seen = watch_revoke(requester, MemoryRequester::grant(), options);
+
+  EXPECT_EQ(seen.error().code, Errc::Busy);
+  EXPECT_LT(requester.now_ns, stop_ns + kNsPerSecond);
+}
+
 TEST(RevokeTest, EachWriteCarriesTheNextNumber) {
   MemoryRequester requester;
   revoke_after(requester, 10, {prm::WcStatus::REM_ACCESS_ERR, 0}, 0);
