@@ -68,7 +68,9 @@ TEST_P(Thousands, EndTogether_AllTornDownInTheOrderOfTheirEnds) {
   end_all_in_order_of_slots();
   poll_until_all_ended();
   EXPECT_EQ(manager->fenced_count(), 0u);
-  EXPECT_EQ(manager->table().count(State::PendingDestroy), slots);
+  // The first ones may be swept before the last ones end.
+  EXPECT_EQ(manager->table().count(State::PendingDestroy) + manager->table().count(State::Free),
+            slots);
   EXPECT_THAT(ended, SizeIs(slots));
   EXPECT_TRUE(std::ranges::is_sorted(ended));
   EXPECT_LE(longest_poll_ns, 25 * kMs);
