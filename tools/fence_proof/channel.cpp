@@ -18,11 +18,11 @@ bool is_destroy_mkey(std::span<const std::byte> in) {
              prm::number(prm::Opcode::DESTROY_MKEY);
 }
 
-/// The QP whose number the command gives back.
-std::optional<std::uint32_t> destroyed_qp(std::span<const std::byte> in) {
+/// The QP that a command of that opcode, whose whole input is the QP's number, is about.
+std::optional<std::uint32_t> qp_of(std::span<const std::byte> in, prm::Opcode opcode) {
   if (in.size() != prm::destroy_qp_in::bytes) return std::nullopt;
   const auto command = prm::ConstView<prm::destroy_qp_in>::at(in);
-  if (command.get<"opcode">() != prm::number(prm::Opcode::DESTROY_QP)) return std::nullopt;
+  if (command.get<"opcode">() != prm::number(opcode)) return std::nullopt;
   return static_cast<std::uint32_t>(command.get<"qpn">());
 }
 
@@ -30,7 +30,8 @@ std::optional<std::uint32_t> destroyed_qp(std::span<const std::byte> in) {
 
 Result<pmd::Ticket> ProofChannel::submit(std::span<const std::byte> in, std::size_t out_bytes,
                                          pmd::SlotClass slot_class) {
-  if (const auto qpn = destroyed_qp(in)) deceit_->on_qp_destroyed(*qpn);
+  if (const auto qpn = qp_of(in, prm::Opcode::QP_2RST)) deceit_->on_qp_reset(*qpn);
+  if (const auto qpn = qp_of(in, prm::Opcode::DESTROY_QP)) deceit_->on_qp_destroyed(*qpn);
   const bool is_key_step = is_destroy_mkey(in) && slot_class == pmd::SlotClass::Fence;
   if (is_key_step) deceit_->on_key_step();
   if (is_key_step && deceit_->lies(Mutant::NoMkeyStep)) {

@@ -19,7 +19,8 @@ struct Deceit {
   std::function<void()> on_key_step = [] {};
   /// When it has succeeded, as far as the lease code is told.
   std::function<void()> on_key_gone = [] {};
-  /// Before a QP number is given back.
+  /// Before a QP is reset, and before its number is given back.
+  std::function<void(std::uint32_t qpn)> on_qp_reset = [](std::uint32_t) {};
   std::function<void(std::uint32_t qpn)> on_qp_destroyed = [](std::uint32_t) {};
   bool refuses_unmap = false;  // during this fence; no lie, it happens
   std::uint32_t unmaps_refused = 0;

@@ -20,8 +20,10 @@ claimed, of {} outcomes in {} runs
   - from the outcome on no DMA, read or write, touched the region
   - nothing of an old client was written to, read from or changed by an atomic in the region of the
     tenant that had its QP number next, and no client got words of another's lease
-  - no number came back before its rest was over, no revoke was answered before its outcome stood,
-    and none was Fenced, or unproved, without a failure that was put there for it
+  - no QP was reset before GRACE was over, and no number came back before its rest was, but by plan
+    legacy, which has neither
+  - no revoke was answered before its outcome stood, and none was Fenced, or unproved, without a
+    failure that was put there for it
 luck that the adversary may have
   - any, against a region whose outcome stands
   - the PSN that is expected, for what names a key, and for all that lives no longer than the number

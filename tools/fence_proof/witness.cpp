@@ -55,6 +55,8 @@ std::string describe(const Violation& violation) {
       return owner + " was fenced though nothing had failed," + where;
     case Violation::Kind::AnsweredEarly:
       return "an outcome of " + owner + " was told before it stood," + where;
+    case Violation::Kind::ResetEarly:
+      return "the QP of " + owner + " was reset before GRACE was over," + where;
     case Violation::Kind::NumberEarly:
       return "the QP number of " + owner + " was given back before its rest was over," + where;
   }

@@ -37,7 +37,8 @@ struct Violation {
     Unproved,           // an outcome proves nothing, and nothing that was made to fail explains it
     FencedForNothing,   // an outcome is Fenced, and nothing was made to fail
     AnsweredEarly,      // an outcome was told that did not stand
-    NumberEarly,        // a QP number was given back before its rest was over
+    ResetEarly,         // a QP was reset before GRACE was over
+    NumberEarly,        // its number was given back before its rest was over
   };
   Kind kind{};
   std::uint32_t owner = 0;  // whose words, or whose region

@@ -2,6 +2,7 @@
 #include "tools/fence_proof/world.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -25,11 +26,11 @@ constexpr std::uint32_t kManyDmas = 3;
 constexpr std::uint64_t kRetransmitNs = (std::uint64_t{4096} << kAckTimeout) * 3 / 2;
 
 /// How long an outcome keeps a QP number from coming back (docs/hca-contract.md): GRACE, or for as
-/// long as the client may send again, 4 T for each of retry + 1 times. Plan legacy promises none.
+/// long as the client may send again, 4 T for each of retry + 1 times.
 std::uint64_t promised_rest_ns(const RunSpec& spec) {
   constexpr std::uint64_t kBudgetNs =
       4 * (std::uint64_t{4096} << kAckTimeout) * (kRetryCount + std::uint64_t{1});
-  return spec.plan.has_grace ? std::max(grace_ms(spec) * kNsPerMs, kBudgetNs) : 0;
+  return std::max(grace_ms(spec) * kNsPerMs, kBudgetNs);
 }
 
 /// "A+B"; none when it is empty.
@@ -107,6 +108,7 @@ Result<void> World::start() {
       result_.occupancies.push_back(adversary_->occupancy(under_fence_->connection()));
   };
   deceit_.on_key_gone = [this] { is_key_gone_ = true; };
+  deceit_.on_qp_reset = [this](std::uint32_t qpn) { on_qp_reset(qpn); };
   deceit_.on_qp_destroyed = [this](std::uint32_t qpn) { on_qp_destroyed(qpn); };
   return start_manager();
 }
@@ -444,8 +446,12 @@ void World::on_outcome(const lease::Lease& lease, const lease::Verdict& verdict)
   if (client == clients_.end()) return;
   const bool is_torn_down = verdict.outcome == lease::Outcome::TornDown;
   const std::uint32_t serial = (*client)->connection().serial;
-  promises_[serial] = {(*client)->grant().qpn,
-                       is_torn_down ? now_ns() + promised_rest_ns(spec_) : 0};
+  Promise& promise = promises_[serial];
+  promise.qpn = (*client)->grant().qpn;
+  if (is_torn_down && spec_.plan.has_grace) {
+    promise.grace_until_ns = now_ns() + grace_ms(spec_) * kNsPerMs;
+    promise.rests_until_ns = now_ns() + promised_rest_ns(spec_);
+  }
   if (verdict.proof != lease::Proof::None) witness_.forbid(serial);
 }
 
@@ -461,6 +467,13 @@ void World::note(const Client& client, const lease::RevokeAnswer& answer) {
     ++result_.unproved;
   else
     witness_.forbid(serial);
+}
+
+void World::on_qp_reset(std::uint32_t qpn) {
+  if (is_over_) return;
+  for (const auto& [serial, promise] : promises_)
+    if (promise.qpn == qpn && now_ns() < promise.grace_until_ns)
+      witness_.object(Violation::Kind::ResetEarly, serial);
 }
 
 void World::on_qp_destroyed(std::uint32_t qpn) {
@@ -485,7 +498,17 @@ Result<void> World::poll_leases() {
   return {};
 }
 
-/// Looks often at first, when only a number that does not rest could come back, then ever less.
+/// The next of the last instants at which a QP may not be reset, or its number not given back.
+std::uint64_t World::next_brink_ns() const {
+  std::uint64_t next_ns = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& [serial, promise] : promises_)
+    for (const std::uint64_t until_ns : {promise.grace_until_ns, promise.rests_until_ns})
+      if (until_ns > now_ns() + 1) next_ns = std::min(next_ns, until_ns - 1);
+  return next_ns;
+}
+
+/// Looks often at first, when only a number that does not rest could come back, then ever less, and
+/// on every brink.
 Result<bool> World::wait_until_free(std::uint32_t slot, std::uint64_t ms) {
   constexpr std::uint64_t kFirstNs = 100 * kNsPerUs;
   constexpr std::uint64_t kLongestNs = 250 * kNsPerMs;
@@ -493,7 +516,7 @@ Result<bool> World::wait_until_free(std::uint32_t slot, std::uint64_t ms) {
   const std::uint64_t until_ns = now_ns() + ms * kNsPerMs;
   for (std::uint64_t step_ns = kFirstNs; !is_free() && now_ns() < until_ns;
        step_ns = std::min(2 * step_ns, kLongestNs)) {
-    PORTCULLIS_TRY(pass(step_ns));
+    PORTCULLIS_TRY(pass(std::min(step_ns, next_brink_ns() - now_ns())));
     (void)adversary_->let_one_go(*model_);
     PORTCULLIS_TRY(poll_leases());
   }

@@ -88,9 +88,11 @@ class World {
   [[nodiscard]] std::optional<lease::RevokeAnswer> start(const Client& client,
                                                          const lease::LeaseName& name);
   void on_outcome(const lease::Lease& lease, const lease::Verdict& verdict);
+  void on_qp_reset(std::uint32_t qpn);
   void on_qp_destroyed(std::uint32_t qpn);
   void note(const Client& client, const lease::RevokeAnswer& answer);
   [[nodiscard]] Result<void> poll_leases();
+  [[nodiscard]] std::uint64_t next_brink_ns() const;
   /// Operations of all clients.
   [[nodiscard]] std::uint64_t posted() const noexcept;
   static void relax_entry(void* world, std::uint64_t until_ns) noexcept;
@@ -118,6 +120,7 @@ class World {
   /// What an outcome has promised, by the serial of its lease.
   struct Promise {
     std::uint32_t qpn = 0;
+    std::uint64_t grace_until_ns = 0;
     std::uint64_t rests_until_ns = 0;
   };
   std::unordered_map<std::uint32_t, Promise> promises_;
