@@ -34,6 +34,7 @@ class Engine {
   /// On the machine's own states, or on those of its collapsed view.
   Engine(const Machine& machine, const Collapse* collapse, const ExploreOptions& options)
       : m_(machine),
+        collapse_(collapse),
         view_(collapse == nullptr ? machine : collapse->view()),
         o_(options),
         domain_(domain_of(view_)),
@@ -93,6 +94,7 @@ class Engine {
     std::array<Handed, kAhead> coming;
     std::size_t awaited = 0;  // so many went through `coming` since all were inserted
     std::uint64_t transitions = 0;
+    std::uint64_t stuck = 0;
     Violation violation = Violation::None;
     bool has_no_memory = false;
 
@@ -147,16 +149,24 @@ class Engine {
     }
   }
   void expand_state(Worker& worker, const S& state, StepMark last) {
-    worker.transitions += worker.steps.for_each_step(
-        state, last, [&](const S& next, StepMark by, Violation violation) {
-          if (violation != Violation::None) return note(worker, violation);
-          hand_over(worker, next, by);
-        });
+    count(worker, state,
+          worker.steps.for_each_step(state, last,
+                                     [&](const S& next, StepMark by, Violation violation) {
+                                       if (violation != Violation::None)
+                                         return note(worker, violation);
+                                       hand_over(worker, next, by);
+                                     }));
+  }
+  void count(Worker& worker, const S& state, std::uint64_t steps) const {
+    worker.transitions += steps;
+    if (steps != 0) return;
+    const AnyState end = collapse_ == nullptr ? widen(state) : collapse_->whole(state);
+    if (has_waiting_client(m_, end)) ++worker.stuck;
   }
   /// In a class of states who is who says nothing, but what a client's block became does: of two
   /// steps that commute the one that leads to the greater block is followed.
   void expand_class(Worker& worker, const S& state, StepMark last) {
-    worker.transitions +=
+    const std::uint64_t steps =
         worker.steps.for_each_step(state, {}, [&](S next, StepMark by, Violation violation) {
           if (violation != Violation::None) return note(worker, violation);
           const bool moves_one_block = by.actor() < m_.clients.size() && symmetry_.is_sorting();
@@ -167,6 +177,7 @@ class Engine {
           const unsigned place = symmetry_.settle(next, by.actor());
           hand_over(worker, next, {place, by.touches_memory()});
         });
+    count(worker, state, steps);
   }
   static void note(Worker& worker, Violation violation) {
     if (violation == Violation::None) return;
@@ -248,8 +259,13 @@ class Engine {
   }
 
   Exploration summary() const {
-    Exploration result{ending_, workers_[0]->violation, totals_.states, totals_.transitions,
-                       depth_};
+    Exploration result;
+    result.ending = ending_;
+    result.violation = workers_[0]->violation;
+    result.states = totals_.states;
+    result.transitions = totals_.transitions;
+    result.depth = depth_;
+    for (const auto& worker : workers_) result.stuck += worker->stuck;
     result.bytes = greatest_bytes_;
     result.greatest_frontier = greatest_frontier_;
     result.seconds = seconds();
@@ -259,6 +275,7 @@ class Engine {
   }
 
   const Machine& m_;
+  const Collapse* collapse_;
   const Machine& view_;  // says where things lie in a state
   const ExploreOptions& o_;
   Domain domain_;

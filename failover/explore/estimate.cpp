@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "failover/explore/estimate.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -38,19 +41,24 @@ Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& option
   const unsigned clients = scenario.clients;
   PORTCULLIS_TRY_ASSIGN(const Machine machine, compile(scenario));
   PORTCULLIS_TRY_ASSIGN(const Exploration one, sample(scenario, 1, sample_limit));
+  using Basis = Estimate::Basis;
   Estimate result;
   result.states = static_cast<double>(one.states);
-  result.is_counted = clients == 1 && one.ending == Ending::Complete;
   const std::unique_ptr<const Collapse> collapse =
       options.collapses ? Collapse::of(machine) : nullptr;
   const Machine& view = collapse == nullptr ? machine : collapse->view();
   double factor = result.states;
-  // A second look costs as much as a small run: only where the first does not say that all is well.
+  if (clients > 1) result.basis = Basis::IndependentClients;
+  if (one.ending != Ending::Complete) result.basis = Basis::AtLeast;
+  // A second look costs as much as a small run: only where clients reach into each other's words,
+  // or where the first look does not say that all is well.
   constexpr double kAmple = 100;
-  if (clients > 1 && bytes_of(view, options.set, std::pow(factor, clients)) * kAmple >
-                         static_cast<double>(options.memory_limit_bytes)) {
+  const bool is_tight = bytes_of(view, options.set, std::pow(factor, clients)) * kAmple >
+                        static_cast<double>(options.memory_limit_bytes);
+  if (clients > 1 && (machine.has_slots || machine.has_tags || is_tight)) {
     PORTCULLIS_TRY_ASSIGN(const Exploration two, sample(scenario, 2, sample_limit));
     factor = std::max(1.0, static_cast<double>(two.states) / static_cast<double>(one.states));
+    result.basis = two.ending == Ending::Complete ? Basis::TwoClients : Basis::AtLeast;
   }
   result.states *= std::pow(factor, clients - 1);
   if (options.uses_symmetry) result.states /= std::tgamma(clients + 1.0);
@@ -59,14 +67,23 @@ Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& option
 }
 
 std::uint64_t available_memory_bytes() {
+  std::uint64_t available = 0;
   std::ifstream meminfo("/proc/meminfo");
   for (std::string name; meminfo >> name;) {
     if (name != "MemAvailable:") continue;
     std::uint64_t kib = 0;
     meminfo >> kib;
-    return kib * 1024;
+    available = kib * 1024;
+    break;
   }
-  return 0;
+  rlimit addresses{};
+  if (getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur == RLIM_INFINITY)
+    return available;
+  std::uint64_t used_pages = 0;
+  std::ifstream("/proc/self/statm") >> used_pages;
+  const std::uint64_t used = used_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t left = addresses.rlim_cur > used ? addresses.rlim_cur - used : 1;
+  return std::min(available, left);
 }
 
 }  // namespace portcullis::failover

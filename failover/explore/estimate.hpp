@@ -9,19 +9,26 @@
 namespace portcullis::failover {
 
 struct Estimate {
+  enum class Basis : std::uint8_t {
+    Counted,             // the sample was the whole model
+    IndependentClients,  // states of one client to the n: too few where clients meet
+    TwoClients,          // the second client's factor, for each further one
+    AtLeast,             // the same, and the sample of two was cut off
+  };
   double states = 0;
   double bytes = 0;
-  bool is_counted = false;  // the sample was the whole model
+  Basis basis = Basis::Counted;
 };
 
-/// States of n clients as those of one to the n; where that comes near the memory limit, those of
-/// one times what the second multiplied them by, n - 1 times; divided by the orders of the clients
-/// under symmetry. Clients meet in few words only, so the product is close; where a sample exceeds
-/// `sample_limit` states it is a lower bound.
+/// States of n clients as those of one to the n. Where that comes near the memory limit, or where
+/// parts of the clients are not told apart (explore/collapse.hpp), those of one times what the
+/// second multiplied them by, n - 1 times. Divided by the orders of the clients under symmetry. A
+/// sample ends at `sample_limit` states.
 [[nodiscard]] Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,
-                                        std::uint64_t sample_limit = 300'000);
+                                        std::uint64_t sample_limit = 100'000);
 
-/// MemAvailable of /proc/meminfo in bytes; 0 when it cannot be read.
+/// MemAvailable of /proc/meminfo in bytes, or what RLIMIT_AS leaves where that is less; 0 when it
+/// cannot be read.
 [[nodiscard]] std::uint64_t available_memory_bytes();
 
 }  // namespace portcullis::failover

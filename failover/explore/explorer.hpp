@@ -54,6 +54,8 @@ struct Exploration {
   Violation violation = Violation::None;  // the first one by number among the shortest
   std::uint64_t states = 0;
   std::uint64_t transitions = 0;
+  /// States that no step leaves while a client waits; none of them is a violation.
+  std::uint64_t stuck = 0;
   unsigned depth = 0;       // steps to the farthest state; Violated: of the shortest violating run
   std::uint64_t bytes = 0;  // greatest size of set and frontiers
   std::uint64_t greatest_frontier = 0;
@@ -84,6 +86,9 @@ struct Trace {
 /// `state_limit` states. Exact.
 [[nodiscard]] std::optional<Trace> shortest_violation(const Machine& machine, bool uses_symmetry,
                                                       std::uint64_t state_limit);
+
+/// Whether a client has not come to the end of its program.
+[[nodiscard]] bool has_waiting_client(const Machine& machine, const AnyState& state) noexcept;
 
 /// What a state itself breaks: with a history, Linearizability once all is settled.
 [[nodiscard]] Violation judge(const Machine& machine, const AnyState& state);

@@ -127,10 +127,19 @@ class Judge {
     if (answered_left == 0 && memory == final_memory()) return true;
     for (unsigned i = 0; i < operations_.size(); ++i) {
       const Operated& operated = operations_[i];
-      if ((placed >> i & 1U) != 0 || operated.first > limit) continue;
+      if ((placed >> i & 1U) != 0 || operated.first > limit || is_overtaken(i, placed)) continue;
       Memory after = memory;
       if (apply(operated, after) && can_order(after, placed | 1U << i)) return true;
     }
+    return false;
+  }
+  /// With posting order kept: an operation that its client numbered later is placed already.
+  [[nodiscard]] bool is_overtaken(unsigned i, unsigned placed) const {
+    if (!m_.scenario.keeps_posting_order || owners_[i].kind != Event::Kind::Invoke) return false;
+    for (unsigned other = 0; other < owners_.size(); ++other)
+      if ((placed >> other & 1U) != 0 && owners_[other].kind == Event::Kind::Invoke &&
+          owners_[other].client == owners_[i].client && owners_[other].number > owners_[i].number)
+        return true;
     return false;
   }
   static bool apply(const Operated& operated, Memory& memory) {
@@ -150,18 +159,23 @@ class Judge {
 
 /// Nothing is on its way and nobody has anything left to do.
 bool is_settled(const Machine& machine, const AnyState& state) {
-  for (std::size_t client = 0; client < machine.fields.size(); ++client) {
-    const ClientFields& fields = machine.fields[client];
-    const auto& step = machine.clients[client].steps[state.get(fields.pc)];
-    if (step.instruction.act != Act::End) return false;
+  if (has_waiting_client(machine, state)) return false;
+  for (const ClientFields& fields : machine.fields)
     for (const RequestFields& request : fields.requests)
       for (const Field& copies : request.copies)
         if (state.get(copies) != 0) return false;
-  }
   return true;
 }
 
 }  // namespace
+
+bool has_waiting_client(const Machine& machine, const AnyState& state) noexcept {
+  for (std::size_t client = 0; client < machine.fields.size(); ++client) {
+    const auto& step = machine.clients[client].steps[state.get(machine.fields[client].pc)];
+    if (step.instruction.act != Act::End) return true;
+  }
+  return false;
+}
 
 Violation judge(const Machine& machine, const AnyState& state) {
   if (!machine.scenario.has_history || !is_settled(machine, state)) return Violation::None;

@@ -114,6 +114,8 @@ struct Instruction {
   unsigned next = 0;
   unsigned otherwise = 0;
   unsigned on_timeout = 0;
+  bool may_complete = true;  // Await: false where it is known that no completion came
+  bool may_time_out = true;  // Await: false where it is known that one did
   unsigned decision = 0;
   /// Decide: the number of the value in the register is added to `decision`.
   bool decides_by_register = false;
@@ -188,6 +190,9 @@ struct Scenario {
   bool is_monitored = true;
   /// Keeps the history of the operations and judges it when all is settled.
   bool has_history = false;
+  /// The judge keeps a client's operations in the order of their numbers, as RC and a sender that
+  /// waits do: what an earlier one did must not undo, nor show after, what a later one did.
+  bool keeps_posting_order = false;
   std::uint64_t policy = 0;  // bit d answers decision d
 };
 

@@ -141,7 +141,7 @@ class Stepper {
     const Instruction& i = step.instruction;
     const ClientFields& f = m_.fields[client];
     const RequestFields& r = f.requests[i.work_request];
-    if (is_answered(client, i.work_request)) {
+    if (i.may_complete && is_answered(client, i.work_request)) {
       const WordIndex value = word(r.result);
       const bool yes = accepts(step, client, value);
       S next = s_;
@@ -151,7 +151,7 @@ class Stepper {
       next.set(f.pc, yes ? i.next : i.otherwise);
       emit(next, label(Action::Complete, client, i.work_request, 0, value, yes));
     }
-    if (s_.get(r.phase) == kPosted) time_out(client, i);
+    if (i.may_time_out && s_.get(r.phase) == kPosted) time_out(client, i);
   }
 
   /// Completed: further packets of it change nothing, their PSN is behind the ePSN.

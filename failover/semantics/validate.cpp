@@ -28,9 +28,11 @@ Result<void> check_cells(const Scenario& scenario, const std::string& what, cons
 
 Result<void> check_request(const Scenario& scenario, const WorkRequest& request) {
   const std::string what = "work request " + request.name;
+  const bool carries_data =
+      request.opcode == Opcode::Write || request.opcode == Opcode::WriteWithImm;
   PORTCULLIS_TRY(check_cells(scenario, what, request.address, request.packets));
-  PORTCULLIS_TRY(in_range(scenario, what + " packets", request.packets, 1,
-                          request.opcode == Opcode::Write ? kMaxPackets : 1));
+  PORTCULLIS_TRY(
+      in_range(scenario, what + " packets", request.packets, 1, carries_data ? kMaxPackets : 1));
   PORTCULLIS_TRY(
       in_range(scenario, what + " operation", request.operation, 0, scenario.operations - 1));
   PORTCULLIS_TRY(in_range(scenario, what + " queue", request.queue, 0, 31));

@@ -215,8 +215,8 @@ class Writer {
     if (i.keeps) effect += fmt::format("{} = {}; ", var(c, "reg"), result);
     effect += set(of(c, w, "ph"), 3) + clear(c, of(c, w, "res")) + clear(c, of(c, w, "con"));
     for (unsigned p = 0; p < request.packets; ++p) effect += set(copies(c, w, p), 0);
-    rule(fmt::format("{} && ({})", here, answered), effect);
-    time_out(c, i, here);
+    if (i.may_complete) rule(fmt::format("{} && ({})", here, answered), effect);
+    if (i.may_time_out) time_out(c, i, here);
   }
 
   void time_out(unsigned c, const Instruction& i, const std::string& here) {

@@ -34,6 +34,27 @@ class Explorer : public ::testing::TestWithParam<Sample> {
   }();
 };
 
+/// By the plain search: nothing can happen any more, and a client waits.
+std::size_t stuck_states(const Machine& machine) {
+  const auto states = testing::reachable(machine);
+  return static_cast<std::size_t>(std::ranges::count_if(states, [&](const AnyState& state) {
+    return testing::steps_of(machine, state).empty() && has_waiting_client(machine, state);
+  }));
+}
+
+TEST(Exploration, StatesThatLeaveAClientWaiting_AreCounted) {
+  const Machine hangs = machine_of("lease", {.clients = 2, .timeouts = 0});
+  const auto explored = explore(hangs, {}).value();
+  EXPECT_EQ(explored.ending, Ending::Complete);
+  EXPECT_GT(explored.stuck, 0U);
+  EXPECT_EQ(explored.stuck, stuck_states(hangs));
+}
+
+TEST(Exploration, ModelInWhichNobodyWaitsForEver_HasNone) {
+  EXPECT_EQ(explore(machine_of("blind-read"), {}).value().stuck,
+            stuck_states(machine_of("blind-read")));
+}
+
 TEST_P(Explorer, Counts_AreThoseOfAPlainSearch) {
   const auto levels = testing::levels(machine_);
   std::size_t states = 0;

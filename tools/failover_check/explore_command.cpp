@@ -25,6 +25,29 @@ std::string amount(double bytes) {
                        : fmt::format("{:.1f} GB", bytes / kGiga);
 }
 
+/// How far an estimate can be trusted.
+const char* basis_text(Estimate::Basis basis) {
+  switch (basis) {
+    case Estimate::Basis::Counted:
+      return "counted";
+    case Estimate::Basis::IndependentClients:
+      return "if clients are independent";
+    case Estimate::Basis::TwoClients:
+      return "from one client and two";
+    case Estimate::Basis::AtLeast:
+      return "a sample that was cut off says no more";
+  }
+  return "?";
+}
+
+std::string estimate_text(const Estimate& estimate) {
+  const char* how = estimate.basis == Estimate::Basis::Counted   ? "exactly"
+                    : estimate.basis == Estimate::Basis::AtLeast ? "at least about"
+                                                                 : "about";
+  return fmt::format("{} {:.3g} states, {} ({})", how, estimate.states, amount(estimate.bytes),
+                     basis_text(estimate.basis));
+}
+
 struct Outcome {
   Exploration explored;
   std::optional<Exploration> second;  // fingerprints: with another seed
@@ -47,11 +70,11 @@ Result<void> check_memory(const Machine& machine, const Estimate& estimate,
   if (estimate.bytes <= limit) return {};
   return fail(
       Errc::OutOfResources,
-      fmt::format("model {} with {} clients needs about {:.2g} states and {}, {} are accepted; "
+      fmt::format("model {} with {} clients needs {}, {} are accepted; "
                   "fewer clients, ops or duplicates or --symmetry need less, and --set fingerprint "
                   "where a state has more than 64 bits",
-                  machine.scenario.name, machine.scenario.clients, estimate.states,
-                  amount(estimate.bytes), amount(limit)));
+                  machine.scenario.name, machine.scenario.clients, estimate_text(estimate),
+                  amount(limit)));
 }
 
 Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
@@ -60,10 +83,7 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
   PORTCULLIS_TRY_ASSIGN(outcome.estimate, estimate(machine.scenario, options));
   PORTCULLIS_TRY(check_memory(machine, outcome.estimate, options));
   if (!command.search.is_json)
-    io.out << fmt::format("estimate: {} {:.3g} states, {}\n",
-                          outcome.estimate.is_counted ? "exactly" : "about",
-                          outcome.estimate.states, amount(outcome.estimate.bytes))
-           << std::flush;
+    io.out << fmt::format("estimate: {}\n", estimate_text(outcome.estimate)) << std::flush;
   ExploreOptions informed = options;
   informed.expected_states = outcome.estimate.states;
   PORTCULLIS_TRY_ASSIGN(outcome.explored, explore(machine, informed));
@@ -111,6 +131,11 @@ void print_text(const ExploreCommand& command, const Machine& machine, const Out
     io.out << fmt::format(
         "  fingerprints: expected omissions at most {:.2g}{}\n", omission_bound(e),
         outcome.second && !is_undecided(outcome) ? "; a second hash seed counts the same" : "");
+  if (e.ending == Ending::Complete && !command.counts_only)
+    io.out << fmt::format(
+        "  not judged: hanging ({} end states leave a client waiting for ever), "
+        "the order of one QP's requests\n",
+        e.stuck);
   if (outcome.trace) io.out << trace_text(machine, *outcome.trace);
   if (e.ending == Ending::Violated && !outcome.trace)
     io.out << "  the run itself needs more memory to be found than --memory-gb allows\n";
@@ -127,6 +152,7 @@ void print_json(const ExploreCommand& command, const Machine& machine, const Out
   add_exploration(object, outcome.explored);
   object["verdict"] = is_undecided(outcome) ? "undecided" : verdict_of(command, outcome);
   object["estimated_states"] = outcome.estimate.states;
+  object["estimate_basis"] = basis_text(outcome.estimate.basis);
   object["estimated_bytes"] = outcome.estimate.bytes;
   if (command.search.set == "fingerprint")
     object["omission_bound"] = omission_bound(outcome.explored);

@@ -36,6 +36,8 @@ void add_exploration(nlohmann::ordered_json& object, const Exploration& explored
   object["violation"] = name_of(explored.violation);
   object["depth"] = explored.depth;
   object["states"] = explored.states;
+  object["stuck_states"] = explored.stuck;
+  object["not_judged"] = {"hanging", "queue-pair-order"};
   object["transitions"] = explored.transitions;
   object["bytes"] = explored.bytes;
   object["seconds"] = explored.seconds;

@@ -13,8 +13,8 @@ namespace portcullis::tools::failover_check {
 /// protocol, environment, clients, ops, late, duplicates, timeouts.
 [[nodiscard]] nlohmann::ordered_json to_json(std::string_view model,
                                              const failover::Parameters& parameters);
-/// Adds verdict (safe, refuted or undecided), violation, depth, states, transitions, bytes,
-/// seconds.
+/// Adds verdict (safe, refuted or undecided), violation, depth, states, stuck_states, not_judged,
+/// transitions, bytes, seconds.
 void add_exploration(nlohmann::ordered_json& object, const failover::Exploration& explored);
 [[nodiscard]] nlohmann::ordered_json to_json(const failover::Machine& machine,
                                              const failover::Trace& trace);
