@@ -7,6 +7,7 @@
 #include <atomic>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "failover/explore/explorer.hpp"
@@ -19,6 +20,7 @@ inline constexpr int kExitRefuted = 1;  // a property breaks
 inline constexpr int kExitBad = 2;      // usage, or a file that is none
 inline constexpr int kExitStopped =
     3;  // interrupted, or out of memory: what was reached is printed
+inline constexpr int kExitNoOutput = 4;  // standard output took not all of it: no verdict
 
 struct Streams {
   std::ostream& out;
@@ -60,10 +62,19 @@ struct BenchCommand {
   unsigned threads = 2;
 };
 
+/// What bench --vs-spin measures; by which rule says spin_bench.cpp.
+struct BenchModel {
+  const char* model;
+  unsigned clients, operations, duplicates;
+};
+[[nodiscard]] const std::vector<BenchModel>& bench_models();
+
 [[nodiscard]] int run_explore(const ExploreCommand& command, const Streams& io);
 [[nodiscard]] int run_protocols(const ListCommand& command, const Streams& io);
 [[nodiscard]] int run_policies(const ListCommand& command, const Streams& io);
 [[nodiscard]] int run_classify(const ListCommand& command, const Streams& io);
+/// `status`, where all that was printed has arrived.
+[[nodiscard]] int flushed(int status, const Streams& io);
 [[nodiscard]] int run_bench(const BenchCommand& command, const Streams& io);
 
 /// One line "failover-check: .." to err; kExitBad.
