@@ -1,193 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "failover/classify/classify.hpp"
 
-#include "failover/protocols/families.hpp"
-#include "failover/protocols/program.hpp"
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <utility>
+
+#include "failover/classify/meeting.hpp"
 
 namespace portcullis::failover {
 namespace {
 
-using namespace program;
+using Dump = std::vector<OutstandingRequest>;
+using Members = std::vector<unsigned>;
 
-constexpr std::uint64_t kPathMtuBytes = 4096;  // the largest of enum ibv_mtu; longer is two packets
-
-bool notifies(Opcode opcode) { return opcode == Opcode::Send || opcode == Opcode::WriteWithImm; }
-
-WorkRequest attempt(const OutstandingRequest& request, unsigned queue) {
-  WorkRequest posted;
-  posted.name = name_of(request.opcode) + std::string(queue == 0 ? "" : " again");
-  posted.opcode = request.opcode;
-  posted.queue = queue;
-  switch (request.opcode) {
-    case Opcode::FetchAdd:
-      posted.operand.word = request.compare_add;
-      break;
-    case Opcode::CompareSwap:
-      posted.operand.word = request.swap;
-      posted.compare.word = request.compare_add;
-      break;
-    default:
-      posted.operand.word = kData;
-      break;
-  }
-  if (request.opcode == Opcode::Write || request.opcode == Opcode::WriteWithImm)
-    posted.address = {Address::Space::Own, 0};
-  if (request.opcode == Opcode::Write && request.length > kPathMtuBytes) posted.packets = 2;
-  return posted;
-}
-
-/// post, await; on timeout the fence, if there is one, and the second attempt. An atomic whose
-/// second answer is not that of a first execution leaves its result unknown.
-void add_program(Scenario& scenario, const OutstandingRequest& request) {
-  const bool is_swap = request.opcode == Opcode::CompareSwap;
-  const unsigned after_timeout = request.contract.is_fenced ? 2 : 4;
-  append(scenario.program,
-         {post(0, 1), await(0, 6, after_timeout), fence(0, 3), await_fence(0, 4), post(1, 5),
-          await_if(1, is_swap ? equals(request.compare_add) : always(), 6, 7, 7),
-          report(0, Claim::Done, 7)});
-  for (Instruction& instruction : scenario.program)
-    instruction.keeps = instruction.act == Act::Await;
-  scenario.program.emplace_back();
-}
-
-/// The same for a WRITE whose receiver learns of either attempt by a SEND on the same QP.
-void add_notified_program(Scenario& scenario, const OutstandingRequest& request) {
-  const unsigned after_timeout = request.contract.is_fenced ? 2 : 4;
-  append(scenario.program,
-         {post(0, 1), await(0, 6, after_timeout), fence(0, 3), await_fence(0, 4), post(1, 5),
-          await(1, 9, 12), report(0, Claim::Done, 7), post(2, 8), await(2, 12, 12),
-          report(0, Claim::Done, 10), post(3, 11), await(3, 12, 12)});
-  scenario.program.emplace_back();
-}
-
-void add_notifications(Scenario& scenario) {
-  for (unsigned queue = 0; queue < 2; ++queue) {
-    WorkRequest send;
-    send.name = "SEND";
-    send.opcode = Opcode::Send;
-    send.queue = queue;
-    send.is_counted = false;
-    scenario.work_requests.push_back(send);
-  }
-}
-
-void surround_write(Scenario& scenario, const Contract& contract, unsigned cells) {
-  scenario.own_cells = cells;
-  if (contract.environment == Environment::Quiet) return;
-  if (contract.environment == Environment::Reuse) {
-    const ReceiverStep::Kind first = contract.consumer == Consumer::Polls
-                                         ? ReceiverStep::Kind::AwaitWord
-                                         : ReceiverStep::Kind::AwaitArrival;
-    scenario.receiver = {{first, cells - 1, 1, kData},
-                         {ReceiverStep::Kind::Consume, 0, cells, kData},
-                         {ReceiverStep::Kind::Reuse, 0, cells, kReused}};
-    return;
-  }
-  // Whoever replaces the data has seen it.
-  scenario.environment_budget = 1;
-  scenario.environment.push_back({"another writer",
-                                  {Address::Space::Own, cells - 1},
-                                  kData,
-                                  contract.environment == Environment::Aba ? Word{0} : kForeign});
-}
-
-/// Others replace what the atomic left; with unique tags never by what it expects.
-void surround_atomic(Scenario& scenario, const OutstandingRequest& request) {
-  const Contract& contract = request.contract;
-  if (contract.environment == Environment::Quiet) return;
-  const bool is_swap = request.opcode == Opcode::CompareSwap;
-  const Word initial = scenario.initial_shared;
-  const Word effect =
-      execute({request.opcode, is_swap ? request.swap : request.compare_add, request.compare_add},
-              initial)
-          .memory;
-  if (effect == initial) return;
-  Word foreign = kForeign;
-  while (foreign == initial || foreign == effect) ++foreign;
-  scenario.environment_budget = 1;
-  const bool comes_back = !contract.has_unique_tags;
-  scenario.environment.push_back({comes_back ? "the old value comes back" : "another writer",
-                                  {Address::Space::Shared, 0},
-                                  effect,
-                                  comes_back ? initial : foreign});
-}
-
-Scenario scenario_of(const OutstandingRequest& request) {
-  Scenario scenario;
-  scenario.name = "classify";
-  scenario.has_history = true;
-  scenario.work_requests = {attempt(request, 0), attempt(request, 1)};
-  const unsigned packets = scenario.work_requests[0].packets;
-  const bool is_write = request.opcode == Opcode::Write || request.opcode == Opcode::WriteWithImm;
-  const bool is_notified = request.opcode == Opcode::Write &&
-                           request.contract.environment == Environment::Reuse &&
-                           request.contract.consumer == Consumer::Notified;
-  if (is_write) {
-    surround_write(scenario, request.contract, packets);
-    if (is_notified) add_notifications(scenario);
-  } else {
-    if (request.opcode == Opcode::CompareSwap) scenario.initial_shared = request.compare_add;
-    surround_atomic(scenario, request);
-  }
-  scenario.limits.late = packets;
-  is_notified ? add_notified_program(scenario, request) : add_program(scenario, request);
-  return scenario;
-}
-
-struct Try {
-  Machine machine;
-  Exploration explored;
-};
-
-Result<Try> run(const OutstandingRequest& request) {
-  PORTCULLIS_TRY_ASSIGN(Machine machine, compile(scenario_of(request)));
-  PORTCULLIS_TRY_ASSIGN(const Exploration explored, explore(machine, {}));
-  return Try{std::move(machine), explored};
-}
-
-/// The request under the contract with one more thing promised; nothing when it was already.
-std::optional<OutstandingRequest> with(const OutstandingRequest& request, Proviso proviso) {
-  OutstandingRequest changed = request;
-  Contract& contract = changed.contract;
-  switch (proviso) {
-    case Proviso::FenceDone:
-      if (std::exchange(contract.is_fenced, true)) return std::nullopt;
-      break;
-    case Proviso::TargetQuiet:
-      if (std::exchange(contract.environment, Environment::Quiet) == Environment::Quiet)
-        return std::nullopt;
-      break;
-    case Proviso::TagUnique:
-      if (request.opcode != Opcode::CompareSwap || std::exchange(contract.has_unique_tags, true))
-        return std::nullopt;
-      break;
-  }
-  return changed;
-}
+constexpr Proviso kProvisos[] = {Proviso::FenceDone, Proviso::TargetQuiet, Proviso::TagUnique,
+                                 Proviso::NothingLater};
 
 struct Words {
   std::string reason, lemma;
 };
 
-Words repost_words(const OutstandingRequest& request) {
-  const bool is_quiet = request.contract.environment == Environment::Quiet;
-  switch (request.opcode) {
+bool notifies(Opcode opcode) { return opcode == Opcode::Send || opcode == Opcode::WriteWithImm; }
+
+Words repost_words(const OutstandingRequest& r) {
+  const bool is_quiet = r.contract.environment == Environment::Quiet;
+  switch (*r.opcode) {
     case Opcode::Read:
       return {"a READ has no effect", "read_solvable"};
     case Opcode::FetchAdd:
       return {"an addend of 0 modulo 2^64 has no effect", "fadd_solvable_iff"};
     case Opcode::CompareSwap:
-      if (request.compare_add == request.swap)
+      if (r.compare_add == r.swap)
         return {"compare and swap are the same word: no effect", "cas_solvable_iff"};
       if (is_quiet)
-        return {
-            "the repeated CAS is absorbed in memory; its result is unknown unless it returns "
-            "the compare word",
-            "cas_quiet, cas_quiet_result_wrong"};
-      return {
-          "the expected word never comes back, so the repeated CAS is absorbed, however late; "
-          "its result is unknown unless it returns the compare word",
-          "T4b"};
+        return {"the repeated CAS is absorbed in memory", "cas_quiet, cas_quiet_result_wrong"};
+      return {"the expected word never comes back, so the repeated CAS is absorbed, however late",
+              "T4b"};
     default:
       break;
   }
@@ -196,29 +47,283 @@ Words repost_words(const OutstandingRequest& request) {
           "fence_makes_write_repostable"};
 }
 
-Words never_words(const OutstandingRequest& request) {
-  if (notifies(request.opcode))
+Words never_words(const OutstandingRequest& r) {
+  if (notifies(*r.opcode))
     return {
         "a repeated message consumes a second receive; the receiver must drop duplicates "
         "itself, by a number in the message",
         "notification_never"};
-  if (request.opcode == Opcode::FetchAdd)
+  if (*r.opcode == Opcode::FetchAdd)
     return {"a second FADD adds again, and no read or fence tells whether the first one did",
             "fadd_quiet, T3_no_protocol"};
-  if (request.opcode == Opcode::CompareSwap)
+  if (*r.opcode == Opcode::CompareSwap)
     return {"the expected word may come back, and then the CAS happens twice", "cas_aba"};
   return {"a late or repeated WRITE destroys what was written after it", "T2_ghost_write"};
 }
 
-Words only_if_words(const OutstandingRequest& request) {
-  if (request.opcode == Opcode::CompareSwap)
+Words only_if_words(const OutstandingRequest& r) {
+  if (*r.opcode == Opcode::CompareSwap)
     return {"the expected word may come back, and then the CAS happens twice", "cas_aba, T4b"};
-  if (request.contract.environment == Environment::Reuse &&
-      request.contract.consumer == Consumer::Notified)
+  if (r.contract.environment == Environment::Quiet)
+    return {"an old packet may arrive after what the sender posts to these bytes later",
+            "T2_ghost_write"};
+  if (r.contract.environment == Environment::Reuse && r.contract.consumer == Consumer::Notified)
     return {"an old packet may arrive after the buffer was reused",
             "T2_ghost_write, fence_makes_write_repostable"};
   return {"the WRITE may have happened, and what came after it would be overwritten",
           "write_other_writer, write_quiet"};
+}
+
+/// The contract with one more thing promised; false when it was already.
+bool promise(Contract& contract, Proviso proviso) {
+  switch (proviso) {
+    case Proviso::FenceDone:
+      return !std::exchange(contract.is_fenced, true);
+    case Proviso::TargetQuiet:
+      return std::exchange(contract.environment, Environment::Quiet) != Environment::Quiet;
+    case Proviso::TagUnique:
+      return !std::exchange(contract.has_unique_tags, true);
+    case Proviso::NothingLater:
+      return !std::exchange(contract.is_nothing_later, true);
+  }
+  return false;
+}
+
+/// A READ or WRITE of nothing.
+bool is_empty(const OutstandingRequest& r) {
+  return (r.opcode == Opcode::Read || r.opcode == Opcode::Write) && r.length == 0U;
+}
+bool is_candidate(const OutstandingRequest& r) {
+  return r.opcode && r.outcome == Outcome::Unknown && !is_empty(r);
+}
+
+std::string names_of(const std::vector<std::size_t>& requests) {
+  std::string text;
+  for (const std::size_t index : requests)
+    text += fmt::format("{}work_requests[{}]", text.empty() ? "" : ", ", index);
+  return text;
+}
+
+/// The requests of one group, and what is found for them.
+class GroupAdvice {
+ public:
+  GroupAdvice(const Dump& dump, const Members& members, std::vector<Classification>& advice)
+      : dump_(dump), story_(story_of(dump, members)), advice_(advice) {
+    std::size_t at = 0;
+    for (const unsigned member : members) {
+      while (story_.requests[at].is_message) ++at;
+      if (is_candidate(dump[member])) candidates_.push_back({member, at});
+      ++at;
+    }
+  }
+
+  Result<void> decide() {
+    if (candidates_.empty()) return {};
+    PORTCULLIS_TRY_ASSIGN(const bool all_safe, are_safe(candidates_));
+    std::vector<Candidate> safe = all_safe ? candidates_ : std::vector<Candidate>();
+    for (const Candidate& one : candidates_) {
+      if (all_safe) break;
+      PORTCULLIS_TRY_ASSIGN(const bool is_safe, are_safe({one}));
+      if (is_safe)
+        safe.push_back(one);
+      else
+        PORTCULLIS_TRY(restrict(one));
+    }
+    PORTCULLIS_TRY_ASSIGN(const bool is_joint_safe, are_safe(safe));
+    for (const Candidate& one : safe) is_joint_safe ? allow(one, safe) : part(one, safe);
+    for (const Candidate& one : candidates_) note_company(one);
+    return {};
+  }
+
+ private:
+  struct Candidate {
+    unsigned number;  // in the dump
+    std::size_t at;   // in the story
+  };
+
+  Result<Told> tell_of(const std::vector<Candidate>& reposted, const Contract& contract) {
+    Story story = story_;
+    story.contract = contract;
+    for (const Candidate& one : reposted) story.requests[one.at].is_reposted = true;
+    PORTCULLIS_TRY_ASSIGN(Told told, tell(story));
+    states_ += told.states;
+    return told;
+  }
+  Result<bool> are_safe(const std::vector<Candidate>& reposted) {
+    PORTCULLIS_TRY_ASSIGN(const Told told, tell_of(reposted, story_.contract));
+    return told.verdict == Told::Verdict::Safe;
+  }
+
+  /// Not safe as things stand: what else must be promised, or nothing that can be.
+  Result<void> restrict(const Candidate& one) {
+    Classification& c = advice_[one.number];
+    PORTCULLIS_TRY_ASSIGN(Told as_is, tell_of({one}, story_.contract));
+    if (as_is.verdict == Told::Verdict::Undecided) return too_much(c);
+    for (unsigned size = 1; size <= std::size(kProvisos); ++size)
+      for (unsigned set = 1; set < 1U << std::size(kProvisos); ++set) {
+        if (std::popcount(set) != static_cast<int>(size)) continue;
+        PORTCULLIS_TRY_ASSIGN(const bool is_decided, attempt(one, set));
+        if (!is_decided) return too_much(c);
+      }
+    if (c.one_of.empty()) return forbid(one);
+    c.advice = Advice::OnlyIf;
+    c.conditions = conditions_of(one, {one});
+    Requirement others{Requirement::Kind::NoOtherRepost, {}};
+    for (const Candidate& other : candidates_)
+      if (other.number != one.number) others.requests.push_back(other.number);
+    if (!others.requests.empty()) c.conditions.push_back(std::move(others));
+    explain(one, only_if_words(dump_[one.number]), std::move(*as_is.machine));
+    return {};
+  }
+  /// Never, where it is the repost that breaks what is safe without one: with all that can be
+  /// promised, and first attempts that execute in posting order, as on one QP.
+  Result<void> forbid(const Candidate& one) {
+    Classification& c = advice_[one.number];
+    Story most = story_;
+    for (const Proviso proviso : kProvisos) (void)promise(most.contract, proviso);
+    for (StoryRequest& request : most.requests) request.queue = 0;
+    PORTCULLIS_TRY_ASSIGN(const Told idle, tell(most));
+    most.requests[one.at].is_reposted = true;
+    PORTCULLIS_TRY_ASSIGN(Told told, tell(most));
+    states_ += idle.states + told.states;
+    if (idle.verdict != Told::Verdict::Safe || told.verdict != Told::Verdict::Unsafe) {
+      c = {};
+      c.reason = "some run breaks whatever is promised, but not by this repost alone";
+      return {};
+    }
+    c.advice = Advice::Never;
+    explain(one, never_words(dump_[one.number]), std::move(*told.machine));
+    return {};
+  }
+  void explain(const Candidate& one, Words words, Machine machine) {
+    Classification& c = advice_[one.number];
+    c.trace = shortest_violation(machine, false, ~std::uint64_t{0});
+    c.machine = std::move(machine);
+    c.reason = std::move(words.reason);
+    c.lemma = std::move(words.lemma);
+    if (is_alone()) return;
+    c.lemma.clear();
+    c.reason =
+        fmt::format("explored with {}: {}", names_of(company(one)), name_of(c.trace->violation));
+  }
+  /// The provisos of `set`, unless fewer of them are enough; false when that is undecided.
+  Result<bool> attempt(const Candidate& one, unsigned set) {
+    Classification& c = advice_[one.number];
+    Contract contract = story_.contract;
+    std::vector<Proviso> provisos;
+    for (unsigned i = 0; i < std::size(kProvisos); ++i) {
+      if ((set >> i & 1U) == 0) continue;
+      provisos.push_back(kProvisos[i]);
+      const bool applies = kProvisos[i] != Proviso::TagUnique || has_swap();
+      if (!applies || !promise(contract, kProvisos[i])) return true;
+    }
+    for (const auto& enough : c.one_of)
+      if (std::includes(provisos.begin(), provisos.end(), enough.begin(), enough.end()))
+        return true;
+    PORTCULLIS_TRY_ASSIGN(const Told told, tell_of({one}, contract));
+    if (told.verdict == Told::Verdict::Safe) c.one_of.push_back(std::move(provisos));
+    return told.verdict != Told::Verdict::Undecided;
+  }
+  [[nodiscard]] bool has_swap() const {
+    return std::any_of(story_.requests.begin(), story_.requests.end(),
+                       [](const auto& r) { return r.request.opcode == Opcode::CompareSwap; });
+  }
+
+  static Result<void> too_much(Classification& c) {
+    c = {};
+    c.reason = "more to explore than is tried here";
+    return {};
+  }
+
+  void allow(const Candidate& one, const std::vector<Candidate>& together) {
+    Classification& c = advice_[one.number];
+    c.advice = Advice::Repost;
+    c.conditions = conditions_of(one, together);
+    Words words = repost_words(dump_[one.number]);
+    c.reason = std::move(words.reason);
+    c.lemma = std::move(words.lemma);
+    if (is_alone()) return;
+    c.lemma.clear();
+    c.reason = fmt::format("explored with {}: no run shows that it was posted twice",
+                           names_of(company(one)));
+  }
+  /// Each may be reposted, but not all of them.
+  void part(const Candidate& one, const std::vector<Candidate>& together) {
+    std::vector<std::size_t> others;
+    for (const Candidate& other : together)
+      if (other.number != one.number) others.push_back(other.number);
+    advice_[one.number].reason = fmt::format(
+        "safe where it alone is reposted, not together with {}; which of them matters the dump "
+        "does not say",
+        names_of(others));
+  }
+  void note_company(const Candidate& one) {
+    advice_[one.number].explored_with = company(one);
+    advice_[one.number].states = states_;
+  }
+
+  [[nodiscard]] bool is_alone() const { return story_.requests.size() == 1; }
+  [[nodiscard]] std::vector<std::size_t> company(const Candidate& one) const {
+    std::vector<std::size_t> others;
+    for (std::size_t at = 0; at < story_.requests.size(); ++at)
+      if (at != one.at) others.push_back(story_.requests[at].request.index);
+    return others;
+  }
+  [[nodiscard]] std::vector<Requirement> conditions_of(
+      const Candidate& one, const std::vector<Candidate>& together) const {
+    const OutstandingRequest& r = dump_[one.number];
+    std::vector<Requirement> conditions;
+    if (together.size() > 1) {
+      Requirement order{Requirement::Kind::PostingOrder, {}};
+      for (const Candidate& other : together) order.requests.push_back(other.number);
+      conditions.push_back(std::move(order));
+    }
+    if (r.status_name.empty()) conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
+    if (carries_data(*r.opcode) && r.length.value_or(1) != 0)
+      conditions.push_back({Requirement::Kind::SourceUnchanged, {}});
+    if (*r.opcode == Opcode::CompareSwap && r.compare_add != r.swap)
+      conditions.push_back({Requirement::Kind::ResultUnknown, {}});
+    return conditions;
+  }
+
+  const Dump& dump_;
+  Story story_;
+  std::vector<Classification>& advice_;
+  std::vector<Candidate> candidates_;
+  std::uint64_t states_ = 0;
+};
+
+/// Requests that need no exploring, or cannot have it.
+std::string plain_reason(const OutstandingRequest& r) {
+  constexpr std::uint64_t kWordBytes = 8;
+  if (r.outcome == Outcome::Completed)
+    return r.status_name.empty() ? "completed, as a later request of its QP did: nothing to repeat"
+                                 : "completed: nothing to repeat";
+  if (!r.opcode) return fmt::format("{} is not modelled", r.opcode_name);
+  if (r.outcome == Outcome::Refused)
+    return "refused by the responder: at most its first packets were executed, and the next "
+           "attempt meets the same refusal until its cause is gone";
+  if (r.outcome == Outcome::Unmodelled)
+    return fmt::format("what was executed before {} is not modelled", r.status_name);
+  if (is_atomic(*r.opcode) && r.length.value_or(kWordBytes) != kWordBytes)
+    return fmt::format("an atomic has 8 bytes, the dump says {}", *r.length);
+  if (r.remote_addr && r.length && *r.length != 0 &&
+      *r.remote_addr + (*r.length - 1) < *r.remote_addr)
+    return fmt::format("its {} bytes at {:#x} reach beyond 2^64", *r.length, *r.remote_addr);
+  return {};
+}
+
+/// Where the dump does not say whether requests meet, one that no company makes repostable.
+Result<void> decide_alone(const Dump& dump, const Group& group,
+                          std::vector<Classification>& advice) {
+  for (const unsigned member : group.members) {
+    if (!is_candidate(dump[member])) continue;
+    if (group.is_unclear) PORTCULLIS_TRY(GroupAdvice(dump, {member}, advice).decide());
+    if (advice[member].advice == Advice::Never) continue;
+    advice[member] = {};
+    advice[member].reason = group.obstacle;
+  }
+  return {};
 }
 
 }  // namespace
@@ -231,6 +336,8 @@ const char* name_of(Advice advice) noexcept {
       return "never";
     case Advice::OnlyIf:
       return "only-if";
+    case Advice::NoAdvice:
+      return "no-advice";
   }
   return "?";
 }
@@ -238,39 +345,63 @@ const char* name_of(Advice advice) noexcept {
 const char* name_of(Proviso proviso) noexcept {
   switch (proviso) {
     case Proviso::FenceDone:
-      return "fence done";
+      return "fence-done";
     case Proviso::TargetQuiet:
-      return "target quiet";
+      return "target-quiet";
     case Proviso::TagUnique:
-      return "tag unique";
+      return "tag-unique";
+    case Proviso::NothingLater:
+      return "nothing-later";
   }
   return "?";
 }
 
-Result<Classification> classify(const OutstandingRequest& request) {
-  PORTCULLIS_TRY_ASSIGN(Try as_is, run(request));
-  Classification result;
-  result.states = as_is.explored.states;
-  Words words;
-  if (as_is.explored.ending == Ending::Complete) {
-    result.advice = Advice::Repost;
-    words = repost_words(request);
-  } else {
-    for (const Proviso proviso : {Proviso::FenceDone, Proviso::TargetQuiet, Proviso::TagUnique}) {
-      const auto changed = with(request, proviso);
-      if (!changed) continue;
-      PORTCULLIS_TRY_ASSIGN(const Try tried, run(*changed));
-      result.states += tried.explored.states;
-      if (tried.explored.ending == Ending::Complete) result.provisos.push_back(proviso);
-    }
-    result.advice = result.provisos.empty() ? Advice::Never : Advice::OnlyIf;
-    words = result.provisos.empty() ? never_words(request) : only_if_words(request);
-    result.trace = shortest_violation(as_is.machine, false, ~std::uint64_t{0});
-    result.machine = std::move(as_is.machine);
+const char* name_of(Requirement::Kind kind) noexcept {
+  switch (kind) {
+    case Requirement::Kind::PostingOrder:
+      return "posting-order";
+    case Requirement::Kind::NoOtherRepost:
+      return "no-other-repost";
+    case Requirement::Kind::QueuePairFailed:
+      return "queue-pair-failed";
+    case Requirement::Kind::SourceUnchanged:
+      return "source-unchanged";
+    case Requirement::Kind::ResultUnknown:
+      return "result-unknown";
   }
-  result.reason = std::move(words.reason);
-  result.lemma = std::move(words.lemma);
-  return result;
+  return "?";
+}
+
+Result<std::vector<Classification>> classify(const Dump& given, const std::atomic<bool>* stop) {
+  Dump dump = given;
+  for (std::size_t i = 0; i < dump.size(); ++i) dump[i].index = i;
+  const std::vector<std::string> contradictions = settle_outcomes(dump);
+  std::vector<Classification> advice(dump.size());
+  std::vector<std::string> plain;
+  for (std::size_t i = 0; i < dump.size(); ++i) {
+    plain.push_back(contradictions[i].empty() ? plain_reason(dump[i]) : contradictions[i]);
+    const bool is_unknown = is_candidate(dump[i]);
+    if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
+  }
+  for (const Group& group : groups_of(dump)) {
+    if (stop != nullptr && stop->load()) break;
+    if (group.obstacle.empty())
+      PORTCULLIS_TRY(GroupAdvice(dump, group.members, advice).decide());
+    else
+      PORTCULLIS_TRY(decide_alone(dump, group, advice));
+  }
+  for (std::size_t i = 0; i < dump.size(); ++i) {
+    if (plain[i].empty() && is_empty(dump[i]) && dump[i].outcome == Outcome::Unknown) {
+      advice[i].advice = Advice::Repost;
+      advice[i].reason = "it has no bytes";
+      if (dump[i].status_name.empty())
+        advice[i].conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
+    }
+    if (plain[i].empty()) continue;
+    advice[i].reason = plain[i];
+    if (dump[i].outcome == Outcome::Completed) advice[i].advice = Advice::Never;
+  }
+  return advice;
 }
 
 }  // namespace portcullis::failover

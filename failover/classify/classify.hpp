@@ -1,63 +1,66 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What may be done with a work request whose outcome is unknown: repost, never, or only if a
-// condition holds. Nothing is looked up: the request and its surroundings become a model of two
-// attempts, and the verdict is what the explorer finds, with the run that shows it.
+// What may be done with the requests of a dump whose outcome is unknown: repost, never, only if a
+// condition holds, or no advice. Nothing is looked up: the requests that meet in the same bytes
+// become scenarios (story.hpp), and the verdict is what the explorer finds for all of them, with
+// the run that shows what a repost can do. What is not modelled gets no advice, and the reason.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "failover/classify/request.hpp"
 #include "failover/explore/explorer.hpp"
-#include "failover/protocols/models.hpp"
 
 namespace portcullis::failover {
 
-/// When the receiver reads what a WRITE brings.
-enum class Consumer : std::uint8_t {
-  Polls,     // it watches the memory itself
-  Notified,  // only after a later message that the sender posts once the WRITE is complete
+enum class Advice : std::uint8_t {
+  Repost,    // no run that was explored shows that it was posted twice
+  Never,     // a run does, whatever is promised
+  OnlyIf,    // a run does, and none does where one of `one_of` is promised
+  NoAdvice,  // not modelled, contradictory, or too much to explore
 };
 
-/// What the application promises about the memory behind an rkey.
-struct Contract {
-  Environment environment = Environment::OtherWriters;
-  Consumer consumer = Consumer::Polls;
-  bool is_fenced = false;        // a fence of the old QP or mkey is known to be in effect
-  bool has_unique_tags = false;  // a word's value never comes back once it was replaced
-};
+/// What the dump could promise beside what it does.
+enum class Proviso : std::uint8_t { FenceDone, TargetQuiet, TagUnique, NothingLater };
 
-/// The members of ibv_send_wr that matter, and what is known of the outcome.
-struct OutstandingRequest {
-  std::uint64_t wr_id = 0;
-  Opcode opcode = Opcode::Write;
-  std::uint64_t remote_addr = 0;
-  std::uint32_t rkey = 0;
-  std::uint64_t length = 0;
-  Word compare_add = 0;  // addend, or what CAS expects
-  Word swap = 0;
-  Contract contract;
+/// What a repost takes for granted.
+struct Requirement {
+  enum class Kind : std::uint8_t {
+    PostingOrder,     // all of `requests`, in this order, one after the other
+    NoOtherRepost,    // none of `requests` is posted again as well: ask again with what holds then
+    QueuePairFailed,  // no completion came: the old QP is in error, or destroyed
+    SourceUnchanged,  // the bytes to be sent are those of the first attempt
+    ResultUnknown,    // unless it returns the compare word, the answer says nothing of the first
+  };
+  Kind kind = Kind::PostingOrder;
+  std::vector<std::size_t> requests;  // of the dump, from 0
 };
-
-enum class Advice : std::uint8_t { Repost, Never, OnlyIf };
-enum class Proviso : std::uint8_t { FenceDone, TargetQuiet, TagUnique };
 
 struct Classification {
-  Advice advice = Advice::Never;
-  std::vector<Proviso> provisos;  // OnlyIf: any one of them is enough
+  Advice advice = Advice::NoAdvice;
+  std::vector<Requirement> conditions;       // Repost, OnlyIf: all of them
+  std::vector<std::vector<Proviso>> one_of;  // OnlyIf: all of any one of these lists, too
   std::string reason;
-  std::string lemma;               // of failover/proofs
-  std::uint64_t states = 0;        // explored for the verdict, all attempts together
-  std::optional<Machine> machine;  // of the trace
-  std::optional<Trace> trace;      // what a repost without the condition can do
+  std::string lemma;                       // of failover/proofs; for a request that meets no other
+  std::vector<std::size_t> explored_with;  // requests of the dump, from 0
+  std::uint64_t states = 0;                // explored for the verdict, all attempts together
+  std::optional<Machine> machine;          // of the trace
+  std::optional<Trace> trace;              // what a repost can do as things stand
 };
 
-[[nodiscard]] Result<Classification> classify(const OutstandingRequest& request);
+/// One for each request, in the order of the dump, which is the posting order. The advice holds
+/// when every request with the advice to repost is reposted, and no other. `stop` is asked now and
+/// then; once it is true, what is left gets no advice.
+[[nodiscard]] Result<std::vector<Classification>> classify(
+    const std::vector<OutstandingRequest>& dump, const std::atomic<bool>* stop = nullptr);
 
 [[nodiscard]] const char* name_of(Advice advice) noexcept;
 [[nodiscard]] const char* name_of(Proviso proviso) noexcept;
+[[nodiscard]] const char* name_of(Requirement::Kind kind) noexcept;
 
 }  // namespace portcullis::failover

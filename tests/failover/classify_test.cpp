@@ -6,7 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <regex>
+#include <sstream>
+
 #include "failover/classify/dump.hpp"
+#include "failover/classify/verbs_names.hpp"
 #include "tests/failover/support.hpp"
 
 namespace portcullis::failover {
@@ -16,53 +21,94 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Classification advice_for(const OutstandingRequest& request) { return classify(request).value(); }
+using Dump = std::vector<OutstandingRequest>;
+using Lists = std::vector<std::vector<Proviso>>;
+
+Classification advice_for(const OutstandingRequest& request) {
+  return classify({request}).value()[0];
+}
+
+std::vector<Advice> advices(const Dump& dump) {
+  std::vector<Advice> found;
+  const std::vector<Classification> all = classify(dump).value();
+  for (const Classification& c : all) found.push_back(c.advice);
+  return found;
+}
 
 OutstandingRequest request(Opcode opcode, Environment environment) {
   OutstandingRequest made;
   made.opcode = opcode;
+  made.remote_addr = 64;
   made.length = 8;
   made.compare_add = 1;
   made.swap = 9;
   made.contract.environment = environment;
+  made.status_name = "RETRY_EXC_ERR";
   return made;
 }
+
+OutstandingRequest on_qp(std::uint32_t qp_num, OutstandingRequest made) {
+  made.qp_num = qp_num;
+  return made;
+}
+OutstandingRequest fenced(OutstandingRequest made) {
+  made.contract.is_fenced = true;
+  return made;
+}
+OutstandingRequest notified(OutstandingRequest made) {
+  made.contract.consumer = Consumer::Notified;
+  return made;
+}
+OutstandingRequest completed(OutstandingRequest made) {
+  made.outcome = Outcome::Completed;
+  made.status_name = "SUCCESS";
+  return made;
+}
+OutstandingRequest at(std::uint64_t address, std::uint64_t length, OutstandingRequest made) {
+  made.remote_addr = address;
+  made.length = length;
+  return made;
+}
+
+const OutstandingRequest kQuietWrite = request(Opcode::Write, Environment::Quiet);
+
+// ---- One request
+// ----------------------------------------------------------------------------------------
 
 TEST(Classify, Read_IsRepostedWhateverHappensAround) {
   EXPECT_EQ(advice_for(request(Opcode::Read, Environment::Aba)).advice, Advice::Repost);
 }
 
-TEST(Classify, WriteToAQuietTarget_IsReposted) {
-  EXPECT_EQ(advice_for(request(Opcode::Write, Environment::Quiet)).advice, Advice::Repost);
+TEST(Classify, WriteToAQuietTarget_WaitsForAFenceOrForItsSender) {
+  EXPECT_EQ(advice_for(kQuietWrite).one_of, (Lists{{Proviso::FenceDone}, {Proviso::NothingLater}}));
+}
+
+TEST(Classify, FencedWriteToAQuietTarget_IsReposted) {
+  EXPECT_EQ(advice_for(fenced(kQuietWrite)).advice, Advice::Repost);
 }
 
 TEST(Classify, WriteThatIsPolledAndReused_WaitsForAQuietTarget) {
-  const auto advice = advice_for(request(Opcode::Write, Environment::Reuse));
+  const auto advice = advice_for(fenced(request(Opcode::Write, Environment::Reuse)));
   EXPECT_EQ(advice.advice, Advice::OnlyIf);
-  EXPECT_THAT(advice.provisos, ElementsAre(Proviso::TargetQuiet));
+  EXPECT_EQ(advice.one_of, (Lists{{Proviso::TargetQuiet}}));
   EXPECT_EQ(advice.trace.value().violation, Violation::GhostWrite);
 }
 
 TEST(Classify, WriteReadOnlyAfterANotification_WaitsForAFence) {
-  OutstandingRequest notified = request(Opcode::Write, Environment::Reuse);
-  notified.length = 8192;
-  notified.contract.consumer = Consumer::Notified;
-  EXPECT_THAT(advice_for(notified).provisos, ElementsAre(Proviso::FenceDone, Proviso::TargetQuiet));
+  const auto advice = advice_for(at(0, 8192, notified(request(Opcode::Write, Environment::Reuse))));
+  EXPECT_EQ(advice.one_of,
+            (Lists{{Proviso::FenceDone}, {Proviso::TargetQuiet, Proviso::NothingLater}}));
 }
 
 TEST(Classify, SameWriteAfterTheFence_IsReposted) {
-  OutstandingRequest fenced = request(Opcode::Write, Environment::Reuse);
-  fenced.contract.consumer = Consumer::Notified;
-  fenced.contract.is_fenced = true;
-  EXPECT_EQ(advice_for(fenced).advice, Advice::Repost);
+  EXPECT_EQ(advice_for(fenced(notified(request(Opcode::Write, Environment::Reuse)))).advice,
+            Advice::Repost);
 }
 
 TEST(Classify, Fadd_IsNeverRepostedNotEvenFenced) {
-  OutstandingRequest fenced = request(Opcode::FetchAdd, Environment::Quiet);
-  fenced.contract.is_fenced = true;
-  const auto advice = advice_for(fenced);
+  const auto advice = advice_for(fenced(request(Opcode::FetchAdd, Environment::Quiet)));
   EXPECT_EQ(advice.advice, Advice::Never);
-  EXPECT_THAT(advice.provisos, IsEmpty());
+  EXPECT_THAT(advice.one_of, IsEmpty());
   EXPECT_FALSE(advice.trace.value().steps.empty());
 }
 
@@ -72,15 +118,16 @@ TEST(Classify, FaddOfZero_IsReposted) {
   EXPECT_EQ(advice_for(nothing).advice, Advice::Repost);
 }
 
-TEST(Classify, CasInAQuietPlace_IsAbsorbed) {
-  const auto advice = advice_for(request(Opcode::CompareSwap, Environment::Quiet));
+TEST(Classify, FencedCasInAQuietPlace_IsAbsorbedButItsResultIsUnknown) {
+  const auto advice = advice_for(fenced(request(Opcode::CompareSwap, Environment::Quiet)));
   EXPECT_EQ(advice.advice, Advice::Repost);
-  EXPECT_THAT(advice.reason, HasSubstr("result is unknown"));
+  ASSERT_EQ(advice.conditions.size(), 1U);
+  EXPECT_EQ(advice.conditions[0].kind, Requirement::Kind::ResultUnknown);
 }
 
-TEST(Classify, CasUnderAba_NeedsQuietOrUniqueTags) {
-  EXPECT_THAT(advice_for(request(Opcode::CompareSwap, Environment::Aba)).provisos,
-              ElementsAre(Proviso::TargetQuiet, Proviso::TagUnique));
+TEST(Classify, FencedCasUnderAba_NeedsQuietOrUniqueTags) {
+  EXPECT_EQ(advice_for(fenced(request(Opcode::CompareSwap, Environment::Aba))).one_of,
+            (Lists{{Proviso::TargetQuiet}, {Proviso::TagUnique}}));
 }
 
 TEST(Classify, CasThatSwapsAWordForItself_IsReposted) {
@@ -92,7 +139,207 @@ TEST(Classify, CasThatSwapsAWordForItself_IsReposted) {
 TEST(Classify, Notifications_AreNeverReposted) {
   EXPECT_EQ(advice_for(request(Opcode::Send, Environment::Quiet)).advice, Advice::Never);
   const auto with_imm = advice_for(request(Opcode::WriteWithImm, Environment::Quiet));
-  EXPECT_EQ(with_imm.trace.value().violation, Violation::DuplicateNotification);
+  EXPECT_EQ(with_imm.advice, Advice::Never);
+  EXPECT_EQ(
+      advice_for(fenced(request(Opcode::WriteWithImm, Environment::Quiet))).trace.value().violation,
+      Violation::DuplicateNotification);
+}
+
+TEST(Classify, WriteOfNoBytes_IsReposted) {
+  EXPECT_EQ(advice_for(at(64, 0, kQuietWrite)).advice, Advice::Repost);
+}
+
+TEST(Classify, BytesBeyondTheLastAddress_GetNoAdvice) {
+  const auto advice = advice_for(at(~std::uint64_t{0}, 64, kQuietWrite));
+  EXPECT_EQ(advice.advice, Advice::NoAdvice);
+  EXPECT_EQ(advice.reason, "its 64 bytes at 0xffffffffffffffff reach beyond 2^64");
+}
+
+TEST(Classify, RequestWithoutCompletion_TakesItsQueuePairForFailed) {
+  OutstandingRequest open = fenced(kQuietWrite);
+  open.status_name.clear();
+  const auto advice = advice_for(open);
+  EXPECT_EQ(advice.advice, Advice::Repost);
+  ASSERT_EQ(advice.conditions.size(), 2U);
+  EXPECT_EQ(advice.conditions[0].kind, Requirement::Kind::QueuePairFailed);
+  EXPECT_EQ(advice.conditions[1].kind, Requirement::Kind::SourceUnchanged);
+}
+
+// ---- The sender's own requests
+// ----------------------------------------------------------------------------------------
+
+TEST(Classify, WriteAndALaterWriteOfTheSameSender_AreNotRepostedUnfenced) {
+  const auto advice = advices({on_qp(1, kQuietWrite), on_qp(2, kQuietWrite)});
+  EXPECT_THAT(advice, ElementsAre(Advice::OnlyIf, Advice::OnlyIf));
+}
+
+TEST(Classify, CasWhoseOwnReleaseFollows_IsNeverReposted) {
+  OutstandingRequest cas = request(Opcode::CompareSwap, Environment::Quiet);
+  cas.contract.is_nothing_later = true;
+  EXPECT_THAT(advices({on_qp(1, cas), on_qp(2, completed(kQuietWrite))}),
+              ElementsAre(Advice::Never, Advice::Never));
+}
+
+TEST(Classify, CasWhoseReleaseMayFollow_WaitsForAFence) {
+  EXPECT_EQ(advice_for(request(Opcode::CompareSwap, Environment::Quiet)).one_of,
+            (Lists{{Proviso::FenceDone}, {Proviso::NothingLater}}));
+}
+
+TEST(Classify, FencedWriteBeforeAWriteWithImm_IsNotReposted) {
+  const auto reuse = [](Opcode opcode) {
+    return on_qp(1, fenced(notified(request(opcode, Environment::Reuse))));
+  };
+  const auto advice =
+      classify({at(0, 64, reuse(Opcode::Write)), at(64, 8, reuse(Opcode::WriteWithImm))}).value();
+  EXPECT_EQ(advice[0].advice, Advice::OnlyIf);
+  EXPECT_EQ(advice[0].one_of, (Lists{{Proviso::TargetQuiet}}));
+  EXPECT_EQ(advice[0].trace.value().violation, Violation::GhostWrite);
+  EXPECT_EQ(advice[1].advice, Advice::Never);
+}
+
+TEST(Classify, ChunksThatOneMessageWillNotify_AreBothReposted) {
+  const OutstandingRequest chunk = fenced(notified(request(Opcode::Write, Environment::Reuse)));
+  EXPECT_THAT(advices({on_qp(1, at(0, 64, chunk)), on_qp(1, at(64, 64, chunk))}),
+              ElementsAre(Advice::Repost, Advice::Repost));
+}
+
+TEST(Classify, ChunkBeforeAFlagThatIsPolled_IsNotReposted) {
+  const OutstandingRequest chunk = fenced(notified(request(Opcode::Write, Environment::Reuse)));
+  const OutstandingRequest flag = at(4096, 8, fenced(request(Opcode::Write, Environment::Reuse)));
+  EXPECT_THAT(advices({on_qp(1, at(0, 64, chunk)), on_qp(1, flag)}),
+              ElementsAre(Advice::OnlyIf, Advice::OnlyIf));
+}
+
+TEST(Classify, FencedWriteBehindACompletedOne_IsNeverReposted) {
+  EXPECT_THAT(advices({on_qp(1, fenced(kQuietWrite)), on_qp(2, completed(fenced(kQuietWrite)))}),
+              ElementsAre(Advice::Never, Advice::Never));
+}
+
+TEST(Classify, TwoFencedWritesToOneAddress_AreRepostedInTheirOrder) {
+  const auto advice =
+      classify({on_qp(1, fenced(kQuietWrite)), on_qp(1, fenced(kQuietWrite))}).value();
+  EXPECT_EQ(advice[0].advice, Advice::Repost);
+  EXPECT_EQ(advice[1].advice, Advice::Repost);
+  EXPECT_EQ(advice[0].conditions[0].kind, Requirement::Kind::PostingOrder);
+  EXPECT_THAT(advice[0].conditions[0].requests, ElementsAre(0U, 1U));
+}
+
+TEST(Classify, TwoUnfencedWritesToOneAddress_AreNotBothReposted) {
+  EXPECT_THAT(advices({on_qp(1, kQuietWrite), on_qp(1, kQuietWrite)}),
+              ElementsAre(Advice::OnlyIf, Advice::OnlyIf));
+}
+
+TEST(Classify, WritesThatOverlapInPart_AreExploredTogether) {
+  const auto advice = classify({on_qp(1, at(0, 12, fenced(kQuietWrite))),
+                                on_qp(2, completed(at(8, 8, fenced(kQuietWrite))))})
+                          .value();
+  EXPECT_EQ(advice[0].advice, Advice::Never);
+  EXPECT_THAT(advice[0].explored_with, ElementsAre(1U));
+}
+
+TEST(Classify, NeighboursThatTouchNoCommonByte_AreAdvisedApart) {
+  const auto advice =
+      classify({at(0, 8, fenced(kQuietWrite)), completed(at(8, 8, fenced(kQuietWrite)))}).value();
+  EXPECT_EQ(advice[0].advice, Advice::Repost);
+  EXPECT_THAT(advice[0].explored_with, IsEmpty());
+}
+
+TEST(Classify, ReadBeforeACompletedWrite_IsNeverReposted) {
+  EXPECT_THAT(advices({on_qp(1, request(Opcode::Read, Environment::Quiet)),
+                       on_qp(2, completed(kQuietWrite))}),
+              ElementsAre(Advice::Never, Advice::Never));
+}
+
+TEST(Classify, UnsignaledRequestBeforeACompletedOne_IsCompleted) {
+  OutstandingRequest open = on_qp(1, kQuietWrite);
+  open.status_name.clear();
+  const auto advice = classify({open, on_qp(1, completed(kQuietWrite))}).value();
+  EXPECT_EQ(advice[0].advice, Advice::Never);
+  EXPECT_EQ(advice[0].reason, "completed, as a later request of its QP did: nothing to repeat");
+}
+
+TEST(Classify, SuccessAfterAnErrorOnOneQp_IsAContradiction) {
+  const auto advice = classify({on_qp(1, kQuietWrite), on_qp(1, completed(kQuietWrite))}).value();
+  EXPECT_EQ(advice[0].advice, Advice::NoAdvice);
+  EXPECT_THAT(advice[0].reason, HasSubstr("the dump contradicts itself: RETRY_EXC_ERR here"));
+}
+
+TEST(Classify, WriteWithoutAddressBesideAnother_GetsNoAdvice) {
+  OutstandingRequest somewhere = fenced(kQuietWrite);
+  somewhere.remote_addr.reset();
+  const auto advice = classify({somewhere, completed(fenced(kQuietWrite))}).value();
+  EXPECT_EQ(advice[0].advice, Advice::NoAdvice);
+  EXPECT_EQ(advice[0].reason,
+            "whether work_requests[0] and [1] touch the same memory the dump does not say");
+}
+
+TEST(Classify, SameAddressesBehindTwoRkeys_GetNoAdvice) {
+  OutstandingRequest other = fenced(kQuietWrite);
+  other.rkey = 7;
+  EXPECT_THAT(advices({fenced(kQuietWrite), other}),
+              ElementsAre(Advice::NoAdvice, Advice::NoAdvice));
+}
+
+TEST(Classify, MoreRequestsThanAreExplored_GetNoAdvice) {
+  const auto advice = classify(Dump(5, fenced(kQuietWrite))).value();
+  EXPECT_EQ(advice[4].advice, Advice::NoAdvice);
+  EXPECT_EQ(advice[4].reason, "5 requests meet in these bytes, at most 4 are explored together");
+}
+
+// ---- What is not modelled
+// ----------------------------------------------------------------------------------------
+
+TEST(Classify, OpcodeThatIsNotModelled_GetsNoAdviceAndItsName) {
+  OutstandingRequest local;
+  local.opcode.reset();
+  local.opcode_name = "LOCAL_INV";
+  EXPECT_EQ(advice_for(local).advice, Advice::NoAdvice);
+  EXPECT_EQ(advice_for(local).reason, "LOCAL_INV is not modelled");
+}
+
+TEST(Classify, StatusThatIsNotModelled_GetsNoAdviceAndItsName) {
+  OutstandingRequest fatal = kQuietWrite;
+  fatal.outcome = Outcome::Unmodelled;
+  fatal.status_name = "FATAL_ERR";
+  EXPECT_EQ(advice_for(fatal).reason, "what was executed before FATAL_ERR is not modelled");
+}
+
+TEST(Classify, RequestBesideOneThatMayTouchAnything_GetsNoAdvice) {
+  OutstandingRequest any;
+  any.opcode.reset();
+  any.opcode_name = "DRIVER1";
+  any.side_effect = SideEffect::Any;
+  EXPECT_THAT(advices({fenced(kQuietWrite), any}), ElementsAre(Advice::NoAdvice, Advice::NoAdvice));
+}
+
+/// The members of an enum of the installed infiniband/verbs.h.
+std::vector<std::string> enumerators(const std::string& name) {
+  std::ostringstream text;
+  text << std::ifstream("/usr/include/infiniband/verbs.h").rdbuf();
+  const std::string header = text.str();
+  const std::size_t begin = header.find("enum " + name + " {");
+  const std::string body = header.substr(begin, header.find("};", begin) - begin);
+  const std::regex member(R"((?:^|\n)\s*(IBV_W[RC]_\w+))");
+  std::vector<std::string> found;
+  for (std::sregex_iterator at(body.begin(), body.end(), member), end; at != end; ++at)
+    found.push_back((*at)[1]);
+  return found;
+}
+
+TEST(VerbsNames, EveryOpcodeOfTheInstalledHeader_IsTaken) {
+  std::vector<std::string> known;
+  for (const OpcodeName& name : opcode_names()) known.emplace_back(name.name);
+  const auto installed = enumerators("ibv_wr_opcode");
+  EXPECT_GT(installed.size(), 10U);
+  EXPECT_THAT(known, ::testing::IsSupersetOf(installed));
+}
+
+TEST(VerbsNames, EveryStatusOfTheInstalledHeader_IsTaken) {
+  std::vector<std::string> known;
+  for (const StatusName& name : status_names()) known.emplace_back(name.name);
+  const auto installed = enumerators("ibv_wc_status");
+  EXPECT_GT(installed.size(), 20U);
+  EXPECT_THAT(known, ::testing::IsSupersetOf(installed));
 }
 
 // ---- Dumps
@@ -103,17 +350,17 @@ constexpr const char* kDump = R"({
   "work_requests": [
     {"wr_id": 7, "opcode": "IBV_WR_RDMA_WRITE", "rkey": 16, "remote_addr": 4096, "length": 64,
      "status": "IBV_WC_RETRY_EXC_ERR"},
-    {"wr_id": 8, "opcode": "IBV_WR_SEND", "status": "IBV_WC_SUCCESS"}
+    {"wr_id": 8, "opcode": "IBV_WR_SEND", "status": "IBV_WC_SUCCESS", "qp_num": 77}
   ]
 })";
 
 TEST(Dump, Request_CarriesTheContractOfItsRegion) {
   const auto dump = read_dump(kDump, "d").value();
   ASSERT_EQ(dump.size(), 2U);
-  EXPECT_EQ(dump[0].request.wr_id, 7U);
-  EXPECT_EQ(dump[0].request.contract.environment, Environment::Reuse);
-  EXPECT_EQ(dump[0].request.contract.consumer, Consumer::Notified);
-  EXPECT_TRUE(dump[0].request.contract.is_fenced);
+  EXPECT_EQ(dump[0].wr_id, 7U);
+  EXPECT_EQ(dump[0].contract.environment, Environment::Reuse);
+  EXPECT_EQ(dump[0].contract.consumer, Consumer::Notified);
+  EXPECT_TRUE(dump[0].contract.is_fenced);
   EXPECT_EQ(dump[0].outcome, Outcome::Unknown);
   EXPECT_EQ(dump[0].line, 4U);
 }
@@ -122,10 +369,18 @@ TEST(Dump, CompletedRequest_IsKnownToBe) {
   EXPECT_EQ(read_dump(kDump, "d").value()[1].outcome, Outcome::Completed);
 }
 
+TEST(Dump, WhatItDoesNotSay_StaysOpen) {
+  const auto dump = read_dump(kDump, "d").value();
+  EXPECT_EQ(dump[0].qp_num, std::nullopt);
+  EXPECT_EQ(dump[1].qp_num, 77U);
+  EXPECT_EQ(dump[1].remote_addr, std::nullopt);
+  EXPECT_EQ(dump[1].length, std::nullopt);
+}
+
 TEST(Dump, Address_KeepsAll64Bits) {
   std::string text = kDump;
   text.replace(text.find("4096"), 4, "18446744073709551615");
-  EXPECT_EQ(read_dump(text, "d").value()[0].request.remote_addr, ~std::uint64_t{0});
+  EXPECT_EQ(read_dump(text, "d").value()[0].remote_addr, ~std::uint64_t{0});
 }
 
 struct Bad {
@@ -147,12 +402,14 @@ INSTANTIATE_TEST_SUITE_P(
     Dump, BadDump,
     ::testing::Values(
         Bad{"NoJson", "\"wr_id\": 7", "\"wr_id\" 7", "d:4: syntax error"},
-        Bad{"UnknownOpcode", "IBV_WR_SEND", "IBV_WR_TSO",
-            "d:6: work_requests[1].opcode: \"IBV_WR_TSO\"; one of IBV_WR_RDMA_WRITE, "},
+        Bad{"UnknownOpcode", "IBV_WR_SEND", "IBV_WR_SENT",
+            "d:6: work_requests[1].opcode: \"IBV_WR_SENT\"; one of IBV_WR_RDMA_WRITE, "},
         Bad{"TextForANumber", "\"length\": 64", "\"length\": \"long\"",
             "d:4: work_requests[0].length: \"long\"; a whole number from 0 to 2147483648, or "},
         Bad{"NegativeNumber", "\"length\": 64", "\"length\": -1",
             "d:4: work_requests[0].length: -1; a whole number"},
+        Bad{"QpNumBeyond24Bits", "\"qp_num\": 77", "\"qp_num\": 16777216",
+            "d:6: work_requests[1].qp_num: 16777216; a whole number from 0 to 16777215, or "},
         Bad{"NumberForAName", "\"reuse\"", "1", "d:2: regions[0].environment: 1; one of quiet, "},
         Bad{"TooLarge", "\"0x10\"", "\"0x100000000\"", "d:2: regions[0].rkey: \"0x100000000\"; "},
         Bad{"UnknownField", "\"remote_addr\"", "\"remote\"",

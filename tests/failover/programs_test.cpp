@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // failover-check as its users meet it: text, JSON, refusals and exit statuses.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/shm.h>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
 #include "tools/failover_check/commands.hpp"
 #include "tools/failover_check/spin_run.hpp"
@@ -51,6 +53,7 @@ TEST(ExploreProgram, SafeModel_SaysSoWithItsEstimate) {
   EXPECT_EQ(run_explore(explore_command("lease"), console.io), kExitFine);
   EXPECT_THAT(console.out.str(), StartsWith("estimate: exactly"));
   EXPECT_THAT(console.out.str(), HasSubstr("lease: safe"));
+  EXPECT_THAT(console.out.str(), HasSubstr("not judged: hanging (30 end states leave a client"));
 }
 
 TEST(ExploreProgram, Json_IsOneObject) {
@@ -138,6 +141,34 @@ INSTANTIATE_TEST_SUITE_P(
                 "has monitors"}),
     [](const auto& info) { return info.param.name; });
 
+TEST(ExploreProgram, ClientsThatMeet_HaveNoEstimateForIndependentOnes) {
+  Console console;
+  ExploreCommand command = explore_command("tagged-help-cas");
+  command.search.parameters.clients = 2;
+  command.counts_only = true;
+  EXPECT_EQ(run_explore(command, console.io), kExitFine);
+  EXPECT_THAT(console.out.str(), StartsWith("estimate: about 1.27e+04 states"));
+  EXPECT_THAT(console.out.str(), HasSubstr("(from one client and two)"));
+}
+
+TEST(ExploreProgram, EstimateByOneClient_SaysForWhomItIs) {
+  Console console;
+  ExploreCommand command = explore_command("lease");
+  command.search.parameters.clients = 2;
+  command.counts_only = true;
+  EXPECT_EQ(run_explore(command, console.io), kExitFine);
+  EXPECT_THAT(console.out.str(), HasSubstr("(if clients are independent)"));
+}
+
+TEST(ProtocolsProgram, Text_SaysWhatSafeLeavesOpen) {
+  Console console;
+  ListCommand command;
+  command.search.threads = 1;
+  command.search.parameters.limits.late = 0;
+  EXPECT_EQ(run_protocols(command, console.io), kExitFine);
+  EXPECT_THAT(console.out.str(), HasSubstr("safe does not judge hanging"));
+}
+
 TEST(ProtocolsProgram, Json_HasProtocolEnvironmentVerdictDepthStates) {
   Console console;
   ListCommand command;
@@ -152,6 +183,8 @@ TEST(ProtocolsProgram, Json_HasProtocolEnvironmentVerdictDepthStates) {
   EXPECT_EQ(rows[0]["verdict"], "safe");
   EXPECT_TRUE(rows[0].contains("depth"));
   EXPECT_TRUE(rows[0].contains("states"));
+  EXPECT_EQ(rows[0]["not_judged"].dump(), R"(["hanging","queue-pair-order"])");
+  EXPECT_TRUE(rows[0].contains("stuck_states"));
 }
 
 TEST(PoliciesProgram, EveryTable_IsPrintedWithItsRun) {
@@ -172,23 +205,57 @@ TEST(PoliciesProgram, UnknownModel_IsRefused) {
   EXPECT_THAT(console.err.str(), HasSubstr("policy model 'x' is unknown"));
 }
 
-TEST(ClassifyProgram, Dump_BecomesAdvice) {
-  const auto folder = ScratchFolder::create().value();
+constexpr const char* kDump = R"({"regions": [{"rkey": 1, "environment": "quiet"}],
+    "work_requests": [
+      {"wr_id": 5, "opcode": "IBV_WR_ATOMIC_FETCH_AND_ADD", "rkey": 1, "remote_addr": 0,
+       "compare_add": 1},
+      {"wr_id": 5, "opcode": "IBV_WR_RDMA_WRITE", "rkey": 1, "remote_addr": 8, "length": 8,
+       "status": "IBV_WC_RETRY_EXC_ERR"},
+      {"wr_id": 6, "opcode": "IBV_WR_BIND_MW", "status": "IBV_WC_MW_BIND_ERR"},
+      {"wr_id": 7, "opcode": "IBV_WR_RDMA_WRITE", "rkey": 1, "remote_addr": 16, "length": 8,
+       "status": "IBV_WC_SUCCESS"}]})";
+
+nlohmann::json advice_as_json(const ScratchFolder& folder) {
   ListCommand command;
   command.path = folder.path() + "/dump.json";
   command.svg_dir = folder.path();
   command.search.is_json = true;
-  ASSERT_TRUE(write_file(command.path, R"({"regions": [{"rkey": 1, "environment": "quiet"}],
-    "work_requests": [
-      {"wr_id": 5, "opcode": "IBV_WR_ATOMIC_FETCH_AND_ADD", "rkey": 1, "compare_add": 1},
-      {"wr_id": 6, "opcode": "IBV_WR_RDMA_WRITE", "rkey": 1, "status": "IBV_WC_SUCCESS"}]})"));
+  EXPECT_TRUE(write_file(command.path, kDump));
   Console console;
   EXPECT_EQ(run_classify(command, console.io), kExitFine);
-  const auto advice = nlohmann::json::parse(console.out.str());
+  return nlohmann::json::parse(console.out.str());
+}
+
+TEST(ClassifyProgram, Dump_BecomesAdvice) {
+  const auto folder = ScratchFolder::create().value();
+  const auto advice = advice_as_json(folder);
   EXPECT_EQ(advice[0]["advice"], "never");
   EXPECT_EQ(advice[0]["line"], 3);
-  EXPECT_EQ(advice[1]["reason"], "completed: nothing to repeat");
-  EXPECT_THAT(contents(folder.path() + "/wr-5.svg"), HasSubstr("<svg xmlns="));
+  EXPECT_EQ(advice[2]["advice"], "no-advice");
+  EXPECT_EQ(advice[2]["reason"], "BIND_MW is not modelled");
+  EXPECT_EQ(advice[3]["reason"], "completed: nothing to repeat");
+}
+
+TEST(ClassifyProgram, Conditions_AreDataInTheJson) {
+  const auto folder = ScratchFolder::create().value();
+  const auto advice = advice_as_json(folder);
+  EXPECT_EQ(advice[1]["advice"], "only-if");
+  EXPECT_EQ(advice[1]["one_of"].dump(), R"([["fence-done"],["nothing-later"]])");
+  EXPECT_EQ(advice[1]["conditions"].dump(), R"([{"condition":"source-unchanged"}])");
+}
+
+TEST(ClassifyProgram, RequestsWithOneWrId_GetAChartEach) {
+  const auto folder = ScratchFolder::create().value();
+  (void)advice_as_json(folder);
+  EXPECT_THAT(contents(folder.path() + "/request-0-wr-5.svg"), HasSubstr("<svg xmlns="));
+  EXPECT_THAT(contents(folder.path() + "/request-1-wr-5.svg"), HasSubstr("<svg xmlns="));
+}
+
+TEST(ClassifyProgram, OutputThatTakesNoMore_IsNoVerdict) {
+  Console console;
+  console.out.setstate(std::ios::badbit);
+  EXPECT_EQ(flushed(kExitRefuted, console.io), kExitNoOutput);
+  EXPECT_THAT(console.err.str(), HasSubstr("standard output takes no more"));
 }
 
 TEST(ClassifyProgram, MissingFile_IsRefusedByName) {
@@ -214,6 +281,44 @@ TEST(ProtocolsProgram, BoundThatIsRefused_IsAllThatIsPrinted) {
   EXPECT_EQ(run_protocols(command, console.io), kExitBad);
   EXPECT_EQ(console.out.str(), "");
   EXPECT_THAT(console.err.str(), HasSubstr("clients is 99, accepted are 1 to 8"));
+}
+
+// ---- Which models are measured against SPIN
+
+std::uint64_t states_of(std::string_view model, unsigned clients, unsigned operations,
+                        unsigned duplicates) {
+  failover::Parameters parameters;
+  parameters.clients = clients;
+  parameters.operations = operations;
+  parameters.limits = {1, duplicates, 1};
+  parameters.is_monitored = false;
+  auto scenario = failover::make_model(model, parameters).value();
+  return failover::explore(failover::compile(std::move(scenario)).value(), {}).value().states;
+}
+
+/// The rule of spin_bench.cpp, over all models.
+std::vector<std::string> models_whose_clients_meet() {
+  std::vector<std::string> chosen;
+  for (const failover::ModelInfo& model : failover::models()) {
+    const std::uint64_t one = states_of(model.name, 1, 1, 0);
+    if (states_of(model.name, 2, 1, 0) == one * one) continue;
+    for (const auto& [clients, operations, duplicates] :
+         {std::tuple{2U, 1U, 1U}, std::tuple{2U, 2U, 0U}, std::tuple{3U, 1U, 0U}}) {
+      if (states_of(model.name, clients, operations, duplicates) <= 100'000) continue;
+      chosen.push_back(fmt::format("{} {} {} {}", model.name, clients, operations, duplicates));
+      break;
+    }
+  }
+  return chosen;
+}
+
+TEST(BenchProgram, Models_AreThoseWhoseClientsMeetAndOneMore) {
+  std::vector<std::string> measured;
+  for (const BenchModel& m : bench_models())
+    measured.push_back(fmt::format("{} {} {} {}", m.model, m.clients, m.operations, m.duplicates));
+  ASSERT_EQ(measured.back(), "lease 2 1 1");
+  measured.pop_back();
+  EXPECT_THAT(measured, ::testing::UnorderedElementsAreArray(models_whose_clients_meet()));
 }
 
 TEST(RunProgram, ProgramThatIsNotThere_IsRefusedByName) {

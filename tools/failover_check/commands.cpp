@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "failover/classify/classify.hpp"
 #include "failover/classify/dump.hpp"
 #include "failover/explore/chart.hpp"
 #include "failover/explore/estimate.hpp"
@@ -24,6 +25,12 @@ using namespace failover;
 int refuse(const Streams& io, const Error& error) {
   io.err << "failover-check: " << error.text << '\n';
   return kExitBad;
+}
+
+int flushed(int status, const Streams& io) {
+  if (io.out.flush()) return status;
+  io.err << "failover-check: standard output takes no more, accepted is one that can be written\n";
+  return kExitNoOutput;
 }
 
 Result<void> write_file(const std::string& path, const std::string& text) {
@@ -101,16 +108,18 @@ Result<void> draw_protocol(const ListCommand& command, const ProtocolVerdict& ro
 
 std::string protocols_heading(const Parameters& parameters) {
   return fmt::format(
-      "late {}, duplicates {}, timeouts {}\n{:<21} {:<14} {:<8} {:<23} {:>5} {:>9}\n",
+      "late {}, duplicates {}, timeouts {}\n{:<21} {:<14} {:<8} {:<23} {:>5} {:>9} {:>7}\n",
       parameters.limits.late, parameters.limits.duplicates, parameters.limits.timeouts, "protocol",
-      "environment", "verdict", "what breaks", "depth", "states");
+      "environment", "verdict", "what breaks", "depth", "states", "hanging");
 }
 
 std::string protocol_line(const ProtocolVerdict& row) {
   const Exploration& e = row.explored;
-  return fmt::format("{:<21} {:<14} {:<8} {:<23} {:>5} {:>9}", row.model.name,
+  const bool is_whole = e.ending == Ending::Complete;
+  return fmt::format("{:<21} {:<14} {:<8} {:<23} {:>5} {:>9} {:>7}", row.model.name,
                      name_of(row.parameters.environment), row.is_safe() ? "safe" : "refuted",
-                     row.is_safe() ? "" : name_of(e.violation), e.depth, e.states);
+                     row.is_safe() ? "" : name_of(e.violation), e.depth, e.states,
+                     is_whole ? fmt::format("{}", e.stuck) : "-");
 }
 
 std::string bits_text(std::uint64_t policy, unsigned decisions) {
@@ -147,54 +156,63 @@ Result<bool> print_policies(const ListCommand& command, const PolicyModel& model
   return run.all_refuted();
 }
 
-struct Advised {
-  DumpedRequest dumped;
-  Classification classified;
-};
+std::string name_of_request(const OutstandingRequest& request) {
+  return request.opcode ? name_of(*request.opcode) : request.opcode_name;
+}
 
-Result<Advised> advise(const DumpedRequest& dumped) {
-  if (dumped.outcome == Outcome::Unknown) {
-    PORTCULLIS_TRY_ASSIGN(Classification classified, classify(dumped.request));
-    return Advised{dumped, std::move(classified)};
+nlohmann::ordered_json to_json(const OutstandingRequest& request, const Classification& c) {
+  auto conditions = nlohmann::ordered_json::array();
+  for (const Requirement& condition : c.conditions) {
+    nlohmann::ordered_json one = {{"condition", name_of(condition.kind)}};
+    if (!condition.requests.empty()) one["requests"] = condition.requests;
+    conditions.push_back(std::move(one));
   }
-  Classification settled;
-  settled.reason = dumped.outcome == Outcome::Completed
-                       ? "completed: nothing to repeat"
-                       : "refused by the responder: at most its first packets were executed, and "
-                         "the next attempt "
-                         "meets the same refusal until its cause is gone";
-  return Advised{dumped, std::move(settled)};
-}
-
-std::string provisos_text(const Classification& classified) {
-  std::string text;
-  for (const Proviso proviso : classified.provisos)
-    text += fmt::format("{}{}", text.empty() ? " " : " or ", name_of(proviso));
-  return text;
-}
-
-nlohmann::ordered_json to_json(const Advised& advised) {
-  const Classification& c = advised.classified;
-  auto provisos = nlohmann::ordered_json::array();
-  for (const Proviso proviso : c.provisos) provisos.push_back(name_of(proviso));
-  nlohmann::ordered_json object = {{"line", advised.dumped.line},
-                                   {"wr_id", advised.dumped.request.wr_id},
-                                   {"opcode", name_of(advised.dumped.request.opcode)},
+  auto one_of = nlohmann::ordered_json::array();
+  for (const auto& provisos : c.one_of) {
+    auto all = nlohmann::ordered_json::array();
+    for (const Proviso proviso : provisos) all.push_back(name_of(proviso));
+    one_of.push_back(std::move(all));
+  }
+  nlohmann::ordered_json object = {{"line", request.line},
+                                   {"wr_id", request.wr_id},
+                                   {"opcode", name_of_request(request)},
                                    {"advice", name_of(c.advice)},
-                                   {"conditions", provisos},
+                                   {"conditions", conditions},
+                                   {"one_of", one_of},
                                    {"reason", c.reason},
                                    {"lemma", c.lemma},
+                                   {"explored_with", c.explored_with},
                                    {"states", c.states}};
   if (c.trace) object["trace"] = failover_check::to_json(*c.machine, *c.trace);
   return object;
 }
 
-void print_advice(const Advised& advised, const Streams& io) {
-  const Classification& c = advised.classified;
-  io.out << fmt::format("wr_id {} ({}, line {}): {}{}\n  {}{}\n", advised.dumped.request.wr_id,
-                        name_of(advised.dumped.request.opcode), advised.dumped.line,
-                        name_of(c.advice), provisos_text(c), c.reason,
-                        c.lemma.empty() ? "" : fmt::format(" [{}]", c.lemma));
+std::string provisos_text(const Classification& c) {
+  std::string text;
+  for (const auto& provisos : c.one_of) {
+    text += text.empty() ? " " : ", or ";
+    for (std::size_t i = 0; i < provisos.size(); ++i)
+      text += fmt::format("{}{}", i == 0 ? "" : " and ", name_of(provisos[i]));
+  }
+  return text;
+}
+
+std::string conditions_text(const Classification& c) {
+  std::string text;
+  for (const Requirement& condition : c.conditions) {
+    text +=
+        fmt::format("{}{}", text.empty() ? "  takes for granted: " : ", ", name_of(condition.kind));
+    for (const std::size_t request : condition.requests)
+      text += fmt::format(" work_requests[{}]", request);
+  }
+  return text.empty() ? text : text + "\n";
+}
+
+void print_advice(const OutstandingRequest& request, const Classification& c, const Streams& io) {
+  io.out << fmt::format("wr_id {} ({}, line {}): {}{}\n  {}{}\n{}", request.wr_id,
+                        name_of_request(request), request.line, name_of(c.advice), provisos_text(c),
+                        c.reason, c.lemma.empty() ? "" : fmt::format(" [{}]", c.lemma),
+                        conditions_text(c));
   if (c.trace) io.out << "  what a repost can do:\n" << trace_text(*c.machine, *c.trace);
 }
 
@@ -221,7 +239,11 @@ int run_protocols(const ListCommand& command, const Streams& io) {
   const auto rows = protocol_table(command.search.parameters, *options, each);
   if (!rows) return refuse(io, rows.error());
   if (!drawn) return refuse(io, drawn.error());
-  if (command.search.is_json) io.out << json.dump(2) << '\n';
+  if (command.search.is_json)
+    io.out << json.dump(2) << '\n';
+  else
+    io.out << "safe does not judge hanging (end states that leave a client waiting for ever are "
+              "counted in the last column) nor the order of one QP's requests\n";
   const bool is_whole = rows->size() == models().size() * 4;
   if (!is_whole) io.err << "failover-check: stopped before the table was complete\n";
   return is_whole ? kExitFine : kExitStopped;
@@ -249,21 +271,23 @@ int run_classify(const ListCommand& command, const Streams& io) {
   if (!text) return refuse(io, text.error());
   const auto dump = read_dump(*text, command.path == "-" ? "standard input" : command.path);
   if (!dump) return refuse(io, dump.error());
+  const auto advice = classify(*dump, &io.stop);
+  if (!advice) return refuse(io, advice.error());
   auto json = nlohmann::ordered_json::array();
-  for (const DumpedRequest& dumped : *dump) {
+  for (std::size_t i = 0; i < dump->size(); ++i) {
     if (io.stop) return kExitStopped;
-    const auto advised = advise(dumped);
-    if (!advised) return refuse(io, advised.error());
-    const Classification& c = advised->classified;
+    const OutstandingRequest& request = (*dump)[i];
+    const Classification& c = (*advice)[i];
     if (c.trace) {
-      const auto drawn =
-          draw(command, fmt::format("wr-{}", dumped.request.wr_id), *c.machine, *c.trace);
+      // By its place in the dump: nothing keeps two requests from having one wr_id.
+      const std::string name = fmt::format("request-{}-wr-{}", i, request.wr_id);
+      const auto drawn = draw(command, name, *c.machine, *c.trace);
       if (!drawn) return refuse(io, drawn.error());
     }
     if (command.search.is_json)
-      json.push_back(to_json(*advised));
+      json.push_back(to_json(request, c));
     else
-      print_advice(*advised, io);
+      print_advice(request, c, io);
   }
   if (command.search.is_json) io.out << json.dump(2) << '\n';
   return kExitFine;

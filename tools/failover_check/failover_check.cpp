@@ -82,10 +82,28 @@ CLI::App* add_explore(CLI::App& app, ExploreCommand& command) {
   sub->add_option("--promela", command.promela_path,
                   "write the same model for SPIN to this file (with --counts-only)");
   sub->add_flag("--json", command.search.is_json, "one JSON object on standard output");
-  sub->footer(model_list() +
-              "\nExit status: 0 safe or counted, 1 refuted, 2 bad input, 3 stopped early.");
+  sub->footer(
+      model_list() +
+      "\nSafe says nothing of hanging, whose end states are counted, nor of the order of one "
+      "QP's\nrequests.\n"
+      "\nExit status: 0 safe or counted, 1 refuted, 2 bad input, 3 stopped early, 4 standard "
+      "output\ncannot be written.");
   return sub;
 }
+
+constexpr const char* kTableFooter =
+    "\nSafe says nothing of hanging, whose end states the last column counts, nor of the order of "
+    "one\nQP's requests.\n"
+    "\nExit status: 0 the whole table was printed, whatever it says, 2 bad input, 3 stopped early, "
+    "4\nstandard output cannot be written.";
+constexpr const char* kAdviceFooter =
+    "\nADVICE\n"
+    "  repost     no run that was explored shows that it was posted twice, if `conditions` hold\n"
+    "  only-if    that, where all of one list of `one_of` is promised too\n"
+    "  never      a run shows it, whatever is promised; the run is printed\n"
+    "  no-advice  not modelled, contradictory or too much to explore; the reason says which\n"
+    "\nExit status: 0 the advice was printed, 2 bad input, 3 stopped early, 4 standard output "
+    "cannot be\nwritten.";
 
 CLI::App* add_list(CLI::App& app, ListCommand& command, const char* name, const char* summary) {
   CLI::App* sub = app.add_subcommand(name, summary);
@@ -116,6 +134,7 @@ int act(int argc, char** argv) {
   const CLI::App* explore_sub = add_explore(app, explore);
   CLI::App* protocols_sub =
       add_list(app, protocols, "protocols", "every protocol in every environment");
+  protocols_sub->footer(kTableFooter);
   add_bounds(*protocols_sub, protocols.search);
   add_search(*protocols_sub, protocols.search);
   CLI::App* policies_sub =
@@ -125,29 +144,30 @@ int act(int argc, char** argv) {
       add_list(app, classify, "classify", "advice for each work request of a dump");
   classify_sub->add_option("dump", classify.path, "JSON as docs/failover.md says; - is stdin")
       ->required();
+  classify_sub->footer(kAdviceFooter);
   CLI::App* bench_sub = app.add_subcommand(
-      "bench", "measure the explorer; needs spin and gcc, and eight minutes of both cores");
+      "bench", "measure the explorer; needs spin and gcc, and some minutes of both cores");
   bench_sub->add_flag("--vs-spin", bench.vs_spin, "against SPIN on the same models")->required();
   bench_sub->add_flag("--quick", bench.is_quick, "the smallest model only");
   bench_sub->add_option("--threads", bench.threads, "1 to 16")->capture_default_str();
   bench_sub->add_flag("--json", bench.is_json, "a JSON array on standard output");
   const auto text = tools::parse_arguments(app, {argv + 1, argv + argc});
   if (!text) return refuse(text.error().text);
+  const Streams io{std::cout, std::cerr, stop_asked};
   if (*text) {
     std::cout << **text;
-    return kExitFine;
+    return flushed(kExitFine, io);
   }
   if (app.get_subcommands().empty())
     return refuse("no command; explore, protocols, policies, classify and bench are accepted");
 
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
-  const Streams io{std::cout, std::cerr, stop_asked};
-  if (explore_sub->parsed()) return run_explore(explore, io);
-  if (protocols_sub->parsed()) return run_protocols(protocols, io);
-  if (policies_sub->parsed()) return run_policies(policies, io);
-  if (classify_sub->parsed()) return run_classify(classify, io);
-  return run_bench(bench, io);
+  if (explore_sub->parsed()) return flushed(run_explore(explore, io), io);
+  if (protocols_sub->parsed()) return flushed(run_protocols(protocols, io), io);
+  if (policies_sub->parsed()) return flushed(run_policies(policies, io), io);
+  if (classify_sub->parsed()) return flushed(run_classify(classify, io), io);
+  return flushed(run_bench(bench, io), io);
 }
 
 }  // namespace

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "failover/classify/meeting.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace portcullis::failover {
+namespace {
+
+using Dump = std::vector<OutstandingRequest>;
+
+constexpr std::uint64_t kOnePacket = 256;  // IBV_MTU_256, the smallest: longer may be several
+
+/// The bytes [first, end - 1] of a request; end may be 2^64, so it is kept as the last byte.
+struct Bytes {
+  std::uint64_t first = 0, last = 0;
+};
+
+bool may_write(const OutstandingRequest& r) {
+  return r.opcode && (carries_data(*r.opcode) || is_atomic(*r.opcode));
+}
+bool touches_memory(const OutstandingRequest& r) {
+  if (!r.opcode || *r.opcode == Opcode::Send) return false;
+  return is_atomic(*r.opcode) || r.length.value_or(1) != 0;
+}
+/// Nothing when the dump does not say where, or where no memory can be.
+std::optional<Bytes> bytes_of(const OutstandingRequest& r) {
+  if (!r.remote_addr || !r.length || *r.length == 0) return std::nullopt;
+  if (*r.length - 1 > std::numeric_limits<std::uint64_t>::max() - *r.remote_addr)
+    return std::nullopt;
+  return Bytes{*r.remote_addr, *r.remote_addr + (*r.length - 1)};
+}
+/// Whether it was, or may have been, executed in part.
+bool takes_part(const OutstandingRequest& r) {
+  if (r.outcome != Outcome::Refused) return true;
+  return r.opcode && carries_data(*r.opcode) && r.length.value_or(kOnePacket + 1) > kOnePacket;
+}
+
+enum class Touch : std::uint8_t { Apart, Meet, Unclear };
+
+Touch touch(const OutstandingRequest& a, const OutstandingRequest& b) {
+  if (!takes_part(a) || !takes_part(b)) return Touch::Apart;
+  const auto is_any = [](const auto& r) { return !r.opcode && r.side_effect == SideEffect::Any; };
+  if (is_any(a) || is_any(b))
+    return (is_any(a) || touches_memory(a)) && (is_any(b) || touches_memory(b)) ? Touch::Unclear
+                                                                                : Touch::Apart;
+  if (!touches_memory(a) || !touches_memory(b)) return Touch::Apart;
+  if (!may_write(a) && !may_write(b)) return Touch::Apart;
+  const auto of_a = bytes_of(a);
+  const auto of_b = bytes_of(b);
+  if (!of_a || !of_b) return a.rkey == b.rkey ? Touch::Unclear : Touch::Apart;
+  if (of_a->last < of_b->first || of_b->last < of_a->first) return Touch::Apart;
+  return a.rkey == b.rkey ? Touch::Meet : Touch::Unclear;
+}
+
+/// Runs of bytes that each member covers as a whole or not at all, by their first byte.
+struct Cells {
+  std::vector<std::uint64_t> starts;
+};
+
+Cells cells_of(const Dump& dump, const std::vector<unsigned>& members) {
+  std::set<std::uint64_t> starts;
+  std::uint64_t greatest = 0;
+  std::set<std::uint64_t> ends;
+  for (const unsigned member : members) {
+    const auto bytes = bytes_of(dump[member]);
+    if (!bytes) continue;
+    starts.insert(bytes->first);
+    greatest = std::max(greatest, bytes->last);
+    if (bytes->last != std::numeric_limits<std::uint64_t>::max()) ends.insert(bytes->last + 1);
+  }
+  for (const std::uint64_t end : ends)
+    if (end <= greatest) starts.insert(end);
+  return {{starts.begin(), starts.end()}};
+}
+
+/// Where the cells of `bytes` begin and how many they are.
+std::pair<unsigned, unsigned> place_of(const Cells& cells, const Bytes& bytes) {
+  unsigned first = 0, count = 0;
+  for (unsigned i = 0; i < cells.starts.size(); ++i) {
+    if (cells.starts[i] < bytes.first) ++first;
+    if (cells.starts[i] >= bytes.first && cells.starts[i] <= bytes.last) ++count;
+  }
+  return {first, count};
+}
+
+bool is_message(const OutstandingRequest& r, const std::vector<unsigned>& members,
+                unsigned number) {
+  if (!takes_part(r) || std::count(members.begin(), members.end(), number) != 0) return false;
+  if (!r.opcode) return r.side_effect != SideEffect::None;
+  if (*r.opcode == Opcode::Send || *r.opcode == Opcode::WriteWithImm) return true;
+  // A flag elsewhere that the receiver may watch.
+  return may_write(r) && touches_memory(r) && r.contract.environment != Environment::Quiet &&
+         r.contract.consumer == Consumer::Polls;
+}
+
+/// The later request that lets the receiver go on, where it waits for one: one of another QP, which
+/// no order holds back, before one of the members' own.
+std::optional<unsigned> message_of(const Dump& dump, const std::vector<unsigned>& members) {
+  const Contract& contract = dump[members.front()].contract;
+  if (contract.environment != Environment::Reuse || contract.consumer != Consumer::Notified)
+    return std::nullopt;
+  const auto shares_queue = [&](const OutstandingRequest& r) {
+    return r.qp_num && std::any_of(members.begin(), members.end(), [&](unsigned member) {
+             return dump[member].qp_num == r.qp_num;
+           });
+  };
+  std::optional<unsigned> found;
+  for (unsigned i = members.front() + 1; i < dump.size(); ++i) {
+    if (!is_message(dump[i], members, i)) continue;
+    if (!shares_queue(dump[i])) return i;
+    if (!found) found = i;
+  }
+  return found;
+}
+
+std::string obstacle_of(const Dump& dump, const std::vector<unsigned>& members) {
+  if (members.size() > kMaxStoryRequests)
+    return fmt::format("{} requests meet in these bytes, at most {} are explored together",
+                       members.size(), kMaxStoryRequests);
+  const Cells cells = cells_of(dump, members);
+  if (cells.starts.size() > kMaxStoryCells)
+    return fmt::format(
+        "the requests that meet here cut the bytes into {} pieces, at most {} are "
+        "explored together",
+        cells.starts.size(), kMaxStoryCells);
+  for (const unsigned member : members) {
+    const OutstandingRequest& r = dump[member];
+    const auto bytes = bytes_of(r);
+    if (bytes && is_atomic(*r.opcode) && place_of(cells, *bytes).second != 1)
+      return fmt::format(
+          "a request touches a part of the word of the atomic work_requests[{}], "
+          "which is not modelled",
+          r.index);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> settle_outcomes(Dump& dump) {
+  std::vector<std::string> contradictions(dump.size());
+  std::map<std::uint32_t, std::size_t> completed;  // the last one seen from the end, by QP
+  for (std::size_t i = dump.size(); i-- > 0;) {
+    OutstandingRequest& r = dump[i];
+    if (!r.qp_num) continue;
+    const auto later = completed.find(*r.qp_num);
+    if (r.outcome == Outcome::Completed) {
+      completed[*r.qp_num] = i;
+    } else if (later != completed.end() && r.status_name.empty()) {
+      r.outcome = Outcome::Completed;  // unsignaled: completions of a send queue keep its order
+    } else if (later != completed.end()) {
+      r.outcome = Outcome::Unmodelled;
+      r.qp_num.reset();  // what it says of order is not so
+      contradictions[i] = fmt::format(
+          "the dump contradicts itself: {} here, and SUCCESS at work_requests[{}], "
+          "posted later on the same QP, which an error would have stopped",
+          r.status_name, later->second);
+    }
+  }
+  return contradictions;
+}
+
+std::vector<Group> groups_of(const Dump& dump) {
+  std::vector<unsigned> leader(dump.size());
+  std::iota(leader.begin(), leader.end(), 0U);
+  const auto leader_of = [&](unsigned i) {
+    while (leader[i] != i) i = leader[i] = leader[leader[i]];
+    return i;
+  };
+  std::vector<std::string> unclear(dump.size());
+  for (unsigned a = 0; a < dump.size(); ++a)
+    for (unsigned b = a + 1; b < dump.size(); ++b) {
+      const Touch how = touch(dump[a], dump[b]);
+      if (how == Touch::Apart) continue;
+      leader[leader_of(b)] = leader_of(a);
+      if (how == Touch::Unclear)
+        unclear[a] = unclear[b] = fmt::format(
+            "whether work_requests[{}] and [{}] touch the same memory the dump does not say", a, b);
+    }
+  std::map<unsigned, Group> by_leader;
+  for (unsigned i = 0; i < dump.size(); ++i) {
+    Group& group = by_leader[leader_of(i)];
+    group.members.push_back(i);
+    if (unclear[i].empty()) continue;
+    group.obstacle = unclear[i];
+    group.is_unclear = true;
+  }
+  std::vector<Group> groups;
+  for (auto& [number, group] : by_leader) {
+    if (group.obstacle.empty() && group.members.size() > 1)
+      group.obstacle = obstacle_of(dump, group.members);
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+Story story_of(const Dump& dump, const std::vector<unsigned>& members) {
+  Story story;
+  story.contract = dump[members.front()].contract;
+  const Cells cells = cells_of(dump, members);
+  const bool has_long = std::any_of(members.begin(), members.end(), [&](unsigned member) {
+    const OutstandingRequest& r = dump[member];
+    return r.opcode && carries_data(*r.opcode) && r.length.value_or(kOnePacket + 1) > kOnePacket;
+  });
+  // One run of bytes in several packets: each of them lies in two cells.
+  const unsigned scale = has_long && cells.starts.size() <= 1 ? 2 : 1;
+  story.cells = std::max(1U, static_cast<unsigned>(cells.starts.size())) * scale;
+  std::map<std::uint32_t, unsigned> queues;
+  unsigned next_queue = 0;
+  const auto queue_of = [&](const OutstandingRequest& r) {
+    if (!r.qp_num) return next_queue++;
+    const auto [found, is_new] = queues.try_emplace(*r.qp_num, next_queue);
+    if (is_new) ++next_queue;
+    return found->second;
+  };
+  const std::optional<unsigned> message = message_of(dump, members);
+  std::vector<unsigned> parts = members;
+  if (message) parts.push_back(*message);
+  std::sort(parts.begin(), parts.end());  // PSNs follow the posting order
+  for (const unsigned number : parts) {
+    const OutstandingRequest& r = dump[number];
+    StoryRequest part;
+    part.request = r;
+    part.is_message = message == number;
+    part.queue = queue_of(r);
+    const auto bytes = bytes_of(r);
+    if (touches_memory(r) && bytes && !part.is_message)
+      std::tie(part.cell, part.cells) = place_of(cells, *bytes);
+    part.cells *= part.is_message || !touches_memory(r) ? 1 : scale;
+    story.requests.push_back(part);
+  }
+  return story;
+}
+
+}  // namespace portcullis::failover

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which requests of a dump meet in the same bytes, what their order on a QP says of outcomes, and
+// the story of those that meet.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "failover/classify/story.hpp"
+
+namespace portcullis::failover {
+
+/// Requests that meet, directly or through others; by their number in the dump.
+struct Group {
+  std::vector<unsigned> members;
+  /// Why it cannot be explored as a whole; empty where it can.
+  std::string obstacle;
+  bool is_unclear = false;  // the dump does not say whether they meet at all
+};
+
+/// A request whose completion is implied by a later one of its QP becomes Completed. Why the dump
+/// contradicts itself for that request, where it does; one text for each request.
+[[nodiscard]] std::vector<std::string> settle_outcomes(std::vector<OutstandingRequest>& dump);
+
+/// Groups of the requests that may matter to each other, each alone where it meets nobody.
+[[nodiscard]] std::vector<Group> groups_of(const std::vector<OutstandingRequest>& dump);
+
+/// `members` of a dump, and the message after them, if any, that lets the receiver go on.
+[[nodiscard]] Story story_of(const std::vector<OutstandingRequest>& dump,
+                             const std::vector<unsigned>& members);
+
+}  // namespace portcullis::failover

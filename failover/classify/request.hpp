@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A work request as a dump tells of it: the members of ibv_send_wr that matter, what its completion
+// said, and what the application promises about the memory behind its rkey. What the dump does not
+// say is empty here, and never guessed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "failover/protocols/models.hpp"
+
+namespace portcullis::failover {
+
+/// When the receiver reads what a WRITE brings.
+enum class Consumer : std::uint8_t {
+  Polls,     // it watches the memory itself
+  Notified,  // only after a later message that the sender posts once the WRITE is complete
+};
+
+/// What the application promises about the memory behind an rkey.
+struct Contract {
+  Environment environment = Environment::OtherWriters;
+  Consumer consumer = Consumer::Polls;
+  bool is_fenced = false;        // a fence of the old QPs or mkey is known to be in effect
+  bool has_unique_tags = false;  // a word's value never comes back once it was replaced
+  /// The sender itself posts nothing more to these bytes while old packets may arrive.
+  bool is_nothing_later = false;
+};
+
+/// What its completion says of a request.
+enum class Outcome : std::uint8_t {
+  Unknown,     // none, IBV_WC_WR_FLUSH_ERR or IBV_WC_RETRY_EXC_ERR: executed or not
+  Completed,   // IBV_WC_SUCCESS
+  Refused,     // the responder answered with an error: its first packets at most were executed
+  Unmodelled,  // any other status: what was executed is not modelled
+};
+
+/// What a request without a modelled opcode may do to others.
+enum class SideEffect : std::uint8_t {
+  None,     // nothing at the responder
+  Message,  // tells the receiver something
+  Any,
+};
+
+struct OutstandingRequest {
+  std::uint64_t wr_id = 0;
+  std::optional<Opcode> opcode = Opcode::Write;  // empty: one of verbs.h that is not modelled
+  std::string opcode_name;                       // of verbs.h, without IBV_WR_
+  SideEffect side_effect = SideEffect::None;     // without an opcode
+  std::optional<std::uint64_t> remote_addr;
+  std::optional<std::uint64_t> length;
+  std::uint32_t rkey = 0;
+  std::optional<std::uint32_t> qp_num;
+  Word compare_add = 0;  // addend, or what CAS expects
+  Word swap = 0;
+  Contract contract;
+  Outcome outcome = Outcome::Unknown;
+  std::string status_name;  // of verbs.h, without IBV_WC_; empty without a completion
+  std::size_t index = 0;    // in the dump
+  std::size_t line = 1;     // of its file
+};
+
+[[nodiscard]] constexpr bool is_atomic(Opcode opcode) noexcept {
+  return opcode == Opcode::FetchAdd || opcode == Opcode::CompareSwap;
+}
+[[nodiscard]] constexpr bool carries_data(Opcode opcode) noexcept {
+  return opcode == Opcode::Write || opcode == Opcode::WriteWithImm;
+}
+
+}  // namespace portcullis::failover

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "failover/classify/story.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "failover/protocols/program.hpp"
+
+namespace portcullis::failover {
+namespace {
+
+using namespace program;
+
+constexpr std::uint64_t kMostWays = 600;
+constexpr std::uint64_t kMostStates = 1'000'000;  // of all ways
+constexpr unsigned kMostLate = 7;                 // what Limits::late holds
+
+/// What the sender does after the last repost.
+struct Later {
+  enum class Kind : std::uint8_t { Nothing, Overwrites, Notifies };
+  Kind kind = Kind::Nothing;
+  Word word = 0;
+};
+
+/// One way to fill in what the dump does not say.
+struct Way {
+  Word initial = 0;
+  std::vector<Word> data;           // of each request; where it is a WRITE
+  std::vector<unsigned> read_cell;  // of each request; where it is a READ
+  Later later;
+  unsigned watched = 0;  // the request whose word a polling receiver waits for
+};
+
+/// Words that nothing in the story names. With addends about they lie far from each other.
+class FreshWords {
+ public:
+  FreshWords(std::set<Word> used, Word step) : used_(std::move(used)), step_(step) {}
+  Word next() {
+    do last_ += step_;
+    while (used_.contains(last_));
+    return last_;
+  }
+
+ private:
+  std::set<Word> used_;
+  Word step_;
+  Word last_ = 0;
+};
+
+class Teller {
+ public:
+  explicit Teller(const Story& story) : story_(story) {
+    for (const StoryRequest& r : story_.requests) {
+      has_atomic_ = has_atomic_ || (!r.is_message && is_atomic(opcode_of(r)));
+      writers_ += writes(r) ? 1 : 0;
+    }
+    has_receiver_ =
+        story_.contract.environment == Environment::Reuse && !has_atomic_ && writers_ != 0;
+    choose_words();
+  }
+
+  /// All ways, in mixed radix: 0 beyond what is looked at.
+  [[nodiscard]] std::uint64_t ways() const {
+    unsigned late = 0;  // all that is on its way when the QPs fail
+    for (const StoryRequest& r : story_.requests)
+      if (r.request.outcome != Outcome::Completed) late += writes(r) ? r.cells : 1;
+    if (late > kMostLate) return 0;
+    std::uint64_t product = 1;
+    for (const std::size_t radix : radices()) product *= radix;
+    return product <= kMostWays ? product : 0;
+  }
+
+  [[nodiscard]] Scenario scenario(std::uint64_t number) const {
+    const Way way = way_of(number);
+    Scenario scenario;
+    scenario.name = "classify";
+    scenario.has_history = true;
+    scenario.keeps_posting_order = true;
+    scenario.fence_kind = FenceKind::Mkey;  // which a SEND passes
+    scenario.initial_shared = way.initial;
+    (has_receiver_ ? scenario.own_cells : scenario.shared_cells) = story_.cells;
+    scenario.operations = static_cast<unsigned>(story_.requests.size()) + 1;
+    add_requests(scenario, way);
+    add_program(scenario, way);
+    has_receiver_ ? add_receiver(scenario, way) : add_others(scenario, way);
+    return scenario;
+  }
+
+ private:
+  static Opcode opcode_of(const StoryRequest& r) {
+    return r.is_message ? Opcode::Send : r.request.opcode.value_or(Opcode::Send);
+  }
+  static bool writes(const StoryRequest& r) { return !r.is_message && carries_data(opcode_of(r)); }
+
+  void choose_words() {
+    std::set<Word> used = {0};
+    std::vector<Word> addends;
+    for (const StoryRequest& r : story_.requests) {
+      if (r.is_message || !is_atomic(opcode_of(r))) continue;
+      if (opcode_of(r) == Opcode::FetchAdd) {
+        addends.push_back(r.request.compare_add);
+      } else {
+        expected_.insert(r.request.compare_add);
+        used.insert(r.request.swap);
+      }
+    }
+    // What a CAS expects may be what an FADD makes of something.
+    for (const Word addend : addends)
+      for (const Word word : std::set<Word>(expected_)) expected_.insert(word - addend);
+    used.insert(expected_.begin(), expected_.end());
+    used.insert(addends.begin(), addends.end());
+    constexpr Word kFar = 1'000'003;
+    FreshWords fresh(used, addends.empty() ? 1 : kFar);
+    for (std::size_t i = 0; i < story_.requests.size(); ++i) own_.push_back(fresh.next());
+    overwriting_ = fresh.next();
+    reused_ = fresh.next();
+    foreign_ = fresh.next();
+    initials_ = {0};
+    if (!expected_.empty()) initials_ = {fresh.next()};
+    initials_.insert(initials_.end(), expected_.begin(), expected_.end());
+    choose_later();
+  }
+  void choose_later() {
+    if (!has_receiver_) {
+      laters_ = {{Later::Kind::Nothing, 0}};
+      if (story_.contract.is_nothing_later) return;
+      if (!has_atomic_ && writers_ == 0) return;  // nothing old can undo anything
+      laters_.push_back({Later::Kind::Overwrites, overwriting_});
+      for (const Word word : expected_) laters_.push_back({Later::Kind::Overwrites, word});
+    } else if (story_.contract.consumer == Consumer::Notified) {
+      laters_ = {{Later::Kind::Notifies, 0}};  // and the receiver overwrites
+    } else {
+      laters_ = {{Later::Kind::Nothing, 0}};
+    }
+  }
+
+  [[nodiscard]] std::vector<std::size_t> radices() const {
+    std::vector<std::size_t> radices = {initials_.size(), laters_.size()};
+    for (const StoryRequest& r : story_.requests) {
+      radices.push_back(writes(r) ? 1 + expected_.size() : 1);
+      radices.push_back(opcode_of(r) == Opcode::Read ? r.cells : 1);
+    }
+    const bool is_polled = has_receiver_ && story_.contract.consumer == Consumer::Polls;
+    radices.push_back(is_polled ? writers_ : 1);
+    return radices;
+  }
+  [[nodiscard]] Way way_of(std::uint64_t number) const {
+    std::vector<std::size_t> digits;
+    for (const std::size_t radix : radices()) {
+      digits.push_back(number % radix);
+      number /= radix;
+    }
+    Way way;
+    way.initial = initials_[digits[0]];
+    way.later = laters_[digits[1]];
+    const std::vector<Word> expected(expected_.begin(), expected_.end());
+    unsigned writer = 0;
+    for (std::size_t i = 0; i < story_.requests.size(); ++i) {
+      const std::size_t data = digits[2 + 2 * i];
+      way.data.push_back(data == 0 ? own_[i] : expected[data - 1]);
+      way.read_cell.push_back(story_.requests[i].cell + static_cast<unsigned>(digits[3 + 2 * i]));
+      if (writes(story_.requests[i]) && writer++ == digits.back())
+        way.watched = static_cast<unsigned>(i);
+    }
+    return way;
+  }
+
+  [[nodiscard]] Address address(unsigned cell) const {
+    return {has_receiver_ ? Address::Space::Own : Address::Space::Shared, cell};
+  }
+
+  /// Number i of the scenario is request i; its repost follows after all of them.
+  [[nodiscard]] WorkRequest attempt(unsigned number, const Way& way) const {
+    const StoryRequest& r = story_.requests[number];
+    WorkRequest posted;
+    posted.opcode = opcode_of(r);
+    posted.name = name_of(posted.opcode) + ("[" + std::to_string(r.request.index) + "]");
+    posted.operation = number;
+    posted.queue = r.queue;
+    posted.is_counted = !r.is_message;
+    posted.address = address(r.cell);
+    if (writes(r)) {
+      posted.packets = r.cells;
+      posted.operand.word = way.data[number];
+    } else if (posted.opcode == Opcode::Read) {
+      posted.address = address(way.read_cell[number]);
+    } else if (posted.opcode == Opcode::FetchAdd) {
+      posted.operand.word = r.request.compare_add;
+    } else if (posted.opcode == Opcode::CompareSwap) {
+      posted.operand.word = r.request.swap;
+      posted.compare.word = r.request.compare_add;
+    } else {
+      posted.address = address(0);
+    }
+    return posted;
+  }
+  void add_requests(Scenario& scenario, const Way& way) const {
+    const auto count = static_cast<unsigned>(story_.requests.size());
+    for (unsigned i = 0; i < count; ++i) scenario.work_requests.push_back(attempt(i, way));
+    unsigned new_queue = 0;
+    for (const WorkRequest& posted : scenario.work_requests)
+      new_queue = std::max(new_queue, posted.queue + 1);
+    scenario.limits = {kMostLate, 0, new_queue};
+    for (unsigned i = 0; i < count; ++i) {
+      if (!story_.requests[i].is_reposted) continue;
+      WorkRequest again = scenario.work_requests[i];
+      again.name += " again";
+      again.queue = new_queue;
+      scenario.work_requests.push_back(again);
+    }
+    if (way.later.kind == Later::Kind::Nothing) return;
+    const bool overwrites = way.later.kind == Later::Kind::Overwrites;
+    WorkRequest later;
+    later.name = overwrites ? "a later WRITE" : "a later SEND";
+    later.operation = count;
+    later.opcode = overwrites ? Opcode::Write : Opcode::Send;
+    later.address = address(0);
+    later.operand.word = way.later.word;
+    later.packets = overwrites ? story_.cells : 1;
+    later.queue = new_queue;
+    later.is_counted = overwrites;
+    scenario.work_requests.push_back(later);
+  }
+
+  static Instruction completes(unsigned request, const Condition& condition, unsigned yes,
+                               unsigned no) {
+    Instruction instruction = await_if(request, condition, yes, no, no);
+    instruction.may_time_out = false;
+    instruction.keeps = true;
+    return instruction;
+  }
+
+  void add_program(Scenario& scenario, const Way& way) const {
+    auto& program = scenario.program;
+    const auto here = [&] { return static_cast<unsigned>(program.size()); };
+    const auto count = static_cast<unsigned>(story_.requests.size());
+    for (unsigned i = 0; i < count; ++i) program.push_back(post(i, here() + 1));
+    for (unsigned i = 0; i < count; ++i) {
+      const StoryRequest& r = story_.requests[i];
+      if (r.request.outcome != Outcome::Completed) continue;
+      program.push_back(completes(i, always(), here() + 1, here() + 1));
+      if (!r.is_message) program.push_back(report(i, Claim::Done, here() + 1));
+    }
+    std::set<unsigned> failed;
+    for (unsigned i = 0; i < count; ++i) {
+      const StoryRequest& r = story_.requests[i];
+      if (r.request.outcome == Outcome::Completed || !failed.insert(r.queue).second) continue;
+      Instruction fails = await(i, here() + 1, here() + 1);
+      fails.may_complete = false;
+      program.push_back(fails);
+    }
+    for (const unsigned queue : failed) {
+      if (!story_.contract.is_fenced) break;
+      program.push_back(fence(queue, here() + 1));
+      program.push_back(await_fence(queue, here() + 1));
+    }
+    unsigned again = count;
+    for (unsigned i = 0; i < count; ++i) {
+      const StoryRequest& r = story_.requests[i];
+      if (!r.is_reposted) continue;
+      program.push_back(post(again, here() + 1));
+      // An answer that a first execution would not have given leaves the result unknown.
+      const bool is_swap = opcode_of(r) == Opcode::CompareSwap;
+      program.push_back(completes(again++, is_swap ? equals(r.request.compare_add) : always(),
+                                  here() + 1, here() + 2));
+      program.push_back(report(i, Claim::Done, here() + 1));
+    }
+    if (way.later.kind != Later::Kind::Nothing) {
+      program.push_back(post(again, here() + 1));
+      program.push_back(completes(again, always(), here() + 1, here() + 1));
+      if (way.later.kind == Later::Kind::Overwrites)
+        program.push_back(report(count, Claim::Done, here() + 1));
+    }
+    program.emplace_back();
+  }
+
+  /// The receiver consumes what one WRITE brought, and reuses all of it.
+  void add_receiver(Scenario& scenario, const Way& way) const {
+    const StoryRequest& watched = story_.requests[way.watched];
+    const Word word = way.data[way.watched];
+    const bool is_polled = story_.contract.consumer == Consumer::Polls;
+    scenario.receiver.push_back(
+        {is_polled ? ReceiverStep::Kind::AwaitWord : ReceiverStep::Kind::AwaitArrival,
+         watched.cell + watched.cells - 1, 1, word});
+    if (is_polled && writers_ == 1)
+      scenario.receiver.push_back({ReceiverStep::Kind::Consume, watched.cell, watched.cells, word});
+    scenario.receiver.push_back({ReceiverStep::Kind::Reuse, 0, story_.cells, reused_});
+  }
+
+  /// Whoever replaces a word has seen it.
+  void add_others(Scenario& scenario, const Way& way) const {
+    if (story_.contract.environment == Environment::Quiet || (writers_ == 0 && !has_word())) return;
+    std::set<Word> seen = {way.initial};
+    for (std::size_t i = 0; i < story_.requests.size(); ++i) {
+      const StoryRequest& r = story_.requests[i];
+      if (writes(r)) seen.insert(way.data[i]);
+      if (opcode_of(r) == Opcode::CompareSwap) seen.insert(r.request.swap);
+      if (opcode_of(r) == Opcode::FetchAdd) seen.insert(way.initial + r.request.compare_add);
+    }
+    scenario.environment_budget = 1;
+    for (unsigned cell = 0; cell < story_.cells; ++cell)
+      for (const Word word : seen) {
+        scenario.environment.push_back({"another writer", address(cell), word, foreign_});
+        if (word != way.initial && !story_.contract.has_unique_tags)
+          scenario.environment.push_back(
+              {"the old value comes back", address(cell), word, way.initial});
+      }
+  }
+  [[nodiscard]] bool has_word() const {
+    return std::any_of(story_.requests.begin(), story_.requests.end(),
+                       [](const auto& r) { return returns_word(opcode_of(r)); });
+  }
+
+  const Story& story_;
+  bool has_atomic_ = false;
+  bool has_receiver_ = false;
+  std::size_t writers_ = 0;
+  std::set<Word> expected_;  // by a CAS
+  std::vector<Word> own_;    // of each request, where it is a WRITE
+  std::vector<Word> initials_;
+  std::vector<Later> laters_;
+  Word overwriting_ = 0, reused_ = 0, foreign_ = 0;
+};
+
+}  // namespace
+
+Result<Told> tell(const Story& story) {
+  const Teller teller(story);
+  Told told;
+  const std::uint64_t ways = teller.ways();
+  told.verdict = ways == 0 ? Told::Verdict::Undecided : Told::Verdict::Safe;
+  for (std::uint64_t way = 0; way < ways; ++way) {
+    auto machine = compile(teller.scenario(way));
+    if (!machine) {  // more words or bits than a machine holds
+      told.verdict = Told::Verdict::Undecided;
+      continue;
+    }
+    ExploreOptions options;
+    options.state_limit = kMostStates - std::min(kMostStates, told.states);
+    PORTCULLIS_TRY_ASSIGN(const Exploration explored, explore(*machine, options));
+    told.states += explored.states;
+    if (explored.ending == Ending::Violated) {
+      told.verdict = Told::Verdict::Unsafe;
+      told.machine = std::move(*machine);
+      return told;
+    }
+    if (explored.ending == Ending::Complete) continue;
+    told.verdict = Told::Verdict::Undecided;
+    return told;
+  }
+  return told;
+}
+
+}  // namespace portcullis::failover

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What can happen when some of a sender's requests are posted again: the requests that meet in the
+// same bytes, as scenarios for the explorer. One dump leaves open what was in memory, what a WRITE
+// carried, which word a READ is judged by and what the sender does next: each way is a scenario of
+// its own, and all must be safe.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/result.hpp"
+#include "failover/classify/request.hpp"
+#include "failover/explore/explorer.hpp"
+
+namespace portcullis::failover {
+
+inline constexpr unsigned kMaxStoryRequests = 4;
+inline constexpr unsigned kMaxStoryCells = 4;  // as many as a WRITE has packets
+
+/// One request of a story. Cells are the runs of bytes that requests cover or do not cover as one.
+struct StoryRequest {
+  OutstandingRequest request;
+  unsigned cell = 0, cells = 1;
+  unsigned queue = 0;  // requests of one QP share it
+  bool is_reposted = false;
+  /// Only tells the receiver that it may go on; what it carries is not looked at.
+  bool is_message = false;
+};
+
+struct Story {
+  std::vector<StoryRequest> requests;  // in posting order
+  unsigned cells = 1;
+  Contract contract;
+};
+
+struct Told {
+  enum class Verdict : std::uint8_t {
+    Safe,
+    Unsafe,
+    Undecided,  // more ways or states than are looked at
+  };
+  Verdict verdict = Verdict::Safe;
+  std::uint64_t states = 0;        // of all scenarios together
+  std::optional<Machine> machine;  // Unsafe: the scenario that breaks
+};
+
+/// Runs are those in which completed requests complete, the others' QPs fail with any number of
+/// packets under way, the fence takes effect if there is one, and then the reposts complete one
+/// after the other, in posting order, on one new QP.
+[[nodiscard]] Result<Told> tell(const Story& story);
+
+}  // namespace portcullis::failover
