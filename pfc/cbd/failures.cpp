@@ -298,6 +298,8 @@ Reaction usual_reaction(const Topology& topology) { return usual_reaction_of(Fab
 
 Result<FailureSweep> sweep_failures(const Topology& topology, const FailureOptions& options) {
   const Fabric fabric(topology);
+  if (fabric.cables() == 0)
+    return fail(Errc::InvalidArgument, "no cables to fail; a topology with links is accepted");
   if (options.failures == 0 || options.failures > fabric.cables())
     return fail(Errc::InvalidArgument,
                 fmt::format("{} cables to fail at a time; 1 to {}, as many as there are, accepted",

@@ -83,7 +83,7 @@ struct FailureSweep {
 [[nodiscard]] Result<FailureSweep> sweep_failures(const Topology& topology,
                                                   const FailureOptions& options);
 
-/// The routes after `cables` failed.
+/// The routes after `cables` failed. ValleyFree needs tiers; without it is AsGiven.
 [[nodiscard]] std::vector<Route> routes_after(const Topology& topology,
                                               const std::vector<std::uint32_t>& cables,
                                               Reaction reaction);

@@ -264,7 +264,8 @@ std::string failures_text(const Topology& topology, const FailureSweep& sweep,
   }
   std::string text = fmt::format(
       "with all cables: {}\n{} of {} sets of {} failed cables ({}, routing {}) have a cycle, {} of "
-      "them a routing loop; {} cut somebody off, {} leave flows without a way\n",
+      "them a routing loop; {} take all routes to a destination from some "
+      "node, {} keep data of flows from arriving\n",
       sweep.intact.components == 0 ? "no cycle" : cycle_text(topology, sweep.intact), sweep.cyclic,
       sweep.outcomes.size(), options.failures, sweep.is_sampled ? "sampled" : "all there are",
       reaction_name(sweep.reaction), loops, cut_off, breaking);

@@ -214,6 +214,9 @@ TEST(Failures, MoreSetsThanAllowed_AreDrawnBySeed) {
 TEST(Failures, MoreFailuresThanCables_AreRefused) {
   EXPECT_THAT(sweep_failures(clos(), {.failures = 10}).error().text, HasSubstr("1 to 9"));
   EXPECT_THAT(sweep_failures(clos(), {.failures = 0}).error().text, HasSubstr("0 cables"));
+  Topology bare;
+  bare.add_node("alone", NodeKind::Switch);
+  EXPECT_THAT(sweep_failures(bare, {.failures = 1}).error().text, HasSubstr("no cables to fail"));
 }
 
 TEST(Failures, ProgressThatSaysNo_EndsTheSweep) {
