@@ -228,6 +228,7 @@ TEST(Residence, Verdict_IsABoundAndAStatus) {
   EXPECT_THAT(outcome.out, StartsWith("flow,bound_us,transit_us,median_us,p99_us,longest_us,"));
   EXPECT_THAT(outcome.err,
               AllOf(StartsWith("bound: a packet of 1000 bytes arrives at most "),
+                    HasSubstr("whatever is sent and when, if hosts take what arrives; "),
                     HasSubstr("in the one run that was observed, up to 400 us, 16.4 us at most")));
 }
 

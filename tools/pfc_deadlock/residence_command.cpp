@@ -211,7 +211,7 @@ std::string verdict_of(const Topology& topology, const Options& options,
         options.packet_bytes, bound.most * us, run);
   return fmt::format(
       "bound: a packet of {} bytes arrives at most {:.6g} us after it was sent, whatever is sent "
-      "and when{}; {}",
+      "and when, if hosts take what arrives{}; {}",
       options.packet_bytes, bound.most * us,
       options.watchdog_ms > 0
           ? fmt::format(", or is dropped by a watchdog that empties a queue after {:g} ms of pause",
