@@ -217,10 +217,11 @@ class ServerChannel final : public LineChannel {
 
   Result<std::optional<std::string>> poll_line() override {
     accept_all();
+    const std::uint64_t now = clock_.now_ns();
     for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
       auto line = at->connection.poll_line();
       if (line && !*line) {
-        if (clock_.now_ns() < at->hang_up_ns) continue;
+        if (now - at->came_ns < silence_ms_ * kNsPerMs) continue;
         line = fail(Errc::Timeout,
                     fmt::format("{}: no line within {} ms", at->connection.peer(), silence_ms_));
       }
@@ -249,28 +250,36 @@ class ServerChannel final : public LineChannel {
  private:
   struct Waiting {
     Connection connection;
-    std::uint64_t hang_up_ns;
+    std::uint64_t came_ns;
   };
-  // A peer of ours sends its line at once; so many that have not are there to be in the way.
+  // A peer of ours sends its line at once: so many that have not, after so long, are in the way.
   static constexpr std::size_t kMostWaiting = 64;
+  static constexpr std::uint64_t kAtOnceNs = 100 * kNsPerMs;
 
   void accept_all() {
-    for (std::size_t i = 0; i < kMostWaiting; ++i) {
+    while (has_caller() && (waiting_.size() < kMostWaiting || make_room())) {
       sockaddr_storage address{};
       socklen_t bytes = sizeof address;
       UniqueFd fd(accept4(listener_.get(), static_cast<sockaddr*>(static_cast<void*>(&address)),
                           &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      const bool has_no_descriptor = !fd.is_open() && (errno == EMFILE || errno == ENFILE);
+      if (has_no_descriptor && make_room()) continue;
       if (!fd.is_open()) return;
       watch_for_death(fd.get());
-      if (waiting_.size() == kMostWaiting) make_room();
-      waiting_.push_back({Connection(std::move(fd), name_of(address, bytes)),
-                          clock_.now_ns() + silence_ms_ * kNsPerMs});
+      waiting_.push_back({Connection(std::move(fd), name_of(address, bytes)), clock_.now_ns()});
     }
   }
-  void make_room() {
+  [[nodiscard]] bool has_caller() const noexcept {
+    pollfd listener{.fd = listener_.get(), .events = POLLIN, .revents = 0};
+    return poll(&listener, 1, 0) == 1;
+  }
+  /// False: nobody has had his time yet, and who comes waits in the backlog.
+  bool make_room() {
+    if (waiting_.empty() || clock_.now_ns() - waiting_.front().came_ns < kAtOnceNs) return false;
     (void)waiting_.front().connection.send_line(
-        refusal(fmt::format("{} others came since, and no line", kMostWaiting)));
+        refusal(fmt::format("{} wait, and this one sent no line", waiting_.size())));
     waiting_.erase(waiting_.begin());
+    return true;
   }
 
   Clock clock_ = Clock::wall();
