@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -35,8 +35,9 @@ struct Options {
 Result<ResultFile> read_results(const std::string& path) {
   std::ifstream file(path);
   if (!file) return fail(Errc::System, fmt::format("{}: {}", path, std::strerror(errno)));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return parse_results(text, path);
+  std::ostringstream text;
+  if (!(text << file.rdbuf())) return fail(Errc::System, path + ": it has nothing to read");
+  return parse_results(text.str(), path);
 }
 
 /// "floor_bench:0:results/floor_bench.json"
@@ -77,6 +78,8 @@ Result<int> summarise(int argc, const char* const* argv) {
   }
   const Conclusion conclusion = conclude(runs, options.where);
   for (const std::string& line : conclusion.lines) fmt::print("{}\n", line);
+  if (std::fflush(stdout) != 0)
+    return fail(Errc::System, fmt::format("standard output: {}", std::strerror(errno)));
   return conclusion.status;
 }
 

@@ -177,9 +177,11 @@ std::vector<std::string> floor_lines(const ResultFile& file) {
         fmt::format("BYTES CHANGED AFTER AN OUTCOME in {:.0f} runs: the fence is no "
                     "fence",
                     floor.served));
-  else
+  else if (floor.watched_runs > 0)
     lines.push_back(fmt::format("no byte changed after an outcome, in {:.0f} watched runs",
                                 floor.watched_runs));
+  else
+    lines.emplace_back("whether bytes changed after an outcome: nobody could look");
   return lines;
 }
 
@@ -263,6 +265,7 @@ std::string failed_line(const std::vector<BenchRun>& runs) {
     if (run.status == kInterruptedStatus)
       failed.push_back(fmt::format("{} (interrupted, {} of its series)", run.program, interrupted));
   }
+  if (failed.empty() && series == 0) return "not measured: there is no series in the files";
   if (failed.empty()) return fmt::format("all {} series were measured", series);
   const std::size_t more = failed.size() - std::min(failed.size(), kNamed);
   failed.resize(std::min(failed.size(), kNamed));
@@ -272,6 +275,7 @@ std::string failed_line(const std::vector<BenchRun>& runs) {
 
 bool is_whole(const BenchRun& run) {
   return (run.status == 0 || run.status == Conclusion::kServedAfterFence) && run.file &&
+         !run.file->series.empty() &&
          std::ranges::all_of(run.file->series, &std::string::empty, &ResultSeries::error);
 }
 
@@ -290,11 +294,12 @@ Result<ResultFile> parse_results(std::string_view text, std::string_view file) {
   PORTCULLIS_TRY_ASSIGN(const JsonValue json, parse_json(text, file));
   const JsonValue* context = json.find("context");
   const JsonValue* benchmarks = json.find("benchmarks");
-  if (context == nullptr || benchmarks == nullptr)
-    return fail(Errc::Malformed,
-                fmt::format("{}: no \"context\" and \"benchmarks\", as Google Benchmark writes "
-                            "them",
-                            file));
+  if (context == nullptr || benchmarks == nullptr || context->find("emulated") == nullptr ||
+      context->find("timing") == nullptr)
+    return fail(Errc::Malformed, fmt::format("{}: no \"benchmarks\", or no \"context\" that says "
+                                             "what they ran on; what a bench program writes is "
+                                             "accepted",
+                                             file));
   ResultFile results;
   for (std::size_t i = 0; i < context->keys.size(); ++i)
     results.context.emplace(context->keys[i], context->items[i].text);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string_view>
 
 #include "base/json.hpp"
@@ -136,9 +136,9 @@ std::string json_path(const Options& options, const ProgramInfo& info) {
 
 /// Google Benchmark does not notice a file that it cannot fill.
 Result<void> check_whole(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (auto parsed = parse_json(text, path); !parsed)
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  if (auto parsed = parse_json(text.str(), path); !parsed)
     return fail(Errc::System, parsed.error().text + "; the file is not whole: is the disk full?");
   return {};
 }

@@ -81,6 +81,8 @@ Result<void> Tenancy::grant_all() {
   options.grant.psn_seed = kPsnSeed;
   options.fence.deadline_ms = options_.fence_deadline_ms;
   options.grant.deadline_ms = options_.fence_deadline_ms;
+  options.sweep.command_deadline_ms =
+      std::max(options.sweep.command_deadline_ms, options_.fence_deadline_ms);
   lease::Host host = lease::Host::of(session_->hca());
   if (context_) host.context = &*context_;
   host.log = tools::log_to_stderr();

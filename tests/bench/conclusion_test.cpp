@@ -13,6 +13,7 @@
 namespace portcullis::bench {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
@@ -170,7 +171,7 @@ TEST(Conclusion, RegionNobodyCouldLookAt_IsNotCalledUnchanged) {
   const auto told = conclude(
       {run_of("floor_bench", results({entry({.plan = "legacy", .told_ns = kMs, .watched = 0})}))},
       "r");
-  EXPECT_THAT(told.lines, Contains("no byte changed after an outcome, in 0 watched runs"));
+  EXPECT_THAT(told.lines, Contains("whether bytes changed after an outcome: nobody could look"));
 }
 
 TEST(Conclusion, SeriesWithoutResult_IsNamedAndNotConcludedFrom) {
@@ -272,11 +273,23 @@ TEST(Conclusion, WallClock_TellsMedianAndLongest) {
 
 TEST(Results, MeansOverRepetitions_AreLeftOut) {
   const auto file = parse_results(
-      R"({"context": {}, "benchmarks": [{"name": "a/iterations:3", "run_type": "iteration"},
+      R"({"context": {"timing": "", "emulated": ""}, "benchmarks": [{"name": "a/iterations:3", "run_type": "iteration"},
   {"name": "a_mean", "run_type": "aggregate"}]})",
       "f");
   ASSERT_TRUE(file);
   EXPECT_THAT(file->series, SizeIs(1));
+}
+
+TEST(Conclusion, FileWithoutASeries_IsNotWhole) {
+  const auto told = conclude({run_of("floor_bench", results({}))}, "r");
+  EXPECT_THAT(told.lines, Contains("not measured: there is no series in the files"));
+  EXPECT_EQ(told.status, 3);
+}
+
+TEST(Results, ResultsOfAnotherProgram_AreAnErrorThatNamesIt) {
+  const auto file = parse_results(R"({"context": {"date": ""}, "benchmarks": []})", "x.json");
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().text, AllOf(StartsWith("x.json: "), HasSubstr("what they ran on")));
 }
 
 TEST(Results, HalfAFile_IsAnErrorThatNamesIt) {

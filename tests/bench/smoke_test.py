@@ -394,6 +394,41 @@ class Model(Suite):
         self.assertIn("wall time of this process", self.result.output)
 
 
+class Summary(unittest.TestCase):
+    """The end of ./dev bench, of files that two programs have just written."""
+
+    def test_it_tells_what_the_files_say(self):
+        with tempfile.TemporaryDirectory() as folder:
+            runs = []
+            for program in ("floor_bench", "revoke_bench"):
+                done = run(program, "--", "--device=model,timing=cx5-16.35.4506,execution=stepped",
+                           "--quick", "--plan=seed,nak-first", f"--out-dir={folder}")
+                runs.append(f"{program}:{done.returncode}:{folder}/{program}.json")
+            done = run("bench_summary", f"--where={folder}", *runs)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertLessEqual(len(lines), 10)
+        self.assertEqual(lines[0], "conclusion: timing=cx5-16.35.4506, emulated, not NIC latency")
+        self.assertIn("takes while its client writes: seed, nak-first 1.5 ms; while nobody writes: "
+                      "nak-first 51.5 ms", lines[1])
+        self.assertRegex(lines[3], "seed 538 ms, status 12; nak-first 750 us, status 10$")
+        self.assertIn("met by all 2 plans", lines[4])
+        self.assertIn("met by all 2 plans", lines[5])
+        self.assertEqual(lines[-1], f"files: {folder}")
+
+    def test_mistakes_and_what_cannot_be_read(self):
+        for text in ("floor_bench", "floor_bench:256:x", ":0:x", "floor_bench:-1:x",
+                     "floor_bench:0:"):
+            done = run("bench_summary", "--where=r", text)
+            self.assertEqual(done.returncode, 1, text)
+            self.assertEqual(done.stderr, f'bench_summary: run "{text}"; PROGRAM:STATUS:FILE is '
+                             "accepted, STATUS from 0 to 255\n")
+        for path in ("/dev/null", "/tmp", "/bin/ls", "/nowhere"):
+            done = run("bench_summary", "--where=r", f"floor_bench:0:{path}")
+            self.assertEqual((done.returncode, done.stderr), (3, ""), path)
+            self.assertIn(f"not measured: floor_bench ({path}", done.stdout)
+
+
 class Mistakes(unittest.TestCase):
     """One line with the value and what is accepted, exit 1, nothing run."""
 
@@ -488,7 +523,8 @@ def main() -> int:
     global PROGRAMS
     PROGRAMS = pathlib.Path(sys.argv[1])
     suite = {"command": Command, "dataplane": Dataplane, "revoke": Revoke, "floor": Floor,
-             "steering": Steering, "model": Model, "mistakes": Mistakes, "cost": Cost}[sys.argv[2]]
+             "steering": Steering, "model": Model, "mistakes": Mistakes, "cost": Cost,
+             "summary": Summary}[sys.argv[2]]
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(suite)
     return 0 if unittest.TextTestRunner().run(tests).wasSuccessful() else 1
 
