@@ -274,7 +274,8 @@ TEST(Conclusion, WallClock_TellsMedianAndLongest) {
 TEST(Results, MeansOverRepetitions_AreLeftOut) {
   const auto file = parse_results(
       R"({"context": {"timing": "", "emulated": ""}, "benchmarks": [
-  {"name": "a/iterations:3", "run_type": "iteration"}, {"name": "a_mean", "run_type": "aggregate"}]})",
+  {"name": "a/iterations:3", "run_type": "iteration"},
+  {"name": "a_mean", "run_type": "aggregate"}]})",
       "f");
   ASSERT_TRUE(file);
   EXPECT_THAT(file->series, SizeIs(1));

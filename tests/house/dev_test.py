@@ -231,6 +231,16 @@ class Bench(Dev):
             self.assertIn(" --out-dir=b/driver", self.runs()[0])
             self.assertIn("--where=b ", self.summary())
 
+    def test_help_is_given_and_nothing_run(self):
+        done = self.dev("bench", "--help")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("--out-dir=DIR", done.stdout)
+        self.assertEqual(self.log(), [])
+
+    def test_directory_with_a_space_is_one(self):
+        self.dev("bench", "model_bench", "--out-dir=a b")
+        self.assertIn(" --out-dir=a b/driver", self.runs()[0])
+
     def test_directory_is_below_where_it_was_called(self):
         there = self.root / "there"
         there.mkdir()
