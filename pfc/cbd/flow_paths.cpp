@@ -27,10 +27,12 @@ std::vector<LinkId> FlowPaths::next(const Flow& flow, NodeId at) {
   }
   std::vector<LinkId> links;
   bool has_entry = false;
-  for (const Route& route : std::ranges::equal_range(routes_, std::tuple(at, flow.to), {}, key)) {
+  const std::tuple wanted(at, flow.to);
+  for (auto route = std::ranges::lower_bound(routes_, wanted, {}, key);
+       route != routes_.end() && key(*route) == wanted; ++route) {
     has_entry = true;
-    if (!is_down(route.via) && std::ranges::find(links, route.via) == links.end())
-      links.push_back(route.via);
+    if (!is_down(route->via) && std::ranges::find(links, route->via) == links.end())
+      links.push_back(route->via);
   }
   // The only link of a node, not the last one that a failure has left it.
   if (has_entry || from_[at].size() != 1 || is_down(from_[at].front())) return links;
