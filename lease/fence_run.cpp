@@ -34,7 +34,8 @@ const char* FenceBudget::objection(Step step, std::uint64_t now_ns) const noexce
     return "not sent, the device does not answer this fence";
   if (!is_awaited()) return nullptr;
   if (now_ns >= deadline_ns) return "not sent, the fence's deadline had passed";
-  const std::uint64_t needed_ns = std::max(least_ns, longest_ns[static_cast<std::size_t>(step)]);
+  const std::uint64_t known_ns = longest_ns[static_cast<std::size_t>(step)];
+  const std::uint64_t needed_ns = known_ns != 0 ? known_ns : least_ns;
   if (now_ns + needed_ns > step_deadline_ns(now_ns))
     return "not sent, it could not be answered before the fence's deadline";
   return nullptr;

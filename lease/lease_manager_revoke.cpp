@@ -72,12 +72,17 @@ std::vector<RevokeAnswer> LeaseManager::revoke_batch(std::span<const LeaseName> 
 /// Chunk after chunk; while one lingers the next one begins, but not when so little time is left
 /// that a command could be called late which is not.
 void LeaseManager::fence_asked(FenceQueue& asked, std::uint64_t until_ns) {
+  constexpr std::uint64_t kWorthIt = 64;  // leases that would fit
   const std::uint64_t quarter_ns = ns_of_ms(options_.fence.deadline_ms) / 4;
   const auto left_ns = [this, until_ns] { return until_ns - std::min(until_ns, now_ns()); };
+  const auto least_ns = [this, quarter_ns] {
+    const std::uint64_t cost_ns = asked_pace_.cost_ns();
+    return cost_ns == 0 ? quarter_ns : std::min(quarter_ns, kWorthIt * cost_ns);
+  };
   std::vector<std::shared_ptr<RunningFence>> begun;
-  while (!asked.empty() && (begun.empty() || left_ns() > quarter_ns)) {
+  while (!asked.empty() && (begun.empty() || left_ns() > least_ns())) {
     const Plan plan = asked.plan();
-    auto slots = take_waiting(asked, asked_pace_.size_for(std::min(left_ns(), quarter_ns)));
+    auto slots = take_waiting(asked, asked_pace_.size_for(std::min(left_ns() / 8 * 7, quarter_ns)));
     if (slots.empty()) continue;
     const std::uint64_t time_ms = std::max<std::uint64_t>(left_ns() / kNsPerMs, 1);
     begun.push_back(begin_fence(std::move(slots), plan, time_ms));
