@@ -161,11 +161,4 @@ std::byte* Dma::window_over_pages(Iova at, std::size_t bytes) const noexcept {
   return first;
 }
 
-bool Dma::reachable(Iova at, std::size_t bytes) const noexcept {
-  if (!bus_master_ || bytes > ~at) return false;
-  for (Iova page = at / kPageBytes * kPageBytes; page < at + bytes; page += kPageBytes)
-    if (iommu_->lookup(page) == nullptr) return false;
-  return true;
-}
-
 }  // namespace portcullis::model

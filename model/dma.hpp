@@ -86,8 +86,6 @@ class Dma {
     if (at % kPageBytes + bytes <= kPageBytes) return iommu_->lookup(at);
     return window_over_pages(at, bytes);
   }
-  /// True when every byte of the range is plain memory now; counts nothing.
-  [[nodiscard]] bool reachable(Iova at, std::size_t bytes) const noexcept;
 
  private:
   [[nodiscard]] std::byte* window_over_pages(Iova at, std::size_t bytes) const noexcept;
