@@ -145,6 +145,8 @@ class GroupAdvice {
     Story story = story_;
     story.contract = contract;
     for (const Candidate& one : reposted) story.requests[one.at].is_reposted = true;
+    constexpr std::uint64_t kMostOfAGroup = 1'000'000;  // states; some seconds
+    if (states_ > kMostOfAGroup) return Told{Told::Verdict::Undecided, 0, std::nullopt};
     PORTCULLIS_TRY_ASSIGN(Told told, tell(story));
     states_ += told.states;
     return told;

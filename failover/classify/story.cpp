@@ -12,8 +12,8 @@ namespace {
 using namespace program;
 
 constexpr std::uint64_t kMostWays = 600;
-constexpr std::uint64_t kMostStates = 1'000'000;  // of all ways
-constexpr unsigned kMostLate = 7;                 // what Limits::late holds
+constexpr std::uint64_t kMostStates = 300'000;  // of all ways
+constexpr unsigned kMostLate = 7;               // what Limits::late holds
 
 /// What the sender does after the last repost.
 struct Later {

@@ -286,6 +286,20 @@ TEST(Classify, MoreRequestsThanAreExplored_GetNoAdvice) {
   EXPECT_EQ(advice[4].reason, "5 requests meet in these bytes, at most 4 are explored together");
 }
 
+TEST(Classify, GroupThatTakesTooLong_GetsNoAdviceInBoundedStates) {
+  Dump dump;
+  for (unsigned i = 0; i < 4; ++i) {
+    OutstandingRequest cas = on_qp(i, request(Opcode::CompareSwap, Environment::OtherWriters));
+    cas.compare_add = i;
+    cas.swap = i + 1;
+    dump.push_back(cas);
+  }
+  const auto advice = classify(dump).value();
+  EXPECT_EQ(advice[0].advice, Advice::NoAdvice);
+  EXPECT_EQ(advice[0].reason, "more to explore than is tried here");
+  EXPECT_LT(advice[0].states, 2'000'000U);
+}
+
 // ---- What is not modelled
 // ----------------------------------------------------------------------------------------
 
