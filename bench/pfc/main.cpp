@@ -4,12 +4,19 @@
 // program here.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "tools/standard_streams.hpp"
 
 int main(int argc, char** argv) {
   const auto run = [&] {
+    // Initialize() would print it too, and then exit() whatever became of it.
+    if (std::count(argv + 1, argv + argc, std::string_view("--help")) != 0) {
+      benchmark::PrintDefaultHelp();
+      return 0;
+    }
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
     benchmark::RunSpecifiedBenchmarks();
