@@ -14,9 +14,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/entropy.hpp"
 #include "base/unique_fd.hpp"
 #include "model/recording_file.hpp"
-#include "tools/entropy.hpp"
 
 namespace portcullis::tools {
 namespace {

@@ -15,7 +15,6 @@
 #include <string>
 
 #include "base/unique_fd.hpp"
-#include "tools/entropy.hpp"
 
 namespace portcullis::tools {
 namespace {
@@ -160,10 +159,6 @@ TEST_F(OutputFile, PipeThatIsRead_GetsTheText) {
   std::string got(8, '\0');
   EXPECT_EQ(read(reader.get(), got.data(), got.size()), 3);
 }
-
-TEST(Entropy, TwoNumbersDiffer) { EXPECT_NE(random_number().value(), random_number().value()); }
-
-TEST(Entropy, Psn_Has24Bits) { EXPECT_LT(random_psn().value(), 1U << 24); }
 
 }  // namespace
 }  // namespace portcullis::tools

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "tools/entropy.hpp"
+#include "base/entropy.hpp"
 
 namespace portcullis::tools::lease_verify {
 namespace {

@@ -7,10 +7,10 @@
 #include <csignal>
 #include <iostream>
 
+#include "base/entropy.hpp"
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
 #include "tools/checking_main.hpp"
-#include "tools/entropy.hpp"
 #include "tools/lease_verify/program.hpp"
 #include "tools/roce_peer/connection.hpp"
 #include "tools/roce_peer/options.hpp"

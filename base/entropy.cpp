@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/entropy.hpp"
+#include "base/entropy.hpp"
 
 #include <sys/random.h>
 
 #include <cerrno>
 #include <system_error>
 
-namespace portcullis::tools {
+namespace portcullis {
 
 Result<std::uint64_t> random_number() {
   std::uint64_t number = 0;
@@ -21,4 +21,4 @@ Result<std::uint32_t> random_psn() {
   return static_cast<std::uint32_t>(number & k24Bits);
 }
 
-}  // namespace portcullis::tools
+}  // namespace portcullis
