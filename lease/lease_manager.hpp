@@ -113,8 +113,8 @@ class LeaseManager {
   /// under that key. They are isolated from other leases as always, not from each other. While one
   /// of them is FENCED, their protection domain stays.
   /// Without receives, which would reach memory by the regions' own keys. InvalidArgument for what
-  /// cannot be granted together, and as grant(); the deadline is for each lease, so on a slow device
-  /// a large group keeps a revoke behind it waiting.
+  /// cannot be granted together, and as grant(); the deadline is for each lease, so on a slow
+  /// device a large group keeps a revoke behind it waiting.
   [[nodiscard]] Result<std::vector<Grant>> grant_together(std::span<const GrantRequest> requests);
   /// The lease's memory, as this process sees it; good until its slot is free. Empty for a lease
   /// that is not there.
