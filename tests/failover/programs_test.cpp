@@ -251,13 +251,6 @@ TEST(ClassifyProgram, RequestsWithOneWrId_GetAChartEach) {
   EXPECT_THAT(contents(folder.path() + "/request-1-wr-5.svg"), HasSubstr("<svg xmlns="));
 }
 
-TEST(ClassifyProgram, OutputThatTakesNoMore_IsNoVerdict) {
-  Console console;
-  console.out.setstate(std::ios::badbit);
-  EXPECT_EQ(flushed(kExitRefuted, console.io), kExitNoOutput);
-  EXPECT_THAT(console.err.str(), HasSubstr("standard output takes no more"));
-}
-
 TEST(ClassifyProgram, MissingFile_IsRefusedByName) {
   Console console;
   ListCommand command;

@@ -27,12 +27,6 @@ int refuse(const Streams& io, const Error& error) {
   return kExitBad;
 }
 
-int flushed(int status, const Streams& io) {
-  if (io.out.flush()) return status;
-  io.err << "failover-check: standard output takes no more, accepted is one that can be written\n";
-  return kExitNoOutput;
-}
-
 Result<void> write_file(const std::string& path, const std::string& text) {
   return write_output(path, text);
 }

@@ -20,7 +20,6 @@ inline constexpr int kExitRefuted = 1;  // a property breaks
 inline constexpr int kExitBad = 2;      // usage, or a file that is none
 inline constexpr int kExitStopped =
     3;  // interrupted, or out of memory: what was reached is printed
-inline constexpr int kExitNoOutput = 4;  // standard output took not all of it: no verdict
 
 struct Streams {
   std::ostream& out;
@@ -73,8 +72,6 @@ struct BenchModel {
 [[nodiscard]] int run_protocols(const ListCommand& command, const Streams& io);
 [[nodiscard]] int run_policies(const ListCommand& command, const Streams& io);
 [[nodiscard]] int run_classify(const ListCommand& command, const Streams& io);
-/// `status`, where all that was printed has arrived.
-[[nodiscard]] int flushed(int status, const Streams& io);
 [[nodiscard]] int run_bench(const BenchCommand& command, const Streams& io);
 
 /// One line "failover-check: .." to err; kExitBad.

@@ -86,8 +86,8 @@ CLI::App* add_explore(CLI::App& app, ExploreCommand& command) {
       model_list() +
       "\nSafe says nothing of hanging, whose end states are counted, nor of the order of one "
       "QP's\nrequests.\n"
-      "\nExit status: 0 safe or counted, 1 refuted, 2 bad input, 3 stopped early, 4 standard "
-      "output\ncannot be written.");
+      "\nExit status: 0 safe or counted, 1 refuted, 2 bad input, 3 stopped early, 74 the "
+      "output is\nnot all there.");
   return sub;
 }
 
@@ -95,15 +95,15 @@ constexpr const char* kTableFooter =
     "\nSafe says nothing of hanging, whose end states the last column counts, nor of the order of "
     "one\nQP's requests.\n"
     "\nExit status: 0 the whole table was printed, whatever it says, 2 bad input, 3 stopped early, "
-    "4\nstandard output cannot be written.";
+    "74\nthe output is not all there.";
 constexpr const char* kAdviceFooter =
     "\nADVICE\n"
     "  repost     no run that was explored shows that it was posted twice, if `conditions` hold\n"
     "  only-if    that, where all of one list of `one_of` is promised too\n"
     "  never      a run shows it, whatever is promised; the run is printed\n"
     "  no-advice  not modelled, contradictory or too much to explore; the reason says which\n"
-    "\nExit status: 0 the advice was printed, 2 bad input, 3 stopped early, 4 standard output "
-    "cannot be\nwritten.";
+    "\nExit status: 0 the advice was printed, 2 bad input, 3 stopped early, 74 the output is not "
+    "all\nthere.";
 
 CLI::App* add_list(CLI::App& app, ListCommand& command, const char* name, const char* summary) {
   CLI::App* sub = app.add_subcommand(name, summary);
@@ -156,18 +156,18 @@ int act(int argc, char** argv) {
   const Streams io{std::cout, std::cerr, stop_asked};
   if (*text) {
     std::cout << **text;
-    return flushed(kExitFine, io);
+    return kExitFine;
   }
   if (app.get_subcommands().empty())
     return refuse("no command; explore, protocols, policies, classify and bench are accepted");
 
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
-  if (explore_sub->parsed()) return flushed(run_explore(explore, io), io);
-  if (protocols_sub->parsed()) return flushed(run_protocols(protocols, io), io);
-  if (policies_sub->parsed()) return flushed(run_policies(policies, io), io);
-  if (classify_sub->parsed()) return flushed(run_classify(classify, io), io);
-  return flushed(run_bench(bench, io), io);
+  if (explore_sub->parsed()) return run_explore(explore, io);
+  if (protocols_sub->parsed()) return run_protocols(protocols, io);
+  if (policies_sub->parsed()) return run_policies(policies, io);
+  if (classify_sub->parsed()) return run_classify(classify, io);
+  return run_bench(bench, io);
 }
 
 }  // namespace
