@@ -14,8 +14,8 @@ def run(*arguments, stdout=subprocess.PIPE):
 
 
 class PrmDumpTest(unittest.TestCase):
-    def assert_refused(self, result, *words):
-        self.assertEqual(result.returncode, 1)
+    def assert_refused(self, result, *words, status=1):
+        self.assertEqual(result.returncode, status)
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         for word in words:
             self.assertIn(word, result.stderr)
@@ -57,7 +57,7 @@ class PrmDumpTest(unittest.TestCase):
 
     def test_an_output_that_is_full_is_an_error(self):
         with open("/dev/full", "w", encoding="ascii") as full:
-            self.assert_refused(run(stdout=full), "standard output")
+            self.assert_refused(run(stdout=full), "standard output", status=74)
 
 
 unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -25,7 +25,7 @@ def named(name):
 def run(arguments, **streams):
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
                "stderr": subprocess.PIPE} | streams
-    return subprocess.run(arguments, text=True, timeout=100, **streams)
+    return subprocess.run(arguments, text=True, timeout=600, **streams)
 
 
 def closed(descriptors, arguments):
