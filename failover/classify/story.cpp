@@ -54,8 +54,10 @@ class Teller {
       has_atomic_ = has_atomic_ || (!r.is_message && is_atomic(opcode_of(r)));
       writers_ += writes(r) ? 1 : 0;
     }
-    has_receiver_ =
-        story_.contract.environment == Environment::Reuse && !has_atomic_ && writers_ != 0;
+    for (unsigned i = 0; i < story_.requests.size(); ++i)
+      if (story_.requests[i].is_message) message_ = i;
+    has_receiver_ = story_.contract.environment == Environment::Reuse && !has_atomic_ &&
+                    (writers_ != 0 || message_ != 0);
     choose_words();
   }
 
@@ -80,6 +82,10 @@ class Teller {
     scenario.initial_shared = way.initial;
     (has_receiver_ ? scenario.own_cells : scenario.shared_cells) = story_.cells;
     scenario.operations = static_cast<unsigned>(story_.requests.size()) + 1;
+    // What the sender had read before it let go of the buffer.
+    for (unsigned i = 0; i < message_; ++i)
+      if (story_.requests[i].is_reposted && opcode_of(story_.requests[i]) == Opcode::Read)
+        scenario.before_reuse.push_back(i);
     add_requests(scenario, way);
     add_program(scenario, way);
     has_receiver_ ? add_receiver(scenario, way) : add_others(scenario, way);
@@ -315,6 +321,7 @@ class Teller {
   bool has_atomic_ = false;
   bool has_receiver_ = false;
   std::size_t writers_ = 0;
+  unsigned message_ = 0;     // which of the requests is one; never the first
   std::set<Word> expected_;  // by a CAS
   std::vector<Word> own_;    // of each request, where it is a WRITE
   std::vector<Word> initials_;

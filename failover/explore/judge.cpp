@@ -4,6 +4,7 @@
 // which came before which, that explains every answer and the memory at the end? Operations that
 // were invoked and never answered may have happened, or not. At most a dozen operations, so all
 // orders are tried.
+#include <algorithm>
 #include <bit>
 
 #include "failover/explore/explorer.hpp"
@@ -133,13 +134,19 @@ class Judge {
     }
     return false;
   }
-  /// With posting order kept: an operation that its client numbered later is placed already.
+  /// With posting order kept: an operation that its client numbered later is placed already, or a
+  /// reuse that waited for a message behind this one.
   [[nodiscard]] bool is_overtaken(unsigned i, unsigned placed) const {
     if (!m_.scenario.keeps_posting_order || owners_[i].kind != Event::Kind::Invoke) return false;
-    for (unsigned other = 0; other < owners_.size(); ++other)
-      if ((placed >> other & 1U) != 0 && owners_[other].kind == Event::Kind::Invoke &&
-          owners_[other].client == owners_[i].client && owners_[other].number > owners_[i].number)
+    const auto& early = m_.scenario.before_reuse;
+    const bool is_early = operations_[i].is_answered &&
+                          std::find(early.begin(), early.end(), owners_[i].number) != early.end();
+    for (unsigned other = 0; other < owners_.size(); ++other) {
+      if ((placed >> other & 1U) == 0 || owners_[other].client != owners_[i].client) continue;
+      if (is_early && owners_[other].kind == Event::Kind::Reuse) return true;
+      if (owners_[other].kind == Event::Kind::Invoke && owners_[other].number > owners_[i].number)
         return true;
+    }
     return false;
   }
   static bool apply(const Operated& operated, Memory& memory) {

@@ -193,6 +193,9 @@ struct Scenario {
   /// The judge keeps a client's operations in the order of their numbers, as RC and a sender that
   /// waits do: what an earlier one did must not undo, nor show after, what a later one did.
   bool keeps_posting_order = false;
+  /// Operations whose answers come before the reuse, in the judge's order: the message that allowed
+  /// it was posted after them.
+  std::vector<unsigned> before_reuse;
   std::uint64_t policy = 0;  // bit d answers decision d
 };
 

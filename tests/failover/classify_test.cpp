@@ -197,6 +197,23 @@ TEST(Classify, FencedWriteBeforeAWriteWithImm_IsNotReposted) {
   EXPECT_EQ(advice[1].advice, Advice::Never);
 }
 
+TEST(Classify, ReadBeforeTheMessageThatAllowsReuse_IsNotReposted) {
+  const auto reuse = [](Opcode opcode) {
+    return on_qp(1, fenced(notified(request(opcode, Environment::Reuse))));
+  };
+  const auto advice = classify({reuse(Opcode::Read), reuse(Opcode::Send)}).value();
+  EXPECT_EQ(advice[0].advice, Advice::OnlyIf);
+  EXPECT_EQ(advice[0].one_of, (Lists{{Proviso::TargetQuiet}}));
+  EXPECT_EQ(advice[0].trace.value().violation, Violation::Linearizability);
+}
+
+TEST(Classify, ReadBehindTheMessage_IsReposted) {
+  const OutstandingRequest read = fenced(notified(request(Opcode::Read, Environment::Reuse)));
+  const OutstandingRequest message = request(Opcode::Send, Environment::Quiet);
+  EXPECT_THAT(advices({on_qp(1, message), on_qp(1, read)}),
+              ElementsAre(Advice::Never, Advice::Repost));
+}
+
 TEST(Classify, ChunksThatOneMessageWillNotify_AreBothReposted) {
   const OutstandingRequest chunk = fenced(notified(request(Opcode::Write, Environment::Reuse)));
   EXPECT_THAT(advices({on_qp(1, at(0, 64, chunk)), on_qp(1, at(64, 64, chunk))}),
