@@ -197,6 +197,13 @@ TEST(PoliciesProgram, EveryTable_IsPrintedWithItsRun) {
   EXPECT_THAT(console.out.str(), HasSubstr("table -:"));
 }
 
+TEST(PoliciesProgram, Interrupted_SaysSo) {
+  Console console;
+  console.stop = true;
+  EXPECT_EQ(run_policies({}, console.io), kExitStopped);
+  EXPECT_THAT(console.err.str(), HasSubstr("stopped before all models were explored"));
+}
+
 TEST(PoliciesProgram, UnknownModel_IsRefused) {
   Console console;
   ListCommand command;
@@ -234,6 +241,18 @@ TEST(ClassifyProgram, Dump_BecomesAdvice) {
   EXPECT_EQ(advice[2]["advice"], "no-advice");
   EXPECT_EQ(advice[2]["reason"], "BIND_MW is not modelled");
   EXPECT_EQ(advice[3]["reason"], "completed: nothing to repeat");
+}
+
+TEST(ClassifyProgram, Interrupted_SaysThatThereIsNoAdvice) {
+  const auto folder = ScratchFolder::create().value();
+  ListCommand command;
+  command.path = folder.path() + "/dump.json";
+  ASSERT_TRUE(write_file(command.path, kDump));
+  Console console;
+  console.stop = true;
+  EXPECT_EQ(run_classify(command, console.io), kExitStopped);
+  EXPECT_EQ(console.out.str(), "");
+  EXPECT_THAT(console.err.str(), HasSubstr("no advice is printed"));
 }
 
 TEST(ClassifyProgram, Conditions_AreDataInTheJson) {

@@ -251,7 +251,10 @@ int run_policies(const ListCommand& command, const Streams& io) {
   auto json = nlohmann::ordered_json::array();
   bool all_refuted = true;
   for (const PolicyModel& model : wanted) {
-    if (io.stop) return kExitStopped;
+    if (io.stop) {
+      io.err << "failover-check: stopped before all models were explored\n";
+      return kExitStopped;
+    }
     const auto refuted = print_policies(command, model, json, io);
     if (!refuted) return refuse(io, refuted.error());
     all_refuted = all_refuted && *refuted;
@@ -267,9 +270,12 @@ int run_classify(const ListCommand& command, const Streams& io) {
   if (!dump) return refuse(io, dump.error());
   const auto advice = classify(*dump, &io.stop);
   if (!advice) return refuse(io, advice.error());
+  if (io.stop) {  // what was not reached would read as no-advice
+    io.err << "failover-check: stopped before all requests were explored; no advice is printed\n";
+    return kExitStopped;
+  }
   auto json = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < dump->size(); ++i) {
-    if (io.stop) return kExitStopped;
     const OutstandingRequest& request = (*dump)[i];
     const Classification& c = (*advice)[i];
     if (c.trace) {
