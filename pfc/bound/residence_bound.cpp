@@ -17,6 +17,8 @@ namespace {
 
 using cbd::Graph;
 
+constexpr const char* kTooLong = "the times of this fabric are too long to be added up";
+
 /// The longest way from every vertex along `graph`, each vertex costing `cost`; kUnlimited from
 /// where a circle can be reached. Without recursion: a fabric may hold long paths.
 std::vector<double> longest_ways(const Graph& graph, const std::vector<double>& cost) {
@@ -184,13 +186,22 @@ class Waits {
   }
 
   [[nodiscard]] std::string local_reason(LinkId link) const {
-    for (LinkId from = 0; from < graph_.size(); ++from)
-      if (!std::isfinite(times_.most_packets(from)) &&
-          std::ranges::find(graph_.out(from), link) != graph_.out(from).end())
+    for (LinkId from = 0; from < graph_.size(); ++from) {
+      const Link& fed = topology_.links[from];
+      if (std::isfinite(times_.most_packets(from)) ||
+          std::ranges::find(graph_.out(from), link) == graph_.out(from).end())
+        continue;
+      if (!std::isfinite(fed.xoff))
         return fmt::format("the ingress of {} has neither a threshold nor a buffer that ends",
-                           topology_.links[from].name);
-    return fmt::format("PAUSE frames for packets so small may take all of link {}",
-                       topology_.links[link].name);
+                           fed.name);
+      const bool is_long = !std::isfinite(times_.delay_ps(from));
+      return is_long || std::isfinite(times_.notice_ps(from)) ? kTooLong : frames_reason(fed);
+    }
+    return times_.frame_share(link) >= 1 ? frames_reason(topology_.links[link]) : kTooLong;
+  }
+  static std::string frames_reason(const Link& link) {
+    return fmt::format("PAUSE frames for packets so small may take all of the cable of link {}",
+                       link.name);
   }
 
   const Topology& topology_;
@@ -233,6 +244,8 @@ class Bounder {
     if (bound_.most == 0)
       return fail(Errc::InvalidArgument,
                   "nothing to look at: no flows, and no host has routes to another; one needed");
+    if (!std::isfinite(bound_.most) && bound_.circle.empty() && bound_.reason.empty())
+      bound_.reason = kTooLong;
     return std::move(bound_);
   }
 
@@ -361,11 +374,27 @@ class Bounder {
   std::vector<double> scratch_;
 };
 
+/// A fabric through which no packet of that size comes has no bound that says anything.
+Result<void> check_rooms(const Topology& topology, std::uint32_t packet_bytes) {
+  for (const Link& link : topology.links) {
+    const Node& node = topology.nodes[link.to];
+    const double room =
+        std::round(std::min(link.buffer, node.shared_buffer) * topology.units.data_bytes);
+    if (node.kind == NodeKind::Host || room >= packet_bytes) continue;
+    return fail(Errc::InvalidArgument,
+                fmt::format("link {}: a buffer of {} bytes holds no packet of {}; smaller packets "
+                            "or a larger buffer are accepted",
+                            link.name, room, packet_bytes));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ResidenceBound> bound_residence(const Topology& topology, const BoundOptions& options) {
   if (options.pause.packet_bytes == 0)
     return fail(Errc::InvalidArgument, "packets of 0 bytes; 1 or more are accepted");
+  PORTCULLIS_TRY(check_rooms(topology, options.pause.packet_bytes));
   PORTCULLIS_TRY_ASSIGN(const std::vector<std::uint32_t> priorities,
                         cbd::check_question(topology, {}, cbd::Traffic::All));
   return Bounder(topology, options).run(priorities);

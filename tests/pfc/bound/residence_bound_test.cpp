@@ -89,6 +89,39 @@ TEST(ResidenceBound, IngressThatEndsNowhere_IsNamed) {
   EXPECT_EQ(bound.reason, "the ingress of host-f-1 has neither a threshold nor a buffer that ends");
 }
 
+TEST(ResidenceBound, BufferThatHoldsNoPacket_IsNamed) {
+  Topology topology = *scenario("seed-2");
+  BoundOptions options;
+  options.pause.packet_bytes = 9000;
+  topology.links[0].xoff = topology.links[0].xon = topology.links[0].buffer = 0.05;  // 2000 bytes
+  EXPECT_EQ(bound_residence(topology, options).error().text,
+            "link host-f-1: a buffer of 2000 bytes holds no packet of 9000; smaller packets or a "
+            "larger buffer are accepted");
+  topology.links[0].buffer = 1;
+  topology.nodes[topology.links[0].to].shared_buffer = 0.05;
+  EXPECT_THAT(bound_residence(topology, options).error().text, HasSubstr("holds no packet"));
+}
+
+TEST(ResidenceBound, TimesBeyondAllNumbers_AreTheReason) {
+  Topology topology = *scenario("seed-2");
+  for (Link& link : topology.links) link.delay = 1e308;
+  const ResidenceBound bound = *bound_residence(topology, {});
+  EXPECT_FALSE(std::isfinite(bound.most));
+  EXPECT_EQ(bound.reason, "the times of this fabric are too long to be added up");
+}
+
+TEST(ResidenceBound, PauseFramesThatFillACable_AreTheReason) {
+  Topology topology = *scenario("seed-2");
+  topology.add_link(topology.links[0].to, topology.links[0].from);  // for the PAUSE frames
+  topology.flows[1].priority = 3;
+  BoundOptions options;
+  options.pause.packet_bytes = 100;
+  const ResidenceBound bound = *bound_residence(topology, options);
+  EXPECT_FALSE(std::isfinite(bound.most));
+  EXPECT_EQ(bound.reason,
+            "PAUSE frames for packets so small may take all of the cable of link host-f-1");
+}
+
 TEST(ResidenceBound, LossyClass_IsBoundedByItsBuffers) {
   Topology topology = *scenario("ring-3");
   for (Link& link : topology.links) {
