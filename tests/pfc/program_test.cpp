@@ -199,6 +199,26 @@ TEST(Sweep, Csv_HasACellALine) {
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 7);
 }
 
+TEST(Sweep, Stopped_SaysHowFarItCameAndDrawsNothing) {
+  const TemporaryFile map("as it was");
+  const Outcome outcome = run_pfc_deadlock(
+      {"sweep", "ring-3", "--vary", "d=1", "--runs", "3", "--svg", map.path()}, true);
+  EXPECT_EQ(outcome.status, 130);
+  EXPECT_THAT(outcome.out, HasSubstr("\n1,0,0,0,,,,,\n"));
+  EXPECT_EQ(outcome.err, "pfc-deadlock sweep: stopped after 0 of 3 runs; no map is written\n");
+  std::ifstream kept(map.path());
+  std::string text;
+  std::getline(kept, text);
+  EXPECT_EQ(text, "as it was");
+}
+
+TEST(Sweep, OneSettingVariedTwice_IsRefused) {
+  const Outcome outcome = run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--vary", "d=2"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err,
+            "pfc-deadlock sweep: --vary d twice; one list of its values is accepted\n");
+}
+
 TEST(Sweep, Mistakes_AreOneLine) {
   EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1:2"}).err,
               StartsWith("pfc-deadlock sweep: --vary \"d=1:2\"; NAME=FROM:TO:COUNT or"));

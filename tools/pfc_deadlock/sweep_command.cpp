@@ -99,8 +99,8 @@ std::string csv_of(const std::vector<SweepAxis>& axes, const std::vector<SweepCe
   for (const SweepCell& cell : cells) {
     text += "\n";
     for (const double value : cell.values) text += fmt::format("{:.12g},", value);
-    text +=
-        fmt::format("{},{},{},{:.6g}", cell.runs, cell.undecided, cell.times.size(), cell.share());
+    text += fmt::format("{},{},{},", cell.runs, cell.undecided, cell.times.size());
+    if (cell.runs != 0) text += fmt::format("{:.6g}", cell.share());
     for (const double q : kShown) text += "," + time_text(cell.quantile(q));
   }
   return text + "\n";
@@ -176,6 +176,9 @@ Result<int> run(Console& console, const Options& options) {
     return fail(Errc::InvalidArgument, "--vary is accepted once or twice");
   for (const std::string& vary : options.vary) {
     PORTCULLIS_TRY_ASSIGN(SweepAxis axis, axis_of(vary));
+    if (!to.axes.empty() && to.axes.front().name == axis.name)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("--vary {} twice; one list of its values is accepted", axis.name));
     to.axes.push_back(std::move(axis));
   }
   to.solver.until = options.until;
@@ -197,9 +200,17 @@ Result<int> run(Console& console, const Options& options) {
   console.err << pfc::cbd::first_hops_note(topology);
   console.out << (options.format == "json" ? json_of(options, to.axes, cells)
                                            : csv_of(to.axes, cells));
+  if (console.is_stopped.load()) {
+    std::uint64_t done = 0;
+    for (const SweepCell& cell : cells) done += cell.runs + cell.undecided;
+    fmt::print(console.err, "pfc-deadlock sweep: stopped after {} of {} runs{}\n", done,
+               std::uint64_t{options.runs} * cells.size(),
+               options.svg.empty() ? "" : "; no map is written");
+    return kExitInterrupted;
+  }
   if (!options.svg.empty())
     PORTCULLIS_TRY(write_file(options.svg, svg_of(options, to.axes, cells)));
-  return console.is_stopped.load() ? kExitInterrupted : kExitDone;
+  return kExitDone;
 }
 
 }  // namespace
