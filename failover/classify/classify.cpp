@@ -315,7 +315,7 @@ std::string plain_reason(const OutstandingRequest& r) {
   return {};
 }
 
-/// Where the dump does not say whether requests meet, one that no company makes repostable.
+/// Where it is unclear what a request meets, one that no company makes repostable.
 Result<void> decide_alone(const Dump& dump, const Group& group,
                           std::vector<Classification>& advice) {
   for (const unsigned member : group.members) {

@@ -99,24 +99,45 @@ bool is_message(const OutstandingRequest& r, const std::vector<unsigned>& member
          r.contract.consumer == Consumer::Polls;
 }
 
-/// The later request that lets the receiver go on, where it waits for one: one of another QP, which
-/// no order holds back, before one of the members' own.
-std::optional<unsigned> message_of(const Dump& dump, const std::vector<unsigned>& members) {
+/// The first later requests that let the receiver go on, where it waits for one.
+struct Messages {
+  std::optional<unsigned> foreign;  // of another QP, which no order holds back
+  std::optional<unsigned> own;      // of a member's QP
+};
+Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
   const Contract& contract = dump[members.front()].contract;
   if (contract.environment != Environment::Reuse || contract.consumer != Consumer::Notified)
-    return std::nullopt;
+    return {};
   const auto shares_queue = [&](const OutstandingRequest& r) {
     return r.qp_num && std::any_of(members.begin(), members.end(), [&](unsigned member) {
              return dump[member].qp_num == r.qp_num;
            });
   };
-  std::optional<unsigned> found;
+  Messages found;
   for (unsigned i = members.front() + 1; i < dump.size(); ++i) {
     if (!is_message(dump[i], members, i)) continue;
-    if (!shares_queue(dump[i])) return i;
-    if (!found) found = i;
+    std::optional<unsigned>& first = shares_queue(dump[i]) ? found.own : found.foreign;
+    if (!first) first = i;
   }
   return found;
+}
+
+/// A story has one message, and a receiver that reuses words of no atomic.
+std::string obstacle_of_messages(const Dump& dump, const std::vector<unsigned>& members) {
+  const Messages messages = messages_of(dump, members);
+  if (messages.foreign && messages.own)
+    return fmt::format(
+        "both work_requests[{}] and [{}], of two QPs, let the receiver reuse these bytes, and one "
+        "message is explored",
+        *messages.own, *messages.foreign);
+  if (!messages.foreign && !messages.own) return {};
+  for (const unsigned member : members)
+    if (dump[member].opcode && is_atomic(*dump[member].opcode))
+      return fmt::format(
+          "work_requests[{}] lets the receiver reuse the word of the atomic work_requests[{}], "
+          "which is not modelled",
+          messages.foreign ? *messages.foreign : *messages.own, member);
+  return {};
 }
 
 std::string obstacle_of(const Dump& dump, const std::vector<unsigned>& members) {
@@ -195,6 +216,10 @@ std::vector<Group> groups_of(const Dump& dump) {
   for (auto& [number, group] : by_leader) {
     if (group.obstacle.empty() && group.members.size() > 1)
       group.obstacle = obstacle_of(dump, group.members);
+    if (group.obstacle.empty()) {
+      group.obstacle = obstacle_of_messages(dump, group.members);
+      group.is_unclear = !group.obstacle.empty();
+    }
     groups.push_back(std::move(group));
   }
   return groups;
@@ -219,7 +244,8 @@ Story story_of(const Dump& dump, const std::vector<unsigned>& members) {
     if (is_new) ++next_queue;
     return found->second;
   };
-  const std::optional<unsigned> message = message_of(dump, members);
+  const Messages messages = messages_of(dump, members);
+  const std::optional<unsigned> message = messages.foreign ? messages.foreign : messages.own;
   std::vector<unsigned> parts = members;
   if (message) parts.push_back(*message);
   std::sort(parts.begin(), parts.end());  // PSNs follow the posting order

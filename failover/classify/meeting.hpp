@@ -17,7 +17,9 @@ struct Group {
   std::vector<unsigned> members;
   /// Why it cannot be explored as a whole; empty where it can.
   std::string obstacle;
-  bool is_unclear = false;  // the dump does not say whether they meet at all
+  /// The dump does not say whether they meet at all, or what else happens is not modelled: still
+  /// never repostable is what is not when it is alone.
+  bool is_unclear = false;
 };
 
 /// A request whose completion is implied by a later one of its QP becomes Completed. Why the dump

@@ -207,6 +207,30 @@ TEST(Classify, ReadBeforeTheMessageThatAllowsReuse_IsNotReposted) {
   EXPECT_EQ(advice[0].trace.value().violation, Violation::Linearizability);
 }
 
+TEST(Classify, AtomicBeforeTheMessageThatAllowsReuse_IsRepostedByNoAdvice) {
+  const auto reuse = [](Opcode opcode, Word addend) {
+    OutstandingRequest r = on_qp(1, fenced(notified(request(opcode, Environment::Reuse))));
+    r.compare_add = addend;
+    return r;
+  };
+  const OutstandingRequest message = reuse(Opcode::Send, 0);
+  EXPECT_THAT(advices({reuse(Opcode::FetchAdd, 0), message}),
+              ElementsAre(Advice::NoAdvice, Advice::Never));
+  EXPECT_THAT(advices({reuse(Opcode::FetchAdd, 1), message}),
+              ElementsAre(Advice::Never, Advice::Never));
+}
+
+TEST(Classify, MessagesOfTwoQueuePairsBehindARead_GiveItNoAdvice) {
+  const auto reuse = [](Opcode opcode) {
+    return fenced(notified(request(opcode, Environment::Reuse)));
+  };
+  const auto advice = classify({on_qp(1, reuse(Opcode::Read)), on_qp(1, reuse(Opcode::Send)),
+                                on_qp(2, reuse(Opcode::Send))})
+                          .value();
+  EXPECT_EQ(advice[0].advice, Advice::NoAdvice);
+  EXPECT_THAT(advice[0].reason, HasSubstr("work_requests[1] and [2]"));
+}
+
 TEST(Classify, ReadBehindTheMessage_IsReposted) {
   const OutstandingRequest read = fenced(notified(request(Opcode::Read, Environment::Reuse)));
   const OutstandingRequest message = request(Opcode::Send, Environment::Quiet);
