@@ -33,6 +33,7 @@ struct RunningFence {
   std::unordered_map<std::uint32_t, std::size_t> by_qpn = {};  // which of the slots
   std::uint64_t busy_ns = 0;                                   // in calls that let it go on
   bool is_midway = false;                                      // the device has a command of it
+  bool is_late = false;  // ran out of time while somebody waited for it
   bool has_ended = false;
 };
 

@@ -203,6 +203,7 @@ class LeaseManager {
   void conclude(RunningFence& running);
   /// Until it has ended or it is `until_ns`, which is in time for one that somebody waits for.
   void run_to_end(RunningFence& running, std::uint64_t until_ns);
+  void finish_alone(const Claim& claim);
   void settle(RunningFence& running, std::size_t index);
   /// These wait for their fence from now on.
   [[nodiscard]] std::vector<Lease> make_wait(std::vector<std::uint32_t> slots, const Plan& plan);

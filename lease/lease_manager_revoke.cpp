@@ -60,6 +60,7 @@ std::vector<RevokeAnswer> LeaseManager::revoke_batch(std::span<const LeaseName> 
   asked.add(plan, make_wait(std::move(slots), plan));
   fence_asked(asked, until_ns);
   for (const auto& fence : joined) run_to_end(*fence, until_ns);
+  if (names.size() == 1) finish_alone(claims.front());
   // What is left goes on in poll().
   if (auto rest = take_waiting(asked, asked.size()); !rest.empty())
     asked_.add(plan, make_wait(std::move(rest), plan));
@@ -254,10 +255,18 @@ void LeaseManager::run_to_end(RunningFence& running, std::uint64_t until_ns) {
     device.relax(running.fence.lingers_until_ns());
   }
   if (progress != Fence::Progress::OutOfTime) return;
-  // This process stood still: of one lease every step could be sent otherwise.
+  running.is_late = true;
   running.fence.go_on_unawaited();
-  if (running.slots.size() == 1)
-    run_to_end(running, after_ms(now_ns(), options_.fence.deadline_ms));
+}
+
+/// The fence of a lease asked for by itself ran out of time in this call: this process stood still,
+/// or it was begun long ago. Of one lease every step could be sent otherwise.
+void LeaseManager::finish_alone(const Claim& claim) {
+  if (claim.kind != Claim::Kind::Run && claim.kind != Claim::Kind::Join) return;
+  const Holding* const holding = holdings_[claim.slot].get();
+  const auto fence = holding != nullptr ? holding->fence : nullptr;
+  if (fence != nullptr && fence->slots.size() == 1 && std::exchange(fence->is_late, false))
+    run_to_end(*fence, after_ms(now_ns(), options_.fence.deadline_ms));
 }
 
 void LeaseManager::settle(RunningFence& running, std::size_t index) {

@@ -60,6 +60,33 @@ TEST_F(LeaseEnd, TearDownOf200ActiveWithADeadDevice_OneDeadlineAndEveryRegionPro
     EXPECT_EQ(fenced.verdict.proof, Proof::Unmap);
 }
 
+TEST_F(LeaseEnd, TearDownOf20LingeringWithADeviceThatDies_OneDeadlineAndEveryRegionProved) {
+  start_many(20);
+  for (const Lease& lease : leases)
+    (void)manager->start_revoke(lease.id, lease.epoch, nak_first_plan());
+  let_the_device_die();
+  ASSERT_FALSE(manager->tear_down());
+  EXPECT_LE(elapsed_ms(), 3'500u);
+  EXPECT_EQ(manager->fenced_count(), 20u);
+  for (const FencedLease& fenced : manager->fenced_summary())
+    EXPECT_EQ(fenced.verdict.proof, Proof::Mkey);
+}
+
+TEST_F(LeaseEnd, BatchOf20LingeringWithADeviceThatDies_OneDeadlineAndPollFinishesThem) {
+  start_many(20);
+  std::vector<LeaseName> names;
+  for (const Lease& lease : leases) {
+    names.push_back({lease.id, lease.epoch});
+    (void)manager->start_revoke(lease.id, lease.epoch, nak_first_plan());
+  }
+  let_the_device_die();
+  for (const RevokeAnswer& answer : manager->revoke_batch(names, nak_first_plan()))
+    EXPECT_THAT(answer.outcome, ::testing::AnyOf(Outcome::Fenced, Outcome::Revoking));
+  EXPECT_LE(elapsed_ms(), 1'000u);
+  for (int i = 0; i < 10'000 && manager->fenced_count() < 20; ++i) manager->poll();
+  EXPECT_EQ(manager->fenced_count(), 20u);
+}
+
 TEST_F(LeaseEnd, TearDownOf200PendingWithADeadDevice_OneDeadline) {
   start_many(200);
   std::vector<LeaseName> names;
