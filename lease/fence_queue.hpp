@@ -51,14 +51,30 @@ class FenceQueue {
     left_ += leases.size();
     if (!leases.empty()) batches_.push_back({plan, std::move(leases), 0});
   }
-  /// Nobody waits; some of the others may have left.
+  /// Nobody waits; where it is not, all may have left.
   [[nodiscard]] bool empty() const noexcept { return batches_.empty(); }
-  /// At most so many wait.
-  [[nodiscard]] std::size_t size() const noexcept { return left_; }
+  /// So many wait.
+  [[nodiscard]] std::size_t size() const noexcept { return left_ - gone_; }
+  /// One of those that wait does so no more; its place stays until it is met.
+  void leave() noexcept { gone_ += gone_ < left_ ? 1 : 0; }
+  /// Who asks again and again leaves a place each time: they go before they are more than wait.
+  template <class StillWaits>
+  void drop_gone(StillWaits&& still_waits) {
+    if (gone_ <= left_ / 2) return;
+    left_ = gone_ = 0;
+    for (Batch& batch : batches_) {
+      batch.leases.erase(batch.leases.begin(),
+                         batch.leases.begin() + static_cast<std::ptrdiff_t>(batch.next));
+      batch.next = 0;
+      std::erase_if(batch.leases, [&](const Lease& lease) { return !still_waits(lease); });
+      left_ += batch.leases.size();
+    }
+    std::erase_if(batches_, [](const Batch& batch) { return batch.leases.empty(); });
+  }
   [[nodiscard]] const Plan& plan() const noexcept { return batches_.front().plan; }
   void clear() noexcept {
     batches_.clear();
-    left_ = 0;
+    left_ = gone_ = 0;
   }
 
   /// The first `most` of one plan for which `still_waits` holds, or more where `goes_with` ties one
@@ -71,8 +87,12 @@ class FenceQueue {
       Batch& first = batches_.front();
       for (; first.next < first.leases.size(); ++first.next, --left_) {
         const Lease& lease = first.leases[first.next];
-        if (!still_waits(lease)) continue;
-        if (slots.size() >= most && !goes_with(slots.back(), lease.slot)) return slots;
+        if (!still_waits(lease)) {
+          gone_ -= gone_ != 0 ? 1 : 0;
+          continue;
+        }
+        if (!slots.empty() && slots.size() >= most && !goes_with(slots.back(), lease.slot))
+          return slots;
         slots.push_back(lease.slot);
       }
       batches_.pop_front();
@@ -89,7 +109,8 @@ class FenceQueue {
   };
 
   std::deque<Batch> batches_;
-  std::size_t left_ = 0;
+  std::size_t left_ = 0;  // places that were not met yet
+  std::size_t gone_ = 0;  // of them, where nobody waits
 };
 
 }  // namespace portcullis::lease

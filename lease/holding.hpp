@@ -22,6 +22,8 @@
 
 namespace portcullis::lease {
 
+class FenceQueue;
+
 /// A fence that has begun, with the slots it runs on. Whoever waits for it shares it, since it may
 /// end in any call that lets it go on.
 struct RunningFence {
@@ -54,7 +56,7 @@ struct Holding {
   std::optional<DmaMemory> region;
   std::optional<pmd::QueuePair> qp;
   std::shared_ptr<RunningFence> fence;
-  bool is_waiting = false;                   // REVOKING, and its fence has not begun
+  FenceQueue* waits_in = nullptr;            // REVOKING, and its fence has not begun
   pmd::CompletionQueue* receives = nullptr;  // where they complete; null: it was granted without
   /// From the fence on, how long the QP number may not come back: what the client's retry budget
   /// allows it to send, in the longest reading of the standard.

@@ -53,7 +53,8 @@ struct Host {
   std::function<std::uint32_t()> fence_slots_available;
   /// Hears of every event that the manager took from the function. May be empty.
   std::function<void(const pmd::Event&)> on_event = {};
-  /// Hears of every outcome of a fence when it stands, asked for or by time to live. May be empty.
+  /// Hears of every outcome of a fence when it stands, asked for or by time to live, and of each
+  /// that was under way or waited when another fence took the function down. May be empty.
   std::function<void(const Lease&, const Verdict&)> on_outcome = {};
   LogSink log = {};  // may be empty; of(hca): the one that bring-up was given
 
@@ -136,11 +137,14 @@ class LeaseManager {
   [[nodiscard]] RevokeAnswer revoke(std::uint64_t id, std::uint64_t epoch, const Plan& plan);
   /// The same for many; answers in the order of `names`. In chunks, every key of a chunk first, and
   /// within one deadline for all: of those that do not fit the answer is Revoking, and poll() goes
-  /// on with them before anything else. A lease that is being fenced already is joined.
+  /// on with them before anything else. A lease that is being fenced already is joined. Asked again
+  /// once its slot is FREE, it is NotFound; Host::on_outcome hears of every one.
   [[nodiscard]] std::vector<RevokeAnswer> revoke_batch(std::span<const LeaseName> names,
                                                        const Plan& plan);
   /// As revoke, but does not wait while the plan lingers: none then, and poll() goes on with it.
-  /// Asked again, it joins the fence, and repeats the answer once it stands.
+  /// Asked again, it joins the fence, and repeats the answer once it stands, until the slot is
+  /// FREE: with a plan without GRACE that is at once, and Host::on_outcome alone tells what poll()
+  /// ended.
   [[nodiscard]] std::optional<RevokeAnswer> start_revoke(std::uint64_t id, std::uint64_t epoch,
                                                          const Plan& plan);
   /// The ACTIVE leases of a tenant, in the order of their slots. O(slots).
@@ -206,7 +210,10 @@ class LeaseManager {
   void finish_alone(const Claim& claim);
   void settle(RunningFence& running, std::size_t index);
   /// These wait for their fence from now on.
-  [[nodiscard]] std::vector<Lease> make_wait(std::vector<std::uint32_t> slots, const Plan& plan);
+  void make_wait(FenceQueue& queue, std::vector<std::uint32_t> slots, const Plan& plan);
+  /// It waits no more; false when it did not.
+  bool take_turn(Holding& holding) noexcept;
+  [[nodiscard]] bool waits_in(const FenceQueue& queue, const Lease& lease) const noexcept;
   [[nodiscard]] std::vector<std::uint32_t> take_waiting(FenceQueue& queue, std::size_t most);
   /// As many as the device manages by `until_ns`.
   void fence_asked(FenceQueue& asked, std::uint64_t until_ns);
@@ -254,8 +261,8 @@ class LeaseManager {
   FenceQueue ended_;  // by their time to live
   FencePace asked_pace_{256, 1024};
   FencePace idle_pace_{8, 256};
-  bool is_device_silent_ = false;  // as far as the last fence could tell
-  std::uint64_t blocked_ns_ = 0;   // the longest of the calls that followed each other
+  unsigned silent_fences_ = 0;    // of many leases, the last ones, that the device did not answer
+  std::uint64_t blocked_ns_ = 0;  // the longest of the calls that followed each other
   std::uint64_t blocked_until_ns_ = 0;
   std::uint64_t tear_down_until_ns_ = 0;
   LeaseTerms terms_;

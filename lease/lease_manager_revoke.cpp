@@ -52,18 +52,18 @@ std::vector<RevokeAnswer> LeaseManager::revoke_batch(std::span<const LeaseName> 
     if (claim.kind == Claim::Kind::Run) slots.push_back(claim.slot);
     if (claim.kind != Claim::Kind::Join) continue;
     // One that waits for its turn has it now.
-    if (std::exchange(holdings_[claim.slot]->is_waiting, false)) slots.push_back(claim.slot);
+    if (take_turn(*holdings_[claim.slot])) slots.push_back(claim.slot);
     const auto& fence = holdings_[claim.slot]->fence;
     if (fence && (joined.empty() || joined.back() != fence)) joined.push_back(fence);
   }
   FenceQueue asked;
-  asked.add(plan, make_wait(std::move(slots), plan));
+  make_wait(asked, std::move(slots), plan);
   fence_asked(asked, until_ns);
   for (const auto& fence : joined) run_to_end(*fence, until_ns);
   if (names.size() == 1) finish_alone(claims.front());
   // What is left goes on in poll().
   if (auto rest = take_waiting(asked, asked.size()); !rest.empty())
-    asked_.add(plan, make_wait(std::move(rest), plan));
+    make_wait(asked_, std::move(rest), plan);
   std::vector<RevokeAnswer> answers;
   for (const Claim& claim : claims) answers.push_back(answer_of(claim));
   note_blocked(since_ns);
@@ -101,7 +101,7 @@ std::optional<RevokeAnswer> LeaseManager::start_revoke(std::uint64_t id, std::ui
   const bool is_held = claim.kind == Claim::Kind::Run || claim.kind == Claim::Kind::Join;
   if (!is_held) return answer_of(claim);
   Holding& holding = *holdings_[claim.slot];
-  const bool is_new = std::exchange(holding.is_waiting, false) || claim.kind == Claim::Kind::Run;
+  const bool is_new = take_turn(holding) || claim.kind == Claim::Kind::Run;
   const auto running = is_new ? begin_fence({claim.slot}, plan) : holding.fence;
   const std::uint64_t until_ns =
       running->fence.is_awaited() ? Fence::kNoLimit : after_ms(now_ns(), kPollMs);
@@ -141,7 +141,9 @@ void LeaseManager::note_blocked(std::uint64_t since_ns) noexcept {
   blocked_until_ns_ = now_ns();
 }
 
-std::vector<Lease> LeaseManager::make_wait(std::vector<std::uint32_t> slots, const Plan& plan) {
+void LeaseManager::make_wait(FenceQueue& queue, std::vector<std::uint32_t> slots,
+                             const Plan& plan) {
+  queue.drop_gone([&](const Lease& lease) { return waits_in(queue, lease); });
   // One command takes back what a group has in common, so its members go together.
   std::unordered_map<const Group*, std::size_t> rank;
   std::unordered_map<std::uint32_t, std::size_t> place;
@@ -154,24 +156,32 @@ std::vector<Lease> LeaseManager::make_wait(std::vector<std::uint32_t> slots, con
   }
   std::vector<Lease> leases;
   for (const std::uint32_t slot : slots) {
-    holdings_[slot]->is_waiting = true;
+    holdings_[slot]->waits_in = &queue;
     leases.push_back(table_.lease(slot));
   }
-  return leases;
+  queue.add(plan, std::move(leases));
+}
+
+bool LeaseManager::take_turn(Holding& holding) noexcept {
+  FenceQueue* const queue = std::exchange(holding.waits_in, nullptr);
+  if (queue != nullptr) queue->leave();
+  return queue != nullptr;
+}
+
+bool LeaseManager::waits_in(const FenceQueue& queue, const Lease& lease) const noexcept {
+  return find(lease) != nullptr && table_.state(lease.slot) == State::Revoking &&
+         holdings_[lease.slot]->waits_in == &queue;
 }
 
 std::vector<std::uint32_t> LeaseManager::take_waiting(FenceQueue& queue, std::size_t most) {
   if (queue.empty()) return {};
   const bool is_for_groups = queue.plan().is_for_groups();
-  const auto still_waits = [this](const Lease& lease) {
-    return find(lease) != nullptr && table_.state(lease.slot) == State::Revoking &&
-           holdings_[lease.slot]->is_waiting;
-  };
+  const auto still_waits = [&](const Lease& lease) { return waits_in(queue, lease); };
   const auto go_together = [this, is_for_groups](std::uint32_t a, std::uint32_t b) {
     return is_for_groups && holdings_[a]->group && holdings_[a]->group == holdings_[b]->group;
   };
   auto slots = queue.take(most, still_waits, go_together);
-  for (const std::uint32_t slot : slots) holdings_[slot]->is_waiting = false;
+  for (const std::uint32_t slot : slots) holdings_[slot]->waits_in = nullptr;
   return slots;
 }
 
@@ -229,7 +239,7 @@ void LeaseManager::conclude(RunningFence& running) {
   std::erase_if(running_, [&running](const auto& other) { return other.get() == &running; });
   const bool has_given_up = running.fence.has_given_up();
   // Four commands that hang may all be of one lease.
-  if (running.slots.size() > 1) is_device_silent_ = has_given_up;
+  if (running.slots.size() > 1) silent_fences_ = has_given_up ? silent_fences_ + 1 : 0;
   if (!has_given_up)
     (running.fence.is_awaited() ? asked_pace_ : idle_pace_)
         .note(running.slots.size(), running.busy_ns);
@@ -300,6 +310,9 @@ void LeaseManager::settle(RunningFence& running, std::size_t index) {
 
 void LeaseManager::lose_function() {
   function_lost_ = true;
+  std::vector<Lease> asked;  // or ended: their outcome stands now
+  for (std::uint32_t slot = 0; slot < table_.slots(); ++slot)
+    if (table_.state(slot) == State::Revoking) asked.push_back(table_.lease(slot));
   table_.function_lost(now_ns());
   for (const auto& running : running_) {
     for (const std::uint32_t slot : running->slots) holdings_[slot]->fence.reset();
@@ -310,6 +323,8 @@ void LeaseManager::lose_function() {
   ended_.clear();
   sweep_.forget();
   if (host_.log) host_.log("fence: the function was reset; every lease on it is gone");
+  if (!host_.on_outcome) return;
+  for (const Lease& lease : asked) host_.on_outcome(lease, table_.verdict(lease.slot));
 }
 
 void LeaseManager::take_events() {
@@ -334,7 +349,7 @@ void LeaseManager::enqueue_ended() {
   }
   if (host_.log && slots.size() > kNamedEnds)
     host_.log("and so has that of " + std::to_string(slots.size() - kNamedEnds) + " more leases");
-  ended_.add(options_.plan, make_wait(std::move(slots), options_.plan));
+  make_wait(ended_, std::move(slots), options_.plan);
 }
 
 void LeaseManager::advance_running(std::uint64_t until_ns) {
@@ -349,6 +364,9 @@ void LeaseManager::advance_running(std::uint64_t until_ns) {
 /// As many as fit; none before the device has answered what was begun.
 void LeaseManager::begin_waiting(std::uint64_t until_ns) {
   constexpr std::size_t kMostInPoll = 256;
+  // A device that was silent twice is dead, and one fence of all loses no more of its slots than
+  // one of a few. After the first time it may be back, and all of them would wait for the last.
+  constexpr unsigned kSilent = 2;
   std::size_t begun = 0;
   while (begun < kMostInPoll && now_ns() < until_ns && !function_lost_) {
     if (std::ranges::any_of(running_, [](const auto& fence) { return fence->is_midway; })) return;
@@ -356,7 +374,7 @@ void LeaseManager::begin_waiting(std::uint64_t until_ns) {
     if (queue.empty()) return;
     const Plan plan = queue.plan();
     const std::size_t most =
-        is_device_silent_ ? queue.size() : idle_pace_.size_for(until_ns - now_ns());
+        silent_fences_ >= kSilent ? queue.size() : idle_pace_.size_for(until_ns - now_ns());
     auto slots = take_waiting(queue, most);
     if (slots.empty()) continue;
     begun += slots.size();

@@ -64,10 +64,10 @@ void LeaseManager::fence_all() {
   asked_.clear();
   ended_.clear();
   FenceQueue all;
-  all.add(seed_plan(), make_wait(std::move(alive), seed_plan()));
+  make_wait(all, std::move(alive), seed_plan());
   while (!all.empty() && !function_lost_) {
     const std::uint64_t part_ns = ns_of_ms(options_.fence.deadline_ms) / 4;
-    const bool is_hopeless = is_device_silent_ || now_ns() >= tear_down_until_ns_;
+    const bool is_hopeless = silent_fences_ != 0 || now_ns() >= tear_down_until_ns_;
     const std::size_t fit = std::min(kMostAtOnce, asked_pace_.size_for(part_ns));
     auto slots = take_waiting(all, is_hopeless ? all.size() : fit);
     if (slots.empty()) continue;

@@ -58,6 +58,21 @@ TEST_F(FenceQueueTest, WhoLeftMeanwhile_IsPassedOver) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST_F(FenceQueueTest, WhoAsksAgainAndAgain_IsCountedOnce) {
+  queue.add(seed_plan(), leases(0, 3));
+  for (int i = 0; i < 5; ++i) {
+    queue.leave();
+    queue.drop_gone([](const Lease& lease) { return lease.slot != 0; });
+    queue.add(seed_plan(), leases(0, 1));
+    EXPECT_EQ(queue.size(), 3u);
+  }
+  EXPECT_THAT(take(9), ElementsAre(1, 2));
+  EXPECT_THAT(take(9), ElementsAre(0));
+  gone = {0};
+  EXPECT_THAT(take(9), IsEmpty());
+  EXPECT_EQ(queue.size(), 0u);
+}
+
 TEST_F(FenceQueueTest, WhoMayNotBeParted_GoesBeyondTheMost) {
   queue.add(indirect_plan(), leases(0, 6));
   tied = {1, 2, 3};

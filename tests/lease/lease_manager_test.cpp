@@ -287,6 +287,22 @@ TEST_F(LeaseManagerTest, Fenced_NeverSweptNorGrantedAgain) {
   EXPECT_EQ(revoke(first.lease).outcome, Outcome::Fenced);
 }
 
+TEST_F(LeaseManagerTest, FunctionResetWhileAnotherFenceLingers_BothOutcomesAreTold) {
+  std::vector<std::uint32_t> told;
+  host.on_outcome = [&told](const Lease& lease, const Verdict& verdict) {
+    EXPECT_EQ(verdict.outcome, Outcome::Fenced);
+    told.push_back(lease.slot);
+  };
+  start({.fence = {.may_reset_function = true}});
+  const Lease second = granted();
+  (void)manager->start_revoke(second.id, second.epoch, nak_first_plan());
+  function.channel.answer(Opcode::DESTROY_MKEY, kRefused);
+  function.dma.refuse_unmap = true;
+  (void)revoke(first.lease);
+  EXPECT_TRUE(manager->is_function_lost());
+  EXPECT_THAT(told, ElementsAre(first.lease.slot, second.slot));
+}
+
 TEST_F(LeaseManagerTest, FunctionResetByTheLadder_EveryLeaseFencedAndNoGrant) {
   start({.fence = {.may_reset_function = true}});
   const Lease second = granted();

@@ -100,6 +100,52 @@ TEST_P(Thousands, RevokedInOneBatch_OutcomeOrRevokingWithinOneSecondAndNoneFence
   EXPECT_EQ(manager->fenced_count(), 0u);
 }
 
+class Waiting : public LeaseWorld {
+ protected:
+  void SetUp() override {}
+  void grant_many(std::uint32_t count, std::uint64_t ttl_ms) {
+    slots = count;
+    start({}, "cx5-16.35.4506");
+    for (std::uint32_t i = 0; i < count; ++i)
+      names.push_back(name_of(manager->grant(
+          {.bytes = kPageBytes, .peer = {.qpn = 5, .gid = testing::kPort.gid}, .ttl_ms = ttl_ms})));
+  }
+  static LeaseName name_of(const Result<Grant>& grant) {
+    EXPECT_TRUE(grant) << grant.error().text;
+    return {grant->lease.id, grant->lease.epoch};
+  }
+  std::uint64_t expected_ms_of_the_last() {
+    const RevokeAnswer answer = manager->revoke_batch(names, seed_plan()).back();
+    EXPECT_EQ(answer.outcome, Outcome::Revoking);
+    return answer.expected_ms;
+  }
+
+  std::vector<LeaseName> names;
+};
+
+TEST_F(Waiting, BatchAskedForAgain_ExpectedTimeShrinksWithWhatIsLeft) {
+  grant_many(4'000, 0);
+  const std::uint64_t first_ms = expected_ms_of_the_last();
+  const std::uint64_t second_ms = expected_ms_of_the_last();
+  EXPECT_LT(second_ms, first_ms);
+  EXPECT_LT(expected_ms_of_the_last(), second_ms);
+}
+
+TEST_F(Waiting, DeviceSilentForOneChunk_RevokeByNameAfterwardsIsInTime) {
+  grant_many(10'000, kTtlMs);
+  const std::uint64_t until_ns = device.clock.now_ns() + 2 * kTtlMs * kMs;
+  while (device.clock.now_ns() < until_ns) device.relax(until_ns);
+  for (std::uint32_t nth = 1; nth <= 8; ++nth)
+    model->inject(
+        model::CommandFaultRule{.kind = model::CommandFaultRule::Kind::NeverReturns, .nth = nth});
+  while (manager->fenced_count() == 0) manager->poll();
+  manager->poll();
+  const std::uint64_t before_ns = device.clock.now_ns();
+  EXPECT_EQ(manager->revoke(names.back().id, names.back().epoch).outcome, Outcome::TornDown);
+  EXPECT_LE(device.clock.now_ns() - before_ns, 1'000 * kMs);
+  EXPECT_EQ(manager->fenced_count(), 8u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Timings, Thousands,
                          ::testing::Values(Many{1'600, "cx5-16.35.4506"}, Many{3'000, "instant"},
                                            Many{3'000, "cx5-16.35.4506"}, Many{64'990, "instant"},
