@@ -340,7 +340,12 @@ Conclusion conclude(const std::vector<BenchRun>& runs, const std::string& where)
   lines.push_back("files: " + where);
 
   if (!std::ranges::all_of(runs, is_whole)) conclusion.status = Conclusion::kNotWhole;
-  if (floor != nullptr && floor->status == Conclusion::kServedAfterFence)
+  // What the lines say, whatever the program ended with.
+  const auto is_served = [](const ResultSeries& series) {
+    return value_of(series, "changed_after_outcome").value_or(0) > 0;
+  };
+  if (floor != nullptr && (floor->status == Conclusion::kServedAfterFence ||
+                           std::ranges::any_of(floor->file->series, is_served)))
     conclusion.status = Conclusion::kServedAfterFence;
   return conclusion;
 }

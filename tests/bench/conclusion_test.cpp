@@ -167,6 +167,13 @@ TEST(Conclusion, BytesAfterAnOutcome_AreLoudAndTheStatus) {
   EXPECT_EQ(told.status, 2);
 }
 
+TEST(Conclusion, BytesAfterAnOutcomeOfAProgramThatEndedWell_AreTheStatusAllTheSame) {
+  const auto told = conclude(
+      {run_of("floor_bench", results({entry({.plan = "seed", .told_ns = kMs, .served = 2})}), 0)},
+      "r");
+  EXPECT_EQ(told.status, Conclusion::kServedAfterFence);
+}
+
 TEST(Conclusion, RegionNobodyCouldLookAt_IsNotCalledUnchanged) {
   const auto told = conclude(
       {run_of("floor_bench", results({entry({.plan = "legacy", .told_ns = kMs, .watched = 0})}))},
