@@ -104,9 +104,11 @@ Result<std::optional<std::size_t>> Connection::read_some(std::span<std::byte> to
   if (got < 0 && errno == ECONNRESET) return std::size_t{0};
   if (got < 0) return system_error("recvmsg");
   take_fds(message, fds);
+  // The kernel cuts the list where ours is full, too (scm_detach_fds of net/core/scm.c).
   if ((message.msg_flags & MSG_CTRUNC) != 0 || fds.size() > kMaxMessageFds)
     return fail(Errc::Malformed, "vfio-user message with more than " +
-                                     std::to_string(kMaxMessageFds) + " file descriptors");
+                                     std::to_string(kMaxMessageFds) +
+                                     " file descriptors, or than ulimit -n leaves");
   return static_cast<std::size_t>(got);
 }
 

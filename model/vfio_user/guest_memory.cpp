@@ -139,11 +139,9 @@ void GuestMemory::unmap(const GuestRange& range) {
   std::erase_if(files_, [](const auto& file) { return file.second.expired(); });
 }
 
-std::vector<GuestRange> GuestMemory::all() const {
-  std::vector<GuestRange> ranges;
-  ranges.reserve(ranges_.size());
-  for (const auto& [address, entry] : ranges_) ranges.push_back(entry.range);
-  return ranges;
+std::optional<GuestRange> GuestMemory::first() const noexcept {
+  if (ranges_.empty()) return std::nullopt;
+  return ranges_.begin()->second.range;
 }
 
 }  // namespace portcullis::model::vfio_user

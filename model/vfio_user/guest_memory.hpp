@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,7 +47,8 @@ class GuestMemory {
   /// Forgets a range; its memory goes with the last range of its file, so whoever used it has let
   /// go before.
   void unmap(const GuestRange& range);
-  [[nodiscard]] std::vector<GuestRange> all() const;
+  /// The lowest; none when nothing is mapped.
+  [[nodiscard]] std::optional<GuestRange> first() const noexcept;
 
   [[nodiscard]] std::size_t ranges() const noexcept { return ranges_.size(); }
   [[nodiscard]] std::size_t files() const noexcept { return files_.size(); }

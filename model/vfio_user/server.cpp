@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -85,10 +86,24 @@ std::optional<std::size_t> transfer_limit(std::span<const std::byte> json) {
   return std::min<std::size_t>(limit->get<std::size_t>(), kMaxTransferBytes);
 }
 
+/// What a client makes us keep has bounds, but `ulimit -v` may be lower than they are. It costs the
+/// client its connection, and its ranges go with that; others are served.
+template <class Work>
+auto in_what_memory_there_is(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return fail(Errc::OutOfResources, "out of memory");  // short: a longer one needs some
+  }
+}
+
 }  // namespace
 
-Server::~Server() {
-  for (const GuestRange& range : memory_.all()) let_go(range);
+// Without a list of them: what ends the client may be that there is no memory for one.
+Server::~Server() { let_go_of_all(); }
+
+void Server::let_go_of_all() {
+  while (const auto range = memory_.first()) let_go(*range);
 }
 
 void Server::let_go(const GuestRange& range) {
@@ -97,7 +112,18 @@ void Server::let_go(const GuestRange& range) {
 }
 
 Result<bool> Server::serve_one() {
-  if (broken_) return tl::unexpected<Error>(*broken_);
+  if (broken_) return hang_up(*broken_);
+  auto served = in_what_memory_there_is([this] { return take_one(); });
+  return served ? served : hang_up(served.error());
+}
+
+// To say why takes memory, too, and the ranges may have all of it.
+tl::unexpected<Error> Server::hang_up(const Error& why) {
+  let_go_of_all();
+  return tl::unexpected<Error>(why);
+}
+
+Result<bool> Server::take_one() {
   const Deadline deadline(patience_.message_ms);
   PORTCULLIS_TRY_ASSIGN(std::optional<Message> message, connection_.receive(deadline));
   if (!message) return false;
@@ -201,7 +227,7 @@ Server::Reply Server::dma_unmap(const Message& message) {
   if (!request) return refuse(EINVAL);
   if ((request->flags & DmaUnmap::kAll) != 0) {
     if (request->address != 0 || request->size != 0) return refuse(EINVAL);
-    for (const GuestRange& range : memory_.all()) let_go(range);
+    let_go_of_all();
     return reply_with(*request);
   }
   if (request->flags != 0) return refuse(ENOTSUP);
@@ -310,7 +336,7 @@ Result<std::optional<Message>> Server::request(Command command, std::span<const 
   if (broken_) return tl::unexpected<Error>(*broken_);
   if (!negotiated_)  // the device may have work left from the client before
     return fail(Errc::System, std::string(name(command)) + ": the client has not said its version");
-  auto reply = exchange(command, payload, deadline);
+  auto reply = in_what_memory_there_is([&] { return exchange(command, payload, deadline); });
   if (!reply && reply.error().code == Errc::Timeout)
     reply = fail(Errc::Timeout, std::string(name(command)) + ": no reply in " +
                                     std::to_string(deadline.patience_ms()) + " ms");

@@ -91,6 +91,8 @@ class Server {
   /// A reply's payload, or the errno that stands in its place.
   using Reply = tl::expected<std::vector<std::byte>, int>;
 
+  [[nodiscard]] Result<bool> take_one();
+  [[nodiscard]] tl::unexpected<Error> hang_up(const Error& why);
   [[nodiscard]] Result<void> serve(Message& message, const Deadline& deadline);
   [[nodiscard]] Reply dispatch(Message& message);
   [[nodiscard]] Reply negotiate(const Message& message);
@@ -104,6 +106,7 @@ class Server {
   [[nodiscard]] Reply region_read(const Message& message);
   [[nodiscard]] Reply region_write(const Message& message);
   void let_go(const GuestRange& range);
+  void let_go_of_all();
   /// A command from us and its reply; nothing when it was abandoned.
   [[nodiscard]] Result<std::optional<Message>> request(Command command,
                                                        std::span<const std::byte> payload,

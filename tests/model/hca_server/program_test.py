@@ -126,6 +126,27 @@ class Serving(unittest.TestCase):
             self.assertEqual(call(client, 13, b""), 0)
         self.assertIsNone(process.poll())
 
+    def test_ranges_that_no_memory_is_left_for_end_one_client(self):
+        process = self.serve("s")
+        # Of memory: some, and less than the ranges need that it would accept.
+        pages = int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + (4 << 20)
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (limit, limit))
+        path = os.path.join(self.folder.name, "s")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+            call(client, 1, struct.pack("<HH", 0, 1))
+            with self.assertRaises((OSError, struct.error)):
+                for page in range(1 << 16):
+                    call(client, 2, struct.pack("<IIQQQ", 32, 3, 0, page << 14, 4096))
+        self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
+        self.assertEqual(process.stderr.readline(),
+                         "hca-server: client hung up on: out of memory\n")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+            self.assertEqual(call(client, 1, struct.pack("<HH", 0, 1)), 0)
+        self.assertIsNone(process.poll())
+
     def test_two_servers_share_a_wire(self):
         wire = os.path.join(self.folder.name, "wire")
         self.serve("a", "--wire", f"stream,listen={wire}")
