@@ -11,6 +11,7 @@
 #include <iostream>
 #include <mutex>
 #include <new>
+#include <system_error>
 
 namespace portcullis::tools {
 namespace {
@@ -61,6 +62,13 @@ int run_caught(std::string_view program, const std::function<int()>& body) {
     return body();
   } catch (const std::bad_alloc&) {
     std::cerr << program << ": out of memory; what is left here, or ulimit -v, is too little\n";
+  } catch (const std::system_error& error) {
+    // pthread_create(3): no memory for its stack, or as many as are allowed.
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      std::cerr << program << ": no thread is left; what ulimit -u or ulimit -v allows is too "
+                << "little\n";
+    else if (!is_output_lost())
+      std::cerr << program << ": " << error.what() << '\n';
   } catch (const std::exception& error) {
     // fmt::print throws when its stream refuses; that line comes at the end.
     if (!is_output_lost()) std::cerr << program << ": " << error.what() << '\n';
@@ -83,6 +91,7 @@ int run_main(std::string_view program, const std::function<int()>& body, std::at
   if (!open_closed_streams()) return kExitNoResources;
   stop_flag.store(stop);
   std::signal(SIGPIPE, on_closed_pipe);
+  std::signal(SIGXFSZ, SIG_IGN);  // the write fails with EFBIG instead, as on a full disk
   int status = run_caught(program, body);
   std::cout.flush();
   const bool flushed = std::fflush(stdout) == 0;

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import unittest
 
 PROGRAMS = [pathlib.Path(path) for path in sys.argv[1:]]
 OUTPUT_LOST = 74  # kExitOutputLost of tools/standard_streams.hpp
+NO_RESOURCES = 71  # kExitNoResources of the same
 
 
 def named(name):
@@ -75,6 +77,15 @@ class EveryProgram(unittest.TestCase):
                 self.assertEqual(run(closed([0, 2], [program, "--help"])).returncode, 0)
 
 
+class FenceProof(unittest.TestCase):
+    def test_thread_that_there_is_no_room_for_is_told(self):
+        def stacks_larger_than_memory():
+            resource.setrlimit(resource.RLIMIT_STACK, (1 << 50, 1 << 50))  # pthread_create(3)
+        ended = run([named("fence_proof")], preexec_fn=stacks_larger_than_memory)
+        self.assertEqual(ended.returncode, NO_RESOURCES)
+        self.assertRegex(ended.stderr, r"\Afence_proof: no thread is left; .*\n\Z")
+
+
 REQUEST = ("lease-request version=1 qpn=0x11 psn=0x3a51b2 gid=192.0.2.2 mac=02:50:43:00:00:02 "
            "mtu=1024\n")
 
@@ -120,6 +131,15 @@ class LeaseServe(unittest.TestCase):
         self.assertEqual(serve.returncode, OUTPUT_LOST)
         self.assertRegex(messages, r"\Alease-serve: standard output refused .*\n\Z")
         self.assertIn('"outcome":"TornDown"', record.read_text())
+
+    def test_file_beyond_the_limit_of_sizes_is_told(self):
+        def no_byte():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        ended = run([str(word) for word in self.arguments()], preexec_fn=no_byte)
+        self.assertEqual(ended.returncode, 2)
+        told = "lease-serve: .*grant cannot be written: File too large"
+        self.assertRegex(ended.stderr, rf"\A{told}\n\Z")
+        self.assertFalse((self.folder / "grant").exists())
 
     def test_trace_that_is_cut_is_told(self):
         """A pipe stands for the disk: it is full when its reader leaves."""
