@@ -24,7 +24,8 @@ stand EAL arguments:
 What a client says of its GID, MAC and QPN is believed: listen where only those can connect who may
 have a lease. Ctrl-C twice ends it at once.
 
-exit status: 0 TornDown and no byte changed while it was watched, 1 not so, 2 it could not be
+exit status: 0 TornDown and no byte changed while it was watched, or stopped before a lease was
+granted, 1 not so, 2 it could not be
 served, 74 what was printed or written is not all there)";
 
 void add_device_options(CLI::App& app, Options& options) {
