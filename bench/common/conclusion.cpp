@@ -91,7 +91,8 @@ class Limit {
   [[nodiscard]] std::string text() const {
     const std::size_t all = asked_.size();
     const char* plans = all == 1 ? "plan" : "plans";
-    if (missing_.empty()) return fmt::format("met by all {} {}", all, plans);
+    if (missing_.empty())
+      return all == 1 ? "met by its one plan" : fmt::format("met by all {} plans", all);
     return fmt::format("met by {} of {} {}, NOT by {}", all - missing_.size(), all, plans,
                        missed_.text());
   }
@@ -229,10 +230,10 @@ std::vector<std::string> revoke_lines(const ResultFile& file) {
     if (other != revoke.idle.end() && differs) idle.add(other->second, plan);
   }
   std::vector<std::string> lines;
-  if (!writing.is_empty() || !idle.is_empty())
-    lines.push_back(fmt::format(
-        "a revoke takes{}{}{}{}", writing.is_empty() ? "" : " while its client writes: ",
-        writing.text(), idle.is_empty() ? "" : "; while nobody writes: ", idle.text()));
+  std::vector<std::string> taken;
+  if (!writing.is_empty()) taken.push_back("while its client writes: " + writing.text());
+  if (!idle.is_empty()) taken.push_back("while nobody writes: " + idle.text());
+  if (!taken.empty()) lines.push_back(fmt::format("a revoke takes {}", fmt::join(taken, "; ")));
   std::vector<std::string> met;
   for (const auto& [leases, limit] : revoke.contract)
     met.push_back(fmt::format("{} {} {}", leases, leases == 1 ? "lease" : "leases", limit.text()));
@@ -266,6 +267,7 @@ std::string failed_line(const std::vector<BenchRun>& runs) {
       failed.push_back(fmt::format("{} (interrupted, {} of its series)", run.program, interrupted));
   }
   if (failed.empty() && series == 0) return "not measured: there is no series in the files";
+  if (failed.empty() && series == 1) return "its one series was measured";
   if (failed.empty()) return fmt::format("all {} series were measured", series);
   const std::size_t more = failed.size() - std::min(failed.size(), kNamed);
   failed.resize(std::min(failed.size(), kNamed));
@@ -281,6 +283,12 @@ bool is_whole(const BenchRun& run) {
 
 void append(std::vector<std::string>& lines, const std::vector<std::string>& more) {
   lines.insert(lines.end(), more.begin(), more.end());
+}
+
+/// A series that counts samples has their median and the longest.
+bool has_times(const ResultSeries& series) {
+  if (value_of(series, "count").value_or(0) <= 0) return true;
+  return value_of(series, "p50").value_or(-1) >= 0 && value_of(series, "max").value_or(-1) >= 0;
 }
 
 }  // namespace
@@ -313,6 +321,7 @@ Result<ResultFile> parse_results(std::string_view text, std::string_view file) {
     for (std::size_t i = 0; i < entry.keys.size(); ++i)
       if (entry.items[i].kind == JsonValue::Kind::Number)
         series.values.emplace(entry.keys[i], entry.items[i].number);
+    if (series.error.empty() && !has_times(series)) series.error = "its p50 and max are no times";
     results.series.push_back(std::move(series));
   }
   return results;

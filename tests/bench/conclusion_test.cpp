@@ -191,8 +191,24 @@ TEST(Conclusion, SeriesWithoutResult_IsNamedAndNotConcludedFrom) {
       "r");
   EXPECT_THAT(told.lines, Contains("not measured: floor/plan:umr/timeout:14/retry:7/clock:virtual "
                                    "(too late)"));
-  EXPECT_THAT(told.lines, Contains(HasSubstr("met by all 1 plan")));
+  EXPECT_THAT(told.lines, Contains(HasSubstr("met by its one plan")));
   EXPECT_EQ(told.status, 3);
+}
+
+TEST(Conclusion, SeriesWhoseTimesAreNone_MeetsNothingAndIsNamed) {
+  const auto told = conclude(
+      {run_of("revoke_bench", results({revoke_entry("seed", 1, "serial", "write", 2e6, -5)}))},
+      "r");
+  EXPECT_THAT(told.lines, Contains("how long a revoke takes: not measured"));
+  EXPECT_THAT(told.lines, Contains(HasSubstr("(its p50 and max are no times)")));
+  EXPECT_EQ(told.status, 3);
+}
+
+TEST(Conclusion, NobodyWrites_IsSaidWithoutAGap) {
+  const auto told = conclude(
+      {run_of("revoke_bench", results({revoke_entry("seed", 1, "serial", "none", 2e6, 2e6)}))},
+      "r");
+  EXPECT_THAT(told.lines, Contains("a revoke takes while nobody writes: seed 2 ms"));
 }
 
 TEST(Conclusion, ManyFailures_AreCountedBehindTheFirstThree) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hca-server as a user meets it: bad input is one line that names it, a good run ends on a signal.
 
-    program_test.py HCA_SERVER
+    program_test.py [CLASS ..] HCA_SERVER
 """
 
 import errno
@@ -74,7 +74,7 @@ class BadInput(unittest.TestCase):
             self.assertTrue(pathlib.Path(file.name).exists())
 
 
-class Serving(unittest.TestCase):
+class Server(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.running = []
@@ -95,6 +95,8 @@ class Serving(unittest.TestCase):
         self.assertEqual(process.stderr.readline(), f"hca-server: listening on {path}\n")
         return process
 
+
+class Serving(Server):
     def test_signal_ends_it_well_and_takes_the_socket_away(self):
         process = self.serve("s")
         process.send_signal(signal.SIGINT)
@@ -108,44 +110,6 @@ class Serving(unittest.TestCase):
             client.connect(os.path.join(self.folder.name, "s"))
             self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
         self.assertEqual(process.stderr.readline(), "hca-server: client gone\n")
-
-    def test_memory_that_the_address_space_has_no_room_for_is_refused_and_told(self):
-        # RLIMIT_AS: what the server reserves for itself, and not the client's 32 GiB.
-        limit = 2 << 30
-        process = self.serve("s", limit=limit)
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(os.path.join(self.folder.name, "s"))
-            self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
-            call(client, 1, struct.pack("<HH", 0, 1))
-            memory = os.memfd_create("guest")
-            os.truncate(memory, 32 << 30)
-            request = struct.pack("<IIQQQ", 32, 3, 0, 1 << 32, 32 << 30)
-            self.assertEqual(call(client, 2, request, [memory]), errno.EIO)
-            os.close(memory)
-            self.assertRegex(process.stderr.readline(), "cannot map 34359738368 bytes of guest")
-            self.assertEqual(call(client, 13, b""), 0)
-        self.assertIsNone(process.poll())
-
-    def test_ranges_that_no_memory_is_left_for_end_one_client(self):
-        process = self.serve("s")
-        # Of memory: some, and less than the ranges need that it would accept.
-        pages = int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[0])
-        limit = pages * resource.getpagesize() + (4 << 20)
-        resource.prlimit(process.pid, resource.RLIMIT_AS, (limit, limit))
-        path = os.path.join(self.folder.name, "s")
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(path)
-            call(client, 1, struct.pack("<HH", 0, 1))
-            with self.assertRaises((OSError, struct.error)):
-                for page in range(1 << 16):
-                    call(client, 2, struct.pack("<IIQQQ", 32, 3, 0, page << 14, 4096))
-        self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
-        self.assertEqual(process.stderr.readline(),
-                         "hca-server: client hung up on: out of memory\n")
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(path)
-            self.assertEqual(call(client, 1, struct.pack("<HH", 0, 1)), 0)
-        self.assertIsNone(process.poll())
 
     def test_two_servers_share_a_wire(self):
         wire = os.path.join(self.folder.name, "wire")
@@ -193,6 +157,48 @@ class Serving(unittest.TestCase):
                 time.sleep(0.1)
             process.wait(300)
         self.assertEqual(process.returncode, -signal.SIGINT)
+
+
+class FewAddresses(Server):
+    """Under RLIMIT_AS; not for a sanitizer's build, which reserves addresses of its own."""
+
+    def test_memory_that_the_address_space_has_no_room_for_is_refused_and_told(self):
+        # RLIMIT_AS: what the server reserves for itself, and not the client's 32 GiB.
+        limit = 2 << 30
+        process = self.serve("s", limit=limit)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.path.join(self.folder.name, "s"))
+            self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
+            call(client, 1, struct.pack("<HH", 0, 1))
+            memory = os.memfd_create("guest")
+            os.truncate(memory, 32 << 30)
+            request = struct.pack("<IIQQQ", 32, 3, 0, 1 << 32, 32 << 30)
+            self.assertEqual(call(client, 2, request, [memory]), errno.EIO)
+            os.close(memory)
+            self.assertRegex(process.stderr.readline(), "cannot map 34359738368 bytes of guest")
+            self.assertEqual(call(client, 13, b""), 0)
+        self.assertIsNone(process.poll())
+
+    def test_ranges_that_no_memory_is_left_for_end_one_client(self):
+        process = self.serve("s")
+        # Of memory: some, and less than the ranges need that it would accept.
+        pages = int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + (4 << 20)
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (limit, limit))
+        path = os.path.join(self.folder.name, "s")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+            call(client, 1, struct.pack("<HH", 0, 1))
+            with self.assertRaises((OSError, struct.error)):
+                for page in range(1 << 16):
+                    call(client, 2, struct.pack("<IIQQQ", 32, 3, 0, page << 14, 4096))
+        self.assertEqual(process.stderr.readline(), "hca-server: client connected\n")
+        self.assertEqual(process.stderr.readline(),
+                         "hca-server: client hung up on: out of memory\n")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+            self.assertEqual(call(client, 1, struct.pack("<HH", 0, 1)), 0)
+        self.assertIsNone(process.poll())
 
 
 if __name__ == "__main__":
