@@ -17,7 +17,6 @@ namespace {
 using ::portcullis::testing::LeaseWorld;
 using ::testing::SizeIs;
 
-constexpr std::uint64_t kMs = kNsPerMs;
 constexpr std::uint64_t kTtlMs = 3'600'000;
 
 struct Many {
