@@ -147,7 +147,7 @@ bool shows(const Dump& dump, const std::vector<std::size_t>& reposted, const Pro
   const bool has_stranger = promise.environment != Environment::Quiet;
   std::size_t ways = 1;  // of what the WRITEs carried
   for (const OutstandingRequest& r : dump) ways *= carries_data(*r.opcode) ? 3 : 1;
-  for (const std::uint64_t initial : {4, 5, 6})
+  for (const std::uint64_t initial : {4U, 5U, 6U})
     for (std::size_t way = 0; way < ways; ++way)
       for (const auto& later : laters[promise.is_nothing_later ? 1 : 0])
         for (unsigned stranger = has_stranger ? 1 : 0; stranger <= (has_stranger ? 3U : 0U);
