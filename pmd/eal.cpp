@@ -55,6 +55,15 @@ std::string complaint_in(const std::string& output) {
   return rte_strerror(rte_errno);
 }
 
+/// Not by fmt: the EAL that panicked may have left no descriptor, and UBSan needs one to look at
+/// the objects behind fmt's calls.
+std::string refusal_of(const std::vector<std::string>& arguments, const std::string& output) {
+  std::string text = "the EAL refuses \"";
+  for (const std::string& argument : arguments) text += argument + " ";
+  text.back() = '"';
+  return text + ": " + complaint_in(output);
+}
+
 /// Where the EAL keeps a process's files; one that is left behind harms nobody.
 void remove_directory(const std::string& directory) {
   std::error_code ignored;
@@ -141,8 +150,7 @@ Result<Eal> Eal::start(std::vector<std::string> arguments, bool emulated) {
   const std::string private_directory = supplied ? rte_eal_get_runtime_dir() : "";
   if (start.parsed.value_or(-1) < 0) {
     remove_directory(private_directory);
-    return fail(Errc::System, fmt::format("the EAL refuses \"{}\": {}", fmt::join(arguments, " "),
-                                          complaint_in(start.said)));
+    return fail(Errc::System, refusal_of(arguments, start.said));
   }
   return Eal(std::move(arguments), private_directory);
 }

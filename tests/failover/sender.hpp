@@ -59,6 +59,7 @@ class Sender {
   struct Answer {
     bool is_given = false;
     std::uint64_t word = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 means the 0 of the comparison
     auto operator<=>(const Answer&) const = default;
   };
   struct Now {
@@ -70,6 +71,7 @@ class Sender {
     unsigned packet = 0;  // of the stage
     bool has_failed = false;
     int stranger_after = -1;  // not yet; else that many of the ops had been answered, from the left
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 means the 0 of the comparison
     auto operator<=>(const Now&) const = default;
   };
 
