@@ -45,14 +45,14 @@ std::uint32_t CommandQueue::in_flight() const noexcept {
 
 void CommandQueue::reset() {
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-    if (is_busy(i)) record(i, slots_[i], prm::TraceAnswer::None);
+    if (is_busy(i)) record(i, slots_[i], trace::TraceAnswer::None);
   }
   busy_ = 0;
 }
 
-void CommandQueue::record(std::uint32_t index, const Slot& slot, prm::TraceAnswer answer) {
+void CommandQueue::record(std::uint32_t index, const Slot& slot, trace::TraceAnswer answer) {
   if (!trace_) return;
-  prm::TraceCommand command;
+  trace::TraceCommand command;
   command.sequence = slot.sequence;
   command.slot = index;
   command.in.bytes = slot.in;
@@ -63,7 +63,7 @@ void CommandQueue::record(std::uint32_t index, const Slot& slot, prm::TraceAnswe
     command.in.bytes.assign(inline_in.begin(), inline_in.end());
   }
   command.answer = answer;
-  if (answer == prm::TraceAnswer::Given) {
+  if (answer == trace::TraceAnswer::Given) {
     command.time_ns = deps_.scheduler->now_ns() - slot.started_ns;
     command.delivery_status = prm::number(slot.delivery);
     command.out.bytes = slot.out;
@@ -200,7 +200,7 @@ void CommandQueue::give_back(std::uint32_t index, Slot& slot, Signing signing) {
   static_cast<void>(entry.try_set<"status">(prm::number(slot.delivery) & 0x7fU));
   entry.set<"ownership", 0>();
   if (signing != Signing::None) prm::sign_entry(entry, prm::EntryOwner::Software);
-  record(index, slot, prm::TraceAnswer::Given);
+  record(index, slot, trace::TraceAnswer::Given);
   if (signing == Signing::Wrong)
     entry.put<"signature">(static_cast<std::uint8_t>(~entry.get<"signature">()));
   busy_ &= ~(1U << index);

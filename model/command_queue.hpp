@@ -24,11 +24,11 @@
 #include "model/model.hpp"
 #include "model/profile.hpp"
 #include "model/scheduler.hpp"
-#include "model/trace_file.hpp"
 #include "model/verdict.hpp"
 #include "prm/cmd_interface.hpp"
 #include "prm/enums.hpp"
 #include "prm/status.hpp"
+#include "trace/trace_file.hpp"
 
 namespace portcullis::model {
 
@@ -59,7 +59,7 @@ class CommandQueue {
   CommandQueue& operator=(const CommandQueue&) = delete;
 
   /// Every command from now on is written there; null: nowhere.
-  void record_to(std::unique_ptr<TraceFile> trace) noexcept { trace_ = std::move(trace); }
+  void record_to(std::unique_ptr<trace::TraceFile> trace) noexcept { trace_ = std::move(trace); }
   static constexpr std::uint32_t kEverySlot = ~std::uint32_t{0};
   /// The doorbell rang for `slots`, a bit each. `queue` is the entries' address, `checksums`
   /// whether input is verified and output signed (cmdif_checksum 3).
@@ -98,7 +98,7 @@ class CommandQueue {
   void answer(std::uint32_t index, Slot& slot);
   [[nodiscard]] bool write_output(Slot& slot, Signing signing);
   void give_back(std::uint32_t index, Slot& slot, Signing signing);
-  void record(std::uint32_t index, const Slot& slot, prm::TraceAnswer answer);
+  void record(std::uint32_t index, const Slot& slot, trace::TraceAnswer answer);
   static void finish_task(void* self, std::uint64_t index);
 
   Deps deps_;
@@ -106,7 +106,7 @@ class CommandQueue {
   CommandFaults faults_;
   std::array<Slot, prm::kMaxCommands> slots_;
   std::uint32_t busy_ = 0;  // bit n: slots_[n] is at work
-  std::unique_ptr<TraceFile> trace_;
+  std::unique_ptr<trace::TraceFile> trace_;
   std::uint64_t issued_ = 0;
 };
 

@@ -83,12 +83,12 @@ Core::Core(Parts parts, const Options& options)
 }
 
 Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) {
-  std::unique_ptr<TraceFile> trace;
+  std::unique_ptr<trace::TraceFile> trace;
   if (!options.trace_path.empty()) {
     const std::string source = "model (timing=" + std::string(parts.timing.name) +
                                "; behaviours=" + parts.behaviours.names + ")";
-    PORTCULLIS_TRY_ASSIGN(trace,
-                          TraceFile::create(options.trace_path, source, options.on_recording_lost));
+    PORTCULLIS_TRY_ASSIGN(
+        trace, trace::TraceFile::create(options.trace_path, source, options.on_recording_lost));
   }
   std::unique_ptr<Core> core(new Core(std::move(parts), options));
   core->commands.record_to(std::move(trace));

@@ -21,7 +21,7 @@
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "model/port_type.hpp"
-#include "model/recording_file.hpp"
+#include "trace/recording_file.hpp"
 
 namespace portcullis::model {
 
@@ -45,7 +45,7 @@ struct Options {
   std::optional<std::array<std::uint8_t, 6>> mac{};  // models on one wire need different ones
   /// Hears once, in one line, of each of the two files above that could not be written on: a full
   /// disk. Asked by whoever runs the model, or destroys it. May be empty.
-  OnRecordingLost on_recording_lost{};
+  trace::OnRecordingLost on_recording_lost{};
 };
 
 /// What the device holds; all zero after a clean teardown.

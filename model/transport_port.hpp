@@ -60,7 +60,7 @@ struct TransportOptions {
   std::uint32_t log_max_qp = 0;  // every qpn is below 1 << log_max_qp
   std::uint32_t log_max_msg = 0;
   std::shared_ptr<Pace> pace{};  // null: nothing takes time
-  OnRecordingLost on_recording_lost{};
+  trace::OnRecordingLost on_recording_lost{};
 };
 
 enum class QpTransition : std::uint8_t {

@@ -16,7 +16,7 @@
 
 #include "base/entropy.hpp"
 #include "base/unique_fd.hpp"
-#include "model/recording_file.hpp"
+#include "trace/recording_file.hpp"
 
 namespace portcullis::tools {
 namespace {
@@ -109,7 +109,7 @@ Result<void> write_output(const std::string& path, std::string_view text, mode_t
   PORTCULLIS_TRY(check_output(path));
   PORTCULLIS_TRY_ASSIGN(const auto there, mode_of(path));
   if (there && !S_ISREG(*there)) {
-    PORTCULLIS_TRY_ASSIGN(const UniqueFd fd, model::open_recording(path));
+    PORTCULLIS_TRY_ASSIGN(const UniqueFd fd, trace::open_recording(path));
     const int error = write_whole(fd.get(), text);
     return error == 0 ? Result<void>() : refuse(path, message(error));
   }

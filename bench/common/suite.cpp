@@ -13,8 +13,8 @@
 #include "base/json.hpp"
 #include "bench/common/context.hpp"
 #include "bench/common/interrupt.hpp"
-#include "model/recording_file.hpp"
 #include "tools/standard_streams.hpp"
+#include "trace/recording_file.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -152,7 +152,7 @@ Result<void> start_benchmark(const CommandLine& line, const ProgramInfo& info) {
     const std::string path = json_path(line.options, info);
     PORTCULLIS_TRY(make_directory(line.options.out_dir));
     // Google Benchmark would write through a link, and ends the program where it cannot open it.
-    PORTCULLIS_TRY(model::open_recording(path));
+    PORTCULLIS_TRY(trace::open_recording(path));
     arguments.push_back("--benchmark_out=" + path);
     arguments.emplace_back("--benchmark_out_format=json");
   }

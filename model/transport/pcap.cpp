@@ -41,8 +41,8 @@ std::array<std::byte, kErfBytes> erf_header(std::size_t frame_bytes, std::uint64
 }  // namespace
 
 Result<std::shared_ptr<PcapWriter>> PcapWriter::create(const std::string& path, PortType port_type,
-                                                       OnRecordingLost on_lost) {
-  PORTCULLIS_TRY_ASSIGN(std::FILE* const stream, open_recording_stream("pcap file", path));
+                                                       trace::OnRecordingLost on_lost) {
+  PORTCULLIS_TRY_ASSIGN(std::FILE* const stream, trace::open_recording_stream("pcap file", path));
   pcap_t* handle = pcap_open_dead_with_tstamp_precision(
       port_type == PortType::InfiniBand ? DLT_ERF : DLT_EN10MB, static_cast<int>(kMaxRecordBytes),
       PCAP_TSTAMP_PRECISION_NANO);

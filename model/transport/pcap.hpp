@@ -14,7 +14,7 @@
 
 #include "base/result.hpp"
 #include "model/port_type.hpp"
-#include "model/recording_file.hpp"
+#include "trace/recording_file.hpp"
 
 struct pcap;
 struct pcap_dumper;
@@ -26,7 +26,7 @@ class PcapWriter {
   /// System, with the path, when the file cannot be written.
   [[nodiscard]] static Result<std::shared_ptr<PcapWriter>> create(
       const std::string& path, PortType port_type = PortType::Ethernet,
-      OnRecordingLost on_lost = {});
+      trace::OnRecordingLost on_lost = {});
   ~PcapWriter();
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
@@ -39,7 +39,7 @@ class PcapWriter {
 
  private:
   PcapWriter(std::string path, pcap* handle, pcap_dumper* file, PortType port_type,
-             OnRecordingLost on_lost) noexcept
+             trace::OnRecordingLost on_lost) noexcept
       : path_(std::move(path)),
         handle_(handle),
         file_(file),
@@ -52,7 +52,7 @@ class PcapWriter {
   pcap* handle_;
   pcap_dumper* file_;
   PortType port_type_;
-  OnRecordingLost on_lost_;
+  trace::OnRecordingLost on_lost_;
   bool is_lost_ = false;
 };
 

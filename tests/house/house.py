@@ -22,11 +22,12 @@ FUNCTION_LINES = 70
 ARROWS = {
     "base": set(),
     "prm": {"base"},
+    "trace": {"prm"},
     "pmd": {"prm"},
     "steering": {"pmd"},
     "lease": {"steering"},
     "probes": {"steering"},
-    "model": {"prm"},
+    "model": {"trace"},
     "failover": {"base"},
     "pfc": {"base"},
 }

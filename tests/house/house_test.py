@@ -47,6 +47,15 @@ class Arrows(HouseTest):
     def test_library_includes_tools_is_found(self):
         self.assertBroken("arrows", self.include("lease", "tools"), ("lease/a.cpp", 2))
 
+    def test_driver_includes_recordings_is_found(self):
+        self.assertBroken("arrows", self.include("pmd", "trace"), ("pmd/a.cpp", 2))
+
+    def test_recordings_include_model_is_found(self):
+        self.assertBroken("arrows", self.include("trace", "model"), ("trace/a.cpp", 2))
+
+    def test_model_records(self):
+        self.assertKept("arrows", self.include("model", "trace"))
+
     def test_path_from_elsewhere_is_found(self):
         files = {"pmd/a.cpp": '#include "b.hpp"\n', "pmd/b.hpp": ""}
         self.assertBroken("arrows", files, ("pmd/a.cpp", 1))

@@ -12,7 +12,7 @@ namespace portcullis::tools::doctor {
 
 /// What VFIO pins for one function before the first lease: the EAL's least memory (-m 64), and what
 /// the firmware asks for. A ConnectX-4 of a published bring-up asked for 6 and 12,868 pages of 4
-/// KiB (tests/tools/trace/data, QUERY_PAGES), 50 MiB; rounded up.
+/// KiB (tests/trace/data, QUERY_PAGES), 50 MiB; rounded up.
 inline constexpr std::uint64_t kLeastLockedBytes = std::uint64_t{128} << 20;
 
 /// Huge pages are reserved and not in use, on `node` if it is not -1.

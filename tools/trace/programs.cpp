@@ -14,15 +14,16 @@
 
 #include "base/result.hpp"
 #include "tools/standard_streams.hpp"
-#include "tools/trace/compare.hpp"
-#include "tools/trace/dmesg_import.hpp"
-#include "tools/trace/recording.hpp"
 #include "tools/trace/report.hpp"
-#include "tools/trace/text.hpp"
+#include "trace/compare.hpp"
+#include "trace/dmesg_import.hpp"
+#include "trace/recording.hpp"
+#include "trace/text.hpp"
 
 namespace portcullis::tools::trace {
 namespace {
 
+using portcullis::trace::quoted;
 using Arguments = std::span<const std::string_view>;
 
 constexpr std::string_view kDiffHelp =
@@ -92,7 +93,7 @@ Result<std::string> read_text(std::string_view path) {
 
 Result<Recording> read_recording(std::string_view path) {
   PORTCULLIS_TRY_ASSIGN(const std::string text, read_text(path));
-  return parse_recording(text, path == "-" ? "standard input" : path);
+  return portcullis::trace::parse_recording(text, path == "-" ? "standard input" : path);
 }
 
 struct DiffOptions {
@@ -196,7 +197,8 @@ Outcome trace_import(Arguments arguments) {
   const auto text = read_text(file.value_or("-"));
   if (!text) return bad("trace-import", text.error().text);
   const std::string_view name = file.value_or("-");
-  const auto log = import_log(*text, name == "-" ? "standard input" : name, device);
+  const auto log =
+      portcullis::trace::import_log(*text, name == "-" ? "standard input" : name, device);
   if (!log) return bad("trace-import", log.error().text);
   return {
       0, to_text(log->recording),

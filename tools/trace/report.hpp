@@ -6,9 +6,13 @@
 #include <string>
 #include <string_view>
 
-#include "tools/trace/compare.hpp"
+#include "trace/compare.hpp"
 
 namespace portcullis::tools::trace {
+
+using portcullis::trace::Comparison;
+using portcullis::trace::Recording;
+using portcullis::trace::Rules;
 
 /// A recording and what the user calls it.
 struct Named {

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "prm/trace_text.hpp"
 #include "tests/model/hca_server/guest.hpp"
+#include "trace/command_text.hpp"
 
 namespace portcullis::model::testing {
 namespace {
@@ -47,7 +47,7 @@ TEST_F(HcaServerTrace, BringUpOfAGuest_EveryCommandWithFieldsByName) {
   ASSERT_EQ(guest.map(true), 0U);
   ASSERT_TRUE(guest.bring_up());
   const std::string text = recording();
-  EXPECT_THAT(text, StartsWith(prm::kTraceMagic));
+  EXPECT_THAT(text, StartsWith(trace::kTraceMagic));
   EXPECT_THAT(text, HasSubstr("command 1 ENABLE_HCA 0x104 op_mod 0x0"));
   EXPECT_THAT(text, HasSubstr("command 2 QUERY_PAGES 0x107 op_mod 0x1"));
   EXPECT_THAT(text, HasSubstr("in.input_num_entries 0x8"));

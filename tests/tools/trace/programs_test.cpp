@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/tools/trace/command_bytes.hpp"
+#include "tests/trace/command_bytes.hpp"
 
 namespace portcullis::tools::trace {
 namespace {
@@ -37,7 +37,8 @@ class Programs : public ::testing::Test {
   std::string recording(const std::string& name, const char* pages) {
     const auto command = command_of("01070000 00000001 00000000 00000000",
                                     std::string("00000000 00000000 00000000 ") + pages);
-    return file(name, prm::trace_header("a test") + prm::trace_text(command));
+    return file(name,
+                portcullis::trace::trace_header("a test") + portcullis::trace::trace_text(command));
   }
 
  private:
@@ -78,7 +79,7 @@ TEST_F(Programs, IgnoredField_MakesThemTheSame) {
 
 TEST_F(Programs, CommandOfOneSide_IsMarked) {
   const std::string a = recording("a", "00000006");
-  const std::string empty = file("empty", prm::trace_header("nothing"));
+  const std::string empty = file("empty", portcullis::trace::trace_header("nothing"));
   EXPECT_THAT(diff({a, empty}).out, HasSubstr("\n-     1        QUERY_PAGES 0x107 op_mod 0x1\n"));
   EXPECT_THAT(diff({empty, a}).out, HasSubstr("\n+           1  QUERY_PAGES 0x107 op_mod 0x1\n"));
 }
