@@ -94,7 +94,7 @@ Proof. induction gs; [reflexivity | assumption]. Qed.
 Lemma executions_elsewhere : forall i gs, executions i (map Elsewhere gs) = 0.
 Proof. intros i gs. induction gs; [reflexivity | assumption]. Qed.
 
-(* What 000 calls indistinguishable, stated as what it is: two views are equal. *)
+(* What the failover document calls indistinguishable, stated as what it is: two views are equal. *)
 Theorem views_equal : forall o r gs, view (executed_trace o r gs) = view (lost_trace o).
 Proof.
   intros o r gs. unfold executed_trace. cbn. rewrite view_app, view_elsewhere. reflexivity.

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: BSD-3-Clause
 
-   Section 3 of the seed document as printed. Its assumptions hold outright, its theorem follows
+   Section 3 of the failover document as printed. Its assumptions hold outright, its theorem follows
    from none of them and would condemn a READ, and the two traces it calls indistinguishable are
    told apart by counting. Impossibility.T1 is what it should have said. *)
 

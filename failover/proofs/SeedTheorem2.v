@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: BSD-3-Clause
 
-   Section 4 of the seed document as printed: FADD and CAS executed twice. Linearizability, in the
-   heading of that section, is never stated there; RetriedAtomics.v states it. *)
+   Section 4 of the failover document as printed: FADD and CAS executed twice. Linearizability, in
+   the heading of that section, is never stated there; RetriedAtomics.v states it. *)
 
 From Coq Require Import Arith Bool List Lia.
 From PortcullisFailover Require Import SeedFoundations.

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: BSD-3-Clause
 
-   Section 5 of the seed document as printed. Two of its axioms contradict each other, the third
+   Section 5 of the failover document as printed. Two of its axioms contradict each other, the third
    says nothing; the rest reduces to "a function has one value". And the explanation is wrong: what
    is missing after a timeout is evidence, not consensus power. *)
 

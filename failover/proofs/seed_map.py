@@ -23,7 +23,7 @@ ITEM = re.compile(r"(?P<section>[\d.]+) (?P<kind>\w+) (?P<name>\w+): "
                   rf"(?P<verdict>{'|'.join(VERDICTS)})(?:\s+(?P<note>.*))?$", re.DOTALL)
 DECLARATION = re.compile(rf"^[ \t]*({'|'.join(DEFINING + PROVED)}) ([\w']+)", re.MULTILINE)
 
-HEAD = """# From the seed document to the proofs
+HEAD = """# From the failover document to the proofs
 
 One row for every named item of "Proof Specifications for RDMA Failover Impossibility", the document
 that the analysis of failover started from, and where it stands in
