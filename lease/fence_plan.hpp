@@ -20,7 +20,8 @@
 //   drop-only     DROP entry; the ladder does the rest        Fenced             silence
 //
 // Three plans take the steps of seed and have the entry stand from the grant on, as ALLOW:
-// allow-replace deletes it and sets a DROP, allow-modify modifies it to DROP (001 s5, option b);
+// allow-replace deletes it and sets a DROP, allow-modify modifies it to DROP (the floor document,
+// section 5, option b);
 // underlay has it in a table of the QP's own and makes it forward to nowhere (option c).
 //
 // With "+overlap" the commands are issued together; what the peer sees is a matter of luck then.

@@ -80,8 +80,9 @@ class CommandQueue final : public CommandChannel {
   /// The fatal sensors are read once for every command that has to be waited for, while the device
   /// works on it, and this often from then on.
   static constexpr std::uint64_t kSensorIntervalNs = 10 * kNsPerMs;
-  /// 001 saw 1.5 ms for 2ERR_QP and DESTROY_MKEY together; that one alone takes less than this is a
-  /// hypothesis, and costs nothing but a late answer to firmware where it is wrong.
+  /// The floor document, section 1.1, saw 1.5 ms for 2ERR_QP and DESTROY_MKEY together; that one
+  /// alone takes less than this is a hypothesis, and costs nothing but a late answer to firmware
+  /// where it is wrong.
   static constexpr std::uint64_t kFenceAloneNs = kNsPerMs;
 
   enum class SlotState : std::uint8_t { Free, InFlight, Quarantined };

@@ -18,8 +18,8 @@
 namespace portcullis::bench {
 namespace {
 
-constexpr double kPropertyNs = 1.0 * kNsPerSecond;  // 001: the sub-second property
-constexpr double kBudgetNs = 2'000.0 * kNsPerMs;    // 001: its regression budget
+constexpr double kPropertyNs = 1.0 * kNsPerSecond;  // floor document 1.2: sub-second
+constexpr double kBudgetNs = 2'000.0 * kNsPerMs;    // floor document 3.3: budget
 constexpr double kContractNs = 1.0 * kNsPerSecond;  // of every revoke
 
 /// "plan:seed/leases:1/.." as keys and values, in their order; a word without a value is a key.

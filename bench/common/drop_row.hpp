@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The DROP entries of 001 s3.1, row by row: by bth_dst_qp with the QP's number and with two that
-// are not, by bth_opcode 0x0A with WRITEs that have it and WRITEs that have not; each put in before
-// traffic or under it. steering_bench asks what the entry alone does, revoke_bench and floor_bench
-// take it as the third step of plan seed.
+// The DROP entries of the floor document, sections 3.1 and 3.2, row by row: by bth_dst_qp with the
+// QP's number and with two that are not, by bth_opcode 0x0A with WRITEs that have it and WRITEs
+// that have not; each put in before traffic or under it. steering_bench asks what the entry alone
+// does, revoke_bench and floor_bench take it as the third step of plan seed.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ enum class Install : std::uint8_t {
 [[nodiscard]] std::string_view name(Install install) noexcept;
 
 struct DropRow {
-  std::string_view name;  // as 001 has it: "bth_dst_qp=0"
+  std::string_view name;  // as the floor document has it: "bth_dst_qp=0"
   steering::Shape shape{};
   std::optional<std::uint32_t> qpn = std::nullopt;  // instead of the QP's own
   bool has_long_writes = false;                     // of several packets, none of them 0x0A

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Which mechanism explains when clients failed. Runs over many ack timeouts T and retry counts r
-// are held against each explanation of 001's 1.4 s, each with an offset of its own; the simplest
-// that fits is named, and when none fits, or several do equally well, nothing is.
+// are held against each explanation of the floor document's 1.4 s, each with an offset of its own;
+// the simplest that fits is named, and when none fits, or several do equally well, nothing is.
 #pragma once
 
 #include <cstdint>

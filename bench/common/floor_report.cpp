@@ -13,8 +13,8 @@
 namespace portcullis::bench {
 namespace {
 
-constexpr std::uint64_t kBudgetNs = 2'000 * kNsPerMs;  // 001: its regression budget
-constexpr std::uint64_t kPropertyNs = kNsPerSecond;    // 001: the sub-second property
+constexpr std::uint64_t kBudgetNs = 2'000 * kNsPerMs;  // floor document, section 3.3
+constexpr std::uint64_t kPropertyNs = kNsPerSecond;    // floor document, section 1.2
 constexpr std::size_t kRunsShown = 10;
 
 std::string time_text(std::uint64_t ns) { return duration_text(static_cast<double>(ns)); }

@@ -87,8 +87,9 @@ void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
         ->check(check_plan, "");
   if (info.has_plans)
     app.add_option("--drop", options.drops,
-                   fmt::format("also plan seed with a DROP entry of 001 s3.1 as its third step,\n"
-                               "put in before traffic and under it (default none): all, or\n{}",
+                   fmt::format("also plan seed with a DROP entry of the floor document, section\n"
+                               "3.1, as its third step, put in before traffic and under it "
+                               "(default none): all, or\n{}",
                                drop_row_names()))
         ->type_name("LIST")
         ->delimiter(',')

@@ -46,7 +46,7 @@ struct TenancyOptions {
   std::optional<steering::Choice> entries = {};
   /// Of the plan that will revoke: what it needs from the grant on is done then.
   steering::EntryPlan entry = steering::EntryPlan::AtRevoke;
-  std::optional<DropTrial> drop = {};  // instead of both: an entry of 001
+  std::optional<DropTrial> drop = {};  // instead of both: one of the floor document's
   std::uint8_t counter_set = 0;        // of the leases' QPs and of the clients'
   /// Granted in one call and reached by one indirect key, as plan indirect wants them.
   bool are_together = false;

@@ -190,7 +190,7 @@ TEST_F(LeaseOnModel, NakFirstStartedAndWrittenWhileItLingers_RemoteAccessError) 
   EXPECT_EQ(state(a), State::PendingDestroy);
 }
 
-// ---- [FENCE-TEST] of 001, section 2.3, and the same for every other number ----
+// ---- [FENCE-TEST] of the floor document, section 2.3, and the same for every other number ----
 
 TEST_F(LeaseOnModel, KeyIndexForcedToNoSuchKey_BadParamAndFenced) {
   Client& a = client();

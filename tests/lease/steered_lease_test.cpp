@@ -73,7 +73,8 @@ class SteeredLeases : public LeaseWorld {
   std::unique_ptr<steering::DropRule> drop;
 };
 
-/// Plan underlay on an InfiniBand port, with the cache that 001 suspects.
+/// Plan underlay on an InfiniBand port, with the cache that the floor document, section 3.2,
+/// suspects.
 class UnderlaidLeases : public SteeredLeases {
  protected:
   void SetUp() override { start_underlaid({}); }
