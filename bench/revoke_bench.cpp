@@ -2,8 +2,8 @@
 //
 // How long a revoke takes: from the call until every outcome stands. Per plan; idle, while the
 // clients write, and with work for the firmware in every other command slot; for one lease and for
-// many of one tenant, one call after the other or one for all. And each approach of 001 section
-// 3.1, and how many leases of one tenant meet the contract of 1 s.
+// many of one tenant, one call after the other or one for all. And each approach of the
+// floor document, section 3.1, and how many leases of one tenant meet the contract of 1 s.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -180,9 +180,10 @@ std::string name_of(const lease::Plan& plan, std::uint32_t leases, RevokeMode mo
                      name(mode), name(load));
 }
 
-/// 001 section 3.1: two commands alone; an immediate fence whose third step is the DROP entry, with
-/// a deferred phase that begins with taking it out; everything at once; and its entries row by row
-/// where they were asked for. What an entry alone does to traffic is steering_bench's.
+/// The floor document, section 3.1: two commands alone; an immediate fence whose third step is the
+/// DROP entry, with a deferred phase that begins with taking it out; everything at once; and its
+/// entries row by row where they were asked for. What an entry alone does to traffic is
+/// steering_bench's.
 void add_approaches(Run& run, std::vector<SeriesPlan>& all) {
   const auto add = [&](const char* what, const Round& round) {
     all.push_back(series_of(run, fmt::format("revoke/approach:{}/load:write", what), round, 1,
@@ -281,8 +282,7 @@ int main(int argc, char** argv) {
                 .default_samples = 200,
                 .quick_samples = 2};
   suite.title = "revoke_bench: call to outcome";
-  suite.references = {{"12 ms recall with a flow entry (001)", 12'000'000},
-                      {"1.5 ms without (001)", 1'500'000}};
+  suite.references = {{"floor document: 12 ms", 12'000'000}, {"floor document: 1.5 ms", 1'500'000}};
   const auto run = std::make_shared<bench::Run>();
   suite.series = [run](const bench::Options& given) {
     run->options = given;

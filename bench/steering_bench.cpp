@@ -2,9 +2,9 @@
 //
 // What flow steering costs and what it is worth: the commands on an entry, set against modify; the
 // recall of a lease with its entry and without; and what a running or a new connection makes of
-// each entry that 001 s3.1 tried, one packet a WRITE or several. A WRITE that an entry stopped has
-// no completion within the quiet time, so its series counts it and has no value for it; the end
-// says of every entry what it did.
+// each entry that the floor document, section 3.1, tried, one packet a WRITE or several. A WRITE
+// that an entry stopped has no completion within the quiet time, so its series counts it and has no
+// value for it; the end says of every entry what it did.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -113,7 +113,7 @@ SeriesPlan recall_series(const Options& options, bool with_entry) {
   return series;
 }
 
-// ---- the rows of 001 s3.1 ----
+// ---- the rows of the floor document, section 3.1 ----
 
 struct RowCount {
   std::uint64_t stopped = 0;
@@ -208,13 +208,12 @@ int main(int argc, char** argv) {
   Suite suite;
   suite.info = {.name = "steering_bench",
                 .summary =
-                    "What flow entries cost, and whether they stop anything: the rows of 001 "
-                    "s3.1.",
+                    "What flow entries cost, and whether they stop anything: the rows of the "
+                    "floor document, section 3.1.",
                 .default_samples = 200,
                 .quick_samples = 3};
   suite.title = "steering_bench: entries, recall, and what passes an entry";
-  suite.references = {{"12 ms recall with a flow entry (001)", 12'000'000},
-                      {"1.5 ms without (001)", 1'500'000}};
+  suite.references = {{"floor document: 12 ms", 12'000'000}, {"floor document: 1.5 ms", 1'500'000}};
   const auto counts = std::make_shared<portcullis::bench::RowCounts>();
   suite.series = [counts](const portcullis::bench::Options& options) {
     return portcullis::bench::series(options, counts);

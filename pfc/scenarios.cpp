@@ -12,10 +12,10 @@ namespace portcullis::pfc {
 namespace {
 
 constexpr ScenarioName kNames[] = {
-    {"seed-1", "002, section 1: a ring of four switches, two flows of three hops"},
-    {"seed-2", "002, section 2: two flows into one link"},
-    {"seed-3", "002, section 3: the same with link delays d0 and d1"},
-    {"seed-4", "002, section 4: one of the two flows is offered at the rate a"},
+    {"seed-1", "the PFC document, section 1: a ring of four switches, two flows of three hops"},
+    {"seed-2", "the PFC document, section 2: two flows into one link"},
+    {"seed-3", "the PFC document, section 3: the same with link delays d0 and d1"},
+    {"seed-4", "the PFC document, section 4: one of the two flows is offered at the rate a"},
     {"ring-3", "seed-1 with a third flow on the link from 2 to 3"},
 };
 
@@ -71,7 +71,7 @@ Topology two_into_one(double delay) {
 }
 
 constexpr double kDelayOfSection3 = 0.25;
-constexpr double kRateOfSection4 = 0.1;  // 002's own example
+constexpr double kRateOfSection4 = 0.1;  // the PFC document's own example
 
 std::optional<double> number(std::string_view text) {
   if (text == "unlimited") return kUnlimited;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The four systems of 002 and the ring with a third flow, built in; and settings "name=value" that
-// change any topology. Units as there: theta and the capacity of every link are 1.
+// The four systems of the PFC document and the ring with a third flow, built in; and settings
+// "name=value" that change any topology. Units as there: theta and the capacity of every link are
+// 1.
 #pragma once
 
 #include <span>
@@ -19,14 +20,14 @@ struct ScenarioName {
   std::string_view summary;
 };
 
-/// seed-1 .. seed-4 are sections 1 to 4 of 002; ring-3 is seed-1 with a third flow on the link from
-/// 2 to 3 (case 3 of "Deadlocks in Datacenter Networks", HotNets 2016).
+/// seed-1 .. seed-4 are sections 1 to 4 of the PFC document; ring-3 is seed-1 with a third flow on
+/// the link from 2 to 3 (case 3 of "Deadlocks in Datacenter Networks", HotNets 2016).
 [[nodiscard]] std::span<const ScenarioName> scenario_names();
 
 /// NotFound with the names that there are.
 [[nodiscard]] Result<Topology> scenario(std::string_view name);
 
-/// How section 3 of 002 begins; its initial conditions name S_f^1 and S_g^0.
+/// How section 3 of the PFC document begins; its initial conditions name S_f^1 and S_g^0.
 enum class StartReading : unsigned char {
   A,  // both hosts send from 0 on, S^1 follows after the delay
   B,  // both hosts send from their delay on, as (10) says of g

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The four bring-up diagnostics of 001 s4, for whoever wants to know what flow steering of a
-// firmware is worth. Each installs something for the whole function, asks by a WRITE over loopback
-// what it does, takes it out again and says what that shows. A build has a probe only where its
-// CMake option PORTCULLIS_PROBE_* says so, because it stops every tenant while it runs.
+// The four bring-up diagnostics of the floor document, section 4, for whoever wants to know what
+// flow steering of a firmware is worth. Each installs something for the whole function, asks by a
+// WRITE over loopback what it does, takes it out again and says what that shows. A build has a
+// probe only where its CMake option PORTCULLIS_PROBE_* says so, because it stops every tenant while
+// it runs.
 //
 //   nic-rx-drop           NIC_RX DROP of UDP port 4791       is NIC_RX in the path of RoCEv2?
 //   rdma-rx-ft            CREATE_FLOW_TABLE in RDMA_RX       is it there at all?
@@ -37,8 +38,8 @@ struct Report {
   Probe probe{};
   std::string installed;  // what, in the interface's words
   std::string observed;   // what the WRITE met
-  std::string verdict;    // what that shows, in the terms of 001 s4
-  bool as_seen = false;   // the verdict that 001 saw on its firmware
+  std::string verdict;    // what that shows, in the terms of the floor document
+  bool as_seen = false;   // the verdict that the floor document has
 };
 
 /// Three lines.

@@ -14,8 +14,8 @@
 
 namespace portcullis::steering {
 
-/// When the entry of a lease is put in, and how it comes to drop (001 s2.1 step 3; s5 option b).
-/// A fence plan says which.
+/// When the entry of a lease is put in, and how it comes to drop (the floor document,
+/// section 2.1, step 3, and section 5, option b). A fence plan says which.
 enum class EntryPlan : std::uint8_t {
   AtRevoke,      // SET with DROP
   AllowReplace,  // SET with ALLOW at the grant; DELETE and SET with DROP

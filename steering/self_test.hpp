@@ -4,7 +4,7 @@
 // on this generation, so the question is put to the device before any lease exists: with the entry
 // a WRITE over loopback must meet silence and change nothing, without it the same WRITE must
 // succeed by its own retransmission. Then the other way round: the connection now carries traffic,
-// and on one firmware such a QP went on as if the entry were not there (001 s3.2).
+// and on one firmware such a QP went on as if the entry were not there (floor document, 3.2).
 #pragma once
 
 #include <cstdint>

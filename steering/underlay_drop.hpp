@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The underlay (001 s5, option c): a lease's QP gets a root table of its own in NIC_RX, attached
-// with SET_FLOW_TABLE_ROOT and its number as underlay_qpn before its client's first packet. The one
-// entry, on bth_dst_qp, lets packets pass while the lease is ACTIVE; the revoke makes it forward
-// them to a TIR whose receive queue nobody fills, so that the QP sees them no more.
+// The underlay (the floor document, section 5, option c): a lease's QP gets a root table of its own
+// in NIC_RX, attached with SET_FLOW_TABLE_ROOT and its number as underlay_qpn before its client's
+// first packet. The one entry, on bth_dst_qp, lets packets pass while the lease is ACTIVE; the
+// revoke makes it forward them to a TIR whose receive queue nobody fills, so that the QP sees them
+// no more.
 //
 // Linux does the like for IPoIB and for UD QPs of IB_QP_CREATE_SOURCE_QPN, on InfiniBand ports
 // alone (mlx5_fs_add_rx_underlay_qpn of mlx5/core/fs_core.c, process_create_flag and

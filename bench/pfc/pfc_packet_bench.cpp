@@ -20,7 +20,8 @@ using portcullis::pfc::Link;
 using portcullis::pfc::NodeId;
 using portcullis::pfc::Topology;
 
-/// Figure 1 of 002: two flows over three links of a ring of four each, which live for ever.
+/// Figure 1 of the PFC document: two flows over three links of a ring of four each, which live for
+/// ever.
 Topology paper_ring(double delay) {
   Link like;
   like.delay = delay;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fluid equations of 002 for any topology, solved from event to event: exact in between where
+// The fluid equations of the PFC document for any topology, solved from event to event: exact where
 // rates are constant (FIFO), by a Runge-Kutta method of order 8 where they are not (proportional
 // share). docs/pfc.md says which equation became which function, and what each ambiguity became.
 #pragma once

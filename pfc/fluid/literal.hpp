@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// 002's equations exactly as printed, by Euler steps, to see what they say before they are mended.
+// The PFC document's equations exactly as printed, by Euler steps: what they say before any mend.
 // They have no solution in the usual sense (D3: a link whose queue is empty serves 0, then 1, then
 // 0), so the step is part of the answer. Whatever they leave open is 0: 0/0 (D4), S_g^4 in (4) and
 // S_f^4 in (5) where the first queue is empty (D1), the rate of f in section 3 (D8) and its share

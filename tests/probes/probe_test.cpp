@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each probe on a device that is as 001 saw its firmware and on one that is not: the verdict can
-// come out either way, and nothing is left behind.
+// Each probe on a device that is as the floor document saw its firmware and on one that is not: the
+// verdict can come out either way, and nothing is left behind.
 #include "probes/probe.hpp"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ class Probes : public SteeringWorld {
   }
 };
 
-TEST_F(Probes, ThatFirmware_GivesEveryVerdictOf001) {
+TEST_F(Probes, ThatFirmware_GivesEveryVerdictOfTheFloorDocument) {
   for (const Probe probe : probes::kProbes) EXPECT_TRUE(run(probe, {})->as_seen) << name(probe);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// pfc-deadlock topology: a scenario as a drawing (figures 1 to 4 of 002) or as JSON.
+// pfc-deadlock topology: a scenario as a drawing (figures 1 to 4 of the PFC document) or as JSON.
 #pragma once
 
 #include "tools/pfc_deadlock/command.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The four systems of 002 against what paper and pencil say, to 1e-9 for every t up to 50. The
-// formulas are derived in docs/pfc.md; nothing here shares code with the solver.
+// The four systems of the PFC document against what paper and pencil say, to 1e-9 for every t up to
+// 50. The formulas are derived in docs/pfc.md; nothing here shares code with the solver.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -21,7 +21,7 @@ found() {
 }
 
 check "vfio-pci binds both functions" eval 'bind_to "$seen" vfio-pci && bind_to "$other" vfio-pci'
-check "the probes run on a function as 001 saw it" probe "$seen" seen
+check "the probes run on a function as the floor document saw it" probe "$seen" seen
 check "nic-rx-drop: NIC_RX is bypassed" found seen "NIC_RX is BYPASSED for RoCEv2"
 check "rdma-rx-ft: the table is made" found seen "creation SUCCEEDS with table_type 0x07"
 check "rdma-rx-catchall-drop: RDMA_RX is in the path" found seen "IS in the active dispatch path"
