@@ -347,10 +347,26 @@ def links(tree: Tree) -> Iterator[Finding]:
                         yield Finding(source.path, number, f"no file {target}")
 
 
+def citations(tree: Tree) -> Iterator[Finding]:
+    """A document that nobody outside can open is cited by the name of the page that tells it."""
+    pages = {"0": "failover", "1": "floor", "2": "PFC"}
+    # A number of its own; neither part of another number nor the offset of a dumped row.
+    number_alone = re.compile(r"(?<![\w.',:/+-])00([0-2])(?!\w|[.',:/-]\d|: [0-9a-f]{8})")
+    for source in tree.sources:
+        if not (source.is_cpp or source.is_script or source.is_markdown or
+                source.path.endswith(".v")):
+            continue
+        for number, line in enumerate(source.lines, 1):
+            if match := number_alone.search(line):
+                page = pages[match.group(1)]
+                yield Finding(source.path, number, f"'{match.group()}': say 'the {page} document, "
+                                                   f"section ..' (docs/{page.lower()}-document.md)")
+
+
 RULES = {
     rule.__name__: rule
     for rule in (arrows, orphans, spdx, width, file_length, function_length, hazards, errors,
-                 unfinished, test_habits, links)
+                 unfinished, test_habits, links, citations)
 }
 
 

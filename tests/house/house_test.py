@@ -246,6 +246,24 @@ class Links(HouseTest):
         self.assertKept("links", {"README.md": text, "docs/a.md": ""})
 
 
+class Citations(HouseTest):
+    def test_number_of_a_document_is_found(self):
+        for text in ("// 00" "1 s3.1 tried it", "int a;  // as 00" "2 has it", '"floor (00' '1)"',
+                     "// 00" "0's name", "// of 00" "1, section 2.3"):
+            self.assertBroken("citations", {"pmd/a.cpp": text + "\n"}, ("pmd/a.cpp", 1))
+
+    def test_number_in_a_document_and_in_a_proof_is_found(self):
+        for path in ("docs/a.md", "failover/proofs/A.v", "tests/vm/a.py"):
+            self.assertBroken("citations", {path: "\nas 00" "1 saw it\n"}, (path, 2))
+
+    def test_name_of_the_page_is_kept(self):
+        self.assertKept("citations", {"pmd/a.cpp": "// the floor document, section 3.1\n"})
+
+    def test_numbers_that_cite_nothing_are_kept(self):
+        text = '1\'001; 0.001; 0x001; "cmd: 000: 07000000"; a_002; 00123; 10:00:01 1,001\n'
+        self.assertKept("citations", {"pmd/a.cpp": text})
+
+
 class Program(unittest.TestCase):
     def run_main(self, *arguments: str) -> int:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
