@@ -78,8 +78,8 @@ bool Fence::is_lingering(const PlanStep& planned) {
 
 std::span<const PlanStep> Fence::next_stage() const noexcept {
   std::size_t end = next_ + 1;
-  while (plan_.overlaps && !steps_[next_].is_rung && end < steps_.size() &&
-         !gives_back(steps_[end].step) && !steps_[end].is_fallback && !steps_[end].is_rung)
+  while (plan_.overlaps && !steps_[next_].is_rung() && end < steps_.size() &&
+         !row(steps_[end].step).gives_back && !steps_[end].is_fallback && !steps_[end].is_rung())
     ++end;
   return std::span(steps_).subspan(next_, end - next_);
 }
@@ -105,7 +105,7 @@ std::optional<Fence::Progress> Fence::run_stage(std::uint64_t until_ns) {
 std::optional<Fence::Progress> Fence::begin_at_cursor(std::uint64_t until_ns) {
   const PlanStep& planned = stage_[cursor_.step];
   FenceRun& run = runs_[cursor_.index];
-  const bool is_in_pass = is_command(planned.step) == (cursor_.pass == 0);
+  const bool is_in_pass = row(planned.step).is_command() == (cursor_.pass == 0);
   if (!is_in_pass || is_led(cursor_.index, planned.step)) return move_on();
   while (flights_.size() >= most_in_flight(planned.step))
     if (!land(until_ns)) return Progress::Waits;
@@ -183,8 +183,8 @@ bool Fence::land_all(std::uint64_t until_ns) {
 std::size_t Fence::most_in_flight(Step next) const noexcept {
   if (!budget_->is_awaited()) return kUnawaitedInFlight;
   // An entry is a command too, in a fence slot.
-  return next == Step::InstallDrop ? pmd::CommandQueue::kFenceSlots
-                                   : std::numeric_limits<std::size_t>::max();
+  return row(next).way == Way::Steering ? pmd::CommandQueue::kFenceSlots
+                                        : std::numeric_limits<std::size_t>::max();
 }
 
 }  // namespace portcullis::lease

@@ -127,7 +127,7 @@ class Fence {
   [[nodiscard]] std::size_t most_in_flight(Step next) const noexcept;
   /// Another lease takes the step for this one too.
   [[nodiscard]] bool is_led(std::size_t index, Step step) const noexcept {
-    return is_shared(step) && leaders_[index] != index;
+    return row(step).is_shared && leaders_[index] != index;
   }
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return port_->device->clock.now_ns(); }
 

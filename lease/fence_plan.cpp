@@ -31,24 +31,28 @@ constexpr std::array kIndirectSteps{
     PlanStep{Step::ErrorQp, /*after_linger=*/true}};
 constexpr std::array kDropOnlySteps{PlanStep{Step::InstallDrop}};
 
-constexpr std::array kPlans{
-    Plan{"seed", kSeedSteps},
-    Plan{"nak-first", kNakFirstSteps},
-    Plan{"legacy", kLegacySteps, false, Origin::Legacy},
-    Plan{"umr", kUmrSteps},
-    Plan{"access-flags", kAccessFlagsSteps},
-    Plan{"drop-only", kDropOnlySteps},
-    Plan{"indirect", kIndirectSteps},
-};
+constexpr Plan kSeed{.name = "seed", .steps = kSeedSteps};
+constexpr Plan kNakFirst{.name = "nak-first", .steps = kNakFirstSteps};
+constexpr Plan kLegacy{
+    .name = "legacy", .steps = kLegacySteps, .has_grace = false, .origin = Origin::Legacy};
+constexpr Plan kUmr{.name = "umr", .steps = kUmrSteps};
+constexpr Plan kAccessFlags{.name = "access-flags", .steps = kAccessFlagsSteps};
+constexpr Plan kDropOnly{.name = "drop-only", .steps = kDropOnlySteps};
+constexpr Plan kIndirect{.name = "indirect", .steps = kIndirectSteps};
+constexpr std::array kPlans{kSeed, kNakFirst, kLegacy, kUmr, kAccessFlags, kDropOnly, kIndirect};
 constexpr std::array kEntryPlans{
     Plan{.name = "allow-replace", .steps = kSeedSteps, .entry = steering::EntryPlan::AllowReplace},
     Plan{.name = "allow-modify", .steps = kSeedSteps, .entry = steering::EntryPlan::AllowModify},
     Plan{.name = "underlay", .steps = kSeedSteps, .entry = steering::EntryPlan::Underlay},
 };
 
-constexpr PlanStep rung(Step step) noexcept { return {.step = step, .is_rung = true}; }
-constexpr std::array kLadder{rung(Step::ErrorQp), rung(Step::ClearRights), rung(Step::UnmapRegion),
-                             rung(Step::BusMasterOff), rung(Step::ResetFunction)};
+constexpr std::array kLadder{
+    PlanStep{.step = Step::ErrorQp, .rung = Rung::QpNotInError},
+    PlanStep{.step = Step::ClearRights, .rung = Rung::QpHasRights},
+    PlanStep{.step = Step::UnmapRegion, .rung = Rung::Unproved},
+    PlanStep{.step = Step::BusMasterOff, .rung = Rung::UnprovedMayReset},
+    PlanStep{.step = Step::ResetFunction, .rung = Rung::BusMasterIsOff},
+};
 constexpr std::array kResetPhase{Step::RemoveDrop, Step::ResetQp};
 constexpr std::array kDestroyPhase{Step::DestroyQp, Step::DestroyMkey, Step::DestroyTenantKey,
                                    Step::DeallocPd, Step::UnmapRegion};
@@ -64,11 +68,7 @@ Outcome Plan::best_outcome() const noexcept {
   return has(Step::ErrorQp) && has(Step::DestroyMkey) ? Outcome::TornDown : Outcome::Fenced;
 }
 
-StepMask Plan::best_effort() const noexcept {
-  constexpr StepMask kAlways = bit(Step::InstallDrop) | bit(Step::ClearRights) | bit(Step::FreeKey);
-  constexpr StepMask kSweptToo = kAlways | bit(Step::DestroyTenantKey);
-  return has_grace ? kSweptToo : kAlways;
-}
+StepMask Plan::best_effort() const noexcept { return best_effort_steps(has_grace); }
 
 std::string Plan::full_name() const {
   std::string text(name);
@@ -98,13 +98,13 @@ Result<Plan> Plan::overlapped() const {
   return together;
 }
 
-const Plan& seed_plan() noexcept { return kPlans[0]; }
-const Plan& nak_first_plan() noexcept { return kPlans[1]; }
-const Plan& legacy_plan() noexcept { return kPlans[2]; }
-const Plan& umr_plan() noexcept { return kPlans[3]; }
-const Plan& access_flags_plan() noexcept { return kPlans[4]; }
-const Plan& drop_only_plan() noexcept { return kPlans[5]; }
-const Plan& indirect_plan() noexcept { return kPlans[6]; }
+const Plan& seed_plan() noexcept { return kSeed; }
+const Plan& nak_first_plan() noexcept { return kNakFirst; }
+const Plan& legacy_plan() noexcept { return kLegacy; }
+const Plan& umr_plan() noexcept { return kUmr; }
+const Plan& access_flags_plan() noexcept { return kAccessFlags; }
+const Plan& drop_only_plan() noexcept { return kDropOnly; }
+const Plan& indirect_plan() noexcept { return kIndirect; }
 std::span<const Plan> plans() noexcept { return kPlans; }
 std::span<const Plan> entry_plans() noexcept { return kEntryPlans; }
 

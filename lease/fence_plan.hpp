@@ -36,9 +36,20 @@
 
 #include "base/result.hpp"
 #include "lease/fence_step.hpp"
+#include "lease/step_table.hpp"
 #include "steering/drop_rule.hpp"
 
 namespace portcullis::lease {
+
+/// When a step of the ladder is taken, for a lease that is not TornDown by then.
+enum class Rung : std::uint8_t {
+  None,          // it is of the plan, and no rung
+  QpNotInError,  // 2ERR_QP has not succeeded
+  QpHasRights,   // the same, and the QP still has rights: in error it refuses RTS2RTS, needs none
+  Unproved,      // the memory is not proved out of reach
+  UnprovedMayReset,  // the same, and the function may be reset for it
+  BusMasterIsOff,
+};
 
 struct PlanStep {
   Step step = Step::ErrorQp;
@@ -47,8 +58,10 @@ struct PlanStep {
   bool after_linger = false;
   /// Left out when a step before it has proved the memory.
   bool is_fallback = false;
-  /// Of the ladder, behind the plan: for a lease that is not TornDown by then.
-  bool is_rung = false;
+  /// Of the ladder, behind the plan.
+  Rung rung = Rung::None;
+
+  [[nodiscard]] bool is_rung() const noexcept { return rung != Rung::None; }
 };
 
 struct Plan {
@@ -105,17 +118,5 @@ struct Plan {
 /// The deferred phase before and after the QP's quarantine in RESET.
 [[nodiscard]] std::span<const Step> reset_phase() noexcept;
 [[nodiscard]] std::span<const Step> destroy_phase() noexcept;
-
-/// True for a step that one lease takes for all that were granted together.
-[[nodiscard]] constexpr bool is_shared(Step step) noexcept {
-  return step == Step::DestroyTenantKey || step == Step::DeallocPd;
-}
-/// True for a step that may only follow when every one before it that may not fail has succeeded:
-/// what it gives back could still be in use otherwise. Of a shared one that means every lease that
-/// has it in common.
-[[nodiscard]] constexpr bool gives_back(Step step) noexcept {
-  return step == Step::RemoveDrop || step == Step::ResetQp || step == Step::DestroyQp ||
-         step == Step::DeallocPd || step == Step::UnmapRegion;
-}
 
 }  // namespace portcullis::lease

@@ -4,22 +4,13 @@
 #include <algorithm>
 #include <string>
 
-#include "lease/clear_rights.hpp"
+#include "pmd/inline_command.hpp"
 
 namespace portcullis::lease {
 namespace {
 
 /// What a poll may wait for one entry or UMR of a fence that nobody waits for.
 constexpr std::uint64_t kActPatienceNs = 50 * kNsPerMs;
-
-bool is_of_steering(Step step) noexcept {
-  return step == Step::InstallDrop || step == Step::RemoveDrop;
-}
-
-/// The device is waited for, by the fence's deadline; every other step is the host's own.
-bool takes_time(Step step) noexcept {
-  return is_command(step) || is_of_steering(step) || step == Step::FreeKey;
-}
 
 }  // namespace
 
@@ -29,7 +20,7 @@ std::uint64_t FenceBudget::act_deadline_ns(std::uint64_t now_ns) const noexcept 
 }
 
 const char* FenceBudget::objection(Step step, std::uint64_t now_ns) const noexcept {
-  if (!takes_time(step)) return nullptr;
+  if (!row(step).takes_time()) return nullptr;
   if (gives_up || unanswered >= kMostUnanswered)
     return "not sent, the device does not answer this fence";
   if (!is_awaited()) return nullptr;
@@ -39,10 +30,6 @@ const char* FenceBudget::objection(Step step, std::uint64_t now_ns) const noexce
   if (now_ns + needed_ns > step_deadline_ns(now_ns))
     return "not sent, it could not be answered before the fence's deadline";
   return nullptr;
-}
-
-bool is_command(Step step) noexcept {
-  return step == Step::ClearRights || FenceTarget{}.command(step).has_value();
 }
 
 FenceRun::FenceRun(const FencePort& port, FenceBudget& budget, const Plan& plan,
@@ -72,15 +59,17 @@ FenceRun::Begun FenceRun::begin(const PlanStep& planned, bool has_none) {
 }
 
 FenceRun::Begun FenceRun::send(Step step, bool has_none) {
-  if (!is_command(step)) {
+  const StepRow& how = row(step);
+  if (!how.is_command()) {
     const std::uint64_t started_ns = now_ns();
-    record(step, act(step), started_ns);
+    record(step, act(how), started_ns);
     return {};
   }
   const auto own = budget_->slot_class();
   const auto other = own == pmd::SlotClass::Fence ? pmd::SlotClass::Common : pmd::SlotClass::Fence;
-  auto ticket = submit(step, own);
-  if (!ticket && ticket.error().code == Errc::Busy && has_none) ticket = submit(step, other);
+  auto ticket = how.submit(*port_->commands, target_, own);
+  if (!ticket && ticket.error().code == Errc::Busy && has_none)
+    ticket = how.submit(*port_->commands, target_, other);
   if (ticket) return {Begun::Kind::InFlight, step, *ticket, now_ns()};
   if (ticket.error().code == Errc::Busy) return {Begun::Kind::NoSlot, step, {}, 0};
   record_failure(step, ticket.error());
@@ -89,77 +78,47 @@ FenceRun::Begun FenceRun::send(Step step, bool has_none) {
 
 /// A lease whose ladder has begun is Fenced, whatever becomes of the rung.
 bool FenceRun::must_be_sent(const PlanStep& planned) const noexcept {
-  return !planned.is_rung && (plan_.best_effort() & bit(planned.step)) == 0;
+  return !planned.is_rung() && (plan_.best_effort() & bit(planned.step)) == 0;
 }
 
 bool FenceRun::is_left_out(const PlanStep& planned) const noexcept {
   const Step step = planned.step;
   if (target_.is_absent(step)) return true;
-  if (planned.is_rung) return !needs_rung(step);
+  if (planned.is_rung()) return !needs(planned.rung);
   if (planned.is_fallback && verdict_.proof != Proof::None) return true;
-  if (is_of_steering(step) && port_->steering == nullptr) return true;
-  if (step == Step::FreeKey && port_->umr == nullptr) return true;
-  return gives_back(step) && (!is_unharmed() || (is_shared(step) && keeps_shared_));
+  const StepRow& how = row(step);
+  if (how.way == Way::Steering && port_->steering == nullptr) return true;
+  if (how.way == Way::Umr && port_->umr == nullptr) return true;
+  return how.gives_back && (!is_unharmed() || (how.is_shared && keeps_shared_));
 }
 
-bool FenceRun::needs_rung(Step step) const noexcept {
+bool FenceRun::needs(Rung rung) const noexcept {
   if (is_torn_down()) return false;
-  switch (step) {
-    case Step::ErrorQp:
-      return !is_done(Step::ErrorQp);
-    case Step::ClearRights:
-      // A QP in error refuses RTS2RTS and needs none.
-      return !is_done(Step::ErrorQp) && !is_done(Step::ClearRights);
-    case Step::UnmapRegion:
-      return verdict_.proof == Proof::None;
-    case Step::BusMasterOff:
-      return verdict_.proof == Proof::None && budget_->may_reset_function;
-    case Step::ResetFunction:
-      return is_done(Step::BusMasterOff);
-    default:
+  switch (rung) {
+    case Rung::None:
       return false;
+    case Rung::QpNotInError:
+      return !is_done(Step::ErrorQp);
+    case Rung::QpHasRights:
+      return !is_done(Step::ErrorQp) && !is_done(Step::ClearRights);
+    case Rung::Unproved:
+      return verdict_.proof == Proof::None;
+    case Rung::UnprovedMayReset:
+      return verdict_.proof == Proof::None && budget_->may_reset_function;
+    case Rung::BusMasterIsOff:
+      return is_done(Step::BusMasterOff);
   }
+  return false;
 }
 
-Result<pmd::Ticket> FenceRun::submit(Step step, pmd::SlotClass slot_class) {
-  if (const auto command = target_.command(step))
-    return command->submit(*port_->commands, slot_class);
-  return submit_clear_rights(*port_->commands, target_.qpn, target_.pdn, slot_class);
-}
-
-Result<void> FenceRun::act(Step step) {
-  const std::uint64_t until_ns = budget_->act_deadline_ns(now_ns());
-  switch (step) {
-    case Step::InstallDrop:
-      return port_->steering->install(target_.drop_target(), until_ns);
-    case Step::RemoveDrop:
-      return port_->steering->remove(target_.drop_target(), until_ns);
-    case Step::FreeKey:
-      return port_->umr->free_key(target_.key, until_ns);
-    case Step::UnmapRegion:
-      // A key that is not dead keeps naming these addresses, so nothing may move in there.
-      return is_key_dead() ? target_.region->unmap() : target_.region->retire();
-    case Step::BusMasterOff:
-      return set_bus_master_off();
-    case Step::ResetFunction:
-      return reset_function();
-    default:
-      return fail(Errc::InvalidArgument, std::string(name(step)) + " is no step of a fence");
-  }
-}
-
-/// Once for all leases of the fence, and so is the reset.
-Result<void> FenceRun::set_bus_master_off() {
-  if (budget_->is_bus_master_off) return {};
-  PORTCULLIS_TRY(port_->device->function->set_bus_master(false));
-  budget_->is_bus_master_off = true;
-  return {};
-}
-
-Result<void> FenceRun::reset_function() {
-  if (budget_->is_function_reset) return {};
-  PORTCULLIS_TRY(port_->device->function->reset());
-  budget_->is_function_reset = true;
+Result<void> FenceRun::act(const StepRow& how) {
+  if ((budget_->done_to_function & bit(how.step)) != 0) return {};
+  PORTCULLIS_TRY(how.act({.port = port_,
+                          .target = &target_,
+                          .is_key_dead = is_key_dead(),
+                          .until_ns = budget_->act_deadline_ns(now_ns())}));
+  if (how.is_of_function)
+    budget_->done_to_function = static_cast<StepMask>(budget_->done_to_function | bit(how.step));
   return {};
 }
 
@@ -194,12 +153,7 @@ void FenceRun::follow(Step step, const FenceRun& leader) {
 
 void FenceRun::succeed(Step step) {
   done_ = static_cast<StepMask>(done_ | bit(step));
-  if (verdict_.proof != Proof::None) return;
-  if (step == Step::DestroyMkey) verdict_.proof = Proof::Mkey;
-  if (step == Step::FreeKey) verdict_.proof = Proof::Umr;
-  if (step == Step::DestroyTenantKey) verdict_.proof = Proof::TenantMkey;
-  if (step == Step::UnmapRegion) verdict_.proof = Proof::Unmap;
-  if (step == Step::BusMasterOff) verdict_.proof = Proof::Function;
+  if (verdict_.proof == Proof::None) verdict_.proof = row(step).proves;
 }
 
 void FenceRun::record_failure(Step step, const Error& error) {
@@ -220,9 +174,10 @@ void FenceRun::finish() {
 }
 
 bool FenceRun::is_worth_a_linger() const noexcept {
-  constexpr StepMask kRefuses = bit(Step::DestroyMkey) | bit(Step::FreeKey) |
-                                bit(Step::DestroyTenantKey) | bit(Step::ClearRights);
-  return (done_ & kRefuses) != 0 && !access_error_seen_;
+  const auto refuses = [this](const StepRow& row) {
+    return row.makes_qp_refuse && is_done(row.step);
+  };
+  return !access_error_seen_ && std::ranges::any_of(step_rows(), refuses);
 }
 
 bool FenceRun::is_unharmed() const noexcept {

@@ -8,28 +8,16 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/fence_step.hpp"
 #include "lease/fence_target.hpp"
-#include "lease/key_freer.hpp"
+#include "lease/step_table.hpp"
 #include "pmd/command_channel.hpp"
-#include "steering/drop_rule.hpp"
 
 namespace portcullis::lease {
-
-/// What a fence acts through. All must outlive it.
-struct FencePort {
-  const Device* device = nullptr;
-  pmd::CommandChannel* commands = nullptr;
-  steering::DropRule* steering = nullptr;  // null: absent
-  KeyFreer* umr = nullptr;                 // null: absent
-  /// Hears of every step that failed: of which slot, which, and the error in full. May be empty.
-  std::function<void(std::uint32_t slot, Step step, const Error& error)> on_failure = {};
-};
 
 /// What all leases of one fence have together.
 struct FenceBudget {
@@ -47,8 +35,7 @@ struct FenceBudget {
   bool may_reset_function = false;
   /// The device is taken for dead: what is not sent any more has failed.
   bool gives_up = false;
-  bool is_bus_master_off = false;
-  bool is_function_reset = false;
+  StepMask done_to_function = 0;                      // once for all leases
   std::uint32_t unanswered = 0;                       // commands, since the device was last judged
   std::uint32_t answered = 0;                         // and those that came back
   std::array<std::uint64_t, kSteps> longest_ns = {};  // that a step took so far
@@ -87,7 +74,7 @@ class FenceRun {
       Unsent,    // not sent: nobody could wait for it. It has not failed
     };
     Kind kind = Kind::Through;
-    Step step = Step::ErrorQp;
+    Step step = Step::End;
     pmd::Ticket ticket = {};
     std::uint64_t sent_ns = 0;
   };
@@ -117,15 +104,12 @@ class FenceRun {
 
  private:
   [[nodiscard]] bool is_torn_down() const noexcept;
-  [[nodiscard]] bool needs_rung(Step step) const noexcept;
+  [[nodiscard]] bool needs(Rung rung) const noexcept;
   [[nodiscard]] bool is_left_out(const PlanStep& planned) const noexcept;
   /// Without it the lease cannot be TornDown, and nobody takes it later.
   [[nodiscard]] bool must_be_sent(const PlanStep& planned) const noexcept;
   [[nodiscard]] Begun send(Step step, bool has_none);
-  [[nodiscard]] Result<pmd::Ticket> submit(Step step, pmd::SlotClass slot_class);
-  [[nodiscard]] Result<void> set_bus_master_off();
-  [[nodiscard]] Result<void> reset_function();
-  [[nodiscard]] Result<void> act(Step step);
+  [[nodiscard]] Result<void> act(const StepRow& how);
   void record(Step step, const Result<void>& result, std::uint64_t started_ns);
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return port_->device->clock.now_ns(); }
   [[nodiscard]] bool is_done(Step step) const noexcept { return (done_ & bit(step)) != 0; }
@@ -147,8 +131,5 @@ class FenceRun {
   bool access_error_seen_ = false;
   bool keeps_shared_ = false;
 };
-
-/// True for a step that is a command, which can be in flight.
-[[nodiscard]] bool is_command(Step step) noexcept;
 
 }  // namespace portcullis::lease

@@ -1,47 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/fence_step.hpp"
 
+#include "lease/step_table.hpp"
+
 namespace portcullis::lease {
 
 std::string_view name(Step step) noexcept {
-  switch (step) {
-    case Step::ErrorQp:
-      return "2ERR_QP";
-    case Step::DestroyMkey:
-      return "DESTROY_MKEY";
-    case Step::InstallDrop:
-      return "SET_FLOW_TABLE_ENTRY";
-    case Step::RemoveDrop:
-      return "DELETE_FLOW_TABLE_ENTRY";
-    case Step::ResetQp:
-      return "2RST_QP";
-    case Step::DestroyQp:
-      return "DESTROY_QP";
-    case Step::DeallocPd:
-      return "DEALLOC_PD";
-    case Step::UnmapRegion:
-      return "unmap";
-    case Step::ClearRights:
-      return "RTS2RTS_QP";
-    case Step::BusMasterOff:
-      return "bus master off";
-    case Step::ResetFunction:
-      return "function reset";
-    case Step::FreeKey:
-      return "UMR";
-    case Step::DestroyTenantKey:
-      return "DESTROY_MKEY of the tenant";
-  }
-  return "unknown step";
+  return step < Step::End ? row(step).name : "unknown step";
 }
 
 std::string names(StepMask mask) {
   std::string text;
-  for (unsigned i = 0; i < kSteps; ++i) {
-    const auto step = static_cast<Step>(i);
-    if ((mask & bit(step)) == 0) continue;
+  for (const StepRow& row : step_rows()) {
+    if ((mask & bit(row.step)) == 0) continue;
     if (!text.empty()) text += '|';
-    text += name(step);
+    text += row.name;
   }
   return text.empty() ? "none" : text;
 }

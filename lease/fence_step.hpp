@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The steps that a fence is made of, each with its bit in a failed_mask, and the words in which an
-// outcome is told: code, origin, what became of steering, and which rung of the ladder proved that
-// no DMA reaches the memory any more.
+// The steps that a fence is made of, each with its bit in a failed_mask (lease/step_table.hpp says
+// all else of them), and the words in which an outcome is told: code, origin, what became of
+// steering, and which rung of the ladder proved that no DMA reaches the memory any more.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,13 @@ enum class Step : std::uint8_t {
   ResetFunction = 10,     // function level reset
   FreeKey = 11,           // UMR on the driver's own QP: the key is free, no DMA under it (A2)
   DestroyTenantKey = 12,  // DESTROY_MKEY of the indirect key of leases granted together (A6)
+  // The next one stands here, and its row in lease/step_table.cpp.
+  End,  // no step: how many there are
 };
-inline constexpr unsigned kSteps = 13;
+inline constexpr unsigned kSteps = static_cast<unsigned>(Step::End);
 
 using StepMask = std::uint16_t;
+static_assert(kSteps <= 16, "every step has a bit in a StepMask");
 
 [[nodiscard]] constexpr StepMask bit(Step step) noexcept {
   return static_cast<StepMask>(1U << static_cast<unsigned>(step));

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What of a lease a fence and a sweep name to the device, and the commands that name it.
+// What of a lease a fence and a sweep name to the device.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "base/dma_memory.hpp"
 #include "lease/fence_step.hpp"
 #include "pmd/gid.hpp"
-#include "pmd/inline_command.hpp"
 #include "steering/drop_rule.hpp"
 
 namespace portcullis::lease {
@@ -20,7 +18,7 @@ struct FenceTarget {
   std::uint32_t mkey_index = 0;
   std::uint32_t key = 0;  // with its variant, as a UMR names it; a secret
   std::uint32_t pdn = 0;
-  /// Leases that were granted together have a group, and in common what is_shared() names.
+  /// Leases that were granted together have a group, and in common what a shared step acts on.
   std::uint32_t group = 0;  // 0: alone
   std::uint32_t tenant_mkey_index = 0;
   DmaMemory* region = nullptr;
@@ -44,8 +42,6 @@ struct FenceTarget {
             .client_udp_sport = client_udp_sport,
             .entry = entry};
   }
-  /// The command of a step whose whole input is one number; none for every other step.
-  [[nodiscard]] std::optional<pmd::InlineCommand> command(Step step) const noexcept;
 };
 
 }  // namespace portcullis::lease

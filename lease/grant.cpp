@@ -13,8 +13,6 @@ namespace portcullis::lease {
 namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
-constexpr StepMask kQpSteps =
-    bit(Step::ErrorQp) | bit(Step::ResetQp) | bit(Step::DestroyQp) | bit(Step::ClearRights);
 
 /// Enters into the target what became of the object that `steps` would take back.
 void note_failed(FenceTarget& target, StepMask steps, const Error& error) noexcept {
@@ -26,14 +24,14 @@ void note_failed(FenceTarget& target, StepMask steps, const Error& error) noexce
 void note_key(FenceTarget& target, pmd::MemoryKey& key) noexcept {
   target.mkey_index = key.release();
   target.key = key.rkey();
-  target.note_made(bit(Step::DestroyMkey));
+  target.note_made(steps_on(Subject::Key));
 }
 
 }  // namespace
 
 StepMask Granter::nothing_made() noexcept {
-  return kQpSteps | bit(Step::DestroyMkey) | bit(Step::DestroyTenantKey) | bit(Step::DeallocPd) |
-         bit(Step::UnmapRegion) | bit(Step::RemoveDrop);
+  return steps_on(Subject::Qp) | steps_on(Subject::Key) | steps_on(Subject::TenantKey) |
+         steps_on(Subject::Pd) | steps_on(Subject::Region) | steps_on(Subject::Entry);
 }
 
 Granter::Granter(const pmd::Context& context, RegionStore& regions, const Options& options,
@@ -162,7 +160,7 @@ Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
       context_, pd, cq, *context_.uar,
       {.log_sq_size = 0, .log_rq_size = request.log_receives, .counter_set = options_.counter_set});
   if (!qp) {
-    note_failed(holding.target, kQpSteps, qp.error());
+    note_failed(holding.target, steps_on(Subject::Qp), qp.error());
     return forward_error(std::move(qp));
   }
   holding.qp.emplace(*std::move(qp));
@@ -170,7 +168,7 @@ Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
   holding.target.client = request.peer.gid;
   holding.target.client_udp_sport =
       pmd::udp_source_port(/*flow_label=*/0, request.peer.qpn, holding.target.qpn);
-  holding.target.note_made(kQpSteps);
+  holding.target.note_made(steps_on(Subject::Qp));
   return {};
 }
 
@@ -190,7 +188,7 @@ Result<void> Granter::take_key(Holding& holding,
   for (int tries = 0; tries < kMostTries; ++tries) {
     auto key = create();
     if (!key) {
-      note_failed(holding.target, bit(Step::DestroyMkey), key.error());
+      note_failed(holding.target, steps_on(Subject::Key), key.error());
       return forward_error(std::move(key));
     }
     if (!named_.contains(key->rkey())) {

@@ -17,6 +17,7 @@
 #include "lease/fence.hpp"
 #include "lease/fence_target.hpp"
 #include "lease/region_store.hpp"
+#include "lease/step_table.hpp"
 #include "pmd/completion_queue.hpp"
 #include "pmd/queue_pair.hpp"
 
@@ -65,7 +66,7 @@ struct Holding {
   /// The sweep has nothing to do there: the object is gone, or others of the group still need it.
   [[nodiscard]] bool is_left_out(Step step) const noexcept {
     if (target.is_absent(step)) return true;
-    if (!group || !is_shared(step)) return false;
+    if (!group || !row(step).is_shared) return false;
     return group->members > 1 || (step == Step::DestroyTenantKey && group->is_key_gone);
   }
   /// Tells the objects what the device does not hold any more.

@@ -11,8 +11,9 @@
 namespace portcullis::lease {
 namespace {
 
-/// An entry's removal is waited for on the idle path, and who revokes meanwhile waits with it.
-constexpr std::uint64_t kRemoveNs = 100 * kNsPerMs;
+/// A step that is no command is waited for on the idle path, and who revokes meanwhile waits with
+/// it.
+constexpr std::uint64_t kActNs = 100 * kNsPerMs;
 
 }  // namespace
 
@@ -50,17 +51,20 @@ bool Sweep::run_steps() {
 }
 
 std::optional<Result<void>> Sweep::run(Step step, const Holding& holding) {
-  if (const auto command = holding.target.command(step)) return run_command(*command);
-  if (step == Step::UnmapRegion) return holding.target.region->unmap();
-  return port_->steering->remove(
-      holding.target.drop_target(),
-      std::min(command_deadline_ns(), after_ns(port_->device->clock.now_ns(), kRemoveNs)));
+  const StepRow& how = row(step);
+  if (how.is_command()) return run_command(how, holding.target);
+  // The key is destroyed before the region is unmapped.
+  return how.act({.port = port_,
+                  .target = &holding.target,
+                  .is_key_dead = true,
+                  .until_ns = std::min(command_deadline_ns(),
+                                       after_ns(port_->device->clock.now_ns(), kActNs))});
 }
 
-std::optional<Result<void>> Sweep::run_command(const pmd::InlineCommand& command) {
+std::optional<Result<void>> Sweep::run_command(const StepRow& how, const FenceTarget& target) {
   pmd::CommandChannel& commands = *port_->commands;
   if (!current_->ticket) {
-    auto ticket = command.submit(commands, pmd::SlotClass::Common);
+    auto ticket = how.submit(commands, target, pmd::SlotClass::Common);
     // A step that was not sent has not failed.
     if (!ticket && ticket.error().code == Errc::Busy) return std::nullopt;
     if (!ticket) return Result<void>(forward_error(std::move(ticket)));

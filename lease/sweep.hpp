@@ -66,7 +66,8 @@ class Sweep {
   [[nodiscard]] bool run_steps();
   /// What became of the next step; none while the device has not answered.
   [[nodiscard]] std::optional<Result<void>> run(Step step, const Holding& holding);
-  [[nodiscard]] std::optional<Result<void>> run_command(const pmd::InlineCommand& command);
+  [[nodiscard]] std::optional<Result<void>> run_command(const StepRow& how,
+                                                        const FenceTarget& target);
   void finish_phase();
   void fence(Step failed);
   [[nodiscard]] std::uint64_t command_deadline_ns() const noexcept {
