@@ -16,7 +16,9 @@ struct [[nodiscard]] Verdict {
   std::uint32_t syndrome = 0;
   bool later = false;  // no verdict yet: the command runs again when what it waits for is done
 
-  [[nodiscard]] bool ok() const noexcept { return status == prm::CommandStatus::OK; }
+  [[nodiscard]] constexpr bool ok() const noexcept {
+    return !later && status == prm::CommandStatus::OK;
+  }
 };
 
 [[nodiscard]] constexpr Verdict refuse(prm::CommandStatus status, std::uint32_t syndrome) noexcept {

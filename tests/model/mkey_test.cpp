@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/cells.hpp"
+#include "model/verdict.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -306,6 +307,11 @@ TEST_F(MkeyTableTest, KeyOfTheSameIndex_KnowsNothingOfAnEarlierOnesDma) {
   EXPECT_TRUE(table_.has_pending_dma(index_));
   table_.end_dma(now);
   EXPECT_FALSE(table_.has_pending_dma(index_));
+}
+
+TEST(Verdict, NotYet_IsNoSuccess) {
+  EXPECT_FALSE(not_yet().ok());
+  EXPECT_TRUE(Verdict{}.ok());
 }
 
 }  // namespace
