@@ -339,8 +339,9 @@ Result<std::optional<pmd::Completion>> LeaseManager::poll_receive(const Lease& l
   return holding->receives->try_poll();
 }
 
-FenceTarget* LeaseManager::fence_target(const Lease& lease) noexcept {
-  return find(lease) != nullptr ? &holdings_[lease.slot]->target : nullptr;
+const FenceTarget* LeaseManager::fence_target(const Lease& lease) const noexcept {
+  const Holding* const holding = find(lease);
+  return holding != nullptr ? &holding->target : nullptr;
 }
 
 Result<void> LeaseManager::renew(std::uint64_t id, std::uint64_t epoch, std::uint64_t ttl_ms) {

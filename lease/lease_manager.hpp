@@ -173,9 +173,8 @@ class LeaseManager {
   [[nodiscard]] KeyBinding key_binding() const noexcept { return granter_.key_binding(); }
   /// A fence had to take the whole function down; nothing is granted any more.
   [[nodiscard]] bool is_function_lost() const noexcept { return function_lost_; }
-  /// What a fence of this lease will name to the device, or null. For the regression test of the
-  /// fail-closed path, which aims a step at an object that does not exist.
-  [[nodiscard]] FenceTarget* fence_target(const Lease& lease) noexcept;
+  /// What a fence of this lease will name to the device, or null.
+  [[nodiscard]] const FenceTarget* fence_target(const Lease& lease) const noexcept;
 
  private:
   LeaseManager(Host host, const Options& options, LeaseTable table);

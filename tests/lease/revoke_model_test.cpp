@@ -5,8 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "pmd/command_channel.hpp"
 #include "prm/enums.hpp"
 #include "prm/opcodes.hpp"
+#include "prm/qp_commands.hpp"
 #include "prm/status.hpp"
 #include "tests/lease/lease_world.hpp"
 
@@ -192,10 +198,57 @@ TEST_F(LeaseOnModel, NakFirstStartedAndWrittenWhileItLingers_RemoteAccessError) 
 
 // ---- [FENCE-TEST] of the floor document, section 2.3, and the same for every other number ----
 
-TEST_F(LeaseOnModel, KeyIndexForcedToNoSuchKey_BadParamAndFenced) {
+/// Names an object that does not exist in the commands it is told to, whoever sends them.
+class MisaimedChannel final : public pmd::CommandChannel {
+ public:
+  explicit MisaimedChannel(pmd::CommandChannel& inner) : inner_(&inner) {}
+  Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
+                             pmd::SlotClass slot_class) override {
+    std::vector<std::byte> sent(in.begin(), in.end());
+    // Every command on an object has its number at this place.
+    const auto header = prm::View<prm::destroy_qp_in>::at(sent);
+    if (misaimed.contains(Opcode{static_cast<std::uint16_t>(header.get<"opcode">())}))
+      EXPECT_TRUE(header.try_set<"qpn">(kNoSuchIndex));
+    return inner_->submit(sent, out_bytes, slot_class);
+  }
+  Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
+                     std::uint64_t deadline_ns) override {
+    return inner_->await(ticket, out, deadline_ns);
+  }
+  bool is_done(pmd::Ticket ticket) const noexcept override { return inner_->is_done(ticket); }
+  std::uint64_t default_deadline_ns() const override { return inner_->default_deadline_ns(); }
+
+  std::set<Opcode> misaimed;
+
+ private:
+  pmd::CommandChannel* inner_;
+};
+
+class Misaimed : public LeaseWorld {
+ protected:
+  void SetUp() override {
+    LeaseWorld::SetUp();
+    manager.reset();
+    channel.emplace(*hca->context().commands);
+    context = hca->context();
+    context->commands = &*channel;
+    Host on_channel = host();
+    on_channel.context = &*context;
+    LeaseManager::Options options;
+    options.table.slots = slots;
+    options.grant.psn_seed = 7;
+    manager = LeaseManager::create(on_channel, options).value();
+  }
+  void TearDown() override { stop(); }
+
+  std::optional<MisaimedChannel> channel;
+  std::optional<pmd::Context> context;
+};
+
+TEST_F(Misaimed, KeyIndexForcedToNoSuchKey_BadParamAndFenced) {
   Client& a = client();
   const std::uint32_t fenced_before = manager->fenced_count();
-  manager->fence_target(a.grant.lease)->mkey_index = kNoSuchIndex;
+  channel->misaimed = {Opcode::DESTROY_MKEY};
   const RevokeAnswer answer = revoke(a);
   EXPECT_EQ(answer.outcome, Outcome::Fenced);
   EXPECT_EQ(answer.verdict.failed_mask, bit(Step::DestroyMkey));
@@ -204,20 +257,20 @@ TEST_F(LeaseOnModel, KeyIndexForcedToNoSuchKey_BadParamAndFenced) {
   EXPECT_THAT(log, Contains(HasSubstr("BAD_PARAM")));
 }
 
-TEST_F(LeaseOnModel, KeyIndexForcedToNoSuchKey_MemoryOutOfReachAllTheSame) {
+TEST_F(Misaimed, KeyIndexForcedToNoSuchKey_MemoryOutOfReachAllTheSame) {
   Client& a = client();
   Client& b = client();
   ASSERT_EQ(a.write(device, 1), WcStatus::SUCCESS);
-  manager->fence_target(a.grant.lease)->mkey_index = kNoSuchIndex;
+  channel->misaimed = {Opcode::DESTROY_MKEY};
   EXPECT_EQ(revoke(a, nak_first_plan()).verdict.proof, Proof::Unmap);
   EXPECT_NE(a.write(device, 2), WcStatus::SUCCESS);
   EXPECT_EQ(word(a), 1u);
   EXPECT_EQ(b.write(device, 3), WcStatus::SUCCESS);
 }
 
-TEST_F(LeaseOnModel, QpNumberForcedToNoSuchQp_Fenced) {
+TEST_F(Misaimed, QpNumberForcedToNoSuchQp_Fenced) {
   Client& a = client();
-  manager->fence_target(a.grant.lease)->qpn = kNoSuchIndex;
+  channel->misaimed = {Opcode::QP_2ERR, Opcode::RTS2RTS_QP};
   const RevokeAnswer answer = revoke(a);
   EXPECT_EQ(answer.outcome, Outcome::Fenced);
   EXPECT_EQ(answer.verdict.failed_mask, bit(Step::ErrorQp) | bit(Step::ClearRights));
@@ -225,9 +278,9 @@ TEST_F(LeaseOnModel, QpNumberForcedToNoSuchQp_Fenced) {
   EXPECT_EQ(a.write(device, 1), WcStatus::REM_ACCESS_ERR);
 }
 
-TEST_F(LeaseOnModel, DomainForcedToNoSuchDomain_LegacyFenced) {
+TEST_F(Misaimed, DomainForcedToNoSuchDomain_LegacyFenced) {
   Client& a = client();
-  manager->fence_target(a.grant.lease)->pdn = kNoSuchIndex;
+  channel->misaimed = {Opcode::DEALLOC_PD};
   const RevokeAnswer answer = revoke(a, legacy_plan());
   EXPECT_EQ(answer.outcome, Outcome::Fenced);
   EXPECT_EQ(answer.verdict.failed_mask, bit(Step::DeallocPd));
