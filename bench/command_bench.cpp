@@ -8,7 +8,6 @@
 #include <array>
 #include <memory>
 
-#include "bench/common/loopback.hpp"
 #include "bench/common/suite.hpp"
 #include "bench/common/timed_channel.hpp"
 #include "pmd/uar.hpp"

@@ -14,12 +14,11 @@
 #include <span>
 #include <string_view>
 
+#include "attach/function.hpp"
+#include "attach/port.hpp"
 #include "bench/common/client.hpp"
-#include "bench/common/loopback.hpp"
 #include "lease/lease_table.hpp"
-#include "model/model.hpp"
 #include "pmd/fence_commands.hpp"
-#include "pmd/hca.hpp"
 #include "steering/loopback_pair.hpp"
 #include "tools/standard_streams.hpp"
 
@@ -30,6 +29,7 @@ using portcullis::Errc;
 using portcullis::Relax;
 using portcullis::Result;
 using portcullis::steering::LoopbackPair;
+namespace attach = portcullis::attach;
 namespace bench = portcullis::bench;
 namespace lease = portcullis::lease;
 namespace model = portcullis::model;
@@ -112,23 +112,25 @@ int refuse(std::string_view text) {
 
 /// Driver and model in one thread, with a QP that writes to another.
 struct Setup {
-  std::unique_ptr<model::Model> device;
   RelaxSwitch relax;
-  std::unique_ptr<pmd::Hca> hca;
+  std::unique_ptr<attach::Function> function;
 };
 
 Result<std::unique_ptr<Setup>> set_up() {
-  PORTCULLIS_TRY_ASSIGN(auto device, model::Model::create({}));
-  Device switched = device->device();
-  auto setup = std::make_unique<Setup>(Setup{std::move(device), {switched.relax}, nullptr});
-  switched.relax = Relax(&relax_entry, &setup->relax);
-  PORTCULLIS_TRY_ASSIGN(setup->hca, pmd::Hca::bring_up(switched, {}));
+  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open({model::Options{}}));
+  auto setup = std::make_unique<Setup>(Setup{{opened.device().relax}, nullptr});
+  const auto switched = [&setup](Device device) {
+    device.relax = Relax(&relax_entry, &setup->relax);
+    return device;
+  };
+  PORTCULLIS_TRY_ASSIGN(setup->function,
+                        attach::Function::bring_up(std::move(opened), {.present = switched}));
   return setup;
 }
 
 Result<void> probe_command(Setup& setup, std::uint64_t iterations) {
-  const pmd::Context& context = setup.hca->context();
-  PORTCULLIS_TRY_ASSIGN(auto port, bench::Port::create(context));
+  const pmd::Context& context = setup.function->context();
+  PORTCULLIS_TRY_ASSIGN(auto port, attach::Port::create(context, {.gid = attach::kLoopbackGid}));
   PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(context, port.path()));
   for (std::uint64_t i = 0; i < iterations; ++i) {
     setup.relax.is_probing = true;
@@ -142,8 +144,8 @@ Result<void> probe_command(Setup& setup, std::uint64_t iterations) {
 /// WRITEs in batches, all polled before the next; callgrind is told which half to collect.
 Result<void> probe_write(Setup& setup, std::uint64_t iterations) {
   constexpr std::uint64_t kBatch = 32;  // what the send queue holds
-  const pmd::Context& context = setup.hca->context();
-  PORTCULLIS_TRY_ASSIGN(auto port, bench::Port::create(context));
+  const pmd::Context& context = setup.function->context();
+  PORTCULLIS_TRY_ASSIGN(auto port, attach::Port::create(context, {.gid = attach::kLoopbackGid}));
   PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(context, port.path()));
   const std::array<std::byte, bench::Client::kWriteBytes> data{};
   for (std::uint64_t done = 0; done < iterations; done += kBatch) {

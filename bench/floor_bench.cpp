@@ -11,12 +11,12 @@
 #include <utility>
 #include <variant>
 
+#include "attach/open_device.hpp"
 #include "bench/common/floor_report.hpp"
 #include "bench/common/suite.hpp"
 #include "bench/common/tenancy.hpp"
 #include "lease/fence_plan.hpp"
 #include "model/model.hpp"
-#include "tools/open_device.hpp"
 #include "tools/output_file.hpp"
 
 namespace portcullis::bench {
@@ -158,7 +158,7 @@ std::vector<SeriesPlan> series(const Options& options, const std::shared_ptr<Flo
 
 /// In force in the model; empty on a card.
 std::string behaviours_of(const Options& options) {
-  const auto spec = tools::parse_device(options.device);
+  const auto spec = attach::parse_device(options.device);
   const auto* model = spec ? std::get_if<model::Options>(&spec->kind) : nullptr;
   return model == nullptr ? "" : model::behaviours_in_force(*model).value_or("");
 }

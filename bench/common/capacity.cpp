@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "attach/open_device.hpp"
 #include "bench/common/session.hpp"
 #include "lease/fence.hpp"
-#include "tools/open_device.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -16,7 +16,7 @@ Result<std::optional<std::uint64_t>> time_of(const lease::Plan& plan, RevokeMode
                                              std::uint32_t leases) {
   std::string device = std::string("model,execution=stepped,timing=") + kCapacityTiming;
   if (plan.entry == steering::EntryPlan::Underlay) device += ",port=ib";  // there is none elsewhere
-  PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device(device));
+  PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(device));
   PORTCULLIS_TRY_ASSIGN(const auto session, Session::open(spec));
   TenancyOptions options;
   options.leases = leases;

@@ -30,7 +30,7 @@ std::string value_of(const RunContext& context, std::string_view key) {
 
 }  // namespace
 
-RunContext describe_run(const Options& options, const tools::DeviceSpec& spec, Session& session,
+RunContext describe_run(const Options& options, const attach::DeviceSpec& spec, Session& session,
                         const std::string& clocks, const std::vector<std::string>& lcore_findings) {
   RunContext context;
   const auto add = [&](const char* key, std::string value) {
@@ -68,7 +68,7 @@ std::string subtitle_of(const RunContext& context) {
                      value_of(context, "project_build_type"));
 }
 
-std::vector<std::string> find_lcore_faults(const tools::DeviceSpec& spec) {
+std::vector<std::string> find_lcore_faults(const attach::DeviceSpec& spec) {
   const auto topology = pmd::read_cpu_topology();
   if (!topology) return {topology.error().text};
   const int node = spec.is_emulated() ? -1 : pmd::numa_node_of(spec.bdf());

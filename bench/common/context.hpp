@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "attach/open_device.hpp"
 #include "bench/common/options.hpp"
 #include "bench/common/session.hpp"
-#include "tools/open_device.hpp"
 
 namespace portcullis::bench {
 
@@ -18,13 +18,13 @@ namespace portcullis::bench {
 using RunContext = std::vector<std::pair<std::string, std::string>>;
 
 /// `clocks` names the clocks of the series: "virtual", "wall" or both.
-[[nodiscard]] RunContext describe_run(const Options& options, const tools::DeviceSpec& spec,
+[[nodiscard]] RunContext describe_run(const Options& options, const attach::DeviceSpec& spec,
                                       Session& session, const std::string& clocks,
                                       const std::vector<std::string>& lcore_findings);
 /// One line of it, without the clock, which stands in the name of each series and picture. Says
 /// "emulated, not NIC latency" of a model.
 [[nodiscard]] std::string subtitle_of(const RunContext& context);
 /// Whether the lcores are fit for polling; one line a finding, none when all is well.
-[[nodiscard]] std::vector<std::string> find_lcore_faults(const tools::DeviceSpec& spec);
+[[nodiscard]] std::vector<std::string> find_lcore_faults(const attach::DeviceSpec& spec);
 
 }  // namespace portcullis::bench

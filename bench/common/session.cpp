@@ -4,44 +4,26 @@
 #include <algorithm>
 
 #include "tools/log_line.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace portcullis::bench {
 
-Session::Session(tools::OpenDevice opened) : opened_(std::move(opened)), plain_(opened_.device()) {}
-
-Result<std::unique_ptr<Session>> Session::open(const tools::DeviceSpec& spec) {
-  PORTCULLIS_TRY_ASSIGN(auto opened, tools::OpenDevice::open(spec));
-  std::unique_ptr<Session> session(new Session(std::move(opened)));
-  PORTCULLIS_TRY(session->start_model());
-  Device device = session->plain_;
-  device.relax = Relax(&Session::relax_entry, session.get());
-  PORTCULLIS_TRY_ASSIGN(session->hca_, pmd::Hca::bring_up(device, {.log = tools::log_to_stderr()}));
-  PORTCULLIS_TRY_ASSIGN(auto port, Port::create(session->context()));
+Result<std::unique_ptr<Session>> Session::open(const attach::DeviceSpec& spec) {
+  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec, tools::note_lost_file));
+  std::unique_ptr<Session> session(new Session(opened.device()));
+  attach::Function::Options options{.bring_up = {.log = tools::log_to_stderr()}};
+  options.present = [&session](Device device) {
+    device.relax = Relax(&Session::relax_entry, session.get());
+    return device;
+  };
+  PORTCULLIS_TRY_ASSIGN(session->function_, attach::Function::bring_up(std::move(opened), options));
+  PORTCULLIS_TRY_ASSIGN(auto port,
+                        attach::Port::create(session->context(), {.gid = attach::kLoopbackGid}));
   session->port_.emplace(std::move(port));
   return session;
 }
 
-Session::~Session() {
-  clients_.clear();
-  port_.reset();
-  hca_.reset();
-  stop_ = true;
-  lcore_.reset();
-  if (thread_.joinable()) thread_.join();
-}
-
-Result<void> Session::start_model() {
-  if (!opened_.needs_core()) return {};
-  const auto serve = [this] { opened_.serve(stop_); };
-  const std::vector<unsigned> workers = pmd::Eal::worker_lcores();
-  if (workers.empty()) {
-    thread_ = std::thread(serve);
-    return {};
-  }
-  PORTCULLIS_TRY_ASSIGN(auto task, pmd::LcoreTask::launch(workers.front(), serve));
-  lcore_.emplace(std::move(task));
-  return {};
-}
+Session::~Session() { clients_.clear(); }
 
 Result<void> Session::client_result() const {
   if (client_error_) return tl::unexpected<Error>(*client_error_);

@@ -6,36 +6,33 @@
 // instructions.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "attach/function.hpp"
+#include "attach/port.hpp"
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "bench/common/client.hpp"
 #include "bench/common/interrupt.hpp"
-#include "bench/common/loopback.hpp"
-#include "pmd/eal.hpp"
 #include "pmd/hca.hpp"
-#include "tools/open_device.hpp"
 
 namespace portcullis::bench {
 
 class Session {
  public:
-  /// Opens and brings up. A polled model gets a worker lcore, or a thread where the EAL has none.
-  [[nodiscard]] static Result<std::unique_ptr<Session>> open(const tools::DeviceSpec& spec);
+  /// Opens, brings up, and gives the port an address of its own.
+  [[nodiscard]] static Result<std::unique_ptr<Session>> open(const attach::DeviceSpec& spec);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  [[nodiscard]] pmd::Hca& hca() noexcept { return *hca_; }
-  [[nodiscard]] const pmd::Context& context() const noexcept { return hca_->context(); }
+  [[nodiscard]] pmd::Hca& hca() noexcept { return function_->hca(); }
+  [[nodiscard]] const pmd::Context& context() const noexcept { return function_->context(); }
   [[nodiscard]] const Device& device() const noexcept { return context().device; }
   /// From the port to itself.
   [[nodiscard]] const pmd::RocePath& path() const noexcept { return port_->path(); }
@@ -62,24 +59,19 @@ class Session {
   [[nodiscard]] Result<void> client_result() const;
 
  private:
-  explicit Session(tools::OpenDevice opened);
+  explicit Session(const Device& opened) : plain_(opened) {}
 
-  [[nodiscard]] Result<void> start_model();
   static void relax_entry(void* session, std::uint64_t until_ns) noexcept;
   void relax(std::uint64_t until_ns) noexcept;
 
-  // Destroyed from the last to the first, with the model served until the driver is down.
-  tools::OpenDevice opened_;
+  // Destroyed from the last to the first.
   Device plain_;  // as opened
-  std::atomic<bool> stop_{false};
-  std::optional<pmd::LcoreTask> lcore_;
-  std::thread thread_;
   std::vector<Client*> clients_;
   std::function<Result<void>()> background_;
   std::optional<Error> client_error_;
   bool is_pumping_ = false;
-  std::unique_ptr<pmd::Hca> hca_;
-  std::optional<Port> port_;
+  std::unique_ptr<attach::Function> function_;
+  std::optional<attach::Port> port_;
 };
 
 }  // namespace portcullis::bench

@@ -23,20 +23,20 @@ constexpr std::uint64_t kVirtualRuns = 3;  // one would do; three show that it i
 
 /// A way to run the series: which device, on which clock.
 struct Execution {
-  tools::DeviceSpec device;
+  attach::DeviceSpec device;
   std::string clock;  // "virtual", "wall", or "process"
   [[nodiscard]] bool is_virtual() const { return clock == "virtual"; }
 };
 
 Result<std::vector<Execution>> executions_of(const Suite& suite, const Options& options) {
   const std::string& text = options.device;
-  PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device(text));
+  PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(text));
   const auto* asked = std::get_if<model::Options>(&spec.kind);
   const bool is_chosen = text.find("execution=") != std::string::npos;
   const auto with = [&](model::Execution execution, const char* clock) {
     model::Options options = *asked;
     options.execution = execution;
-    return Execution{tools::DeviceSpec{options}, clock};
+    return Execution{attach::DeviceSpec{options}, clock};
   };
   if (suite.timebase == Timebase::Process) {
     if (asked == nullptr || asked->execution == model::Execution::Polled)
@@ -97,8 +97,8 @@ class Runner {
                        execution_.clock);
   }
 
-  [[nodiscard]] tools::DeviceSpec device() const {
-    tools::DeviceSpec spec = execution_.device;
+  [[nodiscard]] attach::DeviceSpec device() const {
+    attach::DeviceSpec spec = execution_.device;
     auto* emulated = std::get_if<model::Options>(&spec.kind);
     if (emulated != nullptr && !plan_.model_behaviour.empty())
       emulated->behaviours.push_back(plan_.model_behaviour);
@@ -222,7 +222,7 @@ int name_failures(const Suite& suite, const Report& report) {
 Result<int> run(const CommandLine& line, const Suite& suite) {
   const Options& options = line.options;
   PORTCULLIS_TRY_ASSIGN(const auto executions, executions_of(suite, options));
-  const tools::DeviceSpec& spec = executions.front().device;
+  const attach::DeviceSpec& spec = executions.front().device;
   // What is wrong with the card is told before the EAL can stumble over it.
   if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
   PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(line.eal, spec.is_emulated()));

@@ -4,10 +4,10 @@
 // hardware needs another name in open_device and an EAL (pmd/eal.hpp), nothing else.
 #include <iostream>
 
+#include "attach/open_device.hpp"
 #include "lease/lease_manager.hpp"
 #include "pmd/hca.hpp"
 #include "pmd/roce_address.hpp"
-#include "tools/open_device.hpp"
 
 namespace {
 
@@ -22,8 +22,8 @@ constexpr pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
                                  .mac = {{0x02, 0, 0, 0, 0, 0x01}}};
 
 Result<lease::RevokeAnswer> grant_and_revoke() {
-  PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device("model,timing=cx5-16.35.4506"));
-  PORTCULLIS_TRY_ASSIGN(auto open, tools::OpenDevice::open(spec));
+  PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device("model,timing=cx5-16.35.4506"));
+  PORTCULLIS_TRY_ASSIGN(auto open, attach::OpenDevice::open(spec));
   PORTCULLIS_TRY_ASSIGN(const auto hca, pmd::Hca::bring_up(open.device(), {}));
   pmd::RoceAddressTable addresses(hca->context());
   PORTCULLIS_TRY(addresses.set(0, kPort));

@@ -24,7 +24,8 @@ constexpr const char* kPending = "model,execution=stepped,behaviour=data-path-ns
 PlanAudit run(const std::string& device, const std::string& plan) {
   Options options;
   options.fences = 32;
-  return audit(parse_device(device).value(), lease::parse_plan(plan).value(), options).value();
+  return audit(attach::parse_device(device).value(), lease::parse_plan(plan).value(), options)
+      .value();
 }
 
 std::string refusal(const char* argument) {
@@ -77,8 +78,8 @@ TEST(FenceAudit, WritesFarApart_FewFencesMeetOneThatIsOutstanding) {
   Options options;
   options.fences = 32;
   options.interval_ns = 100'000;
-  const auto far =
-      audit(parse_device(kPending).value(), lease::parse_plan("nak-first").value(), options);
+  const auto far = audit(attach::parse_device(kPending).value(),
+                         lease::parse_plan("nak-first").value(), options);
   ASSERT_TRUE(far) << far.error().text;
   EXPECT_LE(far->under_load, 4u);
   EXPECT_THAT(text_of(*far), HasSubstr("32 fences, " + std::to_string(far->under_load) +

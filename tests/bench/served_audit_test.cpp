@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 
+#include "attach/open_device.hpp"
 #include "tests/tools/lease_serve/remote_client.hpp"
 #include "tools/fence_audit/report.hpp"
 #include "tools/fence_audit/served_audit.hpp"
-#include "tools/open_device.hpp"
 
 namespace portcullis::tools::fence_audit {
 namespace {
@@ -60,7 +60,7 @@ class TirelessPeer final : public lease_exchange::LineChannel {
 };
 
 PlanAudit run(const std::string& device, const std::string& plan, std::uint64_t offset = 0) {
-  const auto port = ServedPort::open(parse_device(device).value(), kOurs).value();
+  const auto port = ServedPort::open(attach::parse_device(device).value(), kOurs).value();
   TirelessPeer peer(*port, offset);
   PlanAudit found{.plan = plan, .is_served = true};
   Options options;
@@ -119,7 +119,7 @@ TEST(ServedAudit, Report_ClaimsNothingOfClientsThatItDoesNotHear) {
 }
 
 TEST(ServedAudit, Stopped_EndsBeforeTheNextIsAskedFor) {
-  const auto port = ServedPort::open(parse_device("model").value(), kOurs).value();
+  const auto port = ServedPort::open(attach::parse_device("model").value(), kOurs).value();
   TirelessPeer peer(*port);
   PlanAudit found;
   ASSERT_TRUE(audit_served(
@@ -129,7 +129,7 @@ TEST(ServedAudit, Stopped_EndsBeforeTheNextIsAskedFor) {
 }
 
 TEST(ServedAudit, StoppedBeforeAnybodyCame_SaysThatNothingWasFenced) {
-  const auto port = ServedPort::open(parse_device("model").value(), kOurs).value();
+  const auto port = ServedPort::open(attach::parse_device("model").value(), kOurs).value();
   TirelessPeer peer(*port);
   PlanAudit found;
   ASSERT_TRUE(audit_served(

@@ -18,7 +18,7 @@ class SlotLoadTest : public ::testing::Test {
   }
 
   std::unique_ptr<Session> session =
-      Session::open(tools::parse_device("model,execution=stepped").value()).value();
+      Session::open(attach::parse_device("model,execution=stepped").value()).value();
   std::unique_ptr<SlotLoad> load = SlotLoad::create(*session).value();
 };
 

@@ -17,8 +17,8 @@ std::string variable(const char* name, const char* otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-tools::DeviceSpec device_spec() {
-  return tools::parse_device(variable("PORTCULLIS_DEVICE", "model")).value();
+attach::DeviceSpec device_spec() {
+  return attach::parse_device(variable("PORTCULLIS_DEVICE", "model")).value();
 }
 
 /// One for the whole program, started by the first test.
@@ -36,10 +36,10 @@ Result<void> start_eal(bool emulated) {
 }  // namespace
 
 void DeviceWorld::SetUp() {
-  const tools::DeviceSpec spec = device_spec();
+  const attach::DeviceSpec spec = device_spec();
   const auto started = start_eal(spec.is_emulated());
   ASSERT_TRUE(started) << started.error().text;
-  auto open = tools::OpenDevice::open(spec);
+  auto open = attach::OpenDevice::open(spec);
   ASSERT_TRUE(open) << open.error().text;
   opened = *std::move(open);
   bring_up();

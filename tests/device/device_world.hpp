@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "attach/open_device.hpp"
 #include "lease/lease_manager.hpp"
 #include "pmd/hca.hpp"
 #include "pmd/roce_address.hpp"
 #include "tests/lease/lease_client.hpp"
-#include "tools/open_device.hpp"
 
 namespace portcullis::testing {
 
@@ -40,7 +40,7 @@ class DeviceWorld : public ::testing::Test {
 
   [[nodiscard]] const Device& device() const { return hca->context().device; }
 
-  std::optional<tools::OpenDevice> opened;
+  std::optional<attach::OpenDevice> opened;
   std::unique_ptr<pmd::Hca> hca;
   std::optional<pmd::RoceAddressTable> addresses;
   std::vector<std::unique_ptr<Client>> clients;

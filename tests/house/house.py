@@ -28,6 +28,7 @@ ARROWS = {
     "lease": {"steering"},
     "probes": {"steering"},
     "model": {"trace"},
+    "attach": {"pmd", "model"},
     "failover": {"base"},
     "pfc": {"base"},
 }

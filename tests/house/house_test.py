@@ -56,6 +56,16 @@ class Arrows(HouseTest):
     def test_model_records(self):
         self.assertKept("arrows", self.include("model", "trace"))
 
+    def test_driver_includes_attach_is_found(self):
+        self.assertBroken("arrows", self.include("pmd", "attach"), ("pmd/a.cpp", 2))
+
+    def test_attach_includes_leases_is_found(self):
+        self.assertBroken("arrows", self.include("attach", "lease"), ("attach/a.cpp", 2))
+
+    def test_attach_knows_driver_and_model(self):
+        self.assertKept("arrows", self.include("attach", "pmd"))
+        self.assertKept("arrows", self.include("attach", "model"))
+
     def test_path_from_elsewhere_is_found(self):
         files = {"pmd/a.cpp": '#include "b.hpp"\n', "pmd/b.hpp": ""}
         self.assertBroken("arrows", files, ("pmd/a.cpp", 1))

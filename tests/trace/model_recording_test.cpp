@@ -3,12 +3,12 @@
 // What the model records of a driver's bring-up and teardown, read back and compared.
 #include <gmock/gmock.h>
 
+#include "attach/open_device.hpp"
 #include "base/result.hpp"
 #include "pmd/hca.hpp"
 #include "prm/enums.hpp"
 #include "prm/status.hpp"
 #include "tests/trace/command_bytes.hpp"
-#include "tools/open_device.hpp"
 #include "trace/compare.hpp"
 #include "trace/recording.hpp"
 
@@ -35,8 +35,8 @@ class ModelRecording : public ::testing::Test {
   /// Brings a function up and tears it down again, as far as the fault lets it.
   Recording record(std::string_view device, const CommandFaultRule* fault = nullptr) {
     {
-      const auto spec = tools::parse_device("model,trace=" + path() + std::string(device));
-      auto opened = tools::OpenDevice::open(spec.value());
+      const auto spec = attach::parse_device("model,trace=" + path() + std::string(device));
+      auto opened = attach::OpenDevice::open(spec.value());
       EXPECT_TRUE(opened.has_value());
       if (fault != nullptr) opened->model()->inject(*fault);
       auto hca = pmd::Hca::bring_up(opened->device());
@@ -103,7 +103,7 @@ TEST_F(ModelRecording, CommandThatNeverReturns_IsThereWithoutAnAnswer) {
 
 TEST(ModelTrace, FileThatCannotBeWritten_IsAnErrorWithItsName) {
   const auto refused =
-      tools::OpenDevice::open(tools::parse_device("model,trace=/nowhere/x").value());
+      attach::OpenDevice::open(attach::parse_device("model,trace=/nowhere/x").value());
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, Errc::System);
   EXPECT_THAT(refused.error().text, HasSubstr("/nowhere/x"));
@@ -111,7 +111,7 @@ TEST(ModelTrace, FileThatCannotBeWritten_IsAnErrorWithItsName) {
 
 TEST(ModelTrace, FullDisk_IsAnErrorAtTheStart) {
   const auto refused =
-      tools::OpenDevice::open(tools::parse_device("model,trace=/dev/full").value());
+      attach::OpenDevice::open(attach::parse_device("model,trace=/dev/full").value());
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().text, HasSubstr("No space left"));
 }

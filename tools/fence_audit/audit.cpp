@@ -156,7 +156,8 @@ Result<std::uint32_t> requests_counted(const pmd::QCounter& counter) {
   return values.rx_write_requests + values.rx_read_requests + values.rx_atomic_requests;
 }
 
-Result<PlanAudit> audit(const DeviceSpec& device, const lease::Plan& plan, const Options& options) {
+Result<PlanAudit> audit(const attach::DeviceSpec& device, const lease::Plan& plan,
+                        const Options& options) {
   PlanAudit audit;
   audit.plan = plan.full_name();
   while (audit.fences < options.fences) {

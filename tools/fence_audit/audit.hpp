@@ -11,11 +11,11 @@
 #include <map>
 #include <string>
 
+#include "attach/open_device.hpp"
 #include "base/result.hpp"
 #include "lease/fence_plan.hpp"
 #include "pmd/q_counter.hpp"
 #include "tools/fence_audit/options.hpp"
-#include "tools/open_device.hpp"
 
 namespace portcullis::tools::fence_audit {
 
@@ -54,7 +54,7 @@ struct PlanAudit {
 /// Of a set, the WRITEs, READs and atomics that its QPs took in; wraps at 32 bits.
 [[nodiscard]] Result<std::uint32_t> requests_counted(const pmd::QCounter& counter);
 
-[[nodiscard]] Result<PlanAudit> audit(const DeviceSpec& device, const lease::Plan& plan,
+[[nodiscard]] Result<PlanAudit> audit(const attach::DeviceSpec& device, const lease::Plan& plan,
                                       const Options& options);
 
 }  // namespace portcullis::tools::fence_audit

@@ -9,12 +9,12 @@
 #include <cstdio>
 #include <memory>
 
+#include "attach/open_device.hpp"
 #include "pmd/eal.hpp"
 #include "tools/fence_audit/audit.hpp"
 #include "tools/fence_audit/options.hpp"
 #include "tools/fence_audit/report.hpp"
 #include "tools/fence_audit/served_audit.hpp"
-#include "tools/open_device.hpp"
 #include "tools/output_file.hpp"
 #include "tools/standard_streams.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 using portcullis::Errc;
 using portcullis::Result;
-using portcullis::tools::DeviceSpec;
+using portcullis::attach::DeviceSpec;
 using portcullis::tools::lease_exchange::LineChannel;
 using portcullis::tools::lease_serve::ServedPort;
 using namespace portcullis::tools::fence_audit;
@@ -50,7 +50,7 @@ Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
 /// True when the fence held.
 Result<bool> run(const Options& options) {
   if (!options.json.empty()) PORTCULLIS_TRY(portcullis::tools::check_output(options.json));
-  PORTCULLIS_TRY_ASSIGN(const auto spec, portcullis::tools::parse_device(options.device));
+  PORTCULLIS_TRY_ASSIGN(const auto spec, portcullis::attach::parse_device(options.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(portcullis::pmd::check_vfio_ready(spec.bdf()));
   PORTCULLIS_TRY_ASSIGN(const auto eal,
                         portcullis::pmd::Eal::start(options.eal, spec.is_emulated()));

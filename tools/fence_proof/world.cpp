@@ -6,7 +6,6 @@
 #include <numeric>
 #include <string>
 
-#include "pmd/infiniband_port.hpp"
 #include "prm/opcodes.hpp"
 #include "prm/status.hpp"
 #include "tools/standard_streams.hpp"
@@ -70,7 +69,7 @@ World::~World() {
   deceit_.is_on = false;
   is_over_ = true;
   adversary_->set_mood({});
-  if (model_) adversary_->let_all_go(*model_, Adversary::Release::Everything);
+  if (model_ != nullptr) adversary_->let_all_go(*model_, Adversary::Release::Everything);
 }
 
 Result<std::unique_ptr<World>> World::create(const RunSpec& spec) {
@@ -80,19 +79,13 @@ Result<std::unique_ptr<World>> World::create(const RunSpec& spec) {
 }
 
 Result<void> World::start() {
-  PORTCULLIS_TRY_ASSIGN(model_, model::Model::create(model_options(spec_, adversary_)));
-  model_->observe_dma(&witness_);
-  plain_ = model_->device();
-  witness_.set_clock(plain_->clock);
-  Device device = *plain_;
-  device.relax = Relax(&World::relax_entry, this);
-  space_.emplace(*plain_->dma, deceit_);
-  device.dma = &*space_;
-  PORTCULLIS_TRY_ASSIGN(hca_, pmd::Hca::bring_up(device, {.log_event_entries = 8}));
-  channel_.emplace(*hca_->context().commands, deceit_);
-  context_ = hca_->context();
+  PORTCULLIS_TRY(bring_up());
+  channel_.emplace(*function_->context().commands, deceit_);
+  context_ = function_->context();
   context_->commands = &*channel_;
-  PORTCULLIS_TRY(start_port());
+  PORTCULLIS_TRY_ASSIGN(auto port,
+                        attach::Port::create(*context_, {.gid = kPort.gid, .mac = kPort.mac}));
+  port_.emplace(std::move(port));
   // Our own numbers are given before any lease's, so that those of a lease come back.
   if (is_steered(spec_)) PORTCULLIS_TRY(steer());
   if (spec_.plan.has(lease::Step::FreeKey)) {
@@ -100,7 +93,7 @@ Result<void> World::start() {
     freer_.emplace(*umr_queue_, deceit_);
   }
   for (std::size_t i = 0; i < kClients; ++i) {
-    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(*context_, own_port_, witness_));
+    PORTCULLIS_TRY_ASSIGN(auto client, Client::create(*context_, port_->path(), witness_));
     clients_.push_back(std::move(client));
   }
   deceit_.on_key_step = [this] {
@@ -113,18 +106,23 @@ Result<void> World::start() {
   return start_manager();
 }
 
-Result<void> World::start_port() {
-  if (is_on_infiniband(spec_)) {
-    constexpr std::uint64_t kSubnetPatienceNs = 10 * kNsPerSecond;
-    PORTCULLIS_TRY_ASSIGN(const auto port, pmd::wait_for_subnet(context_->device, *channel_,
-                                                                now_ns() + kSubnetPatienceNs));
-    own_port_.remote_lid = port.lid;
-    return {};
-  }
-  own_port_.remote_gid = kPort.gid;
-  own_port_.remote_mac = kPort.mac;
-  addresses_.emplace(*context_);
-  return addresses_->set(0, kPort);
+Result<void> World::bring_up() {
+  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open({model_options(spec_, adversary_)}));
+  model_ = opened.model();
+  model_->observe_dma(&witness_);
+  attach::Function::Options options{.bring_up = {.log_event_entries = 8}};
+  options.present = [this](Device device) {
+    plain_ = device;
+    witness_.set_clock(device.clock);
+    space_.emplace(*device.dma, deceit_);
+    device.relax = Relax(&World::relax_entry, this);
+    device.dma = &*space_;
+    return device;
+  };
+  auto function = attach::Function::bring_up(std::move(opened), options);
+  if (!function) model_ = nullptr;  // it has gone with the function
+  PORTCULLIS_TRY_ASSIGN(function_, std::move(function));
+  return {};
 }
 
 Result<void> World::steer() {
@@ -135,7 +133,7 @@ Result<void> World::steer() {
     PORTCULLIS_TRY_ASSIGN(options.choice, steering::parse_choice("dst-qp"));
   }
   options.slots = kMostLeases;
-  options.loopback = own_port_;
+  options.loopback = port_->path();
   PORTCULLIS_TRY_ASSIGN(drop_, steering::set_up_rule(*context_, spec_.plan.entry, options, {}));
   if (!drop_) return fail(Errc::Unsupported, "the device has no entry that drops by dst-qp");
   return {};
@@ -150,7 +148,7 @@ Result<void> World::start_manager() {
   options.grace_ms = grace_ms(spec_);
   if (spec_.mutant == Mutant::NumberReusedEarly || spec_.mutant == Mutant::NoGrace)
     options.grace_ms = 0;
-  lease::Host host = lease::Host::of(*hca_);
+  lease::Host host = lease::Host::of(function_->hca());
   host.context = &*context_;
   host.steering = drop_.get();
   if (freer_) host.umr = &*freer_;

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attach/function.hpp"
+#include "attach/port.hpp"
 #include "lease/lease_manager.hpp"
 #include "model/model.hpp"
 #include "pmd/hca.hpp"
@@ -71,7 +73,7 @@ class World {
   explicit World(const RunSpec& spec);
 
   [[nodiscard]] Result<void> start();
-  [[nodiscard]] Result<void> start_port();
+  [[nodiscard]] Result<void> bring_up();
   [[nodiscard]] Result<void> steer();
   [[nodiscard]] Result<void> start_manager();
   [[nodiscard]] std::uint32_t draw_psn();
@@ -104,17 +106,16 @@ class World {
   model::Random random_;
   Witness witness_;
   std::shared_ptr<Adversary> adversary_;
-  std::unique_ptr<model::Model> model_;
   std::optional<Device> plain_;  // as the model gave it
   Deceit deceit_;
   std::optional<ProofSpace> space_;
-  std::unique_ptr<pmd::Hca> hca_;
+  std::unique_ptr<attach::Function> function_;
+  model::Model* model_ = nullptr;  // the function's
   std::optional<ProofChannel> channel_;
   std::optional<pmd::Context> context_;
-  std::optional<pmd::RoceAddressTable> addresses_;  // of an Ethernet port
-  pmd::RocePath own_port_;                          // back to it, over loopback
-  std::unique_ptr<steering::DropRule> drop_;        // null: the function has no steering
-  std::optional<pmd::UmrQueue> umr_queue_;          // of a plan that frees keys
+  std::optional<attach::Port> port_;
+  std::unique_ptr<steering::DropRule> drop_;  // null: the function has no steering
+  std::optional<pmd::UmrQueue> umr_queue_;    // of a plan that frees keys
   std::optional<ProofFreer> freer_;
   std::vector<std::unique_ptr<Client>> clients_;
   /// What an outcome has promised, by the serial of its lease.

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "attach/open_device.hpp"
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
 #include "probes/probe.hpp"
 #include "tools/eal_options.hpp"
 #include "tools/lease_serve/served_port.hpp"
-#include "tools/open_device.hpp"
 #include "tools/standard_streams.hpp"
 
 namespace {
@@ -45,7 +45,7 @@ std::string version() {
 
 /// Runs all of them; false when one could not run.
 Result<bool> run(const Arguments& arguments, std::vector<std::string> eal_arguments) {
-  PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device(arguments.device));
+  PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(arguments.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
   PORTCULLIS_TRY_ASSIGN(const auto eal,
                         pmd::Eal::start(std::move(eal_arguments), spec.is_emulated()));

@@ -270,7 +270,7 @@ std::string path_text(const Options& options) {
 }
 
 Result<bool> run(const Options& options, const World& world) {
-  PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(options.device));
+  PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
   if (!options.json_file.empty()) PORTCULLIS_TRY(named("--json", check_output(options.json_file)));
   if (!options.dump_file.empty()) PORTCULLIS_TRY(named("--dump", check_output(options.dump_file)));

@@ -7,49 +7,49 @@
 #include <thread>
 #include <utility>
 
-#include "pmd/port_mac.hpp"
 #include "prm/enums.hpp"
 #include "tools/log_line.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace portcullis::tools::lease_serve {
 
-ServedPort::ServedPort(OpenDevice opened) : opened_(std::move(opened)), plain_(opened_.device()) {}
-
-Result<std::unique_ptr<ServedPort>> ServedPort::open(const DeviceSpec& spec,
+Result<std::unique_ptr<ServedPort>> ServedPort::open(const attach::DeviceSpec& spec,
                                                      const std::optional<pmd::Gid>& address,
                                                      const std::optional<std::uint32_t>& vlan) {
-  PORTCULLIS_TRY_ASSIGN(auto opened, OpenDevice::open(spec));
+  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec, note_lost_file));
   if (opened.needs_core())
     return fail(Errc::InvalidArgument,
                 "a polled model, which needs a core of its own; a function under VFIO or a stepped "
                 "model is accepted");
-  std::unique_ptr<ServedPort> port(new ServedPort(std::move(opened)));
-  Device device = port->plain_;
-  device.relax = Relax(&ServedPort::relax_entry, port.get());
-  PORTCULLIS_TRY_ASSIGN(port->hca_, pmd::Hca::bring_up(device, {.log = log_to_stderr()}));
-  if (port->hca_->context().caps.port_type == prm::number(prm::PortType::IB))
+  std::unique_ptr<ServedPort> port(new ServedPort(opened.device()));
+  attach::Function::Options options{.bring_up = {.log = log_to_stderr()}};
+  options.present = [&port](Device device) {
+    device.relax = Relax(&ServedPort::relax_entry, port.get());
+    return device;
+  };
+  PORTCULLIS_TRY_ASSIGN(port->function_, attach::Function::bring_up(std::move(opened), options));
+  if (port->function_->context().caps.port_type == prm::number(prm::PortType::IB))
     return fail(Errc::Unsupported,
                 "port_type is 0 (InfiniBand), and what is served here is addressed by RoCE; a port "
                 "of type 1 (Ethernet) is accepted");
-  PORTCULLIS_TRY_ASSIGN(port->address_.mac, pmd::port_mac(port->hca_->context()));
-  port->address_.gid = address.value_or(pmd::Gid::link_local(port->address_.mac));
-  if (vlan && port->hca_->is_emulated())
+  if (vlan && port->hca().is_emulated())
     return fail(Errc::Unsupported,
                 "--vlan " + std::to_string(*vlan) +
                     ": not supported on the model, which carries no VLAN tags; leave it out");
-  if (vlan) port->address_.vlan_id = static_cast<std::uint16_t>(*vlan);
-  port->addresses_.emplace(port->hca_->context());
-  PORTCULLIS_TRY(port->addresses_->set(0, port->address_));
+  attach::Port::Options addressed{.gid = address};
+  if (vlan) addressed.vlan_id = static_cast<std::uint16_t>(*vlan);
+  PORTCULLIS_TRY_ASSIGN(auto made, attach::Port::create(port->function_->context(), addressed));
+  port->port_.emplace(std::move(made));
   return port;
 }
 
 std::string ServedPort::description() const {
-  return plain_.description + " fw " + hca_->firmware_version() +
-         (hca_->is_emulated() ? ", emulated: not NIC latency" : "");
+  return plain_.description + " fw " + function_->hca().firmware_version() +
+         (function_->hca().is_emulated() ? ", emulated: not NIC latency" : "");
 }
 
 std::string ServedPort::neighbour_command() const {
-  return "ip neigh replace " + address_.gid.text() + " lladdr " + address_.mac.text() +
+  return "ip neigh replace " + address().gid.text() + " lladdr " + address().mac.text() +
          " dev NETDEV";
 }
 
@@ -70,7 +70,7 @@ Result<void> ServedPort::idle(std::uint64_t most_ns) {
   } else {
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(most_ns, kMostSleepNs)));
   }
-  return hca_->poll();
+  return hca().poll();
 }
 
 }  // namespace portcullis::tools::lease_serve

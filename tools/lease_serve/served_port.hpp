@@ -10,12 +10,13 @@
 #include <optional>
 #include <string>
 
+#include "attach/function.hpp"
+#include "attach/port.hpp"
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "pmd/hca.hpp"
 #include "pmd/roce_address.hpp"
 #include "tools/lease_serve/region_watch.hpp"
-#include "tools/open_device.hpp"
 
 namespace portcullis::tools::lease_serve {
 
@@ -24,15 +25,15 @@ class ServedPort {
   /// Opens, brings up, and gives the port `address` with its own MAC, or its link-local address.
   /// Unsupported for a VLAN on the model, which carries no tags.
   [[nodiscard]] static Result<std::unique_ptr<ServedPort>> open(
-      const DeviceSpec& spec, const std::optional<pmd::Gid>& address,
+      const attach::DeviceSpec& spec, const std::optional<pmd::Gid>& address,
       const std::optional<std::uint32_t>& vlan = std::nullopt);
   ServedPort(const ServedPort&) = delete;
   ServedPort& operator=(const ServedPort&) = delete;
 
-  [[nodiscard]] pmd::Hca& hca() noexcept { return *hca_; }
-  [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return address_; }
+  [[nodiscard]] pmd::Hca& hca() noexcept { return function_->hca(); }
+  [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return port_->address(); }
   /// To make it fail on purpose; null for hardware.
-  [[nodiscard]] model::Model* model() noexcept { return opened_.model(); }
+  [[nodiscard]] model::Model* model() noexcept { return function_->model(); }
   /// What a client's host must be told: nobody answers for the port.
   [[nodiscard]] std::string neighbour_command() const;
   [[nodiscard]] Clock clock() const noexcept { return plain_.clock; }
@@ -45,15 +46,14 @@ class ServedPort {
   [[nodiscard]] Result<void> idle(std::uint64_t most_ns);
 
  private:
-  explicit ServedPort(OpenDevice opened);
+  explicit ServedPort(const Device& opened) : plain_(opened) {}
   static void relax_entry(void* port, std::uint64_t until_ns) noexcept;
 
-  OpenDevice opened_;
-  Device plain_;
+  // Destroyed from the last to the first.
+  Device plain_;  // as opened
   RegionWatch* watched_ = nullptr;
-  std::unique_ptr<pmd::Hca> hca_;
-  std::optional<pmd::RoceAddressTable> addresses_;
-  pmd::RoceAddress address_;
+  std::unique_ptr<attach::Function> function_;
+  std::optional<attach::Port> port_;
 };
 
 }  // namespace portcullis::tools::lease_serve

@@ -73,7 +73,7 @@ Result<bool> exchange_messages(const roce_peer::Options& options, lease_serve::S
 }
 
 Result<bool> run(const roce_peer::Options& options) {
-  PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(options.device));
+  PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
   PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(options.eal, spec.is_emulated()));
   PORTCULLIS_TRY_ASSIGN(const auto port, lease_serve::ServedPort::open(spec, options.address));

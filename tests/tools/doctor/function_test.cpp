@@ -3,10 +3,10 @@
 // What the doctor says about a function that it has opened: the model in place of a card.
 #include <gmock/gmock.h>
 
+#include "attach/open_device.hpp"
 #include "prm/enums.hpp"
 #include "prm/opcodes.hpp"
 #include "tools/doctor/function_checks.hpp"
-#include "tools/open_device.hpp"
 
 namespace portcullis::tools::doctor {
 namespace {
@@ -18,7 +18,9 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-OpenDevice open_model(const char* spec = "model") { return *OpenDevice::open(*parse_device(spec)); }
+attach::OpenDevice open_model(const char* spec = "model") {
+  return *attach::OpenDevice::open(*attach::parse_device(spec));
+}
 
 /// What a ConnectX-5 in an Ethernet port says.
 pmd::Capabilities ethernet() {
@@ -38,7 +40,7 @@ auto check_is(const char* check, Status status) {
 }
 
 TEST(BringUpFindings, WorkingFunction_AsksForNothingAndIsLeftEmpty) {
-  OpenDevice open = open_model();
+  attach::OpenDevice open = open_model();
   EXPECT_THAT(bring_up_findings(open.device()),
               ElementsAre(check_is("firmware", Status::Ok), check_is("port-type", Status::Ok),
                           check_is("roce", Status::Ok), check_is("room", Status::Ok),
@@ -48,18 +50,18 @@ TEST(BringUpFindings, WorkingFunction_AsksForNothingAndIsLeftEmpty) {
 }
 
 TEST(BringUpFindings, FirmwareAndBoard_AreNamed) {
-  OpenDevice open = open_model();
+  attach::OpenDevice open = open_model();
   EXPECT_THAT(bring_up_findings(open.device())[0].what,
               HasSubstr("16.35.4506, board PORTCULLIS_MODEL (emulated), "));
 }
 
 TEST(BringUpFindings, VirtualFunction_ComesUpToo) {
-  OpenDevice open = open_model("model,vf");
+  attach::OpenDevice open = open_model("model,vf");
   EXPECT_THAT(bring_up_findings(open.device()), Each(Field(&Finding::status, Status::Ok)));
 }
 
 TEST(BringUpFindings, FunctionThatRefuses_IsOneFindingThatNamesTheStep) {
-  OpenDevice open = open_model();
+  attach::OpenDevice open = open_model();
   open.model()->inject(model::CommandFaultRule{
       .opcode = prm::number(prm::Opcode::ENABLE_HCA), .status = 0x02, .syndrome = 0x1234});
   const Findings findings = bring_up_findings(open.device());
@@ -69,7 +71,7 @@ TEST(BringUpFindings, FunctionThatRefuses_IsOneFindingThatNamesTheStep) {
 }
 
 TEST(BringUpFindings, CardThatIsGone_IsOneFinding) {
-  OpenDevice open = open_model();
+  attach::OpenDevice open = open_model();
   open.model()->surprise_remove();
   EXPECT_THAT(bring_up_findings(open.device()),
               ElementsAre(AllOf(check_is("firmware", Status::Missing),
@@ -77,7 +79,7 @@ TEST(BringUpFindings, CardThatIsGone_IsOneFinding) {
 }
 
 TEST(BringUpFindings, TearDownThatFails_IsAFinding) {
-  OpenDevice open = open_model();
+  attach::OpenDevice open = open_model();
   open.model()->inject(model::CommandFaultRule{
       .opcode = prm::number(prm::Opcode::TEARDOWN_HCA), .status = 0x01, .syndrome = 1});
   const Findings findings = bring_up_findings(open.device());

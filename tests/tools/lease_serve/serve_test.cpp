@@ -37,7 +37,7 @@ using testing::Writer;
 class LeaseServe : public ::testing::Test {
  protected:
   LeaseServe() {
-    port = ServedPort::open(parse_device("model").value(), kOurs).value();
+    port = ServedPort::open(attach::parse_device("model").value(), kOurs).value();
     writer.emplace(port->hca().context(), port->address().mac);
     channel.on_hold = [this] {
       if (!connected) writer->connect(lease_exchange::parse_grant(channel.sent.back()).value());
@@ -387,7 +387,7 @@ TEST_F(LeaseServe, Dscp_StandsInEveryFrameOfTheLease) {
   writer.reset();
   port.reset();
   const std::string file = ::testing::TempDir() + "lease_serve_dscp.pcap";
-  port = ServedPort::open(parse_device("model,pcap=" + file).value(), kOurs).value();
+  port = ServedPort::open(attach::parse_device("model,pcap=" + file).value(), kOurs).value();
   writer.emplace(port->hca().context(), port->address().mac);
   channel.lines.emplace_back(writer->request());
   options.dscp = 26;
@@ -402,13 +402,13 @@ TEST_F(LeaseServe, Dscp_StandsInEveryFrameOfTheLease) {
 }
 
 TEST(ServedPort, InfiniBandPort_IsRefusedInOneLine) {
-  EXPECT_EQ(ServedPort::open(parse_device("model,port=ib").value(), kOurs).error().text,
+  EXPECT_EQ(ServedPort::open(attach::parse_device("model,port=ib").value(), kOurs).error().text,
             "port_type is 0 (InfiniBand), and what is served here is addressed by RoCE; a port of "
             "type 1 (Ethernet) is accepted");
 }
 
 TEST(ServedPort, VlanOnTheModel_IsRefusedByName) {
-  const auto port = ServedPort::open(parse_device("model").value(), kOurs, 5);
+  const auto port = ServedPort::open(attach::parse_device("model").value(), kOurs, 5);
 
   EXPECT_EQ(port.error().code, Errc::Unsupported);
   EXPECT_THAT(port.error().text, HasSubstr("--vlan 5: not supported on the model"));

@@ -16,7 +16,8 @@ using ::testing::HasSubstr;
 class RocePeer : public ::testing::Test {
  protected:
   RocePeer()
-      : port(lease_serve::ServedPort::open(parse_device("model").value(), std::nullopt).value()),
+      : port(lease_serve::ServedPort::open(attach::parse_device("model").value(), std::nullopt)
+                 .value()),
         first(Connection::create(*port, 0xfffffe).value()),
         second(Connection::create(*port, 5).value()) {}
 

@@ -3,10 +3,10 @@
 
 #include <thread>
 
+#include "attach/open_device.hpp"
 #include "pmd/hca.hpp"
-#include "tools/open_device.hpp"
 
-namespace portcullis::tools {
+namespace portcullis::attach {
 namespace {
 
 TEST(OpenDevice, PolledModel_IsServedOnACoreOfItsOwn) {
@@ -25,4 +25,4 @@ TEST(OpenDevice, PolledModel_IsServedOnACoreOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace portcullis::tools
+}  // namespace portcullis::attach

@@ -18,8 +18,9 @@
 #include "base/result.hpp"
 #include "model/model.hpp"
 #include "pmd/vfio_function.hpp"
+#include "trace/recording_file.hpp"
 
-namespace portcullis::tools {
+namespace portcullis::attach {
 
 /// A device as asked for, not opened yet.
 struct DeviceSpec {
@@ -36,10 +37,10 @@ struct DeviceSpec {
 
 class OpenDevice {
  public:
-  /// Models join `wire` when there is one, so that several can talk to each other. A function under
-  /// VFIO needs a running EAL.
+  /// A function under VFIO needs a running EAL. `on_recording_lost`, where it is given, hears of a
+  /// trace or a capture of the model's that is not whole.
   [[nodiscard]] static Result<OpenDevice> open(const DeviceSpec& spec,
-                                               std::shared_ptr<model::Wire> wire = nullptr);
+                                               trace::OnRecordingLost on_recording_lost = {});
 
   /// Valid as long as this.
   [[nodiscard]] Device device();
@@ -58,4 +59,4 @@ class OpenDevice {
   bool needs_core_ = false;
 };
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::attach

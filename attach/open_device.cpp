@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/open_device.hpp"
+#include "attach/open_device.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/standard_streams.hpp"
-
-namespace portcullis::tools {
+namespace portcullis::attach {
 namespace {
 
 constexpr std::string_view kAcceptedKeys =
@@ -104,12 +102,12 @@ Result<DeviceSpec> parse_device(std::string_view text) {
   return DeviceSpec{std::move(options)};
 }
 
-Result<OpenDevice> OpenDevice::open(const DeviceSpec& spec, std::shared_ptr<model::Wire> wire) {
+Result<OpenDevice> OpenDevice::open(const DeviceSpec& spec,
+                                    trace::OnRecordingLost on_recording_lost) {
   OpenDevice opened;
   if (const auto* asked = std::get_if<model::Options>(&spec.kind)) {
     model::Options options = *asked;
-    options.wire = std::move(wire);
-    options.on_recording_lost = note_lost_file;
+    if (on_recording_lost) options.on_recording_lost = std::move(on_recording_lost);
     PORTCULLIS_TRY_ASSIGN(opened.model_, model::Model::create(options));
     opened.needs_core_ = options.execution == model::Execution::Polled;
   } else {
@@ -124,4 +122,4 @@ void OpenDevice::serve(const std::atomic<bool>& stop) {
   if (needs_core_) model_->run(stop);
 }
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::attach

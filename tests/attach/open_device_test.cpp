@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/open_device.hpp"
+#include "attach/open_device.hpp"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 
 #include "pmd/hca.hpp"
 
-namespace portcullis::tools {
+namespace portcullis::attach {
 namespace {
 
 using ::testing::AllOf;
@@ -123,4 +123,4 @@ TEST(OpenDevice, AbsentFunction_IsNotFoundWithoutAnEal) {
 }
 
 }  // namespace
-}  // namespace portcullis::tools
+}  // namespace portcullis::attach

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "attach/function.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace portcullis::attach {
+
+Result<std::unique_ptr<Function>> Function::bring_up(OpenDevice opened, const Options& options) {
+  std::unique_ptr<Function> function(new Function(std::move(opened)));
+  PORTCULLIS_TRY(function->serve_model());
+  Device device = function->opened_.device();
+  if (options.present) device = options.present(device);
+  PORTCULLIS_TRY_ASSIGN(function->hca_, pmd::Hca::bring_up(device, options.bring_up));
+  return function;
+}
+
+Function::~Function() {
+  hca_.reset();
+  stop_ = true;
+  lcore_.reset();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<void> Function::serve_model() {
+  if (!opened_.needs_core()) return {};
+  const auto serve = [this] { opened_.serve(stop_); };
+  const std::vector<unsigned> workers = pmd::Eal::worker_lcores();
+  if (workers.empty()) {
+    thread_ = std::thread(serve);
+    return {};
+  }
+  PORTCULLIS_TRY_ASSIGN(auto task, pmd::LcoreTask::launch(workers.front(), serve));
+  lcore_.emplace(std::move(task));
+  return {};
+}
+
+}  // namespace portcullis::attach

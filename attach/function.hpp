@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A device opened and brought up. The one way there from a DeviceSpec: a polled model is served on
+// a core of its own, and whoever wants to see or to bend what the driver is given says so with
+// Options::present. What a port needs beside it is in attach/port.hpp.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "attach/open_device.hpp"
+#include "base/device.hpp"
+#include "base/result.hpp"
+#include "pmd/eal.hpp"
+#include "pmd/hca.hpp"
+
+namespace portcullis::attach {
+
+struct FunctionOptions {
+  /// Given the device as opened, returns it as the driver is to see it: with a relax that gives
+  /// others their turn, or DMA memory that lies. What it refers to must outlive the function.
+  std::function<Device(const Device& opened)> present = {};
+  pmd::HcaOptions bring_up = {};
+};
+
+class Function {
+ public:
+  using Options = FunctionOptions;
+
+  /// A polled model gets a worker lcore, or a thread where the EAL has none.
+  [[nodiscard]] static Result<std::unique_ptr<Function>> bring_up(OpenDevice opened,
+                                                                  const Options& options = {});
+  Function(const Function&) = delete;
+  Function& operator=(const Function&) = delete;
+  /// The driver comes down first, with the model still served.
+  ~Function();
+
+  [[nodiscard]] pmd::Hca& hca() noexcept { return *hca_; }
+  [[nodiscard]] const pmd::Context& context() const noexcept { return hca_->context(); }
+  /// To make it fail on purpose; null for hardware.
+  [[nodiscard]] model::Model* model() noexcept { return opened_.model(); }
+
+ private:
+  explicit Function(OpenDevice opened) noexcept : opened_(std::move(opened)) {}
+  [[nodiscard]] Result<void> serve_model();
+
+  // In the order of bring-up.
+  OpenDevice opened_;
+  std::atomic<bool> stop_{false};
+  std::optional<pmd::LcoreTask> lcore_;
+  std::thread thread_;
+  std::unique_ptr<pmd::Hca> hca_;
+};
+
+}  // namespace portcullis::attach
