@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The command line of a bench program: EAL arguments before `--`, ours and --benchmark_* after it.
-// Pure, so that every refusal can be tested; bench/common/program.hpp acts on it.
+// Pure, so that every refusal can be tested; bench/common/suite.hpp acts on it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-# The RC transport of the model: its sources, named from model/, and the two libraries it needs.
+# The RC transport of the model: its sources, named from model/.
 set(MODEL_TRANSPORT_SOURCES
     transport/doorbells.cpp
     transport/frame.cpp
@@ -23,9 +23,3 @@ set(MODEL_TRANSPORT_SOURCES
     transport/transport.cpp
     transport/umr.cpp
     transport/wire.cpp)
-
-pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
-pkg_check_modules(PCAP REQUIRED IMPORTED_TARGET libpcap)
-# The library is made after this file was read.
-cmake_language(DEFER CALL target_link_libraries portcullis_model PRIVATE PkgConfig::DEFLATE
-                                                                         PkgConfig::PCAP)
