@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A revoke's outcome stands within 1 s of its request, whatever else hangs: each command of a
-// grant, of a grant together and of the deferred phase, never answered, late, or the last that the
-// device answers at all. The request comes at the worst moment, when the call before it has just
-// begun.
+// grant, of a grant together, of the deferred phase and of an expiry, never answered, late,
+// answered with failure, or the last that the device answers as it should; and every command slot
+// but one. The request comes at the worst moment, when the call before it has just begun.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "pmd/command_queue.hpp"
+#include "prm/object_commands.hpp"
 #include "tests/lease/lease_world.hpp"
 
 namespace portcullis::lease {
@@ -21,6 +23,7 @@ using FaultKind = model::CommandFaultRule::Kind;
 
 constexpr std::uint64_t kMs = kNsPerMs;
 constexpr std::uint64_t kContractNs = 1'000 * kMs;
+constexpr auto kFailure = prm::number(prm::CommandStatus::BAD_RES_ERR);
 
 struct Hang {
   const char* way;
@@ -48,6 +51,7 @@ class Hanging : public LeaseWorld, public ::testing::WithParamInterface<Hang> {
   }
   void let_hang() {
     model->inject(model::CommandFaultRule{.kind = GetParam().kind,
+                                          .status = kFailure,
                                           .delay_ns = GetParam().delay_ms * kMs,
                                           .nth = GetParam().nth,
                                           .repeat = GetParam().repeat});
@@ -124,11 +128,64 @@ std::vector<Hang> every_hang() {
     all.push_back({"one after 390 ms", FaultKind::Delay, 390, false, nth});
     all.push_back({"one after 2 s", FaultKind::Delay, 2'000, false, nth});
     all.push_back({"each after 60 ms from there on", FaultKind::Delay, 60, true, nth});
+    all.push_back({"one refused", FaultKind::Status, 0, false, nth});
+    all.push_back({"refused from there on", FaultKind::Status, 0, true, nth});
   }
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, Hanging, ::testing::ValuesIn(every_hang()));
+
+// ---- slots ----
+
+struct Left {
+  const char* name;
+  std::uint32_t common;  // slots that are free
+  std::uint32_t fence;
+  Outcome outcome;
+};
+
+void PrintTo(const Left& of, std::ostream* out) { *out << of.name; }
+
+/// All slots but a few hold commands that never return.
+class SlotsLeft : public LeaseWorld, public ::testing::WithParamInterface<Left> {
+ protected:
+  static constexpr std::uint32_t kCommonSlots = 28;
+
+  void SetUp() override {
+    start({}, "cx5-16.35.4506");
+    kept = manager->grant({.bytes = kPageBytes, .peer = {.qpn = 5, .gid = testing::kPort.gid}})
+               .value()
+               .lease;
+    occupy(pmd::SlotClass::Common, kCommonSlots - GetParam().common);
+    occupy(pmd::SlotClass::Fence, pmd::CommandQueue::kFenceSlots - GetParam().fence);
+  }
+  void occupy(pmd::SlotClass slot_class, std::uint32_t count) {
+    prm::Buffer<prm::destroy_mkey_in> in;
+    in.set<"opcode", prm::number(prm::Opcode::DESTROY_MKEY)>();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      model->inject(model::CommandFaultRule{.kind = FaultKind::NeverReturns});
+      ASSERT_TRUE(
+          hca->context().commands->submit(in.all(), prm::destroy_mkey_out::bytes, slot_class));
+    }
+    device.relax(device.clock.now_ns() + kMs);
+  }
+
+  Lease kept;
+};
+
+TEST_P(SlotsLeft, RevokeHasItsOutcomeInTime) {
+  const std::uint64_t since_ns = device.clock.now_ns();
+  const RevokeAnswer answer = manager->revoke(kept.id, kept.epoch);
+  EXPECT_EQ(answer.outcome, GetParam().outcome);
+  EXPECT_NE(answer.verdict.proof, Proof::None);
+  EXPECT_LE(device.clock.now_ns() - since_ns, kContractNs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Slots, SlotsLeft,
+                         ::testing::Values(Left{"one for fences", 0, 1, Outcome::TornDown},
+                                           Left{"one for all", 1, 0, Outcome::TornDown},
+                                           Left{"none", 0, 0, Outcome::Fenced}));
 
 }  // namespace
 }  // namespace portcullis::lease
