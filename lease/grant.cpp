@@ -21,10 +21,18 @@ void note_failed(FenceTarget& target, StepMask steps, const Error& error) noexce
   target.unknown = static_cast<StepMask>(target.unknown | steps);
 }
 
-void note_key(FenceTarget& target, pmd::MemoryKey& key) noexcept {
-  target.mkey_index = key.release();
-  target.key = key.rkey();
-  target.note_made(steps_on(Subject::Key));
+void note_key(std::span<Holding* const> holdings, Subject kind, pmd::MemoryKey& key) noexcept {
+  const std::uint32_t index = key.release();
+  for (Holding* const holding : holdings) {
+    FenceTarget& target = holding->target;
+    if (kind == Subject::TenantKey) {
+      target.tenant_mkey_index = index;
+    } else {
+      target.mkey_index = index;
+      target.key = key.rkey();
+    }
+    target.note_made(steps_on(kind));
+  }
 }
 
 }  // namespace
@@ -41,7 +49,8 @@ Granter::Granter(const pmd::Context& context, RegionStore& regions, const Option
       regions_(&regions),
       options_(options),
       log_(std::move(log)),
-      random_(options.psn_seed) {
+      random_(options.psn_seed),
+      key_bytes_(options.psn_seed) {
   context_.commands = &channel_;
 }
 
@@ -174,34 +183,53 @@ Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
 
 Result<std::uint32_t> Granter::make_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                         pmd::Access access) {
-  PORTCULLIS_TRY(take_key(holding, [&] { return create_key(holding, pd, access); }));
+  Holding* const alone = &holding;
+  PORTCULLIS_TRY(take_key(std::span(&alone, 1), Subject::Key,
+                          [&] { return create_key(holding, pd, access); }));
   return holding.target.key;
 }
 
+Result<void> Granter::choose_key_byte() {
+  if (options_.key_byte) {
+    context_.key_variants->restart(options_.key_byte());
+    return {};
+  }
+  PORTCULLIS_TRY_ASSIGN(const std::uint8_t byte, key_bytes_.draw());
+  context_.key_variants->restart(byte);
+  return {};
+}
+
 /// The list of a tenant's key goes on naming a member's own key when that has been destroyed alone.
-/// Firmware may give the index again, and after 256 keys the byte comes again too: whoever gets
-/// both could be reached through the tenant's key, as far as the device checks no domain below it.
-/// Such a key is given back before anybody is told of it, and so is what was written under it.
-Result<void> Granter::take_key(Holding& holding,
+/// Firmware may give the index again, and the byte comes again too: whoever gets both could be
+/// reached through the tenant's key, as far as the device checks no domain below it.
+bool Granter::may_be_given(std::uint32_t key) const {
+  return !named_.contains(key) && (options_.key_byte || key_bytes_.is_fresh(key));
+}
+
+/// A key that may not be given goes back before anybody is told of it, and so does what was written
+/// under it.
+Result<void> Granter::take_key(std::span<Holding* const> holdings, Subject kind,
                                const std::function<Result<pmd::MemoryKey>()>& create) {
   constexpr int kMostTries = 4;  // one other byte will do
   for (int tries = 0; tries < kMostTries; ++tries) {
+    PORTCULLIS_TRY(choose_key_byte());
     auto key = create();
     if (!key) {
-      note_failed(holding.target, steps_on(Subject::Key), key.error());
+      note_failed(holdings.front()->target, steps_on(kind), key.error());
       return forward_error(std::move(key));
     }
-    if (!named_.contains(key->rkey())) {
-      note_key(holding.target, *key);
+    if (may_be_given(key->rkey())) {
+      key_bytes_.note(key->rkey());
+      note_key(holdings, kind, *key);
       return {};
     }
     if (auto gone = key->destroy(); !gone) {
-      note_key(holding.target, *key);
+      note_key(holdings, kind, *key);
       return gone;
     }
-    dma_fill(holding.region->bytes(), std::byte{0});
+    for (Holding* const holding : holdings) dma_fill(holding->region->bytes(), std::byte{0});
   }
-  return fail(Errc::OutOfResources, "every new key was one that a tenant's key still names");
+  return fail(Errc::OutOfResources, "every new key was one that must not be given again");
 }
 
 void Granter::forget_entries(Group& group) {
@@ -231,7 +259,8 @@ Result<pmd::MemoryKey> Granter::create_key(const Holding& holding, const pmd::Pr
 /// With rights for us alone, which is enough below the tenant's key.
 Result<void> Granter::make_local_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                      pmd::Access access) {
-  return take_key(holding, [&] {
+  Holding* const alone = &holding;
+  return take_key(std::span(&alone, 1), Subject::Key, [&] {
     return pmd::MemoryKey::create_mtt(context_, pd, pmd::MemoryRange::zero_based(*holding.region),
                                       {.local_write = access.local_write});
   });
@@ -243,19 +272,17 @@ Result<std::uint32_t> Granter::make_tenant_key(std::span<Holding* const> holding
   std::vector<pmd::KeyRange> ranges;
   for (const Holding* const holding : holdings)
     ranges.push_back({holding->target.key, 0, holding->region->bytes().size()});
-  auto key = pmd::MemoryKey::create_klm(context_, pd, ranges, access);
-  if (!key) {
-    note_failed(holdings.front()->target, bit(Step::DestroyTenantKey), key.error());
-    return forward_error(std::move(key));
-  }
-  const std::uint32_t index = key->release();
+  std::uint32_t rkey = 0;
+  PORTCULLIS_TRY(take_key(holdings, Subject::TenantKey, [&] {
+    auto key = pmd::MemoryKey::create_klm(context_, pd, ranges, access);
+    if (key) rkey = key->rkey();
+    return key;
+  }));
   for (Holding* const holding : holdings) {
-    holding->target.tenant_mkey_index = index;
-    holding->target.note_made(bit(Step::DestroyTenantKey));
     holding->group->entries.push_back(holding->target.key);
     named_.insert(holding->target.key);
   }
-  return key->rkey();
+  return rkey;
 }
 
 Result<Grant> Granter::connect(Holding& holding, const GrantRequest& request, std::uint32_t rkey,

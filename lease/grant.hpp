@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "lease/bounded_channel.hpp"
 #include "lease/holding.hpp"
+#include "lease/key_bytes.hpp"
 #include "lease/lease_table.hpp"
 #include "lease/random_source.hpp"
 #include "lease/region_store.hpp"
@@ -93,6 +94,9 @@ class Granter {
     /// For all commands of a grant, of each lease where several are granted together: who hangs
     /// here keeps a revoke from its turn.
     std::uint64_t deadline_ms = 400;
+    /// The low byte of every key, in place of KeyBytes: for who wants one to come again. May be
+    /// empty.
+    std::function<std::uint8_t()> key_byte = {};
   };
   /// Both must outlive it. Does not move: what it makes keeps the way to its commands.
   Granter(const pmd::Context& context, RegionStore& regions, const Options& options, LogSink log);
@@ -143,9 +147,12 @@ class Granter {
   [[nodiscard]] Result<pmd::MemoryKey> create_key(const Holding& holding,
                                                   const pmd::ProtectionDomain& pd,
                                                   pmd::Access access);
-  /// Takes the key for the holding, unless a tenant's key names it already.
-  [[nodiscard]] Result<void> take_key(Holding& holding,
+  /// Makes a key of the lease or of its tenant, with a byte that its index had not before and that
+  /// no tenant's key names, and takes it for all of the holdings.
+  [[nodiscard]] Result<void> take_key(std::span<Holding* const> holdings, Subject kind,
                                       const std::function<Result<pmd::MemoryKey>()>& create);
+  [[nodiscard]] Result<void> choose_key_byte();
+  [[nodiscard]] bool may_be_given(std::uint32_t key) const;
 
   BoundedChannel channel_;
   pmd::Context context_;
@@ -153,6 +160,7 @@ class Granter {
   Options options_;
   LogSink log_;
   RandomSource random_;
+  KeyBytes key_bytes_;
   KeyBinding key_binding_ = KeyBinding::Untried;
   std::unordered_set<std::uint32_t> named_;  // keys in the lists of tenants' keys that are alive
 };

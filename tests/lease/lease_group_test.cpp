@@ -39,7 +39,7 @@ std::vector<LeaseName> names_of(const std::vector<Lease>& leases) {
 class GroupCommands : public ManagerWorld {
  protected:
   void SetUp() override {
-    ManagerWorld::SetUp();
+    start({.grant = {.key_byte = [this] { return function.context.key_variants->next(); }}});
     const std::vector<GrantRequest> requests(3, request);
     const auto grants = manager->grant_together(requests).value();
     for (const Grant& grant : grants) group.push_back(grant.lease);
@@ -307,7 +307,7 @@ TEST_F(GroupCommands, UndoneGrant_TakesBackEachObjectOnce) {
 class GroupOnModel : public LeaseWorld {
  protected:
   void SetUp() override {
-    LeaseWorld::SetUp();
+    start({.grant = {.key_byte = [this] { return hca->context().key_variants->next(); }}});
     for (int i = 0; i < 3; ++i)
       clients.push_back(std::make_unique<Client>(Client::create(hca->context())));
     std::vector<GrantRequest> requests;

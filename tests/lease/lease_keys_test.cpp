@@ -5,11 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "prm/object_commands.hpp"
 #include "tests/lease/lease_world.hpp"
+#include "tests/lease/manager_world.hpp"
 
 namespace portcullis::lease {
 namespace {
@@ -17,9 +22,12 @@ namespace {
 using ::portcullis::testing::Client;
 using ::portcullis::testing::kPort;
 using ::portcullis::testing::LeaseWorld;
+using ::portcullis::testing::ManagerWorld;
 using prm::Opcode;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAreArray;
 using FaultKind = model::CommandFaultRule::Kind;
 
@@ -77,6 +85,80 @@ TEST_F(LeaseKeys, LeasesTogether_TheirKeysAreForEveryQpOfTheirDomain) {
   const GrantRequest request{.bytes = kPageBytes, .peer = {.qpn = 0x77, .gid = kPort.gid}};
   ASSERT_TRUE(manager->grant_together(std::vector(2, request)));
   EXPECT_THAT(keys->qpns, ElementsAre(prm::kMkcQpnAny, prm::kMkcQpnAny, prm::kMkcQpnAny));
+}
+
+// ---- low bytes ----
+
+TEST(KeyByte, Drawn_NoneOfThe128BeforeIt) {
+  KeyBytes bytes(0);
+  std::vector<std::uint8_t> drawn;
+  for (std::size_t i = 0; i < 20'000; ++i) {
+    const std::uint8_t byte = bytes.draw().value();
+    const auto recent = std::span(drawn).last(std::min(drawn.size(), KeyBytes::kRested));
+    ASSERT_THAT(recent, Not(Contains(byte)));
+    drawn.push_back(byte);
+  }
+}
+
+TEST(KeyByte, DrawnAfterTheSameOnes_OneOfManyAndNoSequence) {
+  KeyBytes bytes(0);
+  std::array<std::uint32_t, 256> steps{};  // how often so much was between two that follow
+  std::uint8_t last = bytes.draw().value();
+  for (int i = 0; i < 25'600; ++i) {
+    const std::uint8_t byte = bytes.draw().value();
+    ++steps[static_cast<std::uint8_t>(byte - last)];
+    last = byte;
+  }
+  EXPECT_EQ(steps[0], 0u);
+  EXPECT_LT(*std::ranges::max_element(steps), 400u);  // 100 expected
+}
+
+TEST(KeyByte, FirstOnesOfTwoManagers_AreNotTheSame) {
+  std::set<std::uint8_t> firsts;
+  for (int i = 0; i < 256; ++i) firsts.insert(KeyBytes(0).draw().value());
+  EXPECT_GT(firsts.size(), 64u);  // 162 expected
+}
+
+class KeysOfScript : public ManagerWorld {
+ protected:
+  /// The numbers that firmware gives for the next grant, its key's index among them.
+  std::uint32_t grant_and_end(std::uint32_t from) {
+    function.channel.next_id = from;
+    const Lease lease = granted_noting();
+    const std::uint32_t key = manager->fence_target(lease)->key;
+    (void)manager->revoke(lease.id, lease.epoch, legacy_plan());
+    return key;
+  }
+  Lease granted_noting() {
+    function.forget();
+    const Lease lease = manager->grant(request).value().lease;
+    creates = std::ranges::count(opcodes(), Opcode::CREATE_MKEY);
+    return lease;
+  }
+  std::ptrdiff_t creates = 0;  // in the last grant
+};
+
+TEST_F(KeysOfScript, IndexThatComesWithTheByteItHad_GivenBackAndAnotherTaken) {
+  KeyBytes twin(7);  // the seed of the world's manager
+  std::vector<std::uint8_t> bytes;
+  for (int i = 0; i < 1'000; ++i) bytes.push_back(twin.draw().value());
+  // The first that came before; the very first one was the world's own.
+  const auto again = std::adjacent_find(bytes.begin(), bytes.end(), [&](auto&, auto& next) {
+    const auto at = bytes.begin() + (&next - bytes.data());
+    return std::find(bytes.begin() + 1, at, next) != at;
+  });
+  const auto second = static_cast<std::uint32_t>(again - bytes.begin()) + 1;
+  const auto first_time = static_cast<std::uint32_t>(
+      std::find(bytes.begin() + 1, bytes.end(), bytes[second]) - bytes.begin());
+  std::uint32_t before = 0;
+  for (std::uint32_t n = 1; n < second; ++n) {
+    const std::uint32_t key = grant_and_end(n == first_time ? 0x1000 : 0x2000 + 16 * n);
+    before = n == first_time ? key : before;
+  }
+  EXPECT_EQ(before & 0xff, bytes[second]);
+  const std::uint32_t after = grant_and_end(0x1000);
+  EXPECT_NE(after & 0xff, before & 0xff);
+  EXPECT_EQ(creates, 2);
 }
 
 class ManagersEnd : public LeaseWorld {

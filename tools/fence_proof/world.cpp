@@ -145,6 +145,8 @@ Result<void> World::start_manager() {
   options.plan = spec_.plan;
   options.grant.mtu = kMtu;
   options.grant.psn_seed = spec_.seed + 1;
+  if (keeps_key_byte(spec_.mutant))
+    options.grant.key_byte = [bytes = context_->key_variants] { return bytes->next(); };
   options.grace_ms = grace_ms(spec_);
   if (spec_.mutant == Mutant::NumberReusedEarly || spec_.mutant == Mutant::NoGrace)
     options.grace_ms = 0;

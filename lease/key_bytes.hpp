@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The low bytes of leases' keys. The index of a destroyed key is given again by firmware; the byte
+// is ours, and is what tells an old client's key from the new one. So it is none of the last
+// kRested, whoever has the index; it is never the one that the index had before, however many keys
+// were made meanwhile; and since each is one of 256 - kRested that are as likely, nobody can
+// foretell it from those that he was given.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "base/result.hpp"
+#include "lease/random_source.hpp"
+
+namespace portcullis::lease {
+
+class KeyBytes {
+ public:
+  static constexpr std::size_t kRested = 128;
+
+  /// Of a run that is to be repeated; 0: from the system.
+  explicit KeyBytes(std::uint64_t seed) : random_(seed) {
+    std::iota(bytes_.begin(), bytes_.end(), std::uint8_t{0});
+  }
+
+  [[nodiscard]] Result<std::uint8_t> draw() {
+    for (; mixed_ < bytes_.size(); ++mixed_) PORTCULLIS_TRY(take());
+    return take();
+  }
+  /// False: the index of `key` had this byte before, and it is not to be given.
+  [[nodiscard]] bool is_fresh(std::uint32_t key) const noexcept {
+    const auto before = last_.find(key >> 8);
+    return before == last_.end() || before->second != (key & 0xff);
+  }
+  /// It is given.
+  void note(std::uint32_t key) { last_[key >> 8] = static_cast<std::uint8_t>(key); }
+
+ private:
+  /// One of those behind the first kRested, in place of the one that has rested longest.
+  [[nodiscard]] Result<std::uint8_t> take() {
+    PORTCULLIS_TRY_ASSIGN(const std::uint64_t drawn, random_.draw());
+    std::uint8_t& chosen = bytes_[kRested + drawn % (bytes_.size() - kRested)];
+    std::swap(chosen, bytes_[oldest_]);
+    const std::uint8_t byte = bytes_[oldest_];
+    oldest_ = (oldest_ + 1) % kRested;
+    return byte;
+  }
+
+  RandomSource random_;
+  std::array<std::uint8_t, 256> bytes_{};  // the first kRested were given last, in a ring
+  std::size_t oldest_ = 0;
+  std::size_t mixed_ = 0;
+  std::unordered_map<std::uint32_t, std::uint8_t> last_;  // by index
+};
+
+}  // namespace portcullis::lease
