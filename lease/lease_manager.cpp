@@ -94,6 +94,7 @@ Result<void> LeaseManager::check(const Options& options) {
   constexpr std::uint64_t kMinuteMs = 60'000;
   constexpr std::uint64_t kHourMs = 60 * kMinuteMs;
   PORTCULLIS_TRY(check_ms("grace_ms", options.grace_ms, 0, kHourMs));
+  PORTCULLIS_TRY(check_ms("residence_ms", options.residence_ms, 0, kHourMs));
   PORTCULLIS_TRY(check_ms("fence.deadline_ms", options.fence.deadline_ms, 1, kHourMs));
   PORTCULLIS_TRY(check_ms("fence.linger_ms", options.fence.linger_ms, 0, kMinuteMs));
   PORTCULLIS_TRY(check_ms("grant.deadline_ms", options.grant.deadline_ms, 1, kHourMs));
@@ -254,7 +255,8 @@ Holding& LeaseManager::open(const Lease& lease, const GrantRequest& request) {
   holding->tenant = request.tenant;
   holding->target.slot = lease.slot;
   holding->target.absent = Granter::nothing_made();
-  holding->quarantine_ns = std::max(ns_of_ms(options_.grace_ms), retry_budget_ns(request));
+  holding->quarantine_ns = std::max(
+      {ns_of_ms(options_.grace_ms), retry_budget_ns(request), ns_of_ms(options_.residence_ms)});
   holdings_[lease.slot] = std::move(holding);
   return *holdings_[lease.slot];
 }

@@ -88,6 +88,9 @@ class LeaseManager {
     RegionStore::Options regions = {};
     /// From the fence to the deferred phase; a QP number rests at least as long.
     std::uint64_t grace_ms = 5'000;
+    /// How long the fabric may hold a packet back, where somebody knows (docs/pfc.md): a QP number
+    /// rests at least as long as this too.
+    std::uint64_t residence_ms = 0;
   };
 
   [[nodiscard]] static Result<std::unique_ptr<LeaseManager>> create(Host host,

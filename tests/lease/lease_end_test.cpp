@@ -197,6 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         OutOfRange{"grace_ms 18446744073709551615", [](Options& o) { o.grace_ms = kMost; }},
         OutOfRange{"grace_ms 3600001", [](Options& o) { o.grace_ms = 3'600'001; }},
+        OutOfRange{"residence_ms 3600001", [](Options& o) { o.residence_ms = 3'600'001; }},
         OutOfRange{"fence.deadline_ms 18446744073709551615",
                    [](Options& o) { o.fence.deadline_ms = kMost; }},
         OutOfRange{"fence.deadline_ms 0", [](Options& o) { o.fence.deadline_ms = 0; }},
@@ -204,6 +205,44 @@ INSTANTIATE_TEST_SUITE_P(
         OutOfRange{"sweep.command_deadline_ms 0",
                    [](Options& o) { o.sweep.command_deadline_ms = 0; }},
         OutOfRange{"grant.deadline_ms 0", [](Options& o) { o.grant.deadline_ms = 0; }}));
+
+// ---- a number's rest ----
+
+struct Rest {
+  const char* longest;
+  std::uint64_t grace_ms;
+  std::uint8_t ack_timeout;
+  std::uint8_t retry_count;
+  std::uint64_t residence_ms;
+  std::uint64_t rests_ms;
+};
+
+void PrintTo(const Rest& of, std::ostream* out) { *out << of.longest; }
+
+class NumbersRest : public ManagerWorld, public ::testing::WithParamInterface<Rest> {
+ protected:
+  void SetUp() override {
+    request.ack_timeout = GetParam().ack_timeout;
+    request.retry_count = GetParam().retry_count;
+    start({.grace_ms = GetParam().grace_ms, .residence_ms = GetParam().residence_ms});
+    (void)revoke(first.lease);
+  }
+};
+
+TEST_P(NumbersRest, LastsAsLongAsTheLongestOfThree) {
+  poll_at(GetParam().rests_ms - 1);
+  EXPECT_THAT(opcodes(), Not(::testing::Contains(Opcode::DESTROY_QP)));
+  poll_at(GetParam().rests_ms);
+  EXPECT_THAT(opcodes(), ::testing::Contains(Opcode::DESTROY_QP));
+}
+
+// 4 T is 16.777216 ms with timeout 10.
+INSTANTIATE_TEST_SUITE_P(Each, NumbersRest,
+                         ::testing::Values(Rest{"grace", 500, 10, 7, 400, 500},
+                                           Rest{"retry budget", 100, 10, 7, 120, 135},
+                                           Rest{"residence", 100, 10, 7, 700, 700},
+                                           Rest{"residence of all", 3'600'000 - 1, 10, 0, 3'600'000,
+                                                3'600'000}));
 
 TEST_F(LeaseEnd, TimeToLiveOutOfRange_RefusedInGrantAndRenewal) {
   request.ttl_ms = kMost;
