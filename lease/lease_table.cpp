@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/entropy.hpp"
 #include "lease/deadline.hpp"
 
 namespace portcullis::lease {
@@ -56,9 +57,14 @@ Result<LeaseTable> LeaseTable::create(const Options& options) {
     return fail(Errc::InvalidArgument, "a lease table of " + std::to_string(options.slots) +
                                            " slots; 1 to " + std::to_string(kMaxSlots) +
                                            " expected");
-  if (options.first_epoch == 0)
-    return fail(Errc::InvalidArgument, "first epoch 0; at least 1 expected");
-  return LeaseTable(options);
+  Options numbered = options;
+  if (options.first_epoch == 0 && options.name_seed != 0) numbered.first_epoch = 1;
+  if (numbered.first_epoch == 0) {
+    // The upper half is for those that follow: no epoch wraps.
+    PORTCULLIS_TRY_ASSIGN(const std::uint64_t drawn, random_number());
+    numbered.first_epoch = drawn >> 1 | 1;
+  }
+  return LeaseTable(numbered);
 }
 
 LeaseTable::LeaseTable(const Options& options) : slots_(options.slots), names_(options.name_seed) {

@@ -58,9 +58,10 @@ enum class State : std::uint8_t { Free, Active, Revoking, PendingDestroy, Fenced
 /// "PENDING_DESTROY".
 [[nodiscard]] std::string_view name(State state) noexcept;
 
-/// What names a lease. The id carries its slot below 48 bits that nobody can foretell, so that no
-/// table before or after this one has told the same name; the epoch counts the leases of that slot
-/// and is what a stale revoke is told by.
+/// What names a lease. The id carries its slot below 48 bits that nobody can foretell. The epoch
+/// counts the leases of that slot from the function's incarnation on, another number for every
+/// table that is made anew, and is what a stale revoke is told by. So no table before or after this
+/// one has told the same name.
 struct Lease {
   std::uint64_t id = 0;
   std::uint64_t epoch = 0;
@@ -106,9 +107,11 @@ class LeaseTable {
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
   struct Options {
-    std::uint32_t slots = 1024;     // 1 to kMaxSlots
-    std::uint64_t first_epoch = 1;  // above every epoch that a table before this one has told
-    std::uint64_t name_seed = 0;    // of the ids; 0: from the system
+    std::uint32_t slots = 1024;  // 1 to kMaxSlots
+    /// Above every epoch that a table before this one has told. 0: the function's incarnation, a
+    /// number of 63 bits that nobody can foretell; 1 in a run that is to be repeated.
+    std::uint64_t first_epoch = 0;
+    std::uint64_t name_seed = 0;  // of the ids; 0: from the system
   };
   [[nodiscard]] static Result<LeaseTable> create(const Options& options);
 

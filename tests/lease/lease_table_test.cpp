@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
 namespace portcullis::lease {
 namespace {
@@ -45,7 +46,7 @@ class LeaseTableTest : public ::testing::Test {
   }
   State state(const Lease& lease) const { return table.state(lease.slot); }
 
-  LeaseTable table = LeaseTable::create({.slots = 2}).value();
+  LeaseTable table = LeaseTable::create({.slots = 2, .first_epoch = 1}).value();
 };
 
 // ---- allowed ----
@@ -318,8 +319,17 @@ TEST(LeaseTable, SlotCountOutOfRange_RefusedWithTheRange) {
   EXPECT_EQ(many.error().text, "a lease table of 65001 slots; 1 to 65000 expected");
 }
 
-TEST(LeaseTable, FirstEpochZero_Refused) {
-  EXPECT_FALSE(LeaseTable::create({.slots = 1, .first_epoch = 0}));
+TEST(LeaseTable, NoFirstEpoch_EachTableCountsFromAnIncarnationOfItsOwn) {
+  std::set<std::uint64_t> epochs;
+  for (int i = 0; i < 64; ++i)
+    epochs.insert(LeaseTable::create({.slots = 1}).value().grant()->epoch);
+  EXPECT_EQ(epochs.size(), 64u);
+  EXPECT_GT(*epochs.rbegin() - *epochs.begin(), std::uint64_t{1} << 60);
+  EXPECT_LE(*epochs.rbegin(), std::uint64_t{1} << 63);
+}
+
+TEST(LeaseTable, NoFirstEpochInARunThatIsRepeated_CountsFromOne) {
+  EXPECT_EQ(LeaseTable::create({.slots = 1, .name_seed = 7}).value().grant()->epoch, 1u);
 }
 
 // ---- the order of the sweep ----
