@@ -67,6 +67,7 @@ Host Host::of(pmd::Hca& hca) {
   host.context = &hca.context();
   host.next_event = [&hca] { return hca.next_event(); };
   host.fence_slots_available = [&hca] { return hca.fence_slots_available(); };
+  host.on_function_reset = [&hca] { hca.function_was_reset(); };
   host.log = hca.log();
   return host;
 }
@@ -132,7 +133,7 @@ LeaseManager::~LeaseManager() {
   if (port_.steering != nullptr) port_.steering->ask_for_active({});
   for (const auto& holding : holdings_) {
     // A key that could not be destroyed outlives this object, so its addresses stay taken.
-    if (!holding || !holding->region) continue;
+    if (!holding || !holding->region || table_.is_drained()) continue;
     const Proof proof = table_.verdict(holding->target.slot).proof;
     if (proof == Proof::None || proof == Proof::TenantMkey) (void)holding->region->retire();
   }
@@ -141,8 +142,13 @@ LeaseManager::~LeaseManager() {
 Result<void> LeaseManager::check_may_grant() const {
   if (torn_down_)
     return fail(Errc::InvalidArgument, "no grant: this lease manager has been torn down");
+  if (is_draining_)
+    return fail(Errc::DeviceFailed, "no grant: the function is drained, or about to be");
   if (function_lost_)
     return fail(Errc::DeviceFailed, "no grant: a fence had to reset the function");
+  if (const std::uint64_t until_ns = table_.rests_until_ns(); now_ns() < until_ns)
+    return fail(Errc::Busy, "no grant: QP numbers of leases that a reset has ended rest for " +
+                                std::to_string((until_ns - now_ns()) / kNsPerMs + 1) + " ms more");
   const std::uint32_t left = host_.fence_slots_available();
   if (left < pmd::CommandQueue::kFenceSlots)
     return fail(Errc::Busy, "no grant: " + std::to_string(left) + " fence slots are left, " +

@@ -56,6 +56,9 @@ struct Host {
   /// Hears of every outcome of a fence when it stands, asked for or by time to live, and of each
   /// that was under way or waited when another fence took the function down. May be empty.
   std::function<void(const Lease&, const Verdict&)> on_outcome = {};
+  /// Told when a fence or a drain has reset the function: who asks it from then on gets an answer
+  /// at once, and never "ok". May be empty.
+  std::function<void()> on_function_reset = {};
   LogSink log = {};  // may be empty; of(hca): the one that bring-up was given
 
   [[nodiscard]] static Host of(pmd::Hca& hca);
@@ -159,6 +162,17 @@ class LeaseManager {
   /// fences what has outlived its time, in the order of ends, goes on with the deferred phase of
   /// what is due, and scrubs. Waits for the device kPollMs at most, and 100 ms for a flow entry.
   void poll();
+  /// Everything at once, for a node that leaves: bus mastering off, read back, ends every DMA of
+  /// the function; then a reset ends the rest. No command is sent, so no lease waits for another:
+  /// each that had no outcome is TornDown, its memory proved by the function, and is told so
+  /// (Host::on_outcome); a revoke of it repeats that. How many they were. Nothing is granted before
+  /// the function has been brought up again and has the table (take_table), and the numbers of
+  /// those leases have rested.
+  ///
+  /// An error where bus mastering cannot be shown to be off: then the function is not reset, and
+  /// poll() fences one lease after the other by the plan of the options. And where the reset fails:
+  /// then every lease is FENCED, its memory proved; asked for again, it is tried again.
+  [[nodiscard]] Result<std::size_t> drain();
   /// Revokes every lease and runs the deferred phases at once, GRACE or not: for the end of a
   /// function. Nothing is granted afterwards. Of what the device does not answer for 3 s in all,
   /// and 50 ms for each lease that it does, the memory is proved by the ladder, or by bus mastering
@@ -174,7 +188,7 @@ class LeaseManager {
   [[nodiscard]] std::uint32_t fenced_count() const noexcept { return table_.fenced_count(); }
   [[nodiscard]] std::vector<FencedLease> fenced_summary() const { return table_.fenced_summary(); }
   [[nodiscard]] KeyBinding key_binding() const noexcept { return granter_.key_binding(); }
-  /// A fence had to take the whole function down; nothing is granted any more.
+  /// A fence or a drain has taken the whole function down; nothing is granted any more.
   [[nodiscard]] bool is_function_lost() const noexcept { return function_lost_; }
   /// What a fence of this lease will name to the device, or null.
   [[nodiscard]] const FenceTarget* fence_target(const Lease& lease) const noexcept;
@@ -235,6 +249,12 @@ class LeaseManager {
   void sweep_all();
   [[nodiscard]] Result<void> reset_function();
   void lose_function();
+  /// No fence goes on, and nothing waits for one; who had no outcome until then.
+  [[nodiscard]] std::vector<Lease> leave_function();
+  /// Every ACTIVE lease is REVOKING; these.
+  [[nodiscard]] std::vector<std::uint32_t> claim_all();
+  /// Until when the numbers of all leases that are there rest.
+  [[nodiscard]] std::uint64_t rest_of_all_ns() const noexcept;
   void take_events();
   void on_swept(std::uint32_t slot);
   void drop_holding(std::uint32_t slot);
@@ -271,6 +291,7 @@ class LeaseManager {
   Sweep sweep_;
   std::uint32_t groups_ = 0;  // granted together so far
   bool function_lost_ = false;
+  bool is_draining_ = false;
   bool torn_down_ = false;
 };
 

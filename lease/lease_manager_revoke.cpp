@@ -309,20 +309,12 @@ void LeaseManager::settle(RunningFence& running, std::size_t index) {
 }
 
 void LeaseManager::lose_function() {
-  function_lost_ = true;
-  std::vector<Lease> asked;  // or ended: their outcome stands now
-  for (std::uint32_t slot = 0; slot < table_.slots(); ++slot)
-    if (table_.state(slot) == State::Revoking) asked.push_back(table_.lease(slot));
+  const std::vector<Lease> asked = leave_function();  // or ended: their outcome stands now
   table_.function_lost(now_ns());
-  for (const auto& running : running_) {
-    for (const std::uint32_t slot : running->slots) holdings_[slot]->fence.reset();
-    running->has_ended = true;
-  }
-  running_.clear();
-  asked_.clear();
-  ended_.clear();
-  sweep_.forget();
-  if (host_.log) host_.log("fence: the function was reset; every lease on it is gone");
+  table_.rest_until(rest_of_all_ns());
+  if (host_.log)
+    host_.log("fence: the function was taken off the bus; every lease on it has ended");
+  if (host_.on_function_reset) host_.on_function_reset();
   if (!host_.on_outcome) return;
   for (const Lease& lease : asked) host_.on_outcome(lease, table_.verdict(lease.slot));
 }

@@ -188,14 +188,38 @@ void LeaseTable::function_lost(std::uint64_t now_ns) {
     if (slots_[slot].verdict.proof == Proof::None) slots_[slot].verdict.proof = Proof::Function;
 }
 
+void LeaseTable::drained(std::uint64_t now_ns) {
+  waits_.clear();
+  fenced_ = {};
+  is_drained_ = true;
+  for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+    Slot& held = slots_[slot];
+    if (held.state == State::Free) continue;
+    if (held.state == State::Active || held.state == State::Revoking) {
+      held.verdict = {};
+      held.fenced_at_ns = now_ns;
+    }
+    if (held.verdict.proof == Proof::None) held.verdict.proof = Proof::Function;
+    held.in_hand = false;
+    held.place = Place::Nowhere;
+    set_state(slot, State::PendingDestroy);
+  }
+}
+
 Result<void> LeaseTable::function_reset() {
-  const std::uint32_t alive =
-      count(State::Active) + count(State::Revoking) + count(State::PendingDestroy);
+  const std::uint32_t alive = count(State::Active) + count(State::Revoking) +
+                              (is_drained_ ? 0 : count(State::PendingDestroy));
   if (alive != 0)
     return fail(Errc::InvalidArgument, "a function reset under " + std::to_string(alive) +
                                            " leases that are not FENCED; 0 expected");
   while (fenced_.head != kNone) {
     const std::uint32_t slot = pop(fenced_);
+    set_state(slot, State::Free);
+    push(free_, slot);
+  }
+  is_drained_ = false;
+  for (std::uint32_t slot = 0; count(State::PendingDestroy) != 0; ++slot) {
+    if (state(slot) != State::PendingDestroy) continue;
     set_state(slot, State::Free);
     push(free_, slot);
   }

@@ -21,6 +21,11 @@
 //   PENDING_DESTROY  FENCED           sweep, any failure      fail closed
 //   any but FREE     FENCED           function lost           bus mastering is off: no fence can
 //                                                             run and none is needed
+//   any but FREE     PENDING_DESTROY  drain                   the function was reset with bus
+//                                                             mastering off: all of it is gone,
+//                                                             the name goes on answering
+//   PENDING_DESTROY  FREE             function reset,         the drained function serves again
+//                                     after a drain
 //   FENCED           FREE             function reset          nothing is left in the device
 //
 // Prohibited transitions.
@@ -30,16 +35,17 @@
 //   FREE             PENDING_DESTROY  no objects to destroy
 //   FREE             FENCED           a failed grant is ACTIVE, then REVOKING, like any lease
 //   ACTIVE           FREE             the device could still write the memory
-//   ACTIVE           PENDING_DESTROY  an outcome without a fence
+//   ACTIVE           PENDING_DESTROY  but by a drain: an outcome without a fence
 //   ACTIVE           FENCED           nobody has tried to fence it
 //   REVOKING         ACTIVE           a fence is never taken back
 //   PENDING_DESTROY  ACTIVE           the same
 //   PENDING_DESTROY  REVOKING         the outcome was told: it is repeated, never run again
 //   PENDING_DESTROY  FREE, FENCED     while not due: a packet on its way could meet a reused QPN
-//   FENCED           any but FREE     the device may hold its objects
+//   FENCED           any but FREE     but by a drain: the device may hold its objects
 //   FENCED           FREE             but by a function reset, for the same reason
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -136,8 +142,19 @@ class LeaseTable {
                                    std::uint64_t now_ns);
   /// Bus mastering is off: every lease becomes FENCED, with its memory proved. O(slots).
   void function_lost(std::uint64_t now_ns);
-  /// The function was reset: FENCED to FREE. InvalidArgument while any lease is in another state.
+  /// Bus mastering is off and the function was reset, so that nothing is left of any lease: each
+  /// waits in PENDING_DESTROY for function_reset(), with the outcome that it was told, or TornDown.
+  /// O(slots).
+  void drained(std::uint64_t now_ns);
+  [[nodiscard]] bool is_drained() const noexcept { return is_drained_; }
+  /// The function was reset and is up again: FENCED to FREE, and what was drained. InvalidArgument
+  /// while any lease is in another state.
   [[nodiscard]] Result<void> function_reset();
+  /// Numbers of leases that a reset ended may not come back earlier (device clock).
+  void rest_until(std::uint64_t until_ns) noexcept {
+    rests_until_ns_ = std::max(rests_until_ns_, until_ns);
+  }
+  [[nodiscard]] std::uint64_t rests_until_ns() const noexcept { return rests_until_ns_; }
 
   [[nodiscard]] std::uint32_t slots() const noexcept {
     return static_cast<std::uint32_t>(slots_.size());
@@ -155,6 +172,10 @@ class LeaseTable {
   [[nodiscard]] Lease lease(std::uint32_t slot) const noexcept;
   [[nodiscard]] const Verdict& verdict(std::uint32_t slot) const noexcept {
     return slots_[slot].verdict;
+  }
+  /// When its outcome stood.
+  [[nodiscard]] std::uint64_t fenced_at_ns(std::uint32_t slot) const noexcept {
+    return slots_[slot].fenced_at_ns;
   }
   /// 2RST_QP has been done: the slot is in its second wait.
   [[nodiscard]] bool is_quarantined(std::uint32_t slot) const noexcept {
@@ -211,6 +232,8 @@ class LeaseTable {
   List fenced_;
   std::array<std::uint32_t, 5> counts_{};
   RandomSource names_;
+  std::uint64_t rests_until_ns_ = 0;
+  bool is_drained_ = false;
 };
 
 }  // namespace portcullis::lease

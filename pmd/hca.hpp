@@ -68,6 +68,9 @@ class Hca {
   /// event queue first.
   [[nodiscard]] std::optional<Event> next_event();
   [[nodiscard]] const Health& health() const noexcept { return health_; }
+  /// Somebody has reset it, or taken it off the bus: from now on every command is answered at once,
+  /// with an error. For who does so while objects are left that would each wait for their own.
+  void function_was_reset() { health_.report_failure("the function has been reset"); }
   /// Of the options; may be empty.
   [[nodiscard]] const LogSink& log() const noexcept { return log_; }
   /// Below CommandQueue::kFenceSlots no new lease should be granted.

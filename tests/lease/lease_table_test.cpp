@@ -332,6 +332,43 @@ TEST(LeaseTable, NoFirstEpochInARunThatIsRepeated_CountsFromOne) {
   EXPECT_EQ(LeaseTable::create({.slots = 1, .name_seed = 7}).value().grant()->epoch, 1u);
 }
 
+TEST(LeaseTable, FunctionResetInTheMidst_EpochsGoOn) {
+  auto table = LeaseTable::create({.slots = 1}).value();
+  const Lease first = table.grant().value();
+  table.drained(9);
+  ASSERT_TRUE(table.function_reset());
+  const Lease next = table.grant().value();
+  EXPECT_EQ(next.epoch, first.epoch + 1);
+  EXPECT_EQ(table.revoke(first.id, first.epoch).kind, Claim::Kind::NotFound);
+}
+
+TEST(LeaseTable, DrainedInEveryState_OutcomesAsTheyWereToldAndTheRestTornDown) {
+  auto table = LeaseTable::create({.slots = 5}).value();
+  std::vector<Lease> of;
+  for (int i = 0; i < 4; ++i) of.push_back(table.grant().value());
+  for (int i = 1; i < 4; ++i) (void)table.revoke(of[i].id, of[i].epoch);
+  ASSERT_TRUE(table.torn_down(of[2].slot, kTornDown, 3, kGraceNs));
+  ASSERT_TRUE(table.fence(of[3].slot, kFenced, 4));
+  table.drained(9);
+  const Verdict by_the_drain{.proof = Proof::Function};
+  EXPECT_EQ(table.revoke(of[0].id, of[0].epoch).verdict, by_the_drain);
+  EXPECT_EQ(table.revoke(of[1].id, of[1].epoch).verdict, by_the_drain);
+  EXPECT_EQ(table.revoke(of[2].id, of[2].epoch).verdict, kTornDown);
+  EXPECT_EQ(table.revoke(of[3].id, of[3].epoch).verdict, kFenced);
+  EXPECT_EQ(table.count(State::PendingDestroy), 4u);
+  EXPECT_EQ(table.take_due(~std::uint64_t{0}), std::nullopt);
+  ASSERT_TRUE(table.function_reset());
+  EXPECT_EQ(table.count(State::Free), 5u);
+}
+
+TEST(LeaseTable, PendingAndNotDrained_FunctionResetRefused) {
+  auto table = LeaseTable::create({.slots = 1}).value();
+  const Lease lease = table.grant().value();
+  (void)table.revoke(lease.id, lease.epoch);
+  ASSERT_TRUE(table.torn_down(lease.slot, kTornDown, 0, kGraceNs));
+  EXPECT_FALSE(table.function_reset());
+}
+
 // ---- the order of the sweep ----
 
 class DueOrder : public ::testing::Test {
