@@ -24,6 +24,8 @@ struct Deceit {
   std::function<void(std::uint32_t qpn)> on_qp_destroyed = [](std::uint32_t) {};
   bool refuses_unmap = false;  // during this fence; no lie, it happens
   std::uint32_t unmaps_refused = 0;
+  bool refuses_bus_master = false;  // to be off; the same
+  bool refuses_reset = false;
 
   [[nodiscard]] bool lies(Mutant about) const noexcept { return is_on && mutant == about; }
 };

@@ -56,6 +56,9 @@ constexpr std::array kMutants{
     MutantInfo{Mutant::JoinNotAwaited, "join-not-awaited",
                "a second revoke that joins the first is told TornDown while the first lingers", "",
                "access-flags"},
+    MutantInfo{
+        Mutant::BusMasterLeftOn, "bus-master-left-on",
+        "a drain reads back that bus mastering is off, the card goes on, and the reset fails"},
 };
 
 }  // namespace

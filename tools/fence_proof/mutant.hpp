@@ -37,6 +37,7 @@ enum class Mutant : std::uint8_t {
   NoGrace,                 // the deferred phase begins at once
   NoQuarantine,            // the number does not rest as long as the client may send again
   JoinNotAwaited,          // who joins a revoke is told its outcome while it runs
+  BusMasterLeftOn,         // a drain is told that bus mastering is off, and it is not (A7)
 };
 
 struct MutantInfo {

@@ -68,6 +68,7 @@ class Tally {
     report_.holds += result.holds;
     report_.touched += result.touched;
     report_.joined += result.joined;
+    report_.drained += result.drained;
     report_.long_grace += outlasts_budget(spec) ? 1 : 0;
     report_.key_steps += result.occupancies.size();
     report_.crowded += std::ranges::any_of(result.occupancies, is_crowded) ? 1 : 0;

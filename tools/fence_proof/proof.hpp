@@ -60,6 +60,7 @@ struct ProofReport {
   std::uint64_t holds = 0;
   std::uint64_t touched = 0;
   std::uint64_t joined = 0;      // revokes that joined one under way
+  std::uint64_t drained = 0;     // leases that ended with the function
   std::uint64_t long_grace = 0;  // runs in which GRACE outlasts the clients' retry budget
   std::optional<Finding> first;  // of the lowest seed
   double seconds = 0;

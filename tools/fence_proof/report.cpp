@@ -31,7 +31,7 @@ luck that the adversary may have
 luck that he is not granted
   - the PSN, for what names no key (a SEND, a WRITE but for its first packet) and lives longer, or
     is begun by a client that has heard nothing: 1 in 2^24 for each packet
-{}it rests on promises A1, A2, A5 and A6 of docs/hca-contract.md; nobody looked at
+{}it rests on promises A1, A2, A5, A6 and A7 of docs/hca-contract.md; nobody looked at
   - a card: it is the model that kept them
   - what became of {} regions whose unmap was made to fail, and which were told to be unproved
   - a READ or atomic of an old client where the tenant's own asks for the same bytes
@@ -92,8 +92,8 @@ std::string operations_of_a_run(const ProofReport& report) {
 std::string circumstances(const ProofReport& report) {
   return fmt::format(
       "GRACE outlasts the retry budget in {} runs, and the budget GRACE in {}; {} revokes joined "
-      "one under way\n",
-      report.long_grace, report.runs - report.long_grace, report.joined);
+      "one under way; {} leases ended by a drain\n",
+      report.long_grace, report.runs - report.long_grace, report.joined, report.drained);
 }
 
 }  // namespace

@@ -127,12 +127,15 @@ Result<void> second_tenant(World& world, Client& old, Client& next) {
   if (world.random().below(4) == 0) PORTCULLIS_TRY(strike(world, old, next));
   // Now and then the last lease goes with it, in one batch.
   std::vector<Client*> ended{&next};
-  if (world.random().below(4) == 0 && world.is_active(world.client(1))) {
+  const bool is_drained = drains(world.spec());
+  const bool all = world.random().below(4) == 0 || is_drained;
+  if (is_drained) PORTCULLIS_TRY(world.finish_operations());
+  if (all && world.is_active(world.client(1))) {
     PORTCULLIS_TRY(world.finish_operations());
     ended.push_back(&world.client(1));
   }
   PORTCULLIS_TRY(world.hoard(next, kHoardRounds));
-  PORTCULLIS_TRY(world.revoke(ended));
+  PORTCULLIS_TRY(is_drained ? world.drain(ended) : world.revoke(ended));
   PORTCULLIS_TRY(world.settle(Adversary::Release::Everything));
   return world.pass(20 * kNsPerMs);
 }

@@ -69,6 +69,11 @@ struct RunSpec {
 [[nodiscard]] constexpr bool joins_fences(const RunSpec& spec) noexcept {
   return spec.mutant == Mutant::JoinNotAwaited || (scatter(spec.seed) >> 54 & 3) == 0;
 }
+/// The last revoke takes everything at once: in one of eight runs.
+[[nodiscard]] constexpr bool drains(const RunSpec& spec) noexcept {
+  return spec.mutant == Mutant::BusMasterLeftOn ||
+         (spec.mutant == Mutant::None && (scatter(spec.seed) >> 50 & 7) == 0);
+}
 /// The port is InfiniBand: underlays are nowhere else (steering/underlay_drop.hpp).
 [[nodiscard]] inline bool is_on_infiniband(const RunSpec& spec) noexcept {
   return spec.plan.entry == steering::EntryPlan::Underlay;
@@ -84,6 +89,7 @@ struct RunResult {
   std::uint32_t fenced = 0;
   std::uint32_t unproved = 0;  // of those fenced: the unmap was made to fail, nothing was promised
   std::uint32_t joined = 0;    // revokes that joined one under way
+  std::uint32_t drained = 0;   // leases that ended with the function
   std::uint32_t steered = 0;   // outcomes with a DROP entry in force
   OperationCounts posted{};
   OperationCounts succeeded{};

@@ -117,6 +117,8 @@ Result<void> World::bring_up() {
     space_.emplace(*device.dma, deceit_);
     device.relax = Relax(&World::relax_entry, this);
     device.dma = &*space_;
+    bus_.emplace(*plain_->function, deceit_);
+    device.function = &*bus_;
     return device;
   };
   auto function = attach::Function::bring_up(std::move(opened), options);
@@ -400,10 +402,26 @@ Result<void> World::break_umr_queue() {
 
 Result<void> World::revoke(std::span<Client* const> clients) {
   PORTCULLIS_TRY(break_key_step());
+  return take_away(clients, Way::ByName);
+}
+
+/// Now and then bus mastering stays on, and the reset fails, which it must where it would end what
+/// a mutant lets go on.
+Result<void> World::drain(std::span<Client* const> clients) {
+  const std::uint32_t draw = random_.below(4);
+  deceit_.refuses_bus_master = spec_.mutant == Mutant::None && draw == 0;
+  deceit_.refuses_reset = spec_.mutant != Mutant::None || draw == 1;
+  makes_fail_ = makes_fail_ || deceit_.refuses_reset;
+  return take_away(clients, Way::Drain);
+}
+
+Result<void> World::take_away(std::span<Client* const> clients, Way way) {
   const std::uint32_t refused_before = deceit_.unmaps_refused;
   under_fence_ = clients.front();
   awaits_key_step_ = true;
   deceit_.is_on = true;
+  if (way == Way::Drain)
+    result_.drained += static_cast<std::uint32_t>(manager_->drain().value_or(0));
   const std::vector<lease::RevokeAnswer> answers = answer(clients);
   deceit_.is_on = false;
   under_fence_ = nullptr;

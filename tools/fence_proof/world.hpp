@@ -20,6 +20,7 @@
 #include "tools/fence_proof/channel.hpp"
 #include "tools/fence_proof/client.hpp"
 #include "tools/fence_proof/freer.hpp"
+#include "tools/fence_proof/function.hpp"
 #include "tools/fence_proof/run.hpp"
 #include "tools/fence_proof/space.hpp"
 
@@ -52,6 +53,8 @@ class World {
     Client* const one = &client;
     return revoke(std::span(&one, 1));
   }
+  /// The same with everything at once, which is these: all leases that are there.
+  [[nodiscard]] Result<void> drain(std::span<Client* const> clients);
   /// Everything goes on until the slot is free again, or `ms` have passed.
   [[nodiscard]] Result<bool> wait_until_free(std::uint32_t slot, std::uint64_t ms);
   /// What is held is let go, time passes.
@@ -80,6 +83,8 @@ class World {
   [[nodiscard]] lease::GrantRequest request_of(const Client& client, std::uint32_t psn) const;
   [[nodiscard]] Result<void> enter(Client& client, const lease::Grant& grant, std::uint32_t psn,
                                    bool has_receives);
+  enum class Way : std::uint8_t { ByName, Drain };
+  [[nodiscard]] Result<void> take_away(std::span<Client* const> clients, Way way);
   [[nodiscard]] Result<void> break_key_step();
   [[nodiscard]] Result<void> break_any(model::CommandFaultRule rule);
   [[nodiscard]] Result<void> break_umr_queue();
@@ -109,6 +114,7 @@ class World {
   std::optional<Device> plain_;  // as the model gave it
   Deceit deceit_;
   std::optional<ProofSpace> space_;
+  std::optional<ProofFunction> bus_;
   std::unique_ptr<attach::Function> function_;
   model::Model* model_ = nullptr;  // the function's
   std::optional<ProofChannel> channel_;

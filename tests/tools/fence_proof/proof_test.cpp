@@ -106,6 +106,14 @@ TEST(FenceProof, RevokesThatJoin_AreAnsweredWhenTheOutcomeStands) {
   EXPECT_EQ(report->violations, 0u) << describe(*report->first);
 }
 
+TEST(FenceProof, LeasesDrained_NothingIsTouchedAfterTheirOutcomes) {
+  const auto report = prove(options(160));
+  ASSERT_TRUE(report) << report.error().text;
+  EXPECT_GT(report->drained, 10u);
+  EXPECT_EQ(report->violations, 0u) << describe(*report->first);
+  EXPECT_THAT(describe(*report), HasSubstr(std::to_string(report->drained) + " leases ended by"));
+}
+
 TEST(FenceProof, RestOfANumber_IsNowGraceAndNowTheRetryBudget) {
   const auto report = prove(options(20));
   ASSERT_TRUE(report) << report.error().text;
