@@ -346,7 +346,7 @@ TEST(LeaseTable, DrainedInEveryState_OutcomesAsTheyWereToldAndTheRestTornDown) {
   auto table = LeaseTable::create({.slots = 5}).value();
   std::vector<Lease> of;
   for (int i = 0; i < 4; ++i) of.push_back(table.grant().value());
-  for (int i = 1; i < 4; ++i) (void)table.revoke(of[i].id, of[i].epoch);
+  for (std::size_t i = 1; i < 4; ++i) (void)table.revoke(of[i].id, of[i].epoch);
   ASSERT_TRUE(table.torn_down(of[2].slot, kTornDown, 3, kGraceNs));
   ASSERT_TRUE(table.fence(of[3].slot, kFenced, 4));
   table.drained(9);
