@@ -35,6 +35,7 @@ class Operators(unittest.TestCase):
 
     def test_declaration_is_not_dropped(self):
         for line in ("const int a = 1;", "auto b = c();", "std::string d;", "Holding& e = f();",
+                     "Queue* const g = h();",
                      "PORTCULLIS_TRY_ASSIGN(auto a, b());", "return a;"):
             self.assertEqual(found("drop", line), [], line)
 

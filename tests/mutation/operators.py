@@ -54,7 +54,7 @@ GUARD = re.compile(r"if\s*\(")
 DECLARES = re.compile(
     r"(const|constexpr|auto|static|using|struct|class|enum|typedef|template|return|break|continue"
     r"|goto|PORTCULLIS_TRY_ASSIGN|unsigned|bool|int|double|char|std::\w+(<.*?>)?\s+\w"
-    r"|[A-Za-z_][\w:]*(<[^;=]*?>)?[&*]*\s+[&*]*[A-Za-z_]\w*\s*(=|;|\{|\())")
+    r"|[A-Za-z_][\w:]*(<[^;=]*?>)?[&*]*\s+(const\s+)?[&*]*[A-Za-z_]\w*\s*(=|;|\{|\())")
 
 
 # A call that acts: no assignment, and no field of a mailbox, whose order nobody sees.
