@@ -181,7 +181,7 @@ void CqTable::read_arm_record(std::uint32_t cqn, Cq& cq) {
   if (!record || prm::cq_arm_sn(*record) != (cq.events & 3)) return;
   cq.armed = true;
   cq.armed_solicited = prm::cq_arm_solicited(*record);
-  // What came since the consumer index of the request has not been told.
+  // Completions behind the consumer index of the request have not raised an event yet.
   const bool missed = ((cq.producer - *record) & 0xffffff) != 0;
   if (missed && !cq.armed_solicited) notify(cqn, cq);
 }

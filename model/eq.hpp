@@ -28,8 +28,8 @@ class EqTable {
   static constexpr std::size_t kEventBytes = prm::comp_event::bytes;
   using Event = std::span<const std::byte, kEventBytes>;
 
-  /// Told when an armed EQ has an event the driver has not consumed: MSI-X vector eqc.intr. An
-  /// interrupt disarms. Nobody is told until this is set; a driver that polls never arms.
+  /// Called when an armed EQ has an event the driver has not consumed: MSI-X vector eqc.intr. An
+  /// interrupt disarms. Until this is set nothing is called; a driver that polls never arms.
   using OnInterrupt = void (*)(void* context, std::uint32_t vector) noexcept;
   void on_interrupt(OnInterrupt on_interrupt, void* context) noexcept {
     on_interrupt_ = on_interrupt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reserved bits of a layout: a device refuses a command that sets one, so a driver that wrote a
-// field in the wrong place is told.
+// field in the wrong place gets an error.
 #pragma once
 
 #include <array>

@@ -20,7 +20,7 @@ Result<std::unique_ptr<TraceFile>> TraceFile::create(const std::string& path,
 }
 
 TraceFile::~TraceFile() {
-  // A network's file system tells of a full disk when a file is closed.
+  // A network file system may report a full disk only when the file is closed.
   if (std::fclose(file_) != 0) lose();
 }
 

@@ -26,8 +26,8 @@ class TraceFile {
   TraceFile& operator=(const TraceFile&) = delete;
   ~TraceFile();
 
-  /// What cannot be written, on a full disk for instance, is told to `on_lost` once; nothing is
-  /// recorded after that.
+  /// When something cannot be written, for instance because the disk is full, calls `on_lost` once
+  /// and records nothing more.
   void write(const TraceCommand& command);
 
  private:

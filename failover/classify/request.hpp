@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A work request as a dump tells of it: the members of ibv_send_wr that matter, what its completion
-// said, and what the application promises about the memory behind its rkey. What the dump does not
-// say is empty here, and never guessed.
+// A work request as it stands in a dump: the members of ibv_send_wr that matter, what its
+// completion said, and what the application promises about the memory behind its rkey. What the
+// dump does not say is empty here, and never guessed.
 #pragma once
 
 #include <cstddef>

@@ -15,9 +15,9 @@
 
 namespace portcullis::model {
 
-/// Serves until `stop`. A client that hangs up, or must be hung up on, is told to `log`; the next
-/// is waited for and meets the function as the last one left it. Meanwhile a page that a client
-/// takes away under us is no end of the process (vfio_user::LostPages).
+/// Serves until `stop`. When a client hangs up, or we hang up on it, `log` gets a line; the next
+/// client is waited for and meets the function as the last one left it. Meanwhile a page that a
+/// client takes away under us is no end of the process (vfio_user::LostPages).
 [[nodiscard]] Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
                                          const std::atomic<bool>& stop,
                                          const std::function<void(std::string_view)>& log);

@@ -31,8 +31,8 @@ class PcapWriter {
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
 
-  /// What cannot be written, on a full disk for instance, is told to `on_lost` once; nothing is
-  /// recorded after that.
+  /// When something cannot be written, for instance because the disk is full, calls `on_lost` once
+  /// and records nothing more.
   void write(std::span<const std::byte> frame, std::uint64_t now_ns) noexcept;
   /// What was written so far is in the file; System when it is not.
   [[nodiscard]] Result<void> flush();

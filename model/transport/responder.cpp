@@ -455,7 +455,7 @@ void Responder::refuse(Qp& qp, const Work& work) const {
       const auto code = static_cast<std::uint8_t>(qp.context.get<"min_rnr_nak">());
       return transmit(qp, static_cast<std::uint8_t>(syndrome::kRnrNak | code), work);
     }
-    // A receive that is at fault is told by its completion, any other fault by an event.
+    // The driver learns of a faulty receive by its completion, of any other fault by an event.
     case Refusal::TooLong:
       transmit(qp, syndrome::kNakInvalidRequest, work);
       fail_receive(*engine_, qp, wqe_error::kLocalLength);

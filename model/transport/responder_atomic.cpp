@@ -56,8 +56,8 @@ void Responder::repeat_atomic(Qp& qp, const Packet& packet) {
   answer(qp, syndrome::kAckUnlimited, packet.psn);
 }
 
-/// The first of its kind happens; a later one is told what the first one found, which happened
-/// before because a lane keeps the order.
+/// The first of its kind is carried out; a repetition gets the answer that the first one got, which
+/// came before because a lane keeps the order.
 void Responder::carry_out_atomic(Qp* qp, Work& work) const {
   ResponderResource* const known = qp != nullptr ? find_resource(*qp, work.psn) : nullptr;
   if (work.replayed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a run of the packet simulator is told beside the topology, and what it answers. Times and
+// What a run of the packet simulator takes beside the topology, and what it returns. Times and
 // bytes are integers, so a run is the same on every machine.
 #pragma once
 

@@ -124,7 +124,7 @@ class Sender {
     if (now.stage > tale_.ops.size()) next.stranger_after = static_cast<int>(tale_.ops.size());
     return visit(next);
   }
-  /// A completion is told once the sender went on.
+  /// The sender learns of a completion once it goes on.
   [[nodiscard]] bool is_told(const Now& now, std::size_t op) const {
     return now.has_failed && (tale_.ops[op].is_completed || op < now.stage);
   }

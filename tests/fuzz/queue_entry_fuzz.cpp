@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A device that writes anything into completion and event queues. Whatever a CQE says, polling
-// ends, tells of no request that was not posted, and after an error of nothing else; any EQE is an
+// ends, completes no request that was not posted, and none after an error; any EQE is an
 // event and has a line. libFuzzer drives it in the asan build; elsewhere corpus_test.cpp runs the
 // corpus once.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a program tells of its driver and leases: each line once, and not without end.
+// The lines that a program prints about its driver and leases: each once, and not without end.
 #include "tools/log_line.hpp"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a client asks for a lease and what it is told: one line each way, readable, so that it can be
-// pasted as well as sent.
+// How a client asks for a lease and how it is answered: one line each way, readable, so that it can
+// be pasted as well as sent.
 //
 //   lease-request version=1 qpn=0x11 psn=0x3a51b2 gid=192.0.2.2 mac=02:50:43:00:00:02 mtu=1024
 //   lease-grant version=1 qpn=0x41 psn=0x90127c gid=192.0.2.1 mac=02:50:43:00:00:01 mtu=1024

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where clients of another host ask for a lease: a request that this port can serve is taken, any
-// other refused by name, and what was granted is told. Whoever grants and takes back stands behind.
+// other is refused with the reason, and a grant is sent back. Its caller grants and revokes.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ class ClientDesk {
       const std::function<bool()>& stop);
   void refuse(const std::string& why);
   /// A lease for `request`, by the key that `plan` takes back: one of its tenant, for a group of
-  /// one, where the plan is for groups, since an exchange is about one lease. A refusal is told.
+  /// one, where the plan is for groups, since an exchange is about one lease. The client hears a
+  /// refusal.
   [[nodiscard]] Result<lease::Grant> grant(lease::LeaseManager& manager, const lease::Plan& plan,
                                            const lease_exchange::Request& request,
                                            const LeaseTerms& terms);

@@ -20,8 +20,8 @@ namespace serve = portcullis::tools::lease_serve;
 std::atomic<bool> stop_asked{false};
 std::atomic<bool> revoke_asked{false};
 
-/// The lease is taken back and that is told; the second time the program ends as if there were no
-/// handler, and VFIO resets the function.
+/// The program revokes the lease and prints the outcome; the second signal ends it as if there were
+/// no handler, and VFIO resets the function.
 extern "C" void ask_to_stop(int signal) {
   stop_asked.store(true);
   std::signal(signal, SIG_DFL);

@@ -48,7 +48,7 @@ class Serving {
       if (!request) return Served{.counts = false};
       granted = grant(*request);
     }
-    // From here on there is a lease: whatever happens, it is taken back and that is told.
+    // From here on there is a lease: whatever happens, it is revoked and its outcome is printed.
     watch_.emplace(manager_->memory(grant_.lease), port_->clock());
     port_->watch(&*watch_);
     const Result<bool> told = desk_.tell(grant_, options_->terms);
@@ -64,7 +64,7 @@ class Serving {
     PORTCULLIS_TRY(std::move(seen));
     if (!down) {
       if (answer_.outcome == lease::Outcome::TornDown) return forward_error(std::move(down));
-      say("log", down.error().text);  // of a lease that was Fenced: what became of it is told
+      say("log", down.error().text);  // the lease was Fenced, and its outcome is printed
     }
     return Served{is_good(), json(), *told};
   }
