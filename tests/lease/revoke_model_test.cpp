@@ -207,8 +207,9 @@ class MisaimedChannel final : public pmd::CommandChannel {
     std::vector<std::byte> sent(in.begin(), in.end());
     // Every command on an object has its number at this place.
     const auto header = prm::View<prm::destroy_qp_in>::at(sent);
-    if (misaimed.contains(Opcode{static_cast<std::uint16_t>(header.get<"opcode">())}))
+    if (misaimed.contains(Opcode{static_cast<std::uint16_t>(header.get<"opcode">())})) {
       EXPECT_TRUE(header.try_set<"qpn">(kNoSuchIndex));
+    }
     return inner_->submit(sent, out_bytes, slot_class);
   }
   Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
