@@ -15,13 +15,13 @@
 #include <unordered_set>
 #include <vector>
 
+#include "attach/open_device.hpp"
 #include "base/histogram.hpp"
 #include "lease/lease_manager.hpp"
 #include "pmd/roce_address.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/opcodes.hpp"
 #include "tools/command_line.hpp"
-#include "tools/open_device.hpp"
 #include "tools/standard_streams.hpp"
 
 namespace portcullis::bench {
@@ -125,8 +125,8 @@ Result<void> take_back(lease::LeaseManager& manager, const Device& device, const
 }
 
 Result<Times> measure(const Round& round) {
-  PORTCULLIS_TRY_ASSIGN(const auto spec, tools::parse_device(kDevice));
-  PORTCULLIS_TRY_ASSIGN(auto open, tools::OpenDevice::open(spec));
+  PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(kDevice));
+  PORTCULLIS_TRY_ASSIGN(auto open, attach::OpenDevice::open(spec));
   PORTCULLIS_TRY_ASSIGN(const auto hca, pmd::Hca::bring_up(open.device(), {}));
   pmd::RoceAddressTable addresses(hca->context());
   PORTCULLIS_TRY(addresses.set(0, kPort));

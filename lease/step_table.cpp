@@ -78,7 +78,7 @@ Result<void> bus_master_off(const StepAct& how) {
 }
 Result<void> reset_function(const StepAct& how) { return how.port->device->function->reset(); }
 
-constexpr StepTable kTable = step_table({
+constexpr StepRow kRows[] = {
     {.step = Step::ErrorQp,
      .name = "2ERR_QP",
      .subject = Subject::Qp,
@@ -160,7 +160,8 @@ constexpr StepTable kTable = step_table({
      .is_shared = true,
      .makes_qp_refuse = true,
      .submit = destroy_tenant_key},
-});
+};
+constexpr StepTable kTable = step_table(kRows);
 
 template <class Holds>
 constexpr StepMask steps_where(Holds holds) {

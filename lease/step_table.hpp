@@ -94,14 +94,19 @@ struct StepRow {
 
 using StepTable = std::array<StepRow, kSteps>;
 
+/// Never defined: a constant expression that comes to one of them does not compile, and the
+/// compiler prints its name.
+void row_stands_in_the_place_of_another_step();
+void row_is_not_filled();
+
 /// Does not compile unless every step has its row, whole and in its place.
 template <std::size_t Rows>
 [[nodiscard]] consteval StepTable step_table(const StepRow (&rows)[Rows]) {
   static_assert(Rows == kSteps, "every step has one row");
   StepTable table{};
   for (std::size_t i = 0; i < Rows; ++i) {
-    if (rows[i].step != static_cast<Step>(i)) throw "a row stands in another step's place";
-    if (!rows[i].is_whole()) throw "a row is not filled";
+    if (rows[i].step != static_cast<Step>(i)) row_stands_in_the_place_of_another_step();
+    if (!rows[i].is_whole()) row_is_not_filled();
     table[i] = rows[i];
   }
   return table;

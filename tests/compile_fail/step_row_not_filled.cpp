@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Refused by the compiler: a table of fence steps with a row that says nothing.
-// reason: a row is not filled
+// reason: row_is_not_filled
 #include "lease/step_table.hpp"
 
 namespace portcullis::lease {
