@@ -30,7 +30,8 @@ class Function {
  public:
   using Options = FunctionOptions;
 
-  /// A polled model gets a worker lcore, or a thread where the EAL has none.
+  /// A polled model gets a worker lcore of the EAL, which must be running, or a thread where it has
+  /// none.
   [[nodiscard]] static Result<std::unique_ptr<Function>> bring_up(OpenDevice opened,
                                                                   const Options& options = {});
   Function(const Function&) = delete;
