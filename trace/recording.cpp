@@ -13,7 +13,6 @@
 namespace portcullis::trace {
 namespace {
 
-
 constexpr std::string_view kAcceptedKeys =
     "slot, time_ns, delivery, status, syndrome, note, in_length, in_unknown, in_hex, in.FIELD, the "
     "same with out, and end";
