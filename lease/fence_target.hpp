@@ -8,6 +8,7 @@
 #include "base/dma_memory.hpp"
 #include "lease/fence_step.hpp"
 #include "pmd/gid.hpp"
+#include "prm/numbers.hpp"
 #include "steering/drop_rule.hpp"
 
 namespace portcullis::lease {
@@ -15,12 +16,12 @@ namespace portcullis::lease {
 struct FenceTarget {
   std::uint32_t slot = 0;
   std::uint32_t qpn = 0;
-  std::uint32_t mkey_index = 0;
-  std::uint32_t key = 0;  // with its variant, as a UMR names it; a secret
+  prm::MkeyIndex mkey_index{};
+  prm::Rkey key{};  // with its variant, as a UMR names it; a secret
   std::uint32_t pdn = 0;
   /// Leases that were granted together have a group, and in common what a shared step acts on.
   std::uint32_t group = 0;  // 0: alone
-  std::uint32_t tenant_mkey_index = 0;
+  prm::MkeyIndex tenant_mkey_index{};
   DmaMemory* region = nullptr;
   pmd::Gid client = {};                // where its packets come from
   std::uint16_t client_udp_sport = 0;  // as RoCE chooses it for these two QP numbers

@@ -22,7 +22,7 @@ void note_failed(FenceTarget& target, StepMask steps, const Error& error) noexce
 }
 
 void note_key(std::span<Holding* const> holdings, Subject kind, pmd::MemoryKey& key) noexcept {
-  const std::uint32_t index = key.release();
+  const prm::MkeyIndex index = key.release();
   for (Holding* const holding : holdings) {
     FenceTarget& target = holding->target;
     if (kind == Subject::TenantKey) {
@@ -111,7 +111,7 @@ Result<Grant> Granter::make(Holding& holding, pmd::CompletionQueue& cq,
   PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(std::span(&alone, 1)));
   PORTCULLIS_TRY(make_qp(holding, pd, cq, request));
   PORTCULLIS_TRY(holding.qp->to_init(request.access));
-  PORTCULLIS_TRY_ASSIGN(const std::uint32_t rkey, make_key(holding, pd, request.access));
+  PORTCULLIS_TRY_ASSIGN(const prm::Rkey rkey, make_key(holding, pd, request.access));
   return connect(holding, request, rkey, 0);
 }
 
@@ -128,7 +128,7 @@ Result<std::vector<Grant>> Granter::make_together(std::span<Holding* const> hold
     PORTCULLIS_TRY(holdings[i]->qp->to_init(access));
     PORTCULLIS_TRY(make_local_key(*holdings[i], pd, access));
   }
-  PORTCULLIS_TRY_ASSIGN(const std::uint32_t rkey, make_tenant_key(holdings, pd, access));
+  PORTCULLIS_TRY_ASSIGN(const prm::Rkey rkey, make_tenant_key(holdings, pd, access));
   std::vector<Grant> grants;
   std::uint64_t address = 0;
   for (std::size_t i = 0; i < holdings.size(); ++i) {
@@ -154,7 +154,7 @@ Result<pmd::ProtectionDomain> Granter::make_pd(std::span<Holding* const> holding
     return pd;
   }
   // From here on a plan takes it back, never a destructor; the same for QP and key.
-  const std::uint32_t pdn = pd->release();
+  const prm::PdNumber pdn = pd->release();
   for (Holding* const holding : holdings) {
     holding->target.pdn = pdn;
     holding->target.note_made(bit(Step::DeallocPd));
@@ -181,8 +181,8 @@ Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
   return {};
 }
 
-Result<std::uint32_t> Granter::make_key(Holding& holding, const pmd::ProtectionDomain& pd,
-                                        pmd::Access access) {
+Result<prm::Rkey> Granter::make_key(Holding& holding, const pmd::ProtectionDomain& pd,
+                                    pmd::Access access) {
   Holding* const alone = &holding;
   PORTCULLIS_TRY(take_key(std::span(&alone, 1), Subject::Key,
                           [&] { return create_key(holding, pd, access); }));
@@ -202,7 +202,7 @@ Result<void> Granter::choose_key_byte() {
 /// The list of a tenant's key goes on naming a member's own key when that has been destroyed alone.
 /// Firmware may give the index again, and the byte comes again too: whoever gets both could be
 /// reached through the tenant's key, as far as the device checks no domain below it.
-bool Granter::may_be_given(std::uint32_t key) const {
+bool Granter::may_be_given(prm::Rkey key) const {
   return !named_.contains(key) && (options_.key_byte || key_bytes_.is_fresh(key));
 }
 
@@ -233,7 +233,7 @@ Result<void> Granter::take_key(std::span<Holding* const> holdings, Subject kind,
 }
 
 void Granter::forget_entries(Group& group) {
-  for (const std::uint32_t key : std::exchange(group.entries, {})) named_.erase(key);
+  for (const prm::Rkey key : std::exchange(group.entries, {})) named_.erase(key);
 }
 
 Result<pmd::MemoryKey> Granter::create_key(const Holding& holding, const pmd::ProtectionDomain& pd,
@@ -266,13 +266,12 @@ Result<void> Granter::make_local_key(Holding& holding, const pmd::ProtectionDoma
   });
 }
 
-Result<std::uint32_t> Granter::make_tenant_key(std::span<Holding* const> holdings,
-                                               const pmd::ProtectionDomain& pd,
-                                               pmd::Access access) {
+Result<prm::Rkey> Granter::make_tenant_key(std::span<Holding* const> holdings,
+                                           const pmd::ProtectionDomain& pd, pmd::Access access) {
   std::vector<pmd::KeyRange> ranges;
   for (const Holding* const holding : holdings)
     ranges.push_back({holding->target.key, 0, holding->region->bytes().size()});
-  std::uint32_t rkey = 0;
+  prm::Rkey rkey{};
   PORTCULLIS_TRY(take_key(holdings, Subject::TenantKey, [&] {
     auto key = pmd::MemoryKey::create_klm(context_, pd, ranges, access);
     if (key) rkey = key->rkey();
@@ -285,7 +284,7 @@ Result<std::uint32_t> Granter::make_tenant_key(std::span<Holding* const> holding
   return rkey;
 }
 
-Result<Grant> Granter::connect(Holding& holding, const GrantRequest& request, std::uint32_t rkey,
+Result<Grant> Granter::connect(Holding& holding, const GrantRequest& request, prm::Rkey rkey,
                                std::uint64_t address) {
   PORTCULLIS_TRY_ASSIGN(const std::uint64_t drawn, random_.draw());
   const auto psn = static_cast<std::uint32_t>(drawn) & kPsnMask;

@@ -27,6 +27,7 @@
 #include "pmd/memory_key.hpp"
 #include "pmd/protection_domain.hpp"
 #include "prm/enums.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::lease {
 
@@ -67,7 +68,7 @@ struct Grant {
   Lease lease;
   std::uint32_t qpn = 0;
   std::uint32_t psn = 0;  // the first that we will send
-  std::uint32_t rkey = 0;
+  prm::Rkey rkey{};
   std::uint64_t address = 0;  // of the region's first byte, as the client writes it
   std::uint64_t bytes = 0;
   std::uint8_t ack_timeout = 0;
@@ -134,16 +135,16 @@ class Granter {
   [[nodiscard]] Result<pmd::ProtectionDomain> make_pd(std::span<Holding* const> holdings);
   [[nodiscard]] Result<void> make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
                                      pmd::CompletionQueue& cq, const GrantRequest& request);
-  [[nodiscard]] Result<std::uint32_t> make_key(Holding& holding, const pmd::ProtectionDomain& pd,
-                                               pmd::Access access);
+  [[nodiscard]] Result<prm::Rkey> make_key(Holding& holding, const pmd::ProtectionDomain& pd,
+                                           pmd::Access access);
   [[nodiscard]] Result<void> make_local_key(Holding& holding, const pmd::ProtectionDomain& pd,
                                             pmd::Access access);
-  [[nodiscard]] Result<std::uint32_t> make_tenant_key(std::span<Holding* const> holdings,
-                                                      const pmd::ProtectionDomain& pd,
-                                                      pmd::Access access);
+  [[nodiscard]] Result<prm::Rkey> make_tenant_key(std::span<Holding* const> holdings,
+                                                  const pmd::ProtectionDomain& pd,
+                                                  pmd::Access access);
   /// Connects the QP; what the client is told.
-  [[nodiscard]] Result<Grant> connect(Holding& holding, const GrantRequest& request,
-                                      std::uint32_t rkey, std::uint64_t address);
+  [[nodiscard]] Result<Grant> connect(Holding& holding, const GrantRequest& request, prm::Rkey rkey,
+                                      std::uint64_t address);
   [[nodiscard]] Result<pmd::MemoryKey> create_key(const Holding& holding,
                                                   const pmd::ProtectionDomain& pd,
                                                   pmd::Access access);
@@ -162,7 +163,7 @@ class Granter {
   RandomSource random_;
   KeyBytes key_bytes_;
   KeyBinding key_binding_ = KeyBinding::Untried;
-  std::unordered_set<std::uint32_t> named_;  // keys in the lists of tenants' keys that are alive
+  std::unordered_set<prm::Rkey> named_;  // keys in the lists of tenants' keys that are alive
 };
 
 }  // namespace portcullis::lease

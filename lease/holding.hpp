@@ -47,7 +47,7 @@ struct Group {
   std::uint32_t members = 0;  // slots that are not FREE again
   std::uint32_t active = 0;   // that nobody has begun to revoke
   bool is_key_gone = false;
-  std::vector<std::uint32_t> entries = {};  // keys that the tenant's key names, while it is there
+  std::vector<prm::Rkey> entries = {};  // keys that the tenant's key names, while it is there
 };
 
 struct Holding {

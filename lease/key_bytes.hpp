@@ -15,6 +15,7 @@
 
 #include "base/result.hpp"
 #include "lease/random_source.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::lease {
 
@@ -32,14 +33,17 @@ class KeyBytes {
     return take();
   }
   /// False: the index of `key` had this byte before, and it is not to be given.
-  [[nodiscard]] bool is_fresh(std::uint32_t key) const noexcept {
-    const auto before = last_.find(key >> 8);
-    return before == last_.end() || before->second != (key & 0xff);
+  [[nodiscard]] bool is_fresh(prm::Rkey key) const noexcept {
+    const auto before = last_.find(prm::index_of(key));
+    return before == last_.end() || before->second != byte_of(key);
   }
   /// It is given.
-  void note(std::uint32_t key) { last_[key >> 8] = static_cast<std::uint8_t>(key); }
+  void note(prm::Rkey key) { last_[prm::index_of(key)] = byte_of(key); }
 
  private:
+  static std::uint8_t byte_of(prm::Rkey key) noexcept {
+    return static_cast<std::uint8_t>(prm::number(key));
+  }
   /// One of those behind the first kRested, in place of the one that has rested longest.
   [[nodiscard]] Result<std::uint8_t> take() {
     PORTCULLIS_TRY_ASSIGN(const std::uint64_t drawn, random_.draw());
@@ -54,7 +58,7 @@ class KeyBytes {
   std::array<std::uint8_t, 256> bytes_{};  // the first kRested were given last, in a ring
   std::size_t oldest_ = 0;
   std::size_t mixed_ = 0;
-  std::unordered_map<std::uint32_t, std::uint8_t> last_;  // by index
+  std::unordered_map<prm::MkeyIndex, std::uint8_t> last_;
 };
 
 }  // namespace portcullis::lease

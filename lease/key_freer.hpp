@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/result.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::lease {
 
@@ -17,7 +18,7 @@ class KeyFreer {
   virtual ~KeyFreer() = default;
   /// Frees `key` (index and variant) and returns by `deadline_ns` (device clock). The key's index
   /// stays taken: DESTROY_MKEY gives it back.
-  [[nodiscard]] virtual Result<void> free_key(std::uint32_t key, std::uint64_t deadline_ns) = 0;
+  [[nodiscard]] virtual Result<void> free_key(prm::Rkey key, std::uint64_t deadline_ns) = 0;
 };
 
 }  // namespace portcullis::lease

@@ -44,8 +44,8 @@ std::string left_behind(const FenceTarget& target, StepMask done) {
   };
   const std::array objects{
       Object{Step::DestroyQp, "QP", target.qpn},
-      Object{Step::DestroyMkey, "key index", target.mkey_index},
-      Object{Step::DestroyTenantKey, "tenant key index", target.tenant_mkey_index},
+      Object{Step::DestroyMkey, "key index", prm::number(target.mkey_index)},
+      Object{Step::DestroyTenantKey, "tenant key index", prm::number(target.tenant_mkey_index)},
       Object{Step::DeallocPd, "PD", target.pdn}};
   const auto is_left = [&](Step step) {
     return !target.is_absent(step) && (done & bit(step)) == 0;
@@ -331,7 +331,7 @@ Result<void> LeaseManager::post_receive(const Lease& lease, std::uint64_t offset
                                            std::to_string(offset) + " of a lease of " +
                                            std::to_string(size) + " bytes");
   PORTCULLIS_TRY(holding.qp->post_receive(
-      {.address = offset, .lkey = holding.target.key, .bytes = bytes}, wr_id));
+      {.address = offset, .lkey = prm::number(holding.target.key), .bytes = bytes}, wr_id));
   holding.qp->ring_receives();
   return {};
 }

@@ -17,7 +17,7 @@ class UmrFreer final : public KeyFreer {
  public:
   /// `queue` must outlive it.
   explicit UmrFreer(pmd::UmrQueue& queue) noexcept : queue_(&queue) {}
-  [[nodiscard]] Result<void> free_key(std::uint32_t key, std::uint64_t deadline_ns) override {
+  [[nodiscard]] Result<void> free_key(prm::Rkey key, std::uint64_t deadline_ns) override {
     return queue_->free_key(key, deadline_ns);
   }
 

@@ -13,9 +13,9 @@ InlineCommand error_qp_command(std::uint32_t qpn) noexcept {
   return InlineCommand(in);
 }
 
-InlineCommand destroy_mkey_command(std::uint32_t mkey_index) noexcept {
+InlineCommand destroy_mkey_command(prm::MkeyIndex index) noexcept {
   prm::Buffer<prm::destroy_mkey_in> in;
-  in.set<"opcode", prm::number(prm::Opcode::DESTROY_MKEY)>().put<"mkey_index">(mkey_index);
+  in.set<"opcode", prm::number(prm::Opcode::DESTROY_MKEY)>().put<"mkey_index">(index);
   return InlineCommand(in);
 }
 

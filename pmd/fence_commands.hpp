@@ -8,13 +8,14 @@
 #include <cstdint>
 
 #include "pmd/inline_command.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::pmd {
 
 /// 2ERR_QP: the QP answers nothing any more and flushes what it has. No promise about DMA.
 [[nodiscard]] InlineCommand error_qp_command(std::uint32_t qpn) noexcept;
-/// DESTROY_MKEY: the memory fence. `mkey_index` is the key without its low byte.
-[[nodiscard]] InlineCommand destroy_mkey_command(std::uint32_t mkey_index) noexcept;
+/// DESTROY_MKEY: the memory fence.
+[[nodiscard]] InlineCommand destroy_mkey_command(prm::MkeyIndex index) noexcept;
 /// 2RST_QP.
 [[nodiscard]] InlineCommand reset_qp_command(std::uint32_t qpn) noexcept;
 /// DESTROY_QP: the number may come back from the next CREATE_QP.

@@ -116,13 +116,14 @@ std::vector<std::uint64_t> translations(const MemoryRange& range, unsigned shift
 }
 
 Result<void> destroy_mkey(CommandChannel& channel, std::uint32_t index, std::uint64_t deadline_ns) {
-  return destroy_mkey_command(index).run(channel, deadline_ns, SlotClass::Common);
+  return destroy_mkey_command(prm::MkeyIndex{index}).run(channel, deadline_ns, SlotClass::Common);
 }
 
 }  // namespace
 
-MemoryKey::MemoryKey(const Context& context, std::uint32_t variant, std::uint32_t index) noexcept
-    : handle_(*context.commands, index, destroy_mkey), key_(index << 8 | variant) {}
+MemoryKey::MemoryKey(const Context& context, std::uint32_t variant, prm::MkeyIndex index) noexcept
+    : handle_(*context.commands, prm::number(index), destroy_mkey),
+      key_(prm::rkey_of(index, static_cast<std::uint8_t>(variant))) {}
 
 MemoryRange MemoryRange::of(const DmaMemory& memory) noexcept {
   const auto bytes = memory.bytes();
@@ -153,10 +154,11 @@ Result<MemoryKey> MemoryKey::create_mtt(const Context& context, const Protection
   in.put<"translations_octword_actual_size">(octowords);
   PORTCULLIS_TRY_ASSIGN(const auto out,
                         run_with_tail<prm::create_mkey_out>(*context.commands, in, list));
-  return MemoryKey(context, in.get<"memory_key_mkey_entry.mkey_7_0">(), out.get<"mkey_index">());
+  return MemoryKey(context, in.get<"memory_key_mkey_entry.mkey_7_0">(),
+                   prm::MkeyIndex{out.get<"mkey_index">()});
 }
 
-Result<MemoryKeyState> query_memory_key(const Context& context, std::uint32_t index) {
+Result<MemoryKeyState> query_memory_key(const Context& context, prm::MkeyIndex index) {
   prm::Buffer<prm::query_mkey_in> in;
   in.set<"opcode", prm::number(prm::Opcode::QUERY_MKEY)>().put<"mkey_index">(index);
   PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::query_mkey_out>(*context.commands, in));
@@ -190,7 +192,8 @@ Result<MemoryKey> MemoryKey::create_klm(const Context& context, const Protection
   in.put<"translations_octword_actual_size">(octowords);
   PORTCULLIS_TRY_ASSIGN(const auto out,
                         run_with_tail<prm::create_mkey_out>(*context.commands, in, list));
-  return MemoryKey(context, in.get<"memory_key_mkey_entry.mkey_7_0">(), out.get<"mkey_index">());
+  return MemoryKey(context, in.get<"memory_key_mkey_entry.mkey_7_0">(),
+                   prm::MkeyIndex{out.get<"mkey_index">()});
 }
 
 Result<MemoryKey> MemoryKey::create_pa(const Context& context, const ProtectionDomain& pd,
@@ -200,7 +203,8 @@ Result<MemoryKey> MemoryKey::create_pa(const Context& context, const ProtectionD
   in.set<"memory_key_mkey_entry.access_mode_1_0", prm::number(prm::MkcAccessMode::PA)>();
   in.set<"memory_key_mkey_entry.length64", 1>();
   PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::create_mkey_out>(*context.commands, in));
-  return MemoryKey(context, in.get<"memory_key_mkey_entry.mkey_7_0">(), out.get<"mkey_index">());
+  return MemoryKey(context, in.get<"memory_key_mkey_entry.mkey_7_0">(),
+                   prm::MkeyIndex{out.get<"mkey_index">()});
 }
 
 }  // namespace portcullis::pmd

@@ -18,6 +18,7 @@
 #include "pmd/object_handle.hpp"
 #include "pmd/protection_domain.hpp"
 #include "prm/enums.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::pmd {
 
@@ -36,7 +37,7 @@ struct MemoryRange {
 
 /// An entry of an indirect key: `bytes` of another key, from `address` on as that key counts.
 struct KeyRange {
-  std::uint32_t key = 0;
+  prm::Rkey key{};
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
 };
@@ -52,7 +53,7 @@ struct MemoryKeyState {
 };
 
 /// QUERY_MKEY of any key of the function, by its index.
-[[nodiscard]] Result<MemoryKeyState> query_memory_key(const Context& context, std::uint32_t index);
+[[nodiscard]] Result<MemoryKeyState> query_memory_key(const Context& context, prm::MkeyIndex index);
 
 class MemoryKey {
  public:
@@ -88,10 +89,10 @@ class MemoryKey {
                                                     std::span<const KeyRange> ranges, Access access,
                                                     std::uint32_t qpn = kAnyQp);
 
-  [[nodiscard]] std::uint32_t lkey() const noexcept { return key_; }
-  [[nodiscard]] std::uint32_t rkey() const noexcept { return key_; }
+  [[nodiscard]] std::uint32_t lkey() const noexcept { return prm::number(key_); }
+  [[nodiscard]] prm::Rkey rkey() const noexcept { return key_; }
   /// The key without its low byte, as DESTROY_MKEY takes it.
-  [[nodiscard]] std::uint32_t index() const noexcept { return handle_.id(); }
+  [[nodiscard]] prm::MkeyIndex index() const noexcept { return prm::MkeyIndex{handle_.id()}; }
   /// QUERY_MKEY.
   [[nodiscard]] Result<MemoryKeyState> query(const Context& context) const {
     return query_memory_key(context, index());
@@ -99,13 +100,13 @@ class MemoryKey {
   /// DESTROY_MKEY; done twice is done. Until it succeeded the memory must stay mapped.
   [[nodiscard]] Result<void> destroy() { return handle_.destroy(); }
   /// The index; the caller destroys the key from here on (destroy_mkey_command).
-  std::uint32_t release() noexcept { return handle_.release(); }
+  prm::MkeyIndex release() noexcept { return prm::MkeyIndex{handle_.release()}; }
 
  private:
-  MemoryKey(const Context& context, std::uint32_t variant, std::uint32_t index) noexcept;
+  MemoryKey(const Context& context, std::uint32_t variant, prm::MkeyIndex index) noexcept;
 
   ObjectHandle handle_;
-  std::uint32_t key_;
+  prm::Rkey key_;
 };
 
 }  // namespace portcullis::pmd

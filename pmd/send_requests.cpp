@@ -122,7 +122,7 @@ void put_context(prm::View<prm::mlx5_wqe_mkey_context_seg> context, const KeyReq
   if (request.change == KeyRequest::Change::LOCAL_INVALIDATE) return;
   if (request.change == KeyRequest::Change::ACCESS)
     context.put<"access_flags">(access_flags(request.access));
-  context.put<"qpn_mkey">(prm::qpn_mkey(prm::kMkcQpnAny, request.key));
+  context.put<"qpn_mkey">(prm::qpn_mkey(prm::kMkcQpnAny, prm::number(request.key)));
   context.put<"flags_pd">(request.pdn);
 }
 
@@ -222,7 +222,7 @@ Result<void> SendQueue::post(const KeyRequest& request) {
   const std::uint32_t head = head_;
   const auto flags = static_cast<std::uint8_t>(prm::kCtrlInitiatorSmallFence |
                                                (request.signaled ? prm::kCtrlCqUpdate : 0));
-  std::byte* wqe = open(kOctowords, WqeOpcode::UMR, flags, request.key, request.wr_id);
+  std::byte* wqe = open(kOctowords, WqeOpcode::UMR, flags, prm::number(request.key), request.wr_id);
   std::memset(wqe + kSegment, 0, Control::bytes);
   put_control(prm::View<Control>::at({wqe + kSegment, Control::bytes}), request);
   std::byte* context = block(head + 1);

@@ -23,18 +23,17 @@ Result<UmrQueue> UmrQueue::create(const Context& context, std::uint32_t log_chan
   return UmrQueue(context, std::move(pd), std::move(cq), std::move(qp), 1u << log_changes);
 }
 
-Result<UmrQueue::Ticket> UmrQueue::submit_free(std::uint32_t key) {
+Result<UmrQueue::Ticket> UmrQueue::submit_free(prm::Rkey key) {
   return submit({.change = KeyRequest::Change::FREE, .key = key, .pdn = pdn()});
 }
 
-Result<UmrQueue::Ticket> UmrQueue::submit_invalidate(std::uint32_t key) {
+Result<UmrQueue::Ticket> UmrQueue::submit_invalidate(prm::Rkey key) {
   return submit({.change = KeyRequest::Change::LOCAL_INVALIDATE, .key = key});
 }
 
 // get_umr_update_access_mask and umr_check_mkey_mask of mlx5_ib: without atomics their right is
 // left out of the change, and where it cannot be changed nothing is.
-Result<UmrQueue::Ticket> UmrQueue::submit_access(std::uint32_t key, std::uint32_t pdn,
-                                                 Access access) {
+Result<UmrQueue::Ticket> UmrQueue::submit_access(prm::Rkey key, std::uint32_t pdn, Access access) {
   const Capabilities& caps = context_->caps;
   if (caps.atomic != 0 && caps.umr_modify_atomic_disabled != 0)
     return fail(Errc::Unsupported,
@@ -110,17 +109,17 @@ Result<void> UmrQueue::await(Ticket ticket, std::uint64_t until_ns) {
   return outcome_of(ticket);
 }
 
-Result<void> UmrQueue::free_key(std::uint32_t key, std::uint64_t until_ns) {
+Result<void> UmrQueue::free_key(prm::Rkey key, std::uint64_t until_ns) {
   PORTCULLIS_TRY_ASSIGN(const Ticket ticket, submit_free(key));
   return await(ticket, until_ns);
 }
 
-Result<void> UmrQueue::invalidate_key(std::uint32_t key, std::uint64_t until_ns) {
+Result<void> UmrQueue::invalidate_key(prm::Rkey key, std::uint64_t until_ns) {
   PORTCULLIS_TRY_ASSIGN(const Ticket ticket, submit_invalidate(key));
   return await(ticket, until_ns);
 }
 
-Result<void> UmrQueue::change_access(std::uint32_t key, std::uint32_t pdn, Access access,
+Result<void> UmrQueue::change_access(prm::Rkey key, std::uint32_t pdn, Access access,
                                      std::uint64_t until_ns) {
   PORTCULLIS_TRY_ASSIGN(const Ticket ticket, submit_access(key, pdn, access));
   return await(ticket, until_ns);

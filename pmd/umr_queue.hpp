@@ -37,12 +37,12 @@ class UmrQueue {
   ///
   /// Frees a key: nobody may use it, and the queue's own protection domain takes it over, so that
   /// the lease's can go (mlx5r_umr_revoke_mr).
-  [[nodiscard]] Result<Ticket> submit_free(std::uint32_t key);
+  [[nodiscard]] Result<Ticket> submit_free(prm::Rkey key);
   /// Verbs' LOCAL_INV: nobody may use the key, and nothing else of it changes.
-  [[nodiscard]] Result<Ticket> submit_invalidate(std::uint32_t key);
+  [[nodiscard]] Result<Ticket> submit_invalidate(prm::Rkey key);
   /// Other rights; `pdn` is the key's protection domain. A key that is free makes it fail.
   /// Unsupported when the function cannot change the right to atomics.
-  [[nodiscard]] Result<Ticket> submit_access(std::uint32_t key, std::uint32_t pdn, Access access);
+  [[nodiscard]] Result<Ticket> submit_access(prm::Rkey key, std::uint32_t pdn, Access access);
 
   /// Looks, without waiting, whether await() would return at once.
   [[nodiscard]] bool is_done(Ticket ticket);
@@ -51,9 +51,9 @@ class UmrQueue {
   [[nodiscard]] Result<void> await(Ticket ticket, std::uint64_t until_ns);
 
   /// submit and await in one.
-  [[nodiscard]] Result<void> free_key(std::uint32_t key, std::uint64_t until_ns);
-  [[nodiscard]] Result<void> invalidate_key(std::uint32_t key, std::uint64_t until_ns);
-  [[nodiscard]] Result<void> change_access(std::uint32_t key, std::uint32_t pdn, Access access,
+  [[nodiscard]] Result<void> free_key(prm::Rkey key, std::uint64_t until_ns);
+  [[nodiscard]] Result<void> invalidate_key(prm::Rkey key, std::uint64_t until_ns);
+  [[nodiscard]] Result<void> change_access(prm::Rkey key, std::uint32_t pdn, Access access,
                                            std::uint64_t until_ns);
 
   /// A change failed: the QP is in error.

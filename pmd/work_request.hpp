@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "pmd/access.hpp"
+#include "prm/numbers.hpp"
 #include "prm/wqe.hpp"
 
 namespace portcullis::pmd {
@@ -21,7 +22,7 @@ struct GatherEntry {
 /// Where an RDMA WRITE goes and how its completion is told.
 struct WriteRequest {
   std::uint64_t remote_address = 0;
-  std::uint32_t rkey = 0;
+  prm::Rkey rkey{};
   std::uint64_t wr_id = 0;  // given back in the Completion
   bool signaled = true;     // unsignaled requests complete with the next signaled one, or in error
 };
@@ -34,7 +35,7 @@ struct WorkRequest {
   bool fenced = false;               // starts after the READs and atomics before it have completed
   bool solicited = false;            // the receiver's event, where it armed for solicited ones
   std::uint64_t remote_address = 0;  // RDMA and atomics
-  std::uint32_t rkey = 0;            // the same
+  prm::Rkey rkey{};                  // the same
   std::uint32_t immediate = 0;       // RDMA_WRITE_IMM, SEND_IMM; SEND_INVAL: the peer's key
   std::uint64_t swap_or_add = 0;     // ATOMIC_CS: what is stored; ATOMIC_FA: what is added
   std::uint64_t compare = 0;         // ATOMIC_CS: stored only if this was there
@@ -59,7 +60,7 @@ struct KeyRequest {
   };
 
   Change change = Change::FREE;
-  std::uint32_t key = 0;       // whole, with its low byte
+  prm::Rkey key{};             // whole, with its low byte
   std::uint32_t pdn = 0;       // FREE: the driver's own; ACCESS: the key's
   Access access = {};          // ACCESS
   bool changes_atomic = true;  // ACCESS: the right to atomics too; not every function can

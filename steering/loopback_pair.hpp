@@ -35,7 +35,7 @@ class LoopbackPair {
   /// For whoever posts and polls by itself: WRITEs of requester(), from address 0 on under rkey().
   [[nodiscard]] pmd::QueuePair& requester() noexcept { return requester_; }
   [[nodiscard]] pmd::CompletionQueue& cq() noexcept { return cq_; }
-  [[nodiscard]] std::uint32_t rkey() const noexcept { return key_.rkey(); }
+  [[nodiscard]] prm::Rkey rkey() const noexcept { return key_.rkey(); }
   /// The word, as the CPU sees it.
   [[nodiscard]] std::uint64_t word() const noexcept;
 

@@ -37,7 +37,7 @@ struct Connection {
 /// bytes still change.
 struct Target {
   std::uint64_t address = 0;
-  std::uint32_t rkey = 0;
+  prm::Rkey rkey{};
   std::span<const std::byte> bytes;
 };
 

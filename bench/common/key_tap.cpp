@@ -10,11 +10,11 @@
 namespace portcullis::bench {
 namespace {
 
-std::optional<std::uint32_t> destroyed_key(std::span<const std::byte> in) {
+std::optional<prm::MkeyIndex> destroyed_key(std::span<const std::byte> in) {
   if (in.size() != prm::destroy_mkey_in::bytes) return std::nullopt;
   const auto command = prm::ConstView<prm::destroy_mkey_in>::at(in);
   if (command.get<"opcode">() != prm::number(prm::Opcode::DESTROY_MKEY)) return std::nullopt;
-  return static_cast<std::uint32_t>(command.get<"mkey_index">());
+  return prm::MkeyIndex{command.get<"mkey_index">()};
 }
 
 }  // namespace
@@ -36,10 +36,10 @@ Result<void> KeyTapChannel::await(pmd::Ticket ticket, std::span<std::byte> out,
   return answered;
 }
 
-Result<void> KeyTapFreer::free_key(std::uint32_t key, std::uint64_t deadline_ns) {
-  if (events_->on_step) events_->on_step(mkey_index_of(key));
+Result<void> KeyTapFreer::free_key(prm::Rkey key, std::uint64_t deadline_ns) {
+  if (events_->on_step) events_->on_step(prm::index_of(key));
   auto freed = inner_->free_key(key, deadline_ns);
-  if (freed && events_->on_gone) events_->on_gone(mkey_index_of(key));
+  if (freed && events_->on_gone) events_->on_gone(prm::index_of(key));
   return freed;
 }
 

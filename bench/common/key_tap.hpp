@@ -17,8 +17,8 @@ namespace portcullis::bench {
 
 /// Each hears the key's index. Both may be empty.
 struct KeyEvents {
-  std::function<void(std::uint32_t mkey_index)> on_step = {};
-  std::function<void(std::uint32_t mkey_index)> on_gone = {};
+  std::function<void(prm::MkeyIndex index)> on_step = {};
+  std::function<void(prm::MkeyIndex index)> on_gone = {};
 };
 
 class KeyTapChannel final : public pmd::CommandChannel {
@@ -41,7 +41,7 @@ class KeyTapChannel final : public pmd::CommandChannel {
  private:
   pmd::CommandChannel* inner_;
   const KeyEvents* events_;
-  std::unordered_map<std::uint32_t, std::uint32_t> keys_;  // that a slot takes away
+  std::unordered_map<std::uint32_t, prm::MkeyIndex> keys_;  // that a slot takes away
 };
 
 class KeyTapFreer final : public lease::KeyFreer {
@@ -50,14 +50,11 @@ class KeyTapFreer final : public lease::KeyFreer {
   KeyTapFreer(lease::KeyFreer& inner, const KeyEvents& events) noexcept
       : inner_(&inner), events_(&events) {}
 
-  [[nodiscard]] Result<void> free_key(std::uint32_t key, std::uint64_t deadline_ns) override;
+  [[nodiscard]] Result<void> free_key(prm::Rkey key, std::uint64_t deadline_ns) override;
 
  private:
   lease::KeyFreer* inner_;
   const KeyEvents* events_;
 };
-
-/// Of a key with its variant, or of an rkey.
-[[nodiscard]] constexpr std::uint32_t mkey_index_of(std::uint32_t key) noexcept { return key >> 8; }
 
 }  // namespace portcullis::bench

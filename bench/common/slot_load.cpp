@@ -73,7 +73,7 @@ Result<void> SlotLoad::submit(Job& job) {
   Result<pmd::Ticket> ticket = [&] {
     if (!job.made)
       return commands.submit(job.work->create, job.work->create_out_bytes, pmd::SlotClass::Common);
-    const auto destroy = job.work == &key_ ? pmd::destroy_mkey_command(*job.made)
+    const auto destroy = job.work == &key_ ? pmd::destroy_mkey_command(prm::MkeyIndex{*job.made})
                                            : pmd::destroy_qp_command(*job.made);
     return destroy.submit(commands, pmd::SlotClass::Common);
   }();

@@ -36,19 +36,19 @@ Result<std::unique_ptr<Tenancy>> Tenancy::create(Session& session, const Tenancy
 }
 
 void Tenancy::tap_keys() {
-  key_events_.on_step = [this](std::uint32_t index) { tell_of_key(index, options_.on_key_step); };
-  key_events_.on_gone = [this](std::uint32_t index) { tell_of_key(index, options_.on_key_gone); };
+  key_events_.on_step = [this](prm::MkeyIndex index) { tell_of_key(index, options_.on_key_step); };
+  key_events_.on_gone = [this](prm::MkeyIndex index) { tell_of_key(index, options_.on_key_gone); };
   context_ = session_->context();
   key_tap_.emplace(*context_->commands, key_events_);
   context_->commands = &*key_tap_;
   if (umr_) umr_tap_.emplace(*umr_, key_events_);
 }
 
-void Tenancy::tell_of_key(std::uint32_t mkey_index,
+void Tenancy::tell_of_key(prm::MkeyIndex index,
                           const std::function<void(std::size_t)>& hears) const {
   if (!hears) return;
   for (std::size_t i = 0; i < grants_.size(); ++i)
-    if (mkey_index_of(grants_[i].rkey) == mkey_index) hears(i);
+    if (prm::index_of(grants_[i].rkey) == index) hears(i);
 }
 
 /// A device without entries serves as well, and the plan that is made of them is refused.

@@ -99,7 +99,7 @@ class Tenancy {
   [[nodiscard]] Result<void> set_up_steering();
   void tap_keys();
   /// Tells `hears` of every client whose peers use that key.
-  void tell_of_key(std::uint32_t mkey_index, const std::function<void(std::size_t)>& hears) const;
+  void tell_of_key(prm::MkeyIndex index, const std::function<void(std::size_t)>& hears) const;
   [[nodiscard]] lease::GrantRequest request_of(const Client& client) const;
   [[nodiscard]] Result<void> connect(Client& client, const lease::Grant& grant);
   [[nodiscard]] std::vector<lease::RevokeAnswer> revoke_serially(const lease::Plan& plan);

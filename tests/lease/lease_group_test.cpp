@@ -80,7 +80,7 @@ TEST_F(GroupCommands, TenantsKeyRefused_EachLosesItsOwn) {
 
 TEST_F(GroupCommands, OneRevoked_LosesItsOwnKeyAlone) {
   EXPECT_THAT(revoke_all({group[1]}, indirect_plan()), ElementsAre(Outcome::TornDown));
-  EXPECT_EQ(function.channel.sent[0].id, manager->fence_target(group[1])->mkey_index);
+  EXPECT_EQ(function.channel.sent[0].id, prm::number(manager->fence_target(group[1])->mkey_index));
   EXPECT_EQ(manager->table().verdict(group[1].slot).proof, Proof::Mkey);
 }
 
@@ -151,8 +151,9 @@ class LegacyOfAGroup : public GroupCommands, public ::testing::WithParamInterfac
 TEST_P(LegacyOfAGroup, OneMembersFailure_KeepsTheDomainAndFreesTheOthers) {
   const FenceTarget& second = *manager->fence_target(group[1]);
   const bool is_key = GetParam().opcode == Opcode::DESTROY_MKEY;
-  function.channel.answer_on(GetParam().opcode, is_key ? second.mkey_index : second.qpn,
-                             GetParam().way, GetParam().times);
+  function.channel.answer_on(GetParam().opcode,
+                             is_key ? prm::number(second.mkey_index) : second.qpn, GetParam().way,
+                             GetParam().times);
   EXPECT_THAT(revoke_all(group, legacy_plan()),
               ElementsAre(Outcome::TornDown, Outcome::Fenced, Outcome::TornDown));
   EXPECT_EQ(sent(Opcode::DEALLOC_PD), 0u);
@@ -170,7 +171,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(GroupCommands, LegacyWithTheTenantsKeyRefused_FencesAllWithTheirDomain) {
   function.channel.answer_on(Opcode::DESTROY_MKEY,
-                             manager->fence_target(group[0])->tenant_mkey_index, kRefused);
+                             prm::number(manager->fence_target(group[0])->tenant_mkey_index),
+                             kRefused);
   EXPECT_THAT(revoke_all(group, legacy_plan()), Each(Outcome::Fenced));
   EXPECT_EQ(sent(Opcode::DEALLOC_PD), 0u);
   EXPECT_EQ(fence_bits(group[2]), bit(Step::DestroyTenantKey));
@@ -191,7 +193,7 @@ TEST_F(GroupCommands, DeadKeyThatComesAgain_IsGivenBackAndAnotherTaken) {
   (void)revoke_all({group[1]}, legacy_plan());
   function.forget();
   // The domain, the QP and its way to INIT take a number each.
-  function.channel.next_id = dead.mkey_index - 3;
+  function.channel.next_id = prm::number(dead.mkey_index) - 3;
   function.context.key_variants->restart(static_cast<std::uint8_t>(dead.key));
   const Lease next = manager->grant(request).value().lease;
   EXPECT_NE(manager->fence_target(next)->key, dead.key);
@@ -203,7 +205,7 @@ TEST_F(GroupCommands, TenantsKeyGone_ItsListBarsNothing) {
   const FenceTarget dead = *manager->fence_target(group[1]);
   (void)revoke_all(group, legacy_plan());
   function.forget();
-  function.channel.next_id = dead.mkey_index - 3;
+  function.channel.next_id = prm::number(dead.mkey_index) - 3;
   function.context.key_variants->restart(static_cast<std::uint8_t>(dead.key));
   const Lease next = manager->grant(request).value().lease;
   EXPECT_EQ(manager->fence_target(next)->key, dead.key);

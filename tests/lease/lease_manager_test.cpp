@@ -507,7 +507,7 @@ TEST_F(LeaseManagerTest, NextManagerAfterAFunctionReset_FencedSlotFreeAndEpochsG
 TEST_F(LeaseManagerTest, SecretKey_InNoLine) {
   function.channel.answer(Opcode::DESTROY_MKEY, kRefused);
   (void)revoke(first.lease);
-  EXPECT_THAT(log, Each(Not(HasSubstr(std::to_string(first.rkey)))));
+  EXPECT_THAT(log, Each(Not(HasSubstr(std::to_string(prm::number(first.rkey))))));
 }
 
 }  // namespace

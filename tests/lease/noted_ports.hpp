@@ -48,12 +48,12 @@ class NotedDropRule final : public steering::DropRule {
 
 class NotedKeyFreer final : public lease::KeyFreer {
  public:
-  Result<void> free_key(std::uint32_t key, std::uint64_t) override {
+  Result<void> free_key(prm::Rkey key, std::uint64_t) override {
     freed.push_back(key);
     if (refuse) return fail(Errc::CommandFailed, "the request completed in error");
     return {};
   }
-  std::vector<std::uint32_t> freed;
+  std::vector<prm::Rkey> freed;
   bool refuse = false;
 };
 

@@ -52,7 +52,7 @@ class EveryStep : public ::testing::TestWithParam<Carried> {
     for (const std::string& done : function.function.done) text += done;
     for (const std::uint32_t slot : steering.installed) text += "entry " + std::to_string(slot);
     for (const std::uint32_t slot : steering.removed) text += "no entry " + std::to_string(slot);
-    for (const std::uint32_t key : umr.freed) text += "UMR of " + std::to_string(key);
+    for (const prm::Rkey key : umr.freed) text += "UMR of " + std::to_string(prm::number(key));
     return text + (region.is_mapped() ? "" : "unmapped");
   }
 
@@ -64,10 +64,10 @@ class EveryStep : public ::testing::TestWithParam<Carried> {
   DmaMemory region = DmaMemory::create(function.dma, kPageBytes).value();
   FenceTarget target{.slot = 5,
                      .qpn = 11,
-                     .mkey_index = 22,
-                     .key = 5632,
+                     .mkey_index{22},
+                     .key{5632},
                      .pdn = 33,
-                     .tenant_mkey_index = 44,
+                     .tenant_mkey_index{44},
                      .region = &region};
   FencePort port{.device = &function.device,
                  .commands = &function.channel,

@@ -23,7 +23,7 @@ TEST(FenceCommands, EachIsItsOpcodeAndItsId) {
   EXPECT_EQ(bytes_of(pmd::reset_qp_command(0xabcdef)), expected("qp_2rst_in", k2Rst, "qpn"));
   EXPECT_EQ(bytes_of(pmd::destroy_qp_command(0xabcdef)),
             expected("destroy_qp_in", kDestroyQp, "qpn"));
-  EXPECT_EQ(bytes_of(pmd::destroy_mkey_command(0xabcdef)),
+  EXPECT_EQ(bytes_of(pmd::destroy_mkey_command(prm::MkeyIndex{0xabcdef})),
             expected("destroy_mkey_in", kDestroyMkey, "mkey_index"));
   EXPECT_EQ(bytes_of(pmd::dealloc_pd_command(0xabcdef)),
             expected("dealloc_pd_in", kDeallocPd, "pd"));
@@ -39,7 +39,7 @@ TEST(FenceCommands, GoToFenceSlotsWithTheCallersDeadline) {
 
 TEST(FenceCommands, SubmittedTogether_AreAllSentBeforeOneIsAwaited) {
   RecordingChannel channel;
-  const auto first = pmd::destroy_mkey_command(1).submit(channel).value();
+  const auto first = pmd::destroy_mkey_command(prm::MkeyIndex{1}).submit(channel).value();
   const auto second = pmd::error_qp_command(2).submit(channel).value();
   EXPECT_EQ(channel.sent.size(), 2u);
   EXPECT_TRUE(channel.deadlines.empty());
@@ -50,13 +50,13 @@ TEST(FenceCommands, SubmittedTogether_AreAllSentBeforeOneIsAwaited) {
 TEST(FenceCommands, DevicesRefusal_IsTheCallersError) {
   RecordingChannel channel;
   channel.fail_with(kDestroyMkey, Errc::CommandFailed);
-  const auto fenced = pmd::destroy_mkey_command(0x00ffffff).run(channel, 1);
+  const auto fenced = pmd::destroy_mkey_command(prm::MkeyIndex{0x00ffffff}).run(channel, 1);
   EXPECT_EQ(fenced.error().code, Errc::CommandFailed);
 }
 
 TEST(FenceCommands, IdOfMoreThan24Bits_IsRefusedUnsent) {
   RecordingChannel channel;
-  const auto refused = pmd::destroy_mkey_command(0x01000000).run(channel, 1);
+  const auto refused = pmd::destroy_mkey_command(prm::MkeyIndex{0x01000000}).run(channel, 1);
   EXPECT_EQ(refused.error().code, Errc::InvalidArgument);
   EXPECT_THAT(refused.error().text, HasSubstr("destroy_mkey_in.mkey_index"));
   EXPECT_TRUE(channel.sent.empty());

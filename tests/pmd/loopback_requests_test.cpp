@@ -90,7 +90,7 @@ struct Requests : ::testing::Test {
     return word;
   }
   /// What a WRITE of 64 bytes under `key` comes to.
-  Completion write_with(std::uint32_t key) {
+  Completion write_with(prm::Rkey key) {
     WorkRequest write = request(WqeOpcode::RDMA_WRITE);
     write.rkey = key;
     return run(write, piece(0, 64));
@@ -358,7 +358,7 @@ std::vector<prm::EventType> events_of(pmd::Hca& hca, std::uint32_t qpn) {
 }
 
 TEST_F(Requests, WrongKey_RaisesAnAccessErrorAtTheResponder) {
-  EXPECT_EQ(write_with(server.key.rkey() ^ 1).status, WcStatus::REM_ACCESS_ERR);
+  EXPECT_EQ(write_with(with_another_byte(server.key.rkey())).status, WcStatus::REM_ACCESS_ERR);
   EXPECT_THAT(events_of(*hca, server.qp.number()),
               ::testing::Contains(prm::EventType::WQ_ACCESS_ERROR));
 }

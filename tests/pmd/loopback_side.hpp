@@ -21,6 +21,11 @@ inline constexpr std::uint32_t kLogEntries = 6;
 inline constexpr std::uint32_t kClientPsn = 0xfffffe;  // wraps in the first messages
 inline constexpr std::uint32_t kServerPsn = 0x123;
 
+/// A key of the same index that nobody was given.
+[[nodiscard]] constexpr prm::Rkey with_another_byte(prm::Rkey key) noexcept {
+  return prm::Rkey{prm::number(key) ^ 1};
+}
+
 struct Side {
   /// Everything a peer may be allowed.
   static constexpr pmd::Access kEverything{true, true, true, true};

@@ -166,7 +166,7 @@ TEST_F(Loopback, LostFrame_IsSentAgain) {
 
 TEST_F(Loopback, WrongKey_IsARemoteAccessError) {
   WriteRequest request = to(0);
-  request.rkey ^= 1;  // the byte that turns
+  request.rkey = with_another_byte(request.rkey);  // the byte that turns
   const Completion done = write(from(0, 64), request);
   EXPECT_EQ(done.status, WcStatus::REM_ACCESS_ERR) << describe(done);
   EXPECT_EQ(arrived(0, 64), std::vector<std::byte>(64));
@@ -224,7 +224,7 @@ TEST_F(Loopback, OwnError_FlushesEveryRequest) {
 
 TEST_F(Loopback, RequestsBehindAnError_AreFlushed) {
   WriteRequest request = to(0, 1);
-  request.rkey ^= 1;
+  request.rkey = with_another_byte(request.rkey);
   ASSERT_TRUE(client.qp.post_write(from(0, 64), request));
   ASSERT_TRUE(client.qp.post_write(from(0, 64), to(0, 2)));
   client.qp.ring();
@@ -278,8 +278,8 @@ struct IndirectLoopback : Loopback {
   }
   /// The region through `direct`, its second half first.
   pmd::MemoryKey swapped(const pmd::MemoryKey& direct) {
-    const std::array ranges{pmd::KeyRange{direct.lkey(), kHalf, kHalf},
-                            pmd::KeyRange{direct.lkey(), 0, kHalf}};
+    const std::array ranges{pmd::KeyRange{direct.rkey(), kHalf, kHalf},
+                            pmd::KeyRange{direct.rkey(), 0, kHalf}};
     return pmd::MemoryKey::create_klm(hca->context(), server.pd, ranges,
                                       {.local_write = true, .remote_write = true})
         .value();

@@ -136,8 +136,8 @@ TEST_F(ObjectCommands, KlmKey_ListsItsRangesInGroupsOfFour) {
   context.caps.max_indirection = 1;
   context.caps.log_max_klm_list_size = 3;
   const auto domain = pd();
-  const std::array ranges{pmd::KeyRange{0x11223344, 0x5500'0000'7000, 0x2000},
-                          pmd::KeyRange{0x55667788, 0, 0x8000'0000}};
+  const std::array ranges{pmd::KeyRange{prm::Rkey{0x11223344}, 0x5500'0000'7000, 0x2000},
+                          pmd::KeyRange{prm::Rkey{0x55667788}, 0, 0x8000'0000}};
   const auto key = MemoryKey::create_klm(context, domain, ranges, {true, true}, kQpn).value();
   EXPECT_EQ(channel.last(), mkey_in()
                                 .put("memory_key_mkey_entry.lr", 1)
@@ -158,21 +158,21 @@ TEST_F(ObjectCommands, KlmKey_ListsItsRangesInGroupsOfFour) {
                                 .append(0)
                                 .append(0)
                                 .bytes());
-  EXPECT_EQ(key.rkey() >> 8, kMkeyIndex);
+  EXPECT_EQ(prm::index_of(key.rkey()), prm::MkeyIndex{kMkeyIndex});
 }
 
 TEST_F(ObjectCommands, KlmKeyThatNoFunctionHolds_IsRefusedUnsent) {
   const auto domain = pd();
   const auto before = channel.sent.size();
-  const std::vector<pmd::KeyRange> ranges(3, {1, 0, kPageBytes});
+  const std::vector<pmd::KeyRange> ranges(3, {prm::Rkey{1}, 0, kPageBytes});
   EXPECT_EQ(MemoryKey::create_klm(context, domain, ranges, {}).error().code, Errc::Unsupported);
   context.caps.max_indirection = 1;
   context.caps.log_max_klm_list_size = 1;
   EXPECT_EQ(MemoryKey::create_klm(context, domain, ranges, {}).error().code, Errc::InvalidArgument);
   EXPECT_FALSE(MemoryKey::create_klm(context, domain, {}, {}));
-  const std::array empty{pmd::KeyRange{1, 0, 0}};
+  const std::array empty{pmd::KeyRange{prm::Rkey{1}, 0, 0}};
   EXPECT_FALSE(MemoryKey::create_klm(context, domain, empty, {}));
-  const std::array huge{pmd::KeyRange{1, 0, 0x8000'0001}};
+  const std::array huge{pmd::KeyRange{prm::Rkey{1}, 0, 0x8000'0001}};
   EXPECT_FALSE(MemoryKey::create_klm(context, domain, huge, {}));
   EXPECT_EQ(channel.sent.size(), before);
 }
@@ -192,8 +192,8 @@ TEST_F(ObjectCommands, KeyByteTurns_WhenAnIndexIsReused) {
   const auto domain = pd();
   const auto first = MemoryKey::create_pa(context, domain, {}).value();
   const auto second = MemoryKey::create_pa(context, domain, {}).value();
-  EXPECT_EQ(first.rkey(), kMkeyIndex << 8 | 0);
-  EXPECT_EQ(second.rkey(), kMkeyIndex << 8 | 1);
+  EXPECT_EQ(first.rkey(), prm::Rkey{kMkeyIndex << 8 | 0});
+  EXPECT_EQ(second.rkey(), prm::Rkey{kMkeyIndex << 8 | 1});
   EXPECT_EQ(IfcMessage::read("create_mkey_in.memory_key_mkey_entry.mkey_7_0", channel.last()), 1u);
 }
 
@@ -216,7 +216,7 @@ TEST_F(ObjectCommands, QueriedKey_TellsItsContext) {
                                  .put("memory_key_mkey_entry.pd", kPdn)
                                  .put("memory_key_mkey_entry.start_addr", 0x5500'0000'7100)
                                  .put("memory_key_mkey_entry.len", 0x2000));
-  const auto state = pmd::query_memory_key(context, kMkeyIndex).value();
+  const auto state = pmd::query_memory_key(context, prm::MkeyIndex{kMkeyIndex}).value();
   EXPECT_EQ(channel.last(), IfcMessage("query_mkey_in", 16)
                                 .put("opcode", kQueryMkey)
                                 .put("mkey_index", kMkeyIndex)

@@ -21,13 +21,13 @@ using pmd::GatherEntry;
 using pmd::WriteRequest;
 using ::testing::HasSubstr;
 
-constexpr WriteRequest kRequest{0x1122334455667788, 0xaabbccdd, 77, true};
+constexpr WriteRequest kRequest{0x1122334455667788, prm::Rkey{0xaabbccdd}, 77, true};
 constexpr std::uint8_t kSignaled = MLX5_WQE_CTRL_CQ_UPDATE;
 
 /// An RDMA WRITE as rdma-core would build it.
 VerbsWqe write_wqe(std::uint16_t index, std::uint8_t ds, std::uint8_t fm_ce_se) {
   return VerbsWqe(index, MLX5_OPCODE_RDMA_WRITE, ds, fm_ce_se)
-      .remote(kRequest.remote_address, kRequest.rkey);
+      .remote(kRequest.remote_address, prm::number(kRequest.rkey));
 }
 
 struct SendQueueBytes : ::testing::Test, QueueRig {

@@ -19,7 +19,7 @@ using prm::WqeOpcode;
 using ::testing::HasSubstr;
 
 constexpr std::uint64_t kRemote = 0x1122334455667788;
-constexpr std::uint32_t kRkey = 0xaabbccdd;
+constexpr prm::Rkey kRkey{0xaabbccdd};
 constexpr GatherEntry kPiece{0xdeadbeef00112233, 0x55667788, 4096};
 constexpr GatherEntry kResult{0x7000, 0x4433, 8};
 constexpr std::uint8_t kSignaled = MLX5_WQE_CTRL_CQ_UPDATE;
@@ -76,7 +76,7 @@ TEST_F(SendRequests, WriteWithImmediate_HasBoth) {
   write.immediate = 0xcafe;
   ASSERT_TRUE(qp.post(write, kPiece));
   EXPECT_EQ(posted(48), VerbsWqe(0, MLX5_OPCODE_RDMA_WRITE_IMM, 3, kSignaled, 0xcafe)
-                            .remote(kRemote, kRkey)
+                            .remote(kRemote, prm::number(kRkey))
                             .piece(kPiece)
                             .bytes());
 }
@@ -84,7 +84,7 @@ TEST_F(SendRequests, WriteWithImmediate_HasBoth) {
 TEST_F(SendRequests, Write_IsAsTheFastPathPostsIt) {
   ASSERT_TRUE(qp.post(request(WqeOpcode::RDMA_WRITE), kPiece));
   EXPECT_EQ(posted(48), VerbsWqe(0, MLX5_OPCODE_RDMA_WRITE, 3, kSignaled)
-                            .remote(kRemote, kRkey)
+                            .remote(kRemote, prm::number(kRkey))
                             .piece(kPiece)
                             .bytes());
 }
@@ -93,7 +93,7 @@ TEST_F(SendRequests, Read_ScattersIntoItsPieces) {
   const std::vector<GatherEntry> pieces{kPiece, kResult, {0x9000, 7, 100}};
   ASSERT_TRUE(qp.post(request(WqeOpcode::RDMA_READ), pieces));
   EXPECT_EQ(posted(80), VerbsWqe(0, MLX5_OPCODE_RDMA_READ, 5, kSignaled)
-                            .remote(kRemote, kRkey)
+                            .remote(kRemote, prm::number(kRkey))
                             .piece(pieces[0])
                             .piece(pieces[1])
                             .piece(pieces[2])
@@ -107,7 +107,7 @@ TEST_F(SendRequests, CompareSwap_HasSwapBeforeCompare) {
   atomic.compare = 0xa1a2a3a4a5a6a7a8;
   ASSERT_TRUE(qp.post(atomic, kResult));
   EXPECT_EQ(posted(64), VerbsWqe(0, MLX5_OPCODE_ATOMIC_CS, 4, kSignaled)
-                            .remote(kRemote, kRkey)
+                            .remote(kRemote, prm::number(kRkey))
                             .atomic(0x0102030405060708, 0xa1a2a3a4a5a6a7a8)
                             .piece(kResult)
                             .bytes());
@@ -119,7 +119,7 @@ TEST_F(SendRequests, FetchAdd_HasOnlyWhatIsAdded) {
   atomic.compare = 0xa1a2a3a4a5a6a7a8;
   ASSERT_TRUE(qp.post(atomic, kResult));
   EXPECT_EQ(posted(64), VerbsWqe(0, MLX5_OPCODE_ATOMIC_FA, 4, kSignaled)
-                            .remote(kRemote, kRkey)
+                            .remote(kRemote, prm::number(kRkey))
                             .atomic(3, 0)
                             .piece(kResult)
                             .bytes());
@@ -202,7 +202,7 @@ constexpr std::uint8_t kSmallFenceSignaled =
 
 TEST_F(SendRequests, FreeingAKey_IsTheUmrOfMlx5rUmrRevokeMr) {
   ASSERT_TRUE(qp.post(
-      KeyRequest{.change = KeyRequest::Change::FREE, .key = 0x00123456, .pdn = 0x789, .wr_id = 1}));
+      KeyRequest{.change = KeyRequest::Change::FREE, .key{0x00123456}, .pdn = 0x789, .wr_id = 1}));
   mlx5_wqe_mkey_context_seg context{};
   context.free = MLX5_WQE_MKEY_CONTEXT_FREE;
   context.qpn_mkey = htobe32(0xffffff00 | 0x56);
@@ -215,7 +215,7 @@ TEST_F(SendRequests, FreeingAKey_IsTheUmrOfMlx5rUmrRevokeMr) {
 
 TEST_F(SendRequests, LocalInvalidate_ChangesNothingButFree) {
   ASSERT_TRUE(qp.post(KeyRequest{.change = KeyRequest::Change::LOCAL_INVALIDATE,
-                                 .key = 0x00123456,
+                                 .key{0x00123456},
                                  .pdn = 0x789,
                                  .signaled = false}));
   mlx5_wqe_mkey_context_seg context{};
@@ -228,7 +228,7 @@ TEST_F(SendRequests, LocalInvalidate_ChangesNothingButFree) {
 
 TEST_F(SendRequests, ChangingAccess_IsTheUmrOfMlx5rUmrReregPdAccess) {
   ASSERT_TRUE(qp.post(KeyRequest{.change = KeyRequest::Change::ACCESS,
-                                 .key = 0x00123456,
+                                 .key{0x00123456},
                                  .pdn = 0x17,
                                  .access = {.local_write = true, .remote_read = true}}));
   mlx5_wqe_mkey_context_seg context{};

@@ -18,7 +18,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::uint32_t kKey = 0x00123456;
+constexpr prm::Rkey kKey{0x00123456};
+constexpr prm::Rkey kOtherKey{0x00123556};
 constexpr std::uint32_t kLogChanges = 2;
 constexpr std::uint32_t kEntries = 8;
 
@@ -111,14 +112,14 @@ TEST_F(Umrs, ChangeWithoutCompletion_TimesOutAtItsDeadline) {
 TEST_F(Umrs, LateCompletion_IsNotTakenForTheNextChanges) {
   EXPECT_EQ(queue->free_key(kKey, now_ns + 5'000).error().code, Errc::Timeout);
   complete(0);
-  EXPECT_EQ(queue->free_key(kKey + 0x100, now_ns + 5'000).error().code, Errc::Timeout);
+  EXPECT_EQ(queue->free_key(kOtherKey, now_ns + 5'000).error().code, Errc::Timeout);
   complete(1);
   EXPECT_TRUE(queue->await({1}, now_ns));
 }
 
 TEST_F(Umrs, RefusedChange_FailsAndSoDoThoseBehindIt) {
   const auto first = queue->submit_free(kKey).value();
-  const auto second = queue->submit_free(kKey + 0x100).value();
+  const auto second = queue->submit_free(kOtherKey).value();
   complete(0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
   complete(1, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
   const auto refused = queue->await(first, now_ns);
@@ -131,7 +132,7 @@ TEST_F(Umrs, RefusedChange_FailsAndSoDoThoseBehindIt) {
 
 TEST_F(Umrs, RecoveredQueue_GoesThroughResetAndTakesChangesAgain) {
   const auto first = queue->submit_free(kKey).value();
-  const auto second = queue->submit_free(kKey + 0x100).value();
+  const auto second = queue->submit_free(kOtherKey).value();
   complete(0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
   EXPECT_FALSE(queue->await(first, now_ns));
   ASSERT_TRUE(queue->recover());

@@ -57,7 +57,7 @@ class ServedAuditor {
       umr_.emplace(*umr_queue_);
       umr_tap_.emplace(*umr_, key_events_);
     }
-    key_events_.on_gone = [this](std::uint32_t index) { freeze(index); };
+    key_events_.on_gone = [this](prm::MkeyIndex index) { freeze(index); };
     context_ = context;
     key_tap_.emplace(*context_->commands, key_events_);
     context_->commands = &*key_tap_;
@@ -131,10 +131,8 @@ class ServedAuditor {
   }
 
   /// At the answer for the lease's key, before the driver does anything else.
-  void freeze(std::uint32_t mkey_index) {
-    if (under_fence_.grant == nullptr ||
-        bench::mkey_index_of(under_fence_.grant->rkey) != mkey_index)
-      return;
+  void freeze(prm::MkeyIndex index) {
+    if (under_fence_.grant == nullptr || prm::index_of(under_fence_.grant->rkey) != index) return;
     RegionWatch& watch = *std::exchange(under_fence_, {}).watch;
     const std::uint64_t seen = watch.changes();
     watch.freeze();

@@ -3,14 +3,14 @@
 
 namespace portcullis::fence_proof {
 
-Result<void> ProofFreer::free_key(std::uint32_t key, std::uint64_t deadline_ns) {
+Result<void> ProofFreer::free_key(prm::Rkey key, std::uint64_t deadline_ns) {
   deceit_->on_key_step();
   auto answered = answer(key, deadline_ns);
   if (answered) deceit_->on_key_gone();
   return answered;
 }
 
-Result<void> ProofFreer::answer(std::uint32_t key, std::uint64_t deadline_ns) {
+Result<void> ProofFreer::answer(prm::Rkey key, std::uint64_t deadline_ns) {
   if (deceit_->lies(Mutant::NoMkeyStep)) return {};
   if (deceit_->lies(Mutant::OutcomeBeforeOwnership)) {
     PORTCULLIS_TRY(queue_->submit_free(key));

@@ -16,10 +16,10 @@ class ProofFreer final : public lease::KeyFreer {
   /// Both must outlive it.
   ProofFreer(pmd::UmrQueue& queue, Deceit& deceit) noexcept : queue_(&queue), deceit_(&deceit) {}
 
-  [[nodiscard]] Result<void> free_key(std::uint32_t key, std::uint64_t deadline_ns) override;
+  [[nodiscard]] Result<void> free_key(prm::Rkey key, std::uint64_t deadline_ns) override;
 
  private:
-  [[nodiscard]] Result<void> answer(std::uint32_t key, std::uint64_t deadline_ns);
+  [[nodiscard]] Result<void> answer(prm::Rkey key, std::uint64_t deadline_ns);
 
   pmd::UmrQueue* queue_;
   Deceit* deceit_;

@@ -393,7 +393,7 @@ Result<void> World::break_any(model::CommandFaultRule rule) {
 /// A UMR on a key that does not exist: the queue is in error and takes no more.
 Result<void> World::break_umr_queue() {
   if (!umr_queue_) return {};
-  constexpr std::uint32_t kNoSuchKey = 0xffff'ff00;
+  constexpr prm::Rkey kNoSuchKey{0xffff'ff00};
   const auto refused = umr_queue_->free_key(kNoSuchKey, now_ns() + kNsPerMs);
   if (refused || !umr_queue_->is_in_error())
     return fail(Errc::DeviceFailed, "the device freed a key that does not exist");

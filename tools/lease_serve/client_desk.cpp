@@ -83,7 +83,7 @@ Result<bool> ClientDesk::tell(const lease::Grant& grant, const LeaseTerms& terms
                                               .gid = port_->address().gid,
                                               .mac = port_->address().mac},
                                    .mtu = prm::bytes_of(grant.mtu),
-                                   .rkey = grant.rkey,
+                                   .rkey = prm::number(grant.rkey),
                                    .address = grant.address,
                                    .length = grant.bytes,
                                    .timeout = grant.ack_timeout,

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Refused by the compiler: a whole key where the device takes its index.
+// reason: no known conversion|cannot convert|no matching function|could not convert
+#include "pmd/fence_commands.hpp"
+
+namespace portcullis::pmd {
+
+#ifdef CONTROL
+auto fence(prm::Rkey key) { return destroy_mkey_command(prm::index_of(key)); }
+#else
+auto fence(prm::Rkey key) { return destroy_mkey_command(key); }
+#endif
+
+}  // namespace portcullis::pmd
