@@ -18,7 +18,7 @@ struct FenceTarget {
   std::uint32_t qpn = 0;
   prm::MkeyIndex mkey_index{};
   prm::Rkey key{};  // with its variant, as a UMR names it; a secret
-  std::uint32_t pdn = 0;
+  prm::PdNumber pdn{};
   /// Leases that were granted together have a group, and in common what a shared step acts on.
   std::uint32_t group = 0;  // 0: alone
   prm::MkeyIndex tenant_mkey_index{};

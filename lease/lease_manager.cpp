@@ -46,7 +46,7 @@ std::string left_behind(const FenceTarget& target, StepMask done) {
       Object{Step::DestroyQp, "QP", target.qpn},
       Object{Step::DestroyMkey, "key index", prm::number(target.mkey_index)},
       Object{Step::DestroyTenantKey, "tenant key index", prm::number(target.tenant_mkey_index)},
-      Object{Step::DeallocPd, "PD", target.pdn}};
+      Object{Step::DeallocPd, "PD", prm::number(target.pdn)}};
   const auto is_left = [&](Step step) {
     return !target.is_absent(step) && (done & bit(step)) == 0;
   };

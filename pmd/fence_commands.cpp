@@ -31,7 +31,7 @@ InlineCommand destroy_qp_command(std::uint32_t qpn) noexcept {
   return InlineCommand(in);
 }
 
-InlineCommand dealloc_pd_command(std::uint32_t pdn) noexcept {
+InlineCommand dealloc_pd_command(prm::PdNumber pdn) noexcept {
   prm::Buffer<prm::dealloc_pd_in> in;
   in.set<"opcode", prm::number(prm::Opcode::DEALLOC_PD)>().put<"pd">(pdn);
   return InlineCommand(in);

@@ -21,6 +21,6 @@ namespace portcullis::pmd {
 /// DESTROY_QP: the number may come back from the next CREATE_QP.
 [[nodiscard]] InlineCommand destroy_qp_command(std::uint32_t qpn) noexcept;
 /// DEALLOC_PD.
-[[nodiscard]] InlineCommand dealloc_pd_command(std::uint32_t pdn) noexcept;
+[[nodiscard]] InlineCommand dealloc_pd_command(prm::PdNumber pdn) noexcept;
 
 }  // namespace portcullis::pmd

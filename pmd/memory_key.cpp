@@ -168,7 +168,7 @@ Result<MemoryKeyState> query_memory_key(const Context& context, prm::MkeyIndex i
   state.access.remote_write = out.get<"memory_key_mkey_entry.rw">() != 0;
   state.access.remote_read = out.get<"memory_key_mkey_entry.rr">() != 0;
   state.access.remote_atomic = out.get<"memory_key_mkey_entry.a">() != 0;
-  state.pdn = out.get<"memory_key_mkey_entry.pd">();
+  state.pdn = prm::PdNumber{out.get<"memory_key_mkey_entry.pd">()};
   state.qpn = out.get<"memory_key_mkey_entry.qpn">();
   state.start_address = out.get<"memory_key_mkey_entry.start_addr">();
   state.bytes = out.get<"memory_key_mkey_entry.len">();

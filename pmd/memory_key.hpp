@@ -46,7 +46,7 @@ struct KeyRange {
 struct MemoryKeyState {
   bool is_free = false;  // nobody may use it (a UMR freed it)
   Access access;
-  std::uint32_t pdn = 0;
+  prm::PdNumber pdn{};
   std::uint32_t qpn = 0;
   std::uint64_t start_address = 0;
   std::uint64_t bytes = 0;

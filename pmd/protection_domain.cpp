@@ -12,11 +12,11 @@ Result<ProtectionDomain> ProtectionDomain::create(const Context& context) {
   prm::Buffer<prm::alloc_pd_in> in;
   in.set<"opcode", prm::number(prm::Opcode::ALLOC_PD)>();
   PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::alloc_pd_out>(*context.commands, in));
-  return ProtectionDomain(
-      ObjectHandle(*context.commands, out.get<"pd">(),
-                   [](CommandChannel& channel, std::uint32_t pdn, std::uint64_t deadline_ns) {
-                     return dealloc_pd_command(pdn).run(channel, deadline_ns, SlotClass::Common);
-                   }));
+  return ProtectionDomain(ObjectHandle(
+      *context.commands, out.get<"pd">(),
+      [](CommandChannel& channel, std::uint32_t pdn, std::uint64_t deadline_ns) {
+        return dealloc_pd_command(prm::PdNumber{pdn}).run(channel, deadline_ns, SlotClass::Common);
+      }));
 }
 
 }  // namespace portcullis::pmd

@@ -4,11 +4,10 @@
 // with one key in it, which is what its isolation rests on.
 #pragma once
 
-#include <cstdint>
-
 #include "base/result.hpp"
 #include "pmd/context.hpp"
 #include "pmd/object_handle.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::pmd {
 
@@ -17,11 +16,11 @@ class ProtectionDomain {
   /// ALLOC_PD. Undone (DEALLOC_PD) on destruction.
   [[nodiscard]] static Result<ProtectionDomain> create(const Context& context);
 
-  [[nodiscard]] std::uint32_t number() const noexcept { return handle_.id(); }
+  [[nodiscard]] prm::PdNumber number() const noexcept { return prm::PdNumber{handle_.id()}; }
   /// DEALLOC_PD; done twice is done. The device refuses while keys or queue pairs refer to it.
   [[nodiscard]] Result<void> destroy() { return handle_.destroy(); }
   /// The number; the caller deallocates it from here on (dealloc_pd_command).
-  std::uint32_t release() noexcept { return handle_.release(); }
+  prm::PdNumber release() noexcept { return prm::PdNumber{handle_.release()}; }
 
  private:
   explicit ProtectionDomain(ObjectHandle handle) noexcept : handle_(std::move(handle)) {}

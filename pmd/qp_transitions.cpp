@@ -25,7 +25,9 @@ std::uint32_t log_ceil(std::uint8_t n) noexcept {
 }
 
 struct Common {
-  std::uint32_t qpn, pdn, cqn;
+  std::uint32_t qpn;
+  prm::PdNumber pdn;
+  std::uint32_t cqn;
   prm::QpServiceType service = prm::QpServiceType::RC;
 };
 
@@ -235,7 +237,7 @@ Result<QueuePairState> QueuePair::query() const {
   state.next_send_psn = out.get<"qpc.next_send_psn">();
   state.next_rcv_psn = out.get<"qpc.next_rcv_psn">();
   state.last_acked_psn = out.get<"qpc.last_acked_psn">();
-  state.pdn = out.get<"qpc.pd">();
+  state.pdn = prm::PdNumber{out.get<"qpc.pd">()};
   state.mtu = prm::QpcMtu{byte(out.get<"qpc.mtu">())};
   state.timeout = byte(out.get<"qpc.primary_address_path.ack_timeout">());
   state.retry_count = byte(out.get<"qpc.retry_count">());

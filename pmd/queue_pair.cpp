@@ -52,7 +52,7 @@ void put_receive_queue(prm::Buffer<prm::create_qp_in>& in, const ReceiveQueue* q
 /// Protection domain of an RC QP; what create_kernel_qp of mlx5_ib gives a REG_UMR one instead, and
 /// qpc.fre ("fast registration"), which _create_kernel_qp sets for every QP that posts UMRs.
 void put_service(prm::Buffer<prm::create_qp_in>& in, prm::QpServiceType service,
-                 std::uint32_t pdn) {
+                 prm::PdNumber pdn) {
   if (service != prm::QpServiceType::REG_UMR) {
     in.put<"qpc.pd">(pdn);
     return;

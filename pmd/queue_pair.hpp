@@ -66,7 +66,7 @@ struct QueuePairState {
   std::uint32_t next_send_psn = 0;
   std::uint32_t next_rcv_psn = 0;
   std::uint32_t last_acked_psn = 0;
-  std::uint32_t pdn = 0;
+  prm::PdNumber pdn{};
   prm::QpcMtu mtu = prm::QpcMtu::MTU_256;
   std::uint8_t timeout = 0;
   std::uint8_t retry_count = 0;
@@ -181,7 +181,7 @@ class QueuePair {
   void confirm_reset() noexcept;
 
  private:
-  QueuePair(const Context& context, CompletionQueue& cq, std::uint32_t pdn,
+  QueuePair(const Context& context, CompletionQueue& cq, prm::PdNumber pdn,
             const QueuePairOptions& options, std::unique_ptr<WorkQueues> queues) noexcept
       : context_(&context),
         ring_(&cq.ring()),
@@ -195,7 +195,7 @@ class QueuePair {
   const Context* context_;
   CompletionRing* ring_;
   std::uint32_t cqn_;
-  std::uint32_t pdn_;
+  prm::PdNumber pdn_;
   prm::QpServiceType service_;
   std::uint8_t counter_set_;
   Access access_;           // as given to to_init: RTR repeats it

@@ -215,9 +215,10 @@ Result<void> SendQueue::post(const KeyRequest& request) {
   using Context = prm::mlx5_wqe_mkey_context_seg;
   constexpr std::uint32_t kOctowords = (kSegment + Control::bytes + Context::bytes) / kSegment;
   constexpr std::uint32_t kMostPdn = 0xffffff;
-  if (request.pdn > kMostPdn)
-    return fail(Errc::InvalidArgument,
-                "protection domain " + std::to_string(request.pdn) + "; its number has 24 bits");
+  if (prm::number(request.pdn) > kMostPdn)
+    return fail(Errc::InvalidArgument, "protection domain " +
+                                           std::to_string(prm::number(request.pdn)) +
+                                           "; its number has 24 bits");
   PORTCULLIS_TRY(check_room(prm::wqe_blocks(kOctowords)));
   const std::uint32_t head = head_;
   const auto flags = static_cast<std::uint8_t>(prm::kCtrlInitiatorSmallFence |

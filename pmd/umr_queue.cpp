@@ -33,7 +33,7 @@ Result<UmrQueue::Ticket> UmrQueue::submit_invalidate(prm::Rkey key) {
 
 // get_umr_update_access_mask and umr_check_mkey_mask of mlx5_ib: without atomics their right is
 // left out of the change, and where it cannot be changed nothing is.
-Result<UmrQueue::Ticket> UmrQueue::submit_access(prm::Rkey key, std::uint32_t pdn, Access access) {
+Result<UmrQueue::Ticket> UmrQueue::submit_access(prm::Rkey key, prm::PdNumber pdn, Access access) {
   const Capabilities& caps = context_->caps;
   if (caps.atomic != 0 && caps.umr_modify_atomic_disabled != 0)
     return fail(Errc::Unsupported,
@@ -119,7 +119,7 @@ Result<void> UmrQueue::invalidate_key(prm::Rkey key, std::uint64_t until_ns) {
   return await(ticket, until_ns);
 }
 
-Result<void> UmrQueue::change_access(prm::Rkey key, std::uint32_t pdn, Access access,
+Result<void> UmrQueue::change_access(prm::Rkey key, prm::PdNumber pdn, Access access,
                                      std::uint64_t until_ns) {
   PORTCULLIS_TRY_ASSIGN(const Ticket ticket, submit_access(key, pdn, access));
   return await(ticket, until_ns);

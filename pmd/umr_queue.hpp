@@ -42,7 +42,7 @@ class UmrQueue {
   [[nodiscard]] Result<Ticket> submit_invalidate(prm::Rkey key);
   /// Other rights; `pdn` is the key's protection domain. A key that is free makes it fail.
   /// Unsupported when the function cannot change the right to atomics.
-  [[nodiscard]] Result<Ticket> submit_access(prm::Rkey key, std::uint32_t pdn, Access access);
+  [[nodiscard]] Result<Ticket> submit_access(prm::Rkey key, prm::PdNumber pdn, Access access);
 
   /// Looks, without waiting, whether await() would return at once.
   [[nodiscard]] bool is_done(Ticket ticket);
@@ -53,7 +53,7 @@ class UmrQueue {
   /// submit and await in one.
   [[nodiscard]] Result<void> free_key(prm::Rkey key, std::uint64_t until_ns);
   [[nodiscard]] Result<void> invalidate_key(prm::Rkey key, std::uint64_t until_ns);
-  [[nodiscard]] Result<void> change_access(prm::Rkey key, std::uint32_t pdn, Access access,
+  [[nodiscard]] Result<void> change_access(prm::Rkey key, prm::PdNumber pdn, Access access,
                                            std::uint64_t until_ns);
 
   /// A change failed: the QP is in error.
@@ -63,7 +63,7 @@ class UmrQueue {
 
   [[nodiscard]] std::uint32_t qpn() const noexcept { return qp_.number(); }
   /// Where freed keys go.
-  [[nodiscard]] std::uint32_t pdn() const noexcept { return pd_.number(); }
+  [[nodiscard]] prm::PdNumber pdn() const noexcept { return pd_.number(); }
 
  private:
   UmrQueue(const Context& context, ProtectionDomain pd, CompletionQueue cq, QueuePair qp,

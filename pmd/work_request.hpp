@@ -61,7 +61,7 @@ struct KeyRequest {
 
   Change change = Change::FREE;
   prm::Rkey key{};             // whole, with its low byte
-  std::uint32_t pdn = 0;       // FREE: the driver's own; ACCESS: the key's
+  prm::PdNumber pdn{};         // FREE: the driver's own; ACCESS: the key's
   Access access = {};          // ACCESS
   bool changes_atomic = true;  // ACCESS: the right to atomics too; not every function can
   std::uint64_t wr_id = 0;

@@ -12,6 +12,8 @@
 
 namespace portcullis::prm {
 
+/// A protection domain.
+enum class PdNumber : std::uint32_t {};
 /// A memory key without its low byte, as CREATE_MKEY answers it and DESTROY_MKEY takes it.
 enum class MkeyIndex : std::uint32_t {};
 /// The whole key, as a peer or a UMR names it: a secret.

@@ -160,7 +160,7 @@ FenceTarget target_of(const Case& of, unsigned member, DmaMemory& region) {
   FenceTarget target{.slot = 3 + member,
                      .qpn = kFirstQpn + member,
                      .mkey_index{kFirstKey + member},
-                     .pdn = kPdn,
+                     .pdn{kPdn},
                      .group = of.members > 1 ? 1U : 0U,
                      .tenant_mkey_index{kTenantKey},
                      .region = &region};

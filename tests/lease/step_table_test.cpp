@@ -66,7 +66,7 @@ class EveryStep : public ::testing::TestWithParam<Carried> {
                      .qpn = 11,
                      .mkey_index{22},
                      .key{5632},
-                     .pdn = 33,
+                     .pdn{33},
                      .tenant_mkey_index{44},
                      .region = &region};
   FencePort port{.device = &function.device,

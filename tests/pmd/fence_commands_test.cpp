@@ -25,7 +25,7 @@ TEST(FenceCommands, EachIsItsOpcodeAndItsId) {
             expected("destroy_qp_in", kDestroyQp, "qpn"));
   EXPECT_EQ(bytes_of(pmd::destroy_mkey_command(prm::MkeyIndex{0xabcdef})),
             expected("destroy_mkey_in", kDestroyMkey, "mkey_index"));
-  EXPECT_EQ(bytes_of(pmd::dealloc_pd_command(0xabcdef)),
+  EXPECT_EQ(bytes_of(pmd::dealloc_pd_command(prm::PdNumber{0xabcdef})),
             expected("dealloc_pd_in", kDeallocPd, "pd"));
 }
 

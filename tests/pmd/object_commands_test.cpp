@@ -41,7 +41,7 @@ TEST_F(ObjectCommands, ProtectionDomainIsAllocatedAndDeallocated) {
 
 TEST_F(ObjectCommands, ReleasedProtectionDomain_IsLeftToTheCaller) {
   auto domain = pd();
-  EXPECT_EQ(domain.release(), kPdn);
+  EXPECT_EQ(domain.release(), prm::PdNumber{kPdn});
   domain = pd();
   EXPECT_EQ(channel.count(kDeallocPd), 0u);
 }
@@ -225,7 +225,7 @@ TEST_F(ObjectCommands, QueriedKey_TellsItsContext) {
   EXPECT_TRUE(state.access.local_write && state.access.remote_read);
   EXPECT_FALSE(state.access.remote_write || state.access.remote_atomic);
   EXPECT_EQ(state.qpn, kQpn);
-  EXPECT_EQ(state.pdn, kPdn);
+  EXPECT_EQ(state.pdn, prm::PdNumber{kPdn});
   EXPECT_EQ(state.start_address, 0x5500'0000'7100u);
   EXPECT_EQ(state.bytes, 0x2000u);
 }

@@ -284,7 +284,7 @@ TEST_F(QueuePairCommands, QueryReadsTheContext) {
   EXPECT_EQ(state.next_send_psn, 0x10u);
   EXPECT_EQ(state.next_rcv_psn, 0x20u);
   EXPECT_EQ(state.last_acked_psn, 0xfu);
-  EXPECT_EQ(state.pdn, kPdn);
+  EXPECT_EQ(state.pdn, prm::PdNumber{kPdn});
   EXPECT_EQ(state.mtu, prm::QpcMtu::MTU_2048);
   EXPECT_EQ(state.retry_count, 6);
   EXPECT_EQ(state.rnr_retry, 5);

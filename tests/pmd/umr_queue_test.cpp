@@ -91,7 +91,7 @@ TEST_F(Umrs, FreedKey_GoesToTheQueuesOwnDomain) {
   const std::byte* wqe = ring_of(kCreateQp);
   mlx5_wqe_mkey_context_seg context{};
   std::memcpy(&context, wqe + 64, sizeof context);
-  EXPECT_EQ(be32toh(context.flags_pd), queue->pdn());
+  EXPECT_EQ(be32toh(context.flags_pd), prm::number(queue->pdn()));
   EXPECT_EQ(context.free, MLX5_WQE_MKEY_CONTEXT_FREE);
 }
 
@@ -165,15 +165,15 @@ TEST_F(Umrs, TicketThatIsNone_IsRefused) {
 TEST_F(Umrs, RightToAtomicsThatCannotBeChanged_IsRefusedUnposted) {
   context.caps.atomic = 1;
   context.caps.umr_modify_atomic_disabled = 1;
-  EXPECT_EQ(queue->submit_access(kKey, kPdn, {}).error().code, Errc::Unsupported);
+  EXPECT_EQ(queue->submit_access(kKey, prm::PdNumber{kPdn}, {}).error().code, Errc::Unsupported);
   context.caps.atomic = 0;
-  EXPECT_EQ(queue->submit_access(kKey, kPdn, {.remote_atomic = true}).error().code,
+  EXPECT_EQ(queue->submit_access(kKey, prm::PdNumber{kPdn}, {.remote_atomic = true}).error().code,
             Errc::Unsupported);
   EXPECT_EQ(ring_of(kCreateQp)[3], std::byte{0});
 }
 
 TEST_F(Umrs, FunctionWithoutAtomics_LeavesTheirRightOutOfTheChange) {
-  ASSERT_TRUE(queue->submit_access(kKey, kPdn, {.local_write = true}));
+  ASSERT_TRUE(queue->submit_access(kKey, prm::PdNumber{kPdn}, {.local_write = true}));
   mlx5_wqe_umr_ctrl_seg control{};
   std::memcpy(&control, ring_of(kCreateQp) + 16, sizeof control);
   EXPECT_EQ(be64toh(control.mkey_mask) & MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC, 0u);
