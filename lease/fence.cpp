@@ -109,7 +109,7 @@ std::optional<Fence::Progress> Fence::begin_at_cursor(std::uint64_t until_ns) {
   if (!is_in_pass || is_led(cursor_.index, planned.step)) return move_on();
   while (flights_.size() >= most_in_flight(planned.step))
     if (!land(until_ns)) return Progress::Waits;
-  const FenceRun::Begun begun = run.begin(planned, flights_.empty());
+  const FenceRun::Begun begun = run.begin_step(planned, flights_.empty());
   switch (begun.kind) {
     case FenceRun::Begun::Kind::InFlight:
       flights_.push_back({&run, begun, 0});
@@ -170,7 +170,7 @@ bool Fence::land(std::uint64_t until_ns) {
   }
   const Flight landed = oldest;
   flights_.pop_front();
-  landed.run->end(landed.begun, landed.deadline_ns);
+  landed.run->end_step(landed.begun, landed.deadline_ns);
   return true;
 }
 

@@ -41,7 +41,7 @@ FenceRun::FenceRun(const FencePort& port, FenceBudget& budget, const Plan& plan,
   if (target_.is_absent(Step::ErrorQp)) done_ = bit(Step::ErrorQp);
 }
 
-FenceRun::Begun FenceRun::begin(const PlanStep& planned, bool has_none) {
+FenceRun::Begun FenceRun::begin_step(const PlanStep& planned, bool has_none) {
   const Step step = planned.step;
   if (is_left_out(planned)) return {};
   if (target_.is_unknown(step)) {
@@ -122,7 +122,7 @@ Result<void> FenceRun::act(const StepRow& how) {
   return {};
 }
 
-void FenceRun::end(const Begun& begun, std::uint64_t deadline_ns) {
+void FenceRun::end_step(const Begun& begun, std::uint64_t deadline_ns) {
   const Result<void> result =
       pmd::InlineCommand::await(*port_->commands, begun.ticket, deadline_ns);
   if (!result && result.error().code == Errc::Timeout) {

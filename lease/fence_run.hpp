@@ -69,7 +69,7 @@ class FenceRun {
   struct Begun {
     enum class Kind : std::uint8_t {
       Through,   // done, failed or left out, and recorded
-      InFlight,  // end() must follow
+      InFlight,  // end_step() must follow
       NoSlot,    // not sent: no command slot is free
       Unsent,    // not sent: nobody could wait for it. It has not failed
     };
@@ -79,9 +79,9 @@ class FenceRun {
     std::uint64_t sent_ns = 0;
   };
   /// `has_none`: the fence has nothing in flight, so it may take a slot of another class.
-  [[nodiscard]] Begun begin(const PlanStep& planned, bool has_none);
+  [[nodiscard]] Begun begin_step(const PlanStep& planned, bool has_none);
   /// Waits for a command in flight.
-  void end(const Begun& begun, std::uint64_t deadline_ns);
+  void end_step(const Begun& begun, std::uint64_t deadline_ns);
   void record_failure(Step step, const Error& error);
   /// What became of a step that `leader` took for both; it has told of a failure.
   void follow(Step step, const FenceRun& leader);

@@ -391,9 +391,9 @@ void LeaseManager::poll() {
   const std::uint64_t until_ns = after_ms(since_ns, kPollMs);
   take_events();
   enqueue_ended();
-  advance_running(until_ns);
+  advance_fences(until_ns);
   begin_waiting(until_ns);
-  if (!function_lost_) sweep_.advance(now_ns());
+  if (!function_lost_) sweep_.sweep_due(now_ns());
   (void)regions_.scrub();
   note_blocked(since_ns);
 }

@@ -219,7 +219,7 @@ class LeaseManager {
   }
   [[nodiscard]] std::shared_ptr<RunningFence> begin_fence(std::vector<std::uint32_t> slots,
                                                           const Plan& plan, std::uint64_t time_ms);
-  Fence::Progress advance(RunningFence& running, std::uint64_t until_ns);
+  Fence::Progress advance_fence(RunningFence& running, std::uint64_t until_ns);
   void conclude(RunningFence& running);
   /// Until it has ended or it is `until_ns`, which is in time for one that somebody waits for.
   void run_to_end(RunningFence& running, std::uint64_t until_ns);
@@ -239,7 +239,7 @@ class LeaseManager {
   [[nodiscard]] bool has_just_blocked(std::uint64_t at_ns) const noexcept;
   /// What was asked for meanwhile has waited.
   void note_blocked(std::uint64_t since_ns) noexcept;
-  void advance_running(std::uint64_t until_ns);
+  void advance_fences(std::uint64_t until_ns);
   void begin_waiting(std::uint64_t until_ns);
   void enqueue_ended();
   void fence_all();

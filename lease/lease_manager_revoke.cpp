@@ -87,10 +87,10 @@ void LeaseManager::fence_asked(FenceQueue& asked, std::uint64_t until_ns) {
     if (slots.empty()) continue;
     const std::uint64_t time_ms = std::max<std::uint64_t>(left_ns() / kNsPerMs, 1);
     begun.push_back(begin_fence(std::move(slots), plan, time_ms));
-    (void)advance(*begun.back(), Fence::kNoLimit);
+    (void)advance_fence(*begun.back(), Fence::kNoLimit);
     take_events();
     for (const auto& fence : begun)
-      if (!fence->has_ended) (void)advance(*fence, Fence::kNoLimit);
+      if (!fence->has_ended) (void)advance_fence(*fence, Fence::kNoLimit);
   }
   for (const auto& fence : begun) run_to_end(*fence, until_ns);
 }
@@ -105,7 +105,8 @@ std::optional<RevokeAnswer> LeaseManager::start_revoke(std::uint64_t id, std::ui
   const auto running = is_new ? begin_fence({claim.slot}, plan) : holding.fence;
   const std::uint64_t until_ns =
       running->fence.is_awaited() ? Fence::kNoLimit : after_ms(now_ns(), kPollMs);
-  if (advance(*running, until_ns) == Fence::Progress::OutOfTime) running->fence.go_on_unawaited();
+  if (advance_fence(*running, until_ns) == Fence::Progress::OutOfTime)
+    running->fence.go_on_unawaited();
   if (!running->has_ended) return std::nullopt;
   return answer_of(claim);
 }
@@ -224,7 +225,7 @@ std::vector<FenceTarget> LeaseManager::targets_of(std::span<const std::uint32_t>
   return targets;
 }
 
-Fence::Progress LeaseManager::advance(RunningFence& running, std::uint64_t until_ns) {
+Fence::Progress LeaseManager::advance_fence(RunningFence& running, std::uint64_t until_ns) {
   if (running.has_ended) return Fence::Progress::Through;
   const std::uint64_t since_ns = now_ns();
   const auto progress = running.fence.advance_until(until_ns);
@@ -256,10 +257,10 @@ void LeaseManager::run_to_end(RunningFence& running, std::uint64_t until_ns) {
   const auto limit = [&running, until_ns] {
     return running.fence.is_awaited() ? Fence::kNoLimit : until_ns;
   };
-  auto progress = advance(running, limit());
+  auto progress = advance_fence(running, limit());
   while (progress == Fence::Progress::Lingers) {
     take_events();  // first: the access error may have come while the key's command ran
-    progress = advance(running, limit());
+    progress = advance_fence(running, limit());
     if (progress != Fence::Progress::Lingers) break;
     if (!running.fence.is_awaited() && now_ns() >= until_ns) return;
     device.relax(running.fence.lingers_until_ns());
@@ -344,12 +345,12 @@ void LeaseManager::enqueue_ended() {
   make_wait(ended_, std::move(slots), options_.plan);
 }
 
-void LeaseManager::advance_running(std::uint64_t until_ns) {
+void LeaseManager::advance_fences(std::uint64_t until_ns) {
   const auto running = running_;  // one that ends leaves the list
   for (const auto& fence : running)
-    if (advance(*fence, until_ns) == Fence::Progress::OutOfTime) {
+    if (advance_fence(*fence, until_ns) == Fence::Progress::OutOfTime) {
       fence->fence.go_on_unawaited();
-      (void)advance(*fence, until_ns);
+      (void)advance_fence(*fence, until_ns);
     }
 }
 
@@ -372,7 +373,7 @@ void LeaseManager::begin_waiting(std::uint64_t until_ns) {
     begun += slots.size();
     const auto running = begin_fence(std::move(slots), plan);
     running->fence.go_on_unawaited();
-    (void)advance(*running, until_ns);
+    (void)advance_fence(*running, until_ns);
   }
 }
 

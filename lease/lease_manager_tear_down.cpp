@@ -91,7 +91,7 @@ void LeaseManager::end_fence(RunningFence& running) {
 void LeaseManager::sweep_all() {
   while (!function_lost_ && table_.count(State::PendingDestroy) != 0 &&
          now_ns() < tear_down_until_ns_) {
-    sweep_.advance(Fence::kNoLimit);
+    sweep_.sweep_due(Fence::kNoLimit);
     if (sweep_.is_busy())
       host_.context->device.relax(std::min(tear_down_until_ns_, now_ns() + kLookAgainNs));
   }

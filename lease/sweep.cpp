@@ -17,7 +17,7 @@ constexpr std::uint64_t kActNs = 100 * kNsPerMs;
 
 }  // namespace
 
-void Sweep::advance(std::uint64_t now_ns) {
+void Sweep::sweep_due(std::uint64_t now_ns) {
   while (current_ || take(now_ns)) {
     if (!run_steps()) return;
     if (current_) finish_phase();

@@ -4,7 +4,7 @@
 // then the QP stays in RESET until its number can meet no stale packet, then DESTROY_QP,
 // DEALLOC_PD, the region's unmap, and the slot is FREE. Any failure fences the slot.
 //
-// One slot at a time and one command in flight, in a common entry; advance() never waits for the
+// One slot at a time and one command in flight, in a common entry; sweep_due() never waits for the
 // device, so a revoke never waits for a sweep.
 #pragma once
 
@@ -43,7 +43,7 @@ class Sweep {
 
   /// Goes on with what is due at `now_ns` until the device must answer or nothing is due any more.
   /// Slots in their waits are not looked at.
-  void advance(std::uint64_t now_ns);
+  void sweep_due(std::uint64_t now_ns);
   /// A slot is in hand.
   [[nodiscard]] bool is_busy() const noexcept { return current_.has_value(); }
   /// There is no time left: every slot of PENDING_DESTROY, due or not, is fenced where it stands.
