@@ -153,7 +153,7 @@ class Granter {
   [[nodiscard]] Result<void> take_key(std::span<Holding* const> holdings, Subject kind,
                                       const std::function<Result<pmd::MemoryKey>()>& create);
   [[nodiscard]] Result<void> choose_key_byte();
-  [[nodiscard]] bool may_be_given(std::uint32_t key) const;
+  [[nodiscard]] bool may_be_given(prm::Rkey key) const;
 
   BoundedChannel channel_;
   pmd::Context context_;

@@ -37,8 +37,11 @@ class FenceBatch : public ::testing::Test {
     regions.reserve(count);
     for (std::uint32_t i = 0; i < count; ++i) {
       regions.push_back(DmaMemory::create(host.dma, kPageBytes).value());
-      targets.push_back(
-          {.slot = i, .qpn = 100 + i, .mkey_index{200 + i}, .pdn{300 + i}, .region = &regions[i]});
+      targets.push_back({.slot = i,
+                         .qpn = 100 + i,
+                         .mkey_index = prm::MkeyIndex{200 + i},
+                         .pdn = prm::PdNumber{300 + i},
+                         .region = &regions[i]});
     }
   }
   Fence fence(const Plan& plan) { return {port, plan, targets, {}}; }

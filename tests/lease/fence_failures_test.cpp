@@ -159,8 +159,8 @@ void watch_the_domain(const Case& of, ScriptedFunction& host) {
 FenceTarget target_of(const Case& of, unsigned member, DmaMemory& region) {
   FenceTarget target{.slot = 3 + member,
                      .qpn = kFirstQpn + member,
-                     .mkey_index{kFirstKey + member},
-                     .pdn{kPdn},
+                     .mkey_index = prm::MkeyIndex{kFirstKey + member},
+                     .pdn = prm::PdNumber{kPdn},
                      .group = of.members > 1 ? 1U : 0U,
                      .tenant_mkey_index{kTenantKey},
                      .region = &region};

@@ -52,7 +52,11 @@ class FenceTest : public ::testing::Test {
 
   ScriptedFunction host;
   DmaMemory region = DmaMemory::create(host.dma, kPageBytes).value();
-  FenceTarget target{.slot = 3, .qpn = 0x11, .mkey_index{0x22}, .pdn{0x33}, .region = &region};
+  FenceTarget target{.slot = 3,
+                     .qpn = 0x11,
+                     .mkey_index = prm::MkeyIndex{0x22},
+                     .pdn = prm::PdNumber{0x33},
+                     .region = &region};
   FencePort port{
       .device = &host.device,
       .commands = &host.channel,

@@ -64,9 +64,9 @@ class EveryStep : public ::testing::TestWithParam<Carried> {
   DmaMemory region = DmaMemory::create(function.dma, kPageBytes).value();
   FenceTarget target{.slot = 5,
                      .qpn = 11,
-                     .mkey_index{22},
-                     .key{5632},
-                     .pdn{33},
+                     .mkey_index = prm::MkeyIndex{22},
+                     .key = prm::Rkey{5632},
+                     .pdn = prm::PdNumber{33},
                      .tenant_mkey_index{44},
                      .region = &region};
   FencePort port{.device = &function.device,

@@ -26,7 +26,7 @@ constexpr std::uint32_t kOtherQpn = kQpn + 1;
 
 struct Completions : ::testing::Test, QueueRig {
   void post(std::uint64_t wr_id, bool signaled = true) {
-    ASSERT_TRUE(qp.post_write(GatherEntry{0x1000, 1, 8}, {0x2000, 3, wr_id, signaled}));
+    ASSERT_TRUE(qp.post_write(GatherEntry{0x1000, 1, 8}, {0x2000, prm::Rkey{3}, wr_id, signaled}));
   }
   /// The device writes entry `produced`, owner bit last.
   void produce(mlx5_cqe64 cqe, std::uint8_t opcode = MLX5_CQE_REQ) {
@@ -395,7 +395,7 @@ struct SharedCompletions : Completions {
     other = pmd::QueuePair::create(context, domain, cq, page, {3}).value();
   }
   void post_other(std::uint64_t wr_id) {
-    ASSERT_TRUE(other->post_write(GatherEntry{0x1000, 1, 8}, {0x2000, 3, wr_id, true}));
+    ASSERT_TRUE(other->post_write(GatherEntry{0x1000, 1, 8}, {0x2000, prm::Rkey{3}, wr_id, true}));
   }
   std::optional<pmd::QueuePair> other;
 };

@@ -180,7 +180,7 @@ TEST_F(SendRequests, WhatNoWqeCanCarry_IsRefusedAndNothingPosted) {
   refused(qp.post_inline(request(WqeOpcode::ATOMIC_CS), counting(8)), "inline");
   refused(qp.post_inline(request(WqeOpcode::SEND), counting(237)), "at most 236");
   refused(qp.post(request(WqeOpcode::SEND), std::vector<GatherEntry>(16)), "at most 15");
-  refused(qp.post(KeyRequest{.pdn{0x1000000}}), "24 bits");
+  refused(qp.post(KeyRequest{.pdn = prm::PdNumber{0x1000000}}), "24 bits");
   EXPECT_EQ(qp.outstanding_blocks(), 0u);
 }
 
@@ -201,8 +201,10 @@ constexpr std::uint8_t kSmallFenceSignaled =
     MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE | MLX5_WQE_CTRL_CQ_UPDATE;
 
 TEST_F(SendRequests, FreeingAKey_IsTheUmrOfMlx5rUmrRevokeMr) {
-  ASSERT_TRUE(qp.post(
-      KeyRequest{.change = KeyRequest::Change::FREE, .key{0x00123456}, .pdn{0x789}, .wr_id = 1}));
+  ASSERT_TRUE(qp.post(KeyRequest{.change = KeyRequest::Change::FREE,
+                                 .key = prm::Rkey{0x00123456},
+                                 .pdn = prm::PdNumber{0x789},
+                                 .wr_id = 1}));
   mlx5_wqe_mkey_context_seg context{};
   context.free = MLX5_WQE_MKEY_CONTEXT_FREE;
   context.qpn_mkey = htobe32(0xffffff00 | 0x56);
@@ -215,8 +217,8 @@ TEST_F(SendRequests, FreeingAKey_IsTheUmrOfMlx5rUmrRevokeMr) {
 
 TEST_F(SendRequests, LocalInvalidate_ChangesNothingButFree) {
   ASSERT_TRUE(qp.post(KeyRequest{.change = KeyRequest::Change::LOCAL_INVALIDATE,
-                                 .key{0x00123456},
-                                 .pdn{0x789},
+                                 .key = prm::Rkey{0x00123456},
+                                 .pdn = prm::PdNumber{0x789},
                                  .signaled = false}));
   mlx5_wqe_mkey_context_seg context{};
   context.free = MLX5_WQE_MKEY_CONTEXT_FREE;
@@ -228,8 +230,8 @@ TEST_F(SendRequests, LocalInvalidate_ChangesNothingButFree) {
 
 TEST_F(SendRequests, ChangingAccess_IsTheUmrOfMlx5rUmrReregPdAccess) {
   ASSERT_TRUE(qp.post(KeyRequest{.change = KeyRequest::Change::ACCESS,
-                                 .key{0x00123456},
-                                 .pdn{0x17},
+                                 .key = prm::Rkey{0x00123456},
+                                 .pdn = prm::PdNumber{0x17},
                                  .access = {.local_write = true, .remote_read = true}}));
   mlx5_wqe_mkey_context_seg context{};
   context.access_flags = MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_READ |

@@ -77,7 +77,7 @@ Result<void> Connection::connect(const lease_exchange::Grant& grant) {
   rtr.rq_psn = grant.server.psn;
   rtr.mtu = mtu_code(grant.mtu);
   PORTCULLIS_TRY(qp_.to_rtr(rtr));
-  rkey_ = grant.rkey;
+  rkey_ = prm::Rkey{grant.rkey};
   return qp_.to_rts({.sq_psn = first_psn_, .timeout = grant.timeout, .retry_count = grant.retry});
 }
 

@@ -66,7 +66,7 @@ class Connection final : public lease_verify::Requester {
   pmd::MemoryKey key_;
   pmd::CompletionQueue cq_;
   pmd::QueuePair qp_;
-  std::uint32_t rkey_ = 0;
+  prm::Rkey rkey_{};
 };
 
 }  // namespace portcullis::tools::roce_peer

@@ -104,7 +104,7 @@ class Writer {
       std::array<std::byte, sizeof number> bytes{};
       std::memcpy(bytes.data(), &number, sizeof number);
       EXPECT_TRUE(qp_.post_write_inline(
-          bytes, {.remote_address = grant_->address + offset_, .rkey{grant_->rkey}}));
+          bytes, {.remote_address = grant_->address + offset_, .rkey = prm::Rkey{grant_->rkey}}));
       qp_.ring();
     }
   }
