@@ -34,6 +34,7 @@ namespace bench = portcullis::bench;
 namespace lease = portcullis::lease;
 namespace model = portcullis::model;
 namespace pmd = portcullis::pmd;
+namespace prm = portcullis::prm;
 
 /// Between driver and model: says whether callgrind collects while the driver relaxes.
 struct RelaxSwitch {
@@ -47,7 +48,7 @@ struct RelaxSwitch {
 // C linkage for plain names; external, or they would be merged into their callers.
 extern "C" {
 void portcullis_cost_relax(RelaxSwitch& relax, std::uint64_t until_ns);
-bool portcullis_cost_command(pmd::CommandChannel& channel, std::uint32_t qpn);
+bool portcullis_cost_command(pmd::CommandChannel& channel, prm::QpNumber qpn);
 std::uint64_t portcullis_cost_post(pmd::QueuePair& qp, std::span<const std::byte> data,
                                    pmd::WriteRequest request, std::uint64_t count);
 std::uint64_t portcullis_cost_poll(pmd::CompletionQueue& cq, std::uint64_t first_wr_id,
@@ -59,7 +60,7 @@ std::uint64_t portcullis_cost_poll(pmd::CompletionQueue& cq, std::uint64_t first
   ++relax.relaxes;  // behind the call, so that it is a call and not a jump
 }
 
-[[gnu::noinline]] bool portcullis_cost_command(pmd::CommandChannel& channel, std::uint32_t qpn) {
+[[gnu::noinline]] bool portcullis_cost_command(pmd::CommandChannel& channel, prm::QpNumber qpn) {
   return pmd::error_qp_command(qpn)
       .run(channel, channel.default_deadline_ns(), pmd::SlotClass::Fence)
       .has_value();

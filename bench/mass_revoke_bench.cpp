@@ -95,7 +95,7 @@ struct Times {
 
 Result<std::vector<lease::LeaseName>> grant_all(lease::LeaseManager& manager, const Round& round) {
   const lease::GrantRequest request{.bytes = kPageBytes,
-                                    .peer = {.qpn = 5, .gid = attach::kLoopbackGid}};
+                                    .peer = {.qpn = prm::QpNumber{5}, .gid = attach::kLoopbackGid}};
   std::vector<lease::LeaseName> names;
   while (names.size() < round.leases) {
     if (!round.plan || !round.plan->is_for_groups()) {

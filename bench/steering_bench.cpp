@@ -54,7 +54,7 @@ const char* text(EntryCommand command) {
 /// One entry from nothing to nothing; the time of `timed`.
 Result<std::optional<std::uint64_t>> entry_cycle(Session& session, DropGroup& group,
                                                  EntryCommand timed) {
-  constexpr steering::DropTarget kTarget{.slot = 0, .qpn = 0xaaaaaa};
+  constexpr steering::DropTarget kTarget{.slot = 0, .qpn = prm::QpNumber{0xaaaaaa}};
   std::uint64_t took = 0;
   std::uint64_t start = session.now_ns();
   const auto lap = [&](EntryCommand command) {
@@ -142,7 +142,7 @@ Result<std::optional<std::uint64_t>> one_row(Session& session, DropGroup& group,
       return fail(Errc::DeviceFailed, "before any entry a WRITE over loopback did not succeed");
   }
   steering::DropTarget target = pair->target(0);
-  target.qpn = row.qpn.value_or(target.qpn);
+  if (row.qpn) target.qpn = *row.qpn;
   PORTCULLIS_TRY(group.set(target, prm::FlowAction::DROP, deadline_ns(session)));
   const std::uint64_t start = session.now_ns();
   PORTCULLIS_TRY(post(*pair, row, 2));

@@ -15,7 +15,7 @@ namespace portcullis::lease {
 
 struct FenceTarget {
   std::uint32_t slot = 0;
-  std::uint32_t qpn = 0;
+  prm::QpNumber qpn{};
   prm::MkeyIndex mkey_index{};
   prm::Rkey key{};  // with its variant, as a UMR names it; a secret
   prm::PdNumber pdn{};

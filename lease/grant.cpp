@@ -83,9 +83,9 @@ Result<void> Granter::check(const GrantRequest& request) {
   if (request.log_receives && !request.access.local_write)
     return fail(Errc::InvalidArgument,
                 "a lease with receives and without local write; the device writes what arrives");
-  if (request.peer.qpn > kPsnMask || request.peer.psn > kPsnMask)
-    return fail(Errc::InvalidArgument, "peer QPN " + std::to_string(request.peer.qpn) + ", PSN " +
-                                           std::to_string(request.peer.psn) +
+  if (prm::number(request.peer.qpn) > kPsnMask || request.peer.psn > kPsnMask)
+    return fail(Errc::InvalidArgument, "peer QPN " + std::to_string(prm::number(request.peer.qpn)) +
+                                           ", PSN " + std::to_string(request.peer.psn) +
                                            "; numbers of 24 bits expected");
   return check_ttl(request.ttl_ms);
 }

@@ -35,7 +35,7 @@ using LogSink = std::function<void(std::string_view)>;
 
 /// The client's queue pair.
 struct Peer {
-  std::uint32_t qpn = 0;
+  prm::QpNumber qpn{};
   std::uint32_t psn = 0;  // the first that it will send
   pmd::Gid gid = {};
   pmd::Mac mac = {};
@@ -66,7 +66,7 @@ inline constexpr std::uint64_t kMostTtlMs = std::uint64_t{1} << 40;  // 34 years
 /// What the client is told. The rkey is a secret between it and us.
 struct Grant {
   Lease lease;
-  std::uint32_t qpn = 0;
+  prm::QpNumber qpn{};
   std::uint32_t psn = 0;  // the first that we will send
   prm::Rkey rkey{};
   std::uint64_t address = 0;  // of the region's first byte, as the client writes it

@@ -20,6 +20,7 @@
 #include "lease/step_table.hpp"
 #include "pmd/completion_queue.hpp"
 #include "pmd/queue_pair.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::lease {
 
@@ -33,7 +34,7 @@ struct RunningFence {
 
   Fence fence;
   std::vector<std::uint32_t> slots;
-  std::unordered_map<std::uint32_t, std::size_t> by_qpn = {};  // which of the slots
+  std::unordered_map<prm::QpNumber, std::size_t> by_qpn = {};  // which of the slots
   std::uint64_t busy_ns = 0;                                   // in calls that let it go on
   bool is_midway = false;                                      // the device has a command of it
   bool is_late = false;  // ran out of time while somebody waited for it

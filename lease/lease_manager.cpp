@@ -43,7 +43,7 @@ std::string left_behind(const FenceTarget& target, StepMask done) {
     std::uint32_t number;
   };
   const std::array objects{
-      Object{Step::DestroyQp, "QP", target.qpn},
+      Object{Step::DestroyQp, "QP", prm::number(target.qpn)},
       Object{Step::DestroyMkey, "key index", prm::number(target.mkey_index)},
       Object{Step::DestroyTenantKey, "tenant key index", prm::number(target.tenant_mkey_index)},
       Object{Step::DeallocPd, "PD", prm::number(target.pdn)}};

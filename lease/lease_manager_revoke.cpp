@@ -9,12 +9,13 @@
 
 #include "lease/lease_manager.hpp"
 #include "prm/enums.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::lease {
 namespace {
 
 /// The QP of a lease has refused its peer: the key was dead, or the right was gone.
-std::optional<std::uint32_t> refused_qpn(const pmd::Event& event) noexcept {
+std::optional<prm::QpNumber> refused_qpn(const pmd::Event& event) noexcept {
   const auto* about_qp = std::get_if<pmd::QpEvent>(&event);
   if (about_qp == nullptr) return std::nullopt;
   if (about_qp->type != prm::number(prm::EventType::WQ_ACCESS_ERROR) &&

@@ -8,12 +8,13 @@
 #include <string>
 
 #include "prm/cqe.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::pmd {
 
 struct Completion {
   std::uint64_t wr_id = 0;  // of the request
-  std::uint32_t qpn = 0;
+  prm::QpNumber qpn{};
   std::uint16_t wqe_counter = 0;
   prm::WcStatus status = prm::WcStatus::SUCCESS;
   std::uint8_t syndrome = 0;         // prm::CqeSyndrome, 0 on success

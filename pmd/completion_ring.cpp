@@ -76,10 +76,10 @@ void CompletionRing::arm(bool solicited_only) noexcept {
   cells::ring<std::uint64_t>(doorbell_, cells::be64(prm::cq_doorbell(value, cqn_)));
 }
 
-const CompletionRing::Owner* CompletionRing::find(std::uint32_t qpn) const noexcept {
+const CompletionRing::Owner* CompletionRing::find(prm::QpNumber qpn) const noexcept {
   const auto at =
       std::lower_bound(owners_.begin(), owners_.end(), qpn,
-                       [](const Owner& owner, std::uint32_t wanted) { return owner.qpn < wanted; });
+                       [](const Owner& owner, prm::QpNumber wanted) { return owner.qpn < wanted; });
   return at != owners_.end() && at->qpn == qpn ? &*at : nullptr;
 }
 
@@ -94,12 +94,13 @@ Result<void> CompletionRing::check_room(const WorkQueues& queues) const {
 
 Result<void> CompletionRing::attach(WorkQueues& queues) {
   PORTCULLIS_TRY(check_room(queues));
-  const std::uint32_t qpn = queues.send().qpn();
+  const prm::QpNumber qpn = queues.send().qpn();
   const auto at =
       std::lower_bound(owners_.begin(), owners_.end(), qpn,
-                       [](const Owner& owner, std::uint32_t wanted) { return owner.qpn < wanted; });
+                       [](const Owner& owner, prm::QpNumber wanted) { return owner.qpn < wanted; });
   if (at != owners_.end() && at->qpn == qpn)
-    return fail(Errc::DeviceFailed, "the device gave out qpn " + std::to_string(qpn) + " twice");
+    return fail(Errc::DeviceFailed,
+                "the device gave out qpn " + std::to_string(prm::number(qpn)) + " twice");
   owners_.insert(at, Owner{qpn, &queues, queues.completions()});
   attached_completions_ += queues.completions();
   return {};
@@ -107,7 +108,7 @@ Result<void> CompletionRing::attach(WorkQueues& queues) {
 
 // The consumer goes past what it drops, and what it keeps moves up to stay in order, so the sweep
 // runs backwards; an entry takes on the owner bit of the place it moves to.
-void CompletionRing::clean(std::uint32_t qpn) noexcept {
+void CompletionRing::clean(prm::QpNumber qpn) noexcept {
   if (is_broken()) return;
   std::uint32_t end = consumer_index_;
   while (end - consumer_index_ < size() && is_ready(end)) ++end;
@@ -115,7 +116,7 @@ void CompletionRing::clean(std::uint32_t qpn) noexcept {
   for (std::uint32_t index = end; index != consumer_index_;) {
     const std::byte* from = entry(--index);
     const Cqe cqe = view(from);
-    if (prm::cqe_qpn(cqe.get<"sop_drop_qpn">()) == qpn) {
+    if (prm::cqe_qpn(cqe.get<"sop_drop_qpn">()) == prm::number(qpn)) {
       ++dropped;
     } else if (dropped != 0) {
       std::byte* to = entry(index + dropped);
@@ -179,10 +180,10 @@ Result<std::optional<Completion>> CompletionRing::poll_slow(std::optional<std::u
 Result<std::optional<Completion>> CompletionRing::decode() {
   const Cqe cqe = view(entry(consumer_index_));
   const std::uint32_t op_own = cqe.get<"op_own">();
-  const std::uint32_t qpn = prm::cqe_qpn(cqe.get<"sop_drop_qpn">());
+  const prm::QpNumber qpn{prm::cqe_qpn(cqe.get<"sop_drop_qpn">())};
   const Owner* owner = find(qpn);
   if (owner == nullptr)
-    return break_with("qpn " + std::to_string(qpn) + ", which does not complete here");
+    return break_with("qpn " + std::to_string(prm::number(qpn)) + ", which does not complete here");
   if (owner->queues == nullptr) {
     advance(next_);
     return std::nullopt;
@@ -217,16 +218,16 @@ Result<Completion> CompletionRing::decode_request(Cqe cqe, SendQueue& queue) {
   const std::uint64_t* wr_id = queue.complete(completion.wqe_counter);
   if (wr_id == nullptr)
     return break_with("WQE " + std::to_string(completion.wqe_counter) + " of qpn " +
-                      std::to_string(queue.qpn()) + ", which is not outstanding");
+                      std::to_string(prm::number(queue.qpn())) + ", which is not outstanding");
   completion.wr_id = *wr_id;
   last_queue_ = &queue;
-  last_write_ = prm::opcode_qpn(prm::number(prm::WqeOpcode::RDMA_WRITE), queue.qpn());
+  last_write_ = prm::opcode_qpn(prm::number(prm::WqeOpcode::RDMA_WRITE), prm::number(queue.qpn()));
   success_ = prm::op_own(prm::CqeOpcode::REQ, prm::owner_bit(consumer_index_, log_size_));
   return completion;
 }
 
 // The opcodes and flags of handle_responder (rdma-core, mlx5/cq.c).
-Result<Completion> CompletionRing::decode_receive(Cqe cqe, std::uint32_t qpn, ReceiveQueue* queue) {
+Result<Completion> CompletionRing::decode_receive(Cqe cqe, prm::QpNumber qpn, ReceiveQueue* queue) {
   const std::uint32_t op_own = cqe.get<"op_own">();
   const prm::CqeOpcode opcode = prm::cqe_opcode(op_own);
   const bool is_write = opcode == prm::CqeOpcode::RESP_WR_IMM;
@@ -235,13 +236,13 @@ Result<Completion> CompletionRing::decode_receive(Cqe cqe, std::uint32_t qpn, Re
                       ", which no RC QP completes with");
   if (queue == nullptr)
     return break_with("opcode " + std::to_string(prm::number(opcode)) + " for qpn " +
-                      std::to_string(qpn) + ", which has no receive queue");
+                      std::to_string(prm::number(qpn)) + ", which has no receive queue");
   Completion completion;
   completion.wqe_counter = static_cast<std::uint16_t>(cqe.get<"wqe_counter">());
   const ReceiveQueue::Posted* posted = queue->complete(completion.wqe_counter);
   if (posted == nullptr)
     return break_with("receive WQE " + std::to_string(completion.wqe_counter) + " of qpn " +
-                      std::to_string(qpn) + ", which is not the oldest outstanding");
+                      std::to_string(prm::number(qpn)) + ", which is not the oldest outstanding");
   completion.wr_id = posted->wr_id;
   completion.opcode = is_write ? prm::WcOpcode::RECV_RDMA_WITH_IMM : prm::WcOpcode::RECV;
   if (prm::cqe_is_error(op_own)) {

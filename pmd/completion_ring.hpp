@@ -58,7 +58,7 @@ class CompletionRing {
   /// The queues of a QP, whose number the send queue knows, complete here.
   [[nodiscard]] Result<void> attach(WorkQueues& queues);
   /// The QP is reset or destroyed: forgets its entries (__mlx5_ib_cq_clean).
-  void clean(std::uint32_t qpn) noexcept;
+  void clean(prm::QpNumber qpn) noexcept;
   /// After DESTROY_QP.
   void detach(const WorkQueues& queues) noexcept;
   /// The QP may live on in the device without an owner here: what still comes for it is dropped.
@@ -77,7 +77,7 @@ class CompletionRing {
  private:
   using Cqe = prm::ConstView<prm::mlx5_cqe64>;
   struct Owner {
-    std::uint32_t qpn;
+    prm::QpNumber qpn;
     WorkQueues* queues;  // null: disowned
     std::uint32_t completions;
   };
@@ -101,10 +101,10 @@ class CompletionRing {
   [[nodiscard]] Result<std::optional<Completion>> poll_slow(std::optional<std::uint64_t> until_ns);
   [[nodiscard]] Result<std::optional<Completion>> decode();
   [[nodiscard]] Result<Completion> decode_request(Cqe cqe, SendQueue& queue);
-  [[nodiscard]] Result<Completion> decode_receive(Cqe cqe, std::uint32_t qpn, ReceiveQueue* queue);
+  [[nodiscard]] Result<Completion> decode_receive(Cqe cqe, prm::QpNumber qpn, ReceiveQueue* queue);
   [[nodiscard]] Result<void> decode_error(Cqe cqe, Completion& completion);
   [[nodiscard]] tl::unexpected<Error> break_with(std::string what);
-  [[nodiscard]] const Owner* find(std::uint32_t qpn) const noexcept;
+  [[nodiscard]] const Owner* find(prm::QpNumber qpn) const noexcept;
 
   // What a poll touches, together.
   std::byte* next_;  // the entry at the consumer index
@@ -156,7 +156,7 @@ inline bool CompletionRing::take_success(Completion& completion) noexcept {
     return false;
   advance(at);
   completion.wr_id = *wr_id;
-  completion.qpn = prm::cqe_qpn(last_write_);
+  completion.qpn = prm::QpNumber{prm::cqe_qpn(last_write_)};
   completion.wqe_counter = wqe_counter;
   return true;
 }

@@ -20,7 +20,7 @@ prm::ConstView<L> data_of(prm::ConstView<prm::eqe> eqe) noexcept {
 Event qp_event(prm::ConstView<prm::eqe> eqe, UnknownEvent otherwise) noexcept {
   const auto data = data_of<prm::qp_events>(eqe);
   if (data.get<"type">() != prm::number(prm::EventQueueType::QP)) return otherwise;
-  return QpEvent{otherwise.type, data.get<"qpn_rqn_sqn">()};
+  return QpEvent{otherwise.type, prm::QpNumber{data.get<"qpn_rqn_sqn">()}};
 }
 
 Event page_request(prm::ConstView<prm::eqe> eqe) noexcept {
@@ -43,7 +43,7 @@ struct Describe {
            std::to_string(event.sub_type);
   }
   std::string operator()(const QpEvent& event) const {
-    return type_name(event.type) + " qpn " + std::to_string(event.qpn);
+    return type_name(event.type) + " qpn " + std::to_string(prm::number(event.qpn));
   }
   std::string operator()(const CqErrorEvent& event) const {
     return "CQ_ERROR cqn " + std::to_string(event.cqn) + " syndrome " +

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "prm/eqe.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::pmd {
 
@@ -18,7 +19,7 @@ namespace portcullis::pmd {
 /// WQ_INVAL_REQ_ERROR, WQ_ACCESS_ERROR, ..).
 struct QpEvent {
   std::uint8_t type = 0;
-  std::uint32_t qpn = 0;
+  prm::QpNumber qpn{};
 };
 
 struct CqErrorEvent {

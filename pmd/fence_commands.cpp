@@ -7,7 +7,7 @@
 
 namespace portcullis::pmd {
 
-InlineCommand error_qp_command(std::uint32_t qpn) noexcept {
+InlineCommand error_qp_command(prm::QpNumber qpn) noexcept {
   prm::Buffer<prm::qp_2err_in> in;
   in.set<"opcode", prm::number(prm::Opcode::QP_2ERR)>().put<"qpn">(qpn);
   return InlineCommand(in);
@@ -19,13 +19,13 @@ InlineCommand destroy_mkey_command(prm::MkeyIndex index) noexcept {
   return InlineCommand(in);
 }
 
-InlineCommand reset_qp_command(std::uint32_t qpn) noexcept {
+InlineCommand reset_qp_command(prm::QpNumber qpn) noexcept {
   prm::Buffer<prm::qp_2rst_in> in;
   in.set<"opcode", prm::number(prm::Opcode::QP_2RST)>().put<"qpn">(qpn);
   return InlineCommand(in);
 }
 
-InlineCommand destroy_qp_command(std::uint32_t qpn) noexcept {
+InlineCommand destroy_qp_command(prm::QpNumber qpn) noexcept {
   prm::Buffer<prm::destroy_qp_in> in;
   in.set<"opcode", prm::number(prm::Opcode::DESTROY_QP)>().put<"qpn">(qpn);
   return InlineCommand(in);

@@ -13,13 +13,13 @@
 namespace portcullis::pmd {
 
 /// 2ERR_QP: the QP answers nothing any more and flushes what it has. No promise about DMA.
-[[nodiscard]] InlineCommand error_qp_command(std::uint32_t qpn) noexcept;
+[[nodiscard]] InlineCommand error_qp_command(prm::QpNumber qpn) noexcept;
 /// DESTROY_MKEY: the memory fence.
 [[nodiscard]] InlineCommand destroy_mkey_command(prm::MkeyIndex index) noexcept;
 /// 2RST_QP.
-[[nodiscard]] InlineCommand reset_qp_command(std::uint32_t qpn) noexcept;
+[[nodiscard]] InlineCommand reset_qp_command(prm::QpNumber qpn) noexcept;
 /// DESTROY_QP: the number may come back from the next CREATE_QP.
-[[nodiscard]] InlineCommand destroy_qp_command(std::uint32_t qpn) noexcept;
+[[nodiscard]] InlineCommand destroy_qp_command(prm::QpNumber qpn) noexcept;
 /// DEALLOC_PD.
 [[nodiscard]] InlineCommand dealloc_pd_command(prm::PdNumber pdn) noexcept;
 

@@ -59,7 +59,7 @@ Result<void> check(Access access) {
 
 /// What every kind of key has (mlx5_ib, set_mkc_access_pd_addr_fields and assign_mkey_variant).
 CreateMkey prepare(const Context& context, const ProtectionDomain& pd, Access access,
-                   std::uint32_t qpn) {
+                   prm::QpNumber qpn) {
   CreateMkey in;
   in.set<"opcode", prm::number(prm::Opcode::CREATE_MKEY)>();
   in.set<"memory_key_mkey_entry.lr", 1>();
@@ -136,7 +136,7 @@ MemoryRange MemoryRange::zero_based(const DmaMemory& memory) noexcept {
 
 Result<MemoryKey> MemoryKey::create_mtt(const Context& context, const ProtectionDomain& pd,
                                         const MemoryRange& range, Access access,
-                                        std::uint32_t qpn) {
+                                        prm::QpNumber qpn) {
   PORTCULLIS_TRY(check(range));
   PORTCULLIS_TRY(check(access));
   const unsigned shift = page_shift(range);
@@ -169,7 +169,7 @@ Result<MemoryKeyState> query_memory_key(const Context& context, prm::MkeyIndex i
   state.access.remote_read = out.get<"memory_key_mkey_entry.rr">() != 0;
   state.access.remote_atomic = out.get<"memory_key_mkey_entry.a">() != 0;
   state.pdn = prm::PdNumber{out.get<"memory_key_mkey_entry.pd">()};
-  state.qpn = out.get<"memory_key_mkey_entry.qpn">();
+  state.qpn = prm::QpNumber{out.get<"memory_key_mkey_entry.qpn">()};
   state.start_address = out.get<"memory_key_mkey_entry.start_addr">();
   state.bytes = out.get<"memory_key_mkey_entry.len">();
   return state;
@@ -177,7 +177,7 @@ Result<MemoryKeyState> query_memory_key(const Context& context, prm::MkeyIndex i
 
 Result<MemoryKey> MemoryKey::create_klm(const Context& context, const ProtectionDomain& pd,
                                         std::span<const KeyRange> ranges, Access access,
-                                        std::uint32_t qpn) {
+                                        prm::QpNumber qpn) {
   PORTCULLIS_TRY(check(context.caps, ranges));
   PORTCULLIS_TRY(check(access));
   std::uint64_t bytes = 0;  // of 2^31 at most each: no list that fits into memory wraps it
@@ -197,7 +197,7 @@ Result<MemoryKey> MemoryKey::create_klm(const Context& context, const Protection
 }
 
 Result<MemoryKey> MemoryKey::create_pa(const Context& context, const ProtectionDomain& pd,
-                                       Access access, std::uint32_t qpn) {
+                                       Access access, prm::QpNumber qpn) {
   PORTCULLIS_TRY(check(access));
   CreateMkey in = prepare(context, pd, access, qpn);
   in.set<"memory_key_mkey_entry.access_mode_1_0", prm::number(prm::MkcAccessMode::PA)>();

@@ -47,7 +47,7 @@ struct MemoryKeyState {
   bool is_free = false;  // nobody may use it (a UMR freed it)
   Access access;
   prm::PdNumber pdn{};
-  std::uint32_t qpn = 0;
+  prm::QpNumber qpn{};
   std::uint64_t start_address = 0;
   std::uint64_t bytes = 0;
 };
@@ -58,7 +58,7 @@ struct MemoryKeyState {
 class MemoryKey {
  public:
   /// Any QP of the protection domain may use the key.
-  static constexpr std::uint32_t kAnyQp = prm::kMkcQpnAny;
+  static constexpr prm::QpNumber kAnyQp{prm::kMkcQpnAny};
 
   /// CREATE_MKEY with a page list. With a `qpn` only that QP may use the key, where the firmware
   /// takes it. InvalidArgument for an empty or misaligned range and for remote write or atomics
@@ -66,19 +66,19 @@ class MemoryKey {
   [[nodiscard]] static Result<MemoryKey> create_mtt(const Context& context,
                                                     const ProtectionDomain& pd,
                                                     const MemoryRange& range, Access access,
-                                                    std::uint32_t qpn = kAnyQp);
+                                                    prm::QpNumber qpn = kAnyQp);
   /// The same for all of `memory`, addressed as the CPU addresses it.
   [[nodiscard]] static Result<MemoryKey> create_mtt(const Context& context,
                                                     const ProtectionDomain& pd,
                                                     const DmaMemory& memory, Access access,
-                                                    std::uint32_t qpn = kAnyQp) {
+                                                    prm::QpNumber qpn = kAnyQp) {
     return create_mtt(context, pd, MemoryRange::of(memory), access, qpn);
   }
   /// CREATE_MKEY over everything the IOMMU lets the device reach, addressed by IOVA. For the
   /// driver's own requests; a peer should never hold one.
   [[nodiscard]] static Result<MemoryKey> create_pa(const Context& context,
                                                    const ProtectionDomain& pd, Access access,
-                                                   std::uint32_t qpn = kAnyQp);
+                                                   prm::QpNumber qpn = kAnyQp);
 
   /// CREATE_MKEY of an indirect key, mode KLM: `ranges` one behind the other, addressed from 0 on.
   /// A peer needs the rights here; of the keys below local ones are enough, and when one of those
@@ -87,7 +87,7 @@ class MemoryKey {
   [[nodiscard]] static Result<MemoryKey> create_klm(const Context& context,
                                                     const ProtectionDomain& pd,
                                                     std::span<const KeyRange> ranges, Access access,
-                                                    std::uint32_t qpn = kAnyQp);
+                                                    prm::QpNumber qpn = kAnyQp);
 
   [[nodiscard]] std::uint32_t lkey() const noexcept { return prm::number(key_); }
   [[nodiscard]] prm::Rkey rkey() const noexcept { return key_; }

@@ -25,7 +25,7 @@ std::uint32_t log_ceil(std::uint8_t n) noexcept {
 }
 
 struct Common {
-  std::uint32_t qpn;
+  prm::QpNumber qpn;
   prm::PdNumber pdn;
   std::uint32_t cqn;
   prm::QpServiceType service = prm::QpServiceType::RC;
@@ -181,13 +181,13 @@ Result<void> QueuePair::drain(std::uint64_t until_ns) {
     PORTCULLIS_TRY_ASSIGN(const QueuePairState now, query());
     if (now.state == prm::QpState::SQD) return {};
     if (now.state != prm::QpState::SQ_DRAINING)
-      return fail(Errc::DeviceFailed, "qpn " + std::to_string(number()) + " is in state " +
-                                          std::string(prm::name(now.state)) +
+      return fail(Errc::DeviceFailed, "qpn " + std::to_string(prm::number(number())) +
+                                          " is in state " + std::string(prm::name(now.state)) +
                                           " while its send queue drains");
     const std::uint64_t now_ns = device.clock.now_ns();
     if (now_ns >= until_ns)
-      return fail(Errc::Timeout,
-                  "the send queue of qpn " + std::to_string(number()) + " is still draining");
+      return fail(Errc::Timeout, "the send queue of qpn " + std::to_string(prm::number(number())) +
+                                     " is still draining");
     const std::uint64_t look_ns = std::min(until_ns, now_ns + kBetweenLooksNs);
     (void)wait_until(device, look_ns, [] { return false; });
   }
@@ -233,7 +233,7 @@ Result<QueuePairState> QueuePair::query() const {
   state.access.remote_write = out.get<"qpc.rwe">() != 0;
   state.access.remote_read = out.get<"qpc.rre">() != 0;
   state.access.remote_atomic = out.get<"qpc.rae">() != 0;
-  state.remote_qpn = out.get<"qpc.remote_qpn">();
+  state.remote_qpn = prm::QpNumber{out.get<"qpc.remote_qpn">()};
   state.next_send_psn = out.get<"qpc.next_send_psn">();
   state.next_rcv_psn = out.get<"qpc.next_rcv_psn">();
   state.last_acked_psn = out.get<"qpc.last_acked_psn">();

@@ -15,7 +15,7 @@ namespace portcullis::pmd {
 namespace {
 
 Result<void> destroy_qp(CommandChannel& channel, std::uint32_t qpn, std::uint64_t deadline_ns) {
-  return destroy_qp_command(qpn).run(channel, deadline_ns, SlotClass::Common);
+  return destroy_qp_command(prm::QpNumber{qpn}).run(channel, deadline_ns, SlotClass::Common);
 }
 
 Result<std::unique_ptr<WorkQueues>> make_queues(const Context& context, const Uar& uar,
@@ -134,8 +134,8 @@ void QueuePair::confirm_reset() noexcept {
 Result<void> QueuePair::post_receive(std::span<const GatherEntry> pieces, std::uint64_t wr_id) {
   ReceiveQueue* queue = queues_->receive();
   if (queue == nullptr)
-    return fail(Errc::Unsupported,
-                "a receive on qpn " + std::to_string(number()) + ", which has no receive queue");
+    return fail(Errc::Unsupported, "a receive on qpn " + std::to_string(prm::number(number())) +
+                                       ", which has no receive queue");
   return queue->post(pieces, wr_id);
 }
 

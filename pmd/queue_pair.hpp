@@ -21,6 +21,7 @@
 #include "pmd/uar.hpp"
 #include "pmd/work_queues.hpp"
 #include "prm/enums.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::pmd {
 
@@ -42,7 +43,7 @@ struct QueuePairOptions {
 /// INIT to RTR: the peer, and what we answer to it.
 struct RtrAttributes {
   RocePath path;
-  std::uint32_t remote_qpn = 0;
+  prm::QpNumber remote_qpn{};
   std::uint32_t rq_psn = 0;  // the peer's sq_psn
   prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
   std::uint8_t min_rnr_nak = 12;        // timer code; 12 is 0.64 ms
@@ -62,7 +63,7 @@ struct RtsAttributes {
 struct QueuePairState {
   prm::QpState state = prm::QpState::RST;
   Access access;  // local_write is not a right of a QP
-  std::uint32_t remote_qpn = 0;
+  prm::QpNumber remote_qpn{};
   std::uint32_t next_send_psn = 0;
   std::uint32_t next_rcv_psn = 0;
   std::uint32_t last_acked_psn = 0;
@@ -95,7 +96,7 @@ class QueuePair {
   QueuePair& operator=(QueuePair&& other) noexcept;
   ~QueuePair();
 
-  [[nodiscard]] std::uint32_t number() const noexcept { return handle_.id(); }
+  [[nodiscard]] prm::QpNumber number() const noexcept { return prm::QpNumber{handle_.id()}; }
 
   // Transitions (pmd/qp_transitions.cpp). Attributes as mlx5_ib gives them.
   /// RST2INIT. The port is 1, as ConnectX-5 has one a function.
@@ -174,7 +175,7 @@ class QueuePair {
   [[nodiscard]] Result<void> destroy();
   /// The number; the caller destroys the QP from here on (pmd/fence_commands.hpp). This object
   /// keeps the memory that the device uses and gives it back only after confirm_destroyed().
-  std::uint32_t release() noexcept { return handle_.release(); }
+  prm::QpNumber release() noexcept { return prm::QpNumber{handle_.release()}; }
   /// DESTROY_QP on the released number has returned success.
   void confirm_destroyed() noexcept;
   /// 2RST_QP on the released number has returned success: the queues are empty.

@@ -3,14 +3,14 @@
 
 namespace portcullis::pmd {
 
-std::uint16_t udp_source_port(std::uint32_t flow_label, std::uint32_t local_qpn,
-                              std::uint32_t remote_qpn) noexcept {
+std::uint16_t udp_source_port(std::uint32_t flow_label, prm::QpNumber local_qpn,
+                              prm::QpNumber remote_qpn) noexcept {
   constexpr std::uint32_t kFlowLabelMask = 0xfffff;  // 20 bits
   constexpr std::uint32_t kLowMask = 0x3fff;         // 14 bits
   constexpr std::uint32_t kLeastPort = 0xc000;       // IB_ROCE_UDP_ENCAP_VALID_PORT_MIN
   std::uint64_t label = flow_label;
   if (label == 0) {
-    label = std::uint64_t{local_qpn} * remote_qpn;
+    label = std::uint64_t{prm::number(local_qpn)} * prm::number(remote_qpn);
     label ^= label >> 20;
     label ^= label >> 40;
   }

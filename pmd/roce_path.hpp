@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "pmd/gid.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::pmd {
 
@@ -25,7 +26,7 @@ struct RocePath {
 
 /// The UDP source port of a connection: from the flow label, or when that is 0 from both QP numbers
 /// (rdma_get_udp_sport of include/rdma/ib_verbs.h). 0xc000 to 0xffff, the same on both sides.
-[[nodiscard]] std::uint16_t udp_source_port(std::uint32_t flow_label, std::uint32_t local_qpn,
-                                            std::uint32_t remote_qpn) noexcept;
+[[nodiscard]] std::uint16_t udp_source_port(std::uint32_t flow_label, prm::QpNumber local_qpn,
+                                            prm::QpNumber remote_qpn) noexcept;
 
 }  // namespace portcullis::pmd

@@ -31,10 +31,10 @@ SendQueue::SendQueue(std::span<std::byte> ring, std::byte* record, std::span<std
   reset();
 }
 
-void SendQueue::set_qpn(std::uint32_t qpn) noexcept {
+void SendQueue::set_qpn(prm::QpNumber qpn) noexcept {
   qpn_ = qpn;
   control_base_ = std::uint64_t{prm::opmod_idx_opcode(prm::WqeOpcode::RDMA_WRITE, 0)} << 32 |
-                  prm::qpn_ds(qpn, 0);
+                  prm::qpn_ds(prm::number(qpn), 0);
   last_control_ = cells::be64(control_base_);
 }
 
@@ -52,7 +52,7 @@ tl::unexpected<Error> SendQueue::refuse_room(std::uint32_t blocks) const {
     return fail(Errc::InvalidArgument, "a WQE of " + std::to_string(blocks) +
                                            " blocks; this send queue has " +
                                            std::to_string(size_blocks()) + " in all");
-  return fail(Errc::Busy, "send queue of qpn " + std::to_string(qpn_) +
+  return fail(Errc::Busy, "send queue of qpn " + std::to_string(prm::number(qpn_)) +
                               " is full: " + std::to_string(outstanding_blocks()) + " of " +
                               std::to_string(size_blocks()) + " blocks outstanding, " +
                               std::to_string(blocks) + " needed");

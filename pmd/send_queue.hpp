@@ -20,6 +20,7 @@
 #include "pmd/data_segment.hpp"
 #include "pmd/work_request.hpp"
 #include "prm/doorbell.hpp"
+#include "prm/numbers.hpp"
 #include "prm/view.hpp"
 #include "prm/wqe.hpp"
 
@@ -82,10 +83,10 @@ class SendQueue {
     return head_ + size_blocks() - limit_;
   }
   [[nodiscard]] std::uint32_t size_blocks() const noexcept { return mask_ + 1; }
-  [[nodiscard]] std::uint32_t qpn() const noexcept { return qpn_; }
+  [[nodiscard]] prm::QpNumber qpn() const noexcept { return qpn_; }
 
   /// After CREATE_QP: the number that every WQE carries.
-  void set_qpn(std::uint32_t qpn) noexcept;
+  void set_qpn(prm::QpNumber qpn) noexcept;
   /// After 2RST_QP: empty, as the device takes it up from RESET.
   void reset() noexcept;
 
@@ -119,7 +120,7 @@ class SendQueue {
   std::uint32_t mask_;
   std::uint32_t head_ = 0;  // the next block to fill
   std::uint32_t limit_;     // the first block that is not free
-  std::uint32_t qpn_ = 0;
+  prm::QpNumber qpn_{};
   std::uint64_t control_base_ = 0;  // first half of a control segment, but for index and length
   // That half of the last WQE as it stands in memory: the doorbell takes just this.
   std::uint64_t last_control_ = 0;

@@ -138,7 +138,7 @@ std::byte* SendQueue::open(std::uint32_t octowords, WqeOpcode opcode, std::uint8
   const auto control = prm::View<prm::mlx5_wqe_ctrl_seg>::at({wqe, kSegment});
   std::memset(wqe, 0, kSegment);
   control.put<"opmod_idx_opcode">(prm::opmod_idx_opcode(opcode, static_cast<std::uint16_t>(head)));
-  control.put<"qpn_ds">(prm::qpn_ds(qpn_, octowords));
+  control.put<"qpn_ds">(prm::qpn_ds(prm::number(qpn_), octowords));
   control.put<"fm_ce_se">(flags);
   control.put<"imm">(immediate);
   std::memcpy(&last_control_, wqe, sizeof last_control_);

@@ -54,7 +54,7 @@ Result<UmrQueue::Ticket> UmrQueue::submit(KeyRequest request) {
     PORTCULLIS_TRY(look(context_->device.clock.now_ns()));
   }
   if (in_error_)
-    return fail(Errc::DeviceFailed, "a UMR failed: qpn " + std::to_string(qpn()) +
+    return fail(Errc::DeviceFailed, "a UMR failed: qpn " + std::to_string(prm::number(qpn())) +
                                         " takes no more until it is recovered");
   if (is_full())
     return fail(Errc::Busy, "all " + std::to_string(outcomes_.size()) + " UMRs are in flight");
@@ -104,7 +104,7 @@ Result<void> UmrQueue::await(Ticket ticket, std::uint64_t until_ns) {
     PORTCULLIS_TRY(look(until_ns));
     if (is_late && ticket.number >= completed_)
       return fail(Errc::Timeout, "no completion of UMR " + std::to_string(ticket.number) +
-                                     " on qpn " + std::to_string(qpn()));
+                                     " on qpn " + std::to_string(prm::number(qpn())));
   }
   return outcome_of(ticket);
 }

@@ -18,6 +18,7 @@
 #include "pmd/context.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::pmd {
 
@@ -61,7 +62,7 @@ class UmrQueue {
   /// Through RESET to RTS again (mlx5r_umr_recover). Tickets in flight end as failed.
   [[nodiscard]] Result<void> recover();
 
-  [[nodiscard]] std::uint32_t qpn() const noexcept { return qp_.number(); }
+  [[nodiscard]] prm::QpNumber qpn() const noexcept { return qp_.number(); }
   /// Where freed keys go.
   [[nodiscard]] prm::PdNumber pdn() const noexcept { return pd_.number(); }
 

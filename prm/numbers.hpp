@@ -12,6 +12,8 @@
 
 namespace portcullis::prm {
 
+/// A queue pair: ours, or a peer\'s. 24 bits.
+enum class QpNumber : std::uint32_t {};
 /// A protection domain.
 enum class PdNumber : std::uint32_t {};
 /// A memory key without its low byte, as CREATE_MKEY answers it and DESTROY_MKEY takes it.

@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "pmd/gid.hpp"
+#include "prm/numbers.hpp"
 
 namespace portcullis::steering {
 
@@ -26,7 +27,7 @@ enum class EntryPlan : std::uint8_t {
 /// Whose packets to drop.
 struct DropTarget {
   std::uint32_t slot = 0;              // of the lease; the entry's place in its group
-  std::uint32_t qpn = 0;               // the responder's, as bth.dest_qp carries it
+  prm::QpNumber qpn{};                 // the responder's, as bth.dest_qp carries it
   pmd::Gid client = {};                // where its packets come from
   std::uint16_t client_udp_sport = 0;  // their UDP source port; 0: not known
   EntryPlan entry = EntryPlan::AtRevoke;

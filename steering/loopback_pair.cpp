@@ -31,7 +31,7 @@ LoopbackPair::LoopbackPair(const pmd::Context& context, const pmd::RocePath& pat
       responder_(std::move(responder)) {}
 
 Result<void> LoopbackPair::connect(pmd::QueuePair& qp, const pmd::RocePath& path,
-                                   std::uint32_t remote_qpn) {
+                                   prm::QpNumber remote_qpn) {
   PORTCULLIS_TRY(qp.to_init({.remote_write = true}));
   pmd::RtrAttributes rtr;
   rtr.path = path;

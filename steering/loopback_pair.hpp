@@ -15,6 +15,7 @@
 #include "pmd/memory_key.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
+#include "prm/numbers.hpp"
 #include "steering/drop_rule.hpp"
 
 namespace portcullis::steering {
@@ -44,7 +45,7 @@ class LoopbackPair {
                pmd::ProtectionDomain pd, pmd::MemoryKey key, pmd::CompletionQueue cq,
                pmd::QueuePair requester, pmd::QueuePair responder);
   [[nodiscard]] static Result<void> connect(pmd::QueuePair& qp, const pmd::RocePath& path,
-                                            std::uint32_t remote_qpn);
+                                            prm::QpNumber remote_qpn);
 
   const pmd::Context* context_;
   pmd::RocePath path_;

@@ -101,9 +101,11 @@ std::uint32_t put_mask(Shape shape, MatchView mask) noexcept {
 Result<void> put_value(Shape shape, const DropTarget& target, MatchView value) {
   if (shape == Shape::Opcode) value.set<"misc_parameters.bth_opcode", kRcWriteOnly>();
   if (shape == Shape::RocePort) value.set<"outer_headers.udp_dport", kRoceUdpPort>();
-  if (shape == Shape::DstQp && !value.try_set<"misc_parameters.bth_dst_qp">(target.qpn))
-    return fail(Errc::InvalidArgument,
-                "steering: QP number " + std::to_string(target.qpn) + " is wider than 24 bits");
+  if (shape == Shape::DstQp &&
+      !value.try_set<"misc_parameters.bth_dst_qp">(prm::number(target.qpn)))
+    return fail(Errc::InvalidArgument, "steering: QP number " +
+                                           std::to_string(prm::number(target.qpn)) +
+                                           " is wider than 24 bits");
   if (shape != Shape::ClientFlow) return {};
   if (target.client_udp_sport == 0)
     return fail(Errc::InvalidArgument,

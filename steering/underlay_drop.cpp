@@ -63,7 +63,7 @@ Result<std::unique_ptr<UnderlayDrop>> UnderlayDrop::set_up(const pmd::Context& c
   return drop;
 }
 
-Result<void> UnderlayDrop::attach(Attachment& made, std::uint32_t qpn,
+Result<void> UnderlayDrop::attach(Attachment& made, prm::QpNumber qpn,
                                   std::uint64_t deadline_ns) const {
   PORTCULLIS_TRY_ASSIGN(auto target,
                         pmd::ReceiveTarget::create(*context_, domain_, pd_, cq_, deadline_ns));
@@ -74,7 +74,7 @@ Result<void> UnderlayDrop::attach(Attachment& made, std::uint32_t qpn,
           *context_, {.domain = prm::FlowTableType::NIC_RX, .shape = Shape::DstQp, .entries = 1},
           deadline_ns));
   made.group.emplace(std::move(group));
-  PORTCULLIS_TRY(made.group->make_root(qpn, deadline_ns));
+  PORTCULLIS_TRY(made.group->make_root(prm::number(qpn), deadline_ns));
   return made.group->set({.slot = kIndex, .qpn = qpn}, prm::FlowAction::ALLOW, deadline_ns);
 }
 

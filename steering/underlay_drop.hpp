@@ -26,6 +26,7 @@
 #include "pmd/protection_domain.hpp"
 #include "pmd/receive_target.hpp"
 #include "pmd/roce_path.hpp"
+#include "prm/numbers.hpp"
 #include "steering/drop_group.hpp"
 #include "steering/drop_rule.hpp"
 #include "steering/self_test.hpp"
@@ -66,7 +67,7 @@ class UnderlayDrop final : public DropRule {
 
   UnderlayDrop(const pmd::Context& context, pmd::ProtectionDomain pd, pmd::CompletionQueue cq,
                pmd::TransportDomain domain, std::uint32_t slots);
-  [[nodiscard]] Result<void> attach(Attachment& made, std::uint32_t qpn,
+  [[nodiscard]] Result<void> attach(Attachment& made, prm::QpNumber qpn,
                                     std::uint64_t deadline_ns) const;
   [[nodiscard]] Result<void> check_slot(std::uint32_t slot) const;
   [[nodiscard]] Result<void> judge(const Options& options);

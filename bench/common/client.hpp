@@ -26,7 +26,7 @@ namespace portcullis::bench {
 /// Whom the client talks to, and how patiently.
 struct Connection {
   pmd::RocePath path;
-  std::uint32_t remote_qpn = 0;
+  prm::QpNumber remote_qpn{};
   std::uint32_t remote_psn = 0;  // the first the peer will send
   std::uint32_t local_psn = 0;   // the first the client sends
   std::uint8_t timeout = 14;
@@ -64,7 +64,7 @@ class Client {
 
   /// WRITEs kLongBytes from now on, several packets of any MTU that a session uses.
   [[nodiscard]] Result<void> write_long();
-  [[nodiscard]] std::uint32_t qpn() const noexcept { return qp_.number(); }
+  [[nodiscard]] prm::QpNumber qpn() const noexcept { return qp_.number(); }
   /// RESET or ERR to RTS; forgets what was seen.
   [[nodiscard]] Result<void> connect(const Connection& connection);
   /// Writes to `target` from `first_ns` on, one WRITE every `interval_ns`, until a WRITE fails or

@@ -10,11 +10,11 @@ namespace {
 
 using steering::Shape;
 
-constexpr std::uint32_t kPatternQpn = 0xaaaaaa;
+constexpr prm::QpNumber kPatternQpn{0xaaaaaa};
 
 constexpr std::array kRows{
     DropRow{"bth_dst_qp=qpn", Shape::DstQp},
-    DropRow{"bth_dst_qp=0", Shape::DstQp, 0},
+    DropRow{"bth_dst_qp=0", Shape::DstQp, prm::QpNumber{0}},
     DropRow{"bth_dst_qp=0xAAAAAA", Shape::DstQp, kPatternQpn},
     DropRow{"bth_opcode=0x0A+one-packet", Shape::Opcode},
     DropRow{"bth_opcode=0x0A+several-packets", Shape::Opcode, std::nullopt, true},
@@ -51,7 +51,7 @@ Result<std::unique_ptr<RowDrop>> RowDrop::create(const pmd::Context& context,
 }
 
 Result<void> RowDrop::put(steering::DropTarget target, std::uint64_t deadline_ns) {
-  target.qpn = trial_.row.qpn.value_or(target.qpn);
+  if (trial_.row.qpn) target.qpn = *trial_.row.qpn;
   return group_.set(target, prm::FlowAction::DROP, deadline_ns);
 }
 

@@ -30,7 +30,7 @@ enum class Install : std::uint8_t {
 struct DropRow {
   std::string_view name;  // as the floor document has it: "bth_dst_qp=0"
   steering::Shape shape{};
-  std::optional<std::uint32_t> qpn = std::nullopt;  // instead of the QP's own
+  std::optional<prm::QpNumber> qpn = std::nullopt;  // instead of the QP's own
   bool has_long_writes = false;                     // of several packets, none of them 0x0A
 };
 [[nodiscard]] std::span<const DropRow> drop_rows() noexcept;

@@ -74,7 +74,7 @@ Result<void> SlotLoad::submit(Job& job) {
     if (!job.made)
       return commands.submit(job.work->create, job.work->create_out_bytes, pmd::SlotClass::Common);
     const auto destroy = job.work == &key_ ? pmd::destroy_mkey_command(prm::MkeyIndex{*job.made})
-                                           : pmd::destroy_qp_command(*job.made);
+                                           : pmd::destroy_qp_command(prm::QpNumber{*job.made});
     return destroy.submit(commands, pmd::SlotClass::Common);
   }();
   if (!ticket && ticket.error().code == Errc::Busy) return {};  // later

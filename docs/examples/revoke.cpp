@@ -14,7 +14,7 @@ namespace {
 using namespace portcullis;
 
 /// The client as it would introduce itself: its QP's number and first PSN, its address.
-constexpr lease::Peer kPeer{.qpn = 0x1234,
+constexpr lease::Peer kPeer{.qpn = prm::QpNumber{0x1234},
                             .psn = 7,
                             .gid = pmd::Gid::from_ipv4(192, 0, 2, 7),
                             .mac = {{0x02, 0, 0, 0, 0, 0x07}}};

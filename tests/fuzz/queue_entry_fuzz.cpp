@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::set<std::uint64_t> posted;
   const auto post = [&] {
     const std::uint64_t wr_id = 100 + posted.size();
-    if (rig.qp.post_write(pmd::GatherEntry{0x1000, 1, 8}, {0x2000, 3, wr_id, true}))
+    if (rig.qp.post_write(pmd::GatherEntry{0x1000, 1, 8}, {0x2000, prm::Rkey{3}, wr_id, true}))
       posted.insert(wr_id);
   };
   for (unsigned i = 0; i < data[0] % 9u; ++i) post();
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!failed || !polled);
     failed = !polled;
     if (!failed && *polled) {
-      require((*polled)->qpn == kQpn && !pmd::describe(**polled).empty());
+      require((*polled)->qpn == prm::QpNumber{kQpn} && !pmd::describe(**polled).empty());
       require(posted.contains((*polled)->wr_id));
     }
   }

@@ -283,7 +283,7 @@ TEST_F(DrainOnModel, BroughtUpAgain_NothingIsWaitedForAndEverySlotServes) {
 
 TEST_F(DrainOnModel, GroupOfLeases_AllTornDownAndTheNextOnesServe) {
   const std::vector<GrantRequest> requests(
-      3, {.bytes = kPageBytes, .peer = {.qpn = 5, .gid = testing::kPort.gid}});
+      3, {.bytes = kPageBytes, .peer = {.qpn = prm::QpNumber{5}, .gid = testing::kPort.gid}});
   const auto grants = manager->grant_together(requests).value();
   ASSERT_EQ(manager->revoke(grants[0].lease.id, grants[0].lease.epoch).outcome, Outcome::TornDown);
   EXPECT_EQ(manager->drain().value(), 2u);
@@ -306,8 +306,8 @@ class DrainOfMany : public LeaseWorld, public ::testing::WithParamInterface<Drai
     on_outcome = [this](const Lease&, const Verdict& verdict) { verdicts.push_back(verdict); };
     start({}, GetParam().timing);
     for (std::uint32_t i = 0; i < slots; ++i)
-      ASSERT_TRUE(
-          manager->grant({.bytes = kPageBytes, .peer = {.qpn = 5, .gid = testing::kPort.gid}}));
+      ASSERT_TRUE(manager->grant(
+          {.bytes = kPageBytes, .peer = {.qpn = prm::QpNumber{5}, .gid = testing::kPort.gid}}));
   }
 
   std::vector<Verdict> verdicts;

@@ -158,11 +158,11 @@ void watch_the_domain(const Case& of, ScriptedFunction& host) {
 
 FenceTarget target_of(const Case& of, unsigned member, DmaMemory& region) {
   FenceTarget target{.slot = 3 + member,
-                     .qpn = kFirstQpn + member,
+                     .qpn = prm::QpNumber{kFirstQpn + member},
                      .mkey_index = prm::MkeyIndex{kFirstKey + member},
                      .pdn = prm::PdNumber{kPdn},
                      .group = of.members > 1 ? 1U : 0U,
-                     .tenant_mkey_index{kTenantKey},
+                     .tenant_mkey_index = prm::MkeyIndex{kTenantKey},
                      .region = &region};
   target.note_made(bit(Step::RemoveDrop));
   if (of.has_tenant_key) target.note_made(bit(Step::DestroyTenantKey));

@@ -53,7 +53,7 @@ class FenceTest : public ::testing::Test {
   ScriptedFunction host;
   DmaMemory region = DmaMemory::create(host.dma, kPageBytes).value();
   FenceTarget target{.slot = 3,
-                     .qpn = 0x11,
+                     .qpn = prm::QpNumber{0x11},
                      .mkey_index = prm::MkeyIndex{0x22},
                      .pdn = prm::PdNumber{0x33},
                      .region = &region};

@@ -42,7 +42,7 @@ class Hanging : public LeaseWorld, public ::testing::WithParamInterface<Hang> {
     kept = manager->grant(request()).value().lease;
   }
   static GrantRequest request() {
-    return {.bytes = kPageBytes, .peer = {.qpn = 5, .gid = testing::kPort.gid}};
+    return {.bytes = kPageBytes, .peer = {.qpn = prm::QpNumber{5}, .gid = testing::kPort.gid}};
   }
   /// With nobody polling.
   void sleep_ms(std::uint64_t ms) {
@@ -154,7 +154,9 @@ class SlotsLeft : public LeaseWorld, public ::testing::WithParamInterface<Left> 
 
   void SetUp() override {
     start({}, "cx5-16.35.4506");
-    kept = manager->grant({.bytes = kPageBytes, .peer = {.qpn = 5, .gid = testing::kPort.gid}})
+    kept = manager
+               ->grant({.bytes = kPageBytes,
+                        .peer = {.qpn = prm::QpNumber{5}, .gid = testing::kPort.gid}})
                .value()
                .lease;
     occupy(pmd::SlotClass::Common, kCommonSlots - GetParam().common);

@@ -265,8 +265,10 @@ TEST_F(LeaseEnd, LongestTimes_WrapNothing) {
 TEST_F(LeaseEnd, FenceOfEndlessTimes_IsTornDown) {
   FencePort port{.device = &function.device, .commands = &function.channel};
   auto region = DmaMemory::create(function.dma, kPageBytes).value();
-  const FenceTarget target{
-      .qpn = 1, .mkey_index = prm::MkeyIndex{2}, .pdn = prm::PdNumber{3}, .region = &region};
+  const FenceTarget target{.qpn = prm::QpNumber{1},
+                           .mkey_index = prm::MkeyIndex{2},
+                           .pdn = prm::PdNumber{3},
+                           .region = &region};
   Fence fence(port, seed_plan(), target, {.deadline_ms = kMost, .linger_ms = kMost});
   EXPECT_TRUE(fence.advance());
   EXPECT_EQ(fence.verdict(0).outcome, Outcome::TornDown);

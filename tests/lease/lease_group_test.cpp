@@ -152,8 +152,8 @@ TEST_P(LegacyOfAGroup, OneMembersFailure_KeepsTheDomainAndFreesTheOthers) {
   const FenceTarget& second = *manager->fence_target(group[1]);
   const bool is_key = GetParam().opcode == Opcode::DESTROY_MKEY;
   function.channel.answer_on(GetParam().opcode,
-                             is_key ? prm::number(second.mkey_index) : second.qpn, GetParam().way,
-                             GetParam().times);
+                             is_key ? prm::number(second.mkey_index) : prm::number(second.qpn),
+                             GetParam().way, GetParam().times);
   EXPECT_THAT(revoke_all(group, legacy_plan()),
               ElementsAre(Outcome::TornDown, Outcome::Fenced, Outcome::TornDown));
   EXPECT_EQ(sent(Opcode::DEALLOC_PD), 0u);

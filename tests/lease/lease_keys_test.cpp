@@ -31,6 +31,8 @@ using ::testing::Not;
 using ::testing::UnorderedElementsAreArray;
 using FaultKind = model::CommandFaultRule::Kind;
 
+constexpr prm::QpNumber kAnyQp = pmd::MemoryKey::kAnyQp;
+
 /// Notes the QP number of every key that is asked for.
 class NotedKeys final : public pmd::CommandChannel {
  public:
@@ -40,7 +42,8 @@ class NotedKeys final : public pmd::CommandChannel {
                              pmd::SlotClass slot_class) override {
     const auto command = prm::ConstView<prm::create_mkey_in>::at(in);
     if (command.get<"opcode">() == prm::number(Opcode::CREATE_MKEY))
-      qpns.push_back(static_cast<std::uint32_t>(command.get<"memory_key_mkey_entry.qpn">()));
+      qpns.push_back(
+          prm::QpNumber{static_cast<std::uint32_t>(command.get<"memory_key_mkey_entry.qpn">())});
     return inner_->submit(in, out_bytes, slot_class);
   }
   Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
@@ -50,7 +53,7 @@ class NotedKeys final : public pmd::CommandChannel {
   bool is_done(pmd::Ticket ticket) const noexcept override { return inner_->is_done(ticket); }
   std::uint64_t default_deadline_ns() const override { return inner_->default_deadline_ns(); }
 
-  std::vector<std::uint32_t> qpns;
+  std::vector<prm::QpNumber> qpns;
 
  private:
   pmd::CommandChannel* inner_;
@@ -76,15 +79,16 @@ class LeaseKeys : public LeaseWorld {
 
 TEST_F(LeaseKeys, LeaseOfItsOwn_ItsKeyIsForItsQpAlone) {
   const Client& a = client();
-  const std::uint32_t first = a.grant.qpn;
+  const prm::QpNumber first = a.grant.qpn;
   const Client& b = client();
   EXPECT_THAT(keys->qpns, ElementsAre(first, b.grant.qpn));
 }
 
 TEST_F(LeaseKeys, LeasesTogether_TheirKeysAreForEveryQpOfTheirDomain) {
-  const GrantRequest request{.bytes = kPageBytes, .peer = {.qpn = 0x77, .gid = kPort.gid}};
+  const GrantRequest request{.bytes = kPageBytes,
+                             .peer = {.qpn = prm::QpNumber{0x77}, .gid = kPort.gid}};
   ASSERT_TRUE(manager->grant_together(std::vector(2, request)));
-  EXPECT_THAT(keys->qpns, ElementsAre(prm::kMkcQpnAny, prm::kMkcQpnAny, prm::kMkcQpnAny));
+  EXPECT_THAT(keys->qpns, ElementsAre(kAnyQp, kAnyQp, kAnyQp));
 }
 
 // ---- low bytes ----
@@ -125,9 +129,9 @@ class KeysOfScript : public ManagerWorld {
   std::uint32_t grant_and_end(std::uint32_t from) {
     function.channel.next_id = from;
     const Lease lease = granted_noting();
-    const std::uint32_t key = manager->fence_target(lease)->key;
+    const prm::Rkey key = manager->fence_target(lease)->key;
     (void)manager->revoke(lease.id, lease.epoch, legacy_plan());
-    return key;
+    return prm::number(key);
   }
   Lease granted_noting() {
     function.forget();
@@ -180,7 +184,8 @@ TEST_F(ManagersEnd, RegionThatNothingProved_ItsAddressesAreRetired) {
 
 /// The tenant's key is gone and proves the memory; the lease's own, which it led to, is alive.
 TEST_F(ManagersEnd, RegionThatTheTenantsKeyProved_ItsAddressesAreRetired) {
-  const GrantRequest request{.bytes = kPageBytes, .peer = {.qpn = 0x77, .gid = kPort.gid}};
+  const GrantRequest request{.bytes = kPageBytes,
+                             .peer = {.qpn = prm::QpNumber{0x77}, .gid = kPort.gid}};
   const auto grants = manager->grant_together(std::vector(2, request)).value();
   std::vector<Iova> alive;
   std::vector<LeaseName> names;

@@ -83,7 +83,7 @@ TEST_F(LeaseManagerTest, RequestOutOfRange_Refused) {
   EXPECT_FALSE(Granter::check({.bytes = 0}));
   EXPECT_FALSE(Granter::check({.bytes = 1, .ack_timeout = 32}));
   EXPECT_FALSE(Granter::check({.bytes = 1, .retry_count = 8}));
-  EXPECT_FALSE(Granter::check({.bytes = 1, .peer = {.qpn = 1u << 24}}));
+  EXPECT_FALSE(Granter::check({.bytes = 1, .peer = {.qpn = prm::QpNumber{1u << 24}}}));
 }
 
 TEST_F(LeaseManagerTest, QpNumberInTheKeyAccepted_SaidOnceAsAHypothesis) {
@@ -242,7 +242,7 @@ TEST_F(LeaseManagerTest, OtherLeaseRevokedWhileOneLingers_NotHeldUp) {
 }
 
 TEST_F(LeaseManagerTest, AccessErrorOfTheLingeringQp_EndsTheLinger) {
-  const std::uint32_t qpn = manager->fence_target(first.lease)->qpn;
+  const prm::QpNumber qpn = manager->fence_target(first.lease)->qpn;
   (void)manager->start_revoke(first.lease.id, first.lease.epoch, nak_first_plan());
   events.push_back(pmd::QpEvent{.type = prm::number(prm::EventType::WQ_ACCESS_ERROR), .qpn = qpn});
   poll_at(1);
@@ -250,10 +250,10 @@ TEST_F(LeaseManagerTest, AccessErrorOfTheLingeringQp_EndsTheLinger) {
 }
 
 TEST_F(LeaseManagerTest, AccessErrorOfAnotherQp_LingersOn) {
-  const std::uint32_t qpn = manager->fence_target(first.lease)->qpn;
+  const prm::QpNumber qpn = manager->fence_target(first.lease)->qpn;
   (void)manager->start_revoke(first.lease.id, first.lease.epoch, nak_first_plan());
-  events.push_back(
-      pmd::QpEvent{.type = prm::number(prm::EventType::WQ_ACCESS_ERROR), .qpn = qpn + 1});
+  events.push_back(pmd::QpEvent{.type = prm::number(prm::EventType::WQ_ACCESS_ERROR),
+                                .qpn = prm::QpNumber{prm::number(qpn) + 1}});
   events.push_back(pmd::QpEvent{.type = prm::number(prm::EventType::SQ_DRAINED), .qpn = qpn});
   poll_at(1);
   EXPECT_EQ(state(first.lease), State::Revoking);

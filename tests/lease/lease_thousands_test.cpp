@@ -34,8 +34,10 @@ class Thousands : public LeaseWorld, public ::testing::WithParamInterface<Many> 
     on_outcome = [this](const Lease& lease, const Verdict&) { ended.push_back(lease.slot); };
     start({}, GetParam().timing);
     for (std::uint32_t i = 0; i < slots; ++i) {
-      const auto grant = manager->grant(
-          {.bytes = kPageBytes, .peer = {.qpn = 5, .gid = testing::kPort.gid}, .ttl_ms = kTtlMs});
+      const auto grant =
+          manager->grant({.bytes = kPageBytes,
+                          .peer = {.qpn = prm::QpNumber{5}, .gid = testing::kPort.gid},
+                          .ttl_ms = kTtlMs});
       ASSERT_TRUE(grant) << grant.error().text;
       leases.push_back(grant->lease);
     }
@@ -106,8 +108,10 @@ class Waiting : public LeaseWorld {
     slots = count;
     start({}, "cx5-16.35.4506");
     for (std::uint32_t i = 0; i < count; ++i)
-      names.push_back(name_of(manager->grant(
-          {.bytes = kPageBytes, .peer = {.qpn = 5, .gid = testing::kPort.gid}, .ttl_ms = ttl_ms})));
+      names.push_back(
+          name_of(manager->grant({.bytes = kPageBytes,
+                                  .peer = {.qpn = prm::QpNumber{5}, .gid = testing::kPort.gid},
+                                  .ttl_ms = ttl_ms})));
   }
   static LeaseName name_of(const Result<Grant>& grant) {
     EXPECT_TRUE(grant) << grant.error().text;

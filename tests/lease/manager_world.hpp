@@ -70,7 +70,7 @@ class ManagerWorld : public ::testing::Test {
                    .on_event = {},
                    .log = [this](std::string_view line) { log.emplace_back(line); }};
   lease::GrantRequest request{.bytes = 5000,
-                              .peer = {.qpn = 0x77,
+                              .peer = {.qpn = prm::QpNumber{0x77},
                                        .psn = 0x123456,
                                        .gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
                                        .mac = {{2, 0, 0, 0, 0, 1}}}};

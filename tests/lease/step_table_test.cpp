@@ -63,11 +63,11 @@ class EveryStep : public ::testing::TestWithParam<Carried> {
   NotedKeyFreer umr;
   DmaMemory region = DmaMemory::create(function.dma, kPageBytes).value();
   FenceTarget target{.slot = 5,
-                     .qpn = 11,
+                     .qpn = prm::QpNumber{11},
                      .mkey_index = prm::MkeyIndex{22},
                      .key = prm::Rkey{5632},
                      .pdn = prm::PdNumber{33},
-                     .tenant_mkey_index{44},
+                     .tenant_mkey_index = prm::MkeyIndex{44},
                      .region = &region};
   FencePort port{.device = &function.device,
                  .commands = &function.channel,

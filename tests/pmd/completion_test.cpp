@@ -71,7 +71,7 @@ TEST_F(Completions, SuccessTellsWhichRequest) {
   const Completion done = take();
   EXPECT_TRUE(done.ok());
   EXPECT_EQ(done.wr_id, 4711u);
-  EXPECT_EQ(done.qpn, kQpn);
+  EXPECT_EQ(done.qpn, prm::QpNumber{kQpn});
   EXPECT_EQ(done.wqe_counter, 0u);
   EXPECT_EQ(done.syndrome, 0u);
 }
@@ -209,7 +209,7 @@ TEST_F(Completions, ErrorIsDescribedInOneLine) {
 }
 
 TEST_F(Completions, SuccessIsDescribedInOneLine) {
-  EXPECT_EQ(describe(Completion{.qpn = 0x12, .wqe_counter = 3}),
+  EXPECT_EQ(describe(Completion{.qpn = prm::QpNumber{0x12}, .wqe_counter = 3}),
             "qpn 0x12 wqe 3: IBV_WC_SUCCESS (0)");
 }
 

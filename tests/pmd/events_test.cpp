@@ -36,7 +36,7 @@ TEST(DecodeEvent, WqAccessError_NamesItsQp) {
   // mlx5_eqe_qp_srq: type in byte 20, number in the dword at 24.
   const auto event = decoded<QpEvent>(Eqe(0x11).data(24, 0xff00'1234u));
   EXPECT_EQ(event.type, 0x11);
-  EXPECT_EQ(event.qpn, 0x1234u);
+  EXPECT_EQ(event.qpn, prm::QpNumber{0x1234});
 }
 
 TEST(DecodeEvent, NumberOfAnRqOrSq_IsNoQp) {
@@ -97,7 +97,7 @@ TEST(DecodeEvent, AnyBytes_DecodeToSomethingThatCanBeDescribed) {
 }
 
 TEST(DescribeEvent, AccessError_IsNamedAsTheKernelNamesIt) {
-  EXPECT_EQ(describe(QpEvent{0x11, 18}), "WQ_ACCESS_ERROR qpn 18");
+  EXPECT_EQ(describe(QpEvent{0x11, prm::QpNumber{18}}), "WQ_ACCESS_ERROR qpn 18");
 }
 
 }  // namespace

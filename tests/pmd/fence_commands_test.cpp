@@ -19,9 +19,11 @@ TEST(FenceCommands, EachIsItsOpcodeAndItsId) {
   const auto expected = [](const char* layout, unsigned opcode, const char* id) {
     return IfcMessage(layout, 16).put("opcode", opcode).put(id, 0xabcdef).bytes();
   };
-  EXPECT_EQ(bytes_of(pmd::error_qp_command(0xabcdef)), expected("qp_2err_in", k2Err, "qpn"));
-  EXPECT_EQ(bytes_of(pmd::reset_qp_command(0xabcdef)), expected("qp_2rst_in", k2Rst, "qpn"));
-  EXPECT_EQ(bytes_of(pmd::destroy_qp_command(0xabcdef)),
+  EXPECT_EQ(bytes_of(pmd::error_qp_command(prm::QpNumber{0xabcdef})),
+            expected("qp_2err_in", k2Err, "qpn"));
+  EXPECT_EQ(bytes_of(pmd::reset_qp_command(prm::QpNumber{0xabcdef})),
+            expected("qp_2rst_in", k2Rst, "qpn"));
+  EXPECT_EQ(bytes_of(pmd::destroy_qp_command(prm::QpNumber{0xabcdef})),
             expected("destroy_qp_in", kDestroyQp, "qpn"));
   EXPECT_EQ(bytes_of(pmd::destroy_mkey_command(prm::MkeyIndex{0xabcdef})),
             expected("destroy_mkey_in", kDestroyMkey, "mkey_index"));
@@ -31,7 +33,7 @@ TEST(FenceCommands, EachIsItsOpcodeAndItsId) {
 
 TEST(FenceCommands, GoToFenceSlotsWithTheCallersDeadline) {
   RecordingChannel channel;
-  ASSERT_TRUE(pmd::error_qp_command(7).run(channel, 123'456));
+  ASSERT_TRUE(pmd::error_qp_command(prm::QpNumber{7}).run(channel, 123'456));
   EXPECT_EQ(channel.sent[0].slot_class, pmd::SlotClass::Fence);
   EXPECT_EQ(channel.sent[0].out_bytes, 16u);
   EXPECT_EQ(channel.deadlines[0], 123'456u);
@@ -40,7 +42,7 @@ TEST(FenceCommands, GoToFenceSlotsWithTheCallersDeadline) {
 TEST(FenceCommands, SubmittedTogether_AreAllSentBeforeOneIsAwaited) {
   RecordingChannel channel;
   const auto first = pmd::destroy_mkey_command(prm::MkeyIndex{1}).submit(channel).value();
-  const auto second = pmd::error_qp_command(2).submit(channel).value();
+  const auto second = pmd::error_qp_command(prm::QpNumber{2}).submit(channel).value();
   EXPECT_EQ(channel.sent.size(), 2u);
   EXPECT_TRUE(channel.deadlines.empty());
   EXPECT_TRUE(pmd::InlineCommand::await(channel, second, 10));

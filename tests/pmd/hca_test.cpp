@@ -257,7 +257,8 @@ TEST_F(EventTest, AccessError_NamesTheQpOnce) {
   violate_access();
   const std::optional<Event> event = hca->next_event();
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(describe(*event), "WQ_ACCESS_ERROR qpn " + std::to_string(server->qp.number()));
+  EXPECT_EQ(describe(*event),
+            "WQ_ACCESS_ERROR qpn " + std::to_string(prm::number(server->qp.number())));
   EXPECT_FALSE(hca->next_event().has_value());
 }
 

@@ -348,7 +348,7 @@ TEST_F(Requests, QueriedKey_IsAsItWasMade) {
 // ---- events ----
 
 /// Events of QP `qpn` until there are no more, by type.
-std::vector<prm::EventType> events_of(pmd::Hca& hca, std::uint32_t qpn) {
+std::vector<prm::EventType> events_of(pmd::Hca& hca, prm::QpNumber qpn) {
   std::vector<prm::EventType> types;
   for (auto event = hca.next_event(); event; event = hca.next_event()) {
     const auto* of_qp = std::get_if<pmd::QpEvent>(&*event);

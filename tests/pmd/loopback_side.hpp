@@ -43,7 +43,7 @@ struct Side {
                 std::move(memory), std::move(key), access};
   }
 
-  void connect(std::uint32_t remote_qpn, std::uint32_t own_psn, std::uint32_t remote_psn,
+  void connect(prm::QpNumber remote_qpn, std::uint32_t own_psn, std::uint32_t remote_psn,
                const pmd::RtsAttributes& how = {.timeout = 10, .retry_count = 6}) {
     pmd::RtrAttributes rtr;
     rtr.path.remote_gid = kGid;

@@ -158,7 +158,7 @@ TEST_F(Loopback, BatchBehindOneDoorbell_CompletesWithItsLastRequest) {
 }
 
 TEST_F(Loopback, LostFrame_IsSentAgain) {
-  model->inject({.bth_opcode = {}, .dest_qpn = server.qp.number()});
+  model->inject({.bth_opcode = {}, .dest_qpn = prm::number(server.qp.number())});
   EXPECT_EQ(write(from(0, 5000), to(0)).status, WcStatus::SUCCESS);
   EXPECT_EQ(arrived(0, 5000), sent(0, 5000));
   EXPECT_GE(model->counters().retransmissions, 1u);

@@ -121,7 +121,8 @@ TEST_F(ObjectCommands, MttKeyAddressedFromAnUnalignedPage_UsesSmallPages) {
 
 TEST_F(ObjectCommands, PaKey_CoversEverythingWithoutAList) {
   const auto domain = pd();
-  const auto key = MemoryKey::create_pa(context, domain, {.local_write = true}, kQpn).value();
+  const auto key =
+      MemoryKey::create_pa(context, domain, {.local_write = true}, prm::QpNumber{kQpn}).value();
   EXPECT_EQ(channel.last(), mkey_in()
                                 .put("memory_key_mkey_entry.lr", 1)
                                 .put("memory_key_mkey_entry.lw", 1)
@@ -138,7 +139,8 @@ TEST_F(ObjectCommands, KlmKey_ListsItsRangesInGroupsOfFour) {
   const auto domain = pd();
   const std::array ranges{pmd::KeyRange{prm::Rkey{0x11223344}, 0x5500'0000'7000, 0x2000},
                           pmd::KeyRange{prm::Rkey{0x55667788}, 0, 0x8000'0000}};
-  const auto key = MemoryKey::create_klm(context, domain, ranges, {true, true}, kQpn).value();
+  const auto key =
+      MemoryKey::create_klm(context, domain, ranges, {true, true}, prm::QpNumber{kQpn}).value();
   EXPECT_EQ(channel.last(), mkey_in()
                                 .put("memory_key_mkey_entry.lr", 1)
                                 .put("memory_key_mkey_entry.lw", 1)
@@ -224,7 +226,7 @@ TEST_F(ObjectCommands, QueriedKey_TellsItsContext) {
   EXPECT_TRUE(state.is_free);
   EXPECT_TRUE(state.access.local_write && state.access.remote_read);
   EXPECT_FALSE(state.access.remote_write || state.access.remote_atomic);
-  EXPECT_EQ(state.qpn, kQpn);
+  EXPECT_EQ(state.qpn, prm::QpNumber{kQpn});
   EXPECT_EQ(state.pdn, prm::PdNumber{kPdn});
   EXPECT_EQ(state.start_address, 0x5500'0000'7100u);
   EXPECT_EQ(state.bytes, 0x2000u);

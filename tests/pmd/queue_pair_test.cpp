@@ -50,7 +50,7 @@ TEST_F(QueuePairCommands, CreateDescribesASendQueueAndNoReceiveQueue) {
                        .put("qpc.dbr_addr", IfcMessage::read("create_qp_in.qpc.dbr_addr", created))
                        .append(big_endian(created.last<8>()))
                        .bytes());
-  EXPECT_EQ(qp.number(), kQpn);
+  EXPECT_EQ(qp.number(), prm::QpNumber{kQpn});
 }
 
 TEST_F(QueuePairCommands, TimestampFormatFollowsTheCapability) {
@@ -89,7 +89,7 @@ TEST_F(QueuePairCommands, ToRtrCarriesThePathAndRepeatsTheRights) {
   attributes.path.traffic_class = 0x6a;
   attributes.path.flow_label = 0x12345;
   attributes.path.priority = 6;
-  attributes.remote_qpn = 0x777;
+  attributes.remote_qpn = prm::QpNumber{0x777};
   attributes.rq_psn = 0xabcdef;
   attributes.mtu = prm::QpcMtu::MTU_2048;
   attributes.min_rnr_nak = 12;
@@ -280,7 +280,7 @@ TEST_F(QueuePairCommands, QueryReadsTheContext) {
   EXPECT_EQ(state.state, prm::QpState::RTS);
   EXPECT_TRUE(state.access.remote_write);
   EXPECT_FALSE(state.access.remote_read);
-  EXPECT_EQ(state.remote_qpn, 0x777u);
+  EXPECT_EQ(state.remote_qpn, prm::QpNumber{0x777});
   EXPECT_EQ(state.next_send_psn, 0x10u);
   EXPECT_EQ(state.next_rcv_psn, 0x20u);
   EXPECT_EQ(state.last_acked_psn, 0xfu);
@@ -341,7 +341,7 @@ TEST_F(QueuePairCommands, RefusedDestroyQp_KeepsMemoryAndCompletionEntriesForEve
 
 TEST_F(QueuePairCommands, ReleasedAndConfirmed_GivesMemoryBackWithoutACommand) {
   const auto before = arena.bytes_in_use();
-  EXPECT_EQ(qp.release(), kQpn);
+  EXPECT_EQ(qp.release(), prm::QpNumber{kQpn});
   qp.confirm_destroyed();
   { const auto gone = std::move(qp); }
   EXPECT_LT(arena.bytes_in_use(), before);

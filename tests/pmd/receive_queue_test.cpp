@@ -166,7 +166,7 @@ TEST_F(Receives, SendArrived_TellsBytesAndRequest) {
   EXPECT_TRUE(done.ok());
   EXPECT_EQ(static_cast<int>(done.opcode), IBV_WC_RECV);
   EXPECT_EQ(done.wr_id, 4711u);
-  EXPECT_EQ(done.qpn, kQpn);
+  EXPECT_EQ(done.qpn, prm::QpNumber{kQpn});
   EXPECT_EQ(done.byte_count, 37u);
   EXPECT_FALSE(done.has_immediate || done.has_invalidated);
 }

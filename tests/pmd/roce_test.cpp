@@ -135,16 +135,20 @@ TEST_F(RoceAddresses, InfinibandPort_HasNone) {
 
 // Worked by hand from rdma_calc_flow_label and rdma_flow_label_to_udp_sport.
 TEST(UdpSourcePort, FlowLabelFoldsIntoFourteenBits) {
-  EXPECT_EQ(pmd::udp_source_port(0x12345, 1, 2), 0xc000 | (0x2345 ^ 0x4));
-  EXPECT_EQ(pmd::udp_source_port(0xfffff, 1, 2), 0xc000 | (0x3fff ^ 0x3f));
+  EXPECT_EQ(pmd::udp_source_port(0x12345, prm::QpNumber{1}, prm::QpNumber{2}),
+            0xc000 | (0x2345 ^ 0x4));
+  EXPECT_EQ(pmd::udp_source_port(0xfffff, prm::QpNumber{1}, prm::QpNumber{2}),
+            0xc000 | (0x3fff ^ 0x3f));
 }
 
 TEST(UdpSourcePort, WithoutFlowLabelFollowsFromBothNumbers) {
-  EXPECT_EQ(pmd::udp_source_port(0, 0x100, 0x200), 0xc000 | (0x0 ^ 0x8));  // product 0x20000
-  EXPECT_EQ(pmd::udp_source_port(0, 0x400, 0x800), 0xc002);  // 0x200000, folded to 0x200002
+  EXPECT_EQ(pmd::udp_source_port(0, prm::QpNumber{0x100}, prm::QpNumber{0x200}),
+            0xc000 | (0x0 ^ 0x8));  // product 0x20000
+  EXPECT_EQ(pmd::udp_source_port(0, prm::QpNumber{0x400}, prm::QpNumber{0x800}),
+            0xc002);  // 0x200000, folded to 0x200002
   // Product 0x10000000000: folded to 0x10000100000, then to 0x10000100001; low 20 bits 0x00001.
-  EXPECT_EQ(pmd::udp_source_port(0, 0x800000, 0x20000), 0xc001);
-  EXPECT_EQ(pmd::udp_source_port(0, 0x20000, 0x800000), 0xc001);
+  EXPECT_EQ(pmd::udp_source_port(0, prm::QpNumber{0x800000}, prm::QpNumber{0x20000}), 0xc001);
+  EXPECT_EQ(pmd::udp_source_port(0, prm::QpNumber{0x20000}, prm::QpNumber{0x800000}), 0xc001);
 }
 
 }  // namespace

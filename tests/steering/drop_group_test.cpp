@@ -30,7 +30,7 @@ class DropGroups : public SteeringWorld {
 TEST_F(DropGroups, Destruction_LeavesNothingOnTheDevice) {
   {
     DropGroup made = group(Shape::DstQp);
-    ASSERT_TRUE(set(made, {.slot = 3, .qpn = 9}));
+    ASSERT_TRUE(set(made, {.slot = 3, .qpn = prm::QpNumber{9}}));
     EXPECT_EQ(model->census().flow_entries, 1U);
   }
   EXPECT_EQ(model->census().flow_tables + model->census().flow_groups, 0U);
@@ -50,8 +50,8 @@ TEST_F(DropGroups, IndexPastTheGroup_IsRefusedAndNothingSent) {
 
 TEST_F(DropGroups, OccupiedIndex_IsBusy) {
   DropGroup made = group(Shape::DstQp);
-  ASSERT_TRUE(set(made, {.slot = 0, .qpn = 9}));
-  EXPECT_EQ(set(made, {.slot = 0, .qpn = 9}).error().code, Errc::Busy);
+  ASSERT_TRUE(set(made, {.slot = 0, .qpn = prm::QpNumber{9}}));
+  EXPECT_EQ(set(made, {.slot = 0, .qpn = prm::QpNumber{9}}).error().code, Errc::Busy);
 }
 
 TEST_F(DropGroups, RemovingNothing_IsDone) {
@@ -63,7 +63,7 @@ TEST_F(DropGroups, RefusedEntry_IsRemovedAsIfItWereThere) {
   DropGroup made = group(Shape::DstQp);
   model->inject({.opcode = prm::number(prm::Opcode::SET_FLOW_TABLE_ENTRY),
                  .status = prm::number(prm::CommandStatus::LIM_ERR)});
-  ASSERT_FALSE(set(made, {.slot = 1, .qpn = 9}));
+  ASSERT_FALSE(set(made, {.slot = 1, .qpn = prm::QpNumber{9}}));
   EXPECT_TRUE(made.has(1));
   EXPECT_TRUE(made.remove(1, deadline_ns()));
   EXPECT_FALSE(made.has(1));
@@ -74,7 +74,7 @@ TEST_F(DropGroups, EntryWhoseAnswerWasLost_IsRemoved) {
   model->inject({.opcode = prm::number(prm::Opcode::SET_FLOW_TABLE_ENTRY),
                  .kind = model::CommandFaultRule::Kind::StatusAfter,
                  .status = prm::number(prm::CommandStatus::INT_ERR)});
-  ASSERT_FALSE(set(made, {.slot = 1, .qpn = 9}));
+  ASSERT_FALSE(set(made, {.slot = 1, .qpn = prm::QpNumber{9}}));
   ASSERT_EQ(model->census().flow_entries, 1U);
   EXPECT_TRUE(made.remove(1, deadline_ns()));
   EXPECT_EQ(model->census().flow_entries, 0U);
@@ -82,7 +82,7 @@ TEST_F(DropGroups, EntryWhoseAnswerWasLost_IsRemoved) {
 
 TEST_F(DropGroups, RefusedRemoval_IsTold) {
   DropGroup made = group(Shape::DstQp);
-  ASSERT_TRUE(set(made, {.slot = 1, .qpn = 9}));
+  ASSERT_TRUE(set(made, {.slot = 1, .qpn = prm::QpNumber{9}}));
   model->inject({.opcode = prm::number(prm::Opcode::DELETE_FLOW_TABLE_ENTRY),
                  .status = prm::number(prm::CommandStatus::INT_ERR)});
   EXPECT_FALSE(made.remove(1, deadline_ns()));
@@ -94,7 +94,8 @@ TEST_F(DropGroups, DeviceThatDoesNotAnswer_IsWaitedForOnceAndNotForEveryEntry) {
   const std::uint64_t patience_ns = hca->context().commands->default_deadline_ns() - start_ns;
   {
     DropGroup made = group(Shape::DstQp, 64);
-    for (std::uint32_t i = 0; i < 64; ++i) ASSERT_TRUE(set(made, {.slot = i, .qpn = i}));
+    for (std::uint32_t i = 0; i < 64; ++i)
+      ASSERT_TRUE(set(made, {.slot = i, .qpn = prm::QpNumber{i}}));
     model->inject(
         {.opcode = 0, .kind = model::CommandFaultRule::Kind::NeverReturns, .repeat = true});
   }
@@ -103,7 +104,8 @@ TEST_F(DropGroups, DeviceThatDoesNotAnswer_IsWaitedForOnceAndNotForEveryEntry) {
 
 TEST_F(DropGroups, RefusedEntry_DoesNotKeepTheOthersFromGoing) {
   DropGroup made = group(Shape::DstQp);
-  for (std::uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(set(made, {.slot = i, .qpn = i}));
+  for (std::uint32_t i = 0; i < 3; ++i)
+    ASSERT_TRUE(set(made, {.slot = i, .qpn = prm::QpNumber{i}}));
   model->inject({.opcode = prm::number(prm::Opcode::DELETE_FLOW_TABLE_ENTRY),
                  .status = prm::number(prm::CommandStatus::INT_ERR)});
   EXPECT_FALSE(made.destroy());

@@ -120,18 +120,18 @@ TEST_F(FlowDrops, FunctionScopeBesideOtherLeases_IsSkippedAndSaysSo) {
   start(in_path());
   ASSERT_NE(set_up(options("opcode")), nullptr);
   drop->ask_for_active([] { return 2U; });
-  EXPECT_EQ(drop->install({.slot = 1, .qpn = 5}, deadline_ns()).error().text,
+  EXPECT_EQ(drop->install({.slot = 1, .qpn = prm::QpNumber{5}}, deadline_ns()).error().text,
             "steering: shape opcode drops for the whole function and 2 other leases are ACTIVE; "
             "step skipped (--allow-function-drop)");
   EXPECT_EQ(model->census().flow_entries, 0U);
-  EXPECT_TRUE(drop->remove({.slot = 1, .qpn = 5}, deadline_ns()));
+  EXPECT_TRUE(drop->remove({.slot = 1, .qpn = prm::QpNumber{5}}, deadline_ns()));
 }
 
 TEST_F(FlowDrops, FunctionScopeAlone_IsInstalled) {
   start(in_path());
   ASSERT_NE(set_up(options("opcode")), nullptr);
   drop->ask_for_active([] { return 0U; });
-  EXPECT_TRUE(drop->install({.slot = 1, .qpn = 5}, deadline_ns()));
+  EXPECT_TRUE(drop->install({.slot = 1, .qpn = prm::QpNumber{5}}, deadline_ns()));
 }
 
 TEST_F(FlowDrops, FunctionScopeWhereAllowed_IsInstalled) {
@@ -139,7 +139,7 @@ TEST_F(FlowDrops, FunctionScopeWhereAllowed_IsInstalled) {
   auto allowed = options("match-all");
   allowed.allow_function_drop = true;
   ASSERT_NE(set_up(allowed), nullptr);
-  EXPECT_TRUE(drop->install({.slot = 1, .qpn = 5}, deadline_ns()));
+  EXPECT_TRUE(drop->install({.slot = 1, .qpn = prm::QpNumber{5}}, deadline_ns()));
 }
 
 TEST_F(FlowDrops, EveryEntryPlan_StopsARunningConnection) {
@@ -160,7 +160,8 @@ TEST_F(FlowDrops, AllowEntryOfFunctionScope_IsRefusedAndTheDropInstalledAllTheSa
   start(in_path());
   ASSERT_NE(set_up(options("match-all")), nullptr);
   drop->ask_for_active([] { return 0U; });
-  const steering::DropTarget target{.slot = 1, .qpn = 5, .entry = EntryPlan::AllowReplace};
+  const steering::DropTarget target{
+      .slot = 1, .qpn = prm::QpNumber{5}, .entry = EntryPlan::AllowReplace};
   EXPECT_THAT(drop->prepare(target, deadline_ns()).error().text,
               HasSubstr("shape match-all is the whole function's"));
   EXPECT_EQ(model->census().flow_entries, 0U);

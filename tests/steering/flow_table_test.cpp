@@ -58,7 +58,7 @@ TEST_F(FlowTables, RootThatNobodyAnswered_IsDisconnectedToo) {
 
 TEST_F(FlowTables, RootThatCannotBeDisconnected_KeepsItsTable) {
   start_infiniband({});
-  const std::uint32_t qpn = connect().target(0).qpn;
+  const std::uint32_t qpn = prm::number(connect().target(0).qpn);
   {
     FlowTable lost = table(prm::FlowTableType::NIC_RX);
     let_root_fail(Kind::DeliveryStatus);

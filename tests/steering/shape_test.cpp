@@ -63,7 +63,7 @@ TEST(Shape, ClientFlowWithoutAPort_IsRefused) {
 
 TEST(Shape, QpNumberOf25Bits_IsRefused) {
   prm::Buffer<prm::fte_match_param> value;
-  EXPECT_EQ(put_value(Shape::DstQp, {.qpn = 1U << 24}, value.view()).error().code,
+  EXPECT_EQ(put_value(Shape::DstQp, {.qpn = prm::QpNumber{1U << 24}}, value.view()).error().code,
             Errc::InvalidArgument);
 }
 

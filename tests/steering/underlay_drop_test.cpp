@@ -106,15 +106,15 @@ TEST_F(Underlays, Removed_LeavesNothingAndTheQpHearsAgain) {
 
 TEST_F(Underlays, InstallWithoutPrepare_IsNotFound) {
   underlay = set_up_underlay().value();
-  EXPECT_EQ(underlay->install({.slot = 1, .qpn = 5}, deadline_ns()).error().text,
+  EXPECT_EQ(underlay->install({.slot = 1, .qpn = prm::QpNumber{5}}, deadline_ns()).error().text,
             "steering: slot 1 got no underlay when the lease was granted");
-  EXPECT_TRUE(underlay->remove({.slot = 1, .qpn = 5}, deadline_ns()));
+  EXPECT_TRUE(underlay->remove({.slot = 1, .qpn = prm::QpNumber{5}}, deadline_ns()));
 }
 
 TEST_F(Underlays, SecondPrepareAndSlotPastTheLast_AreRefused) {
   attach(0);
   EXPECT_EQ(underlay->prepare(target, deadline_ns()).error().code, Errc::Busy);
-  EXPECT_EQ(underlay->prepare({.slot = 3, .qpn = 5}, deadline_ns()).error().text,
+  EXPECT_EQ(underlay->prepare({.slot = 3, .qpn = prm::QpNumber{5}}, deadline_ns()).error().text,
             "steering: slot 3; underlays are for 0 to 2");
 }
 

@@ -48,8 +48,8 @@ Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, st
     dma_poke_u64(words.data() + i * sizeof(std::uint64_t), stamp(serial, i));
   witness_->hold(source_.bytes().subspan(kPageBytes), serial);
   *connection_ = Connection{.serial = serial,
-                            .qpn = grant.qpn,
-                            .client_qpn = qp_.number(),
+                            .qpn = prm::number(grant.qpn),
+                            .client_qpn = prm::number(qp_.number()),
                             .first_psn = psn,
                             .next_psn = psn,
                             .done_psn = psn,
@@ -57,12 +57,12 @@ Result<void> Client::connect(const lease::Grant& grant, std::uint32_t serial, st
   return to_rts(grant.qpn, grant.psn, psn);
 }
 
-Result<void> Client::connect_to(std::uint32_t qpn, std::uint32_t psn) {
+Result<void> Client::connect_to(prm::QpNumber qpn, std::uint32_t psn) {
   connection_->next_psn = psn;
   return to_rts(qpn, 0, psn);
 }
 
-Result<void> Client::to_rts(std::uint32_t remote_qpn, std::uint32_t remote_psn, std::uint32_t psn) {
+Result<void> Client::to_rts(prm::QpNumber remote_qpn, std::uint32_t remote_psn, std::uint32_t psn) {
   has_failed_ = false;
   pmd::RtrAttributes rtr;
   rtr.path = own_port_;

@@ -63,7 +63,7 @@ class Client {
                                      std::uint32_t psn, bool has_receives);
   /// After reset(): to another QP with the key of before, as a client that never heard of the
   /// outcome.
-  [[nodiscard]] Result<void> connect_to(std::uint32_t qpn, std::uint32_t psn);
+  [[nodiscard]] Result<void> connect_to(prm::QpNumber qpn, std::uint32_t psn);
   [[nodiscard]] Result<void> reset();
 
   /// One message of a random kind, length and place; false when there is no room.
@@ -93,7 +93,7 @@ class Client {
         qp_(std::move(qp)),
         source_(std::move(source)),
         key_(std::move(key)) {}
-  [[nodiscard]] Result<void> to_rts(std::uint32_t remote_qpn, std::uint32_t remote_psn,
+  [[nodiscard]] Result<void> to_rts(prm::QpNumber remote_qpn, std::uint32_t remote_psn,
                                     std::uint32_t psn);
 
   pmd::RocePath own_port_;

@@ -50,7 +50,8 @@ Result<void> admit_into_stale(World& world, Client& next, const Held& stale) {
   PORTCULLIS_TRY(world.pass(1'000));
   // Its first packet is on its way; the stale one overtakes the second.
   const auto first = std::ranges::find_if(world.adversary().held(), [&](const Held& held) {
-    return held.serial == next.connection().serial && held.step.qpn == next.grant().qpn;
+    return held.serial == next.connection().serial &&
+           held.step.qpn == prm::number(next.grant().qpn);
   });
   if (first != world.adversary().held().end())
     world.adversary().let_go(world.model(), first->ticket);

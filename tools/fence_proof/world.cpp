@@ -490,14 +490,14 @@ void World::note(const Client& client, const lease::RevokeAnswer& answer) {
 void World::on_qp_reset(std::uint32_t qpn) {
   if (is_over_) return;
   for (const auto& [serial, promise] : promises_)
-    if (promise.qpn == qpn && now_ns() < promise.grace_until_ns)
+    if (prm::number(promise.qpn) == qpn && now_ns() < promise.grace_until_ns)
       witness_.object(Violation::Kind::ResetEarly, serial);
 }
 
 void World::on_qp_destroyed(std::uint32_t qpn) {
   if (is_over_) return;
   for (const auto& [serial, promise] : promises_)
-    if (promise.qpn == qpn && now_ns() < promise.rests_until_ns)
+    if (prm::number(promise.qpn) == qpn && now_ns() < promise.rests_until_ns)
       witness_.object(Violation::Kind::NumberEarly, serial);
 }
 

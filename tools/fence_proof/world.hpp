@@ -126,7 +126,7 @@ class World {
   std::vector<std::unique_ptr<Client>> clients_;
   /// What an outcome has promised, by the serial of its lease.
   struct Promise {
-    std::uint32_t qpn = 0;
+    prm::QpNumber qpn{};
     std::uint64_t grace_until_ns = 0;
     std::uint64_t rests_until_ns = 0;
   };

@@ -62,12 +62,14 @@ void ClientDesk::refuse(const std::string& why) {
 Result<lease::Grant> ClientDesk::grant(lease::LeaseManager& manager, const lease::Plan& plan,
                                        const Request& request, const LeaseTerms& terms) {
   const auto& client = request.client;
-  const lease::GrantRequest wanted{
-      .bytes = terms.bytes,
-      .peer = {.qpn = client.qpn, .psn = client.psn, .gid = client.gid, .mac = client.mac},
-      .access = terms.access,
-      .ack_timeout = static_cast<std::uint8_t>(terms.timeout),
-      .retry_count = static_cast<std::uint8_t>(terms.retry)};
+  const lease::GrantRequest wanted{.bytes = terms.bytes,
+                                   .peer = {.qpn = prm::QpNumber{client.qpn},
+                                            .psn = client.psn,
+                                            .gid = client.gid,
+                                            .mac = client.mac},
+                                   .access = terms.access,
+                                   .ack_timeout = static_cast<std::uint8_t>(terms.timeout),
+                                   .retry_count = static_cast<std::uint8_t>(terms.retry)};
   auto granted = plan.is_for_groups()
                      ? manager.grant_together(std::span(&wanted, 1)).map([](const auto& grants) {
                          return grants.front();
@@ -78,7 +80,7 @@ Result<lease::Grant> ClientDesk::grant(lease::LeaseManager& manager, const lease
 }
 
 Result<bool> ClientDesk::tell(const lease::Grant& grant, const LeaseTerms& terms) {
-  const lease_exchange::Grant line{.server = {.qpn = grant.qpn,
+  const lease_exchange::Grant line{.server = {.qpn = prm::number(grant.qpn),
                                               .psn = grant.psn,
                                               .gid = port_->address().gid,
                                               .mac = port_->address().mac},

@@ -106,8 +106,8 @@ class Serving {
         fmt::format("lease {:#x} epoch {}: {} bytes, {}, QP {:#x} to QP {:#x} at {} ({}), MTU {}, "
                     "timeout {}, retry {}",
                     grant_.lease.id, grant_.lease.epoch, grant_.bytes,
-                    lease_exchange::access_text(options_->terms.access), grant_.qpn, client.qpn,
-                    client.gid.text(), client.mac.text(), prm::bytes_of(grant_.mtu),
+                    lease_exchange::access_text(options_->terms.access), prm::number(grant_.qpn),
+                    client.qpn, client.gid.text(), client.mac.text(), prm::bytes_of(grant_.mtu),
                     grant_.ack_timeout, grant_.retry_count));
     return true;
   }

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Connection>> Connection::create(lease_serve::ServedPort& 
 }
 
 lease_exchange::Request Connection::request() const {
-  return {.client = {.qpn = qp_.number(),
+  return {.client = {.qpn = prm::number(qp_.number()),
                      .psn = first_psn_,
                      .gid = port_->address().gid,
                      .mac = port_->address().mac},
@@ -73,7 +73,7 @@ Result<void> Connection::connect(const lease_exchange::Grant& grant) {
   pmd::RtrAttributes rtr;
   rtr.path.remote_gid = grant.server.gid;
   rtr.path.remote_mac = grant.server.mac;
-  rtr.remote_qpn = grant.server.qpn;
+  rtr.remote_qpn = prm::QpNumber{grant.server.qpn};
   rtr.rq_psn = grant.server.psn;
   rtr.mtu = mtu_code(grant.mtu);
   PORTCULLIS_TRY(qp_.to_rtr(rtr));

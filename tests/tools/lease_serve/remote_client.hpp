@@ -78,7 +78,8 @@ class Writer {
 
   std::string request() const {
     return to_line(lease_exchange::Request{
-        .client = {.qpn = qp_.number(), .psn = 5, .gid = kTheirs, .mac = mac_}, .mtu = 1024});
+        .client = {.qpn = prm::number(qp_.number()), .psn = 5, .gid = kTheirs, .mac = mac_},
+        .mtu = 1024});
   }
   void connect(const lease_exchange::Grant& grant) {
     grant_ = grant;
@@ -86,7 +87,7 @@ class Writer {
     rtr.path.remote_gid = grant.server.gid;
     rtr.path.remote_mac = grant.server.mac;
     rtr.path.source_address_index = 1;
-    rtr.remote_qpn = grant.server.qpn;
+    rtr.remote_qpn = prm::QpNumber{grant.server.qpn};
     rtr.rq_psn = grant.server.psn;
     EXPECT_TRUE(qp_.to_init({}));
     EXPECT_TRUE(qp_.to_rtr(rtr));

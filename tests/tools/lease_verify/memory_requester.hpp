@@ -32,7 +32,7 @@ class MemoryRequester : public tools::lease_verify::Requester {
   }
 
   tools::lease_exchange::Request request() const override {
-    return {.client = {.qpn = 0x11,
+    return {.client = {.qpn = prm::QpNumber{0x11},
                        .psn = 7,
                        .gid = pmd::Gid::from_ipv4(192, 0, 2, 2),
                        .mac = {{2, 0, 0, 0, 0, 2}}},
