@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numbers>
+#include <string>
 
 #include "pfc/cbd/routing.hpp"
 
@@ -60,6 +62,26 @@ void cable(Topology& topology, NodeId a, NodeId b, const Link& like) {
 void add_shortest_routes(Topology& topology) {
   topology.routes = Routing(topology).shortest_routes(destinations_of(topology),
                                                       std::vector<bool>(topology.links.size()));
+}
+
+/// "4,2,1" as exactly `count` numbers.
+Result<std::vector<std::uint32_t>> parse_shape(std::string_view name, std::string_view text,
+                                               std::size_t count, std::string_view accepted) {
+  std::vector<std::uint32_t> numbers;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + comma, number);
+    if (error != std::errc() || end != text.data() + comma) break;
+    numbers.push_back(number);
+    if (comma == text.size()) {
+      if (numbers.size() == count) return numbers;
+      break;
+    }
+    text.remove_prefix(comma + 1);
+  }
+  return fail(Errc::InvalidArgument,
+              fmt::format("scenario \"{}\"; {} with whole numbers is accepted", name, accepted));
 }
 
 }  // namespace
@@ -152,6 +174,27 @@ Result<Topology> ring(std::uint32_t switches, std::uint32_t span, const Link& li
     topology.flows.push_back(std::move(flow));
   }
   return topology;
+}
+
+Result<Topology> generate(std::string_view name) {
+  const std::size_t colon = std::min(name.find(':'), name.size());
+  const std::string_view kind = name.substr(0, colon);
+  const std::string_view shape = name.substr(std::min(colon + 1, name.size()));
+  if (kind == "leaf-spine") {
+    PORTCULLIS_TRY_ASSIGN(const auto n,
+                          parse_shape(name, shape, 3, "leaf-spine:LEAVES,SPINES,HOSTS"));
+    return leaf_spine({.leaves = n[0], .spines = n[1], .hosts = n[2]});
+  }
+  if (kind == "fat-tree") {
+    PORTCULLIS_TRY_ASSIGN(const auto n, parse_shape(name, shape, 1, "fat-tree:PORTS"));
+    return fat_tree(n[0], true);
+  }
+  if (kind == "ring") {
+    PORTCULLIS_TRY_ASSIGN(const auto n, parse_shape(name, shape, 2, "ring:SWITCHES,SPAN"));
+    return ring(n[0], n[1]);
+  }
+  return fail(Errc::InvalidArgument,
+              fmt::format("scenario \"{}\"; leaf-spine:, fat-tree: and ring: are generated", name));
 }
 
 }  // namespace portcullis::pfc::cbd

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "pfc/topology.hpp"
@@ -32,5 +33,9 @@ struct LeafSpine {
 /// host i to the host `span` switches on (1 at least, below `switches`).
 [[nodiscard]] Result<Topology> ring(std::uint32_t switches, std::uint32_t span,
                                     const Link& like = {});
+
+/// What leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS or ring:SWITCHES,SPAN names. InvalidArgument
+/// names what is accepted.
+[[nodiscard]] Result<Topology> generate(std::string_view name);
 
 }  // namespace portcullis::pfc::cbd
