@@ -82,6 +82,9 @@ struct Trace {
   Violation violation = Violation::None;
 };
 
+/// What shortest_violation() takes for each state, about: it keeps parents.
+inline constexpr std::uint64_t kTraceStateBytes = 200;
+
 /// A shortest violating run, found anew with parents kept; nothing when there is none within
 /// `state_limit` states. Exact.
 [[nodiscard]] std::optional<Trace> shortest_violation(const Machine& machine, bool uses_symmetry,

@@ -17,7 +17,6 @@ namespace {
 using namespace failover;
 
 constexpr double kGiga = 1e9;
-constexpr std::uint64_t kTraceStateBytes = 200;  // of the second search, which keeps parents
 
 std::string amount(double bytes) {
   if (bytes < 1e6) return fmt::format("{:.0f} kB", bytes / 1e3);
