@@ -5,7 +5,8 @@ option(PORTCULLIS_WERROR "Warnings are errors" OFF)
 set(PORTCULLIS_SANITIZE "" CACHE STRING "address;undefined or thread")
 
 add_library(portcullis_flags INTERFACE)
-target_include_directories(portcullis_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(portcullis_flags INTERFACE ${PROJECT_SOURCE_DIR}
+                                                      ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(portcullis_flags INTERFACE -Wall -Wextra -Wconversion
                        $<$<BOOL:${PORTCULLIS_WERROR}>:-Werror>)
 if(PORTCULLIS_SANITIZE)

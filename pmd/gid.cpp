@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace portcullis::pmd {
+namespace portcullis {
 
 Result<Mac> Mac::parse(std::string_view text) {
   const auto refused = [&] {
@@ -65,4 +65,4 @@ std::string Gid::text() const {
   return inet_ntop(AF_INET6, bytes.data(), text.data(), text.size());
 }
 
-}  // namespace portcullis::pmd
+}  // namespace portcullis

@@ -31,9 +31,17 @@ ARROWS = {
     "attach": {"pmd", "model"},
     "failover": {"base"},
     "pfc": {"base"},
+    "include": set(),
 }
 FREE = {"bench", "tools", "tests", "docs"}  # may include everything
 LIBRARIES = set(ARROWS)
+
+# Who may include <portcullis/..>, and which headers of the libraries share its words.
+DOOR_USERS = {"include", "front", "docs", "tests"}
+DOOR_FILES = {
+    "base/result.hpp": "Result and Error",
+    "pmd/gid.hpp": "Gid and Mac",
+}
 
 # The files that may turn memory into device accesses, and why each has to.
 BARRIER_FILES = {
@@ -157,6 +165,24 @@ def arrows(tree: Tree) -> Iterator[Finding]:
                         yield Finding(source.path, line, f"{name} may not link {linked}")
 
 
+def front_door(tree: Tree) -> Iterator[Finding]:
+    """Installed headers include no private one, and no library behind them leans on them."""
+    public = re.compile(r"<(portcullis/\w+\.hpp|tl/expected\.hpp|[a-z_]+)>")
+    for source in tree.cpp:
+        if source.folder not in DOOR_USERS and source.path not in DOOR_FILES:
+            for line, _ in source.find(r"^[ \t]*#[ \t]*include[ \t]*<portcullis/"):
+                yield Finding(source.path, line, f"{source.folder} is behind the front door")
+        if source.folder != "include":
+            continue
+        if not re.fullmatch(r"include/portcullis/\w+\.hpp", source.path):
+            yield Finding(source.path, 1, "not include/portcullis/NAME.hpp")
+        text = blank(source.text, keep_strings=True)
+        for match in re.finditer(r"^[ \t]*#[ \t]*include[ \t]*(\S+)", text, re.MULTILINE):
+            if not public.fullmatch(match.group(1)):
+                line = text.count("\n", 0, match.start()) + 1
+                yield Finding(source.path, line, f"{match.group(1)} is private")
+
+
 def orphans(tree: Tree) -> Iterator[Finding]:
     """Every .cpp is built, every header is included."""
     cmake: dict[str, str] = {}  # a folder may have lists beside its CMakeLists.txt
@@ -168,7 +194,7 @@ def orphans(tree: Tree) -> Iterator[Finding]:
         included |= set(re.findall(r'#\s*include\s*["<]([^">]+)[">]', source.text))
     for source in tree.cpp:
         if source.is_header:
-            if source.path not in included:
+            if source.path.removeprefix("include/") not in included:
                 yield Finding(source.path, 1, "no file includes it")
             continue
         folder = source.path.rpartition("/")[0]
@@ -366,8 +392,8 @@ def citations(tree: Tree) -> Iterator[Finding]:
 
 RULES = {
     rule.__name__: rule
-    for rule in (arrows, orphans, spdx, width, file_length, function_length, hazards, errors,
-                 unfinished, test_habits, links, citations)
+    for rule in (arrows, front_door, orphans, spdx, width, file_length, function_length, hazards,
+                 errors, unfinished, test_habits, links, citations)
 }
 
 

@@ -87,6 +87,31 @@ class Arrows(HouseTest):
         self.assertKept("arrows", {"pmd/a.cpp": '// like\n/*\n#include "model/b.hpp"\n*/\n'})
 
 
+class FrontDoor(HouseTest):
+    def header(self, include: str) -> dict[str, str]:
+        return {"include/portcullis/a.hpp": f"#pragma once\n#include {include}\n"}
+
+    def test_private_include_is_found(self):
+        for include in ('"lease/b.hpp"', "<lease/b.hpp>", "<fmt/format.h>", '"b.hpp"'):
+            self.assertBroken("front_door", self.header(include),
+                              ("include/portcullis/a.hpp", 2))
+
+    def test_public_include_is_kept(self):
+        for include in ("<portcullis/b.hpp>", "<tl/expected.hpp>", "<string_view>"):
+            self.assertKept("front_door", self.header(include))
+
+    def test_library_that_leans_on_the_door_is_found(self):
+        text = "\n#include <portcullis/lease.hpp>\n"
+        self.assertBroken("front_door", {"lease/a.hpp": text}, ("lease/a.hpp", 2))
+        self.assertKept("front_door", {"front/a.cpp": text, "base/result.hpp": text})
+
+    def test_header_beside_the_door_is_found(self):
+        self.assertBroken("front_door", {"include/b.hpp": ""}, ("include/b.hpp", 1))
+
+    def test_public_header_that_nobody_includes_is_an_orphan(self):
+        self.assertBroken("orphans", self.header("<string>"), ("include/portcullis/a.hpp", 1))
+
+
 class Orphans(HouseTest):
     def test_source_that_no_target_builds_is_found(self):
         files = {"pmd/CMakeLists.txt": "portcullis_library(pmd b.cpp)", "pmd/a.cpp": ""}

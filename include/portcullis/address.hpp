@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The two addresses of a RoCE port: a GID, which for RoCEv2 is its IPv6 address or its IPv4 address
+// in the v4-mapped form ::ffff:a.b.c.d, and a MAC.
+//
+// Example, leases.cpp:
+//   PORTCULLIS_TRY_ASSIGN(const Gid gid, Gid::parse("192.0.2.7"));
+//   PORTCULLIS_TRY_ASSIGN(const Mac mac, Mac::parse("02:00:00:00:00:07"));
+//   std::cout << gid.text() << " is at " << mac.text() << '\n';
+#pragma once
+
+#include <portcullis/export.hpp>
+#include <portcullis/result.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace portcullis {
+
+struct PORTCULLIS_API Mac {
+  std::array<std::uint8_t, 6> octets{};
+
+  /// "02:00:00:00:00:01".
+  [[nodiscard]] static Result<Mac> parse(std::string_view text);
+  [[nodiscard]] std::string text() const;
+  /// As an unsigned number of 48 bits.
+  [[nodiscard]] constexpr std::uint64_t number() const noexcept {
+    std::uint64_t value = 0;
+    for (const std::uint8_t octet : octets) value = value << 8 | octet;
+    return value;
+  }
+  bool operator==(const Mac&) const = default;
+};
+
+struct PORTCULLIS_API Gid {
+  std::array<std::byte, 16> bytes{};  // network order
+
+  [[nodiscard]] static constexpr Gid from_ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c,
+                                               std::uint8_t d) noexcept {
+    Gid gid;
+    gid.bytes[10] = gid.bytes[11] = std::byte{0xff};
+    gid.bytes[12] = std::byte{a};
+    gid.bytes[13] = std::byte{b};
+    gid.bytes[14] = std::byte{c};
+    gid.bytes[15] = std::byte{d};
+    return gid;
+  }
+  /// fe80::/64 and the EUI-64 of a MAC, as Linux makes the first GID of a port (addrconf_addr_eui48
+  /// of net/addrconf.h).
+  [[nodiscard]] static Gid link_local(const Mac& mac) noexcept;
+  /// "192.0.2.1", "fe80::1" or "::ffff:192.0.2.1".
+  [[nodiscard]] static Result<Gid> parse(std::string_view text);
+  [[nodiscard]] std::string text() const;
+  /// ::ffff:0:0/96.
+  [[nodiscard]] constexpr bool is_ipv4() const noexcept {
+    return std::all_of(bytes.begin(), bytes.begin() + 10,
+                       [](std::byte b) { return b == std::byte{0}; }) &&
+           bytes[10] == std::byte{0xff} && bytes[11] == std::byte{0xff};
+  }
+  bool operator==(const Gid&) const = default;
+};
+
+}  // namespace portcullis

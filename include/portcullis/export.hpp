@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Marks what libportcullis.so shows; everything else in it is hidden.
+#pragma once
+
+#define PORTCULLIS_API __attribute__((visibility("default")))
