@@ -30,7 +30,7 @@ class Function {
  public:
   using Options = FunctionOptions;
 
-  /// A polled model gets a worker lcore of the EAL, which must be running, or a thread where it has
+  /// A polled model gets a worker lcore of the EAL, or a thread where that has none or does not run
   /// none.
   [[nodiscard]] static Result<std::unique_ptr<Function>> bring_up(OpenDevice opened,
                                                                   const Options& options = {});

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -100,6 +101,9 @@ Result<void> check_open_files(const std::vector<std::string>& arguments) {
                   files.rlim_cur, free, needed, lcores, limit - free + needed));
 }
 
+// The EAL's own tables call every lcore enabled before it has started.
+std::atomic<bool> is_running = false;
+
 int run_work(void* work) {
   (*static_cast<std::function<void()>*>(work))();
   return 0;
@@ -152,6 +156,7 @@ Result<Eal> Eal::start(std::vector<std::string> arguments, bool emulated) {
     remove_directory(private_directory);
     return fail(Errc::System, refusal_of(arguments, start.said));
   }
+  is_running = true;
   return Eal(std::move(arguments), private_directory);
 }
 
@@ -162,6 +167,7 @@ Eal::Eal(Eal&& other) noexcept
 
 Eal::~Eal() {
   if (!running_) return;
+  is_running = false;
   rte_eal_cleanup();
   remove_directory(private_directory_);
 }
@@ -170,6 +176,7 @@ unsigned Eal::main_lcore() noexcept { return rte_get_main_lcore(); }
 
 std::vector<unsigned> Eal::worker_lcores() {
   std::vector<unsigned> lcores;
+  if (!is_running) return lcores;
   unsigned lcore = 0;
   RTE_LCORE_FOREACH_WORKER(lcore) lcores.push_back(lcore);
   return lcores;

@@ -39,6 +39,7 @@ class Eal {
   /// As the EAL got them, for the context of a benchmark.
   [[nodiscard]] const std::vector<std::string>& arguments() const noexcept { return arguments_; }
   [[nodiscard]] static unsigned main_lcore() noexcept;
+  /// None while no EAL of this class runs.
   [[nodiscard]] static std::vector<unsigned> worker_lcores();
 
  private:

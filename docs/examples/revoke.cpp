@@ -1,36 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The README's example, whole: a ConnectX-5 in software, a lease on it, and its revoke. Real
-// hardware needs another name in open_device and an EAL (pmd/eal.hpp), nothing else.
-#include <iostream>
+// The README's example, whole: a ConnectX-5 in software, a lease on it, a client that writes, and
+// the revoke. Real hardware needs another name in the first line (docs/front-door.md).
+#include <portcullis/lease_manager.hpp>
+#include <portcullis/requester.hpp>
 
-#include "attach/open_device.hpp"
-#include "lease/lease_manager.hpp"
-#include "pmd/hca.hpp"
-#include "pmd/roce_address.hpp"
+#include <array>
+#include <cstddef>
+#include <iostream>
 
 namespace {
 
 using namespace portcullis;
 
-/// The client as it would introduce itself: its QP's number and first PSN, its address.
-constexpr lease::Peer kPeer{.qpn = prm::QpNumber{0x1234},
-                            .psn = 7,
-                            .gid = pmd::Gid::from_ipv4(192, 0, 2, 7),
-                            .mac = {{0x02, 0, 0, 0, 0, 0x07}}};
-constexpr pmd::RoceAddress kPort{.gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
-                                 .mac = {{0x02, 0, 0, 0, 0, 0x01}}};
+constexpr std::array kData{std::byte{0x42}};
 
-Result<lease::RevokeAnswer> grant_and_revoke() {
-  PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device("model,timing=cx5-16.35.4506"));
-  PORTCULLIS_TRY_ASSIGN(auto open, attach::OpenDevice::open(spec));
-  PORTCULLIS_TRY_ASSIGN(const auto hca, pmd::Hca::bring_up(open.device(), {}));
-  pmd::RoceAddressTable addresses(hca->context());
-  PORTCULLIS_TRY(addresses.set(0, kPort));
-  PORTCULLIS_TRY_ASSIGN(const auto leases, lease::LeaseManager::create(lease::Host::of(*hca), {}));
-  PORTCULLIS_TRY_ASSIGN(const auto grant, leases->grant({.bytes = 1 << 20, .peer = kPeer}));
-  // .. the client now writes to grant.address with grant.rkey, through QP grant.qpn ..
-  return leases->revoke(grant.lease.id, grant.lease.epoch);
+Result<RevokeAnswer> grant_and_revoke() {
+  PORTCULLIS_TRY_ASSIGN(const auto spec, DeviceSpec::parse("model,timing=cx5-16.35.4506"));
+  PORTCULLIS_TRY_ASSIGN(const auto port, Port::open(spec));
+  PORTCULLIS_TRY_ASSIGN(auto leases, LeaseManager::create(port));
+  PORTCULLIS_TRY_ASSIGN(auto client, Requester::create(port));  // or one on another host
+  PORTCULLIS_TRY_ASSIGN(const auto grant, leases.grant({.bytes = 4096, .peer = client.peer()}));
+  PORTCULLIS_TRY(client.connect(grant));
+  PORTCULLIS_TRY(client.write(0, kData));  // RDMA, through grant.port.qpn with grant.rkey
+  return leases.revoke(grant.lease);       // the client's next WRITE fails
 }
 
 }  // namespace
@@ -41,6 +34,6 @@ int main() {
     std::cerr << "revoke: " << answer.error().text << '\n';
     return 1;
   }
-  std::cout << lease::name(answer->outcome) << '\n';
-  return answer->outcome == lease::Outcome::TornDown ? 0 : 1;
+  std::cout << name(answer->outcome) << '\n';
+  return answer->outcome == Outcome::TornDown ? 0 : 1;
 }

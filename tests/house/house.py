@@ -32,6 +32,7 @@ ARROWS = {
     "failover": {"base"},
     "pfc": {"base"},
     "include": set(),
+    "front": {"lease", "attach", "failover", "pfc"},
 }
 FREE = {"bench", "tools", "tests", "docs"}  # may include everything
 LIBRARIES = set(ARROWS)

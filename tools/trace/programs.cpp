@@ -14,7 +14,6 @@
 
 #include "base/result.hpp"
 #include "tools/standard_streams.hpp"
-#include "tools/trace/report.hpp"
 #include "trace/compare.hpp"
 #include "trace/dmesg_import.hpp"
 #include "trace/recording.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/trace/report.hpp"
+#include "trace/report.hpp"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,10 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-namespace portcullis::tools::trace {
+namespace portcullis::trace {
 namespace {
 
-const portcullis::trace::TraceCommand& command_of(const portcullis::trace::Step& step,
-                                                  const Recording& a, const Recording& b) {
+const TraceCommand& command_of(const Step& step, const Recording& a, const Recording& b) {
   return step.a ? a.commands[*step.a] : b.commands[*step.b];
 }
 
@@ -19,8 +18,7 @@ std::string sequence_of(const std::optional<std::size_t>& index, const Recording
   return index ? std::to_string(recording.commands[*index].sequence) : std::string();
 }
 
-void append_step(std::string& text, const portcullis::trace::Step& step, const Recording& a,
-                 const Recording& b) {
+void append_step(std::string& text, const Step& step, const Recording& a, const Recording& b) {
   const char mark = !step.b ? '-' : !step.a ? '+' : ' ';
   fmt::format_to(std::back_inserter(text), "{} {:>5} {:>5}  {}\n", mark, sequence_of(step.a, a),
                  sequence_of(step.b, b), identity(command_of(step, a, b)));
@@ -37,8 +35,7 @@ nlohmann::ordered_json json_of(const Named& named) {
           {"commands", named.recording.commands.size()}};
 }
 
-nlohmann::ordered_json json_of(const portcullis::trace::Step& step, const Recording& a,
-                               const Recording& b) {
+nlohmann::ordered_json json_of(const Step& step, const Recording& a, const Recording& b) {
   nlohmann::ordered_json json;
   json["command"] = identity(command_of(step, a, b));
   if (step.a) json["a"] = a.commands[*step.a].sequence;
@@ -48,9 +45,7 @@ nlohmann::ordered_json json_of(const portcullis::trace::Step& step, const Record
   return json;
 }
 
-bool is_same(const portcullis::trace::Step& step) {
-  return step.a && step.b && step.fields.empty();
-}
+bool is_same(const Step& step) { return step.a && step.b && step.fields.empty(); }
 
 }  // namespace
 
@@ -59,7 +54,7 @@ std::string text_report(const Named& a, const Named& b, const Comparison& compar
   for (const auto& [mark, named] : {std::pair("---", &a), std::pair("+++", &b)})
     fmt::format_to(std::back_inserter(text), "{} {}: {} commands, {}\n", mark, named->file,
                    named->recording.commands.size(), named->recording.source);
-  for (const portcullis::trace::Step& step : comparison.steps)
+  for (const Step& step : comparison.steps)
     if (!is_same(step)) append_step(text, step, a.recording, b.recording);
   fmt::format_to(std::back_inserter(text),
                  "{} commands are the same, {} differ, {} only in {}, {} only in {}\n",
@@ -80,10 +75,10 @@ std::string json_report(const Named& a, const Named& b, const Rules& rules,
   json["only_a"] = comparison.only_a;
   json["only_b"] = comparison.only_b;
   json["differences"] = nlohmann::ordered_json::array();
-  for (const portcullis::trace::Step& step : comparison.steps)
+  for (const Step& step : comparison.steps)
     if (!is_same(step)) json["differences"].push_back(json_of(step, a.recording, b.recording));
   // A file's name or source may be no UTF-8.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace portcullis::tools::trace
+}  // namespace portcullis::trace

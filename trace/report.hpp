@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What trace-diff prints: a comparison for people, or as JSON (docs/trace-format.md).
+// A comparison as text for people, or as JSON (docs/trace-format.md): what trace-diff prints.
 #pragma once
 
 #include <string>
@@ -8,11 +8,7 @@
 
 #include "trace/compare.hpp"
 
-namespace portcullis::tools::trace {
-
-using portcullis::trace::Comparison;
-using portcullis::trace::Recording;
-using portcullis::trace::Rules;
+namespace portcullis::trace {
 
 /// A recording and what the user calls it.
 struct Named {
@@ -24,4 +20,4 @@ struct Named {
 [[nodiscard]] std::string json_report(const Named& a, const Named& b, const Rules& rules,
                                       const Comparison& comparison);
 
-}  // namespace portcullis::tools::trace
+}  // namespace portcullis::trace

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <portcullis/fabric.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "front/fabric_impl.hpp"
+#include "pfc/cbd/generators.hpp"
+#include "pfc/scenarios.hpp"
+#include "pfc/topology_json.hpp"
+
+namespace portcullis {
+namespace {
+
+template <class Named>
+std::vector<std::string> names_of(const std::vector<Named>& all) {
+  std::vector<std::string> names;
+  for (const Named& one : all) names.push_back(one.name);
+  return names;
+}
+
+}  // namespace
+
+Result<void> check_from_zero(const char* option, double value) {
+  if (value >= 0 && std::isfinite(value)) return {};
+  return fail(Errc::InvalidArgument,
+              fmt::format("{} {}; a number from 0 on is accepted", option, value));
+}
+
+Result<Fabric> Fabric::parse(std::string_view json, std::string_view file) {
+  PORTCULLIS_TRY_ASSIGN(auto topology, pfc::parse_topology(json, file));
+  return Fabric(std::make_shared<const Impl>(Impl{std::move(topology)}));
+}
+
+Result<Fabric> Fabric::make(std::string_view name) {
+  const bool is_generated = name.find(':') != std::string_view::npos;
+  PORTCULLIS_TRY_ASSIGN(auto topology,
+                        is_generated ? pfc::cbd::generate(name) : pfc::scenario(name));
+  return Fabric(std::make_shared<const Impl>(Impl{std::move(topology)}));
+}
+
+std::vector<std::string> Fabric::names() {
+  std::vector<std::string> names;
+  for (const pfc::ScenarioName& scenario : pfc::scenario_names()) names.emplace_back(scenario.name);
+  return names;
+}
+
+Result<Fabric> Fabric::with(std::span<const std::string> settings) const {
+  pfc::Topology topology = impl_->topology;
+  PORTCULLIS_TRY(pfc::apply_settings(topology, settings));
+  return Fabric(std::make_shared<const Impl>(Impl{std::move(topology)}));
+}
+
+const std::string& Fabric::name() const noexcept { return impl_->topology.name; }
+std::string Fabric::json() const { return pfc::to_json(impl_->topology); }
+std::vector<std::string> Fabric::nodes() const { return names_of(impl_->topology.nodes); }
+std::vector<std::string> Fabric::links() const { return names_of(impl_->topology.links); }
+std::vector<std::string> Fabric::flows() const { return names_of(impl_->topology.flows); }
+
+}  // namespace portcullis

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <portcullis/failover.hpp>
+
+#include <utility>
+
+#include "failover/classify/classify.hpp"
+#include "failover/classify/dump.hpp"
+#include "failover/explore/chart.hpp"
+#include "failover/semantics/label.hpp"
+
+namespace portcullis {
+namespace {
+
+Advice advice_of(failover::Advice advice) {
+  switch (advice) {
+    case failover::Advice::Repost:
+      return Advice::Repost;
+    case failover::Advice::Never:
+      return Advice::Never;
+    case failover::Advice::OnlyIf:
+      return Advice::OnlyIf;
+    case failover::Advice::NoAdvice:
+      return Advice::NoAdvice;
+  }
+  return Advice::NoAdvice;
+}
+
+RequestAdvice advice_of(const failover::OutstandingRequest& request,
+                        const failover::Classification& found) {
+  RequestAdvice told;
+  told.wr_id = request.wr_id;
+  told.opcode = request.opcode ? failover::name_of(*request.opcode) : request.opcode_name;
+  told.advice = advice_of(found.advice);
+  for (const failover::Requirement& condition : found.conditions)
+    told.conditions.push_back({failover::name_of(condition.kind), condition.requests});
+  for (const auto& provisos : found.one_of) {
+    auto& all = told.one_of.emplace_back();
+    for (const failover::Proviso proviso : provisos) all.emplace_back(failover::name_of(proviso));
+  }
+  told.reason = found.reason;
+  told.lemma = found.lemma;
+  told.states = found.states;
+  if (found.trace) told.counterexample = failover::trace_text(*found.machine, *found.trace);
+  return told;
+}
+
+}  // namespace
+
+struct [[gnu::visibility("hidden")]] Dump::Impl {
+  std::vector<failover::OutstandingRequest> requests;
+};
+
+Result<Dump> Dump::parse(std::string_view json, std::string_view file) {
+  PORTCULLIS_TRY_ASSIGN(auto requests, failover::read_dump(json, file));
+  return Dump(std::make_shared<const Impl>(Impl{std::move(requests)}));
+}
+
+std::size_t Dump::size() const noexcept { return impl_->requests.size(); }
+
+std::string_view name(Advice advice) noexcept {
+  switch (advice) {
+    case Advice::Repost:
+      return failover::name_of(failover::Advice::Repost);
+    case Advice::Never:
+      return failover::name_of(failover::Advice::Never);
+    case Advice::OnlyIf:
+      return failover::name_of(failover::Advice::OnlyIf);
+    case Advice::NoAdvice:
+      return failover::name_of(failover::Advice::NoAdvice);
+  }
+  return "?";
+}
+
+Result<std::vector<RequestAdvice>> classify(const Dump& dump, const std::atomic<bool>* stop) {
+  const auto& requests = dump.impl().requests;
+  PORTCULLIS_TRY_ASSIGN(const auto found, failover::classify(requests, stop));
+  std::vector<RequestAdvice> advice;
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    advice.push_back(advice_of(requests[i], found[i]));
+  return advice;
+}
+
+}  // namespace portcullis

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <portcullis/protocols.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include "failover/explore/chart.hpp"
+#include "failover/explore/explorer.hpp"
+#include "failover/protocols/models.hpp"
+#include "failover/protocols/table.hpp"
+#include "failover/semantics/machine.hpp"
+
+namespace portcullis {
+namespace {
+
+failover::Environment environment_of(Surroundings surroundings) {
+  switch (surroundings) {
+    case Surroundings::Quiet:
+      return failover::Environment::Quiet;
+    case Surroundings::Reuse:
+      return failover::Environment::Reuse;
+    case Surroundings::OtherWriters:
+      return failover::Environment::OtherWriters;
+    case Surroundings::Aba:
+      return failover::Environment::Aba;
+  }
+  return failover::Environment::OtherWriters;
+}
+
+ExploreEnding ending_of(failover::Ending ending) {
+  switch (ending) {
+    case failover::Ending::Complete:
+      return ExploreEnding::Safe;
+    case failover::Ending::Violated:
+      return ExploreEnding::Refuted;
+    case failover::Ending::Interrupted:
+      return ExploreEnding::Stopped;
+    case failover::Ending::MemoryLimit:
+    case failover::Ending::StateLimit:
+      return ExploreEnding::OutOfMemory;
+  }
+  return ExploreEnding::Stopped;
+}
+
+failover::Parameters parameters_of(const ExploreBounds& bounds) {
+  failover::Parameters parameters;
+  parameters.clients = bounds.clients;
+  parameters.operations = bounds.operations;
+  parameters.environment = environment_of(bounds.surroundings);
+  parameters.limits = {
+      .late = bounds.late, .duplicates = bounds.duplicates, .timeouts = bounds.timeouts};
+  return parameters;
+}
+
+/// An unknown name is left for make_model() to refuse.
+failover::Parameters raised(std::string_view protocol, failover::Parameters parameters) {
+  const auto& models = failover::models();
+  const auto model = std::ranges::find(models, protocol, &failover::ModelInfo::name);
+  return model == models.end() ? parameters : failover::raised_to_model(*model, parameters);
+}
+
+Result<void> check(const ExploreOptions& options) {
+  constexpr unsigned kMostThreads = 16;
+  if (options.threads >= 1 && options.threads <= kMostThreads) return {};
+  return fail(Errc::InvalidArgument,
+              "threads " + std::to_string(options.threads) + "; 1 to 16 are accepted");
+}
+
+}  // namespace
+
+std::vector<Protocol> protocols() {
+  std::vector<Protocol> all;
+  for (const failover::ModelInfo& model : failover::models())
+    all.push_back(
+        {std::string(model.name), std::string(model.idea), std::string(model.assumption)});
+  return all;
+}
+
+std::string_view name(ExploreEnding ending) noexcept {
+  switch (ending) {
+    case ExploreEnding::Safe:
+      return "safe";
+    case ExploreEnding::Refuted:
+      return "refuted";
+    case ExploreEnding::Stopped:
+      return "stopped";
+    case ExploreEnding::OutOfMemory:
+      return "out of memory";
+  }
+  return "?";
+}
+
+Result<ExploreVerdict> explore(std::string_view protocol, const ExploreBounds& bounds,
+                               const ExploreOptions& options) {
+  PORTCULLIS_TRY(check(options));
+  const failover::Parameters parameters = raised(protocol, parameters_of(bounds));
+  PORTCULLIS_TRY_ASSIGN(auto scenario, failover::make_model(protocol, parameters));
+  PORTCULLIS_TRY_ASSIGN(const failover::Machine machine, failover::compile(std::move(scenario)));
+  failover::ExploreOptions inner;
+  inner.threads = options.threads;
+  inner.memory_limit_bytes = options.memory_bytes;
+  inner.stop = options.stop;
+  PORTCULLIS_TRY_ASSIGN(const failover::Exploration found, failover::explore(machine, inner));
+  ExploreVerdict verdict;
+  verdict.ending = ending_of(found.ending);
+  verdict.bounds = bounds;
+  verdict.bounds.clients = parameters.clients;
+  verdict.bounds.operations = parameters.operations;
+  verdict.states = found.states;
+  verdict.transitions = found.transitions;
+  verdict.depth = found.depth;
+  verdict.stuck = found.stuck;
+  if (verdict.ending != ExploreEnding::Refuted) return verdict;
+  verdict.violation = failover::name_of(found.violation);
+  const auto trace = failover::shortest_violation(
+      machine, false, options.memory_bytes / failover::kTraceStateBytes);
+  if (trace) verdict.counterexample = failover::trace_text(machine, *trace);
+  return verdict;
+}
+
+}  // namespace portcullis

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What every program's --device= names: the ConnectX-5 in software, or a PCI function that is bound
+// to vfio-pci.
+//
+//   model[,timing=NAME][,behaviour=A+B=VALUE][,execution=stepped|polled][,port=eth|ib][,seed=N]
+//        [,vf][,pcap=FILE][,trace=FILE]
+//   0000:03:00.0
+//
+// timing: instant, or cx5-16.35.4506, whose command times are those of a firmware that was measured
+// (docs/benchmarks.md). A stepped model runs in its caller's waits and on a clock of its own, so a
+// run is a function of its seed; a polled one has a thread. No privileges are needed for either.
+//
+// Example, leases.cpp:
+//   PORTCULLIS_TRY_ASSIGN(const auto spec, DeviceSpec::parse("model,timing=cx5-16.35.4506"));
+#pragma once
+
+#include <portcullis/export.hpp>
+#include <portcullis/result.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace portcullis {
+
+/// A device as asked for, not opened yet.
+class PORTCULLIS_API DeviceSpec {
+ public:
+  /// InvalidArgument names the word and what is accepted.
+  [[nodiscard]] static Result<DeviceSpec> parse(std::string_view text);
+
+  /// The model: no NIC is needed, and no figure from it is NIC latency.
+  [[nodiscard]] bool is_emulated() const noexcept { return pci_address_.empty(); }
+  /// "0000:03:00.0"; empty for a model.
+  [[nodiscard]] const std::string& pci_address() const noexcept { return pci_address_; }
+  /// As it was given to parse().
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  DeviceSpec(std::string text, std::string pci_address)
+      : text_(std::move(text)), pci_address_(std::move(pci_address)) {}
+
+  std::string text_;
+  std::string pci_address_;
+};
+
+}  // namespace portcullis

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A lease in values: what is asked for, what the client is told, how a revoke ended. Sizes are
+// bytes, times milliseconds of the device's clock.
+//
+// Each number of a queue pair is a type of its own, so that two of them cannot change places.
+//
+// Example, leases.cpp:
+//   const LeaseRequest request{.bytes = 1 << 20, .peer = peer, .ttl_ms = 30'000};
+//   PORTCULLIS_TRY_ASSIGN(const Grant elsewhere, leases.grant(request));
+//   const RevokeAnswer answer = leases.revoke(elsewhere.lease);
+//   std::cout << name(answer.outcome) << ", memory " << name(answer.memory) << '\n';
+#pragma once
+
+#include <portcullis/address.hpp>
+#include <portcullis/export.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace portcullis {
+
+enum class Qpn : std::uint32_t {};   // of a queue pair, 24 bits
+enum class Psn : std::uint32_t {};   // the first packet sequence number that an end sends, 24 bits
+enum class Rkey : std::uint32_t {};  // a secret between the granter and the client
+
+/// A queue pair as it introduces itself to the other end.
+struct Peer {
+  Qpn qpn{};
+  Psn psn{};
+  Gid gid = {};
+  Mac mac = {};  // of the port, or of the router on the way to it
+};
+
+/// What the client may do to the region.
+struct Rights {
+  bool write = true;
+  bool read = true;
+  bool atomic = false;
+};
+
+struct LeaseRequest {
+  std::uint64_t bytes = 0;  // rounded up to whole pages of 4096
+  Peer peer = {};           // the client's queue pair
+  Rights rights = {};
+  /// What the client's queue pair must use: after a revoke the lease's number rests as long as
+  /// these let it go on sending. 1 to 31, and 0 to 7; at most 6 for soft-RoCE.
+  std::uint8_t ack_timeout = 14;  // 4.096 us x 2^ack_timeout
+  std::uint8_t retry_count = 7;
+  std::uint64_t tenant = 0;  // whose quota it counts against
+  /// The lease is revoked once this has passed without a renewal; 0: never. At most 2^40.
+  std::uint64_t ttl_ms = 0;
+};
+
+/// What names a lease: an id, and an epoch by which a stale revoke is told from one of now.
+struct LeaseName {
+  std::uint64_t id = 0;
+  std::uint64_t epoch = 0;
+
+  bool operator==(const LeaseName&) const = default;
+};
+
+/// What the client is told.
+struct Grant {
+  LeaseName lease;
+  Peer port;                  // whom it connects to; psn is the first that the port will send
+  Rkey rkey{};                // a secret
+  std::uint64_t address = 0;  // of the region's first byte, as the client writes it
+  std::uint64_t bytes = 0;
+  std::uint32_t mtu_bytes = 0;
+  std::uint8_t ack_timeout = 0;
+  std::uint8_t retry_count = 0;
+};
+
+enum class Outcome : std::uint8_t {
+  /// The commands that take rights away came back from the device with success, and nothing else
+  /// counts as that. The slot comes back after GRACE.
+  TornDown = 0,
+  /// A step that may not fail failed: the slot is not used again before a function reset.
+  Fenced = 1,
+  /// No such lease, or a revoke for an earlier epoch.
+  NotFound = 2,
+  /// None yet, of a batch too large for its second: poll() goes on with it.
+  Revoking = 3,
+};
+/// "TornDown".
+[[nodiscard]] PORTCULLIS_API std::string_view name(Outcome outcome) noexcept;
+
+/// What is known of the region's memory: whether something has shown that no DMA for this lease
+/// reaches it any more. Shown by a command's success rests on docs/hca-contract.md.
+enum class MemoryProof : std::uint8_t {
+  Unproved,  // the region is never granted again
+  Key,       // DESTROY_MKEY succeeded
+  Umr,       // the UMR that frees the key completed
+  Unmap,     // the IOMMU unmap returned
+  Function,  // bus mastering of the whole function is off
+  TenantKey  // DESTROY_MKEY of the key by which leases granted together are reached
+};
+/// "unproved", "proved by DESTROY_MKEY".
+[[nodiscard]] PORTCULLIS_API std::string_view name(MemoryProof proof) noexcept;
+
+/// What a revoke answers.
+struct RevokeAnswer {
+  Outcome outcome = Outcome::NotFound;
+  std::uint64_t current_epoch = 0;  // of the slot; the lease's own unless NotFound
+  // Of TornDown and Fenced alone:
+  MemoryProof memory = MemoryProof::Unproved;
+  std::string failed_steps;           // "DESTROY_MKEY|SET_FLOW_TABLE_ENTRY"; empty: none
+  bool is_steering_degraded = false;  // the DROP entry was refused; no outcome rests on it
+  /// Of Revoking: about how long the device needs for all that wait.
+  std::uint64_t expected_ms = 0;
+
+  bool operator==(const RevokeAnswer&) const = default;
+};
+
+}  // namespace portcullis

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Leases on one port: granted, renewed, and taken back with an outcome. One thread at a time; what
+// lingers, outlives its time or waits its turn goes on in poll(), which is to be called whenever
+// there is nothing else to do.
+//
+// Sources: docs/revocation.md for what an outcome promises, docs/hca-contract.md for what of the
+// hardware it rests on.
+//
+// Example, leases.cpp:
+//   PORTCULLIS_TRY_ASSIGN(auto leases, LeaseManager::create(port, {.grace_ms = 1'000}));
+//   PORTCULLIS_TRY_ASSIGN(const Grant elsewhere, leases.grant(request));
+//   const RevokeAnswer answer = leases.revoke(elsewhere.lease);
+#pragma once
+
+#include <portcullis/export.hpp>
+#include <portcullis/fence_plan.hpp>
+#include <portcullis/lease.hpp>
+#include <portcullis/port.hpp>
+#include <portcullis/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace portcullis {
+
+struct LeaseOptions {
+  std::uint32_t slots = 1024;  // leases at a time, 1 to 65,000
+  FencePlan plan = {};         // of a revoke that names none, and of leases whose time is over
+  /// A DROP entry for each fence, of a shape that the function offers: best effort. A plan whose
+  /// entry stands from the grant on has one anyway.
+  bool with_drop_entries = false;
+  std::uint64_t grace_ms = 5'000;        // from a fence until the slot's objects are destroyed
+  std::uint64_t linger_ms = 50;          // a queue pair answers so long, in a plan that lingers
+  bool may_reset_function = false;       // where nothing else proves memory; ends every lease
+  std::uint64_t tenant_quota_bytes = 0;  // of all regions of one tenant; 0: no limit
+  std::uint32_t mtu_bytes = 1024;        // 256, 512, 1024, 2048 or 4096
+  /// Hears of every outcome when it stands: asked for, by time to live, or in poll(). May be empty.
+  std::function<void(const LeaseName&, const RevokeAnswer&)> on_outcome = {};
+};
+
+/// A slot that is out of use until the function is reset.
+struct FencedLease {
+  LeaseName lease;
+  RevokeAnswer answer;
+  std::string text;  // one line for the post-mortem
+};
+
+class PORTCULLIS_API LeaseManager {
+ public:
+  /// InvalidArgument names the option and its range; Unsupported where the plan needs what the
+  /// function has not; Busy while the port has another manager.
+  [[nodiscard]] static Result<LeaseManager> create(const Port& port,
+                                                   const LeaseOptions& options = {});
+  LeaseManager(LeaseManager&& other) noexcept;
+  LeaseManager& operator=(LeaseManager&& other) noexcept;
+  /// Tears down if nobody has, without telling.
+  ~LeaseManager();
+
+  /// A region, a key and a queue pair for request.peer. InvalidArgument; OutOfResources when no
+  /// slot is free or the quota is spent; Busy while fewer than three command slots are left to
+  /// fence with; DeviceFailed once the function was lost; and what a command answered.
+  [[nodiscard]] Result<Grant> grant(const LeaseRequest& request);
+  /// Leases of one tenant with the same rights, all or none, reached by one key, which plan
+  /// indirect destroys. Isolated from other leases, not from each other.
+  [[nodiscard]] Result<std::vector<Grant>> grant_together(std::span<const LeaseRequest> requests);
+  /// The lease's region as this process sees it, until its slot is free; empty for a lease that is
+  /// not there. The device may write it at any moment while the lease is held.
+  [[nodiscard]] std::span<std::byte> memory(const LeaseName& lease) const noexcept;
+  /// It ends `ttl_ms` from now; 0: not by itself. NotFound unless it is held.
+  [[nodiscard]] Result<void> renew(const LeaseName& lease, std::uint64_t ttl_ms);
+
+  /// Fences the lease and returns when the outcome stands, within one second.
+  [[nodiscard]] RevokeAnswer revoke(const LeaseName& lease);
+  [[nodiscard]] RevokeAnswer revoke(const LeaseName& lease, const FencePlan& plan);
+  /// The same for many, every key of a chunk first; answers in the order of `leases`. What does not
+  /// fit into one second is Revoking, and poll() goes on with it.
+  [[nodiscard]] std::vector<RevokeAnswer> revoke_batch(std::span<const LeaseName> leases,
+                                                       const FencePlan& plan);
+  /// As revoke, but does not wait while the plan lingers: none then, and poll() goes on with it.
+  [[nodiscard]] std::optional<RevokeAnswer> start_revoke(const LeaseName& lease,
+                                                         const FencePlan& plan);
+  /// The leases that a tenant holds.
+  [[nodiscard]] std::vector<LeaseName> leases_of(std::uint64_t tenant) const;
+
+  /// The idle path: goes on with what is under way. Waits for the device 20 ms at most, and 100 ms
+  /// for a DROP entry.
+  void poll();
+  /// Revokes every lease and destroys what is left, GRACE or not. The error says how many slots
+  /// stay fenced, and of what memory nothing is known. Nothing is granted afterwards. Done twice
+  /// is done.
+  [[nodiscard]] Result<void> tear_down();
+
+  [[nodiscard]] std::vector<FencedLease> fenced() const;
+  /// A fence had to take the whole function down; nothing is granted any more.
+  [[nodiscard]] bool is_function_lost() const noexcept;
+
+ private:
+  struct Impl;
+  explicit LeaseManager(std::unique_ptr<Impl> impl) noexcept;
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace portcullis

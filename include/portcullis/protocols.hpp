@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Recovery protocols, explored: is there a run in which a retry is seen twice? Each protocol is a
+// model of a published idea; no claim is made about any product. docs/failover.md has the models
+// and what is judged.
+//
+// Example, failover.cpp:
+//   PORTCULLIS_TRY_ASSIGN(const auto verdict, explore("blind-fadd", {.late = 1}));
+//   std::cout << name(verdict.ending) << " with " << verdict.bounds.late << " late packet\n";
+#pragma once
+
+#include <portcullis/export.hpp>
+#include <portcullis/result.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace portcullis {
+
+struct Protocol {
+  std::string name;
+  std::string idea;        // one sentence
+  std::string assumption;  // what it takes for granted beyond the semantics; may be empty
+};
+[[nodiscard]] PORTCULLIS_API std::vector<Protocol> protocols();
+
+/// Who else touches the target.
+enum class Surroundings : std::uint8_t {
+  Quiet,         // nobody
+  Reuse,         // the receiver consumes the data and reuses the memory
+  OtherWriters,  // others write it
+  Aba,           // others bring the old value back
+};
+
+/// How far is looked: a verdict holds for these numbers and says nothing of greater ones.
+struct ExploreBounds {
+  unsigned clients = 1;     // 1 to 8, raised to what the protocol needs
+  unsigned operations = 1;  // of each client, 1 to 4
+  Surroundings surroundings = Surroundings::Quiet;
+  unsigned late = 1;        // packets that may outlive the sender's timeout
+  unsigned duplicates = 0;  // extra copies
+  unsigned timeouts = 1;
+};
+
+struct ExploreOptions {
+  unsigned threads = 1;                     // 1 to 16; the counts do not depend on it
+  std::uint64_t memory_bytes = 1 << 30;     // for states
+  const std::atomic<bool>* stop = nullptr;  // asked now and then; true ends the run
+};
+
+enum class ExploreEnding : std::uint8_t {
+  Safe,         // every reachable state was seen, and none breaks a property
+  Refuted,      // `counterexample` breaks `violation`
+  Stopped,      // by `stop`: no verdict
+  OutOfMemory,  // more than memory_bytes: no verdict
+};
+/// "safe", "refuted", "stopped", "out of memory".
+[[nodiscard]] PORTCULLIS_API std::string_view name(ExploreEnding ending) noexcept;
+
+/// Exact within its bounds: states are held whole, so none is taken for another.
+struct ExploreVerdict {
+  ExploreEnding ending = ExploreEnding::Stopped;
+  ExploreBounds bounds;           // those that were explored, raised to what the protocol needs
+  std::string violation;          // Refuted: the property
+  std::string counterexample;     // Refuted: a shortest run, step by step; empty: too large to find
+  std::uint64_t states = 0;       // seen
+  std::uint64_t transitions = 0;  // taken
+  unsigned depth = 0;             // steps to the farthest state, or to the violation
+  /// States that leave a client waiting for ever. Hanging is not judged: Safe says nothing of it,
+  /// nor of the order of one queue pair's requests.
+  std::uint64_t stuck = 0;
+};
+
+/// InvalidArgument names the protocol or the bound and what is accepted; OutOfResources when the
+/// kernel refuses memory.
+[[nodiscard]] PORTCULLIS_API Result<ExploreVerdict> explore(std::string_view protocol,
+                                                            const ExploreBounds& bounds = {},
+                                                            const ExploreOptions& options = {});
+
+}  // namespace portcullis
