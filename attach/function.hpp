@@ -30,8 +30,7 @@ class Function {
  public:
   using Options = FunctionOptions;
 
-  /// A polled model gets a worker lcore of the EAL, or a thread where that has none or does not run
-  /// none.
+  /// A polled model gets a worker lcore of the EAL, or a thread where no EAL runs or it has none.
   [[nodiscard]] static Result<std::unique_ptr<Function>> bring_up(OpenDevice opened,
                                                                   const Options& options = {});
   Function(const Function&) = delete;
