@@ -17,12 +17,17 @@
 #include "trace/compare.hpp"
 #include "trace/dmesg_import.hpp"
 #include "trace/recording.hpp"
+#include "trace/report.hpp"
 #include "trace/text.hpp"
 
 namespace portcullis::tools::trace {
 namespace {
 
+using portcullis::trace::Comparison;
+using portcullis::trace::Named;
 using portcullis::trace::quoted;
+using portcullis::trace::Recording;
+using portcullis::trace::Rules;
 using Arguments = std::span<const std::string_view>;
 
 constexpr std::string_view kDiffHelp =
