@@ -9,10 +9,10 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <unordered_set>
 #include <vector>
 
+#include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "lease/bounded_channel.hpp"
 #include "lease/holding.hpp"
@@ -30,8 +30,6 @@
 #include "prm/numbers.hpp"
 
 namespace portcullis::lease {
-
-using LogSink = std::function<void(std::string_view)>;
 
 /// The client's queue pair.
 struct Peer {

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "lease/deadline.hpp"
 #include "lease/fence.hpp"

@@ -10,24 +10,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/dma_memory.hpp"
+#include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "pmd/command_queue.hpp"
 #include "pmd/events.hpp"
 #include "prm/enums.hpp"
 
 namespace portcullis::pmd {
-
-/// Takes diagnostics one line at a time; may be empty.
-using LogSink = std::function<void(std::string_view)>;
 
 class FirmwarePages {
  public:

@@ -13,6 +13,7 @@
 
 #include "base/device.hpp"
 #include "base/dma_memory.hpp"
+#include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "pmd/command_queue.hpp"
 #include "pmd/context.hpp"

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "pmd/context.hpp"
 #include "pmd/roce_path.hpp"
@@ -39,8 +40,6 @@ struct Choice {
 [[nodiscard]] constexpr Choice choice_for(EntryPlan entry) noexcept {
   return {entry == EntryPlan::AtRevoke ? Choice::Kind::Off : Choice::Kind::Offered};
 }
-
-using LogSink = std::function<void(std::string_view)>;
 
 class FlowDrop final : public DropRule {
  public:

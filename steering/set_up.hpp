@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "pmd/context.hpp"
 #include "steering/drop_rule.hpp"
