@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/common/conclusion.hpp"
-#include "tools/command_line.hpp"
+#include "program/command_line.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -66,7 +66,7 @@ Result<int> summarise(int argc, const char* const* argv) {
   app.add_option("RUN", options.runs, "PROGRAM:STATUS:FILE, in the order in which they ran")
       ->required();
   app.add_option("--where", options.where, "the place of the files, as it is told")->required();
-  PORTCULLIS_TRY_ASSIGN(const auto text, tools::parse_arguments(app, {argv + 1, argv + argc}));
+  PORTCULLIS_TRY_ASSIGN(const auto text, program::parse_arguments(app, {argv + 1, argv + argc}));
   if (text) {
     fmt::print("{}", *text);
     return 0;

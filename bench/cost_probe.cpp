@@ -19,8 +19,8 @@
 #include "bench/common/client.hpp"
 #include "lease/lease_table.hpp"
 #include "pmd/fence_commands.hpp"
+#include "program/standard_streams.hpp"
 #include "steering/loopback_pair.hpp"
-#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -201,5 +201,5 @@ int act(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return portcullis::tools::run_main("cost_probe", [&] { return act(argc, argv); });
+  return portcullis::program::run_main("cost_probe", [&] { return act(argc, argv); });
 }

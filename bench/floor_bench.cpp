@@ -17,7 +17,7 @@
 #include "bench/common/tenancy.hpp"
 #include "lease/fence_plan.hpp"
 #include "model/model.hpp"
-#include "tools/output_file.hpp"
+#include "program/output_file.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -165,7 +165,7 @@ std::string behaviours_of(const Options& options) {
 
 Result<void> write_csv(const FloorReport& report, const std::string& directory) {
   const std::string path = directory + "/floor_bench.runs.csv";
-  return tools::write_output(path, report.csv());
+  return program::write_output(path, report.csv());
 }
 
 Result<void> conclude(const FloorReport& report, const Options& options) {

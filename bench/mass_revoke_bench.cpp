@@ -24,8 +24,8 @@
 #include "pmd/roce_address.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/opcodes.hpp"
-#include "tools/command_line.hpp"
-#include "tools/standard_streams.hpp"
+#include "program/command_line.hpp"
+#include "program/standard_streams.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -229,7 +229,7 @@ int run_program(int argc, char** argv) {
   app.footer(
       "\nThe model gives bus mastering and a reset no time of their own, so a drain takes none "
       "there.\nStatus 0: no lease was FENCED. 1: some were. 2: it could not be measured.");
-  const auto text = tools::parse_arguments(app, {argv + 1, argv + argc});
+  const auto text = program::parse_arguments(app, {argv + 1, argv + argc});
   const auto refuse = [](const Error& error) {
     fmt::print(stderr, "mass_revoke_bench: {}\n", error.text);
     return 2;
@@ -248,6 +248,6 @@ int run_program(int argc, char** argv) {
 }  // namespace portcullis::bench
 
 int main(int argc, char** argv) {
-  return portcullis::tools::run_main("mass_revoke_bench",
-                                     [&] { return portcullis::bench::run_program(argc, argv); });
+  return portcullis::program::run_main("mass_revoke_bench",
+                                       [&] { return portcullis::bench::run_program(argc, argv); });
 }

@@ -111,26 +111,6 @@ int run_work(void* work) {
 
 }  // namespace
 
-Result<CommandLine> split_command_line(int argc, const char* const* argv,
-                                       const std::vector<std::string>& own_prefixes) {
-  const std::vector<std::string> all(argv, argv + argc);
-  const auto separator = std::find(all.begin(), all.end(), "--");
-  CommandLine line;
-  line.eal.assign(all.begin(), separator);
-  line.own.assign(1, all.empty() ? std::string() : all.front());
-  if (separator != all.end()) line.own.insert(line.own.end(), separator + 1, all.end());
-  for (const std::string& argument : line.eal) {
-    for (const std::string& prefix : own_prefixes) {
-      if (argument.compare(0, prefix.size(), prefix) != 0) continue;
-      return fail(Errc::InvalidArgument,
-                  fmt::format("{0} must come after --, before which only EAL arguments stand; "
-                              "write: {1} [EAL arguments] -- {0}",
-                              argument, line.own.front()));
-    }
-  }
-  return line;
-}
-
 Result<Eal> Eal::start(std::vector<std::string> arguments, bool emulated) {
   const bool supplied = emulated && arguments.size() <= 1;
   if (supplied)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DPDK's environment: its arguments, its life time, work on its lcores. A process has one EAL and
+// DPDK's environment: its life time, work on its lcores. A process has one EAL and
 // can start it once.
 #pragma once
 
@@ -12,17 +12,6 @@
 #include "base/result.hpp"
 
 namespace portcullis::pmd {
-
-/// A command line in two: both parts begin with the program's name.
-struct CommandLine {
-  std::vector<std::string> eal;  // what stood before "--"
-  std::vector<std::string> own;  // what stood after it
-};
-
-/// Splits at the first "--"; without one everything is the EAL's. InvalidArgument when one of ours
-/// (--device, --benchmark_*, ..: what `own_prefixes` begin) stands before it.
-[[nodiscard]] Result<CommandLine> split_command_line(int argc, const char* const* argv,
-                                                     const std::vector<std::string>& own_prefixes);
 
 /// The running EAL; cleaned up on destruction.
 class Eal {

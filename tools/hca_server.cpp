@@ -5,7 +5,6 @@
 #include <atomic>
 #include <charconv>
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -15,19 +14,15 @@
 
 #include "model/hca_server/serve.hpp"
 #include "model/model.hpp"
-#include "tools/command_line.hpp"
-#include "tools/standard_streams.hpp"
+#include "program/command_line.hpp"
+#include "program/signals.hpp"
+#include "program/standard_streams.hpp"
 
 namespace {
 
 using namespace portcullis;
 
 std::atomic<bool> stop_asked{false};
-
-extern "C" void ask_to_stop(int signal) {
-  stop_asked.store(true);
-  std::signal(signal, SIG_DFL);  // a second Ctrl-C ends at once
-}
 
 std::string joined(const std::vector<std::string_view>& names) {
   std::string text;
@@ -77,8 +72,7 @@ Result<void> run(const std::string& socket, const std::string& wire, model::Opti
   }
   PORTCULLIS_TRY_ASSIGN(const auto function,
                         model::HcaFunction::create(std::move(options), std::move(channel)));
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
+  program::heed_stop_signals(stop_asked);
   std::cerr << "hca-server: listening on " << socket << '\n';
   return model::serve_clients(*function, listener, stop_asked, [](std::string_view line) {
     std::cerr << "hca-server: " << line << '\n';
@@ -124,7 +118,7 @@ int act(int argc, char** argv) {
              "Two ports on one wire:\n"
              "  hca-server --socket a --wire stream,listen=/tmp/wire\n"
              "  hca-server --socket b --wire stream,connect=/tmp/wire --mac 02:50:43:00:00:02");
-  const auto text = tools::parse_arguments(app, {argv + 1, argv + argc});
+  const auto text = program::parse_arguments(app, {argv + 1, argv + argc});
   if (!text) return refuse(text.error());
   if (*text) {
     std::cout << **text;
@@ -132,7 +126,7 @@ int act(int argc, char** argv) {
   }
 
   if (const auto given = take_port(port_type, mac, options); !given) return refuse(given.error());
-  options.on_recording_lost = tools::note_lost_file;
+  options.on_recording_lost = program::note_lost_file;
   const auto served = run(socket, wire, std::move(options));
   return served ? 0 : refuse(served.error());
 }
@@ -140,5 +134,5 @@ int act(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tools::run_main("hca-server", [&] { return act(argc, argv); });
+  return program::run_main("hca-server", [&] { return act(argc, argv); });
 }

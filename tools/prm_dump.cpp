@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "prm/registry.hpp"
-#include "tools/standard_streams.hpp"
+#include "program/standard_streams.hpp"
 
 namespace {
 
@@ -76,5 +76,5 @@ int dump(const std::vector<std::string_view>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return portcullis::tools::run_main("prm-dump", [&] { return dump({argv + 1, argv + argc}); });
+  return portcullis::program::run_main("prm-dump", [&] { return dump({argv + 1, argv + argc}); });
 }

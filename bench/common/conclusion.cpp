@@ -14,6 +14,7 @@
 #include "base/json.hpp"
 #include "bench/common/interrupt.hpp"
 #include "bench/common/suite.hpp"
+#include "program/signals.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -263,7 +264,7 @@ std::string failed_line(const std::vector<BenchRun>& runs) {
       else if (!one.error.empty())
         failed.push_back(fmt::format("{} ({})", one.name, one.error));
     }
-    if (run.status == kInterruptedStatus)
+    if (run.status == program::kInterruptedStatus)
       failed.push_back(fmt::format("{} (interrupted, {} of its series)", run.program, interrupted));
   }
   if (failed.empty() && series == 0) return "not measured: there is no series in the files";
@@ -329,7 +330,7 @@ Result<ResultFile> parse_results(std::string_view text, std::string_view file) {
 
 bool leaves_results(int status) noexcept {
   return status == 0 || status == Conclusion::kServedAfterFence ||
-         status == kSomeNotMeasuredStatus || status == kInterruptedStatus;
+         status == kSomeNotMeasuredStatus || status == program::kInterruptedStatus;
 }
 
 Conclusion conclude(const std::vector<BenchRun>& runs, const std::string& where) {

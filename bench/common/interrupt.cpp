@@ -2,23 +2,17 @@
 #include "bench/common/interrupt.hpp"
 
 #include <atomic>
-#include <csignal>
+
+#include "program/signals.hpp"
 
 namespace portcullis::bench {
 namespace {
 
 std::atomic<bool> interrupted{false};
 
-extern "C" void note_interrupt(int signal) {
-  interrupted.store(true);
-  std::signal(signal, SIG_DFL);
-}
-
 }  // namespace
 
-void heed_interrupts() noexcept {
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, note_interrupt);
-}
+void heed_interrupts() noexcept { program::heed_stop_signals(interrupted); }
 
 bool is_interrupted() noexcept { return interrupted.load(); }
 

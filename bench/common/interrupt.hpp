@@ -10,9 +10,6 @@
 
 namespace portcullis::bench {
 
-/// What a shell makes of a program that SIGINT ended.
-inline constexpr int kInterruptedStatus = 130;
-
 /// Heeds SIGINT and SIGTERM from now on.
 void heed_interrupts() noexcept;
 [[nodiscard]] bool is_interrupted() noexcept;

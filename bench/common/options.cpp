@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <CLI/CLI.hpp>
-#include <span>
 #include <string_view>
 
 #include "lease/fence_plan.hpp"
 #include "model/model.hpp"
-#include "pmd/eal.hpp"
 #include "probes/probe.hpp"
-#include "tools/command_line.hpp"
+#include "program/eal_options.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -120,19 +118,6 @@ void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
   }
 }
 
-/// The words that tell one of our options where it stands before `--`.
-std::vector<std::string> own_prefixes(const CLI::App& app) {
-  std::vector<std::string> prefixes = {std::string(kBenchmarkPrefix)};
-  for (const CLI::Option* option : app.get_options())
-    if (option != app.get_help_ptr() && option->get_single_name() != "version")
-      prefixes.push_back(option->get_name());
-  return prefixes;
-}
-
-bool asks_for_text(const std::string& argument) {
-  return argument == "--help" || argument == "-h" || argument == "--version";
-}
-
 void set_defaults(const ProgramInfo& info, Options& options) {
   if (options.samples == 0)
     options.samples = options.is_quick ? info.quick_samples : info.default_samples;
@@ -172,14 +157,10 @@ Result<CommandLine> parse_command_line(const ProgramInfo& info, int argc, const 
   add_common(app, info, line.options);
   add_own(app, info, line.options);
 
-  PORTCULLIS_TRY_ASSIGN(auto parts, pmd::split_command_line(argc, argv, own_prefixes(app)));
-  std::vector<std::string> ours;
-  for (const std::string& argument : std::span(parts.own).subspan(1))
-    (argument.starts_with(kBenchmarkPrefix) ? line.benchmark : ours).push_back(argument);
-  if (std::any_of(parts.eal.begin(), parts.eal.end(), asks_for_text))
-    ours.push_back(*std::find_if(parts.eal.begin(), parts.eal.end(), asks_for_text));
-  line.eal = std::move(parts.eal);
-  PORTCULLIS_TRY_ASSIGN(line.text, tools::parse_arguments(app, std::move(ours)));
+  PORTCULLIS_TRY_ASSIGN(auto parsed, program::parse_behind_eal(app, argc, argv, kBenchmarkPrefix));
+  line.eal = std::move(parsed.eal);
+  line.benchmark = std::move(parsed.foreign);
+  line.text = std::move(parsed.text);
   set_defaults(info, line.options);
   return line;
 }

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "tools/output_file.hpp"
+#include "program/output_file.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -97,7 +97,7 @@ Result<std::vector<std::string>> Report::write(const std::string& directory,
   std::vector<std::string> pictures;
   Result<void> first_failure;
   const auto write_one = [&](const std::filesystem::path& path, const std::string& text) {
-    if (auto done = tools::write_output(path.string(), text); done)
+    if (auto done = program::write_output(path.string(), text); done)
       written.push_back(path.string());
     else if (first_failure)
       first_failure = std::move(done);

@@ -3,15 +3,15 @@
 
 #include <algorithm>
 
-#include "tools/log_line.hpp"
-#include "tools/standard_streams.hpp"
+#include "program/log_line.hpp"
+#include "program/standard_streams.hpp"
 
 namespace portcullis::bench {
 
 Result<std::unique_ptr<Session>> Session::open(const attach::DeviceSpec& spec) {
-  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec, tools::note_lost_file));
+  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec, program::note_lost_file));
   std::unique_ptr<Session> session(new Session(opened.device()));
-  attach::Function::Options options{.bring_up = {.log = tools::log_to_stderr()}};
+  attach::Function::Options options{.bring_up = {.log = program::log_to_stderr()}};
   options.present = [&session](Device device) {
     device.relax = Relax(&Session::relax_entry, session.get());
     return device;

@@ -13,7 +13,8 @@
 #include "base/json.hpp"
 #include "bench/common/context.hpp"
 #include "bench/common/interrupt.hpp"
-#include "tools/standard_streams.hpp"
+#include "program/signals.hpp"
+#include "program/standard_streams.hpp"
 #include "trace/recording_file.hpp"
 
 namespace portcullis::bench {
@@ -214,7 +215,7 @@ int name_failures(const Suite& suite, const Report& report) {
   }
   if (is_interrupted())
     fmt::print(stderr, "{}: interrupted; {} series not measured\n", suite.info.name, interrupted);
-  if (is_interrupted()) return kInterruptedStatus;
+  if (is_interrupted()) return program::kInterruptedStatus;
   if (report.failures().empty()) return 0;
   return report.series().empty() ? kNothingMeasuredStatus : kSomeNotMeasuredStatus;
 }
@@ -266,7 +267,7 @@ int run_caught(int argc, char** argv, const Suite& suite) {
 }  // namespace
 
 int run_suite(int argc, char** argv, const Suite& suite) {
-  return tools::run_main(suite.info.name, [&] { return run_caught(argc, argv, suite); });
+  return program::run_main(suite.info.name, [&] { return run_caught(argc, argv, suite); });
 }
 
 }  // namespace portcullis::bench

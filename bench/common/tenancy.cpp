@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "program/log_line.hpp"
 #include "steering/set_up.hpp"
-#include "tools/log_line.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -85,7 +85,7 @@ Result<void> Tenancy::grant_all() {
       std::max(options.sweep.command_deadline_ms, options_.fence_deadline_ms);
   lease::Host host = lease::Host::of(session_->hca());
   if (context_) host.context = &*context_;
-  host.log = tools::log_to_stderr();
+  host.log = program::log_to_stderr();
   host.steering = rule_.get();
   options.plan.entry = options_.entry;
   if (umr_) host.umr = &*umr_;

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "tools/standard_streams.hpp"
+#include "program/standard_streams.hpp"
 
 int main(int argc, char** argv) {
   const auto run = [&] {
@@ -23,5 +23,5 @@ int main(int argc, char** argv) {
     benchmark::Shutdown();
     return 0;
   };
-  return portcullis::tools::run_main(std::filesystem::path(argv[0]).filename().string(), run);
+  return portcullis::program::run_main(std::filesystem::path(argv[0]).filename().string(), run);
 }

@@ -9,6 +9,7 @@
 
 #include "bench/common/interrupt.hpp"
 #include "bench/common/suite.hpp"
+#include "program/signals.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -246,7 +247,7 @@ TEST(Conclusion, InterruptedProgram_IsToldOfWithWhatItHas) {
       conclude({run_of("floor_bench",
                        results({entry({"seed", kMs}), failed_entry("a", "interrupted"),
                                 failed_entry("b", "interrupted")}),
-                       kInterruptedStatus)},
+                       program::kInterruptedStatus)},
                "r");
   EXPECT_THAT(told.lines, Contains("not measured: floor_bench (interrupted, 2 of its series)"));
   EXPECT_THAT(told.lines, Contains(HasSubstr("seed 1 ms, status 12")));

@@ -33,6 +33,7 @@ ARROWS = {
     "pfc": {"base"},
     "include": set(),
     "front": {"lease", "attach", "failover", "pfc"},
+    "program": {"trace"},
 }
 FREE = {"bench", "tools", "tests", "docs"}  # may include everything
 LIBRARIES = set(ARROWS)
@@ -154,7 +155,7 @@ def arrows(tree: Tree) -> Iterator[Finding]:
                 if folder not in reachable(source.folder):
                     yield Finding(source.path, line, f"{source.folder} may not include {folder}")
     command = re.compile(
-        r"\b(?:portcullis_library|target_link_libraries)\s*\(\s*(?:portcullis_)?(\w+)([^)]*)\)"
+        r"\b(?:portcullis_library|target_link_libraries)\s*\(\s*(?:portcullis_)?([\w-]+)([^)]*)\)"
     )
     for source in tree.cmake:
         for match in command.finditer(source.text):

@@ -77,6 +77,10 @@ class Arrows(HouseTest):
         text = "\nportcullis_library(pmd a.cpp\n  LINKS portcullis_prm portcullis_model)\n"
         self.assertBroken("arrows", {"pmd/CMakeLists.txt": text}, ("pmd/CMakeLists.txt", 2))
 
+    def test_program_with_a_folder_in_its_name_is_no_library(self):
+        text = "target_link_libraries(prm-dump PRIVATE portcullis_prm portcullis_program)\n"
+        self.assertKept("arrows", {"tools/CMakeLists.txt": text})
+
     def test_arrow_over_several_folders_is_kept(self):
         self.assertKept("arrows", self.include("lease", "prm"))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Command lines, and the one EAL that a process can start. What has to start it does so in a child
-// of its own (death tests), so that every test finds a process without one.
+// The one EAL that a process can start. What has to start it does so in a child of its own (death
+// tests), so that every test finds a process without one.
 #include "pmd/eal.hpp"
 
 #include <gmock/gmock.h>
@@ -27,41 +27,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-Result<CommandLine> split(const std::vector<const char*>& words) {
-  return split_command_line(static_cast<int>(words.size()), words.data(),
-                            {"--device", "--benchmark_"});
-}
-
-TEST(SplitCommandLine, ArgumentsBeforeTheDashes_AreTheEals) {
-  const auto line = split({"prog", "-l", "2-3", "--", "--device=model", "--", "x"});
-  ASSERT_TRUE(line.has_value());
-  EXPECT_THAT(line->eal, ElementsAre("prog", "-l", "2-3"));
-  EXPECT_THAT(line->own, ElementsAre("prog", "--device=model", "--", "x"));
-}
-
-TEST(SplitCommandLine, WithoutDashes_NothingIsOurs) {
-  const auto line = split({"prog", "-l", "2"});
-  ASSERT_TRUE(line.has_value());
-  EXPECT_THAT(line->eal, ElementsAre("prog", "-l", "2"));
-  EXPECT_THAT(line->own, ElementsAre("prog"));
-}
-
-TEST(SplitCommandLine, WithNothingAtAll_BothPartsHaveTheProgramsName) {
-  const auto line = split({"prog"});
-  ASSERT_TRUE(line.has_value());
-  EXPECT_THAT(line->eal, ElementsAre("prog"));
-  EXPECT_THAT(line->own, ElementsAre("prog"));
-}
-
-TEST(SplitCommandLine, OurArgumentBeforeTheDashes_IsRefusedWithWhatToWrite) {
-  const auto refused = split({"prog", "--benchmark_filter=x", "--", "--device=model"});
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, Errc::InvalidArgument);
-  EXPECT_EQ(refused.error().text,
-            "--benchmark_filter=x must come after --, before which only EAL arguments stand; "
-            "write: prog [EAL arguments] -- --benchmark_filter=x");
-}
 
 /// Runs in a child: says `what` on stderr and ends with 0 when it held.
 void conclude(bool held, const std::string& what) {

@@ -16,7 +16,7 @@ import tempfile
 import unittest
 
 PROGRAMS = [pathlib.Path(path) for path in sys.argv[1:]]
-OUTPUT_LOST = 74  # kExitOutputLost of tools/standard_streams.hpp
+OUTPUT_LOST = 74  # kExitOutputLost of program/standard_streams.hpp
 NO_RESOURCES = 71  # kExitNoResources of the same
 
 

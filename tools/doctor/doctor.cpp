@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "program/standard_streams.hpp"
 #include "tools/doctor/function_checks.hpp"
 #include "tools/doctor/program.hpp"
-#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -34,5 +34,5 @@ int examine(const std::vector<std::string_view>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return portcullis::tools::run_main("doctor", [&] { return examine({argv + 1, argv + argc}); });
+  return portcullis::program::run_main("doctor", [&] { return examine({argv + 1, argv + argc}); });
 }

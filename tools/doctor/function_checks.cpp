@@ -12,7 +12,7 @@
 #include "pmd/hca.hpp"
 #include "pmd/vfio_function.hpp"
 #include "prm/enums.hpp"
-#include "tools/log_line.hpp"
+#include "program/log_line.hpp"
 
 namespace portcullis::tools::doctor {
 namespace {
@@ -94,8 +94,8 @@ Findings capability_findings(const pmd::Capabilities& caps) {
 }
 
 Findings bring_up_findings(const Device& device) {
-  const auto hca =
-      pmd::Hca::bring_up(device, {.log = log_to_stderr(), .firmware_pre_init_ms = kFirmwareMs});
+  const auto hca = pmd::Hca::bring_up(
+      device, {.log = program::log_to_stderr(), .firmware_pre_init_ms = kFirmwareMs});
   if (!hca)
     return {
         not_there("firmware", hca.error(), {"echo 1 > /sys/bus/pci/devices/BDF/reset"},

@@ -15,8 +15,8 @@
 #include "failover/explore/estimate.hpp"
 #include "failover/protocols/policies.hpp"
 #include "failover/protocols/table.hpp"
+#include "program/output_file.hpp"
 #include "tools/failover_check/json_report.hpp"
-#include "tools/output_file.hpp"
 
 namespace portcullis::tools::failover_check {
 
@@ -28,7 +28,7 @@ int refuse(const Streams& io, const Error& error) {
 }
 
 Result<void> write_file(const std::string& path, const std::string& text) {
-  return write_output(path, text);
+  return program::write_output(path, text);
 }
 
 Result<ExploreOptions> explorer_options(const SearchOptions& search, const Streams& io) {

@@ -2,25 +2,20 @@
 //
 // failover-check: which RDMA operations may be posted again after a failure, decided by exploring.
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <iostream>
 
-#include "tools/command_line.hpp"
+#include "program/command_line.hpp"
+#include "program/signals.hpp"
+#include "program/standard_streams.hpp"
 #include "tools/failover_check/commands.hpp"
-#include "tools/standard_streams.hpp"
 
 namespace {
 
 using namespace portcullis;
 using namespace portcullis::tools::failover_check;
 
+/// Of an exploration, which prints what it has.
 std::atomic<bool> stop_asked{false};
-
-/// The first time an exploration ends and prints what it has; the second time the program ends.
-extern "C" void ask_to_stop(int signal) {
-  stop_asked.store(true);
-  std::signal(signal, SIG_DFL);
-}
 
 int refuse(const std::string& text) {
   std::cerr << "failover-check: " << text << '\n';
@@ -151,7 +146,7 @@ int act(int argc, char** argv) {
   bench_sub->add_flag("--quick", bench.is_quick, "the smallest model only");
   bench_sub->add_option("--threads", bench.threads, "1 to 16")->capture_default_str();
   bench_sub->add_flag("--json", bench.is_json, "a JSON array on standard output");
-  const auto text = tools::parse_arguments(app, {argv + 1, argv + argc});
+  const auto text = program::parse_arguments(app, {argv + 1, argv + argc});
   if (!text) return refuse(text.error().text);
   const Streams io{std::cout, std::cerr, stop_asked};
   if (*text) {
@@ -161,8 +156,7 @@ int act(int argc, char** argv) {
   if (app.get_subcommands().empty())
     return refuse("no command; explore, protocols, policies, classify and bench are accepted");
 
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
+  program::heed_stop_signals(stop_asked);
   if (explore_sub->parsed()) return run_explore(explore, io);
   if (protocols_sub->parsed()) return run_protocols(protocols, io);
   if (policies_sub->parsed()) return run_policies(policies, io);
@@ -173,6 +167,6 @@ int act(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tools::run_main(
+  return program::run_main(
       "failover-check", [&] { return act(argc, argv); }, &stop_asked);
 }

@@ -5,18 +5,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 
 #include "attach/open_device.hpp"
 #include "pmd/eal.hpp"
+#include "program/output_file.hpp"
+#include "program/signals.hpp"
+#include "program/standard_streams.hpp"
 #include "tools/fence_audit/audit.hpp"
 #include "tools/fence_audit/options.hpp"
 #include "tools/fence_audit/report.hpp"
 #include "tools/fence_audit/served_audit.hpp"
-#include "tools/output_file.hpp"
-#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -28,7 +28,6 @@ using portcullis::tools::lease_serve::ServedPort;
 using namespace portcullis::tools::fence_audit;
 
 std::atomic<bool> stop_asked{false};
-extern "C" void ask_to_stop(int /*signal*/) { stop_asked.store(true); }
 
 /// Under the load of lease-verify; Ctrl-C ends it after the lease in hand, with what it came to.
 Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
@@ -49,7 +48,7 @@ Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
 
 /// True when the fence held.
 Result<bool> run(const Options& options) {
-  if (!options.json.empty()) PORTCULLIS_TRY(portcullis::tools::check_output(options.json));
+  if (!options.json.empty()) PORTCULLIS_TRY(portcullis::program::check_output(options.json));
   PORTCULLIS_TRY_ASSIGN(const auto spec, portcullis::attach::parse_device(options.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(portcullis::pmd::check_vfio_ready(spec.bdf()));
   PORTCULLIS_TRY_ASSIGN(const auto eal,
@@ -60,8 +59,7 @@ Result<bool> run(const Options& options) {
   if (!options.listen.empty()) {
     PORTCULLIS_TRY_ASSIGN(channel, portcullis::tools::lease_exchange::listen_tcp(options.listen));
     fmt::print("{}\n", channel->who_may_ask());
-    std::signal(SIGINT, ask_to_stop);
-    std::signal(SIGTERM, ask_to_stop);
+    portcullis::program::heed_stop_signals(stop_asked);
   }
   std::vector<PlanAudit> audits;
   for (const std::string& name : options.plans) {
@@ -75,7 +73,7 @@ Result<bool> run(const Options& options) {
   }
   fmt::print("verdict: {}\n", verdict_of(audits));
   if (!options.json.empty())
-    PORTCULLIS_TRY(portcullis::tools::write_output(options.json, json_of(device, audits)));
+    PORTCULLIS_TRY(portcullis::program::write_output(options.json, json_of(device, audits)));
   if (stop_asked)
     return portcullis::fail(Errc::Busy,
                             "stopped before all fences were done; the above is what "
@@ -105,6 +103,6 @@ int act(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return portcullis::tools::run_main(
+  return portcullis::program::run_main(
       "fence-audit", [&] { return act(argc, argv); }, &stop_asked);
 }

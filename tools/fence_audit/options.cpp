@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 
 #include "lease/fence_plan.hpp"
-#include "tools/command_line.hpp"
-#include "tools/eal_options.hpp"
+#include "program/command_line.hpp"
+#include "tools/port_options.hpp"
 
 namespace portcullis::tools::fence_audit {
 namespace {
@@ -88,7 +88,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
       "fence-audit [EAL arguments --]");
   app.footer(kFooter);
   add_options(app, options);
-  PORTCULLIS_TRY_ASSIGN(const auto text, parse_arguments(app, std::move(ours)));
+  PORTCULLIS_TRY_ASSIGN(const auto text, program::parse_arguments(app, std::move(ours)));
   options.text = text.value_or("");
   if (options.device.empty()) options.device = "model";
   if (options.plans.empty())

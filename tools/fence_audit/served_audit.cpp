@@ -14,10 +14,10 @@
 #include "lease/umr_freer.hpp"
 #include "pmd/q_counter.hpp"
 #include "pmd/umr_queue.hpp"
+#include "program/log_line.hpp"
 #include "steering/set_up.hpp"
 #include "tools/lease_serve/client_desk.hpp"
 #include "tools/lease_serve/region_watch.hpp"
-#include "tools/log_line.hpp"
 
 namespace portcullis::tools::fence_audit {
 namespace {
@@ -98,7 +98,7 @@ class ServedAuditor {
     if (counter_) wanted.grant.counter_set = counter_->id();
     auto host = lease::Host::of(port_->hca());
     host.context = &*context_;
-    host.log = log_to_stderr();
+    host.log = program::log_to_stderr();
     host.steering = drop_.get();
     if (umr_tap_) host.umr = &*umr_tap_;
     PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));

@@ -10,9 +10,10 @@
 #include <cstdio>
 #include <thread>
 
-#include "tools/command_line.hpp"
+#include "program/command_line.hpp"
+#include "program/signals.hpp"
+#include "program/standard_streams.hpp"
 #include "tools/fence_proof/report.hpp"
-#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -21,7 +22,6 @@ using namespace portcullis::fence_proof;
 
 constexpr int kRefused = 1;
 constexpr int kNotShown = 2;
-constexpr int kInterrupted = 130;  // as a shell reports SIGINT
 constexpr std::uint64_t kMutantRuns = 1000;
 constexpr std::uint64_t kGreatest = std::uint64_t{1} << 62;  // so that no sum of two wraps
 
@@ -59,14 +59,8 @@ std::string footer() {
   return text;
 }
 
+/// The runs under way end, and what they came to is told.
 std::atomic<bool> stop = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-/// The runs under way end, and what they came to is told; the second time ends the program.
-void ask_to_stop(int /*signal*/) {
-  stop = true;
-  std::signal(SIGINT, SIG_DFL);
-}
 
 struct Arguments {
   ProofOptions options;
@@ -166,7 +160,7 @@ int run_program(int argc, char** argv) {
   Arguments arguments;
   arguments.program = argv[0];
   arguments.options.stop = &stop;
-  std::signal(SIGINT, ask_to_stop);
+  program::ask_once(SIGINT, stop);
   ProofOptions& options = arguments.options;
   options.jobs = std::max(1U, std::thread::hardware_concurrency());
   app.add_option("--runs", options.runs, "seeded runs (default 10000; 1000000 is for a night)")
@@ -196,20 +190,20 @@ int run_program(int argc, char** argv) {
       ->type_name("N")
       ->check(CLI::Range(1U, 1024U, "1 to 1024"));
   app.footer(footer());
-  const auto text = tools::parse_arguments(app, {argv + 1, argv + argc});
+  const auto text = program::parse_arguments(app, {argv + 1, argv + argc});
   if (!text) return refuse(text.error());
   if (*text) {
     fmt::print("{}", **text);
     return 0;
   }
   const auto status = act(arguments);
-  if (stop) return kInterrupted;
+  if (stop) return program::kInterruptedStatus;
   return status ? *status : refuse(status.error());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tools::run_main(
+  return program::run_main(
       "fence_proof", [&] { return run_program(argc, argv); }, &stop);
 }

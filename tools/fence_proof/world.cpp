@@ -8,7 +8,7 @@
 
 #include "prm/opcodes.hpp"
 #include "prm/status.hpp"
-#include "tools/standard_streams.hpp"
+#include "program/standard_streams.hpp"
 
 namespace portcullis::fence_proof {
 namespace {
@@ -50,7 +50,7 @@ model::Options model_options(const RunSpec& spec, std::shared_ptr<model::Pace> p
   options.pace = std::move(pace);
   options.pcap_path = spec.pcap_path;
   options.trace_path = spec.trace_path;
-  options.on_recording_lost = tools::note_lost_file;
+  options.on_recording_lost = program::note_lost_file;
   for (const MutantInfo& info : mutants())
     if (info.mutant == spec.mutant) add_behaviours(options, info.behaviour);
   return options;

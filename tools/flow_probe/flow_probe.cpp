@@ -12,9 +12,9 @@
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
 #include "probes/probe.hpp"
-#include "tools/eal_options.hpp"
+#include "program/eal_options.hpp"
+#include "program/standard_streams.hpp"
 #include "tools/lease_serve/served_port.hpp"
-#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -89,7 +89,7 @@ int probe(int argc, char** argv) {
   app.add_flag("--list", arguments.list, "name the probes of this build and leave");
   app.set_version_flag("--version", version());
   app.footer(kFooter);
-  auto parsed = tools::parse_behind_eal(app, argc, argv);
+  auto parsed = program::parse_behind_eal(app, argc, argv);
   if (!parsed) return refuse(parsed.error().text);
   if (parsed->text) {
     std::cout << *parsed->text;
@@ -111,5 +111,5 @@ int probe(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tools::run_main("flow-probe", [&] { return probe(argc, argv); });
+  return program::run_main("flow-probe", [&] { return probe(argc, argv); });
 }

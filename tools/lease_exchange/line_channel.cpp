@@ -66,7 +66,7 @@ class FileChannel final : public LineChannel {
   }
 
   Result<void> send_line(std::string_view line) override {
-    return write_output(to_.string(), std::string(line) + '\n', mode_);
+    return program::write_output(to_.string(), std::string(line) + '\n', mode_);
   }
 
   void drop() override {}

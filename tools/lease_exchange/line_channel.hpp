@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "tools/output_file.hpp"
+#include "program/output_file.hpp"
 
 namespace portcullis::tools::lease_exchange {
 
@@ -59,7 +59,7 @@ using Idle = std::function<bool(std::uint64_t most_ns)>;
 /// `mode`. Busy when `to` is there already: it could be the answer of the last time.
 [[nodiscard]] Result<std::unique_ptr<LineChannel>> open_files(const std::filesystem::path& from,
                                                               const std::filesystem::path& to,
-                                                              mode_t mode = kAnybody);
+                                                              mode_t mode = program::kAnybody);
 
 /// Polls until there is a line; Timeout after `timeout_ms`, Busy when `idle` ended the wait.
 [[nodiscard]] Result<std::string> wait_for_line(LineChannel& channel, std::uint64_t timeout_ms,

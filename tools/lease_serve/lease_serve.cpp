@@ -10,23 +10,19 @@
 #include <iostream>
 #include <string>
 
-#include "tools/checking_main.hpp"
+#include "program/checking_main.hpp"
+#include "program/signals.hpp"
 #include "tools/lease_serve/program.hpp"
 
 namespace {
 
+namespace program = portcullis::program;
 namespace serve = portcullis::tools::lease_serve;
 
+/// The program revokes the lease and prints the outcome; the second signal ends it at once, and
+/// VFIO resets the function.
 std::atomic<bool> stop_asked{false};
 std::atomic<bool> revoke_asked{false};
-
-/// The program revokes the lease and prints the outcome; the second signal ends it as if there were
-/// no handler, and VFIO resets the function.
-extern "C" void ask_to_stop(int signal) {
-  stop_asked.store(true);
-  std::signal(signal, SIG_DFL);
-}
-extern "C" void ask_to_revoke(int /*signal*/) { revoke_asked.store(true); }
 
 /// Lines of standard input; at its end there are no more, and the signal is left. True once for
 /// what was asked since the last time.
@@ -72,21 +68,17 @@ class Commands {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
-  if (std::signal(SIGHUP, ask_to_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // nohup
-  std::signal(SIGUSR1, ask_to_revoke);
+  program::heed_stop_signals(stop_asked);
+  if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) program::ask_once(SIGHUP, stop_asked);  // nohup
+  program::ask_each_time(SIGUSR1, revoke_asked);
   Commands commands;
   // Nobody would see what became of a lease.
-  const auto stop = [] { return stop_asked.load() || portcullis::tools::is_output_lost(); };
+  const auto stop = [] { return stop_asked.load() || program::is_output_lost(); };
   const serve::World world{stop, [&] { return commands.revoke(); },
                            [](const std::string& line) { std::cout << line << std::endl; }};
   const auto run = [&world](const serve::Options& options) { return serve::run(options, world); };
-  return portcullis::tools::run_main(
+  return program::run_main(
       "lease-serve",
-      [&] {
-        return portcullis::tools::checking_main("lease-serve", serve::parse_options(argc, argv),
-                                                run);
-      },
+      [&] { return program::checking_main("lease-serve", serve::parse_options(argc, argv), run); },
       &stop_asked);
 }

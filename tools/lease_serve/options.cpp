@@ -6,9 +6,10 @@
 #include <fstream>
 #include <system_error>
 
+#include "program/eal_options.hpp"
 #include "steering/set_up.hpp"
-#include "tools/eal_options.hpp"
 #include "tools/lease_serve/program.hpp"
+#include "tools/port_options.hpp"
 
 namespace portcullis::tools::lease_serve {
 namespace {
@@ -172,7 +173,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   add_revoke_options(app, options);
   add_steering_options(app, options);
   app.footer(kFooter);
-  PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, argc, argv));
+  PORTCULLIS_TRY_ASSIGN(auto parsed, program::parse_behind_eal(app, argc, argv));
   options.eal = std::move(parsed.eal);
   options.text = std::move(parsed.text);
   if (options.text) return options;

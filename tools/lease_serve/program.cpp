@@ -15,9 +15,9 @@
 #include "pmd/eal.hpp"
 #include "pmd/umr_queue.hpp"
 #include "pmd/vfio_function.hpp"
+#include "program/output_file.hpp"
 #include "steering/set_up.hpp"
 #include "tools/lease_serve/client_desk.hpp"
-#include "tools/output_file.hpp"
 
 namespace portcullis::tools::lease_serve {
 namespace {
@@ -201,7 +201,8 @@ class Serving {
     const auto bytes = watch_->frozen();
     std::string text(bytes.size(), '\0');
     std::memcpy(text.data(), bytes.data(), bytes.size());
-    return named("--dump", write_output(options_->dump_file, text, kOnlyOwner));
+    return program::named("--dump",
+                          program::write_output(options_->dump_file, text, program::kOnlyOwner));
   }
 
   [[nodiscard]] bool is_good() const {
@@ -245,13 +246,14 @@ class Serving {
 
 Result<std::unique_ptr<LineChannel>> open_channel(const Options& options) {
   if (!options.listen.empty()) return lease_exchange::listen_tcp(options.listen);
-  return lease_exchange::open_files(options.request_file, options.grant_file, kOnlyOwner);
+  return lease_exchange::open_files(options.request_file, options.grant_file, program::kOnlyOwner);
 }
 
 /// An array of what became of each lease, as a whole after each.
 Result<void> write_json(const std::string& path, const std::vector<std::string>& served) {
   if (path.empty()) return {};
-  return named("--json", write_output(path, fmt::format("[{}]\n", fmt::join(served, ",\n"))));
+  return program::named(
+      "--json", program::write_output(path, fmt::format("[{}]\n", fmt::join(served, ",\n"))));
 }
 
 }  // namespace
@@ -272,8 +274,10 @@ std::string path_text(const Options& options) {
 Result<bool> run(const Options& options, const World& world) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
-  if (!options.json_file.empty()) PORTCULLIS_TRY(named("--json", check_output(options.json_file)));
-  if (!options.dump_file.empty()) PORTCULLIS_TRY(named("--dump", check_output(options.dump_file)));
+  if (!options.json_file.empty())
+    PORTCULLIS_TRY(program::named("--json", program::check_output(options.json_file)));
+  if (!options.dump_file.empty())
+    PORTCULLIS_TRY(program::named("--dump", program::check_output(options.dump_file)));
   PORTCULLIS_TRY_ASSIGN(const auto channel, open_channel(options));
   PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(options.eal, spec.is_emulated()));
   PORTCULLIS_TRY_ASSIGN(const auto port, ServedPort::open(spec, options.address, options.vlan));

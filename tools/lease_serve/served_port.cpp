@@ -8,21 +8,21 @@
 #include <utility>
 
 #include "prm/enums.hpp"
-#include "tools/log_line.hpp"
-#include "tools/standard_streams.hpp"
+#include "program/log_line.hpp"
+#include "program/standard_streams.hpp"
 
 namespace portcullis::tools::lease_serve {
 
 Result<std::unique_ptr<ServedPort>> ServedPort::open(const attach::DeviceSpec& spec,
                                                      const std::optional<pmd::Gid>& address,
                                                      const std::optional<std::uint32_t>& vlan) {
-  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec, note_lost_file));
+  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec, program::note_lost_file));
   if (opened.needs_core())
     return fail(Errc::InvalidArgument,
                 "a polled model, which needs a core of its own; a function under VFIO or a stepped "
                 "model is accepted");
   std::unique_ptr<ServedPort> port(new ServedPort(opened.device()));
-  attach::Function::Options options{.bring_up = {.log = log_to_stderr()}};
+  attach::Function::Options options{.bring_up = {.log = program::log_to_stderr()}};
   options.present = [&port](Device device) {
     device.relax = Relax(&ServedPort::relax_entry, port.get());
     return device;

@@ -5,8 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tools/command_line.hpp"
-#include "tools/output_file.hpp"
+#include "program/command_line.hpp"
+#include "program/output_file.hpp"
 
 namespace portcullis::tools::lease_verify {
 namespace {
@@ -92,7 +92,7 @@ Result<void> check_ways(const Options& options) {
 
 Result<void> write_json(const std::string& path, const std::string& text) {
   if (path.empty()) return {};
-  return named("--json", write_output(path, text));
+  return program::named("--json", program::write_output(path, text));
 }
 
 Result<bool> run_revoke_test(const Options& options, const World& world, Requester& requester,
@@ -131,7 +131,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   add_options(app, options);
   add_revoke_options(app, options);
   app.footer(kFooter);
-  PORTCULLIS_TRY_ASSIGN(options.text, parse_arguments(app, {argv + 1, argv + argc}));
+  PORTCULLIS_TRY_ASSIGN(options.text, program::parse_arguments(app, {argv + 1, argv + argc}));
   if (!options.text) PORTCULLIS_TRY(check_ways(options));
   return options;
 }
@@ -153,7 +153,8 @@ Result<Grant> ask(const Options& options, const World& world, const Requester& r
 }
 
 Result<bool> run(const Options& options, const World& world) {
-  if (!options.json_file.empty()) PORTCULLIS_TRY(named("--json", check_output(options.json_file)));
+  if (!options.json_file.empty())
+    PORTCULLIS_TRY(program::named("--json", program::check_output(options.json_file)));
   PORTCULLIS_TRY_ASSIGN(const auto requester, world.open_requester(options));
   world.print(fmt::format("{:14} {}", "client", requester->description()));
   std::unique_ptr<lease_exchange::LineChannel> channel;  // open until the end: the server sees it

@@ -11,13 +11,13 @@
 #include <iostream>
 #include <iterator>
 
-#include "tools/command_line.hpp"
-#include "tools/output_file.hpp"
+#include "program/command_line.hpp"
+#include "program/output_file.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 
 std::optional<int> parse(CLI::App& app, Arguments arguments, Console& console) {
-  const auto text = parse_arguments(app, {arguments.begin(), arguments.end()});
+  const auto text = program::parse_arguments(app, {arguments.begin(), arguments.end()});
   if (!text) return refuse(console, app.get_name(), text.error());
   if (!*text) return std::nullopt;
   console.out << **text;
@@ -41,7 +41,7 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> write_file(const std::string& path, std::string_view text) {
-  return write_output(path, text);
+  return program::write_output(path, text);
 }
 
 Result<std::vector<double>> parse_times(std::string_view option, const std::string& text) {

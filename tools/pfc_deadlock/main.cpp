@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "program/standard_streams.hpp"
 #include "tools/pfc_deadlock/command.hpp"
-#include "tools/standard_streams.hpp"
 
 namespace {
 
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   portcullis::tools::pfc_deadlock::Console console{std::cout, std::cerr, is_stopped,
                                                    ::isatty(STDERR_FILENO) == 1};
-  const int status = portcullis::tools::run_main(
+  const int status = portcullis::program::run_main(
       "pfc-deadlock",
       [&] { return portcullis::tools::pfc_deadlock::run_program(arguments, console); },
       &is_stopped);

@@ -3,8 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tools/eal_options.hpp"
+#include "program/eal_options.hpp"
 #include "tools/lease_exchange/line_channel.hpp"
+#include "tools/port_options.hpp"
 
 namespace portcullis::tools::roce_peer {
 namespace {
@@ -43,7 +44,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
                "roce-peer [EAL arguments] --"};
   add_options(app, options);
   app.footer(kFooter);
-  PORTCULLIS_TRY_ASSIGN(auto parsed, parse_behind_eal(app, argc, argv));
+  PORTCULLIS_TRY_ASSIGN(auto parsed, program::parse_behind_eal(app, argc, argv));
   options.eal = std::move(parsed.eal);
   options.text = std::move(parsed.text);
   if (!options.text) PORTCULLIS_TRY(lease_exchange::check_server(options.server));

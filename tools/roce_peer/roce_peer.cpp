@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <csignal>
 #include <iostream>
 
 #include "base/entropy.hpp"
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
-#include "tools/checking_main.hpp"
+#include "program/checking_main.hpp"
+#include "program/signals.hpp"
 #include "tools/lease_verify/program.hpp"
 #include "tools/roce_peer/connection.hpp"
 #include "tools/roce_peer/options.hpp"
@@ -22,12 +22,6 @@ using namespace portcullis;
 using namespace portcullis::tools;
 
 std::atomic<bool> stop_asked{false};
-
-/// The second time the program ends as if there were no handler.
-extern "C" void ask_to_stop(int signal) {
-  stop_asked.store(true);
-  std::signal(signal, SIG_DFL);
-}
 
 void print(const std::string& line) { std::cout << line << std::endl; }
 
@@ -83,10 +77,11 @@ Result<bool> run(const roce_peer::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
-  return run_main(
+  program::heed_stop_signals(stop_asked);
+  return program::run_main(
       "roce-peer",
-      [&] { return checking_main("roce-peer", roce_peer::parse_options(argc, argv), run); },
+      [&] {
+        return program::checking_main("roce-peer", roce_peer::parse_options(argc, argv), run);
+      },
       &stop_asked);
 }

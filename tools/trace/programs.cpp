@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "tools/standard_streams.hpp"
+#include "program/standard_streams.hpp"
 #include "trace/compare.hpp"
 #include "trace/dmesg_import.hpp"
 #include "trace/recording.hpp"
@@ -210,7 +210,7 @@ Outcome trace_import(Arguments arguments) {
 }
 
 int run_program(std::string_view name, Outcome (*program)(Arguments), int argc, char** argv) {
-  return run_main(name, [&] {
+  return program::run_main(name, [&] {
     const Outcome outcome = program(std::vector<std::string_view>(argv + 1, argv + argc));
     std::cerr << outcome.err;
     std::cout << outcome.out;

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "pmd/vfio_function.hpp"
-#include "tools/command_line.hpp"
+#include "program/command_line.hpp"
 
 namespace portcullis::tools::vfio_peer {
 namespace {
@@ -48,7 +48,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   CLI::App app{"Drives a ConnectX-5 through rdma-core's VFIO provider, and fences it.",
                "vfio-peer"};
   add_options(app, options);
-  PORTCULLIS_TRY_ASSIGN(options.text, parse_arguments(app, {argv + 1, argv + argc}));
+  PORTCULLIS_TRY_ASSIGN(options.text, program::parse_arguments(app, {argv + 1, argv + argc}));
   if (options.text) return options;
   PORTCULLIS_TRY_ASSIGN(options.bdf, pmd::canonical_bdf(options.bdf));
   return options;

@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "pmd/vfio_function.hpp"
-#include "tools/checking_main.hpp"
+#include "program/checking_main.hpp"
 #include "tools/vfio_peer/fence.hpp"
 #include "tools/vfio_peer/latency.hpp"
 #include "tools/vfio_peer/options.hpp"
@@ -47,7 +47,7 @@ Result<bool> run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return portcullis::tools::run_main("vfio-peer", [&] {
-    return portcullis::tools::checking_main("vfio-peer", parse_options(argc, argv), run);
+  return portcullis::program::run_main("vfio-peer", [&] {
+    return portcullis::program::checking_main("vfio-peer", parse_options(argc, argv), run);
   });
 }

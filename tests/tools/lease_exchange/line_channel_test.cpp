@@ -342,7 +342,7 @@ TEST_F(FileChannelTest, Pipe_IsRefusedUnopened) {
 }
 
 TEST_F(FileChannelTest, GrantWithItsKey_IsReadByItsOwnerOnly) {
-  const auto server = open_files(folder / "request", folder / "grant", kOnlyOwner).value();
+  const auto server = open_files(folder / "request", folder / "grant", program::kOnlyOwner).value();
 
   ASSERT_TRUE(server->send_line("lease-grant rkey=0x1c02"));
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The lines that a program prints about its driver and leases: each once, and not without end.
-#include "tools/log_line.hpp"
+#include "program/log_line.hpp"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace portcullis::tools {
+namespace portcullis::program {
 namespace {
 
 /// A file of this process alone, and what is in it.
@@ -49,4 +49,4 @@ TEST_F(LogLine, MoreThanAnybodyReads_IsLeftOutAndThatIsTold) {
 }
 
 }  // namespace
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/command_line.hpp"
+#include "program/command_line.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace portcullis::tools {
+namespace portcullis::program {
 namespace {
 
 tl::unexpected<Error> refuse(std::string text) {
@@ -35,4 +35,4 @@ Result<std::optional<std::string>> parse_arguments(CLI::App& app,
   return std::nullopt;
 }
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/output_file.hpp"
+#include "program/output_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 #include "base/unique_fd.hpp"
 #include "trace/recording_file.hpp"
 
-namespace portcullis::tools {
+namespace portcullis::program {
 namespace {
 
 tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
@@ -118,4 +118,4 @@ Result<void> write_output(const std::string& path, std::string_view text, mode_t
   return unfinished.finish(text);
 }
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "tools/standard_streams.hpp"
+#include "program/standard_streams.hpp"
 
-namespace portcullis::tools {
+namespace portcullis::program {
 
 /// Inside run_main(). `options` hold `text` when --help asked for it; else `run` says whether all
 /// was as it should be. 0: it was; 1: it was not; 2: nobody knows, and a line on standard error
@@ -31,4 +31,4 @@ int checking_main(std::string_view program, const Result<Options>& options, Run 
   return *is_good ? 0 : 1;
 }
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

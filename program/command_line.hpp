@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace portcullis::tools {
+namespace portcullis::program {
 
 /// Parses `arguments`, which the program's name is not among. The text that --help or --version
 /// asked for, to be printed instead of doing anything; nothing otherwise. InvalidArgument names the
@@ -19,4 +19,4 @@ namespace portcullis::tools {
 [[nodiscard]] Result<std::optional<std::string>> parse_arguments(
     CLI::App& app, std::vector<std::string> arguments);
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

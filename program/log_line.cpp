@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/log_line.hpp"
+#include "program/log_line.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
 
-namespace portcullis::tools {
+namespace portcullis::program {
 namespace {
 
 struct Log {
@@ -34,15 +35,15 @@ struct Log {
 
 }  // namespace
 
-std::function<void(std::string_view)> log_once_to(std::FILE* file, std::string program) {
+LogSink log_once_to(std::FILE* file, std::string program) {
   return [log = std::make_shared<Log>(file, std::move(program))](std::string_view line) {
     log->tell(line);
   };
 }
 
-std::function<void(std::string_view)> log_to_stderr() {
+LogSink log_to_stderr() {
   static const auto log = log_once_to(stderr, program_invocation_short_name);
   return log;
 }
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

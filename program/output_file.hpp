@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace portcullis::tools {
+namespace portcullis::program {
 
 inline constexpr mode_t kAnybody = 0666;    // less what umask says
 inline constexpr mode_t kOnlyOwner = 0600;  // of a file with a key in it
@@ -33,4 +33,4 @@ inline constexpr mode_t kOnlyOwner = 0600;  // of a file with a key in it
   return written;
 }
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a program writes to a file that the user named: whole or not at all, never through a link.
-#include "tools/output_file.hpp"
+#include "program/output_file.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace portcullis::tools {
+namespace portcullis::program {
 namespace {
 
 using ::testing::HasSubstr;
@@ -161,4 +161,4 @@ TEST_F(OutputFile, PipeThatIsRead_GetsTheText) {
 }
 
 }  // namespace
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

@@ -6,19 +6,18 @@
 
 #include <cstddef>
 #include <cstdio>
-#include <functional>
 #include <string>
-#include <string_view>
 
-namespace portcullis::tools {
+#include "base/log_sink.hpp"
+
+namespace portcullis::program {
 
 /// More are left out, and that is told too.
 inline constexpr std::size_t kMostLogLines = 200;
 
 /// "PROGRAM: LINE" to `file`, which must stay open; a line that was told already is not told again.
-[[nodiscard]] std::function<void(std::string_view)> log_once_to(std::FILE* file,
-                                                                std::string program);
+[[nodiscard]] LogSink log_once_to(std::FILE* file, std::string program);
 /// The same for standard error and this program's name, whoever asks for it: once a process.
-[[nodiscard]] std::function<void(std::string_view)> log_to_stderr();
+[[nodiscard]] LogSink log_to_stderr();
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/standard_streams.hpp"
+#include "program/standard_streams.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include <new>
 #include <system_error>
 
-namespace portcullis::tools {
+namespace portcullis::program {
 namespace {
 
 std::atomic<std::atomic<bool>*> stop_flag{nullptr};
@@ -108,4 +108,4 @@ int run_main(std::string_view program, const std::function<int()>& body, std::at
   return status;
 }
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace portcullis::tools {
+namespace portcullis::program {
 
 /// What was printed, or written to a file, is not all there; whatever the verdict was. EX_IOERR of
 /// sysexits.h, so that no program's own statuses are near.
@@ -32,4 +32,4 @@ inline constexpr int kExitNoResources = 71;
 /// several the first is told.
 void note_lost_file(std::string_view what);
 
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

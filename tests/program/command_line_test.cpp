@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Every program's command line: --help and --version are text, a mistake is one line.
-#include "tools/command_line.hpp"
+#include "program/command_line.hpp"
 
 #include <gmock/gmock.h>
 
-namespace portcullis::tools {
+namespace portcullis::program {
 namespace {
 
 using ::testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST(CommandLine, Mistakes_AreALineThatNamesThem) {
 }
 
 }  // namespace
-}  // namespace portcullis::tools
+}  // namespace portcullis::program

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/port_options.hpp"
+
+namespace portcullis::tools {
+
+void add_port_options(CLI::App& app, std::string& device, std::optional<pmd::Gid>& address) {
+  app.add_option("--device", device, "a PCI address such as 0000:03:00.0 (doctor helps)")
+      ->type_name("SPEC")
+      ->required();
+  add_address_option(app, address);
+}
+
+CLI::Option* add_address_option(CLI::App& app, std::optional<pmd::Gid>& address) {
+  return app
+      .add_option_function<std::string>(
+          "--address",
+          [&address](const std::string& text) {
+            auto gid = pmd::Gid::parse(text);
+            if (!gid) throw CLI::ValidationError("--address", gid.error().text);
+            address = *gid;
+          },
+          "the port's RoCE address (default its link-local IPv6 address)")
+      ->type_name("IP");
+}
+
+}  // namespace portcullis::tools
