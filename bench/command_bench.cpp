@@ -23,7 +23,7 @@ using prm::Opcode;
 
 /// What a cycle works with: a context whose commands are timed, and objects that stay.
 struct Rig {
-  Rig(Session& session, Opcode opcode)
+  Rig(proof::Session& session, Opcode opcode)
       : channel(*session.context().commands, session.device(), opcode),
         context(session.context()),
         path(session.path()) {
@@ -39,7 +39,7 @@ struct Rig {
   std::optional<pmd::QueuePair> qp;
 };
 
-Result<std::shared_ptr<Rig>> make_rig(Session& session, Opcode opcode) {
+Result<std::shared_ptr<Rig>> make_rig(proof::Session& session, Opcode opcode) {
   auto rig = std::make_shared<Rig>(session, opcode);
   PORTCULLIS_TRY_ASSIGN(rig->region, DmaMemory::create(*rig->context.device.dma, kPageBytes));
   PORTCULLIS_TRY_ASSIGN(rig->pd, pmd::ProtectionDomain::create(rig->context));
@@ -163,7 +163,7 @@ SeriesPlan register_read(const Options& options) {
   series.name = "register_read";
   series.picture = "registers";
   series.wall_samples = options.samples;
-  series.prepare = [](Session& session) -> Result<Sampler> {
+  series.prepare = [](proof::Session& session) -> Result<Sampler> {
     return Sampler([&session]() -> Result<std::optional<std::uint64_t>> {
       const std::uint64_t before_ns = session.now_ns();
       static_cast<void>(prm::Registers<prm::mlx5_init_seg>(session.device().bar).get<"fw_rev">());
@@ -180,7 +180,7 @@ std::vector<SeriesPlan> series(const Options& options) {
     series.name = fmt::format("command/{}", prm::name(command.opcode));
     series.picture = command.picture;
     series.wall_samples = options.samples;
-    series.prepare = [&command](Session& session) -> Result<Sampler> {
+    series.prepare = [&command](proof::Session& session) -> Result<Sampler> {
       PORTCULLIS_TRY_ASSIGN(const auto rig, make_rig(session, command.opcode));
       return Sampler([rig, &command] { return one_sample(*rig, command); });
     };

@@ -16,10 +16,10 @@
 
 #include "attach/function.hpp"
 #include "attach/port.hpp"
-#include "bench/common/client.hpp"
 #include "lease/lease_table.hpp"
 #include "pmd/fence_commands.hpp"
 #include "program/standard_streams.hpp"
+#include "proof/client.hpp"
 #include "steering/loopback_pair.hpp"
 
 namespace {
@@ -30,7 +30,7 @@ using portcullis::Relax;
 using portcullis::Result;
 using portcullis::steering::LoopbackPair;
 namespace attach = portcullis::attach;
-namespace bench = portcullis::bench;
+namespace proof = portcullis::proof;
 namespace lease = portcullis::lease;
 namespace model = portcullis::model;
 namespace pmd = portcullis::pmd;
@@ -148,7 +148,7 @@ Result<void> probe_write(Setup& setup, std::uint64_t iterations) {
   const pmd::Context& context = setup.function->context();
   PORTCULLIS_TRY_ASSIGN(auto port, attach::Port::create(context, {.gid = attach::kLoopbackGid}));
   PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(context, port.path()));
-  const std::array<std::byte, bench::Client::kWriteBytes> data{};
+  const std::array<std::byte, proof::Client::kWriteBytes> data{};
   for (std::uint64_t done = 0; done < iterations; done += kBatch) {
     const std::uint64_t count = std::min(kBatch, iterations - done);
     const pmd::WriteRequest request{.remote_address = 0, .rkey = pair->rkey(), .wr_id = done};

@@ -56,7 +56,7 @@ Result<void> post_batch(Lanes& lanes, const Operation& operation, bool all_signa
   return {};
 }
 
-Result<std::optional<std::uint64_t>> time_posts(Session& session, Lanes& lanes,
+Result<std::optional<std::uint64_t>> time_posts(proof::Session& session, Lanes& lanes,
                                                 const Operation& operation) {
   const std::uint64_t start = session.now_ns();
   PORTCULLIS_TRY(post_batch(lanes, operation, false));
@@ -66,7 +66,7 @@ Result<std::optional<std::uint64_t>> time_posts(Session& session, Lanes& lanes,
 }
 
 /// A sample only when every poll found its completion at once.
-Result<std::optional<std::uint64_t>> time_polls(Session& session, Lanes& lanes) {
+Result<std::optional<std::uint64_t>> time_polls(proof::Session& session, Lanes& lanes) {
   constexpr std::uint64_t kSettleNs = 200 * kNsPerUs;
   PORTCULLIS_TRY(post_batch(lanes, kLine, true));
   (void)wait_until(session.device(), session.now_ns() + kSettleNs, [] { return false; });
@@ -82,7 +82,7 @@ Result<std::optional<std::uint64_t>> time_polls(Session& session, Lanes& lanes) 
   return is_sample ? std::optional<std::uint64_t>(time / kBatch) : std::nullopt;
 }
 
-Result<std::optional<std::uint64_t>> time_round_trip(Session& session, Lanes& lanes,
+Result<std::optional<std::uint64_t>> time_round_trip(proof::Session& session, Lanes& lanes,
                                                      const Operation& operation) {
   const std::uint64_t start = session.now_ns();
   PORTCULLIS_TRY(lanes.post(0, operation, 0, true));
@@ -96,7 +96,7 @@ std::uint64_t messages_of(const Operation& operation) {
 }
 
 /// Time of one message with `depth` under way, of which every fourth part asks for a completion.
-Result<std::optional<std::uint64_t>> time_messages(Session& session, Lanes& lanes,
+Result<std::optional<std::uint64_t>> time_messages(proof::Session& session, Lanes& lanes,
                                                    const Operation& operation,
                                                    std::uint32_t depth) {
   const std::uint64_t messages = messages_of(operation);
@@ -117,7 +117,7 @@ Result<std::optional<std::uint64_t>> time_messages(Session& session, Lanes& lane
 }
 
 /// The same over many QPs in turn, each request with its own doorbell and completion.
-Result<std::optional<std::uint64_t>> time_lanes(Session& session, Lanes& lanes) {
+Result<std::optional<std::uint64_t>> time_lanes(proof::Session& session, Lanes& lanes) {
   constexpr std::uint64_t kDepth = 64;
   const std::uint64_t messages = std::max<std::uint64_t>(kMostMessages, lanes.size());
   const std::uint64_t start = session.now_ns();
@@ -132,7 +132,7 @@ Result<std::optional<std::uint64_t>> time_lanes(Session& session, Lanes& lanes) 
   return std::optional<std::uint64_t>((session.now_ns() - start) / messages);
 }
 
-using Measure = std::function<Result<std::optional<std::uint64_t>>(Session&, Lanes&)>;
+using Measure = std::function<Result<std::optional<std::uint64_t>>(proof::Session&, Lanes&)>;
 
 SeriesPlan plan(std::string name, const char* picture, std::uint64_t samples, std::uint32_t qps,
                 std::uint32_t in_flight, Measure measure) {
@@ -141,7 +141,7 @@ SeriesPlan plan(std::string name, const char* picture, std::uint64_t samples, st
   series.picture = picture;
   series.wall_samples = samples;
   series.needs_wall_clock = true;  // but for data-path-ns the model times neither
-  series.prepare = [=](Session& session) -> Result<Sampler> {
+  series.prepare = [=](proof::Session& session) -> Result<Sampler> {
     PORTCULLIS_TRY_ASSIGN(auto made, Lanes::create(session, qps, in_flight));
     std::shared_ptr<Lanes> lanes = std::move(made);
     return Sampler([&session, lanes, measure] { return measure(session, *lanes); });
@@ -164,20 +164,20 @@ std::vector<SeriesPlan> series(const Options& options) {
   std::vector<SeriesPlan> all;
   for (const Operation* operation : kPosted)
     all.push_back(plan("post/" + label_of(*operation), "post and poll", samples, 1,
-                       Lanes::kMostInFlight, [operation](Session& session, Lanes& lanes) {
+                       Lanes::kMostInFlight, [operation](proof::Session& session, Lanes& lanes) {
                          return time_posts(session, lanes, *operation);
                        }));
   all.push_back(plan("poll", "post and poll", samples, 1, Lanes::kMostInFlight, time_polls));
   for (const Operation& operation : kOperations)
     all.push_back(plan("round_trip/" + label_of(operation), "round trip", samples, 1, 1,
-                       [&operation](Session& session, Lanes& lanes) {
+                       [&operation](proof::Session& session, Lanes& lanes) {
                          return time_round_trip(session, lanes, operation);
                        }));
   for (const Operation& operation : kOperations)
     for (const std::uint32_t depth : kDepths)
       all.push_back(as_rate(plan(fmt::format("message/{}/depth:{}", label_of(operation), depth),
                                  "time of a message", rounds, 1, depth,
-                                 [&operation, depth](Session& session, Lanes& lanes) {
+                                 [&operation, depth](proof::Session& session, Lanes& lanes) {
                                    return time_messages(session, lanes, operation, depth);
                                  })));
   for (const std::uint32_t qps : kQueuePairs)

@@ -14,10 +14,10 @@
 #include "attach/open_device.hpp"
 #include "bench/common/floor_report.hpp"
 #include "bench/common/suite.hpp"
-#include "bench/common/tenancy.hpp"
 #include "lease/fence_plan.hpp"
 #include "model/model.hpp"
 #include "program/output_file.hpp"
+#include "proof/tenancy.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -36,7 +36,7 @@ std::uint64_t since(std::uint64_t start, std::uint64_t then) {
 /// What a series is run on.
 struct Ground {
   std::optional<pmd::QCounter> counter;  // outlives the QPs that it counts for
-  std::unique_ptr<Tenancy> tenancy;
+  std::unique_ptr<proof::Tenancy> tenancy;
 };
 
 /// None on a function without counters.
@@ -46,14 +46,14 @@ Result<std::optional<pmd::QCounterValues>> counted(const Ground& ground, bool cl
   return std::optional(values);
 }
 
-Result<std::optional<std::uint64_t>> one_run(Session& session, Ground& ground,
+Result<std::optional<std::uint64_t>> one_run(proof::Session& session, Ground& ground,
                                              const lease::Plan& plan, std::uint64_t deadline_ns,
                                              FloorFindings& findings) {
-  Tenancy& tenancy = *ground.tenancy;
+  proof::Tenancy& tenancy = *ground.tenancy;
   PORTCULLIS_TRY(tenancy.grant_all());
   PORTCULLIS_TRY(tenancy.start_traffic());
   PORTCULLIS_TRY(counted(ground, /*clear=*/true));
-  const Client::Observation& seen = tenancy.client(0).seen();
+  const proof::Client::Observation& seen = tenancy.client(0).seen();
   const std::uint64_t start = session.now_ns();
   PORTCULLIS_TRY(tenancy.revoke_all(plan));
   // What changed before the outcome is seen now, so what is seen later changed later.
@@ -96,29 +96,29 @@ void annotate(benchmark::State& state, const FloorFindings& findings) {
 
 SeriesPlan series_of(const Options& options, const lease::Plan& plan,
                      const std::shared_ptr<FloorReport>& all,
-                     const std::optional<DropTrial>& drop = std::nullopt) {
+                     const std::optional<proof::DropTrial>& drop = std::nullopt) {
   SeriesPlan series;
   series.name = fmt::format("floor/{}/timeout:{}/retry:{}",
                             drop ? "approach:" + name(*drop) : "plan:" + plan.full_name(),
                             options.timeout, options.retry);
   series.wall_samples = options.samples;
   const std::uint64_t deadline_ns = options.deadline_ms * kNsPerMs;
-  TenancyOptions tenancy_options{1, static_cast<std::uint8_t>(options.timeout),
-                                 static_cast<std::uint8_t>(options.retry)};
+  proof::TenancyOptions tenancy_options{1, static_cast<std::uint8_t>(options.timeout),
+                                        static_cast<std::uint8_t>(options.retry)};
   tenancy_options.are_together = plan.is_for_groups();
   tenancy_options.entry = plan.entry;
   tenancy_options.drop = drop;
   // One execution after the other prepares, samples and annotates; what it found is kept for the
   // end.
   const auto current = std::make_shared<std::string>();
-  series.prepare = [=, name = series.name](Session& session) -> Result<Sampler> {
+  series.prepare = [=, name = series.name](proof::Session& session) -> Result<Sampler> {
     *current = fmt::format("{}/clock:{}", name, session.device().clock.name());
     const auto ground = std::make_shared<Ground>();
     if (auto counter = pmd::QCounter::create(session.context()))
       ground->counter.emplace(std::move(*counter));
-    TenancyOptions counting = tenancy_options;
+    proof::TenancyOptions counting = tenancy_options;
     counting.counter_set = ground->counter ? ground->counter->id() : std::uint8_t{0};
-    PORTCULLIS_TRY_ASSIGN(ground->tenancy, Tenancy::create(session, counting));
+    PORTCULLIS_TRY_ASSIGN(ground->tenancy, proof::Tenancy::create(session, counting));
     FloorFindings& findings = (*all)[*current];
     findings.plan = plan.full_name();
     findings.timeout = tenancy_options.timeout;
@@ -151,7 +151,7 @@ std::vector<SeriesPlan> series(const Options& options, const std::shared_ptr<Flo
       for (one.retry = 1; one.retry <= kMostRetries; ++one.retry)
         all.push_back(series_of(one, plan, report));
   }
-  for (const DropTrial& drop : drops_of(options))
+  for (const proof::DropTrial& drop : drops_of(options))
     all.push_back(series_of(options, lease::seed_plan(), report, drop));
   return all;
 }

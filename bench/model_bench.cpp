@@ -71,7 +71,8 @@ Result<void> post_window(steering::LoopbackPair& pair, std::uint64_t depth,
   return {};
 }
 
-Result<void> take_window(Session& session, steering::LoopbackPair& pair, std::uint64_t depth) {
+Result<void> take_window(proof::Session& session, steering::LoopbackPair& pair,
+                         std::uint64_t depth) {
   for (std::uint64_t i = 0; i < depth; ++i) {
     PORTCULLIS_TRY_ASSIGN(const pmd::Completion completion,
                           pair.cq().wait(session.now_ns() + kNsPerSecond));
@@ -80,8 +81,8 @@ Result<void> take_window(Session& session, steering::LoopbackPair& pair, std::ui
   return {};
 }
 
-Result<std::optional<std::uint64_t>> one_batch(Session& session, Pairs& pairs, std::uint64_t depth,
-                                               Totals& totals) {
+Result<std::optional<std::uint64_t>> one_batch(proof::Session& session, Pairs& pairs,
+                                               std::uint64_t depth, Totals& totals) {
   const std::array<std::byte, 64> data{};
   const std::uint64_t wall = time_ns(CLOCK_MONOTONIC);
   const std::uint64_t cpu = time_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -102,7 +103,7 @@ SeriesPlan series_of(const Options& options, const Shape& shape,
   SeriesPlan series;
   series.name = shape.name;
   series.wall_samples = options.samples;
-  series.prepare = [all, index, shape](Session& session) -> Result<Sampler> {
+  series.prepare = [all, index, shape](proof::Session& session) -> Result<Sampler> {
     const auto pairs = std::make_shared<Pairs>();
     for (std::size_t i = 0; i < shape.pairs; ++i) {
       PORTCULLIS_TRY_ASSIGN(pairs->emplace_back(),

@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "bench/common/capacity.hpp"
+#include "bench/common/interrupt.hpp"
 #include "bench/common/slot_load.hpp"
 #include "bench/common/suite.hpp"
-#include "bench/common/tenancy.hpp"
 #include "lease/fence_plan.hpp"
+#include "proof/tenancy.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -71,7 +72,9 @@ const char* picture(Load load) {
   return "unknown";
 }
 
-const char* name(RevokeMode mode) { return mode == RevokeMode::Serial ? "serial" : "batched"; }
+const char* name(proof::RevokeMode mode) {
+  return mode == proof::RevokeMode::Serial ? "serial" : "batched";
+}
 
 /// What one series measures of a round.
 enum class Phase : std::uint8_t { Outcome, Deferred };
@@ -81,7 +84,7 @@ struct Round {
   Load load = Load::None;
   Phase phase = Phase::Outcome;
   bool has_entry = false;  // a DROP entry is part of it
-  std::optional<DropTrial> drop = std::nullopt;
+  std::optional<proof::DropTrial> drop = std::nullopt;
 };
 
 /// `samples` counts revoked leases, so that many leases take no longer than one; but a handful of
@@ -92,7 +95,7 @@ std::uint64_t rounds_of(std::uint64_t samples, std::uint32_t leases) {
 }
 
 /// Past the burst with which it begins.
-Result<void> warm_up(Session& session, SlotLoad& load) {
+Result<void> warm_up(proof::Session& session, SlotLoad& load) {
   constexpr std::uint64_t kTurns = 4;
   constexpr std::uint64_t kDeadlineNs = 60 * kNsPerSecond;
   PORTCULLIS_TRY(load.start());
@@ -112,8 +115,9 @@ struct AtTheCall {
   std::vector<std::size_t> in_flight;  // one a revoke
 };
 
-Result<std::optional<std::uint64_t>> run(Session& session, Tenancy& tenancy, SlotLoad* load,
-                                         const Round& round, AtTheCall& at_the_call) {
+Result<std::optional<std::uint64_t>> run(proof::Session& session, proof::Tenancy& tenancy,
+                                         SlotLoad* load, const Round& round,
+                                         AtTheCall& at_the_call) {
   PORTCULLIS_TRY(tenancy.grant_all());
   if (round.load == Load::Write) PORTCULLIS_TRY(tenancy.start_traffic());
   if (load != nullptr) PORTCULLIS_TRY(warm_up(session, *load));
@@ -141,7 +145,7 @@ struct Run {
 };
 
 SeriesPlan series_of(Run& all, std::string series_name, const Round& round, std::uint32_t leases,
-                     RevokeMode mode) {
+                     proof::RevokeMode mode) {
   const Options& options = all.options;
   SeriesPlan series;
   series.name = std::move(series_name);
@@ -150,7 +154,7 @@ SeriesPlan series_of(Run& all, std::string series_name, const Round& round, std:
   // Pages are the third thing that firmware is busy with; a card asks for them by itself.
   if (fills_slots(round.load)) series.model_behaviour = "page-starved";
   series.needs_wall_clock = fills_slots(round.load);
-  TenancyOptions tenancy_options;
+  proof::TenancyOptions tenancy_options;
   tenancy_options.leases = leases;
   tenancy_options.timeout = static_cast<std::uint8_t>(options.timeout);
   tenancy_options.retry = static_cast<std::uint8_t>(options.retry);
@@ -160,9 +164,9 @@ SeriesPlan series_of(Run& all, std::string series_name, const Round& round, std:
   tenancy_options.entry = round.plan.entry;
   tenancy_options.drop = round.drop;
   AtTheCall* const at_the_call = &all.at_the_call;
-  series.prepare = [=](Session& session) -> Result<Sampler> {
-    PORTCULLIS_TRY_ASSIGN(auto made, Tenancy::create(session, tenancy_options));
-    std::shared_ptr<Tenancy> tenancy = std::move(made);
+  series.prepare = [=](proof::Session& session) -> Result<Sampler> {
+    PORTCULLIS_TRY_ASSIGN(auto made, proof::Tenancy::create(session, tenancy_options));
+    std::shared_ptr<proof::Tenancy> tenancy = std::move(made);
     std::shared_ptr<SlotLoad> load;
     if (fills_slots(round.load)) {
       PORTCULLIS_TRY_ASSIGN(auto made_load, SlotLoad::create(session));
@@ -175,7 +179,8 @@ SeriesPlan series_of(Run& all, std::string series_name, const Round& round, std:
   return series;
 }
 
-std::string name_of(const lease::Plan& plan, std::uint32_t leases, RevokeMode mode, Load load) {
+std::string name_of(const lease::Plan& plan, std::uint32_t leases, proof::RevokeMode mode,
+                    Load load) {
   return fmt::format("revoke/plan:{}/leases:{}/mode:{}/load:{}", plan.full_name(), leases,
                      name(mode), name(load));
 }
@@ -187,13 +192,13 @@ std::string name_of(const lease::Plan& plan, std::uint32_t leases, RevokeMode mo
 void add_approaches(Run& run, std::vector<SeriesPlan>& all) {
   const auto add = [&](const char* what, const Round& round) {
     all.push_back(series_of(run, fmt::format("revoke/approach:{}/load:write", what), round, 1,
-                            RevokeMode::Serial));
+                            proof::RevokeMode::Serial));
   };
   add("bare", {lease::seed_plan(), Load::Write, Phase::Outcome});
   add("split", {lease::seed_plan(), Load::Write, Phase::Outcome, /*has_entry=*/true});
   add("split,deferred", {lease::seed_plan(), Load::Write, Phase::Deferred, /*has_entry=*/true});
   add("legacy", {lease::legacy_plan(), Load::Write, Phase::Outcome});
-  for (const DropTrial& drop : drops_of(run.options))
+  for (const proof::DropTrial& drop : drops_of(run.options))
     add(name(drop).c_str(), {lease::seed_plan(), Load::Write, Phase::Outcome, false, drop});
 }
 
@@ -202,8 +207,8 @@ std::vector<SeriesPlan> series(Run& run) {
   for (const Load load : kLoads)
     for (const std::uint32_t leases : run.options.leases)
       for (const lease::Plan& plan : plans_of(run.options))
-        for (const RevokeMode mode : {RevokeMode::Serial, RevokeMode::Batched})
-          if (suits(load, plan, leases) && (leases > 1 || mode == RevokeMode::Serial))
+        for (const proof::RevokeMode mode : {proof::RevokeMode::Serial, proof::RevokeMode::Batched})
+          if (suits(load, plan, leases) && (leases > 1 || mode == proof::RevokeMode::Serial))
             all.push_back(series_of(run, name_of(plan, leases, mode, load),
                                     {plan, load, Phase::Outcome}, leases, mode));
   add_approaches(run, all);
@@ -221,7 +226,7 @@ void compare_with_load(const Options& options, const Report& report) {
   for (const lease::Plan& plan : plans_of(options)) {
     const auto wall = [&](Load load) -> const Series* {
       const Series* found =
-          find(report, name_of(plan, 1, RevokeMode::Serial, load) + "/clock:wall");
+          find(report, name_of(plan, 1, proof::RevokeMode::Serial, load) + "/clock:wall");
       return found == nullptr || found->latency.count() < kLeastForP99 ? nullptr : found;
     };
     const Series* idle = wall(Load::None);
@@ -248,7 +253,7 @@ void print_at_the_call(AtTheCall& at_the_call) {
       at_the_call.slots, in_flight[in_flight.size() / 2], in_flight.front());
 }
 
-std::string capacity_text(const lease::Plan& plan, RevokeMode mode, std::uint32_t limit) {
+std::string capacity_text(const lease::Plan& plan, proof::RevokeMode mode, std::uint32_t limit) {
   const auto capacity = find_capacity(plan, mode, limit);
   if (!capacity) return fmt::format("{}: {}", name(mode), capacity.error().text);
   return fmt::format("{} {}{} in {}", name(mode), capacity->is_at_limit ? "at least " : "",
@@ -264,8 +269,9 @@ void print_capacities(const Options& options, const Report& report) {
   const std::uint32_t limit = options.is_quick ? kMostLeasesQuick : kMostLeases;
   for (const lease::Plan& plan : plans_of(options))
     if (plan.best_outcome() == lease::Outcome::TornDown && !is_interrupted())
-      fmt::print("{:22} {}; {}\n", plan.full_name(), capacity_text(plan, RevokeMode::Serial, limit),
-                 capacity_text(plan, RevokeMode::Batched, limit));
+      fmt::print("{:22} {}; {}\n", plan.full_name(),
+                 capacity_text(plan, proof::RevokeMode::Serial, limit),
+                 capacity_text(plan, proof::RevokeMode::Batched, limit));
 }
 
 }  // namespace

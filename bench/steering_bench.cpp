@@ -14,9 +14,9 @@
 #include <string>
 #include <utility>
 
-#include "bench/common/drop_row.hpp"
 #include "bench/common/suite.hpp"
-#include "bench/common/tenancy.hpp"
+#include "proof/drop_row.hpp"
+#include "proof/tenancy.hpp"
 #include "steering/drop_group.hpp"
 #include "steering/loopback_pair.hpp"
 
@@ -32,7 +32,7 @@ constexpr std::uint64_t kPatienceNs = 60 * kNsPerSecond;
 constexpr std::uint32_t kEntries = 64;
 constexpr std::uint32_t kSeveralPackets = 8192;
 
-std::uint64_t deadline_ns(Session& session) {
+std::uint64_t deadline_ns(proof::Session& session) {
   return session.context().commands->default_deadline_ns();
 }
 
@@ -52,7 +52,7 @@ const char* text(EntryCommand command) {
 }
 
 /// One entry from nothing to nothing; the time of `timed`.
-Result<std::optional<std::uint64_t>> entry_cycle(Session& session, DropGroup& group,
+Result<std::optional<std::uint64_t>> entry_cycle(proof::Session& session, DropGroup& group,
                                                  EntryCommand timed) {
   constexpr steering::DropTarget kTarget{.slot = 0, .qpn = prm::QpNumber{0xaaaaaa}};
   std::uint64_t took = 0;
@@ -76,7 +76,7 @@ SeriesPlan entry_series(const Options& options, EntryCommand command) {
   series.name = fmt::format("command/{}", text(command));
   series.picture = "commands on an entry";
   series.wall_samples = options.samples;
-  series.prepare = [command](Session& session) -> Result<Sampler> {
+  series.prepare = [command](proof::Session& session) -> Result<Sampler> {
     PORTCULLIS_TRY_ASSIGN(auto made, DropGroup::create(session.context(), {.shape = Shape::DstQp,
                                                                            .entries = kEntries}));
     auto group = std::make_shared<DropGroup>(std::move(made));
@@ -87,7 +87,7 @@ SeriesPlan entry_series(const Options& options, EntryCommand command) {
 
 // ---- the recall ----
 
-Result<std::optional<std::uint64_t>> one_recall(Session& session, Tenancy& tenancy) {
+Result<std::optional<std::uint64_t>> one_recall(proof::Session& session, proof::Tenancy& tenancy) {
   PORTCULLIS_TRY(tenancy.grant_all());
   const std::uint64_t start = session.now_ns();
   PORTCULLIS_TRY(tenancy.revoke_all(lease::seed_plan()));
@@ -101,13 +101,13 @@ SeriesPlan recall_series(const Options& options, bool with_entry) {
   series.name = fmt::format("recall/plan:seed/entry:{}", with_entry ? "synchronous" : "none");
   series.picture = "recall";
   series.wall_samples = options.samples;
-  series.prepare = [with_entry](Session& session) -> Result<Sampler> {
-    TenancyOptions options;
+  series.prepare = [with_entry](proof::Session& session) -> Result<Sampler> {
+    proof::TenancyOptions options;
     if (with_entry) options.entries = {steering::Choice::Kind::One, Shape::DstQp};
-    PORTCULLIS_TRY_ASSIGN(auto made, Tenancy::create(session, options));
+    PORTCULLIS_TRY_ASSIGN(auto made, proof::Tenancy::create(session, options));
     if (with_entry && !made->has_entries())
       return fail(Errc::Unsupported, "no entry that matches the destination QP can be had");
-    const std::shared_ptr<Tenancy> tenancy = std::move(made);
+    const std::shared_ptr<proof::Tenancy> tenancy = std::move(made);
     return Sampler([&session, tenancy] { return one_recall(session, *tenancy); });
   };
   return series;
@@ -127,13 +127,14 @@ struct RowCount {
 /// By the name of a row, over every clock and repetition; for the last word.
 using RowCounts = std::map<std::string, RowCount>;
 
-Result<void> post(LoopbackPair& pair, const DropRow& row, std::uint64_t value) {
+Result<void> post(LoopbackPair& pair, const proof::DropRow& row, std::uint64_t value) {
   return row.has_long_writes ? pair.post_bytes(kSeveralPackets) : pair.post(value);
 }
 
 /// How long a WRITE behind the entry takes; none when the entry stopped it.
-Result<std::optional<std::uint64_t>> one_row(Session& session, DropGroup& group, const DropRow& row,
-                                             bool mid_stream, RowCount& count) {
+Result<std::optional<std::uint64_t>> one_row(proof::Session& session, DropGroup& group,
+                                             const proof::DropRow& row, bool mid_stream,
+                                             RowCount& count) {
   PORTCULLIS_TRY_ASSIGN(const auto pair, LoopbackPair::create(session.context(), session.path()));
   if (mid_stream) {
     PORTCULLIS_TRY(post(*pair, row, 1));
@@ -155,15 +156,16 @@ Result<std::optional<std::uint64_t>> one_row(Session& session, DropGroup& group,
   return std::optional<std::uint64_t>();
 }
 
-SeriesPlan row_series(const Options& options, const DropTrial& trial,
+SeriesPlan row_series(const Options& options, const proof::DropTrial& trial,
                       const std::shared_ptr<RowCounts>& all) {
   SeriesPlan series;
-  const bool mid_stream = trial.install == Install::Mid;
+  const bool mid_stream = trial.install == proof::Install::Mid;
   series.name = fmt::format("entry/{}", name(trial));
   series.picture = mid_stream ? "entry put in under traffic" : "entry put in before traffic";
   series.wall_samples = std::min<std::uint64_t>(options.samples, 20);
   const auto count = std::make_shared<RowCount>();
-  series.prepare = [row = trial.row, mid_stream, count](Session& session) -> Result<Sampler> {
+  series.prepare = [row = trial.row, mid_stream,
+                    count](proof::Session& session) -> Result<Sampler> {
     *count = {};
     PORTCULLIS_TRY_ASSIGN(auto made,
                           DropGroup::create(session.context(), {.shape = row.shape, .entries = 1}));
@@ -186,8 +188,8 @@ std::vector<SeriesPlan> series(const Options& options, const std::shared_ptr<Row
   for (const EntryCommand command : {EntryCommand::Set, EntryCommand::Modify, EntryCommand::Delete})
     all.push_back(entry_series(options, command));
   for (const bool with_entry : {false, true}) all.push_back(recall_series(options, with_entry));
-  for (const Install install : {Install::Pre, Install::Mid})
-    for (const DropRow& row : drop_rows())
+  for (const proof::Install install : {proof::Install::Pre, proof::Install::Mid})
+    for (const proof::DropRow& row : proof::drop_rows())
       all.push_back(row_series(options, {row, install}, counts));
   return all;
 }

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "bench/common/tenancy.hpp"
 #include "lease/fence_plan.hpp"
+#include "proof/tenancy.hpp"
 
 namespace portcullis::bench {
 
@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kContractNs = kNsPerSecond;
 inline constexpr const char* kCapacityTiming = "cx5-16.35.4506";
 
 /// Idle leases, with the fence's own deadline of 800 ms for its commands; up to `limit` leases.
-[[nodiscard]] Result<Capacity> find_capacity(const lease::Plan& plan, RevokeMode mode,
+[[nodiscard]] Result<Capacity> find_capacity(const lease::Plan& plan, proof::RevokeMode mode,
                                              std::uint32_t limit);
 
 }  // namespace portcullis::bench

@@ -30,8 +30,9 @@ std::string value_of(const RunContext& context, std::string_view key) {
 
 }  // namespace
 
-RunContext describe_run(const Options& options, const attach::DeviceSpec& spec, Session& session,
-                        const std::string& clocks, const std::vector<std::string>& lcore_findings) {
+RunContext describe_run(const Options& options, const attach::DeviceSpec& spec,
+                        proof::Session& session, const std::string& clocks,
+                        const std::vector<std::string>& lcore_findings) {
   RunContext context;
   const auto add = [&](const char* key, std::string value) {
     context.emplace_back(key, std::move(value));

@@ -10,7 +10,7 @@
 
 #include "attach/open_device.hpp"
 #include "bench/common/options.hpp"
-#include "bench/common/session.hpp"
+#include "proof/session.hpp"
 
 namespace portcullis::bench {
 
@@ -19,7 +19,7 @@ using RunContext = std::vector<std::pair<std::string, std::string>>;
 
 /// `clocks` names the clocks of the series: "virtual", "wall" or both.
 [[nodiscard]] RunContext describe_run(const Options& options, const attach::DeviceSpec& spec,
-                                      Session& session, const std::string& clocks,
+                                      proof::Session& session, const std::string& clocks,
                                       const std::vector<std::string>& lcore_findings);
 /// One line of it, without the clock, which stands in the name of each series and picture. Says
 /// "emulated, not NIC latency" of a model.

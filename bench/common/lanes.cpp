@@ -17,7 +17,7 @@ constexpr std::uint64_t kPatienceNs = 60 * kNsPerSecond;
 
 }  // namespace
 
-Result<std::unique_ptr<Lanes>> Lanes::create(Session& session, std::uint32_t count,
+Result<std::unique_ptr<Lanes>> Lanes::create(proof::Session& session, std::uint32_t count,
                                              std::uint32_t in_flight) {
   const pmd::Context& context = session.context();
   const auto log_requests = static_cast<std::uint32_t>(std::bit_width(in_flight - 1));

@@ -11,11 +11,11 @@
 
 #include "base/dma_memory.hpp"
 #include "base/result.hpp"
-#include "bench/common/session.hpp"
 #include "pmd/completion_queue.hpp"
 #include "pmd/memory_key.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
+#include "proof/session.hpp"
 
 namespace portcullis::bench {
 
@@ -40,7 +40,8 @@ class Lanes {
 
   /// `count` QPs, with room for `in_flight` requests each, up to kMostInFlight, and as many
   /// receives.
-  [[nodiscard]] static Result<std::unique_ptr<Lanes>> create(Session& session, std::uint32_t count,
+  [[nodiscard]] static Result<std::unique_ptr<Lanes>> create(proof::Session& session,
+                                                             std::uint32_t count,
                                                              std::uint32_t in_flight);
 
   [[nodiscard]] std::size_t size() const noexcept { return qps_.size(); }
@@ -55,7 +56,7 @@ class Lanes {
   [[nodiscard]] Result<pmd::Completion> wait();
 
  private:
-  Lanes(Session& session, DmaMemory region, pmd::ProtectionDomain pd, pmd::MemoryKey key,
+  Lanes(proof::Session& session, DmaMemory region, pmd::ProtectionDomain pd, pmd::MemoryKey key,
         pmd::CompletionQueue cq)
       : session_(&session),
         region_(std::move(region)),
@@ -65,7 +66,7 @@ class Lanes {
 
   [[nodiscard]] Result<void> add(std::uint32_t log_requests);
 
-  Session* session_;
+  proof::Session* session_;
   DmaMemory region_;  // the near half, then the far half
   pmd::ProtectionDomain pd_;
   pmd::MemoryKey key_;

@@ -41,7 +41,7 @@ std::string check_plan(const std::string& name) {
 
 std::string check_drop(const std::string& name) {
   if (name == kAllDrops) return {};
-  const auto row = parse_drop_row(name);
+  const auto row = proof::parse_drop_row(name);
   return row ? std::string() : row.error().text + ", all";
 }
 
@@ -88,7 +88,7 @@ void add_own(CLI::App& app, const ProgramInfo& info, Options& options) {
                    fmt::format("also plan seed with a DROP entry of the floor document, section\n"
                                "3.1, as its third step, put in before traffic and under it "
                                "(default none): all, or\n{}",
-                               drop_row_names()))
+                               proof::drop_row_names()))
         ->type_name("LIST")
         ->delimiter(',')
         ->check(check_drop, "");
@@ -136,15 +136,15 @@ std::vector<lease::Plan> plans_of(const Options& options) {
   return plans;
 }
 
-std::vector<DropTrial> drops_of(const Options& options) {
-  const auto asks_for = [&options](const DropRow& row) {
+std::vector<proof::DropTrial> drops_of(const Options& options) {
+  const auto asks_for = [&options](const proof::DropRow& row) {
     return std::ranges::any_of(options.drops, [&row](const std::string& name) {
       return name == kAllDrops || name == row.name;
     });
   };
-  std::vector<DropTrial> trials;
-  for (const Install install : {Install::Pre, Install::Mid})
-    for (const DropRow& row : drop_rows())
+  std::vector<proof::DropTrial> trials;
+  for (const proof::Install install : {proof::Install::Pre, proof::Install::Mid})
+    for (const proof::DropRow& row : proof::drop_rows())
       if (asks_for(row)) trials.push_back({row, install});
   return trials;
 }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "bench/common/drop_row.hpp"
 #include "lease/fence_plan.hpp"
+#include "proof/drop_row.hpp"
 
 namespace portcullis::bench {
 
@@ -44,7 +44,7 @@ struct Options {
 /// The plans that were asked for, in that order.
 [[nodiscard]] std::vector<lease::Plan> plans_of(const Options& options);
 /// The DROP entries that were asked for, each before traffic and under it.
-[[nodiscard]] std::vector<DropTrial> drops_of(const Options& options);
+[[nodiscard]] std::vector<proof::DropTrial> drops_of(const Options& options);
 
 struct CommandLine {
   Options options;

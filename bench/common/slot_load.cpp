@@ -16,7 +16,7 @@ constexpr std::uint64_t kStopDeadlineNs = 60 * kNsPerSecond;
 
 }  // namespace
 
-SlotLoad::SlotLoad(Session& session)
+SlotLoad::SlotLoad(proof::Session& session)
     : session_(&session),
       key_{{}, 0, prm::Opcode::DESTROY_MKEY},
       qp_{{}, 0, prm::Opcode::DESTROY_QP},
@@ -25,7 +25,7 @@ SlotLoad::SlotLoad(Session& session)
   context_.commands = &noting_;
 }
 
-Result<std::unique_ptr<SlotLoad>> SlotLoad::create(Session& session) {
+Result<std::unique_ptr<SlotLoad>> SlotLoad::create(proof::Session& session) {
   std::unique_ptr<SlotLoad> load(new SlotLoad(session));
   PORTCULLIS_TRY(load->make_objects());
   return load;

@@ -15,7 +15,6 @@
 
 #include "base/dma_memory.hpp"
 #include "base/result.hpp"
-#include "bench/common/session.hpp"
 #include "pmd/command_channel.hpp"
 #include "pmd/completion_queue.hpp"
 #include "pmd/context.hpp"
@@ -23,13 +22,14 @@
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
 #include "prm/opcodes.hpp"
+#include "proof/session.hpp"
 
 namespace portcullis::bench {
 
 class SlotLoad {
  public:
   /// Nothing is sent yet; `session` must outlive it.
-  [[nodiscard]] static Result<std::unique_ptr<SlotLoad>> create(Session& session);
+  [[nodiscard]] static Result<std::unique_ptr<SlotLoad>> create(proof::Session& session);
   SlotLoad(const SlotLoad&) = delete;
   SlotLoad& operator=(const SlotLoad&) = delete;
   ~SlotLoad();
@@ -82,14 +82,14 @@ class SlotLoad {
     Work* qp_;
   };
 
-  explicit SlotLoad(Session& session);
+  explicit SlotLoad(proof::Session& session);
 
   [[nodiscard]] Result<void> make_objects();
   [[nodiscard]] Result<void> pump();
   [[nodiscard]] Result<void> submit(Job& job);
   [[nodiscard]] Result<void> finish(Job& job, std::uint64_t deadline_ns);
 
-  Session* session_;
+  proof::Session* session_;
   Work key_;
   Work qp_;
   NotingChannel noting_;

@@ -13,6 +13,7 @@
 #include "base/json.hpp"
 #include "bench/common/context.hpp"
 #include "bench/common/interrupt.hpp"
+#include "bench/common/open_session.hpp"
 #include "program/signals.hpp"
 #include "program/standard_streams.hpp"
 #include "trace/recording_file.hpp"
@@ -76,7 +77,7 @@ class Runner {
 
   void operator()(benchmark::State& state) const {
     Series series{name(), picture(), execution_.is_virtual(), {}};
-    std::unique_ptr<Session> session;
+    std::unique_ptr<proof::Session> session;
     Sampler sampler;
     for ([[maybe_unused]] auto _ : state) {
       const auto time = sample(session, sampler);
@@ -107,13 +108,13 @@ class Runner {
   }
 
   /// On the virtual clock every run starts from nothing, so that it is the same run.
-  Result<std::optional<std::uint64_t>> sample(std::unique_ptr<Session>& session,
+  Result<std::optional<std::uint64_t>> sample(std::unique_ptr<proof::Session>& session,
                                               Sampler& sampler) const {
     PORTCULLIS_TRY(check_not_interrupted());
     if (execution_.is_virtual() || !sampler) {
       sampler = nullptr;
       session.reset();
-      PORTCULLIS_TRY_ASSIGN(session, Session::open(device()));
+      PORTCULLIS_TRY_ASSIGN(session, open_session(device()));
       PORTCULLIS_TRY_ASSIGN(sampler, plan_.prepare(*session));
     }
     return sampler();
@@ -233,7 +234,7 @@ Result<int> run(const CommandLine& line, const Suite& suite) {
 
   RunContext context;
   {  // a device that cannot be had is refused before anything runs
-    PORTCULLIS_TRY_ASSIGN(const auto session, Session::open(spec));
+    PORTCULLIS_TRY_ASSIGN(const auto session, open_session(spec));
     context = describe_run(options, spec, *session, clocks_of(executions), findings);
   }
   PORTCULLIS_TRY(start_benchmark(line, suite.info));

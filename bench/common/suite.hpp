@@ -17,7 +17,7 @@
 #include "base/svg.hpp"
 #include "bench/common/options.hpp"
 #include "bench/common/report.hpp"
-#include "bench/common/session.hpp"
+#include "proof/session.hpp"
 
 namespace portcullis::bench {
 
@@ -33,7 +33,7 @@ struct SeriesPlan {
   bool needs_wall_clock = false;
   std::string model_behaviour;  // that a model has besides those of --device; may be empty
   /// Makes what the samples need; `session` outlives the sampler.
-  std::function<Result<Sampler>(Session& session)> prepare;
+  std::function<Result<Sampler>(proof::Session& session)> prepare;
   /// Adds counters and a label of its own. May be empty.
   std::function<void(benchmark::State& state)> annotate;
   /// Hears why the series, by its full name, has no result; instead of annotate. May be empty.

@@ -15,7 +15,7 @@ class CapacityOfPlan : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CapacityOfPlan, FewLeases_AreTakenBackWithinTheContract) {
   const auto plan = lease::parse_plan(GetParam()).value();
-  const Capacity capacity = find_capacity(plan, RevokeMode::Batched, kLimit).value();
+  const Capacity capacity = find_capacity(plan, proof::RevokeMode::Batched, kLimit).value();
   EXPECT_EQ(capacity.leases, kLimit);
   EXPECT_TRUE(capacity.is_at_limit);
   EXPECT_GT(capacity.time_ns, 0U);

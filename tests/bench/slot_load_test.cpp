@@ -17,8 +17,8 @@ class SlotLoadTest : public ::testing::Test {
     for (int i = 0; i < kTurns; ++i) session->device().relax(session->now_ns());
   }
 
-  std::unique_ptr<Session> session =
-      Session::open(attach::parse_device("model,execution=stepped").value()).value();
+  std::unique_ptr<proof::Session> session =
+      proof::Session::open(attach::parse_device("model,execution=stepped").value()).value();
   std::unique_ptr<SlotLoad> load = SlotLoad::create(*session).value();
 };
 

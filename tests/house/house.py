@@ -34,6 +34,7 @@ ARROWS = {
     "include": set(),
     "front": {"lease", "attach", "failover", "pfc"},
     "program": {"trace"},
+    "proof": {"attach", "lease"},
 }
 FREE = {"bench", "tools", "tests", "docs"}  # may include everything
 LIBRARIES = set(ARROWS)

@@ -10,10 +10,11 @@
 
 #include "attach/open_device.hpp"
 #include "pmd/eal.hpp"
+#include "program/log_line.hpp"
 #include "program/output_file.hpp"
 #include "program/signals.hpp"
 #include "program/standard_streams.hpp"
-#include "tools/fence_audit/audit.hpp"
+#include "proof/audit.hpp"
 #include "tools/fence_audit/options.hpp"
 #include "tools/fence_audit/report.hpp"
 #include "tools/fence_audit/served_audit.hpp"
@@ -23,6 +24,7 @@ namespace {
 using portcullis::Errc;
 using portcullis::Result;
 using portcullis::attach::DeviceSpec;
+using portcullis::proof::PlanAudit;
 using portcullis::tools::lease_exchange::LineChannel;
 using portcullis::tools::lease_serve::ServedPort;
 using namespace portcullis::tools::fence_audit;
@@ -34,14 +36,15 @@ Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
                                   const portcullis::lease::Plan& plan, const Options& options) {
   PlanAudit found{.plan = plan.full_name(), .is_served = true};
   const auto stop = [] { return stop_asked.load(); };
-  while (found.fences < options.fences && !stop()) {
+  while (found.fences < options.audit.fences && !stop()) {
     PORTCULLIS_TRY_ASSIGN(const auto port, ServedPort::open(spec, options.address));
     fmt::print("plan {}: awaiting lease-verify --revoke-test; on its host: {}\n", plan.full_name(),
                port->neighbour_command());
     std::fflush(stdout);
-    PORTCULLIS_TRY(audit_served(*port, channel, plan, options,
-                                std::min(options.fences, found.fences + kFencesPerSession), stop,
-                                found));
+    PORTCULLIS_TRY(audit_served(
+        *port, channel, plan, options.audit,
+        std::min(options.audit.fences, found.fences + portcullis::proof::kFencesPerSession), stop,
+        found));
   }
   return found;
 }
@@ -65,8 +68,9 @@ Result<bool> run(const Options& options) {
   for (const std::string& name : options.plans) {
     PORTCULLIS_TRY_ASSIGN(const auto plan, portcullis::lease::parse_plan(name));
     if (stop_asked) break;
-    PORTCULLIS_TRY_ASSIGN(auto result, channel ? audit_listening(spec, *channel, plan, options)
-                                               : audit(spec, plan, options));
+    PORTCULLIS_TRY_ASSIGN(auto result, channel
+                                           ? audit_listening(spec, *channel, plan, options)
+                                           : portcullis::proof::audit(spec, plan, options.audit));
     fmt::print("{}", text_of(result));
     std::fflush(stdout);
     audits.push_back(std::move(result));
@@ -82,7 +86,7 @@ Result<bool> run(const Options& options) {
 }
 
 int act(int argc, char** argv) {
-  const auto options = parse_options(argc, argv);
+  auto options = parse_options(argc, argv);
   if (!options) {
     fmt::print(stderr, "fence-audit: {}\n", options.error().text);
     return 1;
@@ -91,6 +95,8 @@ int act(int argc, char** argv) {
     fmt::print("{}", options->text);
     return 0;
   }
+  options->audit.session = {.log = portcullis::program::log_to_stderr(),
+                            .on_recording_lost = portcullis::program::note_lost_file};
   const auto holds = run(*options);
   if (!holds) {
     std::fflush(stdout);

@@ -37,13 +37,13 @@ void add_options(CLI::App& app, Options& options) {
       ->type_name("LIST")
       ->delimiter(',')
       ->check(check_plan, "");
-  app.add_option("--fences", options.fences, "fences for each plan (default 10000)")
+  app.add_option("--fences", options.audit.fences, "fences for each plan (default 10000)")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
-  auto* leases =
-      app.add_option("--leases", options.leases, "leases under traffic at a time (default 16)")
-          ->type_name("N")
-          ->check(CLI::Range(1U, 256U));
+  auto* leases = app.add_option("--leases", options.audit.leases,
+                                "leases under traffic at a time (default 16)")
+                     ->type_name("N")
+                     ->check(CLI::Range(1U, 256U));
   auto* listen =
       app.add_option("--listen", options.listen,
                      "fence leases of whoever asks here, one at a time, instead of clients\n"
@@ -51,21 +51,21 @@ void add_options(CLI::App& app, Options& options) {
           ->type_name("[HOST:]PORT")
           ->excludes(leases);
   add_address_option(app, options.address)->needs(listen);
-  app.add_option("--interval-ns", options.interval_ns,
+  app.add_option("--interval-ns", options.audit.interval_ns,
                  "between two WRITEs of 64 bytes, all clients together (default 2000); the report\n"
                  "says how many fences met one that was outstanding")
       ->type_name("NS")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->excludes(listen);
-  app.add_option("--watch-ms", options.watch_ms,
+  app.add_option("--watch-ms", options.audit.watch_ms,
                  "how long memory is watched after the last outcome (default 5)")
       ->type_name("MS")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{60'000}));
-  app.add_option("--timeout", options.timeout,
+  app.add_option("--timeout", options.audit.timeout,
                  "the clients' ack timeout, 4.096 us x 2^N (default 8)")
       ->type_name("1-31")
       ->check(CLI::Range(1U, 31U));
-  app.add_option("--retry", options.retry, "the clients' retry_cnt (default 3)")
+  app.add_option("--retry", options.audit.retry, "the clients' retry_cnt (default 3)")
       ->type_name("0-7")
       ->check(CLI::Range(0U, 7U));
   app.add_option("--json", options.json, "the same as a file")->type_name("FILE");

@@ -33,7 +33,7 @@ std::string object_of(const Map& map, Name&& name) {
   return "{" + text + "}";
 }
 
-std::string json_of(const PlanAudit& audit) {
+std::string json_of(const proof::PlanAudit& audit) {
   return fmt::format(
       "    {{\"plan\": {}, \"load\": \"{}\", \"holds\": {}, \"fences\": {}, \"under_load\": {}, "
       "\"watched\": {}, \"watched_from_answer\": {}, \"unsettled\": {},\n"
@@ -50,7 +50,7 @@ std::string json_of(const PlanAudit& audit) {
 
 }  // namespace
 
-std::string verdict_of(const std::vector<PlanAudit>& audits) {
+std::string verdict_of(const std::vector<proof::PlanAudit>& audits) {
   if (std::ranges::all_of(audits, [](const auto& audit) { return audit.fences == 0; }))
     return "nothing was fenced";
   const bool holds =
@@ -58,7 +58,7 @@ std::string verdict_of(const std::vector<PlanAudit>& audits) {
   return holds ? "the fence held" : "the fence did not hold";
 }
 
-std::string text_of(const PlanAudit& audit) {
+std::string text_of(const proof::PlanAudit& audit) {
   std::string text =
       fmt::format("{} {}: {} fences, {} {}\n", audit.holds() ? "ok   " : "WRONG", audit.plan,
                   audit.fences, audit.under_load,
@@ -85,9 +85,10 @@ std::string text_of(const PlanAudit& audit) {
   return text;
 }
 
-std::string json_of(const std::string& device, const std::vector<PlanAudit>& audits) {
+std::string json_of(const std::string& device, const std::vector<proof::PlanAudit>& audits) {
   std::string plans;
-  for (const PlanAudit& audit : audits) plans += (plans.empty() ? "" : ",\n") + json_of(audit);
+  for (const proof::PlanAudit& audit : audits)
+    plans += (plans.empty() ? "" : ",\n") + json_of(audit);
   return fmt::format("{{\n  \"device\": {},\n  \"verdict\": {},\n  \"plans\": [\n{}\n  ]\n}}\n",
                      json_string(device), json_string(verdict_of(audits)), plans);
 }

@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "tools/fence_audit/audit.hpp"
+#include "proof/audit.hpp"
 
 namespace portcullis::tools::fence_audit {
 
 /// "the fence held" or "the fence did not hold".
-[[nodiscard]] std::string verdict_of(const std::vector<PlanAudit>& audits);
-[[nodiscard]] std::string text_of(const PlanAudit& audit);
-[[nodiscard]] std::string json_of(const std::string& device, const std::vector<PlanAudit>& audits);
+[[nodiscard]] std::string verdict_of(const std::vector<proof::PlanAudit>& audits);
+[[nodiscard]] std::string text_of(const proof::PlanAudit& audit);
+[[nodiscard]] std::string json_of(const std::string& device,
+                                  const std::vector<proof::PlanAudit>& audits);
 
 }  // namespace portcullis::tools::fence_audit

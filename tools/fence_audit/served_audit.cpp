@@ -10,11 +10,11 @@
 #include <string_view>
 #include <utility>
 
-#include "bench/common/key_tap.hpp"
 #include "lease/umr_freer.hpp"
 #include "pmd/q_counter.hpp"
 #include "pmd/umr_queue.hpp"
 #include "program/log_line.hpp"
+#include "proof/key_tap.hpp"
 #include "steering/set_up.hpp"
 #include "tools/lease_serve/client_desk.hpp"
 #include "tools/lease_serve/region_watch.hpp"
@@ -34,7 +34,8 @@ constexpr std::uint64_t kLookAgainNs = kNsPerMs;
 class ServedAuditor {
  public:
   ServedAuditor(ServedPort& port, lease_exchange::LineChannel& channel, const lease::Plan& plan,
-                const Options& options, const std::function<bool()>& stop, PlanAudit& audit)
+                const proof::AuditOptions& options, const std::function<bool()>& stop,
+                proof::PlanAudit& audit)
       : port_(&port),
         desk_(port, channel,
               [](std::string_view what, const std::string& text) {
@@ -153,23 +154,23 @@ class ServedAuditor {
 
   [[nodiscard]] std::uint64_t now() const { return port_->clock().now_ns(); }
   Result<std::uint32_t> counted() const {
-    return counter_ ? requests_counted(*counter_) : Result<std::uint32_t>(0U);
+    return counter_ ? proof::requests_counted(*counter_) : Result<std::uint32_t>(0U);
   }
 
   ServedPort* port_;
   ClientDesk desk_;
   lease::Plan plan_;
-  const Options* options_;
+  const proof::AuditOptions* options_;
   const std::function<bool()>& stop_;
-  PlanAudit* audit_;
+  proof::PlanAudit* audit_;
   lease_serve::LeaseTerms terms_;
   // What leases use goes after them.
   std::optional<pmd::QCounter> counter_;
   std::optional<pmd::UmrQueue> umr_queue_;
   std::optional<lease::UmrFreer> umr_;
-  bench::KeyEvents key_events_;
-  std::optional<bench::KeyTapFreer> umr_tap_;
-  std::optional<bench::KeyTapChannel> key_tap_;
+  proof::KeyEvents key_events_;
+  std::optional<proof::KeyTapFreer> umr_tap_;
+  std::optional<proof::KeyTapChannel> key_tap_;
   std::optional<pmd::Context> context_;  // the port's, with the tap; it counts key variants
   struct UnderFence {
     const lease::Grant* grant = nullptr;  // null: nothing, or its key is gone
@@ -183,8 +184,9 @@ class ServedAuditor {
 }  // namespace
 
 Result<void> audit_served(ServedPort& port, lease_exchange::LineChannel& channel,
-                          const lease::Plan& plan, const Options& options, std::uint64_t until,
-                          const std::function<bool()>& stop, PlanAudit& audit) {
+                          const lease::Plan& plan, const proof::AuditOptions& options,
+                          std::uint64_t until, const std::function<bool()>& stop,
+                          proof::PlanAudit& audit) {
   ServedAuditor auditor(port, channel, plan, options, stop, audit);
   PORTCULLIS_TRY(auditor.prepare());
   while (audit.fences < until && !stop()) {

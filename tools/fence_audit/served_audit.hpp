@@ -11,8 +11,7 @@
 
 #include "base/result.hpp"
 #include "lease/fence_plan.hpp"
-#include "tools/fence_audit/audit.hpp"
-#include "tools/fence_audit/options.hpp"
+#include "proof/audit.hpp"
 #include "tools/lease_exchange/line_channel.hpp"
 #include "tools/lease_serve/served_port.hpp"
 
@@ -21,8 +20,8 @@ namespace portcullis::tools::fence_audit {
 /// Fences leases of whoever asks at `channel` until `audit` has `until` fences, or `stop` says so.
 [[nodiscard]] Result<void> audit_served(lease_serve::ServedPort& port,
                                         lease_exchange::LineChannel& channel,
-                                        const lease::Plan& plan, const Options& options,
+                                        const lease::Plan& plan, const proof::AuditOptions& options,
                                         std::uint64_t until, const std::function<bool()>& stop,
-                                        PlanAudit& audit);
+                                        proof::PlanAudit& audit);
 
 }  // namespace portcullis::tools::fence_audit

@@ -18,7 +18,8 @@
 namespace {
 
 using namespace portcullis;
-using namespace portcullis::fence_proof;
+using namespace portcullis::proof::adversary;
+using namespace portcullis::tools::fence_proof;
 
 constexpr int kRefused = 1;
 constexpr int kNotShown = 2;
@@ -160,6 +161,7 @@ int run_program(int argc, char** argv) {
   Arguments arguments;
   arguments.program = argv[0];
   arguments.options.stop = &stop;
+  arguments.options.on_recording_lost = program::note_lost_file;
   program::ask_once(SIGINT, stop);
   ProofOptions& options = arguments.options;
   options.jobs = std::max(1U, std::thread::hardware_concurrency());

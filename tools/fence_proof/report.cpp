@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace portcullis::fence_proof {
+namespace portcullis::tools::fence_proof {
 namespace {
 
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -13,7 +13,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
 }
 
 /// What was shown, what luck it needs and what nobody looked at: no more than was computed.
-std::string claim(const ProofReport& report) {
+std::string claim(const adversary::ProofReport& report) {
   constexpr auto kClaim =
       R"(shown: no DMA for a lease whose outcome stood, there or in the region of the next tenant
 claimed, of {} outcomes in {} runs
@@ -40,29 +40,29 @@ luck that he is not granted
   std::uint64_t outcomes = 0;
   std::uint64_t unproved = 0;
   bool has_legacy = false;
-  for (const PlanTally& plan : report.plans) {
+  for (const adversary::PlanTally& plan : report.plans) {
     outcomes += plan.torn_down + plan.fenced;
     unproved += plan.unproved;
     has_legacy = has_legacy || plan.plan.starts_with(lease::legacy_plan().name);
   }
   return fmt::format(kClaim, outcomes - unproved, report.runs,
                      has_legacy ? "  - the same at once in plan legacy, which has no rest\n" : "",
-                     unproved, kMostLeases);
+                     unproved, adversary::kMostLeases);
 }
 
-std::string verdict(const ProofReport& report) {
+std::string verdict(const adversary::ProofReport& report) {
   if (report.violations != 0)
     return fmt::format("NOT SHOWN: {} of {} runs violate the fence", report.violations,
                        report.runs);
   if (report.runs != report.asked)
     return fmt::format("NOT SHOWN: stopped after {} of {} runs, none of which violates the fence",
                        report.runs, report.asked);
-  for (std::size_t i = 0; i < kPositions.size(); ++i)
+  for (std::size_t i = 0; i < adversary::kPositions.size(); ++i)
     if (report.occupied[i] == 0)
-      return fmt::format("NOT SHOWN: nothing ever stood at \"{}\"", name(kPositions[i]));
-  for (std::size_t i = 0; i < kOperations.size(); ++i)
+      return fmt::format("NOT SHOWN: nothing ever stood at \"{}\"", name(adversary::kPositions[i]));
+  for (std::size_t i = 0; i < adversary::kOperations.size(); ++i)
     if (report.succeeded[i] == 0)
-      return fmt::format("NOT SHOWN: no {} was ever carried out", kOperations[i].name);
+      return fmt::format("NOT SHOWN: no {} was ever carried out", adversary::kOperations[i].name);
   if (!report.is_shown())
     return fmt::format("NOT SHOWN: only {:.0f} % of the runs are crowded, 50 % expected",
                        share(report.crowded, report.runs));
@@ -70,18 +70,18 @@ std::string verdict(const ProofReport& report) {
 }
 
 /// Means.
-std::string operations_of_a_run(const ProofReport& report) {
+std::string operations_of_a_run(const adversary::ProofReport& report) {
   const auto mean = [&report](std::uint64_t total) {
     return report.runs == 0 ? 0 : static_cast<double>(total) / static_cast<double>(report.runs);
   };
-  const auto sum = [](const OperationCounts& counts) {
+  const auto sum = [](const adversary::OperationCounts& counts) {
     return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   };
   std::string text =
       fmt::format("\n{:<24}{:>9}{:>12}\n", "operations of a run", "posted", "successful");
-  for (std::size_t i = 0; i < kOperations.size(); ++i)
-    text += fmt::format("  {:<22}{:>9.1f}{:>12.1f}\n", kOperations[i].name, mean(report.posted[i]),
-                        mean(report.succeeded[i]));
+  for (std::size_t i = 0; i < adversary::kOperations.size(); ++i)
+    text += fmt::format("  {:<22}{:>9.1f}{:>12.1f}\n", adversary::kOperations[i].name,
+                        mean(report.posted[i]), mean(report.succeeded[i]));
   return text + fmt::format(
                     "  {:<22}{:>9.1f}{:>12.1f}\n{:.0f} steps held, {:.0f} accesses to "
                     "leased memory\n",
@@ -89,7 +89,7 @@ std::string operations_of_a_run(const ProofReport& report) {
                     mean(report.holds), mean(report.touched));
 }
 
-std::string circumstances(const ProofReport& report) {
+std::string circumstances(const adversary::ProofReport& report) {
   return fmt::format(
       "GRACE outlasts the retry budget in {} runs, and the budget GRACE in {}; {} revokes joined "
       "one under way; {} leases ended by a drain\n",
@@ -98,28 +98,28 @@ std::string circumstances(const ProofReport& report) {
 
 }  // namespace
 
-std::string describe(const ProofReport& report) {
+std::string describe(const adversary::ProofReport& report) {
   constexpr auto kRow = "{:<24}{:>9}{:>11}{:>9}{:>11}{:>9}{:>12}\n";
   std::string text =
       fmt::format(kRow, "plan", "runs", "TornDown", "Fenced", "unproved", "DROP", "violations");
-  for (const PlanTally& plan : report.plans)
+  for (const adversary::PlanTally& plan : report.plans)
     text += fmt::format(kRow, plan.plan, plan.runs, plan.torn_down, plan.fenced, plan.unproved,
                         plan.steered, plan.violations);
   text += fmt::format("\nat the instant of the mkey step, of {} such steps:\n", report.key_steps);
-  for (std::size_t i = 0; i < kPositions.size(); ++i)
-    text += fmt::format("  {:<32}{:>9}  {:5.1f} %\n", name(kPositions[i]), report.occupied[i],
-                        share(report.occupied[i], report.key_steps));
-  text +=
-      fmt::format("  {} packets and {} DMAs in flight, of {} runs: {}  {:.1f} %\n", kCrowdedPackets,
-                  kCrowdedDmas, report.runs, report.crowded, share(report.crowded, report.runs));
+  for (std::size_t i = 0; i < adversary::kPositions.size(); ++i)
+    text += fmt::format("  {:<32}{:>9}  {:5.1f} %\n", name(adversary::kPositions[i]),
+                        report.occupied[i], share(report.occupied[i], report.key_steps));
+  text += fmt::format("  {} packets and {} DMAs in flight, of {} runs: {}  {:.1f} %\n",
+                      adversary::kCrowdedPackets, adversary::kCrowdedDmas, report.runs,
+                      report.crowded, share(report.crowded, report.runs));
   text += operations_of_a_run(report) + circumstances(report);
   text += fmt::format("\n{} runs in {:.1f} s\n{}\n", report.runs, report.seconds, verdict(report));
   return text;
 }
 
-std::string describe(const Finding& finding, std::string_view program) {
-  const RunSpec& spec = finding.spec;
-  const bool is_limited = spec.holds != RunSpec::kNoLimit;
+std::string describe(const adversary::Finding& finding, std::string_view program) {
+  const adversary::RunSpec& spec = finding.spec;
+  const bool is_limited = spec.holds != adversary::RunSpec::kNoLimit;
   const std::string held = is_limited ? fmt::format(", {} steps held at most", spec.holds) : "";
   const std::string holds = is_limited ? fmt::format(" --holds={}", spec.holds) : "";
   return fmt::format(
@@ -129,7 +129,8 @@ std::string describe(const Finding& finding, std::string_view program) {
       spec.seed, spec.plan.full_name(), name(spec.mutant), spec.operations, holds);
 }
 
-std::string describe_mutant(const MutantInfo& info, const ProofReport& report) {
+std::string describe_mutant(const adversary::MutantInfo& info,
+                            const adversary::ProofReport& report) {
   if (report.violations == 0 && report.runs != report.asked)
     return fmt::format("{:<26}stopped after {} runs: {}\n", info.name, report.runs, info.what);
   if (report.violations == 0)
@@ -137,4 +138,4 @@ std::string describe_mutant(const MutantInfo& info, const ProofReport& report) {
   return fmt::format("{:<26}found in run {}: {}\n", info.name, report.runs, info.what);
 }
 
-}  // namespace portcullis::fence_proof
+}  // namespace portcullis::tools::fence_proof
