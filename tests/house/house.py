@@ -35,6 +35,7 @@ ARROWS = {
     "front": {"lease", "attach", "failover", "pfc"},
     "program": {"trace"},
     "proof": {"attach", "lease"},
+    "service": {"attach", "lease", "program"},
 }
 FREE = {"bench", "tools", "tests", "docs"}  # may include everything
 LIBRARIES = set(ARROWS)

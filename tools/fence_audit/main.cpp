@@ -18,6 +18,7 @@
 #include "tools/fence_audit/options.hpp"
 #include "tools/fence_audit/report.hpp"
 #include "tools/fence_audit/served_audit.hpp"
+#include "tools/own_port.hpp"
 
 namespace {
 
@@ -25,8 +26,7 @@ using portcullis::Errc;
 using portcullis::Result;
 using portcullis::attach::DeviceSpec;
 using portcullis::proof::PlanAudit;
-using portcullis::tools::lease_exchange::LineChannel;
-using portcullis::tools::lease_serve::ServedPort;
+using portcullis::service::exchange::LineChannel;
 using namespace portcullis::tools::fence_audit;
 
 std::atomic<bool> stop_asked{false};
@@ -37,7 +37,7 @@ Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
   PlanAudit found{.plan = plan.full_name(), .is_served = true};
   const auto stop = [] { return stop_asked.load(); };
   while (found.fences < options.audit.fences && !stop()) {
-    PORTCULLIS_TRY_ASSIGN(const auto port, ServedPort::open(spec, options.address));
+    PORTCULLIS_TRY_ASSIGN(const auto port, portcullis::tools::open_port(spec, options.address));
     fmt::print("plan {}: awaiting lease-verify --revoke-test; on its host: {}\n", plan.full_name(),
                port->neighbour_command());
     std::fflush(stdout);
@@ -60,7 +60,7 @@ Result<bool> run(const Options& options) {
   fmt::print("{}\n", device);
   std::unique_ptr<LineChannel> channel;  // null: clients of our own
   if (!options.listen.empty()) {
-    PORTCULLIS_TRY_ASSIGN(channel, portcullis::tools::lease_exchange::listen_tcp(options.listen));
+    PORTCULLIS_TRY_ASSIGN(channel, portcullis::service::exchange::listen_tcp(options.listen));
     fmt::print("{}\n", channel->who_may_ask());
     portcullis::program::heed_stop_signals(stop_asked);
   }

@@ -6,7 +6,7 @@
 
 #include "lease/fence_plan.hpp"
 #include "program/command_line.hpp"
-#include "tools/port_options.hpp"
+#include "tools/own_port.hpp"
 
 namespace portcullis::tools::fence_audit {
 namespace {

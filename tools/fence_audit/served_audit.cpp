@@ -15,16 +15,16 @@
 #include "pmd/umr_queue.hpp"
 #include "program/log_line.hpp"
 #include "proof/key_tap.hpp"
+#include "service/client_desk.hpp"
+#include "service/region_watch.hpp"
 #include "steering/set_up.hpp"
-#include "tools/lease_serve/client_desk.hpp"
-#include "tools/lease_serve/region_watch.hpp"
 
 namespace portcullis::tools::fence_audit {
 namespace {
 
-using lease_serve::ClientDesk;
-using lease_serve::RegionWatch;
-using lease_serve::ServedPort;
+using service::ClientDesk;
+using service::RegionWatch;
+using service::ServedPort;
 
 /// Seen before a fence counts as one under load.
 constexpr std::uint64_t kWarmUpRequests = 16;
@@ -33,7 +33,7 @@ constexpr std::uint64_t kLookAgainNs = kNsPerMs;
 
 class ServedAuditor {
  public:
-  ServedAuditor(ServedPort& port, lease_exchange::LineChannel& channel, const lease::Plan& plan,
+  ServedAuditor(ServedPort& port, service::exchange::LineChannel& channel, const lease::Plan& plan,
                 const proof::AuditOptions& options, const std::function<bool()>& stop,
                 proof::PlanAudit& audit)
       : port_(&port),
@@ -163,7 +163,7 @@ class ServedAuditor {
   const proof::AuditOptions* options_;
   const std::function<bool()>& stop_;
   proof::PlanAudit* audit_;
-  lease_serve::LeaseTerms terms_;
+  service::LeaseTerms terms_;
   // What leases use goes after them.
   std::optional<pmd::QCounter> counter_;
   std::optional<pmd::UmrQueue> umr_queue_;
@@ -183,7 +183,7 @@ class ServedAuditor {
 
 }  // namespace
 
-Result<void> audit_served(ServedPort& port, lease_exchange::LineChannel& channel,
+Result<void> audit_served(ServedPort& port, service::exchange::LineChannel& channel,
                           const lease::Plan& plan, const proof::AuditOptions& options,
                           std::uint64_t until, const std::function<bool()>& stop,
                           proof::PlanAudit& audit) {

@@ -12,14 +12,14 @@
 #include "base/result.hpp"
 #include "lease/fence_plan.hpp"
 #include "proof/audit.hpp"
-#include "tools/lease_exchange/line_channel.hpp"
-#include "tools/lease_serve/served_port.hpp"
+#include "service/exchange/line_channel.hpp"
+#include "service/served_port.hpp"
 
 namespace portcullis::tools::fence_audit {
 
 /// Fences leases of whoever asks at `channel` until `audit` has `until` fences, or `stop` says so.
-[[nodiscard]] Result<void> audit_served(lease_serve::ServedPort& port,
-                                        lease_exchange::LineChannel& channel,
+[[nodiscard]] Result<void> audit_served(service::ServedPort& port,
+                                        service::exchange::LineChannel& channel,
                                         const lease::Plan& plan, const proof::AuditOptions& options,
                                         std::uint64_t until, const std::function<bool()>& stop,
                                         proof::PlanAudit& audit);

@@ -14,7 +14,7 @@
 #include "probes/probe.hpp"
 #include "program/eal_options.hpp"
 #include "program/standard_streams.hpp"
-#include "tools/lease_serve/served_port.hpp"
+#include "tools/own_port.hpp"
 
 namespace {
 
@@ -49,7 +49,7 @@ Result<bool> run(const Arguments& arguments, std::vector<std::string> eal_argume
   if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
   PORTCULLIS_TRY_ASSIGN(const auto eal,
                         pmd::Eal::start(std::move(eal_arguments), spec.is_emulated()));
-  PORTCULLIS_TRY_ASSIGN(const auto port, tools::lease_serve::ServedPort::open(spec, std::nullopt));
+  PORTCULLIS_TRY_ASSIGN(const auto port, tools::open_port(spec, std::nullopt));
   std::cout << "device " << port->description() << '\n';
   probes::Options options;
   options.loopback.remote_gid = port->address().gid;

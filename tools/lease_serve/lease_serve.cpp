@@ -52,7 +52,7 @@ class Commands {
         revoke_asked.store(true);
       } else if (!line.empty() && !has_complained_) {
         has_complained_ = true;
-        std::cerr << "lease-serve: \"" << portcullis::tools::lease_exchange::shown(line)
+        std::cerr << "lease-serve: \"" << portcullis::service::exchange::shown(line)
                   << "\" on standard input; \"revoke\" is accepted, other lines are passed over\n";
       }
     }

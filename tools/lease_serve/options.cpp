@@ -9,7 +9,7 @@
 #include "program/eal_options.hpp"
 #include "steering/set_up.hpp"
 #include "tools/lease_serve/program.hpp"
-#include "tools/port_options.hpp"
+#include "tools/own_port.hpp"
 
 namespace portcullis::tools::lease_serve {
 namespace {
@@ -70,7 +70,7 @@ void add_lease_options(CLI::App& app, Options& options, std::string& fill_file) 
   app.add_option_function<std::string>(
          "--access",
          [&options](const std::string& text) {
-           auto access = lease_exchange::parse_access(text);
+           auto access = service::exchange::parse_access(text);
            if (!access) throw CLI::ValidationError("--access", access.error().text);
            options.terms.access = *access;
            options.terms.access.local_write = true;

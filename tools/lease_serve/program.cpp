@@ -16,14 +16,15 @@
 #include "pmd/umr_queue.hpp"
 #include "pmd/vfio_function.hpp"
 #include "program/output_file.hpp"
+#include "service/client_desk.hpp"
 #include "steering/set_up.hpp"
-#include "tools/lease_serve/client_desk.hpp"
+#include "tools/own_port.hpp"
 
 namespace portcullis::tools::lease_serve {
 namespace {
 
-using lease_exchange::LineChannel;
-using lease_exchange::Request;
+using service::exchange::LineChannel;
+using service::exchange::Request;
 
 constexpr std::uint64_t kLookAgainNs = kNsPerMs;
 
@@ -32,7 +33,8 @@ double ms(std::uint64_t ns) { return static_cast<double>(ns) / static_cast<doubl
 /// The life of one lease.
 class Serving {
  public:
-  Serving(const Options& options, const World& world, ServedPort& port, LineChannel& channel)
+  Serving(const Options& options, const World& world, service::ServedPort& port,
+          LineChannel& channel)
       : options_(&options),
         world_(&world),
         port_(&port),
@@ -80,7 +82,7 @@ class Serving {
     lease::LeaseManager::Options wanted;
     wanted.table.slots = 1;
     wanted.plan = options_->plan;
-    wanted.grant.mtu = ClientDesk::mtu_of(request.mtu);
+    wanted.grant.mtu = service::ClientDesk::mtu_of(request.mtu);
     wanted.grant.traffic_class = static_cast<std::uint8_t>(options_->dscp << 2);
     wanted.grant.priority = static_cast<std::uint8_t>(options_->priority);
     auto host = lease::Host::of(port_->hca());
@@ -106,7 +108,7 @@ class Serving {
         fmt::format("lease {:#x} epoch {}: {} bytes, {}, QP {:#x} to QP {:#x} at {} ({}), MTU {}, "
                     "timeout {}, retry {}",
                     grant_.lease.id, grant_.lease.epoch, grant_.bytes,
-                    lease_exchange::access_text(options_->terms.access), prm::number(grant_.qpn),
+                    service::exchange::access_text(options_->terms.access), prm::number(grant_.qpn),
                     client.qpn, client.gid.text(), client.mac.text(), prm::bytes_of(grant_.mtu),
                     grant_.ack_timeout, grant_.retry_count));
     return true;
@@ -228,25 +230,26 @@ class Serving {
 
   const Options* options_;
   const World* world_;
-  ServedPort* port_;
-  ClientDesk desk_;
+  service::ServedPort* port_;
+  service::ClientDesk desk_;
   std::unique_ptr<steering::DropRule> drop_;  // outlives the manager, which asks it
   std::optional<pmd::UmrQueue> umr_queue_;    // of a plan that frees keys by it
   std::optional<lease::UmrFreer> umr_;
   std::unique_ptr<lease::LeaseManager> manager_;
   lease::Grant grant_;
-  std::optional<RegionWatch> watch_;
+  std::optional<service::RegionWatch> watch_;
   lease::RevokeAnswer answer_;
   std::uint64_t revoke_ns_ = 0;
   std::uint64_t outcome_ns_ = 0;
   std::uint64_t watched_ms_ = 0;  // less than asked for when told to stop
   bool is_watched_ = false;       // false: the region was given back with the outcome
-  std::optional<RegionWatch::Difference> difference_;
+  std::optional<service::RegionWatch::Difference> difference_;
 };
 
 Result<std::unique_ptr<LineChannel>> open_channel(const Options& options) {
-  if (!options.listen.empty()) return lease_exchange::listen_tcp(options.listen);
-  return lease_exchange::open_files(options.request_file, options.grant_file, program::kOnlyOwner);
+  if (!options.listen.empty()) return service::exchange::listen_tcp(options.listen);
+  return service::exchange::open_files(options.request_file, options.grant_file,
+                                       program::kOnlyOwner);
 }
 
 /// An array of what became of each lease, as a whole after each.
@@ -258,7 +261,7 @@ Result<void> write_json(const std::string& path, const std::vector<std::string>&
 
 }  // namespace
 
-Result<Served> serve(const Options& options, const World& world, ServedPort& port,
+Result<Served> serve(const Options& options, const World& world, service::ServedPort& port,
                      LineChannel& channel) {
   return Serving(options, world, port, channel).run();
 }
@@ -280,7 +283,7 @@ Result<bool> run(const Options& options, const World& world) {
     PORTCULLIS_TRY(program::named("--dump", program::check_output(options.dump_file)));
   PORTCULLIS_TRY_ASSIGN(const auto channel, open_channel(options));
   PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(options.eal, spec.is_emulated()));
-  PORTCULLIS_TRY_ASSIGN(const auto port, ServedPort::open(spec, options.address, options.vlan));
+  PORTCULLIS_TRY_ASSIGN(const auto port, open_port(spec, options.address, options.vlan));
   const pmd::RoceAddress& address = port->address();
   world.print(fmt::format("{:10} {}", "device", port->description()));
   world.print(fmt::format("{:10} {} at {}", "address", address.gid.text(), address.mac.text()));

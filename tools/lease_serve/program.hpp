@@ -14,11 +14,11 @@
 #include "base/result.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/lease_manager.hpp"
+#include "service/client_desk.hpp"
+#include "service/exchange/exchange.hpp"
+#include "service/exchange/line_channel.hpp"
+#include "service/served_port.hpp"
 #include "steering/flow_drop.hpp"
-#include "tools/lease_exchange/exchange.hpp"
-#include "tools/lease_exchange/line_channel.hpp"
-#include "tools/lease_serve/client_desk.hpp"
-#include "tools/lease_serve/served_port.hpp"
 
 namespace portcullis::tools::lease_serve {
 
@@ -31,7 +31,7 @@ struct Options {
   std::string listen;        // [HOST:]PORT
   std::string request_file;  // or these two
   std::string grant_file;
-  LeaseTerms terms;
+  service::LeaseTerms terms;
   std::string contents;  // of the region when it is granted; zeros behind them
   lease::Plan plan = lease::seed_plan();
   std::optional<steering::Choice> steering;  // none: as the plan needs it
@@ -64,8 +64,9 @@ struct Served {
 
 /// One lease from request to the end of the watch. A peer whose line is no request, or whose grant
 /// fails, is told so and the next awaited. An error comes when the lease was taken back again.
-[[nodiscard]] Result<Served> serve(const Options& options, const World& world, ServedPort& port,
-                                   lease_exchange::LineChannel& channel);
+[[nodiscard]] Result<Served> serve(const Options& options, const World& world,
+                                   service::ServedPort& port,
+                                   service::exchange::LineChannel& channel);
 
 /// What the fabric under the lease is told: DSCP, priority, VLAN, and what is not supported.
 [[nodiscard]] std::string path_text(const Options& options);

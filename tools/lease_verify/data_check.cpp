@@ -14,7 +14,7 @@
 namespace portcullis::tools::lease_verify {
 namespace {
 
-using lease_exchange::Grant;
+using service::exchange::Grant;
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 

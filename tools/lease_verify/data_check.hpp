@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "tools/lease_exchange/exchange.hpp"
+#include "service/exchange/exchange.hpp"
 #include "tools/lease_verify/requester.hpp"
 
 namespace portcullis::tools::lease_verify {
@@ -36,7 +36,7 @@ struct DataReport {
 
 /// The error names the operation that failed and its status, or the first byte that differs.
 [[nodiscard]] Result<DataReport> check_data(Requester& requester,
-                                            const lease_exchange::Grant& grant,
+                                            const service::exchange::Grant& grant,
                                             const DataCheckOptions& options);
 
 }  // namespace portcullis::tools::lease_verify

@@ -11,7 +11,7 @@
 namespace portcullis::tools::lease_verify {
 namespace {
 
-using lease_exchange::Grant;
+using service::exchange::Grant;
 
 constexpr const char* kFooter = R"(
 Asks lease-serve for a lease over TCP, or by two files where hosts do not reach each other so, then
@@ -84,7 +84,7 @@ Result<void> check_ways(const Options& options) {
   const bool by_files = !options.request_file.empty() && !options.grant_file.empty();
   const bool some_file = !options.request_file.empty() || !options.grant_file.empty();
   if (options.server.empty() && by_files) return {};
-  if (!options.server.empty() && !some_file) return lease_exchange::check_server(options.server);
+  if (!options.server.empty() && !some_file) return service::exchange::check_server(options.server);
   return fail(Errc::InvalidArgument,
               "either --server HOST:PORT or both --request-file and --grant-file are needed; see "
               "lease-verify --help");
@@ -137,19 +137,19 @@ Result<Options> parse_options(int argc, const char* const* argv) {
 }
 
 Result<Grant> ask(const Options& options, const World& world, const Requester& requester,
-                  std::unique_ptr<lease_exchange::LineChannel>& channel) {
-  const auto idle = lease_exchange::sleep_unless(world.stop);
+                  std::unique_ptr<service::exchange::LineChannel>& channel) {
+  const auto idle = service::exchange::sleep_unless(world.stop);
   if (options.server.empty()) {
     PORTCULLIS_TRY_ASSIGN(channel,
-                          lease_exchange::open_files(options.grant_file, options.request_file));
+                          service::exchange::open_files(options.grant_file, options.request_file));
   } else {
     PORTCULLIS_TRY_ASSIGN(channel,
-                          lease_exchange::connect_tcp(options.server, options.wait_ms, idle));
+                          service::exchange::connect_tcp(options.server, options.wait_ms, idle));
   }
   PORTCULLIS_TRY(channel->send_line(to_line(requester.request())));
   PORTCULLIS_TRY_ASSIGN(const std::string line,
-                        lease_exchange::wait_for_line(*channel, options.wait_ms, idle));
-  return lease_exchange::parse_grant(line);
+                        service::exchange::wait_for_line(*channel, options.wait_ms, idle));
+  return service::exchange::parse_grant(line);
 }
 
 Result<bool> run(const Options& options, const World& world) {
@@ -157,14 +157,15 @@ Result<bool> run(const Options& options, const World& world) {
     PORTCULLIS_TRY(program::named("--json", program::check_output(options.json_file)));
   PORTCULLIS_TRY_ASSIGN(const auto requester, world.open_requester(options));
   world.print(fmt::format("{:14} {}", "client", requester->description()));
-  std::unique_ptr<lease_exchange::LineChannel> channel;  // open until the end: the server sees it
+  std::unique_ptr<service::exchange::LineChannel>
+      channel;  // open until the end: the server sees it
   PORTCULLIS_TRY_ASSIGN(const Grant grant, ask(options, world, *requester, channel));
-  world.print(
-      fmt::format("{:14} {} bytes at {:#x}, {}, rkey {:#x}, QP {:#x} at {} ({}), MTU {}, "
-                  "timeout {}, retry {}",
-                  "lease", grant.length, grant.address, lease_exchange::access_text(grant.access),
-                  grant.rkey, grant.server.qpn, grant.server.gid.text(), grant.server.mac.text(),
-                  grant.mtu, grant.timeout, grant.retry));
+  world.print(fmt::format(
+      "{:14} {} bytes at {:#x}, {}, rkey {:#x}, QP {:#x} at {} ({}), MTU {}, "
+      "timeout {}, retry {}",
+      "lease", grant.length, grant.address, service::exchange::access_text(grant.access),
+      grant.rkey, grant.server.qpn, grant.server.gid.text(), grant.server.mac.text(), grant.mtu,
+      grant.timeout, grant.retry));
   PORTCULLIS_TRY(requester->connect(grant));
   return options.revoke_test ? run_revoke_test(options, world, *requester, grant)
                              : run_data_check(options, world, *requester, grant);

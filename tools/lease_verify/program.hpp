@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "tools/lease_exchange/exchange.hpp"
-#include "tools/lease_exchange/line_channel.hpp"
+#include "service/exchange/exchange.hpp"
+#include "service/exchange/line_channel.hpp"
 #include "tools/lease_verify/data_check.hpp"
 #include "tools/lease_verify/requester.hpp"
 #include "tools/lease_verify/revoke_test.hpp"
@@ -44,9 +44,9 @@ struct World {
 
 /// Asks for a lease for `requester`. `channel` stays open as long as the lease is used: over TCP
 /// the server takes its end for the client's.
-[[nodiscard]] Result<lease_exchange::Grant> ask(
+[[nodiscard]] Result<service::exchange::Grant> ask(
     const Options& options, const World& world, const Requester& requester,
-    std::unique_ptr<lease_exchange::LineChannel>& channel);
+    std::unique_ptr<service::exchange::LineChannel>& channel);
 
 /// Asks for a lease and checks it. False: it was checked and found wrong, or a revoke that was
 /// waited for did not come. An error: it could not be checked.

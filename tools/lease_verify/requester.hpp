@@ -14,7 +14,7 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "prm/cqe.hpp"
-#include "tools/lease_exchange/exchange.hpp"
+#include "service/exchange/exchange.hpp"
 
 namespace portcullis::tools::lease_verify {
 
@@ -42,11 +42,11 @@ class Requester {
  public:
   virtual ~Requester() = default;
   /// What the lease's request tells of this end.
-  [[nodiscard]] virtual lease_exchange::Request request() const = 0;
+  [[nodiscard]] virtual service::exchange::Request request() const = 0;
   /// "rxe0 port 1 GID 1 (192.0.2.2), MTU 1024": for the report.
   [[nodiscard]] virtual std::string description() const = 0;
   /// To RTS, as the grant dictates.
-  [[nodiscard]] virtual Result<void> connect(const lease_exchange::Grant& grant) = 0;
+  [[nodiscard]] virtual Result<void> connect(const service::exchange::Grant& grant) = 0;
   /// Registered memory that operations send from and receive into.
   [[nodiscard]] virtual std::span<std::byte> buffer() noexcept = 0;
   [[nodiscard]] virtual Result<void> post(const Operation& operation) = 0;

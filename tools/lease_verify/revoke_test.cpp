@@ -14,7 +14,7 @@
 namespace portcullis::tools::lease_verify {
 namespace {
 
-using lease_exchange::Grant;
+using service::exchange::Grant;
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 /// Beyond the longest reading of the budget: what a busy host may add.
@@ -28,7 +28,7 @@ Result<void> check_granted(Op op, const pmd::Access& access) {
                                         : access.remote_atomic;
   if (granted) return {};
   return fail(Errc::InvalidArgument, fmt::format("{} is not granted; the lease allows {}", name(op),
-                                                 lease_exchange::access_text(access)));
+                                                 service::exchange::access_text(access)));
 }
 
 class RevokeTest {

@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
-#include "tools/lease_exchange/exchange.hpp"
+#include "service/exchange/exchange.hpp"
 #include "tools/lease_verify/budget.hpp"
 #include "tools/lease_verify/requester.hpp"
 
@@ -57,7 +57,7 @@ inline constexpr std::uint64_t kRegressionBudgetNs = 2'000 * kNsPerMs;
 /// Timeout when a QP tells neither success nor failure for longer than its budget allows;
 /// InvalidArgument when the operation is not granted.
 [[nodiscard]] Result<RevokeObservation> watch_revoke(Requester& requester,
-                                                     const lease_exchange::Grant& grant,
+                                                     const service::exchange::Grant& grant,
                                                      const RevokeTestOptions& options);
 
 /// What a status means for who told it: "a NAK of the responder", ..

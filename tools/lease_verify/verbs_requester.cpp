@@ -19,7 +19,7 @@
 namespace portcullis::tools::lease_verify {
 namespace {
 
-using lease_exchange::Grant;
+using service::exchange::Grant;
 
 std::string message(int error) { return std::generic_category().message(error); }
 
@@ -296,7 +296,7 @@ Result<std::optional<WorkResult>> VerbsRequester::wait(std::uint64_t until_ns) {
   }
 }
 
-lease_exchange::Request VerbsRequester::request() const {
+service::exchange::Request VerbsRequester::request() const {
   return {.client = local_, .mtu = bytes_of(port_.active_mtu)};
 }
 

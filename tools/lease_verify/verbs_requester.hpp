@@ -40,9 +40,9 @@ class VerbsRequester final : public Requester {
   /// A QP in INIT. NotFound names the devices of this machine, or the addresses of the port.
   [[nodiscard]] static Result<std::unique_ptr<VerbsRequester>> create(const VerbsOptions& options);
 
-  [[nodiscard]] lease_exchange::Request request() const override;
+  [[nodiscard]] service::exchange::Request request() const override;
   [[nodiscard]] std::string description() const override;
-  [[nodiscard]] Result<void> connect(const lease_exchange::Grant& grant) override;
+  [[nodiscard]] Result<void> connect(const service::exchange::Grant& grant) override;
   [[nodiscard]] std::span<std::byte> buffer() noexcept override { return memory_; }
   [[nodiscard]] Result<void> post(const Operation& operation) override;
   [[nodiscard]] Result<std::optional<WorkResult>> wait(std::uint64_t until_ns) override;
@@ -53,8 +53,8 @@ class VerbsRequester final : public Requester {
   [[nodiscard]] Result<void> find_mac();
   [[nodiscard]] Result<void> make_objects(const VerbsOptions& options);
   [[nodiscard]] Result<void> to_init();
-  [[nodiscard]] Result<void> to_rtr(const lease_exchange::Grant& grant);
-  [[nodiscard]] Result<void> to_rts(const lease_exchange::Grant& grant);
+  [[nodiscard]] Result<void> to_rtr(const service::exchange::Grant& grant);
+  [[nodiscard]] Result<void> to_rts(const service::exchange::Grant& grant);
   [[nodiscard]] Result<std::optional<WorkResult>> poll();
 
   Verbs<ibv_context> context_;
@@ -63,7 +63,7 @@ class VerbsRequester final : public Requester {
   std::uint8_t most_reads_ = 1;  // outstanding READs and atomics
   ibv_gid_entry gid_{};
   std::string netdev_;
-  lease_exchange::Endpoint local_;
+  service::exchange::Endpoint local_;
   Verbs<ibv_pd> pd_;
   std::vector<std::byte> memory_;
   Verbs<ibv_mr> key_;

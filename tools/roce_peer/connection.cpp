@@ -39,7 +39,7 @@ prm::QpcMtu mtu_code(std::uint32_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Connection>> Connection::create(lease_serve::ServedPort& port,
+Result<std::unique_ptr<Connection>> Connection::create(service::ServedPort& port,
                                                        std::uint32_t first_psn) {
   const pmd::Context& context = port.hca().context();
   PORTCULLIS_TRY_ASSIGN(auto memory, DmaMemory::create(*context.device.dma, kBufferBytes));
@@ -57,7 +57,7 @@ Result<std::unique_ptr<Connection>> Connection::create(lease_serve::ServedPort& 
                                                     std::move(qp)));
 }
 
-lease_exchange::Request Connection::request() const {
+service::exchange::Request Connection::request() const {
   return {.client = {.qpn = prm::number(qp_.number()),
                      .psn = first_psn_,
                      .gid = port_->address().gid,
@@ -69,7 +69,7 @@ std::string Connection::description() const {
   return fmt::format("{}, {}", port_->description(), port_->address().gid.text());
 }
 
-Result<void> Connection::connect(const lease_exchange::Grant& grant) {
+Result<void> Connection::connect(const service::exchange::Grant& grant) {
   pmd::RtrAttributes rtr;
   rtr.path.remote_gid = grant.server.gid;
   rtr.path.remote_mac = grant.server.mac;

@@ -15,7 +15,7 @@
 #include "pmd/memory_key.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
-#include "tools/lease_serve/served_port.hpp"
+#include "service/served_port.hpp"
 #include "tools/lease_verify/requester.hpp"
 
 namespace portcullis::tools::roce_peer {
@@ -26,14 +26,14 @@ class Connection final : public lease_verify::Requester {
   static constexpr std::uint32_t kMtu = 1024;
 
   /// A QP in INIT, from `first_psn` on. `port` must outlive it.
-  [[nodiscard]] static Result<std::unique_ptr<Connection>> create(lease_serve::ServedPort& port,
+  [[nodiscard]] static Result<std::unique_ptr<Connection>> create(service::ServedPort& port,
                                                                   std::uint32_t first_psn);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  [[nodiscard]] lease_exchange::Request request() const override;
+  [[nodiscard]] service::exchange::Request request() const override;
   [[nodiscard]] std::string description() const override;
-  [[nodiscard]] Result<void> connect(const lease_exchange::Grant& grant) override;
+  [[nodiscard]] Result<void> connect(const service::exchange::Grant& grant) override;
   [[nodiscard]] std::span<std::byte> buffer() noexcept override { return memory_.bytes(); }
   [[nodiscard]] Result<void> post(const lease_verify::Operation& operation) override;
   [[nodiscard]] Result<std::optional<lease_verify::WorkResult>> wait(
@@ -47,7 +47,7 @@ class Connection final : public lease_verify::Requester {
   [[nodiscard]] Result<std::optional<pmd::Completion>> wait_for_any(std::uint64_t until_ns);
 
  private:
-  Connection(lease_serve::ServedPort& port, std::uint32_t first_psn, DmaMemory memory,
+  Connection(service::ServedPort& port, std::uint32_t first_psn, DmaMemory memory,
              pmd::ProtectionDomain pd, pmd::MemoryKey key, pmd::CompletionQueue cq,
              pmd::QueuePair qp)
       : port_(&port),
@@ -59,7 +59,7 @@ class Connection final : public lease_verify::Requester {
         qp_(std::move(qp)) {}
   [[nodiscard]] pmd::GatherEntry piece(std::size_t offset, std::size_t bytes) const noexcept;
 
-  lease_serve::ServedPort* port_;
+  service::ServedPort* port_;
   std::uint32_t first_psn_;
   DmaMemory memory_;
   pmd::ProtectionDomain pd_;

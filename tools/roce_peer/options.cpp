@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 
 #include "program/eal_options.hpp"
-#include "tools/lease_exchange/line_channel.hpp"
-#include "tools/port_options.hpp"
+#include "service/exchange/line_channel.hpp"
+#include "tools/own_port.hpp"
 
 namespace portcullis::tools::roce_peer {
 namespace {
@@ -47,7 +47,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   PORTCULLIS_TRY_ASSIGN(auto parsed, program::parse_behind_eal(app, argc, argv));
   options.eal = std::move(parsed.eal);
   options.text = std::move(parsed.text);
-  if (!options.text) PORTCULLIS_TRY(lease_exchange::check_server(options.server));
+  if (!options.text) PORTCULLIS_TRY(service::exchange::check_server(options.server));
   return options;
 }
 

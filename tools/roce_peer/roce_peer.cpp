@@ -12,6 +12,7 @@
 #include "program/checking_main.hpp"
 #include "program/signals.hpp"
 #include "tools/lease_verify/program.hpp"
+#include "tools/own_port.hpp"
 #include "tools/roce_peer/connection.hpp"
 #include "tools/roce_peer/options.hpp"
 #include "tools/roce_peer/ping_pong.hpp"
@@ -25,12 +26,12 @@ std::atomic<bool> stop_asked{false};
 
 void print(const std::string& line) { std::cout << line << std::endl; }
 
-Result<std::unique_ptr<roce_peer::Connection>> open_connection(lease_serve::ServedPort& port) {
+Result<std::unique_ptr<roce_peer::Connection>> open_connection(service::ServedPort& port) {
   PORTCULLIS_TRY_ASSIGN(const std::uint32_t psn, random_psn());
   return roce_peer::Connection::create(port, psn);
 }
 
-Result<bool> check_memory(const roce_peer::Options& options, lease_serve::ServedPort& port) {
+Result<bool> check_memory(const roce_peer::Options& options, service::ServedPort& port) {
   lease_verify::Options asked;
   asked.server = options.server;
   asked.data.rounds = options.rounds;
@@ -42,7 +43,7 @@ Result<bool> check_memory(const roce_peer::Options& options, lease_serve::Served
   return lease_verify::run(asked, {open, [] { return stop_asked.load(); }, print});
 }
 
-Result<bool> exchange_messages(const roce_peer::Options& options, lease_serve::ServedPort& port) {
+Result<bool> exchange_messages(const roce_peer::Options& options, service::ServedPort& port) {
   PORTCULLIS_TRY_ASSIGN(const auto connection, open_connection(port));
   const auto stop = [] { return stop_asked.load(); };
   roce_peer::PingPongOptions messages = options.messages;
@@ -50,7 +51,7 @@ Result<bool> exchange_messages(const roce_peer::Options& options, lease_serve::S
   PORTCULLIS_TRY_ASSIGN(auto game, roce_peer::PingPong::create(*connection, messages));
   lease_verify::Options asked;
   asked.server = options.server;
-  std::unique_ptr<lease_exchange::LineChannel> channel;
+  std::unique_ptr<service::exchange::LineChannel> channel;
   PORTCULLIS_TRY_ASSIGN(const auto grant,
                         lease_verify::ask(asked, {{}, stop, print}, *connection, channel));
   PORTCULLIS_TRY(connection->connect(grant));
@@ -70,7 +71,7 @@ Result<bool> run(const roce_peer::Options& options) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
   if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
   PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(options.eal, spec.is_emulated()));
-  PORTCULLIS_TRY_ASSIGN(const auto port, lease_serve::ServedPort::open(spec, options.address));
+  PORTCULLIS_TRY_ASSIGN(const auto port, open_port(spec, options.address));
   return options.ping_pong ? exchange_messages(options, *port) : check_memory(options, *port);
 }
 

@@ -17,8 +17,8 @@
 namespace portcullis::tools::fence_audit {
 namespace {
 
-using lease_serve::ServedPort;
 using proof::PlanAudit;
+using service::ServedPort;
 using ::testing::HasSubstr;
 using testing::kOurs;
 using testing::ScriptedChannel;
@@ -28,7 +28,7 @@ using testing::Writer;
 constexpr const char* kPending = "model,execution=stepped,behaviour=data-path-ns=20000";
 
 /// Asks for a lease whenever it has none, and writes with eight outstanding until it is refused.
-class TirelessPeer final : public lease_exchange::LineChannel {
+class TirelessPeer final : public service::exchange::LineChannel {
  public:
   explicit TirelessPeer(ServedPort& port, std::uint64_t offset = 0)
       : port_(&port), offset_(offset) {}
@@ -41,7 +41,7 @@ class TirelessPeer final : public lease_exchange::LineChannel {
     return writer_->request();
   }
   Result<void> send_line(std::string_view line) override {
-    PORTCULLIS_TRY_ASSIGN(const auto grant, lease_exchange::parse_grant(line));
+    PORTCULLIS_TRY_ASSIGN(const auto grant, service::exchange::parse_grant(line));
     writer_->connect(grant);
     return {};
   }
@@ -61,7 +61,8 @@ class TirelessPeer final : public lease_exchange::LineChannel {
 };
 
 PlanAudit run(const std::string& device, const std::string& plan, std::uint64_t offset = 0) {
-  const auto port = ServedPort::open(attach::parse_device(device).value(), kOurs).value();
+  const auto port =
+      ServedPort::open(attach::parse_device(device).value(), {.address = kOurs}).value();
   TirelessPeer peer(*port, offset);
   PlanAudit found{.plan = plan, .is_served = true};
   proof::AuditOptions options;
@@ -120,7 +121,8 @@ TEST(ServedAudit, Report_ClaimsNothingOfClientsThatItDoesNotHear) {
 }
 
 TEST(ServedAudit, Stopped_EndsBeforeTheNextIsAskedFor) {
-  const auto port = ServedPort::open(attach::parse_device("model").value(), kOurs).value();
+  const auto port =
+      ServedPort::open(attach::parse_device("model").value(), {.address = kOurs}).value();
   TirelessPeer peer(*port);
   PlanAudit found;
   ASSERT_TRUE(audit_served(
@@ -130,7 +132,8 @@ TEST(ServedAudit, Stopped_EndsBeforeTheNextIsAskedFor) {
 }
 
 TEST(ServedAudit, StoppedBeforeAnybodyCame_SaysThatNothingWasFenced) {
-  const auto port = ServedPort::open(attach::parse_device("model").value(), kOurs).value();
+  const auto port =
+      ServedPort::open(attach::parse_device("model").value(), {.address = kOurs}).value();
   TirelessPeer peer(*port);
   PlanAudit found;
   ASSERT_TRUE(audit_served(

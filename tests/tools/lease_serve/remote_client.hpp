@@ -18,8 +18,8 @@
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
 #include "pmd/roce_address.hpp"
-#include "tools/lease_exchange/exchange.hpp"
-#include "tools/lease_exchange/line_channel.hpp"
+#include "service/exchange/exchange.hpp"
+#include "service/exchange/line_channel.hpp"
 
 namespace portcullis::tools::testing {
 
@@ -27,7 +27,7 @@ inline constexpr pmd::Gid kOurs = pmd::Gid::from_ipv4(192, 0, 2, 1);
 inline constexpr pmd::Gid kTheirs = pmd::Gid::from_ipv4(192, 0, 2, 2);
 
 /// Hands out the lines of a script, keeps what it is told.
-class ScriptedChannel : public lease_exchange::LineChannel {
+class ScriptedChannel : public service::exchange::LineChannel {
  public:
   Result<std::optional<std::string>> poll_line() override {
     if (lines.empty()) return std::nullopt;
@@ -77,11 +77,11 @@ class Writer {
   }
 
   std::string request() const {
-    return to_line(lease_exchange::Request{
+    return to_line(service::exchange::Request{
         .client = {.qpn = prm::number(qp_.number()), .psn = 5, .gid = kTheirs, .mac = mac_},
         .mtu = 1024});
   }
-  void connect(const lease_exchange::Grant& grant) {
+  void connect(const service::exchange::Grant& grant) {
     grant_ = grant;
     pmd::RtrAttributes rtr;
     rtr.path.remote_gid = grant.server.gid;
@@ -121,7 +121,7 @@ class Writer {
   pmd::CompletionQueue cq_;
   pmd::QueuePair qp_;
   pmd::Mac mac_;
-  std::optional<lease_exchange::Grant> grant_;
+  std::optional<service::exchange::Grant> grant_;
   std::uint64_t posted_ = 0;
 };
 

@@ -37,10 +37,11 @@ using testing::Writer;
 class LeaseServe : public ::testing::Test {
  protected:
   LeaseServe() {
-    port = ServedPort::open(attach::parse_device("model").value(), kOurs).value();
+    port = service::ServedPort::open(attach::parse_device("model").value(), {.address = kOurs})
+               .value();
     writer.emplace(port->hca().context(), port->address().mac);
     channel.on_hold = [this] {
-      if (!connected) writer->connect(lease_exchange::parse_grant(channel.sent.back()).value());
+      if (!connected) writer->connect(service::exchange::parse_grant(channel.sent.back()).value());
       connected = true;
       writer->go_on();
       return false;
@@ -64,7 +65,7 @@ class LeaseServe : public ::testing::Test {
                               *port, channel);
   }
 
-  std::unique_ptr<ServedPort> port;
+  std::unique_ptr<service::ServedPort> port;
   std::optional<Writer> writer;
   ScriptedChannel channel;
   Options options;
@@ -226,7 +227,7 @@ TEST_F(LeaseServe, PeerThatIsGoneBeforeItIsServed_GetsNoLease) {
 }
 
 TEST_F(LeaseServe, PeerThatNamesOurAddressAsItsOwn_IsRefused) {
-  auto lie = lease_exchange::parse_request(writer->request()).value();
+  auto lie = service::exchange::parse_request(writer->request()).value();
   lie.client.gid = kOurs;
   channel.lines.emplace_back(to_line(lie));
   channel.lines.emplace_back(writer->request());
@@ -237,7 +238,7 @@ TEST_F(LeaseServe, PeerThatNamesOurAddressAsItsOwn_IsRefused) {
 }
 
 TEST_F(LeaseServe, PeerOfAnotherFamily_IsRefused) {
-  auto other = lease_exchange::parse_request(writer->request()).value();
+  auto other = service::exchange::parse_request(writer->request()).value();
   other.client.gid = pmd::Gid::parse("fe80::1").value();
   channel.lines.emplace_back(to_line(other));
   channel.lines.emplace_back(writer->request());
@@ -317,14 +318,14 @@ TEST_F(LeaseServe, AfterItsTime_TheLeaseIsRevoked) {
 }
 
 TEST_F(LeaseServe, SmallerMtuOfTheClient_IsGranted) {
-  auto small = lease_exchange::parse_request(writer->request()).value();
+  auto small = service::exchange::parse_request(writer->request()).value();
   small.mtu = 512;
   channel.lines.emplace_back(to_line(small));
   channel.on_hold = [] { return true; };
 
   ASSERT_TRUE(serve());
 
-  EXPECT_EQ(lease_exchange::parse_grant(channel.sent.back())->mtu, 512U);
+  EXPECT_EQ(service::exchange::parse_grant(channel.sent.back())->mtu, 512U);
 }
 
 TEST_F(LeaseServe, RegionHoldsItsContentsBeforeTheClientKnowsOfIt) {
@@ -387,7 +388,9 @@ TEST_F(LeaseServe, Dscp_StandsInEveryFrameOfTheLease) {
   writer.reset();
   port.reset();
   const std::string file = ::testing::TempDir() + "lease_serve_dscp.pcap";
-  port = ServedPort::open(attach::parse_device("model,pcap=" + file).value(), kOurs).value();
+  port = service::ServedPort::open(attach::parse_device("model,pcap=" + file).value(),
+                                   {.address = kOurs})
+             .value();
   writer.emplace(port->hca().context(), port->address().mac);
   channel.lines.emplace_back(writer->request());
   options.dscp = 26;
@@ -401,52 +404,10 @@ TEST_F(LeaseServe, Dscp_StandsInEveryFrameOfTheLease) {
   std::filesystem::remove(file);
 }
 
-TEST(ServedPort, InfiniBandPort_IsRefusedInOneLine) {
-  EXPECT_EQ(ServedPort::open(attach::parse_device("model,port=ib").value(), kOurs).error().text,
-            "port_type is 0 (InfiniBand), and what is served here is addressed by RoCE; a port of "
-            "type 1 (Ethernet) is accepted");
-}
-
-TEST(ServedPort, VlanOnTheModel_IsRefusedByName) {
-  const auto port = ServedPort::open(attach::parse_device("model").value(), kOurs, 5);
-
-  EXPECT_EQ(port.error().code, Errc::Unsupported);
-  EXPECT_THAT(port.error().text, HasSubstr("--vlan 5: not supported on the model"));
-}
-
-TEST(ServedPort, PathSaysThatPfcIsNotSupported) {
+TEST(PathText, SaysThatPfcIsNotSupported) {
   EXPECT_EQ(path_text({}),
             "DSCP 0, priority 0, no VLAN; PFC: not supported, the port keeps what was set before "
             "it was bound to VFIO (mlnx_qos, dcb)");
-}
-
-TEST(RegionWatch, AByteChangedAfterTheOutcome_IsFound) {
-  std::vector<std::byte> region(4096);
-  RegionWatch watch(region, Clock::wall());
-  watch.freeze();
-  EXPECT_FALSE(watch.first_difference());
-
-  region[4095] = std::byte{7};
-
-  const auto difference = watch.first_difference();
-  ASSERT_TRUE(difference);
-  EXPECT_EQ(difference->offset, 4095U);
-  EXPECT_EQ(difference->is, std::byte{7});
-}
-
-TEST(RegionWatch, ChangesBeforeTheOutcome_AreCountedNotBlamed) {
-  std::vector<std::byte> region(4096);
-  RegionWatch watch(region, Clock::wall());
-
-  region[0] = std::byte{1};
-  watch.look();
-  watch.look();
-  region[0] = std::byte{2};
-  watch.freeze();
-
-  EXPECT_EQ(watch.changes(), 2U);
-  EXPECT_EQ(watch.last_word(), 2U);
-  EXPECT_FALSE(watch.first_difference());
 }
 
 }  // namespace

@@ -23,23 +23,23 @@ class MemoryRequester : public tools::lease_verify::Requester {
   static constexpr std::uint64_t kAddress = 0x4000;
   static constexpr std::uint64_t kOperationNs = 1'000;
 
-  static tools::lease_exchange::Grant grant() {
-    tools::lease_exchange::Grant granted;
+  static service::exchange::Grant grant() {
+    service::exchange::Grant granted;
     granted.address = kAddress;
     granted.length = kRegionBytes;
     granted.access = {.remote_write = true, .remote_read = true, .remote_atomic = true};
     return granted;
   }
 
-  tools::lease_exchange::Request request() const override {
-    return {.client = {.qpn = prm::QpNumber{0x11},
+  service::exchange::Request request() const override {
+    return {.client = {.qpn = 0x11,
                        .psn = 7,
                        .gid = pmd::Gid::from_ipv4(192, 0, 2, 2),
                        .mac = {{2, 0, 0, 0, 0, 2}}},
             .mtu = 1024};
   }
   std::string description() const override { return "memory"; }
-  Result<void> connect(const tools::lease_exchange::Grant& grant) override {
+  Result<void> connect(const service::exchange::Grant& grant) override {
     connected = grant.server;
     return {};
   }
@@ -69,7 +69,7 @@ class MemoryRequester : public tools::lease_verify::Requester {
 
   std::vector<std::byte> region = std::vector<std::byte>(kRegionBytes);
   std::vector<Operation> posted;
-  std::optional<tools::lease_exchange::Endpoint> connected;
+  std::optional<service::exchange::Endpoint> connected;
   std::function<WorkResult(const Operation&)> verdict;  // none: success
   std::optional<std::size_t> silent_from;               // operations that complete before silence
   std::uint64_t now_ns = 1'000'000;

@@ -97,7 +97,7 @@ TEST_F(LeaseVerify, GoodLease_IsCheckedAndGood) {
   EXPECT_THAT(printed, Contains(HasSubstr("ok    RDMA READ")));
   std::string request;
   std::getline(std::ifstream(options.request_file) >> std::ws, request);
-  EXPECT_TRUE(lease_exchange::parse_request(request));
+  EXPECT_TRUE(service::exchange::parse_request(request));
 }
 
 TEST_F(LeaseVerify, FailedOperation_IsWrongNotAnError) {

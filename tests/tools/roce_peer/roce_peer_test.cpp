@@ -16,14 +16,15 @@ using ::testing::HasSubstr;
 class RocePeer : public ::testing::Test {
  protected:
   RocePeer()
-      : port(lease_serve::ServedPort::open(attach::parse_device("model").value(), std::nullopt)
+      : port(service::ServedPort::open(attach::parse_device("model").value(),
+                                       service::ServedPortOptions{})
                  .value()),
         first(Connection::create(*port, 0xfffffe).value()),
         second(Connection::create(*port, 5).value()) {}
 
   /// What an exchange would tell of an end.
-  static lease_exchange::Grant grant_of(const Connection& end) {
-    lease_exchange::Grant grant;
+  static service::exchange::Grant grant_of(const Connection& end) {
+    service::exchange::Grant grant;
     grant.server = end.request().client;
     return grant;
   }
@@ -36,7 +37,7 @@ class RocePeer : public ::testing::Test {
     std::ranges::fill(end.buffer().first(4096), value);
   }
 
-  std::unique_ptr<lease_serve::ServedPort> port;
+  std::unique_ptr<service::ServedPort> port;
   std::unique_ptr<Connection> first;
   std::unique_ptr<Connection> second;
 };

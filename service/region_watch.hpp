@@ -13,7 +13,7 @@
 
 #include "base/clock.hpp"
 
-namespace portcullis::tools::lease_serve {
+namespace portcullis::service {
 
 class RegionWatch {
  public:
@@ -47,4 +47,4 @@ class RegionWatch {
   std::vector<std::byte> frozen_;
 };
 
-}  // namespace portcullis::tools::lease_serve
+}  // namespace portcullis::service

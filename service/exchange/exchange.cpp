@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/lease_exchange/exchange.hpp"
+#include "service/exchange/exchange.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-namespace portcullis::tools::lease_exchange {
+namespace portcullis::service::exchange {
 namespace {
 
 constexpr std::string_view kRequest = "lease-request";
@@ -237,4 +237,4 @@ Result<Grant> parse_grant(std::string_view line) {
   return grant;
 }
 
-}  // namespace portcullis::tools::lease_exchange
+}  // namespace portcullis::service::exchange

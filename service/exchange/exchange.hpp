@@ -20,7 +20,7 @@
 #include "pmd/access.hpp"
 #include "pmd/gid.hpp"
 
-namespace portcullis::tools::lease_exchange {
+namespace portcullis::service::exchange {
 
 /// A line without its newline; a peer that sends more is cut off.
 inline constexpr std::size_t kMaxLineBytes = 512;
@@ -68,4 +68,4 @@ struct Grant {
 /// What a peer sent, fit for one line of a message: cut, and without bytes that are no text.
 [[nodiscard]] std::string shown(std::string_view line, std::size_t most = 60);
 
-}  // namespace portcullis::tools::lease_exchange
+}  // namespace portcullis::service::exchange

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/port_options.hpp"
+#include "tools/own_port.hpp"
+
+#include "program/log_line.hpp"
+#include "program/standard_streams.hpp"
 
 namespace portcullis::tools {
 
@@ -21,6 +24,15 @@ CLI::Option* add_address_option(CLI::App& app, std::optional<pmd::Gid>& address)
           },
           "the port's RoCE address (default its link-local IPv6 address)")
       ->type_name("IP");
+}
+
+Result<std::unique_ptr<service::ServedPort>> open_port(const attach::DeviceSpec& spec,
+                                                       const std::optional<pmd::Gid>& address,
+                                                       const std::optional<std::uint32_t>& vlan) {
+  return service::ServedPort::open(spec, {.address = address,
+                                          .vlan = vlan,
+                                          .log = program::log_to_stderr(),
+                                          .on_recording_lost = program::note_lost_file});
 }
 
 }  // namespace portcullis::tools

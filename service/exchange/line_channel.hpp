@@ -17,7 +17,7 @@
 #include "base/result.hpp"
 #include "program/output_file.hpp"
 
-namespace portcullis::tools::lease_exchange {
+namespace portcullis::service::exchange {
 
 class LineChannel {
  public:
@@ -65,4 +65,4 @@ using Idle = std::function<bool(std::uint64_t most_ns)>;
 [[nodiscard]] Result<std::string> wait_for_line(LineChannel& channel, std::uint64_t timeout_ms,
                                                 const Idle& idle);
 
-}  // namespace portcullis::tools::lease_exchange
+}  // namespace portcullis::service::exchange

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What both kinds of channel share: waiting, and the exchange by files.
-#include "tools/lease_exchange/line_channel.hpp"
+#include "service/exchange/line_channel.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,9 +15,9 @@
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
-#include "tools/lease_exchange/exchange.hpp"
+#include "service/exchange/exchange.hpp"
 
-namespace portcullis::tools::lease_exchange {
+namespace portcullis::service::exchange {
 namespace {
 
 namespace fs = std::filesystem;
@@ -131,4 +131,4 @@ Result<std::string> wait_for_line(LineChannel& channel, std::uint64_t timeout_ms
   }
 }
 
-}  // namespace portcullis::tools::lease_exchange
+}  // namespace portcullis::service::exchange

@@ -13,20 +13,29 @@
 #include "attach/function.hpp"
 #include "attach/port.hpp"
 #include "base/device.hpp"
+#include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "pmd/hca.hpp"
 #include "pmd/roce_address.hpp"
-#include "tools/lease_serve/region_watch.hpp"
+#include "service/region_watch.hpp"
+#include "trace/recording_file.hpp"
 
-namespace portcullis::tools::lease_serve {
+namespace portcullis::service {
+
+struct ServedPortOptions {
+  std::optional<pmd::Gid> address = {};  // none: its link-local one
+  std::optional<std::uint32_t> vlan = {};
+  // Both may be empty.
+  LogSink log = {};
+  trace::OnRecordingLost on_recording_lost = {};
+};
 
 class ServedPort {
  public:
-  /// Opens, brings up, and gives the port `address` with its own MAC, or its link-local address.
+  /// Opens, brings up, and gives the port its address, with its own MAC.
   /// Unsupported for a VLAN on the model, which carries no tags.
-  [[nodiscard]] static Result<std::unique_ptr<ServedPort>> open(
-      const attach::DeviceSpec& spec, const std::optional<pmd::Gid>& address,
-      const std::optional<std::uint32_t>& vlan = std::nullopt);
+  [[nodiscard]] static Result<std::unique_ptr<ServedPort>> open(const attach::DeviceSpec& spec,
+                                                                const ServedPortOptions& options);
   ServedPort(const ServedPort&) = delete;
   ServedPort& operator=(const ServedPort&) = delete;
 
@@ -56,4 +65,4 @@ class ServedPort {
   std::optional<attach::Port> port_;
 };
 
-}  // namespace portcullis::tools::lease_serve
+}  // namespace portcullis::service

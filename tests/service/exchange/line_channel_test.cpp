@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The exchange's two carriers: TCP on the loopback interface, and files.
-#include "tools/lease_exchange/line_channel.hpp"
+#include "service/exchange/line_channel.hpp"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -20,9 +20,9 @@
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
-#include "tools/lease_exchange/exchange.hpp"
+#include "service/exchange/exchange.hpp"
 
-namespace portcullis::tools::lease_exchange {
+namespace portcullis::service::exchange {
 namespace {
 
 using ::testing::HasSubstr;
@@ -386,4 +386,4 @@ TEST_F(FileChannelTest, FolderThatIsNotThere_IsNamed) {
 }
 
 }  // namespace
-}  // namespace portcullis::tools::lease_exchange
+}  // namespace portcullis::service::exchange

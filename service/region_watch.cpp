@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/lease_serve/region_watch.hpp"
+#include "service/region_watch.hpp"
 
 #include "base/dma_bytes.hpp"
 
-namespace portcullis::tools::lease_serve {
+namespace portcullis::service {
 
 RegionWatch::RegionWatch(std::span<const std::byte> region, Clock clock)
     : region_(region), clock_(clock), word_(dma_peek_u64(region.data())) {}
@@ -29,4 +29,4 @@ std::optional<RegionWatch::Difference> RegionWatch::first_difference() const {
   return std::nullopt;
 }
 
-}  // namespace portcullis::tools::lease_serve
+}  // namespace portcullis::service

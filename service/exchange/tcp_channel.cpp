@@ -20,10 +20,10 @@
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
-#include "tools/lease_exchange/exchange.hpp"
-#include "tools/lease_exchange/line_channel.hpp"
+#include "service/exchange/exchange.hpp"
+#include "service/exchange/line_channel.hpp"
 
-namespace portcullis::tools::lease_exchange {
+namespace portcullis::service::exchange {
 namespace {
 
 std::string message(int error) { return std::generic_category().message(error); }
@@ -358,4 +358,4 @@ Result<std::unique_ptr<LineChannel>> listen_tcp(const std::string& address,
   return fail(Errc::System, fmt::format("cannot listen on {}: {}", address, why));
 }
 
-}  // namespace portcullis::tools::lease_exchange
+}  // namespace portcullis::service::exchange

@@ -2,14 +2,14 @@
 //
 // The two lines of an exchange: what is written is read back, and what no peer should send is
 // refused by name.
-#include "tools/lease_exchange/exchange.hpp"
+#include "service/exchange/exchange.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace portcullis::tools::lease_exchange {
+namespace portcullis::service::exchange {
 namespace {
 
 using ::testing::HasSubstr;
@@ -159,4 +159,4 @@ TEST(Exchange, LastByteOfTheAddressSpace_IsAccepted) {
 }
 
 }  // namespace
-}  // namespace portcullis::tools::lease_exchange
+}  // namespace portcullis::service::exchange

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/lease_serve/client_desk.hpp"
+#include "service/client_desk.hpp"
 
 #include <fmt/format.h>
 
 #include <span>
 #include <utility>
 
-namespace portcullis::tools::lease_serve {
+namespace portcullis::service {
 namespace {
 
-using lease_exchange::Request;
+using exchange::Request;
 
 constexpr std::uint64_t kLookAgainNs = kNsPerMs;
 
@@ -26,7 +26,7 @@ Result<std::optional<Request>> ClientDesk::await_request(const std::function<boo
   while (!stop()) {
     auto line = channel_->poll_line();
     if (!line || *line) {
-      auto request = line ? lease_exchange::parse_request(**line)
+      auto request = line ? exchange::parse_request(**line)
                           : Result<Request>(tl::unexpected<Error>(line.error()));
       if (request) request = check(*std::move(request));
       if (request) return *request;
@@ -55,7 +55,7 @@ Result<Request> ClientDesk::check(Request request) const {
 
 void ClientDesk::refuse(const std::string& why) {
   say_("refused", fmt::format("{}: {}", channel_->peer(), why));
-  (void)channel_->send_line(lease_exchange::refusal(why));  // it may be gone
+  (void)channel_->send_line(exchange::refusal(why));  // it may be gone
   channel_->drop();
 }
 
@@ -80,17 +80,17 @@ Result<lease::Grant> ClientDesk::grant(lease::LeaseManager& manager, const lease
 }
 
 Result<bool> ClientDesk::tell(const lease::Grant& grant, const LeaseTerms& terms) {
-  const lease_exchange::Grant line{.server = {.qpn = prm::number(grant.qpn),
-                                              .psn = grant.psn,
-                                              .gid = port_->address().gid,
-                                              .mac = port_->address().mac},
-                                   .mtu = prm::bytes_of(grant.mtu),
-                                   .rkey = prm::number(grant.rkey),
-                                   .address = grant.address,
-                                   .length = grant.bytes,
-                                   .timeout = grant.ack_timeout,
-                                   .retry = grant.retry_count,
-                                   .access = terms.access};
+  const exchange::Grant line{.server = {.qpn = prm::number(grant.qpn),
+                                        .psn = grant.psn,
+                                        .gid = port_->address().gid,
+                                        .mac = port_->address().mac},
+                             .mtu = prm::bytes_of(grant.mtu),
+                             .rkey = prm::number(grant.rkey),
+                             .address = grant.address,
+                             .length = grant.bytes,
+                             .timeout = grant.ack_timeout,
+                             .retry = grant.retry_count,
+                             .access = terms.access};
   auto sent = channel_->send_line(to_line(line));
   if (sent) return true;
   if (!channel_->is_peer_gone()) return forward_error(std::move(sent));
@@ -98,4 +98,4 @@ Result<bool> ClientDesk::tell(const lease::Grant& grant, const LeaseTerms& terms
   return false;
 }
 
-}  // namespace portcullis::tools::lease_serve
+}  // namespace portcullis::service

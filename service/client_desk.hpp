@@ -13,11 +13,11 @@
 #include "base/result.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/lease_manager.hpp"
-#include "tools/lease_exchange/exchange.hpp"
-#include "tools/lease_exchange/line_channel.hpp"
-#include "tools/lease_serve/served_port.hpp"
+#include "service/exchange/exchange.hpp"
+#include "service/exchange/line_channel.hpp"
+#include "service/served_port.hpp"
 
-namespace portcullis::tools::lease_serve {
+namespace portcullis::service {
 
 /// What a lease has whoever asks for it.
 struct LeaseTerms {
@@ -33,18 +33,18 @@ class ClientDesk {
   using Say = std::function<void(std::string_view what, const std::string& text)>;
 
   /// Both must outlive it.
-  ClientDesk(ServedPort& port, lease_exchange::LineChannel& channel, Say say)
+  ClientDesk(ServedPort& port, exchange::LineChannel& channel, Say say)
       : port_(&port), channel_(&channel), say_(std::move(say)) {}
 
   /// None when told to stop. A bad line costs its sender the connection, nobody else anything.
-  [[nodiscard]] Result<std::optional<lease_exchange::Request>> await_request(
+  [[nodiscard]] Result<std::optional<exchange::Request>> await_request(
       const std::function<bool()>& stop);
   void refuse(const std::string& why);
   /// A lease for `request`, by the key that `plan` takes back: one of its tenant, for a group of
   /// one, where the plan is for groups, since an exchange is about one lease. The client hears a
   /// refusal.
   [[nodiscard]] Result<lease::Grant> grant(lease::LeaseManager& manager, const lease::Plan& plan,
-                                           const lease_exchange::Request& request,
+                                           const exchange::Request& request,
                                            const LeaseTerms& terms);
   /// The client's line; false when the client has gone, and knows of nothing.
   [[nodiscard]] Result<bool> tell(const lease::Grant& grant, const LeaseTerms& terms);
@@ -56,11 +56,11 @@ class ClientDesk {
 
  private:
   /// What a peer says of its GID, MAC and QPN is its claim: whether they could be, no more.
-  [[nodiscard]] Result<lease_exchange::Request> check(lease_exchange::Request request) const;
+  [[nodiscard]] Result<exchange::Request> check(exchange::Request request) const;
 
   ServedPort* port_;
-  lease_exchange::LineChannel* channel_;
+  exchange::LineChannel* channel_;
   Say say_;
 };
 
-}  // namespace portcullis::tools::lease_serve
+}  // namespace portcullis::service

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/lease_serve/served_port.hpp"
+#include "service/served_port.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -8,21 +8,18 @@
 #include <utility>
 
 #include "prm/enums.hpp"
-#include "program/log_line.hpp"
-#include "program/standard_streams.hpp"
 
-namespace portcullis::tools::lease_serve {
+namespace portcullis::service {
 
 Result<std::unique_ptr<ServedPort>> ServedPort::open(const attach::DeviceSpec& spec,
-                                                     const std::optional<pmd::Gid>& address,
-                                                     const std::optional<std::uint32_t>& vlan) {
-  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec, program::note_lost_file));
+                                                     const ServedPortOptions& wanted) {
+  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec, wanted.on_recording_lost));
   if (opened.needs_core())
     return fail(Errc::InvalidArgument,
                 "a polled model, which needs a core of its own; a function under VFIO or a stepped "
                 "model is accepted");
   std::unique_ptr<ServedPort> port(new ServedPort(opened.device()));
-  attach::Function::Options options{.bring_up = {.log = program::log_to_stderr()}};
+  attach::Function::Options options{.bring_up = {.log = wanted.log}};
   options.present = [&port](Device device) {
     device.relax = Relax(&ServedPort::relax_entry, port.get());
     return device;
@@ -32,12 +29,12 @@ Result<std::unique_ptr<ServedPort>> ServedPort::open(const attach::DeviceSpec& s
     return fail(Errc::Unsupported,
                 "port_type is 0 (InfiniBand), and what is served here is addressed by RoCE; a port "
                 "of type 1 (Ethernet) is accepted");
-  if (vlan && port->hca().is_emulated())
+  if (wanted.vlan && port->hca().is_emulated())
     return fail(Errc::Unsupported,
-                "--vlan " + std::to_string(*vlan) +
+                "--vlan " + std::to_string(*wanted.vlan) +
                     ": not supported on the model, which carries no VLAN tags; leave it out");
-  attach::Port::Options addressed{.gid = address};
-  if (vlan) addressed.vlan_id = static_cast<std::uint16_t>(*vlan);
+  attach::Port::Options addressed{.gid = wanted.address};
+  if (wanted.vlan) addressed.vlan_id = static_cast<std::uint16_t>(*wanted.vlan);
   PORTCULLIS_TRY_ASSIGN(auto made, attach::Port::create(port->function_->context(), addressed));
   port->port_.emplace(std::move(made));
   return port;
@@ -73,4 +70,4 @@ Result<void> ServedPort::idle(std::uint64_t most_ns) {
   return hca().poll();
 }
 
-}  // namespace portcullis::tools::lease_serve
+}  // namespace portcullis::service
