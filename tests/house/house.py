@@ -36,9 +36,11 @@ ARROWS = {
     "program": {"trace"},
     "proof": {"attach", "lease"},
     "service": {"attach", "lease", "program"},
+    "bench": {"proof", "service", "probes", "failover", "pfc", "program"},
+    "tools": {"proof", "service", "probes", "failover", "pfc", "program"},
 }
-FREE = {"bench", "tools", "tests", "docs"}  # may include everything
-LIBRARIES = set(ARROWS)
+FREE = {"tests", "docs"}  # may include everything
+LIBRARIES = set(ARROWS) - {"bench", "tools"}  # which hold programs
 
 # Who may include <portcullis/..>, and which headers of the libraries share its words.
 DOOR_USERS = {"include", "front", "docs", "tests"}
@@ -143,7 +145,7 @@ def arrows(tree: Tree) -> Iterator[Finding]:
     """Folders include, and their libraries link, along the arrows only."""
     include = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
     for source in tree.cpp:
-        if source.folder not in LIBRARIES | FREE:
+        if source.folder not in ARROWS.keys() | FREE:
             yield Finding(source.path, 1, f"folder '{source.folder}' has no arrow in house.py")
             continue
         text = blank(source.text, keep_strings=True)
@@ -152,7 +154,7 @@ def arrows(tree: Tree) -> Iterator[Finding]:
             target = match.group(1)
             if not (tree.root / target).is_file():
                 yield Finding(source.path, line, f'"{target}" is no path from the root of the tree')
-            elif source.folder in LIBRARIES:
+            elif source.folder in ARROWS:
                 folder = target.split("/")[0]
                 if folder not in reachable(source.folder):
                     yield Finding(source.path, line, f"{source.folder} may not include {folder}")
@@ -161,9 +163,10 @@ def arrows(tree: Tree) -> Iterator[Finding]:
     )
     for source in tree.cmake:
         for match in command.finditer(source.text):
-            name = match.group(1)
+            # A folder's library, or one of the parts that the folder's CMakeLists names.
+            name = match.group(1) if match.group(1) in ARROWS else source.folder
             for linked in re.findall(r"\bportcullis_(\w+)", match.group(2)):
-                if name in LIBRARIES and linked in LIBRARIES | FREE:
+                if name in ARROWS and linked in ARROWS.keys() | FREE:
                     if linked not in reachable(name):
                         line = source.text.count("\n", 0, match.start()) + 1
                         yield Finding(source.path, line, f"{name} may not link {linked}")

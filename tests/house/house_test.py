@@ -84,8 +84,42 @@ class Arrows(HouseTest):
     def test_arrow_over_several_folders_is_kept(self):
         self.assertKept("arrows", self.include("lease", "prm"))
 
-    def test_tools_include_everything(self):
-        self.assertKept("arrows", self.include("tools", "model"))
+    def test_programs_know_what_their_rooms_know(self):
+        for target in ("model", "trace", "lease", "proof", "service", "failover", "program"):
+            self.assertKept("arrows", self.include("tools", target))
+            self.assertKept("arrows", self.include("bench", target))
+
+    def test_bench_and_tools_include_each_other_is_found(self):
+        self.assertBroken("arrows", self.include("bench", "tools"), ("bench/a.cpp", 2))
+        self.assertBroken("arrows", self.include("tools", "bench"), ("tools/a.cpp", 2))
+
+    def test_programs_include_tests_is_found(self):
+        self.assertBroken("arrows", self.include("tools", "tests"), ("tools/a.cpp", 2))
+
+    def test_tests_include_everything(self):
+        for target in ("bench", "tools", "proof", "model"):
+            self.assertKept("arrows", self.include("tests", target))
+
+    def test_proof_and_service_know_leases_on_a_port(self):
+        for room in ("proof", "service"):
+            for target in ("attach", "lease", "model"):
+                self.assertKept("arrows", self.include(room, target))
+
+    def test_proof_and_service_include_each_other_is_found(self):
+        self.assertBroken("arrows", self.include("proof", "service"), ("proof/a.cpp", 2))
+        self.assertBroken("arrows", self.include("service", "proof"), ("service/a.cpp", 2))
+
+    def test_library_includes_what_a_main_has_is_found(self):
+        for room in ("proof", "lease", "pfc", "attach"):
+            self.assertBroken("arrows", self.include(room, "program"), (f"{room}/a.cpp", 2))
+
+    def test_what_a_main_has_includes_driver_is_found(self):
+        self.assertBroken("arrows", self.include("program", "pmd"), ("program/a.cpp", 2))
+
+    def test_tool_linked_against_bench_is_found(self):
+        text = "portcullis_library(fence_audit a.cpp\n  LINKS portcullis_bench)\n"
+        self.assertBroken("arrows", {"tools/fence_audit/CMakeLists.txt": text},
+                          ("tools/fence_audit/CMakeLists.txt", 1))
 
     def test_include_in_a_comment_is_no_include(self):
         self.assertKept("arrows", {"pmd/a.cpp": '// like\n/*\n#include "model/b.hpp"\n*/\n'})
