@@ -21,6 +21,7 @@ Result<lease::LeaseManager::Options> options_of(const LeaseOptions& options) {
   inner.fence.may_reset_function = options.may_reset_function;
   inner.regions.tenant_quota_bytes = options.tenant_quota_bytes;
   inner.grace_ms = options.grace_ms;
+  inner.residence_ms = options.residence_ms;
   PORTCULLIS_TRY_ASSIGN(inner.grant.mtu, mtu_of(options.mtu_bytes));
   return inner;
 }
@@ -154,6 +155,8 @@ std::vector<LeaseName> LeaseManager::leases_of(std::uint64_t tenant) const {
 }
 
 void LeaseManager::poll() { impl_->manager->poll(); }
+
+Result<std::size_t> LeaseManager::drain() { return impl_->manager->drain(); }
 
 Result<void> LeaseManager::tear_down() { return impl_->manager->tear_down(); }
 

@@ -37,6 +37,7 @@ struct LeaseOptions {
   /// entry stands from the grant on has one anyway.
   bool with_drop_entries = false;
   std::uint64_t grace_ms = 5'000;        // from a fence until the slot's objects are destroyed
+  std::uint64_t residence_ms = 0;        // the fabric's, where known: a QP number rests as long
   std::uint64_t linger_ms = 50;          // a queue pair answers so long, in a plan that lingers
   bool may_reset_function = false;       // where nothing else proves memory; ends every lease
   std::uint64_t tenant_quota_bytes = 0;  // of all regions of one tenant; 0: no limit
@@ -92,6 +93,12 @@ class PORTCULLIS_API LeaseManager {
   /// The idle path: goes on with what is under way. Waits for the device 20 ms at most, and 100 ms
   /// for a DROP entry.
   void poll();
+  /// Everything at once, for a node that leaves: bus mastering off and read back ends every access
+  /// to memory, a reset of the function the rest, and every lease that had no outcome is TornDown.
+  /// No command is sent. How many they were; nothing is granted afterwards. An error where bus
+  /// mastering cannot be shown to be off (poll() then fences one lease after the other), or where
+  /// the reset fails (every lease is Fenced, its memory proved; may be asked for again).
+  [[nodiscard]] Result<std::size_t> drain();
   /// Revokes every lease and destroys what is left, GRACE or not. The error says how many slots
   /// stay fenced, and of what memory nothing is known. Nothing is granted afterwards. Done twice
   /// is done.

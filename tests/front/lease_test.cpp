@@ -214,6 +214,19 @@ TEST(LeaseManager, OutlivesItsPort) {
   EXPECT_TRUE(leases.tear_down());
 }
 
+TEST(LeaseManager, Drained_EveryLeaseIsTornDownAndNothingGranted) {
+  Leased world("model");
+  EXPECT_EQ(world.leases.drain().value(), 1U);
+  EXPECT_EQ(world.leases.revoke(world.grant.lease).outcome, Outcome::TornDown);
+  EXPECT_FALSE(world.leases.grant({.bytes = 4096, .peer = world.client.peer()}));
+}
+
+TEST(LeaseManager, ResidenceOutOfRange_IsNamed) {
+  const Port port = opened("model");
+  EXPECT_THAT(LeaseManager::create(port, {.residence_ms = ~std::uint64_t{0}}).error().text,
+              HasSubstr("residence_ms"));
+}
+
 TEST(LeaseManager, TornDown_GrantsNothingMore) {
   Leased world("model");
   ASSERT_TRUE(world.leases.tear_down());

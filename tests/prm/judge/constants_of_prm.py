@@ -34,6 +34,8 @@ def constants(path):
     text = path.read_text()
     rows = []
     for above, name, body in ENUM.findall(text):
+        if not body.strip():
+            continue  # a number as a type of its own; it names no constant
         prefix = re.search(r"// (\w+_)\*", above)
         if prefix is None:
             if name not in OWN_ENUMS:

@@ -35,7 +35,7 @@ class LeaseVerify : public ::testing::Test {
   void answer(const std::string& line) const { std::ofstream(options.grant_file) << line << '\n'; }
   static std::string good_grant() {
     auto grant = MemoryRequester::grant();
-    grant.server = {.qpn = prm::QpNumber{0x40},
+    grant.server = {.qpn = 0x40,
                     .psn = 9,
                     .gid = pmd::Gid::from_ipv4(192, 0, 2, 1),
                     .mac = {{2, 0, 0, 0, 0, 1}}};
