@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/pfc_deadlock/cbd_command.hpp"
+//
+// pfc-deadlock cbd: which buffers wait for which in a circle, who makes them, what breaks them, and
+// which failures bring them about.
+#include "tools/pfc_deadlock/command.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>

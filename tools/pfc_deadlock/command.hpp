@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a subcommand of pfc-deadlock is: arguments in, text out, an exit status. commands.cpp holds
-// the table of them; a new one is a line there.
+// What a subcommand of pfc-deadlock is: arguments in, text out, an exit status; and which there
+// are, each in a file of its own. commands.cpp holds the table of them; a new one is a line here
+// and one there.
 #pragma once
 
 #include <atomic>
@@ -33,7 +34,20 @@ struct Command {
   int (*run)(Arguments arguments, Console& console);
 };
 
+/// The subcommands, as --help lists them.
 [[nodiscard]] std::span<const Command> commands();
+
+/// Of cbd: a cycle was found, what a fabric's own checks want to fail on.
+inline constexpr int kExitCycle = 1;
+/// Of residence: there is no bound.
+inline constexpr int kExitNoBound = 1;
+
+int run_cbd(Arguments arguments, Console& console);
+int run_fluid(Arguments arguments, Console& console);
+int run_packet(Arguments arguments, Console& console);
+int run_residence(Arguments arguments, Console& console);
+int run_sweep(Arguments arguments, Console& console);
+int run_topology(Arguments arguments, Console& console);
 
 /// `arguments` without the program's name.
 int run_program(Arguments arguments, Console& console);

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/pfc_deadlock/cbd_command.hpp"
 #include "tools/pfc_deadlock/command.hpp"
-#include "tools/pfc_deadlock/fluid_command.hpp"
-#include "tools/pfc_deadlock/packet_command.hpp"
-#include "tools/pfc_deadlock/residence_command.hpp"
-#include "tools/pfc_deadlock/sweep_command.hpp"
-#include "tools/pfc_deadlock/topology_command.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {

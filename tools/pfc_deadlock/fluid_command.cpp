@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/pfc_deadlock/fluid_command.hpp"
+//
+// pfc-deadlock fluid: the equations solved for one scenario, as numbers and as pictures.
+#include "tools/pfc_deadlock/command.hpp"
 
 #include <fmt/ostream.h>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/pfc_deadlock/packet_command.hpp"
+//
+// pfc-deadlock packet: a scenario packet by packet, with PAUSE on the wire.
+#include "tools/pfc_deadlock/command.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>

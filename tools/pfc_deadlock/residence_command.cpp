@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/pfc_deadlock/residence_command.hpp"
+//
+// pfc-deadlock residence: how late a packet may arrive, as a bound that holds whatever is sent, or
+// the circle because of which there is none.
+#include "tools/pfc_deadlock/command.hpp"
 
 #include <fmt/ostream.h>
 

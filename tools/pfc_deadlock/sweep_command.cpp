@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/pfc_deadlock/sweep_command.hpp"
+//
+// pfc-deadlock sweep: how often and how soon a scenario deadlocks, over a grid of settings.
+#include "tools/pfc_deadlock/command.hpp"
 
 #include <fmt/ostream.h>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/pfc_deadlock/topology_command.hpp"
+//
+// pfc-deadlock topology: a scenario as a drawing (figures 1 to 4 of the PFC document) or as JSON.
+#include "tools/pfc_deadlock/command.hpp"
 
 #include "pfc/topology_json.hpp"
 #include "tools/pfc_deadlock/diagram.hpp"

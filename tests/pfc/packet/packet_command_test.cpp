@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // pfc-deadlock packet as its users call it: status, output, and one line for every mistake.
-#include "tools/pfc_deadlock/packet_command.hpp"
+#include "tools/pfc_deadlock/command.hpp"
 
 #include <gmock/gmock.h>
 
