@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/doctor/cpu_checks.hpp"
+//
+// CPUs for polling: kept free of other work, ticks and RCU callbacks, at full clock, alone on their
+// cores, near the device. All of it is advice; a run on a laptop is a run.
+#include "tools/doctor/checks.hpp"
 
 #include <fmt/format.h>
 

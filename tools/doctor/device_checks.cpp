@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/doctor/device_checks.hpp"
+//
+// One PCI function as the kernel shows it: whether it is a ConnectX-5, answers, has what it needs
+// of the bus, and may be had through VFIO.
+#include "tools/doctor/checks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +17,6 @@
 
 #include "pmd/pci_ids.hpp"
 #include "pmd/vfio_function.hpp"
-#include "tools/doctor/vfio_checks.hpp"
 
 namespace portcullis::tools::doctor {
 namespace {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/doctor/memory_checks.hpp"
+//
+// Memory for DMA: how much a process may lock, and huge pages for the EAL.
+#include "tools/doctor/checks.hpp"
 
 #include <fmt/format.h>
 #include <linux/capability.h>

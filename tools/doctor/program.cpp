@@ -11,11 +11,8 @@
 #include "base/result.hpp"
 #include "pmd/lcores.hpp"
 #include "pmd/vfio_function.hpp"
-#include "tools/doctor/cpu_checks.hpp"
-#include "tools/doctor/device_checks.hpp"
-#include "tools/doctor/memory_checks.hpp"
+#include "tools/doctor/checks.hpp"
 #include "tools/doctor/report.hpp"
-#include "tools/doctor/vfio_checks.hpp"
 
 namespace portcullis::tools::doctor {
 namespace {

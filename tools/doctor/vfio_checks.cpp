@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/doctor/vfio_checks.hpp"
+//
+// What VFIO needs of the kernel before any device is looked at: its modules, an IOMMU, and no
+// mode that goes without one.
+#include "tools/doctor/checks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -8,10 +8,7 @@
 #include <vector>
 
 #include "tests/tools/doctor/healthy_machine.hpp"
-#include "tools/doctor/cpu_checks.hpp"
-#include "tools/doctor/device_checks.hpp"
-#include "tools/doctor/memory_checks.hpp"
-#include "tools/doctor/vfio_checks.hpp"
+#include "tools/doctor/checks.hpp"
 
 namespace portcullis::tools::doctor {
 namespace {
