@@ -102,6 +102,14 @@ class RevokeTest {
 
 }  // namespace
 
+std::string Budget::least_text() const {
+  return fmt::format("({} + 1) x 4.096 us x 2^{} = {:.3f} ms", retry, timeout, ms(least_ns()));
+}
+
+std::string Budget::most_text() const {
+  return fmt::format("4 times that, as the standard lets a timer run: {:.3f} ms", ms(most_ns()));
+}
+
 std::string_view reading(prm::WcStatus status) noexcept {
   switch (status) {
     case prm::WcStatus::RETRY_EXC_ERR:
