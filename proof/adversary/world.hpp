@@ -16,12 +16,9 @@
 #include "lease/lease_manager.hpp"
 #include "model/model.hpp"
 #include "pmd/hca.hpp"
-#include "proof/adversary/channel.hpp"
 #include "proof/adversary/client.hpp"
-#include "proof/adversary/freer.hpp"
-#include "proof/adversary/function.hpp"
+#include "proof/adversary/deceit.hpp"
 #include "proof/adversary/run.hpp"
-#include "proof/adversary/space.hpp"
 #include "steering/set_up.hpp"
 
 namespace portcullis::proof::adversary {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "proof/adversary/channel.hpp"
+#include "proof/adversary/deceit.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -74,6 +74,47 @@ Result<void> ProofChannel::answer(pmd::Ticket ticket, std::span<std::byte> out,
 
 bool ProofChannel::is_done(pmd::Ticket ticket) const noexcept {
   return ticket.slot == kNotSent || unawaited_.contains(ticket.slot) || channel_->is_done(ticket);
+}
+
+Result<void> ProofFreer::free_key(prm::Rkey key, std::uint64_t deadline_ns) {
+  deceit_->on_key_step();
+  auto answered = answer(key, deadline_ns);
+  if (answered) deceit_->on_key_gone();
+  return answered;
+}
+
+Result<void> ProofFreer::answer(prm::Rkey key, std::uint64_t deadline_ns) {
+  if (deceit_->lies(Mutant::NoMkeyStep)) return {};
+  if (deceit_->lies(Mutant::OutcomeBeforeOwnership)) {
+    PORTCULLIS_TRY(queue_->submit_free(key));
+    return {};
+  }
+  auto freed = queue_->free_key(key, deadline_ns);
+  if (deceit_->lies(Mutant::DeliveryIgnored)) return {};
+  if (!freed && deceit_->lies(Mutant::TimeoutIsSuccess) && freed.error().code == Errc::Timeout)
+    return {};
+  return freed;
+}
+
+std::optional<Result<void>> ProofSpace::told_instead() {
+  if (!deceit_->is_on) return std::nullopt;
+  if (deceit_->refuses_unmap) {
+    ++deceit_->unmaps_refused;
+    return fail(Errc::System, "the unmap was made to fail");
+  }
+  if (deceit_->lies(Mutant::RungThreeLeftOut)) return fail(Errc::System, "the unmap was left out");
+  if (deceit_->lies(Mutant::UnmapNotDone)) return Result<void>{};
+  return std::nullopt;
+}
+
+Result<void> ProofSpace::unmap(Iova iova, std::size_t bytes) {
+  if (auto told = told_instead()) return *std::move(told);
+  return space_->unmap(iova, bytes);
+}
+
+Result<void> ProofSpace::retire(Iova iova, std::size_t bytes) {
+  if (auto told = told_instead()) return *std::move(told);
+  return space_->retire(iova, bytes);
 }
 
 }  // namespace portcullis::proof::adversary
