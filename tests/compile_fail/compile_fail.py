@@ -13,7 +13,8 @@ import sys
 
 
 def compile_case(root, case, compiler, define):
-    command = [*compiler, "-std=c++20", "-fsyntax-only", "-I", root, *define, case]
+    command = [*compiler, "-std=c++20", "-fsyntax-only", "-I", root, "-I", f"{root}/include",
+               *define, case]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     return run.returncode == 0, run.stdout + run.stderr
 
