@@ -55,9 +55,13 @@ class Operators(unittest.TestCase):
         self.assertEqual(found("ignore", "PORTCULLIS_TRY(a.b(c));"), ["(void)(a.b(c));"])
 
     def test_comparison_of_times_moves_by_one(self):
-        self.assertEqual(found("time", "return now_ns() >= due_ns;"),
-                         ["return now_ns() > due_ns;", "return now_ns() >= (due_ns + 1);"])
+        self.assertEqual(found("time", "return now_ns() >= due_ns();"),
+                         ["return now_ns() > due_ns();"])
         self.assertEqual(found("time", "return a < b;"), [])
+
+    def test_time_that_is_handed_on_is_over_or_has_no_end(self):
+        self.assertEqual(found("time", "wait(until_ns);"),
+                         ["wait(std::uint64_t{0});", "wait(~std::uint64_t{0});"])
 
     def test_constant_of_time_becomes_none(self):
         self.assertEqual(found("time", "wait(5 * kNsPerMs);"), ["wait(5 * 0 * kNsPerMs);"])

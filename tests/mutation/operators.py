@@ -132,6 +132,7 @@ def _ignored(source: house.Source, found: list[Statement]) -> Iterator[Mutant]:
 
 
 TIMED = re.compile(r"_ns\b|_ms\b|Ns\b|Ms\b|deadline|due|now|until", re.IGNORECASE)
+NO_TIME, NO_END = "std::uint64_t{0}", "~std::uint64_t{0}"
 EARLIER_LATER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
 
@@ -141,11 +142,14 @@ def _timed(source: house.Source, first: int, last: int) -> Iterator[Mutant]:
         start = first + match.start()
         if TIMED.search(_line_of(code, start)):
             yield _mutant(source, "time", start, start + len(match[0]), EARLIER_LATER[match[0]])
-    # A point in time or a wait that is handed on: one ns later; a constant of time: none at all.
+    # A point in time or a wait that is handed on is over at once, or has no end. A single ns would
+    # tell nothing: no document promises the instant at which an inner wait looks again.
     for match in re.finditer(r"(?<![\w.>:&])([a-z]\w*_ns)(?=[,;)])", code[first:last]):
         start = first + match.start()
         if re.search(r"[(,=+<>-]\s*$", code[first:start]) or code[:start].endswith("return "):
-            yield _mutant(source, "time", start, start + len(match[0]), f"({match[0]} + 1)")
+            for new in NO_TIME, NO_END:
+                yield _mutant(source, "time", start, start + len(match[0]), new)
+    # A constant of time is none at all.
     constant = r"\* (kNsPer\w+)|(?<![\w:])(k[A-Z]\w*N[sS])\b(?!\()"
     for match in re.finditer(constant, code[first:last]):
         group = 1 if match[1] else 2
