@@ -425,6 +425,8 @@ TEST_F(FenceTest, KeyMayExistWithoutNumber_FencedAndTheAddressesRetired) {
   EXPECT_THAT(host.channel.opcodes(), ElementsAre(Opcode::QP_2ERR));
   EXPECT_EQ(verdict.outcome, Outcome::Fenced);
   EXPECT_EQ(verdict.proof, Proof::Unmap);
+  EXPECT_FALSE(region.is_mapped());
+  EXPECT_FALSE(region.map());
 }
 
 }  // namespace

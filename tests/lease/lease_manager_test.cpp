@@ -156,10 +156,13 @@ TEST_F(LeaseManagerTest, KeyNeverAnswered_SlotFencedByLegacyWithItsAddressesReti
       HasSubstr("; it could not be undone: slot 1 stays FENCED with QP 10, key index (number never "
                 "answered), PD 9, its region out of reach (outcome=Fenced failed=DESTROY_MKEY"));
   ASSERT_EQ(manager->fenced_count(), 1u);
-  const Verdict verdict = manager->fenced_summary().front().verdict;
-  EXPECT_EQ(verdict.origin, Origin::Legacy);
-  EXPECT_EQ(verdict.failed_mask, bit(Step::DestroyMkey));
-  EXPECT_EQ(verdict.proof, Proof::Unmap);
+  const FencedLease fenced = manager->fenced_summary().front();
+  EXPECT_EQ(fenced.verdict.origin, Origin::Legacy);
+  EXPECT_EQ(fenced.verdict.failed_mask, bit(Step::DestroyMkey));
+  EXPECT_EQ(fenced.verdict.proof, Proof::Unmap);
+  DmaMemory* const region = manager->fence_target(fenced.lease)->region;
+  EXPECT_FALSE(region->is_mapped());
+  EXPECT_FALSE(region->map());
 }
 
 TEST_F(LeaseManagerTest, QpNeverAnswered_SlotFencedAndNoQpNamed) {

@@ -16,7 +16,10 @@ namespace portcullis::testing {
 
 class NotedDropRule final : public steering::DropRule {
  public:
-  Result<bool> prepare(const steering::DropTarget&, std::uint64_t) override {
+  Result<bool> prepare(const steering::DropTarget&, std::uint64_t deadline_ns) override {
+    prepare_deadlines_ns.push_back(deadline_ns);
+    if (now_ns != nullptr) *now_ns += takes_ns;
+    if (refuse_prepare) return fail(Errc::CommandFailed, "no table");
     return stands_from_the_grant;
   }
   Result<void> install(const steering::DropTarget& target, std::uint64_t deadline_ns) override {
@@ -35,6 +38,7 @@ class NotedDropRule final : public steering::DropRule {
   }
   std::vector<std::uint32_t> installed;
   std::vector<std::uint32_t> removed;
+  std::vector<std::uint64_t> prepare_deadlines_ns;
   std::uint64_t install_deadline_ns = 0;
   std::uint64_t remove_deadline_ns = 0;
   const std::uint32_t* in_flight = nullptr;  // commands; null: nobody counts
@@ -44,16 +48,19 @@ class NotedDropRule final : public steering::DropRule {
   bool stands_from_the_grant = false;
   bool refuse = false;
   bool refuse_remove = false;
+  bool refuse_prepare = false;
 };
 
 class NotedKeyFreer final : public lease::KeyFreer {
  public:
-  Result<void> free_key(prm::Rkey key, std::uint64_t) override {
+  Result<void> free_key(prm::Rkey key, std::uint64_t deadline_ns) override {
     freed.push_back(key);
+    free_deadline_ns = deadline_ns;
     if (refuse) return fail(Errc::CommandFailed, "the request completed in error");
     return {};
   }
   std::vector<prm::Rkey> freed;
+  std::uint64_t free_deadline_ns = 0;
   bool refuse = false;
 };
 

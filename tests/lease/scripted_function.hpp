@@ -50,6 +50,7 @@ struct Sent {
   std::uint64_t at_ns = 0;
   std::uint64_t deadline_ns = 0;
   bool succeeded = false;  // and it was waited for
+  std::vector<std::byte> in = {};
 };
 
 class ScriptedChannel final : public pmd::CommandChannel {
@@ -63,8 +64,13 @@ class ScriptedChannel final : public pmd::CommandChannel {
     if (slot_class == pmd::SlotClass::Fence)
       most_fences_in_flight = std::max(most_fences_in_flight, ++fences_in_flight);
     const auto header = prm::ConstView<prm::destroy_qp_in>::at(in);
-    sent.push_back({static_cast<prm::Opcode>(header.get<"opcode">()), header.get<"qpn">(),
-                    slot_class, *now_ns_, 0});
+    sent.push_back({static_cast<prm::Opcode>(header.get<"opcode">()),
+                    header.get<"qpn">(),
+                    slot_class,
+                    *now_ns_,
+                    0,
+                    false,
+                    {in.begin(), in.end()}});
     if (on_submit) on_submit(sent.back());
     return pmd::Ticket{static_cast<std::uint32_t>(sent.size() - 1)};
   }

@@ -2,11 +2,13 @@
 """A copy of the tree with a build of its own, in which one mutant after the other is built and run.
 
 The tree it copies is never changed. What was built once stays, so a mutant costs one object, its
-archive and the links. A program that takes more than its share of processor time, or of memory, is
-ended: a mutant that hangs counts as found.
+archive and the links. The suites of a test that take most of its time run behind the others, for
+nearly every mutant is found without them. A program that takes more than its share of processor
+time, or of memory, is ended: a mutant that hangs counts as found.
 """
 
 import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -19,6 +21,7 @@ import sys
 LEFT_OUT = {"build", "results", ".git", "__pycache__"}
 MOST_MEMORY = 4 << 30
 LEAST_CPU_S = 10  # that a program may take before it is taken for one that hangs
+LEAST_SLOW_S = 1.0  # that a suite of tests takes, else it is not put behind the others
 WALL_PER_CPU = 20  # a machine may be that busy before a program that sleeps is taken for dead
 
 
@@ -71,6 +74,7 @@ class Workbench:
         self._configure = configure
         self.least_cpu_s = LEAST_CPU_S
         self._cpu_s: dict[tuple[str, ...], float] = {}  # by command
+        self._parts: dict[tuple[str, ...], list[Program]] = {}  # by command, the fast one first
 
     def prepare(self, programs: list[Program]) -> None:
         """Configures, builds and runs everything once: unbroken, it has to pass."""
@@ -78,10 +82,30 @@ class Workbench:
                     "configuring")
         self._check(self._ninja(sorted({p.target for p in programs})), "building the tree")
         for program in programs:
-            outcome, cpu_s = self._run(program, None)
-            if outcome.is_found:
-                raise Stopped(f"{program.name} fails without any mutant: {outcome.by}")
-            self._cpu_s[program.command] = cpu_s
+            self._parts[program.command] = parts = self._parts_of(program)
+            for part in parts:
+                self._cpu_s[part.command] = self._run_unbroken(part)
+
+    def _parts_of(self, program: Program) -> list[Program]:
+        """The suites that are done soon, then the slow ones; the whole where it is no GoogleTest or
+        runs some cases alone."""
+        if "--gtest_fail_fast" not in program.command or len(program.command) > 2:
+            return [program]
+        report = self.build / f"{program.name}.json"
+        self._run_unbroken(program, f"--gtest_output=json:{report}")
+        suites = json.loads(report.read_text(encoding="utf-8"))["testsuites"]
+        slow = [f"{s['name']}.*" for s in suites if float(s["time"].rstrip("s")) >= LEAST_SLOW_S]
+        if not slow or len(slow) == len(suites):
+            return [program]
+        return [dataclasses.replace(program, command=(*program.command, f"--gtest_filter={part}"))
+                for part in ("-" + ":".join(slow), ":".join(slow))]
+
+    def _run_unbroken(self, program: Program, *more: str) -> float:
+        outcome, cpu_s = self._run(
+            dataclasses.replace(program, command=(*program.command, *more)), None)
+        if outcome.is_found:
+            raise Stopped(f"{program.name} fails without any mutant: {outcome.by}")
+        return cpu_s
 
     def try_out(self, path: str, mutated: str, programs: list[Program]) -> tuple[str, str]:
         """("does not compile", "") or ("survived", "") or (program that found it, by what)."""
@@ -98,9 +122,10 @@ class Workbench:
                         if "error:" not in done.stdout:
                             raise Stopped(f"building {path}: {_last_line(done.stdout)}")
                         return "does not compile", ""
-                outcome, _ = self._run(program, self._cpu_s[program.command])
-                if outcome.is_found:
-                    return program.name, outcome.by
+                for part in self._parts[program.command]:
+                    outcome, _ = self._run(part, self._cpu_s[part.command])
+                    if outcome.is_found:
+                        return program.name, outcome.by
             return "survived", ""
         finally:
             file.write_text(original, encoding="utf-8")

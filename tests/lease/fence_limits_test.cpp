@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The limits of a fence to the nanosecond: how long an entry or a UMR may keep it, the least time
+// for which a command is still sent, and that a call returns when it was told to, whatever it waits
+// for. The device is a script, and its clock moves only when somebody waits.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "lease/fence.hpp"
+#include "tests/lease/noted_ports.hpp"
+#include "tests/lease/scripted_function.hpp"
+
+namespace portcullis::lease {
+namespace {
+
+using ::portcullis::testing::Answer;
+using ::portcullis::testing::kNever;
+using ::portcullis::testing::NotedDropRule;
+using ::portcullis::testing::NotedKeyFreer;
+using ::portcullis::testing::ScriptedFunction;
+using prm::Opcode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kMs = kNsPerMs;
+/// Between two looks at the device, so that a call that looks once more is seen.
+constexpr std::uint64_t kOddNs = 20 * kMs + 50 * kNsPerUs;
+
+class FenceLimits : public ::testing::Test {
+ protected:
+  void SetUp() override { make(1); }
+  /// Slot i with QP 100 + i, key 200 + i.
+  void make(std::uint32_t count) {
+    targets.clear();
+    regions.clear();
+    regions.reserve(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      regions.push_back(DmaMemory::create(host.dma, kPageBytes).value());
+      targets.push_back({.slot = i,
+                         .qpn = 100 + i,
+                         .mkey_index = 200 + i,
+                         .pdn = 300 + i,
+                         .region = &regions[i]});
+    }
+  }
+  Fence fence(const Plan& plan, const FenceOptions& options = {}) {
+    return {port, plan, targets, options};
+  }
+  /// So long after the start of the fence.
+  void at(std::uint64_t ns) { host.now_ns = ScriptedFunction::kStartNs + ns; }
+  std::uint64_t elapsed_ns() const { return host.now_ns - ScriptedFunction::kStartNs; }
+
+  ScriptedFunction host;
+  NotedDropRule drop;
+  NotedKeyFreer umr;
+  std::vector<DmaMemory> regions;
+  std::vector<FenceTarget> targets;
+  std::vector<std::string> failures;
+  FencePort port{.device = &host.device,
+                 .commands = &host.channel,
+                 .steering = &drop,
+                 .umr = &umr,
+                 .on_failure = [this](std::uint32_t, Step, const Error& error) {
+                   failures.push_back(error.text);
+                 }};
+};
+
+// ---- what the host waits for in one go ----
+
+TEST_F(FenceLimits, Umr_HasHalfOfTheTimeThatIsLeft) {
+  Fence through = fence(umr_plan());
+  at(200 * kMs);
+  (void)through.advance();
+  EXPECT_EQ(umr.free_deadline_ns, ScriptedFunction::kStartNs + 500 * kMs);
+}
+
+TEST_F(FenceLimits, Entry_HasHalfOfTheTimeThatIsLeft) {
+  Fence through = fence(seed_plan());
+  EXPECT_TRUE(through.advance());
+  EXPECT_EQ(drop.install_deadline_ns, ScriptedFunction::kStartNs + 400 * kMs);
+}
+
+TEST_F(FenceLimits, EntryThatNobodyWaitsFor_Has50Ms) {
+  Fence through = fence(seed_plan());
+  through.go_on_unawaited();
+  EXPECT_TRUE(through.advance());
+  EXPECT_EQ(drop.install_deadline_ns, ScriptedFunction::kStartNs + 50 * kMs);
+}
+
+TEST_F(FenceLimits, EntryThatNobodyWaitsForWithLittlePatience_HasNoMoreThanThat) {
+  Fence through = fence(seed_plan(), {.deadline_ms = 60});
+  through.go_on_unawaited();
+  EXPECT_TRUE(through.advance());
+  EXPECT_EQ(drop.install_deadline_ns, ScriptedFunction::kStartNs + 30 * kMs);
+}
+
+// ---- the least time for a step: a thirty-second part of the deadline, 25 ms, of half of the rest
+
+TEST_F(FenceLimits, FiftyMsLeft_EntryIsStillAskedFor) {
+  Fence through = fence(drop_only_plan());
+  at(750 * kMs);
+  EXPECT_TRUE(through.advance());
+  EXPECT_THAT(drop.installed, ElementsAre(0u));
+}
+
+TEST_F(FenceLimits, LessThanFiftyMsLeft_EntryIsNotAskedForAndSaidSo) {
+  Fence through = fence(drop_only_plan());
+  at(750 * kMs + 2);
+  EXPECT_TRUE(through.advance());
+  EXPECT_THAT(drop.installed, IsEmpty());
+  EXPECT_THAT(failures.front(), HasSubstr("could not be answered before the fence's deadline"));
+}
+
+TEST_F(FenceLimits, DeadlineReached_SaidSo) {
+  Fence through = fence(drop_only_plan());
+  at(800 * kMs);
+  EXPECT_TRUE(through.advance());
+  EXPECT_THAT(failures.front(), HasSubstr("the fence's deadline had passed"));
+}
+
+/// A step needs as long as it took at the most, not as it took last.
+TEST_F(FenceLimits, SlowOnceAndThenQuick_TakenForSlow) {
+  make(3);
+  port.steering = nullptr;
+  host.channel.fence_slots = 1;
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 100 * kMs});
+  // This process stands still behind the second one.
+  host.channel.on_submit = [this](const auto& sent) {
+    if (sent.id == 201) at(601 * kMs);
+  };
+  Fence seed = fence(seed_plan());
+  EXPECT_EQ(seed.advance_until(Fence::kNoLimit), Fence::Progress::OutOfTime);
+  EXPECT_THAT(host.channel.sent, SizeIs(2));
+}
+
+// ---- a call is over when it was told ----
+
+TEST_F(FenceLimits, MoreLeasesThanMayBeInFlight_CallEndsWhenTold) {
+  make(12);
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 100 * kMs}, 12);
+  Fence seed = fence(seed_plan());
+  seed.go_on_unawaited();
+  EXPECT_EQ(seed.advance_until(ScriptedFunction::kStartNs + kOddNs), Fence::Progress::Waits);
+  EXPECT_EQ(elapsed_ns(), kOddNs);
+  EXPECT_THAT(host.channel.sent, SizeIs(8));
+}
+
+TEST_F(FenceLimits, OwnCommandHoldsTheOnlySlot_CallEndsWhenTold) {
+  make(2);
+  host.channel.fence_slots = 1;
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 100 * kMs}, 2);
+  Fence seed = fence(seed_plan());
+  EXPECT_EQ(seed.advance_until(ScriptedFunction::kStartNs + kOddNs), Fence::Progress::Waits);
+  EXPECT_EQ(elapsed_ns(), kOddNs);
+  EXPECT_THAT(host.channel.sent, SizeIs(1));
+}
+
+TEST_F(FenceLimits, NoSlotOfAnyClass_CallEndsWhenTold) {
+  host.channel.busy = true;
+  Fence seed = fence(seed_plan());
+  EXPECT_EQ(seed.advance_until(ScriptedFunction::kStartNs + kOddNs), Fence::Progress::Waits);
+  EXPECT_EQ(elapsed_ns(), kOddNs);
+}
+
+TEST_F(FenceLimits, OneCommandInFlight_CallEndsWhenTold) {
+  host.channel.answer(Opcode::QP_2ERR, Answer{.takes_ns = 100 * kMs});
+  Fence seed = fence(seed_plan());
+  EXPECT_EQ(seed.advance_until(ScriptedFunction::kStartNs + kOddNs), Fence::Progress::Waits);
+  EXPECT_EQ(elapsed_ns(), kOddNs);
+}
+
+/// Four that are never answered, and others behind them that are slow.
+TEST_F(FenceLimits, SomeNeverAnswered_EveryCallEndsWhenToldAndTheOthersAreTornDown) {
+  make(12);
+  for (std::uint32_t key = 200; key < 204; ++key)
+    host.channel.answer_on(Opcode::DESTROY_MKEY, key, kNever);
+  for (std::uint32_t key = 204; key < 212; ++key)
+    host.channel.answer_on(Opcode::DESTROY_MKEY, key, Answer{.takes_ns = 1'650 * kMs});
+  Fence seed = fence(seed_plan());
+  seed.go_on_unawaited();
+  std::uint64_t told_ns = host.now_ns + kOddNs;
+  for (int calls = 0; calls < 500 && seed.advance_until(told_ns) != Fence::Progress::Through;
+       ++calls) {
+    ASSERT_EQ(host.now_ns, told_ns);
+    told_ns += kOddNs;
+  }
+  EXPECT_TRUE(seed.advance());
+  for (std::size_t i = 4; i < 8; ++i) EXPECT_EQ(seed.verdict(i).outcome, Outcome::TornDown) << i;
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(seed.verdict(i).proof, Proof::Unmap) << i;
+}
+
+TEST_F(FenceLimits, NoSlotOfAnyClass_GivenUpAfterHalfOfTheTime) {
+  host.channel.busy = true;
+  Fence seed = fence(seed_plan());
+  EXPECT_TRUE(seed.advance());
+  EXPECT_EQ(elapsed_ns(), 400 * kMs);
+  EXPECT_THAT(failures.front(), HasSubstr("2ERR_QP: no fence slot is free"));
+}
+
+}  // namespace
+}  // namespace portcullis::lease
