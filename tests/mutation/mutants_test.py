@@ -36,7 +36,7 @@ class Operators(unittest.TestCase):
     def test_declaration_is_not_dropped(self):
         for line in ("const int a = 1;", "auto b = c();", "std::string d;", "Holding& e = f();",
                      "Queue* const g = h();",
-                     "PORTCULLIS_TRY_ASSIGN(auto a, b());", "return a;"):
+                     "PORTCULLIS_TRY_ASSIGN(auto a, b());", "static_assert(a(1));", "return a;"):
             self.assertEqual(found("drop", line), [], line)
 
     def test_statements_in_blocks_are_found(self):
@@ -50,6 +50,7 @@ class Operators(unittest.TestCase):
     def test_assignments_and_fields_keep_their_places(self):
         self.assertEqual(found("swap", "a = 1;\nb = 2;"), [])
         self.assertEqual(found("swap", 'in.set<"a">(1);\nin.set<"b">(2);'), [])
+        self.assertEqual(found("swap", "static_assert(a(1));\nb();"), [])
 
     def test_status_is_ignored(self):
         self.assertEqual(found("ignore", "PORTCULLIS_TRY(a.b(c));"), ["(void)(a.b(c));"])
@@ -73,6 +74,9 @@ class Operators(unittest.TestCase):
     def test_member_is_left_uninitialised(self):
         self.assertEqual(found("init", "return A{.b = c(1, 2), .d = 3};"),
                          ["return A{ .d = 3};", "return A{.b = c(1, 2), };"])
+
+    def test_member_that_is_given_its_default_stays(self):
+        self.assertEqual(found("init", "return A{.b = {}, .c = std::nullopt};"), [])
 
     def test_comments_and_literals_are_never_broken(self):
         body = '// if (a) return;\n/* close(b); */\nreturn "if (c) d();";'

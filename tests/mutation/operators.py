@@ -53,13 +53,13 @@ BLOCK = re.compile(r"(else|for|while|do|switch|case|default|public|private|prote
 GUARD = re.compile(r"if\s*\(")
 DECLARES = re.compile(
     r"(const|constexpr|auto|static|using|struct|class|enum|typedef|template|return|break|continue"
-    r"|goto|PORTCULLIS_TRY_ASSIGN|unsigned|bool|int|double|char|std::\w+(<.*?>)?\s+\w"
+    r"|goto|PORTCULLIS_TRY_ASSIGN|static_assert|unsigned|bool|int|double|char|std::\w+(<.*?>)?\s+\w"
     r"|[A-Za-z_][\w:]*(<[^;=]*?>)?[&*]*\s+(const\s+)?[&*]*[A-Za-z_]\w*\s*(=|;|\{|\())")
 
 
 # A call that acts: no assignment, and no field of a mailbox, whose order nobody sees.
 STEP = re.compile(
-    r"(?!if\b|return\b|put_|PORTCULLIS_TRY_ASSIGN)"
+    r"(?!if\b|return\b|put_|PORTCULLIS_TRY_ASSIGN|static_assert)"
     r"(PORTCULLIS_TRY|\(void\)|[\w:]+(\(\))?((\.|->)(?!set\b|push_back)\w+)*)\s*\(")
 
 
@@ -173,9 +173,10 @@ def _negated(source: house.Source, first: int, last: int) -> Iterator[Mutant]:
 
 
 def _uninitialised(source: house.Source, first: int, last: int) -> Iterator[Mutant]:
-    """A member that a designated initialiser gives a value, left to its default."""
+    """A member that a designated initialiser gives a value, left to its default; not where that is
+    the value."""
     code = source.code
-    for match in re.finditer(r"(?<=[{ ])\.[a-z]\w* = ", code[first:last]):
+    for match in re.finditer(r"(?<=[{ ])\.[a-z]\w* = (?!\{\}|std::nullopt\b)", code[first:last]):
         start = at = first + match.start()
         depth = 0
         while depth > 0 or code[at] not in ",}":
