@@ -274,6 +274,18 @@ class TinyTree(unittest.TestCase):
         self.assertRegex(out.getvalue(), r"NOT FOUND +kept")
         self.assertRegex(out.getvalue(), r"found +found")
 
+    def test_slow_suites_run_behind_the_others(self):
+        test = self.bench.build / "suites.sh"
+        test.write_text("""#!/bin/sh
+echo '{"testsuites": [{"name": "Quick", "time": "0.1s"}, {"name": "Slow", "time": "2s"}]}' \
+  > $(echo "$*" | sed 's/.*json://')
+""", encoding="utf-8")
+        test.chmod(0o755)
+        program = Program("suites", "tiny_test", ("suites.sh", "--gtest_fail_fast"))
+        self.bench.prepare([program])
+        self.assertEqual([part.command[-1] for part in self.bench._parts[program.command]],
+                         ["--gtest_filter=-Slow.*", "--gtest_filter=Slow.*"])
+
     def test_tree_that_fails_unbroken_is_refused(self):
         failing = Program("failing", "tiny_test", ("/bin/false",))
         with self.assertRaisesRegex(Stopped, "failing fails without any mutant"):

@@ -82,30 +82,33 @@ class Workbench:
                     "configuring")
         self._check(self._ninja(sorted({p.target for p in programs})), "building the tree")
         for program in programs:
-            self._parts[program.command] = parts = self._parts_of(program)
-            for part in parts:
-                self._cpu_s[part.command] = self._run_unbroken(part)
+            self._divide(program)
 
-    def _parts_of(self, program: Program) -> list[Program]:
-        """The suites that are done soon, then the slow ones; the whole where it is no GoogleTest or
-        runs some cases alone."""
-        if "--gtest_fail_fast" not in program.command or len(program.command) > 2:
-            return [program]
+    def _divide(self, program: Program) -> None:
+        """Runs it unbroken; into the suites that are done soon and the slow ones, or one part where
+        it is no GoogleTest or runs some cases alone."""
         report = self.build / f"{program.name}.json"
-        self._run_unbroken(program, f"--gtest_output=json:{report}")
-        suites = json.loads(report.read_text(encoding="utf-8"))["testsuites"]
-        slow = [f"{s['name']}.*" for s in suites if float(s["time"].rstrip("s")) >= LEAST_SLOW_S]
-        if not slow or len(slow) == len(suites):
-            return [program]
-        return [dataclasses.replace(program, command=(*program.command, f"--gtest_filter={part}"))
-                for part in ("-" + ":".join(slow), ":".join(slow))]
-
-    def _run_unbroken(self, program: Program, *more: str) -> float:
+        is_whole = program.command[1:] == ("--gtest_fail_fast",)
+        more = (f"--gtest_output=json:{report}",) if is_whole else ()
         outcome, cpu_s = self._run(
             dataclasses.replace(program, command=(*program.command, *more)), None)
         if outcome.is_found:
             raise Stopped(f"{program.name} fails without any mutant: {outcome.by}")
-        return cpu_s
+        self._parts[program.command], self._cpu_s[program.command] = [program], cpu_s
+        if not is_whole:
+            return
+        suites = json.loads(report.read_text(encoding="utf-8"))["testsuites"]
+        took_s = {f"{s['name']}.*": float(s["time"].rstrip("s")) for s in suites}
+        slow = {name: s for name, s in took_s.items() if s >= LEAST_SLOW_S}
+        if not slow or len(slow) == len(took_s):
+            return
+        names = ":".join(slow)
+        parts = [dataclasses.replace(program, command=(*program.command, f"--gtest_filter={only}"))
+                 for only in ("-" + names, names)]
+        slow_part = sum(slow.values()) / sum(took_s.values())  # the machine may be busy: a share
+        self._parts[program.command] = parts
+        for part, share in zip(parts, (1 - slow_part, slow_part)):
+            self._cpu_s[part.command] = share * cpu_s
 
     def try_out(self, path: str, mutated: str, programs: list[Program]) -> tuple[str, str]:
         """("does not compile", "") or ("survived", "") or (program that found it, by what)."""
