@@ -42,9 +42,9 @@ class FenceLimits : public ::testing::Test {
     for (std::uint32_t i = 0; i < count; ++i) {
       regions.push_back(DmaMemory::create(host.dma, kPageBytes).value());
       targets.push_back({.slot = i,
-                         .qpn = 100 + i,
-                         .mkey_index = 200 + i,
-                         .pdn = 300 + i,
+                         .qpn = prm::QpNumber{100 + i},
+                         .mkey_index = prm::MkeyIndex{200 + i},
+                         .pdn = prm::PdNumber{300 + i},
                          .region = &regions[i]});
     }
   }

@@ -53,7 +53,7 @@ class GrantOnTheWire : public ManagerWorld {
 TEST_F(GrantOnTheWire, Connection_IsWithThePeerThatWasNamed) {
   grant_another();
   const auto rtr = told<prm::init2rtr_qp_in>(Opcode::INIT2RTR_QP);
-  EXPECT_EQ(rtr.get<"qpn">(), grant.qpn);
+  EXPECT_EQ(rtr.get<"qpn">(), prm::number(grant.qpn));
   EXPECT_EQ(rtr.get<"qpc.remote_qpn">(), 0x77u);
   EXPECT_EQ(rtr.get<"qpc.next_rcv_psn">(), 0x123456u);
   EXPECT_THAT(rtr.bytes<"qpc.primary_address_path.rgid_rip">(),
@@ -120,9 +120,10 @@ TEST_F(GrantOnTheWire, Key_CoversTheRegionFromZeroInTheLeasesDomain) {
   const auto key = told<prm::create_mkey_in>(Opcode::CREATE_MKEY);
   EXPECT_EQ(key.get<"memory_key_mkey_entry.start_addr">(), 0u);
   EXPECT_EQ(key.get<"memory_key_mkey_entry.len">(), 2 * kPageBytes);
-  EXPECT_EQ(key.get<"memory_key_mkey_entry.pd">(), manager->fence_target(grant.lease)->pdn);
+  EXPECT_EQ(key.get<"memory_key_mkey_entry.pd">(),
+            prm::number(manager->fence_target(grant.lease)->pdn));
   EXPECT_EQ(told<prm::create_qp_in>(Opcode::CREATE_QP).get<"qpc.pd">(),
-            manager->fence_target(grant.lease)->pdn);
+            prm::number(manager->fence_target(grant.lease)->pdn));
 }
 
 /// An entry against the client's packets must name them as the device sees them.
@@ -132,7 +133,7 @@ TEST_F(GrantOnTheWire, SteeringTarget_NamesTheClientAsItsPacketsDo) {
   EXPECT_EQ(target.slot, grant.lease.slot);
   EXPECT_EQ(target.qpn, grant.qpn);
   EXPECT_EQ(target.client, request.peer.gid);
-  EXPECT_EQ(target.client_udp_sport, pmd::udp_source_port(0, 0x77, grant.qpn));
+  EXPECT_EQ(target.client_udp_sport, pmd::udp_source_port(0, prm::QpNumber{0x77}, grant.qpn));
 }
 
 TEST_F(GrantOnTheWire, KeyBelowATenantsKey_MayWriteLocallyAsTheTenantMay) {

@@ -154,8 +154,8 @@ TEST_F(LeaseLimits, EntryOfEachLeaseOfAGroup_HasTheTimeOfOne) {
 
 TEST_F(LeaseLimits, Poll_GoesOnWithWhatLingersBeforeItBeginsWhatHasEnded) {
   const Lease ending = granted_for(50);
-  const std::uint32_t lingering_qpn = manager->fence_target(first.lease)->qpn;
-  const std::uint32_t ending_qpn = manager->fence_target(ending)->qpn;
+  const std::uint32_t lingering_qpn = prm::number(manager->fence_target(first.lease)->qpn);
+  const std::uint32_t ending_qpn = prm::number(manager->fence_target(ending)->qpn);
   (void)manager->start_revoke(first.lease.id, first.lease.epoch, nak_first_plan());
   function.forget();
   poll_at(50);
@@ -264,7 +264,7 @@ TEST_F(LeaseLimits, LongestTimes_Accepted) {
 
 TEST_F(LeaseLimits, RequestAtItsLimits_Accepted) {
   EXPECT_TRUE(Granter::check({.bytes = 1,
-                              .peer = {.qpn = 0xffffff, .psn = 0xffffff},
+                              .peer = {.qpn = prm::QpNumber{0xffffff}, .psn = 0xffffff},
                               .ack_timeout = 31,
                               .retry_count = 7,
                               .log_receives = Granter::kMostLogReceives,

@@ -127,7 +127,8 @@ TEST_F(SteeringWire, DropGroup_HoldsTheEntriesThatWereAskedFor) {
 TEST_F(SteeringWire, Entry_IsSetAtItsSlotInAFenceSlotByItsDeadline) {
   DropGroup made = group(Shape::DstQp);
   const std::uint64_t until_ns = odd_ns();
-  ASSERT_TRUE(made.set({.slot = 3, .qpn = 0x123456}, prm::FlowAction::DROP, until_ns));
+  ASSERT_TRUE(
+      made.set({.slot = 3, .qpn = prm::QpNumber{0x123456}}, prm::FlowAction::DROP, until_ns));
   const auto in = channel->told<prm::set_fte_in>(Opcode::SET_FLOW_TABLE_ENTRY);
   const auto table = channel->told<prm::create_flow_group_in>(Opcode::CREATE_FLOW_GROUP);
   EXPECT_EQ(in.get<"op_mod">(), prm::number(prm::SetFteOpMod::SET));
@@ -144,7 +145,7 @@ TEST_F(SteeringWire, Entry_IsSetAtItsSlotInAFenceSlotByItsDeadline) {
 
 TEST_F(SteeringWire, ModifiedEntry_SaysThatItsActionChanges) {
   DropGroup made = group(Shape::DstQp);
-  const steering::DropTarget target{.slot = 1, .qpn = 9};
+  const steering::DropTarget target{.slot = 1, .qpn = prm::QpNumber{9}};
   ASSERT_TRUE(made.set(target, prm::FlowAction::ALLOW, deadline_ns()));
   const std::uint64_t until_ns = odd_ns();
   ASSERT_TRUE(made.modify(target, prm::FlowAction::DROP, until_ns));
@@ -158,7 +159,8 @@ TEST_F(SteeringWire, ModifiedEntry_SaysThatItsActionChanges) {
 TEST_F(SteeringWire, ForwardingEntry_CarriesWhereTo) {
   DropGroup made = group(Shape::DstQp);
   const std::uint64_t until_ns = odd_ns();
-  (void)made.modify({.slot = 1, .qpn = 9}, prm::FlowAction::FWD_DEST, until_ns, 0xabcdef);
+  (void)made.modify({.slot = 1, .qpn = prm::QpNumber{9}}, prm::FlowAction::FWD_DEST, until_ns,
+                    0xabcdef);
   const auto in = channel->told<prm::set_fte_in>(Opcode::SET_FLOW_TABLE_ENTRY);
   EXPECT_EQ(in.get<"modify_enable_mask">(), 5U);  // ACTION and DESTINATION_LIST
   EXPECT_EQ(in.get<"flow_context.destination_list_size">(), 1U);
@@ -172,7 +174,7 @@ TEST_F(SteeringWire, ForwardingEntry_CarriesWhereTo) {
 
 TEST_F(SteeringWire, RemovedEntry_IsNamedByTableAndIndex) {
   DropGroup made = group(Shape::DstQp);
-  ASSERT_TRUE(made.set({.slot = 2, .qpn = 9}, prm::FlowAction::DROP, deadline_ns()));
+  ASSERT_TRUE(made.set({.slot = 2, .qpn = prm::QpNumber{9}}, prm::FlowAction::DROP, deadline_ns()));
   const std::uint64_t until_ns = odd_ns();
   ASSERT_TRUE(made.remove(2, until_ns));
   const auto in = channel->told<prm::delete_fte_in>(Opcode::DELETE_FLOW_TABLE_ENTRY);
@@ -187,7 +189,8 @@ TEST_F(SteeringWire, RemovedEntry_IsNamedByTableAndIndex) {
 TEST_F(SteeringWire, IndexPastTheGroup_IsNeitherModifiedNorRemoved) {
   DropGroup made = group(Shape::DstQp);
   channel->sent.clear();
-  EXPECT_FALSE(made.modify({.slot = 4, .qpn = 9}, prm::FlowAction::DROP, deadline_ns()));
+  EXPECT_FALSE(
+      made.modify({.slot = 4, .qpn = prm::QpNumber{9}}, prm::FlowAction::DROP, deadline_ns()));
   EXPECT_FALSE(made.remove(4, deadline_ns()));
   EXPECT_THAT(channel->sent, IsEmpty());
 }
@@ -195,7 +198,8 @@ TEST_F(SteeringWire, IndexPastTheGroup_IsNeitherModifiedNorRemoved) {
 TEST_F(SteeringWire, QpNumberThatIsTooWide_IsNotSentAndLeavesTheIndexEmpty) {
   DropGroup made = group(Shape::DstQp);
   channel->sent.clear();
-  EXPECT_FALSE(made.set({.slot = 0, .qpn = 1U << 24}, prm::FlowAction::DROP, deadline_ns()));
+  EXPECT_FALSE(
+      made.set({.slot = 0, .qpn = prm::QpNumber{1U << 24}}, prm::FlowAction::DROP, deadline_ns()));
   EXPECT_THAT(channel->sent, IsEmpty());
   EXPECT_FALSE(made.has(0));
 }
@@ -207,7 +211,7 @@ TEST_F(SteeringWire, GroupMadeAndDestroyedByADeadline_EveryCommandHasIt) {
   auto made =
       DropGroup::create_apart(*context, {.shape = Shape::DstQp, .entries = 4}, until_ns).value();
   ASSERT_TRUE(made.make_root(prm::kNoUnderlayQpn, until_ns));
-  ASSERT_TRUE(made.set({.slot = 0, .qpn = 9}, prm::FlowAction::DROP, until_ns));
+  ASSERT_TRUE(made.set({.slot = 0, .qpn = prm::QpNumber{9}}, prm::FlowAction::DROP, until_ns));
   ASSERT_TRUE(made.destroy(until_ns));
   EXPECT_THAT(channel->opcodes(),
               ElementsAre(Opcode::CREATE_FLOW_TABLE, Opcode::CREATE_FLOW_GROUP,
@@ -231,7 +235,8 @@ TEST_F(SteeringWire, EveryCallOfARule_HasItsOwnDeadline) {
   auto rule = steering::FlowDrop::set_up(*context, options("dst-qp"), {}).value();
   channel->sent.clear();
   const std::uint64_t until_ns = odd_ns();
-  const steering::DropTarget target{.slot = 1, .qpn = 9, .entry = EntryPlan::AllowReplace};
+  const steering::DropTarget target{
+      .slot = 1, .qpn = prm::QpNumber{9}, .entry = EntryPlan::AllowReplace};
   ASSERT_TRUE(rule->prepare(target, until_ns).value());
   ASSERT_TRUE(rule->install(target, until_ns + 1));
   ASSERT_TRUE(rule->remove(target, until_ns + 2));
@@ -244,7 +249,8 @@ TEST_F(SteeringWire, EveryCallOfARule_HasItsOwnDeadline) {
 
 TEST_F(SteeringWire, ModifyingRule_HasItsDeadlineToo) {
   auto rule = steering::FlowDrop::set_up(*context, options("dst-qp"), {}).value();
-  const steering::DropTarget target{.slot = 1, .qpn = 9, .entry = EntryPlan::AllowModify};
+  const steering::DropTarget target{
+      .slot = 1, .qpn = prm::QpNumber{9}, .entry = EntryPlan::AllowModify};
   ASSERT_TRUE(rule->prepare(target, deadline_ns()).value());
   channel->sent.clear();
   const std::uint64_t until_ns = odd_ns();
@@ -258,10 +264,10 @@ TEST_F(SteeringWire, ModifyingRule_HasItsDeadlineToo) {
 TEST_F(SteeringWire, NextLeaseOfAFunctionScopeRule_EntriesAreLiftedByItsDeadline) {
   auto rule = steering::FlowDrop::set_up(*context, options("match-all"), {}).value();
   rule->ask_for_active([] { return 0U; });
-  ASSERT_TRUE(rule->install({.slot = 3, .qpn = 9}, deadline_ns()));
+  ASSERT_TRUE(rule->install({.slot = 3, .qpn = prm::QpNumber{9}}, deadline_ns()));
   channel->sent.clear();
   const std::uint64_t until_ns = odd_ns();
-  EXPECT_FALSE(rule->prepare({.slot = 1, .qpn = 10}, until_ns).value());
+  EXPECT_FALSE(rule->prepare({.slot = 1, .qpn = prm::QpNumber{10}}, until_ns).value());
   EXPECT_THAT(channel->opcodes(), ElementsAre(Opcode::DELETE_FLOW_TABLE_ENTRY));
   EXPECT_THAT(channel->deadlines_ns(), ElementsAre(until_ns));
 }
@@ -269,8 +275,9 @@ TEST_F(SteeringWire, NextLeaseOfAFunctionScopeRule_EntriesAreLiftedByItsDeadline
 TEST_F(SteeringWire, EntryThatNobodyWantedFromTheStart_SendsNothing) {
   auto rule = steering::FlowDrop::set_up(*context, options("dst-qp"), {}).value();
   channel->sent.clear();
-  EXPECT_FALSE(rule->prepare({.slot = 1, .qpn = 9}, deadline_ns()).value());
-  EXPECT_THAT(rule->prepare({.slot = 1, .qpn = 9, .entry = EntryPlan::Underlay}, deadline_ns())
+  EXPECT_FALSE(rule->prepare({.slot = 1, .qpn = prm::QpNumber{9}}, deadline_ns()).value());
+  EXPECT_THAT(rule->prepare({.slot = 1, .qpn = prm::QpNumber{9}, .entry = EntryPlan::Underlay},
+                            deadline_ns())
                   .error()
                   .text,
               HasSubstr("no underlay"));
@@ -281,14 +288,14 @@ TEST_F(SteeringWire, EntryThatNobodyWantedFromTheStart_SendsNothing) {
 
 TEST_F(SteeringWire, GroupReplacedByAnother_GoesAndTheOtherServes) {
   DropGroup made = group(Shape::DstQp);
-  ASSERT_TRUE(made.set({.slot = 1, .qpn = 9}, prm::FlowAction::DROP, deadline_ns()));
+  ASSERT_TRUE(made.set({.slot = 1, .qpn = prm::QpNumber{9}}, prm::FlowAction::DROP, deadline_ns()));
   ASSERT_TRUE(made.destroy());
   made = DropGroup::create_apart(*context, {.shape = Shape::OpcodeClass, .entries = 2}).value();
   EXPECT_EQ(made.shape(), Shape::OpcodeClass);
   EXPECT_FALSE(made.has(1));
   EXPECT_FALSE(made.remove(2, deadline_ns()));
   channel->sent.clear();
-  ASSERT_TRUE(made.set({.slot = 0, .qpn = 9}, prm::FlowAction::DROP, deadline_ns()));
+  ASSERT_TRUE(made.set({.slot = 0, .qpn = prm::QpNumber{9}}, prm::FlowAction::DROP, deadline_ns()));
   EXPECT_EQ(channel->told<prm::set_fte_in>(Opcode::SET_FLOW_TABLE_ENTRY)
                 .get<"flow_context.match_value.misc_parameters.bth_dst_qp">(),
             0U);
@@ -298,7 +305,8 @@ TEST_F(SteeringWire, GroupReplacedByAnother_GoesAndTheOtherServes) {
 TEST_F(SteeringWire, LivingGroupReplaced_LeavesNothing) {
   {
     DropGroup made = DropGroup::create_apart(*context, {.shape = Shape::DstQp}).value();
-    ASSERT_TRUE(made.set({.slot = 0, .qpn = 9}, prm::FlowAction::DROP, deadline_ns()));
+    ASSERT_TRUE(
+        made.set({.slot = 0, .qpn = prm::QpNumber{9}}, prm::FlowAction::DROP, deadline_ns()));
     made = DropGroup::create_apart(*context, {.shape = Shape::DstQp}).value();
     EXPECT_EQ(model->census().flow_tables, 1U);
     EXPECT_EQ(model->census().flow_entries, 0U);
@@ -385,12 +393,13 @@ TEST_F(UnderlayWire, Attached_RootAndEntryAreOfTheLeasesQp) {
   ASSERT_TRUE(underlay->prepare(target, deadline_ns()));
   const auto root = channel->told<prm::set_flow_table_root_in>(Opcode::SET_FLOW_TABLE_ROOT);
   EXPECT_EQ(root.get<"table_type">(), prm::number(FlowTableType::NIC_RX));
-  EXPECT_EQ(root.get<"underlay_qpn">(), target.qpn);
+  EXPECT_EQ(root.get<"underlay_qpn">(), prm::number(target.qpn));
   const auto entry = channel->told<prm::set_fte_in>(Opcode::SET_FLOW_TABLE_ENTRY);
   EXPECT_EQ(entry.get<"table_type">(), prm::number(FlowTableType::NIC_RX));
   EXPECT_EQ(entry.get<"flow_index">(), 0U);
   EXPECT_EQ(entry.get<"flow_context.action">(), prm::number(prm::FlowAction::ALLOW));
-  EXPECT_EQ(entry.get<"flow_context.match_value.misc_parameters.bth_dst_qp">(), target.qpn);
+  EXPECT_EQ(entry.get<"flow_context.match_value.misc_parameters.bth_dst_qp">(),
+            prm::number(target.qpn));
 }
 
 TEST_F(UnderlayWire, Installed_EntryForwardsToTheTargetsTir) {
@@ -402,7 +411,8 @@ TEST_F(UnderlayWire, Installed_EntryForwardsToTheTargetsTir) {
   const auto entry = channel->told<prm::set_fte_in>(Opcode::SET_FLOW_TABLE_ENTRY);
   EXPECT_EQ(entry.get<"op_mod">(), prm::number(prm::SetFteOpMod::MODIFY));
   EXPECT_EQ(entry.get<"flow_index">(), 0U);
-  EXPECT_EQ(entry.get<"flow_context.match_value.misc_parameters.bth_dst_qp">(), target.qpn);
+  EXPECT_EQ(entry.get<"flow_context.match_value.misc_parameters.bth_dst_qp">(),
+            prm::number(target.qpn));
 }
 
 TEST_F(UnderlayWire, CapabilityOfTheFunctionMissing_RefusedByItsName) {
@@ -429,9 +439,9 @@ TEST_F(UnderlayWire, CapabilityOfTheDomainMissing_RefusedByItsName) {
 
 TEST_F(UnderlayWire, SlotPastTheLast_IsNeitherInstalledNorRemoved) {
   underlay = make().value();
-  EXPECT_EQ(underlay->install({.slot = 3, .qpn = 5}, deadline_ns()).error().code,
+  EXPECT_EQ(underlay->install({.slot = 3, .qpn = prm::QpNumber{5}}, deadline_ns()).error().code,
             Errc::OutOfResources);
-  EXPECT_EQ(underlay->remove({.slot = 3, .qpn = 5}, deadline_ns()).error().code,
+  EXPECT_EQ(underlay->remove({.slot = 3, .qpn = prm::QpNumber{5}}, deadline_ns()).error().code,
             Errc::OutOfResources);
 }
 
