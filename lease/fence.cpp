@@ -45,6 +45,7 @@ Fence::Fence(const FencePort& port, const Plan& plan, std::span<const FenceTarge
 void Fence::go_on_unawaited() noexcept {
   budget_->patience_ns = std::max<std::uint64_t>(deadline_span_ns_ / 2, 1);
   budget_->unanswered = budget_->answered = 0;
+  slot_until_ns_ = 0;
 }
 
 void Fence::give_up() noexcept {
@@ -135,10 +136,18 @@ std::optional<Fence::Progress> Fence::move_on() noexcept {
   return std::nullopt;
 }
 
-/// While one of our own is in flight its slot will do. Else all are another's, or lost.
+/// What the device has answered others holds a slot until somebody looks. While one of our own is
+/// in flight its slot will do. Else all are another's, or lost: they come back as long as the
+/// device answers anybody, and when it has answered nobody for so long, nothing is to be hoped for.
 std::optional<Fence::Progress> Fence::find_slot(const PlanStep& planned, std::uint64_t until_ns) {
   if (!flights_.empty()) return land(until_ns) ? std::nullopt : std::optional(Progress::Waits);
-  if (slot_until_ns_ == 0) slot_until_ns_ = budget_->step_deadline_ns(now_ns());
+  const std::size_t held = port_->traffic->in_flight();
+  if (port_->take_answers) port_->take_answers();
+  if (port_->traffic->in_flight() < held) return std::nullopt;
+  if (slot_until_ns_ == 0 || port_->traffic->answered_ns() > slot_since_ns_) {
+    slot_since_ns_ = now_ns();
+    slot_until_ns_ = budget_->step_deadline_ns(now_ns());
+  }
   if (now_ns() >= slot_until_ns_) {
     budget_->gives_up = true;
     runs_[cursor_.index].record_failure(
@@ -172,6 +181,14 @@ bool Fence::land(std::uint64_t until_ns) {
   flights_.pop_front();
   landed.run->end_step(landed.begun, landed.deadline_ns);
   return true;
+}
+
+void Fence::land_answered() {
+  std::erase_if(flights_, [this](const Flight& flight) {
+    const bool is_done = port_->commands->is_done(flight.begun.ticket);
+    if (is_done) flight.run->end_step(flight.begun, now_ns());
+    return is_done;
+  });
 }
 
 bool Fence::land_all(std::uint64_t until_ns) {

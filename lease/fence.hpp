@@ -15,7 +15,9 @@
 // not be sent in time has not failed: the fence says that it is out of time, and goes on when it is
 // told to, with a patience for each command in place of the deadline for all. Only where the device
 // has answered nothing since it began, and did not come back with what it was sent, is the rest
-// given up and proved by the ladder.
+// given up and proved by the ladder. Who finds no command slot waits for those of others, which
+// come back while the device answers any fence; when it has answered none for as long as a command
+// may take, it is as dead to this one as to them.
 //
 // Many leases are fenced in passes, one step of the plan for all of them before the next, every key
 // first, with as many commands in flight as there are slots for them: the fence slots for what is
@@ -73,6 +75,8 @@ class Fence {
   [[nodiscard]] Progress advance_until(std::uint64_t until_ns);
   /// The same without a limit of its own; true once every verdict stands.
   [[nodiscard]] bool advance() { return advance_until(kNoLimit) == Progress::Through; }
+  /// Takes what the device has answered by now, and sends nothing.
+  void land_answered();
   /// From now on nobody waits for the outcome: no deadline for all, a patience for each command, in
   /// common slots. Goes on where it was out of time.
   void go_on_unawaited() noexcept;
@@ -145,6 +149,7 @@ class Fence {
   Cursor cursor_;
   std::deque<Flight> flights_;
   std::uint64_t slot_until_ns_ = 0;  // the step at the cursor waits for a slot; 0: it does not
+  std::uint64_t slot_since_ns_ = 0;  // and the device has answered nobody from then on
   bool is_through_ = false;
 };
 

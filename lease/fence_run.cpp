@@ -67,10 +67,15 @@ FenceRun::Begun FenceRun::send(Step step, bool has_none) {
   }
   const auto own = budget_->slot_class();
   const auto other = own == pmd::SlotClass::Fence ? pmd::SlotClass::Common : pmd::SlotClass::Fence;
+  // Who is waited for finds a fence slot, unless no common one will ever be free again.
+  const bool may_borrow = has_none && (budget_->is_awaited() || port_->traffic->in_flight() == 0);
   auto ticket = how.submit(*port_->commands, target_, own);
-  if (!ticket && ticket.error().code == Errc::Busy && has_none)
+  if (!ticket && ticket.error().code == Errc::Busy && may_borrow)
     ticket = how.submit(*port_->commands, target_, other);
-  if (ticket) return {Begun::Kind::InFlight, step, *ticket, now_ns()};
+  if (ticket) {
+    port_->traffic->note_sent(now_ns());
+    return {Begun::Kind::InFlight, step, *ticket, now_ns()};
+  }
   if (ticket.error().code == Errc::Busy) return {Begun::Kind::NoSlot, step, {}, 0};
   record_failure(step, ticket.error());
   return {};
@@ -126,9 +131,11 @@ void FenceRun::end_step(const Begun& begun, std::uint64_t deadline_ns) {
   const Result<void> result =
       pmd::InlineCommand::await(*port_->commands, begun.ticket, deadline_ns);
   if (!result && result.error().code == Errc::Timeout) {
+    port_->traffic->note_lost();
     ++budget_->unanswered;
     budget_->looked_away_until_ns = now_ns();
   } else {
+    port_->traffic->note_answered(now_ns());
     ++budget_->answered;
   }
   record(begun.step, result, begun.sent_ns);

@@ -121,6 +121,9 @@ LeaseManager::LeaseManager(Host host, const Options& options, LeaseTable table)
   port_.umr = host_.umr;
   if (port_.steering != nullptr)
     port_.steering->ask_for_active([this] { return table_.count(State::Active); });
+  port_.take_answers = [this] {
+    for (const auto& running : running_) running->fence.land_answered();
+  };
   port_.on_failure = [this](std::uint32_t slot, Step step, const Error& error) {
     if (host_.log)
       host_.log("lease slot " + std::to_string(slot) + ": " + std::string(name(step)) +

@@ -234,7 +234,9 @@ class LeaseManager {
   [[nodiscard]] std::vector<std::uint32_t> take_waiting(FenceQueue& queue, std::size_t most);
   /// As many as the device manages by `until_ns`.
   void fence_asked(FenceQueue& asked, std::uint64_t until_ns);
-  [[nodiscard]] RevokeAnswer answer_of(const Claim& claim) const;
+  [[nodiscard]] std::uint64_t time_to_come_ms() const noexcept;
+  /// `expected_ms`: what is said of one that is still REVOKING.
+  [[nodiscard]] RevokeAnswer answer_of(const Claim& claim, std::uint64_t expected_ms) const;
   /// How long a fence has that begins now.
   [[nodiscard]] std::uint64_t fence_time_ms() const noexcept;
   [[nodiscard]] bool has_just_blocked(std::uint64_t at_ns) const noexcept;

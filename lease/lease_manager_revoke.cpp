@@ -29,6 +29,9 @@ std::optional<prm::QpNumber> refused_qpn(const pmd::Event& event) noexcept {
 constexpr std::uint64_t kBehindNs = 10 * kNsPerMs;
 /// Of leases whose time has passed together, so many are named in the log.
 constexpr std::size_t kNamedEnds = 8;
+/// Between polls fences may hold so many slots before the last one that is let on takes
+/// its eight: of the 28 common ones a grant and the sweep need some too.
+constexpr std::size_t kMostInFlight = 18;
 
 }  // namespace
 
@@ -60,13 +63,15 @@ std::vector<RevokeAnswer> LeaseManager::revoke_batch(std::span<const LeaseName> 
   FenceQueue asked;
   make_wait(asked, std::move(slots), plan);
   fence_asked(asked, until_ns);
-  for (const auto& fence : joined) run_to_end(*fence, until_ns);
+  for (const auto& fence : joined)
+    if (fence->fence.is_awaited() || now_ns() < until_ns) run_to_end(*fence, until_ns);
   if (names.size() == 1) finish_alone(claims.front());
   // What is left goes on in poll().
   if (auto rest = take_waiting(asked, asked.size()); !rest.empty())
     make_wait(asked_, std::move(rest), plan);
   std::vector<RevokeAnswer> answers;
-  for (const Claim& claim : claims) answers.push_back(answer_of(claim));
+  const std::uint64_t expected_ms = time_to_come_ms();
+  for (const Claim& claim : claims) answers.push_back(answer_of(claim, expected_ms));
   note_blocked(since_ns);
   return answers;
 }
@@ -100,7 +105,7 @@ std::optional<RevokeAnswer> LeaseManager::start_revoke(std::uint64_t id, std::ui
                                                        const Plan& plan) {
   const Claim claim = table_.revoke(id, epoch);
   const bool is_held = claim.kind == Claim::Kind::Run || claim.kind == Claim::Kind::Join;
-  if (!is_held) return answer_of(claim);
+  if (!is_held) return answer_of(claim, 0);
   Holding& holding = *holdings_[claim.slot];
   const bool is_new = take_turn(holding) || claim.kind == Claim::Kind::Run;
   const auto running = is_new ? begin_fence({claim.slot}, plan) : holding.fence;
@@ -109,16 +114,22 @@ std::optional<RevokeAnswer> LeaseManager::start_revoke(std::uint64_t id, std::ui
   if (advance_fence(*running, until_ns) == Fence::Progress::OutOfTime)
     running->fence.go_on_unawaited();
   if (!running->has_ended) return std::nullopt;
-  return answer_of(claim);
+  return answer_of(claim, 0);
 }
 
-RevokeAnswer LeaseManager::answer_of(const Claim& claim) const {
+/// Until the last one that was asked for has its outcome.
+std::uint64_t LeaseManager::time_to_come_ms() const noexcept {
+  std::size_t leases = asked_.size() + 1;
+  for (const auto& running : running_) leases += running->slots.size();
+  return leases * std::max(asked_pace_.cost_ns(), idle_pace_.cost_ns()) / kNsPerMs + 1;
+}
+
+RevokeAnswer LeaseManager::answer_of(const Claim& claim, std::uint64_t expected_ms) const {
   RevokeAnswer answer{Outcome::NotFound, claim.current_epoch, {}};
   if (claim.kind == Claim::Kind::NotFound) return answer;
   if (claim.kind != Claim::Kind::Repeat && table_.state(claim.slot) == State::Revoking) {
     answer.outcome = Outcome::Revoking;
-    const std::uint64_t cost_ns = std::max(asked_pace_.cost_ns(), idle_pace_.cost_ns());
-    answer.expected_ms = (asked_.size() + 1) * cost_ns / kNsPerMs + 1;
+    answer.expected_ms = expected_ms;
     return answer;
   }
   answer.verdict = claim.verdict ? *claim.verdict : table_.verdict(claim.slot);
@@ -346,13 +357,21 @@ void LeaseManager::enqueue_ended() {
   make_wait(ended_, std::move(slots), options_.plan);
 }
 
+/// Who is waited for first, then in the order in which they began. Once the time is over the others
+/// only have commands under way, and not so many that nobody else finds a slot; where the device is
+/// silent each finds out by itself whether it is dead.
 void LeaseManager::advance_fences(std::uint64_t until_ns) {
-  const auto running = running_;  // one that ends leaves the list
-  for (const auto& fence : running)
-    if (advance_fence(*fence, until_ns) == Fence::Progress::OutOfTime) {
-      fence->fence.go_on_unawaited();
-      (void)advance_fence(*fence, until_ns);
-    }
+  auto running = running_;  // one that ends leaves the list
+  std::ranges::stable_sort(running, {},
+                           [](const auto& fence) { return fence->fence.is_awaited() ? 0 : 1; });
+  for (const auto& fence : running) {
+    const bool is_silent = port_.traffic->is_silent_for(ns_of_ms(kPollMs), now_ns());
+    const bool is_full = port_.traffic->in_flight() > kMostInFlight;
+    if (!fence->is_midway && !is_silent && is_full && now_ns() >= until_ns) continue;
+    if (advance_fence(*fence, until_ns) != Fence::Progress::OutOfTime) continue;
+    fence->fence.go_on_unawaited();
+    (void)advance_fence(*fence, until_ns);
+  }
 }
 
 /// As many as fit; none before the device has answered what was begun.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -23,12 +24,40 @@
 
 namespace portcullis::lease {
 
+/// What all fences of a function have in the device's hands.
+class FenceTraffic {
+ public:
+  [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
+  /// When the device last answered one.
+  [[nodiscard]] std::uint64_t answered_ns() const noexcept { return answered_ns_; }
+  /// It has commands, and has answered none for so long.
+  [[nodiscard]] bool is_silent_for(std::uint64_t ns, std::uint64_t now_ns) const noexcept {
+    return in_flight_ != 0 && now_ns - busy_since_ns_ >= ns;
+  }
+  void note_sent(std::uint64_t now_ns) noexcept {
+    if (in_flight_++ == 0) busy_since_ns_ = now_ns;
+  }
+  void note_answered(std::uint64_t now_ns) noexcept {
+    --in_flight_;
+    answered_ns_ = busy_since_ns_ = now_ns;
+  }
+  void note_lost() noexcept { --in_flight_; }
+
+ private:
+  std::size_t in_flight_ = 0;
+  std::uint64_t answered_ns_ = 0;
+  std::uint64_t busy_since_ns_ = 0;  // has commands, and has answered none
+};
+
 /// What a fence acts through. All must outlive it.
 struct FencePort {
   const Device* device = nullptr;
   pmd::CommandChannel* commands = nullptr;
   steering::DropRule* steering = nullptr;  // null: absent
   KeyFreer* umr = nullptr;                 // null: absent
+  std::shared_ptr<FenceTraffic> traffic = std::make_shared<FenceTraffic>();
+  /// Frees the slots of what the device has answered other fences. May be empty.
+  std::function<void()> take_answers = {};
   /// Hears of every step that failed: of which slot, which, and the error in full. May be empty.
   std::function<void(std::uint32_t slot, Step step, const Error& error)> on_failure = {};
 };

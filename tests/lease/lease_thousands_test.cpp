@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Leases that end by the thousand on a healthy device: none is FENCED for want of time, they end in
-// the order of their ends, and a revoke that somebody asks for does not wait behind them.
+// Leases that end by the thousand on a healthy device: none is FENCED for want of time or of a
+// command slot, they end in the order of their ends, and a revoke that somebody asks for does not
+// wait behind them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -148,6 +149,93 @@ TEST_F(Waiting, DeviceSilentForOneChunk_RevokeByNameAfterwardsIsInTime) {
   EXPECT_LE(device.clock.now_ns() - before_ns, 1'000 * kMs);
   EXPECT_EQ(manager->fenced_count(), 8u);
 }
+
+// ---- granted together ----
+
+/// Tenants of 1,024 leases each, reached by one key. All are taken back by one call: the keys at
+/// once, and the QPs when every chunk has left its linger, most of them in polls.
+class ThousandsTogether : public LeaseWorld, public ::testing::WithParamInterface<std::uint32_t> {
+ protected:
+  static constexpr std::uint32_t kOfATenant = 1'024;
+
+  void SetUp() override {
+    slots = GetParam() + 2;
+    start({}, "cx5-16.35.4506");
+    alone = manager->grant(request()).value().lease;
+    for (std::uint32_t i = 0; i < GetParam(); i += kOfATenant) {
+      const std::vector<GrantRequest> requests(kOfATenant, request());
+      const auto grants = manager->grant_together(requests).value();
+      for (const Grant& grant : grants) names.push_back({grant.lease.id, grant.lease.epoch});
+    }
+    // A revoke right behind a call that blocked has less time.
+    const std::uint64_t until_ns = device.clock.now_ns() + 1'000 * kMs;
+    while (device.clock.now_ns() < until_ns) device.relax(until_ns);
+    since_ns = device.clock.now_ns();
+    answers = manager->revoke_batch(names, indirect_plan());
+  }
+  static GrantRequest request() {
+    return {.bytes = kPageBytes, .peer = {.qpn = prm::QpNumber{5}, .gid = testing::kPort.gid}};
+  }
+  [[nodiscard]] std::uint64_t elapsed_ms() const {
+    return (device.clock.now_ns() - since_ns) / kMs;
+  }
+  void poll_once() {
+    manager->poll();
+    device.relax(device.clock.now_ns() + kMs);
+  }
+  void poll_until_all_ended() {
+    while (manager->table().count(State::Revoking) != 0) poll_once();
+  }
+
+  Lease alone;
+  std::vector<LeaseName> names;
+  std::vector<RevokeAnswer> answers;
+  std::uint64_t since_ns = 0;
+};
+
+TEST_P(ThousandsTogether, RevokedInOneBatch_NoneFencedAndTheTimeIsThatOfTheCommands) {
+  poll_until_all_ended();
+  EXPECT_EQ(manager->fenced_count(), 0u);
+  EXPECT_EQ(manager->table().count(State::PendingDestroy) + manager->table().count(State::Free),
+            names.size() + 1);
+  // 750 us for each 2ERR_QP, eight at once in polls, and the call's own second.
+  EXPECT_LE(elapsed_ms(), 1'000 + names.size() * 3 / 4 / 8 * 5 / 4);
+}
+
+TEST_P(ThousandsTogether, AnswerOfTheRest_SaysHowLongItTakes) {
+  ASSERT_EQ(answers.back().outcome, Outcome::Revoking);
+  const std::uint64_t told_ms = answers.back().expected_ms;
+  const std::uint64_t asked_ms = elapsed_ms();
+  EXPECT_LE(asked_ms, 1'000u);
+  poll_until_all_ended();
+  EXPECT_GE(told_ms, (elapsed_ms() - asked_ms) / 2);
+  EXPECT_LE(told_ms, (elapsed_ms() - asked_ms) * 8);
+}
+
+TEST_P(ThousandsTogether, RevokeByNameMeanwhile_TornDownWithinOneSecond) {
+  for (int i = 0; i < 8; ++i) poll_once();
+  ASSERT_GT(manager->table().count(State::Revoking), 0u);
+  const std::uint64_t before_ns = device.clock.now_ns();
+  EXPECT_EQ(manager->revoke(alone.id, alone.epoch, seed_plan()).outcome, Outcome::TornDown);
+  EXPECT_LE(device.clock.now_ns() - before_ns, 1'000 * kMs);
+}
+
+TEST_P(ThousandsTogether, GrantMeanwhile_FindsACommandSlot) {
+  for (int i = 0; i < 8; ++i) poll_once();
+  ASSERT_GT(manager->table().count(State::Revoking), 0u);
+  const auto grant = manager->grant(request());
+  EXPECT_TRUE(grant) << grant.error().text;
+}
+
+TEST_P(ThousandsTogether, DeviceDiesMeanwhile_AllEndWithinOneDeadline) {
+  model->inject(
+      model::CommandFaultRule{.kind = model::CommandFaultRule::Kind::NeverReturns, .repeat = true});
+  const std::uint64_t before_ns = device.clock.now_ns();
+  poll_until_all_ended();
+  EXPECT_LE(device.clock.now_ns() - before_ns, 4'000 * kMs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Leases, ThousandsTogether, ::testing::Values(12'288u));
 
 INSTANTIATE_TEST_SUITE_P(Timings, Thousands,
                          ::testing::Values(Many{1'600, "cx5-16.35.4506"}, Many{3'000, "instant"},

@@ -61,8 +61,12 @@ class ScriptedChannel final : public pmd::CommandChannel {
                              pmd::SlotClass slot_class) override {
     if (busy || (slot_class == pmd::SlotClass::Fence && fences_in_flight == fence_slots))
       return fail(Errc::Busy, "no slot");
+    if (slot_class == pmd::SlotClass::Common && commons_in_flight == common_slots)
+      return fail(Errc::Busy, "no slot");
     if (slot_class == pmd::SlotClass::Fence)
       most_fences_in_flight = std::max(most_fences_in_flight, ++fences_in_flight);
+    else
+      ++commons_in_flight;
     const auto header = prm::ConstView<prm::destroy_qp_in>::at(in);
     sent.push_back({static_cast<prm::Opcode>(header.get<"opcode">()),
                     header.get<"qpn">(),
@@ -79,10 +83,14 @@ class ScriptedChannel final : public pmd::CommandChannel {
                      std::uint64_t deadline_ns) override {
     Sent& command = sent[ticket.slot];
     command.deadline_ns = deadline_ns;
-    if (command.slot_class == pmd::SlotClass::Fence) --fences_in_flight;
     const Answer answer = take_answer(command);
     const std::uint64_t ready_ns = command.at_ns + answer.takes_ns;
-    if (answer.never || ready_ns > deadline_ns) {
+    const bool is_lost = answer.never || ready_ns > deadline_ns;
+    if (command.slot_class == pmd::SlotClass::Fence)
+      --fences_in_flight;
+    else if (!is_lost)
+      --commons_in_flight;
+    if (is_lost) {
       *now_ns_ = std::max(*now_ns_, deadline_ns);
       return fail(Errc::Timeout, "no answer");
     }
@@ -134,6 +142,8 @@ class ScriptedChannel final : public pmd::CommandChannel {
   std::uint32_t fence_slots = 3;  // how many fence commands may be in flight
   std::uint32_t fences_in_flight = 0;
   std::uint32_t most_fences_in_flight = 0;
+  std::uint32_t common_slots = ~std::uint32_t{0};  // and how many others
+  std::uint32_t commons_in_flight = 0;
   bool busy = false;
 
  private:
