@@ -140,10 +140,12 @@ std::optional<Fence::Progress> Fence::move_on() noexcept {
 /// in flight its slot will do. Else all are another's, or lost: they come back as long as the
 /// device answers anybody, and when it has answered nobody for so long, nothing is to be hoped for.
 std::optional<Fence::Progress> Fence::find_slot(const PlanStep& planned, std::uint64_t until_ns) {
-  if (!flights_.empty()) return land(until_ns) ? std::nullopt : std::optional(Progress::Waits);
   const std::size_t held = port_->traffic->in_flight();
-  if (port_->take_answers) port_->take_answers();
-  if (port_->traffic->in_flight() < held) return std::nullopt;
+  if (held != flights_.size() && port_->take_answers) {
+    port_->take_answers();
+    if (port_->traffic->in_flight() < held) return std::nullopt;
+  }
+  if (!flights_.empty()) return land(until_ns) ? std::nullopt : std::optional(Progress::Waits);
   if (slot_until_ns_ == 0 || port_->traffic->answered_ns() > slot_since_ns_) {
     slot_since_ns_ = now_ns();
     slot_until_ns_ = budget_->step_deadline_ns(now_ns());

@@ -220,6 +220,13 @@ TEST_P(ThousandsTogether, RevokeByNameMeanwhile_TornDownWithinOneSecond) {
   EXPECT_LE(device.clock.now_ns() - before_ns, 1'000 * kMs);
 }
 
+TEST_P(ThousandsTogether, RevokeByNameOfTheLastOfThem_TornDownWithinOneSecond) {
+  for (int i = 0; i < 8; ++i) poll_once();
+  const std::uint64_t before_ns = device.clock.now_ns();
+  EXPECT_EQ(manager->revoke(names.back().id, names.back().epoch).outcome, Outcome::TornDown);
+  EXPECT_LE(device.clock.now_ns() - before_ns, 1'000 * kMs);
+}
+
 TEST_P(ThousandsTogether, GrantMeanwhile_FindsACommandSlot) {
   for (int i = 0; i < 8; ++i) poll_once();
   ASSERT_GT(manager->table().count(State::Revoking), 0u);
