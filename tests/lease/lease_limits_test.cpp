@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tests/lease/manager_world.hpp"
@@ -260,6 +261,20 @@ TEST_F(LeaseLimits, LongestTimes_Accepted) {
                                           .grant = {.deadline_ms = 3'600'000},
                                           .grace_ms = 3'600'000,
                                           .residence_ms = 3'600'000}));
+}
+
+TEST_F(LeaseLimits, TableWithALeaseThatIsActive_NoManagerFollows) {
+  LeaseTable table = LeaseTable::create({.slots = 2}).value();
+  ASSERT_TRUE(table.grant());
+  const auto made = LeaseManager::create(host, {}, std::move(table));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().text, HasSubstr("a function reset under 1"));
+}
+
+TEST_F(LeaseLimits, ManagerThatFollows_TakesNoTimeOutOfRangeEither) {
+  LeaseTable table = LeaseTable::create({.slots = 2}).value();
+  EXPECT_THAT(LeaseManager::create(host, {.grace_ms = 3'600'001}, std::move(table)).error().text,
+              HasSubstr("grace_ms 3600001; 0 to 3600000 expected"));
 }
 
 TEST_F(LeaseLimits, RequestAtItsLimits_Accepted) {
