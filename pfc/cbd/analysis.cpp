@@ -73,6 +73,11 @@ Result<std::vector<std::uint32_t>> check_question(const Topology& topology,
                                                   const std::vector<std::uint32_t>& asked,
                                                   Traffic traffic) {
   std::vector<std::uint32_t> priorities = asked.empty() ? priorities_of(topology) : asked;
+  // "No cycle" would be said of one that does not exist.
+  for (const std::uint32_t priority : priorities)
+    if (priority >= kPriorities)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("priority {}; 0 to {} is accepted", priority, kPriorities - 1));
   if (traffic != Traffic::Flows && !topology.routes.empty()) return priorities;
   if (traffic == Traffic::Routes)
     return fail(Errc::InvalidArgument,

@@ -130,6 +130,12 @@ TEST(BufferCycles, Clos_HasNone) {
   EXPECT_GT(found->front().destinations, 0U);
 }
 
+TEST(BufferCycles, PriorityThatDoesNotExist_IsNotCalledFreeOfCycles) {
+  const auto found = find_buffer_cycles(made("leaf-spine:4,2,2"), {.priorities = {8}});
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().text, HasSubstr("priority 8; 0 to 7"));
+}
+
 TEST(BufferCycles, PriorityWithoutTraffic_IsRefusedAndNotCalledFree) {
   EXPECT_FALSE(find_buffer_cycles(made("ring:3,2"), {.priorities = {5}}));
 }
