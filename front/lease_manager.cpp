@@ -2,6 +2,7 @@
 #include <portcullis/lease_manager.hpp>
 
 #include <array>
+#include <deque>
 #include <utility>
 
 #include "front/lease_values.hpp"
@@ -31,6 +32,9 @@ Result<lease::LeaseManager::Options> options_of(const LeaseOptions& options) {
 /// In the order in which they are made; each needs those before it.
 struct [[gnu::visibility("hidden")]] LeaseManager::Impl {
   std::shared_ptr<Port::Impl> port;
+  std::function<void(const LeaseName&, const RevokeAnswer&)> hear;
+  std::deque<std::pair<LeaseName, RevokeAnswer>> untold;
+  bool is_telling = false;
   std::unique_ptr<steering::DropRule> drop;
   std::optional<pmd::UmrQueue> umr_queue;
   std::optional<lease::UmrFreer> umr;
@@ -42,6 +46,7 @@ struct [[gnu::visibility("hidden")]] LeaseManager::Impl {
   ~Impl() { port->has_manager = false; }
 
   Result<void> create(const LeaseOptions& options);
+  void tell();
   Result<void> set_up_steering(const LeaseOptions& options, const lease::Plan& plan);
   [[nodiscard]] Grant told(const lease::Grant& grant) const {
     return grant_of(grant, port->address().gid, port->address().mac);
@@ -76,13 +81,29 @@ Result<void> LeaseManager::Impl::create(const LeaseOptions& options) {
     umr.emplace(*umr_queue);
     host.umr = &*umr;
   }
-  if (options.on_outcome)
-    host.on_outcome = [hear = options.on_outcome](const lease::Lease& lease,
-                                                  const lease::Verdict& verdict) {
-      hear({.id = lease.id, .epoch = lease.epoch}, answer_of(lease, verdict));
+  hear = options.on_outcome;
+  if (hear)
+    host.on_outcome = [this](const lease::Lease& lease, const lease::Verdict& verdict) {
+      untold.emplace_back(LeaseName{.id = lease.id, .epoch = lease.epoch},
+                          answer_of(lease, verdict));
     };
   PORTCULLIS_TRY_ASSIGN(manager, lease::LeaseManager::create(std::move(host), inner));
   return {};
+}
+
+/// At the end of a call and not while a fence settles its leases one after the other: who hears may
+/// drain or throw, and the leases behind this one would never have their outcome.
+void LeaseManager::Impl::tell() {
+  if (is_telling) return;  // by a call of whoever hears: the loop below goes on with it
+  struct Telling {
+    bool& is;
+    ~Telling() { is = false; }
+  } const telling{is_telling = true};
+  while (!untold.empty()) {
+    const auto [lease, answer] = std::move(untold.front());
+    untold.pop_front();
+    hear(lease, answer);
+  }
 }
 
 LeaseManager::LeaseManager(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -99,14 +120,18 @@ Result<LeaseManager> LeaseManager::create(const Port& port, const LeaseOptions& 
 }
 
 Result<Grant> LeaseManager::grant(const LeaseRequest& request) {
-  PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, impl_->manager->grant(request_of(request)));
+  auto granted = impl_->manager->grant(request_of(request));
+  impl_->tell();
+  PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, std::move(granted));
   return impl_->told(grant);
 }
 
 Result<std::vector<Grant>> LeaseManager::grant_together(std::span<const LeaseRequest> requests) {
   std::vector<lease::GrantRequest> inner;
   for (const LeaseRequest& request : requests) inner.push_back(request_of(request));
-  PORTCULLIS_TRY_ASSIGN(const auto grants, impl_->manager->grant_together(inner));
+  auto granted = impl_->manager->grant_together(inner);
+  impl_->tell();
+  PORTCULLIS_TRY_ASSIGN(const auto grants, std::move(granted));
   std::vector<Grant> told;
   for (const lease::Grant& grant : grants) told.push_back(impl_->told(grant));
   return told;
@@ -123,11 +148,15 @@ Result<void> LeaseManager::renew(const LeaseName& lease, std::uint64_t ttl_ms) {
 }
 
 RevokeAnswer LeaseManager::revoke(const LeaseName& lease) {
-  return answer_of(impl_->manager->revoke(lease.id, lease.epoch));
+  RevokeAnswer answer = answer_of(impl_->manager->revoke(lease.id, lease.epoch));
+  impl_->tell();
+  return answer;
 }
 
 RevokeAnswer LeaseManager::revoke(const LeaseName& lease, const FencePlan& plan) {
-  return answer_of(impl_->manager->revoke(lease.id, lease.epoch, plan_of(plan)));
+  RevokeAnswer answer = answer_of(impl_->manager->revoke(lease.id, lease.epoch, plan_of(plan)));
+  impl_->tell();
+  return answer;
 }
 
 std::vector<RevokeAnswer> LeaseManager::revoke_batch(std::span<const LeaseName> leases,
@@ -137,12 +166,14 @@ std::vector<RevokeAnswer> LeaseManager::revoke_batch(std::span<const LeaseName> 
   std::vector<RevokeAnswer> answers;
   for (const auto& answer : impl_->manager->revoke_batch(names, plan_of(plan)))
     answers.push_back(answer_of(answer));
+  impl_->tell();
   return answers;
 }
 
 std::optional<RevokeAnswer> LeaseManager::start_revoke(const LeaseName& lease,
                                                        const FencePlan& plan) {
   const auto answer = impl_->manager->start_revoke(lease.id, lease.epoch, plan_of(plan));
+  impl_->tell();
   if (!answer) return std::nullopt;
   return answer_of(*answer);
 }
@@ -154,11 +185,22 @@ std::vector<LeaseName> LeaseManager::leases_of(std::uint64_t tenant) const {
   return leases;
 }
 
-void LeaseManager::poll() { impl_->manager->poll(); }
+void LeaseManager::poll() {
+  impl_->manager->poll();
+  impl_->tell();
+}
 
-Result<std::size_t> LeaseManager::drain() { return impl_->manager->drain(); }
+Result<std::size_t> LeaseManager::drain() {
+  auto drained = impl_->manager->drain();
+  impl_->tell();
+  return drained;
+}
 
-Result<void> LeaseManager::tear_down() { return impl_->manager->tear_down(); }
+Result<void> LeaseManager::tear_down() {
+  auto done = impl_->manager->tear_down();
+  impl_->tell();
+  return done;
+}
 
 std::vector<FencedLease> LeaseManager::fenced() const {
   std::vector<FencedLease> rows;

@@ -42,7 +42,10 @@ struct LeaseOptions {
   bool may_reset_function = false;       // where nothing else proves memory; ends every lease
   std::uint64_t tenant_quota_bytes = 0;  // of all regions of one tenant; 0: no limit
   std::uint32_t mtu_bytes = 1024;        // 256, 512, 1024, 2048 or 4096
-  /// Hears of every outcome when it stands: asked for, by time to live, or in poll(). May be empty.
+  /// Hears of every outcome, asked for or by time to live, at the end of the call in which it
+  /// stood; a grant that failed has one too, under a name that nobody was told. It may call the
+  /// manager, but not end it; what it throws leaves that call, and the next one tells the rest. May
+  /// be empty.
   std::function<void(const LeaseName&, const RevokeAnswer&)> on_outcome = {};
 };
 
@@ -61,7 +64,7 @@ class PORTCULLIS_API LeaseManager {
                                                    const LeaseOptions& options = {});
   LeaseManager(LeaseManager&& other) noexcept;
   LeaseManager& operator=(LeaseManager&& other) noexcept;
-  /// Tears down if nobody has, without telling.
+  /// Tears down if nobody has; on_outcome does not hear of it.
   ~LeaseManager();
 
   /// A region, a key and a queue pair for request.peer. InvalidArgument; OutOfResources when no
