@@ -34,6 +34,10 @@ class PORTCULLIS_API FencePlan {
  public:
   /// "seed".
   FencePlan() : name_("seed") {}
+  // A move copies: what was moved from is the same plan still.
+  FencePlan(const FencePlan&) = default;
+  FencePlan& operator=(const FencePlan&) = default;
+  ~FencePlan() = default;
   /// NAME, or NAME+overlap: its commands issued together, and what the client sees a matter of
   /// luck. InvalidArgument names the value and what is accepted.
   [[nodiscard]] static Result<FencePlan> parse(std::string_view name);

@@ -28,6 +28,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr std::array kData{std::byte{0x42}};
 
@@ -130,6 +131,13 @@ TEST(FencePlan, DropOnly_NeverTearsDown) {
 
 TEST(FencePlan, Steps_StandInTheirOrder) {
   EXPECT_EQ(plan("nak-first").steps(), "DESTROY_MKEY, 2ERR_QP");
+}
+
+TEST(FencePlan, MovedFrom_IsThePlanStill) {
+  FencePlan from = plan("nak-first");
+  const FencePlan to = std::move(from);
+  EXPECT_EQ(to.name(), "nak-first");
+  EXPECT_EQ(from.steps(), "DESTROY_MKEY, 2ERR_QP");  // NOLINT(bugprone-use-after-move): its point
 }
 
 TEST(FencePlan, EveryPlanIsOneThatParses) {
