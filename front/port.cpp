@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -17,6 +18,8 @@ constexpr std::uint16_t kMostVlanId = 4094;
 
 /// The process's one EAL, for as long as a port needs it.
 Result<std::shared_ptr<pmd::Eal>> running_eal(std::vector<std::string> arguments) {
+  static std::mutex starting;  // ports that are opened in two threads at once
+  const std::lock_guard<std::mutex> one(starting);
   static std::weak_ptr<pmd::Eal> running;
   if (auto eal = running.lock()) return eal;
   arguments.insert(arguments.begin(), "portcullis");
@@ -27,6 +30,14 @@ Result<std::shared_ptr<pmd::Eal>> running_eal(std::vector<std::string> arguments
 }
 
 Result<void> check(const PortOptions& options) {
+  if (options.address && !options.address->is_unicast())
+    return fail(Errc::InvalidArgument, "address " + options.address->text() +
+                                           "; a unicast IPv4 or IPv6 address is accepted");
+  for (const std::string& argument : options.eal_arguments)
+    if (argument == "-h" || argument == "--help" || argument == "--log-level=help")
+      return fail(Errc::InvalidArgument, "eal_arguments: " + argument +
+                                             " prints a help and ends the process; arguments to "
+                                             "start the EAL with are accepted");
   if (!options.vlan_id || *options.vlan_id <= kMostVlanId) return {};
   return fail(Errc::InvalidArgument,
               "vlan_id " + std::to_string(*options.vlan_id) + "; 0 to 4094 is accepted");

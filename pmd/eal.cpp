@@ -49,7 +49,8 @@ std::string complaint_in(const std::string& output) {
   }
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
-    if (line.empty() || line.find("EAL: Detected") == 0 || line.find("EAL: Selected") == 0)
+    if (line.empty() || line.find("EAL: Detected") == 0 || line.find("EAL: Selected") == 0 ||
+        line.find("EAL: Multi-process socket") == 0)
       continue;
     return line;
   }

@@ -50,10 +50,11 @@ Gid Gid::link_local(const Mac& mac) noexcept {
 
 Result<Gid> Gid::parse(std::string_view text) {
   const std::string copy(text);
+  const bool is_whole = copy.find('\0') == std::string::npos;  // inet_pton reads no further
   Gid gid;
-  if (inet_pton(AF_INET6, copy.c_str(), gid.bytes.data()) == 1) return gid;
+  if (is_whole && inet_pton(AF_INET6, copy.c_str(), gid.bytes.data()) == 1) return gid;
   std::array<std::uint8_t, 4> v4{};
-  if (inet_pton(AF_INET, copy.c_str(), v4.data()) == 1)
+  if (is_whole && inet_pton(AF_INET, copy.c_str(), v4.data()) == 1)
     return from_ipv4(v4[0], v4[1], v4[2], v4[3]);
   return fail(Errc::InvalidArgument,
               "GID '" + copy + "'; accepted: an IPv4 or IPv6 address as in 192.0.2.1 or fe80::1");

@@ -33,6 +33,10 @@ struct PORTCULLIS_API Mac {
     for (const std::uint8_t octet : octets) value = value << 8 | octet;
     return value;
   }
+  /// One station's, so that something can be there: neither a group's nor all zeroes.
+  [[nodiscard]] constexpr bool is_unicast() const noexcept {
+    return (octets[0] & 1) == 0 && number() != 0;
+  }
   bool operator==(const Mac&) const = default;
 };
 
@@ -60,6 +64,12 @@ struct PORTCULLIS_API Gid {
     return std::all_of(bytes.begin(), bytes.begin() + 10,
                        [](std::byte b) { return b == std::byte{0}; }) &&
            bytes[10] == std::byte{0xff} && bytes[11] == std::byte{0xff};
+  }
+  /// One host's: neither unspecified nor multicast, nor what IPv4 keeps below 1.0.0.0 and from
+  /// 224.0.0.0 on.
+  [[nodiscard]] constexpr bool is_unicast() const noexcept {
+    if (is_ipv4()) return bytes[12] != std::byte{0} && bytes[12] < std::byte{224};
+    return bytes[0] != std::byte{0xff} && *this != Gid{};
   }
   bool operator==(const Gid&) const = default;
 };

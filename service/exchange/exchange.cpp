@@ -116,17 +116,14 @@ class Words {
 
   Result<pmd::Gid> unicast_gid(std::string_view text) const {
     auto gid = pmd::Gid::parse(text.size() < 64 ? text : text.substr(0, 64));
-    const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(gid->bytes[i]); };
-    const bool unusable = !gid || *gid == pmd::Gid{} || byte(0) == 0xff ||
-                          (gid->is_ipv4() && (byte(12) == 0 || byte(12) >= 224));
-    if (!unusable) return *gid;
+    if (gid && gid->is_unicast()) return *gid;
     return malformed(
         fmt::format("{}: gid={}; a unicast IPv4 or IPv6 address is accepted", kind_, shown(text)));
   }
 
   Result<pmd::Mac> unicast_mac(std::string_view text) const {
     const auto mac = pmd::Mac::parse(text);
-    if (mac && *mac != pmd::Mac{} && (mac->octets[0] & 1) == 0) return *mac;
+    if (mac && mac->is_unicast()) return *mac;
     return malformed(
         fmt::format("{}: mac={}; a unicast address such as 02:50:43:00:00:01 is "
                     "accepted",

@@ -105,6 +105,25 @@ TEST(Port, VlanOutOfRange_IsNamed) {
   EXPECT_THAT(port.error().text, HasSubstr("4095"));
 }
 
+TEST(Port, AddressOfAGroup_IsRefused) {
+  const auto port = Port::open(*DeviceSpec::parse("model"), {.address = *Gid::parse("ff02::1")});
+  ASSERT_FALSE(port);
+  EXPECT_EQ(port.error().code, Errc::InvalidArgument);
+  EXPECT_THAT(port.error().text, HasSubstr("address ff02::1"));
+}
+
+TEST(Port, EalArgumentThatEndsTheProcess_IsRefused) {
+  const auto port =
+      Port::open(*DeviceSpec::parse("0000:03:00.0"), {.eal_arguments = {"-l", "0", "--help"}});
+  ASSERT_FALSE(port);
+  EXPECT_EQ(port.error().code, Errc::InvalidArgument);
+  EXPECT_THAT(port.error().text, HasSubstr("--help"));
+}
+
+TEST(Gid, TextBehindANul_IsRefused) {
+  EXPECT_FALSE(Gid::parse(std::string_view("192.0.2.1\0x", 11)));
+}
+
 TEST(Port, InfiniBand_IsRefused) {
   const auto port = Port::open(*DeviceSpec::parse("model,port=ib"));
   ASSERT_FALSE(port);
