@@ -14,8 +14,15 @@
 namespace portcullis {
 namespace {
 
+constexpr std::uint64_t kMostLingerMs = 60'000;
+
 Result<lease::LeaseManager::Options> options_of(const LeaseOptions& options) {
   lease::LeaseManager::Options inner;
+  // Under the name that the option has here.
+  if (options.linger_ms > kMostLingerMs)
+    return fail(Errc::InvalidArgument, "linger_ms " + std::to_string(options.linger_ms) +
+                                           "; 0 to " + std::to_string(kMostLingerMs) +
+                                           " is accepted");
   inner.table.slots = options.slots;
   inner.plan = plan_of(options.plan);
   inner.fence.linger_ms = options.linger_ms;
@@ -120,7 +127,9 @@ Result<LeaseManager> LeaseManager::create(const Port& port, const LeaseOptions& 
 }
 
 Result<Grant> LeaseManager::grant(const LeaseRequest& request) {
-  auto granted = impl_->manager->grant(request_of(request));
+  PORTCULLIS_TRY_ASSIGN(const lease::GrantRequest inner,
+                        request_of(request, impl_->port->address().gid));
+  auto granted = impl_->manager->grant(inner);
   impl_->tell();
   PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, std::move(granted));
   return impl_->told(grant);
@@ -128,7 +137,9 @@ Result<Grant> LeaseManager::grant(const LeaseRequest& request) {
 
 Result<std::vector<Grant>> LeaseManager::grant_together(std::span<const LeaseRequest> requests) {
   std::vector<lease::GrantRequest> inner;
-  for (const LeaseRequest& request : requests) inner.push_back(request_of(request));
+  for (const LeaseRequest& request : requests) {
+    PORTCULLIS_TRY_ASSIGN(inner.emplace_back(), request_of(request, impl_->port->address().gid));
+  }
   auto granted = impl_->manager->grant_together(inner);
   impl_->tell();
   PORTCULLIS_TRY_ASSIGN(const auto grants, std::move(granted));

@@ -82,7 +82,29 @@ lease::Plan plan_of(const FencePlan& plan) { return *lease::parse_plan(plan.name
 
 lease::LeaseName name_of(const LeaseName& name) { return {.id = name.id, .epoch = name.epoch}; }
 
-lease::GrantRequest request_of(const LeaseRequest& request) {
+Result<void> check_peer(const std::string& field, const Peer& peer, const Gid& own) {
+  constexpr std::uint32_t kLeastQpn = 2;  // 0 and 1 are for management
+  constexpr std::uint32_t k24Bits = 0xff'ffff;
+  const auto refused = [&field](const std::string& what, const char* accepted) {
+    return fail(Errc::InvalidArgument, field + "." + what + "; " + accepted + " is accepted");
+  };
+  const auto qpn = static_cast<std::uint32_t>(peer.qpn);
+  const auto psn = static_cast<std::uint32_t>(peer.psn);
+  if (qpn < kLeastQpn || qpn > k24Bits)
+    return refused("qpn " + std::to_string(qpn), "2 to 16777215");
+  if (psn > k24Bits) return refused("psn " + std::to_string(psn), "0 to 16777215");
+  if (!peer.gid.is_unicast())
+    return refused("gid " + peer.gid.text(), "a unicast IPv4 or IPv6 address");
+  if (peer.gid.is_ipv4() != own.is_ipv4())
+    return refused("gid " + peer.gid.text() + ", and the port has " + own.text(),
+                   "an address of the same family");
+  if (!peer.mac.is_unicast())
+    return refused("mac " + peer.mac.text(), "a unicast address such as 02:50:43:00:00:01");
+  return {};
+}
+
+Result<lease::GrantRequest> request_of(const LeaseRequest& request, const Gid& own) {
+  PORTCULLIS_TRY(check_peer("peer", request.peer, own));
   lease::GrantRequest inner;
   inner.bytes = request.bytes;
   inner.peer.qpn = prm::QpNumber{static_cast<std::uint32_t>(request.peer.qpn)};

@@ -7,6 +7,8 @@
 #include <portcullis/fence_plan.hpp>
 #include <portcullis/lease.hpp>
 
+#include <string>
+
 #include "lease/fence_plan.hpp"
 #include "lease/fence_step.hpp"
 #include "lease/grant.hpp"
@@ -17,7 +19,11 @@ namespace portcullis {
 
 /// A FencePlan's name is always one that parse_plan() takes.
 [[nodiscard]] lease::Plan plan_of(const FencePlan& plan);
-[[nodiscard]] lease::GrantRequest request_of(const LeaseRequest& request);
+/// InvalidArgument for another end that no packet from a port of `own` address would reach; `field`
+/// is what messages call it.
+[[nodiscard]] Result<void> check_peer(const std::string& field, const Peer& peer, const Gid& own);
+/// InvalidArgument for a peer that is none.
+[[nodiscard]] Result<lease::GrantRequest> request_of(const LeaseRequest& request, const Gid& own);
 [[nodiscard]] lease::LeaseName name_of(const LeaseName& name);
 /// InvalidArgument for what no path MTU is.
 [[nodiscard]] Result<prm::QpcMtu> mtu_of(std::uint32_t bytes);

@@ -22,6 +22,17 @@ namespace {
 constexpr std::uint32_t kLogQueue = 2;
 constexpr std::uint64_t kPatienceNs = 60 * kNsPerSecond;
 
+/// Of a grant that somebody may have written down and read back.
+Result<void> check(const Grant& grant, const Gid& own) {
+  PORTCULLIS_TRY(check_peer("port", grant.port, own));
+  if (grant.ack_timeout < 1 || grant.ack_timeout > 31)
+    return fail(Errc::InvalidArgument,
+                "ack_timeout " + std::to_string(grant.ack_timeout) + "; 1 to 31 is accepted");
+  if (grant.retry_count <= 7) return {};
+  return fail(Errc::InvalidArgument,
+              "retry_count " + std::to_string(grant.retry_count) + "; 0 to 7 is accepted");
+}
+
 }  // namespace
 
 /// In the order in which they are made; each needs those before it.
@@ -63,7 +74,7 @@ Result<std::unique_ptr<Requester::Impl>> Requester::Impl::create(std::shared_ptr
 Result<void> Requester::Impl::check(std::size_t bytes) const {
   if (!grant)
     return fail(Errc::InvalidArgument,
-                "a request before connect(); a connected queue pair is "
+                "a request before connect(), or after one that failed; a connected queue pair is "
                 "accepted");
   if (bytes > 0 && bytes <= kMostBytes) return {};
   return fail(Errc::InvalidArgument, std::to_string(bytes) + " bytes in one request; 1 to " +
@@ -103,6 +114,7 @@ const Peer& Requester::peer() const noexcept { return impl_->peer; }
 
 Result<void> Requester::connect(const Grant& grant) {
   PORTCULLIS_TRY_ASSIGN(const prm::QpcMtu mtu, mtu_of(grant.mtu_bytes));
+  PORTCULLIS_TRY(check(grant, impl_->port->address().gid));
   impl_->grant.reset();
   pmd::QueuePair& qp = impl_->qp;
   PORTCULLIS_TRY(qp.to_reset());

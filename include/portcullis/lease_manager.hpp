@@ -36,9 +36,12 @@ struct LeaseOptions {
   /// A DROP entry for each fence, of a shape that the function offers: best effort. A plan whose
   /// entry stands from the grant on has one anyway.
   bool with_drop_entries = false;
-  std::uint64_t grace_ms = 5'000;        // from a fence until the slot's objects are destroyed
-  std::uint64_t residence_ms = 0;        // the fabric's, where known: a QP number rests as long
-  std::uint64_t linger_ms = 50;          // a queue pair answers so long, in a plan that lingers
+  /// From a fence until the slot's objects are destroyed. At most an hour.
+  std::uint64_t grace_ms = 5'000;
+  /// The fabric's, where known: a QP number rests as long. At most an hour.
+  std::uint64_t residence_ms = 0;
+  /// A queue pair answers so long, in a plan that lingers. At most a minute.
+  std::uint64_t linger_ms = 50;
   bool may_reset_function = false;       // where nothing else proves memory; ends every lease
   std::uint64_t tenant_quota_bytes = 0;  // of all regions of one tenant; 0: no limit
   std::uint32_t mtu_bytes = 1024;        // 256, 512, 1024, 2048 or 4096

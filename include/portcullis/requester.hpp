@@ -45,12 +45,14 @@ class PORTCULLIS_API Requester {
 
   /// Whom to grant a lease to.
   [[nodiscard]] const Peer& peer() const noexcept;
-  /// To the lease's queue pair, with its timeout and retry count; also from one to the next.
+  /// To the lease's queue pair, with its timeout and retry count; also from one to the next, but
+  /// not again to one that has had requests: it expects what comes after them, and answers nothing
+  /// else. InvalidArgument for a grant that is none leaves all as it was.
   [[nodiscard]] Result<void> connect(const Grant& grant);
   /// RDMA WRITE of 1 to kMostBytes to the region, `offset` bytes into it, and its end. Whether they
   /// are within the region is for the device to say. After a failure the queue pair is in error,
-  /// and every request is flushed until connect(). Timeout when the device does not answer in 60 s;
-  /// InvalidArgument before connect().
+  /// and every request is flushed until connect(). Timeout when the device does not answer in 60 s,
+  /// and connect() is due again; InvalidArgument before connect().
   [[nodiscard]] Result<RequestEnd> write(std::uint64_t offset, std::span<const std::byte> data);
   /// RDMA READ into `data`, which is changed on success alone.
   [[nodiscard]] Result<RequestEnd> read(std::uint64_t offset, std::span<std::byte> data);

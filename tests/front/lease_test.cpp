@@ -254,6 +254,29 @@ TEST(LeaseManager, ResidenceOutOfRange_IsNamed) {
               HasSubstr("residence_ms"));
 }
 
+TEST(LeaseManager, LingerOutOfRange_IsNamedAsTheOptionIs) {
+  const Port port = opened("model");
+  EXPECT_THAT(LeaseManager::create(port, {.linger_ms = 60'001}).error().text,
+              StartsWith("linger_ms 60001"));
+}
+
+TEST(LeaseManager, PeerThatNoPacketReaches_IsNamed) {
+  Leased world("model");
+  const auto refusal = [&world](auto change) {
+    Peer peer = world.client.peer();
+    change(peer);
+    const auto granted = world.leases.grant({.bytes = 4096, .peer = peer});
+    return granted ? "granted" : granted.error().text;
+  };
+  EXPECT_THAT(refusal([](Peer& peer) { peer.gid = {}; }), StartsWith("peer.gid ::;"));
+  EXPECT_THAT(refusal([](Peer& peer) { peer.gid = *Gid::parse("fe80::1"); }),
+              StartsWith("peer.gid fe80::1, and the port has 192.0.2.1;"));
+  EXPECT_THAT(refusal([](Peer& peer) { peer.mac = {}; }), StartsWith("peer.mac 00:00:00:00:00:00"));
+  EXPECT_THAT(refusal([](Peer& peer) { peer.qpn = Qpn{1}; }), StartsWith("peer.qpn 1;"));
+  EXPECT_THAT(refusal([](Peer& peer) { peer.psn = Psn{1U << 24}; }),
+              StartsWith("peer.psn 16777216;"));
+}
+
 TEST(LeaseManager, TornDown_GrantsNothingMore) {
   Leased world("model");
   ASSERT_TRUE(world.leases.tear_down());
@@ -266,6 +289,20 @@ TEST(Requester, BeforeConnect_IsRefused) {
   const auto end = client.write(0, kData);
   ASSERT_FALSE(end);
   EXPECT_EQ(end.error().code, Errc::InvalidArgument);
+}
+
+TEST(Requester, GrantThatIsNone_IsNamedAndTheOldOneServes) {
+  Leased world("model");
+  Grant odd = world.grant;
+  odd.port.qpn = Qpn{1U << 24};
+  EXPECT_THAT(world.client.connect(odd).error().text, StartsWith("port.qpn 16777216;"));
+  odd = world.grant;
+  odd.ack_timeout = 32;
+  EXPECT_THAT(world.client.connect(odd).error().text, StartsWith("ack_timeout 32;"));
+  odd = world.grant;
+  odd.retry_count = 8;
+  EXPECT_THAT(world.client.connect(odd).error().text, StartsWith("retry_count 8;"));
+  EXPECT_TRUE(world.client.write(0, kData)->is_success());
 }
 
 TEST(Requester, TooManyBytes_AreNamed) {
