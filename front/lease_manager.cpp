@@ -121,6 +121,8 @@ LeaseManager::~LeaseManager() = default;
 Result<LeaseManager> LeaseManager::create(const Port& port, const LeaseOptions& options) {
   if (port.impl()->has_manager)
     return fail(Errc::Busy, "the port has a LeaseManager; one at a time is accepted");
+  if (const pmd::Health& health = port.impl()->hca().health(); !health.is_good())
+    return tl::unexpected<Error>(health.error());
   auto impl = std::make_unique<Impl>(port.impl());
   PORTCULLIS_TRY(impl->create(options));
   return LeaseManager(std::move(impl));

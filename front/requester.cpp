@@ -72,6 +72,9 @@ Result<std::unique_ptr<Requester::Impl>> Requester::Impl::create(std::shared_ptr
 }
 
 Result<void> Requester::Impl::check(std::size_t bytes) const {
+  // A function that was reset would keep it waiting for nothing.
+  if (const pmd::Health& health = port->hca().health(); !health.is_good())
+    return tl::unexpected<Error>(health.error());
   if (!grant)
     return fail(Errc::InvalidArgument,
                 "a request before connect(), or after one that failed; a connected queue pair is "

@@ -62,7 +62,8 @@ struct FencedLease {
 class PORTCULLIS_API LeaseManager {
  public:
   /// InvalidArgument names the option and its range; Unsupported where the plan needs what the
-  /// function has not; Busy while the port has another manager.
+  /// function has not; Busy while the port has another manager; DeviceFailed once
+  /// the function is broken or was reset.
   [[nodiscard]] static Result<LeaseManager> create(const Port& port,
                                                    const LeaseOptions& options = {});
   LeaseManager(LeaseManager&& other) noexcept;

@@ -52,7 +52,8 @@ class PORTCULLIS_API Requester {
   /// RDMA WRITE of 1 to kMostBytes to the region, `offset` bytes into it, and its end. Whether they
   /// are within the region is for the device to say. After a failure the queue pair is in error,
   /// and every request is flushed until connect(). Timeout when the device does not answer in 60 s,
-  /// and connect() is due again; InvalidArgument before connect().
+  /// and connect() is due again; InvalidArgument before connect(); DeviceFailed once the function
+  /// is broken or was reset, as by drain().
   [[nodiscard]] Result<RequestEnd> write(std::uint64_t offset, std::span<const std::byte> data);
   /// RDMA READ into `data`, which is changed on success alone.
   [[nodiscard]] Result<RequestEnd> read(std::uint64_t offset, std::span<std::byte> data);

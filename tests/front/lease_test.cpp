@@ -277,6 +277,14 @@ TEST(LeaseManager, PeerThatNoPacketReaches_IsNamed) {
               StartsWith("peer.psn 16777216;"));
 }
 
+TEST(LeaseManager, OnADrainedPort_IsRefused) {
+  const Port port = opened("model");
+  ASSERT_TRUE(LeaseManager::create(port)->drain());
+  const auto next = LeaseManager::create(port);
+  ASSERT_FALSE(next);
+  EXPECT_EQ(next.error().code, Errc::DeviceFailed);
+}
+
 TEST(LeaseManager, TornDown_GrantsNothingMore) {
   Leased world("model");
   ASSERT_TRUE(world.leases.tear_down());
@@ -303,6 +311,16 @@ TEST(Requester, GrantThatIsNone_IsNamedAndTheOldOneServes) {
   odd.retry_count = 8;
   EXPECT_THAT(world.client.connect(odd).error().text, StartsWith("retry_count 8;"));
   EXPECT_TRUE(world.client.write(0, kData)->is_success());
+}
+
+TEST(Requester, AfterADrain_FailsWithoutWaiting) {
+  Leased world("model");
+  ASSERT_TRUE(world.leases.drain());
+  const std::uint64_t before_ns = world.port.now_ns();
+  const auto end = world.client.write(0, kData);
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, Errc::DeviceFailed);
+  EXPECT_EQ(world.port.now_ns(), before_ns);
 }
 
 TEST(Requester, TooManyBytes_AreNamed) {
