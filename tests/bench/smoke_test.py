@@ -519,12 +519,34 @@ class Cost(unittest.TestCase):
         self.assertIn("sweep", done.stderr)
 
 
+class MassRevoke(unittest.TestCase):
+    """Leases alone, without clients: one table, no files."""
+
+    def test_each_row_counts_its_leases_and_none_is_fenced(self):
+        done = run("mass_revoke_bench", "--leases", "1,64", "--plan", "seed,indirect,drain")
+        rows = [line.split() for line in done.stdout.splitlines()
+                if line.startswith(("seed ", "indirect ", "drain "))]
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([(row[0], row[2], row[-1]) for row in rows],
+                         [(plan, leases, "0") for plan in ("seed", "indirect", "drain")
+                          for _ in ("parallel", "serial") for leases in ("1", "64")])
+
+    def test_plan_that_is_not_measured_is_named_with_those_that_are(self):
+        for plan in ("foo", "legacy", "umr", "drop-only"):
+            with self.subTest(plan):
+                done = run("mass_revoke_bench", "--plan", plan)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertEqual(done.stderr,
+                                 f"mass_revoke_bench: --plan '{plan}'; accepted: "
+                                 "seed, nak-first, access-flags, indirect, drain\n")
+
+
 def main() -> int:
     global PROGRAMS
     PROGRAMS = pathlib.Path(sys.argv[1])
     suite = {"command": Command, "dataplane": Dataplane, "revoke": Revoke, "floor": Floor,
              "steering": Steering, "model": Model, "mistakes": Mistakes, "cost": Cost,
-             "summary": Summary}[sys.argv[2]]
+             "summary": Summary, "mass": MassRevoke}[sys.argv[2]]
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(suite)
     return 0 if unittest.TextTestRunner().run(tests).wasSuccessful() else 1
 
