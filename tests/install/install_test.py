@@ -75,8 +75,10 @@ def headers(target: str, compiler: str):
 
 def symbols(target: str, nm: str):
     library = one(pathlib.Path(target), "libportcullis.so")
-    shown = run([nm, "-DC", "--defined-only", str(library)])
-    names = [line.split(maxsplit=2)[2].split("@")[0] for line in shown.splitlines()]
+    shown = run([nm, "-D", "--defined-only", str(library)])
+    # llvm-nm leaves names with a version behind them as they are, so c++filt makes them readable.
+    bare = [line.split(maxsplit=2)[2].split("@")[0] for line in shown.splitlines()]
+    names = run(["c++filt"], input="\n".join(bare)).splitlines()
     names = [name for name in names if name != "PORTCULLIS"]  # the version's own
     declared = "".join(h.read_text() for h in pathlib.Path(target).glob("include/portcullis/*.hpp"))
     known = set(re.findall(r"\b\w+\b", declared))
