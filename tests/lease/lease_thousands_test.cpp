@@ -242,7 +242,7 @@ TEST_P(ThousandsTogether, DeviceDiesMeanwhile_AllEndWithinOneDeadline) {
   EXPECT_LE(device.clock.now_ns() - before_ns, 4'000 * kMs);
 }
 
-INSTANTIATE_TEST_SUITE_P(Leases, ThousandsTogether, ::testing::Values(12'288u));
+INSTANTIATE_TEST_SUITE_P(Leases, ThousandsTogether, ::testing::Values(16'384u));
 
 INSTANTIATE_TEST_SUITE_P(Timings, Thousands,
                          ::testing::Values(Many{1'600, "cx5-16.35.4506"}, Many{3'000, "instant"},
