@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lease/fence.hpp"
+#include "tests/lease/fence_world.hpp"
 #include "tests/lease/noted_ports.hpp"
 #include "tests/lease/scripted_function.hpp"
 
@@ -16,6 +17,7 @@ namespace portcullis::lease {
 namespace {
 
 using ::portcullis::testing::Answer;
+using ::portcullis::testing::FenceWorld;
 using ::portcullis::testing::kNever;
 using ::portcullis::testing::kRefused;
 using ::portcullis::testing::NotedDropRule;
@@ -27,35 +29,9 @@ using ::testing::SizeIs;
 
 constexpr std::uint64_t kMs = kNsPerMs;
 
-class FenceBatch : public ::testing::Test {
+class FenceBatch : public FenceWorld {
  protected:
-  /// `count` leases: slot i with QP 100 + i, key 200 + i.
   void SetUp() override { make(4); }
-  void make(std::uint32_t count) {
-    targets.clear();
-    regions.clear();
-    regions.reserve(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      regions.push_back(DmaMemory::create(host.dma, kPageBytes).value());
-      targets.push_back({.slot = i,
-                         .qpn = prm::QpNumber{100 + i},
-                         .mkey_index = prm::MkeyIndex{200 + i},
-                         .pdn = prm::PdNumber{300 + i},
-                         .region = &regions[i]});
-    }
-  }
-  Fence fence(const Plan& plan) { return {port, plan, targets, {}}; }
-  static std::vector<Verdict> verdicts(const Fence& of) {
-    std::vector<Verdict> all;
-    for (std::size_t i = 0; i < of.size(); ++i) all.push_back(of.verdict(i));
-    return all;
-  }
-  std::uint64_t elapsed_ns() const { return host.now_ns - ScriptedFunction::kStartNs; }
-
-  ScriptedFunction host;
-  std::vector<DmaMemory> regions;
-  std::vector<FenceTarget> targets;
-  FencePort port{.device = &host.device, .commands = &host.channel};
 };
 
 TEST_F(FenceBatch, Seed_EveryKeyBeforeAnyQp) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lease/fence.hpp"
+#include "tests/lease/fence_world.hpp"
 #include "tests/lease/noted_ports.hpp"
 #include "tests/lease/scripted_function.hpp"
 
@@ -17,6 +18,7 @@ namespace portcullis::lease {
 namespace {
 
 using ::portcullis::testing::Answer;
+using ::portcullis::testing::FenceWorld;
 using ::portcullis::testing::kNever;
 using ::portcullis::testing::NotedDropRule;
 using ::portcullis::testing::NotedKeyFreer;
@@ -31,43 +33,22 @@ constexpr std::uint64_t kMs = kNsPerMs;
 /// Between two looks at the device, so that a call that looks once more is seen.
 constexpr std::uint64_t kOddNs = 20 * kMs + 50 * kNsPerUs;
 
-class FenceLimits : public ::testing::Test {
+class FenceLimits : public FenceWorld {
  protected:
-  void SetUp() override { make(1); }
-  /// Slot i with QP 100 + i, key 200 + i.
-  void make(std::uint32_t count) {
-    targets.clear();
-    regions.clear();
-    regions.reserve(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      regions.push_back(DmaMemory::create(host.dma, kPageBytes).value());
-      targets.push_back({.slot = i,
-                         .qpn = prm::QpNumber{100 + i},
-                         .mkey_index = prm::MkeyIndex{200 + i},
-                         .pdn = prm::PdNumber{300 + i},
-                         .region = &regions[i]});
-    }
-  }
-  Fence fence(const Plan& plan, const FenceOptions& options = {}) {
-    return {port, plan, targets, options};
+  void SetUp() override {
+    make(1);
+    port.steering = &drop;
+    port.umr = &umr;
+    port.on_failure = [this](std::uint32_t, Step, const Error& error) {
+      failures.push_back(error.text);
+    };
   }
   /// So long after the start of the fence.
   void at(std::uint64_t ns) { host.now_ns = ScriptedFunction::kStartNs + ns; }
-  std::uint64_t elapsed_ns() const { return host.now_ns - ScriptedFunction::kStartNs; }
 
-  ScriptedFunction host;
   NotedDropRule drop;
   NotedKeyFreer umr;
-  std::vector<DmaMemory> regions;
-  std::vector<FenceTarget> targets;
   std::vector<std::string> failures;
-  FencePort port{.device = &host.device,
-                 .commands = &host.channel,
-                 .steering = &drop,
-                 .umr = &umr,
-                 .on_failure = [this](std::uint32_t, Step, const Error& error) {
-                   failures.push_back(error.text);
-                 }};
 };
 
 // ---- what the host waits for in one go ----

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lease/fence.hpp"
+#include "tests/lease/fence_world.hpp"
 #include "tests/lease/manager_world.hpp"
 #include "tests/lease/scripted_function.hpp"
 
@@ -16,6 +17,7 @@ namespace portcullis::lease {
 namespace {
 
 using ::portcullis::testing::Answer;
+using ::portcullis::testing::FenceWorld;
 using ::portcullis::testing::kNever;
 using ::portcullis::testing::ManagerWorld;
 using ::portcullis::testing::ScriptedFunction;
@@ -29,19 +31,11 @@ constexpr std::uint32_t kSlots = 8;  // common ones, as many as one fence uses
 constexpr std::uint64_t kPatienceNs = 400 * kMs;
 
 /// Two fences of one function. The first takes every common slot.
-class FenceSlots : public ::testing::Test {
+class FenceSlots : public FenceWorld {
  protected:
   void SetUp() override {
     host.channel.common_slots = kSlots;
-    regions.reserve(kFirst + kSecond);
-    for (std::uint32_t i = 0; i < kFirst + kSecond; ++i) {
-      regions.push_back(DmaMemory::create(host.dma, kPageBytes).value());
-      targets.push_back({.slot = i,
-                         .qpn = prm::QpNumber{100 + i},
-                         .mkey_index = prm::MkeyIndex{500 + i},
-                         .pdn = prm::PdNumber{900 + i},
-                         .region = &regions[i]});
-    }
+    make(kFirst + kSecond);
   }
   Fence first() { return {port, seed_plan(), std::span(targets).first(kFirst), {}}; }
   Fence second() { return {port, seed_plan(), std::span(targets).subspan(kFirst), {}}; }
@@ -50,27 +44,18 @@ class FenceSlots : public ::testing::Test {
     host.channel.answer(Opcode::QP_2ERR, with, 2 * (kFirst + kSecond));
     host.channel.answer(Opcode::RTS2RTS_QP, with, kFirst + kSecond);
   }
-  /// Both in turn, as polls would, until the second one is through.
+  /// Both in turn, as polls would, until the second one is through or a minute is over.
   void poll_both(Fence& one, Fence& other) {
     one.go_on_unawaited();
     other.go_on_unawaited();
     do {
       (void)one.advance_until(host.now_ns + 20 * kMs);
-    } while (other.advance_until(host.now_ns + kMs) != Fence::Progress::Through);
+    } while (other.advance_until(host.now_ns + kMs) != Fence::Progress::Through &&
+             elapsed_ns() < 60 * kNsPerSecond);
   }
-  static std::vector<Verdict> verdicts(const Fence& of) {
-    std::vector<Verdict> all;
-    for (std::size_t i = 0; i < of.size(); ++i) all.push_back(of.verdict(i));
-    return all;
-  }
-  std::uint64_t elapsed_ns() const { return host.now_ns - ScriptedFunction::kStartNs; }
 
   static constexpr std::uint32_t kFirst = 80;
   static constexpr std::uint32_t kSecond = 3;
-  ScriptedFunction host;
-  std::vector<DmaMemory> regions;
-  std::vector<FenceTarget> targets;
-  FencePort port{.device = &host.device, .commands = &host.channel};
 };
 
 TEST_F(FenceSlots, AllHeldByAFenceThatIsAnswered_WaitedForHoweverLong) {
