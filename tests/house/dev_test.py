@@ -180,6 +180,39 @@ class Builds(Dev):
         self.assertEqual(self.log("cmake --"), [])
 
 
+class Check(Dev):
+    # As ctest prints: one test that failed between two that passed, and one that took too long.
+    CTEST = """\
+      Start 1: a.b
+1/4 Test #1: a.b .......................   Passed    0.01 sec
+      Start 2: a.c
+2/4 Test #2: a.c .......................***Failed    0.33 sec
+[ RUN      ] a.c
+
+c.cpp:3: Failure
+      Start 3: a.d
+3/4 Test #3: a.d .......................   Passed    0.01 sec
+      Start 4: a.e
+4/4 Test #4: a.e .......................***Timeout 900.01 sec
+
+50% tests passed, 2 tests failed out of 4
+"""
+
+    def test_tests_that_failed_are_named_before_the_table(self):
+        self.write("ctest.says", self.CTEST)
+        self.script("bin/ctest", 'while [[ $# -gt 0 && $1 != --output-log ]]; do shift; done; '
+                    '[[ $2 != *asan* ]] && exit; cp "$MACHINE/ctest.says" "$2"; exit 8')
+        for preset in ("probes", "asan", "tsan"):
+            self.write(f"build/{preset}/compile_commands.json", "")
+        done = self.dev("check")
+        self.assertEqual(done.returncode, 1, done)
+        end = done.stdout[done.stdout.index("== tests that failed"):]
+        self.assertIn("asan: a.c ***Failed    0.33 sec\n  [ RUN      ] a.c\n  c.cpp:3: Failure\n"
+                      "asan: a.e ***Timeout 900.01 sec\n", end)
+        self.assertNotIn("a.d", end)
+        self.assertIn("8 steps passed, 1 failed", end)
+
+
 class Bench(Dev):
     def runs(self) -> list[str]:
         return self.log(" -- --out-dir=")
