@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Refused by the compiler: a packet sequence number where a queue pair's number belongs.
-// reason: no known conversion|cannot convert|no matching function|could not convert
+// reason: cannot convert|cannot initialize a parameter
 #include "lease/grant.hpp"
 #include "pmd/fence_commands.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Refused by the compiler: a queue pair's number where a protection domain's belongs.
-// reason: no known conversion|cannot convert|no matching function|could not convert
+// reason: cannot convert|no matching function
 #include "pmd/fence_commands.hpp"
 #include "pmd/queue_pair.hpp"
 

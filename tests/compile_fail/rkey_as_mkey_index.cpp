@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Refused by the compiler: a whole key where the device takes its index.
-// reason: no known conversion|cannot convert|no matching function|could not convert
+// reason: cannot convert|no matching function
 #include "pmd/fence_commands.hpp"
 
 namespace portcullis::pmd {
