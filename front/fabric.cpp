@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <utility>
 
 #include "front/fabric_impl.hpp"
@@ -23,10 +22,16 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
 
 }  // namespace
 
-Result<void> check_from_zero(const char* option, double value) {
-  if (value >= 0 && std::isfinite(value)) return {};
+Result<void> check_from_zero(const char* option, double value, double most) {
+  if (value >= 0 && value <= most) return {};
   return fail(Errc::InvalidArgument,
-              fmt::format("{} {}; a number from 0 on is accepted", option, value));
+              fmt::format("{} {}; 0 to {:g} is accepted", option, value, most));
+}
+
+Result<void> check_run_us(const char* option, double value) {
+  if (value > 0 && value <= kMostUs) return {};
+  return fail(Errc::InvalidArgument,
+              fmt::format("{} {}; above 0 and at most {:g} is accepted", option, value, kMostUs));
 }
 
 Result<Fabric> Fabric::parse(std::string_view json, std::string_view file) {
@@ -35,9 +40,7 @@ Result<Fabric> Fabric::parse(std::string_view json, std::string_view file) {
 }
 
 Result<Fabric> Fabric::make(std::string_view name) {
-  const bool is_generated = name.find(':') != std::string_view::npos;
-  PORTCULLIS_TRY_ASSIGN(auto topology,
-                        is_generated ? pfc::cbd::generate(name) : pfc::scenario(name));
+  PORTCULLIS_TRY_ASSIGN(auto topology, pfc::cbd::by_name(name));
   return Fabric(std::make_shared<const Impl>(Impl{std::move(topology)}));
 }
 

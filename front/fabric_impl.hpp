@@ -25,7 +25,14 @@ struct [[gnu::visibility("hidden")]] Fabric::Impl {
   [[nodiscard]] double us_per_time() const noexcept { return topology.units.time_s * 1e6; }
 };
 
-/// InvalidArgument unless `value` is a number from 0 on.
-[[nodiscard]] Result<void> check_from_zero(const char* option, double value);
+/// InvalidArgument unless `value` is from 0 to `most`.
+[[nodiscard]] Result<void> check_from_zero(const char* option, double value, double most);
+
+/// A day. The packet engine counts picoseconds in 63 bits; what a longer run of the fluid says is
+/// lost in rounding.
+inline constexpr double kMostUs = 86'400e6;
+
+/// InvalidArgument unless `value` is above 0 and at most kMostUs.
+[[nodiscard]] Result<void> check_run_us(const char* option, double value);
 
 }  // namespace portcullis

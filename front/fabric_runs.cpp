@@ -16,17 +16,10 @@ namespace portcullis {
 namespace {
 
 constexpr double kPsPerUs = 1e6;
-constexpr double kMostUs = 86'400e6;  // a day: picoseconds are counted in 63 bits
 
 Result<void> check(const PacketOptions& options) {
-  if (!(options.until_us > 0 && options.until_us <= kMostUs))
-    return fail(Errc::InvalidArgument,
-                fmt::format("until_us {}; above 0 and at most {:g} is accepted", options.until_us,
-                            kMostUs));
-  PORTCULLIS_TRY(check_from_zero("response_us", options.response_us));
-  if (options.response_us <= kMostUs) return {};
-  return fail(Errc::InvalidArgument, fmt::format("response_us {}; at most {:g} is accepted",
-                                                 options.response_us, kMostUs));
+  PORTCULLIS_TRY(check_run_us("until_us", options.until_us));
+  return check_from_zero("response_us", options.response_us, kMostUs);
 }
 
 pfc::packet::Picoseconds ps_of(double us) {
@@ -47,7 +40,7 @@ std::vector<double> delivered(const pfc::FluidRun& run, const pfc::Topology& top
 }  // namespace
 
 Result<FabricRun> run_fluid(const Fabric& fabric, const FluidOptions& options) {
-  PORTCULLIS_TRY(check_from_zero("until_us", options.until_us));
+  PORTCULLIS_TRY(check_run_us("until_us", options.until_us));
   const pfc::Topology& topology = fabric.impl().topology;
   const double us = fabric.impl().us_per_time();
   pfc::FluidOptions solver;

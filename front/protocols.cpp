@@ -59,6 +59,17 @@ failover::Parameters raised(std::string_view protocol, failover::Parameters para
   return model == models.end() ? parameters : failover::raised_to_model(*model, parameters);
 }
 
+/// Of what the models themselves do not see: they are given more than 0, and a known environment.
+Result<void> check(const ExploreBounds& bounds) {
+  if (bounds.clients == 0) return fail(Errc::InvalidArgument, "clients 0; 1 to 8 are accepted");
+  if (bounds.operations == 0)
+    return fail(Errc::InvalidArgument, "operations 0; 1 to 4 are accepted");
+  if (bounds.surroundings <= Surroundings::Aba) return {};
+  return fail(Errc::InvalidArgument,
+              "surroundings " + std::to_string(static_cast<unsigned>(bounds.surroundings)) +
+                  "; Quiet, Reuse, OtherWriters and Aba (0 to 3) are accepted");
+}
+
 Result<void> check(const ExploreOptions& options) {
   constexpr unsigned kMostThreads = 16;
   if (options.threads >= 1 && options.threads <= kMostThreads) return {};
@@ -92,6 +103,7 @@ std::string_view name(ExploreEnding ending) noexcept {
 
 Result<ExploreVerdict> explore(std::string_view protocol, const ExploreBounds& bounds,
                                const ExploreOptions& options) {
+  PORTCULLIS_TRY(check(bounds));
   PORTCULLIS_TRY(check(options));
   const failover::Parameters parameters = raised(protocol, parameters_of(bounds));
   PORTCULLIS_TRY_ASSIGN(auto scenario, failover::make_model(protocol, parameters));

@@ -12,10 +12,13 @@ namespace {
 constexpr double kPsPerUs = 1e6;
 constexpr double kPsPerMs = 1e9;
 constexpr std::uint32_t kMostPacketBytes = 1 << 20;
+// As pfc-deadlock residence takes them: a second, and eleven days.
+constexpr double kMostResponseUs = 1e6;
+constexpr double kMostWatchdogMs = 1e9;
 
 Result<void> check(const ResidenceOptions& options) {
-  PORTCULLIS_TRY(check_from_zero("response_us", options.response_us));
-  PORTCULLIS_TRY(check_from_zero("watchdog_ms", options.watchdog_ms));
+  PORTCULLIS_TRY(check_from_zero("response_us", options.response_us, kMostResponseUs));
+  PORTCULLIS_TRY(check_from_zero("watchdog_ms", options.watchdog_ms, kMostWatchdogMs));
   if (options.packet_bytes >= 1 && options.packet_bytes <= kMostPacketBytes) return {};
   return fail(Errc::InvalidArgument, "packet_bytes " + std::to_string(options.packet_bytes) +
                                          "; 1 to 1048576 are accepted");

@@ -181,8 +181,8 @@ Result<Topology> scenario(std::string_view name) {
   } else {
     std::vector<std::string_view> names;
     for (const ScenarioName& known : kNames) names.push_back(known.name);
-    return fail(Errc::NotFound, fmt::format("no scenario \"{}\"; {} or a JSON file is accepted",
-                                            name, fmt::join(names, ", ")));
+    return fail(Errc::NotFound,
+                fmt::format("no scenario \"{}\"; {} are accepted", name, fmt::join(names, ", ")));
   }
   topology.name = name;
   PORTCULLIS_TRY(check(topology));

@@ -23,13 +23,13 @@ namespace portcullis {
 
 /// Queues serve in the order of arrival; exact up to rounding.
 struct FluidOptions {
-  double until_us = 1000;
+  double until_us = 1000;  // above 0, up to a day
   std::uint64_t max_events = 1'000'000;
   const std::atomic<bool>* stop = nullptr;  // asked between events
 };
 
 struct PacketOptions {
-  double until_us = 1000;
+  double until_us = 1000;  // above 0, up to a day
   std::uint32_t packet_bytes = 1000;
   double response_us = 0;        // from the end of a PAUSE until its sender has stopped
   bool is_pause_in_band = true;  // a PAUSE waits for what its link is sending

@@ -24,9 +24,10 @@ namespace portcullis {
 
 struct ResidenceOptions {
   std::uint32_t packet_bytes = 1000;  // of every packet, 1 to 2^20
-  double response_us = 0;             // from the end of a PAUSE until its sender heeds it
-  bool is_pause_in_band = true;       // a PAUSE waits for what its link is sending
-  /// A switch's queue that has been paused for so long is emptied; 0: there is no watchdog.
+  double response_us = 0;  // from the end of a PAUSE until its sender heeds it; up to a second
+  bool is_pause_in_band = true;  // a PAUSE waits for what its link is sending
+  /// A switch's queue that has been paused for so long is emptied; 0: there is no watchdog. Up to
+  /// 1e9.
   double watchdog_ms = 0;
   const std::atomic<bool>* stop = nullptr;  // asked now and then; true ends it with Timeout
 };

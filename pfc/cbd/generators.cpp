@@ -2,6 +2,7 @@
 #include "pfc/cbd/generators.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "pfc/cbd/routing.hpp"
+#include "pfc/scenarios.hpp"
 
 namespace portcullis::pfc::cbd {
 namespace {
@@ -63,6 +65,9 @@ void add_shortest_routes(Topology& topology) {
   topology.routes = Routing(topology).shortest_routes(destinations_of(topology),
                                                       std::vector<bool>(topology.links.size()));
 }
+
+constexpr std::string_view kForms =
+    "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS and ring:SWITCHES,SPAN";
 
 /// "4,2,1" as exactly `count` numbers.
 Result<std::vector<std::uint32_t>> parse_shape(std::string_view name, std::string_view text,
@@ -193,8 +198,17 @@ Result<Topology> generate(std::string_view name) {
     PORTCULLIS_TRY_ASSIGN(const auto n, parse_shape(name, shape, 2, "ring:SWITCHES,SPAN"));
     return ring(n[0], n[1]);
   }
-  return fail(Errc::InvalidArgument,
-              fmt::format("scenario \"{}\"; leaf-spine:, fat-tree: and ring: are generated", name));
+  return fail(Errc::NotFound, fmt::format("no scenario \"{}\"; {} are generated", name, kForms));
+}
+
+Result<Topology> by_name(std::string_view name) {
+  const bool is_generated = name.find(':') != std::string_view::npos;
+  auto found = is_generated ? generate(name) : scenario(name);
+  if (found || found.error().code != Errc::NotFound) return found;
+  std::vector<std::string_view> names;
+  for (const ScenarioName& known : scenario_names()) names.push_back(known.name);
+  return fail(Errc::NotFound, fmt::format("no scenario \"{}\"; {}, {} are accepted", name,
+                                          fmt::join(names, ", "), kForms));
 }
 
 }  // namespace portcullis::pfc::cbd

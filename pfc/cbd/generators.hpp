@@ -38,4 +38,8 @@ struct LeafSpine {
 /// names what is accepted.
 [[nodiscard]] Result<Topology> generate(std::string_view name);
 
+/// A scenario that is built in, or a fabric that is generated. NotFound when it is the name of
+/// neither, with all that are; InvalidArgument when it is a generated one's with a wrong shape.
+[[nodiscard]] Result<Topology> by_name(std::string_view name);
+
 }  // namespace portcullis::pfc::cbd

@@ -83,6 +83,17 @@ TEST(Explore, OutOfMemory_IsNoVerdict) {
   EXPECT_EQ(verdict->ending, ExploreEnding::OutOfMemory);
 }
 
+TEST(Explore, NoOperation_IsNotTakenForOne) {
+  EXPECT_EQ(explore("blind-fadd", {.operations = 0}).error().text,
+            "operations 0; 1 to 4 are accepted");
+  EXPECT_EQ(explore("blind-fadd", {.clients = 0}).error().text, "clients 0; 1 to 8 are accepted");
+}
+
+TEST(Explore, SurroundingsThatDoNotExist_AreNamed) {
+  EXPECT_EQ(explore("blind-fadd", {.surroundings = static_cast<Surroundings>(77)}).error().text,
+            "surroundings 77; Quiet, Reuse, OtherWriters and Aba (0 to 3) are accepted");
+}
+
 TEST(Explore, UnknownProtocol_IsNamed) {
   const auto verdict = explore("blind");
   ASSERT_FALSE(verdict);
@@ -108,7 +119,12 @@ TEST(Fabric, BadSetting_IsNamedAndChangesNothing) {
   EXPECT_THAT(changed.error().text, HasSubstr("nowhere"));
 }
 
-TEST(Fabric, UnknownName_IsRefused) { EXPECT_FALSE(Fabric::make("ring:2")); }
+TEST(Fabric, UnknownName_IsRefusedWithThoseThatThereAre) {
+  EXPECT_FALSE(Fabric::make("ring:2"));
+  EXPECT_EQ(Fabric::make("torus").error().text,
+            "no scenario \"torus\"; seed-1, seed-2, seed-3, seed-4, ring-3, "
+            "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS and ring:SWITCHES,SPAN are accepted");
+}
 
 TEST(BufferCycles, Ring_HasOneCircleAndSaysWhoMakesIt) {
   const auto found = find_buffer_cycles(made("ring:3,2"));
@@ -162,6 +178,11 @@ TEST(Residence, PacketOfNoBytes_IsNamed) {
   EXPECT_FALSE(bound_residence(made("ring:3,2"), {.packet_bytes = 0}));
 }
 
+TEST(Residence, WatchdogThatNeverComes_IsNamed) {
+  EXPECT_EQ(bound_residence(made("ring:3,2"), {.watchdog_ms = 1e308}).error().text,
+            "watchdog_ms 1e+308; 0 to 1e+09 is accepted");
+}
+
 TEST(Residence, Stopped_IsNoBound) {
   const std::atomic<bool> stop = true;
   const auto bound = bound_residence(made("ring:3,2"), {.stop = &stop});
@@ -188,6 +209,8 @@ TEST(Runs, RingLocks_InBothKinds) {
 TEST(Runs, TimeThatIsNone_IsNamed) {
   EXPECT_FALSE(run_packets(made("ring:3,2"), {.until_us = -1}));
   EXPECT_FALSE(run_fluid(made("ring:3,2"), {.until_us = -1}));
+  EXPECT_EQ(run_fluid(made("ring:3,2"), {.until_us = 1e308}).error().text,
+            "until_us 1e+308; above 0 and at most 8.64e+10 is accepted");
 }
 
 TEST(Runs, Stopped_SaysSo) {

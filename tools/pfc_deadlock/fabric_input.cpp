@@ -14,7 +14,10 @@ Result<pfc::Topology> load(const std::string& name) {
     PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(name));
     return pfc::parse_topology(text, name == "-" ? "standard input" : name);
   }
-  return name.find(':') == std::string::npos ? pfc::scenario(name) : pfc::cbd::generate(name);
+  auto found = pfc::cbd::by_name(name);
+  if (!found && found.error().code == Errc::NotFound)
+    found.error().text += "; so is a file that ends in .json, and - for standard input";
+  return found;
 }
 
 }  // namespace

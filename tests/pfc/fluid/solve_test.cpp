@@ -20,8 +20,7 @@ std::string setting_error(const char* name, const char* setting) {
 
 TEST(Scenario, UnknownName_ListsTheKnownOnes) {
   EXPECT_EQ(scenario("seed-9").error().text,
-            "no scenario \"seed-9\"; seed-1, seed-2, seed-3, seed-4, ring-3 or a JSON file is "
-            "accepted");
+            "no scenario \"seed-9\"; seed-1, seed-2, seed-3, seed-4, ring-3 are accepted");
 }
 
 TEST(Setting, Mistakes_AreNamed) {
