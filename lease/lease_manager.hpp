@@ -55,7 +55,9 @@ struct Host {
   /// Hears of every event that the manager took from the function. May be empty.
   std::function<void(const pmd::Event&)> on_event = {};
   /// Hears of every outcome of a fence when it stands, asked for or by time to live, and of each
-  /// that was under way or waited when another fence took the function down. May be empty.
+  /// that was under way or waited when another fence took the function down. A fence of many is
+  /// still being settled then, so it neither throws nor calls the manager; who has to keeps the
+  /// outcome until the call has returned, as front/lease_manager.cpp does. May be empty.
   std::function<void(const Lease&, const Verdict&)> on_outcome = {};
   /// Told when a fence or a drain has reset the function: who asks it from then on gets an answer
   /// at once, and never "ok". May be empty.

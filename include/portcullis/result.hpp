@@ -65,18 +65,19 @@ template <class T>
 
 }  // namespace portcullis
 
-/// Returns the error of `expression` from the enclosing function; continues on success.
-#define PORTCULLIS_TRY(expression)                                                        \
+/// `PORTCULLIS_TRY(expression);` returns its error from the enclosing function; goes on without
+/// one.
+#define PORTCULLIS_TRY(...)                                                               \
   do {                                                                                    \
-    if (auto portcullis_result = (expression); !portcullis_result)                        \
+    if (auto portcullis_result = (__VA_ARGS__); !portcullis_result)                       \
       return ::tl::unexpected<::portcullis::Error>(std::move(portcullis_result).error()); \
   } while (false)
 
 /// `PORTCULLIS_TRY_ASSIGN(auto queue, Queue::create(..));` declares `queue` or returns the error.
-#define PORTCULLIS_TRY_ASSIGN(declaration, expression) \
-  PORTCULLIS_TRY_ASSIGN_(declaration, expression, PORTCULLIS_CONCAT_(portcullis_result_, __LINE__))
-#define PORTCULLIS_TRY_ASSIGN_(declaration, expression, result)                         \
-  auto result = (expression);                                                           \
+#define PORTCULLIS_TRY_ASSIGN(declaration, ...) \
+  PORTCULLIS_TRY_ASSIGN_(declaration, PORTCULLIS_CONCAT_(portcullis_result_, __LINE__), __VA_ARGS__)
+#define PORTCULLIS_TRY_ASSIGN_(declaration, result, ...)                                \
+  auto result = (__VA_ARGS__);                                                          \
   if (!result) return ::tl::unexpected<::portcullis::Error>(std::move(result).error()); \
   declaration = *std::move(result)
 #define PORTCULLIS_CONCAT_(a, b) PORTCULLIS_CONCAT2_(a, b)
