@@ -203,7 +203,8 @@ Result<void> Granter::choose_key_byte() {
 /// Firmware may give the index again, and the byte comes again too: whoever gets both could be
 /// reached through the tenant's key, as far as the device checks no domain below it.
 bool Granter::may_be_given(prm::Rkey key) const {
-  return !named_.contains(key) && (options_.key_byte || key_bytes_.is_fresh(key));
+  const bool is_named = named_.contains(key) && !options_.gives_named_keys;
+  return !is_named && (options_.key_byte || key_bytes_.is_fresh(key));
 }
 
 /// A key that may not be given goes back before anybody is told of it, and so does what was written

@@ -96,6 +96,9 @@ class Granter {
     /// The low byte of every key, in place of KeyBytes: for who wants one to come again. May be
     /// empty.
     std::function<std::uint8_t()> key_byte = {};
+    /// A key that a tenant's key still names is given all the same: for who wants to show what
+    /// comes of it.
+    bool gives_named_keys = false;
   };
   /// Both must outlive it. Does not move: what it makes keeps the way to its commands.
   Granter(const pmd::Context& context, RegionStore& regions, const Options& options, LogSink log);

@@ -64,6 +64,8 @@ constexpr std::array kRows{
     Row{"a6-off", &Behaviours::a6_off,
         "DESTROY_MKEY of an indirect key is answered while DMA through it is pending, against "
         "assumption A6"},
+    Row{"klm-domain-unchecked", &Behaviours::klm_domain_unchecked,
+        "the protection domain of a key that an indirect one leads to is not looked at"},
     Row{"replay-unchecked", &Behaviours::replay_unchecked,
         "a READ that is asked for again goes where the first one went, and no key is looked at"},
     Row{"read-untracked", &Behaviours::read_untracked,

@@ -31,6 +31,7 @@ struct Behaviours {
   bool a2_off = false;
   bool a5_off = false;
   bool a6_off = false;
+  bool klm_domain_unchecked = false;
   bool replay_unchecked = false;
   bool read_untracked = false;
   std::optional<std::uint64_t> dispatch_cache_ms;

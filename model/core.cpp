@@ -79,6 +79,7 @@ Core::Core(Parts parts, const Options& options)
   pd_ids.reuse_first(behaviours.reuse_numbers);
   qp_ids.reuse_first(behaviours.reuse_numbers);
   mkeys.reuse_indices(behaviours.reuse_numbers);
+  mkeys.check_domain_below(!behaviours.klm_domain_unchecked);
   iommu.keep_stale(behaviours.a5_off);
 }
 

@@ -142,6 +142,8 @@ class MkeyTable {
   [[nodiscard]] std::uint32_t reserved_lkey() const noexcept { return kReservedIndex << 8; }
   /// An index that was given back is the next one given.
   void reuse_indices(bool on) noexcept { ids_.reuse_first(on); }
+  /// Of the key that an indirect one leads to; off, any that is alive will do.
+  void check_domain_below(bool on) noexcept { checks_domain_below_ = on; }
   [[nodiscard]] std::size_t size() const noexcept { return live_; }
   void clear();
 
@@ -219,6 +221,7 @@ class MkeyTable {
   std::vector<Key> keys_;  // grows with the highest index in use
   IdAllocator ids_;
   std::size_t live_ = 0;
+  bool checks_domain_below_ = true;
   Life lives_ = 0;
   IdleHook idle_;
 };

@@ -13,7 +13,7 @@
 //                 mlx5_ib_sg_to_klms puts keys with local rights alone (local_dma_lkey) under keys
 //                 that peers use
 //   PD            both keys' must be the QP's; who checks it is a hypothesis, every driver puts
-//                 both into one
+//                 both into one. behaviour=klm-domain-unchecked asks it of the indirect key alone
 //   mkc.qpn       of both counts
 //   a long entry  4096 bytes at least, but for the last: this model's own limit, since a frame's
 //                 payload is to meet two entries at most
@@ -99,9 +99,13 @@ KeyCheck MkeyTable::check_klms(const Key& key, const KeyUse& use) const noexcept
     const std::uint64_t piece = std::min(left, klm->from + klm->bytes - at);
     if (piece == 0) continue;
     if (!is_direct(klm->key)) return KeyCheck::BadKey;
-    const KeyUse direct{
-        klm->key, use.pd, use.qpn, klm->va + (at - klm->from), piece, local_rights(use.access),
-        use.rlky};
+    const KeyUse direct{.key = klm->key,
+                        .pd = checks_domain_below_ ? use.pd : keys_[klm->key >> 8].pd,
+                        .qpn = use.qpn,
+                        .va = klm->va + (at - klm->from),
+                        .length = piece,
+                        .access = local_rights(use.access),
+                        .rlky = use.rlky};
     if (const KeyCheck checked = check(direct); checked != KeyCheck::Ok) return checked;
     at += piece;
     left -= piece;

@@ -94,26 +94,42 @@ Result<bool> Client::post(model::Random& random) {
   return post(operation, is_empty ? 0 : packets, at);
 }
 
+std::uint32_t Client::bytes_of(Operation operation, std::uint32_t packets) noexcept {
+  return is_atomic(operation) ? kAtomicBytes : packets * kMtuBytes;
+}
+
 Result<bool> Client::post(Operation operation, std::uint32_t packets, std::uint64_t at) {
-  if (has_failed_ || qp_.outstanding_blocks() >= kMostOutstanding) return false;
+  const std::uint32_t bytes = bytes_of(operation, packets);
+  if (comes_back(operation) && has_room())
+    witness_->ask(connection_->serial, at, bytes, is_atomic(operation));
+  return send(operation, bytes, grant_.address + at);
+}
+
+Result<bool> Client::reach(Operation operation, std::uint64_t address) {
+  return send(operation, bytes_of(operation, 1), address);
+}
+
+bool Client::has_room() const noexcept {
+  return !has_failed_ && qp_.outstanding_blocks() < kMostOutstanding;
+}
+
+Result<bool> Client::send(Operation operation, std::uint32_t bytes, std::uint64_t address) {
+  if (!has_room()) return false;
   const std::size_t index = index_of(operation);
   pmd::WorkRequest request;
   request.opcode = kOperations[index].opcode;
   request.wr_id = index;
-  request.remote_address = grant_.address + at;
+  request.remote_address = address;
   request.rkey = grant_.rkey;
   // What an atomic leaves is stamped where nothing was or its client's stamp stood.
   request.swap_or_add = operation == Operation::CompareSwap ? stamp(connection_->serial, 0) : 1;
-  const pmd::GatherEntry local{.address = comes_back(operation) ? kPageBytes : 0,
-                               .lkey = key_.lkey(),
-                               .bytes = is_atomic(operation) ? kAtomicBytes : packets * kMtuBytes};
-  if (comes_back(operation))
-    witness_->ask(connection_->serial, at, local.bytes, is_atomic(operation));
+  const pmd::GatherEntry local{
+      .address = comes_back(operation) ? kPageBytes : 0, .lkey = key_.lkey(), .bytes = bytes};
   PORTCULLIS_TRY(qp_.post(request, std::span(&local, local.bytes == 0 ? 0 : 1)));
   qp_.ring();
   ++posted_[index];
-  connection_->next_psn =
-      model::psn_add(connection_->next_psn, is_atomic(operation) ? 1 : std::max(packets, 1U));
+  const std::uint32_t packets = std::max((bytes + kMtuBytes - 1) / kMtuBytes, 1U);
+  connection_->next_psn = model::psn_add(connection_->next_psn, packets);
   connection_->messages.push_back({kind_of(operation), connection_->next_psn});
   return true;
 }

@@ -71,6 +71,8 @@ class Client {
   /// One of so many packets' bytes, at that place of the region; false when there is no room. A
   /// SEND goes where the lease has a receive, an atomic has its own size.
   [[nodiscard]] Result<bool> post(Operation operation, std::uint32_t packets, std::uint64_t at);
+  /// One packet with its own key at an address that is not its lease's. `operation` names a key.
+  [[nodiscard]] Result<bool> reach(Operation operation, std::uint64_t address);
   /// Takes completions.
   [[nodiscard]] Result<void> poll();
 
@@ -93,6 +95,10 @@ class Client {
         qp_(std::move(qp)),
         source_(std::move(source)),
         key_(std::move(key)) {}
+  [[nodiscard]] bool has_room() const noexcept;
+  /// Of a message of so many packets.
+  [[nodiscard]] static std::uint32_t bytes_of(Operation operation, std::uint32_t packets) noexcept;
+  [[nodiscard]] Result<bool> send(Operation operation, std::uint32_t bytes, std::uint64_t address);
   [[nodiscard]] Result<void> to_rts(prm::QpNumber remote_qpn, std::uint32_t remote_psn,
                                     std::uint32_t psn);
 

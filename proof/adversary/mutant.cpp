@@ -59,6 +59,10 @@ constexpr std::array kMutants{
     MutantInfo{
         Mutant::BusMasterLeftOn, "bus-master-left-on",
         "a drain reads back that bus mastering is off, the card goes on, and the reset fails"},
+    MutantInfo{Mutant::DeadEntry, "dead-entry",
+               "a key that a group's key still names is given again, and the card looks at no "
+               "protection domain below an indirect key",
+               "klm-domain-unchecked", "indirect"},
 };
 
 }  // namespace

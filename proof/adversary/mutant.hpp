@@ -38,6 +38,7 @@ enum class Mutant : std::uint8_t {
   NoQuarantine,            // the number does not rest as long as the client may send again
   JoinNotAwaited,          // who joins a revoke is told its outcome while it runs
   BusMasterLeftOn,         // a drain is told that bus mastering is off, and it is not (A7)
+  DeadEntry,               // a key that an indirect one still names is given again
 };
 
 struct MutantInfo {
@@ -50,7 +51,7 @@ struct MutantInfo {
 
 [[nodiscard]] constexpr bool keeps_key_byte(Mutant mutant) noexcept {
   return mutant == Mutant::KeyByteKept || mutant == Mutant::KeyByteKeptRead ||
-         mutant == Mutant::KeyByteKeptAtomic;
+         mutant == Mutant::KeyByteKeptAtomic || mutant == Mutant::DeadEntry;
 }
 /// Whether it must be found by what the device did to memory. Else what was answered is enough: a
 /// fence that proves nothing harms nobody by itself.

@@ -69,6 +69,7 @@ class Tally {
     report_.holds += result.holds;
     report_.touched += result.touched;
     report_.joined += result.joined;
+    report_.reached_over += result.reached_over;
     report_.drained += result.drained;
     report_.long_grace += outlasts_budget(spec) ? 1 : 0;
     report_.key_steps += result.occupancies.size();

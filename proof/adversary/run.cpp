@@ -60,14 +60,15 @@ Result<void> admit_into_stale(World& world, Client& next, const Held& stale) {
   return world.pass(1'000);
 }
 
-/// Whatever names a key.
-std::span<const Operation> what_strikes(Mutant mutant) noexcept {
+/// One of those that name a key.
+Operation what_strikes(World& world) {
+  const Mutant mutant = world.spec().mutant;
   static constexpr std::array kAll{Operation::Write, Operation::Read, Operation::FetchAdd,
                                    Operation::CompareSwap};
-  constexpr std::span kOperations(kAll);
-  if (mutant == Mutant::KeyByteKeptRead) return kOperations.subspan(1, 1);
-  if (mutant == Mutant::KeyByteKeptAtomic) return kOperations.last(2);
-  return kOperations;
+  std::span<const Operation> operations(kAll);
+  if (mutant == Mutant::KeyByteKeptRead) operations = operations.subspan(1, 1);
+  if (mutant == Mutant::KeyByteKeptAtomic) operations = operations.last(2);
+  return operations[world.random().below(static_cast<std::uint32_t>(operations.size()))];
 }
 
 /// The client whose lease is over goes on with its old key, at the QP that has the number now, and
@@ -78,9 +79,7 @@ Result<void> strike(World& world, Client& old, Client& next) {
   PORTCULLIS_TRY(world.pass(kNsPerMs));
   PORTCULLIS_TRY(old.reset());
   PORTCULLIS_TRY(old.connect_to(next.grant().qpn, next.connection().next_psn));
-  const auto operations = what_strikes(world.spec().mutant);
-  const auto count = static_cast<std::uint32_t>(operations.size());
-  PORTCULLIS_TRY(old.post(operations[world.random().below(count)], 1, kVault));
+  PORTCULLIS_TRY(old.post(what_strikes(world), 1, kVault));
   PORTCULLIS_TRY(world.pass(kNsPerMs));
   return old.reset();
 }
@@ -126,6 +125,9 @@ Result<void> second_tenant(World& world, Client& old, Client& next) {
   PORTCULLIS_TRY(admit_next(world, old, next));
   PORTCULLIS_TRY(traffic_with_stale(world, old));
   if (world.random().below(4) == 0) PORTCULLIS_TRY(strike(world, old, next));
+  if (are_together(world.spec()) && world.is_active(world.client(1)) &&
+      world.random().below(2) == 0)
+    PORTCULLIS_TRY(world.reach_over(world.client(1), old, what_strikes(world)));
   // Now and then the last lease goes with it, in one batch.
   std::vector<Client*> ended{&next};
   const bool is_drained = drains(world.spec());

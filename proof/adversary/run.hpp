@@ -91,8 +91,9 @@ struct RunResult {
   std::uint32_t fenced = 0;
   std::uint32_t unproved = 0;  // of those fenced: the unmap was made to fail, nothing was promised
   std::uint32_t joined = 0;    // revokes that joined one under way
-  std::uint32_t drained = 0;   // leases that ended with the function
-  std::uint32_t steered = 0;   // outcomes with a DROP entry in force
+  std::uint32_t reached_over = 0;  // messages of a neighbour to where a lease of its group lay
+  std::uint32_t drained = 0;       // leases that ended with the function
+  std::uint32_t steered = 0;       // outcomes with a DROP entry in force
   OperationCounts posted{};
   OperationCounts succeeded{};
   std::uint64_t holds = 0;  // steps that were held

@@ -148,6 +148,7 @@ Result<void> World::start_manager() {
   options.grant.psn_seed = spec_.seed + 1;
   if (keeps_key_byte(spec_.mutant))
     options.grant.key_byte = [bytes = context_->key_variants] { return bytes->next(); };
+  options.grant.gives_named_keys = spec_.mutant == Mutant::DeadEntry;
   options.grace_ms = grace_ms(spec_);
   if (spec_.mutant == Mutant::NumberReusedEarly || spec_.mutant == Mutant::NoGrace)
     options.grace_ms = 0;
@@ -334,6 +335,13 @@ Result<void> World::hoard(Client& client, std::uint32_t rounds) {
   mood.check = 256;
   adversary_->set_mood(mood);
   return pass(kRetransmitNs);
+}
+
+Result<void> World::reach_over(Client& neighbour, const Client& old, Operation operation) {
+  PORTCULLIS_TRY_ASSIGN(const bool is_posted,
+                        neighbour.reach(operation, old.grant().address + kVault));
+  result_.reached_over += is_posted ? 1 : 0;
+  return pass(kNsPerMs);
 }
 
 /// A READ that was served, whose data never came: nothing but its repetition is on its way.

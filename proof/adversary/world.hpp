@@ -43,6 +43,9 @@ class World {
   [[nodiscard]] Result<void> finish_operations();
   /// Posts of one client and holds until much of it is on its way, or `rounds` are over.
   [[nodiscard]] Result<void> hoard(Client& client, std::uint32_t rounds);
+  /// `neighbour` was granted together with `old` and lives. It goes with the key of both to the
+  /// last bytes of where `old` lay. What their key names there is gone, whoever has its number now.
+  [[nodiscard]] Result<void> reach_over(Client& neighbour, const Client& old, Operation operation);
   /// Takes the leases away, many in one batch; from the outcome on the witness watches. The first
   /// one's client goes on meanwhile, and counts at the key step.
   [[nodiscard]] Result<void> revoke(std::span<Client* const> clients);

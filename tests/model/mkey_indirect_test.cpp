@@ -178,6 +178,15 @@ TEST_F(IndirectKey, DirectKeyOfAnotherPd_IsRefused) {
   EXPECT_EQ(check(key, 0, 8), KeyCheck::BadPd);
 }
 
+TEST_F(IndirectKey, DomainBelowUnchecked_DirectKeyOfAnotherPdWillDo) {
+  const auto foreign = direct(kFirst, true, kPd + 1);
+  const auto key = indirect({{kRegion, foreign, 0}}, kRegion);
+  table_.check_domain_below(false);
+  EXPECT_EQ(check(key, 0, 8), KeyCheck::Ok);
+  EXPECT_EQ(table_.check({key, kPd + 1, kQpn, kStart, 8, access::kRemoteWrite, false}),
+            KeyCheck::BadPd);
+}
+
 TEST_F(IndirectKey, MayNotBeAnEntryItself) {
   const auto key = indirect(both_, 2 * kRegion);
   const auto above = indirect({{kRegion, key, kStart}}, kRegion);

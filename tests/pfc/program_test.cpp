@@ -128,8 +128,8 @@ TEST(Fluid, Mistakes_AreOneLine) {
   } mistakes[] = {
       {{"fluid", "seed-7"},
        "pfc-deadlock fluid: no scenario \"seed-7\"; seed-1, seed-2, seed-3, seed-4, ring-3, "
-       "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS and ring:SWITCHES,SPAN are accepted; so is a "
-       "file that ends in .json, and - for standard input\n"},
+       "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS and ring:SWITCHES,SPAN are accepted; so is "
+       "a file that ends in .json, and - for standard input\n"},
       {{"fluid", "seed-1", "--at", "1,x"},
        "pfc-deadlock fluid: --at \"1,x\"; times from 0 on with commas between are accepted\n"},
       {{"fluid", "seed-1", "--set", "theta=0"},

@@ -19,7 +19,8 @@ std::string claim(const adversary::ProofReport& report) {
 claimed, of {} outcomes in {} runs
   - from the outcome on no DMA, read or write, touched the region
   - nothing of an old client was written to, read from or changed by an atomic in the region of the
-    tenant that had its QP number next, and no client got words of another's lease
+    tenant that had its QP number next, and no client got words of another's lease, nor reached the
+    next tenant's by the key of a group that had the lease before
   - no QP was reset before GRACE was over, and no number came back before its rest was, but by plan
     legacy, which has neither
   - no revoke was answered before its outcome stood, and none was Fenced, or unproved, without a
@@ -92,8 +93,10 @@ std::string operations_of_a_run(const adversary::ProofReport& report) {
 std::string circumstances(const adversary::ProofReport& report) {
   return fmt::format(
       "GRACE outlasts the retry budget in {} runs, and the budget GRACE in {}; {} revokes joined "
-      "one under way; {} leases ended by a drain\n",
-      report.long_grace, report.runs - report.long_grace, report.joined, report.drained);
+      "one under way; {} leases ended by a drain\n"
+      "{} messages by the key of a group went to where a lease of it had been\n",
+      report.long_grace, report.runs - report.long_grace, report.joined, report.drained,
+      report.reached_over);
 }
 
 }  // namespace

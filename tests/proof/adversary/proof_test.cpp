@@ -107,6 +107,13 @@ TEST(FenceProof, RevokesThatJoin_AreAnsweredWhenTheOutcomeStands) {
   EXPECT_EQ(report->violations, 0u) << describe(*report->first);
 }
 
+TEST(FenceProof, NeighboursThatReachOver_FindNothingOfTheNextTenant) {
+  const auto report = prove({.runs = 60, .plans = {lease::indirect_plan()}});
+  ASSERT_TRUE(report) << report.error().text;
+  EXPECT_GT(report->reached_over, 0u);
+  EXPECT_EQ(report->violations, 0u) << describe(*report->first);
+}
+
 TEST(FenceProof, LeasesDrained_NothingIsTouchedAfterTheirOutcomes) {
   const auto report = prove(options(160));
   ASSERT_TRUE(report) << report.error().text;
