@@ -8,6 +8,7 @@
 #include "model/port_settings.hpp"
 #include "model/q_counters.hpp"
 #include "model/reserved.hpp"
+#include "model/shared_receives.hpp"
 #include "model/steering/flow_tables.hpp"
 #include "model/steering/receive_targets.hpp"
 #include "prm/atomic_cap.hpp"
@@ -53,6 +54,9 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"device_frequency_khz">(kDeviceFrequencyKhz);
   c.set<"cmdif_checksum", 3>().set<"nic_flow_table", 1>();
   c.put<"log_max_transport_domain">(ReceiveTargets::kLogMaxDomain);
+  c.set<"xrc", 1>().put<"log_max_xrcd">(SharedReceives::kLogMaxXrcd);
+  c.put<"log_max_srq">(SharedReceives::kLogMaxSrq).put<"log_max_rmp">(SharedReceives::kLogMaxSrq);
+  c.put<"log_max_srq_sz">(SharedReceives::kLogMaxEntries);
   c.put<"log_max_rq">(ReceiveTargets::kLogMaxRq).put<"log_max_tir">(ReceiveTargets::kLogMaxTir);
   if (port_type == PortType::Ethernet) {
     c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>();

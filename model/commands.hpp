@@ -16,6 +16,7 @@
 #include "prm/port_commands.hpp"
 #include "prm/qp_commands.hpp"
 #include "prm/receive_commands.hpp"
+#include "prm/shared_receive_commands.hpp"
 #include "prm/vport_commands.hpp"
 
 namespace portcullis::model::commands {
@@ -113,6 +114,18 @@ PORTCULLIS_MODEL_COMMAND(modify_rq);
 PORTCULLIS_MODEL_COMMAND(destroy_rq);
 PORTCULLIS_MODEL_COMMAND(create_tir);
 PORTCULLIS_MODEL_COMMAND(destroy_tir);
+
+// commands_shared_receive.cpp
+PORTCULLIS_MODEL_COMMAND(alloc_xrcd);
+PORTCULLIS_MODEL_COMMAND(dealloc_xrcd);
+PORTCULLIS_MODEL_COMMAND(create_xrc_srq);
+PORTCULLIS_MODEL_COMMAND(destroy_xrc_srq);
+PORTCULLIS_MODEL_COMMAND(query_xrc_srq);
+PORTCULLIS_MODEL_COMMAND(arm_xrc_srq);
+PORTCULLIS_MODEL_COMMAND(create_rmp);
+PORTCULLIS_MODEL_COMMAND(modify_rmp);
+PORTCULLIS_MODEL_COMMAND(destroy_rmp);
+PORTCULLIS_MODEL_COMMAND(query_rmp);
 
 #undef PORTCULLIS_MODEL_COMMAND
 

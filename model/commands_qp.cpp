@@ -23,6 +23,7 @@ enum Refusal : std::uint32_t {
   kNotOffered,
   kBadUmem,
   kNoSuchCounters,
+  kNoSuchSrq,
 };
 
 /// A REG_UMR QP is created without a protection domain: create_kernel_qp of mlx5_ib/qp.c.
@@ -37,6 +38,16 @@ Verdict check_references(const Core& core, const QpReferences& references, bool 
   if (!core.uars.contains(references.uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
   if (!core.cqs.exists(references.cq_send) || !core.cqs.exists(references.cq_receive))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  return {};
+}
+
+/// The shared receive queue, of a QP that has one. Linux names one for every other QP too
+/// (create_user_qp of mlx5_ib/qp.c), which then means nothing.
+Verdict find_shared_receives(const Core& core, prm::ConstView<prm::qpc> context,
+                             std::uint32_t& number) {
+  if (context.get<"rq_type">() != prm::number(prm::QpRqType::SRQ_RQ)) return {};
+  number = context.get<"srqn_rmpn_xrqn">();
+  if (!core.shared_receives.exists(number)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchSrq);
   return {};
 }
 
@@ -121,7 +132,11 @@ Verdict create_qp(Core& core, const CreateQp& request) {
                           context.get<"cqn_rcv">(),
                           context.get<"uar_page">(),
                           {},
+                          0,
                           0};
+  if (const Verdict verdict = find_shared_receives(core, context, references.shared_receives);
+      !verdict.ok())
+    return verdict;
   if (const Verdict verdict = check_references(core, references, has_pd(context)); !verdict.ok())
     return verdict;
   QpCreate create{0, request.in.get<"opt_param_mask">(), context, {}};
@@ -146,6 +161,7 @@ Verdict create_qp(Core& core, const CreateQp& request) {
   core.cq_references.add(references.cq_send);
   core.cq_references.add(references.cq_receive);
   core.umems.hold(references.umems);
+  if (references.shared_receives != 0) core.shared_receives.hold(references.shared_receives);
   core.use_uar(references.uar);
   static_cast<void>(request.out.try_set<"qpn">(*qpn));
   return {};
@@ -163,6 +179,7 @@ Verdict destroy_qp(Core& core, const Request<prm::destroy_qp_in, prm::destroy_qp
   core.cq_references.drop(references.cq_send);
   core.cq_references.drop(references.cq_receive);
   core.umems.release(references.umems);
+  if (references.shared_receives != 0) core.shared_receives.release(references.shared_receives);
   core.q_counter_references.drop(references.q_counters);
   core.release_uar(references.uar);
   return {};

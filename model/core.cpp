@@ -68,6 +68,7 @@ Core::Core(Parts parts, const Options& options)
              },
              this}),
       receive_targets({&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped}),
+      shared_receives(dma, eqs),
       uar_ids(kFirstUar, kEndUar),
       pd_ids(kFirstPd, 1u << Capabilities::kLogMaxPd),
       qp_ids(kFirstQpn, 1u << Capabilities::kLogMaxQp),
@@ -100,6 +101,7 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
     core_of(context).receive_targets.deliver(tirn, frame);
   };
   deps.tir_context = core.get();
+  deps.shared_receives = &core->shared_receives;
   deps.host_endian_atomics = core->capabilities.host_endian_atomics();
   TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
                                      Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
@@ -163,6 +165,7 @@ void Core::drop_objects() {
   transport->reset();
   flows.clear();
   receive_targets.clear();
+  shared_receives.clear();
   qps.clear();
   mkeys.clear();
   cqs.clear();
@@ -207,6 +210,8 @@ Census Core::census() const {
   census.flow_counters = flows.counters.size();
   census.rqs = receive_targets.rqs();
   census.tirs = receive_targets.tirs();
+  census.srqs = shared_receives.queues();
+  census.xrcds = shared_receives.domains();
   census.pages = pages.held();
   census.dma_mappings = iommu.mappings();
   census.commands_in_flight = commands.in_flight();
@@ -220,7 +225,9 @@ void Core::use_uar(std::uint32_t uar) {
 
 void Core::release_uar(std::uint32_t uar) {
   uar_references.drop(uar);
-  if (!uar_references.any(uar)) std::erase(used_uars_, uar);
+  if (uar_references.any(uar)) return;
+  std::erase(used_uars_, uar);
+  if (!uars.contains(uar)) uar_ids.give_back(uar);
 }
 
 bool Core::look() {

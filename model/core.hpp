@@ -32,6 +32,7 @@
 #include "model/references.hpp"
 #include "model/registers.hpp"
 #include "model/scheduler.hpp"
+#include "model/shared_receives.hpp"
 #include "model/steering/flow_tables.hpp"
 #include "model/steering/receive_targets.hpp"
 #include "model/transport_port.hpp"
@@ -54,7 +55,8 @@ struct QpReferences {
   std::uint32_t cq_receive = 0;
   std::uint32_t uar = 0;
   UmemUse umems;
-  std::uint32_t q_counters = 0;  // from RST2INIT on
+  std::uint32_t q_counters = 0;       // from RST2INIT on
+  std::uint32_t shared_receives = 0;  // 0: it has receives of its own, or none
 };
 
 class Core {
@@ -122,6 +124,7 @@ class Core {
   Behaviours behaviours;
   FlowTables flows;
   ReceiveTargets receive_targets;
+  SharedReceives shared_receives;
 
   Stage stage = Stage::PoweredOn;
   std::uint16_t issi = 0;

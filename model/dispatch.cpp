@@ -181,6 +181,16 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(DESTROY_RQ, Initialised, destroy_rq, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_TIR, Initialised, create_tir, kPlain),
     PORTCULLIS_MODEL_ENTRY(DESTROY_TIR, Initialised, destroy_tir, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ALLOC_XRCD, Initialised, alloc_xrcd, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DEALLOC_XRCD, Initialised, dealloc_xrcd, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_XRC_SRQ, Initialised, create_xrc_srq, kHasList),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_XRC_SRQ, Initialised, destroy_xrc_srq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_XRC_SRQ, Initialised, query_xrc_srq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ARM_XRC_SRQ, Initialised, arm_xrc_srq, kHasOpMod),
+    PORTCULLIS_MODEL_ENTRY(CREATE_RMP, Initialised, create_rmp, kHasList),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_RMP, Initialised, modify_rmp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_RMP, Initialised, destroy_rmp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_RMP, Initialised, query_rmp, kPlain),
 };
 
 #undef PORTCULLIS_MODEL_ENTRY

@@ -163,12 +163,12 @@ std::size_t EventLoop::run_ready(std::size_t budget) {
   return run;
 }
 
-bool EventLoop::step(std::uint64_t until_ns) {
+bool EventLoop::step(std::uint64_t until_ns, std::size_t most_tasks) {
   if (!virtual_) set_clock(Clock::wall().now_ns());
   bool worked = false;
   for (const Source& source : sources_) worked = source.look(source.context) || worked;
   move_due_timers();
-  worked = run_ready(kTasksPerStep) != 0 || worked;
+  worked = run_ready(most_tasks) != 0 || worked;
   if (worked || !virtual_) return worked;
 
   drop_stale_timers();
@@ -178,7 +178,7 @@ bool EventLoop::step(std::uint64_t until_ns) {
   }
   set_clock(timers_[heap_[0]].at_ns);
   move_due_timers();
-  run_ready(kTasksPerStep);
+  run_ready(most_tasks);
   return true;
 }
 

@@ -55,12 +55,14 @@ class EventLoop {
   void remove_source(void* context) noexcept;
 
   /// Kicks, then all that is due now; if there was nothing and the clock is virtual, the next event
-  /// not later than `until_ns`, or the clock moves to `until_ns`. True when anything ran.
-  bool step(std::uint64_t until_ns);
+  /// not later than `until_ns`, or the clock moves to `until_ns`. True when anything ran. Work that
+  /// makes work goes on in the next step after so many tasks.
+  bool step(std::uint64_t until_ns, std::size_t most_tasks = kTasksPerStep);
+
+  static constexpr std::size_t kTasksPerStep = 4096;
 
  private:
   friend class Scheduler;
-  static constexpr std::size_t kTasksPerStep = 4096;  // a step always returns
 
   struct Ready {
     Task task;

@@ -23,6 +23,7 @@
 #include "model/q_counters.hpp"
 #include "model/queue_pages.hpp"
 #include "model/scheduler.hpp"
+#include "model/shared_receives.hpp"
 #include "model/steering/flow_tables.hpp"
 #include "model/transport/pace.hpp"
 #include "model/verdict.hpp"
@@ -49,6 +50,7 @@ struct TransportDeps {
   void (*deliver_to_tir)(void* context, std::uint32_t tirn,
                          std::span<const std::byte> frame) = nullptr;
   void* tir_context = nullptr;
+  SharedReceives* shared_receives = nullptr;  // null: no QP has one
   /// What an atomic fetched goes to memory in the host's order, else big-endian.
   const bool* host_endian_atomics = &kHostEndian;
 };

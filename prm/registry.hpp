@@ -24,6 +24,7 @@
 #include "prm/port_registers.hpp"
 #include "prm/qp_commands.hpp"
 #include "prm/receive_commands.hpp"
+#include "prm/shared_receive_commands.hpp"
 #include "prm/vport_commands.hpp"
 #include "prm/wqe.hpp"
 
@@ -133,13 +134,23 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<destroy_rq_out>, layout_info<rx_hash_field_select>, layout_info<tirc>,
     layout_info<create_tir_in>, layout_info<create_tir_out>, layout_info<destroy_tir_in>,
     layout_info<destroy_tir_out>,
+    // shared_receive_commands.hpp
+    layout_info<alloc_xrcd_in>, layout_info<alloc_xrcd_out>, layout_info<dealloc_xrcd_in>,
+    layout_info<dealloc_xrcd_out>, layout_info<xrc_srqc>, layout_info<create_xrc_srq_in>,
+    layout_info<create_xrc_srq_out>, layout_info<destroy_xrc_srq_in>,
+    layout_info<destroy_xrc_srq_out>, layout_info<query_xrc_srq_in>,
+    layout_info<query_xrc_srq_out>, layout_info<arm_xrc_srq_in>, layout_info<arm_xrc_srq_out>,
+    layout_info<rmpc>, layout_info<create_rmp_in>, layout_info<create_rmp_out>,
+    layout_info<rmp_bitmask>, layout_info<modify_rmp_in>, layout_info<modify_rmp_out>,
+    layout_info<destroy_rmp_in>, layout_info<destroy_rmp_out>, layout_info<query_rmp_in>,
+    layout_info<query_rmp_out>,
     // eqe.hpp
     layout_info<eqe>, layout_info<comp_event>, layout_info<qp_events>, layout_info<cq_error>,
     layout_info<cmd_inter_comp_event>, layout_info<port_state_change_event>,
     layout_info<mlx5_eqe_page_req>,
     // wqe.hpp
     layout_info<mlx5_wqe_ctrl_seg>, layout_info<mlx5_wqe_raddr_seg>, layout_info<mlx5_wqe_data_seg>,
-    layout_info<mlx5_wqe_inl_data_seg>, layout_info<mlx5_wqe_atomic_seg>,
+    layout_info<mlx5_wqe_srq_next_seg>, layout_info<mlx5_wqe_inl_data_seg>, layout_info<mlx5_wqe_atomic_seg>,
     layout_info<mlx5_wqe_umr_ctrl_seg>, layout_info<mlx5_wqe_mkey_context_seg>,
     // cqe.hpp
     layout_info<mlx5_cqe64>, layout_info<mlx5_err_cqe>,

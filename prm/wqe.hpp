@@ -3,7 +3,7 @@
 // WQE segments. Source of every layout here: struct of the same name in infiniband/mlx5dv.h;
 // tests/prm holds each against that header. A send WQE is a control segment, then what its opcode
 // asks for: a remote address segment for RDMA and atomics, an atomic segment, data segments or one
-// inline segment; a UMR has its own two. A receive WQE is data segments alone.
+// inline segment; a UMR has its own two. A receive WQE is data segments alone, but in a shared queue.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,13 @@ struct mlx5_wqe_data_seg : Layout<"mlx5_wqe_data_seg", 0x80,
     Field<"byte_count", 0x0, 0x20>,
     Field<"lkey", 0x20, 0x20>,
     Field<"addr", 0x40, 0x40>> {};
+
+/// First in each WQE of a shared receive queue: the WQE that comes after it.
+struct mlx5_wqe_srq_next_seg : Layout<"mlx5_wqe_srq_next_seg", 0x80,
+    Reserved<0x0, 0x10>,
+    Field<"next_wqe_index", 0x10, 0x10>,
+    Field<"signature", 0x20, 0x8>,
+    Reserved<0x28, 0x58>> {};
 
 /// The data follows at once; the segment and its data are padded to 16 bytes.
 struct mlx5_wqe_inl_data_seg : Layout<"mlx5_wqe_inl_data_seg", 0x20,

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/dma_bytes.hpp"
 #include "model/transport/frame_faults.hpp"
 
@@ -60,14 +61,18 @@ bool HcaFunction::write(Iova to, std::span<const std::byte> from) noexcept {
 }
 
 bool HcaFunction::serve() {
-  constexpr int kMostSteps = 16;  // a step has an end of its own
+  // QEMU 10.1 waits seconds for the answer to a BAR read and gives the device up then; on a busy
+  // machine this process has a fraction of a core, and work may make work for ever (RNR retries).
+  constexpr std::uint64_t kLongestNs = kNsPerMs;
+  constexpr std::size_t kTasksAtATime = 64;
+  const std::uint64_t until_ns = Clock::wall().now_ns() + kLongestNs;
   EventLoop& loop = core_->scheduler.loop();
   serving_ = true;
   bool has_more = true;
-  for (int step = 0; has_more && step < kMostSteps; ++step) {
+  while (has_more && Clock::wall().now_ns() < until_ns) {
     if (uplink_) uplink_->take();
     stores_.apply_oldest(core_->bar.bytes());
-    has_more = loop.step(0);
+    has_more = loop.step(0, kTasksAtATime);
     if (std::exchange(reset_due_, false)) {
       core_->power_on();
       has_more = true;

@@ -33,6 +33,21 @@ consteval std::array<std::uint16_t, 256> make_vcrc_table() {
 }
 constexpr std::array<std::uint16_t, 256> kVcrcTable = make_vcrc_table();
 
+/// Row k: what a byte comes to when k zero bytes follow it, so that eight bytes are looked up at
+/// once ("slicing-by-8": Kounavis and Berry, "A Systematic Approach to Building High Performance
+/// Software-based CRC Generators", 2005).
+using VcrcSlices = std::array<std::array<std::uint16_t, 256>, 8>;
+constexpr VcrcSlices make_vcrc_slices() {
+  VcrcSlices slices{kVcrcTable};
+  for (std::size_t row = 1; row < slices.size(); ++row)
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint16_t before = slices[row - 1][byte];
+      slices[row][byte] = static_cast<std::uint16_t>(kVcrcTable[before & 0xff] ^ before >> 8);
+    }
+  return slices;
+}
+constexpr VcrcSlices kVcrcSlices = make_vcrc_slices();
+
 /// CRC-32 of `masked`, the packet's first bytes, and of the rest as it stands.
 std::uint32_t sum_with_masked(std::uint32_t crc, std::span<const std::byte> masked,
                               std::span<const std::byte> packet) noexcept {
@@ -101,6 +116,16 @@ std::uint32_t compute_infiniband_icrc(std::span<const std::byte> packet, bool ha
 
 std::uint16_t compute_vcrc(std::span<const std::byte> packet) noexcept {
   std::uint32_t crc = 0xffff;
+  for (; packet.size() >= kVcrcSlices.size(); packet = packet.subspan(kVcrcSlices.size())) {
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < kVcrcSlices.size(); ++i) {
+      // The first two bytes meet what came before.
+      const std::uint32_t byte = std::to_integer<std::uint32_t>(packet[i]) ^ (crc & 0xff);
+      next ^= kVcrcSlices[kVcrcSlices.size() - 1 - i][byte];
+      crc >>= 8;
+    }
+    crc = next;
+  }
   for (const std::byte byte : packet)
     crc = kVcrcTable[(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff] ^ crc >> 8;
   return static_cast<std::uint16_t>(~crc);

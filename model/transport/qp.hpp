@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/q_counters.hpp"
@@ -135,7 +136,8 @@ struct ReceiveState {
   // SEND
   std::uint16_t consumed = 0;  // receive WQEs
   std::vector<ReceivePiece> pieces;
-  std::uint32_t received = 0;  // bytes of the message
+  std::uint32_t received = 0;          // bytes of the message
+  std::optional<std::uint16_t> taken;  // the receive in hand, of a shared queue
 };
 
 /// A thousand of these do not fit the cache of a core, so what a packet needs stands in few lines:
@@ -169,6 +171,7 @@ struct alignas(kCacheLineBytes) Qp {
   alignas(kCacheLineBytes) Path path;
 
   ReceiveQueueMemory rq;
+  std::uint32_t shared_receives = 0;  // in place of it, a number of SharedReceives; 0: none
   std::uint32_t uar = 0;
   Iova doorbell_record = 0;
   std::uint32_t doorbell_slot = 0;  // where Doorbells keeps it

@@ -197,7 +197,9 @@ Verdict lay_out(const QpCreate& request, std::uint64_t bytes, QueuePages& out) {
 
 std::optional<std::uint64_t> work_queue_bytes(Context context) {
   const auto type = prm::QpRqType{static_cast<std::uint8_t>(context.get<"rq_type">())};
-  if (type != prm::QpRqType::NON_ZERO_RQ && type != prm::QpRqType::ZERO_LEN_RQ) return std::nullopt;
+  if (type != prm::QpRqType::NON_ZERO_RQ && type != prm::QpRqType::ZERO_LEN_RQ &&
+      type != prm::QpRqType::SRQ_RQ)
+    return std::nullopt;
   return receive_queue_bytes(context) + send_queue_bytes(context);
 }
 
@@ -228,6 +230,10 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
     qp->rq.pages = pages;
     qp->rq.entries = 1U << context.get<"log_rq_size">();
     qp->rq.stride = static_cast<std::uint32_t>(receive_bytes / qp->rq.entries);
+  }
+  if (context.get<"rq_type">() == prm::number(prm::QpRqType::SRQ_RQ)) {
+    qp->shared_receives = context.get<"srqn_rmpn_xrqn">();
+    if (qp->shared_receives == 0) return bad_param(kBadQueueSizes);
   }
   if (qp->has_sq) {
     qp->sq.pages = std::move(pages);

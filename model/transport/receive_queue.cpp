@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "model/transport/engine.hpp"
 #include "model/transport/wqe_error.hpp"
@@ -21,9 +22,21 @@ std::optional<std::uint16_t> posted(const Engine& engine, const Qp& qp) {
   return static_cast<std::uint16_t>(*record - qp.receive.consumed);
 }
 
+/// Others take from the queue too, so what was taken stays in hand until a message has used it.
+ReceiveFault take_shared(const Engine& engine, Qp& qp) {
+  if (qp.receive.taken) return ReceiveFault::None;
+  SharedReceives::Taken taken;
+  const ReceiveFault fault = engine.deps.shared_receives->take(qp.shared_receives, taken);
+  if (fault != ReceiveFault::None) return fault;
+  qp.receive.taken = taken.index;
+  qp.receive.pieces = std::move(taken.pieces);
+  return fault;
+}
+
 }  // namespace
 
 ReceiveFault read_receive_wqe(const Engine& engine, Qp& qp) {
+  if (qp.shared_receives != 0) return take_shared(engine, qp);
   const auto available = posted(engine, qp);
   if (!available) return ReceiveFault::Unreadable;
   if (*available == 0) return ReceiveFault::Empty;
@@ -41,8 +54,15 @@ ReceiveFault read_receive_wqe(const Engine& engine, Qp& qp) {
   return ReceiveFault::None;
 }
 
+std::uint16_t consume_receive(Qp& qp) noexcept {
+  if (qp.receive.taken) return *std::exchange(qp.receive.taken, std::nullopt);
+  return qp.receive.consumed++;
+}
+
 void fail_receive(const Engine& engine, Qp& qp, const WqeError& error) {
-  fail_consumed(engine, qp, qp.receive.consumed++, error);
+  // Nothing was taken where the shared queue itself could not be read.
+  if (qp.shared_receives != 0 && !qp.receive.taken) return;
+  fail_consumed(engine, qp, consume_receive(qp), error);
 }
 
 void fail_consumed(const Engine& engine, const Qp& qp, std::uint16_t index, const WqeError& error) {
@@ -60,6 +80,11 @@ void fail_consumed(const Engine& engine, const Qp& qp, std::uint16_t index, cons
 }
 
 void flush_receives(const Engine& engine, Qp& qp) {
+  if (qp.shared_receives != 0) {
+    fail_receive(engine, qp, wqe_error::kFlush);
+    // IB_EVENT_QP_LAST_WQE_REACHED: this QP takes no more, whatever is left for the others.
+    return engine.raise(prm::EventType::SRQ_LAST_WQE, qp);
+  }
   const std::uint16_t count = posted(engine, qp).value_or(0);
   // More than the queue holds: a record that is no producer index.
   if (count > qp.rq.entries) return;

@@ -43,8 +43,11 @@ enum class ReceiveFault : std::uint8_t {
   Unreadable,  // queue or doorbell record is not reachable by DMA
 };
 
-/// The oldest receive WQE that is posted and not consumed, to qp.receive.pieces.
+/// The oldest receive WQE that is posted and not consumed, to qp.receive.pieces. Of a shared queue
+/// it is the QP's from then on.
 [[nodiscard]] ReceiveFault read_receive_wqe(const Engine& engine, Qp& qp);
+/// Consumes it: its index, for the completion.
+[[nodiscard]] std::uint16_t consume_receive(Qp& qp) noexcept;
 /// Consumes it with an error completion.
 void fail_receive(const Engine& engine, Qp& qp, const WqeError& error);
 /// Completes one that was consumed before, with an error.

@@ -241,7 +241,7 @@ void Responder::prepare_completion(Qp& qp, const Packet& packet) {
     completion.opcode = prm::CqeOpcode::RESP_WR_IMM;
     completion.byte_cnt = qp.receive.length;
   }
-  completion.wqe_counter = qp.receive.consumed++;
+  completion.wqe_counter = consume_receive(qp);
   completion.solicited = packet.solicited;
   completion.qpn = qp.qpn;
   completion.user_index = qp.user_index;

@@ -137,6 +137,9 @@ TEST_F(EventLoopTest, WorkThatMakesWork_DoesNotKeepAStepForEver) {
   scheduler_.post({&Loop::run, &forever, 0});
   EXPECT_TRUE(loop_->step(kNoLimit));
   EXPECT_GT(forever.runs, 1000U);
+  forever.runs = 0;
+  EXPECT_TRUE(loop_->step(kNoLimit, 3));
+  EXPECT_EQ(forever.runs, 3U);
 }
 
 TEST_F(EventLoopTest, Source_LooksEveryStepAndHearsOfTheClock) {

@@ -164,11 +164,15 @@ TEST_F(Objects, KeyOfNoPd_IsABadResource) {
   EXPECT_EQ(create_mkey(99).status, CommandStatus::BAD_RES_ERR);
 }
 
-TEST_F(Objects, UarWithAnEventQueue_IsInUse) {
+TEST_F(Objects, UarWithAnEventQueue_GoesAndItsNumberRestsUntilTheQueueIsGone) {
   const EventQueue eq(driver_, {});
-  EXPECT_EQ(dealloc_uar(eq.uar()).status, CommandStatus::BAD_RES_STATE_ERR);
+  ASSERT_TRUE(dealloc_uar(eq.uar()).ok());
+  EXPECT_EQ(driver_.model().census().uars, 0U);
+  EXPECT_EQ(dealloc_uar(eq.uar()).status, CommandStatus::BAD_RES_ERR);
+  const std::uint32_t other = driver_.alloc_uar();
+  EXPECT_NE(other, eq.uar());
   EXPECT_TRUE(destroy_eq(eq.eqn()).ok());
-  EXPECT_TRUE(dealloc_uar(eq.uar()).ok());
+  EXPECT_TRUE(dealloc_uar(other).ok());
 }
 
 TEST_F(Objects, EventQueueOfNoUar_IsABadResource) {
@@ -207,7 +211,7 @@ TEST_F(Objects, CompletionQueueFeaturesThatAreNotOffered_AreBadParameters) {
   EXPECT_EQ(driver_.model().census().cqs, 0U);
 }
 
-TEST_F(Objects, QueuePair_HoldsItsPdItsQueueAndItsUar) {
+TEST_F(Objects, QueuePair_HoldsItsPdAndItsQueue) {
   const EventQueue eq(driver_, {});
   const std::uint32_t cqn = cq(eq);
   const std::uint32_t pd = driver_.alloc_pd();
@@ -216,7 +220,6 @@ TEST_F(Objects, QueuePair_HoldsItsPdItsQueueAndItsUar) {
   ASSERT_TRUE(qp.ok());
   EXPECT_EQ(dealloc_pd(pd).status, CommandStatus::BAD_RES_STATE_ERR);
   EXPECT_EQ(destroy_cq(cqn).status, CommandStatus::BAD_RES_STATE_ERR);
-  EXPECT_EQ(dealloc_uar(uar).status, CommandStatus::BAD_RES_STATE_ERR);
   EXPECT_TRUE(destroy_qp(qp.as<prm::create_qp_out>().get<"qpn">()).ok());
   EXPECT_TRUE(destroy_cq(cqn).ok());
   EXPECT_TRUE(dealloc_pd(pd).ok());

@@ -2,6 +2,7 @@
 #include "tests/model/transport/rig.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,8 @@ constexpr std::uint32_t kLogEqSize = 8;
 constexpr std::uint32_t kLogMaxQp = 10;
 constexpr std::uint32_t kLogMaxMsg = 30;
 constexpr std::uint32_t kVariant = 0x5a;  // of every key
+constexpr std::uint32_t kSharedReceives = 4;
+constexpr std::uint32_t kSharedStride = 64;
 constexpr std::size_t kReceiveBytes = kReceivePieces * prm::mlx5_wqe_data_seg::bytes;
 
 /// Tests may build on what they set up.
@@ -78,6 +81,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   TransportDeps deps{&dma_, &mkeys_, &cqs_, &eqs_, scheduler_.get(), &counters_, &port_};
   deps.q_counters = &q_counters_;
   deps.flows = &flows_;
+  deps.shared_receives = &shared_receives_;
   deps.behaviours = &behaviours_;
   deps.host_endian_atomics = &host_endian_atomics_;
   TransportOptions options;
@@ -181,6 +185,8 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
     qpc.put<"rq_type">(prm::QpRqType::NON_ZERO_RQ)
         .put<"log_rq_size">(*options.log_rq_size)
         .put<"log_rq_stride">(std::bit_width(kReceivePieces) - 1);
+  if (options.shared_receives != 0)
+    qpc.put<"rq_type">(prm::QpRqType::SRQ_RQ).put<"srqn_rmpn_xrqn">(options.shared_receives);
   qpc.put<"min_rnr_nak">(options.min_rnr_nak);
   qpc.put<"pd">(options.pd).put<"uar_page">(options.uar).put<"cqn_snd">(cqn_).put<"cqn_rcv">(cqn_);
   qpc.put<"rre">(options.rre).put<"rae">(options.rae);
@@ -357,6 +363,34 @@ void Host::post_receive(std::uint32_t qpn, std::span<const Piece> pieces) {
   const std::size_t at = (rq.receive_producer & (rq.receives - 1)) * kReceiveBytes;
   std::ranges::copy(segments_of(all), rq.memory.bytes.subspan(at, kReceiveBytes).begin());
   set_receive_record(qpn, ++rq.receive_producer);
+}
+
+std::uint32_t Host::make_shared_receives() {
+  shared_queue_ = map(kSharedReceives * kSharedStride);
+  shared_record_ = map(prm::kDoorbellRecordBytes);
+  prm::Buffer<prm::rmpc> context;
+  context.put<"state">(prm::RmpState::RDY)
+      .put<"wq.pd">(kPd)
+      .put<"wq.dbr_addr">(shared_record_.iova);
+  context.put<"wq.log_wq_stride">(std::countr_zero(kSharedStride));
+  context.put<"wq.log_wq_sz">(std::countr_zero(kSharedReceives));
+  const std::uint64_t page = cells::be64(shared_queue_.iova);
+  std::array<std::byte, sizeof page> pas;
+  std::memcpy(pas.data(), &page, sizeof page);
+  std::uint32_t number = 0;
+  must(shared_receives_.create(prm::ConstView<prm::rmpc>(context.all()), pas, number));
+  return number;
+}
+
+void Host::post_shared(const Piece& piece) {
+  const std::span<std::byte> wqe =
+      shared_queue_.bytes.subspan(shared_posted_ % kSharedReceives * kSharedStride, kSharedStride);
+  prm::Buffer<prm::mlx5_wqe_srq_next_seg> next;
+  next.put<"next_wqe_index">((shared_posted_ + 1U) % kSharedReceives);
+  std::ranges::copy(next.all(), wqe.begin());
+  const std::array<Piece, 2> pieces{piece, Piece{0, 0, prm::kInvalidLkey}};
+  std::ranges::copy(segments_of(pieces), wqe.subspan(next.all().size()).begin());
+  cells::store_release<std::uint32_t>(shared_record_.bytes.data(), cells::be32(++shared_posted_));
 }
 
 void Host::ring(std::uint32_t qpn) {

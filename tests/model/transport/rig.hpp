@@ -42,6 +42,7 @@ struct Region {
 struct QpOptions {
   std::uint32_t log_sq_size = 6;
   std::optional<std::uint32_t> log_rq_size{};  // of WQEs of kReceivePieces segments; absent: no RQ
+  std::uint32_t shared_receives = 0;           // in place of an RQ, of make_shared_receives()
   std::uint32_t min_rnr_nak = 1;               // 10 us
   std::uint32_t pd = kPd;
   std::uint32_t uar = kUar;
@@ -135,6 +136,10 @@ class Host {
   /// A WQE of raw octowords behind a control segment that says `opcode` and their number.
   void post_raw(std::uint32_t qpn, prm::WqeOpcode opcode, std::span<const std::byte> segments,
                 bool signaled = true, std::uint32_t immediate = 0, std::uint8_t flags = 0);
+  /// A shared receive queue of four receives.
+  [[nodiscard]] std::uint32_t make_shared_receives();
+  /// Places the next of its receives, in the order of the list, and tells the device.
+  void post_shared(const Piece& piece);
   /// Places a receive WQE and tells the device by the doorbell record.
   void post_receive(std::uint32_t qpn, std::span<const Piece> pieces);
   void ring(std::uint32_t qpn);
@@ -221,6 +226,9 @@ class Host {
   std::unique_ptr<Scheduler> scheduler_;
   PortSettings port_;
   FlowTables flows_{{&no_behaviours}};
+  SharedReceives shared_receives_{dma_, eqs_};
+  Region shared_queue_, shared_record_;
+  std::uint16_t shared_posted_ = 0;
   std::unique_ptr<Transport> transport_;
   std::vector<std::unique_ptr<std::byte[], void (*)(std::byte*)>> memory_;
   std::vector<std::pair<std::uint32_t, Queue>> queues_;

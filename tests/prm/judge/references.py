@@ -29,6 +29,7 @@ STRUCTS = {
     "mlx5_wqe_ctrl_seg": [("mlx5dv.h", "mlx5_wqe_ctrl_seg")],
     "mlx5_wqe_raddr_seg": [("mlx5dv.h", "mlx5_wqe_raddr_seg"), ("qp.h", "mlx5_wqe_raddr_seg")],
     "mlx5_wqe_data_seg": [("mlx5dv.h", "mlx5_wqe_data_seg"), ("qp.h", "mlx5_wqe_data_seg")],
+    "mlx5_wqe_srq_next_seg": [("mlx5dv.h", "mlx5_wqe_srq_next_seg")],
     "mlx5_wqe_inl_data_seg": [("mlx5dv.h", "mlx5_wqe_inl_data_seg")],
     "mlx5_wqe_atomic_seg": [("mlx5dv.h", "mlx5_wqe_atomic_seg")],
     "mlx5_wqe_umr_ctrl_seg": [("mlx5dv.h", "mlx5_wqe_umr_ctrl_seg")],

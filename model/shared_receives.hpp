@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What more than one queue pair receives by: shared receive queues, made as an XRC SRQ or as a
+// receive memory pool (RMP), and the XRC domains that the former belong to. The WQEs are a linked
+// list that the driver ends and begins (mlx5_ib_post_srq_recv and mlx5_ib_free_srq_wqe of
+// mlx5_ib/srq.c): the first one taken is WQE 0, each names its successor, and the doorbell record
+// counts how many were posted. Nothing in them is trusted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "model/dma.hpp"
+#include "model/eq.hpp"
+#include "model/id_table.hpp"
+#include "model/queue_pages.hpp"
+#include "model/references.hpp"
+#include "model/transport/receive_queue.hpp"
+#include "model/verdict.hpp"
+#include "prm/shared_receive_commands.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::model {
+
+/// The CQ that an XRC SRQ completes to is the queue pair's affair, and so is the domain of keys.
+class SharedReceives {
+ public:
+  static constexpr std::uint32_t kLogMaxXrcd = 10;
+  static constexpr std::uint32_t kLogMaxSrq = 16;
+  static constexpr std::uint32_t kLogMaxEntries = 15;
+  enum class Kind : std::uint8_t { XrcSrq, Rmp };
+
+  /// A receive that was taken from a queue.
+  struct Taken {
+    std::uint16_t index = 0;
+    std::vector<ReceivePiece> pieces;
+  };
+  /// What the objects around a queue are, for who counts references.
+  struct Uses {
+    std::uint32_t pd = 0;
+    std::uint32_t cqn = 0;   // of an XRC SRQ
+    std::uint32_t xrcd = 0;  // the same
+  };
+
+  SharedReceives(Dma& dma, EqTable& eqs) noexcept : dma_(&dma), eqs_(&eqs) {}
+
+  // Commands: model/commands_shared_receive.cpp has looked at PD and CQ.
+  Verdict allocate_domain(std::uint32_t& number);
+  Verdict free_domain(std::uint32_t number);
+  /// `pas` is the list behind the context.
+  Verdict create(prm::ConstView<prm::xrc_srqc> context, std::span<const std::byte> pas,
+                 std::uint32_t& number);
+  Verdict create(prm::ConstView<prm::rmpc> context, std::span<const std::byte> pas,
+                 std::uint32_t& number);
+  Verdict destroy(Kind kind, std::uint32_t number, Uses& uses);
+  /// The event of the limit comes once, when fewer receives than `limit` are left. 0: never.
+  Verdict arm(Kind kind, std::uint32_t number, std::uint32_t limit);
+  Verdict query(std::uint32_t number, prm::View<prm::xrc_srqc> context) const;
+  Verdict query(std::uint32_t number, prm::View<prm::rmpc> context) const;
+
+  /// A queue pair receives by it from now on, or no longer.
+  void hold(std::uint32_t number) { references_.add(number); }
+  void release(std::uint32_t number) { references_.drop(number); }
+  [[nodiscard]] bool exists(std::uint32_t number) const noexcept {
+    return queues_.contains(number);
+  }
+  /// Takes the oldest receive that is posted, for good.
+  [[nodiscard]] ReceiveFault take(std::uint32_t number, Taken& taken);
+
+  void clear();
+  [[nodiscard]] std::size_t queues() const noexcept { return queues_.size(); }
+  [[nodiscard]] std::size_t domains() const noexcept { return domains_.size(); }
+
+ private:
+  struct Queue {
+    Kind kind = Kind::Rmp;
+    Uses uses = {};
+    QueuePages pages = {};
+    Iova record = 0;
+    std::uint32_t stride = 0;             // bytes
+    std::uint32_t entries = 0;            // a power of two
+    std::uint16_t next = 0;               // the WQE that is taken next
+    std::uint16_t taken = 0;              // so many in all
+    std::uint32_t limit = 0;              // 0: not armed
+    std::vector<std::byte> context = {};  // as it was created
+  };
+  /// Sizes and places of the two contexts.
+  struct Shape {
+    std::uint32_t log_stride = 0;
+    std::uint32_t log_entries = 0;
+    std::uint32_t log_page_size = 0;
+    std::uint32_t page_offset = 0;
+    Iova record = 0;
+  };
+  static Verdict lay_out(const Shape& shape, std::span<const std::byte> pas, Queue& queue);
+  Verdict add(Queue queue, std::uint32_t& number);
+  [[nodiscard]] const Queue* find(Kind kind, std::uint32_t number) const noexcept;
+  void check_limit(std::uint32_t number, Queue& queue, std::uint16_t left);
+
+  Dma* dma_;
+  EqTable* eqs_;
+  std::unordered_set<std::uint32_t> domains_;
+  std::unordered_map<std::uint32_t, Queue> queues_;
+  References domain_references_;
+  References references_;
+  IdAllocator domain_ids_{1, 1U << kLogMaxXrcd};
+  // mlx5_ib finds both kinds in one table (srq_table of mlx5_ib/srq_cmd.c).
+  IdAllocator ids_{1, 1U << kLogMaxSrq};
+};
+
+}  // namespace portcullis::model

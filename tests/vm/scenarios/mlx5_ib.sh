@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run in the guest: mlx5_ib binds, user programs that nobody here wrote talk over it.
+
+device=mlx5_0
+rounds=200
+
+has_device() { test -d /sys/class/infiniband/$device; }
+has_no_device() { ! has_device; }
+is_active() { on_host ibv_devinfo -d $device | grep -q 'state:.*PORT_ACTIVE'; }
+
+# pair NAME COMMAND ..: COMMAND waits, the same with 127.0.0.1 behind it asks; both succeed.
+pair() {
+  paired=$1
+  shift
+  on_host "$@" >"/host/results/$paired.server.txt" 2>&1 </dev/null &
+  server=$!
+  sleep 2
+  on_host "$@" 127.0.0.1 >"/host/results/$paired.client.txt" 2>&1 </dev/null
+  client_status=$?
+  wait $server
+  server_status=$?
+  test $client_status -eq 0 && test $server_status -eq 0 && return
+  echo "status $server_status at the server, $client_status at the client"
+  tail -n 5 "/host/results/$paired.server.txt" "/host/results/$paired.client.txt"
+  return 1
+}
+
+# loads TIMES: the driver goes and comes.
+loads() {
+  load=0
+  while [ $load -lt "$1" ]; do
+    modprobe -r mlx5_ib && wait_for 10 has_no_device || return 1
+    modprobe mlx5_ib && wait_for 10 has_device || return 1
+    load=$((load + 1))
+  done
+}
+
+limit_s=120
+mount -t debugfs debugfs /sys/kernel/debug
+modprobe mlx5_core
+bdf=$(hca 0)
+check "mlx5_core binds the function" bound_to "$bdf" mlx5_core
+modprobe mlx5_ib
+modprobe ib_uverbs
+check "mlx5_ib registers $device" wait_for 20 has_device
+check "its port is ACTIVE" wait_for 20 is_active
+on_host ibv_devinfo -v -d $device >/host/results/devinfo.txt 2>&1
+check "ibv_rc_pingpong by LID" pair rc_pingpong ibv_rc_pingpong -d $device -n $rounds
+check "ibv_rc_pingpong by GID" pair rc_pingpong_gid ibv_rc_pingpong -d $device -g 0 -n $rounds
+check "ibv_rc_pingpong with events" pair rc_pingpong_events ibv_rc_pingpong -d $device -e -n $rounds
+check "ibv_srq_pingpong" pair srq_pingpong ibv_srq_pingpong -d $device -n $rounds
+# -F: an emulated processor keeps no steady frequency, by which perftest counts.
+for tool in ib_write_lat ib_read_lat ib_send_lat ib_atomic_lat \
+  ib_write_bw ib_read_bw ib_send_bw ib_atomic_bw; do
+  check "$tool" pair $tool $tool -F -d $device -n $rounds
+done
+check "ib_send_bw with a shared receive queue" \
+  pair send_bw_srq ib_send_bw -F -d $device -n $rounds -q 4 -r 64 --use-srq
+check "mlx5_ib goes and comes 10 times" loads 10
+check "its port is ACTIVE again" wait_for 20 is_active
+check "ibv_rc_pingpong after that" pair rc_pingpong_again ibv_rc_pingpong -d $device -n $rounds
+modprobe -r mlx5_ib
+check "unbinds" unbind "$bdf"
