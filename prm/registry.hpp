@@ -150,8 +150,9 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<mlx5_eqe_page_req>,
     // wqe.hpp
     layout_info<mlx5_wqe_ctrl_seg>, layout_info<mlx5_wqe_raddr_seg>, layout_info<mlx5_wqe_data_seg>,
-    layout_info<mlx5_wqe_srq_next_seg>, layout_info<mlx5_wqe_inl_data_seg>, layout_info<mlx5_wqe_atomic_seg>,
-    layout_info<mlx5_wqe_umr_ctrl_seg>, layout_info<mlx5_wqe_mkey_context_seg>,
+    layout_info<mlx5_wqe_srq_next_seg>, layout_info<mlx5_wqe_inl_data_seg>,
+    layout_info<mlx5_wqe_atomic_seg>, layout_info<mlx5_wqe_umr_ctrl_seg>,
+    layout_info<mlx5_wqe_mkey_context_seg>,
     // cqe.hpp
     layout_info<mlx5_cqe64>, layout_info<mlx5_err_cqe>,
     // mad.hpp

@@ -3,7 +3,8 @@
 // WQE segments. Source of every layout here: struct of the same name in infiniband/mlx5dv.h;
 // tests/prm holds each against that header. A send WQE is a control segment, then what its opcode
 // asks for: a remote address segment for RDMA and atomics, an atomic segment, data segments or one
-// inline segment; a UMR has its own two. A receive WQE is data segments alone, but in a shared queue.
+// inline segment; a UMR has its own two. A receive WQE is data segments, in a shared queue behind
+// one that names the next WQE.
 #pragma once
 
 #include <cstddef>

@@ -66,8 +66,8 @@ class SharedReceivesTest : public ::testing::Test {
   }
   Verdict create_pool() {
     const auto list = pas();
-    return queues_.create(prm::ConstView<prm::rmpc>{pool_.all()},
-                          std::span(list).first(pas_bytes_), number_);
+    return queues_.create(prm::ConstView<prm::rmpc>{pool_.all()}, std::span(list).first(pas_bytes_),
+                          number_);
   }
   Verdict create_xrc() {
     return queues_.create(prm::ConstView<prm::xrc_srqc>{xrc_.all()}, pas(), number_);
