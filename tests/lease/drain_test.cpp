@@ -11,6 +11,7 @@
 
 #include "tests/lease/lease_world.hpp"
 #include "tests/lease/manager_world.hpp"
+#include "tests/lease/most_leases.hpp"
 
 namespace portcullis::lease {
 namespace {
@@ -324,7 +325,8 @@ TEST_P(DrainOfMany, EveryOutcomeStandsWithinOneSecondAndNoneIsFenced) {
 
 INSTANTIATE_TEST_SUITE_P(Leases, DrainOfMany,
                          ::testing::Values(Drained{3'000, "instant"},
-                                           Drained{64'990, "cx5-16.35.4506"}),
+                                           Drained{::portcullis::testing::kMostLeases,
+                                                   "cx5-16.35.4506"}),
                          [](const auto& param) { return std::to_string(param.param.leases); });
 
 }  // namespace

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "tests/lease/lease_world.hpp"
+#include "tests/lease/most_leases.hpp"
 
 namespace portcullis::lease {
 namespace {
 
+using ::portcullis::testing::kMostLeases;
 using ::portcullis::testing::LeaseWorld;
 using ::testing::SizeIs;
 
@@ -246,8 +248,9 @@ INSTANTIATE_TEST_SUITE_P(Leases, ThousandsTogether, ::testing::Values(16'384u));
 
 INSTANTIATE_TEST_SUITE_P(Timings, Thousands,
                          ::testing::Values(Many{1'600, "cx5-16.35.4506"}, Many{3'000, "instant"},
-                                           Many{3'000, "cx5-16.35.4506"}, Many{64'990, "instant"},
-                                           Many{64'990, "cx5-16.35.4506"}),
+                                           Many{3'000, "cx5-16.35.4506"},
+                                           Many{kMostLeases, "instant"},
+                                           Many{kMostLeases, "cx5-16.35.4506"}),
                          [](const auto& param) {
                            const std::string timing(param.param.timing);
                            return std::to_string(param.param.leases) + "_" + timing.substr(0, 3);

@@ -32,7 +32,7 @@ def judge(_build: Path, results: Path) -> list[str]:
 
 
 SCENARIO = Scenario(
-    summary="Linux mlx5_ib on an InfiniBand port: rdma-core's examples and perftest, 10 loads",
+    summary="Linux mlx5_ib on an InfiniBand port: rdma-core's examples and perftest, 3 loads",
     script="mlx5_ib.sh",
     servers=[["--trace", "{results}/mlx5_ib.trace", "--port-type", "ib"]],
     judge=judge)
