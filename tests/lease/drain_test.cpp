@@ -30,7 +30,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr std::uint64_t kMs = kNsPerMs;
-const Verdict kDrained{.proof = Proof::Function};
+constexpr Verdict kDrained{.proof = Proof::Function};
 
 class Drain : public ManagerWorld {
  protected:
@@ -46,7 +46,7 @@ class Drain : public ManagerWorld {
   /// It tells of what it takes back.
   void TearDown() override { manager.reset(); }
   /// What the function is when it is up again.
-  Result<std::unique_ptr<LeaseManager>> next_manager(LeaseManager::Options options = {}) {
+  Result<std::unique_ptr<LeaseManager>> next_manager(const LeaseManager::Options& options = {}) {
     LeaseTable table = std::move(*manager).take_table();
     manager.reset();
     return LeaseManager::create(host, options, std::move(table));
