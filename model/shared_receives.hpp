@@ -26,7 +26,9 @@
 
 namespace portcullis::model {
 
-/// The CQ that an XRC SRQ completes to is the queue pair's affair, and so is the domain of keys.
+/// Hypotheses, all three: a receive's keys are checked in the domain of the queue pair that took it
+/// and not in the queue's own, the limit's event comes when fewer than the limit are left, and at
+/// once where that is so when it is set.
 class SharedReceives {
  public:
   static constexpr std::uint32_t kLogMaxXrcd = 10;

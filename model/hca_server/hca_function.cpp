@@ -68,8 +68,8 @@ bool HcaFunction::serve() {
   const std::uint64_t until_ns = Clock::wall().now_ns() + kLongestNs;
   EventLoop& loop = core_->scheduler.loop();
   serving_ = true;
-  bool has_more = true;
-  while (has_more && Clock::wall().now_ns() < until_ns) {
+  bool has_more = false;
+  do {
     if (uplink_) uplink_->take();
     stores_.apply_oldest(core_->bar.bytes());
     has_more = loop.step(0, kTasksAtATime);
@@ -78,7 +78,7 @@ bool HcaFunction::serve() {
       has_more = true;
     }
     has_more = has_more || !stores_.empty();
-  }
+  } while (has_more && Clock::wall().now_ns() < until_ns);
   serving_ = false;
   return has_more;
 }
