@@ -45,15 +45,12 @@ Result<std::uint64_t> number(std::string_view key, std::string_view value) {
 
 /// `word` is "key=value" or "key".
 Result<void> apply(model::Options& options, std::string_view word) {
-  const std::size_t equals = word.find('=');
-  const std::string_view key = word.substr(0, equals);
-  const std::string_view value =
-      equals == std::string_view::npos ? std::string_view() : word.substr(equals + 1);
+  const std::size_t equals = std::min(word.find('='), word.size());
+  const bool has_value = equals < word.size();
+  const std::string_view key = has_value ? word.substr(0, equals) : std::string_view();
+  const std::string_view value = has_value ? word.substr(equals + 1) : std::string_view();
   if (word == "vf") {
     options.virtual_function = true;
-  } else if (equals == std::string_view::npos) {
-    return fail(Errc::InvalidArgument,
-                fmt::format("\"{}\" in a model's device; {} expected", word, kAcceptedKeys));
   } else if (key == "timing") {
     PORTCULLIS_TRY_ASSIGN(options.timing, one_of(key, value, model::timing_names()));
   } else if (key == "behaviour") {

@@ -35,6 +35,34 @@ void note_key(std::span<Holding* const> holdings, Subject kind, pmd::MemoryKey& 
   }
 }
 
+std::string rights(const pmd::Access& access) {
+  std::string text;
+  if (access.local_write) text += "local-write ";
+  if (access.remote_write) text += "write ";
+  if (access.remote_read) text += "read ";
+  if (access.remote_atomic) text += "atomic ";
+  if (text.empty()) return "none";
+  text.pop_back();
+  return text;
+}
+
+/// What leases granted together have in common with their first.
+Result<void> check_member(const GrantRequest& request, const GrantRequest& first) {
+  PORTCULLIS_TRY(Granter::check(request));
+  if (request.tenant != first.tenant)
+    return fail(Errc::InvalidArgument, "tenant " + std::to_string(request.tenant) + "; " +
+                                           std::to_string(first.tenant) +
+                                           " expected, as the first has");
+  if (request.access != first.access)
+    return fail(Errc::InvalidArgument, "rights " + rights(request.access) + "; " +
+                                           rights(first.access) + " expected, as the first has");
+  // What is sent meets the region's own key, which outlives the tenant's.
+  if (request.log_receives)
+    return fail(Errc::InvalidArgument,
+                "2^" + std::to_string(*request.log_receives) + " receives; none expected");
+  return {};
+}
+
 }  // namespace
 
 StepMask Granter::nothing_made() noexcept {
@@ -92,14 +120,13 @@ Result<void> Granter::check(const GrantRequest& request) {
 
 Result<void> Granter::check_together(std::span<const GrantRequest> requests) {
   if (requests.empty()) return fail(Errc::InvalidArgument, "no lease is asked for");
-  for (const GrantRequest& request : requests) {
-    PORTCULLIS_TRY(check(request));
-    if (request.tenant != requests.front().tenant || request.access != requests.front().access)
-      return fail(Errc::InvalidArgument,
-                  "leases granted together are of one tenant with the same rights");
-    // What is sent meets the region's own key, which outlives the tenant's.
-    if (request.log_receives)
-      return fail(Errc::InvalidArgument, "leases granted together have no receives");
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    auto checked = check_member(requests[i], requests.front());
+    if (checked) continue;
+    Error& error = checked.error();
+    error.text.insert(0, "lease " + std::to_string(i) + " of " + std::to_string(requests.size()) +
+                             " together, counted from 0: ");
+    return checked;
   }
   return {};
 }

@@ -108,7 +108,8 @@ class Granter {
 
   /// InvalidArgument for what no grant can have; nothing is made yet.
   [[nodiscard]] static Result<void> check(const GrantRequest& request);
-  /// InvalidArgument unless all are of one tenant with the same rights, and without receives.
+  /// InvalidArgument unless all are of one tenant with the same rights, and without receives; says
+  /// which of them is not.
   [[nodiscard]] static Result<void> check_together(std::span<const GrantRequest> requests);
   /// FenceTarget::absent before anything is made.
   [[nodiscard]] static StepMask nothing_made() noexcept;

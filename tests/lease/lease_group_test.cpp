@@ -223,18 +223,40 @@ TEST_F(GroupCommands, MoreThanTheFreeSlots_NoneIsGranted) {
   EXPECT_THAT(opcodes(), ElementsAre());
 }
 
-TEST_F(GroupCommands, TwoTenantsOrRightsOrNobodyOrReceives_Refused) {
-  std::vector<GrantRequest> requests(2, request);
-  requests[1].tenant = 9;
-  EXPECT_EQ(manager->grant_together(requests).error().code, Errc::InvalidArgument);
-  requests[1] = request;
-  requests[1].access.remote_atomic = true;
-  EXPECT_EQ(manager->grant_together(requests).error().code, Errc::InvalidArgument);
+TEST_F(GroupCommands, NobodyTogether_Refused) {
   EXPECT_EQ(manager->grant_together({}).error().code, Errc::InvalidArgument);
-  requests[1] = request;
-  requests[1].log_receives = 2;
-  EXPECT_THAT(manager->grant_together(requests).error().text, HasSubstr("no receives"));
 }
+
+struct Stranger {
+  void (*change)(GrantRequest& request);
+  const char* text;
+};
+
+class GroupRefusals : public GroupCommands, public ::testing::WithParamInterface<Stranger> {};
+
+TEST_P(GroupRefusals, OneUnlikeTheFirst_IsNamedWithItsValueAndNothingIsSent) {
+  std::vector<GrantRequest> requests(3, request);
+  requests.front().tenant = 5;
+  requests[1].tenant = 5;
+  requests[2].tenant = 5;
+  GetParam().change(requests[2]);
+  const auto grants = manager->grant_together(requests);
+  ASSERT_FALSE(grants);
+  EXPECT_EQ(grants.error().code, Errc::InvalidArgument);
+  EXPECT_THAT(grants.error().text, HasSubstr("lease 2 of 3 together, counted from 0: "));
+  EXPECT_THAT(grants.error().text, HasSubstr(GetParam().text));
+  EXPECT_THAT(opcodes(), ElementsAre());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, GroupRefusals,
+    ::testing::Values(
+        Stranger{[](GrantRequest& request) { request.tenant = 9; }, "tenant 9; 5 expected"},
+        Stranger{[](GrantRequest& request) { request.access = {.remote_atomic = true}; },
+                 "rights atomic; "},
+        Stranger{[](GrantRequest& request) { request.log_receives = 2; },
+                 "2^2 receives; none expected"},
+        Stranger{[](GrantRequest& request) { request.bytes = 0; }, "a lease of 0 bytes"}));
 
 struct Broken {
   Opcode opcode;
