@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // UAR, PD, EQ, CQ and MKEY.
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/dma_bytes.hpp"
 #include "model/commands.hpp"
@@ -169,19 +173,44 @@ Verdict destroy_cq(Core& core, const Request<prm::destroy_cq_in, prm::destroy_cq
   return core.cqs.destroy(cqn);
 }
 
+/// The translations of a key that names a umem in place of a list: of as many octowords as it asks
+/// for, two pages each (mlx5_devx_cmd_mkey_create of DPDK counts them so).
+Verdict find_key_pages(const Core& core,
+                       const Request<prm::create_mkey_in, prm::create_mkey_out>& request,
+                       prm::ConstView<prm::mkc> context, std::vector<std::byte>& pages) {
+  if (context.get<"access_mode_1_0">() != prm::number(prm::MkcAccessMode::MTT))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const std::uint32_t shift = context.get<"log_page_size">();
+  const std::uint64_t mask = (std::uint64_t{1} << shift) - 1;
+  const std::uint64_t start = context.get<"start_addr">() & mask;
+  const std::uint64_t bytes = context.get<"len">();
+  if (bytes > ~mask - start) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  return core.umems.pages(request.in.get<"mkey_umem_id">(), request.in.get<"mkey_umem_offset">(),
+                          shift, (start + bytes + mask) >> shift,
+                          context.get<"lw">() != 0 || context.get<"rw">() != 0, pages);
+}
+
 Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_mkey_out>& request) {
   const auto context = prm::ConstView<prm::mkc>::at(request.in.bytes<"memory_key_mkey_entry">());
-  if (request.in.get<"mkey_umem_valid">() != 0)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   const std::uint32_t pd = context.get<"pd">();
   if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  std::vector<std::byte> pages;
+  UmemUse umem;
+  if (request.in.get<"mkey_umem_valid">() != 0) {
+    umem.queue = request.in.get<"mkey_umem_id">();
+    const Verdict verdict = find_key_pages(core, request, context, pages);
+    if (!verdict.ok()) return verdict;
+  }
   std::uint32_t index = 0;
   const Verdict verdict =
       core.mkeys.create({context, request.in.get<"pg_access">() != 0,
-                         request.in.get<"translations_octword_actual_size">(), request.in_tail},
+                         request.in.get<"translations_octword_actual_size">(),
+                         umem.queue ? std::span<const std::byte>(pages) : request.in_tail},
                         index);
   if (!verdict.ok()) return verdict;
   core.pd_references.add(pd);
+  core.umems.hold(umem);
+  if (umem.queue) core.mkey_umems[index] = umem;
   static_cast<void>(request.out.try_set<"mkey_index">(index));
   return {};
 }
@@ -193,6 +222,7 @@ Verdict destroy_mkey(Core& core,
       core.mkeys.is_indirect(index) ? !core.behaviours.a6_off : !core.behaviours.a1_off;
   if (waits && core.mkeys.disable(index) && core.mkeys.has_pending_dma(index)) return not_yet();
   if (const auto pd = core.mkeys.pd_of(index)) core.pd_references.drop(*pd);
+  if (const auto held = core.mkey_umems.extract(index)) core.umems.release(held.mapped());
   return core.mkeys.destroy(index);
 }
 

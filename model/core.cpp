@@ -170,6 +170,7 @@ void Core::drop_objects() {
   mkeys.clear();
   cqs.clear();
   cq_umems.clear();
+  mkey_umems.clear();
   umems.clear();
   q_counters.clear();
   eqs.clear();

@@ -135,6 +135,7 @@ class Core {
   std::unordered_set<std::uint32_t> pds;
   std::unordered_map<std::uint32_t, QpReferences> qps;
   std::unordered_map<std::uint32_t, UmemUse> cq_umems;
+  std::unordered_map<std::uint32_t, UmemUse> mkey_umems;
   References uar_references;
   References pd_references;
   References eq_references;

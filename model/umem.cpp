@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/umem.hpp"
 
+#include <cstring>
 #include <utility>
 
+#include "base/cells.hpp"
 #include "model/request.hpp"
 #include "prm/cqe.hpp"
 #include "prm/doorbell.hpp"
@@ -91,6 +93,30 @@ Verdict UmemTable::queue(std::uint32_t id, std::uint64_t offset, std::uint64_t b
     return verdict;
   if (written && !umem->writable) return refuse(CommandStatus::BAD_PARAM_ERR, kNoRight);
   out = QueuePages::from_byte(umem->pages, umem->shift, umem->start + offset);
+  return {};
+}
+
+Verdict UmemTable::pages(std::uint32_t id, std::uint64_t offset, std::uint32_t shift,
+                         std::uint64_t count, bool written, std::vector<std::byte>& list) const {
+  const auto found = umems_.find(id);
+  if (found == umems_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUmem);
+  const Umem& umem = found->second;
+  if (shift < kAdapterPageShift || shift > umem.shift)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadPage);
+  const std::uint64_t page_bytes = std::uint64_t{1} << shift;
+  const std::uint64_t room = (umem.start + umem.bytes()) >> shift;  // in such pages
+  const std::uint64_t first = (umem.start + offset) >> shift;
+  if (offset > umem.bytes() || (umem.start + offset) % page_bytes != 0 || first > room ||
+      count > room - first)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kOutside);
+  if (!umem.readable || (written && !umem.writable))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNoRight);
+  const QueuePages from = QueuePages::from_byte(umem.pages, umem.shift, umem.start + offset);
+  list.assign((count + count % 2) * sizeof(Iova), std::byte{0});
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t raw = cells::be64(from.at(i * page_bytes));
+    std::memcpy(list.data() + i * sizeof raw, &raw, sizeof raw);
+  }
   return {};
 }
 

@@ -39,6 +39,10 @@ class UmemTable {
   /// A queue of `bytes` at `offset`, which the device will write when `written`.
   Verdict queue(std::uint32_t id, std::uint64_t offset, std::uint64_t bytes, bool written,
                 QueuePages& out) const;
+  /// `count` pages of 1 << `shift` bytes from `offset` on, as CREATE_MKEY lists translations, in
+  /// whole octowords. The umem's own pages may be larger than these, and not smaller.
+  Verdict pages(std::uint32_t id, std::uint64_t offset, std::uint32_t shift, std::uint64_t count,
+                bool written, std::vector<std::byte>& list) const;
   /// A doorbell record at `offset`.
   Verdict record(std::uint32_t id, std::uint64_t offset, Iova& out) const;
 

@@ -12,6 +12,7 @@
 #include "base/dma_memory.hpp"
 #include "pmd/command_channel.hpp"
 #include "pmd/key_variants.hpp"
+#include "pmd/uar_map.hpp"
 
 namespace portcullis::pmd {
 
@@ -56,8 +57,9 @@ struct Context {
   CommandChannel* commands = nullptr;
   DmaArena* arena = nullptr;
   Capabilities caps;
-  const Uar* uar = nullptr;  // the function's own UAR, for objects that bring none
-  std::uint8_t eqn = 0;      // the asynchronous EQ; a CQ that is polled names it too
+  const UarMap* uars = nullptr;  // null: UARs are pages of the BAR
+  const Uar* uar = nullptr;      // the function's own UAR, for objects that bring none
+  std::uint8_t eqn = 0;          // the asynchronous EQ; a CQ that is polled names it too
   /// Low bytes of memory keys; every copy of a context draws from the same ones.
   std::shared_ptr<KeyVariants> key_variants = std::make_shared<KeyVariants>();
 };

@@ -17,6 +17,22 @@ Result<void> dealloc_uar(CommandChannel& channel, std::uint32_t index, std::uint
   return {};
 }
 
+Result<std::span<std::byte>> page_of(const Context& context, std::uint32_t index) {
+  if (context.uars != nullptr) {
+    const std::span<std::byte> page = context.uars->page(index);
+    if (page.size() == prm::kUarPageBytes) return page;
+    return fail(Errc::Malformed,
+                "ALLOC_UAR gave UAR " + std::to_string(index) + ", which is mapped nowhere");
+  }
+  const std::span<std::byte> bar = context.device.bar;
+  const std::size_t pages = bar.size() / prm::kUarPageBytes;
+  // Page 0 is the initialisation segment: a doorbell there would be a write to its registers.
+  if (index == 0 || index >= pages)
+    return fail(Errc::Malformed, "ALLOC_UAR gave UAR " + std::to_string(index) + "; 1 to " +
+                                     std::to_string(pages - 1) + " expected with this BAR");
+  return bar.subspan(prm::uar_offset(index), prm::kUarPageBytes);
+}
+
 }  // namespace
 
 Result<Uar> Uar::create(const Context& context) {
@@ -24,13 +40,7 @@ Result<Uar> Uar::create(const Context& context) {
   in.set<"opcode", prm::Opcode::ALLOC_UAR>();
   PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::alloc_uar_out>(*context.commands, in));
   ObjectHandle handle(*context.commands, out.get<"uar">(), &dealloc_uar);
-  const std::span<std::byte> bar = context.device.bar;
-  const std::size_t pages = bar.size() / prm::kUarPageBytes;
-  // Page 0 is the initialisation segment: a doorbell there would be a write to its registers.
-  if (handle.id() == 0 || handle.id() >= pages)
-    return fail(Errc::Malformed, "ALLOC_UAR gave UAR " + std::to_string(handle.id()) + "; 1 to " +
-                                     std::to_string(pages - 1) + " expected with this BAR");
-  const auto page = bar.subspan(prm::uar_offset(handle.id()), prm::kUarPageBytes);
+  PORTCULLIS_TRY_ASSIGN(const auto page, page_of(context, handle.id()));
   return Uar(std::move(handle), page);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A UAR: one 4 KiB page of the BAR with the doorbell cells of the objects that name it. Page
-// `index` lies at index x 4096 because bring-up sets log_uar_page_sz to 0.
+// `index` lies at index x 4096 because bring-up sets log_uar_page_sz to 0; on a NIC that its kernel
+// driver keeps, where Context.uars says.
 #pragma once
 
 #include <cstddef>

@@ -278,7 +278,9 @@ struct create_mkey_in : Layout<"create_mkey_in", 0x880,
     Nested<"memory_key_mkey_entry", 0x80, mkc>,
     Reserved<0x280, 0x80>,
     Field<"translations_octword_actual_size", 0x300, 0x20>,
-    Reserved<0x320, 0x560>> {};
+    Field<"mkey_umem_id", 0x320, 0x20>,  // CreateMkeyIn of rdma-core's mlx5_prm_structs.py
+    Field<"mkey_umem_offset", 0x340, 0x40>,  // the same
+    Reserved<0x380, 0x500>> {};
 
 struct create_mkey_out : Layout<"create_mkey_out", 0x80,
     Field<"status", 0x0, 0x8>,

@@ -24,6 +24,7 @@ ARROWS = {
     "prm": {"base"},
     "trace": {"prm"},
     "pmd": {"prm"},
+    "devx": {"pmd"},
     "steering": {"pmd"},
     "lease": {"steering"},
     "probes": {"steering"},

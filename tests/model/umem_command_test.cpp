@@ -66,6 +66,26 @@ class UmemCommands : public ::testing::Test {
         .put<"wq_umem_offset">(2 * kPageBytes);
     return driver_.run<prm::create_qp_out>(in);
   }
+  /// A key of `bytes` in the umem from `offset` on, in pages of 4 KiB.
+  Answer create_key(std::uint32_t umem, std::uint64_t offset, std::uint32_t bytes) {
+    const auto octowords = static_cast<std::uint32_t>((bytes / kPageBytes + 1) / 2);
+    auto in = command<prm::create_mkey_in>(Opcode::CREATE_MKEY);
+    in.set<"memory_key_mkey_entry.access_mode_1_0", prm::number(prm::MkcAccessMode::MTT)>()
+        .set<"memory_key_mkey_entry.log_page_size", 12>()
+        .set<"memory_key_mkey_entry.lw", 1>()
+        .put<"memory_key_mkey_entry.pd">(driver_.alloc_pd())
+        .put<"memory_key_mkey_entry.len">(bytes)
+        .put<"memory_key_mkey_entry.translations_octword_size">(octowords)
+        .put<"translations_octword_actual_size">(octowords)
+        .set<"mkey_umem_valid", 1>()
+        .put<"mkey_umem_id">(umem)
+        .put<"mkey_umem_offset">(offset);
+    return driver_.run<prm::create_mkey_out>(in);
+  }
+  Answer destroy_key(std::uint32_t index) {
+    auto in = command<prm::destroy_mkey_in>(Opcode::DESTROY_MKEY);
+    return driver_.run<prm::destroy_mkey_out>(in.put<"mkey_index">(index));
+  }
   Answer destroy_qp(std::uint32_t qpn) {
     auto in = command<prm::destroy_qp_in>(Opcode::DESTROY_QP);
     return driver_.run<prm::destroy_qp_out>(in.put<"qpn">(qpn));
@@ -99,6 +119,28 @@ TEST_F(UmemCommands, QueuesInNoUmem_AreBadResources) {
   EXPECT_EQ(create_qp(cqn, 99, id).status, CommandStatus::BAD_RES_ERR);
   EXPECT_EQ(create_qp(cqn, id, 99).status, CommandStatus::BAD_RES_ERR);
   EXPECT_EQ(driver_.model().census().qps, 0U);
+}
+
+TEST_F(UmemCommands, KeyInAUmem_HoldsItUntilItIsGone) {
+  const std::uint32_t id = umem();
+  const Answer key = create_key(id, kPageBytes, 3 * kPageBytes);
+  ASSERT_TRUE(key.ok());
+  EXPECT_EQ(destroy_umem(id).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(destroy_key(key.as<prm::create_mkey_out>().get<"mkey_index">()).ok());
+  EXPECT_TRUE(destroy_umem(id).ok());
+}
+
+TEST_F(UmemCommands, KeyOutsideItsUmem_IsABadParameterAndHoldsNothing) {
+  const std::uint32_t id = umem();
+  EXPECT_EQ(create_key(id, kPageBytes, 4 * kPageBytes).status, CommandStatus::BAD_PARAM_ERR);
+  EXPECT_EQ(create_key(id, 64, kPageBytes).status, CommandStatus::BAD_PARAM_ERR);
+  EXPECT_EQ(create_key(99, 0, kPageBytes).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_TRUE(destroy_umem(id).ok());
+}
+
+TEST_F(UmemCommands, KeyThatMayWriteInReadOnlyMemory_IsABadParameter) {
+  const std::uint32_t id = create_umem(1).as<prm::create_umem_out>().get<"umem_id">();
+  EXPECT_EQ(create_key(id, 0, kPageBytes).status, CommandStatus::BAD_PARAM_ERR);
 }
 
 TEST_F(UmemCommands, CompletionQueueInReadOnlyMemory_IsABadParameter) {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Commands by DevX: the system call waits for the device, so every slot has a thread of its own
+// that makes it, and the caller waits for the thread, with a deadline. A command that did not
+// return in time keeps its slot until it does.
+//
+// What an answer is worth here is less than on a command queue of our own: while the kernel driver
+// takes the NIC for broken it answers "ok" to 2ERR_QP, 2RST_QP and every DESTROY_* without asking
+// the device (mlx5_internal_err_ret_value of mlx5_core). Whoever needs proof asks QUERY_MKEY and
+// QUERY_QP after, which it does not fake.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "devx/command_table.hpp"
+#include "devx/memory_space.hpp"
+#include "devx/provider.hpp"
+#include "pmd/command_channel.hpp"
+#include "pmd/uar_map.hpp"
+
+namespace portcullis::devx {
+
+class Channel final : public pmd::CommandChannel, public pmd::UarMap {
+ public:
+  static constexpr std::size_t kCommonSlots = 3;
+  /// As pmd::CommandQueue::kFenceSlots.
+  static constexpr std::size_t kFenceSlots = 3;
+  /// MLX5_CMD_TIMEOUT_MSEC of mlx5_core: the kernel gives up then.
+  static constexpr std::uint64_t kDeadlineMs = 60'000;
+
+  /// Both must outlive it. System when no thread can be had.
+  [[nodiscard]] static Result<std::unique_ptr<Channel>> create(Provider& provider,
+                                                               const MemorySpace& space,
+                                                               Clock clock);
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  /// Waits for the calls that have not returned, then takes back every object that is left, newest
+  /// first.
+  ~Channel() override;
+
+  [[nodiscard]] Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
+                                           pmd::SlotClass slot_class) override;
+  [[nodiscard]] Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
+                                   std::uint64_t deadline_ns) override;
+  [[nodiscard]] bool is_done(pmd::Ticket ticket) const noexcept override;
+  [[nodiscard]] std::uint64_t default_deadline_ns() const override;
+  [[nodiscard]] std::span<std::byte> page(std::uint32_t index) const noexcept override;
+  /// Fence slots whose last call has returned.
+  [[nodiscard]] std::uint32_t fence_slots_available() const noexcept;
+
+ private:
+  enum class State : std::uint8_t { Free, Asked, Done };
+  struct Slot {
+    State state = State::Free;
+    bool abandoned = false;  // nobody waits for it any more
+    std::vector<std::byte> in;
+    std::vector<std::byte> out;
+    int error = 0;
+    std::thread thread;
+  };
+  using ObjectName = std::pair<Kind, std::uint32_t>;
+  struct Made {
+    std::uint64_t order = 0;
+    std::shared_ptr<Object> object;
+  };
+
+  Channel(Provider& provider, const MemorySpace& space, Clock clock) noexcept
+      : provider_(&provider), space_(&space), clock_(clock) {}
+  [[nodiscard]] Result<void> start();
+  void serve(Slot& slot);
+  [[nodiscard]] std::optional<std::uint32_t> free_slot(pmd::SlotClass slot_class) const noexcept;
+
+  // In the slot's thread, without the lock.
+  [[nodiscard]] int perform(std::span<const std::byte> in, std::span<std::byte> out);
+  [[nodiscard]] int perform_on_object(const Handling& how, std::span<const std::byte> in,
+                                      std::span<std::byte> out);
+  [[nodiscard]] int make(const Handling& how, std::span<const std::byte> in,
+                         std::span<std::byte> out);
+  [[nodiscard]] int allocate_uar(std::span<std::byte> out);
+  [[nodiscard]] int free_uar(std::uint32_t index);
+  [[nodiscard]] std::shared_ptr<Object> find(const ObjectName& name) const;
+
+  Provider* provider_;
+  const MemorySpace* space_;
+  Clock clock_;
+  mutable std::mutex mutex_;  // of all that follows
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::map<ObjectName, Made> objects_;
+  std::uint64_t made_ = 0;
+  std::map<std::uint32_t, std::unique_ptr<UarPage>> uars_;
+  std::array<Slot, kCommonSlots + kFenceSlots> slots_;  // the last ones are for fences
+};
+
+}  // namespace portcullis::devx

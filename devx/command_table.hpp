@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which of DevX's calls takes which command of this driver. What is not in the table the kernel
+// does not take from a process, or nobody here sends it to a NIC that is not ours. Sources:
+// devx_is_obj_create_cmd, devx_is_obj_modify_cmd, devx_is_obj_query_cmd, devx_is_general_cmd and
+// devx_obj_build_destroy_cmd of drivers/infiniband/hw/mlx5/devx.c.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "prm/opcodes.hpp"
+
+namespace portcullis::devx {
+
+enum class Call : std::uint8_t { Create, Modify, Query, Destroy, General, AllocateUar, FreeUar };
+
+/// Ids are numbered apart from one another by kind.
+enum class Kind : std::uint8_t { None, Pd, Mkey, Cq, Qp, QCounter, TransportDomain };
+
+struct Handling {
+  prm::Opcode opcode{};
+  Call call = Call::General;
+  Kind kind = Kind::None;
+  std::size_t id_at = 8;  // the four bytes of the input whose low 24 bits are the object's id
+};
+
+/// Null for a command that DevX does not take.
+[[nodiscard]] const Handling* handling_of(prm::Opcode opcode) noexcept;
+/// The low 24 bits of the big-endian word at `at`; 0 where the message is too short.
+[[nodiscard]] std::uint32_t id_at(std::span<const std::byte> message, std::size_t at) noexcept;
+/// Where a create's output has the new id: pd, mkey_index, cqn, qpn, counter_set_id and
+/// transport_domain all end at byte 12.
+inline constexpr std::size_t kNewIdAt = 8;
+
+}  // namespace portcullis::devx

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// DevX as its user sees it: a kernel driver keeps the NIC, and takes commands about objects of a
+// process's own. libmlx5 is one provider (devx/libmlx5.hpp); a test brings another.
+//
+// Every call returns 0 or an errno, as mlx5dv_devx_obj_create and its like of rdma-core do (the
+// kernel: drivers/infiniband/hw/mlx5/devx.c). After an error `out` may hold the status that the
+// device answered; status 0 there means that the kernel refused by itself. Calls may come from
+// several threads at a time, for one object from one alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.hpp"
+
+namespace portcullis::devx {
+
+/// Registered memory (mlx5dv_devx_umem.umem_id).
+enum class UmemId : std::uint32_t {};
+
+/// What CREATE_* or ALLOC_* made. The kernel keeps the command that takes it back, and sends it
+/// when the process ends.
+class Object {
+ public:
+  virtual ~Object() = default;
+  [[nodiscard]] virtual int modify(std::span<const std::byte> in, std::span<std::byte> out) = 0;
+  [[nodiscard]] virtual int query(std::span<const std::byte> in, std::span<std::byte> out) = 0;
+  /// Once it has returned 0 the object is gone and takes no further call.
+  [[nodiscard]] virtual int destroy() = 0;
+};
+
+/// A page of doorbells; freed on destruction.
+class UarPage {
+ public:
+  virtual ~UarPage() = default;
+  [[nodiscard]] virtual std::uint32_t index() const noexcept = 0;
+  /// 4 KiB, as prm/doorbell.hpp lays them out.
+  [[nodiscard]] virtual std::span<std::byte> bytes() const noexcept = 0;
+};
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  /// `object` is set when 0 is returned.
+  [[nodiscard]] virtual int create(std::span<const std::byte> in, std::span<std::byte> out,
+                                   std::unique_ptr<Object>& object) = 0;
+  /// A command about no object: queries of the function (devx_is_general_cmd).
+  [[nodiscard]] virtual int general(std::span<const std::byte> in, std::span<std::byte> out) = 0;
+  /// Pins `memory` for the device to read and write.
+  [[nodiscard]] virtual Result<UmemId> register_memory(std::span<std::byte> memory) = 0;
+  /// Fails, and nothing is unpinned, while a queue or a key lies in it.
+  [[nodiscard]] virtual Result<void> deregister_memory(UmemId umem) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<UarPage>> allocate_uar() = 0;
+  /// The kernel's event queue of completion vector 0 (mlx5dv_devx_query_eqn).
+  [[nodiscard]] virtual Result<std::uint8_t> eqn() = 0;
+};
+
+}  // namespace portcullis::devx

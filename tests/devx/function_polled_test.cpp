@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The driver's own objects on a function that its kernel driver keeps: the same QPs and CQs, with
+// commands, memory and doorbells by DevX.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <future>
+#include <vector>
+
+#include "base/dma_bytes.hpp"
+#include "devx/function.hpp"
+#include "pmd/capabilities.hpp"
+#include "prm/hca_commands.hpp"
+#include "prm/object_commands.hpp"
+#include "tests/devx/kernel_fake.hpp"
+
+namespace portcullis::testing {
+namespace {
+
+using prm::Opcode;
+using ::testing::HasSubstr;
+
+struct KeptFunction : ::testing::Test {
+  void SetUp() override { ASSERT_TRUE(addresses.set(0, {kGid, kMac})); }
+
+  [[nodiscard]] std::uint64_t in_a_minute() const {
+    return function->context().device.clock.now_ns() + 60 * kNsPerSecond;
+  }
+
+  KernelFake kernel;
+  pmd::RoceAddressTable addresses{kernel.hca().context()};
+  std::unique_ptr<devx::Function> function =
+      devx::Function::open(kernel.open(), "a kept function").value();
+};
+
+struct KeptPair : KeptFunction {
+  void SetUp() override {
+    KeptFunction::SetUp();
+    client.connect(server.qp.number(), kClientPsn, kServerPsn);
+    server.connect(client.qp.number(), kServerPsn, kClientPsn);
+  }
+  [[nodiscard]] pmd::WriteRequest to(std::uint64_t offset, std::uint64_t wr_id) const {
+    return {offset, server.key.rkey(), wr_id, true};
+  }
+  pmd::Completion complete() { return client.cq.wait(in_a_minute()).value(); }
+
+  Side client = Side::make(function->context());
+  Side server = Side::make(function->context());
+};
+
+TEST_F(KeptPair, WritesCompleteInOrderAndLand) {
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const std::vector<std::byte> line(64, static_cast<std::byte>(i));
+    ASSERT_TRUE(client.qp.post_write_inline(line, to(64 * i, i)));
+    client.qp.ring();
+    const pmd::Completion done = complete();
+    ASSERT_TRUE(done.ok()) << describe(done);
+    ASSERT_EQ(done.wr_id, i);
+    ASSERT_EQ(dma_peek(server.memory.bytes().data() + 64 * i), line[0]);
+  }
+}
+
+TEST_F(KeptPair, LastByteOfARegion_IsReached) {
+  const std::vector<std::byte> line(64, std::byte{0x5a});
+  ASSERT_TRUE(client.qp.post_write_inline(line, to(kRegionBytes - 64, 7)));
+  client.qp.ring();
+  ASSERT_TRUE(complete().ok());
+  EXPECT_EQ(dma_peek(server.memory.bytes().data() + kRegionBytes - 1), line[0]);
+}
+
+TEST_F(KeptPair, KeyThatWasDestroyed_RefusesTheNextWrite) {
+  ASSERT_TRUE(server.key.destroy());
+  const std::vector<std::byte> line(64, std::byte{1});
+  ASSERT_TRUE(client.qp.post_write_inline(line, to(0, 1)));
+  client.qp.ring();
+  EXPECT_EQ(complete().status, prm::WcStatus::REM_ACCESS_ERR);
+  EXPECT_EQ(dma_peek(server.memory.bytes().data()), std::byte{0});
+}
+
+TEST_F(KeptPair, MemoryUnderALiveKey_CannotBeUnmapped) {
+  const auto unmapped = server.memory.unmap();
+  ASSERT_FALSE(unmapped);
+  EXPECT_EQ(unmapped.error().code, Errc::CommandFailed);
+  ASSERT_TRUE(server.key.destroy());
+  EXPECT_TRUE(server.memory.unmap());
+}
+
+TEST_F(KeptFunction, EverythingDropped_NoUmemIsLeft) {
+  { const Side side = Side::make(function->context()); }
+  function.reset();
+  EXPECT_EQ(kernel.umems(), 0u);
+}
+
+TEST_F(KeptFunction, ObjectsLeftBehind_GoNewestFirst) {
+  {
+    const pmd::Context& context = function->context();
+    auto pd = pmd::ProtectionDomain::create(context).value();
+    auto memory = DmaMemory::create(*context.device.dma, kPageBytes).value();
+    auto key = pmd::MemoryKey::create_mtt(context, pd, pmd::MemoryRange::zero_based(memory),
+                                          {.local_write = true})
+                   .value();
+    static_cast<void>(key.release());
+    static_cast<void>(pd.release());
+  }
+  function.reset();
+  const auto seen = kernel.seen();
+  ASSERT_GE(seen.size(), 2u);
+  EXPECT_EQ(seen[seen.size() - 2], Opcode::DESTROY_MKEY);
+  EXPECT_EQ(seen[seen.size() - 1], Opcode::DEALLOC_PD);
+}
+
+TEST_F(KeptFunction, RefusedByTheKernel_IsASystemErrorAndNothingHappened) {
+  kernel.set_gate([](Opcode) { return EPERM; });
+  const auto pd = pmd::ProtectionDomain::create(function->context());
+  ASSERT_FALSE(pd);
+  EXPECT_EQ(pd.error().code, Errc::System);
+  EXPECT_FALSE(pmd::may_have_happened(pd.error()));
+  EXPECT_THAT(pd.error().text, HasSubstr("ALLOC_PD by DevX: Operation not permitted"));
+}
+
+TEST_F(KeptFunction, ObjectThatWasNotMadeHere_IsNotFound) {
+  const auto gone = pmd::query_memory_key(function->context(), prm::MkeyIndex{0x7fff});
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, Errc::NotFound);
+}
+
+TEST_F(KeptFunction, CommandThatNeverReturns_TimesOutAndAnotherGoesOn) {
+  std::promise<void> released;
+  const auto wait = released.get_future().share();
+  kernel.set_gate([wait](Opcode opcode) {
+    if (opcode == Opcode::ALLOC_PD) wait.wait();
+    return 0;
+  });
+  pmd::CommandChannel& commands = *function->context().commands;
+  prm::Buffer<prm::alloc_pd_in> in;
+  in.set<"opcode", prm::number(Opcode::ALLOC_PD)>();
+  const std::uint64_t soon = function->context().device.clock.now_ns() + 20 * kNsPerMs;
+  const auto late = pmd::run<prm::alloc_pd_out>(commands, in, soon);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Errc::Timeout);
+  EXPECT_TRUE(pmd::read_capabilities(commands));
+  released.set_value();
+}
+
+TEST_F(KeptFunction, CommandThatTheKernelDoesNotTake_IsUnsupported) {
+  prm::Buffer<prm::query_pages_in> in;
+  in.set<"opcode", prm::number(Opcode::QUERY_PAGES)>();
+  const auto done = pmd::run<prm::query_pages_out>(*function->context().commands, in);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Errc::Unsupported);
+}
+
+}  // namespace
+}  // namespace portcullis::testing

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/devx/kernel_fake.hpp"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "devx/command_table.hpp"
+#include "pmd/command_tail.hpp"
+#include "prm/command_fields.hpp"
+#include "prm/object_commands.hpp"
+
+namespace portcullis::testing {
+namespace {
+
+using prm::Opcode;
+
+/// devx_obj_build_destroy_cmd.
+Opcode destroyer_of(Opcode create) {
+  static const std::unordered_map<Opcode, Opcode> kDestroyers{
+      {Opcode::ALLOC_PD, Opcode::DEALLOC_PD},
+      {Opcode::CREATE_MKEY, Opcode::DESTROY_MKEY},
+      {Opcode::CREATE_CQ, Opcode::DESTROY_CQ},
+      {Opcode::CREATE_QP, Opcode::DESTROY_QP},
+      {Opcode::ALLOC_Q_COUNTER, Opcode::DEALLOC_Q_COUNTER},
+      {Opcode::ALLOC_TRANSPORT_DOMAIN, Opcode::DEALLOC_TRANSPORT_DOMAIN}};
+  return kDestroyers.at(create);
+}
+
+}  // namespace
+
+KernelFake::KernelFake()
+    : model_(
+          model::Model::create({.behaviours = {}, .execution = model::Execution::Polled}).value()),
+      core_(*model_),
+      hca_(pmd::Hca::bring_up(model_->device(), {}).value()) {}
+
+std::size_t KernelFake::umems() const {
+  const std::scoped_lock lock(mutex_);
+  return umems_.size();
+}
+
+std::vector<Opcode> KernelFake::seen() const {
+  const std::scoped_lock lock(mutex_);
+  return seen_;
+}
+
+void KernelFake::set_gate(std::function<int(Opcode)> gate) {
+  const std::scoped_lock lock(mutex_);
+  gate_ = std::move(gate);
+}
+
+int KernelFake::run(std::span<const std::byte> in, std::span<std::byte> out) {
+  std::unique_lock lock(mutex_);
+  const Opcode opcode = prm::opcode_of(in);
+  seen_.push_back(opcode);
+  const auto gate = gate_;
+  lock.unlock();  // a gate may hold a command for long, and others go on
+  if (const int refused = gate ? gate(opcode) : 0; refused != 0) return refused;
+  lock.lock();
+  pmd::CommandChannel& commands = *hca_->context().commands;
+  const auto done =
+      commands.execute(in, out, pmd::SlotClass::Common, commands.default_deadline_ns());
+  return done ? 0 : EREMOTEIO;
+}
+
+class KernelFake::Process final : public devx::Provider {
+ public:
+  explicit Process(KernelFake& kernel) noexcept : kernel_(&kernel) {}
+
+  class Made final : public devx::Object {
+   public:
+    Made(KernelFake& kernel, Opcode destroy, std::uint32_t id) noexcept
+        : kernel_(&kernel), destroy_(destroy), id_(id) {}
+    int modify(std::span<const std::byte> in, std::span<std::byte> out) override {
+      return kernel_->run(in, out);
+    }
+    int query(std::span<const std::byte> in, std::span<std::byte> out) override {
+      return kernel_->run(in, out);
+    }
+    int destroy() override {
+      const auto opcode = static_cast<std::uint32_t>(prm::number(destroy_));
+      std::array<std::byte, 16> in{};
+      std::array<std::byte, 16> out{};
+      in[0] = static_cast<std::byte>(opcode >> 8);
+      in[1] = static_cast<std::byte>(opcode);
+      for (unsigned i = 0; i < 4; ++i) in[8 + i] = static_cast<std::byte>(id_ >> (24 - 8 * i));
+      return kernel_->run(in, out);
+    }
+
+   private:
+    KernelFake* kernel_;
+    Opcode destroy_;
+    std::uint32_t id_;
+  };
+
+  class Page final : public devx::UarPage {
+   public:
+    explicit Page(pmd::Uar uar) noexcept : uar_(std::move(uar)) {}
+    [[nodiscard]] std::uint32_t index() const noexcept override { return uar_.index(); }
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept override { return uar_.page(); }
+
+   private:
+    pmd::Uar uar_;
+  };
+
+  int create(std::span<const std::byte> in, std::span<std::byte> out,
+             std::unique_ptr<devx::Object>& object) override {
+    const int error = kernel_->run(in, out);
+    if (error != 0) return error;
+    object = std::make_unique<Made>(*kernel_, destroyer_of(prm::opcode_of(in)),
+                                    devx::id_at(out, devx::kNewIdAt));
+    return 0;
+  }
+  int general(std::span<const std::byte> in, std::span<std::byte> out) override {
+    return kernel_->run(in, out);
+  }
+
+  Result<devx::UmemId> register_memory(std::span<std::byte> memory) override {
+    const std::scoped_lock lock(kernel_->mutex_);
+    const pmd::Context& context = kernel_->hca_->context();
+    PORTCULLIS_TRY_ASSIGN(const Iova iova, context.device.dma->map(memory));
+    constexpr std::uint64_t kReadAndWrite = 3;  // MLX5_MTT_PERM_RW
+    std::vector<std::uint64_t> list;
+    for (std::size_t at = 0; at < memory.size(); at += kPageBytes)
+      list.push_back((iova + at) | kReadAndWrite);
+    prm::Buffer<prm::create_umem_in> in;
+    in.set<"opcode", prm::number(Opcode::CREATE_UMEM)>();
+    in.put<"umem.num_of_mtt">(list.size());
+    PORTCULLIS_TRY_ASSIGN(const auto out,
+                          pmd::run_with_tail<prm::create_umem_out>(*context.commands, in, list));
+    const auto id = static_cast<std::uint32_t>(out.get<"umem_id">());
+    kernel_->umems_[id] = {iova, memory.size()};
+    return devx::UmemId{id};
+  }
+  Result<void> deregister_memory(devx::UmemId umem) override {
+    const std::scoped_lock lock(kernel_->mutex_);
+    const pmd::Context& context = kernel_->hca_->context();
+    prm::Buffer<prm::destroy_umem_in> in;
+    in.set<"opcode", prm::number(Opcode::DESTROY_UMEM)>();
+    in.put<"umem_id">(static_cast<std::uint32_t>(umem));
+    PORTCULLIS_TRY(pmd::run<prm::destroy_umem_out>(*context.commands, in));
+    const auto [iova, bytes] = kernel_->umems_.at(static_cast<std::uint32_t>(umem));
+    kernel_->umems_.erase(static_cast<std::uint32_t>(umem));
+    return context.device.dma->unmap(iova, bytes);
+  }
+  Result<std::unique_ptr<devx::UarPage>> allocate_uar() override {
+    const std::scoped_lock lock(kernel_->mutex_);
+    PORTCULLIS_TRY_ASSIGN(auto uar, pmd::Uar::create(kernel_->hca_->context()));
+    return std::make_unique<Page>(std::move(uar));
+  }
+  Result<std::uint8_t> eqn() override { return kernel_->hca_->context().eqn; }
+
+ private:
+  KernelFake* kernel_;
+};
+
+std::unique_ptr<devx::Provider> KernelFake::open() { return std::make_unique<Process>(*this); }
+
+}  // namespace portcullis::testing

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A kernel driver that keeps a NIC, in a process: it brings up the model, takes DevX's calls and
+// sends them on, as drivers/infiniband/hw/mlx5/devx.c does. The command that takes an object back
+// is its own, and an answer that is no success is EREMOTEIO with the status in the output.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "devx/provider.hpp"
+#include "model/model.hpp"
+#include "pmd/hca.hpp"
+#include "prm/opcodes.hpp"
+#include "tests/pmd/polled_loopback.hpp"
+
+namespace portcullis::testing {
+
+class KernelFake {
+ public:
+  KernelFake();
+
+  /// What a process opens. Must not outlive the kernel.
+  [[nodiscard]] std::unique_ptr<devx::Provider> open();
+  [[nodiscard]] pmd::Hca& hca() noexcept { return *hca_; }
+  /// Umems that are registered now.
+  [[nodiscard]] std::size_t umems() const;
+  /// Opcodes of all commands that came by DevX, in order.
+  [[nodiscard]] std::vector<prm::Opcode> seen() const;
+
+  /// Before a command is sent: a non-zero value is returned to the process, and nothing is sent.
+  void set_gate(std::function<int(prm::Opcode)> gate);
+
+ private:
+  class Process;
+  friend class Process;
+  int run(std::span<const std::byte> in, std::span<std::byte> out);
+
+  std::unique_ptr<model::Model> model_;
+  ModelCore core_;
+  std::unique_ptr<pmd::Hca> hca_;
+  mutable std::mutex mutex_;  // one command queue for all threads
+  std::function<int(prm::Opcode)> gate_;
+  std::unordered_map<std::uint32_t, std::pair<Iova, std::size_t>> umems_;
+  std::vector<prm::Opcode> seen_;
+};
+
+}  // namespace portcullis::testing
