@@ -135,7 +135,7 @@ Result<std::optional<std::uint64_t>> time_lanes(proof::Session& session, Lanes& 
 using Measure = std::function<Result<std::optional<std::uint64_t>>(proof::Session&, Lanes&)>;
 
 SeriesPlan plan(std::string name, const char* picture, std::uint64_t samples, std::uint32_t qps,
-                std::uint32_t in_flight, Measure measure) {
+                std::uint32_t in_flight, const Measure& measure) {
   SeriesPlan series;
   series.name = std::move(name);
   series.picture = picture;

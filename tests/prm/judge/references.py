@@ -94,6 +94,8 @@ DEVX = {
     "cqc": ("SwCqc", {"dbr_umem_id": "dbr_umem_id"}),
     "create_cq_in": ("CreateCqIn", {"cq_umem_offset": "e_mtt_pointer_or_cq_umem_offset",
                                     "cq_umem_id": "cq_umem_id"}),
+    "create_mkey_in": ("CreateMkeyIn", {"mkey_umem_id": "mkey_umem_id",
+                                        "mkey_umem_offset": "mkey_umem_offset"}),
     "qpc": ("SwQpc", {"dbr_umem_id": "dbr_umem_id"}),
     "create_qp_in": ("CreateQpIn", {"wq_umem_offset": "e_mtt_pointer_or_wq_umem_offset",
                                     "wq_umem_id": "wq_umem_id"}),

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "devx/libmlx5.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+
+#include "base/device.hpp"
+
+namespace portcullis::devx {
+namespace {
+
+using Context = std::unique_ptr<ibv_context, decltype([](ibv_context* context) {
+                                  static_cast<void>(ibv_close_device(context));
+                                })>;
+using DeviceList =
+    std::unique_ptr<ibv_device*[], decltype([](ibv_device** list) { ibv_free_device_list(list); })>;
+
+std::string meaning(int error) { return std::generic_category().message(error); }
+
+/// libmlx5 leaves errno where it returns a pointer, and never as 0.
+int last_error() noexcept { return errno == 0 ? EIO : errno; }
+
+class Mlx5Object final : public Object {
+ public:
+  explicit Mlx5Object(mlx5dv_devx_obj* object) noexcept : object_(object) {}
+  Mlx5Object(const Mlx5Object&) = delete;
+  Mlx5Object& operator=(const Mlx5Object&) = delete;
+  ~Mlx5Object() override {
+    if (object_ != nullptr) static_cast<void>(mlx5dv_devx_obj_destroy(object_));
+  }
+
+  int modify(std::span<const std::byte> in, std::span<std::byte> out) override {
+    return mlx5dv_devx_obj_modify(object_, in.data(), in.size(), out.data(), out.size());
+  }
+  int query(std::span<const std::byte> in, std::span<std::byte> out) override {
+    return mlx5dv_devx_obj_query(object_, in.data(), in.size(), out.data(), out.size());
+  }
+  int destroy() override {
+    const int error = mlx5dv_devx_obj_destroy(object_);
+    if (error == 0) object_ = nullptr;
+    return error;
+  }
+
+ private:
+  mlx5dv_devx_obj* object_;
+};
+
+class Mlx5UarPage final : public UarPage {
+ public:
+  explicit Mlx5UarPage(mlx5dv_devx_uar* uar) noexcept : uar_(uar) {}
+  Mlx5UarPage(const Mlx5UarPage&) = delete;
+  Mlx5UarPage& operator=(const Mlx5UarPage&) = delete;
+  ~Mlx5UarPage() override { mlx5dv_devx_free_uar(uar_); }
+
+  [[nodiscard]] std::uint32_t index() const noexcept override { return uar_->page_id; }
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept override {
+    return {static_cast<std::byte*>(uar_->base_addr), kPageBytes};
+  }
+
+ private:
+  mlx5dv_devx_uar* uar_;
+};
+
+class Mlx5Provider final : public Provider {
+ public:
+  explicit Mlx5Provider(Context context) noexcept : context_(std::move(context)) {}
+
+  int create(std::span<const std::byte> in, std::span<std::byte> out,
+             std::unique_ptr<Object>& object) override {
+    errno = 0;
+    auto* const made =
+        mlx5dv_devx_obj_create(context_.get(), in.data(), in.size(), out.data(), out.size());
+    if (made == nullptr) return last_error();
+    object = std::make_unique<Mlx5Object>(made);
+    return 0;
+  }
+  int general(std::span<const std::byte> in, std::span<std::byte> out) override {
+    return mlx5dv_devx_general_cmd(context_.get(), in.data(), in.size(), out.data(), out.size());
+  }
+
+  Result<UmemId> register_memory(std::span<std::byte> memory) override {
+    errno = 0;
+    auto* const umem =
+        mlx5dv_devx_umem_reg(context_.get(), memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
+    if (umem == nullptr)
+      return fail(last_error() == ENOMEM ? Errc::OutOfResources : Errc::System,
+                  fmt::format("{} bytes as a umem: {} (ulimit -l must cover what is registered)",
+                              memory.size(), meaning(last_error())));
+    umems_.emplace(umem->umem_id, umem);
+    return UmemId{umem->umem_id};
+  }
+  Result<void> deregister_memory(UmemId umem) override {
+    const auto found = umems_.find(static_cast<std::uint32_t>(umem));
+    if (found == umems_.end())
+      return fail(Errc::NotFound,
+                  fmt::format("no umem {} was registered here", static_cast<std::uint32_t>(umem)));
+    if (const int error = mlx5dv_devx_umem_dereg(found->second); error != 0)
+      return fail(Errc::System, fmt::format("umem {} stays: {}", found->first, meaning(error)));
+    umems_.erase(found);
+    return {};
+  }
+
+  Result<std::unique_ptr<UarPage>> allocate_uar() override {
+    auto* uar = mlx5dv_devx_alloc_uar(context_.get(), MLX5DV_UAR_ALLOC_TYPE_BF);
+    // Write combining is not to be had everywhere; the doorbells are the same.
+    if (uar == nullptr) uar = mlx5dv_devx_alloc_uar(context_.get(), MLX5DV_UAR_ALLOC_TYPE_NC);
+    if (uar == nullptr) return fail(Errc::System, "a UAR by DevX: " + meaning(last_error()));
+    return std::make_unique<Mlx5UarPage>(uar);
+  }
+
+  Result<std::uint8_t> eqn() override {
+    std::uint32_t number = 0;
+    if (const int error = mlx5dv_devx_query_eqn(context_.get(), 0, &number); error != 0)
+      return fail(Errc::System, "the event queue of vector 0: " + meaning(error));
+    if (number > UINT8_MAX)
+      return fail(Errc::Malformed, fmt::format("event queue {}; 0 to 255 expected", number));
+    return static_cast<std::uint8_t>(number);
+  }
+
+ private:
+  Context context_;
+  // The caller's thread alone maps memory.
+  std::unordered_map<std::uint32_t, mlx5dv_devx_umem*> umems_;
+};
+
+Result<ibv_device*> find(const DeviceList& list, int count, const std::string& name) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    if (name == ibv_get_device_name(list[i])) return list[i];
+    names.emplace_back(ibv_get_device_name(list[i]));
+  }
+  return fail(Errc::NotFound,
+              names.empty() ? fmt::format("no RDMA device \"{}\"; the kernel shows none", name)
+                            : fmt::format("no RDMA device \"{}\"; {} expected", name,
+                                          fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Provider>> open_libmlx5(const std::string& name) {
+  int count = 0;
+  const DeviceList list(ibv_get_device_list(&count));
+  PORTCULLIS_TRY_ASSIGN(ibv_device* const device, find(list, list ? count : 0, name));
+  if (!mlx5dv_is_supported(device))
+    return fail(Errc::Unsupported, fmt::format("RDMA device \"{}\" is no mlx5", name));
+  mlx5dv_context_attr attributes{.flags = MLX5DV_CONTEXT_FLAGS_DEVX, .comp_mask = 0};
+  errno = 0;
+  Context context(mlx5dv_open_device(device, &attributes));
+  if (!context)
+    return fail(last_error() == EPERM ? Errc::System : Errc::Unsupported,
+                fmt::format("RDMA device \"{}\" with DevX: {}{}", name, meaning(last_error()),
+                            last_error() == EPERM ? "; CAP_NET_RAW expected" : ""));
+  return std::make_unique<Mlx5Provider>(std::move(context));
+}
+
+}  // namespace portcullis::devx
