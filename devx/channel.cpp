@@ -14,6 +14,8 @@
 #include "devx/memory_names.hpp"
 #include "prm/cmd_interface.hpp"
 #include "prm/command_fields.hpp"
+#include "prm/enums.hpp"
+#include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/opcodes.hpp"
 #include "prm/status.hpp"
@@ -63,7 +65,7 @@ std::optional<Error> failure(std::span<const std::byte> in, std::span<const std:
     case ENOMEM:
     case EBUSY:
       return Error{Errc::System, text, std::nullopt};
-    default:
+    default:  // ENOLINK among them: nobody knows what the device did
       return Error{Errc::DeviceFailed, text, std::nullopt};
   }
 }
@@ -201,8 +203,18 @@ int Channel::perform(std::span<const std::byte> in, std::span<std::byte> out) {
     case Call::FreeUar:
       return free_uar(id_at(in, how.id_at));
     default:
-      return perform_on_object(how, in, out);
+      break;
   }
+  const int error = perform_on_object(how, in, out);
+  return error == 0 && may_be_faked(how) ? confirm() : error;
+}
+
+int Channel::confirm() {
+  prm::Buffer<prm::query_issi_in> in;
+  prm::Buffer<prm::query_issi_out> out;
+  in.set<"opcode", prm::number(prm::Opcode::QUERY_ISSI)>();
+  // ENOLINK is what the kernel returns for commands that it does not send any more.
+  return provider_->general(in.all(), out.all()) == 0 && out.get<"status">() == 0 ? 0 : ENOLINK;
 }
 
 int Channel::make(const Handling& how, std::span<const std::byte> in, std::span<std::byte> out) {

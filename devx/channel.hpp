@@ -4,10 +4,11 @@
 // that makes it, and the caller waits for the thread, with a deadline. A command that did not
 // return in time keeps its slot until it does.
 //
-// What an answer is worth here is less than on a command queue of our own: while the kernel driver
-// takes the NIC for broken it answers "ok" to 2ERR_QP, 2RST_QP and every DESTROY_* without asking
-// the device (mlx5_internal_err_ret_value of mlx5_core). Whoever needs proof asks QUERY_MKEY and
-// QUERY_QP after, which it does not fake.
+// While the kernel driver takes the NIC for broken it answers "ok" to 2ERR_QP, 2RST_QP and every
+// DESTROY_* without asking the device (mlx5_internal_err_ret_value of mlx5_core). So after such an
+// "ok" the channel asks QUERY_ISSI, which the kernel does not fake; the state of a NIC that is
+// broken does not pass while this process's context lives, since recovery unloads mlx5_ib first and
+// takes the context away (mlx5_unload_one, ib_uverbs_disassociate_ucontext). Only then is it ok.
 #pragma once
 
 #include <array>
@@ -86,6 +87,7 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
   [[nodiscard]] int perform(std::span<const std::byte> in, std::span<std::byte> out);
   [[nodiscard]] int perform_on_object(const Handling& how, std::span<const std::byte> in,
                                       std::span<std::byte> out);
+  [[nodiscard]] int confirm();
   [[nodiscard]] int make(const Handling& how, std::span<const std::byte> in,
                          std::span<std::byte> out);
   [[nodiscard]] int allocate_uar(std::span<std::byte> out);

@@ -55,6 +55,11 @@ const Handling* handling_of(prm::Opcode opcode) noexcept {
   return found == kHandlings.end() ? nullptr : found;
 }
 
+bool may_be_faked(const Handling& how) noexcept {
+  return how.call == Call::Destroy || how.opcode == Opcode::QP_2ERR ||
+         how.opcode == Opcode::QP_2RST;
+}
+
 std::uint32_t id_at(std::span<const std::byte> message, std::size_t at) noexcept {
   if (message.size() < at + 4) return 0;
   std::uint32_t id = 0;

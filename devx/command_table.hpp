@@ -26,6 +26,9 @@ struct Handling {
   std::size_t id_at = 8;  // the four bytes of the input whose low 24 bits are the object's id
 };
 
+/// Whether the kernel answers "ok" to it without asking a device that it takes for broken
+/// (mlx5_internal_err_ret_value of mlx5/core/cmd.c): what gives something back, 2ERR_QP, 2RST_QP.
+[[nodiscard]] bool may_be_faked(const Handling& how) noexcept;
 /// Null for a command that DevX does not take.
 [[nodiscard]] const Handling* handling_of(prm::Opcode opcode) noexcept;
 /// The low 24 bits of the big-endian word at `at`; 0 where the message is too short.

@@ -79,6 +79,27 @@ TEST_F(KeptPair, KeyThatWasDestroyed_RefusesTheNextWrite) {
   EXPECT_EQ(dma_peek(server.memory.bytes().data()), std::byte{0});
 }
 
+TEST_F(KeptPair, KernelThatFakes_DestroyedKeyIsNoSuccess) {
+  kernel.break_down();
+  const auto destroyed = server.key.destroy();
+  ASSERT_FALSE(destroyed);
+  EXPECT_EQ(destroyed.error().code, Errc::DeviceFailed);
+  EXPECT_TRUE(pmd::may_have_happened(destroyed.error()));
+  // It was not so: the device still serves the key.
+  const std::vector<std::byte> line(64, std::byte{0x33});
+  ASSERT_TRUE(client.qp.post_write_inline(line, to(0, 1)));
+  client.qp.ring();
+  ASSERT_TRUE(complete().ok());
+  EXPECT_EQ(dma_peek(server.memory.bytes().data()), line[0]);
+}
+
+TEST_F(KeptPair, KernelThatFakes_QpInErrorIsNoSuccess) {
+  kernel.break_down();
+  const auto stopped = server.qp.to_error();
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, Errc::DeviceFailed);
+}
+
 TEST_F(KeptPair, MemoryUnderALiveKey_CannotBeUnmapped) {
   const auto unmapped = server.memory.unmap();
   ASSERT_FALSE(unmapped);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "devx/command_table.hpp"
@@ -50,6 +51,23 @@ void KernelFake::set_gate(std::function<int(Opcode)> gate) {
   gate_ = std::move(gate);
 }
 
+void KernelFake::break_down() {
+  const std::scoped_lock lock(mutex_);
+  broken_ = true;
+}
+
+/// mlx5_internal_err_ret_value: what only gives back is "done", everything else is aborted.
+int KernelFake::answer_by_itself(Opcode opcode, std::span<std::byte> out) {
+  static const std::set<Opcode> kDone{
+      Opcode::DESTROY_MKEY,      Opcode::DESTROY_CQ, Opcode::DESTROY_QP,
+      Opcode::DEALLOC_Q_COUNTER, Opcode::DEALLOC_PD, Opcode::DEALLOC_TRANSPORT_DOMAIN,
+      Opcode::QP_2ERR,           Opcode::QP_2RST,    Opcode::DESTROY_UMEM};
+  constexpr std::byte kAborted{0xfe};  // MLX5_DRIVER_STATUS_ABORTED
+  if (kDone.contains(opcode)) return 0;
+  out[0] = kAborted;
+  return ENOLINK;
+}
+
 int KernelFake::run(std::span<const std::byte> in, std::span<std::byte> out) {
   std::unique_lock lock(mutex_);
   const Opcode opcode = prm::opcode_of(in);
@@ -58,6 +76,7 @@ int KernelFake::run(std::span<const std::byte> in, std::span<std::byte> out) {
   lock.unlock();  // a gate may hold a command for long, and others go on
   if (const int refused = gate ? gate(opcode) : 0; refused != 0) return refused;
   lock.lock();
+  if (broken_) return answer_by_itself(opcode, out);
   pmd::CommandChannel& commands = *hca_->context().commands;
   const auto done =
       commands.execute(in, out, pmd::SlotClass::Common, commands.default_deadline_ns());
@@ -139,7 +158,8 @@ class KernelFake::Process final : public devx::Provider {
     prm::Buffer<prm::destroy_umem_in> in;
     in.set<"opcode", prm::number(Opcode::DESTROY_UMEM)>();
     in.put<"umem_id">(static_cast<std::uint32_t>(umem));
-    PORTCULLIS_TRY(pmd::run<prm::destroy_umem_out>(*context.commands, in));
+    // Of a broken NIC the kernel takes DESTROY_UMEM for done, and unmaps the pages.
+    if (!kernel_->broken_) PORTCULLIS_TRY(pmd::run<prm::destroy_umem_out>(*context.commands, in));
     const auto [iova, bytes] = kernel_->umems_.at(static_cast<std::uint32_t>(umem));
     kernel_->umems_.erase(static_cast<std::uint32_t>(umem));
     return context.device.dma->unmap(iova, bytes);

@@ -33,6 +33,9 @@ class KernelFake {
   /// Opcodes of all commands that came by DevX, in order.
   [[nodiscard]] std::vector<prm::Opcode> seen() const;
 
+  /// From now on the kernel takes the NIC for broken, as in MLX5_DEVICE_STATE_INTERNAL_ERROR.
+  void break_down();
+
   /// Before a command is sent: a non-zero value is returned to the process, and nothing is sent.
   void set_gate(std::function<int(prm::Opcode)> gate);
 
@@ -40,12 +43,14 @@ class KernelFake {
   class Process;
   friend class Process;
   int run(std::span<const std::byte> in, std::span<std::byte> out);
+  static int answer_by_itself(prm::Opcode opcode, std::span<std::byte> out);
 
   std::unique_ptr<model::Model> model_;
   ModelCore core_;
   std::unique_ptr<pmd::Hca> hca_;
   mutable std::mutex mutex_;  // one command queue for all threads
   std::function<int(prm::Opcode)> gate_;
+  bool broken_ = false;
   std::unordered_map<std::uint32_t, std::pair<Iova, std::size_t>> umems_;
   std::vector<prm::Opcode> seen_;
 };
