@@ -18,14 +18,14 @@ using prm::Opcode;
 
 /// devx_obj_build_destroy_cmd.
 Opcode destroyer_of(Opcode create) {
-  static const std::unordered_map<Opcode, Opcode> kDestroyers{
+  static const std::unordered_map<Opcode, Opcode> destroyers{
       {Opcode::ALLOC_PD, Opcode::DEALLOC_PD},
       {Opcode::CREATE_MKEY, Opcode::DESTROY_MKEY},
       {Opcode::CREATE_CQ, Opcode::DESTROY_CQ},
       {Opcode::CREATE_QP, Opcode::DESTROY_QP},
       {Opcode::ALLOC_Q_COUNTER, Opcode::DEALLOC_Q_COUNTER},
       {Opcode::ALLOC_TRANSPORT_DOMAIN, Opcode::DEALLOC_TRANSPORT_DOMAIN}};
-  return kDestroyers.at(create);
+  return destroyers.at(create);
 }
 
 }  // namespace
@@ -58,12 +58,12 @@ void KernelFake::break_down() {
 
 /// mlx5_internal_err_ret_value: what only gives back is "done", everything else is aborted.
 int KernelFake::answer_by_itself(Opcode opcode, std::span<std::byte> out) {
-  static const std::set<Opcode> kDone{
+  static const std::set<Opcode> done{
       Opcode::DESTROY_MKEY,      Opcode::DESTROY_CQ, Opcode::DESTROY_QP,
       Opcode::DEALLOC_Q_COUNTER, Opcode::DEALLOC_PD, Opcode::DEALLOC_TRANSPORT_DOMAIN,
       Opcode::QP_2ERR,           Opcode::QP_2RST,    Opcode::DESTROY_UMEM};
   constexpr std::byte kAborted{0xfe};  // MLX5_DRIVER_STATUS_ABORTED
-  if (kDone.contains(opcode)) return 0;
+  if (done.contains(opcode)) return 0;
   out[0] = kAborted;
   return ENOLINK;
 }
