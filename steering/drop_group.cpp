@@ -65,20 +65,6 @@ DropGroup::~DropGroup() {
   if (!given_up_) (void)destroy();
 }
 
-DropGroup& DropGroup::operator=(DropGroup&& other) noexcept {
-  if (this != &other) {
-    if (!given_up_) (void)destroy();
-    given_up_ = other.given_up_;
-    context_ = other.context_;
-    shape_ = other.shape_;
-    group_ = std::move(other.group_);
-    table_ = std::move(other.table_);
-    template_ = other.template_;
-    state_ = std::move(other.state_);
-  }
-  return *this;
-}
-
 Result<void> DropGroup::check_index(std::uint32_t index) const {
   if (index < state_.size()) return {};
   return fail(Errc::OutOfResources, "steering: entry " + std::to_string(index) +

@@ -37,7 +37,7 @@ class DropGroup {
       const pmd::Context& context, const Options& options,
       std::optional<std::uint64_t> deadline_ns = std::nullopt);
   DropGroup(DropGroup&&) noexcept = default;
-  DropGroup& operator=(DropGroup&&) noexcept;
+  DropGroup& operator=(DropGroup&&) = delete;
   ~DropGroup();
 
   /// SET_FLOW_TABLE_ROOT, for the whole function or for one underlay QP. After a failure destroy()

@@ -2,7 +2,7 @@
 #include "steering/flow_table.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <string>
 
 #include "pmd/command_channel.hpp"
 #include "prm/opcodes.hpp"
@@ -30,23 +30,6 @@ Result<FlowTable> FlowTable::create(const pmd::Context& context, prm::FlowTableT
     return fail(Errc::Malformed, "CREATE_FLOW_TABLE in " + std::string(name(domain)) +
                                      ": success, and table_id 0 names no table");
   return FlowTable(context, domain, out.get<"table_id">());
-}
-
-void FlowTable::take(FlowTable& other) noexcept {
-  context_ = std::exchange(other.context_, nullptr);
-  domain_ = other.domain_;
-  id_ = other.id_;
-  underlay_qpn_ = other.underlay_qpn_;
-  may_be_root_ = std::exchange(other.may_be_root_, false);
-  given_up_ = other.given_up_;
-}
-
-FlowTable& FlowTable::operator=(FlowTable&& other) noexcept {
-  if (this != &other) {
-    if (!given_up_) (void)destroy();
-    take(other);
-  }
-  return *this;
 }
 
 Result<void> FlowTable::set_root(prm::FlowTableRootOpMod op_mod, std::uint64_t deadline_ns) {
@@ -95,22 +78,6 @@ Result<FlowGroup> FlowGroup::create(const pmd::Context& context, const FlowTable
   PORTCULLIS_TRY_ASSIGN(const auto out, pmd::run<prm::create_flow_group_out>(
                                             *context.commands, in, until_ns(context, deadline_ns)));
   return FlowGroup(context, table, out.get<"group_id">());
-}
-
-void FlowGroup::take(FlowGroup& other) noexcept {
-  context_ = std::exchange(other.context_, nullptr);
-  domain_ = other.domain_;
-  table_ = other.table_;
-  id_ = other.id_;
-  given_up_ = other.given_up_;
-}
-
-FlowGroup& FlowGroup::operator=(FlowGroup&& other) noexcept {
-  if (this != &other) {
-    if (!given_up_) (void)destroy();
-    take(other);
-  }
-  return *this;
 }
 
 Result<void> FlowGroup::destroy(std::optional<std::uint64_t> deadline_ns) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "base/result.hpp"
 #include "pmd/context.hpp"
@@ -28,8 +29,14 @@ class FlowTable {
   [[nodiscard]] static Result<FlowTable> create(
       const pmd::Context& context, prm::FlowTableType domain, const Options& options,
       std::optional<std::uint64_t> deadline_ns = std::nullopt);
-  FlowTable(FlowTable&& other) noexcept { take(other); }
-  FlowTable& operator=(FlowTable&& other) noexcept;
+  FlowTable(FlowTable&& other) noexcept
+      : context_(std::exchange(other.context_, nullptr)),
+        domain_(other.domain_),
+        id_(other.id_),
+        underlay_qpn_(other.underlay_qpn_),
+        may_be_root_(other.may_be_root_),
+        given_up_(other.given_up_) {}
+  FlowTable& operator=(FlowTable&&) = delete;
   ~FlowTable() {
     if (!given_up_) (void)destroy();
   }
@@ -49,7 +56,6 @@ class FlowTable {
  private:
   FlowTable(const pmd::Context& context, prm::FlowTableType domain, std::uint32_t id) noexcept
       : context_(&context), domain_(domain), id_(id) {}
-  void take(FlowTable& other) noexcept;
   [[nodiscard]] Result<void> set_root(prm::FlowTableRootOpMod op_mod, std::uint64_t deadline_ns);
 
   const pmd::Context* context_ = nullptr;  // null: gone
@@ -72,8 +78,13 @@ class FlowGroup {
                                                 Range range, std::uint32_t criteria_enable,
                                                 prm::ConstView<prm::fte_match_param> mask,
                                                 std::optional<std::uint64_t> deadline_ns = {});
-  FlowGroup(FlowGroup&& other) noexcept { take(other); }
-  FlowGroup& operator=(FlowGroup&& other) noexcept;
+  FlowGroup(FlowGroup&& other) noexcept
+      : context_(std::exchange(other.context_, nullptr)),
+        domain_(other.domain_),
+        table_(other.table_),
+        id_(other.id_),
+        given_up_(other.given_up_) {}
+  FlowGroup& operator=(FlowGroup&&) = delete;
   ~FlowGroup() {
     if (!given_up_) (void)destroy();
   }
@@ -87,7 +98,6 @@ class FlowGroup {
  private:
   FlowGroup(const pmd::Context& context, const FlowTable& table, std::uint32_t id) noexcept
       : context_(&context), domain_(table.domain()), table_(table.id()), id_(id) {}
-  void take(FlowGroup& other) noexcept;
 
   const pmd::Context* context_ = nullptr;  // null: gone
   prm::FlowTableType domain_{};

@@ -68,11 +68,10 @@ Result<void> UnderlayDrop::attach(Attachment& made, prm::QpNumber qpn,
   PORTCULLIS_TRY_ASSIGN(auto target,
                         pmd::ReceiveTarget::create(*context_, domain_, pd_, cq_, deadline_ns));
   made.target.emplace(std::move(target));
+  // By default one entry, on the QP's number.
   PORTCULLIS_TRY_ASSIGN(
       auto group,
-      DropGroup::create_apart(
-          *context_, {.domain = prm::FlowTableType::NIC_RX, .shape = Shape::DstQp, .entries = 1},
-          deadline_ns));
+      DropGroup::create_apart(*context_, {.domain = prm::FlowTableType::NIC_RX}, deadline_ns));
   made.group.emplace(std::move(group));
   PORTCULLIS_TRY(made.group->make_root(prm::number(qpn), deadline_ns));
   return made.group->set({.slot = kIndex, .qpn = qpn}, prm::FlowAction::ALLOW, deadline_ns);
@@ -131,7 +130,6 @@ Result<void> UnderlayDrop::judge(const Options& options) {
 Result<void> UnderlayDrop::judge_on(LoopbackPair& pair, const DropTarget& target,
                                     const Options& options) {
   SelfTestOptions test;
-  test.loopback = options.loopback;
   test.quiet_ms = options.quiet_ms;
   const auto deadline_ns = [this] { return context_->commands->default_deadline_ns(); };
   PORTCULLIS_TRY(prepare(target, deadline_ns()));

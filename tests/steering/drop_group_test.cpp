@@ -6,15 +6,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <utility>
+
+#include "prm/flow_commands.hpp"
 #include "prm/opcodes.hpp"
 #include "prm/status.hpp"
-#include "tests/steering/steering_world.hpp"
+#include "tests/steering/noted_world.hpp"
 
 namespace portcullis::testing {
 namespace {
 
+using prm::Opcode;
 using steering::DropGroup;
 using steering::Shape;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class DropGroups : public SteeringWorld {
  protected:
@@ -139,6 +146,104 @@ TEST_F(DropGroups, DropOfWriteOnly_LetsWritesOfSeveralPacketsPass) {
   ASSERT_TRUE(set(made, pair->target(0)));
   ASSERT_TRUE(pair->post_bytes(4096));
   EXPECT_EQ(pair->outcome(50 * kMs).value(), prm::WcStatus::SUCCESS);
+}
+
+// ---- what was refused ----
+
+class NotedGroups : public NotedSteering {
+ protected:
+  void SetUp() override { start_noted(in_path()); }
+  Result<DropGroup> group(std::optional<std::uint64_t> until_ns = std::nullopt) {
+    return DropGroup::create_apart(*context, {.shape = Shape::DstQp, .entries = 4}, until_ns);
+  }
+  Result<void> set(DropGroup& in, const steering::DropTarget& target) {
+    return in.set(target, prm::FlowAction::DROP, deadline_ns());
+  }
+};
+
+TEST_F(NotedGroups, RefusedRoot_NoGroupAndNothingLeft) {
+  refuse(Opcode::SET_FLOW_TABLE_ROOT);
+  EXPECT_FALSE(DropGroup::create(*context, {.shape = Shape::DstQp, .entries = 4}));
+  EXPECT_EQ(model->census().flow_tables + model->census().flow_groups, 0U);
+}
+
+TEST_F(NotedGroups, GroupThatIsNeverAnswered_TheDeviceIsAskedNoMore) {
+  swallow(Opcode::CREATE_FLOW_GROUP);
+  EXPECT_EQ(group(odd_ns()).error().code, Errc::Timeout);
+  EXPECT_THAT(channel->opcodes(),
+              ElementsAre(Opcode::CREATE_FLOW_TABLE, Opcode::CREATE_FLOW_GROUP));
+}
+
+TEST_F(NotedGroups, RefusedGroupWhoseTableStays_TheTableIsAskedForOnce) {
+  refuse(Opcode::CREATE_FLOW_GROUP);
+  refuse(Opcode::DESTROY_FLOW_TABLE);
+  EXPECT_EQ(group().error().code, Errc::CommandFailed);
+  EXPECT_THAT(channel->opcodes(), ElementsAre(Opcode::CREATE_FLOW_TABLE, Opcode::CREATE_FLOW_GROUP,
+                                              Opcode::DESTROY_FLOW_TABLE));
+}
+
+TEST_F(NotedGroups, RefusedDestruction_IsToldAndNeitherPartIsAskedForAgain) {
+  {
+    DropGroup made = group().value();
+    refuse(Opcode::DESTROY_FLOW_GROUP);
+    refuse(Opcode::DESTROY_FLOW_TABLE);
+    channel->sent.clear();
+    EXPECT_FALSE(made.destroy());
+  }
+  EXPECT_THAT(channel->opcodes(),
+              ElementsAre(Opcode::DESTROY_FLOW_GROUP, Opcode::DESTROY_FLOW_TABLE));
+}
+
+TEST_F(NotedGroups, DestroyedGroup_SendsNothingMore) {
+  {
+    DropGroup made = group().value();
+    ASSERT_TRUE(made.destroy());
+    channel->sent.clear();
+  }
+  EXPECT_THAT(channel->sent, IsEmpty());
+}
+
+TEST_F(NotedGroups, MovedGroup_HasWhatItHadAndTheFirstSendsNothing) {
+  DropGroup made = group().value();
+  ASSERT_TRUE(set(made, {.slot = 2, .qpn = prm::QpNumber{9}}));
+  channel->sent.clear();
+  {
+    DropGroup moved = std::move(made);
+    EXPECT_EQ(moved.shape(), Shape::DstQp);
+    EXPECT_TRUE(moved.has(2));
+    EXPECT_TRUE(set(moved, {.slot = 3, .qpn = prm::QpNumber{9}}));
+    const DropGroup gone = std::move(made);  // NOLINT(bugprone-use-after-move): that is the test
+    EXPECT_THAT(channel->opcodes(), ElementsAre(Opcode::SET_FLOW_TABLE_ENTRY));
+  }
+  EXPECT_EQ(model->census().flow_tables + model->census().flow_entries, 0U);
+}
+
+TEST_F(NotedGroups, TirNumberThatIsTooWide_IsNotSent) {
+  DropGroup made = group().value();
+  channel->sent.clear();
+  EXPECT_EQ(made.set({.slot = 1, .qpn = prm::QpNumber{9}}, prm::FlowAction::FWD_DEST, deadline_ns(),
+                     1U << 24)
+                .error()
+                .text,
+            "steering: TIR number 16777216 is wider than 24 bits");
+  EXPECT_THAT(channel->sent, IsEmpty());
+}
+
+TEST_F(NotedGroups, RemovalOfADoubtfulEntryThatIsRefusedOtherwise_IsTold) {
+  DropGroup made = group().value();
+  refuse(Opcode::SET_FLOW_TABLE_ENTRY);
+  ASSERT_FALSE(set(made, {.slot = 1, .qpn = prm::QpNumber{9}}));
+  refuse(Opcode::DELETE_FLOW_TABLE_ENTRY);
+  EXPECT_FALSE(made.remove(1, deadline_ns()));
+  EXPECT_TRUE(made.has(1));
+}
+
+TEST_F(NotedGroups, GroupForNoEntry_HoldsNoneAndIsMadeForOne) {
+  DropGroup made = DropGroup::create_apart(*context, {.entries = 0}).value();
+  EXPECT_EQ(
+      channel->told<prm::create_flow_group_in>(Opcode::CREATE_FLOW_GROUP).get<"end_flow_index">(),
+      0U);
+  EXPECT_FALSE(set(made, {.slot = 0, .qpn = prm::QpNumber{9}}));
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/steering/steering_world.hpp"
+#include "prm/flow_commands.hpp"
+#include "tests/steering/noted_world.hpp"
 
 namespace portcullis::testing {
 namespace {
@@ -166,6 +167,87 @@ TEST_F(FlowDrops, AllowEntryOfFunctionScope_IsRefusedAndTheDropInstalledAllTheSa
               HasSubstr("shape match-all is the whole function's"));
   EXPECT_EQ(model->census().flow_entries, 0U);
   EXPECT_TRUE(drop->install(target, deadline_ns()));
+}
+
+// ---- what the function says, and what it refuses ----
+
+class NotedDrops : public NotedSteering {
+ protected:
+  void SetUp() override { start_noted(in_path()); }
+  Result<std::unique_ptr<steering::FlowDrop>> rule(const std::string& choice) {
+    return steering::FlowDrop::set_up(*context, options(choice), {});
+  }
+  static steering::DropTarget target(EntryPlan plan) {
+    return {.slot = 1, .qpn = prm::QpNumber{9}, .entry = plan};
+  }
+};
+
+TEST_F(NotedDrops, AllowEntryThatIsRefused_IsNotThoughtToStand) {
+  auto made = rule("dst-qp").value();
+  refuse(prm::Opcode::SET_FLOW_TABLE_ENTRY);
+  EXPECT_EQ(made->prepare(target(EntryPlan::AllowReplace), deadline_ns()).error().code,
+            Errc::CommandFailed);
+  EXPECT_EQ(model->census().flow_entries, 0U);
+}
+
+TEST_F(NotedDrops, AllowEntryThatCannotBeTakenOut_NoOtherIsPutInItsPlace) {
+  auto made = rule("dst-qp").value();
+  ASSERT_TRUE(made->prepare(target(EntryPlan::AllowReplace), deadline_ns()));
+  refuse(prm::Opcode::DELETE_FLOW_TABLE_ENTRY);
+  channel->sent.clear();
+  EXPECT_EQ(made->install(target(EntryPlan::AllowReplace), deadline_ns()).error().code,
+            Errc::CommandFailed);
+  EXPECT_THAT(channel->opcodes(), ElementsAre(prm::Opcode::DELETE_FLOW_TABLE_ENTRY));
+}
+
+TEST_F(NotedDrops, EntryOfAFunctionScopeThatStays_TheNextLeaseHearsSo) {
+  auto made = rule("match-all").value();
+  made->ask_for_active([] { return 0U; });
+  ASSERT_TRUE(made->install(target(EntryPlan::AtRevoke), deadline_ns()));
+  refuse(prm::Opcode::DELETE_FLOW_TABLE_ENTRY);
+  EXPECT_FALSE(made->prepare(target(EntryPlan::AtRevoke), deadline_ns()));
+}
+
+TEST_F(NotedDrops, EntryToBeModifiedThatWasNeverPut_IsSet) {
+  auto made = rule("dst-qp").value();
+  channel->sent.clear();
+  ASSERT_TRUE(made->install(target(EntryPlan::AllowModify), deadline_ns()));
+  EXPECT_EQ(channel->told<prm::set_fte_in>(prm::Opcode::SET_FLOW_TABLE_ENTRY).get<"op_mod">(),
+            prm::number(prm::SetFteOpMod::SET));
+}
+
+TEST_F(NotedDrops, DomainThatIsNotOffered_IsNotAskedUnlessTried) {
+  let_rdma_rx([](auto caps) { caps.template set<"ft_support", 0>(); });
+  EXPECT_EQ(rule("offered").error().text,
+            "the capability ft_support of RDMA_RX is 0; --steering=try asks the device");
+  EXPECT_TRUE(rule("try"));
+  EXPECT_TRUE(rule("dst-qp"));
+}
+
+TEST_F(NotedDrops, EntriesThatCannotBeModified_AllowModifyIsRefusedUnlessTried) {
+  let_rdma_rx([](auto caps) { caps.template set<"flow_modify_en", 0>(); });
+  auto offered = rule("offered").value();
+  EXPECT_EQ(offered->prepare(target(EntryPlan::AllowModify), deadline_ns()).error().text,
+            "steering: the capability flow_modify_en of RDMA_RX is 0; --steering=try asks the "
+            "device");
+  EXPECT_TRUE(offered->prepare(target(EntryPlan::AllowReplace), deadline_ns()));
+  offered.reset();
+  EXPECT_TRUE(rule("try").value()->prepare(target(EntryPlan::AllowModify), deadline_ns()));
+}
+
+TEST_F(NotedDrops, ShapeWhoseGroupStays_IsNotTaken) {
+  refuse(prm::Opcode::DESTROY_FLOW_GROUP);
+  EXPECT_THAT(rule("dst-qp").error().text, HasSubstr("dst-qp: DESTROY_FLOW_GROUP"));
+}
+
+TEST_F(NotedDrops, SelfTest_UsesTheIndexBehindTheSlotsAndWaitsAsLongAsWasAsked) {
+  auto with = options("dst-qp");
+  with.quiet_ms = 300;
+  const std::uint64_t before_ns = now_ns();
+  ASSERT_TRUE(steering::FlowDrop::set_up(*context, with, {}));
+  EXPECT_GE(now_ns() - before_ns, 600 * kMs);
+  EXPECT_EQ(channel->told<prm::set_fte_in>(prm::Opcode::SET_FLOW_TABLE_ENTRY).get<"flow_index">(),
+            with.slots);
 }
 
 }  // namespace

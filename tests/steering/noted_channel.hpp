@@ -58,6 +58,9 @@ class NotedChannel final : public pmd::CommandChannel {
     for (const Sent& command : sent) all.push_back(command.opcode);
     return all;
   }
+  [[nodiscard]] std::size_t count(prm::Opcode opcode) const {
+    return static_cast<std::size_t>(std::ranges::count(sent, opcode, &Sent::opcode));
+  }
   [[nodiscard]] std::vector<std::uint64_t> deadlines_ns() const {
     std::vector<std::uint64_t> all;
     for (const Sent& command : sent) all.push_back(command.deadline_ns);

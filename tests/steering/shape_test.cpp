@@ -12,6 +12,7 @@
 namespace portcullis::steering {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 TEST(Shape, EveryName_IsParsedBack) {
@@ -65,6 +66,65 @@ TEST(Shape, QpNumberOf25Bits_IsRefused) {
   prm::Buffer<prm::fte_match_param> value;
   EXPECT_EQ(put_value(Shape::DstQp, {.qpn = prm::QpNumber{1U << 24}}, value.view()).error().code,
             Errc::InvalidArgument);
+}
+
+TEST(Shape, ClientFlowOfIpv4BehindOneOfIpv6_LeavesNothingOfIt) {
+  prm::Buffer<prm::fte_match_param> value;
+  const DropTarget first{.client = pmd::Gid::parse("fe80::5").value(), .client_udp_sport = 1};
+  const DropTarget second{.client = pmd::Gid::from_ipv4(192, 0, 2, 7), .client_udp_sport = 2};
+  ASSERT_TRUE(put_value(Shape::ClientFlow, first, value.view()));
+  ASSERT_TRUE(put_value(Shape::ClientFlow, second, value.view()));
+  const auto address = value.bytes<"outer_headers.src_ipv4_src_ipv6">();
+  EXPECT_THAT(address.first<12>(), Each(std::byte{0}));
+  EXPECT_EQ(value.get<"outer_headers.ip_version">(), 4U);
+}
+
+TEST(Shape, ClientFlow_ComparesAddressVersionAndPort) {
+  prm::Buffer<prm::fte_match_param> mask;
+  EXPECT_EQ(put_mask(Shape::ClientFlow, mask.view()), 1U);
+  EXPECT_THAT(mask.bytes<"outer_headers.src_ipv4_src_ipv6">(), Each(std::byte{0xff}));
+  EXPECT_EQ(mask.get<"outer_headers.ip_version">(), 0xfU);
+  EXPECT_EQ(mask.get<"outer_headers.udp_sport">(), 0xffffU);
+}
+
+TEST(Shape, RocePort_ComparesTheWholeDestinationPort) {
+  prm::Buffer<prm::fte_match_param> mask;
+  prm::Buffer<prm::fte_match_param> value;
+  EXPECT_EQ(put_mask(Shape::RocePort, mask.view()), 1U);
+  EXPECT_EQ(mask.get<"outer_headers.udp_dport">(), 0xffffU);
+  ASSERT_TRUE(put_value(Shape::RocePort, {}, value.view()));
+  EXPECT_EQ(value.get<"outer_headers.udp_dport">(), 4791U);
+  EXPECT_EQ(value.get<"misc_parameters.bth_opcode">(), 0U);
+}
+
+TEST(Shape, MatchAll_ComparesNothing) {
+  prm::Buffer<prm::fte_match_param> mask;
+  prm::Buffer<prm::fte_match_param> value;
+  EXPECT_EQ(put_mask(Shape::MatchAll, mask.view()), 0U);
+  ASSERT_TRUE(put_value(Shape::MatchAll, {.qpn = prm::QpNumber{9}}, value.view()));
+  EXPECT_THAT(mask.all(), Each(std::byte{0}));
+  EXPECT_THAT(value.all(), Each(std::byte{0}));
+}
+
+TEST(Shape, Opcode_IsThatOfAWriteOfOnePacket) {
+  prm::Buffer<prm::fte_match_param> value;
+  ASSERT_TRUE(put_value(Shape::Opcode, {}, value.view()));
+  EXPECT_EQ(value.get<"misc_parameters.bth_opcode">(), 0x0aU);
+  EXPECT_EQ(value.get<"outer_headers.udp_dport">(), 0U);
+}
+
+TEST(Shape, OfferedWhere_EveryFieldOfItsIs) {
+  EXPECT_TRUE(is_offered(Shape::MatchAll, {}));
+  EXPECT_FALSE(is_offered(Shape::DstQp, {}));
+  EXPECT_TRUE(is_offered(Shape::DstQp, {.bth_dst_qp = true}));
+  EXPECT_FALSE(is_offered(Shape::ClientFlow, {.outer_sip = true}));
+  EXPECT_FALSE(is_offered(Shape::ClientFlow, {.outer_udp_sport = true}));
+  EXPECT_TRUE(is_offered(Shape::ClientFlow, {.outer_sip = true, .outer_udp_sport = true}));
+  EXPECT_FALSE(is_offered(Shape::Opcode, {}));
+  EXPECT_TRUE(is_offered(Shape::Opcode, {.bth_opcode = true}));
+  EXPECT_TRUE(is_offered(Shape::OpcodeClass, {.bth_opcode = true}));
+  EXPECT_FALSE(is_offered(Shape::RocePort, {}));
+  EXPECT_TRUE(is_offered(Shape::RocePort, {.outer_udp_dport = true}));
 }
 
 TEST(Shape, OpcodeClass_ComparesTheUpperThreeBits) {

@@ -9,15 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "prm/flow_cap.hpp"
 #include "prm/flow_commands.hpp"
-#include "prm/hca_cap.hpp"
-#include "prm/hca_commands.hpp"
 #include "prm/status.hpp"
 #include "steering/drop_group.hpp"
 #include "steering/underlay_drop.hpp"
-#include "tests/steering/noted_channel.hpp"
-#include "tests/steering/steering_world.hpp"
+#include "tests/steering/noted_world.hpp"
 
 namespace portcullis::testing {
 namespace {
@@ -36,18 +32,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class SteeringWire : public SteeringWorld {
+class SteeringWire : public NotedSteering {
  protected:
-  void SetUp() override {
-    start(in_path());
-    note();
-  }
-  /// From here on what goes through `context` is noted.
-  void note() {
-    channel.emplace(*hca->context().commands);
-    context.emplace(hca->context());
-    context->commands = &*channel;
-  }
+  void SetUp() override { start_noted(in_path()); }
   void TearDown() override {
     underlay.reset();
     SteeringWorld::TearDown();
@@ -55,11 +42,7 @@ class SteeringWire : public SteeringWorld {
   DropGroup group(Shape shape) {
     return DropGroup::create(*context, {.shape = shape, .entries = 4}).value();
   }
-  /// Some instant that nobody else asks for.
-  std::uint64_t odd_ns() const { return deadline_ns() + 7; }
 
-  std::optional<NotedChannel> channel;
-  std::optional<pmd::Context> context;
   std::unique_ptr<UnderlayDrop> underlay;
 };
 
@@ -284,64 +267,6 @@ TEST_F(SteeringWire, EntryThatNobodyWantedFromTheStart_SendsNothing) {
   EXPECT_THAT(channel->sent, IsEmpty());
 }
 
-// ---- move ----
-
-TEST_F(SteeringWire, GroupReplacedByAnother_GoesAndTheOtherServes) {
-  DropGroup made = group(Shape::DstQp);
-  ASSERT_TRUE(made.set({.slot = 1, .qpn = prm::QpNumber{9}}, prm::FlowAction::DROP, deadline_ns()));
-  ASSERT_TRUE(made.destroy());
-  made = DropGroup::create_apart(*context, {.shape = Shape::OpcodeClass, .entries = 2}).value();
-  EXPECT_EQ(made.shape(), Shape::OpcodeClass);
-  EXPECT_FALSE(made.has(1));
-  EXPECT_FALSE(made.remove(2, deadline_ns()));
-  channel->sent.clear();
-  ASSERT_TRUE(made.set({.slot = 0, .qpn = prm::QpNumber{9}}, prm::FlowAction::DROP, deadline_ns()));
-  EXPECT_EQ(channel->told<prm::set_fte_in>(Opcode::SET_FLOW_TABLE_ENTRY)
-                .get<"flow_context.match_value.misc_parameters.bth_dst_qp">(),
-            0U);
-  EXPECT_EQ(model->census().flow_tables, 1U);
-}
-
-TEST_F(SteeringWire, LivingGroupReplaced_LeavesNothing) {
-  {
-    DropGroup made = DropGroup::create_apart(*context, {.shape = Shape::DstQp}).value();
-    ASSERT_TRUE(
-        made.set({.slot = 0, .qpn = prm::QpNumber{9}}, prm::FlowAction::DROP, deadline_ns()));
-    made = DropGroup::create_apart(*context, {.shape = Shape::DstQp}).value();
-    EXPECT_EQ(model->census().flow_tables, 1U);
-    EXPECT_EQ(model->census().flow_entries, 0U);
-  }
-  EXPECT_EQ(model->census().flow_tables + model->census().flow_groups, 0U);
-}
-
-TEST_F(SteeringWire, GroupGivenUpAndReplaced_AsksNoMoreForTheFirstAndDestroysTheOther) {
-  DropGroup made = DropGroup::create_apart(*context, {.shape = Shape::DstQp}).value();
-  model->inject({.opcode = prm::number(Opcode::DESTROY_FLOW_GROUP),
-                 .status = prm::number(prm::CommandStatus::INT_ERR)});
-  ASSERT_FALSE(made.destroy());
-  made = DropGroup::create_apart(*context, {.shape = Shape::DstQp}).value();
-  channel->sent.clear();
-  { const DropGroup gone = std::move(made); }
-  EXPECT_THAT(channel->opcodes(),
-              ElementsAre(Opcode::DESTROY_FLOW_GROUP, Opcode::DESTROY_FLOW_TABLE));
-}
-
-TEST_F(SteeringWire, TableReplacedByARoot_IsTheRootFromThenOn) {
-  auto table = FlowTable::create(*context, FlowTableType::NIC_RX, {}).value();
-  auto root = FlowTable::create(*context, FlowTableType::RDMA_RX, {}).value();
-  ASSERT_TRUE(root.make_root());
-  const std::uint32_t id = root.id();
-  table = std::move(root);
-  EXPECT_EQ(table.id(), id);
-  EXPECT_EQ(table.domain(), FlowTableType::RDMA_RX);
-  channel->sent.clear();
-  ASSERT_TRUE(table.destroy());
-  ASSERT_TRUE(table.destroy());
-  EXPECT_THAT(channel->opcodes(),
-              ElementsAre(Opcode::SET_FLOW_TABLE_ROOT, Opcode::DESTROY_FLOW_TABLE));
-  EXPECT_EQ(model->census().flow_tables, 0U);
-}
-
 // ---- the underlay ----
 
 class UnderlayWire : public SteeringWire {
@@ -352,20 +277,6 @@ class UnderlayWire : public SteeringWire {
   }
   Result<std::unique_ptr<UnderlayDrop>> make() {
     return UnderlayDrop::set_up(*context, {.slots = 2, .loopback = path});
-  }
-  /// The capabilities of NIC_RX, as the test has them.
-  void let_caps(const std::function<void(prm::View<prm::flow_table_prop_layout>)>& edit) {
-    channel->on_answer = [edit](const NotedChannel::Sent& command, std::span<std::byte> out) {
-      const auto in = prm::ConstView<prm::query_hca_cap_in>::at(command.in);
-      const bool is_page =
-          command.opcode == Opcode::QUERY_HCA_CAP &&
-          in.get<"op_mod">() == prm::cap_op_mod(prm::CapType::FLOW_TABLE, prm::CapMode::GET_CUR);
-      const auto answer = prm::View<prm::query_hca_cap_out>::at(out);
-      const auto page = prm::View<prm::flow_table_nic_cap>::at(answer.bytes<"capability">());
-      if (is_page)
-        edit(prm::View<prm::flow_table_prop_layout>(
-            page.bytes<"flow_table_properties_nic_receive">()));
-    };
   }
   std::string refusal() { return make().error().text; }
 };
@@ -427,13 +338,13 @@ TEST_F(UnderlayWire, CapabilityOfTheFunctionMissing_RefusedByItsName) {
 }
 
 TEST_F(UnderlayWire, CapabilityOfTheDomainMissing_RefusedByItsName) {
-  let_caps([](auto caps) { caps.template set<"ft_support", 0>(); });
+  let_nic_rx([](auto caps) { caps.template set<"ft_support", 0>(); });
   EXPECT_THAT(refusal(), HasSubstr("the capability ft_support of NIC_RX is 0"));
-  let_caps([](auto caps) { caps.template set<"modify_root", 0>(); });
+  let_nic_rx([](auto caps) { caps.template set<"modify_root", 0>(); });
   EXPECT_THAT(refusal(), HasSubstr("the capability modify_root of NIC_RX is 0"));
-  let_caps([](auto caps) { caps.template set<"ft_field_support.bth_dst_qp", 0>(); });
+  let_nic_rx([](auto caps) { caps.template set<"ft_field_support.bth_dst_qp", 0>(); });
   EXPECT_THAT(refusal(), HasSubstr("the capability bth_dst_qp of NIC_RX is 0"));
-  let_caps([](auto caps) { caps.template set<"flow_modify_en", 0>(); });
+  let_nic_rx([](auto caps) { caps.template set<"flow_modify_en", 0>(); });
   EXPECT_THAT(refusal(), HasSubstr("the capability flow_modify_en of NIC_RX is 0"));
 }
 

@@ -10,13 +10,14 @@
 #include "prm/opcodes.hpp"
 #include "prm/status.hpp"
 #include "steering/set_up.hpp"
-#include "tests/steering/steering_world.hpp"
+#include "tests/steering/noted_world.hpp"
 
 namespace portcullis::testing {
 namespace {
 
 using steering::EntryPlan;
 using steering::UnderlayDrop;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -202,6 +203,129 @@ TEST_F(Underlays, SetUpByTheEntryOfAPlan_SaysWhatItFound) {
   ASSERT_TRUE(rule) << rule.error().text;
   EXPECT_THAT(log, ElementsAre("steering: underlay of NIC_RX (scope lease), verified: stops new "
                                "and running connections"));
+}
+
+// ---- the judgement ----
+
+/// A QP that has heard a packet before its root would go on as if there were none.
+TEST_F(Underlays, HotQpsThatIgnoreNewRules_AreVerifiedForTheRootComesFirst) {
+  start_infiniband({"dst-qp-inert", "hot-qp-ignores-new-rules"});
+  underlay = set_up_underlay().value();
+  EXPECT_TRUE(underlay->verdict().verified());
+}
+
+class JudgedUnderlays : public NotedSteering {
+ protected:
+  void SetUp() override {
+    start_infiniband({});
+    note();
+  }
+  Result<std::unique_ptr<UnderlayDrop>> make(std::uint64_t quiet_ms = 20) {
+    return UnderlayDrop::set_up(*context, {.slots = 2, .loopback = path, .quiet_ms = quiet_ms});
+  }
+};
+
+TEST_F(JudgedUnderlays, AllowedWriteThatDoesNotPass_NoUnderlay) {
+  kill_qp_at(prm::Opcode::SET_FLOW_TABLE_ENTRY, 1);
+  EXPECT_EQ(make().error().text,
+            "steering: a WRITE over loopback does not pass an underlay that allows it");
+  EXPECT_EQ(model->census().flow_tables, 0U);
+}
+
+TEST_F(JudgedUnderlays, Silence_LastsAsLongAsWasAsked) {
+  const std::uint64_t before_ns = now_ns();
+  ASSERT_TRUE(make(300));
+  EXPECT_GE(now_ns() - before_ns, 300 * kMs);
+}
+
+TEST_F(JudgedUnderlays, WhatTheJudgementLeaves_IsTold) {
+  swallow(prm::Opcode::DESTROY_FLOW_TABLE);
+  EXPECT_EQ(make().error().code, Errc::Timeout);
+}
+
+TEST_F(JudgedUnderlays, RefusedPrepare_IsTakenBackByItsDeadline) {
+  auto made = make().value();
+  const auto target = connect().target(0);
+  refuse(prm::Opcode::SET_FLOW_TABLE_ENTRY);
+  channel->sent.clear();
+  const std::uint64_t until_ns = odd_ns();
+  EXPECT_FALSE(made->prepare(target, until_ns));
+  EXPECT_EQ(channel->opcodes().back(), prm::Opcode::DESTROY_RQ);
+  EXPECT_THAT(channel->deadlines_ns(), Each(until_ns));
+  EXPECT_TRUE(made->prepare(target, deadline_ns()));
+}
+
+TEST_F(JudgedUnderlays, PrepareThatIsNotAnswered_TheDeviceIsAskedNoMore) {
+  auto made = make().value();
+  const auto target = connect().target(0);
+  swallow(prm::Opcode::SET_FLOW_TABLE_ENTRY);
+  EXPECT_FALSE(made->prepare(target, odd_ns()));
+  EXPECT_EQ(channel->opcodes().back(), prm::Opcode::SET_FLOW_TABLE_ENTRY);
+}
+
+TEST_F(JudgedUnderlays, RefusedRemoval_IsToldAndGoesOnWhereItStood) {
+  auto made = make().value();
+  const auto target = connect().target(0);
+  ASSERT_TRUE(made->prepare(target, deadline_ns()));
+  refuse(prm::Opcode::DESTROY_TIR);
+  EXPECT_FALSE(made->remove(target, deadline_ns()));
+  EXPECT_EQ(made->prepare(target, deadline_ns()).error().code, Errc::Busy);
+  EXPECT_TRUE(made->remove(target, deadline_ns()));
+  EXPECT_TRUE(made->prepare(target, deadline_ns()));
+}
+
+class RefusedSetUps : public JudgedUnderlays, public ::testing::WithParamInterface<prm::Opcode> {};
+
+TEST_P(RefusedSetUps, NoUnderlayAndNothingLeft) {
+  const std::uint64_t before = model->census().objects();
+  refuse(GetParam());
+  EXPECT_EQ(make().error().code, Errc::CommandFailed);
+  EXPECT_EQ(model->census().objects(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Commands, RefusedSetUps,
+    ::testing::Values(prm::Opcode::QUERY_HCA_CAP, prm::Opcode::ALLOC_PD, prm::Opcode::CREATE_CQ,
+                      prm::Opcode::ALLOC_TRANSPORT_DOMAIN, prm::Opcode::CREATE_QP,
+                      prm::Opcode::CREATE_RQ, prm::Opcode::CREATE_FLOW_TABLE,
+                      prm::Opcode::SET_FLOW_TABLE_ROOT, prm::Opcode::SET_FLOW_TABLE_ENTRY),
+    [](const auto& info) { return std::string(prm::name(info.param)); });
+
+// ---- by the plan's entry ----
+
+class UnderlayRules : public NotedSteering {
+ protected:
+  void SetUp() override {
+    start_infiniband({});
+    note();
+  }
+  void TearDown() override {
+    rule.reset();
+    SteeringWorld::TearDown();
+  }
+  std::unique_ptr<steering::DropRule> rule;
+};
+
+TEST_F(UnderlayRules, EverySlotOfTheLeaseTable_MayHaveOne) {
+  rule = steering::set_up_rule(*context, EntryPlan::Underlay, options("offered"), {}).value();
+  EXPECT_TRUE(rule->prepare(connect().target(3), deadline_ns()).value());
+}
+
+TEST_F(UnderlayRules, Silence_LastsAsLongAsWasAsked) {
+  auto with = options("offered");
+  with.quiet_ms = 300;
+  const std::uint64_t before_ns = now_ns();
+  rule = steering::set_up_rule(*context, EntryPlan::Underlay, with, {}).value();
+  EXPECT_GE(now_ns() - before_ns, 300 * kMs);
+}
+
+TEST_F(UnderlayRules, EthernetPortTried_IsRefusedByTheDeviceAndNotBefore) {
+  start_noted({});
+  EXPECT_THAT(
+      steering::set_up_rule(*context, EntryPlan::Underlay, options("offered"), {}).error().text,
+      HasSubstr("port_type is 1"));
+  EXPECT_THAT(steering::set_up_rule(*context, EntryPlan::Underlay, options("try"), {}).error().text,
+              HasSubstr("SET_FLOW_TABLE_ROOT"));
 }
 
 }  // namespace
