@@ -86,9 +86,13 @@ Result<QueuePair> QueuePair::create(const Context& context, const ProtectionDoma
   in.put<"qpc.cqn_rcv">(qp.cqn_);
   in.put<"qpc.dbr_addr">(qp.queues_->record_iova());
   const std::array<std::uint64_t, 1> pages{qp.queues_->iova()};
-  PORTCULLIS_TRY_ASSIGN(const auto out,
-                        run_with_tail<prm::create_qp_out>(*context.commands, in, pages));
-  qp.handle_ = ObjectHandle(*context.commands, out.get<"qpn">(), destroy_qp);
+  const auto out = run_with_tail<prm::create_qp_out>(*context.commands, in, pages);
+  if (!out) {
+    // One that was refused was never there, and its memory serves the next.
+    qp.destroyed_ = !may_have_happened(out.error());
+    return tl::unexpected<Error>(out.error());
+  }
+  qp.handle_ = ObjectHandle(*context.commands, out->get<"qpn">(), destroy_qp);
   qp.queues_->send().set_qpn(qp.number());
   PORTCULLIS_TRY(qp.ring_->attach(*qp.queues_));
   return qp;

@@ -78,6 +78,18 @@ TEST_F(CommandQueueTest, InlineCommand_StandsInItsEntryAsTheInterfaceHasIt) {
   EXPECT_EQ(scripted.read(InitSegment::kCmdDbell), 1u);
 }
 
+TEST_F(CommandQueueTest, EntryUsedAgain_HasNothingOfTheLastCommand) {
+  out.resize(1040);
+  scripted.firmware = [](const Command&) { return Reply{.out = {0, 0, 0, 0, 1, 2, 3, 4, 5, 6}}; };
+  ASSERT_TRUE(execute(message(kQueryHcaCap, 600)).has_value());
+  ASSERT_TRUE(queue->submit(message(kDestroyMkey), 16, SlotClass::Common).has_value());
+  const testing::CommandEntry entry = scripted.entry(0);
+  EXPECT_THAT(entry.out, Each(0));
+  EXPECT_THAT(entry.rsvd0, Each(0));
+  EXPECT_EQ(entry.in_ptr, 0u);
+  EXPECT_EQ(entry.out_ptr, 0u);
+}
+
 TEST_F(CommandQueueTest, AnsweredCommand_BreaksNoRuleOfTheProtocol) {
   ASSERT_TRUE(execute(message(kDestroyMkey)).has_value());
   EXPECT_THAT(scripted.complaints, IsEmpty());
@@ -323,6 +335,14 @@ TEST_F(CommandQueueTest, IdleHook_LeftOutWhileAFenceIsNotLate) {
   EXPECT_EQ(calls, 0);
   run_in(SlotClass::Fence, 15 * kNsPerMs);
   EXPECT_GT(calls, 0);
+}
+
+TEST_F(CommandQueueTest, SilentFence_TimesOutAtADeadlineThatComesBeforeItIsLate) {
+  scripted.firmware = [](const Command&) { return Reply{.returns = false}; };
+  const std::uint64_t deadline = scripted.now_ns + 100 * kNsPerUs;
+  EXPECT_EQ(queue->execute(message(kDestroyMkey), out, SlotClass::Fence, deadline).error().code,
+            Errc::Timeout);
+  EXPECT_EQ(scripted.now_ns, deadline);
 }
 
 TEST_F(CommandQueueTest, WrongLengths_AreRefusedAndNothingIsSent) {

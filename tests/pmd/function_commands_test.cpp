@@ -5,6 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <string>
+
 #include "tests/pmd/recording_channel.hpp"
 
 namespace portcullis::pmd {
@@ -88,6 +91,42 @@ TEST_F(FunctionCommandsTest, BoardId_EndsWhereThePsidDoes) {
   EXPECT_EQ(read_board_id(channel).value(), "MT_0000000012");
   EXPECT_EQ(channel.last(), IfcMessage("query_adapter_in", 16).put("opcode", 0x101).bytes());
 }
+
+// ---- refused ----
+
+struct Refusal {
+  std::string name;
+  unsigned opcode = 0;
+  std::function<Result<void>(CommandChannel&)> run;
+};
+
+struct RefusedFunctionCommands : ::testing::TestWithParam<Refusal> {
+  RecordingChannel channel;
+};
+
+TEST_P(RefusedFunctionCommands, IsTold) {
+  channel.answer(kQueryIssi, IfcMessage("query_issi_out", 112).put("supported_issi_dw0", 0b11));
+  channel.fail_with(GetParam().opcode, Errc::CommandFailed);
+  const auto refused = GetParam().run(channel);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::CommandFailed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, RefusedFunctionCommands,
+                         ::testing::Values(Refusal{"EnableHca", 0x104, enable_hca},
+                                           Refusal{"DisableHca", 0x105, disable_hca},
+                                           Refusal{"QueryIssi", kQueryIssi, negotiate_issi},
+                                           Refusal{"SetIssi", kSetIssi, negotiate_issi},
+                                           Refusal{"HostEndianness", 0x805, set_host_endianness},
+                                           Refusal{"InitHca", 0x102, init_hca},
+                                           Refusal{"TeardownHca", 0x103, teardown_hca},
+                                           Refusal{"RoceOnVport", 0x755, enable_roce_on_vport},
+                                           Refusal{"BoardId", kQueryAdapter,
+                                                   [](CommandChannel& channel) {
+                                                     return read_board_id(channel).map(
+                                                         [](const std::string&) {});
+                                                   }}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace portcullis::pmd

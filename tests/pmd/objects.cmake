@@ -24,6 +24,7 @@ portcullis_test(pmd_objects_test
                 queue_pair_test.cpp
                 receive_queue_test.cpp
                 receive_target_test.cpp
+                refused_commands_test.cpp
                 roce_test.cpp
                 send_queue_test.cpp
                 send_requests_test.cpp

@@ -329,6 +329,26 @@ TEST_F(QueuePairCommands, DestroyedQueuePair_GivesMemoryAndCompletionEntriesBack
   EXPECT_EQ(arena.bytes_in_use(), before);
 }
 
+TEST_F(QueuePairCommands, RefusedCreateQp_GivesItsMemoryBack) {
+  const auto before = arena.bytes_in_use();
+  auto large = pmd::CompletionQueue::create(context, page, kEqn, 6).value();
+  const auto with_ring = arena.bytes_in_use();
+  channel.fail_with(kCreateQp, Errc::CommandFailed);
+  EXPECT_EQ(pmd::QueuePair::create(context, domain, large, page, {4}).error().code,
+            Errc::CommandFailed);
+  EXPECT_EQ(arena.bytes_in_use(), with_ring);
+  EXPECT_GT(with_ring, before);
+}
+
+/// The device may have it, and then it reads its queue.
+TEST_F(QueuePairCommands, CreateQpThatIsNotAnswered_KeepsItsMemoryForEver) {
+  auto large = pmd::CompletionQueue::create(context, page, kEqn, 6).value();
+  const auto before = arena.bytes_in_use();
+  channel.fail_with(kCreateQp, Errc::Timeout);
+  EXPECT_EQ(pmd::QueuePair::create(context, domain, large, page, {4}).error().code, Errc::Timeout);
+  EXPECT_GT(arena.bytes_in_use(), before);
+}
+
 TEST_F(QueuePairCommands, RefusedDestroyQp_KeepsMemoryAndCompletionEntriesForEver) {
   const auto before = arena.bytes_in_use();
   channel.fail_with(kDestroyQp, Errc::Timeout);
@@ -354,6 +374,67 @@ TEST_F(QueuePairCommands, ReleasedAndNeverConfirmed_KeepsItsMemoryForEver) {
   { const auto gone = std::move(qp); }
   EXPECT_EQ(arena.bytes_in_use(), before);
   EXPECT_EQ(channel.count(kDestroyQp), 0u);
+}
+
+// ---- moves ----
+
+struct ReplacedQueuePairs : QueuePairCommands {
+  /// Before the completion queue that it may have come to.
+  void TearDown() override { const auto gone = std::move(qp); }
+  /// Of another channel, domain, completion queue, service and counter set.
+  pmd::QueuePair make_other() {
+    other_context.commands = &other_channel;
+    other_channel.answer(kCreateQp, IfcMessage("create_qp_out", 16).put("qpn", kQpn + 1));
+    channel.answer(kAllocPd, IfcMessage("alloc_pd_out", 16).put("pd", kPdn + 1));
+    channel.answer(kCreateCq, IfcMessage("create_cq_out", 16).put("cqn", kCqn + 1));
+    other_domain.emplace(pd());
+    other_cq.emplace(pmd::CompletionQueue::create(context, page, kEqn, 4).value());
+    return pmd::QueuePair::create(
+               other_context, *other_domain, *other_cq, page,
+               {.log_sq_size = 4, .counter_set = 9, .service = prm::QpServiceType::REG_UMR})
+        .value();
+  }
+  RecordingChannel other_channel;
+  pmd::Context other_context = context;
+  std::optional<pmd::ProtectionDomain> other_domain;
+  std::optional<pmd::CompletionQueue> other_cq;
+};
+
+TEST_F(ReplacedQueuePairs, ByAnother_IsThatInEverything) {
+  auto other = make_other();
+  ASSERT_TRUE(other.to_init({.remote_write = true}));
+  qp = std::move(other);
+  EXPECT_EQ(channel.count(kDestroyQp), 1u);
+  EXPECT_EQ(qp.number(), prm::QpNumber{kQpn + 1});
+  ASSERT_TRUE(qp.to_rtr({}));
+  const auto rtr = other_channel.last();
+  EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.rwe", rtr), 1u);
+  EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.st", rtr), 0xcu);  // MLX5_QP_ST_REG_UMR
+  EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.pd", rtr), kPdn + 1);
+  EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.cqn_snd", rtr), kCqn + 1);
+  ASSERT_TRUE(qp.to_init({}));
+  EXPECT_EQ(IfcMessage::read("rst2init_qp_in.qpc.counter_set_id", other_channel.last()), 9u);
+}
+
+TEST_F(ReplacedQueuePairs, WhenItIsDestroyed_TheOthersCompletionQueueHasRoomAgain) {
+  qp = make_other();
+  ASSERT_TRUE(qp.destroy());
+  EXPECT_EQ(other_channel.count(kDestroyQp), 1u);
+  EXPECT_TRUE(pmd::QueuePair::create(other_context, *other_domain, *other_cq, page, {4}));
+}
+
+TEST_F(ReplacedQueuePairs, ByOneThatIsGone_LeavesNoMemoryBehind) {
+  const auto before = arena.bytes_in_use();
+  {
+    auto other = make_other();
+    const auto with_both = arena.bytes_in_use();
+    ASSERT_TRUE(other.destroy());
+    qp = std::move(other);
+    EXPECT_LT(arena.bytes_in_use(), with_both);
+    const auto gone = std::move(qp);
+  }
+  other_cq.reset();
+  EXPECT_LT(arena.bytes_in_use(), before);
 }
 
 }  // namespace
