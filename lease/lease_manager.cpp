@@ -377,7 +377,6 @@ std::vector<LeaseName> LeaseManager::leases_of(TenantId tenant) const {
 }
 
 void LeaseManager::on_swept(std::uint32_t slot) {
-  if (table_.state(slot) != State::Free) return;
   drop_holding(slot);
   give_tear_down_time();
 }

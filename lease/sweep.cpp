@@ -99,7 +99,7 @@ void Sweep::finish_phase() {
     (void)table_->quarantine(slot, holding.quarantine_ns);
   } else {
     (void)table_->free(slot);
-    on_done_(slot);
+    on_free_(slot);
   }
   current_.reset();
 }
@@ -112,7 +112,6 @@ void Sweep::fence(Step failed) {
   verdict.failed_mask = static_cast<StepMask>(verdict.failed_mask | bit(failed));
   (void)table_->fence(slot, verdict, port_->device->clock.now_ns());
   current_.reset();
-  on_done_(slot);
 }
 
 }  // namespace portcullis::lease

@@ -29,17 +29,17 @@ class Sweep {
     /// For each command: a whole sequence of them takes 1.4 s in the floor document, 3.2.
     std::uint64_t command_deadline_ms = 2'000;
   };
-  /// What became of a slot; the holding is still there.
-  using OnDone = std::function<void(std::uint32_t slot)>;
+  /// A slot is FREE; its holding is still there.
+  using OnFree = std::function<void(std::uint32_t slot)>;
 
   /// `port` and `table` must outlive it. `holding_of` answers for every slot of PENDING_DESTROY.
   Sweep(const FencePort& port, LeaseTable& table, const Options& options,
-        std::function<Holding&(std::uint32_t)> holding_of, OnDone on_done)
+        std::function<Holding&(std::uint32_t)> holding_of, OnFree on_free)
       : port_(&port),
         table_(&table),
         options_(options),
         holding_of_(std::move(holding_of)),
-        on_done_(std::move(on_done)) {}
+        on_free_(std::move(on_free)) {}
 
   /// Goes on with what is due at `now_ns` until the device must answer or nothing is due any more.
   /// Slots in their waits are not looked at.
@@ -78,7 +78,7 @@ class Sweep {
   LeaseTable* table_;
   Options options_;
   std::function<Holding&(std::uint32_t)> holding_of_;
-  OnDone on_done_;
+  OnFree on_free_;
   std::optional<Current> current_;
 };
 

@@ -165,6 +165,13 @@ TEST_F(KeysOfScript, IndexThatComesWithTheByteItHad_GivenBackAndAnotherTaken) {
   EXPECT_EQ(creates, 2);
 }
 
+TEST_F(KeysOfScript, ByteThatSomebodyChooses_IsThatOfEveryKey) {
+  start({.grant = {.key_byte = [] { return std::uint8_t{0x5a}; }}});
+  EXPECT_EQ(prm::number(first.rkey) & 0xff, 0x5aU);
+  EXPECT_EQ(grant_and_end(0x1000) & 0xff, 0x5aU);
+  EXPECT_EQ(grant_and_end(0x1000) & 0xff, 0x5aU);
+}
+
 class ManagersEnd : public LeaseWorld {
  protected:
   Iova iova_of(const Lease& lease) { return manager->fence_target(lease)->region->iova(); }
@@ -200,6 +207,20 @@ TEST_F(ManagersEnd, RegionThatTheTenantsKeyProved_ItsAddressesAreRetired) {
   ASSERT_THAT(dma->retired, IsEmpty());
   manager.reset();
   EXPECT_THAT(dma->retired, UnorderedElementsAreArray(alive));
+}
+
+TEST_F(ManagersEnd, LeasesInEveryState_LeaveNothingOnTheDevice) {
+  manager.reset();
+  const std::uint64_t before = model->census().objects();
+  manager = LeaseManager::create(host(), {.table = {.slots = 8}}).value();
+  const GrantRequest request{.bytes = kPageBytes,
+                             .peer = {.qpn = prm::QpNumber{0x77}, .gid = kPort.gid}};
+  const Grant pending = manager->grant(request).value();
+  ASSERT_TRUE(manager->grant(request));
+  ASSERT_EQ(manager->revoke(pending.lease.id, pending.lease.epoch).outcome, Outcome::TornDown);
+  EXPECT_GT(model->census().objects(), before);
+  manager.reset();
+  EXPECT_EQ(model->census().objects(), before);
 }
 
 TEST_F(ManagersEnd, RegionWhoseOwnKeyIsGone_ItsAddressesServeAgain) {

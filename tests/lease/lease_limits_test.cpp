@@ -247,6 +247,14 @@ TEST_F(LeaseLimits, FunctionLost_NextManagerGrantsOnceEveryNumberHasRested) {
 
 // ---- ranges ----
 
+TEST_F(LeaseLimits, RenewedForLongerThanIsAccepted_RefusedAndTheOldTimeCounts) {
+  const Lease lease = granted_for(100);
+  EXPECT_EQ(manager->renew(lease.id, lease.epoch, kMostTtlMs + 1).error().code,
+            Errc::InvalidArgument);
+  poll_at(101);
+  EXPECT_NE(state(lease), State::Active);
+}
+
 TEST_F(LeaseLimits, ShortestTimes_Accepted) {
   EXPECT_TRUE(LeaseManager::create(host, {.fence = {.deadline_ms = 1, .linger_ms = 0},
                                           .sweep = {.command_deadline_ms = 1},

@@ -369,6 +369,29 @@ TEST(LeaseTable, PendingAndNotDrained_FunctionResetRefused) {
   EXPECT_FALSE(table.function_reset());
 }
 
+/// Nothing of the sweep that held it goes over to the slot's next lease.
+TEST(LeaseTable, DrainedWhileASlotIsInHand_ItsNextLeaseIsNot) {
+  auto table = LeaseTable::create({.slots = 1}).value();
+  const Lease lease = table.grant().value();
+  (void)table.revoke(lease.id, lease.epoch);
+  ASSERT_TRUE(table.torn_down(lease.slot, kTornDown, 0, kGraceNs));
+  ASSERT_EQ(table.take_due(kGraceNs), lease.slot);
+  table.drained(kGraceNs);
+  EXPECT_FALSE(table.quarantine(lease.slot, 1));
+  ASSERT_TRUE(table.function_reset());
+  ASSERT_TRUE(table.grant());
+  EXPECT_FALSE(table.free(lease.slot));
+  EXPECT_EQ(table.state(lease.slot), State::Active);
+}
+
+TEST_F(LeaseTableTest, FreeWithAVerdictWhileActive_RefusedAndTheVerdictStays) {
+  const Lease lease = active();
+  const Verdict before = table.verdict(lease.slot);
+  EXPECT_FALSE(table.free(lease.slot, kFenced));
+  EXPECT_EQ(table.verdict(lease.slot), before);
+  EXPECT_EQ(state(lease), State::Active);
+}
+
 // ---- the order of the sweep ----
 
 class DueOrder : public ::testing::Test {
