@@ -60,29 +60,54 @@ TEST_F(LoopbackPairs, FullQueue_IsTold) {
   EXPECT_LT(posted, 10'000);
 }
 
-class BrokenPairs : public LoopbackPairs,
-                    public ::testing::WithParamInterface<std::pair<Opcode, std::uint32_t>> {};
+struct Part {
+  Opcode opcode{};
+  std::uint32_t nth = 1;
+};
 
-TEST_P(BrokenPairs, PartThatIsRefused_NoPairAndNothingLeft) {
-  const std::uint64_t before = objects();
-  model->inject({.opcode = prm::number(GetParam().first),
-                 .status = prm::number(prm::CommandStatus::NO_RES_ERR),
-                 .nth = GetParam().second});
-  EXPECT_EQ(LoopbackPair::create(*context, path).error().code, Errc::CommandFailed);
-  EXPECT_EQ(objects(), before);
+std::string name_of(const ::testing::TestParamInfo<Part>& info) {
+  return std::string(prm::name(info.param.opcode)) + "_" + std::to_string(info.param.nth);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Commands, BrokenPairs,
-    ::testing::Values(std::pair{Opcode::ALLOC_PD, 1U}, std::pair{Opcode::CREATE_MKEY, 1U},
-                      std::pair{Opcode::CREATE_CQ, 1U}, std::pair{Opcode::CREATE_QP, 1U},
-                      std::pair{Opcode::CREATE_QP, 2U}, std::pair{Opcode::RST2INIT_QP, 1U},
-                      std::pair{Opcode::INIT2RTR_QP, 1U}, std::pair{Opcode::RTR2RTS_QP, 1U},
-                      std::pair{Opcode::RST2INIT_QP, 2U}, std::pair{Opcode::INIT2RTR_QP, 2U},
-                      std::pair{Opcode::RTR2RTS_QP, 2U}),
-    [](const auto& info) {
-      return std::string(prm::name(info.param.first)) + "_" + std::to_string(info.param.second);
-    });
+class BrokenPairs : public LoopbackPairs, public ::testing::WithParamInterface<Part> {
+ protected:
+  /// No pair, and nothing left of it, where that part meets `kind`.
+  void expect_none(model::CommandFaultRule::Kind kind) {
+    const std::uint64_t before = objects();
+    model->inject({.opcode = prm::number(GetParam().opcode),
+                   .kind = kind,
+                   .status = prm::number(prm::CommandStatus::NO_RES_ERR),
+                   .nth = GetParam().nth});
+    EXPECT_EQ(LoopbackPair::create(*context, path).error().code, Errc::CommandFailed);
+    EXPECT_EQ(objects(), before);
+  }
+};
+
+class UnmadePairs : public BrokenPairs {};
+
+TEST_P(UnmadePairs, ObjectThatIsRefused_NoPairAndNothingLeft) {
+  expect_none(model::CommandFaultRule::Kind::Status);
+}
+
+INSTANTIATE_TEST_SUITE_P(Objects, UnmadePairs,
+                         ::testing::Values(Part{Opcode::ALLOC_PD}, Part{Opcode::CREATE_MKEY},
+                                           Part{Opcode::CREATE_CQ}, Part{Opcode::CREATE_QP},
+                                           Part{Opcode::CREATE_QP, 2}),
+                         name_of);
+
+class UnconnectedPairs : public BrokenPairs {};
+
+/// The device did it all the same: whoever went on would not meet a second refusal.
+TEST_P(UnconnectedPairs, TransitionThatFailed_NoPairAndNothingLeft) {
+  expect_none(model::CommandFaultRule::Kind::StatusAfter);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transitions, UnconnectedPairs,
+                         ::testing::Values(Part{Opcode::RST2INIT_QP}, Part{Opcode::INIT2RTR_QP},
+                                           Part{Opcode::RTR2RTS_QP}, Part{Opcode::RST2INIT_QP, 2},
+                                           Part{Opcode::INIT2RTR_QP, 2},
+                                           Part{Opcode::RTR2RTS_QP, 2}),
+                         name_of);
 
 }  // namespace
 }  // namespace portcullis::testing
