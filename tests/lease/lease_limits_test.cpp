@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -222,6 +223,30 @@ TEST_F(LeaseLimits, LargeBatchThatLingers_EarlierOnesGoOnBeforeTheLastBegin) {
   EXPECT_NE(std::find(first_qp, sent.end(), Opcode::DESTROY_MKEY), sent.end());
 }
 
+/// Names of two groups that alternate: a plan for leases goes by the names, one for groups by the
+/// groups, whose members it takes together.
+TEST_F(LeaseLimits, BatchOfTwoGroups_IsFencedInTheOrderOfThePlan) {
+  slots = 8;
+  for (const auto& [plan, order] : {std::pair{seed_plan(), std::array{0, 1, 2, 3}},
+                                    std::pair{indirect_plan(), std::array{0, 2, 1, 3}}}) {
+    start({});
+    const auto a = manager->grant_together(std::vector(2, request)).value();
+    const auto b = manager->grant_together(std::vector(2, request)).value();
+    const std::array asked{a[0], b[0], a[1], b[1]};
+    std::vector<LeaseName> names;
+    for (const Grant& grant : asked) names.push_back(name_of(grant.lease));
+    function.forget();
+    (void)manager->revoke_batch(names, plan);
+    std::vector<std::uint32_t> fenced;
+    for (const auto& command : function.channel.sent)
+      fenced.insert(fenced.end(), command.opcode == Opcode::QP_2ERR ? 1 : 0, command.id);
+    std::vector<std::uint32_t> expected;
+    for (const int i : order)
+      expected.push_back(prm::number(asked[static_cast<std::size_t>(i)].qpn));
+    EXPECT_EQ(fenced, expected);
+  }
+}
+
 // ---- a function that was lost ----
 
 TEST_F(LeaseLimits, FunctionLost_NextManagerGrantsOnceEveryNumberHasRested) {
@@ -243,6 +268,20 @@ TEST_F(LeaseLimits, FunctionLost_NextManagerGrantsOnceEveryNumberHasRested) {
   EXPECT_EQ(manager->grant(request).error().code, Errc::Busy);
   ++function.now_ns;
   EXPECT_TRUE(manager->grant(request));
+}
+
+// ---- what is not waited for ----
+
+TEST_F(LeaseLimits, StartedRevokeThatWaitsForNothing_HasItsOutcomeAtOnce) {
+  const auto answer = manager->start_revoke(first.lease.id, first.lease.epoch, seed_plan());
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->outcome, Outcome::TornDown);
+}
+
+TEST_F(LeaseLimits, EndOfAManagerThatIsSwept_ResetsNothing) {
+  start({.fence = {.may_reset_function = true}});
+  manager.reset();
+  EXPECT_THAT(function.function.done, IsEmpty());
 }
 
 // ---- ranges ----
