@@ -66,7 +66,8 @@ bool is_ipv4_mapped(const Gid& gid) noexcept {
   return std::equal(kIpv4MappedPrefix.begin(), kIpv4MappedPrefix.end(), gid.begin());
 }
 
-FrameTemplate::FrameTemplate(const Path& path) : port_type_(path.port_type) {
+FrameTemplate::FrameTemplate(const Path& path)
+    : port_type_(path.port_type), transport_(path.transport) {
   if (port_type_ == PortType::InfiniBand) {
     build_infiniband(path);
   } else {
@@ -109,7 +110,7 @@ bool FrameTemplate::is_way_back(const Gid& source, const Gid& dest) const noexce
 
 std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader& header,
                                   std::size_t payload_bytes) const noexcept {
-  const OpcodeInfo& info = opcode_info(static_cast<std::uint8_t>(header.opcode));
+  const OpcodeInfo& info = info_of(header.opcode);
   const std::size_t bth_at = bth_offset_;
   std::memcpy(frame.data(), bytes_.data(), bth_at + bth::bytes);
 
@@ -118,7 +119,7 @@ std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader
   std::fill_n(frame.begin() + static_cast<std::ptrdiff_t>(end - pad), pad, std::byte{0});
 
   const auto base = prm::View<bth>::at(frame, bth_at);
-  put<"opcode">(base, static_cast<std::uint8_t>(header.opcode));
+  put<"opcode">(base, number_of(header.opcode));
   put<"se">(base, header.solicited ? 1 : 0);
   put<"pad">(base, pad);
   put<"ack">(base, header.ack_request ? 1 : 0);

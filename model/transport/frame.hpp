@@ -36,6 +36,7 @@ static_assert(kMaxFrameBytes >= kEthernetBytes + ipv6_header::bytes + udp_header
 /// and the source from the RoCE address table, or the port's LID and GID.
 struct Path {
   PortType port_type = PortType::Ethernet;
+  std::uint8_t transport = transport_bits::kRc;
   std::uint16_t source_lid = 0, dest_lid = 0;  // InfiniBand, as the next two
   std::uint8_t service_level = 0;
   bool has_grh = false;        // the GIDs are source_ip and dest_ip
@@ -76,7 +77,7 @@ class FrameTemplate {
 
   /// Bytes before the payload of a frame with this opcode: where to put the payload.
   [[nodiscard]] std::size_t payload_offset(BthOpcode opcode) const noexcept {
-    return bth_offset_ + opcode_info(static_cast<std::uint8_t>(opcode)).header_bytes;
+    return bth_offset_ + info_of(opcode).header_bytes;
   }
   /// Whether a RoCEv2 packet between these addresses is the peer's: from where frames go, to where
   /// they come from.
@@ -91,6 +92,12 @@ class FrameTemplate {
       kEthernetBytes + ipv6_header::bytes + udp_header::bytes + bth::bytes;
   static_assert(kLongest >= lrh::bytes + grh::bytes + bth::bytes);
 
+  [[nodiscard]] std::uint8_t number_of(BthOpcode opcode) const noexcept {
+    return static_cast<std::uint8_t>(transport_ | static_cast<std::uint8_t>(opcode));
+  }
+  [[nodiscard]] const OpcodeInfo& info_of(BthOpcode opcode) const noexcept {
+    return opcode_info(number_of(opcode));
+  }
   void build_roce(const Path& path);
   void build_infiniband(const Path& path);
   /// `end` is where the pad ended; the frame's length.
@@ -103,10 +110,11 @@ class FrameTemplate {
   std::uint8_t ip_bytes_ = ipv4_header::bytes;
   PortType port_type_ = PortType::Ethernet;
   bool has_grh_ = false;
+  std::uint8_t transport_ = transport_bits::kRc;
   std::array<std::byte, kLongest> bytes_{};
 };
 
-/// Why a frame is not an RC packet. Each drops it in silence, as a NIC does.
+/// Why a frame is not a packet. Each drops it in silence, as a NIC does.
 enum class FrameFault : std::uint8_t {
   TooShort,     // a header or the length it announces goes past the end of the frame
   NotIp,        // ethertype
@@ -118,7 +126,7 @@ enum class FrameFault : std::uint8_t {
   UdpLength,    // disagrees with the IP length
   UdpChecksum,  // present and wrong
   BthVersion,   // TVer is not 0
-  Opcode,       // reserved, or not of the RC service
+  Opcode,       // reserved, or of a service that the port has not
   Length,       // no room for the opcode's headers, pad and ICRC; a payload where none belongs
   Icrc,         // the invariant CRC is wrong
   LinkHeader,   // LRH: version, next header, or a length that is not the frame's
@@ -154,6 +162,10 @@ struct Packet {
   std::span<const std::byte> payload;  // without pad
 
   [[nodiscard]] const OpcodeInfo& info() const noexcept { return opcode_info(opcode); }
+  [[nodiscard]] std::uint8_t transport() const noexcept { return opcode & transport_bits::kMask; }
+  [[nodiscard]] BthOpcode operation() const noexcept {
+    return BthOpcode{static_cast<std::uint8_t>(opcode & ~transport_bits::kMask)};
+  }
 };
 
 /// An Ethernet frame.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BTH opcodes of the RC service and what each carries: the numbers of include/rdma/ib_pack.h, the
-// headers and roles of rxe_opcode[] (drivers/infiniband/sw/rxe/rxe_opcode.c).
+// BTH opcodes and what each carries: the numbers of include/rdma/ib_pack.h, the headers and roles
+// of rxe_opcode[] (drivers/infiniband/sw/rxe/rxe_opcode.c). The upper three bits are the transport
+// service; what an operation is called and how it goes is the same in all of them.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@
 
 namespace portcullis::model {
 
+/// The lower five bits.
 enum class BthOpcode : std::uint8_t {
   SendFirst = 0x00,
   SendMiddle = 0x01,
@@ -39,8 +41,12 @@ enum class BthOpcode : std::uint8_t {
   SendOnlyInvalidate = 0x17,
 };
 
-/// The transport is the opcode's top three bits; RC is 0.
-inline constexpr std::uint8_t kTransportMask = 0xe0;
+/// The upper three: IB_OPCODE_RC, IB_OPCODE_UC of ib_pack.h.
+namespace transport_bits {
+inline constexpr std::uint8_t kMask = 0xe0;
+inline constexpr std::uint8_t kRc = 0x00;
+inline constexpr std::uint8_t kUc = 0x20;
+}  // namespace transport_bits
 
 /// What an operation is to the responder.
 enum class Operation : std::uint8_t { None, Send, Write, Read, Atomic, Response };
@@ -64,7 +70,7 @@ struct OpcodeInfo {
   }
 };
 
-[[nodiscard]] consteval std::array<OpcodeInfo, 32> make_opcode_table() {
+[[nodiscard]] consteval std::array<OpcodeInfo, 32> make_rc_opcodes() {
   constexpr auto kBth = static_cast<std::uint8_t>(bth::bytes);
   constexpr auto kReth = static_cast<std::uint8_t>(bth::bytes + reth::bytes);
   constexpr auto kAeth = static_cast<std::uint8_t>(bth::bytes + aeth::bytes);
@@ -107,12 +113,19 @@ struct OpcodeInfo {
   return t;
 }
 
-inline constexpr std::array<OpcodeInfo, 32> kOpcodes = make_opcode_table();
+[[nodiscard]] consteval std::array<OpcodeInfo, 256> make_opcode_table() {
+  constexpr std::array<OpcodeInfo, 32> kRc = make_rc_opcodes();
+  std::array<OpcodeInfo, 256> t{};
+  for (std::size_t i = 0; i < kRc.size(); ++i) t[transport_bits::kRc | i] = kRc[i];
+  for (std::size_t i = 0x00; i <= 0x0b; ++i) t[transport_bits::kUc | i] = kRc[i];
+  return t;
+}
+
+inline constexpr std::array<OpcodeInfo, 256> kOpcodes = make_opcode_table();
 
 /// `known()` is false for reserved opcodes and other transports.
 [[nodiscard]] constexpr const OpcodeInfo& opcode_info(std::uint8_t opcode) noexcept {
-  constexpr std::size_t kReserved = 0x15;
-  return (opcode & kTransportMask) == 0 ? kOpcodes[opcode] : kOpcodes[kReserved];
+  return kOpcodes[opcode];
 }
 static_assert(!kOpcodes[0x15].known());
 

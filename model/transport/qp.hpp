@@ -121,6 +121,7 @@ struct ReceiveState {
   bool refused = false;      // the QP is going to ERR; nothing more is looked at
   bool nak_sent = false;     // of a sequence error; once until the missing packet comes
   bool in_message = false;   // between First and Last
+  bool dropping = false;     // of UC: until a message begins
   bool established = false;  // a request came: COMM_EST has been raised, or never will be
   Operation operation = Operation::None;  // of that message
   // behaviour dispatch-cache
@@ -154,6 +155,8 @@ struct alignas(kCacheLineBytes) Qp {
   std::uint8_t max_fetching = 1;  // READs and atomics at a time
   bool rlky = false;     // WQEs may name the reserved lkey; from CREATE_QP, as what follows
   bool reg_umr = false;  // serves UMR alone, and has no peer
+  prm::QpServiceType service = prm::QpServiceType::RC;
+  std::uint8_t transport = transport_bits::kRc;  // of its packets' opcodes
   bool has_sq = false;
   std::uint32_t pd = 0;
   std::uint32_t cqn_snd = 0;
@@ -178,6 +181,10 @@ struct alignas(kCacheLineBytes) Qp {
   /// What QUERY_QP answers where the transport keeps no value of its own.
   prm::Buffer<prm::qpc> context;
 
+  /// What it sends is acknowledged, and sent again until it is.
+  [[nodiscard]] bool is_reliable() const noexcept {
+    return service != prm::QpServiceType::UC && service != prm::QpServiceType::UD;
+  }
   /// Packets of the peer have been taken in since the connection was made, requests or answers.
   [[nodiscard]] bool has_received() const noexcept {
     return receive.expected_psn != receive.first_psn || send.unacked_psn != send.first_psn;
@@ -188,9 +195,10 @@ struct alignas(kCacheLineBytes) Qp {
 [[nodiscard]] constexpr bool sends(prm::QpState state) noexcept {
   return state == prm::QpState::RTS || state == prm::QpState::SQ_DRAINING;
 }
-/// Whether requests are answered: draining is the send queue's affair alone.
+/// Whether requests are answered: draining is the send queue's affair alone, and so is its error.
 [[nodiscard]] constexpr bool receives(prm::QpState state) noexcept {
-  return sends(state) || state == prm::QpState::RTR || state == prm::QpState::SQD;
+  return sends(state) || state == prm::QpState::RTR || state == prm::QpState::SQD ||
+         state == prm::QpState::SQER;
 }
 
 class QpTable {

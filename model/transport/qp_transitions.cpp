@@ -130,8 +130,9 @@ Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint
   const std::uint32_t log_msg_max = context.get<"log_msg_max">();
   if (log_msg_max > log_max_msg) return bad_param(kBadMessageSize);
   // A UMR QP talks to nobody: mlx5r_umr_qp_rst2rts of mlx5_ib/umr.c gives no address vector.
-  const std::optional<Path> path = qp.reg_umr ? Path{} : resolve_path(context, port);
+  std::optional<Path> path = qp.reg_umr ? Path{} : resolve_path(context, port);
   if (!path) return bad_param(kBadPath);
+  path->transport = qp.transport;
 
   qp.path = *path;
   if (!qp.reg_umr) qp.frame = FrameTemplate(*path);
@@ -158,7 +159,7 @@ Verdict rtr_to_rts(Qp& qp, Context context) {
   send.next_psn = send.unacked_psn = send.sent_end_psn = send.first_psn;
   // Fields of five bits at most; log_sra_max has three, so that its power has eight.
   const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value); };
-  qp.ack_timeout = byte(context.get<"primary_address_path.ack_timeout">());
+  if (qp.is_reliable()) qp.ack_timeout = byte(context.get<"primary_address_path.ack_timeout">());
   qp.retry_count = byte(context.get<"retry_count">());
   qp.rnr_retry = byte(context.get<"rnr_retry">());
   qp.max_fetching = byte(1U << context.get<"log_sra_max">());
@@ -193,6 +194,15 @@ Verdict lay_out(const QpCreate& request, std::uint64_t bytes, QueuePages& out) {
   return {};
 }
 
+bool is_offered(prm::QpServiceType service) noexcept {
+  return service == prm::QpServiceType::RC || service == prm::QpServiceType::UC ||
+         service == prm::QpServiceType::REG_UMR;
+}
+
+std::uint8_t transport_of(prm::QpServiceType service) noexcept {
+  return service == prm::QpServiceType::UC ? transport_bits::kUc : transport_bits::kRc;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> work_queue_bytes(Context context) {
@@ -206,8 +216,7 @@ std::optional<std::uint64_t> work_queue_bytes(Context context) {
 Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   const Context context = request.context;
   const auto service = prm::QpServiceType{static_cast<std::uint8_t>(context.get<"st">())};
-  if (service != prm::QpServiceType::RC && service != prm::QpServiceType::REG_UMR)
-    return bad_param(kBadServiceType);
+  if (!is_offered(service)) return bad_param(kBadServiceType);
   const std::optional<std::uint64_t> bytes = work_queue_bytes(context);
   if (!bytes) return bad_param(kBadQueueSizes);
   QueuePages pages;
@@ -218,6 +227,8 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   auto qp = std::make_unique<Qp>();
   qp->qpn = request.qpn;
   qp->reg_umr = service == prm::QpServiceType::REG_UMR;
+  qp->service = service;
+  qp->transport = transport_of(service);
   qp->pd = context.get<"pd">();
   qp->cqn_snd = context.get<"cqn_snd">();
   qp->cqn_rcv = context.get<"cqn_rcv">();

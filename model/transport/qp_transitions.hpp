@@ -16,7 +16,7 @@
 //   RTS2RTS      RTS                                            as RTR2RTS, COUNTER_SET_ID
 //   RTS2SQD      RTS
 //   SQD_RTS      SQD                                            RRE RAE RWE RNR_TIMEOUT
-//   SQERR2RTS    SQER   RC has no such state: always refused
+//   SQERR2RTS    SQER   rights; RC never comes to that state, UC does
 //   2ERR, 2RST   any
 //
 // Of the table's options two stand for what this card does not offer and are refused:

@@ -50,6 +50,12 @@ bool is_fenced(std::uint8_t fm_ce_se) noexcept {
   return fm_ce_se >> 5 >= kFenceMode;
 }
 
+/// Whether the service of `qp` has such an operation: what nobody answers fetches nothing.
+bool is_carried(const Qp& qp, prm::WqeOpcode opcode) noexcept {
+  if (opcode == prm::WqeOpcode::UMR || opcode == prm::WqeOpcode::NOP) return true;
+  return !qp.reg_umr && (qp.is_reliable() || !is_fetch(opcode));
+}
+
 constexpr std::uint64_t kAtomicBytes = 8;
 
 }  // namespace
@@ -61,7 +67,7 @@ bool Requester::has_work(const SendState& send) noexcept {
 void Requester::ring(Qp& qp, std::uint16_t producer) {
   qp.send.producer = producer;
   if (qp.state == prm::QpState::RTS) wake(qp);
-  if (qp.state == prm::QpState::ERR) flush(qp);
+  if (qp.state == prm::QpState::ERR || qp.state == prm::QpState::SQER) flush(qp);
 }
 
 void Requester::wake(Qp& qp) {
@@ -167,7 +173,7 @@ bool Requester::fetch(Qp& qp) {
   message.signaled = (wqe_.fm_ce_se & prm::kCtrlCqUpdate) != 0;
   message.is_umr = wqe_.opcode == prm::WqeOpcode::UMR;
   const bool is_local = message.is_umr || wqe_.opcode == prm::WqeOpcode::NOP;
-  if (fault != WqeFault::None || (qp.reg_umr && !is_local)) {
+  if (fault != WqeFault::None || !is_carried(qp, wqe_.opcode)) {
     message.in_error = true;
     message.error = wqe_error::kLocalQpOperation;
   } else if (wqe_.length > qp.max_message_bytes ||
@@ -211,7 +217,7 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   PacketHeader header;
   header.opcode = packet_opcode(message.opcode, send.cursor_packet == 0, last);
   header.psn = psn_add(message.first_psn, send.cursor_packet);
-  header.ack_request = wants_ack(qp, message, last);
+  header.ack_request = qp.is_reliable() && wants_ack(qp, message, last);
   if (!sends(qp.state)) return Step::Idle;
   const bool loaded = load(qp, message);
   const auto payload =
@@ -230,13 +236,18 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
                      (wqe_.fm_ce_se & prm::kCtrlSolicited) != 0;
   engine_->transmit(qp, header, bytes);
 
-  send.unrequested = header.ack_request ? 0 : send.unrequested + 1;
+  send.unrequested = header.ack_request || !qp.is_reliable() ? 0 : send.unrequested + 1;
   note_sent(qp, header.psn, psn_add(header.psn, 1));
   if (last) {
     ++send.cursor;
     send.cursor_packet = 0;
   } else {
     ++send.cursor_packet;
+  }
+  // Nobody will say that it came.
+  if (!qp.is_reliable()) {
+    acknowledge(qp, send.sent_end_psn);
+    check_drained(qp);
   }
   return Step::Sent;
 }
@@ -298,7 +309,7 @@ void Requester::handle(Qp& qp, const Packet& packet) {
   SendState& send = qp.send;
   // Of what was never sent, or was acknowledged before: a ghost. But a READ that is refused in its
   // middle may be refused by its first PSN (acknowledge() of rxe_resp.c).
-  const bool is_response = packet.opcode != static_cast<std::uint8_t>(BthOpcode::Acknowledge);
+  const bool is_response = packet.operation() != BthOpcode::Acknowledge;
   const bool is_early = psn_distance(packet.psn, send.unacked_psn) < 0 &&
                         (is_response || (packet.syndrome & syndrome::kTypeMask) != syndrome::kNak ||
                          packet.syndrome == syndrome::kNakPsnSequenceError ||
@@ -433,7 +444,17 @@ void Requester::fail_oldest(Qp& qp, const WqeError& error) {
   if (!sends(qp.state) || send.oldest == send.newest) return;
   const Message message = send.at(send.oldest++);
   complete_in_error(qp, message.wqe_index, message.opcode, error);
-  enter_error(qp);
+  if (qp.is_reliable()) return enter_error(qp);
+  enter_send_error(qp);
+}
+
+/// The receive half goes on. What was begun counts as sent: the peer starts with the next message.
+void Requester::enter_send_error(Qp& qp) {
+  SendState& send = qp.send;
+  qp.state = prm::QpState::SQER;
+  stop(qp);
+  flush(qp);
+  send.next_psn = send.unacked_psn = send.sent_end_psn;
 }
 
 void Requester::enter_error(Qp& qp) {

@@ -7,6 +7,11 @@
 //
 // WQEs complete in order. One that cannot be carried out waits until all before it have completed,
 // then takes the QP to error; what follows it is flushed.
+//
+// UC: a packet counts as acknowledged when it has left, nothing is sent again, and a WQE that
+// cannot be carried out takes the send half alone to error, SQER, as users of verbs expect of a
+// service without acknowledgements (ib_mad_send_error of core/mad.c takes a QP out of it).
+// That a ConnectX-5 does so for UC is a hypothesis.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +43,9 @@ class Requester {
   void room();
   /// To ERR: everything posted completes with a flush error.
   void enter_error(Qp& qp);
+  /// Of a service without acknowledgements, where a WQE cannot be carried out: everything posted
+  /// completes with a flush error until SQERR2RTS.
+  void enter_send_error(Qp& qp);
   /// A key has no pending DMA any more: a UMR may have waited for it.
   void keys_idle();
   /// No timer of this QP fires any more: it goes to RST, or away.

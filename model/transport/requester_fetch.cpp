@@ -34,7 +34,7 @@ void Requester::handle_data(Qp& qp, const Packet& packet) {
   if (!acknowledge_up_to(qp, packet.psn) || !sends(qp.state)) return;
   if (send.oldest == send.newest) return;
   Message& message = send.at(send.oldest);
-  const bool is_atomic = packet.opcode == static_cast<std::uint8_t>(BthOpcode::AtomicAcknowledge);
+  const bool is_atomic = packet.operation() == BthOpcode::AtomicAcknowledge;
   const bool fits = message.fetches && is_atomic == (message.opcode != prm::WqeOpcode::RDMA_READ);
   const bool is_ack = !packet.info().has_aeth || (packet.syndrome & syndrome::kTypeMask) == 0;
   if (!fits || !is_ack) return fail_oldest(qp, wqe_error::kBadResponse);

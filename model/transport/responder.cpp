@@ -9,8 +9,8 @@
 namespace portcullis::model {
 namespace {
 
-bool is_served(std::uint8_t opcode) noexcept {
-  switch (BthOpcode{opcode}) {
+bool is_served(BthOpcode operation) noexcept {
+  switch (operation) {
     case BthOpcode::WriteFirst:
     case BthOpcode::WriteMiddle:
     case BthOpcode::WriteLast:
@@ -58,6 +58,7 @@ void Responder::handle(Qp& qp, const Packet& packet) {
   }
   establish(qp);
   work_.clear();
+  if (!qp.is_reliable()) return handle_unreliable(qp, packet);
   const std::int32_t distance = psn_distance(packet.psn, receive.expected_psn);
   if (distance < 0) {
     answer_duplicate(qp, packet);
@@ -68,7 +69,6 @@ void Responder::handle(Qp& qp, const Packet& packet) {
     work_.psn = packet.psn;
     work_.refusal = admit(qp, packet);
     if (work_.refusal == Refusal::None) {
-      if (packet.info().start) count_request(*qp.counters, packet.info().operation);
       advance(qp, packet);
     } else {
       work_.placements.clear();
@@ -89,7 +89,7 @@ void Responder::establish(Qp& qp) const {
 
 Refusal Responder::admit(Qp& qp, const Packet& packet) {
   const ReceiveState& receive = qp.receive;
-  if (packet.info().start == receive.in_message || !is_served(packet.opcode))
+  if (packet.info().start == receive.in_message || !is_served(packet.operation()))
     return Refusal::InvalidRequest;
   if (!packet.info().start && packet.info().operation != receive.operation)
     return Refusal::InvalidRequest;
@@ -198,6 +198,7 @@ bool Responder::place_in_receive(const Qp& qp, std::size_t bytes) {
 }
 
 void Responder::advance(Qp& qp, const Packet& packet) {
+  if (packet.info().start) count_request(*qp.counters, packet.info().operation);
   switch (packet.info().operation) {
     case Operation::Read:
       return advance_read(qp, packet);
@@ -224,7 +225,7 @@ void Responder::advance_data(Qp& qp, const Packet& packet) {
     receive.va += bytes;
     receive.remaining -= bytes;
   }
-  if (packet.ack_request) answer(qp, syndrome::kAckUnlimited, packet.psn);
+  if (packet.ack_request && qp.is_reliable()) answer(qp, syndrome::kAckUnlimited, packet.psn);
   if (end && (is_send(packet) || packet.info().has_immediate)) prepare_completion(qp, packet);
 }
 
@@ -483,6 +484,7 @@ void Responder::end_with(Qp& qp, const Work& work, std::uint8_t code, prm::Event
 }
 
 void Responder::transmit(const Qp& qp, std::uint8_t code, const Work& work) const {
+  if (!qp.is_reliable()) return;
   // Requests leave a reserve on the wire, so this fails only for a flood of duplicates.
   if (!engine_->wire->has_frame()) return;
   if ((code & syndrome::kTypeMask) == syndrome::kNak) ++engine_->deps.counters->naks_sent;

@@ -17,6 +17,11 @@
 //   duplicate         READ: carried out again, rights and key checked anew. Atomic: answered from
 //                     what was kept. Unknown, or no part of the first: dropped
 //
+// UC answers nothing, so of these a request takes the QP to ERR only where a receive of its own is
+// at fault; for any other the message is dropped in silence, and what follows it until the next
+// begins (check_psn, check_op_seq and do_class_d1e_error of rxe_resp.c). A message begins whatever
+// its PSN, and one that is not whole leaves its receive to the next.
+//
 // A QP in RST, INIT or ERR is silent. Every packet has its key checked anew. Checking a packet and
 // carrying it out are two events: without a Pace they follow at once, else the packet waits in its
 // QP's Lane, and whatever happens between them is put to the test.
@@ -60,6 +65,9 @@ class Responder {
   // Checks, which fill work_.
   void establish(Qp& qp) const;
   [[nodiscard]] Refusal admit(Qp& qp, const Packet& packet);
+  void handle_unreliable(Qp& qp, const Packet& packet);
+  [[nodiscard]] bool goes_on(Qp& qp, const Packet& packet) const;
+  void drop_message(Qp& qp);
   [[nodiscard]] Refusal admit_write(Qp& qp, const Packet& packet);
   [[nodiscard]] bool is_serving(const Qp& qp) const noexcept;
   [[nodiscard]] bool is_cached(const ReceiveState& receive, std::uint32_t bytes) const noexcept;

@@ -1,4 +1,4 @@
-# The RC transport of the model: its sources, named from model/.
+# The transports of the model: its sources, named from model/.
 set(MODEL_TRANSPORT_SOURCES
     transport/doorbells.cpp
     transport/frame.cpp
@@ -19,6 +19,7 @@ set(MODEL_TRANSPORT_SOURCES
     transport/responder.cpp
     transport/responder_atomic.cpp
     transport/responder_read.cpp
+    transport/responder_unreliable.cpp
     transport/send_wqe.cpp
     transport/transport.cpp
     transport/umr.cpp

@@ -114,7 +114,8 @@ void Transport::State::learn_port() {
 /// What comes over the link must come from the QP's peer: on InfiniBand by its LID, and by its GID
 /// where the path is global.
 bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const noexcept {
-  if (qp.reg_umr || !pkey_matches(packet.pkey)) return false;  // a UMR QP has no peer
+  // A UMR QP has no peer.
+  if (qp.reg_umr || packet.transport() != qp.transport || !pkey_matches(packet.pkey)) return false;
   if (qp.force_loopback) return true;
   if (wire->port_type() == PortType::Ethernet)
     return qp.frame.is_way_back(packet.source_ip, packet.dest_ip);
@@ -122,7 +123,7 @@ bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const no
          packet.source_ip == qp.path.dest_ip && packet.dest_ip == qp.path.source_ip;
 }
 
-/// A frame that is no RC packet: of NIC_RX where it is no RoCE at all, otherwise lost.
+/// A frame that is no packet of a queue pair: of NIC_RX where it is no RoCE at all, otherwise lost.
 void Transport::State::receive_other(std::span<const std::byte> frame, FrameFault fault) {
   Counters& counters = *engine.deps.counters;
   const bool ethernet = fault == FrameFault::NotIp || fault == FrameFault::NotUdp ||

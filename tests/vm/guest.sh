@@ -106,3 +106,34 @@ wait_for() {
     sleep 0.1
   done
 }
+
+# The device that Linux's mlx5_ib makes of the first function.
+device=mlx5_0
+has_device() { test -d /sys/class/infiniband/$device; }
+has_no_device() { ! has_device; }
+is_active() { on_host ibv_devinfo -d $device | grep -q 'state:.*PORT_ACTIVE'; }
+
+# pair NAME COMMAND ..: COMMAND waits, the same with 127.0.0.1 behind it asks; both succeed.
+pair() {
+  paired=$1
+  shift
+  on_host "$@" >"/host/results/$paired.server.txt" 2>&1 </dev/null &
+  server=$!
+  sleep 2
+  on_host "$@" 127.0.0.1 >"/host/results/$paired.client.txt" 2>&1 </dev/null
+  client_status=$?
+  wait $server
+  server_status=$?
+  test $client_status -eq 0 && test $server_status -eq 0 && return
+  echo "status $server_status at the server, $client_status at the client"
+  tail -n 5 "/host/results/$paired.server.txt" "/host/results/$paired.client.txt"
+  return 1
+}
+
+# load_mlx5_ib: the driver and what user programs reach it by.
+load_mlx5_ib() {
+  modprobe mlx5_ib
+  modprobe ib_uverbs
+  check "mlx5_ib registers $device" wait_for 20 has_device
+  check "its port is ACTIVE" wait_for 20 is_active
+}

@@ -113,6 +113,15 @@ TEST_F(Capture, TrafficOverInfiniBandWithGrh_HasEveryLengthAndCrcConfirmed) {
   EXPECT_EQ(infiniband_oracle(path_), "frames " + std::to_string(frames_sent_) + " wrong 0\n");
 }
 
+TEST_F(Capture, UnreliableTraffic_IsDissectedByTsharkAsUc) {
+  talk({.service = prm::QpServiceType::UC});
+  EXPECT_EQ(tshark(path_, "_ws.malformed", "frame.number"), "");
+  EXPECT_EQ(oracle(path_), "frames " + std::to_string(frames_sent_) + " wrong 0\n");
+  // UC RDMA WRITE First, Middle, Last and Only of packet-infiniband.c
+  EXPECT_EQ(tshark_values(path_, "infiniband", "infiniband.bth.opcode"),
+            (std::vector<std::string>{"38", "39", "40", "42"}));
+}
+
 TEST_F(Capture, WritesAndAnswers_StandInTheOrderInWhichTheyWereSent) {
   {
     Host host(nullptr, path_);

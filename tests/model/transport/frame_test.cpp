@@ -214,6 +214,17 @@ INSTANTIATE_TEST_SUITE_P(Rc, OpcodeTable,
                                          OpcodeCase{BthOpcode::SendLastInvalidate, 22, 16, true},
                                          OpcodeCase{BthOpcode::SendOnlyInvalidate, 23, 16, true}));
 
+// IB_OPCODE_UC_* of the same table: as RC, up to RDMA WRITE Only with Immediate.
+TEST(OpcodeOfUc, UpToTheLastWrite_IsAsOfRc) {
+  for (const std::uint8_t operation : {0, 3, 4, 5, 6, 7, 9, 10, 11})
+    EXPECT_EQ(opcode_info(0x20 | operation).header_bytes, opcode_info(operation).header_bytes);
+}
+
+TEST(OpcodeOfUc, BehindTheLastWrite_IsNone) {
+  EXPECT_FALSE(opcode_info(0x2c).known());
+  EXPECT_FALSE(opcode_info(0x31).known());
+}
+
 TEST(PsnArithmetic, AcrossTheWrap_CountsOn) {
   EXPECT_EQ(psn_add(0xffffff, 1), 0U);
   EXPECT_EQ(psn_distance(0, 0xffffff), 1);

@@ -1,35 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Linux's RDMA driver, unmodified, on a port of type ib, and what Debian ships to judge one: the
-# examples of rdma-core and perftest, over the kernel's verbs.
-import re
-from pathlib import Path
-
+# examples of rdma-core and perftest, over the kernel's verbs. Reliable connections; mlx5_ib_qps has
+# the other services.
+from rdma_log import judge
 from scenario import Scenario
-
-# Lines at the level of a warning or above of mlx5_core, mlx5_ib and the core of RDMA, and why they
-# are no fault.
-EXPLAINED = {
-    r"mlx5_pci_vsc_init: Failed to get valid vendor specific ID":
-        "as in scenario mlx5_core: the model has no gateway to crash dumps",
-    r"CREATE_QP\(0x500\) op_mod\(0x0\) failed, status bad parameter\(0x3\), syndrome \(0x501001\)|"
-    r"Create QP type 0 failed|Couldn't create ib_mad QP0|Couldn't open port 1":
-        "the model has neither QP0 nor QP1, so there are no MADs; mlx5_ib loads without",
-}
-
-
-def lines_of_rdma(log: str) -> list[str]:
-    """What was said with dev_warn, pr_warn or worse, without its time."""
-    said = re.findall(r"^<[0-4]>\[[^\]]*\] ((?:mlx5_|infiniband|ib_).*)$", log, re.M)
-    return [re.sub(r":\d+:\(pid \d+\)", "", line) for line in said]
-
-
-def judge(_build: Path, results: Path) -> list[str]:
-    log = (results / "dmesg.txt").read_text(encoding="utf-8", errors="replace")
-    wrong = [f"the kernel says: {line}" for line in lines_of_rdma(log)
-             if not any(re.search(known, line) for known in EXPLAINED)]
-    return wrong + re.findall(r"WARNING: .*|BUG: .*|Oops.*", log)
-
 
 SCENARIO = Scenario(
     summary="Linux mlx5_ib on an InfiniBand port: rdma-core's examples and perftest, 3 loads",

@@ -2,29 +2,7 @@
 #
 # Run in the guest: mlx5_ib binds, user programs that nobody here wrote talk over it.
 
-device=mlx5_0
 rounds=200
-
-has_device() { test -d /sys/class/infiniband/$device; }
-has_no_device() { ! has_device; }
-is_active() { on_host ibv_devinfo -d $device | grep -q 'state:.*PORT_ACTIVE'; }
-
-# pair NAME COMMAND ..: COMMAND waits, the same with 127.0.0.1 behind it asks; both succeed.
-pair() {
-  paired=$1
-  shift
-  on_host "$@" >"/host/results/$paired.server.txt" 2>&1 </dev/null &
-  server=$!
-  sleep 2
-  on_host "$@" 127.0.0.1 >"/host/results/$paired.client.txt" 2>&1 </dev/null
-  client_status=$?
-  wait $server
-  server_status=$?
-  test $client_status -eq 0 && test $server_status -eq 0 && return
-  echo "status $server_status at the server, $client_status at the client"
-  tail -n 5 "/host/results/$paired.server.txt" "/host/results/$paired.client.txt"
-  return 1
-}
 
 # loads TIMES: the driver goes and comes.
 loads() {
@@ -41,10 +19,7 @@ mount -t debugfs debugfs /sys/kernel/debug
 modprobe mlx5_core
 bdf=$(hca 0)
 check "mlx5_core binds the function" bound_to "$bdf" mlx5_core
-modprobe mlx5_ib
-modprobe ib_uverbs
-check "mlx5_ib registers $device" wait_for 20 has_device
-check "its port is ACTIVE" wait_for 20 is_active
+load_mlx5_ib
 on_host ibv_devinfo -v -d $device >/host/results/devinfo.txt 2>&1
 check "ibv_rc_pingpong by LID" pair rc_pingpong ibv_rc_pingpong -d $device -n $rounds
 check "ibv_rc_pingpong by GID" pair rc_pingpong_gid ibv_rc_pingpong -d $device -g 0 -n $rounds

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run in the guest: mlx5_ib binds, user programs that nobody here wrote talk over it by services
+# other than RC.
+
+rounds=200
+limit_s=120
+mount -t debugfs debugfs /sys/kernel/debug
+modprobe mlx5_core
+bdf=$(hca 0)
+check "mlx5_core binds the function" bound_to "$bdf" mlx5_core
+load_mlx5_ib
+
+check "ibv_uc_pingpong by LID" pair uc_pingpong ibv_uc_pingpong -d $device -n $rounds
+check "ibv_uc_pingpong by GID" pair uc_pingpong_gid ibv_uc_pingpong -d $device -g 0 -n $rounds
+check "ibv_uc_pingpong with events" pair uc_pingpong_events ibv_uc_pingpong -d $device -e -n $rounds
+# -F: an emulated processor keeps no steady frequency, by which perftest counts.
+for tool in ib_write_lat ib_send_lat ib_write_bw ib_send_bw; do
+  check "$tool of UC" pair ${tool}_uc $tool -F -c UC -d $device -n $rounds
+done
+
+modprobe -r mlx5_ib
+check "unbinds" unbind "$bdf"
