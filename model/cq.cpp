@@ -40,6 +40,7 @@ prm::Buffer<prm::mlx5_cqe64> encode(const Completion& c, bool owner, std::uint64
       .put<"sop_drop_qpn">(prm::opcode_qpn(c.wqe_opcode, c.qpn))
       .put<"wqe_counter">(c.wqe_counter)
       .put<"op_own">(prm::op_own(c.opcode, owner, c.solicited));
+  if (c.is_datagram) entry.put<"flags_rqpn">(c.flags_rqpn).put<"slid">(c.slid);
   return entry;
 }
 

@@ -34,6 +34,9 @@ struct Completion {
   std::uint32_t user_index = 0;  // srqn_uidx
   std::uint32_t byte_cnt = 0;
   std::uint32_t imm_inval_pkey = 0;
+  bool is_datagram = false;      // of one the next two are filled in
+  std::uint32_t flags_rqpn = 0;  // see prm::flags_rqpn()
+  std::uint16_t slid = 0;
 };
 
 class CqTable {

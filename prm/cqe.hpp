@@ -187,6 +187,15 @@ inline constexpr std::uint8_t kCqeNeverWritten = op_own(CqeOpcode::INVALID, true
 [[nodiscard]] constexpr std::uint32_t cqe_qpn(std::uint32_t opcode_qpn) noexcept {
   return opcode_qpn & 0xffffff;
 }
+/// flags_rqpn of a datagram: its GRH, service level and source (handle_responder of rdma-core); on
+/// Ethernet the IP version stands in place of the service level (mlx5_ib/cq.c).
+[[nodiscard]] constexpr std::uint32_t flags_rqpn(bool grh, std::uint32_t sl_or_type,
+                                                 std::uint32_t source_qpn) noexcept {
+  return (grh ? 1U << 28 : 0) | (sl_or_type & 0xf) << 24 | (source_qpn & 0xffffff);
+}
+inline constexpr std::uint32_t kCqeRoceIpv6 = 1;  // MLX5_CQE_ROCE_L3_HEADER_TYPE_IPV6 (device.h)
+inline constexpr std::uint32_t kCqeRoceIpv4 = 2;  // MLX5_CQE_ROCE_L3_HEADER_TYPE_IPV4
+
 /// srqn_uidx: qpc.user_index of CQE version 1, the SRQ number of version 0.
 [[nodiscard]] constexpr std::uint32_t cqe_user_index(std::uint32_t srqn_uidx) noexcept {
   return srqn_uidx & 0xffffff;

@@ -3,8 +3,8 @@
 // WQE segments. Source of every layout here: struct of the same name in infiniband/mlx5dv.h;
 // tests/prm holds each against that header. A send WQE is a control segment, then what its opcode
 // asks for: a remote address segment for RDMA and atomics, an atomic segment, data segments or one
-// inline segment; a UMR has its own two. A receive WQE is data segments, in a shared queue behind
-// one that names the next WQE.
+// inline segment; a UMR has its own two. On UD an address vector stands before all of them. A
+// receive WQE is data segments, in a shared queue behind one that names the next WQE.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,20 @@ struct mlx5_wqe_ctrl_seg : Layout<"mlx5_wqe_ctrl_seg", 0x80,
     Field<"dci_stream_channel_id", 0x48, 0x10>,
     Field<"fm_ce_se", 0x58, 0x8>,
     Field<"imm", 0x60, 0x20>> {};
+
+/// All that mlx5_wqe_datagram_seg has in it. Without kExtendedUdAv it ends behind rlid.
+struct mlx5_wqe_av : Layout<"mlx5_wqe_av", 0x180,
+    Field<"key", 0x0, 0x40>,  // of UD the Q_Key, in the upper half
+    Field<"dqp_dct", 0x40, 0x20>,
+    Field<"stat_rate_sl", 0x60, 0x8>,
+    Field<"fl_mlid", 0x68, 0x8>,
+    Field<"rlid", 0x70, 0x10>,  // or the UDP source port
+    Reserved<0x80, 0x20>,
+    Bytes<"rmac", 0xa0, 0x30>,
+    Field<"tclass", 0xd0, 0x8>,
+    Field<"hop_limit", 0xd8, 0x8>,
+    Field<"grh_gid_fl", 0xe0, 0x20>,
+    Bytes<"rgid", 0x100, 0x80>> {};
 
 struct mlx5_wqe_raddr_seg : Layout<"mlx5_wqe_raddr_seg", 0x80,
     Field<"raddr", 0x0, 0x40>,
@@ -104,6 +118,17 @@ inline constexpr std::size_t kWqeOctowordBytes = 16;  // MLX5_SEND_WQE_DS
 inline constexpr std::uint32_t kSendWqeMaxBlocks = 16;  // MLX5_SEND_WQE_MAX_WQEBBS
 /// byte_count of an inline segment has this bit set beside the length.
 inline constexpr std::uint32_t kInlineSeg = 0x80000000;  // MLX5_INLINE_SEG
+
+// mlx5_wqe_av: dqp_dct is the QP number below a bit that says how long the vector is, fl_mlid the
+// path bits of the source LID below "force loopback", and grh_gid_fl "has a GRH" (of RoCE not set),
+// the GID's index in eight bits and the flow label (mlx5_create_ah of rdma-core's mlx5/verbs.c).
+inline constexpr std::uint32_t kExtendedUdAv = 0x80000000;  // MLX5_EXTENDED_UD_AV (qp.h)
+inline constexpr std::size_t kShortUdAvBytes = 16;          // mlx5_base_av (qp.h)
+inline constexpr std::uint32_t kAvForceLoopback = 1 << 7;
+inline constexpr std::uint32_t kAvGrh = 1 << 30;
+[[nodiscard]] constexpr std::uint32_t av_gid_index(std::uint32_t grh_gid_fl) noexcept {
+  return grh_gid_fl >> 20 & 0xff;
+}
 
 // fm_ce_se: fence mode, completion, solicited event.
 inline constexpr std::uint8_t kCtrlSolicited = 1 << 1;  // MLX5_WQE_CTRL_SOLICITED

@@ -135,6 +135,11 @@ std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader
     put<"syndrome">(a, header.syndrome);
     put<"msn">(a, header.msn & 0xffffff);
   }
+  if (info.has_deth) {
+    const auto d = prm::View<deth>::at(frame, bth_at + bth::bytes);
+    d.put<"q_key">(header.q_key);
+    put<"source_qpn">(d, header.source_qpn & 0xffffff);
+  }
   if (info.has_atomic) put_atomic(frame, bth_at + bth::bytes, header);
   if (info.has_original)
     prm::View<atomic_ack_eth>::at(frame, bth_at + bth::bytes + aeth::bytes)

@@ -68,6 +68,8 @@ struct PacketHeader {
   std::uint64_t swap_add = 0;
   std::uint64_t compare = 0;
   std::uint64_t original = 0;  // in an ATOMIC Acknowledge
+  std::uint32_t q_key = 0;     // DETH, as the next
+  std::uint32_t source_qpn = 0;
 };
 
 class FrameTemplate {
@@ -159,7 +161,10 @@ struct Packet {
   std::uint64_t swap_add = 0;
   std::uint64_t compare = 0;
   std::uint64_t original = 0;
+  std::uint32_t q_key = 0;
+  std::uint32_t source_qpn = 0;
   std::span<const std::byte> payload;  // without pad
+  std::span<const std::byte> network;  // IP header or GRH; empty: none
 
   [[nodiscard]] const OpcodeInfo& info() const noexcept { return opcode_info(opcode); }
   [[nodiscard]] std::uint8_t transport() const noexcept { return opcode & transport_bits::kMask; }

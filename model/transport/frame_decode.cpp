@@ -132,6 +132,11 @@ tl::expected<void, FrameFault> decode_transport(std::span<const std::byte> bytes
     packet.syndrome = static_cast<std::uint8_t>(a.get<"syndrome">());
     packet.msn = a.get<"msn">();
   }
+  if (info.has_deth) {
+    const auto d = prm::ConstView<deth>::at(bytes, bth::bytes);
+    packet.q_key = d.get<"q_key">();
+    packet.source_qpn = d.get<"source_qpn">();
+  }
   if (info.has_atomic) {
     const auto a = prm::ConstView<atomic_eth>::at(bytes, bth::bytes);
     packet.va = a.get<"va">();
@@ -160,6 +165,7 @@ Checked<Packet> decode(std::span<const std::byte> frame) noexcept {
       ethertype == kEthertypeIpv4 ? decode_ipv4(rest, packet) : decode_ipv6(rest, packet);
   if (!ip) return reject(ip.error());
   const auto ip_bytes = rest.first(ip->header_bytes + ip->datagram.size());
+  packet.network = rest.first(ip->header_bytes);
   if (const auto udp = decode_udp(*ip, ip_bytes, packet); !udp) return reject(udp.error());
   const auto transport = decode_transport(ip->datagram.subspan(udp_header::bytes), packet);
   if (!transport) return reject(transport.error());

@@ -40,6 +40,7 @@ Checked<void> decode_grh(std::span<const std::byte> bytes, Packet& packet) noexc
       global.get<"payload_length">() != bytes.size() - grh::bytes)
     return reject(FrameFault::Grh);
   packet.has_grh = true;
+  packet.network = bytes.first(grh::bytes);
   std::memcpy(packet.source_ip.data(), global.bytes<"source_gid">().data(),
               packet.source_ip.size());
   std::memcpy(packet.dest_ip.data(), global.bytes<"destination_gid">().data(),

@@ -2,8 +2,8 @@
 //
 // What a RoCEv2 frame is made of, in the idiom of prm/layout.hpp: these headers travel on the wire,
 // not on the programming interface, so they stand here. Sources:
-// drivers/infiniband/sw/rxe/rxe_hdr.h (BTH, RETH, AETH, IETH, ImmDt masks, rxe_atmeth, rxe_atmack),
-// include/uapi/linux/{ip,ipv6,udp}.h, and for InfiniBand's own link and network layer
+// drivers/infiniband/sw/rxe/rxe_hdr.h (BTH, RETH, AETH, DETH, IETH, ImmDt masks, rxe_atmeth,
+// rxe_atmack), include/uapi/linux/{ip,ipv6,udp}.h, and for InfiniBand's own link and network layer
 // include/rdma/ib_hdrs.h (IB_LVER_SHIFT .., IB_GRH_NEXT_HDR) and struct ib_unpacked_lrh and _grh
 // of include/rdma/ib_pack.h.
 #pragma once
@@ -78,6 +78,11 @@ struct reth : Layout<"reth", 0x80,
 struct aeth : Layout<"aeth", 0x20,
     Field<"syndrome", 0x0, 0x8>,
     Field<"msn", 0x8, 0x18>> {};
+
+struct deth : Layout<"deth", 0x40,
+    Field<"q_key", 0x0, 0x20>,
+    Reserved<0x20, 0x8>,
+    Field<"source_qpn", 0x28, 0x18>> {};
 
 /// Only dword aligned from swap_add on, so its 64-bit fields are halves.
 struct atomic_eth : Layout<"atomic_eth", 0xe0,

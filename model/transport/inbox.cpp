@@ -27,6 +27,8 @@ bool Inbox::keep(const Packet& packet) {
   held.packet = packet;
   held.payload.assign(packet.payload.begin(), packet.payload.end());
   held.packet.payload = held.payload;
+  held.network.assign(packet.network.begin(), packet.network.end());
+  held.packet.network = held.network;
   queues_[packet.dest_qpn].push_back(std::move(held));
   return true;
 }

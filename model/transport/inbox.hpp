@@ -40,6 +40,7 @@ class Inbox {
     bool released = false;
     Packet packet;
     std::vector<std::byte> payload;
+    std::vector<std::byte> network;
   };
 
   bool keep(const Packet& packet);

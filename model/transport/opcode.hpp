@@ -41,11 +41,12 @@ enum class BthOpcode : std::uint8_t {
   SendOnlyInvalidate = 0x17,
 };
 
-/// The upper three: IB_OPCODE_RC, IB_OPCODE_UC of ib_pack.h.
+/// The upper three: IB_OPCODE_RC, _UC and _UD of ib_pack.h.
 namespace transport_bits {
 inline constexpr std::uint8_t kMask = 0xe0;
 inline constexpr std::uint8_t kRc = 0x00;
 inline constexpr std::uint8_t kUc = 0x20;
+inline constexpr std::uint8_t kUd = 0x60;
 }  // namespace transport_bits
 
 /// What an operation is to the responder.
@@ -63,6 +64,7 @@ struct OpcodeInfo {
   bool has_immediate = false;     // the last four of them
   bool has_atomic = false;        // the request's header, behind the BTH
   bool has_original = false;      // the value before an atomic, behind the AETH
+  bool has_deth = false;          // behind the BTH
 
   [[nodiscard]] constexpr bool known() const noexcept { return header_bytes != 0; }
   [[nodiscard]] constexpr bool is_request() const noexcept {
@@ -118,6 +120,11 @@ struct OpcodeInfo {
   std::array<OpcodeInfo, 256> t{};
   for (std::size_t i = 0; i < kRc.size(); ++i) t[transport_bits::kRc | i] = kRc[i];
   for (std::size_t i = 0x00; i <= 0x0b; ++i) t[transport_bits::kUc | i] = kRc[i];
+  for (const std::size_t i : {0x04U, 0x05U}) {
+    OpcodeInfo& info = t[transport_bits::kUd | i] = kRc[i];
+    info.has_deth = true;
+    info.header_bytes = static_cast<std::uint8_t>(info.header_bytes + deth::bytes);
+  }
   return t;
 }
 

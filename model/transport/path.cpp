@@ -79,4 +79,41 @@ std::optional<Path> resolve_path(Context context, const PortSettings& port) {
   return path;
 }
 
+std::optional<Path> resolve_address(prm::ConstView<prm::mlx5_wqe_av> address,
+                                    const PortSettings& port) {
+  Path path;
+  const bool extended = (address.get<"dqp_dct">() & prm::kExtendedUdAv) != 0;
+  const std::uint32_t global = extended ? address.get<"grh_gid_fl">() : 0;
+  const bool infiniband = port.type == PortType::InfiniBand;
+  path.port_type = port.type;
+  path.transport = transport_bits::kUd;
+  path.dest_qpn = address.get<"dqp_dct">() & 0xffffff;
+  path.has_grh = infiniband && (global & prm::kAvGrh) != 0;
+  if (!infiniband || path.has_grh) {
+    if (!extended) return std::nullopt;
+    const auto dest = address.bytes<"rgid">();
+    std::memcpy(path.dest_ip.data(), dest.data(), dest.size());
+    path.traffic_class = static_cast<std::uint8_t>(address.get<"tclass">());
+    path.hop_limit = static_cast<std::uint8_t>(address.get<"hop_limit">());
+    path.flow_label = global & 0xfffff;
+  }
+  if (infiniband) {
+    path.dest_lid = static_cast<std::uint16_t>(address.get<"rlid">());
+    path.source_lid = port.lid;
+    path.service_level = static_cast<std::uint8_t>(address.get<"stat_rate_sl">() & 0xf);
+    const bool has_path_bits = (address.get<"fl_mlid">() & ~prm::kAvForceLoopback) != 0;
+    if (has_path_bits || (path.has_grh && prm::av_gid_index(global) != 0)) return std::nullopt;
+    if (path.has_grh) path.source_ip = port.default_gid();
+    return path;
+  }
+  const RoceAddress& source = port.roce[prm::av_gid_index(global)];
+  if (!is_usable(source, path.dest_ip, port)) return std::nullopt;
+  path.udp_sport = static_cast<std::uint16_t>(address.get<"rlid">());
+  const auto mac = address.bytes<"rmac">();
+  std::memcpy(path.dest_mac.data(), mac.data(), mac.size());
+  path.source_mac = source.mac;
+  path.source_ip = source.gid;
+  return path;
+}
+
 }  // namespace portcullis::model

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From an address path (ads) and the RoCE address table, or the LID and GID of an InfiniBand port,
-// to what the frames of a queue pair say.
+// From an address path (ads) or vector (av) and the RoCE address table, or the LID and GID of an
+// InfiniBand port, to what the frames of a queue pair say.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 #include "model/transport/frame.hpp"
 #include "prm/qp_commands.hpp"
 #include "prm/view.hpp"
+#include "prm/wqe.hpp"
 
 namespace portcullis::model {
 
@@ -20,5 +21,10 @@ namespace portcullis::model {
 /// a GID index that the port does not have.
 [[nodiscard]] std::optional<Path> resolve_path(prm::ConstView<prm::qpc> context,
                                                const PortSettings& port);
+
+/// The same of the address vector in a WQE of UD, as mlx5_create_ah of rdma-core fills it. The
+/// short vector has no GRH and no MAC: nothing on Ethernet.
+[[nodiscard]] std::optional<Path> resolve_address(prm::ConstView<prm::mlx5_wqe_av> address,
+                                                  const PortSettings& port);
 
 }  // namespace portcullis::model

@@ -175,15 +175,19 @@ struct alignas(kCacheLineBytes) Qp {
 
   ReceiveQueueMemory rq;
   std::uint32_t shared_receives = 0;  // in place of it, a number of SharedReceives; 0: none
+  std::uint32_t q_key = 0;            // of UD, from the transitions
   std::uint32_t uar = 0;
   Iova doorbell_record = 0;
   std::uint32_t doorbell_slot = 0;  // where Doorbells keeps it
   /// What QUERY_QP answers where the transport keeps no value of its own.
   prm::Buffer<prm::qpc> context;
 
+  [[nodiscard]] bool is_datagram() const noexcept { return service == prm::QpServiceType::UD; }
+  /// Whether it is connected to one: a UMR QP talks to nobody, one of UD to everybody.
+  [[nodiscard]] bool has_peer() const noexcept { return !reg_umr && !is_datagram(); }
   /// What it sends is acknowledged, and sent again until it is.
   [[nodiscard]] bool is_reliable() const noexcept {
-    return service != prm::QpServiceType::UC && service != prm::QpServiceType::UD;
+    return service != prm::QpServiceType::UC && !is_datagram();
   }
   /// Packets of the peer have been taken in since the connection was made, requests or answers.
   [[nodiscard]] bool has_received() const noexcept {

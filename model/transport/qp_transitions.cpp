@@ -52,6 +52,12 @@ constexpr std::array kRules{
     Rule{QpTransition::Sqerr2Rts, QpState::SQER, QpState::RTS, kRights | QpOptPar::RNR_TIMEOUT},
 };
 
+/// What opt_mask of mlx5_ib/qp.c has for the service in every transition but the first, for which
+/// Linux asks for nothing.
+constexpr std::uint32_t optional_of(prm::QpServiceType service) {
+  return service == prm::QpServiceType::UD ? prm::number(QpOptPar::Q_KEY) : 0;
+}
+
 [[nodiscard]] bool has(std::uint32_t mask, QpOptPar bit) { return (mask & prm::number(bit)) != 0; }
 
 /// Copies one field of the qpc.
@@ -107,10 +113,16 @@ Verdict check_optional(Context context, std::uint32_t mask) {
   return {};
 }
 
+void take_q_key(Qp& qp, Context context) {
+  qp.q_key = context.get<"q_key">();
+  take<"q_key">(qp, context);
+}
+
 void take_optional(Qp& qp, Context context, std::uint32_t mask) {
   take_rights(qp, context, mask);
   if (has(mask, QpOptPar::RNR_TIMEOUT)) take<"min_rnr_nak">(qp, context);
   if (has(mask, QpOptPar::COUNTER_SET_ID)) take<"counter_set_id">(qp, context);
+  if (has(mask, QpOptPar::Q_KEY)) take_q_key(qp, context);
 }
 
 Verdict rst_to_init(Qp& qp, Context context) {
@@ -120,6 +132,7 @@ Verdict rst_to_init(Qp& qp, Context context) {
   take_rights(qp, context, kRights);
   take<"primary_address_path.vhca_port_num">(qp, context);
   take<"counter_set_id">(qp, context);
+  take_q_key(qp, context);
   return {};
 }
 
@@ -129,13 +142,13 @@ Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint
     return bad_param(kBadMtu);
   const std::uint32_t log_msg_max = context.get<"log_msg_max">();
   if (log_msg_max > log_max_msg) return bad_param(kBadMessageSize);
-  // A UMR QP talks to nobody: mlx5r_umr_qp_rst2rts of mlx5_ib/umr.c gives no address vector.
-  std::optional<Path> path = qp.reg_umr ? Path{} : resolve_path(context, port);
+  // mlx5r_umr_qp_rst2rts of mlx5_ib/umr.c gives no address vector, nor does anybody for UD.
+  std::optional<Path> path = qp.has_peer() ? resolve_path(context, port) : Path{};
   if (!path) return bad_param(kBadPath);
   path->transport = qp.transport;
 
   qp.path = *path;
-  if (!qp.reg_umr) qp.frame = FrameTemplate(*path);
+  if (qp.has_peer()) qp.frame = FrameTemplate(*path);
   qp.force_loopback = context.get<"primary_address_path.fl">() != 0;
   qp.mtu_bytes = prm::bytes_of(prm::QpcMtu{static_cast<std::uint8_t>(mtu)});
   qp.max_message_bytes = std::uint64_t{1} << log_msg_max;
@@ -196,11 +209,12 @@ Verdict lay_out(const QpCreate& request, std::uint64_t bytes, QueuePages& out) {
 
 bool is_offered(prm::QpServiceType service) noexcept {
   return service == prm::QpServiceType::RC || service == prm::QpServiceType::UC ||
-         service == prm::QpServiceType::REG_UMR;
+         service == prm::QpServiceType::UD || service == prm::QpServiceType::REG_UMR;
 }
 
 std::uint8_t transport_of(prm::QpServiceType service) noexcept {
-  return service == prm::QpServiceType::UC ? transport_bits::kUc : transport_bits::kRc;
+  if (service == prm::QpServiceType::UC) return transport_bits::kUc;
+  return service == prm::QpServiceType::UD ? transport_bits::kUd : transport_bits::kRc;
 }
 
 }  // namespace
@@ -249,6 +263,7 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   if (qp->has_sq) {
     qp->sq.pages = std::move(pages);
     qp->sq.first_byte = receive_queue_bytes(context);
+    qp->sq.service = service;
     qp->sq.blocks = 1U << context.get<"log_sq_size">();
   }
   std::ranges::copy(context.all(), qp->context.all().begin());
@@ -261,7 +276,8 @@ Verdict apply_transition(Qp& qp, const QpModify& request, const PortSettings& po
   const auto rule = std::ranges::find(kRules, request.transition, &Rule::transition);
   if (rule == kRules.end() || !request.context || qp.state != rule->from)
     return refuse(CommandStatus::BAD_QP_STATE_ERR, kWrongState);
-  if ((request.opt_param_mask & ~rule->optional) != 0) return bad_param(kBadOptPar);
+  const std::uint32_t optional = rule->optional | optional_of(qp.service);
+  if ((request.opt_param_mask & ~optional) != 0) return bad_param(kBadOptPar);
   const Context context = *request.context;
   // Everything is checked before anything is taken: a refused command changes nothing.
   if (const Verdict v = check_optional(context, request.opt_param_mask); !v.ok()) return v;

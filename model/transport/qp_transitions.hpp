@@ -6,7 +6,7 @@
 //
 //   command      from   takes always                            takes by opt_param_mask
 //   RST2INIT     RST    rre rwe rae, port, pkey_index,
-//                       counter_set_id
+//                       counter_set_id, q_key
 //   INIT2INIT    INIT                                           RRE RAE RWE PKEY_INDEX PRI_PORT
 //   INIT2RTR     INIT   path, mtu, log_msg_max, remote_qpn,     RRE RAE RWE PKEY_INDEX
 //                       next_rcv_psn, log_rra_max, min_rnr_nak
@@ -16,9 +16,10 @@
 //   RTS2RTS      RTS                                            as RTR2RTS, COUNTER_SET_ID
 //   RTS2SQD      RTS
 //   SQD_RTS      SQD                                            RRE RAE RWE RNR_TIMEOUT
-//   SQERR2RTS    SQER   rights; RC never comes to that state, UC does
+//   SQERR2RTS    SQER   rights; RC never comes to that state, UC and UD do
 //   2ERR, 2RST   any
 //
+// UD has no path and takes Q_KEY in all of them.
 // Of the table's options two stand for what this card does not offer and are refused:
 // ALT_ADDR_PATH (cmd_hca_cap.apm) and LAG_TX_AFF (init2_lag_tx_port_affinity).
 // A wrong state is BAD_QP_STATE, anything else that is refused BAD_PARAM.

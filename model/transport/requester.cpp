@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "model/transport/path.hpp"
 #include "model/transport/rnr_timer.hpp"
 #include "model/transport/wqe_error.hpp"
 
@@ -50,10 +51,29 @@ bool is_fenced(std::uint8_t fm_ce_se) noexcept {
   return fm_ce_se >> 5 >= kFenceMode;
 }
 
+prm::ConstView<prm::mlx5_wqe_av> address_of(const SendWqe& wqe) noexcept {
+  return prm::ConstView<prm::mlx5_wqe_av>::at(std::span<const std::byte>(wqe.bytes),
+                                              SendWqe::kAddressAt);
+}
+
+/// One with its highest bit set stands for the queue pair's own (InfiniBand, Q_Keys that are
+/// "controlled").
+std::uint32_t q_key_of(const Qp& qp, const SendWqe& wqe) noexcept {
+  constexpr std::uint32_t kControlled = 0x80000000;
+  const auto q_key = static_cast<std::uint32_t>(address_of(wqe).get<"key">() >> 32);
+  return (q_key & kControlled) != 0 ? qp.q_key : q_key;
+}
+
 /// Whether the service of `qp` has such an operation: what nobody answers fetches nothing.
 bool is_carried(const Qp& qp, prm::WqeOpcode opcode) noexcept {
   if (opcode == prm::WqeOpcode::UMR || opcode == prm::WqeOpcode::NOP) return true;
+  if (qp.is_datagram()) return opcode == prm::WqeOpcode::SEND || opcode == prm::WqeOpcode::SEND_IMM;
   return !qp.reg_umr && (qp.is_reliable() || !is_fetch(opcode));
+}
+
+std::uint64_t most_bytes(const Qp& qp) noexcept {
+  return qp.is_datagram() ? std::min<std::uint64_t>(qp.max_message_bytes, qp.mtu_bytes)
+                          : qp.max_message_bytes;
 }
 
 constexpr std::uint64_t kAtomicBytes = 8;
@@ -176,7 +196,7 @@ bool Requester::fetch(Qp& qp) {
   if (fault != WqeFault::None || !is_carried(qp, wqe_.opcode)) {
     message.in_error = true;
     message.error = wqe_error::kLocalQpOperation;
-  } else if (wqe_.length > qp.max_message_bytes ||
+  } else if (wqe_.length > most_bytes(qp) ||
              (is_fetch(wqe_.opcode) && wqe_.opcode != prm::WqeOpcode::RDMA_READ &&
               wqe_.length != kAtomicBytes)) {
     message.in_error = true;
@@ -207,6 +227,17 @@ bool Requester::load(Qp& qp, const Message& message) {
   return true;
 }
 
+/// The next packet goes where the WQE in wqe_ says.
+bool Requester::address(Qp& qp) const {
+  const auto to = address_of(wqe_);
+  const std::optional<Path> path = resolve_address(to, *engine_->deps.port);
+  if (!path) return false;
+  qp.path = *path;
+  qp.frame = FrameTemplate(*path);
+  qp.force_loopback = (to.get<"fl_mlid">() & prm::kAvForceLoopback) != 0;
+  return true;
+}
+
 Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   SendState& send = qp.send;
   const std::uint64_t offset = std::uint64_t{send.cursor_packet} * qp.mtu_bytes;
@@ -219,7 +250,7 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   header.psn = psn_add(message.first_psn, send.cursor_packet);
   header.ack_request = qp.is_reliable() && wants_ack(qp, message, last);
   if (!sends(qp.state)) return Step::Idle;
-  const bool loaded = load(qp, message);
+  const bool loaded = load(qp, message) && (qp.has_peer() || address(qp));
   const auto payload =
       engine_->wire->next_buffer().subspan(qp.frame.payload_offset(header.opcode), bytes);
   if (!loaded || !gather(qp, offset, payload)) {
@@ -232,6 +263,10 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   header.rkey = wqe_.rkey;
   header.dma_length = message.length;
   header.immediate = wqe_.immediate;
+  if (qp.is_datagram()) {
+    header.q_key = q_key_of(qp, wqe_);
+    header.source_qpn = qp.qpn;
+  }
   header.solicited = last && message.opcode != prm::WqeOpcode::RDMA_WRITE &&
                      (wqe_.fm_ce_se & prm::kCtrlSolicited) != 0;
   engine_->transmit(qp, header, bytes);

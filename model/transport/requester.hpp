@@ -8,10 +8,10 @@
 // WQEs complete in order. One that cannot be carried out waits until all before it have completed,
 // then takes the QP to error; what follows it is flushed.
 //
-// UC: a packet counts as acknowledged when it has left, nothing is sent again, and a WQE that
-// cannot be carried out takes the send half alone to error, SQER, as users of verbs expect of a
-// service without acknowledgements (ib_mad_send_error of core/mad.c takes a QP out of it).
-// That a ConnectX-5 does so for UC is a hypothesis.
+// UC and UD: a packet counts as acknowledged when it has left, nothing is sent again, and a WQE
+// that cannot be carried out takes the send half alone to error, SQER, as users of verbs expect of
+// a service without acknowledgements (ib_mad_send_error of core/mad.c takes a QP out of it). That a
+// ConnectX-5 does so is a hypothesis. Each WQE of UD says where its one packet goes.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +71,7 @@ class Requester {
   void note_sent(Qp& qp, std::uint32_t psn, std::uint32_t end_psn);
   [[nodiscard]] bool fetch(Qp& qp);
   [[nodiscard]] bool load(Qp& qp, const Message& message);
+  [[nodiscard]] bool address(Qp& qp) const;
   [[nodiscard]] bool gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] bool wants_ack(Qp& qp, const Message& message, bool last);
 

@@ -84,6 +84,7 @@ void Responder::handle(Qp& qp, const Packet& packet) {
 /// The first request of a connection whose own side has not come to RTS yet.
 void Responder::establish(Qp& qp) const {
   if (std::exchange(qp.receive.established, true) || qp.state != prm::QpState::RTR) return;
+  if (qp.is_datagram()) return;  // it never connects
   engine_->raise(prm::EventType::COMM_EST, qp);
 }
 
@@ -167,10 +168,15 @@ Refusal Responder::admit_send(Qp& qp, const Packet& packet) {
     if (fault == ReceiveFault::Empty) return Refusal::NotReady;
     if (fault == ReceiveFault::Unreadable) return Refusal::Protection;
   }
+  if (!has_room(qp, bytes)) return Refusal::TooLong;
+  return place_in_receive(qp, bytes) ? Refusal::None : Refusal::Protection;
+}
+
+/// The next `bytes` of the message fit the receive in hand.
+bool Responder::has_room(const Qp& qp, std::size_t bytes) {
   std::uint64_t room = 0;
   for (const ReceivePiece& piece : qp.receive.pieces) room += piece.bytes;
-  if (qp.receive.received + bytes > room) return Refusal::TooLong;
-  return place_in_receive(qp, bytes) ? Refusal::None : Refusal::Protection;
+  return qp.receive.received + bytes <= room;
 }
 
 /// Where the next `bytes` of the message go in the receive's memory.
@@ -326,7 +332,9 @@ void Responder::enqueue(Qp& qp) {
   Lane& lane = *qp.lane;
   for (Placement& placement : work_.placements)
     placement.holds = engine_->deps.mkeys->begin_dma(placement.key, placement.where);
-  work_.kept.assign(work_.payload.begin(), work_.payload.end());
+  // A datagram stands there already.
+  if (work_.payload.data() != work_.kept.data())
+    work_.kept.assign(work_.payload.begin(), work_.payload.end());
   lane.work.push_back(std::exchange(work_, Work{}));
   Work& work = lane.work.back();
   work.payload = work.kept;

@@ -22,6 +22,10 @@
 // begins (check_psn, check_op_seq and do_class_d1e_error of rxe_resp.c). A message begins whatever
 // its PSN, and one that is not whole leaves its receive to the next.
 //
+// UD is as UC, but takes from everybody who says its Q_Key, in messages of one packet. 40 bytes of
+// the receive stand before the message: the GRH, or what RoCEv2 has in its place; where the packet
+// has neither they stay as they are.
+//
 // A QP in RST, INIT or ERR is silent. Every packet has its key checked anew. Checking a packet and
 // carrying it out are two events: without a Pace they follow at once, else the packet waits in its
 // QP's Lane, and whatever happens between them is put to the test.
@@ -68,10 +72,13 @@ class Responder {
   void handle_unreliable(Qp& qp, const Packet& packet);
   [[nodiscard]] bool goes_on(Qp& qp, const Packet& packet) const;
   void drop_message(Qp& qp);
+  void take_datagram(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_write(Qp& qp, const Packet& packet);
   [[nodiscard]] bool is_serving(const Qp& qp) const noexcept;
   [[nodiscard]] bool is_cached(const ReceiveState& receive, std::uint32_t bytes) const noexcept;
   [[nodiscard]] Refusal admit_send(Qp& qp, const Packet& packet);
+  [[nodiscard]] static bool has_room(const Qp& qp, std::size_t bytes);
+  [[nodiscard]] Refusal admit_datagram(Qp& qp, const Packet& packet);
   [[nodiscard]] static bool has_resource(const Qp& qp) noexcept;
   [[nodiscard]] Refusal admit_read(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_atomic(Qp& qp, const Packet& packet);

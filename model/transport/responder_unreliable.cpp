@@ -5,14 +5,20 @@
 #include "model/transport/responder.hpp"
 
 namespace portcullis::model {
+namespace {
+
+constexpr std::uint32_t kNetworkBytes = grh::bytes;
+
+}  // namespace
 
 void Responder::handle_unreliable(Qp& qp, const Packet& packet) {
-  if (!goes_on(qp, packet)) return drop_message(qp);
+  const bool is_datagram = qp.is_datagram();
+  if (!is_datagram && !goes_on(qp, packet)) return drop_message(qp);
   work_.psn = packet.psn;
-  const Refusal refusal = admit(qp, packet);
+  const Refusal refusal = is_datagram ? admit_datagram(qp, packet) : admit(qp, packet);
   switch (refusal) {
     case Refusal::None:
-      advance(qp, packet);
+      is_datagram ? take_datagram(qp, packet) : advance(qp, packet);
       return submit(qp);
     // The receive is ours: the driver hears of it. That it takes the queue pair along is a
     // hypothesis for too long a message, which rxe drops.
@@ -48,6 +54,40 @@ void Responder::drop_message(Qp& qp) {
   work_.placements.clear();
   qp.receive.in_message = false;
   qp.receive.dropping = true;
+}
+
+Refusal Responder::admit_datagram(Qp& qp, const Packet& packet) {
+  ReceiveState& receive = qp.receive;
+  if (packet.q_key != qp.q_key) return Refusal::InvalidRequest;
+  const ReceiveFault fault = read_receive_wqe(*engine_, qp);
+  if (fault == ReceiveFault::Empty) return Refusal::NotReady;
+  if (fault == ReceiveFault::Unreadable) return Refusal::Protection;
+  receive.received = 0;
+  if (!has_room(qp, kNetworkBytes + packet.payload.size())) return Refusal::TooLong;
+  if (!packet.network.empty() && !place_in_receive(qp, kNetworkBytes)) return Refusal::Protection;
+  receive.received = kNetworkBytes;
+  return place_in_receive(qp, packet.payload.size()) ? Refusal::None : Refusal::Protection;
+}
+
+/// An IPv4 header stands in the second half (rdma_network_hdr of include/rdma/ib_verbs.h).
+void Responder::take_datagram(Qp& qp, const Packet& packet) {
+  const std::span<const std::byte> network = packet.network;
+  work_.payload = packet.payload;
+  if (!network.empty()) {
+    work_.kept.assign(kNetworkBytes - network.size(), std::byte{0});
+    work_.kept.insert(work_.kept.end(), network.begin(), network.end());
+    work_.kept.insert(work_.kept.end(), packet.payload.begin(), packet.payload.end());
+    work_.payload = work_.kept;
+  }
+  qp.receive.received = static_cast<std::uint32_t>(kNetworkBytes + packet.payload.size());
+  prepare_completion(qp, packet);
+  const bool ipv4 = network.size() == ipv4_header::bytes;
+  const bool infiniband = engine_->wire->port_type() == PortType::InfiniBand;
+  const std::uint32_t roce_type = ipv4 ? prm::kCqeRoceIpv4 : prm::kCqeRoceIpv6;
+  work_.completion.is_datagram = true;
+  work_.completion.slid = packet.source_lid;
+  work_.completion.flags_rqpn = prm::flags_rqpn(
+      !network.empty(), infiniband ? packet.service_level : roce_type, packet.source_qpn);
 }
 
 }  // namespace portcullis::model

@@ -45,19 +45,18 @@ bool parse_pieces(SendWqe& wqe, std::size_t at, std::size_t end) {
 }
 
 /// The remote address segment; where the next one starts, or nothing when this one does not fit.
-std::optional<std::size_t> parse_remote(SendWqe& wqe, std::size_t end) {
-  constexpr std::size_t kRaddrAt = prm::mlx5_wqe_ctrl_seg::bytes;
-  constexpr std::size_t kNextAt = kRaddrAt + prm::mlx5_wqe_raddr_seg::bytes;
-  if (end < kNextAt) return std::nullopt;
+std::optional<std::size_t> parse_remote(SendWqe& wqe, std::size_t at, std::size_t end) {
+  const std::size_t next = at + prm::mlx5_wqe_raddr_seg::bytes;
+  if (end < next) return std::nullopt;
   const auto remote =
-      prm::ConstView<prm::mlx5_wqe_raddr_seg>::at(std::span<const std::byte>(wqe.bytes), kRaddrAt);
+      prm::ConstView<prm::mlx5_wqe_raddr_seg>::at(std::span<const std::byte>(wqe.bytes), at);
   wqe.raddr = remote.get<"raddr">();
   wqe.rkey = remote.get<"rkey">();
-  return kNextAt;
+  return next;
 }
 
-bool parse_write(SendWqe& wqe, std::size_t end) {
-  const auto at = parse_remote(wqe, end);
+bool parse_write(SendWqe& wqe, std::size_t from, std::size_t end) {
+  const auto at = parse_remote(wqe, from, end);
   return at && parse_pieces(wqe, *at, end);
 }
 
@@ -67,13 +66,13 @@ bool has_no_inline_piece(const SendWqe& wqe) {
   return std::ranges::none_of(pieces, &WqePiece::is_inline);
 }
 
-bool parse_read(SendWqe& wqe, std::size_t end) {
-  return parse_write(wqe, end) && has_no_inline_piece(wqe);
+bool parse_read(SendWqe& wqe, std::size_t from, std::size_t end) {
+  return parse_write(wqe, from, end) && has_no_inline_piece(wqe);
 }
 
 /// Operands are big-endian (_set_atomic_seg of rdma-core's mlx5/qp.c).
-bool parse_atomic(SendWqe& wqe, std::size_t end) {
-  const auto at = parse_remote(wqe, end);
+bool parse_atomic(SendWqe& wqe, std::size_t from, std::size_t end) {
+  const auto at = parse_remote(wqe, from, end);
   if (!at || end < *at + prm::mlx5_wqe_atomic_seg::bytes) return false;
   const auto operands =
       prm::ConstView<prm::mlx5_wqe_atomic_seg>::at(std::span<const std::byte>(wqe.bytes), *at);
@@ -82,18 +81,30 @@ bool parse_atomic(SendWqe& wqe, std::size_t end) {
   return parse_pieces(wqe, *at + prm::mlx5_wqe_atomic_seg::bytes, end) && has_no_inline_piece(wqe);
 }
 
-bool parse(SendWqe& wqe, std::size_t end) {
+/// Where the segments stand that the opcode asks for: behind those that the service does.
+std::size_t opcode_segments_at(const SendWqe& wqe, prm::QpServiceType service) {
+  constexpr std::size_t kAt = prm::mlx5_wqe_ctrl_seg::bytes;
+  if (service != prm::QpServiceType::UD) return kAt;
+  const auto address = prm::ConstView<prm::mlx5_wqe_av>::at(std::span<const std::byte>(wqe.bytes),
+                                                            SendWqe::kAddressAt);
+  const bool extended = (address.get<"dqp_dct">() & prm::kExtendedUdAv) != 0;
+  return kAt + (extended ? prm::mlx5_wqe_av::bytes : prm::kShortUdAvBytes);
+}
+
+bool parse(SendWqe& wqe, prm::QpServiceType service, std::size_t end) {
+  const std::size_t at = opcode_segments_at(wqe, service);
+  if (at > end) return false;
   switch (wqe.opcode) {
     case prm::WqeOpcode::RDMA_WRITE:
     case prm::WqeOpcode::RDMA_WRITE_IMM:
-      return parse_write(wqe, end);
+      return parse_write(wqe, at, end);
     case prm::WqeOpcode::RDMA_READ:
-      return parse_read(wqe, end);
+      return parse_read(wqe, at, end);
     case prm::WqeOpcode::ATOMIC_CS:
     case prm::WqeOpcode::ATOMIC_FA:
-      return parse_atomic(wqe, end);
+      return parse_atomic(wqe, at, end);
     default:
-      return parse_pieces(wqe, prm::mlx5_wqe_ctrl_seg::bytes, end);
+      return parse_pieces(wqe, at, end);
   }
 }
 
@@ -132,7 +143,7 @@ WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn
     case prm::WqeOpcode::ATOMIC_CS:
     case prm::WqeOpcode::ATOMIC_FA:
       out.immediate = ctrl.get<"imm">();
-      return parse(out, end) ? WqeFault::None : WqeFault::Malformed;
+      return parse(out, queue.service, end) ? WqeFault::None : WqeFault::Malformed;
     case prm::WqeOpcode::UMR:
       out.immediate = ctrl.get<"imm">();
       return end >= SendWqe::kUmrDataAt ? WqeFault::None : WqeFault::Malformed;

@@ -12,6 +12,7 @@
 
 #include "model/dma.hpp"
 #include "model/queue_pages.hpp"
+#include "prm/enums.hpp"
 #include "prm/wqe.hpp"
 
 namespace portcullis::model {
@@ -21,6 +22,7 @@ struct SendQueueMemory {
   QueuePages pages;
   std::uint64_t first_byte = 0;  // of block 0
   std::uint32_t blocks = 0;      // a power of two
+  prm::QpServiceType service = prm::QpServiceType::RC;
 
   /// A block never straddles two pages: both are multiples of 64 bytes.
   [[nodiscard]] Iova block(std::uint16_t index) const noexcept {
@@ -42,6 +44,8 @@ struct SendWqe {
   static constexpr std::size_t kUmrContextAt =
       prm::mlx5_wqe_ctrl_seg::bytes + prm::mlx5_wqe_umr_ctrl_seg::bytes;
   static constexpr std::size_t kUmrDataAt = kUmrContextAt + prm::mlx5_wqe_mkey_context_seg::bytes;
+  /// Of UD: its address vector.
+  static constexpr std::size_t kAddressAt = prm::mlx5_wqe_ctrl_seg::bytes;
   static constexpr std::size_t kMaxBytes = prm::kSendWqeMaxBlocks * prm::kSendWqeBlockBytes;
   static constexpr std::size_t kMaxPieces = kMaxBytes / prm::kWqeOctowordBytes;
 

@@ -58,6 +58,7 @@ struct Transport::State final : FrameSink {
   void learn_port();
   void receive_other(std::span<const std::byte> frame, FrameFault fault);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
+  [[nodiscard]] bool is_for_port(const Packet& packet) const noexcept;
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
 
   std::shared_ptr<Wire> wire;
@@ -111,11 +112,23 @@ void Transport::State::learn_port() {
   }
 }
 
+/// What a datagram asks of its address: that it is the port's. A GID that nobody has here is not
+/// ours (rxe_chk_dgid of rxe_recv.c).
+bool Transport::State::is_for_port(const Packet& packet) const noexcept {
+  const PortSettings& port = *engine.deps.port;
+  if (wire->port_type() == PortType::InfiniBand)
+    return !packet.has_grh || packet.dest_ip == port.default_gid();
+  return std::ranges::any_of(port.roce, [&packet](const RoceAddress& entry) {
+    return entry.valid && entry.gid == packet.dest_ip;
+  });
+}
+
 /// What comes over the link must come from the QP's peer: on InfiniBand by its LID, and by its GID
 /// where the path is global.
 bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const noexcept {
   // A UMR QP has no peer.
   if (qp.reg_umr || packet.transport() != qp.transport || !pkey_matches(packet.pkey)) return false;
+  if (qp.is_datagram()) return is_for_port(packet);
   if (qp.force_loopback) return true;
   if (wire->port_type() == PortType::Ethernet)
     return qp.frame.is_way_back(packet.source_ip, packet.dest_ip);

@@ -213,8 +213,8 @@ TEST_F(Refused, NumberInUse_IsBadResource) {
   EXPECT_EQ(create(), CommandStatus::BAD_RES_ERR);
 }
 
-TEST_F(Refused, UnreliableDatagram_IsBadParam) {
-  context.put<"st">(prm::QpServiceType::UD);
+TEST_F(Refused, ServiceTypeThatIsNone_IsBadParam) {
+  context.put<"st">(prm::QpServiceType{0x5});
   EXPECT_EQ(create(), kBadParam);
 }
 

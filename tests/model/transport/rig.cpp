@@ -196,7 +196,7 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"next_send_psn">(options.psn).put<"next_rcv_psn">(options.psn);
   qpc.put<"retry_count">(options.retry_count).put<"rnr_retry">(options.rnr_retry);
   qpc.put<"log_ack_req_freq">(8).put<"counter_set_id">(options.counters);
-  qpc.put<"primary_address_path.vhca_port_num">(1);
+  qpc.put<"primary_address_path.vhca_port_num">(1).put<"q_key">(options.q_key);
   qpc.put<"primary_address_path.ack_timeout">(options.ack_timeout);
   qpc.put<"primary_address_path.src_addr_index">(options.src_addr_index);
   qpc.put<"primary_address_path.hop_limit">(64).put<"primary_address_path.udp_sport">(0xc123);
@@ -433,6 +433,8 @@ std::optional<Cqe> Host::poll_cq() {
   const auto good = prm::ConstView<prm::mlx5_cqe64>::at(entry);
   cqe.byte_cnt = good.get<"byte_cnt">();
   cqe.immediate = good.get<"imm_inval_pkey">();
+  cqe.flags_rqpn = good.get<"flags_rqpn">();
+  cqe.slid = good.get<"slid">();
   if (prm::cqe_is_error(op_own)) {
     cqe.syndrome = prm::CqeSyndrome{static_cast<std::uint8_t>(error.get<"syndrome">())};
     cqe.vendor_syndrome = static_cast<std::uint8_t>(error.get<"vendor_err_synd">());

@@ -66,6 +66,7 @@ struct QpOptions {
   std::uint16_t dest_lid = kHostLid;
   std::uint32_t service_level = 0;
   bool grh = false;
+  std::uint32_t q_key = 0;  // of UD
 };
 
 struct Cqe {
@@ -76,6 +77,8 @@ struct Cqe {
   std::uint32_t qpn = 0;
   std::uint32_t byte_cnt = 0;
   std::uint32_t immediate = 0;
+  std::uint32_t flags_rqpn = 0;
+  std::uint32_t slid = 0;
 };
 
 /// A data segment.

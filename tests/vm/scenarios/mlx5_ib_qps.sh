@@ -18,6 +18,13 @@ check "ibv_uc_pingpong with events" pair uc_pingpong_events ibv_uc_pingpong -d $
 for tool in ib_write_lat ib_send_lat ib_write_bw ib_send_bw; do
   check "$tool of UC" pair ${tool}_uc $tool -F -c UC -d $device -n $rounds
 done
+check "ibv_ud_pingpong by LID" pair ud_pingpong ibv_ud_pingpong -d $device -n $rounds
+check "ibv_ud_pingpong by GID" pair ud_pingpong_gid ibv_ud_pingpong -d $device -g 0 -n $rounds
+check "ibv_ud_pingpong with events" pair ud_pingpong_events ibv_ud_pingpong -d $device -e -n $rounds
+for tool in ib_send_lat ib_send_bw; do
+  check "$tool of UD" pair ${tool}_ud $tool -F -c UD -d $device -n $rounds
+done
+check "ib_send_bw of UD by GID" pair send_bw_ud_gid ib_send_bw -F -c UD -x 0 -d $device -n $rounds
 
 modprobe -r mlx5_ib
 check "unbinds" unbind "$bdf"
