@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import scenario
 import vm_tree
-from scenarios import mlx5_core, trace
+from scenarios import mlx5_core, rdma_core_tests, trace
 
 
 class VmTree(unittest.TestCase):
@@ -178,6 +178,52 @@ class Judges(unittest.TestCase):
                 "| CREATE_EQ op_mod 0x0 | in.pas.count | 1, 2 | so |\n"
                 "| ALLOC_UAR op_mod 0x0 | | only Linux's | so |\n")
         self.assertEqual(trace.found(comparison), trace.documented(text))
+
+
+class RdmaCoreTests(unittest.TestCase):
+    LISTED = rdma_core_tests.expected('{"failed": {"needs UD": ["test_cq.A.b"]}}')
+
+    @staticmethod
+    def line(test: str, outcome: str, why: str = "") -> dict:
+        return {"test": f"tests.{test}", "outcome": outcome, "why": why}
+
+    def test_what_the_list_says_is_not_wrong(self):
+        found = [self.line("test_cq.A.a", "passed"), self.line("test_cq.A.b", "failed", "no QP")]
+        self.assertEqual(rdma_core_tests.compare(found, self.LISTED), [])
+
+    def test_a_failure_that_is_not_listed_is_wrong(self):
+        found = [self.line("test_cq.A.a", "failed", "no CQ\nat all"),
+                 self.line("test_cq.A.b", "failed")]
+        self.assertEqual(rdma_core_tests.compare(found, self.LISTED),
+                         ["tests.test_cq.A.a failed (no CQ), expected: passed"])
+
+    def test_a_listed_test_that_passes_is_wrong(self):
+        self.assertEqual(
+            rdma_core_tests.compare([self.line("test_cq.A.b", "passed")], self.LISTED),
+            ["tests.test_cq.A.b passed, expected: failed, because needs UD"])
+
+    def test_a_listed_test_that_is_skipped_is_wrong(self):
+        found = [self.line("test_cq.A.b", "skipped", "no")]
+        self.assertEqual(rdma_core_tests.compare(found, self.LISTED),
+                         ["tests.test_cq.A.b skipped (no), expected: failed, because needs UD"])
+
+    def test_a_listed_test_that_did_not_run_is_wrong(self):
+        self.assertEqual(rdma_core_tests.compare([], self.LISTED),
+                         ["tests.test_cq.A.b is listed and did not run"])
+
+    def test_the_table_counts_by_module_and_in_all(self):
+        found = [self.line("test_cq.A.a", "passed"), self.line("test_cq.A.b", "failed", "no QP"),
+                 self.line("test_mr.B.c", "skipped", "no DM")]
+        rows = [line.split() for line in rdma_core_tests.table(found).splitlines()]
+        self.assertEqual(rows[1:], [["test_cq", "1", "0", "1"], ["test_mr", "0", "1", "0"],
+                                    ["all", "1", "1", "1"], [], ["1", "failed:", "no", "QP"],
+                                    ["1", "skipped:", "no", "DM"]])
+
+    def test_the_list_of_the_tree_names_each_test_once(self):
+        text = rdma_core_tests.EXPECTED.read_text(encoding="utf-8")
+        named = re.findall(r'"(test_[^"]*)"', text)
+        self.assertEqual(sorted(named), sorted(set(named)))
+        self.assertEqual(len(rdma_core_tests.expected(text)), len(named))
 
 
 if __name__ == "__main__":

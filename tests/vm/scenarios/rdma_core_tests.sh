@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run in the guest: rdma-core's own tests over mlx5_ib. What each of them should come to is judged
+# on the host.
+
+device=mlx5_0
+
+is_active() { on_host ibv_devinfo -d $device | grep -q 'state:.*PORT_ACTIVE'; }
+
+suite() {
+  limit_s=5000
+  on_host python3 -B "$SOURCE/tests/vm/rdma_core_suite.py" --device $device \
+    --results /results/suite
+}
+
+limit_s=120
+mount -t debugfs debugfs /sys/kernel/debug
+echo 32 >/proc/sys/vm/nr_hugepages  # of 2 MiB, which some tests ask for
+modprobe mlx5_core
+bdf=$(hca 0)
+check "mlx5_core binds the function" bound_to "$bdf" mlx5_core
+modprobe mlx5_ib
+modprobe ib_uverbs
+modprobe rdma_ucm
+check "its port is ACTIVE" wait_for 20 is_active
+on_host ibv_devinfo -v -d $device >/host/results/devinfo.txt 2>&1
+check "the suite ends" suite
+check "the port is ACTIVE after it" is_active
+check "the firmware answers after it" answers "$bdf"
+modprobe -r rdma_ucm
+modprobe -r mlx5_ib
+check "unbinds" unbind "$bdf"
