@@ -7,8 +7,10 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "devx/function.hpp"
+#include "lease/fence_plan.hpp"
 #include "lease/lease_manager.hpp"
 #include "tests/devx/kernel_fake.hpp"
 
@@ -16,6 +18,9 @@ namespace portcullis::testing {
 namespace {
 
 using lease::Outcome;
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::HasSubstr;
 
 struct KeptLease : ::testing::Test {
   KeptLease() {
@@ -29,13 +34,10 @@ struct KeptLease : ::testing::Test {
   }
   void SetUp() override { ASSERT_TRUE(addresses.set(0, {kGid, kMac})); }
 
-  [[nodiscard]] lease::Lease grant() {
-    return manager
-        ->grant({.bytes = 8192,
-                 .peer = {.qpn = prm::QpNumber{0x77}, .psn = 1, .gid = kGid, .mac = kMac}})
-        .value()
-        .lease;
-  }
+  lease::Lease grant() { return manager->grant(request).value().lease; }
+
+  lease::GrantRequest request{
+      .bytes = 8192, .peer = {.qpn = prm::QpNumber{0x77}, .psn = 1, .gid = kGid, .mac = kMac}};
 
   KernelFake kernel;
   pmd::RoceAddressTable addresses{kernel.hca().context()};
@@ -44,17 +46,49 @@ struct KeptLease : ::testing::Test {
   std::unique_ptr<lease::LeaseManager> manager;
 };
 
-TEST_F(KeptLease, RevokedBySeed_IsTornDown) {
+class KeptPlans : public KeptLease, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(KeptPlans, DeviceThatAnswers_TornDown) {
   const lease::Lease lease = grant();
-  EXPECT_EQ(manager->revoke(lease.id, lease.epoch).outcome, Outcome::TornDown);
+  const auto answer = manager->revoke(lease.id, lease.epoch, lease::parse_plan(GetParam()).value());
+  EXPECT_EQ(answer.outcome, Outcome::TornDown) << describe(answer.verdict);
 }
 
-TEST_F(KeptLease, RevokedWhileTheKernelFakes_IsNeverTornDown) {
+TEST_P(KeptPlans, KernelThatFakes_FencedAndProvedByTheUnmap) {
   const lease::Lease lease = grant();
   kernel.break_down();
-  const lease::RevokeAnswer answer = manager->revoke(lease.id, lease.epoch);
+  const auto answer = manager->revoke(lease.id, lease.epoch, lease::parse_plan(GetParam()).value());
   EXPECT_EQ(answer.outcome, Outcome::Fenced);
-  EXPECT_EQ(answer.verdict.proof, lease::Proof::Unmap);
+  EXPECT_EQ(answer.verdict.proof, lease::Proof::Unmap) << describe(answer.verdict);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, KeptPlans,
+                         ::testing::Values("seed", "nak-first", "legacy", "access-flags"));
+
+TEST_F(KeptLease, GrantedTogetherAndRevokedByTheTenantsKey_TornDown) {
+  const std::vector<lease::GrantRequest> requests(3, request);
+  std::vector<lease::LeaseName> names;
+  const auto granted = manager->grant_together(requests).value();
+  for (const lease::Grant& made : granted)
+    names.push_back({made.lease.id, made.lease.epoch});
+  const auto answers = manager->revoke_batch(names, lease::indirect_plan());
+  EXPECT_THAT(answers, Each(Field(&lease::RevokeAnswer::outcome, Outcome::TornDown)));
+}
+
+TEST_F(KeptLease, Drained_SaysWhoseBusMasteringIsAndFencesEachInPoll) {
+  grant();
+  grant();
+  const auto drained = manager->drain();
+  ASSERT_FALSE(drained);
+  EXPECT_THAT(drained.error().text, HasSubstr("the kernel driver's"));
+  const auto settled = [this] {
+    manager->poll();
+    return manager->table().count(lease::State::Revoking) == 0;
+  };
+  const Device& device = function->context().device;
+  EXPECT_TRUE(wait_until(device, device.clock.now_ns() + 60 * kNsPerSecond, settled));
+  EXPECT_EQ(manager->table().count(lease::State::Active), 0u);
+  EXPECT_EQ(manager->fenced_count(), 0u);
 }
 
 }  // namespace
