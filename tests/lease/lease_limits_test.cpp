@@ -260,11 +260,13 @@ TEST_F(LeaseLimits, FunctionLost_NextManagerGrantsOnceEveryNumberHasRested) {
   function.channel.answer(Opcode::DESTROY_MKEY, kRefused);
   function.dma.refuse_unmap = true;
   ASSERT_EQ(revoke(second).verdict.proof, Proof::Function);
+  const std::uint64_t longest_ns = 8 * 4 * (std::uint64_t{4096} << 18);
+  EXPECT_EQ(manager->table().rests_until_ns(), lost_ns + longest_ns);
   function.dma.refuse_unmap = false;
   LeaseTable table = std::move(*manager).take_table();
   manager.reset();
   manager = LeaseManager::create(host, {}, std::move(table)).value();
-  function.now_ns = lost_ns + 8 * 4 * (std::uint64_t{4096} << 18) - 1;
+  function.now_ns = lost_ns + longest_ns - 1;
   EXPECT_EQ(manager->grant(request).error().code, Errc::Busy);
   ++function.now_ns;
   EXPECT_TRUE(manager->grant(request));

@@ -408,6 +408,7 @@ TEST_F(ReplacedQueuePairs, ByAnother_IsThatInEverything) {
   EXPECT_EQ(qp.number(), prm::QpNumber{kQpn + 1});
   ASSERT_TRUE(qp.to_rtr({}));
   const auto rtr = other_channel.last();
+  EXPECT_EQ(other_channel.count(kInit2Rtr), 1u);
   EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.rwe", rtr), 1u);
   EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.st", rtr), 0xcu);  // MLX5_QP_ST_REG_UMR
   EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.pd", rtr), kPdn + 1);

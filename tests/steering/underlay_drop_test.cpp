@@ -255,6 +255,14 @@ TEST_F(JudgedUnderlays, RefusedPrepare_IsTakenBackByItsDeadline) {
   EXPECT_TRUE(made->prepare(target, deadline_ns()));
 }
 
+TEST_F(JudgedUnderlays, RefusedInstall_IsTold) {
+  auto made = make().value();
+  const auto target = connect().target(0);
+  ASSERT_TRUE(made->prepare(target, deadline_ns()));
+  refuse(prm::Opcode::SET_FLOW_TABLE_ENTRY);
+  EXPECT_EQ(made->install(target, deadline_ns()).error().code, Errc::CommandFailed);
+}
+
 TEST_F(JudgedUnderlays, PrepareThatIsNotAnswered_TheDeviceIsAskedNoMore) {
   auto made = make().value();
   const auto target = connect().target(0);
