@@ -24,6 +24,7 @@ enum Refusal : std::uint32_t {
   kBadUmem,
   kNoSuchCounters,
   kNoSuchSrq,
+  kNoSuchDomain,
 };
 
 /// A REG_UMR QP is created without a protection domain: create_kernel_qp of mlx5_ib/qp.c.
@@ -35,10 +36,20 @@ bool has_pd(prm::ConstView<prm::qpc> context) {
 Verdict check_references(const Core& core, const QpReferences& references, bool has_pd) {
   if (has_pd && !core.pds.contains(references.pd))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
-  if (!core.uars.contains(references.uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
+  if (references.has_uar && !core.uars.contains(references.uar))
+    return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
+  if (references.xrcd != 0 && !core.shared_receives.has_domain(references.xrcd))
+    return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);
   if (!core.cqs.exists(references.cq_send) || !core.cqs.exists(references.cq_receive))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
   return {};
+}
+
+/// The XRC domain. Linux names one for every other QP too, which then means nothing.
+Verdict find_domain(prm::ConstView<prm::qpc> context, std::uint32_t& number) {
+  if (context.get<"st">() != prm::number(prm::QpServiceType::XRC)) return {};
+  number = context.get<"xrcd">();
+  return number != 0 ? Verdict{} : refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);
 }
 
 /// The shared receive queue, of a QP that has one. Linux names one for every other QP too
@@ -133,7 +144,11 @@ Verdict create_qp(Core& core, const CreateQp& request) {
                           context.get<"uar_page">(),
                           {},
                           0,
-                          0};
+                          0,
+                          0,
+                          // One that only receives names none: create_xrc_tgt_qp of mlx5_ib/qp.c.
+                          context.get<"no_sq">() == 0};
+  if (const Verdict verdict = find_domain(context, references.xrcd); !verdict.ok()) return verdict;
   if (const Verdict verdict = find_shared_receives(core, context, references.shared_receives);
       !verdict.ok())
     return verdict;
@@ -162,7 +177,8 @@ Verdict create_qp(Core& core, const CreateQp& request) {
   core.cq_references.add(references.cq_receive);
   core.umems.hold(references.umems);
   if (references.shared_receives != 0) core.shared_receives.hold(references.shared_receives);
-  core.use_uar(references.uar);
+  if (references.xrcd != 0) core.shared_receives.hold_domain(references.xrcd);
+  if (references.has_uar) core.use_uar(references.uar);
   static_cast<void>(request.out.try_set<"qpn">(*qpn));
   return {};
 }
@@ -181,7 +197,8 @@ Verdict destroy_qp(Core& core, const Request<prm::destroy_qp_in, prm::destroy_qp
   core.umems.release(references.umems);
   if (references.shared_receives != 0) core.shared_receives.release(references.shared_receives);
   core.q_counter_references.drop(references.q_counters);
-  core.release_uar(references.uar);
+  if (references.xrcd != 0) core.shared_receives.release_domain(references.xrcd);
+  if (references.has_uar) core.release_uar(references.uar);
   return {};
 }
 

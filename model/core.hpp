@@ -57,6 +57,8 @@ struct QpReferences {
   UmemUse umems;
   std::uint32_t q_counters = 0;       // from RST2INIT on
   std::uint32_t shared_receives = 0;  // 0: it has receives of its own, or none
+  std::uint32_t xrcd = 0;             // of an XRC QP
+  bool has_uar = true;                // it sends
 };
 
 class Core {

@@ -97,7 +97,8 @@ Verdict SharedReceives::create(prm::ConstView<prm::xrc_srqc> context,
                                std::span<const std::byte> pas, std::uint32_t& number) {
   if (asks_for_more(context)) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   Queue queue{.kind = Kind::XrcSrq,
-              .uses = {context.get<"pd">(), context.get<"cqn">(), context.get<"xrcd">()},
+              .uses = {context.get<"pd">(), context.get<"cqn">(), context.get<"xrcd">(),
+                       context.get<"user_index">()},
               .limit = context.get<"lwm">(),
               .context = copy_of(context.all())};
   if (!domains_.contains(queue.uses.xrcd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);

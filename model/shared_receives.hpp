@@ -27,8 +27,8 @@
 namespace portcullis::model {
 
 /// Hypotheses, all three: a receive's keys are checked in the domain of the queue pair that took it
-/// and not in the queue's own, the limit's event comes when fewer than the limit are left, and at
-/// once where that is so when it is set.
+/// and not in the queue's own (but on XRC, whose queue pairs have no domain), the limit's event
+/// comes when fewer than the limit are left, and at once where that is so when it is set.
 class SharedReceives {
  public:
   static constexpr std::uint32_t kLogMaxXrcd = 10;
@@ -46,6 +46,7 @@ class SharedReceives {
     std::uint32_t pd = 0;
     std::uint32_t cqn = 0;   // of an XRC SRQ
     std::uint32_t xrcd = 0;  // the same
+    std::uint32_t user_index = 0;
   };
 
   SharedReceives(Dma& dma, EqTable& eqs) noexcept : dma_(&dma), eqs_(&eqs) {}
@@ -69,6 +70,18 @@ class SharedReceives {
   void release(std::uint32_t number) { references_.drop(number); }
   [[nodiscard]] bool exists(std::uint32_t number) const noexcept {
     return queues_.contains(number);
+  }
+  /// The same of an XRC domain.
+  void hold_domain(std::uint32_t number) { domain_references_.add(number); }
+  void release_domain(std::uint32_t number) { domain_references_.drop(number); }
+  [[nodiscard]] bool has_domain(std::uint32_t number) const noexcept {
+    return domains_.contains(number);
+  }
+  /// The XRC SRQ `number`; null: there is none, or it is of another domain.
+  [[nodiscard]] const Uses* find_in_domain(std::uint32_t number,
+                                           std::uint32_t xrcd) const noexcept {
+    const Queue* const queue = find(Kind::XrcSrq, number);
+    return queue != nullptr && queue->uses.xrcd == xrcd ? &queue->uses : nullptr;
   }
   /// Takes the oldest receive that is posted, for good.
   [[nodiscard]] ReceiveFault take(std::uint32_t number, Taken& taken);

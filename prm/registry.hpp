@@ -149,8 +149,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<cmd_inter_comp_event>, layout_info<port_state_change_event>,
     layout_info<mlx5_eqe_page_req>,
     // wqe.hpp
-    layout_info<mlx5_wqe_ctrl_seg>, layout_info<mlx5_wqe_av>, layout_info<mlx5_wqe_raddr_seg>,
-    layout_info<mlx5_wqe_data_seg>,
+    layout_info<mlx5_wqe_ctrl_seg>, layout_info<mlx5_wqe_av>, layout_info<mlx5_wqe_xrc_seg>,
+    layout_info<mlx5_wqe_raddr_seg>, layout_info<mlx5_wqe_data_seg>,
     layout_info<mlx5_wqe_srq_next_seg>, layout_info<mlx5_wqe_inl_data_seg>,
     layout_info<mlx5_wqe_atomic_seg>, layout_info<mlx5_wqe_umr_ctrl_seg>,
     layout_info<mlx5_wqe_mkey_context_seg>,

@@ -3,7 +3,8 @@
 // WQE segments. Source of every layout here: struct of the same name in infiniband/mlx5dv.h;
 // tests/prm holds each against that header. A send WQE is a control segment, then what its opcode
 // asks for: a remote address segment for RDMA and atomics, an atomic segment, data segments or one
-// inline segment; a UMR has its own two. On UD an address vector stands before all of them. A
+// inline segment; a UMR has its own two. On UD an address vector stands before all
+// of them, on XRC the number of a shared receive queue. A
 // receive WQE is data segments, in a shared queue behind one that names the next WQE.
 #pragma once
 
@@ -39,6 +40,11 @@ struct mlx5_wqe_av : Layout<"mlx5_wqe_av", 0x180,
     Field<"hop_limit", 0xd8, 0x8>,
     Field<"grh_gid_fl", 0xe0, 0x20>,
     Bytes<"rgid", 0x100, 0x80>> {};
+
+/// Of qp.h alone: mlx5dv.h has it not.
+struct mlx5_wqe_xrc_seg : Layout<"mlx5_wqe_xrc_seg", 0x80,
+    Field<"xrc_srqn", 0x0, 0x20>,
+    Reserved<0x20, 0x60>> {};
 
 struct mlx5_wqe_raddr_seg : Layout<"mlx5_wqe_raddr_seg", 0x80,
     Field<"raddr", 0x0, 0x40>,

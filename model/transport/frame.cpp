@@ -124,25 +124,28 @@ std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader
   put<"pad">(base, pad);
   put<"ack">(base, header.ack_request ? 1 : 0);
   put<"psn">(base, header.psn & kPsnMask);
+  const std::size_t extended_at = bth_at + info.extended_at;
+  if (info.has_xrceth)
+    put<"srqn">(prm::View<xrceth>::at(frame, bth_at + bth::bytes), header.xrc_srqn & 0xffffff);
   if (info.has_reth) {
-    const auto r = prm::View<reth>::at(frame, bth_at + bth::bytes);
+    const auto r = prm::View<reth>::at(frame, extended_at);
     put<"va">(r, header.va);
     put<"rkey">(r, header.rkey);
     put<"len">(r, header.dma_length);
   }
   if (info.has_aeth) {
-    const auto a = prm::View<aeth>::at(frame, bth_at + bth::bytes);
+    const auto a = prm::View<aeth>::at(frame, extended_at);
     put<"syndrome">(a, header.syndrome);
     put<"msn">(a, header.msn & 0xffffff);
   }
   if (info.has_deth) {
-    const auto d = prm::View<deth>::at(frame, bth_at + bth::bytes);
+    const auto d = prm::View<deth>::at(frame, extended_at);
     d.put<"q_key">(header.q_key);
     put<"source_qpn">(d, header.source_qpn & 0xffffff);
   }
-  if (info.has_atomic) put_atomic(frame, bth_at + bth::bytes, header);
+  if (info.has_atomic) put_atomic(frame, extended_at, header);
   if (info.has_original)
-    prm::View<atomic_ack_eth>::at(frame, bth_at + bth::bytes + aeth::bytes)
+    prm::View<atomic_ack_eth>::at(frame, extended_at + aeth::bytes)
         .put<"original">(header.original);
   if (info.has_immediate)
     prm::detail::store_dword(frame.data() + bth_at + info.header_bytes - kImmDtBytes,

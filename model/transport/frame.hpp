@@ -29,8 +29,8 @@ inline constexpr std::size_t kMaxMtuBytes = 4096;
 inline constexpr std::size_t kMaxFrameBytes = 4224;
 static_assert(kEthernetBytes + udp_header::bytes > lrh::bytes + kVcrcBytes);  // RoCEv2 is longer
 static_assert(kMaxFrameBytes >= kEthernetBytes + ipv6_header::bytes + udp_header::bytes +
-                                    bth::bytes + reth::bytes + kImmDtBytes + kMaxMtuBytes +
-                                    kIcrcBytes);
+                                    bth::bytes + xrceth::bytes + reth::bytes + kImmDtBytes +
+                                    kMaxMtuBytes + kIcrcBytes);
 
 /// Where the frames of a queue pair go and what their headers say: the address path of its context
 /// and the source from the RoCE address table, or the port's LID and GID.
@@ -70,6 +70,7 @@ struct PacketHeader {
   std::uint64_t original = 0;  // in an ATOMIC Acknowledge
   std::uint32_t q_key = 0;     // DETH, as the next
   std::uint32_t source_qpn = 0;
+  std::uint32_t xrc_srqn = 0;  // XRCETH
 };
 
 class FrameTemplate {
@@ -163,6 +164,7 @@ struct Packet {
   std::uint64_t original = 0;
   std::uint32_t q_key = 0;
   std::uint32_t source_qpn = 0;
+  std::uint32_t xrc_srqn = 0;
   std::span<const std::byte> payload;  // without pad
   std::span<const std::byte> network;  // IP header or GRH; empty: none
 

@@ -121,24 +121,26 @@ tl::expected<void, FrameFault> decode_transport(std::span<const std::byte> bytes
   packet.pkey = static_cast<std::uint16_t>(base.get<"pkey">());
   packet.dest_qpn = base.get<"qpn">();
   packet.psn = base.get<"psn">();
+  if (info.has_xrceth)
+    packet.xrc_srqn = prm::ConstView<xrceth>::at(bytes, bth::bytes).get<"srqn">();
   if (info.has_reth) {
-    const auto r = prm::ConstView<reth>::at(bytes, bth::bytes);
+    const auto r = prm::ConstView<reth>::at(bytes, info.extended_at);
     packet.va = r.get<"va">();
     packet.rkey = r.get<"rkey">();
     packet.dma_length = r.get<"len">();
   }
   if (info.has_aeth) {
-    const auto a = prm::ConstView<aeth>::at(bytes, bth::bytes);
+    const auto a = prm::ConstView<aeth>::at(bytes, info.extended_at);
     packet.syndrome = static_cast<std::uint8_t>(a.get<"syndrome">());
     packet.msn = a.get<"msn">();
   }
   if (info.has_deth) {
-    const auto d = prm::ConstView<deth>::at(bytes, bth::bytes);
+    const auto d = prm::ConstView<deth>::at(bytes, info.extended_at);
     packet.q_key = d.get<"q_key">();
     packet.source_qpn = d.get<"source_qpn">();
   }
   if (info.has_atomic) {
-    const auto a = prm::ConstView<atomic_eth>::at(bytes, bth::bytes);
+    const auto a = prm::ConstView<atomic_eth>::at(bytes, info.extended_at);
     packet.va = a.get<"va">();
     packet.rkey = a.get<"rkey">();
     packet.swap_add = std::uint64_t{a.get<"swap_add_h">()} << 32 | a.get<"swap_add_l">();
@@ -146,7 +148,7 @@ tl::expected<void, FrameFault> decode_transport(std::span<const std::byte> bytes
   }
   if (info.has_original)
     packet.original =
-        prm::ConstView<atomic_ack_eth>::at(bytes, bth::bytes + aeth::bytes).get<"original">();
+        prm::ConstView<atomic_ack_eth>::at(bytes, info.extended_at + aeth::bytes).get<"original">();
   if (info.has_immediate)
     packet.immediate = prm::detail::load_dword(bytes.data() + info.header_bytes - kImmDtBytes);
   return {};

@@ -84,6 +84,12 @@ struct deth : Layout<"deth", 0x40,
     Reserved<0x20, 0x8>,
     Field<"source_qpn", 0x28, 0x18>> {};
 
+/// On XRC in every request, before any other header of the opcode: the BTH names the connection,
+/// this whom the message is for (xrceth_srqn of the rdma_rxe patches for XRC, linux-rdma of 2021).
+struct xrceth : Layout<"xrceth", 0x20,
+    Reserved<0x0, 0x8>,
+    Field<"srqn", 0x8, 0x18>> {};
+
 /// Only dword aligned from swap_add on, so its 64-bit fields are halves.
 struct atomic_eth : Layout<"atomic_eth", 0xe0,
     Field<"va", 0x0, 0x40>,

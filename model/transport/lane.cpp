@@ -9,7 +9,8 @@ namespace portcullis::model {
 void flush_lane(const Engine& engine, Qp& qp) {
   if (qp.lane == nullptr) return;
   for (Work& work : qp.lane->work) {
-    if (work.completes) fail_consumed(engine, qp, work.completion.wqe_counter, wqe_error::kFlush);
+    if (work.completes)
+      fail_consumed(engine, qp, work.owner, work.completion.wqe_counter, wqe_error::kFlush);
     work.completes = work.answers = false;
     work.refusal = Refusal::None;
   }

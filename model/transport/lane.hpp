@@ -16,6 +16,7 @@
 #include "model/dma.hpp"
 #include "model/mkey.hpp"
 #include "model/transport/opcode.hpp"
+#include "model/transport/receive_queue.hpp"
 
 namespace portcullis::model {
 
@@ -52,6 +53,7 @@ struct Work {
   Refusal refusal = Refusal::None;
   bool completes = false;  // a receive
   Completion completion;
+  ReceiveOwner owner;  // of that receive
   bool answers = false;
   std::uint8_t code = 0;  // AETH
   std::uint32_t psn = 0;
@@ -61,6 +63,7 @@ struct Work {
   bool replayed = false;
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
+  std::uint32_t pd = 0;
   std::uint32_t remaining = 0;  // bytes of a READ
   bool in_message = false;      // a response went out, or the first one was before
   ReadStage stage = ReadStage::Unchecked;

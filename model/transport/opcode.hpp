@@ -41,12 +41,14 @@ enum class BthOpcode : std::uint8_t {
   SendOnlyInvalidate = 0x17,
 };
 
-/// The upper three: IB_OPCODE_RC, _UC and _UD of ib_pack.h.
+/// The upper three: IB_OPCODE_RC, _UC and _UD of ib_pack.h; XRC as packet-infiniband.c of
+/// Wireshark names its opcodes.
 namespace transport_bits {
 inline constexpr std::uint8_t kMask = 0xe0;
 inline constexpr std::uint8_t kRc = 0x00;
 inline constexpr std::uint8_t kUc = 0x20;
 inline constexpr std::uint8_t kUd = 0x60;
+inline constexpr std::uint8_t kXrc = 0xa0;
 }  // namespace transport_bits
 
 /// What an operation is to the responder.
@@ -60,11 +62,13 @@ struct OpcodeInfo {
   bool has_reth = false;
   bool has_aeth = false;
   bool has_payload = false;
-  std::uint8_t header_bytes = 0;  // BTH and everything between it and the payload
-  bool has_immediate = false;     // the last four of them
-  bool has_atomic = false;        // the request's header, behind the BTH
-  bool has_original = false;      // the value before an atomic, behind the AETH
-  bool has_deth = false;          // behind the BTH
+  std::uint8_t header_bytes = 0;          // BTH and everything between it and the payload
+  bool has_immediate = false;             // the last four of them
+  bool has_atomic = false;                // the request's header, behind the BTH
+  bool has_original = false;              // the value before an atomic, behind the AETH
+  bool has_deth = false;                  // behind the BTH
+  bool has_xrceth = false;                // the same, and before the others
+  std::uint8_t extended_at = bth::bytes;  // where those others begin
 
   [[nodiscard]] constexpr bool known() const noexcept { return header_bytes != 0; }
   [[nodiscard]] constexpr bool is_request() const noexcept {
@@ -124,6 +128,13 @@ struct OpcodeInfo {
     OpcodeInfo& info = t[transport_bits::kUd | i] = kRc[i];
     info.has_deth = true;
     info.header_bytes = static_cast<std::uint8_t>(info.header_bytes + deth::bytes);
+  }
+  for (std::size_t i = 0; i < kRc.size(); ++i) {
+    OpcodeInfo& info = t[transport_bits::kXrc | i] = kRc[i];
+    if (!info.is_request()) continue;
+    info.has_xrceth = true;
+    info.extended_at = bth::bytes + xrceth::bytes;
+    info.header_bytes = static_cast<std::uint8_t>(info.header_bytes + xrceth::bytes);
   }
   return t;
 }

@@ -100,6 +100,7 @@ struct ResponderResource {
   std::uint64_t va = 0;
   std::uint32_t length = 0;
   std::uint32_t rkey = 0;
+  std::uint32_t pd = 0;
   std::uint64_t original = 0;  // of an atomic
   std::vector<Extents> where;  // of each response, for replay-unchecked
 
@@ -126,6 +127,7 @@ struct ReceiveState {
   Operation operation = Operation::None;  // of that message
   // behaviour dispatch-cache
   std::uint32_t cached_rkey = 0;  // of the WRITE admitted last, with where it went; 0: none
+  std::uint32_t pd = 0;           // that keys are checked in; on XRC the message's own
   std::uint64_t cached_va = 0;
   Iova cached_iova = 0;
 
@@ -139,6 +141,9 @@ struct ReceiveState {
   std::vector<ReceivePiece> pieces;
   std::uint32_t received = 0;          // bytes of the message
   std::optional<std::uint16_t> taken;  // the receive in hand, of a shared queue
+  // XRC: the queue that the message is for
+  std::uint32_t xrc_srqn = 0;
+  ReceiveOwner xrc_owner;
 };
 
 /// A thousand of these do not fit the cache of a core, so what a packet needs stands in few lines:
@@ -176,12 +181,18 @@ struct alignas(kCacheLineBytes) Qp {
   ReceiveQueueMemory rq;
   std::uint32_t shared_receives = 0;  // in place of it, a number of SharedReceives; 0: none
   std::uint32_t q_key = 0;            // of UD, from the transitions
+  std::uint32_t xrcd = 0;             // of XRC
   std::uint32_t uar = 0;
   Iova doorbell_record = 0;
   std::uint32_t doorbell_slot = 0;  // where Doorbells keeps it
   /// What QUERY_QP answers where the transport keeps no value of its own.
   prm::Buffer<prm::qpc> context;
 
+  [[nodiscard]] bool is_xrc() const noexcept { return service == prm::QpServiceType::XRC; }
+  /// Who hears of a receive that is consumed now.
+  [[nodiscard]] ReceiveOwner receive_owner() const noexcept {
+    return is_xrc() ? receive.xrc_owner : ReceiveOwner{cqn_rcv, user_index};
+  }
   [[nodiscard]] bool is_datagram() const noexcept { return service == prm::QpServiceType::UD; }
   /// Whether it is connected to one: a UMR QP talks to nobody, one of UD to everybody.
   [[nodiscard]] bool has_peer() const noexcept { return !reg_umr && !is_datagram(); }

@@ -153,6 +153,7 @@ Verdict init_to_rtr(Qp& qp, Context context, const PortSettings& port, std::uint
   qp.mtu_bytes = prm::bytes_of(prm::QpcMtu{static_cast<std::uint8_t>(mtu)});
   qp.max_message_bytes = std::uint64_t{1} << log_msg_max;
   qp.receive = ReceiveState{};
+  qp.receive.pd = qp.pd;
   qp.receive.expected_psn = qp.receive.first_psn = context.get<"next_rcv_psn">();
   qp.receive.acked_psn = (qp.receive.expected_psn - 1) & kPsnMask;
   qp.receive.resources.resize(std::size_t{1} << context.get<"log_rra_max">());
@@ -209,11 +210,13 @@ Verdict lay_out(const QpCreate& request, std::uint64_t bytes, QueuePages& out) {
 
 bool is_offered(prm::QpServiceType service) noexcept {
   return service == prm::QpServiceType::RC || service == prm::QpServiceType::UC ||
-         service == prm::QpServiceType::UD || service == prm::QpServiceType::REG_UMR;
+         service == prm::QpServiceType::UD || service == prm::QpServiceType::XRC ||
+         service == prm::QpServiceType::REG_UMR;
 }
 
 std::uint8_t transport_of(prm::QpServiceType service) noexcept {
   if (service == prm::QpServiceType::UC) return transport_bits::kUc;
+  if (service == prm::QpServiceType::XRC) return transport_bits::kXrc;
   return service == prm::QpServiceType::UD ? transport_bits::kUd : transport_bits::kRc;
 }
 
@@ -243,6 +246,7 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   qp->reg_umr = service == prm::QpServiceType::REG_UMR;
   qp->service = service;
   qp->transport = transport_of(service);
+  if (qp->is_xrc()) qp->xrcd = context.get<"xrcd">();
   qp->pd = context.get<"pd">();
   qp->cqn_snd = context.get<"cqn_snd">();
   qp->cqn_rcv = context.get<"cqn_rcv">();

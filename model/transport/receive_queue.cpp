@@ -23,10 +23,10 @@ std::optional<std::uint16_t> posted(const Engine& engine, const Qp& qp) {
 }
 
 /// Others take from the queue too, so what was taken stays in hand until a message has used it.
-ReceiveFault take_shared(const Engine& engine, Qp& qp) {
+ReceiveFault take_shared(const Engine& engine, Qp& qp, std::uint32_t number) {
   if (qp.receive.taken) return ReceiveFault::None;
   SharedReceives::Taken taken;
-  const ReceiveFault fault = engine.deps.shared_receives->take(qp.shared_receives, taken);
+  const ReceiveFault fault = engine.deps.shared_receives->take(number, taken);
   if (fault != ReceiveFault::None) return fault;
   qp.receive.taken = taken.index;
   qp.receive.pieces = std::move(taken.pieces);
@@ -36,7 +36,12 @@ ReceiveFault take_shared(const Engine& engine, Qp& qp) {
 }  // namespace
 
 ReceiveFault read_receive_wqe(const Engine& engine, Qp& qp) {
-  if (qp.shared_receives != 0) return take_shared(engine, qp);
+  if (qp.is_xrc()) {
+    // It may be gone since the message began.
+    const bool exists = engine.deps.shared_receives->exists(qp.receive.xrc_srqn);
+    return exists ? take_shared(engine, qp, qp.receive.xrc_srqn) : ReceiveFault::Unreadable;
+  }
+  if (qp.shared_receives != 0) return take_shared(engine, qp, qp.shared_receives);
   const auto available = posted(engine, qp);
   if (!available) return ReceiveFault::Unreadable;
   if (*available == 0) return ReceiveFault::Empty;
@@ -61,26 +66,29 @@ std::uint16_t consume_receive(Qp& qp) noexcept {
 
 void fail_receive(const Engine& engine, Qp& qp, const WqeError& error) {
   // Nothing was taken where the shared queue itself could not be read.
-  if (qp.shared_receives != 0 && !qp.receive.taken) return;
-  fail_consumed(engine, qp, consume_receive(qp), error);
+  if ((qp.shared_receives != 0 || qp.is_xrc()) && !qp.receive.taken) return;
+  const ReceiveOwner owner = qp.receive_owner();
+  fail_consumed(engine, qp, owner, consume_receive(qp), error);
 }
 
-void fail_consumed(const Engine& engine, const Qp& qp, std::uint16_t index, const WqeError& error) {
+void fail_consumed(const Engine& engine, const Qp& qp, const ReceiveOwner& owner,
+                   std::uint16_t index, const WqeError& error) {
   Completion completion;
   completion.opcode = prm::CqeOpcode::RESP_ERR;
   completion.syndrome = error.syndrome;
   completion.vendor_syndrome = error.vendor_syndrome;
   completion.wqe_counter = index;
   completion.qpn = qp.qpn;
-  completion.user_index = qp.user_index;
+  completion.user_index = owner.user_index;
   qp.counters->count_receive_error(error.syndrome);
   // A CQ without room has raised its own error; the QP is, or is going, to ERR already.
   static_cast<void>(
-      engine.deps.cqs->complete(qp.cqn_rcv, completion, engine.deps.scheduler->now_ns()));
+      engine.deps.cqs->complete(owner.cqn, completion, engine.deps.scheduler->now_ns()));
 }
 
 void flush_receives(const Engine& engine, Qp& qp) {
-  if (qp.shared_receives != 0) {
+  if (qp.is_xrc() && qp.has_sq) return;  // it receives nothing
+  if (qp.shared_receives != 0 || qp.is_xrc()) {
     fail_receive(engine, qp, wqe_error::kFlush);
     // IB_EVENT_QP_LAST_WQE_REACHED: this QP takes no more, whatever is left for the others.
     return engine.raise(prm::EventType::SRQ_LAST_WQE, qp);

@@ -37,6 +37,12 @@ struct ReceivePiece {
   std::uint64_t va = 0;
 };
 
+/// Whose CQ a receive completes on, and by which index the driver finds its queue.
+struct ReceiveOwner {
+  std::uint32_t cqn = 0;
+  std::uint32_t user_index = 0;
+};
+
 enum class ReceiveFault : std::uint8_t {
   None,
   Empty,       // nothing is posted
@@ -51,7 +57,8 @@ enum class ReceiveFault : std::uint8_t {
 /// Consumes it with an error completion.
 void fail_receive(const Engine& engine, Qp& qp, const WqeError& error);
 /// Completes one that was consumed before, with an error.
-void fail_consumed(const Engine& engine, const Qp& qp, std::uint16_t index, const WqeError& error);
+void fail_consumed(const Engine& engine, const Qp& qp, const ReceiveOwner& owner,
+                   std::uint16_t index, const WqeError& error);
 /// Consumes all that are posted with flush errors.
 void flush_receives(const Engine& engine, Qp& qp);
 

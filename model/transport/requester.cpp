@@ -263,6 +263,7 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   header.rkey = wqe_.rkey;
   header.dma_length = message.length;
   header.immediate = wqe_.immediate;
+  header.xrc_srqn = wqe_.xrc_srqn;
   if (qp.is_datagram()) {
     header.q_key = q_key_of(qp, wqe_);
     header.source_qpn = qp.qpn;

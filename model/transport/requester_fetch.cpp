@@ -107,6 +107,7 @@ Requester::Step Requester::send_fetch(Qp& qp, Message& message) {
   header.psn = psn_add(message.first_psn, send.cursor_packet);
   header.va = wqe_.raddr;
   header.rkey = wqe_.rkey;
+  header.xrc_srqn = wqe_.xrc_srqn;
   if (message.opcode == prm::WqeOpcode::RDMA_READ) {
     const std::uint32_t done = send.cursor_packet * qp.mtu_bytes;
     header.opcode = BthOpcode::ReadRequest;

@@ -94,6 +94,8 @@ Refusal Responder::admit(Qp& qp, const Packet& packet) {
     return Refusal::InvalidRequest;
   if (!packet.info().start && packet.info().operation != receive.operation)
     return Refusal::InvalidRequest;
+  if (qp.is_xrc() && packet.info().start && !find_receiver(qp, packet))
+    return Refusal::RemoteAccess;
   switch (packet.info().operation) {
     case Operation::Send:
       return admit_send(qp, packet);
@@ -104,6 +106,17 @@ Refusal Responder::admit(Qp& qp, const Packet& packet) {
     default:
       return admit_write(qp, packet);
   }
+}
+
+/// XRC: whom the message that begins is for.
+bool Responder::find_receiver(Qp& qp, const Packet& packet) const {
+  const SharedReceives::Uses* const uses =
+      engine_->deps.shared_receives->find_in_domain(packet.xrc_srqn, qp.xrcd);
+  if (uses == nullptr) return false;
+  qp.receive.pd = uses->pd;
+  qp.receive.xrc_srqn = packet.xrc_srqn;
+  qp.receive.xrc_owner = {uses->cqn, uses->user_index};
+  return true;
 }
 
 Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
@@ -130,8 +143,8 @@ Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
     work_.placements.push_back({receive.rkey, {{Extent{iova, bytes}}, 1}});
     return Refusal::None;
   }
-  const KeyUse use{receive.rkey,        qp.pd, qp.qpn, receive.va, receive.remaining,
-                   access::kRemoteWrite};
+  const KeyUse use{receive.rkey, receive.pd,        qp.qpn,
+                   receive.va,   receive.remaining, access::kRemoteWrite};
   if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return Refusal::RemoteAccess;
   const Extents where = engine_->deps.mkeys->translate(receive.rkey, receive.va, bytes);
   if (where.count == 0) return Refusal::RemoteAccess;
@@ -192,7 +205,7 @@ bool Responder::place_in_receive(const Qp& qp, std::size_t bytes) {
     const std::uint64_t va = piece.va + skip;
     const auto part =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(piece.bytes - skip, bytes));
-    const KeyUse use{piece.lkey, qp.pd, qp.qpn, va, part, access::kLocalWrite, qp.rlky};
+    const KeyUse use{piece.lkey, qp.receive.pd, qp.qpn, va, part, access::kLocalWrite, qp.rlky};
     if (mkeys.check(use) != KeyCheck::Ok) return false;
     const Extents where = mkeys.translate(piece.lkey, va, part);
     if (where.count == 0) return false;
@@ -248,10 +261,11 @@ void Responder::prepare_completion(Qp& qp, const Packet& packet) {
     completion.opcode = prm::CqeOpcode::RESP_WR_IMM;
     completion.byte_cnt = qp.receive.length;
   }
+  work_.owner = qp.receive_owner();
   completion.wqe_counter = consume_receive(qp);
   completion.solicited = packet.solicited;
   completion.qpn = qp.qpn;
-  completion.user_index = qp.user_index;
+  completion.user_index = work_.owner.user_index;
   completion.imm_inval_pkey = packet.immediate;
 }
 
@@ -442,7 +456,8 @@ void Responder::carry_out(Qp* qp, Work& work) const {
 
 /// A CQ in error has raised its event, and takes the QP with it.
 void Responder::complete(Qp& qp, const Work& work) const {
-  if (engine_->deps.cqs->complete(qp.cqn_rcv, work.completion, engine_->deps.scheduler->now_ns()))
+  if (engine_->deps.cqs->complete(work.owner.cqn, work.completion,
+                                  engine_->deps.scheduler->now_ns()))
     return;
   ++qp.counters->cq_overflow;
   requester_->enter_error(qp);

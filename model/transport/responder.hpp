@@ -17,6 +17,11 @@
 //   duplicate         READ: carried out again, rights and key checked anew. Atomic: answered from
 //                     what was kept. Unknown, or no part of the first: dropped
 //
+// XRC is as RC, but each message says whose receives and whose keys it is about: the shared queue
+// of its XRCETH, its PD and its CQ. One that is not there, or of another domain, is refused as a
+// key is: qedr_affiliated_event of hw/qedr/main.c makes IB_EVENT_QP_ACCESS_ERR of both. That the
+// NAK is the one of a key is a hypothesis.
+//
 // UC answers nothing, so of these a request takes the QP to ERR only where a receive of its own is
 // at fault; for any other the message is dropped in silence, and what follows it until the next
 // begins (check_psn, check_op_seq and do_class_d1e_error of rxe_resp.c). A message begins whatever
@@ -73,6 +78,7 @@ class Responder {
   [[nodiscard]] bool goes_on(Qp& qp, const Packet& packet) const;
   void drop_message(Qp& qp);
   void take_datagram(Qp& qp, const Packet& packet);
+  [[nodiscard]] bool find_receiver(Qp& qp, const Packet& packet) const;
   [[nodiscard]] Refusal admit_write(Qp& qp, const Packet& packet);
   [[nodiscard]] bool is_serving(const Qp& qp) const noexcept;
   [[nodiscard]] bool is_cached(const ReceiveState& receive, std::uint32_t bytes) const noexcept;

@@ -18,14 +18,14 @@ constexpr std::uint32_t kAtomicBytes = 8;
 
 Refusal Responder::admit_atomic(Qp& qp, const Packet& packet) {
   if (!qp.rae) return Refusal::InvalidRequest;
-  const KeyUse use{packet.rkey, qp.pd, qp.qpn, packet.va, kAtomicBytes, access::kAtomic};
+  const KeyUse use{packet.rkey, qp.receive.pd, qp.qpn, packet.va, kAtomicBytes, access::kAtomic};
   if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return Refusal::RemoteAccess;
   if (packet.va % kAtomicBytes != 0) return Refusal::InvalidRequest;  // ERR_MISALIGNED_ATOMIC
   const Extents where = engine_->deps.mkeys->translate(packet.rkey, packet.va, kAtomicBytes);
   if (where.count != 1) return Refusal::RemoteAccess;
   work_.operation = Operation::Atomic;
   work_.placements.push_back({packet.rkey, where});
-  work_.opcode = BthOpcode{packet.opcode};
+  work_.opcode = packet.operation();
   work_.va = packet.va;
   work_.swap_add = packet.swap_add;
   work_.compare = packet.compare;

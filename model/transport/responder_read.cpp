@@ -17,13 +17,15 @@ constexpr MkeyTable::Holds kNobodyWaits{};  // no command waits for the DMA
 
 Refusal Responder::admit_read(Qp& qp, const Packet& packet) {
   if (!qp.rre || packet.dma_length > kMaxDmaLength) return Refusal::InvalidRequest;
-  const KeyUse use{packet.rkey, qp.pd, qp.qpn, packet.va, packet.dma_length, access::kRemoteRead};
+  const KeyUse use{packet.rkey, qp.receive.pd,     qp.qpn,
+                   packet.va,   packet.dma_length, access::kRemoteRead};
   // C9-88: of a READ of no bytes neither address nor key is looked at.
   if (packet.dma_length != 0 && engine_->deps.mkeys->check(use) != KeyCheck::Ok)
     return Refusal::RemoteAccess;
   work_.operation = Operation::Read;
   work_.va = packet.va;
   work_.rkey = packet.rkey;
+  work_.pd = qp.receive.pd;
   work_.remaining = packet.dma_length;
   return Refusal::None;
 }
@@ -37,6 +39,7 @@ void Responder::advance_read(Qp& qp, const Packet& packet) {
   resource.va = packet.va;
   resource.length = packet.dma_length;
   resource.rkey = packet.rkey;
+  resource.pd = receive.pd;
   remember(qp, resource);
   receive.expected_psn = psn_add(packet.psn, resource.packets);
   receive.msn = psn_add(receive.msn, 1);
@@ -56,13 +59,17 @@ void Responder::repeat_read(Qp& qp, const Packet& packet) {
   }
   work_.psn = packet.psn;
   work_.msn = qp.receive.msn;
+  // Whom it is for was asked the first time; a message in hand keeps its own.
+  const std::uint32_t pd = std::exchange(qp.receive.pd, known->pd);
   work_.refusal = admit_read(qp, packet);
+  qp.receive.pd = pd;
   work_.replayed = true;
   if (work_.refusal == Refusal::RemoteAccess && engine_->deps.behaviours->replay_unchecked) {
     work_.refusal = Refusal::None;
     work_.operation = Operation::Read;
     work_.va = packet.va;
     work_.rkey = packet.rkey;
+    work_.pd = known->pd;
     work_.remaining = packet.dma_length;
   }
   qp.receive.refused = work_.refusal != Refusal::None;
@@ -122,7 +129,7 @@ bool Responder::check_response(Qp& qp, Work& work) const {
     work.placements.assign(1, {work.rkey, known->where[index], kNobodyWaits});
     return true;
   }
-  const KeyUse use{work.rkey, qp.pd, qp.qpn, work.va, work.remaining, access::kRemoteRead};
+  const KeyUse use{work.rkey, work.pd, qp.qpn, work.va, work.remaining, access::kRemoteRead};
   if (mkeys.check(use) != KeyCheck::Ok) return false;
   const Extents where = mkeys.translate(work.rkey, work.va, bytes);
   if (where.count == 0) return false;

@@ -82,11 +82,15 @@ bool parse_atomic(SendWqe& wqe, std::size_t from, std::size_t end) {
 }
 
 /// Where the segments stand that the opcode asks for: behind those that the service does.
-std::size_t opcode_segments_at(const SendWqe& wqe, prm::QpServiceType service) {
+std::size_t opcode_segments_at(SendWqe& wqe, prm::QpServiceType service) {
   constexpr std::size_t kAt = prm::mlx5_wqe_ctrl_seg::bytes;
+  const std::span<const std::byte> bytes(wqe.bytes);
+  if (service == prm::QpServiceType::XRC) {
+    wqe.xrc_srqn = prm::ConstView<prm::mlx5_wqe_xrc_seg>::at(bytes, kAt).get<"xrc_srqn">();
+    return kAt + prm::mlx5_wqe_xrc_seg::bytes;
+  }
   if (service != prm::QpServiceType::UD) return kAt;
-  const auto address = prm::ConstView<prm::mlx5_wqe_av>::at(std::span<const std::byte>(wqe.bytes),
-                                                            SendWqe::kAddressAt);
+  const auto address = prm::ConstView<prm::mlx5_wqe_av>::at(bytes, SendWqe::kAddressAt);
   const bool extended = (address.get<"dqp_dct">() & prm::kExtendedUdAv) != 0;
   return kAt + (extended ? prm::mlx5_wqe_av::bytes : prm::kShortUdAvBytes);
 }

@@ -54,6 +54,7 @@ struct SendWqe {
   std::uint32_t blocks = 0;
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
+  std::uint32_t xrc_srqn = 0;
   std::uint32_t immediate = 0;  // or the key of a UMR
   std::size_t end = 0;          // of the WQE's bytes
   std::uint64_t swap_add = 0;   // of an atomic

@@ -129,6 +129,8 @@ bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const no
   // A UMR QP has no peer.
   if (qp.reg_umr || packet.transport() != qp.transport || !pkey_matches(packet.pkey)) return false;
   if (qp.is_datagram()) return is_for_port(packet);
+  // Of XRC one that sends hears answers alone, and one that receives asks nobody.
+  if (qp.is_xrc() && packet.info().is_request() == qp.has_sq) return false;
   if (qp.force_loopback) return true;
   if (wire->port_type() == PortType::Ethernet)
     return qp.frame.is_way_back(packet.source_ip, packet.dest_ip);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "prm/doorbell.hpp"
+#include "prm/shared_receive_commands.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
 
@@ -263,6 +264,36 @@ TEST_F(Objects, SpecialContexts_NameTheReservedLkey) {
       command<prm::query_special_contexts_in>(Opcode::QUERY_SPECIAL_CONTEXTS));
   ASSERT_TRUE(answer.ok());
   EXPECT_NE(answer.as<prm::query_special_contexts_out>().get<"resd_lkey">(), 0U);
+}
+
+TEST_F(Objects, XrcTarget_NeedsNoUarAndHoldsItsDomain) {
+  const EventQueue eq(driver_, {prm::EventType::COMP});
+  const std::uint32_t domain =
+      driver_.run<prm::alloc_xrcd_out>(command<prm::alloc_xrcd_in>(Opcode::ALLOC_XRCD))
+          .as<prm::alloc_xrcd_out>()
+          .get<"xrcd">();
+  auto in = qp_command(driver_.alloc_pd(), cq(eq), 0);
+  in.put<"qpc.st">(prm::QpServiceType::XRC).set<"qpc.no_sq", 1>().put<"qpc.xrcd">(domain);
+  const Answer created = driver_.run<prm::create_qp_out>(in);
+  ASSERT_TRUE(created.ok());
+  auto dealloc = command<prm::dealloc_xrcd_in>(Opcode::DEALLOC_XRCD);
+  dealloc.put<"xrcd">(domain);
+  EXPECT_EQ(driver_.run<prm::dealloc_xrcd_out>(dealloc).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(destroy_qp(created.as<prm::create_qp_out>().get<"qpn">()).ok());
+  EXPECT_TRUE(driver_.run<prm::dealloc_xrcd_out>(dealloc).ok());
+}
+
+TEST_F(Objects, XrcPairOfNoDomain_IsABadResource) {
+  const EventQueue eq(driver_, {prm::EventType::COMP});
+  auto in = qp_command(driver_.alloc_pd(), cq(eq), driver_.alloc_uar());
+  in.put<"qpc.st">(prm::QpServiceType::XRC).set<"qpc.xrcd", 77>();
+  EXPECT_EQ(create_qp(in).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(Objects, PairThatSendsWithoutAUar_IsABadResource) {
+  const EventQueue eq(driver_, {prm::EventType::COMP});
+  EXPECT_EQ(create_qp(qp_command(driver_.alloc_pd(), cq(eq), 0)).status,
+            CommandStatus::BAD_RES_ERR);
 }
 
 TEST_F(Objects, CommandEvent_NamesTheSlot) {

@@ -3,6 +3,7 @@
 // Captures of real traffic, judged by programs that nobody here wrote: tshark dissects every frame,
 // scapy recomputes every ICRC. What no such program knows, the CRCs of an InfiniBand link, is
 // computed a second time by their definition.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -120,6 +121,23 @@ TEST_F(Capture, UnreliableTraffic_IsDissectedByTsharkAsUc) {
   // UC RDMA WRITE First, Middle, Last and Only of packet-infiniband.c
   EXPECT_EQ(tshark_values(path_, "infiniband", "infiniband.bth.opcode"),
             (std::vector<std::string>{"38", "39", "40", "42"}));
+}
+
+TEST_F(Capture, XrcTraffic_HasTheOpcodeThatTsharkKnows) {
+  {
+    Host host(nullptr, path_);
+    const QpOptions options{.service = prm::QpServiceType::XRC, .xrcd = host.make_xrc_domain()};
+    host.connect(0x40, 0x41, options);
+    const std::array<std::byte, 16> no_queue{};
+    host.post_raw(0x40, prm::WqeOpcode::SEND, no_queue);
+    host.ring(0x40);
+    host.run();
+  }
+  EXPECT_EQ(tshark(path_, "_ws.malformed", "frame.number"), "");
+  // XRC SEND Only of packet-infiniband.c
+  EXPECT_EQ(tshark_values(path_, "infiniband", "infiniband.bth.opcode"),
+            (std::vector<std::string>{"164"}));
+  EXPECT_THAT(oracle(path_), testing::HasSubstr("wrong 0"));
 }
 
 TEST_F(Capture, WritesAndAnswers_StandInTheOrderInWhichTheyWereSent) {

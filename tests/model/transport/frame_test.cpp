@@ -235,6 +235,16 @@ TEST(OpcodeOfUd, SendOnly_IsAllThereIs) {
   EXPECT_FALSE(opcode_info(0x6a).known());
 }
 
+// Every request has four bytes more than on RC, and no answer has.
+TEST(OpcodeOfXrc, RequestsAlone_HaveTheXrceth) {
+  EXPECT_EQ(opcode_info(0xa0).header_bytes, 16);
+  EXPECT_EQ(opcode_info(0xab).header_bytes, 36);
+  EXPECT_EQ(opcode_info(0xac).header_bytes, 32);
+  EXPECT_EQ(opcode_info(0xb0).header_bytes, 16);
+  EXPECT_EQ(opcode_info(0xb1).header_bytes, 16);
+  EXPECT_EQ(opcode_info(0xb4).header_bytes, 44);
+}
+
 TEST(PsnArithmetic, AcrossTheWrap_CountsOn) {
   EXPECT_EQ(psn_add(0xffffff, 1), 0U);
   EXPECT_EQ(psn_distance(0, 0xffffff), 1);

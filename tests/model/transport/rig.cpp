@@ -197,6 +197,7 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"retry_count">(options.retry_count).put<"rnr_retry">(options.rnr_retry);
   qpc.put<"log_ack_req_freq">(8).put<"counter_set_id">(options.counters);
   qpc.put<"primary_address_path.vhca_port_num">(1).put<"q_key">(options.q_key);
+  qpc.put<"xrcd">(options.xrcd).put<"no_sq">(options.no_sq);
   qpc.put<"primary_address_path.ack_timeout">(options.ack_timeout);
   qpc.put<"primary_address_path.src_addr_index">(options.src_addr_index);
   qpc.put<"primary_address_path.hop_limit">(64).put<"primary_address_path.udp_sport">(0xc123);
@@ -365,18 +366,46 @@ void Host::post_receive(std::uint32_t qpn, std::span<const Piece> pieces) {
   set_receive_record(qpn, ++rq.receive_producer);
 }
 
-std::uint32_t Host::make_shared_receives() {
+/// Of a shared queue: its list of pages.
+std::array<std::byte, 8> Host::make_shared_memory() {
   shared_queue_ = map(kSharedReceives * kSharedStride);
   shared_record_ = map(prm::kDoorbellRecordBytes);
+  shared_posted_ = 0;
+  const std::uint64_t page = cells::be64(shared_queue_.iova);
+  std::array<std::byte, sizeof page> pas;
+  std::memcpy(pas.data(), &page, sizeof page);
+  return pas;
+}
+
+std::uint32_t Host::make_xrc_domain() {
+  std::uint32_t number = 0;
+  must(shared_receives_.allocate_domain(number));
+  return number;
+}
+
+std::uint32_t Host::make_xrc_receives(std::uint32_t xrcd, std::uint32_t pd,
+                                      std::uint32_t user_index) {
+  const auto pas = make_shared_memory();
+  prm::Buffer<prm::xrc_srqc> context;
+  context.put<"xrcd">(xrcd).put<"pd">(pd).put<"cqn">(cqn_).put<"user_index">(user_index);
+  context.put<"log_rq_stride">(std::countr_zero(kSharedStride) - 4);  // from 16 bytes
+  context.put<"log_xrc_srq_size">(std::countr_zero(kSharedReceives));
+  const Iova record = shared_record_.iova;
+  context.put<"db_record_addr_h">(static_cast<std::uint32_t>(record >> 32));
+  context.put<"db_record_addr_l">(static_cast<std::uint32_t>(record) >> 2);
+  std::uint32_t number = 0;
+  must(shared_receives_.create(prm::ConstView<prm::xrc_srqc>(context.all()), pas, number));
+  return number;
+}
+
+std::uint32_t Host::make_shared_receives() {
+  const auto pas = make_shared_memory();
   prm::Buffer<prm::rmpc> context;
   context.put<"state">(prm::RmpState::RDY)
       .put<"wq.pd">(kPd)
       .put<"wq.dbr_addr">(shared_record_.iova);
   context.put<"wq.log_wq_stride">(std::countr_zero(kSharedStride));
   context.put<"wq.log_wq_sz">(std::countr_zero(kSharedReceives));
-  const std::uint64_t page = cells::be64(shared_queue_.iova);
-  std::array<std::byte, sizeof page> pas;
-  std::memcpy(pas.data(), &page, sizeof page);
   std::uint32_t number = 0;
   must(shared_receives_.create(prm::ConstView<prm::rmpc>(context.all()), pas, number));
   return number;
@@ -435,6 +464,7 @@ std::optional<Cqe> Host::poll_cq() {
   cqe.immediate = good.get<"imm_inval_pkey">();
   cqe.flags_rqpn = good.get<"flags_rqpn">();
   cqe.slid = good.get<"slid">();
+  cqe.user_index = prm::cqe_user_index(good.get<"srqn_uidx">());
   if (prm::cqe_is_error(op_own)) {
     cqe.syndrome = prm::CqeSyndrome{static_cast<std::uint8_t>(error.get<"syndrome">())};
     cqe.vendor_syndrome = static_cast<std::uint8_t>(error.get<"vendor_err_synd">());

@@ -67,6 +67,8 @@ struct QpOptions {
   std::uint32_t service_level = 0;
   bool grh = false;
   std::uint32_t q_key = 0;  // of UD
+  std::uint32_t xrcd = 0;   // of XRC
+  bool no_sq = false;
 };
 
 struct Cqe {
@@ -79,6 +81,7 @@ struct Cqe {
   std::uint32_t immediate = 0;
   std::uint32_t flags_rqpn = 0;
   std::uint32_t slid = 0;
+  std::uint32_t user_index = 0;
 };
 
 /// A data segment.
@@ -141,7 +144,12 @@ class Host {
                 bool signaled = true, std::uint32_t immediate = 0, std::uint8_t flags = 0);
   /// A shared receive queue of four receives.
   [[nodiscard]] std::uint32_t make_shared_receives();
-  /// Places the next of its receives, in the order of the list, and tells the device.
+  [[nodiscard]] std::uint32_t make_xrc_domain();
+  /// The same of an XRC domain, on the host's CQ.
+  [[nodiscard]] std::uint32_t make_xrc_receives(std::uint32_t xrcd, std::uint32_t pd,
+                                                std::uint32_t user_index);
+  /// Places the next receive of the queue made last, in the order of the list, and tells the
+  /// device.
   void post_shared(const Piece& piece);
   /// Places a receive WQE and tells the device by the doorbell record.
   void post_receive(std::uint32_t qpn, std::span<const Piece> pieces);
@@ -212,6 +220,7 @@ class Host {
   };
   [[nodiscard]] Queue& queue(std::uint32_t qpn);
   [[nodiscard]] prm::Buffer<prm::qpc> context(const QpOptions& options) const;
+  [[nodiscard]] std::array<std::byte, 8> make_shared_memory();
   std::uint32_t create_key(prm::Buffer<prm::mkc>& mkc, std::span<const std::byte> list);
   void make_queues();
   std::span<std::byte> block(Queue& sq, std::uint16_t index);

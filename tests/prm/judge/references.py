@@ -28,6 +28,7 @@ STRUCTS = {
     "mlx5_err_cqe": [("mlx5dv.h", "mlx5_err_cqe"), ("device.h", "mlx5_err_cqe")],
     "mlx5_wqe_ctrl_seg": [("mlx5dv.h", "mlx5_wqe_ctrl_seg")],
     "mlx5_wqe_av": [("mlx5dv.h", "mlx5_wqe_av"), ("qp.h", "mlx5_av")],
+    "mlx5_wqe_xrc_seg": [("qp.h", "mlx5_wqe_xrc_seg")],
     "mlx5_wqe_raddr_seg": [("mlx5dv.h", "mlx5_wqe_raddr_seg"), ("qp.h", "mlx5_wqe_raddr_seg")],
     "mlx5_wqe_data_seg": [("mlx5dv.h", "mlx5_wqe_data_seg"), ("qp.h", "mlx5_wqe_data_seg")],
     "mlx5_wqe_srq_next_seg": [("mlx5dv.h", "mlx5_wqe_srq_next_seg")],

@@ -5,7 +5,7 @@ from rdma_log import judge
 from scenario import Scenario
 
 SCENARIO = Scenario(
-    summary="Linux mlx5_ib on an InfiniBand port: UC and UD, rdma-core's examples and perftest",
+    summary="Linux mlx5_ib on an InfiniBand port: UC, UD, XRC by rdma-core and perftest",
     script="mlx5_ib_qps.sh",
     servers=[["--trace", "{results}/mlx5_ib_qps.trace", "--port-type", "ib"]],
     judge=judge)

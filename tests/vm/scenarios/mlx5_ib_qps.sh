@@ -25,6 +25,12 @@ for tool in ib_send_lat ib_send_bw; do
   check "$tool of UD" pair ${tool}_ud $tool -F -c UD -d $device -n $rounds
 done
 check "ib_send_bw of UD by GID" pair send_bw_ud_gid ib_send_bw -F -c UD -x 0 -d $device -n $rounds
+check "ibv_xsrq_pingpong" pair xsrq_pingpong ibv_xsrq_pingpong -d $device -n $rounds
+check "ibv_xsrq_pingpong with events" \
+  pair xsrq_pingpong_events ibv_xsrq_pingpong -d $device -e -n $rounds
+for tool in ib_write_lat ib_send_lat ib_read_lat ib_write_bw ib_send_bw ib_atomic_bw; do
+  check "$tool of XRC" pair ${tool}_xrc $tool -F -c XRC -d $device -n $rounds
+done
 
 modprobe -r mlx5_ib
 check "unbinds" unbind "$bdf"
