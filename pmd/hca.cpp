@@ -65,10 +65,8 @@ class Undoing {
 
 Result<std::unique_ptr<Hca>> Hca::bring_up(const Device& device, const Options& options) {
   std::unique_ptr<Hca> hca(new Hca(device, options.log));
-  if (auto done = hca->run_steps(options); !done) {
-    (void)hca->tear_down();
-    return forward_error(std::move(done));
-  }
+  // What came up so far goes down with it.
+  if (auto done = hca->run_steps(options); !done) return forward_error(std::move(done));
   return hca;
 }
 
