@@ -91,7 +91,7 @@ const FaultCase fault_cases[] = {
     {"UdpChecksum", FrameFault::UdpChecksum, [](Bytes& f) { f[41] = std::byte{1}; }},
     {"TransportVersion", FrameFault::BthVersion, [](Bytes& f) { f[43] |= std::byte{1}; }},
     {"ReservedOpcode", FrameFault::Opcode, [](Bytes& f) { f[42] = std::byte{0x15}; }},
-    {"UnreliableDatagram", FrameFault::Opcode, [](Bytes& f) { f[42] = std::byte{0x64}; }},
+    {"ReliableDatagram", FrameFault::Opcode, [](Bytes& f) { f[42] = std::byte{0x44}; }},
     {"LengthNotInWords", FrameFault::Length,
      [](Bytes& f) {
        f[17] = f[17] ^ std::byte{2};

@@ -325,7 +325,10 @@ TEST_F(UdOfInfiniBand, ReceiveInTwoPieces_IsFilledAcrossThem) {
 TEST_F(UdOfInfiniBand, LargestMessage_IsTakenAcrossThreePages) {
   QpOptions large = options;
   large.mtu = prm::QpcMtu::MTU_4096;
-  host.connect(kQpn, 0, large);
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::ToRst, 0, large).ok());
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::Rst2Init, 0, large).ok());
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::Init2Rtr, 0, large).ok());
+  ASSERT_TRUE(host.modify(kQpn, QpTransition::Rtr2Rts, 0, large).ok());
   const std::array<Piece, 1> pieces{Piece{address + 4090, kNetwork + 4096, key}};
   host.post_receive(kOther, pieces);
   post(kToGid, 4096);
