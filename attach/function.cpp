@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "devx/function.hpp"
+
 namespace portcullis::attach {
 
 Result<std::unique_ptr<Function>> Function::bring_up(OpenDevice opened, const Options& options) {
@@ -11,12 +13,17 @@ Result<std::unique_ptr<Function>> Function::bring_up(OpenDevice opened, const Op
   PORTCULLIS_TRY(function->serve_model());
   Device device = function->opened_.device();
   if (options.present) device = options.present(device);
-  PORTCULLIS_TRY_ASSIGN(function->hca_, pmd::Hca::bring_up(device, options.bring_up));
+  if (devx::KeptNic* const nic = function->opened_.kept_nic(); nic != nullptr) {
+    PORTCULLIS_TRY_ASSIGN(function->driver_,
+                          devx::Function::open(*nic, device, options.bring_up.log));
+  } else {
+    PORTCULLIS_TRY_ASSIGN(function->driver_, pmd::Hca::bring_up(device, options.bring_up));
+  }
   return function;
 }
 
 Function::~Function() {
-  hca_.reset();
+  driver_.reset();
   stop_ = true;
   lcore_.reset();
   if (thread_.joinable()) thread_.join();

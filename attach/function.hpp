@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device opened and brought up. The one way there from a DeviceSpec: a polled model is served on
-// a core of its own, and whoever wants to see or to bend what the driver is given says so with
-// Options::present. What a port needs beside it is in attach/port.hpp.
+// A device opened and brought up, or found up in its kernel driver's hands. The one way there from
+// a DeviceSpec: a polled model is served on a core of its own, and whoever wants to see or to bend
+// what the driver is given says so with Options::present. What a port needs beside it is in
+// attach/port.hpp.
 #pragma once
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "pmd/eal.hpp"
+#include "pmd/function.hpp"
 #include "pmd/hca.hpp"
 
 namespace portcullis::attach {
@@ -23,6 +25,7 @@ struct FunctionOptions {
   /// Given the device as opened, returns it as the driver is to see it: with a relax that gives
   /// others their turn, or DMA memory that lies. What it refers to must outlive the function.
   std::function<Device(const Device& opened)> present = {};
+  /// Of a NIC that its kernel driver keeps the log alone.
   pmd::HcaOptions bring_up = {};
 };
 
@@ -38,8 +41,8 @@ class Function {
   /// The driver comes down first, with the model still served.
   ~Function();
 
-  [[nodiscard]] pmd::Hca& hca() noexcept { return *hca_; }
-  [[nodiscard]] const pmd::Context& context() const noexcept { return hca_->context(); }
+  [[nodiscard]] pmd::Function& driver() noexcept { return *driver_; }
+  [[nodiscard]] const pmd::Context& context() const noexcept { return driver_->context(); }
   /// To make it fail on purpose; null for hardware.
   [[nodiscard]] model::Model* model() noexcept { return opened_.model(); }
 
@@ -52,7 +55,7 @@ class Function {
   std::atomic<bool> stop_{false};
   std::optional<pmd::LcoreTask> lcore_;
   std::thread thread_;
-  std::unique_ptr<pmd::Hca> hca_;
+  std::unique_ptr<pmd::Function> driver_;
 };
 
 }  // namespace portcullis::attach

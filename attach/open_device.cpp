@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "devx/libmlx5.hpp"
 
 namespace portcullis::attach {
 namespace {
@@ -75,23 +78,48 @@ Result<void> apply(model::Options& options, std::string_view word) {
   return {};
 }
 
+/// What the kernel and udev call RDMA devices: mlx5_0, rocep3s0f0, ibp3s0.
+bool is_device_name(std::string_view text) {
+  constexpr std::size_t kMost = 63;  // IB_DEVICE_NAME_MAX with its end
+  return !text.empty() && text.size() <= kMost && text[0] >= 'a' && text[0] <= 'z' &&
+         std::ranges::all_of(text, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '-';
+         });
+}
+
 }  // namespace
 
 std::string DeviceSpec::bdf() const {
-  const auto* name = std::get_if<std::string>(&kind);
-  return name == nullptr ? std::string() : *name;
+  if (const auto* const vfio = std::get_if<VfioName>(&kind)) return vfio->bdf;
+  const auto* const kept = std::get_if<KeptName>(&kind);
+  if (kept == nullptr) return {};
+  std::error_code none;
+  const auto link =
+      std::filesystem::read_symlink("/sys/class/infiniband/" + kept->name + "/device", none);
+  return pmd::canonical_bdf(link.filename().string()).value_or("");
+}
+
+Result<void> DeviceSpec::check_ready() const {
+  const auto* const vfio = std::get_if<VfioName>(&kind);
+  if (vfio != nullptr) PORTCULLIS_TRY(pmd::check_vfio_ready(vfio->bdf));
+  return {};
+}
+
+Result<pmd::Eal> DeviceSpec::start_eal(std::vector<std::string> arguments) const {
+  PORTCULLIS_TRY(check_ready());
+  return pmd::Eal::start(std::move(arguments), !std::holds_alternative<VfioName>(kind));
 }
 
 Result<DeviceSpec> parse_device(std::string_view text) {
   const std::vector<std::string_view> words = split(text, ',');
   if (words.front() != "model") {
-    auto bdf = pmd::canonical_bdf(text);
-    if (!bdf)
-      return fail(Errc::InvalidArgument,
-                  fmt::format("device \"{}\"; model[,..] or a PCI address like 0000:03:00.0 "
-                              "expected",
-                              text));
-    return DeviceSpec{*std::move(bdf)};
+    if (auto bdf = pmd::canonical_bdf(text)) return DeviceSpec{VfioName{*std::move(bdf)}};
+    if (is_device_name(text)) return DeviceSpec{KeptName{std::string(text)}};
+    return fail(Errc::InvalidArgument,
+                fmt::format("device \"{}\"; model[,..], a PCI address like 0000:03:00.0 or an "
+                            "RDMA device of the kernel's like mlx5_0 expected",
+                            text));
   }
   model::Options options;
   for (const std::string_view word : std::span(words).subspan(1))
@@ -108,12 +136,25 @@ Result<OpenDevice> OpenDevice::open(const DeviceSpec& spec,
     PORTCULLIS_TRY_ASSIGN(opened.model_, model::Model::create(options));
     opened.needs_core_ = options.execution == model::Execution::Polled;
   } else {
-    PORTCULLIS_TRY_ASSIGN(opened.function_, pmd::VfioFunction::attach(spec.bdf()));
+    PORTCULLIS_TRY(opened.open_hardware(spec));
   }
   return opened;
 }
 
-Device OpenDevice::device() { return model_ ? model_->device() : function_->device(); }
+Result<void> OpenDevice::open_hardware(const DeviceSpec& spec) {
+  if (const auto* const kept = std::get_if<KeptName>(&spec.kind)) {
+    PORTCULLIS_TRY_ASSIGN(auto provider, devx::open_libmlx5(kept->name));
+    kept_ = std::make_unique<devx::KeptNic>(std::move(provider), "devx " + kept->name);
+    return {};
+  }
+  PORTCULLIS_TRY_ASSIGN(function_, pmd::VfioFunction::attach(spec.bdf()));
+  return {};
+}
+
+Device OpenDevice::device() {
+  if (model_) return model_->device();
+  return kept_ ? kept_->device() : function_->device();
+}
 
 void OpenDevice::serve(const std::atomic<bool>& stop) {
   if (needs_core_) model_->run(stop);

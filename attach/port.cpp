@@ -18,18 +18,33 @@ Result<Port> Port::create(const pmd::Context& context, const Options& options) {
     port.path_.remote_lid = active.lid;
     return port;
   }
-  if (options.mac) {
-    port.address_.mac = *options.mac;
+  port.addresses_.emplace(context);
+  if (context.is_kept) {
+    PORTCULLIS_TRY(port.find_address(options));
   } else {
-    PORTCULLIS_TRY_ASSIGN(port.address_.mac, pmd::port_mac(context));
+    PORTCULLIS_TRY(port.set_address(context, options));
   }
-  port.address_.gid = options.gid.value_or(pmd::Gid::link_local(port.address_.mac));
-  port.address_.vlan_id = options.vlan_id;
   port.path_.remote_gid = port.address_.gid;
   port.path_.remote_mac = port.address_.mac;
-  port.addresses_.emplace(context);
-  PORTCULLIS_TRY(port.addresses_->set(0, port.address_));
   return port;
+}
+
+Result<void> Port::find_address(const Options& options) {
+  PORTCULLIS_TRY_ASSIGN(const auto found, addresses_->find(options.gid, options.vlan_id));
+  address_ = found.address;
+  path_.source_address_index = found.index;
+  return {};
+}
+
+Result<void> Port::set_address(const pmd::Context& context, const Options& options) {
+  if (options.mac) {
+    address_.mac = *options.mac;
+  } else {
+    PORTCULLIS_TRY_ASSIGN(address_.mac, pmd::port_mac(context));
+  }
+  address_.gid = options.gid.value_or(pmd::Gid::link_local(address_.mac));
+  address_.vlan_id = options.vlan_id;
+  return addresses_->set(0, address_);
 }
 
 }  // namespace portcullis::attach

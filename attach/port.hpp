@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The port of a function that is up, with an address: on Ethernet entry 0 of its RoCE address
-// table, on InfiniBand the LID that a subnet manager gave it. And the path from the port to itself,
-// which is what --peer=loopback stands for, on a card as on the model.
+// table, or of a NIC that its kernel driver keeps one of those there; on InfiniBand the LID that a
+// subnet manager gave it. And the path from the port to itself, which is what --peer=loopback
+// stands for, on a card as on the model.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ inline constexpr pmd::Gid kLoopbackGid = pmd::Gid::from_ipv4(192, 0, 2, 1);
 
 class Port {
  public:
-  /// The RoCE address; what is not given is the port's own.
+  /// The RoCE address; what is not given is the port's own. Where the kernel keeps the NIC one of
+  /// its addresses is meant, without a GID the first, and a MAC cannot be chosen.
   struct Options {
     std::optional<pmd::Gid> gid = std::nullopt;  // none: the link-local one of the MAC
     std::optional<pmd::Mac> mac = std::nullopt;  // none: pmd::port_mac()
@@ -33,11 +35,15 @@ class Port {
 
   /// Zeros on InfiniBand.
   [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return address_; }
+  /// In the port's table.
+  [[nodiscard]] std::uint8_t address_index() const noexcept { return path_.source_address_index; }
   /// From the port to itself.
   [[nodiscard]] const pmd::RocePath& path() const noexcept { return path_; }
 
  private:
   Port() = default;
+  [[nodiscard]] Result<void> find_address(const Options& options);
+  [[nodiscard]] Result<void> set_address(const pmd::Context& context, const Options& options);
 
   pmd::RoceAddress address_;
   pmd::RocePath path_;

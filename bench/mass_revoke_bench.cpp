@@ -138,7 +138,7 @@ Result<Times> measure(const Round& round) {
   const Device device = context.device;
   Firmware firmware(*context.commands, device, round.is_serial);
   context.commands = &firmware;
-  lease::Host host = lease::Host::of(function->hca());
+  lease::Host host = lease::Host::of(function->driver());
   host.context = &context;
   lease::LeaseManager::Options options;
   options.table.slots = round.leases;

@@ -139,6 +139,7 @@ Result<pmd::Ticket> Channel::submit(std::span<const std::byte> in, std::size_t o
     return fail(Errc::Unsupported, name_of(in) + " is no command that DevX takes from a process");
   PORTCULLIS_TRY_ASSIGN(auto named, in_umems(in, *space_));
   const std::scoped_lock lock(mutex_);
+  if (!refused_.empty()) return fail(Errc::DeviceFailed, name_of(in) + ": " + refused_);
   const auto number = free_slot(slot_class);
   if (!number) return fail(Errc::Busy, name_of(in) + ": every slot of its kind is in use");
   Slot& slot = slots_[*number];
@@ -183,6 +184,11 @@ std::span<std::byte> Channel::page(std::uint32_t index) const noexcept {
   return found == uars_.end() ? std::span<std::byte>() : found->second->bytes();
 }
 
+void Channel::refuse_all(std::string why) {
+  const std::scoped_lock lock(mutex_);
+  refused_ = std::move(why);
+}
+
 std::uint32_t Channel::fence_slots_available() const noexcept {
   const std::scoped_lock lock(mutex_);
   std::uint32_t free = 0;
@@ -219,12 +225,29 @@ int Channel::confirm() {
 
 int Channel::make(const Handling& how, std::span<const std::byte> in, std::span<std::byte> out) {
   std::unique_ptr<Object> object;
-  const int error = provider_->create(in, out, object);
-  if (error != 0) return error;
+  if (const int error = provider_->create(in, out, object); error != 0) return error;
+  if (const int error = subscribe(how.kind, *object); error != 0) {
+    static_cast<void>(object->destroy());
+    return error;
+  }
   const std::scoped_lock lock(mutex_);
   objects_.insert_or_assign(ObjectName{how.kind, id_at(out, kNewIdAt)},
                             Made{++made_, std::move(object)});
   return 0;
+}
+
+/// To what ends a queue: the types of pmd::Hca's event queue that DevX takes for one
+/// (is_legacy_obj_event_num of mlx5_ib/devx.c).
+int Channel::subscribe(Kind kind, Object& object) {
+  constexpr std::array kOfQp{prm::number(prm::EventType::SQ_DRAINED),
+                             prm::number(prm::EventType::WQ_CATAS_ERROR),
+                             prm::number(prm::EventType::WQ_INVAL_REQ_ERROR),
+                             prm::number(prm::EventType::WQ_ACCESS_ERROR)};
+  constexpr std::array kOfCq{prm::number(prm::EventType::CQ_ERROR)};
+  std::vector<std::uint16_t> types;
+  if (kind == Kind::Qp) types.assign(kOfQp.begin(), kOfQp.end());
+  if (kind == Kind::Cq) types.assign(kOfCq.begin(), kOfCq.end());
+  return types.empty() ? 0 : object.subscribe(types);
 }
 
 int Channel::perform_on_object(const Handling& how, std::span<const std::byte> in,

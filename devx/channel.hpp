@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -58,6 +59,9 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
   [[nodiscard]] bool is_done(pmd::Ticket ticket) const noexcept override;
   [[nodiscard]] std::uint64_t default_deadline_ns() const override;
   [[nodiscard]] std::span<std::byte> page(std::uint32_t index) const noexcept override;
+  /// From now on every command is refused at once with DeviceFailed and `why`; calls under way end
+  /// as they would.
+  void refuse_all(std::string why);
   /// Fence slots whose last call has returned.
   [[nodiscard]] std::uint32_t fence_slots_available() const noexcept;
 
@@ -88,6 +92,7 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
   [[nodiscard]] int perform_on_object(const Handling& how, std::span<const std::byte> in,
                                       std::span<std::byte> out);
   [[nodiscard]] int confirm();
+  [[nodiscard]] static int subscribe(Kind kind, Object& object);
   [[nodiscard]] int make(const Handling& how, std::span<const std::byte> in,
                          std::span<std::byte> out);
   [[nodiscard]] int allocate_uar(std::span<std::byte> out);
@@ -100,6 +105,7 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
   mutable std::mutex mutex_;  // of all that follows
   std::condition_variable changed_;
   bool stop_ = false;
+  std::string refused_;  // why, once every command is
   std::map<ObjectName, Made> objects_;
   std::uint64_t made_ = 0;
   std::map<std::uint32_t, std::unique_ptr<UarPage>> uars_;

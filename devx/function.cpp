@@ -1,68 +1,81 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devx/function.hpp"
 
-#include <string>
+#include <array>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "pmd/capabilities.hpp"
+#include "pmd/events.hpp"
+#include "pmd/function_commands.hpp"
+#include "prm/eqe.hpp"
 
 namespace portcullis::devx {
-namespace {
 
-void pause_briefly(void* /*context*/, std::uint64_t /*until_ns*/) noexcept {
-  __builtin_ia32_pause();
-}
-
-}  // namespace
-
-/// What is the kernel's alone to do.
-class Function::Kept final : public PciFunction {
- public:
-  [[nodiscard]] std::uint16_t vendor_id() const override { return 0; }
-  [[nodiscard]] std::uint16_t device_id() const override { return 0; }
-  [[nodiscard]] Result<void> set_bus_master(bool /*on*/) override {
-    return fail(Errc::Unsupported, "bus mastering is the kernel driver's: it keeps this NIC");
-  }
-  [[nodiscard]] Result<void> reset() override {
-    return fail(Errc::Unsupported, "a reset is the kernel driver's: it keeps this NIC");
-  }
-};
-
-Function::Function(std::unique_ptr<Provider> provider, std::string description)
-    : provider_(std::move(provider)),
-      kept_(std::make_unique<Kept>()),
-      space_(*provider_),
-      arena_(space_),
-      context_{.device = {.bar = {},
-                          .dma = &space_,
-                          .function = kept_.get(),
-                          .clock = Clock::wall(),
-                          .relax = Relax(&pause_briefly, nullptr),
-                          .description = std::move(description)},
-               .commands = nullptr,
-               .arena = &arena_,
-               .caps = {}} {}
+Function::Function(KeptNic& nic, const Device& device, LogSink log)
+    : nic_(&nic),
+      log_(std::move(log)),
+      arena_(*device.dma),
+      context_{.device = device, .arena = &arena_, .caps = {}, .is_kept = true} {}
 
 Function::~Function() = default;
 
-Result<std::unique_ptr<Function>> Function::open(std::unique_ptr<Provider> provider,
-                                                 std::string description) {
-  std::unique_ptr<Function> function(new Function(std::move(provider), std::move(description)));
+Result<std::unique_ptr<Function>> Function::open(KeptNic& nic, const Device& device, LogSink log) {
+  std::unique_ptr<Function> function(new Function(nic, device, std::move(log)));
   PORTCULLIS_TRY(function->bring_up());
   return function;
 }
 
 Result<void> Function::bring_up() {
-  PORTCULLIS_TRY_ASSIGN(channel_, Channel::create(*provider_, space_, context_.device.clock));
+  Provider& provider = nic_->provider();
+  PORTCULLIS_TRY_ASSIGN(channel_, Channel::create(provider, nic_->memory(), context_.device.clock));
   context_.commands = channel_.get();
   context_.uars = channel_.get();
+  firmware_version_ = provider.firmware_version();
   PORTCULLIS_TRY_ASSIGN(context_.caps, pmd::read_capabilities(*channel_));
-  PORTCULLIS_TRY_ASSIGN(context_.eqn, provider_->eqn());
+  PORTCULLIS_TRY_ASSIGN(board_id_, pmd::read_board_id(*channel_));
+  PORTCULLIS_TRY_ASSIGN(context_.eqn, provider.eqn());
   PORTCULLIS_TRY_ASSIGN(auto uar, pmd::Uar::create(context_));
   uar_.emplace(std::move(uar));
   context_.uar = &*uar_;
   return {};
+}
+
+Result<void> Function::poll() {
+  take_events();
+  if (nic_->provider().is_lost())
+    lose("the kernel driver has told that the device is broken, or has taken it away");
+  return condition();
+}
+
+Result<void> Function::condition() const {
+  if (why_lost_.empty()) return {};
+  return fail(Errc::DeviceFailed, why_lost_);
+}
+
+std::optional<pmd::Event> Function::next_event() {
+  take_events();
+  if (pending_events_.empty()) return std::nullopt;
+  const pmd::Event event = pending_events_.front();
+  pending_events_.pop_front();
+  return event;
+}
+
+void Function::take_events() {
+  constexpr std::size_t kMostInOneGo = 256;
+  std::array<std::byte, prm::kEqeBytes> eqe{};
+  for (std::size_t i = 0; i < kMostInOneGo && nic_->provider().next_event(eqe); ++i) {
+    if (pending_events_.size() < kMostPendingEvents) {
+      pending_events_.push_back(pmd::decode_event(eqe));
+    } else {
+      ++events_lost_;
+    }
+  }
+}
+
+void Function::lose(std::string why) {
+  if (!why_lost_.empty()) return;
+  why_lost_ = std::move(why);
+  channel_->refuse_all(why_lost_);
 }
 
 }  // namespace portcullis::devx

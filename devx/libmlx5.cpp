@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devx/libmlx5.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -24,6 +29,11 @@ using Context = std::unique_ptr<ibv_context, decltype([](ibv_context* context) {
 using DeviceList =
     std::unique_ptr<ibv_device*[], decltype([](ibv_device** list) { ibv_free_device_list(list); })>;
 
+using EventChannel =
+    std::unique_ptr<mlx5dv_devx_event_channel, decltype([](mlx5dv_devx_event_channel* channel) {
+                      mlx5dv_devx_destroy_event_channel(channel);
+                    })>;
+
 std::string meaning(int error) { return std::generic_category().message(error); }
 
 /// libmlx5 leaves errno where it returns a pointer, and never as 0.
@@ -31,7 +41,8 @@ int last_error() noexcept { return errno == 0 ? EIO : errno; }
 
 class Mlx5Object final : public Object {
  public:
-  explicit Mlx5Object(mlx5dv_devx_obj* object) noexcept : object_(object) {}
+  Mlx5Object(mlx5dv_devx_obj* object, mlx5dv_devx_event_channel* events) noexcept
+      : object_(object), events_(events) {}
   Mlx5Object(const Mlx5Object&) = delete;
   Mlx5Object& operator=(const Mlx5Object&) = delete;
   ~Mlx5Object() override {
@@ -44,6 +55,15 @@ class Mlx5Object final : public Object {
   int query(std::span<const std::byte> in, std::span<std::byte> out) override {
     return mlx5dv_devx_obj_query(object_, in.data(), in.size(), out.data(), out.size());
   }
+  int subscribe(std::span<const std::uint16_t> event_types) override {
+    std::vector<std::uint16_t> types(event_types.begin(), event_types.end());
+    constexpr std::uint64_t kNoCookie = 0;  // the event itself names the object
+    errno = 0;
+    const int error = mlx5dv_devx_subscribe_devx_event(
+        events_, object_, static_cast<std::uint16_t>(types.size() * sizeof(types[0])), types.data(),
+        kNoCookie);
+    return error == 0 ? 0 : last_error();
+  }
   int destroy() override {
     const int error = mlx5dv_devx_obj_destroy(object_);
     if (error == 0) object_ = nullptr;
@@ -52,6 +72,7 @@ class Mlx5Object final : public Object {
 
  private:
   mlx5dv_devx_obj* object_;
+  mlx5dv_devx_event_channel* events_;
 };
 
 class Mlx5UarPage final : public UarPage {
@@ -72,7 +93,12 @@ class Mlx5UarPage final : public UarPage {
 
 class Mlx5Provider final : public Provider {
  public:
-  explicit Mlx5Provider(Context context) noexcept : context_(std::move(context)) {}
+  Mlx5Provider(Context context, EventChannel events, std::string firmware_version) noexcept
+      : context_(std::move(context)),
+        events_(std::move(events)),
+        firmware_version_(std::move(firmware_version)) {}
+
+  [[nodiscard]] std::string firmware_version() const override { return firmware_version_; }
 
   int create(std::span<const std::byte> in, std::span<std::byte> out,
              std::unique_ptr<Object>& object) override {
@@ -80,7 +106,7 @@ class Mlx5Provider final : public Provider {
     auto* const made =
         mlx5dv_devx_obj_create(context_.get(), in.data(), in.size(), out.data(), out.size());
     if (made == nullptr) return last_error();
-    object = std::make_unique<Mlx5Object>(made);
+    object = std::make_unique<Mlx5Object>(made, events_.get());
     return 0;
   }
   int general(std::span<const std::byte> in, std::span<std::byte> out) override {
@@ -126,8 +152,31 @@ class Mlx5Provider final : public Provider {
     return static_cast<std::uint8_t>(number);
   }
 
+  bool next_event(std::span<std::byte, prm::kEqeBytes> eqe) override {
+    // A header with the cookie, then what the device wrote.
+    constexpr std::size_t kHeaderBytes = sizeof(mlx5dv_devx_async_event_hdr);
+    alignas(mlx5dv_devx_async_event_hdr) std::array<std::byte, kHeaderBytes + prm::kEqeBytes> data;
+    void* const room = data.data();
+    const ssize_t bytes = mlx5dv_devx_get_event(
+        events_.get(), static_cast<mlx5dv_devx_async_event_hdr*>(room), data.size());
+    if (bytes < static_cast<ssize_t>(data.size())) return false;
+    std::copy_n(data.begin() + kHeaderBytes, eqe.size(), eqe.begin());
+    return true;
+  }
+  bool is_lost() override {
+    ibv_async_event event{};
+    while (!lost_ && ibv_get_async_event(context_.get(), &event) == 0) {
+      lost_ = event.event_type == IBV_EVENT_DEVICE_FATAL;
+      ibv_ack_async_event(&event);
+    }
+    return lost_;
+  }
+
  private:
   Context context_;
+  EventChannel events_;
+  std::string firmware_version_;
+  bool lost_ = false;
   // The caller's thread alone maps memory.
   std::unordered_map<std::uint32_t, mlx5dv_devx_umem*> umems_;
 };
@@ -138,10 +187,20 @@ Result<ibv_device*> find(const DeviceList& list, int count, const std::string& n
     if (name == ibv_get_device_name(list[i])) return list[i];
     names.emplace_back(ibv_get_device_name(list[i]));
   }
-  return fail(Errc::NotFound,
-              names.empty() ? fmt::format("no RDMA device \"{}\"; the kernel shows none", name)
-                            : fmt::format("no RDMA device \"{}\"; {} expected", name,
-                                          fmt::join(names, ", ")));
+  return fail(
+      Errc::NotFound,
+      fmt::format("device \"{}\": the kernel has {}; model[,..] or a PCI address under VFIO "
+                  "is accepted too",
+                  name,
+                  names.empty() ? "no RDMA device"
+                                : fmt::format("the RDMA devices {}", fmt::join(names, ", "))));
+}
+
+/// A read of it says EAGAIN when there is nothing.
+Result<void> never_wait(int descriptor) {
+  const int flags = fcntl(descriptor, F_GETFL);
+  if (flags >= 0 && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0) return {};
+  return fail(Errc::System, "events of an RDMA device: " + meaning(last_error()));
 }
 
 }  // namespace
@@ -159,7 +218,18 @@ Result<std::unique_ptr<Provider>> open_libmlx5(const std::string& name) {
     return fail(last_error() == EPERM ? Errc::System : Errc::Unsupported,
                 fmt::format("RDMA device \"{}\" with DevX: {}{}", name, meaning(last_error()),
                             last_error() == EPERM ? "; CAP_NET_RAW expected" : ""));
-  return std::make_unique<Mlx5Provider>(std::move(context));
+  PORTCULLIS_TRY(never_wait(context->async_fd));
+  EventChannel events(
+      mlx5dv_devx_create_event_channel(context.get(), mlx5dv_devx_create_event_channel_flags{}));
+  if (!events)
+    return fail(Errc::Unsupported, fmt::format("RDMA device \"{}\": an event channel by DevX: {}; "
+                                               "Linux 5.3 or newer expected",
+                                               name, meaning(last_error())));
+  PORTCULLIS_TRY(never_wait(events->fd));
+  ibv_device_attr told{};
+  if (const int error = ibv_query_device(context.get(), &told); error != 0)
+    return fail(Errc::System, fmt::format("RDMA device \"{}\": {}", name, meaning(error)));
+  return std::make_unique<Mlx5Provider>(std::move(context), std::move(events), told.fw_ver);
 }
 
 }  // namespace portcullis::devx

@@ -13,8 +13,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "base/result.hpp"
+#include "prm/eqe.hpp"
 
 namespace portcullis::devx {
 
@@ -28,6 +30,9 @@ class Object {
   virtual ~Object() = default;
   [[nodiscard]] virtual int modify(std::span<const std::byte> in, std::span<std::byte> out) = 0;
   [[nodiscard]] virtual int query(std::span<const std::byte> in, std::span<std::byte> out) = 0;
+  /// From now on the device's events of these types about it come by Provider::next_event()
+  /// (mlx5dv_devx_subscribe_devx_event); prm::EventType.
+  [[nodiscard]] virtual int subscribe(std::span<const std::uint16_t> event_types) = 0;
   /// Once it has returned 0 the object is gone and takes no further call.
   [[nodiscard]] virtual int destroy() = 0;
 };
@@ -44,6 +49,8 @@ class UarPage {
 class Provider {
  public:
   virtual ~Provider() = default;
+  /// "16.35.4506", as the kernel has it.
+  [[nodiscard]] virtual std::string firmware_version() const = 0;
   /// `object` is set when 0 is returned.
   [[nodiscard]] virtual int create(std::span<const std::byte> in, std::span<std::byte> out,
                                    std::unique_ptr<Object>& object) = 0;
@@ -56,6 +63,13 @@ class Provider {
   [[nodiscard]] virtual Result<std::unique_ptr<UarPage>> allocate_uar() = 0;
   /// The kernel's event queue of completion vector 0 (mlx5dv_devx_query_eqn).
   [[nodiscard]] virtual Result<std::uint8_t> eqn() = 0;
+
+  // By one thread at a time. Neither waits.
+  /// Writes the oldest event of an object that subscribed, as the device wrote it; false: none.
+  [[nodiscard]] virtual bool next_event(std::span<std::byte, prm::kEqeBytes> eqe) = 0;
+  /// The kernel has told that the device is broken or that it took it away (IBV_EVENT_DEVICE_FATAL
+  /// of ibv_get_async_event); true ever after.
+  [[nodiscard]] virtual bool is_lost() = 0;
 };
 
 }  // namespace portcullis::devx

@@ -66,9 +66,8 @@ Result<void> LeaseManager::Impl::set_up_steering(const LeaseOptions& options,
   wanted.choice = steering::choice_for(plan.entry);
   if (options.with_drop_entries) wanted.choice.kind = steering::Choice::Kind::Offered;
   wanted.slots = options.slots;
-  wanted.loopback.remote_gid = port->address().gid;
-  wanted.loopback.remote_mac = port->address().mac;
-  const auto log = port->hca().log() ? port->hca().log() : [](std::string_view) {};
+  wanted.loopback = port->port->path();
+  const auto log = port->driver().log() ? port->driver().log() : [](std::string_view) {};
   PORTCULLIS_TRY_ASSIGN(drop, steering::set_up_rule(port->context(), plan.entry, wanted, log));
   if (drop == nullptr && plan.entry != steering::EntryPlan::AtRevoke)
     return fail(Errc::Unsupported, "plan " + plan.full_name() +
@@ -78,9 +77,10 @@ Result<void> LeaseManager::Impl::set_up_steering(const LeaseOptions& options,
 }
 
 Result<void> LeaseManager::Impl::create(const LeaseOptions& options) {
-  PORTCULLIS_TRY_ASSIGN(const lease::LeaseManager::Options inner, options_of(options));
+  PORTCULLIS_TRY_ASSIGN(lease::LeaseManager::Options inner, options_of(options));
+  inner.grant.source_address_index = port->port->address_index();
   PORTCULLIS_TRY(set_up_steering(options, inner.plan));
-  lease::Host host = lease::Host::of(port->hca());
+  lease::Host host = lease::Host::of(port->driver());
   host.steering = drop.get();
   // A function without such a queue frees no key by UMR, and plan umr falls back.
   if (auto queue = pmd::UmrQueue::create(port->context())) {
@@ -121,8 +121,7 @@ LeaseManager::~LeaseManager() = default;
 Result<LeaseManager> LeaseManager::create(const Port& port, const LeaseOptions& options) {
   if (port.impl()->has_manager)
     return fail(Errc::Busy, "the port has a LeaseManager; one at a time is accepted");
-  if (const pmd::Health& health = port.impl()->hca().health(); !health.is_good())
-    return tl::unexpected<Error>(health.error());
+  PORTCULLIS_TRY(port.impl()->driver().condition());
   auto impl = std::make_unique<Impl>(port.impl());
   PORTCULLIS_TRY(impl->create(options));
   return LeaseManager(std::move(impl));

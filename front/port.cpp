@@ -47,12 +47,12 @@ Result<void> check(const PortOptions& options) {
 
 Result<DeviceSpec> DeviceSpec::parse(std::string_view text) {
   PORTCULLIS_TRY_ASSIGN(const attach::DeviceSpec spec, attach::parse_device(text));
-  return DeviceSpec(std::string(text), spec.bdf());
+  return DeviceSpec(std::string(text), spec.bdf(), spec.is_emulated());
 }
 
 Result<void> Port::Impl::open(const DeviceSpec& spec, const PortOptions& options) {
   PORTCULLIS_TRY_ASSIGN(const attach::DeviceSpec parsed, attach::parse_device(spec.text()));
-  if (!parsed.is_emulated()) {
+  if (!parsed.is_emulated() && !parsed.is_kept()) {
     PORTCULLIS_TRY_ASSIGN(eal, running_eal(options.eal_arguments));
   }
   PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(parsed));
@@ -62,7 +62,7 @@ Result<void> Port::Impl::open(const DeviceSpec& spec, const PortOptions& options
     return fail(Errc::Unsupported,
                 "the port is InfiniBand; a port of type Ethernet is accepted, for leases are "
                 "addressed by RoCE");
-  if (options.vlan_id && hca().is_emulated())
+  if (options.vlan_id && driver().is_emulated())
     return fail(Errc::Unsupported, "vlan_id " + std::to_string(*options.vlan_id) +
                                        " on the model, which carries no VLAN tags; leave it out");
   PORTCULLIS_TRY_ASSIGN(
@@ -85,9 +85,9 @@ Result<Port> Port::open(const DeviceSpec& spec, const PortOptions& options) {
 const Gid& Port::gid() const noexcept { return impl_->address().gid; }
 const Mac& Port::mac() const noexcept { return impl_->address().mac; }
 const std::string& Port::firmware_version() const noexcept {
-  return impl_->hca().firmware_version();
+  return impl_->driver().firmware_version();
 }
-bool Port::is_emulated() const noexcept { return impl_->hca().is_emulated(); }
+bool Port::is_emulated() const noexcept { return impl_->driver().is_emulated(); }
 
 std::string Port::description() const {
   return impl_->context().device.description + " fw " + firmware_version() +
@@ -100,7 +100,7 @@ Result<void> Port::wait_ms(std::uint64_t ms) {
   constexpr std::uint64_t kStepNs = kNsPerMs;
   const Device& device = impl_->context().device;
   std::uint64_t left_ns = std::min(ms, ~std::uint64_t{0} / kNsPerMs) * kNsPerMs;
-  PORTCULLIS_TRY(impl_->hca().poll());
+  PORTCULLIS_TRY(impl_->driver().poll());
   while (left_ns > 0) {
     const std::uint64_t before_ns = device.clock.now_ns();
     const std::uint64_t step_ns = std::min(left_ns, kStepNs);
@@ -109,7 +109,7 @@ Result<void> Port::wait_ms(std::uint64_t ms) {
     } else {
       std::this_thread::sleep_for(std::chrono::nanoseconds(step_ns));
     }
-    PORTCULLIS_TRY(impl_->hca().poll());
+    PORTCULLIS_TRY(impl_->driver().poll());
     left_ns -= std::min(left_ns, device.clock.now_ns() - before_ns);
   }
   return {};

@@ -14,14 +14,14 @@
 #include "base/clock.hpp"
 #include "pmd/context.hpp"
 #include "pmd/eal.hpp"
-#include "pmd/hca.hpp"
+#include "pmd/function.hpp"
 #include "pmd/roce_address.hpp"
 
 namespace portcullis {
 
 struct [[gnu::visibility("hidden")]] Port::Impl {
   [[nodiscard]] Result<void> open(const DeviceSpec& spec, const PortOptions& options);
-  [[nodiscard]] pmd::Hca& hca() noexcept { return function->hca(); }
+  [[nodiscard]] pmd::Function& driver() noexcept { return function->driver(); }
   [[nodiscard]] const pmd::Context& context() const noexcept { return function->context(); }
   [[nodiscard]] const Clock& clock() const noexcept { return context().device.clock; }
   [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return port->address(); }

@@ -73,8 +73,7 @@ Result<std::unique_ptr<Requester::Impl>> Requester::Impl::create(std::shared_ptr
 
 Result<void> Requester::Impl::check(std::size_t bytes) const {
   // A function that was reset would keep it waiting for nothing.
-  if (const pmd::Health& health = port->hca().health(); !health.is_good())
-    return tl::unexpected<Error>(health.error());
+  PORTCULLIS_TRY(port->driver().condition());
   if (!grant)
     return fail(Errc::InvalidArgument,
                 "a request before connect(), or after one that failed; a connected queue pair is "
@@ -125,6 +124,7 @@ Result<void> Requester::connect(const Grant& grant) {
   pmd::RtrAttributes rtr;
   rtr.path.remote_gid = grant.port.gid;
   rtr.path.remote_mac = grant.port.mac;
+  rtr.path.source_address_index = impl_->port->port->address_index();
   rtr.remote_qpn = prm::QpNumber{static_cast<std::uint32_t>(grant.port.qpn)};
   rtr.rq_psn = static_cast<std::uint32_t>(grant.port.psn);
   rtr.mtu = mtu;

@@ -62,13 +62,13 @@ std::string left_behind(const FenceTarget& target, StepMask done) {
 
 }  // namespace
 
-Host Host::of(pmd::Hca& hca) {
+Host Host::of(pmd::Function& function) {
   Host host;
-  host.context = &hca.context();
-  host.next_event = [&hca] { return hca.next_event(); };
-  host.fence_slots_available = [&hca] { return hca.fence_slots_available(); };
-  host.on_function_reset = [&hca] { hca.function_was_reset(); };
-  host.log = hca.log();
+  host.context = &function.context();
+  host.next_event = [&function] { return function.next_event(); };
+  host.fence_slots_available = [&function] { return function.fence_slots_available(); };
+  host.on_function_reset = [&function] { function.function_was_reset(); };
+  host.log = function.log();
   return host;
 }
 

@@ -40,7 +40,7 @@
 #include "lease/sweep.hpp"
 #include "pmd/completion_queue.hpp"
 #include "pmd/events.hpp"
-#include "pmd/hca.hpp"
+#include "pmd/function.hpp"
 #include "steering/drop_rule.hpp"
 
 namespace portcullis::lease {
@@ -62,9 +62,9 @@ struct Host {
   /// Told when a fence or a drain has reset the function: who asks it from then on gets an answer
   /// at once, and never "ok". May be empty.
   std::function<void()> on_function_reset = {};
-  LogSink log = {};  // may be empty; of(hca): the one that bring-up was given
+  LogSink log = {};  // may be empty; of(function): the one that bring-up was given
 
-  [[nodiscard]] static Host of(pmd::Hca& hca);
+  [[nodiscard]] static Host of(pmd::Function& function);
 };
 
 /// What a revoke answers. Revoking is no outcome yet: of a batch too large for its deadline, the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every object of an initialised function needs, handed down by pmd::Hca: the device, its
+// What every object of an initialised function needs, handed down by pmd::Function: the device, its
 // command channel, DMA memory, and the capabilities that were read at bring-up. A Context outlives
 // every object made from it.
 #pragma once
@@ -59,7 +59,9 @@ struct Context {
   Capabilities caps;
   const UarMap* uars = nullptr;  // null: UARs are pages of the BAR
   const Uar* uar = nullptr;      // the function's own UAR, for objects that bring none
-  std::uint8_t eqn = 0;          // the asynchronous EQ; a CQ that is polled names it too
+  /// Its kernel driver keeps it: addresses, link, bus mastering and reset are the kernel's.
+  bool is_kept = false;
+  std::uint8_t eqn = 0;  // the asynchronous EQ; a CQ that is polled names it too
   /// Low bytes of memory keys; every copy of a context draws from the same ones.
   std::shared_ptr<KeyVariants> key_variants = std::make_shared<KeyVariants>();
 };

@@ -223,6 +223,10 @@ Result<void> Hca::bring_up_port(std::uint64_t link_wait_ms) {
 Result<void> Hca::poll() {
   health_.poll();
   serve_events();
+  return condition();
+}
+
+Result<void> Hca::condition() const {
   if (!health_.is_good()) return tl::unexpected<Error>(health_.error());
   return {};
 }

@@ -19,10 +19,10 @@
 #include "pmd/context.hpp"
 #include "pmd/event_queue.hpp"
 #include "pmd/firmware_pages.hpp"
+#include "pmd/function.hpp"
 #include "pmd/health.hpp"
 #include "pmd/port.hpp"
 #include "pmd/uar.hpp"
-#include "prm/hca_commands.hpp"
 
 namespace portcullis::pmd {
 
@@ -36,7 +36,7 @@ struct HcaOptions {
   std::uint64_t link_wait_ms = 2'000;
 };
 
-class Hca {
+class Hca final : public Function {
  public:
   using Options = HcaOptions;
   /// Events kept for next_event().
@@ -45,37 +45,28 @@ class Hca {
   /// From reset to initialised. `device` is copied; what it refers to must outlive the Hca.
   [[nodiscard]] static Result<std::unique_ptr<Hca>> bring_up(const Device& device,
                                                              const Options& options = {});
-  Hca(const Hca&) = delete;
-  Hca& operator=(const Hca&) = delete;
   /// Tears down if nobody has, without telling.
-  ~Hca();
+  ~Hca() override;
 
-  /// For the objects made on this function; all of them must be gone before tear_down.
-  [[nodiscard]] const Context& context() const noexcept { return context_; }
+  /// Objects made on it must be gone before tear_down.
+  [[nodiscard]] const Context& context() const noexcept override { return context_; }
   [[nodiscard]] bool is_virtual_function() const noexcept;
-  /// "16.35.4506".
-  [[nodiscard]] const std::string& firmware_version() const noexcept { return firmware_version_; }
-  /// The board's PSID, such as "MT_0000000012"; empty when the device tells none.
-  [[nodiscard]] const std::string& board_id() const noexcept { return board_id_; }
-  /// The ConnectX-5 in software says so in its PSID, behind a PCI slot too.
-  [[nodiscard]] bool is_emulated() const noexcept { return board_id_ == prm::kModelBoardId; }
+  [[nodiscard]] const std::string& firmware_version() const noexcept override {
+    return firmware_version_;
+  }
+  [[nodiscard]] const std::string& board_id() const noexcept override { return board_id_; }
 
   /// Of an Ethernet port. What changes it comes as PortChangeEvent.
   [[nodiscard]] Result<PortState> port_state() const { return query_port_state(*commands_); }
-  /// What the idle path calls: health, events, page requests. An error once the function is broken,
-  /// and ever after.
-  [[nodiscard]] Result<void> poll();
-  /// The oldest event nobody has seen; page requests are served and never seen here. Looks at the
-  /// event queue first.
-  [[nodiscard]] std::optional<Event> next_event();
+  /// Serves page requests too.
+  [[nodiscard]] Result<void> poll() override;
+  [[nodiscard]] Result<void> condition() const override;
+  /// Page requests are served and never seen here.
+  [[nodiscard]] std::optional<Event> next_event() override;
   [[nodiscard]] const Health& health() const noexcept { return health_; }
-  /// Somebody has reset it, or taken it off the bus: from now on every command is answered at once,
-  /// with an error. For who does so while objects are left that would each wait for their own.
-  void function_was_reset() { health_.report_failure("the function has been reset"); }
-  /// Of the options; may be empty.
-  [[nodiscard]] const LogSink& log() const noexcept { return log_; }
-  /// Below CommandQueue::kFenceSlots no new lease should be granted.
-  [[nodiscard]] std::uint32_t fence_slots_available() const noexcept {
+  void function_was_reset() override { health_.report_failure("the function has been reset"); }
+  [[nodiscard]] const LogSink& log() const noexcept override { return log_; }
+  [[nodiscard]] std::uint32_t fence_slots_available() const noexcept override {
     return commands_->fence_slots_available();
   }
   /// Pages the firmware holds.

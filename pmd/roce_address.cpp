@@ -95,12 +95,40 @@ Result<void> RoceAddressTable::clear_all() {
 }
 
 Result<RoceAddress> RoceAddressTable::query(std::uint32_t index) const {
+  PORTCULLIS_TRY_ASSIGN(const Entry entry, read(index));
+  return entry.address;
+}
+
+Result<FoundRoceAddress> RoceAddressTable::find(const std::optional<Gid>& gid,
+                                                const std::optional<std::uint16_t>& vlan_id) const {
+  // ads.src_addr_index has 8 bits.
+  const std::uint32_t entries = std::min(context_->caps.roce_address_table_size, 256U);
+  std::string there;
+  for (std::uint32_t index = 0; index < entries; ++index) {
+    PORTCULLIS_TRY_ASSIGN(const Entry entry, read(index));
+    if (!entry.is_version_2 || entry.address.gid == Gid{}) continue;
+    const bool is_wanted =
+        (!gid || entry.address.gid == *gid) && (!vlan_id || entry.address.vlan_id == vlan_id);
+    if (is_wanted) return FoundRoceAddress{static_cast<std::uint8_t>(index), entry.address};
+    there += (there.empty() ? "" : ", ") + entry.address.gid.text();
+    if (entry.address.vlan_id) there += " on VLAN " + std::to_string(*entry.address.vlan_id);
+  }
+  return fail(Errc::NotFound,
+              "no RoCEv2 address " + (gid ? gid->text() : std::string("at all")) +
+                  (vlan_id ? " on VLAN " + std::to_string(*vlan_id) : std::string()) +
+                  " on this port, whose addresses are the kernel's" +
+                  (there.empty() ? "; give its netdev one" : "; there are " + there));
+}
+
+Result<RoceAddressTable::Entry> RoceAddressTable::read(std::uint32_t index) const {
   PORTCULLIS_TRY(check_index(index));
   prm::Buffer<prm::query_roce_address_in> in;
   in.set<"opcode", prm::number(prm::Opcode::QUERY_ROCE_ADDRESS)>();
   in.put<"roce_address_index">(index);
   PORTCULLIS_TRY_ASSIGN(const auto out, run<prm::query_roce_address_out>(*context_->commands, in));
-  RoceAddress address;
+  Entry entry;
+  entry.is_version_2 = out.get<"roce_address.roce_version">() == prm::number(prm::RoceVersion::V2);
+  RoceAddress& address = entry.address;
   const auto gid = out.bytes<"roce_address.source_l3_address">();
   std::copy(gid.begin(), gid.end(), address.gid.bytes.begin());
   std::uint64_t mac = std::uint64_t{out.get<"roce_address.source_mac_47_32">()} << 32 |
@@ -109,7 +137,7 @@ Result<RoceAddress> RoceAddressTable::query(std::uint32_t index) const {
     address.mac.octets[i] = static_cast<std::uint8_t>(mac);
   if (out.get<"roce_address.vlan_valid">() != 0)
     address.vlan_id = static_cast<std::uint16_t>(out.get<"roce_address.vlan_id">());
-  return address;
+  return entry;
 }
 
 }  // namespace portcullis::pmd

@@ -22,6 +22,12 @@ struct RoceAddress {
   bool operator==(const RoceAddress&) const = default;
 };
 
+/// Where in the port's table a RoCEv2 address stands that somebody else has set.
+struct FoundRoceAddress {
+  std::uint8_t index = 0;
+  RoceAddress address;
+};
+
 /// Clears on destruction what it set.
 class RoceAddressTable {
  public:
@@ -39,8 +45,18 @@ class RoceAddressTable {
   [[nodiscard]] Result<void> clear_all();
   /// QUERY_ROCE_ADDRESS.
   [[nodiscard]] Result<RoceAddress> query(std::uint32_t index) const;
+  /// QUERY_ROCE_ADDRESS of one entry after the other: the first of version 2 with this GID and,
+  /// where it is given, this VLAN; without a GID the first of version 2. NotFound, with what there
+  /// is.
+  [[nodiscard]] Result<FoundRoceAddress> find(const std::optional<Gid>& gid,
+                                              const std::optional<std::uint16_t>& vlan_id) const;
 
  private:
+  struct Entry {
+    bool is_version_2 = false;
+    RoceAddress address;
+  };
+  [[nodiscard]] Result<Entry> read(std::uint32_t index) const;
   [[nodiscard]] Result<void> check_index(std::uint32_t index) const;
 
   const Context* context_;

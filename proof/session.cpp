@@ -15,8 +15,9 @@ Result<std::unique_ptr<Session>> Session::open(const attach::DeviceSpec& spec,
     return device;
   };
   PORTCULLIS_TRY_ASSIGN(session->function_, attach::Function::bring_up(std::move(opened), options));
-  PORTCULLIS_TRY_ASSIGN(auto port,
-                        attach::Port::create(session->context(), {.gid = attach::kLoopbackGid}));
+  attach::Port::Options addressed;
+  if (!session->context().is_kept) addressed.gid = attach::kLoopbackGid;
+  PORTCULLIS_TRY_ASSIGN(auto port, attach::Port::create(session->context(), addressed));
   session->port_.emplace(std::move(port));
   return session;
 }

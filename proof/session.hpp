@@ -18,7 +18,7 @@
 #include "base/device.hpp"
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
-#include "pmd/hca.hpp"
+#include "pmd/function.hpp"
 #include "proof/client.hpp"
 #include "trace/recording_file.hpp"
 
@@ -41,7 +41,7 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  [[nodiscard]] pmd::Hca& hca() noexcept { return function_->hca(); }
+  [[nodiscard]] pmd::Function& driver() noexcept { return function_->driver(); }
   [[nodiscard]] const pmd::Context& context() const noexcept { return function_->context(); }
   [[nodiscard]] const Device& device() const noexcept { return context().device; }
   /// From the port to itself.

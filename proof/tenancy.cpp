@@ -78,11 +78,12 @@ Result<void> Tenancy::grant_all() {
   lease::LeaseManager::Options options;
   options.table.slots = options_.leases;
   options.grant.psn_seed = kPsnSeed;
+  options.grant.source_address_index = session_->path().source_address_index;
   options.fence.deadline_ms = options_.fence_deadline_ms;
   options.grant.deadline_ms = options_.fence_deadline_ms;
   options.sweep.command_deadline_ms =
       std::max(options.sweep.command_deadline_ms, options_.fence_deadline_ms);
-  lease::Host host = lease::Host::of(session_->hca());
+  lease::Host host = lease::Host::of(session_->driver());
   if (context_) host.context = &*context_;
   host.steering = rule_.get();
   options.plan.entry = options_.entry;

@@ -29,7 +29,7 @@ Result<std::unique_ptr<ServedPort>> ServedPort::open(const attach::DeviceSpec& s
     return fail(Errc::Unsupported,
                 "port_type is 0 (InfiniBand), and what is served here is addressed by RoCE; a port "
                 "of type 1 (Ethernet) is accepted");
-  if (wanted.vlan && port->hca().is_emulated())
+  if (wanted.vlan && port->driver().is_emulated())
     return fail(Errc::Unsupported,
                 "--vlan " + std::to_string(*wanted.vlan) +
                     ": not supported on the model, which carries no VLAN tags; leave it out");
@@ -41,8 +41,8 @@ Result<std::unique_ptr<ServedPort>> ServedPort::open(const attach::DeviceSpec& s
 }
 
 std::string ServedPort::description() const {
-  return plain_.description + " fw " + function_->hca().firmware_version() +
-         (function_->hca().is_emulated() ? ", emulated: not NIC latency" : "");
+  return plain_.description + " fw " + function_->driver().firmware_version() +
+         (function_->driver().is_emulated() ? ", emulated: not NIC latency" : "");
 }
 
 std::string ServedPort::neighbour_command() const {
@@ -67,7 +67,7 @@ Result<void> ServedPort::idle(std::uint64_t most_ns) {
   } else {
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(most_ns, kMostSleepNs)));
   }
-  return hca().poll();
+  return driver().poll();
 }
 
 }  // namespace portcullis::service

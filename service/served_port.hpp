@@ -15,8 +15,9 @@
 #include "base/device.hpp"
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
-#include "pmd/hca.hpp"
+#include "pmd/function.hpp"
 #include "pmd/roce_address.hpp"
+#include "pmd/roce_path.hpp"
 #include "service/region_watch.hpp"
 #include "trace/recording_file.hpp"
 
@@ -39,8 +40,12 @@ class ServedPort {
   ServedPort(const ServedPort&) = delete;
   ServedPort& operator=(const ServedPort&) = delete;
 
-  [[nodiscard]] pmd::Hca& hca() noexcept { return function_->hca(); }
+  [[nodiscard]] pmd::Function& driver() noexcept { return function_->driver(); }
   [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return port_->address(); }
+  /// From the port to itself.
+  [[nodiscard]] const pmd::RocePath& path() const noexcept { return port_->path(); }
+  /// Where the address stands in the port's table.
+  [[nodiscard]] std::uint8_t address_index() const noexcept { return port_->address_index(); }
   /// To make it fail on purpose; null for hardware.
   [[nodiscard]] model::Model* model() noexcept { return function_->model(); }
   /// What a client's host must be told: nobody answers for the port.

@@ -37,14 +37,14 @@ RunContext describe_run(const Options& options, const attach::DeviceSpec& spec,
   const auto add = [&](const char* key, std::string value) {
     context.emplace_back(key, std::move(value));
   };
-  const std::string& firmware = session.hca().firmware_version();
+  const std::string& firmware = session.driver().firmware_version();
   const auto* model = std::get_if<model::Options>(&spec.kind);
   const std::string& description = session.device().description;
-  const bool is_emulated = model != nullptr || session.hca().is_emulated();
+  const bool is_emulated = model != nullptr || session.driver().is_emulated();
   const std::string far = is_emulated ? "as its server was told" : "hardware";
   add("device", model != nullptr ? description : description + " fw " + firmware);
   add("emulated", is_emulated ? "yes: not NIC latency" : "no");
-  add("board", session.hca().board_id());
+  add("board", session.driver().board_id());
   add("timing", model != nullptr ? model->timing : far);
   add("behaviours", model == nullptr ? far : model::behaviours_in_force(*model).value_or("none"));
   add("clock", clocks);
@@ -72,7 +72,8 @@ std::string subtitle_of(const RunContext& context) {
 std::vector<std::string> find_lcore_faults(const attach::DeviceSpec& spec) {
   const auto topology = pmd::read_cpu_topology();
   if (!topology) return {topology.error().text};
-  const int node = spec.is_emulated() ? -1 : pmd::numa_node_of(spec.bdf());
+  const std::string bdf = spec.bdf();
+  const int node = bdf.empty() ? -1 : pmd::numa_node_of(bdf);
   auto findings = pmd::lcore_findings(*topology, pmd::eal_lcores(), node);
   if (spec.is_emulated() && pmd::Eal::worker_lcores().empty())
     findings.emplace_back(

@@ -226,8 +226,7 @@ Result<int> run(const CommandLine& line, const Suite& suite) {
   PORTCULLIS_TRY_ASSIGN(const auto executions, executions_of(suite, options));
   const attach::DeviceSpec& spec = executions.front().device;
   // What is wrong with the card is told before the EAL can stumble over it.
-  if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
-  PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(line.eal, spec.is_emulated()));
+  PORTCULLIS_TRY_ASSIGN(const auto eal, spec.start_eal(line.eal));
   const std::vector<std::string> findings = find_lcore_faults(spec);
   for (const std::string& finding : findings)
     fmt::print(stderr, "{}: {}\n", suite.info.name, finding);

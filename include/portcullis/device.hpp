@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every program's --device= names: the ConnectX-5 in software, or a PCI function that is bound
-// to vfio-pci.
+// What every program's --device= names: the ConnectX-5 in software, a PCI function that is bound to
+// vfio-pci, or a NIC that its kernel driver keeps.
 //
 //   model[,timing=NAME][,behaviour=A+B=VALUE][,execution=stepped|polled][,port=eth|ib][,seed=N]
 //        [,vf][,pcap=FILE][,trace=FILE]
 //   0000:03:00.0
+//   mlx5_0
 //
 // timing: instant, or cx5-16.35.4506, whose command times are those of a firmware that was measured
 // (docs/benchmarks.md). A stepped model runs in its caller's waits and on a clock of its own, so a
 // run is a function of its seed; a polled one has a thread. No privileges are needed for either.
+// mlx5_0 is a name of /sys/class/infiniband; its driver must offer DevX, and the process needs
+// CAP_NET_RAW (mlx5_ib_devx_create of Linux). Its addresses are those that the kernel gave it.
 //
 // Example, leases.cpp:
 //   PORTCULLIS_TRY_ASSIGN(const auto spec, DeviceSpec::parse("model,timing=cx5-16.35.4506"));
@@ -31,18 +34,19 @@ class PORTCULLIS_API DeviceSpec {
   [[nodiscard]] static Result<DeviceSpec> parse(std::string_view text);
 
   /// The model: no NIC is needed, and no figure from it is NIC latency.
-  [[nodiscard]] bool is_emulated() const noexcept { return pci_address_.empty(); }
-  /// "0000:03:00.0"; empty for a model.
+  [[nodiscard]] bool is_emulated() const noexcept { return is_emulated_; }
+  /// "0000:03:00.0"; empty for a model, and for a kept NIC that sysfs does not know.
   [[nodiscard]] const std::string& pci_address() const noexcept { return pci_address_; }
   /// As it was given to parse().
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
-  DeviceSpec(std::string text, std::string pci_address)
-      : text_(std::move(text)), pci_address_(std::move(pci_address)) {}
+  DeviceSpec(std::string text, std::string pci_address, bool is_emulated)
+      : text_(std::move(text)), pci_address_(std::move(pci_address)), is_emulated_(is_emulated) {}
 
   std::string text_;
   std::string pci_address_;
+  bool is_emulated_;
 };
 
 }  // namespace portcullis

@@ -152,7 +152,7 @@ Result<void> World::start_manager() {
   options.grace_ms = grace_ms(spec_);
   if (spec_.mutant == Mutant::NumberReusedEarly || spec_.mutant == Mutant::NoGrace)
     options.grace_ms = 0;
-  lease::Host host = lease::Host::of(function_->hca());
+  lease::Host host = lease::Host::of(function_->driver());
   host.context = &*context_;
   host.steering = drop_.get();
   if (freer_) host.umr = &*freer_;

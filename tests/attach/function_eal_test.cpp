@@ -19,8 +19,7 @@ TEST(Function, PolledModel_IsServedWhileTheDriverIsUp) {
       Function::bring_up(OpenDevice::open(parse_device("model,execution=polled").value()).value());
 
   ASSERT_TRUE(function.has_value()) << function.error().text;
-  EXPECT_TRUE((*function)->hca().poll().has_value());
-  EXPECT_TRUE((*function)->hca().tear_down().has_value());
+  EXPECT_TRUE((*function)->driver().poll().has_value());
 }
 
 }  // namespace

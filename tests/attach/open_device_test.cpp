@@ -52,6 +52,24 @@ TEST(ParseDevice, PciAddress_IsAFunction) {
   EXPECT_EQ(spec->bdf(), "0000:03:00.1");
 }
 
+TEST(ParseDevice, NameOfTheKernels_IsAKeptNic) {
+  const auto spec = parse_device("rocep3s0f0");
+  ASSERT_TRUE(spec.has_value()) << spec.error().text;
+  EXPECT_FALSE(spec->is_emulated());
+  EXPECT_TRUE(spec->is_kept());
+  EXPECT_TRUE(spec->bdf().empty());  // no such device is here
+  EXPECT_TRUE(spec->check_ready().has_value());
+}
+
+TEST(OpenDevice, NameThatTheKernelHasNot_SaysWhatItHasAndWhatElseIsAccepted) {
+  const auto refused = OpenDevice::open(parse_device("models").value());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::NotFound);
+  EXPECT_THAT(refused.error().text,
+              AllOf(HasSubstr("device \"models\": the kernel has "), HasSubstr("RDMA device"),
+                    HasSubstr("model[,..] or a PCI address"), Not(HasSubstr("\n"))));
+}
+
 struct Refusal {
   const char* text;
   const char* value;
@@ -70,9 +88,10 @@ TEST_P(ParseDeviceRefusalTest, NamesTheValueAndWhatIsAccepted) {
 
 INSTANTIATE_TEST_SUITE_P(
     Words, ParseDeviceRefusalTest,
-    ::testing::Values(Refusal{"", "device \"\"", "model[,..] or a PCI address"},
-                      Refusal{"mlx5_0", "\"mlx5_0\"", "like 0000:03:00.0"},
-                      Refusal{"models", "\"models\"", "model[,..]"},
+    ::testing::Values(Refusal{"", "device \"\"", "model[,..], a PCI address"},
+                      Refusal{"03:00", "\"03:00\"", "like 0000:03:00.0"},
+                      Refusal{"mlx5_0,vf", "\"mlx5_0,vf\"", "an RDMA device of the kernel's"},
+                      Refusal{"models,vf", "\"models,vf\"", "model[,..]"},
                       Refusal{"model,", "\"\"", "timing="},
                       Refusal{"model,warp=9", "\"warp=9\"", "timing=, behaviour=, execution="},
                       Refusal{"model,vf=1", "\"vf=1\"", "vf, pcap="},

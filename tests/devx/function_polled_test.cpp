@@ -7,8 +7,11 @@
 
 #include <cerrno>
 #include <future>
+#include <optional>
+#include <variant>
 #include <vector>
 
+#include "attach/port.hpp"
 #include "base/dma_bytes.hpp"
 #include "devx/function.hpp"
 #include "pmd/capabilities.hpp"
@@ -31,8 +34,8 @@ struct KeptFunction : ::testing::Test {
 
   KernelFake kernel;
   pmd::RoceAddressTable addresses{kernel.hca().context()};
-  std::unique_ptr<devx::Function> function =
-      devx::Function::open(kernel.open(), "a kept function").value();
+  devx::KeptNic nic{kernel.open(), "a kept function"};
+  std::unique_ptr<devx::Function> function = devx::Function::open(nic, nic.device()).value();
 };
 
 struct KeptPair : KeptFunction {
@@ -98,6 +101,80 @@ TEST_F(KeptPair, KernelThatFakes_QpInErrorIsNoSuccess) {
   const auto stopped = server.qp.to_error();
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, Errc::DeviceFailed);
+}
+
+TEST_F(KeptPair, WriteThatIsRefused_ItsResponderHearsOfIt) {
+  const std::vector<std::byte> line(64, std::byte{1});
+  ASSERT_TRUE(client.qp.post_write_inline(line, to(kRegionBytes, 1)));
+  client.qp.ring();
+  ASSERT_FALSE(complete().ok());
+  std::optional<pmd::Event> event;
+  const auto came = [&] { return (event = function->next_event()).has_value(); };
+  ASSERT_TRUE(wait_until(function->context().device, in_a_minute(), came));
+  const auto& told = std::get<pmd::QpEvent>(*event);
+  EXPECT_EQ(told.type, prm::number(prm::EventType::WQ_ACCESS_ERROR));
+  EXPECT_EQ(told.qpn, server.qp.number());
+}
+
+TEST_F(KeptPair, KernelThatFakes_TheNextPollSaysSo) {
+  EXPECT_TRUE(function->poll());
+  kernel.break_down();
+  EXPECT_TRUE(function->condition());  // which looks at nothing
+  const auto broken = function->poll();
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().code, Errc::DeviceFailed);
+  EXPECT_THAT(broken.error().text, HasSubstr("the kernel driver has told"));
+  EXPECT_FALSE(function->condition());
+}
+
+TEST_F(KeptPair, FunctionThatSomebodyReset_AnswersNoCommand) {
+  function->function_was_reset();
+  const auto destroyed = server.key.destroy();
+  ASSERT_FALSE(destroyed);
+  EXPECT_THAT(destroyed.error().text, HasSubstr("DESTROY_MKEY: the function has been reset"));
+}
+
+TEST_F(KeptFunction, QueueThatCannotSubscribe_IsNotLeftBehind) {
+  kernel.answer_subscriptions_with(EOPNOTSUPP);
+  const auto cq = pmd::CompletionQueue::create(function->context(), 4);
+  ASSERT_FALSE(cq);
+  EXPECT_THAT(cq.error().text, HasSubstr("CREATE_CQ by DevX"));
+  EXPECT_EQ(kernel.seen().back(), Opcode::DESTROY_CQ);
+}
+
+TEST_F(KeptFunction, WhatItIs_IsAsItsKernelHasIt) {
+  EXPECT_EQ(function->firmware_version(), kernel.hca().firmware_version());
+  EXPECT_EQ(function->board_id(), kernel.hca().board_id());
+  EXPECT_TRUE(function->is_emulated());
+  EXPECT_TRUE(function->context().is_kept);
+}
+
+TEST_F(KeptFunction, PortWithoutAnAddressAsked_TakesTheKernelsFirst) {
+  ASSERT_TRUE(addresses.clear(0));
+  ASSERT_TRUE(addresses.set(3, {kGid, kMac}));
+  const auto port = attach::Port::create(function->context(), {});
+  ASSERT_TRUE(port) << port.error().text;
+  EXPECT_EQ(port->address(), (pmd::RoceAddress{kGid, kMac}));
+  EXPECT_EQ(port->path().source_address_index, 3);
+}
+
+TEST_F(KeptFunction, AddressOfItsOwn_IsFoundAmongTheKernels) {
+  const pmd::Gid wanted = pmd::Gid::from_ipv4(192, 0, 2, 7);
+  ASSERT_TRUE(addresses.set(1, {wanted, kMac}));
+  ASSERT_TRUE(addresses.set(2, {wanted, kMac, 9}));
+  EXPECT_EQ(attach::Port::create(function->context(), {.gid = wanted})->address_index(), 1);
+  const attach::Port::Options on_vlan{.gid = wanted, .vlan_id = 9};
+  EXPECT_EQ(attach::Port::create(function->context(), on_vlan)->address_index(), 2);
+}
+
+TEST_F(KeptFunction, AddressThatTheKernelHasNot_IsRefusedWithThoseItHas) {
+  const pmd::Gid wanted = pmd::Gid::from_ipv4(192, 0, 2, 7);
+  const auto port = attach::Port::create(function->context(), {.gid = wanted});
+  ASSERT_FALSE(port);
+  EXPECT_EQ(port.error().code, Errc::NotFound);
+  EXPECT_EQ(port.error().text, "no RoCEv2 address " + wanted.text() +
+                                   " on this port, whose addresses are the kernel's; there are " +
+                                   kGid.text());
 }
 
 TEST_F(KeptPair, MemoryUnderALiveKey_CannotBeUnmapped) {

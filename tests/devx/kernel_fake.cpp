@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/devx/kernel_fake.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <set>
@@ -8,8 +9,11 @@
 
 #include "devx/command_table.hpp"
 #include "pmd/command_tail.hpp"
+#include "pmd/events.hpp"
 #include "prm/command_fields.hpp"
+#include "prm/eqe.hpp"
 #include "prm/object_commands.hpp"
+#include "prm/view.hpp"
 
 namespace portcullis::testing {
 namespace {
@@ -56,6 +60,24 @@ void KernelFake::break_down() {
   broken_ = true;
 }
 
+void KernelFake::answer_subscriptions_with(int error) {
+  const std::scoped_lock lock(mutex_);
+  subscription_error_ = error;
+}
+
+void KernelFake::sort_events() {
+  while (const auto event = hca_->next_event()) {
+    const auto* const of_qp = std::get_if<pmd::QpEvent>(&*event);
+    if (of_qp == nullptr || !subscribed_.contains({prm::number(of_qp->qpn), of_qp->type})) continue;
+    prm::Buffer<prm::eqe> eqe;
+    eqe.put<"event_type">(of_qp->type);
+    prm::Buffer<prm::qp_events> data;
+    data.put<"qpn_rqn_sqn">(of_qp->qpn);
+    std::ranges::copy(data.all(), eqe.bytes<"event_data">().begin());
+    std::ranges::copy(eqe.all(), eqes_.emplace_back().begin());
+  }
+}
+
 /// mlx5_internal_err_ret_value: what only gives back is "done", everything else is aborted.
 int KernelFake::answer_by_itself(Opcode opcode, std::span<std::byte> out) {
   static const std::set<Opcode> done{
@@ -96,6 +118,11 @@ class KernelFake::Process final : public devx::Provider {
     }
     int query(std::span<const std::byte> in, std::span<std::byte> out) override {
       return kernel_->run(in, out);
+    }
+    int subscribe(std::span<const std::uint16_t> event_types) override {
+      const std::scoped_lock lock(kernel_->mutex_);
+      for (const std::uint16_t type : event_types) kernel_->subscribed_.insert({id_, type});
+      return kernel_->subscription_error_;
     }
     int destroy() override {
       const auto opcode = static_cast<std::uint32_t>(prm::number(destroy_));
@@ -170,6 +197,21 @@ class KernelFake::Process final : public devx::Provider {
     return std::make_unique<Page>(std::move(uar));
   }
   Result<std::uint8_t> eqn() override { return kernel_->hca_->context().eqn; }
+  [[nodiscard]] std::string firmware_version() const override {
+    return kernel_->hca_->firmware_version();
+  }
+  bool next_event(std::span<std::byte, prm::kEqeBytes> eqe) override {
+    const std::scoped_lock lock(kernel_->mutex_);
+    kernel_->sort_events();
+    if (kernel_->eqes_.empty()) return false;
+    std::ranges::copy(kernel_->eqes_.front(), eqe.begin());
+    kernel_->eqes_.pop_front();
+    return true;
+  }
+  bool is_lost() override {
+    const std::scoped_lock lock(kernel_->mutex_);
+    return kernel_->broken_;
+  }
 
  private:
   KernelFake* kernel_;

@@ -5,12 +5,17 @@
 // is its own, and an answer that is no success is EREMOTEIO with the status in the output.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "devx/provider.hpp"
@@ -36,12 +41,16 @@ class KernelFake {
   /// From now on the kernel takes the NIC for broken, as in MLX5_DEVICE_STATE_INTERNAL_ERROR.
   void break_down();
 
+  /// What a subscription is answered with; 0 at first.
+  void answer_subscriptions_with(int error);
   /// Before a command is sent: a non-zero value is returned to the process, and nothing is sent.
   void set_gate(std::function<int(prm::Opcode)> gate);
 
  private:
   class Process;
   friend class Process;
+  /// Takes what the function has to tell and keeps what somebody subscribed to, as EQEs.
+  void sort_events();
   int run(std::span<const std::byte> in, std::span<std::byte> out);
   static int answer_by_itself(prm::Opcode opcode, std::span<std::byte> out);
 
@@ -53,6 +62,9 @@ class KernelFake {
   bool broken_ = false;
   std::unordered_map<std::uint32_t, std::pair<Iova, std::size_t>> umems_;
   std::vector<prm::Opcode> seen_;
+  int subscription_error_ = 0;
+  std::set<std::pair<std::uint32_t, std::uint16_t>> subscribed_;  // QP number, event type
+  std::deque<std::array<std::byte, prm::kEqeBytes>> eqes_;
 };
 
 }  // namespace portcullis::testing

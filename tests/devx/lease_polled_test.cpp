@@ -24,13 +24,11 @@ using ::testing::HasSubstr;
 
 struct KeptLease : ::testing::Test {
   KeptLease() {
-    lease::Host host;
-    host.context = &function->context();
-    host.next_event = [] { return std::optional<pmd::Event>(); };
-    host.fence_slots_available = [this] { return function->channel().fence_slots_available(); };
+    lease::Host host = lease::Host::of(*function);
+    host.on_event = [this](const pmd::Event& event) { events.push_back(pmd::describe(event)); };
     lease::LeaseManager::Options options;
     options.table.slots = 4;
-    manager = lease::LeaseManager::create(host, options).value();
+    manager = lease::LeaseManager::create(std::move(host), options).value();
   }
   void SetUp() override { ASSERT_TRUE(addresses.set(0, {kGid, kMac})); }
 
@@ -41,8 +39,9 @@ struct KeptLease : ::testing::Test {
 
   KernelFake kernel;
   pmd::RoceAddressTable addresses{kernel.hca().context()};
-  std::unique_ptr<devx::Function> function =
-      devx::Function::open(kernel.open(), "a kept function").value();
+  devx::KeptNic nic{kernel.open(), "a kept function"};
+  std::unique_ptr<devx::Function> function = devx::Function::open(nic, nic.device()).value();
+  std::vector<std::string> events;  // that the manager took
   std::unique_ptr<lease::LeaseManager> manager;
 };
 
@@ -69,8 +68,7 @@ TEST_F(KeptLease, GrantedTogetherAndRevokedByTheTenantsKey_TornDown) {
   const std::vector<lease::GrantRequest> requests(3, request);
   std::vector<lease::LeaseName> names;
   const auto granted = manager->grant_together(requests).value();
-  for (const lease::Grant& made : granted)
-    names.push_back({made.lease.id, made.lease.epoch});
+  for (const lease::Grant& made : granted) names.push_back({made.lease.id, made.lease.epoch});
   const auto answers = manager->revoke_batch(names, lease::indirect_plan());
   EXPECT_THAT(answers, Each(Field(&lease::RevokeAnswer::outcome, Outcome::TornDown)));
 }

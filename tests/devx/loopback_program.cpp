@@ -61,8 +61,8 @@ Result<pmd::Completion> write(Owned& client, const Owned& server, std::uint64_t 
 
 Result<void> run(const std::string& name, std::uint64_t writes) {
   PORTCULLIS_TRY_ASSIGN(auto provider, devx::open_libmlx5(name));
-  PORTCULLIS_TRY_ASSIGN(const auto function,
-                        devx::Function::open(std::move(provider), "devx " + name));
+  devx::KeptNic nic(std::move(provider), "devx " + name);
+  PORTCULLIS_TRY_ASSIGN(const auto function, devx::Function::open(nic, nic.device()));
   const pmd::Context& context = function->context();
   const auto soon = [&] { return context.device.clock.now_ns() + 30 * kNsPerSecond; };
   PORTCULLIS_TRY_ASSIGN(const pmd::InfinibandPort port,

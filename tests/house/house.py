@@ -29,7 +29,7 @@ ARROWS = {
     "lease": {"steering"},
     "probes": {"steering"},
     "model": {"trace"},
-    "attach": {"pmd", "model"},
+    "attach": {"pmd", "devx", "model"},
     "failover": {"base"},
     "pfc": {"base"},
     "include": set(),

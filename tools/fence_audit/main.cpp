@@ -53,9 +53,7 @@ Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
 Result<bool> run(const Options& options) {
   if (!options.json.empty()) PORTCULLIS_TRY(portcullis::program::check_output(options.json));
   PORTCULLIS_TRY_ASSIGN(const auto spec, portcullis::attach::parse_device(options.device));
-  if (!spec.is_emulated()) PORTCULLIS_TRY(portcullis::pmd::check_vfio_ready(spec.bdf()));
-  PORTCULLIS_TRY_ASSIGN(const auto eal,
-                        portcullis::pmd::Eal::start(options.eal, spec.is_emulated()));
+  PORTCULLIS_TRY_ASSIGN(const auto eal, spec.start_eal(options.eal));
   const std::string device = options.device + (spec.is_emulated() ? ", emulated, not a card" : "");
   fmt::print("{}\n", device);
   std::unique_ptr<LineChannel> channel;  // null: clients of our own

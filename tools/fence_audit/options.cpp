@@ -29,7 +29,8 @@ std::string check_plan(const std::string& name) {
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("DEVICE", options.device,
-                 "a PCI address such as 0000:03:00.0, or\n"
+                 "a PCI address such as 0000:03:00.0, an RDMA device of the\n"
+                 "kernel's such as mlx5_0, or\n"
                  "model[,timing=NAME][,behaviour=NAME].. (default model)");
   app.add_option(
          "--plan", options.plans,

@@ -50,7 +50,7 @@ class ServedAuditor {
   }
 
   Result<void> prepare() {
-    const pmd::Context& context = port_->hca().context();
+    const pmd::Context& context = port_->driver().context();
     if (auto counter = pmd::QCounter::create(context)) counter_.emplace(std::move(*counter));
     audit_->has_counter = counter_.has_value();
     if (plan_.has(lease::Step::FreeKey)) {
@@ -64,8 +64,7 @@ class ServedAuditor {
     context_->commands = &*key_tap_;
     steering::FlowDrop::Options wanted;
     wanted.choice = steering::choice_for(plan_.entry);
-    wanted.loopback.remote_gid = port_->address().gid;
-    wanted.loopback.remote_mac = port_->address().mac;
+    wanted.loopback = port_->path();
     PORTCULLIS_TRY_ASSIGN(drop_, steering::set_up_rule(context, plan_.entry, wanted, {}));
     return {};
   }
@@ -96,8 +95,9 @@ class ServedAuditor {
     wanted.table.slots = 1;
     wanted.plan = plan_;
     wanted.grant.mtu = mtu;
+    wanted.grant.source_address_index = port_->address_index();
     if (counter_) wanted.grant.counter_set = counter_->id();
-    auto host = lease::Host::of(port_->hca());
+    auto host = lease::Host::of(port_->driver());
     host.context = &*context_;
     host.log = program::log_to_stderr();
     host.steering = drop_.get();

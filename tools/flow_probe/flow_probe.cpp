@@ -46,18 +46,15 @@ std::string version() {
 /// Runs all of them; false when one could not run.
 Result<bool> run(const Arguments& arguments, std::vector<std::string> eal_arguments) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(arguments.device));
-  if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
-  PORTCULLIS_TRY_ASSIGN(const auto eal,
-                        pmd::Eal::start(std::move(eal_arguments), spec.is_emulated()));
+  PORTCULLIS_TRY_ASSIGN(const auto eal, spec.start_eal(std::move(eal_arguments)));
   PORTCULLIS_TRY_ASSIGN(const auto port, tools::open_port(spec, std::nullopt));
   std::cout << "device " << port->description() << '\n';
   probes::Options options;
-  options.loopback.remote_gid = port->address().gid;
-  options.loopback.remote_mac = port->address().mac;
+  options.loopback = port->path();
   options.quiet_ms = arguments.quiet_ms;
   bool all_ran = true;
   for (const probes::Probe probe : probes::built_in()) {
-    const auto report = probes::run(probe, port->hca().context(), options);
+    const auto report = probes::run(probe, port->driver().context(), options);
     if (report)
       std::cout << probes::describe(*report) << std::endl;
     else
@@ -77,8 +74,9 @@ int probe(int argc, char** argv) {
   CLI::App app{
       "What the flow steering of a ConnectX-5 function does, asked of the function itself.",
       "flow-probe [EAL arguments] --"};
-  app.add_option("--device", arguments.device,
-                 "a PCI address such as 0000:03:00.0, or model[,timing=NAME][,behaviour=NAME]..")
+  app.add_option(
+         "--device", arguments.device,
+         "a PCI address such as 0000:03:00.0, mlx5_0, or model[,timing=NAME][,behaviour=NAME]..")
       ->type_name("SPEC")
       ->capture_default_str();
   app.add_option("--quiet-ms", arguments.quiet_ms,

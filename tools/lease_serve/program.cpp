@@ -83,9 +83,10 @@ class Serving {
     wanted.table.slots = 1;
     wanted.plan = options_->plan;
     wanted.grant.mtu = service::ClientDesk::mtu_of(request.mtu);
+    wanted.grant.source_address_index = port_->address_index();
     wanted.grant.traffic_class = static_cast<std::uint8_t>(options_->dscp << 2);
     wanted.grant.priority = static_cast<std::uint8_t>(options_->priority);
-    auto host = lease::Host::of(port_->hca());
+    auto host = lease::Host::of(port_->driver());
     host.log = [this](std::string_view line) { say("log", std::string(line)); };
     host.steering = drop_.get();
     if (umr_) host.umr = &*umr_;
@@ -118,10 +119,9 @@ class Serving {
     steering::FlowDrop::Options wanted;
     wanted.choice = options_->steering.value_or(steering::choice_for(options_->plan.entry));
     wanted.allow_function_drop = options_->allow_function_drop;
-    wanted.loopback.remote_gid = port_->address().gid;
-    wanted.loopback.remote_mac = port_->address().mac;
+    wanted.loopback = port_->path();
     auto rule =
-        steering::set_up_rule(port_->hca().context(), options_->plan.entry, wanted,
+        steering::set_up_rule(port_->driver().context(), options_->plan.entry, wanted,
                               [this](std::string_view line) { say("log", std::string(line)); });
     if (!rule && rule.error().code == Errc::Unsupported)
       rule.error().text += "; --steering=try asks the device all the same";
@@ -131,7 +131,7 @@ class Serving {
 
   Result<void> set_up_umr() {
     if (!options_->plan.has(lease::Step::FreeKey)) return {};
-    PORTCULLIS_TRY_ASSIGN(umr_queue_, pmd::UmrQueue::create(port_->hca().context()));
+    PORTCULLIS_TRY_ASSIGN(umr_queue_, pmd::UmrQueue::create(port_->driver().context()));
     umr_.emplace(*umr_queue_);
     return {};
   }
@@ -276,13 +276,13 @@ std::string path_text(const Options& options) {
 
 Result<bool> run(const Options& options, const World& world) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
-  if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
+  PORTCULLIS_TRY(spec.check_ready());
   if (!options.json_file.empty())
     PORTCULLIS_TRY(program::named("--json", program::check_output(options.json_file)));
   if (!options.dump_file.empty())
     PORTCULLIS_TRY(program::named("--dump", program::check_output(options.dump_file)));
   PORTCULLIS_TRY_ASSIGN(const auto channel, open_channel(options));
-  PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(options.eal, spec.is_emulated()));
+  PORTCULLIS_TRY_ASSIGN(const auto eal, spec.start_eal(options.eal));
   PORTCULLIS_TRY_ASSIGN(const auto port, open_port(spec, options.address, options.vlan));
   const pmd::RoceAddress& address = port->address();
   world.print(fmt::format("{:10} {}", "device", port->description()));

@@ -41,7 +41,7 @@ prm::QpcMtu mtu_code(std::uint32_t bytes) {
 
 Result<std::unique_ptr<Connection>> Connection::create(service::ServedPort& port,
                                                        std::uint32_t first_psn) {
-  const pmd::Context& context = port.hca().context();
+  const pmd::Context& context = port.driver().context();
   PORTCULLIS_TRY_ASSIGN(auto memory, DmaMemory::create(*context.device.dma, kBufferBytes));
   PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
   PORTCULLIS_TRY_ASSIGN(
@@ -73,6 +73,7 @@ Result<void> Connection::connect(const service::exchange::Grant& grant) {
   pmd::RtrAttributes rtr;
   rtr.path.remote_gid = grant.server.gid;
   rtr.path.remote_mac = grant.server.mac;
+  rtr.path.source_address_index = port_->address_index();
   rtr.remote_qpn = prm::QpNumber{grant.server.qpn};
   rtr.rq_psn = grant.server.psn;
   rtr.mtu = mtu_code(grant.mtu);

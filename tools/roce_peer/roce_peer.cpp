@@ -69,8 +69,7 @@ Result<bool> exchange_messages(const roce_peer::Options& options, service::Serve
 
 Result<bool> run(const roce_peer::Options& options) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
-  if (!spec.is_emulated()) PORTCULLIS_TRY(pmd::check_vfio_ready(spec.bdf()));
-  PORTCULLIS_TRY_ASSIGN(const auto eal, pmd::Eal::start(options.eal, spec.is_emulated()));
+  PORTCULLIS_TRY_ASSIGN(const auto eal, spec.start_eal(options.eal));
   PORTCULLIS_TRY_ASSIGN(const auto port, open_port(spec, options.address));
   return options.ping_pong ? exchange_messages(options, *port) : check_memory(options, *port);
 }

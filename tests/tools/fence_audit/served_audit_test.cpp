@@ -36,7 +36,7 @@ class TirelessPeer final : public service::exchange::LineChannel {
   Result<std::optional<std::string>> poll_line() override {
     constexpr std::uint64_t kDepth = 8;
     writer_ =
-        std::make_unique<Writer>(port_->hca().context(), port_->address().mac, kDepth, offset_);
+        std::make_unique<Writer>(port_->driver().context(), port_->address().mac, kDepth, offset_);
     ++asked;
     return writer_->request();
   }

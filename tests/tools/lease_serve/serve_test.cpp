@@ -39,7 +39,7 @@ class LeaseServe : public ::testing::Test {
   LeaseServe() {
     port = service::ServedPort::open(attach::parse_device("model").value(), {.address = kOurs})
                .value();
-    writer.emplace(port->hca().context(), port->address().mac);
+    writer.emplace(port->driver().context(), port->address().mac);
     channel.on_hold = [this] {
       if (!connected) writer->connect(service::exchange::parse_grant(channel.sent.back()).value());
       connected = true;
@@ -391,7 +391,7 @@ TEST_F(LeaseServe, Dscp_StandsInEveryFrameOfTheLease) {
   port = service::ServedPort::open(attach::parse_device("model,pcap=" + file).value(),
                                    {.address = kOurs})
              .value();
-  writer.emplace(port->hca().context(), port->address().mac);
+  writer.emplace(port->driver().context(), port->address().mac);
   channel.lines.emplace_back(writer->request());
   options.dscp = 26;
 
