@@ -39,11 +39,17 @@ class Scenario:
     memory_has_file: bool = True
     # Hangs are ended, a busy machine is not: alone a scenario takes one to five minutes.
     deadline_s: int = 1800
+    # Longer than CI's hour has room for: run when it is named, and by --all.
+    is_long: bool = False
     programs: list[str] = field(default_factory=list)
 
 
 def names() -> list[str]:
     return sorted(path.stem for path in (FOLDER / "scenarios").glob("*.py"))
+
+
+def short_names() -> list[str]:
+    return [name for name in names() if not load(name).is_long]
 
 
 def load(name: str) -> Scenario:

@@ -12,12 +12,18 @@ import scenario
 from vm_tree import VmError
 
 
+def described(name: str) -> str:
+    found = scenario.load(name)
+    return f"  {name:16} {found.summary}{' (long)' if found.is_long else ''}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="./dev vm", description=__doc__, formatter_class=argparse.RawTextHelpFormatter,
-        epilog="scenarios:\n" + "\n".join(f"  {name:16} {scenario.load(name).summary}"
-                                          for name in scenario.names()))
-    parser.add_argument("names", metavar="NAME", nargs="*", help="scenarios (default all)")
+        epilog="scenarios:\n" + "\n".join(described(name) for name in scenario.names()))
+    parser.add_argument("names", metavar="NAME", nargs="*",
+                        help="scenarios (default all but those that say long)")
+    parser.add_argument("--all", action="store_true", help="every scenario, the long ones too")
     parser.add_argument("--build", metavar="DIR", type=Path, default=Path("build/release"),
                         help="where the programs were built (default build/release)")
     parser.add_argument("--programs", action="store_true",
@@ -25,7 +31,9 @@ def main() -> int:
     parser.add_argument("--results", metavar="DIR", type=Path, default=Path("results/vm"),
                         help="console, logs and recordings, a folder each (default results/vm)")
     arguments = parser.parse_args()
-    names = arguments.names or scenario.names()
+    if arguments.names and arguments.all:
+        parser.error("--all beside names; accepted: one or the other")
+    names = arguments.names or (scenario.names() if arguments.all else scenario.short_names())
     if arguments.programs:
         try:
             print(*scenario.programs(names), sep="\n")

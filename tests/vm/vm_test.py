@@ -86,6 +86,10 @@ class VmTree(unittest.TestCase):
             self.assertIsNone(vm_tree.run_patiently(["sleep", "3600"], self.root / "log",
                                                     limit_s=0.01, every_s=0.05))
 
+    def test_what_runs_unasked_leaves_out_what_is_long_and_nothing_else(self):
+        left_out = set(scenario.names()) - set(scenario.short_names())
+        self.assertEqual(left_out, {"rdma_core_tests"})
+
     def test_unknown_scenario_names_those_that_are_known(self):
         with self.assertRaisesRegex(vm_tree.VmError, 'no scenario "nosuch"; accepted: .*pmd'):
             scenario.load("nosuch")

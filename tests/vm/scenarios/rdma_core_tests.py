@@ -68,4 +68,5 @@ SCENARIO = Scenario(
     # The tests make completion queues of 256 MiB: page by page they are more ranges than vfio-user
     # may map (docs/hca-server.md). Other scenarios have the function behind the IOMMU.
     kernel_arguments="iommu=pt",
-    deadline_s=5400)
+    deadline_s=5400,
+    is_long=True)
