@@ -59,7 +59,7 @@ struct DeviceSpec {
 
 class OpenDevice {
  public:
-  /// A function under VFIO needs a running EAL; a kept NIC CAP_NET_RAW. `on_recording_lost`, where
+  /// A function under VFIO needs a running EAL; a kept NIC nothing. `on_recording_lost`, where
   /// it is given, hears of a trace or a capture of the model's that is not whole.
   [[nodiscard]] static Result<OpenDevice> open(const DeviceSpec& spec,
                                                trace::OnRecordingLost on_recording_lost = {});

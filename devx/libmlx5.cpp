@@ -217,7 +217,7 @@ Result<std::unique_ptr<Provider>> open_libmlx5(const std::string& name) {
   if (!context)
     return fail(last_error() == EPERM ? Errc::System : Errc::Unsupported,
                 fmt::format("RDMA device \"{}\" with DevX: {}{}", name, meaning(last_error()),
-                            last_error() == EPERM ? "; CAP_NET_RAW expected" : ""));
+                            last_error() == EPERM ? "; old kernels want CAP_NET_RAW" : ""));
   PORTCULLIS_TRY(never_wait(context->async_fd));
   EventChannel events(
       mlx5dv_devx_create_event_channel(context.get(), mlx5dv_devx_create_event_channel_flags{}));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // DevX through rdma-core's libmlx5: a device by the name that the kernel gave it. Needs a kernel
-// and firmware that offer DevX, and CAP_NET_RAW (mlx5_ib_devx_create of
-// drivers/infiniband/hw/mlx5).
+// and firmware that offer DevX (mlx5_ib_devx_create of drivers/infiniband/hw/mlx5, whose first
+// versions refused a process without CAP_NET_RAW).
 #pragma once
 
 #include <memory>

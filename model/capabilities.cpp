@@ -38,6 +38,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_max_klm_list_size">(MkeyTable::kLogMaxKlms);
   c.put<"log_max_pd">(Capabilities::kLogMaxPd);
   c.put<"log_max_umem">(Capabilities::kLogMaxUmem).set<"umem_uid_0", 1>();
+  c.put<"log_max_uctx">(Capabilities::kLogMaxUctx);
   c.put<"log_max_msg">(Capabilities::kLogMaxMsg);
   c.set<"fixed_buffer_size", 1>().set<"force_teardown", 1>();
   c.set<"atomic", 1>();

@@ -26,6 +26,7 @@ class Capabilities {
   static constexpr std::uint32_t kLogMaxMkey = 18;
   static constexpr std::uint32_t kLogMaxPd = 17;
   static constexpr std::uint32_t kLogMaxUmem = 16;
+  static constexpr std::uint32_t kLogMaxUctx = 12;
   static constexpr std::uint32_t kLogMaxMsg = 30;
   static constexpr std::size_t kPageBytes = prm::cmd_hca_cap::bytes;
 

@@ -17,6 +17,7 @@
 #include "prm/qp_commands.hpp"
 #include "prm/receive_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
+#include "prm/user_context_commands.hpp"
 #include "prm/vport_commands.hpp"
 
 namespace portcullis::model::commands {
@@ -55,6 +56,10 @@ PORTCULLIS_MODEL_COMMAND(query_special_contexts);
 // commands_umem.cpp
 PORTCULLIS_MODEL_COMMAND(create_umem);
 PORTCULLIS_MODEL_COMMAND(destroy_umem);
+
+// commands_user_contexts.cpp
+PORTCULLIS_MODEL_COMMAND(create_uctx);
+PORTCULLIS_MODEL_COMMAND(destroy_uctx);
 
 // commands_qp.cpp
 PORTCULLIS_MODEL_COMMAND(create_qp);

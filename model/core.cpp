@@ -43,6 +43,7 @@ Core::Core(Parts parts, const Options& options)
       cqs(dma, eqs, Capabilities::kLogMaxCq),
       mkeys(Capabilities::kLogMaxMkey),
       umems(Capabilities::kLogMaxUmem),
+      user_contexts(Capabilities::kLogMaxUctx),
       pages(dma, eqs),
       capabilities(options.virtual_function, options.port_type, parts.behaviours.no_bth_opcode),
       link(
@@ -172,6 +173,7 @@ void Core::drop_objects() {
   cq_umems.clear();
   mkey_umems.clear();
   umems.clear();
+  user_contexts.clear();
   q_counters.clear();
   eqs.clear();
   pds.clear();
@@ -203,6 +205,7 @@ Census Core::census() const {
   census.cqs = cqs.size();
   census.mkeys = mkeys.size();
   census.umems = umems.size();
+  census.uctxs = user_contexts.size();
   census.qps = qps.size();
   census.q_counters = q_counters.size();
   census.flow_tables = flows.tables();

@@ -37,6 +37,7 @@
 #include "model/steering/receive_targets.hpp"
 #include "model/transport_port.hpp"
 #include "model/umem.hpp"
+#include "model/user_contexts.hpp"
 
 namespace portcullis::model {
 
@@ -116,6 +117,7 @@ class Core {
   CqTable cqs;
   MkeyTable mkeys;
   UmemTable umems;
+  UserContexts user_contexts;
   QCounterTable q_counters;
   FirmwarePages pages;
   Capabilities capabilities;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Which commands the function answers, and from which stage of bring-up on. Before a handler sees a
-// command, its lengths, reserved bits, uid and op_mod have been checked.
+// command, its uid, lengths, reserved bits and op_mod have been checked.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -22,7 +22,6 @@ enum Refusal : std::uint32_t {
   kWrongStage,
   kShortInput,
   kReservedBits,
-  kNoSuchUid,
   kBadOpMod,
   kLongInput,
   kNoPages,
@@ -41,6 +40,18 @@ inline constexpr std::size_t kLeastInput = In::bytes;
 template <>
 inline constexpr std::size_t kLeastInput<prm::init_hca_in> =
     prm::place<prm::init_hca_in, "sw_owner_id">.offset / 8;
+
+/// As reserved_bits_clear, but for the uid, which any command may have.
+template <class In>
+bool reserved_bits_of_command_clear(std::span<const std::byte, In::bytes> in) {
+  constexpr prm::Place kUid = prm::place<prm::general_obj_in_cmd_hdr, "uid">;
+  std::array<std::byte, In::bytes> rest;
+  std::ranges::copy(in, rest.begin());
+  if constexpr (!prm::HasMember<In, "uid"> || prm::place<In, "uid">.offset != kUid.offset)
+    std::ranges::fill(std::span(rest).template subspan<kUid.offset / 8, kUid.width / 8>(),
+                      std::byte{0});
+  return reserved_bits_clear<In>(std::span<const std::byte, In::bytes>(rest));
+}
 
 template <class In, class Out, auto Handler, unsigned Traits>
 Verdict checked(Core& core, const Command& command);
@@ -79,10 +90,8 @@ Verdict checked(Core& core, const Command& command) {
   if (command.out.size() < Out::bytes) return checked_cut<In, Out, Handler, Traits>(core, command);
   const auto in = command.in.first<In::bytes>();
   const prm::ConstView<In> view{in};
-  if (!reserved_bits_clear<In>(in)) return refuse(CommandStatus::BAD_PARAM_ERR, kReservedBits);
-  if constexpr (prm::HasMember<In, "uid">) {
-    if (view.template get<"uid">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchUid);
-  }
+  if (!reserved_bits_of_command_clear<In>(in))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kReservedBits);
   if constexpr ((Traits & kHasOpMod) == 0) {
     if (view.template get<"op_mod">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kBadOpMod);
   }
@@ -136,6 +145,8 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(QUERY_SPECIAL_CONTEXTS, Initialised, query_special_contexts, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_UMEM, Initialised, create_umem, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_UMEM, Initialised, destroy_umem, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_UCTX, Initialised, create_uctx, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_UCTX, Initialised, destroy_uctx, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_QP, Initialised, create_qp, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_QP, Initialised, destroy_qp, kPlain),
     PORTCULLIS_MODEL_ENTRY(RST2INIT_QP, Initialised, rst2init_qp, kPlain),
@@ -231,11 +242,13 @@ std::optional<Verdict> Core::execute(const Command& command) {
     case PageWait::Granted:
       break;
   }
+  if (const Verdict verdict = user_contexts.admit(command); !verdict.ok()) return verdict;
   const Verdict verdict = entry->run(*this, command);
   if (verdict.later) {
     dma_waits_.push_back(command.slot);
     return std::nullopt;
   }
+  if (verdict.ok()) user_contexts.note(command);
   return verdict;
 }
 

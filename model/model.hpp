@@ -52,13 +52,13 @@ struct Options {
 struct Census {
   std::uint64_t uars = 0, pds = 0, eqs = 0, cqs = 0, mkeys = 0, qps = 0, umems = 0, q_counters = 0;
   std::uint64_t flow_tables = 0, flow_groups = 0, flow_entries = 0, flow_counters = 0;
-  std::uint64_t rqs = 0, tirs = 0, srqs = 0, xrcds = 0;
+  std::uint64_t rqs = 0, tirs = 0, srqs = 0, xrcds = 0, uctxs = 0;
   std::uint64_t pages = 0;         // firmware pages given and not returned
   std::uint64_t dma_mappings = 0;  // IOMMU entries
   std::uint64_t commands_in_flight = 0;
   [[nodiscard]] std::uint64_t objects() const {
     return uars + pds + eqs + cqs + mkeys + qps + umems + q_counters + flow_tables + flow_groups +
-           flow_entries + flow_counters + rqs + tirs + srqs + xrcds;
+           flow_entries + flow_counters + rqs + tirs + srqs + xrcds + uctxs;
   }
 };
 

@@ -25,6 +25,7 @@
 #include "prm/qp_commands.hpp"
 #include "prm/receive_commands.hpp"
 #include "prm/shared_receive_commands.hpp"
+#include "prm/user_context_commands.hpp"
 #include "prm/vport_commands.hpp"
 #include "prm/wqe.hpp"
 
@@ -77,6 +78,9 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<query_mkey_out>, layout_info<query_special_contexts_in>,
     layout_info<query_special_contexts_out>, layout_info<umem>, layout_info<create_umem_in>,
     layout_info<create_umem_out>, layout_info<destroy_umem_in>, layout_info<destroy_umem_out>,
+    // user_context_commands.hpp
+    layout_info<general_obj_in_cmd_hdr>, layout_info<uctx>, layout_info<create_uctx_in>,
+    layout_info<create_uctx_out>, layout_info<destroy_uctx_in>, layout_info<destroy_uctx_out>,
     // qp_commands.hpp
     layout_info<ads>, layout_info<qpc>, layout_info<create_qp_in>, layout_info<create_qp_out>,
     layout_info<destroy_qp_in>, layout_info<destroy_qp_out>, layout_info<rst2init_qp_in>,

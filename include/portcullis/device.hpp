@@ -11,8 +11,8 @@
 // timing: instant, or cx5-16.35.4506, whose command times are those of a firmware that was measured
 // (docs/benchmarks.md). A stepped model runs in its caller's waits and on a clock of its own, so a
 // run is a function of its seed; a polled one has a thread. No privileges are needed for either.
-// mlx5_0 is a name of /sys/class/infiniband; its driver must offer DevX, and the process needs
-// CAP_NET_RAW (mlx5_ib_devx_create of Linux). Its addresses are those that the kernel gave it.
+// mlx5_0 is a name of /sys/class/infiniband; its driver must offer DevX. Its addresses are those
+// that the kernel gave it.
 //
 // Example, leases.cpp:
 //   PORTCULLIS_TRY_ASSIGN(const auto spec, DeviceSpec::parse("model,timing=cx5-16.35.4506"));

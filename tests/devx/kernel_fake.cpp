@@ -11,8 +11,10 @@
 #include "pmd/command_tail.hpp"
 #include "pmd/events.hpp"
 #include "prm/command_fields.hpp"
+#include "prm/doorbell.hpp"
 #include "prm/eqe.hpp"
 #include "prm/object_commands.hpp"
+#include "prm/user_context_commands.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::testing {
@@ -32,13 +34,28 @@ Opcode destroyer_of(Opcode create) {
   return destroyers.at(create);
 }
 
+/// The queue of a completion vector: create_map_eq of mlx5/core/eq.c makes it everybody's.
+std::uint8_t create_shared_eq(const pmd::Context& context, Iova entries) {
+  constexpr std::uint32_t kLogEntries = 6;  // a page of them
+  prm::Buffer<prm::create_eq_in> in;
+  in.set<"opcode", prm::number(Opcode::CREATE_EQ)>();
+  in.put<"uid">(prm::kSharedResourceUid);
+  in.put<"eq_context_entry.log_eq_size">(kLogEntries);
+  in.put<"eq_context_entry.uar_page">(context.uar->index());
+  const auto out =
+      pmd::run_with_tail<prm::create_eq_out>(*context.commands, in, std::vector{entries});
+  return static_cast<std::uint8_t>(out.value().get<"eq_number">());
+}
+
 }  // namespace
 
 KernelFake::KernelFake()
     : model_(
           model::Model::create({.behaviours = {}, .execution = model::Execution::Polled}).value()),
       core_(*model_),
-      hca_(pmd::Hca::bring_up(model_->device(), {}).value()) {}
+      hca_(pmd::Hca::bring_up(model_->device(), {}).value()),
+      eq_memory_(DmaMemory::create(*hca_->context().device.dma, kPageBytes).value()),
+      eqn_(create_shared_eq(hca_->context(), eq_memory_.iova())) {}
 
 std::size_t KernelFake::umems() const {
   const std::scoped_lock lock(mutex_);
@@ -90,7 +107,28 @@ int KernelFake::answer_by_itself(Opcode opcode, std::span<std::byte> out) {
   return ENOLINK;
 }
 
-int KernelFake::run(std::span<const std::byte> in, std::span<std::byte> out) {
+namespace {
+
+/// mlx5_ib_devx_create.
+std::uint32_t create_context(pmd::CommandChannel& commands) {
+  prm::Buffer<prm::create_uctx_in> in;
+  in.set<"opcode", prm::number(Opcode::CREATE_UCTX)>();
+  return static_cast<std::uint32_t>(
+      pmd::run<prm::create_uctx_out>(commands, in).value().get<"uid">());
+}
+
+/// MLX5_SET(general_obj_in_cmd_hdr, cmd_in, uid, uid) of mlx5_ib/devx.c, whatever the command is.
+std::vector<std::byte> in_name_of(std::uint32_t uid, std::span<const std::byte> command) {
+  std::vector<std::byte> in(command.begin(), command.end());
+  static_cast<void>(prm::View<prm::general_obj_in_cmd_hdr>::at(in).try_set<"uid">(uid));
+  return in;
+}
+
+}  // namespace
+
+int KernelFake::run(std::uint32_t uid, std::span<const std::byte> command,
+                    std::span<std::byte> out) {
+  const std::vector<std::byte> in = in_name_of(uid, command);
   std::unique_lock lock(mutex_);
   const Opcode opcode = prm::opcode_of(in);
   seen_.push_back(opcode);
@@ -107,17 +145,28 @@ int KernelFake::run(std::span<const std::byte> in, std::span<std::byte> out) {
 
 class KernelFake::Process final : public devx::Provider {
  public:
-  explicit Process(KernelFake& kernel) noexcept : kernel_(&kernel) {}
+  explicit Process(KernelFake& kernel)
+      : kernel_(&kernel), uid_(create_context(kernel.commands())) {}
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  /// mlx5_ib_devx_destroy. What the process left keeps its context.
+  ~Process() override {
+    prm::Buffer<prm::destroy_uctx_in> in;
+    in.set<"opcode", prm::number(Opcode::DESTROY_UCTX)>();
+    in.put<"uid">(uid_);
+    const std::scoped_lock lock(kernel_->mutex_);
+    static_cast<void>(pmd::run<prm::destroy_uctx_out>(kernel_->commands(), in));
+  }
 
   class Made final : public devx::Object {
    public:
-    Made(KernelFake& kernel, Opcode destroy, std::uint32_t id) noexcept
-        : kernel_(&kernel), destroy_(destroy), id_(id) {}
+    Made(const Process& process, Opcode destroy, std::uint32_t id) noexcept
+        : kernel_(process.kernel_), uid_(process.uid_), destroy_(destroy), id_(id) {}
     int modify(std::span<const std::byte> in, std::span<std::byte> out) override {
-      return kernel_->run(in, out);
+      return kernel_->run(uid_, in, out);
     }
     int query(std::span<const std::byte> in, std::span<std::byte> out) override {
-      return kernel_->run(in, out);
+      return kernel_->run(uid_, in, out);
     }
     int subscribe(std::span<const std::uint16_t> event_types) override {
       const std::scoped_lock lock(kernel_->mutex_);
@@ -131,35 +180,51 @@ class KernelFake::Process final : public devx::Provider {
       in[0] = static_cast<std::byte>(opcode >> 8);
       in[1] = static_cast<std::byte>(opcode);
       for (unsigned i = 0; i < 4; ++i) in[8 + i] = static_cast<std::byte>(id_ >> (24 - 8 * i));
-      return kernel_->run(in, out);
+      return kernel_->run(uid_, in, out);
     }
 
    private:
     KernelFake* kernel_;
+    std::uint32_t uid_;
     Opcode destroy_;
     std::uint32_t id_;
   };
 
   class Page final : public devx::UarPage {
    public:
-    explicit Page(pmd::Uar uar) noexcept : uar_(std::move(uar)) {}
-    [[nodiscard]] std::uint32_t index() const noexcept override { return uar_.index(); }
-    [[nodiscard]] std::span<std::byte> bytes() const noexcept override { return uar_.page(); }
+    Page(KernelFake& kernel, std::uint32_t uid, std::uint32_t index) noexcept
+        : kernel_(&kernel), uid_(uid), index_(index) {}
+    Page(const Page&) = delete;
+    Page& operator=(const Page&) = delete;
+    ~Page() override {
+      prm::Buffer<prm::dealloc_uar_in> in;
+      in.set<"opcode", prm::number(Opcode::DEALLOC_UAR)>();
+      in.put<"uid">(uid_).put<"uar">(index_);
+      const std::scoped_lock lock(kernel_->mutex_);
+      static_cast<void>(pmd::run<prm::dealloc_uar_out>(kernel_->commands(), in));
+    }
+    [[nodiscard]] std::uint32_t index() const noexcept override { return index_; }
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept override {
+      return kernel_->hca_->context().device.bar.subspan(prm::uar_offset(index_),
+                                                         prm::kUarPageBytes);
+    }
 
    private:
-    pmd::Uar uar_;
+    KernelFake* kernel_;
+    std::uint32_t uid_;
+    std::uint32_t index_;
   };
 
   int create(std::span<const std::byte> in, std::span<std::byte> out,
              std::unique_ptr<devx::Object>& object) override {
-    const int error = kernel_->run(in, out);
+    const int error = kernel_->run(uid_, in, out);
     if (error != 0) return error;
-    object = std::make_unique<Made>(*kernel_, destroyer_of(prm::opcode_of(in)),
+    object = std::make_unique<Made>(*this, destroyer_of(prm::opcode_of(in)),
                                     devx::id_at(out, devx::kNewIdAt));
     return 0;
   }
   int general(std::span<const std::byte> in, std::span<std::byte> out) override {
-    return kernel_->run(in, out);
+    return kernel_->run(uid_, in, out);
   }
 
   Result<devx::UmemId> register_memory(std::span<std::byte> memory) override {
@@ -172,7 +237,7 @@ class KernelFake::Process final : public devx::Provider {
       list.push_back((iova + at) | kReadAndWrite);
     prm::Buffer<prm::create_umem_in> in;
     in.set<"opcode", prm::number(Opcode::CREATE_UMEM)>();
-    in.put<"umem.num_of_mtt">(list.size());
+    in.put<"umem.num_of_mtt">(list.size()).put<"uid">(uid_);
     PORTCULLIS_TRY_ASSIGN(const auto out,
                           pmd::run_with_tail<prm::create_umem_out>(*context.commands, in, list));
     const auto id = static_cast<std::uint32_t>(out.get<"umem_id">());
@@ -184,7 +249,7 @@ class KernelFake::Process final : public devx::Provider {
     const pmd::Context& context = kernel_->hca_->context();
     prm::Buffer<prm::destroy_umem_in> in;
     in.set<"opcode", prm::number(Opcode::DESTROY_UMEM)>();
-    in.put<"umem_id">(static_cast<std::uint32_t>(umem));
+    in.put<"umem_id">(static_cast<std::uint32_t>(umem)).put<"uid">(uid_);
     // Of a broken NIC the kernel takes DESTROY_UMEM for done, and unmaps the pages.
     if (!kernel_->broken_) PORTCULLIS_TRY(pmd::run<prm::destroy_umem_out>(*context.commands, in));
     const auto [iova, bytes] = kernel_->umems_.at(static_cast<std::uint32_t>(umem));
@@ -193,10 +258,13 @@ class KernelFake::Process final : public devx::Provider {
   }
   Result<std::unique_ptr<devx::UarPage>> allocate_uar() override {
     const std::scoped_lock lock(kernel_->mutex_);
-    PORTCULLIS_TRY_ASSIGN(auto uar, pmd::Uar::create(kernel_->hca_->context()));
-    return std::make_unique<Page>(std::move(uar));
+    prm::Buffer<prm::alloc_uar_in> in;
+    in.set<"opcode", prm::number(Opcode::ALLOC_UAR)>();
+    in.put<"uid">(uid_);
+    PORTCULLIS_TRY_ASSIGN(const auto out, pmd::run<prm::alloc_uar_out>(kernel_->commands(), in));
+    return std::make_unique<Page>(*kernel_, uid_, out.get<"uar">());
   }
-  Result<std::uint8_t> eqn() override { return kernel_->hca_->context().eqn; }
+  Result<std::uint8_t> eqn() override { return kernel_->eqn_; }
   [[nodiscard]] std::string firmware_version() const override {
     return kernel_->hca_->firmware_version();
   }
@@ -215,6 +283,7 @@ class KernelFake::Process final : public devx::Provider {
 
  private:
   KernelFake* kernel_;
+  std::uint32_t uid_;
 };
 
 std::unique_ptr<devx::Provider> KernelFake::open() { return std::make_unique<Process>(*this); }

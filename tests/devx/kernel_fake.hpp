@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dma_memory.hpp"
 #include "devx/provider.hpp"
 #include "model/model.hpp"
 #include "pmd/hca.hpp"
@@ -51,12 +52,15 @@ class KernelFake {
   friend class Process;
   /// Takes what the function has to tell and keeps what somebody subscribed to, as EQEs.
   void sort_events();
-  int run(std::span<const std::byte> in, std::span<std::byte> out);
+  [[nodiscard]] pmd::CommandChannel& commands() { return *hca_->context().commands; }
+  int run(std::uint32_t uid, std::span<const std::byte> command, std::span<std::byte> out);
   static int answer_by_itself(prm::Opcode opcode, std::span<std::byte> out);
 
   std::unique_ptr<model::Model> model_;
   ModelCore core_;
   std::unique_ptr<pmd::Hca> hca_;
+  DmaMemory eq_memory_;
+  std::uint8_t eqn_;
   mutable std::mutex mutex_;  // one command queue for all threads
   std::function<int(prm::Opcode)> gate_;
   bool broken_ = false;

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run in the guest: mlx5_ib binds, and a program of ours has its objects on it by DevX.
+
+program="$BUILD/tests/devx/devx-loopback"
+
+# loopback NAME COMMAND ..
+loopback() {
+  said_in=/host/results/$1.txt
+  shift
+  on_host "$@" >"$said_in" 2>&1 </dev/null && return
+  tail -n 5 "$said_in"
+  return 1
+}
+
+limit_s=120
+mount -t debugfs debugfs /sys/kernel/debug
+modprobe mlx5_core
+bdf=$(hca 0)
+check "mlx5_core binds the function" bound_to "$bdf" mlx5_core
+load_mlx5_ib
+check "devx-loopback" loopback devx_loopback "$program" $device
+check "devx-loopback without CAP_NET_RAW" \
+  loopback devx_loopback_no_raw setpriv --bounding-set=-net_raw "$program" $device 100
+check "ibv_rc_pingpong beside it" pair rc_pingpong ibv_rc_pingpong -d $device -n 200
+check "the firmware answers after it" answers "$bdf"
+modprobe -r mlx5_ib
+check "unbinds" unbind "$bdf"
