@@ -48,6 +48,9 @@ class Registrar final : public devx::Provider {
     return fail(Errc::Unsupported, "no UAR");
   }
   Result<std::uint8_t> eqn() override { return std::uint8_t{0}; }
+  [[nodiscard]] std::string firmware_version() const override { return "0.0.0"; }
+  bool next_event(std::span<std::byte, prm::kEqeBytes> /*eqe*/) override { return false; }
+  bool is_lost() override { return false; }
 
   std::uint32_t last = 0x10;
   devx::UmemId pinned{};
