@@ -165,6 +165,7 @@ SeriesPlan series_of(Run& all, std::string series_name, const Round& round, std:
   tenancy_options.drop = round.drop;
   AtTheCall* const at_the_call = &all.at_the_call;
   series.prepare = [=](proof::Session& session) -> Result<Sampler> {
+    if (session.context().is_kept) PORTCULLIS_TRY(lease::check_for_kept_nic(round.plan));
     PORTCULLIS_TRY_ASSIGN(auto made, proof::Tenancy::create(session, tenancy_options));
     std::shared_ptr<proof::Tenancy> tenancy = std::move(made);
     std::shared_ptr<SlotLoad> load;

@@ -98,6 +98,22 @@ Result<Plan> Plan::overlapped() const {
   return together;
 }
 
+Result<void> check_for_kept_nic(const Plan& plan) {
+  if (plan.has(Step::DestroyMkey) || plan.has(Step::FreeKey) || plan.has(Step::DestroyTenantKey))
+    return {};
+  return fail(Errc::Unsupported,
+              "plan " + plan.full_name() +
+                  " proves the memory by an unmap under a live key, which a NIC that its kernel "
+                  "driver keeps refuses; a plan that takes the key is accepted");
+}
+
+std::vector<std::string> names_of_plans(bool is_kept) {
+  std::vector<std::string> names;
+  for (const Plan& plan : plans())
+    if (!is_kept || check_for_kept_nic(plan)) names.emplace_back(plan.name);
+  return names;
+}
+
 const Plan& seed_plan() noexcept { return kSeed; }
 const Plan& nak_first_plan() noexcept { return kNakFirst; }
 const Plan& legacy_plan() noexcept { return kLegacy; }

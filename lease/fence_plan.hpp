@@ -104,6 +104,13 @@ struct Plan {
 [[nodiscard]] const Plan& indirect_plan() noexcept;
 [[nodiscard]] const Plan& drop_only_plan() noexcept;
 
+/// Where its kernel driver keeps the NIC (docs/devx.md). Unsupported for a plan whose only proof is
+/// an unmap under a live key: the device refuses to give up memory that a key lies in.
+[[nodiscard]] Result<void> check_for_kept_nic(const Plan& plan);
+
+/// Names of the plans that differ in their steps; of a kept NIC those that are to be had there.
+[[nodiscard]] std::vector<std::string> names_of_plans(bool is_kept);
+
 /// Those that differ in their steps.
 [[nodiscard]] std::span<const Plan> plans() noexcept;
 /// Those that are seed with an entry that stands from the grant on.

@@ -74,6 +74,7 @@ Host Host::of(pmd::Function& function) {
 
 Result<std::unique_ptr<LeaseManager>> LeaseManager::create(Host host, const Options& options) {
   PORTCULLIS_TRY(check(options));
+  if (host.context->is_kept) PORTCULLIS_TRY(check_for_kept_nic(options.plan));
   LeaseTable::Options named = options.table;
   // A run that is to be repeated repeats its names; the manager after it has others.
   if (named.name_seed == 0 && options.grant.psn_seed != 0)

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <string_view>
 
+#include "attach/open_device.hpp"
 #include "lease/fence_plan.hpp"
 #include "model/model.hpp"
 #include "probes/probe.hpp"
@@ -27,10 +28,10 @@ A model is emulated: its figures are never NIC latency. Its behaviours (NAME=off
 timing switches on):
 {1})";
 
-std::vector<std::string> plan_names() {
-  std::vector<std::string> names;
-  for (const lease::Plan& plan : lease::plans()) names.emplace_back(plan.name);
-  return names;
+std::vector<std::string> default_plans(const Options& options) {
+  if (options.is_sweep) return {"seed"};
+  const auto spec = attach::parse_device(options.device);
+  return lease::names_of_plans(spec && spec->is_kept());
 }
 
 /// CLI11's way to refuse: the text, or nothing.
@@ -124,8 +125,7 @@ void set_defaults(const ProgramInfo& info, Options& options) {
     options.samples = options.is_quick ? info.quick_samples : info.default_samples;
   if (options.leases.empty() && options.is_quick) options.leases = {1};
   if (options.leases.empty()) options.leases = {1, 64, 1024};
-  if (options.plans.empty())
-    options.plans = options.is_sweep ? std::vector<std::string>{"seed"} : plan_names();
+  if (options.plans.empty()) options.plans = default_plans(options);
 }
 
 }  // namespace

@@ -24,11 +24,9 @@ using ::testing::HasSubstr;
 
 struct KeptLease : ::testing::Test {
   KeptLease() {
-    lease::Host host = lease::Host::of(*function);
-    host.on_event = [this](const pmd::Event& event) { events.push_back(pmd::describe(event)); };
     lease::LeaseManager::Options options;
     options.table.slots = 4;
-    manager = lease::LeaseManager::create(std::move(host), options).value();
+    manager = lease::LeaseManager::create(lease::Host::of(*function), options).value();
   }
   void SetUp() override { ASSERT_TRUE(addresses.set(0, {kGid, kMac})); }
 
@@ -41,7 +39,6 @@ struct KeptLease : ::testing::Test {
   pmd::RoceAddressTable addresses{kernel.hca().context()};
   devx::KeptNic nic{kernel.open(), "a kept function"};
   std::unique_ptr<devx::Function> function = devx::Function::open(nic, nic.device()).value();
-  std::vector<std::string> events;  // that the manager took
   std::unique_ptr<lease::LeaseManager> manager;
 };
 
@@ -63,6 +60,14 @@ TEST_P(KeptPlans, KernelThatFakes_FencedAndProvedByTheUnmap) {
 
 INSTANTIATE_TEST_SUITE_P(Each, KeptPlans,
                          ::testing::Values("seed", "nak-first", "legacy", "access-flags"));
+
+TEST_F(KeptLease, PlanThatUnmapsUnderALiveKey_NoManagerHasIt) {
+  lease::LeaseManager::Options options;
+  options.plan = lease::drop_only_plan();
+  const auto refused = lease::LeaseManager::create(lease::Host::of(*function), options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::Unsupported);
+}
 
 TEST_F(KeptLease, GrantedTogetherAndRevokedByTheTenantsKey_TornDown) {
   const std::vector<lease::GrantRequest> requests(3, request);

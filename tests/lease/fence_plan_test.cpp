@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace portcullis::lease {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::StartsWith;
 
 std::vector<Step> steps_of(const Plan& plan) {
   std::vector<Step> steps;
@@ -53,6 +55,16 @@ TEST(FencePlan, EveryName_ParsesToItsPlan) {
   EXPECT_EQ(parse_plan("access-flags")->name, "access-flags");
   EXPECT_EQ(parse_plan("drop-only")->name, "drop-only");
   EXPECT_EQ(parse_plan("indirect")->name, "indirect");
+}
+
+TEST(FencePlan, OfANicThatItsKernelKeeps_AllButWhatNeedsAnUnmapUnderALiveKey) {
+  std::vector<std::string> names = names_of_plans(/*is_kept=*/false);
+  EXPECT_EQ(std::erase(names, "drop-only"), 1u);
+  EXPECT_EQ(names_of_plans(/*is_kept=*/true), names);
+  const auto refused = check_for_kept_nic(drop_only_plan());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::Unsupported);
+  EXPECT_THAT(refused.error().text, StartsWith("plan drop-only proves the memory by an unmap"));
 }
 
 TEST(FencePlan, EntryPlans_AreSeedWithAnotherEntry) {

@@ -65,6 +65,7 @@ Result<bool> run(const Options& options) {
   std::vector<PlanAudit> audits;
   for (const std::string& name : options.plans) {
     PORTCULLIS_TRY_ASSIGN(const auto plan, portcullis::lease::parse_plan(name));
+    if (spec.is_kept()) PORTCULLIS_TRY(portcullis::lease::check_for_kept_nic(plan));
     if (stop_asked) break;
     PORTCULLIS_TRY_ASSIGN(auto result, channel
                                            ? audit_listening(spec, *channel, plan, options)

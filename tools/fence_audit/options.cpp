@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <CLI/CLI.hpp>
 
+#include "attach/open_device.hpp"
 #include "lease/fence_plan.hpp"
 #include "program/command_line.hpp"
 #include "tools/own_port.hpp"
@@ -32,9 +33,10 @@ void add_options(CLI::App& app, Options& options) {
                  "a PCI address such as 0000:03:00.0, an RDMA device of the\n"
                  "kernel's such as mlx5_0, or\n"
                  "model[,timing=NAME][,behaviour=NAME].. (default model)");
-  app.add_option(
-         "--plan", options.plans,
-         "fence plans, comma separated (default all but the last three):\n" + lease::plan_names())
+  app.add_option("--plan", options.plans,
+                 "fence plans, comma separated (default all but the last three,\n"
+                 "of a kernel's device without drop-only too):\n" +
+                     lease::plan_names())
       ->type_name("LIST")
       ->delimiter(',')
       ->check(check_plan, "");
@@ -92,8 +94,8 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   PORTCULLIS_TRY_ASSIGN(const auto text, program::parse_arguments(app, std::move(ours)));
   options.text = text.value_or("");
   if (options.device.empty()) options.device = "model";
-  if (options.plans.empty())
-    for (const lease::Plan& plan : lease::plans()) options.plans.emplace_back(plan.name);
+  const auto spec = attach::parse_device(options.device);
+  if (options.plans.empty()) options.plans = lease::names_of_plans(spec && spec->is_kept());
   return options;
 }
 

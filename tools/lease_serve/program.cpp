@@ -277,6 +277,7 @@ std::string path_text(const Options& options) {
 Result<bool> run(const Options& options, const World& world) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
   PORTCULLIS_TRY(spec.check_ready());
+  if (spec.is_kept()) PORTCULLIS_TRY(lease::check_for_kept_nic(options.plan));
   if (!options.json_file.empty())
     PORTCULLIS_TRY(program::named("--json", program::check_output(options.json_file)));
   if (!options.dump_file.empty())
