@@ -78,14 +78,22 @@ Result<void> apply(model::Options& options, std::string_view word) {
   return {};
 }
 
-/// What the kernel and udev call RDMA devices: mlx5_0, rocep3s0f0, ibp3s0.
+const std::filesystem::path kRdmaDevices = "/sys/class/infiniband";
+
+/// What the kernel and udev call RDMA devices: mlx5_0, rocep3s0f0, ibp3s0. A name without a digit
+/// is more likely another word misspelt, and must be there (`rdma dev set` gives any).
 bool is_device_name(std::string_view text) {
   constexpr std::size_t kMost = 63;  // IB_DEVICE_NAME_MAX with its end
-  return !text.empty() && text.size() <= kMost && text[0] >= 'a' && text[0] <= 'z' &&
-         std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '_' || c == '-';
-         });
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto is_of_a_name = [&](char c) {
+    return is_digit(c) || is_letter(c) || c == '_' || c == '-';
+  };
+  if (text.empty() || text.size() > kMost || !is_letter(text[0]) ||
+      !std::ranges::all_of(text, is_of_a_name))
+    return false;
+  std::error_code none;
+  return std::ranges::any_of(text, is_digit) || std::filesystem::exists(kRdmaDevices / text, none);
 }
 
 }  // namespace
@@ -95,8 +103,7 @@ std::string DeviceSpec::bdf() const {
   const auto* const kept = std::get_if<KeptName>(&kind);
   if (kept == nullptr) return {};
   std::error_code none;
-  const auto link =
-      std::filesystem::read_symlink("/sys/class/infiniband/" + kept->name + "/device", none);
+  const auto link = std::filesystem::read_symlink(kRdmaDevices / kept->name / "device", none);
   return pmd::canonical_bdf(link.filename().string()).value_or("");
 }
 
