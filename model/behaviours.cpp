@@ -47,6 +47,12 @@ constexpr std::array kRows{
         "the command interface says revision 6, which no driver speaks"},
     Row{"reuse-numbers", &Behaviours::reuse_numbers,
         "a PD, QP or mkey number that was given back is the next one given"},
+    Row{"internal-error",
+        &Behaviours::internal_error_at,
+        "at that many 2ERR_QP the health buffer says FW_INTERNAL_ERR, and no command is answered "
+        "any "
+        "more until a reset",
+        {.least = 1, .greatest = 1'000'000}},
     Row{"loss", &Behaviours::loss, "this share of the frames is lost; a seed says which"},
     Row{"duplicate", &Behaviours::duplicate, "this share of the frames arrives twice"},
     Row{"reorder", &Behaviours::reorder,

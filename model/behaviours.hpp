@@ -23,6 +23,7 @@ struct Behaviours {
   bool never_ready = false;
   bool cmdif_rev_6 = false;
   bool reuse_numbers = false;
+  std::optional<std::uint64_t> internal_error_at;
   // Of the frames that leave and, by an uplink, come in: see frame_faults() of
   // model/transport/frame_faults.hpp.
   std::optional<double> loss, duplicate, reorder, corrupt;

@@ -133,6 +133,7 @@ void Core::power_on() {
   if (removed_) return;
   scheduler.clear();
   commands.reset();
+  is_broken_ = false;
   drop_objects();
   pages.clear();
   capabilities.power_on();
@@ -151,6 +152,15 @@ void Core::power_on() {
     scheduler.schedule(scheduler.now_ns() + *behaviours.slow_init_ms * kNsPerMs, boot);
   else
     scheduler.post(boot);
+}
+
+bool Core::breaks_at(prm::Opcode opcode) {
+  if (is_broken_) return true;
+  if (!behaviours.internal_error_at || opcode != prm::Opcode::QP_2ERR) return false;
+  if (++fences_seen_ != *behaviours.internal_error_at) return false;
+  is_broken_ = true;
+  registers.set_health(prm::number(prm::HealthSyndrome::FW_INTERNAL_ERR));
+  return true;
 }
 
 void Core::remove() {

@@ -93,6 +93,8 @@ class Core {
   /// Runs one command; see CommandQueue::Execute.
   [[nodiscard]] std::optional<Verdict> execute(const Command& command);
   [[nodiscard]] bool reached(Stage needed) const noexcept;
+  /// Behaviour internal-error: this command is never answered, nor any that comes after it.
+  [[nodiscard]] bool breaks_at(prm::Opcode opcode);
   /// ENABLE_HCA: says how many pages the firmware wants.
   void start_pages();
   /// TEARDOWN_HCA: every object is gone.
@@ -162,6 +164,8 @@ class Core {
   std::vector<std::uint32_t> dma_waits_;  // slots whose DESTROY_MKEY waits for pending DMA
   std::uint32_t creates_ = 0;
   bool removed_ = false;
+  std::uint64_t fences_seen_ = 0;  // 2ERR_QP, for internal-error
+  bool is_broken_ = false;
 };
 
 }  // namespace portcullis::model

@@ -230,6 +230,7 @@ bool Core::reached(Stage needed) const noexcept {
 
 std::optional<Verdict> Core::execute(const Command& command) {
   const auto opcode = prm::ConstView<prm::cmd_in>::at(command.in).get<"opcode">();
+  if (breaks_at(prm::Opcode{static_cast<std::uint16_t>(opcode)})) return std::nullopt;
   const Entry* const entry = find_entry(opcode);
   if (entry == nullptr) return refuse(CommandStatus::BAD_OP_ERR, kUnknownOpcode);
   if (!reached(entry->needed)) return refuse(CommandStatus::BAD_SYS_STATE_ERR, kWrongStage);

@@ -94,6 +94,34 @@ TEST(Registers, HealthSyndrome_AsksForResetAndCommandsAreStillAnswered) {
   EXPECT_TRUE(driver.enable().ok());
 }
 
+TEST(Registers, InternalErrorAtTheSecondFence_NothingIsAnsweredFromThereOnUntilAReset) {
+  MiniDriver driver({.behaviours = {"internal-error=2"}});
+  driver.bring_up();
+  const auto fence = command<prm::qp_2err_in>(prm::Opcode::QP_2ERR);
+  const auto query = command<prm::query_issi_in>(prm::Opcode::QUERY_ISSI);
+  const Posted first = driver.lay_out(0, fence.all(), prm::qp_2err_out::bytes);
+  driver.hand_over(first);
+  driver.ring(0);
+  EXPECT_TRUE(driver.await(first).returned);
+  EXPECT_EQ(driver.registers().get<"health.synd">(), 0U);
+
+  const Posted second = driver.lay_out(1, fence.all(), prm::qp_2err_out::bytes);
+  driver.hand_over(second);
+  driver.ring(1);
+  EXPECT_FALSE(driver.await(second).returned);
+  EXPECT_EQ(driver.registers().get<"health.synd">(),
+            prm::number(prm::HealthSyndrome::FW_INTERNAL_ERR));
+  const Posted later = driver.lay_out(2, query.all(), prm::query_issi_out::bytes);
+  driver.hand_over(later);
+  driver.ring(2);
+  EXPECT_FALSE(driver.await(later).returned);
+
+  ASSERT_TRUE(driver.device().function->reset().has_value());
+  driver.pass(kNsPerSecond);
+  driver.bring_up();
+  EXPECT_EQ(driver.registers().get<"health.synd">(), 0U);
+}
+
 TEST(Registers, SurpriseRemoval_ReadsAllOnesForEver) {
   MiniDriver driver;
   driver.bring_up();
