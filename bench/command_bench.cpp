@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 
+#include "attach/open_device.hpp"
 #include "bench/common/suite.hpp"
 #include "bench/common/timed_channel.hpp"
 #include "pmd/uar.hpp"
@@ -186,7 +187,9 @@ std::vector<SeriesPlan> series(const Options& options) {
     };
     all.push_back(std::move(series));
   }
-  all.push_back(register_read(options));
+  // The registers of a NIC that its kernel driver keeps are the kernel's.
+  const auto spec = attach::parse_device(options.device);
+  if (spec && !spec->is_kept()) all.push_back(register_read(options));
   return all;
 }
 
