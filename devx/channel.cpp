@@ -27,6 +27,9 @@ namespace {
 // MLX5_DRIVER_STATUS_ABORTED of mlx5/core/cmd.c: the kernel takes the NIC for broken.
 constexpr std::uint8_t kAborted = 0xfe;
 
+/// Of no system call: the kernel's "ok" that the device did not confirm.
+constexpr int kUnconfirmed = -1;
+
 std::string name_of(std::span<const std::byte> in) {
   return std::string(prm::name(prm::opcode_of(in)));
 }
@@ -65,7 +68,11 @@ std::optional<Error> failure(std::span<const std::byte> in, std::span<const std:
     case ENOMEM:
     case EBUSY:
       return Error{Errc::System, text, std::nullopt};
-    default:  // ENOLINK among them: nobody knows what the device did
+    case kUnconfirmed:
+      return Error{Errc::DeviceFailed,
+                   name_of(in) + ": the kernel says done, and the device does not answer for it",
+                   std::nullopt};
+    default:  // nobody knows what the device did
       return Error{Errc::DeviceFailed, text, std::nullopt};
   }
 }
@@ -219,8 +226,8 @@ int Channel::confirm() {
   prm::Buffer<prm::query_issi_in> in;
   prm::Buffer<prm::query_issi_out> out;
   in.set<"opcode", prm::number(prm::Opcode::QUERY_ISSI)>();
-  // ENOLINK is what the kernel returns for commands that it does not send any more.
-  return provider_->general(in.all(), out.all()) == 0 && out.get<"status">() == 0 ? 0 : ENOLINK;
+  const bool is_answered = provider_->general(in.all(), out.all()) == 0 && out.get<"status">() == 0;
+  return is_answered ? 0 : kUnconfirmed;
 }
 
 int Channel::make(const Handling& how, std::span<const std::byte> in, std::span<std::byte> out) {

@@ -19,6 +19,9 @@
 #include <infiniband/verbs.h>
 
 #include "base/device.hpp"
+#include "prm/hca_commands.hpp"
+#include "prm/opcodes.hpp"
+#include "prm/view.hpp"
 
 namespace portcullis::devx {
 namespace {
@@ -132,6 +135,11 @@ class Mlx5Provider final : public Provider {
     if (const int error = mlx5dv_devx_umem_dereg(found->second); error != 0)
       return fail(Errc::System, fmt::format("umem {} stays: {}", found->first, meaning(error)));
     umems_.erase(found);
+    if (is_taken_away())
+      return fail(Errc::System,
+                  fmt::format("umem {}: the kernel driver is taking the device away, and tells "
+                              "nobody when its pages are let go",
+                              static_cast<std::uint32_t>(umem)));
     return {};
   }
 
@@ -173,6 +181,17 @@ class Mlx5Provider final : public Provider {
   }
 
  private:
+  /// Of a device that is removed every call says EIO, and it may say so while the kernel is still
+  /// destroying what there is (down_read_trylock of hw_destroy_rwsem in ib_uverbs_ioctl). A device
+  /// in internal error says ENXIO, and its kernel has by then done what it says
+  /// (mlx5_internal_err_ret_value for the umem, ib_umem_release for its pages).
+  bool is_taken_away() {
+    prm::Buffer<prm::query_issi_in> in;
+    prm::Buffer<prm::query_issi_out> out;
+    in.set<"opcode", prm::number(prm::Opcode::QUERY_ISSI)>();
+    return general(in.all(), out.all()) == EIO;
+  }
+
   Context context_;
   EventChannel events_;
   std::string firmware_version_;

@@ -35,6 +35,10 @@ class Auditor {
   Auditor(Session& session, const lease::Plan& plan, const AuditOptions& options, PlanAudit& audit)
       : session_(&session), plan_(plan), options_(&options), audit_(&audit) {}
 
+  Auditor(const Auditor&) = delete;
+  Auditor& operator=(const Auditor&) = delete;
+  ~Auditor() { is_over_ = true; }
+
   Result<void> prepare() {
     if (auto counter = pmd::QCounter::create(session_->context()))
       counter_.emplace(std::move(*counter));
@@ -133,10 +137,11 @@ class Auditor {
   const AuditOptions* options_;
   PlanAudit* audit_;
   std::optional<pmd::QCounter> counter_;
-  std::unique_ptr<Tenancy> tenancy_;
   std::vector<AtOutcome> at_;
   std::vector<std::uint64_t> base_;
   bool is_over_ = false;  // the round's outcomes stand: what ends now is the round itself
+  // Goes first: its end may fence what a round that failed has left, and tells of it here.
+  std::unique_ptr<Tenancy> tenancy_;
 };
 
 }  // namespace

@@ -116,8 +116,8 @@ class Tenancy {
   std::optional<pmd::Context> context_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<steering::DropRule> rule_;  // null: no steering; asked by the manager to its end
+  std::vector<lease::Grant> grants_;          // which its key steps are told by, to its end
   std::unique_ptr<lease::LeaseManager> manager_;
-  std::vector<lease::Grant> grants_;
   bool leaves_fenced_ = false;  // the last plan's best outcome is Fenced
 };
 

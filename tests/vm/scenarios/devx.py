@@ -31,5 +31,6 @@ SCENARIO = Scenario(
     summary="our objects by DevX on a device that Linux mlx5_ib keeps",
     script="devx.sh",
     servers=[["--trace", "{results}/devx.trace", "--port-type", "ib"]],
-    programs=[PROGRAM],
+    programs=[PROGRAM, "bench/command_bench", "bench/revoke_bench",
+              "tools/fence_audit/fence-audit"],
     judge=judge)

@@ -13,7 +13,7 @@ loopback() {
   return 1
 }
 
-limit_s=120
+limit_s=300
 mount -t debugfs debugfs /sys/kernel/debug
 modprobe mlx5_core
 bdf=$(hca 0)
@@ -22,6 +22,13 @@ load_mlx5_ib
 check "devx-loopback" loopback devx_loopback "$program" $device
 check "devx-loopback without CAP_NET_RAW" \
   loopback devx_loopback_no_raw setpriv --bounding-set=-net_raw "$program" $device 100
+check "an RDMA device that is not there" \
+  says "the kernel has the RDMA devices $device" tools/fence_audit/fence-audit mlx5_9
+check "command_bench" loopback command_bench bench/command_bench -- --device=$device --quick \
+  --out-dir=/host/results/command_bench
+check "revoke_bench" loopback revoke_bench bench/revoke_bench -- --device=$device --quick \
+  --benchmark_filter=leases:1/ --out-dir=/host/results/revoke_bench
+check "fence-audit" loopback fence_audit tools/fence_audit/fence-audit $device --fences 64
 check "ibv_rc_pingpong beside it" pair rc_pingpong ibv_rc_pingpong -d $device -n 200
 check "the firmware answers after it" answers "$bdf"
 modprobe -r mlx5_ib

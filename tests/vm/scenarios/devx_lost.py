@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Leases by DevX on devices of Linux's mlx5_ib, whose owner is killed, whose driver is unbound or
+# whose device has an internal error. What the fence says then is what may be known.
+import re
+from pathlib import Path
+
+from scenario import Scenario
+from scenarios import devx
+
+# How each audit ends. The kernel answers in the broken device's place, so nothing may rest on what
+# it says of QPs and keys; the pages of the umem it has let go itself.
+ENDS = {
+    "unbound": r"^fence-audit: (the revoke failed: outcome=Fenced|.*Input/output error)",
+    "broken": r"^fence-audit: the revoke failed: outcome=Fenced .*memory=proved by IOMMU unmap$",
+}
+
+
+def judge(_build: Path, results: Path) -> list[str]:
+    wrong = []
+    for name, end in ENDS.items():
+        lines = (results / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        if not lines or not re.search(end, lines[-1]):
+            wrong.append(f"the audit {name} ended with: {lines[-1] if lines else 'nothing'}")
+        wrong += [f"{name}: {line}" for line in lines if "TornDown" in line]
+    log = (results / "dmesg.txt").read_text(encoding="utf-8", errors="replace")
+    return wrong + devx.contexts((results / "healthy.trace").read_text(encoding="utf-8")) \
+        + re.findall(r"WARNING: .*|BUG: .*|Oops.*|DMAR: .*[Ff]ault.*", log)
+
+
+SCENARIO = Scenario(
+    summary="leases by DevX whose owner, driver or device goes",
+    script="devx_lost.sh",
+    servers=[["--trace", "{results}/healthy.trace", "--port-type", "ib"],
+             ["--port-type", "ib", "--mac", "02:50:43:00:00:02",
+              "--behaviour", "internal-error=7"]],
+    programs=["tools/fence_audit/fence-audit"],
+    judge=judge)
