@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Round trips of three commands in one guest, by rdma-core's VFIO provider and by our driver, each
-# beside one trapped register read. All emulated: what is compared is the two drivers' own work.
+# Round trips of three commands in one guest: by rdma-core's VFIO provider and by our driver, each
+# beside one trapped register read; and on a function that Linux's mlx5_ib keeps, by our driver
+# through DevX and by verbs. All emulated: what is compared is the drivers' own work.
 import json
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 
 from scenario import Scenario
 
-COMMANDS = ("2ERR_QP", "DESTROY_MKEY", "QUERY_ISSI")
+QUERY = "a query"  # QUERY_ISSI; verbs have QUERY_QP alone
+COMMANDS = ("2ERR_QP", "DESTROY_MKEY", QUERY)
 READ = "register read"
 TURNS = range(1, 6)
 
@@ -17,40 +20,56 @@ def read_json(file: Path) -> dict:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def theirs(results: Path, turn: int) -> dict[str, float]:
+def name_of(command: str) -> str:
+    return "QUERY_ISSI" if command == QUERY else command
+
+
+def rdma_core(results: Path, turn: int) -> dict[str, float]:
     """Medians in nanoseconds by command."""
     report = read_json(results / f"theirs{turn}.json")
-    medians = {name: report["commands"][name]["median_ns"] for name in COMMANDS}
+    medians = {command: report["commands"][name_of(command)]["median_ns"] for command in COMMANDS}
     return {READ: report["register_read"]["median_ns"], **medians}
 
 
-def ours(results: Path, turn: int) -> dict[str, float]:
-    report = read_json(results / f"ours{turn}/command_bench.json")
+def command_bench(results: Path, folder: str) -> dict[str, float]:
+    report = read_json(results / folder / "command_bench.json")
     medians = {run["name"].split("/clock")[0]: run["p50"] for run in report["benchmarks"]}
-    return {READ: medians["register_read"],
-            **{name: medians[f"command/{name}"] for name in COMMANDS}}
+    found = {command: medians[f"command/{name_of(command)}"] for command in COMMANDS}
+    return {READ: medians["register_read"], **found} if "register_read" in medians else found
+
+
+# Who is timed, and whether its commands ring a doorbell that traps.
+WAYS: dict[str, Callable[[Path, int], dict[str, float]]] = {
+    "rdma-core": rdma_core,
+    "ours": lambda results, turn: command_bench(results, f"ours{turn}"),
+    "ours, DevX": lambda results, turn: command_bench(results, f"devx{turn}"),
+    "verbs": lambda results, turn: read_json(results / f"verbs{turn}.json"),
+}
 
 
 def show(_build: Path, results: Path) -> list[str]:
-    """Prints the table: the median of the turns' medians, and the same less a register read. A
-    doorbell is a posted write, which nobody waits for, so a round trip can take less than a read.
-    No figure is a verdict: the machine is shared."""
-    def median(of, name):
-        return statistics.median(of(results, turn)[name] for turn in TURNS)
-
-    print(f"{'medians of 5, us, emulated':28}{'rdma-core':>10}{'ours':>10}   less a read")
+    """Prints the table: the median of the turns' medians. A doorbell is a posted write, which
+    nobody waits for, so a round trip can take less than a read. No figure is a verdict: the machine
+    is shared."""
+    print(f"{'medians of 5, us, emulated':28}" + "".join(f"{way:>12}" for way in WAYS))
+    wrong = []
     for name in (READ, *COMMANDS):
-        values = [median(of, name) / 1000 for of in (theirs, ours)]
-        less = [value - median(of, READ) / 1000 for value, of in zip(values, (theirs, ours))]
-        print(f"{name:28}" + "".join(f"{value:10.1f}" for value in values) +
-              ("" if name == READ else "   " + "".join(f"{value:10.1f}" for value in less)))
-    return [f"{name}: no time" for name in (READ, *COMMANDS)
-            if min(median(theirs, name), median(ours, name)) <= 0]
+        line = f"{name:28}"
+        for way, read in WAYS.items():
+            times = [read(results, turn).get(name) for turn in TURNS]
+            if None in times:  # a register that is the kernel's
+                line += f"{'-':>12}"
+                continue
+            line += f"{statistics.median(times) / 1000:12.1f}"
+            wrong += [f"{way}, {name}: no time"] if min(times) <= 0 else []
+        print(line)
+    return wrong
 
 
 SCENARIO = Scenario(
-    summary="round trips of three commands: ours beside rdma-core's VFIO provider",
+    summary="round trips of three commands: ours by VFIO and DevX beside rdma-core and verbs",
     script="latency.sh",
-    servers=[["--timing", "instant"]],
-    programs=["bench/command_bench", "tools/vfio_peer/vfio-peer"],
+    servers=[["--timing", "instant"],
+             ["--timing", "instant", "--port-type", "ib", "--mac", "02:50:43:00:00:02"]],
+    programs=["bench/command_bench", "tools/vfio_peer/vfio-peer", "tests/devx/verbs-times"],
     judge=show)
