@@ -46,6 +46,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"local_ca_ack_delay", 16>();
   c.set<"num_ports", 1>().set<"disable_link_up", 1>();
   c.set<"cqe_version", 1>().set<"compact_address_vector", 1>();
+  c.set<"cq_moderation", 1>().set<"cq_period_start_from_cqe", 1>().set<"cq_resize", 1>();
   c.set<"cq_oi", 1>().set<"rc", 1>().set<"uc", 1>().set<"ud", 1>().set<"apm", 0>();
   c.set<"fl_rc_qp_when_roce_disabled", 1>();
   c.set<"bf", 1>().set<"log_bf_reg_size", 9>().set<"log_pg_sz", 12>();

@@ -30,6 +30,7 @@ enum Refusal : std::uint32_t {
   kNotOffered,
   kBadSize,
   kBadUmem,
+  kBadSelection,
 };
 
 /// Where a completion queue lies.
@@ -171,6 +172,35 @@ Verdict destroy_cq(Core& core, const Request<prm::destroy_cq_in, prm::destroy_cq
   core.umems.release(core.cq_umems[cqn]);
   core.cq_umems.erase(cqn);
   return core.cqs.destroy(cqn);
+}
+
+Verdict query_cq(Core& core, const Request<prm::query_cq_in, prm::query_cq_out>& request) {
+  return core.cqs.query(request.in.get<"cqn">(),
+                        prm::View<prm::cqc>::at(request.out.bytes<"cq_context">()));
+}
+
+/// A DevX client's command says that the queue lies in a umem, whatever it changes
+/// (devx_set_umem_valid of mlx5_ib/devx.c); where in which umem it would go on has no name in a
+/// header.
+Verdict modify_cq(Core& core, const Request<prm::modify_cq_in, prm::modify_cq_out>& request) {
+  constexpr std::uint32_t kWhole =
+      prm::kCqResizeLogSize | prm::kCqResizePageOffset | prm::kCqResizePageSize;
+  const std::uint32_t cqn = request.in.get<"cqn">();
+  const auto context = prm::ConstView<prm::cqc>::at(request.in.bytes<"cq_context">());
+  const auto select = request.in.get<"modify_field_select_resize_field_select">();
+  if (request.in.get<"op_mod">() == prm::number(prm::ModifyCqOpMod::MODIFY_CQ))
+    return core.cqs.modify(cqn, select, context);
+  if (request.in.get<"op_mod">() != prm::number(prm::ModifyCqOpMod::RESIZE_CQ) || select != kWhole)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadSelection);
+  if (!core.cqs.exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  if (request.in.get<"cq_umem_valid">() != 0 || core.cq_umems[cqn].queue)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const std::uint64_t needed = CqTable::pages_needed(context);
+  if (needed > request.in_tail.size() / sizeof(Iova))
+    return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  QueuePages pages;
+  const Verdict verdict = CqTable::lay_out(context, page_list(request.in_tail, needed), pages);
+  return verdict.ok() ? core.cqs.resize(cqn, context, std::move(pages)) : verdict;
 }
 
 /// The translations of a key that names a umem in place of a list: of as many octowords as it asks

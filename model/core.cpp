@@ -40,7 +40,7 @@ Core::Core(Parts parts, const Options& options)
             core_of(context).registers.set_health(prm::number(synd));
           },
           this),
-      cqs(dma, eqs, Capabilities::kLogMaxCq),
+      cqs(dma, eqs, scheduler, Capabilities::kLogMaxCq),
       mkeys(Capabilities::kLogMaxMkey),
       umems(Capabilities::kLogMaxUmem),
       user_contexts(Capabilities::kLogMaxUctx),

@@ -25,7 +25,13 @@ enum Refusal : std::uint32_t {
   kBadRecord,
   kNoNumber,
   kNoSuchCq,
+  kBadSelection,
+  kOtherStride,
+  kFailed,
+  kTooManyOutstanding,
 };
+
+constexpr std::uint64_t kNsPerUs = 1000;
 
 std::uint8_t log_stride(prm::ConstView<prm::cqc> context) noexcept {
   return context.get<"cqe_sz">() == prm::number(prm::CqeSize::B128) ? 7 : 6;
@@ -61,8 +67,8 @@ bool is_error(const Completion& c) noexcept {
 
 }  // namespace
 
-CqTable::CqTable(Dma& dma, EqTable& eqs, std::uint32_t log_max_cq)
-    : dma_(&dma), eqs_(&eqs), ids_(1, 1u << log_max_cq) {}
+CqTable::CqTable(Dma& dma, EqTable& eqs, Scheduler& scheduler, std::uint32_t log_max_cq)
+    : dma_(&dma), eqs_(&eqs), scheduler_(&scheduler), ids_(1, 1u << log_max_cq) {}
 
 std::uint64_t CqTable::pages_needed(prm::ConstView<prm::cqc> context) noexcept {
   const std::uint32_t log_page_size = context.get<"log_page_size">();
@@ -115,6 +121,10 @@ Verdict CqTable::create(prm::ConstView<prm::cqc> context, QueuePages queue, Iova
   cq.uar = context.get<"uar_page">();
   cq.eqn = context.get<"c_eqn_or_apu_element">() & 0xff;
   cq.ignore_overrun = context.get<"oi">() != 0;
+  cq.period_from_cqe =
+      context.get<"cq_period_mode">() == prm::number(prm::CqPeriodMode::START_FROM_CQE);
+  std::ranges::copy(context.all(), cq.context.all().begin());
+  moderate(cq, context);
   cq.live = true;
   live_numbers_.push_back(cqn);
   return {};
@@ -122,34 +132,37 @@ Verdict CqTable::create(prm::ConstView<prm::cqc> context, QueuePages queue, Iova
 
 Verdict CqTable::destroy(std::uint32_t cqn) {
   if (!exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  if (cqs_[cqn].wait) scheduler_->cancel(*cqs_[cqn].wait);
   cqs_[cqn] = Cq{};
   ids_.give_back(cqn);
   std::erase(live_numbers_, cqn);
   return {};
 }
 
+void CqTable::read_consumer(Cq& cq) noexcept {
+  const auto record = dma_->load_be32(cq.record + prm::record_byte(prm::kCqSetCi));
+  if (!record) return;
+  const std::uint64_t step = (*record - cq.consumer) & 0xffffff;
+  if (step <= cq.producer - cq.consumer) cq.consumer += step;
+}
+
 /// The record is read only when the queue looks full: one load a round, not one a CQE.
 bool CqTable::has_room(Cq& cq) noexcept {
   const std::uint64_t size = std::uint64_t{1} << cq.log_size;
   if (cq.ignore_overrun || cq.producer - cq.consumer < size) return true;
-  const auto record = dma_->load_be32(cq.record + prm::record_byte(prm::kCqSetCi));
-  if (!record) return false;
-  const std::uint64_t step = (*record - cq.consumer) & 0xffffff;
-  if (step <= cq.producer - cq.consumer) cq.consumer += step;
+  read_consumer(cq);
   return cq.producer - cq.consumer < size;
 }
 
 bool CqTable::fail(std::uint32_t cqn, Cq& cq, std::uint8_t syndrome) {
   cq.failed = true;
+  cq.overflowed = syndrome == kOverrun;
   eqs_->raise_cq_error(cqn, syndrome);
   return false;
 }
 
-bool CqTable::complete(std::uint32_t cqn, const Completion& completion, std::uint64_t now_ns) {
-  if (!exists(cqn)) return false;
-  Cq& cq = cqs_[cqn];
-  if (cq.failed) return false;
-  if (!has_room(cq)) return fail(cqn, cq, kOverrun);
+/// False when its page cannot be written.
+bool CqTable::write(Cq& cq, const Completion& completion, std::uint64_t now_ns) {
   const bool owner = (cq.producer >> cq.log_size & 1) != 0;
   const std::uint64_t index = cq.producer & ((std::uint64_t{1} << cq.log_size) - 1);
   // A CQE64 stands in the upper half of a 128-byte entry (get_sw_cqe of mlx5_ib/cq.c).
@@ -158,17 +171,112 @@ bool CqTable::complete(std::uint32_t cqn, const Completion& completion, std::uin
       is_error(completion)
           ? dma_->publish(cq.pages.at(offset), encode_error(completion, owner).all())
           : dma_->publish(cq.pages.at(offset), encode(completion, owner, now_ns).all());
-  if (!written) return fail(cqn, cq, kAccessViolation);
-  ++cq.producer;
+  if (written) ++cq.producer;
+  return written;
+}
+
+bool CqTable::complete(std::uint32_t cqn, const Completion& completion, std::uint64_t now_ns) {
+  if (!exists(cqn)) return false;
+  Cq& cq = cqs_[cqn];
+  if (cq.failed) return false;
+  if (!has_room(cq)) return fail(cqn, cq, kOverrun);
+  if (cq.period_from_cqe && cq.producer == cq.told) cq.period_start_ns = scheduler_->now_ns();
+  if (!write(cq, completion, now_ns)) return fail(cqn, cq, kAccessViolation);
   if (cq.armed && (!cq.armed_solicited || completion.solicited || is_error(completion)))
     notify(cqn, cq);
   return true;
 }
 
 void CqTable::notify(std::uint32_t cqn, Cq& cq) {
+  if (cq.period_ns == 0) return raise(cqn, cq);
+  const std::uint64_t due = cq.period_start_ns + cq.period_ns;
+  if ((cq.max_count != 0 && cq.producer - cq.told >= cq.max_count) || scheduler_->now_ns() >= due)
+    return raise(cqn, cq);
+  if (cq.wait) return;
+  cq.wait = scheduler_->schedule(due, {[](void* context, std::uint64_t number) {
+                                         auto& self = *static_cast<CqTable*>(context);
+                                         const auto waited = static_cast<std::uint32_t>(number);
+                                         self.raise(waited, self.cqs_[waited]);
+                                       },
+                                       this, cqn});
+}
+
+void CqTable::raise(std::uint32_t cqn, Cq& cq) {
+  if (cq.wait) scheduler_->cancel(*cq.wait);
+  cq.wait.reset();
   cq.armed = false;
   ++cq.events;
+  cq.told = cq.producer;
+  if (!cq.period_from_cqe && cq.period_ns != 0) cq.period_start_ns = scheduler_->now_ns();
   eqs_->raise_completion(cq.eqn, cqn);
+}
+
+void CqTable::moderate(Cq& cq, prm::ConstView<prm::cqc> context) {
+  cq.max_count = context.get<"cq_max_count">();
+  cq.period_ns = context.get<"cq_period">() * kNsPerUs;
+}
+
+Verdict CqTable::modify(std::uint32_t cqn, std::uint32_t select, prm::ConstView<prm::cqc> context) {
+  if (!exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  if ((select & ~(prm::kCqModifyPeriod | prm::kCqModifyCount | prm::kCqModifyOverrun)) != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadSelection);
+  Cq& cq = cqs_[cqn];
+  if ((select & prm::kCqModifyPeriod) != 0) cq.context.put<"cq_period">(context.get<"cq_period">());
+  if ((select & prm::kCqModifyCount) != 0)
+    cq.context.put<"cq_max_count">(context.get<"cq_max_count">());
+  if ((select & prm::kCqModifyOverrun) != 0) {
+    cq.context.put<"oi">(context.get<"oi">());
+    cq.ignore_overrun = context.get<"oi">() != 0;
+  }
+  moderate(cq, prm::ConstView<prm::cqc>(cq.context.all()));
+  if (!cq.wait) return {};
+  // By the new terms, which may be shorter.
+  scheduler_->cancel(*cq.wait);
+  cq.wait.reset();
+  notify(cqn, cq);
+  return {};
+}
+
+Verdict CqTable::resize(std::uint32_t cqn, prm::ConstView<prm::cqc> context, QueuePages pages) {
+  if (!exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  Cq& cq = cqs_[cqn];
+  if (cq.failed) return refuse(CommandStatus::BAD_RES_STATE_ERR, kFailed);
+  // "resize from different cqe size is not supported": copy_resize_cqes.
+  if (log_stride(context) != cq.log_stride)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kOtherStride);
+  const std::uint32_t log_size = context.get<"log_cq_size">();
+  read_consumer(cq);
+  if (!cq.ignore_overrun && (cq.producer - cq.consumer > std::uint64_t{1} << log_size))
+    return refuse(CommandStatus::BAD_SIZE_OUTS_CQES_ERR, kTooManyOutstanding);
+  if (!has_room(cq)) return refuse(CommandStatus::BAD_SIZE_OUTS_CQES_ERR, kTooManyOutstanding);
+  const bool all_told = cq.told == cq.producer;
+  if (!write(cq, {.opcode = prm::CqeOpcode::RESIZE_CQ}, scheduler_->now_ns())) {
+    fail(cqn, cq, kAccessViolation);
+    return refuse(CommandStatus::BAD_RES_STATE_ERR, kFailed);
+  }
+  if (all_told) cq.told = cq.producer;
+  cq.pages = std::move(pages);
+  cq.log_size = static_cast<std::uint8_t>(log_size);
+  cq.context.put<"log_cq_size">(log_size)
+      .put<"log_page_size">(context.get<"log_page_size">())
+      .put<"page_offset">(context.get<"page_offset">());
+  return {};
+}
+
+Verdict CqTable::query(std::uint32_t cqn, prm::View<prm::cqc> context) const {
+  if (!exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  const Cq& cq = cqs_[cqn];
+  std::ranges::copy(cq.context.all(), context.all().begin());
+  const auto failure = cq.overflowed ? prm::CqStatus::CQ_OVERFLOW : prm::CqStatus::CQ_WRITE_FAIL;
+  const auto armed = cq.armed_solicited ? prm::CqState::SOLICITED_NOTIFICATION_REQUEST_ARMED
+                                        : prm::CqState::NOTIFICATION_REQUEST_ARMED;
+  // None of these is wider than its field.
+  static_cast<void>(
+      context.try_set<"status">(prm::number(cq.failed ? failure : prm::CqStatus::OK)));
+  static_cast<void>(context.try_set<"st">(prm::number(cq.armed ? armed : prm::CqState::FIRED)));
+  static_cast<void>(context.try_set<"consumer_counter">(cq.consumer & 0xffffff));
+  static_cast<void>(context.try_set<"producer_counter">(cq.producer & 0xffffff));
+  return {};
 }
 
 void CqTable::kick(std::uint32_t uar) {
@@ -188,6 +296,8 @@ void CqTable::read_arm_record(std::uint32_t cqn, Cq& cq) {
 }
 
 void CqTable::clear() noexcept {
+  for (const std::uint32_t cqn : live_numbers_)
+    if (cqs_[cqn].wait) scheduler_->cancel(*cqs_[cqn].wait);
   cqs_.clear();
   live_numbers_.clear();
   ids_.clear();

@@ -2,7 +2,8 @@
 //
 // Completion queues: CQEs whose owner bit flips with every round (get_sw_cqe of mlx5_ib/cq.c: valid
 // when owner == (ci >> log_cq_size) & 1), the consumer index in the doorbell record, the arm record
-// and its sequence number.
+// and its sequence number; events that wait for more completions or for time to pass
+// (mlx5_core_modify_cq_moderation); a buffer that is replaced (mlx5_ib_resize_cq).
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include "model/eq.hpp"
 #include "model/id_table.hpp"
 #include "model/queue_pages.hpp"
+#include "model/scheduler.hpp"
 #include "model/verdict.hpp"
 #include "prm/cqe.hpp"
 #include "prm/object_commands.hpp"
@@ -41,7 +43,7 @@ struct Completion {
 
 class CqTable {
  public:
-  CqTable(Dma& dma, EqTable& eqs, std::uint32_t log_max_cq);
+  CqTable(Dma& dma, EqTable& eqs, Scheduler& scheduler, std::uint32_t log_max_cq);
 
   /// Writes one CQE64. False when the CQ is in error, does not exist or overran with this entry:
   /// CQ_ERROR has been raised, and the caller takes its QP to error. `now_ns` is the timestamp.
@@ -58,6 +60,14 @@ class CqTable {
   [[nodiscard]] static std::optional<std::uint64_t> queue_bytes(
       prm::ConstView<prm::cqc> context) noexcept;
   Verdict destroy(std::uint32_t cqn);
+  Verdict query(std::uint32_t cqn, prm::View<prm::cqc> context) const;
+  /// What `select` names (kCqModify*). An event that waits is raised when it need not any more.
+  Verdict modify(std::uint32_t cqn, std::uint32_t select, prm::ConstView<prm::cqc> context);
+  /// The next entry of the old buffer says RESIZE_CQ, and what comes then is in the new one, at its
+  /// own index: who owns the queue moves what it has not consumed by one (copy_resize_cqes of
+  /// mlx5_ib/cq.c, mlx5_cq_resize_copy_cqes of rdma-core). BAD_SIZE_OUTS_CQES_ERR when that does
+  /// not fit.
+  Verdict resize(std::uint32_t cqn, prm::ConstView<prm::cqc> context, QueuePages pages);
   /// Pages that CREATE_CQ must bring; 0 when the context's sizes are not acceptable.
   [[nodiscard]] static std::uint64_t pages_needed(prm::ConstView<prm::cqc> context) noexcept;
   [[nodiscard]] bool exists(std::uint32_t cqn) const noexcept {
@@ -82,19 +92,33 @@ class CqTable {
     bool armed_solicited = false;
     bool failed = false;
     bool ignore_overrun = false;
+    bool overflowed = false;  // why it failed
     QueuePages pages;
     Iova record = 0;
     std::uint32_t uar = 0;
     std::uint32_t eqn = 0;
     std::uint32_t events = 0;  // COMP events so far: the arm sequence number expected, modulo 4
+    // Moderation: an event waits until so many completions have come, or so long.
+    std::uint32_t max_count = 0;        // 0: no number is enough
+    std::uint64_t period_ns = 0;        // 0: it does not wait
+    bool period_from_cqe = false;       // counted from the first completion, or from the last event
+    std::uint64_t told = 0;             // `producer` at the last event
+    std::uint64_t period_start_ns = 0;  // of the last event, or of the first completion since
+    std::optional<TimerId> wait;        // an event waits
+    prm::Buffer<prm::cqc> context;      // as created, for QUERY_CQ
   };
+  void read_consumer(Cq& cq) noexcept;
+  bool write(Cq& cq, const Completion& completion, std::uint64_t now_ns);
   bool has_room(Cq& cq) noexcept;
+  void moderate(Cq& cq, prm::ConstView<prm::cqc> context);
+  void raise(std::uint32_t cqn, Cq& cq);
   bool fail(std::uint32_t cqn, Cq& cq, std::uint8_t syndrome);
   void read_arm_record(std::uint32_t cqn, Cq& cq);
   void notify(std::uint32_t cqn, Cq& cq);
 
   Dma* dma_;
   EqTable* eqs_;
+  Scheduler* scheduler_;
   std::vector<Cq> cqs_;  // grows with the highest number in use
   std::vector<std::uint32_t> live_numbers_;
   IdAllocator ids_;

@@ -139,6 +139,8 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(QUERY_EQ, Initialised, query_eq, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_CQ, Initialised, create_cq, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_CQ, Initialised, destroy_cq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_CQ, Initialised, query_cq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_CQ, Initialised, modify_cq, kHasOpMod | kHasList),
     PORTCULLIS_MODEL_ENTRY(CREATE_MKEY, Initialised, create_mkey, kHasList),
     PORTCULLIS_MODEL_ENTRY(DESTROY_MKEY, Initialised, destroy_mkey, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_MKEY, Initialised, query_mkey, kPlain),

@@ -73,6 +73,8 @@ constexpr std::array kNamings{
     Naming{Opcode::CREATE_CQ, Act::Uses, Kind::Umem,
            at<prm::create_cq_in, "cq_context.dbr_umem_id">()},
     Naming{Opcode::CREATE_CQ, Act::Creates, Kind::Cq, at<prm::create_cq_out, "cqn">()},
+    Naming{Opcode::QUERY_CQ, Act::Uses, Kind::Cq, at<prm::query_cq_in, "cqn">()},
+    Naming{Opcode::MODIFY_CQ, Act::Uses, Kind::Cq, at<prm::modify_cq_in, "cqn">()},
     Naming{Opcode::DESTROY_CQ, Act::Destroys, Kind::Cq, at<prm::destroy_cq_in, "cqn">()},
 
     Naming{Opcode::CREATE_MKEY, Act::Uses, Kind::Pd,

@@ -53,6 +53,8 @@ constexpr Tail kTails[] = {
     {Opcode::MANAGE_PAGES, Side::Output, "pas", 8},
     {Opcode::CREATE_EQ, Side::Input, "pas", 8},
     {Opcode::CREATE_CQ, Side::Input, "pas", 8},
+    {Opcode::MODIFY_CQ, Side::Input, "pas", 8},
+    {Opcode::QUERY_CQ, Side::Output, "pas", 8},
     {Opcode::CREATE_QP, Side::Input, "pas", 8},
     {Opcode::QUERY_QP, Side::Output, "pas", 8},
     {Opcode::CREATE_RQ, Side::Input, "ctx.wq.pas", 8},

@@ -274,6 +274,31 @@ enum class CqeSize : std::uint8_t {
   B128 = 1,  // MLX5_CQC_CQE_SZ_128_BYTES
 };
 
+// MLX5_CQC_STATUS_* (mlx5_ifc.h; cqc.status)
+enum class CqStatus : std::uint8_t { OK = 0x0, CQ_OVERFLOW = 0x9, CQ_WRITE_FAIL = 0xa };
+
+// MLX5_CQC_ST_* (mlx5_ifc.h; cqc.st)
+enum class CqState : std::uint8_t {
+  SOLICITED_NOTIFICATION_REQUEST_ARMED = 0x6,
+  NOTIFICATION_REQUEST_ARMED = 0x9,
+  FIRED = 0xa,
+};
+
+// MLX5_CQ_PERIOD_MODE_* (mlx5_ifc.h; cqc.cq_period_mode)
+enum class CqPeriodMode : std::uint8_t { START_FROM_EQE = 0, START_FROM_CQE = 1 };
+
+// MLX5_MODIFY_CQ_IN_OP_MOD_* (mlx5_ifc.h; modify_cq_in.op_mod)
+enum class ModifyCqOpMod : std::uint16_t { MODIFY_CQ = 0x0, RESIZE_CQ = 0x1 };
+
+// What MODIFY_CQ changes (cq.h; modify_cq_in.modify_field_select_resize_field_select).
+inline constexpr std::uint32_t kCqModifyPeriod = 1 << 0;   // MLX5_CQ_MODIFY_PERIOD
+inline constexpr std::uint32_t kCqModifyCount = 1 << 1;    // MLX5_CQ_MODIFY_COUNT
+inline constexpr std::uint32_t kCqModifyOverrun = 1 << 2;  // MLX5_CQ_MODIFY_OVERRUN
+// The same of its op_mod RESIZE_CQ.
+inline constexpr std::uint32_t kCqResizeLogSize = 1 << 0;     // MLX5_MODIFY_CQ_MASK_LOG_SIZE
+inline constexpr std::uint32_t kCqResizePageOffset = 1 << 1;  // MLX5_MODIFY_CQ_MASK_PG_OFFSET
+inline constexpr std::uint32_t kCqResizePageSize = 1 << 2;    // MLX5_MODIFY_CQ_MASK_PG_SIZE
+
 /// Entries that an EQ must have beyond those that can be outstanding, and so the most that may be
 /// consumed before the consumer index is written (eq.h).
 inline constexpr std::uint32_t kNumSpareEqe = 0x80;  // MLX5_NUM_SPARE_EQE

@@ -219,6 +219,45 @@ struct destroy_cq_out : Layout<"destroy_cq_out", 0x80,
     Field<"syndrome", 0x20, 0x20>,
     Reserved<0x40, 0x40>> {};
 
+struct query_cq_in : Layout<"query_cq_in", 0x80,
+    Field<"opcode", 0x0, 0x10>,
+    Reserved<0x10, 0x10>,
+    Reserved<0x20, 0x10>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x8>,
+    Field<"cqn", 0x48, 0x18>,
+    Reserved<0x60, 0x20>> {};
+
+/// Followed by pas[].
+struct query_cq_out : Layout<"query_cq_out", 0x880,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x40>,
+    Nested<"cq_context", 0x80, cqc>,
+    Reserved<0x280, 0x600>> {};
+
+/// Followed by pas[], when the queue is resized.
+struct modify_cq_in : Layout<"modify_cq_in", 0x880,
+    Field<"opcode", 0x0, 0x10>,
+    Field<"uid", 0x10, 0x10>,
+    Reserved<0x20, 0x10>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x8>,
+    Field<"cqn", 0x48, 0x18>,
+    Field<"modify_field_select_resize_field_select", 0x60, 0x20>,
+    Nested<"cq_context", 0x80, cqc>,
+    Reserved<0x280, 0x60>,
+    Field<"cq_umem_valid", 0x2e0, 0x1>,
+    Reserved<0x2e1, 0x1f>,
+    Reserved<0x300, 0x580>> {};
+
+struct modify_cq_out : Layout<"modify_cq_out", 0x80,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x40>> {};
+
 struct mkc : Layout<"mkc", 0x200,
     Reserved<0x0, 0x1>,
     Field<"free", 0x1, 0x1>,

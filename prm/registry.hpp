@@ -72,6 +72,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<destroy_eq_out>, layout_info<query_eq_in>, layout_info<query_eq_out>,
     layout_info<cqc>, layout_info<create_cq_in>,
     layout_info<create_cq_out>, layout_info<destroy_cq_in>, layout_info<destroy_cq_out>,
+    layout_info<query_cq_in>, layout_info<query_cq_out>, layout_info<modify_cq_in>,
+    layout_info<modify_cq_out>,
     layout_info<mkc>, layout_info<mlx5_klm>, layout_info<create_mkey_in>,
     layout_info<create_mkey_out>,
     layout_info<destroy_mkey_in>, layout_info<destroy_mkey_out>, layout_info<query_mkey_in>,

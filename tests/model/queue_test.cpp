@@ -85,7 +85,8 @@ class QueueTest : public ::testing::Test {
   EqTable eqs_{dma_, 4,
                [](void* self, prm::HealthSyndrome s) { static_cast<QueueTest*>(self)->synd_ = s; },
                this};
-  CqTable cqs_{dma_, eqs_, 4};
+  Scheduler scheduler_{std::make_shared<EventLoop>(Execution::Stepped, 1)};
+  CqTable cqs_{dma_, eqs_, scheduler_, 4};
   prm::Buffer<prm::cqc> cq_context_;
   Iova iova_ = 0;
   std::uint32_t eqn_ = 0;

@@ -118,9 +118,9 @@ class ReceiveTargetsTest : public ::testing::Test {
   std::uint64_t lost_ = 0;
   Dma dma_{iommu_, faults_};
   EqTable eqs_{dma_, 4, [](void*, prm::HealthSyndrome) {}, nullptr};
-  CqTable cqs_{dma_, eqs_, 4};
-  MkeyTable mkeys_{10};
   Scheduler scheduler_{std::make_shared<EventLoop>(Execution::Stepped, 1)};
+  CqTable cqs_{dma_, eqs_, scheduler_, 4};
+  MkeyTable mkeys_{10};
   ReceiveTargets targets_{{&dma_, &mkeys_, &cqs_, &scheduler_, &lost_}};
   prm::Buffer<prm::rqc> rqc_;
   std::size_t pas_bytes_ = 8;

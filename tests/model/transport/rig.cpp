@@ -68,9 +68,9 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
       dma_(iommu_, counters_.dma_faults),
       eqs_(
           dma_, 4, [](void*, prm::HealthSyndrome) {}, nullptr),
-      cqs_(dma_, eqs_, 8),
-      mkeys_(12),
-      scheduler_(std::make_unique<Scheduler>(shared_loop(*wire_, 1))) {
+      scheduler_(std::make_unique<Scheduler>(shared_loop(*wire_, 1))),
+      cqs_(dma_, eqs_, *scheduler_, 8),
+      mkeys_(12) {
   dma_.set_bus_master(true);
   port_.type = port_type;
   port_.lid = kHostLid;

@@ -232,10 +232,10 @@ class Host {
   Iommu iommu_;
   Dma dma_;
   EqTable eqs_;
+  std::unique_ptr<Scheduler> scheduler_;
   CqTable cqs_;
   MkeyTable mkeys_;
   QCounterTable q_counters_;
-  std::unique_ptr<Scheduler> scheduler_;
   PortSettings port_;
   FlowTables flows_{{&no_behaviours}};
   SharedReceives shared_receives_{dma_, eqs_};
