@@ -41,7 +41,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_max_uctx">(Capabilities::kLogMaxUctx);
   c.put<"log_max_msg">(Capabilities::kLogMaxMsg);
   c.set<"fixed_buffer_size", 1>().set<"force_teardown", 1>();
-  c.set<"atomic", 1>();
+  c.set<"atomic", 1>().set<"imaicl", 1>();  // keys by UMR: memory windows, invalidation
   c.set<"log_max_ra_req_qp", 4>().set<"log_max_ra_res_qp", 4>();
   c.set<"local_ca_ack_delay", 16>();
   c.set<"num_ports", 1>().set<"disable_link_up", 1>();

@@ -127,6 +127,13 @@ class MkeyTable {
     void* context = nullptr;
   };
   void set_idle_hook(IdleHook hook) noexcept { idle_ = hook; }
+  /// SEND with invalidate. The key must be in use, admit it (mkc.en_rinval), belong to the PD and,
+  /// if it is bound to one, to the QP: a memory window of type 2 (invalidate_rkey of rxe_resp.c and
+  /// rxe_mw.c). `key` names its variant.
+  [[nodiscard]] bool can_be_invalidated(std::uint32_t key, std::uint32_t pd,
+                                        std::uint32_t qpn) const noexcept;
+  /// It is free from now on, as after LOCAL_INV. DMA that was allowed before may still come.
+  void invalidate(std::uint32_t key);
   /// UMR. False: the key does not admit it, and stays as it was.
   bool reconfigure(const UmrRequest& request);
   /// The PD that a key is in now; 0 when there is no such key.

@@ -154,6 +154,22 @@ bool MkeyTable::reconfigure(const UmrRequest& request) {
   return true;
 }
 
+bool MkeyTable::can_be_invalidated(std::uint32_t key_value, std::uint32_t pd,
+                                   std::uint32_t qpn) const noexcept {
+  if (key_value >> 8 >= keys_.size()) return false;
+  const Key& key = keys_[key_value >> 8];
+  return key.usable && key.variant == (key_value & 0xff) && key.pd == pd &&
+         (key.qpn == prm::kMkcQpnAny || key.qpn == qpn) && key.context.get<"en_rinval">() != 0;
+}
+
+void MkeyTable::invalidate(std::uint32_t key_value) {
+  if (key_value >> 8 >= keys_.size()) return;
+  Key& key = keys_[key_value >> 8];
+  if (!key.usable || key.variant != (key_value & 0xff)) return;
+  key.context.set<"free", 1>();
+  key.usable = false;
+}
+
 /// The low bits of an entry are rights, whatever CREATE_MKEY said of pg_access: mlx5_ib sets both
 /// in every entry it hands to a UMR (MLX5_IB_MTT_PRESENT).
 void MkeyTable::take_translations(Key& key, const UmrRequest& umr) {

@@ -147,7 +147,7 @@ std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader
   if (info.has_original)
     prm::View<atomic_ack_eth>::at(frame, extended_at + aeth::bytes)
         .put<"original">(header.original);
-  if (info.has_immediate)
+  if (info.has_immediate || info.has_invalidate)
     prm::detail::store_dword(frame.data() + bth_at + info.header_bytes - kImmDtBytes,
                              header.immediate);
   return port_type_ == PortType::InfiniBand ? close_infiniband(frame, end) : close_roce(frame, end);

@@ -149,7 +149,7 @@ tl::expected<void, FrameFault> decode_transport(std::span<const std::byte> bytes
   if (info.has_original)
     packet.original =
         prm::ConstView<atomic_ack_eth>::at(bytes, info.extended_at + aeth::bytes).get<"original">();
-  if (info.has_immediate)
+  if (info.has_immediate || info.has_invalidate)
     packet.immediate = prm::detail::load_dword(bytes.data() + info.header_bytes - kImmDtBytes);
   return {};
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,7 +54,8 @@ struct Work {
   Refusal refusal = Refusal::None;
   bool completes = false;  // a receive
   Completion completion;
-  ReceiveOwner owner;  // of that receive
+  ReceiveOwner owner;                        // of that receive
+  std::optional<std::uint32_t> invalidates;  // a key, before that
   bool answers = false;
   std::uint8_t code = 0;  // AETH
   std::uint32_t psn = 0;
@@ -76,6 +78,7 @@ struct Work {
     operation = Operation::None;
     replayed = in_message = false;
     stage = ReadStage::Unchecked;
+    invalidates.reset();
     placements.clear();
     payload = {};
     kept.clear();

@@ -64,6 +64,7 @@ struct OpcodeInfo {
   bool has_payload = false;
   std::uint8_t header_bytes = 0;          // BTH and everything between it and the payload
   bool has_immediate = false;             // the last four of them
+  bool has_invalidate = false;            // the same: a key that the peer gives up
   bool has_atomic = false;                // the request's header, behind the BTH
   bool has_original = false;              // the value before an atomic, behind the AETH
   bool has_deth = false;                  // behind the BTH
@@ -114,6 +115,7 @@ struct OpcodeInfo {
   t[0x17] = {"SEND Only with Invalidate",      Send,     true,  true,  false, false, true,  kInv};
   // clang-format on
   for (const std::size_t opcode : {0x03U, 0x05U, 0x09U, 0x0bU}) t[opcode].has_immediate = true;
+  for (const std::size_t opcode : {0x16U, 0x17U}) t[opcode].has_invalidate = true;
   for (const std::size_t opcode : {0x13U, 0x14U}) t[opcode].has_atomic = true;
   t[0x12].has_original = true;
   return t;

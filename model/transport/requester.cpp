@@ -24,9 +24,15 @@ BthOpcode send_opcode(bool first, bool last, bool immediate) noexcept {
   return first ? BthOpcode::SendOnly : BthOpcode::SendLast;
 }
 
+BthOpcode invalidate_opcode(bool first, bool last) noexcept {
+  if (!last) return send_opcode(first, last, false);
+  return first ? BthOpcode::SendOnlyInvalidate : BthOpcode::SendLastInvalidate;
+}
+
 BthOpcode packet_opcode(prm::WqeOpcode opcode, bool first, bool last) noexcept {
   if (opcode == prm::WqeOpcode::RDMA_WRITE || opcode == prm::WqeOpcode::RDMA_WRITE_IMM)
     return write_opcode(first, last, opcode == prm::WqeOpcode::RDMA_WRITE_IMM);
+  if (opcode == prm::WqeOpcode::SEND_INVAL) return invalidate_opcode(first, last);
   return send_opcode(first, last, opcode == prm::WqeOpcode::SEND_IMM);
 }
 
@@ -64,11 +70,13 @@ std::uint32_t q_key_of(const Qp& qp, const SendWqe& wqe) noexcept {
   return (q_key & kControlled) != 0 ? qp.q_key : q_key;
 }
 
-/// Whether the service of `qp` has such an operation: what nobody answers fetches nothing.
+/// Whether the service of `qp` has such an operation: what nobody answers fetches nothing, and has
+/// no SEND that invalidates (ib_pack.h has opcodes for that of RC alone).
 bool is_carried(const Qp& qp, prm::WqeOpcode opcode) noexcept {
   if (opcode == prm::WqeOpcode::UMR || opcode == prm::WqeOpcode::NOP) return true;
   if (qp.is_datagram()) return opcode == prm::WqeOpcode::SEND || opcode == prm::WqeOpcode::SEND_IMM;
-  return !qp.reg_umr && (qp.is_reliable() || !is_fetch(opcode));
+  const bool is_acknowledged = is_fetch(opcode) || opcode == prm::WqeOpcode::SEND_INVAL;
+  return !qp.reg_umr && (qp.is_reliable() || !is_acknowledged);
 }
 
 std::uint64_t most_bytes(const Qp& qp) noexcept {

@@ -23,6 +23,8 @@ bool is_served(BthOpcode operation) noexcept {
     case BthOpcode::SendLastImmediate:
     case BthOpcode::SendOnly:
     case BthOpcode::SendOnlyImmediate:
+    case BthOpcode::SendLastInvalidate:
+    case BthOpcode::SendOnlyInvalidate:
     case BthOpcode::ReadRequest:
     case BthOpcode::CompareSwap:
     case BthOpcode::FetchAdd:
@@ -182,6 +184,9 @@ Refusal Responder::admit_send(Qp& qp, const Packet& packet) {
     if (fault == ReceiveFault::Unreadable) return Refusal::Protection;
   }
   if (!has_room(qp, bytes)) return Refusal::TooLong;
+  if (packet.info().has_invalidate &&
+      !engine_->deps.mkeys->can_be_invalidated(packet.immediate, qp.receive.pd, qp.qpn))
+    return Refusal::RemoteAccess;
   return place_in_receive(qp, bytes) ? Refusal::None : Refusal::Protection;
 }
 
@@ -256,6 +261,10 @@ void Responder::prepare_completion(Qp& qp, const Packet& packet) {
   completion = Completion{};
   if (is_send(packet)) {
     completion.opcode = has_immediate ? prm::CqeOpcode::RESP_SEND_IMM : prm::CqeOpcode::RESP_SEND;
+    if (packet.info().has_invalidate) {
+      completion.opcode = prm::CqeOpcode::RESP_SEND_INV;
+      work_.invalidates = packet.immediate;
+    }
     completion.byte_cnt = qp.receive.received;
   } else {
     completion.opcode = prm::CqeOpcode::RESP_WR_IMM;
@@ -456,6 +465,7 @@ void Responder::carry_out(Qp* qp, Work& work) const {
 
 /// A CQ in error has raised its event, and takes the QP with it.
 void Responder::complete(Qp& qp, const Work& work) const {
+  if (work.invalidates) engine_->deps.mkeys->invalidate(*work.invalidates);
   if (engine_->deps.cqs->complete(work.owner.cqn, work.completion,
                                   engine_->deps.scheduler->now_ns()))
     return;

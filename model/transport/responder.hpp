@@ -14,6 +14,8 @@
 //                     too short: NAK invalid request, LOCAL_LENGTH_ERR, QP to ERR
 //                     a key of its own that does not allow it: NAK remote operational error,
 //                     LOCAL_PROT_ERR, QP to ERR
+//   SEND's key        to be invalidated, and none that may be (mkey.hpp): as a key. That it is not
+//                     rxe's receive that completes in error is a hypothesis
 //   duplicate         READ: carried out again, rights and key checked anew. Atomic: answered from
 //                     what was kept. Unknown, or no part of the first: dropped
 //

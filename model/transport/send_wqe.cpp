@@ -143,6 +143,7 @@ WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn
     case prm::WqeOpcode::RDMA_WRITE_IMM:
     case prm::WqeOpcode::SEND:
     case prm::WqeOpcode::SEND_IMM:
+    case prm::WqeOpcode::SEND_INVAL:
     case prm::WqeOpcode::RDMA_READ:
     case prm::WqeOpcode::ATOMIC_CS:
     case prm::WqeOpcode::ATOMIC_FA:

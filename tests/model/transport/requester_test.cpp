@@ -525,7 +525,7 @@ TEST_P(BadOpcode, Wqe_CompletesWithLocalQpOperation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Requester, BadOpcode,
-                         testing::Values(prm::WqeOpcode::SEND_INVAL, prm::WqeOpcode::UMR,
+                         testing::Values(prm::WqeOpcode::LOCAL_INVAL, prm::WqeOpcode::UMR,
                                          prm::WqeOpcode{0xff}));
 
 TEST_F(RequesterTest, BadWqeBehindAGoodOne_WaitsUntilTheGoodOneCompleted) {

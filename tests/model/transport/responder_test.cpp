@@ -319,7 +319,6 @@ INSTANTIATE_TEST_SUITE_P(
                     BadRequest{"SendAboveMtu", BthOpcode::SendOnly, 0, kMtu + 4},
                     BadRequest{"SendFirstBelowMtu", BthOpcode::SendFirst, 0, kMtu - 4},
                     BadRequest{"SendLastWithoutFirst", BthOpcode::SendLast, 0, 64},
-                    BadRequest{"SendInvalidate", BthOpcode::SendOnlyInvalidate, 0, 64},
                     BadRequest{"ReadOfTwoGigabytesAndMore", BthOpcode::ReadRequest, 0x80000001, 0}),
     [](const auto& info) { return std::string(info.param.name); });
 

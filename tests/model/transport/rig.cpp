@@ -165,8 +165,9 @@ std::uint32_t Host::make_indirect_key(const Region& region, std::uint8_t rights,
 }
 
 std::uint32_t Host::make_free_key(prm::MkcAccessMode mode, std::uint32_t octowords,
-                                  std::uint32_t pd) {
+                                  std::uint32_t pd, bool remote_invalidate) {
   prm::Buffer<prm::mkc> mkc;
+  mkc.put<"en_rinval">(std::uint8_t{remote_invalidate}).set<"lr", 1>();
   mkc.set<"free", 1>().set<"umr_en", 1>().put<"access_mode_1_0">(mode);
   mkc.put<"qpn">(prm::kMkcQpnAny).put<"pd">(pd).put<"log_page_size">(12);
   mkc.put<"mkey_7_0">(kVariant).put<"translations_octword_size">(octowords);

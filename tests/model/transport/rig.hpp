@@ -122,7 +122,7 @@ class Host {
                                                 std::uint32_t direct);
   /// One that UMRs will fill: free, with room for that many octowords of translations.
   [[nodiscard]] std::uint32_t make_free_key(prm::MkcAccessMode mode, std::uint32_t octowords,
-                                            std::uint32_t pd);
+                                            std::uint32_t pd, bool remote_invalidate = false);
   void destroy_key(std::uint32_t key);
   [[nodiscard]] bool has_pending_dma(std::uint32_t key) const {
     return mkeys_.has_pending_dma(key >> 8);
