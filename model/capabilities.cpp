@@ -52,7 +52,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"bf", 1>().set<"log_bf_reg_size", 9>().set<"log_pg_sz", 12>();
   c.put<"max_qp_cnt">(QCounterTable::kSets - 1).set<"out_of_seq_cnt", 1>();
   c.set<"retransmission_q_counters", 1>().set<"enhanced_error_q_counters", 1>();
-  c.set<"max_wqe_sz_sq", 512>().set<"max_wqe_sz_rq", 512>();
+  c.set<"max_wqe_sz_sq", 1024>().set<"max_wqe_sz_rq", 512>();
   c.put<"device_frequency_khz">(kDeviceFrequencyKhz);
   c.set<"cmdif_checksum", 3>().set<"nic_flow_table", 1>();
   c.put<"log_max_transport_domain">(ReceiveTargets::kLogMaxDomain);
