@@ -28,11 +28,16 @@ struct Extent {
   std::uint32_t bytes = 0;
 };
 
-/// At most four: a frame's payload is at most 4096 bytes, and translation pages and the entries of
-/// an indirect key are at least that.
+/// At most four: a frame's payload is at most 4096 bytes, translation pages are at least that, and
+/// of an indirect key two entries are followed at a time.
 struct Extents {
   std::array<Extent, 4> extent{};
   std::uint32_t count = 0;
+  [[nodiscard]] std::uint32_t bytes() const noexcept {
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < count; ++i) sum += extent[i].bytes;
+    return sum;
+  }
   /// The keys that an indirect one led to; 0: none.
   std::array<std::uint32_t, 2> through{};
 };

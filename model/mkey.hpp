@@ -84,9 +84,20 @@ class MkeyTable {
   }
 
   /// Where [va, va + bytes) of a key that check() accepted lies. `bytes` at most kMaxTranslation.
-  /// No extents when the key is gone or does not cover the range any more.
+  /// Of an indirect key no more than its next two entries hold. No extents when the key is gone or
+  /// does not cover the range any more.
   [[nodiscard]] Extents translate(std::uint32_t key, std::uint64_t va,
                                   std::uint32_t bytes) const noexcept;
+  /// All of it, part by part. False: a part is not there, or `take` says so of one.
+  template <class Take>
+  bool translate_all(std::uint32_t key, std::uint64_t va, std::uint32_t bytes, Take take) const {
+    for (std::uint32_t done = 0; done < bytes;) {
+      const Extents where = translate(key, va + done, bytes - done);
+      if (where.count == 0 || !take(where)) return false;
+      done += where.bytes();
+    }
+    return true;
+  }
 
   // Commands. `translations` is the list behind the context in CREATE_MKEY, of which
   // `actual_octwords` octwords count; `page_access` is create_mkey_in.pg_access.
@@ -212,10 +223,8 @@ class MkeyTable {
   Verdict fill(const Create& request, Key& key) const;
   static Verdict fill_pages(const Create& request, Key& key);
   static Verdict fill_klms(const Create& request, Key& key);
-  /// Enters `list` from entry `first` on and says where each entry begins. False: an entry that is
-  /// too short, and not the last.
-  static bool put_klms(std::vector<Klm>& klms, std::size_t first, std::span<const std::byte> list,
-                       std::uint64_t length);
+  /// Enters `list` from entry `first` on and says where each entry begins.
+  static void put_klms(std::vector<Klm>& klms, std::size_t first, std::span<const std::byte> list);
   [[nodiscard]] static bool is_covered_by(const std::vector<Klm>& klms,
                                           std::uint64_t length) noexcept;
   [[nodiscard]] static std::uint8_t rights(prm::ConstView<prm::mkc> context) noexcept;

@@ -15,8 +15,7 @@
 //   PD            both keys' must be the QP's; who checks it is a hypothesis, every driver puts
 //                 both into one. behaviour=klm-domain-unchecked asks it of the indirect key alone
 //   mkc.qpn       of both counts
-//   a long entry  4096 bytes at least, but for the last: this model's own limit, since a frame's
-//                 payload is to meet two entries at most
+//   a short entry is as good as a long one: mlx5dv_wr_mr_list of rdma-core takes any length
 #include <algorithm>
 
 #include "model/mkey.hpp"
@@ -26,7 +25,7 @@ namespace {
 
 using prm::CommandStatus;
 
-enum Refusal : std::uint32_t { kBadLength = 0x20010, kFewEntries, kShortEntry, kLongTable };
+enum Refusal : std::uint32_t { kBadLength = 0x20010, kFewEntries, kLongTable };
 
 /// What a direct key is asked for when an indirect one led to it.
 std::uint8_t local_rights(std::uint8_t wanted) noexcept {
@@ -38,11 +37,10 @@ std::uint8_t local_rights(std::uint8_t wanted) noexcept {
 
 }  // namespace
 
-/// False when a short entry is not the last of those that the key's `length` bytes need. Behind
-/// them may stand anything: set_reg_wr of mlx5_ib/wr.c leaves in a WQE that it fills up to its
-/// block what was there before.
-bool MkeyTable::put_klms(std::vector<Klm>& klms, std::size_t first, std::span<const std::byte> list,
-                         std::uint64_t length) {
+/// Behind the entries that the key's length needs may stand anything: set_reg_wr of mlx5_ib/wr.c
+/// leaves in a WQE that it fills up to its block what was there before.
+void MkeyTable::put_klms(std::vector<Klm>& klms, std::size_t first,
+                         std::span<const std::byte> list) {
   const std::size_t count = list.size() / prm::mlx5_klm::bytes;
   klms.resize(std::max(klms.size(), first + count));
   for (std::size_t i = 0; i < count; ++i) {
@@ -50,14 +48,10 @@ bool MkeyTable::put_klms(std::vector<Klm>& klms, std::size_t first, std::span<co
     klms[first + i] = {0, entry.get<"bcount">(), entry.get<"key">(), entry.get<"va">()};
   }
   std::uint64_t from = 0;
-  bool is_last = false;
   for (Klm& klm : klms) {
-    if (is_last && klm.bytes != 0 && from < length) return false;
-    is_last = is_last || (klm.bytes != 0 && klm.bytes < kMaxTranslation);
     klm.from = from;
     from += klm.bytes;  // 2^16 entries of 2^32 bytes
   }
-  return true;
 }
 
 bool MkeyTable::is_covered_by(const std::vector<Klm>& klms, std::uint64_t length) noexcept {
@@ -75,8 +69,7 @@ Verdict MkeyTable::fill_klms(const Create& request, Key& key) {
   if (given > request.translations.size())
     return refuse(CommandStatus::BAD_INP_LEN_ERR, kFewEntries);
   if (request.actual_octwords > reserved) return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);
-  if (!put_klms(key.klms, 0, request.translations.first(given), key.length))
-    return refuse(CommandStatus::BAD_PARAM_ERR, kShortEntry);
+  put_klms(key.klms, 0, request.translations.first(given));
   if (!is_covered_by(key.klms, key.length))
     return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);
   return {};
@@ -119,7 +112,7 @@ Extents MkeyTable::translate_klms(const Key& key, std::uint64_t va,
   std::uint64_t at = va - key.start;
   std::uint32_t left = bytes;
   std::size_t entries = 0;
-  for (auto klm = klm_at(key, at); left != 0; ++klm) {
+  for (auto klm = klm_at(key, at); left != 0 && entries != all.through.size(); ++klm) {
     const auto piece =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(left, klm->from + klm->bytes - at));
     if (piece == 0) continue;

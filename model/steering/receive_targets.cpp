@@ -177,10 +177,14 @@ bool ReceiveTargets::scatter(const Rq& rq, std::span<const ReceivePiece> pieces,
       const auto part = static_cast<std::uint32_t>(
           std::min<std::size_t>({piece.bytes - done, frame.size(), MkeyTable::kMaxTranslation}));
       const KeyUse use{piece.lkey, rq.pd, 0, va, part, access::kLocalWrite, false};
+      const auto write = [&](const Extents& where) {
+        const bool written = deps_.dma->write_payload(where, frame.data());
+        frame = frame.subspan(where.bytes());
+        return written;
+      };
       if (deps_.mkeys->check(use) != KeyCheck::Ok ||
-          !deps_.dma->write_payload(deps_.mkeys->translate(piece.lkey, va, part), frame.data()))
+          !deps_.mkeys->translate_all(piece.lkey, va, part, write))
         return false;
-      frame = frame.subspan(part);
       done += part;
     }
   }

@@ -340,8 +340,13 @@ bool Requester::gather(const Qp& qp, std::uint64_t offset, std::span<std::byte> 
       const std::uint32_t pd = qp.reg_umr ? engine_->deps.mkeys->current_pd(piece.lkey) : qp.pd;
       const KeyUse use{piece.lkey, pd, qp.qpn, va, bytes, access::kLocalRead, qp.rlky};
       if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return false;
-      const Extents extents = engine_->deps.mkeys->translate(piece.lkey, va, bytes);
-      if (extents.count == 0 || !engine_->deps.dma->read_payload(extents, out.data())) return false;
+      std::byte* to = out.data();
+      const auto read = [&](const Extents& where) {
+        const bool is_read = engine_->deps.dma->read_payload(where, to);
+        to += where.bytes();
+        return is_read;
+      };
+      if (!engine_->deps.mkeys->translate_all(piece.lkey, va, bytes, read)) return false;
     }
     out = out.subspan(bytes);
     offset = 0;

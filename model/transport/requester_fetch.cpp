@@ -83,11 +83,13 @@ bool Requester::scatter(const Qp& qp, std::uint64_t offset, std::span<const std:
     const std::uint64_t va = piece.at + offset;
     const KeyUse use{piece.lkey, qp.pd, qp.qpn, va, bytes, access::kLocalWrite, qp.rlky};
     if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return false;
-    const Extents extents = engine_->deps.mkeys->translate(piece.lkey, va, bytes);
-    if (extents.count == 0) return false;
     // A PCIe write is posted: the device does not learn that an IOMMU refused it.
-    static_cast<void>(engine_->deps.dma->write_payload(extents, data.data()));
-    data = data.subspan(bytes);
+    const auto write = [&](const Extents& where) {
+      static_cast<void>(engine_->deps.dma->write_payload(where, data.data()));
+      data = data.subspan(where.bytes());
+      return true;
+    };
+    if (!engine_->deps.mkeys->translate_all(piece.lkey, va, bytes, write)) return false;
     offset = 0;
   }
   return data.empty();

@@ -148,9 +148,8 @@ Refusal Responder::admit_write(Qp& qp, const Packet& packet) {
   const KeyUse use{receive.rkey, receive.pd,        qp.qpn,
                    receive.va,   receive.remaining, access::kRemoteWrite};
   if (engine_->deps.mkeys->check(use) != KeyCheck::Ok) return Refusal::RemoteAccess;
-  const Extents where = engine_->deps.mkeys->translate(receive.rkey, receive.va, bytes);
-  if (where.count == 0) return Refusal::RemoteAccess;
-  work_.placements.push_back({receive.rkey, where});
+  if (!place(receive.rkey, receive.va, bytes)) return Refusal::RemoteAccess;
+  const Extents& where = work_.placements.front().where;
   // An indirect key's entries may lie anywhere in a page: only what one key maps goes on from here.
   receive.cached_rkey = where.through[0] == 0 ? receive.rkey : 0;
   receive.cached_va = receive.va;
@@ -190,6 +189,14 @@ Refusal Responder::admit_send(Qp& qp, const Packet& packet) {
   return place_in_receive(qp, bytes) ? Refusal::None : Refusal::Protection;
 }
 
+/// False: the key does not lead there any more.
+bool Responder::place(std::uint32_t key, std::uint64_t va, std::uint32_t bytes) {
+  return engine_->deps.mkeys->translate_all(key, va, bytes, [&](const Extents& where) {
+    work_.placements.push_back({key, where});
+    return true;
+  });
+}
+
 /// The next `bytes` of the message fit the receive in hand.
 bool Responder::has_room(const Qp& qp, std::size_t bytes) {
   std::uint64_t room = 0;
@@ -212,9 +219,7 @@ bool Responder::place_in_receive(const Qp& qp, std::size_t bytes) {
         static_cast<std::uint32_t>(std::min<std::uint64_t>(piece.bytes - skip, bytes));
     const KeyUse use{piece.lkey, qp.receive.pd, qp.qpn, va, part, access::kLocalWrite, qp.rlky};
     if (mkeys.check(use) != KeyCheck::Ok) return false;
-    const Extents where = mkeys.translate(piece.lkey, va, part);
-    if (where.count == 0) return false;
-    work_.placements.push_back({piece.lkey, where});
+    if (!place(piece.lkey, va, part)) return false;
     bytes -= part;
     skip = 0;
   }

@@ -90,6 +90,7 @@ class Responder {
   [[nodiscard]] static bool has_resource(const Qp& qp) noexcept;
   [[nodiscard]] Refusal admit_read(Qp& qp, const Packet& packet);
   [[nodiscard]] Refusal admit_atomic(Qp& qp, const Packet& packet);
+  [[nodiscard]] bool place(std::uint32_t key, std::uint64_t va, std::uint32_t bytes);
   [[nodiscard]] bool place_in_receive(const Qp& qp, std::size_t bytes);
   /// The QP goes on to the next packet.
   void advance(Qp& qp, const Packet& packet);

@@ -125,29 +125,38 @@ bool Responder::check_response(Qp& qp, Work& work) const {
   ResponderResource* const known =
       behaviours.replay_unchecked ? find_resource(qp, work.psn) : nullptr;
   const std::uint32_t index = known == nullptr ? 0 : (work.psn - known->first_psn) & kPsnMask;
-  if (known != nullptr && work.replayed && index < known->where.size()) {
+  if (known != nullptr && work.replayed && index < known->where.size() &&
+      known->where[index].count != 0) {
     work.placements.assign(1, {work.rkey, known->where[index], kNobodyWaits});
     return true;
   }
   const KeyUse use{work.rkey, work.pd, qp.qpn, work.va, work.remaining, access::kRemoteRead};
   if (mkeys.check(use) != KeyCheck::Ok) return false;
-  const Extents where = mkeys.translate(work.rkey, work.va, bytes);
-  if (where.count == 0) return false;
-  if (known != nullptr) {
-    known->where.resize(std::max<std::size_t>(known->where.size(), index + 1));
-    known->where[index] = where;
+  work.placements.clear();
+  if (!mkeys.translate_all(work.rkey, work.va, bytes, [&](const Extents& where) {
+        work.placements.push_back({work.rkey, where, kNobodyWaits});
+        return true;
+      })) {
+    work.placements.clear();
+    return false;
   }
-  work.placements.assign(
-      1, {work.rkey, where,
-          behaviours.read_untracked ? kNobodyWaits : mkeys.begin_dma(work.rkey, where)});
+  if (known != nullptr && work.placements.size() == 1) {
+    known->where.resize(std::max<std::size_t>(known->where.size(), index + 1));
+    known->where[index] = work.placements.front().where;
+  }
+  if (behaviours.read_untracked) return true;
+  for (Placement& placement : work.placements)
+    placement.holds = mkeys.begin_dma(placement.key, placement.where);
   return true;
 }
 
 /// False: the memory cannot be reached.
 bool Responder::fetch_response(Work& work) const {
   bool all = true;
+  std::byte* to = work.kept.data();
   for (const Placement& placement : work.placements) {
-    all = engine_->deps.dma->read_payload(placement.where, work.kept.data()) && all;
+    all = engine_->deps.dma->read_payload(placement.where, to) && all;
+    to += placement.where.bytes();
     engine_->deps.mkeys->end_dma(placement.holds);
   }
   work.placements.clear();

@@ -256,14 +256,33 @@ TEST_F(IndirectKey, TableForMoreEntriesThanOffered_IsRefusedThoughItIsFree) {
   EXPECT_TRUE(try_create(made, {}).ok());
 }
 
-TEST_F(IndirectKey, EntryShorterThanAPayload_MayOnlyBeTheLast) {
-  EXPECT_TRUE(
-      try_create(parent(2, 16), list_of(std::vector<Entry>{{kRegion, first_, 0}, {8, second_, 0}}))
-          .ok());
-  EXPECT_EQ(
-      try_create(parent(2, 16), list_of(std::vector<Entry>{{8, first_, 0}, {kRegion, second_, 0}}))
-          .status,
-      CommandStatus::BAD_PARAM_ERR);
+TEST_F(IndirectKey, ShortEntries_AreFollowedTwoAtATime) {
+  const auto key =
+      indirect({{8, first_, 0}, {4, second_, 16}, {8, first_, 64}, {100, second_, 0}}, 120);
+  EXPECT_EQ(check(key, 0, 120), KeyCheck::Ok);
+  EXPECT_EQ(check(key, 0, 121), KeyCheck::BadRange);
+  EXPECT_THAT(where(key, 0, 120), ElementsAre(kFirst, kSecond + 16));
+  EXPECT_THAT(where(key, 12, 20), ElementsAre(kFirst + 64, kSecond));
+  std::vector<Iova> all;
+  std::uint32_t bytes = 0;
+  EXPECT_TRUE(table_.translate_all(key, kStart, 120, [&](const Extents& part) {
+    for (std::uint32_t i = 0; i < part.count; ++i) all.push_back(part.extent[i].iova);
+    bytes += part.bytes();
+    return true;
+  }));
+  EXPECT_THAT(all, ElementsAre(kFirst, kSecond + 16, kFirst + 64, kSecond));
+  EXPECT_EQ(bytes, 120U);
+}
+
+TEST_F(IndirectKey, PartThatIsNotThere_EndsTheTranslation) {
+  const auto key = indirect({{8, first_, 0}, {8, first_, 8}, {8, second_, 0}}, 24);
+  ASSERT_TRUE(table_.destroy(second_ >> 8).ok());
+  std::uint32_t parts = 0;
+  EXPECT_FALSE(table_.translate_all(key, kStart, 24, [&](const Extents&) {
+    ++parts;
+    return true;
+  }));
+  EXPECT_EQ(parts, 1U);
 }
 
 TEST_F(IndirectKey, MostThatEntriesCanHold_DoesNotWrap) {
