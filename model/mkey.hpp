@@ -167,8 +167,8 @@ class MkeyTable {
 
  private:
   static constexpr std::uint32_t kReservedIndex = 1;
-  static constexpr std::uint32_t kFirstIndex = 2;
-  static constexpr std::uint64_t kMttRights = 3;  // EN_RD | EN_WR
+  static constexpr std::uint32_t kFirstIndex = 8;  // kStrideBlockOp would be a key of index 4
+  static constexpr std::uint64_t kMttRights = 3;   // EN_RD | EN_WR
   static constexpr std::uint64_t kMttAddress = ~std::uint64_t{0xfff};
 
   /// What an entry of an indirect key leads to, and how far into the key it begins.
@@ -192,6 +192,7 @@ class MkeyTable {
     bool any_pd = false;
     bool page_rights = false;        // some page allows less than the key does
     bool indirect = false;           // KLM mode
+    bool strided = false;            // its entries come from a pattern
     bool is_checked_deeper = false;  // either of the two
     bool live = false;
     bool dying = false;         // DESTROY_MKEY waits for its last DMA
@@ -223,8 +224,11 @@ class MkeyTable {
   Verdict fill(const Create& request, Key& key) const;
   static Verdict fill_pages(const Create& request, Key& key);
   static Verdict fill_klms(const Create& request, Key& key);
-  /// Enters `list` from entry `first` on and says where each entry begins.
-  static void put_klms(std::vector<Klm>& klms, std::size_t first, std::span<const std::byte> list);
+  /// Enters `list` from entry `first` on and says where each entry begins. False: a pattern that
+  /// does not make sense, or a part of a list that is to go into one.
+  static bool put_klms(std::vector<Klm>& klms, bool& strided, std::size_t first,
+                       std::span<const std::byte> list);
+  static bool put_pattern(std::vector<Klm>& klms, std::span<const std::byte> list);
   [[nodiscard]] static bool is_covered_by(const std::vector<Klm>& klms,
                                           std::uint64_t length) noexcept;
   [[nodiscard]] static std::uint8_t rights(prm::ConstView<prm::mkc> context) noexcept;

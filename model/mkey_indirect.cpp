@@ -15,8 +15,12 @@
 //   PD            both keys' must be the QP's; who checks it is a hypothesis, every driver puts
 //                 both into one. behaviour=klm-domain-unchecked asks it of the indirect key alone
 //   mkc.qpn       of both counts
+//   a pattern     in place of a list: entries that are gone through again and again, each time a
+//                 stride further (set_sig_data_segment of mlx5_ib/wr.c, umr_strided_seg_create of
+//                 rdma-core's mlx5/qp.c)
 //   a short entry is as good as a long one: mlx5dv_wr_mr_list of rdma-core takes any length
 #include <algorithm>
+#include <utility>
 
 #include "model/mkey.hpp"
 
@@ -25,7 +29,7 @@ namespace {
 
 using prm::CommandStatus;
 
-enum Refusal : std::uint32_t { kBadLength = 0x20010, kFewEntries, kLongTable };
+enum Refusal : std::uint32_t { kBadLength = 0x20010, kFewEntries, kLongTable, kBadPattern };
 
 /// What a direct key is asked for when an indirect one led to it.
 std::uint8_t local_rights(std::uint8_t wanted) noexcept {
@@ -39,8 +43,14 @@ std::uint8_t local_rights(std::uint8_t wanted) noexcept {
 
 /// Behind the entries that the key's length needs may stand anything: set_reg_wr of mlx5_ib/wr.c
 /// leaves in a WQE that it fills up to its block what was there before.
-void MkeyTable::put_klms(std::vector<Klm>& klms, std::size_t first,
+bool MkeyTable::put_klms(std::vector<Klm>& klms, bool& strided, std::size_t first,
                          std::span<const std::byte> list) {
+  if (list.empty()) return true;
+  if (strided && first != 0) return false;
+  if (std::exchange(strided, false)) klms.clear();
+  if (first == 0 &&
+      prm::ConstView<prm::mlx5_stride_block_ctrl_seg>::at(list).get<"op">() == prm::kStrideBlockOp)
+    return strided = put_pattern(klms, list);
   const std::size_t count = list.size() / prm::mlx5_klm::bytes;
   klms.resize(std::max(klms.size(), first + count));
   for (std::size_t i = 0; i < count; ++i) {
@@ -52,6 +62,29 @@ void MkeyTable::put_klms(std::vector<Klm>& klms, std::size_t first,
     klm.from = from;
     from += klm.bytes;  // 2^16 entries of 2^32 bytes
   }
+  return true;
+}
+
+bool MkeyTable::put_pattern(std::vector<Klm>& klms, std::span<const std::byte> list) {
+  using Entry = prm::mlx5_stride_block_entry;
+  const auto control = prm::ConstView<prm::mlx5_stride_block_ctrl_seg>::at(list);
+  const std::uint64_t repeats = control.get<"repeat_count">();
+  const std::size_t count = control.get<"num_entries">();
+  list = list.subspan(prm::mlx5_stride_block_ctrl_seg::bytes);
+  if (count * Entry::bytes > list.size() || repeats * count > std::uint64_t{1} << kLogMaxKlms)
+    return false;
+  klms.clear();
+  std::uint64_t from = 0;
+  for (std::uint64_t cycle = 0; cycle < repeats; ++cycle) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto entry = prm::ConstView<Entry>::at(list, i * Entry::bytes);
+      const std::uint64_t bytes = entry.get<"bcount">();
+      klms.push_back(
+          {from, bytes, entry.get<"key">(), entry.get<"va">() + cycle * entry.get<"stride">()});
+      from += bytes;
+    }
+  }
+  return from == repeats * control.get<"bcount_per_cycle">();
 }
 
 bool MkeyTable::is_covered_by(const std::vector<Klm>& klms, std::uint64_t length) noexcept {
@@ -69,7 +102,8 @@ Verdict MkeyTable::fill_klms(const Create& request, Key& key) {
   if (given > request.translations.size())
     return refuse(CommandStatus::BAD_INP_LEN_ERR, kFewEntries);
   if (request.actual_octwords > reserved) return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);
-  put_klms(key.klms, 0, request.translations.first(given));
+  if (!put_klms(key.klms, key.strided, 0, request.translations.first(given)))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kBadPattern);
   if (!is_covered_by(key.klms, key.length))
     return refuse(CommandStatus::BAD_PARAM_ERR, kFewEntries);
   return {};

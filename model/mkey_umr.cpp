@@ -106,8 +106,9 @@ bool MkeyTable::is_covered(const Key& key, prm::ConstView<prm::mkc> context,
   if (key.physical) return true;
   if (key.indirect) {
     std::vector<Klm> klms = key.klms;
-    put_klms(klms, umr.offset_octwords, umr.translations);
-    return is_covered_by(klms, length);
+    bool strided = key.strided;
+    return put_klms(klms, strided, umr.offset_octwords, umr.translations) &&
+           is_covered_by(klms, length);
   }
   if (log_page_size < kLeastLogPageSize) return false;
   const std::uint64_t mask = (std::uint64_t{1} << log_page_size) - 1;
@@ -175,7 +176,7 @@ void MkeyTable::invalidate(std::uint32_t key_value) {
 void MkeyTable::take_translations(Key& key, const UmrRequest& umr) {
   if (umr.octwords == 0) return;
   if (key.indirect) {
-    put_klms(key.klms, umr.offset_octwords, umr.translations);
+    put_klms(key.klms, key.strided, umr.offset_octwords, umr.translations);
     return;
   }
   const std::size_t first = std::size_t{umr.offset_octwords} * kEntriesPerOctword;

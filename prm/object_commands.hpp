@@ -6,9 +6,14 @@
 // source is rdma-core's tests/mlx5_prm_structs.py, named beside the field.
 #pragma once
 
+#include <cstdint>
+
 #include "prm/layout.hpp"
 
 namespace portcullis::prm {
+
+/// mlx5_stride_block_ctrl_seg.op, which stands where an entry of a plain list has its key.
+inline constexpr std::uint32_t kStrideBlockOp = 0x400;  // MLX5_STRIDE_BLOCK_OP
 
 // One member a line, in the order of the header, so that the two can be read side by side.
 // clang-format off
@@ -302,6 +307,21 @@ struct mkc : Layout<"mkc", 0x200,
 /// An entry of an indirect key: `bcount` bytes of `key` from `va` on (struct mlx5_klm, qp.h).
 struct mlx5_klm : Layout<"mlx5_klm", 0x80,
     Field<"bcount", 0x0, 0x20>,
+    Field<"key", 0x20, 0x20>,
+    Field<"va", 0x40, 0x40>> {};
+
+/// A list of translations that begins with a control entry is a pattern: `num_entries` entries,
+/// gone through `repeat_count` times (struct mlx5_stride_block_ctrl_seg, qp.h).
+struct mlx5_stride_block_ctrl_seg : Layout<"mlx5_stride_block_ctrl_seg", 0x80,
+    Field<"bcount_per_cycle", 0x0, 0x20>,
+    Field<"op", 0x20, 0x20>,
+    Field<"repeat_count", 0x40, 0x20>,
+    Reserved<0x60, 0x10>,
+    Field<"num_entries", 0x70, 0x10>> {};
+
+struct mlx5_stride_block_entry : Layout<"mlx5_stride_block_entry", 0x80,
+    Field<"stride", 0x0, 0x10>,
+    Field<"bcount", 0x10, 0x10>,
     Field<"key", 0x20, 0x20>,
     Field<"va", 0x40, 0x40>> {};
 

@@ -242,14 +242,14 @@ TEST_F(MkeyTableTest, PageThatIsNotAligned_IsRefused) {
 }
 
 TEST_F(MkeyTableTest, FullTable_HasNoResources) {
-  MkeyTable small(3);
+  MkeyTable small(4);
   const MkeyTable::Create request{prm::ConstView<prm::mkc>{context_.all()}, false, 2, list_};
-  for (int i = 0; i < 6; ++i) ASSERT_TRUE(small.create(request, index_).ok());
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(small.create(request, index_).ok());
   EXPECT_EQ(small.create(request, index_).status, CommandStatus::NO_RES_ERR);
 }
 
 TEST_F(MkeyTableTest, IndexGivenBack_IsTheLastToBeGivenAgain) {
-  MkeyTable small(3);
+  MkeyTable small(4);
   const MkeyTable::Create request{prm::ConstView<prm::mkc>{context_.all()}, false, 2, list_};
   std::uint32_t first = 0;
   ASSERT_TRUE(small.create(request, first).ok());

@@ -37,6 +37,8 @@ STRUCTS = {
     "mlx5_wqe_umr_ctrl_seg": [("mlx5dv.h", "mlx5_wqe_umr_ctrl_seg")],
     "mlx5_wqe_mkey_context_seg": [("mlx5dv.h", "mlx5_wqe_mkey_context_seg")],
     "mlx5_klm": [("qp.h", "mlx5_klm")],
+    "mlx5_stride_block_ctrl_seg": [("qp.h", "mlx5_stride_block_ctrl_seg")],
+    "mlx5_stride_block_entry": [("qp.h", "mlx5_stride_block_entry")],
     "ib_smp": [("ib_smi.h", "ib_smp")],
     "ib_port_info": [("ib_smi.h", "ib_port_info")],
     "ib_node_info": [("ib_smi.h", "ib_node_info")],
