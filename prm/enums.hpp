@@ -140,6 +140,7 @@ enum class CapType : std::uint8_t {
   ATOMIC = 0x3,
   ROCE = 0x4,
   FLOW_TABLE = 0x7,
+  DEV_MEM = 0xf,
   GENERAL_2 = 0x20,
 };
 
