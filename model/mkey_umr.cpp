@@ -6,7 +6,8 @@
 //   the key          is live, was created with umr_en, and belongs to the QP's PD unless the QP is
 //                    a REG_UMR one; its variant is the one named unless the mask changes it
 //   CHECK_NOT_FREE   fails unless the key is free; CHECK_FREE fails if it is ("fail if free")
-//   CHECK_QPN        fails unless the key is bound to this QP
+//   CHECK_QPN        fails if the key is bound to another QP; one that is bound to none passes, as
+//                    the test_mkey_list of rdma-core does that invalidates by LOCAL_INV of libmlx5
 //   translations     land at their offset, inside what CREATE_MKEY reserved for them. They come in
 //                    units of 64 bytes (MLX5_UMR_FLEX_ALIGNMENT, mlx5r_umr_update_xlt), so padding
 //                    may stand behind the last that has room: it is passed over
@@ -83,7 +84,8 @@ bool MkeyTable::admits(const Key& key, const UmrRequest& umr) const noexcept {
   const bool is_free = context.get<"free">() != 0;
   if ((umr.flags & prm::kUmrFailIfNotFree) != 0 && !is_free) return false;
   if ((umr.flags & prm::kUmrFailIfFree) != 0 && is_free) return false;
-  if ((umr.flags & prm::kUmrCheckQpn) != 0 && key.qpn != umr.qpn) return false;
+  if ((umr.flags & prm::kUmrCheckQpn) != 0 && key.qpn != prm::kMkcQpnAny && key.qpn != umr.qpn)
+    return false;
   const std::uint64_t reserved = reserved_octwords(key);
   const std::uint64_t units = (reserved + kUnitOctwords - 1) / kUnitOctwords;
   return umr.octwords == 0 ||

@@ -244,6 +244,13 @@ TEST_F(MkeyUmr, CheckQpnOfAnotherQp_Refused) {
   EXPECT_TRUE(umr(prm::number(MkeyMask::FREE), prm::kUmrCheckQpn));
 }
 
+TEST_F(MkeyUmr, CheckQpnOfAKeyThatIsBoundToNone_Passes) {
+  create();
+  wanted_.set<"free", 1>();
+  request_.qpn = 6;
+  EXPECT_TRUE(umr(prm::number(MkeyMask::FREE), prm::kUmrCheckQpn));
+}
+
 TEST_F(MkeyUmr, KeyOfAnotherPdThanTheQps_Refused) {
   create();
   request_.pd = 9;
