@@ -35,6 +35,9 @@ inline constexpr std::uint64_t kLeastLockedBytes = std::uint64_t{128} << 20;
 /// Huge pages are reserved and not in use, on `node` if it is not -1.
 [[nodiscard]] bool has_free_hugepages(const Machine& machine, int node);
 
+/// Locked memory: what a NIC that its kernel driver keeps needs of these.
+[[nodiscard]] Finding memlock_finding(const Machine& machine);
+
 /// memlock, hugepages, hugetlbfs. `node` is the device's NUMA node, -1 when there is none.
 [[nodiscard]] Findings memory_findings(const Machine& machine, int node);
 

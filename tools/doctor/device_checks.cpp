@@ -192,6 +192,8 @@ Finding driver(const Machine& machine, const std::string& bdf) {
     finding.mend.push_back(fmt::format("echo {} > /{}", bdf, below(bdf, "driver/unbind")));
   finding.mend.push_back(fmt::format("echo {} > /sys/bus/pci/drivers_probe", bdf));
   finding.hint = fmt::format("or, with dpdk-devbind.py: dpdk-devbind.py -b vfio-pci {}", bdf);
+  for (const std::string& name : machine.names(below(bdf, "infiniband")))
+    finding.hint += fmt::format("; or leave it there and give --device={0} (doctor {0})", name);
   return finding;
 }
 

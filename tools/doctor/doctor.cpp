@@ -11,6 +11,7 @@
 
 #include "program/standard_streams.hpp"
 #include "tools/doctor/function_checks.hpp"
+#include "tools/doctor/kept_checks.hpp"
 #include "tools/doctor/program.hpp"
 
 namespace {
@@ -22,9 +23,11 @@ doctor::Findings open_function(const std::string& bdf, bool hugepages) {
   return doctor::function_findings(bdf, hugepages);
 }
 
+doctor::Findings open_kept_nic(const std::string& name) { return doctor::devx_findings(name); }
+
 int examine(const std::vector<std::string_view>& arguments) {
   const doctor::World world{[](const std::filesystem::path& root) { return doctor::Machine(root); },
-                            &open_function};
+                            &open_function, &open_kept_nic};
   const doctor::Outcome outcome = doctor::run(arguments, world);
   std::cerr << outcome.err;
   std::cout << outcome.out;

@@ -47,18 +47,6 @@ Finding roce(const pmd::Capabilities& caps) {
       "for a virtual function it is given by its physical one; mstconfig -d BDF q shows the rest"};
 }
 
-/// A lease has a QP, a memory key and a protection domain of its own.
-Finding room(const pmd::Capabilities& caps) {
-  const std::uint32_t log_leases = std::min({caps.log_max_qp, caps.log_max_mkey, caps.log_max_pd});
-  const std::string what =
-      fmt::format("2^{} QPs, 2^{} memory keys, 2^{} PDs, messages to 2^{} bytes", caps.log_max_qp,
-                  caps.log_max_mkey, caps.log_max_pd, caps.log_max_msg);
-  if (log_leases >= kLogLeases) return {kArea, "room", Status::Ok, what};
-  return {
-      kArea, "room", Status::Advice,
-      what,  {},     fmt::format("a lease table of more than 2^{} slots will not fit", log_leases)};
-}
-
 Finding not_there(std::string_view check, const Error& error, std::vector<std::string> mend,
                   std::string hint = {}) {
   std::string what = error.text;
@@ -89,8 +77,20 @@ std::vector<std::string> eal_arguments(bool hugepages) {
 
 }  // namespace
 
+/// A lease has a QP, a memory key and a protection domain of its own.
+Finding room_finding(const pmd::Capabilities& caps) {
+  const std::uint32_t log_leases = std::min({caps.log_max_qp, caps.log_max_mkey, caps.log_max_pd});
+  const std::string what =
+      fmt::format("2^{} QPs, 2^{} memory keys, 2^{} PDs, messages to 2^{} bytes", caps.log_max_qp,
+                  caps.log_max_mkey, caps.log_max_pd, caps.log_max_msg);
+  if (log_leases >= kLogLeases) return {kArea, "room", Status::Ok, what};
+  return {
+      kArea, "room", Status::Advice,
+      what,  {},     fmt::format("a lease table of more than 2^{} slots will not fit", log_leases)};
+}
+
 Findings capability_findings(const pmd::Capabilities& caps) {
-  return {port_type(caps), roce(caps), room(caps)};
+  return {port_type(caps), roce(caps), room_finding(caps)};
 }
 
 Findings bring_up_findings(const Device& device) {

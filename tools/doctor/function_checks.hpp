@@ -15,6 +15,9 @@ namespace portcullis::tools::doctor {
 /// port-type, roce, room.
 [[nodiscard]] Findings capability_findings(const pmd::Capabilities& caps);
 
+/// room: how many leases there can be.
+[[nodiscard]] Finding room_finding(const pmd::Capabilities& caps);
+
 /// firmware, the capabilities, tear-down; ends with the first when the function does not come up.
 [[nodiscard]] Findings bring_up_findings(const Device& device);
 

@@ -41,23 +41,6 @@ bool may_lock_anything(const Machine& machine) {
   return (effective >> CAP_IPC_LOCK & 1) != 0;
 }
 
-Finding memlock(const Machine& machine) {
-  const std::uint64_t limit = locked_bytes_limit(machine);
-  if (may_lock_anything(machine))
-    return {kArea, "memlock", Status::Ok, "no limit on locked memory for this user"};
-  if (limit == kUnlimited) return {kArea, "memlock", Status::Ok, "unlimited"};
-  if (limit >= kLeastLockedBytes)
-    return {kArea, "memlock", Status::Ok,
-            fmt::format("{} MiB; regions of leases count too", limit >> 20)};
-  return {kArea,
-          "memlock",
-          Status::Missing,
-          fmt::format("{} KiB may be locked, at least {} expected", limit >> 10,
-                      kLeastLockedBytes >> 10),
-          {"prlimit --pid $$ --memlock=unlimited:unlimited"},
-          "at each login: echo '* - memlock unlimited' > /etc/security/limits.d/90-vfio.conf"};
-}
-
 struct Pages {
   std::uint64_t reserved = 0;
   std::uint64_t free = 0;
@@ -143,8 +126,25 @@ bool has_free_hugepages(const Machine& machine, int node) {
   return pages_in(machine, folder_of(machine, node)).free > 0;
 }
 
+Finding memlock_finding(const Machine& machine) {
+  const std::uint64_t limit = locked_bytes_limit(machine);
+  if (may_lock_anything(machine))
+    return {kArea, "memlock", Status::Ok, "no limit on locked memory for this user"};
+  if (limit == kUnlimited) return {kArea, "memlock", Status::Ok, "unlimited"};
+  if (limit >= kLeastLockedBytes)
+    return {kArea, "memlock", Status::Ok,
+            fmt::format("{} MiB; regions of leases count too", limit >> 20)};
+  return {kArea,
+          "memlock",
+          Status::Missing,
+          fmt::format("{} KiB may be locked, at least {} expected", limit >> 10,
+                      kLeastLockedBytes >> 10),
+          {"prlimit --pid $$ --memlock=unlimited:unlimited"},
+          "at each login: echo '* - memlock unlimited' > /etc/security/limits.d/90-vfio.conf"};
+}
+
 Findings memory_findings(const Machine& machine, int node) {
-  return {memlock(machine), hugepages(machine, node), hugetlbfs(machine)};
+  return {memlock_finding(machine), hugepages(machine, node), hugetlbfs(machine)};
 }
 
 }  // namespace portcullis::tools::doctor

@@ -12,27 +12,30 @@
 #include "pmd/lcores.hpp"
 #include "pmd/vfio_function.hpp"
 #include "tools/doctor/checks.hpp"
+#include "tools/doctor/kept_checks.hpp"
 #include "tools/doctor/report.hpp"
 
 namespace portcullis::tools::doctor {
 namespace {
 
 constexpr std::string_view kHelp =
-    R"(usage: doctor [BDF] [--no-open] [--json] [--root=DIR]
+    R"(usage: doctor [DEVICE] [--no-open] [--json] [--root=DIR]
 
-Says what is missing on this machine before --device=BDF can work, and the commands that mend it:
+Says what is missing on this machine before --device=DEVICE can work, and the commands that mend it:
 VFIO and IOMMU, the function and its group, locked memory and huge pages, CPUs for polling. When
 nothing is missing the function is opened, brought up, asked for its firmware and capabilities, and
-reset. Without BDF the machine's only ConnectX-5 is taken; with several the machine alone is
-examined. Nothing is changed: the commands are yours to run.
+reset. Of a NIC that its kernel driver keeps: the RDMA device, its port and address, and DevX.
+Without DEVICE the machine's only ConnectX-5 is taken; with several the machine alone is examined.
+Nothing is changed: the commands are yours to run.
 
-  BDF              a PCI address such as 0000:03:00.0 or 03:00.0
+  DEVICE           a PCI address such as 0000:03:00.0 or 03:00.0, or an RDMA device of the kernel's
+                   such as mlx5_0
   --no-open        does not open the function
   --json           prints one JSON object
   --root=DIR       examines DIR/sys, DIR/proc and DIR/dev instead; opens nothing
   -h, --help       prints this
 
-  missing  --device=BDF cannot work without it
+  missing  --device=DEVICE cannot work without it
   advice   works without; measurements are slower or noisier
   waits    cannot be judged before something else is mended
   ok       as it should be
@@ -46,6 +49,7 @@ struct Options {
   bool json = false;
   bool open = true;
   std::string bdf;
+  std::string kept;  // in place of it: an RDMA device of the kernel's
   std::filesystem::path root = "/";
 };
 
@@ -71,9 +75,11 @@ Result<Options> parse(std::span<const std::string_view> arguments) {
                   fmt::format("no option \"{}\"; --no-open, --json, --root=DIR and --help are "
                               "accepted",
                               argument));
-    } else if (!options.bdf.empty()) {
+    } else if (!options.bdf.empty() || !options.kept.empty()) {
       return fail(Errc::InvalidArgument,
                   fmt::format("\"{}\" is a second device; one expected", argument));
+    } else if (may_be_kept(std::string(argument))) {
+      options.kept = argument;
     } else {
       PORTCULLIS_TRY_ASSIGN(options.bdf, pmd::canonical_bdf(argument));
     }
@@ -120,6 +126,32 @@ Finding unopened(bool this_machine) {
                        : "a function behind --root is not opened"};
 }
 
+Outcome outcome_of(const Options& options, const Subject& subject, const Findings& findings) {
+  return {count(findings, Status::Missing) != 0 ? kExitMissing : kExitReady,
+          options.json ? json_report(subject, findings) : text_report(subject, findings),
+          {}};
+}
+
+/// Of a NIC that its kernel driver keeps.
+Outcome examine_kept(const Options& options, const Machine& machine, const World& world) {
+  Findings findings = kept_nic_findings(machine, options.kept);
+  findings.push_back(memlock_finding(machine));
+  const int node = pmd::numa_node_of(bdf_of(machine, options.kept), machine.path("sys"));
+  append(findings, cpu_findings(machine, node));
+  const bool this_machine = options.root == "/";
+  const bool ready = this_machine && count(findings, Status::Missing) == 0;
+  if (options.open)
+    append(findings, ready ? world.open_kept(options.kept) : Findings{unopened(this_machine)});
+  Subject subject{options.kept, options.root.string(), {}};
+  const pmd::CpuSet cpus = polling_cpus(cpu_topology(machine), node);
+  if (count(findings, Status::Missing) == 0)
+    subject.try_now = fmt::format(
+        "revoke_bench -l {} --no-pci --no-huge -m 64 --no-shconf -- "
+        "--device={} --peer=loopback",
+        cpus.empty() ? "0" : pmd::format_cpu_list(cpus), options.kept);
+  return outcome_of(options, subject, findings);
+}
+
 }  // namespace
 
 Outcome run(std::span<const std::string_view> arguments, const World& world) {
@@ -127,6 +159,7 @@ Outcome run(std::span<const std::string_view> arguments, const World& world) {
   if (!options) return {kExitUsage, {}, fmt::format("doctor: {}\n", options.error().text)};
   if (options->help) return {kExitReady, std::string(kHelp), {}};
   const Machine machine = world.machine(options->root);
+  if (!options->kept.empty()) return examine_kept(*options, machine, world);
   std::string bdf = options->bdf;
   Findings findings = vfio_findings(machine);
   if (bdf.empty()) choose_device(machine, bdf, findings);
@@ -141,11 +174,9 @@ Outcome run(std::span<const std::string_view> arguments, const World& world) {
     append(findings, ready ? world.open(bdf, has_free_hugepages(machine, -1))
                            : Findings{unopened(this_machine)});
   }
-  const bool missing = count(findings, Status::Missing) != 0;
-  if (!missing && !bdf.empty()) subject.try_now = command_to_try(machine, bdf, node);
-  return {missing ? kExitMissing : kExitReady,
-          options->json ? json_report(subject, findings) : text_report(subject, findings),
-          {}};
+  if (count(findings, Status::Missing) == 0 && !bdf.empty())
+    subject.try_now = command_to_try(machine, bdf, node);
+  return outcome_of(*options, subject, findings);
 }
 
 }  // namespace portcullis::tools::doctor

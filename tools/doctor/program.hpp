@@ -28,6 +28,8 @@ struct World {
   std::function<Machine(const std::filesystem::path& root)> machine;
   /// Opens the function; asked only on this machine, and only when nothing else is missing.
   std::function<Findings(const std::string& bdf, bool hugepages)> open;
+  /// The same of a NIC that its kernel driver keeps.
+  std::function<Findings(const std::string& name)> open_kept;
 };
 
 /// `arguments` without the program's name.

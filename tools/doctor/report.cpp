@@ -33,10 +33,10 @@ std::string verdict(const Subject& subject, const Findings& findings) {
   if (missing != 0) {
     text = fmt::format("{} missing. Run what follows # as root, from the top, then doctor again.\n",
                        missing);
-  } else if (subject.bdf.empty()) {
-    text = "Nothing is missing on this machine; doctor BDF looks at a function.\n";
+  } else if (subject.device.empty()) {
+    text = "Nothing is missing on this machine; doctor DEVICE looks at one.\n";
   } else {
-    text = fmt::format("Nothing is missing for --device={}.\n", subject.bdf);
+    text = fmt::format("Nothing is missing for --device={}.\n", subject.device);
     if (!subject.try_now.empty()) text += fmt::format("Try: {}\n", subject.try_now);
   }
   if (advice != 0) text += fmt::format("{} advice: only slower or noisier without.\n", advice);
@@ -70,7 +70,7 @@ std::string json_report(const Subject& subject, const Findings& findings) {
                     {"mend", std::move(mend)},
                     {"hint", printable(finding.hint)}});
   }
-  const nlohmann::ordered_json report{{"device", printable(subject.bdf)},
+  const nlohmann::ordered_json report{{"device", printable(subject.device)},
                                       {"root", printable(subject.root)},
                                       {"missing", count(findings, Status::Missing)},
                                       {"advice", count(findings, Status::Advice)},

@@ -11,7 +11,7 @@ namespace portcullis::tools::doctor {
 
 /// Who was examined.
 struct Subject {
-  std::string bdf;      // empty: only the machine
+  std::string device;   // as --device= takes it; empty: only the machine
   std::string root;     // "/" is this machine
   std::string try_now;  // a command to try when nothing is missing; empty: none
 };

@@ -32,5 +32,5 @@ SCENARIO = Scenario(
     script="devx.sh",
     servers=[["--trace", "{results}/devx.trace", "--port-type", "ib"]],
     programs=[PROGRAM, "bench/command_bench", "bench/revoke_bench",
-              "tools/fence_audit/fence-audit"],
+              "tools/doctor/doctor", "tools/fence_audit/fence-audit"],
     judge=judge)

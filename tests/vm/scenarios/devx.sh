@@ -24,6 +24,7 @@ check "devx-loopback without CAP_NET_RAW" \
   loopback devx_loopback_no_raw setpriv --bounding-set=-net_raw "$program" $device 100
 check "an RDMA device that is not there" \
   says "the kernel has the RDMA devices $device" tools/fence_audit/fence-audit mlx5_9
+check "doctor" loopback doctor tools/doctor/doctor $device
 check "command_bench" loopback command_bench bench/command_bench -- --device=$device --quick \
   "--benchmark_filter=2ERR_QP|DESTROY_MKEY|QUERY_ISSI" \
   --out-dir=/host/results/command_bench
