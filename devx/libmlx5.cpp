@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -202,9 +203,9 @@ class Mlx5Provider final : public Provider {
 
 Result<ibv_device*> find(const DeviceList& list, int count, const std::string& name) {
   std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) {
-    if (name == ibv_get_device_name(list[i])) return list[i];
-    names.emplace_back(ibv_get_device_name(list[i]));
+  for (ibv_device* const device : std::span(list.get(), static_cast<std::size_t>(count))) {
+    if (name == ibv_get_device_name(device)) return device;
+    names.emplace_back(ibv_get_device_name(device));
   }
   return fail(
       Errc::NotFound,
