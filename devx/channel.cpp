@@ -67,6 +67,7 @@ std::optional<Error> failure(std::span<const std::byte> in, std::span<const std:
     case EOPNOTSUPP:
     case ENOMEM:
     case EBUSY:
+    case EAGAIN:  // NO_RES_ERR by cmd_status_to_err, where the kernel keeps the status for itself
       return Error{Errc::System, text, std::nullopt};
     case kUnconfirmed:
       return Error{Errc::DeviceFailed,
@@ -107,7 +108,11 @@ Channel::~Channel() {
   for (auto& [name, made] : objects_) left.push_back(std::move(made));
   std::ranges::sort(left, std::ranges::greater(), &Made::order);
   // One that the device does not give back stays with the kernel, which tries again at the end.
-  for (Made& made : left) static_cast<void>(made.object->destroy());
+  bool is_answered = refused_.empty();
+  for (Made& made : left) {
+    if (is_answered) is_answered = made.object->destroy() != ETIMEDOUT;
+    if (!is_answered) made.object->leave();
+  }
 }
 
 void Channel::serve(Slot& slot) {
@@ -237,9 +242,12 @@ int Channel::make(const Handling& how, std::span<const std::byte> in, std::span<
     static_cast<void>(object->destroy());
     return error;
   }
+  std::shared_ptr<Object> replaced;  // goes without the lock; it has been destroyed
   const std::scoped_lock lock(mutex_);
-  objects_.insert_or_assign(ObjectName{how.kind, id_at(out, kNewIdAt)},
-                            Made{++made_, std::move(object)});
+  Made& made = objects_[ObjectName{how.kind, id_at(out, kNewIdAt)}];
+  replaced = std::exchange(made.object, std::move(object));
+  made.order = ++made_;
+  made.is_busy = false;
   return 0;
 }
 
@@ -260,15 +268,23 @@ int Channel::subscribe(Kind kind, Object& object) {
 int Channel::perform_on_object(const Handling& how, std::span<const std::byte> in,
                                std::span<std::byte> out) {
   const ObjectName name{how.kind, id_at(in, how.id_at)};
-  const std::shared_ptr<Object> object = find(name);
-  if (object == nullptr) return ENOENT;
-  if (how.call == Call::Modify) return object->modify(in, out);
-  if (how.call == Call::Query) return object->query(in, out);
-  const int error = object->destroy();
-  if (error != 0) return error;
+  int error = 0;
+  const std::shared_ptr<Object> object = take(name, error);
+  if (object == nullptr) return error;
+  if (how.call == Call::Modify) {
+    error = object->modify(in, out);
+  } else if (how.call == Call::Query) {
+    error = object->query(in, out);
+  } else {
+    error = object->destroy();
+  }
   const std::scoped_lock lock(mutex_);
-  objects_.erase(name);
-  return 0;
+  // The number of one that is gone may be another's by now.
+  const auto found = objects_.find(name);
+  if (found == objects_.end() || found->second.object != object) return error;
+  found->second.is_busy = false;
+  if (how.call == Call::Destroy && error == 0) objects_.erase(found);
+  return error;
 }
 
 int Channel::allocate_uar(std::span<std::byte> out) {
@@ -290,10 +306,18 @@ int Channel::free_uar(std::uint32_t index) {
   return page ? 0 : ENOENT;
 }
 
-std::shared_ptr<Object> Channel::find(const ObjectName& name) const {
+std::shared_ptr<Object> Channel::take(const ObjectName& name, int& error) {
   const std::scoped_lock lock(mutex_);
   const auto found = objects_.find(name);
-  return found == objects_.end() ? nullptr : found->second.object;
+  if (found == objects_.end()) {
+    error = ENOENT;
+    return nullptr;
+  }
+  if (std::exchange(found->second.is_busy, true)) {
+    error = EBUSY;
+    return nullptr;
+  }
+  return found->second.object;
 }
 
 }  // namespace portcullis::devx

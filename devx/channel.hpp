@@ -36,7 +36,9 @@ namespace portcullis::devx {
 
 class Channel final : public pmd::CommandChannel, public pmd::UarMap {
  public:
-  static constexpr std::size_t kCommonSlots = 3;
+  /// More than a fence of many leaves unawaited (kMostInFlight of lease/), so that a grant finds
+  /// one.
+  static constexpr std::size_t kCommonSlots = 24;
   /// As pmd::CommandQueue::kFenceSlots.
   static constexpr std::size_t kFenceSlots = 3;
   /// MLX5_CMD_TIMEOUT_MSEC of mlx5_core: the kernel gives up then.
@@ -49,7 +51,8 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
   /// Waits for the calls that have not returned, then takes back every object that is left, newest
-  /// first.
+  /// first; where a device does not answer, or every command is refused, the kernel does when the
+  /// device is closed.
   ~Channel() override;
 
   [[nodiscard]] Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
@@ -79,6 +82,7 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
   struct Made {
     std::uint64_t order = 0;
     std::shared_ptr<Object> object;
+    bool is_busy = false;  // a call is under way, and an object takes one at a time
   };
 
   Channel(Provider& provider, const MemorySpace& space, Clock clock) noexcept
@@ -97,7 +101,8 @@ class Channel final : public pmd::CommandChannel, public pmd::UarMap {
                          std::span<std::byte> out);
   [[nodiscard]] int allocate_uar(std::span<std::byte> out);
   [[nodiscard]] int free_uar(std::uint32_t index);
-  [[nodiscard]] std::shared_ptr<Object> find(const ObjectName& name) const;
+  /// Null and an errno when there is none, or when a call about it has not returned.
+  [[nodiscard]] std::shared_ptr<Object> take(const ObjectName& name, int& error);
 
   Provider* provider_;
   const MemorySpace* space_;

@@ -8,6 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
 #include <span>
 #include <system_error>
 #include <unordered_map>
@@ -73,6 +76,7 @@ class Mlx5Object final : public Object {
     if (error == 0) object_ = nullptr;
     return error;
   }
+  void leave() noexcept override { object_ = nullptr; }
 
  private:
   mlx5dv_devx_obj* object_;
@@ -125,23 +129,43 @@ class Mlx5Provider final : public Provider {
       return fail(last_error() == ENOMEM ? Errc::OutOfResources : Errc::System,
                   fmt::format("{} bytes as a umem: {} (ulimit -l must cover what is registered)",
                               memory.size(), meaning(last_error())));
-    umems_.emplace(umem->umem_id, umem);
+    const std::scoped_lock lock(umems_mutex_);
+    umems_.insert_or_assign(umem->umem_id, umem);
     return UmemId{umem->umem_id};
   }
   Result<void> deregister_memory(UmemId umem) override {
+    std::unique_lock lock(umems_mutex_);
     const auto found = umems_.find(static_cast<std::uint32_t>(umem));
     if (found == umems_.end())
       return fail(Errc::NotFound,
                   fmt::format("no umem {} was registered here", static_cast<std::uint32_t>(umem)));
-    if (const int error = mlx5dv_devx_umem_dereg(found->second); error != 0)
-      return fail(Errc::System, fmt::format("umem {} stays: {}", found->first, meaning(error)));
-    umems_.erase(found);
+    mlx5dv_devx_umem* const registered = found->second;
+    umems_.erase(found);  // its number is given anew as soon as the kernel has it back
+    lock.unlock();
+    if (const int error = mlx5dv_devx_umem_dereg(registered); error != 0) {
+      lock.lock();
+      umems_.emplace(static_cast<std::uint32_t>(umem), registered);
+      return fail(Errc::System, fmt::format("umem {} stays: {}", static_cast<std::uint32_t>(umem),
+                                            meaning(error)));
+    }
     if (is_taken_away())
       return fail(Errc::System,
                   fmt::format("umem {}: the kernel driver is taking the device away, and tells "
                               "nobody when its pages are let go",
                               static_cast<std::uint32_t>(umem)));
     return {};
+  }
+
+  Result<void> check_unmap_is_final() override {
+    const std::filesystem::path file =
+        std::filesystem::path(context_->device->ibdev_path) / "device/iommu_group/type";
+    std::string type;
+    std::ifstream(file) >> type;
+    if (type == "DMA") return {};  // IOMMU_DOMAIN_DMA; DMA-FQ flushes later (iommu.c of Linux)
+    return fail(Errc::Unsupported,
+                fmt::format("an unmap does not keep this NIC from memory: its IOMMU domain is {}, "
+                            "DMA expected (iommu.strict=1)",
+                            type.empty() ? "none" : type));
   }
 
   Result<std::unique_ptr<UarPage>> allocate_uar() override {
@@ -197,7 +221,7 @@ class Mlx5Provider final : public Provider {
   EventChannel events_;
   std::string firmware_version_;
   bool lost_ = false;
-  // The caller's thread alone maps memory.
+  std::mutex umems_mutex_;
   std::unordered_map<std::uint32_t, mlx5dv_devx_umem*> umems_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <iterator>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ Result<Iova> MemorySpace::map(std::span<std::byte> memory) {
     return fail(Errc::InvalidArgument,
                 fmt::format("{} bytes at {:#x}; whole pages expected", memory.size(), iova));
   PORTCULLIS_TRY_ASSIGN(const UmemId umem, provider_->register_memory(memory));
-  mappings_.insert_or_assign(iova, Mapping{memory.size(), umem});
+  mappings_.insert_or_assign(iova, Mapping{.bytes = memory.size(), .umem = umem});
   return iova;
 }
 
@@ -23,9 +24,28 @@ Result<void> MemorySpace::unmap(Iova iova, std::size_t bytes) {
   if (found == mappings_.end() || found->second.bytes != bytes)
     return fail(Errc::InvalidArgument,
                 fmt::format("{} bytes at {:#x}; a whole mapping expected", bytes, iova));
-  PORTCULLIS_TRY(provider_->deregister_memory(found->second.umem));
+  Mapping& mapping = found->second;
+  if (!mapping.removal.valid()) {
+    try {
+      mapping.removal = std::async(std::launch::async, [provider = provider_, umem = mapping.umem] {
+        return provider->deregister_memory(umem);
+      });
+    } catch (const std::system_error& error) {
+      return fail(Errc::System, fmt::format("a thread to unmap with: {}", error.what()));
+    }
+  }
+  if (mapping.removal.wait_for(kPatience) != std::future_status::ready)
+    return fail(Errc::Timeout,
+                fmt::format("umem {}: the kernel has not taken it back in {} ms",
+                            static_cast<std::uint32_t>(mapping.umem), kPatience.count()));
+  PORTCULLIS_TRY(mapping.removal.get());
   mappings_.erase(found);
   return {};
+}
+
+Result<void> MemorySpace::retire(Iova iova, std::size_t bytes) {
+  PORTCULLIS_TRY(provider_->check_unmap_is_final());
+  return unmap(iova, bytes);
 }
 
 std::optional<UmemSlice> MemorySpace::find(Iova iova, std::uint64_t bytes) const noexcept {

@@ -5,8 +5,9 @@
 //
 // Every call returns 0 or an errno, as mlx5dv_devx_obj_create and its like of rdma-core do (the
 // kernel: drivers/infiniband/hw/mlx5/devx.c). After an error `out` may hold the status that the
-// device answered; status 0 there means that the kernel refused by itself. Calls may come from
-// several threads at a time, for one object from one alone.
+// device answered, if the kernel copies it; status 0 means that the kernel refused by itself, or
+// that it kept the answer for itself (before mlx5_cmd_do, Linux 5.18). Calls may come from several
+// threads at a time, for one object from one alone.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +36,8 @@ class Object {
   [[nodiscard]] virtual int subscribe(std::span<const std::uint16_t> event_types) = 0;
   /// Once it has returned 0 the object is gone and takes no further call.
   [[nodiscard]] virtual int destroy() = 0;
+  /// From now on it is for the kernel to destroy, when the device is closed.
+  virtual void leave() noexcept = 0;
 };
 
 /// A page of doorbells; freed on destruction.
@@ -58,8 +61,12 @@ class Provider {
   [[nodiscard]] virtual int general(std::span<const std::byte> in, std::span<std::byte> out) = 0;
   /// Pins `memory` for the device to read and write.
   [[nodiscard]] virtual Result<UmemId> register_memory(std::span<std::byte> memory) = 0;
-  /// Fails, and nothing is unpinned, while a queue or a key lies in it.
+  /// Fails, and nothing is unpinned, while a queue or a key lies in it. Called from a thread of its
+  /// own, beside every other call.
   [[nodiscard]] virtual Result<void> deregister_memory(UmemId umem) = 0;
+  /// Ok when no DMA comes through a mapping once its umem is gone, whatever the device holds: its
+  /// IOMMU domain translates and is strict. Unsupported with what it is instead.
+  [[nodiscard]] virtual Result<void> check_unmap_is_final() = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<UarPage>> allocate_uar() = 0;
   /// The kernel's event queue of completion vector 0 (mlx5dv_devx_query_eqn).
   [[nodiscard]] virtual Result<std::uint8_t> eqn() = 0;

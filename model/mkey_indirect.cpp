@@ -71,7 +71,8 @@ bool MkeyTable::put_pattern(std::vector<Klm>& klms, std::span<const std::byte> l
   const std::uint64_t repeats = control.get<"repeat_count">();
   const std::size_t count = control.get<"num_entries">();
   list = list.subspan(prm::mlx5_stride_block_ctrl_seg::bytes);
-  if (count * Entry::bytes > list.size() || repeats * count > std::uint64_t{1} << kLogMaxKlms)
+  if (count == 0 || repeats == 0 || count * Entry::bytes > list.size() ||
+      repeats * count > std::uint64_t{1} << kLogMaxKlms)
     return false;
   klms.clear();
   std::uint64_t from = 0;

@@ -41,6 +41,7 @@ struct Naming {
   prm::Place where;
   prm::Place condition = {};  // not found: none
   std::uint64_t value = 0;
+  bool is_mask = false;  // one of these bits, in place of this value
 };
 
 template <class L, prm::Name Path>
@@ -52,8 +53,8 @@ consteval prm::Place at() {
 constexpr prm::Place kQpType = at<prm::create_qp_in, "qpc.st">();
 constexpr prm::Place kRqType = at<prm::create_qp_in, "qpc.rq_type">();
 
-/// The number 0 names nothing, and no object has it. Flow tables and what is in them are not here:
-/// the kernel makes them all.
+/// The number 0 names nothing, and no object has it. Flow tables and what is in them are not here
+/// and not kept apart, though DevX passes their commands on (devx_is_obj_create_cmd).
 constexpr std::array kNamings{
     Naming{Opcode::ALLOC_UAR, Act::Creates, Kind::Uar, at<prm::alloc_uar_out, "uar">()},
     Naming{Opcode::DEALLOC_UAR, Act::Destroys, Kind::Uar, at<prm::dealloc_uar_in, "uar">()},
@@ -110,6 +111,10 @@ constexpr std::array kNamings{
     Naming{Opcode::INIT2RTR_QP, Act::Uses, Kind::Qp, at<prm::init2rtr_qp_in, "qpn">()},
     Naming{Opcode::RTR2RTS_QP, Act::Uses, Kind::Qp, at<prm::rtr2rts_qp_in, "qpn">()},
     Naming{Opcode::RTS2RTS_QP, Act::Uses, Kind::Qp, at<prm::rts2rts_qp_in, "qpn">()},
+    Naming{Opcode::RTS2RTS_QP, Act::Uses, Kind::QCounter,
+           at<prm::rts2rts_qp_in, "qpc.counter_set_id">(),
+           at<prm::rts2rts_qp_in, "opt_param_mask">(), prm::number(prm::QpOptPar::COUNTER_SET_ID),
+           /*is_mask=*/true},
     Naming{Opcode::SQERR2RTS_QP, Act::Uses, Kind::Qp, at<prm::sqerr2rts_qp_in, "qpn">()},
     Naming{Opcode::SQD_RTS_QP, Act::Uses, Kind::Qp, at<prm::sqd2rts_qp_in, "qpn">()},
     Naming{Opcode::RTS2SQD_QP, Act::Uses, Kind::Qp, at<prm::sqd2rts_qp_in, "qpn">()},
@@ -176,7 +181,10 @@ std::optional<std::uint64_t> read(std::span<const std::byte> message, const prm:
 
 /// The number that stands there, 0 for none.
 std::uint32_t number_in(const Command& command, const Naming& naming) {
-  if (naming.condition.found && read(command.in, naming.condition) != naming.value) return 0;
+  if (naming.condition.found) {
+    const std::uint64_t found = read(command.in, naming.condition).value_or(0);
+    if (naming.is_mask ? (found & naming.value) == 0 : found != naming.value) return 0;
+  }
   const auto message =
       naming.act == Act::Creates ? std::span<const std::byte>(command.out) : command.in;
   return static_cast<std::uint32_t>(read(message, naming.where).value_or(0));

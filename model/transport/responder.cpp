@@ -470,7 +470,10 @@ void Responder::carry_out(Qp* qp, Work& work) const {
 
 /// A CQ in error has raised its event, and takes the QP with it.
 void Responder::complete(Qp& qp, const Work& work) const {
-  if (work.invalidates) engine_->deps.mkeys->invalidate(*work.invalidates);
+  // Since it was admitted the key may have gone, and its number may be another's.
+  if (work.invalidates &&
+      engine_->deps.mkeys->can_be_invalidated(*work.invalidates, qp.receive.pd, qp.qpn))
+    engine_->deps.mkeys->invalidate(*work.invalidates);
   if (engine_->deps.cqs->complete(work.owner.cqn, work.completion,
                                   engine_->deps.scheduler->now_ns()))
     return;

@@ -17,6 +17,7 @@
 #include "pmd/capabilities.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
+#include "prm/qp_commands.hpp"
 #include "tests/devx/kernel_fake.hpp"
 
 namespace portcullis::testing {
@@ -239,6 +240,60 @@ TEST_F(KeptFunction, CommandThatNeverReturns_TimesOutAndAnotherGoesOn) {
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, Errc::Timeout);
   EXPECT_TRUE(pmd::read_capabilities(commands));
+  released.set_value();
+}
+
+TEST(KeptNumbers, NumberGivenAnewWhileItsDestroyIsStillUnderWay_IsTheNewObjects) {
+  KernelFake kernel({"reuse-numbers"});
+  devx::KeptNic nic{kernel.open(), "a kept function"};
+  const auto function = devx::Function::open(nic, nic.device()).value();
+  pmd::CommandChannel& commands = *function->context().commands;
+  auto first = pmd::ProtectionDomain::create(function->context()).value();
+  const auto number = first.number();
+  std::promise<void> done;
+  std::promise<void> released;
+  const auto wait = released.get_future().share();
+  kernel.set_late_gate([&done, wait, is_first = true](Opcode opcode) mutable {
+    if (opcode != Opcode::DEALLOC_PD || !std::exchange(is_first, false)) return;
+    done.set_value();
+    wait.wait();
+  });
+  prm::Buffer<prm::dealloc_pd_in> in;
+  in.set<"opcode", prm::number(Opcode::DEALLOC_PD)>();
+  in.put<"pd">(number);
+  const auto ticket =
+      commands.submit(in.all(), prm::dealloc_pd_out::bytes, pmd::SlotClass::Common).value();
+  static_cast<void>(first.release());
+  done.get_future().wait();
+  auto second = pmd::ProtectionDomain::create(function->context()).value();
+  ASSERT_EQ(second.number(), number);
+  released.set_value();
+  prm::Buffer<prm::dealloc_pd_out> out;
+  EXPECT_TRUE(commands.await(ticket, out.all(), commands.default_deadline_ns()));
+  kernel.set_late_gate({});
+  EXPECT_TRUE(second.destroy());
+}
+
+TEST_F(KeptPair, ObjectThatACallIsUnderWayAbout_TakesNoOther) {
+  std::promise<void> released;
+  const auto wait = released.get_future().share();
+  kernel.set_gate([wait](Opcode opcode) {
+    if (opcode == Opcode::QUERY_QP) wait.wait();
+    return 0;
+  });
+  pmd::CommandChannel& commands = *function->context().commands;
+  prm::Buffer<prm::query_qp_in> in;
+  in.set<"opcode", prm::number(Opcode::QUERY_QP)>();
+  in.put<"qpn">(client.qp.number());
+  const std::uint64_t soon = function->context().device.clock.now_ns() + 20 * kNsPerMs;
+  const auto late = pmd::run<prm::query_qp_out>(commands, in, soon);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Errc::Timeout);
+  const auto second = client.qp.to_error();
+  ASSERT_FALSE(second);
+  EXPECT_FALSE(pmd::may_have_happened(second.error())) << second.error().text;
+  EXPECT_TRUE(server.qp.to_error());
+  kernel.set_gate({});
   released.set_value();
 }
 

@@ -49,9 +49,10 @@ std::uint8_t create_shared_eq(const pmd::Context& context, Iova entries) {
 
 }  // namespace
 
-KernelFake::KernelFake()
-    : model_(
-          model::Model::create({.behaviours = {}, .execution = model::Execution::Polled}).value()),
+KernelFake::KernelFake(std::vector<std::string> behaviours)
+    : model_(model::Model::create(
+                 {.behaviours = std::move(behaviours), .execution = model::Execution::Polled})
+                 .value()),
       core_(*model_),
       hca_(pmd::Hca::bring_up(model_->device(), {}).value()),
       eq_memory_(DmaMemory::create(*hca_->context().device.dma, kPageBytes).value()),
@@ -70,6 +71,16 @@ std::vector<Opcode> KernelFake::seen() const {
 void KernelFake::set_gate(std::function<int(Opcode)> gate) {
   const std::scoped_lock lock(mutex_);
   gate_ = std::move(gate);
+}
+
+void KernelFake::set_late_gate(std::function<void(Opcode)> gate) {
+  const std::scoped_lock lock(mutex_);
+  late_gate_ = std::move(gate);
+}
+
+void KernelFake::set_unmap_is_final(bool is_final) {
+  const std::scoped_lock lock(mutex_);
+  unmap_is_final_ = is_final;
 }
 
 void KernelFake::break_down() {
@@ -140,6 +151,9 @@ int KernelFake::run(std::uint32_t uid, std::span<const std::byte> command,
   pmd::CommandChannel& commands = *hca_->context().commands;
   const auto done =
       commands.execute(in, out, pmd::SlotClass::Common, commands.default_deadline_ns());
+  const auto late_gate = late_gate_;
+  lock.unlock();
+  if (late_gate) late_gate(opcode);
   return done ? 0 : EREMOTEIO;
 }
 
@@ -182,6 +196,7 @@ class KernelFake::Process final : public devx::Provider {
       for (unsigned i = 0; i < 4; ++i) in[8 + i] = static_cast<std::byte>(id_ >> (24 - 8 * i));
       return kernel_->run(uid_, in, out);
     }
+    void leave() noexcept override {}
 
    private:
     KernelFake* kernel_;
@@ -279,6 +294,11 @@ class KernelFake::Process final : public devx::Provider {
   bool is_lost() override {
     const std::scoped_lock lock(kernel_->mutex_);
     return kernel_->broken_;
+  }
+  Result<void> check_unmap_is_final() override {
+    const std::scoped_lock lock(kernel_->mutex_);
+    if (kernel_->unmap_is_final_) return {};
+    return fail(Errc::Unsupported, "an unmap does not keep this NIC from memory");
   }
 
  private:

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -29,7 +30,7 @@ namespace portcullis::testing {
 
 class KernelFake {
  public:
-  KernelFake();
+  explicit KernelFake(std::vector<std::string> behaviours = {});
 
   /// What a process opens. Must not outlive the kernel.
   [[nodiscard]] std::unique_ptr<devx::Provider> open();
@@ -46,6 +47,10 @@ class KernelFake {
   void answer_subscriptions_with(int error);
   /// Before a command is sent: a non-zero value is returned to the process, and nothing is sent.
   void set_gate(std::function<int(prm::Opcode)> gate);
+  /// After the device has answered, before the process hears of it.
+  void set_late_gate(std::function<void(prm::Opcode)> gate);
+  /// What its IOMMU makes of an unmap; translating and strict at first.
+  void set_unmap_is_final(bool is_final);
 
  private:
   class Process;
@@ -63,6 +68,8 @@ class KernelFake {
   std::uint8_t eqn_;
   mutable std::mutex mutex_;  // one command queue for all threads
   std::function<int(prm::Opcode)> gate_;
+  std::function<void(prm::Opcode)> late_gate_;
+  bool unmap_is_final_ = true;
   bool broken_ = false;
   std::unordered_map<std::uint32_t, std::pair<Iova, std::size_t>> umems_;
   std::vector<prm::Opcode> seen_;

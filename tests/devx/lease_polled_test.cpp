@@ -58,6 +58,15 @@ TEST_P(KeptPlans, KernelThatFakes_FencedAndProvedByTheUnmap) {
   EXPECT_EQ(answer.verdict.proof, lease::Proof::Unmap) << describe(answer.verdict);
 }
 
+TEST_P(KeptPlans, KernelThatFakesAndADomainThatIsNotStrict_FencedAndUnproved) {
+  const lease::Lease lease = grant();
+  kernel.set_unmap_is_final(false);
+  kernel.break_down();
+  const auto answer = manager->revoke(lease.id, lease.epoch, lease::parse_plan(GetParam()).value());
+  EXPECT_EQ(answer.outcome, Outcome::Fenced);
+  EXPECT_EQ(answer.verdict.proof, lease::Proof::None) << describe(answer.verdict);
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, KeptPlans,
                          ::testing::Values("seed", "nak-first", "legacy", "access-flags"));
 

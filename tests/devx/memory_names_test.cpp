@@ -41,6 +41,7 @@ class Registrar final : public devx::Provider {
     return devx::UmemId{++last};
   }
   Result<void> deregister_memory(devx::UmemId umem) override {
+    const std::scoped_lock waits(kernel);
     if (umem == pinned) return fail(Errc::Busy, "a key lies in it");
     return {};
   }
@@ -51,7 +52,13 @@ class Registrar final : public devx::Provider {
   [[nodiscard]] std::string firmware_version() const override { return "0.0.0"; }
   bool next_event(std::span<std::byte, prm::kEqeBytes> /*eqe*/) override { return false; }
   bool is_lost() override { return false; }
+  Result<void> check_unmap_is_final() override {
+    if (is_final) return {};
+    return fail(Errc::Unsupported, "its IOMMU domain is DMA-FQ");
+  }
 
+  std::mutex kernel;  // whoever has it keeps the kernel from coming back
+  bool is_final = true;
   std::uint32_t last = 0x10;
   devx::UmemId pinned{};
 };
@@ -186,6 +193,26 @@ TEST_F(MemoryNames, UmemThatIsStillUsed_StaysMapped) {
 TEST_F(MemoryNames, PartOfAMapping_CannotBeUnmapped) {
   EXPECT_FALSE(space.unmap(at(0), kPageBytes));
   EXPECT_FALSE(space.unmap(at(kPageBytes), kBytes));
+}
+
+TEST_F(MemoryNames, UnmapThatDoesNotComeBack_TimesOutAndIsDoneWhenItHas) {
+  std::unique_lock hangs(registrar.kernel);
+  const auto late = space.unmap(at(0), memory.size());
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Errc::Timeout);
+  EXPECT_TRUE(space.find(at(0), 1));  // nobody knows yet
+  hangs.unlock();
+  EXPECT_TRUE(space.unmap(at(0), memory.size()));
+  EXPECT_FALSE(space.find(at(0), 1));
+}
+
+TEST_F(MemoryNames, RetiredWhereAnUnmapProvesNothing_StaysMapped) {
+  registrar.is_final = false;
+  const auto retired = space.retire(at(0), memory.size());
+  ASSERT_FALSE(retired);
+  EXPECT_EQ(retired.error().code, Errc::Unsupported);
+  EXPECT_TRUE(space.find(at(0), 1));
+  EXPECT_TRUE(space.unmap(at(0), memory.size()));  // with no key left it may go
 }
 
 }  // namespace

@@ -114,16 +114,23 @@ Finding iommu_domain(const Machine& machine, const std::string& name) {
     return {kArea,
             "iommu-domain",
             Status::Advice,
-            "lazy: what is unmapped may be reached for some milliseconds more",
+            "lazy: what is unmapped may be reached for some milliseconds more, so no unmap proves "
+            "a fence",
             boot_with("iommu.strict=1"),
-            "it matters to a fence that only an unmap has proved"};
+            "a fence by DESTROY_MKEY needs none"};
+  if (type.empty())
+    return {kArea,
+            "iommu-domain",
+            Status::Advice,
+            "no IOMMU between the device and memory: an unmap proves no fence",
+            boot_with("intel_iommu=on iommu.strict=1"),
+            "on AMD the firmware's setup switches it on; a fence by DESTROY_MKEY needs none"};
   return {kArea,
           "iommu-domain",
           Status::Advice,
-          type.empty() ? "no IOMMU between the device and memory: an unmap keeps it from nothing"
-                       : fmt::format("{}: an unmap keeps the device from nothing", type),
-          boot_with("intel_iommu=on iommu.strict=1"),
-          "it matters to a fence that only an unmap has proved; amd_iommu=on where it is AMD's"};
+          fmt::format("{}: the IOMMU translates nothing, and an unmap proves no fence", type),
+          boot_with("iommu.passthrough=0 iommu.strict=1"),
+          "without iommu=pt, if it was booted with that; a fence by DESTROY_MKEY needs none"};
 }
 
 Finding failed(std::string_view check, const Error& error, std::string hint) {

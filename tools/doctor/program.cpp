@@ -36,7 +36,7 @@ Nothing is changed: the commands are yours to run.
   -h, --help       prints this
 
   missing  --device=DEVICE cannot work without it
-  advice   works without; measurements are slower or noisier
+  advice   works without, slower or noisier, or with one proof less of a fence
   waits    cannot be judged before something else is mended
   ok       as it should be
 

@@ -39,7 +39,7 @@ std::string verdict(const Subject& subject, const Findings& findings) {
     text = fmt::format("Nothing is missing for --device={}.\n", subject.device);
     if (!subject.try_now.empty()) text += fmt::format("Try: {}\n", subject.try_now);
   }
-  if (advice != 0) text += fmt::format("{} advice: only slower or noisier without.\n", advice);
+  if (advice != 0) text += fmt::format("{} advice: works without.\n", advice);
   return text;
 }
 

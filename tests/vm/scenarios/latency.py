@@ -72,4 +72,5 @@ SCENARIO = Scenario(
     servers=[["--timing", "instant"],
              ["--timing", "instant", "--port-type", "ib", "--mac", "02:50:43:00:00:02"]],
     programs=["bench/command_bench", "tools/vfio_peer/vfio-peer", "tests/devx/verbs-times"],
-    judge=show)
+    judge=show,
+    is_long=True)

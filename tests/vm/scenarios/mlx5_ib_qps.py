@@ -8,4 +8,5 @@ SCENARIO = Scenario(
     summary="Linux mlx5_ib on an InfiniBand port: UC, UD, XRC by rdma-core and perftest",
     script="mlx5_ib_qps.sh",
     servers=[["--trace", "{results}/mlx5_ib_qps.trace", "--port-type", "ib"]],
-    judge=judge)
+    judge=judge,
+    is_long=True)
