@@ -125,8 +125,9 @@ std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader
   put<"ack">(base, header.ack_request ? 1 : 0);
   put<"psn">(base, header.psn & kPsnMask);
   const std::size_t extended_at = bth_at + info.extended_at;
+  // Words with a reserved byte are written whole: the room is that of an earlier frame.
   if (info.has_xrceth)
-    put<"srqn">(prm::View<xrceth>::at(frame, bth_at + bth::bytes), header.xrc_srqn & 0xffffff);
+    prm::detail::store_dword(frame.data() + bth_at + bth::bytes, header.xrc_srqn & 0xffffff);
   if (info.has_reth) {
     const auto r = prm::View<reth>::at(frame, extended_at);
     put<"va">(r, header.va);
@@ -139,9 +140,9 @@ std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader
     put<"msn">(a, header.msn & 0xffffff);
   }
   if (info.has_deth) {
-    const auto d = prm::View<deth>::at(frame, extended_at);
-    d.put<"q_key">(header.q_key);
-    put<"source_qpn">(d, header.source_qpn & 0xffffff);
+    const std::size_t source_at = extended_at + prm::place<deth, "source_qpn">.offset / 8 / 4 * 4;
+    prm::View<deth>::at(frame, extended_at).put<"q_key">(header.q_key);
+    prm::detail::store_dword(frame.data() + source_at, header.source_qpn & 0xffffff);
   }
   if (info.has_atomic) put_atomic(frame, extended_at, header);
   if (info.has_original)

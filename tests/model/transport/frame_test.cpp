@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -23,9 +24,11 @@ std::vector<std::byte> from_hex(std::string_view text) {
   return bytes;
 }
 
+/// In room that an earlier frame has left full of `before`.
 std::vector<std::byte> build(const Path& path, const PacketHeader& header,
-                             std::span<const std::byte> payload = {}) {
-  std::vector<std::byte> frame(kMaxFrameBytes);
+                             std::span<const std::byte> payload = {},
+                             std::byte before = std::byte{0}) {
+  std::vector<std::byte> frame(kMaxFrameBytes, before);
   const FrameTemplate shape(path);
   std::ranges::copy(
       payload, frame.begin() + static_cast<std::ptrdiff_t>(shape.payload_offset(header.opcode)));
@@ -244,6 +247,25 @@ TEST(OpcodeOfXrc, RequestsAlone_HaveTheXrceth) {
   EXPECT_EQ(opcode_info(0xb1).header_bytes, 16);
   EXPECT_EQ(opcode_info(0xb4).header_bytes, 44);
 }
+
+std::vector<int> known_opcodes() {
+  std::vector<int> known(kOpcodes.size());
+  std::iota(known.begin(), known.end(), 0);
+  std::erase_if(known,
+                [](int opcode) { return !kOpcodes[static_cast<std::size_t>(opcode)].known(); });
+  return known;
+}
+
+class EveryOpcode : public testing::TestWithParam<int> {};
+
+TEST_P(EveryOpcode, FrameOfIt_HasNothingOfTheOneThatWasThereBefore) {
+  PacketHeader header;
+  header.opcode = static_cast<BthOpcode>(GetParam());
+  const Path path = Peer::path_to(0x12345);
+  EXPECT_EQ(build(path, header, {}, std::byte{0xff}), build(path, header));
+}
+
+INSTANTIATE_TEST_SUITE_P(Frame, EveryOpcode, testing::ValuesIn(known_opcodes()));
 
 TEST(PsnArithmetic, AcrossTheWrap_CountsOn) {
   EXPECT_EQ(psn_add(0xffffff, 1), 0U);

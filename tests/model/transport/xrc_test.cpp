@@ -80,7 +80,8 @@ class Xrc : public testing::Test {
   /// `count` bytes of the only frame that left, from the BTH on.
   [[nodiscard]] std::vector<int> sent(std::size_t count) {
     std::vector<int> bytes;
-    for (const std::byte byte : std::span(peer.take_frames().at(0)).subspan(14 + 20 + 8, count))
+    const auto frames = peer.take_frames();
+    for (const std::byte byte : std::span(frames.at(0)).subspan(14 + 20 + 8, count))
       bytes.push_back(std::to_integer<int>(byte));
     return bytes;
   }
