@@ -78,7 +78,7 @@ Result<void> apply(model::Options& options, std::string_view word) {
   return {};
 }
 
-const std::filesystem::path kRdmaDevices = "/sys/class/infiniband";
+constexpr std::string_view kRdmaDevices = "/sys/class/infiniband";
 
 /// What the kernel and udev call RDMA devices: mlx5_0, rocep3s0f0, ibp3s0. A name without a digit
 /// is more likely another word misspelt, and must be there (`rdma dev set` gives any).
@@ -93,7 +93,8 @@ bool is_device_name(std::string_view text) {
       !std::ranges::all_of(text, is_of_a_name))
     return false;
   std::error_code none;
-  return std::ranges::any_of(text, is_digit) || std::filesystem::exists(kRdmaDevices / text, none);
+  return std::ranges::any_of(text, is_digit) ||
+         std::filesystem::exists(std::filesystem::path(kRdmaDevices) / text, none);
 }
 
 }  // namespace
@@ -103,7 +104,8 @@ std::string DeviceSpec::bdf() const {
   const auto* const kept = std::get_if<KeptName>(&kind);
   if (kept == nullptr) return {};
   std::error_code none;
-  const auto link = std::filesystem::read_symlink(kRdmaDevices / kept->name / "device", none);
+  const auto link = std::filesystem::read_symlink(
+      std::filesystem::path(kRdmaDevices) / kept->name / "device", none);
   return pmd::canonical_bdf(link.filename().string()).value_or("");
 }
 
