@@ -15,7 +15,6 @@ namespace portcullis::model::test {
 namespace {
 
 using prm::CqeOpcode;
-using prm::CqeSyndrome;
 using prm::EventType;
 using prm::QpState;
 using prm::WqeOpcode;

@@ -21,7 +21,6 @@ using proof::PlanAudit;
 using service::ServedPort;
 using ::testing::HasSubstr;
 using testing::kOurs;
-using testing::ScriptedChannel;
 using testing::Writer;
 
 /// Memory is touched 20 us after the key check, so WRITEs are under way at every fence.

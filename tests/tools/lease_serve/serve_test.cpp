@@ -29,7 +29,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kOurs;
-using testing::kTheirs;
 using testing::ScriptedChannel;
 using ::testing::StartsWith;
 using testing::Writer;
@@ -48,7 +47,7 @@ class LeaseServe : public ::testing::Test {
     };
     options.watch_ms = 3'000;  // the client's budget at timeout 14 is shorter
   }
-  ~LeaseServe() override {
+  void TearDown() override {
     writer.reset();
     port.reset();
   }
