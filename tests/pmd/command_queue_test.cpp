@@ -15,7 +15,6 @@ namespace {
 using portcullis::testing::InitSegment;
 using portcullis::testing::ScriptedDevice;
 using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
