@@ -30,6 +30,10 @@ Result<Port> Port::create(const pmd::Context& context, const Options& options) {
 }
 
 Result<void> Port::find_address(const Options& options) {
+  if (options.mac)
+    return fail(Errc::Unsupported, "MAC " + options.mac->text() +
+                                       " on a NIC that its kernel driver keeps: its addresses are "
+                                       "the kernel's; give a GID of its netdev");
   PORTCULLIS_TRY_ASSIGN(const auto found, addresses_->find(options.gid, options.vlan_id));
   address_ = found.address;
   path_.source_address_index = found.index;

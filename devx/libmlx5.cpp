@@ -150,8 +150,8 @@ class Mlx5Provider final : public Provider {
     }
     if (is_taken_away())
       return fail(Errc::System,
-                  fmt::format("umem {}: the kernel driver is taking the device away, and tells "
-                              "nobody when its pages are let go",
+                  fmt::format("umem {}: the kernel driver has taken the device away, and says ok "
+                              "of what the device did not give up too",
                               static_cast<std::uint32_t>(umem)));
     return {};
   }
@@ -206,10 +206,10 @@ class Mlx5Provider final : public Provider {
   }
 
  private:
-  /// Of a device that is removed every call says EIO, and it may say so while the kernel is still
-  /// destroying what there is (down_read_trylock of hw_destroy_rwsem in ib_uverbs_ioctl). A device
-  /// in internal error says ENXIO, and its kernel has by then done what it says
-  /// (mlx5_internal_err_ret_value for the umem, ib_umem_release for its pages).
+  /// Of a device that is removed every call but a destroy says EIO (rdma_lookup_get_uobject of
+  /// core/rdma_core.c). A destroy waits for the kernel to have destroyed everything itself, and
+  /// then says ok of what was not destroyed too (uobj_destroy; destroy_hw_idr_uobject: "just remove
+  /// whatever you can"). A device in internal error says ENXIO, as Linux 6.12 was seen to.
   bool is_taken_away() {
     prm::Buffer<prm::query_issi_in> in;
     prm::Buffer<prm::query_issi_out> out;
@@ -266,9 +266,10 @@ Result<std::unique_ptr<Provider>> open_libmlx5(const std::string& name) {
   EventChannel events(
       mlx5dv_devx_create_event_channel(context.get(), mlx5dv_devx_create_event_channel_flags{}));
   if (!events)
-    return fail(Errc::Unsupported, fmt::format("RDMA device \"{}\": an event channel by DevX: {}; "
-                                               "Linux 5.3 or newer expected",
-                                               name, meaning(last_error())));
+    return fail(Errc::Unsupported,
+                fmt::format("RDMA device \"{}\": an event channel by DevX: {}; "
+                            "a kernel with DevX events, newer than July 2019, expected",
+                            name, meaning(last_error())));
   PORTCULLIS_TRY(never_wait(events->fd));
   ibv_device_attr told{};
   if (const int error = ibv_query_device(context.get(), &told); error != 0)

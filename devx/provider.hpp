@@ -6,7 +6,7 @@
 // Every call returns 0 or an errno, as mlx5dv_devx_obj_create and its like of rdma-core do (the
 // kernel: drivers/infiniband/hw/mlx5/devx.c). After an error `out` may hold the status that the
 // device answered, if the kernel copies it; status 0 means that the kernel refused by itself, or
-// that it kept the answer for itself (before mlx5_cmd_do, Linux 5.18). Calls may come from several
+// that it kept the answer for itself (kernels before mlx5_cmd_do). Calls may come from several
 // threads at a time, for one object from one alone.
 #pragma once
 

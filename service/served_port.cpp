@@ -45,9 +45,10 @@ std::string ServedPort::description() const {
          (function_->driver().is_emulated() ? ", emulated: not NIC latency" : "");
 }
 
-std::string ServedPort::neighbour_command() const {
+std::string ServedPort::neighbour_advice() const {
+  if (function_->context().is_kept) return "no entry needed: the kernel answers for the port";
   return "ip neigh replace " + address().gid.text() + " lladdr " + address().mac.text() +
-         " dev NETDEV";
+         " dev NETDEV  (on the client: nobody answers for the port)";
 }
 
 void ServedPort::relax_entry(void* port, std::uint64_t until_ns) noexcept {

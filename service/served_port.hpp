@@ -48,8 +48,8 @@ class ServedPort {
   [[nodiscard]] std::uint8_t address_index() const noexcept { return port_->address_index(); }
   /// To make it fail on purpose; null for hardware.
   [[nodiscard]] model::Model* model() noexcept { return function_->model(); }
-  /// What a client's host must be told: nobody answers for the port.
-  [[nodiscard]] std::string neighbour_command() const;
+  /// What a client's host must be told: nobody answers for the port, unless the kernel keeps it.
+  [[nodiscard]] std::string neighbour_advice() const;
   [[nodiscard]] Clock clock() const noexcept { return plain_.clock; }
   /// "vfio 0000:03:00.0 fw 16.35.4506, emulated: not NIC latency".
   [[nodiscard]] std::string description() const;

@@ -168,6 +168,13 @@ TEST_F(KeptFunction, AddressOfItsOwn_IsFoundAmongTheKernels) {
   EXPECT_EQ(attach::Port::create(function->context(), on_vlan)->address_index(), 2);
 }
 
+TEST_F(KeptFunction, MacOfOnesOwn_IsRefused) {
+  const auto port = attach::Port::create(function->context(), {.gid = kGid, .mac = kMac});
+  ASSERT_FALSE(port);
+  EXPECT_EQ(port.error().code, Errc::Unsupported);
+  EXPECT_THAT(port.error().text, HasSubstr(kMac.text()));
+}
+
 TEST_F(KeptFunction, AddressThatTheKernelHasNot_IsRefusedWithThoseItHas) {
   const pmd::Gid wanted = pmd::Gid::from_ipv4(192, 0, 2, 7);
   const auto port = attach::Port::create(function->context(), {.gid = wanted});

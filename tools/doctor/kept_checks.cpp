@@ -163,7 +163,7 @@ Findings devx_findings(const std::string& name) {
   auto provider = devx::open_libmlx5(name);
   if (!provider)
     return {failed("devx", provider.error(),
-                   "the firmware must offer user contexts, and rdma-core must be 26 or newer")};
+                   "the firmware must offer user contexts, and rdma-core must be 25 or newer")};
   devx::KeptNic nic(*std::move(provider), "devx " + name);
   const auto function = devx::Function::open(nic, nic.device());
   if (!function) return {failed("devx", function.error(), "dmesg | tail may say more")};

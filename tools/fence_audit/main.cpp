@@ -38,8 +38,8 @@ Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
   const auto stop = [] { return stop_asked.load(); };
   while (found.fences < options.audit.fences && !stop()) {
     PORTCULLIS_TRY_ASSIGN(const auto port, portcullis::tools::open_port(spec, options.address));
-    fmt::print("plan {}: awaiting lease-verify --revoke-test; on its host: {}\n", plan.full_name(),
-               port->neighbour_command());
+    fmt::print("plan {}: awaiting lease-verify --revoke-test; neighbour: {}\n", plan.full_name(),
+               port->neighbour_advice());
     std::fflush(stdout);
     PORTCULLIS_TRY(audit_served(
         *port, channel, plan, options.audit,

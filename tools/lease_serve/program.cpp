@@ -288,8 +288,7 @@ Result<bool> run(const Options& options, const World& world) {
   const pmd::RoceAddress& address = port->address();
   world.print(fmt::format("{:10} {}", "device", port->description()));
   world.print(fmt::format("{:10} {} at {}", "address", address.gid.text(), address.mac.text()));
-  world.print(fmt::format("{:10} {}  (on the client: nobody answers for the port)", "neighbour",
-                          port->neighbour_command()));
+  world.print(fmt::format("{:10} {}", "neighbour", port->neighbour_advice()));
   world.print(fmt::format("{:10} {}", "path", path_text(options)));
   world.print(fmt::format("{:10} {}", "clients", channel->who_may_ask()));
   std::vector<std::string> served;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Run in the guest: callgrind counts what a WRITE of 64 bytes takes, by our driver through DevX and
-# by libmlx5, with its locks and, by MLX5_SINGLE_THREADED (mlx5(7) of rdma-core), without them.
+# by libmlx5, with its locks and, by MLX5_SINGLE_THREADED, which it reads, without them.
 
 count=200
 
