@@ -303,9 +303,6 @@ class PairTest : public testing::TestWithParam<prm::QpcMtu> {
     host.connect(kQpn + 1, kQpn, options);
     fill_pattern(there.bytes, 6);
   }
-  static std::uint64_t address_of(const Region& region) {
-    return std::bit_cast<std::uint64_t>(region.bytes.data());
-  }
   void run() {
     host.ring(kQpn);
     host.run();

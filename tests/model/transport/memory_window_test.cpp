@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <vector>
 
 #include "tests/model/transport/rig.hpp"
@@ -30,15 +29,6 @@ constexpr std::uint8_t kNewVariant = 0x21;
 constexpr std::uint8_t kInline = 1 << 7, kCheckFree = 1 << 5, kOffset = 1 << 4, kCheckQpn = 1 << 3;
 constexpr std::uint64_t kLen = 1 << 0, kStart = 1 << 6, kMkey = 1 << 13, kQpn = 1 << 14,
                         kAccess = 0xf << 18, kFree = 1 << 29;
-
-void put_be(std::span<std::byte> at, std::uint64_t value) {
-  for (std::size_t i = 0; i < at.size(); ++i)
-    at[i] = static_cast<std::byte>(value >> (8 * (at.size() - 1 - i)));
-}
-
-std::uint64_t address_of(const Region& region) {
-  return std::bit_cast<std::uint64_t>(region.bytes.data());
-}
 
 /// ibv_mw_bind_info, and of which type the window is.
 struct Bind {

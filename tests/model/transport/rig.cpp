@@ -43,10 +43,6 @@ std::vector<Iova> pages_of(const Region& region) {
   return pages;
 }
 
-std::uint64_t address_of(const Region& region) {
-  return std::bit_cast<std::uintptr_t>(region.bytes.data());
-}
-
 /// What the keys over `region` have in common.
 prm::Buffer<prm::mkc> key_context(const Region& region, std::uint8_t rights) {
   prm::Buffer<prm::mkc> mkc;
@@ -59,6 +55,15 @@ prm::Buffer<prm::mkc> key_context(const Region& region, std::uint8_t rights) {
 }
 
 }  // namespace
+
+std::uint64_t address_of(const Region& region) {
+  return std::bit_cast<std::uintptr_t>(region.bytes.data());
+}
+
+void put_be(std::span<std::byte> at, std::uint64_t value) {
+  for (std::size_t i = 0; i < at.size(); ++i)
+    at[i] = static_cast<std::byte>(value >> (8 * (at.size() - 1 - i)));
+}
 
 Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType port_type,
            std::shared_ptr<Pace> pace, const Behaviours& behaviours)

@@ -38,6 +38,12 @@ struct Region {
   Iova iova = 0;
 };
 
+/// Where the program has them, which is where a key over them begins.
+[[nodiscard]] std::uint64_t address_of(const Region& region);
+
+/// Big-endian, over all of `at`: how WQEs have their numbers.
+void put_be(std::span<std::byte> at, std::uint64_t value);
+
 /// What one queue pair is made of; the defaults work.
 struct QpOptions {
   std::uint32_t log_sq_size = 6;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <vector>
 
 #include "tests/model/transport/rig.hpp"
@@ -26,15 +25,6 @@ constexpr std::uint32_t kRoom = 8;  // octowords
 // MLX5_WQE_UMR_CTRL_* of mlx5dv.h
 constexpr std::uint8_t kInline = 1 << 7;
 constexpr std::uint64_t kLen = 1 << 0, kMkey = 1 << 13, kAccess = 0xf << 18, kFree = 1 << 29;
-
-void put_be(std::span<std::byte> at, std::uint64_t value) {
-  for (std::size_t i = 0; i < at.size(); ++i)
-    at[i] = static_cast<std::byte>(value >> (8 * (at.size() - 1 - i)));
-}
-
-std::uint64_t address_of(const Region& region) {
-  return std::bit_cast<std::uint64_t>(region.bytes.data());
-}
 
 class ScatteredKey : public testing::Test {
  protected:

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "tests/model/transport/rig.hpp"
 
@@ -19,10 +18,6 @@ using prm::WqeOpcode;
 constexpr std::uint32_t kSender = 0x40;
 constexpr std::uint32_t kReceiver = 0x41;
 constexpr std::uint32_t kImmediate = 0x03020100;
-
-std::uint64_t address_of(const Region& region) {
-  return std::bit_cast<std::uint64_t>(region.bytes.data());
-}
 
 class Send : public testing::Test {
  protected:

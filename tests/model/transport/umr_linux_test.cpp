@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "tests/model/transport/rig.hpp"
 
@@ -39,15 +38,6 @@ constexpr std::uint8_t kInline = 1 << 7, kCheckNotFree = 1 << 5, kOffsetEn = 1 <
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + kFlexAlignment - 1) / kFlexAlignment * kFlexAlignment;
-}
-
-void put_be(std::span<std::byte> at, std::uint64_t value) {
-  for (std::size_t i = 0; i < at.size(); ++i)
-    at[i] = static_cast<std::byte>(value >> (8 * (at.size() - 1 - i)));
-}
-
-std::uint64_t address_of(const Region& region) {
-  return std::bit_cast<std::uint64_t>(region.bytes.data());
 }
 
 /// struct mlx5r_umr_wqe without what stands behind the key.
