@@ -36,9 +36,11 @@ ARROWS = {
     "front": {"lease", "attach", "failover", "pfc"},
     "program": {"trace"},
     "proof": {"attach", "lease"},
-    "service": {"attach", "lease", "program"},
-    "bench": {"proof", "service", "probes", "failover", "pfc", "program"},
-    "tools": {"proof", "service", "probes", "failover", "pfc", "program"},
+    "wire": {"base"},
+    "service": {"attach", "lease", "program", "wire"},
+    "client": {"wire"},
+    "bench": {"proof", "service", "client", "probes", "failover", "pfc", "program"},
+    "tools": {"proof", "service", "client", "probes", "failover", "pfc", "program"},
 }
 FREE = {"tests", "docs"}  # may include everything
 LIBRARIES = set(ARROWS) - {"bench", "tools"}  # which hold programs

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wire/frame.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace portcullis::wire {
+namespace {
+
+/// "LEASE_REVOKE", or "op 0x0299".
+std::string op_text(std::uint16_t op) {
+  if (is_known_op(op)) return std::string(name(static_cast<Op>(op)));
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = "op 0x";
+  for (int shift = 12; shift >= 0; shift -= 4) text += kDigits[op >> shift & 0xf];
+  return text;
+}
+
+bool is_frame_length(std::uint32_t length) noexcept {
+  return length >= kBytes<Header> && length <= kMostFrameBytes;
+}
+
+Refusal wrong_frame_length(const Header& header) {
+  return refusal(Code::Malformed, header.op,
+                 "length " + std::to_string(header.length) + "; a frame has 16 to " +
+                     std::to_string(kMostFrameBytes) + " bytes");
+}
+
+/// `bytes` holds a header at least.
+Read<Header> read_header(std::span<const std::byte> bytes) {
+  const Header header = *decode<Header>(bytes.first<kBytes<Header>>());
+  if (!is_frame_length(header.length)) return tl::unexpected(wrong_frame_length(header));
+  if (header.version != kVersion)
+    return tl::unexpected(refusal(Code::UnknownVersion, header.op,
+                                  "version " + std::to_string(header.version) + "; 1 is accepted"));
+  return header;
+}
+
+}  // namespace
+
+Refusal refusal(Code code, std::uint16_t op, std::string_view text) {
+  Refusal made{.code = code, .op = op};
+  put_text(made.text, text);
+  return made;
+}
+
+Read<Frame> read_frame(std::span<const std::byte> bytes) {
+  if (bytes.size() < kBytes<Header>)
+    return tl::unexpected(
+        refusal(Code::Malformed, 0,
+                std::to_string(bytes.size()) + " bytes; a frame begins with a header of 16"));
+  const auto header = read_header(bytes);
+  if (!header) return tl::unexpected(header.error());
+  if (header->length != bytes.size())
+    return tl::unexpected(refusal(Code::Malformed, header->op,
+                                  "length " + std::to_string(header->length) + " in a message of " +
+                                      std::to_string(bytes.size()) + " bytes"));
+  return Frame{*header, bytes.subspan(kBytes<Header>)};
+}
+
+FrameBytes detail::start_frame(std::uint16_t op, std::uint64_t request_id, std::size_t body_bytes) {
+  FrameBytes frame(kBytes<Header> + body_bytes);
+  encode(
+      Header{
+          .length = static_cast<std::uint32_t>(frame.size()), .op = op, .request_id = request_id},
+      frame);
+  return frame;
+}
+
+Refusal detail::wrong_length(const Frame& frame, std::size_t wanted) {
+  return refusal(Code::Malformed, frame.header.op,
+                 op_text(frame.header.op) + ": a body of " + std::to_string(frame.body.size()) +
+                     " bytes; " + std::to_string(wanted) + " are accepted");
+}
+
+Refusal detail::reserved_not_zero(const Frame& frame) {
+  return refusal(Code::Malformed, frame.header.op,
+                 op_text(frame.header.op) + ": a reserved byte is not 0");
+}
+
+FrameBytes make_list(std::uint64_t request_id, std::uint64_t next_cursor,
+                     std::span<const LeaseRow> rows) {
+  FrameBytes frame = detail::start_frame(answer_to(Op::LeaseList), request_id,
+                                         kBytes<ListAnswer> + rows.size() * kBytes<LeaseRow>);
+  const ListAnswer head{.next_cursor = next_cursor,
+                        .count = static_cast<std::uint32_t>(rows.size())};
+  auto to = std::span(frame).subspan(kBytes<Header>);
+  encode(head, to);
+  to = to.subspan(kBytes<ListAnswer>);
+  for (const LeaseRow& row : rows) {
+    encode(row, to);
+    to = to.subspan(kBytes<LeaseRow>);
+  }
+  return frame;
+}
+
+Read<LeaseList> read_list(const Frame& frame) {
+  if (frame.body.size() < kBytes<ListAnswer>)
+    return tl::unexpected(detail::wrong_length(frame, kBytes<ListAnswer>));
+  const auto head = decode<ListAnswer>(frame.body.first<kBytes<ListAnswer>>());
+  if (!head) return tl::unexpected(detail::reserved_not_zero(frame));
+  auto from = frame.body.subspan(kBytes<ListAnswer>);
+  // No product: a count of the wire's may be anything.
+  if (from.size() % kBytes<LeaseRow> != 0 || head->count != from.size() / kBytes<LeaseRow>)
+    return tl::unexpected(refusal(Code::Malformed, frame.header.op,
+                                  "LEASE_LIST: count " + std::to_string(head->count) + " and " +
+                                      std::to_string(from.size()) + " bytes of rows"));
+  LeaseList list;
+  list.next_cursor = head->next_cursor;
+  for (; !from.empty(); from = from.subspan(kBytes<LeaseRow>))
+    list.rows.push_back(*decode<LeaseRow>(from.first(kBytes<LeaseRow>)));
+  return list;
+}
+
+void FrameReader::push(std::span<const std::byte> bytes) {
+  // What was handed out is no longer looked at.
+  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
+  at_ = 0;
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+}
+
+Read<std::optional<Frame>> FrameReader::next() {
+  const auto left = std::span<const std::byte>(buffer_).subspan(at_);
+  if (left.size() < kBytes<Header>) return std::nullopt;
+  const auto header = read_header(left);
+  if (!header) return tl::unexpected(header.error());
+  if (left.size() < header->length) return std::nullopt;
+  at_ += header->length;
+  return Frame{*header, left.first(header->length).subspan(kBytes<Header>)};
+}
+
+std::string text_of(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    if (byte == 0) break;
+    text += byte >= 0x20 && byte < 0x7f ? static_cast<char>(byte) : '?';
+  }
+  return text;
+}
+
+void put_text(std::span<std::uint8_t> bytes, std::string_view text) noexcept {
+  const std::size_t fits = std::min(text.size(), bytes.size());
+  std::copy_n(text.begin(), fits, bytes.begin());
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(fits), bytes.end(), std::uint8_t{0});
+}
+
+}  // namespace portcullis::wire
