@@ -198,7 +198,8 @@ inline constexpr auto kLayout<ListAnswer> = layout<16>(field("next_cursor", 0,
                                                        field("count", 8, &ListAnswer::count),
                                                        reserved(12, 4));
 
-/// A lease that is held or whose slot is not free yet. Its key is nobody's business here.
+/// A lease that is held, is being taken back, or whose slot is out of use. Its key is nobody's
+/// business here.
 struct LeaseRow {
   std::uint64_t id = 0;
   std::uint64_t epoch = 0;

@@ -39,10 +39,8 @@ constexpr Names<Cause, 6> kCauses{{{Cause::None, "none"},
                                    {Cause::Expired, "expired"},
                                    {Cause::Server, "server"},
                                    {Cause::Restart, "restart"}}};
-constexpr Names<State, 4> kStates{{{State::Active, "ACTIVE"},
-                                   {State::Revoking, "REVOKING"},
-                                   {State::PendingDestroy, "PENDING_DESTROY"},
-                                   {State::Fenced, "FENCED"}}};
+constexpr Names<State, 3> kStates{
+    {{State::Active, "ACTIVE"}, {State::Revoking, "REVOKING"}, {State::Fenced, "FENCED"}}};
 constexpr Names<Role, 3> kRoles{
     {{Role::Client, "client"}, {Role::Operator, "operator"}, {Role::Observer, "observer"}}};
 constexpr Names<Plan, 6> kPlans{{{Plan::Default, "default"},

@@ -63,7 +63,7 @@ enum class Cause : std::uint8_t {
   Restart = 5,   // the server's process or its function was gone
 };
 
-enum class State : std::uint8_t { Active = 1, Revoking = 2, PendingDestroy = 3, Fenced = 4 };
+enum class State : std::uint8_t { Active = 1, Revoking = 2, Fenced = 3 };
 
 /// What a peer may do.
 enum class Role : std::uint8_t {

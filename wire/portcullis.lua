@@ -26,7 +26,7 @@ local causes = {
   [0] = "none", [1] = "holder", [2] = "operator", [3] = "expired", [4] = "server",
   [5] = "restart",
 }
-local states = { [1] = "ACTIVE", [2] = "REVOKING", [3] = "PENDING_DESTROY", [4] = "FENCED" }
+local states = { [1] = "ACTIVE", [2] = "REVOKING", [3] = "FENCED" }
 local roles = { [1] = "client", [2] = "operator", [3] = "observer" }
 local plans = {
   [0] = "default", [1] = "seed", [2] = "nak-first", [3] = "legacy", [4] = "umr",

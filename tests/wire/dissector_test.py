@@ -96,7 +96,7 @@ class Dissector(unittest.TestCase):
     def test_rows_of_a_list(self):
         found = flat(self.layers[11])
         self.assertEqual([int(v, 0) for n, v in found if n == "id"], [0x11, 0x21])
-        self.assertEqual([int(v) for n, v in found if n == "state"], [4, 1])
+        self.assertEqual([int(v) for n, v in found if n == "state"], [3, 1])
         self.assertEqual([int(v) for n, v in found if n == "left_ms"], [0, 0x22])
         self.assertEqual([int(v, 0) for n, v in found if n == "next_cursor"], [0x77])
 
