@@ -10,7 +10,7 @@ namespace portcullis::attach {
 
 Result<std::unique_ptr<Function>> Function::bring_up(OpenDevice opened, const Options& options) {
   std::unique_ptr<Function> function(new Function(std::move(opened)));
-  PORTCULLIS_TRY(function->serve_model());
+  PORTCULLIS_TRY(function->serve_model(options.model_naps));
   Device device = function->opened_.device();
   if (options.present) device = options.present(device);
   if (devx::KeptNic* const nic = function->opened_.kept_nic(); nic != nullptr) {
@@ -29,9 +29,9 @@ Function::~Function() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<void> Function::serve_model() {
+Result<void> Function::serve_model(bool naps) {
   if (!opened_.needs_core()) return {};
-  const auto serve = [this] { opened_.serve(stop_); };
+  const auto serve = [this, naps] { opened_.serve(stop_, naps); };
   const std::vector<unsigned> workers = pmd::Eal::worker_lcores();
   if (workers.empty()) {
     thread_ = std::thread(serve);

@@ -27,6 +27,9 @@ struct FunctionOptions {
   std::function<Device(const Device& opened)> present = {};
   /// Of a NIC that its kernel driver keeps the log alone.
   pmd::HcaOptions bring_up = {};
+  /// A polled model that nobody has asked anything for a while looks again every 50 us, and leaves
+  /// its core to others meanwhile: for who serves, not for who measures.
+  bool model_naps = false;
 };
 
 class Function {
@@ -48,7 +51,7 @@ class Function {
 
  private:
   explicit Function(OpenDevice opened) noexcept : opened_(std::move(opened)) {}
-  [[nodiscard]] Result<void> serve_model();
+  [[nodiscard]] Result<void> serve_model(bool naps);
 
   // In the order of bring-up.
   OpenDevice opened_;

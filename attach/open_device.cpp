@@ -165,8 +165,8 @@ Device OpenDevice::device() {
   return kept_ ? kept_->device() : function_->device();
 }
 
-void OpenDevice::serve(const std::atomic<bool>& stop) {
-  if (needs_core_) model_->run(stop);
+void OpenDevice::serve(const std::atomic<bool>& stop, bool naps) {
+  if (needs_core_) model_->run(stop, naps);
 }
 
 }  // namespace portcullis::attach

@@ -68,8 +68,9 @@ class OpenDevice {
   [[nodiscard]] Device device();
   /// The model runs on a core of its own: serve() must be called there before the driver starts.
   [[nodiscard]] bool needs_core() const noexcept { return needs_core_; }
-  /// Runs the model until `stop`; returns at once when the device needs no core.
-  void serve(const std::atomic<bool>& stop);
+  /// Runs the model until `stop`; returns at once when the device needs no core. `naps`: see
+  /// model::Model::run.
+  void serve(const std::atomic<bool>& stop, bool naps = false);
   /// Of a NIC that its kernel driver keeps; null otherwise.
   [[nodiscard]] devx::KeptNic* kept_nic() noexcept { return kept_.get(); }
   /// To make it fail on purpose; null for hardware.

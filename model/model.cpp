@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/model.hpp"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "model/core.hpp"
@@ -124,13 +126,22 @@ Device Model::device() {
                 state_->description};
 }
 
-void Model::run(const std::atomic<bool>& stop) {
+void Model::run(const std::atomic<bool>& stop, bool naps) {
+  constexpr std::uint32_t kLooksBeforeANap = 20'000;
+  constexpr std::chrono::microseconds kNap{50};
   if (state_->execution != Execution::Polled) return;
   EventLoop& loop = state_->core->scheduler.loop();
+  std::uint32_t looks = 0;  // since it last had something to do
   while (!stop.load(std::memory_order_relaxed)) {
     bool worked = false;
     if (const auto locked = state_->lock.try_step()) worked = loop.step(0);
-    if (!worked) pause_cpu();
+    looks = worked ? 0 : looks + 1;
+    if (naps && looks > kLooksBeforeANap) {
+      std::this_thread::sleep_for(kNap);
+      looks = kLooksBeforeANap;
+    } else if (!worked) {
+      pause_cpu();
+    }
   }
 }
 

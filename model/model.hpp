@@ -133,8 +133,9 @@ class Model {
   /// The driver's view; valid as long as the model.
   [[nodiscard]] Device device();
 
-  /// Polled only: serves until `stop`; call it on a core of its own, once.
-  void run(const std::atomic<bool>& stop);
+  /// Polled only: serves until `stop`; call it on a core of its own, once. `naps`: when nothing has
+  /// happened for a millisecond or so it looks again every 50 us, for who shares that core.
+  void run(const std::atomic<bool>& stop, bool naps = false);
 
   void inject(const CommandFaultRule& rule);
   void inject(const FrameFaultRule& rule);
