@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/config.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pwd.h>
+#include <toml++/toml.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "lease/grant.hpp"
+#include "lease/lease_table.hpp"
+#include "program/leased_socket.hpp"
+
+namespace portcullis::service::daemon {
+namespace {
+
+constexpr std::uint64_t kHourMs = 3'600'000;
+constexpr std::uint64_t kMostTtlMs = lease::kMostTtlMs;
+
+/// One table of the file, and what is wrong with it: the first complaint stays.
+class Reader {
+ public:
+  Reader(std::filesystem::path file, const toml::table& table, std::string name,
+         Result<void>& fault)
+      : file_(std::move(file)), table_(&table), name_(std::move(name)), fault_(&fault) {}
+
+  /// Words that `known` does not have are refused.
+  void only(std::span<const std::string_view> known) {
+    for (const auto& [key, node] : *table_)
+      if (std::find(known.begin(), known.end(), key.str()) == known.end())
+        complain(node, fmt::format("\"{}\" is not known in {}; {} are accepted", key.str(), name_,
+                                   fmt::join(known, ", ")));
+  }
+
+  template <class T>
+  void number(const char* key, T& value, std::uint64_t least, std::uint64_t most) {
+    const toml::node* node = table_->get(key);
+    if (node == nullptr) return;
+    const auto got = node->value_exact<std::int64_t>();
+    const bool fits = got && *got >= 0 && static_cast<std::uint64_t>(*got) >= least &&
+                      static_cast<std::uint64_t>(*got) <= most;
+    if (!fits)
+      return complain(*node, fmt::format("{} = {}; a number from {} to {} is accepted", key,
+                                         text_of(*node), least, most));
+    value = static_cast<T>(*got);
+  }
+
+  void flag(const char* key, bool& value) {
+    const toml::node* node = table_->get(key);
+    if (node == nullptr) return;
+    const auto got = node->value_exact<bool>();
+    if (!got)
+      return complain(*node,
+                      fmt::format("{} = {}; true or false is accepted", key, text_of(*node)));
+    value = *got;
+  }
+
+  /// `take` gives the reason why it does not take the text.
+  void text(const char* key, const std::function<std::string(const std::string&)>& take) {
+    const toml::node* node = table_->get(key);
+    if (node == nullptr) return;
+    const auto got = node->value_exact<std::string>();
+    if (!got)
+      return complain(*node,
+                      fmt::format("{} = {}; a text in quotes is accepted", key, text_of(*node)));
+    if (const std::string why = take(*got); !why.empty())
+      complain(*node, fmt::format("{} = \"{}\": {}", key, *got, why));
+  }
+
+  void texts(const char* key, std::vector<std::string>& values) {
+    const toml::node* node = table_->get(key);
+    if (node == nullptr) return;
+    const toml::array* array = node->as_array();
+    std::vector<std::string> read;
+    for (std::size_t i = 0; array != nullptr && i < array->size(); ++i)
+      if (const auto each = array->get(i)->value_exact<std::string>()) read.push_back(*each);
+    if (array == nullptr || read.size() != array->size())
+      return complain(*node,
+                      fmt::format("{} = {}; a list of texts is accepted", key, text_of(*node)));
+    values = std::move(read);
+  }
+
+  [[nodiscard]] bool has(const char* key) const { return table_->contains(key); }
+  void complain_of_table(const std::string& what) { complain(*table_, what); }
+
+  /// The table of that name inside this one, if there is one.
+  void table(const char* key, const std::function<void(Reader)>& read) {
+    const toml::node* node = table_->get(key);
+    if (node == nullptr) return;
+    if (const toml::table* inner = node->as_table())
+      return read(Reader(file_, *inner, fmt::format("[{}]", key), *fault_));
+    complain(*node, fmt::format("{} = {}; a table [{}] is accepted", key, text_of(*node), key));
+  }
+  /// Every table [[key]].
+  void tables(const char* key, const std::function<void(Reader)>& read) {
+    const toml::node* node = table_->get(key);
+    if (node == nullptr) return;
+    const toml::array* array = node->as_array();
+    if (array == nullptr || !array->is_homogeneous<toml::table>())
+      return complain(*node,
+                      fmt::format("{} = {}; tables [[{}]] are accepted", key, text_of(*node), key));
+    for (const toml::node& each : *array)
+      read(Reader(file_, *each.as_table(), fmt::format("[[{}]]", key), *fault_));
+  }
+
+ private:
+  static std::string text_of(const toml::node& node) {
+    std::ostringstream text;
+    node.visit([&text](const auto& each) { text << each; });
+    constexpr std::size_t kMost = 60;
+    std::string shown = text.str().substr(0, kMost);
+    for (char& each : shown)
+      if (each < ' ' || each > '~') each = '?';
+    return shown;
+  }
+  void complain(const toml::node& node, const std::string& what) {
+    if (!*fault_) return;
+    *fault_ = fail(Errc::InvalidArgument,
+                   fmt::format("{}:{}: {}", file_.string(), node.source().begin.line, what));
+  }
+
+  std::filesystem::path file_;
+  const toml::table* table_;
+  std::string name_;
+  Result<void>* fault_;
+};
+
+constexpr std::array<std::string_view, 5> kTables{"device", "socket", "journal", "limits", "user"};
+constexpr std::array<std::string_view, 9> kDevice{
+    "name", "address", "eal", "plan", "slots", "grace_ms", "residence_ms", "mtu", "polls"};
+constexpr std::array<std::string_view, 2> kSocket{"path", "mode"};
+constexpr std::array<std::string_view, 1> kJournal{"path"};
+constexpr std::array<std::string_view, 4> kUser{"uid", "name", "tenant", "role"};
+constexpr std::array<std::string_view, 9> kLimits{
+    "tenant_leases", "tenant_bytes", "lease_bytes",     "default_ttl_ms", "most_ttl_ms",
+    "orphan_ms",     "connections",  "uid_connections", "requests"};
+
+std::string take_plan(const std::string& text, lease::Plan& plan) {
+  const auto parsed = lease::parse_plan(text);
+  if (!parsed) return parsed.error().text;
+  if (parsed->is_for_groups() || parsed->entry != steering::EntryPlan::AtRevoke)
+    return "a plan for leases one by one, without an entry from the grant on, is accepted";
+  if (parsed->best_outcome() != lease::Outcome::TornDown)
+    return "it never answers TornDown; another plan is accepted";
+  plan = *parsed;
+  return {};
+}
+
+void read_device(Reader table, DeviceConfig& device) {
+  table.only(kDevice);
+  table.text("name", [&](const std::string& text) {
+    device.name = text;
+    return std::string();
+  });
+  table.text("address", [&](const std::string& text) {
+    const auto gid = pmd::Gid::parse(text);
+    if (gid) device.address = *gid;
+    return gid ? std::string() : gid.error().text;
+  });
+  table.texts("eal", device.eal);
+  table.text("plan", [&](const std::string& text) { return take_plan(text, device.plan); });
+  table.number("slots", device.slots, 1, lease::LeaseTable::kMaxSlots);
+  table.number("grace_ms", device.grace_ms, 0, kHourMs);
+  table.number("residence_ms", device.residence_ms, 0, kHourMs);
+  std::uint32_t mtu = device.mtu;
+  table.number("mtu", mtu, 256, 4096);
+  if (!std::has_single_bit(mtu))
+    return table.complain_of_table(
+        fmt::format("mtu = {}; 256, 512, 1024, 2048 or 4096 is accepted", mtu));
+  device.mtu = mtu;
+  table.flag("polls", device.polls);
+}
+
+void read_limits(Reader table, Limits& limits) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+  constexpr std::uint64_t kMostConnections = 65'536;
+  table.only(kLimits);
+  table.number("tenant_leases", limits.tenant_leases, 1, lease::LeaseTable::kMaxSlots);
+  table.number("tenant_bytes", limits.tenant_bytes, 1, kMostBytes);
+  table.number("lease_bytes", limits.lease_bytes, 1, std::uint64_t{1} << 40);
+  table.number("default_ttl_ms", limits.default_ttl_ms, 1, kMostTtlMs);
+  table.number("most_ttl_ms", limits.most_ttl_ms, 1, kMostTtlMs);
+  table.number("orphan_ms", limits.orphan_ms, 0, kMostTtlMs);
+  table.number("connections", limits.connections, 1, kMostConnections);
+  table.number("uid_connections", limits.uid_connections, 1, kMostConnections);
+  table.number("requests", limits.requests, 1, kMostConnections);
+  if (limits.default_ttl_ms > limits.most_ttl_ms)
+    table.complain_of_table(fmt::format("default_ttl_ms {} is above most_ttl_ms {}",
+                                        limits.default_ttl_ms, limits.most_ttl_ms));
+}
+
+std::string take_role(const std::string& text, wire::Role& role) {
+  for (const auto each : {wire::Role::Client, wire::Role::Operator, wire::Role::Observer}) {
+    if (wire::name(each) != text) continue;
+    role = each;
+    return {};
+  }
+  return "client, operator or observer is accepted";
+}
+
+void read_user(Reader table, Users& users) {
+  table.only(kUser);
+  std::optional<std::uint32_t> uid;
+  if (table.has("uid")) {
+    uid = 0;
+    table.number("uid", *uid, 0, std::numeric_limits<std::uint32_t>::max() - 1);
+  }
+  table.text("name", [&](const std::string& text) {
+    const passwd* found = ::getpwnam(text.c_str());
+    if (found != nullptr) uid = found->pw_uid;
+    return found != nullptr ? std::string() : std::string("there is no user of that name");
+  });
+  if (!uid) return table.complain_of_table("[[user]] has neither uid nor name");
+  Users::Entry entry{.tenant = *uid};
+  constexpr std::uint64_t kMostTenant = (std::uint64_t{1} << 63) - 1;
+  table.number("tenant", entry.tenant, 0, kMostTenant);
+  table.text("role", [&](const std::string& text) { return take_role(text, entry.role); });
+  users.by_uid[*uid] = entry;
+}
+
+std::string take_mode(const std::string& text, unsigned& mode) {
+  char* end = nullptr;
+  const unsigned long got = std::strtoul(text.c_str(), &end, 8);
+  if (text.empty() || *end != '\0' || got > 0777 || text[0] == '-')
+    return "a mode such as \"0660\" is accepted";
+  mode = static_cast<unsigned>(got);
+  return {};
+}
+
+std::string take_path(const std::string& text, std::filesystem::path& path) {
+  if (text.empty() || text[0] != '/') return "a path from the root on is accepted";
+  path = text;
+  return {};
+}
+
+void read_all(Reader file, Config& config) {
+  file.only(kTables);
+  file.table("device", [&](Reader table) { read_device(std::move(table), config.device); });
+  file.table("socket", [&](Reader table) {
+    table.only(kSocket);
+    table.text("path", [&](const std::string& text) { return take_path(text, config.socket); });
+    table.text("mode",
+               [&](const std::string& text) { return take_mode(text, config.socket_mode); });
+  });
+  file.table("journal", [&](Reader table) {
+    table.only(kJournal);
+    table.text("path", [&](const std::string& text) {
+      config.journal.reset();
+      return text == "none" ? std::string() : take_path(text, config.journal.emplace());
+    });
+  });
+  file.table("limits", [&](Reader table) { read_limits(std::move(table), config.limits); });
+  if (file.has("user")) config.users = {};  // who is named, and nobody else
+  file.tables("user", [&](Reader table) { read_user(std::move(table), config.users); });
+}
+
+/// A directory of the environment, or what the user's entry says.
+Result<std::filesystem::path> home_of(uid_t uid) {
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') return home;
+  if (const passwd* user = ::getpwuid(uid); user != nullptr && user->pw_dir[0] == '/')
+    return user->pw_dir;
+  return fail(Errc::NotFound,
+              "neither HOME nor the user's entry says where to keep the journal; --journal=FILE or "
+              "--journal=none is accepted");
+}
+
+}  // namespace
+
+Result<Config> default_config() {
+  Config config;
+  const uid_t uid = ::geteuid();
+  config.users.by_uid[0] = {.tenant = 0, .role = wire::Role::Operator};
+  config.users.by_uid[uid] = {.tenant = uid, .role = wire::Role::Operator};
+  config.socket = program::leased_socket();
+  if (uid == 0) {
+    config.journal = "/var/lib/portcullis/leased.journal";
+    return config;
+  }
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && state[0] == '/') {
+    config.journal = std::filesystem::path(state) / "portcullis" / "leased.journal";
+    return config;
+  }
+  PORTCULLIS_TRY_ASSIGN(const auto home, home_of(uid));
+  config.journal = home / ".local" / "state" / "portcullis" / "leased.journal";
+  return config;
+}
+
+Result<Config> read_config(const std::filesystem::path& file, Config base) {
+  std::error_code error;
+  if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error))
+    return fail(Errc::System, fmt::format("--config {}: no plain file", file.string()));
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream.is_open())
+    return fail(Errc::System, fmt::format("--config {}: {}", file.string(), std::strerror(errno)));
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  try {
+    const toml::table parsed = toml::parse(text, file.string());
+    Result<void> fault;
+    read_all(Reader(file, parsed, "the file", fault), base);
+    if (!fault) return forward_error(std::move(fault));
+    return base;
+  } catch (const toml::parse_error& error) {
+    return fail(Errc::InvalidArgument, fmt::format("{}:{}: {}", file.string(),
+                                                   error.source().begin.line, error.description()));
+  }
+}
+
+}  // namespace portcullis::service::daemon

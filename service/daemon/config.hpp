@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What leased is told: built-in values, over them a file in TOML, over both the command line. A
+// word that is not known, a value out of its range or of another type is refused with the file, the
+// line and what is accepted; nothing is passed over. docs/leased.md lists every word.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "lease/fence_plan.hpp"
+#include "pmd/gid.hpp"
+#include "service/daemon/policy.hpp"
+
+namespace portcullis::service::daemon {
+
+struct DeviceConfig {
+  std::string name = "model";
+  std::optional<pmd::Gid> address = {};  // none: the link-local one
+  std::vector<std::string> eal = {};     // arguments, for a PCI function
+  lease::Plan plan = lease::seed_plan();
+  std::uint32_t slots = 1024;
+  std::uint64_t grace_ms = 5'000;
+  std::uint64_t residence_ms = 0;
+  std::uint32_t mtu = 1024;
+  bool polls = false;  // never sleeps: for a core of its own
+};
+
+struct Config {
+  DeviceConfig device;
+  std::filesystem::path socket;
+  unsigned socket_mode = 0600;
+  std::optional<std::filesystem::path> journal;  // none: nothing is kept
+  Users users;
+  Limits limits;
+};
+
+/// As it is without a file: the socket in the user's run directory, the journal in the directory
+/// for state, both root's own for root; the user who runs it, and root, are operators. NotFound
+/// when neither the environment nor the user says where that is.
+[[nodiscard]] Result<Config> default_config();
+/// `base` with what the file says. InvalidArgument, with "FILE:LINE: "; System when it cannot be
+/// read.
+[[nodiscard]] Result<Config> read_config(const std::filesystem::path& file, Config base);
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/daemon.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <array>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "attach/open_device.hpp"
+#include "base/entropy.hpp"
+#include "prm/enums.hpp"
+
+namespace portcullis::service::daemon {
+namespace {
+
+std::uint64_t unix_ms() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+}
+
+/// The folder, for its owner alone unless it is there already.
+Result<void> make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return {};
+  std::filesystem::create_directories(folder, error);
+  if (!error) std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+  if (!error) return {};
+  return fail(Errc::System, fmt::format("{}: {}", folder.string(), error.message()));
+}
+
+prm::QpcMtu mtu_of(std::uint32_t bytes) {
+  for (const auto mtu :
+       {prm::QpcMtu::MTU_256, prm::QpcMtu::MTU_512, prm::QpcMtu::MTU_2048, prm::QpcMtu::MTU_4096})
+    if (prm::bytes_of(mtu) == bytes) return mtu;
+  return prm::QpcMtu::MTU_1024;
+}
+
+/// A model on a clock of its own would let a second of a client's pass in a microsecond: it runs
+/// beside the server, in the world's time.
+Result<attach::DeviceSpec> parse_device(const std::string& name) {
+  PORTCULLIS_TRY_ASSIGN(auto spec, attach::parse_device(name));
+  auto* model = std::get_if<model::Options>(&spec.kind);
+  if (model == nullptr) return spec;
+  if (name.find("execution=stepped") != std::string::npos)
+    return fail(Errc::InvalidArgument,
+                fmt::format("device {}: a stepped model has a time of its own, and clients have "
+                            "the world's; execution=polled is accepted",
+                            name));
+  model->execution = model::Execution::Polled;
+  return spec;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, LogSink log) {
+  std::unique_ptr<Daemon> daemon(new Daemon(config));
+  if (!daemon->events_.is_open() || !daemon->recorded_.is_open())
+    return fail(Errc::System, "eventfd: no descriptor is left");
+  std::optional<Journal> journal;
+  PORTCULLIS_TRY(daemon->open_journal(journal));
+  PORTCULLIS_TRY(daemon->attach(log));
+  PORTCULLIS_TRY(daemon->begin(std::move(journal), log));
+  return daemon;
+}
+
+Daemon::~Daemon() {
+  socket_.reset();  // nobody connects any more
+  device_.reset();  // tells its last outcomes
+  recorder_.reset();
+}
+
+Result<void> Daemon::open_journal(std::optional<Journal>& journal) const {
+  if (!config_.journal) return {};
+  PORTCULLIS_TRY(make_folder(config_.journal->parent_path()));
+  PORTCULLIS_TRY_ASSIGN(journal, Journal::open(*config_.journal));
+  return {};
+}
+
+Result<void> Daemon::attach(const LogSink& log) {
+  PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(config_.device.name));
+  PORTCULLIS_TRY(spec.check_ready());
+  if (!spec.is_emulated() && !spec.is_kept()) {
+    std::vector<std::string> arguments{"leased"};
+    arguments.insert(arguments.end(), config_.device.eal.begin(), config_.device.eal.end());
+    PORTCULLIS_TRY_ASSIGN(auto eal, spec.start_eal(std::move(arguments)));
+    eal_.emplace(std::move(eal));
+  }
+  PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec));
+  PORTCULLIS_TRY_ASSIGN(function_, attach::Function::bring_up(
+                                       std::move(opened), {.bring_up = {.log = log},
+                                                           .model_naps = !config_.device.polls}));
+  if (function_->context().caps.port_type == prm::number(prm::PortType::IB))
+    return fail(Errc::Unsupported,
+                "the port is InfiniBand; a port of type Ethernet is accepted, for leases are "
+                "addressed by RoCE");
+  PORTCULLIS_TRY_ASSIGN(
+      port_, attach::Port::create(function_->context(), {.gid = config_.device.address}));
+  return {};
+}
+
+/// The function has been reset by now: what the journal says was held has ended.
+Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
+  Beginning beginning;
+  if (journal) {
+    PORTCULLIS_TRY_ASSIGN(beginning, journal->begin(unix_ms()));
+  } else {
+    PORTCULLIS_TRY_ASSIGN(beginning.incarnation, random_number());
+  }
+  restarted_ = beginning.restarted;
+  recorder_ = std::make_unique<Recorder>(
+      std::move(journal), [this](Recorded done) { recorded_.put(std::move(done)); }, log);
+  const DeviceConfig& device = config_.device;
+  PORTCULLIS_TRY_ASSIGN(auto engine,
+                        Engine::create(
+                            function_->driver(),
+                            {.slots = device.slots,
+                             .plan = device.plan,
+                             .grace_ms = device.grace_ms,
+                             .residence_ms = device.residence_ms,
+                             .mtu = mtu_of(device.mtu),
+                             .source_address_index = port_->address_index(),
+                             .first_epoch = beginning.first_epoch,
+                             .log = log},
+                            [this](Event event) { route(std::move(event)); }, unix_ms));
+  PORTCULLIS_TRY(listen(std::move(beginning), log));
+  device_ = std::make_unique<DeviceThread>(std::move(engine), device.polls);
+  return {};
+}
+
+Result<void> Daemon::listen(Beginning beginning, const LogSink& log) {
+  PORTCULLIS_TRY(make_folder(config_.socket.parent_path()));
+  const Facts facts{.gid = port_->address().gid,
+                    .mac = port_->address().mac,
+                    .description = function_->context().device.description + " fw " +
+                                   function_->driver().firmware_version(),
+                    .is_emulated = function_->driver().is_emulated()};
+  sessions_ = std::make_unique<Sessions>(
+      std::move(beginning), config_.limits, facts,
+      SessionPorts{.ask = [this](Request request) { device_->ask(std::move(request)); },
+                   .send = [this](ConnectionId to,
+                                  wire::FrameBytes frame) { socket_->send(to, std::move(frame)); },
+                   .hang_up = [this](ConnectionId connection) { socket_->hang_up(connection); },
+                   .log = log});
+  PORTCULLIS_TRY_ASSIGN(
+      socket_,
+      UnixPort::listen(
+          {.path = config_.socket,
+           .mode = config_.socket_mode,
+           .users = config_.users,
+           .limits = config_.limits,
+           .log = log},
+          {.opened = [this](ConnectionId id,
+                            Identity who) { sessions_->opened(id, std::move(who)); },
+           .received = [this](ConnectionId id,
+                              std::span<const std::byte> bytes) { sessions_->received(id, bytes); },
+           .closed = [this](ConnectionId id) { sessions_->closed(id); }}));
+  return {};
+}
+
+/// In the device's thread. A grant is told of by the journal, when it is in the file.
+void Daemon::route(Event event) {
+  std::optional<ToRecord> record;
+  if (const auto* granted = std::get_if<Granted>(&event))
+    record = ToRecord{.ticket = granted->ticket, .entry = granted->record};
+  if (const auto* ended = std::get_if<Ended>(&event)) record = ToRecord{.entry = ended->ending};
+  events_.put(std::move(event));
+  if (record) recorder_->record(*std::move(record));
+}
+
+std::string Daemon::description() const {
+  std::string text = fmt::format("serves {} at {} on {}", function_->context().device.description,
+                                 port_->address().gid.text(), config_.socket.string());
+  if (restarted_ != 0)
+    text += fmt::format("; {} leases of the server before were ended by the reset", restarted_);
+  if (!config_.journal) text += "; no journal: names and outcomes are forgotten at its end";
+  return text;
+}
+
+void Daemon::take_news() {
+  events_.heard();
+  recorded_.heard();
+  // A grant before what the journal says of it: the event was put first, so whoever has the one has
+  // the other.
+  auto recorded = recorded_.take();
+  while (auto event = events_.take()) sessions_->hear(*event);
+  for (; recorded; recorded = recorded_.take()) {
+    sessions_->hear(*recorded);
+    while (auto event = events_.take()) sessions_->hear(*event);
+  }
+  sessions_->set_counts(device_->counts());
+  sessions_->set_journal_lost(recorder_->is_lost());
+}
+
+void Daemon::serve(int most_ms) {
+  std::array<pollfd, 3> waited{{{.fd = socket_->fd(), .events = POLLIN, .revents = 0},
+                                {.fd = events_.fd(), .events = POLLIN, .revents = 0},
+                                {.fd = recorded_.fd(), .events = POLLIN, .revents = 0}}};
+  (void)::poll(waited.data(), waited.size(), most_ms);
+  take_news();
+  socket_->serve();
+}
+
+void Daemon::take_config(const Config& config) {
+  config_.limits = config.limits;
+  config_.users = config.users;
+  sessions_->set_limits(config.limits);
+  socket_->set_limits(config.limits);
+  socket_->set_users(config.users);
+}
+
+/// Every lease has its outcome, and who is connected has read of it; or their time is over.
+bool Daemon::end(const World& world) {
+  constexpr std::uint64_t kMostNs = 10 * kNsPerSecond;
+  const Clock clock = Clock::wall();
+  const std::uint64_t until_ns = clock.now_ns() + kMostNs;
+  socket_->stop_listening();
+  sessions_->end();
+  while (!(sessions_->has_ended() && socket_->is_drained()) && clock.now_ns() < until_ns) serve(10);
+  if (!sessions_->has_ended() && world.log)
+    world.log("some leases had no outcome in 10 s; the function's reset ends them");
+  return sessions_->has_ended();
+}
+
+Result<bool> Daemon::run(const World& world) {
+  constexpr int kLookAgainMs = 100;  // a signal wakes it at once
+  while (!world.stop()) {
+    if (const auto config = world.reload()) take_config(*config);
+    serve(kLookAgainMs);
+  }
+  const bool has_ended = end(world);
+  const auto down = device_->stop();
+  take_news();
+  const bool is_good = has_ended && sessions_->fenced() == 0;
+  if (!down && is_good) return tl::unexpected<Error>(down.error());
+  return is_good;
+}
+
+}  // namespace portcullis::service::daemon

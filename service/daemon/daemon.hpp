@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// leased, put together: a device that is up, the thread that owns it, the journal and its thread,
+// and in the caller's own thread the socket and the sessions. The program around it (tools/leased)
+// has the command line and the signals.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "attach/function.hpp"
+#include "attach/port.hpp"
+#include "base/log_sink.hpp"
+#include "base/result.hpp"
+#include "pmd/eal.hpp"
+#include "service/daemon/config.hpp"
+#include "service/daemon/device_thread.hpp"
+#include "service/daemon/mailbox.hpp"
+#include "service/daemon/recorder.hpp"
+#include "service/daemon/sessions.hpp"
+#include "service/daemon/unix_port.hpp"
+
+namespace portcullis::service::daemon {
+
+class Daemon {
+ public:
+  /// What the caller has to say while it runs.
+  struct World {
+    std::function<bool()> stop;
+    /// A new configuration, once for each time it was asked for; its limits and users count from
+    /// then on.
+    std::function<std::optional<Config>()> reload;
+    LogSink log;
+  };
+
+  /// Takes the journal, brings the device up (which resets the function), records what that ended,
+  /// and listens. Each error names what it was about.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Config& config, LogSink log);
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+  ~Daemon();
+
+  /// One line: what is served, where, and what was found in the journal.
+  [[nodiscard]] std::string description() const;
+  /// Serves until it is told to stop, then revokes every lease and tells the outcomes. True when
+  /// every lease was TornDown; an error when the device kept something that nobody can vouch for.
+  [[nodiscard]] Result<bool> run(const World& world);
+
+ private:
+  explicit Daemon(const Config& config) : config_(config) {}
+  [[nodiscard]] Result<void> open_journal(std::optional<Journal>& journal) const;
+  [[nodiscard]] Result<void> attach(const LogSink& log);
+  [[nodiscard]] Result<void> begin(std::optional<Journal> journal, const LogSink& log);
+  [[nodiscard]] Result<void> listen(Beginning beginning, const LogSink& log);
+  void route(Event event);
+  /// What waits, for at most `most_ms`.
+  void serve(int most_ms);
+  void take_news();
+  [[nodiscard]] bool end(const World& world);
+  void take_config(const Config& config);
+
+  Config config_;
+  // In the order of bring-up.
+  std::optional<pmd::Eal> eal_;
+  std::unique_ptr<attach::Function> function_;
+  std::optional<attach::Port> port_;
+  Mailbox<Event> events_;
+  Mailbox<Recorded> recorded_;
+  std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<Sessions> sessions_;
+  std::unique_ptr<UnixPort> socket_;
+  std::unique_ptr<DeviceThread> device_;
+  std::size_t restarted_ = 0;
+};
+
+}  // namespace portcullis::service::daemon

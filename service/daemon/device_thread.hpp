@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The thread that an Engine runs in: takes what the network thread asks, works, and sleeps in
+// between unless it has a core of its own. Nobody else touches the device while it runs.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/result.hpp"
+#include "service/daemon/engine.hpp"
+#include "service/daemon/mailbox.hpp"
+#include "service/daemon/requests.hpp"
+
+namespace portcullis::service::daemon {
+
+class DeviceThread {
+ public:
+  /// `polls`: never sleeps.
+  DeviceThread(std::unique_ptr<Engine> engine, bool polls);
+  DeviceThread(const DeviceThread&) = delete;
+  DeviceThread& operator=(const DeviceThread&) = delete;
+  /// Ends as stop() does, if nobody has.
+  ~DeviceThread();
+
+  void ask(Request request) { inbox_.put(std::move(request)); }
+  [[nodiscard]] Counts counts() const;
+  /// Takes no more requests, tears down, and answers what that came to. Done twice is done.
+  Result<void> stop();
+
+ private:
+  void run();
+
+  std::unique_ptr<Engine> engine_;
+  bool polls_;
+  Mailbox<Request> inbox_;
+  std::atomic<bool> stop_{false};
+  mutable std::mutex lock_;
+  Counts counts_;
+  Result<void> torn_down_;
+  std::thread thread_;
+};
+
+}  // namespace portcullis::service::daemon

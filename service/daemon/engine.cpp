@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/engine.hpp"
+
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace portcullis::service::daemon {
+namespace {
+
+using lease::LeaseName;
+
+static_assert(static_cast<int>(wire::Memory::TenantMkey) ==
+              static_cast<int>(lease::Proof::TenantMkey));
+static_assert(static_cast<int>(wire::Memory::Function) == static_cast<int>(lease::Proof::Function));
+static_assert(static_cast<int>(wire::Outcome::NotFound) ==
+              static_cast<int>(lease::Outcome::NotFound));
+
+LeaseName name_of(const lease::Lease& lease) { return {.id = lease.id, .epoch = lease.epoch}; }
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::create(pmd::Function& function,
+                                               const EngineOptions& options, Tell tell,
+                                               UnixMs unix_ms) {
+  std::unique_ptr<Engine> engine(new Engine(function, std::move(tell), std::move(unix_ms)));
+  PORTCULLIS_TRY(engine->start(options));
+  return engine;
+}
+
+Result<void> Engine::start(const EngineOptions& options) {
+  plan_ = options.plan;
+  log_ = options.log;
+  set_up_umr();
+  lease::Host host = lease::Host::of(*function_);
+  host.log = options.log;
+  if (umr_) host.umr = &*umr_;
+  host.on_outcome = [this](const lease::Lease& lease, const lease::Verdict& verdict) {
+    note_outcome(lease, verdict);
+  };
+  lease::LeaseManager::Options wanted;
+  wanted.table = {.slots = options.slots, .first_epoch = options.first_epoch};
+  wanted.plan = options.plan;
+  wanted.grace_ms = options.grace_ms;
+  wanted.residence_ms = options.residence_ms;
+  wanted.regions.tenant_quota_bytes = options.tenant_bytes;
+  wanted.grant.mtu = options.mtu;
+  wanted.grant.source_address_index = options.source_address_index;
+  PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));
+  return {};
+}
+
+/// A function without such a queue frees no key by UMR, and plan umr falls back to DESTROY_MKEY.
+void Engine::set_up_umr() {
+  auto queue = pmd::UmrQueue::create(function_->context());
+  if (!queue) return;
+  umr_queue_.emplace(*std::move(queue));
+  umr_.emplace(*umr_queue_);
+}
+
+void Engine::ask(Request request) {
+  if (auto* revoke = std::get_if<Revoke>(&request))
+    revokes_.push_back(std::move(*revoke));
+  else
+    others_.push_back(std::move(request));
+}
+
+bool Engine::work() {
+  while (!revokes_.empty()) {
+    handle(revokes_.front());
+    revokes_.pop_front();
+    tell_outcomes();
+  }
+  if (!others_.empty()) {
+    const Request next = std::move(others_.front());
+    others_.pop_front();
+    std::visit([this](const auto& request) { handle(request); }, next);
+    tell_outcomes();
+  }
+  manager_->poll();
+  look_at_function();
+  tell_outcomes();
+  return has_requests();
+}
+
+void Engine::handle(const Alloc& wanted) {
+  auto granted = is_broken_ ? fail(Errc::DeviceFailed, "the device is lost; nothing is granted")
+                            : manager_->grant(wanted.wanted);
+  if (!granted) {
+    tell_(NotGranted{.ticket = wanted.ticket, .why = std::move(granted.error())});
+    return;
+  }
+  held_.emplace(granted->lease.id,
+                Held{.epoch = granted->lease.epoch, .tenant = wanted.wanted.tenant, .asked = {}});
+  tell_(Granted{.ticket = wanted.ticket,
+                .record = {.name = name_of(granted->lease),
+                           .tenant = wanted.wanted.tenant,
+                           .bytes = granted->bytes,
+                           .granted_unix_ms = unix_ms_()},
+                .grant = *granted});
+}
+
+void Engine::handle(const Renew& wanted) {
+  tell_(Renewed{.ticket = wanted.ticket,
+                .done = manager_->renew(wanted.name.id, wanted.name.epoch, wanted.ttl_ms)});
+}
+
+void Engine::handle(const Revoke& wanted) {
+  std::vector<LeaseName> names;
+  for (const LeaseName& name : wanted.names) {
+    const auto held = held_.find(name.id);
+    if (held == held_.end() || held->second.epoch != name.epoch) continue;
+    if (!held->second.asked) held->second.asked = wanted.cause;
+    names.push_back(name);
+  }
+  const lease::Plan& plan = plan_of(wanted.plan);
+  if (names.size() == 1)  // does not wait while the plan lingers
+    (void)manager_->start_revoke(names.front().id, names.front().epoch, plan);
+  else if (!names.empty())
+    (void)manager_->revoke_batch(names, plan);
+}
+
+const lease::Plan& Engine::plan_of(wire::Plan plan) const noexcept {
+  switch (plan) {
+    case wire::Plan::Seed:
+      return lease::seed_plan();
+    case wire::Plan::NakFirst:
+      return lease::nak_first_plan();
+    case wire::Plan::Legacy:
+      return lease::legacy_plan();
+    case wire::Plan::Umr:
+      return lease::umr_plan();
+    case wire::Plan::AccessFlags:
+      return lease::access_flags_plan();
+    case wire::Plan::Default:
+      break;
+  }
+  return plan_;
+}
+
+void Engine::note_outcome(const lease::Lease& lease, const lease::Verdict& verdict) {
+  outcomes_.push_back({lease, verdict});
+}
+
+void Engine::tell_outcomes() {
+  for (const Outcome& each : outcomes_) {
+    const auto held = held_.find(each.lease.id);
+    if (held == held_.end()) continue;  // a grant that failed: nobody was told its name
+    const auto otherwise =
+        manager_->is_function_lost() ? wire::Cause::Server : wire::Cause::Expired;
+    tell_(Ended{{.name = name_of(each.lease),
+                 .tenant = held->second.tenant,
+                 .unix_ms = unix_ms_(),
+                 .failed_mask = each.verdict.failed_mask,
+                 .outcome = static_cast<wire::Outcome>(each.verdict.outcome),
+                 .memory = static_cast<wire::Memory>(each.verdict.proof),
+                 .cause = held->second.asked.value_or(otherwise),
+                 .origin = each.verdict.origin}});
+    held_.erase(held);
+  }
+  outcomes_.clear();
+}
+
+/// A function that is broken answers no fence by itself: what it holds is fenced, as far as the
+/// ladder reaches, and nothing is granted on it again.
+void Engine::look_at_function() {
+  if (is_broken_) return;
+  const auto condition = function_->poll();
+  if (condition) return;
+  is_broken_ = true;
+  if (log_) log_("the device is lost: " + condition.error().text);
+  Revoke all{.names = {}, .cause = wire::Cause::Server};
+  for (const auto& [id, held] : held_) all.names.push_back({.id = id, .epoch = held.epoch});
+  handle(all);
+}
+
+Result<void> Engine::tear_down() {
+  for (auto& [id, held] : held_)
+    if (!held.asked) held.asked = wire::Cause::Server;
+  auto down = manager_->tear_down();
+  tell_outcomes();
+  return down;
+}
+
+Counts Engine::counts() const {
+  const lease::LeaseTable& table = manager_->table();
+  return {.slots = table.slots(),
+          .held = table.count(lease::State::Active) + table.count(lease::State::Revoking),
+          .resting = table.count(lease::State::PendingDestroy),
+          .out = table.fenced_count(),
+          .is_lost = is_broken_ || manager_->is_function_lost()};
+}
+
+}  // namespace portcullis::service::daemon

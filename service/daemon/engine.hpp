@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The thread that owns the device, without the thread: takes requests, revokes before anything
+// else, grants one at a time between them, and tells what came of each. Every outcome is told once,
+// whoever asked for it, at the end of the call in which it stood. Knows nothing of connections, of
+// the journal, or of who may ask.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/log_sink.hpp"
+#include "base/result.hpp"
+#include "lease/fence_plan.hpp"
+#include "lease/lease_manager.hpp"
+#include "lease/umr_freer.hpp"
+#include "pmd/function.hpp"
+#include "pmd/umr_queue.hpp"
+#include "service/daemon/requests.hpp"
+
+namespace portcullis::service::daemon {
+
+struct EngineOptions {
+  std::uint32_t slots = 1024;
+  lease::Plan plan = lease::seed_plan();
+  std::uint64_t grace_ms = 5'000;
+  std::uint64_t residence_ms = 0;
+  std::uint64_t tenant_bytes = 0;  // of all regions of one tenant; 0: no limit
+  prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
+  std::uint8_t source_address_index = 0;
+  std::uint64_t first_epoch = 0;  // 0: drawn
+  LogSink log = {};
+};
+
+class Engine {
+ public:
+  using Tell = std::function<void(Event)>;
+  /// Milliseconds since 1970, for records.
+  using UnixMs = std::function<std::uint64_t()>;
+
+  /// `function` must outlive it. InvalidArgument, Unsupported or DeviceFailed as the manager has
+  /// it.
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> create(pmd::Function& function,
+                                                              const EngineOptions& options,
+                                                              Tell tell, UnixMs unix_ms);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() = default;
+
+  /// Takes it over; what is to be done at once is done in work().
+  void ask(Request request);
+  /// Every revoke that was asked for, then one grant, then the idle path. True while there is more
+  /// to do at once.
+  bool work();
+  /// Whether a request waits.
+  [[nodiscard]] bool has_requests() const noexcept { return !revokes_.empty() || !others_.empty(); }
+  /// Revokes what is held, as the server's own end, and destroys what is left. The error says what
+  /// stays fenced.
+  [[nodiscard]] Result<void> tear_down();
+  [[nodiscard]] Counts counts() const;
+
+ private:
+  struct Held {
+    std::uint64_t epoch = 0;
+    std::uint64_t tenant = 0;
+    std::optional<wire::Cause> asked;  // who wanted it back
+  };
+
+  Engine(pmd::Function& function, Tell tell, UnixMs unix_ms)
+      : function_(&function), tell_(std::move(tell)), unix_ms_(std::move(unix_ms)) {}
+  [[nodiscard]] Result<void> start(const EngineOptions& options);
+  void set_up_umr();
+  void handle(const Alloc& wanted);
+  void handle(const Renew& wanted);
+  void handle(const Revoke& wanted);
+  [[nodiscard]] const lease::Plan& plan_of(wire::Plan plan) const noexcept;
+  void note_outcome(const lease::Lease& lease, const lease::Verdict& verdict);
+  /// What stood since the last time.
+  void tell_outcomes();
+  void look_at_function();
+
+  struct Outcome {
+    lease::Lease lease;
+    lease::Verdict verdict;
+  };
+
+  pmd::Function* function_;
+  Tell tell_;
+  UnixMs unix_ms_;
+  lease::Plan plan_ = lease::seed_plan();
+  LogSink log_;
+  std::optional<pmd::UmrQueue> umr_queue_;
+  std::optional<lease::UmrFreer> umr_;
+  std::deque<Revoke> revokes_;
+  std::deque<Request> others_;
+  std::unordered_map<std::uint64_t, Held> held_;  // by id: what has been granted and not ended
+  std::vector<Outcome> outcomes_;
+  bool is_broken_ = false;
+  std::unique_ptr<lease::LeaseManager> manager_;  // notes outcomes up to its own end
+};
+
+}  // namespace portcullis::service::daemon

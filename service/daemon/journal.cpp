@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/journal.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "base/entropy.hpp"
+#include "base/unique_fd.hpp"
+
+namespace portcullis::service::daemon {
+namespace {
+
+/// In the file's header (PRAGMA application_id): "PoLe".
+constexpr int kApplicationId = 0x506f4c65;
+constexpr int kFormat = 1;
+
+// SQLite has no unsigned 64-bit numbers: names are kept with their bits as they are.
+sqlite3_int64 signed_bits(std::uint64_t value) noexcept {
+  return std::bit_cast<sqlite3_int64>(value);
+}
+std::uint64_t unsigned_bits(sqlite3_int64 value) noexcept {
+  return std::bit_cast<std::uint64_t>(value);
+}
+
+constexpr const char* kTables = R"(
+CREATE TABLE server(
+  incarnation INTEGER PRIMARY KEY, first_epoch INTEGER NOT NULL, started_unix_ms INTEGER NOT NULL);
+CREATE TABLE lease(
+  id INTEGER NOT NULL, epoch INTEGER NOT NULL, tenant INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  incarnation INTEGER NOT NULL, granted_unix_ms INTEGER NOT NULL,
+  ended_unix_ms INTEGER, outcome INTEGER, memory INTEGER, cause INTEGER, origin INTEGER,
+  failed_mask INTEGER,
+  PRIMARY KEY(id, epoch)) WITHOUT ROWID;
+CREATE INDEX held ON lease(granted_unix_ms) WHERE ended_unix_ms IS NULL;
+CREATE INDEX ended ON lease(ended_unix_ms) WHERE ended_unix_ms IS NOT NULL;
+)";
+
+/// Made as nobody else may read it, before SQLite writes the first byte.
+Result<void> make_file(const std::filesystem::path& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.is_open()) return {};
+  return fail(Errc::System, fmt::format("journal {}: {}", path.string(), std::strerror(errno)));
+}
+
+}  // namespace
+
+void Journal::Close::operator()(sqlite3* database) const noexcept { sqlite3_close(database); }
+void Journal::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
+  sqlite3_finalize(statement);
+}
+
+tl::unexpected<Error> Journal::failure(const char* doing) const {
+  const int code = sqlite3_errcode(db_.get()) & 0xff;
+  const auto text =
+      fmt::format("journal {}: {}: {}", path_.string(), doing, sqlite3_errmsg(db_.get()));
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+    return fail(Errc::Busy, fmt::format("journal {}: another process has it open", path_.string()));
+  if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) return fail(Errc::Malformed, text);
+  return fail(Errc::System, text);
+}
+
+Result<Journal> Journal::open(const std::filesystem::path& path) {
+  PORTCULLIS_TRY(make_file(path));
+  sqlite3* database = nullptr;
+  const int opened = sqlite3_open_v2(path.c_str(), &database,
+                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  Journal journal(path, database);
+  if (opened != SQLITE_OK) return journal.failure("open");
+  PORTCULLIS_TRY(journal.set_up());
+  return journal;
+}
+
+Result<void> Journal::set_up() {
+  // Exclusive: another server on the same file would repeat names.
+  PORTCULLIS_TRY(execute("PRAGMA locking_mode=EXCLUSIVE"));
+  PORTCULLIS_TRY(execute("PRAGMA journal_mode=WAL"));
+  PORTCULLIS_TRY(execute("PRAGMA synchronous=FULL"));
+  PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
+  PORTCULLIS_TRY(check_format());
+  PORTCULLIS_TRY(execute("COMMIT"));
+  PORTCULLIS_TRY_ASSIGN(insert_lease_,
+                        prepare("INSERT INTO lease(id, epoch, tenant, bytes, incarnation, "
+                                "granted_unix_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"));
+  PORTCULLIS_TRY_ASSIGN(
+      end_lease_, prepare("UPDATE lease SET ended_unix_ms=?3, outcome=?4, memory=?5, cause=?6, "
+                          "origin=?7, failed_mask=?8 WHERE id=?1 AND epoch=?2"));
+  return {};
+}
+
+Result<void> Journal::check_format() {
+  PORTCULLIS_TRY_ASSIGN(const auto application, number("PRAGMA application_id"));
+  PORTCULLIS_TRY_ASSIGN(const auto tables, number("SELECT count(*) FROM sqlite_schema"));
+  if (application == 0 && tables == 0) {
+    PORTCULLIS_TRY(execute(fmt::format("PRAGMA application_id={}", kApplicationId).c_str()));
+    PORTCULLIS_TRY(execute(fmt::format("PRAGMA user_version={}", kFormat).c_str()));
+    return execute(kTables);
+  }
+  PORTCULLIS_TRY_ASSIGN(const auto format, number("PRAGMA user_version"));
+  if (application == static_cast<std::uint64_t>(kApplicationId) &&
+      format == static_cast<std::uint64_t>(kFormat))
+    return {};
+  return fail(Errc::Malformed,
+              fmt::format("journal {}: a database of somebody else's (application {:#x}, format "
+                          "{}); one that leased has made is accepted, format {}",
+                          path_.string(), application, format, kFormat));
+}
+
+Result<void> Journal::execute(const char* sql) {
+  if (sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  return failure("write");
+}
+
+Result<Journal::Statement> Journal::prepare(const char* sql) {
+  sqlite3_stmt* made = nullptr;
+  if (sqlite3_prepare_v2(db_.get(), sql, -1, &made, nullptr) != SQLITE_OK) return failure("read");
+  return Statement(made);
+}
+
+Result<std::uint64_t> Journal::number(const char* sql) {
+  PORTCULLIS_TRY_ASSIGN(const Statement statement, prepare(sql));
+  if (sqlite3_step(statement.get()) != SQLITE_ROW) return failure("read");
+  return unsigned_bits(sqlite3_column_int64(statement.get(), 0));
+}
+
+Result<void> Journal::run(const Statement& statement) {
+  const int done = sqlite3_step(statement.get());
+  if (done == SQLITE_DONE) {
+    sqlite3_reset(statement.get());
+    return {};
+  }
+  auto failed = failure("write");  // before the reset, which forgets the reason
+  sqlite3_reset(statement.get());
+  return failed;
+}
+
+/// Numbers that no server of this journal had: its incarnation, and epochs of its own.
+Result<void> Journal::draw(Beginning& beginning) {
+  constexpr int kTries = 16;
+  for (int i = 0; i < kTries; ++i) {
+    PORTCULLIS_TRY_ASSIGN(beginning.incarnation, random_number());
+    PORTCULLIS_TRY_ASSIGN(const auto drawn, random_number());
+    // 62 bits, so that a server's epochs, a slot's grants above the first, never reach the end.
+    beginning.first_epoch = (drawn >> 2) + 1;
+    const auto sql = fmt::format(
+        "SELECT count(*) FROM server WHERE incarnation={} OR abs(first_epoch-{}) < 4294967296",
+        signed_bits(beginning.incarnation), signed_bits(beginning.first_epoch));
+    PORTCULLIS_TRY_ASSIGN(const auto taken, number(sql.c_str()));
+    if (taken == 0 && beginning.incarnation != 0) return {};
+  }
+  return fail(Errc::System, fmt::format("journal {}: no number is left", path_.string()));
+}
+
+Result<Beginning> Journal::begin(std::uint64_t unix_ms) {
+  Beginning beginning;
+  PORTCULLIS_TRY(draw(beginning));
+  PORTCULLIS_TRY_ASSIGN(beginning.restarted,
+                        number("SELECT count(*) FROM lease WHERE ended_unix_ms IS NULL"));
+  PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
+  const auto end_all = fmt::format(
+      "UPDATE lease SET ended_unix_ms={}, outcome={}, memory={}, cause={}, origin=0, failed_mask=0 "
+      "WHERE ended_unix_ms IS NULL",
+      signed_bits(unix_ms), static_cast<int>(wire::Outcome::TornDown),
+      static_cast<int>(wire::Memory::FunctionReset), static_cast<int>(wire::Cause::Restart));
+  const auto enter =
+      fmt::format("INSERT INTO server VALUES({}, {}, {})", signed_bits(beginning.incarnation),
+                  signed_bits(beginning.first_epoch), signed_bits(unix_ms));
+  auto done = execute(end_all.c_str());
+  if (done) done = execute(enter.c_str());
+  if (done) done = execute("COMMIT");
+  if (!done) {
+    (void)execute("ROLLBACK");
+    return forward_error(std::move(done));
+  }
+  incarnation_ = beginning.incarnation;
+  PORTCULLIS_TRY_ASSIGN(beginning.past, past());
+  return beginning;
+}
+
+Result<std::vector<PastEnding>> Journal::past() {
+  const auto sql = fmt::format(
+      "SELECT * FROM (SELECT id, epoch, tenant, ended_unix_ms, failed_mask, outcome, memory, cause,"
+      " origin, incarnation FROM lease WHERE ended_unix_ms IS NOT NULL "
+      "ORDER BY ended_unix_ms DESC LIMIT {}) ORDER BY ended_unix_ms",
+      kMostPast);
+  PORTCULLIS_TRY_ASSIGN(const Statement statement, prepare(sql.c_str()));
+  std::vector<PastEnding> endings;
+  sqlite3_stmt* row = statement.get();
+  int got = SQLITE_ROW;
+  while ((got = sqlite3_step(row)) == SQLITE_ROW) {
+    const auto at = [row](int column) { return unsigned_bits(sqlite3_column_int64(row, column)); };
+    Ending ending{.name = {.id = at(0), .epoch = at(1)}, .tenant = at(2), .unix_ms = at(3)};
+    ending.failed_mask = static_cast<std::uint32_t>(at(4));
+    ending.outcome = static_cast<wire::Outcome>(at(5));
+    ending.memory = static_cast<wire::Memory>(at(6));
+    ending.cause = static_cast<wire::Cause>(at(7));
+    ending.origin = static_cast<lease::Origin>(at(8));
+    endings.push_back({.incarnation = at(9), .ending = ending});
+  }
+  if (got != SQLITE_DONE) return failure("read");
+  return endings;
+}
+
+Result<void> Journal::insert(const Record& record) {
+  sqlite3_stmt* to = insert_lease_.get();
+  sqlite3_bind_int64(to, 1, signed_bits(record.name.id));
+  sqlite3_bind_int64(to, 2, signed_bits(record.name.epoch));
+  sqlite3_bind_int64(to, 3, signed_bits(record.tenant));
+  sqlite3_bind_int64(to, 4, signed_bits(record.bytes));
+  sqlite3_bind_int64(to, 5, signed_bits(incarnation_));
+  sqlite3_bind_int64(to, 6, signed_bits(record.granted_unix_ms));
+  return run(insert_lease_);
+}
+
+Result<void> Journal::insert(const Ending& ending) {
+  sqlite3_stmt* to = end_lease_.get();
+  sqlite3_bind_int64(to, 1, signed_bits(ending.name.id));
+  sqlite3_bind_int64(to, 2, signed_bits(ending.name.epoch));
+  sqlite3_bind_int64(to, 3, signed_bits(ending.unix_ms));
+  sqlite3_bind_int(to, 4, static_cast<int>(ending.outcome));
+  sqlite3_bind_int(to, 5, static_cast<int>(ending.memory));
+  sqlite3_bind_int(to, 6, static_cast<int>(ending.cause));
+  sqlite3_bind_int(to, 7, static_cast<int>(ending.origin));
+  sqlite3_bind_int64(to, 8, ending.failed_mask);
+  return run(end_lease_);
+}
+
+Result<void> Journal::write_all(std::span<const Entry> entries) {
+  PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
+  for (const Entry& entry : entries)
+    PORTCULLIS_TRY(std::visit([this](const auto& each) { return insert(each); }, entry));
+  return execute("COMMIT");
+}
+
+Result<void> Journal::write(std::span<const Entry> entries) {
+  auto written = write_all(entries);
+  // Where the failure itself has rolled back, this fails and changes nothing.
+  if (!written) (void)execute("ROLLBACK");
+  return written;
+}
+
+}  // namespace portcullis::service::daemon

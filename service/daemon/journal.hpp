@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What leased has granted and how it ended, in a file that outlives it: SQLite, write-ahead log,
+// synchronous=FULL, so that what write() has answered survives a loss of power. A lease is on
+// record before its holder hears of it; an outcome is told first and recorded after, for a revoke
+// never waits for a disk. So a lease without an outcome here is one that was held, or whose outcome
+// nobody may have heard of, when the server went. No key is ever written.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "service/daemon/requests.hpp"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace portcullis::service::daemon {
+
+using Entry = std::variant<Record, Ending>;
+
+/// An ending as it stands in the file.
+struct PastEnding {
+  std::uint64_t incarnation = 0;  // of the server that had granted the lease
+  Ending ending;
+};
+
+/// What a server begins with.
+struct Beginning {
+  std::uint64_t incarnation = 0;  // no other server of this journal had it; not 0
+  /// The lowest epoch of this server's leases: above or apart from all that are on record.
+  std::uint64_t first_epoch = 0;
+  std::size_t restarted = 0;     // leases that were held when the last server went
+  std::vector<PastEnding> past;  // the newest, at most kMostPast, oldest first
+};
+
+class Journal {
+ public:
+  static constexpr std::size_t kMostPast = 65'536;
+
+  /// Makes the file, 0600, where there is none. Busy when another process has it, System for a file
+  /// that cannot be written, Malformed for one that is no journal of ours; each names the file.
+  [[nodiscard]] static Result<Journal> open(const std::filesystem::path& path);
+
+  /// To be called once the function has been reset: every lease without an outcome ends, TornDown,
+  /// proved by the reset.
+  [[nodiscard]] Result<Beginning> begin(std::uint64_t unix_ms);
+  /// All of them or none; durable when it answers. An ending of a lease that is not on record is
+  /// passed over: its grant was never told.
+  [[nodiscard]] Result<void> write(std::span<const Entry> entries);
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const noexcept;
+  };
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const noexcept;
+  };
+  using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+  Journal(std::filesystem::path path, sqlite3* database) : path_(std::move(path)), db_(database) {}
+  [[nodiscard]] Result<void> set_up();
+  [[nodiscard]] Result<void> check_format();
+  [[nodiscard]] Result<void> execute(const char* sql);
+  [[nodiscard]] Result<Statement> prepare(const char* sql);
+  [[nodiscard]] Result<void> insert(const Record& record);
+  [[nodiscard]] Result<void> insert(const Ending& ending);
+  [[nodiscard]] Result<void> write_all(std::span<const Entry> entries);
+  [[nodiscard]] Result<std::uint64_t> number(const char* sql);
+  [[nodiscard]] Result<void> draw(Beginning& beginning);
+  [[nodiscard]] Result<std::vector<PastEnding>> past();
+  /// Steps a statement that gives no rows, and makes it ready for the next time.
+  [[nodiscard]] Result<void> run(const Statement& statement);
+  [[nodiscard]] tl::unexpected<Error> failure(const char* doing) const;
+
+  std::filesystem::path path_;
+  std::unique_ptr<sqlite3, Close> db_;
+  Statement insert_lease_;
+  Statement end_lease_;
+  std::uint64_t incarnation_ = 0;
+};
+
+}  // namespace portcullis::service::daemon

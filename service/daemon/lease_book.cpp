@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/lease_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace portcullis::service::daemon {
+namespace {
+
+bool is_of(const BookedLease& lease, std::uint64_t tenant) noexcept {
+  return tenant == wire::kEveryTenant || lease.record.tenant == tenant;
+}
+
+}  // namespace
+
+LeaseBook::LeaseBook(std::vector<PastEnding> past) {
+  for (const PastEnding& each : past) remember(each);
+}
+
+BookedLease* LeaseBook::find(lease::LeaseName name) {
+  const auto at = leases_.find(name.id);
+  if (at == leases_.end() || at->second.record.name.epoch != name.epoch) return nullptr;
+  return &at->second;
+}
+
+const Ending* LeaseBook::past(lease::LeaseName name) const {
+  const auto at = past_.find(name.id);
+  if (at == past_.end() || at->second.ending.name.epoch != name.epoch) return nullptr;
+  return &at->second.ending;
+}
+
+BookedLease& LeaseBook::enter(BookedLease lease) {
+  ++held_;
+  const std::uint64_t id = lease.record.name.id;
+  return leases_.insert_or_assign(id, std::move(lease)).first->second;
+}
+
+std::optional<BookedLease> LeaseBook::end(const Ending& ending, std::uint64_t incarnation) {
+  const auto at = leases_.find(ending.name.id);
+  if (at == leases_.end() || at->second.fenced) return std::nullopt;
+  BookedLease was = std::move(at->second);
+  --held_;
+  give_back(was.record.tenant, was.record.bytes);
+  remember({.incarnation = incarnation, .ending = ending});
+  if (ending.outcome == wire::Outcome::Fenced) {
+    at->second = BookedLease{.record = was.record,
+                             .granted_ns = was.granted_ns,
+                             .is_recorded = was.is_recorded,
+                             .fenced = ending};
+  } else {
+    leases_.erase(at);
+  }
+  return was;
+}
+
+std::vector<BookedLease*> LeaseBook::held_by(std::uint64_t tenant) {
+  std::vector<BookedLease*> held;
+  for (auto& [id, lease] : leases_)
+    if (!lease.fenced && is_of(lease, tenant)) held.push_back(&lease);
+  return held;
+}
+
+std::vector<BookedLease*> LeaseBook::held_at(ConnectionId connection) {
+  std::vector<BookedLease*> held;
+  for (auto& [id, lease] : leases_)
+    if (!lease.fenced && lease.holder == connection) held.push_back(&lease);
+  return held;
+}
+
+std::vector<const BookedLease*> LeaseBook::rows(std::uint64_t tenant, std::uint64_t cursor,
+                                                std::size_t most) const {
+  std::vector<const BookedLease*> rows;
+  for (auto at = leases_.upper_bound(cursor); at != leases_.end() && rows.size() < most; ++at)
+    if (at->second.is_recorded && is_of(at->second, tenant)) rows.push_back(&at->second);
+  return rows;
+}
+
+std::vector<Ending> LeaseBook::ended_with(std::uint64_t incarnation, std::uint64_t tenant) const {
+  std::vector<Ending> endings;
+  for (const std::uint64_t id : past_order_) {
+    const PastEnding& each = past_.at(id);
+    if (each.incarnation == incarnation && each.ending.tenant == tenant)
+      endings.push_back(each.ending);
+  }
+  return endings;
+}
+
+LeaseBook::Use LeaseBook::use_of(std::uint64_t tenant) const {
+  const auto at = use_.find(tenant);
+  return at == use_.end() ? Use{} : at->second;
+}
+
+void LeaseBook::note_asked(std::uint64_t tenant, std::uint64_t bytes) {
+  Use& use = use_[tenant];
+  ++use.leases;
+  use.bytes += bytes;
+}
+
+void LeaseBook::note_refused(std::uint64_t tenant, std::uint64_t bytes) {
+  give_back(tenant, bytes);
+}
+
+void LeaseBook::give_back(std::uint64_t tenant, std::uint64_t bytes) {
+  const auto at = use_.find(tenant);
+  if (at == use_.end()) return;
+  --at->second.leases;
+  at->second.bytes -= std::min(at->second.bytes, bytes);
+  if (at->second.leases == 0) use_.erase(at);
+}
+
+void LeaseBook::remember(const PastEnding& past) {
+  if (!past_.insert_or_assign(past.ending.name.id, past).second) return;
+  past_order_.push_back(past.ending.name.id);
+  if (past_order_.size() <= Journal::kMostPast) return;
+  past_.erase(past_order_.front());
+  past_order_.pop_front();
+}
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which leases there are and how those before them ended, as the network thread knows it: whose a
+// name is, who holds it, who waits for its outcome. Asks nobody and tells nobody.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "service/daemon/journal.hpp"
+#include "service/daemon/requests.hpp"
+#include "wire/frame.hpp"
+
+namespace portcullis::service::daemon {
+
+using ConnectionId = std::uint64_t;
+inline constexpr ConnectionId kNobody = 0;
+
+/// REVOKE_TENANT: answered when the last of its leases has its outcome.
+struct TenantRevoke {
+  ConnectionId connection = kNobody;
+  std::uint64_t request_id = 0;
+  std::uint64_t asked_ns = 0;
+  std::uint32_t left = 0;
+  std::uint32_t torn_down = 0;
+  std::uint32_t fenced = 0;
+};
+
+/// Who waits for the outcome of one lease.
+struct Waiter {
+  ConnectionId connection = kNobody;
+  std::uint64_t request_id = 0;
+  std::uint64_t asked_ns = 0;
+  std::shared_ptr<TenantRevoke> tenant = {};  // where it was asked for by tenant
+};
+
+struct BookedLease {
+  Record record;
+  ConnectionId holder = kNobody;
+  std::uint64_t granted_ns = 0;
+  std::uint64_t ends_ns = 0;  // unless it is renewed
+  bool is_recorded = false;   // before that nobody has been told of it
+  bool is_revoking = false;
+  std::vector<Waiter> waiters = {};
+  std::optional<Ending> fenced = {};  // its slot is out of use, and it stays in the book
+};
+
+class LeaseBook {
+ public:
+  explicit LeaseBook(std::vector<PastEnding> past);
+
+  /// A lease that is held or being revoked, or is FENCED.
+  [[nodiscard]] BookedLease* find(lease::LeaseName name);
+  /// How a lease that is gone ended; null when that is not known, or not any more.
+  [[nodiscard]] const Ending* past(lease::LeaseName name) const;
+  BookedLease& enter(BookedLease lease);
+  /// Takes the lease out, or keeps it as FENCED; what it was until then. None when it is not there.
+  [[nodiscard]] std::optional<BookedLease> end(const Ending& ending, std::uint64_t incarnation);
+
+  /// Leases of `tenant`, or of every tenant, that have no outcome yet; in no order.
+  [[nodiscard]] std::vector<BookedLease*> held_by(std::uint64_t tenant);
+  [[nodiscard]] std::vector<BookedLease*> held_at(ConnectionId connection);
+  /// Up to `most` rows whose id is above `cursor`, in the order of ids; recorded ones alone.
+  [[nodiscard]] std::vector<const BookedLease*> rows(std::uint64_t tenant, std::uint64_t cursor,
+                                                     std::size_t most) const;
+  /// How leases of `tenant` ended that a server before this one had granted.
+  [[nodiscard]] std::vector<Ending> ended_with(std::uint64_t incarnation,
+                                               std::uint64_t tenant) const;
+
+  struct Use {
+    std::uint32_t leases = 0;
+    std::uint64_t bytes = 0;
+  };
+  /// What a tenant holds, asked-for grants included (note_asked).
+  [[nodiscard]] Use use_of(std::uint64_t tenant) const;
+  void note_asked(std::uint64_t tenant, std::uint64_t bytes);
+  void note_refused(std::uint64_t tenant, std::uint64_t bytes);
+  /// Without an outcome.
+  [[nodiscard]] std::size_t held() const noexcept { return held_; }
+
+ private:
+  void remember(const PastEnding& past);
+  void give_back(std::uint64_t tenant, std::uint64_t bytes);
+
+  std::map<std::uint64_t, BookedLease> leases_;  // by id
+  std::unordered_map<std::uint64_t, PastEnding> past_;
+  std::deque<std::uint64_t> past_order_;  // ids, the oldest first
+  std::unordered_map<std::uint64_t, Use> use_;
+  std::size_t held_ = 0;
+};
+
+}  // namespace portcullis::service::daemon

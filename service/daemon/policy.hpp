@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who may ask for what, and how much of it: values that the configuration sets and the sessions
+// obey. Nothing here reads a file or a socket.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "wire/ops.hpp"
+
+namespace portcullis::service::daemon {
+
+/// Whom a connection speaks for.
+struct Identity {
+  std::uint64_t tenant = 0;
+  wire::Role role = wire::Role::Client;
+  std::string peer;  // "uid 1000 pid 4711": for the log
+};
+
+struct Limits {
+  std::uint32_t tenant_leases = 1024;
+  std::uint64_t tenant_bytes = std::uint64_t{1} << 30;
+  std::uint64_t lease_bytes = std::uint64_t{64} << 20;
+  std::uint64_t default_ttl_ms = 30'000;
+  std::uint64_t most_ttl_ms = 86'400'000;
+  std::uint64_t orphan_ms = 10'000;     // a lease outlives its holder's connection so long
+  std::uint32_t connections = 1024;     // of all
+  std::uint32_t uid_connections = 256;  // of one user
+  std::uint32_t requests = 64;          // under way on one connection
+
+  bool operator==(const Limits&) const = default;
+};
+
+/// By the peer's user, as the kernel tells it.
+struct Users {
+  struct Entry {
+    std::uint64_t tenant = 0;
+    wire::Role role = wire::Role::Client;
+    bool operator==(const Entry&) const = default;
+  };
+  std::map<std::uint32_t, Entry> by_uid;
+
+  /// None for a user who is not named.
+  [[nodiscard]] std::optional<Identity> of(std::uint32_t uid, std::int32_t pid) const {
+    const auto found = by_uid.find(uid);
+    if (found == by_uid.end()) return std::nullopt;
+    return Identity{.tenant = found->second.tenant,
+                    .role = found->second.role,
+                    .peer = "uid " + std::to_string(uid) + " pid " + std::to_string(pid)};
+  }
+  bool operator==(const Users&) const = default;
+};
+
+}  // namespace portcullis::service::daemon

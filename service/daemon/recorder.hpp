@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The thread that writes the journal: what it is given while it writes goes into the file together,
+// with one wait for the disk. Where the file cannot be written no grant is, and endings are kept
+// until it can.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/log_sink.hpp"
+#include "service/daemon/journal.hpp"
+#include "service/daemon/mailbox.hpp"
+#include "service/daemon/requests.hpp"
+
+namespace portcullis::service::daemon {
+
+/// What is to be recorded; a grant has the ticket that waits for it.
+struct ToRecord {
+  Ticket ticket = 0;
+  Entry entry;
+};
+
+class Recorder {
+ public:
+  /// `journal` is none where nothing is kept: then every grant is answered at once. Told from the
+  /// recorder's own thread.
+  Recorder(std::optional<Journal> journal, std::function<void(Recorded)> tell, LogSink log);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+  /// Writes what it was given, if that is possible, and ends.
+  ~Recorder();
+
+  void record(ToRecord entry) { inbox_.put(std::move(entry)); }
+  /// The file could not be written when that was tried last.
+  [[nodiscard]] bool is_lost() const noexcept { return is_lost_.load(); }
+
+ private:
+  void run();
+  void write_waiting();
+  void write_batch(std::vector<ToRecord> batch);
+  void write_kept();
+  void note(const Result<void>& written);
+
+  std::optional<Journal> journal_;
+  std::function<void(Recorded)> tell_;
+  LogSink log_;
+  Mailbox<ToRecord> inbox_;
+  std::vector<Entry> kept_;  // endings that are not in the file yet
+  std::atomic<bool> is_lost_{false};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the threads of leased tell each other: the network thread asks (Request), the thread that
+// owns the device tells what came of it (Event), and the one that owns the journal tells what is
+// durable (Recorded). Values only: no thread looks at another's objects.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "lease/fence_plan.hpp"
+#include "lease/grant.hpp"
+#include "lease/lease_table.hpp"
+#include "wire/ops.hpp"
+
+namespace portcullis::service::daemon {
+
+/// Of one request, by whoever made it; never given twice.
+using Ticket = std::uint64_t;
+
+/// A lease as the journal and the list of leases keep it. No key is part of it.
+struct Record {
+  lease::LeaseName name;
+  std::uint64_t tenant = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t granted_unix_ms = 0;
+};
+
+/// How a lease ended.
+struct Ending {
+  lease::LeaseName name;
+  std::uint64_t tenant = 0;
+  std::uint64_t unix_ms = 0;  // when its outcome stood
+  std::uint32_t failed_mask = 0;
+  wire::Outcome outcome = wire::Outcome::TornDown;
+  wire::Memory memory = wire::Memory::Unproved;
+  wire::Cause cause = wire::Cause::None;
+  lease::Origin origin = lease::Origin::None;
+
+  bool operator==(const Ending&) const = default;
+};
+
+// ---- what the network thread asks --------------------------------------------------------------
+
+struct Alloc {
+  Ticket ticket = 0;
+  lease::GrantRequest wanted;
+};
+struct Renew {
+  Ticket ticket = 0;
+  lease::LeaseName name;
+  std::uint64_t ttl_ms = 0;
+};
+/// `cause` is recorded with the outcome, unless the lease ends for another reason first. A name
+/// whose outcome has been told is passed over.
+struct Revoke {
+  std::vector<lease::LeaseName> names;
+  wire::Cause cause = wire::Cause::Holder;
+  wire::Plan plan = wire::Plan::Default;
+};
+using Request = std::variant<Alloc, Renew, Revoke>;
+
+// ---- what comes of it --------------------------------------------------------------------------
+
+struct Granted {
+  Ticket ticket = 0;
+  Record record;
+  lease::Grant grant;
+};
+struct NotGranted {
+  Ticket ticket = 0;
+  Error why;
+};
+struct Renewed {
+  Ticket ticket = 0;
+  Result<void> done;
+};
+/// Of every lease that was granted, once.
+struct Ended {
+  Ending ending;
+};
+using Event = std::variant<Granted, NotGranted, Renewed, Ended>;
+
+/// A grant is in the journal, or could not be put there.
+struct Recorded {
+  Ticket ticket = 0;
+  Result<void> done;
+};
+
+/// Of the device's side, for whoever asks how things are.
+struct Counts {
+  std::uint32_t slots = 0;
+  std::uint32_t held = 0;
+  std::uint32_t resting = 0;
+  std::uint32_t out = 0;
+  bool is_lost = false;
+};
+
+}  // namespace portcullis::service::daemon

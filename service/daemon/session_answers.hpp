@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How sessions.cpp and session_events.cpp send what they have to say: the templates of Sessions,
+// for those two files alone.
+#pragma once
+
+#include "service/daemon/sessions.hpp"
+
+namespace portcullis::service::daemon {
+
+/// REVOKED, or EXPIRED where its time was over.
+[[nodiscard]] wire::FrameBytes notice_of(const Ending& ending);
+
+template <class Body>
+void Sessions::reply_later(ConnectionId connection, std::uint64_t request_id, wire::Op op,
+                           const Body& body) {
+  const auto at = connections_.find(connection);
+  if (at == connections_.end()) return;
+  if (at->second.under_way > 0) --at->second.under_way;
+  ports_.send(connection, wire::make_frame(wire::answer_to(op), request_id, body));
+}
+
+template <class Body>
+void Sessions::reply(const Asking& asking, wire::Op op, const Body& body) {
+  ports_.send(asking.id,
+              wire::make_frame(wire::answer_to(op), asking.frame->header.request_id, body));
+}
+
+template <class Body>
+std::optional<Body> Sessions::body_of(const Asking& asking) {
+  auto body = wire::read_body<Body>(*asking.frame);
+  if (body) return *body;
+  refuse(asking, body.error());
+  ports_.hang_up(asking.id);
+  return std::nullopt;
+}
+
+}  // namespace portcullis::service::daemon

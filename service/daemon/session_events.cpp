@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The other half of Sessions: what the device's thread and the journal tell, and who hears of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "prm/enums.hpp"
+#include "service/daemon/session_answers.hpp"
+#include "service/daemon/sessions.hpp"
+
+namespace portcullis::service::daemon {
+namespace {
+
+using wire::Code;
+using wire::Op;
+
+wire::Code code_of(const Error& error) noexcept {
+  switch (error.code) {
+    case Errc::InvalidArgument:
+      return Code::InvalidValue;
+    case Errc::OutOfResources:
+      return Code::NoResources;
+    case Errc::Busy:
+    case Errc::Timeout:
+      return Code::Busy;
+    default:
+      return Code::Unavailable;
+  }
+}
+
+wire::AllocAnswer answer_of(const lease::Grant& grant, const Facts& facts,
+                            const wire::AllocRequest& wanted, std::uint64_t ttl_ms) {
+  wire::AllocAnswer answer{.id = grant.lease.id,
+                           .epoch = grant.lease.epoch,
+                           .address = grant.address,
+                           .bytes = grant.bytes,
+                           .ttl_ms = ttl_ms};
+  for (std::size_t i = 0; i < answer.gid.size(); ++i)
+    answer.gid[i] = static_cast<std::uint8_t>(facts.gid.bytes[i]);
+  answer.mac = facts.mac.octets;
+  answer.mtu =
+      static_cast<std::uint16_t>(std::min<std::uint32_t>(prm::bytes_of(grant.mtu), wanted.mtu));
+  answer.qpn = prm::number(grant.qpn);
+  answer.psn = grant.psn;
+  answer.rkey = prm::number(grant.rkey);
+  answer.ack_timeout = grant.ack_timeout;
+  answer.retry_count = grant.retry_count;
+  answer.access = wanted.access;
+  return answer;
+}
+
+}  // namespace
+
+wire::FrameBytes notice_of(const Ending& ending) {
+  const wire::EndedNotice body{.id = ending.name.id,
+                               .epoch = ending.name.epoch,
+                               .tenant = ending.tenant,
+                               .unix_ms = ending.unix_ms,
+                               .failed_mask = ending.failed_mask,
+                               .outcome = ending.outcome,
+                               .memory = ending.memory,
+                               .cause = ending.cause};
+  const bool by_time = ending.cause == wire::Cause::Expired;
+  return wire::make_notice(by_time ? wire::Notice::Expired : wire::Notice::Revoked, body);
+}
+
+void Sessions::hear(const Event& event) {
+  struct Hear {
+    Sessions& to;
+    void operator()(const Granted& each) const { to.hear_granted(each); }
+    void operator()(const NotGranted& each) const { to.hear_not_granted(each); }
+    void operator()(const Renewed& each) const { to.hear_renewed(each); }
+    void operator()(const Ended& each) const { to.hear_ended(each.ending); }
+  };
+  std::visit(Hear{*this}, event);
+}
+
+void Sessions::hear_granted(const Granted& granted) {
+  const auto at = asked_.find(granted.ticket);
+  if (at == asked_.end()) return;
+  AskedAlloc& asked = at->second;
+  asked.name = granted.record.name;
+  asked.answer = answer_of(granted.grant, facts_, asked.wanted, asked.ttl_ms);
+  // The region is of whole pages, which is what the tenant is charged with.
+  book_.note_refused(asked.tenant, asked.wanted.bytes);
+  book_.note_asked(asked.tenant, granted.record.bytes);
+  BookedLease& lease = book_.enter({.record = granted.record,
+                                    .holder = asked.connection,
+                                    .granted_ns = now_ns(),
+                                    .ends_ns = now_ns() + asked.ttl_ms * kNsPerMs});
+  if (is_ending_) start_revoke(lease, wire::Cause::Server, wire::Plan::Default);
+}
+
+void Sessions::hear_not_granted(const NotGranted& refused) {
+  const auto at = asked_.find(refused.ticket);
+  if (at == asked_.end()) return;
+  const AskedAlloc asked = std::move(at->second);
+  asked_.erase(at);
+  book_.note_refused(asked.tenant, asked.wanted.bytes);
+  refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, code_of(refused.why),
+               refused.why.text);
+}
+
+void Sessions::hear(const Recorded& recorded) {
+  const auto at = asked_.find(recorded.ticket);
+  if (at == asked_.end()) return;
+  const AskedAlloc asked = std::move(at->second);
+  asked_.erase(at);
+  if (asked.has_ended)
+    return refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, Code::Busy,
+                        "the lease was revoked before it could be told of");
+  BookedLease* lease = book_.find(asked.name);
+  if (lease == nullptr || !asked.answer) return;
+  if (!recorded.done) {
+    start_revoke(*lease, wire::Cause::Server, wire::Plan::Default);
+    return refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, Code::Unavailable,
+                        recorded.done.error().text);
+  }
+  lease->is_recorded = true;
+  if (!connections_.contains(asked.connection)) {  // gone, and knows of nothing
+    lease->holder = kNobody;
+    return start_revoke(*lease, wire::Cause::Server, wire::Plan::Default);
+  }
+  ++granted_;
+  reply_later(asked.connection, asked.request_id, Op::LeaseAlloc, *asked.answer);
+}
+
+void Sessions::hear_renewed(const Renewed& renewed) {
+  const auto at = renewals_.find(renewed.ticket);
+  if (at == renewals_.end()) return;  // a holder went, and nobody waits
+  const AskedRenew asked = at->second;
+  renewals_.erase(at);
+  BookedLease* lease = book_.find(asked.name);
+  if (!renewed.done || lease == nullptr || lease->fenced)
+    return refuse_later(asked.connection, asked.request_id, Op::LeaseRenew, Code::NotFound,
+                        "there is no such lease to renew");
+  lease->ends_ns = now_ns() + asked.ttl_ms * kNsPerMs;
+  const auto holder = connections_.find(asked.connection);
+  const bool takes_over = lease->holder == kNobody && holder != connections_.end() &&
+                          holder->second.identity.tenant == lease->record.tenant;
+  if (takes_over) lease->holder = asked.connection;
+  reply_later(asked.connection, asked.request_id, Op::LeaseRenew,
+              wire::RenewAnswer{.ttl_ms = asked.ttl_ms});
+}
+
+void Sessions::hear_ended(const Ending& ending) {
+  const auto was = book_.end(ending, incarnation_);
+  if (!was) return;
+  ++(ending.outcome == wire::Outcome::Fenced ? fenced_ : torn_down_);
+  if (!was->is_recorded) {
+    for (auto& [ticket, asked] : asked_)
+      if (asked.name == ending.name) asked.has_ended = true;
+  } else {
+    notify(ending, was->holder);
+  }
+  for (const Waiter& waiter : was->waiters) answer(waiter, ending);
+}
+
+void Sessions::notify(const Ending& ending, ConnectionId holder) {
+  for (const auto& [id, connection] : connections_) {
+    const bool watches = connection.watches && (*connection.watches == wire::kEveryTenant ||
+                                                *connection.watches == ending.tenant);
+    if (id == holder || watches) ports_.send(id, notice_of(ending));
+  }
+}
+
+void Sessions::answer(const Waiter& waiter, const Ending& ending) {
+  const std::uint64_t revoke_us = us_since(waiter.asked_ns);
+  if (ending.outcome != wire::Outcome::NotFound)
+    longest_revoke_us_ = std::max(longest_revoke_us_, revoke_us);
+  if (waiter.tenant) {
+    TenantRevoke& all = *waiter.tenant;
+    ++(ending.outcome == wire::Outcome::Fenced ? all.fenced : all.torn_down);
+    if (--all.left == 0)
+      reply_later(all.connection, all.request_id, Op::RevokeTenant,
+                  wire::RevokeTenantAnswer{
+                      .revoke_us = revoke_us, .torn_down = all.torn_down, .fenced = all.fenced});
+    return;
+  }
+  reply_later(waiter.connection, waiter.request_id, Op::LeaseRevoke,
+              wire::RevokeAnswer{.id = ending.name.id,
+                                 .epoch = ending.name.epoch,
+                                 .revoke_us = revoke_us,
+                                 .failed_mask = ending.failed_mask,
+                                 .outcome = ending.outcome,
+                                 .memory = ending.memory,
+                                 .cause = ending.cause});
+}
+
+void Sessions::refuse_later(ConnectionId connection, std::uint64_t request_id, Op op, Code code,
+                            const std::string& text) {
+  const auto at = connections_.find(connection);
+  if (at == connections_.end()) return;
+  if (at->second.under_way > 0) --at->second.under_way;
+  ports_.send(connection, wire::make_frame(wire::kRefused, request_id,
+                                           wire::refusal(code, wire::number(op), text)));
+}
+
+void Sessions::end() {
+  if (std::exchange(is_ending_, true)) return;
+  Revoke all{.names = {}, .cause = wire::Cause::Server};
+  for (BookedLease* lease : book_.held_by(wire::kEveryTenant))
+    if (!std::exchange(lease->is_revoking, true)) all.names.push_back(lease->record.name);
+  if (!all.names.empty()) ports_.ask(std::move(all));
+}
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The lease protocol from the server's side: what each connection may say, and what it is answered.
+// Frames come in and go out, requests go to the device's thread and events come back; sockets,
+// threads and the file are somebody else's. docs/wire.md is the protocol, docs/leased.md what it
+// promises.
+//
+// Order that is kept: a grant is answered once it is on record; who holds a lease hears of its end
+// before who asked for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "base/clock.hpp"
+#include "base/log_sink.hpp"
+#include "pmd/gid.hpp"
+#include "service/daemon/lease_book.hpp"
+#include "service/daemon/policy.hpp"
+#include "service/daemon/requests.hpp"
+#include "wire/frame.hpp"
+
+namespace portcullis::service::daemon {
+
+/// What clients are told of the device.
+struct Facts {
+  pmd::Gid gid = {};
+  pmd::Mac mac = {};
+  std::string description;
+  bool is_emulated = false;
+};
+
+/// Where what a session decides goes to. All of them are called from within Sessions' own calls,
+/// and must not call it.
+struct SessionPorts {
+  std::function<void(Request)> ask;
+  std::function<void(ConnectionId, wire::FrameBytes)> send;
+  std::function<void(ConnectionId)> hang_up;  // once what was sent has gone
+  LogSink log;
+  Clock clock = Clock::wall();
+};
+
+class Sessions {
+ public:
+  Sessions(Beginning beginning, const Limits& limits, Facts facts, SessionPorts ports);
+  Sessions(const Sessions&) = delete;
+  Sessions& operator=(const Sessions&) = delete;
+
+  void opened(ConnectionId connection, Identity identity);
+  /// One frame, or what claims to be one.
+  void received(ConnectionId connection, std::span<const std::byte> bytes);
+  void closed(ConnectionId connection);
+  void hear(const Event& event);
+  void hear(const Recorded& recorded);
+  /// For STATUS, and for whether anything is granted.
+  void set_counts(const Counts& counts) noexcept { counts_ = counts; }
+  void set_journal_lost(bool is_lost) noexcept { is_journal_lost_ = is_lost; }
+  /// Of requests from now on.
+  void set_limits(const Limits& limits) { limits_ = limits; }
+  /// Nothing is granted any more, and every lease is revoked.
+  void end();
+  /// Every lease has its outcome.
+  [[nodiscard]] bool has_ended() const noexcept { return book_.held() == 0 && asked_.empty(); }
+  [[nodiscard]] std::uint64_t fenced() const noexcept { return fenced_; }
+
+ private:
+  struct Connection {
+    Identity identity;
+    std::string name;  // as the client calls itself
+    bool has_greeted = false;
+    std::uint32_t under_way = 0;
+    std::optional<std::uint64_t> watches;  // a tenant, or kEveryTenant
+  };
+  /// A grant that the device or the journal has not answered.
+  struct AskedAlloc {
+    ConnectionId connection = kNobody;
+    std::uint64_t request_id = 0;
+    wire::AllocRequest wanted;
+    std::uint64_t tenant = 0;
+    std::uint64_t ttl_ms = 0;
+    std::optional<wire::AllocAnswer> answer;  // held back until it is on record
+    bool has_ended = false;                   // revoked meanwhile
+    lease::LeaseName name = {};
+  };
+  struct AskedRenew {
+    ConnectionId connection = kNobody;
+    std::uint64_t request_id = 0;
+    lease::LeaseName name;
+    std::uint64_t ttl_ms = 0;
+  };
+
+  /// One request of a connection that has greeted.
+  struct Asking {
+    ConnectionId id = kNobody;
+    Connection* connection = nullptr;
+    const wire::Frame* frame = nullptr;
+  };
+
+  void handle(const Asking& asking);
+  void hello(const Asking& asking);
+  void alloc(const Asking& asking);
+  void renew(const Asking& asking);
+  void revoke(const Asking& asking);
+  void revoke_tenant(const Asking& asking);
+  void list(const Asking& asking);
+  void watch(const Asking& asking);
+  void status(const Asking& asking);
+  void tell_of_restart(const Asking& asking, std::uint64_t known);
+
+  void hear_granted(const Granted& granted);
+  void hear_not_granted(const NotGranted& refused);
+  void hear_renewed(const Renewed& renewed);
+  void hear_ended(const Ending& ending);
+
+  [[nodiscard]] std::optional<wire::Refusal> objection(const Asking& asking,
+                                                       const wire::AllocRequest& wanted) const;
+  [[nodiscard]] std::optional<wire::Refusal> state_objection(std::uint16_t op) const;
+  /// The lease, if it is the asker's to see; else it is not there.
+  [[nodiscard]] BookedLease* visible(const Asking& asking, lease::LeaseName name);
+  [[nodiscard]] bool may_see(const Asking& asking, std::uint64_t tenant) const noexcept;
+  void start_revoke(BookedLease& lease, wire::Cause cause, wire::Plan plan);
+  void notify(const Ending& ending, ConnectionId holder);
+  void answer(const Waiter& waiter, const Ending& ending);
+  void refuse(const Asking& asking, wire::Code code, const std::string& text);
+  void refuse(const Asking& asking, const wire::Refusal& refusal);
+  void refuse_later(ConnectionId connection, std::uint64_t request_id, wire::Op op, wire::Code code,
+                    const std::string& text);
+  template <class Body>
+  void reply(const Asking& asking, wire::Op op, const Body& body);
+  template <class Body>
+  void reply_later(ConnectionId connection, std::uint64_t request_id, wire::Op op,
+                   const Body& body);
+  /// The body, or the asker is refused and hung up on.
+  template <class Body>
+  [[nodiscard]] std::optional<Body> body_of(const Asking& asking);
+  [[nodiscard]] std::uint64_t now_ns() const { return ports_.clock.now_ns(); }
+  [[nodiscard]] std::uint64_t us_since(std::uint64_t ns) const {
+    return (now_ns() - ns) / kNsPerUs;
+  }
+
+  std::uint64_t incarnation_;
+  Limits limits_;
+  Facts facts_;
+  SessionPorts ports_;
+  LeaseBook book_;
+  std::map<ConnectionId, Connection> connections_;
+  std::unordered_map<Ticket, AskedAlloc> asked_;
+  std::unordered_map<Ticket, AskedRenew> renewals_;
+  Ticket next_ticket_ = 1;
+  Counts counts_;
+  std::uint64_t started_ns_;
+  std::uint64_t granted_ = 0;
+  std::uint64_t torn_down_ = 0;
+  std::uint64_t fenced_ = 0;
+  std::uint64_t longest_revoke_us_ = 0;
+  bool is_journal_lost_ = false;
+  bool is_ending_ = false;
+};
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/unix_port.hpp"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+namespace portcullis::service::daemon {
+namespace {
+
+constexpr ConnectionId kListening = 0;
+constexpr int kBacklog = 128;
+constexpr int kFramesAtOnce = 16;  // of one connection, before the others have their turn
+
+tl::unexpected<Error> system_failure(const std::filesystem::path& path, const char* call) {
+  return fail(Errc::System,
+              fmt::format("socket {}: {}: {}", path.string(), call, std::strerror(errno)));
+}
+
+Result<sockaddr_un> address_of(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string text = path.string();
+  if (text.empty() || text.size() >= sizeof address.sun_path)
+    return fail(Errc::InvalidArgument,
+                fmt::format("socket \"{}\": {} characters; a path of 1 to {} is accepted", text,
+                            text.size(), sizeof address.sun_path - 1));
+  text.copy(static_cast<char*>(address.sun_path), text.size());
+  return address;
+}
+
+const sockaddr* plain(const sockaddr_un& address) noexcept {
+  return std::bit_cast<const sockaddr*>(&address);
+}
+
+UniqueFd make_socket() {
+  return UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+/// Whether the name may be taken: nothing is there, or a socket that nobody listens on.
+Result<void> clear_name(const std::filesystem::path& path, const sockaddr_un& address) {
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) != 0) {
+    if (errno == ENOENT) return {};
+    return system_failure(path, "lstat");
+  }
+  if (!S_ISSOCK(there.st_mode))
+    return fail(Errc::InvalidArgument,
+                fmt::format("socket {}: something else than a socket is there", path.string()));
+  const UniqueFd probe = make_socket();
+  if (::connect(probe.get(), plain(address), sizeof address) == 0 || errno == EAGAIN)
+    return fail(Errc::Busy,
+                fmt::format("socket {}: a server listens there already", path.string()));
+  if (errno != ECONNREFUSED) return system_failure(path, "connect");
+  if (::unlink(path.c_str()) != 0) return system_failure(path, "unlink");
+  return {};
+}
+
+bool would_block(int error) noexcept {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UnixPort>> UnixPort::listen(const Options& options, Listener listener) {
+  std::unique_ptr<UnixPort> port(new UnixPort(options, std::move(listener)));
+  PORTCULLIS_TRY(port->start());
+  return port;
+}
+
+UnixPort::~UnixPort() {
+  if (is_bound_) ::unlink(options_.path.c_str());
+}
+
+Result<void> UnixPort::start() {
+  epoll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_.is_open()) return system_failure(options_.path, "epoll_create1");
+  PORTCULLIS_TRY(bind_socket());
+  return watch(socket_.get(), kListening, false, true);
+}
+
+Result<void> UnixPort::bind_socket() {
+  PORTCULLIS_TRY_ASSIGN(const auto address, address_of(options_.path));
+  PORTCULLIS_TRY(clear_name(options_.path, address));
+  socket_ = make_socket();
+  if (!socket_.is_open()) return system_failure(options_.path, "socket");
+  // Nobody may connect before the mode is as it was asked for.
+  const mode_t before = ::umask(0177);
+  const int bound = ::bind(socket_.get(), plain(address), sizeof address);
+  const int error = errno;
+  ::umask(before);
+  errno = error;
+  if (bound != 0) return system_failure(options_.path, "bind");
+  is_bound_ = true;
+  if (::chmod(options_.path.c_str(), options_.mode) != 0)
+    return system_failure(options_.path, "chmod");
+  if (::listen(socket_.get(), kBacklog) != 0) return system_failure(options_.path, "listen");
+  return {};
+}
+
+Result<void> UnixPort::watch(int fd, ConnectionId id, bool wants_to_write, bool is_new) {
+  epoll_event event{};
+  event.events = EPOLLIN | (wants_to_write ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
+  event.data.u64 = id;
+  if (::epoll_ctl(epoll_.get(), is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) == 0) return {};
+  return system_failure(options_.path, "epoll_ctl");
+}
+
+void UnixPort::serve() {
+  std::array<epoll_event, 64> events{};
+  const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    const ConnectionId id = event.data.u64;
+    if (id == kListening) {
+      accept_all();
+      continue;
+    }
+    if ((event.events & EPOLLOUT) != 0) write_some(id);
+    if ((event.events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_some(id);
+  }
+}
+
+void UnixPort::accept_all() {
+  for (int i = 0; i < kFramesAtOnce; ++i) {
+    UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.is_open()) return;
+    admit(std::move(socket));
+  }
+}
+
+std::string UnixPort::objection(std::uint32_t uid, bool is_known) const {
+  if (!is_known) return fmt::format("user {} is nobody that the configuration names", uid);
+  if (connections_.size() >= options_.limits.connections)
+    return fmt::format("{} connections, the most that are accepted", connections_.size());
+  const auto own = by_uid_.find(uid);
+  if (own != by_uid_.end() && own->second >= options_.limits.uid_connections)
+    return fmt::format("{} connections of user {}, the most that are accepted", own->second, uid);
+  return {};
+}
+
+/// The log has the first and then every thousandth: whoever is turned away can come again at once.
+void UnixPort::turn_away(const UniqueFd& socket, const std::string& why) {
+  if (turned_away_++ % 1000 == 0 && options_.log)
+    options_.log(fmt::format("turned away ({} so far): {}", turned_away_, why));
+  const auto frame =
+      wire::make_frame(wire::kRefused, 0, wire::refusal(wire::Code::NotAllowed, 0, why));
+  (void)::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+}
+
+void UnixPort::admit(UniqueFd socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return;
+  auto identity = options_.users.of(peer.uid, peer.pid);
+  if (const auto why = objection(peer.uid, identity.has_value()); !why.empty())
+    return turn_away(socket, why);
+  const ConnectionId id = next_++;
+  if (!watch(socket.get(), id, false, true)) return;
+  ++by_uid_[peer.uid];
+  connections_.emplace(id, Connection{.socket = std::move(socket), .uid = peer.uid, .unread = {}});
+  listener_.opened(id, *std::move(identity));
+}
+
+void UnixPort::read_some(ConnectionId id) {
+  // One byte more than a frame may have: what is longer is seen to be.
+  std::array<std::byte, wire::kMostFrameBytes + 1> buffer;
+  for (int i = 0; i < kFramesAtOnce; ++i) {
+    const auto at = connections_.find(id);
+    if (at == connections_.end()) return;
+    const ssize_t got = ::recv(at->second.socket.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && would_block(errno)) return;
+    if (got <= 0) return close(id);
+    if (at->second.ends) continue;  // it is being hung up on: nothing more is heard
+    listener_.received(id, std::span(buffer).first(static_cast<std::size_t>(got)));
+  }
+}
+
+void UnixPort::send(ConnectionId id, wire::FrameBytes frame) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end() || at->second.ends) return;
+  Connection& connection = at->second;
+  connection.unread_bytes += frame.size();
+  connection.unread.push_back(std::move(frame));
+  if (connection.unread.size() == 1) write_some(id);
+  const auto still = connections_.find(id);
+  if (still == connections_.end() || still->second.unread_bytes <= kMostUnreadBytes) return;
+  if (options_.log)
+    options_.log(
+        fmt::format("a client of user {} does not read; it is hung up on", still->second.uid));
+  still->second.unread.clear();
+  still->second.unread_bytes = 0;
+  still->second.ends = true;
+  (void)::shutdown(still->second.socket.get(), SHUT_RDWR);  // serve() sees its end
+}
+
+void UnixPort::write_some(ConnectionId id) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end()) return;
+  Connection& connection = at->second;
+  bool is_blocked = false;
+  while (!connection.unread.empty() && !is_blocked) {
+    const wire::FrameBytes& next = connection.unread.front();
+    const ssize_t sent =
+        ::send(connection.socket.get(), next.data(), next.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    is_blocked = sent < 0 && would_block(errno);
+    if (is_blocked) break;
+    // Whatever else failed, serve() reads its end: nothing is closed under whoever sends.
+    connection.unread_bytes -= next.size();
+    connection.unread.pop_front();
+  }
+  (void)watch(connection.socket.get(), id, is_blocked, false);
+  if (connection.unread.empty() && connection.ends)
+    (void)::shutdown(connection.socket.get(), SHUT_RDWR);
+}
+
+void UnixPort::hang_up(ConnectionId id) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end()) return;
+  at->second.ends = true;
+  if (at->second.unread.empty()) (void)::shutdown(at->second.socket.get(), SHUT_RDWR);
+}
+
+void UnixPort::close(ConnectionId id) {
+  const auto at = connections_.find(id);
+  const auto user = by_uid_.find(at->second.uid);
+  if (--user->second == 0) by_uid_.erase(user);
+  connections_.erase(at);
+  listener_.closed(id);
+}
+
+void UnixPort::stop_listening() {
+  if (socket_.is_open()) (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
+  socket_.reset();
+}
+
+bool UnixPort::is_drained() const noexcept {
+  for (const auto& [id, connection] : connections_)
+    if (!connection.unread.empty()) return false;
+  return true;
+}
+
+}  // namespace portcullis::service::daemon

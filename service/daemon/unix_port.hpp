@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where clients of this host connect: a socket of AF_UNIX that keeps messages apart
+// (SOCK_SEQPACKET), so one message is one frame. Who connects is known by SO_PEERCRED. Nothing here
+// waits, and nobody can make it wait: what a client does not read is kept up to a limit, and then
+// it is hung up on.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "base/log_sink.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "service/daemon/lease_book.hpp"
+#include "service/daemon/policy.hpp"
+#include "wire/frame.hpp"
+
+namespace portcullis::service::daemon {
+
+class UnixPort {
+ public:
+  /// What a client has not read, at most.
+  static constexpr std::size_t kMostUnreadBytes = std::size_t{1} << 20;
+
+  /// Who hears of what; called from within serve().
+  struct Listener {
+    std::function<void(ConnectionId, Identity)> opened;
+    std::function<void(ConnectionId, std::span<const std::byte>)> received;
+    std::function<void(ConnectionId)> closed;
+  };
+  struct Options {
+    std::filesystem::path path;
+    unsigned mode = 0600;  // of the socket
+    Users users;
+    Limits limits;
+    LogSink log;
+  };
+
+  /// Busy when somebody listens there already, InvalidArgument for a path that is too long or names
+  /// something else than a socket, System. A socket that nobody listens on is taken over.
+  [[nodiscard]] static Result<std::unique_ptr<UnixPort>> listen(const Options& options,
+                                                                Listener listener);
+  UnixPort(const UnixPort&) = delete;
+  UnixPort& operator=(const UnixPort&) = delete;
+  /// Takes the socket's name away.
+  ~UnixPort();
+
+  /// Readable when serve() has something to do.
+  [[nodiscard]] int fd() const noexcept { return epoll_.get(); }
+  void serve();
+  void send(ConnectionId connection, wire::FrameBytes frame);
+  /// Once what was sent has been read; at once where nothing is left.
+  void hang_up(ConnectionId connection);
+  /// No new connections; those that are there stay.
+  void stop_listening();
+  /// Nobody has anything left to read.
+  [[nodiscard]] bool is_drained() const noexcept;
+  void set_limits(const Limits& limits) { options_.limits = limits; }
+  void set_users(const Users& users) { options_.users = users; }
+
+ private:
+  struct Connection {
+    UniqueFd socket;
+    std::uint32_t uid = 0;
+    std::deque<wire::FrameBytes> unread;
+    std::size_t unread_bytes = 0;
+    bool ends = false;  // when it has read what is left
+  };
+
+  UnixPort(const Options& options, Listener listener)
+      : options_(options), listener_(std::move(listener)) {}
+  [[nodiscard]] Result<void> start();
+  [[nodiscard]] Result<void> bind_socket();
+  void accept_all();
+  void admit(UniqueFd socket);
+  [[nodiscard]] std::string objection(std::uint32_t uid, bool is_known) const;
+  void turn_away(const UniqueFd& socket, const std::string& why);
+  void read_some(ConnectionId id);
+  void write_some(ConnectionId id);
+  void close(ConnectionId id);
+  [[nodiscard]] Result<void> watch(int fd, ConnectionId id, bool wants_to_write, bool is_new);
+
+  Options options_;
+  Listener listener_;
+  UniqueFd epoll_;
+  UniqueFd socket_;
+  bool is_bound_ = false;
+  std::map<ConnectionId, Connection> connections_;
+  std::unordered_map<std::uint32_t, std::uint32_t> by_uid_;  // connections of a user
+  ConnectionId next_ = 1;
+  std::uint64_t turned_away_ = 0;
+};
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace portcullis::service::daemon {
+namespace {
+
+using testing::HasSubstr;
+
+class ConfigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "portcullis-config-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::filesystem::path file() const { return folder_ / "leased.toml"; }
+  Result<Config> read(const std::string& text) const {
+    std::ofstream(file(), std::ios::binary) << text;
+    return read_config(file(), Config{});
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ConfigTest, EveryWord_IsRead) {
+  const auto config = read(R"(
+[device]
+name = "0000:03:00.0"
+address = "192.0.2.1"
+eal = ["-l", "2-3"]
+plan = "nak-first"
+slots = 99
+grace_ms = 1000
+residence_ms = 20
+mtu = 4096
+polls = true
+[socket]
+path = "/run/x.sock"
+mode = "0660"
+[journal]
+path = "/var/x.journal"
+[limits]
+tenant_leases = 1
+tenant_bytes = 2
+lease_bytes = 3
+default_ttl_ms = 4
+most_ttl_ms = 5
+orphan_ms = 6
+connections = 7
+uid_connections = 8
+requests = 9
+[[user]]
+uid = 1000
+tenant = 12
+role = "client"
+[[user]]
+name = "root"
+role = "operator"
+)");
+  ASSERT_TRUE(config) << config.error().text;
+  EXPECT_EQ(config->device.name, "0000:03:00.0");
+  EXPECT_EQ(config->device.address->text(), "192.0.2.1");
+  EXPECT_THAT(config->device.eal, testing::ElementsAre("-l", "2-3"));
+  EXPECT_EQ(config->device.plan.full_name(), "nak-first");
+  EXPECT_EQ(config->device.slots, 99u);
+  EXPECT_EQ(config->device.grace_ms, 1000u);
+  EXPECT_EQ(config->device.residence_ms, 20u);
+  EXPECT_EQ(config->device.mtu, 4096u);
+  EXPECT_TRUE(config->device.polls);
+  EXPECT_EQ(config->socket, "/run/x.sock");
+  EXPECT_EQ(config->socket_mode, 0660u);
+  EXPECT_EQ(config->journal, "/var/x.journal");
+  EXPECT_EQ(config->limits, (Limits{.tenant_leases = 1,
+                                    .tenant_bytes = 2,
+                                    .lease_bytes = 3,
+                                    .default_ttl_ms = 4,
+                                    .most_ttl_ms = 5,
+                                    .orphan_ms = 6,
+                                    .connections = 7,
+                                    .uid_connections = 8,
+                                    .requests = 9}));
+  EXPECT_EQ(config->users.by_uid.at(1000), (Users::Entry{.tenant = 12}));
+  EXPECT_EQ(config->users.by_uid.at(0), (Users::Entry{.tenant = 0, .role = wire::Role::Operator}));
+}
+
+TEST_F(ConfigTest, EmptyFile_ChangesNothing) {
+  const auto config = read("");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->limits, Limits{});
+}
+
+TEST_F(ConfigTest, UsersOfTheFile_ReplaceTheBuiltInOnes) {
+  std::ofstream(file()) << "[[user]]\nuid = 5\n";
+  Config base;
+  base.users.by_uid[9] = {};
+  const auto config = read_config(file(), base).value();
+  EXPECT_FALSE(config.users.of(9, 1));
+  EXPECT_EQ(config.users.of(5, 1)->tenant, 5u);
+}
+
+TEST_F(ConfigTest, JournalNone_KeepsNothing) {
+  Config base;
+  base.journal = "/x";
+  std::ofstream(file()) << "[journal]\npath = \"none\"\n";
+  EXPECT_FALSE(read_config(file(), base).value().journal);
+}
+
+TEST_F(ConfigTest, FileThatIsNotThere_IsNamed) {
+  EXPECT_THAT(read_config(file(), {}).error().text,
+              HasSubstr("leased.toml: No such file or directory"));
+}
+
+TEST_F(ConfigTest, Directory_IsNoFile) { EXPECT_FALSE(read_config(folder_, {})); }
+
+struct Bad {
+  const char* about;
+  const char* text;
+  const char* error;
+};
+void PrintTo(const Bad& bad, std::ostream* to) { *to << bad.about; }
+
+class ConfigMistake : public ConfigTest, public testing::WithParamInterface<Bad> {};
+
+TEST_P(ConfigMistake, IsOneLineWithItsPlace) {
+  const auto config = read(GetParam().text);
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().text, HasSubstr("leased.toml" + std::string(GetParam().error)));
+  EXPECT_THAT(config.error().text, testing::Not(HasSubstr("\n")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, ConfigMistake,
+    testing::Values(
+        Bad{"syntax", "[device]\nname = \n", ":2: "},
+        Bad{"table", "[devic]\n", ":1: \"devic\" is not known in the file; device, socket"},
+        Bad{"word", "[device]\nslot = 1\n", ":2: \"slot\" is not known in [device]; name,"},
+        Bad{"type", "[device]\nslots = \"1\"\n", ":2: slots = '1'; a number from 1 to 65000"},
+        Bad{"range", "[device]\nslots = 65001\n", ":2: slots = 65001; a number from 1 to 65000"},
+        Bad{"negative", "[limits]\n\nrequests = -1\n", ":3: requests = -1; a number from 1"},
+        Bad{"float", "[limits]\nrequests = 1.5\n", ":2: requests = 1.5; a number"},
+        Bad{"flag", "[device]\npolls = 1\n", ":2: polls = 1; true or false is accepted"},
+        Bad{"list", "[device]\neal = \"-l 1\"\n", ":2: eal = '-l 1'; a list of texts"},
+        Bad{"listOfNumbers", "[device]\neal = [1]\n", ":2: eal = "},
+        Bad{"address", "[device]\naddress = \"nowhere\"\n", ":2: address = \"nowhere\": "},
+        Bad{"plan", "[device]\nplan = \"sead\"\n", ":2: plan = \"sead\": "},
+        Bad{"planOfGroups", "[device]\nplan = \"indirect\"\n",
+            ":2: plan = \"indirect\": a plan for"},
+        Bad{"planThatNeverTears", "[device]\nplan = \"drop-only\"\n",
+            ":2: plan = \"drop-only\": it never answers TornDown"},
+        Bad{"mtu", "[device]\nmtu = 1500\n", ":1: mtu = 1500; 256, 512,"},
+        Bad{"mode", "[socket]\nmode = \"0999\"\n", ":2: mode = \"0999\": a mode such as"},
+        Bad{"modeNumber", "[socket]\nmode = 660\n", ":2: mode = 660; a text in quotes"},
+        Bad{"path", "[socket]\npath = \"x\"\n", ":2: path = \"x\": a path from the root on"},
+        Bad{"role", "[[user]]\nuid = 1\nrole = \"king\"\n",
+            ":3: role = \"king\": client, operator"},
+        Bad{"nobody", "[[user]]\ntenant = 1\n", ":1: [[user]] has neither uid nor name"},
+        Bad{"userName", "[[user]]\nname = \"no such user\"\n",
+            ":2: name = \"no such user\": there"},
+        Bad{"userTable", "[user]\nuid = 1\n", ":1: user = "},
+        Bad{"ttl", "[limits]\ndefault_ttl_ms = 9\nmost_ttl_ms = 8\n",
+            ":1: default_ttl_ms 9 is above most_ttl_ms 8"}),
+    [](const auto& info) { return std::string(info.param.about); });
+
+}  // namespace
+}  // namespace portcullis::service::daemon

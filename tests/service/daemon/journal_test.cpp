@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the journal keeps over a server's end, and what it does with files that are not its own.
+#include "service/daemon/journal.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace portcullis::service::daemon {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class JournalTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "portcullis-journal-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::filesystem::path file() const { return folder_ / "journal"; }
+  [[nodiscard]] Journal opened() const { return Journal::open(file()).value(); }
+
+  static Record record(std::uint64_t id, std::uint64_t tenant = 7) {
+    return {.name = {.id = id, .epoch = ~std::uint64_t{0} - id},
+            .tenant = tenant,
+            .bytes = 4096,
+            .granted_unix_ms = 1000};
+  }
+  static Ending ending(const Record& of, wire::Outcome outcome) {
+    return {.name = of.name,
+            .tenant = of.tenant,
+            .unix_ms = 2000,
+            .failed_mask = 3,
+            .outcome = outcome,
+            .memory = wire::Memory::Unmap,
+            .cause = wire::Cause::Operator,
+            .origin = lease::Origin::Revoke};
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(JournalTest, LeaseThatWasHeldWhenItWent_EndsByTheReset) {
+  const Record held = record(1);
+  std::uint64_t before = 0;
+  {
+    Journal journal = opened();
+    before = journal.begin(1).value().incarnation;
+    ASSERT_TRUE(journal.write(std::vector<Entry>{held}));
+  }
+  const Beginning next = opened().begin(5000).value();
+  EXPECT_EQ(next.restarted, 1u);
+  ASSERT_EQ(next.past.size(), 1u);
+  EXPECT_EQ(next.past[0].incarnation, before);
+  EXPECT_EQ(next.past[0].ending, (Ending{.name = held.name,
+                                         .tenant = 7,
+                                         .unix_ms = 5000,
+                                         .outcome = wire::Outcome::TornDown,
+                                         .memory = wire::Memory::FunctionReset,
+                                         .cause = wire::Cause::Restart}));
+}
+
+TEST_F(JournalTest, LeaseThatHadItsOutcome_KeepsItOverARestart) {
+  const Record lease = record(2);
+  {
+    Journal journal = opened();
+    ASSERT_TRUE(journal.begin(1));
+    ASSERT_TRUE(journal.write(std::vector<Entry>{lease}));
+    ASSERT_TRUE(journal.write(std::vector<Entry>{ending(lease, wire::Outcome::Fenced)}));
+  }
+  const Beginning next = opened().begin(5000).value();
+  EXPECT_EQ(next.restarted, 0u);
+  ASSERT_EQ(next.past.size(), 1u);
+  EXPECT_EQ(next.past[0].ending, ending(lease, wire::Outcome::Fenced));
+}
+
+TEST_F(JournalTest, EveryServer_HasNumbersOfItsOwn) {
+  std::vector<std::uint64_t> incarnations;
+  std::vector<std::uint64_t> epochs;
+  for (int i = 0; i < 8; ++i) {
+    const Beginning each = opened().begin(1).value();
+    incarnations.push_back(each.incarnation);
+    epochs.push_back(each.first_epoch);
+  }
+  EXPECT_THAT(incarnations, testing::Each(testing::Ne(0u)));
+  std::sort(incarnations.begin(), incarnations.end());
+  EXPECT_EQ(std::unique(incarnations.begin(), incarnations.end()), incarnations.end());
+  std::sort(epochs.begin(), epochs.end());
+  EXPECT_EQ(std::unique(epochs.begin(), epochs.end()), epochs.end());
+}
+
+TEST_F(JournalTest, NameThatIsOnRecord_IsNotTakenTwice) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(1));
+  ASSERT_TRUE(journal.write(std::vector<Entry>{record(3)}));
+  EXPECT_FALSE(journal.write(std::vector<Entry>{record(4), record(3)}));
+  // All of them or none.
+  EXPECT_TRUE(journal.write(std::vector<Entry>{record(4)}));
+}
+
+TEST_F(JournalTest, EndingOfALeaseThatIsNotOnRecord_IsPassedOver) {
+  {
+    Journal journal = opened();
+    ASSERT_TRUE(journal.begin(1));
+    EXPECT_TRUE(journal.write(std::vector<Entry>{ending(record(5), wire::Outcome::TornDown)}));
+  }
+  EXPECT_THAT(opened().begin(2).value().past, testing::IsEmpty());
+}
+
+TEST_F(JournalTest, FileOfAnotherServer_IsBusy) {
+  const Journal first = opened();
+  const auto second = Journal::open(file());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::Busy);
+  EXPECT_EQ(second.error().text, "journal " + file().string() + ": another process has it open");
+}
+
+TEST_F(JournalTest, File_IsItsOwnersAlone) {
+  const Journal journal = opened();
+  struct stat found {};
+  ASSERT_EQ(::stat(file().c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0600u);
+}
+
+TEST_F(JournalTest, FileThatIsNoDatabase_IsRefusedAndKept) {
+  std::ofstream(file()) << std::string(8192, 'x');
+  const auto journal = Journal::open(file());
+  ASSERT_FALSE(journal);
+  EXPECT_EQ(journal.error().code, Errc::Malformed);
+  EXPECT_EQ(std::filesystem::file_size(file()), 8192u);
+}
+
+TEST_F(JournalTest, FileCutInItsMiddle_IsRefused) {
+  {
+    Journal journal = opened();
+    ASSERT_TRUE(journal.begin(1));
+  }
+  std::filesystem::resize_file(file(), 4096);
+  EXPECT_FALSE(Journal::open(file()).and_then([](Journal journal) { return journal.begin(2); }));
+}
+
+TEST_F(JournalTest, SymbolicLink_IsNotFollowed) {
+  std::filesystem::create_symlink(folder_ / "elsewhere", file());
+  EXPECT_FALSE(Journal::open(file()));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "elsewhere"));
+}
+
+TEST_F(JournalTest, FolderThatIsNotThere_IsNamed) {
+  const auto journal = Journal::open(folder_ / "none" / "journal");
+  ASSERT_FALSE(journal);
+  EXPECT_THAT(journal.error().text, HasSubstr("none/journal: No such file or directory"));
+}
+
+TEST_F(JournalTest, MoreThanIsRemembered_TheNewestAreThere) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(1));
+  std::vector<Entry> entries;
+  for (std::uint64_t id = 1; id <= 70'000; ++id) {
+    entries.emplace_back(record(id));
+    Ending end = ending(record(id), wire::Outcome::TornDown);
+    end.unix_ms = id;
+    entries.emplace_back(end);
+  }
+  ASSERT_TRUE(journal.write(entries));
+  const auto past = journal.begin(80'000).value().past;
+  ASSERT_EQ(past.size(), Journal::kMostPast);
+  EXPECT_EQ(past.back().ending.unix_ms, 70'000u);
+  EXPECT_EQ(past.front().ending.unix_ms, 70'000u - Journal::kMostPast + 1);
+}
+
+}  // namespace
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/mailbox.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <thread>
+#include <vector>
+
+namespace portcullis::service::daemon {
+namespace {
+
+bool is_readable(int fd) {
+  pollfd waited{.fd = fd, .events = POLLIN, .revents = 0};
+  return ::poll(&waited, 1, 0) == 1;
+}
+
+TEST(Mailbox, Nothing_IsTakenFromAnEmptyOne) {
+  Mailbox<int> box;
+  EXPECT_FALSE(box.take());
+  EXPECT_FALSE(is_readable(box.fd()));
+}
+
+TEST(Mailbox, WhatWasPut_ComesInOrder) {
+  Mailbox<int> box;
+  box.put(1);
+  box.put(2);
+  EXPECT_TRUE(is_readable(box.fd()));
+  EXPECT_EQ(box.take(), 1);
+  EXPECT_EQ(box.take(), 2);
+  EXPECT_FALSE(box.take());
+}
+
+TEST(Mailbox, HeardBeforeTaking_LosesNothingThatComesThen) {
+  Mailbox<int> box;
+  box.put(1);
+  box.heard();
+  EXPECT_EQ(box.take(), 1);
+  box.put(2);
+  EXPECT_TRUE(is_readable(box.fd()));
+  EXPECT_EQ(box.take(), 2);
+}
+
+TEST(Mailbox, TwoThreads_EveryValueOnceAndInOrder) {
+  constexpr int kMany = 100'000;
+  Mailbox<int> box;
+  std::thread producer([&box] {
+    for (int i = 0; i < kMany; ++i) box.put(i);
+  });
+  std::vector<int> got;
+  while (got.size() < kMany) {
+    pollfd waited{.fd = box.fd(), .events = POLLIN, .revents = 0};
+    (void)::poll(&waited, 1, 1000);
+    box.heard();
+    while (const auto next = box.take()) got.push_back(*next);
+  }
+  producer.join();
+  std::vector<int> wanted(kMany);
+  for (int i = 0; i < kMany; ++i) wanted[static_cast<std::size_t>(i)] = i;
+  EXPECT_EQ(got, wanted);
+}
+
+}  // namespace
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The socket against clients that behave and clients that do not.
+#include "service/daemon/unix_port.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace portcullis::service::daemon {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class UnixPortTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "portcullis-socket-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    options_.path = folder_ / "leased.sock";
+    options_.users.by_uid[::geteuid()] = {.tenant = 7, .role = wire::Role::Operator};
+    options_.log = [this](std::string_view line) { log_.emplace_back(line); };
+  }
+  void TearDown() override {
+    port_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  Result<std::unique_ptr<UnixPort>> listen() {
+    return UnixPort::listen(options_,
+                            {.opened =
+                                 [this](ConnectionId id, Identity who) {
+                                   opened_.push_back(id);
+                                   last_identity_ = std::move(who);
+                                 },
+                             .received =
+                                 [this](ConnectionId, std::span<const std::byte> bytes) {
+                                   received_.push_back(bytes.size());
+                                 },
+                             .closed = [this](ConnectionId id) { closed_.push_back(id); }});
+  }
+  void start() { port_ = listen().value(); }
+
+  UniqueFd connect() {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    options_.path.string().copy(static_cast<char*>(address.sun_path), sizeof address.sun_path - 1);
+    EXPECT_EQ(::connect(fd.get(), std::bit_cast<const sockaddr*>(&address), sizeof address), 0);
+    port_->serve();
+    return fd;
+  }
+  static void say(const UniqueFd& fd, std::size_t bytes) {
+    const std::vector<std::byte> message(bytes);
+    EXPECT_EQ(::send(fd.get(), message.data(), bytes, MSG_NOSIGNAL), static_cast<ssize_t>(bytes));
+  }
+  /// Bytes of the next message; 0 at the end, negative when there is none.
+  static ssize_t heard(const UniqueFd& fd) {
+    std::array<std::byte, 8192> buffer;
+    return ::recv(fd.get(), buffer.data(), buffer.size(), 0);
+  }
+  void serve(int times = 4) {
+    for (int i = 0; i < times; ++i) port_->serve();
+  }
+
+  std::filesystem::path folder_;
+  UnixPort::Options options_;
+  std::vector<std::string> log_;
+  std::vector<ConnectionId> opened_;
+  std::vector<ConnectionId> closed_;
+  std::vector<std::size_t> received_;
+  Identity last_identity_;
+  std::unique_ptr<UnixPort> port_;
+};
+
+TEST_F(UnixPortTest, Peer_IsWhoTheKernelSays) {
+  start();
+  const auto client = connect();
+  EXPECT_EQ(last_identity_.tenant, 7u);
+  EXPECT_EQ(last_identity_.role, wire::Role::Operator);
+  EXPECT_EQ(last_identity_.peer,
+            "uid " + std::to_string(::geteuid()) + " pid " + std::to_string(::getpid()));
+}
+
+TEST_F(UnixPortTest, MessagesAndAnswers_KeepTheirBounds) {
+  start();
+  const auto client = connect();
+  say(client, 40);
+  say(client, 16);
+  serve();
+  EXPECT_THAT(received_, ElementsAre(40, 16));
+  port_->send(opened_[0], wire::FrameBytes(24));
+  port_->send(opened_[0], wire::FrameBytes(56));
+  EXPECT_EQ(heard(client), 24);
+  EXPECT_EQ(heard(client), 56);
+}
+
+TEST_F(UnixPortTest, MessageLongerThanAnyFrame_IsSeenToBe) {
+  start();
+  const auto client = connect();
+  say(client, 60'000);
+  serve();
+  EXPECT_THAT(received_, ElementsAre(wire::kMostFrameBytes + 1));
+}
+
+TEST_F(UnixPortTest, ClientThatGoes_IsToldOnce) {
+  start();
+  auto client = connect();
+  client.reset();
+  serve();
+  EXPECT_EQ(closed_, opened_);
+}
+
+TEST_F(UnixPortTest, UserWhomNobodyNamed_IsTurnedAway) {
+  options_.users = {};
+  start();
+  const auto client = connect();
+  EXPECT_EQ(heard(client), 144);  // REFUSED
+  EXPECT_EQ(heard(client), 0);
+  EXPECT_THAT(opened_, IsEmpty());
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("is nobody that the configuration names")));
+}
+
+TEST_F(UnixPortTest, MoreConnectionsThanAreAccepted_AreTurnedAwayAndLoggedOnce) {
+  options_.limits.connections = 3;
+  start();
+  std::vector<UniqueFd> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(connect());
+  EXPECT_THAT(opened_, SizeIs(3));
+  EXPECT_THAT(log_, SizeIs(1));
+  clients.erase(clients.begin());
+  serve();
+  clients.push_back(connect());
+  EXPECT_THAT(opened_, SizeIs(4));
+}
+
+TEST_F(UnixPortTest, ConnectionsOfOneUser_AreLimited) {
+  options_.limits.uid_connections = 2;
+  start();
+  std::vector<UniqueFd> clients;
+  for (int i = 0; i < 5; ++i) clients.push_back(connect());
+  EXPECT_THAT(opened_, SizeIs(2));
+  EXPECT_THAT(log_.at(0), HasSubstr("2 connections of user"));
+}
+
+TEST_F(UnixPortTest, ClientThatDoesNotRead_IsHungUpOnAndOthersAreServed) {
+  start();
+  const auto slow = connect();
+  const auto other = connect();
+  for (int i = 0; i < 2000; ++i) port_->send(opened_[0], wire::FrameBytes(4096));
+  port_->send(opened_[1], wire::FrameBytes(24));
+  serve();
+  EXPECT_THAT(closed_, ElementsAre(opened_[0]));
+  EXPECT_EQ(heard(other), 24);
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("does not read")));
+}
+
+TEST_F(UnixPortTest, HangUp_ComesBehindWhatWasSent) {
+  start();
+  const auto client = connect();
+  port_->send(opened_[0], wire::FrameBytes(24));
+  port_->hang_up(opened_[0]);
+  EXPECT_EQ(heard(client), 24);
+  EXPECT_EQ(heard(client), 0);
+  serve();
+  EXPECT_EQ(closed_, opened_);
+}
+
+TEST_F(UnixPortTest, WhatABlockedClientReadsLater_IsAllThere) {
+  start();
+  const auto client = connect();
+  constexpr int kMany = 200;
+  for (int i = 0; i < kMany; ++i) port_->send(opened_[0], wire::FrameBytes(4096));
+  int got = 0;
+  for (int i = 0; i < 10'000 && got < kMany; ++i) {
+    got += heard(client) == 4096 ? 1 : 0;
+    port_->serve();
+  }
+  EXPECT_EQ(got, kMany);
+  EXPECT_TRUE(port_->is_drained());
+}
+
+TEST_F(UnixPortTest, Socket_HasTheModeThatWasAskedFor) {
+  options_.mode = 0640;
+  start();
+  struct stat found {};
+  ASSERT_EQ(::stat(options_.path.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0640u);
+}
+
+TEST_F(UnixPortTest, ServerThatEnds_TakesItsNameAway) {
+  start();
+  port_.reset();
+  EXPECT_FALSE(std::filesystem::exists(options_.path));
+}
+
+TEST_F(UnixPortTest, NameThatADeadServerLeft_IsTakenOver) {
+  start();
+  const auto kept = folder_ / "kept";
+  std::filesystem::create_hard_link(options_.path, kept);
+  port_.reset();
+  std::filesystem::rename(kept, options_.path);
+  EXPECT_TRUE(listen());
+}
+
+TEST_F(UnixPortTest, NameOfAServerThatListens_IsBusyAndStays) {
+  start();
+  const auto second = listen();
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::Busy);
+  EXPECT_TRUE(std::filesystem::exists(options_.path));
+}
+
+TEST_F(UnixPortTest, NameOfAFile_IsRefusedAndTheFileStays) {
+  std::ofstream(options_.path) << "mine";
+  const auto port = listen();
+  ASSERT_FALSE(port);
+  EXPECT_THAT(port.error().text, HasSubstr("something else than a socket is there"));
+  EXPECT_EQ(std::filesystem::file_size(options_.path), 4u);
+}
+
+TEST_F(UnixPortTest, PathThatIsTooLong_IsRefused) {
+  options_.path = folder_ / std::string(120, 'x');
+  EXPECT_EQ(listen().error().code, Errc::InvalidArgument);
+}
+
+}  // namespace
+}  // namespace portcullis::service::daemon
