@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/connection.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace portcullis::client {
+namespace {
+
+using wire::Op;
+
+std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
+
+Errc errc_of(wire::Code code) noexcept {
+  switch (code) {
+    case wire::Code::InvalidValue:
+      return Errc::InvalidArgument;
+    case wire::Code::NotAllowed:
+    case wire::Code::UnknownOp:
+    case wire::Code::UnknownVersion:
+      return Errc::Unsupported;
+    case wire::Code::Limit:
+    case wire::Code::NoResources:
+      return Errc::OutOfResources;
+    case wire::Code::Busy:
+    case wire::Code::Ending:
+      return Errc::Busy;
+    case wire::Code::NotFound:
+      return Errc::NotFound;
+    case wire::Code::Unavailable:
+      return Errc::DeviceFailed;
+    case wire::Code::Malformed:
+    case wire::Code::HelloFirst:
+      break;
+  }
+  return Errc::Malformed;
+}
+
+tl::unexpected<Error> refused(const wire::Refusal& refusal) {
+  return fail(errc_of(refusal.code),
+              fmt::format("{}: {}", wire::name(refusal.code), wire::text_of(refusal.text)));
+}
+
+Result<UniqueFd> connect_to(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string text = path.string();
+  if (text.empty() || text.size() >= sizeof address.sun_path)
+    return fail(Errc::InvalidArgument,
+                fmt::format("socket \"{}\": {} characters; a path of 1 to {} is accepted", text,
+                            text.size(), sizeof address.sun_path - 1));
+  text.copy(static_cast<char*>(address.sun_path), text.size());
+  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return fail(Errc::System, fmt::format("socket: {}", std::strerror(errno)));
+  if (::connect(socket.get(), std::bit_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return socket;
+  const bool is_nobody = errno == ENOENT || errno == ECONNREFUSED;
+  return fail(is_nobody ? Errc::NotFound : Errc::System,
+              is_nobody ? fmt::format("no leased listens on {}", text)
+                        : fmt::format("socket {}: {}", text, std::strerror(errno)));
+}
+
+}  // namespace
+
+tl::unexpected<Error> Connection::gone(const std::string& why) {
+  if (!gone_) gone_ = Error{Errc::DeviceGone, why, std::nullopt};
+  return tl::unexpected<Error>(*gone_);
+}
+
+Result<Connection> Connection::open(const std::filesystem::path& socket, const Options& options) {
+  PORTCULLIS_TRY_ASSIGN(auto connected, connect_to(socket));
+  Connection connection(std::move(connected), options);
+  PORTCULLIS_TRY(connection.greet());
+  return connection;
+}
+
+Result<void> Connection::greet() {
+  wire::HelloRequest hello{.known_incarnation = options_.known_incarnation};
+  wire::put_text(hello.client_name, options_.name);
+  PORTCULLIS_TRY_ASSIGN(server_, ask<wire::HelloAnswer>(Op::Hello, hello));
+  return {};
+}
+
+Result<void> Connection::send(const wire::FrameBytes& frame) {
+  if (gone_) return tl::unexpected<Error>(*gone_);
+  const ssize_t sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+  if (sent == static_cast<ssize_t>(frame.size())) return {};
+  // What a server that hung up had to say first is there to be read.
+  if (errno == EPIPE || errno == ECONNRESET) return {};
+  return gone(fmt::format("the server cannot be written to: {}", std::strerror(errno)));
+}
+
+Result<std::optional<wire::FrameBytes>> Connection::receive(std::uint64_t until_ns) {
+  if (gone_) return tl::unexpected<Error>(*gone_);
+  for (;;) {
+    const std::uint64_t now = now_ns();
+    const std::uint64_t left_ms =
+        now >= until_ns ? 0 : std::min<std::uint64_t>((until_ns - now) / kNsPerMs + 1, 1'000);
+    pollfd waited{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&waited, 1, static_cast<int>(left_ms));
+    if (ready < 0 && errno != EINTR)
+      return gone(fmt::format("the server cannot be waited for: {}", std::strerror(errno)));
+    if (ready > 0) break;
+    if (now_ns() >= until_ns) return std::nullopt;
+  }
+  wire::FrameBytes bytes(wire::kMostFrameBytes + 1);
+  const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+  if (got == 0) return gone("the server has hung up");
+  if (got < 0) return gone(fmt::format("the server cannot be read: {}", std::strerror(errno)));
+  bytes.resize(static_cast<std::size_t>(got));
+  return bytes;
+}
+
+/// A notice goes to the news; anything else unasked for is what no server says.
+Result<void> Connection::keep(const wire::Frame& frame) {
+  const std::uint16_t op = frame.header.op;
+  if (op == wire::number(wire::Notice::ServerRestarted)) {
+    const auto body = wire::read_body<wire::RestartedNotice>(frame);
+    if (!body) return gone(wire::text_of(body.error().text));
+    news_.emplace_back(*body);
+    return {};
+  }
+  if (op != wire::number(wire::Notice::Revoked) && op != wire::number(wire::Notice::Expired))
+    return gone(fmt::format("the server said op {:#06x} that nobody had asked for", op));
+  const auto body = wire::read_body<wire::EndedNotice>(frame);
+  if (!body) return gone(wire::text_of(body.error().text));
+  news_.emplace_back(LeaseEnded{.notice = static_cast<wire::Notice>(op), .body = *body});
+  return {};
+}
+
+Result<wire::FrameBytes> Connection::await(std::uint64_t request_id, Op op) {
+  const std::uint64_t until_ns = now_ns() + options_.deadline_ms * kNsPerMs;
+  for (;;) {
+    PORTCULLIS_TRY_ASSIGN(auto bytes, receive(until_ns));
+    if (!bytes)
+      return fail(Errc::Timeout,
+                  fmt::format("{}: no answer in {} ms", wire::name(op), options_.deadline_ms));
+    const auto frame = wire::read_frame(*bytes);
+    if (!frame) return gone(wire::text_of(frame.error().text));
+    const bool is_refusal = frame->header.op == wire::kRefused;
+    // A refusal without a request is of the connection: a user whom nobody named, for one.
+    if (is_refusal && (frame->header.request_id == request_id || frame->header.request_id == 0)) {
+      const auto refusal = wire::read_body<wire::Refusal>(*frame);
+      if (!refusal) return gone(wire::text_of(refusal.error().text));
+      return refused(*refusal);
+    }
+    if (frame->header.request_id == request_id && frame->header.op == wire::answer_to(op))
+      return *std::move(bytes);
+    // The answer to a request that was given up on says nothing any more.
+    if (frame->header.request_id != 0 && frame->header.request_id < request_id) continue;
+    PORTCULLIS_TRY(keep(*frame));
+  }
+}
+
+template <class Answer, class Body>
+Result<Answer> Connection::ask(Op op, const Body& body) {
+  const std::uint64_t request_id = next_request_++;
+  PORTCULLIS_TRY(send(wire::make_frame(wire::number(op), request_id, body)));
+  PORTCULLIS_TRY_ASSIGN(const auto bytes, await(request_id, op));
+  const auto answer = wire::read_body<Answer>(*wire::read_frame(bytes));
+  if (!answer) return gone(wire::text_of(answer.error().text));
+  return *answer;
+}
+
+Result<wire::AllocAnswer> Connection::alloc(const wire::AllocRequest& wanted) {
+  return ask<wire::AllocAnswer>(Op::LeaseAlloc, wanted);
+}
+Result<wire::RenewAnswer> Connection::renew(const wire::RenewRequest& wanted) {
+  return ask<wire::RenewAnswer>(Op::LeaseRenew, wanted);
+}
+Result<wire::RevokeAnswer> Connection::revoke(const wire::RevokeRequest& wanted) {
+  return ask<wire::RevokeAnswer>(Op::LeaseRevoke, wanted);
+}
+Result<wire::RevokeTenantAnswer> Connection::revoke_tenant(std::uint64_t tenant) {
+  return ask<wire::RevokeTenantAnswer>(Op::RevokeTenant,
+                                       wire::RevokeTenantRequest{.tenant = tenant});
+}
+Result<wire::WatchAnswer> Connection::watch(std::uint64_t tenant) {
+  return ask<wire::WatchAnswer>(Op::LeaseWatch, wire::WatchRequest{.tenant = tenant});
+}
+Result<wire::StatusAnswer> Connection::status() {
+  return ask<wire::StatusAnswer>(Op::Status, wire::StatusRequest{});
+}
+
+Result<std::vector<wire::LeaseRow>> Connection::list(std::uint64_t tenant) {
+  std::vector<wire::LeaseRow> rows;
+  wire::ListRequest wanted{.tenant = tenant};
+  do {
+    const std::uint64_t request_id = next_request_++;
+    PORTCULLIS_TRY(send(wire::make_frame(wire::number(Op::LeaseList), request_id, wanted)));
+    PORTCULLIS_TRY_ASSIGN(const auto bytes, await(request_id, Op::LeaseList));
+    const auto part = wire::read_list(*wire::read_frame(bytes));
+    if (!part) return gone(wire::text_of(part.error().text));
+    if (part->next_cursor != 0 && part->next_cursor <= wanted.cursor)
+      return gone("the server's list goes round in a circle");
+    rows.insert(rows.end(), part->rows.begin(), part->rows.end());
+    wanted.cursor = part->next_cursor;
+  } while (wanted.cursor != 0);
+  return rows;
+}
+
+Result<std::optional<News>> Connection::next_news(std::uint64_t most_ms) {
+  const std::uint64_t until_ns = now_ns() + most_ms * kNsPerMs;
+  while (news_.empty()) {
+    PORTCULLIS_TRY_ASSIGN(const auto bytes, receive(until_ns));
+    if (!bytes) return std::nullopt;
+    const auto frame = wire::read_frame(*bytes);
+    if (!frame) return gone(wire::text_of(frame.error().text));
+    // The answer to a request that was given up on.
+    if (frame->header.request_id != 0) continue;
+    PORTCULLIS_TRY(keep(*frame));
+  }
+  std::optional<News> oldest(std::move(news_.front()));
+  news_.pop_front();
+  return oldest;
+}
+
+}  // namespace portcullis::client

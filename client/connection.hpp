@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A connection to leased over AF_UNIX: asks, waits for the answer up to a deadline, and keeps the
+// notices that come meanwhile. One thread at a time. A server that ends, or says what no server
+// says, ends the connection: every later call says so.
+//
+//   PORTCULLIS_TRY_ASSIGN(auto leased, client::Connection::open("/run/portcullis/leased.sock",
+//   {})); PORTCULLIS_TRY_ASSIGN(const auto held, leased.alloc(request));
+//   PORTCULLIS_TRY_ASSIGN(const auto answer, leased.revoke({.id = held.id, .epoch = held.epoch}));
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "wire/frame.hpp"
+
+namespace portcullis::client {
+
+/// REVOKED or EXPIRED, or that the server is another than it was.
+struct LeaseEnded {
+  wire::Notice notice = wire::Notice::Revoked;
+  wire::EndedNotice body;
+};
+using News = std::variant<LeaseEnded, wire::RestartedNotice>;
+
+struct ConnectionOptions {
+  std::string name = "client";          // for the server's log
+  std::uint64_t known_incarnation = 0;  // of the server when it was last seen
+  /// For each answer. A revoke is answered within a second by contract.
+  std::uint64_t deadline_ms = 5'000;
+};
+
+class Connection {
+ public:
+  using Options = ConnectionOptions;
+
+  /// Connects and says HELLO. NotFound when nobody listens there, System, Timeout, and what the
+  /// server refuses.
+  [[nodiscard]] static Result<Connection> open(const std::filesystem::path& socket,
+                                               const Options& options);
+
+  [[nodiscard]] const wire::HelloAnswer& server() const noexcept { return server_; }
+
+  // Each: Timeout, DeviceGone once the server is gone, and as refusals go: InvalidArgument,
+  // OutOfResources, Busy, NotFound, Unsupported (the role does not), DeviceFailed (nothing is
+  // granted), Malformed.
+  [[nodiscard]] Result<wire::AllocAnswer> alloc(const wire::AllocRequest& wanted);
+  [[nodiscard]] Result<wire::RenewAnswer> renew(const wire::RenewRequest& wanted);
+  [[nodiscard]] Result<wire::RevokeAnswer> revoke(const wire::RevokeRequest& wanted);
+  [[nodiscard]] Result<wire::RevokeTenantAnswer> revoke_tenant(std::uint64_t tenant);
+  [[nodiscard]] Result<wire::WatchAnswer> watch(std::uint64_t tenant);
+  [[nodiscard]] Result<wire::StatusAnswer> status();
+  /// All of them, however many frames they fill.
+  [[nodiscard]] Result<std::vector<wire::LeaseRow>> list(std::uint64_t tenant);
+
+  /// The oldest notice; waits up to `most_ms` for one, then none.
+  [[nodiscard]] Result<std::optional<News>> next_news(std::uint64_t most_ms);
+  /// Readable when something has come; for whoever waits for more than this.
+  [[nodiscard]] int fd() const noexcept { return socket_.get(); }
+
+ private:
+  explicit Connection(UniqueFd socket, const Options& options)
+      : socket_(std::move(socket)), options_(options) {}
+  [[nodiscard]] Result<void> greet();
+  [[nodiscard]] Result<void> send(const wire::FrameBytes& frame);
+  /// The answer to `request_id`, which a refusal makes an error.
+  [[nodiscard]] Result<wire::FrameBytes> await(std::uint64_t request_id, wire::Op op);
+  /// One message, or none when `until_ns` has passed.
+  [[nodiscard]] Result<std::optional<wire::FrameBytes>> receive(std::uint64_t until_ns);
+  [[nodiscard]] Result<void> keep(const wire::Frame& frame);
+  template <class Answer, class Body>
+  [[nodiscard]] Result<Answer> ask(wire::Op op, const Body& body);
+  [[nodiscard]] tl::unexpected<Error> gone(const std::string& why);
+
+  UniqueFd socket_;
+  Options options_;
+  wire::HelloAnswer server_;
+  std::uint64_t next_request_ = 1;
+  std::deque<News> news_;
+  std::optional<Error> gone_;
+};
+
+}  // namespace portcullis::client

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/leasectl/commands.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "client/connection.hpp"
+#include "tools/leasectl/report.hpp"
+
+namespace portcullis::tools::leasectl {
+namespace {
+
+using client::Connection;
+
+constexpr std::uint64_t kLookAgainMs = 100;
+
+template <class T>
+void print(const Options& options, const World& world, const T& what) {
+  const std::string text = options.json ? json_of(what) : text_of(what);
+  if (!text.empty()) world.print(text);
+}
+
+int status_of(wire::Outcome outcome) noexcept {
+  if (outcome == wire::Outcome::Fenced) return kFenced;
+  return outcome == wire::Outcome::NotFound ? kNotFound : kDone;
+}
+
+std::uint64_t tenant_of(const Options& options, const Connection& leased) {
+  if (options.every_tenant) return wire::kEveryTenant;
+  return options.tenant.value_or(leased.server().tenant);
+}
+
+Result<int> revoke(const Options& options, const World& world, Connection& leased,
+                   const wire::RevokeRequest& wanted) {
+  PORTCULLIS_TRY_ASSIGN(const auto answer, leased.revoke(wanted));
+  print(options, world, answer);
+  return status_of(answer.outcome);
+}
+
+/// True while `most_ms` have not passed, or there is no end.
+bool is_within(std::uint64_t since_ns, std::uint64_t most_ms) {
+  return most_ms == 0 || Clock::wall().now_ns() - since_ns < most_ms * kNsPerMs;
+}
+
+/// Holds the lease, renews it at a third of its time, and revokes it at the end.
+Result<int> alloc(const Options& options, const World& world, Connection& leased) {
+  PORTCULLIS_TRY_ASSIGN(const auto lease, leased.alloc(options.alloc));
+  print(options, world, lease);
+  const std::uint64_t began_ns = Clock::wall().now_ns();
+  const std::uint64_t renew_ns = std::max<std::uint64_t>(lease.ttl_ms / 3, 1) * kNsPerMs;
+  std::uint64_t renewed_ns = began_ns;
+  while (!world.stop() && is_within(began_ns, options.hold_ms)) {
+    PORTCULLIS_TRY_ASSIGN(const auto news, leased.next_news(kLookAgainMs));
+    if (news) {
+      print(options, world, *news);
+      const auto* ended = std::get_if<client::LeaseEnded>(&*news);
+      if (ended != nullptr && ended->body.id == lease.id && ended->body.epoch == lease.epoch)
+        return kEndedByOthers;
+    }
+    if (Clock::wall().now_ns() - renewed_ns < renew_ns) continue;
+    renewed_ns = Clock::wall().now_ns();
+    const auto renewed =
+        leased.renew({.id = lease.id, .epoch = lease.epoch, .ttl_ms = options.alloc.ttl_ms});
+    // It has just ended: the news says how.
+    if (!renewed && renewed.error().code != Errc::NotFound)
+      return tl::unexpected<Error>(renewed.error());
+  }
+  return revoke(options, world, leased, {.id = lease.id, .epoch = lease.epoch});
+}
+
+Result<int> watch(const Options& options, const World& world, Connection& leased) {
+  PORTCULLIS_TRY(leased.watch(tenant_of(options, leased)));
+  const std::uint64_t began_ns = Clock::wall().now_ns();
+  while (!world.stop() && is_within(began_ns, options.watch_ms)) {
+    PORTCULLIS_TRY_ASSIGN(const auto news, leased.next_news(kLookAgainMs));
+    if (news) print(options, world, *news);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Result<int> run(const Options& options, const World& world) {
+  constexpr std::uint64_t kDeadlineMs = 60'000;  // of a tenant with everything the device has
+  PORTCULLIS_TRY_ASSIGN(
+      auto leased,
+      Connection::open(options.socket, {.name = "leasectl", .deadline_ms = kDeadlineMs}));
+  switch (options.command) {
+    case Command::Status: {
+      PORTCULLIS_TRY_ASSIGN(const auto status, leased.status());
+      print(options, world, status);
+      return kDone;
+    }
+    case Command::List: {
+      PORTCULLIS_TRY_ASSIGN(const auto rows, leased.list(tenant_of(options, leased)));
+      print(options, world, std::span<const wire::LeaseRow>(rows));
+      return kDone;
+    }
+    case Command::Alloc:
+      return alloc(options, world, leased);
+    case Command::Renew: {
+      PORTCULLIS_TRY(leased.renew(options.renew));
+      return kDone;
+    }
+    case Command::Revoke:
+      return revoke(options, world, leased, options.revoke);
+    case Command::RevokeTenant: {
+      PORTCULLIS_TRY_ASSIGN(const auto answer, leased.revoke_tenant(*options.tenant));
+      print(options, world, answer);
+      return answer.fenced != 0 ? kFenced : kDone;
+    }
+    case Command::Watch:
+      return watch(options, world, leased);
+  }
+  return kDone;
+}
+
+}  // namespace portcullis::tools::leasectl

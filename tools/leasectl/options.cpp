@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/leasectl/options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <CLI/CLI.hpp>
+
+#include "pmd/gid.hpp"
+#include "program/command_line.hpp"
+#include "program/leased_socket.hpp"
+
+namespace portcullis::tools::leasectl {
+namespace {
+
+constexpr const char* kFooter = R"(
+  leasectl status
+  leasectl alloc --gid 192.0.2.2 --mac 02:50:43:00:00:02 --qpn 0x11 &
+  leasectl list
+  leasectl revoke 5ac0..:2f31..        the name as list and alloc print it
+
+exit status: 0 done (revoke: TornDown), 1 alloc: the lease has ended otherwise than by its holder,
+2 it could not be asked or was refused, 3 Fenced, 4 NotFound, 74 what was printed is not all
+there)";
+
+struct LeaseName {
+  std::uint64_t id = 0;
+  std::uint64_t epoch = 0;
+};
+
+/// ID:EPOCH, both hexadecimal, as report.cpp writes them.
+std::optional<LeaseName> parse_name(const std::string& text) {
+  const auto hex = [](const char* from, const char* to, std::uint64_t& value) {
+    const auto [end, error] = std::from_chars(from, to, value, 16);
+    return error == std::errc{} && end == to && from != to;
+  };
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const std::size_t colon = text.find(':');
+  LeaseName name;
+  if (colon == std::string::npos || !hex(begin, begin + colon, name.id) ||
+      !hex(begin + colon + 1, end, name.epoch))
+    return std::nullopt;
+  return name;
+}
+
+template <class Request>
+void add_name(CLI::App& command, Request& request) {
+  command
+      .add_option_function<std::string>(
+          "LEASE",
+          [&request](const std::string& text) {
+            const auto name = parse_name(text);
+            if (!name)
+              throw CLI::ValidationError(
+                  "LEASE", text + ": ID:EPOCH is accepted, both hexadecimal, as list prints them");
+            request.id = name->id;
+            request.epoch = name->epoch;
+          },
+          "its name, as list and alloc print it")
+      ->required();
+}
+
+void add_tenant(CLI::App& command, Options& options) {
+  auto* one =
+      command.add_option("--tenant", options.tenant, "whose (default one's own)")->type_name("N");
+  command.add_flag("--all", options.every_tenant, "every tenant's: for operators and observers")
+      ->excludes(one);
+}
+
+void add_alloc(CLI::App& app, Options& options) {
+  CLI::App* command = app.add_subcommand(
+      "alloc", "asks for a lease, prints it, and holds it until Ctrl-C or its end");
+  wire::AllocRequest& alloc = options.alloc;
+  alloc.bytes = 65'536;
+  alloc.qpn = 0x11;
+  const auto rate = CLI::Range(std::uint64_t{1}, ~std::uint64_t{0});
+  command->add_option("--bytes", alloc.bytes, "of the region")
+      ->type_name("N")
+      ->check(rate)
+      ->capture_default_str();
+  command->add_option("--ttl-ms", alloc.ttl_ms, "between renewals (default the server's)")
+      ->type_name("MS");
+  command
+      ->add_option_function<std::string>(
+          "--gid",
+          [&alloc](const std::string& text) {
+            const auto gid = pmd::Gid::parse(text);
+            if (!gid) throw CLI::ValidationError("--gid", gid.error().text);
+            for (std::size_t i = 0; i < alloc.gid.size(); ++i)
+              alloc.gid[i] = static_cast<std::uint8_t>(gid->bytes[i]);
+          },
+          "the client's RoCE address")
+      ->type_name("IP")
+      ->required();
+  command
+      ->add_option_function<std::string>(
+          "--mac",
+          [&alloc](const std::string& text) {
+            const auto mac = pmd::Mac::parse(text);
+            if (!mac) throw CLI::ValidationError("--mac", mac.error().text);
+            alloc.mac = mac->octets;
+          },
+          "the client's MAC")
+      ->type_name("MAC")
+      ->required();
+  command->add_option("--qpn", alloc.qpn, "the client's queue pair")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--psn", alloc.psn, "the first that it sends")->type_name("N");
+  command->add_option("--hold-ms", options.hold_ms, "revokes it after this (default: Ctrl-C does)")
+      ->type_name("MS");
+  command->callback([&options] { options.command = Command::Alloc; });
+}
+
+void add_revoke(CLI::App& app, Options& options) {
+  CLI::App* command =
+      app.add_subcommand("revoke", "takes a lease back, and says what that came to");
+  add_name(*command, options.revoke);
+  command
+      ->add_option_function<std::string>(
+          "--plan",
+          [&options](const std::string& text) {
+            for (std::uint8_t each = 0; wire::is_known(wire::Plan{each}); ++each)
+              if (wire::name(wire::Plan{each}) == text) {
+                options.revoke.plan = wire::Plan{each};
+                return;
+              }
+            throw CLI::ValidationError("--plan", text +
+                                                     ": default, seed, nak-first, legacy, umr or "
+                                                     "access-flags is accepted");
+          },
+          "how it is fenced (default as the server is configured)")
+      ->type_name("NAME");
+  command->callback([&options] { options.command = Command::Revoke; });
+}
+
+void add_rest(CLI::App& app, Options& options) {
+  app.add_subcommand("status", "the server, its device, and how many leases there are")
+      ->callback([&options] { options.command = Command::Status; });
+  CLI::App* list = app.add_subcommand("list", "leases that are held, or whose slots are fenced");
+  add_tenant(*list, options);
+  list->callback([&options] { options.command = Command::List; });
+  CLI::App* renew = app.add_subcommand("renew", "puts a lease's end off");
+  add_name(*renew, options.renew);
+  renew->add_option("--ttl-ms", options.renew.ttl_ms, "from now (default the server's)")
+      ->type_name("MS");
+  renew->callback([&options] { options.command = Command::Renew; });
+  CLI::App* tenant = app.add_subcommand("revoke-tenant", "takes back everything a tenant has");
+  tenant->add_option("TENANT", options.tenant, "its number")->type_name("")->required();
+  tenant->callback([&options] { options.command = Command::RevokeTenant; });
+  CLI::App* watch = app.add_subcommand("watch", "a line for each lease that ends");
+  add_tenant(*watch, options);
+  watch->add_option("--for-ms", options.watch_ms, "ends after this (default: Ctrl-C does)")
+      ->type_name("MS");
+  watch->callback([&options] { options.command = Command::Watch; });
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, const char* const* argv) {
+  Options options;
+  options.socket = program::leased_socket();
+  CLI::App app{"Asks leased for leases, and for their end.", "leasectl"};
+  app.require_subcommand(1);
+  app.add_option("--socket", options.socket, "where leased listens")->type_name("PATH");
+  app.add_flag("--json", options.json, "one JSON object a line, for programs");
+  add_rest(app, options);
+  add_alloc(app, options);
+  add_revoke(app, options);
+  for (CLI::App* each : app.get_subcommands({})) each->fallthrough();
+  app.footer(kFooter);
+  PORTCULLIS_TRY_ASSIGN(options.text, program::parse_arguments(app, {argv + 1, argv + argc}));
+  return options;
+}
+
+}  // namespace portcullis::tools::leasectl

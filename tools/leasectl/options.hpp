@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "wire/messages.hpp"
+
+namespace portcullis::tools::leasectl {
+
+enum class Command { Status, List, Alloc, Renew, Revoke, RevokeTenant, Watch };
+
+struct Options {
+  std::optional<std::string> text;  // of --help or --version
+  Command command = Command::Status;
+  std::filesystem::path socket;
+  bool json = false;
+  std::optional<std::uint64_t> tenant;  // none: the asker's own
+  bool every_tenant = false;
+  wire::AllocRequest alloc;
+  wire::RevokeRequest revoke;
+  wire::RenewRequest renew;
+  std::uint64_t hold_ms = 0;   // alloc: holds the lease so long, and renews it; 0: without end
+  std::uint64_t watch_ms = 0;  // 0: without end
+};
+
+[[nodiscard]] Result<Options> parse_options(int argc, const char* const* argv);
+
+}  // namespace portcullis::tools::leasectl

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/leased/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "program/command_line.hpp"
+
+namespace portcullis::tools::leased {
+namespace {
+
+using service::daemon::Config;
+
+constexpr const char* kFooter = R"(
+Owns a port and serves leases on it to clients of this host, by the protocol of docs/wire.md:
+  leased &                        a model, the user's own socket, nothing to configure
+  leasectl status                 what it has; leasectl --help for the rest
+  leased --config /etc/portcullis/leased.toml
+
+SIGHUP reads the file again: limits and users count from then on. SIGTERM or Ctrl-C revokes every
+lease, tells the outcomes, and ends; a second one ends it at once, and the function is reset.
+
+exit status: 0 every lease that it had was TornDown at its end, 1 some were Fenced, 2 it could not
+serve, 74 what was printed is not all there)";
+
+Result<void> apply(const Options& options, Config& config) {
+  if (!options.device.empty()) config.device.name = options.device;
+  if (!options.socket.empty()) config.socket = options.socket;
+  if (options.journal == "none") config.journal.reset();
+  if (!options.journal.empty() && options.journal != "none") config.journal = options.journal;
+  if (options.address.empty()) return {};
+  PORTCULLIS_TRY_ASSIGN(config.device.address, pmd::Gid::parse(options.address));
+  return {};
+}
+
+}  // namespace
+
+Result<Config> Options::read_again() const {
+  // A journal that the command line names needs no place of the user's own.
+  auto config = service::daemon::default_config();
+  if (!config && journal.empty()) return config;
+  if (!config) config = Config{};
+  if (this->config) config = service::daemon::read_config(*this->config, *std::move(config));
+  if (!config) return config;
+  PORTCULLIS_TRY(apply(*this, *config));
+  return config;
+}
+
+Result<Options> parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app{"Serves leases, and takes them back: the revoke as a service.", "leased"};
+  std::string file;
+  app.add_option("--device", options.device,
+                 "model (default), a PCI address such as 0000:03:00.0, or mlx5_0")
+      ->type_name("SPEC");
+  app.add_option("--address", options.address,
+                 "the port's RoCE address (default its link-local IPv6 address)")
+      ->type_name("IP");
+  app.add_option("--config", file, "what docs/leased.md lists, in TOML")->type_name("FILE");
+  app.add_flag("--check-config", options.checks_only, "says whether it would do, and ends");
+  app.add_option("--socket", options.socket,
+                 "where clients connect (default /run/portcullis/leased.sock for root, and\n"
+                 "$XDG_RUNTIME_DIR/portcullis/leased.sock)")
+      ->type_name("PATH");
+  app.add_option("--journal", options.journal,
+                 "what outlives the server (default /var/lib/portcullis/leased.journal for root,\n"
+                 "and ~/.local/state/portcullis/leased.journal); none: nothing does")
+      ->type_name("FILE");
+  app.footer(kFooter);
+  PORTCULLIS_TRY_ASSIGN(options.text, program::parse_arguments(app, {argv + 1, argv + argc}));
+  if (options.text) return options;
+  if (!file.empty()) options.config = file;
+  PORTCULLIS_TRY_ASSIGN(options.read, options.read_again());
+  return options;
+}
+
+}  // namespace portcullis::tools::leased

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "service/daemon/config.hpp"
+
+namespace portcullis::tools::leased {
+
+struct Options {
+  std::optional<std::string> text;              // of --help or --version
+  std::optional<std::filesystem::path> config;  // the file, to be read again on SIGHUP
+  bool checks_only = false;
+  service::daemon::Config read;
+
+  /// The built-in values, the file's over them, the command line's over both.
+  [[nodiscard]] Result<service::daemon::Config> read_again() const;
+
+  // As the command line has it; empty where it says nothing.
+  std::string device;
+  std::string address;
+  std::string socket;
+  std::string journal;
+};
+
+[[nodiscard]] Result<Options> parse_options(int argc, const char* const* argv);
+
+}  // namespace portcullis::tools::leased
