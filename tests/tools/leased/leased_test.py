@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""leased as a program, against a client that was written from docs/wire.md alone.
+
+    leased_test.py LEASED [--crashes N]
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import lease_client as wire
+from lease_client import Client, HungUp, Refused
+
+DEADLINE_S = 120  # for a machine with much else to do
+
+
+class Server:
+    """A leased of its own, with its own journal and socket."""
+
+    def __init__(self, folder, *arguments, **popen):
+        self.folder = pathlib.Path(folder)
+        self.socket = self.folder / "leased.sock"
+        self.journal = self.folder / "journal"
+        self.arguments = list(arguments)
+        self.popen = popen
+        self.process = None
+
+    def start(self):
+        self.log = open(self.folder / "log", "a+", encoding="utf-8")
+        arguments = [LEASED, "--socket", self.socket, "--journal", self.journal, *self.arguments]
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": self.log}
+        self.process = subprocess.Popen(arguments, text=True, **(streams | self.popen))
+        if self.process.stdout is not None:
+            self.greeting = self.process.stdout.readline()
+        self.wait_for_socket()
+        return self
+
+    def wait_for_socket(self):
+        until = time.monotonic() + DEADLINE_S
+        while time.monotonic() < until:
+            try:
+                Client(self.socket).close()
+                return
+            except OSError:
+                if self.process.poll() is not None:
+                    break
+                time.sleep(0.02)
+        raise AssertionError(f"leased did not serve: {self.log_text()}")
+
+    def client(self, **more):
+        return Client(self.socket, deadline_s=DEADLINE_S, **more)
+
+    def end(self, how=signal.SIGTERM):
+        """Its exit status; `how` None: it has been told already."""
+        if how is not None:
+            self.process.send_signal(how)
+        status = self.process.wait(DEADLINE_S)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.log.close()
+        self.process = None
+        return status
+
+    def log_text(self):
+        return (self.folder / "log").read_text(encoding="utf-8")
+
+
+class Leased(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.servers = []
+
+    def tearDown(self):
+        for server in self.servers:
+            if server.process is not None:
+                server.end(signal.SIGKILL)
+        self.folder.cleanup()
+
+    def serve(self, *arguments, config=None, **popen):
+        if config is not None:
+            file = pathlib.Path(self.folder.name) / "leased.toml"
+            file.write_text(config, encoding="utf-8")
+            arguments = (*arguments, "--config", file)
+        server = Server(self.folder.name, *arguments, **popen)
+        self.servers.append(server)
+        return server.start()
+
+    def test_a_lease_from_its_grant_to_its_outcome(self):
+        server = self.serve()
+        with server.client() as client:
+            lease = client.alloc()
+            self.assertEqual(lease.bytes, 4096)
+            self.assertEqual([(row.id, row.epoch) for row in client.list()],
+                             [(lease.id, lease.epoch)])
+            outcome = client.revoke(lease)
+            self.assertEqual((outcome.outcome, outcome.memory), (wire.TORN_DOWN, 1))
+            self.assertLess(outcome.revoke_us, 1_000_000)
+            self.assertEqual(client.list(), [])
+            self.assertEqual(client.revoke(lease).outcome, wire.TORN_DOWN)
+            self.assertEqual(client.revoke(lease._replace(epoch=lease.epoch + 1)).outcome,
+                             wire.NOT_FOUND)
+            status = client.status()
+            self.assertEqual((status.granted, status.torn_down, status.held), (1, 1, 0))
+            self.assertEqual(status.flags, 4)
+        self.assertEqual(server.end(), 0)
+
+    def test_every_plan_tears_down_and_the_holder_hears_first(self):
+        server = self.serve()
+        with server.client() as client:
+            for plan in range(6):
+                lease = client.alloc()
+                client.order.clear()
+                self.assertEqual(client.revoke(lease, plan).outcome, wire.TORN_DOWN, plan)
+                self.assertEqual(client.order, [wire.REVOKED, wire.REVOKE | wire.ANSWER], plan)
+            with self.assertRaises(Refused) as refused:
+                client.revoke(client.alloc(), 6)
+            self.assertEqual(refused.exception.text, "plan 6; 0 to 5 is accepted")
+
+    def test_time_to_live_ends_a_lease_and_renewal_puts_it_off(self):
+        with self.serve().client() as client:
+            short = client.alloc(ttl_ms=300)
+            renewed = client.alloc(ttl_ms=300)
+            self.assertEqual(client.renew(renewed, 600_000), 600_000)
+            ended = client.next_news()
+            self.assertEqual((ended.op, ended.id, ended.outcome, ended.cause),
+                             (wire.EXPIRED, short.id, wire.TORN_DOWN, 3))
+            self.assertEqual([row.id for row in client.list()], [renewed.id])
+            with self.assertRaises(Refused):
+                client.renew(short)
+
+    def test_lease_of_a_client_that_went_ends_after_orphan_ms(self):
+        server = self.serve(config="[limits]\norphan_ms = 200\n")
+        with server.client() as watcher:
+            watcher.watch()
+            gone = server.client()
+            lease = gone.alloc(ttl_ms=600_000)
+            gone.close()
+            ended = watcher.next_news()
+            self.assertEqual((ended.id, ended.cause), (lease.id, 3))
+
+    def test_sigterm_revokes_everything_and_tells_it(self):
+        server = self.serve()
+        with server.client() as client:
+            leases = {client.alloc().id for _ in range(300)}
+            server.process.send_signal(signal.SIGTERM)
+            ended = [client.next_news() for _ in leases]
+            self.assertEqual({news.id for news in ended}, leases)
+            self.assertEqual({(news.outcome, news.cause) for news in ended}, {(0, 4)})
+        self.assertEqual(server.end(None), 0)
+        self.assertFalse(server.socket.exists())
+
+    def test_killed_server_tells_the_next_what_became_of_its_leases(self):
+        server = self.serve()
+        with server.client() as client:
+            held = client.alloc()
+            revoked = client.alloc()
+            client.revoke(revoked)
+            client.alloc()  # is on record behind the outcome, which is told before it is
+            known = client.server.incarnation
+        server.end(signal.SIGKILL)
+        server.start()
+        self.assertRegex(server.greeting, "2 leases of the server before were ended by the reset")
+        with server.client(known_incarnation=known) as again:
+            restarted = again.next_news()
+            self.assertEqual((restarted.op, restarted.known_incarnation), (wire.RESTARTED, known))
+            ended = {(n.id, n.outcome, n.memory, n.cause)
+                     for n in (again.next_news(), again.next_news(), again.next_news())}
+            self.assertLessEqual({(held.id, 0, 6, 5), (revoked.id, 0, 1, 1)}, ended)
+            self.assertEqual(again.revoke(held).cause, 5)
+            self.assertNotEqual(again.alloc().epoch, held.epoch)
+        with server.client(known_incarnation=again.server.incarnation) as same:
+            self.assertFalse(same.news)
+
+    def test_second_server_on_the_same_files_is_refused(self):
+        server = self.serve()
+        for socket, journal, why in (
+                (server.socket, "none", "a server listens there already"),
+                (f"{self.folder.name}/other", server.journal, "another process has it open")):
+            said = subprocess.run([LEASED, "--socket", socket, "--journal", journal], text=True,
+                                  capture_output=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual(said.returncode, 2)
+            self.assertEqual(said.stderr.count("\n"), 1, said.stderr)
+            self.assertIn(why, said.stderr)
+        server.client().close()
+
+    def test_disk_that_is_full_grants_nothing_and_revokes(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+        server = self.serve(preexec_fn=limit)
+        with server.client() as client:
+            leases = []
+            with self.assertRaises(Refused) as refused:
+                for _ in range(1000):
+                    leases.append(client.alloc())
+            self.assertEqual(refused.exception.code, 10)
+            self.assertGreater(len(leases), 10)
+            self.assertEqual(client.status().flags & 2, 2)
+            self.assertEqual(client.revoke(leases[0]).outcome, wire.TORN_DOWN)
+        # An outcome may still fit where a grant did not: then it is told, and told again.
+        lost = server.log_text().count("nothing is granted until it can be written")
+        self.assertLessEqual(lost, 1 + server.log_text().count("the journal is written again"))
+        self.assertGreaterEqual(lost, 1)
+
+    def test_sighup_reads_the_limits_again_and_a_mistake_changes_nothing(self):
+        server = self.serve(config="[limits]\ntenant_leases = 1\n")
+        file = pathlib.Path(self.folder.name) / "leased.toml"
+        with server.client() as client:
+            client.alloc()
+            with self.assertRaises(Refused) as refused:
+                client.alloc()
+            self.assertEqual(refused.exception.code, 7)
+            file.write_text("[limits]\ntenant_leases = \"many\"\n", encoding="utf-8")
+            self.reload(server, "the configuration stays as it was")
+            with self.assertRaises(Refused):
+                client.alloc()
+            file.write_text("[limits]\ntenant_leases = 2\n", encoding="utf-8")
+            self.reload(server, "the configuration was read again")
+            client.alloc()
+
+    def reload(self, server, wanted):
+        server.process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + DEADLINE_S
+        while wanted not in server.log_text():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.02)
+
+    def test_streams_that_nobody_reads_harm_nothing(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        server = self.serve(stdout=writer)
+        os.close(writer)
+        with server.client() as client:
+            self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
+
+    def test_frames_that_are_none_cost_their_sender_the_connection_alone(self):
+        server = self.serve()
+        chance = random.Random(5)
+        with server.client() as steady:
+            for i in range(2000):
+                with server.client(greet=i % 2 == 0) as hostile:
+                    self.throw(hostile, chance)
+            self.assertEqual(steady.revoke(steady.alloc()).outcome, wire.TORN_DOWN)
+            self.assertEqual(steady.status().held, 0)
+
+    def throw(self, client, chance):
+        """A few messages: noise, or a frame with something wrong."""
+        for _ in range(chance.randrange(1, 4)):
+            body = bytearray(chance.randbytes(chance.choice([0, 8, 16, 24, 40, 56, 200, 5000])))
+            op = chance.choice([0x201, 0x202, 0x203, 0x204, 0x205, 0x206, 0x20A, 0x20B, 0x299, 0])
+            message = bytearray(wire.frame(op, 1, bytes(body), chance.choice([1, 1, 1, 2])))
+            if chance.random() < 0.3:
+                message = bytearray(chance.randbytes(chance.randrange(1, 6000)))
+            if chance.random() < 0.2:
+                struct.pack_into("<I", message, 0, chance.getrandbits(32)) \
+                    if len(message) >= 4 else None
+            try:
+                client.socket.send(bytes(message))
+            except OSError:
+                return
+
+    def test_clients_that_never_read_are_hung_up_on(self):
+        server = self.serve()
+        with server.client() as steady:
+            slow = server.client()
+            self.addCleanup(slow.close)
+            slow.socket.setblocking(False)
+            sent = 0
+            try:
+                for sent in range(200_000):
+                    slow.send(wire.STATUS, bytes(8))
+            except OSError:
+                pass
+            self.assertGreater(sent, 100)
+            self.assertEqual(steady.revoke(steady.alloc()).outcome, wire.TORN_DOWN)
+
+    def test_no_key_is_in_the_log_or_in_any_answer_but_its_holders(self):
+        server = self.serve()
+        with server.client() as client:
+            leases = [client.alloc() for _ in range(50)]
+            listed = client.ask(wire.LIST, struct.pack("<QQ", wire.EVERY_TENANT, 0))
+            for lease in leases:
+                row = struct.pack("<Q", lease.id)
+                at = listed.index(row)
+                self.assertNotIn(struct.pack("<I", lease.rkey), listed[at + 16:at + 56])
+            for lease in leases:
+                client.revoke(lease)
+        server.end()
+        text = server.log_text()
+        for lease in leases:
+            self.assertNotRegex(text, rf"\b(0x{lease.rkey:x}|{lease.rkey})\b")
+
+    def test_config_is_checked_without_serving(self):
+        file = pathlib.Path(self.folder.name) / "x.toml"
+        for text, status in (("[limits]\nrequests = 5\n", 0), ("[limits]\nrequest = 5\n", 2)):
+            file.write_text(text, encoding="utf-8")
+            said = subprocess.run([LEASED, "--config", file, "--check-config"], text=True,
+                                  capture_output=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual(said.returncode, status, said.stderr)
+        self.assertRegex(said.stderr, r'x\.toml:2: "request" is not known in \[limits\]')
+
+    def test_many_clients_at_once_lose_nothing(self):
+        server = self.serve("--device", "model,timing=cx5-16.35.4506")
+        outcomes, failures = [], []
+
+        def life():
+            try:
+                with server.client() as client:
+                    for _ in range(10):
+                        outcomes.append(client.revoke(client.alloc()))
+            except Exception as error:  # pylint: disable=broad-except
+                failures.append(error)
+
+        threads = [threading.Thread(target=life) for _ in range(30)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(len(outcomes), 300)
+        self.assertEqual({o.outcome for o in outcomes}, {wire.TORN_DOWN})
+        self.assertEqual(len({(o.id, o.epoch) for o in outcomes}), 300)
+
+    def test_killed_at_random_no_name_comes_twice_and_no_outcome_is_taken_back(self):
+        chance = random.Random(17)
+        server = self.serve()
+        told = {}   # names that a client was granted, with the outcome it heard, if any
+        known = 0
+        for _ in range(CRASHES):
+            names, ended, known_now = self.until_killed(server, chance)
+            for name in names:
+                self.assertNotIn(name, told)
+            told |= {name: ended.get(name) for name in names}
+            server.start()
+            with server.client(known_incarnation=known_now) as client:
+                for name in names:
+                    lease = wire.Lease(*name, *[0] * 12)
+                    outcome = client.revoke(lease)
+                    self.assertEqual(outcome.outcome, wire.TORN_DOWN, name)
+            known = known_now
+        self.assertNotEqual(known, 0)
+
+    def until_killed(self, server, chance):
+        """Some clients' names and outcomes until the server was killed under them."""
+        names, ended = [], {}
+        incarnation = []
+
+        def life():
+            try:
+                with server.client() as client:
+                    incarnation.append(client.server.incarnation)
+                    while True:
+                        lease = client.alloc()
+                        names.append((lease.id, lease.epoch))
+                        if lease.id % 3:
+                            ended[names[-1]] = client.revoke(lease).outcome
+            except (HungUp, OSError):
+                pass
+
+        threads = [threading.Thread(target=life) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(chance.uniform(0.0, 0.2))
+        server.end(signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+        return list(names), dict(ended), incarnation[0] if incarnation else 0
+
+
+if __name__ == "__main__":
+    LEASED = sys.argv[1]
+    CRASHES = int(sys.argv[3]) if sys.argv[2:3] == ["--crashes"] else 10
+    unittest.main(argv=sys.argv[:1])
