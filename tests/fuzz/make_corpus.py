@@ -4,8 +4,8 @@
     make_corpus.py FOLDER
 
 Messages are built from docs/interop/vfio-user.rst of QEMU, those of the data path in
-data_path_seeds.py. The files are kept in the repository, so that a corpus may also grow by what
-libFuzzer finds.
+data_path_seeds.py, those of leased in lease_session_seeds.py. The files are kept in the
+repository, so that a corpus may also grow by what libFuzzer finds.
 """
 
 import pathlib
@@ -13,6 +13,7 @@ import struct
 import sys
 
 import data_path_seeds
+import lease_session_seeds
 
 VERSION, DMA_MAP, DMA_UNMAP, INFO, REGION, IO_FDS, IRQ, SET_IRQS = 1, 2, 3, 4, 5, 6, 7, 8
 READ, WRITE, DMA_READ, DMA_WRITE, RESET = 9, 10, 11, 12, 13
@@ -104,6 +105,7 @@ CORPORA = {
     "frame": data_path_seeds.FRAMES,
     "wqe": data_path_seeds.WQES,
     "queue_entry": data_path_seeds.QUEUE_ENTRIES,
+    "lease_session": lease_session_seeds.SEEDS,
 }
 
 
