@@ -2,7 +2,7 @@
 # What a configuration does not build is left out.
 include(GNUInstallDirs)
 foreach(program doctor failover-check fence-audit flow-probe hca-server lease-serve lease-verify
-                pfc-deadlock prm-dump roce-peer trace-diff trace-import
+                leasectl leased pfc-deadlock prm-dump roce-peer trace-diff trace-import
                 vfio-peer)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
