@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "failover/explore/chart.hpp"
-#include "failover/explore/explorer.hpp"
+#include "failover/explore/verdict.hpp"
 #include "failover/protocols/models.hpp"
 #include "failover/protocols/table.hpp"
 #include "failover/semantics/machine.hpp"
@@ -27,10 +27,10 @@ failover::Environment environment_of(Surroundings surroundings) {
   return failover::Environment::OtherWriters;
 }
 
-ExploreEnding ending_of(failover::Ending ending) {
-  switch (ending) {
+ExploreEnding ending_of(const failover::Judged& judged) {
+  switch (judged.explored.ending) {
     case failover::Ending::Complete:
-      return ExploreEnding::Safe;
+      break;
     case failover::Ending::Violated:
       return ExploreEnding::Refuted;
     case failover::Ending::Interrupted:
@@ -39,7 +39,14 @@ ExploreEnding ending_of(failover::Ending ending) {
     case failover::Ending::StateLimit:
       return ExploreEnding::OutOfMemory;
   }
-  return ExploreEnding::Stopped;
+  switch (judged.verdict()) {
+    case failover::Verdict::Hangs:
+      return ExploreEnding::Hangs;
+    case failover::Verdict::GivesUp:
+      return ExploreEnding::GivesUp;
+    default:
+      return ExploreEnding::Safe;
+  }
 }
 
 failover::Parameters parameters_of(const ExploreBounds& bounds) {
@@ -47,8 +54,10 @@ failover::Parameters parameters_of(const ExploreBounds& bounds) {
   parameters.clients = bounds.clients;
   parameters.operations = bounds.operations;
   parameters.environment = environment_of(bounds.surroundings);
-  parameters.limits = {
-      .late = bounds.late, .duplicates = bounds.duplicates, .timeouts = bounds.timeouts};
+  parameters.limits = {.late = bounds.late,
+                       .duplicates = bounds.duplicates,
+                       .timeouts = bounds.timeouts,
+                       .deaths = bounds.deaths};
   return parameters;
 }
 
@@ -93,6 +102,10 @@ std::string_view name(ExploreEnding ending) noexcept {
       return "safe";
     case ExploreEnding::Refuted:
       return "refuted";
+    case ExploreEnding::GivesUp:
+      return "gives-up";
+    case ExploreEnding::Hangs:
+      return "hangs";
     case ExploreEnding::Stopped:
       return "stopped";
     case ExploreEnding::OutOfMemory:
@@ -112,16 +125,20 @@ Result<ExploreVerdict> explore(std::string_view protocol, const ExploreBounds& b
   inner.threads = options.threads;
   inner.memory_limit_bytes = options.memory_bytes;
   inner.stop = options.stop;
-  PORTCULLIS_TRY_ASSIGN(const failover::Exploration found, failover::explore(machine, inner));
+  PORTCULLIS_TRY_ASSIGN(const failover::Judged judged, failover::judge_protocol(machine, inner));
+  const failover::Exploration& found = judged.explored;
   ExploreVerdict verdict;
-  verdict.ending = ending_of(found.ending);
+  verdict.ending = ending_of(judged);
   verdict.bounds = bounds;
   verdict.bounds.clients = parameters.clients;
   verdict.bounds.operations = parameters.operations;
   verdict.states = found.states;
   verdict.transitions = found.transitions;
   verdict.depth = found.depth;
-  verdict.stuck = found.stuck;
+  verdict.cut = found.cut;
+  verdict.is_progress_judged = judged.progress.has_value();
+  if (verdict.ending == ExploreEnding::Hangs && judged.progress)
+    verdict.counterexample = failover::trace_text(machine, judged.progress->hang);
   if (verdict.ending != ExploreEnding::Refuted) return verdict;
   verdict.violation = failover::name_of(found.violation);
   const auto trace = failover::shortest_violation(

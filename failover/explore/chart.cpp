@@ -40,6 +40,12 @@ const char* explain(Violation violation) {
       return "one operation consumed two receives";
     case Violation::Linearizability:
       return "no order of the operations explains what was seen";
+    case Violation::PlacementOrder:
+      return "a request undid what a later one of its QP had placed";
+    case Violation::Assertion:
+      return "an assertion of the program does not hold";
+    case Violation::NoProgress:
+      return "from here on no step lets all clients come to their end";
   }
   return "";
 }
@@ -146,6 +152,9 @@ class Chart {
         return own(client, what, kTrouble);
       case Action::OrderFence:
         return own(client, what, kFence);
+      case Action::Die:
+        acknowledged_[key] = y_;
+        return note(responder_, what, kTrouble);
       case Action::FenceTakesEffect:
         return note(responder_, what, kFence);
       case Action::Receive:
@@ -168,12 +177,17 @@ class Chart {
 
 }  // namespace
 
-std::string trace_text(const Machine& machine, const Trace& trace) {
+std::string steps_text(const Machine& machine, const Trace& trace) {
   std::string text;
   unsigned number = 0;
   for (const TraceStep& step : trace.steps)
     text += fmt::format("{:3}  {}\n", ++number, describe(machine, step.label));
-  return text + fmt::format("     => {}: {}\n", name_of(trace.violation), explain(trace.violation));
+  return text;
+}
+
+std::string trace_text(const Machine& machine, const Trace& trace) {
+  return steps_text(machine, trace) +
+         fmt::format("     => {}: {}\n", name_of(trace.violation), explain(trace.violation));
 }
 
 std::string trace_svg(const Machine& machine, const Trace& trace, const std::string& title) {

@@ -10,6 +10,9 @@
 
 namespace portcullis::failover {
 
+/// Numbered steps, one a line.
+[[nodiscard]] std::string steps_text(const Machine& machine, const Trace& trace);
+
 /// Numbered steps, then what broke.
 [[nodiscard]] std::string trace_text(const Machine& machine, const Trace& trace);
 

@@ -95,6 +95,7 @@ class Engine {
     std::size_t awaited = 0;  // so many went through `coming` since all were inserted
     std::uint64_t transitions = 0;
     std::uint64_t stuck = 0;
+    std::uint64_t cut = 0;
     Violation violation = Violation::None;
     bool has_no_memory = false;
 
@@ -161,7 +162,9 @@ class Engine {
     worker.transitions += steps;
     if (steps != 0) return;
     const AnyState end = collapse_ == nullptr ? widen(state) : collapse_->whole(state);
-    if (has_waiting_client(m_, end)) ++worker.stuck;
+    if (!has_waiting_client(m_, end)) return;
+    ++worker.stuck;
+    if (is_cut(m_, end)) ++worker.cut;
   }
   /// In a class of states who is who says nothing, but what a client's block became does: of two
   /// steps that commute the one that leads to the greater block is followed.
@@ -265,7 +268,11 @@ class Engine {
     result.states = totals_.states;
     result.transitions = totals_.transitions;
     result.depth = depth_;
-    for (const auto& worker : workers_) result.stuck += worker->stuck;
+    for (const auto& worker : workers_) {
+      result.stuck += worker->stuck;
+      result.cut += worker->cut;
+      result.gives_up = result.gives_up || worker->steps.gives_up();
+    }
     result.bytes = greatest_bytes_;
     result.greatest_frontier = greatest_frontier_;
     result.seconds = seconds();

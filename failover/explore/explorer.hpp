@@ -56,6 +56,9 @@ struct Exploration {
   std::uint64_t transitions = 0;
   /// States that no step leaves while a client waits; none of them is a violation.
   std::uint64_t stuck = 0;
+  /// Of them those in which a client has no timeout left, as Limits::timeouts bounds them.
+  std::uint64_t cut = 0;
+  bool gives_up = false;    // a step was possible that reports Claim::Unknown
   unsigned depth = 0;       // steps to the farthest state; Violated: of the shortest violating run
   std::uint64_t bytes = 0;  // greatest size of set and frontiers
   std::uint64_t greatest_frontier = 0;
@@ -92,6 +95,10 @@ inline constexpr std::uint64_t kTraceStateBytes = 200;
 
 /// Whether a client has not come to the end of its program.
 [[nodiscard]] bool has_waiting_client(const Machine& machine, const AnyState& state) noexcept;
+
+/// Nothing more can happen in `state`, and a client that waits for a request has timed out as often
+/// as Limits::timeouts allows: it would go on, and what it would do is not looked at.
+[[nodiscard]] bool is_cut(const Machine& machine, const AnyState& state) noexcept;
 
 /// What a state itself breaks: with a history, Linearizability once all is settled.
 [[nodiscard]] Violation judge(const Machine& machine, const AnyState& state);

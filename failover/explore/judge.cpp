@@ -184,6 +184,17 @@ bool has_waiting_client(const Machine& machine, const AnyState& state) noexcept 
   return false;
 }
 
+bool is_cut(const Machine& machine, const AnyState& state) noexcept {
+  for (std::size_t client = 0; client < machine.fields.size(); ++client) {
+    const ClientFields& fields = machine.fields[client];
+    const Instruction& i = machine.clients[client].steps[state.get(fields.pc)].instruction;
+    if (i.act == Act::Await && i.may_time_out && state.get(fields.timeouts) == 0 &&
+        state.get(fields.requests[i.work_request].phase) == kPosted)
+      return true;
+  }
+  return false;
+}
+
 Violation judge(const Machine& machine, const AnyState& state) {
   if (!machine.scenario.has_history || !is_settled(machine, state)) return Violation::None;
   return Judge(machine, state).verdict();

@@ -93,6 +93,9 @@ class StepCache {
     return steps;
   }
 
+  /// Whether a client could report that it does not know.
+  [[nodiscard]] bool gives_up() const noexcept { return gives_up_; }
+
  private:
   struct Flip {
     S bits;
@@ -123,9 +126,10 @@ class StepCache {
   }
 
   template <class Note>
-  void work_out(unsigned actor, const S& state, Note&& note) const {
+  void work_out(unsigned actor, const S& state, Note&& note) {
     if (collapse_ != nullptr) {
       const auto each = [&](const AnyState& next, const Label& label, Violation violation) {
+        gives_up_ = gives_up_ || is_giving_up(label);
         const S numbered = collapse_->numbered<kWords>(next);
         note(Flip{changed(state, numbered), violation, touches_memory(m_, label)});
       };
@@ -133,6 +137,7 @@ class StepCache {
       return Stepper<kMaxStateWords, decltype(each)>(m_, whole, each).run(actor);
     }
     const auto each = [&](const S& next, const Label& label, Violation violation) {
+      gives_up_ = gives_up_ || is_giving_up(label);
       note(Flip{changed(state, next), violation, touches_memory(m_, label)});
     };
     Stepper<kWords, decltype(each)>(m_, state, each).run(actor);
@@ -202,6 +207,7 @@ class StepCache {
   const Machine& m_;
   const Collapse* collapse_;
   std::vector<Actor> actors_;
+  bool gives_up_ = false;
 };
 
 }  // namespace portcullis::failover

@@ -143,6 +143,7 @@ Result<Scenario> make_model(std::string_view name, const Parameters& parameters)
   scenario.limits = parameters.limits;
   scenario.operations = parameters.operations;
   scenario.is_monitored = parameters.is_monitored;
+  scenario.judges_placement_order = parameters.is_monitored;
   entry->build(scenario, parameters);
   scenario.program.emplace_back();  // End
   return scenario;

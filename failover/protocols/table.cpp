@@ -21,10 +21,11 @@ Result<std::vector<ProtocolVerdict>> protocol_table(
       Parameters own = raised_to_model(model, parameters);
       own.environment = environment;
       PORTCULLIS_TRY_ASSIGN(Scenario scenario, make_model(model.name, own));
-      PORTCULLIS_TRY_ASSIGN(const Machine machine, compile(std::move(scenario)));
-      PORTCULLIS_TRY_ASSIGN(const Exploration explored, explore(machine, options));
-      if (explored.ending != Ending::Complete && explored.ending != Ending::Violated) return rows;
-      rows.push_back({model, own, explored});
+      PORTCULLIS_TRY_ASSIGN(Machine compiled, compile(std::move(scenario)));
+      const auto machine = std::make_shared<const Machine>(std::move(compiled));
+      PORTCULLIS_TRY_ASSIGN(Judged judged, judge_protocol(*machine, options));
+      if (judged.verdict() == Verdict::Stopped) return rows;
+      rows.push_back({model, own, machine, std::move(judged)});
       each(rows.back());
     }
   }

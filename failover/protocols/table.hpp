@@ -4,9 +4,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
-#include "failover/explore/explorer.hpp"
+#include "failover/explore/verdict.hpp"
 #include "failover/protocols/models.hpp"
 
 namespace portcullis::failover {
@@ -14,8 +15,8 @@ namespace portcullis::failover {
 struct ProtocolVerdict {
   ModelInfo model;
   Parameters parameters;
-  Exploration explored;
-  [[nodiscard]] bool is_safe() const noexcept { return explored.ending == Ending::Complete; }
+  std::shared_ptr<const Machine> machine;
+  Judged judged;
 };
 
 /// The parameters with at least the clients and operations that the model needs.

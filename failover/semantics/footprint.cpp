@@ -41,6 +41,7 @@ bool touches_memory(const Machine& machine, const Label& label) noexcept {
       return shares_own_cells ||
              machine.clients[label.client].requests[label.number].space == Address::Space::Shared;
     case Action::Probe:
+    case Action::Assert:
       return shares_own_cells || !machine.shared.empty();
     case Action::Receive:
       return shares_own_cells || has_history;

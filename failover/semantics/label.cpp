@@ -41,6 +41,12 @@ const char* name_of(Violation violation) noexcept {
       return "duplicate-notification";
     case Violation::Linearizability:
       return "linearizability";
+    case Violation::PlacementOrder:
+      return "placement-order";
+    case Violation::NoProgress:
+      return "no-progress";
+    case Violation::Assertion:
+      return "assertion";
   }
   return "?";
 }
@@ -75,6 +81,8 @@ std::string client_text(const Machine& machine, const Label& label) {
       return fmt::format("READ returns {}", value);
     case Action::QueryPsn:
       return fmt::format("responder's ePSN is {} {}", label.yes ? "past" : "not past", name());
+    case Action::Assert:
+      return fmt::format("asserts that a cell with {} is as the program says: {}", value, answer);
     case Action::Test:
       return fmt::format("test of {}: {}", value, answer);
     case Action::Decide:
@@ -84,7 +92,10 @@ std::string client_text(const Machine& machine, const Label& label) {
     case Action::SeeFence:
       return fmt::format("fence of QP {} is confirmed", label.number);
     case Action::Report:
-      return fmt::format("report operation {} {}", label.number, label.yes ? "done" : "not done");
+      return fmt::format("report operation {} {}", label.number,
+                         label.yes                                               ? "done"
+                         : label.packet == static_cast<unsigned>(Claim::NotDone) ? "not done"
+                                                                                 : "unknown");
     default:
       return "";
   }
@@ -126,6 +137,9 @@ std::string describe(const Machine& machine, const Label& label) {
     case Action::AcknowledgeAgain:
       return fmt::format("responder {}: duplicate of {} is acknowledged again", label.client,
                          name());
+    case Action::Die:
+      return fmt::format("responder {}: the NIC acknowledges {} and dies before it is in memory",
+                         label.client, requests[label.number].name);
     case Action::FenceTakesEffect:
       return fmt::format("responder {}: fence of QP {} takes effect", label.client, label.number);
     case Action::LosePacket:

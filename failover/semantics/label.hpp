@@ -15,6 +15,7 @@ enum class Action : std::uint8_t {
   TimeOut,
   Probe,
   QueryPsn,
+  Assert,
   Test,
   Decide,
   OrderFence,
@@ -26,6 +27,7 @@ enum class Action : std::uint8_t {
   LosePacket,
   LoseAck,
   Duplicate,  // network
+  Die,        // responder
   Receive,
   Write,  // receiver CPU, environment
 };
@@ -34,11 +36,17 @@ struct Label {
   Action action = Action::Post;
   std::uint8_t client = 0;
   std::uint8_t number = 0;  // work request, queue, operation, decision or step, as the action says
-  std::uint8_t packet = 0;
-  WordIndex value = 0;  // read, returned, or what memory became
-  bool yes = false;     // how a question was answered
+  std::uint8_t packet = 0;  // Report: the Claim
+  WordIndex value = 0;      // read, returned, or what memory became
+  bool yes = false;         // how a question was answered
   friend bool operator==(const Label&, const Label&) = default;
 };
+
+/// A report of Claim::Unknown: an error to the application.
+[[nodiscard]] constexpr bool is_giving_up(const Label& label) noexcept {
+  return label.action == Action::Report &&
+         label.packet == static_cast<std::uint8_t>(Claim::Unknown);
+}
 
 /// "client 0: post FADD.retry", one line, no full stop.
 [[nodiscard]] std::string describe(const Machine& machine, const Label& label);

@@ -23,6 +23,9 @@ void for_each_field(const Machine& machine, ClientFields& fields,
   visit(fields.late, bits_for(scenario.limits.late));
   visit(fields.duplicates, bits_for(scenario.limits.duplicates));
   visit(fields.timeouts, bits_for(scenario.limits.timeouts));
+  visit(fields.deaths, bits_for(scenario.limits.deaths));
+  if (scenario.limits.deaths > 0)
+    for (Field& dead : fields.dead) visit(dead, 1);
   visit(fields.receiver, bits_for(machine.scenario.receiver.size()));
   std::uint64_t notifications = 0;
   for (std::size_t number = 0; number < fields.requests.size(); ++number) {
@@ -58,6 +61,7 @@ ClientFields sized_fields(const Scenario& scenario) {
   for (const Instruction& step : scenario.program) queues = std::max(queues, step.queue + 1);
   fields.requests.resize(scenario.work_requests.size());
   fields.fences.resize(queues);
+  fields.dead.resize(queues);
   fields.cells.resize(scenario.own_cells);
   fields.counts.resize(scenario.operations);
   fields.disowned.resize(scenario.operations);
@@ -167,6 +171,7 @@ void set_initial(Machine& machine) {
     machine.initial.set(fields.late, machine.scenario.limits.late);
     machine.initial.set(fields.duplicates, machine.scenario.limits.duplicates);
     machine.initial.set(fields.timeouts, machine.scenario.limits.timeouts);
+    machine.initial.set(fields.deaths, machine.scenario.limits.deaths);
     const auto zero = std::find(machine.words.begin(), machine.words.end(), Word{0});
     for (const Field& cell : fields.cells)
       machine.initial.set(cell, static_cast<std::uint64_t>(zero - machine.words.begin()));

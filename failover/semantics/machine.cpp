@@ -128,6 +128,10 @@ Request request_of(const Scenario& scenario, unsigned number, unsigned client,
   request.packets = static_cast<std::uint8_t>(source.packets);
   request.queue = static_cast<std::uint8_t>(source.queue);
   request.operation = static_cast<std::uint8_t>(source.operation);
+  for (unsigned any = static_cast<unsigned>(scenario.work_requests.size()); any-- > 0;)
+    if (scenario.work_requests[any].operation == source.operation &&
+        scenario.work_requests[any].is_counted)
+      request.order = static_cast<std::uint8_t>(scenario.work_requests[any].queue);
   for (unsigned earlier = 0; earlier < number; ++earlier)
     if (scenario.work_requests[earlier].queue == source.queue)
       request.previous = static_cast<std::int8_t>(earlier);

@@ -40,10 +40,11 @@ struct RequestFields {
 };
 
 struct ClientFields {
-  Field pc, reg, late, duplicates, timeouts;
+  Field pc, reg, late, duplicates, timeouts, deaths;
   Field receiver, arrivals;
   std::vector<RequestFields> requests;
   std::vector<Field> fences;    // per queue: 0 none, 1 ordered, 2 in effect
+  std::vector<Field> dead;      // per queue: its responder NIC died
   std::vector<Field> cells;     // own cells
   std::vector<Field> counts;    // per operation: executed (or had an effect)
   std::vector<Field> disowned;  // per operation: reported as not done
@@ -59,6 +60,7 @@ struct Request {
   std::uint8_t packets = 1;
   std::uint8_t queue = 0;
   std::uint8_t operation = 0;
+  std::uint8_t order = 0;     // the queue of the operation's first attempt
   std::int8_t previous = -1;  // on the same queue
   bool has_result = false;
   bool has_content = false;

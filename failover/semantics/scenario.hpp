@@ -13,7 +13,10 @@
 //   again
 //              without executing (READ reads again, an atomic answers from the responder's cache);
 //              a newer one is dropped. So a QP executes a prefix of what was posted, in order
-//   fence      an order to the responder that takes effect some time after it was given
+//   fence      an order to the responder that takes effect some time after it was given; from then
+//              on its QP refuses what arrives
+//   death      the responder's NIC acknowledges what it has received of a QP and dies before it is
+//              in memory: the sender sees completions, and nothing of this QP is executed any more
 #pragma once
 
 #include <cstdint>
@@ -89,6 +92,7 @@ enum class Act : std::uint8_t {
   Post,        // `work_request`, then next
   Await,       // its completion: condition of its result ? next : otherwise; or on_timeout
   Probe,       // READ `address` (repeated until answered): condition ? next : otherwise
+  Assert,      // what `address` holds must satisfy the condition, then next; nobody learns of it
   QueryPsn,    // ask the responder: is ePSN past `work_request`? next : otherwise
   Test,        // of the register: condition ? next : otherwise
   Decide,      // the policy's bit for `decision` ? next : otherwise
@@ -157,6 +161,9 @@ enum class Violation : std::uint8_t {
   TornRead,               // the consumer saw a part of a WRITE
   DuplicateNotification,  // a second receive for one operation
   Linearizability,        // no order of the operations explains results and memory
+  PlacementOrder,         // a request undid what a later one of its QP had placed
+  Assertion,              // an Assert of the program does not hold
+  NoProgress,             // of a run that liveness.hpp found: a client can never come to its end
 };
 
 enum class FenceKind : std::uint8_t {
@@ -169,6 +176,7 @@ struct Limits {
   unsigned late = 1;        // packets that may outlive the sender's timeout
   unsigned duplicates = 0;  // extra copies
   unsigned timeouts = 1;
+  unsigned deaths = 0;  // queues whose responder NIC may die between acknowledging and placing
 };
 
 struct Scenario {
@@ -190,6 +198,9 @@ struct Scenario {
   bool is_monitored = true;
   /// Keeps the history of the operations and judges it when all is settled.
   bool has_history = false;
+  /// What a QP placed is not undone by an earlier request of it: PlacementOrder. The order is that
+  /// of the operations whose first attempts share a queue.
+  bool judges_placement_order = false;
   /// The judge keeps a client's operations in the order of their numbers, as RC and a sender that
   /// waits do: what an earlier one did must not undo, nor show after, what a later one did.
   bool keeps_posting_order = false;

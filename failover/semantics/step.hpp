@@ -74,8 +74,11 @@ class Stepper {
         return await(client, step);
       case Act::Probe:
         return probe(client, step);
+      case Act::Assert:
+        return assert_cell(client, step);
       case Act::QueryPsn: {
         const Request& request = m_.clients[client].requests[i.work_request];
+        if (s_.get(f.dead[request.queue]) != 0) return;  // nobody answers
         const bool is_past = s_.get(f.requests[i.work_request].executed) == request.packets;
         return branch(client, i, is_past, label(Action::QueryPsn, client, i.work_request));
       }
@@ -210,6 +213,17 @@ class Stepper {
     emit(next, label(Action::Probe, client, i.address.cell, 0, value, yes));
   }
 
+  void assert_cell(unsigned client, const Step& step) {
+    const Instruction& i = step.instruction;
+    const ClientFields& f = m_.fields[client];
+    const WordIndex value = word(cell_of(client, i.address.space, i.address.cell, word(f.reg)));
+    const bool yes = accepts(step, client, value);
+    S next = s_;
+    next.set(f.pc, i.next);
+    emit(next, label(Action::Assert, client, i.address.cell, 0, value, yes),
+         yes ? Violation::None : Violation::Assertion);
+  }
+
   void decide(unsigned client, const Instruction& i) {
     const unsigned decision =
         i.decision + (i.decides_by_register ? word(m_.fields[client].reg) : 0U);
@@ -242,7 +256,10 @@ class Stepper {
       next.set(f.answers[i.operation], s_.get(f.reg));
       note(next, {Event::Kind::Respond, client, i.operation});
     }
-    emit(next, label(Action::Report, client, i.operation, 0, 0, i.claim == Claim::Done), violation);
+    emit(next,
+         label(Action::Report, client, i.operation, static_cast<unsigned>(i.claim), 0,
+               i.claim == Claim::Done),
+         violation);
   }
 
   // ---- Network and responder -----------------------------------------------------------------
@@ -271,6 +288,51 @@ class Stepper {
     }
     for (unsigned queue = 0; queue < f.fences.size(); ++queue)
       if (s_.get(f.fences[queue]) == 1) fence(client, queue);
+    if (s_.get(f.deaths) == 0) return;
+    for (unsigned number = 0; number < requests.size(); ++number)
+      if (can_die_after(client, number)) die(client, number);
+  }
+
+  /// The NIC can hold a request in its buffers, acknowledged and not placed: it arrived, its answer
+  /// carries no word of memory, and neither does that of any before it that is not placed either.
+  [[nodiscard]] bool can_die_after(unsigned client, unsigned number) const {
+    const ClientFields& f = m_.fields[client];
+    const auto& requests = m_.clients[client].requests;
+    if (s_.get(f.requests[number].phase) != kPosted || is_refused(client, number)) return false;
+    if (s_.get(f.requests[number].executed) == requests[number].packets) return false;
+    for (int at = static_cast<int>(number); at >= 0;
+         at = requests[static_cast<std::size_t>(at)].previous) {
+      const auto unplaced = static_cast<std::size_t>(at);
+      const RequestFields& r = f.requests[unplaced];
+      if (s_.get(r.executed) == requests[unplaced].packets) break;
+      if (returns_word(requests[unplaced].opcode)) return false;
+      for (std::uint64_t p = s_.get(r.executed); p < requests[unplaced].packets; ++p)
+        if (s_.get(r.copies[p]) == 0) return false;
+    }
+    return true;
+  }
+  void die(unsigned client, unsigned number) {
+    const ClientFields& f = m_.fields[client];
+    const auto& requests = m_.clients[client].requests;
+    const unsigned queue = requests[number].queue;
+    S next = s_;
+    next.set(f.requests[number].phase, kAcked);
+    next.set(f.dead[queue], 1);
+    next.set(f.deaths, s_.get(f.deaths) - 1);
+    for (unsigned other = 0; other < requests.size(); ++other) {
+      if (requests[other].queue != queue) continue;
+      for (unsigned packet = 0; packet < requests[other].packets; ++packet)
+        next.set(f.requests[other].copies[packet], 0);
+      forget_content(next, client, other);
+    }
+    emit(next, label(Action::Die, client, number));
+  }
+  /// Its QP takes nothing any more.
+  [[nodiscard]] bool is_refused(unsigned client, unsigned number) const {
+    const ClientFields& f = m_.fields[client];
+    const Request& request = m_.clients[client].requests[number];
+    return s_.get(f.dead[request.queue]) != 0 ||
+           (request.is_fenced && s_.get(f.fences[request.queue]) == 2);
   }
 
   void lose(unsigned client, unsigned number, unsigned packet) {
@@ -304,6 +366,7 @@ class Stepper {
   }
 
   void deliver(unsigned client, unsigned number, unsigned packet) {
+    if (is_refused(client, number)) return;  // as good as lost
     if (is_next(client, number, packet)) return execute_packet(client, number, packet);
     const Request& request = m_.clients[client].requests[number];
     const RequestFields& r = m_.fields[client].requests[number];
@@ -356,6 +419,8 @@ class Stepper {
     if (has_effect && request.space == Address::Space::Own &&
         is_reused(client, request.cell + packet))
       return Violation::GhostWrite;
+    if (has_effect && m_.scenario.judges_placement_order && undoes_later(client, request, packet))
+      return Violation::PlacementOrder;
     if (!request.is_counted || packet + 1U != request.packets) return Violation::None;
     if (m_.scenario.counts_effects && !has_effect && !request.notifies) return Violation::None;
     if (s_.get(f.disowned[request.operation]) != 0)
@@ -367,6 +432,22 @@ class Stepper {
     }
     next.set(f.counts[request.operation], 1);
     return Violation::None;
+  }
+  /// A later operation of the same QP has placed something in this cell; sums have no order.
+  [[nodiscard]] bool undoes_later(unsigned client, const Request& request, unsigned packet) const {
+    const auto& requests = m_.clients[client].requests;
+    const unsigned cell = request.cell + packet;
+    for (std::size_t number = 0; number < requests.size(); ++number) {
+      const Request& later = requests[number];
+      if (!later.is_counted || later.operation <= request.operation ||
+          later.order != request.order || later.space != request.space)
+        continue;
+      const bool is_sum = later.opcode == Opcode::FetchAdd && request.opcode == Opcode::FetchAdd;
+      const bool places = later.opcode != Opcode::Read && later.opcode != Opcode::Send && !is_sum;
+      const std::uint64_t placed = s_.get(m_.fields[client].requests[number].executed);
+      if (places && cell >= later.cell && cell < later.cell + placed) return true;
+    }
+    return false;
   }
   [[nodiscard]] bool is_reused(unsigned client, unsigned cell) const {
     const std::uint64_t done = s_.get(m_.fields[client].receiver);

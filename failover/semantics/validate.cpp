@@ -55,7 +55,8 @@ Result<void> check_instruction(const Scenario& scenario, std::size_t pc) {
   if (step.act == Act::Post || step.act == Act::Await || step.act == Act::QueryPsn)
     PORTCULLIS_TRY(in_range(scenario, what + " work_request", step.work_request + std::uint64_t{1},
                             1, scenario.work_requests.size()));
-  if (step.act == Act::Probe) PORTCULLIS_TRY(check_cells(scenario, what, step.address, 1));
+  if (step.act == Act::Probe || step.act == Act::Assert)
+    PORTCULLIS_TRY(check_cells(scenario, what, step.address, 1));
   if (step.act == Act::Report)
     PORTCULLIS_TRY(
         in_range(scenario, what + " operation", step.operation, 0, scenario.operations - 1));
@@ -70,6 +71,7 @@ Result<void> validate(const Scenario& scenario) {
   PORTCULLIS_TRY(in_range(scenario, "late", scenario.limits.late, 0, 7));
   PORTCULLIS_TRY(in_range(scenario, "duplicates", scenario.limits.duplicates, 0, 3));
   PORTCULLIS_TRY(in_range(scenario, "timeouts", scenario.limits.timeouts, 0, 7));
+  PORTCULLIS_TRY(in_range(scenario, "deaths", scenario.limits.deaths, 0, 3));
   PORTCULLIS_TRY(in_range(scenario, "environment_budget", scenario.environment_budget, 0, 7));
   PORTCULLIS_TRY(in_range(scenario, "program length", scenario.program.size(), 1, 250));
   PORTCULLIS_TRY(in_range(scenario, "work requests", scenario.work_requests.size(), 1, 60));

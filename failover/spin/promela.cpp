@@ -53,7 +53,7 @@ class Writer {
     std::map<std::string, Field> all = {{var(c, "pc"), f.pc},        {var(c, "reg"), f.reg},
                                         {var(c, "late"), f.late},    {var(c, "dup"), f.duplicates},
                                         {var(c, "tmo"), f.timeouts}, {var(c, "rcv"), f.receiver},
-                                        {var(c, "arr"), f.arrivals}};
+                                        {var(c, "arr"), f.arrivals}, {var(c, "die"), f.deaths}};
     for (unsigned w = 0; w < f.requests.size(); ++w) {
       const RequestFields& r = f.requests[w];
       all[of(c, w, "ph")] = r.phase;
@@ -63,6 +63,7 @@ class Writer {
       for (unsigned p = 0; p < kMaxPackets; ++p) all[copies(c, w, p)] = r.copies[p];
     }
     for (unsigned q = 0; q < f.fences.size(); ++q) all[fence(c, q)] = f.fences[q];
+    for (unsigned q = 0; q < f.dead.size(); ++q) all[dead(c, q)] = f.dead[q];
     for (unsigned i = 0; i < f.cells.size(); ++i) all[own(c, i)] = f.cells[i];
     return all;
   }
@@ -80,6 +81,7 @@ class Writer {
     return fmt::format("c{}_w{}_cp{}", c, w, p);
   }
   static std::string fence(unsigned c, unsigned q) { return fmt::format("c{}_f{}", c, q); }
+  static std::string dead(unsigned c, unsigned q) { return fmt::format("c{}_d{}", c, q); }
   static std::string own(unsigned c, unsigned cell) { return fmt::format("c{}_m{}", c, cell); }
   [[nodiscard]] std::string cell(unsigned c, Address::Space space, unsigned number) const {
     return space == Address::Space::Shared ? fmt::format("s{}", number) : own(c, number);
@@ -168,9 +170,16 @@ class Writer {
           probe(c, i, here);
           break;
         case Act::QueryPsn:
-          rule(here, go(c, i,
-                        fmt::format("{} == {}", of(c, i.work_request, "ex"),
-                                    requests()[i.work_request].packets)));
+          rule(here + answers(c, requests()[i.work_request].queue),
+               go(c, i,
+                  fmt::format("{} == {}", of(c, i.work_request, "ex"),
+                              requests()[i.work_request].packets)));
+          break;
+        case Act::Assert:
+          rule(here,
+               fmt::format("assert({}); ",
+                           condition(i.condition, c, cell(c, i.address.space, i.address.cell))) +
+                   set(var(c, "pc"), i.next));
           break;
         case Act::Test:
           rule(here, go(c, i, condition(i.condition, c, var(c, "reg"))));
@@ -285,6 +294,38 @@ class Writer {
     }
     for (unsigned q = 0; q < m_.fields[c].fences.size(); ++q)
       if (has(c, fence(c, q))) fence_takes_effect(c, q);
+    for (unsigned w = 0; w < requests().size(); ++w)
+      if (has(c, var(c, "die"))) die(c, w);
+  }
+  /// Its responder NIC lives.
+  std::string answers(unsigned c, unsigned q) const {
+    return has(c, dead(c, q)) ? fmt::format(" && {} == 0", dead(c, q)) : "";
+  }
+  /// Its QP takes packets: neither fenced nor dead.
+  std::string takes(unsigned c, unsigned w) const {
+    const unsigned q = requests()[w].queue;
+    const bool is_fenced = has(c, fence(c, q)) && (sc_.fence_kind == FenceKind::Epoch ||
+                                                   carries_rkey(requests()[w].opcode));
+    return answers(c, q) + (is_fenced ? fmt::format(" && {} != 2", fence(c, q)) : "");
+  }
+  /// All that is not placed, of this request and of those before it on its QP, is in the buffers.
+  void die(unsigned c, unsigned w) {
+    const unsigned q = requests()[w].queue;
+    std::string guard = fmt::format("{} > 0 && {} == 1 && {} < {}{}", var(c, "die"), of(c, w, "ph"),
+                                    of(c, w, "ex"), requests()[w].packets, takes(c, w));
+    std::string effect =
+        fmt::format("{0} = {0} - 1; ", var(c, "die")) + set(of(c, w, "ph"), 2) + set(dead(c, q), 1);
+    for (unsigned other = 0; other < requests().size(); ++other) {
+      const WorkRequest& request = requests()[other];
+      if (request.queue != q) continue;
+      for (unsigned p = 0; p < request.packets; ++p) {
+        const std::string held = returns_word(request.opcode) ? "0" : copies(c, other, p) + " > 0";
+        if (other <= w) guard += fmt::format(" && ({} > {} || {})", of(c, other, "ex"), p, held);
+        effect += set(copies(c, other, p), 0);
+      }
+      effect += forget(c, other);
+    }
+    rule(guard, effect);
   }
 
   void acknowledge_again(unsigned c, unsigned w, unsigned p, const std::string& take) {
@@ -294,9 +335,9 @@ class Writer {
     if (reads && has(c, of(c, w, "res")))
       effect += fmt::format("{} = {}; ", of(c, w, "res"),
                             cell(c, request.address.space, request.address.cell));
-    rule(fmt::format("{} > 0 && {} == {} && ({} == 1{})", copies(c, w, p), of(c, w, "ex"),
+    rule(fmt::format("{} > 0 && {} == {} && ({} == 1{}){}", copies(c, w, p), of(c, w, "ex"),
                      request.packets, of(c, w, "ph"),
-                     reads ? fmt::format(" || {} == 2", of(c, w, "ph")) : ""),
+                     reads ? fmt::format(" || {} == 2", of(c, w, "ph")) : "", takes(c, w)),
          effect);
   }
 
@@ -314,7 +355,8 @@ class Writer {
 
   void execute_packet(unsigned c, unsigned w, unsigned p, const std::string& take) {
     const WorkRequest& request = requests()[w];
-    std::string guard = fmt::format("{} > 0 && {} == {}", copies(c, w, p), of(c, w, "ex"), p);
+    std::string guard =
+        fmt::format("{} > 0 && {} == {}{}", copies(c, w, p), of(c, w, "ex"), p, takes(c, w));
     for (unsigned earlier = 0; earlier < w; ++earlier)
       if (requests()[earlier].queue == request.queue)
         guard += fmt::format(" && {} == {}", of(c, earlier, "ex"), requests()[earlier].packets);

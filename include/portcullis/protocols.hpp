@@ -43,6 +43,8 @@ struct ExploreBounds {
   unsigned late = 1;        // packets that may outlive the sender's timeout
   unsigned duplicates = 0;  // extra copies
   unsigned timeouts = 1;
+  unsigned deaths =
+      0;  // queue pairs of a client whose responder NIC may die between ACK and memory
 };
 
 struct ExploreOptions {
@@ -52,26 +54,30 @@ struct ExploreOptions {
 };
 
 enum class ExploreEnding : std::uint8_t {
-  Safe,         // every reachable state was seen, and none breaks a property
+  Safe,         // nothing breaks, and every run comes to its end, or to where `timeouts` cuts it
+  GivesUp,      // the same, but some run ends with an error to the application
+  Hangs,        // nothing breaks, but `counterexample` leads to where some client never ends
   Refuted,      // `counterexample` breaks `violation`
   Stopped,      // by `stop`: no verdict
   OutOfMemory,  // more than memory_bytes: no verdict
 };
-/// "safe", "refuted", "stopped", "out of memory".
+/// "safe", "gives-up", "hangs", "refuted", "stopped", "out of memory".
 [[nodiscard]] PORTCULLIS_API std::string_view name(ExploreEnding ending) noexcept;
 
 /// Exact within its bounds: states are held whole, so none is taken for another.
 struct ExploreVerdict {
   ExploreEnding ending = ExploreEnding::Stopped;
-  ExploreBounds bounds;           // those that were explored, raised to what the protocol needs
-  std::string violation;          // Refuted: the property
-  std::string counterexample;     // Refuted: a shortest run, step by step; empty: too large to find
+  ExploreBounds bounds;   // those that were explored, raised to what the protocol needs
+  std::string violation;  // Refuted: the property
+  /// Refuted, Hangs: a shortest run, step by step; empty: too large to find.
+  std::string counterexample;
   std::uint64_t states = 0;       // seen
   std::uint64_t transitions = 0;  // taken
   unsigned depth = 0;             // steps to the farthest state, or to the violation
-  /// States that leave a client waiting for ever. Hanging is not judged: Safe says nothing of it,
-  /// nor of the order of one queue pair's requests.
-  std::uint64_t stuck = 0;
+  /// States that end a run because a client has no timeout left: what it would do is not looked at.
+  std::uint64_t cut = 0;
+  /// False: too many states to look at progress. Then Safe means no deadlock, not that all end.
+  bool is_progress_judged = false;
 };
 
 /// InvalidArgument names the protocol or the bound and what is accepted; OutOfResources when the

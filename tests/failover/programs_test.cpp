@@ -50,10 +50,26 @@ TEST(ExploreProgram, UnsafeModel_PrintsTheRunAndSaysSoInItsStatus) {
 
 TEST(ExploreProgram, SafeModel_SaysSoWithItsEstimate) {
   Console console;
-  EXPECT_EQ(run_explore(explore_command("lease"), console.io), kExitFine);
+  EXPECT_EQ(run_explore(explore_command("log-fenced"), console.io), kExitFine);
   EXPECT_THAT(console.out.str(), StartsWith("estimate: exactly"));
-  EXPECT_THAT(console.out.str(), HasSubstr("lease: safe"));
-  EXPECT_THAT(console.out.str(), HasSubstr("not judged: hanging (30 end states leave a client"));
+  EXPECT_THAT(console.out.str(), HasSubstr("log-fenced: safe"));
+  EXPECT_THAT(console.out.str(), HasSubstr("progress: every client comes to its end"));
+  EXPECT_THAT(console.out.str(), HasSubstr("not followed: 4 states in which a client has no"));
+}
+
+TEST(ExploreProgram, ModelWhoseClientMayGiveUp_SaysSoInItsStatusAndShowsHow) {
+  Console console;
+  EXPECT_EQ(run_explore(explore_command("lease"), console.io), kExitGivesUp);
+  EXPECT_THAT(console.out.str(), HasSubstr("lease: gives-up\n"));
+  EXPECT_THAT(console.out.str(), HasSubstr("client 0: report operation 0 unknown"));
+}
+
+TEST(ExploreProgram, ModelThatADyingNicDeceives_IsRefuted) {
+  Console console;
+  ExploreCommand command = explore_command("blind-write");
+  command.search.parameters.limits.deaths = 1;
+  EXPECT_EQ(run_explore(command, console.io), kExitRefuted);
+  EXPECT_THAT(console.out.str(), HasSubstr("dies before it is in memory"));
 }
 
 TEST(ExploreProgram, Json_IsOneObject) {
@@ -70,7 +86,7 @@ TEST(ExploreProgram, Json_IsOneObject) {
 
 TEST(ExploreProgram, Fingerprints_GiveTheBoundAndASecondSeed) {
   Console console;
-  ExploreCommand command = explore_command("lease");
+  ExploreCommand command = explore_command("log-fenced");
   command.search.set = "fingerprint";
   EXPECT_EQ(run_explore(command, console.io), kExitFine);
   EXPECT_THAT(console.out.str(), HasSubstr("expected omissions at most"));
@@ -166,7 +182,8 @@ TEST(ProtocolsProgram, Text_SaysWhatSafeLeavesOpen) {
   command.search.threads = 1;
   command.search.parameters.limits.late = 0;
   EXPECT_EQ(run_protocols(command, console.io), kExitFine);
-  EXPECT_THAT(console.out.str(), HasSubstr("safe does not judge hanging"));
+  EXPECT_THAT(console.out.str(),
+              HasSubstr("cut: end states in which a client has no timeout left"));
 }
 
 TEST(ProtocolsProgram, Json_HasProtocolEnvironmentVerdictDepthStates) {
@@ -183,7 +200,7 @@ TEST(ProtocolsProgram, Json_HasProtocolEnvironmentVerdictDepthStates) {
   EXPECT_EQ(rows[0]["verdict"], "safe");
   EXPECT_TRUE(rows[0].contains("depth"));
   EXPECT_TRUE(rows[0].contains("states"));
-  EXPECT_EQ(rows[0]["not_judged"].dump(), R"(["hanging","queue-pair-order"])");
+  EXPECT_EQ(rows[0]["not_judged"].dump(), "[]");
   EXPECT_TRUE(rows[0].contains("stuck_states"));
 }
 

@@ -144,8 +144,9 @@ TEST_P(Documented, Table_IsWhatIsExplored) {
       protocol_table({.limits = {GetParam(), 0, 1}}, options, [&](const ProtocolVerdict& row) {
         if (row.parameters.environment == Environment::Quiet)
           rows.push_back(fmt::format("| {} |", row.model.name));
-        rows.back() +=
-            fmt::format(" {} |", row.is_safe() ? "safe" : name_of(row.explored.violation));
+        rows.back() += fmt::format(" {} |", row.judged.verdict() == Verdict::Refuted
+                                                ? name_of(row.judged.explored.violation)
+                                                : name_of(row.judged.verdict()));
       });
   ASSERT_TRUE(table.has_value());
   EXPECT_EQ(rows, documented_rows(GetParam()));

@@ -62,6 +62,10 @@ INSTANTIATE_TEST_SUITE_P(
              "probe-record-prompt",
              {.clients = 2, .environment = Environment::OtherWriters}},
         Twin{"DeduplicatingLog", "log-dedup", {.operations = 2, .environment = Environment::Aba}},
+        Twin{"LeaseWithADyingNic",
+             "lease",
+             {.duplicates = 1, .environment = Environment::Reuse, .deaths = 2}},
+        Twin{"TokenWithADyingNic", "psn-token-fenced", {.clients = 2, .deaths = 1}},
         Twin{"ReceiptBefore", "receipt-before", {.clients = 2, .environment = Environment::Aba}},
         Twin{"HelpByCas", "tagged-help-cas", {.clients = 2, .operations = 2, .late = 0}}),
     [](const auto& info) { return info.param.name; });

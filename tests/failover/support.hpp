@@ -17,13 +17,14 @@ struct ModelBounds {
   unsigned clients = 1, operations = 1, late = 1, duplicates = 0, timeouts = 1;
   Environment environment = Environment::Quiet;
   bool is_monitored = true;
+  unsigned deaths = 0;
 };
 
 inline Machine machine_of(std::string_view model, const ModelBounds& bounds = {}) {
   Parameters parameters{bounds.clients,
                         bounds.operations,
                         bounds.environment,
-                        {bounds.late, bounds.duplicates, bounds.timeouts},
+                        {bounds.late, bounds.duplicates, bounds.timeouts, bounds.deaths},
                         bounds.is_monitored};
   return compile(make_model(model, parameters).value()).value();
 }

@@ -91,29 +91,30 @@ Result<void> draw(const ListCommand& command, const std::string& name, const Mac
 }
 
 Result<void> draw_protocol(const ListCommand& command, const ProtocolVerdict& row) {
-  if (command.svg_dir.empty() || row.is_safe()) return {};
-  PORTCULLIS_TRY_ASSIGN(Scenario scenario, make_model(row.model.name, row.parameters));
-  PORTCULLIS_TRY_ASSIGN(const Machine machine, compile(std::move(scenario)));
-  const auto trace = shortest_violation(machine, false, ~std::uint64_t{0});
+  if (command.svg_dir.empty() || row.judged.verdict() != Verdict::Refuted) return {};
+  const auto trace = shortest_violation(*row.machine, false, ~std::uint64_t{0});
   if (!trace) return {};
   return draw(command, fmt::format("{}-{}", row.model.name, name_of(row.parameters.environment)),
-              machine, *trace);
+              *row.machine, *trace);
 }
 
 std::string protocols_heading(const Parameters& parameters) {
   return fmt::format(
-      "late {}, duplicates {}, timeouts {}\n{:<21} {:<14} {:<8} {:<23} {:>5} {:>9} {:>7}\n",
-      parameters.limits.late, parameters.limits.duplicates, parameters.limits.timeouts, "protocol",
-      "environment", "verdict", "what breaks", "depth", "states", "hanging");
+      "late {}, duplicates {}, timeouts {}, deaths {}\n"
+      "{:<21} {:<14} {:<8} {:<23} {:>5} {:>9} {:>7}\n",
+      parameters.limits.late, parameters.limits.duplicates, parameters.limits.timeouts,
+      parameters.limits.deaths, "protocol", "environment", "verdict", "what breaks", "depth",
+      "states", "cut");
 }
 
 std::string protocol_line(const ProtocolVerdict& row) {
-  const Exploration& e = row.explored;
+  const Exploration& e = row.judged.explored;
   const bool is_whole = e.ending == Ending::Complete;
-  return fmt::format("{:<21} {:<14} {:<8} {:<23} {:>5} {:>9} {:>7}", row.model.name,
-                     name_of(row.parameters.environment), row.is_safe() ? "safe" : "refuted",
-                     row.is_safe() ? "" : name_of(e.violation), e.depth, e.states,
-                     is_whole ? fmt::format("{}", e.stuck) : "-");
+  const std::string note = is_whole && !row.judged.progress ? " progress not looked at" : "";
+  return fmt::format("{:<21} {:<14} {:<8} {:<23} {:>5} {:>9} {:>7}{}", row.model.name,
+                     name_of(row.parameters.environment), name_of(row.judged.verdict()),
+                     is_whole ? "" : name_of(e.violation), e.depth, e.states,
+                     is_whole ? fmt::format("{}", e.cut) : "-", note);
 }
 
 std::string bits_text(std::uint64_t policy, unsigned decisions) {
@@ -225,9 +226,10 @@ int run_protocols(const ListCommand& command, const Streams& io) {
       io.out << protocol_line(row) << '\n' << std::flush;
       return;
     }
-    auto object = failover_check::to_json(row.model.name, row.parameters);
+    auto object =
+        failover_check::to_json(row.machine->scenario, name_of(row.parameters.environment));
     object["assumption"] = row.model.assumption;
-    add_exploration(object, row.explored);
+    add_judged(object, row.judged);
     json.push_back(std::move(object));
   };
   const auto rows = protocol_table(command.search.parameters, *options, each);
@@ -236,8 +238,8 @@ int run_protocols(const ListCommand& command, const Streams& io) {
   if (command.search.is_json)
     io.out << json.dump(2) << '\n';
   else
-    io.out << "safe does not judge hanging (end states that leave a client waiting for ever are "
-              "counted in the last column) nor the order of one QP's requests\n";
+    io.out << "cut: end states in which a client has no timeout left; what it would do next is "
+              "not looked at, --timeouts shows more\n";
   const bool is_whole = rows->size() == models().size() * 4;
   if (!is_whole) io.err << "failover-check: stopped before the table was complete\n";
   return is_whole ? kExitFine : kExitStopped;

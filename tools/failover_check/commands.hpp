@@ -16,10 +16,11 @@
 namespace portcullis::tools::failover_check {
 
 inline constexpr int kExitFine = 0;     // safe, or the table was printed
-inline constexpr int kExitRefuted = 1;  // a property breaks
+inline constexpr int kExitRefuted = 1;  // a property breaks, or a client may hang
 inline constexpr int kExitBad = 2;      // usage, or a file that is none
 inline constexpr int kExitStopped =
     3;  // interrupted, or out of memory: what was reached is printed
+inline constexpr int kExitGivesUp = 4;  // nothing breaks, but a client may give up
 
 struct Streams {
   std::ostream& out;

@@ -48,7 +48,7 @@ std::string estimate_text(const Estimate& estimate) {
 }
 
 struct Outcome {
-  Exploration explored;
+  Judged judged;
   std::optional<Exploration> second;  // fingerprints: with another seed
   std::optional<Trace> trace;
   Estimate estimate;
@@ -85,11 +85,16 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
     io.out << fmt::format("estimate: {}\n", estimate_text(outcome.estimate)) << std::flush;
   ExploreOptions informed = options;
   informed.expected_states = outcome.estimate.states;
-  PORTCULLIS_TRY_ASSIGN(outcome.explored, explore(machine, informed));
-  if (outcome.explored.ending == Ending::Violated)
+  constexpr std::uint64_t kMostJudged = 5'000'000;
+  PORTCULLIS_TRY_ASSIGN(outcome.judged,
+                        judge_protocol(machine, informed, command.counts_only ? 0 : kMostJudged));
+  const Exploration& explored = outcome.judged.explored;
+  if (explored.ending == Ending::Violated)
     outcome.trace = shortest_violation(machine, options.uses_symmetry,
                                        options.memory_limit_bytes / kTraceStateBytes);
-  if (outcome.explored.ending == Ending::Complete && options.set == SetKind::Fingerprint &&
+  if (outcome.judged.verdict() == Verdict::Hangs && outcome.judged.progress)
+    outcome.trace = outcome.judged.progress->hang;
+  if (explored.ending == Ending::Complete && options.set == SetKind::Fingerprint &&
       !command.counts_only) {
     ExploreOptions again = informed;
     again.seed = options.seed + 1;
@@ -100,18 +105,35 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
 
 /// Two seeds that count differently decide nothing.
 bool is_undecided(const Outcome& outcome) {
-  return outcome.second && outcome.second->states != outcome.explored.states;
+  return outcome.second && outcome.second->states != outcome.judged.explored.states;
 }
 
 std::string verdict_of(const ExploreCommand& command, const Outcome& outcome) {
   if (is_undecided(outcome)) return "undecided: two hash seeds count differently";
-  if (command.counts_only && outcome.explored.ending == Ending::Complete) return "counted";
-  return verdict_name(outcome.explored);
+  if (command.counts_only && outcome.judged.explored.ending == Ending::Complete) return "counted";
+  return verdict_name(outcome.judged);
+}
+
+void print_progress(const Judged& judged, const Streams& io) {
+  const Exploration& e = judged.explored;
+  if (!judged.progress)
+    io.out << "  progress: not looked at, too many states; "
+           << (e.stuck > e.cut ? "some run ends with a client that waits for ever\n"
+                               : "no run ends with a client that waits for ever\n");
+  else if (judged.progress->hanging > 0)
+    io.out << fmt::format("  progress: {} states from which some client never comes to its end\n",
+                          judged.progress->hanging);
+  else
+    io.out << "  progress: every client comes to its end, if steps that stay possible are taken\n";
+  if (e.cut > 0)
+    io.out << fmt::format(
+        "  not followed: {} states in which a client has no timeout left, --timeouts gives more\n",
+        e.cut);
 }
 
 void print_text(const ExploreCommand& command, const Machine& machine, const Outcome& outcome,
                 const Streams& io) {
-  const Exploration& e = outcome.explored;
+  const Exploration& e = outcome.judged.explored;
   const auto states = static_cast<double>(e.states);
   io.out << fmt::format(
       "{}: {}{}\n  {} states, {} transitions, depth {}\n", command.model,
@@ -130,39 +152,47 @@ void print_text(const ExploreCommand& command, const Machine& machine, const Out
     io.out << fmt::format(
         "  fingerprints: expected omissions at most {:.2g}{}\n", omission_bound(e),
         outcome.second && !is_undecided(outcome) ? "; a second hash seed counts the same" : "");
-  if (e.ending == Ending::Complete && !command.counts_only)
-    io.out << fmt::format(
-        "  not judged: hanging ({} end states leave a client waiting for ever), "
-        "the order of one QP's requests\n",
-        e.stuck);
+  if (e.ending == Ending::Complete && !command.counts_only) print_progress(outcome.judged, io);
   if (outcome.trace) io.out << trace_text(machine, *outcome.trace);
+  if (outcome.judged.verdict() == Verdict::GivesUp && outcome.judged.progress)
+    io.out << "  a shortest run in which a client gives up:\n"
+           << steps_text(machine, outcome.judged.progress->giving_up);
   if (e.ending == Ending::Violated && !outcome.trace)
     io.out << "  the run itself needs more memory to be found than --memory-gb allows\n";
 }
 
 void print_json(const ExploreCommand& command, const Machine& machine, const Outcome& outcome,
                 const Streams& io) {
-  Parameters parameters = command.search.parameters;
-  parameters.environment = *environment_named(command.search.environment);
-  nlohmann::ordered_json object = to_json(command.model, parameters);
+  nlohmann::ordered_json object = to_json(machine.scenario, command.search.environment);
   object["set"] = command.search.set;
   object["symmetry"] = command.search.uses_symmetry;
   object["threads"] = command.search.threads;
-  add_exploration(object, outcome.explored);
+  add_judged(object, outcome.judged);
   object["verdict"] = is_undecided(outcome) ? "undecided" : verdict_of(command, outcome);
   object["estimated_states"] = outcome.estimate.states;
   object["estimate_basis"] = basis_text(outcome.estimate.basis);
   object["estimated_bytes"] = outcome.estimate.bytes;
   if (command.search.set == "fingerprint")
-    object["omission_bound"] = omission_bound(outcome.explored);
+    object["omission_bound"] = omission_bound(outcome.judged.explored);
   if (outcome.trace) object["trace"] = to_json(machine, *outcome.trace);
   io.out << object.dump(2) << '\n';
 }
 
-int status_of(const Outcome& outcome) {
+int status_of(const ExploreCommand& command, const Outcome& outcome) {
   if (is_undecided(outcome)) return kExitStopped;
-  if (outcome.explored.ending == Ending::Complete) return kExitFine;
-  return outcome.explored.ending == Ending::Violated ? kExitRefuted : kExitStopped;
+  if (command.counts_only && outcome.judged.explored.ending == Ending::Complete) return kExitFine;
+  switch (outcome.judged.verdict()) {
+    case Verdict::Safe:
+      return kExitFine;
+    case Verdict::GivesUp:
+      return kExitGivesUp;
+    case Verdict::Hangs:
+    case Verdict::Refuted:
+      return kExitRefuted;
+    case Verdict::Stopped:
+      return kExitStopped;
+  }
+  return kExitStopped;
 }
 
 }  // namespace
@@ -187,7 +217,7 @@ int run_explore(const ExploreCommand& command, const Streams& io) {
     const auto written = write_file(command.svg_path, trace_svg(*machine, *outcome->trace, title));
     if (!written) return refuse(io, written.error());
   }
-  return status_of(*outcome);
+  return status_of(command, *outcome);
 }
 
 }  // namespace portcullis::tools::failover_check

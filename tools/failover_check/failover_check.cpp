@@ -52,6 +52,10 @@ void add_bounds(CLI::App& app, SearchOptions& search) {
       ->capture_default_str();
   app.add_option("--timeouts", parameters.limits.timeouts, "timeouts of a client (0 to 7)")
       ->capture_default_str();
+  app.add_option("--deaths", parameters.limits.deaths,
+                 "QPs of a client whose responder NIC may die between acknowledging and placing "
+                 "(0 to 3)")
+      ->capture_default_str();
 }
 
 void add_search(CLI::App& app, SearchOptions& search) {
@@ -79,16 +83,19 @@ CLI::App* add_explore(CLI::App& app, ExploreCommand& command) {
   sub->add_flag("--json", command.search.is_json, "one JSON object on standard output");
   sub->footer(
       model_list() +
-      "\nSafe says nothing of hanging, whose end states are counted, nor of the order of one "
-      "QP's\nrequests.\n"
-      "\nExit status: 0 safe or counted, 1 refuted, 2 bad input, 3 stopped early, 74 the "
-      "output is\nnot all there.");
+      "\nVERDICTS\n"
+      "  safe      no property breaks, and each run comes to its end or to where a bound cuts it\n"
+      "  gives-up  the same, but some run ends with an error to the application\n"
+      "  hangs     no property breaks, but some run can never come to its end\n"
+      "  refuted   a property breaks; a shortest run is printed\n"
+      "\nExit status: 0 safe or counted, 1 refuted or hangs, 2 bad input, 3 stopped early, 4 "
+      "gives-up,\n74 the output is not all there.");
   return sub;
 }
 
 constexpr const char* kTableFooter =
-    "\nSafe says nothing of hanging, whose end states the last column counts, nor of the order of "
-    "one\nQP's requests.\n"
+    "\nThe last column counts end states in which a client has no timeout left: what it would do "
+    "next is\nnot looked at.\n"
     "\nExit status: 0 the whole table was printed, whatever it says, 2 bad input, 3 stopped early, "
     "74\nthe output is not all there.";
 constexpr const char* kAdviceFooter =

@@ -5,12 +5,11 @@ namespace portcullis::tools::failover_check {
 
 using namespace failover;
 
-const char* verdict_name(const Exploration& explored) noexcept {
-  switch (explored.ending) {
+const char* verdict_name(const Judged& judged) noexcept {
+  switch (judged.explored.ending) {
     case Ending::Complete:
-      return "safe";
     case Ending::Violated:
-      return "refuted";
+      return name_of(judged.verdict());
     case Ending::Interrupted:
       return "interrupted";
     case Ending::MemoryLimit:
@@ -21,23 +20,30 @@ const char* verdict_name(const Exploration& explored) noexcept {
   return "?";
 }
 
-nlohmann::ordered_json to_json(std::string_view model, const Parameters& parameters) {
-  return {{"protocol", model},
-          {"environment", name_of(parameters.environment)},
-          {"clients", parameters.clients},
-          {"ops", parameters.operations},
-          {"late", parameters.limits.late},
-          {"duplicates", parameters.limits.duplicates},
-          {"timeouts", parameters.limits.timeouts}};
+nlohmann::ordered_json to_json(const Scenario& scenario, std::string_view environment) {
+  return {{"protocol", scenario.name},
+          {"environment", environment},
+          {"clients", scenario.clients},
+          {"ops", scenario.operations},
+          {"late", scenario.limits.late},
+          {"duplicates", scenario.limits.duplicates},
+          {"timeouts", scenario.limits.timeouts},
+          {"deaths", scenario.limits.deaths}};
 }
 
-void add_exploration(nlohmann::ordered_json& object, const Exploration& explored) {
-  object["verdict"] = verdict_name(explored);
+void add_judged(nlohmann::ordered_json& object, const Judged& judged) {
+  const Exploration& explored = judged.explored;
+  object["verdict"] = verdict_name(judged);
   object["violation"] = name_of(explored.violation);
   object["depth"] = explored.depth;
   object["states"] = explored.states;
   object["stuck_states"] = explored.stuck;
-  object["not_judged"] = {"hanging", "queue-pair-order"};
+  object["cut_states"] = explored.cut;
+  object["hanging_states"] = nullptr;
+  if (judged.progress) object["hanging_states"] = judged.progress->hanging;
+  object["gives_up"] = explored.gives_up;
+  object["not_judged"] = nlohmann::ordered_json::array();
+  if (!judged.progress) object["not_judged"].push_back("progress");
   object["transitions"] = explored.transitions;
   object["bytes"] = explored.bytes;
   object["seconds"] = explored.seconds;
