@@ -15,6 +15,7 @@
 #include "failover/explore/estimate.hpp"
 #include "failover/protocols/policies.hpp"
 #include "failover/protocols/table.hpp"
+#include "failover/protocols/text.hpp"
 #include "program/output_file.hpp"
 #include "tools/failover_check/json_report.hpp"
 
@@ -67,8 +68,6 @@ Result<ExploreOptions> explorer_options(const SearchOptions& search, const Strea
   return options;
 }
 
-namespace {
-
 Result<std::string> read_file(const std::string& path) {
   std::ostringstream text;
   if (path == "-") {
@@ -82,6 +81,8 @@ Result<std::string> read_file(const std::string& path) {
   text << file.rdbuf();
   return text.str();
 }
+
+namespace {
 
 /// A chart beside the table, when a folder was given.
 Result<void> draw(const ListCommand& command, const std::string& name, const Machine& machine,
@@ -213,7 +214,33 @@ void print_advice(const OutstandingRequest& request, const Classification& c, co
 
 }  // namespace
 
+namespace {
+
+Result<void> write_texts(const ListCommand& command, const Streams& io) {
+  for (const ModelInfo& model : models()) {
+    ProtocolText text{
+        std::string(model.name), std::string(model.idea), std::string(model.assumption), {}};
+    Parameters parameters = raised_to_model(model, command.search.parameters);
+    for (const Environment environment :
+         {Environment::Quiet, Environment::Reuse, Environment::OtherWriters, Environment::Aba}) {
+      parameters.environment = environment;
+      PORTCULLIS_TRY_ASSIGN(Scenario scenario, make_model(model.name, parameters));
+      text.environments.push_back({name_of(environment), std::move(scenario)});
+    }
+    const std::string path = fmt::format("{}/{}.json", command.texts_dir, model.name);
+    PORTCULLIS_TRY(write_file(path, write_protocol(text)));
+    io.out << path << '\n';
+  }
+  return {};
+}
+
+}  // namespace
+
 int run_protocols(const ListCommand& command, const Streams& io) {
+  if (!command.texts_dir.empty()) {
+    const auto written = write_texts(command, io);
+    return written ? kExitFine : refuse(io, written.error());
+  }
   const auto options = explorer_options(command.search, io);
   if (!options) return refuse(io, options.error());
   auto json = nlohmann::ordered_json::array();

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,17 @@ struct SearchOptions {
   bool is_json = false;
 };
 
+/// What takes the place of a file's own bounds.
+struct BoundsGiven {
+  std::optional<unsigned> clients, late, duplicates, timeouts, deaths;
+};
+
+/// explore, of a built-in model, or check, of a protocol in a file.
 struct ExploreCommand {
   SearchOptions search;
   std::string model;
+  std::string path;   // check: the protocol, "-" is standard input; empty for explore
+  BoundsGiven given;  // check
   std::string svg_path;
   std::string promela_path;
   bool counts_only = false;  // without monitors: the bare number of states
@@ -50,9 +59,10 @@ struct ExploreCommand {
 
 struct ListCommand {
   SearchOptions search;
-  std::string model;    // policies: one model; empty for all
-  std::string path;     // classify: the dump, "-" is standard input
-  std::string svg_dir;  // a chart for each refutation; empty for none
+  std::string model;      // policies: one model; empty for all
+  std::string path;       // classify: the dump, "-" is standard input
+  std::string svg_dir;    // a chart for each refutation; empty for none
+  std::string texts_dir;  // protocols: write each as a file there, and explore nothing
 };
 
 struct BenchCommand {
@@ -82,6 +92,8 @@ int refuse(const Streams& io, const Error& error);
 [[nodiscard]] Result<failover::ExploreOptions> explorer_options(const SearchOptions& search,
                                                                 const Streams& io);
 
+/// Of "-" standard input.
+[[nodiscard]] Result<std::string> read_file(const std::string& path);
 [[nodiscard]] Result<void> write_file(const std::string& path, const std::string& text);
 
 }  // namespace portcullis::tools::failover_check

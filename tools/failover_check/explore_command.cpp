@@ -7,6 +7,7 @@
 
 #include "failover/explore/chart.hpp"
 #include "failover/explore/estimate.hpp"
+#include "failover/protocols/text.hpp"
 #include "failover/spin/promela.hpp"
 #include "tools/failover_check/commands.hpp"
 #include "tools/failover_check/json_report.hpp"
@@ -54,7 +55,24 @@ struct Outcome {
   Estimate estimate;
 };
 
+/// A file's protocol in one of its environments, within its own bounds where no others are given.
+Result<Machine> machine_of_file(const ExploreCommand& command) {
+  PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(command.path));
+  PORTCULLIS_TRY_ASSIGN(const ProtocolText protocol,
+                        read_protocol(text, command.path == "-" ? "standard input" : command.path));
+  PORTCULLIS_TRY_ASSIGN(Scenario scenario, protocol.in(command.search.environment));
+  scenario.clients = command.given.clients.value_or(scenario.clients);
+  scenario.limits = {.late = command.given.late.value_or(scenario.limits.late),
+                     .duplicates = command.given.duplicates.value_or(scenario.limits.duplicates),
+                     .timeouts = command.given.timeouts.value_or(scenario.limits.timeouts),
+                     .deaths = command.given.deaths.value_or(scenario.limits.deaths)};
+  scenario.is_monitored = !command.counts_only;
+  if (command.counts_only) scenario.has_history = false;
+  return compile(std::move(scenario));
+}
+
 Result<Machine> machine_of(const ExploreCommand& command) {
+  if (!command.path.empty()) return machine_of_file(command);
   Parameters parameters = command.search.parameters;
   PORTCULLIS_TRY_ASSIGN(parameters.environment, environment_named(command.search.environment));
   parameters.is_monitored = !command.counts_only;
@@ -136,7 +154,7 @@ void print_text(const ExploreCommand& command, const Machine& machine, const Out
   const Exploration& e = outcome.judged.explored;
   const auto states = static_cast<double>(e.states);
   io.out << fmt::format(
-      "{}: {}{}\n  {} states, {} transitions, depth {}\n", command.model,
+      "{}: {}{}\n  {} states, {} transitions, depth {}\n", machine.scenario.name,
       verdict_of(command, outcome),
       e.ending == Ending::Violated ? fmt::format(" ({})", name_of(e.violation)) : "", e.states,
       e.transitions, e.depth);
@@ -213,7 +231,9 @@ int run_explore(const ExploreCommand& command, const Streams& io) {
   command.search.is_json ? print_json(command, *machine, *outcome, io)
                          : print_text(command, *machine, *outcome, io);
   if (!command.svg_path.empty() && outcome->trace) {
-    const std::string title = fmt::format("{}, {}", command.model, command.search.environment);
+    const std::string title =
+        fmt::format("{}{}{}", machine->scenario.name,
+                    command.search.environment.empty() ? "" : ", ", command.search.environment);
     const auto written = write_file(command.svg_path, trace_svg(*machine, *outcome->trace, title));
     if (!written) return refuse(io, written.error());
   }

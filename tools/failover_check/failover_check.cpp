@@ -69,6 +69,45 @@ void add_search(CLI::App& app, SearchOptions& search) {
       ->capture_default_str();
 }
 
+void add_outputs(CLI::App& sub, ExploreCommand& command) {
+  sub.add_flag("--counts-only", command.counts_only, "no monitors: count the states");
+  sub.add_option("--svg", command.svg_path, "draw the counterexample to this file");
+  sub.add_option("--promela", command.promela_path,
+                 "write the same model for SPIN to this file (with --counts-only)");
+  sub.add_flag("--json", command.search.is_json, "one JSON object on standard output");
+}
+
+constexpr const char* kVerdictFooter =
+    "\nVERDICTS\n"
+    "  safe      no property breaks, and each run comes to its end or to where a bound cuts it\n"
+    "  gives-up  the same, but some run ends with an error to the application\n"
+    "  hangs     no property breaks, but some run can never come to its end\n"
+    "  refuted   a property breaks; a shortest run is printed\n"
+    "\nExit status: 0 safe or counted, 1 refuted or hangs, 2 bad input, 3 stopped early, 4 "
+    "gives-up,\n74 the output is not all there.";
+
+CLI::App* add_check(CLI::App& app, ExploreCommand& command) {
+  CLI::App* sub = app.add_subcommand("check", "every reachable state of a protocol of your own");
+  sub->add_option("file", command.path,
+                  "JSON as docs/failover-protocol.schema.json says; - is stdin")
+      ->required();
+  sub->add_option("--environment", command.search.environment,
+                  "one of the file's environments; its first without this");
+  BoundsGiven& given = command.given;
+  sub->add_option("--clients", given.clients, "clients, each with the same program (1 to 8)");
+  sub->add_option("--late", given.late,
+                  "packets of a client that may outlive its timeout (0 to 7)");
+  sub->add_option("--duplicates", given.duplicates, "extra copies of a client's packets (0 to 3)");
+  sub->add_option("--timeouts", given.timeouts, "timeouts of a client (0 to 7)");
+  sub->add_option("--deaths", given.deaths,
+                  "QPs of a client whose responder NIC may die between acknowledging and placing "
+                  "(0 to 3)");
+  add_search(*sub, command.search);
+  add_outputs(*sub, command);
+  sub->footer(std::string("\nBounds are the file's where none is given here.\n") + kVerdictFooter);
+  return sub;
+}
+
 CLI::App* add_explore(CLI::App& app, ExploreCommand& command) {
   CLI::App* sub = app.add_subcommand("explore", "every reachable state of one protocol");
   sub->add_option("model", command.model, "a name from MODELS below")->required();
@@ -76,20 +115,8 @@ CLI::App* add_explore(CLI::App& app, ExploreCommand& command) {
       ->capture_default_str();
   add_bounds(*sub, command.search);
   add_search(*sub, command.search);
-  sub->add_flag("--counts-only", command.counts_only, "no monitors: count the states");
-  sub->add_option("--svg", command.svg_path, "draw the counterexample to this file");
-  sub->add_option("--promela", command.promela_path,
-                  "write the same model for SPIN to this file (with --counts-only)");
-  sub->add_flag("--json", command.search.is_json, "one JSON object on standard output");
-  sub->footer(
-      model_list() +
-      "\nVERDICTS\n"
-      "  safe      no property breaks, and each run comes to its end or to where a bound cuts it\n"
-      "  gives-up  the same, but some run ends with an error to the application\n"
-      "  hangs     no property breaks, but some run can never come to its end\n"
-      "  refuted   a property breaks; a shortest run is printed\n"
-      "\nExit status: 0 safe or counted, 1 refuted or hangs, 2 bad input, 3 stopped early, 4 "
-      "gives-up,\n74 the output is not all there.");
+  add_outputs(*sub, command);
+  sub->footer(model_list() + kVerdictFooter);
   return sub;
 }
 
@@ -124,19 +151,25 @@ int act(int argc, char** argv) {
       "EXAMPLES\n"
       "  failover-check explore blind-fadd                  why an FADD must not be reposted\n"
       "  failover-check explore lease --environment reuse   how a fence makes a WRITE repostable\n"
+      "  failover-check check mine.json                     a protocol of your own\n"
       "  failover-check protocols --late 0                  the table, with a perfect timer\n"
       "  failover-check policies fadd-quiet                 every decision table is wrong\n"
       "  failover-check classify dump.json                  advice for a send queue\n"
       "Ctrl-C stops an exploration and prints what was reached; a second one ends at once.");
   ExploreCommand explore;
+  ExploreCommand check;
+  check.search.environment.clear();
   ListCommand protocols;
   ListCommand policies;
   ListCommand classify;
   BenchCommand bench;
   const CLI::App* explore_sub = add_explore(app, explore);
+  const CLI::App* check_sub = add_check(app, check);
   CLI::App* protocols_sub =
       add_list(app, protocols, "protocols", "every protocol in every environment");
   protocols_sub->footer(kTableFooter);
+  protocols_sub->add_option("--write", protocols.texts_dir,
+                            "write each as a file for `check` into this folder, explore none");
   add_bounds(*protocols_sub, protocols.search);
   add_search(*protocols_sub, protocols.search);
   CLI::App* policies_sub =
@@ -161,10 +194,12 @@ int act(int argc, char** argv) {
     return kExitFine;
   }
   if (app.get_subcommands().empty())
-    return refuse("no command; explore, protocols, policies, classify and bench are accepted");
+    return refuse(
+        "no command; explore, check, protocols, policies, classify and bench are accepted");
 
   program::heed_stop_signals(stop_asked);
   if (explore_sub->parsed()) return run_explore(explore, io);
+  if (check_sub->parsed()) return run_explore(check, io);
   if (protocols_sub->parsed()) return run_protocols(protocols, io);
   if (policies_sub->parsed()) return run_policies(policies, io);
   if (classify_sub->parsed()) return run_classify(classify, io);

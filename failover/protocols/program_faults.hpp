@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What is wrong with a program as a graph of steps, before anything is run: what would look like a
+// hang of the protocol, and is a slip of its author.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "failover/semantics/scenario.hpp"
+
+namespace portcullis::failover {
+
+struct ProgramFault {
+  std::size_t step = 0;  // of the program
+  std::string what;
+};
+
+/// Targets must be in range. Nothing when the program has none of these: a step that can be reached
+/// and has no way to an End; a request that is posted twice on one path, awaited or asked for
+/// before it is posted, or posted before one that stands before it on its queue.
+[[nodiscard]] std::optional<ProgramFault> fault_of(const Scenario& scenario);
+
+}  // namespace portcullis::failover

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Protocols as text: the built-in ones are files that give the same states, the ready ones have the
+// verdicts that docs/failover.md states, and what a file has not is named with its line.
+#include "failover/protocols/text.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "failover/explore/verdict.hpp"
+#include "failover/protocols/table.hpp"
+
+namespace portcullis::failover {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string file_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(PORTCULLIS_PROTOCOLS + ("/" + path)).rdbuf();
+  return text.str();
+}
+
+std::string plain_name(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+constexpr Environment kAll[] = {Environment::Quiet, Environment::Reuse, Environment::OtherWriters,
+                                Environment::Aba};
+
+ProtocolText built_in(const ModelInfo& model) {
+  ProtocolText text{
+      std::string(model.name), std::string(model.idea), std::string(model.assumption), {}};
+  for (const Environment environment : kAll) {
+    Parameters parameters = raised_to_model(model, {});
+    parameters.environment = environment;
+    text.environments.push_back({name_of(environment), make_model(model.name, parameters).value()});
+  }
+  return text;
+}
+
+std::vector<std::string> counts_of(const ProtocolText& text) {
+  std::vector<std::string> counts;
+  for (const NamedScenario& one : text.environments) {
+    const Exploration e = explore(compile(one.scenario).value(), {}).value();
+    counts.push_back(fmt::format("{} {} {} {} {} {}", one.environment, name_of(e.violation),
+                                 e.states, e.transitions, e.depth, e.stuck));
+  }
+  return counts;
+}
+
+class BuiltIn : public ::testing::TestWithParam<ModelInfo> {};
+
+TEST_P(BuiltIn, File_IsWhatTheModelWrites) {
+  EXPECT_EQ(file_of("protocols/" + std::string(GetParam().name) + ".json"),
+            write_protocol(built_in(GetParam())));
+}
+
+TEST_P(BuiltIn, File_GivesTheSameStatesInEachEnvironment) {
+  const std::string path = "protocols/" + std::string(GetParam().name) + ".json";
+  EXPECT_EQ(counts_of(read_protocol(file_of(path), path).value()), counts_of(built_in(GetParam())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, BuiltIn, ::testing::ValuesIn(models()),
+                         [](const auto& info) { return plain_name(std::string(info.param.name)); });
+
+struct ReadyRow {
+  const char* file;
+  const char* environment;
+  const char* verdict;
+  const char* violation;
+};
+
+class Ready : public ::testing::TestWithParam<ReadyRow> {};
+
+TEST_P(Ready, Verdict_IsTheDocumentedOne) {
+  const std::string path = fmt::format("ready/{}.json", GetParam().file);
+  const ProtocolText text = read_protocol(file_of(path), path).value();
+  const Machine machine = compile(text.in(GetParam().environment).value()).value();
+  const Judged judged = judge_protocol(machine, {}).value();
+  EXPECT_STREQ(name_of(judged.verdict()), GetParam().verdict);
+  EXPECT_STREQ(name_of(judged.explored.violation), GetParam().violation);
+}
+
+TEST_P(Ready, WrittenAgain_IsTheSameMachine) {
+  const std::string path = fmt::format("ready/{}.json", GetParam().file);
+  const ProtocolText text = read_protocol(file_of(path), path).value();
+  EXPECT_EQ(counts_of(read_protocol(write_protocol(text), "again").value()), counts_of(text));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, Ready,
+    ::testing::Values(ReadyRow{"write-imm-chain", "quiet", "refuted", "duplicate-notification"},
+                      ReadyRow{"write-imm-chain", "reuse", "refuted", "ghost-write"},
+                      ReadyRow{"receive-counter", "quiet", "safe", "none"},
+                      ReadyRow{"receive-counter", "reuse", "safe", "none"},
+                      ReadyRow{"receive-counter-unfenced", "reuse", "refuted",
+                               "duplicate-notification"},
+                      ReadyRow{"credit-ring", "polled", "safe", "none"},
+                      ReadyRow{"credit-ring-unfenced", "polled", "refuted", "at-most-once"},
+                      ReadyRow{"cas-lock", "quiet", "gives-up", "none"},
+                      ReadyRow{"cas-lock", "lease", "refuted", "assertion"},
+                      ReadyRow{"batch-transfer", "reuse", "gives-up", "none"},
+                      ReadyRow{"batch-transfer-unfenced", "reuse", "refuted", "ghost-write"},
+                      ReadyRow{"same-address", "quiet", "refuted", "placement-order"}),
+    [](const auto& info) {
+      return plain_name(fmt::format("{}_{}", info.param.file, info.param.environment));
+    });
+
+TEST(ReadyModels, ReceiverThatIsBehindWhenAsked_BreaksTheCounter) {
+  const std::string text = file_of("ready/receive-counter.json");
+  const ProtocolText prompt = read_protocol(text, "prompt").value();
+  Scenario slow = prompt.in("quiet").value();
+  for (Instruction& i : slow.program) i.after_receiver = false;
+  EXPECT_EQ(explore(compile(slow).value(), {}).value().violation, Violation::DuplicateNotification);
+}
+
+constexpr std::string_view kGood = R"({
+  "protocol": "p", "own_cells": 1,
+  "work_requests": [
+    {"name": "W", "opcode": "WRITE", "cell": {"own": 0}, "operand": 1},
+    {"name": "V", "opcode": "WRITE", "cell": {"own": 0}, "operand": 2}
+  ],
+  "steps": [
+    {"label": "a", "post": "W"},
+    {"await": "W", "on_timeout": "z"},
+    {"label": "y", "post": "V", "then": "z"},
+    {"label": "z", "end": true}
+  ],
+  "environments": {"quiet": {},
+    "busy": {"others": [{"name": "o", "cell": {"own": 0}, "becomes": 3}]}}
+})";
+
+TEST(ProtocolText, WithoutABlemish_IsRead) {
+  const ProtocolText text = read_protocol(kGood, "p.json").value();
+  EXPECT_EQ(text.name, "p");
+  EXPECT_EQ(text.environments.size(), 2U);
+  EXPECT_THAT(text.in("loud").error().text,
+              HasSubstr("'loud' is none of p's, accepted are quiet, busy"));
+}
+
+struct Slip {
+  const char* name;
+  const char* from;
+  const char* to;
+  const char* says;
+};
+
+class RefusedText : public ::testing::TestWithParam<Slip> {};
+
+TEST_P(RefusedText, OneLine_NamesFileLineAndField) {
+  std::string text(kGood);
+  const std::size_t at = text.find(GetParam().from);
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, std::string_view(GetParam().from).size(), GetParam().to);
+  const auto refused = read_protocol(text, "p.json");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().text, StartsWith("p.json:"));
+  EXPECT_THAT(refused.error().text, HasSubstr(GetParam().says));
+  EXPECT_EQ(refused.error().text.find('\n'), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Slips, RefusedText,
+    ::testing::Values(
+        Slip{"UnknownField", "\"own_cells\"", "\"own_cels\"", "p.json:2: own_cels: no such field"},
+        Slip{"NoSteps", "\"steps\"", "\"$schema\"", "p.json:1: no \"steps\""},
+        Slip{"UnknownOpcode", "\"WRITE\"", "\"WIRTE\"", "WIRTE\"; one of WRITE, READ"},
+        Slip{"CellOutside", "\"own\": 0}", "\"own\": 1}", "p.json:4: work_requests[0].cell.own"},
+        Slip{"NoOperand", ", \"operand\": 1", "", "no \"operand\""},
+        Slip{"RequestThatIsNot", "\"post\": \"W\"", "\"post\": \"X\"",
+             "p.json:8: steps[0].post: \"X\"; one of W, V is accepted"},
+        Slip{"LabelThatIsNot", "\"on_timeout\": \"z\"", "\"on_timeout\": \"q\"",
+             "p.json:9: steps[1].on_timeout: \"q\"; one of the labels a, y, z is accepted"},
+        Slip{"LabelTwice", "\"label\": \"y\"", "\"label\": \"a\"", "a label that no earlier"},
+        Slip{"TwoVerbs", "\"post\": \"W\"", "\"post\": \"W\", \"fence\": 0", "a second of them"},
+        Slip{"NoVerb", "\"post\": \"V\", ", "", "none of post, await"},
+        Slip{"StepWithoutEnd", "\"then\": \"z\"", "\"then\": \"y\"",
+             "p.json:10: steps[2]: no step from here on leads to an end"},
+        Slip{"PostedTwice", "\"then\": \"z\"", "\"then\": \"a\"", "W can be posted twice"},
+        Slip{"AwaitedBeforePosted", "\"await\": \"W\"", "\"await\": \"V\"",
+             "not posted on every way"},
+        Slip{"QuestionWithoutElse", "\"await\": \"W\"", "\"await\": \"W\", \"is\": {\"equals\": 1}",
+             "without \"else\""},
+        Slip{"FieldThatSaysNothing", "\"then\": \"z\"", "\"then\": \"z\", \"else\": \"a\"",
+             "says nothing in such a step"},
+        Slip{"NameTwice", "\"name\": \"V\"", "\"name\": \"W\"", "a name that no other has"},
+        Slip{"NoEnvironment", "\"quiet\": {}", "\"quiet\": {\"recever\": []}",
+             "no such field; accepted are receiver, others, budget"},
+        Slip{"TooManyClients", "\"own_cells\": 1", "\"own_cells\": 1, \"clients\": 9",
+             "from 0 to 8"}),
+    [](const auto& info) { return info.param.name; });
+
+/// The good text with one part in the place of another.
+std::string with(std::string_view from, std::string_view to) {
+  std::string text(kGood);
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(ProtocolText, QueuePairOutOfItsOrder_IsRefused) {
+  std::string text = with(R"("post": "V")", R"("post": "?")");
+  for (const std::string_view from : {R"("post": "W")", R"("await": "W")"})
+    text.replace(text.find(from) + from.size() - 2, 1, "V");
+  text.replace(text.find('?'), 1, "W");
+  EXPECT_THAT(read_protocol(text, "p.json").error().text,
+              HasSubstr("V can be posted without W, which stands before it on QP 0"));
+}
+
+TEST(ProtocolText, HistoryThatTheJudgeCannotTry_IsRefused) {
+  const std::string history = R"("judge": {"history": true}, "protocol": "p",)";
+  const std::string many = with(R"("protocol": "p",)", history + R"("clients": 3,)");
+  EXPECT_THAT(read_protocol(many, "p.json").error().text, HasSubstr("budget is 9, at most 8"));
+  const std::string one = with(R"("protocol": "p",)", history);
+  EXPECT_TRUE(read_protocol(one, "p.json").has_value());
+  const std::string twice = R"("quiet": {"receiver": [{"consume": 1, "cell": 0},
+                                                      {"consume": 1, "cell": 0}]})";
+  std::string receiver = one;
+  receiver.replace(receiver.find(R"("quiet": {})"), 11, twice);
+  EXPECT_THAT(read_protocol(receiver, "p.json").error().text, HasSubstr("one \"consume\""));
+}
+
+TEST(ProtocolText, ThatIsNoJson_IsRefusedWithItsLine) {
+  EXPECT_THAT(read_protocol("{\n  \"protocol\": ", "p.json").error().text, StartsWith("p.json:2:"));
+}
+
+}  // namespace
+}  // namespace portcullis::failover
