@@ -11,6 +11,7 @@
 #include "pfc/cbd/analysis.hpp"
 #include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/routing.hpp"
+#include "pfc/prefixes.hpp"
 
 namespace portcullis::pfc::bound {
 namespace {
@@ -221,6 +222,7 @@ class Bounder {
       : topology_(topology),
         options_(options),
         times_(topology, options.pause),
+        prefixes_(topology),
         paths_(topology),
         begins_(topology.links.size(), false) {
     for (const Flow& flow : topology.flows)
@@ -326,6 +328,8 @@ class Bounder {
     std::map<NodeId, std::vector<LinkId>> out;
     for (const Route& route : routes)
       if (route.node != destination) out[route.node].push_back(route.via);
+    if (const auto hosts = prefixes_.links_to_hosts(destination); !hosts.empty())
+      out[destination].assign(hosts.begin(), hosts.end());
     std::vector<LinkId> firsts;
     bool has_hosts = false;
     for (LinkId id = 0; id < topology_.links.size(); ++id) {
@@ -368,6 +372,7 @@ class Bounder {
   const Topology& topology_;
   const BoundOptions& options_;
   const PauseTimes times_;
+  const Prefixes prefixes_;
   cbd::FlowPaths paths_;
   std::vector<bool> begins_;
   ResidenceBound bound_;

@@ -64,6 +64,8 @@ Analysis analyse(const Dependencies& dependencies, std::uint32_t priority,
   analysis.edges = dependencies.graph().edges();
   analysis.flows = dependencies.flows();
   analysis.destinations = dependencies.destinations();
+  analysis.dead_ends = dependencies.dead_ends();
+  analysis.cut_flows = dependencies.cut_flows();
   for (std::vector<Vertex>& links : cyclic_components(dependencies.graph()))
     analysis.components.push_back(component_of(dependencies, std::move(links), options));
   return analysis;

@@ -35,6 +35,9 @@ struct Analysis {
   std::size_t flows = 0;              // of this priority, that were looked at
   std::size_t destinations = 0;       // whose routes were
   std::vector<Component> components;  // by their first link
+  /// What is not looked at, for it ends without a next hop.
+  Dependencies::DeadEnds dead_ends;
+  std::vector<std::uint32_t> cut_flows;
 
   [[nodiscard]] bool is_free_of_cycles() const noexcept { return components.empty(); }
 };

@@ -48,6 +48,7 @@ Dependencies::Dependencies(const Topology& topology, std::uint32_t priority,
                            const DependencyOptions& options)
     : topology_(topology),
       options_(options),
+      prefixes_(topology),
       group_at_(topology.nodes.size()),
       stamp_(topology.nodes.size(), kNobody) {
   group_routes();
@@ -58,27 +59,70 @@ Dependencies::Dependencies(const Topology& topology, std::uint32_t priority,
   build_graph();
 }
 
-/// Counting sorts, by destination and then by node: a million routes in a few milliseconds.
+/// A counting sort by node; what comes sorted by destination, as generated routes do, is left so.
 void Dependencies::group_routes() {
   const std::vector<Route>& routes = topology_.routes;
   const std::size_t nodes = topology_.nodes.size();
-  const Lists by_destination =
-      lists_of(nodes, routes.size(), [&](std::size_t i) { return routes[i].destination; });
-  const auto route = [&](std::size_t i) -> const Route& { return routes[by_destination.items[i]]; };
-  const Lists by_node =
-      lists_of(nodes, routes.size(), [&](std::size_t i) { return route(i).node; });
-  vias_.reserve(routes.size());
-  for (const std::uint32_t i : by_node.items) {
-    const Route& next = route(i);
-    if (groups_.empty() || groups_.back().node != next.node ||
-        groups_.back().destination != next.destination) {
-      const auto at = static_cast<std::uint32_t>(vias_.size());
-      groups_.push_back({next.node, next.destination, at, at});
-    }
-    vias_.push_back(next.via);
-    ++groups_.back().end;
+  std::vector<bool> is_destination(nodes, false);
+  for (const Route& route : routes) is_destination[route.destination] = true;
+  Lists by_node = lists_of(nodes, routes.size(), [&](std::size_t i) { return routes[i].node; });
+  for (NodeId node = 0; node < nodes; ++node) {
+    const std::span<std::uint32_t> own(by_node.items.data() + by_node.begin[node],
+                                       by_node.begin[node + 1] - by_node.begin[node]);
+    const auto destination = [&](std::uint32_t i) { return routes[i].destination; };
+    if (!std::ranges::is_sorted(own, {}, destination))
+      std::ranges::stable_sort(own, {}, destination);
+    add_groups_of(node, own, is_destination[node]);
+    sets_.clear();
   }
   groups_of_ = lists_of(nodes, groups_.size(), [&](std::size_t i) { return groups_[i].node; });
+}
+
+/// By destination; one that is a prefix itself has the links to its hosts for it.
+void Dependencies::add_groups_of(NodeId node, std::span<const std::uint32_t> routes,
+                                 bool is_prefix) {
+  std::vector<LinkId> vias;
+  const std::span<const LinkId> own = prefixes_.links_to_hosts(node);
+  bool is_left = is_prefix && !own.empty();
+  const auto add_own = [&] {
+    if (std::exchange(is_left, false)) add_set(node, node, own);  // never another's: add_row()
+  };
+  for (std::size_t begin = 0; begin < routes.size();) {
+    const NodeId destination = topology_.routes[routes[begin]].destination;
+    std::size_t end = begin;
+    vias.clear();
+    for (; end < routes.size() && topology_.routes[routes[end]].destination == destination; ++end)
+      vias.push_back(topology_.routes[routes[end]].via);
+    if (destination >= node) add_own();
+    if (destination != node)
+      add_group(node, destination, vias);
+    else if (!is_prefix || own.empty())
+      add_group(node, node, {});  // a table that says nothing is a table: gives_all()
+    begin = end;
+  }
+  add_own();
+}
+
+void Dependencies::add_group(NodeId node, NodeId destination, std::span<const LinkId> vias) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, by link
+  for (const LinkId via : vias) hash = (hash ^ via) * 0x100000001b3;
+  std::vector<std::uint32_t>& known = sets_[hash];
+  for (const std::uint32_t set : known) {
+    const Group group{node, destination, set};
+    if (!std::ranges::equal(vias_of(group), vias)) continue;
+    groups_.push_back(group);
+    return;
+  }
+  known.push_back(add_set(node, destination, vias));
+}
+
+std::uint32_t Dependencies::add_set(NodeId node, NodeId destination,
+                                    std::span<const LinkId> vias) {
+  const auto set = static_cast<std::uint32_t>(set_begin_.size() - 1);
+  vias_.insert(vias_.end(), vias.begin(), vias.end());
+  set_begin_.push_back(static_cast<std::uint32_t>(vias_.size()));
+  groups_.push_back({node, destination, set});
+  return set;
 }
 
 /// Data starts at every host, behind a host without routes, or anywhere when there are no hosts.
@@ -96,6 +140,7 @@ void Dependencies::find_starts() {
 
 void Dependencies::find_reached() {
   find_starts();
+  dead_stamp_.assign(topology_.nodes.size(), kNobody);
   const Lists by_destination = lists_of(topology_.nodes.size(), groups_.size(),
                                         [&](std::size_t i) { return groups_[i].destination; });
   for (NodeId destination = 0; destination < topology_.nodes.size(); ++destination)
@@ -104,7 +149,12 @@ void Dependencies::find_reached() {
 }
 
 void Dependencies::enter(NodeId node, NodeId destination) {
-  if (node == destination || stamp_[node] != destination) return;
+  if (stamp_[node] != destination) {
+    if (node == destination || dead_stamp_[node] == destination) return;
+    dead_stamp_[node] = destination;
+    if (dead_ends_.count++ == 0) dead_ends_ = {1, node, destination};
+    return;
+  }
   const std::uint32_t group = group_at_[node];
   if (is_reached_[group]) return;
   is_reached_[group] = true;
@@ -115,30 +165,39 @@ void Dependencies::enter(NodeId node, NodeId destination) {
 void Dependencies::reach(NodeId destination, const Lists& by_destination) {
   const auto groups = by_destination.of(destination);
   if (groups.empty()) return;
-  ++destinations_;
+  destinations_ += std::max<std::size_t>(prefixes_.hosts_of(destination), 1);
   for (const std::uint32_t group : groups) {
     stamp_[groups_[group].node] = destination;
     group_at_[groups_[group].node] = group;
   }
-  for (const Start& start : starts_)
+  for (const Start& start : starts_) {
+    // Who has routes, though none for this, does not send.
+    if (start.source == start.node && stamp_[start.node] != destination) continue;
     if (start.source != destination) enter(start.node, destination);
+  }
   while (!todo_.empty()) {
     const Group group = groups_[todo_.back()];
     todo_.pop_back();
-    for (std::uint32_t i = group.begin; i < group.end; ++i)
-      enter(topology_.links[vias_[i]].to, destination);
+    if (group.node == destination) continue;  // the hosts behind it are the end
+    for (const LinkId via : vias_of(group))
+      if (!is_down(via)) enter(topology_.links[via].to, destination);
   }
 }
 
 void Dependencies::index_uses() {
-  std::vector<std::pair<LinkId, std::uint32_t>> uses;
+  const std::size_t sets = set_begin_.size() - 1;
+  std::vector<std::uint32_t> reached;
   for (std::uint32_t group = 0; group < groups_.size(); ++group)
-    if (is_reached_[group])
-      for (std::uint32_t i = groups_[group].begin; i < groups_[group].end; ++i)
-        uses.emplace_back(vias_[i], group);
-  uses_ =
-      lists_of(topology_.links.size(), uses.size(), [&](std::size_t i) { return uses[i].first; });
-  for (std::uint32_t& item : uses_.items) item = uses[item].second;
+    if (is_reached_[group]) reached.push_back(group);
+  reached_of_ =
+      lists_of(sets, reached.size(), [&](std::size_t i) { return groups_[reached[i]].set; });
+  for (std::uint32_t& item : reached_of_.items) item = reached[item];
+  std::vector<std::uint32_t> set_of(vias_.size());
+  for (std::uint32_t set = 0; set < sets; ++set)
+    std::fill(set_of.begin() + set_begin_[set], set_of.begin() + set_begin_[set + 1], set);
+  sets_of_ =
+      lists_of(topology_.links.size(), vias_.size(), [&](std::size_t i) { return vias_[i]; });
+  for (std::uint32_t& item : sets_of_.items) item = set_of[item];
 }
 
 void Dependencies::index_flows(std::uint32_t priority) {
@@ -147,8 +206,9 @@ void Dependencies::index_flows(std::uint32_t priority) {
   for (std::uint32_t i = 0; i < topology_.flows.size(); ++i) {
     if (topology_.flows[i].priority != priority) continue;
     ++flows_;
-    for (const auto& [from, to] : paths.of(topology_.flows[i]).turns)
-      turns_.push_back({from, to, i});
+    const FlowWays ways = paths.of(topology_.flows[i]);
+    if (!ways.is_whole) cut_flows_.push_back(i);
+    for (const auto& [from, to] : ways.turns) turns_.push_back({from, to, i});
   }
   std::ranges::sort(turns_);
   turns_.erase(std::unique(turns_.begin(), turns_.end()), turns_.end());
@@ -156,6 +216,7 @@ void Dependencies::index_flows(std::uint32_t priority) {
 
 void Dependencies::add_edge(LinkId from, LinkId to) {
   if (edge_stamp_[to] == from) return;
+  if (is_down(to)) return;  // of a prefix, to a host: no route says so
   if (!options_.with_unpaused && std::isinf(topology_.links[to].xoff)) return;
   edge_stamp_[to] = from;
   graph_.add_target(to);
@@ -166,6 +227,7 @@ void Dependencies::build_graph() {
   const std::vector<Link>& links = topology_.links;
   graph_ = Graph(links.size());
   edge_stamp_.assign(links.size(), kNobody);
+  set_stamp_.assign(set_begin_.size(), kNobody);
   turns_of_ = lists_of(links.size(), turns_.size(), [&](std::size_t i) { return turns_[i].from; });
   into_ =
       lists_of(topology_.nodes.size(), links.size(), [&](std::size_t i) { return links[i].to; });
@@ -180,20 +242,24 @@ void Dependencies::build_graph() {
 }
 
 void Dependencies::add_row(LinkId link) {
-  const NodeId node = topology_.links[link].to;
+  const Link& own = topology_.links[link];
   const auto add_group = [&](const Group& group) {
-    if (group.destination == node) return;
-    for (std::uint32_t i = group.begin; i < group.end; ++i) add_edge(link, vias_[i]);
+    if (std::exchange(set_stamp_[group.set], link) == link) return;
+    // Nothing that a host sends to those behind its own switch comes back to it.
+    for (const LinkId via : vias_of(group))
+      if (group.destination != own.to || topology_.links[via].to != own.from) add_edge(link, via);
   };
   graph_.begin_row(link);
-  for (const std::uint32_t use : uses_.of(link)) {
-    const NodeId destination = groups_[use].destination;
-    if (stamp_[destination] == node) add_group(groups_[group_at_[destination]]);
-  }
-  if (gives_all(topology_.links[link].from) && !is_down(link))
-    for (const std::uint32_t group : groups_of_.of(node))
-      if (is_reached_[group] && groups_[group].destination != topology_.links[link].from)
-        add_group(groups_[group]);
+  if (!is_down(link))
+    for (const std::uint32_t set : sets_of_.of(link))
+      for (const std::uint32_t use : reached_of_.of(set)) {
+        const NodeId destination = groups_[use].destination;
+        if (destination != own.from && stamp_[destination] == own.to)
+          add_group(groups_[group_at_[destination]]);
+      }
+  if (gives_all(own.from) && !is_down(link))
+    for (const std::uint32_t group : groups_of_.of(own.to))
+      if (is_reached_[group] && groups_[group].destination != own.from) add_group(groups_[group]);
   for (const std::uint32_t turn : turns_of_.of(link)) add_edge(link, turns_[turn].to);
 }
 
@@ -206,23 +272,25 @@ const Dependencies::Group* Dependencies::find_group(NodeId node, NodeId destinat
 }
 
 std::vector<User> Dependencies::users(LinkId from, LinkId to) const {
-  const NodeId node = topology_.links[from].to;
+  const Link& own = topology_.links[from];
   const auto goes_on = [&](const Group* group) {
-    return group != nullptr && group->destination != node &&
-           std::find(vias_.begin() + group->begin, vias_.begin() + group->end, to) !=
-               vias_.begin() + group->end;
+    return group != nullptr &&
+           (group->destination != own.to || topology_.links[to].to != own.from) &&
+           std::ranges::find(vias_of(*group), to) != vias_of(*group).end();
   };
   std::vector<User> users;
   for (const std::uint32_t turn : turns_of_.of(from))
     if (turns_[turn].to == to) users.push_back({User::Kind::Flow, turns_[turn].flow});
   const auto add = [&](NodeId destination) {
-    if (goes_on(find_group(node, destination)))
+    if (goes_on(find_group(own.to, destination)))
       users.push_back({User::Kind::Destination, destination});
   };
-  for (const std::uint32_t use : uses_.of(from)) add(groups_[use].destination);
-  if (gives_all(topology_.links[from].from) && !is_down(from))
-    for (const std::uint32_t group : groups_of_.of(node))
-      if (groups_[group].destination != topology_.links[from].from) add(groups_[group].destination);
+  for (const std::uint32_t set : sets_of_.of(from))
+    for (const std::uint32_t use : reached_of_.of(set))
+      if (groups_[use].destination != own.from) add(groups_[use].destination);
+  if (gives_all(own.from) && !is_down(from))
+    for (const std::uint32_t group : groups_of_.of(own.to))
+      if (groups_[group].destination != own.from) add(groups_[group].destination);
   std::ranges::sort(users);
   users.erase(std::unique(users.begin(), users.end()), users.end());
   return users;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -95,10 +96,11 @@ class Fabric {
   explicit Fabric(const Topology& topology)
       : intact_(topology),
         routing_(intact_),
+        prefixes_(intact_),
         cables_(cables_of(intact_)),
         tiers_(tiers_of(intact_)),
         is_assumed_(intact_.routes.empty() && intact_.flows.empty()) {
-    if (is_assumed_) intact_.routes = routing_.shortest_routes(destinations_of(intact_), all_up());
+    if (is_assumed_) intact_.routes = routing_.shortest_routes(prefixes_of(intact_), all_up());
     for (const Route& route : intact_.routes) {
       pairs_.push_back(pair_of(route));
       destinations_.push_back(route.destination);
@@ -144,17 +146,22 @@ class Fabric {
     std::erase_if(own, [&](const Route& route) {
       return !std::ranges::binary_search(pairs_, pair_of(route));
     });
-    const auto keys = [](const std::vector<Route>& routes) {
-      std::vector<std::tuple<NodeId, NodeId, LinkId>> all(routes.size());
-      std::ranges::transform(routes, all.begin(), key_of);
+    const auto keys = [this](const std::vector<Route>& routes) {
+      std::vector<std::tuple<NodeId, NodeId, LinkId>> all;
+      // A host's entries for a prefix say no more than its links do.
+      for (const Route& route : routes)
+        if (intact_.nodes[route.node].kind == NodeKind::Switch ||
+            intact_.nodes[route.destination].kind == NodeKind::Host)
+          all.push_back(key_of(route));
       sort_unique(all);
       return all;
     };
     return keys(own) == keys(intact_.routes);
   }
 
-  [[nodiscard]] std::size_t cut_off(const std::vector<Route>& routes) const {
-    return lost(routes).size();
+  [[nodiscard]] std::size_t cut_off(const std::vector<Route>& routes,
+                                    const std::vector<bool>& is_down) const {
+    return lost(routes).size() + lost_hosts(is_down);
   }
 
  private:
@@ -176,6 +183,19 @@ class Fabric {
     return lost;
   }
 
+  /// Hosts of prefixes that their switch has lost.
+  [[nodiscard]] std::size_t lost_hosts(const std::vector<bool>& is_down) const {
+    std::size_t lost = 0;
+    for (const NodeId destination : destinations_) {
+      std::map<NodeId, bool> is_lost;  // by host
+      for (const LinkId link : prefixes_.links_to_hosts(destination))
+        is_lost.try_emplace(intact_.links[link].to, true).first->second &= is_down[link];
+      lost += static_cast<std::size_t>(
+          std::ranges::count_if(is_lost, [](const auto& host) { return host.second; }));
+    }
+    return lost;
+  }
+
   void repair(std::vector<Route>& routes, const std::vector<bool>& is_down) const {
     std::vector<std::uint64_t> pairs = lost(routes);
     std::ranges::stable_sort(pairs, {}, [](std::uint64_t pair) { return pair & 0xffffffff; });
@@ -191,6 +211,7 @@ class Fabric {
 
   Topology intact_;
   Routing routing_;
+  Prefixes prefixes_;  // of the routes given, or of those that are assumed
   std::vector<std::vector<LinkId>> cables_;
   std::optional<std::vector<std::uint32_t>> tiers_;
   bool is_assumed_;
@@ -228,7 +249,7 @@ FailureOutcome outcome_of(const Fabric& fabric, Topology& scratch, const Set& ca
       cables.empty() ? fabric.intact().routes : fabric.routes_after(is_down, question.reaction);
   FailureOutcome outcome;
   outcome.cables = cables;
-  outcome.cut_off = fabric.cut_off(scratch.routes);
+  outcome.cut_off = fabric.cut_off(scratch.routes, is_down);
   outcome.broken_flows = count_broken(scratch, is_down, question);
   for (const std::uint32_t priority : question.priorities) {
     const Dependencies dependencies(scratch, priority,

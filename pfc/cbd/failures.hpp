@@ -53,7 +53,8 @@ struct FailureOutcome {
   std::uint32_t priority = 0;         // of `shortest`
   std::vector<LinkId> shortest;       // a cycle of fewest links, if there is one
   bool is_loop = false;               // one destination makes that cycle alone
-  std::size_t cut_off = 0;            // pairs of node and destination that have lost all routes
+  /// Pairs of node and destination that have lost all routes, and hosts that their switch has lost.
+  std::size_t cut_off = 0;
   std::size_t broken_flows = 0;       // whose data, or a part of it, does not arrive any more
 };
 

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 namespace portcullis::pfc::cbd {
 
 FlowPaths::FlowPaths(const Topology& topology, const std::vector<bool>* is_down)
     : topology_(topology),
+      prefixes_(topology),
       is_down_(is_down),
       from_(topology.nodes.size()),
       place_(topology.nodes.size()) {
@@ -27,7 +29,13 @@ std::vector<LinkId> FlowPaths::next(const Flow& flow, NodeId at) {
   }
   std::vector<LinkId> links;
   bool has_entry = false;
-  const std::tuple wanted(at, flow.to);
+  const std::optional<NodeId> prefix = prefixes_.switch_of(flow.to);
+  if (prefix == at) {
+    for (const LinkId link : from_[at])
+      if (topology_.links[link].to == flow.to && !is_down(link)) links.push_back(link);
+    return links;
+  }
+  const std::tuple wanted(at, prefix.value_or(flow.to));
   for (auto route = std::ranges::lower_bound(routes_, wanted, {}, key);
        route != routes_.end() && key(*route) == wanted; ++route) {
     has_entry = true;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pfc/cbd/graph.hpp"
+#include "pfc/prefixes.hpp"
 #include "pfc/topology.hpp"
 
 namespace portcullis::pfc::cbd {
@@ -22,8 +23,9 @@ struct FlowWays {
   bool is_whole = true;       // false: some of it ends at a node that has no link for it
 };
 
-/// Routes are looked up by node and destination; a node without takes its only link, unless it is a
-/// host that others' data would have to go through.
+/// Routes are looked up by node and destination, or by the switch that serves the destination
+/// (Prefixes); a node without takes its only link, unless it is a host that others' data would have
+/// to go through.
 class FlowPaths {
  public:
   /// `topology` was checked and outlives this, as does `is_down`: by link, nullptr when all are up.
@@ -43,6 +45,7 @@ class FlowPaths {
   void along_routes(const Flow& flow, FlowWays& ways);
 
   const Topology& topology_;
+  const Prefixes prefixes_;
   const std::vector<bool>* is_down_;
   std::vector<std::vector<LinkId>> from_;  // links by node
   std::vector<std::size_t> place_;         // of a node among those that a flow was seen at, 1 first

@@ -61,8 +61,9 @@ void cable(Topology& topology, NodeId a, NodeId b, const Link& like) {
   topology.add_link(b, a, like);
 }
 
+/// To every leaf, for the hosts behind it.
 void add_shortest_routes(Topology& topology) {
-  topology.routes = Routing(topology).shortest_routes(destinations_of(topology),
+  topology.routes = Routing(topology).shortest_routes(prefixes_of(topology),
                                                       std::vector<bool>(topology.links.size()));
 }
 
@@ -96,9 +97,10 @@ Result<Topology> leaf_spine(const LeafSpine& shape, const Link& like) {
                                        shape.leaves, shape.spines, shape.hosts);
   if (shape.leaves == 0 || shape.spines == 0 || shape.hosts == 0)
     return fail(Errc::InvalidArgument, what + "; 1 or more of each are accepted");
-  const double fabric_links = (shape.leaves + 1.0) * shape.spines;
   const double all_hosts = 1.0 * shape.leaves * shape.hosts;
-  PORTCULLIS_TRY(check_entries(what, (all_hosts + 2) * (all_hosts + fabric_links)));
+  const double next_hops = 1.0 * shape.leaves * shape.leaves * shape.spines;
+  const double links = 2 * (all_hosts + 1.0 * shape.leaves * shape.spines);
+  PORTCULLIS_TRY(check_entries(what, next_hops + links));
   Topology topology;
   topology.name = fmt::format("leaf-spine-{}x{}", shape.leaves, shape.spines);
   const auto leaves = add_nodes(topology, "leaf", shape.leaves, NodeKind::Switch);
@@ -123,10 +125,10 @@ Result<Topology> fat_tree(std::uint32_t ports, bool with_routes, const Link& lik
                 fmt::format("fat tree of {} ports; an even number from 2 to {} is accepted", ports,
                             kMostPorts));
   const std::uint32_t half = ports / 2;
-  const double all_hosts = 1.0 * ports * half * half;
+  const double leaves = 1.0 * ports * half;
   if (with_routes)
     PORTCULLIS_TRY(check_entries(fmt::format("fat tree of {} ports", ports),
-                                 all_hosts * (3 * all_hosts + half * half)));
+                                 leaves * (2 * leaves * half + half * half)));
   Topology topology;
   topology.name = fmt::format("fat-tree-{}", ports);
   const auto edges = add_nodes(topology, "edge", ports * half, NodeKind::Switch);

@@ -19,13 +19,14 @@ struct LeafSpine {
   std::uint32_t hosts = 1;  // to a leaf
 };
 
-/// leaf0.., spine0.., host0.. in the order of leaves; shortest routes to every host.
+/// leaf0.., spine0.., host0.. in the order of leaves; shortest routes to every leaf, which serve
+/// its hosts (Prefixes).
 /// InvalidArgument when there are no leaves, spines or hosts.
 [[nodiscard]] Result<Topology> leaf_spine(const LeafSpine& shape, const Link& like = {});
 
 /// Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008: `ports`
 /// pods (even, 2 to 128) of edge and aggregation switches, ports^3 / 4 hosts. Shortest routes to
-/// the hosts, or none, for they number hosts times switches times next hops.
+/// every edge switch, or none, for they number ports^5 / 2 and more.
 [[nodiscard]] Result<Topology> fat_tree(std::uint32_t ports, bool with_routes,
                                         const Link& like = {});
 

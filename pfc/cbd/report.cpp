@@ -181,6 +181,24 @@ std::string looked_at(const Analysis& analysis) {
   return text.empty() ? "nothing" : text;
 }
 
+/// Where data ends for want of a next hop; there it is dropped, if the routes are all there are.
+std::string left_out_text(const Topology& topology, const Analysis& analysis) {
+  std::string text;
+  if (const auto& ends = analysis.dead_ends; ends.count > 0)
+    text += fmt::format(
+        "  not looked at: data for {} has no next hop at {}{}; it is taken to be dropped there\n",
+        topology.nodes[ends.destination].name, topology.nodes[ends.node].name,
+        ends.count == 1 ? "" : fmt::format(", nor in {} more places", ends.count - 1));
+  if (!analysis.cut_flows.empty()) {
+    Names names;
+    for (const std::uint32_t flow : analysis.cut_flows) names.push_back(topology.flows[flow].name);
+    text += fmt::format(
+        "  not looked at: what of flow{} {} comes to a node without a next hop for it\n",
+        names.size() == 1 ? "" : "s", few(names));
+  }
+  return text;
+}
+
 Names cable_names(const Topology& topology, const std::vector<std::vector<LinkId>>& cables,
                   const std::vector<std::uint32_t>& failed) {
   Names names;
@@ -209,9 +227,11 @@ std::string analysis_text(const Topology& topology, std::span<const Analysis> an
     text += fmt::format("priority {}: {} links, {} dependencies, ", analysis.priority,
                         analysis.links, analysis.edges);
     text += analysis.is_free_of_cycles()
-                ? fmt::format("no cycle: {} cannot deadlock by PFC\n", looked_at(analysis))
+                ? fmt::format("no cycle: {} cannot deadlock by PFC if hosts take what arrives\n",
+                              looked_at(analysis))
                 : fmt::format("{} cyclic component{}\n", analysis.components.size(),
                               analysis.components.size() == 1 ? "" : "s");
+    text += left_out_text(topology, analysis);
     for (const Component& component : analysis.components)
       text += component_text(topology, component);
   }
@@ -226,6 +246,8 @@ std::string analysis_json(const Topology& topology, std::span<const Analysis> an
                 {"edges", analysis.edges},
                 {"flows", analysis.flows},
                 {"destinations", analysis.destinations},
+                {"without_next_hop", analysis.dead_ends.count},
+                {"flows_cut_short", analysis.cut_flows.size()},
                 {"components", Json::array()}};
     for (const Component& component : analysis.components)
       one["components"].push_back(component_json(topology, component));

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "pfc/prefixes.hpp"
+
 namespace portcullis::pfc::cbd {
 
 std::vector<NodeId> destinations_of(const Topology& topology) {
@@ -17,6 +19,15 @@ std::vector<NodeId> destinations_of(const Topology& topology) {
     destinations.resize(topology.nodes.size());
     std::iota(destinations.begin(), destinations.end(), NodeId{0});
   }
+  return destinations;
+}
+
+std::vector<NodeId> prefixes_of(const Topology& topology) {
+  std::vector<NodeId> destinations = destinations_of(topology);
+  const Prefixes prefixes(topology);
+  for (NodeId& node : destinations) node = prefixes.switch_of(node).value_or(node);
+  std::ranges::sort(destinations);
+  destinations.erase(std::unique(destinations.begin(), destinations.end()), destinations.end());
   return destinations;
 }
 
@@ -126,7 +137,7 @@ std::vector<Route> Routing::up_down_routes(std::span<const NodeId> destinations,
     const std::vector<std::uint32_t> intact = distances_down(destination, tiers, all_up);
     std::vector<std::uint32_t> distance = distances_down(destination, tiers, is_down);
     for (const NodeId node : from_the_top) {
-      if (node == destination) continue;
+      if (node == destination || has_no_table(node, destination)) continue;
       const bool goes_down = intact[node] != kUnreachable;
       const auto leads_on = [&](LinkId link) {
         const NodeId next = topology_.links[link].to;
@@ -152,7 +163,8 @@ std::vector<Route> Routing::shortest_routes(std::span<const NodeId> destinations
   for (const NodeId destination : destinations) {
     const std::vector<std::uint32_t> distance = distances(destination, is_down);
     for (NodeId node = 0; node < topology_.nodes.size(); ++node)
-      add_next_hops(node, destination, distance, is_down, routes);
+      if (!has_no_table(node, destination))
+        add_next_hops(node, destination, distance, is_down, routes);
   }
   return routes;
 }

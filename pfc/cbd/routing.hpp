@@ -19,6 +19,9 @@ inline constexpr std::uint32_t kUnreachable = std::numeric_limits<std::uint32_t>
 /// The hosts, or every node where there are none.
 [[nodiscard]] std::vector<NodeId> destinations_of(const Topology& topology);
 
+/// The switches that serve all their hosts as prefixes would, and the hosts that none can serve.
+[[nodiscard]] std::vector<NodeId> prefixes_of(const Topology& topology);
+
 /// A link and the first link back that no other has taken; a link without one is a cable alone.
 [[nodiscard]] std::vector<std::vector<LinkId>> cables_of(const Topology& topology);
 
@@ -35,7 +38,8 @@ class Routing {
   /// no way. Hosts pass nothing on.
   [[nodiscard]] std::vector<std::uint32_t> distances(NodeId destination,
                                                      const std::vector<bool>& is_down) const;
-  /// Every next hop that comes nearer, by destination and node.
+  /// Every next hop that comes nearer, by destination and node. For a destination that is a switch
+  /// (a prefix) hosts get none: they have their links and need no table.
   [[nodiscard]] std::vector<Route> shortest_routes(std::span<const NodeId> destinations,
                                                    const std::vector<bool>& is_down) const;
   /// Up, then down, as BGP settles on in a Clos whose tiers have one AS number each (RFC
@@ -51,6 +55,10 @@ class Routing {
                      const std::vector<bool>& is_down, std::vector<Route>& to) const;
 
  private:
+  [[nodiscard]] bool has_no_table(NodeId node, NodeId destination) const {
+    return topology_.nodes[node].kind == NodeKind::Host &&
+           topology_.nodes[destination].kind == NodeKind::Switch;
+  }
   [[nodiscard]] std::vector<std::uint32_t> distances_down(NodeId destination,
                                                           std::span<const std::uint32_t> tiers,
                                                           const std::vector<bool>& is_down) const;

@@ -25,6 +25,12 @@ def dependencies(fabric):
     for node, destination, via in fabric["routes"]:
         hops[node, destination].add(via)
     routed = {node for node, _ in hops}
+    named = {destination for _, destination in hops}
+    behind = collections.defaultdict(list)  # switch -> links to the hosts that it serves
+    for number, (source, to, _) in enumerate(links):
+        ways = {then for came, then, _ in links if came == to}
+        if to in hosts and to not in named and ways == {source} and source not in hosts:
+            behind[source].append(number)
     users = collections.defaultdict(set)
     for destination in {destination for _, destination in hops}:
         start = set()  # (link that led here or None, node)
@@ -36,13 +42,15 @@ def dependencies(fabric):
         seen, todo = set(start), list(start)
         while todo:
             came, node = todo.pop()
+            vias = hops.get((node, destination), ())
             if node == destination:
-                continue
-            for via in hops.get((node, destination), ()):
+                vias = [link for link in behind[node] if came is None or
+                        links[link][1] != links[came][0]]
+            for via in vias:
                 if came is not None and links[via][2]:
                     users[came, via].add(("destination", destination))
                 state = (via, links[via][1])
-                if state not in seen:
+                if node != destination and state not in seen:
                     seen.add(state)
                     todo.append(state)
     for number, path in enumerate(fabric["flows"]):

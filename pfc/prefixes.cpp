@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pfc/prefixes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+namespace portcullis::pfc {
+namespace {
+
+/// By node: the one switch that all links of a host lead to; the node itself where there is none.
+std::vector<NodeId> only_switches(const Topology& topology) {
+  std::vector<NodeId> only(topology.nodes.size());
+  std::vector<bool> has_link(topology.nodes.size(), false);
+  for (NodeId node = 0; node < only.size(); ++node) only[node] = node;
+  for (const Link& link : topology.links) {
+    if (topology.nodes[link.from].kind != NodeKind::Host) continue;
+    const bool is_other = has_link[link.from] && only[link.from] != link.to;
+    const bool to_switch = topology.nodes[link.to].kind == NodeKind::Switch;
+    only[link.from] = is_other || !to_switch ? link.from : link.to;
+    has_link[link.from] = true;
+  }
+  return only;
+}
+
+std::uint64_t pair_of(NodeId node, NodeId destination) {
+  return std::uint64_t{node} << 32 | destination;
+}
+
+}  // namespace
+
+Prefixes::Prefixes(const Topology& topology)
+    : switch_(only_switches(topology)),
+      links_(topology.nodes.size()),
+      hosts_(topology.nodes.size(), 0) {
+  for (const Route& route : topology.routes) switch_[route.destination] = route.destination;
+  for (NodeId node = 0; node < switch_.size(); ++node)
+    if (switch_[node] != node) ++hosts_[switch_[node]];
+  for (LinkId id = 0; id < topology.links.size(); ++id) {
+    const Link& link = topology.links[id];
+    if (switch_[link.to] == link.from) links_[link.from].push_back(id);
+  }
+}
+
+std::optional<NodeId> Prefixes::switch_of(NodeId host) const {
+  return switch_[host] == host ? std::nullopt : std::optional(switch_[host]);
+}
+
+std::span<const LinkId> Prefixes::links_to_hosts(NodeId node) const { return links_[node]; }
+
+void expand_prefixes(Topology& topology) {
+  const std::vector<NodeId> only = only_switches(topology);
+  std::vector<bool> is_named(topology.nodes.size(), false);
+  for (const Route& route : topology.routes) is_named[route.destination] = true;
+  std::map<NodeId, std::set<NodeId>> named;  // hosts of prefixes, by their switch
+  for (NodeId host = 0; host < only.size(); ++host)
+    if (only[host] != host && is_named[host] && is_named[only[host]])
+      named[only[host]].insert(host);
+  if (named.empty()) return;
+  std::unordered_set<std::uint64_t> own;
+  for (const Route& route : topology.routes) own.insert(pair_of(route.node, route.destination));
+  std::vector<Route> more;
+  for (const Route& route : topology.routes) {
+    const auto hosts = named.find(route.destination);
+    if (hosts == named.end() || route.node == route.destination) continue;
+    for (const NodeId host : hosts->second)
+      if (!own.contains(pair_of(route.node, host)) && route.node != host)
+        more.push_back({route.node, host, route.via});
+  }
+  for (LinkId id = 0; id < topology.links.size(); ++id) {
+    const Link& link = topology.links[id];
+    const auto hosts = named.find(link.from);
+    if (hosts != named.end() && hosts->second.contains(link.to) &&
+        !own.contains(pair_of(link.from, link.to)))
+      more.push_back({link.from, link.to, id});
+  }
+  topology.routes.insert(topology.routes.end(), more.begin(), more.end());
+}
+
+}  // namespace portcullis::pfc

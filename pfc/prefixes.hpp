@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Routes by destination prefix: a route to a switch serves the hosts behind it, as one entry of a
+// table serves a subnet. So a fabric needs routes to its leaves, not to each of its hosts.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pfc/topology.hpp"
+
+namespace portcullis::pfc {
+
+/// Which hosts are served so: those whose links all lead to one switch, and that no route names.
+/// That switch knows its links to them, every other node takes its routes to the switch. Answers
+/// for one topology that outlives this; only its links and names of routes are looked at.
+class Prefixes {
+ public:
+  explicit Prefixes(const Topology& topology);
+
+  /// The switch whose routes serve `host`, if any are to.
+  [[nodiscard]] std::optional<NodeId> switch_of(NodeId host) const;
+  /// The links of a switch to the hosts that are served with it, ascending.
+  [[nodiscard]] std::span<const LinkId> links_to_hosts(NodeId node) const;
+  /// How many they lead to.
+  [[nodiscard]] std::size_t hosts_of(NodeId node) const { return hosts_[node]; }
+
+ private:
+  std::vector<NodeId> switch_;  // by node; of a node that has none the node itself
+  std::vector<std::vector<LinkId>> links_;
+  std::vector<std::size_t> hosts_;
+};
+
+/// Gives every host that some route names the entries of its switch's prefix wherever it has none
+/// of its own, for the longest prefix wins where both are there. Topologies are read so; whoever
+/// builds one with both calls this.
+void expand_prefixes(Topology& topology);
+
+}  // namespace portcullis::pfc
