@@ -78,4 +78,46 @@ void expand_prefixes(Topology& topology) {
   topology.routes.insert(topology.routes.end(), more.begin(), more.end());
 }
 
+std::vector<NodeId> all_destinations(const Topology& topology) {
+  const Prefixes prefixes(topology);
+  std::vector<bool> is_named(topology.nodes.size(), false);
+  for (const Route& route : topology.routes) is_named[route.destination] = true;
+  std::vector<NodeId> destinations;
+  for (NodeId node = 0; node < topology.nodes.size(); ++node) {
+    const auto prefix = prefixes.switch_of(node);
+    const bool is_unserved =
+        topology.nodes[node].kind == NodeKind::Host && !(prefix && is_named[*prefix]);
+    if (is_named[node] || is_unserved) destinations.push_back(node);
+  }
+  return destinations;
+}
+
+void expand_defaults(Topology& topology, std::span<const DefaultRoute> defaults) {
+  if (defaults.empty()) return;
+  const std::vector<NodeId> destinations = all_destinations(topology);
+  std::unordered_set<std::uint64_t> own;
+  for (const Route& route : topology.routes) own.insert(pair_of(route.node, route.destination));
+  std::unordered_set<std::uint64_t> linked;
+  for (const Link& link : topology.links) linked.insert(pair_of(link.from, link.to));
+  const auto needs = [&](NodeId node, NodeId destination) {
+    return node != destination && !own.contains(pair_of(node, destination));
+  };
+  std::vector<Route> more;
+  std::vector<bool> has_default(topology.nodes.size(), false);
+  for (const DefaultRoute& route : defaults) {
+    has_default[route.node] = true;
+    for (const NodeId destination : destinations)
+      if (needs(route.node, destination) && !linked.contains(pair_of(route.node, destination)))
+        more.push_back({route.node, destination, route.via});
+  }
+  std::vector<bool> is_destination(topology.nodes.size(), false);
+  for (const NodeId destination : destinations) is_destination[destination] = true;
+  for (LinkId id = 0; id < topology.links.size(); ++id) {
+    const Link& link = topology.links[id];
+    if (has_default[link.from] && is_destination[link.to] && needs(link.from, link.to))
+      more.push_back({link.from, link.to, id});
+  }
+  topology.routes.insert(topology.routes.end(), more.begin(), more.end());
+}
+
 }  // namespace portcullis::pfc

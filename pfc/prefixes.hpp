@@ -38,4 +38,17 @@ class Prefixes {
 /// builds one with both calls this.
 void expand_prefixes(Topology& topology);
 
+/// At `node`, data for whatever has no entry takes `via`.
+struct DefaultRoute {
+  NodeId node = 0;
+  LinkId via = 0;
+};
+
+/// What the defaults mean: all that some route names, and all hosts that no prefix serves. A node
+/// sends what it is linked to itself over those links. After expand_prefixes().
+void expand_defaults(Topology& topology, std::span<const DefaultRoute> defaults);
+
+/// Those destinations, ascending.
+[[nodiscard]] std::vector<NodeId> all_destinations(const Topology& topology);
+
 }  // namespace portcullis::pfc

@@ -4,16 +4,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
 
 #include "base/json.hpp"
+#include "pfc/prefixes.hpp"
 
 namespace portcullis::pfc {
 namespace {
 
-constexpr std::string_view kNoLimit = "unlimited";
 constexpr std::string_view kTop = "name, units, defaults, nodes, links, flows, routes";
 constexpr std::string_view kUnits = "time_s, data_bytes";
 constexpr std::string_view kDefaults = "capacity, delay, xoff, xon, buffer";
@@ -91,7 +90,7 @@ class TopologyReader {
     if (!from.has(key)) return {};
     const JsonCursor at = from.at(key);
     if (at.value().kind != JsonValue::Kind::String) return from.read(key, to);
-    if (at.value().text != kNoLimit) return at.refuse("a number or \"unlimited\"");
+    if (at.value().text != kUnlimitedText) return at.refuse("a number or \"unlimited\"");
     to = kUnlimited;
     return {};
   }
@@ -162,24 +161,32 @@ class TopologyReader {
     const JsonCursor tables = top_.at("routes");
     if (tables.value().kind != JsonValue::Kind::Object)
       return tables.bad("{\"NODE\": {\"DESTINATION\": [\"NEXT HOP\", ..], ..}, ..} expected");
+    std::vector<DefaultRoute> defaults;
     for (std::size_t i = 0; i < tables.size(); ++i) {
       const auto node = nodes_->node(tables.value().keys[i]);
       if (!node) return tables.item(i).bad("no such node");
-      PORTCULLIS_TRY(table(*node, tables.item(i)));
+      PORTCULLIS_TRY(table(*node, tables.item(i), defaults));
     }
+    expand_prefixes(topology_);
+    expand_defaults(topology_, defaults);
     return {};
   }
-  Result<void> table(NodeId node, const JsonCursor& entries) {
+  Result<void> table(NodeId node, const JsonCursor& entries, std::vector<DefaultRoute>& defaults) {
     if (entries.value().kind != JsonValue::Kind::Object)
       return entries.bad("{\"DESTINATION\": [\"NEXT HOP\", ..], ..} expected");
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const JsonCursor hops = entries.item(i);
-      const auto destination = nodes_->node(entries.value().keys[i]);
-      if (!destination) return hops.bad("no such node");
+      const std::string& key = entries.value().keys[i];
+      const auto destination = nodes_->node(key);
+      const bool is_default = !destination && key == kAnyDestination;
+      if (!destination && !is_default) return hops.bad("no such node");
       PORTCULLIS_TRY(hops.expect_array());
       for (std::size_t k = 0; k < hops.size(); ++k) {
         PORTCULLIS_TRY_ASSIGN(const LinkId via, hop(node, hops.item(k)));
-        topology_.routes.push_back({node, *destination, via});
+        if (is_default)
+          defaults.push_back({node, via});
+        else
+          topology_.routes.push_back({node, *destination, via});
       }
     }
     return {};
@@ -283,10 +290,14 @@ class TopologyReader {
   }
   /// Where there is one way only, a host needs no route.
   std::optional<LinkId> next_hop(NodeId at, NodeId destination) {
-    if (first_hops_.empty())
+    if (!prefixes_) {
+      prefixes_.emplace(topology_);
       for (const Route& route : topology_.routes)
         first_hops_.try_emplace(key(route.node, route.destination), route.via);
-    const auto found = first_hops_.find(key(at, destination));
+    }
+    const auto prefix = prefixes_->switch_of(destination);
+    if (prefix == at) return nodes_->link_between(at, destination);
+    const auto found = first_hops_.find(key(at, prefix.value_or(destination)));
     if (found != first_hops_.end()) return found->second;
     if (nodes_->links_from(at).size() == 1) return nodes_->links_from(at).front();
     return std::nullopt;
@@ -327,99 +338,14 @@ class TopologyReader {
   std::vector<std::size_t> link_items_;  // of "links", the item each link came from
   std::size_t at_ = 0;                   // of the list that is being read
   std::unordered_map<std::uint64_t, LinkId> first_hops_;
+  std::optional<Prefixes> prefixes_;  // when first_hops_ is filled
 };
-
-using Ordered = nlohmann::ordered_json;
-
-/// Where no limit is what stands for an absent number.
-void put_finite(Ordered& to, const char* key, double value) {
-  if (std::isfinite(value)) to[key] = value;
-}
-
-/// Where an absent number stands for something else.
-void put_limit(Ordered& to, const char* key, double value) {
-  if (std::isfinite(value))
-    to[key] = value;
-  else
-    to[key] = kNoLimit;
-}
-
-Ordered json_of(const Node& node) {
-  Ordered to = {{"name", node.name}, {"kind", node.kind == NodeKind::Host ? "host" : "switch"}};
-  put_finite(to, "shared_buffer", node.shared_buffer);
-  if (node.alpha > 0) to["alpha"] = node.alpha;
-  if (node.x) to["x"] = *node.x;
-  if (node.y) to["y"] = *node.y;
-  return to;
-}
-
-Ordered json_of(const Topology& topology, const Link& link) {
-  Ordered to = {{"name", link.name},
-                {"from", topology.nodes[link.from].name},
-                {"to", topology.nodes[link.to].name},
-                {"capacity", link.capacity},
-                {"delay", link.delay}};
-  put_limit(to, "xoff", link.xoff);
-  put_limit(to, "xon", link.xon);
-  put_finite(to, "buffer", link.buffer);
-  return to;
-}
-
-Ordered json_of(const Topology& topology, const Flow& flow) {
-  Ordered to = {{"name", flow.name}};
-  if (is_routed(flow)) {
-    to["from"] = topology.nodes[flow.from].name;
-    to["to"] = topology.nodes[flow.to].name;
-  } else {
-    for (const LinkId link : flow.path) to["links"].push_back(topology.links[link].name);
-  }
-  to["priority"] = flow.priority;
-  if (flow.ttl != 0) to["ttl"] = flow.ttl;
-  const Source& source = flow.source;
-  if (source.kind == SourceKind::Rate) to["rate"] = source.rate;
-  if (source.kind == SourceKind::Points)
-    for (const SourcePoint& point : source.points) to["points"].push_back({point.time, point.data});
-  if (source.start > 0) to["start"] = source.start;
-  put_finite(to, "stop", source.stop);
-  put_finite(to, "buffer", source.buffer);
-  return to;
-}
-
-template <class List, class Make>
-void put_list(std::string& to, std::string_view name, const List& list, Make make) {
-  to += fmt::format(",\n  \"{}\": [", name);
-  std::string_view separator = "\n    ";
-  for (const auto& item : list) {
-    to += separator;
-    to += make(item).dump();
-    separator = ",\n    ";
-  }
-  to += "]";
-}
 
 }  // namespace
 
 Result<Topology> parse_topology(std::string_view text, std::string_view file) {
   PORTCULLIS_TRY_ASSIGN(const JsonValue top, parse_json(text, file));
   return TopologyReader(JsonCursor(top, file)).run();
-}
-
-std::string to_json(const Topology& topology) {
-  std::string text = "{\n  \"name\": " + Ordered(topology.name).dump();
-  const Ordered units = {{"time_s", topology.units.time_s},
-                         {"data_bytes", topology.units.data_bytes}};
-  text += ",\n  \"units\": " + units.dump();
-  put_list(text, "nodes", topology.nodes, [](const Node& node) { return json_of(node); });
-  put_list(text, "links", topology.links,
-           [&](const Link& link) { return json_of(topology, link); });
-  put_list(text, "flows", topology.flows,
-           [&](const Flow& flow) { return json_of(topology, flow); });
-  if (topology.routes.empty()) return text + "\n}\n";
-  Ordered routes;
-  for (const Route& route : topology.routes)
-    routes[topology.nodes[route.node].name][topology.nodes[route.destination].name].push_back(
-        topology.links[route.via].name);
-  return text + ",\n  \"routes\": " + routes.dump() + "\n}\n";
 }
 
 }  // namespace portcullis::pfc

@@ -16,7 +16,14 @@ namespace portcullis::pfc {
 /// hops. Malformed, as "FILE:LINE: links[3].xon: what is accepted".
 [[nodiscard]] Result<Topology> parse_topology(std::string_view text, std::string_view file);
 
-/// What parse_topology() reads back as the same topology, one node, link and flow a line.
+/// As "xoff": no limit, for JSON has no infinity.
+inline constexpr std::string_view kUnlimitedText = "unlimited";
+/// As a destination: all that some table names and this one does not.
+inline constexpr std::string_view kAnyDestination = "*";
+
+/// What parse_topology() reads back as the same topology, one node, cable, flow and table a line.
+/// What most links have in common stands in "defaults", what most destinations of a table have
+/// behind "*".
 [[nodiscard]] std::string to_json(const Topology& topology);
 
 }  // namespace portcullis::pfc

@@ -3,7 +3,13 @@
 // Topologies as users write them: what is read, and one line for each mistake.
 #include "pfc/topology_json.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "pfc/cbd/generators.hpp"
 
 namespace portcullis::pfc {
 namespace {
@@ -73,6 +79,80 @@ TEST(TopologyJson, Topology_IsReadBackAsItWas) {
   EXPECT_EQ(again->routes.size(), 1u);
   EXPECT_TRUE(again->flows[1].is_routed);
   EXPECT_FALSE(again->flows[0].is_routed);
+}
+
+/// Routes as they are, in an order of their own.
+std::vector<std::tuple<NodeId, NodeId, LinkId>> routes_of(const Topology& topology) {
+  std::vector<std::tuple<NodeId, NodeId, LinkId>> routes;
+  for (const Route& route : topology.routes)
+    routes.emplace_back(route.node, route.destination, route.via);
+  std::ranges::sort(routes);
+  return routes;
+}
+
+TEST(TopologyJson, FatTreeOf16Ports_IsBelowAMegabyteAndTheSameAgain) {
+  const Topology tree = *cbd::fat_tree(16, true);
+  const std::string text = to_json(tree);
+  EXPECT_LT(text.size(), 1'000'000u);
+  const auto again = parse_topology(text, "again");
+  ASSERT_TRUE(again.has_value()) << again.error().text;
+  EXPECT_EQ(routes_of(*again), routes_of(tree));
+  EXPECT_EQ(again->links.size(), tree.links.size());
+}
+
+/// Two leaves and a spine with a table each; what TABLES stands for decides.
+std::string leaves_with(std::string_view tables) {
+  return fmt::format(R"({{"nodes": [{{"name": "h0", "kind": "host"}},
+    {{"name": "h1", "kind": "host"}}, {{"name": "l0"}}, {{"name": "l1"}}, {{"name": "s"}}],
+    "links": [{{"from": "h0", "to": "l0", "both_ways": true}},
+      {{"from": "h1", "to": "l1", "both_ways": true}},
+      {{"from": "l0", "to": "s", "both_ways": true}},
+      {{"from": "l1", "to": "s", "both_ways": true}}],
+    "routes": {},
+    "flows": [{{"name": "f", "from": "h0", "to": "h1"}}]}})",
+                     tables);
+}
+
+TEST(TopologyJson, RouteToASwitch_ServesTheHostsBehindIt) {
+  const auto topology =
+      parse_topology(leaves_with(R"({"l0": {"l1": ["s"]}, "s": {"l1": ["l1"]}})"), "x");
+  ASSERT_TRUE(topology.has_value()) << topology.error().text;
+  EXPECT_THAT(topology->flows[0].path, ElementsAre(0u, 4u, 7u, 3u));
+}
+
+TEST(TopologyJson, Star_StandsForWhatATableDoesNotName) {
+  const auto star = parse_topology(
+      leaves_with(R"({"l0": {"*": ["s"]}, "l1": {"*": ["s"]}, "s": {"l0": ["l0"], "l1": ["l1"]}})"),
+      "x");
+  const auto named = parse_topology(
+      leaves_with(
+          R"({"l0": {"l1": ["s"]}, "l1": {"l0": ["s"]}, "s": {"l0": ["l0"], "l1": ["l1"]}})"),
+      "x");
+  ASSERT_TRUE(star.has_value()) << star.error().text;
+  EXPECT_EQ(routes_of(*star), routes_of(*named));
+}
+
+TEST(TopologyJson, StarToNoNeighbour_IsNamed) {
+  EXPECT_EQ(error_of(leaves_with(R"({"l0": {"*": ["l1"]}})")),
+            "x.json:7: routes.l0.*[0]: \"l1\" is neither a neighbour nor a link of l0");
+}
+
+TEST(TopologyJson, LinksThatDiffer_KeepTheirNumbers) {
+  Topology topology = *cbd::ring(4, 2);
+  topology.links[1].xoff = 3;
+  topology.links[2].xoff = topology.links[2].xon = kUnlimited;
+  topology.links[3].xon = 0.5;
+  topology.links[4].buffer = 2;
+  topology.links[5].delay = 0.25;
+  topology.links[6].name = "odd";
+  const auto again = parse_topology(to_json(topology), "again");
+  ASSERT_TRUE(again.has_value()) << again.error().text;
+  const auto numbers = [](const Link& link) {
+    return std::tuple(link.name, link.from, link.to, link.capacity, link.delay, link.xoff, link.xon,
+                      link.buffer);
+  };
+  for (std::size_t i = 0; i < topology.links.size(); ++i)
+    EXPECT_EQ(numbers(again->links[i]), numbers(topology.links[i])) << i;
 }
 
 struct Mistake {
