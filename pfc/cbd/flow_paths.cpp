@@ -20,7 +20,7 @@ FlowPaths::FlowPaths(const Topology& topology, const std::vector<bool>* is_down)
 }
 
 /// In the order of Topology::routes, so that the first is the one that parse_topology() takes.
-std::vector<LinkId> FlowPaths::next(const Flow& flow, NodeId at) {
+std::vector<LinkId> FlowPaths::next_hops(const Flow& flow, NodeId at) {
   const auto key = [](const Route& route) { return std::tuple(route.node, route.destination); };
   if (!has_routes_) {
     routes_ = topology_.routes;
@@ -67,7 +67,7 @@ void FlowPaths::along_routes(const Flow& flow, FlowWays& ways) {
   place_[flow.from] = 1;
   std::vector<std::vector<LinkId>> hops;  // of `seen`
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    hops.push_back(seen[i] == flow.to ? std::vector<LinkId>() : next(flow, seen[i]));
+    hops.push_back(seen[i] == flow.to ? std::vector<LinkId>() : next_hops(flow, seen[i]));
     if (hops[i].empty() && seen[i] != flow.to) ways.is_whole = false;
     for (const LinkId link : hops[i]) {
       ways.links.push_back(link);
@@ -106,7 +106,7 @@ std::vector<LinkId> FlowPaths::first_way(const Flow& flow) {
   if (!flow.path.empty()) return flow.path;
   std::vector<LinkId> links;
   for (NodeId at = flow.from; at != flow.to; at = topology_.links[links.back()].to) {
-    const std::vector<LinkId> hops = next(flow, at);
+    const std::vector<LinkId> hops = next_hops(flow, at);
     if (hops.empty()) return {};
     const bool is_round = std::ranges::find(links, hops.front()) != links.end();
     links.push_back(hops.front());

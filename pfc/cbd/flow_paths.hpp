@@ -38,8 +38,10 @@ class FlowPaths {
   /// last, too. Empty when there is no way.
   [[nodiscard]] std::vector<LinkId> first_way(const Flow& flow);
 
+  /// What data of the flow is offered at a node.
+  [[nodiscard]] std::vector<LinkId> next_hops(const Flow& flow, NodeId at);
+
  private:
-  [[nodiscard]] std::vector<LinkId> next(const Flow& flow, NodeId at);
   [[nodiscard]] bool is_down(LinkId link) const { return is_down_ != nullptr && (*is_down_)[link]; }
   void along_path(const Flow& flow, FlowWays& ways) const;
   void along_routes(const Flow& flow, FlowWays& ways);

@@ -106,6 +106,9 @@ class Sweep {
       // 53 bits as a fraction: the same on every standard library, unlike its distributions.
       flow.source.start += options_.offsets * std::ldexp(static_cast<double>(random() >> 11), -53);
     PORTCULLIS_TRY(apply_settings(topology, settings));
+    if (options_.prepare) {
+      PORTCULLIS_TRY_ASSIGN(topology, options_.prepare(topology));
+    }
     FluidOptions solver = options_.solver;
     solver.stops_at_deadlock = true;
     solver.is_stopped = options_.is_stopped;

@@ -28,6 +28,8 @@ struct SweepOptions {
   double offsets = 1;
   std::uint64_t seed = 1;
   unsigned threads = 1;
+  /// Makes of each run's topology, with its settings and starts, what is solved. May be empty.
+  std::function<Result<Topology>(const Topology&)> prepare;
   const std::atomic<bool>* is_stopped = nullptr;
   std::function<void(std::uint64_t done, std::uint64_t all)> progress;  // from one thread
 };

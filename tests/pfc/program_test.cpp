@@ -168,20 +168,43 @@ TEST(Fluid, LongRunWithDelayAndProportionalShare_SaysWhatItIsWorth) {
   EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-3", "--at", "50"}).err, "no deadlock by t = 50\n");
 }
 
-TEST(Fluid, RoutedFlowWithSeveralNextHops_TakesTheFirstAndSaysSo) {
-  const TemporaryFile file(
+/// One flow with two ways, b and c.
+constexpr const char* kTwoWays =
       R"({"nodes": [{"name": "h", "kind": "host"}, {"name": "a"}, {"name": "b"}, {"name": "c"},
                     {"name": "d"}],
           "links": [{"from": "h", "to": "a"}, {"from": "a", "to": "b"}, {"from": "a", "to": "c"},
                     {"from": "b", "to": "d"}, {"from": "c", "to": "d"}],
           "routes": {"a": {"d": ["b", "c"]}, "b": {"d": ["d"]}, "c": {"d": ["d"]}},
-          "flows": [{"name": "f", "from": "h", "to": "d"}]})");
-  const std::string note =
-      "flow f: several next hops are offered (ECMP); this run takes the first of each";
-  EXPECT_THAT(run_pfc_deadlock({"fluid", file.path()}).err, HasSubstr(note));
+          "flows": [{"name": "f", "from": "h", "to": "d"}]})";
+
+TEST(Fluid, RoutedFlowWithSeveralNextHops_IsSplitAndSaysSo) {
+  const TemporaryFile file(kTwoWays);
+  const std::string note = "flow f: split over 2 ways (ECMP): h>a>b>d, h>a>c>d\n";
+  const Outcome fluid = run_pfc_deadlock({"fluid", file.path(), "--at", "4"});
+  EXPECT_THAT(fluid.err, HasSubstr(note));
+  EXPECT_THAT(fluid.out, HasSubstr("\n4,2,2,2,2,2,2\n"));  // a half over each
   EXPECT_THAT(run_pfc_deadlock({"packet", file.path(), "--until", "1"}).err, HasSubstr(note));
+  EXPECT_THAT(run_pfc_deadlock({"sweep", file.path(), "--vary", "d=0", "--runs", "1"}).err,
+              HasSubstr(note));
   EXPECT_THAT(run_pfc_deadlock({"cbd", file.path(), "--traffic", "flows"}).out,
               HasSubstr("4 dependencies"));
+}
+
+TEST(Fluid, RoutedFlowToldToTakeTheFirst_SaysSo) {
+  const TemporaryFile file(kTwoWays);
+  const std::string note =
+      "flow f: several next hops are offered (ECMP); this run takes the first of each";
+  EXPECT_THAT(run_pfc_deadlock({"fluid", file.path(), "--ecmp", "first"}).err, HasSubstr(note));
+  EXPECT_THAT(run_pfc_deadlock({"packet", file.path(), "--ecmp", "first", "--until", "1"}).err,
+              HasSubstr(note));
+}
+
+TEST(Packet, LimitOfASplitFlow_IsThatOfItsPartsTogether) {
+  const TemporaryFile file(kTwoWays);
+  const Outcome outcome =
+      run_pfc_deadlock({"packet", file.path(), "--until", "100", "--limit", "f=0.5"});
+  EXPECT_THAT(outcome.out, HasSubstr("f/1          1001 sent"));
+  EXPECT_THAT(outcome.out, HasSubstr("f/2          1000 sent"));
 }
 
 TEST(Fluid, StoppedRun_HasTheStatusOfASignal) {

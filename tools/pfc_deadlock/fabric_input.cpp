@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/pfc_deadlock/fabric_input.hpp"
 
+#include <numeric>
+
+#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/generators.hpp"
 #include "pfc/scenarios.hpp"
 #include "pfc/topology_json.hpp"
@@ -27,6 +30,15 @@ Result<pfc::Topology> load_fabric(const std::string& name,
   PORTCULLIS_TRY_ASSIGN(pfc::Topology topology, load(name));
   if (!settings.empty()) PORTCULLIS_TRY(pfc::apply_settings(topology, settings));
   return topology;
+}
+
+Result<pfc::cbd::SplitFlows> spread_flows(const pfc::Topology& topology, const std::string& ecmp) {
+  if (ecmp == "split") return pfc::cbd::split_flows(topology);
+  pfc::cbd::SplitFlows same{topology, {}, std::vector<double>(topology.flows.size(), 1),
+                            pfc::cbd::first_hops_note(topology)};
+  same.origin.resize(topology.flows.size());
+  std::iota(same.origin.begin(), same.origin.end(), 0U);
+  return same;
 }
 
 }  // namespace portcullis::tools::pfc_deadlock

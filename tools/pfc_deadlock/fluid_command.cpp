@@ -9,7 +9,6 @@
 #include <cmath>
 #include <optional>
 
-#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/fluid/columns.hpp"
 #include "pfc/fluid/literal.hpp"
 #include "pfc/scenarios.hpp"
@@ -37,6 +36,7 @@ struct Options {
   std::string definition = "structural";
   std::string reading = "corrected";
   std::string start = "A";
+  std::string ecmp = "split";
   double tolerance = 1e-12;
   double literal_step = 1e-3;
   std::uint64_t max_events = 1'000'000;
@@ -62,6 +62,9 @@ void declare(CLI::App& app, Options& to) {
       ->check(CLI::IsMember({"corrected", "literal"}));
   app.add_option("--start", to.start, "initial conditions of seed-3 (D8)")
       ->check(CLI::IsMember({"A", "B", "C"}));
+  app.add_option("--ecmp", to.ecmp, kEcmpHelp)
+      ->check(CLI::IsMember({"split", "first"}))
+      ->capture_default_str();
   app.add_option("--literal-step", to.literal_step, "Euler step of the literal reading");
   app.add_option("--tolerance", to.tolerance, "of a step, 1e-15 to 1e-3 (proportional only)");
   app.add_option("--max-events", to.max_events, "give up after so many");
@@ -149,8 +152,10 @@ std::string accuracy_note(const Options& options, const Topology& topology) {
 }
 
 Result<int> run(Console& console, Options options) {
-  PORTCULLIS_TRY_ASSIGN(Topology topology, load_fabric(options.scenario, options.settings));
+  PORTCULLIS_TRY_ASSIGN(const Topology given, load_fabric(options.scenario, options.settings));
   PORTCULLIS_TRY_ASSIGN(const std::vector<double> times, times_of(options));
+  PORTCULLIS_TRY_ASSIGN(auto flows, spread_flows(given, options.ecmp));
+  Topology& topology = flows.topology;
   if (options.reading == "literal") return run_literal(console, options, topology, times);
   if (options.start != "A")
     pfc::apply_start(topology, options.start == "B" ? pfc::StartReading::B : pfc::StartReading::C);
@@ -162,8 +167,7 @@ Result<int> run(Console& console, Options options) {
   for (const pfc::FluidSample& sample : found.samples)
     rows.push_back({sample.time, pfc::column_values(topology, sample)});
   print(console, options, topology, &found, rows);
-  console.err << verdict_of(topology, found) << pfc::cbd::first_hops_note(topology)
-              << accuracy_note(options, topology);
+  console.err << verdict_of(topology, found) << flows.note << accuracy_note(options, topology);
   PORTCULLIS_TRY(draw(options, topology, found));
   return found.is_interrupted ? kExitInterrupted : kExitDone;
 }

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/packet/report.hpp"
 #include "pfc/packet/simulator.hpp"
 #include "tools/pfc_deadlock/chart.hpp"
@@ -40,6 +39,7 @@ struct PacketOptions {
   std::string name;
   std::vector<std::string> settings;
   std::vector<std::string> limits;
+  std::string ecmp = "split";
   double until = 0;
   double sample = 0;
   std::uint32_t packet_bytes = 1000;
@@ -63,6 +63,9 @@ void describe(CLI::App& app, PacketOptions& options) {
                  "FLOW=RATE: packets no closer than this rate, as congestion control would have it "
                  "(may be repeated)")
       ->allow_extra_args(false);
+  app.add_option("--ecmp", options.ecmp, kEcmpHelp)
+      ->check(CLI::IsMember({"split", "first"}))
+      ->capture_default_str();
   app.add_option("--packet-bytes", options.packet_bytes, "size of every packet")
       ->capture_default_str();
   app.add_option(
@@ -116,8 +119,18 @@ Result<packet::RateLimit> parse_limit(const std::string& text, const pfc::Topolo
   return limit;
 }
 
+/// Each part of a flow that was split has its share of the flow's limit.
+Result<void> add_limit(const std::string& text, const pfc::Topology& topology,
+                       const pfc::cbd::SplitFlows& flows, packet::RunOptions& to) {
+  PORTCULLIS_TRY_ASSIGN(const packet::RateLimit limit, parse_limit(text, topology));
+  for (std::uint32_t flow = 0; flow < flows.origin.size(); ++flow)
+    if (flows.origin[flow] == limit.flow)
+      to.limits.push_back({flow, limit.rate * flows.share[flow]});
+  return {};
+}
+
 Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::Topology& topology,
-                                       const Console& console) {
+                                       const pfc::cbd::SplitFlows& flows, const Console& console) {
   packet::RunOptions run;
   const double most = kMostSeconds / topology.units.time_s;
   if (!(options.until > 0 && options.until <= most) ||
@@ -145,9 +158,8 @@ Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::
     run.sample_every = options.sample > 0 ? std::max<packet::Picoseconds>(
                                                 1, packet::to_picoseconds(topology, options.sample))
                                           : run.until / kPictureSamples + 1;
-  for (const std::string& text : options.limits) {
-    PORTCULLIS_TRY_ASSIGN(run.limits.emplace_back(), parse_limit(text, topology));
-  }
+  for (const std::string& text : options.limits)
+    PORTCULLIS_TRY(add_limit(text, topology, flows, run));
   const packet::Picoseconds until = run.until;
   run.progress = [&console, until](packet::Picoseconds now) {
     if (console.shows_progress)
@@ -204,14 +216,17 @@ int run_packet(Arguments arguments, Console& console) {
   PacketOptions options;
   describe(app, options);
   if (const auto status = parse(app, arguments, console)) return *status;
-  const auto topology = load_fabric(options.name, options.settings);
-  if (!topology) return refuse(console, "pfc-deadlock packet", topology.error());
-  const auto run = run_options(options, *topology, console);
+  const auto given = load_fabric(options.name, options.settings);
+  if (!given) return refuse(console, "pfc-deadlock packet", given.error());
+  const auto flows = spread_flows(*given, options.ecmp);
+  if (!flows) return refuse(console, "pfc-deadlock packet", flows.error());
+  const pfc::Topology* topology = &flows->topology;
+  const auto run = run_options(options, *given, *flows, console);
   if (!run) return refuse(console, "pfc-deadlock packet", run.error());
   const auto report = packet::simulate(*topology, *run);
   if (!report) return refuse(console, "pfc-deadlock packet", report.error());
   if (console.shows_progress) fmt::print(console.err, "\r{:20}\r", "");
-  console.err << pfc::cbd::first_hops_note(*topology);
+  console.err << flows->note;
   console.out << (options.format == "json"  ? packet::run_json(*topology, *report)
                   : options.format == "csv" ? packet::samples_csv(*topology, *report)
                                             : packet::run_text(*topology, *report));

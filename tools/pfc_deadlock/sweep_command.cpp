@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/fluid/sweep.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/heat_map.hpp"
@@ -37,6 +36,7 @@ struct Options {
   std::uint64_t seed = 1;
   double until = 50;
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+  std::string ecmp = "split";
   std::string discipline = "fifo";
   std::string format = "csv";
   std::string svg;
@@ -163,6 +163,9 @@ void declare(CLI::App& app, Options& to) {
   app.add_option("--discipline", to.discipline)
       ->check(CLI::IsMember({"proportional", "fifo"}))
       ->capture_default_str();
+  app.add_option("--ecmp", to.ecmp, kEcmpHelp)
+      ->check(CLI::IsMember({"split", "first"}))
+      ->capture_default_str();
   app.add_option("--threads", to.threads, "results do not depend on it")->capture_default_str();
   app.add_option("--format", to.format)
       ->check(CLI::IsMember({"csv", "json"}))
@@ -193,13 +196,18 @@ Result<int> run(Console& console, const Options& options) {
   to.seed = options.seed;
   to.threads = options.threads;
   to.is_stopped = &console.is_stopped;
+  PORTCULLIS_TRY_ASSIGN(const auto flows, spread_flows(topology, options.ecmp));
+  to.prepare = [&options](const pfc::Topology& made) -> Result<pfc::Topology> {
+    PORTCULLIS_TRY_ASSIGN(auto parts, spread_flows(made, options.ecmp));
+    return std::move(parts.topology);
+  };
   if (console.shows_progress)
     to.progress = [&console](std::uint64_t done, std::uint64_t all) {
       if (done % 100 == 0 || done == all) fmt::print(console.err, "\r{} of {} runs", done, all);
     };
   PORTCULLIS_TRY_ASSIGN(const auto cells, pfc::sweep(topology, to));
   if (console.shows_progress) console.err << "\r\x1b[K";
-  console.err << pfc::cbd::first_hops_note(topology);
+  console.err << flows.note;
   console.out << (options.format == "json" ? json_of(options, to.axes, cells)
                                            : csv_of(to.axes, cells));
   if (console.is_stopped.load()) {
