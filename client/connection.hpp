@@ -62,6 +62,8 @@ class Connection {
 
   /// The oldest notice; waits up to `most_ms` for one, then none.
   [[nodiscard]] Result<std::optional<News>> next_news(std::uint64_t most_ms);
+  /// For each answer from now on.
+  void set_deadline_ms(std::uint64_t deadline_ms) noexcept { options_.deadline_ms = deadline_ms; }
   /// Readable when something has come; for whoever waits for more than this.
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
 

@@ -225,11 +225,17 @@ bool Daemon::end(const World& world) {
   return sessions_->has_ended();
 }
 
+void Daemon::look_after(const World& world) {
+  const std::uint64_t rounds = device_->rounds();
+  if (rounds != std::exchange(seen_rounds_, rounds) && world.is_well) world.is_well();
+}
+
 Result<bool> Daemon::run(const World& world) {
   constexpr int kLookAgainMs = 100;  // a signal wakes it at once
   while (!world.stop()) {
     if (const auto config = world.reload()) take_config(*config);
     serve(kLookAgainMs);
+    look_after(world);
   }
   const bool has_ended = end(world);
   const auto down = device_->stop();

@@ -33,6 +33,9 @@ class Daemon {
     /// A new configuration, once for each time it was asked for; its limits and users count from
     /// then on.
     std::function<std::optional<Config>()> reload;
+    /// Called several times a second as long as both threads get on; not while a call to the device
+    /// hangs. May be empty.
+    std::function<void()> is_well = {};
     LogSink log;
   };
 
@@ -61,6 +64,7 @@ class Daemon {
   void take_news();
   [[nodiscard]] bool end(const World& world);
   void take_config(const Config& config);
+  void look_after(const World& world);
 
   Config config_;
   // In the order of bring-up.
@@ -74,6 +78,7 @@ class Daemon {
   std::unique_ptr<UnixPort> socket_;
   std::unique_ptr<DeviceThread> device_;
   std::size_t restarted_ = 0;
+  std::uint64_t seen_rounds_ = 0;  // of the device's thread
 };
 
 }  // namespace portcullis::service::daemon

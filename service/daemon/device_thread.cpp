@@ -38,6 +38,7 @@ void DeviceThread::run() {
     inbox_.heard();
     while (auto request = inbox_.take()) engine_->ask(*std::move(request));
     const bool has_more = engine_->work();
+    ++rounds_;
     {
       const std::lock_guard<std::mutex> one(lock_);
       counts_ = engine_->counts();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -28,6 +29,9 @@ class DeviceThread {
 
   void ask(Request request) { inbox_.put(std::move(request)); }
   [[nodiscard]] Counts counts() const;
+  /// How often it has looked at the device: grows all the time while the thread is well, and stands
+  /// still while a call to the device hangs.
+  [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(); }
   /// Takes no more requests, tears down, and answers what that came to. Done twice is done.
   Result<void> stop();
 
@@ -38,6 +42,7 @@ class DeviceThread {
   bool polls_;
   Mailbox<Request> inbox_;
   std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> rounds_{0};
   mutable std::mutex lock_;
   Counts counts_;
   Result<void> torn_down_;

@@ -4,13 +4,12 @@
     leased_test.py LEASED [--crashes N]
 """
 
-import json
 import os
 import pathlib
 import random
-import re
 import resource
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -20,60 +19,8 @@ import time
 import unittest
 
 import lease_client as wire
-from lease_client import Client, HungUp, Refused
-
-DEADLINE_S = 120  # for a machine with much else to do
-
-
-class Server:
-    """A leased of its own, with its own journal and socket."""
-
-    def __init__(self, folder, *arguments, **popen):
-        self.folder = pathlib.Path(folder)
-        self.socket = self.folder / "leased.sock"
-        self.journal = self.folder / "journal"
-        self.arguments = list(arguments)
-        self.popen = popen
-        self.process = None
-
-    def start(self):
-        self.log = open(self.folder / "log", "a+", encoding="utf-8")
-        arguments = [LEASED, "--socket", self.socket, "--journal", self.journal, *self.arguments]
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": self.log}
-        self.process = subprocess.Popen(arguments, text=True, **(streams | self.popen))
-        if self.process.stdout is not None:
-            self.greeting = self.process.stdout.readline()
-        self.wait_for_socket()
-        return self
-
-    def wait_for_socket(self):
-        until = time.monotonic() + DEADLINE_S
-        while time.monotonic() < until:
-            try:
-                Client(self.socket).close()
-                return
-            except OSError:
-                if self.process.poll() is not None:
-                    break
-                time.sleep(0.02)
-        raise AssertionError(f"leased did not serve: {self.log_text()}")
-
-    def client(self, **more):
-        return Client(self.socket, deadline_s=DEADLINE_S, **more)
-
-    def end(self, how=signal.SIGTERM):
-        """Its exit status; `how` None: it has been told already."""
-        if how is not None:
-            self.process.send_signal(how)
-        status = self.process.wait(DEADLINE_S)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
-        self.log.close()
-        self.process = None
-        return status
-
-    def log_text(self):
-        return (self.folder / "log").read_text(encoding="utf-8")
+from lease_client import HungUp, Refused
+from lease_server import DEADLINE_S, Server
 
 
 class Leased(unittest.TestCase):
@@ -92,7 +39,7 @@ class Leased(unittest.TestCase):
             file = pathlib.Path(self.folder.name) / "leased.toml"
             file.write_text(config, encoding="utf-8")
             arguments = (*arguments, "--config", file)
-        server = Server(self.folder.name, *arguments, **popen)
+        server = Server(LEASED, self.folder.name, *arguments, **popen)
         self.servers.append(server)
         return server.start()
 
@@ -236,6 +183,26 @@ class Leased(unittest.TestCase):
         while wanted not in server.log_text():
             self.assertLess(time.monotonic(), until)
             time.sleep(0.02)
+
+    def test_service_manager_is_told_how_things_are(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            path = f"{self.folder.name}/notify"
+            manager.bind(path)
+            manager.settimeout(DEADLINE_S)
+            server = self.serve(env=os.environ | {"NOTIFY_SOCKET": path})
+
+            def until(wanted):
+                while manager.recv(4096).decode().strip() != wanted:
+                    pass
+
+            until("READY=1")
+            until("WATCHDOG=1")
+            server.process.send_signal(signal.SIGHUP)
+            until("RELOADING=1")
+            until("READY=1")
+            server.process.send_signal(signal.SIGTERM)
+            until("STOPPING=1")
+        self.assertEqual(server.end(None), 0)
 
     def test_streams_that_nobody_reads_harm_nothing(self):
         reader, writer = os.pipe()

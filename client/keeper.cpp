@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/keeper.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace portcullis::client {
+namespace {
+
+constexpr std::uint64_t kMostWaitMs = 100;
+constexpr std::uint64_t kTryAgainNs = 200 * kNsPerMs;
+
+std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
+
+}  // namespace
+
+Result<std::unique_ptr<Keeper>> Keeper::open(Options options) {
+  PORTCULLIS_TRY_ASSIGN(auto connection,
+                        Connection::open(options.socket, {.name = options.name,
+                                                          .deadline_ms = options.deadline_ms}));
+  std::unique_ptr<Keeper> keeper(new Keeper(std::move(options), std::move(connection)));
+  if (!keeper->wake_.is_open()) return fail(Errc::System, "eventfd: no descriptor is left");
+  return keeper;
+}
+
+Keeper::Keeper(Options options, Connection connection)
+    : options_(std::move(options)),
+      wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      server_(connection.server()),
+      connection_(std::move(connection)),
+      thread_([this] { run(); }) {}
+
+Keeper::~Keeper() {
+  {
+    const std::lock_guard<std::mutex> one(lock_);
+    stop_ = true;
+  }
+  wake();
+  thread_.join();
+  for (auto& [id, held] : held_) held.gate->close();
+}
+
+void Keeper::wake() noexcept {
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+tl::unexpected<Error> Keeper::gone() const {
+  return fail(Errc::DeviceGone,
+              "the server at " + options_.socket.string() + " cannot be reached");
+}
+
+wire::HelloAnswer Keeper::server() const {
+  const std::lock_guard<std::mutex> one(lock_);
+  return server_;
+}
+
+template <class T>
+Result<T> Keeper::have_done(std::function<Result<T>()> what) {
+  auto promise = std::make_shared<std::promise<Result<T>>>();
+  auto done = promise->get_future();
+  {
+    const std::lock_guard<std::mutex> one(lock_);
+    jobs_.emplace_back([promise, what = std::move(what)] { promise->set_value(what()); });
+  }
+  wake();
+  return done.get();
+}
+
+Result<KeptLease> Keeper::alloc(const wire::AllocRequest& wanted) {
+  return have_done<KeptLease>([this, wanted] { return do_alloc(wanted); });
+}
+
+Result<wire::RevokeAnswer> Keeper::release(std::uint64_t id, std::uint64_t epoch,
+                                           wire::Plan plan) {
+  const wire::RevokeRequest wanted{.id = id, .epoch = epoch, .plan = plan};
+  return have_done<wire::RevokeAnswer>([this, wanted] { return do_release(wanted); });
+}
+
+void Keeper::run() {
+  for (;;) {
+    do_jobs();
+    look_after();
+    {
+      const std::lock_guard<std::mutex> one(lock_);
+      if (stop_ && jobs_.empty()) return;
+    }
+    wait(kMostWaitMs);
+  }
+}
+
+void Keeper::wait(std::uint64_t most_ms) {
+  std::uint64_t until_ns = now_ns() + most_ms * kNsPerMs;
+  for (const auto& [id, held] : held_)
+    until_ns = std::min({until_ns, held.renew_at_ns, held.ends_ns});
+  const std::uint64_t now = now_ns();
+  const int left_ms = until_ns <= now ? 0 : static_cast<int>((until_ns - now) / kNsPerMs + 1);
+  std::array<pollfd, 2> waited{
+      {{.fd = wake_.get(), .events = POLLIN, .revents = 0},
+       {.fd = connection_ ? connection_->fd() : -1, .events = POLLIN, .revents = 0}}};
+  (void)::poll(waited.data(), waited.size(), left_ms);
+  std::uint64_t count = 0;
+  (void)!::read(wake_.get(), &count, sizeof count);
+}
+
+void Keeper::do_jobs() {
+  for (;;) {
+    Job next;
+    {
+      const std::lock_guard<std::mutex> one(lock_);
+      if (jobs_.empty()) return;
+      next = std::move(jobs_.front());
+      jobs_.pop_front();
+    }
+    next();
+    hear_news();  // what came while its answer was waited for
+  }
+}
+
+void Keeper::look_after() {
+  if (!connection_) come_back();
+  hear_news();
+  renew_due();
+  hear_news();
+  lose_overdue();
+}
+
+std::uint64_t Keeper::patience_ms() const {
+  const std::uint64_t now = now_ns();
+  std::uint64_t most_ms = options_.deadline_ms;
+  for (const auto& [id, held] : held_)
+    most_ms = std::min(most_ms, held.ends_ns <= now ? 1 : (held.ends_ns - now) / kNsPerMs + 1);
+  return most_ms;
+}
+
+Connection& Keeper::asked() {
+  connection_->set_deadline_ms(patience_ms());
+  return *connection_;
+}
+
+Result<KeptLease> Keeper::do_alloc(const wire::AllocRequest& wanted) {
+  if (!connection_) return gone();
+  const std::uint64_t asked_ns = now_ns();
+  auto granted = asked().alloc(wanted);
+  if (!granted) return tl::unexpected<Error>(granted.error());
+  auto gate = std::make_shared<Gate>();
+  held_[granted->id] = {.epoch = granted->epoch,
+                        .asked_ttl_ms = wanted.ttl_ms,
+                        .ttl_ms = granted->ttl_ms,
+                        .renew_at_ns = asked_ns + granted->ttl_ms * kNsPerMs / 3,
+                        .ends_ns = asked_ns + granted->ttl_ms * kNsPerMs,
+                        .gate = gate};
+  return KeptLease{.grant = *granted, .gate = gate};
+}
+
+Result<wire::RevokeAnswer> Keeper::do_release(const wire::RevokeRequest& wanted) {
+  const auto held = held_.find(wanted.id);
+  if (held != held_.end() && held->second.epoch == wanted.epoch) {
+    held->second.gate->close();
+    held_.erase(held);  // its own notice tells nothing new
+  }
+  if (!connection_) return gone();
+  return asked().revoke(wanted);
+}
+
+void Keeper::renew_due() {
+  std::vector<std::uint64_t> due;
+  for (const auto& [id, held] : held_)
+    if (held.renew_at_ns <= now_ns()) due.push_back(id);
+  for (const std::uint64_t id : due) {
+    Held& held = held_[id];
+    if (!connection_) return;
+    const std::uint64_t asked_ns = now_ns();
+    const auto renewed =
+        asked().renew({.id = id, .epoch = held.epoch, .ttl_ms = held.asked_ttl_ms});
+    if (!renewed) {  // it has just ended, and the news says how; or the server is gone
+      held.renew_at_ns = asked_ns + kTryAgainNs;
+      if (renewed.error().code == Errc::NotFound) continue;
+      return;
+    }
+    held.ttl_ms = renewed->ttl_ms;
+    held.renew_at_ns = asked_ns + renewed->ttl_ms * kNsPerMs / 3;
+    held.ends_ns = asked_ns + renewed->ttl_ms * kNsPerMs;
+  }
+}
+
+void Keeper::hear_news() {
+  while (connection_) {
+    auto news = connection_->next_news(0);
+    if (!news) {
+      connection_.reset();
+      try_again_ns_ = now_ns();
+      return;
+    }
+    if (!*news) return;
+    hear(**news);
+  }
+}
+
+void Keeper::hear(const News& news) {
+  const auto* ended = std::get_if<LeaseEnded>(&news);
+  if (ended == nullptr) return;  // a notice for each lease follows
+  const auto held = held_.find(ended->body.id);
+  if (held == held_.end() || held->second.epoch != ended->body.epoch) return;
+  end(ended->body.id, {.notice = ended->notice, .is_known = true, .body = ended->body});
+}
+
+void Keeper::end(std::uint64_t id, const KeptEnd& how) {
+  const auto held = held_.find(id);
+  held->second.gate->close();
+  held_.erase(held);
+  if (options_.on_ended) options_.on_ended(how);
+}
+
+/// The server counts a lease's time from later than this side does, so it has not ended there yet:
+/// whoever stops posting here stops in time.
+void Keeper::lose_overdue() {
+  std::vector<std::uint64_t> over;
+  for (const auto& [id, held] : held_)
+    if (held.ends_ns <= now_ns()) over.push_back(id);
+  for (const std::uint64_t id : over)
+    end(id, {.notice = wire::Notice::Expired,
+             .is_known = false,
+             .body = {.id = id, .epoch = held_[id].epoch}});
+}
+
+/// To the same server, whose leases of this client go on; or to another, which says how they ended.
+void Keeper::come_back() {
+  if (now_ns() < try_again_ns_) return;
+  try_again_ns_ = now_ns() + kTryAgainNs;
+  auto again = Connection::open(options_.socket, {.name = options_.name,
+                                                  .known_incarnation = server_.incarnation,
+                                                  .deadline_ms = patience_ms()});
+  if (!again) return;
+  {
+    const std::lock_guard<std::mutex> one(lock_);
+    server_ = again->server();
+  }
+  connection_.emplace(*std::move(again));
+  for (auto& [id, held] : held_) held.renew_at_ns = 0;  // it is an orphan until then
+}
+
+}  // namespace portcullis::client

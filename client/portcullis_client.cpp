@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The C face of Keeper. No exception leaves it: what the standard library throws for want of memory
+// is an error like any other.
+#include "client/portcullis_client.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/keeper.hpp"
+
+struct portcullis_gate {
+  std::shared_ptr<const portcullis::client::Gate> gate;
+};
+
+struct portcullis_client {
+  std::unique_ptr<portcullis::client::Keeper> keeper;
+  std::mutex lock;
+  std::vector<std::unique_ptr<portcullis_gate>> gates;
+};
+
+namespace {
+
+using portcullis::Errc;
+using portcullis::Error;
+namespace client = portcullis::client;
+namespace wire = portcullis::wire;
+
+int code_of(Errc code) noexcept {
+  switch (code) {
+    case Errc::InvalidArgument:
+      return PORTCULLIS_INVALID;
+    case Errc::NotFound:
+      return PORTCULLIS_NOT_FOUND;
+    case Errc::Unsupported:
+      return PORTCULLIS_NOT_ALLOWED;
+    case Errc::OutOfResources:
+      return PORTCULLIS_LIMIT;
+    case Errc::Busy:
+      return PORTCULLIS_BUSY;
+    case Errc::DeviceFailed:
+      return PORTCULLIS_UNAVAILABLE;
+    case Errc::Timeout:
+      return PORTCULLIS_TIMEOUT;
+    case Errc::DeviceGone:
+      return PORTCULLIS_GONE;
+    default:
+      return PORTCULLIS_SYSTEM;
+  }
+}
+
+int tell(portcullis_error* to, int code, std::string_view text) noexcept {
+  if (to == nullptr) return code;
+  to->code = code;
+  const std::size_t fits = std::min(text.size(), sizeof to->text - 1);
+  std::memcpy(to->text, text.data(), fits);
+  to->text[fits] = '\0';
+  return code;
+}
+int tell(portcullis_error* to, const Error& error) noexcept {
+  return tell(to, code_of(error.code), error.text);
+}
+
+/// `body` gives a status; what it throws becomes one.
+template <class Body>
+int guarded(portcullis_error* error, Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& thrown) {
+    return tell(error, PORTCULLIS_SYSTEM, thrown.what());
+  }
+}
+
+wire::AllocRequest request_of(const portcullis_request& from) {
+  wire::AllocRequest to{.bytes = from.bytes, .ttl_ms = from.ttl_ms};
+  std::copy(std::begin(from.gid), std::end(from.gid), to.gid.begin());
+  std::copy(std::begin(from.mac), std::end(from.mac), to.mac.begin());
+  to.mtu = from.mtu;
+  to.qpn = from.qpn;
+  to.psn = from.psn;
+  to.access = from.access;
+  to.ack_timeout = from.ack_timeout;
+  to.retry_count = from.retry_count;
+  return to;
+}
+
+portcullis_lease lease_of(const wire::AllocAnswer& from, const portcullis_gate* gate) {
+  portcullis_lease to{};
+  to.id = from.id;
+  to.epoch = from.epoch;
+  to.address = from.address;
+  to.bytes = from.bytes;
+  std::copy(from.gid.begin(), from.gid.end(), std::begin(to.gid));
+  std::copy(from.mac.begin(), from.mac.end(), std::begin(to.mac));
+  to.mtu = from.mtu;
+  to.qpn = from.qpn;
+  to.psn = from.psn;
+  to.rkey = from.rkey;
+  to.ack_timeout = from.ack_timeout;
+  to.retry_count = from.retry_count;
+  to.access = from.access;
+  to.gate = gate;
+  return to;
+}
+
+portcullis_end end_of(const client::KeptEnd& from) {
+  portcullis_end to{};
+  to.id = from.body.id;
+  to.epoch = from.body.epoch;
+  to.is_known = from.is_known ? 1 : 0;
+  if (!from.is_known) return to;
+  to.failed_mask = from.body.failed_mask;
+  to.outcome = static_cast<std::uint8_t>(from.body.outcome);
+  to.memory = static_cast<std::uint8_t>(from.body.memory);
+  to.cause = static_cast<std::uint8_t>(from.body.cause);
+  return to;
+}
+
+}  // namespace
+
+int portcullis_client_open(const char* socket, const char* name, portcullis_on_ended on_ended,
+                           void* context, portcullis_client** made, portcullis_error* error) {
+  if (socket == nullptr || made == nullptr)
+    return tell(error, PORTCULLIS_INVALID, "socket or client is NULL");
+  *made = nullptr;
+  return guarded(error, [&] {
+    client::Keeper::Options options{.socket = socket, .name = name == nullptr ? "client" : name};
+    if (on_ended != nullptr)
+      options.on_ended = [on_ended, context](const client::KeptEnd& how) {
+        const portcullis_end end = end_of(how);
+        on_ended(&end, context);
+      };
+    auto opened = std::make_unique<portcullis_client>();
+    auto keeper = client::Keeper::open(std::move(options));
+    if (!keeper) return tell(error, keeper.error());
+    opened->keeper = *std::move(keeper);
+    *made = opened.release();
+    return static_cast<int>(PORTCULLIS_OK);
+  });
+}
+
+void portcullis_client_close(portcullis_client* closed) { delete closed; }
+
+int portcullis_client_alloc(portcullis_client* of, const portcullis_request* request,
+                            portcullis_lease* lease, portcullis_error* error) {
+  if (of == nullptr || request == nullptr || lease == nullptr)
+    return tell(error, PORTCULLIS_INVALID, "client, request or lease is NULL");
+  return guarded(error, [&] {
+    auto gate = std::make_unique<portcullis_gate>();
+    auto kept = of->keeper->alloc(request_of(*request));
+    if (!kept) return tell(error, kept.error());
+    gate->gate = kept->gate;
+    *lease = lease_of(kept->grant, gate.get());
+    const std::lock_guard<std::mutex> one(of->lock);
+    of->gates.push_back(std::move(gate));
+    return static_cast<int>(PORTCULLIS_OK);
+  });
+}
+
+int portcullis_client_release(portcullis_client* of, const portcullis_lease* lease,
+                              portcullis_end* end, portcullis_error* error) {
+  if (of == nullptr || lease == nullptr)
+    return tell(error, PORTCULLIS_INVALID, "client or lease is NULL");
+  return guarded(error, [&] {
+    const auto answer = of->keeper->release(lease->id, lease->epoch);
+    if (!answer) return tell(error, answer.error());
+    if (end != nullptr) {
+      *end = {};
+      end->id = answer->id;
+      end->epoch = answer->epoch;
+      end->failed_mask = answer->failed_mask;
+      end->is_known = 1;
+      end->outcome = static_cast<std::uint8_t>(answer->outcome);
+      end->memory = static_cast<std::uint8_t>(answer->memory);
+      end->cause = static_cast<std::uint8_t>(answer->cause);
+    }
+    return static_cast<int>(PORTCULLIS_OK);
+  });
+}
+
+int portcullis_lease_is_open(const portcullis_lease* lease) {
+  return lease != nullptr && lease->gate != nullptr && lease->gate->gate->is_open() ? 1 : 0;
+}
+
+const char* portcullis_client_version() { return PORTCULLIS_VERSION; }

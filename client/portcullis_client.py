@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Leases of leased for Python, over libportcullis-client (portcullis_client.h) by cffi.
+
+    with Client("/run/portcullis/leased.sock") as client:
+        lease = client.alloc(gid="192.0.2.2", mac="02:00:00:00:00:09", qpn=0x11)
+        while lease.is_open:
+            ...
+        print(client.release(lease).outcome)
+"""
+
+import ipaddress
+
+import cffi
+
+TORN_DOWN, FENCED, NOT_FOUND = 0, 1, 2
+
+_ffi = cffi.FFI()
+_ffi.cdef("""
+typedef struct portcullis_client portcullis_client;
+typedef struct portcullis_gate portcullis_gate;
+typedef struct { int code; char text[252]; } portcullis_error;
+typedef struct {
+  uint64_t bytes; uint64_t ttl_ms; uint8_t gid[16]; uint8_t mac[6]; uint16_t mtu; uint32_t qpn;
+  uint32_t psn; uint8_t access; uint8_t ack_timeout; uint8_t retry_count;
+} portcullis_request;
+typedef struct {
+  uint64_t id; uint64_t epoch; uint64_t address; uint64_t bytes; uint8_t gid[16]; uint8_t mac[6];
+  uint16_t mtu; uint32_t qpn; uint32_t psn; uint32_t rkey; uint8_t ack_timeout;
+  uint8_t retry_count; uint8_t access; const portcullis_gate *gate;
+} portcullis_lease;
+typedef struct {
+  uint64_t id; uint64_t epoch; uint32_t failed_mask; uint8_t is_known; uint8_t outcome;
+  uint8_t memory; uint8_t cause;
+} portcullis_end;
+typedef void (*portcullis_on_ended)(const portcullis_end *end, void *context);
+int portcullis_client_open(const char *, const char *, portcullis_on_ended, void *,
+                           portcullis_client **, portcullis_error *);
+void portcullis_client_close(portcullis_client *);
+int portcullis_client_alloc(portcullis_client *, const portcullis_request *, portcullis_lease *,
+                            portcullis_error *);
+int portcullis_client_release(portcullis_client *, const portcullis_lease *, portcullis_end *,
+                              portcullis_error *);
+int portcullis_lease_is_open(const portcullis_lease *);
+const char *portcullis_client_version(void);
+""")
+
+
+class Error(Exception):
+    """`code` is one of the PORTCULLIS_ numbers of portcullis_client.h."""
+
+    def __init__(self, code, text):
+        super().__init__(text)
+        self.code = code
+
+
+class End:
+    """How a lease ended; `is_known` False: the server could not be asked."""
+
+    def __init__(self, end):
+        self.id, self.epoch = end.id, end.epoch
+        self.is_known = bool(end.is_known)
+        self.outcome, self.memory, self.cause = end.outcome, end.memory, end.cause
+        self.failed_mask = end.failed_mask
+
+
+class Lease:
+    """What was granted. Its members are those of portcullis_lease."""
+
+    def __init__(self, library, lease):
+        self._library, self._lease = library, lease
+
+    def __getattr__(self, name):
+        value = getattr(self._lease, name)
+        return bytes(value) if name in ("gid", "mac") else value
+
+    @property
+    def is_open(self):
+        return bool(self._library.portcullis_lease_is_open(self._lease))
+
+
+def _gid(address):
+    parsed = ipaddress.ip_address(address)
+    return parsed.packed if parsed.version == 6 else bytes(10) + b"\xff\xff" + parsed.packed
+
+
+class Client:
+    """`on_ended`, if there is one, is given an End from a thread of the library's: it must be
+    quick, and must not call the client."""
+
+    def __init__(self, socket, name="python", on_ended=None,
+                 library="libportcullis-client.so.0.1"):
+        self._library = _ffi.dlopen(library)
+        self._heard = _ffi.NULL
+        if on_ended is not None:
+            self._heard = _ffi.callback("void(const portcullis_end *, void *)",
+                                        lambda end, _: on_ended(End(end)))
+        made = _ffi.new("portcullis_client **")
+        self._call("portcullis_client_open", str(socket).encode(), name.encode(), self._heard,
+                   _ffi.NULL, made)
+        self._client = made[0]
+
+    def _call(self, function, *arguments):
+        error = _ffi.new("portcullis_error *")
+        code = getattr(self._library, function)(*arguments, error)
+        if code != 0:
+            raise Error(code, _ffi.string(error.text).decode())
+
+    def alloc(self, gid, mac, qpn, *, size=65536, ttl_ms=0, psn=0, mtu=1024, access=3,
+              ack_timeout=14, retry_count=6):
+        request = _ffi.new("portcullis_request *", {
+            "bytes": size, "ttl_ms": ttl_ms, "gid": _gid(gid), "mtu": mtu, "qpn": qpn, "psn": psn,
+            "mac": bytes.fromhex(mac.replace(":", "")), "access": access,
+            "ack_timeout": ack_timeout, "retry_count": retry_count})
+        lease = _ffi.new("portcullis_lease *")
+        self._call("portcullis_client_alloc", self._client, request, lease)
+        return Lease(self._library, lease)
+
+    def release(self, lease):
+        end = _ffi.new("portcullis_end *")
+        self._call("portcullis_client_release", self._client, lease._lease, end)
+        return End(end)
+
+    def close(self):
+        self._library.portcullis_client_close(self._client)
+        self._client = _ffi.NULL
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libportcullis-client from Python and from C, against leased as a program.
+
+    client_test.py LEASED LIBRARY SOURCE_FOLDER COMPILER PROGRAM_IN_C
+"""
+
+import pathlib
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LEASED, LIBRARY, SOURCE, COMPILER, PROGRAM_IN_C = sys.argv[1:6]
+sys.path += [f"{SOURCE}/client", f"{SOURCE}/tests/tools/leased"]
+
+import portcullis_client  # pylint: disable=wrong-import-position
+from lease_server import DEADLINE_S, Server  # pylint: disable=wrong-import-position
+
+HOLDER, OPERATOR, EXPIRED, SERVER, RESTART = 1, 2, 3, 4, 5
+
+
+class ClientLibrary(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.server = Server(LEASED, self.folder.name).start()
+        self.ended = queue.Queue()
+
+    def tearDown(self):
+        if self.server.process is not None:
+            self.server.end(signal.SIGKILL)
+        self.folder.cleanup()
+
+    def client(self):
+        opened = portcullis_client.Client(self.server.socket, on_ended=self.ended.put,
+                                          library=LIBRARY)
+        self.addCleanup(opened.close)
+        return opened
+
+    @staticmethod
+    def alloc(client, **more):
+        return client.alloc("fe80::99", "02:00:00:00:00:09", 0x11, **more)
+
+    def next_end(self):
+        return self.ended.get(timeout=DEADLINE_S)
+
+    def test_lease_that_is_given_back(self):
+        client = self.client()
+        lease = self.alloc(client)
+        self.assertTrue(lease.is_open)
+        self.assertEqual((lease.bytes, len(lease.gid)), (65536, 16))
+        self.assertEqual(client.release(lease).outcome, portcullis_client.TORN_DOWN)
+        self.assertFalse(lease.is_open)
+        self.assertTrue(self.ended.empty())
+
+    def test_lease_that_is_taken_back_closes_its_gate_and_no_others(self):
+        client = self.client()
+        lease, other = self.alloc(client), self.alloc(client)
+        with self.server.client() as operator:
+            operator.revoke(lease)
+        end = self.next_end()
+        self.assertEqual((end.id, end.is_known, end.outcome, end.cause),
+                         (lease.id, True, portcullis_client.TORN_DOWN, HOLDER))
+        self.assertFalse(lease.is_open)
+        self.assertTrue(other.is_open)
+
+    def test_lease_is_renewed_by_itself(self):
+        client = self.client()
+        lease = self.alloc(client, ttl_ms=600)
+        with self.server.client() as watcher:
+            with self.assertRaises(TimeoutError):
+                watcher.watch()
+                watcher.next_news(wait_s=3)
+        self.assertTrue(lease.is_open)
+
+    def test_server_that_was_killed_says_on_its_return_how_leases_ended(self):
+        client = self.client()
+        lease = self.alloc(client)
+        self.server.end(signal.SIGKILL)
+        self.server.start()
+        end = self.next_end()
+        self.assertEqual((end.id, end.is_known, end.cause), (lease.id, True, RESTART))
+        self.assertFalse(lease.is_open)
+        self.assertTrue(self.alloc(client).is_open)
+
+    def test_server_that_hangs_closes_the_gate_when_the_time_is_over(self):
+        client = self.client()
+        lease = self.alloc(client, ttl_ms=400)
+        self.server.process.send_signal(signal.SIGSTOP)
+        end = self.next_end()
+        self.server.process.send_signal(signal.SIGCONT)
+        self.assertEqual((end.id, end.epoch, end.is_known), (lease.id, lease.epoch, False))
+        self.assertFalse(lease.is_open)
+
+    def test_server_that_is_gone_is_an_error_and_no_end_of_the_client(self):
+        client = self.client()
+        self.server.end(signal.SIGKILL)
+        with self.assertRaises(portcullis_client.Error) as error:
+            while True:
+                self.alloc(client)
+        self.assertEqual(error.exception.code, 8)
+        self.server.start()
+        lease = None
+        while lease is None:
+            try:
+                lease = self.alloc(client)
+            except portcullis_client.Error as again:
+                self.assertEqual(again.code, 8)
+        self.assertTrue(lease.is_open)
+
+    def test_mistakes_are_named(self):
+        client = self.client()
+        with self.assertRaises(portcullis_client.Error) as error:
+            self.alloc(client, size=0)
+        self.assertEqual((error.exception.code, str(error.exception)),
+                         (1, "invalid value: bytes 0; 1 to 67108864 is accepted"))
+        with self.assertRaises(portcullis_client.Error) as error:
+            portcullis_client.Client(f"{self.folder.name}/nowhere", library=LIBRARY)
+        self.assertEqual(error.exception.code, 2)
+
+    def test_program_in_c(self):
+        folder = pathlib.Path(self.folder.name)
+        program = folder / "lease_client"
+        subprocess.run([COMPILER, "-x", "c", "-std=gnu99", "-Wall", "-Wextra", "-pedantic",
+                        "-Werror", f"-I{SOURCE}/client", PROGRAM_IN_C, "-x", "none", LIBRARY, f"-Wl,-rpath,{pathlib.Path(LIBRARY).parent}",
+                        "-o", program], check=True)
+        with subprocess.Popen([program, self.server.socket], stdout=subprocess.PIPE,
+                              text=True) as running:
+            self.assertEqual(running.stdout.readline(), "granted: 65536 bytes\n")
+            with self.server.client() as operator:
+                operator.revoke_tenant(operator.server.tenant)
+            self.assertEqual(running.stdout.readline(),
+                             "ended: known 1 outcome 0 memory 1 cause 1\n")
+            self.assertEqual(running.wait(DEADLINE_S), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
