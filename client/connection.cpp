@@ -51,7 +51,8 @@ tl::unexpected<Error> refused(const wire::Refusal& refusal) {
               fmt::format("{}: {}", wire::name(refusal.code), wire::text_of(refusal.text)));
 }
 
-Result<UniqueFd> connect_to(const std::filesystem::path& path) {
+/// A server that accepts nobody, with all places before it taken, is waited for until then.
+Result<UniqueFd> connect_to(const std::filesystem::path& path, std::uint64_t until_ns) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string text = path.string();
@@ -60,10 +61,20 @@ Result<UniqueFd> connect_to(const std::filesystem::path& path) {
                 fmt::format("socket \"{}\": {} characters; a path of 1 to {} is accepted", text,
                             text.size(), sizeof address.sun_path - 1));
   text.copy(static_cast<char*>(address.sun_path), text.size());
-  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return fail(Errc::System, fmt::format("socket: {}", std::strerror(errno)));
-  if (::connect(socket.get(), std::bit_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return socket;
+  const auto connect = [&] {
+    return ::connect(socket.get(), std::bit_cast<const sockaddr*>(&address), sizeof address) == 0;
+  };
+  constexpr int kTryAgainMs = 10;
+  bool is_connected = connect();
+  while (!is_connected && errno == EAGAIN && now_ns() < until_ns) {
+    (void)::poll(nullptr, 0, kTryAgainMs);
+    is_connected = connect();
+  }
+  if (is_connected) return socket;
+  if (errno == EAGAIN)
+    return fail(Errc::Timeout, fmt::format("the server at {} accepts nobody", text));
   const bool is_nobody = errno == ENOENT || errno == ECONNREFUSED;
   return fail(is_nobody ? Errc::NotFound : Errc::System,
               is_nobody ? fmt::format("no leased listens on {}", text)
@@ -78,7 +89,8 @@ tl::unexpected<Error> Connection::gone(const std::string& why) {
 }
 
 Result<Connection> Connection::open(const std::filesystem::path& socket, const Options& options) {
-  PORTCULLIS_TRY_ASSIGN(auto connected, connect_to(socket));
+  PORTCULLIS_TRY_ASSIGN(auto connected,
+                        connect_to(socket, now_ns() + options.deadline_ms * kNsPerMs));
   Connection connection(std::move(connected), options);
   PORTCULLIS_TRY(connection.greet());
   return connection;
@@ -93,7 +105,16 @@ Result<void> Connection::greet() {
 
 Result<void> Connection::send(const wire::FrameBytes& frame) {
   if (gone_) return tl::unexpected<Error>(*gone_);
-  const ssize_t sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+  const std::uint64_t until_ns = now_ns() + options_.deadline_ms * kNsPerMs;
+  ssize_t sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+  while (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
+    const std::uint64_t now = now_ns();
+    if (now >= until_ns) return fail(Errc::Timeout, "the server has not read what was sent before");
+    pollfd room{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
+    (void)::poll(&room, 1,
+                 static_cast<int>(std::min<std::uint64_t>((until_ns - now) / kNsPerMs + 1, 1'000)));
+    sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+  }
   if (sent == static_cast<ssize_t>(frame.size())) return {};
   // What a server that hung up had to say first is there to be read.
   if (errno == EPIPE || errno == ECONNRESET) return {};
@@ -115,6 +136,7 @@ Result<std::optional<wire::FrameBytes>> Connection::receive(std::uint64_t until_
   }
   wire::FrameBytes bytes(wire::kMostFrameBytes + 1);
   const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   if (got == 0) return gone("the server has hung up");
   if (got < 0) return gone(fmt::format("the server cannot be read: {}", std::strerror(errno)));
   bytes.resize(static_cast<std::size_t>(got));
@@ -138,13 +160,28 @@ Result<void> Connection::keep(const wire::Frame& frame) {
   return {};
 }
 
+bool Connection::is_late(const wire::Frame& frame) {
+  if (given_up_.erase(frame.header.request_id) == 0) return false;
+  if (frame.header.op != wire::answer_to(Op::LeaseAlloc)) return true;
+  const auto lease = wire::read_body<wire::AllocAnswer>(frame);
+  if (!lease) return true;
+  const std::uint64_t request_id = next_request_++;
+  given_up_.insert(request_id);
+  (void)send(wire::make_frame(wire::number(Op::LeaseRevoke), request_id,
+                              wire::RevokeRequest{.id = lease->id, .epoch = lease->epoch}));
+  return true;
+}
+
 Result<wire::FrameBytes> Connection::await(std::uint64_t request_id, Op op) {
   const std::uint64_t until_ns = now_ns() + options_.deadline_ms * kNsPerMs;
   for (;;) {
     PORTCULLIS_TRY_ASSIGN(auto bytes, receive(until_ns));
-    if (!bytes)
+    if (!bytes && now_ns() < until_ns) continue;
+    if (!bytes) {
+      given_up_.insert(request_id);
       return fail(Errc::Timeout,
                   fmt::format("{}: no answer in {} ms", wire::name(op), options_.deadline_ms));
+    }
     const auto frame = wire::read_frame(*bytes);
     if (!frame) return gone(wire::text_of(frame.error().text));
     const bool is_refusal = frame->header.op == wire::kRefused;
@@ -156,8 +193,7 @@ Result<wire::FrameBytes> Connection::await(std::uint64_t request_id, Op op) {
     }
     if (frame->header.request_id == request_id && frame->header.op == wire::answer_to(op))
       return *std::move(bytes);
-    // The answer to a request that was given up on says nothing any more.
-    if (frame->header.request_id != 0 && frame->header.request_id < request_id) continue;
+    if (is_late(*frame)) continue;
     PORTCULLIS_TRY(keep(*frame));
   }
 }
@@ -216,8 +252,7 @@ Result<std::optional<News>> Connection::next_news(std::uint64_t most_ms) {
     if (!bytes) return std::nullopt;
     const auto frame = wire::read_frame(*bytes);
     if (!frame) return gone(wire::text_of(frame.error().text));
-    // The answer to a request that was given up on.
-    if (frame->header.request_id != 0) continue;
+    if (is_late(*frame)) continue;
     PORTCULLIS_TRY(keep(*frame));
   }
   std::optional<News> oldest(std::move(news_.front()));

@@ -13,6 +13,7 @@
 #include <deque>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -77,6 +78,9 @@ class Connection {
   /// One message, or none when `until_ns` has passed.
   [[nodiscard]] Result<std::optional<wire::FrameBytes>> receive(std::uint64_t until_ns);
   [[nodiscard]] Result<void> keep(const wire::Frame& frame);
+  /// The answer to a request that was given up on; a lease that nobody waits for any more is given
+  /// back.
+  [[nodiscard]] bool is_late(const wire::Frame& frame);
   template <class Answer, class Body>
   [[nodiscard]] Result<Answer> ask(wire::Op op, const Body& body);
   [[nodiscard]] tl::unexpected<Error> gone(const std::string& why);
@@ -86,6 +90,7 @@ class Connection {
   wire::HelloAnswer server_;
   std::uint64_t next_request_ = 1;
   std::deque<News> news_;
+  std::set<std::uint64_t> given_up_;  // requests whose answer may still come
   std::optional<Error> gone_;
 };
 

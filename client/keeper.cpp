@@ -23,9 +23,9 @@ std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
 }  // namespace
 
 Result<std::unique_ptr<Keeper>> Keeper::open(Options options) {
-  PORTCULLIS_TRY_ASSIGN(auto connection,
-                        Connection::open(options.socket, {.name = options.name,
-                                                          .deadline_ms = options.deadline_ms}));
+  PORTCULLIS_TRY_ASSIGN(
+      auto connection,
+      Connection::open(options.socket, {.name = options.name, .deadline_ms = options.deadline_ms}));
   std::unique_ptr<Keeper> keeper(new Keeper(std::move(options), std::move(connection)));
   if (!keeper->wake_.is_open()) return fail(Errc::System, "eventfd: no descriptor is left");
   return keeper;
@@ -54,8 +54,7 @@ void Keeper::wake() noexcept {
 }
 
 tl::unexpected<Error> Keeper::gone() const {
-  return fail(Errc::DeviceGone,
-              "the server at " + options_.socket.string() + " cannot be reached");
+  return fail(Errc::DeviceGone, "the server at " + options_.socket.string() + " cannot be reached");
 }
 
 wire::HelloAnswer Keeper::server() const {
@@ -79,8 +78,7 @@ Result<KeptLease> Keeper::alloc(const wire::AllocRequest& wanted) {
   return have_done<KeptLease>([this, wanted] { return do_alloc(wanted); });
 }
 
-Result<wire::RevokeAnswer> Keeper::release(std::uint64_t id, std::uint64_t epoch,
-                                           wire::Plan plan) {
+Result<wire::RevokeAnswer> Keeper::release(std::uint64_t id, std::uint64_t epoch, wire::Plan plan) {
   const wire::RevokeRequest wanted{.id = id, .epoch = epoch, .plan = plan};
   return have_done<wire::RevokeAnswer>([this, wanted] { return do_release(wanted); });
 }
@@ -183,13 +181,33 @@ void Keeper::renew_due() {
         asked().renew({.id = id, .epoch = held.epoch, .ttl_ms = held.asked_ttl_ms});
     if (!renewed) {  // it has just ended, and the news says how; or the server is gone
       held.renew_at_ns = asked_ns + kTryAgainNs;
-      if (renewed.error().code == Errc::NotFound) continue;
-      return;
+      if (renewed.error().code != Errc::NotFound) return;
+      ask_how_it_ended(id);
+      continue;
     }
     held.ttl_ms = renewed->ttl_ms;
     held.renew_at_ns = asked_ns + renewed->ttl_ms * kNsPerMs / 3;
     held.ends_ns = asked_ns + renewed->ttl_ms * kNsPerMs;
   }
+}
+
+/// Of a lease that is not there any more: a revoke of it repeats its outcome, where that is known.
+void Keeper::ask_how_it_ended(std::uint64_t id) {
+  hear_news();
+  const auto held = held_.find(id);
+  if (held == held_.end() || !connection_) return;
+  const auto answer = asked().revoke({.id = id, .epoch = held->second.epoch});
+  if (!answer) return;
+  end(id, {.notice = answer->cause == wire::Cause::Expired ? wire::Notice::Expired
+                                                           : wire::Notice::Revoked,
+           .is_known = answer->outcome != wire::Outcome::NotFound,
+           .body = {.id = id,
+                    .epoch = answer->epoch,
+                    .tenant = server_.tenant,
+                    .failed_mask = answer->failed_mask,
+                    .outcome = answer->outcome,
+                    .memory = answer->memory,
+                    .cause = answer->cause}});
 }
 
 void Keeper::hear_news() {

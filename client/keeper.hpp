@@ -95,6 +95,7 @@ class Keeper {
   void wait(std::uint64_t most_ms);
   void look_after();
   void renew_due();
+  void ask_how_it_ended(std::uint64_t id);
   void hear_news();
   void hear(const News& news);
   void end(std::uint64_t id, const KeptEnd& how);

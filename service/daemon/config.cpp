@@ -30,6 +30,7 @@ namespace portcullis::service::daemon {
 namespace {
 
 constexpr std::uint64_t kHourMs = 3'600'000;
+constexpr std::uint64_t kDayMs = 24 * kHourMs;
 constexpr std::uint64_t kMostTtlMs = lease::kMostTtlMs;
 
 /// One table of the file, and what is wrong with it: the first complaint stays.
@@ -144,11 +145,11 @@ constexpr std::array<std::string_view, 5> kTables{"device", "socket", "journal",
 constexpr std::array<std::string_view, 9> kDevice{
     "name", "address", "eal", "plan", "slots", "grace_ms", "residence_ms", "mtu", "polls"};
 constexpr std::array<std::string_view, 2> kSocket{"path", "mode"};
-constexpr std::array<std::string_view, 1> kJournal{"path"};
+constexpr std::array<std::string_view, 2> kJournal{"path", "keep_days"};
 constexpr std::array<std::string_view, 4> kUser{"uid", "name", "tenant", "role"};
-constexpr std::array<std::string_view, 9> kLimits{
-    "tenant_leases", "tenant_bytes", "lease_bytes",     "default_ttl_ms", "most_ttl_ms",
-    "orphan_ms",     "connections",  "uid_connections", "requests"};
+constexpr std::array<std::string_view, 10> kLimits{
+    "tenant_leases", "tenant_bytes", "lease_bytes", "default_ttl_ms",  "most_ttl_ms",
+    "orphan_ms",     "most_rest_ms", "connections", "uid_connections", "requests"};
 
 std::string take_plan(const std::string& text, lease::Plan& plan) {
   const auto parsed = lease::parse_plan(text);
@@ -196,6 +197,7 @@ void read_limits(Reader table, Limits& limits) {
   table.number("default_ttl_ms", limits.default_ttl_ms, 1, kMostTtlMs);
   table.number("most_ttl_ms", limits.most_ttl_ms, 1, kMostTtlMs);
   table.number("orphan_ms", limits.orphan_ms, 0, kMostTtlMs);
+  table.number("most_rest_ms", limits.most_rest_ms, 1, kMostTtlMs);
   table.number("connections", limits.connections, 1, kMostConnections);
   table.number("uid_connections", limits.uid_connections, 1, kMostConnections);
   table.number("requests", limits.requests, 1, kMostConnections);
@@ -226,6 +228,10 @@ void read_user(Reader table, Users& users) {
     return found != nullptr ? std::string() : std::string("there is no user of that name");
   });
   if (!uid) return table.complain_of_table("[[user]] has neither uid nor name");
+  if (table.has("uid") && table.has("name"))
+    return table.complain_of_table("[[user]] has a uid and a name; one of them is accepted");
+  if (users.by_uid.contains(*uid))
+    return table.complain_of_table(fmt::format("[[user]] {} is there twice", *uid));
   Users::Entry entry{.tenant = *uid};
   constexpr std::uint64_t kMostTenant = (std::uint64_t{1} << 63) - 1;
   table.number("tenant", entry.tenant, 0, kMostTenant);
@@ -263,6 +269,9 @@ void read_all(Reader file, Config& config) {
       config.journal.reset();
       return text == "none" ? std::string() : take_path(text, config.journal.emplace());
     });
+    std::uint64_t keep_days = config.journal_keep_ms / kDayMs;
+    table.number("keep_days", keep_days, 0, 36'500);
+    config.journal_keep_ms = keep_days * kDayMs;
   });
   file.table("limits", [&](Reader table) { read_limits(std::move(table), config.limits); });
   if (file.has("user")) config.users = {};  // who is named, and nobody else

@@ -34,7 +34,8 @@ struct Config {
   DeviceConfig device;
   std::filesystem::path socket;
   unsigned socket_mode = 0600;
-  std::optional<std::filesystem::path> journal;  // none: nothing is kept
+  std::optional<std::filesystem::path> journal;                    // none: nothing is kept
+  std::uint64_t journal_keep_ms = 30 * std::uint64_t{86'400'000};  // of what has ended
   Users users;
   Limits limits;
 };

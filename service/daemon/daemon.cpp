@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <system_error>
@@ -12,6 +13,7 @@
 #include "attach/open_device.hpp"
 #include "base/entropy.hpp"
 #include "prm/enums.hpp"
+#include "program/leased_socket.hpp"
 
 namespace portcullis::service::daemon {
 namespace {
@@ -22,14 +24,17 @@ std::uint64_t unix_ms() {
       std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
 }
 
-/// The folder, for its owner alone unless it is there already.
-Result<void> make_folder(const std::filesystem::path& folder) {
+/// The folder of `file`, with that mode unless it is there already; then nobody but root and the
+/// server's own user may put something else in the file's place.
+Result<void> make_folder(const std::filesystem::path& file, unsigned mode) {
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
   std::error_code error;
-  if (std::filesystem::is_directory(folder, error)) return {};
-  std::filesystem::create_directories(folder, error);
-  if (!error) std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
-  if (!error) return {};
-  return fail(Errc::System, fmt::format("{}: {}", folder.string(), error.message()));
+  if (!std::filesystem::is_directory(folder, error)) {
+    std::filesystem::create_directories(folder, error);
+    if (!error) std::filesystem::permissions(folder, std::filesystem::perms(mode), error);
+    if (error) return fail(Errc::System, fmt::format("{}: {}", folder.string(), error.message()));
+  }
+  return program::check_folder(folder);
 }
 
 prm::QpcMtu mtu_of(std::uint32_t bytes) {
@@ -56,10 +61,14 @@ Result<attach::DeviceSpec> parse_device(const std::string& name) {
 
 }  // namespace
 
+Result<void> Daemon::check(const Config& config) {
+  PORTCULLIS_TRY(parse_device(config.device.name));
+  return UnixPort::check(config.socket);
+}
+
 Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, LogSink log) {
   std::unique_ptr<Daemon> daemon(new Daemon(config));
-  if (!daemon->events_.is_open() || !daemon->recorded_.is_open())
-    return fail(Errc::System, "eventfd: no descriptor is left");
+  if (!daemon->news_.is_open()) return fail(Errc::System, "eventfd: no descriptor is left");
   std::optional<Journal> journal;
   PORTCULLIS_TRY(daemon->open_journal(journal));
   PORTCULLIS_TRY(daemon->attach(log));
@@ -75,7 +84,7 @@ Daemon::~Daemon() {
 
 Result<void> Daemon::open_journal(std::optional<Journal>& journal) const {
   if (!config_.journal) return {};
-  PORTCULLIS_TRY(make_folder(config_.journal->parent_path()));
+  PORTCULLIS_TRY(make_folder(*config_.journal, 0700));
   PORTCULLIS_TRY_ASSIGN(journal, Journal::open(*config_.journal));
   return {};
 }
@@ -112,7 +121,11 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
   }
   restarted_ = beginning.restarted;
   recorder_ = std::make_unique<Recorder>(
-      std::move(journal), [this](Recorded done) { recorded_.put(std::move(done)); }, log);
+      std::move(journal),
+      Recorder::Options{.tell = [this](Recorded done) { news_.put(std::move(done)); },
+                        .unix_ms = unix_ms,
+                        .keep_ms = config_.journal_keep_ms,
+                        .log = log});
   const DeviceConfig& device = config_.device;
   PORTCULLIS_TRY_ASSIGN(auto engine,
                         Engine::create(
@@ -132,12 +145,15 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
 }
 
 Result<void> Daemon::listen(Beginning beginning, const LogSink& log) {
-  PORTCULLIS_TRY(make_folder(config_.socket.parent_path()));
-  const Facts facts{.gid = port_->address().gid,
-                    .mac = port_->address().mac,
-                    .description = function_->context().device.description + " fw " +
-                                   function_->driver().firmware_version(),
-                    .is_emulated = function_->driver().is_emulated()};
+  // Whom the socket's mode lets in has to reach it.
+  PORTCULLIS_TRY(make_folder(config_.socket, (config_.socket_mode & 077) == 0 ? 0700 : 0755));
+  const Facts facts{
+      .gid = port_->address().gid,
+      .mac = port_->address().mac,
+      .description =
+          function_->context().device.description + " fw " + function_->driver().firmware_version(),
+      .is_emulated = function_->driver().is_emulated(),
+      .least_rest_ms = std::max(config_.device.grace_ms, config_.device.residence_ms)};
   sessions_ = std::make_unique<Sessions>(
       std::move(beginning), config_.limits, facts,
       SessionPorts{.ask = [this](Request request) { device_->ask(std::move(request)); },
@@ -167,7 +183,7 @@ void Daemon::route(Event event) {
   if (const auto* granted = std::get_if<Granted>(&event))
     record = ToRecord{.ticket = granted->ticket, .entry = granted->record};
   if (const auto* ended = std::get_if<Ended>(&event)) record = ToRecord{.entry = ended->ending};
-  events_.put(std::move(event));
+  news_.put(std::move(event));  // before the journal can say anything of it
   if (record) recorder_->record(*std::move(record));
 }
 
@@ -181,24 +197,16 @@ std::string Daemon::description() const {
 }
 
 void Daemon::take_news() {
-  events_.heard();
-  recorded_.heard();
-  // A grant before what the journal says of it: the event was put first, so whoever has the one has
-  // the other.
-  auto recorded = recorded_.take();
-  while (auto event = events_.take()) sessions_->hear(*event);
-  for (; recorded; recorded = recorded_.take()) {
-    sessions_->hear(*recorded);
-    while (auto event = events_.take()) sessions_->hear(*event);
-  }
+  news_.heard();
+  while (const auto next = news_.take())
+    std::visit([this](const auto& each) { sessions_->hear(each); }, *next);
   sessions_->set_counts(device_->counts());
   sessions_->set_journal_lost(recorder_->is_lost());
 }
 
 void Daemon::serve(int most_ms) {
-  std::array<pollfd, 3> waited{{{.fd = socket_->fd(), .events = POLLIN, .revents = 0},
-                                {.fd = events_.fd(), .events = POLLIN, .revents = 0},
-                                {.fd = recorded_.fd(), .events = POLLIN, .revents = 0}}};
+  std::array<pollfd, 2> waited{{{.fd = socket_->fd(), .events = POLLIN, .revents = 0},
+                                {.fd = news_.fd(), .events = POLLIN, .revents = 0}}};
   (void)::poll(waited.data(), waited.size(), most_ms);
   take_news();
   socket_->serve();
@@ -219,7 +227,13 @@ bool Daemon::end(const World& world) {
   const std::uint64_t until_ns = clock.now_ns() + kMostNs;
   socket_->stop_listening();
   sessions_->end();
-  while (!(sessions_->has_ended() && socket_->is_drained()) && clock.now_ns() < until_ns) serve(10);
+  while (!sessions_->has_ended() && clock.now_ns() < until_ns) {
+    serve(10);
+    look_after(world);
+  }
+  const std::uint64_t read_until_ns = clock.now_ns() + kNsPerSecond;
+  while (!socket_->is_drained() && clock.now_ns() < read_until_ns) serve(10);
+  socket_->hang_up_on_all();
   if (!sessions_->has_ended() && world.log)
     world.log("some leases had no outcome in 10 s; the function's reset ends them");
   return sessions_->has_ended();

@@ -39,6 +39,8 @@ class Daemon {
     LogSink log;
   };
 
+  /// What a configuration says of device and socket, without touching either: InvalidArgument.
+  [[nodiscard]] static Result<void> check(const Config& config);
   /// Takes the journal, brings the device up (which resets the function), records what that ended,
   /// and listens. Each error names what it was about.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Config& config, LogSink log);
@@ -71,8 +73,7 @@ class Daemon {
   std::optional<pmd::Eal> eal_;
   std::unique_ptr<attach::Function> function_;
   std::optional<attach::Port> port_;
-  Mailbox<Event> events_;
-  Mailbox<Recorded> recorded_;
+  Mailbox<News> news_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<UnixPort> socket_;

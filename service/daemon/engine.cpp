@@ -60,27 +60,28 @@ void Engine::set_up_umr() {
 
 void Engine::ask(Request request) {
   if (auto* revoke = std::get_if<Revoke>(&request))
-    revokes_.push_back(std::move(*revoke));
+    enqueue(*revoke);
   else
     others_.push_back(std::move(request));
 }
 
 bool Engine::work() {
-  while (!revokes_.empty()) {
-    handle(revokes_.front());
-    revokes_.pop_front();
-    tell_outcomes();
-  }
-  if (!others_.empty()) {
+  if (!many_.empty()) {
+    revoke_all(held_of(many_.front()), many_.front().plan);
+    many_.pop_front();
+  } else if (!singles_.empty()) {
+    revoke_some();
+  } else if (!others_.empty()) {
     const Request next = std::move(others_.front());
     others_.pop_front();
-    std::visit([this](const auto& request) { handle(request); }, next);
-    tell_outcomes();
+    if (const auto* alloc = std::get_if<Alloc>(&next)) handle(*alloc);
+    if (const auto* renew = std::get_if<Renew>(&next)) handle(*renew);
   }
+  tell_outcomes();
   manager_->poll();
   look_at_function();
   tell_outcomes();
-  return has_requests();
+  return !many_.empty() || !singles_.empty() || !others_.empty();
 }
 
 void Engine::handle(const Alloc& wanted) {
@@ -105,7 +106,8 @@ void Engine::handle(const Renew& wanted) {
                 .done = manager_->renew(wanted.name.id, wanted.name.epoch, wanted.ttl_ms)});
 }
 
-void Engine::handle(const Revoke& wanted) {
+/// Those that have no outcome yet; who wanted them back is noted.
+std::vector<LeaseName> Engine::held_of(const Revoke& wanted) {
   std::vector<LeaseName> names;
   for (const LeaseName& name : wanted.names) {
     const auto held = held_.find(name.id);
@@ -113,11 +115,45 @@ void Engine::handle(const Revoke& wanted) {
     if (!held->second.asked) held->second.asked = wanted.cause;
     names.push_back(name);
   }
-  const lease::Plan& plan = plan_of(wanted.plan);
+  return names;
+}
+
+void Engine::enqueue(const Revoke& wanted) {
+  if (wanted.names.size() != 1) {
+    many_.push_back(wanted);
+    return;
+  }
+  for (const LeaseName& name : held_of(wanted))
+    singles_[held_.at(name.id).tenant].push_back({name, wanted.plan});
+}
+
+/// One of each tenant, and round again, as long as they name the plan of the first.
+void Engine::revoke_some() {
+  std::vector<LeaseName> names;
+  std::optional<wire::Plan> plan;
+  for (bool found = true; found && names.size() < kTogether;) {
+    found = false;
+    for (std::size_t left = singles_.size(); left > 0 && names.size() < kTogether; --left) {
+      auto turn = singles_.upper_bound(last_tenant_);
+      if (turn == singles_.end()) turn = singles_.begin();
+      last_tenant_ = turn->first;
+      const Single next = turn->second.front();
+      if (plan.value_or(next.plan) != next.plan) continue;
+      plan = next.plan;
+      names.push_back(next.name);
+      found = true;
+      turn->second.pop_front();
+      if (turn->second.empty()) singles_.erase(turn);
+    }
+  }
+  revoke_all(names, *plan);
+}
+
+void Engine::revoke_all(const std::vector<LeaseName>& names, wire::Plan plan) {
   if (names.size() == 1)  // does not wait while the plan lingers
-    (void)manager_->start_revoke(names.front().id, names.front().epoch, plan);
+    (void)manager_->start_revoke(names.front().id, names.front().epoch, plan_of(plan));
   else if (!names.empty())
-    (void)manager_->revoke_batch(names, plan);
+    (void)manager_->revoke_batch(names, plan_of(plan));
 }
 
 const lease::Plan& Engine::plan_of(wire::Plan plan) const noexcept {
@@ -171,7 +207,7 @@ void Engine::look_at_function() {
   if (log_) log_("the device is lost: " + condition.error().text);
   Revoke all{.names = {}, .cause = wire::Cause::Server};
   for (const auto& [id, held] : held_) all.names.push_back({.id = id, .epoch = held.epoch});
-  handle(all);
+  revoke_all(held_of(all), all.plan);
 }
 
 Result<void> Engine::tear_down() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,11 +56,12 @@ class Engine {
 
   /// Takes it over; what is to be done at once is done in work().
   void ask(Request request);
-  /// Every revoke that was asked for, then one grant, then the idle path. True while there is more
-  /// to do at once.
+  /// The revokes that were asked for, up to kTogether of single leases, tenants in turn; once there
+  /// are none, one grant; then the idle path. True while there is more to do at once.
   bool work();
-  /// Whether a request waits.
-  [[nodiscard]] bool has_requests() const noexcept { return !revokes_.empty() || !others_.empty(); }
+  /// Revoked in one batch: some tens of milliseconds of a card's, so that neither a tenant nor
+  /// whoever asks meanwhile waits for long.
+  static constexpr std::size_t kTogether = 64;
   /// Revokes what is held, as the server's own end, and destroys what is left. The error says what
   /// stays fenced.
   [[nodiscard]] Result<void> tear_down();
@@ -78,13 +80,20 @@ class Engine {
   void set_up_umr();
   void handle(const Alloc& wanted);
   void handle(const Renew& wanted);
-  void handle(const Revoke& wanted);
+  void enqueue(const Revoke& wanted);
+  void revoke_all(const std::vector<lease::LeaseName>& names, wire::Plan plan);
+  void revoke_some();
+  [[nodiscard]] std::vector<lease::LeaseName> held_of(const Revoke& wanted);
   [[nodiscard]] const lease::Plan& plan_of(wire::Plan plan) const noexcept;
   void note_outcome(const lease::Lease& lease, const lease::Verdict& verdict);
   /// What stood since the last time.
   void tell_outcomes();
   void look_at_function();
 
+  struct Single {
+    lease::LeaseName name;
+    wire::Plan plan = wire::Plan::Default;
+  };
   struct Outcome {
     lease::Lease lease;
     lease::Verdict verdict;
@@ -97,7 +106,9 @@ class Engine {
   LogSink log_;
   std::optional<pmd::UmrQueue> umr_queue_;
   std::optional<lease::UmrFreer> umr_;
-  std::deque<Revoke> revokes_;
+  std::deque<Revoke> many_;                              // a tenant's, or everybody's
+  std::map<std::uint64_t, std::deque<Single>> singles_;  // by tenant
+  std::uint64_t last_tenant_ = 0;                        // that had its turn
   std::deque<Request> others_;
   std::unordered_map<std::uint64_t, Held> held_;  // by id: what has been granted and not ended
   std::vector<Outcome> outcomes_;

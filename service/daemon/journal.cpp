@@ -245,4 +245,19 @@ Result<void> Journal::write(std::span<const Entry> entries) {
   return written;
 }
 
+Result<void> Journal::probe() {
+  return execute(fmt::format("UPDATE server SET started_unix_ms=started_unix_ms "
+                             "WHERE incarnation={}",
+                             signed_bits(incarnation_))
+                     .c_str());
+}
+
+Result<std::size_t> Journal::forget(std::uint64_t unix_ms, std::size_t most) {
+  PORTCULLIS_TRY(execute(fmt::format("DELETE FROM lease WHERE (id, epoch) IN (SELECT id, epoch "
+                                     "FROM lease WHERE ended_unix_ms < {} LIMIT {})",
+                                     signed_bits(unix_ms), most)
+                             .c_str()));
+  return static_cast<std::size_t>(sqlite3_changes(db_.get()));
+}
+
 }  // namespace portcullis::service::daemon

@@ -54,6 +54,10 @@ class Journal {
   /// All of them or none; durable when it answers. An ending of a lease that is not on record is
   /// passed over: its grant was never told.
   [[nodiscard]] Result<void> write(std::span<const Entry> entries);
+  /// Writes something that changes nothing, durably: whether it can be written.
+  [[nodiscard]] Result<void> probe();
+  /// Leases that ended before `unix_ms` are forgotten, `most` of them at a time; how many were.
+  [[nodiscard]] Result<std::size_t> forget(std::uint64_t unix_ms, std::size_t most);
 
  private:
   struct Close {

@@ -35,12 +35,22 @@ BookedLease& LeaseBook::enter(BookedLease lease) {
   return leases_.insert_or_assign(id, std::move(lease)).first->second;
 }
 
-std::optional<BookedLease> LeaseBook::end(const Ending& ending, std::uint64_t incarnation) {
+void LeaseBook::settle(std::uint64_t now_ns) {
+  while (!resting_.empty() && resting_.begin()->first <= now_ns) {
+    give_back(resting_.begin()->second.tenant, resting_.begin()->second.bytes);
+    resting_.erase(resting_.begin());
+  }
+}
+
+std::optional<BookedLease> LeaseBook::end(const Ending& ending, std::uint64_t incarnation,
+                                          std::uint64_t now_ns) {
   const auto at = leases_.find(ending.name.id);
   if (at == leases_.end() || at->second.fenced) return std::nullopt;
   BookedLease was = std::move(at->second);
   --held_;
-  give_back(was.record.tenant, was.record.bytes);
+  resting_.emplace(now_ns + was.rest_ns,
+                   Resting{.tenant = was.record.tenant, .bytes = was.record.bytes});
+  settle(now_ns);
   remember({.incarnation = incarnation, .ending = ending});
   if (ending.outcome == wire::Outcome::Fenced) {
     at->second = BookedLease{.record = was.record,
@@ -79,7 +89,8 @@ std::vector<Ending> LeaseBook::ended_with(std::uint64_t incarnation, std::uint64
   std::vector<Ending> endings;
   for (const std::uint64_t id : past_order_) {
     const PastEnding& each = past_.at(id);
-    if (each.incarnation == incarnation && each.ending.tenant == tenant)
+    if (each.incarnation == incarnation && each.ending.tenant == tenant &&
+        each.ending.cause == wire::Cause::Restart)
       endings.push_back(each.ending);
   }
   return endings;

@@ -44,6 +44,7 @@ struct BookedLease {
   ConnectionId holder = kNobody;
   std::uint64_t granted_ns = 0;
   std::uint64_t ends_ns = 0;  // unless it is renewed
+  std::uint64_t rest_ns = 0;  // its slot rests so long behind the outcome
   bool is_recorded = false;   // before that nobody has been told of it
   bool is_revoking = false;
   std::vector<Waiter> waiters = {};
@@ -60,7 +61,11 @@ class LeaseBook {
   [[nodiscard]] const Ending* past(lease::LeaseName name) const;
   BookedLease& enter(BookedLease lease);
   /// Takes the lease out, or keeps it as FENCED; what it was until then. None when it is not there.
-  [[nodiscard]] std::optional<BookedLease> end(const Ending& ending, std::uint64_t incarnation);
+  /// Its tenant is charged with the slot until that has rested.
+  [[nodiscard]] std::optional<BookedLease> end(const Ending& ending, std::uint64_t incarnation,
+                                               std::uint64_t now_ns);
+  /// Slots that have rested are given back to their tenants.
+  void settle(std::uint64_t now_ns);
 
   /// Leases of `tenant`, or of every tenant, that have no outcome yet; in no order.
   [[nodiscard]] std::vector<BookedLease*> held_by(std::uint64_t tenant);
@@ -68,7 +73,7 @@ class LeaseBook {
   /// Up to `most` rows whose id is above `cursor`, in the order of ids; recorded ones alone.
   [[nodiscard]] std::vector<const BookedLease*> rows(std::uint64_t tenant, std::uint64_t cursor,
                                                      std::size_t most) const;
-  /// How leases of `tenant` ended that a server before this one had granted.
+  /// How leases of `tenant` ended that a server before this one held when it went.
   [[nodiscard]] std::vector<Ending> ended_with(std::uint64_t incarnation,
                                                std::uint64_t tenant) const;
 
@@ -76,7 +81,7 @@ class LeaseBook {
     std::uint32_t leases = 0;
     std::uint64_t bytes = 0;
   };
-  /// What a tenant holds, asked-for grants included (note_asked).
+  /// What a tenant holds, with slots that rest, and asked-for grants (note_asked).
   [[nodiscard]] Use use_of(std::uint64_t tenant) const;
   void note_asked(std::uint64_t tenant, std::uint64_t bytes);
   void note_refused(std::uint64_t tenant, std::uint64_t bytes);
@@ -91,6 +96,11 @@ class LeaseBook {
   std::unordered_map<std::uint64_t, PastEnding> past_;
   std::deque<std::uint64_t> past_order_;  // ids, the oldest first
   std::unordered_map<std::uint64_t, Use> use_;
+  struct Resting {
+    std::uint64_t tenant = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::multimap<std::uint64_t, Resting> resting_;  // by when that is over
   std::size_t held_ = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From one thread to one other, in order. Taking is cheap where nothing is there, and whoever has
-// nothing else to do waits on the descriptor. Nothing is ever refused: a thread that tells of an
-// outcome must not wait for the one that hears of it, so what does not fit grows.
+// From any threads to one, in the order in which they put. Taking is cheap where nothing is there,
+// and whoever has nothing else to do waits on the descriptor. Nothing is ever refused: a thread
+// that tells of an outcome must not wait for the one that hears of it, so what does not fit grows.
 #pragma once
 
 #include <sys/eventfd.h>

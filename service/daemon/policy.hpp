@@ -27,7 +27,9 @@ struct Limits {
   std::uint64_t lease_bytes = std::uint64_t{64} << 20;
   std::uint64_t default_ttl_ms = 30'000;
   std::uint64_t most_ttl_ms = 86'400'000;
-  std::uint64_t orphan_ms = 10'000;     // a lease outlives its holder's connection so long
+  std::uint64_t orphan_ms = 10'000;  // a lease outlives its holder's connection so long
+  /// What a client's own timeout and retries make its queue pair's number rest, at most.
+  std::uint64_t most_rest_ms = 60'000;
   std::uint32_t connections = 1024;     // of all
   std::uint32_t uid_connections = 256;  // of one user
   std::uint32_t requests = 64;          // under way on one connection

@@ -10,15 +10,15 @@ namespace portcullis::service::daemon {
 namespace {
 
 constexpr int kTryAgainMs = 1'000;
+constexpr int kLookAgainMs = 60'000;
 constexpr std::size_t kMostTogether = 4'096;
+constexpr int kRoundsBetween = 64;  // of writing, between two of forgetting
+constexpr std::size_t kForgetAtOnce = 2'048;
 
 }  // namespace
 
-Recorder::Recorder(std::optional<Journal> journal, std::function<void(Recorded)> tell, LogSink log)
-    : journal_(std::move(journal)),
-      tell_(std::move(tell)),
-      log_(std::move(log)),
-      thread_([this] { run(); }) {}
+Recorder::Recorder(std::optional<Journal> journal, Options options)
+    : journal_(std::move(journal)), options_(std::move(options)), thread_([this] { run(); }) {}
 
 Recorder::~Recorder() {
   stop_ = true;
@@ -29,15 +29,17 @@ Recorder::~Recorder() {
 void Recorder::run() {
   while (!stop_) {
     pollfd waited{.fd = inbox_.fd(), .events = POLLIN, .revents = 0};
-    (void)::poll(&waited, 1, kept_.empty() ? -1 : kTryAgainMs);
+    const int ready = ::poll(&waited, 1, is_lost_ ? kTryAgainMs : kLookAgainMs);
     inbox_.heard();
+    if (is_lost_) try_again();
     write_waiting();
+    if (ready == 0 || ++rounds_ >= kRoundsBetween) forget_old();
   }
+  if (is_lost_) try_again();
   write_waiting();  // what came with the end
 }
 
 void Recorder::write_waiting() {
-  if (!kept_.empty()) write_kept();
   for (bool more = true; more;) {
     std::vector<ToRecord> batch;
     while (batch.size() < kMostTogether) {
@@ -52,32 +54,45 @@ void Recorder::write_waiting() {
 
 /// A grant is written or refused; an ending is written, now or later, behind those before it.
 void Recorder::write_batch(std::vector<ToRecord> batch) {
-  std::vector<Entry> entries = kept_;
+  std::vector<Entry> entries;
   for (const ToRecord& each : batch) entries.push_back(each.entry);
-  const Result<void> written = journal_ ? journal_->write(entries) : Result<void>();
-  note(written);
-  kept_.clear();
-  for (const ToRecord& each : batch) {
+  Result<void> written;
+  if (is_lost_)
+    written = fail(Errc::System, "the journal could not be written when it was tried last");
+  else if (journal_)
+    note(written = journal_->write(entries));
+  for (const ToRecord& each : batch)
     if (std::holds_alternative<Record>(each.entry))
-      tell_(Recorded{.ticket = each.ticket, .done = written});
-  }
+      options_.tell(Recorded{.ticket = each.ticket, .done = written});
   if (written) return;
   for (Entry& each : entries)
     if (std::holds_alternative<Ending>(each)) kept_.push_back(std::move(each));
 }
 
-void Recorder::write_kept() {
-  const auto written = journal_->write(kept_);
+/// What is kept may be nothing, or nothing that changes the file: a real write says whether it can
+/// be written again.
+void Recorder::try_again() {
+  Result<void> written = journal_->probe();
+  if (written && !kept_.empty()) written = journal_->write(kept_);
   note(written);
   if (written) kept_.clear();
+}
+
+void Recorder::forget_old() {
+  rounds_ = 0;
+  if (!journal_ || is_lost_ || options_.keep_ms == 0) return;
+  const std::uint64_t now_ms = options_.unix_ms();
+  if (now_ms < options_.keep_ms) return;
+  const auto forgotten = journal_->forget(now_ms - options_.keep_ms, kForgetAtOnce);
+  if (!forgotten) note(tl::unexpected<Error>(forgotten.error()));
 }
 
 /// One line when it begins, one when it is over.
 void Recorder::note(const Result<void>& written) {
   const bool was_lost = is_lost_.exchange(!written);
-  if (!log_ || was_lost == !written) return;
-  log_(written ? std::string("the journal is written again; leases are granted")
-               : written.error().text + "; nothing is granted until it can be written");
+  if (!options_.log || was_lost == !written) return;
+  options_.log(written ? std::string("the journal is written again; leases are granted")
+                       : written.error().text + "; nothing is granted until it can be written");
 }
 
 }  // namespace portcullis::service::daemon

@@ -27,9 +27,14 @@ struct ToRecord {
 
 class Recorder {
  public:
-  /// `journal` is none where nothing is kept: then every grant is answered at once. Told from the
-  /// recorder's own thread.
-  Recorder(std::optional<Journal> journal, std::function<void(Recorded)> tell, LogSink log);
+  struct Options {
+    std::function<void(Recorded)> tell;      // from the recorder's own thread
+    std::function<std::uint64_t()> unix_ms;  // now
+    std::uint64_t keep_ms = 0;               // what ended longer ago is forgotten; 0: nothing is
+    LogSink log;
+  };
+  /// `journal` is none where nothing is kept: then every grant is answered at once.
+  Recorder(std::optional<Journal> journal, Options options);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
   /// Writes what it was given, if that is possible, and ends.
@@ -43,14 +48,15 @@ class Recorder {
   void run();
   void write_waiting();
   void write_batch(std::vector<ToRecord> batch);
-  void write_kept();
+  void try_again();
+  void forget_old();
   void note(const Result<void>& written);
 
   std::optional<Journal> journal_;
-  std::function<void(Recorded)> tell_;
-  LogSink log_;
+  Options options_;
   Mailbox<ToRecord> inbox_;
   std::vector<Entry> kept_;  // endings that are not in the file yet
+  int rounds_ = 0;           // since something was forgotten last
   std::atomic<bool> is_lost_{false};
   std::atomic<bool> stop_{false};
   std::thread thread_;

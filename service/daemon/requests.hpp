@@ -90,6 +90,10 @@ struct Recorded {
   Result<void> done;
 };
 
+/// What the network thread hears, in the order in which it was said: a grant comes before what the
+/// journal says of it, for the device's thread tells both.
+using News = std::variant<Event, Recorded>;
+
 /// Of the device's side, for whoever asks how things are.
 struct Counts {
   std::uint32_t slots = 0;

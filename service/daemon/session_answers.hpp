@@ -8,6 +8,9 @@
 
 namespace portcullis::service::daemon {
 
+/// How long the number of the client's queue pair rests, as the sweep counts it: four times what
+/// that queue pair waits for each of its tries.
+[[nodiscard]] std::uint64_t rest_ns_of(const wire::AllocRequest& wanted) noexcept;
 /// REVOKED, or EXPIRED where its time was over.
 [[nodiscard]] wire::FrameBytes notice_of(const Ending& ending);
 

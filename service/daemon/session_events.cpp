@@ -30,6 +30,21 @@ wire::Code code_of(const Error& error) noexcept {
   }
 }
 
+/// What a client is told of a grant that failed. The device's own words name slots, numbers and
+/// counts of others; they go to the log.
+std::string told_of(wire::Code code) {
+  switch (code) {
+    case Code::NoResources:
+      return "the server has no slot or no memory left";
+    case Code::Busy:
+      return "the device is busy, or did not answer in time; again later";
+    case Code::InvalidValue:
+      return "the device does not take these values";
+    default:
+      return "the device did not grant it";
+  }
+}
+
 wire::AllocAnswer answer_of(const lease::Grant& grant, const Facts& facts,
                             const wire::AllocRequest& wanted, std::uint64_t ttl_ms) {
   wire::AllocAnswer answer{.id = grant.lease.id,
@@ -83,13 +98,14 @@ void Sessions::hear_granted(const Granted& granted) {
   AskedAlloc& asked = at->second;
   asked.name = granted.record.name;
   asked.answer = answer_of(granted.grant, facts_, asked.wanted, asked.ttl_ms);
-  // The region is of whole pages, which is what the tenant is charged with.
-  book_.note_refused(asked.tenant, asked.wanted.bytes);
+  book_.note_refused(asked.tenant, asked.charged_bytes);
   book_.note_asked(asked.tenant, granted.record.bytes);
+  const std::uint64_t least_rest_ns = facts_.least_rest_ms * kNsPerMs;
   BookedLease& lease = book_.enter({.record = granted.record,
                                     .holder = asked.connection,
                                     .granted_ns = now_ns(),
-                                    .ends_ns = now_ns() + asked.ttl_ms * kNsPerMs});
+                                    .ends_ns = now_ns() + asked.ttl_ms * kNsPerMs,
+                                    .rest_ns = std::max(least_rest_ns, rest_ns_of(asked.wanted))});
   if (is_ending_) start_revoke(lease, wire::Cause::Server, wire::Plan::Default);
 }
 
@@ -98,9 +114,12 @@ void Sessions::hear_not_granted(const NotGranted& refused) {
   if (at == asked_.end()) return;
   const AskedAlloc asked = std::move(at->second);
   asked_.erase(at);
-  book_.note_refused(asked.tenant, asked.wanted.bytes);
-  refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, code_of(refused.why),
-               refused.why.text);
+  book_.note_refused(asked.tenant, asked.charged_bytes);
+  const wire::Code code = code_of(refused.why);
+  // The first and then every thousandth: whoever is refused may ask again at once.
+  if (refused_++ % 1000 == 0 && ports_.log)
+    ports_.log(fmt::format("a grant was refused ({} so far): {}", refused_, refused.why.text));
+  refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, code, told_of(code));
 }
 
 void Sessions::hear(const Recorded& recorded) {
@@ -108,17 +127,16 @@ void Sessions::hear(const Recorded& recorded) {
   if (at == asked_.end()) return;
   const AskedAlloc asked = std::move(at->second);
   asked_.erase(at);
-  if (asked.has_ended)
+  BookedLease* lease = book_.find(asked.name);
+  if (lease != nullptr) lease->is_recorded = recorded.done.has_value();
+  if (asked.has_ended || lease == nullptr || !asked.answer)
     return refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, Code::Busy,
                         "the lease was revoked before it could be told of");
-  BookedLease* lease = book_.find(asked.name);
-  if (lease == nullptr || !asked.answer) return;
   if (!recorded.done) {
     start_revoke(*lease, wire::Cause::Server, wire::Plan::Default);
     return refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, Code::Unavailable,
-                        recorded.done.error().text);
+                        "the journal cannot be written; nothing is granted until it can");
   }
-  lease->is_recorded = true;
   if (!connections_.contains(asked.connection)) {  // gone, and knows of nothing
     lease->holder = kNobody;
     return start_revoke(*lease, wire::Cause::Server, wire::Plan::Default);
@@ -141,12 +159,13 @@ void Sessions::hear_renewed(const Renewed& renewed) {
   const bool takes_over = lease->holder == kNobody && holder != connections_.end() &&
                           holder->second.identity.tenant == lease->record.tenant;
   if (takes_over) lease->holder = asked.connection;
+  if (lease->holder == kNobody) shorten(*lease);  // who renewed it has gone since
   reply_later(asked.connection, asked.request_id, Op::LeaseRenew,
               wire::RenewAnswer{.ttl_ms = asked.ttl_ms});
 }
 
 void Sessions::hear_ended(const Ending& ending) {
-  const auto was = book_.end(ending, incarnation_);
+  const auto was = book_.end(ending, incarnation_, now_ns());
   if (!was) return;
   ++(ending.outcome == wire::Outcome::Fenced ? fenced_ : torn_down_);
   if (!was->is_recorded) {

@@ -32,6 +32,12 @@ std::string out_of(const char* member, std::uint64_t value, std::uint64_t least,
   return fmt::format("{} {}; {} to {} is accepted", member, value, least, most);
 }
 
+/// Regions are of whole pages, and that is what a tenant is charged with.
+std::uint64_t charged_bytes(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t kPageBytes = 4'096;
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 /// What no lease can have, whoever asks; none for what may be asked of the device.
 std::optional<std::string> fault_of(const wire::AllocRequest& wanted, const Limits& limits,
                                     const pmd::Gid& own) {
@@ -44,6 +50,11 @@ std::optional<std::string> fault_of(const wire::AllocRequest& wanted, const Limi
   if (wanted.ack_timeout == 0 || wanted.ack_timeout > 31)
     return out_of("ack_timeout", wanted.ack_timeout, 1, 31);
   if (wanted.retry_count > 7) return out_of("retry_count", wanted.retry_count, 0, 7);
+  if (rest_ns_of(wanted) > limits.most_rest_ms * kNsPerMs)
+    return fmt::format(
+        "ack_timeout {} and retry_count {} let a number rest for {} ms; {} are "
+        "accepted",
+        wanted.ack_timeout, wanted.retry_count, rest_ns_of(wanted) / kNsPerMs, limits.most_rest_ms);
   if (wanted.mtu < 256 || wanted.mtu > 4096 || !std::has_single_bit(wanted.mtu))
     return fmt::format("mtu {}; 256, 512, 1024, 2048 or 4096 is accepted", wanted.mtu);
   if (wanted.access == 0 || (wanted.access & ~kEveryRight) != 0)
@@ -82,6 +93,10 @@ bool sees_everything(Role role) noexcept { return role != Role::Client; }
 
 }  // namespace
 
+std::uint64_t rest_ns_of(const wire::AllocRequest& wanted) noexcept {
+  return 4 * (std::uint64_t{4'096} << wanted.ack_timeout) * (wanted.retry_count + std::uint64_t{1});
+}
+
 Sessions::Sessions(Beginning beginning, const Limits& limits, Facts facts, SessionPorts ports)
     : incarnation_(beginning.incarnation),
       limits_(limits),
@@ -99,21 +114,26 @@ void Sessions::closed(ConnectionId connection) {
   // Whoever held them may come back and renew; until then they live so long and no longer.
   for (BookedLease* lease : book_.held_at(connection)) {
     lease->holder = kNobody;
-    const std::uint64_t orphan_ns = limits_.orphan_ms * kNsPerMs;
-    if (!lease->is_recorded || lease->is_revoking || lease->ends_ns <= now_ns() + orphan_ns)
-      continue;
-    lease->ends_ns = now_ns() + orphan_ns;
-    ports_.ask(Renew{.ticket = 0,
-                     .name = lease->record.name,
-                     .ttl_ms = std::max<std::uint64_t>(limits_.orphan_ms, 1)});
+    shorten(*lease);
   }
+}
+
+void Sessions::shorten(BookedLease& lease) {
+  const std::uint64_t orphan_ns = limits_.orphan_ms * kNsPerMs;
+  if (!lease.is_recorded || lease.is_revoking || lease.ends_ns <= now_ns() + orphan_ns) return;
+  lease.ends_ns = now_ns() + orphan_ns;
+  ports_.ask(Renew{.ticket = 0,
+                   .name = lease.record.name,
+                   .ttl_ms = std::max<std::uint64_t>(limits_.orphan_ms, 1)});
 }
 
 void Sessions::received(ConnectionId connection, std::span<const std::byte> bytes) {
   const auto at = connections_.find(connection);
   if (at == connections_.end()) return;
   const auto frame = wire::read_frame(bytes);
-  const wire::Frame nothing{};
+  wire::Frame nothing{};
+  if (bytes.size() >= wire::kBytes<wire::Header>)  // whoever asked finds its request again
+    nothing.header = *wire::decode<wire::Header>(bytes.first<wire::kBytes<wire::Header>>());
   Asking asking{.id = connection, .connection = &at->second, .frame = &nothing};
   if (!frame) {
     refuse(asking, frame.error());
@@ -192,7 +212,8 @@ std::optional<wire::Refusal> Sessions::state_objection(std::uint16_t op) const {
 }
 
 std::optional<wire::Refusal> Sessions::objection(const Asking& asking,
-                                                 const wire::AllocRequest& wanted) const {
+                                                 const wire::AllocRequest& wanted) {
+  book_.settle(now_ns());
   const std::uint16_t op = asking.frame->header.op;
   if (!may_change(asking.connection->identity.role))
     return wire::refusal(Code::NotAllowed, op, "an observer is granted nothing");
@@ -200,14 +221,16 @@ std::optional<wire::Refusal> Sessions::objection(const Asking& asking,
   if (const auto fault = fault_of(wanted, limits_, facts_.gid))
     return wire::refusal(Code::InvalidValue, op, *fault);
   const auto use = book_.use_of(asking.connection->identity.tenant);
+  const std::uint64_t more = charged_bytes(wanted.bytes);
   if (use.leases >= limits_.tenant_leases)
     return wire::refusal(Code::Limit, op,
-                         fmt::format("{} leases of the tenant; at most {} are accepted", use.leases,
-                                     limits_.tenant_leases));
-  if (use.bytes + wanted.bytes > limits_.tenant_bytes)
+                         fmt::format("{} leases of the tenant are held or rest; at most {} are "
+                                     "accepted",
+                                     use.leases, limits_.tenant_leases));
+  if (use.bytes + more > limits_.tenant_bytes)
     return wire::refusal(Code::Limit, op,
                          fmt::format("{} bytes of the tenant and {} more; at most {} are accepted",
-                                     use.bytes, wanted.bytes, limits_.tenant_bytes));
+                                     use.bytes, more, limits_.tenant_bytes));
   return std::nullopt;
 }
 
@@ -223,8 +246,9 @@ void Sessions::alloc(const Asking& asking) {
                                     .wanted = *wanted,
                                     .tenant = tenant,
                                     .ttl_ms = ttl_ms,
+                                    .charged_bytes = charged_bytes(wanted->bytes),
                                     .answer = {}});
-  book_.note_asked(tenant, wanted->bytes);
+  book_.note_asked(tenant, charged_bytes(wanted->bytes));
   ++asking.connection->under_way;
   ports_.ask(Alloc{.ticket = ticket, .wanted = request_of(*wanted, tenant, ttl_ms)});
 }
@@ -277,11 +301,15 @@ void Sessions::revoke(const Asking& asking) {
   if (!wire::is_known(wanted->plan))
     return refuse(asking, Code::InvalidValue,
                   out_of("plan", static_cast<std::uint64_t>(wanted->plan), 0, 5));
+  // It rests no number, which whoever gets that next would have to bear.
+  if (wanted->plan == wire::Plan::Legacy && identity.role != Role::Operator)
+    return refuse(asking, Code::NotAllowed, "plan legacy is for operators");
   const lease::LeaseName name{.id = wanted->id, .epoch = wanted->epoch};
   Waiter waiter{
       .connection = asking.id, .request_id = asking.frame->header.request_id, .asked_ns = now_ns()};
   ++asking.connection->under_way;
-  if (BookedLease* lease = visible(asking, name); lease != nullptr && !lease->fenced) {
+  if (BookedLease* lease = visible(asking, name); lease != nullptr) {
+    if (lease->fenced) return answer(waiter, *lease->fenced);
     lease->waiters.push_back(std::move(waiter));
     const bool is_own = lease->record.tenant == identity.tenant;
     start_revoke(*lease, is_own ? wire::Cause::Holder : wire::Cause::Operator, wanted->plan);
@@ -298,6 +326,8 @@ void Sessions::revoke_tenant(const Asking& asking) {
   const Identity& identity = asking.connection->identity;
   if (!may_change(identity.role) || !may_see(asking, wanted->tenant))
     return refuse(asking, Code::NotAllowed, "an operator, or a client of that tenant, may");
+  if (wanted->tenant == wire::kEveryTenant)
+    return refuse(asking, Code::InvalidValue, "tenant: one at a time is accepted");
   const auto held = book_.held_by(wanted->tenant);
   auto all = std::make_shared<TenantRevoke>();
   *all = {.connection = asking.id,
@@ -356,16 +386,22 @@ void Sessions::list(const Asking& asking) {
 void Sessions::status(const Asking& asking) {
   if (!body_of<wire::StatusRequest>(asking)) return;
   wire::StatusAnswer answer{.incarnation = incarnation_,
-                            .uptime_ms = (now_ns() - started_ns_) / kNsPerMs,
-                            .granted = granted_,
-                            .torn_down = torn_down_,
-                            .fenced = fenced_,
-                            .longest_revoke_us = longest_revoke_us_,
-                            .slots = counts_.slots,
-                            .held = static_cast<std::uint32_t>(book_.held()),
-                            .resting = counts_.resting,
-                            .out = counts_.out,
-                            .connections = static_cast<std::uint32_t>(connections_.size())};
+                            .uptime_ms = (now_ns() - started_ns_) / kNsPerMs};
+  if (sees_everything(asking.connection->identity.role)) {
+    answer.granted = granted_;
+    answer.torn_down = torn_down_;
+    answer.fenced = fenced_;
+    answer.longest_revoke_us = longest_revoke_us_;
+    answer.slots = counts_.slots;
+    answer.held = static_cast<std::uint32_t>(book_.held());
+    answer.resting = counts_.resting;
+    answer.out = counts_.out;
+    answer.connections = static_cast<std::uint32_t>(connections_.size());
+  } else {  // what others do is not the asker's business
+    const std::uint64_t tenant = asking.connection->identity.tenant;
+    answer.slots = limits_.tenant_leases;
+    answer.held = static_cast<std::uint32_t>(book_.held_by(tenant).size());
+  }
   answer.flags = (counts_.is_lost ? wire::kDeviceLost : 0) |
                  (is_journal_lost_ ? wire::kJournalLost : 0) |
                  (facts_.is_emulated ? wire::kEmulated : 0) | (is_ending_ ? wire::kIsEnding : 0);

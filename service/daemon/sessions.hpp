@@ -36,6 +36,8 @@ struct Facts {
   pmd::Mac mac = {};
   std::string description;
   bool is_emulated = false;
+  /// A slot rests at least so long after its lease: GRACE, or the fabric's residence.
+  std::uint64_t least_rest_ms = 0;
 };
 
 /// Where what a session decides goes to. All of them are called from within Sessions' own calls,
@@ -86,6 +88,7 @@ class Sessions {
     wire::AllocRequest wanted;
     std::uint64_t tenant = 0;
     std::uint64_t ttl_ms = 0;
+    std::uint64_t charged_bytes = 0;
     std::optional<wire::AllocAnswer> answer;  // held back until it is on record
     bool has_ended = false;                   // revoked meanwhile
     lease::LeaseName name = {};
@@ -121,11 +124,13 @@ class Sessions {
   void hear_ended(const Ending& ending);
 
   [[nodiscard]] std::optional<wire::Refusal> objection(const Asking& asking,
-                                                       const wire::AllocRequest& wanted) const;
+                                                       const wire::AllocRequest& wanted);
   [[nodiscard]] std::optional<wire::Refusal> state_objection(std::uint16_t op) const;
   /// The lease, if it is the asker's to see; else it is not there.
   [[nodiscard]] BookedLease* visible(const Asking& asking, lease::LeaseName name);
   [[nodiscard]] bool may_see(const Asking& asking, std::uint64_t tenant) const noexcept;
+  /// Nobody holds it: it lives for orphan_ms at most.
+  void shorten(BookedLease& lease);
   void start_revoke(BookedLease& lease, wire::Cause cause, wire::Plan plan);
   void notify(const Ending& ending, ConnectionId holder);
   void answer(const Waiter& waiter, const Ending& ending);
@@ -161,6 +166,7 @@ class Sessions {
   std::uint64_t torn_down_ = 0;
   std::uint64_t fenced_ = 0;
   std::uint64_t longest_revoke_us_ = 0;
+  std::uint64_t refused_ = 0;  // grants, by the device
   bool is_journal_lost_ = false;
   bool is_ending_ = false;
 };

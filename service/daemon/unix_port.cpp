@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/daemon/unix_port.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace portcullis::service::daemon {
 namespace {
@@ -44,6 +47,17 @@ UniqueFd make_socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
+/// Two servers that start at once would both find a name that nobody listens on. The file stays:
+/// whoever removed it could remove one that another has locked since.
+Result<UniqueFd> lock_name(const std::filesystem::path& path) {
+  const std::string name = path.string() + ".lock";
+  UniqueFd file(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.is_open()) return system_failure(name, "open");
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno != EWOULDBLOCK) return system_failure(name, "flock");
+  return fail(Errc::Busy, fmt::format("socket {}: a server listens there already", path.string()));
+}
+
 /// Whether the name may be taken: nothing is there, or a socket that nobody listens on.
 Result<void> clear_name(const std::filesystem::path& path, const sockaddr_un& address) {
   struct stat there {};
@@ -75,13 +89,18 @@ Result<std::unique_ptr<UnixPort>> UnixPort::listen(const Options& options, Liste
   return port;
 }
 
-UnixPort::~UnixPort() {
-  if (is_bound_) ::unlink(options_.path.c_str());
+UnixPort::~UnixPort() { stop_listening(); }
+
+Result<void> UnixPort::check(const std::filesystem::path& path) {
+  PORTCULLIS_TRY(address_of(path));
+  return {};
 }
 
 Result<void> UnixPort::start() {
   epoll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_.is_open()) return system_failure(options_.path, "epoll_create1");
+  spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  PORTCULLIS_TRY_ASSIGN(lock_, lock_name(options_.path));
   PORTCULLIS_TRY(bind_socket());
   return watch(socket_.get(), kListening, false, true);
 }
@@ -131,13 +150,24 @@ void UnixPort::serve() {
 void UnixPort::accept_all() {
   for (int i = 0; i < kFramesAtOnce; ++i) {
     UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.is_open() && (errno == EMFILE || errno == ENFILE))
+      return turn_away_without_descriptors();
     if (!socket.is_open()) return;
     admit(std::move(socket));
   }
 }
 
-std::string UnixPort::objection(std::uint32_t uid, bool is_known) const {
-  if (!is_known) return fmt::format("user {} is nobody that the configuration names", uid);
+/// The listener would stay readable for ever, and nobody would be told.
+void UnixPort::turn_away_without_descriptors() {
+  spare_.reset();
+  {
+    const UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.is_open()) turn_away(socket, wire::Code::Busy, "the server has no descriptor left");
+  }
+  spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+std::string UnixPort::overload(std::uint32_t uid) const {
   if (connections_.size() >= options_.limits.connections)
     return fmt::format("{} connections, the most that are accepted", connections_.size());
   const auto own = by_uid_.find(uid);
@@ -147,11 +177,14 @@ std::string UnixPort::objection(std::uint32_t uid, bool is_known) const {
 }
 
 /// The log has the first and then every thousandth: whoever is turned away can come again at once.
-void UnixPort::turn_away(const UniqueFd& socket, const std::string& why) {
-  if (turned_away_++ % 1000 == 0 && options_.log)
-    options_.log(fmt::format("turned away ({} so far): {}", turned_away_, why));
-  const auto frame =
-      wire::make_frame(wire::kRefused, 0, wire::refusal(wire::Code::NotAllowed, 0, why));
+void UnixPort::complain(const std::string& what) {
+  if (complaints_++ % 1000 == 0 && options_.log)
+    options_.log(fmt::format("{} (complaint {} about clients)", what, complaints_));
+}
+
+void UnixPort::turn_away(const UniqueFd& socket, wire::Code code, const std::string& why) {
+  complain("turned away: " + why);
+  const auto frame = wire::make_frame(wire::kRefused, 0, wire::refusal(code, 0, why));
   (void)::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
 }
 
@@ -160,8 +193,11 @@ void UnixPort::admit(UniqueFd socket) {
   socklen_t bytes = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return;
   auto identity = options_.users.of(peer.uid, peer.pid);
-  if (const auto why = objection(peer.uid, identity.has_value()); !why.empty())
-    return turn_away(socket, why);
+  if (!identity)
+    return turn_away(socket, wire::Code::NotAllowed,
+                     fmt::format("user {} is nobody that the configuration names", peer.uid));
+  if (const auto why = overload(peer.uid); !why.empty())
+    return turn_away(socket, wire::Code::Busy, why);
   const ConnectionId id = next_++;
   if (!watch(socket.get(), id, false, true)) return;
   ++by_uid_[peer.uid];
@@ -192,9 +228,7 @@ void UnixPort::send(ConnectionId id, wire::FrameBytes frame) {
   if (connection.unread.size() == 1) write_some(id);
   const auto still = connections_.find(id);
   if (still == connections_.end() || still->second.unread_bytes <= kMostUnreadBytes) return;
-  if (options_.log)
-    options_.log(
-        fmt::format("a client of user {} does not read; it is hung up on", still->second.uid));
+  complain(fmt::format("a client of user {} does not read; it is hung up on", still->second.uid));
   still->second.unread.clear();
   still->second.unread_bytes = 0;
   still->second.ends = true;
@@ -236,9 +270,21 @@ void UnixPort::close(ConnectionId id) {
   listener_.closed(id);
 }
 
+void UnixPort::hang_up_on_all() {
+  for (auto& [id, connection] : connections_) {
+    connection.unread.clear();
+    connection.unread_bytes = 0;
+    connection.ends = true;
+    (void)::shutdown(connection.socket.get(), SHUT_RDWR);
+  }
+}
+
 void UnixPort::stop_listening() {
+  // Before anybody could bind it anew.
+  if (std::exchange(is_bound_, false)) ::unlink(options_.path.c_str());
   if (socket_.is_open()) (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
   socket_.reset();
+  lock_.reset();
 }
 
 bool UnixPort::is_drained() const noexcept {

@@ -27,8 +27,8 @@ namespace portcullis::service::daemon {
 
 class UnixPort {
  public:
-  /// What a client has not read, at most.
-  static constexpr std::size_t kMostUnreadBytes = std::size_t{1} << 20;
+  /// What a client has not read, at most: a notice for each lease that a device can have.
+  static constexpr std::size_t kMostUnreadBytes = std::size_t{4} << 20;
 
   /// Who hears of what; called from within serve().
   struct Listener {
@@ -59,8 +59,12 @@ class UnixPort {
   void send(ConnectionId connection, wire::FrameBytes frame);
   /// Once what was sent has been read; at once where nothing is left.
   void hang_up(ConnectionId connection);
-  /// No new connections; those that are there stay.
+  /// No new connections; those that are there stay. The name is free for the next server.
   void stop_listening();
+  /// Whoever has not read by now reads no more.
+  void hang_up_on_all();
+  /// InvalidArgument for a path that no socket can have.
+  [[nodiscard]] static Result<void> check(const std::filesystem::path& path);
   /// Nobody has anything left to read.
   [[nodiscard]] bool is_drained() const noexcept;
   void set_limits(const Limits& limits) { options_.limits = limits; }
@@ -81,8 +85,10 @@ class UnixPort {
   [[nodiscard]] Result<void> bind_socket();
   void accept_all();
   void admit(UniqueFd socket);
-  [[nodiscard]] std::string objection(std::uint32_t uid, bool is_known) const;
-  void turn_away(const UniqueFd& socket, const std::string& why);
+  [[nodiscard]] std::string overload(std::uint32_t uid) const;
+  void turn_away(const UniqueFd& socket, wire::Code code, const std::string& why);
+  void turn_away_without_descriptors();
+  void complain(const std::string& what);
   void read_some(ConnectionId id);
   void write_some(ConnectionId id);
   void close(ConnectionId id);
@@ -92,11 +98,13 @@ class UnixPort {
   Listener listener_;
   UniqueFd epoll_;
   UniqueFd socket_;
+  UniqueFd lock_;   // of the name, as long as it is ours
+  UniqueFd spare_;  // to be given up for a connection that is turned away
   bool is_bound_ = false;
   std::map<ConnectionId, Connection> connections_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_uid_;  // connections of a user
   ConnectionId next_ = 1;
-  std::uint64_t turned_away_ = 0;
+  std::uint64_t complaints_ = 0;
 };
 
 }  // namespace portcullis::service::daemon

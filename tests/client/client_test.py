@@ -123,8 +123,8 @@ class ClientLibrary(unittest.TestCase):
         folder = pathlib.Path(self.folder.name)
         program = folder / "lease_client"
         subprocess.run([COMPILER, "-x", "c", "-std=gnu99", "-Wall", "-Wextra", "-pedantic",
-                        "-Werror", f"-I{SOURCE}/client", PROGRAM_IN_C, "-x", "none", LIBRARY, f"-Wl,-rpath,{pathlib.Path(LIBRARY).parent}",
-                        "-o", program], check=True)
+                        "-Werror", f"-I{SOURCE}/client", PROGRAM_IN_C, "-x", "none", LIBRARY,
+                        f"-Wl,-rpath,{pathlib.Path(LIBRARY).parent}", "-o", program], check=True)
         with subprocess.Popen([program, self.server.socket], stdout=subprocess.PIPE,
                               text=True) as running:
             self.assertEqual(running.stdout.readline(), "granted: 65536 bytes\n")

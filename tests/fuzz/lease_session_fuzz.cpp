@@ -116,7 +116,9 @@ class Target {
   }
   void hear(ConnectionId id, std::span<const std::byte> bytes) {
     if (!open_.contains(id) || hung_up_.contains(id)) return;
-    if (const auto frame = wire::read_frame(bytes)) ++open_[id][frame->header.request_id];
+    if (bytes.size() >= wire::kBytes<wire::Header>)
+      ++open_[id]
+             [wire::decode<wire::Header>(bytes.first<wire::kBytes<wire::Header>>())->request_id];
     sessions_->received(id, bytes);
   }
   /// Op, then the body; "lease" members are of a lease that there is, where the input says so.

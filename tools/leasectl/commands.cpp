@@ -2,9 +2,12 @@
 #include "tools/leasectl/commands.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "base/clock.hpp"
 #include "client/connection.hpp"
+#include "program/leased_socket.hpp"
 #include "tools/leasectl/report.hpp"
 
 namespace portcullis::tools::leasectl {
@@ -50,7 +53,9 @@ Result<int> alloc(const Options& options, const World& world, Connection& leased
   const std::uint64_t renew_ns = std::max<std::uint64_t>(lease.ttl_ms / 3, 1) * kNsPerMs;
   std::uint64_t renewed_ns = began_ns;
   while (!world.stop() && is_within(began_ns, options.hold_ms)) {
-    PORTCULLIS_TRY_ASSIGN(const auto news, leased.next_news(kLookAgainMs));
+    const std::uint64_t passed_ns = Clock::wall().now_ns() - renewed_ns;
+    const std::uint64_t left_ms = passed_ns >= renew_ns ? 0 : (renew_ns - passed_ns) / kNsPerMs;
+    PORTCULLIS_TRY_ASSIGN(const auto news, leased.next_news(std::min(kLookAgainMs, left_ms)));
     if (news) {
       print(options, world, *news);
       const auto* ended = std::get_if<client::LeaseEnded>(&*news);
@@ -65,7 +70,10 @@ Result<int> alloc(const Options& options, const World& world, Connection& leased
     if (!renewed && renewed.error().code != Errc::NotFound)
       return tl::unexpected<Error>(renewed.error());
   }
-  return revoke(options, world, leased, {.id = lease.id, .epoch = lease.epoch});
+  PORTCULLIS_TRY_ASSIGN(const auto answer, leased.revoke({.id = lease.id, .epoch = lease.epoch}));
+  print(options, world, answer);
+  if (answer.cause != wire::Cause::Holder) return kEndedByOthers;
+  return status_of(answer.outcome);
 }
 
 Result<int> watch(const Options& options, const World& world, Connection& leased) {
@@ -82,6 +90,12 @@ Result<int> watch(const Options& options, const World& world, Connection& leased
 
 Result<int> run(const Options& options, const World& world) {
   constexpr std::uint64_t kDeadlineMs = 60'000;  // of a tenant with everything the device has
+  if (options.socket == program::leased_socket()) {
+    // Whoever may put another socket there could answer whatever it likes.
+    const auto folder = options.socket.parent_path();
+    if (std::error_code error; std::filesystem::exists(folder, error))
+      PORTCULLIS_TRY(program::check_folder(folder));
+  }
   PORTCULLIS_TRY_ASSIGN(
       auto leased,
       Connection::open(options.socket, {.name = "leasectl", .deadline_ms = kDeadlineMs}));

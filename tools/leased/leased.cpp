@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // leased: owns a port and serves leases on it.
+#include <limits.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <iostream>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "program/checking_main.hpp"
 #include "program/signals.hpp"
@@ -25,8 +33,35 @@ using portcullis::service::daemon::Daemon;
 std::atomic<bool> stop_asked{false};
 std::atomic<bool> reload_asked{false};
 
-/// A server's log has every line: what happens twice is told twice.
-void log_line(std::string_view line) { std::cerr << "leased: " << line << std::endl; }
+/// A server's log has every line: what happens twice is told twice. Whoever does not read it must
+/// not keep a revoke waiting, so what does not fit is counted instead.
+void log_line(std::string_view line) {
+  static std::mutex one_at_a_time;
+  static std::uint64_t lost = 0;
+  const std::lock_guard<std::mutex> one(one_at_a_time);
+  // Room for a line is room for PIPE_BUF bytes (pipe(7)), and a write of as many does not wait.
+  pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) {
+    ++lost;
+    return;
+  }
+  std::string text = "leased: " + std::string(line);
+  if (lost > 0) text += " (" + std::to_string(std::exchange(lost, 0)) + " lines before are lost)";
+  text = text.substr(0, PIPE_BUF - 1) + "\n";
+  (void)!::write(STDERR_FILENO, text.data(), text.size());
+}
+
+/// As many descriptors as the system lets this process have: every connection takes one.
+void raise_descriptors(std::uint32_t connections) {
+  constexpr rlim_t kOwn = 64;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < connections + kOwn)
+    log_line("the system allows " + std::to_string(limit.rlim_max) + " descriptors, fewer than " +
+             std::to_string(connections) + " connections need");
+}
 
 /// None unless it was asked for; a file that does not do changes nothing.
 std::optional<Config> reload(const leased::Options& options) {
@@ -47,10 +82,12 @@ bool is_to_stop() {
 }
 
 portcullis::Result<bool> serve(const leased::Options& options) {
+  PORTCULLIS_TRY(Daemon::check(options.read));
   if (options.checks_only) {
     std::cout << "the configuration does\n";
     return true;
   }
+  raise_descriptors(options.read.limits.connections);
   PORTCULLIS_TRY_ASSIGN(const auto daemon, Daemon::start(options.read, log_line));
   // Where nobody reads standard output, it goes on: its log is on standard error.
   std::cout << daemon->description() << std::endl;

@@ -48,6 +48,7 @@ path = "/run/x.sock"
 mode = "0660"
 [journal]
 path = "/var/x.journal"
+keep_days = 2
 [limits]
 tenant_leases = 1
 tenant_bytes = 2
@@ -55,6 +56,7 @@ lease_bytes = 3
 default_ttl_ms = 4
 most_ttl_ms = 5
 orphan_ms = 6
+most_rest_ms = 10
 connections = 7
 uid_connections = 8
 requests = 9
@@ -79,12 +81,14 @@ role = "operator"
   EXPECT_EQ(config->socket, "/run/x.sock");
   EXPECT_EQ(config->socket_mode, 0660u);
   EXPECT_EQ(config->journal, "/var/x.journal");
+  EXPECT_EQ(config->journal_keep_ms, 2u * 86'400'000);
   EXPECT_EQ(config->limits, (Limits{.tenant_leases = 1,
                                     .tenant_bytes = 2,
                                     .lease_bytes = 3,
                                     .default_ttl_ms = 4,
                                     .most_ttl_ms = 5,
                                     .orphan_ms = 6,
+                                    .most_rest_ms = 10,
                                     .connections = 7,
                                     .uid_connections = 8,
                                     .requests = 9}));
@@ -165,6 +169,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"nobody", "[[user]]\ntenant = 1\n", ":1: [[user]] has neither uid nor name"},
         Bad{"userName", "[[user]]\nname = \"no such user\"\n",
             ":2: name = \"no such user\": there"},
+        Bad{"userTwice", "[[user]]\nuid = 1\n[[user]]\nuid = 1\n", ":3: [[user]] 1 is there twice"},
+        Bad{"userTwoWays", "[[user]]\nuid = 1\nname = \"root\"\n", ":1: [[user]] has a uid and a"},
         Bad{"userTable", "[user]\nuid = 1\n", ":1: user = "},
         Bad{"ttl", "[limits]\ndefault_ttl_ms = 9\nmost_ttl_ms = 8\n",
             ":1: default_ttl_ms 9 is above most_ttl_ms 8"}),

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -124,6 +125,36 @@ TEST_F(EngineTest, RevokeBehindGrants_ComesBeforeThem) {
   EXPECT_TRUE(std::holds_alternative<Ended>(events_[0]));
   EXPECT_TRUE(std::holds_alternative<Granted>(events_[1]));
   EXPECT_TRUE(std::holds_alternative<Granted>(events_[2]));
+}
+
+TEST_F(EngineTest, RevokesOfManyTenants_AreTakenInTurnsAndTogether) {
+  start("model", {.slots = 256});
+  for (Ticket ticket = 1; ticket <= 200; ++ticket) engine_->ask(alloc(ticket, 1));
+  engine_->ask(alloc(201, 2));
+  work();
+  for (const Granted& each : told<Granted>())
+    engine_->ask(Revoke{.names = {each.record.name}, .cause = wire::Cause::Holder});
+  engine_->work();
+  const auto first = told<Ended>();
+  EXPECT_THAT(first, SizeIs(Engine::kTogether));
+  EXPECT_TRUE(std::any_of(first.begin(), first.end(),
+                          [](const Ended& each) { return each.ending.tenant == 2; }));
+  work();
+  EXPECT_THAT(told<Ended>(), SizeIs(201));
+}
+
+TEST_F(EngineTest, RevokesByDifferentPlans_EachHasItsOwn) {
+  const auto by_seed = granted(1);
+  const auto by_nak = granted(2);
+  engine_->ask(Revoke{.names = {by_seed}, .plan = wire::Plan::Seed});
+  engine_->ask(Revoke{.names = {by_nak}, .plan = wire::Plan::NakFirst});
+  engine_->work();
+  EXPECT_THAT(told<Ended>(), SizeIs(1));
+  EXPECT_EQ(told<Ended>()[0].ending.name, by_seed);
+  work();
+  let_pass(60);
+  work();
+  EXPECT_THAT(told<Ended>(), SizeIs(2));
 }
 
 TEST_F(EngineTest, PlanThatLingers_OutcomeIsToldWhenItStands) {

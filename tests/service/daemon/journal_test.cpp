@@ -107,6 +107,22 @@ TEST_F(JournalTest, NameThatIsOnRecord_IsNotTakenTwice) {
   EXPECT_TRUE(journal.write(std::vector<Entry>{record(4)}));
 }
 
+TEST_F(JournalTest, WhatEndedLongAgo_IsForgottenAndWhatIsHeldIsNot) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(1));
+  for (std::uint64_t id = 1; id <= 10; ++id) {
+    Ending end = ending(record(id), wire::Outcome::TornDown);
+    end.unix_ms = id * 100;
+    ASSERT_TRUE(journal.write(std::vector<Entry>{record(id), end}));
+  }
+  ASSERT_TRUE(journal.write(std::vector<Entry>{record(11)}));
+  EXPECT_EQ(journal.forget(800, 5).value(), 5u);
+  EXPECT_EQ(journal.forget(800, 5).value(), 2u);
+  EXPECT_EQ(journal.forget(800, 5).value(), 0u);
+  EXPECT_TRUE(journal.probe());
+  EXPECT_THAT(journal.begin(2000).value().past, testing::SizeIs(4));
+}
+
 TEST_F(JournalTest, EndingOfALeaseThatIsNotOnRecord_IsPassedOver) {
   {
     Journal journal = opened();

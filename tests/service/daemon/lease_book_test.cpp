@@ -28,19 +28,19 @@ TEST(LeaseBook, NameOfAnotherEpoch_IsNobodys) {
 TEST(LeaseBook, LeaseThatEnds_IsPast) {
   LeaseBook book({});
   book.enter(lease(5));
-  EXPECT_TRUE(book.end(ending(5), 9));
+  EXPECT_TRUE(book.end(ending(5), 9, 0));
   EXPECT_EQ(book.find({.id = 5, .epoch = 105}), nullptr);
   ASSERT_NE(book.past({.id = 5, .epoch = 105}), nullptr);
   EXPECT_EQ(book.past({.id = 5, .epoch = 106}), nullptr);
-  EXPECT_FALSE(book.end(ending(5), 9));
+  EXPECT_FALSE(book.end(ending(5), 9, 0));
   EXPECT_EQ(book.held(), 0u);
 }
 
 TEST(LeaseBook, LeaseThatIsFenced_StaysInTheListAndIsNotHeld) {
   LeaseBook book({});
   book.enter(lease(5));
-  EXPECT_TRUE(book.end(ending(5, wire::Outcome::Fenced), 9));
-  EXPECT_FALSE(book.end(ending(5, wire::Outcome::Fenced), 9));
+  EXPECT_TRUE(book.end(ending(5, wire::Outcome::Fenced), 9, 0));
+  EXPECT_FALSE(book.end(ending(5, wire::Outcome::Fenced), 9, 0));
   EXPECT_EQ(book.held(), 0u);
   EXPECT_THAT(book.held_by(wire::kEveryTenant), SizeIs(0));
   ASSERT_THAT(book.rows(1, 0, 10), SizeIs(1));
@@ -74,25 +74,42 @@ TEST(LeaseBook, UseOfATenant_IsGivenBackAtTheEnd) {
   book.enter(lease(5));
   EXPECT_EQ(book.use_of(1).leases, 1u);
   EXPECT_EQ(book.use_of(1).bytes, 4096u);
-  EXPECT_TRUE(book.end(ending(5), 9));
+  EXPECT_TRUE(book.end(ending(5), 9, 0));
   EXPECT_EQ(book.use_of(1).leases, 0u);
   EXPECT_EQ(book.use_of(2).leases, 0u);
 }
 
-TEST(LeaseBook, EndingsOfAServerBefore_AreKnownByItsIncarnation) {
-  LeaseBook book({{.incarnation = 3, .ending = ending(1)},
-                  {.incarnation = 4, .ending = ending(2)},
-                  {.incarnation = 3, .ending = ending(3)}});
+TEST(LeaseBook, LeasesThatAServerBeforeHeld_AreKnownByItsIncarnation) {
+  const auto restarted = [](std::uint64_t id) {
+    Ending by_restart = ending(id);
+    by_restart.cause = wire::Cause::Restart;
+    return by_restart;
+  };
+  LeaseBook book({{.incarnation = 3, .ending = restarted(1)},
+                  {.incarnation = 4, .ending = restarted(2)},
+                  {.incarnation = 3, .ending = restarted(3)},
+                  {.incarnation = 3, .ending = ending(4)}});
   EXPECT_THAT(book.ended_with(3, 1), SizeIs(2));
   EXPECT_THAT(book.ended_with(4, 1), SizeIs(1));
   EXPECT_THAT(book.ended_with(3, 2), SizeIs(0));
+}
+
+TEST(LeaseBook, SlotThatRests_IsItsTenantsUntilItHasRested) {
+  LeaseBook book({});
+  book.note_asked(1, 4096);
+  book.enter(lease(5)).rest_ns = 100;
+  EXPECT_TRUE(book.end(ending(5), 9, 1000));
+  book.settle(1099);
+  EXPECT_EQ(book.use_of(1).leases, 1u);
+  book.settle(1100);
+  EXPECT_EQ(book.use_of(1).leases, 0u);
 }
 
 TEST(LeaseBook, MoreEndingsThanAreRemembered_TheOldestAreForgotten) {
   LeaseBook book({});
   for (std::uint64_t id = 1; id <= Journal::kMostPast + 1; ++id) {
     book.enter(lease(id));
-    EXPECT_TRUE(book.end(ending(id), 9));
+    EXPECT_TRUE(book.end(ending(id), 9, 0));
   }
   EXPECT_EQ(book.past({.id = 1, .epoch = 101}), nullptr);
   EXPECT_NE(book.past({.id = 2, .epoch = 102}), nullptr);

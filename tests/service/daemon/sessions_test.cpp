@@ -92,6 +92,7 @@ TEST_F(SessionsTest, GrantThatCannotBeRecorded_IsTakenBackAndNeverTold) {
   hear_granted(alloc, 5);
   sessions->hear(Recorded{.ticket = alloc.ticket, .done = fail(Errc::System, "disk full")});
   EXPECT_EQ(refusal(1).code, wire::Code::Unavailable);
+  EXPECT_THAT(refusal_text(1), HasSubstr("the journal cannot be written"));
   const Revoke back = next_asked<Revoke>();
   EXPECT_THAT(back.names, ElementsAre(name(5)));
   EXPECT_EQ(back.cause, wire::Cause::Server);
@@ -324,23 +325,106 @@ TEST_F(SessionsTest, LeasesOfATenant_AreLimited) {
   EXPECT_THAT(sent[1], IsEmpty());
   say(1, Op::LeaseAlloc, wanted());
   EXPECT_EQ(refusal(1).code, wire::Code::Limit);
-  EXPECT_EQ(refusal_text(1), "2 leases of the tenant; at most 2 are accepted");
+  EXPECT_EQ(refusal_text(1), "2 leases of the tenant are held or rest; at most 2 are accepted");
   sessions->hear(
       NotGranted{.ticket = next_asked<Alloc>().ticket, .why = {Errc::OutOfResources, "full", {}}});
   EXPECT_EQ(refusal(1).code, wire::Code::NoResources);
+  EXPECT_EQ(refusal_text(1), "the server has no slot or no memory left");
   say(1, Op::LeaseAlloc, wanted());
   EXPECT_THAT(asked, SizeIs(2));
+}
+
+TEST_F(SessionsTest, SlotThatRests_IsChargedUntilItHasRested) {
+  start({.tenant_leases = 1}, {});
+  greet(1);
+  const auto lease = holds(1, 5);
+  end(lease);
+  say(1, Op::LeaseAlloc, wanted());
+  EXPECT_EQ(refusal(1).code, wire::Code::Limit);
+  now_ns += 5 * kNsPerSecond;  // above 4 x 4.096 us x 2^14 x 7
+  say(1, Op::LeaseAlloc, wanted());
+  EXPECT_THAT(asked, SizeIs(1));
+}
+
+TEST_F(SessionsTest, PlanLegacy_IsForOperators) {
+  greet(1);
+  greet(2, 8, wire::Role::Operator);
+  const auto lease = holds(1, 5);
+  const wire::RevokeRequest revoke{
+      .id = lease.id, .epoch = lease.epoch, .plan = wire::Plan::Legacy};
+  say(1, Op::LeaseRevoke, revoke);
+  EXPECT_EQ(refusal(1).code, wire::Code::NotAllowed);
+  EXPECT_THAT(asked, IsEmpty());
+  say(2, Op::LeaseRevoke, revoke);
+  EXPECT_EQ(next_asked<Revoke>().plan, wire::Plan::Legacy);
+}
+
+TEST_F(SessionsTest, HolderThatRenewsAndGoes_LeavesItForOrphanMsAllTheSame) {
+  greet(1);
+  const auto lease = holds(1, 5);
+  say(1, Op::LeaseRenew,
+      wire::RenewRequest{.id = lease.id, .epoch = lease.epoch, .ttl_ms = 86'400'000});
+  const Renew renew = next_asked<Renew>();
+  sessions->closed(1);
+  asked.clear();
+  sessions->hear(Renewed{.ticket = renew.ticket, .done = {}});
+  EXPECT_EQ(next_asked<Renew>().ttl_ms, Limits{}.orphan_ms);
+}
+
+TEST_F(SessionsTest, RefusalOfABadFrame_NamesTheRequest) {
+  greet(1);
+  auto frame = wire::make_frame(wire::number(Op::Status), 77, wire::StatusRequest{});
+  frame[6] = std::byte{2};
+  sessions->received(1, frame);
+  EXPECT_EQ(refusal(1).code, wire::Code::UnknownVersion);
+  EXPECT_EQ(wire::read_frame(sent[1].back())->header.request_id, 77u);
+  EXPECT_THAT(hung_up, ElementsAre(1));
+}
+
+TEST_F(SessionsTest, RevokeOfEveryTenant_IsRefused) {
+  greet(1, 7, wire::Role::Operator);
+  say(1, Op::RevokeTenant, wire::RevokeTenantRequest{.tenant = wire::kEveryTenant});
+  EXPECT_EQ(refusal(1).code, wire::Code::InvalidValue);
+}
+
+TEST_F(SessionsTest, StatusOfAClient_IsOfItsTenantAlone) {
+  greet(1, 7);
+  greet(2, 8);
+  holds(1, 5);
+  holds(2, 6);
+  end(holds(2, 7), 8);
+  say(1, Op::Status, wire::StatusRequest{});
+  const auto status = last<wire::StatusAnswer>(1);
+  EXPECT_EQ(status.held, 1u);
+  EXPECT_EQ(status.granted, 0u);
+  EXPECT_EQ(status.torn_down, 0u);
+  EXPECT_EQ(status.connections, 0u);
+  EXPECT_EQ(status.slots, Limits{}.tenant_leases);
+}
+
+TEST_F(SessionsTest, FencedLeaseThatWasNotToldOf_IsListedOnceItIsOnRecord) {
+  greet(1);
+  say(1, Op::LeaseAlloc, wanted());
+  const Alloc alloc = next_asked<Alloc>();
+  hear_granted(alloc, 5);
+  end(name(5), 7, wire::Outcome::Fenced, wire::Cause::Server);
+  sessions->hear(Recorded{.ticket = alloc.ticket, .done = {}});
+  EXPECT_EQ(refusal(1).code, wire::Code::Busy);
+  say(1, Op::LeaseList, wire::ListRequest{.tenant = 7});
+  EXPECT_THAT(wire::read_list(*wire::read_frame(sent[1].back()))->rows, SizeIs(1));
 }
 
 TEST_F(SessionsTest, BytesOfATenant_AreLimited) {
   start({.tenant_bytes = 8192}, {});
   greet(1);
   auto request = wanted();
-  request.bytes = 8192;
+  request.bytes = 1;  // a page
   say(1, Op::LeaseAlloc, request);
-  request.bytes = 1;
+  say(1, Op::LeaseAlloc, request);
+  EXPECT_THAT(asked, SizeIs(2));
   say(1, Op::LeaseAlloc, request);
   EXPECT_EQ(refusal(1).code, wire::Code::Limit);
+  EXPECT_EQ(refusal_text(1), "8192 bytes of the tenant and 4096 more; at most 8192 are accepted");
 }
 
 TEST_F(SessionsTest, RequestsUnderWay_AreLimited) {
@@ -417,8 +501,8 @@ TEST_F(SessionsTest, ListLongerThanAFrame_GoesOnWhereItsCursorSays) {
   EXPECT_EQ(rest.next_cursor, 0u);
 }
 
-TEST_F(SessionsTest, Status_CountsWhatThereWas) {
-  greet(1);
+TEST_F(SessionsTest, StatusOfAnOperator_CountsWhatThereWas) {
+  greet(1, 7, wire::Role::Operator);
   const auto lease = holds(1, 5);
   holds(1, 6);
   say(1, Op::LeaseRevoke, wire::RevokeRequest{.id = lease.id, .epoch = lease.epoch});
@@ -468,6 +552,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadAlloc{"timeout0", [](auto& r) { r.ack_timeout = 0; }, "ack_timeout 0; 1 to 31"},
         BadAlloc{"timeout32", [](auto& r) { r.ack_timeout = 32; }, "ack_timeout 32;"},
         BadAlloc{"retry", [](auto& r) { r.retry_count = 8; }, "retry_count 8; 0 to 7"},
+        BadAlloc{"rest", [](auto& r) { r.ack_timeout = 31; }, "let a number rest for 246290"},
         BadAlloc{"mtu", [](auto& r) { r.mtu = 1500; }, "mtu 1500; 256, 512,"},
         BadAlloc{"access0", [](auto& r) { r.access = 0; }, "access 0x0;"},
         BadAlloc{"access8", [](auto& r) { r.access = 9; }, "access 0x9;"},

@@ -3,8 +3,10 @@
 // The socket against clients that behave and clients that do not.
 #include "service/daemon/unix_port.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -54,12 +56,15 @@ class UnixPortTest : public testing::Test {
   }
   void start() { port_ = listen().value(); }
 
-  UniqueFd connect() {
-    UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  bool connects(const UniqueFd& fd) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     options_.path.string().copy(static_cast<char*>(address.sun_path), sizeof address.sun_path - 1);
-    EXPECT_EQ(::connect(fd.get(), std::bit_cast<const sockaddr*>(&address), sizeof address), 0);
+    return ::connect(fd.get(), std::bit_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+  UniqueFd connect() {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    EXPECT_TRUE(connects(fd));
     port_->serve();
     return fd;
   }
@@ -160,7 +165,7 @@ TEST_F(UnixPortTest, ClientThatDoesNotRead_IsHungUpOnAndOthersAreServed) {
   start();
   const auto slow = connect();
   const auto other = connect();
-  for (int i = 0; i < 2000; ++i) port_->send(opened_[0], wire::FrameBytes(4096));
+  for (int i = 0; i < 4000; ++i) port_->send(opened_[0], wire::FrameBytes(4096));
   port_->send(opened_[1], wire::FrameBytes(24));
   serve();
   EXPECT_THAT(closed_, ElementsAre(opened_[0]));
@@ -199,6 +204,46 @@ TEST_F(UnixPortTest, Socket_HasTheModeThatWasAskedFor) {
   struct stat found {};
   ASSERT_EQ(::stat(options_.path.c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 0777, 0640u);
+}
+
+TEST_F(UnixPortTest, NoDescriptorIsLeft_WhoComesIsTurnedAwayAndToldWhy) {
+  start();
+  const UniqueFd client(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 64;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<UniqueFd> others;
+  do others.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  while (others.back().is_open());
+  const bool is_connected = connects(client);
+  serve();
+  others.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(is_connected);
+  EXPECT_THAT(opened_, IsEmpty());
+  EXPECT_EQ(heard(client), 144);
+  EXPECT_EQ(heard(client), 0);
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("the server has no descriptor left")));
+}
+
+TEST_F(UnixPortTest, ServerThatHasStopped_LeavesItsNameToTheNext) {
+  start();
+  port_->stop_listening();
+  auto next = listen();
+  ASSERT_TRUE(next) << next.error().text;
+  port_.reset();
+  EXPECT_TRUE(std::filesystem::exists(options_.path));
+}
+
+TEST_F(UnixPortTest, WhoHasNotReadByTheEnd_KeepsNobodyWaiting) {
+  start();
+  const auto client = connect();
+  for (int i = 0; i < 500; ++i) port_->send(opened_[0], wire::FrameBytes(4096));
+  EXPECT_FALSE(port_->is_drained());
+  port_->hang_up_on_all();
+  EXPECT_TRUE(port_->is_drained());
 }
 
 TEST_F(UnixPortTest, ServerThatEnds_TakesItsNameAway) {
