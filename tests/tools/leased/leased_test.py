@@ -147,6 +147,7 @@ class Leased(unittest.TestCase):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 
+        began = time.monotonic()
         server = self.serve(preexec_fn=limit)
         with server.client() as client:
             leases = []
@@ -157,8 +158,10 @@ class Leased(unittest.TestCase):
             self.assertGreater(len(leases), 10)
             self.assertEqual(client.status().flags & 2, 2)
             self.assertEqual(client.revoke(leases[0]).outcome, wire.TORN_DOWN)
-        said = server.log_text()
-        self.assertEqual(said.count("nothing is granted until it can be written"), 1, said)
+        # It is tried once a second, with what is small: that may fit where a grant did not.
+        lost = server.log_text().count("nothing is granted until it can be written")
+        self.assertGreaterEqual(lost, 1)
+        self.assertLessEqual(lost, 2 + (time.monotonic() - began), server.log_text())
 
     def test_sighup_reads_the_limits_again_and_a_mistake_changes_nothing(self):
         server = self.serve(config="[limits]\ntenant_leases = 1\n")
