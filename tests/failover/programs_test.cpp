@@ -250,6 +250,30 @@ nlohmann::json advice_as_json(const ScratchFolder& folder) {
   return nlohmann::json::parse(console.out.str());
 }
 
+ImportCommand import_of(const std::string& path) {
+  return {.path = path, .captured_at = "sender", .environment = "quiet"};
+}
+
+TEST(ImportProgram, WhatItCannotTake_IsOneLineAndStatusTwo) {
+  ImportCommand nowhere = import_of("/nowhere.pcap");
+  Console missing;
+  EXPECT_EQ(run_import(nowhere, missing.io), kExitBad);
+  EXPECT_THAT(missing.err.str(), HasSubstr("/nowhere.pcap: cannot be read"));
+  nowhere.captured_at = "responder";
+  Console place;
+  EXPECT_EQ(run_import(nowhere, place.io), kExitBad);
+  EXPECT_THAT(place.err.str(), HasSubstr("'responder', accepted are sender, elsewhere"));
+}
+
+TEST(ImportProgram, EmptyCapture_IsADumpWithoutRequests) {
+  const auto folder = ScratchFolder::create().value();
+  const std::string header("\xd4\xc3\xb2\xa1\2\0\4\0\0\0\0\0\0\0\0\0\xff\xff\0\0\1\0\0\0", 24);
+  ASSERT_TRUE(write_file(folder.path() + "/c.pcap", header));
+  Console console;
+  EXPECT_EQ(run_import(import_of(folder.path() + "/c.pcap"), console.io), kExitFine);
+  EXPECT_EQ(nlohmann::json::parse(console.out.str())["work_requests"].size(), 0U);
+}
+
 TEST(ClassifyProgram, Dump_BecomesAdvice) {
   const auto folder = ScratchFolder::create().value();
   const auto advice = advice_as_json(folder);

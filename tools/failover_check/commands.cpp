@@ -17,6 +17,7 @@
 #include "failover/protocols/table.hpp"
 #include "failover/protocols/text.hpp"
 #include "program/output_file.hpp"
+#include "tools/failover_check/capture.hpp"
 #include "tools/failover_check/json_report.hpp"
 
 namespace portcullis::tools::failover_check {
@@ -77,7 +78,7 @@ Result<std::string> read_file(const std::string& path) {
   const std::ifstream file(path);
   std::error_code ignored;
   if (!file || std::filesystem::is_directory(path, ignored))
-    return fail(Errc::NotFound, fmt::format("{}: cannot be read, accepted is a JSON file", path));
+    return fail(Errc::NotFound, fmt::format("{}: cannot be read; a file is accepted", path));
   text << file.rdbuf();
   return text.str();
 }
@@ -290,6 +291,31 @@ int run_policies(const ListCommand& command, const Streams& io) {
   }
   if (command.search.is_json) io.out << json.dump(2) << '\n';
   return all_refuted ? kExitFine : kExitRefuted;
+}
+
+int run_import(const ImportCommand& command, const Streams& io) {
+  const auto bad = [&](const std::string& text) {
+    return refuse(io, Error{Errc::InvalidArgument, text});
+  };
+  const bool is_at_sender = command.captured_at == "sender";
+  if (!is_at_sender && command.captured_at != "elsewhere")
+    return bad(
+        fmt::format("captured-at is '{}', accepted are sender, elsewhere", command.captured_at));
+  const auto environment = environment_named(command.environment);
+  if (!environment) return refuse(io, environment.error());
+  if (command.consumer != "polls" && command.consumer != "notified")
+    return bad(fmt::format("consumer is '{}', accepted are polls, notified", command.consumer));
+  const auto bytes = read_file(command.path);
+  if (!bytes) return refuse(io, bytes.error());
+  const auto capture =
+      read_capture(*bytes, command.path == "-" ? "standard input" : command.path, is_at_sender);
+  if (!capture) return refuse(io, capture.error());
+  io.out << dump_of(*capture, {command.environment, command.consumer, command.is_fenced});
+  io.err << fmt::format(
+      "failover-check: {} requests from the first outstanding one on; {} completed before are left "
+      "out; {} frames are no RoCEv2 of a reliable connection\n",
+      capture->requests.size(), capture->answered_before, capture->other_frames);
+  return kExitFine;
 }
 
 int run_classify(const ListCommand& command, const Streams& io) {

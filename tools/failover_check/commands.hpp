@@ -65,6 +65,13 @@ struct ListCommand {
   std::string texts_dir;  // protocols: write each as a file there, and explore nothing
 };
 
+struct ImportCommand {
+  std::string path;  // the capture, "-" is standard input
+  std::string captured_at;
+  std::string environment, consumer = "polls";
+  bool is_fenced = false;
+};
+
 struct BenchCommand {
   bool vs_spin = false;
   bool is_quick = false;  // the smallest size only
@@ -83,6 +90,7 @@ struct BenchModel {
 [[nodiscard]] int run_protocols(const ListCommand& command, const Streams& io);
 [[nodiscard]] int run_policies(const ListCommand& command, const Streams& io);
 [[nodiscard]] int run_classify(const ListCommand& command, const Streams& io);
+[[nodiscard]] int run_import(const ImportCommand& command, const Streams& io);
 [[nodiscard]] int run_bench(const BenchCommand& command, const Streams& io);
 
 /// One line "failover-check: .." to err; kExitBad.

@@ -134,6 +134,29 @@ constexpr const char* kAdviceFooter =
     "\nExit status: 0 the advice was printed, 2 bad input, 3 stopped early, 74 the output is not "
     "all\nthere.";
 
+CLI::App* add_import(CLI::App& app, ImportCommand& command) {
+  CLI::App* sub = app.add_subcommand("import", "a dump for classify from a capture of RoCEv2");
+  sub->add_option("capture", command.path, "a pcap file of Ethernet frames; - is stdin")
+      ->required();
+  sub->add_option(
+         "--captured-at", command.captured_at,
+         "sender: an answer that was captured has come back; elsewhere: it may be lost yet")
+      ->required();
+  sub->add_option("--environment", command.environment,
+                  "what the application promises of the memory: quiet, reuse, other-writers, aba")
+      ->required();
+  sub->add_option("--consumer", command.consumer, "polls, or notified")->capture_default_str();
+  sub->add_flag("--fenced", command.is_fenced,
+                "a fence of the old QPs or mkeys is known to be in effect");
+  sub->footer(
+      "\nThe dump goes to standard output: `failover-check import F .. | failover-check classify "
+      "-`.\n"
+      "wr_id is a request's number in it, qp_num the responder's QP. Checksums are not looked at.\n"
+      "\nExit status: 0 the dump was printed, 2 bad input, or a capture that does not say what is\n"
+      "outstanding, 74 the output is not all there.");
+  return sub;
+}
+
 CLI::App* add_list(CLI::App& app, ListCommand& command, const char* name, const char* summary) {
   CLI::App* sub = app.add_subcommand(name, summary);
   sub->add_option("--svg-dir", command.svg_dir, "draw every refutation into this folder");
@@ -162,6 +185,7 @@ int act(int argc, char** argv) {
   ListCommand protocols;
   ListCommand policies;
   ListCommand classify;
+  ImportCommand import;
   BenchCommand bench;
   const CLI::App* explore_sub = add_explore(app, explore);
   const CLI::App* check_sub = add_check(app, check);
@@ -180,6 +204,7 @@ int act(int argc, char** argv) {
   classify_sub->add_option("dump", classify.path, "JSON as docs/failover.md says; - is stdin")
       ->required();
   classify_sub->footer(kAdviceFooter);
+  const CLI::App* import_sub = add_import(app, import);
   CLI::App* bench_sub = app.add_subcommand(
       "bench", "measure the explorer; needs spin and gcc, and some minutes of both cores");
   bench_sub->add_flag("--vs-spin", bench.vs_spin, "against SPIN on the same models")->required();
@@ -195,7 +220,7 @@ int act(int argc, char** argv) {
   }
   if (app.get_subcommands().empty())
     return refuse(
-        "no command; explore, check, protocols, policies, classify and bench are accepted");
+        "no command; explore, check, protocols, policies, classify, import and bench are accepted");
 
   program::heed_stop_signals(stop_asked);
   if (explore_sub->parsed()) return run_explore(explore, io);
@@ -203,6 +228,7 @@ int act(int argc, char** argv) {
   if (protocols_sub->parsed()) return run_protocols(protocols, io);
   if (policies_sub->parsed()) return run_policies(policies, io);
   if (classify_sub->parsed()) return run_classify(classify, io);
+  if (import_sub->parsed()) return run_import(import, io);
   return run_bench(bench, io);
 }
 

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A dump from a capture. Frames are written here byte by byte, with offsets of their own.
+#include "tools/failover_check/capture.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "failover/classify/classify.hpp"
+#include "failover/classify/dump.hpp"
+
+namespace portcullis::tools::failover_check {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string big(std::uint64_t value, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  for (std::size_t i = bytes; i-- > 0; value >>= 8) text[i] = static_cast<char>(value & 0xff);
+  return text;
+}
+std::string little(std::uint64_t value, std::size_t bytes) {
+  const std::string text = big(value, bytes);
+  return {text.rbegin(), text.rend()};
+}
+
+constexpr char kSender = 1, kResponder = 2;
+
+/// Ethernet, IPv4, UDP, BTH, then what follows, then the ICRC's place.
+std::string frame(char from, unsigned opcode, std::uint32_t qpn, std::uint32_t psn,
+                  const std::string& behind) {
+  const char to = from == kSender ? kResponder : kSender;
+  const std::string bth = big(opcode, 1) + big(0x40, 1) + big(0xffff, 2) + big(qpn, 4) +
+                          big(psn, 4) + behind + big(0, 4);
+  const std::string udp = big(50000, 2) + big(4791, 2) + big(bth.size() + 8, 2) + big(0, 2) + bth;
+  const std::string ip = big(0x4500, 2) + big(udp.size() + 20, 2) + big(0, 4) + big(0x4011, 2) +
+                         big(0, 2) + big(0xc0000200, 3) + from + big(0xc0000200, 3) + to + udp;
+  return std::string(12, '\2') + big(0x0800, 2) + ip;
+}
+
+std::string reth(std::uint64_t address, std::uint32_t rkey, std::uint32_t length) {
+  return big(address, 8) + big(rkey, 4) + big(length, 4);
+}
+std::string write_only(std::uint32_t psn, std::uint64_t address, std::uint32_t qpn = 0x11) {
+  return frame(kSender, 0x0a, qpn, psn, reth(address, 0x1000, 8) + big(7, 8));
+}
+/// 0x1f: ACK; 0x62: remote access error; 0x60: PSN sequence error.
+std::string ack(std::uint32_t psn, unsigned syndrome = 0x1f, std::uint32_t qpn = 0x22) {
+  return frame(kResponder, 0x11, qpn, psn, big(syndrome, 1) + big(0, 3));
+}
+std::string read_response(unsigned opcode, std::uint32_t psn, std::size_t bytes) {
+  const bool has_aeth = opcode != 0x0e;
+  return frame(kResponder, opcode, 0x22, psn,
+               (has_aeth ? big(0x1f, 1) + big(0, 3) : "") + std::string(bytes, '\5'));
+}
+
+std::string pcap(const std::vector<std::string>& frames) {
+  std::string file = little(0xa1b2c3d4, 4) + little(2, 2) + little(4, 2) + little(0, 8) +
+                     little(65535, 4) + little(1, 4);
+  for (const std::string& one : frames)
+    file += little(0, 8) + little(one.size(), 4) + little(one.size(), 4) + one;
+  return file;
+}
+
+std::vector<std::string> statuses(const std::vector<std::string>& frames,
+                                  bool is_at_sender = true) {
+  const Capture capture = read_capture(pcap(frames), "c.pcap", is_at_sender).value();
+  std::vector<std::string> found;
+  for (const CapturedRequest& one : capture.requests)
+    found.push_back(std::string(one.opcode) + " " + std::string(one.status));
+  return found;
+}
+
+const std::string kWrite = "IBV_WR_RDMA_WRITE ";
+
+TEST(Capture, RequestBehindTheLastAcknowledgement_IsOutstanding) {
+  EXPECT_THAT(statuses({write_only(5, 0), ack(5), write_only(6, 8)}), ElementsAre(kWrite));
+}
+
+TEST(Capture, OneAcknowledgement_AnswersAllBeforeIt) {
+  const auto frames = {write_only(5, 0), write_only(6, 8), ack(6)};
+  EXPECT_TRUE(statuses(frames).empty());
+  EXPECT_EQ(read_capture(pcap(frames), "c", true).value().answered_before, 2U);
+}
+
+TEST(Capture, TakenElsewhere_CountsNoAnswerAsComeBack) {
+  EXPECT_THAT(statuses({write_only(5, 0), ack(5)}, false), ElementsAre(kWrite));
+}
+
+TEST(Capture, SentAgain_IsOneRequest) {
+  EXPECT_THAT(statuses({write_only(5, 0), write_only(5, 0), write_only(5, 0)}),
+              ElementsAre(kWrite));
+}
+
+TEST(Capture, PsnThatWraps_GoesOn) {
+  EXPECT_THAT(statuses({write_only(0xffffff, 0), write_only(0, 8), ack(0xffffff)}),
+              ElementsAre(kWrite));
+}
+
+TEST(Capture, AccessErrorInTheMiddle_IsTheStatusOfThatRequest) {
+  EXPECT_THAT(statuses({write_only(5, 0), write_only(6, 8), write_only(7, 16), ack(6, 0x62)}),
+              ElementsAre(kWrite + "IBV_WC_REM_ACCESS_ERR", kWrite));
+}
+
+TEST(Capture, SequenceErrorThatIsRepaired_IsNoStatus) {
+  EXPECT_THAT(statuses({write_only(5, 0), write_only(6, 8), ack(6, 0x60)}), ElementsAre(kWrite));
+}
+
+TEST(Capture, WriteOfThreePackets_IsOneRequestWithItsLength) {
+  const std::vector<std::string> frames = {
+      frame(kSender, 0x06, 0x11, 5, reth(64, 0x1000, 600) + std::string(256, 'x')),
+      frame(kSender, 0x07, 0x11, 6, std::string(256, 'x')),
+      frame(kSender, 0x08, 0x11, 7, std::string(88, 'x')), ack(6)};
+  const Capture capture = read_capture(pcap(frames), "c", true).value();
+  ASSERT_EQ(capture.requests.size(), 1U);
+  EXPECT_EQ(capture.requests[0].length, 600U);
+  EXPECT_EQ(capture.requests[0].remote_addr, 64U);
+  EXPECT_EQ(capture.requests[0].rkey, 0x1000U);
+}
+
+TEST(Capture, ImmediateInTheLastPacket_NamesTheOpcode) {
+  EXPECT_THAT(
+      statuses({frame(kSender, 0x06, 0x11, 5, reth(64, 0x1000, 300) + std::string(256, 'x')),
+                frame(kSender, 0x09, 0x11, 6, big(9, 4) + std::string(44, 'x'))}),
+      ElementsAre("IBV_WR_RDMA_WRITE_WITH_IMM "));
+}
+
+std::string read_request(std::uint32_t psn, std::uint32_t bytes) {
+  return frame(kSender, 0x0c, 0x11, psn, reth(0, 0x1000, bytes));
+}
+
+TEST(Capture, ReadWhoseAnswerIsWhole_IsAnswered) {
+  EXPECT_TRUE(statuses({read_request(5, 600), read_response(0x0d, 5, 256),
+                        read_response(0x0e, 6, 256), read_response(0x0f, 7, 88)})
+                  .empty());
+}
+
+TEST(Capture, ReadWithAPieceOfItsAnswerMissing_IsOutstanding) {
+  EXPECT_THAT(
+      statuses({read_request(5, 600), read_response(0x0d, 5, 256), read_response(0x0f, 7, 88)}),
+      ElementsAre("IBV_WR_RDMA_READ "));
+}
+
+TEST(Capture, AnswerOfALaterRead_DoesNotAnswerTheOneBefore) {
+  EXPECT_THAT(statuses({read_request(5, 600), read_request(8, 8), read_response(0x10, 8, 8)}),
+              ElementsAre("IBV_WR_RDMA_READ ", "IBV_WR_RDMA_READ "));
+}
+
+std::string atomic(unsigned opcode, std::uint32_t psn, std::uint64_t swap_add,
+                   std::uint64_t compare) {
+  return frame(kSender, opcode, 0x11, psn,
+               big(16, 8) + big(0x1000, 4) + big(swap_add, 8) + big(compare, 8));
+}
+
+TEST(Capture, WriteAcknowledgedBehindAnUnansweredAtomic_HasNotCompleted) {
+  EXPECT_THAT(statuses({atomic(0x14, 5, 3, 0), write_only(6, 64), ack(6)}),
+              ElementsAre("IBV_WR_ATOMIC_FETCH_AND_ADD ", kWrite));
+}
+
+TEST(Capture, AtomicsOperands_AreTheDumps) {
+  const Capture capture =
+      read_capture(pcap({atomic(0x14, 5, 3, 9), atomic(0x13, 6, 4, 10)}), "c", true).value();
+  EXPECT_EQ(capture.requests[0].compare_add, 3U);
+  EXPECT_EQ(capture.requests[1].compare_add, 10U);
+  EXPECT_EQ(capture.requests[1].swap, 4U);
+}
+
+TEST(Capture, NumberThatIsUsedAgain_IsAnotherConnection) {
+  EXPECT_THAT(statuses({write_only(900000, 0), write_only(5, 8), write_only(6, 16), ack(5)}),
+              ElementsAre(kWrite, kWrite + "IBV_WC_SUCCESS", kWrite));
+}
+
+TEST(Capture, SentAgainFromBeforeTheCapture_IsRefused) {
+  const auto refused = read_capture(pcap({write_only(5, 0), write_only(4, 0)}), "c", true);
+  EXPECT_THAT(refused.error().text, HasSubstr("frame 2: PSN 4 of QP 0x11 was sent before"));
+}
+
+TEST(Capture, TwoQueuePairsWhosePsnsOverlap_AreNotToldApartAndCountAsOutstanding) {
+  EXPECT_THAT(statuses({write_only(5, 0, 0x11), write_only(5, 8, 0x12), ack(5)}),
+              ElementsAre(kWrite, kWrite));
+}
+
+TEST(Capture, TwoQueuePairsWithPsnsOfTheirOwn_AreToldApart) {
+  EXPECT_THAT(statuses({write_only(5, 0, 0x11), write_only(900, 8, 0x12), ack(900, 0x1f, 0x23)}),
+              ElementsAre(kWrite, kWrite + "IBV_WC_SUCCESS"));
+}
+
+TEST(Capture, MissingPacket_IsRefusedWhileOutstandingAndFineWhenAnswered) {
+  const auto refused = read_capture(pcap({write_only(5, 0), write_only(8, 8)}), "c.pcap", true);
+  EXPECT_THAT(refused.error().text, HasSubstr("c.pcap: frame 2: PSN 6 of QP 0x11 is outstanding"));
+  EXPECT_TRUE(statuses({write_only(5, 0), write_only(8, 8), ack(8)}).empty());
+}
+
+TEST(Capture, FileThatIsCutShort_IsRefusedWithItsFrame) {
+  std::string file = pcap({write_only(5, 0), write_only(6, 0)});
+  file.resize(file.size() - 3);
+  EXPECT_THAT(read_capture(file, "c.pcap", true).error().text,
+              HasSubstr("c.pcap: frame 2: the file ends in it"));
+}
+
+TEST(Capture, FilesOfOtherKinds_AreRefused) {
+  EXPECT_THAT(read_capture(little(0x0a0d0d0a, 4) + std::string(40, '\0'), "c", true).error().text,
+              HasSubstr("pcapng"));
+  EXPECT_THAT(read_capture("{}", "c", true).error().text, HasSubstr("too short"));
+  std::string infiniband = pcap({});
+  infiniband[20] = static_cast<char>(247);
+  EXPECT_THAT(read_capture(infiniband, "c", true).error().text, HasSubstr("link type 247"));
+}
+
+TEST(Capture, OtherTraffic_IsCountedAndPassedOver) {
+  std::string arp = std::string(12, '\2') + big(0x0806, 2) + std::string(46, '\0');
+  const Capture capture = read_capture(pcap({arp, write_only(5, 0)}), "c", true).value();
+  EXPECT_EQ(capture.other_frames, 1U);
+  EXPECT_EQ(capture.requests.size(), 1U);
+}
+
+TEST(Capture, EveryPrefixOfAFrame_IsReadOrRefusedAndNeverMore) {
+  const std::string whole = atomic(0x13, 5, 1, 2);
+  std::size_t requests = 0;
+  for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes) {
+    const auto read = read_capture(pcap({whole.substr(0, bytes)}), "c", true);
+    requests += read.has_value() ? read->requests.size() : 0;
+  }
+  EXPECT_EQ(requests, 5U);  // all of the headers and the four bytes of the ICRC
+}
+
+TEST(CapturedDump, IsWhatClassifyReads) {
+  const Capture capture =
+      read_capture(pcap({write_only(5, 64), atomic(0x14, 6, 3, 0)}), "c", true).value();
+  const auto dump =
+      failover::read_dump(dump_of(capture, {"reuse", "notified", true}), "dump").value();
+  const auto advice = failover::classify(dump).value();
+  EXPECT_EQ(advice[0].advice, failover::Advice::Repost);
+  EXPECT_EQ(advice[1].advice, failover::Advice::Never);
+}
+
+}  // namespace
+}  // namespace portcullis::tools::failover_check

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/failover_check/capture.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "model/transport/headers.hpp"
+#include "model/transport/opcode.hpp"
+#include "prm/view.hpp"
+
+namespace portcullis::tools::failover_check {
+namespace {
+
+using namespace model;
+
+using Bytes = std::span<const std::byte>;
+
+std::uint64_t little(Bytes bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;)
+    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  return value;
+}
+std::uint64_t big(Bytes bytes) {
+  std::uint64_t value = 0;
+  for (const std::byte byte : bytes) value = value << 8 | std::to_integer<std::uint64_t>(byte);
+  return value;
+}
+
+std::uint64_t joined(std::uint64_t high, std::uint64_t low) { return high << 32 | low; }
+
+/// A packet of a reliable connection, and between whom it goes.
+struct Seen {
+  std::string from, to;  // addresses, as bytes
+  std::uint8_t opcode = 0;
+  std::uint32_t qpn = 0, psn = 0;
+  Bytes transport;  // from the BTH on, as far as it was captured
+  std::size_t payload = 0;
+};
+
+std::string text_of(Bytes bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text.push_back(std::to_integer<char>(byte));
+  return text;
+}
+
+/// Nothing for frames that are something else.
+std::optional<Seen> seen_in(Bytes frame, std::size_t wire_bytes) {
+  constexpr std::uint64_t kVlan = 0x8100;  // ETH_P_8021Q
+  constexpr std::size_t kVlanBytes = 4;
+  if (frame.size() < kEthernetBytes) return std::nullopt;
+  std::size_t at = kEthernetBytes;
+  std::uint64_t type = big(frame.subspan(12, 2));
+  if (type == kVlan && frame.size() >= kEthernetBytes + kVlanBytes) {
+    type = big(frame.subspan(16, 2));
+    at += kVlanBytes;
+  }
+  Seen seen;
+  const bool is_ipv4 = type == kEthertypeIpv4;
+  if (!is_ipv4 && type != kEthertypeIpv6) return std::nullopt;
+  const std::size_t ip_bytes = is_ipv4 ? ipv4_header::bytes : ipv6_header::bytes;
+  if (frame.size() < at + ip_bytes + udp_header::bytes + bth::bytes) return std::nullopt;
+  const Bytes ip = frame.subspan(at);
+  if (is_ipv4) {
+    const auto header = prm::ConstView<ipv4_header>::at(ip);
+    if (header.get<"protocol">() != kProtocolUdp || header.get<"ihl">() != 5) return std::nullopt;
+    seen.from = text_of(ip.subspan(12, 4));
+    seen.to = text_of(ip.subspan(16, 4));
+  } else {
+    const auto header = prm::ConstView<ipv6_header>::at(ip);
+    if (header.get<"next_header">() != kProtocolUdp) return std::nullopt;
+    seen.from = text_of(ip.subspan(8, 16));
+    seen.to = text_of(ip.subspan(24, 16));
+  }
+  if (prm::ConstView<udp_header>::at(ip.subspan(ip_bytes)).get<"dest">() != kRoceUdpPort)
+    return std::nullopt;
+  seen.transport = ip.subspan(ip_bytes + udp_header::bytes);
+  const auto base = prm::ConstView<bth>::at(seen.transport);
+  seen.opcode = static_cast<std::uint8_t>(base.get<"opcode">());
+  if ((seen.opcode & transport_bits::kMask) != transport_bits::kRc) return std::nullopt;
+  const OpcodeInfo& info = opcode_info(seen.opcode);
+  if (!info.known()) return std::nullopt;
+  seen.qpn = static_cast<std::uint32_t>(base.get<"qpn">());
+  seen.psn = static_cast<std::uint32_t>(base.get<"psn">());
+  const std::size_t before = at + ip_bytes + udp_header::bytes + info.header_bytes + kIcrcBytes;
+  seen.payload = wire_bytes > before ? wire_bytes - before : 0;
+  return seen;
+}
+
+struct Message {
+  CapturedRequest request;
+  Operation operation = Operation::None;
+  std::uint64_t frame = 0;  // of its first packet, from 1
+  std::uint32_t packets = 1;
+  bool is_whole = true;  // its first packet is in the capture
+  bool is_answered = false;
+  std::uint32_t responses = 0;  // READ: packets of its answer that came in order
+  [[nodiscard]] std::uint32_t last_psn() const { return psn_add(request.psn, packets - 1); }
+};
+
+/// What goes to one responder QP.
+struct Flow {
+  std::string from, to;
+  std::uint32_t qpn = 0;
+  std::vector<std::size_t> messages;        // numbers, in PSN order
+  std::size_t answered = 0;                 // so many of the first of them are
+  std::optional<std::uint32_t> next_psn;    // behind what was seen
+  std::optional<std::uint32_t> answers_to;  // the QP number that the answers go to
+  bool is_over = false;                     // another connection has its number
+};
+
+std::string_view name_of(std::uint8_t opcode) {
+  switch (static_cast<BthOpcode>(opcode & ~transport_bits::kMask)) {
+    case BthOpcode::WriteLastImmediate:
+    case BthOpcode::WriteOnlyImmediate:
+      return "IBV_WR_RDMA_WRITE_WITH_IMM";
+    case BthOpcode::SendLastImmediate:
+    case BthOpcode::SendOnlyImmediate:
+      return "IBV_WR_SEND_WITH_IMM";
+    case BthOpcode::SendLastInvalidate:
+    case BthOpcode::SendOnlyInvalidate:
+      return "IBV_WR_SEND_WITH_INV";
+    case BthOpcode::ReadRequest:
+      return "IBV_WR_RDMA_READ";
+    case BthOpcode::CompareSwap:
+      return "IBV_WR_ATOMIC_CMP_AND_SWP";
+    case BthOpcode::FetchAdd:
+      return "IBV_WR_ATOMIC_FETCH_AND_ADD";
+    default:
+      return opcode_info(opcode).operation == Operation::Send ? "IBV_WR_SEND" : "IBV_WR_RDMA_WRITE";
+  }
+}
+
+class Reader {
+ public:
+  Reader(std::string_view file, bool is_at_sender) : file_(file), is_at_sender_(is_at_sender) {}
+
+  Result<void> take(Bytes frame, std::size_t wire_bytes) {
+    ++frame_;
+    const auto seen = seen_in(frame, wire_bytes);
+    if (!seen) {
+      ++capture_.other_frames;
+      return {};
+    }
+    if (opcode_info(seen->opcode).is_request()) return request(*seen);
+    return answer(*seen);
+  }
+
+  Result<Capture> capture() {
+    complete_in_order();
+    std::size_t first = messages_.size();
+    for (std::size_t i = messages_.size(); i-- > 0;)
+      if (!messages_[i].is_answered) first = i;
+    for (std::size_t i = first; i < messages_.size(); ++i) {
+      const Message& message = messages_[i];
+      if (!message.is_whole)
+        return bad(
+            message.frame,
+            fmt::format("PSN {} of QP {:#x} is outstanding and its message does not begin in "
+                        "the capture; one that begins before it is accepted",
+                        message.request.psn, message.request.qp_num));
+      capture_.requests.push_back(message.request);
+    }
+    capture_.answered_before = first;
+    return std::move(capture_);
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> bad(std::uint64_t frame, const std::string& what) const {
+    return fail(Errc::Malformed, fmt::format("{}: frame {}: {}", file_, frame, what));
+  }
+
+  Flow& flow_of(const Seen& seen) {
+    // Further from what was sent than any window: another connection under the same number.
+    constexpr std::int32_t kWindow = 1 << 16;
+    for (Flow& flow : flows_) {
+      if (flow.is_over || flow.from != seen.from || flow.to != seen.to || flow.qpn != seen.qpn)
+        continue;
+      const std::int32_t distance = psn_distance(seen.psn, *flow.next_psn);
+      if (distance <= kWindow && distance >= -kWindow) return flow;
+      flow.is_over = true;
+    }
+    flows_.push_back({seen.from, seen.to, seen.qpn, {}, 0, seen.psn, std::nullopt, false});
+    return flows_.back();
+  }
+
+  Result<void> request(const Seen& seen) {
+    const OpcodeInfo& info = opcode_info(seen.opcode);
+    if (seen.transport.size() < info.header_bytes)
+      return bad(frame_, fmt::format("{} bytes of its headers are captured, {} are accepted",
+                                     seen.transport.size(), info.header_bytes));
+    Flow& flow = flow_of(seen);
+    if (psn_distance(seen.psn, *flow.next_psn) < 0) {
+      if (psn_distance(seen.psn, messages_[flow.messages.front()].request.psn) < 0)
+        return bad(frame_, fmt::format("PSN {} of QP {:#x} was sent before the capture began, and "
+                                       "again; one that begins before it is accepted",
+                                       seen.psn, seen.qpn));
+      note_response_packets(flow, seen);
+      return {};  // sent again
+    }
+    if (seen.psn != *flow.next_psn) fill_gap(flow, seen.psn);
+    flow.next_psn = psn_add(seen.psn, 1);
+    if (info.start || flow.messages.empty() || is_closed(flow)) return begin(flow, seen, info);
+    Message& message = messages_[flow.messages.back()];
+    message.packets = static_cast<std::uint32_t>(psn_distance(seen.psn, message.request.psn)) + 1;
+    message.request.opcode = name_of(seen.opcode);
+    is_open_[flow.messages.back()] = !info.end;
+    return {};
+  }
+  [[nodiscard]] bool is_closed(const Flow& flow) const { return !is_open_[flow.messages.back()]; }
+
+  Result<void> begin(Flow& flow, const Seen& seen, const OpcodeInfo& info) {
+    Message message;
+    message.operation = info.operation;
+    message.frame = frame_;
+    message.is_whole = info.start;
+    CapturedRequest& r = message.request;
+    r.opcode = name_of(seen.opcode);
+    r.qp_num = seen.qpn;
+    r.psn = seen.psn;
+    if (info.has_reth && info.start) {
+      const auto header = prm::ConstView<reth>::at(seen.transport.subspan(bth::bytes));
+      r.has_rkey = true;
+      r.remote_addr = header.get<"va">();
+      r.rkey = static_cast<std::uint32_t>(header.get<"rkey">());
+      r.length = static_cast<std::uint32_t>(header.get<"len">());
+    }
+    if (info.has_atomic) {
+      const auto header = prm::ConstView<atomic_eth>::at(seen.transport.subspan(bth::bytes));
+      r.has_rkey = r.has_atomic = true;
+      r.remote_addr = header.get<"va">();
+      r.rkey = static_cast<std::uint32_t>(header.get<"rkey">());
+      r.length = 8;
+      const std::uint64_t swap_add = joined(header.get<"swap_add_h">(), header.get<"swap_add_l">());
+      const std::uint64_t compare = joined(header.get<"compare_h">(), header.get<"compare_l">());
+      const bool is_swap = r.opcode == "IBV_WR_ATOMIC_CMP_AND_SWP";
+      r.compare_add = is_swap ? compare : swap_add;
+      r.swap = is_swap ? swap_add : 0;
+    }
+    flow.messages.push_back(messages_.size());
+    messages_.push_back(std::move(message));
+    is_open_.push_back(!info.end);
+    return {};
+  }
+
+  /// PSNs that no frame here has: of the answer to a READ, or of packets that are not captured.
+  void fill_gap(Flow& flow, std::uint32_t psn) {
+    Message* last = flow.messages.empty() ? nullptr : &messages_[flow.messages.back()];
+    const auto missing = static_cast<std::uint32_t>(psn_distance(psn, *flow.next_psn));
+    constexpr std::uint32_t kLeastMtu = 256;  // IBV_MTU_256
+    if (last != nullptr && last->operation == Operation::Read &&
+        missing < last->request.length / kLeastMtu + 1) {
+      last->packets = missing + 1;
+      return;
+    }
+    Message unseen;
+    unseen.frame = frame_;
+    unseen.is_whole = false;
+    unseen.packets = missing;
+    unseen.request.qp_num = flow.qpn;
+    unseen.request.psn = *flow.next_psn;
+    flow.messages.push_back(messages_.size());
+    messages_.push_back(unseen);
+    is_open_.push_back(false);
+  }
+  /// A READ that goes on where it was interrupted lies within the first one.
+  void note_response_packets(const Flow& flow, const Seen& seen) {
+    for (const std::size_t number : flow.messages) {
+      Message& message = messages_[number];
+      const std::int32_t into = psn_distance(seen.psn, message.request.psn);
+      if (message.operation == Operation::Read && into >= 0 &&
+          static_cast<std::uint32_t>(into) >= message.packets && number == flow.messages.back())
+        message.packets = static_cast<std::uint32_t>(into) + 1;
+    }
+  }
+
+  // ---- Answers -------------------------------------------------------------------------------
+
+  /// The flow that an answer belongs to: by its QP number once that is known, else the one whose
+  /// PSNs it fits. Nothing when more than one may be meant.
+  Flow* asked_by(const Seen& seen) {
+    Flow* fits = nullptr;
+    for (Flow& flow : flows_) {
+      if (flow.is_over || flow.from != seen.to || flow.to != seen.from) continue;
+      if (flow.answers_to == seen.qpn) return &flow;
+      if (flow.answers_to || flow.messages.empty()) continue;
+      const std::int32_t into =
+          psn_distance(seen.psn, messages_[flow.messages.front()].request.psn);
+      const Message& last = messages_[flow.messages.back()];
+      const std::uint32_t end = last.operation == Operation::Read ? last.request.length / 256 : 0;
+      const std::int32_t beyond = psn_distance(seen.psn, psn_add(last.last_psn(), end));
+      if (into < 0 || beyond > 0) continue;
+      if (fits != nullptr) return nullptr;
+      fits = &flow;
+    }
+    if (fits != nullptr) fits->answers_to = seen.qpn;
+    return fits;
+  }
+
+  Result<void> answer(const Seen& seen) {
+    const OpcodeInfo& info = opcode_info(seen.opcode);
+    if (seen.transport.size() < info.header_bytes)
+      return bad(frame_, fmt::format("{} bytes of its headers are captured, {} are accepted",
+                                     seen.transport.size(), info.header_bytes));
+    Flow* flow = asked_by(seen);
+    if (flow == nullptr) return {};  // what has no answer counts as outstanding
+    std::uint8_t said = syndrome::kAck;
+    if (info.has_aeth)
+      said = static_cast<std::uint8_t>(
+          prm::ConstView<aeth>::at(seen.transport.subspan(bth::bytes)).get<"syndrome">());
+    for (std::size_t i = flow->answered; i < flow->messages.size(); ++i)
+      settle(messages_[flow->messages[i]], i + 1 == flow->messages.size(), {seen, info, said});
+    while (flow->answered < flow->messages.size() &&
+           messages_[flow->messages[flow->answered]].is_answered)
+      ++flow->answered;
+    return {};
+  }
+  struct Answer {
+    const Seen& seen;
+    const OpcodeInfo& info;
+    std::uint8_t syndrome;
+  };
+  static void settle(Message& message, bool is_last, const Answer& answer) {
+    const std::int32_t into = psn_distance(answer.seen.psn, message.request.psn);
+    const std::int32_t beyond = psn_distance(answer.seen.psn, message.last_psn());
+    const auto type = static_cast<std::uint8_t>(answer.syndrome & syndrome::kTypeMask);
+    if (type == syndrome::kNak && into >= 0 && beyond <= 0) return refuse(message, answer.syndrome);
+    if (type != syndrome::kAck && beyond <= 0) return;  // it acknowledges what is before it
+    if (message.operation == Operation::Atomic) {
+      message.is_answered = message.is_answered || (answer.info.has_original && into == 0);
+    } else if (message.operation == Operation::Read) {
+      if (!answer.info.has_payload || into != static_cast<std::int32_t>(message.responses)) return;
+      ++message.responses;
+      message.is_answered = answer.info.end && (is_last || beyond == 0);
+    } else {
+      message.is_answered = message.is_answered || beyond >= 0;
+    }
+  }
+  static void refuse(Message& message, std::uint8_t said) {
+    if (said == syndrome::kNakRemoteAccessError) message.request.status = "IBV_WC_REM_ACCESS_ERR";
+    if (said == syndrome::kNakInvalidRequest) message.request.status = "IBV_WC_REM_INV_REQ_ERR";
+    if (said == syndrome::kNakRemoteOperationalError) message.request.status = "IBV_WC_REM_OP_ERR";
+  }
+
+  /// A send queue completes in order: what was answered behind something that was not is
+  /// outstanding, and so is everything where it is not known whether the answers came through.
+  void complete_in_order() {
+    for (Flow& flow : flows_) {
+      bool is_through = is_at_sender_;
+      for (const std::size_t number : flow.messages) {
+        Message& message = messages_[number];
+        is_through = is_through && message.is_answered && message.request.status.empty();
+        message.is_answered = is_through;
+        if (is_through) message.request.status = "IBV_WC_SUCCESS";
+      }
+    }
+  }
+
+  std::string_view file_;
+  bool is_at_sender_;
+  std::uint64_t frame_ = 0;
+  Capture capture_;
+  std::vector<Message> messages_;  // in the order of the wire
+  std::vector<bool> is_open_;      // of each: its last packet was not seen yet
+  std::vector<Flow> flows_;
+};
+
+struct FileHeader {
+  bool is_little = true;
+  std::uint64_t link_type = 0;
+};
+
+Result<FileHeader> header_of(Bytes bytes, std::string_view file) {
+  constexpr std::uint64_t kMicroseconds = 0xa1b2c3d4, kNanoseconds = 0xa1b23c4d;
+  constexpr std::uint64_t kPcapng = 0x0a0d0d0a;
+  constexpr std::size_t kHeaderBytes = 24;
+  constexpr std::uint64_t kEthernet = 1;  // LINKTYPE_ETHERNET
+  const auto refuse = [&](const std::string& what) {
+    return fail(Errc::Malformed, fmt::format("{}: {}", file, what));
+  };
+  if (bytes.size() < kHeaderBytes) return refuse("too short for a pcap file");
+  const Bytes magic = bytes.first(4);
+  if (little(magic) == kPcapng)
+    return refuse("pcapng; pcap is accepted, as `editcap -F pcap` makes of it");
+  FileHeader header;
+  header.is_little = little(magic) == kMicroseconds || little(magic) == kNanoseconds;
+  if (!header.is_little && big(magic) != kMicroseconds && big(magic) != kNanoseconds)
+    return refuse(fmt::format("begins with {:08x}; a pcap file (a1b2c3d4, a1b23c4d) is accepted",
+                              big(magic)));
+  const Bytes type = bytes.subspan(20, 4);
+  header.link_type = (header.is_little ? little(type) : big(type)) & 0xffff;
+  if (header.link_type != kEthernet)
+    return refuse(fmt::format("link type {}; Ethernet, 1, is accepted", header.link_type));
+  return header;
+}
+
+}  // namespace
+
+Result<Capture> read_capture(std::string_view text, std::string_view file, bool is_at_sender) {
+  constexpr std::size_t kHeaderBytes = 24, kRecordBytes = 16;
+  const Bytes bytes = std::as_bytes(std::span(text));
+  PORTCULLIS_TRY_ASSIGN(const FileHeader header, header_of(bytes, file));
+  Reader reader(file, is_at_sender);
+  std::uint64_t frame = 0;
+  for (std::size_t at = kHeaderBytes; at < bytes.size();) {
+    ++frame;
+    const auto number = [&](std::size_t offset) {
+      const Bytes field = bytes.subspan(at + offset, 4);
+      return header.is_little ? little(field) : big(field);
+    };
+    if (bytes.size() - at < kRecordBytes || bytes.size() - at - kRecordBytes < number(8))
+      return fail(
+          Errc::Malformed,
+          fmt::format("{}: frame {}: the file ends in it; a whole file is accepted", file, frame));
+    const std::size_t captured = number(8);
+    PORTCULLIS_TRY(reader.take(bytes.subspan(at + kRecordBytes, captured), number(12)));
+    at += kRecordBytes + captured;
+  }
+  return reader.capture();
+}
+
+std::string dump_of(const Capture& capture, const CaptureContext& context) {
+  using Json = nlohmann::ordered_json;
+  std::vector<std::uint32_t> rkeys;
+  Json requests = Json::array();
+  for (const CapturedRequest& r : capture.requests) {
+    Json one = {{"wr_id", requests.size()}, {"opcode", r.opcode}, {"qp_num", r.qp_num}};
+    if (r.has_rkey) {
+      if (std::find(rkeys.begin(), rkeys.end(), r.rkey) == rkeys.end()) rkeys.push_back(r.rkey);
+      one["rkey"] = r.rkey;
+      one["remote_addr"] = r.remote_addr;
+      one["length"] = r.length;
+    }
+    if (r.has_atomic) one["compare_add"] = r.compare_add;
+    if (r.has_atomic && r.opcode == "IBV_WR_ATOMIC_CMP_AND_SWP") one["swap"] = r.swap;
+    if (!r.status.empty()) one["status"] = r.status;
+    requests.push_back(std::move(one));
+  }
+  Json regions = Json::array();
+  for (const std::uint32_t rkey : rkeys)
+    regions.push_back({{"rkey", rkey},
+                       {"environment", context.environment},
+                       {"consumer", context.consumer},
+                       {"fenced", context.is_fenced}});
+  return Json{{"regions", regions}, {"work_requests", requests}}.dump(1) + "\n";
+}
+
+}  // namespace portcullis::tools::failover_check

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A dump for `classify` from a capture of RoCEv2 (tcpdump, ibdump, --pcap of our own programs):
+// what one can see on the wire of the requests that a sender has outstanding. A capture has no CQEs
+// and no promises of the application; both are said by whoever asks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace portcullis::tools::failover_check {
+
+/// What the application promises of every region.
+struct CaptureContext {
+  std::string environment;
+  std::string consumer = "polls";
+  bool is_fenced = false;
+};
+
+/// One message of a requester, as its first transmission shows it.
+struct CapturedRequest {
+  std::string_view opcode;   // of verbs.h
+  std::uint32_t qp_num = 0;  // of the responder: RC packets name no other
+  std::uint32_t psn = 0;     // of its first packet
+  bool has_rkey = false, has_atomic = false;
+  std::uint64_t remote_addr = 0, compare_add = 0, swap = 0;
+  std::uint32_t rkey = 0, length = 0;
+  std::string_view status;  // of verbs.h; empty: no answer was seen
+};
+
+struct Capture {
+  /// In the order of the wire, from the first one that has no answer on; empty: all have one.
+  std::vector<CapturedRequest> requests;
+  std::uint64_t answered_before = 0;  // requests that are left out: all of them were answered
+  std::uint64_t other_frames = 0;     // that are no RoCEv2 of a reliable connection
+};
+
+/// `is_at_sender`: taken where an answer on the wire has come back, so that its request completed;
+/// elsewhere an answer may yet have been lost, and nothing counts as completed.
+/// The bytes of a pcap file of Ethernet frames, of micro- or nanoseconds, in either byte order.
+/// Malformed, as "FILE: frame N: what": cut short, or without what is needed to know what is
+/// outstanding. Checksums are not looked at.
+[[nodiscard]] Result<Capture> read_capture(std::string_view bytes, std::string_view file,
+                                           bool is_at_sender);
+
+/// The dump, as docs/failover.md has it. wr_id is the request's number in it.
+[[nodiscard]] std::string dump_of(const Capture& capture, const CaptureContext& context);
+
+}  // namespace portcullis::tools::failover_check
