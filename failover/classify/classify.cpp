@@ -107,8 +107,9 @@ std::string names_of(const std::vector<std::size_t>& requests) {
 /// The requests of one group, and what is found for them.
 class GroupAdvice {
  public:
-  GroupAdvice(const Dump& dump, const Members& members, std::vector<Classification>& advice)
-      : dump_(dump), story_(story_of(dump, members)), advice_(advice) {
+  GroupAdvice(const Dump& dump, const Members& members, std::vector<Classification>& advice,
+              const std::atomic<bool>* stop)
+      : dump_(dump), story_(story_of(dump, members)), advice_(advice), stop_(stop) {
     std::size_t at = 0;
     for (const unsigned member : members) {
       while (story_.requests[at].is_message) ++at;
@@ -147,7 +148,7 @@ class GroupAdvice {
     for (const Candidate& one : reposted) story.requests[one.at].is_reposted = true;
     constexpr std::uint64_t kMostOfAGroup = 1'000'000;  // states; some seconds
     if (states_ > kMostOfAGroup) return Told{Told::Verdict::Undecided, 0, std::nullopt};
-    PORTCULLIS_TRY_ASSIGN(Told told, tell(story));
+    PORTCULLIS_TRY_ASSIGN(Told told, tell(story, stop_));
     states_ += told.states;
     return told;
   }
@@ -184,9 +185,9 @@ class GroupAdvice {
     Story most = story_;
     for (const Proviso proviso : kProvisos) (void)promise(most.contract, proviso);
     for (StoryRequest& request : most.requests) request.queue = 0;
-    PORTCULLIS_TRY_ASSIGN(const Told idle, tell(most));
+    PORTCULLIS_TRY_ASSIGN(const Told idle, tell(most, stop_));
     most.requests[one.at].is_reposted = true;
-    PORTCULLIS_TRY_ASSIGN(Told told, tell(most));
+    PORTCULLIS_TRY_ASSIGN(Told told, tell(most, stop_));
     states_ += idle.states + told.states;
     if (idle.verdict != Told::Verdict::Safe || told.verdict != Told::Verdict::Unsafe) {
       c = {};
@@ -291,6 +292,7 @@ class GroupAdvice {
   const Dump& dump_;
   Story story_;
   std::vector<Classification>& advice_;
+  const std::atomic<bool>* stop_;
   std::vector<Candidate> candidates_;
   std::uint64_t states_ = 0;
 };
@@ -316,11 +318,11 @@ std::string plain_reason(const OutstandingRequest& r) {
 }
 
 /// Where it is unclear what a request meets, one that no company makes repostable.
-Result<void> decide_alone(const Dump& dump, const Group& group,
-                          std::vector<Classification>& advice) {
+Result<void> decide_alone(const Dump& dump, const Group& group, std::vector<Classification>& advice,
+                          const std::atomic<bool>* stop) {
   for (const unsigned member : group.members) {
     if (!is_candidate(dump[member])) continue;
-    if (group.is_unclear) PORTCULLIS_TRY(GroupAdvice(dump, {member}, advice).decide());
+    if (group.is_unclear) PORTCULLIS_TRY(GroupAdvice(dump, {member}, advice, stop).decide());
     if (advice[member].advice == Advice::Never) continue;
     advice[member] = {};
     advice[member].reason = group.obstacle;
@@ -385,12 +387,17 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
     const bool is_unknown = is_candidate(dump[i]);
     if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
   }
+  const auto is_stopped = [&] { return stop != nullptr && stop->load(); };
   for (const Group& group : groups_of(dump)) {
-    if (stop != nullptr && stop->load()) break;
-    if (group.obstacle.empty())
-      PORTCULLIS_TRY(GroupAdvice(dump, group.members, advice).decide());
-    else
-      PORTCULLIS_TRY(decide_alone(dump, group, advice));
+    if (!is_stopped() && group.obstacle.empty())
+      PORTCULLIS_TRY(GroupAdvice(dump, group.members, advice, stop).decide());
+    else if (!is_stopped())
+      PORTCULLIS_TRY(decide_alone(dump, group, advice, stop));
+    if (!is_stopped()) continue;
+    for (const unsigned member : group.members) {
+      advice[member] = {};
+      advice[member].reason = "stopped before all of it was explored";
+    }
   }
   for (std::size_t i = 0; i < dump.size(); ++i) {
     if (plain[i].empty() && is_empty(dump[i]) && dump[i].outcome == Outcome::Unknown) {

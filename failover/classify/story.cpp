@@ -331,7 +331,7 @@ class Teller {
 
 }  // namespace
 
-Result<Told> tell(const Story& story) {
+Result<Told> tell(const Story& story, const std::atomic<bool>* stop) {
   const Teller teller(story);
   Told told;
   const std::uint64_t ways = teller.ways();
@@ -343,6 +343,7 @@ Result<Told> tell(const Story& story) {
       continue;
     }
     ExploreOptions options;
+    options.stop = stop;
     options.state_limit = kMostStates - std::min(kMostStates, told.states);
     PORTCULLIS_TRY_ASSIGN(const Exploration explored, explore(*machine, options));
     told.states += explored.states;

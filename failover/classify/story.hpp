@@ -6,6 +6,7 @@
 // its own, and all must be safe.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -47,7 +48,7 @@ struct Told {
 
 /// Runs are those in which completed requests complete, the others' QPs fail with any number of
 /// packets under way, the fence takes effect if there is one, and then the reposts complete one
-/// after the other, in posting order, on one new QP.
-[[nodiscard]] Result<Told> tell(const Story& story);
+/// after the other, in posting order, on one new QP. Once `stop` is true it is Undecided.
+[[nodiscard]] Result<Told> tell(const Story& story, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace portcullis::failover

@@ -177,14 +177,14 @@ def arrows(tree: Tree) -> Iterator[Finding]:
 
 def front_door(tree: Tree) -> Iterator[Finding]:
     """Installed headers include no private one, and no library behind them leans on them."""
-    public = re.compile(r"<(portcullis/\w+\.hpp|tl/expected\.hpp|[a-z_]+)>")
+    public = re.compile(r"<(portcullis/\w+\.hpp|tl/expected\.hpp|[a-z_]+|stdint\.h)>")
     for source in tree.cpp:
         if source.folder not in DOOR_USERS and source.path not in DOOR_FILES:
             for line, _ in source.find(r"^[ \t]*#[ \t]*include[ \t]*<portcullis/"):
                 yield Finding(source.path, line, f"{source.folder} is behind the front door")
         if source.folder != "include":
             continue
-        if not re.fullmatch(r"include/portcullis/\w+\.hpp", source.path):
+        if not re.fullmatch(r"include/portcullis/\w+\.(hpp|h)", source.path):
             yield Finding(source.path, 1, "not include/portcullis/NAME.hpp")
         text = blank(source.text, keep_strings=True)
         for match in re.finditer(r"^[ \t]*#[ \t]*include[ \t]*(\S+)", text, re.MULTILINE):

@@ -135,7 +135,7 @@ class FrontDoor(HouseTest):
                               ("include/portcullis/a.hpp", 2))
 
     def test_public_include_is_kept(self):
-        for include in ("<portcullis/b.hpp>", "<tl/expected.hpp>", "<string_view>"):
+        for include in ("<portcullis/b.hpp>", "<tl/expected.hpp>", "<string_view>", "<stdint.h>"):
             self.assertKept("front_door", self.header(include))
 
     def test_library_that_leans_on_the_door_is_found(self):

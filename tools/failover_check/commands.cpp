@@ -16,9 +16,9 @@
 #include "failover/protocols/policies.hpp"
 #include "failover/protocols/table.hpp"
 #include "failover/protocols/text.hpp"
+#include "failover/report/json_report.hpp"
 #include "program/output_file.hpp"
 #include "tools/failover_check/capture.hpp"
-#include "tools/failover_check/json_report.hpp"
 
 namespace portcullis::tools::failover_check {
 
@@ -153,37 +153,6 @@ Result<bool> print_policies(const ListCommand& command, const PolicyModel& model
   return run.all_refuted();
 }
 
-std::string name_of_request(const OutstandingRequest& request) {
-  return request.opcode ? name_of(*request.opcode) : request.opcode_name;
-}
-
-nlohmann::ordered_json to_json(const OutstandingRequest& request, const Classification& c) {
-  auto conditions = nlohmann::ordered_json::array();
-  for (const Requirement& condition : c.conditions) {
-    nlohmann::ordered_json one = {{"condition", name_of(condition.kind)}};
-    if (!condition.requests.empty()) one["requests"] = condition.requests;
-    conditions.push_back(std::move(one));
-  }
-  auto one_of = nlohmann::ordered_json::array();
-  for (const auto& provisos : c.one_of) {
-    auto all = nlohmann::ordered_json::array();
-    for (const Proviso proviso : provisos) all.push_back(name_of(proviso));
-    one_of.push_back(std::move(all));
-  }
-  nlohmann::ordered_json object = {{"line", request.line},
-                                   {"wr_id", request.wr_id},
-                                   {"opcode", name_of_request(request)},
-                                   {"advice", name_of(c.advice)},
-                                   {"conditions", conditions},
-                                   {"one_of", one_of},
-                                   {"reason", c.reason},
-                                   {"lemma", c.lemma},
-                                   {"explored_with", c.explored_with},
-                                   {"states", c.states}};
-  if (c.trace) object["trace"] = failover_check::to_json(*c.machine, *c.trace);
-  return object;
-}
-
 std::string provisos_text(const Classification& c) {
   std::string text;
   for (const auto& provisos : c.one_of) {
@@ -254,8 +223,7 @@ int run_protocols(const ListCommand& command, const Streams& io) {
       io.out << protocol_line(row) << '\n' << std::flush;
       return;
     }
-    auto object =
-        failover_check::to_json(row.machine->scenario, name_of(row.parameters.environment));
+    auto object = failover::to_json(row.machine->scenario, name_of(row.parameters.environment));
     object["assumption"] = row.model.assumption;
     add_judged(object, row.judged);
     json.push_back(std::move(object));

@@ -8,9 +8,9 @@
 #include "failover/explore/chart.hpp"
 #include "failover/explore/estimate.hpp"
 #include "failover/protocols/text.hpp"
+#include "failover/report/json_report.hpp"
 #include "failover/spin/promela.hpp"
 #include "tools/failover_check/commands.hpp"
-#include "tools/failover_check/json_report.hpp"
 
 namespace portcullis::tools::failover_check {
 namespace {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/failover_check/json_report.hpp"
+#include "failover/report/json_report.hpp"
 
-namespace portcullis::tools::failover_check {
-
-using namespace failover;
+namespace portcullis::failover {
 
 const char* verdict_name(const Judged& judged) noexcept {
   switch (judged.explored.ending) {
@@ -55,4 +53,35 @@ nlohmann::ordered_json to_json(const Machine& machine, const Trace& trace) {
   return steps;
 }
 
-}  // namespace portcullis::tools::failover_check
+std::string name_of_request(const OutstandingRequest& request) {
+  return request.opcode ? name_of(*request.opcode) : request.opcode_name;
+}
+
+nlohmann::ordered_json to_json(const OutstandingRequest& request, const Classification& c) {
+  auto conditions = nlohmann::ordered_json::array();
+  for (const Requirement& condition : c.conditions) {
+    nlohmann::ordered_json one = {{"condition", name_of(condition.kind)}};
+    if (!condition.requests.empty()) one["requests"] = condition.requests;
+    conditions.push_back(std::move(one));
+  }
+  auto one_of = nlohmann::ordered_json::array();
+  for (const auto& provisos : c.one_of) {
+    auto all = nlohmann::ordered_json::array();
+    for (const Proviso proviso : provisos) all.push_back(name_of(proviso));
+    one_of.push_back(std::move(all));
+  }
+  nlohmann::ordered_json object = {{"line", request.line},
+                                   {"wr_id", request.wr_id},
+                                   {"opcode", name_of_request(request)},
+                                   {"advice", name_of(c.advice)},
+                                   {"conditions", conditions},
+                                   {"one_of", one_of},
+                                   {"reason", c.reason},
+                                   {"lemma", c.lemma},
+                                   {"explored_with", c.explored_with},
+                                   {"states", c.states}};
+  if (c.trace) object["trace"] = to_json(*c.machine, *c.trace);
+  return object;
+}
+
+}  // namespace portcullis::failover
