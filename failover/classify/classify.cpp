@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "failover/classify/alike.hpp"
 #include "failover/classify/meeting.hpp"
 
 namespace portcullis::failover {
@@ -387,9 +388,15 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
     const bool is_unknown = is_candidate(dump[i]);
     if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
   }
+  Alike alike;
   const auto is_stopped = [&] { return stop != nullptr && stop->load(); };
   for (const Group& group : groups_of(dump)) {
-    if (!is_stopped() && group.obstacle.empty())
+    const unsigned first = group.members.front();
+    const bool is_one = group.obstacle.empty() && group.members.size() == 1;
+    const auto same = is_one ? alike.earlier(story_of(dump, group.members), first) : std::nullopt;
+    if (!is_stopped() && same)
+      advice[first] = told_of(advice[*same], *same, first);
+    else if (!is_stopped() && group.obstacle.empty())
       PORTCULLIS_TRY(GroupAdvice(dump, group.members, advice, stop).decide());
     else if (!is_stopped())
       PORTCULLIS_TRY(decide_alone(dump, group, advice, stop));

@@ -75,6 +75,48 @@ const OutstandingRequest kQuietWrite = request(Opcode::Write, Environment::Quiet
 // ---- One request
 // ----------------------------------------------------------------------------------------
 
+/// Each kind of request with what makes it another story, some kinds twice, far from each other.
+Dump kinds_twice() {
+  Dump dump;
+  for (const unsigned round : {0U, 1U})
+    for (const Opcode opcode :
+         {Opcode::Read, Opcode::Write, Opcode::WriteWithImm, Opcode::FetchAdd, Opcode::CompareSwap})
+      for (const Environment environment :
+           {Environment::Quiet, Environment::Reuse, Environment::OtherWriters})
+        for (const bool is_fenced : {false, true})
+          for (const std::uint64_t add : {0U, 1U, 9U}) {
+            OutstandingRequest one = request(opcode, environment);
+            one.contract.is_fenced = is_fenced;
+            one.compare_add = add;
+            one.remote_addr = 4096 * dump.size();
+            one.length = add == 9 && round == 0 && opcode == Opcode::Write ? 600 : 8;
+            dump.push_back(one);
+          }
+  return dump;
+}
+
+TEST(Classify, RequestsThatMeetNobody_GetTheAdviceOfEachAlone) {
+  const Dump dump = kinds_twice();
+  const auto together = classify(dump).value();
+  for (std::size_t i = 0; i < dump.size(); ++i) {
+    const Classification alone = advice_for(dump[i]);
+    EXPECT_EQ(together[i].advice, alone.advice) << i;
+    EXPECT_EQ(together[i].one_of, alone.one_of) << i;
+    EXPECT_EQ(together[i].reason, alone.reason) << i;
+    EXPECT_EQ(together[i].trace.has_value(), alone.trace.has_value()) << i;
+  }
+}
+
+TEST(Classify, RunOfTheSecondOfTwoAlikeRequests_NamesTheSecond) {
+  const OutstandingRequest add = request(Opcode::FetchAdd, Environment::Quiet);
+  const auto advice = classify({add, at(128, 8, add)}).value();
+  const auto first_step = [](const Classification& c) {
+    return describe(*c.machine, c.trace->steps.front().label);
+  };
+  EXPECT_EQ(first_step(advice[0]), "client 0: post FADD[0]");
+  EXPECT_EQ(first_step(advice[1]), "client 0: post FADD[1]");
+}
+
 TEST(Classify, Read_IsRepostedWhateverHappensAround) {
   EXPECT_EQ(advice_for(request(Opcode::Read, Environment::Aba)).advice, Advice::Repost);
 }
