@@ -8,6 +8,7 @@
 #include "failover/explore/verdict.hpp"
 #include "failover/protocols/models.hpp"
 #include "failover/protocols/table.hpp"
+#include "failover/protocols/text.hpp"
 #include "failover/semantics/machine.hpp"
 
 namespace portcullis {
@@ -114,12 +115,10 @@ std::string_view name(ExploreEnding ending) noexcept {
   return "?";
 }
 
-Result<ExploreVerdict> explore(std::string_view protocol, const ExploreBounds& bounds,
-                               const ExploreOptions& options) {
-  PORTCULLIS_TRY(check(bounds));
-  PORTCULLIS_TRY(check(options));
-  const failover::Parameters parameters = raised(protocol, parameters_of(bounds));
-  PORTCULLIS_TRY_ASSIGN(auto scenario, failover::make_model(protocol, parameters));
+namespace {
+
+Result<ExploreVerdict> explored(failover::Scenario scenario, const ExploreBounds& bounds,
+                                const ExploreOptions& options) {
   PORTCULLIS_TRY_ASSIGN(const failover::Machine machine, failover::compile(std::move(scenario)));
   failover::ExploreOptions inner;
   inner.threads = options.threads;
@@ -130,8 +129,6 @@ Result<ExploreVerdict> explore(std::string_view protocol, const ExploreBounds& b
   ExploreVerdict verdict;
   verdict.ending = ending_of(judged);
   verdict.bounds = bounds;
-  verdict.bounds.clients = parameters.clients;
-  verdict.bounds.operations = parameters.operations;
   verdict.states = found.states;
   verdict.transitions = found.transitions;
   verdict.depth = found.depth;
@@ -145,6 +142,35 @@ Result<ExploreVerdict> explore(std::string_view protocol, const ExploreBounds& b
       machine, false, options.memory_bytes / failover::kTraceStateBytes);
   if (trace) verdict.counterexample = failover::trace_text(machine, *trace);
   return verdict;
+}
+
+}  // namespace
+
+Result<ExploreVerdict> explore(std::string_view protocol, const ExploreBounds& bounds,
+                               const ExploreOptions& options) {
+  PORTCULLIS_TRY(check(bounds));
+  PORTCULLIS_TRY(check(options));
+  const failover::Parameters parameters = raised(protocol, parameters_of(bounds));
+  PORTCULLIS_TRY_ASSIGN(auto scenario, failover::make_model(protocol, parameters));
+  ExploreBounds met = bounds;
+  met.clients = parameters.clients;
+  met.operations = parameters.operations;
+  return explored(std::move(scenario), met, options);
+}
+
+Result<ExploreVerdict> explore_text(std::string_view json, std::string_view file,
+                                    std::string_view environment, const ExploreOptions& options) {
+  PORTCULLIS_TRY(check(options));
+  PORTCULLIS_TRY_ASSIGN(const auto protocol, failover::read_protocol(json, file));
+  PORTCULLIS_TRY_ASSIGN(auto scenario, protocol.in(environment));
+  ExploreBounds bounds;
+  bounds.clients = scenario.clients;
+  bounds.operations = scenario.operations;
+  bounds.late = scenario.limits.late;
+  bounds.duplicates = scenario.limits.duplicates;
+  bounds.timeouts = scenario.limits.timeouts;
+  bounds.deaths = scenario.limits.deaths;
+  return explored(std::move(scenario), bounds, options);
 }
 
 }  // namespace portcullis

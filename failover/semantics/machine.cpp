@@ -134,7 +134,7 @@ Request request_of(const Scenario& scenario, unsigned number, unsigned client,
       request.order = static_cast<std::uint8_t>(scenario.work_requests[any].queue);
   for (unsigned earlier = 0; earlier < number; ++earlier)
     if (scenario.work_requests[earlier].queue == source.queue)
-      request.previous = static_cast<std::int8_t>(earlier);
+      request.previous = static_cast<std::int16_t>(earlier);
   request.has_result =
       returns_word(source.opcode) && (scenario.has_history || observes_result(scenario, number));
   request.has_content = needs_content(source);

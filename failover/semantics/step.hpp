@@ -359,7 +359,7 @@ class Stepper {
     const auto& requests = m_.clients[client].requests;
     const ClientFields& f = m_.fields[client];
     if (s_.get(f.requests[number].executed) != packet) return false;
-    const std::int8_t previous = requests[number].previous;
+    const std::int16_t previous = requests[number].previous;
     if (previous < 0) return true;
     const auto before = static_cast<std::uint8_t>(previous);
     return s_.get(f.requests[before].executed) == requests[before].packets;

@@ -86,4 +86,12 @@ struct ExploreVerdict {
                                                             const ExploreBounds& bounds = {},
                                                             const ExploreOptions& options = {});
 
+/// The same for a protocol of your own: JSON as docs/failover-protocol.schema.json says, in one of
+/// its environments (empty: its first), within the bounds that it states; `bounds.surroundings` of
+/// the verdict says nothing. Malformed as "FILE:LINE: FIELD: what", with what is accepted; `file`
+/// is what messages call the text.
+[[nodiscard]] PORTCULLIS_API Result<ExploreVerdict> explore_text(
+    std::string_view json, std::string_view file, std::string_view environment = {},
+    const ExploreOptions& options = {});
+
 }  // namespace portcullis

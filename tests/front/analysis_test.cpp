@@ -37,6 +37,29 @@ constexpr std::string_view kTwoRequests = R"({
 
 Fabric made(std::string_view name) { return *Fabric::make(name); }
 
+constexpr std::string_view kOwnProtocol = R"({
+  "protocol": "own", "shared_cells": 1,
+  "work_requests": [{"name": "add", "opcode": "FADD", "operand": 1},
+                    {"name": "again", "opcode": "FADD", "operand": 1, "qp": 1}],
+  "steps": [{"post": "add"}, {"await": "add", "then": "end", "on_timeout": "repost"},
+            {"label": "repost", "post": "again"}, {"await": "again", "on_timeout": "end"},
+            {"label": "end", "end": true}]})";
+
+TEST(ExploreText, ProtocolOfOnesOwn_HasTheVerdictOfItsLikeAmongTheBuiltIn) {
+  const auto own = explore_text(kOwnProtocol, "own.json");
+  ASSERT_TRUE(own.has_value());
+  EXPECT_EQ(own->ending, ExploreEnding::Refuted);
+  EXPECT_EQ(own->violation, "at-most-once");
+  EXPECT_EQ(own->depth, explore("blind-fadd")->depth);
+  EXPECT_THAT(own->counterexample, HasSubstr("post again"));
+}
+
+TEST(ExploreText, TextThatIsWrong_IsRefusedWithFileAndLine) {
+  EXPECT_THAT(explore_text("{}", "own.json").error().text, HasSubstr("own.json:1: no"));
+  EXPECT_THAT(explore_text(kOwnProtocol, "own.json", "storm").error().text,
+              HasSubstr("accepted are quiet"));
+}
+
 TEST(Classify, WriteToQuietMemory_MayBeRepostedAndAnAddMayNot) {
   const auto advice = classify(*Dump::parse(kTwoRequests, "dump"));
   ASSERT_TRUE(advice) << advice.error().text;

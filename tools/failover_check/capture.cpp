@@ -245,7 +245,7 @@ class Reader {
       r.swap = is_swap ? swap_add : 0;
     }
     flow.messages.push_back(messages_.size());
-    messages_.push_back(std::move(message));
+    messages_.push_back(message);
     is_open_.push_back(!info.end);
     return {};
   }
