@@ -43,7 +43,8 @@ struct Counted {
   friend bool operator==(const Counted&, const Counted&) = default;
 };
 
-Counted by_spin(const Machine& machine) {
+/// What SPIN's verifier prints about it.
+std::string judged_by_spin(const Machine& machine) {
   const auto folder = ScratchFolder::create().value();
   EXPECT_TRUE(
       tools::failover_check::write_file(folder.path() + "/model.pml", promela(machine).value()));
@@ -53,9 +54,13 @@ Counted by_spin(const Machine& machine) {
           .value()
           .status,
       0);
-  const auto run = run_program({"./pan", "-m100000", "-w20"}, folder.path()).value();
+  return run_program({"./pan", "-m100000", "-w20"}, folder.path()).value().out;
+}
+
+Counted by_spin(const Machine& machine) {
+  const std::string out = judged_by_spin(machine);
   // SPIN counts the step into the initial state, too.
-  return {number_before(run.out, "states, stored"), number_before(run.out, "transitions") - 1};
+  return {number_before(out, "states, stored"), number_before(out, "transitions") - 1};
 }
 
 Counted by_us(const Machine& machine) {
@@ -89,11 +94,15 @@ INSTANTIATE_TEST_SUITE_P(
 
 class SpinTwinOfAFile : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(SpinTwinOfAFile, Spin_CountsTheSameStatesAndTransitions) {
-  const std::string path = PORTCULLIS_PROTOCOLS + (std::string("/ready/") + GetParam() + ".json");
+ProtocolText ready(const std::string& name) {
+  const std::string path = PORTCULLIS_PROTOCOLS + ("/ready/" + name + ".json");
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
-  Scenario scenario = read_protocol(text.str(), path).value().environments.back().scenario;
+  return read_protocol(text.str(), path).value();
+}
+
+TEST_P(SpinTwinOfAFile, Spin_CountsTheSameStatesAndTransitions) {
+  Scenario scenario = ready(GetParam()).environments.back().scenario;
   scenario.is_monitored = false;
   scenario.limits.duplicates = 1;
   scenario.limits.deaths = 1;
@@ -109,6 +118,19 @@ INSTANTIATE_TEST_SUITE_P(Files, SpinTwinOfAFile,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+std::string lock_judged_by_spin(const char* environment) {
+  Scenario scenario = ready("cas-lock").in(environment).value();
+  scenario.is_monitored = false;
+  return judged_by_spin(compile(scenario).value());
+}
+
+TEST(Promela, AssertionOfAFile_IsJudgedBySpinAsByUs) {
+  EXPECT_NE(lock_judged_by_spin("lease").find("assertion violated"), std::string::npos);
+  const std::string quiet = lock_judged_by_spin("quiet");
+  EXPECT_EQ(quiet.find("assertion violated"), std::string::npos);
+  EXPECT_NE(quiet.find("errors: 0"), std::string::npos);
+}
 
 TEST(Promela, OfAMonitoredMachine_IsRefused) {
   EXPECT_NE(promela(machine_of("blind-fadd")).error().text.find("has monitors"), std::string::npos);
