@@ -10,18 +10,19 @@ std::optional<unsigned> Alike::earlier(const Story& story, unsigned number) {
   const OutstandingRequest& r = story.requests.front().request;
   if (!r.opcode) return std::nullopt;
   const bool is_atomic = *r.opcode == Opcode::FetchAdd || *r.opcode == Opcode::CompareSwap;
-  const Key key{.opcode = *r.opcode,
-                .outcome = r.outcome,
-                .cells = story.requests.front().cells,
-                .has_status = !r.status_name.empty(),
-                .has_bytes = r.length != 0U,
-                .compare_add = is_atomic ? r.compare_add : 0,
-                .swap = is_atomic ? r.swap : 0,
-                .environment = story.contract.environment,
-                .consumer = story.contract.consumer,
-                .is_fenced = story.contract.is_fenced,
-                .has_unique_tags = story.contract.has_unique_tags,
-                .is_nothing_later = story.contract.is_nothing_later};
+  const Contract& contract = story.contract;
+  const Key key{*r.opcode,
+                r.outcome,
+                story.requests.front().cells,
+                !r.status_name.empty(),
+                r.length != 0U,
+                is_atomic ? r.compare_add : 0,
+                is_atomic ? r.swap : 0,
+                contract.environment,
+                contract.consumer,
+                contract.is_fenced,
+                contract.has_unique_tags,
+                contract.is_nothing_later};
   const auto [found, is_new] = first_.try_emplace(key, number);
   if (is_new) return std::nullopt;
   return found->second;

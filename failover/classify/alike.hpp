@@ -4,11 +4,9 @@
 // of them holds for all. A send queue of 64 such requests costs one exploration.
 #pragma once
 
-#include <compare>
 #include <map>
 #include <optional>
-#include <string>
-#include <vector>
+#include <tuple>
 
 #include "failover/classify/classify.hpp"
 #include "failover/classify/story.hpp"
@@ -21,17 +19,10 @@ class Alike {
   [[nodiscard]] std::optional<unsigned> earlier(const Story& story, unsigned number);
 
  private:
-  struct Key {
-    Opcode opcode = Opcode::Read;
-    Outcome outcome = Outcome::Unknown;
-    unsigned cells = 1;
-    bool has_status = false, has_bytes = true;
-    Word compare_add = 0, swap = 0;
-    Environment environment = Environment::Quiet;
-    Consumer consumer = Consumer::Polls;
-    bool is_fenced = false, has_unique_tags = false, is_nothing_later = false;
-    friend auto operator<=>(const Key&, const Key&) = default;
-  };
+  /// All that a story of one request is made of: opcode, outcome, cells, whether it has a status
+  /// and bytes, the operands of an atomic, the contract.
+  using Key = std::tuple<Opcode, Outcome, unsigned, bool, bool, Word, Word, Environment, Consumer,
+                         bool, bool, bool>;
   std::map<Key, unsigned> first_;
 };
 
