@@ -76,10 +76,10 @@ std::vector<std::string> statuses(const std::vector<std::string>& frames,
   return found;
 }
 
-const std::string kWrite = "IBV_WR_RDMA_WRITE ";
+const std::string a_write = "IBV_WR_RDMA_WRITE ";
 
 TEST(Capture, RequestBehindTheLastAcknowledgement_IsOutstanding) {
-  EXPECT_THAT(statuses({write_only(5, 0), ack(5), write_only(6, 8)}), ElementsAre(kWrite));
+  EXPECT_THAT(statuses({write_only(5, 0), ack(5), write_only(6, 8)}), ElementsAre(a_write));
 }
 
 TEST(Capture, OneAcknowledgement_AnswersAllBeforeIt) {
@@ -89,26 +89,26 @@ TEST(Capture, OneAcknowledgement_AnswersAllBeforeIt) {
 }
 
 TEST(Capture, TakenElsewhere_CountsNoAnswerAsComeBack) {
-  EXPECT_THAT(statuses({write_only(5, 0), ack(5)}, false), ElementsAre(kWrite));
+  EXPECT_THAT(statuses({write_only(5, 0), ack(5)}, false), ElementsAre(a_write));
 }
 
 TEST(Capture, SentAgain_IsOneRequest) {
   EXPECT_THAT(statuses({write_only(5, 0), write_only(5, 0), write_only(5, 0)}),
-              ElementsAre(kWrite));
+              ElementsAre(a_write));
 }
 
 TEST(Capture, PsnThatWraps_GoesOn) {
   EXPECT_THAT(statuses({write_only(0xffffff, 0), write_only(0, 8), ack(0xffffff)}),
-              ElementsAre(kWrite));
+              ElementsAre(a_write));
 }
 
 TEST(Capture, AccessErrorInTheMiddle_IsTheStatusOfThatRequest) {
   EXPECT_THAT(statuses({write_only(5, 0), write_only(6, 8), write_only(7, 16), ack(6, 0x62)}),
-              ElementsAre(kWrite + "IBV_WC_REM_ACCESS_ERR", kWrite));
+              ElementsAre(a_write + "IBV_WC_REM_ACCESS_ERR", a_write));
 }
 
 TEST(Capture, SequenceErrorThatIsRepaired_IsNoStatus) {
-  EXPECT_THAT(statuses({write_only(5, 0), write_only(6, 8), ack(6, 0x60)}), ElementsAre(kWrite));
+  EXPECT_THAT(statuses({write_only(5, 0), write_only(6, 8), ack(6, 0x60)}), ElementsAre(a_write));
 }
 
 TEST(Capture, WriteOfThreePackets_IsOneRequestWithItsLength) {
@@ -159,7 +159,7 @@ std::string atomic(unsigned opcode, std::uint32_t psn, std::uint64_t swap_add,
 
 TEST(Capture, WriteAcknowledgedBehindAnUnansweredAtomic_HasNotCompleted) {
   EXPECT_THAT(statuses({atomic(0x14, 5, 3, 0), write_only(6, 64), ack(6)}),
-              ElementsAre("IBV_WR_ATOMIC_FETCH_AND_ADD ", kWrite));
+              ElementsAre("IBV_WR_ATOMIC_FETCH_AND_ADD ", a_write));
 }
 
 TEST(Capture, AtomicsOperands_AreTheDumps) {
@@ -172,7 +172,7 @@ TEST(Capture, AtomicsOperands_AreTheDumps) {
 
 TEST(Capture, NumberThatIsUsedAgain_IsAnotherConnection) {
   EXPECT_THAT(statuses({write_only(900000, 0), write_only(5, 8), write_only(6, 16), ack(5)}),
-              ElementsAre(kWrite, kWrite + "IBV_WC_SUCCESS", kWrite));
+              ElementsAre(a_write, a_write + "IBV_WC_SUCCESS", a_write));
 }
 
 TEST(Capture, SentAgainFromBeforeTheCapture_IsRefused) {
@@ -182,12 +182,12 @@ TEST(Capture, SentAgainFromBeforeTheCapture_IsRefused) {
 
 TEST(Capture, TwoQueuePairsWhosePsnsOverlap_AreNotToldApartAndCountAsOutstanding) {
   EXPECT_THAT(statuses({write_only(5, 0, 0x11), write_only(5, 8, 0x12), ack(5)}),
-              ElementsAre(kWrite, kWrite));
+              ElementsAre(a_write, a_write));
 }
 
 TEST(Capture, TwoQueuePairsWithPsnsOfTheirOwn_AreToldApart) {
   EXPECT_THAT(statuses({write_only(5, 0, 0x11), write_only(900, 8, 0x12), ack(900, 0x1f, 0x23)}),
-              ElementsAre(kWrite, kWrite + "IBV_WC_SUCCESS"));
+              ElementsAre(a_write, a_write + "IBV_WC_SUCCESS"));
 }
 
 TEST(Capture, MissingPacket_IsRefusedWhileOutstandingAndFineWhenAnswered) {
