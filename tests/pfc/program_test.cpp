@@ -333,6 +333,16 @@ TEST(Residence, RoutesWithoutFlows_AreBoundedAndNotObserved) {
   EXPECT_THAT(outcome.out, HasSubstr("\n(any that routes permit),"));
 }
 
+TEST(Import, Edges_BecomeAFabricThatCbdReads) {
+  const TemporaryFile edges("node_a,node_b\na,b\nb,c\nc,a\n");
+  const Outcome imported = run_pfc_deadlock({"import", "edges", edges.path()});
+  EXPECT_EQ(imported.status, 0);
+  EXPECT_THAT(imported.err, HasSubstr("not in these files: delays (0 here)"));
+  const TemporaryFile fabric(imported.out);
+  EXPECT_EQ(run_pfc_deadlock({"topology", fabric.path(), "--json"}).status, 0);
+  EXPECT_EQ(run_pfc_deadlock({"import", "edges", edges.path(), edges.path()}).status, 2);
+}
+
 TEST(Topology, LinkThatNeverPauses_IsReadBackAsOne) {
   const Outcome lossy =
       run_pfc_deadlock({"topology", "ring-3", "--set", "xoff.1-2=unlimited", "--json"});

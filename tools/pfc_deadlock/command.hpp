@@ -44,6 +44,7 @@ inline constexpr int kExitNoBound = 1;
 
 int run_cbd(Arguments arguments, Console& console);
 int run_fluid(Arguments arguments, Console& console);
+int run_import(Arguments arguments, Console& console);
 int run_packet(Arguments arguments, Console& console);
 int run_residence(Arguments arguments, Console& console);
 int run_sweep(Arguments arguments, Console& console);

@@ -11,6 +11,7 @@ constexpr Command kCommands[] = {
     {"sweep", "how often and how soon a scenario deadlocks, over a grid of settings", run_sweep},
     {"residence", "how late a packet may arrive: a bound, or why there is none", run_residence},
     {"topology", "a scenario as a drawing or as JSON to start from", run_topology},
+    {"import", "a fabric from lists of cables and route tables, as JSON", run_import},
 };
 
 }  // namespace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A fabric while it is put together: nodes by name, cables by port. Internal to pfc/import.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "pfc/import/import.hpp"
+
+namespace portcullis::pfc::import {
+
+/// "FILE:LINE: FIELD: WHAT"
+[[nodiscard]] tl::unexpected<Error> bad(std::string_view file, std::size_t line,
+                                        std::string_view field, std::string_view what);
+
+/// One line of text and its number, from 1.
+struct Line {
+  std::size_t number = 0;
+  std::string_view text;
+};
+[[nodiscard]] std::vector<Line> lines_of(std::string_view text);
+
+struct End {
+  std::string node;
+  std::string port;  // empty: not known
+};
+
+class Draft {
+ public:
+  explicit Draft(std::string name);
+
+  /// A node of that name, a new one if there is none.
+  NodeId node(const std::string& name);
+  [[nodiscard]] std::optional<NodeId> find(const std::string& name) const;
+  void set_kind(NodeId node, NodeKind kind) { topology_.nodes[node].kind = kind; }
+  /// Two links; `gbps` 0: one of capacity. What is wrong with it is told without file and line.
+  [[nodiscard]] Result<void> add_cable(const End& a, const End& b, double gbps);
+  [[nodiscard]] std::optional<LinkId> link_at(NodeId node, const std::string& port) const;
+  [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
+  void add_route(const Route& route) { topology_.routes.push_back(route); }
+
+  /// Nodes that are linked to one other node alone are hosts, unless all are.
+  void find_hosts();
+  /// What check() says of it.
+  [[nodiscard]] Result<Topology> finish();
+
+ private:
+  LinkId add_link(NodeId from, NodeId to, const End& near, const End& far, double capacity);
+
+  Topology topology_;
+  std::map<std::string, NodeId> nodes_;
+  std::map<std::pair<NodeId, std::string>, LinkId> ports_;
+  std::map<std::pair<NodeId, NodeId>, std::size_t> cables_;
+};
+
+}  // namespace portcullis::pfc::import

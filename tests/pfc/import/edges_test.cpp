@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Lists of cables.
+#include <gmock/gmock.h>
+
+#include "tests/pfc/import/samples.hpp"
+
+namespace portcullis::pfc::import {
+namespace {
+
+using ::testing::SizeIs;
+using testing::damaged;
+using testing::error_of;
+using testing::sample;
+
+TEST(Edges, Sample_HasItsNodesAndCables) {
+  const auto imported = from_edges(sample("cables.csv"));
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  const Topology& fabric = imported->topology;
+  EXPECT_THAT(fabric.links, SizeIs(12));
+  const TopologyIndex index(fabric);
+  EXPECT_EQ(fabric.nodes[*index.node("server1")].kind, NodeKind::Host);
+  EXPECT_EQ(fabric.nodes[*index.node("leaf1")].kind, NodeKind::Switch);
+  EXPECT_EQ(fabric.links[*index.link("leaf1-spine1")].capacity, 100);
+  EXPECT_EQ(fabric.links[*index.link("server2-leaf2")].capacity, 25);
+}
+
+TEST(Edges, NetBoxColumns_AreTaken) {
+  const auto imported = from_edges(
+      {"netbox.csv",
+       "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name\n"
+       "\"sw,1\",dcim.interface,eth1,sw2,dcim.interface,eth1\n"
+       "\"sw,1\",dcim.interface,eth2,sw2,dcim.interface,eth2\n"});
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_EQ(imported->topology.nodes[0].name, "sw,1");
+  EXPECT_EQ(imported->topology.links[2].name, "sw,1:eth2-sw2:eth2");  // the second between them
+}
+
+struct Mistake {
+  const char* name;
+  const char* from;
+  const char* to;
+  const char* answer;
+};
+
+class EdgesMistake : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(EdgesMistake, IsOneLineWithFileLineAndField) {
+  EXPECT_EQ(error_of(from_edges(damaged(sample("cables.csv"), GetParam().from, GetParam().to))),
+            GetParam().answer);
+}
+
+constexpr Mistake kMistakes[] = {
+    {"NoSuchColumns", "node_a", "from",
+     "cables.csv:2: header: neither node_a and node_b nor side_a_device and side_b_device; one of "
+     "these pairs is accepted"},
+    {"SpeedThatIsNone", "swp1,100", "swp1,fast",
+     "cables.csv:3: gbps: \"fast\"; a number above 0 is accepted"},
+    {"MissingField", "swp1,100", "swp1",
+     "cables.csv:3: 4 fields; 5, as the header has, are accepted"},
+    {"NodeWithoutName", "leaf1,swp1", ",swp1",
+     "cables.csv:3: node_a: empty; a node's name is accepted"},
+    {"PortTwice", "leaf1,swp2", "leaf1,swp1",
+     "cables.csv:4: cable: port swp1 of leaf1 has a cable already; one is accepted"},
+    {"CableToItself", "spine1,swp1", "leaf1,swp9",
+     "cables.csv:3: cable: \"leaf1\" is linked to itself; two different nodes are accepted"},
+    {"OpenQuote", "server2,eth0", "\"server2,eth0", "cables.csv:8: a quote that is never closed"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, EdgesMistake, ::testing::ValuesIn(kMistakes),
+                         [](const auto& parameter) { return parameter.param.name; });
+
+TEST(Edges, EmptyFile_IsNamed) {
+  EXPECT_EQ(error_of(from_edges({"e.csv", ""})), "e.csv:1: no header line");
+  EXPECT_EQ(error_of(from_edges({"e.csv", "node_a,node_b\n"})),
+            "e.csv:1: rows: none; a cable a line is accepted");
+}
+
+}  // namespace
+}  // namespace portcullis::pfc::import
