@@ -109,6 +109,7 @@ void add_revoke_options(CLI::App& app, Options& options) {
                  "revoke this long after the grant (default on a command)")
       ->type_name("MS")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{86'400'000}));
+  add_fabric_options(app, options.fabric);
   app.add_option("--watch-ms", options.watch_ms, "how long the region is watched afterwards")
       ->type_name("MS")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{86'400'000}))

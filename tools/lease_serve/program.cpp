@@ -82,6 +82,7 @@ class Serving {
     lease::LeaseManager::Options wanted;
     wanted.table.slots = 1;
     wanted.plan = options_->plan;
+    wanted.residence_ms = options_->residence_ms;
     wanted.grant.mtu = service::ClientDesk::mtu_of(request.mtu);
     wanted.grant.source_address_index = port_->address_index();
     wanted.grant.traffic_class = static_cast<std::uint8_t>(options_->dscp << 2);
@@ -163,8 +164,10 @@ class Serving {
                               lease::describe(answer_.verdict)));
     say("outcome",
         fmt::format("{:.3f} ms after the revoke was asked for", ms(outcome_ns_ - revoke_ns_)));
-    // The deferred phase waits until then: it gives the region back, to be scrubbed.
-    const std::uint64_t until_ns = outcome_ns_ + options_->watch_ms * kNsPerMs;
+    // The deferred phase waits until then: it gives the region back, to be scrubbed, and the queue
+    // pair with it, whose number rests for as long as the fabric may hold a packet back.
+    const std::uint64_t watch_ms = std::max(options_->watch_ms, options_->residence_ms);
+    const std::uint64_t until_ns = outcome_ns_ + watch_ms * kNsPerMs;
     Result<void> idle;
     while (idle && now() < until_ns && !world_->stop()) idle = port_->idle(kLookAgainNs);
     watched_ms_ = (std::min(now(), until_ns) - outcome_ns_) / kNsPerMs;
@@ -274,7 +277,15 @@ std::string path_text(const Options& options) {
       options.vlan ? fmt::format("VLAN {}", *options.vlan) : "no VLAN");
 }
 
-Result<bool> run(const Options& options, const World& world) {
+Result<bool> run(const Options& given, const World& world) {
+  Options options = given;
+  PORTCULLIS_TRY_ASSIGN(const auto residence, residence_of(options.fabric));
+  options.residence_ms = residence.ms;
+  if (residence.ms > 0 && options.plan.name == lease::legacy_plan().name)
+    return fail(Errc::InvalidArgument,
+                fmt::format("--plan {}: its queue pair ends at once and its number cannot rest for "
+                            "{} ms; another plan is accepted",
+                            options.plan.name, residence.ms));
   PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
   PORTCULLIS_TRY(spec.check_ready());
   if (spec.is_kept()) PORTCULLIS_TRY(lease::check_for_kept_nic(options.plan));
@@ -290,6 +301,7 @@ Result<bool> run(const Options& options, const World& world) {
   world.print(fmt::format("{:10} {} at {}", "address", address.gid.text(), address.mac.text()));
   world.print(fmt::format("{:10} {}", "neighbour", port->neighbour_advice()));
   world.print(fmt::format("{:10} {}", "path", path_text(options)));
+  world.print(fmt::format("{:10} {}", "residence", residence.text));
   world.print(fmt::format("{:10} {}", "clients", channel->who_may_ask()));
   std::vector<std::string> served;
   bool good = true;

@@ -19,6 +19,7 @@
 #include "service/exchange/line_channel.hpp"
 #include "service/served_port.hpp"
 #include "steering/flow_drop.hpp"
+#include "tools/fabric_residence.hpp"
 
 namespace portcullis::tools::lease_serve {
 
@@ -37,6 +38,8 @@ struct Options {
   std::optional<steering::Choice> steering;  // none: as the plan needs it
   bool allow_function_drop = false;
   std::uint64_t revoke_after_ms = 0;  // 0: on a command
+  FabricOptions fabric;
+  std::uint64_t residence_ms = 0;  // of the fabric; run() works it out
   std::uint64_t watch_ms = 2'000;
   std::uint32_t leases = 1;  // one after the other
   std::string json_file;

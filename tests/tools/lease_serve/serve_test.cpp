@@ -152,6 +152,31 @@ TEST_F(LeaseServe, WatchedBeyondGrace_TheRegionIsNotScrubbedUnderIt) {
   EXPECT_THAT(printed, Contains(HasSubstr("no byte of 65536 changed in 12000 ms")));
 }
 
+TEST_F(LeaseServe, FabricThatHoldsPacketsBack_IsWaitedOutBeforeTheQueuePairEnds) {
+  channel.lines.emplace_back(writer->request());
+  options.residence_ms = 7'000;
+
+  EXPECT_TRUE(serve()->good);
+  EXPECT_THAT(printed, Contains(HasSubstr("no byte of 65536 changed in 7000 ms")));
+}
+
+TEST(LeaseServeRun, LegacyPlanInAFabric_IsRefusedForItsQueuePairDoesNotRest) {
+  Options options;
+  options.plan = lease::legacy_plan();
+  options.fabric.told_ms = 100;
+  const auto never = [] { return false; };
+  EXPECT_THAT(run(options, {never, never, [](const std::string&) {}}).error().text,
+              HasSubstr("--plan legacy: its queue pair ends at once"));
+}
+
+TEST(LeaseServeRun, FabricThatIsNotThere_IsRefusedBeforeTheDeviceIsOpened) {
+  Options options;
+  options.fabric.file = "/nowhere/fabric.json";
+  const auto never = [] { return false; };
+  EXPECT_EQ(run(options, {never, never, [](const std::string&) {}}).error().text,
+            "--fabric /nowhere/fabric.json: it cannot be read");
+}
+
 TEST_F(LeaseServe, OverlappedPlan_IsNamedInFull) {
   channel.lines.emplace_back(writer->request());
   options.plan = lease::seed_plan().overlapped().value();

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/fabric_residence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "pfc/bound/residence_bound.hpp"
+#include "pfc/topology_json.hpp"
+
+namespace portcullis::tools {
+namespace {
+
+constexpr std::uint64_t kMostMs = 3'600'000;  // as Options::residence_ms of a LeaseManager
+/// Data of 4096 bytes with all headers of RoCEv2, a VLAN tag, ICRC, FCS, preamble and gap.
+constexpr std::uint32_t kLargestFrame = 4096 + 118;
+
+Result<pfc::Topology> read_fabric(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad())
+    return fail(Errc::InvalidArgument, fmt::format("--fabric {}: it cannot be read", path));
+  PORTCULLIS_TRY_ASSIGN(auto topology, pfc::parse_topology(text, path));
+  if (topology.routes.empty())
+    return fail(Errc::InvalidArgument,
+                fmt::format("{}: routes: none, and nothing bounds data that is none of its flows; "
+                            "the routes of the fabric are accepted",
+                            path));
+  return topology;
+}
+
+std::string why_none(const pfc::Topology& topology, const pfc::bound::ResidenceBound& bound) {
+  std::string text;
+  for (std::size_t i = 0; i < bound.circle.size(); ++i)
+    text += fmt::format("{}{} waits for {}", i == 0 ? "" : ", ",
+                        topology.links[bound.circle[i]].name,
+                        topology.links[bound.circle[(i + 1) % bound.circle.size()]].name);
+  return text.empty() ? bound.reason : text;
+}
+
+}  // namespace
+
+void add_fabric_options(CLI::App& app, FabricOptions& options) {
+  app.add_option("--fabric", options.file,
+                 "the lossless fabric as pfc-deadlock reads it: a queue pair's number rests for\n"
+                 "as long as a packet may be late there")
+      ->type_name("FILE");
+  app.add_option("--fabric-watchdog-ms", options.watchdog_ms,
+                 "its switches drop a queue that has been paused for so long, polling included")
+      ->type_name("MS")
+      ->check(CLI::Range(0.0, 3.6e6));
+  app.add_option("--residence-ms", options.told_ms,
+                 "rest at least for so long; stands in for a bound that the fabric does not have")
+      ->type_name("MS")
+      ->check(CLI::Range(std::uint64_t{0}, kMostMs));
+}
+
+Result<FabricResidence> residence_of(const FabricOptions& options) {
+  if (options.file.empty()) {
+    if (options.told_ms == 0) return FabricResidence{0, "no fabric was given, GRACE alone counts"};
+    return FabricResidence{options.told_ms, fmt::format("{} ms, as told", options.told_ms)};
+  }
+  PORTCULLIS_TRY_ASSIGN(const pfc::Topology topology, read_fabric(options.file));
+  pfc::bound::BoundOptions wanted;
+  wanted.pause.packet_bytes = kLargestFrame;
+  if (options.watchdog_ms > 0) wanted.watchdog_ps = options.watchdog_ms * 1e9;
+  PORTCULLIS_TRY_ASSIGN(const auto bound, pfc::bound::bound_residence(topology, wanted));
+  const double ms = std::ceil(bound.most * topology.units.time_s * 1e3);
+  if (!std::isfinite(ms)) {
+    const std::string why = why_none(topology, bound);
+    if (options.told_ms == 0)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("--fabric {}: no bound on how late a packet may be: {}; another "
+                              "fabric, --fabric-watchdog-ms, or --residence-ms is accepted",
+                              options.file, why));
+    return FabricResidence{options.told_ms,
+                           fmt::format("{} ms, as told; {} has no bound: {}", options.told_ms,
+                                       topology.name, why)};
+  }
+  if (ms > static_cast<double>(kMostMs))
+    return fail(Errc::InvalidArgument,
+                fmt::format("--fabric {}: a packet may be {:g} ms late; at most {} are accepted",
+                            options.file, ms, kMostMs));
+  const auto found = static_cast<std::uint64_t>(ms);
+  return FabricResidence{
+      std::max(found, options.told_ms),
+      fmt::format("{} ms: in {} a packet of {} bytes comes at most {} ms after it was sent{}, if "
+                  "hosts take what arrives",
+                  std::max(found, options.told_ms), topology.name, kLargestFrame, found,
+                  options.watchdog_ms > 0 ? ", with its watchdogs" : "")};
+}
+
+}  // namespace portcullis::tools

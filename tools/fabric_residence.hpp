@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How late a fabric may deliver a packet, for programs that wait it out: --fabric, --watchdog-ms
+// and --residence-ms.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace portcullis::tools {
+
+struct FabricOptions {
+  std::string file;           // as pfc-deadlock reads it; "": none
+  double watchdog_ms = 0;     // of switches, which drop what has been paused so long; 0: none
+  std::uint64_t told_ms = 0;  // what stands in for a bound, or is longer than it
+};
+
+struct FabricResidence {
+  std::uint64_t ms = 0;
+  std::string text;  // where it comes from, and for what it holds
+};
+
+void add_fabric_options(CLI::App& app, FabricOptions& options);
+
+/// The bound of the fabric (pfc/bound/residence_bound.hpp) for frames of the largest MTU, rounded
+/// up, or what was told where that is longer. InvalidArgument for a fabric without routes, for
+/// nothing bounds data that is none of its flows; for one without a bound, unless a value was told;
+/// and for a bound of more than an hour.
+[[nodiscard]] Result<FabricResidence> residence_of(const FabricOptions& options);
+
+}  // namespace portcullis::tools
