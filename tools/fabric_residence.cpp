@@ -35,9 +35,9 @@ Result<pfc::Topology> read_fabric(const std::string& path) {
 std::string why_none(const pfc::Topology& topology, const pfc::bound::ResidenceBound& bound) {
   std::string text;
   for (std::size_t i = 0; i < bound.circle.size(); ++i)
-    text += fmt::format("{}{} waits for {}", i == 0 ? "" : ", ",
-                        topology.links[bound.circle[i]].name,
-                        topology.links[bound.circle[(i + 1) % bound.circle.size()]].name);
+    text +=
+        fmt::format("{}{} waits for {}", i == 0 ? "" : ", ", topology.links[bound.circle[i]].name,
+                    topology.links[bound.circle[(i + 1) % bound.circle.size()]].name);
   return text.empty() ? bound.reason : text;
 }
 
@@ -76,9 +76,8 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
                   fmt::format("--fabric {}: no bound on how late a packet may be: {}; another "
                               "fabric, --fabric-watchdog-ms, or --residence-ms is accepted",
                               options.file, why));
-    return FabricResidence{options.told_ms,
-                           fmt::format("{} ms, as told; {} has no bound: {}", options.told_ms,
-                                       topology.name, why)};
+    return FabricResidence{options.told_ms, fmt::format("{} ms, as told; {} has no bound: {}",
+                                                        options.told_ms, topology.name, why)};
   }
   if (ms > static_cast<double>(kMostMs))
     return fail(Errc::InvalidArgument,

@@ -61,8 +61,7 @@ void analyse(benchmark::State& state, const Topology& topology) {
   const std::size_t all = cbd::destinations_of(topology).size();
   state.SetLabel("routes to " + std::to_string(analysis.destinations) + " of " +
                  std::to_string(all) + " destinations");
-  state.counters["covered"] =
-      static_cast<double>(analysis.destinations) / static_cast<double>(all);
+  state.counters["covered"] = static_cast<double>(analysis.destinations) / static_cast<double>(all);
   state.counters["links"] = static_cast<double>(analysis.links);
   state.counters["next_hops"] = static_cast<double>(topology.routes.size());
   state.counters["dependencies"] = static_cast<double>(analysis.edges);

@@ -116,8 +116,7 @@ void Dependencies::add_group(NodeId node, NodeId destination, std::span<const Li
   known.push_back(add_set(node, destination, vias));
 }
 
-std::uint32_t Dependencies::add_set(NodeId node, NodeId destination,
-                                    std::span<const LinkId> vias) {
+std::uint32_t Dependencies::add_set(NodeId node, NodeId destination, std::span<const LinkId> vias) {
   const auto set = static_cast<std::uint32_t>(set_begin_.size() - 1);
   vias_.insert(vias_.end(), vias.begin(), vias.end());
   set_begin_.push_back(static_cast<std::uint32_t>(vias_.size()));

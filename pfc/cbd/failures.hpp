@@ -55,7 +55,7 @@ struct FailureOutcome {
   bool is_loop = false;               // one destination makes that cycle alone
   /// Pairs of node and destination that have lost all routes, and hosts that their switch has lost.
   std::size_t cut_off = 0;
-  std::size_t broken_flows = 0;       // whose data, or a part of it, does not arrive any more
+  std::size_t broken_flows = 0;  // whose data, or a part of it, does not arrive any more
 };
 
 struct FailureSweep {

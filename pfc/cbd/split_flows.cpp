@@ -102,8 +102,8 @@ class Splitter {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", text_of(way));
     }
     if (ways.size() > 1)
-      to.note += fmt::format("flow {}: split over {} ways (ECMP): {}\n", flow.name, ways.size(),
-                             names);
+      to.note +=
+          fmt::format("flow {}: split over {} ways (ECMP): {}\n", flow.name, ways.size(), names);
   }
 
   static void scale(Source& source, double share) {

@@ -59,9 +59,9 @@ LinkId Draft::add_link(NodeId from, NodeId to, const End& near, const End& far, 
 Result<void> Draft::add_cable(const End& a, const End& b, double gbps) {
   constexpr double kUsualGbps = 40;
   if (a.node == b.node)
-    return fail(Errc::Malformed,
-                fmt::format("\"{}\" is linked to itself; two different nodes are accepted",
-                            a.node));
+    return fail(
+        Errc::Malformed,
+        fmt::format("\"{}\" is linked to itself; two different nodes are accepted", a.node));
   const NodeId one = node(a.node);
   const NodeId other = node(b.node);
   for (const auto& [id, end] : {std::pair(one, a), std::pair(other, b)})

@@ -165,8 +165,8 @@ class FrrReader {
       const auto link = draft_.link_at(node, name);
       if (is_connected) {
         const bool is_to_switch =
-            link && draft_.topology().nodes[draft_.topology().links[*link].to].kind ==
-                        NodeKind::Switch;
+            link &&
+            draft_.topology().nodes[draft_.topology().links[*link].to].kind == NodeKind::Switch;
         entry.is_here = protocol == "connected" && !is_to_switch && name != "lo";
         continue;
       }
@@ -196,9 +196,8 @@ class FrrReader {
     draft_.set_kind(host, NodeKind::Host);
     for (const NodeId origin : origins) {
       // Named after the prefix, so that no port of the switch is taken; it cannot be there yet.
-      const auto added =
-          draft_.add_cable({draft_.topology().nodes[origin].name, name},
-                           {name, draft_.topology().nodes[origin].name}, 0);
+      const auto added = draft_.add_cable({draft_.topology().nodes[origin].name, name},
+                                          {name, draft_.topology().nodes[origin].name}, 0);
       static_cast<void>(added);
     }
     return host;

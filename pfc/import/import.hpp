@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fabrics from what users have: lists of cables, GraphML, route tables of FRR, and the dumps of an
-// InfiniBand subnet. What is wrong is one line with file, line and field. Thresholds, delays and
-// flows are in none of these: links have the usual ones, and flows are added to the JSON.
+// Fabrics from what users have: lists of cables, route tables of FRR, and dumps of an InfiniBand
+// subnet. What is wrong is one line with file, line and field. Thresholds, delays and flows are in
+// none of these: links have the usual ones, and flows are added to the JSON.
 #pragma once
 
 #include <string>
@@ -30,16 +30,13 @@ struct Imported {
 /// there. Nodes linked to one other alone are hosts. Without routes.
 [[nodiscard]] Result<Imported> from_edges(const File& file);
 
-/// GraphML of nodes and undirected edges, as the Internet Topology Zoo has them: names from the
-/// data "label", capacities from "LinkSpeedRaw" (bit/s). Without routes.
-[[nodiscard]] Result<Imported> from_graphml(const File& file);
-
 /// Cables as from_edges(), and for each switch what `show ip route json` of FRR prints, as
 /// NODE.json. Prefixes that are connected to one switch, and not on its cables to others, are where
 /// data goes to; the longest prefix of a table that covers one decides.
 [[nodiscard]] Result<Imported> from_frr(const File& edges, const std::vector<File>& tables);
 
 /// What `ibnetdiscover` prints, and what dump_fts or dump_lfts print of its forwarding tables.
+/// Routes are those to channel adapters, whatever the service level.
 [[nodiscard]] Result<Imported> from_infiniband(const File& net, const File& tables);
 
 }  // namespace portcullis::pfc::import

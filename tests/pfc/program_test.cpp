@@ -170,7 +170,7 @@ TEST(Fluid, LongRunWithDelayAndProportionalShare_SaysWhatItIsWorth) {
 
 /// One flow with two ways, b and c.
 constexpr const char* kTwoWays =
-      R"({"nodes": [{"name": "h", "kind": "host"}, {"name": "a"}, {"name": "b"}, {"name": "c"},
+    R"({"nodes": [{"name": "h", "kind": "host"}, {"name": "a"}, {"name": "b"}, {"name": "c"},
                     {"name": "d"}],
           "links": [{"from": "h", "to": "a"}, {"from": "a", "to": "b"}, {"from": "a", "to": "c"},
                     {"from": "b", "to": "d"}, {"from": "c", "to": "d"}],

@@ -34,7 +34,9 @@ Result<pfc::Topology> load_fabric(const std::string& name,
 
 Result<pfc::cbd::SplitFlows> spread_flows(const pfc::Topology& topology, const std::string& ecmp) {
   if (ecmp == "split") return pfc::cbd::split_flows(topology);
-  pfc::cbd::SplitFlows same{topology, {}, std::vector<double>(topology.flows.size(), 1),
+  pfc::cbd::SplitFlows same{topology,
+                            {},
+                            std::vector<double>(topology.flows.size(), 1),
                             pfc::cbd::first_hops_note(topology)};
   same.origin.resize(topology.flows.size());
   std::iota(same.origin.begin(), same.origin.end(), 0U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// pfc-deadlock import: a fabric from lists of cables, GraphML, FRR or InfiniBand, as our JSON.
+// pfc-deadlock import: a fabric from lists of cables, FRR or InfiniBand, as our JSON.
 #include <fmt/ostream.h>
 
 #include "pfc/import/import.hpp"
@@ -20,6 +20,11 @@ Result<import::Imported> run(const std::string& kind, const std::vector<std::str
     files.push_back({path == "-" ? "standard input" : path, std::move(text)});
   }
   if (kind == "frr") return import::from_frr(files.front(), {files.begin() + 1, files.end()});
+  if (kind == "infiniband") {
+    if (files.size() == 2) return import::from_infiniband(files[0], files[1]);
+    return fail(Errc::InvalidArgument,
+                fmt::format("{} files; two of kind infiniband are accepted", files.size()));
+  }
   if (files.size() != 1)
     return fail(Errc::InvalidArgument,
                 fmt::format("{} files; one of kind {} is accepted", files.size(), kind));
@@ -36,9 +41,10 @@ int run_import(Arguments arguments, Console& console) {
   app.add_option("KIND", kind,
                  "edges: a CSV of cables (node_a,port_a,node_b,port_b[,gbps], or NetBox's\n"
                  "side_a_device,side_a_name,..); frr: such a CSV, then NODE.json of each switch\n"
-                 "as `show ip route json` prints it")
+                 "as `show ip route json` prints it; infiniband: what ibnetdiscover prints, then\n"
+                 "what dump_fts or dump_lfts does")
       ->required()
-      ->check(CLI::IsMember({"edges", "frr"}));
+      ->check(CLI::IsMember({"edges", "frr", "infiniband"}));
   app.add_option("FILE", paths, "- is standard input")->required();
   app.footer("exit status: 0 done, 2 bad arguments or a bad file");
   if (const auto status = parse(app, arguments, console)) return *status;

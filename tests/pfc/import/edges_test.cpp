@@ -8,10 +8,10 @@
 namespace portcullis::pfc::import {
 namespace {
 
-using ::testing::SizeIs;
 using testing::damaged;
 using testing::error_of;
 using testing::sample;
+using ::testing::SizeIs;
 
 TEST(Edges, Sample_HasItsNodesAndCables) {
   const auto imported = from_edges(sample("cables.csv"));
@@ -26,11 +26,11 @@ TEST(Edges, Sample_HasItsNodesAndCables) {
 }
 
 TEST(Edges, NetBoxColumns_AreTaken) {
-  const auto imported = from_edges(
-      {"netbox.csv",
-       "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name\n"
-       "\"sw,1\",dcim.interface,eth1,sw2,dcim.interface,eth1\n"
-       "\"sw,1\",dcim.interface,eth2,sw2,dcim.interface,eth2\n"});
+  const auto imported =
+      from_edges({"netbox.csv",
+                  "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name\n"
+                  "\"sw,1\",dcim.interface,eth1,sw2,dcim.interface,eth1\n"
+                  "\"sw,1\",dcim.interface,eth2,sw2,dcim.interface,eth2\n"});
   ASSERT_TRUE(imported.has_value()) << error_of(imported);
   EXPECT_EQ(imported->topology.nodes[0].name, "sw,1");
   EXPECT_EQ(imported->topology.links[2].name, "sw,1:eth2-sw2:eth2");  // the second between them

@@ -10,13 +10,13 @@
 namespace portcullis::pfc::import {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 using testing::damaged;
 using testing::error_of;
 using testing::frr_samples;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::sample;
+using ::testing::SizeIs;
 
 TEST(Frr, Sample_RoutesServerToServerOverBothSpines) {
   const auto imported = from_frr(sample("cables.csv"), frr_samples());

@@ -18,8 +18,7 @@ inline File sample(const std::string& name) {
 }
 
 inline std::vector<File> frr_samples() {
-  return {sample("leaf1.json"), sample("leaf2.json"), sample("spine1.json"),
-          sample("spine2.json")};
+  return {sample("leaf1.json"), sample("leaf2.json"), sample("spine1.json"), sample("spine2.json")};
 }
 
 /// `file` with its first `from` replaced.
