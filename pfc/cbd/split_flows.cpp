@@ -33,6 +33,7 @@ class Splitter {
     for (const Flow& flow : topology_.flows) {
       PORTCULLIS_TRY(find_ways(flow));
       for (const Way& way : ways_.back()) {
+        if (way.links.empty()) continue;  // a loop, which begins wherever the routes say
         std::uint64_t& parts = parts_of.try_emplace(way.links.front(), 1).first->second;
         parts = std::lcm(parts, way.parts);
         if (parts > kMostParts) return too_many(flow);
@@ -99,7 +100,7 @@ class Splitter {
         to.origin.push_back(index);
         to.share.push_back(share);
       }
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", text_of(way));
+      if (ways.size() > 1) names += (names.empty() ? "" : ", ") + text_of(way);
     }
     if (ways.size() > 1)
       to.note +=

@@ -65,6 +65,15 @@ TEST(SplitFlows, FlowWithOneWay_IsAsItWas) {
   EXPECT_EQ(split.note, "");
 }
 
+TEST(SplitFlows, LoopOfRoutes_IsLeftToTheSimulator) {
+  Topology looped = *ring(4, 1);
+  looped.flows[0].path.clear();
+  looped.flows[0].ttl = 16;
+  const SplitFlows split = *split_flows(looped);
+  EXPECT_THAT(split.topology.flows, SizeIs(4));
+  EXPECT_TRUE(split.topology.flows[0].path.empty());
+}
+
 TEST(SplitFlows, MoreWaysThanAllowed_AreRefused) {
   const Topology wide =
       with_flow(*leaf_spine({.leaves = 2, .spines = 300, .hosts = 1}), "host0", "host1");
