@@ -18,6 +18,7 @@ Bytes dynamic_threshold(const NodePlan& node, Bytes used) {
 Bytes Engine::closes_at(LinkId link) const {
   const LinkPlan& plan = network_.links[link];
   const NodePlan& node = network_.nodes[plan.to];
+  if (plan.xoff == kBoundless) return kBoundless;  // a lossy class: memory that is short drops
   return node.alpha > 0 ? std::min(plan.xoff, dynamic_threshold(node, shared_[plan.to]))
                         : plan.xoff;
 }

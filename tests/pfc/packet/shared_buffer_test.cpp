@@ -46,6 +46,15 @@ TEST(SharedBuffer, OneIngressThatGivesWay_OpensAnother) {
   EXPECT_EQ(unaccounted(later), 0);
 }
 
+TEST(SharedBuffer, LossyClass_DropsAndNeverPauses) {
+  // cbd says that nothing waits for it; a dynamic threshold must not make it so.
+  Topology topology = shared(2, 1);
+  for (pfc::Link& link : topology.links) link.xoff = link.xon = kUnlimited;
+  const RunReport report = run(topology, until(100));
+  EXPECT_EQ(report.ingresses[0].closings, 0u);
+  EXPECT_GT(overflowed(report), 0u);
+}
+
 TEST(SharedBuffer, WithoutAlpha_IsTheLimitOfAllPortsTogether) {
   const RunReport report = run(shared(2, 0), until(100));
   EXPECT_GT(overflowed(report), 0u);
