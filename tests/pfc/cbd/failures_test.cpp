@@ -15,10 +15,7 @@ namespace portcullis::pfc::cbd {
 namespace {
 
 using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 /// Cables 0 to 2 lead to the hosts, 3 to 8 are leaf0-spine0, leaf0-spine1, leaf1-spine0, ..
