@@ -63,7 +63,7 @@ def prefix(target: str, cmake: str, build: str):
 
 def headers(target: str, compiler: str):
     include = pathlib.Path(target) / "include"
-    found = sorted(include.glob("portcullis/*.hpp"))
+    found = sorted([*include.glob("portcullis/*.hpp"), *include.glob("portcullis/*.h")])
     if len(found) < 15:
         raise Broken(f"{include}: {len(found)} headers")
     strict = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only"]
@@ -80,9 +80,15 @@ def symbols(target: str, nm: str):
     bare = [line.split(maxsplit=2)[2].split("@")[0] for line in shown.splitlines()]
     names = run(["c++filt"], input="\n".join(bare)).splitlines()
     names = [name for name in names if name != "PORTCULLIS"]  # the version's own
-    declared = "".join(h.read_text() for h in pathlib.Path(target).glob("include/portcullis/*.hpp"))
-    known = set(re.findall(r"\b\w+\b", declared))
+    headers = pathlib.Path(target) / "include" / "portcullis"
+    known = set(re.findall(r"\b\w+\b", "".join(h.read_text() for h in headers.glob("*.hpp"))))
+    in_c = set(re.findall(r"\b(portcullis_\w+)\(", "".join(h.read_text()
+                                                          for h in headers.glob("*.h"))))
+    if not in_c <= set(names):
+        raise Broken(f"{library} does not show {', '.join(sorted(in_c - set(names)))}")
     for name in names:
+        if name in in_c:
+            continue
         match = re.match(r"portcullis::((?:\w+::)*)(~?\w+)", name)
         around = match.group(1).split("::")[:-1] if match else ["Impl"]
         words = {*around, match.group(2).lstrip("~")} if match else set()
@@ -97,7 +103,7 @@ def symbols(target: str, nm: str):
 
 def places(target: str, source: str, build: str):
     for path in sorted(pathlib.Path(target).rglob("*")):
-        if path.suffix not in (".cmake", ".pc", ".hpp"):
+        if path.suffix not in (".cmake", ".pc", ".hpp", ".h", ".py"):
             continue
         for place in (source, build, target + ".first"):
             if place in path.read_text(encoding="utf-8"):
