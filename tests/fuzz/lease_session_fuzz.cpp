@@ -9,6 +9,7 @@
 // An input is a row of steps: a byte that says which, a byte for whom, a byte of length, and that
 // many bytes, which the step reads as it needs.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
@@ -31,7 +32,7 @@ using portcullis::Errc;
 
 constexpr std::size_t kStepHeader = 3;
 constexpr std::size_t kMaxSteps = 512;
-constexpr ConnectionId kPeers = 6;
+constexpr std::size_t kPeers = 6;
 
 enum class Step : std::uint8_t { Open, Close, Raw, Request, Device, Journal, Expire, Wait, End };
 constexpr std::uint8_t kSteps = 9;
@@ -60,10 +61,11 @@ class Target {
   }
 
   void take(Step step, std::uint8_t whom, std::span<const std::byte> bytes) {
-    const ConnectionId id = 1 + whom % kPeers;
+    const std::size_t peer = whom % kPeers;
+    const ConnectionId id = ids_[peer];
     switch (step) {
       case Step::Open:
-        return open(id, whom);
+        return open(peer, whom);
       case Step::Close:
         return close(id);
       case Step::Raw:
@@ -101,13 +103,14 @@ class Target {
   }
 
   /// Tenants 0 to 2; one peer an operator, one an observer.
-  void open(ConnectionId id, std::uint8_t whom) {
-    if (open_.contains(id)) return;
+  void open(std::size_t peer, std::uint8_t whom) {
+    if (open_.contains(ids_[peer])) return;
+    const ConnectionId id = ++last_connection_;  // none is ever given twice
+    ids_[peer] = id;
     open_[id] = {};
-    hung_up_.erase(id);
-    const auto role = id == 5   ? wire::Role::Operator
-                      : id == 6 ? wire::Role::Observer
-                                : wire::Role::Client;
+    const auto role = peer == 4   ? wire::Role::Operator
+                      : peer == 5 ? wire::Role::Observer
+                                  : wire::Role::Client;
     sessions_->opened(id, {.tenant = whom % 3U, .role = role, .peer = {}});
   }
   void close(ConnectionId id) {
@@ -209,6 +212,8 @@ class Target {
   }
 
   std::uint64_t now_ns_ = 1'000'000'000;
+  std::array<ConnectionId, kPeers> ids_{};
+  ConnectionId last_connection_ = 0;
   std::uint64_t last_request_ = 0;
   std::uint64_t last_lease_ = 0;
   std::map<ConnectionId, std::map<std::uint64_t, int>> open_;  // answers that are owed
