@@ -255,7 +255,7 @@ Result<std::optional<News>> Connection::next_news(std::uint64_t most_ms) {
     if (is_late(*frame)) continue;
     PORTCULLIS_TRY(keep(*frame));
   }
-  std::optional<News> oldest(std::move(news_.front()));
+  std::optional<News> oldest(news_.front());
   news_.pop_front();
   return oldest;
 }

@@ -66,7 +66,7 @@ Result<void> Daemon::check(const Config& config) {
   return UnixPort::check(config.socket);
 }
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, LogSink log) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, const LogSink& log) {
   std::unique_ptr<Daemon> daemon(new Daemon(config));
   if (!daemon->news_.is_open()) return fail(Errc::System, "eventfd: no descriptor is left");
   std::optional<Journal> journal;
@@ -139,12 +139,12 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
                              .first_epoch = beginning.first_epoch,
                              .log = log},
                             [this](Event event) { route(std::move(event)); }, unix_ms));
-  PORTCULLIS_TRY(listen(std::move(beginning), log));
+  PORTCULLIS_TRY(listen(beginning, log));
   device_ = std::make_unique<DeviceThread>(std::move(engine), device.polls);
   return {};
 }
 
-Result<void> Daemon::listen(Beginning beginning, const LogSink& log) {
+Result<void> Daemon::listen(const Beginning& beginning, const LogSink& log) {
   // Whom the socket's mode lets in has to reach it.
   PORTCULLIS_TRY(make_folder(config_.socket, (config_.socket_mode & 077) == 0 ? 0700 : 0755));
   const Facts facts{
@@ -155,7 +155,7 @@ Result<void> Daemon::listen(Beginning beginning, const LogSink& log) {
       .is_emulated = function_->driver().is_emulated(),
       .least_rest_ms = std::max(config_.device.grace_ms, config_.device.residence_ms)};
   sessions_ = std::make_unique<Sessions>(
-      std::move(beginning), config_.limits, facts,
+      beginning, config_.limits, facts,
       SessionPorts{.ask = [this](Request request) { device_->ask(std::move(request)); },
                    .send = [this](ConnectionId to,
                                   wire::FrameBytes frame) { socket_->send(to, std::move(frame)); },
@@ -184,7 +184,7 @@ void Daemon::route(Event event) {
     record = ToRecord{.ticket = granted->ticket, .entry = granted->record};
   if (const auto* ended = std::get_if<Ended>(&event)) record = ToRecord{.entry = ended->ending};
   news_.put(std::move(event));  // before the journal can say anything of it
-  if (record) recorder_->record(*std::move(record));
+  if (record) recorder_->record(*record);
 }
 
 std::string Daemon::description() const {

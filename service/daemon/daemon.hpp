@@ -43,7 +43,8 @@ class Daemon {
   [[nodiscard]] static Result<void> check(const Config& config);
   /// Takes the journal, brings the device up (which resets the function), records what that ended,
   /// and listens. Each error names what it was about.
-  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Config& config, LogSink log);
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Config& config,
+                                                             const LogSink& log);
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
@@ -59,7 +60,7 @@ class Daemon {
   [[nodiscard]] Result<void> open_journal(std::optional<Journal>& journal) const;
   [[nodiscard]] Result<void> attach(const LogSink& log);
   [[nodiscard]] Result<void> begin(std::optional<Journal> journal, const LogSink& log);
-  [[nodiscard]] Result<void> listen(Beginning beginning, const LogSink& log);
+  [[nodiscard]] Result<void> listen(const Beginning& beginning, const LogSink& log);
   void route(Event event);
   /// What waits, for at most `most_ms`.
   void serve(int most_ms);

@@ -13,7 +13,7 @@ bool is_of(const BookedLease& lease, std::uint64_t tenant) noexcept {
 
 }  // namespace
 
-LeaseBook::LeaseBook(std::vector<PastEnding> past) {
+LeaseBook::LeaseBook(const std::vector<PastEnding>& past) {
   for (const PastEnding& each : past) remember(each);
 }
 

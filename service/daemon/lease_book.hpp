@@ -53,7 +53,7 @@ struct BookedLease {
 
 class LeaseBook {
  public:
-  explicit LeaseBook(std::vector<PastEnding> past);
+  explicit LeaseBook(const std::vector<PastEnding>& past);
 
   /// A lease that is held or being revoked, or is FENCED.
   [[nodiscard]] BookedLease* find(lease::LeaseName name);

@@ -45,15 +45,15 @@ void Recorder::write_waiting() {
     while (batch.size() < kMostTogether) {
       auto next = inbox_.take();
       if (!next) break;
-      batch.push_back(*std::move(next));
+      batch.push_back(*next);
     }
     more = batch.size() == kMostTogether;
-    if (!batch.empty()) write_batch(std::move(batch));
+    if (!batch.empty()) write_batch(batch);
   }
 }
 
 /// A grant is written or refused; an ending is written, now or later, behind those before it.
-void Recorder::write_batch(std::vector<ToRecord> batch) {
+void Recorder::write_batch(const std::vector<ToRecord>& batch) {
   std::vector<Entry> entries;
   for (const ToRecord& each : batch) entries.push_back(each.entry);
   Result<void> written;
@@ -65,8 +65,8 @@ void Recorder::write_batch(std::vector<ToRecord> batch) {
     if (std::holds_alternative<Record>(each.entry))
       options_.tell(Recorded{.ticket = each.ticket, .done = written});
   if (written) return;
-  for (Entry& each : entries)
-    if (std::holds_alternative<Ending>(each)) kept_.push_back(std::move(each));
+  for (const Entry& each : entries)
+    if (std::holds_alternative<Ending>(each)) kept_.push_back(each);
 }
 
 /// What is kept may be nothing, or nothing that changes the file: a real write says whether it can

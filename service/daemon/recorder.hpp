@@ -40,14 +40,14 @@ class Recorder {
   /// Writes what it was given, if that is possible, and ends.
   ~Recorder();
 
-  void record(ToRecord entry) { inbox_.put(std::move(entry)); }
+  void record(const ToRecord& entry) { inbox_.put(entry); }
   /// The file could not be written when that was tried last.
   [[nodiscard]] bool is_lost() const noexcept { return is_lost_.load(); }
 
  private:
   void run();
   void write_waiting();
-  void write_batch(std::vector<ToRecord> batch);
+  void write_batch(const std::vector<ToRecord>& batch);
   void try_again();
   void forget_old();
   void note(const Result<void>& written);

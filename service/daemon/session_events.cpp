@@ -112,7 +112,7 @@ void Sessions::hear_granted(const Granted& granted) {
 void Sessions::hear_not_granted(const NotGranted& refused) {
   const auto at = asked_.find(refused.ticket);
   if (at == asked_.end()) return;
-  const AskedAlloc asked = std::move(at->second);
+  const AskedAlloc asked = at->second;
   asked_.erase(at);
   book_.note_refused(asked.tenant, asked.charged_bytes);
   const wire::Code code = code_of(refused.why);
@@ -125,7 +125,7 @@ void Sessions::hear_not_granted(const NotGranted& refused) {
 void Sessions::hear(const Recorded& recorded) {
   const auto at = asked_.find(recorded.ticket);
   if (at == asked_.end()) return;
-  const AskedAlloc asked = std::move(at->second);
+  const AskedAlloc asked = at->second;
   asked_.erase(at);
   BookedLease* lease = book_.find(asked.name);
   if (lease != nullptr) lease->is_recorded = recorded.done.has_value();

@@ -97,12 +97,13 @@ std::uint64_t rest_ns_of(const wire::AllocRequest& wanted) noexcept {
   return 4 * (std::uint64_t{4'096} << wanted.ack_timeout) * (wanted.retry_count + std::uint64_t{1});
 }
 
-Sessions::Sessions(Beginning beginning, const Limits& limits, Facts facts, SessionPorts ports)
+Sessions::Sessions(const Beginning& beginning, const Limits& limits, Facts facts,
+                   SessionPorts ports)
     : incarnation_(beginning.incarnation),
       limits_(limits),
       facts_(std::move(facts)),
       ports_(std::move(ports)),
-      book_(std::move(beginning.past)),
+      book_(beginning.past),
       started_ns_(ports_.clock.now_ns()) {}
 
 void Sessions::opened(ConnectionId connection, Identity identity) {

@@ -52,7 +52,7 @@ struct SessionPorts {
 
 class Sessions {
  public:
-  Sessions(Beginning beginning, const Limits& limits, Facts facts, SessionPorts ports);
+  Sessions(const Beginning& beginning, const Limits& limits, Facts facts, SessionPorts ports);
   Sessions(const Sessions&) = delete;
   Sessions& operator=(const Sessions&) = delete;
 

@@ -227,6 +227,7 @@ class Target {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   Target target;
   std::span<const std::uint8_t> left(data, bytes);

@@ -21,7 +21,6 @@
 namespace portcullis::service::daemon {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 

@@ -15,7 +15,6 @@
 namespace portcullis::service::daemon {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class JournalTest : public testing::Test {

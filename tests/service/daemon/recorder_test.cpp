@@ -32,7 +32,7 @@ class RecorderTest : public testing::Test {
 
   void start(std::optional<Journal> journal) {
     recorder_ = std::make_unique<Recorder>(
-        std::move(journal), Recorder::Options{.tell = [this](Recorded done) { note(done); },
+        std::move(journal), Recorder::Options{.tell = [this](const Recorded& done) { note(done); },
                                               .unix_ms = [] { return std::uint64_t{5000}; },
                                               .keep_ms = 0,
                                               .log =

@@ -31,12 +31,12 @@ class SessionWorld : public testing::Test {
               .mac = {.octets = {2, 0, 0, 0, 0, 1}},
               .description = "a device",
               .is_emulated = true},
-        SessionPorts{
-            .ask = [this](Request request) { asked.push_back(std::move(request)); },
-            .send = [this](ConnectionId to, wire::FrameBytes frame) { sent[to].push_back(frame); },
-            .hang_up = [this](ConnectionId id) { hung_up.push_back(id); },
-            .log = {},
-            .clock = Clock::simulated(&SessionWorld::now, this)});
+        SessionPorts{.ask = [this](Request request) { asked.push_back(std::move(request)); },
+                     .send = [this](ConnectionId to,
+                                    const wire::FrameBytes& frame) { sent[to].push_back(frame); },
+                     .hang_up = [this](ConnectionId id) { hung_up.push_back(id); },
+                     .log = {},
+                     .clock = Clock::simulated(&SessionWorld::now, this)});
   }
   static std::uint64_t now(const void* world) noexcept {
     return static_cast<const SessionWorld*>(world)->now_ns;
@@ -69,7 +69,7 @@ class SessionWorld : public testing::Test {
   template <class T>
   T next_asked() {
     EXPECT_FALSE(asked.empty());
-    const T got = std::get<T>(asked.front());
+    T got = std::get<T>(asked.front());
     asked.pop_front();
     return got;
   }
