@@ -27,14 +27,14 @@ extern "C" {
 // What a call that failed answers; 0 is success.
 enum {
   PORTCULLIS_OK = 0,
-  PORTCULLIS_INVALID = 1,     // a value that nobody accepts
-  PORTCULLIS_NOT_FOUND = 2,   // no such lease of this tenant; nobody listens there
-  PORTCULLIS_NOT_ALLOWED = 3, // the role may not
-  PORTCULLIS_LIMIT = 4,       // of the tenant or the server
-  PORTCULLIS_BUSY = 5,        // again later; the server is ending
-  PORTCULLIS_UNAVAILABLE = 6, // the device or the journal is lost: nothing is granted
+  PORTCULLIS_INVALID = 1,      // a value that nobody accepts
+  PORTCULLIS_NOT_FOUND = 2,    // no such lease of this tenant; nobody listens there
+  PORTCULLIS_NOT_ALLOWED = 3,  // the role may not
+  PORTCULLIS_LIMIT = 4,        // of the tenant or the server
+  PORTCULLIS_BUSY = 5,         // again later; the server is ending
+  PORTCULLIS_UNAVAILABLE = 6,  // the device or the journal is lost: nothing is granted
   PORTCULLIS_TIMEOUT = 7,
-  PORTCULLIS_GONE = 8, // the server cannot be reached; the client goes on trying
+  PORTCULLIS_GONE = 8,  // the server cannot be reached; the client goes on trying
   PORTCULLIS_SYSTEM = 9
 };
 
@@ -46,18 +46,18 @@ typedef struct portcullis_gate portcullis_gate;
 
 typedef struct {
   int code;
-  char text[252]; // one line
+  char text[252];  // one line
 } portcullis_error;
 
 typedef struct {
   uint64_t bytes;
-  uint64_t ttl_ms; // between renewals; 0: the server's
-  uint8_t gid[16]; // this side's, an IPv4 address as ::ffff:a.b.c.d
+  uint64_t ttl_ms;  // between renewals; 0: the server's
+  uint8_t gid[16];  // this side's, an IPv4 address as ::ffff:a.b.c.d
   uint8_t mac[6];
   uint16_t mtu;
-  uint32_t qpn; // this side's RC queue pair
-  uint32_t psn; // the first that it sends
-  uint8_t access; // bits: 1 write, 2 read, 4 atomic
+  uint32_t qpn;    // this side's RC queue pair
+  uint32_t psn;    // the first that it sends
+  uint8_t access;  // bits: 1 write, 2 read, 4 atomic
   uint8_t ack_timeout;
   uint8_t retry_count;
 } portcullis_request;
@@ -69,50 +69,50 @@ typedef struct {
 typedef struct {
   uint64_t id;
   uint64_t epoch;
-  uint64_t address; // of the region's first byte
+  uint64_t address;  // of the region's first byte
   uint64_t bytes;
-  uint8_t gid[16]; // the server's
+  uint8_t gid[16];  // the server's
   uint8_t mac[6];
   uint16_t mtu;
   uint32_t qpn;
   uint32_t psn;
   uint32_t rkey;
-  uint8_t ack_timeout; // this side's queue pair must use these two
+  uint8_t ack_timeout;  // this side's queue pair must use these two
   uint8_t retry_count;
   uint8_t access;
-  const portcullis_gate *gate;
+  const portcullis_gate* gate;
 } portcullis_lease;
 
 typedef struct {
   uint64_t id;
   uint64_t epoch;
   uint32_t failed_mask;
-  uint8_t is_known; // 0: the server could not be asked; the rest but the name says nothing
+  uint8_t is_known;  // 0: the server could not be asked; the rest but the name says nothing
   uint8_t outcome;
-  uint8_t memory; // what proved that no access reaches it; 0 nothing
+  uint8_t memory;  // what proved that no access reaches it; 0 nothing
   uint8_t cause;
 } portcullis_end;
 
 // A lease has ended otherwise than by release; its gate is closed already. Called from a thread of
 // the library's, which it must not keep waiting, and it must not call the library.
-typedef void (*portcullis_on_ended)(const portcullis_end *end, void *context);
+typedef void (*portcullis_on_ended)(const portcullis_end* end, void* context);
 
 // `name` is for the server's log. `on_ended` may be NULL.
-int portcullis_client_open(const char *socket, const char *name, portcullis_on_ended on_ended,
-                           void *context, portcullis_client **client, portcullis_error *error);
+int portcullis_client_open(const char* socket, const char* name, portcullis_on_ended on_ended,
+                           void* context, portcullis_client** client, portcullis_error* error);
 // Leaves what is held to the server, which ends it by its rule for clients that go. Takes NULL.
-void portcullis_client_close(portcullis_client *client);
+void portcullis_client_close(portcullis_client* client);
 
-int portcullis_client_alloc(portcullis_client *client, const portcullis_request *request,
-                            portcullis_lease *lease, portcullis_error *error);
+int portcullis_client_alloc(portcullis_client* client, const portcullis_request* request,
+                            portcullis_lease* lease, portcullis_error* error);
 // Closes the gate, has the lease revoked, and says what that came to.
-int portcullis_client_release(portcullis_client *client, const portcullis_lease *lease,
-                              portcullis_end *end, portcullis_error *error);
+int portcullis_client_release(portcullis_client* client, const portcullis_lease* lease,
+                              portcullis_end* end, portcullis_error* error);
 // Whether requests may be posted under it: one load, for the path that posts. Once 0, always 0.
-int portcullis_lease_is_open(const portcullis_lease *lease);
+int portcullis_lease_is_open(const portcullis_lease* lease);
 
 // "0.1.0".
-const char *portcullis_client_version(void);
+const char* portcullis_client_version(void);
 
 #ifdef __cplusplus
 }

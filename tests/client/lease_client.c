@@ -9,17 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static void on_ended(const portcullis_end *end, void *context) {
+static void on_ended(const portcullis_end* end, void* context) {
   (void)context;
   printf("ended: known %d outcome %d memory %d cause %d\n", end->is_known, end->outcome,
          end->memory, end->cause);
   fflush(stdout);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const unsigned char gid[16] = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x99};
   static const unsigned char mac[6] = {2, 0, 0, 0, 0, 9};
-  portcullis_client *client;
+  portcullis_client* client;
   portcullis_error error;
   portcullis_lease lease;
   portcullis_request request = PORTCULLIS_REQUEST_INIT;

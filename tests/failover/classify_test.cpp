@@ -70,7 +70,7 @@ OutstandingRequest at(std::uint64_t address, std::uint64_t length, OutstandingRe
   return made;
 }
 
-const OutstandingRequest kQuietWrite = request(Opcode::Write, Environment::Quiet);
+const OutstandingRequest quiet_write = request(Opcode::Write, Environment::Quiet);
 
 // ---- One request
 // ----------------------------------------------------------------------------------------
@@ -122,11 +122,11 @@ TEST(Classify, Read_IsRepostedWhateverHappensAround) {
 }
 
 TEST(Classify, WriteToAQuietTarget_WaitsForAFenceOrForItsSender) {
-  EXPECT_EQ(advice_for(kQuietWrite).one_of, (Lists{{Proviso::FenceDone}, {Proviso::NothingLater}}));
+  EXPECT_EQ(advice_for(quiet_write).one_of, (Lists{{Proviso::FenceDone}, {Proviso::NothingLater}}));
 }
 
 TEST(Classify, FencedWriteToAQuietTarget_IsReposted) {
-  EXPECT_EQ(advice_for(fenced(kQuietWrite)).advice, Advice::Repost);
+  EXPECT_EQ(advice_for(fenced(quiet_write)).advice, Advice::Repost);
 }
 
 TEST(Classify, WriteThatIsPolledAndReused_WaitsForAQuietTarget) {
@@ -188,17 +188,17 @@ TEST(Classify, Notifications_AreNeverReposted) {
 }
 
 TEST(Classify, WriteOfNoBytes_IsReposted) {
-  EXPECT_EQ(advice_for(at(64, 0, kQuietWrite)).advice, Advice::Repost);
+  EXPECT_EQ(advice_for(at(64, 0, quiet_write)).advice, Advice::Repost);
 }
 
 TEST(Classify, BytesBeyondTheLastAddress_GetNoAdvice) {
-  const auto advice = advice_for(at(~std::uint64_t{0}, 64, kQuietWrite));
+  const auto advice = advice_for(at(~std::uint64_t{0}, 64, quiet_write));
   EXPECT_EQ(advice.advice, Advice::NoAdvice);
   EXPECT_EQ(advice.reason, "its 64 bytes at 0xffffffffffffffff reach beyond 2^64");
 }
 
 TEST(Classify, RequestWithoutCompletion_TakesItsQueuePairForFailed) {
-  OutstandingRequest open = fenced(kQuietWrite);
+  OutstandingRequest open = fenced(quiet_write);
   open.status_name.clear();
   const auto advice = advice_for(open);
   EXPECT_EQ(advice.advice, Advice::Repost);
@@ -211,14 +211,14 @@ TEST(Classify, RequestWithoutCompletion_TakesItsQueuePairForFailed) {
 // ----------------------------------------------------------------------------------------
 
 TEST(Classify, WriteAndALaterWriteOfTheSameSender_AreNotRepostedUnfenced) {
-  const auto advice = advices({on_qp(1, kQuietWrite), on_qp(2, kQuietWrite)});
+  const auto advice = advices({on_qp(1, quiet_write), on_qp(2, quiet_write)});
   EXPECT_THAT(advice, ElementsAre(Advice::OnlyIf, Advice::OnlyIf));
 }
 
 TEST(Classify, CasWhoseOwnReleaseFollows_IsNeverReposted) {
   OutstandingRequest cas = request(Opcode::CompareSwap, Environment::Quiet);
   cas.contract.is_nothing_later = true;
-  EXPECT_THAT(advices({on_qp(1, cas), on_qp(2, completed(kQuietWrite))}),
+  EXPECT_THAT(advices({on_qp(1, cas), on_qp(2, completed(quiet_write))}),
               ElementsAre(Advice::Never, Advice::Never));
 }
 
@@ -294,13 +294,13 @@ TEST(Classify, ChunkBeforeAFlagThatIsPolled_IsNotReposted) {
 }
 
 TEST(Classify, FencedWriteBehindACompletedOne_IsNeverReposted) {
-  EXPECT_THAT(advices({on_qp(1, fenced(kQuietWrite)), on_qp(2, completed(fenced(kQuietWrite)))}),
+  EXPECT_THAT(advices({on_qp(1, fenced(quiet_write)), on_qp(2, completed(fenced(quiet_write)))}),
               ElementsAre(Advice::Never, Advice::Never));
 }
 
 TEST(Classify, TwoFencedWritesToOneAddress_AreRepostedInTheirOrder) {
   const auto advice =
-      classify({on_qp(1, fenced(kQuietWrite)), on_qp(1, fenced(kQuietWrite))}).value();
+      classify({on_qp(1, fenced(quiet_write)), on_qp(1, fenced(quiet_write))}).value();
   EXPECT_EQ(advice[0].advice, Advice::Repost);
   EXPECT_EQ(advice[1].advice, Advice::Repost);
   EXPECT_EQ(advice[0].conditions[0].kind, Requirement::Kind::PostingOrder);
@@ -308,13 +308,13 @@ TEST(Classify, TwoFencedWritesToOneAddress_AreRepostedInTheirOrder) {
 }
 
 TEST(Classify, TwoUnfencedWritesToOneAddress_AreNotBothReposted) {
-  EXPECT_THAT(advices({on_qp(1, kQuietWrite), on_qp(1, kQuietWrite)}),
+  EXPECT_THAT(advices({on_qp(1, quiet_write), on_qp(1, quiet_write)}),
               ElementsAre(Advice::OnlyIf, Advice::OnlyIf));
 }
 
 TEST(Classify, WritesThatOverlapInPart_AreExploredTogether) {
-  const auto advice = classify({on_qp(1, at(0, 12, fenced(kQuietWrite))),
-                                on_qp(2, completed(at(8, 8, fenced(kQuietWrite))))})
+  const auto advice = classify({on_qp(1, at(0, 12, fenced(quiet_write))),
+                                on_qp(2, completed(at(8, 8, fenced(quiet_write))))})
                           .value();
   EXPECT_EQ(advice[0].advice, Advice::Never);
   EXPECT_THAT(advice[0].explored_with, ElementsAre(1U));
@@ -322,49 +322,49 @@ TEST(Classify, WritesThatOverlapInPart_AreExploredTogether) {
 
 TEST(Classify, NeighboursThatTouchNoCommonByte_AreAdvisedApart) {
   const auto advice =
-      classify({at(0, 8, fenced(kQuietWrite)), completed(at(8, 8, fenced(kQuietWrite)))}).value();
+      classify({at(0, 8, fenced(quiet_write)), completed(at(8, 8, fenced(quiet_write)))}).value();
   EXPECT_EQ(advice[0].advice, Advice::Repost);
   EXPECT_THAT(advice[0].explored_with, IsEmpty());
 }
 
 TEST(Classify, ReadBeforeACompletedWrite_IsNeverReposted) {
   EXPECT_THAT(advices({on_qp(1, request(Opcode::Read, Environment::Quiet)),
-                       on_qp(2, completed(kQuietWrite))}),
+                       on_qp(2, completed(quiet_write))}),
               ElementsAre(Advice::Never, Advice::Never));
 }
 
 TEST(Classify, UnsignaledRequestBeforeACompletedOne_IsCompleted) {
-  OutstandingRequest open = on_qp(1, kQuietWrite);
+  OutstandingRequest open = on_qp(1, quiet_write);
   open.status_name.clear();
-  const auto advice = classify({open, on_qp(1, completed(kQuietWrite))}).value();
+  const auto advice = classify({open, on_qp(1, completed(quiet_write))}).value();
   EXPECT_EQ(advice[0].advice, Advice::Never);
   EXPECT_EQ(advice[0].reason, "completed, as a later request of its QP did: nothing to repeat");
 }
 
 TEST(Classify, SuccessAfterAnErrorOnOneQp_IsAContradiction) {
-  const auto advice = classify({on_qp(1, kQuietWrite), on_qp(1, completed(kQuietWrite))}).value();
+  const auto advice = classify({on_qp(1, quiet_write), on_qp(1, completed(quiet_write))}).value();
   EXPECT_EQ(advice[0].advice, Advice::NoAdvice);
   EXPECT_THAT(advice[0].reason, HasSubstr("the dump contradicts itself: RETRY_EXC_ERR here"));
 }
 
 TEST(Classify, WriteWithoutAddressBesideAnother_GetsNoAdvice) {
-  OutstandingRequest somewhere = fenced(kQuietWrite);
+  OutstandingRequest somewhere = fenced(quiet_write);
   somewhere.remote_addr.reset();
-  const auto advice = classify({somewhere, completed(fenced(kQuietWrite))}).value();
+  const auto advice = classify({somewhere, completed(fenced(quiet_write))}).value();
   EXPECT_EQ(advice[0].advice, Advice::NoAdvice);
   EXPECT_EQ(advice[0].reason,
             "whether work_requests[0] and [1] touch the same memory the dump does not say");
 }
 
 TEST(Classify, SameAddressesBehindTwoRkeys_GetNoAdvice) {
-  OutstandingRequest other = fenced(kQuietWrite);
+  OutstandingRequest other = fenced(quiet_write);
   other.rkey = 7;
-  EXPECT_THAT(advices({fenced(kQuietWrite), other}),
+  EXPECT_THAT(advices({fenced(quiet_write), other}),
               ElementsAre(Advice::NoAdvice, Advice::NoAdvice));
 }
 
 TEST(Classify, MoreRequestsThanAreExplored_GetNoAdvice) {
-  const auto advice = classify(Dump(5, fenced(kQuietWrite))).value();
+  const auto advice = classify(Dump(5, fenced(quiet_write))).value();
   EXPECT_EQ(advice[4].advice, Advice::NoAdvice);
   EXPECT_EQ(advice[4].reason, "5 requests meet in these bytes, at most 4 are explored together");
 }
@@ -395,7 +395,7 @@ TEST(Classify, OpcodeThatIsNotModelled_GetsNoAdviceAndItsName) {
 }
 
 TEST(Classify, StatusThatIsNotModelled_GetsNoAdviceAndItsName) {
-  OutstandingRequest fatal = kQuietWrite;
+  OutstandingRequest fatal = quiet_write;
   fatal.outcome = Outcome::Unmodelled;
   fatal.status_name = "FATAL_ERR";
   EXPECT_EQ(advice_for(fatal).reason, "what was executed before FATAL_ERR is not modelled");
@@ -406,7 +406,7 @@ TEST(Classify, RequestBesideOneThatMayTouchAnything_GetsNoAdvice) {
   any.opcode.reset();
   any.opcode_name = "DRIVER1";
   any.side_effect = SideEffect::Any;
-  EXPECT_THAT(advices({fenced(kQuietWrite), any}), ElementsAre(Advice::NoAdvice, Advice::NoAdvice));
+  EXPECT_THAT(advices({fenced(quiet_write), any}), ElementsAre(Advice::NoAdvice, Advice::NoAdvice));
 }
 
 /// The members of an enum of the installed infiniband/verbs.h.
