@@ -60,7 +60,7 @@ struct Request {
   std::uint8_t packets = 1;
   std::uint8_t queue = 0;
   std::uint8_t operation = 0;
-  std::uint8_t order = 0;     // the queue of the operation's first attempt
+  std::uint8_t order = 0;      // the queue of the operation's first attempt
   std::int16_t previous = -1;  // on the same queue
   bool has_result = false;
   bool has_content = false;

@@ -74,9 +74,10 @@ class KeeperTest : public testing::Test {
     ASSERT_TRUE(daemon) << daemon.error().text;
     daemon_ = *std::move(daemon);
     thread_ = std::thread([this] {
-      is_good_ = daemon_->run({.stop = [this] { return stop_.load(); },
-                               .reload = [] { return std::optional<Config>(); },
-                               .log = {}})
+      is_good_ = daemon_
+                     ->run({.stop = [this] { return stop_.load(); },
+                            .reload = [] { return std::optional<Config>(); },
+                            .log = {}})
                      .value_or(false);
     });
   }

@@ -12,11 +12,11 @@ struct Body {
 };
 
 #ifdef CONTROL
-constexpr auto kBody = layout<16>(field("id", 0, &Body::id), field("mask", 8, &Body::mask),
-                                  reserved(12, 4));
+constexpr auto kBody =
+    layout<16>(field("id", 0, &Body::id), field("mask", 8, &Body::mask), reserved(12, 4));
 #else
-constexpr auto kBody = layout<16>(field("id", 0, &Body::id), field("mask", 9, &Body::mask),
-                                  reserved(13, 3));
+constexpr auto kBody =
+    layout<16>(field("id", 0, &Body::id), field("mask", 9, &Body::mask), reserved(13, 3));
 #endif
 
 constexpr auto kBodyBytes = kBody.bytes;
