@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
+
 namespace portcullis::service::daemon {
 namespace {
 
@@ -31,7 +33,7 @@ void Recorder::run() {
     pollfd waited{.fd = inbox_.fd(), .events = POLLIN, .revents = 0};
     const int ready = ::poll(&waited, 1, is_lost_ ? kTryAgainMs : kLookAgainMs);
     inbox_.heard();
-    if (is_lost_) try_again();
+    if (is_lost_ && Clock::wall().now_ns() >= try_again_ns_) try_again();
     write_waiting();
     if (ready == 0 || ++rounds_ >= kRoundsBetween) forget_old();
   }
@@ -90,6 +92,7 @@ void Recorder::forget_old() {
 /// One line when it begins, one when it is over.
 void Recorder::note(const Result<void>& written) {
   const bool was_lost = is_lost_.exchange(!written);
+  if (!written) try_again_ns_ = Clock::wall().now_ns() + kTryAgainMs * kNsPerMs;
   if (!options_.log || was_lost == !written) return;
   options_.log(written ? std::string("the journal is written again; leases are granted")
                        : written.error().text + "; nothing is granted until it can be written");

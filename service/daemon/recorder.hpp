@@ -55,8 +55,9 @@ class Recorder {
   std::optional<Journal> journal_;
   Options options_;
   Mailbox<ToRecord> inbox_;
-  std::vector<Entry> kept_;  // endings that are not in the file yet
-  int rounds_ = 0;           // since something was forgotten last
+  std::vector<Entry> kept_;         // endings that are not in the file yet
+  std::uint64_t try_again_ns_ = 0;  // not before then, whatever comes meanwhile
+  int rounds_ = 0;                  // since something was forgotten last
   std::atomic<bool> is_lost_{false};
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -302,7 +302,8 @@ class Leased(unittest.TestCase):
 
     def test_killed_at_random_no_name_comes_twice_and_no_outcome_is_taken_back(self):
         chance = random.Random(17)
-        server = self.serve()
+        # Slots rest, and no client is to meet their end.
+        server = self.serve(config="[device]\nslots = 20000\n[limits]\ntenant_leases = 20000\n")
         all_names = set()
         for _ in range(CRASHES):
             names, ended, known = self.until_killed(server, chance)
