@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/unix_socket.hpp"
 
 namespace portcullis::client {
 namespace {
@@ -53,18 +52,12 @@ tl::unexpected<Error> refused(const wire::Refusal& refusal) {
 
 /// A server that accepts nobody, with all places before it taken, is waited for until then.
 Result<UniqueFd> connect_to(const std::filesystem::path& path, std::uint64_t until_ns) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
   const std::string text = path.string();
-  if (text.empty() || text.size() >= sizeof address.sun_path)
-    return fail(Errc::InvalidArgument,
-                fmt::format("socket \"{}\": {} characters; a path of 1 to {} is accepted", text,
-                            text.size(), sizeof address.sun_path - 1));
-  text.copy(static_cast<char*>(address.sun_path), text.size());
+  PORTCULLIS_TRY_ASSIGN(const sockaddr_un address, unix_address(text, "socket"));
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return fail(Errc::System, fmt::format("socket: {}", std::strerror(errno)));
   const auto connect = [&] {
-    return ::connect(socket.get(), std::bit_cast<const sockaddr*>(&address), sizeof address) == 0;
+    return ::connect(socket.get(), generic(address), sizeof address) == 0;
   };
   constexpr int kTryAgainMs = 10;
   bool is_connected = connect();

@@ -55,7 +55,7 @@ tl::unexpected<Error> bad_address(const std::string& text, std::string_view why)
 Result<Address> address_of(const std::string& text) {
   Address out;
   if (text.find('/') != std::string::npos) {
-    PORTCULLIS_TRY_ASSIGN(const sockaddr_un path, vfio_user::unix_address(text, kWhat));
+    PORTCULLIS_TRY_ASSIGN(const sockaddr_un path, unix_address(text, kWhat));
     out.set(path);
     return out;
   }
@@ -81,12 +81,12 @@ tl::unexpected<Error> system_error(const std::string& what) {
 }
 
 /// Bound to `text`; a UNIX socket's file is `path`'s from then on.
-Result<UniqueFd> bound_socket(const std::string& text, int type, vfio_user::SocketPath& path) {
+Result<UniqueFd> bound_socket(const std::string& text, int type, SocketPath& path) {
   PORTCULLIS_TRY_ASSIGN(const Address address, address_of(text));
   UniqueFd fd(socket(address.storage.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.is_open()) return system_error("socket");
   if (address.storage.ss_family == AF_UNIX) {
-    PORTCULLIS_TRY_ASSIGN(path, vfio_user::SocketPath::bind(fd.get(), type, text, kWhat));
+    PORTCULLIS_TRY_ASSIGN(path, SocketPath::bind(fd.get(), type, text, kWhat));
     return fd;
   }
   const int yes = 1;
@@ -97,7 +97,7 @@ Result<UniqueFd> bound_socket(const std::string& text, int type, vfio_user::Sock
 
 class DatagramChannel final : public FrameChannel {
  public:
-  DatagramChannel(UniqueFd fd, vfio_user::SocketPath path, const Address& remote)
+  DatagramChannel(UniqueFd fd, SocketPath path, const Address& remote)
       : fd_(std::move(fd)), path_(std::move(path)), remote_(remote) {}
 
   [[nodiscard]] int fd() const noexcept override { return fd_.get(); }
@@ -116,7 +116,7 @@ class DatagramChannel final : public FrameChannel {
 
  private:
   UniqueFd fd_;
-  vfio_user::SocketPath path_;
+  SocketPath path_;
   Address remote_;
 };
 
@@ -125,7 +125,7 @@ class StreamChannel final : public FrameChannel {
   /// Connects to `remote` whenever it is not connected.
   explicit StreamChannel(const Address& remote) : remote_(remote) {}
   /// Accepts one peer after the other.
-  StreamChannel(UniqueFd listener, vfio_user::SocketPath path)
+  StreamChannel(UniqueFd listener, SocketPath path)
       : listener_(std::move(listener)), path_(std::move(path)) {}
 
   [[nodiscard]] int fd() const noexcept override {
@@ -222,7 +222,7 @@ class StreamChannel final : public FrameChannel {
   }
 
   UniqueFd listener_;
-  vfio_user::SocketPath path_;
+  SocketPath path_;
   Address remote_;
   UniqueFd peer_;
   Clock::time_point next_try_{};
@@ -266,7 +266,7 @@ Result<WireSpec> WireSpec::parse(std::string_view text) {
 }
 
 Result<std::unique_ptr<FrameChannel>> FrameChannel::open(const WireSpec& spec) {
-  vfio_user::SocketPath path;
+  SocketPath path;
   if (spec.kind == WireSpec::Kind::Connect) {
     PORTCULLIS_TRY_ASSIGN(const Address remote, address_of(spec.remote));
     return std::make_unique<StreamChannel>(remote);

@@ -17,8 +17,8 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "base/unix_socket.hpp"
 #include "model/vfio_user/messages.hpp"
-#include "model/vfio_user/socket_path.hpp"
 
 namespace portcullis::model::vfio_user {
 

@@ -7,12 +7,11 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace portcullis::service::daemon {
@@ -22,29 +21,11 @@ constexpr ConnectionId kListening = 0;
 constexpr int kBacklog = 128;
 constexpr int kFramesAtOnce = 16;  // of one connection, before the others have their turn
 
+constexpr std::string_view kWhat = "socket";  // names the path in an error
+
 tl::unexpected<Error> system_failure(const std::filesystem::path& path, const char* call) {
   return fail(Errc::System,
               fmt::format("socket {}: {}: {}", path.string(), call, std::strerror(errno)));
-}
-
-Result<sockaddr_un> address_of(const std::filesystem::path& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string text = path.string();
-  if (text.empty() || text.size() >= sizeof address.sun_path)
-    return fail(Errc::InvalidArgument,
-                fmt::format("socket \"{}\": {} characters; a path of 1 to {} is accepted", text,
-                            text.size(), sizeof address.sun_path - 1));
-  text.copy(static_cast<char*>(address.sun_path), text.size());
-  return address;
-}
-
-const sockaddr* plain(const sockaddr_un& address) noexcept {
-  return std::bit_cast<const sockaddr*>(&address);
-}
-
-UniqueFd make_socket() {
-  return UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
 /// Two servers that start at once would both find a name that nobody listens on. The file stays:
@@ -55,26 +36,8 @@ Result<UniqueFd> lock_name(const std::filesystem::path& path) {
   if (!file.is_open()) return system_failure(name, "open");
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno != EWOULDBLOCK) return system_failure(name, "flock");
-  return fail(Errc::Busy, fmt::format("socket {}: a server listens there already", path.string()));
-}
-
-/// Whether the name may be taken: nothing is there, or a socket that nobody listens on.
-Result<void> clear_name(const std::filesystem::path& path, const sockaddr_un& address) {
-  struct stat there {};
-  if (::lstat(path.c_str(), &there) != 0) {
-    if (errno == ENOENT) return {};
-    return system_failure(path, "lstat");
-  }
-  if (!S_ISSOCK(there.st_mode))
-    return fail(Errc::InvalidArgument,
-                fmt::format("socket {}: something else than a socket is there", path.string()));
-  const UniqueFd probe = make_socket();
-  if (::connect(probe.get(), plain(address), sizeof address) == 0 || errno == EAGAIN)
-    return fail(Errc::Busy,
-                fmt::format("socket {}: a server listens there already", path.string()));
-  if (errno != ECONNREFUSED) return system_failure(path, "connect");
-  if (::unlink(path.c_str()) != 0) return system_failure(path, "unlink");
-  return {};
+  return fail(Errc::Busy,
+              fmt::format("{} '{}': another server listens there", kWhat, path.string()));
 }
 
 bool would_block(int error) noexcept {
@@ -92,7 +55,7 @@ Result<std::unique_ptr<UnixPort>> UnixPort::listen(const Options& options, Liste
 UnixPort::~UnixPort() { stop_listening(); }
 
 Result<void> UnixPort::check(const std::filesystem::path& path) {
-  PORTCULLIS_TRY(address_of(path));
+  PORTCULLIS_TRY(unix_address(path.string(), kWhat));
   return {};
 }
 
@@ -100,24 +63,21 @@ Result<void> UnixPort::start() {
   epoll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_.is_open()) return system_failure(options_.path, "epoll_create1");
   spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  PORTCULLIS_TRY(check(options_.path));
   PORTCULLIS_TRY_ASSIGN(lock_, lock_name(options_.path));
   PORTCULLIS_TRY(bind_socket());
   return watch(socket_.get(), kListening, false, true);
 }
 
 Result<void> UnixPort::bind_socket() {
-  PORTCULLIS_TRY_ASSIGN(const auto address, address_of(options_.path));
-  PORTCULLIS_TRY(clear_name(options_.path, address));
-  socket_ = make_socket();
+  socket_ = UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket_.is_open()) return system_failure(options_.path, "socket");
   // Nobody may connect before the mode is as it was asked for.
   const mode_t before = ::umask(0177);
-  const int bound = ::bind(socket_.get(), plain(address), sizeof address);
-  const int error = errno;
+  auto bound = SocketPath::bind(socket_.get(), SOCK_SEQPACKET, options_.path.string(), kWhat);
   ::umask(before);
-  errno = error;
-  if (bound != 0) return system_failure(options_.path, "bind");
-  is_bound_ = true;
+  if (!bound) return forward_error(std::move(bound));
+  name_ = *std::move(bound);
   if (::chmod(options_.path.c_str(), options_.mode) != 0)
     return system_failure(options_.path, "chmod");
   if (::listen(socket_.get(), kBacklog) != 0) return system_failure(options_.path, "listen");
@@ -280,8 +240,7 @@ void UnixPort::hang_up_on_all() {
 }
 
 void UnixPort::stop_listening() {
-  // Before anybody could bind it anew.
-  if (std::exchange(is_bound_, false)) ::unlink(options_.path.c_str());
+  name_ = SocketPath();  // before anybody could bind it anew
   if (socket_.is_open()) (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
   socket_.reset();
   lock_.reset();

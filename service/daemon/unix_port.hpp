@@ -19,6 +19,7 @@
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "base/unix_socket.hpp"
 #include "service/daemon/lease_book.hpp"
 #include "service/daemon/policy.hpp"
 #include "wire/frame.hpp"
@@ -98,9 +99,9 @@ class UnixPort {
   Listener listener_;
   UniqueFd epoll_;
   UniqueFd socket_;
-  UniqueFd lock_;   // of the name, as long as it is ours
-  UniqueFd spare_;  // to be given up for a connection that is turned away
-  bool is_bound_ = false;
+  UniqueFd lock_;    // of the name, as long as it is ours
+  SocketPath name_;  // the same
+  UniqueFd spare_;   // to be given up for a connection that is turned away
   std::map<ConnectionId, Connection> connections_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_uid_;  // connections of a user
   ConnectionId next_ = 1;

@@ -9,11 +9,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
-#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -57,10 +55,8 @@ class UnixPortTest : public testing::Test {
   void start() { port_ = listen().value(); }
 
   bool connects(const UniqueFd& fd) const {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    options_.path.string().copy(static_cast<char*>(address.sun_path), sizeof address.sun_path - 1);
-    return ::connect(fd.get(), std::bit_cast<const sockaddr*>(&address), sizeof address) == 0;
+    const sockaddr_un address = unix_address(options_.path.string(), "path").value();
+    return ::connect(fd.get(), generic(address), sizeof address) == 0;
   }
   UniqueFd connect() {
     UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -273,7 +269,7 @@ TEST_F(UnixPortTest, NameOfAFile_IsRefusedAndTheFileStays) {
   std::ofstream(options_.path) << "mine";
   const auto port = listen();
   ASSERT_FALSE(port);
-  EXPECT_THAT(port.error().text, HasSubstr("something else than a socket is there"));
+  EXPECT_THAT(port.error().text, HasSubstr("exists and is not a socket"));
   EXPECT_EQ(std::filesystem::file_size(options_.path), 4u);
 }
 

@@ -133,7 +133,7 @@ class Leased(unittest.TestCase):
     def test_second_server_on_the_same_files_is_refused(self):
         server = self.serve()
         for socket, journal, why in (
-                (server.socket, "none", "a server listens there already"),
+                (server.socket, "none", "another server listens there"),
                 (f"{self.folder.name}/other", server.journal, "another process has it open")):
             said = subprocess.run([LEASED, "--socket", socket, "--journal", journal], text=True,
                                   capture_output=True, timeout=DEADLINE_S, check=False)

@@ -13,7 +13,7 @@
 
 #include "base/result.hpp"
 
-namespace portcullis::model::vfio_user {
+namespace portcullis {
 
 /// `what` names the path in an error: "socket path". InvalidArgument when it is too long.
 [[nodiscard]] Result<sockaddr_un> unix_address(const std::string& path, std::string_view what);
@@ -26,8 +26,9 @@ namespace portcullis::model::vfio_user {
 class SocketPath {
  public:
   SocketPath() = default;
-  /// Binds `fd`, which is of `type` (SOCK_STREAM or SOCK_DGRAM). InvalidArgument for a path that is
-  /// too long or something else than a socket, Busy when somebody has it, System.
+  /// Binds `fd`, which is of `type` (SOCK_STREAM, SOCK_DGRAM or SOCK_SEQPACKET). InvalidArgument
+  /// for a path that is too long or something else than a socket, Busy when somebody has it,
+  /// System.
   [[nodiscard]] static Result<SocketPath> bind(int fd, int type, const std::string& path,
                                                std::string_view what);
   SocketPath(SocketPath&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -43,4 +44,4 @@ class SocketPath {
   std::string path_;
 };
 
-}  // namespace portcullis::model::vfio_user
+}  // namespace portcullis

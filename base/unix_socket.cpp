@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "model/vfio_user/socket_path.hpp"
+#include "base/unix_socket.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace portcullis::model::vfio_user {
+namespace portcullis {
 namespace {
 
 tl::unexpected<Error> system_error(std::string_view what, const std::string& path) {
@@ -61,4 +61,4 @@ SocketPath::~SocketPath() {
   if (!path_.empty()) unlink(path_.c_str());
 }
 
-}  // namespace portcullis::model::vfio_user
+}  // namespace portcullis
