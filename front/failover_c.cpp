@@ -1,42 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <portcullis/failover.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <string>
-#include <thread>
 
 #include "failover/classify/dump.hpp"
+#include "failover/explore/deadline.hpp"
 #include "failover/protocols/text.hpp"
 #include "failover/report/json_report.hpp"
 
 namespace portcullis {
 namespace {
-
-/// Becomes true when the time is over, unless it is gone before.
-class Deadline {
- public:
-  explicit Deadline(std::uint32_t milliseconds) {
-    if (milliseconds == 0) return;
-    timer_ = std::jthread([this, milliseconds](const std::stop_token& gone) {
-      std::unique_lock lock(mutex_);
-      const auto never = [] { return false; };
-      over_.wait_for(lock, gone, std::chrono::milliseconds(milliseconds), never);
-      if (!gone.stop_requested()) flag_ = true;
-    });
-  }
-  [[nodiscard]] const std::atomic<bool>& flag() const noexcept { return flag_; }
-
- private:
-  std::atomic<bool> flag_{false};
-  std::mutex mutex_;
-  std::condition_variable_any over_;
-  std::jthread timer_;  // last: it ends before what it uses
-};
 
 /// For portcullis_text_free(); null when there is no memory.
 char* copied(const std::string& text) {
@@ -51,19 +27,20 @@ struct Answer {
 };
 
 Result<Answer> classified(const char* dump_json, const portcullis_limits& limits) {
-  const Deadline deadline(limits.milliseconds);
+  const failover::Deadline deadline(limits.milliseconds);
   PORTCULLIS_TRY_ASSIGN(const auto dump, failover::read_dump(dump_json, "dump"));
   PORTCULLIS_TRY_ASSIGN(const auto advice, failover::classify(dump, &deadline.flag()));
+  const bool is_stopped = deadline.flag();
   auto json = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < dump.size(); ++i)
     json.push_back(failover::to_json(dump[i], advice[i]));
-  return Answer{deadline.flag() ? PORTCULLIS_STOPPED : PORTCULLIS_DONE, json.dump(2)};
+  return Answer{is_stopped ? PORTCULLIS_STOPPED : PORTCULLIS_DONE, json.dump(2)};
 }
 
 Result<Answer> checked(const char* protocol_json, const char* environment,
                        const portcullis_limits& limits) {
   constexpr std::uint64_t kMemory = 1 << 30;
-  const Deadline deadline(limits.milliseconds);
+  const failover::Deadline deadline(limits.milliseconds);
   PORTCULLIS_TRY_ASSIGN(const auto protocol, failover::read_protocol(protocol_json, "protocol"));
   PORTCULLIS_TRY_ASSIGN(auto scenario, protocol.in(environment == nullptr ? "" : environment));
   PORTCULLIS_TRY_ASSIGN(const auto machine, failover::compile(std::move(scenario)));
@@ -74,15 +51,18 @@ Result<Answer> checked(const char* protocol_json, const char* environment,
   PORTCULLIS_TRY_ASSIGN(const auto judged, failover::judge_protocol(machine, options));
   auto json = failover::to_json(machine.scenario, environment == nullptr ? "" : environment);
   failover::add_judged(json, judged);
+  bool is_whole = judged.verdict() != failover::Verdict::Stopped;
   if (judged.explored.ending == failover::Ending::Violated) {
     const auto trace = failover::shortest_violation(
-        machine, false, options.memory_limit_bytes / failover::kTraceStateBytes);
+        machine, false, options.memory_limit_bytes / failover::kTraceStateBytes, options.stop);
     if (trace) json["trace"] = failover::to_json(machine, *trace);
+    if (!trace)
+      json["not_judged"].push_back("trace");  // refuted, by a run that was not sought to its end
+    is_whole = trace.has_value();
   } else if (judged.verdict() == failover::Verdict::Hangs && judged.progress) {
     json["trace"] = failover::to_json(machine, judged.progress->hang);
   }
-  const bool is_stopped = judged.verdict() == failover::Verdict::Stopped;
-  return Answer{is_stopped ? PORTCULLIS_STOPPED : PORTCULLIS_DONE, json.dump(2)};
+  return Answer{is_whole ? PORTCULLIS_DONE : PORTCULLIS_STOPPED, json.dump(2)};
 }
 
 /// No exception passes into C.

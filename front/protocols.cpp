@@ -45,6 +45,8 @@ ExploreEnding ending_of(const failover::Judged& judged) {
       return ExploreEnding::Hangs;
     case failover::Verdict::GivesUp:
       return ExploreEnding::GivesUp;
+    case failover::Verdict::Stopped:
+      return ExploreEnding::Stopped;
     default:
       return ExploreEnding::Safe;
   }
@@ -139,7 +141,7 @@ Result<ExploreVerdict> explored(failover::Scenario scenario, const ExploreBounds
   if (verdict.ending != ExploreEnding::Refuted) return verdict;
   verdict.violation = failover::name_of(found.violation);
   const auto trace = failover::shortest_violation(
-      machine, false, options.memory_bytes / failover::kTraceStateBytes);
+      machine, false, options.memory_bytes / failover::kTraceStateBytes, options.stop);
   if (trace) verdict.counterexample = failover::trace_text(machine, *trace);
   return verdict;
 }

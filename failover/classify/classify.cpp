@@ -393,9 +393,10 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
   for (const Group& group : groups_of(dump)) {
     const unsigned first = group.members.front();
     const bool is_one = group.obstacle.empty() && group.members.size() == 1;
-    const auto same = is_one ? alike.earlier(story_of(dump, group.members), first) : std::nullopt;
-    if (!is_stopped() && same)
-      advice[first] = told_of(advice[*same], *same, first);
+    unsigned same = first;  // or an earlier one that is like it
+    if (is_one) same = alike.earlier(story_of(dump, group.members), first).value_or(first);
+    if (!is_stopped() && same != first)
+      advice[first] = told_of(advice[same], same, first);
     else if (!is_stopped() && group.obstacle.empty())
       PORTCULLIS_TRY(GroupAdvice(dump, group.members, advice, stop).decide());
     else if (!is_stopped())

@@ -149,6 +149,7 @@ class Chart {
       case Action::Duplicate:
         return own(client, "sent twice", kTrouble);
       case Action::TimeOut:
+      case Action::Flush:
         return own(client, what, kTrouble);
       case Action::OrderFence:
         return own(client, what, kFence);

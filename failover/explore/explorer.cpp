@@ -3,9 +3,37 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "failover/explore/engine.hpp"
 
 namespace portcullis::failover {
+
+namespace {
+
+/// A word of the text that is one client's tag: then clients are not alike.
+bool names_a_client(const Machine& machine) {
+  if (!machine.has_tags) return false;
+  const Scenario& s = machine.scenario;
+  std::vector<Word> said = {s.initial_shared};
+  for (const WorkRequest& request : s.work_requests)
+    for (const Operand* operand : {&request.operand, &request.compare})
+      if (operand->source == Operand::Source::Constant) said.push_back(operand->word);
+  for (const EnvironmentStep& step : s.environment) {
+    said.push_back(step.becomes);
+    said.push_back(step.when.value_or(0));
+  }
+  for (const ReceiverStep& step : s.receiver) said.push_back(step.word);
+  for (const Instruction& i : s.program)
+    if (i.condition.kind == Condition::Kind::Equals) said.push_back(i.condition.word);
+  for (std::size_t index = 0; index < machine.words.size(); ++index)
+    if (machine.owner[index] != kNobody &&
+        std::find(said.begin(), said.end(), machine.words[index]) != said.end())
+      return true;
+  return false;
+}
+
+}  // namespace
 
 Result<Exploration> explore(const Machine& machine, const ExploreOptions& options) {
   if (options.threads < 1 || options.threads > 16)
@@ -15,6 +43,11 @@ Result<Exploration> explore(const Machine& machine, const ExploreOptions& option
     return fail(Errc::InvalidArgument,
                 fmt::format("model {}: symmetry with a history is not supported, accepted is one "
                             "of them",
+                            machine.scenario.name));
+  if (options.uses_symmetry && names_a_client(machine))
+    return fail(Errc::InvalidArgument,
+                fmt::format("model {}: symmetry with a word that is one client's tag is not "
+                            "supported, accepted is {{\"own_tag\": N}} in its place",
                             machine.scenario.name));
   try {
     const std::unique_ptr<const Collapse> collapse =

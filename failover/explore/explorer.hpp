@@ -89,9 +89,10 @@ struct Trace {
 inline constexpr std::uint64_t kTraceStateBytes = 200;
 
 /// A shortest violating run, found anew with parents kept; nothing when there is none within
-/// `state_limit` states. Exact.
+/// `state_limit` states, or `stop` became true, or the kernel gives no more memory. Exact.
 [[nodiscard]] std::optional<Trace> shortest_violation(const Machine& machine, bool uses_symmetry,
-                                                      std::uint64_t state_limit);
+                                                      std::uint64_t state_limit,
+                                                      const std::atomic<bool>* stop = nullptr);
 
 /// Whether a client has not come to the end of its program.
 [[nodiscard]] bool has_waiting_client(const Machine& machine, const AnyState& state) noexcept;

@@ -2,6 +2,8 @@
 //
 // A shortest violating run: the search once more, this time with every state's parent kept. A run
 // through canonical states is turned into one of real clients by following it from the start.
+#include <new>
+
 #include "failover/explore/run_log.hpp"
 
 namespace portcullis::failover {
@@ -20,10 +22,13 @@ Trace replay(const Machine& machine, const RunLog& log, std::size_t last, Violat
 
 }  // namespace
 
-std::optional<Trace> shortest_violation(const Machine& machine, bool uses_symmetry,
-                                        std::uint64_t state_limit) {
+namespace {
+
+std::optional<Trace> found_anew(const Machine& machine, bool uses_symmetry,
+                                std::uint64_t state_limit, const std::atomic<bool>* stop) {
   RunLog log(machine, uses_symmetry);
   for (std::size_t at = 0; at < log.size() && log.size() <= state_limit; ++at) {
+    if (stop != nullptr && stop->load()) return std::nullopt;
     const AnyState state = log.state(at);
     const Violation own = judge(machine, state);
     if (own != Violation::None) return replay(machine, log, at, own);
@@ -35,6 +40,17 @@ std::optional<Trace> shortest_violation(const Machine& machine, bool uses_symmet
     if (broken != Violation::None) return replay(machine, log, at, broken);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Trace> shortest_violation(const Machine& machine, bool uses_symmetry,
+                                        std::uint64_t state_limit, const std::atomic<bool>* stop) {
+  try {
+    return found_anew(machine, uses_symmetry, state_limit, stop);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace portcullis::failover

@@ -10,6 +10,7 @@ Verdict Judged::verdict() const noexcept {
   if (explored.ending != Ending::Complete) return Verdict::Stopped;
   // A deadlock is seen without a look at progress.
   if (explored.stuck > explored.cut || (progress && progress->hanging > 0)) return Verdict::Hangs;
+  if (is_interrupted) return Verdict::Stopped;
   return explored.gives_up ? Verdict::GivesUp : Verdict::Safe;
 }
 
@@ -23,6 +24,7 @@ Result<Judged> judge_protocol(const Machine& machine, const ExploreOptions& opti
   // With symmetry the exploration counts classes: how many states they are shows on the way.
   if (judged.explored.states > limit) return judged;
   PORTCULLIS_TRY_ASSIGN(Liveness progress, judge_progress(machine, limit, options.stop));
+  judged.is_interrupted = !progress.is_whole && options.stop != nullptr && options.stop->load();
   if (progress.is_whole) judged.progress = std::move(progress);
   return judged;
 }

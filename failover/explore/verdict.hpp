@@ -16,7 +16,7 @@ enum class Verdict : std::uint8_t {
   GivesUp,  // the same, but some run ends with an error to the application
   Hangs,    // nothing breaks, but some run can never come to its end
   Refuted,  // a property breaks
-  Stopped,  // none: interrupted, or a limit
+  Stopped,  // none: interrupted, or a limit of the exploration
 };
 
 struct Judged {
@@ -24,6 +24,7 @@ struct Judged {
   /// Empty where something breaks, the exploration was stopped, or there is too much to look at:
   /// then a Safe or GivesUp says nothing of progress beyond deadlock.
   std::optional<Liveness> progress;
+  bool is_interrupted = false;  // `stop` ended the look at progress: no verdict but a deadlock's
   [[nodiscard]] Verdict verdict() const noexcept;
 };
 

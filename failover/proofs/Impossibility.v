@@ -1,8 +1,9 @@
 (* SPDX-License-Identifier: BSD-3-Clause
 
-   T1: whatever a transparent layer decides after a timeout, there is an execution in which its
-   decision makes the operation happen twice or never. No hypothesis on the layer, the operation or
-   memory; the executions are reachable and nothing of them is left in the network. *)
+   Whatever a transparent layer decides after a timeout, there is an execution in which its decision
+   makes the operation happen twice or never. No hypothesis on the layer, the operation or memory;
+   the executions are reachable and nothing of them is left in the network. Whether that matters
+   depends on the operation: Solvability.T1. *)
 
 From Coq Require Import Arith List Lia.
 From PortcullisFailover Require Import Words Memory Operations Responder Traces.
@@ -108,11 +109,9 @@ Proof.
   rewrite !executions_app, executions_elsewhere. reflexivity.
 Qed.
 
-(*@ 3.1 Theorem impossibility_safe_retransmission: proved corrected
-    As printed it follows without any of its hypotheses (SeedTheorem1.impossibility_as_printed) and
-    condemns a READ too (SeedTheorem1.printed_theorem_condemns_a_read); T1 is about reachable,
-    settled executions and assumes nothing. *)
-Theorem T1 : forall (G : environment) (D : overlay) (m : memory) (o : op),
+(* By the count of executions alone, and of any operation: it says nothing of harm, for a READ that
+   happens twice harms nobody. Solvability.T1 is about harm. *)
+Theorem executed_twice_or_never : forall (G : environment) (D : overlay) (m : memory) (o : op),
   exists t s t' s' r,
     run G (fresh m) t s /\ settled s /\ In (TimedOut 0) t /\
     recovery G o (D (view t) 0) s t' s' r /\

@@ -2,7 +2,7 @@
 
    Section 3 of the failover document as printed. Its assumptions hold outright, its theorem follows
    from none of them and would condemn a READ, and the two traces it calls indistinguishable are
-   told apart by counting. Impossibility.T1 is what it should have said. *)
+   told apart by counting. Solvability.T1 is what it should have said. *)
 
 From Coq Require Import Arith Bool List Lia.
 From PortcullisFailover Require Import SeedFoundations.

@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: BSD-3-Clause
 
-   T1b: exactly which operations a transparent layer can recover, in which environments. An
+   T1: a layer that only sees what the sender sees does harm in some run, whatever it decides, to
+   each operation that can be harmed. T1b: exactly which operations a transparent layer can recover, in which environments. An
    operation is solvable when one layer is right in every run that times out and settles. That is so
    if and only if posting it again is harmless: the first execution changed nothing, or the second
    one is absorbed whatever others did in between. The verdicts of failover/classify rest on it. *)
@@ -250,6 +251,36 @@ Proof.
   intros G D m o gs h c t r. do 3 eexists. split; [apply executed_is_timed_out, h |]. split.
   - subst t. rewrite views_equal, c. econstructor; [apply repost_trace_runs | reflexivity].
   - subst t. rewrite executed_trace_effects. reflexivity.
+Qed.
+
+(*@ 3.1 Theorem impossibility_safe_retransmission: proved corrected
+    As printed it follows without any of its hypotheses (SeedTheorem1.impossibility_as_printed) and
+    condemns a READ too (SeedTheorem1.printed_theorem_condemns_a_read); T1 is about reachable,
+    settled executions and about operations whose first execution changes something that the second
+    one changes again. Of a READ it says nothing (Solvability.T1_spares_read). *)
+Theorem T1 : forall G (D : overlay) m o gs, Forall G gs -> ~ no_effect o m -> ~ absorbed o gs m ->
+  exists t s t' s' r, timed_out_run G m o t s /\ recovery G o (D (view t) 0) s t' s' r /\
+    ~ once o m (effects t ++ effects t').
+Proof.
+  intros G D m o gs f seen_once seen_twice. destruct (D (view (lost_trace o)) 0) as [| r] eqn:c.
+  - destruct (forced_repost G D m o gs f c) as (s & t' & s' & a & b & e).
+    do 5 eexists. split; [exact a |]. split; [exact b |]. rewrite e. intro k.
+    apply once_twice in k. destruct k; contradiction.
+  - do 5 eexists. split; [apply lost_is_timed_out |]. rewrite c. split; [constructor |].
+    cbn. intro k. apply once_never in k. contradiction.
+Qed.
+
+(* Its hypothesis fails of a READ in every memory, and the layer that always reposts is right. *)
+Corollary T1_spares_read : forall G a m,
+  no_effect (READ a) m /\
+  forall t s t' s' r, timed_out_run G m (READ a) t s ->
+    recovery G (READ a) (always_repost (view t) 0) s t' s' r ->
+    once_with (READ a) m (effects t ++ effects t') r.
+Proof.
+  intros G a m. split; [intro b; reflexivity |]. intros t s t' s' r h k.
+  apply (harmless_with_result_reposts G (READ a)) with (s := s) (t' := t') (s' := s');
+    [| exact h | exact k].
+  intros x gs _. left. intro b. reflexivity.
 Qed.
 
 Theorem T1b : forall G o, solvable G o <-> harmless G o.

@@ -2,7 +2,7 @@
 
    T1b operation by operation: the condition on the environment under which READ, WRITE, FADD and
    CAS may be posted again, each an equivalence. Then T4b: a CAS whose expected word never comes
-   back may be posted again however late its copies arrive; and what a fence does for a WRITE. *)
+   back may be posted again however late its copies arrive; and what silence does for a WRITE. *)
 
 From Coq Require Import Arith List Lia.
 From PortcullisFailover Require Import Words Memory Operations Responder Traces Impossibility.
@@ -104,14 +104,40 @@ Qed.
 Corollary fadd_quiet : forall a d, d <> zero -> ~ solvable nobody (FADD a d).
 Proof. intros a d n h. apply fadd_solvable_iff in h. contradiction. Qed.
 
-(* ---- SEND and WRITE_WITH_IMM: never ----------------------------------------------------------- *)
-
-(* They consume a receive: the receiver has one arrival more, a count that only it can correct. *)
-Definition notification (arrivals : addr) : op := FADD arrivals one.
-
-Corollary notification_never : forall G arrivals, ~ solvable G (notification arrivals).
+(* T1 for what is not idempotent: whatever the layer decides, in any environment. *)
+Corollary T1_fadd : forall G (D : overlay) m a d, d <> zero -> exists t s t' s' r,
+  timed_out_run G m (FADD a d) t s /\ recovery G (FADD a d) (D (view t) 0) s t' s' r /\
+  ~ once (FADD a d) m (effects t ++ effects t').
 Proof.
-  intros G r h. apply fadd_solvable_iff in h. exact (zero_neq_one (eq_sym h)).
+  intros G D m a d n. apply (T1 G D m (FADD a d) []); [constructor | |].
+  - intro k. apply fadd_no_effect_iff in k. contradiction.
+  - intro k. apply fadd_memory_idempotent_iff in k. contradiction.
+Qed.
+
+(* T1 for a WRITE whose word somebody else writes. *)
+Corollary T1_write : forall (G : environment) (D : overlay) m a v w, m a <> v -> w <> v ->
+  G (doing (WRITE a w)) -> exists t s t' s' r,
+  timed_out_run G m (WRITE a v) t s /\ recovery G (WRITE a v) (D (view t) 0) s t' s' r /\
+  ~ once (WRITE a v) m (effects t ++ effects t').
+Proof.
+  intros G D m a v w n d i. apply (T1 G D m (WRITE a v) [doing (WRITE a w)]).
+  - repeat constructor. exact i.
+  - intro k. apply write_no_effect_iff in k. contradiction.
+  - intro k. apply write_no_effect_iff in k. cbn in k. rewrite write_at in k. contradiction.
+Qed.
+
+(* T1 for a CAS whose word somebody puts back. *)
+Corollary T1_cas : forall (G : environment) (D : overlay) m a e n, m a = e -> e <> n ->
+  G (doing (CAS a n e)) -> exists t s t' s' r,
+  timed_out_run G m (CAS a e n) t s /\ recovery G (CAS a e n) (D (view t) 0) s t' s' r /\
+  ~ once (CAS a e n) m (effects t ++ effects t').
+Proof.
+  intros G D m a e n h d i. apply (T1 G D m (CAS a e n) [doing (CAS a n e)]).
+  - repeat constructor. exact i.
+  - intro k. apply cas_no_effect_iff in k. destruct k; contradiction.
+  - intro k. unfold absorbed in k. rewrite (cas_success _ _ _ _ h) in k.
+    apply cas_no_effect_iff in k. destruct k as [k | k]; [apply k | contradiction].
+    cbn [acts doing act]. rewrite cas_success by apply write_at. apply write_at.
 Qed.
 
 (* ---- CAS: memory may be right, the answer cannot --------------------------------------------- *)
@@ -271,7 +297,7 @@ Proof.
     rewrite cas_success by apply write_at. apply write_at.
 Qed.
 
-(* ---- A fence --------------------------------------------------------------------------------- *)
+(* ---- What a fence is for ---------------------------------------------------------------------- *)
 
 Lemma once_then : forall o m l gs, once o m l -> once o m (l ++ map There gs).
 Proof.
@@ -281,9 +307,9 @@ Proof.
   - apply seen_extended, s.
 Qed.
 
-(* A fence splits time: before it the owner leaves the buffer alone, after it no copy of the WRITE
-   executes any more. Then the owner may do what he likes, and the WRITE may be posted again. *)
-Theorem fence_makes_write_repostable : forall G a v m l gs,
+(* While nobody takes the word away any number of copies may execute; and once none does any more,
+   which is for Fences.v to prove of a fence, others may do what they like. *)
+Theorem silence_makes_write_repostable : forall G a v m l gs,
   stays G a v -> Forall G (others l) -> 1 <= times l ->
   once (WRITE a v) m (l ++ map There gs).
 Proof.

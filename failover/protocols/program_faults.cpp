@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace portcullis::failover {
@@ -18,6 +19,18 @@ class Steps {
       if (!reached[at]) continue;
       if (!can_end(at)) return ProgramFault{at, "no step from here on leads to an end"};
       if (auto fault = fault_at(at)) return fault;
+      if (auto fault = fault_after_timeout(at)) return fault;
+    }
+    return std::nullopt;
+  }
+  /// An operation whose outcome the application is told twice on one way.
+  [[nodiscard]] std::optional<unsigned> told_twice() const {
+    for (std::size_t at = 0; at < s_.program.size(); ++at) {
+      if (!tells(at, s_.program[at].operation)) continue;
+      const std::vector<bool> reached = reached_from(after(at), kNoRequest);
+      for (std::size_t other = 0; other < reached.size(); ++other)
+        if (reached[other] && tells(other, s_.program[at].operation))
+          return s_.program[at].operation;
     }
     return std::nullopt;
   }
@@ -49,6 +62,10 @@ class Steps {
   }
   [[nodiscard]] bool posts(std::size_t at, unsigned request) const {
     return s_.program[at].act == Act::Post && s_.program[at].work_request == request;
+  }
+  [[nodiscard]] bool tells(std::size_t at, unsigned operation) const {
+    const Instruction& i = s_.program[at];
+    return i.act == Act::Report && i.claim != Claim::Unknown && i.operation == operation;
   }
   [[nodiscard]] bool can_end(std::size_t from) const {
     const std::vector<bool> reached = reached_from({from}, kNoRequest);
@@ -90,11 +107,72 @@ class Steps {
     return std::nullopt;
   }
 
+  /// A QP on which a request timed out is in error.
+  [[nodiscard]] std::optional<ProgramFault> fault_after_timeout(std::size_t at) const {
+    const Instruction& i = s_.program[at];
+    if (i.act != Act::Await || !i.may_time_out) return std::nullopt;
+    const unsigned queue = s_.work_requests[i.work_request].queue;
+    const std::vector<bool> reached = reached_from({i.on_timeout}, kNoRequest);
+    for (std::size_t later = 0; later < reached.size(); ++later) {
+      const Instruction& post = s_.program[later];
+      if (!reached[later] || post.act != Act::Post) continue;
+      if (s_.work_requests[post.work_request].queue != queue) continue;
+      return ProgramFault{later, fmt::format("{} can be posted on QP {} after {} timed out there, "
+                                             "which leaves the QP in error; another QP is accepted",
+                                             name(post.work_request), queue, name(i.work_request))};
+    }
+    return std::nullopt;
+  }
+
   const Scenario& s_;
 };
+
+std::optional<std::string> fault_of_operations(const Scenario& s) {
+  const auto is_told = [](const WorkRequest& r) {
+    return r.operand.source == Operand::Source::Constant &&
+           r.compare.source == Operand::Source::Constant &&
+           r.address.space != Address::Space::OwnerSlot;
+  };
+  if (!std::all_of(s.work_requests.begin(), s.work_requests.end(), is_told))
+    return "with \"history\" operands are whole numbers, and cells shared or own";
+  for (const WorkRequest& one : s.work_requests)
+    if (std::none_of(s.work_requests.begin(), s.work_requests.end(), [&](const WorkRequest& other) {
+          return other.is_counted && other.operation == one.operation;
+        }))
+      return fmt::format(
+          "with \"history\" an operation has a work request that counts, and {} has none",
+          one.operation);
+  return std::nullopt;
+}
 
 }  // namespace
 
 std::optional<ProgramFault> fault_of(const Scenario& scenario) { return Steps(scenario).fault(); }
+
+std::optional<std::string> history_fault_of(const Scenario& s) {
+  constexpr std::size_t kMostJudged = 8;
+  if (!s.has_history) return std::nullopt;
+  if (auto fault = fault_of_operations(s)) return fault;
+  const auto steps = [&](ReceiverStep::Kind kind) {
+    return std::count_if(s.receiver.begin(), s.receiver.end(),
+                         [&](const ReceiverStep& step) { return step.kind == kind; });
+  };
+  if (steps(ReceiverStep::Kind::Consume) > 1 || steps(ReceiverStep::Kind::Reuse) > 1)
+    return "with \"history\" one \"consume\" and one \"reuse\" are accepted";
+  const auto forgets = [&](const Instruction& i) {
+    return i.act == Act::Await && !i.keeps && returns_word(s.work_requests[i.work_request].opcode);
+  };
+  if (std::any_of(s.program.begin(), s.program.end(), forgets))
+    return "with \"history\" each \"await\" of a READ, FADD or CAS has \"keep\"";
+  if (const auto operation = Steps(s).told_twice())
+    return fmt::format("with \"history\" an operation is reported once, and {} can be twice",
+                       *operation);
+  const std::size_t judged = std::size_t{s.clients} * (s.operations + 2) + s.environment_budget;
+  if (judged > kMostJudged)
+    return fmt::format(
+        "with \"history\" clients x (operations + 2) + budget is {}, at most {} is accepted",
+        judged, kMostJudged);
+  return std::nullopt;
+}
 
 }  // namespace portcullis::failover

@@ -18,7 +18,13 @@ struct ProgramFault {
 
 /// Targets must be in range. Nothing when the program has none of these: a step that can be reached
 /// and has no way to an End; a request that is posted twice on one path, awaited or asked for
-/// before it is posted, or posted before one that stands before it on its queue.
+/// before it is posted, posted before one that stands before it on its queue, or posted on a queue
+/// where one timed out.
 [[nodiscard]] std::optional<ProgramFault> fault_of(const Scenario& scenario);
+
+/// Why the judge of a history cannot have this one: it knows operands that the text says, one
+/// answer to each operation, one reading and one reuse of the receiver's, and tries all orders of
+/// a few operations. Nothing where it can, or where there is no history.
+[[nodiscard]] std::optional<std::string> history_fault_of(const Scenario& scenario);
 
 }  // namespace portcullis::failover

@@ -53,6 +53,20 @@ Result<void> read_flag(const JsonCursor& object, std::string_view key, bool& to)
   PORTCULLIS_TRY_ASSIGN(to, object.at(key).boolean());
   return {};
 }
+Result<void> expect_list(const JsonCursor& list, std::size_t most) {
+  PORTCULLIS_TRY(list.expect_array());
+  if (list.size() <= most) return {};
+  return list.bad(fmt::format("{} items; at most {} are accepted", list.size(), most));
+}
+/// What steps name a thing by.
+Result<std::string> name_at(const JsonCursor& at) {
+  PORTCULLIS_TRY_ASSIGN(std::string name, at.string());
+  if (name.empty()) return at.refuse("a name with characters");
+  return name;
+}
+constexpr std::uint32_t kMostSequence = 1000;  // of a tag
+constexpr std::size_t kMostRequests = 60, kMostSteps = 250, kMostOthers = 60;
+constexpr std::size_t kMostEnvironments = 32;
 /// The one key of `object` that `list` has.
 template <class T, std::size_t kCount>
 Result<std::pair<JsonCursor, T>> verb_of(const JsonCursor& object, const Words<T, kCount>& list) {
@@ -138,7 +152,7 @@ class Reader {
     if (at.value().kind == JsonValue::Kind::Object) {
       PORTCULLIS_TRY(at.expect_object("own_tag"));
       PORTCULLIS_TRY_ASSIGN(const JsonCursor tag, member(at, "own_tag"));
-      PORTCULLIS_TRY_ASSIGN(const Word sequence, tag.count(1000));
+      PORTCULLIS_TRY_ASSIGN(const Word sequence, tag.count(kMostSequence));
       return Operand{Operand::Source::OwnTag, sequence};
     }
     for (const auto& [word, source] : kRegisterOperands)
@@ -154,6 +168,10 @@ class Reader {
     constexpr Words<Condition::Kind, 2> kNumbered = {
         {{"equals", Condition::Kind::Equals}, {"own_tag", Condition::Kind::OwnTag}}};
     PORTCULLIS_TRY_ASSIGN(const auto kind, verb_of(at, kNumbered));
+    if (kind.second == Condition::Kind::OwnTag) {
+      PORTCULLIS_TRY_ASSIGN(const Word sequence, kind.first.count(kMostSequence));
+      return Condition{kind.second, sequence};
+    }
     PORTCULLIS_TRY_ASSIGN(const Word word, word_at(kind.first));
     return Condition{kind.second, word};
   }
@@ -162,7 +180,7 @@ class Reader {
 
   Result<void> requests() {
     PORTCULLIS_TRY_ASSIGN(const JsonCursor list, member(root_, "work_requests"));
-    PORTCULLIS_TRY(list.expect_array());
+    PORTCULLIS_TRY(expect_list(list, kMostRequests));
     for (std::size_t i = 0; i < list.size(); ++i) {
       PORTCULLIS_TRY_ASSIGN(WorkRequest one, request(list.item(i)));
       if (number_of(one.name)) return list.item(i).at("name").refuse("a name that no other has");
@@ -175,7 +193,7 @@ class Reader {
     PORTCULLIS_TRY(at.expect_object(kRequestFields));
     WorkRequest one;
     PORTCULLIS_TRY_ASSIGN(const JsonCursor name, member(at, "name"));
-    PORTCULLIS_TRY_ASSIGN(one.name, name.string());
+    PORTCULLIS_TRY_ASSIGN(one.name, name_at(name));
     PORTCULLIS_TRY_ASSIGN(const JsonCursor opcode, member(at, "opcode"));
     PORTCULLIS_TRY_ASSIGN(one.opcode, meaning_of(opcode, kOpcodes));
     PORTCULLIS_TRY(read_count(at, "operation", std::max(1U, s_.operations) - 1, one.operation));
@@ -211,13 +229,13 @@ class Reader {
 
   Result<void> steps() {
     PORTCULLIS_TRY_ASSIGN(const JsonCursor list, member(root_, "steps"));
-    PORTCULLIS_TRY(list.expect_array());
+    PORTCULLIS_TRY(expect_list(list, kMostSteps));
     labels_.resize(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
       const JsonCursor at = list.item(i);
       PORTCULLIS_TRY(at.expect_object(kStepFields));
       if (!at.has("label")) continue;
-      PORTCULLIS_TRY_ASSIGN(const std::string label, at.at("label").string());
+      PORTCULLIS_TRY_ASSIGN(const std::string label, name_at(at.at("label")));
       if (std::find(labels_.begin(), labels_.end(), label) != labels_.end())
         return at.at("label").refuse("a label that no earlier step has");
       labels_[i] = label;
@@ -229,6 +247,11 @@ class Reader {
     if (s_.program.empty()) return list.bad("it is empty; at least one is accepted");
     const auto fault = fault_of(s_);
     if (fault) return list.item(fault->step).bad(fault->what);
+    for (unsigned number = 0; number < s_.work_requests.size(); ++number)
+      if (std::none_of(s_.program.begin(), s_.program.end(), [&](const Instruction& i) {
+            return i.act == Act::Post && i.work_request == number;
+          }))
+        return root_.at("work_requests").item(number).bad("no step posts it; one is accepted");
     return {};
   }
   Result<Instruction> step(const JsonCursor& at, std::size_t number) {
@@ -260,7 +283,7 @@ class Reader {
       case Act::Post:
       case Act::Await:
       case Act::QueryPsn: {
-        const auto number = number_of(at.value().text);
+        const auto number = number_of(at.value().text);  // empty of what is no string
         if (!number) return at.refuse(names_of_requests());
         i.work_request = *number;
         return {};
@@ -305,6 +328,8 @@ class Reader {
                  {"on_timeout", i.act == Act::Await}};
     for (const auto& [field, fits] : rules)
       if (at.has(field) && !fits) return at.at(field).bad("says nothing in such a step");
+    if (i.act == Act::Assert && i.condition.kind == Condition::Kind::Always)
+      return at.bad("an assertion that holds of everything; \"is\" with a condition is accepted");
     const bool is_question =
         asks && (i.condition.kind != Condition::Kind::Always || i.act == Act::QueryPsn);
     if (is_question && !at.has("else"))
@@ -337,47 +362,16 @@ class Reader {
 
   // ---- Environments --------------------------------------------------------------------------
 
-  /// The judge of a history knows operands that the text says, one reading and one reuse of the
-  /// receiver's, and tries all orders of a few operations.
-  static Result<void> check_history(const JsonCursor& at, const Scenario& scenario) {
-    constexpr std::size_t kMostJudged = 8;
-    const auto is_told = [](const WorkRequest& r) {
-      return r.operand.source == Operand::Source::Constant &&
-             r.compare.source == Operand::Source::Constant &&
-             r.address.space != Address::Space::OwnerSlot;
-    };
-    const auto steps = [&](ReceiverStep::Kind kind) {
-      return std::count_if(scenario.receiver.begin(), scenario.receiver.end(),
-                           [&](const ReceiverStep& step) { return step.kind == kind; });
-    };
-    const auto forgets = [&](const Instruction& i) {
-      return i.act == Act::Await && !i.keeps &&
-             returns_word(scenario.work_requests[i.work_request].opcode);
-    };
-    const std::size_t judged =
-        std::size_t{scenario.clients} * (scenario.operations + 2) + scenario.environment_budget;
-    if (!std::all_of(scenario.work_requests.begin(), scenario.work_requests.end(), is_told))
-      return at.bad("with \"history\" operands are whole numbers, and cells shared or own");
-    if (steps(ReceiverStep::Kind::Consume) > 1 || steps(ReceiverStep::Kind::Reuse) > 1)
-      return at.bad("with \"history\" one \"consume\" and one \"reuse\" are accepted");
-    if (std::any_of(scenario.program.begin(), scenario.program.end(), forgets))
-      return at.bad("with \"history\" each \"await\" of a READ, FADD or CAS has \"keep\"");
-    if (judged > kMostJudged)
-      return at.bad(
-          fmt::format("with \"history\" clients x (operations + 2) + budget is {}, at most "
-                      "{} is accepted",
-                      judged, kMostJudged));
-    return {};
-  }
-
   Result<void> environments(ProtocolText& text) {
     if (!root_.has("environments")) {
       text.environments.push_back({"quiet", s_});
       return check(root_, s_);
     }
     const JsonCursor all = root_.at("environments");
-    if (all.value().kind != JsonValue::Kind::Object || all.size() == 0)
-      return all.refuse("an object with a member for each environment, at least one,");
+    if (all.value().kind != JsonValue::Kind::Object || all.size() == 0 ||
+        all.size() > kMostEnvironments)
+      return all.refuse(
+          fmt::format("an object with a member for each environment, 1 to {},", kMostEnvironments));
     for (std::size_t i = 0; i < all.size(); ++i) {
       const JsonCursor at = all.item(i);
       PORTCULLIS_TRY(at.expect_object("receiver, others, budget"));
@@ -391,7 +385,7 @@ class Reader {
   }
   /// What the machine refuses as a whole.
   static Result<void> check(const JsonCursor& at, const Scenario& scenario) {
-    if (scenario.has_history) PORTCULLIS_TRY(check_history(at, scenario));
+    if (const auto fault = history_fault_of(scenario)) return at.bad(*fault);
     const auto machine = compile(scenario);
     if (!machine) return at.bad(machine.error().text);
     return {};
@@ -404,7 +398,7 @@ class Reader {
   Result<void> receiver(const JsonCursor& environment, Scenario& scenario) const {
     if (!environment.has("receiver")) return {};
     const JsonCursor list = environment.at("receiver");
-    PORTCULLIS_TRY(list.expect_array());
+    PORTCULLIS_TRY(expect_list(list, kMostOthers));
     for (std::size_t i = 0; i < list.size(); ++i) {
       const JsonCursor at = list.item(i);
       PORTCULLIS_TRY(
@@ -427,7 +421,7 @@ class Reader {
     PORTCULLIS_TRY(read_count(environment, "budget", 7, scenario.environment_budget));
     if (!environment.has("others")) return {};
     const JsonCursor list = environment.at("others");
-    PORTCULLIS_TRY(list.expect_array());
+    PORTCULLIS_TRY(expect_list(list, kMostOthers));
     for (std::size_t i = 0; i < list.size(); ++i) {
       const JsonCursor at = list.item(i);
       PORTCULLIS_TRY(at.expect_object("name, cell, when, becomes"));

@@ -7,7 +7,7 @@ const char* verdict_name(const Judged& judged) noexcept {
   switch (judged.explored.ending) {
     case Ending::Complete:
     case Ending::Violated:
-      return name_of(judged.verdict());
+      return judged.verdict() == Verdict::Stopped ? "interrupted" : name_of(judged.verdict());
     case Ending::Interrupted:
       return "interrupted";
     case Ending::MemoryLimit:

@@ -77,6 +77,8 @@ std::string client_text(const Machine& machine, const Label& label) {
       return fmt::format("{} completed", name());
     case Action::TimeOut:
       return fmt::format("{} timed out, its QP is in error", name());
+    case Action::Flush:
+      return fmt::format("{} is flushed, its QP is in error", name());
     case Action::Probe:
       return fmt::format("READ returns {}", value);
     case Action::QueryPsn:

@@ -13,6 +13,7 @@ enum class Action : std::uint8_t {
   Post,
   Complete,
   TimeOut,
+  Flush,
   Probe,
   QueryPsn,
   Assert,

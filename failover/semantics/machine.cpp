@@ -84,17 +84,44 @@ bool add_constants(const Scenario& scenario, Domain& domain) {
   return fits;
 }
 
-/// Sums of at most as many addends as there are FADDs to execute.
-bool add_sums(const Scenario& scenario, Domain& domain) {
+/// What the FADDs may add: an operand from the register is any word that there is.
+std::vector<Word> addends_of(const Scenario& scenario, const std::vector<Word>& words) {
   std::vector<Word> addends;
-  for (const WorkRequest& request : scenario.work_requests)
-    if (request.opcode == Opcode::FetchAdd) addends.push_back(request.operand.word);
-  const std::size_t rounds = addends.size() * scenario.clients;
+  for (const WorkRequest& request : scenario.work_requests) {
+    if (request.opcode != Opcode::FetchAdd) continue;
+    for (unsigned client = 0; client < scenario.clients; ++client)
+      for (const Word content : reads_register(request.operand) ? words : std::vector<Word>{0})
+        addends.push_back(resolve(request.operand, client, content));
+  }
+  return addends;
+}
+/// The sequences of all words, where an operand is one.
+bool add_sequences(const Scenario& scenario, Domain& domain) {
+  const auto is_sequence = [](const WorkRequest& request) {
+    return request.operand.source == Operand::Source::Sequence;
+  };
+  if (std::none_of(scenario.work_requests.begin(), scenario.work_requests.end(), is_sequence))
+    return true;
+  const std::vector<Word> before = domain.words();
+  return std::all_of(before.begin(), before.end(),
+                     [&](Word word) { return domain.add(word & 0xffffffffU); });
+}
+
+/// What requests make of these words: sums of at most as many addends as there are FADDs to
+/// execute, and sequences.
+bool add_results(const Scenario& scenario, Domain& domain) {
+  const auto is_sum = [](const WorkRequest& request) { return request.opcode == Opcode::FetchAdd; };
+  const auto sums =
+      std::count_if(scenario.work_requests.begin(), scenario.work_requests.end(), is_sum);
+  const std::size_t rounds = static_cast<std::size_t>(sums) * scenario.clients;
+  if (!add_sequences(scenario, domain)) return false;
   for (std::size_t round = 0; round < rounds; ++round) {
     const std::vector<Word> before = domain.words();
+    const std::vector<Word> addends = addends_of(scenario, before);
     for (const Word word : before)
       for (const Word addend : addends)
         if (!domain.add(execute({Opcode::FetchAdd, addend, 0}, word).memory)) return false;
+    if (!add_sequences(scenario, domain)) return false;
     if (domain.words().size() == before.size()) break;
   }
   return true;
@@ -130,8 +157,10 @@ Request request_of(const Scenario& scenario, unsigned number, unsigned client,
   request.operation = static_cast<std::uint8_t>(source.operation);
   for (unsigned any = static_cast<unsigned>(scenario.work_requests.size()); any-- > 0;)
     if (scenario.work_requests[any].operation == source.operation &&
-        scenario.work_requests[any].is_counted)
+        scenario.work_requests[any].is_counted) {
       request.order = static_cast<std::uint8_t>(scenario.work_requests[any].queue);
+      request.place = static_cast<std::uint8_t>(any);
+    }
   for (unsigned earlier = 0; earlier < number; ++earlier)
     if (scenario.work_requests[earlier].queue == source.queue)
       request.previous = static_cast<std::int16_t>(earlier);
@@ -229,7 +258,7 @@ bool has_slots(const Scenario& scenario) {
 Result<Machine> compile(Scenario scenario) {
   PORTCULLIS_TRY(validate(scenario));
   Domain domain;
-  if (!add_constants(scenario, domain) || !add_sums(scenario, domain))
+  if (!add_constants(scenario, domain) || !add_results(scenario, domain))
     return fail(Errc::InvalidArgument,
                 fmt::format("model {}: more than {} different words; fewer clients, operations or "
                             "FADD addends are accepted",

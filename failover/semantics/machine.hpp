@@ -61,6 +61,7 @@ struct Request {
   std::uint8_t queue = 0;
   std::uint8_t operation = 0;
   std::uint8_t order = 0;      // the queue of the operation's first attempt
+  std::uint8_t place = 0;      // that attempt's among all work requests
   std::int16_t previous = -1;  // on the same queue
   bool has_result = false;
   bool has_content = false;

@@ -131,6 +131,7 @@ class Stepper {
   [[nodiscard]] bool is_answered(unsigned client, unsigned number) const {
     const ClientFields& f = m_.fields[client];
     if (s_.get(f.requests[number].phase) == kAcked) return true;
+    if (s_.get(f.requests[number].phase) != kPosted) return false;
     const auto& requests = m_.clients[client].requests;
     if (!requests[number].is_acknowledged_by_later) return false;
     for (unsigned later = number + 1; later < requests.size(); ++later)
@@ -155,6 +156,11 @@ class Stepper {
       emit(next, label(Action::Complete, client, i.work_request, 0, value, yes));
     }
     if (i.may_time_out && s_.get(r.phase) == kPosted) time_out(client, i);
+    if (i.may_time_out && s_.get(r.phase) == kClosed) {  // flushed when its QP failed
+      S next = s_;
+      next.set(f.pc, i.on_timeout);
+      emit(next, label(Action::Flush, client, i.work_request));
+    }
   }
 
   /// Completed: further packets of it change nothing, their PSN is behind the ePSN.
@@ -234,7 +240,7 @@ class Stepper {
   void order_fence(unsigned client, const Instruction& i) {
     const ClientFields& f = m_.fields[client];
     S next = s_;
-    next.set(f.fences[i.queue], 1);
+    if (s_.get(f.fences[i.queue]) == 0) next.set(f.fences[i.queue], 1);  // in effect it stays
     next.set(f.pc, i.next);
     emit(next, label(Action::OrderFence, client, i.queue));
   }
@@ -433,14 +439,21 @@ class Stepper {
     next.set(f.counts[request.operation], 1);
     return Violation::None;
   }
-  /// A later operation of the same QP has placed something in this cell; sums have no order.
+  /// An operation posted later on the same QP has placed something in this cell; sums have no
+  /// order. What a protocol adds on its own behalf has none either, nor has an owner's slot, which
+  /// is another cell for each owner.
   [[nodiscard]] bool undoes_later(unsigned client, const Request& request, unsigned packet) const {
+    if (!request.is_counted || request.space == Address::Space::OwnerSlot) return false;
     const auto& requests = m_.clients[client].requests;
     const unsigned cell = request.cell + packet;
     for (std::size_t number = 0; number < requests.size(); ++number) {
       const Request& later = requests[number];
-      if (!later.is_counted || later.operation <= request.operation ||
-          later.order != request.order || later.space != request.space)
+      if (!later.is_counted || later.place <= request.place || later.order != request.order ||
+          later.space != request.space)
+        continue;
+      // A CAS that failed placed nothing; which one did is known where effects are counted.
+      if (later.opcode == Opcode::CompareSwap && m_.scenario.counts_effects &&
+          s_.get(m_.fields[client].counts[later.operation]) == 0)
         continue;
       const bool is_sum = later.opcode == Opcode::FetchAdd && request.opcode == Opcode::FetchAdd;
       const bool places = later.opcode != Opcode::Read && later.opcode != Opcode::Send && !is_sum;

@@ -75,6 +75,8 @@ Result<void> validate(const Scenario& scenario) {
   PORTCULLIS_TRY(in_range(scenario, "environment_budget", scenario.environment_budget, 0, 7));
   PORTCULLIS_TRY(in_range(scenario, "program length", scenario.program.size(), 1, 250));
   PORTCULLIS_TRY(in_range(scenario, "work requests", scenario.work_requests.size(), 1, 60));
+  PORTCULLIS_TRY(in_range(scenario, "receiver steps", scenario.receiver.size(), 0, 250));
+  PORTCULLIS_TRY(in_range(scenario, "environment steps", scenario.environment.size(), 0, 250));
   for (const WorkRequest& request : scenario.work_requests)
     PORTCULLIS_TRY(check_request(scenario, request));
   for (std::size_t pc = 0; pc < scenario.program.size(); ++pc)

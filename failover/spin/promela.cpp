@@ -86,6 +86,21 @@ class Writer {
   [[nodiscard]] std::string cell(unsigned c, Address::Space space, unsigned number) const {
     return space == Address::Space::Shared ? fmt::format("s{}", number) : own(c, number);
   }
+  /// What READ finds there; `content` says whose slot it is.
+  [[nodiscard]] std::string word_at(unsigned c, const Address& address,
+                                    const std::string& content) const {
+    std::string value = cell(c, address.space, address.cell);
+    if (address.space != Address::Space::OwnerSlot) return value;
+    for (unsigned number = 0; number < m_.words.size(); ++number)
+      if (m_.owner[number] != kNobody && m_.owner[number] != c)
+        value = fmt::format("({} == {} -> {} : {})", content, number,
+                            own(m_.owner[number], address.cell), value);
+    return value;
+  }
+  /// A variable, or what one without a width reads as.
+  [[nodiscard]] std::string read(unsigned c, const std::string& name) const {
+    return has(c, name) ? name : "0";
+  }
   [[nodiscard]] const std::vector<WorkRequest>& requests() const { return sc_.work_requests; }
 
   void rule(const std::string& guard, const std::string& effect) {
@@ -134,7 +149,7 @@ class Writer {
   std::string condition(const Condition& asked, unsigned c, const std::string& value) const {
     if (asked.kind == Condition::Kind::Always) return "true";
     if (asked.kind == Condition::Kind::EqualsRegister)
-      return fmt::format("{} == {}", value, var(c, "reg"));
+      return fmt::format("{} == {}", value, read(c, var(c, "reg")));
     std::string text;
     for (unsigned number = 0; number < m_.words.size(); ++number) {
       const Word word = m_.words[number];
@@ -176,22 +191,24 @@ class Writer {
                               requests()[i.work_request].packets)));
           break;
         case Act::Assert:
-          rule(here,
-               fmt::format("assert({}); ",
-                           condition(i.condition, c, cell(c, i.address.space, i.address.cell))) +
-                   set(var(c, "pc"), i.next));
+          rule(here, fmt::format(
+                         "assert({}); ",
+                         condition(i.condition, c, word_at(c, i.address, read(c, var(c, "reg"))))) +
+                         set(var(c, "pc"), i.next));
           break;
         case Act::Test:
-          rule(here, go(c, i, condition(i.condition, c, var(c, "reg"))));
+          rule(here, go(c, i, condition(i.condition, c, read(c, var(c, "reg")))));
           break;
         case Act::Decide:
           decide(c, i, here);
           break;
         case Act::Fence:
-          rule(here, set(fence(c, i.queue), 1) + set(var(c, "pc"), i.next));
+          rule(here, fmt::format("if :: {0} == 0 -> {0} = 1 :: else fi; ", fence(c, i.queue)) +
+                         set(var(c, "pc"), i.next));
           break;
         case Act::AwaitFence:
-          rule(fmt::format("{} && {} == 2", here, fence(c, i.queue)), set(var(c, "pc"), i.next));
+          rule(fmt::format("{} && {} == 2", here, read(c, fence(c, i.queue))),
+               set(var(c, "pc"), i.next));
           break;
         case Act::Report:
           rule(here, set(var(c, "pc"), i.next));
@@ -207,7 +224,7 @@ class Writer {
     for (unsigned p = 0; p < requests()[i.work_request].packets; ++p)
       effect += set(copies(c, i.work_request, p), 1);
     if (has(c, of(c, i.work_request, "con")))
-      effect += fmt::format("{} = {}; ", of(c, i.work_request, "con"), var(c, "reg"));
+      effect += fmt::format("{} = {}; ", of(c, i.work_request, "con"), read(c, var(c, "reg")));
     rule(here, effect + set(var(c, "pc"), i.next));
   }
 
@@ -218,7 +235,7 @@ class Writer {
     if (!returns_word(request.opcode))
       for (unsigned later = w + 1; later < requests().size(); ++later)
         if (requests()[later].queue == request.queue)
-          answered += fmt::format(" || {} == 2", of(c, later, "ph"));
+          answered += fmt::format(" || ({} == 1 && {} == 2)", of(c, w, "ph"), of(c, later, "ph"));
     const std::string result = has(c, of(c, w, "res")) ? of(c, w, "res") : "0";
     std::string effect = go(c, i, condition(i.condition, c, result));
     if (i.keeps) effect += fmt::format("{} = {}; ", var(c, "reg"), result);
@@ -226,6 +243,8 @@ class Writer {
     for (unsigned p = 0; p < request.packets; ++p) effect += set(copies(c, w, p), 0);
     if (i.may_complete) rule(fmt::format("{} && ({})", here, answered), effect);
     if (i.may_time_out) time_out(c, i, here);
+    if (i.may_time_out)  // flushed when its QP failed
+      rule(fmt::format("{} && {} == 3", here, of(c, w, "ph")), set(var(c, "pc"), i.on_timeout));
   }
 
   void time_out(unsigned c, const Instruction& i, const std::string& here) {
@@ -258,7 +277,7 @@ class Writer {
   }
 
   void probe(unsigned c, const Instruction& i, const std::string& here) {
-    const std::string from = cell(c, i.address.space, i.address.cell);
+    const std::string from = word_at(c, i.address, read(c, var(c, "reg")));
     std::string guard = here;
     if (i.after_receiver) guard += " && !(" + can_receive(c) + ")";
     std::string effect = go(c, i, condition(i.condition, c, from));
@@ -270,7 +289,7 @@ class Writer {
     for (unsigned number = 0; number < (i.decides_by_register ? m_.words.size() : 1); ++number) {
       const bool yes = (sc_.policy >> ((i.decision + number) & 63U) & 1U) != 0;
       const std::string which =
-          i.decides_by_register ? fmt::format(" && {} == {}", var(c, "reg"), number) : "";
+          i.decides_by_register ? fmt::format(" && {} == {}", read(c, var(c, "reg")), number) : "";
       rule(here + which, set(var(c, "pc"), yes ? i.next : i.otherwise));
     }
   }
@@ -334,7 +353,7 @@ class Writer {
     std::string effect = set(of(c, w, "ph"), 2) + take;
     if (reads && has(c, of(c, w, "res")))
       effect += fmt::format("{} = {}; ", of(c, w, "res"),
-                            cell(c, request.address.space, request.address.cell));
+                            word_at(c, request.address, read(c, of(c, w, "con"))));
     rule(fmt::format("{} > 0 && {} == {} && ({} == 1{}){}", copies(c, w, p), of(c, w, "ex"),
                      request.packets, of(c, w, "ph"),
                      reads ? fmt::format(" || {} == 2", of(c, w, "ph")) : "", takes(c, w)),

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,15 +33,19 @@ std::string little(std::uint64_t value, std::size_t bytes) {
 constexpr char kSender = 1, kResponder = 2;
 
 /// Ethernet, IPv4, UDP, BTH, then what follows, then the ICRC's place.
-std::string frame(char from, unsigned opcode, std::uint32_t qpn, std::uint32_t psn,
-                  const std::string& behind) {
-  const char to = from == kSender ? kResponder : kSender;
+std::string frame_to(char from, char to, unsigned opcode, std::uint32_t qpn, std::uint32_t psn,
+                     const std::string& behind) {
   const std::string bth = big(opcode, 1) + big(0x40, 1) + big(0xffff, 2) + big(qpn, 4) +
                           big(psn, 4) + behind + big(0, 4);
   const std::string udp = big(50000, 2) + big(4791, 2) + big(bth.size() + 8, 2) + big(0, 2) + bth;
   const std::string ip = big(0x4500, 2) + big(udp.size() + 20, 2) + big(0, 4) + big(0x4011, 2) +
-                         big(0, 2) + big(0xc0000200, 3) + from + big(0xc0000200, 3) + to + udp;
+                         big(0, 2) + big(0xc00002, 3) + from + big(0xc00002, 3) + to + udp;
   return std::string(12, '\2') + big(0x0800, 2) + ip;
+}
+
+std::string frame(char from, unsigned opcode, std::uint32_t qpn, std::uint32_t psn,
+                  const std::string& behind) {
+  return frame_to(from, from == kSender ? kResponder : kSender, opcode, qpn, psn, behind);
 }
 
 std::string reth(std::uint64_t address, std::uint32_t rkey, std::uint32_t length) {
@@ -227,6 +232,77 @@ TEST(Capture, EveryPrefixOfAFrame_IsReadOrRefusedAndNeverMore) {
     requests += read.has_value() ? read->requests.size() : 0;
   }
   EXPECT_EQ(requests, 5U);  // all of the headers and the four bytes of the ICRC
+}
+
+/// A WRITE of 8 bytes from one host to another.
+std::string write_between(char from, char to, std::uint32_t psn, std::uint64_t address) {
+  return frame_to(from, to, 0x0a, 0x11, psn, reth(address, 0x1000, 8) + big(7, 8));
+}
+
+TEST(Capture, RequestsOfTwoSenders_AreOneSendersOnlyWhereThatOneIsNamed) {
+  const std::string file = pcap({write_between(1, 2, 5, 0), write_between(2, 1, 5, 8)});
+  EXPECT_THAT(read_capture(file, "c.pcap", true).error().text,
+              HasSubstr("c.pcap: frame 2: a request of 192.0.2.2, and before it of 192.0.2.1"));
+  const Capture capture = read_capture(file, "c.pcap", true, "192.0.2.2").value();
+  ASSERT_EQ(capture.requests.size(), 1U);
+  EXPECT_EQ(capture.requests[0].remote_addr, 8U);
+  EXPECT_EQ(capture.of_others, 1U);
+}
+
+TEST(Capture, SenderThatSendsNoRequestOrIsNoAddress_IsRefused) {
+  const std::string file = pcap({write_between(1, 2, 5, 0)});
+  EXPECT_THAT(read_capture(file, "c", true, "192.0.2.9").error().text,
+              HasSubstr("no request of 192.0.2.9, 1 of others"));
+  EXPECT_THAT(read_capture(file, "c", true, "left").error().text,
+              HasSubstr("sender is 'left'; an IPv4 or IPv6 address is accepted"));
+}
+
+TEST(Capture, QueuePairsOfTwoRespondersWithOneNumber_AreTwoInTheDump) {
+  const Capture capture =
+      read_capture(pcap({write_between(1, 2, 5, 0), write_between(1, 3, 9, 8)}), "c", true).value();
+  ASSERT_EQ(capture.requests.size(), 2U);
+  EXPECT_EQ(capture.requests[0].qp_num, 0x11U);
+  EXPECT_EQ(capture.requests[1].qp_num, 0xffffffU);
+  ASSERT_EQ(capture.renumbered.size(), 1U);
+  EXPECT_EQ(capture.renumbered[0].responder, "192.0.2.3");
+}
+
+TEST(Capture, ConnectionThatHasAnEarliersNumber_IsAnotherQueuePairInTheDump) {
+  const Capture capture =
+      read_capture(pcap({write_only(900000, 0), write_only(5, 8)}), "c", true).value();
+  EXPECT_NE(capture.requests[0].qp_num, capture.requests[1].qp_num);
+}
+
+/// As pcap(), of frames of which `bytes` at most were captured.
+std::string snapped(const std::vector<std::string>& frames, std::size_t bytes) {
+  std::string file = pcap({});
+  for (const std::string& one : frames)
+    file += little(0, 8) + little(std::min(bytes, one.size()), 4) + little(one.size(), 4) +
+            one.substr(0, bytes);
+  return file;
+}
+
+TEST(Capture, FramesCutBeforeTheirTransportHeader_AreRefusedAndNotPassedOver) {
+  const auto refused = read_capture(snapped({write_only(5, 0)}, 48), "c.pcap", true);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().text, HasSubstr("c.pcap: frame 1: 48 of its"));
+  EXPECT_EQ(read_capture(snapped({write_only(5, 0)}, 80), "c", true).value().requests.size(), 1U);
+}
+
+TEST(Capture, FrameWithTwoVlanTags_IsRead) {
+  std::string tagged = write_only(5, 0);
+  tagged.insert(12, big(0x88a80001, 4) + big(0x81000002, 4));
+  EXPECT_THAT(statuses({tagged}), ElementsAre(a_write));
+}
+
+TEST(Capture, AnswersBehindOneThatIsMissing_CostNoMoreForEachOfThem) {
+  constexpr std::uint32_t kMany = 100'000;  // squared, some 10^10 steps
+  std::vector<std::string> frames = {read_request(5, 8)};
+  for (std::uint32_t i = 0; i < kMany; ++i) {
+    frames.push_back(write_only(6 + i, 8));
+    frames.push_back(ack(6 + i));
+  }
+  EXPECT_EQ(read_capture(pcap(frames), "c", true).value().requests.size(), kMany + 1);
 }
 
 TEST(CapturedDump, IsWhatClassifyReads) {

@@ -13,6 +13,7 @@
 #include "failover/explore/verdict.hpp"
 #include "failover/protocols/program.hpp"
 #include "failover/protocols/table.hpp"
+#include "failover/report/json_report.hpp"
 #include "tests/failover/support.hpp"
 
 namespace portcullis::failover {
@@ -173,6 +174,72 @@ TEST(Fence, InEffect_RefusesWhatIsPostedOnItsQueuePairLater) {
   const Machine machine = compile(scenario).value();
   EXPECT_TRUE(std::ranges::none_of(
       states, [&](const AnyState& state) { return state.get(machine.shared[0]) != 0; }));
+}
+
+TEST(PlacementOrder, OperationsNumberedAgainstTheirPosting_HaveTheOrderOfPosting) {
+  Scenario scenario = two_writes(true);
+  scenario.work_requests = {write_of(1, 1, 0), write_of(0, 2, 0)};
+  scenario.program = {post(0, 1), post(1, 2), await(0, 3, 4), await(1, 4, 4), {}};
+  EXPECT_EQ(judged(scenario).verdict(), Verdict::Safe);
+}
+
+TEST(PlacementOrder, WriteThatCountsForNoOperation_HasNone) {
+  Scenario scenario = two_writes(true);
+  scenario.work_requests = {write_of(0, 1, 0), write_of(1, 2, 0), write_of(0, 3, 0)};
+  scenario.work_requests[2].is_counted = false;
+  scenario.program = {post(0, 1), post(1, 2), post(2, 3), await(2, 4, 4), {}};
+  EXPECT_EQ(judged(scenario).verdict(), Verdict::Safe);
+}
+
+TEST(PlacementOrder, CasThatFailed_PlacedNothingThatCouldBeUndone) {
+  Scenario scenario = two_writes(true);
+  WorkRequest swap = write_of(1, 9, 0);
+  swap.opcode = Opcode::CompareSwap;
+  swap.compare.word = 8;  // which is never there
+  WorkRequest again = swap;
+  again.queue = 1;
+  scenario.work_requests = {write_of(0, 1, 0), swap, again};
+  scenario.program = {post(0, 1), post(1, 2), await(1, 4, 3), post(2, 4), {}};
+  EXPECT_EQ(judged(scenario).verdict(), Verdict::Safe);
+}
+
+TEST(Fence, OrderedAgain_DoesNotOpenItsQueuePair) {
+  const Scenario scenario =
+      one_write({fence(0, 1), await_fence(0, 2), post(0, 3), fence(0, 4), await(0, 5, 5)}, {});
+  const Machine machine = compile(scenario).value();
+  const auto states = testing::reachable(machine);
+  EXPECT_TRUE(std::ranges::none_of(
+      states, [&](const AnyState& state) { return state.get(machine.shared[0]) != 0; }));
+}
+
+TEST(Flush, OfARequestBehindTheOneThatTimedOut_IsSeenByItsWait) {
+  Scenario scenario = two_writes(false);
+  scenario.work_requests.resize(2);
+  scenario.program = {post(0, 1), post(1, 2), await(0, 3, 3), await(1, 4, 4), {}};
+  const Machine machine = compile(scenario).value();
+  EXPECT_EQ(judged(scenario).verdict(), Verdict::Safe);
+  const AnyState failed =
+      testing::after(machine, {Action::Post, Action::Post, Action::LosePacket, Action::TimeOut});
+  const auto flushed = testing::steps_of(machine, failed, Action::Flush);
+  ASSERT_EQ(flushed.size(), 1U);
+  EXPECT_THAT(describe(machine, flushed[0].label), HasSubstr("is flushed, its QP is in error"));
+}
+
+TEST(Flush, OfARequestThatIsWaitedForWithoutATimeout_NeverComes) {
+  Scenario scenario = two_writes(false);
+  scenario.work_requests.resize(2);
+  scenario.program = {post(0, 1), post(1, 2), await(0, 3, 3), await(1, 4, 4), {}};
+  scenario.program[3].may_time_out = false;
+  EXPECT_EQ(judged(scenario).verdict(), Verdict::Hangs);
+}
+
+TEST(Progress, LookThatWasStopped_IsNoVerdict) {
+  Judged stopped;
+  stopped.is_interrupted = true;
+  EXPECT_EQ(stopped.verdict(), Verdict::Stopped);
+  EXPECT_STREQ(verdict_name(stopped), "interrupted");
+  stopped.explored.stuck = 1;  // a deadlock is seen without it
+  EXPECT_EQ(stopped.verdict(), Verdict::Hangs);
 }
 
 TEST(Death, BetweenAcknowledgingAndPlacing_MakesACompletionUntrue) {

@@ -72,6 +72,20 @@ TEST(ExploreProgram, ModelThatADyingNicDeceives_IsRefuted) {
   EXPECT_THAT(console.out.str(), HasSubstr("dies before it is in memory"));
 }
 
+TEST(CheckProgram, MoreClientsThanTheJudgeOfAHistoryCanTry_AreRefused) {
+  const auto folder = ScratchFolder::create().value();
+  ExploreCommand command = explore_command("");
+  command.path = folder.path() + "/p.json";
+  ASSERT_TRUE(write_file(command.path, R"({"protocol": "p", "judge": {"history": true},
+    "work_requests": [{"name": "W", "opcode": "WRITE", "operand": 1}],
+    "steps": [{"post": "W"}, {"await": "W", "on_timeout": "z"}, {"label": "z", "end": true}]})"));
+  command.search.environment.clear();
+  command.given.clients = 8;
+  Console console;
+  EXPECT_EQ(run_explore(command, console.io), kExitBad);
+  EXPECT_THAT(console.err.str(), HasSubstr("p.json: with \"history\" clients x (operations + 2)"));
+}
+
 TEST(ExploreProgram, Json_IsOneObject) {
   Console console;
   ExploreCommand command = explore_command("lease-early");
@@ -251,7 +265,11 @@ nlohmann::json advice_as_json(const ScratchFolder& folder) {
 }
 
 ImportCommand import_of(const std::string& path) {
-  return {.path = path, .captured_at = "sender", .environment = "quiet"};
+  return {.path = path,
+          .captured_at = "sender",
+          .environment = "quiet",
+          .consumer = "polls",
+          .sender = {}};
 }
 
 TEST(ImportProgram, WhatItCannotTake_IsOneLineAndStatusTwo) {

@@ -119,6 +119,35 @@ INSTANTIATE_TEST_SUITE_P(Files, SpinTwinOfAFile,
                            return name;
                          });
 
+/// What no model or ready file has: a look into whoever's slot, a register that nobody filled, a
+/// wait for a request that was flushed, a fence ordered twice.
+constexpr std::string_view kUnusual = R"({
+  "protocol": "unusual", "clients": 2, "own_cells": 1, "bounds": {"late": 1, "timeouts": 2},
+  "work_requests": [
+    {"name": "take", "opcode": "CAS", "qp": 0, "cell": {"shared": 0}, "operand": {"own_tag": 1},
+     "compare": 0},
+    {"name": "look", "opcode": "READ", "qp": 0, "cell": {"owner_slot": 0}},
+    {"name": "note", "opcode": "WRITE", "qp": 1, "cell": {"owner_slot": 0},
+     "operand": "register-sequence"}],
+  "steps": [
+    {"test": "equals-register", "else": "end"},
+    {"probe": {"shared": 0}, "keep": true},
+    {"post": "take"}, {"post": "look"},
+    {"await": "take", "keep": true, "on_timeout": "flushed"},
+    {"label": "flushed", "await": "look", "on_timeout": "fence"},
+    {"label": "fence", "fence": 0}, {"await_fence": 0}, {"fence": 0},
+    {"probe": {"owner_slot": 0}, "is": {"equals": 1}, "then": "end", "else": "note"},
+    {"label": "note", "post": "note"},
+    {"await": "note", "on_timeout": "end"},
+    {"label": "end", "end": true}]})";
+
+TEST(SpinTwinOfAText, WithUnusualSteps_CountsTheSameStatesAndTransitions) {
+  Scenario scenario = read_protocol(kUnusual, "unusual").value().in("").value();
+  scenario.is_monitored = false;
+  const Machine machine = compile(scenario).value();
+  EXPECT_EQ(by_spin(machine), by_us(machine));
+}
+
 std::string lock_judged_by_spin(const char* environment) {
   Scenario scenario = ready("cas-lock").in(environment).value();
   scenario.is_monitored = false;

@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "failover/explore/verdict.hpp"
 #include "failover/protocols/table.hpp"
+#include "tests/failover/support.hpp"
 
 namespace portcullis::failover {
 namespace {
@@ -195,7 +197,17 @@ INSTANTIATE_TEST_SUITE_P(
         Slip{"NoEnvironment", "\"quiet\": {}", "\"quiet\": {\"recever\": []}",
              "no such field; accepted are receiver, others, budget"},
         Slip{"TooManyClients", "\"own_cells\": 1", "\"own_cells\": 1, \"clients\": 9",
-             "from 0 to 8"}),
+             "from 0 to 8"},
+        Slip{"TagBeyondItsRange", "\"label\": \"y\", \"post\": \"V\"",
+             "\"test\": {\"own_tag\": 4294967297}, \"else\": \"z\"", "from 0 to 1000"},
+        Slip{"AssertionOfNothing", "\"label\": \"y\", \"post\": \"V\"", "\"assert\": {\"own\": 0}",
+             "p.json:10: steps[2]: an assertion that holds"},
+        Slip{"RequestThatIsNeverPosted", "\"label\": \"y\", \"post\": \"V\"",
+             "\"label\": \"y\", \"fence\": 0", "p.json:5: work_requests[1]: no step posts it"},
+        Slip{"PostedWhereOneTimedOut", "\"on_timeout\": \"z\"", "\"on_timeout\": \"y\"",
+             "p.json:10: steps[2]: V can be posted on QP 0 after W timed out there"},
+        Slip{"NameOfNothing", "\"name\": \"V\"", "\"name\": \"\"", "a name with characters"},
+        Slip{"NumberForAName", "\"post\": \"W\"", "\"post\": 5", "5; one of W, V is accepted"}),
     [](const auto& info) { return info.param.name; });
 
 /// The good text with one part in the place of another.
@@ -224,6 +236,67 @@ TEST(ProtocolText, HistoryThatTheJudgeCannotTry_IsRefused) {
   std::string receiver = one;
   receiver.replace(receiver.find(R"("quiet": {})"), 11, twice);
   EXPECT_THAT(read_protocol(receiver, "p.json").error().text, HasSubstr("one \"consume\""));
+}
+
+TEST(ProtocolText, HistoryOfAnOperationThatIsToldTwice_IsRefused) {
+  std::string text = with(R"("protocol": "p",)", R"("judge": {"history": true}, "protocol": "p",)");
+  const std::string end = R"({"label": "z", "end": true})";
+  text.replace(text.find(end), end.size(), R"({"label": "z", "report": "done"}, {"report": "done"},
+                                              {"end": true})");
+  EXPECT_THAT(read_protocol(text, "p.json").error().text,
+              HasSubstr("an operation is reported once"));
+}
+
+TEST(ProtocolText, HistoryOfAnOperationWithoutARequestThatCounts_IsRefused) {
+  std::string text = with(R"("protocol": "p",)", R"("judge": {"history": true}, "protocol": "p",)");
+  for (const std::string_view name : {R"("name": "W")", R"("name": "V")"})
+    text.insert(text.find(name), R"("counted": false, )");
+  EXPECT_THAT(read_protocol(text, "p.json").error().text,
+              HasSubstr("a work request that counts, and 0 has none"));
+}
+
+TEST(ProtocolText, ListsBeyondTheirLength_AreRefusedBeforeTheyAreReadThrough) {
+  std::string steps;
+  for (int i = 0; i < 100'000; ++i) steps += R"({"label": "a", "fence": 0},)";
+  const std::string text = with(R"({"label": "a", "post": "W"},)", steps);
+  EXPECT_THAT(read_protocol(text, "p.json").error().text,
+              HasSubstr("steps: 100003 items; at most 250 are accepted"));
+  std::string others;
+  for (int i = 0; i < 300; ++i) others += R"({"name": "o", "cell": {"own": 0}, "becomes": 3},)";
+  const std::string busy = R"({"name": "o", "cell": {"own": 0}, "becomes": 3})";
+  EXPECT_THAT(read_protocol(with(busy, others + busy), "p.json").error().text,
+              HasSubstr("environments.busy.others: 301 items; at most 60 are accepted"));
+}
+
+/// What memory may hold in the end, of a text in which a register's word is added or written.
+std::set<Word> words_in_memory(const std::string& request) {
+  const std::string text = R"({"protocol": "p", "initial": 4294967301, "work_requests": [)" +
+                           request + R"(], "steps": [{"probe": {"shared": 0}, "keep": true},
+    {"post": "R"}, {"await": "R", "on_timeout": "z"}, {"label": "z", "end": true}]})";
+  const Machine machine = compile(read_protocol(text, "p").value().in("").value()).value();
+  std::set<Word> words;
+  for (const AnyState& state : testing::reachable(machine))
+    words.insert(machine.words.at(state.get(machine.shared[0])));
+  return words;
+}
+
+TEST(ProtocolText, RegisterThatIsAddedOrWrittenAsASequence_MakesWordsThatTheMachineHas) {
+  EXPECT_EQ(words_in_memory(R"({"name": "R", "opcode": "FADD", "operand": "register"})"),
+            (std::set<Word>{4294967301, 8589934602}));
+  EXPECT_EQ(words_in_memory(R"({"name": "R", "opcode": "WRITE", "operand": "register-sequence"})"),
+            (std::set<Word>{4294967301, 5}));
+}
+
+TEST(ProtocolText, TagThatNamesOneClient_HasNoSymmetry) {
+  const std::string text = R"({"protocol": "p", "clients": 2, "work_requests": [
+    {"name": "R", "opcode": "CAS", "operand": {"own_tag": 1}, "compare": 4294967297}],
+    "steps": [{"post": "R"}, {"await": "R", "on_timeout": "z"}, {"label": "z", "end": true}]})";
+  const Machine machine = compile(read_protocol(text, "p").value().in("").value()).value();
+  EXPECT_TRUE(explore(machine, {}).has_value());
+  ExploreOptions alike;
+  alike.uses_symmetry = true;
+  EXPECT_THAT(explore(machine, alike).error().text,
+              HasSubstr("symmetry with a word that is one client's tag"));
 }
 
 TEST(ProtocolText, ThatIsNoJson_IsRefusedWithItsLine) {

@@ -53,6 +53,11 @@ TEST(Trace, OfASafeProtocol_IsNone) {
   EXPECT_FALSE(shortest_violation(machine_of("lease"), false, 1'000'000).has_value());
 }
 
+TEST(Trace, ThatIsStopped_IsNone) {
+  const std::atomic<bool> stop{true};
+  EXPECT_FALSE(shortest_violation(machine_of("blind-fadd"), false, 1000, &stop).has_value());
+}
+
 TEST(TraceText, TellsEveryStepAndWhatBroke) {
   const Machine machine = machine_of("blind-fadd");
   const std::string text = trace_text(machine, *shortest_violation(machine, false, 1000));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/failover_check/capture.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +43,11 @@ struct Seen {
   std::uint8_t opcode = 0;
   std::uint32_t qpn = 0, psn = 0;
   Bytes transport;  // from the BTH on, as far as it was captured
-  std::size_t payload = 0;
+};
+/// Or whether so little of a longer frame was captured that it may be one.
+struct Look {
+  std::optional<Seen> seen;
+  bool is_cut_short = false;
 };
 
 std::string text_of(Bytes bytes) {
@@ -51,52 +56,72 @@ std::string text_of(Bytes bytes) {
   return text;
 }
 
-/// Nothing for frames that are something else.
-std::optional<Seen> seen_in(Bytes frame, std::size_t wire_bytes) {
-  constexpr std::uint64_t kVlan = 0x8100;  // ETH_P_8021Q
-  constexpr std::size_t kVlanBytes = 4;
-  if (frame.size() < kEthernetBytes) return std::nullopt;
-  std::size_t at = kEthernetBytes;
-  std::uint64_t type = big(frame.subspan(12, 2));
-  if (type == kVlan && frame.size() >= kEthernetBytes + kVlanBytes) {
-    type = big(frame.subspan(16, 2));
-    at += kVlanBytes;
+/// As programs write it; nothing for what is no address.
+std::string shown_address(const std::string& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const int family = address.size() == 4 ? AF_INET : AF_INET6;
+  return inet_ntop(family, address.data(), text.data(), text.size()) == nullptr ? "" : text.data();
+}
+std::string address_of(const std::string& text) {
+  std::array<char, 16> bytes{};
+  if (inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return {bytes.data(), 4};
+  if (inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return {bytes.data(), 16};
+  return {};
+}
+
+/// What stands behind Ethernet and VLAN tags, and which protocol that is.
+std::pair<std::uint64_t, Bytes> network_of(Bytes frame) {
+  constexpr std::uint64_t kVlan = 0x8100, kServiceVlan = 0x88a8;  // ETH_P_8021Q, ETH_P_8021AD
+  constexpr std::size_t kTypeBytes = 2, kVlanBytes = 4;
+  if (frame.size() < kEthernetBytes) return {0, {}};
+  Bytes behind = frame.subspan(kEthernetBytes - kTypeBytes);
+  std::uint64_t type = big(behind.first(kTypeBytes));
+  while ((type == kVlan || type == kServiceVlan) && behind.size() >= kVlanBytes + kTypeBytes) {
+    behind = behind.subspan(kVlanBytes);
+    type = big(behind.first(kTypeBytes));
   }
+  return {type, behind.subspan(kTypeBytes)};
+}
+
+/// Neither for frames that are something else.
+Look look_at(Bytes frame, std::size_t wire_bytes) {
+  const Look cut{std::nullopt, frame.size() < wire_bytes};
+  const auto [type, ip] = network_of(frame);
   Seen seen;
   const bool is_ipv4 = type == kEthertypeIpv4;
-  if (!is_ipv4 && type != kEthertypeIpv6) return std::nullopt;
+  if (frame.size() < kEthernetBytes) return cut;
+  if (!is_ipv4 && type != kEthertypeIpv6) return {};
   const std::size_t ip_bytes = is_ipv4 ? ipv4_header::bytes : ipv6_header::bytes;
-  if (frame.size() < at + ip_bytes + udp_header::bytes + bth::bytes) return std::nullopt;
-  const Bytes ip = frame.subspan(at);
+  if (ip.size() < ip_bytes) return cut;
   if (is_ipv4) {
     const auto header = prm::ConstView<ipv4_header>::at(ip);
-    if (header.get<"protocol">() != kProtocolUdp || header.get<"ihl">() != 5) return std::nullopt;
+    if (header.get<"protocol">() != kProtocolUdp || header.get<"ihl">() != 5) return {};
     seen.from = text_of(ip.subspan(12, 4));
     seen.to = text_of(ip.subspan(16, 4));
   } else {
     const auto header = prm::ConstView<ipv6_header>::at(ip);
-    if (header.get<"next_header">() != kProtocolUdp) return std::nullopt;
+    if (header.get<"next_header">() != kProtocolUdp) return {};
     seen.from = text_of(ip.subspan(8, 16));
     seen.to = text_of(ip.subspan(24, 16));
   }
-  if (prm::ConstView<udp_header>::at(ip.subspan(ip_bytes)).get<"dest">() != kRoceUdpPort)
-    return std::nullopt;
+  if (ip.size() < ip_bytes + udp_header::bytes) return cut;
+  if (prm::ConstView<udp_header>::at(ip.subspan(ip_bytes)).get<"dest">() != kRoceUdpPort) return {};
   seen.transport = ip.subspan(ip_bytes + udp_header::bytes);
+  if (seen.transport.size() < bth::bytes) return cut;
   const auto base = prm::ConstView<bth>::at(seen.transport);
   seen.opcode = static_cast<std::uint8_t>(base.get<"opcode">());
-  if ((seen.opcode & transport_bits::kMask) != transport_bits::kRc) return std::nullopt;
+  if ((seen.opcode & transport_bits::kMask) != transport_bits::kRc) return {};
   const OpcodeInfo& info = opcode_info(seen.opcode);
-  if (!info.known()) return std::nullopt;
+  if (!info.known()) return {};
   seen.qpn = static_cast<std::uint32_t>(base.get<"qpn">());
   seen.psn = static_cast<std::uint32_t>(base.get<"psn">());
-  const std::size_t before = at + ip_bytes + udp_header::bytes + info.header_bytes + kIcrcBytes;
-  seen.payload = wire_bytes > before ? wire_bytes - before : 0;
-  return seen;
+  return {seen, false};
 }
 
 struct Message {
   CapturedRequest request;
   Operation operation = Operation::None;
+  std::uint32_t qpn = 0;
   std::uint64_t frame = 0;  // of its first packet, from 1
   std::uint32_t packets = 1;
   bool is_whole = true;  // its first packet is in the capture
@@ -109,8 +134,9 @@ struct Message {
 struct Flow {
   std::string from, to;
   std::uint32_t qpn = 0;
+  std::uint32_t number = 0;                 // in the dump
   std::vector<std::size_t> messages;        // numbers, in PSN order
-  std::size_t answered = 0;                 // so many of the first of them are
+  std::vector<std::size_t> open;            // of them, which an answer may yet concern
   std::optional<std::uint32_t> next_psn;    // behind what was seen
   std::optional<std::uint32_t> answers_to;  // the QP number that the answers go to
   bool is_over = false;                     // another connection has its number
@@ -138,22 +164,44 @@ std::string_view name_of(std::uint8_t opcode) {
   }
 }
 
+/// Further from what was sent than any window is another connection under the same number.
+constexpr std::int32_t kWindow = 1 << 16;
+
 class Reader {
  public:
-  Reader(std::string_view file, bool is_at_sender) : file_(file), is_at_sender_(is_at_sender) {}
+  /// Of `sender`'s requests, an address as bytes; empty: of the one that there is.
+  Reader(std::string_view file, bool is_at_sender, std::string sender)
+      : file_(file),
+        is_at_sender_(is_at_sender),
+        is_asked_for_(!sender.empty()),
+        sender_(std::move(sender)) {}
 
   Result<void> take(Bytes frame, std::size_t wire_bytes) {
     ++frame_;
-    const auto seen = seen_in(frame, wire_bytes);
-    if (!seen) {
+    const Look look = look_at(frame, wire_bytes);
+    if (look.is_cut_short)
+      return bad(frame_, fmt::format("{} of its {} bytes are captured, too few to know what it is; "
+                                     "a snapshot length of 128 or more is accepted",
+                                     frame.size(), wire_bytes));
+    if (!look.seen) {
       ++capture_.other_frames;
       return {};
     }
-    if (opcode_info(seen->opcode).is_request()) return request(*seen);
-    return answer(*seen);
+    if (!opcode_info(look.seen->opcode).is_request()) return answer(*look.seen);
+    if (sender_.empty()) sender_ = look.seen->from;
+    if (look.seen->from == sender_) return request(*look.seen);
+    ++capture_.of_others;
+    if (is_asked_for_) return {};
+    return bad(frame_, fmt::format("a request of {}, and before it of {}; --sender with one of "
+                                   "them is accepted",
+                                   shown_address(look.seen->from), shown_address(sender_)));
   }
 
   Result<Capture> capture() {
+    if (messages_.empty() && capture_.of_others > 0)
+      return fail(Errc::Malformed, fmt::format("{}: no request of {}, {} of others; the address of "
+                                               "one who sends requests is accepted",
+                                               file_, shown_address(sender_), capture_.of_others));
     complete_in_order();
     std::size_t first = messages_.size();
     for (std::size_t i = messages_.size(); i-- > 0;)
@@ -165,7 +213,7 @@ class Reader {
             message.frame,
             fmt::format("PSN {} of QP {:#x} is outstanding and its message does not begin in "
                         "the capture; one that begins before it is accepted",
-                        message.request.psn, message.request.qp_num));
+                        message.request.psn, message.qpn));
       capture_.requests.push_back(message.request);
     }
     capture_.answered_before = first;
@@ -178,8 +226,6 @@ class Reader {
   }
 
   Flow& flow_of(const Seen& seen) {
-    // Further from what was sent than any window: another connection under the same number.
-    constexpr std::int32_t kWindow = 1 << 16;
     for (Flow& flow : flows_) {
       if (flow.is_over || flow.from != seen.from || flow.to != seen.to || flow.qpn != seen.qpn)
         continue;
@@ -187,8 +233,21 @@ class Reader {
       if (distance <= kWindow && distance >= -kWindow) return flow;
       flow.is_over = true;
     }
-    flows_.push_back({seen.from, seen.to, seen.qpn, {}, 0, seen.psn, std::nullopt, false});
+    const std::uint32_t number = unused_number(seen.qpn);
+    if (number != seen.qpn)
+      capture_.renumbered.push_back({shown_address(seen.to), seen.qpn, number});
+    flows_.push_back({seen.from, seen.to, seen.qpn, number, {}, {}, seen.psn, std::nullopt, false});
     return flows_.back();
+  }
+  /// QPs of two responders may have one number, and so may one after the other; in a dump they
+  /// would be one QP, whose order is another promise.
+  [[nodiscard]] std::uint32_t unused_number(std::uint32_t qpn) const {
+    constexpr std::uint32_t kGreatest = 0xffffff;
+    std::uint32_t number = qpn;
+    const auto has = [&](const Flow& flow) { return flow.number == number || flow.qpn == number; };
+    if (std::none_of(flows_.begin(), flows_.end(), has)) return number;
+    for (number = kGreatest; std::any_of(flows_.begin(), flows_.end(), has);) --number;
+    return number;
   }
 
   Result<void> request(const Seen& seen) {
@@ -202,7 +261,7 @@ class Reader {
         return bad(frame_, fmt::format("PSN {} of QP {:#x} was sent before the capture began, and "
                                        "again; one that begins before it is accepted",
                                        seen.psn, seen.qpn));
-      note_response_packets(flow, seen);
+      note_response_packets(messages_[flow.messages.back()], seen);
       return {};  // sent again
     }
     if (seen.psn != *flow.next_psn) fill_gap(flow, seen.psn);
@@ -223,7 +282,8 @@ class Reader {
     message.is_whole = info.start;
     CapturedRequest& r = message.request;
     r.opcode = name_of(seen.opcode);
-    r.qp_num = seen.qpn;
+    message.qpn = flow.qpn;
+    r.qp_num = flow.number;
     r.psn = seen.psn;
     if (info.has_reth && info.start) {
       const auto header = prm::ConstView<reth>::at(seen.transport.subspan(bth::bytes));
@@ -245,6 +305,7 @@ class Reader {
       r.swap = is_swap ? swap_add : 0;
     }
     flow.messages.push_back(messages_.size());
+    flow.open.push_back(messages_.size());
     messages_.push_back(message);
     is_open_.push_back(!info.end);
     return {};
@@ -264,21 +325,20 @@ class Reader {
     unseen.frame = frame_;
     unseen.is_whole = false;
     unseen.packets = missing;
-    unseen.request.qp_num = flow.qpn;
+    unseen.qpn = flow.qpn;
+    unseen.request.qp_num = flow.number;
     unseen.request.psn = *flow.next_psn;
     flow.messages.push_back(messages_.size());
+    flow.open.push_back(messages_.size());
     messages_.push_back(unseen);
     is_open_.push_back(false);
   }
   /// A READ that goes on where it was interrupted lies within the first one.
-  void note_response_packets(const Flow& flow, const Seen& seen) {
-    for (const std::size_t number : flow.messages) {
-      Message& message = messages_[number];
-      const std::int32_t into = psn_distance(seen.psn, message.request.psn);
-      if (message.operation == Operation::Read && into >= 0 &&
-          static_cast<std::uint32_t>(into) >= message.packets && number == flow.messages.back())
-        message.packets = static_cast<std::uint32_t>(into) + 1;
-    }
+  static void note_response_packets(Message& last, const Seen& seen) {
+    const std::int32_t into = psn_distance(seen.psn, last.request.psn);
+    if (last.operation == Operation::Read && into >= 0 &&
+        static_cast<std::uint32_t>(into) >= last.packets)
+      last.packets = static_cast<std::uint32_t>(into) + 1;
   }
 
   // ---- Answers -------------------------------------------------------------------------------
@@ -315,11 +375,13 @@ class Reader {
     if (info.has_aeth)
       said = static_cast<std::uint8_t>(
           prm::ConstView<aeth>::at(seen.transport.subspan(bth::bytes)).get<"syndrome">());
-    for (std::size_t i = flow->answered; i < flow->messages.size(); ++i)
-      settle(messages_[flow->messages[i]], i + 1 == flow->messages.size(), {seen, info, said});
-    while (flow->answered < flow->messages.size() &&
-           messages_[flow->messages[flow->answered]].is_answered)
-      ++flow->answered;
+    for (const std::size_t number : flow->open)
+      settle(messages_[number], number == flow->messages.back(), {seen, info, said});
+    // Answers come in order: what is so far behind this one will have none.
+    std::erase_if(flow->open, [&](std::size_t number) {
+      return messages_[number].is_answered ||
+             psn_distance(seen.psn, messages_[number].last_psn()) > kWindow;
+    });
     return {};
   }
   struct Answer {
@@ -365,6 +427,8 @@ class Reader {
 
   std::string_view file_;
   bool is_at_sender_;
+  bool is_asked_for_;
+  std::string sender_;  // an address as bytes; empty until the first request
   std::uint64_t frame_ = 0;
   Capture capture_;
   std::vector<Message> messages_;  // in the order of the wire
@@ -403,11 +467,16 @@ Result<FileHeader> header_of(Bytes bytes, std::string_view file) {
 
 }  // namespace
 
-Result<Capture> read_capture(std::string_view text, std::string_view file, bool is_at_sender) {
+Result<Capture> read_capture(std::string_view text, std::string_view file, bool is_at_sender,
+                             std::string_view sender) {
   constexpr std::size_t kHeaderBytes = 24, kRecordBytes = 16;
   const Bytes bytes = std::as_bytes(std::span(text));
   PORTCULLIS_TRY_ASSIGN(const FileHeader header, header_of(bytes, file));
-  Reader reader(file, is_at_sender);
+  const std::string address = address_of(std::string(sender));
+  if (address.empty() && !sender.empty())
+    return fail(Errc::InvalidArgument,
+                fmt::format("sender is '{}'; an IPv4 or IPv6 address is accepted", sender));
+  Reader reader(file, is_at_sender, address);
   std::uint64_t frame = 0;
   for (std::size_t at = kHeaderBytes; at < bytes.size();) {
     ++frame;

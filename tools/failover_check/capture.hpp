@@ -24,7 +24,7 @@ struct CaptureContext {
 /// One message of a requester, as its first transmission shows it.
 struct CapturedRequest {
   std::string_view opcode;   // of verbs.h
-  std::uint32_t qp_num = 0;  // of the responder: RC packets name no other
+  std::uint32_t qp_num = 0;  // of the responder, or what `renumbered` gives its connection
   std::uint32_t psn = 0;     // of its first packet
   bool has_rkey = false, has_atomic = false;
   std::uint64_t remote_addr = 0, compare_add = 0, swap = 0;
@@ -32,20 +32,29 @@ struct CapturedRequest {
   std::string_view status;  // of verbs.h; empty: no answer was seen
 };
 
+/// A connection whose responder QP has the number of another one's in the capture.
+struct Renumbered {
+  std::string responder;  // its address
+  std::uint32_t qpn = 0, qp_num = 0;
+};
+
 struct Capture {
   /// In the order of the wire, from the first one that has no answer on; empty: all have one.
   std::vector<CapturedRequest> requests;
   std::uint64_t answered_before = 0;  // requests that are left out: all of them were answered
+  std::uint64_t of_others = 0;        // request packets that another sent than the one asked for
   std::uint64_t other_frames = 0;     // that are no RoCEv2 of a reliable connection
+  std::vector<Renumbered> renumbered;
 };
 
 /// `is_at_sender`: taken where an answer on the wire has come back, so that its request completed;
-/// elsewhere an answer may yet have been lost, and nothing counts as completed.
+/// elsewhere an answer may yet have been lost, and nothing counts as completed. `sender`: whose
+/// requests, by its IP address; may be empty where all are of one.
 /// The bytes of a pcap file of Ethernet frames, of micro- or nanoseconds, in either byte order.
 /// Malformed, as "FILE: frame N: what": cut short, or without what is needed to know what is
 /// outstanding. Checksums are not looked at.
 [[nodiscard]] Result<Capture> read_capture(std::string_view bytes, std::string_view file,
-                                           bool is_at_sender);
+                                           bool is_at_sender, std::string_view sender = {});
 
 /// The dump, as docs/failover.md has it. wr_id is the request's number in it.
 [[nodiscard]] std::string dump_of(const Capture& capture, const CaptureContext& context);

@@ -275,14 +275,19 @@ int run_import(const ImportCommand& command, const Streams& io) {
     return bad(fmt::format("consumer is '{}', accepted are polls, notified", command.consumer));
   const auto bytes = read_file(command.path);
   if (!bytes) return refuse(io, bytes.error());
-  const auto capture =
-      read_capture(*bytes, command.path == "-" ? "standard input" : command.path, is_at_sender);
+  const auto capture = read_capture(*bytes, command.path == "-" ? "standard input" : command.path,
+                                    is_at_sender, command.sender);
   if (!capture) return refuse(io, capture.error());
   io.out << dump_of(*capture, {command.environment, command.consumer, command.is_fenced});
   io.err << fmt::format(
       "failover-check: {} requests from the first outstanding one on; {} completed before are left "
-      "out; {} frames are no RoCEv2 of a reliable connection\n",
-      capture->requests.size(), capture->answered_before, capture->other_frames);
+      "out; {} request packets are another's; {} frames are no RoCEv2 of a reliable connection\n",
+      capture->requests.size(), capture->answered_before, capture->of_others,
+      capture->other_frames);
+  for (const Renumbered& one : capture->renumbered)
+    io.err << fmt::format(
+        "failover-check: QP {} of {} is {} in the dump, its own number is taken\n", one.qpn,
+        one.responder, one.qp_num);
   return kExitFine;
 }
 

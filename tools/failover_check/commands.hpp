@@ -69,6 +69,7 @@ struct ImportCommand {
   std::string path;  // the capture, "-" is standard input
   std::string captured_at;
   std::string environment, consumer = "polls";
+  std::string sender;  // an IP address; may be empty where one sender is all there is
   bool is_fenced = false;
 };
 

@@ -7,6 +7,7 @@
 
 #include "failover/explore/chart.hpp"
 #include "failover/explore/estimate.hpp"
+#include "failover/protocols/program_faults.hpp"
 #include "failover/protocols/text.hpp"
 #include "failover/report/json_report.hpp"
 #include "failover/spin/promela.hpp"
@@ -68,6 +69,8 @@ Result<Machine> machine_of_file(const ExploreCommand& command) {
                      .deaths = command.given.deaths.value_or(scenario.limits.deaths)};
   scenario.is_monitored = !command.counts_only;
   if (command.counts_only) scenario.has_history = false;
+  if (const auto fault = history_fault_of(scenario))  // more clients than the file's
+    return fail(Errc::InvalidArgument, fmt::format("{}: {}", command.path, *fault));
   return compile(std::move(scenario));
 }
 
@@ -109,7 +112,7 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
   const Exploration& explored = outcome.judged.explored;
   if (explored.ending == Ending::Violated)
     outcome.trace = shortest_violation(machine, options.uses_symmetry,
-                                       options.memory_limit_bytes / kTraceStateBytes);
+                                       options.memory_limit_bytes / kTraceStateBytes, options.stop);
   if (outcome.judged.verdict() == Verdict::Hangs && outcome.judged.progress)
     outcome.trace = outcome.judged.progress->hang;
   if (explored.ending == Ending::Complete && options.set == SetKind::Fingerprint &&
@@ -134,7 +137,9 @@ std::string verdict_of(const ExploreCommand& command, const Outcome& outcome) {
 
 void print_progress(const Judged& judged, const Streams& io) {
   const Exploration& e = judged.explored;
-  if (!judged.progress)
+  if (judged.is_interrupted)
+    io.out << "  progress: stopped before all of it was looked at\n";
+  else if (!judged.progress)
     io.out << "  progress: not looked at, too many states; "
            << (e.stuck > e.cut ? "some run ends with a client that waits for ever\n"
                                : "no run ends with a client that waits for ever\n");
@@ -176,7 +181,9 @@ void print_text(const ExploreCommand& command, const Machine& machine, const Out
     io.out << "  a shortest run in which a client gives up:\n"
            << steps_text(machine, outcome.judged.progress->giving_up);
   if (e.ending == Ending::Violated && !outcome.trace)
-    io.out << "  the run itself needs more memory to be found than --memory-gb allows\n";
+    io.out << (io.stop ? "  stopped before the run itself was found\n"
+                       : "  the run itself needs more memory to be found than --memory-gb "
+                         "allows\n");
 }
 
 void print_json(const ExploreCommand& command, const Machine& machine, const Outcome& outcome,

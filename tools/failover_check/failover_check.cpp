@@ -142,6 +142,8 @@ CLI::App* add_import(CLI::App& app, ImportCommand& command) {
          "--captured-at", command.captured_at,
          "sender: an answer that was captured has come back; elsewhere: it may be lost yet")
       ->required();
+  sub->add_option("--sender", command.sender,
+                  "whose requests, by its IP address; needed where more than one sends some");
   sub->add_option("--environment", command.environment,
                   "what the application promises of the memory: quiet, reuse, other-writers, aba")
       ->required();
