@@ -70,6 +70,9 @@ struct Teller {
 Result<std::vector<PriorityCycles>> find_buffer_cycles(const Fabric& fabric,
                                                        const CycleOptions& options) {
   const pfc::Topology& topology = fabric.impl().topology;
+  if (!topology.rewrites.empty())
+    return fail(Errc::Unsupported,
+                "priorities that are rewritten on the way; pfc-deadlock cbd takes them");
   const cbd::Traffic traffic = traffic_of(options.traffic);
   PORTCULLIS_TRY_ASSIGN(const auto priorities,
                         cbd::check_question(topology, options.priorities, traffic));

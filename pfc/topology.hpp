@@ -105,6 +105,15 @@ struct Route {
   LinkId via = 0;
 };
 
+/// Data of priority `was` that came over `from` and goes on over `to` is `becomes` there (Tagger:
+/// Hu et al., CoNEXT 2017). Both ends of `to` heed the new one.
+struct Rewrite {
+  LinkId from = 0;
+  LinkId to = 0;
+  std::uint32_t was = 0;
+  std::uint32_t becomes = 0;
+};
+
 struct Topology {
   std::string name;
   Units units;
@@ -112,6 +121,7 @@ struct Topology {
   std::vector<Link> links;
   std::vector<Flow> flows;
   std::vector<Route> routes;
+  std::vector<Rewrite> rewrites;  // one for a turn and a priority
 
   NodeId add_node(std::string node_name, NodeKind kind);
   /// A link named "FROM-TO".
@@ -145,9 +155,9 @@ class TopologyIndex {
 
 /// What is wrong with a topology, and where.
 struct TopologyProblem {
-  enum class Part : std::uint8_t { Topology, Node, Link, Flow, Route };
+  enum class Part : std::uint8_t { Topology, Node, Link, Flow, Route, Rewrite };
   Part part = Part::Topology;
-  std::size_t index = 0;    // in nodes, links, flows or routes
+  std::size_t index = 0;    // in nodes, links, flows, routes or rewrites
   std::string_view member;  // as JSON spells it
   std::string text;         // the value and what is accepted
 };

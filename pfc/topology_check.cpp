@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "pfc/topology.hpp"
 
@@ -30,6 +33,8 @@ class Checker {
       if (auto problem = link(topology_.links[at_])) return problem;
     for (at_ = 0; at_ < topology_.routes.size(); ++at_)
       if (auto problem = route(topology_.routes[at_])) return problem;
+    for (at_ = 0; at_ < topology_.rewrites.size(); ++at_)
+      if (auto problem = rewrite(topology_.rewrites[at_])) return problem;
     names_.clear();
     for (at_ = 0; at_ < topology_.flows.size(); ++at_)
       if (auto problem = flow(topology_.flows[at_])) return problem;
@@ -105,6 +110,26 @@ class Checker {
       return bad(
           Part::Route, "via",
           fmt::format("the next hop is no neighbour of {}", topology_.nodes[route.node].name));
+    return std::nullopt;
+  }
+
+  Problem rewrite(const Rewrite& rewrite) {
+    for (const auto& [member, link] : {std::pair("from", rewrite.from), {"to", rewrite.to}})
+      if (link >= topology_.links.size()) return bad(Part::Rewrite, member, "no such link");
+    const std::string& name = topology_.links[rewrite.to].name;
+    if (topology_.links[rewrite.from].to != topology_.links[rewrite.to].from)
+      return bad(Part::Rewrite, "to",
+                 fmt::format("\"{}\" does not begin where \"{}\" ends", name,
+                             topology_.links[rewrite.from].name));
+    for (const auto& [member, priority] :
+         {std::pair("was", rewrite.was), {"becomes", rewrite.becomes}})
+      if (priority >= kPriorities)
+        return bad(Part::Rewrite, member,
+                   fmt::format("{}; 0 to {} is accepted", priority, kPriorities - 1));
+    if (!turns_.emplace(rewrite.from, rewrite.to, rewrite.was).second)
+      return bad(Part::Rewrite, "was",
+                 fmt::format("{} a second time from \"{}\" to \"{}\"; once is accepted",
+                             rewrite.was, topology_.links[rewrite.from].name, name));
     return std::nullopt;
   }
 
@@ -186,6 +211,7 @@ class Checker {
   const Topology& topology_;
   std::size_t at_ = 0;
   std::unordered_map<std::string, std::size_t> names_;
+  std::set<std::tuple<LinkId, LinkId, std::uint32_t>> turns_;  // of rewrites
 };
 
 }  // namespace
@@ -197,7 +223,7 @@ std::optional<TopologyProblem> find_problem(const Topology& topology) {
 Result<void> check(const Topology& topology) {
   const auto problem = find_problem(topology);
   if (!problem) return {};
-  constexpr std::array kParts = {"", "nodes", "links", "flows", "routes"};
+  constexpr std::array kParts = {"", "nodes", "links", "flows", "routes", "rewrites"};
   if (problem->part == Part::Topology)
     return fail(Errc::InvalidArgument, fmt::format("{}: {}", problem->member, problem->text));
   return fail(Errc::InvalidArgument,

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
@@ -13,11 +15,12 @@
 namespace portcullis::pfc {
 namespace {
 
-constexpr std::string_view kTop = "name, units, defaults, nodes, links, flows, routes";
+constexpr std::string_view kTop = "name, units, defaults, nodes, links, flows, routes, rewrites";
 constexpr std::string_view kUnits = "time_s, data_bytes";
 constexpr std::string_view kDefaults = "capacity, delay, xoff, xon, buffer";
 constexpr std::string_view kNode = "name, kind, shared_buffer, alpha, x, y";
 constexpr std::string_view kLink = "name, from, to, both_ways, capacity, delay, xoff, xon, buffer";
+constexpr std::string_view kRewrite = "from, to, was, becomes";
 constexpr std::string_view kFlow =
     "name, path, links, from, to, priority, ttl, rate, points, start, stop, buffer";
 
@@ -40,6 +43,7 @@ class TopologyReader {
     nodes_.emplace(topology_);
     PORTCULLIS_TRY(routes());
     PORTCULLIS_TRY(each("flows", &TopologyReader::flow));
+    PORTCULLIS_TRY(each("rewrites", &TopologyReader::rewrite));
     PORTCULLIS_TRY(settled());
     return std::move(topology_);
   }
@@ -63,6 +67,7 @@ class TopologyReader {
     if (problem->part == Part::Node) at = top_.at("nodes").item(problem->index);
     if (problem->part == Part::Link) at = top_.at("links").item(link_items_[problem->index]);
     if (problem->part == Part::Flow) at = top_.at("flows").item(problem->index);
+    if (problem->part == Part::Rewrite) at = top_.at("rewrites").item(problem->index);
     if (problem->part != Part::Route && at.has(problem->member))
       return at.at(problem->member).bad(problem->text);
     return at.bad(fmt::format("{}: {}", problem->member, problem->text));
@@ -182,23 +187,32 @@ class TopologyReader {
       if (!destination && !is_default) return hops.bad("no such node");
       PORTCULLIS_TRY(hops.expect_array());
       for (std::size_t k = 0; k < hops.size(); ++k) {
-        PORTCULLIS_TRY_ASSIGN(const LinkId via, hop(node, hops.item(k)));
-        if (is_default)
-          defaults.push_back({node, via});
-        else
-          topology_.routes.push_back({node, *destination, via});
+        PORTCULLIS_TRY_ASSIGN(const std::vector<LinkId> vias, hop(node, hops.item(k)));
+        for (const LinkId via : vias)
+          if (is_default)
+            defaults.push_back({node, via});
+          else
+            topology_.routes.push_back({node, *destination, via});
       }
     }
     return {};
   }
-  /// A next hop is a neighbour, or a link where several lead to one neighbour.
-  Result<LinkId> hop(NodeId node, const JsonCursor& from) const {
+  /// A next hop is a neighbour, over all links that lead there, or one of its links.
+  Result<std::vector<LinkId>> hop(NodeId node, const JsonCursor& from) const {
     PORTCULLIS_TRY_ASSIGN(const std::string name, from.string());
-    if (const auto next = nodes_->node(name)) {
-      if (const auto link = nodes_->link_between(node, *next)) return *link;
-    } else if (const auto link = nodes_->link(name)) {
-      if (topology_.links[*link].from == node) return *link;
-    }
+    std::vector<LinkId> vias;
+    if (const auto next = nodes_->node(name))
+      std::ranges::copy_if(nodes_->links_from(node), std::back_inserter(vias),
+                           [&](LinkId link) { return topology_.links[link].to == *next; });
+    const auto link = nodes_->link(name);
+    const bool is_link = link && topology_.links[*link].from == node;
+    if (is_link && !vias.empty() && vias != std::vector<LinkId>{*link})
+      return from.bad(
+          fmt::format("\"{}\" is a neighbour and a link of {}; a link of another name "
+                      "is accepted",
+                      name, topology_.nodes[node].name));
+    if (is_link) return std::vector<LinkId>{*link};
+    if (!vias.empty()) return vias;
     return from.bad(fmt::format("\"{}\" is neither a neighbour nor a link of {}", name,
                                 topology_.nodes[node].name));
   }
@@ -223,6 +237,25 @@ class TopologyReader {
     if (from.has("links")) PORTCULLIS_TRY(path_of_links(from.at("links"), flow));
     if (from.has("from") || from.has("to")) PORTCULLIS_TRY(routed(from, flow));
     topology_.flows.push_back(std::move(flow));
+    return {};
+  }
+
+  Result<void> rewrite(const JsonCursor& from) {
+    PORTCULLIS_TRY(from.expect_object(kRewrite));
+    Rewrite rewrite;
+    for (const auto& [key, link] : {std::pair("from", &rewrite.from), {"to", &rewrite.to}}) {
+      if (!from.has(key)) return from.bad(fmt::format("no \"{}\"; a link's name expected", key));
+      PORTCULLIS_TRY_ASSIGN(const std::string name, from.at(key).string());
+      const auto found = nodes_->link(name);
+      if (!found) return from.at(key).bad(fmt::format("no link \"{}\"", name));
+      *link = *found;
+    }
+    for (const auto& [key, priority] :
+         {std::pair("was", &rewrite.was), {"becomes", &rewrite.becomes}}) {
+      if (!from.has(key)) return from.bad(fmt::format("no \"{}\"; a priority expected", key));
+      PORTCULLIS_TRY_ASSIGN(*priority, from.at(key).count(kPriorities - 1));
+    }
+    topology_.rewrites.push_back(rewrite);
     return {};
   }
 

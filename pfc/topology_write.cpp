@@ -218,6 +218,13 @@ std::string to_json(const Topology& topology) {
   put_list(text, "links", links_of(topology, common), [](const Ordered& link) { return link; });
   put_list(text, "flows", topology.flows,
            [&](const Flow& flow) { return json_of(topology, flow); });
+  if (!topology.rewrites.empty())
+    put_list(text, "rewrites", topology.rewrites, [&](const Rewrite& rewrite) {
+      return Ordered{{"from", topology.links[rewrite.from].name},
+                     {"to", topology.links[rewrite.to].name},
+                     {"was", rewrite.was},
+                     {"becomes", rewrite.becomes}};
+    });
   if (topology.routes.empty()) return text + "\n}\n";
   const Tables tables(topology);
   text += ",\n  \"routes\": {";

@@ -84,12 +84,17 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
                 fmt::format("--fabric {}: a packet may be {:g} ms late; at most {} are accepted",
                             options.file, ms, kMostMs));
   const auto found = static_cast<std::uint64_t>(ms);
+  std::string dropped;
+  if (const auto& ends = bound.dead_ends; ends.count > 0)
+    dropped = fmt::format(", and what has no next hop is dropped (data for {} at {}{})",
+                          topology.nodes[ends.destination].name, topology.nodes[ends.node].name,
+                          ends.count == 1 ? "" : fmt::format(" and {} more", ends.count - 1));
   return FabricResidence{
       std::max(found, options.told_ms),
       fmt::format("{} ms: in {} a packet of {} bytes comes at most {} ms after it was sent{}, if "
-                  "hosts take what arrives",
+                  "hosts take what arrives{}",
                   std::max(found, options.told_ms), topology.name, kLargestFrame, found,
-                  options.watchdog_ms > 0 ? ", with its watchdogs" : "")};
+                  options.watchdog_ms > 0 ? ", with its watchdogs" : "", dropped)};
 }
 
 }  // namespace portcullis::tools

@@ -74,6 +74,7 @@ class Waits {
   }
 
   [[nodiscard]] double wait_ps(LinkId link) const { return waits_[link]; }
+  [[nodiscard]] const cbd::Dependencies& dependencies() const noexcept { return dependencies_; }
 
   /// Says why there is no bound for what takes `link`.
   void explain(LinkId link, ResidenceBound& to) const {
@@ -237,6 +238,7 @@ class Bounder {
       if (options_.is_stopped != nullptr && *options_.is_stopped)
         return fail(Errc::Timeout, "stopped before the bound was found");
       const Waits waits(topology_, priority, options_, times_, begins_);
+      if (bound_.dead_ends.count == 0) bound_.dead_ends = waits.dependencies().dead_ends();
       for (std::size_t i = 0; i < topology_.flows.size(); ++i)
         if (topology_.flows[i].priority == priority)
           take(bound_.flows[i], flow_ps(topology_.flows[i], waits));
@@ -399,6 +401,9 @@ Result<void> check_rooms(const Topology& topology, std::uint32_t packet_bytes) {
 Result<ResidenceBound> bound_residence(const Topology& topology, const BoundOptions& options) {
   if (options.pause.packet_bytes == 0)
     return fail(Errc::InvalidArgument, "packets of 0 bytes; 1 or more are accepted");
+  if (!topology.rewrites.empty())
+    return fail(Errc::Unsupported,
+                "priorities that are rewritten on the way: no bound is known for them");
   PORTCULLIS_TRY(check_rooms(topology, options.pause.packet_bytes));
   PORTCULLIS_TRY_ASSIGN(const std::vector<std::uint32_t> priorities,
                         cbd::check_question(topology, {}, cbd::Traffic::All));

@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "pfc/bound/pause_times.hpp"
+#include "pfc/cbd/dependencies.hpp"
 #include "pfc/topology.hpp"
 
 namespace portcullis::pfc::bound {
@@ -32,6 +33,9 @@ struct ResidenceBound {
   double most = 0;             // of both
   std::vector<LinkId> circle;  // why there is none: each waits for the next, the last for the first
   std::string reason;          // why there is none, where it is no circle
+  /// Where data ends for want of a next hop: the bound holds for what the routes do lead on. Of the
+  /// first priority that has some.
+  cbd::Dependencies::DeadEnds dead_ends;
 };
 
 /// For the flows and for whatever the routes permit, all at once. `topology` was checked.

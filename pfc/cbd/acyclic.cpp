@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace portcullis::pfc::cbd {
 
@@ -86,6 +87,83 @@ void AcyclicGraph::reorder() {
   for (std::size_t i = 0; i < places.size(); ++i) place_[before_[i]] = places[i];
 }
 
+namespace {
+
+/// Moves one vertex after the other to where the fewest of its edges go backwards ("sifting"),
+/// until no move helps or so many places were shifted that it takes too long.
+class Sifter {
+ public:
+  Sifter(std::vector<Vertex>& order, const Graph& graph,
+         const std::vector<std::vector<Vertex>>& into)
+      : order_(order), graph_(graph), into_(into), place_(order.size()) {
+    for (std::size_t i = 0; i < order.size(); ++i) place_[order[i]] = i;
+  }
+
+  void run() {
+    for (bool is_moved = true; is_moved;) {
+      is_moved = false;
+      for (Vertex vertex = 0; vertex < graph_.size(); ++vertex) {
+        if (shifted_ > kMostShifted) return;
+        is_moved |= settle(vertex);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMostShifted = std::size_t{1} << 27;
+
+  bool settle(Vertex vertex) {
+    // Behind a target its edge goes backwards, behind a source no more.
+    steps_.clear();
+    for (const Vertex target : graph_.out(vertex))
+      if (target != vertex) steps_.emplace_back(place_[target], 1);
+    for (const Vertex source : into_[vertex])
+      if (source != vertex) steps_.emplace_back(place_[source], -1);
+    std::ranges::sort(steps_);
+    std::int64_t cost = 0;  // beside that of the first place
+    std::int64_t least = 0;
+    std::int64_t own = 0;
+    std::size_t best = 0;  // before which place
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto& [place, step] = steps_[i];
+      cost += step;
+      // Who is target and source counts as both.
+      if (i + 1 < steps_.size() && steps_[i + 1].first == place) continue;
+      if (place < place_[vertex]) own = cost;
+      if (cost >= least) continue;
+      least = cost;
+      best = place + 1;
+    }
+    if (least >= own) return false;
+    move(vertex, best);
+    return true;
+  }
+
+  void move(Vertex vertex, std::size_t before) {
+    const auto at = [this](std::size_t place) {
+      return order_.begin() + static_cast<std::ptrdiff_t>(place);
+    };
+    const std::size_t from = place_[vertex];
+    const std::size_t first = std::min(from, before);
+    const std::size_t last = std::max(from + 1, before);
+    if (before > from)
+      std::rotate(at(from), at(from + 1), at(before));
+    else
+      std::rotate(at(before), at(from), at(from + 1));
+    for (std::size_t i = first; i < last; ++i) place_[order_[i]] = i;
+    shifted_ += last - first;
+  }
+
+  std::vector<Vertex>& order_;
+  const Graph& graph_;
+  const std::vector<std::vector<Vertex>>& into_;
+  std::vector<std::size_t> place_;
+  std::vector<std::pair<std::size_t, int>> steps_;
+  std::size_t shifted_ = 0;
+};
+
+}  // namespace
+
 std::vector<Vertex> forward_order(const Graph& graph) {
   using Degree = std::int64_t;
   std::vector<std::vector<Vertex>> into(graph.size());
@@ -121,6 +199,7 @@ std::vector<Vertex> forward_order(const Graph& graph) {
     for (const Vertex source : into[vertex]) lower(source, out_degree);
   }
   front.insert(front.end(), back.rbegin(), back.rend());
+  Sifter(front, graph, into).run();
   return front;
 }
 

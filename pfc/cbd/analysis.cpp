@@ -92,6 +92,16 @@ Result<std::vector<std::uint32_t>> check_question(const Topology& topology,
   return priorities;
 }
 
+Result<void> check_looked_at(std::span<const Analysis> analyses) {
+  for (const Analysis& analysis : analyses)
+    if (analysis.flows == 0 && analysis.destinations == 0)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("nothing to look at in priority {}: no data begins where the routes "
+                              "lead on; hosts, or flows, are needed",
+                              analysis.priority));
+  return {};
+}
+
 Analysis analyse(const Topology& topology, std::uint32_t priority, const AnalysisOptions& options) {
   return analyse(Dependencies(topology, priority, options.traffic), priority, options);
 }

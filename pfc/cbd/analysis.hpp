@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.hpp"
@@ -21,8 +22,9 @@ namespace portcullis::pfc::cbd {
 struct Component {
   std::vector<LinkId> links;  // ascending
   std::size_t edges = 0;
-  Cycle shortest;                        // LinkIds
-  std::vector<std::vector<User>> users;  // of shortest[i] and the link after it
+  Cycle shortest;                         // LinkIds
+  std::vector<std::uint32_t> priorities;  // on the links of `shortest`, where they are rewritten
+  std::vector<std::vector<User>> users;   // of shortest[i] and the link after it; see `priorities`
   std::optional<User> loop;  // makes all of `shortest` alone: the paths of one destination go round
   std::size_t cycles = 0;    // that visit no link twice; more than kExactCycles are not counted
   std::optional<Breaks> breaks;  // vertices are LinkIds
@@ -30,6 +32,7 @@ struct Component {
 
 struct Analysis {
   std::uint32_t priority = 0;
+  std::vector<std::uint32_t> rewritten;  // all that data comes to have, where they are rewritten
   std::size_t links = 0;
   std::size_t edges = 0;
   std::size_t flows = 0;              // of this priority, that were looked at
@@ -55,6 +58,10 @@ struct AnalysisOptions {
 /// routes.
 [[nodiscard]] Result<std::vector<std::uint32_t>> check_question(
     const Topology& topology, const std::vector<std::uint32_t>& asked, Traffic traffic);
+
+/// InvalidArgument when no data goes anywhere in any of them: no flow, and no route that what
+/// begins somewhere takes.
+[[nodiscard]] Result<void> check_looked_at(std::span<const Analysis> analyses);
 
 /// `topology` was checked.
 [[nodiscard]] Analysis analyse(const Topology& topology, std::uint32_t priority,

@@ -164,16 +164,14 @@ void Dependencies::enter(NodeId node, NodeId destination) {
 void Dependencies::reach(NodeId destination, const Lists& by_destination) {
   const auto groups = by_destination.of(destination);
   if (groups.empty()) return;
-  destinations_ += std::max<std::size_t>(prefixes_.hosts_of(destination), 1);
   for (const std::uint32_t group : groups) {
     stamp_[groups_[group].node] = destination;
     group_at_[groups_[group].node] = group;
   }
-  for (const Start& start : starts_) {
-    // Who has routes, though none for this, does not send.
-    if (start.source == start.node && stamp_[start.node] != destination) continue;
+  for (const Start& start : starts_)
     if (start.source != destination) enter(start.node, destination);
-  }
+  // What no data goes to was not looked at, whatever the tables say of it.
+  if (!todo_.empty()) destinations_ += std::max<std::size_t>(prefixes_.hosts_of(destination), 1);
   while (!todo_.empty()) {
     const Group group = groups_[todo_.back()];
     todo_.pop_back();

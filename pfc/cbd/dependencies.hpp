@@ -65,7 +65,8 @@ class Dependencies {
   /// Vertices are LinkIds.
   [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
   [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
-  /// What was looked at: flows, and destinations that have routes, each host of a prefix counted.
+  /// What was looked at: flows, and destinations that data goes to by routes, each host of a prefix
+  /// counted.
   [[nodiscard]] std::size_t flows() const noexcept { return flows_; }
   [[nodiscard]] std::size_t destinations() const noexcept { return destinations_; }
   /// Where data for a destination comes and finds no next hop: it ends there, and nothing beyond

@@ -17,6 +17,7 @@
 
 #include "pfc/cbd/analysis.hpp"
 #include "pfc/cbd/flow_paths.hpp"
+#include "pfc/cbd/rewritten.hpp"
 #include "pfc/cbd/routing.hpp"
 
 namespace portcullis::pfc::cbd {
@@ -242,8 +243,21 @@ std::size_t count_broken(const Topology& topology, const std::vector<bool>& is_d
   }));
 }
 
+/// One of each priority, or one of all where they are rewritten.
+std::vector<Analysis> analyses_of(const Topology& topology, const std::vector<bool>& is_down,
+                                  const Question& question) {
+  if (!topology.rewrites.empty())
+    return {analyse_rewritten(topology, question.priorities, question.traffic, &is_down)};
+  std::vector<Analysis> analyses;
+  for (const std::uint32_t priority : question.priorities)
+    analyses.push_back(analyse(
+        Dependencies(topology, priority, {.traffic = question.traffic, .is_down = &is_down}),
+        priority, {.with_breaks = false}));
+  return analyses;
+}
+
 FailureOutcome outcome_of(const Fabric& fabric, Topology& scratch, const Set& cables,
-                          const Question& question) {
+                          const Question& question, std::vector<Analysis>& looked_at) {
   const std::vector<bool> is_down = fabric.down(cables);
   scratch.routes =
       cables.empty() ? fabric.intact().routes : fabric.routes_after(is_down, question.reaction);
@@ -251,16 +265,16 @@ FailureOutcome outcome_of(const Fabric& fabric, Topology& scratch, const Set& ca
   outcome.cables = cables;
   outcome.cut_off = fabric.cut_off(scratch.routes, is_down);
   outcome.broken_flows = count_broken(scratch, is_down, question);
-  for (const std::uint32_t priority : question.priorities) {
-    const Dependencies dependencies(scratch, priority,
-                                    {.traffic = question.traffic, .is_down = &is_down});
-    const Analysis analysis = analyse(dependencies, priority, {.with_breaks = false});
+  for (const Analysis& analysis : analyses_of(scratch, is_down, question)) {
     outcome.components += analysis.components.size();
+    if (outcome.dead_ends.count == 0) outcome.dead_ends = analysis.dead_ends;
+    if (cables.empty()) looked_at.push_back(analysis);
     for (const Component& component : analysis.components) {
       if (!outcome.shortest.empty() && component.shortest.size() >= outcome.shortest.size())
         continue;
       outcome.shortest = component.shortest;
-      outcome.priority = priority;
+      outcome.priority =
+          component.priorities.empty() ? analysis.priority : component.priorities.front();
       outcome.is_loop = component.loop.has_value();
     }
   }
@@ -293,8 +307,9 @@ class Sweeper {
  private:
   void work() {
     Topology scratch = fabric_.intact();
+    std::vector<Analysis> none;
     for (std::size_t i = next_++; i < sets_.size() && !is_stopped_; i = next_++) {
-      outcomes_[i] = outcome_of(fabric_, scratch, sets_[i], question_);
+      outcomes_[i] = outcome_of(fabric_, scratch, sets_[i], question_, none);
       const std::size_t done = ++done_;
       if (!options_.progress) continue;
       const std::lock_guard lock(mutex_);
@@ -345,7 +360,9 @@ Result<FailureSweep> sweep_failures(const Topology& topology, const FailureOptio
   sweep.all_sets = binomial(fabric.cables(), options.failures);
   sweep.is_sampled = sweep.all_sets > options.most_sets;
   Topology scratch = fabric.intact();
-  sweep.intact = outcome_of(fabric, scratch, {}, question);
+  std::vector<Analysis> looked_at;
+  sweep.intact = outcome_of(fabric, scratch, {}, question, looked_at);
+  PORTCULLIS_TRY(check_looked_at(looked_at));
   const std::vector<Set> sets = choose_sets(fabric.cables(), options, sweep.all_sets);
   PORTCULLIS_TRY_ASSIGN(sweep.outcomes, Sweeper(fabric, options, question, sets).run());
   sweep.cyclic = static_cast<std::size_t>(std::ranges::count_if(

@@ -55,7 +55,8 @@ struct FailureOutcome {
   bool is_loop = false;               // one destination makes that cycle alone
   /// Pairs of node and destination that have lost all routes, and hosts that their switch has lost.
   std::size_t cut_off = 0;
-  std::size_t broken_flows = 0;  // whose data, or a part of it, does not arrive any more
+  std::size_t broken_flows = 0;      // whose data, or a part of it, does not arrive any more
+  Dependencies::DeadEnds dead_ends;  // of the first priority that has some
 };
 
 struct FailureSweep {
@@ -79,8 +80,8 @@ struct FailureSweep {
 [[nodiscard]] Reaction usual_reaction(const Topology& topology);
 
 /// InvalidArgument when there are fewer cables than `failures`, or when that is 0, when a priority
-/// has nothing to look at (check_question), and for ValleyFree without tiers; Timeout when
-/// `progress` ended it.
+/// has nothing to look at (check_question, check_looked_at), and for ValleyFree without tiers;
+/// Timeout when `progress` ended it.
 [[nodiscard]] Result<FailureSweep> sweep_failures(const Topology& topology,
                                                   const FailureOptions& options);
 

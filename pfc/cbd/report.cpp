@@ -37,6 +37,19 @@ Names turn_names(const Topology& topology, const std::vector<Edge>& turns) {
   return names;
 }
 
+/// LINK, or LINK@PRIORITY where priorities are rewritten.
+Names cycle_names(const Topology& topology, const Component& component) {
+  Names names = link_names(topology, component.shortest);
+  for (std::size_t i = 0; i < component.priorities.size(); ++i)
+    names[i] += fmt::format("@{}", component.priorities[i]);
+  return names;
+}
+
+/// Of one edge of the shortest cycle; nobody is known where priorities are rewritten.
+Names users_of(const Topology& topology, const Component& component, std::size_t edge) {
+  return edge < component.users.size() ? user_names(topology, component.users[edge]) : Names();
+}
+
 std::string few(const Names& names) {
   if (names.size() <= kShownUsers) return fmt::format("{}", fmt::join(names, ", "));
   const auto shown = std::span(names).first(kShownUsers);
@@ -59,11 +72,12 @@ std::string component_text(const Topology& topology, const Component& component)
       component.links.size(), component.edges, count_text(component),
       component.cycles == 1 ? "" : "s",
       component.loop ? ", a ROUTING LOOP of " + name_of(*component.loop, topology) : "");
-  for (std::size_t i = 0; i < component.shortest.size(); ++i)
-    text +=
-        fmt::format("    {} waits for {}   ({})\n", topology.links[component.shortest[i]].name,
-                    topology.links[component.shortest[(i + 1) % component.shortest.size()]].name,
-                    few(user_names(topology, component.users[i])));
+  const Names names = cycle_names(topology, component);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Names users = users_of(topology, component, i);
+    text += fmt::format("    {} waits for {}{}\n", names[i], names[(i + 1) % names.size()],
+                        users.empty() ? "" : fmt::format("   ({})", few(users)));
+  }
   if (!component.breaks) return text;
   const Breaks& breaks = *component.breaks;
   text += "  any one of these lines breaks it:\n";
@@ -87,9 +101,12 @@ Json component_json(const Topology& topology, const Component& component) {
                {"shortest_cycle", Json::array()},
                {"routing_loop_of",
                 component.loop ? Json(name_of(*component.loop, topology)) : Json(nullptr)}};
-  for (std::size_t i = 0; i < component.shortest.size(); ++i)
-    json["shortest_cycle"].push_back({{"link", topology.links[component.shortest[i]].name},
-                                      {"users", user_names(topology, component.users[i])}});
+  for (std::size_t i = 0; i < component.shortest.size(); ++i) {
+    Json edge = {{"link", topology.links[component.shortest[i]].name}};
+    if (!component.priorities.empty()) edge["priority"] = component.priorities[i];
+    edge["users"] = users_of(topology, component, i);
+    json["shortest_cycle"].push_back(std::move(edge));
+  }
   if (!component.breaks) return json;
   const Breaks& breaks = *component.breaks;
   json["breaks"] = {
@@ -167,7 +184,8 @@ Json outcome_json(const Topology& topology, const FailureOutcome& outcome, Names
           {"shortest_cycle", link_names(topology, outcome.shortest)},
           {"routing_loop", outcome.is_loop},
           {"cut_off", outcome.cut_off},
-          {"broken_flows", outcome.broken_flows}};
+          {"broken_flows", outcome.broken_flows},
+          {"without_next_hop", outcome.dead_ends.count}};
 }
 
 /// "2 flows and the routes to 4 destinations".
@@ -183,12 +201,7 @@ std::string looked_at(const Analysis& analysis) {
 
 /// Where data ends for want of a next hop; there it is dropped, if the routes are all there are.
 std::string left_out_text(const Topology& topology, const Analysis& analysis) {
-  std::string text;
-  if (const auto& ends = analysis.dead_ends; ends.count > 0)
-    text += fmt::format(
-        "  not looked at: data for {} has no next hop at {}{}; it is taken to be dropped there\n",
-        topology.nodes[ends.destination].name, topology.nodes[ends.node].name,
-        ends.count == 1 ? "" : fmt::format(", nor in {} more places", ends.count - 1));
+  std::string text = dead_ends_text(topology, analysis.dead_ends);
   if (!analysis.cut_flows.empty()) {
     Names names;
     for (const std::uint32_t flow : analysis.cut_flows) names.push_back(topology.flows[flow].name);
@@ -221,11 +234,23 @@ std::string csv_list(const Names& names) {
 
 }  // namespace
 
+std::string dead_ends_text(const Topology& topology, const Dependencies::DeadEnds& ends) {
+  if (ends.count == 0) return "";
+  return fmt::format(
+      "  not looked at: data for {} has no next hop at {}{}; it is taken to be dropped there\n",
+      topology.nodes[ends.destination].name, topology.nodes[ends.node].name,
+      ends.count == 1 ? "" : fmt::format(", nor in {} more places", ends.count - 1));
+}
+
 std::string analysis_text(const Topology& topology, std::span<const Analysis> analyses) {
   std::string text;
   for (const Analysis& analysis : analyses) {
-    text += fmt::format("priority {}: {} links, {} dependencies, ", analysis.priority,
-                        analysis.links, analysis.edges);
+    text +=
+        fmt::format("{}: {} links, {} dependencies, ",
+                    analysis.rewritten.empty() ? fmt::format("priority {}", analysis.priority)
+                                               : fmt::format("priorities {}, rewritten on the way",
+                                                             fmt::join(analysis.rewritten, ", ")),
+                    analysis.links, analysis.edges);
     text += analysis.is_free_of_cycles()
                 ? fmt::format("no cycle: {} cannot deadlock by PFC if hosts take what arrives\n",
                               looked_at(analysis))
@@ -242,6 +267,7 @@ std::string analysis_json(const Topology& topology, std::span<const Analysis> an
   Json json = {{"topology", topology.name}, {"priorities", Json::array()}};
   for (const Analysis& analysis : analyses) {
     Json one = {{"priority", analysis.priority},
+                {"rewritten", analysis.rewritten},
                 {"links", analysis.links},
                 {"edges", analysis.edges},
                 {"flows", analysis.flows},
@@ -261,13 +287,12 @@ std::string analysis_csv(const Topology& topology, std::span<const Analysis> ana
   for (const Analysis& analysis : analyses)
     for (std::size_t c = 0; c < analysis.components.size(); ++c) {
       const Component& component = analysis.components[c];
-      for (std::size_t i = 0; i < component.shortest.size(); ++i)
+      const Names names = cycle_names(topology, component);
+      for (std::size_t i = 0; i < names.size(); ++i)
         csv += fmt::format(
-            "{},{},{},{},{},{}\n", analysis.priority, c, i,
-            csv_field(topology.links[component.shortest[i]].name),
-            csv_field(topology.links[component.shortest[(i + 1) % component.shortest.size()]].name),
-            csv_field(
-                fmt::format("{}", fmt::join(user_names(topology, component.users[i]), "; "))));
+            "{},{},{},{},{},{}\n", analysis.priority, c, i, csv_field(names[i]),
+            csv_field(names[(i + 1) % names.size()]),
+            csv_field(fmt::format("{}", fmt::join(users_of(topology, component, i), "; "))));
     }
   return csv;
 }
@@ -292,6 +317,12 @@ std::string failures_text(const Topology& topology, const FailureSweep& sweep,
       sweep.outcomes.size(), options.failures, sweep.is_sampled ? "sampled" : "all there are",
       reaction_name(sweep.reaction), loops, cut_off, breaking);
   text += assumptions_text(sweep);
+  text += dead_ends_text(topology, sweep.intact.dead_ends);
+  if (sweep.intact.broken_flows > 0)
+    text += fmt::format(
+        "  not looked at: what of {} flow{} comes to a node without a next hop for it, with all "
+        "cables\n",
+        sweep.intact.broken_flows, sweep.intact.broken_flows == 1 ? "" : "s");
   std::size_t shown = 0;
   for (const FailureOutcome& outcome : sweep.outcomes) {
     if (outcome.components == 0) continue;

@@ -12,6 +12,10 @@
 
 namespace portcullis::pfc::cbd {
 
+/// A line on where data ends for want of a next hop, if it does: beyond, nothing was looked at.
+[[nodiscard]] std::string dead_ends_text(const Topology& topology,
+                                         const Dependencies::DeadEnds& ends);
+
 /// A few lines a component: the shortest cycle, who makes each edge, what breaks it.
 [[nodiscard]] std::string analysis_text(const Topology& topology,
                                         std::span<const Analysis> analyses);

@@ -42,15 +42,34 @@ class Splitter {
     SplitFlows split{topology_, {}, {}, {}};
     split.topology.flows.clear();
     for (std::uint32_t i = 0; i < topology_.flows.size(); ++i) add(i, parts_of, split);
+    split.note += whole_;
     return split;
   }
 
  private:
+  bool goes_round(const Flow& flow) {
+    return !cyclic_components(Graph(topology_.links.size(), paths_.of(flow).turns)).empty();
+  }
+
   Result<void> find_ways(const Flow& flow) {
     std::vector<Way>& ways = ways_.emplace_back();
-    // A loop has no ways that end; its path is the loop, which the simulator follows.
-    if (!paths_.has_choice(flow) || flow.ttl != 0) {
+    if (!paths_.has_choice(flow)) {
       ways.push_back({flow.path, 1});
+      return {};
+    }
+    // Round a loop there is no way that ends; the simulator follows the first next hops.
+    if (goes_round(flow)) {
+      if (flow.ttl == 0)
+        return fail(Errc::Unsupported,
+                    fmt::format("flow {}: its routes go round; a ttl, --ecmp first or other routes "
+                                "are accepted",
+                                flow.name));
+      ways.push_back({flow.path, 1});
+      whole_ += fmt::format(
+          "flow {}: several next hops are offered, and the routes go round: not split, the first "
+          "of "
+          "each is taken\n",
+          flow.name);
       return {};
     }
     std::vector<Way> open{{{}, 1}};
@@ -74,8 +93,7 @@ class Splitter {
         longer.parts *= next.size();
         open.push_back(std::move(longer));
       }
-      if (open.size() + ways.size() > kMostParts || way.links.size() > topology_.links.size())
-        return too_many(flow);
+      if (open.size() + ways.size() > kMostParts) return too_many(flow);
     }
     return {};
   }
@@ -123,6 +141,7 @@ class Splitter {
   const Topology& topology_;
   FlowPaths paths_;
   std::vector<std::vector<Way>> ways_;  // by flow
+  std::string whole_;                   // who is not split though it has a choice
 };
 
 }  // namespace

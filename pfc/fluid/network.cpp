@@ -17,6 +17,9 @@ class Builder {
 
   Result<Network> run() {
     PORTCULLIS_TRY(check(topology_));
+    if (!topology_.rewrites.empty())
+      return fail(Errc::Unsupported,
+                  "priorities that are rewritten on the way; the packet simulator takes them");
     for (std::uint32_t i = 0; i < topology_.flows.size(); ++i) PORTCULLIS_TRY(flow(i));
     for (const Port& port : network_.ports)
       if (!port.is_host && !port.slots.empty())

@@ -20,6 +20,9 @@ namespace portcullis::pfc::import {
 [[nodiscard]] tl::unexpected<Error> bad(std::string_view file, std::size_t line,
                                         std::string_view field, std::string_view what);
 
+/// Malformed, with the line of the first byte that is none of UTF-8: names become JSON.
+[[nodiscard]] Result<void> expect_utf8(const File& file);
+
 /// One line of text and its number, from 1.
 struct Line {
   std::size_t number = 0;
@@ -32,6 +35,12 @@ struct End {
   std::string port;  // empty: not known
 };
 
+/// A cable of which nobody says how fast it is.
+inline constexpr double kUsualGbps = 40;
+
+/// The first few of `names`, and how many more there are.
+[[nodiscard]] std::string few(const std::vector<std::string>& names);
+
 class Draft {
  public:
   explicit Draft(std::string name);
@@ -40,11 +49,21 @@ class Draft {
   NodeId node(const std::string& name);
   [[nodiscard]] std::optional<NodeId> find(const std::string& name) const;
   void set_kind(NodeId node, NodeKind kind) { topology_.nodes[node].kind = kind; }
-  /// Two links; `gbps` 0: one of capacity. What is wrong with it is told without file and line.
+  /// Two links; `gbps` 0: kUsualGbps. Nothing where the same ports are linked to each other
+  /// already. What is wrong with it is told without file and line.
   [[nodiscard]] Result<void> add_cable(const End& a, const End& b, double gbps);
   [[nodiscard]] std::optional<LinkId> link_at(NodeId node, const std::string& port) const;
+  /// The port that a link begins at; empty: not known.
+  [[nodiscard]] std::string port_of(LinkId link) const;
   [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
+  /// To set what a cable alone does not say.
+  [[nodiscard]] Link& link(LinkId id) { return topology_.links[id]; }
+  [[nodiscard]] Node& node_of(NodeId id) { return topology_.nodes[id]; }
   void add_route(const Route& route) { topology_.routes.push_back(route); }
+  /// A host with cables where `host` has them, and routes to it: who has one over a cable to `host`
+  /// takes that of the new one.
+  NodeId add_twin(NodeId host, const std::string& name,
+                  const std::vector<std::pair<NodeId, LinkId>>& ways);
 
   /// Nodes that are linked to one other node alone are hosts, unless all are.
   void find_hosts();
@@ -52,11 +71,14 @@ class Draft {
   [[nodiscard]] Result<Topology> finish();
 
  private:
+  [[nodiscard]] bool is_known(NodeId one, const End& a, NodeId other, const End& b) const;
   LinkId add_link(NodeId from, NodeId to, const End& near, const End& far, double capacity);
 
   Topology topology_;
   std::map<std::string, NodeId> nodes_;
   std::map<std::pair<NodeId, std::string>, LinkId> ports_;
+  std::map<LinkId, std::string> port_of_;
+  std::map<LinkId, LinkId> cable_of_;  // links of one cable have one number
   std::map<std::pair<NodeId, NodeId>, std::size_t> cables_;
 };
 

@@ -44,6 +44,7 @@ Result<double> gbps_of(const File& file, const CsvRow& row, std::size_t column) 
 }  // namespace
 
 Result<void> add_edges(const File& file, Draft& to) {
+  PORTCULLIS_TRY(expect_utf8(file));
   PORTCULLIS_TRY_ASSIGN(const Csv csv, parse_csv(file.text, file.name));
   PORTCULLIS_TRY_ASSIGN(const Columns columns, columns_of(csv, file.name));
   for (const CsvRow& row : csv.rows) {

@@ -1,68 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
+// `show ip route json` of FRR, as vty_show_ip_route() of zebra/zebra_vty.c and
+// nexthop_json_helper() of lib/nexthop.c print it (commit fbfc8222): an object of prefixes, of each
+// a list of routes; a route that counts is "selected", a next hop that is used has "fib", and one
+// that is "recursive" is followed by those that it was resolved to.
 #include <fmt/format.h>
 
-#include <charconv>
-#include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "base/json.hpp"
 #include "pfc/import/edges.hpp"
+#include "pfc/import/prefix_tables.hpp"
 
 namespace portcullis::pfc::import {
 namespace {
 
-/// An IPv4 prefix; bits beyond its length are 0.
-struct Prefix {
-  std::uint32_t address = 0;
-  std::uint32_t length = 0;
-
-  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 means the 0 of the comparison
-  friend auto operator<=>(const Prefix&, const Prefix&) = default;
-
-  [[nodiscard]] static std::uint32_t mask(std::uint32_t length) {
-    return length == 0 ? 0 : ~std::uint32_t{0} << (32 - length);
-  }
-  [[nodiscard]] Prefix cut(std::uint32_t to) const { return {address & mask(to), to}; }
-  [[nodiscard]] std::string text() const {
-    return fmt::format("{}.{}.{}.{}/{}", address >> 24, address >> 16 & 255, address >> 8 & 255,
-                       address & 255, length);
-  }
-};
-
-std::optional<Prefix> parse_prefix(std::string_view text) {
-  Prefix prefix;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (int i = 0; i < 5; ++i) {
-    std::uint32_t number = 0;
-    const auto [behind, error] = std::from_chars(at, end, number);
-    const bool is_length = i == 4;
-    if (error != std::errc() || number > (is_length ? 32U : 255U)) return std::nullopt;
-    if (is_length && behind != end) return std::nullopt;
-    if (is_length)
-      prefix.length = number;
-    else
-      prefix.address = prefix.address << 8 | number;
-    if (is_length) break;
-    if (behind == end || *behind != (i == 3 ? '/' : '.')) return std::nullopt;
-    at = behind + 1;
-  }
-  return prefix.cut(prefix.length);
+Result<bool> flag(const JsonCursor& from, std::string_view key) {
+  if (!from.has(key)) return false;
+  return from.at(key).boolean();
 }
-
-/// What a table says of one prefix.
-struct Entry {
-  std::vector<LinkId> vias;
-  bool is_here = false;  // connected, and not on a cable to another switch
-};
-
-using Table = std::map<Prefix, Entry>;
 
 class FrrReader {
  public:
-  explicit FrrReader(Draft& draft) : draft_(draft) {}
+  explicit FrrReader(Draft& draft) : draft_(draft), tables_(draft) {}
 
   /// Whatever it looks like, a node with a table is a switch; so all are named before one is read.
   Result<void> name(const File& file) {
@@ -73,9 +35,8 @@ class FrrReader {
     if (!node)
       return bad(file.name, 1, "file",
                  fmt::format("no node \"{}\" among the cables; tables are named NODE.json", name));
-    if (!tables_.try_emplace(*node).second)
+    if (!tables_.add_table(*node))
       return bad(file.name, 1, "file", fmt::format("a second table of {}", name));
-    draft_.set_kind(*node, NodeKind::Switch);
     nodes_.push_back(*node);
     return {};
   }
@@ -96,36 +57,15 @@ class FrrReader {
     return {};
   }
 
-  /// Every destination, at every node, by the longest prefix that covers it.
-  void add_routes(std::vector<std::string>& notes) {
-    const auto destinations = find_destinations();
-    std::set<std::tuple<NodeId, NodeId, LinkId>> added;
-    std::size_t without = 0;
-    for (const auto& [prefix, origins] : destinations) {
-      const NodeId destination = destination_of(prefix, origins);
-      for (const auto& [node, table] : tables_) {
-        if (origins.contains(node)) {
-          if (destination != node)
-            if (const auto link = draft_.link_at(node, prefix.text()))
-              draft_.add_route({node, destination, *link});
-          continue;
-        }
-        const Entry* entry = longest(table, prefix);
-        without += entry == nullptr || entry->vias.empty() ? 1 : 0;
-        if (entry == nullptr) continue;
-        for (const LinkId via : entry->vias)
-          if (added.emplace(node, destination, via).second)
-            draft_.add_route({node, destination, via});
-      }
-    }
-    if (destinations.empty())
-      notes.emplace_back("no prefix is connected to any switch: there are no routes");
-    if (without > 0)
-      notes.push_back(fmt::format(
-          "{} pairs of node and prefix without a next hop: that data is dropped", without));
+  void finish(std::vector<std::string>& notes) {
+    tables_.add_routes(notes);
     if (ignored_ > 0)
       notes.push_back(fmt::format("{} entries that are not selected were left out", ignored_));
+    if (is_weighted_)
+      notes.emplace_back("weights of next hops are not read: fluid and packet spread evenly");
   }
+
+  PrefixTables& tables() noexcept { return tables_; }
 
  private:
   Result<void> routes(NodeId node, const Prefix& prefix, const JsonCursor& list) {
@@ -133,17 +73,16 @@ class FrrReader {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const JsonCursor route = list.item(i);
       if (route.value().kind != JsonValue::Kind::Object) return route.bad("a route expected");
-      bool is_selected = false;
-      if (route.has("selected")) {
-        PORTCULLIS_TRY_ASSIGN(is_selected, route.at("selected").boolean());
-      }
+      PORTCULLIS_TRY_ASSIGN(const bool is_selected, flag(route, "selected"));
       if (!is_selected) {
         ++ignored_;
         continue;
       }
       std::string protocol;
       PORTCULLIS_TRY(route.read("protocol", protocol));
-      if (!route.has("nexthops")) return route.bad("no \"nexthops\"; a list of them expected");
+      if (!route.has("nexthops"))
+        return route.bad(
+            "no \"nexthops\"; a list of them expected, as without brief or summary there is");
       PORTCULLIS_TRY(hops(node, prefix, protocol, route.at("nexthops")));
     }
     return {};
@@ -152,22 +91,23 @@ class FrrReader {
   Result<void> hops(NodeId node, const Prefix& prefix, const std::string& protocol,
                     const JsonCursor& list) {
     PORTCULLIS_TRY(list.expect_array());
-    Entry& entry = tables_[node][prefix];
+    PrefixEntry& entry = tables_.at(node, prefix);
     const bool is_connected = protocol == "connected" || protocol == "local";
+    entry.is_connected = entry.is_connected || is_connected;
+    std::set<double> weights;
     for (std::size_t i = 0; i < list.size(); ++i) {
       const JsonCursor hop = list.item(i);
-      bool is_used = false;
-      if (hop.has("fib")) {
-        PORTCULLIS_TRY_ASSIGN(is_used, hop.at("fib").boolean());
-      }
-      if (!is_used || !hop.has("interfaceName")) continue;  // recursive, or a black hole
+      PORTCULLIS_TRY_ASSIGN(const bool is_used, flag(hop, "fib"));
+      PORTCULLIS_TRY_ASSIGN(const bool is_recursive, flag(hop, "recursive"));
+      if (!is_used || is_recursive || !hop.has("interfaceName")) continue;  // or a black hole
       PORTCULLIS_TRY_ASSIGN(const std::string name, hop.at("interfaceName").string());
-      const auto link = draft_.link_at(node, name);
+      const auto link = link_of_port(draft_, node, name);
       if (is_connected) {
         const bool is_to_switch =
             link &&
             draft_.topology().nodes[draft_.topology().links[*link].to].kind == NodeKind::Switch;
-        entry.is_here = protocol == "connected" && !is_to_switch && name != "lo";
+        entry.is_here =
+            entry.is_here || (protocol == "connected" && !is_to_switch && !is_loopback(name));
         continue;
       }
       if (!link)
@@ -176,44 +116,19 @@ class FrrReader {
                              "cables is accepted",
                              name, draft_.topology().nodes[node].name));
       entry.vias.push_back(*link);
+      double weight = 1;
+      PORTCULLIS_TRY(hop.read("weight", weight));
+      weights.insert(weight);
     }
+    is_weighted_ = is_weighted_ || weights.size() > 1;
     return {};
   }
 
-  [[nodiscard]] std::map<Prefix, std::set<NodeId>> find_destinations() const {
-    std::map<Prefix, std::set<NodeId>> destinations;
-    for (const auto& [node, table] : tables_)
-      for (const auto& [prefix, entry] : table)
-        if (entry.is_here) destinations[prefix].insert(node);
-    return destinations;
-  }
-
-  /// The switch that has the prefix, or, where several have, a host of that name behind them all.
-  NodeId destination_of(const Prefix& prefix, const std::set<NodeId>& origins) {
-    if (origins.size() == 1) return *origins.begin();
-    const std::string name = prefix.text();
-    const NodeId host = draft_.node(name);
-    draft_.set_kind(host, NodeKind::Host);
-    for (const NodeId origin : origins) {
-      // Named after the prefix, so that no port of the switch is taken; it cannot be there yet.
-      const auto added = draft_.add_cable({draft_.topology().nodes[origin].name, name},
-                                          {name, draft_.topology().nodes[origin].name}, 0);
-      static_cast<void>(added);
-    }
-    return host;
-  }
-
-  static const Entry* longest(const Table& table, const Prefix& prefix) {
-    for (std::uint32_t length = prefix.length + 1; length-- > 0;)
-      if (const auto found = table.find(prefix.cut(length)); found != table.end())
-        return &found->second;
-    return nullptr;
-  }
-
   Draft& draft_;
+  PrefixTables tables_;
   std::vector<NodeId> nodes_;  // in the order of the files
-  std::map<NodeId, Table> tables_;
   std::size_t ignored_ = 0;
+  bool is_weighted_ = false;
 };
 
 }  // namespace
@@ -221,14 +136,14 @@ class FrrReader {
 Result<Imported> from_frr(const File& edges, const std::vector<File>& tables) {
   Draft draft(edges.name);
   PORTCULLIS_TRY(add_edges(edges, draft));
-  draft.find_hosts();
   if (tables.empty())
     return bad(edges.name, 1, "tables", "none; NODE.json of one switch or more is accepted");
   FrrReader reader(draft);
-  for (const File& table : tables) PORTCULLIS_TRY(reader.name(table));
-  for (std::size_t i = 0; i < tables.size(); ++i) PORTCULLIS_TRY(reader.read(i, tables[i]));
   Imported imported;
-  reader.add_routes(imported.notes);
+  for (const File& table : tables) PORTCULLIS_TRY(reader.name(table));
+  reader.tables().find_hosts(imported.notes);
+  for (std::size_t i = 0; i < tables.size(); ++i) PORTCULLIS_TRY(reader.read(i, tables[i]));
+  reader.finish(imported.notes);
   PORTCULLIS_TRY_ASSIGN(imported.topology, draft.finish());
   return imported;
 }

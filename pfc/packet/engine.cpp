@@ -92,7 +92,7 @@ void Engine::on_sent(LinkId link, PacketId id) {
   Packet& packet = packets_[id];
   ++report_.hops;
   port.is_busy = false;
-  queues_[network_.slot(link, network_.flows[packet.flow].priority)].stopped = events_.now();
+  queues_[network_.slot(link, network_.hop_priorities[packet.hop])].stopped = events_.now();
   const Slot counted_in = std::exchange(packet.counted_in, kNothing);
   if (counted_in != kNothing) count_out(counted_in);
   events_.after(port.delay_lane, network_.links[link].delay_ps, EventKind::Arrived, link, id);
@@ -103,6 +103,7 @@ void Engine::on_arrived(LinkId link, PacketId id) {
   Packet& packet = packets_[id];
   const FlowPlan& flow = network_.flows[packet.flow];
   FlowReport& seen = report_.flows[packet.flow];
+  const std::uint32_t came_as = network_.hop_priorities[packet.hop];
   if (++packet.hop == flow.last) {
     if (flow.again == kNothing) {
       const Picoseconds residence = events_.now() - packet.born;
@@ -117,7 +118,7 @@ void Engine::on_arrived(LinkId link, PacketId id) {
     ++seen.expired;
     return release(id);
   }
-  count_in(network_.slot(link, flow.priority), network_.links[link].to, id);
+  count_in(network_.slot(link, came_as), network_.links[link].to, id);
 }
 
 /// Finds room in the ingress, closes its gate if need be, and queues the packet for its next link.
@@ -125,7 +126,7 @@ void Engine::count_in(Slot slot, NodeId node, PacketId id) {
   Ingress& ingress = ingresses_[slot];
   Packet& packet = packets_[id];
   const LinkId link = link_of(slot);
-  const Slot next = network_.slot(network_.hops[packet.hop], network_.flows[packet.flow].priority);
+  const Slot next = network_.slot(network_.hops[packet.hop], network_.hop_priorities[packet.hop]);
   if (queues_[next].is_storming && options_.watchdog.action == WatchdogAction::Drop) {
     ++report_.flows[packet.flow].discarded;
     return release(id);
@@ -155,7 +156,7 @@ void Engine::count_out(Slot slot) {
 void Engine::enqueue(PacketId id) {
   Packet& packet = packets_[id];
   const LinkId link = network_.hops[packet.hop];
-  const Slot slot = network_.slot(link, network_.flows[packet.flow].priority);
+  const Slot slot = network_.slot(link, network_.hop_priorities[packet.hop]);
   Queue& queue = queues_[slot];
   Port& port = ports_[link];
   packet.next = kNothing;

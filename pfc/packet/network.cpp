@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "pfc/bound/pause_times.hpp"
 #include "pfc/cbd/dependencies.hpp"
@@ -25,6 +27,13 @@ class Compiler {
     network_.ps_per_time = topology.units.time_s * 1e12;
     network_.bytes_per_data = topology.units.data_bytes;
     network_.priorities = cbd::priorities_of(topology);
+    for (const Rewrite& rewrite : topology.rewrites) {
+      network_.priorities.push_back(rewrite.becomes);
+      rewrites_[{rewrite.from, rewrite.to, rewrite.was}] = rewrite.becomes;
+    }
+    std::ranges::sort(network_.priorities);
+    network_.priorities.erase(std::unique(network_.priorities.begin(), network_.priorities.end()),
+                              network_.priorities.end());
   }
 
   Result<Network> run() {
@@ -105,8 +114,7 @@ class Compiler {
                   fmt::format("flow {}: {:g} packets offered by the end; at most {:g} are accepted",
                               flow.name, packets, kMostPackets));
     FlowPlan plan;
-    plan.priority = static_cast<std::uint32_t>(
-        std::ranges::find(network_.priorities, flow.priority) - network_.priorities.begin());
+    plan.priority = position_of(flow.priority);
     plan.first = static_cast<std::uint32_t>(network_.hops.size());
     plan.again = kNothing;
     plan.ttl = flow.ttl;
@@ -115,10 +123,29 @@ class Compiler {
       links.pop_back();
       plan.again = plan.first + static_cast<std::uint32_t>(again);
     }
+    if (plan.again != kNothing && !rewrites_.empty())
+      return fail(
+          Errc::InvalidArgument,
+          fmt::format("flow {}: round a loop no priority is rewritten; a flow that arrives, "
+                      "or no rewrites, accepted",
+                      flow.name));
+    std::uint32_t priority = flow.priority;
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      if (i > 0)
+        if (const auto found = rewrites_.find({links[i - 1], links[i], priority});
+            found != rewrites_.end())
+          priority = found->second;
+      network_.hop_priorities.push_back(position_of(priority));
+    }
     network_.hops.insert(network_.hops.end(), links.begin(), links.end());
     plan.last = static_cast<std::uint32_t>(network_.hops.size());
     network_.flows.push_back(plan);
     return {};
+  }
+
+  [[nodiscard]] std::uint32_t position_of(std::uint32_t priority) const {
+    return static_cast<std::uint32_t>(std::ranges::find(network_.priorities, priority) -
+                                      network_.priorities.begin());
   }
 
   /// Packets until the end; of a greedy source, which takes what the link takes, 0.
@@ -147,6 +174,7 @@ class Compiler {
   const Topology& topology_;
   const RunOptions& options_;
   cbd::FlowPaths paths_{topology_};
+  std::map<std::tuple<LinkId, LinkId, std::uint32_t>, std::uint32_t> rewrites_;
   Network network_;
 };
 

@@ -39,7 +39,7 @@ struct NodePlan {
 };
 
 struct FlowPlan {
-  std::uint32_t priority = 0;  // position in Network::priorities
+  std::uint32_t priority = 0;  // on its first link: position in Network::priorities
   std::uint32_t first = 0;     // of its links in Network::hops
   std::uint32_t last = 0;      // behind them
   std::uint32_t again = 0;     // where it goes on at `last`: of a routing loop; else kNothing
@@ -52,7 +52,8 @@ struct Network {
   std::vector<LinkPlan> links;
   std::vector<FlowPlan> flows;
   std::vector<LinkId> hops;
-  std::vector<std::uint32_t> priorities;  // in use, ascending
+  std::vector<std::uint32_t> hop_priorities;  // on each of `hops`: positions in `priorities`
+  std::vector<std::uint32_t> priorities;      // in use, ascending
   double ps_per_time = 1;
   double bytes_per_data = 1;
 
@@ -62,6 +63,7 @@ struct Network {
 };
 
 /// `topology` was checked. InvalidArgument when there are no flows, for flows without a way, for
+/// flows round a loop where priorities are rewritten, for
 /// packets larger than a threshold or buffer allows, for rate limits of flows that do not exist,
 /// for sources that offer more packets than a double counts, and for delays and packets of over two
 /// hours, for 64 bits of picoseconds hold 106 days.

@@ -343,6 +343,49 @@ TEST(Import, Edges_BecomeAFabricThatCbdReads) {
   EXPECT_EQ(run_pfc_deadlock({"import", "edges", edges.path(), edges.path()}).status, 2);
 }
 
+TEST(Import, ShortestPaths_AreRoutesThatCbdLooksAt) {
+  const TemporaryFile edges("node_a,node_b\nh1,a\na,b\nb,h2\n");
+  const TemporaryFile bare(run_pfc_deadlock({"import", "edges", edges.path()}).out);
+  EXPECT_EQ(run_pfc_deadlock({"cbd", bare.path()}).status, 2);  // no routes, nothing to look at
+  const Outcome imported =
+      run_pfc_deadlock({"import", "edges", edges.path(), "--shortest-paths", "--host", "a"});
+  EXPECT_THAT(imported.err, HasSubstr("which is a guess"));
+  EXPECT_EQ(run_pfc_deadlock({"import", "edges", edges.path(), "--host", "c"}).status, 2);
+  EXPECT_EQ(run_pfc_deadlock({"import", "edges", edges.path(), "--priority", "3"}).status, 2);
+  const TemporaryFile fabric(
+      run_pfc_deadlock({"import", "edges", edges.path(), "--shortest-paths"}).out);
+  EXPECT_EQ(run_pfc_deadlock({"cbd", fabric.path()}).status, 0);
+}
+
+TEST(Cbd, Advice_IsAFabricThatDoesNotLock) {
+  for (const char* kind : {"rewrites", "lossy"}) {
+    const TemporaryFile advice("");
+    const Outcome advised = run_pfc_deadlock(
+        {"cbd", "ring-3", "--set", "d=0.125", "--advise", kind, "--advice", advice.path()});
+    EXPECT_EQ(advised.status, 1);  // of the fabric that was given
+    EXPECT_THAT(advised.err, HasSubstr("read back it has no cycle"));
+    const Outcome judged = run_pfc_deadlock({"cbd", advice.path()});
+    EXPECT_EQ(judged.status, 0) << judged.out << judged.err;
+    const Outcome simulated = run_pfc_deadlock({"packet", advice.path(), "--until", "300"});
+    EXPECT_EQ(simulated.status, 0) << simulated.err;
+    EXPECT_THAT(simulated.out, ::testing::Not(HasSubstr("DEADLOCK")));
+  }
+  EXPECT_THAT(run_pfc_deadlock({"packet", "ring-3", "--set", "d=0.125", "--until", "300"}).out,
+              HasSubstr("DEADLOCK"));
+  EXPECT_EQ(run_pfc_deadlock({"cbd", "ring-3", "--advise", "rewrites"}).status, 2);
+}
+
+TEST(Cbd, RewrittenPriorities_AreRefusedByWhoDoesNotKnowThem) {
+  const TemporaryFile advice("");
+  static_cast<void>(
+      run_pfc_deadlock({"cbd", "ring-3", "--advise", "rewrites", "--advice", advice.path()}));
+  for (const char* command : {"fluid", "residence"}) {
+    const Outcome outcome = run_pfc_deadlock({command, advice.path(), "--until", "1"});
+    EXPECT_EQ(outcome.status, 2) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("priorities that are rewritten on the way"));
+  }
+}
+
 TEST(Topology, LinkThatNeverPauses_IsReadBackAsOne) {
   const Outcome lossy =
       run_pfc_deadlock({"topology", "ring-3", "--set", "xoff.1-2=unlimited", "--json"});

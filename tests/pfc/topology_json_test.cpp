@@ -155,6 +155,43 @@ TEST(TopologyJson, LinksThatDiffer_KeepTheirNumbers) {
     EXPECT_EQ(numbers(again->links[i]), numbers(topology.links[i])) << i;
 }
 
+TEST(TopologyJson, NextHopOverSeveralLinks_IsAllOfThem) {
+  const std::string text = R"({"nodes": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
+    "links": [{"from": "a", "to": "b"}, {"name": "second", "from": "a", "to": "b"},
+      {"from": "b", "to": "c"}],
+    "routes": {"a": {"c": ["b"]}, "b": {"c": ["c"]}}})";
+  const auto both = parse_topology(text, "x");
+  ASSERT_TRUE(both.has_value()) << both.error().text;
+  EXPECT_THAT(routes_of(*both),
+              ElementsAre(std::tuple(0u, 2u, 0u), std::tuple(0u, 2u, 1u), std::tuple(1u, 2u, 2u)));
+  EXPECT_EQ(routes_of(*parse_topology(to_json(*both), "y")), routes_of(*both));
+  std::string one = text;
+  one.replace(one.find("[\"b\"]"), 5, "[\"second\"]");
+  EXPECT_THAT(routes_of(*parse_topology(one, "x")),
+              ElementsAre(std::tuple(0u, 2u, 1u), std::tuple(1u, 2u, 2u)));
+}
+
+TEST(TopologyJson, NextHopThatIsANeighbourAndALink_IsRefused) {
+  EXPECT_THAT(error_of(R"({"nodes": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
+    "links": [{"from": "a", "to": "b"}, {"name": "b", "from": "a", "to": "c"}],
+    "routes": {"a": {"c": ["b"]}}})"),
+              ::testing::HasSubstr("routes.a.c[0]: \"b\" is a neighbour and a link of a"));
+}
+
+TEST(TopologyJson, Rewrites_AreReadBackAsTheyWere) {
+  const std::string text =
+      damaged("\"flows\"",
+              R"("rewrites": [{"from": "h-a", "to": "a-b", "was": 3, "becomes": 4}], "flows")");
+  const auto topology = parse_topology(text, "x.json");
+  ASSERT_TRUE(topology.has_value()) << topology.error().text;
+  const auto again = parse_topology(to_json(*topology), "again");
+  ASSERT_TRUE(again.has_value()) << again.error().text;
+  ASSERT_EQ(again->rewrites.size(), 1u);
+  EXPECT_EQ(again->rewrites[0].to, 1u);
+  EXPECT_EQ(again->rewrites[0].was, 3u);
+  EXPECT_EQ(again->rewrites[0].becomes, 4u);
+}
+
 struct Mistake {
   const char* name;
   const char* from;
@@ -195,6 +232,16 @@ constexpr Mistake kMistakes[] = {
     {"NoWay", "\"path\": [\"h\", \"a\", \"b\"]", "\"ttl\": 4",
      "x.json:12: flows[0]: one of \"path\" (nodes), \"links\" (links), or \"from\" and \"to\" "
      "expected"},
+    {"RewriteThatDoesNotConnect", "\"flows\"",
+     "\"rewrites\": [{\"from\": \"a-b\", \"to\": \"a-b\", \"was\": 0, \"becomes\": 1}], \"flows\"",
+     "x.json:11: rewrites[0].to: \"a-b\" does not begin where \"a-b\" ends"},
+    {"RewriteTwice", "\"flows\"",
+     "\"rewrites\": [{\"from\": \"h-a\", \"to\": \"a-b\", \"was\": 0, \"becomes\": 1}, {\"from\": "
+     "\"h-a\", \"to\": \"a-b\", \"was\": 0, \"becomes\": 2}], \"flows\"",
+     "x.json:11: rewrites[1].was: 0 a second time from \"h-a\" to \"a-b\"; once is accepted"},
+    {"RewriteWithoutAPriority", "\"flows\"",
+     "\"rewrites\": [{\"from\": \"h-a\", \"to\": \"a-b\", \"was\": 0}], \"flows\"",
+     "x.json:11: rewrites[0]: no \"becomes\"; a priority expected"},
     {"PriorityOf8", "\"priority\": 3", "\"priority\": 8",
      "x.json:14: flows[2].priority: 8; a whole number from 0 to 7 is accepted"},
 };

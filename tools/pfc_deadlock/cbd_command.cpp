@@ -6,15 +6,19 @@
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "pfc/cbd/advice.hpp"
 #include "pfc/cbd/analysis.hpp"
 #include "pfc/cbd/failures.hpp"
 #include "pfc/cbd/report.hpp"
+#include "pfc/cbd/rewritten.hpp"
+#include "pfc/topology_json.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/input.hpp"
 
@@ -32,12 +36,17 @@ const std::map<std::string, cbd::Reaction> reaction_names = {
     {"local", cbd::Reaction::Local},
     {"transient", cbd::Reaction::Transient}};
 
+const std::map<std::string, cbd::Remedy> remedy_names = {{"rewrites", cbd::Remedy::Rewrites},
+                                                         {"lossy", cbd::Remedy::Lossy}};
+
 struct CbdOptions {
   std::string name;
   std::vector<std::string> settings;
   std::vector<std::uint32_t> priorities;
   std::string traffic = "all";
   bool no_breaks = false;
+  std::string advise;
+  std::string advice;
   std::string format = "text";
   std::string reaction = "usual";
   cbd::FailureOptions failures{.failures = 0};
@@ -58,6 +67,16 @@ void describe(CLI::App& app, CbdOptions& options) {
       ->check(CLI::IsMember({"all", "flows", "routes"}))
       ->capture_default_str();
   app.add_flag("--no-breaks", options.no_breaks, "do not work out what breaks the cycles");
+  auto* const advise =
+      app.add_option(
+             "--advise", options.advise,
+             "write the fabric with what breaks its cycles in it: rewrites (data changes its "
+             "priority at turns), or lossy (links that never pause)")
+          ->check(CLI::IsMember({"rewrites", "lossy"}));
+  auto* const advice =
+      app.add_option("--advice", options.advice, "FILE for --advise; it is read back and judged")
+          ->needs(advise);
+  advise->needs(advice);
   app.add_option("--format", options.format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
@@ -94,20 +113,56 @@ void describe(CLI::App& app, CbdOptions& options) {
       "or a bad file, or nothing to look at; 130 Ctrl-C, 143 SIGTERM");
 }
 
-int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& console) {
+std::vector<cbd::Analysis> analyses_of(const pfc::Topology& topology,
+                                       const std::vector<std::uint32_t>& priorities,
+                                       const CbdOptions& options, Console& console) {
+  const cbd::Traffic traffic = traffic_names.at(options.traffic);
+  if (!topology.rewrites.empty()) return {cbd::analyse_rewritten(topology, priorities, traffic)};
   std::vector<cbd::Analysis> analyses;
+  for (const std::uint32_t priority : priorities)
+    if (!console.is_stopped)
+      analyses.push_back(cbd::analyse(topology, priority,
+                                      {.traffic = traffic, .with_breaks = !options.no_breaks}));
+  return analyses;
+}
+
+/// Writes the fabric with what was advised in it, and judges what it has written as any other file.
+Result<void> write_advice(const pfc::Topology& topology,
+                          const std::vector<std::uint32_t>& priorities, const CbdOptions& options,
+                          Console& console) {
+  PORTCULLIS_TRY_ASSIGN(const cbd::Advice advice,
+                        cbd::advise(topology, priorities, traffic_names.at(options.traffic),
+                                    remedy_names.at(options.advise)));
+  PORTCULLIS_TRY(write_file(options.advice, pfc::to_json(advice.topology)));
+  PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(options.advice));
+  PORTCULLIS_TRY_ASSIGN(const pfc::Topology read, pfc::parse_topology(text, options.advice));
+  CbdOptions plain = options;
+  plain.no_breaks = true;
+  for (const cbd::Analysis& analysis : analyses_of(read, priorities, plain, console))
+    if (!analysis.is_free_of_cycles())
+      return fail(Errc::Malformed,
+                  fmt::format("{}: read back it has a cycle; do not use it", options.advice));
+  fmt::print(console.err, "{}: {} {}; priorities {} suffice; read back it has no cycle\n",
+             options.advice, advice.changes,
+             options.advise == "lossy" ? "links made lossy" : "rewrites",
+             fmt::join(advice.priorities, ", "));
+  return {};
+}
+
+int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& console) {
   const auto priorities =
       cbd::check_question(topology, options.priorities, traffic_names.at(options.traffic));
   if (!priorities) return refuse(console, "pfc-deadlock cbd", priorities.error());
-  for (const std::uint32_t priority : *priorities) {
-    if (console.is_stopped) return kExitInterrupted;
-    analyses.push_back(cbd::analyse(
-        topology, priority,
-        {.traffic = traffic_names.at(options.traffic), .with_breaks = !options.no_breaks}));
-  }
+  const auto analyses = analyses_of(topology, *priorities, options, console);
+  if (console.is_stopped) return kExitInterrupted;
+  if (const auto seen = cbd::check_looked_at(analyses); !seen)
+    return refuse(console, "pfc-deadlock cbd", seen.error());
   console.out << (options.format == "json"  ? cbd::analysis_json(topology, analyses)
                   : options.format == "csv" ? cbd::analysis_csv(topology, analyses)
                                             : cbd::analysis_text(topology, analyses));
+  if (!options.advise.empty())
+    if (const auto written = write_advice(topology, *priorities, options, console); !written)
+      return refuse(console, "pfc-deadlock cbd", written.error());
   return std::ranges::all_of(analyses, &cbd::Analysis::is_free_of_cycles) ? kExitDone : kExitCycle;
 }
 
@@ -146,6 +201,9 @@ int run_cbd(Arguments arguments, Console& console) {
   if (const auto status = parse(app, arguments, console)) return *status;
   const auto topology = load_fabric(options.name, options.settings);
   if (!topology) return refuse(console, "pfc-deadlock cbd", topology.error());
+  if (options.failures.failures > 0 && !options.advise.empty())
+    return refuse(console, "pfc-deadlock cbd",
+                  Error{Errc::InvalidArgument, "--advise: of the fabric as it is, without --fail"});
   return options.failures.failures > 0 ? sweep(*topology, options, console)
                                        : analyse(*topology, options, console);
 }

@@ -12,6 +12,8 @@
 #include <optional>
 
 #include "pfc/bound/residence_bound.hpp"
+#include "pfc/cbd/flow_paths.hpp"
+#include "pfc/cbd/report.hpp"
 #include "pfc/fluid/residence.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/input.hpp"
@@ -241,6 +243,8 @@ Result<int> run(Console& console, const Options& options) {
   console.out << (options.format == "json" ? json_of(topology, lines, *bound, is_bound, verdict)
                                            : csv_of(lines));
   fmt::print(console.err, "{}\n", verdict);
+  console.err << pfc::cbd::dead_ends_text(topology, bound->dead_ends)
+              << pfc::cbd::first_hops_note(topology);
   if (seen.is_interrupted) return kExitInterrupted;
   return is_bound ? kExitDone : kExitNoBound;
 }

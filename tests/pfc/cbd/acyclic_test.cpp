@@ -5,7 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include "pfc/cbd/hitting_set.hpp"
 
@@ -69,6 +71,33 @@ TEST(AcyclicGraph, RandomEdges_AreTakenExactlyWhenNoCycleCloses) {
 TEST(ForwardOrder, OfAnAcyclicGraph_HasEveryEdgeForward) {
   EXPECT_THAT(forward_order(Graph(4, {{3, 1}, {1, 0}, {3, 2}, {2, 0}})),
               ::testing::AnyOf(ElementsAre(3u, 2u, 1u, 0u), ElementsAre(3u, 1u, 2u, 0u)));
+}
+
+std::size_t backwards(const std::vector<Edge>& edges, const std::vector<Vertex>& order) {
+  std::vector<std::size_t> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  return static_cast<std::size_t>(std::ranges::count_if(
+      edges, [&](const Edge& edge) { return place[edge.first] > place[edge.second]; }));
+}
+
+TEST(ForwardOrder, NoVertexElsewhere_HasFewerEdgesBackwards) {
+  constexpr std::size_t kVertices = 60;
+  std::mt19937 random(1);
+  std::vector<Edge> edges;
+  for (std::size_t i = 0; i < 6 * kVertices; ++i)
+    edges.emplace_back(static_cast<Vertex>(random() % kVertices),
+                       static_cast<Vertex>(random() % kVertices));
+  std::ranges::sort(edges);
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  const std::vector<Vertex> order = forward_order(Graph(kVertices, edges));
+  const std::size_t least = backwards(edges, order);
+  for (std::size_t from = 0; from < kVertices; ++from)
+    for (std::size_t to = 0; to < kVertices; ++to) {
+      std::vector<Vertex> other = order;
+      other.erase(other.begin() + static_cast<std::ptrdiff_t>(from));
+      other.insert(other.begin() + static_cast<std::ptrdiff_t>(to), order[from]);
+      EXPECT_GE(backwards(edges, other), least) << from << " to " << to;
+    }
 }
 
 TEST(HittingSet, ItemInEverySet_IsEnough) {

@@ -13,6 +13,7 @@
 #include "pfc/cbd/failures.hpp"
 #include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/generators.hpp"
+#include "pfc/cbd/report.hpp"
 #include "pfc/cbd/routing.hpp"
 
 namespace portcullis::pfc::cbd {
@@ -118,6 +119,52 @@ TEST(DeadEnds, DataWithoutNextHop_IsCountedAndNamed) {
   EXPECT_EQ(dependencies.dead_ends().count, 2u);  // to either leaf
   EXPECT_EQ(dependencies.dead_ends().node, spine);
   EXPECT_EQ(Dependencies(*fat_tree(4, true), 0, Traffic::Routes).dead_ends().count, 0u);
+}
+
+TEST(DeadEnds, HostWhoseTableLacksADestination_IsCounted) {
+  Topology fabric = *leaf_spine({.leaves = 2, .spines = 1, .hosts = 1});
+  const TopologyIndex index(fabric);
+  const NodeId host = *index.node("host0");
+  fabric.routes.push_back({host, *index.node("leaf0"), *index.link("host0-leaf0")});
+  const Dependencies dependencies(fabric, 0, Traffic::Routes);
+  EXPECT_EQ(dependencies.dead_ends().count, 1u);  // nothing for what is behind leaf1
+  EXPECT_EQ(dependencies.dead_ends().node, host);
+}
+
+TEST(DeadEnds, OfTheIntactFabric_AreInTheSweepsReport) {
+  Topology fabric = *leaf_spine({.leaves = 2, .spines = 2, .hosts = 1});
+  const NodeId spine = *TopologyIndex(fabric).node("spine0");
+  std::erase_if(fabric.routes, [&](const Route& route) { return route.node == spine; });
+  const FailureOptions options{.failures = 1, .reaction = Reaction::AsGiven};
+  const FailureSweep sweep = *sweep_failures(fabric, options);
+  EXPECT_EQ(sweep.intact.dead_ends.count, 2u);
+  EXPECT_THAT(failures_text(fabric, sweep, options),
+              ::testing::HasSubstr("not looked at: data for leaf0 has no next hop at spine0"));
+}
+
+TEST(DeadEnds, OfAResidenceBound_AreToldWithIt) {
+  Topology fabric = *leaf_spine({.leaves = 2, .spines = 2, .hosts = 1});
+  EXPECT_EQ(bound::bound_residence(fabric, {})->dead_ends.count, 0u);
+  const NodeId spine = *TopologyIndex(fabric).node("spine0");
+  std::erase_if(fabric.routes, [&](const Route& route) { return route.node == spine; });
+  EXPECT_EQ(bound::bound_residence(fabric, {})->dead_ends.count, 2u);
+}
+
+/// Routes among switches, and the only host is where they lead to: nobody sends.
+TEST(DeadEnds, RoutesThatNoDataTakes_AreNoDestination) {
+  Topology fabric = *leaf_spine({.leaves = 2, .spines = 1, .hosts = 1});
+  const TopologyIndex index(fabric);
+  const NodeId host = *index.node("host1");
+  std::erase_if(fabric.links,
+                [&](const Link& link) { return link.name.find("host0") != std::string::npos; });
+  fabric.routes.clear();
+  const TopologyIndex left(fabric);
+  fabric.routes.push_back({*index.node("leaf0"), host, *left.link("leaf0-spine0")});
+  fabric.routes.push_back({*index.node("spine0"), host, *left.link("spine0-leaf0")});
+  const std::vector<Analysis> analyses{analyse(fabric, 0, {})};
+  EXPECT_EQ(analyses[0].destinations, 0u);
+  EXPECT_FALSE(check_looked_at(analyses).has_value());
+  EXPECT_FALSE(sweep_failures(fabric, {.failures = 1}).has_value());
 }
 
 TEST(DeadEnds, FlowOfWhichAPartEnds_IsNamed) {

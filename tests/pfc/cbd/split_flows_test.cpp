@@ -74,6 +74,30 @@ TEST(SplitFlows, LoopOfRoutes_IsLeftToTheSimulator) {
   EXPECT_TRUE(split.topology.flows[0].path.empty());
 }
 
+TEST(SplitFlows, FlowWithATtlThatArrives_IsSplitToo) {
+  Topology tree = with_flow(*fat_tree(4, true), "host0", "host15");
+  tree.flows[0].ttl = 64;
+  const SplitFlows split = *split_flows(tree);
+  EXPECT_THAT(split.topology.flows, SizeIs(4));
+  EXPECT_EQ(split.topology.flows[3].ttl, 64u);
+  EXPECT_THAT(split.note, HasSubstr("split over 4 ways"));
+}
+
+/// leaf0 has a second way, to a spine that sends it back.
+TEST(SplitFlows, RoutesThatGoRound_AreLeftWholeAndTold) {
+  Topology fabric =
+      with_flow(*leaf_spine({.leaves = 2, .spines = 2, .hosts = 1}), "host0", "host1");
+  const TopologyIndex index(fabric);
+  const NodeId spine = *index.node("spine1");
+  for (Route& route : fabric.routes)
+    if (route.node == spine) route.via = *index.link("spine1-leaf0");
+  EXPECT_THAT(split_flows(fabric).error().text, HasSubstr("its routes go round; a ttl"));
+  fabric.flows[0].ttl = 64;
+  const SplitFlows split = *split_flows(fabric);
+  EXPECT_THAT(split.topology.flows, SizeIs(1));
+  EXPECT_THAT(split.note, HasSubstr("the routes go round: not split"));
+}
+
 TEST(SplitFlows, MoreWaysThanAllowed_AreRefused) {
   const Topology wide =
       with_flow(*leaf_spine({.leaves = 2, .spines = 300, .hosts = 1}), "host0", "host1");

@@ -36,6 +36,26 @@ TEST(Edges, NetBoxColumns_AreTaken) {
   EXPECT_EQ(imported->topology.links[2].name, "sw,1:eth2-sw2:eth2");  // the second between them
 }
 
+TEST(Edges, CableListedByBothEnds_IsOne) {
+  File cables = sample("cables.csv");
+  cables.text += "spine1,swp1,leaf1,swp1,100\nleaf1,swp1,spine1,swp1,100\n";
+  const auto imported = from_edges(cables);
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_THAT(imported->topology.links, SizeIs(12));
+}
+
+TEST(Edges, Hosts_MayBeNamed) {
+  auto imported = from_edges(sample("cables.csv"));
+  ASSERT_TRUE(set_hosts(imported->topology, {"leaf*"}).has_value());
+  EXPECT_EQ(imported->topology.nodes[0].kind, NodeKind::Host);
+  EXPECT_EQ(error_of(set_hosts(imported->topology, {"*7", "x"})),
+            "no node \"*7\"; a node's name, with * for any characters, is accepted");
+  EXPECT_TRUE(set_hosts(imported->topology, {"s*n*2"}).has_value());
+  const TopologyIndex index(imported->topology);
+  EXPECT_EQ(imported->topology.nodes[*index.node("spine2")].kind, NodeKind::Host);
+  EXPECT_EQ(imported->topology.nodes[*index.node("spine1")].kind, NodeKind::Switch);
+}
+
 struct Mistake {
   const char* name;
   const char* from;
@@ -69,6 +89,15 @@ constexpr Mistake kMistakes[] = {
 
 INSTANTIATE_TEST_SUITE_P(All, EdgesMistake, ::testing::ValuesIn(kMistakes),
                          [](const auto& parameter) { return parameter.param.name; });
+
+TEST(Edges, BytesThatAreNoText_AreNamed) {
+  for (const char* bytes : {"\x86", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf8\x88\x80\x80"})
+    EXPECT_THAT(error_of(from_edges({"e.csv", std::string("node_a,node_b\nk\xc3\xb6ln,") + bytes})),
+                ::testing::HasSubstr("is none of UTF-8"));
+  const auto imported = from_edges({"\x86.csv", "node_a,node_b\nk\xc3\xb6ln,\xf0\x9f\x8c\x8d\n"});
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_EQ(imported->topology.name, "");
+}
 
 TEST(Edges, EmptyFile_IsNamed) {
   EXPECT_EQ(error_of(from_edges({"e.csv", ""})), "e.csv:1: no header line");

@@ -3,14 +3,20 @@
 // Route tables as FRR prints them.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <string>
+#include <vector>
+
 #include "pfc/cbd/analysis.hpp"
 #include "pfc/cbd/flow_paths.hpp"
+#include "pfc/topology_json.hpp"
 #include "tests/pfc/import/samples.hpp"
 
 namespace portcullis::pfc::import {
 namespace {
 
 using testing::damaged;
+using ::testing::ElementsAre;
 using testing::error_of;
 using testing::frr_samples;
 using ::testing::HasSubstr;
@@ -50,7 +56,8 @@ TEST(Frr, TableThatKnowsNoWay_IsTold) {
   auto tables = frr_samples();
   tables[0] = damaged(tables[0], "\"10.0.2.0/24\": [", "\"10.9.0.0/16\": [");
   EXPECT_THAT(from_frr(sample("cables.csv"), tables)->notes,
-              ::testing::ElementsAre(HasSubstr("1 pairs of node and prefix without a next hop")));
+              ElementsAre(HasSubstr("1 pairs of node and prefix without a next hop"),
+                          HasSubstr("not looked at: data for what only 10.9.0.0/16 covers")));
 }
 
 TEST(Frr, PrefixOfTwoSwitches_IsBehindBoth) {
@@ -65,6 +72,81 @@ TEST(Frr, PrefixOfTwoSwitches_IsBehindBoth) {
   ASSERT_TRUE(prefix.has_value());
   EXPECT_TRUE(index.link_between(*index.node("leaf1"), *prefix).has_value());
   EXPECT_TRUE(index.link_between(*index.node("leaf2"), *prefix).has_value());
+}
+
+/// A table with these routes: prefix, protocol and next hops as JSON.
+std::string table_of(const std::vector<std::array<std::string, 3>>& routes) {
+  std::string text = "{";
+  for (const auto& [prefix, protocol, hops] : routes)
+    text += (text.size() > 1 ? "," : "") + ("\"" + prefix + "\":[{\"protocol\":\"" + protocol) +
+            "\",\"selected\":true,\"destSelected\":true,\"nexthops\":[" + hops + "]}]";
+  return text + "}";
+}
+std::string by(const std::string& port) {
+  return R"({"flags":3,"fib":true,"ip":"10.255.0.1","afi":"ipv4","interfaceName":")" + port +
+         R"(","active":true,"weight":1})";
+}
+
+/// json-c escapes slashes; a recursive next hop is followed by what it was resolved to.
+TEST(Frr, RecursiveNextHops_AreThoseTheyResolveTo) {
+  const std::string hops =
+      R"({"ip":"10.0.0.9","interfaceName":"nowhere","fib":true,"active":true,"recursive":true},)" +
+      by("swp1") + R"(,{"duplicate":true,"ip":"10.255.0.1","interfaceName":"swp1","active":true})";
+  const auto imported = from_frr(
+      {"c.csv", "node_a,port_a,node_b,port_b\nl1,swp1,l2,swp1\nh1,e,l1,swp9\nh2,e,l2,swp9\n"},
+      {{"l1.json",
+        table_of({{"10.0.1.0\\/24", "connected", by("swp9")}, {"10.0.2.0\\/24", "bgp", hops}})},
+       {"l2.json", table_of({{"10.0.2.0\\/24", "connected", by("swp9")},
+                             {"10.0.1.0\\/24", "static", by("swp1.100")}})}});
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_THAT(imported->topology.routes, SizeIs(2));
+  EXPECT_THAT(imported->notes, IsEmpty());
+}
+
+TEST(Frr, VlansOfACableToASwitch_AreNoDestination) {
+  const auto imported =
+      from_frr({"c.csv", "node_a,port_a,node_b,port_b\nl1,swp1,l2,swp1\n"},
+               {{"l1.json", table_of({{"10.1.0.0/31", "connected", by("swp1.100")},
+                                      {"10.9.9.9/32", "connected", by("lo0")}})},
+                {"l2.json", table_of({{"10.1.0.0/31", "connected", by("swp1.100")}})}});
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_THAT(imported->topology.nodes, SizeIs(2));
+  EXPECT_THAT(imported->notes, ElementsAre(HasSubstr("no prefix is connected to any switch")));
+}
+
+/// Two prefixes of one leaf by two spines that send them on to each other's: each has one way, the
+/// two together have a circle.
+TEST(Frr, PrefixesOfOneSwitchWithOtherWays_AreNotMixed) {
+  const File cables{"c.csv",
+                    "node_a,port_a,node_b,port_b\nl1,p1,s1,p1\nl1,p2,s2,p1\nl2,p1,s1,p2\n"
+                    "l2,p2,s2,p2\nh1,e,l1,p9\nh2,e,l2,p9\ns1,p3,s2,p3\n"};
+  const auto imported = from_frr(
+      cables,
+      {{"l1.json", table_of({{"10.0.1.0/24", "connected", by("vlan1")},
+                             {"10.0.2.0/24", "connected", by("vlan2")}})},
+       {"l2.json", table_of({{"10.0.1.0/24", "bgp", by("p1")}, {"10.0.2.0/24", "bgp", by("p2")}})},
+       {"s1.json", table_of({{"10.0.1.0/24", "bgp", by("p3")}, {"10.0.2.0/24", "bgp", by("p1")}})},
+       {"s2.json",
+        table_of({{"10.0.1.0/24", "bgp", by("p1")}, {"10.0.2.0/24", "bgp", by("p3")}})}});
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_TRUE(TopologyIndex(imported->topology).node("10.0.2.0/24").has_value());
+  EXPECT_THAT(imported->notes, ElementsAre(HasSubstr("10.0.2.0/24: routed otherwise")));
+  EXPECT_TRUE(cbd::analyse(imported->topology, 0, {}).is_free_of_cycles());
+  // What is read is what was written.
+  const auto again = parse_topology(to_json(imported->topology), "again");
+  ASSERT_TRUE(again.has_value()) << error_of(again);
+  EXPECT_TRUE(cbd::analyse(*again, 0, {}).is_free_of_cycles());
+}
+
+TEST(Frr, ServerOnTwoSwitches_IsAHost) {
+  File cables = sample("cables.csv");
+  cables.text += "server1,eth1,leaf2,swp11,25\n";
+  const auto imported = from_frr(cables, frr_samples());
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  const TopologyIndex index(imported->topology);
+  EXPECT_EQ(imported->topology.nodes[*index.node("server1")].kind, NodeKind::Host);
+  EXPECT_THAT(imported->notes,
+              ElementsAre("no table of server1: taken as hosts, which pass nothing on"));
 }
 
 TEST(Frr, PortWithoutACable_IsNamedWithItsLine) {
