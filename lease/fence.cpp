@@ -62,9 +62,7 @@ Fence::Progress Fence::advance_until(std::uint64_t until_ns) {
     if (const auto halted = run_stage(until_ns)) return *halted;
     next_ += std::exchange(stage_, {}).size();
   }
-  if (!is_through_)
-    for (FenceRun& run : runs_) run.finish();
-  is_through_ = true;
+  for (FenceRun& run : runs_) run.finish();
   return Progress::Through;
 }
 

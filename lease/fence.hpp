@@ -150,7 +150,6 @@ class Fence {
   std::deque<Flight> flights_;
   std::uint64_t slot_until_ns_ = 0;  // the step at the cursor waits for a slot; 0: it does not
   std::uint64_t slot_since_ns_ = 0;  // and the device has answered nobody from then on
-  bool is_through_ = false;
 };
 
 }  // namespace portcullis::lease

@@ -72,10 +72,6 @@ class FenceQueue {
     std::erase_if(batches_, [](const Batch& batch) { return batch.leases.empty(); });
   }
   [[nodiscard]] const Plan& plan() const noexcept { return batches_.front().plan; }
-  void clear() noexcept {
-    batches_.clear();
-    left_ = gone_ = 0;
-  }
 
   /// The first `most` of one plan for which `still_waits` holds, or more where `goes_with` ties one
   /// to the next.

@@ -98,7 +98,6 @@ bool FenceRun::is_left_out(const PlanStep& planned) const noexcept {
 }
 
 bool FenceRun::needs(Rung rung) const noexcept {
-  if (is_torn_down()) return false;
   switch (rung) {
     case Rung::None:
       return false;

@@ -90,7 +90,7 @@ class FenceRun {
   /// Another lease has kept, or may have kept, an object that names what they share: that is not
   /// given back, which harms nobody.
   void keep_shared() noexcept { keeps_shared_ = true; }
-  /// The verdict, once plan and ladder are through.
+  /// The verdict, once plan and ladder are through; done twice is done.
   void finish();
 
   /// The QP refuses the peer by now and has not reported that it did.

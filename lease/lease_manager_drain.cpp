@@ -48,7 +48,6 @@ std::vector<std::uint32_t> LeaseManager::claim_all() {
     if (table_.state(slot) != State::Active) continue;
     const Lease lease = table_.lease(slot);
     (void)table_.revoke(lease.id, lease.epoch);
-    terms_.clear(slot);
     slots.push_back(slot);
   }
   return slots;
@@ -64,9 +63,6 @@ std::vector<Lease> LeaseManager::leave_function() {
     running->has_ended = true;
   }
   running_.clear();
-  asked_.clear();
-  ended_.clear();
-  sweep_.forget();
   return open;
 }
 

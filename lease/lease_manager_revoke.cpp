@@ -98,7 +98,8 @@ void LeaseManager::fence_asked(FenceQueue& asked, std::uint64_t until_ns) {
     for (const auto& fence : begun)
       if (!fence->has_ended) (void)advance_fence(*fence, Fence::kNoLimit);
   }
-  for (const auto& fence : begun) run_to_end(*fence, until_ns);
+  // Each is waited for, and ends by its own deadline.
+  for (const auto& fence : begun) run_to_end(*fence, Fence::kNoLimit);
 }
 
 std::optional<RevokeAnswer> LeaseManager::start_revoke(std::uint64_t id, std::uint64_t epoch,
@@ -275,7 +276,7 @@ void LeaseManager::run_to_end(RunningFence& running, std::uint64_t until_ns) {
     progress = advance_fence(running, limit());
     if (progress != Fence::Progress::Lingers) break;
     if (!running.fence.is_awaited() && now_ns() >= until_ns) return;
-    device.relax(running.fence.lingers_until_ns());
+    device.relax(std::min(limit(), running.fence.lingers_until_ns()));
   }
   if (progress != Fence::Progress::OutOfTime) return;
   running.is_late = true;
@@ -374,7 +375,7 @@ void LeaseManager::advance_fences(std::uint64_t until_ns) {
   }
 }
 
-/// As many as fit; none before the device has answered what was begun.
+/// As many as fit. Where the device has not answered what was begun before, the time is over.
 void LeaseManager::begin_waiting(std::uint64_t until_ns) {
   constexpr std::size_t kMostInPoll = 256;
   // A device that was silent twice is dead, and one fence of all loses no more of its slots than
@@ -382,7 +383,6 @@ void LeaseManager::begin_waiting(std::uint64_t until_ns) {
   constexpr unsigned kSilent = 2;
   std::size_t begun = 0;
   while (begun < kMostInPoll && now_ns() < until_ns && !function_lost_) {
-    if (std::ranges::any_of(running_, [](const auto& fence) { return fence->is_midway; })) return;
     FenceQueue& queue = asked_.empty() ? ended_ : asked_;
     if (queue.empty()) return;
     const Plan plan = queue.plan();

@@ -61,8 +61,6 @@ void LeaseManager::fence_all() {
     if (table_.state(slot) == State::Active) (void)table_.revoke(lease.id, lease.epoch);
     if (table_.state(slot) == State::Revoking) alive.push_back(slot);
   }
-  asked_.clear();
-  ended_.clear();
   FenceQueue all;
   make_wait(all, std::move(alive), seed_plan());
   while (!all.empty() && !function_lost_) {

@@ -195,10 +195,7 @@ void LeaseTable::drained(std::uint64_t now_ns) {
   for (std::uint32_t slot = 0; slot < slots(); ++slot) {
     Slot& held = slots_[slot];
     if (held.state == State::Free) continue;
-    if (held.state == State::Active || held.state == State::Revoking) {
-      held.verdict = {};
-      held.fenced_at_ns = now_ns;
-    }
+    if (held.state == State::Active || held.state == State::Revoking) held.fenced_at_ns = now_ns;
     if (held.verdict.proof == Proof::None) held.verdict.proof = Proof::Function;
     held.in_hand = false;
     held.place = Place::Nowhere;
@@ -255,7 +252,6 @@ void LeaseTable::push(List& list, std::uint32_t slot) noexcept {
 std::uint32_t LeaseTable::pop(List& list) noexcept {
   const std::uint32_t slot = list.head;
   list.head = slots_[slot].next;
-  slots_[slot].next = kNone;
   return slot;
 }
 

@@ -48,8 +48,6 @@ class Sweep {
   [[nodiscard]] bool is_busy() const noexcept { return current_.has_value(); }
   /// There is no time left: every slot of PENDING_DESTROY, due or not, is fenced where it stands.
   void abandon();
-  /// The function is gone: forgets the slot in hand and its command.
-  void forget() noexcept { current_.reset(); }
 
  private:
   struct Current {

@@ -241,7 +241,6 @@ void FirmwarePages::settle() {
 
 Result<void> FirmwarePages::reclaim_all() {
   for (auto& [function, pages] : pages_) PORTCULLIS_TRY(reclaim(function));
-  pages_.clear();
   return {};
 }
 

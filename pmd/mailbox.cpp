@@ -90,16 +90,11 @@ bool MailboxChain::is_signature_good() const noexcept {
   return true;
 }
 
-void MailboxChain::release() noexcept {
-  linked_ = 0;
-  borrowed_.clear();
-}
+void MailboxChain::release() noexcept { borrowed_.clear(); }
 
 void MailboxChain::quarantine() noexcept {
   ready_.quarantine();
   for (DmaBuffer& buffer : borrowed_) buffer.quarantine();
-  borrowed_.clear();
-  linked_ = 0;
 }
 
 }  // namespace portcullis::pmd

@@ -165,7 +165,6 @@ Result<void> QueuePair::change_access(Access access) {
   in.put<"opt_param_mask">(RRE | RWE | RAE);
   put_access(in, access, context_->caps);
   PORTCULLIS_TRY(run<prm::rts2rts_qp_out>(*context_->commands, in));
-  access_ = access;
   return {};
 }
 

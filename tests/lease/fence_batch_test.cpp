@@ -174,6 +174,40 @@ TEST_F(FenceBatch, DeviceNeverAnswers_FourSlotsLostAndEveryRegionUnmapped) {
   for (std::size_t i = 0; i < 24; ++i) EXPECT_EQ(seed.verdict(i).proof, Proof::Unmap);
 }
 
+/// What it answered before the fence ran out of time says nothing of it now. Eight are in flight,
+/// and one more is sent for each of the first three that are lost.
+TEST_F(FenceBatch, DeviceThatDiesAfterTheDeadline_GivenUpAndEveryRegionUnmapped) {
+  make(24);
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 200 * kMs}, 9);
+  host.channel.answer(Opcode::DESTROY_MKEY, kNever, 15);
+  host.channel.answer(Opcode::QP_2ERR, kNever, 48);
+  Fence seed = fence(seed_plan());
+  ASSERT_EQ(seed.advance_until(Fence::kNoLimit), Fence::Progress::OutOfTime);
+  const std::size_t sent = host.channel.sent.size();
+  seed.go_on_unawaited();
+  EXPECT_TRUE(seed.advance());
+  EXPECT_LE(host.channel.sent.size() - sent, 11u);
+  for (std::size_t i = 9; i < 24; ++i) EXPECT_EQ(seed.verdict(i).proof, Proof::Unmap) << i;
+}
+
+TEST_F(FenceBatch, NothingSentBeforeTheDeadline_OutOfTimeAndNothingHasFailed) {
+  Fence seed = fence(seed_plan());
+  host.now_ns += 800 * kMs;
+  EXPECT_EQ(seed.advance_until(Fence::kNoLimit), Fence::Progress::OutOfTime);
+  seed.go_on_unawaited();
+  EXPECT_TRUE(seed.advance());
+  EXPECT_THAT(verdicts(seed), Each(Verdict{.outcome = Outcome::TornDown, .proof = Proof::Mkey}));
+}
+
+TEST_F(FenceBatch, RegionsThatStayAndResetAllowed_FunctionTakenOnceForAll) {
+  host.channel.answer(Opcode::DESTROY_MKEY, kRefused, 4);
+  host.dma.refuse_unmap = true;
+  Fence seed = fence(seed_plan(), {.may_reset_function = true});
+  EXPECT_TRUE(seed.advance());
+  EXPECT_THAT(host.function.done, ElementsAre("bus master off", "reset"));
+  for (const Verdict& verdict : verdicts(seed)) EXPECT_EQ(verdict.proof, Proof::Function);
+}
+
 TEST_F(FenceBatch, EntriesTakeTooLong_LastOnesLeftOutAndTornDownDegraded) {
   make(5);
   NotedDropRule drop;

@@ -119,6 +119,23 @@ TEST_F(FenceLimits, SlowOnceAndThenQuick_TakenForSlow) {
   EXPECT_THAT(host.channel.sent, SizeIs(2));
 }
 
+/// The second one was quick, and the third would not be sent in time if it is as slow as the first.
+TEST_F(FenceLimits, QuickBehindASlowOne_TheNextIsTakenForSlowAllTheSame) {
+  make(3);
+  port.steering = nullptr;
+  host.channel.fence_slots = 1;
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 100 * kMs});
+  host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 10 * kMs});
+  host.channel.on_submit = [this](const auto& sent) { host.channel.busy = sent.id == 201; };
+  Fence seed = fence(seed_plan());
+  ASSERT_EQ(seed.advance_until(ScriptedFunction::kStartNs + 110 * kMs), Fence::Progress::Waits);
+  ASSERT_THAT(host.channel.sent, SizeIs(2));
+  host.channel.busy = false;
+  at(650 * kMs);
+  EXPECT_EQ(seed.advance_until(Fence::kNoLimit), Fence::Progress::OutOfTime);
+  EXPECT_THAT(host.channel.sent, SizeIs(2));
+}
+
 // ---- a call is over when it was told ----
 
 TEST_F(FenceLimits, MoreLeasesThanMayBeInFlight_CallEndsWhenTold) {

@@ -110,6 +110,13 @@ TEST(FencePlan, DropOnly_AloneMayNeverAnswerTornDown) {
               ElementsAre("seed", "nak-first", "legacy", "umr", "access-flags", "indirect"));
 }
 
+TEST(FencePlan, KeyWithoutTheQpOrQpWithoutTheKey_MayNeverAnswerTornDown) {
+  for (const Step alone : {Step::ErrorQp, Step::DestroyMkey}) {
+    const PlanStep step{alone};
+    EXPECT_EQ((Plan{.name = "one", .steps = {&step, 1}}.best_outcome()), Outcome::Fenced);
+  }
+}
+
 TEST(FencePlan, SeedForMany_EveryKeyBeforeAnyQp) {
   const auto order = seed_plan().order_for(2);
   EXPECT_EQ(order[0].step, Step::DestroyMkey);

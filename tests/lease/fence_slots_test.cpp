@@ -105,8 +105,56 @@ TEST_F(FenceSlots, HeldByWhatWasAnsweredLongAgo_TakenFromThere) {
   host.now_ns += 1'000 * kMs;
   port.take_answers = [&one] { one.land_answered(); };
   Fence other = second();
+  const std::size_t sent = host.channel.sent.size();
+  const std::uint64_t since_ns = host.now_ns;
   EXPECT_TRUE(other.advance());
   EXPECT_THAT(verdicts(other), Each(Field(&Verdict::outcome, Outcome::TornDown)));
+  EXPECT_EQ(host.channel.sent[sent].at_ns, since_ns);
+}
+
+/// What never came back is in nobody's hands any more.
+TEST_F(FenceSlots, EveryCommonOneLostByAnother_AFenceSlotServes) {
+  host.channel.common_slots = 4;
+  host.channel.answer(Opcode::DESTROY_MKEY, kNever, 4);
+  Fence one = first();
+  one.go_on_unawaited();
+  EXPECT_TRUE(one.advance());
+  ASSERT_EQ(port.traffic->in_flight(), 0u);
+  host.channel.most_fences_in_flight = 0;
+  Fence other = second();
+  other.go_on_unawaited();
+  EXPECT_TRUE(other.advance());
+  EXPECT_THAT(verdicts(other), Each(Field(&Verdict::outcome, Outcome::TornDown)));
+  EXPECT_EQ(host.channel.most_fences_in_flight, 1u);
+}
+
+/// The answers came before it waited, so they say nothing of the device now.
+TEST_F(FenceSlots, DeviceThatAnsweredOthersBefore_GivenUpOncePatienceIsOver) {
+  Fence one = first();
+  ASSERT_TRUE(one.advance());
+  host.now_ns += kMs;
+  host.channel.busy = true;
+  Fence other = second();
+  const std::uint64_t since_ns = host.now_ns;
+  EXPECT_TRUE(other.advance());
+  EXPECT_EQ(host.now_ns - since_ns, kPatienceNs);
+  EXPECT_THAT(verdicts(other), Each(Field(&Verdict::proof, Proof::Unmap)));
+}
+
+/// Each step that finds no slot waits for one as long as a step may, whatever was waited before.
+TEST_F(FenceSlots, SlotFoundAndItsCommandLost_TheNextStepWaitsForASlotAnew) {
+  const auto at_ms = [](std::uint64_t ms) { return ScriptedFunction::kStartNs + ms * kMs; };
+  host.channel.answer(Opcode::QP_2ERR, kNever);
+  Fence alone(port, seed_plan(), targets.front(), {});
+  host.channel.busy = true;
+  EXPECT_EQ(alone.advance_until(at_ms(390)), Fence::Progress::Waits);
+  host.channel.busy = false;
+  EXPECT_EQ(alone.advance_until(at_ms(391)), Fence::Progress::Waits);
+  host.channel.busy = true;
+  EXPECT_EQ(alone.advance_until(at_ms(640)), Fence::Progress::Waits);
+  host.channel.busy = false;
+  EXPECT_TRUE(alone.advance());
+  EXPECT_EQ(alone.verdict(0).proof, Proof::Mkey);
 }
 
 TEST_F(FenceSlots, WaitedForUntilTheFencesDeadline_IsOutOfTimeAndHasNotFailed) {

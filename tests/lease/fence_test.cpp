@@ -411,6 +411,18 @@ TEST_F(FenceTest, NoSlotFree_FencedAndProvedByTheUnmap) {
 
 // ---- what a failed grant left ----
 
+TEST_F(FenceTest, NothingCanBeSent_EachCommandHasFailedAndTheMemoryIsUnmapped) {
+  host.channel.gone = true;
+  const Verdict verdict = run(seed_plan());
+  EXPECT_EQ(verdict,
+            (Verdict{.outcome = Outcome::Fenced,
+                     .origin = Origin::Revoke,
+                     .proof = Proof::Unmap,
+                     .failed_mask = static_cast<StepMask>(
+                         bit(Step::ErrorQp) | bit(Step::DestroyMkey) | bit(Step::ClearRights))}));
+  EXPECT_EQ(elapsed_ns(), 0u);
+}
+
 TEST_F(FenceTest, NothingWasMade_NothingSentAndTornDown) {
   target.absent = static_cast<StepMask>(~0u);
   const Verdict verdict = run(legacy_plan());

@@ -98,6 +98,8 @@ TEST_F(LeaseEnd, TearDownOf200PendingWithADeadDevice_OneDeadline) {
   EXPECT_LE(elapsed_ms(), 3'500u);
   EXPECT_EQ(manager->fenced_count(), 200u);
   EXPECT_EQ(manager->fenced_summary().back().verdict.origin, Origin::Sweep);
+  // The command in hand was looked at once more.
+  EXPECT_EQ(function.channel.sent.back().deadline_ns, function.now_ns);
 }
 
 TEST_F(LeaseEnd, TearDownWithADeadDeviceAndResetAllowed_FunctionResetAndNothingMore) {
@@ -129,6 +131,71 @@ TEST_F(LeaseEnd, TearDownOfManyOnASlowDevice_EveryLeaseIsGoneAllTheSame) {
   const auto down = manager->tear_down();
   EXPECT_TRUE(down) << down.error().text;
   EXPECT_EQ(manager->table().count(State::Free), 200u);
+}
+
+/// 30 ms of deferred phase for each of 200, one after the other: 6 s.
+TEST_F(LeaseEnd, TearDownOfManyPendingOnASlowDevice_EveryLeaseIsGoneAllTheSame) {
+  start_many(200);
+  std::vector<LeaseName> names;
+  for (const Lease& lease : leases) names.push_back({lease.id, lease.epoch});
+  (void)manager->revoke_batch(names, seed_plan());
+  for (const Opcode opcode : {Opcode::QP_2RST, Opcode::DESTROY_QP, Opcode::DEALLOC_PD})
+    function.channel.answer(opcode, Answer{.takes_ns = 10 * kMs}, 200);
+  EXPECT_TRUE(manager->tear_down());
+  EXPECT_EQ(manager->table().count(State::Free), 200u);
+}
+
+/// 120 ms of fence for each of 200, three at a time: 8 s.
+TEST_F(LeaseEnd, TearDownOfManyWhoseFencesAreSlow_EveryLeaseIsGoneAllTheSame) {
+  start_many(200);
+  for (const Opcode opcode : {Opcode::QP_2ERR, Opcode::DESTROY_MKEY})
+    function.channel.answer(opcode, Answer{.takes_ns = 60 * kMs}, 200);
+  EXPECT_TRUE(manager->tear_down());
+  EXPECT_EQ(manager->table().count(State::Free), 200u);
+}
+
+/// Who ends badly gives no time to the others.
+TEST_F(LeaseEnd, TearDownOfManyWhoseKeysAreRefused_LastsNoLonger) {
+  start_many(200);
+  function.channel.answer(Opcode::DESTROY_MKEY,
+                          {.status = prm::CommandStatus::BAD_PARAM_ERR, .takes_ns = 200 * kMs},
+                          200);
+  since_ns = function.now_ns;
+  EXPECT_FALSE(manager->tear_down());
+  EXPECT_LE(elapsed_ms(), 4'000u);
+  EXPECT_EQ(manager->fenced_count(), 200u);
+}
+
+TEST_F(LeaseEnd, TearDown_FencesInFenceSlots) {
+  ASSERT_TRUE(manager->tear_down());
+  EXPECT_EQ(function.channel.sent[0].opcode, Opcode::QP_2ERR);
+  EXPECT_EQ(function.channel.sent[0].slot_class, pmd::SlotClass::Fence);
+}
+
+/// Silence to many leases is believed at once.
+TEST_F(LeaseEnd, TearDownOf200ActiveWithADeadDevice_OnlyTheFirstOfThemAreTried) {
+  start_many(200);
+  let_the_device_die();
+  ASSERT_FALSE(manager->tear_down());
+  EXPECT_LE(elapsed_ms(), 1'000u);
+}
+
+TEST_F(LeaseEnd, TearDownWithADeadDeviceWhoseBusMasteringStaysOn_NotReset) {
+  start_many(20, {.fence = {.may_reset_function = true}});
+  std::vector<LeaseName> names;
+  for (const Lease& lease : leases) names.push_back({lease.id, lease.epoch});
+  (void)manager->revoke_batch(names, seed_plan());
+  let_the_device_die();
+  function.function.refuse_bus_master = true;
+  ASSERT_FALSE(manager->tear_down());
+  EXPECT_FALSE(manager->is_function_lost());
+  EXPECT_THAT(function.function.done, ::testing::ElementsAre("bus master off"));
+  EXPECT_EQ(manager->fenced_count(), 20u);
+}
+
+TEST_F(LeaseEnd, TableTakenFromAManagerWithActiveLeases_TheyAreGone) {
+  const LeaseTable table = std::move(*manager).take_table();
+  EXPECT_EQ(table.count(State::Free), slots);
 }
 
 TEST_F(LeaseEnd, GrantAfterTearDown_RefusedAndNothingMade) {

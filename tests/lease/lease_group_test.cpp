@@ -201,9 +201,39 @@ TEST_F(GroupCommands, DeadKeyThatComesAgain_IsGivenBackAndAnotherTaken) {
   EXPECT_EQ(sent(Opcode::DESTROY_MKEY), 1u);
 }
 
+TEST_F(GroupCommands, DeadKeyThatComesAgainAndStays_UndoneByThePlanThatKnowsIt) {
+  const FenceTarget dead = *manager->fence_target(group[1]);
+  (void)revoke_all({group[1]}, legacy_plan());
+  function.forget();
+  function.channel.next_id = prm::number(dead.mkey_index) - 3;
+  function.context.key_variants->restart(static_cast<std::uint8_t>(dead.key));
+  function.channel.answer(Opcode::DESTROY_MKEY, kRefused, 2);
+  EXPECT_FALSE(manager->grant(request));
+  EXPECT_EQ(sent(Opcode::DESTROY_MKEY), 2u);
+  EXPECT_EQ(manager->fenced_count(), 1u);
+  EXPECT_EQ(manager->fenced_summary().front().verdict.failed_mask, bit(Step::DestroyMkey));
+}
+
 TEST_F(GroupCommands, TenantsKeyGone_ItsListBarsNothing) {
   const FenceTarget dead = *manager->fence_target(group[1]);
   (void)revoke_all(group, legacy_plan());
+  function.forget();
+  function.channel.next_id = prm::number(dead.mkey_index) - 3;
+  function.context.key_variants->restart(static_cast<std::uint8_t>(dead.key));
+  const Lease next = manager->grant(request).value().lease;
+  EXPECT_EQ(manager->fence_target(next)->key, dead.key);
+  EXPECT_EQ(sent(Opcode::CREATE_MKEY), 1u);
+}
+
+/// Two of the group are still there, and the tenant's key is not.
+TEST_F(GroupCommands, TenantsKeyGoneAndOneMemberSwept_ItsKeyMayComeAgain) {
+  const FenceTarget dead = *manager->fence_target(group[0]);
+  function.channel.answer_on(Opcode::DESTROY_QP, prm::number(manager->fence_target(group[1])->qpn),
+                             Answer{.takes_ns = 60'000 * kNsPerMs});
+  (void)revoke_all(group, indirect_plan());
+  poll_at(6'000);
+  ASSERT_EQ(state(group[0]), State::Free);
+  ASSERT_EQ(state(group[1]), State::PendingDestroy);
   function.forget();
   function.channel.next_id = prm::number(dead.mkey_index) - 3;
   function.context.key_variants->restart(static_cast<std::uint8_t>(dead.key));
@@ -254,6 +284,8 @@ INSTANTIATE_TEST_SUITE_P(
         Stranger{[](GrantRequest& request) { request.tenant = 9; }, "tenant 9; 5 expected"},
         Stranger{[](GrantRequest& request) { request.access = {.remote_atomic = true}; },
                  "rights atomic; "},
+        Stranger{[](GrantRequest& request) { request.access = {}; },
+                 "rights none; local-write write read expected"},
         Stranger{[](GrantRequest& request) { request.log_receives = 2; },
                  "2^2 receives; none expected"},
         Stranger{[](GrantRequest& request) { request.bytes = 0; }, "a lease of 0 bytes"}));

@@ -149,6 +149,22 @@ TEST_F(LeaseLife, Outcomes_EachHeardOnce) {
   EXPECT_THAT(heard, ElementsAre(first.lease));
 }
 
+/// What somebody still knows of the slot's lease before leads to nothing of this one.
+TEST_F(LeaseLife, LeaseBeforeInTheSlot_HasNothingOfTheNext) {
+  slots = 1;
+  request.log_receives = 2;
+  start({});
+  const Lease before = first.lease;
+  (void)manager->revoke(before.id, before.epoch, legacy_plan());
+  const Lease next = granted();
+  ASSERT_EQ(next.slot, before.slot);
+  EXPECT_THAT(manager->memory(before), IsEmpty());
+  EXPECT_EQ(manager->fence_target(before), nullptr);
+  EXPECT_EQ(manager->post_receive(before, 0, 64, 1).error().code, Errc::NotFound);
+  EXPECT_EQ(manager->poll_receive(before).error().code, Errc::NotFound);
+  EXPECT_TRUE(manager->post_receive(next, 0, 64, 1));
+}
+
 // ---- tenants and quota ----
 
 TEST_F(LeaseLife, LeasesOfATenant_ThoseThatAreActive) {

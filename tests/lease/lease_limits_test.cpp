@@ -107,6 +107,20 @@ TEST_F(LeaseLimits, RevokeLongBehindASlowGrantAndJustBehindAnother_HasLessByThat
   EXPECT_EQ(first_command_ns(first.lease), 390 * kMs);
 }
 
+TEST_F(LeaseLimits, RevokeBehindAGrantOfOneMs_HasSoMuchLess) {
+  block_for(kMs);
+  EXPECT_EQ(first_command_ns(first.lease), 799 * kMs / 2);
+}
+
+/// A call that blocks nobody is no reason to hurry.
+TEST_F(LeaseLimits, QuickCallBehindASlowGrant_ProlongsNothing) {
+  block_for(100 * kMs);
+  function.now_ns += 6 * kMs;
+  manager->poll();
+  function.now_ns += 6 * kMs;
+  EXPECT_EQ(first_command_ns(first.lease), 400 * kMs);
+}
+
 // ---- groups ----
 
 TEST_F(LeaseLimits, GroupWithOneLeaseOutOfRange_RefusedBeforeAnythingIsMade) {
@@ -137,6 +151,12 @@ TEST_F(LeaseLimits, LeaseOfAGroupThatTakesTooLong_IsNotGranted) {
 TEST_F(LeaseLimits, EachLeaseOfAGroupJustInTime_AllAreGranted) {
   function.channel.answer(Opcode::CREATE_QP, Answer{.takes_ns = 300 * kMs}, 3);
   function.channel.answer(Opcode::RST2INIT_QP, Answer{.takes_ns = 50 * kMs}, 3);
+  EXPECT_TRUE(manager->grant_together(std::vector(3, request)));
+}
+
+TEST_F(LeaseLimits, EachConnectionOfAGroupJustInTime_AllAreGranted) {
+  function.channel.answer(Opcode::INIT2RTR_QP, Answer{.takes_ns = 300 * kMs}, 3);
+  function.channel.answer(Opcode::RTR2RTS_QP, Answer{.takes_ns = 50 * kMs}, 3);
   EXPECT_TRUE(manager->grant_together(std::vector(3, request)));
 }
 
@@ -284,6 +304,29 @@ TEST_F(LeaseLimits, EndOfAManagerThatIsSwept_ResetsNothing) {
   start({.fence = {.may_reset_function = true}});
   manager.reset();
   EXPECT_THAT(function.function.done, IsEmpty());
+}
+
+/// The bound of a grant's commands ends with the grant.
+TEST_F(LeaseLimits, EndOfAManagerLongAfterItsGrants_CompletionQueuesAreDestroyed) {
+  function.now_ns += 1'000 * kMs;
+  manager.reset();
+  EXPECT_THAT(opcodes(), ::testing::Contains(Opcode::DESTROY_CQ));
+}
+
+TEST_F(LeaseLimits, EndOfAManagerLongAfterAGrantTogether_CompletionQueuesAreDestroyed) {
+  ASSERT_TRUE(manager->grant_together(std::vector(2, request)));
+  function.now_ns += 1'000 * kMs;
+  manager.reset();
+  EXPECT_THAT(opcodes(), ::testing::Contains(Opcode::DESTROY_CQ));
+}
+
+// ---- a NIC that its kernel driver keeps ----
+
+TEST_F(LeaseLimits, PlanThatUnmapsUnderALiveKey_RefusedOnAKeptNicAlone) {
+  EXPECT_TRUE(LeaseManager::create(host, {.plan = drop_only_plan()}));
+  function.context.is_kept = true;
+  EXPECT_EQ(LeaseManager::create(host, {.plan = drop_only_plan()}).error().code, Errc::Unsupported);
+  EXPECT_TRUE(LeaseManager::create(host, {.plan = seed_plan()}));
 }
 
 // ---- ranges ----

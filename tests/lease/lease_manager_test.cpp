@@ -101,6 +101,18 @@ TEST_F(LeaseManagerTest, QpNumberInTheKeyRefused_KeyWithoutItAndNeverTriedAgain)
   EXPECT_THAT(log, ElementsAre(HasSubstr("protection domain alone")));
   ASSERT_TRUE(manager->grant(request));
   EXPECT_THAT(opcodes(), SizeIs(6));
+  EXPECT_EQ(manager->key_binding(), KeyBinding::Refused);
+}
+
+TEST_F(LeaseManagerTest, NextLeaseOfASlotWithReceives_MakesNoCompletionQueue) {
+  slots = 1;
+  request.log_receives = 2;
+  start({});
+  (void)manager->revoke(first.lease.id, first.lease.epoch, legacy_plan());
+  function.forget();
+  ASSERT_TRUE(manager->grant(request));
+  EXPECT_THAT(opcodes(), Not(Contains(Opcode::CREATE_CQ)));
+  EXPECT_THAT(opcodes(), Not(Contains(Opcode::DESTROY_CQ)));
 }
 
 // ---- a grant that fails ----
@@ -172,6 +184,28 @@ TEST_F(LeaseManagerTest, QpNeverAnswered_SlotFencedAndNoQpNamed) {
   EXPECT_THAT(opcodes(), ElementsAre(Opcode::ALLOC_PD, Opcode::CREATE_QP));
 }
 
+TEST_F(LeaseManagerTest, UndoThatHadToResetTheFunction_SaysThatNothingIsLeft) {
+  start({.fence = {.may_reset_function = true}});
+  function.channel.answer(Opcode::CREATE_MKEY, kNever);
+  function.dma.refuse_unmap = true;
+  const auto grant = manager->grant(request);
+  function.dma.refuse_unmap = false;
+  ASSERT_FALSE(grant);
+  EXPECT_THAT(grant.error().text, HasSubstr("stays FENCED with nothing, the function was reset"));
+  EXPECT_TRUE(manager->is_function_lost());
+}
+
+TEST_F(LeaseManagerTest, UndoOnASlowDevice_GoesOnInPollAndSaysSo) {
+  function.channel.answer(Opcode::RTR2RTS_QP, kRefused);
+  function.channel.answer(Opcode::QP_2ERR, Answer{.takes_ns = 200 * kMs});
+  const std::uint64_t since_ns = function.now_ns;
+  EXPECT_THAT(manager->grant(request).error().text,
+              HasSubstr("; what it had made is being undone"));
+  EXPECT_EQ(function.now_ns - since_ns, 30 * kMs);
+  poll_at(200);
+  EXPECT_EQ(manager->table().count(State::Free), 3u);
+}
+
 TEST_F(LeaseManagerTest, UndoRefused_SlotFenced) {
   function.channel.answer(Opcode::RTR2RTS_QP, kRefused);
   function.channel.answer(Opcode::DEALLOC_PD, kRefused);
@@ -209,9 +243,11 @@ TEST_F(LeaseManagerTest, LegacyRevoke_FreeAtOnceAndTheRegionGone) {
   const auto mappings = function.dma.mapped.size();
   const RevokeAnswer answer = manager->revoke(first.lease.id, first.lease.epoch, legacy_plan());
   EXPECT_EQ(answer.outcome, Outcome::TornDown);
+  EXPECT_EQ(answer.verdict.proof, Proof::Mkey);
   EXPECT_EQ(state(first.lease), State::Free);
   EXPECT_THAT(function.dma.mapped, SizeIs(mappings - 1));
   EXPECT_THAT(manager->memory(first.lease), IsEmpty());
+  EXPECT_EQ(manager->fence_target(first.lease), nullptr);
 }
 
 TEST_F(LeaseManagerTest, NakFirstRevoke_WaitsOutTheLinger) {
@@ -384,6 +420,41 @@ TEST_F(LeaseManagerTest, NoCommonSlotFree_SweepTriesAgain) {
   function.channel.busy = false;
   poll_at(5'001);
   EXPECT_EQ(state(first.lease), State::Free);
+}
+
+TEST_F(LeaseManagerTest, NothingCanBeSentToSweep_FencedBySweepAtOnce) {
+  (void)revoke(first.lease);
+  function.channel.gone = true;
+  poll_at(5'000);
+  EXPECT_EQ(state(first.lease), State::Fenced);
+  EXPECT_EQ(fence_bits(first.lease), bit(Step::ResetQp));
+}
+
+TEST_F(LeaseManagerTest, FencedBySweepBehindItsQp_QueueMemoryComesBack) {
+  manager.reset();
+  const std::size_t before = function.arena.bytes_in_use();
+  start({});
+  (void)revoke(first.lease);
+  function.channel.answer(Opcode::DEALLOC_PD, kRefused);
+  poll_at(5'000);
+  ASSERT_EQ(state(first.lease), State::Fenced);
+  manager.reset();
+  EXPECT_EQ(function.arena.bytes_in_use(), before);
+}
+
+/// Queue memory and a place in the completion queue come back with each QP.
+TEST_F(LeaseManagerTest, SweptAgainAndAgain_NoMemoryIsLost) {
+  const auto round = [this](const Plan& plan) {
+    const Lease lease = granted();
+    (void)manager->revoke(lease.id, lease.epoch, plan);
+    function.now_ns += 6'000 * kMs;
+    manager->poll();
+  };
+  round(seed_plan());
+  const auto mappings = function.dma.mapped.size();
+  for (int i = 0; i < 2'000; ++i) round(seed_plan());
+  for (int i = 0; i < 2'000; ++i) round(legacy_plan());
+  EXPECT_THAT(function.dma.mapped, SizeIs(mappings));
 }
 
 TEST_F(LeaseManagerTest, SweptCommandNeverReturns_FencedBySweepWithinItsDeadline) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -296,6 +297,12 @@ TEST_F(LeaseTableTest, IdOfNoSlot_NotFoundWithEpochZero) {
   EXPECT_EQ(claim.current_epoch, 0u);
 }
 
+TEST_F(LeaseTableTest, IdOfASlotBeyondTheTable_NotFound) {
+  const Lease lease = active();
+  for (const std::uint64_t slot : {2U, 3U, 100U, 0xffffU})
+    EXPECT_EQ(table.find((lease.id & ~std::uint64_t{0xffff}) | slot, lease.epoch), std::nullopt);
+}
+
 TEST(LeaseTable, FirstEpoch_AboveThoseOfTheTableBefore) {
   auto table = LeaseTable::create({.slots = 1, .first_epoch = 42}).value();
   EXPECT_EQ(table.grant()->epoch, 42u);
@@ -361,6 +368,23 @@ TEST(LeaseTable, DrainedInEveryState_OutcomesAsTheyWereToldAndTheRestTornDown) {
   EXPECT_EQ(table.count(State::Free), 5u);
 }
 
+/// Two that were freed in another order than that of their slots.
+TEST(LeaseTable, DrainedBesideFreeSlots_EachSlotServesOnce) {
+  auto table = LeaseTable::create({.slots = 4}).value();
+  std::vector<Lease> of;
+  for (int i = 0; i < 3; ++i) of.push_back(table.grant().value());
+  for (const std::size_t i : {1U, 0U}) {
+    (void)table.revoke(of[i].id, of[i].epoch);
+    ASSERT_TRUE(table.free(of[i].slot));
+  }
+  table.drained(9);
+  ASSERT_TRUE(table.function_reset());
+  std::set<std::uint32_t> slots;
+  for (int i = 0; i < 4; ++i) slots.insert(table.grant().value().slot);
+  EXPECT_THAT(slots, ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(table.grant());
+}
+
 TEST(LeaseTable, PendingAndNotDrained_FunctionResetRefused) {
   auto table = LeaseTable::create({.slots = 1}).value();
   const Lease lease = table.grant().value();
@@ -382,6 +406,95 @@ TEST(LeaseTable, DrainedWhileASlotIsInHand_ItsNextLeaseIsNot) {
   ASSERT_TRUE(table.grant());
   EXPECT_FALSE(table.free(lease.slot));
   EXPECT_EQ(table.state(lease.slot), State::Active);
+}
+
+// ---- what goes over to the slot's next lease: nothing ----
+
+/// A table of one slot, whose lease is due and taken, in its second wait.
+class OneSlot : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Lease lease = table.grant().value();
+    (void)table.revoke(lease.id, lease.epoch);
+    ASSERT_TRUE(table.torn_down(0, kTornDown, 0, kGraceNs));
+    ASSERT_EQ(table.take_due(kGraceNs), 0u);
+    ASSERT_TRUE(table.quarantine(0, kLongNs));
+    ASSERT_EQ(table.take_due(kLongNs), 0u);
+  }
+  void expect_nothing_of_it() {
+    EXPECT_FALSE(table.is_quarantined(0));
+    ASSERT_TRUE(table.function_reset());
+    ASSERT_TRUE(table.grant());
+    EXPECT_EQ(table.verdict(0), Verdict{});
+    EXPECT_FALSE(table.free(0));
+    EXPECT_FALSE(table.fence(0, kFenced, 0));
+    EXPECT_FALSE(table.quarantine(0, kLongNs));
+    EXPECT_EQ(table.state(0), State::Active);
+  }
+  LeaseTable table = LeaseTable::create({.slots = 1}).value();
+};
+
+TEST_F(OneSlot, Freed_NextLeaseHasNothingOfIt) {
+  ASSERT_TRUE(table.free(0));
+  expect_nothing_of_it();
+}
+
+TEST_F(OneSlot, FreedWithAVerdict_TheVerdictIsKeptUntilTheNextLease) {
+  ASSERT_TRUE(table.free(0, kFenced));
+  EXPECT_EQ(table.verdict(0), kFenced);
+  expect_nothing_of_it();
+}
+
+TEST_F(OneSlot, Fenced_NextLeaseHasNothingOfIt) {
+  ASSERT_TRUE(table.fence(0, kFenced, 1));
+  expect_nothing_of_it();
+}
+
+TEST_F(OneSlot, FunctionLost_NextLeaseHasNothingOfIt) {
+  table.function_lost(1);
+  expect_nothing_of_it();
+}
+
+TEST_F(OneSlot, Drained_NextLeaseHasNothingOfIt) {
+  table.drained(1);
+  expect_nothing_of_it();
+}
+
+TEST_F(OneSlot, DrainedAndReset_NextPendingLeaseMayNotBeResetAgain) {
+  table.drained(1);
+  ASSERT_TRUE(table.function_reset());
+  EXPECT_FALSE(table.is_drained());
+  const Lease next = table.grant().value();
+  (void)table.revoke(next.id, next.epoch);
+  ASSERT_TRUE(table.torn_down(0, kTornDown, 2, kGraceNs));
+  EXPECT_FALSE(table.function_reset());
+}
+
+TEST_F(LeaseTableTest, FreeWhileQuarantinedAndNotDue_Refused) {
+  const Lease lease = pending();
+  ASSERT_EQ(table.take_due(kGraceNs), lease.slot);
+  ASSERT_TRUE(table.quarantine(lease.slot, kLongNs));
+  EXPECT_FALSE(table.free(lease.slot));
+  EXPECT_FALSE(table.fence(lease.slot, kFenced, 0));
+  EXPECT_FALSE(table.quarantine(lease.slot, kLongNs));
+  EXPECT_EQ(state(lease), State::PendingDestroy);
+}
+
+/// They wait in the order of their fences, which is not that of their slots.
+TEST_F(LeaseTableTest, FunctionLostWhileTwoWait_EachIsFencedOnce) {
+  const Lease first = revoking();
+  const Lease second = pending();
+  ASSERT_TRUE(table.torn_down(first.slot, kTornDown, 0, kGraceNs));
+  table.function_lost(9);
+  EXPECT_THAT(table.fenced_summary(),
+              ElementsAre(Field(&FencedLease::lease, first), Field(&FencedLease::lease, second)));
+  EXPECT_EQ(table.fenced_summary()[1].fenced_at_ns, 9u);
+}
+
+TEST_F(LeaseTableTest, Drained_NobodyIsListedAsFenced) {
+  fenced();
+  table.drained(9);
+  EXPECT_THAT(table.fenced_summary(), SizeIs(0));
 }
 
 TEST_F(LeaseTableTest, FreeWithAVerdictWhileActive_RefusedAndTheVerdictStays) {
@@ -467,6 +580,18 @@ class FullTable : public ::testing::Test {
 TEST_F(FullTable, SixtyFiveThousandSlots_AtMost16MiB) {
   EXPECT_EQ(table.slots(), 65'000u);
   EXPECT_LE(table.bytes(), std::size_t{16} << 20);
+}
+
+TEST(LeaseTable, ManyThatWaitEquallyLong_TakeNoMoreMemoryThanOne) {
+  auto table = LeaseTable::create({.slots = 1'000}).value();
+  std::size_t one = 0;
+  for (std::uint32_t slot = 0; slot < 1'000; ++slot) {
+    const Lease lease = table.grant().value();
+    (void)table.revoke(lease.id, lease.epoch);
+    ASSERT_TRUE(table.torn_down(lease.slot, kTornDown, slot, kGraceNs));
+    one = std::max(one, slot == 0 ? table.bytes() : 0);
+  }
+  EXPECT_EQ(table.bytes(), one);
 }
 
 TEST_F(FullTable, TenDue_TenTakenInOrder) {

@@ -196,5 +196,14 @@ TEST_F(Receiving, NextLeaseOfTheSlot_HasTheCompletionQueueUnlessItNeedsALarger) 
   EXPECT_EQ(arrived(same).wr_id, 1u);
 }
 
+TEST_F(Receiving, LargerQueueWhereTheOldOneStays_NotGrantedAndNothingIsLeft) {
+  for (int i = 0; i < 8; ++i) (void)revoke(receiving(2), legacy_plan());
+  const Client& plain = *clients.front();
+  break_command(prm::Opcode::DESTROY_CQ, model::CommandFaultRule::Kind::Status, false);
+  EXPECT_FALSE(manager->grant(request(plain, 4)));
+  EXPECT_EQ(manager->fenced_count(), 0u);
+  EXPECT_EQ(manager->table().count(State::Free), 8u);
+}
+
 }  // namespace
 }  // namespace portcullis::lease

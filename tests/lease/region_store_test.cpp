@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <utility>
 
 #include "base/dma_bytes.hpp"
@@ -86,6 +87,46 @@ TEST(RegionStoreTest, RegionThatIsGrantedAgain_IsZeroFromEndToEnd) {
   EXPECT_EQ(dma_peek_u64(again.bytes().data()), 0U);
   EXPECT_EQ(dma_peek_u64(again.bytes().data() + kBytes - 8), 0U);
   EXPECT_EQ(store.kept_bytes(), 0U);
+}
+
+TEST(RegionStoreTest, TwoOfOneSizeKept_BothAreGivenAgainAndTheThirdIsNew) {
+  portcullis::testing::FakeDmaSpace space;
+  RegionStore store(space, {});
+  std::set<const std::byte*> before;
+  auto one = store.take(kTenant, kPageBytes);
+  auto other = store.take(kTenant, kPageBytes);
+  for (const auto* region : {&one, &other}) before.insert((*region)->bytes().data());
+  ASSERT_TRUE(one->unmap() && other->unmap());
+  store.give_back(kTenant, *std::move(one));
+  store.give_back(kTenant, *std::move(other));
+  EXPECT_TRUE(store.scrub() && store.scrub());
+  const auto first = store.take(kTenant, kPageBytes);
+  const auto second = store.take(kTenant, kPageBytes);
+  const auto third = store.take(kTenant, kPageBytes);
+  const std::set<const std::byte*> again{first->bytes().data(), second->bytes().data()};
+  EXPECT_EQ(again, before);
+  EXPECT_TRUE(third->is_mapped());
+  EXPECT_EQ(store.kept_bytes(), 0U);
+}
+
+TEST(RegionStoreTest, OneOfTwoGivenBack_TheOtherIsStillCharged) {
+  portcullis::testing::FakeDmaSpace space;
+  RegionStore store(space, {.tenant_quota_bytes = 3 * kPageBytes});
+  auto one = store.take(kTenant, kPageBytes);
+  const auto other = store.take(kTenant, 2 * kPageBytes);
+  ASSERT_TRUE(one->unmap());
+  store.give_back(kTenant, *std::move(one));
+  EXPECT_EQ(store.bytes_of(kTenant), 2 * kPageBytes);
+  EXPECT_FALSE(store.take(kTenant, 2 * kPageBytes));
+}
+
+TEST(RegionStoreTest, MoreBytesThanThereAre_RefusedByTheirNumber) {
+  portcullis::testing::FakeDmaSpace space;
+  RegionStore store(space, {});
+  const auto region = store.take(kTenant, ~std::uint64_t{0});
+  ASSERT_FALSE(region);
+  EXPECT_EQ(region.error().text,
+            "a lease of 18446744073709551615 bytes; less than 2^64 - 4096 expected");
 }
 
 TEST(RegionStoreTest, QuotaThatIsNearlyUsed_AdmitsTheRestAndNotAPageMore) {

@@ -59,6 +59,7 @@ class ScriptedChannel final : public pmd::CommandChannel {
 
   Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t,
                              pmd::SlotClass slot_class) override {
+    if (gone) return fail(Errc::DeviceGone, "the device is gone");
     if (busy || (slot_class == pmd::SlotClass::Fence && fences_in_flight == fence_slots))
       return fail(Errc::Busy, "no slot");
     if (slot_class == pmd::SlotClass::Common && commons_in_flight == common_slots)
@@ -145,6 +146,7 @@ class ScriptedChannel final : public pmd::CommandChannel {
   std::uint32_t common_slots = ~std::uint32_t{0};  // and how many others
   std::uint32_t commons_in_flight = 0;
   bool busy = false;
+  bool gone = false;  // nothing can be sent any more
 
  private:
   static constexpr std::uint32_t kAnyObject = ~std::uint32_t{0};

@@ -102,6 +102,18 @@ const std::vector<Carried> kEvery{
 };
 INSTANTIATE_TEST_SUITE_P(OfTheTable, EveryStep, ::testing::ValuesIn(kEvery));
 
+TEST(StepTable, EveryCommandWithANumberTooWide_RefusedAndNotSent) {
+  ScriptedFunction function;
+  const FenceTarget wide{.qpn = prm::QpNumber{1U << 24},
+                         .mkey_index = prm::MkeyIndex{1U << 24},
+                         .pdn = prm::PdNumber{1U << 24},
+                         .tenant_mkey_index = prm::MkeyIndex{1U << 24}};
+  for (const StepRow& row : step_rows())
+    EXPECT_FALSE(row.is_command() && row.submit(function.channel, wide, pmd::SlotClass::Fence))
+        << row.name;
+  EXPECT_THAT(function.channel.sent, SizeIs(0));
+}
+
 template <class Holds>
 std::vector<Step> where(Holds holds) {
   std::vector<Step> steps;

@@ -4,6 +4,7 @@
 // fails, in whatever way, nothing is left behind.
 #include <gmock/gmock.h>
 
+#include "base/cells.hpp"
 #include "prm/opcodes.hpp"
 #include "prm/port_commands.hpp"
 #include "tests/pmd/hca_rig.hpp"
@@ -15,6 +16,7 @@ using Kind = model::CommandFaultRule::Kind;
 using portcullis::testing::HcaRig;
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -158,6 +160,7 @@ TEST_F(BringUpTest, ForeignVendor_IsRefusedBeforeAnythingIsTouched) {
   EXPECT_EQ(refused.error().code, Errc::Unsupported);
   EXPECT_THAT(refused.error().text, AllOf(HasSubstr("8086:1017"), HasSubstr("15b3:1017")));
   EXPECT_EQ(model->counters().commands, 0u);
+  EXPECT_THAT(function.calls, Not(Contains("master on")));
 }
 
 TEST_F(BringUpTest, BarWithoutAnInitialisationSegment_IsRefused) {
@@ -203,6 +206,14 @@ TEST(BringUp, FirmwareThatIsNeverReady_TimesOutAfterTwoMinutes) {
   EXPECT_THAT(refused.error().text, HasSubstr("still initialising after 120000 ms"));
   EXPECT_GE(rig.device.clock.now_ns(), 120 * kNsPerSecond);
   EXPECT_THAT(rig.function.calls, ElementsAre("master on", "master off", "reset"));
+}
+
+TEST(BringUp, RefusedBusMastering_IsToldBeforeTheFirmwareIsWaitedFor) {
+  HcaRig rig(with_behaviour("never-ready"));
+  rig.function.refuse_bus_master = true;
+  const std::uint64_t before = rig.device.clock.now_ns();
+  EXPECT_THAT(rig.bring_up().error().text, StartsWith("bus mastering: bus mastering refused"));
+  EXPECT_EQ(rig.device.clock.now_ns(), before);
 }
 
 TEST(BringUp, SlowFirmware_IsWaitedFor) {
@@ -374,6 +385,43 @@ TEST_F(AllOnes, ToTheEnd_DeviceIsGone) {
   EXPECT_THAT(error_of_bring_up(), HasSubstr("still read all ones after 500 ms"));
   EXPECT_GE(now_ns, kStartNs + 500 * kNsPerMs);
 }
+
+// ---- how long a command may take ----
+
+struct Timeouts {
+  const char* name;
+  std::uint32_t init_to;  // cmd_q_init_to: the unit (0 ms, 1 s) in bits 30:29 above the value
+  std::uint32_t exec_to;
+  std::uint64_t expected_ms;
+};
+
+/// A command interface that stands there and never answers.
+class SilentCard : public AllOnes, public ::testing::WithParamInterface<Timeouts> {
+ protected:
+  void SetUp() override {
+    std::ranges::fill(bar, std::byte{0});
+    put(0x4, 5U << 16);      // cmdif_rev_fw_sub
+    put(0x14, 5U << 4 | 6);  // cmdq_addr_l_sz: 32 entries of 64 bytes
+    put(0xff8, GetParam().exec_to);
+    put(0xffc, GetParam().init_to);
+  }
+  void put(std::size_t offset, std::uint32_t value) {
+    cells::store_release<std::uint32_t>(bar.data() + offset, cells::be32(value));
+  }
+};
+
+/// Linux goes by neither where cmd_q_init_to is 0 (mlx5_tout_query_iseg).
+TEST_P(SilentCard, FirstCommand_TimesOutWhenTheDeviceSays) {
+  EXPECT_THAT(error_of_bring_up(), StartsWith("ENABLE_HCA: ENABLE_HCA was not answered"));
+  EXPECT_EQ(now_ns - kStartNs, GetParam().expected_ms * kNsPerMs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Says, SilentCard,
+                         ::testing::Values(Timeouts{"Both", 7, 1U << 29 | 3, 3'000},
+                                           Timeouts{"Neither", 0, 0, 60'000},
+                                           Timeouts{"NotTheInit", 0, 1U << 29 | 3, 60'000},
+                                           Timeouts{"NotTheCommand", 7, 0, 60'000}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace portcullis::pmd

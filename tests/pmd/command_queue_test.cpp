@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <set>
 
 #include "tests/pmd/scripted_device.hpp"
@@ -19,6 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using Bytes = std::vector<std::byte>;
+using Bytes8 = std::vector<std::uint8_t>;
 using Reply = ScriptedDevice::Reply;
 using Command = ScriptedDevice::Command;
 
@@ -116,6 +118,44 @@ TEST_F(CommandQueueTest, MessageBeyondTheReadyMailboxes_BorrowsAndReturnsThem) {
   EXPECT_THAT(scripted.complaints, IsEmpty());
   EXPECT_EQ(scripted.commands[0].in.size(), 200'000u);
   EXPECT_EQ(arena.bytes_in_use(), before);
+  out.resize(200'000);
+  ASSERT_TRUE(execute(message(kDestroyMkey)).has_value());
+  EXPECT_EQ(arena.bytes_in_use(), before);
+}
+
+/// Room for one piece of 64 blocks, where either message needs several.
+TEST_F(CommandQueueTest, MailboxesThatCannotBeHad_RefusedAndNothingIsKept) {
+  scripted.space.most_mappings = scripted.space.mappings();
+  std::vector<DmaBuffer> taken;
+  for (const std::size_t bytes : {std::size_t{64} << 10, DmaArena::kLeastBytes})
+    while (auto piece = arena.allocate(bytes)) taken.push_back(*std::move(piece));
+  taken.erase(taken.begin());
+  const std::size_t before = arena.bytes_in_use();
+  EXPECT_FALSE(queue->submit(message(kQueryHcaCap, 200'000), 16, SlotClass::Common));
+  EXPECT_EQ(arena.bytes_in_use(), before);
+  EXPECT_FALSE(queue->submit(message(kQueryHcaCap, 600), 200'000, SlotClass::Common));
+  EXPECT_EQ(arena.bytes_in_use(), before);
+  EXPECT_EQ(scripted.read(InitSegment::kCmdDbell), 0u);
+  EXPECT_TRUE(execute(message(kDestroyMkey)).has_value());
+}
+
+TEST_F(CommandQueueTest, OutputOfTwelveBytes_NothingBehindItIsTouched) {
+  scripted.firmware = [](const Command&) { return Reply{.out = Bytes8(16, 0x5a)}; };
+  std::array<std::byte, 16> room{};
+  const auto failed = queue->execute(message(kDestroyMkey), std::span(room).first(12),
+                                     SlotClass::Common, queue->default_deadline_ns());
+  EXPECT_FALSE(failed.has_value());
+  EXPECT_EQ(room[11], std::byte{0x5a});
+  EXPECT_THAT(std::span(room).last(4), Each(std::byte{0}));
+}
+
+TEST_F(CommandQueueTest, CommandBehindOneThatWasNotDelivered_BreaksNoRuleOfTheProtocol) {
+  scripted.firmware = [](const Command&) { return Reply{.delivery = 0x7}; };
+  ASSERT_FALSE(execute(message(kDestroyMkey)).has_value());
+  scripted.firmware = [](const Command&) { return Reply{}; };
+  ASSERT_TRUE(execute(message(kDestroyMkey)).has_value());
+  EXPECT_EQ(scripted.commands[0].slot, scripted.commands[1].slot);
+  EXPECT_THAT(scripted.complaints, IsEmpty());
 }
 
 TEST_F(CommandQueueTest, MessageOfReadyLength_AllocatesNothing) {
@@ -171,12 +211,15 @@ TEST_F(CommandQueueTest, StatusNotZero_FailsWithTheDevicesVerdictAndItsOutput) {
 }
 
 TEST_F(CommandQueueTest, DeliveryStatusNotZero_FailsWhateverTheOutputSays) {
-  scripted.firmware = [](const Command&) { return Reply{.delivery = 0x7}; };
+  scripted.firmware = [](const Command&) {
+    return Reply{.delivery = 0x7, .out = {0x3, 0, 0, 0, 0xde, 0xad, 0xbe, 0xef}};
+  };
   const auto failed = execute(message(kDestroyMkey));
   ASSERT_FALSE(failed.has_value());
   EXPECT_EQ(failed.error().code, Errc::CommandFailed);
   EXPECT_EQ(failed.error().command->delivery_status, 7);
   EXPECT_EQ(failed.error().command->status, 0);
+  EXPECT_EQ(failed.error().command->syndrome, 0u);
 }
 
 TEST_F(CommandQueueTest, FailedCommand_LeavesItsSlotForTheNext) {
@@ -204,6 +247,16 @@ TEST_F(CommandQueueTest, LateAnswer_DoesNotFreeAQuarantinedSlot) {
   EXPECT_EQ(queue->slots_in_quarantine(), 1u);
 }
 
+TEST_F(CommandQueueTest, AwaitedAgainAfterItsTimeout_RefusedThoughTheAnswerHasCome) {
+  scripted.firmware = [](const Command&) { return Reply{.returns = false}; };
+  const Ticket ticket = queue->submit(message(kDestroyMkey), 16, SlotClass::Common).value();
+  ASSERT_FALSE(queue->await(ticket, out, scripted.now_ns + kNsPerMs).has_value());
+  scripted.answer_late(ticket.slot);
+  const auto again = queue->await(ticket, out, queue->default_deadline_ns());
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().code, Errc::InvalidArgument);
+}
+
 TEST_F(CommandQueueTest, AnswerWhileTheCallerWasAway_IsNoTimeout) {
   const Ticket ticket = queue->submit(message(kDestroyMkey), 16, SlotClass::Common).value();
   device.relax(scripted.now_ns + kNsPerMs);
@@ -214,6 +267,7 @@ TEST_F(CommandQueueTest, AnswerWhileTheCallerWasAway_IsNoTimeout) {
 TEST_F(CommandQueueTest, LostFenceSlot_IsReplacedFromTheCommonOnes) {
   ASSERT_FALSE(lose(SlotClass::Fence).has_value());
   EXPECT_EQ(queue->fence_slots_available(), 3u);
+  EXPECT_EQ(queue->slots_in_quarantine(), 1u);
   EXPECT_EQ(queue->submit(message(kDestroyMkey), 16, SlotClass::Fence)->slot, 27u);
 }
 
@@ -239,10 +293,23 @@ TEST_F(CommandQueueTest, MissingFenceSlot_IsReplacedWhenACommonOneComesBack) {
   EXPECT_EQ(queue->fence_slots_available(), 3u);
 }
 
+/// The page of entries and the mailboxes of the slot, one chain for each way.
 TEST_F(CommandQueueTest, LostCommandsMemory_NeverReturnsToTheArena) {
+  const std::size_t chain = (arena.bytes_in_use() - kPageBytes) / (2 * std::size_t{32});
   ASSERT_FALSE(lose(SlotClass::Common).has_value());
   queue.reset();
-  EXPECT_GT(arena.bytes_in_use(), 0u);
+  EXPECT_EQ(arena.bytes_in_use(), kPageBytes + 2 * chain);
+}
+
+TEST_F(CommandQueueTest, NoMemoryForEverySlot_NoQueue) {
+  queue.reset();
+  scripted.space.most_mappings = scripted.space.mappings();
+  std::vector<DmaBuffer> taken;
+  for (const std::size_t bytes : {kPageBytes, DmaArena::kLeastBytes})
+    while (auto piece = arena.allocate(bytes)) taken.push_back(*std::move(piece));
+  taken.erase(taken.begin());
+  scripted.write(InitSegment::kCmdqAddrLSz, 5U << 4 | 6);
+  EXPECT_EQ(CommandQueue::create(device, arena, health).error().code, Errc::OutOfResources);
 }
 
 TEST_F(CommandQueueTest, QueueWithoutLosses_ReturnsAllItsMemory) {
@@ -291,10 +358,21 @@ TEST_F(CommandQueueTest, AnswerOfABrokenFunction_IsNeverSuccess) {
   EXPECT_EQ(execute(message(kDestroyMkey)).error().code, Errc::DeviceFailed);
 }
 
+TEST_F(CommandQueueTest, AnswerThatIsThereOfAFunctionFoundBrokenMeanwhile_IsNeverSuccess) {
+  const Ticket ticket = queue->submit(message(kDestroyMkey), 16, SlotClass::Common).value();
+  device.relax(scripted.now_ns + kNsPerMs);
+  ASSERT_TRUE(queue->is_done(ticket));
+  health.report_failure("the test has it so");
+  EXPECT_EQ(queue->await(ticket, out, queue->default_deadline_ns()).error().code,
+            Errc::DeviceFailed);
+}
+
 TEST_F(CommandQueueTest, SyndromeBeforeTheCommand_IsSeenWhileWaiting) {
   scripted.write_byte(InitSegment::kSynd, 1);
   scripted.write_byte(InitSegment::kRfrSeverity, 0x80);
+  const std::uint64_t before = scripted.now_ns;
   EXPECT_EQ(execute(message(kDestroyMkey)).error().code, Errc::DeviceFailed);
+  EXPECT_EQ(scripted.now_ns, before);
 }
 
 TEST_F(CommandQueueTest, CardPulledWhileACommandIsUnderWay_IsGoneNotSlow) {
@@ -336,6 +414,29 @@ TEST_F(CommandQueueTest, IdleHook_LeftOutWhileAFenceIsNotLate) {
   EXPECT_GT(calls, 0);
 }
 
+TEST_F(CommandQueueTest, IdleHook_LeftOutWhereTheFirstLookFindsTheAnswer) {
+  int calls = 0;
+  queue->on_idle([&calls] { ++calls; });
+  scripted.firmware = [](const Command&) { return Reply{.delay_ns = 500 * kNsPerUs}; };
+  EXPECT_TRUE(execute(message(kDestroyMkey)).has_value());
+  EXPECT_EQ(calls, 0);
+}
+
+/// Another command's answer wakes the fence before its own is there; it is late after 1 ms.
+TEST_F(CommandQueueTest, IdleHook_NotRunForAFenceBeforeItIsLateAndThenAtOnce) {
+  std::vector<std::uint64_t> calls_ns;
+  queue->on_idle([&] { calls_ns.push_back(scripted.now_ns); });
+  scripted.firmware = [](const Command& command) {
+    return Reply{.delay_ns = command.slot == 0 ? 100 * kNsPerUs : 5 * kNsPerMs};
+  };
+  const std::uint64_t since_ns = scripted.now_ns;
+  const Ticket other = queue->submit(message(kDestroyMkey), 16, SlotClass::Common).value();
+  EXPECT_TRUE(execute(message(kDestroyMkey), SlotClass::Fence).has_value());
+  ASSERT_FALSE(calls_ns.empty());
+  EXPECT_EQ(calls_ns.front(), since_ns + 100 * kNsPerUs + kNsPerMs);
+  EXPECT_TRUE(queue->await(other, out, queue->default_deadline_ns()).has_value());
+}
+
 TEST_F(CommandQueueTest, SilentFence_TimesOutAtADeadlineThatComesBeforeItIsLate) {
   scripted.firmware = [](const Command&) { return Reply{.returns = false}; };
   const std::uint64_t deadline = scripted.now_ns + 100 * kNsPerUs;
@@ -347,6 +448,11 @@ TEST_F(CommandQueueTest, SilentFence_TimesOutAtADeadlineThatComesBeforeItIsLate)
 TEST_F(CommandQueueTest, WrongLengths_AreRefusedAndNothingIsSent) {
   EXPECT_EQ(queue->submit(Bytes(12), 16, SlotClass::Common).error().code, Errc::InvalidArgument);
   EXPECT_EQ(queue->submit(Bytes(16), 4, SlotClass::Common).error().code, Errc::InvalidArgument);
+  constexpr std::size_t kTooLong = (std::size_t{8} << 20) + 1;
+  EXPECT_EQ(queue->submit(Bytes(kTooLong), 16, SlotClass::Common).error().code,
+            Errc::InvalidArgument);
+  EXPECT_EQ(queue->submit(Bytes(16), kTooLong, SlotClass::Common).error().code,
+            Errc::InvalidArgument);
   EXPECT_EQ(scripted.read(InitSegment::kCmdDbell), 0u);
 }
 
@@ -354,6 +460,16 @@ TEST_F(CommandQueueTest, TicketOfNoCommand_IsRefused) {
   EXPECT_EQ(queue->await(Ticket{3}, out, 0).error().code, Errc::InvalidArgument);
   EXPECT_EQ(queue->await(Ticket{77}, out, 0).error().code, Errc::InvalidArgument);
   EXPECT_FALSE(queue->is_done(Ticket{77}));
+  EXPECT_EQ(queue->await(Ticket{0xffffffff}, out, 0).error().code, Errc::InvalidArgument);
+  EXPECT_FALSE(queue->is_done(Ticket{0xffffffff}));
+}
+
+TEST_F(CommandQueueTest, RoomForAnotherLengthThanAnnounced_RefusedAndTheCommandStays) {
+  const Ticket ticket = queue->submit(message(kDestroyMkey), 16, SlotClass::Common).value();
+  Bytes longer(32);
+  const auto refused = queue->await(ticket, longer, queue->default_deadline_ns());
+  EXPECT_EQ(refused.error().text, "room for 32 bytes of output; 16 were announced");
+  EXPECT_TRUE(queue->await(ticket, out, queue->default_deadline_ns()).has_value());
 }
 
 TEST_F(CommandQueueTest, Ticket_CountsOnce) {

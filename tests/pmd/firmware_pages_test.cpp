@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+#include <numeric>
 #include <set>
 
 #include "tests/pmd/ifc_message.hpp"
@@ -16,9 +18,11 @@ namespace {
 using portcullis::testing::IfcMessage;
 using portcullis::testing::ScriptedDevice;
 using prm::QueryPagesOpMod;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 using Command = ScriptedDevice::Command;
 using Reply = ScriptedDevice::Reply;
@@ -140,6 +144,29 @@ TEST_F(FirmwarePagesTest, ManyPages_GoInBatches) {
   asks_for = 1300;
   ASSERT_TRUE(firmware_pages.give_startup(QueryPagesOpMod::INIT_PAGES).has_value());
   EXPECT_THAT(counts, ElementsAre(512u, 512u, 276u));
+}
+
+/// alloc_system_page of Linux gives none there either, for the firmware takes it for no page.
+TEST_F(FirmwarePagesTest, PageAtAddressZero_IsNotGiven) {
+  scripted.space.next = 0;
+  asks_for = 1300;
+  ASSERT_TRUE(firmware_pages.give_startup(QueryPagesOpMod::INIT_PAGES).has_value());
+  EXPECT_NE(scripted.space.at(0), nullptr);
+  EXPECT_EQ(pages.size(), 1300u);
+  EXPECT_THAT(pages, Not(Contains(Iova{0})));
+}
+
+TEST_F(FirmwarePagesTest, RequestForNoPages_IsSentNothing) {
+  ask(0);
+  EXPECT_TRUE(firmware_pages.is_idle());
+  serve_all();
+  EXPECT_THAT(kinds, IsEmpty());
+}
+
+TEST_F(FirmwarePagesTest, RequestToTakeBackMoreThanFirmwareCanRelease_AsksForSoMany) {
+  ask(std::numeric_limits<std::int32_t>::min());
+  serve_all();
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0U), 50'000u);
 }
 
 TEST_F(FirmwarePagesTest, NoPagesAskedFor_SendsNoManagePages) {
@@ -314,6 +341,21 @@ TEST_F(FirmwarePagesTest, ReclaimAll_AsksUntilNothingIsHeld) {
   ASSERT_TRUE(firmware_pages.reclaim_all().has_value());
   EXPECT_EQ(firmware_pages.held(), 0u);
   EXPECT_THAT(pages, IsEmpty());
+}
+
+/// One page every three seconds, and nothing in between.
+TEST_F(FirmwarePagesTest, FirmwareThatIsSlow_IsAskedAsLongAsPagesCome) {
+  ask(4);
+  serve_all();
+  const std::uint64_t since_ns = scripted.now_ns;
+  scripted.firmware = [&, left = std::uint64_t{4}](const Command& command) mutable {
+    returns_at_once = 4 - (scripted.now_ns - since_ns) / (3 * kNsPerSecond) < left ? 1 : 0;
+    left -= returns_at_once;
+    return manage(command);
+  };
+  ASSERT_TRUE(firmware_pages.reclaim_all().has_value());
+  EXPECT_EQ(firmware_pages.held(), 0u);
+  EXPECT_GE(scripted.now_ns - since_ns, 12 * kNsPerSecond);
 }
 
 TEST_F(FirmwarePagesTest, FirmwareThatKeepsPages_IsAnErrorAfterFiveSecondsWithoutProgress) {

@@ -22,6 +22,7 @@ class RecordingFunction final : public PciFunction {
   }
   Result<void> set_bus_master(bool on) override {
     calls.push_back(on ? "master on" : "master off");
+    if (refuse_bus_master) return fail(Errc::System, "bus mastering refused");
     return function_->set_bus_master(on);
   }
   Result<void> reset() override {
@@ -33,6 +34,7 @@ class RecordingFunction final : public PciFunction {
   std::uint16_t vendor = 0x15b3;
   std::uint16_t device = 0;  // 0: the function's own
   bool refuse_reset = false;
+  bool refuse_bus_master = false;
   std::vector<std::string> calls;
 
  private:

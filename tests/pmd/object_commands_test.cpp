@@ -271,6 +271,39 @@ TEST_F(ObjectCommands, EmptyOrCrookedOrWritableOnlyFromAfarRange_IsRefusedUnsent
   EXPECT_EQ(channel.sent.size(), before);
 }
 
+TEST_F(ObjectCommands, KeyOfAnyKindWritableOnlyFromAfar_IsRefusedUnsent) {
+  const auto domain = pd();
+  context.caps.max_indirection = 1;
+  const pmd::KeyRange range{prm::Rkey{0x100}, 0, 4096};
+  const auto before = channel.sent.size();
+  for (const pmd::Access access :
+       {pmd::Access{.remote_write = true}, pmd::Access{.remote_atomic = true}}) {
+    EXPECT_FALSE(MemoryKey::create_mtt(context, domain, MemoryRange{0x1000, 64, 0x1000}, access));
+    EXPECT_FALSE(MemoryKey::create_klm(context, domain, {&range, 1}, access));
+    EXPECT_FALSE(MemoryKey::create_pa(context, domain, access));
+  }
+  EXPECT_EQ(channel.sent.size(), before);
+}
+
+TEST_F(ObjectCommands, AddressOfTheClientThatWraps_IsRefusedUnsent) {
+  const auto domain = pd();
+  const auto before = channel.sent.size();
+  EXPECT_FALSE(MemoryKey::create_mtt(context, domain, MemoryRange{0, 8192, ~0ull - 4095}, {}));
+  EXPECT_EQ(channel.sent.size(), before);
+}
+
+TEST_F(ObjectCommands, EachDestroyed_HasTheFunctionsDeadline) {
+  {
+    const auto page = uar();
+    const auto domain = pd();
+    auto cq = pmd::CompletionQueue::create(context, page, kEqn, 4).value();
+    const auto qp = pmd::QueuePair::create(context, domain, cq, page, {4}).value();
+    const auto key = MemoryKey::create_pa(context, domain, {}).value();
+    channel.deadlines.clear();
+  }
+  EXPECT_THAT(channel.deadlines, ::testing::ElementsAre(60'000, 60'000, 60'000, 60'000, 60'000));
+}
+
 TEST_F(ObjectCommands, CompletionQueueNamesItsMemoryUarAndEventQueue) {
   const auto page = uar();
   const auto cq = pmd::CompletionQueue::create(context, page, kEqn, 8).value();

@@ -320,6 +320,41 @@ TEST_F(QueuePairCommands, SendQueueLargerThanTheCapability_NamesWhatIsAccepted) 
               HasSubstr("at most 2^3"));
 }
 
+TEST_F(QueuePairCommands, LargestQueues_AreAccepted) {
+  context.caps.log_max_qp_sz = 5;
+  auto large = pmd::CompletionQueue::create(context, page, kEqn, 8).value();
+  EXPECT_TRUE(pmd::QueuePair::create(context, domain, large, page,
+                                     {.log_sq_size = 5,
+                                      .log_rq_size = 5,
+                                      .log_receive_pieces = pmd::ReceiveQueue::kMostLogPieces}));
+}
+
+TEST_F(QueuePairCommands, NumberThatTheDeviceGaveOutTwice_IsRefused) {
+  auto large = pmd::CompletionQueue::create(context, page, kEqn, 8).value();
+  const auto first = pmd::QueuePair::create(context, domain, large, page, {4}).value();
+  EXPECT_THAT(pmd::QueuePair::create(context, domain, large, page, {4}).error().text,
+              HasSubstr("twice"));
+}
+
+TEST_F(QueuePairCommands, RefusedReset_QueueKeepsWhatWasPosted) {
+  ASSERT_TRUE(qp.post_write_inline({}, {}));
+  channel.fail_with(k2Rst, Errc::CommandFailed);
+  ASSERT_FALSE(qp.to_reset());
+  EXPECT_EQ(qp.outstanding_blocks(), 1u);
+}
+
+TEST_F(QueuePairCommands, ConfirmedTwice_IsOnce) {
+  auto large = pmd::CompletionQueue::create(context, page, kEqn, 5).value();
+  auto first = pmd::QueuePair::create(context, domain, large, page, {4}).value();
+  first.release();
+  first.confirm_destroyed();
+  auto second = pmd::QueuePair::create(context, domain, large, page, {4}).value();
+  first.confirm_destroyed();
+  second.release();
+  second.confirm_destroyed();
+  EXPECT_TRUE(pmd::QueuePair::create(context, domain, large, page, {5}));
+}
+
 TEST_F(QueuePairCommands, DestroyedQueuePair_GivesMemoryAndCompletionEntriesBack) {
   const auto before = arena.bytes_in_use();
   ASSERT_TRUE(qp.destroy());

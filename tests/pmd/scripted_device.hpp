@@ -70,8 +70,8 @@ enum InitSegment : std::size_t {
 class TranslatingSpace final : public DmaSpace {
  public:
   Result<Iova> map(std::span<std::byte> memory) override {
-    const Iova iova = next_ + reinterpret_cast<std::uintptr_t>(memory.data()) % kWindow;
-    next_ += (memory.size() / kWindow + 2) * kWindow;
+    const Iova iova = next + reinterpret_cast<std::uintptr_t>(memory.data()) % kWindow;
+    next += (memory.size() / kWindow + 2) * kWindow;
     if (mapped_.size() >= most_mappings) return fail(Errc::OutOfResources, "no IOVA left");
     mapped_[iova] = memory;
     return iova;
@@ -91,10 +91,10 @@ class TranslatingSpace final : public DmaSpace {
   [[nodiscard]] std::size_t mappings() const { return mapped_.size(); }
 
   std::size_t most_mappings = 1000;
+  Iova next = Iova{1} << 40;  // of the next mapping
 
  private:
   static constexpr Iova kWindow = Iova{2} << 20;
-  Iova next_ = Iova{1} << 40;
   std::map<Iova, std::span<std::byte>> mapped_;
 };
 

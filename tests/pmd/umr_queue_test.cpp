@@ -109,6 +109,14 @@ TEST_F(Umrs, ChangeWithoutCompletion_TimesOutAtItsDeadline) {
   EXPECT_EQ(now_ns, until_ns);
 }
 
+TEST_F(Umrs, ChangeOfAnyKindWithoutCompletion_TimesOutAtItsDeadline) {
+  EXPECT_EQ(queue->invalidate_key(kKey, now_ns + 5'000).error().code, Errc::Timeout);
+  EXPECT_EQ(now_ns, 6'000u);
+  EXPECT_EQ(queue->change_access(kKey, prm::PdNumber{kPdn}, {}, now_ns + 5'000).error().code,
+            Errc::Timeout);
+  EXPECT_EQ(now_ns, 11'000u);
+}
+
 TEST_F(Umrs, LateCompletion_IsNotTakenForTheNextChanges) {
   EXPECT_EQ(queue->free_key(kKey, now_ns + 5'000).error().code, Errc::Timeout);
   complete(0);
@@ -143,6 +151,26 @@ TEST_F(Umrs, RecoveredQueue_GoesThroughResetAndTakesChangesAgain) {
   produced = 1;
   complete(0);  // the QP counts from 0 again
   EXPECT_TRUE(queue->await(third, now_ns));
+}
+
+TEST_F(Umrs, DoneBeforeTheRecoveryAndNotSeen_KeepsItsOutcome) {
+  const auto first = queue->submit_free(kKey).value();
+  const auto second = queue->submit_free(kOtherKey).value();
+  complete(0);
+  ASSERT_TRUE(queue->recover());
+  EXPECT_TRUE(queue->await(first, now_ns));
+  EXPECT_THAT(queue->await(second, now_ns).error().text,
+              HasSubstr("UMR: qpn 0x1abcd wqe 0: IBV_WC_WR_FLUSH_ERR (5)"));
+}
+
+/// An entry that nobody can believe, where a full queue would look for room.
+TEST_F(Umrs, CompletionQueueThatIsBroken_IsToldInPlaceOfBusy) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(queue->submit_invalidate(kKey));
+  complete(3);
+  complete(3);
+  EXPECT_EQ(queue->submit_invalidate(kKey).error().code, Errc::Malformed);
+  EXPECT_EQ(queue->recover().error().code, Errc::Malformed);
+  EXPECT_EQ(channel.count(k2Rst), 0u);
 }
 
 TEST_F(Umrs, MoreChangesThanFit_AreBusyUntilOneIsDone) {
