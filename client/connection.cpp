@@ -2,16 +2,10 @@
 #include "client/connection.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/socket.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/unix_socket.hpp"
 
 namespace portcullis::client {
 namespace {
@@ -50,30 +44,6 @@ tl::unexpected<Error> refused(const wire::Refusal& refusal) {
               fmt::format("{}: {}", wire::name(refusal.code), wire::text_of(refusal.text)));
 }
 
-/// A server that accepts nobody, with all places before it taken, is waited for until then.
-Result<UniqueFd> connect_to(const std::filesystem::path& path, std::uint64_t until_ns) {
-  const std::string text = path.string();
-  PORTCULLIS_TRY_ASSIGN(const sockaddr_un address, unix_address(text, "socket"));
-  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.is_open()) return fail(Errc::System, fmt::format("socket: {}", std::strerror(errno)));
-  const auto connect = [&] {
-    return ::connect(socket.get(), generic(address), sizeof address) == 0;
-  };
-  constexpr int kTryAgainMs = 10;
-  bool is_connected = connect();
-  while (!is_connected && errno == EAGAIN && now_ns() < until_ns) {
-    (void)::poll(nullptr, 0, kTryAgainMs);
-    is_connected = connect();
-  }
-  if (is_connected) return socket;
-  if (errno == EAGAIN)
-    return fail(Errc::Timeout, fmt::format("the server at {} accepts nobody", text));
-  const bool is_nobody = errno == ENOENT || errno == ECONNREFUSED;
-  return fail(is_nobody ? Errc::NotFound : Errc::System,
-              is_nobody ? fmt::format("no leased listens on {}", text)
-                        : fmt::format("socket {}: {}", text, std::strerror(errno)));
-}
-
 }  // namespace
 
 tl::unexpected<Error> Connection::gone(const std::string& why) {
@@ -81,11 +51,14 @@ tl::unexpected<Error> Connection::gone(const std::string& why) {
   return tl::unexpected<Error>(*gone_);
 }
 
-Result<Connection> Connection::open(const std::filesystem::path& socket, const Options& options) {
-  PORTCULLIS_TRY_ASSIGN(auto connected,
-                        connect_to(socket, now_ns() + options.deadline_ms * kNsPerMs));
-  Connection connection(std::move(connected), options);
+Result<Connection> Connection::open(const ServerAddress& server, const Options& options) {
+  const std::uint64_t until_ns = now_ns() + options.deadline_ms * kNsPerMs;
+  PORTCULLIS_TRY_ASSIGN(auto link, Link::open(server, until_ns));
+  Connection connection(std::move(link), options);
+  const std::uint64_t now = now_ns();
+  connection.options_.deadline_ms = now < until_ns ? (until_ns - now) / kNsPerMs + 1 : 1;
   PORTCULLIS_TRY(connection.greet());
+  connection.options_.deadline_ms = options.deadline_ms;
   return connection;
 }
 
@@ -98,42 +71,16 @@ Result<void> Connection::greet() {
 
 Result<void> Connection::send(const wire::FrameBytes& frame) {
   if (gone_) return tl::unexpected<Error>(*gone_);
-  const std::uint64_t until_ns = now_ns() + options_.deadline_ms * kNsPerMs;
-  ssize_t sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
-  while (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
-    const std::uint64_t now = now_ns();
-    if (now >= until_ns) return fail(Errc::Timeout, "the server has not read what was sent before");
-    pollfd room{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
-    (void)::poll(&room, 1,
-                 static_cast<int>(std::min<std::uint64_t>((until_ns - now) / kNsPerMs + 1, 1'000)));
-    sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
-  }
-  if (sent == static_cast<ssize_t>(frame.size())) return {};
-  // What a server that hung up had to say first is there to be read.
-  if (errno == EPIPE || errno == ECONNRESET) return {};
-  return gone(fmt::format("the server cannot be written to: {}", std::strerror(errno)));
+  auto sent = link_->send(frame, now_ns() + options_.deadline_ms * kNsPerMs);
+  if (!sent && sent.error().code == Errc::DeviceGone) return gone(sent.error().text);
+  return sent;
 }
 
 Result<std::optional<wire::FrameBytes>> Connection::receive(std::uint64_t until_ns) {
   if (gone_) return tl::unexpected<Error>(*gone_);
-  for (;;) {
-    const std::uint64_t now = now_ns();
-    const std::uint64_t left_ms =
-        now >= until_ns ? 0 : std::min<std::uint64_t>((until_ns - now) / kNsPerMs + 1, 1'000);
-    pollfd waited{.fd = socket_.get(), .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&waited, 1, static_cast<int>(left_ms));
-    if (ready < 0 && errno != EINTR)
-      return gone(fmt::format("the server cannot be waited for: {}", std::strerror(errno)));
-    if (ready > 0) break;
-    if (now_ns() >= until_ns) return std::nullopt;
-  }
-  wire::FrameBytes bytes(wire::kMostFrameBytes + 1);
-  const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
-  if (got == 0) return gone("the server has hung up");
-  if (got < 0) return gone(fmt::format("the server cannot be read: {}", std::strerror(errno)));
-  bytes.resize(static_cast<std::size_t>(got));
-  return bytes;
+  auto frame = link_->receive(until_ns);
+  if (!frame) return gone(frame.error().text);
+  return frame;
 }
 
 /// A notice goes to the news; anything else unasked for is what no server says.

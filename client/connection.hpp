@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A connection to leased over AF_UNIX: asks, waits for the answer up to a deadline, and keeps the
-// notices that come meanwhile. One thread at a time. A server that ends, or says what no server
-// says, ends the connection: every later call says so.
+// A connection to leased: asks, waits for the answer up to a deadline, and keeps the notices that
+// come meanwhile. One thread at a time. A server that ends, or says what no server says, ends the
+// connection: every later call says so.
 //
-//   PORTCULLIS_TRY_ASSIGN(auto leased, client::Connection::open("/run/portcullis/leased.sock",
-//   {})); PORTCULLIS_TRY_ASSIGN(const auto held, leased.alloc(request));
+//   PORTCULLIS_TRY_ASSIGN(auto leased, client::Connection::open({.socket = path}, {}));
+//   PORTCULLIS_TRY_ASSIGN(const auto held, leased.alloc(request));
 //   PORTCULLIS_TRY_ASSIGN(const auto answer, leased.revoke({.id = held.id, .epoch = held.epoch}));
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/unique_fd.hpp"
+#include "client/link.hpp"
 #include "wire/frame.hpp"
 
 namespace portcullis::client {
@@ -42,10 +42,8 @@ class Connection {
  public:
   using Options = ConnectionOptions;
 
-  /// Connects and says HELLO. NotFound when nobody listens there, System, Timeout, and what the
-  /// server refuses.
-  [[nodiscard]] static Result<Connection> open(const std::filesystem::path& socket,
-                                               const Options& options);
+  /// Connects and says HELLO. As Link::open(), and what the server refuses.
+  [[nodiscard]] static Result<Connection> open(const ServerAddress& server, const Options& options);
 
   [[nodiscard]] const wire::HelloAnswer& server() const noexcept { return server_; }
 
@@ -66,11 +64,14 @@ class Connection {
   /// For each answer from now on.
   void set_deadline_ms(std::uint64_t deadline_ms) noexcept { options_.deadline_ms = deadline_ms; }
   /// Readable when something has come; for whoever waits for more than this.
-  [[nodiscard]] int fd() const noexcept { return socket_.get(); }
+  [[nodiscard]] int fd() const noexcept { return link_->fd(); }
+  /// As Link's.
+  [[nodiscard]] std::uint64_t there_ns() const noexcept { return link_->there_ns(); }
+  bool keep_heard(std::uint64_t most_ms) { return link_->keep_heard(most_ms); }
 
  private:
-  explicit Connection(UniqueFd socket, const Options& options)
-      : socket_(std::move(socket)), options_(options) {}
+  explicit Connection(std::unique_ptr<Link> link, const Options& options)
+      : link_(std::move(link)), options_(options) {}
   [[nodiscard]] Result<void> greet();
   [[nodiscard]] Result<void> send(const wire::FrameBytes& frame);
   /// The answer to `request_id`, which a refusal makes an error.
@@ -85,7 +86,7 @@ class Connection {
   [[nodiscard]] Result<Answer> ask(wire::Op op, const Body& body);
   [[nodiscard]] tl::unexpected<Error> gone(const std::string& why);
 
-  UniqueFd socket_;
+  std::unique_ptr<Link> link_;
   Options options_;
   wire::HelloAnswer server_;
   std::uint64_t next_request_ = 1;

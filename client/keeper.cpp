@@ -17,15 +17,21 @@ namespace {
 
 constexpr std::uint64_t kMostWaitMs = 100;
 constexpr std::uint64_t kTryAgainNs = 200 * kNsPerMs;
+/// Less than that is silence on every network, and no sign of anything.
+constexpr std::uint64_t kLeastSilenceMs = 1'000;
 
 std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
 
 }  // namespace
 
 Result<std::unique_ptr<Keeper>> Keeper::open(Options options) {
+  // Once: a name server may be as far away as the server, later, when gates have to be closed.
+  if (auto& quic = options.server.quic; quic && !quic->resolved) {
+    PORTCULLIS_TRY_ASSIGN(quic->resolved, UdpAddress::resolve(quic->address, "server"));
+  }
   PORTCULLIS_TRY_ASSIGN(
       auto connection,
-      Connection::open(options.socket, {.name = options.name, .deadline_ms = options.deadline_ms}));
+      Connection::open(options.server, {.name = options.name, .deadline_ms = options.deadline_ms}));
   std::unique_ptr<Keeper> keeper(new Keeper(std::move(options), std::move(connection)));
   if (!keeper->wake_.is_open()) return fail(Errc::System, "eventfd: no descriptor is left");
   return keeper;
@@ -36,6 +42,7 @@ Keeper::Keeper(Options options, Connection connection)
       wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       server_(connection.server()),
       connection_(std::move(connection)),
+      may_fall_silent_(connection_->keep_heard(server_.orphan_ms)),
       thread_([this] { run(); }) {}
 
 Keeper::~Keeper() {
@@ -54,7 +61,7 @@ void Keeper::wake() noexcept {
 }
 
 tl::unexpected<Error> Keeper::gone() const {
-  return fail(Errc::DeviceGone, "the server at " + options_.socket.string() + " cannot be reached");
+  return fail(Errc::DeviceGone, "the server at " + options_.server.text() + " cannot be reached");
 }
 
 wire::HelloAnswer Keeper::server() const {
@@ -79,6 +86,11 @@ Result<KeptLease> Keeper::alloc(const wire::AllocRequest& wanted) {
 }
 
 Result<wire::RevokeAnswer> Keeper::release(std::uint64_t id, std::uint64_t epoch, wire::Plan plan) {
+  {
+    const std::lock_guard<std::mutex> one(lock_);
+    const auto gate = gates_.find({id, epoch});
+    if (gate != gates_.end()) gate->second->close();  // whatever the keeper's thread waits for
+  }
   const wire::RevokeRequest wanted{.id = id, .epoch = epoch, .plan = plan};
   return have_done<wire::RevokeAnswer>([this, wanted] { return do_release(wanted); });
 }
@@ -98,7 +110,7 @@ void Keeper::run() {
 void Keeper::wait(std::uint64_t most_ms) {
   std::uint64_t until_ns = now_ns() + most_ms * kNsPerMs;
   for (const auto& [id, held] : held_)
-    until_ns = std::min({until_ns, held.renew_at_ns, held.ends_ns});
+    until_ns = std::min({until_ns, held.renew_at_ns, ends_ns(held)});
   const std::uint64_t now = now_ns();
   const int left_ms = until_ns <= now ? 0 : static_cast<int>((until_ns - now) / kNsPerMs + 1);
   std::array<pollfd, 2> waited{
@@ -119,7 +131,8 @@ void Keeper::do_jobs() {
       jobs_.pop_front();
     }
     next();
-    hear_news();  // what came while its answer was waited for
+    // Others may ask without an end: what is held is looked after between any two.
+    look_after();
   }
 }
 
@@ -131,11 +144,19 @@ void Keeper::look_after() {
   lose_overdue();
 }
 
+/// When its gate has to be closed at the latest. A server that this side hears nothing of may have
+/// ended the connection without this side's knowing, and then what is held orphan_ms later.
+std::uint64_t Keeper::ends_ns(const Held& held) const {
+  if (!connection_ || !may_fall_silent_) return held.ends_ns;
+  const std::uint64_t orphan_ms = std::max(server_.orphan_ms, kLeastSilenceMs);
+  return std::min(held.ends_ns, connection_->there_ns() + orphan_ms * kNsPerMs);
+}
+
 std::uint64_t Keeper::patience_ms() const {
   const std::uint64_t now = now_ns();
   std::uint64_t most_ms = options_.deadline_ms;
   for (const auto& [id, held] : held_)
-    most_ms = std::min(most_ms, held.ends_ns <= now ? 1 : (held.ends_ns - now) / kNsPerMs + 1);
+    most_ms = std::min(most_ms, ends_ns(held) <= now ? 1 : (ends_ns(held) - now) / kNsPerMs + 1);
   return most_ms;
 }
 
@@ -156,14 +177,17 @@ Result<KeptLease> Keeper::do_alloc(const wire::AllocRequest& wanted) {
                         .renew_at_ns = asked_ns + granted->ttl_ms * kNsPerMs / 3,
                         .ends_ns = asked_ns + granted->ttl_ms * kNsPerMs,
                         .gate = gate};
+  {
+    const std::lock_guard<std::mutex> one(lock_);
+    gates_[{granted->id, granted->epoch}] = gate;
+  }
   return KeptLease{.grant = *granted, .gate = gate};
 }
 
 Result<wire::RevokeAnswer> Keeper::do_release(const wire::RevokeRequest& wanted) {
   const auto held = held_.find(wanted.id);
   if (held != held_.end() && held->second.epoch == wanted.epoch) {
-    held->second.gate->close();
-    held_.erase(held);  // its own notice tells nothing new
+    drop(held);  // its own notice tells nothing new
   }
   if (!connection_) return gone();
   return asked().revoke(wanted);
@@ -174,7 +198,9 @@ void Keeper::renew_due() {
   for (const auto& [id, held] : held_)
     if (held.renew_at_ns <= now_ns()) due.push_back(id);
   for (const std::uint64_t id : due) {
-    Held& held = held_[id];
+    const auto at = held_.find(id);
+    if (at == held_.end()) continue;  // news of it came while another was renewed
+    Held& held = at->second;
     if (!connection_) return;
     const std::uint64_t asked_ns = now_ns();
     const auto renewed =
@@ -213,14 +239,18 @@ void Keeper::ask_how_it_ended(std::uint64_t id) {
 void Keeper::hear_news() {
   while (connection_) {
     auto news = connection_->next_news(0);
-    if (!news) {
-      connection_.reset();
-      try_again_ns_ = now_ns();
-      return;
-    }
+    if (!news) return lose_connection();
     if (!*news) return;
     hear(**news);
   }
+}
+
+/// The server ends what this side holds orphan_ms after it has seen the connection end.
+void Keeper::lose_connection() {
+  const std::uint64_t orphans_end_ns = connection_->there_ns() + server_.orphan_ms * kNsPerMs;
+  connection_.reset();
+  try_again_ns_ = now_ns();
+  for (auto& [id, held] : held_) held.ends_ns = std::min(held.ends_ns, orphans_end_ns);
 }
 
 void Keeper::hear(const News& news) {
@@ -233,9 +263,17 @@ void Keeper::hear(const News& news) {
 
 void Keeper::end(std::uint64_t id, const KeptEnd& how) {
   const auto held = held_.find(id);
-  held->second.gate->close();
-  held_.erase(held);
+  drop(held);
   if (options_.on_ended) options_.on_ended(how);
+}
+
+void Keeper::drop(std::map<std::uint64_t, Held>::iterator held) {
+  held->second.gate->close();
+  {
+    const std::lock_guard<std::mutex> one(lock_);
+    gates_.erase({held->first, held->second.epoch});
+  }
+  held_.erase(held);
 }
 
 /// The server counts a lease's time from later than this side does, so it has not ended there yet:
@@ -243,7 +281,7 @@ void Keeper::end(std::uint64_t id, const KeptEnd& how) {
 void Keeper::lose_overdue() {
   std::vector<std::uint64_t> over;
   for (const auto& [id, held] : held_)
-    if (held.ends_ns <= now_ns()) over.push_back(id);
+    if (ends_ns(held) <= now_ns()) over.push_back(id);
   for (const std::uint64_t id : over)
     end(id, {.notice = wire::Notice::Expired,
              .is_known = false,
@@ -254,7 +292,7 @@ void Keeper::lose_overdue() {
 void Keeper::come_back() {
   if (now_ns() < try_again_ns_) return;
   try_again_ns_ = now_ns() + kTryAgainNs;
-  auto again = Connection::open(options_.socket, {.name = options_.name,
+  auto again = Connection::open(options_.server, {.name = options_.name,
                                                   .known_incarnation = server_.incarnation,
                                                   .deadline_ms = patience_ms()});
   if (!again) return;
@@ -263,6 +301,7 @@ void Keeper::come_back() {
     server_ = again->server();
   }
   connection_.emplace(*std::move(again));
+  (void)connection_->keep_heard(server_.orphan_ms);
   for (auto& [id, held] : held_) held.renew_at_ns = 0;  // it is an orphan until then
 }
 

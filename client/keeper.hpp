@@ -5,14 +5,13 @@
 // gate first, which is one load and no call to anybody. Every call may come from any thread.
 //
 // A gate is closed as soon as the server says so; when the server is gone for longer than the lease
-// lives; and when the holder gives it back. It never opens again.
+// lives, or than the server keeps leases of clients that are gone; and when the holder gives it
+// back. It never opens again.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
@@ -21,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -56,7 +56,7 @@ struct KeptLease {
 class Keeper {
  public:
   struct Options {
-    std::filesystem::path socket;
+    ServerAddress server;
     std::string name = "client";
     std::uint64_t deadline_ms = 5'000;  // of each request
     /// A lease has ended otherwise than by release(); its gate is closed already. Called from the
@@ -99,7 +99,10 @@ class Keeper {
   void hear_news();
   void hear(const News& news);
   void end(std::uint64_t id, const KeptEnd& how);
+  void drop(std::map<std::uint64_t, Held>::iterator held);
+  [[nodiscard]] std::uint64_t ends_ns(const Held& held) const;
   void lose_overdue();
+  void lose_connection();
   void come_back();
   /// How long an answer may be waited for: no lease's end may pass meanwhile.
   [[nodiscard]] std::uint64_t patience_ms() const;
@@ -118,8 +121,10 @@ class Keeper {
   std::deque<Job> jobs_;
   bool stop_ = false;
   wire::HelloAnswer server_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Gate>> gates_;  // by name
   // The keeper's thread alone.
   std::optional<Connection> connection_;
+  bool may_fall_silent_;                // it may end without a word
   std::map<std::uint64_t, Held> held_;  // by id
   std::uint64_t try_again_ns_ = 0;
   std::thread thread_;

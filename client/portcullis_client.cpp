@@ -5,6 +5,7 @@
 #include "client/portcullis_client.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/advice.hpp"
 #include "client/keeper.hpp"
 
 struct portcullis_gate {
@@ -122,19 +124,40 @@ portcullis_end end_of(const client::KeptEnd& from) {
   return to;
 }
 
-}  // namespace
+portcullis_end end_of(const wire::RevokeAnswer& from) {
+  portcullis_end to{};
+  to.id = from.id;
+  to.epoch = from.epoch;
+  to.failed_mask = from.failed_mask;
+  to.is_known = 1;
+  to.outcome = static_cast<std::uint8_t>(from.outcome);
+  to.memory = static_cast<std::uint8_t>(from.memory);
+  to.cause = static_cast<std::uint8_t>(from.cause);
+  return to;
+}
 
-int portcullis_client_open(const char* socket, const char* name, portcullis_on_ended on_ended,
-                           void* context, portcullis_client** made, portcullis_error* error) {
-  if (socket == nullptr || made == nullptr)
-    return tell(error, PORTCULLIS_INVALID, "socket or client is NULL");
+/// For portcullis_client_text_free(); null when there is no memory.
+char* copied(const std::string& text) {
+  auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+struct Listener {
+  portcullis_on_ended on_ended;
+  void* context;
+};
+
+int open(client::ServerAddress server, const char* name, const Listener& listener,
+         portcullis_client** made, portcullis_error* error) {
   *made = nullptr;
   return guarded(error, [&] {
-    client::Keeper::Options options{.socket = socket, .name = name == nullptr ? "client" : name};
-    if (on_ended != nullptr)
-      options.on_ended = [on_ended, context](const client::KeptEnd& how) {
+    client::Keeper::Options options{.server = std::move(server),
+                                    .name = name == nullptr ? "client" : name};
+    if (listener.on_ended != nullptr)
+      options.on_ended = [listener](const client::KeptEnd& how) {
         const portcullis_end end = end_of(how);
-        on_ended(&end, context);
+        listener.on_ended(&end, listener.context);
       };
     auto opened = std::make_unique<portcullis_client>();
     auto keeper = client::Keeper::open(std::move(options));
@@ -143,6 +166,31 @@ int portcullis_client_open(const char* socket, const char* name, portcullis_on_e
     *made = opened.release();
     return static_cast<int>(PORTCULLIS_OK);
   });
+}
+
+}  // namespace
+
+int portcullis_client_open(const char* socket, const char* name, portcullis_on_ended on_ended,
+                           void* context, portcullis_client** made, portcullis_error* error) {
+  if (socket == nullptr || made == nullptr)
+    return tell(error, PORTCULLIS_INVALID, "socket or client is NULL");
+  return open({.socket = socket}, name, {on_ended, context}, made, error);
+}
+
+int portcullis_client_open_quic(const portcullis_quic* server, const char* name,
+                                portcullis_on_ended on_ended, void* context,
+                                portcullis_client** made, portcullis_error* error) {
+  if (server == nullptr || made == nullptr || server->address == nullptr ||
+      server->authority == nullptr || server->certificate == nullptr || server->key == nullptr)
+    return tell(error, PORTCULLIS_INVALID,
+                "server, client, address, authority, certificate or key is NULL");
+  client::QuicServer quic{.address = server->address,
+                          .files = {.authority = server->authority,
+                                    .certificate = server->certificate,
+                                    .key = server->key,
+                                    .revoked = {}},
+                          .name = server->server_name == nullptr ? "" : server->server_name};
+  return open({.quic = std::move(quic)}, name, {on_ended, context}, made, error);
 }
 
 void portcullis_client_close(portcullis_client* closed) { delete closed; }
@@ -170,19 +218,34 @@ int portcullis_client_release(portcullis_client* of, const portcullis_lease* lea
   return guarded(error, [&] {
     const auto answer = of->keeper->release(lease->id, lease->epoch);
     if (!answer) return tell(error, answer.error());
-    if (end != nullptr) {
-      *end = {};
-      end->id = answer->id;
-      end->epoch = answer->epoch;
-      end->failed_mask = answer->failed_mask;
-      end->is_known = 1;
-      end->outcome = static_cast<std::uint8_t>(answer->outcome);
-      end->memory = static_cast<std::uint8_t>(answer->memory);
-      end->cause = static_cast<std::uint8_t>(answer->cause);
-    }
+    if (end != nullptr) *end = end_of(*answer);
     return static_cast<int>(PORTCULLIS_OK);
   });
 }
+
+int portcullis_client_advise(portcullis_client* of, const portcullis_lease* lease,
+                             const char* dump_json, uint32_t most_ms, portcullis_end* end,
+                             char** advice_json, portcullis_error* error) {
+  if (of == nullptr || lease == nullptr || dump_json == nullptr || advice_json == nullptr)
+    return tell(error, PORTCULLIS_INVALID, "client, lease, dump_json or advice_json is NULL");
+  *advice_json = nullptr;
+  return guarded(error, [&] {
+    const auto answer = of->keeper->release(lease->id, lease->epoch);
+    portcullis_end how{};
+    how.id = lease->id;
+    how.epoch = lease->epoch;
+    if (answer && answer->outcome != wire::Outcome::NotFound) how = end_of(*answer);
+    if (end != nullptr) *end = how;
+    const wire::RevokeAnswer nothing{.outcome = wire::Outcome::NotFound};
+    const auto advice = client::advise(dump_json, lease->rkey, answer ? *answer : nothing, most_ms);
+    if (!advice) return tell(error, advice.error());
+    *advice_json = copied(*advice);
+    return *advice_json != nullptr ? static_cast<int>(PORTCULLIS_OK)
+                                   : tell(error, PORTCULLIS_SYSTEM, "no memory is left");
+  });
+}
+
+void portcullis_client_text_free(char* text) { std::free(text); }
 
 int portcullis_lease_is_open(const portcullis_lease* lease) {
   return lease != nullptr && lease->gate != nullptr && lease->gate->gate->is_open() ? 1 : 0;

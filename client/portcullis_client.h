@@ -100,6 +100,18 @@ typedef void (*portcullis_on_ended)(const portcullis_end* end, void* context);
 // `name` is for the server's log. `on_ended` may be NULL.
 int portcullis_client_open(const char* socket, const char* name, portcullis_on_ended on_ended,
                            void* context, portcullis_client** client, portcullis_error* error);
+// A server of another host, over QUIC. Files are PEM; the key is nobody else's to read.
+typedef struct {
+  const char* address;      // "HOST:PORT", an IPv6 address in brackets
+  const char* authority;    // certificates that the server is believed by
+  const char* certificate;  // this side's, and what leads to its authority
+  const char* key;
+  const char* server_name;  // in the server's certificate; NULL: HOST
+} portcullis_quic;
+
+int portcullis_client_open_quic(const portcullis_quic* server, const char* name,
+                                portcullis_on_ended on_ended, void* context,
+                                portcullis_client** client, portcullis_error* error);
 // Leaves what is held to the server, which ends it by its rule for clients that go. Takes NULL.
 void portcullis_client_close(portcullis_client* client);
 
@@ -108,6 +120,20 @@ int portcullis_client_alloc(portcullis_client* client, const portcullis_request*
 // Closes the gate, has the lease revoked, and says what that came to.
 int portcullis_client_release(portcullis_client* client, const portcullis_lease* lease,
                               portcullis_end* end, portcullis_error* error);
+// What may be posted again of the requests that were under way under a lease, when they ended in
+// error or the lease did. The gate is closed and the lease given back first, for its outcome alone
+// says whether an old packet can still arrive: *end is that outcome (is_known 0: the server does
+// not know it any more, or cannot be reached, and no fence is assumed). `dump_json` is the send
+// queue in posting order with what the application promises of the memory, as docs/failover.md has
+// it ("Advice for a send queue"); of the lease's rkey it does not say "fenced". *advice_json is one
+// object for each request, for portcullis_client_text_free(). What `most_ms` does not suffice for
+// (0: as long as it takes) has the advice "no-advice".
+int portcullis_client_advise(portcullis_client* client, const portcullis_lease* lease,
+                             const char* dump_json, uint32_t most_ms, portcullis_end* end,
+                             char** advice_json, portcullis_error* error);
+// Takes NULL.
+void portcullis_client_text_free(char* text);
+
 // Whether requests may be posted under it: one load, for the path that posts. Once 0, always 0.
 int portcullis_lease_is_open(const portcullis_lease* lease);
 

@@ -6,9 +6,13 @@
         while lease.is_open:
             ...
         print(client.release(lease).outcome)
+
+    Client(Quic("db1.example:7810", "ca.pem", "me.pem", "me.key"))     # a server of another host
 """
 
+import dataclasses
 import ipaddress
+import json
 
 import cffi
 
@@ -35,11 +39,20 @@ typedef struct {
 typedef void (*portcullis_on_ended)(const portcullis_end *end, void *context);
 int portcullis_client_open(const char *, const char *, portcullis_on_ended, void *,
                            portcullis_client **, portcullis_error *);
+typedef struct {
+  const char *address; const char *authority; const char *certificate; const char *key;
+  const char *server_name;
+} portcullis_quic;
+int portcullis_client_open_quic(const portcullis_quic *, const char *, portcullis_on_ended, void *,
+                                portcullis_client **, portcullis_error *);
 void portcullis_client_close(portcullis_client *);
 int portcullis_client_alloc(portcullis_client *, const portcullis_request *, portcullis_lease *,
                             portcullis_error *);
 int portcullis_client_release(portcullis_client *, const portcullis_lease *, portcullis_end *,
                               portcullis_error *);
+int portcullis_client_advise(portcullis_client *, const portcullis_lease *, const char *, uint32_t,
+                             portcullis_end *, char **, portcullis_error *);
+void portcullis_client_text_free(char *);
 int portcullis_lease_is_open(const portcullis_lease *);
 const char *portcullis_client_version(void);
 """)
@@ -83,11 +96,29 @@ def _gid(address):
     return parsed.packed if parsed.version == 6 else bytes(10) + b"\xff\xff" + parsed.packed
 
 
+@dataclasses.dataclass
+class Quic:
+    """A server of another host; its members are those of portcullis_quic."""
+
+    address: str
+    authority: str
+    certificate: str
+    key: str
+    server_name: str | None = None
+
+    def native(self):
+        texts = [_ffi.NULL if each is None else _ffi.new("char[]", str(each).encode())
+                 for each in dataclasses.astuple(self)]
+        return texts, _ffi.new("portcullis_quic *", texts)  # which points into the texts
+
+
 class Client:
-    """`on_ended`, if there is one, is given an End from a thread of the library's: it must be
+    """`server` is a socket's path or a Quic.
+
+    `on_ended`, if there is one, is given an End from a thread of the library's: it must be
     quick, and must not call the client."""
 
-    def __init__(self, socket, name="python", on_ended=None,
+    def __init__(self, server, name="python", on_ended=None,
                  library="libportcullis-client.so.0.1"):
         self._library = _ffi.dlopen(library)
         self._heard = _ffi.NULL
@@ -95,8 +126,14 @@ class Client:
             self._heard = _ffi.callback("void(const portcullis_end *, void *)",
                                         lambda end, _: on_ended(End(end)))
         made = _ffi.new("portcullis_client **")
-        self._call("portcullis_client_open", str(socket).encode(), name.encode(), self._heard,
-                   _ffi.NULL, made)
+        if isinstance(server, Quic):
+            kept, native = server.native()
+            self._call("portcullis_client_open_quic", native, name.encode(), self._heard,
+                       _ffi.NULL, made)
+            del kept
+        else:
+            self._call("portcullis_client_open", str(server).encode(), name.encode(), self._heard,
+                       _ffi.NULL, made)
         self._client = made[0]
 
     def _call(self, function, *arguments):
@@ -119,6 +156,18 @@ class Client:
         end = _ffi.new("portcullis_end *")
         self._call("portcullis_client_release", self._client, lease._lease, end)
         return End(end)
+
+    def advise(self, lease, dump, *, most_ms=0):
+        """What may be posted again of `dump` (docs/failover.md, as a dict): the lease is given back
+        first. An End, and a list with the advice for each request."""
+        end = _ffi.new("portcullis_end *")
+        text = _ffi.new("char **")
+        self._call("portcullis_client_advise", self._client, lease._lease,
+                   json.dumps(dump).encode(), most_ms, end, text)
+        try:
+            return End(end), json.loads(_ffi.string(text[0]))
+        finally:
+            self._library.portcullis_client_text_free(text[0])
 
     def close(self):
         self._library.portcullis_client_close(self._client)

@@ -113,20 +113,23 @@ Read<LeaseList> read_list(const Frame& frame) {
 }
 
 void FrameReader::push(std::span<const std::byte> bytes) {
+  if (has_ended_) return;
   // What was handed out is no longer looked at.
   buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
   at_ = 0;
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
 }
 
-Read<std::optional<Frame>> FrameReader::next() {
-  const auto left = std::span<const std::byte>(buffer_).subspan(at_);
-  if (left.size() < kBytes<Header>) return std::nullopt;
-  const auto header = read_header(left);
-  if (!header) return tl::unexpected(header.error());
-  if (left.size() < header->length) return std::nullopt;
-  at_ += header->length;
-  return Frame{*header, left.first(header->length).subspan(kBytes<Header>)};
+std::optional<std::span<const std::byte>> FrameReader::next() {
+  const auto left = rest();
+  if (has_ended_ || left.size() < kBytes<Header>) return std::nullopt;
+  const std::uint32_t length = decode<Header>(left.first<kBytes<Header>>())->length;
+  has_ended_ = !is_frame_length(length);
+  if (has_ended_) at_ = buffer_.size();
+  if (has_ended_) return left.first(kBytes<Header>);
+  if (left.size() < length) return std::nullopt;
+  at_ += length;
+  return left.first(length);
 }
 
 std::string text_of(std::span<const std::uint8_t> bytes) {

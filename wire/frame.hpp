@@ -74,15 +74,19 @@ class FrameReader {
  public:
   /// Bytes as they came, any number.
   void push(std::span<const std::byte> bytes);
-  /// The next whole frame; none until there is one. A length that no frame has ends the stream:
-  /// the refusal comes again and again.
-  [[nodiscard]] Read<std::optional<Frame>> next();
-  /// Bytes of a frame that is not whole.
-  [[nodiscard]] std::size_t waiting() const noexcept { return buffer_.size() - at_; }
+  /// The next frame's bytes, for read_frame(), until the next push(); none until it is whole. A
+  /// length that no frame has ends the stream: its header is handed over, which read_frame()
+  /// refuses, and nothing after it.
+  [[nodiscard]] std::optional<std::span<const std::byte>> next();
+  /// What has come of a frame that is not whole.
+  [[nodiscard]] std::span<const std::byte> rest() const noexcept {
+    return std::span<const std::byte>(buffer_).subspan(at_);
+  }
 
  private:
   FrameBytes buffer_;
   std::size_t at_ = 0;
+  bool has_ended_ = false;
 };
 
 }  // namespace portcullis::wire

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -141,15 +142,23 @@ class Reader {
   Result<void>* fault_;
 };
 
-constexpr std::array<std::string_view, 5> kTables{"device", "socket", "journal", "limits", "user"};
+constexpr std::array<std::string_view, 8> kTables{"device", "socket", "journal",     "limits",
+                                                  "user",   "quic",   "certificate", "metrics"};
+constexpr std::array<std::string_view, 1> kMetrics{"listen"};
 constexpr std::array<std::string_view, 9> kDevice{
     "name", "address", "eal", "plan", "slots", "grace_ms", "residence_ms", "mtu", "polls"};
 constexpr std::array<std::string_view, 2> kSocket{"path", "mode"};
 constexpr std::array<std::string_view, 2> kJournal{"path", "keep_days"};
 constexpr std::array<std::string_view, 4> kUser{"uid", "name", "tenant", "role"};
-constexpr std::array<std::string_view, 10> kLimits{
-    "tenant_leases", "tenant_bytes", "lease_bytes", "default_ttl_ms",  "most_ttl_ms",
-    "orphan_ms",     "most_rest_ms", "connections", "uid_connections", "requests"};
+constexpr std::array<std::string_view, 3> kCertificate{"name", "tenant", "role"};
+constexpr std::array<std::string_view, 6> kQuic{"listen", "authority", "certificate",
+                                                "key",    "revoked",   "idle_ms"};
+constexpr std::array<std::string_view, 12> kLimits{
+    "tenant_leases",   "tenant_bytes",       "lease_bytes",      "default_ttl_ms",
+    "most_ttl_ms",     "orphan_ms",          "most_rest_ms",     "connections",
+    "uid_connections", "tenant_connections", "host_connections", "requests"};
+// TOML's whole numbers have a sign.
+constexpr std::uint64_t kMostTenant = (std::uint64_t{1} << 63) - 1;
 
 std::string take_plan(const std::string& text, lease::Plan& plan) {
   const auto parsed = lease::parse_plan(text);
@@ -200,6 +209,8 @@ void read_limits(Reader table, Limits& limits) {
   table.number("most_rest_ms", limits.most_rest_ms, 1, kMostTtlMs);
   table.number("connections", limits.connections, 1, kMostConnections);
   table.number("uid_connections", limits.uid_connections, 1, kMostConnections);
+  table.number("tenant_connections", limits.tenant_connections, 1, kMostConnections);
+  table.number("host_connections", limits.host_connections, 1, kMostConnections);
   table.number("requests", limits.requests, 1, kMostConnections);
   if (limits.default_ttl_ms > limits.most_ttl_ms)
     table.complain_of_table(fmt::format("default_ttl_ms {} is above most_ttl_ms {}",
@@ -207,12 +218,10 @@ void read_limits(Reader table, Limits& limits) {
 }
 
 std::string take_role(const std::string& text, wire::Role& role) {
-  for (const auto each : {wire::Role::Client, wire::Role::Operator, wire::Role::Observer}) {
-    if (wire::name(each) != text) continue;
-    role = each;
-    return {};
-  }
-  return "client, operator or observer is accepted";
+  const auto parsed = wire::parse_role(text);
+  if (!parsed) return "client, operator or observer is accepted";
+  role = *parsed;
+  return {};
 }
 
 void read_user(Reader table, Users& users) {
@@ -232,11 +241,49 @@ void read_user(Reader table, Users& users) {
     return table.complain_of_table("[[user]] has a uid and a name; one of them is accepted");
   if (users.by_uid.contains(*uid))
     return table.complain_of_table(fmt::format("[[user]] {} is there twice", *uid));
-  Users::Entry entry{.tenant = *uid};
-  constexpr std::uint64_t kMostTenant = (std::uint64_t{1} << 63) - 1;
-  table.number("tenant", entry.tenant, 0, kMostTenant);
-  table.text("role", [&](const std::string& text) { return take_role(text, entry.role); });
-  users.by_uid[*uid] = entry;
+  Account account{.tenant = *uid};
+  table.number("tenant", account.tenant, 0, kMostTenant);
+  table.text("role", [&](const std::string& text) { return take_role(text, account.role); });
+  users.by_uid[*uid] = account;
+}
+
+/// As a certificate's name is printed: an address in its shortest form, a host in small letters.
+/// Empty for what is no name.
+std::string certificate_name(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon + 1 == text.size()) return {};
+  const std::string kind = text.substr(0, colon);
+  const std::string value = text.substr(colon + 1);
+  if (kind == "URI") return text;
+  if (kind == "IP") {
+    const bool is_short = value.find(':') == std::string::npos;
+    const auto address = UdpAddress::parse(is_short ? value + ":0" : "[" + value + "]:0", "name");
+    return address ? "IP:" + address->host() : std::string();
+  }
+  if (kind != "DNS") return {};
+  std::string host = value;
+  std::transform(host.begin(), host.end(), host.begin(),
+                 [](unsigned char each) { return static_cast<char>(std::tolower(each)); });
+  return "DNS:" + host;
+}
+
+void read_certificate(Reader table, Certificates& certificates) {
+  table.only(kCertificate);
+  std::string name;
+  table.text("name", [&](const std::string& text) {
+    name = certificate_name(text);
+    return std::string(name.empty() ? "a subject alternative name is accepted: \"DNS:..\", "
+                                      "\"URI:..\" or \"IP:..\""
+                                    : "");
+  });
+  if (!table.has("name") || !table.has("tenant"))
+    return table.complain_of_table("[[certificate]] has no name, or no tenant");
+  if (certificates.by_name.contains(name))
+    return table.complain_of_table(fmt::format("[[certificate]] {} is there twice", name));
+  Account account;
+  table.number("tenant", account.tenant, 0, kMostTenant);
+  table.text("role", [&](const std::string& text) { return take_role(text, account.role); });
+  certificates.by_name[name] = account;
 }
 
 std::string take_mode(const std::string& text, unsigned& mode) {
@@ -252,6 +299,32 @@ std::string take_path(const std::string& text, std::filesystem::path& path) {
   if (text.empty() || text[0] != '/') return "a path from the root on is accepted";
   path = text;
   return {};
+}
+
+void read_quic(Reader table, std::optional<QuicConfig>& config) {
+  table.only(kQuic);
+  QuicConfig quic;
+  for (const char* each : {"listen", "authority", "certificate", "key"})
+    if (!table.has(each))
+      return table.complain_of_table(fmt::format(
+          "[quic] has no {}; listen, authority, certificate and key belong together", each));
+  table.text("listen", [&](const std::string& text) {
+    const auto address = UdpAddress::parse(text, "listen");
+    if (address) quic.address = *address;
+    return address ? std::string()
+                   : std::string(
+                         "an address and a port are accepted, such as "
+                         "\"192.0.2.1:7810\" or \"[::]:7810\"");
+  });
+  const auto take = [&table](const char* key, std::filesystem::path& path) {
+    table.text(key, [&path](const std::string& text) { return take_path(text, path); });
+  };
+  take("authority", quic.files.authority);
+  take("certificate", quic.files.certificate);
+  take("key", quic.files.key);
+  if (table.has("revoked")) take("revoked", quic.files.revoked.emplace());
+  table.number("idle_ms", quic.timeouts.idle_ms, 100, kHourMs);
+  config = std::move(quic);
 }
 
 void read_all(Reader file, Config& config) {
@@ -274,6 +347,18 @@ void read_all(Reader file, Config& config) {
     config.journal_keep_ms = keep_days * kDayMs;
   });
   file.table("limits", [&](Reader table) { read_limits(std::move(table), config.limits); });
+  file.table("quic", [&](Reader table) { read_quic(std::move(table), config.quic); });
+  file.table("metrics", [&](Reader table) {
+    table.only(kMetrics);
+    table.text("listen", [&](const std::string& text) {
+      if (!UdpAddress::parse(text, "listen"))
+        return "an address and a port are accepted, such as \"127.0.0.1:9754\"";
+      config.metrics = text;
+      return "";
+    });
+  });
+  file.tables("certificate",
+              [&](Reader table) { read_certificate(std::move(table), config.certificates); });
   if (file.has("user")) config.users = {};  // who is named, and nobody else
   file.tables("user", [&](Reader table) { read_user(std::move(table), config.users); });
 }

@@ -12,8 +12,11 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/udp_socket.hpp"
 #include "lease/fence_plan.hpp"
 #include "pmd/gid.hpp"
+#include "quic/connection.hpp"
+#include "quic/credentials.hpp"
 #include "service/daemon/policy.hpp"
 
 namespace portcullis::service::daemon {
@@ -30,13 +33,23 @@ struct DeviceConfig {
   bool polls = false;  // never sleeps: for a core of its own
 };
 
+/// For clients of other hosts.
+struct QuicConfig {
+  UdpAddress address;
+  quic::CredentialFiles files;
+  quic::Timeouts timeouts;
+};
+
 struct Config {
   DeviceConfig device;
   std::filesystem::path socket;
   unsigned socket_mode = 0600;
   std::optional<std::filesystem::path> journal;                    // none: nothing is kept
   std::uint64_t journal_keep_ms = 30 * std::uint64_t{86'400'000};  // of what has ended
+  std::optional<QuicConfig> quic;      // none: this host's clients alone
+  std::optional<std::string> metrics;  // "ADDRESS:PORT" of HTTP; none: nobody reads
   Users users;
+  Certificates certificates;
   Limits limits;
 };
 

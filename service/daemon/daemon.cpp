@@ -59,10 +59,14 @@ Result<attach::DeviceSpec> parse_device(const std::string& name) {
   return spec;
 }
 
+/// Connections over QUIC are numbered from here on, those over the socket from 1.
+constexpr ConnectionId kFirstOverQuic = ConnectionId{1} << 62;
+
 }  // namespace
 
 Result<void> Daemon::check(const Config& config) {
   PORTCULLIS_TRY(parse_device(config.device.name));
+  if (config.quic) PORTCULLIS_TRY(quic::Credentials::load(config.quic->files));
   return UnixPort::check(config.socket);
 }
 
@@ -77,7 +81,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, const LogSin
 }
 
 Daemon::~Daemon() {
-  socket_.reset();  // nobody connects any more
+  quic_.reset();  // nobody connects any more
+  socket_.reset();
   device_.reset();  // tells its last outcomes
   recorder_.reset();
 }
@@ -99,6 +104,10 @@ Result<void> Daemon::attach(const LogSink& log) {
     eal_.emplace(std::move(eal));
   }
   PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec));
+  // The kernel tries a reset when VFIO opens a function (vfio_pci_core_enable), and tells nobody
+  // whether it came to one. A model is new; a NIC that its kernel driver keeps is reset by nobody.
+  if (!spec.is_emulated() && !spec.is_kept()) PORTCULLIS_TRY(opened.device().function->reset());
+  was_reset_ = !spec.is_kept();
   PORTCULLIS_TRY_ASSIGN(function_, attach::Function::bring_up(
                                        std::move(opened), {.bring_up = {.log = log},
                                                            .model_naps = !config_.device.polls}));
@@ -111,20 +120,25 @@ Result<void> Daemon::attach(const LogSink& log) {
   return {};
 }
 
-/// The function has been reset by now: what the journal says was held has ended.
+/// What the journal says was held has ended, one way or the other.
 Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
   Beginning beginning;
   if (journal) {
-    PORTCULLIS_TRY_ASSIGN(beginning, journal->begin(unix_ms()));
+    PORTCULLIS_TRY_ASSIGN(beginning, journal->begin(unix_ms(), was_reset_));
   } else {
     PORTCULLIS_TRY_ASSIGN(beginning.incarnation, random_number());
   }
   restarted_ = beginning.restarted;
+  PORTCULLIS_TRY(serve_metrics());
   recorder_ = std::make_unique<Recorder>(
       std::move(journal),
       Recorder::Options{.tell = [this](Recorded done) { news_.put(std::move(done)); },
                         .unix_ms = unix_ms,
                         .keep_ms = config_.journal_keep_ms,
+                        .wrote =
+                            [this](std::uint64_t ns) {
+                              if (metrics_) metrics_->journal_wrote(ns);
+                            },
                         .log = log});
   const DeviceConfig& device = config_.device;
   PORTCULLIS_TRY_ASSIGN(auto engine,
@@ -156,25 +170,87 @@ Result<void> Daemon::listen(const Beginning& beginning, const LogSink& log) {
       .least_rest_ms = std::max(config_.device.grace_ms, config_.device.residence_ms)};
   sessions_ = std::make_unique<Sessions>(
       beginning, config_.limits, facts,
-      SessionPorts{.ask = [this](Request request) { device_->ask(std::move(request)); },
-                   .send = [this](ConnectionId to,
-                                  wire::FrameBytes frame) { socket_->send(to, std::move(frame)); },
-                   .hang_up = [this](ConnectionId connection) { socket_->hang_up(connection); },
-                   .log = log});
-  PORTCULLIS_TRY_ASSIGN(
-      socket_,
-      UnixPort::listen(
-          {.path = config_.socket,
-           .mode = config_.socket_mode,
-           .users = config_.users,
-           .limits = config_.limits,
-           .log = log},
-          {.opened = [this](ConnectionId id,
-                            Identity who) { sessions_->opened(id, std::move(who)); },
-           .received = [this](ConnectionId id,
-                              std::span<const std::byte> bytes) { sessions_->received(id, bytes); },
-           .closed = [this](ConnectionId id) { sessions_->closed(id); }}));
+      SessionPorts{
+          .ask = [this](Request request) { device_->ask(std::move(request)); },
+          .send = [this](ConnectionId to,
+                         wire::FrameBytes frame) { port_of(to).send(to, std::move(frame)); },
+          .hang_up = [this](ConnectionId which) { port_of(which).hang_up(which); },
+          .log = log,
+          .observer = observer()});
+  PORTCULLIS_TRY_ASSIGN(socket_, UnixPort::listen({.path = config_.socket,
+                                                   .mode = config_.socket_mode,
+                                                   .users = config_.users,
+                                                   .limits = config_.limits,
+                                                   .log = log},
+                                                  listener()));
+  return listen_to_others(log);
+}
+
+Result<void> Daemon::listen_to_others(const LogSink& log) {
+  if (!config_.quic) return {};
+  PORTCULLIS_TRY_ASSIGN(quic_, QuicPort::listen({.address = config_.quic->address,
+                                                 .files = config_.quic->files,
+                                                 .timeouts = config_.quic->timeouts,
+                                                 .certificates = config_.certificates,
+                                                 .limits = config_.limits,
+                                                 .first = kFirstOverQuic,
+                                                 .log = log},
+                                                listener()));
   return {};
+}
+
+Result<void> Daemon::serve_metrics() {
+  if (!config_.metrics) return {};
+  metrics_ = std::make_unique<Metrics>();
+  metrics_->describe({.device = function_->context().device.description,
+                      .version = PORTCULLIS_VERSION,
+                      .is_emulated = function_->driver().is_emulated()});
+  return metrics_->serve(*config_.metrics);
+}
+
+Observer Daemon::observer() {
+  if (!metrics_) return {};
+  return {
+      .granted = [this] { metrics_->granted(); },
+      .refused = [this](wire::Code code) { metrics_->refused(code); },
+      .ended =
+          [this](const Ending& ending, wire::Plan plan, std::optional<std::uint64_t> revoke_ns) {
+            metrics_->ended(ending,
+                            plan == wire::Plan::Default ? config_.device.plan.full_name()
+                                                        : std::string(wire::name(plan)),
+                            revoke_ns);
+          }};
+}
+
+void Daemon::measure() {
+  constexpr std::uint64_t kEveryNs = kNsPerSecond;
+  const std::uint64_t now_ns = Clock::wall().now_ns();
+  if (!metrics_ || now_ns - measured_ns_ < kEveryNs) return;
+  measured_ns_ = now_ns;
+  metrics_->set({.slots = device_->counts(),
+                 .leases = sessions_->tally(),
+                 .socket_connections = socket_->connections(),
+                 .quic_connections = quic_ ? quic_->connections() : 0,
+                 .is_journal_lost = recorder_->is_lost()});
+}
+
+Port::Listener Daemon::listener() {
+  return {
+      .opened = [this](ConnectionId id, Identity who) { sessions_->opened(id, std::move(who)); },
+      .received = [this](ConnectionId id,
+                         std::span<const std::byte> bytes) { sessions_->received(id, bytes); },
+      .closed = [this](ConnectionId id) { sessions_->closed(id); }};
+}
+
+Port& Daemon::port_of(ConnectionId connection) {
+  if (connection >= kFirstOverQuic) return *quic_;
+  return *socket_;
+}
+
+std::vector<Port*> Daemon::ports() {
+  std::vector<Port*> all{socket_.get()};
+  if (quic_) all.push_back(quic_.get());
+  return all;
 }
 
 /// In the device's thread. A grant is told of by the journal, when it is in the file.
@@ -190,10 +266,22 @@ void Daemon::route(Event event) {
 std::string Daemon::description() const {
   std::string text = fmt::format("serves {} at {} on {}", function_->context().device.description,
                                  port_->address().gid.text(), config_.socket.string());
+  if (quic_) text += " and QUIC " + quic_->address().text();
+  if (metrics_) text += "; metrics at http://" + metrics_->address() + "/metrics";
   if (restarted_ != 0)
-    text += fmt::format("; {} leases of the server before were ended by the reset", restarted_);
+    text +=
+        was_reset_
+            ? fmt::format("; {} leases of the server before were ended by the reset", restarted_)
+            : fmt::format(
+                  "; {} leases of the server before are Fenced: the kernel keeps the NIC, "
+                  "and nothing proves their memory",
+                  restarted_);
   if (!config_.journal) text += "; no journal: names and outcomes are forgotten at its end";
   return text;
+}
+
+std::optional<UdpAddress> Daemon::quic_address() const {
+  return quic_ ? std::optional(quic_->address()) : std::nullopt;
 }
 
 void Daemon::take_news() {
@@ -205,19 +293,28 @@ void Daemon::take_news() {
 }
 
 void Daemon::serve(int most_ms) {
-  std::array<pollfd, 2> waited{{{.fd = socket_->fd(), .events = POLLIN, .revents = 0},
-                                {.fd = news_.fd(), .events = POLLIN, .revents = 0}}};
+  std::array<pollfd, 3> waited{{{.fd = news_.fd(), .events = POLLIN, .revents = 0},
+                                {.fd = socket_->fd(), .events = POLLIN, .revents = 0},
+                                {.fd = quic_ ? quic_->fd() : -1, .events = POLLIN, .revents = 0}}};
   (void)::poll(waited.data(), waited.size(), most_ms);
   take_news();
-  socket_->serve();
+  for (Port* port : ports()) port->serve();  // QUIC last: it sends what the socket's gave rise to
 }
 
-void Daemon::take_config(const Config& config) {
+void Daemon::take_config(const Config& config, const LogSink& log) {
   config_.limits = config.limits;
   config_.users = config.users;
   sessions_->set_limits(config.limits);
-  socket_->set_limits(config.limits);
+  for (Port* port : ports()) port->set_limits(config.limits);
   socket_->set_users(config.users);
+  if ((quic_ != nullptr) != config.quic.has_value() && log)
+    log("[quic] comes and goes with a restart alone");
+  if (!quic_ || !config.quic) return;
+  if (config.quic->address.text() != config_.quic->address.text() && log)
+    log("[quic] listen counts from a restart on");
+  config_.certificates = config.certificates;
+  const auto trusted = quic_->set_trust(config.quic->files, config.certificates);
+  if (!trusted && log) log(trusted.error().text + "; the files of [quic] stay as they were");
 }
 
 /// Every lease has its outcome, and who is connected has read of it; or their time is over.
@@ -225,21 +322,26 @@ bool Daemon::end(const World& world) {
   constexpr std::uint64_t kMostNs = 10 * kNsPerSecond;
   const Clock clock = Clock::wall();
   const std::uint64_t until_ns = clock.now_ns() + kMostNs;
-  socket_->stop_listening();
+  for (Port* port : ports()) port->stop_listening();
   sessions_->end();
   while (!sessions_->has_ended() && clock.now_ns() < until_ns) {
     serve(10);
     look_after(world);
   }
   const std::uint64_t read_until_ns = clock.now_ns() + kNsPerSecond;
-  while (!socket_->is_drained() && clock.now_ns() < read_until_ns) serve(10);
-  socket_->hang_up_on_all();
+  const auto has_unread = [](const Port* port) { return !port->is_drained(); };
+  const auto all = ports();
+  while (std::any_of(all.begin(), all.end(), has_unread) && clock.now_ns() < read_until_ns)
+    serve(10);
+  for (Port* port : all) port->hang_up_on_all();
+  serve(0);  // says goodbye
   if (!sessions_->has_ended() && world.log)
     world.log("some leases had no outcome in 10 s; the function's reset ends them");
   return sessions_->has_ended();
 }
 
 void Daemon::look_after(const World& world) {
+  measure();
   const std::uint64_t rounds = device_->rounds();
   if (rounds != std::exchange(seen_rounds_, rounds) && world.is_well) world.is_well();
 }
@@ -247,7 +349,7 @@ void Daemon::look_after(const World& world) {
 Result<bool> Daemon::run(const World& world) {
   constexpr int kLookAgainMs = 100;  // a signal wakes it at once
   while (!world.stop()) {
-    if (const auto config = world.reload()) take_config(*config);
+    if (const auto config = world.reload()) take_config(*config, world.log);
     serve(kLookAgainMs);
     look_after(world);
   }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "attach/function.hpp"
 #include "attach/port.hpp"
@@ -19,6 +20,8 @@
 #include "service/daemon/config.hpp"
 #include "service/daemon/device_thread.hpp"
 #include "service/daemon/mailbox.hpp"
+#include "service/daemon/metrics.hpp"
+#include "service/daemon/quic_port.hpp"
 #include "service/daemon/recorder.hpp"
 #include "service/daemon/sessions.hpp"
 #include "service/daemon/unix_port.hpp"
@@ -41,8 +44,8 @@ class Daemon {
 
   /// What a configuration says of device and socket, without touching either: InvalidArgument.
   [[nodiscard]] static Result<void> check(const Config& config);
-  /// Takes the journal, brings the device up (which resets the function), records what that ended,
-  /// and listens. Each error names what it was about.
+  /// Takes the journal, resets the function where nobody else owns it, brings it up, records what
+  /// that ended, and listens. Each error names what it was about.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Config& config,
                                                              const LogSink& log);
   Daemon(const Daemon&) = delete;
@@ -51,6 +54,9 @@ class Daemon {
 
   /// One line: what is served, where, and what was found in the journal.
   [[nodiscard]] std::string description() const;
+  /// Where other hosts' clients connect, if they may: with the port that the system chose.
+  [[nodiscard]] std::optional<UdpAddress> quic_address() const;
+  [[nodiscard]] const Metrics* metrics() const noexcept { return metrics_.get(); }
   /// Serves until it is told to stop, then revokes every lease and tells the outcomes. True when
   /// every lease was TornDown; an error when the device kept something that nobody can vouch for.
   [[nodiscard]] Result<bool> run(const World& world);
@@ -61,13 +67,21 @@ class Daemon {
   [[nodiscard]] Result<void> attach(const LogSink& log);
   [[nodiscard]] Result<void> begin(std::optional<Journal> journal, const LogSink& log);
   [[nodiscard]] Result<void> listen(const Beginning& beginning, const LogSink& log);
+  [[nodiscard]] Result<void> listen_to_others(const LogSink& log);
+  [[nodiscard]] Port::Listener listener();
+  [[nodiscard]] Port& port_of(ConnectionId connection);
+  /// Each that listens.
+  [[nodiscard]] std::vector<Port*> ports();
   void route(Event event);
   /// What waits, for at most `most_ms`.
   void serve(int most_ms);
   void take_news();
   [[nodiscard]] bool end(const World& world);
-  void take_config(const Config& config);
+  void take_config(const Config& config, const LogSink& log);
   void look_after(const World& world);
+  [[nodiscard]] Result<void> serve_metrics();
+  [[nodiscard]] Observer observer();
+  void measure();
 
   Config config_;
   // In the order of bring-up.
@@ -75,12 +89,16 @@ class Daemon {
   std::unique_ptr<attach::Function> function_;
   std::optional<attach::Port> port_;
   Mailbox<News> news_;
+  std::unique_ptr<Metrics> metrics_;  // where it is configured; before the threads that tell it
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<UnixPort> socket_;
+  std::unique_ptr<QuicPort> quic_;  // where it is configured
   std::unique_ptr<DeviceThread> device_;
   std::size_t restarted_ = 0;
+  bool was_reset_ = false;
   std::uint64_t seen_rounds_ = 0;  // of the device's thread
+  std::uint64_t measured_ns_ = 0;
 };
 
 }  // namespace portcullis::service::daemon

@@ -43,7 +43,6 @@ Result<void> Engine::start(const EngineOptions& options) {
   wanted.plan = options.plan;
   wanted.grace_ms = options.grace_ms;
   wanted.residence_ms = options.residence_ms;
-  wanted.regions.tenant_quota_bytes = options.tenant_bytes;
   wanted.grant.mtu = options.mtu;
   wanted.grant.source_address_index = options.source_address_index;
   PORTCULLIS_TRY_ASSIGN(manager_, lease::LeaseManager::create(std::move(host), wanted));

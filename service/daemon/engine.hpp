@@ -32,7 +32,6 @@ struct EngineOptions {
   lease::Plan plan = lease::seed_plan();
   std::uint64_t grace_ms = 5'000;
   std::uint64_t residence_ms = 0;
-  std::uint64_t tenant_bytes = 0;  // of all regions of one tenant; 0: no limit
   prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
   std::uint8_t source_address_index = 0;
   std::uint64_t first_epoch = 0;  // 0: drawn

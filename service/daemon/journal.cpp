@@ -157,7 +157,7 @@ Result<void> Journal::draw(Beginning& beginning) {
   return fail(Errc::System, fmt::format("journal {}: no number is left", path_.string()));
 }
 
-Result<Beginning> Journal::begin(std::uint64_t unix_ms) {
+Result<Beginning> Journal::begin(std::uint64_t unix_ms, bool was_reset) {
   Beginning beginning;
   PORTCULLIS_TRY(draw(beginning));
   PORTCULLIS_TRY_ASSIGN(beginning.restarted,
@@ -166,8 +166,10 @@ Result<Beginning> Journal::begin(std::uint64_t unix_ms) {
   const auto end_all = fmt::format(
       "UPDATE lease SET ended_unix_ms={}, outcome={}, memory={}, cause={}, origin=0, failed_mask=0 "
       "WHERE ended_unix_ms IS NULL",
-      signed_bits(unix_ms), static_cast<int>(wire::Outcome::TornDown),
-      static_cast<int>(wire::Memory::FunctionReset), static_cast<int>(wire::Cause::Restart));
+      signed_bits(unix_ms),
+      static_cast<int>(was_reset ? wire::Outcome::TornDown : wire::Outcome::Fenced),
+      static_cast<int>(was_reset ? wire::Memory::FunctionReset : wire::Memory::Unproved),
+      static_cast<int>(wire::Cause::Restart));
   const auto enter =
       fmt::format("INSERT INTO server VALUES({}, {}, {})", signed_bits(beginning.incarnation),
                   signed_bits(beginning.first_epoch), signed_bits(unix_ms));

@@ -48,9 +48,9 @@ class Journal {
   /// that cannot be written, Malformed for one that is no journal of ours; each names the file.
   [[nodiscard]] static Result<Journal> open(const std::filesystem::path& path);
 
-  /// To be called once the function has been reset: every lease without an outcome ends, TornDown,
-  /// proved by the reset.
-  [[nodiscard]] Result<Beginning> begin(std::uint64_t unix_ms);
+  /// Every lease without an outcome ends. `was_reset`: the function has been, since the last server
+  /// went, so TornDown, proved by that; otherwise Fenced, for nothing proves its memory.
+  [[nodiscard]] Result<Beginning> begin(std::uint64_t unix_ms, bool was_reset = true);
   /// All of them or none; durable when it answers. An ending of a lease that is not on record is
   /// passed over: its grant was never told.
   [[nodiscard]] Result<void> write(std::span<const Entry> entries);

@@ -35,6 +35,15 @@ BookedLease& LeaseBook::enter(BookedLease lease) {
   return leases_.insert_or_assign(id, std::move(lease)).first->second;
 }
 
+std::map<std::uint64_t, LeaseTally> LeaseBook::tally() const {
+  std::map<std::uint64_t, LeaseTally> tallies;
+  for (const auto& [id, lease] : leases_) {
+    LeaseTally& of = tallies[lease.record.tenant];
+    ++(lease.fenced ? of.fenced : lease.is_revoking ? of.revoking : of.active);
+  }
+  return tallies;
+}
+
 void LeaseBook::settle(std::uint64_t now_ns) {
   while (!resting_.empty() && resting_.begin()->first <= now_ns) {
     give_back(resting_.begin()->second.tenant, resting_.begin()->second.bytes);
@@ -73,7 +82,7 @@ std::vector<BookedLease*> LeaseBook::held_by(std::uint64_t tenant) {
 std::vector<BookedLease*> LeaseBook::held_at(ConnectionId connection) {
   std::vector<BookedLease*> held;
   for (auto& [id, lease] : leases_)
-    if (!lease.fenced && lease.holder == connection) held.push_back(&lease);
+    if (!lease.fenced && lease.holders.contains(connection)) held.push_back(&lease);
   return held;
 }
 

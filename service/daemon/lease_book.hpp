@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -41,14 +42,23 @@ struct Waiter {
 
 struct BookedLease {
   Record record;
-  ConnectionId holder = kNobody;
+  std::set<ConnectionId> holders = {};  // it was granted to them, or renewed by them
   std::uint64_t granted_ns = 0;
   std::uint64_t ends_ns = 0;  // unless it is renewed
   std::uint64_t rest_ns = 0;  // its slot rests so long behind the outcome
   bool is_recorded = false;   // before that nobody has been told of it
   bool is_revoking = false;
+  wire::Plan plan = wire::Plan::Default;  // that it is revoked by
   std::vector<Waiter> waiters = {};
   std::optional<Ending> fenced = {};  // its slot is out of use, and it stays in the book
+};
+
+/// Leases of one tenant, by how they are.
+struct LeaseTally {
+  std::uint32_t active = 0;
+  std::uint32_t revoking = 0;
+  std::uint32_t fenced = 0;
+  bool operator==(const LeaseTally&) const = default;
 };
 
 class LeaseBook {
@@ -85,6 +95,8 @@ class LeaseBook {
   [[nodiscard]] Use use_of(std::uint64_t tenant) const;
   void note_asked(std::uint64_t tenant, std::uint64_t bytes);
   void note_refused(std::uint64_t tenant, std::uint64_t bytes);
+  /// Of every tenant that has any.
+  [[nodiscard]] std::map<std::uint64_t, LeaseTally> tally() const;
   /// Without an outcome.
   [[nodiscard]] std::size_t held() const noexcept { return held_; }
 

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/result.hpp"
+#include "wire/account.hpp"
 #include "wire/ops.hpp"
 
 namespace portcullis::service::daemon {
@@ -30,21 +32,20 @@ struct Limits {
   std::uint64_t orphan_ms = 10'000;  // a lease outlives its holder's connection so long
   /// What a client's own timeout and retries make its queue pair's number rest, at most.
   std::uint64_t most_rest_ms = 60'000;
-  std::uint32_t connections = 1024;     // of all
-  std::uint32_t uid_connections = 256;  // of one user
-  std::uint32_t requests = 64;          // under way on one connection
+  std::uint32_t connections = 1024;        // of all, on each of socket and QUIC
+  std::uint32_t uid_connections = 256;     // of one user
+  std::uint32_t tenant_connections = 256;  // of one tenant's certificates
+  std::uint32_t host_connections = 256;    // of one host, over QUIC
+  std::uint32_t requests = 64;             // under way on one connection
 
   bool operator==(const Limits&) const = default;
 };
 
+using wire::Account;
+
 /// By the peer's user, as the kernel tells it.
 struct Users {
-  struct Entry {
-    std::uint64_t tenant = 0;
-    wire::Role role = wire::Role::Client;
-    bool operator==(const Entry&) const = default;
-  };
-  std::map<std::uint32_t, Entry> by_uid;
+  std::map<std::uint32_t, Account> by_uid;
 
   /// None for a user who is not named.
   [[nodiscard]] std::optional<Identity> of(std::uint32_t uid, std::int32_t pid) const {
@@ -55,6 +56,16 @@ struct Users {
                     .peer = "uid " + std::to_string(uid) + " pid " + std::to_string(pid)};
   }
   bool operator==(const Users&) const = default;
+};
+
+/// By what the peer's certificate is called. A name of the form "URI:portcullis:TENANT:ROLE" says
+/// it by itself, since the authority vouches for it; any other has to be listed.
+struct Certificates {
+  std::map<std::string, Account> by_name;  // "DNS:db1.example", "URI:spiffe://..", "IP:192.0.2.7"
+
+  /// None when no name says anything, or two of them say different things.
+  [[nodiscard]] std::optional<Account> of(std::span<const std::string> names) const;
+  bool operator==(const Certificates&) const = default;
 };
 
 }  // namespace portcullis::service::daemon

@@ -62,13 +62,20 @@ void Recorder::write_batch(const std::vector<ToRecord>& batch) {
   if (is_lost_)
     written = fail(Errc::System, "the journal could not be written when it was tried last");
   else if (journal_)
-    note(written = journal_->write(entries));
+    note(written = timed_write(entries));
   for (const ToRecord& each : batch)
     if (std::holds_alternative<Record>(each.entry))
       options_.tell(Recorded{.ticket = each.ticket, .done = written});
   if (written) return;
   for (const Entry& each : entries)
     if (std::holds_alternative<Ending>(each)) kept_.push_back(each);
+}
+
+Result<void> Recorder::timed_write(const std::vector<Entry>& entries) {
+  const std::uint64_t since_ns = Clock::wall().now_ns();
+  auto written = journal_->write(entries);
+  if (options_.wrote) options_.wrote(Clock::wall().now_ns() - since_ns);
+  return written;
 }
 
 /// What is kept may be nothing, or nothing that changes the file: a real write says whether it can

@@ -31,6 +31,7 @@ class Recorder {
     std::function<void(Recorded)> tell;      // from the recorder's own thread
     std::function<std::uint64_t()> unix_ms;  // now
     std::uint64_t keep_ms = 0;               // what ended longer ago is forgotten; 0: nothing is
+    std::function<void(std::uint64_t ns)> wrote = {};  // how long each write took; may be empty
     LogSink log;
   };
   /// `journal` is none where nothing is kept: then every grant is answered at once.
@@ -48,6 +49,7 @@ class Recorder {
   void run();
   void write_waiting();
   void write_batch(const std::vector<ToRecord>& batch);
+  [[nodiscard]] Result<void> timed_write(const std::vector<Entry>& entries);
   void try_again();
   void forget_old();
   void note(const Result<void>& written);

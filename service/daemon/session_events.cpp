@@ -102,7 +102,7 @@ void Sessions::hear_granted(const Granted& granted) {
   book_.note_asked(asked.tenant, granted.record.bytes);
   const std::uint64_t least_rest_ns = facts_.least_rest_ms * kNsPerMs;
   BookedLease& lease = book_.enter({.record = granted.record,
-                                    .holder = asked.connection,
+                                    .holders = {asked.connection},
                                     .granted_ns = now_ns(),
                                     .ends_ns = now_ns() + asked.ttl_ms * kNsPerMs,
                                     .rest_ns = std::max(least_rest_ns, rest_ns_of(asked.wanted))});
@@ -116,6 +116,7 @@ void Sessions::hear_not_granted(const NotGranted& refused) {
   asked_.erase(at);
   book_.note_refused(asked.tenant, asked.charged_bytes);
   const wire::Code code = code_of(refused.why);
+  if (ports_.observer.refused) ports_.observer.refused(code);
   // The first and then every thousandth: whoever is refused may ask again at once.
   if (refused_++ % 1000 == 0 && ports_.log)
     ports_.log(fmt::format("a grant was refused ({} so far): {}", refused_, refused.why.text));
@@ -138,10 +139,11 @@ void Sessions::hear(const Recorded& recorded) {
                         "the journal cannot be written; nothing is granted until it can");
   }
   if (!connections_.contains(asked.connection)) {  // gone, and knows of nothing
-    lease->holder = kNobody;
+    lease->holders.clear();
     return start_revoke(*lease, wire::Cause::Server, wire::Plan::Default);
   }
   ++granted_;
+  if (ports_.observer.granted) ports_.observer.granted();
   reply_later(asked.connection, asked.request_id, Op::LeaseAlloc, *asked.answer);
 }
 
@@ -155,11 +157,12 @@ void Sessions::hear_renewed(const Renewed& renewed) {
     return refuse_later(asked.connection, asked.request_id, Op::LeaseRenew, Code::NotFound,
                         "there is no such lease to renew");
   lease->ends_ns = now_ns() + asked.ttl_ms * kNsPerMs;
-  const auto holder = connections_.find(asked.connection);
-  const bool takes_over = lease->holder == kNobody && holder != connections_.end() &&
-                          holder->second.identity.tenant == lease->record.tenant;
-  if (takes_over) lease->holder = asked.connection;
-  if (lease->holder == kNobody) shorten(*lease);  // who renewed it has gone since
+  // A client that came back may be here before the server has seen its first connection end: each
+  // that renews holds, and the last one's end makes an orphan of the lease.
+  const auto renewer = connections_.find(asked.connection);
+  if (renewer != connections_.end() && renewer->second.identity.tenant == lease->record.tenant)
+    lease->holders.insert(asked.connection);
+  if (lease->holders.empty()) shorten(*lease);  // who renewed it has gone since
   reply_later(asked.connection, asked.request_id, Op::LeaseRenew,
               wire::RenewAnswer{.ttl_ms = asked.ttl_ms});
 }
@@ -168,20 +171,25 @@ void Sessions::hear_ended(const Ending& ending) {
   const auto was = book_.end(ending, incarnation_, now_ns());
   if (!was) return;
   ++(ending.outcome == wire::Outcome::Fenced ? fenced_ : torn_down_);
+  if (ports_.observer.ended) {
+    std::optional<std::uint64_t> revoke_ns;
+    if (!was->waiters.empty()) revoke_ns = now_ns() - was->waiters.front().asked_ns;
+    ports_.observer.ended(ending, was->plan, revoke_ns);
+  }
   if (!was->is_recorded) {
     for (auto& [ticket, asked] : asked_)
       if (asked.name == ending.name) asked.has_ended = true;
   } else {
-    notify(ending, was->holder);
+    notify(ending, was->holders);
   }
   for (const Waiter& waiter : was->waiters) answer(waiter, ending);
 }
 
-void Sessions::notify(const Ending& ending, ConnectionId holder) {
+void Sessions::notify(const Ending& ending, const std::set<ConnectionId>& holders) {
   for (const auto& [id, connection] : connections_) {
     const bool watches = connection.watches && (*connection.watches == wire::kEveryTenant ||
                                                 *connection.watches == ending.tenant);
-    if (id == holder || watches) ports_.send(id, notice_of(ending));
+    if (holders.contains(id) || watches) ports_.send(id, notice_of(ending));
   }
 }
 

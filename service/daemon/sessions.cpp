@@ -114,8 +114,8 @@ void Sessions::closed(ConnectionId connection) {
   if (connections_.erase(connection) == 0) return;
   // Whoever held them may come back and renew; until then they live so long and no longer.
   for (BookedLease* lease : book_.held_at(connection)) {
-    lease->holder = kNobody;
-    shorten(*lease);
+    lease->holders.erase(connection);
+    if (lease->holders.empty()) shorten(*lease);
   }
 }
 
@@ -238,7 +238,10 @@ std::optional<wire::Refusal> Sessions::objection(const Asking& asking,
 void Sessions::alloc(const Asking& asking) {
   const auto wanted = body_of<wire::AllocRequest>(asking);
   if (!wanted) return;
-  if (const auto why = objection(asking, *wanted)) return refuse(asking, *why);
+  if (const auto why = objection(asking, *wanted)) {
+    if (ports_.observer.refused) ports_.observer.refused(why->code);
+    return refuse(asking, *why);
+  }
   const std::uint64_t tenant = asking.connection->identity.tenant;
   const std::uint64_t ttl_ms = wanted->ttl_ms == 0 ? limits_.default_ttl_ms : wanted->ttl_ms;
   const Ticket ticket = next_ticket_++;
@@ -290,6 +293,7 @@ void Sessions::renew(const Asking& asking) {
 void Sessions::start_revoke(BookedLease& lease, wire::Cause cause, wire::Plan plan) {
   if (lease.is_revoking) return;
   lease.is_revoking = true;
+  lease.plan = plan;
   ports_.ask(Revoke{.names = {lease.record.name}, .cause = cause, .plan = plan});
 }
 
@@ -385,7 +389,11 @@ void Sessions::list(const Asking& asking) {
 }
 
 void Sessions::status(const Asking& asking) {
-  if (!body_of<wire::StatusRequest>(asking)) return;
+  const auto wanted = body_of<wire::StatusRequest>(asking);
+  if (!wanted) return;
+  if (wanted->flags != 0)
+    return refuse(asking, Code::InvalidValue,
+                  fmt::format("flags {:#x}; 0 is accepted", wanted->flags));
   wire::StatusAnswer answer{.incarnation = incarnation_,
                             .uptime_ms = (now_ns() - started_ns_) / kNsPerMs};
   if (sees_everything(asking.connection->identity.role)) {

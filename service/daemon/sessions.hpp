@@ -40,6 +40,14 @@ struct Facts {
   std::uint64_t least_rest_ms = 0;
 };
 
+/// Who is told what happens, for statistics; each may be empty.
+struct Observer {
+  std::function<void()> granted = {};
+  std::function<void(wire::Code)> refused = {};  // a grant
+  /// `revoke_ns`: since it was asked for; none where nobody did.
+  std::function<void(const Ending&, wire::Plan, std::optional<std::uint64_t> revoke_ns)> ended = {};
+};
+
 /// Where what a session decides goes to. All of them are called from within Sessions' own calls,
 /// and must not call it.
 struct SessionPorts {
@@ -47,6 +55,7 @@ struct SessionPorts {
   std::function<void(ConnectionId, wire::FrameBytes)> send;
   std::function<void(ConnectionId)> hang_up;  // once what was sent has gone
   LogSink log;
+  Observer observer = {};
   Clock clock = Clock::wall();
 };
 
@@ -72,6 +81,7 @@ class Sessions {
   /// Every lease has its outcome.
   [[nodiscard]] bool has_ended() const noexcept { return book_.held() == 0 && asked_.empty(); }
   [[nodiscard]] std::uint64_t fenced() const noexcept { return fenced_; }
+  [[nodiscard]] std::map<std::uint64_t, LeaseTally> tally() const { return book_.tally(); }
 
  private:
   struct Connection {
@@ -132,7 +142,7 @@ class Sessions {
   /// Nobody holds it: it lives for orphan_ms at most.
   void shorten(BookedLease& lease);
   void start_revoke(BookedLease& lease, wire::Cause cause, wire::Plan plan);
-  void notify(const Ending& ending, ConnectionId holder);
+  void notify(const Ending& ending, const std::set<ConnectionId>& holders);
   void answer(const Waiter& waiter, const Ending& ending);
   void refuse(const Asking& asking, wire::Code code, const std::string& text);
   void refuse(const Asking& asking, const wire::Refusal& refusal);

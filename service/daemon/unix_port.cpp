@@ -52,7 +52,7 @@ Result<std::unique_ptr<UnixPort>> UnixPort::listen(const Options& options, Liste
   return port;
 }
 
-UnixPort::~UnixPort() { stop_listening(); }
+UnixPort::~UnixPort() { UnixPort::stop_listening(); }
 
 Result<void> UnixPort::check(const std::filesystem::path& path) {
   PORTCULLIS_TRY(unix_address(path.string(), kWhat));
@@ -136,14 +136,8 @@ std::string UnixPort::overload(std::uint32_t uid) const {
   return {};
 }
 
-/// The log has the first and then every thousandth: whoever is turned away can come again at once.
-void UnixPort::complain(const std::string& what) {
-  if (complaints_++ % 1000 == 0 && options_.log)
-    options_.log(fmt::format("{} (complaint {} about clients)", what, complaints_));
-}
-
 void UnixPort::turn_away(const UniqueFd& socket, wire::Code code, const std::string& why) {
-  complain("turned away: " + why);
+  complaints_.add("turned away: " + why);
   const auto frame = wire::make_frame(wire::kRefused, 0, wire::refusal(code, 0, why));
   (void)::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
 }
@@ -188,7 +182,8 @@ void UnixPort::send(ConnectionId id, wire::FrameBytes frame) {
   if (connection.unread.size() == 1) write_some(id);
   const auto still = connections_.find(id);
   if (still == connections_.end() || still->second.unread_bytes <= kMostUnreadBytes) return;
-  complain(fmt::format("a client of user {} does not read; it is hung up on", still->second.uid));
+  complaints_.add(
+      fmt::format("a client of user {} does not read; it is hung up on", still->second.uid));
   still->second.unread.clear();
   still->second.unread_bytes = 0;
   still->second.ends = true;

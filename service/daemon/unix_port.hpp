@@ -1,42 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where clients of this host connect: a socket of AF_UNIX that keeps messages apart
-// (SOCK_SEQPACKET), so one message is one frame. Who connects is known by SO_PEERCRED. Nothing here
-// waits, and nobody can make it wait: what a client does not read is kept up to a limit, and then
-// it is hung up on.
+// (SOCK_SEQPACKET), so one message is one frame. Who connects is known by SO_PEERCRED. What a
+// client does not read is kept up to a limit, and then it is hung up on.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <unordered_map>
 
-#include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "base/unix_socket.hpp"
-#include "service/daemon/lease_book.hpp"
-#include "service/daemon/policy.hpp"
-#include "wire/frame.hpp"
+#include "service/daemon/port.hpp"
 
 namespace portcullis::service::daemon {
 
-class UnixPort {
+class UnixPort : public Port {
  public:
-  /// What a client has not read, at most: a notice for each lease that a device can have.
-  static constexpr std::size_t kMostUnreadBytes = std::size_t{4} << 20;
-
-  /// Who hears of what; called from within serve().
-  struct Listener {
-    std::function<void(ConnectionId, Identity)> opened;
-    std::function<void(ConnectionId, std::span<const std::byte>)> received;
-    std::function<void(ConnectionId)> closed;
-  };
   struct Options {
     std::filesystem::path path;
     unsigned mode = 0600;  // of the socket
@@ -49,26 +34,20 @@ class UnixPort {
   /// something else than a socket, System. A socket that nobody listens on is taken over.
   [[nodiscard]] static Result<std::unique_ptr<UnixPort>> listen(const Options& options,
                                                                 Listener listener);
-  UnixPort(const UnixPort&) = delete;
-  UnixPort& operator=(const UnixPort&) = delete;
   /// Takes the socket's name away.
-  ~UnixPort();
+  ~UnixPort() override;
 
-  /// Readable when serve() has something to do.
-  [[nodiscard]] int fd() const noexcept { return epoll_.get(); }
-  void serve();
-  void send(ConnectionId connection, wire::FrameBytes frame);
-  /// Once what was sent has been read; at once where nothing is left.
-  void hang_up(ConnectionId connection);
-  /// No new connections; those that are there stay. The name is free for the next server.
-  void stop_listening();
-  /// Whoever has not read by now reads no more.
-  void hang_up_on_all();
   /// InvalidArgument for a path that no socket can have.
   [[nodiscard]] static Result<void> check(const std::filesystem::path& path);
-  /// Nobody has anything left to read.
-  [[nodiscard]] bool is_drained() const noexcept;
-  void set_limits(const Limits& limits) { options_.limits = limits; }
+  [[nodiscard]] int fd() const noexcept override { return epoll_.get(); }
+  void serve() override;
+  void send(ConnectionId connection, wire::FrameBytes frame) override;
+  void hang_up(ConnectionId connection) override;
+  void stop_listening() override;
+  void hang_up_on_all() override;
+  [[nodiscard]] bool is_drained() const noexcept override;
+  void set_limits(const Limits& limits) override { options_.limits = limits; }
+  [[nodiscard]] std::size_t connections() const noexcept override { return connections_.size(); }
   void set_users(const Users& users) { options_.users = users; }
 
  private:
@@ -81,7 +60,7 @@ class UnixPort {
   };
 
   UnixPort(const Options& options, Listener listener)
-      : options_(options), listener_(std::move(listener)) {}
+      : options_(options), listener_(std::move(listener)), complaints_(options.log) {}
   [[nodiscard]] Result<void> start();
   [[nodiscard]] Result<void> bind_socket();
   void accept_all();
@@ -89,7 +68,6 @@ class UnixPort {
   [[nodiscard]] std::string overload(std::uint32_t uid) const;
   void turn_away(const UniqueFd& socket, wire::Code code, const std::string& why);
   void turn_away_without_descriptors();
-  void complain(const std::string& what);
   void read_some(ConnectionId id);
   void write_some(ConnectionId id);
   void close(ConnectionId id);
@@ -105,7 +83,7 @@ class UnixPort {
   std::map<ConnectionId, Connection> connections_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_uid_;  // connections of a user
   ConnectionId next_ = 1;
-  std::uint64_t complaints_ = 0;
+  Complaints complaints_;
 };
 
 }  // namespace portcullis::service::daemon

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """libportcullis-client from Python and from C, against leased as a program.
 
-    client_test.py LEASED LIBRARY SOURCE_FOLDER COMPILER PROGRAM_IN_C
+    client_test.py LEASED LIBRARY SOURCE_FOLDER COMPILER PROGRAM_IN_C FAILOVER_CHECK
 """
 
+import json
 import pathlib
 import queue
 import signal
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-LEASED, LIBRARY, SOURCE, COMPILER, PROGRAM_IN_C = sys.argv[1:6]
+LEASED, LIBRARY, SOURCE, COMPILER, PROGRAM_IN_C, FAILOVER_CHECK = sys.argv[1:7]
 sys.path += [f"{SOURCE}/client", f"{SOURCE}/tests/tools/leased"]
 
 import portcullis_client  # pylint: disable=wrong-import-position
@@ -83,6 +84,65 @@ class ClientLibrary(unittest.TestCase):
         self.assertEqual((end.id, end.is_known, end.cause), (lease.id, True, RESTART))
         self.assertFalse(lease.is_open)
         self.assertTrue(self.alloc(client).is_open)
+
+    def test_server_that_is_gone_closes_the_gate_when_it_would_end_the_lease(self):
+        self.server.end(signal.SIGTERM)
+        config = pathlib.Path(self.folder.name) / "leased.toml"
+        config.write_text("[limits]\norphan_ms = 300\n", encoding="utf-8")
+        self.server = Server(LEASED, self.folder.name, "--config", config).start()
+        lease = self.alloc(self.client(), ttl_ms=3_600_000)
+        self.server.end(signal.SIGKILL)
+        end = self.next_end()
+        self.assertEqual((end.id, end.is_known), (lease.id, False))
+        self.assertFalse(lease.is_open)
+
+    @staticmethod
+    def dump_of(lease, **region):
+        return {"regions": [{"rkey": lease.rkey, "environment": "reuse", "consumer": "notified",
+                             **region}],
+                "work_requests": [
+                    {"wr_id": 1, "opcode": "IBV_WR_RDMA_WRITE", "rkey": lease.rkey,
+                     "remote_addr": lease.address, "length": 8, "qp_num": 17,
+                     "status": "IBV_WC_RETRY_EXC_ERR"},
+                    {"wr_id": 2, "opcode": "IBV_WR_ATOMIC_FETCH_AND_ADD", "rkey": lease.rkey,
+                     "remote_addr": lease.address + 4096, "compare_add": 1, "qp_num": 17,
+                     "status": "IBV_WC_WR_FLUSH_ERR"}]}
+
+    def test_advice_after_the_outcome_is_the_classifiers_with_the_fence(self):
+        client = self.client()
+        lease = self.alloc(client)
+        end, advice = client.advise(lease, self.dump_of(lease))
+        self.assertFalse(lease.is_open)
+        self.assertEqual((end.is_known, end.outcome), (True, portcullis_client.TORN_DOWN))
+        self.assertEqual(advice, self.classified(self.dump_of(lease, fenced=True)))
+        self.assertEqual([each["advice"] for each in advice], ["repost", "never"])
+        again, _ = client.advise(lease, self.dump_of(lease))
+        self.assertEqual((again.is_known, again.outcome), (True, portcullis_client.TORN_DOWN))
+
+    def test_advice_without_a_server_assumes_no_fence(self):
+        client = self.client()
+        lease = self.alloc(client)
+        self.server.end(signal.SIGKILL)
+        end, advice = client.advise(lease, self.dump_of(lease))
+        self.assertFalse(end.is_known)
+        self.assertEqual(advice, self.classified(self.dump_of(lease)))
+        self.assertNotEqual(advice[0]["advice"], "repost")
+
+    def test_advice_for_a_dump_that_says_more_than_it_may_is_refused(self):
+        client = self.client()
+        lease = self.alloc(client)
+        with self.assertRaisesRegex(portcullis_client.Error, "the outcome says whether it is"):
+            client.advise(lease, self.dump_of(lease, fenced=True))
+        with self.assertRaisesRegex(portcullis_client.Error, "dump:1: "):
+            client.advise(lease, {"work_requests": 1})
+
+    def classified(self, dump):
+        """What failover-check says of the same."""
+        file = pathlib.Path(self.folder.name) / "dump.json"
+        file.write_text(json.dumps(dump), encoding="utf-8")
+        done = subprocess.run([FAILOVER_CHECK, "classify", "--json", file], capture_output=True,
+                              text=True, timeout=DEADLINE_S, check=False)
+        return json.loads(done.stdout)
 
     def test_server_that_hangs_closes_the_gate_when_the_time_is_over(self):
         client = self.client()

@@ -37,8 +37,9 @@ ARROWS = {
     "program": {"trace"},
     "proof": {"attach", "lease"},
     "wire": {"base"},
-    "service": {"attach", "lease", "program", "wire"},
-    "client": {"wire"},
+    "quic": {"wire"},
+    "service": {"attach", "lease", "program", "quic"},
+    "client": {"quic", "failover"},
     "bench": {"proof", "service", "client", "probes", "failover", "pfc", "program"},
     "tools": {"proof", "service", "client", "probes", "failover", "pfc", "program"},
 }

@@ -90,15 +90,16 @@ Result<int> watch(const Options& options, const World& world, Connection& leased
 
 Result<int> run(const Options& options, const World& world) {
   constexpr std::uint64_t kDeadlineMs = 60'000;  // of a tenant with everything the device has
-  if (options.socket == program::leased_socket()) {
+  if (options.command == Command::Pki) return run_pki(options.pki, world.print);
+  if (!options.server.quic && options.server.socket == program::leased_socket()) {
     // Whoever may put another socket there could answer whatever it likes.
-    const auto folder = options.socket.parent_path();
+    const auto folder = options.server.socket.parent_path();
     if (std::error_code error; std::filesystem::exists(folder, error))
       PORTCULLIS_TRY(program::check_folder(folder));
   }
   PORTCULLIS_TRY_ASSIGN(
       auto leased,
-      Connection::open(options.socket, {.name = "leasectl", .deadline_ms = kDeadlineMs}));
+      Connection::open(options.server, {.name = "leasectl", .deadline_ms = kDeadlineMs}));
   switch (options.command) {
     case Command::Status: {
       PORTCULLIS_TRY_ASSIGN(const auto status, leased.status());
@@ -125,6 +126,8 @@ Result<int> run(const Options& options, const World& world) {
     }
     case Command::Watch:
       return watch(options, world, leased);
+    case Command::Pki:
+      break;
   }
   return kDone;
 }

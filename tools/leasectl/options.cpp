@@ -18,6 +18,7 @@ constexpr const char* kFooter = R"(
   leasectl alloc --gid 192.0.2.2 --mac 02:50:43:00:00:02 --qpn 0x11 &
   leasectl list
   leasectl revoke 5ac0..:2f31..        the name as list and alloc print it
+  leasectl pki init /etc/portcullis/pki      then pki issue: certificates for --server
 
 exit status: 0 done (revoke: TornDown), 1 alloc: the lease has ended otherwise than by its holder,
 2 it could not be asked or was refused, 3 Fenced, 4 NotFound, 74 what was printed is not all
@@ -156,21 +157,42 @@ void add_rest(CLI::App& app, Options& options) {
   watch->callback([&options] { options.command = Command::Watch; });
 }
 
+/// A server of another host; without --server the rest of them is refused.
+void add_quic(CLI::App& app, std::optional<client::QuicServer>& quic, CLI::Option& socket) {
+  client::QuicServer& server = quic.emplace();
+  auto* address = app.add_option("--server", server.address, "another host's leased, over QUIC");
+  address->type_name("HOST:PORT")->excludes(&socket);
+  const auto file = [&](const char* name, std::filesystem::path& path, const char* what) {
+    auto* option = app.add_option(name, path, what)->type_name("FILE")->needs(address);
+    address->needs(option);
+  };
+  file("--authority", server.files.authority, "whom the server is believed by, PEM");
+  file("--certificate", server.files.certificate, "one's own, PEM");
+  file("--key", server.files.key, "of the certificate, PEM");
+  app.add_option("--server-name", server.name, "in the server's certificate (default HOST)")
+      ->type_name("NAME")
+      ->needs(address);
+}
+
 }  // namespace
 
 Result<Options> parse_options(int argc, const char* const* argv) {
   Options options;
-  options.socket = program::leased_socket();
+  options.server.socket = program::leased_socket();
   CLI::App app{"Asks leased for leases, and for their end.", "leasectl"};
   app.require_subcommand(1);
-  app.add_option("--socket", options.socket, "where leased listens")->type_name("PATH");
+  auto* socket = app.add_option("--socket", options.server.socket, "where leased listens");
+  socket->type_name("PATH");
+  add_quic(app, options.server.quic, *socket);
   app.add_flag("--json", options.json, "one JSON object a line, for programs");
   add_rest(app, options);
   add_alloc(app, options);
   add_revoke(app, options);
+  add_pki(app, options.pki, [&options] { options.command = Command::Pki; });
   for (CLI::App* each : app.get_subcommands({})) each->fallthrough();
   app.footer(kFooter);
   PORTCULLIS_TRY_ASSIGN(options.text, program::parse_arguments(app, {argv + 1, argv + argc}));
+  if (options.server.quic && options.server.quic->address.empty()) options.server.quic.reset();
   return options;
 }
 

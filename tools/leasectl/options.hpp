@@ -2,21 +2,22 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "base/result.hpp"
+#include "client/link.hpp"
+#include "tools/leasectl/pki.hpp"
 #include "wire/messages.hpp"
 
 namespace portcullis::tools::leasectl {
 
-enum class Command { Status, List, Alloc, Renew, Revoke, RevokeTenant, Watch };
+enum class Command { Status, List, Alloc, Renew, Revoke, RevokeTenant, Watch, Pki };
 
 struct Options {
   std::optional<std::string> text;  // of --help or --version
   Command command = Command::Status;
-  std::filesystem::path socket;
+  client::ServerAddress server;
   bool json = false;
   std::optional<std::uint64_t> tenant;  // none: the asker's own
   bool every_tenant = false;
@@ -25,6 +26,7 @@ struct Options {
   wire::RenewRequest renew;
   std::uint64_t hold_ms = 0;   // alloc: holds the lease so long, and renews it; 0: without end
   std::uint64_t watch_ms = 0;  // 0: without end
+  PkiOptions pki;
 };
 
 [[nodiscard]] Result<Options> parse_options(int argc, const char* const* argv);

@@ -59,6 +59,8 @@ orphan_ms = 6
 most_rest_ms = 10
 connections = 7
 uid_connections = 8
+tenant_connections = 11
+host_connections = 12
 requests = 9
 [[user]]
 uid = 1000
@@ -91,10 +93,43 @@ role = "operator"
                                     .most_rest_ms = 10,
                                     .connections = 7,
                                     .uid_connections = 8,
+                                    .tenant_connections = 11,
+                                    .host_connections = 12,
                                     .requests = 9}));
-  EXPECT_EQ(config->users.by_uid.at(1000), (Users::Entry{.tenant = 12}));
-  EXPECT_EQ(config->users.by_uid.at(0), (Users::Entry{.tenant = 0, .role = wire::Role::Operator}));
+  EXPECT_EQ(config->users.by_uid.at(1000), (Account{.tenant = 12}));
+  EXPECT_EQ(config->users.by_uid.at(0), (Account{.tenant = 0, .role = wire::Role::Operator}));
 }
+
+TEST_F(ConfigTest, Quic_IsTaken) {
+  const auto config = read(R"(
+[quic]
+listen = "[::1]:7810"
+authority = "/pki/ca.pem"
+certificate = "/pki/own.pem"
+key = "/pki/own.key"
+revoked = "/pki/revoked.pem"
+idle_ms = 250
+[[certificate]]
+name = "DNS:DB1.example"
+tenant = 7
+role = "observer"
+[[certificate]]
+name = "IP:2001:DB8:0:0::7"
+tenant = 8
+)");
+  ASSERT_TRUE(config) << config.error().text;
+  EXPECT_EQ(config->quic->address.text(), "[::1]:7810");
+  EXPECT_EQ(config->quic->files, (quic::CredentialFiles{.authority = "/pki/ca.pem",
+                                                        .certificate = "/pki/own.pem",
+                                                        .key = "/pki/own.key",
+                                                        .revoked = "/pki/revoked.pem"}));
+  EXPECT_EQ(config->quic->timeouts.idle_ms, 250u);
+  EXPECT_EQ(config->certificates.by_name.at("DNS:db1.example"),
+            (Account{.tenant = 7, .role = wire::Role::Observer}));
+  EXPECT_EQ(config->certificates.by_name.at("IP:2001:db8::7"), (Account{.tenant = 8}));
+}
+
+TEST_F(ConfigTest, NoQuic_ListensToThisHostAlone) { EXPECT_FALSE(read("").value().quic); }
 
 TEST_F(ConfigTest, EmptyFile_ChangesNothing) {
   const auto config = read("");
@@ -172,6 +207,27 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"userTwice", "[[user]]\nuid = 1\n[[user]]\nuid = 1\n", ":3: [[user]] 1 is there twice"},
         Bad{"userTwoWays", "[[user]]\nuid = 1\nname = \"root\"\n", ":1: [[user]] has a uid and a"},
         Bad{"userTable", "[user]\nuid = 1\n", ":1: user = "},
+        Bad{"quicWithoutAKey",
+            "[quic]\nlisten = \"[::]:1\"\nauthority = \"/a\"\ncertificate = \"/b\"\n",
+            ":1: [quic] has no key; listen, authority, certificate and key belong together"},
+        Bad{"quicName",
+            "[quic]\nlisten = \"db1:7810\"\nauthority = \"/a\"\ncertificate = \"/b\"\n"
+            "key = \"/c\"\n",
+            ":2: listen = \"db1:7810\": an address and a port"},
+        Bad{"quicPath",
+            "[quic]\nlisten = \"[::]:1\"\nauthority = \"a\"\ncertificate = \"/b\"\n"
+            "key = \"/c\"\n",
+            ":3: authority = \"a\": a path from the root on"},
+        Bad{"certificateKind", "[[certificate]]\nname = \"db1\"\ntenant = 1\n",
+            ":2: name = \"db1\": a subject alternative name"},
+        Bad{"certificateAddress", "[[certificate]]\nname = \"IP:db1\"\ntenant = 1\n",
+            ":2: name = \"IP:db1\": a subject alternative name"},
+        Bad{"certificateTenant", "[[certificate]]\nname = \"DNS:db1\"\n",
+            ":1: [[certificate]] has no name, or no tenant"},
+        Bad{"certificateTwice",
+            "[[certificate]]\nname = \"DNS:a\"\ntenant = 1\n[[certificate]]\nname = \"DNS:a\"\n"
+            "tenant = 2\n",
+            ":4: [[certificate]] DNS:a is there twice"},
         Bad{"ttl", "[limits]\ndefault_ttl_ms = 9\nmost_ttl_ms = 8\n",
             ":1: default_ttl_ms 9 is above most_ttl_ms 8"}),
     [](const auto& info) { return std::string(info.param.about); });

@@ -68,6 +68,18 @@ TEST_F(JournalTest, LeaseThatWasHeldWhenItWent_EndsByTheReset) {
                                          .cause = wire::Cause::Restart}));
 }
 
+TEST_F(JournalTest, NothingWasReset_LeaseThatWasHeldIsFencedAndUnproved) {
+  {
+    Journal journal = opened();
+    ASSERT_TRUE(journal.begin(1));
+    ASSERT_TRUE(journal.write(std::vector<Entry>{record(1)}));
+  }
+  const Beginning next = opened().begin(5000, false).value();
+  EXPECT_EQ(next.restarted, 1u);
+  EXPECT_EQ(next.past.at(0).ending.outcome, wire::Outcome::Fenced);
+  EXPECT_EQ(next.past.at(0).ending.memory, wire::Memory::Unproved);
+}
+
 TEST_F(JournalTest, LeaseThatHadItsOutcome_KeepsItOverARestart) {
   const Record lease = record(2);
   {

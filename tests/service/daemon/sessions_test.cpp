@@ -359,6 +359,36 @@ TEST_F(SessionsTest, PlanLegacy_IsForOperators) {
   EXPECT_EQ(next_asked<Revoke>().plan, wire::Plan::Legacy);
 }
 
+TEST_F(SessionsTest, LeaseRenewedOnASecondConnection_OutlivesTheFirst) {
+  greet(1);
+  greet(2);
+  const auto lease = holds(1, 100);
+  say(2, wire::Op::LeaseRenew, wire::RenewRequest{.id = lease.id, .epoch = lease.epoch});
+  sessions->hear(Renewed{.ticket = next_asked<Renew>().ticket, .done = {}});
+  sessions->closed(1);
+  EXPECT_TRUE(asked.empty());
+  sessions->closed(2);
+  EXPECT_EQ(next_asked<Renew>().ttl_ms, Limits{}.orphan_ms);
+}
+
+TEST_F(SessionsTest, LeaseHeldOnTwoConnections_BothHearOfItsEnd) {
+  greet(1);
+  greet(2);
+  const auto lease = holds(1, 100);
+  say(2, wire::Op::LeaseRenew, wire::RenewRequest{.id = lease.id, .epoch = lease.epoch});
+  sessions->hear(Renewed{.ticket = next_asked<Renew>().ticket, .done = {}});
+  sent[2].clear();
+  end(lease);
+  EXPECT_THAT(ops(1), ElementsAre(wire::number(wire::Notice::Revoked)));
+  EXPECT_THAT(ops(2), ElementsAre(wire::number(wire::Notice::Revoked)));
+}
+
+TEST_F(SessionsTest, StatusWithFlagsThatNobodyKnows_Refused) {
+  greet(1);
+  say(1, wire::Op::Status, wire::StatusRequest{.flags = 1});
+  EXPECT_EQ(refusal_text(1), "flags 0x1; 0 is accepted");
+}
+
 TEST_F(SessionsTest, HolderThatRenewsAndGoes_LeavesItForOrphanMsAllTheSame) {
   greet(1);
   const auto lease = holds(1, 5);

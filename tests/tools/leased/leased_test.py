@@ -7,6 +7,7 @@
 import os
 import pathlib
 import random
+import re
 import resource
 import signal
 import socket
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.request
 
 import lease_client as wire
 from lease_client import HungUp, Refused
@@ -73,6 +75,28 @@ class Leased(unittest.TestCase):
             with self.assertRaises(Refused) as refused:
                 client.revoke(client.alloc(), 6)
             self.assertEqual(refused.exception.text, "plan 6; 0 to 5 is accepted")
+
+    def test_metrics_count_what_happens_and_name_no_key(self):
+        server = self.serve(config="[metrics]\nlisten = \"127.0.0.1:0\"\n")
+        where = re.search(r"metrics at (\S+)", server.greeting).group(1)
+        with server.client() as client:
+            kept, gone = client.alloc(), client.alloc()
+            client.revoke(gone)
+            with self.assertRaises(Refused):
+                client.alloc(size=0)
+            until = time.monotonic() + DEADLINE_S
+            text = ""
+            while f'active",tenant="{os.getuid()}"}} 1' not in text and time.monotonic() < until:
+                time.sleep(0.05)
+                text = urllib.request.urlopen(where, timeout=DEADLINE_S).read().decode()
+        self.assertIn("portcullis_grants_total 2\n", text)
+        self.assertRegex(text, r'leases_ended_total\{cause="holder",[^}]*outcome="TornDown"\} 1\n')
+        self.assertRegex(text, r'revoke_seconds_count\{outcome="TornDown",plan="seed"\} 1\n')
+        self.assertIn('portcullis_grants_refused_total{code="invalid value"} 1\n', text)
+        self.assertRegex(text, r"journal_write_seconds_count [1-9]")
+        for secret in (kept.rkey, kept.id, kept.epoch):
+            self.assertNotRegex(text, rf"\b(0x)?({secret}|{secret:x})\b")
+        self.assertEqual(server.end(), 0)
 
     def test_time_to_live_ends_a_lease_and_renewal_puts_it_off(self):
         with self.serve().client() as client:

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/metrics.hpp"
+
+#include <prometheus/text_serializer.h>
+
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/udp_socket.hpp"
+
+namespace portcullis::service::daemon {
+namespace {
+
+constexpr double kSecondsPerNs = 1e-9;
+
+/// The contract is one second; a fence on a card is expected in microseconds, so there are bounds
+/// from a microsecond on.
+const prometheus::Histogram::BucketBoundaries& bounds() {
+  static const prometheus::Histogram::BucketBoundaries all{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4,
+                                                           2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2,
+                                                           5e-2, 0.1,  0.2,  0.5,  1.0,  2.0,  5.0};
+  return all;
+}
+
+template <class Builder>
+auto& family(prometheus::Registry& registry, Builder builder, const char* name, const char* help) {
+  return builder.Name(name).Help(help).Register(registry);
+}
+
+constexpr std::array<const char*, 3> kStates{"active", "revoking", "fenced"};
+
+}  // namespace
+
+Metrics::Metrics()
+    : registry_(std::make_shared<prometheus::Registry>()),
+      info_(family(*registry_, prometheus::BuildGauge(), "portcullis_info",
+                   "1; the device and the version are labels")),
+      leases_(family(*registry_, prometheus::BuildGauge(), "portcullis_leases",
+                     "leases by tenant and state; a fenced one keeps its slot out of use")),
+      slots_(family(*registry_, prometheus::BuildGauge(), "portcullis_slots",
+                    "slots of the device: held, resting behind a lease, out of use, and free")),
+      connections_(family(*registry_, prometheus::BuildGauge(), "portcullis_connections",
+                          "clients that are connected, by transport")),
+      lost_(family(*registry_, prometheus::BuildGauge(), "portcullis_lost",
+                   "1 while the device or the journal is lost, and nothing is granted")),
+      granted_(family(*registry_, prometheus::BuildCounter(), "portcullis_grants_total",
+                      "leases that were granted and told")
+                   .Add({})),
+      refused_(family(*registry_, prometheus::BuildCounter(), "portcullis_grants_refused_total",
+                      "grants that were refused, by the code that was told")),
+      ended_(family(*registry_, prometheus::BuildCounter(), "portcullis_leases_ended_total",
+                    "leases that have their outcome, by outcome, cause and what proved it")),
+      revoke_seconds_(family(*registry_, prometheus::BuildHistogram(), "portcullis_revoke_seconds",
+                             "from a revoke that was asked for to its outcome")),
+      journal_seconds_(family(*registry_, prometheus::BuildHistogram(),
+                              "portcullis_journal_write_seconds",
+                              "of one write of the journal, which may hold many entries")
+                           .Add({}, bounds())) {}
+
+Metrics::~Metrics() = default;
+
+Result<void> Metrics::serve(const std::string& address) {
+  constexpr std::size_t kThreads = 2;  // one reader that is slow keeps not the other waiting
+  try {
+    exposer_ = std::make_unique<prometheus::Exposer>(address, kThreads);
+  } catch (const std::exception& error) {
+    return fail(Errc::Busy, "metrics " + address + ": " + error.what());
+  }
+  exposer_->RegisterCollectable(registry_);
+  const auto parts = split_host_and_port(address);
+  const auto ports = exposer_->GetListeningPorts();
+  address_ = address;
+  if (parts && !ports.empty())
+    address_ = address.substr(0, address.rfind(':') + 1) + std::to_string(ports.front());
+  return {};
+}
+
+void Metrics::describe(const About& about) {
+  info_
+      .Add({{"device", about.device},
+            {"version", about.version},
+            {"emulated", about.is_emulated ? "yes" : "no"}})
+      .Set(1);
+}
+
+void Metrics::granted() { granted_.Increment(); }
+
+void Metrics::refused(wire::Code code) {
+  refused_.Add({{"code", std::string(wire::name(code))}}).Increment();
+}
+
+void Metrics::ended(const Ending& ending, const std::string& plan,
+                    std::optional<std::uint64_t> revoke_ns) {
+  const std::string outcome(wire::name(ending.outcome));
+  ended_
+      .Add({{"outcome", outcome},
+            {"cause", std::string(wire::name(ending.cause))},
+            {"memory", std::string(wire::name(ending.memory))}})
+      .Increment();
+  if (!revoke_ns) return;
+  revoke_seconds_.Add({{"plan", plan}, {"outcome", outcome}}, bounds())
+      .Observe(static_cast<double>(*revoke_ns) * kSecondsPerNs);
+}
+
+void Metrics::journal_wrote(std::uint64_t ns) {
+  journal_seconds_.Observe(static_cast<double>(ns) * kSecondsPerNs);
+}
+
+void Metrics::set(const State& state) {
+  const Counts& slots = state.slots;
+  const std::uint32_t used = slots.held + slots.resting + slots.out;
+  slots_.Add({{"state", "held"}}).Set(slots.held);
+  slots_.Add({{"state", "resting"}}).Set(slots.resting);
+  slots_.Add({{"state", "out"}}).Set(slots.out);
+  slots_.Add({{"state", "free"}}).Set(slots.slots > used ? slots.slots - used : 0);
+  connections_.Add({{"transport", "socket"}}).Set(static_cast<double>(state.socket_connections));
+  connections_.Add({{"transport", "quic"}}).Set(static_cast<double>(state.quic_connections));
+  lost_.Add({{"what", "device"}}).Set(slots.is_lost ? 1 : 0);
+  lost_.Add({{"what", "journal"}}).Set(state.is_journal_lost ? 1 : 0);
+  set_leases(state.leases);
+}
+
+/// A tenant that has none any more is taken out: its number would be there for ever.
+void Metrics::set_leases(const std::map<std::uint64_t, LeaseTally>& leases) {
+  const std::lock_guard<std::mutex> one(lock_);
+  for (auto at = tenants_.begin(); at != tenants_.end();) {
+    if (leases.contains(at->first)) {
+      ++at;
+      continue;
+    }
+    for (prometheus::Gauge* gauge : at->second) leases_.Remove(gauge);
+    at = tenants_.erase(at);
+  }
+  for (const auto& [tenant, tally] : leases) {
+    auto& gauges = tenants_[tenant];
+    const std::array<std::uint32_t, 3> counts{tally.active, tally.revoking, tally.fenced};
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (gauges[i] == nullptr)
+        gauges[i] = &leases_.Add({{"tenant", std::to_string(tenant)}, {"state", kStates[i]}});
+      gauges[i]->Set(counts[i]);
+    }
+  }
+}
+
+std::string Metrics::text() const {
+  return prometheus::TextSerializer().Serialize(registry_->Collect());
+}
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where clients connect, whatever carries the frames: what the server asks of AF_UNIX and of QUIC
+// alike. Nothing here waits, and no client can make it wait.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/log_sink.hpp"
+#include "service/daemon/lease_book.hpp"
+#include "service/daemon/policy.hpp"
+#include "wire/frame.hpp"
+
+namespace portcullis::service::daemon {
+
+class Port {
+ public:
+  /// What a client has not read, at most: a notice for each lease that a device can have.
+  static constexpr std::size_t kMostUnreadBytes = std::size_t{4} << 20;
+
+  /// Who hears of what; called from within serve().
+  struct Listener {
+    std::function<void(ConnectionId, Identity)> opened;
+    std::function<void(ConnectionId, std::span<const std::byte>)> received;
+    std::function<void(ConnectionId)> closed;
+  };
+
+  Port() = default;
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  virtual ~Port() = default;
+
+  /// Readable when serve() has something to do.
+  [[nodiscard]] virtual int fd() const noexcept = 0;
+  /// What has come, and what was sent since the last call.
+  virtual void serve() = 0;
+  virtual void send(ConnectionId connection, wire::FrameBytes frame) = 0;
+  /// Once what was sent has been read; at once where nothing is left.
+  virtual void hang_up(ConnectionId connection) = 0;
+  /// No new connections; those that are there stay. The address is free for the next server where
+  /// it can be.
+  virtual void stop_listening() = 0;
+  /// Whoever has not read by now reads no more.
+  virtual void hang_up_on_all() = 0;
+  /// Nobody has anything left to read.
+  [[nodiscard]] virtual bool is_drained() const noexcept = 0;
+  virtual void set_limits(const Limits& limits) = 0;
+  [[nodiscard]] virtual std::size_t connections() const noexcept = 0;
+};
+
+/// What clients do wrong, for the log: the first time and then every thousandth, for whoever is
+/// turned away can come again at once.
+class Complaints {
+ public:
+  explicit Complaints(LogSink log) : log_(std::move(log)) {}
+  void add(const std::string& what) {
+    if (count_++ % 1000 == 0 && log_)
+      log_(fmt::format("{} (complaint {} about clients)", what, count_));
+  }
+
+ private:
+  LogSink log_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/metrics.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/udp_socket.hpp"
+
+namespace portcullis::service::daemon {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+TEST(Metrics, Outcomes_AreCountedByWhatTheyAre) {
+  Metrics metrics;
+  const Ending torn{.name = {},
+                    .outcome = wire::Outcome::TornDown,
+                    .memory = wire::Memory::Mkey,
+                    .cause = wire::Cause::Holder};
+  metrics.ended(torn, "seed", 3 * kMs);
+  metrics.ended(torn, "seed", std::nullopt);
+  metrics.ended({.name = {}, .outcome = wire::Outcome::Fenced, .cause = wire::Cause::Expired},
+                "seed", std::nullopt);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("portcullis_leases_ended_total{cause=\"holder\",memory=\""));
+  EXPECT_THAT(text, HasSubstr("outcome=\"TornDown\"} 2"));
+  EXPECT_THAT(text, HasSubstr("outcome=\"Fenced\"} 1"));
+  EXPECT_THAT(text,
+              HasSubstr("portcullis_revoke_seconds_count{outcome=\"TornDown\",plan=\"seed\"} 1"));
+  EXPECT_THAT(text, HasSubstr("le=\"0.002\"} 0"));
+  EXPECT_THAT(text, HasSubstr("le=\"0.005\"} 1"));
+}
+
+TEST(Metrics, TenantWithoutLeases_IsTakenOut) {
+  Metrics metrics;
+  metrics.set({.slots = {}, .leases = {{7, {.active = 3, .revoking = 1}}, {8, {.fenced = 2}}}});
+  EXPECT_THAT(metrics.text(), HasSubstr("portcullis_leases{state=\"active\",tenant=\"7\"} 3"));
+  EXPECT_THAT(metrics.text(), HasSubstr("portcullis_leases{state=\"fenced\",tenant=\"8\"} 2"));
+  metrics.set({.slots = {}, .leases = {{8, {.fenced = 1}}}});
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("tenant=\"7\"")));
+  EXPECT_THAT(metrics.text(), HasSubstr("portcullis_leases{state=\"fenced\",tenant=\"8\"} 1"));
+}
+
+TEST(Metrics, Slots_AddUpToTheDevices) {
+  Metrics metrics;
+  metrics.set(
+      {.slots = {.slots = 100, .held = 7, .resting = 5, .out = 1, .is_lost = true}, .leases = {}});
+  EXPECT_THAT(metrics.text(), HasSubstr("portcullis_slots{state=\"free\"} 87"));
+  EXPECT_THAT(metrics.text(), HasSubstr("portcullis_lost{what=\"device\"} 1"));
+  EXPECT_THAT(metrics.text(), HasSubstr("portcullis_lost{what=\"journal\"} 0"));
+}
+
+TEST(Metrics, AddressThatIsTaken_IsNamed) {
+  Metrics first;
+  ASSERT_TRUE(first.serve("127.0.0.1:0"));
+  EXPECT_THAT(first.address(), Not(HasSubstr(":0")));
+  Metrics second;
+  const auto refused = second.serve(first.address());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::Busy);
+  EXPECT_THAT(refused.error().text, HasSubstr(first.address()));
+}
+
+}  // namespace
+}  // namespace portcullis::service::daemon
