@@ -350,8 +350,8 @@ TEST_F(Turns, BatchWhoseTimeIsOver_JoinedFencesAreLeftToPoll) {
   slots = 5;
   start({.plan = {.name = "with a linger and an entry", .steps = kSteps}});
   std::vector<LeaseName> names{name_of(first.lease)};
-  for (const std::uint64_t ttl_ms : {50, 60, 70}) names.push_back(name_of(granted_for(ttl_ms)));
-  for (const std::uint64_t at_ms : {50, 60, 70}) poll_at(at_ms);
+  for (const std::uint64_t ttl_ms : {50U, 60U, 70U}) names.push_back(name_of(granted_for(ttl_ms)));
+  for (const std::uint64_t at_ms : {50U, 60U, 70U}) poll_at(at_ms);
   function.now_ns += 100 * kMs;
   drop.now_ns = &function.now_ns;
   drop.takes_ns = 100 * kMs;
