@@ -20,7 +20,6 @@ constexpr std::uint64_t kTokenNs = 10 * kNsPerSecond;  // a Retry is answered at
 constexpr std::uint64_t kLookNs = kNsPerSecond;
 constexpr std::uint64_t kGoodbyeNs = kNsPerSecond;
 constexpr std::uint64_t kBelieveNs = 60 * kNsPerSecond;  // a certificate is looked at so often
-constexpr std::size_t kMostStrangers = 128;
 constexpr std::size_t kMostGraves = 4096;
 constexpr std::uint32_t kMostGoodbyes = 8;  // of one connection
 constexpr std::uint32_t kMostResets = 100;  // a second: it is a packet for a packet
@@ -102,6 +101,7 @@ void QuicPort::serve() {
   (void)!::read(timer_.get(), &count, sizeof count);
   read_datagrams();
   run_timers();
+  verify_some();
   if (now_ns() - looked_ns_ >= kLookNs) look_at_all();
   settle_all();
 }
@@ -162,10 +162,10 @@ void QuicPort::take_unknown(const UdpSocket::Datagram& datagram, bool is_long) {
     complaints_.add("turned away: " + why);
     return say_refused(header, datagram, NGTCP2_CONNECTION_REFUSED);
   }
-  // Strangers keep none of those out who have a certificate: the oldest has had its time.
-  if (strangers_.size() >= kMostStrangers) forget(*strangers_.begin());
+  if (!strangers_.may_begin(host, now_ns())) return;  // it asks again
+  make_room(host);
   const ConnectionId id = next_++;
-  strangers_.insert(id);
+  strangers_.add(host, id);
   Client& client = clients_[id];
   client.host = host;
   ++by_host_[client.host];
@@ -212,6 +212,10 @@ bool QuicPort::is_new(const ngtcp2_pkt_hd& header, const UdpSocket::Datagram& da
       now_ns());
   if (error != 0) say_refused(header, datagram, NGTCP2_INVALID_TOKEN);
   return error == 0;
+}
+
+void QuicPort::make_room(const std::string& host) {
+  if (const auto oldest = strangers_.in_the_way_of(host)) forget(*oldest);
 }
 
 std::string QuicPort::overload(const std::string& host) const {
@@ -303,7 +307,7 @@ void QuicPort::greet(ConnectionId id) {
     client.is_logged = true;
     client.connection->close(quic::CloseCode::Refused, why);
   };
-  strangers_.erase(id);
+  strangers_.remove(id);
   if (connections() > options_.limits.connections)
     return turn_away(fmt::format("{} connections over QUIC, the most that are accepted",
                                  options_.limits.connections));
@@ -333,8 +337,9 @@ void QuicPort::greet(ConnectionId id) {
 }
 
 void QuicPort::received(ConnectionId id, quic::StreamId stream, std::span<const std::byte> frame) {
+  verify(id);
   Client& client = clients_.at(id);
-  if (!client.is_open || client.ends_by_ns != 0) return;
+  if (!client.is_open || client.ends_by_ns != 0 || client.connection->end()) return;
   client.asked.emplace(request_of(frame), stream);
   listener_.received(id, frame);
 }
@@ -381,15 +386,13 @@ bool QuicPort::is_drained() const noexcept {
 Result<void> QuicPort::set_trust(const quic::CredentialFiles& files,
                                  const Certificates& certificates) {
   options_.certificates = certificates;
-  hang_up_where([&](const Client& client) {
-    return std::string(certificates.of(client.peer.names) == client.account
-                           ? ""
-                           : "it names nobody any more, or somebody else");
-  });
+  for (const auto& [id, client] : clients_)
+    if (client.is_open && certificates.of(client.peer.names) != client.account)
+      turn_out(id, "it names nobody any more, or somebody else");
   PORTCULLIS_TRY_ASSIGN(credentials_, quic::Credentials::load(files));
   options_.files = files;
-  hang_up_where(
-      [this](const Client& client) { return credentials_->objection_to_client(client.peer); });
+  doubt_all();
+  arm();
   return {};
 }
 
@@ -412,19 +415,29 @@ void QuicPort::look_at_all() {
     if (client.ends_by_ns != 0) touched_.insert(id);
   if (looked_ns_ - believed_ns_ < kBelieveNs) return;
   believed_ns_ = looked_ns_;
-  // A certificate may run out while its connection is there.
-  hang_up_where(
-      [this](const Client& client) { return credentials_->objection_to_client(client.peer); });
+  doubt_all();  // a certificate may run out while its connection is there
 }
 
-void QuicPort::hang_up_where(const std::function<std::string(const Client&)>& objection) {
-  for (auto& [id, client] : clients_) {
-    if (!client.is_open) continue;
-    const auto why = objection(client);
-    if (why.empty()) continue;
-    client.connection->close(quic::CloseCode::Refused, "the certificate may no longer: " + why);
-    touched_.insert(id);
-  }
+void QuicPort::doubt_all() {
+  for (const auto& [id, client] : clients_)
+    if (client.is_open) doubted_.insert(id);
+}
+
+void QuicPort::verify_some() {
+  constexpr int kAtOnce = 16;
+  for (int i = 0; i < kAtOnce && !doubted_.empty(); ++i) verify(*doubted_.begin());
+}
+
+void QuicPort::verify(ConnectionId id) {
+  if (doubted_.erase(id) == 0) return;
+  const auto why = credentials_->objection_to_client(clients_.at(id).peer);
+  if (!why.empty()) turn_out(id, why);
+}
+
+void QuicPort::turn_out(ConnectionId id, const std::string& why) {
+  clients_.at(id).connection->close(quic::CloseCode::Refused,
+                                    "the certificate may no longer: " + why);
+  touched_.insert(id);
 }
 
 void QuicPort::settle(ConnectionId id) {
@@ -454,7 +467,9 @@ void QuicPort::tell_closed(ConnectionId id, Client& client) {
 }
 
 void QuicPort::bury(Client& client) {
+  // Of a stranger that goes without a word nothing is kept.
   if (!client.connection || graves_.size() >= kMostGraves) return;
+  if (!client.is_logged && client.connection->goodbye().empty()) return;
   auto grave = std::make_shared<Grave>(Grave{.until_ns = now_ns() + kGoodbyeNs,
                                              .goodbye = client.connection->goodbye(),
                                              .ids = client.ids});
@@ -476,8 +491,9 @@ void QuicPort::forget(ConnectionId id) {
     complaints_.add(fmt::format("no connection came of {}: {}", client.host,
                                 client.connection->end().value_or("it was turned away")));
   for (const quic::Cid& cid : client.ids) by_cid_.erase(cid);
-  strangers_.erase(id);
+  strangers_.remove(id);
   touched_.erase(id);
+  doubted_.erase(id);
   timers_.erase({client.timer_ns, id});
   const auto own = by_host_.find(client.host);
   if (--own->second == 0) by_host_.erase(own);
@@ -487,6 +503,7 @@ void QuicPort::forget(ConnectionId id) {
 void QuicPort::arm() {
   std::uint64_t next_ns = clients_.empty() && graves_.empty() ? UINT64_MAX : looked_ns_ + kLookNs;
   if (!timers_.empty()) next_ns = std::min(next_ns, timers_.begin()->first);
+  if (!doubted_.empty()) next_ns = 0;
   itimerspec wanted{};
   if (next_ns != UINT64_MAX) {
     next_ns = std::max<std::uint64_t>(next_ns, 1);

@@ -24,6 +24,7 @@
 #include "quic/connection.hpp"
 #include "quic/credentials.hpp"
 #include "service/daemon/port.hpp"
+#include "service/daemon/strangers.hpp"
 
 namespace portcullis::service::daemon {
 
@@ -59,8 +60,8 @@ class QuicPort : public Port {
     return clients_.size() - strangers_.size();
   }
   /// Who may connect from now on. Whose certificate names nobody any more, or somebody else, is
-  /// hung up on; and once the files are read, who is no longer believed by them. They stay as they
-  /// were when they cannot be read, which is an error.
+  /// hung up on; and once the files are read, who is no longer believed by them: before it is heard
+  /// again. They stay as they were when they cannot be read, which is an error.
   [[nodiscard]] Result<void> set_trust(const quic::CredentialFiles& files,
                                        const Certificates& certificates);
 
@@ -95,11 +96,15 @@ class QuicPort : public Port {
   void clear_graves();
   void take(const UdpSocket::Datagram& datagram);
   void take_unknown(const UdpSocket::Datagram& datagram, bool is_long);
-  void admit(const ngtcp2_pkt_hd& header, const UdpSocket::Datagram& datagram);
   [[nodiscard]] bool is_new(const ngtcp2_pkt_hd& header, const UdpSocket::Datagram& datagram,
                             ngtcp2_cid& original);
   [[nodiscard]] std::string overload(const std::string& host) const;
-  void hang_up_where(const std::function<std::string(const Client&)>& objection);
+  void make_room(const std::string& host);
+  /// Certificates are verified one after the other: each costs some tenths of a millisecond.
+  void doubt_all();
+  void verify_some();
+  void verify(ConnectionId id);
+  void turn_out(ConnectionId id, const std::string& why);
   void say_version(const ngtcp2_version_cid& asked, const UdpSocket::Datagram& datagram);
   void say_retry(const ngtcp2_pkt_hd& header, const UdpSocket::Datagram& datagram);
   void say_reset(const UdpSocket::Datagram& datagram);
@@ -135,8 +140,9 @@ class QuicPort : public Port {
   std::unordered_map<std::string, std::uint32_t> by_host_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_tenant_;
   std::set<std::pair<std::uint64_t, ConnectionId>> timers_;
-  std::set<ConnectionId> touched_;    // since they were settled
-  std::set<ConnectionId> strangers_;  // who has shown no certificate yet, the oldest first
+  std::set<ConnectionId> touched_;  // since they were settled
+  std::set<ConnectionId> doubted_;  // their certificates are to be looked at again
+  Strangers strangers_;
   ConnectionId next_ = 1;
   std::uint64_t looked_ns_ = 0;
   std::uint64_t believed_ns_ = 0;
