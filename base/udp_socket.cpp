@@ -162,6 +162,14 @@ std::string UdpAddress::host() const {
   return name.data();
 }
 
+std::optional<std::string> address_text(const std::string& host) {
+  const bool is_short = host.find(':') == std::string::npos;
+  const auto address = UdpAddress::parse(is_short ? host + ":0" : "[" + host + "]:0", "address");
+  if (!address) return std::nullopt;
+  const std::string text = address->host();
+  return text.substr(0, text.find('%'));
+}
+
 std::string UdpAddress::text() const {
   const std::string of = host();
   return (family() == AF_INET ? of : "[" + of + "]") + ":" + std::to_string(port());

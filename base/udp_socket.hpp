@@ -50,6 +50,9 @@ class UdpAddress {
   socklen_t bytes_ = 0;
 };
 
+/// An address of IPv4 or IPv6 in its shortest form, without its link; none for a host's name.
+[[nodiscard]] std::optional<std::string> address_text(const std::string& host);
+
 /// "HOST:PORT" or "[HOST]:PORT" apart; none when it is neither.
 struct HostAndPort {
   std::string host;

@@ -78,38 +78,72 @@ Refusal detail::reserved_not_zero(const Frame& frame) {
                  op_text(frame.header.op) + ": a reserved byte is not 0");
 }
 
-FrameBytes make_list(std::uint64_t request_id, std::uint64_t next_cursor,
-                     std::span<const LeaseRow> rows) {
-  FrameBytes frame = detail::start_frame(answer_to(Op::LeaseList), request_id,
-                                         kBytes<ListAnswer> + rows.size() * kBytes<LeaseRow>);
-  const ListAnswer head{.next_cursor = next_cursor,
-                        .count = static_cast<std::uint32_t>(rows.size())};
+namespace {
+
+/// A head whose `count` says how many rows follow.
+template <class Head, class Row>
+FrameBytes make_table(Op op, std::uint64_t request_id, Head head, std::span<const Row> rows) {
+  head.count = static_cast<std::uint32_t>(rows.size());
+  FrameBytes frame =
+      detail::start_frame(answer_to(op), request_id, kBytes<Head> + rows.size() * kBytes<Row>);
   auto to = std::span(frame).subspan(kBytes<Header>);
   encode(head, to);
-  to = to.subspan(kBytes<ListAnswer>);
-  for (const LeaseRow& row : rows) {
+  to = to.subspan(kBytes<Head>);
+  for (const Row& row : rows) {
     encode(row, to);
-    to = to.subspan(kBytes<LeaseRow>);
+    to = to.subspan(kBytes<Row>);
   }
   return frame;
 }
 
-Read<LeaseList> read_list(const Frame& frame) {
-  if (frame.body.size() < kBytes<ListAnswer>)
-    return tl::unexpected(detail::wrong_length(frame, kBytes<ListAnswer>));
-  const auto head = decode<ListAnswer>(frame.body.first<kBytes<ListAnswer>>());
+template <class Head, class Row>
+Read<Head> read_table(const Frame& frame, std::vector<Row>& rows) {
+  if (frame.body.size() < kBytes<Head>)
+    return tl::unexpected(detail::wrong_length(frame, kBytes<Head>));
+  const auto head = decode<Head>(frame.body.first(kBytes<Head>));
   if (!head) return tl::unexpected(detail::reserved_not_zero(frame));
-  auto from = frame.body.subspan(kBytes<ListAnswer>);
+  auto from = frame.body.subspan(kBytes<Head>);
   // No product: a count of the wire's may be anything.
-  if (from.size() % kBytes<LeaseRow> != 0 || head->count != from.size() / kBytes<LeaseRow>)
+  if (from.size() % kBytes<Row> != 0 || head->count != from.size() / kBytes<Row>)
     return tl::unexpected(refusal(Code::Malformed, frame.header.op,
-                                  "LEASE_LIST: count " + std::to_string(head->count) + " and " +
+                                  op_text(frame.header.op & ~kAnswerBit) + ": count " +
+                                      std::to_string(head->count) + " and " +
                                       std::to_string(from.size()) + " bytes of rows"));
+  for (; !from.empty(); from = from.subspan(kBytes<Row>)) {
+    const auto row = decode<Row>(from.first(kBytes<Row>));
+    if (!row) return tl::unexpected(detail::reserved_not_zero(frame));
+    rows.push_back(*row);
+  }
+  return *head;
+}
+
+}  // namespace
+
+FrameBytes make_list(std::uint64_t request_id, std::uint64_t next_cursor,
+                     std::span<const LeaseRow> rows) {
+  return make_table(Op::LeaseList, request_id, ListAnswer{.next_cursor = next_cursor}, rows);
+}
+
+Read<LeaseList> read_list(const Frame& frame) {
   LeaseList list;
+  const auto head = read_table<ListAnswer>(frame, list.rows);
+  if (!head) return tl::unexpected(head.error());
   list.next_cursor = head->next_cursor;
-  for (; !from.empty(); from = from.subspan(kBytes<LeaseRow>))
-    list.rows.push_back(*decode<LeaseRow>(from.first(kBytes<LeaseRow>)));
   return list;
+}
+
+FrameBytes make_history(std::uint64_t request_id, HistoryAnswer head,
+                        std::span<const HistoryRow> rows) {
+  return make_table(Op::LeaseHistory, request_id, head, rows);
+}
+
+Read<History> read_history(const Frame& frame) {
+  History history;
+  const auto head = read_table<HistoryAnswer>(frame, history.rows);
+  if (!head) return tl::unexpected(head.error());
+  history.from_unix_ms = head->from_unix_ms;
+  history.has_more = head->has_more != 0;
+  return history;
 }
 
 void FrameReader::push(std::span<const std::byte> bytes) {

@@ -53,6 +53,9 @@ template <class Body>
 [[nodiscard]] FrameBytes make_list(std::uint64_t request_id, std::uint64_t next_cursor,
                                    std::span<const LeaseRow> rows);
 
+[[nodiscard]] FrameBytes make_history(std::uint64_t request_id, HistoryAnswer head,
+                                      std::span<const HistoryRow> rows);
+
 /// Malformed unless the frame's body is one Body, with zeros where it is reserved.
 template <class Body>
 [[nodiscard]] Read<Body> read_body(const Frame& frame) {
@@ -68,6 +71,13 @@ struct LeaseList {
   std::vector<LeaseRow> rows;
 };
 [[nodiscard]] Read<LeaseList> read_list(const Frame& frame);
+
+struct History {
+  std::uint64_t from_unix_ms = 0;
+  bool has_more = false;
+  std::vector<HistoryRow> rows;
+};
+[[nodiscard]] Read<History> read_history(const Frame& frame);
 
 /// The frames of a stream of bytes, one after the other.
 class FrameReader {

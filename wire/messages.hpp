@@ -226,6 +226,62 @@ inline constexpr std::size_t kMostRows = 64;
 static_assert(kBytes<Header> + kBytes<ListAnswer> + kMostRows * kBytes<LeaseRow> <=
               kMostFrameBytes);
 
+/// Leases that have ended, from the server's journal, the newest first.
+struct HistoryRequest {
+  std::uint64_t tenant = 0;         // or kEveryTenant
+  std::uint64_t since_unix_ms = 0;  // those that ended earlier are left out
+  /// Those that ended before this one, by time, id and epoch: the last row of the answer before.
+  /// All zeros: from the newest on.
+  std::uint64_t before_unix_ms = 0;
+  std::uint64_t before_id = 0;
+  std::uint64_t before_epoch = 0;
+  std::uint8_t fenced_only = 0;  // 1: what was TornDown is left out
+};
+template <>
+inline constexpr auto kLayout<HistoryRequest> =
+    layout<48>(field("tenant", 0, &HistoryRequest::tenant),
+               field("since_unix_ms", 8, &HistoryRequest::since_unix_ms),
+               field("before_unix_ms", 16, &HistoryRequest::before_unix_ms),
+               field("before_id", 24, &HistoryRequest::before_id),
+               field("before_epoch", 32, &HistoryRequest::before_epoch),
+               field("fenced_only", 40, &HistoryRequest::fenced_only), reserved(41, 7));
+
+/// `count` rows follow.
+struct HistoryAnswer {
+  std::uint64_t from_unix_ms = 0;  // of what ended earlier the server may know nothing any more
+  std::uint32_t count = 0;
+  std::uint8_t has_more = 0;  // 1: older ones
+};
+template <>
+inline constexpr auto kLayout<HistoryAnswer> =
+    layout<16>(field("from_unix_ms", 0, &HistoryAnswer::from_unix_ms),
+               field("count", 8, &HistoryAnswer::count),
+               field("has_more", 12, &HistoryAnswer::has_more), reserved(13, 3));
+
+struct HistoryRow {
+  std::uint64_t id = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t tenant = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t granted_unix_ms = 0;
+  std::uint64_t ended_unix_ms = 0;
+  std::uint32_t failed_mask = 0;
+  Outcome outcome = Outcome::TornDown;
+  Memory memory = Memory::Unproved;
+  Cause cause = Cause::None;
+};
+template <>
+inline constexpr auto kLayout<HistoryRow> =
+    layout<56>(field("id", 0, &HistoryRow::id), field("epoch", 8, &HistoryRow::epoch),
+               field("tenant", 16, &HistoryRow::tenant), field("bytes", 24, &HistoryRow::bytes),
+               field("granted_unix_ms", 32, &HistoryRow::granted_unix_ms),
+               field("ended_unix_ms", 40, &HistoryRow::ended_unix_ms),
+               field("failed_mask", 48, &HistoryRow::failed_mask),
+               field("outcome", 52, &HistoryRow::outcome), field("memory", 53, &HistoryRow::memory),
+               field("cause", 54, &HistoryRow::cause), reserved(55, 1));
+static_assert(kBytes<Header> + kBytes<HistoryAnswer> + kMostRows * kBytes<HistoryRow> <=
+              kMostFrameBytes);
+
 /// From the answer on, a notice for every lease of the tenant that ends.
 struct WatchRequest {
   std::uint64_t tenant = 0;  // or kEveryTenant

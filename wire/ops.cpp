@@ -11,12 +11,13 @@ namespace {
 template <class E, std::size_t N>
 using Names = std::array<std::pair<E, std::string_view>, N>;
 
-constexpr Names<Op, 8> kOps{{{Op::Hello, "HELLO"},
+constexpr Names<Op, 9> kOps{{{Op::Hello, "HELLO"},
                              {Op::LeaseAlloc, "LEASE_ALLOC"},
                              {Op::LeaseRenew, "LEASE_RENEW"},
                              {Op::LeaseList, "LEASE_LIST"},
                              {Op::LeaseWatch, "LEASE_WATCH"},
                              {Op::Status, "STATUS"},
+                             {Op::LeaseHistory, "LEASE_HISTORY"},
                              {Op::LeaseRevoke, "LEASE_REVOKE"},
                              {Op::RevokeTenant, "REVOKE_TENANT"}}};
 constexpr Names<Notice, 3> kNotices{{{Notice::Revoked, "REVOKED"},
@@ -69,7 +70,35 @@ std::string_view find(const Names<E, N>& names, E value) noexcept {
   return at == names.end() ? "unknown" : at->second;
 }
 
+constexpr std::array<std::string_view, 13> kSteps{"2ERR_QP",
+                                                  "DESTROY_MKEY",
+                                                  "SET_FLOW_TABLE_ENTRY",
+                                                  "DELETE_FLOW_TABLE_ENTRY",
+                                                  "2RST_QP",
+                                                  "DESTROY_QP",
+                                                  "DEALLOC_PD",
+                                                  "unmap",
+                                                  "RTS2RTS_QP",
+                                                  "bus master off",
+                                                  "function reset",
+                                                  "UMR",
+                                                  "DESTROY_MKEY of the tenant"};
+
 }  // namespace
+
+std::string steps_text(std::uint32_t failed_mask) {
+  std::string text;
+  const auto add = [&text](std::string_view step) {
+    if (!text.empty()) text += '|';
+    text += step;
+  };
+  for (unsigned bit = 0; bit < 32; ++bit) {
+    const std::uint32_t mask = std::uint32_t{1} << bit;
+    if ((failed_mask & mask) == 0) continue;
+    add(bit < kSteps.size() ? std::string(kSteps[bit]) : "bit " + std::to_string(bit));
+  }
+  return text.empty() ? "none" : text;
+}
 
 std::string_view name(Op op) noexcept { return find(kOps, op); }
 std::string_view name(Notice notice) noexcept { return find(kNotices, notice); }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace portcullis::wire {
@@ -20,6 +21,7 @@ enum class Op : std::uint16_t {
   LeaseList = 0x0204,
   LeaseWatch = 0x0205,
   Status = 0x0206,
+  LeaseHistory = 0x0207,
   LeaseRevoke = 0x020A,  // the floor document's
   RevokeTenant = 0x020B,
 };
@@ -97,6 +99,10 @@ enum class Code : std::uint16_t {
   NotFound = 11,     // LEASE_RENEW: no such lease of the asker
   Ending = 12,       // the server is about to end
 };
+
+/// The steps that a failed_mask names, as docs/revocation.md has them: "2ERR_QP|DESTROY_MKEY"; "bit
+/// 20" for one that means nothing, "none" for 0.
+[[nodiscard]] std::string steps_text(std::uint32_t failed_mask);
 
 /// "LEASE_REVOKE", "TornDown", ..; "unknown" of a number that means nothing.
 [[nodiscard]] std::string_view name(Op op) noexcept;

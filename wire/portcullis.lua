@@ -9,11 +9,12 @@ local portcullis = Proto("portcullis", "Portcullis lease protocol")
 
 local ops = {
   [0x0201] = "HELLO", [0x0202] = "LEASE_ALLOC", [0x0203] = "LEASE_RENEW", [0x0204] = "LEASE_LIST",
-  [0x0205] = "LEASE_WATCH", [0x0206] = "STATUS", [0x020a] = "LEASE_REVOKE",
+  [0x0205] = "LEASE_WATCH", [0x0206] = "STATUS", [0x0207] = "LEASE_HISTORY", [0x020a] = "LEASE_REVOKE",
   [0x020b] = "REVOKE_TENANT",
   [0x8000] = "REFUSED",
   [0x8201] = "HELLO answer", [0x8202] = "LEASE_ALLOC answer", [0x8203] = "LEASE_RENEW answer",
   [0x8204] = "LEASE_LIST answer", [0x8205] = "LEASE_WATCH answer", [0x8206] = "STATUS answer",
+  [0x8207] = "LEASE_HISTORY answer",
   [0x820a] = "LEASE_REVOKE answer", [0x820b] = "REVOKE_TENANT answer",
   [0x4201] = "REVOKED", [0x4202] = "EXPIRED", [0x4203] = "SERVER_RESTARTED",
 }
@@ -55,6 +56,11 @@ local row = {
   x("failed_mask", 4), n("state", 1, states), n("outcome", 1, outcomes), n("memory", 1, memory),
   n("cause", 1, causes),
 }
+local past = {
+  x("id", 8), x("epoch", 8), n("tenant", 8), n("bytes", 8), n("granted_unix_ms", 8),
+  n("ended_unix_ms", 8), x("failed_mask", 4), n("outcome", 1, outcomes), n("memory", 1, memory),
+  n("cause", 1, causes), r(1),
+}
 local bodies = {
   [0x0201] = { x("known_incarnation", 8), t("client_name", 32) },
   [0x8201] = {
@@ -82,6 +88,11 @@ local bodies = {
     n("longest_revoke_us", 8), n("slots", 4), n("held", 4), n("resting", 4), n("out", 4),
     n("connections", 4), x("flags", 4), t("device", 96),
   },
+  [0x0207] = {
+    x("tenant", 8), n("since_unix_ms", 8), n("before_unix_ms", 8), x("before_id", 8),
+    x("before_epoch", 8), n("fenced_only", 1), r(7),
+  },
+  [0x8207] = { n("from_unix_ms", 8), n("count", 4), n("has_more", 1), r(3) },
   [0x020a] = { x("id", 8), x("epoch", 8), n("plan", 1, plans), r(7) },
   [0x820a] = {
     x("id", 8), x("epoch", 8), n("revoke_us", 8), x("failed_mask", 4), n("outcome", 1, outcomes),
@@ -130,7 +141,10 @@ end
 for _, body in pairs(bodies) do
   for _, member in ipairs(body) do field_of(member) end
 end
-for _, member in ipairs(row) do field_of(member) end
+local rows = { [0x8204] = row, [0x8207] = past }
+for _, each in pairs(rows) do
+  for _, member in ipairs(each) do field_of(member) end
+end
 portcullis.fields = all
 
 local bad_length = ProtoExpert.new("portcullis.bad_length", "wrong length",
@@ -179,11 +193,11 @@ function portcullis.dissector(buffer, packet, root)
   local body = bodies[op]
   if body == nil or buffer(6, 2):le_uint() ~= 1 then return end
   local at = add_members(tree, buffer, 16, body)
-  if op == 0x8204 and at == 32 then
+  if rows[op] ~= nil and at == 32 then
     for _ = 1, buffer(24, 4):le_uint() do
       if at >= buffer:len() then break end
       at = add_members(tree:add(buffer(at, math.min(56, buffer:len() - at)), "lease"), buffer, at,
-                       row)
+                       rows[op])
     end
   end
   if at ~= buffer:len() then tree:add_proto_expert_info(bad_length) end

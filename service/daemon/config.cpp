@@ -256,9 +256,8 @@ std::string certificate_name(const std::string& text) {
   const std::string value = text.substr(colon + 1);
   if (kind == "URI") return text;
   if (kind == "IP") {
-    const bool is_short = value.find(':') == std::string::npos;
-    const auto address = UdpAddress::parse(is_short ? value + ":0" : "[" + value + "]:0", "name");
-    return address ? "IP:" + address->host() : std::string();
+    const auto address = address_text(value);
+    return address ? "IP:" + *address : std::string();
   }
   if (kind != "DNS") return {};
   std::string host = value;

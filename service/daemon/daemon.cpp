@@ -133,6 +133,7 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
   recorder_ = std::make_unique<Recorder>(
       std::move(journal),
       Recorder::Options{.tell = [this](Recorded done) { news_.put(std::move(done)); },
+                        .found = [this](Looked looked) { news_.put(std::move(looked)); },
                         .unix_ms = unix_ms,
                         .keep_ms = config_.journal_keep_ms,
                         .wrote =
@@ -172,6 +173,7 @@ Result<void> Daemon::listen(const Beginning& beginning, const LogSink& log) {
       beginning, config_.limits, facts,
       SessionPorts{
           .ask = [this](Request request) { device_->ask(std::move(request)); },
+          .look_up = [this](LookUp wanted) { recorder_->look_up(wanted); },
           .send = [this](ConnectionId to,
                          wire::FrameBytes frame) { port_of(to).send(to, std::move(frame)); },
           .hang_up = [this](ConnectionId which) { port_of(which).hang_up(which); },

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -41,6 +42,26 @@ CREATE TABLE lease(
 CREATE INDEX held ON lease(granted_unix_ms) WHERE ended_unix_ms IS NULL;
 CREATE INDEX ended ON lease(ended_unix_ms) WHERE ended_unix_ms IS NOT NULL;
 )";
+// So that no question of a tenant's reads what others had: a grant waits for the journal's thread.
+// Beside the tables since format 1 does not have them: a file of before gets them when it is
+// opened.
+constexpr const char* kIndexes = R"(
+CREATE INDEX IF NOT EXISTS ended_of ON lease(tenant, ended_unix_ms) WHERE ended_unix_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS fenced ON lease(ended_unix_ms) WHERE outcome=1;
+)";
+
+/// In the order in which look_up() asks for them.
+wire::HistoryRow history_row(sqlite3_stmt* row) {
+  const auto at = [row](int column) { return unsigned_bits(sqlite3_column_int64(row, column)); };
+  wire::HistoryRow ended{.id = at(0), .epoch = at(1), .tenant = at(2), .bytes = at(3)};
+  ended.granted_unix_ms = at(4);
+  ended.ended_unix_ms = at(5);
+  ended.failed_mask = static_cast<std::uint32_t>(at(6));
+  ended.outcome = static_cast<wire::Outcome>(at(7));
+  ended.memory = static_cast<wire::Memory>(at(8));
+  ended.cause = static_cast<wire::Cause>(at(9));
+  return ended;
+}
 
 /// Made as nobody else may read it, before SQLite writes the first byte.
 Result<void> make_file(const std::filesystem::path& path) {
@@ -84,6 +105,7 @@ Result<void> Journal::set_up() {
   PORTCULLIS_TRY(execute("PRAGMA synchronous=FULL"));
   PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
   PORTCULLIS_TRY(check_format());
+  PORTCULLIS_TRY(execute(kIndexes));
   PORTCULLIS_TRY(execute("COMMIT"));
   PORTCULLIS_TRY_ASSIGN(insert_lease_,
                         prepare("INSERT INTO lease(id, epoch, tenant, bytes, incarnation, "
@@ -207,6 +229,43 @@ Result<std::vector<PastEnding>> Journal::past() {
   }
   if (got != SQLITE_DONE) return failure("read");
   return endings;
+}
+
+Result<wire::History> Journal::look_up(const wire::HistoryRequest& wanted, std::uint64_t unix_ms,
+                                       std::uint64_t keep_ms) {
+  constexpr std::uint64_t kLatest = ~std::uint64_t{0} >> 1;  // of SQLite's numbers
+  std::string sql =
+      "SELECT id, epoch, tenant, bytes, granted_unix_ms, ended_unix_ms, failed_mask, outcome, "
+      "memory, cause FROM lease WHERE ended_unix_ms IS NOT NULL AND ended_unix_ms >= ?1 AND "
+      "ended_unix_ms <= ?2 AND (ended_unix_ms, id, epoch) < (?2, ?3, ?4)";
+  if (wanted.tenant != wire::kEveryTenant) sql += " AND tenant=?5";
+  if (wanted.fenced_only != 0) sql += " AND outcome=1";
+  sql += fmt::format(" ORDER BY ended_unix_ms DESC, id DESC, epoch DESC LIMIT {}",
+                     wire::kMostRows + 1);
+  PORTCULLIS_TRY_ASSIGN(const Statement statement, prepare(sql.c_str()));
+  sqlite3_stmt* row = statement.get();
+  const bool from_newest = wanted.before_unix_ms == 0;
+  sqlite3_bind_int64(row, 1, signed_bits(std::min(wanted.since_unix_ms, kLatest)));
+  sqlite3_bind_int64(row, 2,
+                     signed_bits(from_newest ? kLatest : std::min(wanted.before_unix_ms, kLatest)));
+  sqlite3_bind_int64(row, 3, signed_bits(from_newest ? kLatest : wanted.before_id));
+  sqlite3_bind_int64(row, 4, signed_bits(from_newest ? kLatest : wanted.before_epoch));
+  if (wanted.tenant != wire::kEveryTenant) sqlite3_bind_int64(row, 5, signed_bits(wanted.tenant));
+  wire::History history;
+  PORTCULLIS_TRY_ASSIGN(history.from_unix_ms,
+                        number("SELECT ifnull(min(started_unix_ms), 0) FROM server"));
+  if (keep_ms != 0 && keep_ms < unix_ms)
+    history.from_unix_ms = std::max(history.from_unix_ms, unix_ms - keep_ms);
+  int got = SQLITE_ROW;
+  while ((got = sqlite3_step(row)) == SQLITE_ROW) {
+    if (history.rows.size() == wire::kMostRows) {
+      history.has_more = true;
+      return history;
+    }
+    history.rows.push_back(history_row(row));
+  }
+  if (got != SQLITE_DONE) return failure("read");
+  return history;
 }
 
 Result<void> Journal::insert(const Record& record) {

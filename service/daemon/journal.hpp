@@ -54,6 +54,10 @@ class Journal {
   /// All of them or none; durable when it answers. An ending of a lease that is not on record is
   /// passed over: its grant was never told.
   [[nodiscard]] Result<void> write(std::span<const Entry> entries);
+  /// As the protocol asks, at most a frame's rows. `keep_ms`: what ended longer ago than that may
+  /// be forgotten; 0: nothing is.
+  [[nodiscard]] Result<wire::History> look_up(const wire::HistoryRequest& wanted,
+                                              std::uint64_t unix_ms, std::uint64_t keep_ms);
   /// Writes something that changes nothing, durably: whether it can be written.
   [[nodiscard]] Result<void> probe();
   /// Leases that ended before `unix_ms` are forgotten, `most` of them at a time; how many were.

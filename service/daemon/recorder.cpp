@@ -35,6 +35,7 @@ void Recorder::run() {
     inbox_.heard();
     if (is_lost_ && Clock::wall().now_ns() >= try_again_ns_) try_again();
     write_waiting();
+    answer_waiting();
     if (ready == 0 || ++rounds_ >= kRoundsBetween) forget_old();
   }
   if (is_lost_) try_again();
@@ -52,6 +53,24 @@ void Recorder::write_waiting() {
     more = batch.size() == kMostTogether;
     if (!batch.empty()) write_batch(batch);
   }
+}
+
+void Recorder::look_up(const LookUp& wanted) {
+  questions_.put(wanted);
+  inbox_.wake();
+}
+
+/// Whoever is to be granted a lease waits for one question at most.
+void Recorder::answer_waiting() {
+  while (const auto next = questions_.take()) {
+    options_.found({.ticket = next->ticket, .found = found(next->wanted)});
+    write_waiting();
+  }
+}
+
+Result<wire::History> Recorder::found(const wire::HistoryRequest& wanted) {
+  if (!journal_) return fail(Errc::Unsupported, "the server keeps no journal");
+  return journal_->look_up(wanted, options_.unix_ms(), options_.keep_ms);
 }
 
 /// A grant is written or refused; an ending is written, now or later, behind those before it.

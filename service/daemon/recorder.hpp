@@ -29,6 +29,7 @@ class Recorder {
  public:
   struct Options {
     std::function<void(Recorded)> tell;      // from the recorder's own thread
+    std::function<void(Looked)> found = {};  // likewise
     std::function<std::uint64_t()> unix_ms;  // now
     std::uint64_t keep_ms = 0;               // what ended longer ago is forgotten; 0: nothing is
     std::function<void(std::uint64_t ns)> wrote = {};  // how long each write took; may be empty
@@ -42,12 +43,16 @@ class Recorder {
   ~Recorder();
 
   void record(const ToRecord& entry) { inbox_.put(entry); }
+  /// What was recorded before is found.
+  void look_up(const LookUp& wanted);
   /// The file could not be written when that was tried last.
   [[nodiscard]] bool is_lost() const noexcept { return is_lost_.load(); }
 
  private:
   void run();
   void write_waiting();
+  void answer_waiting();
+  [[nodiscard]] Result<wire::History> found(const wire::HistoryRequest& wanted);
   void write_batch(const std::vector<ToRecord>& batch);
   [[nodiscard]] Result<void> timed_write(const std::vector<Entry>& entries);
   void try_again();
@@ -57,6 +62,7 @@ class Recorder {
   std::optional<Journal> journal_;
   Options options_;
   Mailbox<ToRecord> inbox_;
+  Mailbox<LookUp> questions_;
   std::vector<Entry> kept_;         // endings that are not in the file yet
   std::uint64_t try_again_ns_ = 0;  // not before then, whatever comes meanwhile
   int rounds_ = 0;                  // since something was forgotten last

@@ -14,6 +14,7 @@
 #include "lease/fence_plan.hpp"
 #include "lease/grant.hpp"
 #include "lease/lease_table.hpp"
+#include "wire/frame.hpp"
 #include "wire/ops.hpp"
 
 namespace portcullis::service::daemon {
@@ -90,9 +91,19 @@ struct Recorded {
   Result<void> done;
 };
 
+/// What the journal has of leases that have ended.
+struct LookUp {
+  Ticket ticket = 0;
+  wire::HistoryRequest wanted;
+};
+struct Looked {
+  Ticket ticket = 0;
+  Result<wire::History> found;
+};
+
 /// What the network thread hears, in the order in which it was said: a grant comes before what the
 /// journal says of it, for the device's thread tells both.
-using News = std::variant<Event, Recorded>;
+using News = std::variant<Event, Recorded, Looked>;
 
 /// Of the device's side, for whoever asks how things are.
 struct Counts {

@@ -147,6 +147,24 @@ void Sessions::hear(const Recorded& recorded) {
   reply_later(asked.connection, asked.request_id, Op::LeaseAlloc, *asked.answer);
 }
 
+void Sessions::hear(const Looked& looked) {
+  const auto at = lookups_.find(looked.ticket);
+  if (at == lookups_.end()) return;
+  const AskedHistory asked = at->second;
+  lookups_.erase(at);
+  if (!looked.found) {
+    if (ports_.log) ports_.log("a look at the past: " + looked.found.error().text);
+    return refuse_later(asked.connection, asked.request_id, Op::LeaseHistory, Code::Unavailable,
+                        "the server's journal cannot be read, or there is none");
+  }
+  const auto to = connections_.find(asked.connection);
+  if (to == connections_.end()) return;
+  if (to->second.under_way > 0) --to->second.under_way;
+  const wire::HistoryAnswer head{.from_unix_ms = looked.found->from_unix_ms,
+                                 .has_more = static_cast<std::uint8_t>(looked.found->has_more)};
+  ports_.send(asked.connection, wire::make_history(asked.request_id, head, looked.found->rows));
+}
+
 void Sessions::hear_renewed(const Renewed& renewed) {
   const auto at = renewals_.find(renewed.ticket);
   if (at == renewals_.end()) return;  // a holder went, and nobody waits

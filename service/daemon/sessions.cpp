@@ -169,6 +169,8 @@ void Sessions::handle(const Asking& asking) {
       return watch(asking);
     case Op::Status:
       return status(asking);
+    case Op::LeaseHistory:
+      return history(asking);
     case Op::LeaseRevoke:
       return revoke(asking);
     case Op::RevokeTenant:
@@ -386,6 +388,20 @@ void Sessions::list(const Asking& asking) {
   }
   const std::uint64_t next = rows.size() == wire::kMostRows ? rows.back().id : 0;
   ports_.send(asking.id, wire::make_list(asking.frame->header.request_id, next, rows));
+}
+
+void Sessions::history(const Asking& asking) {
+  const auto wanted = body_of<wire::HistoryRequest>(asking);
+  if (!wanted) return;
+  if (!may_see(asking, wanted->tenant))
+    return refuse(asking, Code::NotAllowed, "a client looks at its own tenant's past");
+  if (wanted->fenced_only > 1)
+    return refuse(asking, Code::InvalidValue, out_of("fenced_only", wanted->fenced_only, 0, 1));
+  const Ticket ticket = next_ticket_++;
+  lookups_.emplace(
+      ticket, AskedHistory{.connection = asking.id, .request_id = asking.frame->header.request_id});
+  ++asking.connection->under_way;
+  ports_.look_up({.ticket = ticket, .wanted = *wanted});
 }
 
 void Sessions::status(const Asking& asking) {

@@ -52,6 +52,7 @@ struct Observer {
 /// and must not call it.
 struct SessionPorts {
   std::function<void(Request)> ask;
+  std::function<void(LookUp)> look_up;  // of the journal
   std::function<void(ConnectionId, wire::FrameBytes)> send;
   std::function<void(ConnectionId)> hang_up;  // once what was sent has gone
   LogSink log;
@@ -71,6 +72,7 @@ class Sessions {
   void closed(ConnectionId connection);
   void hear(const Event& event);
   void hear(const Recorded& recorded);
+  void hear(const Looked& looked);
   /// For STATUS, and for whether anything is granted.
   void set_counts(const Counts& counts) noexcept { counts_ = counts; }
   void set_journal_lost(bool is_lost) noexcept { is_journal_lost_ = is_lost; }
@@ -110,6 +112,11 @@ class Sessions {
     std::uint64_t ttl_ms = 0;
   };
 
+  struct AskedHistory {
+    ConnectionId connection = kNobody;
+    std::uint64_t request_id = 0;
+  };
+
   /// One request of a connection that has greeted.
   struct Asking {
     ConnectionId id = kNobody;
@@ -124,6 +131,7 @@ class Sessions {
   void revoke(const Asking& asking);
   void revoke_tenant(const Asking& asking);
   void list(const Asking& asking);
+  void history(const Asking& asking);
   void watch(const Asking& asking);
   void status(const Asking& asking);
   void tell_of_restart(const Asking& asking, std::uint64_t known);
@@ -169,6 +177,7 @@ class Sessions {
   std::map<ConnectionId, Connection> connections_;
   std::unordered_map<Ticket, AskedAlloc> asked_;
   std::unordered_map<Ticket, AskedRenew> renewals_;
+  std::unordered_map<Ticket, AskedHistory> lookups_;
   Ticket next_ticket_ = 1;
   Counts counts_;
   std::uint64_t started_ns_;

@@ -53,6 +53,7 @@ class Target {
               .mac = {.octets = {2, 0, 0, 0, 0, 1}},
               .description = {}},
         SessionPorts{.ask = [this](Request request) { asked_.push_back(std::move(request)); },
+                     .look_up = [this](const LookUp& wanted) { looked_up_.push_back(wanted); },
                      .send = [this](ConnectionId to,
                                     const wire::FrameBytes& frame) { note_sent(to, frame); },
                      .hang_up = [this](ConnectionId id) { hung_up_.insert(id); },
@@ -186,6 +187,11 @@ class Target {
                .cause = cause}});
   }
   void journal(std::uint8_t how) {
+    for (const LookUp& each : std::exchange(looked_up_, {}))
+      sessions_->hear(Looked{.ticket = each.ticket,
+                             .found = how % 2 == 0
+                                          ? portcullis::Result<wire::History>(wire::History{})
+                                          : portcullis::fail(Errc::System, "injected")});
     if (unrecorded_.empty()) return;
     const Ticket ticket = unrecorded_.front();
     unrecorded_.pop_front();
@@ -220,6 +226,7 @@ class Target {
   std::set<ConnectionId> hung_up_;
   std::deque<Request> asked_;
   std::deque<Ticket> unrecorded_;
+  std::vector<LookUp> looked_up_;
   std::map<std::uint64_t, std::uint64_t> held_;  // lease id to tenant
   std::vector<portcullis::lease::LeaseName> names_;
   std::unique_ptr<Sessions> sessions_;

@@ -175,6 +175,26 @@ TEST(List, CountThatLies_Refused) {
   }
 }
 
+TEST(History, Rows_AreReadAgain) {
+  const std::vector<HistoryRow> rows{
+      {.id = 1, .granted_unix_ms = 5, .ended_unix_ms = 9, .outcome = Outcome::Fenced}, {.id = 2}};
+  const auto bytes = make_history(5, {.from_unix_ms = 3, .has_more = 1}, rows);
+  const auto history = read_history(*read_frame(bytes));
+  ASSERT_TRUE(history);
+  EXPECT_EQ(history->from_unix_ms, 3u);
+  EXPECT_TRUE(history->has_more);
+  ASSERT_EQ(history->rows.size(), 2u);
+  EXPECT_EQ(history->rows[0].ended_unix_ms, 9u);
+  EXPECT_EQ(history->rows[0].outcome, Outcome::Fenced);
+  EXPECT_EQ(history->rows[1].id, 2u);
+}
+
+TEST(History, ReservedByteOfARow_Refused) {
+  auto bytes = make_history(5, {}, std::vector<HistoryRow>(1));
+  set(bytes, 16 + 16 + 55, 1);
+  EXPECT_FALSE(read_history(*read_frame(bytes)));
+}
+
 TEST(Text, LongerThanItsPlace_IsCut) {
   ByteArray<4> place{9, 9, 9, 9};
   put_text(place, "abcdef");

@@ -74,6 +74,9 @@ int main(int argc, char** argv) {
   write_packet(file, counting<WatchAnswer>(answer_to(Op::LeaseWatch)));
   write_packet(file, counting<StatusRequest>(number(Op::Status)));
   write_packet(file, counting<StatusAnswer>(answer_to(Op::Status)));
+  write_packet(file, counting<HistoryRequest>(number(Op::LeaseHistory)));
+  const HistoryRow past{.id = 0x31, .ended_unix_ms = 0x32, .outcome = Outcome::Fenced};
+  write_packet(file, make_history(4, {.from_unix_ms = 0x55, .has_more = 1}, std::array{past}));
   write_packet(file, counting<EndedNotice>(number(Notice::Revoked)));
   write_packet(file, counting<EndedNotice>(number(Notice::Expired)));
   write_packet(file, counting<RestartedNotice>(number(Notice::ServerRestarted)));

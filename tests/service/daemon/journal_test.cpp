@@ -8,9 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace portcullis::service::daemon {
 namespace {
@@ -92,6 +95,93 @@ TEST_F(JournalTest, LeaseThatHadItsOutcome_KeepsItOverARestart) {
   EXPECT_EQ(next.restarted, 0u);
   ASSERT_EQ(next.past.size(), 1u);
   EXPECT_EQ(next.past[0].ending, ending(lease, wire::Outcome::Fenced));
+}
+
+/// Of `count` leases, each ending a ms after the one before; every tenth Fenced, tenants 7 and 8.
+std::vector<Entry> many(std::uint64_t count) {
+  std::vector<Entry> entries;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const Record record{
+        .name = {.id = i, .epoch = 1}, .tenant = 7 + i % 2, .bytes = 4096, .granted_unix_ms = 1000};
+    entries.emplace_back(record);
+    entries.emplace_back(
+        Ending{.name = record.name,
+               .tenant = record.tenant,
+               .unix_ms = 2000 + i,
+               .outcome = i % 10 == 0 ? wire::Outcome::Fenced : wire::Outcome::TornDown});
+  }
+  return entries;
+}
+
+TEST_F(JournalTest, LongPast_IsReadPageByPageAndEachLeaseOnce) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(50));
+  ASSERT_TRUE(journal.write(many(150)));
+  wire::HistoryRequest wanted{.tenant = wire::kEveryTenant, .since_unix_ms = 2001};
+  std::vector<std::uint64_t> ids;
+  wire::History page;
+  do {
+    page = journal.look_up(wanted, 9000, 0).value();
+    for (const auto& row : page.rows) ids.push_back(row.id);
+    wanted.before_unix_ms = page.rows.back().ended_unix_ms;
+    wanted.before_id = page.rows.back().id;
+    wanted.before_epoch = page.rows.back().epoch;
+  } while (page.has_more);
+  ASSERT_EQ(ids.size(), 149u);
+  EXPECT_EQ(ids.front(), 149u);
+  EXPECT_EQ(ids.back(), 1u);
+  EXPECT_TRUE(std::is_sorted(ids.rbegin(), ids.rend()));
+  EXPECT_EQ(page.from_unix_ms, 50u);
+}
+
+TEST_F(JournalTest, EndedInTheSameMs_NoneIsLeftOutBetweenPages) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(50));
+  std::vector<Entry> entries;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    // Above half of all ids SQLite's order is another than theirs.
+    const Record each = record((std::uint64_t{1} << 63) + i - 50);
+    entries.emplace_back(each);
+    entries.emplace_back(ending(each, wire::Outcome::TornDown));
+  }
+  ASSERT_TRUE(journal.write(entries));
+  wire::HistoryRequest wanted{.tenant = 7};
+  const auto first = journal.look_up(wanted, 9000, 0).value();
+  ASSERT_EQ(first.rows.size(), wire::kMostRows);
+  wanted.before_unix_ms = first.rows.back().ended_unix_ms;
+  wanted.before_id = first.rows.back().id;
+  wanted.before_epoch = first.rows.back().epoch;
+  const auto second = journal.look_up(wanted, 9000, 0).value();
+  std::set<std::uint64_t> ids;
+  for (const auto& row : first.rows) ids.insert(row.id);
+  for (const auto& row : second.rows) ids.insert(row.id);
+  EXPECT_EQ(ids.size(), 100u);
+  EXPECT_FALSE(second.has_more);
+}
+
+TEST_F(JournalTest, PastOfOneTenantOrOfTheFencedAlone_IsThatAndNoMore) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(50));
+  ASSERT_TRUE(journal.write(many(40)));
+  EXPECT_EQ(journal.look_up({.tenant = 8}, 9000, 0)->rows.size(), 20u);
+  const wire::HistoryRequest fenced{.tenant = wire::kEveryTenant, .fenced_only = 1};
+  EXPECT_EQ(journal.look_up(fenced, 9000, 0)->rows.size(), 4u);
+  const wire::HistoryRequest none{.tenant = 8, .fenced_only = 1};
+  EXPECT_EQ(journal.look_up(none, 9000, 0)->rows.size(), 0u);
+}
+
+TEST_F(JournalTest, LeaseThatIsHeld_IsNotOfThePast) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(50));
+  ASSERT_TRUE(journal.write(std::vector<Entry>{record(1)}));
+  EXPECT_EQ(journal.look_up({.tenant = 7}, 9000, 0)->rows.size(), 0u);
+}
+
+TEST_F(JournalTest, WhatMayHaveBeenForgotten_IsSaid) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(50));
+  EXPECT_EQ(journal.look_up({.tenant = 7}, 9000, 1000)->from_unix_ms, 8000u);
+  EXPECT_EQ(journal.look_up({.tenant = 7}, 9000, 9000)->from_unix_ms, 50u);
 }
 
 TEST_F(JournalTest, EveryServer_HasNumbersOfItsOwn) {

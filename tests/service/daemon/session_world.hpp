@@ -32,6 +32,7 @@ class SessionWorld : public testing::Test {
               .description = "a device",
               .is_emulated = true},
         SessionPorts{.ask = [this](Request request) { asked.push_back(std::move(request)); },
+                     .look_up = [this](const LookUp& wanted) { looked_up.push_back(wanted); },
                      .send = [this](ConnectionId to,
                                     const wire::FrameBytes& frame) { sent[to].push_back(frame); },
                      .hang_up = [this](ConnectionId id) { hung_up.push_back(id); },
@@ -132,6 +133,7 @@ class SessionWorld : public testing::Test {
   std::uint64_t now_ns = 1'000'000'000;
   std::uint64_t last_request = 0;
   std::deque<Request> asked;
+  std::vector<LookUp> looked_up;
   std::map<ConnectionId, std::vector<wire::FrameBytes>> sent;
   std::vector<ConnectionId> hung_up;
   std::unique_ptr<Sessions> sessions;

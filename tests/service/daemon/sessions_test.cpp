@@ -7,6 +7,7 @@
 
 #include <functional>
 
+#include "lease/fence_step.hpp"
 #include "tests/service/daemon/session_world.hpp"
 
 namespace portcullis::service::daemon {
@@ -529,6 +530,65 @@ TEST_F(SessionsTest, ListLongerThanAFrame_GoesOnWhereItsCursorSays) {
   EXPECT_THAT(rest.rows, SizeIs(100 - wire::kMostRows));
   EXPECT_EQ(rest.rows.front().id, first.rows.back().id + 1);
   EXPECT_EQ(rest.next_cursor, 0u);
+}
+
+TEST_F(SessionsTest, History_IsWhatTheJournalHas) {
+  greet(1);
+  const auto request = say(1, Op::LeaseHistory, wire::HistoryRequest{.tenant = 7});
+  ASSERT_THAT(looked_up, SizeIs(1));
+  EXPECT_THAT(sent[1], IsEmpty());
+  sessions->hear(Looked{.ticket = looked_up[0].ticket,
+                        .found = wire::History{.from_unix_ms = 3, .rows = {{.id = 11}}}});
+  const auto frame = wire::read_frame(sent[1].back());
+  EXPECT_EQ(frame->header.request_id, request);
+  const auto history = wire::read_history(*frame);
+  EXPECT_EQ(history->from_unix_ms, 3u);
+  EXPECT_EQ(history->rows.at(0).id, 11u);
+}
+
+TEST_F(SessionsTest, HistoryOfAnotherTenant_IsForWhoLooksAtEverything) {
+  greet(1);
+  greet(2, 9, wire::Role::Observer);
+  say(1, Op::LeaseHistory, wire::HistoryRequest{.tenant = wire::kEveryTenant});
+  EXPECT_EQ(refusal(1).code, wire::Code::NotAllowed);
+  EXPECT_THAT(looked_up, IsEmpty());
+  say(2, Op::LeaseHistory, wire::HistoryRequest{.tenant = wire::kEveryTenant});
+  EXPECT_THAT(looked_up, SizeIs(1));
+}
+
+TEST_F(SessionsTest, JournalThatCannotBeRead_RefusesAndNamesNoFile) {
+  greet(1);
+  say(1, Op::LeaseHistory, wire::HistoryRequest{.tenant = 7});
+  sessions->hear(Looked{.ticket = looked_up.at(0).ticket,
+                        .found = fail(Errc::System, "journal /var/lib/x: disk")});
+  EXPECT_EQ(refusal(1).code, wire::Code::Unavailable);
+  EXPECT_THAT(refusal_text(1), testing::Not(HasSubstr("/var")));
+}
+
+TEST_F(SessionsTest, HistoriesUnderWay_CountAsRequests) {
+  greet(1);
+  for (std::uint32_t i = 0; i <= Limits{}.requests; ++i)
+    say(1, Op::LeaseHistory, wire::HistoryRequest{.tenant = 7});
+  EXPECT_EQ(refusal(1).code, wire::Code::Busy);
+  EXPECT_THAT(looked_up, SizeIs(Limits{}.requests));
+  sessions->hear(Looked{.ticket = looked_up[0].ticket, .found = wire::History{}});
+  say(1, Op::LeaseHistory, wire::HistoryRequest{.tenant = 7});
+  EXPECT_THAT(looked_up, SizeIs(Limits{}.requests + 1));
+}
+
+TEST_F(SessionsTest, HistoryForAFlagThatNobodyKnows_Refused) {
+  greet(1);
+  say(1, Op::LeaseHistory, wire::HistoryRequest{.tenant = 7, .fenced_only = 2});
+  EXPECT_EQ(refusal(1).code, wire::Code::InvalidValue);
+}
+
+/// The wire names steps without the driver: who prints them needs no DPDK.
+TEST(Steps, NamesOnTheWire_AreThoseOfTheFence) {
+  for (unsigned i = 0; i < lease::kSteps; ++i)
+    EXPECT_EQ(wire::steps_text(1U << i), lease::name(static_cast<lease::Step>(i)));
+  EXPECT_EQ(wire::steps_text(3), "2ERR_QP|DESTROY_MKEY");
+  EXPECT_EQ(wire::steps_text(1U << 20), "bit 20");
+  EXPECT_EQ(wire::steps_text(0), "none");
 }
 
 TEST_F(SessionsTest, StatusOfAnOperator_CountsWhatThereWas) {
