@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -11,6 +12,10 @@ namespace portcullis::client {
 namespace {
 
 using wire::Op;
+
+constexpr std::uint64_t kSliceNs = 100 * kNsPerMs;
+/// More are not asked for nobody, of a server that answers none.
+constexpr std::size_t kMostUnanswered = 64;
 
 std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
 
@@ -69,11 +74,45 @@ Result<void> Connection::greet() {
   return {};
 }
 
-Result<void> Connection::send(const wire::FrameBytes& frame) {
-  if (gone_) return tl::unexpected<Error>(*gone_);
-  auto sent = link_->send(frame, now_ns() + options_.deadline_ms * kNsPerMs);
-  if (!sent && sent.error().code == Errc::DeviceGone) return gone(sent.error().text);
-  return sent;
+template <class Body>
+Result<std::uint64_t> Connection::request(Op op, const Body& body) {
+  const std::uint64_t id = next_request_++;
+  const std::uint64_t now = now_ns();
+  last_asked_ns_ = now;
+  asked_[id] = {.at_ns = now};
+  const auto sent =
+      send(wire::make_frame(wire::number(op), id, body), now + options_.deadline_ms * kNsPerMs);
+  if (sent) return id;
+  asked_.erase(id);
+  return tl::unexpected<Error>(sent.error());
+}
+
+Result<void> Connection::send(const wire::FrameBytes& frame, std::uint64_t until_ns) {
+  for (;;) {
+    if (gone_) return tl::unexpected<Error>(*gone_);
+    auto sent = link_->send(frame, std::min(until_ns, now_ns() + kSliceNs));
+    if (sent) return sent;
+    if (sent.error().code == Errc::DeviceGone) return gone(sent.error().text);
+    if (sent.error().code != Errc::Timeout || now_ns() >= until_ns) return sent;
+    tell_waiting();
+  }
+}
+
+void Connection::tell_waiting() {
+  if (!meanwhile_.waiting || now_ns() - told_waiting_ns_ < kSliceNs) return;
+  told_waiting_ns_ = now_ns();
+  meanwhile_.waiting();
+}
+
+void Connection::pulse(std::uint64_t every_ms) {
+  const std::uint64_t now = now_ns();
+  if (gone_ || now - last_asked_ns_ < every_ms * kNsPerMs || asked_.size() >= kMostUnanswered)
+    return;
+  last_asked_ns_ = now;
+  const std::uint64_t id = next_request_++;
+  asked_[id] = {.at_ns = now, .is_awaited = false};
+  if (!send(wire::make_frame(wire::number(Op::Status), id, wire::StatusRequest{}), now))
+    asked_.erase(id);
 }
 
 Result<std::optional<wire::FrameBytes>> Connection::receive(std::uint64_t until_ns) {
@@ -90,6 +129,7 @@ Result<void> Connection::keep(const wire::Frame& frame) {
     const auto body = wire::read_body<wire::RestartedNotice>(frame);
     if (!body) return gone(wire::text_of(body.error().text));
     news_.emplace_back(*body);
+    if (meanwhile_.news) meanwhile_.news(news_.back());
     return {};
   }
   if (op != wire::number(wire::Notice::Revoked) && op != wire::number(wire::Notice::Expired))
@@ -97,42 +137,57 @@ Result<void> Connection::keep(const wire::Frame& frame) {
   const auto body = wire::read_body<wire::EndedNotice>(frame);
   if (!body) return gone(wire::text_of(body.error().text));
   news_.emplace_back(LeaseEnded{.notice = static_cast<wire::Notice>(op), .body = *body});
+  if (meanwhile_.news) meanwhile_.news(news_.back());
   return {};
 }
 
+/// Whoever waits for it, and whatever it says: the server has read that request.
+void Connection::note_answer(const wire::Frame& frame) {
+  const auto asked = asked_.find(frame.header.request_id);
+  if (asked != asked_.end()) answered_ns_ = std::max(answered_ns_, asked->second.at_ns);
+}
+
 bool Connection::is_late(const wire::Frame& frame) {
-  if (given_up_.erase(frame.header.request_id) == 0) return false;
+  const auto asked = asked_.find(frame.header.request_id);
+  if (asked == asked_.end() || asked->second.is_awaited) return false;
+  asked_.erase(asked);
   if (frame.header.op != wire::answer_to(Op::LeaseAlloc)) return true;
-  const auto lease = wire::read_body<wire::AllocAnswer>(frame);
-  if (!lease) return true;
-  const std::uint64_t request_id = next_request_++;
-  given_up_.insert(request_id);
-  (void)send(wire::make_frame(wire::number(Op::LeaseRevoke), request_id,
-                              wire::RevokeRequest{.id = lease->id, .epoch = lease->epoch}));
+  if (const auto lease = wire::read_body<wire::AllocAnswer>(frame)) give_back(*lease);
   return true;
+}
+
+void Connection::give_back(const wire::AllocAnswer& lease) {
+  const auto id =
+      request(Op::LeaseRevoke, wire::RevokeRequest{.id = lease.id, .epoch = lease.epoch});
+  if (id) asked_[*id].is_awaited = false;
 }
 
 Result<wire::FrameBytes> Connection::await(std::uint64_t request_id, Op op) {
   const std::uint64_t until_ns = now_ns() + options_.deadline_ms * kNsPerMs;
   for (;;) {
-    PORTCULLIS_TRY_ASSIGN(auto bytes, receive(until_ns));
+    tell_waiting();
+    PORTCULLIS_TRY_ASSIGN(auto bytes, receive(std::min(until_ns, now_ns() + kSliceNs)));
     if (!bytes && now_ns() < until_ns) continue;
     if (!bytes) {
-      given_up_.insert(request_id);
+      asked_[request_id].is_awaited = false;
       return fail(Errc::Timeout,
                   fmt::format("{}: no answer in {} ms", wire::name(op), options_.deadline_ms));
     }
     const auto frame = wire::read_frame(*bytes);
     if (!frame) return gone(wire::text_of(frame.error().text));
+    note_answer(*frame);
     const bool is_refusal = frame->header.op == wire::kRefused;
     // A refusal without a request is of the connection: a user whom nobody named, for one.
     if (is_refusal && (frame->header.request_id == request_id || frame->header.request_id == 0)) {
       const auto refusal = wire::read_body<wire::Refusal>(*frame);
       if (!refusal) return gone(wire::text_of(refusal.error().text));
+      asked_.erase(request_id);
       return refused(*refusal);
     }
-    if (frame->header.request_id == request_id && frame->header.op == wire::answer_to(op))
+    if (frame->header.request_id == request_id && frame->header.op == wire::answer_to(op)) {
+      asked_.erase(request_id);
       return *std::move(bytes);
+    }
     if (is_late(*frame)) continue;
     PORTCULLIS_TRY(keep(*frame));
   }
@@ -140,8 +195,7 @@ Result<wire::FrameBytes> Connection::await(std::uint64_t request_id, Op op) {
 
 template <class Answer, class Body>
 Result<Answer> Connection::ask(Op op, const Body& body) {
-  const std::uint64_t request_id = next_request_++;
-  PORTCULLIS_TRY(send(wire::make_frame(wire::number(op), request_id, body)));
+  PORTCULLIS_TRY_ASSIGN(const auto request_id, request(op, body));
   PORTCULLIS_TRY_ASSIGN(const auto bytes, await(request_id, op));
   const auto answer = wire::read_body<Answer>(*wire::read_frame(bytes));
   if (!answer) return gone(wire::text_of(answer.error().text));
@@ -172,8 +226,7 @@ Result<std::vector<wire::LeaseRow>> Connection::list(std::uint64_t tenant) {
   std::vector<wire::LeaseRow> rows;
   wire::ListRequest wanted{.tenant = tenant};
   do {
-    const std::uint64_t request_id = next_request_++;
-    PORTCULLIS_TRY(send(wire::make_frame(wire::number(Op::LeaseList), request_id, wanted)));
+    PORTCULLIS_TRY_ASSIGN(const auto request_id, request(Op::LeaseList, wanted));
     PORTCULLIS_TRY_ASSIGN(const auto bytes, await(request_id, Op::LeaseList));
     const auto part = wire::read_list(*wire::read_frame(bytes));
     if (!part) return gone(wire::text_of(part.error().text));
@@ -185,6 +238,14 @@ Result<std::vector<wire::LeaseRow>> Connection::list(std::uint64_t tenant) {
   return rows;
 }
 
+Result<wire::History> Connection::history(const wire::HistoryRequest& wanted) {
+  PORTCULLIS_TRY_ASSIGN(const auto request_id, request(Op::LeaseHistory, wanted));
+  PORTCULLIS_TRY_ASSIGN(const auto bytes, await(request_id, Op::LeaseHistory));
+  const auto history = wire::read_history(*wire::read_frame(bytes));
+  if (!history) return gone(wire::text_of(history.error().text));
+  return *history;
+}
+
 Result<std::optional<News>> Connection::next_news(std::uint64_t most_ms) {
   const std::uint64_t until_ns = now_ns() + most_ms * kNsPerMs;
   while (news_.empty()) {
@@ -192,6 +253,7 @@ Result<std::optional<News>> Connection::next_news(std::uint64_t most_ms) {
     if (!bytes) return std::nullopt;
     const auto frame = wire::read_frame(*bytes);
     if (!frame) return gone(wire::text_of(frame.error().text));
+    note_answer(*frame);
     if (is_late(*frame)) continue;
     PORTCULLIS_TRY(keep(*frame));
   }

@@ -42,7 +42,6 @@ Keeper::Keeper(Options options, Connection connection)
       wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       server_(connection.server()),
       connection_(std::move(connection)),
-      may_fall_silent_(connection_->keep_heard(server_.orphan_ms)),
       thread_([this] { run(); }) {}
 
 Keeper::~Keeper() {
@@ -96,6 +95,7 @@ Result<wire::RevokeAnswer> Keeper::release(std::uint64_t id, std::uint64_t epoch
 }
 
 void Keeper::run() {
+  attend();
   for (;;) {
     do_jobs();
     look_after();
@@ -138,16 +138,48 @@ void Keeper::do_jobs() {
 
 void Keeper::look_after() {
   if (!connection_) come_back();
+  ask_for_life();
   hear_news();
   renew_due();
   hear_news();
   lose_overdue();
 }
 
+void Keeper::attend() {
+  const auto waiting = [this] {
+    ask_for_life();
+    watch_gates();
+  };
+  connection_->attend({.waiting = waiting, .news = [this](const News& news) { shut(news); }});
+}
+
+void Keeper::shut(const News& news) {
+  const auto* ended = std::get_if<LeaseEnded>(&news);
+  const auto held = ended == nullptr ? held_.end() : held_.find(ended->body.id);
+  if (held != held_.end() && held->second.epoch == ended->body.epoch) held->second.gate->close();
+}
+
+/// What is over stays so, though the server is heard again meanwhile.
+void Keeper::watch_gates() {
+  const std::uint64_t now = now_ns();
+  for (auto& [id, held] : held_) {
+    if (ends_ns(held) > now) continue;
+    held.gate->close();
+    held.is_over = true;
+  }
+}
+
+/// Often enough that a server which answers is never taken for one that is gone.
+void Keeper::ask_for_life() {
+  if (!connection_ || !connection_->may_fall_silent() || held_.empty()) return;
+  connection_->pulse(std::max(server_.orphan_ms, kLeastSilenceMs) / 4);
+}
+
 /// When its gate has to be closed at the latest. A server that this side hears nothing of may have
 /// ended the connection without this side's knowing, and then what is held orphan_ms later.
 std::uint64_t Keeper::ends_ns(const Held& held) const {
-  if (!connection_ || !may_fall_silent_) return held.ends_ns;
+  if (held.is_over) return 0;
+  if (!connection_ || !connection_->may_fall_silent()) return held.ends_ns;
   const std::uint64_t orphan_ms = std::max(server_.orphan_ms, kLeastSilenceMs);
   return std::min(held.ends_ns, connection_->there_ns() + orphan_ms * kNsPerMs);
 }
@@ -160,15 +192,10 @@ std::uint64_t Keeper::patience_ms() const {
   return most_ms;
 }
 
-Connection& Keeper::asked() {
-  connection_->set_deadline_ms(patience_ms());
-  return *connection_;
-}
-
 Result<KeptLease> Keeper::do_alloc(const wire::AllocRequest& wanted) {
   if (!connection_) return gone();
   const std::uint64_t asked_ns = now_ns();
-  auto granted = asked().alloc(wanted);
+  auto granted = connection_->alloc(wanted);
   if (!granted) return tl::unexpected<Error>(granted.error());
   auto gate = std::make_shared<Gate>();
   held_[granted->id] = {.epoch = granted->epoch,
@@ -190,7 +217,7 @@ Result<wire::RevokeAnswer> Keeper::do_release(const wire::RevokeRequest& wanted)
     drop(held);  // its own notice tells nothing new
   }
   if (!connection_) return gone();
-  return asked().revoke(wanted);
+  return connection_->revoke(wanted);
 }
 
 void Keeper::renew_due() {
@@ -204,7 +231,7 @@ void Keeper::renew_due() {
     if (!connection_) return;
     const std::uint64_t asked_ns = now_ns();
     const auto renewed =
-        asked().renew({.id = id, .epoch = held.epoch, .ttl_ms = held.asked_ttl_ms});
+        connection_->renew({.id = id, .epoch = held.epoch, .ttl_ms = held.asked_ttl_ms});
     if (!renewed) {  // it has just ended, and the news says how; or the server is gone
       held.renew_at_ns = asked_ns + kTryAgainNs;
       if (renewed.error().code != Errc::NotFound) return;
@@ -222,7 +249,7 @@ void Keeper::ask_how_it_ended(std::uint64_t id) {
   hear_news();
   const auto held = held_.find(id);
   if (held == held_.end() || !connection_) return;
-  const auto answer = asked().revoke({.id = id, .epoch = held->second.epoch});
+  const auto answer = connection_->revoke({.id = id, .epoch = held->second.epoch});
   if (!answer) return;
   end(id, {.notice = answer->cause == wire::Cause::Expired ? wire::Notice::Expired
                                                            : wire::Notice::Revoked,
@@ -301,7 +328,7 @@ void Keeper::come_back() {
     server_ = again->server();
   }
   connection_.emplace(*std::move(again));
-  (void)connection_->keep_heard(server_.orphan_ms);
+  attend();
   for (auto& [id, held] : held_) held.renew_at_ns = 0;  // it is an orphan until then
 }
 

@@ -85,6 +85,7 @@ class Keeper {
     std::uint64_t ttl_ms = 0;        // as it was granted
     std::uint64_t renew_at_ns = 0;
     std::uint64_t ends_ns = 0;  // by this side's clock, counted from before it was asked for
+    bool is_over = false;       // its gate is closed, and its end not told yet
     std::shared_ptr<Gate> gate;
   };
   using Job = std::function<void()>;
@@ -104,9 +105,14 @@ class Keeper {
   void lose_overdue();
   void lose_connection();
   void come_back();
-  /// How long an answer may be waited for: no lease's end may pass meanwhile.
+  void attend();
+  /// What does not wait for an answer to something else: gates are closed in time, and their ends
+  /// told later.
+  void shut(const News& news);
+  void watch_gates();
+  void ask_for_life();
+  /// How long a server may be called for: no lease's end may pass meanwhile.
   [[nodiscard]] std::uint64_t patience_ms() const;
-  [[nodiscard]] Connection& asked();
   [[nodiscard]] Result<KeptLease> do_alloc(const wire::AllocRequest& wanted);
   [[nodiscard]] Result<wire::RevokeAnswer> do_release(const wire::RevokeRequest& wanted);
   /// Has the keeper's thread do it, and waits.
@@ -124,7 +130,6 @@ class Keeper {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Gate>> gates_;  // by name
   // The keeper's thread alone.
   std::optional<Connection> connection_;
-  bool may_fall_silent_;                // it may end without a word
   std::map<std::uint64_t, Held> held_;  // by id
   std::uint64_t try_again_ns_ = 0;
   std::thread thread_;

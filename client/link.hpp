@@ -56,12 +56,9 @@ class Link {
   [[nodiscard]] virtual Result<std::optional<wire::FrameBytes>> receive(std::uint64_t until_ns) = 0;
   /// Readable when receive() has something to say.
   [[nodiscard]] virtual int fd() const noexcept = 0;
-  /// By this side's clock, a time at which the server cannot yet have seen this link end.
-  [[nodiscard]] virtual std::uint64_t there_ns() const noexcept = 0;
-  /// A link that may end at the server without a word keeps itself heard so often at least, that
-  /// there_ns() is never `most_ms` ago while both sides and the way are well. False where the
-  /// kernel tells of every end.
-  virtual bool keep_heard(std::uint64_t most_ms) = 0;
+  /// By this side's clock, when it was last looked at and the server had not ended it. None where
+  /// the server may end it without a word that arrives: then only an answer says so much.
+  [[nodiscard]] virtual std::optional<std::uint64_t> there_ns() const noexcept = 0;
 };
 
 }  // namespace portcullis::client

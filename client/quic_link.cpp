@@ -15,10 +15,6 @@ namespace portcullis::client {
 namespace {
 
 constexpr std::uint64_t kMostWaitMs = 1'000;
-/// What a server sent before it ended a connection is taken to come within a third of the time for
-/// which it keeps orphans, and within this.
-constexpr std::uint64_t kMostTransitNs = kNsPerSecond;
-constexpr std::uint64_t kLeastKeepAliveNs = 100 * kNsPerMs;
 
 std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
 
@@ -42,13 +38,7 @@ int wait_ms(std::uint64_t until_ns) noexcept {
 }  // namespace
 
 QuicLink::QuicLink(UdpSocket socket, UdpAddress server)
-    : socket_(std::move(socket)),
-      server_(server),
-      wake_(new_event()),
-      news_(new_event()),
-      empty_ns_(now_ns()),
-      last_heard_ns_(empty_ns_),
-      heard_ns_(empty_ns_) {}
+    : socket_(std::move(socket)), server_(server), wake_(new_event()), news_(new_event()) {}
 
 Result<std::unique_ptr<Link>> QuicLink::open(const QuicServer& server, std::uint64_t until_ns) {
   auto resolved = server.resolved ? Result<UdpAddress>(*server.resolved)
@@ -134,22 +124,6 @@ Result<std::optional<wire::FrameBytes>> QuicLink::receive(std::uint64_t until_ns
   }
 }
 
-std::uint64_t QuicLink::there_ns() const noexcept {
-  const std::lock_guard<std::mutex> one(lock_);
-  const std::uint64_t transit_ns =
-      keep_alive_ns_ == 0 ? kMostTransitNs : std::min(kMostTransitNs, keep_alive_ns_);
-  return heard_ns_ - std::min(heard_ns_, transit_ns);
-}
-
-bool QuicLink::keep_heard(std::uint64_t most_ms) {
-  {
-    const std::lock_guard<std::mutex> one(lock_);
-    keep_alive_ns_ = std::max(most_ms * kNsPerMs / 4, kLeastKeepAliveNs);
-  }
-  raise(wake_);
-  return true;
-}
-
 // ---- The thread ------------------------------------------------------------------------------
 
 int QuicLink::left_ms() const {
@@ -164,7 +138,6 @@ void QuicLink::run() {
       is_to_stop = stop_;
     }
     ask_what_waits();
-    keep_alive();
     if (is_to_stop) connection_->close(quic::CloseCode::Done, "the client has left");
     connection_->write(socket_, now_ns());
     publish();
@@ -182,26 +155,13 @@ void QuicLink::read_datagrams() {
   constexpr int kAtOnce = 64;
   std::array<std::byte, 2048> buffer;
   for (int i = 0; i < kAtOnce; ++i) {
-    const std::uint64_t looked_ns = now_ns();
     const auto datagram = socket_.receive(buffer);
     // A port that nobody has says so by ICMP, which anybody on the path may forge: it ends what has
     // not begun, and nothing else.
     if (!datagram && !connection_->is_ready()) is_refused_ = true;
-    if (datagram && !*datagram) empty_ns_ = looked_ns;
     if (!datagram || !*datagram) return;
-    // It came after this side last found nothing: it may have waited since, with a process that was
-    // stopped.
-    // A goodbye says that the server has ended the connection some time ago.
-    const bool is_genuine = connection_->read(**datagram, now_ns());
-    if (is_genuine && !connection_->end()) last_heard_ns_ = empty_ns_;
+    connection_->read(**datagram, now_ns());
   }
-}
-
-void QuicLink::keep_alive() {
-  const std::lock_guard<std::mutex> one(lock_);
-  if (keep_alive_ns_ == asked_keep_alive_ns_ || !connection_->is_ready()) return;
-  asked_keep_alive_ns_ = keep_alive_ns_;
-  connection_->keep_alive(keep_alive_ns_);
 }
 
 /// Each request on a stream of its own, as many as the server lets be.
@@ -220,7 +180,6 @@ void QuicLink::publish() {
   const bool has_news = !heard_.empty() || connection_->is_ready() != is_ready_;
   for (auto& frame : heard_) incoming_.push_back(std::move(frame));
   heard_.clear();
-  heard_ns_ = last_heard_ns_;
   is_ready_ = connection_->is_ready();
   const bool has_ended = is_refused_ || connection_->end().has_value();
   if (has_ended && !end_)

@@ -28,8 +28,7 @@ class QuicLink : public Link {
   [[nodiscard]] Result<void> send(const wire::FrameBytes& frame, std::uint64_t until_ns) override;
   [[nodiscard]] Result<std::optional<wire::FrameBytes>> receive(std::uint64_t until_ns) override;
   [[nodiscard]] int fd() const noexcept override { return news_.get(); }
-  [[nodiscard]] std::uint64_t there_ns() const noexcept override;
-  bool keep_heard(std::uint64_t most_ms) override;
+  [[nodiscard]] std::optional<std::uint64_t> there_ns() const noexcept override { return {}; }
 
  private:
   QuicLink(UdpSocket socket, UdpAddress server);
@@ -38,7 +37,6 @@ class QuicLink : public Link {
   void run();
   void read_datagrams();
   void ask_what_waits();
-  void keep_alive();
   void publish();
   [[nodiscard]] int left_ms() const;
 
@@ -48,17 +46,12 @@ class QuicLink : public Link {
   UniqueFd news_;  // for whoever asks: incoming_ has something, or it has ended
   std::unique_ptr<quic::Connection> connection_;  // the thread's alone
   std::deque<wire::FrameBytes> heard_;            // the thread's: what came in this round
-  std::uint64_t empty_ns_ = 0;                    // the thread's: when nothing was left to read
-  std::uint64_t last_heard_ns_;                   // the thread's, as heard_ns_
-  std::uint64_t asked_keep_alive_ns_ = 0;         // the thread's: of the connection
   bool is_refused_ = false;                       // the thread's: nobody has that port
 
   mutable std::mutex lock_;
   std::deque<wire::FrameBytes> outgoing_;
   std::deque<wire::FrameBytes> incoming_;
   std::optional<Error> end_;
-  std::uint64_t heard_ns_ = 0;       // the server, no later than that
-  std::uint64_t keep_alive_ns_ = 0;  // asked for; 0: not yet
   bool is_ready_ = false;
   bool stop_ = false;
   std::thread thread_;

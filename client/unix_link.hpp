@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/unique_fd.hpp"
 #include "client/link.hpp"
@@ -20,8 +21,9 @@ class UnixLink : public Link {
   [[nodiscard]] Result<void> send(const wire::FrameBytes& frame, std::uint64_t until_ns) override;
   [[nodiscard]] Result<std::optional<wire::FrameBytes>> receive(std::uint64_t until_ns) override;
   [[nodiscard]] int fd() const noexcept override { return socket_.get(); }
-  [[nodiscard]] std::uint64_t there_ns() const noexcept override { return there_ns_; }
-  bool keep_heard(std::uint64_t /*most_ms*/) override { return false; }
+  [[nodiscard]] std::optional<std::uint64_t> there_ns() const noexcept override {
+    return there_ns_;
+  }
 
  private:
   explicit UnixLink(UniqueFd socket);

@@ -73,25 +73,6 @@ ngtcp2_transport_params parameters_of(const Timeouts& timeouts) {
   return parameters;
 }
 
-/// ngtcp2 gives this callback no context, and calls it from within read() alone.
-thread_local bool has_deciphered = false;
-
-// NOLINTNEXTLINE(readability-function-size): its form is ngtcp2_decrypt's
-int decipher(std::uint8_t* to, const ngtcp2_crypto_aead* aead,
-             const ngtcp2_crypto_aead_ctx* context, const std::uint8_t* text, std::size_t bytes,
-             const std::uint8_t* nonce, std::size_t nonce_bytes, const std::uint8_t* data,
-             std::size_t data_bytes) {
-  const int error = ngtcp2_crypto_decrypt_cb(to, aead, context, text, bytes, nonce, nonce_bytes,
-                                             data, data_bytes);
-  if (error == 0) has_deciphered = true;
-  return error;
-}
-
-bool is_address(const std::string& host) {
-  return UdpAddress::parse("[" + host + "]:1", "").has_value() ||
-         UdpAddress::parse(host + ":1", "").has_value();
-}
-
 }  // namespace
 
 /// ngtcp2 calls C functions with the connection as their context.
@@ -169,7 +150,7 @@ struct Connection::Callbacks {
     calls.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb;
     calls.handshake_completed = verified;
     calls.encrypt = ngtcp2_crypto_encrypt_cb;
-    calls.decrypt = decipher;
+    calls.decrypt = ngtcp2_crypto_decrypt_cb;
     calls.hp_mask = ngtcp2_crypto_hp_mask_cb;
     calls.recv_stream_data = stream_data;
     calls.acked_stream_data_offset = acknowledged;
@@ -216,7 +197,7 @@ Result<void> Connection::start_session(unsigned flags, const char* purpose,
   gnutls_session_t session = nullptr;
   if (gnutls_init(&session, flags) != 0) return fail(Errc::OutOfResources, "no memory is left");
   session_.reset(session);
-  name_ = name;
+  name_ = address_text(name).value_or(name);
   reference_ = {.get_conn = Callbacks::conn_of, .user_data = this};
   gnutls_session_set_ptr(session, &reference_);
   std::string alpn(kAlpn);
@@ -232,7 +213,7 @@ Result<void> Connection::start_session(unsigned flags, const char* purpose,
   if (error == 0)
     error = gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials_->native());
   if (error == 0) error = gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
-  if (error == 0 && !is_server && !is_address(name_))
+  if (error == 0 && !is_server && !address_text(name_))
     error = gnutls_server_name_set(session, GNUTLS_NAME_DNS, name_.data(), name_.size());
   const int configured = is_server ? ngtcp2_crypto_gnutls_configure_server_session(session)
                                    : ngtcp2_crypto_gnutls_configure_client_session(session);
@@ -319,7 +300,7 @@ void Connection::be_verified() {
     const auto* other = ngtcp2_conn_get_remote_transport_params(conn_.get());
     if (other != nullptr && other->max_idle_timeout != 0)
       idle_ns = std::min(idle_ns, other->max_idle_timeout);
-    keep_alive(idle_ns / 3);
+    ngtcp2_conn_set_keep_alive_timeout(conn_.get(), idle_ns / 3);
   }
   is_ready_ = true;
   if (events_.ready) events_.ready();
@@ -331,30 +312,27 @@ std::string Connection::objection_to_server() const {
   const auto peer = peer_of(session_.get());
   if (!peer) return peer.error().text;
   if (!peer->is_for(GNUTLS_KP_TLS_WWW_SERVER)) return "the server's certificate is not a server's";
-  const std::string kind = is_address(name_) ? "IP:" : "DNS:";
-  const bool has_kind =
-      std::any_of(peer->names.begin(), peer->names.end(),
-                  [&](const std::string& each) { return each.substr(0, kind.size()) == kind; });
-  return has_kind ? "" : "the server's certificate has no name of the kind of " + name_;
+  const auto has = [&](auto&& is_it) {
+    return std::any_of(peer->names.begin(), peer->names.end(), is_it);
+  };
+  // An address stands there as such. That a host's name is the right one GnuTLS has seen.
+  const bool is_named =
+      address_text(name_)
+          ? has([&](const std::string& each) { return each == "IP:" + name_; })
+          : has([](const std::string& each) { return each.substr(0, 4) == "DNS:"; });
+  return is_named ? "" : "the server's certificate is not for " + name_;
 }
 
-void Connection::keep_alive(std::uint64_t every_ns) {
-  keep_alive_ns_ = std::min(keep_alive_ns_, every_ns);
-  ngtcp2_conn_set_keep_alive_timeout(conn_.get(), keep_alive_ns_);
-}
-
-bool Connection::read(const UdpSocket::Datagram& datagram, std::uint64_t now_ns) {
-  if (end_ || datagram.bytes.empty()) return false;
+void Connection::read(const UdpSocket::Datagram& datagram, std::uint64_t now_ns) {
+  if (end_ || datagram.bytes.empty()) return;
   const auto path = path_between(datagram.to, datagram.from);
   const ngtcp2_pkt_info info{};
-  has_deciphered = false;
   const int error = ngtcp2_conn_read_pkt(conn_.get(), &path, &info, octets(datagram.bytes),
                                          datagram.bytes.size(), now_ns);
   if (error == NGTCP2_ERR_DRAINING)
     end_by_peer();
   else if (error != 0)
     fail_with(error);
-  return has_deciphered;
 }
 
 void Connection::expire(std::uint64_t now_ns) {

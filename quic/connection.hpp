@@ -86,9 +86,8 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
-  /// A datagram that names this connection. True when it was the other side's: forged and damaged
-  /// ones cannot be deciphered.
-  bool read(const UdpSocket::Datagram& datagram, std::uint64_t now_ns);
+  /// A datagram that names this connection; whoever sent it.
+  void read(const UdpSocket::Datagram& datagram, std::uint64_t now_ns);
   /// Sends what may go now.
   void write(UdpSocket& socket, std::uint64_t now_ns);
   /// To be called when the time of expires_ns() has come.
@@ -121,9 +120,6 @@ class Connection {
   [[nodiscard]] bool has_unsent() const noexcept { return !pending_.empty(); }
   /// Of the verified other side.
   [[nodiscard]] Result<Peer> peer() const { return peer_of(session_.get()); }
-  /// For a client: a packet so often at least, so that both sides know of each other. What was
-  /// asked for before stays where it is more often.
-  void keep_alive(std::uint64_t every_ns);
 
  private:
   struct Stream {
@@ -192,7 +188,6 @@ class Connection {
   std::deque<wire::FrameBytes> notices_;  // that no stream is free for
   std::size_t unread_bytes_ = 0;
   std::size_t half_bytes_ = 0;  // of frames that are not whole
-  std::uint64_t keep_alive_ns_ = UINT64_MAX;
   bool is_ready_ = false;
   std::optional<std::string> end_;
   bool says_goodbye_ = false;

@@ -13,9 +13,8 @@ constexpr unsigned kMostDays = 36'500;
 
 /// A server is asked for by a name or by an address.
 std::string server_name(const std::string& host) {
-  const bool is_address = UdpAddress::parse(host + ":1", "").has_value() ||
-                          UdpAddress::parse("[" + host + "]:1", "").has_value();
-  return (is_address ? "IP:" : "DNS:") + host;
+  const auto address = address_text(host);
+  return address ? "IP:" + *address : "DNS:" + host;
 }
 
 wire::Account account_of(const std::string& text) {
