@@ -8,7 +8,9 @@
 #include "base/clock.hpp"
 #include "client/connection.hpp"
 #include "program/leased_socket.hpp"
-#include "tools/leasectl/report.hpp"
+#include "tools/leasectl/past.hpp"
+#include "tools/leasectl/printing.hpp"
+#include "tools/leasectl/top.hpp"
 
 namespace portcullis::tools::leasectl {
 namespace {
@@ -17,20 +19,9 @@ using client::Connection;
 
 constexpr std::uint64_t kLookAgainMs = 100;
 
-template <class T>
-void print(const Options& options, const World& world, const T& what) {
-  const std::string text = options.json ? json_of(what) : text_of(what);
-  if (!text.empty()) world.print(text);
-}
-
 int status_of(wire::Outcome outcome) noexcept {
   if (outcome == wire::Outcome::Fenced) return kFenced;
   return outcome == wire::Outcome::NotFound ? kNotFound : kDone;
-}
-
-std::uint64_t tenant_of(const Options& options, const Connection& leased) {
-  if (options.every_tenant) return wire::kEveryTenant;
-  return options.tenant.value_or(leased.server().tenant);
 }
 
 Result<int> revoke(const Options& options, const World& world, Connection& leased,
@@ -126,6 +117,14 @@ Result<int> run(const Options& options, const World& world) {
     }
     case Command::Watch:
       return watch(options, world, leased);
+    case Command::Top:
+      return top(options, world, leased);
+    case Command::History:
+      return history(options, world, leased);
+    case Command::Fenced:
+      return fenced(options, world, leased);
+    case Command::Report:
+      return report(options, world, leased);
     case Command::Pki:
       break;
   }

@@ -13,6 +13,7 @@ namespace portcullis::tools::leasectl {
 struct World {
   std::function<bool()> stop;
   std::function<void(const std::string&)> print;  // a line
+  bool is_terminal = false;                       // where it is printed
 };
 
 inline constexpr int kDone = 0;

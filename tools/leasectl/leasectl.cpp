@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // leasectl: what a person, or a script, says to leased.
+#include <unistd.h>
+
 #include <atomic>
 #include <iostream>
 
@@ -30,7 +32,8 @@ int body(int argc, char** argv) {
   }
   const auto status = leasectl::run(
       *options, {.stop = [] { return stop_asked.load(); },
-                 .print = [](const std::string& line) { std::cout << line << std::endl; }});
+                 .print = [](const std::string& line) { std::cout << line << std::endl; },
+                 .is_terminal = ::isatty(STDOUT_FILENO) != 0});
   return status ? *status : refuse(status.error());
 }
 

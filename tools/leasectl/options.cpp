@@ -21,8 +21,8 @@ constexpr const char* kFooter = R"(
   leasectl pki init /etc/portcullis/pki      then pki issue: certificates for --server
 
 exit status: 0 done (revoke: TornDown), 1 alloc: the lease has ended otherwise than by its holder,
-2 it could not be asked or was refused, 3 Fenced, 4 NotFound, 74 what was printed is not all
-there)";
+2 it could not be asked or was refused, 3 Fenced (fenced: there are such, or were), 4 NotFound,
+74 what was printed is not all there)";
 
 struct LeaseName {
   std::uint64_t id = 0;
@@ -157,6 +157,75 @@ void add_rest(CLI::App& app, Options& options) {
   watch->callback([&options] { options.command = Command::Watch; });
 }
 
+/// "90s", "15m", "24h" or "7d", in milliseconds.
+std::optional<std::uint64_t> parse_duration(const std::string& text) {
+  constexpr std::uint64_t kMost = 36'500;  // of whatever unit: a hundred years of days
+  std::uint64_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [unit, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc{} || end - unit != 1 || count > kMost) return std::nullopt;
+  switch (*unit) {
+    case 's':
+      return count * 1'000;
+    case 'm':
+      return count * 60'000;
+    case 'h':
+      return count * 3'600'000;
+    case 'd':
+      return count * 86'400'000;
+    default:
+      return std::nullopt;
+  }
+}
+
+void add_since(CLI::App& command, Options& options) {
+  command
+      .add_option_function<std::string>(
+          "--since",
+          [&options](const std::string& text) {
+            const auto since_ms = parse_duration(text);
+            if (!since_ms)
+              throw CLI::ValidationError(
+                  "--since", text + ": a number up to 36500 and s, m, h or d is accepted");
+            options.since_ms = *since_ms;
+          },
+          "how far back (default 24h)")
+      ->type_name("90s|15m|24h|7d");
+}
+
+/// What was, from the server's journal, and what is, again and again.
+void add_views(CLI::App& app, Options& options) {
+  const auto rows = CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000});
+  CLI::App* history = app.add_subcommand("history", "leases that have ended, the newest first");
+  CLI::App* fenced = app.add_subcommand(
+      "fenced", "slots that are out of use, and leases that ended so: status 3 if there are any");
+  for (CLI::App* each : {history, fenced}) {
+    add_tenant(*each, options);
+    add_since(*each, options);
+    each->add_option("--most", options.most_rows, "no more than these")
+        ->type_name("N")
+        ->check(rows)
+        ->capture_default_str();
+  }
+  history->callback([&options] { options.command = Command::History; });
+  fenced->callback([&options] { options.command = Command::Fenced; });
+  CLI::App* report = app.add_subcommand(
+      "report", "one page of HTML: timeline, how long leases were held, every Fenced");
+  report->add_option("FILE", options.report_file, "to be written")->required();
+  add_tenant(*report, options);
+  add_since(*report, options);
+  report->callback([&options] { options.command = Command::Report; });
+  CLI::App* top = app.add_subcommand("top", "the server and its tenants, again and again");
+  add_tenant(*top, options);
+  top->add_option("--every-ms", options.every_ms, "between two looks")
+      ->type_name("MS")
+      ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{3'600'000}))
+      ->capture_default_str();
+  top->add_option("--rounds", options.rounds, "ends after so many (default: Ctrl-C does)")
+      ->type_name("N");
+  top->callback([&options] { options.command = Command::Top; });
+}
+
 /// A server of another host; without --server the rest of them is refused.
 void add_quic(CLI::App& app, std::optional<client::QuicServer>& quic, CLI::Option& socket) {
   client::QuicServer& server = quic.emplace();
@@ -188,6 +257,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   add_rest(app, options);
   add_alloc(app, options);
   add_revoke(app, options);
+  add_views(app, options);
   add_pki(app, options.pki, [&options] { options.command = Command::Pki; });
   for (CLI::App* each : app.get_subcommands({})) each->fallthrough();
   app.footer(kFooter);

@@ -12,7 +12,20 @@
 
 namespace portcullis::tools::leasectl {
 
-enum class Command { Status, List, Alloc, Renew, Revoke, RevokeTenant, Watch, Pki };
+enum class Command {
+  Status,
+  List,
+  Alloc,
+  Renew,
+  Revoke,
+  RevokeTenant,
+  Watch,
+  Top,
+  History,
+  Fenced,
+  Report,
+  Pki
+};
 
 struct Options {
   std::optional<std::string> text;  // of --help or --version
@@ -24,8 +37,13 @@ struct Options {
   wire::AllocRequest alloc;
   wire::RevokeRequest revoke;
   wire::RenewRequest renew;
-  std::uint64_t hold_ms = 0;   // alloc: holds the lease so long, and renews it; 0: without end
-  std::uint64_t watch_ms = 0;  // 0: without end
+  std::uint64_t hold_ms = 0;       // alloc: holds the lease so long, and renews it; 0: without end
+  std::uint64_t watch_ms = 0;      // 0: without end
+  std::uint64_t every_ms = 1'000;  // top
+  std::uint64_t rounds = 0;        // top: 0: without end
+  std::uint64_t since_ms = 86'400'000;  // history, fenced and report: so long ago at most
+  std::uint64_t most_rows = 1'000;      // history and fenced
+  std::string report_file;
   PkiOptions pki;
 };
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/leasectl/report.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
 
 #include <nlohmann/json.hpp>
 
@@ -18,21 +22,13 @@ std::string gid_text(const wire::ByteArray<16>& bytes) {
   return gid.text();
 }
 
-/// "TornDown, memory proved by DESTROY_MKEY", "Fenced (failed 0x2), memory unproved".
-std::string outcome_text(wire::Outcome outcome, wire::Memory memory, std::uint32_t failed_mask) {
-  std::string text(wire::name(outcome));
-  if (failed_mask != 0) text += fmt::format(" (failed {:#x})", failed_mask);
-  if (outcome == wire::Outcome::NotFound) return text;
-  if (memory == wire::Memory::Unproved) return text + ", memory unproved";
-  return text + fmt::format(", memory proved by {}", wire::name(memory));
-}
-
 void add_outcome(Json& json, wire::Outcome outcome, wire::Memory memory, wire::Cause cause,
                  std::uint32_t failed_mask) {
   json["outcome"] = wire::name(outcome);
   json["memory"] = wire::name(memory);
   json["cause"] = wire::name(cause);
   json["failed_mask"] = failed_mask;
+  if (failed_mask != 0) json["failed"] = wire::steps_text(failed_mask);
 }
 
 std::string seconds(std::uint64_t ms) {
@@ -52,6 +48,22 @@ std::string flags_text(std::uint32_t flags) {
 
 std::string name_text(std::uint64_t id, std::uint64_t epoch) {
   return fmt::format("{:x}:{:x}", id, epoch);
+}
+
+std::string outcome_text(wire::Outcome outcome, wire::Memory memory, std::uint32_t failed_mask) {
+  std::string text(wire::name(outcome));
+  if (failed_mask != 0) text += fmt::format(" (failed {})", wire::steps_text(failed_mask));
+  if (outcome == wire::Outcome::NotFound) return text;
+  if (memory == wire::Memory::Unproved) return text + ", memory unproved";
+  return text + fmt::format(", memory proved by {}", wire::name(memory));
+}
+
+std::string time_text(std::uint64_t unix_ms) {
+  constexpr std::uint64_t kLatestMs = 253'402'300'799'999;  // of four digits' years
+  const auto seconds = static_cast<std::time_t>(std::min(unix_ms, kLatestMs) / 1000);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}.{:03}Z", utc, unix_ms % 1000);
 }
 
 std::string text_of(const wire::StatusAnswer& status) {
@@ -77,6 +89,17 @@ std::string text_of(std::span<const wire::LeaseRow> rows) {
     if (row.state == wire::State::Fenced)
       text += ": " + outcome_text(row.outcome, row.memory, row.failed_mask);
   }
+  return text;
+}
+
+std::string text_of(std::span<const wire::HistoryRow> rows) {
+  std::string text = fmt::format("{:24} {:34} {:>8} {:>12} {:>12}  {}", "ended", "lease", "tenant",
+                                 "bytes", "held", "how");
+  for (const wire::HistoryRow& row : rows)
+    text += fmt::format(
+        "\n{:24} {:34} {:>8} {:>12} {:>12}  {}, ended by {}", time_text(row.ended_unix_ms),
+        name_text(row.id, row.epoch), row.tenant, row.bytes, seconds(held_ms(row)),
+        outcome_text(row.outcome, row.memory, row.failed_mask), wire::name(row.cause));
   return text;
 }
 
@@ -143,6 +166,20 @@ std::string json_of(std::span<const wire::LeaseRow> rows) {
               {"state", wire::name(row.state)}};
     if (row.state == wire::State::Fenced)
       add_outcome(json, row.outcome, row.memory, row.cause, row.failed_mask);
+    text += (text.empty() ? "" : "\n") + json.dump();
+  }
+  return text;
+}
+
+std::string json_of(std::span<const wire::HistoryRow> rows) {
+  std::string text;
+  for (const wire::HistoryRow& row : rows) {
+    Json json{{"lease", name_text(row.id, row.epoch)},
+              {"tenant", row.tenant},
+              {"bytes", row.bytes},
+              {"granted_unix_ms", row.granted_unix_ms},
+              {"ended_unix_ms", row.ended_unix_ms}};
+    add_outcome(json, row.outcome, row.memory, row.cause, row.failed_mask);
     text += (text.empty() ? "" : "\n") + json.dump();
   }
   return text;

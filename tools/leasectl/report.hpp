@@ -14,8 +14,19 @@ namespace portcullis::tools::leasectl {
 
 [[nodiscard]] std::string name_text(std::uint64_t id, std::uint64_t epoch);
 
+/// "TornDown, memory proved by DESTROY_MKEY", "Fenced (failed DESTROY_MKEY), memory unproved".
+[[nodiscard]] std::string outcome_text(wire::Outcome outcome, wire::Memory memory,
+                                       std::uint32_t failed_mask);
+/// "2026-11-23 15:04:05.678Z".
+[[nodiscard]] std::string time_text(std::uint64_t unix_ms);
+/// From its grant to its end; 0 where a clock was set back meanwhile.
+[[nodiscard]] constexpr std::uint64_t held_ms(const wire::HistoryRow& row) noexcept {
+  return row.ended_unix_ms < row.granted_unix_ms ? 0 : row.ended_unix_ms - row.granted_unix_ms;
+}
+
 [[nodiscard]] std::string text_of(const wire::StatusAnswer& status);
 [[nodiscard]] std::string text_of(std::span<const wire::LeaseRow> rows);
+[[nodiscard]] std::string text_of(std::span<const wire::HistoryRow> rows);
 [[nodiscard]] std::string text_of(const wire::AllocAnswer& lease);
 [[nodiscard]] std::string text_of(const wire::RevokeAnswer& answer);
 [[nodiscard]] std::string text_of(const wire::RevokeTenantAnswer& answer);
@@ -24,6 +35,7 @@ namespace portcullis::tools::leasectl {
 [[nodiscard]] std::string json_of(const wire::StatusAnswer& status);
 /// A line for each.
 [[nodiscard]] std::string json_of(std::span<const wire::LeaseRow> rows);
+[[nodiscard]] std::string json_of(std::span<const wire::HistoryRow> rows);
 [[nodiscard]] std::string json_of(const wire::AllocAnswer& lease);
 [[nodiscard]] std::string json_of(const wire::RevokeAnswer& answer);
 [[nodiscard]] std::string json_of(const wire::RevokeTenantAnswer& answer);
