@@ -18,8 +18,6 @@ namespace {
 
 using Certificate =
     std::unique_ptr<std::remove_pointer_t<gnutls_x509_crt_t>, decltype(&gnutls_x509_crt_deinit)>;
-using RevokedList =
-    std::unique_ptr<std::remove_pointer_t<gnutls_x509_crl_t>, decltype(&gnutls_x509_crl_deinit)>;
 
 gnutls_datum_t datum(std::span<const std::byte> bytes) noexcept {
   // GnuTLS reads what it is given through a pointer that is not const.

@@ -60,5 +60,11 @@ class Server:
         self.process = None
         return status
 
+    def wait_for_log(self, text):
+        until = time.monotonic() + DEADLINE_S
+        while text not in self.log_text() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert text in self.log_text(), self.log_text()
+
     def log_text(self):
         return (self.folder / "log").read_text(encoding="utf-8")

@@ -112,9 +112,7 @@ revoked = "{self.folder}/revoked.pem"
         self.assertEqual(self.ctl(alice, "status").returncode, 0)
         self.pki("revoke", self.folder, self.folder / "alice.pem")
         server.process.send_signal(signal.SIGHUP)
-        until = time.monotonic() + DEADLINE_S
-        while "was read again" not in server.log_text() and time.monotonic() < until:
-            time.sleep(0.02)
+        server.wait_for_log("was read again")
         refused = self.ctl(alice, "status")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("refused", refused.stderr)
@@ -127,6 +125,26 @@ revoked = "{self.folder}/revoked.pem"
         refused = self.ctl(late, "status")
         self.assertEqual(refused.returncode, 2, refused.stdout)
         self.assertIn("refused", refused.stderr)
+
+    def test_list_whose_next_update_is_due_is_refused_when_it_is_read(self):
+        self.serve()
+        alice = self.tenant("alice", "7:client")
+        config = self.folder / "list.cnf"
+        config.write_text(f"[ca]\ndefault_ca = own\n[own]\ndatabase = {self.folder}/index.list\n"
+                          "default_md = sha256\n", encoding="utf-8")
+        (self.folder / "index.list").touch()
+        done = run("openssl", "ca", "-config", config, "-gencrl", "-keyfile",
+                   self.folder / "ca.key", "-cert", self.folder / "ca.pem", "-crl_lastupdate",
+                   "20200101000000Z", "-crl_nextupdate", "20210101000000Z", "-out",
+                   self.folder / "revoked.pem")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.server.process.send_signal(signal.SIGHUP)
+        self.server.wait_for_log("the files of [quic] stay as they were")
+        self.assertEqual(self.ctl(alice, "status").returncode, 0)
+        self.assertEqual(self.server.end(), 0)
+        checked = run(LEASED, "--check-config", "--config", self.folder / "leased.toml")
+        self.assertEqual(checked.returncode, 2)
+        self.assertIn("revoked.pem", checked.stderr)
 
     def openssl_issue(self, name, begins, ends):
         """A client of tenant 9, issued by openssl with the authority's key."""
