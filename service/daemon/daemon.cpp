@@ -152,7 +152,8 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
                              .mtu = mtu_of(device.mtu),
                              .source_address_index = port_->address_index(),
                              .first_epoch = beginning.first_epoch,
-                             .log = log},
+                             .log = log,
+                             .on_command = command_timer()},
                             [this](Event event) { route(std::move(event)); }, unix_ms));
   PORTCULLIS_TRY(listen(beginning, log));
   device_ = std::make_unique<DeviceThread>(std::move(engine), device.polls);
@@ -208,6 +209,11 @@ Result<void> Daemon::serve_metrics() {
                       .version = PORTCULLIS_VERSION,
                       .is_emulated = function_->driver().is_emulated()});
   return metrics_->serve(*config_.metrics);
+}
+
+TellCommand Daemon::command_timer() {
+  if (!metrics_) return {};
+  return [this](const CommandTime& took) { metrics_->command(took); };
 }
 
 Observer Daemon::observer() {

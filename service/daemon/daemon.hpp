@@ -81,6 +81,7 @@ class Daemon {
   void look_after(const World& world);
   [[nodiscard]] Result<void> serve_metrics();
   [[nodiscard]] Observer observer();
+  [[nodiscard]] TellCommand command_timer();
   void measure();
 
   Config config_;

@@ -35,6 +35,7 @@ Result<void> Engine::start(const EngineOptions& options) {
   lease::Host host = lease::Host::of(*function_);
   host.log = options.log;
   if (umr_) host.umr = &*umr_;
+  if (options.on_command) time_commands(host, options.on_command);
   host.on_outcome = [this](const lease::Lease& lease, const lease::Verdict& verdict) {
     note_outcome(lease, verdict);
   };
@@ -55,6 +56,14 @@ void Engine::set_up_umr() {
   if (!queue) return;
   umr_queue_.emplace(*std::move(queue));
   umr_.emplace(*umr_queue_);
+}
+
+void Engine::time_commands(lease::Host& host, const TellCommand& tell) {
+  const pmd::Context& own = function_->context();
+  timed_.emplace(*own.commands, own.device.clock, tell);
+  timed_context_ = own;
+  timed_context_->commands = &*timed_;
+  host.context = &*timed_context_;
 }
 
 void Engine::ask(Request request) {

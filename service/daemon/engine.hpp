@@ -24,6 +24,7 @@
 #include "pmd/function.hpp"
 #include "pmd/umr_queue.hpp"
 #include "service/daemon/requests.hpp"
+#include "service/daemon/timed_channel.hpp"
 
 namespace portcullis::service::daemon {
 
@@ -36,6 +37,8 @@ struct EngineOptions {
   std::uint8_t source_address_index = 0;
   std::uint64_t first_epoch = 0;  // 0: drawn
   LogSink log = {};
+  /// Each command of a grant, a fence and a sweep, from the thread that works; may be empty.
+  TellCommand on_command = {};
 };
 
 class Engine {
@@ -77,6 +80,7 @@ class Engine {
       : function_(&function), tell_(std::move(tell)), unix_ms_(std::move(unix_ms)) {}
   [[nodiscard]] Result<void> start(const EngineOptions& options);
   void set_up_umr();
+  void time_commands(lease::Host& host, const TellCommand& tell);
   void handle(const Alloc& wanted);
   void handle(const Renew& wanted);
   void enqueue(const Revoke& wanted);
@@ -103,6 +107,8 @@ class Engine {
   UnixMs unix_ms_;
   lease::Plan plan_ = lease::seed_plan();
   LogSink log_;
+  std::optional<TimedChannel> timed_;
+  std::optional<pmd::Context> timed_context_;  // the function's, with that channel
   std::optional<pmd::UmrQueue> umr_queue_;
   std::optional<lease::UmrFreer> umr_;
   std::deque<Revoke> many_;                              // a tenant's, or everybody's

@@ -57,7 +57,11 @@ Metrics::Metrics()
       journal_seconds_(family(*registry_, prometheus::BuildHistogram(),
                               "portcullis_journal_write_seconds",
                               "of one write of the journal, which may hold many entries")
-                           .Add({}, bounds())) {}
+                           .Add({}, bounds())),
+      command_seconds_(
+          family(*registry_, prometheus::BuildHistogram(), "portcullis_command_seconds",
+                 "from handing a firmware command to the device to the driver's seeing "
+                 "its answer, by command and by what came of it")) {}
 
 Metrics::~Metrics() = default;
 
@@ -106,6 +110,18 @@ void Metrics::ended(const Ending& ending, const std::string& plan,
 
 void Metrics::journal_wrote(std::uint64_t ns) {
   journal_seconds_.Observe(static_cast<double>(ns) * kSecondsPerNs);
+}
+
+void Metrics::command(const CommandTime& took) {
+  std::string_view answer = "done";
+  if (took.error != nullptr)
+    answer = took.error->code == Errc::CommandFailed ? "refused" : "unanswered";
+  auto& histogram = by_command_[{took.opcode, answer}];
+  if (histogram == nullptr)
+    histogram = &command_seconds_.Add(
+        {{"command", std::string(prm::name(took.opcode))}, {"answer", std::string(answer)}},
+        bounds());
+  histogram->Observe(static_cast<double>(took.ns) * kSecondsPerNs);
 }
 
 void Metrics::set(const State& state) {

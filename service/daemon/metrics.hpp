@@ -21,6 +21,7 @@
 #include "base/result.hpp"
 #include "service/daemon/lease_book.hpp"
 #include "service/daemon/requests.hpp"
+#include "service/daemon/timed_channel.hpp"
 #include "wire/ops.hpp"
 
 namespace portcullis::service::daemon {
@@ -57,6 +58,8 @@ class Metrics {
   /// `revoke_ns`: from the request to the outcome; none where nobody asked for it.
   void ended(const Ending& ending, const std::string& plan, std::optional<std::uint64_t> revoke_ns);
   void journal_wrote(std::uint64_t ns);
+  /// From one thread.
+  void command(const CommandTime& took);
   void set(const State& state);
   /// What a reader would be given.
   [[nodiscard]] std::string text() const;
@@ -75,6 +78,8 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& ended_;
   prometheus::Family<prometheus::Histogram>& revoke_seconds_;
   prometheus::Histogram& journal_seconds_;
+  prometheus::Family<prometheus::Histogram>& command_seconds_;
+  std::map<std::pair<prm::Opcode, std::string_view>, prometheus::Histogram*> by_command_;
   mutable std::mutex lock_;  // of tenants_
   std::map<std::uint64_t, std::array<prometheus::Gauge*, 3>> tenants_;
   std::string address_;

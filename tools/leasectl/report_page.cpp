@@ -193,7 +193,9 @@ std::string report_page(const Reported& reported) {
   for (const std::string& each : limits_of(past))
     page += "<p class=note>" + svg::escape(each) + "</p>\n";
   page += now_text(reported);
-  page += fmt::format("<h2>{} leases ended</h2>\n", past.rows.size()) + timeline(past);
+  page += fmt::format("<h2>{} leases ended</h2>\n<p>Blue: TornDown. Orange: Fenced.</p>\n",
+                      past.rows.size()) +
+          timeline(past);
   page += table_by(
       "ended by", past, [](const auto& row) { return std::string(wire::name(row.cause)); }, 8);
   page += table_by(

@@ -31,6 +31,27 @@ class ConfigTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
+/// Whoever copies the sample changes nothing by that.
+TEST_F(ConfigTest, Sample_SaysWhatIsSoWithoutIt) {
+  const auto config = read_config(PORTCULLIS_SAMPLE_CONFIG, Config{});
+  ASSERT_TRUE(config) << config.error().text;
+  const DeviceConfig device;
+  EXPECT_EQ(config->device.name, device.name);
+  EXPECT_EQ(config->device.eal, device.eal);
+  EXPECT_EQ(config->device.plan.full_name(), device.plan.full_name());
+  EXPECT_EQ(config->device.slots, device.slots);
+  EXPECT_EQ(config->device.grace_ms, device.grace_ms);
+  EXPECT_EQ(config->device.residence_ms, device.residence_ms);
+  EXPECT_EQ(config->device.mtu, device.mtu);
+  EXPECT_EQ(config->device.polls, device.polls);
+  EXPECT_EQ(config->socket_mode, Config{}.socket_mode);
+  EXPECT_EQ(config->journal_keep_ms, Config{}.journal_keep_ms);
+  EXPECT_EQ(config->limits, Limits{});
+  EXPECT_EQ(config->users, Users{});
+  EXPECT_FALSE(config->quic);
+  EXPECT_FALSE(config->metrics);
+}
+
 TEST_F(ConfigTest, EveryWord_IsRead) {
   const auto config = read(R"(
 [device]

@@ -36,6 +36,23 @@ TEST(Metrics, Outcomes_AreCountedByWhatTheyAre) {
   EXPECT_THAT(text, HasSubstr("le=\"0.005\"} 1"));
 }
 
+TEST(Metrics, Commands_AreTimedByNameAndAnswer) {
+  Metrics metrics;
+  const Error refused{Errc::CommandFailed, "status 5", std::nullopt};
+  const Error silent{Errc::Timeout, "no answer", std::nullopt};
+  metrics.command({.opcode = prm::Opcode::DESTROY_MKEY, .ns = 3 * kMs});
+  metrics.command({.opcode = prm::Opcode::DESTROY_MKEY, .ns = 30 * kMs});
+  metrics.command({.opcode = prm::Opcode::DESTROY_MKEY, .ns = kMs, .error = &refused});
+  metrics.command({.opcode = prm::Opcode::QP_2ERR, .ns = kMs, .error = &silent});
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("portcullis_command_seconds_count{answer=\"done\",command=\"" +
+                              std::string(prm::name(prm::Opcode::DESTROY_MKEY)) + "\"} 2"));
+  EXPECT_THAT(text, HasSubstr("answer=\"refused\",command=\"" +
+                              std::string(prm::name(prm::Opcode::DESTROY_MKEY)) + "\"} 1"));
+  EXPECT_THAT(text, HasSubstr("answer=\"unanswered\",command=\"" +
+                              std::string(prm::name(prm::Opcode::QP_2ERR)) + "\"} 1"));
+}
+
 TEST(Metrics, TenantWithoutLeases_IsTakenOut) {
   Metrics metrics;
   metrics.set({.slots = {}, .leases = {{7, {.active = 3, .revoking = 1}}, {8, {.fenced = 2}}}});

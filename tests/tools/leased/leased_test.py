@@ -25,6 +25,9 @@ from lease_client import HungUp, Refused
 from lease_server import DEADLINE_S, Server
 
 
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+
+
 class Leased(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -92,6 +95,8 @@ class Leased(unittest.TestCase):
         self.assertIn("portcullis_grants_total 2\n", text)
         self.assertRegex(text, r'leases_ended_total\{cause="holder",[^}]*outcome="TornDown"\} 1\n')
         self.assertRegex(text, r'revoke_seconds_count\{outcome="TornDown",plan="seed"\} 1\n')
+        self.assertRegex(
+            text, r'command_seconds_count\{answer="done",command="\w*DESTROY_MKEY"\} [1-9]')
         self.assertIn('portcullis_grants_refused_total{code="invalid value"} 1\n', text)
         self.assertRegex(text, r"journal_write_seconds_count [1-9]")
         for secret in (kept.rkey, kept.id, kept.epoch):
@@ -293,12 +298,27 @@ class Leased(unittest.TestCase):
         for lease in leases:
             self.assertNotRegex(text, rf"\b(0x{lease.rkey:x}|{lease.rkey})\b")
 
-    def test_config_is_checked_without_serving(self):
+    def test_sample_of_a_config_is_the_pages_and_every_line_of_it_is_taken(self):
+        sample = (SOURCE / "tools/leased/leased.toml").read_text(encoding="utf-8")
+        page = (SOURCE / "docs/leased.md").read_text(encoding="utf-8")
+        block = page.split("```toml\n")[1].split("```")[0]
+        self.assertEqual(sample.split("\n\n", 1)[1], block)
+        # With what is behind a #, too, but for files that are not there.
+        whole = re.sub(r"^# ((\[|\w+ = ).*)$", r"\1", block, flags=re.MULTILINE)
+        whole = re.sub(r"^\[quic\]\n(\w.*\n)+", "", whole, flags=re.MULTILINE)
+        whole = whole.replace('name = "alice"', "uid = 1000")
+        for text in (block, whole):
+            self.assertEqual(self.checked(text).returncode, 0, self.checked(text).stderr)
+
+    def checked(self, text):
         file = pathlib.Path(self.folder.name) / "x.toml"
+        file.write_text(text, encoding="utf-8")
+        return subprocess.run([LEASED, "--config", file, "--check-config"], text=True,
+                              capture_output=True, timeout=DEADLINE_S, check=False)
+
+    def test_config_is_checked_without_serving(self):
         for text, status in (("[limits]\nrequests = 5\n", 0), ("[limits]\nrequest = 5\n", 2)):
-            file.write_text(text, encoding="utf-8")
-            said = subprocess.run([LEASED, "--config", file, "--check-config"], text=True,
-                                  capture_output=True, timeout=DEADLINE_S, check=False)
+            said = self.checked(text)
             self.assertEqual(said.returncode, status, said.stderr)
         self.assertRegex(said.stderr, r'x\.toml:2: "request" is not known in \[limits\]')
 
