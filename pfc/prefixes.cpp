@@ -9,7 +9,12 @@
 namespace portcullis::pfc {
 namespace {
 
-/// By node: the one switch that all links of a host lead to; the node itself where there is none.
+std::uint64_t pair_of(NodeId node, NodeId destination) {
+  return std::uint64_t{node} << 32 | destination;
+}
+
+}  // namespace
+
 std::vector<NodeId> only_switches(const Topology& topology) {
   std::vector<NodeId> only(topology.nodes.size());
   std::vector<bool> has_link(topology.nodes.size(), false);
@@ -23,12 +28,6 @@ std::vector<NodeId> only_switches(const Topology& topology) {
   }
   return only;
 }
-
-std::uint64_t pair_of(NodeId node, NodeId destination) {
-  return std::uint64_t{node} << 32 | destination;
-}
-
-}  // namespace
 
 Prefixes::Prefixes(const Topology& topology)
     : switch_(only_switches(topology)),
@@ -49,7 +48,7 @@ std::optional<NodeId> Prefixes::switch_of(NodeId host) const {
 
 std::span<const LinkId> Prefixes::links_to_hosts(NodeId node) const { return links_[node]; }
 
-void expand_prefixes(Topology& topology) {
+void expand_prefixes(Topology& topology, std::span<const Dropped> dropped) {
   const std::vector<NodeId> only = only_switches(topology);
   std::vector<bool> is_named(topology.nodes.size(), false);
   for (const Route& route : topology.routes) is_named[route.destination] = true;
@@ -60,6 +59,7 @@ void expand_prefixes(Topology& topology) {
   if (named.empty()) return;
   std::unordered_set<std::uint64_t> own;
   for (const Route& route : topology.routes) own.insert(pair_of(route.node, route.destination));
+  for (const Dropped& one : dropped) own.insert(pair_of(one.node, one.destination));
   std::vector<Route> more;
   for (const Route& route : topology.routes) {
     const auto hosts = named.find(route.destination);
@@ -92,11 +92,13 @@ std::vector<NodeId> all_destinations(const Topology& topology) {
   return destinations;
 }
 
-void expand_defaults(Topology& topology, std::span<const DefaultRoute> defaults) {
+void expand_defaults(Topology& topology, std::span<const DefaultRoute> defaults,
+                     std::span<const Dropped> dropped) {
   if (defaults.empty()) return;
   const std::vector<NodeId> destinations = all_destinations(topology);
   std::unordered_set<std::uint64_t> own;
   for (const Route& route : topology.routes) own.insert(pair_of(route.node, route.destination));
+  for (const Dropped& one : dropped) own.insert(pair_of(one.node, one.destination));
   std::unordered_set<std::uint64_t> linked;
   for (const Link& link : topology.links) linked.insert(pair_of(link.from, link.to));
   const auto needs = [&](NodeId node, NodeId destination) {

@@ -33,10 +33,21 @@ class Prefixes {
   std::vector<std::size_t> hosts_;
 };
 
+/// At `node`, data for `destination` is dropped.
+struct Dropped {
+  NodeId node = 0;
+  NodeId destination = 0;
+};
+
 /// Gives every host that some route names the entries of its switch's prefix wherever it has none
 /// of its own, for the longest prefix wins where both are there. Topologies are read so; whoever
 /// builds one with both calls this.
-void expand_prefixes(Topology& topology);
+/// `dropped` are pairs that a table names without a next hop: data ends there, and no prefix stands
+/// in for them.
+void expand_prefixes(Topology& topology, std::span<const Dropped> dropped = {});
+
+/// By node: the one switch that all links of a host lead to; the node itself where there is none.
+[[nodiscard]] std::vector<NodeId> only_switches(const Topology& topology);
 
 /// At `node`, data for whatever has no entry takes `via`.
 struct DefaultRoute {
@@ -46,7 +57,8 @@ struct DefaultRoute {
 
 /// What the defaults mean: all that some route names, and all hosts that no prefix serves. A node
 /// sends what it is linked to itself over those links. After expand_prefixes().
-void expand_defaults(Topology& topology, std::span<const DefaultRoute> defaults);
+void expand_defaults(Topology& topology, std::span<const DefaultRoute> defaults,
+                     std::span<const Dropped> dropped = {});
 
 /// Those destinations, ascending.
 [[nodiscard]] std::vector<NodeId> all_destinations(const Topology& topology);

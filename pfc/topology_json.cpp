@@ -172,8 +172,8 @@ class TopologyReader {
       if (!node) return tables.item(i).bad("no such node");
       PORTCULLIS_TRY(table(*node, tables.item(i), defaults));
     }
-    expand_prefixes(topology_);
-    expand_defaults(topology_, defaults);
+    expand_prefixes(topology_, dropped_);
+    expand_defaults(topology_, defaults, dropped_);
     return {};
   }
   Result<void> table(NodeId node, const JsonCursor& entries, std::vector<DefaultRoute>& defaults) {
@@ -186,6 +186,7 @@ class TopologyReader {
       const bool is_default = !destination && key == kAnyDestination;
       if (!destination && !is_default) return hops.bad("no such node");
       PORTCULLIS_TRY(hops.expect_array());
+      if (hops.size() == 0 && destination) dropped_.push_back({node, *destination});
       for (std::size_t k = 0; k < hops.size(); ++k) {
         PORTCULLIS_TRY_ASSIGN(const std::vector<LinkId> vias, hop(node, hops.item(k)));
         for (const LinkId via : vias)
@@ -371,6 +372,7 @@ class TopologyReader {
   std::vector<std::size_t> link_items_;  // of "links", the item each link came from
   std::size_t at_ = 0;                   // of the list that is being read
   std::unordered_map<std::uint64_t, LinkId> first_hops_;
+  std::vector<Dropped> dropped_;
   std::optional<Prefixes> prefixes_;  // when first_hops_ is filled
 };
 

@@ -145,20 +145,41 @@ class Tables {
       : topology_(topology),
         index_(topology),
         destinations_(all_destinations(topology)),
-        by_node_(topology.nodes.size()) {
-    for (const Route& route : topology.routes)
+        by_node_(topology.nodes.size()),
+        is_told_(topology.nodes.size()),
+        only_(only_switches(topology)) {
+    std::vector<bool> is_named(topology.nodes.size(), false);
+    for (NodeId node = 0; node < topology.nodes.size(); ++node)
+      is_told_[node] = topology.nodes[node].kind == NodeKind::Host;
+    for (const Route& route : topology.routes) {
+      // Its neighbours' entries are written out, and so "*" covers it elsewhere.
+      if (is_linked(route.node, route.destination)) is_told_[route.destination] = true;
       by_node_[route.node][route.destination].push_back(route.via);
+      is_named[route.destination] = true;
+    }
+    for (NodeId host = 0; host < only_.size(); ++host) {
+      const bool is_both = only_[host] != host && is_named[host] && is_named[only_[host]];
+      if (is_both)
+        hosts_.push_back(host);
+      else
+        only_[host] = host;
+    }
   }
 
   /// Of one node, if it has one.
   [[nodiscard]] std::optional<Ordered> of(NodeId node) const {
     const auto& table = by_node_[node];
-    if (table.empty()) return std::nullopt;
+    std::vector<NodeId> dropped;  // what a reader would take from the switch's entry
+    for (const NodeId host : hosts_)
+      if (is_filled(node, host) && !table.contains(host)) dropped.push_back(host);
+    if (table.empty() && dropped.empty()) return std::nullopt;
     const std::vector<LinkId>* common = common_hops(node);
     Ordered json = Ordered::object();
     for (const auto& [destination, vias] : table)
-      if (common == nullptr || vias != *common || is_linked(node, destination))
+      if (common == nullptr || vias != *common || is_linked(node, destination) ||
+          is_filled(node, destination) || !is_told_[destination])
         json[topology_.nodes[destination].name] = names(vias);
+    for (const NodeId host : dropped) json[topology_.nodes[host].name] = Ordered::array();
     if (common != nullptr) json[kAnyDestination] = names(*common);
     return json;
   }
@@ -166,6 +187,11 @@ class Tables {
  private:
   [[nodiscard]] bool is_linked(NodeId node, NodeId destination) const {
     return index_.link_between(node, destination).has_value();
+  }
+  /// Whether expand_prefixes() gives `node` an entry for this host where it has none of its own.
+  [[nodiscard]] bool is_filled(NodeId node, NodeId host) const {
+    const NodeId prefix = only_[host];
+    return prefix != host && node != host && (node == prefix || by_node_[node].contains(prefix));
   }
   /// What "*" stands for; nothing where it would say more than the table does. What comes first of
   /// several next hops matters, so only equal lists are one.
@@ -176,7 +202,8 @@ class Tables {
       if (destination == node) continue;
       const auto found = table.find(destination);
       if (found == table.end()) return nullptr;
-      if (!is_linked(node, destination)) ++counts[found->second];
+      if (!is_linked(node, destination) && !is_filled(node, destination) && is_told_[destination])
+        ++counts[found->second];
     }
     const auto most =
         std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
@@ -199,6 +226,9 @@ class Tables {
   const TopologyIndex index_;
   const std::vector<NodeId> destinations_;
   std::vector<std::map<NodeId, std::vector<LinkId>>> by_node_;
+  std::vector<bool> is_told_;  // a destination even where every other entry is part of "*"
+  std::vector<NodeId> only_;   // of hosts_ their switch; of all others the node itself
+  std::vector<NodeId> hosts_;  // that routes name, behind switches that they name too
 };
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "pfc/cbd/generators.hpp"
 
@@ -135,6 +137,57 @@ TEST(TopologyJson, Star_StandsForWhatATableDoesNotName) {
 TEST(TopologyJson, StarToNoNeighbour_IsNamed) {
   EXPECT_EQ(error_of(leaves_with(R"({"l0": {"*": ["l1"]}})")),
             "x.json:7: routes.l0.*[0]: \"l1\" is neither a neighbour nor a link of l0");
+}
+
+/// Three switches in a ring with a host at each; x sends to s1 and nobody to it.
+std::string ring(const std::string& routes) {
+  return R"({"name": "ring", "nodes": [{"name": "s1"}, {"name": "s2"}, {"name": "s3"}, {"name": "x"},
+ {"name": "a", "kind": "host"}, {"name": "b", "kind": "host"}, {"name": "c", "kind": "host"}],
+ "links": [{"from": "s1", "to": "s2", "both_ways": true}, {"from": "s2", "to": "s3", "both_ways": true},
+ {"from": "s3", "to": "s1", "both_ways": true}, {"from": "x", "to": "s1"},
+ {"from": "a", "to": "s1", "both_ways": true}, {"from": "b", "to": "s2", "both_ways": true},
+ {"from": "c", "to": "s3", "both_ways": true}], "routes": {)" +
+         routes + "}}";
+}
+std::vector<std::string> sorted_routes(const Topology& topology) {
+  std::vector<std::string> all;
+  for (const Route& route : topology.routes)
+    all.push_back(topology.nodes[route.node].name + " " + topology.nodes[route.destination].name +
+                  " " + topology.links[route.via].name);
+  std::ranges::sort(all);
+  return all;
+}
+
+class RoutesAgain : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RoutesAgain, AreThoseThatWereWritten) {
+  const auto first = parse_topology(ring(GetParam()), "first");
+  ASSERT_TRUE(first.has_value()) << first.error().text;
+  const auto again = parse_topology(to_json(*first), "again");
+  ASSERT_TRUE(again.has_value()) << again.error().text;
+  EXPECT_EQ(sorted_routes(*again), sorted_routes(*first));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    TopologyJson, RoutesAgain,
+    ::testing::Values(
+        // A host has a way of its own beside its switch's.
+        R"("s1": {"a": ["a"], "b": ["s3"], "c": ["s3"], "s2": ["s2"]},
+           "s2": {"a": ["s1"], "b": ["b"], "c": ["s1"]},
+           "s3": {"a": ["s2"], "b": ["s2"], "c": ["c"], "s2": ["s2"]})",
+        // To a switch that no neighbour sends to.
+        R"("s1": {"a": ["a"], "b": ["s2"], "c": ["s3"], "x": ["s2"]},
+           "s2": {"a": ["s3"], "b": ["b"], "c": ["s3"], "x": ["s3"]},
+           "s3": {"a": ["s1"], "b": ["s1"], "c": ["c"], "x": ["s1"]})",
+        // Dropped at s3, though its switch's way is known there.
+        R"("s1": {"s2": ["s2"], "b": ["s2"]}, "s2": {"b": ["b"]}, "s3": {"s2": ["s2"], "b": []})"));
+
+TEST(TopologyJson, DestinationWithoutANextHop_IsDroppedWhereItsSwitchIsKnown) {
+  const auto with =
+      parse_topology(ring(R"("s3": {"s2": ["s2"], "b": []}, "s2": {"b": ["b"]})"), "x");
+  const auto without = parse_topology(ring(R"("s3": {"s2": ["s2"]}, "s2": {"b": ["b"]})"), "x");
+  ASSERT_TRUE(with.has_value() && without.has_value());
+  EXPECT_EQ(with->routes.size() + 1, without->routes.size());
 }
 
 TEST(TopologyJson, LinksThatDiffer_KeepTheirNumbers) {
