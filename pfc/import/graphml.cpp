@@ -48,6 +48,7 @@ class GraphMlReader {
     for (const XmlElement& child : graph->children)
       if (child.name == "edge") PORTCULLIS_TRY(edge(child));
     if (edges_ == 0) return bad(file_.name, graph->line, "edge", "none; one or more are needed");
+    count_left_out(top);
     tell(notes);
     return {};
   }
@@ -148,7 +149,22 @@ class GraphMlReader {
     return {};
   }
 
+  /// What a graph may have besides nodes and edges (GraphML's primer, 3.2 and 3.3).
+  void count_left_out(const XmlElement& element) {
+    for (const XmlElement& child : element.children) {
+      graphs_ += child.name == "graph" ? 1 : 0;
+      hyperedges_ += child.name == "hyperedge" ? 1 : 0;
+      count_left_out(child);
+    }
+  }
+
   void tell(std::vector<std::string>& notes) const {
+    if (graphs_ > 1)
+      notes.push_back(
+          fmt::format("{} graphs beside the first, or within its nodes, left out: "
+                      "there may be more switches and cables",
+                      graphs_ - 1));
+    if (hyperedges_ > 0) notes.push_back(fmt::format("{} hyperedges, left out", hyperedges_));
     if (loops_ > 0)
       notes.push_back(fmt::format("{} edges from a node to itself, left out", loops_));
     if (unknown_ > 0)
@@ -171,6 +187,8 @@ class GraphMlReader {
   std::size_t edges_ = 0;
   std::size_t loops_ = 0;
   std::size_t unknown_ = 0;
+  std::size_t graphs_ = 0;
+  std::size_t hyperedges_ = 0;
 };
 
 }  // namespace

@@ -147,6 +147,7 @@ void PrefixTables::add_routes(std::vector<std::string>& notes) {
     for (const auto& [node, vias] : ways)
       for (const LinkId via : vias) draft_.add_route({node, destination, via});
   }
+  add_senders(origins_of, notes);
   if (origins_of.empty())
     notes.emplace_back("no prefix is connected to any switch: there are no routes");
   if (without > 0)
@@ -160,6 +161,32 @@ void PrefixTables::add_routes(std::vector<std::string>& notes) {
                     "that name, with a cable of its own",
                     few(apart)));
   tell_left_out(notes);
+}
+
+/// Data begins at hosts, or anywhere where there are none. Where there are some, who has prefixes
+/// and no host on a cable has one all the same: somebody is behind it.
+void PrefixTables::add_senders(const std::map<Prefix, std::set<NodeId>>& origins_of,
+                               std::vector<std::string>& notes) {
+  const auto& nodes = draft_.topology().nodes;
+  const auto is_host = [](const Node& node) { return node.kind == NodeKind::Host; };
+  if (std::ranges::none_of(nodes, is_host)) return;
+  std::set<NodeId> silent;
+  for (const auto& [prefix, origins] : origins_of) silent.insert(origins.begin(), origins.end());
+  for (const Link& link : draft_.topology().links)
+    if (is_host(nodes[link.from])) silent.erase(link.to);
+  std::vector<std::string> names;
+  for (const NodeId node : silent) {
+    const std::string near = nodes[node].name;
+    std::string name = near + " hosts";
+    while (draft_.find(name)) name += "'";
+    draft_.set_kind(draft_.node(name), NodeKind::Host);
+    static_cast<void>(draft_.add_cable({near, name}, {name, near}, 0));
+    names.push_back(near);
+  }
+  if (!names.empty())
+    notes.push_back(fmt::format(
+        "prefixes are connected to {} and no cable leads to a host there: one host behind each",
+        few(names)));
 }
 
 /// Routes to what no node is connected to: nobody says who sends there, nor where it ends.

@@ -72,6 +72,8 @@ class PrefixTables {
 
   [[nodiscard]] Ways ways_to(const Prefix& prefix, const std::set<NodeId>& origins) const;
   NodeId destination_of(const Prefix& prefix, const std::set<NodeId>& origins, bool is_first);
+  void add_senders(const std::map<Prefix, std::set<NodeId>>& origins_of,
+                   std::vector<std::string>& notes);
   void tell_left_out(std::vector<std::string>& notes) const;
 
   Draft& draft_;

@@ -79,10 +79,29 @@ struct Config {
   std::map<std::string, double> gbps;        // by port
   std::map<std::string, std::string> alias;  // a port by its alias, which neighbours may use
   std::map<std::string, double> metres;
-  std::map<std::string, std::set<std::uint32_t>> lossless;  // priorities by port
-  std::map<std::string, std::map<std::uint32_t, Room>> rooms;
+  std::map<std::string, std::set<std::uint32_t>> lossless;     // priorities by port
+  std::map<std::string, std::map<std::uint32_t, Room>> rooms;  // by port and priority group
+  std::map<std::string, std::map<std::uint32_t, std::uint32_t>> groups;  // where no one is its own
   std::vector<Neighbour> neighbours;
+
+  /// The priority group in which data of that priority waits.
+  [[nodiscard]] std::uint32_t group_of(const std::string& port, std::uint32_t priority) const {
+    const auto map = groups.find(port);
+    if (map == groups.end() || !map->second.contains(priority)) return priority;
+    return map->second.at(priority);
+  }
 };
+
+bool is_digit_to_7(std::string_view text) {
+  return text.size() == 1 && text[0] >= '0' && text[0] <= '7';
+}
+
+/// A name of that table: older images write "[TABLE|NAME]".
+std::string unbracketed(const std::string& text, std::string_view table) {
+  const std::string old = fmt::format("[{}|", table);
+  if (!text.starts_with(old) || !text.ends_with(']')) return text;
+  return text.substr(old.size(), text.size() - old.size() - 1);
+}
 
 class ConfigReader {
  public:
@@ -106,9 +125,11 @@ class ConfigReader {
     PORTCULLIS_TRY(each("CABLE_LENGTH", [this](const std::string&, const JsonCursor& lengths) {
       return cable_lengths(lengths);
     }));
-    PORTCULLIS_TRY(each("PORT_QOS_MAP", [this](const std::string& key, const JsonCursor& map) {
-      return qos_map(key, map);
-    }));
+    PORTCULLIS_TRY(
+        each("PORT_QOS_MAP", [this](const std::string& key, const JsonCursor& map) -> Result<void> {
+          PORTCULLIS_TRY(group_map(key, map));
+          return qos_map(key, map);
+        }));
     PORTCULLIS_TRY(each("BUFFER_PG", [this](const std::string& key, const JsonCursor& group) {
       return priority_group(key, group);
     }));
@@ -176,11 +197,33 @@ class ConfigReader {
     PORTCULLIS_TRY_ASSIGN(const std::string text, map.at("pfc_enable").string());
     std::set<std::uint32_t> priorities;
     for (const std::string& one : text.empty() ? std::vector<std::string>() : ports_of(text)) {
-      if (one.size() != 1 || one[0] < '0' || one[0] > '7')
+      if (!is_digit_to_7(one))
         return map.at("pfc_enable").refuse("priorities from 0 to 7, as \"3,4\",");
       priorities.insert(static_cast<std::uint32_t>(one[0] - '0'));
     }
     for (const std::string& port : ports_of(key)) config_.lossless[port] = priorities;
+    return {};
+  }
+
+  /// "pfc_to_pg_map" of a PORT_QOS_MAP: the name of a map from priorities to groups.
+  Result<void> group_map(const std::string& key, const JsonCursor& map) {
+    constexpr std::string_view kTable = "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP";
+    if (!map.has("pfc_to_pg_map")) return {};
+    PORTCULLIS_TRY_ASSIGN(const std::string said, map.at("pfc_to_pg_map").string());
+    const std::string name = unbracketed(said, kTable);
+    if (!top_.has(kTable) || !top_.at(kTable).has(name))
+      return map.at("pfc_to_pg_map").refuse(fmt::format("the name of a {}", kTable));
+    const JsonCursor rows = top_.at(kTable).at(name);
+    std::map<std::uint32_t, std::uint32_t> groups;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::string& priority = rows.value().keys[i];
+      PORTCULLIS_TRY_ASSIGN(const std::string group, rows.item(i).string());
+      if (!is_digit_to_7(priority) || !is_digit_to_7(group))
+        return rows.item(i).bad("a priority and a group from 0 to 7 expected");
+      groups[static_cast<std::uint32_t>(priority[0] - '0')] =
+          static_cast<std::uint32_t>(group[0] - '0');
+    }
+    for (const std::string& port : ports_of(key)) config_.groups[port] = groups;
     return {};
   }
 
@@ -199,10 +242,7 @@ class ConfigReader {
       calculated_.insert(range);
       return {};
     }
-    // Older images write "[BUFFER_PROFILE|NAME]".
-    constexpr std::string_view kOld = "[BUFFER_PROFILE|";
-    if (profile.starts_with(kOld) && profile.ends_with(']'))
-      profile = profile.substr(kOld.size(), profile.size() - kOld.size() - 1);
+    profile = unbracketed(profile, "BUFFER_PROFILE");
     PORTCULLIS_TRY_ASSIGN(const Room room, room_of(profile, group.at("profile")));
     for (const std::string& port : ports_of(key))
       for (auto i = static_cast<std::uint32_t>(range.front() - '0');
@@ -306,6 +346,9 @@ class SonicFabric {
                     "never pause (xoff unlimited)",
                     priority));
     for (const Config& config : configs_) PORTCULLIS_TRY(set_thresholds(config, priority));
+    if (unknown_ > 0)
+      notes.push_back(fmt::format("{} cables between ports without a speed: {} Gb/s taken",
+                                  unknown_, kUsualGbps));
     if (untold_ > 0)
       notes.push_back(
           fmt::format("{} links into hosts, of which no file says how they pause: 40 KB", untold_));
@@ -334,23 +377,36 @@ class SonicFabric {
     const auto other = draft_.find(far.node);
     if (known) {  // the other end has told of it
       const Link& link = draft_.topology().links[*known];
-      if (other && link.to == *other && draft_.link_at(*other, far.port) == known_back(*known))
+      if (other && link.to == *other && draft_.link_at(*other, far.port) == known_back(*known)) {
+        lengthen(config, one.port, *known);
         return {};
+      }
       return bad(config.file, one.line, "DEVICE_NEIGHBOR",
                  fmt::format("{} leads to {} by the other end's file", one.port,
                              draft_.topology().nodes[link.to].name));
     }
     if (!other) draft_.set_kind(draft_.node(far.node), NodeKind::Host);
-    const auto added = draft_.add_cable({config.name, one.port}, far, config.gbps.at(one.port));
+    const double gbps = std::max(config.gbps.at(one.port), gbps_of(far));
+    unknown_ += gbps == 0 ? 1 : 0;
+    const auto added = draft_.add_cable({config.name, one.port}, far, gbps);
     if (!added) return bad(config.file, one.line, "DEVICE_NEIGHBOR", added.error().text);
-    const auto link = draft_.link_at(self, one.port);
-    const auto metres = config.metres.find(one.port);
-    const double delay = metres == config.metres.end()
-                             ? 0
-                             : metres->second * kSecondsPerMetre / draft_.topology().units.time_s;
-    draft_.link(*link).delay = delay;
-    draft_.link(known_back(*link)).delay = delay;
+    lengthen(config, one.port, *draft_.link_at(self, one.port));
     return {};
+  }
+
+  /// 0 where no file says.
+  [[nodiscard]] double gbps_of(const End& end) const {
+    const auto told = by_name_.find(end.node);
+    return told == by_name_.end() ? 0 : told->second->gbps.at(end.port);
+  }
+
+  /// As that end's file has the cable; of two that differ the longer counts, whoever comes first.
+  void lengthen(const Config& config, const std::string& port, LinkId link) {
+    const auto metres = config.metres.find(port);
+    if (metres == config.metres.end()) return;
+    const double delay = metres->second * kSecondsPerMetre / draft_.topology().units.time_s;
+    for (const LinkId each : {link, known_back(link)})
+      draft_.link(each).delay = std::max(draft_.link(each).delay, delay);
   }
 
   /// add_cable() makes the two links of a cable one after the other.
@@ -385,11 +441,12 @@ class SonicFabric {
         continue;
       }
       const auto rooms = config.rooms.find(port);
-      if (rooms == config.rooms.end() || !rooms->second.contains(priority)) {
+      const std::uint32_t group = config.group_of(port, priority);
+      if (rooms == config.rooms.end() || !rooms->second.contains(group)) {
         ++guessed_;
         continue;
       }
-      const Room& room = rooms->second.at(priority);
+      const Room& room = rooms->second.at(group);
       if (room.dynamic_th) {
         alphas.insert(std::exp2(*room.dynamic_th));
         draft_.node_of(self).alpha = *alphas.begin();
@@ -415,6 +472,7 @@ class SonicFabric {
   Draft& draft_;
   const std::vector<Config>& configs_;
   std::map<std::string, const Config*> by_name_;
+  std::size_t unknown_ = 0;
   std::size_t untold_ = 0;
   std::size_t guessed_ = 0;
 };

@@ -116,7 +116,7 @@ class Parser {
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), code, is_hex ? 16 : 10);
     if (error != std::errc() || end != digits.data() + digits.size() || code == 0 ||
-        code > 0x10ffff)
+        code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
       return false;
     const auto put = [&](std::uint32_t byte) { to += static_cast<char>(byte); };
     if (code < 0x80) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Route tables as FRR prints them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <array>
@@ -101,6 +102,46 @@ TEST(Frr, RecursiveNextHops_AreThoseTheyResolveTo) {
   ASSERT_TRUE(imported.has_value()) << error_of(imported);
   EXPECT_THAT(imported->topology.routes, SizeIs(2));
   EXPECT_THAT(imported->notes, IsEmpty());
+}
+
+/// Three switches in a ring, a prefix behind each on a port that is not in the list of cables; the
+/// other two prefixes go clockwise. The circle is there whoever is on a cable besides.
+TEST(Frr, SwitchWhoseHostsAreOnNoCable_SendsAllTheSame) {
+  const std::string ring = "node_a,port_a,node_b,port_b\nr1,e2,r2,e1\nr2,e2,r3,e1\nr3,e2,r1,e1\n";
+  std::vector<File> tables;
+  for (int i = 1; i <= 3; ++i) {
+    std::vector<std::array<std::string, 3>> routes;
+    for (int to = 1; to <= 3; ++to)
+      routes.push_back({fmt::format("10.0.{}.0/24", to), to == i ? "connected" : "bgp",
+                        by(to == i ? "e9" : "e2")});
+    tables.push_back({fmt::format("r{}.json", i), table_of(routes)});
+  }
+  for (const char* more : {"", "r1,e8,h1,eth0\n"}) {
+    const auto imported = from_frr({"c.csv", ring + more}, tables);
+    ASSERT_TRUE(imported.has_value()) << error_of(imported);
+    EXPECT_FALSE(cbd::analyse(imported->topology, 0, {}).is_free_of_cycles()) << more;
+  }
+  EXPECT_THAT(
+      from_frr({"c.csv", ring + "r1,e8,h1,eth0\n"}, tables)->notes,
+      ::testing::Contains(HasSubstr("prefixes are connected to r2, r3 and no cable leads")));
+}
+
+/// One prefix of a switch is known everywhere, the other one only at its neighbour.
+TEST(Frr, PrefixThatANodeHasNoRouteTo_IsDroppedThereAfterReadingToo) {
+  const auto imported = from_frr(
+      {"c.csv",
+       "node_a,port_a,node_b,port_b\ns0,e2,s2,e0\ns1,e2,s2,e1\ns0,h,h0,eth0\n"
+       "s1,h,h1,eth0\ns2,h,h2,eth0\n"},
+      {{"s0.json",
+        table_of({{"10.0.0.0/24", "connected", by("h")}, {"10.0.1.0/24", "connected", by("h")}})},
+       {"s1.json", table_of({{"10.0.0.0/24", "bgp", by("e2")}})},
+       {"s2.json",
+        table_of({{"10.0.0.0/24", "bgp", by("e0")}, {"10.0.1.0/24", "bgp", by("e1")}})}});
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_TRUE(cbd::analyse(imported->topology, 0, {}).is_free_of_cycles());
+  const auto again = parse_topology(to_json(imported->topology), "again");
+  ASSERT_TRUE(again.has_value()) << again.error().text;
+  EXPECT_TRUE(cbd::analyse(*again, 0, {}).is_free_of_cycles());
 }
 
 TEST(Frr, VlansOfACableToASwitch_AreNoDestination) {

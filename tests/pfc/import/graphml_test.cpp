@@ -55,6 +55,23 @@ TEST(GraphMl, LabelsThatAreAlike_StayTwoNodes) {
                           HasSubstr("1 edges without LinkSpeedRaw"), HasSubstr("directions")));
 }
 
+TEST(GraphMl, PartsThatAreNoNodeOrEdge_AreTold) {
+  const auto imported = from_graphml(
+      {"g", graph("<graph><node id='1'><graph><node id='9'/></graph></node><node id='2'/>"
+                  "<edge source='1' target='2'/><hyperedge><endpoint node='1'/></hyperedge></graph>"
+                  "<graph><node id='7'/></graph>")});
+  ASSERT_TRUE(imported.has_value()) << error_of(imported);
+  EXPECT_THAT(imported->topology.nodes, SizeIs(2));
+  EXPECT_THAT(imported->notes, ::testing::IsSupersetOf({HasSubstr("2 graphs beside the first"),
+                                                        HasSubstr("1 hyperedges, left out")}));
+}
+
+TEST(GraphMl, ReferenceToHalfAPair_IsRefused) {
+  const auto imported = from_graphml(
+      {"g", graph("<graph><node id='1'><data key='n'>A&#xD800;</data></node></graph>")});
+  EXPECT_THAT(error_of(imported), HasSubstr("&#xD800;"));
+}
+
 struct Mistake {
   const char* name;
   const char* body;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/pfc/import/samples.hpp"
@@ -46,6 +48,48 @@ TEST(Sonic, Sample_HasCablesDelaysAndThresholds) {
                    10'875'072);
   EXPECT_EQ(fabric.links[*index.link("spine1-leaf1")].delay, up.delay);
   EXPECT_THAT(imported->notes, Contains(HasSubstr("residence --watchdog-ms 400")));
+}
+
+TEST(Sonic, LengthThatOneEndAloneKnows_CountsInAnyOrder) {
+  std::vector<File> files = samples();
+  files[0] = damaged(files[0], "\"40m\"", "\"0m\"");
+  const auto forward = from_sonic(files);
+  ASSERT_TRUE(forward.has_value()) << error_of(forward);
+  std::swap(files[0], files[2]);
+  const auto backward = from_sonic(files);
+  ASSERT_TRUE(backward.has_value()) << error_of(backward);
+  const auto delay_s = [](const Topology& fabric) {
+    return fabric.links[*TopologyIndex(fabric).link("leaf1-spine1")].delay * fabric.units.time_s;
+  };
+  EXPECT_DOUBLE_EQ(delay_s(forward->topology), 40 * 5e-9);
+  EXPECT_DOUBLE_EQ(delay_s(backward->topology), 40 * 5e-9);
+}
+
+TEST(Sonic, PortWithoutASpeed_IsToldOrHasItsNeighbours) {
+  const auto one = with(0, "\"speed\": \"100000\",", "");
+  ASSERT_TRUE(one.has_value()) << error_of(one);
+  EXPECT_EQ(one->topology.links[*TopologyIndex(one->topology).link("leaf1-spine1")].capacity, 100);
+  std::vector<File> files = samples();
+  for (File& file : files)
+    for (std::size_t at = 0; (at = file.text.find("\"speed\"")) != std::string::npos;)
+      file.text.replace(at, 7, "\"spede\"");
+  const auto none = from_sonic(files);
+  ASSERT_TRUE(none.has_value()) << error_of(none);
+  EXPECT_THAT(none->notes, Contains(HasSubstr("4 cables between ports without a speed: 40 Gb/s")));
+}
+
+TEST(Sonic, PriorityInAnotherGroup_HasThatGroupsRoom) {
+  const std::string map = "\"PFC_PRIORITY_TO_PRIORITY_GROUP_MAP\": {\"AZURE\": {\"3\": \"5\"}}, ";
+  std::vector<File> files = samples();
+  files[2] = damaged(files[2], "\"PORT_QOS_MAP\"", (map + "\"PORT_QOS_MAP\"").c_str());
+  files[2] = damaged(files[2], "\"pfc_enable\"", "\"pfc_to_pg_map\": \"AZURE\", \"pfc_enable\"");
+  const auto moved = from_sonic(files);
+  ASSERT_TRUE(moved.has_value()) << error_of(moved);
+  EXPECT_THAT(moved->notes, Contains(HasSubstr("lossless ports without a buffer profile")));
+  files[2] = damaged(files[2], "\"3\": \"5\"", "\"3\": \"4\"");
+  EXPECT_EQ(error_of(from_sonic(files)), "none");
+  files[2] = damaged(files[2], "\"3\": \"4\"", "\"3\": \"9\"");
+  EXPECT_THAT(error_of(from_sonic(files)), HasSubstr("a group from 0 to 7"));
 }
 
 TEST(Sonic, StaticThreshold_IsWhatIsReservedAndTheThreshold) {
