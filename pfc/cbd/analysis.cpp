@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 namespace portcullis::pfc::cbd {
 namespace {
@@ -71,15 +72,59 @@ Analysis analyse(const Dependencies& dependencies, std::uint32_t priority,
   return analysis;
 }
 
+namespace {
+
+/// Where data begins that gets other priorities on the way: in those of flows, and on routes in
+/// those that are rewritten and that nothing becomes. What is asked for may be neither: data comes
+/// to have it.
+std::vector<std::uint32_t> beginnings(const Topology& topology,
+                                      const std::vector<std::uint32_t>& asked, Traffic traffic) {
+  std::set<std::uint32_t> begins;
+  if (traffic != Traffic::Routes)
+    for (const Flow& flow : topology.flows) begins.insert(flow.priority);
+  if (traffic != Traffic::Flows && !topology.routes.empty()) {
+    std::set<std::uint32_t> become;
+    std::set<std::uint32_t> were;
+    for (const Rewrite& rewrite : topology.rewrites) become.insert(rewrite.becomes);
+    for (const Rewrite& rewrite : topology.rewrites) were.insert(rewrite.was);
+    for (const std::uint32_t was : were)
+      if (!become.contains(was)) begins.insert(was);
+    begins.insert(asked.begin(), asked.end());
+    if (begins.empty()) begins = were;
+  }
+  return {begins.begin(), begins.end()};
+}
+
+/// Of what was asked for, where priorities are rewritten: one that data neither begins with nor
+/// gets.
+std::optional<std::uint32_t> never_had(const Topology& topology,
+                                       const std::vector<std::uint32_t>& asked,
+                                       const std::vector<std::uint32_t>& begins) {
+  if (topology.rewrites.empty()) return std::nullopt;
+  for (const std::uint32_t priority : asked)
+    if (std::ranges::find(begins, priority) == begins.end() &&
+        std::ranges::find(topology.rewrites, priority, &Rewrite::becomes) ==
+            topology.rewrites.end())
+      return priority;
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<std::vector<std::uint32_t>> check_question(const Topology& topology,
                                                   const std::vector<std::uint32_t>& asked,
                                                   Traffic traffic) {
-  std::vector<std::uint32_t> priorities = asked.empty() ? priorities_of(topology) : asked;
+  std::vector<std::uint32_t> priorities = asked;
+  if (!topology.rewrites.empty()) priorities = beginnings(topology, asked, traffic);
+  if (priorities.empty()) priorities = priorities_of(topology);
   // "No cycle" would be said of one that does not exist.
-  for (const std::uint32_t priority : priorities)
+  for (const std::uint32_t priority : asked)
     if (priority >= kPriorities)
       return fail(Errc::InvalidArgument,
                   fmt::format("priority {}; 0 to {} is accepted", priority, kPriorities - 1));
+  if (const auto unused = never_had(topology, asked, priorities))
+    return fail(Errc::InvalidArgument,
+                fmt::format("no data comes to have priority {}; one of them needed", *unused));
   if (traffic != Traffic::Flows && !topology.routes.empty()) return priorities;
   if (traffic == Traffic::Routes)
     return fail(Errc::InvalidArgument,

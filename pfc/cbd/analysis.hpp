@@ -33,6 +33,8 @@ struct Component {
 struct Analysis {
   std::uint32_t priority = 0;
   std::vector<std::uint32_t> rewritten;  // all that data comes to have, where they are rewritten
+  std::vector<std::uint32_t> begins;     // in which it begins then
+  std::vector<std::uint32_t> only;       // components without a buffer of these are left out then
   std::size_t links = 0;
   std::size_t edges = 0;
   std::size_t flows = 0;              // of this priority, that were looked at
@@ -53,9 +55,9 @@ struct AnalysisOptions {
 
 [[nodiscard]] Analysis analyse(const Dependencies& dependencies, std::uint32_t priority,
                                const AnalysisOptions& options);
-/// The priorities to look at: `asked`, or those that flows use. InvalidArgument when there is
-/// nothing to look at in one of them, for "no cycle" must not be said of that: no flow of it, no
-/// routes.
+/// The priorities to look at: `asked`, or those that flows use; where priorities are rewritten, all
+/// those in which data begins, whatever is asked. InvalidArgument when there is nothing to look at
+/// in one of them, for "no cycle" must not be said of that: no flow of it, no routes.
 [[nodiscard]] Result<std::vector<std::uint32_t>> check_question(
     const Topology& topology, const std::vector<std::uint32_t>& asked, Traffic traffic);
 

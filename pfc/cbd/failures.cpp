@@ -231,6 +231,7 @@ struct Question {
   Reaction reaction = Reaction::Converged;
   Traffic traffic = Traffic::All;
   std::vector<std::uint32_t> priorities;
+  std::vector<std::uint32_t> only;  // where they are rewritten: what was asked for
 };
 
 std::size_t count_broken(const Topology& topology, const std::vector<bool>& is_down,
@@ -247,7 +248,9 @@ std::size_t count_broken(const Topology& topology, const std::vector<bool>& is_d
 std::vector<Analysis> analyses_of(const Topology& topology, const std::vector<bool>& is_down,
                                   const Question& question) {
   if (!topology.rewrites.empty())
-    return {analyse_rewritten(topology, question.priorities, question.traffic, &is_down)};
+    return {analyse_rewritten(
+        topology, question.priorities,
+        {.traffic = question.traffic, .only = question.only, .is_down = &is_down})};
   std::vector<Analysis> analyses;
   for (const std::uint32_t priority : question.priorities)
     analyses.push_back(analyse(
@@ -343,7 +346,7 @@ Result<FailureSweep> sweep_failures(const Topology& topology, const FailureOptio
   PORTCULLIS_TRY_ASSIGN(const std::vector<std::uint32_t> priorities,
                         check_question(fabric.intact(), options.priorities, options.traffic));
   const Question question{options.reaction ? *options.reaction : usual_reaction_of(fabric),
-                          options.traffic, priorities};
+                          options.traffic, priorities, options.priorities};
   if (question.reaction == Reaction::ValleyFree && !fabric.has_tiers())
     return fail(
         Errc::InvalidArgument,

@@ -242,15 +242,25 @@ std::string dead_ends_text(const Topology& topology, const Dependencies::DeadEnd
       ends.count == 1 ? "" : fmt::format(", nor in {} more places", ends.count - 1));
 }
 
+namespace {
+
+/// "priority 0", or what becomes of it where priorities are rewritten.
+std::string priorities_text(const Analysis& analysis) {
+  if (analysis.rewritten.empty()) return fmt::format("priority {}", analysis.priority);
+  const std::string only = analysis.only.empty() ? ""
+                                                 : fmt::format(", cycles through priority {} alone",
+                                                               fmt::join(analysis.only, ", "));
+  return fmt::format("data that begins in priority {} and has {} on the way{}",
+                     fmt::join(analysis.begins, ", "), fmt::join(analysis.rewritten, ", "), only);
+}
+
+}  // namespace
+
 std::string analysis_text(const Topology& topology, std::span<const Analysis> analyses) {
   std::string text;
   for (const Analysis& analysis : analyses) {
-    text +=
-        fmt::format("{}: {} links, {} dependencies, ",
-                    analysis.rewritten.empty() ? fmt::format("priority {}", analysis.priority)
-                                               : fmt::format("priorities {}, rewritten on the way",
-                                                             fmt::join(analysis.rewritten, ", ")),
-                    analysis.links, analysis.edges);
+    text += fmt::format("{}: {} links, {} dependencies, ", priorities_text(analysis),
+                        analysis.links, analysis.edges);
     text += analysis.is_free_of_cycles()
                 ? fmt::format("no cycle: {} cannot deadlock by PFC if hosts take what arrives\n",
                               looked_at(analysis))
@@ -268,6 +278,8 @@ std::string analysis_json(const Topology& topology, std::span<const Analysis> an
   for (const Analysis& analysis : analyses) {
     Json one = {{"priority", analysis.priority},
                 {"rewritten", analysis.rewritten},
+                {"begins", analysis.begins},
+                {"only", analysis.only},
                 {"links", analysis.links},
                 {"edges", analysis.edges},
                 {"flows", analysis.flows},

@@ -171,25 +171,32 @@ Graph rewritten_dependencies(const Topology& topology, const std::vector<std::ui
   return std::move(follower).graph();
 }
 
-Analysis analyse_rewritten(const Topology& topology, const std::vector<std::uint32_t>& priorities,
-                           Traffic traffic, const std::vector<bool>* is_down) {
+Analysis analyse_rewritten(const Topology& topology, const std::vector<std::uint32_t>& begins,
+                           const RewrittenOptions& options) {
   Analysis analysis;
   analysis.links = topology.links.size();
-  analysis.priority = priorities.front();
-  for (const std::uint32_t priority : priorities) {
-    const Dependencies plain(topology, priority, {.traffic = traffic, .is_down = is_down});
+  analysis.priority = begins.front();
+  analysis.begins = begins;
+  analysis.only = options.only;
+  for (const std::uint32_t priority : begins) {
+    const Dependencies plain(topology, priority,
+                             {.traffic = options.traffic, .is_down = options.is_down});
     analysis.flows += plain.flows();
     analysis.destinations = plain.destinations();
     if (analysis.dead_ends.count == 0) analysis.dead_ends = plain.dead_ends();
     analysis.cut_flows.insert(analysis.cut_flows.end(), plain.cut_flows().begin(),
                               plain.cut_flows().end());
   }
-  std::set<std::uint32_t> all(priorities.begin(), priorities.end());
+  std::set<std::uint32_t> all(begins.begin(), begins.end());
   for (const Rewrite& rewrite : topology.rewrites) all.insert(rewrite.becomes);
   analysis.rewritten.assign(all.begin(), all.end());
-  const Graph graph = rewritten_dependencies(topology, priorities, traffic, is_down);
+  const Graph graph = rewritten_dependencies(topology, begins, options.traffic, options.is_down);
   analysis.edges = graph.edges();
+  const auto is_asked_for = [&](Vertex buffer) {
+    return std::ranges::find(options.only, priority_of(buffer)) != options.only.end();
+  };
   for (const std::vector<Vertex>& buffers : cyclic_components(graph)) {
+    if (!options.only.empty() && std::ranges::none_of(buffers, is_asked_for)) continue;
     const Graph inside = induced(graph, buffers);
     Component component;
     component.edges = inside.edges();

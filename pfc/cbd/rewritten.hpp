@@ -29,11 +29,17 @@ namespace portcullis::pfc::cbd {
                                            Traffic traffic,
                                            const std::vector<bool>* is_down = nullptr);
 
-/// As analyse() of each of `priorities`, all at once: links of a component and its shortest cycle
-/// have their priorities beside them. Without who makes it, and without breaks.
+struct RewrittenOptions {
+  Traffic traffic = Traffic::All;
+  /// Cycles through a buffer of one of these alone; empty: all.
+  std::vector<std::uint32_t> only = {};
+  const std::vector<bool>* is_down = nullptr;
+};
+
+/// As analyse() of each of `begins`, all at once: links of a component and its shortest cycle have
+/// their priorities beside them. Without who makes it, and without breaks.
 [[nodiscard]] Analysis analyse_rewritten(const Topology& topology,
-                                         const std::vector<std::uint32_t>& priorities,
-                                         Traffic traffic,
-                                         const std::vector<bool>* is_down = nullptr);
+                                         const std::vector<std::uint32_t>& begins,
+                                         const RewrittenOptions& options);
 
 }  // namespace portcullis::pfc::cbd

@@ -91,6 +91,7 @@ class Splitter {
         Way longer = way;
         longer.links.push_back(*link);
         longer.parts *= next.size();
+        if (longer.parts > kMostParts) return too_many(flow);
         open.push_back(std::move(longer));
       }
       if (open.size() + ways.size() > kMostParts) return too_many(flow);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a user of pfc-deadlock meets: exit statuses, columns, digits, one line for each mistake.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -363,7 +364,9 @@ TEST(Cbd, Advice_IsAFabricThatDoesNotLock) {
     const Outcome advised = run_pfc_deadlock(
         {"cbd", "ring-3", "--set", "d=0.125", "--advise", kind, "--advice", advice.path()});
     EXPECT_EQ(advised.status, 1);  // of the fabric that was given
-    EXPECT_THAT(advised.err, HasSubstr("read back it has no cycle"));
+    EXPECT_THAT(advised.err, HasSubstr("data that begins in priority 0 (--traffic all) has no "
+                                       "cycle"));
+    EXPECT_THAT(advised.err, ::testing::Not(HasSubstr("not all data")));
     const Outcome judged = run_pfc_deadlock({"cbd", advice.path()});
     EXPECT_EQ(judged.status, 0) << judged.out << judged.err;
     const Outcome simulated = run_pfc_deadlock({"packet", advice.path(), "--until", "300"});
@@ -373,6 +376,72 @@ TEST(Cbd, Advice_IsAFabricThatDoesNotLock) {
   EXPECT_THAT(run_pfc_deadlock({"packet", "ring-3", "--set", "d=0.125", "--until", "300"}).out,
               HasSubstr("DEADLOCK"));
   EXPECT_EQ(run_pfc_deadlock({"cbd", "ring-3", "--advise", "rewrites"}).status, 2);
+}
+
+/// A ring of three with a host at each, what the tests add behind it.
+std::string ring_of_three(const std::string& more) {
+  std::string text = R"({"name": "ring", "nodes": [)";
+  std::string links;
+  for (int i = 0; i < 3; ++i) {
+    text += fmt::format(R"({}{{"name": "s{}"}}, {{"name": "h{}", "kind": "host"}})",
+                        i == 0 ? "" : ", ", i, i);
+    links += fmt::format(R"({0}{{"from": "s{1}", "to": "s{2}", "both_ways": true}},
+{{"from": "h{1}", "to": "s{1}", "both_ways": true}})",
+                         i == 0 ? "" : ", ", i, (i + 1) % 3);
+  }
+  return text + R"(], "links": [)" + links + "], " + more + "}";
+}
+
+TEST(Cbd, AdviceForOnePriority_DoesNotSpeakOfTheOthers) {
+  std::string flows = R"("flows": [)";
+  for (int i = 0; i < 3; ++i)
+    for (int priority = 0; priority < 2; ++priority)
+      flows += fmt::format(
+          R"({}{{"name": "f{}{}", "path": ["h{}", "s{}", "s{}", "s{}", "h{}"], "priority": {}}})",
+          i + priority == 0 ? "" : ", ", i, priority, i, i, (i + 1) % 3, (i + 2) % 3, (i + 2) % 3,
+          priority);
+  const TemporaryFile two(ring_of_three(flows + "]"));
+  const TemporaryFile advice("");
+  const Outcome advised = run_pfc_deadlock(
+      {"cbd", two.path(), "--priority", "0", "--advise", "rewrites", "--advice", advice.path()});
+  EXPECT_THAT(advised.err,
+              HasSubstr("data that begins in priority 0 (--traffic all) has no cycle"));
+  EXPECT_THAT(advised.err, HasSubstr("not all data in it is free of cycles"));
+  EXPECT_EQ(run_pfc_deadlock({"cbd", advice.path()}).status, 1);
+}
+
+/// Data begins in 0, has 1 from the first turn on, and goes round in that.
+TEST(Cbd, PriorityThatDataComesToHave_IsAskedForByItsBuffers) {
+  std::string routes = R"("routes": {)";
+  std::string rewrites = R"("rewrites": [)";
+  for (int i = 0; i < 3; ++i) {
+    const int next = (i + 1) % 3;
+    const int after = (i + 2) % 3;
+    routes += fmt::format(R"({0}"s{1}": {{"h{1}": ["h{1}"], "h{2}": ["s{2}"], "h{3}": ["s{2}"]}})",
+                          i == 0 ? "" : ", ", i, next, after);
+    rewrites +=
+        fmt::format(R"({0}{{"from": "h{1}-s{1}", "to": "s{1}-s{2}", "was": 0, "becomes": 1}})",
+                    i == 0 ? "" : ", ", i, next);
+  }
+  const TemporaryFile fabric(ring_of_three(routes + "}, " + rewrites + "]"));
+  EXPECT_EQ(run_pfc_deadlock({"cbd", fabric.path()}).status, 1);
+  const Outcome one = run_pfc_deadlock({"cbd", fabric.path(), "--priority", "1"});
+  EXPECT_EQ(one.status, 1) << one.out;
+  EXPECT_THAT(one.out, HasSubstr("cycles through priority 1 alone"));
+  EXPECT_EQ(run_pfc_deadlock({"cbd", fabric.path(), "--priority", "0"}).status, 0);
+  const Outcome failed = run_pfc_deadlock(
+      {"cbd", fabric.path(), "--priority", "1", "--fail", "1", "--reaction", "as-given"});
+  EXPECT_THAT(failed.out, ::testing::Not(HasSubstr("with all cables: no cycle")));
+}
+
+TEST(Cbd, PriorityThatNoDataComesToHave_IsNothingToLookAt) {
+  const TemporaryFile advice("");
+  static_cast<void>(
+      run_pfc_deadlock({"cbd", "ring-3", "--advise", "rewrites", "--advice", advice.path()}));
+  const Outcome outcome =
+      run_pfc_deadlock({"cbd", advice.path(), "--priority", "7", "--traffic", "flows"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("no data comes to have priority 7"));
 }
 
 TEST(Cbd, RewrittenPriorities_AreRefusedByWhoDoesNotKnowThem) {

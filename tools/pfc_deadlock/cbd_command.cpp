@@ -57,7 +57,8 @@ void describe(CLI::App& app, CbdOptions& options) {
   app.add_option("--set", options.settings, "NAME=VALUE, applied before (may be repeated)")
       ->allow_extra_args(false);
   app.add_option("--priority", options.priorities,
-                 "only this one (may be repeated); all that flows use otherwise")
+                 "only this one (may be repeated); all that flows use otherwise. Where priorities "
+                 "are rewritten: cycles through a buffer of it")
       ->allow_extra_args(false)
       ->check(CLI::Range(0, 7));
   app.add_option(
@@ -117,13 +118,29 @@ std::vector<cbd::Analysis> analyses_of(const pfc::Topology& topology,
                                        const std::vector<std::uint32_t>& priorities,
                                        const CbdOptions& options, Console& console) {
   const cbd::Traffic traffic = traffic_names.at(options.traffic);
-  if (!topology.rewrites.empty()) return {cbd::analyse_rewritten(topology, priorities, traffic)};
+  if (!topology.rewrites.empty())
+    return {cbd::analyse_rewritten(topology, priorities,
+                                   {.traffic = traffic, .only = options.priorities})};
   std::vector<cbd::Analysis> analyses;
   for (const std::uint32_t priority : priorities)
     if (!console.is_stopped)
       analyses.push_back(cbd::analyse(topology, priority,
                                       {.traffic = traffic, .with_breaks = !options.no_breaks}));
   return analyses;
+}
+
+bool have_cycle(const std::vector<cbd::Analysis>& analyses) {
+  return !std::ranges::all_of(analyses, &cbd::Analysis::is_free_of_cycles);
+}
+
+/// What other data has a cycle though this advice breaks those that were asked for; empty: none.
+std::string others_text(const pfc::Topology& read, const CbdOptions& options, Console& console) {
+  CbdOptions whole;
+  whole.no_breaks = true;
+  const auto priorities = cbd::check_question(read, {}, cbd::Traffic::All);
+  if (!priorities || !have_cycle(analyses_of(read, *priorities, whole, console))) return {};
+  return fmt::format("{0}: not all data in it is free of cycles: pfc-deadlock cbd {0}\n",
+                     options.advice);
 }
 
 /// Writes the fabric with what was advised in it, and judges what it has written as any other file.
@@ -138,14 +155,19 @@ Result<void> write_advice(const pfc::Topology& topology,
   PORTCULLIS_TRY_ASSIGN(const pfc::Topology read, pfc::parse_topology(text, options.advice));
   CbdOptions plain = options;
   plain.no_breaks = true;
-  for (const cbd::Analysis& analysis : analyses_of(read, priorities, plain, console))
-    if (!analysis.is_free_of_cycles())
-      return fail(Errc::Malformed,
-                  fmt::format("{}: read back it has a cycle; do not use it", options.advice));
-  fmt::print(console.err, "{}: {} {}; priorities {} suffice; read back it has no cycle\n",
-             options.advice, advice.changes,
-             options.advise == "lossy" ? "links made lossy" : "rewrites",
-             fmt::join(advice.priorities, ", "));
+  plain.priorities = {};  // what becomes of the data that was asked for, too
+  const bool has_cycle = have_cycle(analyses_of(read, priorities, plain, console));
+  const std::string others = others_text(read, options, console);
+  if (console.is_stopped) return fail(Errc::Timeout, "stopped before the advice was judged");
+  if (has_cycle)
+    return fail(Errc::Malformed,
+                fmt::format("{}: read back it has a cycle; do not use it", options.advice));
+  fmt::print(
+      console.err,
+      "{}: {} {}; priorities {} suffice; read back, data that begins in priority {} "
+      "(--traffic {}) has no cycle\n{}",
+      options.advice, advice.changes, options.advise == "lossy" ? "links made lossy" : "rewrites",
+      fmt::join(advice.priorities, ", "), fmt::join(priorities, ", "), options.traffic, others);
   return {};
 }
 
@@ -161,9 +183,11 @@ int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& c
                   : options.format == "csv" ? cbd::analysis_csv(topology, analyses)
                                             : cbd::analysis_text(topology, analyses));
   if (!options.advise.empty())
-    if (const auto written = write_advice(topology, *priorities, options, console); !written)
-      return refuse(console, "pfc-deadlock cbd", written.error());
-  return std::ranges::all_of(analyses, &cbd::Analysis::is_free_of_cycles) ? kExitDone : kExitCycle;
+    if (const auto written = write_advice(topology, *priorities, options, console); !written) {
+      const int status = refuse(console, "pfc-deadlock cbd", written.error());
+      return console.is_stopped ? kExitInterrupted : status;
+    }
+  return have_cycle(analyses) ? kExitCycle : kExitDone;
 }
 
 int sweep(const pfc::Topology& topology, CbdOptions& options, Console& console) {

@@ -57,6 +57,45 @@ TEST(SplitFlows, FlowBesideASplitOne_KeepsItsShareOfTheHost) {
   EXPECT_THAT(split.origin, ElementsAre(0u, 0u, 0u, 0u, 1u, 1u, 1u, 1u));
 }
 
+/// At each of `switches` in a row, one way on and one straight to the end: the parts of the last
+/// are 2 to that power, which no number here holds.
+Topology comb(std::size_t switches) {
+  Topology fabric;
+  const auto add = [&](const std::string& name, NodeKind kind) {
+    Node node;
+    node.name = name;
+    node.kind = kind;
+    fabric.nodes.push_back(node);
+    return static_cast<NodeId>(fabric.nodes.size() - 1);
+  };
+  const auto connect = [&](NodeId from, NodeId to) {
+    Link link;
+    link.from = from;
+    link.to = to;
+    fabric.links.push_back(link);
+    return static_cast<LinkId>(fabric.links.size() - 1);
+  };
+  const NodeId host = add("h", NodeKind::Host);
+  const NodeId end = add("d", NodeKind::Host);
+  NodeId last = host;
+  for (std::size_t i = 0; i <= switches; ++i) {
+    const NodeId next = add("s" + std::to_string(i), NodeKind::Switch);
+    const LinkId on = connect(last, next);
+    if (i > 0) fabric.routes.push_back({last, end, on});
+    fabric.routes.push_back({next, end, connect(next, end)});
+    last = next;
+  }
+  return with_flow(fabric, "h", "d");
+}
+
+TEST(SplitFlows, PartsBeyondEveryNumber_AreRefused) {
+  for (const std::size_t switches : {20u, 63u, 64u, 65u}) {
+    const auto split = split_flows(comb(switches));
+    ASSERT_FALSE(split.has_value()) << switches;
+    EXPECT_EQ(split.error().code, Errc::Unsupported) << switches;
+  }
+}
+
 TEST(SplitFlows, FlowWithOneWay_IsAsItWas) {
   const Topology ring4 = *ring(4, 2);
   const SplitFlows split = *split_flows(ring4);
