@@ -141,10 +141,11 @@ TEST(TopologyJson, StarToNoNeighbour_IsNamed) {
 
 /// Three switches in a ring with a host at each; x sends to s1 and nobody to it.
 std::string ring(const std::string& routes) {
-  return R"({"name": "ring", "nodes": [{"name": "s1"}, {"name": "s2"}, {"name": "s3"}, {"name": "x"},
+  return R"({"name": "ring",
+ "nodes": [{"name": "s1"}, {"name": "s2"}, {"name": "s3"}, {"name": "x"},
  {"name": "a", "kind": "host"}, {"name": "b", "kind": "host"}, {"name": "c", "kind": "host"}],
- "links": [{"from": "s1", "to": "s2", "both_ways": true}, {"from": "s2", "to": "s3", "both_ways": true},
- {"from": "s3", "to": "s1", "both_ways": true}, {"from": "x", "to": "s1"},
+ "links": [{"from": "s1", "to": "s2", "both_ways": true}, {"from": "x", "to": "s1"},
+ {"from": "s2", "to": "s3", "both_ways": true}, {"from": "s3", "to": "s1", "both_ways": true},
  {"from": "a", "to": "s1", "both_ways": true}, {"from": "b", "to": "s2", "both_ways": true},
  {"from": "c", "to": "s3", "both_ways": true}], "routes": {)" +
          routes + "}}";
