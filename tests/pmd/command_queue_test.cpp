@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tests/pmd/scripted_device.hpp"
+#include "tests/pmd/write_trap.hpp"
 
 namespace portcullis::pmd {
 namespace {
@@ -76,6 +77,16 @@ TEST_F(CommandQueueTest, InlineCommand_StandsInItsEntryAsTheInterfaceHasIt) {
   EXPECT_EQ(entry.in_ptr, 0u) << "no mailbox for an inline command";
   EXPECT_EQ(entry.out_ptr, 0u);
   EXPECT_EQ(entry.status_own, 1);
+  EXPECT_EQ(scripted.read(InitSegment::kCmdDbell), 1u);
+}
+
+/// As a device on a core of its own may find it.
+TEST_F(CommandQueueTest, Doorbell_RingsForAnEntryThatIsTheDevicesAlready) {
+  testing::CommandEntry found{};
+  const testing::WriteTrap trap(device.bar.first(kPageBytes), [&] { found = scripted.entry(0); });
+  ASSERT_TRUE(queue->submit(message(kDestroyMkey), 16, SlotClass::Common).has_value());
+  EXPECT_EQ(found.status_own, 1);
+  EXPECT_EQ(found.in[1], kDestroyMkey[1]);
   EXPECT_EQ(scripted.read(InitSegment::kCmdDbell), 1u);
 }
 
@@ -358,6 +369,17 @@ TEST_F(CommandQueueTest, AnswerOfABrokenFunction_IsNeverSuccess) {
   EXPECT_EQ(execute(message(kDestroyMkey)).error().code, Errc::DeviceFailed);
 }
 
+/// The sensors are read once for a command that the first look finds answered.
+TEST_F(CommandQueueTest, FunctionThatBreaksAsItAnswers_IsFoundByTheNextCommand) {
+  scripted.firmware = [this](const Command&) {
+    scripted.write_byte(InitSegment::kSynd, 1);
+    scripted.write_byte(InitSegment::kRfrSeverity, 0x80);
+    return Reply{};
+  };
+  EXPECT_TRUE(execute(message(kDestroyMkey)));
+  EXPECT_EQ(execute(message(kDestroyMkey)).error().code, Errc::DeviceFailed);
+}
+
 TEST_F(CommandQueueTest, AnswerThatIsThereOfAFunctionFoundBrokenMeanwhile_IsNeverSuccess) {
   const Ticket ticket = queue->submit(message(kDestroyMkey), 16, SlotClass::Common).value();
   device.relax(scripted.now_ns + kNsPerMs);
@@ -478,39 +500,6 @@ TEST_F(CommandQueueTest, Ticket_CountsOnce) {
   EXPECT_EQ(queue->await(ticket, out, queue->default_deadline_ns()).error().code,
             Errc::InvalidArgument);
 }
-
-struct Shape {
-  const char* name;
-  std::uint32_t cmdif_rev;
-  std::uint32_t log_size;
-  std::uint32_t log_stride;
-  const char* complaint;
-};
-
-struct CommandQueueShapeTest : ::testing::TestWithParam<Shape> {};
-
-TEST_P(CommandQueueShapeTest, IsRefusedWithTheValueAndWhatIsAccepted) {
-  ScriptedDevice scripted;
-  scripted.write(InitSegment::kCmdifRevFwSub, GetParam().cmdif_rev << 16);
-  scripted.write(InitSegment::kCmdqAddrLSz, GetParam().log_size << 4 | GetParam().log_stride);
-  const Device device = scripted.device();
-  DmaArena arena(scripted.space);
-  Health health(device);
-  const auto refused = CommandQueue::create(device, arena, health);
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, Errc::Unsupported);
-  EXPECT_THAT(refused.error().text, HasSubstr(GetParam().complaint));
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, CommandQueueShapeTest,
-    ::testing::Values(Shape{"Revision4", 4, 5, 6, "revision 4; only 5"},
-                      Shape{"Revision6", 6, 5, 6, "revision 6; only 5"},
-                      Shape{"FourEntries", 5, 2, 6, "2^2 entries; 2^3 to 2^5"},
-                      Shape{"SixtyFourEntries", 5, 6, 6, "2^6 entries; 2^3 to 2^5"},
-                      Shape{"EntriesTooClose", 5, 5, 5, "2^5 bytes apart; 2^6 to 2^7"},
-                      Shape{"MoreThanAPage", 5, 5, 8, "2^8 bytes apart; 2^6 to 2^7"}),
-    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace portcullis::pmd
