@@ -174,16 +174,15 @@ void FirmwarePages::serve() {
     finish_in_flight();
   }
   while (!in_flight_ && !requests_.empty()) {
-    PageRequestEvent& request = requests_.front();
-    if (request.release_all) {
+    if (requests_.front().release_all) {
       // The function is gone with everything it held (release_all_pages of Linux).
-      pages_.erase(function_of(request));
+      pages_.erase(function_of(requests_.front()));
       requests_.pop_front();
       continue;
     }
-    start(request);
+    start(requests_.front());
     if (!in_flight_) return;
-    if (request.pages == 0) requests_.pop_front();
+    if (requests_.front().pages == 0) requests_.pop_front();
   }
 }
 

@@ -35,10 +35,7 @@ struct CapabilitiesTest : ::testing::Test {
     scripted.firmware = [this](const ScriptedDevice::Command& command) {
       ScriptedDevice::Reply reply;
       if (command.opcode() == kSetHcaCap) set[command.op_mod()] = as_bytes(command.in);
-      if (command.opcode() == kQueryHcaCap) {
-        const auto& page = page_of(command.op_mod()).bytes();
-        for (const std::byte b : page) reply.out.push_back(std::to_integer<std::uint8_t>(b));
-      }
+      if (command.opcode() == kQueryHcaCap) reply.out = page_of(command.op_mod()).octets();
       return reply;
     };
   }

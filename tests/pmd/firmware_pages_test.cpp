@@ -46,7 +46,7 @@ struct FirmwarePagesTest : ::testing::Test {
     query_op_mods.push_back(command.op_mod());
     IfcMessage out("query_pages_out", 16);
     out.put("function_id", kFunctionId).put("num_pages", asks_for);
-    return {.out = as_u8(out.bytes())};
+    return {.out = out.octets()};
   }
   Reply manage(const Command& command) {
     const auto in = as_bytes(command.in);
@@ -70,17 +70,12 @@ struct FirmwarePagesTest : ::testing::Test {
       out.append(pages.back() + lie);
       pages.pop_back();
     }
-    return {.out = as_u8(out.bytes())};
+    return {.out = out.octets()};
   }
 
   static std::vector<std::byte> as_bytes(const std::vector<std::uint8_t>& from) {
     std::vector<std::byte> to;
     for (const std::uint8_t b : from) to.push_back(static_cast<std::byte>(b));
-    return to;
-  }
-  static std::vector<std::uint8_t> as_u8(const std::vector<std::byte>& from) {
-    std::vector<std::uint8_t> to;
-    for (const std::byte b : from) to.push_back(std::to_integer<std::uint8_t>(b));
     return to;
   }
   static Iova address_at(const std::vector<std::byte>& in, std::size_t at) {
@@ -295,12 +290,25 @@ TEST_F(FirmwarePagesTest, FunctionThatReleasesAll_HoldsNoPageAndIsSentNothing) {
   EXPECT_THAT(kinds, ElementsAre(kGive));
 }
 
-TEST_F(FirmwarePagesTest, SilentFirmware_IsALineAfterTheDeadlineAndItsPagesAreNotReused) {
+TEST_F(FirmwarePagesTest, FunctionThatReleasesAll_OthersKeepTheirPages) {
+  ask(10);
+  firmware_pages.request({.function_id = 9, .pages = 3});
+  serve_all();
+  firmware_pages.request({.function_id = kFunctionId, .release_all = true});
+  firmware_pages.request({.function_id = 9, .pages = 2});
+  serve_all();
+  EXPECT_EQ(firmware_pages.held(), 5u);
+}
+
+TEST_F(FirmwarePagesTest, SilentFirmware_IsALineAtTheDeadlineAndItsPagesAreNotReused) {
   scripted.firmware = [](const Command&) { return Reply{.returns = false}; };
   const std::size_t before = arena.bytes_in_use();
   ask(5);
   firmware_pages.serve();
-  scripted.now_ns += 61 * kNsPerSecond;
+  scripted.now_ns += 60 * kNsPerSecond - 1;
+  firmware_pages.serve();
+  EXPECT_FALSE(firmware_pages.is_idle());
+  ++scripted.now_ns;
   firmware_pages.serve();
   EXPECT_TRUE(firmware_pages.is_idle());
   ASSERT_EQ(log.size(), 1u);
@@ -369,6 +377,22 @@ TEST_F(FirmwarePagesTest, FirmwareThatKeepsPages_IsAnErrorAfterFiveSecondsWithou
   EXPECT_THAT(kept.error().text, HasSubstr("keeps 10 pages of function 7"));
   EXPECT_GE(scripted.now_ns - before, 5 * kNsPerSecond);
   EXPECT_LT(scripted.now_ns - before, 6 * kNsPerSecond);
+}
+
+/// A command of the last slot takes 31 ns there.
+TEST_F(FirmwarePagesTest, FirmwareThatAnswersWithoutPagesAtTheVeryDeadline_IsAskedNoMore) {
+  ask(10);
+  serve_all();
+  scripted.firmware = [&](const Command& command) {
+    Reply reply = manage(command);
+    reply.delay_ns = 5 * kNsPerSecond - command.slot;
+    return reply;
+  };
+  returns_at_once = 0;
+  const std::uint64_t since_ns = scripted.now_ns;
+  EXPECT_EQ(firmware_pages.reclaim_all().error().code, Errc::Timeout);
+  EXPECT_EQ(scripted.now_ns - since_ns, 5 * kNsPerSecond);
+  EXPECT_THAT(kinds, ElementsAre(kGive, kTake));
 }
 
 TEST_F(FirmwarePagesTest, Settle_WaitsForTheBatchInFlightAndDropsTheRest) {

@@ -44,6 +44,12 @@ class IfcMessage {
     return *this;
   }
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+  /// The same, as the kernel's structures have it.
+  [[nodiscard]] std::vector<std::uint8_t> octets() const {
+    std::vector<std::uint8_t> all;
+    for (const std::byte b : bytes_) all.push_back(std::to_integer<std::uint8_t>(b));
+    return all;
+  }
 
   /// Reads "layout.field" out of somebody's message.
   [[nodiscard]] static std::uint64_t read(std::string_view name, std::span<const std::byte> bytes) {
