@@ -71,9 +71,12 @@ class Hca final : public Function {
   }
   /// Pages the firmware holds.
   [[nodiscard]] std::size_t firmware_pages() const noexcept { return pages_->held(); }
-  /// Events that nobody fetched in time, and events of no known type.
+  /// Events that nobody fetched in time.
   [[nodiscard]] std::uint64_t events_lost() const noexcept { return events_lost_; }
-  [[nodiscard]] std::uint64_t unknown_events() const noexcept { return events_->unknown_events(); }
+  /// Events of no known type; none any more once it is torn down.
+  [[nodiscard]] std::uint64_t unknown_events() const noexcept {
+    return events_ ? events_->unknown_events() : 0;
+  }
 
   /// Everything back, in reverse, then bus mastering off and a reset. Always runs to the end; the
   /// first error is returned. Done twice is done.
