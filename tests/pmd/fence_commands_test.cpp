@@ -61,6 +61,8 @@ TEST(FenceCommands, IdOfMoreThan24Bits_IsRefusedUnsent) {
   const auto refused = pmd::destroy_mkey_command(prm::MkeyIndex{0x01000000}).run(channel, 1);
   EXPECT_EQ(refused.error().code, Errc::InvalidArgument);
   EXPECT_THAT(refused.error().text, HasSubstr("destroy_mkey_in.mkey_index"));
+  const auto unsent = pmd::destroy_mkey_command(prm::MkeyIndex{0x01000000}).submit(channel);
+  EXPECT_EQ(unsent.error().code, Errc::InvalidArgument);
   EXPECT_TRUE(channel.sent.empty());
 }
 

@@ -25,6 +25,7 @@ portcullis_test(pmd_objects_test
                 receive_queue_test.cpp
                 receive_target_test.cpp
                 refused_commands_test.cpp
+                rights_test.cpp
                 roce_test.cpp
                 send_queue_test.cpp
                 send_requests_test.cpp

@@ -232,7 +232,7 @@ TEST_F(QueuePairCommands, Drain_AsksUntilTheQueueIsDrained) {
 
 TEST_F(QueuePairCommands, DrainThatDoesNotEnd_TimesOutAtItsDeadline) {
   channel.answer(kQueryQp, IfcMessage("query_qp_out", 272).put("qpc.state", 7));  // SQ_DRAINING
-  const std::uint64_t until_ns = now_ns + 1'000'000;
+  const std::uint64_t until_ns = now_ns + 1'050'000;  // between two looks
   EXPECT_EQ(qp.drain(until_ns).error().code, Errc::Timeout);
   EXPECT_EQ(now_ns, until_ns);
 }
@@ -450,6 +450,11 @@ TEST_F(ReplacedQueuePairs, ByAnother_IsThatInEverything) {
   EXPECT_EQ(IfcMessage::read("init2rtr_qp_in.qpc.cqn_snd", rtr), kCqn + 1);
   ASSERT_TRUE(qp.to_init({}));
   EXPECT_EQ(IfcMessage::read("rst2init_qp_in.qpc.counter_set_id", other_channel.last()), 9u);
+}
+
+TEST_F(ReplacedQueuePairs, ByAnother_ItsOwnCompletionQueueHasRoomAgain) {
+  qp = make_other();
+  EXPECT_TRUE(pmd::QueuePair::create(context, domain, cq, page, {4}));
 }
 
 TEST_F(ReplacedQueuePairs, WhenItIsDestroyed_TheOthersCompletionQueueHasRoomAgain) {

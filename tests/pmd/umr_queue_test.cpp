@@ -175,9 +175,33 @@ TEST_F(Umrs, CompletionQueueThatIsBroken_IsToldInPlaceOfBusy) {
 
 TEST_F(Umrs, MoreChangesThanFit_AreBusyUntilOneIsDone) {
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(queue->submit_invalidate(kKey));
-  EXPECT_EQ(queue->submit_invalidate(kKey).error().code, Errc::Busy);
+  const auto refused = queue->submit_invalidate(kKey);
+  EXPECT_EQ(refused.error().code, Errc::Busy);
+  EXPECT_EQ(refused.error().text, "all 4 UMRs are in flight");
   complete(0);
   EXPECT_TRUE(queue->submit_invalidate(kKey));
+}
+
+/// Each of them completes, so none may be passed over.
+TEST_F(Umrs, CompletionOutOfTurn_IsMalformed) {
+  const auto first = queue->submit_free(kKey).value();
+  ASSERT_TRUE(queue->submit_free(kOtherKey));
+  complete(1);
+  const auto broken = queue->await(first, now_ns + 5'000);
+  EXPECT_EQ(broken.error().code, Errc::Malformed);
+  EXPECT_THAT(broken.error().text, HasSubstr("UMR 1 completed where 0 was next"));
+}
+
+TEST_F(Umrs, CompletionQueueThatIsBroken_EndsTheWaitWithItsError) {
+  const auto first = queue->submit_free(kKey).value();
+  complete(3);
+  EXPECT_EQ(queue->await(first, now_ns + 5'000).error().code, Errc::Malformed);
+}
+
+TEST_F(Umrs, DomainOfMoreThan24Bits_IsRefusedAndCountsForNoChange) {
+  EXPECT_THAT(queue->submit_access(kKey, prm::PdNumber{1U << 24}, {}).error().text,
+              HasSubstr("its number has 24 bits"));
+  EXPECT_EQ(queue->submit_free(kKey)->number, 0U);
 }
 
 TEST_F(Umrs, TicketThatIsNone_IsRefused) {
