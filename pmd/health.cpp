@@ -55,7 +55,6 @@ void Health::diagnose() {
 }
 
 HealthState Health::poll() {
-  if (!is_good()) return state_;
   const std::uint64_t now_ns = device_->clock.now_ns();
   if (now_ns < next_poll_ns_) return state_;
   next_poll_ns_ = now_ns + kPollIntervalNs;
