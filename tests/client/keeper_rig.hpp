@@ -40,6 +40,14 @@ T had(Result<T> result) {
   return std::move(result).value();
 }
 
+/// Asked again where the server says so: a disk that others keep busy may take a lease's whole time
+/// to record it.
+inline KeptLease granted(Keeper& keeper, const wire::AllocRequest& request) {
+  auto lease = keeper.alloc(request);
+  while (!lease && lease.error().code == Errc::Busy) lease = keeper.alloc(request);
+  return had(std::move(lease));
+}
+
 /// Ends that were told, from whatever thread.
 class Ends {
  public:

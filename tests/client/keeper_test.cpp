@@ -68,7 +68,7 @@ TEST_P(KeeperTest, ManyLeasesThatEndWhileTheyAreRenewed_EachEndIsToldOnce) {
   auto other = connection();
   for (std::size_t round = 1; round <= kRounds; ++round) {
     std::vector<KeptLease> leases;  // renewed many times a second
-    for (std::size_t i = 0; i < kLeases; ++i) leases.push_back(had(kept->alloc(wanted(kTtlMs))));
+    for (std::size_t i = 0; i < kLeases; ++i) leases.push_back(granted(*kept, wanted(kTtlMs)));
     ASSERT_TRUE(other.revoke_tenant(7));
     (void)ends_.wait_for(round * kLeases - 1);
     for (const KeptLease& lease : leases) EXPECT_FALSE(lease.gate->is_open());
