@@ -54,28 +54,14 @@ TEST(Batfish, NextHopByAddress_IsLookedUpAsOftenAsItTakes) {
                   HasSubstr("1 routes of other VRFs"), HasSubstr("1 routes into another VRF")));
 }
 
-struct Mistake {
-  const char* name;
-  bool is_in_edges;
-  const char* from;
-  const char* to;
-  const char* answer;
-};
-
-class BatfishMistake : public ::testing::TestWithParam<Mistake> {
- protected:
-  static File changed(const char* name, bool is_this) {
-    return is_this ? damaged(sample(name), GetParam().from, GetParam().to) : sample(name);
-  }
-};
+using BatfishMistake = testing::MistakeInOneOfTwo;
 
 TEST_P(BatfishMistake, IsOneLineWithFileLineAndField) {
-  EXPECT_EQ(error_of(from_batfish(changed("batfish-edges.csv", GetParam().is_in_edges),
-                                  changed("batfish-routes.csv", !GetParam().is_in_edges))),
+  EXPECT_EQ(error_of(from_batfish(first("batfish-edges.csv"), second("batfish-routes.csv"))),
             GetParam().answer);
 }
 
-constexpr Mistake kMistakes[] = {
+constexpr testing::MistakeInOne kMistakes[] = {
     {"NoSuchColumn", true, "Remote_Interface", "Remote",
      "batfish-edges.csv:1: header: no Interface and Remote_Interface; the answer of layer1Edges or "
      "layer3Edges is accepted"},

@@ -53,28 +53,14 @@ TEST(InfiniBand, LidOfNobody_IsTold) {
               HasSubstr("1 entries for LIDs of nothing that was discovered, left out"));
 }
 
-struct Mistake {
-  const char* name;
-  bool is_in_net;
-  const char* from;
-  const char* to;
-  const char* answer;
-};
-
-class InfiniBandMistake : public ::testing::TestWithParam<Mistake> {
- protected:
-  static File changed(const char* name, bool is_this) {
-    return is_this ? damaged(sample(name), GetParam().from, GetParam().to) : sample(name);
-  }
-};
+using InfiniBandMistake = testing::MistakeInOneOfTwo;
 
 TEST_P(InfiniBandMistake, IsOneLineWithFileLineAndField) {
-  EXPECT_EQ(error_of(from_infiniband(changed("subnet.ibnetdiscover", GetParam().is_in_net),
-                                     changed("subnet.fts", !GetParam().is_in_net))),
+  EXPECT_EQ(error_of(from_infiniband(first("subnet.ibnetdiscover"), second("subnet.fts"))),
             GetParam().answer);
 }
 
-constexpr Mistake kMistakes[] = {
+constexpr testing::MistakeInOne kMistakes[] = {
     {"UnknownSpeed", true, "4xEDR", "4xFAST",
      "subnet.ibnetdiscover:10: speed: none behind the peer's lid; as 4xEDR, with SDR to XDR, is "
      "accepted"},

@@ -3,6 +3,8 @@
 // The samples of docs/pfc/import as files in memory.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -31,5 +33,25 @@ template <class T>
 std::string error_of(const Result<T>& result) {
   return result ? "none" : result.error().text;
 }
+
+/// A mistake in one of the two files that an importer takes, and the line that it ends in.
+struct MistakeInOne {
+  const char* name;
+  bool is_in_first;
+  const char* from;
+  const char* to;
+  const char* answer;
+};
+
+class MistakeInOneOfTwo : public ::testing::TestWithParam<MistakeInOne> {
+ protected:
+  static File first(const char* name) { return changed(name, GetParam().is_in_first); }
+  static File second(const char* name) { return changed(name, !GetParam().is_in_first); }
+
+ private:
+  static File changed(const char* name, bool is_this) {
+    return is_this ? damaged(sample(name), GetParam().from, GetParam().to) : sample(name);
+  }
+};
 
 }  // namespace portcullis::pfc::import::testing
