@@ -11,9 +11,32 @@ namespace portcullis::failover {
 
 namespace {
 
+/// A condition that holds of a word for one client and not for another.
+bool asks_for_a_client(const Machine& machine) {
+  const std::vector<Step>& first = machine.clients.front().steps;
+  for (const ClientProgram& client : machine.clients)
+    for (std::size_t at = 0; at < first.size(); ++at)
+      if (client.steps[at].accepts.words != first[at].accepts.words) return true;
+  return false;
+}
+
+/// A tag that a sum came to, and that the other clients have no like of.
+bool has_lone_tag(const Machine& machine) {
+  for (std::size_t index = 0; index < machine.words.size(); ++index)
+    for (unsigned client = 0; client < machine.scenario.clients; ++client) {
+      const Word like = tag_of(client, static_cast<unsigned>(machine.words[index] & 0xffffffffU));
+      if (machine.owner[index] != kNobody &&
+          std::find(machine.words.begin(), machine.words.end(), like) == machine.words.end())
+        return true;
+    }
+  return false;
+}
+
 /// A word of the text that is one client's tag: then clients are not alike.
 bool names_a_client(const Machine& machine) {
-  if (!machine.has_tags) return false;
+  // Where no request makes tags no word is renamed, and the one that a condition asks for is said.
+  if (!machine.has_tags) return asks_for_a_client(machine);
+  if (has_lone_tag(machine)) return true;
   const Scenario& s = machine.scenario;
   std::vector<Word> said = {s.initial_shared};
   for (const WorkRequest& request : s.work_requests)

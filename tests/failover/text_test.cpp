@@ -299,6 +299,47 @@ TEST(ProtocolText, TagThatNamesOneClient_HasNoSymmetry) {
               HasSubstr("symmetry with a word that is one client's tag"));
 }
 
+/// A FADD of client 0's tag, and a client that asserts where it finds `tag` of its own.
+Machine adds_a_tag_and_asks_for(unsigned tag) {
+  const std::string text = R"({"protocol": "p", "clients": 2, "own_cells": 1, "work_requests": [
+    {"name": "R", "opcode": "FADD", "operand": 4294967297, "record": 0}],
+    "steps": [{"post": "R"}, {"query_psn": "R", "then": "look", "else": "z"},
+      {"label": "look", "probe": {"shared": 0}, "is": {"own_tag": )" +
+                           std::to_string(tag) + R"(}, "then": "ck", "else": "z"},
+      {"label": "ck", "assert": {"own": 0}, "is": {"equals": 0}, "then": "z"},
+      {"label": "z", "end": true}]})";
+  return compile(read_protocol(text, "p").value().in("").value()).value();
+}
+
+TEST(ProtocolText, OwnTagThatIsAskedForWhereNoRequestMakesOne_HasNoSymmetry) {
+  ExploreOptions alike;
+  alike.uses_symmetry = true;
+  EXPECT_EQ(explore(adds_a_tag_and_asks_for(1), {}).value().violation, Violation::Assertion);
+  EXPECT_THAT(explore(adds_a_tag_and_asks_for(1), alike).error().text,
+              HasSubstr("symmetry with a word that is one client's tag"));
+}
+
+TEST(ProtocolText, TagThatOnlyASumIs_HasNoSymmetry) {
+  const std::string text = R"({"protocol": "p", "clients": 2, "own_cells": 1, "work_requests": [
+    {"name": "half", "opcode": "FADD", "operand": 2147483648},
+    {"name": "tag", "opcode": "WRITE", "cell": {"own": 0}, "operand": {"own_tag": 1}}],
+    "steps": [{"post": "half"}, {"post": "tag"}, {"await": "half", "on_timeout": "z"},
+      {"probe": {"shared": 0}, "is": {"own_tag": 0}, "then": "z", "else": "z"},
+      {"label": "z", "end": true}]})";
+  const Machine machine = compile(read_protocol(text, "p").value().in("").value()).value();
+  ExploreOptions alike;
+  alike.uses_symmetry = true;
+  EXPECT_THAT(explore(machine, alike).error().text,
+              HasSubstr("symmetry with a word that is one client's tag"));
+}
+
+TEST(ProtocolText, OwnTagThatNoWordIs_LeavesTheClientsAlike) {
+  ExploreOptions alike;
+  alike.uses_symmetry = true;
+  EXPECT_EQ(explore(adds_a_tag_and_asks_for(7), alike).value().violation,
+            explore(adds_a_tag_and_asks_for(7), {}).value().violation);
+}
+
 TEST(ProtocolText, ThatIsNoJson_IsRefusedWithItsLine) {
   EXPECT_THAT(read_protocol("{\n  \"protocol\": ", "p.json").error().text, StartsWith("p.json:2:"));
 }
