@@ -20,6 +20,7 @@ class Steps {
       if (!can_end(at)) return ProgramFault{at, "no step from here on leads to an end"};
       if (auto fault = fault_at(at)) return fault;
       if (auto fault = fault_after_timeout(at)) return fault;
+      if (auto fault = fault_after_completion(at)) return fault;
     }
     return std::nullopt;
   }
@@ -120,6 +121,22 @@ class Steps {
       return ProgramFault{later, fmt::format("{} can be posted on QP {} after {} timed out there, "
                                              "which leaves the QP in error; another QP is accepted",
                                              name(post.work_request), queue, name(i.work_request))};
+    }
+    return std::nullopt;
+  }
+
+  /// A completion comes once.
+  [[nodiscard]] std::optional<ProgramFault> fault_after_completion(std::size_t at) const {
+    const Instruction& i = s_.program[at];
+    if (i.act != Act::Await || !i.may_complete) return std::nullopt;
+    const std::vector<bool> reached = reached_from({i.next, i.otherwise}, kNoRequest);
+    for (std::size_t later = 0; later < reached.size(); ++later) {
+      const Instruction& other = s_.program[later];
+      if (!reached[later] || other.act != Act::Await || other.work_request != i.work_request)
+        continue;
+      return ProgramFault{later, fmt::format("{} can be awaited again after it has completed; one "
+                                             "step that awaits it is accepted on each way",
+                                             name(i.work_request))};
     }
     return std::nullopt;
   }

@@ -206,6 +206,9 @@ INSTANTIATE_TEST_SUITE_P(
              "\"label\": \"y\", \"fence\": 0", "p.json:5: work_requests[1]: no step posts it"},
         Slip{"PostedWhereOneTimedOut", "\"on_timeout\": \"z\"", "\"on_timeout\": \"y\"",
              "p.json:10: steps[2]: V can be posted on QP 0 after W timed out there"},
+        Slip{"AwaitedAfterItCompleted", R"("label": "y", "post": "V", "then": "z")",
+             R"("await": "W", "on_timeout": "z"}, {"post": "V", "then": "z")",
+             "p.json:10: steps[2]: W can be awaited again after it has completed"},
         Slip{"NameOfNothing", "\"name\": \"V\"", "\"name\": \"\"", "a name with characters"},
         Slip{"NumberForAName", "\"post\": \"W\"", "\"post\": 5", "5; one of W, V is accepted"}),
     [](const auto& info) { return info.param.name; });
