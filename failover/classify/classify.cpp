@@ -180,12 +180,13 @@ class GroupAdvice {
     return {};
   }
   /// Never, where it is the repost that breaks what is safe without one: with all that can be
-  /// promised, and first attempts that execute in posting order, as on one QP.
+  /// promised, and first attempts that execute in posting order.
   Result<void> forbid(const Candidate& one) {
     Classification& c = advice_[one.number];
     Story most = story_;
     for (const Proviso proviso : kProvisos) (void)promise(most.contract, proviso);
     for (StoryRequest& request : most.requests) request.queue = 0;
+    most.is_order_alone = true;  // one may have completed before another's QP failed
     PORTCULLIS_TRY_ASSIGN(const Told idle, tell(most, stop_));
     most.requests[one.at].is_reposted = true;
     PORTCULLIS_TRY_ASSIGN(Told told, tell(most, stop_));

@@ -78,6 +78,7 @@ class Teller {
     scenario.name = "classify";
     scenario.has_history = true;
     scenario.keeps_posting_order = true;
+    scenario.answers_one_by_one = story_.is_order_alone;
     scenario.fence_kind = FenceKind::Mkey;  // which a SEND passes
     scenario.initial_shared = way.initial;
     (has_receiver_ ? scenario.own_cells : scenario.shared_cells) = story_.cells;

@@ -33,6 +33,8 @@ struct Story {
   std::vector<StoryRequest> requests;  // in posting order
   unsigned cells = 1;
   Contract contract;
+  /// Requests that share a queue were executed in their order, and are not of one QP else.
+  bool is_order_alone = false;
 };
 
 struct Told {

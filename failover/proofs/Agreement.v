@@ -106,11 +106,12 @@ Definition kinds : list (nat -> work) :=
 Definition variants : list (fence_kind * nat) :=
   [(Epoch, 4%nat); (Mkey, 4%nat); (Epoch, 5%nat)].    (* the last one does not wait for the fence *)
 
-(* Both on one queue pair; after a timeout a fence, and both again on another one. *)
+(* Both on one queue pair, the second one awaited first; after a timeout a fence, and both again on
+   another one. *)
 Definition machine_of (first second : nat -> work) (variant : fence_kind * nat) : machine :=
   Machine [first 0%nat; second 0%nat; first 1%nat; second 1%nat]
     [Post 0; Post 1; Await 1 9 3; OrderFence 0 (snd variant); SeeFence 0; Post 2; Post 3;
-     Await 2 8 8; Await 3 9 9; Stop]%nat
+     Await 2 8 8; Await 3 10 10; Await 0 10 3; Stop]%nat
     (fst variant) (of_N 5).
 
 Definition code_of_phase (x : phase) : N :=

@@ -138,13 +138,24 @@ Definition posted_now (p : machine) (i : nat) (c : config) : config :=
     (with_request i (Request Posted (executed (request_at c i)) (map (fun _ => 1) (parts (work_at p i)))
                        (brought (request_at c i))) c).
 
-(* An answer to it is on its way, or one to a later request, which acknowledges it too. *)
+(* A later request of its queue pair, which acknowledges it, is in that phase. *)
+Definition later_is (p : machine) (c : config) (i : nat) (x : phase) : bool :=
+  negb (returns_word (work_at p i)) &&
+  existsb (fun j => Nat.ltb i j &&
+                    Nat.eqb (queue_pair (work_at p j)) (queue_pair (work_at p i)) &&
+                    is_phase (how (request_at c j)) x) (indices (works p)).
+
+(* It was left behind by one that completed, and completions of a queue pair keep its order. A timeout
+   closes all that is not complete, so a later one that is closed is. *)
+Definition has_completed (p : machine) (c : config) (i : nat) : bool :=
+  (is_phase (how (request_at c i)) Posted || is_phase (how (request_at c i)) Answered) &&
+  later_is p c i Closed.
+
+(* An answer to it is on its way, or one to a later request, or that one has completed. *)
 Definition has_answer (p : machine) (c : config) (i : nat) : bool :=
   is_phase (how (request_at c i)) Answered ||
-  (is_phase (how (request_at c i)) Posted && negb (returns_word (work_at p i)) &&
-   existsb (fun j => Nat.ltb i j &&
-                     Nat.eqb (queue_pair (work_at p j)) (queue_pair (work_at p i)) &&
-                     is_phase (how (request_at c j)) Answered) (indices (works p))).
+  (is_phase (how (request_at c i)) Posted &&
+   (later_is p c i Answered || later_is p c i Closed)).
 
 Definition completed_now (i next : nat) (c : config) : config :=
   at_pc next (with_request i (Request Closed (executed (request_at c i))
@@ -156,15 +167,17 @@ Definition on_queue (p : machine) (q : nat) : list nat :=
 Definition in_flight (p : machine) (c : config) (q : nat) : nat :=
   sum (map (fun j => sum (copies (request_at c j))) (on_queue p q)).
 
-Definition closed_by_timeout (c : config) (j : nat) : config :=
+(* Of the earlier ones first: the later ones are still as they were. *)
+Definition closed_by_timeout (p : machine) (c : config) (j : nat) : config :=
   let r := request_at c j in
+  if has_completed p c j then c else
   match how r with
   | Idle => c
   | _ => with_request j (Request Closed (executed r) (copies r) zero) c
   end.
 
 Definition timed_out_now (p : machine) (q next : nat) (c : config) : config :=
-  let c' := fold_left closed_by_timeout (on_queue p q) c in
+  let c' := fold_left (closed_by_timeout p) (on_queue p q) c in
   Config (memory_now c') next (asked c') (servers c') (fences c') (arrivals c')
          (late c' - in_flight p c q) (duplicates c') (timeouts c' - 1) (budget c').
 
@@ -175,7 +188,8 @@ Definition client_steps (p : machine) (c : config) : list (told * config) :=
       let q := queue_pair (work_at p i) in
       let r := request_at c i in
       (if has_answer p c i then [((1, i, 0), completed_now i done c)] else []) ++
-      (if is_phase (how r) Posted && Nat.ltb 0 (timeouts c) && Nat.leb (in_flight p c q) (late c)
+      (if is_phase (how r) Posted && negb (has_completed p c i) && Nat.ltb 0 (timeouts c) &&
+          Nat.leb (in_flight p c q) (late c)
        then [((2, i, 0), timed_out_now p q timeout c)] else []) ++
       (if is_phase (how r) Closed then [((3, i, 0), at_pc timeout c)] else [])
   | OrderFence q next =>

@@ -167,7 +167,7 @@ Request request_of(const Scenario& scenario, unsigned number, unsigned client,
   request.has_result =
       returns_word(source.opcode) && (scenario.has_history || observes_result(scenario, number));
   request.has_content = needs_content(source);
-  request.is_acknowledged_by_later = !returns_word(source.opcode);
+  request.is_acknowledged_by_later = !returns_word(source.opcode) && !scenario.answers_one_by_one;
   request.notifies = source.opcode == Opcode::Send || source.opcode == Opcode::WriteWithImm;
   request.is_fenced = scenario.fence_kind == FenceKind::Epoch || carries_rkey(source.opcode);
   if (source.log_cell) request.log_cell = static_cast<std::int8_t>(*source.log_cell);

@@ -204,6 +204,8 @@ struct Scenario {
   /// The judge keeps a client's operations in the order of their numbers, as RC and a sender that
   /// waits do: what an earlier one did must not undo, nor show after, what a later one did.
   bool keeps_posting_order = false;
+  /// An answer is one request's alone, and so is a completion: a QP is an order of execution only.
+  bool answers_one_by_one = false;
   /// Operations whose answers come before the reuse, in the judge's order: the message that allowed
   /// it was posted after them.
   std::vector<unsigned> before_reuse;

@@ -132,11 +132,22 @@ class Stepper {
     const ClientFields& f = m_.fields[client];
     if (s_.get(f.requests[number].phase) == kAcked) return true;
     if (s_.get(f.requests[number].phase) != kPosted) return false;
+    return later_is(client, number, kAcked) || has_completed(client, number);
+  }
+  /// It was left behind by a later one that completed, and completions of a QP keep its order: it
+  /// is complete, even where its QP fails before the client looks. A timeout closes all that is
+  /// not, so a later one that is closed has completed.
+  [[nodiscard]] bool has_completed(unsigned client, unsigned number) const {
+    const std::uint64_t phase = s_.get(m_.fields[client].requests[number].phase);
+    return (phase == kPosted || phase == kAcked) && later_is(client, number, kClosed);
+  }
+  /// Whether a later request of its QP, which acknowledges it, is in `phase`.
+  [[nodiscard]] bool later_is(unsigned client, unsigned number, Phase phase) const {
     const auto& requests = m_.clients[client].requests;
     if (!requests[number].is_acknowledged_by_later) return false;
     for (unsigned later = number + 1; later < requests.size(); ++later)
       if (requests[later].queue == requests[number].queue &&
-          s_.get(f.requests[later].phase) == kAcked)
+          s_.get(m_.fields[client].requests[later].phase) == phase)
         return true;
     return false;
   }
@@ -155,7 +166,8 @@ class Stepper {
       next.set(f.pc, yes ? i.next : i.otherwise);
       emit(next, label(Action::Complete, client, i.work_request, 0, value, yes));
     }
-    if (i.may_time_out && s_.get(r.phase) == kPosted) time_out(client, i);
+    if (i.may_time_out && s_.get(r.phase) == kPosted && !has_completed(client, i.work_request))
+      time_out(client, i);
     if (i.may_time_out && s_.get(r.phase) == kClosed) {  // flushed when its QP failed
       S next = s_;
       next.set(f.pc, i.on_timeout);
@@ -185,7 +197,7 @@ class Stepper {
       if (requests[number].queue != queue) continue;
       const RequestFields& r = f.requests[number];
       for (unsigned p = 0; p < requests[number].packets; ++p) in_flight += s_.get(r.copies[p]);
-      if (s_.get(r.phase) == kIdle) continue;
+      if (s_.get(r.phase) == kIdle || has_completed(client, number)) continue;
       next.set(r.phase, kClosed);
       next.set(r.result, 0);
       forget_content(next, client, number);

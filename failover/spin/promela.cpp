@@ -232,10 +232,9 @@ class Writer {
     const unsigned w = i.work_request;
     const WorkRequest& request = requests()[w];
     std::string answered = of(c, w, "ph") + " == 2";
-    if (!returns_word(request.opcode))
-      for (unsigned later = w + 1; later < requests().size(); ++later)
-        if (requests()[later].queue == request.queue)
-          answered += fmt::format(" || ({} == 1 && {} == 2)", of(c, w, "ph"), of(c, later, "ph"));
+    if (const std::string is_later = later(c, w, 2); !is_later.empty())
+      answered +=
+          fmt::format(" || ({} == 1 && ({} || {}))", of(c, w, "ph"), is_later, later(c, w, 3));
     const std::string result = has(c, of(c, w, "res")) ? of(c, w, "res") : "0";
     std::string effect = go(c, i, condition(i.condition, c, result));
     if (i.keeps) effect += fmt::format("{} = {}; ", var(c, "reg"), result);
@@ -247,6 +246,21 @@ class Writer {
       rule(fmt::format("{} && {} == 3", here, of(c, w, "ph")), set(var(c, "pc"), i.on_timeout));
   }
 
+  /// A later one of its QP that acknowledges it is in that phase; empty where there is none. Closed
+  /// while this one is not it has completed, and so has this one.
+  [[nodiscard]] std::string later(unsigned c, unsigned w, unsigned phase) const {
+    std::string any;
+    if (returns_word(requests()[w].opcode) || sc_.answers_one_by_one) return any;
+    for (unsigned other = w + 1; other < requests().size(); ++other)
+      if (requests()[other].queue == requests()[w].queue)
+        any += fmt::format("{}{} == {}", any.empty() ? "" : " || ", of(c, other, "ph"), phase);
+    return any.empty() ? any : "(" + any + ")";
+  }
+  [[nodiscard]] std::string not_left_behind(unsigned c, unsigned w) const {
+    const std::string is_left = later(c, w, 3);
+    return is_left.empty() ? "" : " && !" + is_left;
+  }
+
   void time_out(unsigned c, const Instruction& i, const std::string& here) {
     const unsigned queue = requests()[i.work_request].queue;
     std::string flying;
@@ -255,15 +269,17 @@ class Writer {
       if (requests()[w].queue != queue) continue;
       for (unsigned p = 0; p < requests()[w].packets; ++p)
         flying += (flying.empty() ? "" : "+") + copies(c, w, p);
-      effect += fmt::format("if :: {0} != 0 -> {0} = 3; {1}{2} :: else fi; ", of(c, w, "ph"),
-                            clear(c, of(c, w, "res")), forget(c, w));
+      // In their order: the later ones are still as they were.
+      effect += fmt::format("if :: {0} != 0{3} -> {0} = 3; {1}{2} :: else fi; ", of(c, w, "ph"),
+                            clear(c, of(c, w, "res")), forget(c, w), not_left_behind(c, w));
     }
     if (!has(c, var(c, "tmo"))) return;
     const bool may_be_late = has(c, var(c, "late"));
     if (may_be_late) effect = fmt::format("{0} = {0} - ({1}); ", var(c, "late"), flying) + effect;
     effect += fmt::format("{0} = {0} - 1; ", var(c, "tmo"));
-    rule(fmt::format("{} && {} == 1 && {} > 0 && {} <= {}", here, of(c, i.work_request, "ph"),
-                     var(c, "tmo"), flying, may_be_late ? var(c, "late") : "0"),
+    rule(fmt::format("{} && {} == 1{} && {} > 0 && {} <= {}", here, of(c, i.work_request, "ph"),
+                     not_left_behind(c, i.work_request), var(c, "tmo"), flying,
+                     may_be_late ? var(c, "late") : "0"),
          effect + set(var(c, "pc"), i.on_timeout));
   }
 

@@ -148,6 +148,33 @@ TEST(SpinTwinOfAText, WithUnusualSteps_CountsTheSameStatesAndTransitions) {
   EXPECT_EQ(by_spin(machine), by_us(machine));
 }
 
+/// Awaits out of the order of the QP: what a later completion leaves behind neither times out nor
+/// is flushed.
+constexpr std::string_view kLaterFirst = R"({
+  "protocol": "later-first", "own_cells": 3, "bounds": {"late": 2, "timeouts": 2},
+  "work_requests": [
+    {"name": "one", "opcode": "WRITE", "cell": {"own": 0}, "operand": 1},
+    {"name": "add", "opcode": "FADD", "cell": {"shared": 0}, "operand": 1},
+    {"name": "two", "opcode": "SEND"},
+    {"name": "three", "opcode": "WRITE", "cell": {"own": 1}, "operand": 1, "packets": 2},
+    {"name": "again", "opcode": "WRITE", "qp": 1, "cell": {"own": 0}, "operand": 2}],
+  "steps": [
+    {"post": "one"}, {"post": "add"}, {"post": "two"}, {"post": "three"},
+    {"await": "two", "on_timeout": "one"},
+    {"await": "three", "on_timeout": "one"},
+    {"label": "one", "await": "one", "then": "add", "on_timeout": "again"},
+    {"label": "again", "post": "again"}, {"await": "again", "on_timeout": "add"},
+    {"label": "add", "await": "add", "on_timeout": "end"},
+    {"label": "end", "end": true}]})";
+
+TEST(SpinTwinOfAText, WithAwaitsOutOfOrder_CountsTheSameStatesAndTransitions) {
+  Scenario scenario = read_protocol(kLaterFirst, "later-first").value().in("").value();
+  scenario.is_monitored = false;
+  scenario.limits.duplicates = 1;
+  const Machine machine = compile(scenario).value();
+  EXPECT_EQ(by_spin(machine), by_us(machine));
+}
+
 std::string lock_judged_by_spin(const char* environment) {
   Scenario scenario = ready("cas-lock").in(environment).value();
   scenario.is_monitored = false;

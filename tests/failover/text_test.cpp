@@ -343,6 +343,47 @@ TEST(ProtocolText, OwnTagThatNoWordIs_LeavesTheClientsAlike) {
             explore(adds_a_tag_and_asks_for(7), {}).value().violation);
 }
 
+/// Three WRITEs on one QP; the second one is awaited first, then as `awaits` says.
+Judged judged_where_the_second_completed_and(const std::string& awaits) {
+  const std::string text = R"({"protocol": "later-first", "own_cells": 3, "operations": 3,
+    "bounds": {"late": 1, "timeouts": 1},
+    "work_requests": [
+      {"name": "one", "opcode": "WRITE", "operation": 0, "cell": {"own": 0}, "operand": 1},
+      {"name": "two", "opcode": "WRITE", "operation": 1, "cell": {"own": 1}, "operand": 1},
+      {"name": "three", "opcode": "WRITE", "operation": 2, "cell": {"own": 2}, "operand": 1},
+      {"name": "again", "opcode": "WRITE", "operation": 0, "qp": 1, "cell": {"own": 0},
+       "operand": 1}],
+    "steps": [{"post": "one"}, {"post": "two"}, {"post": "three"},
+      {"await": "two", "on_timeout": "end"},)" +
+                           awaits + R"(
+      {"label": "repost", "post": "again"}, {"await": "again", "then": "tell"},
+      {"label": "tell", "report": "done", "operation": 0},
+      {"report": "done", "operation": 1}, {"label": "end", "end": true}]})";
+  const Scenario scenario = read_protocol(text, "p").value().in("").value();
+  return judge_protocol(compile(scenario).value(), {}).value();
+}
+
+TEST(ProtocolText, WriteThatALaterCompletionLeftBehind_NeverTimesOut) {
+  const Judged judged = judged_where_the_second_completed_and(
+      R"({"await": "one", "then": "tell", "on_timeout": "repost"},)");
+  EXPECT_EQ(judged.explored.violation, Violation::None);
+  EXPECT_EQ(judged.verdict(), Verdict::Safe);
+}
+
+TEST(ProtocolText, WriteThatALaterCompletionLeftBehind_IsNotFlushedWhenItsQueuePairFails) {
+  const Judged judged = judged_where_the_second_completed_and(
+      R"({"await": "three", "then": "look", "on_timeout": "look"},
+         {"label": "look", "await": "one", "then": "tell", "on_timeout": "repost"},)");
+  EXPECT_EQ(judged.explored.violation, Violation::None);
+}
+
+TEST(ProtocolText, WriteBehindTheOneThatCompleted_TimesOut) {
+  const Judged judged = judged_where_the_second_completed_and(
+      R"({"await": "three", "then": "tell", "on_timeout": "spoil"},
+         {"label": "spoil", "assert": {"own": 2}, "is": {"equals": 1}, "then": "tell"},)");
+  EXPECT_EQ(judged.explored.violation, Violation::Assertion);
+}
+
 TEST(ProtocolText, ThatIsNoJson_IsRefusedWithItsLine) {
   EXPECT_THAT(read_protocol("{\n  \"protocol\": ", "p.json").error().text, StartsWith("p.json:2:"));
 }

@@ -223,7 +223,7 @@ WorkRequest work_of(unsigned kind, unsigned queue) {
   return request;
 }
 
-/// Both on QP 0; after a timeout a fence, and both again on QP 1.
+/// Both on QP 0, the second one awaited first; after a timeout a fence, and both again on QP 1.
 Scenario walked(unsigned first, unsigned second, unsigned variant) {
   Scenario scenario;
   scenario.name = "walk";
@@ -231,12 +231,18 @@ Scenario walked(unsigned first, unsigned second, unsigned variant) {
   scenario.own_cells = 1;
   scenario.work_requests = {work_of(first, 0), work_of(second, 0), work_of(first, 1),
                             work_of(second, 1)};
-  scenario.program = {step_of(Act::Post, 0, 1),       step_of(Act::Post, 1, 2),
-                      step_of(Act::Await, 1, 9),      step_of(Act::Fence, 0, variant == 2 ? 5 : 4),
-                      step_of(Act::AwaitFence, 0, 5), step_of(Act::Post, 2, 6),
-                      step_of(Act::Post, 3, 7),       step_of(Act::Await, 2, 8),
-                      step_of(Act::Await, 3, 9),      {}};
-  scenario.program[2].on_timeout = 3;
+  scenario.program = {step_of(Act::Post, 0, 1),
+                      step_of(Act::Post, 1, 2),
+                      step_of(Act::Await, 1, 9),
+                      step_of(Act::Fence, 0, variant == 2 ? 5 : 4),
+                      step_of(Act::AwaitFence, 0, 5),
+                      step_of(Act::Post, 2, 6),
+                      step_of(Act::Post, 3, 7),
+                      step_of(Act::Await, 2, 8),
+                      step_of(Act::Await, 3, 10),
+                      step_of(Act::Await, 0, 10),
+                      {}};
+  scenario.program[2].on_timeout = scenario.program[9].on_timeout = 3;
   for (Instruction& i : scenario.program) i.keeps = i.act == Act::Await;  // results are seen
   // A request's queue is not that of the fence, and AwaitFence has no work request.
   for (Instruction& i : scenario.program)
