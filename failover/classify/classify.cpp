@@ -319,15 +319,53 @@ std::string plain_reason(const OutstandingRequest& r) {
   return {};
 }
 
+bool is_over(const std::atomic<bool>* stop) { return stop != nullptr && stop->load(); }
+
 /// Where it is unclear what a request meets, one that no company makes repostable.
 Result<void> decide_alone(const Dump& dump, const Group& group, std::vector<Classification>& advice,
                           const std::atomic<bool>* stop) {
   for (const unsigned member : group.members) {
+    if (is_over(stop)) return {};
     if (!is_candidate(dump[member])) continue;
     if (group.is_unclear) PORTCULLIS_TRY(GroupAdvice(dump, {member}, advice, stop).decide());
     if (advice[member].advice == Advice::Never) continue;
     advice[member] = {};
     advice[member].reason = group.obstacle;
+  }
+  return {};
+}
+
+/// `alike` knows what was decided before.
+Result<void> decide_group(const Dump& dump, const Group& group, Alike& alike,
+                          std::vector<Classification>& advice, const std::atomic<bool>* stop) {
+  if (!group.obstacle.empty()) return decide_alone(dump, group, advice, stop);
+  if (group.members.size() == 1) {
+    const unsigned one = group.members.front();
+    const unsigned same = alike.earlier(story_of(dump, group.members), one).value_or(one);
+    if (same != one) {
+      advice[one] = told_of(advice[same], same, one);
+      return {};
+    }
+  }
+  return GroupAdvice(dump, group.members, advice, stop).decide();
+}
+
+Result<void> decide_all(const Dump& dump, std::vector<Classification>& advice,
+                        const std::atomic<bool>* stop) {
+  constexpr const char* kStopped = "stopped before all of it was explored";
+  const std::optional<std::vector<Group>> groups = groups_of(dump, stop);
+  if (!groups) {
+    for (Classification& c : advice) c.reason = kStopped;
+    return {};
+  }
+  Alike alike;
+  for (const Group& group : *groups) {
+    if (!is_over(stop)) PORTCULLIS_TRY(decide_group(dump, group, alike, advice, stop));
+    if (!is_over(stop)) continue;
+    for (const unsigned member : group.members) {
+      advice[member] = {};
+      advice[member].reason = kStopped;
+    }
   }
   return {};
 }
@@ -389,25 +427,7 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
     const bool is_unknown = is_candidate(dump[i]);
     if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
   }
-  Alike alike;
-  const auto is_stopped = [&] { return stop != nullptr && stop->load(); };
-  for (const Group& group : groups_of(dump)) {
-    const unsigned first = group.members.front();
-    const bool is_one = group.obstacle.empty() && group.members.size() == 1;
-    unsigned same = first;  // or an earlier one that is like it
-    if (is_one) same = alike.earlier(story_of(dump, group.members), first).value_or(first);
-    if (!is_stopped() && same != first)
-      advice[first] = told_of(advice[same], same, first);
-    else if (!is_stopped() && group.obstacle.empty())
-      PORTCULLIS_TRY(GroupAdvice(dump, group.members, advice, stop).decide());
-    else if (!is_stopped())
-      PORTCULLIS_TRY(decide_alone(dump, group, advice, stop));
-    if (!is_stopped()) continue;
-    for (const unsigned member : group.members) {
-      advice[member] = {};
-      advice[member].reason = "stopped before all of it was explored";
-    }
-  }
+  PORTCULLIS_TRY(decide_all(dump, advice, stop));
   for (std::size_t i = 0; i < dump.size(); ++i) {
     if (plain[i].empty() && is_empty(dump[i]) && dump[i].outcome == Outcome::Unknown) {
       advice[i].advice = Advice::Repost;

@@ -115,6 +115,7 @@ Messages messages_of(const Dump& dump, const std::vector<unsigned>& members) {
   };
   Messages found;
   for (unsigned i = members.front() + 1; i < dump.size(); ++i) {
+    if (found.foreign && found.own) break;
     if (!is_message(dump[i], members, i)) continue;
     std::optional<unsigned>& first = shares_queue(dump[i]) ? found.own : found.foreign;
     if (!first) first = i;
@@ -187,33 +188,43 @@ std::vector<std::string> settle_outcomes(Dump& dump) {
   return contradictions;
 }
 
-std::vector<Group> groups_of(const Dump& dump) {
+std::optional<std::vector<Group>> groups_of(const Dump& dump, const std::atomic<bool>* stop) {
+  const auto is_stopped = [&] { return stop != nullptr && stop->load(); };
   std::vector<unsigned> leader(dump.size());
   std::iota(leader.begin(), leader.end(), 0U);
   const auto leader_of = [&](unsigned i) {
     while (leader[i] != i) i = leader[i] = leader[leader[i]];
     return i;
   };
-  std::vector<std::string> unclear(dump.size());
-  for (unsigned a = 0; a < dump.size(); ++a)
+  // Of each: the last one of which the dump does not say whether it touches the same memory.
+  std::vector<std::optional<unsigned>> unclear(dump.size());
+  for (unsigned a = 0; a < dump.size(); ++a) {
+    if (is_stopped()) return std::nullopt;
     for (unsigned b = a + 1; b < dump.size(); ++b) {
       const Touch how = touch(dump[a], dump[b]);
       if (how == Touch::Apart) continue;
       leader[leader_of(b)] = leader_of(a);
-      if (how == Touch::Unclear)
-        unclear[a] = unclear[b] = fmt::format(
-            "whether work_requests[{}] and [{}] touch the same memory the dump does not say", a, b);
+      if (how != Touch::Unclear) continue;
+      unclear[a] = b;
+      unclear[b] = a;
     }
+  }
   std::map<unsigned, Group> by_leader;
   for (unsigned i = 0; i < dump.size(); ++i) {
     Group& group = by_leader[leader_of(i)];
     group.members.push_back(i);
-    if (unclear[i].empty()) continue;
-    group.obstacle = unclear[i];
-    group.is_unclear = true;
+    group.is_unclear = group.is_unclear || unclear[i].has_value();
   }
   std::vector<Group> groups;
   for (auto& [number, group] : by_leader) {
+    if (is_stopped()) return std::nullopt;
+    if (group.is_unclear) {
+      const unsigned last = *std::find_if(group.members.rbegin(), group.members.rend(),
+                                          [&](unsigned i) { return unclear[i].has_value(); });
+      group.obstacle = fmt::format(
+          "whether work_requests[{}] and [{}] touch the same memory the dump does not say",
+          *unclear[last], last);
+    }
     if (group.obstacle.empty() && group.members.size() > 1)
       group.obstacle = obstacle_of(dump, group.members);
     if (group.obstacle.empty()) {

@@ -4,6 +4,7 @@
 // the story of those that meet.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,8 +27,10 @@ struct Group {
 /// contradicts itself for that request, where it does; one text for each request.
 [[nodiscard]] std::vector<std::string> settle_outcomes(std::vector<OutstandingRequest>& dump);
 
-/// Groups of the requests that may matter to each other, each alone where it meets nobody.
-[[nodiscard]] std::vector<Group> groups_of(const std::vector<OutstandingRequest>& dump);
+/// Groups of the requests that may matter to each other, each alone where it meets nobody. Nothing
+/// once `stop` is true: what was not compared with all others is not known to meet nobody.
+[[nodiscard]] std::optional<std::vector<Group>> groups_of(
+    const std::vector<OutstandingRequest>& dump, const std::atomic<bool>* stop = nullptr);
 
 /// `members` of a dump, and the message after them, if any, that lets the receiver go on.
 [[nodiscard]] Story story_of(const std::vector<OutstandingRequest>& dump,

@@ -6,20 +6,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <regex>
 #include <sstream>
 
 #include "failover/classify/dump.hpp"
+#include "failover/classify/meeting.hpp"
 #include "failover/classify/verbs_names.hpp"
 #include "tests/failover/support.hpp"
 
 namespace portcullis::failover {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 using Dump = std::vector<OutstandingRequest>;
 using Lists = std::vector<std::vector<Proviso>>;
@@ -381,6 +386,43 @@ TEST(Classify, GroupThatTakesTooLong_GetsNoAdviceInBoundedStates) {
   EXPECT_EQ(advice[0].advice, Advice::NoAdvice);
   EXPECT_EQ(advice[0].reason, "more to explore than is tried here");
   EXPECT_LT(advice[0].states, 2'000'000U);
+}
+
+/// Many, which all may meet: their places are not said.
+Dump many_somewhere() {
+  constexpr std::size_t kMany = 50'000;  // squared, some 10^9 pairs
+  OutstandingRequest somewhere = quiet_write;
+  somewhere.remote_addr.reset();
+  return Dump(kMany, somewhere);
+}
+
+TEST(Classify, StoppedBeforeItBegan_ComparesNothingAndSaysSoOfEach) {
+  const std::atomic<bool> stop = true;
+  const auto advice = classify(many_somewhere(), &stop).value();
+  EXPECT_THAT(advice, Each(Field(&Classification::advice, Advice::NoAdvice)));
+  EXPECT_THAT(advice, Each(Field(&Classification::reason, StartsWith("stopped before"))));
+}
+
+TEST(Classify, StoppedBeforeItBegan_StillSaysWhatNeedsNoExploring) {
+  const std::atomic<bool> stop = true;
+  const auto advice = classify({quiet_write, completed(quiet_write)}, &stop).value();
+  EXPECT_THAT(advice[0].reason, StartsWith("stopped before"));
+  EXPECT_EQ(advice[1].reason, "completed: nothing to repeat");
+}
+
+TEST(Groups, OfAStoppedComparison_AreNone) {
+  const std::atomic<bool> stop = true;
+  EXPECT_FALSE(groups_of({quiet_write, quiet_write}, &stop).has_value());
+}
+
+TEST(Groups, OfRequestsThatMayMeet_NameTheLastTwo) {
+  OutstandingRequest somewhere = fenced(quiet_write);
+  somewhere.remote_addr.reset();
+  const auto groups = groups_of(Dump(3, somewhere)).value();
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_TRUE(groups[0].is_unclear);
+  EXPECT_EQ(groups[0].obstacle,
+            "whether work_requests[1] and [2] touch the same memory the dump does not say");
 }
 
 // ---- What is not modelled
