@@ -156,6 +156,57 @@ TEST(Capture, AnswerOfALaterRead_DoesNotAnswerTheOneBefore) {
               ElementsAre("IBV_WR_RDMA_READ ", "IBV_WR_RDMA_READ "));
 }
 
+std::string refusal(const std::vector<std::string>& frames) {
+  const auto read = read_capture(pcap(frames), "c.pcap", true);
+  return read.has_value() ? "" : read.error().text;
+}
+
+TEST(Capture, PsnsMissingBehindAReadThatWasAnswered_AreAnOutstandingMessageAndRefused) {
+  const std::vector<std::string> frames = {read_request(5, 512), read_response(0x10, 5, 512),
+                                           write_only(7, 8)};
+  EXPECT_THAT(refusal(frames), HasSubstr("c.pcap: frame 3: PSN 6 of QP 0x11 is outstanding"));
+}
+
+TEST(Capture, AnswerOfFewerPacketsThanPsnsWereMissing_IsRefused) {
+  const std::vector<std::string> frames = {read_request(5, 512), write_only(7, 8),
+                                           read_response(0x10, 5, 512)};
+  EXPECT_THAT(refusal(frames), HasSubstr("frame 3: the answer to the READ at PSN 5 of QP 0x11 ends "
+                                         "here, and what has PSN 6 is not captured"));
+}
+
+TEST(Capture, PsnsMissingBehindAnUnansweredRead_AreItsAnswersOnlyWhereAnMtuGivesSoMany) {
+  EXPECT_THAT(statuses({read_request(5, 4096), write_only(9, 8)}),
+              ElementsAre("IBV_WR_RDMA_READ ", a_write));  // 4 packets of 1024 bytes
+  EXPECT_THAT(refusal({read_request(5, 4096), write_only(8, 8)}),
+              HasSubstr("PSN 6 of QP 0x11 is outstanding"));
+  EXPECT_THAT(refusal({read_request(5, 512), write_only(8, 8)}),
+              HasSubstr("PSN 6 of QP 0x11 is outstanding"));
+}
+
+TEST(Capture, ReadThatGoesOnWhereItWasInterrupted_IsNoGap) {
+  const std::string rest = frame(kSender, 0x0c, 0x11, 8, reth(768, 0x1000, 4096 - 768));
+  EXPECT_THAT(statuses({read_request(5, 4096), rest}),
+              ElementsAre("IBV_WR_RDMA_READ ", "IBV_WR_RDMA_READ "));
+}
+
+TEST(Capture, ReadOfMorePacketsThanAWindow_IsOfTheSameConnectionAsWhatFollows) {
+  constexpr std::uint32_t kBytes = 128U << 20U, kPackets = kBytes / 1024;
+  const std::string file = pcap({read_request(5, kBytes), write_only(5 + kPackets, 8)});
+  const Capture capture = read_capture(file, "c", true).value();
+  ASSERT_EQ(capture.requests.size(), 2U);
+  EXPECT_EQ(capture.requests[1].qp_num, 0x11U);
+  EXPECT_TRUE(capture.renumbered.empty());
+}
+
+TEST(Capture, AnswerOfMorePacketsThanAWindow_AnswersItsRead) {
+  constexpr std::uint32_t kPackets = 100'000;
+  std::vector<std::string> frames = {read_request(5, kPackets * 256), read_response(0x0d, 5, 256)};
+  for (std::uint32_t i = 1; i + 1 < kPackets; ++i)
+    frames.push_back(read_response(0x0e, 5 + i, 256));
+  frames.push_back(read_response(0x0f, 4 + kPackets, 256));
+  EXPECT_TRUE(statuses(frames).empty());
+}
+
 std::string atomic(unsigned opcode, std::uint32_t psn, std::uint64_t swap_add,
                    std::uint64_t compare) {
   return frame(kSender, opcode, 0x11, psn,
@@ -193,6 +244,14 @@ TEST(Capture, TwoQueuePairsWhosePsnsOverlap_AreNotToldApartAndCountAsOutstanding
 TEST(Capture, TwoQueuePairsWithPsnsOfTheirOwn_AreToldApart) {
   EXPECT_THAT(statuses({write_only(5, 0, 0x11), write_only(900, 8, 0x12), ack(900, 0x1f, 0x23)}),
               ElementsAre(a_write, a_write + "IBV_WC_SUCCESS"));
+}
+
+TEST(Capture, AnswersToAKnownQueuePair_AreItsOwnWhereverTheirPsnsLie) {
+  EXPECT_THAT(statuses({write_only(902, 0, 0x11), write_only(902, 8, 0x12),
+                        write_only(900, 16, 0x13), ack(900, 0x1f, 0x23), write_only(901, 24, 0x13),
+                        write_only(902, 32, 0x13), ack(902, 0x1f, 0x23)}),
+              ElementsAre(a_write, a_write, a_write + "IBV_WC_SUCCESS", a_write + "IBV_WC_SUCCESS",
+                          a_write + "IBV_WC_SUCCESS"));
 }
 
 TEST(Capture, MissingPacket_IsRefusedWhileOutstandingAndFineWhenAnswered) {
@@ -303,6 +362,19 @@ TEST(Capture, AnswersBehindOneThatIsMissing_CostNoMoreForEachOfThem) {
     frames.push_back(ack(6 + i));
   }
   EXPECT_EQ(read_capture(pcap(frames), "c", true).value().requests.size(), kMany + 1);
+}
+
+TEST(Capture, ConnectionsOfOneNumber_CostNoMoreForEachOfThem) {
+  constexpr unsigned kMany = 50'000;  // cubed, some 10^14 steps
+  std::vector<std::string> frames;
+  for (unsigned i = 0; i < kMany; ++i) {
+    std::string one = write_only(5, 8);
+    one.replace(30, 4, big(0x0a000000 + i, 4));  // of IPv4: to whom
+    frames.push_back(one);
+  }
+  const Capture capture = read_capture(pcap(frames), "c", true).value();
+  EXPECT_EQ(capture.requests.size(), kMany);
+  EXPECT_EQ(capture.renumbered.size(), kMany - 1);
 }
 
 TEST(CapturedDump, IsWhatClassifyReads) {

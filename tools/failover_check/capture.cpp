@@ -9,7 +9,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "model/transport/headers.hpp"
@@ -127,6 +129,7 @@ struct Message {
   bool is_whole = true;  // its first packet is in the capture
   bool is_answered = false;
   std::uint32_t responses = 0;  // READ: packets of its answer that came in order
+  std::uint32_t ends_at = 0;    // READ: so many are all of them, as the last one said
   [[nodiscard]] std::uint32_t last_psn() const { return psn_add(request.psn, packets - 1); }
 };
 
@@ -139,7 +142,6 @@ struct Flow {
   std::vector<std::size_t> open;            // of them, which an answer may yet concern
   std::optional<std::uint32_t> next_psn;    // behind what was seen
   std::optional<std::uint32_t> answers_to;  // the QP number that the answers go to
-  bool is_over = false;                     // another connection has its number
 };
 
 std::string_view name_of(std::uint8_t opcode) {
@@ -166,6 +168,20 @@ std::string_view name_of(std::uint8_t opcode) {
 
 /// Further from what was sent than any window is another connection under the same number.
 constexpr std::int32_t kWindow = 1 << 16;
+
+/// PSNs that the answer to a READ takes beyond its own; at the smallest MTU where that is not known
+/// yet, and 0 for what is no READ.
+/// Of one that is nearer than half of all PSNs less a window it is known which side it lies on.
+std::uint32_t most_behind(const Message& message) {
+  constexpr std::uint32_t kLeastMtu = 256;  // IBV_MTU_256
+  constexpr std::uint32_t kMost = (1U << 23U) - 1 - kWindow;
+  if (message.operation != Operation::Read || message.request.length == 0) return 0;
+  if (message.ends_at != 0) return message.ends_at - 1;
+  return std::min((message.request.length - 1) / kLeastMtu, kMost);
+}
+std::int32_t furthest_behind(const Message& message) {
+  return kWindow + static_cast<std::int32_t>(most_behind(message));
+}
 
 class Reader {
  public:
@@ -226,28 +242,27 @@ class Reader {
   }
 
   Flow& flow_of(const Seen& seen) {
-    for (Flow& flow : flows_) {
-      if (flow.is_over || flow.from != seen.from || flow.to != seen.to || flow.qpn != seen.qpn)
-        continue;
+    const auto [known, is_new] = latest_.try_emplace({seen.from, seen.to, seen.qpn}, flows_.size());
+    if (!is_new) {
+      Flow& flow = flows_[known->second];
       const std::int32_t distance = psn_distance(seen.psn, *flow.next_psn);
-      if (distance <= kWindow && distance >= -kWindow) return flow;
-      flow.is_over = true;
+      const std::int32_t ahead =
+          flow.messages.empty() ? kWindow : furthest_behind(messages_[flow.messages.back()]);
+      if (distance <= ahead && distance >= -kWindow) return flow;
+      known->second = flows_.size();
     }
     const std::uint32_t number = unused_number(seen.qpn);
     if (number != seen.qpn)
       capture_.renumbered.push_back({shown_address(seen.to), seen.qpn, number});
-    flows_.push_back({seen.from, seen.to, seen.qpn, number, {}, {}, seen.psn, std::nullopt, false});
+    flows_.push_back({seen.from, seen.to, seen.qpn, number, {}, {}, seen.psn, std::nullopt});
     return flows_.back();
   }
   /// QPs of two responders may have one number, and so may one after the other; in a dump they
   /// would be one QP, whose order is another promise.
-  [[nodiscard]] std::uint32_t unused_number(std::uint32_t qpn) const {
-    constexpr std::uint32_t kGreatest = 0xffffff;
-    std::uint32_t number = qpn;
-    const auto has = [&](const Flow& flow) { return flow.number == number || flow.qpn == number; };
-    if (std::none_of(flows_.begin(), flows_.end(), has)) return number;
-    for (number = kGreatest; std::any_of(flows_.begin(), flows_.end(), has);) --number;
-    return number;
+  [[nodiscard]] std::uint32_t unused_number(std::uint32_t qpn) {
+    if (used_.insert(qpn).second) return qpn;
+    while (!used_.insert(spare_).second) --spare_;
+    return spare_;
   }
 
   Result<void> request(const Seen& seen) {
@@ -264,7 +279,7 @@ class Reader {
       note_response_packets(messages_[flow.messages.back()], seen);
       return {};  // sent again
     }
-    if (seen.psn != *flow.next_psn) fill_gap(flow, seen.psn);
+    if (seen.psn != *flow.next_psn) fill_gap(flow, seen);
     flow.next_psn = psn_add(seen.psn, 1);
     if (info.start || flow.messages.empty() || is_closed(flow)) return begin(flow, seen, info);
     Message& message = messages_[flow.messages.back()];
@@ -312,14 +327,18 @@ class Reader {
   }
 
   /// PSNs that no frame here has: of the answer to a READ, or of packets that are not captured.
-  void fill_gap(Flow& flow, std::uint32_t psn) {
-    Message* last = flow.messages.empty() ? nullptr : &messages_[flow.messages.back()];
-    const auto missing = static_cast<std::uint32_t>(psn_distance(psn, *flow.next_psn));
-    constexpr std::uint32_t kLeastMtu = 256;  // IBV_MTU_256
-    if (last != nullptr && last->operation == Operation::Read &&
-        missing < last->request.length / kLeastMtu + 1) {
-      last->packets = missing + 1;
-      return;
+  void fill_gap(Flow& flow, const Seen& seen) {
+    auto missing = static_cast<std::uint32_t>(psn_distance(seen.psn, *flow.next_psn));
+    if (!flow.messages.empty()) {
+      Message& last = messages_[flow.messages.back()];
+      // Of an answer that has come it is known how many packets it has.
+      std::uint32_t own = last.ends_at != 0 ? std::min(missing, last.ends_at - 1) : 0U;
+      if (last.ends_at == 0 && (has_answer_of(last, missing + 1) || goes_on(last, seen)))
+        own = missing;
+      last.packets += own;
+      flow.next_psn = psn_add(*flow.next_psn, own);
+      missing -= own;
+      if (missing == 0) return;
     }
     Message unseen;
     unseen.frame = frame_;
@@ -332,6 +351,24 @@ class Reader {
     flow.open.push_back(messages_.size());
     messages_.push_back(unseen);
     is_open_.push_back(false);
+  }
+  /// Whether it is a READ whose answer has so many packets, at some MTU.
+  static bool has_answer_of(const Message& message, std::uint32_t packets) {
+    constexpr std::uint32_t kLeast = 256, kGreatest = 4096;  // IBV_MTU_256, IBV_MTU_4096
+    if (message.operation != Operation::Read || message.request.length == 0) return false;
+    for (std::uint32_t mtu = kLeast; mtu <= kGreatest; mtu *= 2)
+      if ((message.request.length - 1) / mtu + 1 == packets) return true;
+    return false;
+  }
+  /// Whether it asks for the rest of what a READ asked for, up to the same byte.
+  static bool goes_on(const Message& read, const Seen& seen) {
+    if (read.operation != Operation::Read || !opcode_info(seen.opcode).has_reth) return false;
+    const auto header = prm::ConstView<reth>::at(seen.transport.subspan(bth::bytes));
+    return opcode_info(seen.opcode).operation == Operation::Read &&
+           header.get<"rkey">() == read.request.rkey &&
+           header.get<"va">() > read.request.remote_addr &&
+           header.get<"va">() + header.get<"len">() ==
+               read.request.remote_addr + read.request.length;
   }
   /// A READ that goes on where it was interrupted lies within the first one.
   static void note_response_packets(Message& last, const Seen& seen) {
@@ -347,15 +384,21 @@ class Reader {
   /// PSNs it fits. Nothing when more than one may be meant.
   Flow* asked_by(const Seen& seen) {
     Flow* fits = nullptr;
-    for (Flow& flow : flows_) {
-      if (flow.is_over || flow.from != seen.to || flow.to != seen.from) continue;
-      if (flow.answers_to == seen.qpn) return &flow;
+    const auto is_between = [&](const auto& entry) {
+      return std::get<0>(entry.first) == seen.to && std::get<1>(entry.first) == seen.from;
+    };
+    for (auto at = latest_.lower_bound({seen.to, seen.from, 0});
+         at != latest_.end() && is_between(*at); ++at)
+      if (flows_[at->second].answers_to == seen.qpn) return &flows_[at->second];
+    for (auto at = latest_.lower_bound({seen.to, seen.from, 0});
+         at != latest_.end() && is_between(*at); ++at) {
+      Flow& flow = flows_[at->second];
       if (flow.answers_to || flow.messages.empty()) continue;
       const std::int32_t into =
           psn_distance(seen.psn, messages_[flow.messages.front()].request.psn);
       const Message& last = messages_[flow.messages.back()];
-      const std::uint32_t end = last.operation == Operation::Read ? last.request.length / 256 : 0;
-      const std::int32_t beyond = psn_distance(seen.psn, psn_add(last.last_psn(), end));
+      const std::int32_t beyond =
+          psn_distance(seen.psn, psn_add(last.last_psn(), most_behind(last)));
       if (into < 0 || beyond > 0) continue;
       if (fits != nullptr) return nullptr;
       fits = &flow;
@@ -375,12 +418,20 @@ class Reader {
     if (info.has_aeth)
       said = static_cast<std::uint8_t>(
           prm::ConstView<aeth>::at(seen.transport.subspan(bth::bytes)).get<"syndrome">());
-    for (const std::size_t number : flow->open)
-      settle(messages_[number], number == flow->messages.back(), {seen, info, said});
+    for (const std::size_t number : flow->open) {
+      Message& message = messages_[number];
+      settle(message, number == flow->messages.back(), {seen, info, said});
+      if (message.ends_at != 0 && message.ends_at < message.packets)
+        return bad(frame_,
+                   fmt::format("the answer to the READ at PSN {} of QP {:#x} ends here, and "
+                               "what has PSN {} is not captured; a capture with it is accepted",
+                               message.request.psn, message.qpn,
+                               psn_add(message.request.psn, message.ends_at)));
+    }
     // Answers come in order: what is so far behind this one will have none.
     std::erase_if(flow->open, [&](std::size_t number) {
-      return messages_[number].is_answered ||
-             psn_distance(seen.psn, messages_[number].last_psn()) > kWindow;
+      return messages_[number].is_answered || psn_distance(seen.psn, messages_[number].last_psn()) >
+                                                  furthest_behind(messages_[number]);
     });
     return {};
   }
@@ -400,6 +451,7 @@ class Reader {
     } else if (message.operation == Operation::Read) {
       if (!answer.info.has_payload || into != static_cast<std::int32_t>(message.responses)) return;
       ++message.responses;
+      if (answer.info.end) message.ends_at = message.responses;
       message.is_answered = answer.info.end && (is_last || beyond == 0);
     } else {
       message.is_answered = message.is_answered || beyond >= 0;
@@ -434,6 +486,10 @@ class Reader {
   std::vector<Message> messages_;  // in the order of the wire
   std::vector<bool> is_open_;      // of each: its last packet was not seen yet
   std::vector<Flow> flows_;
+  /// The last one of a sender, a responder and its QP; those before it are over.
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, std::size_t> latest_;
+  std::set<std::uint32_t> used_;  // QP numbers, of the wire and of the dump
+  std::uint32_t spare_ = 0xffffff;
 };
 
 struct FileHeader {
