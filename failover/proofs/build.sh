@@ -41,7 +41,7 @@ for file in "${files[@]}"; do
   [[ -f $sources/$file ]] || die "$project: no file '$file'"
 done
 for file in "$sources"/*.v; do
-  printf '%s\n' "${files[@]}" | grep -qxF "$(basename "$file")" ||
+  grep -qxF "$(basename "$file")" < <(printf '%s\n' "${files[@]}") ||
     die "$(basename "$file") is not named in $project"
 done
 
