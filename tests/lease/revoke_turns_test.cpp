@@ -343,9 +343,9 @@ TEST_F(Turns, RevokeThatJoinsOneWhoseNakIsReported_WaitsForNothing) {
 /// Three fences of poll() that have lingered, each with an entry that takes 100 ms. The batch takes
 /// 750 of its 800 ms for a lease that is never answered, so there is time for one of them.
 TEST_F(Turns, BatchWhoseTimeIsOver_JoinedFencesAreLeftToPoll) {
-  constexpr std::array kSteps{PlanStep{Step::DestroyMkey},
-                              PlanStep{Step::ErrorQp, /*after_linger=*/true},
-                              PlanStep{Step::InstallDrop}};
+  static constexpr std::array kSteps{PlanStep{Step::DestroyMkey},
+                                     PlanStep{Step::ErrorQp, /*after_linger=*/true},
+                                     PlanStep{Step::InstallDrop}};
   host.steering = &drop;
   slots = 5;
   start({.plan = {.name = "with a linger and an entry", .steps = kSteps}});
