@@ -112,7 +112,7 @@ def places(target: str, source: str, build: str):
 
 def find_package(target: str, compiler: str, project: str, cmake: str, flags: str):
     with tempfile.TemporaryDirectory() as build:
-        run([cmake, "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={target}",
+        run([cmake, "-G", "Ninja", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={target}",
              f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_CXX_FLAGS={flags}",
              "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF"])
         run([cmake, "--build", build])
