@@ -162,10 +162,11 @@ void QuicPort::take_unknown(const UdpSocket::Datagram& datagram, bool is_long) {
     complaints_.add("turned away: " + why);
     return say_refused(header, datagram, NGTCP2_CONNECTION_REFUSED);
   }
-  if (!strangers_.may_begin(host, now_ns())) return;  // it asks again
-  make_room(host);
+  const auto place = strangers_.place_for(host, now_ns());
+  if (!place.is_there || !strangers_.may_begin(host, now_ns())) return;  // it asks again
+  if (place.instead_of) forget(*place.instead_of);
   const ConnectionId id = next_++;
-  strangers_.add(host, id);
+  strangers_.add(host, id, now_ns());
   Client& client = clients_[id];
   client.host = host;
   ++by_host_[client.host];
@@ -212,10 +213,6 @@ bool QuicPort::is_new(const ngtcp2_pkt_hd& header, const UdpSocket::Datagram& da
       now_ns());
   if (error != 0) say_refused(header, datagram, NGTCP2_INVALID_TOKEN);
   return error == 0;
-}
-
-void QuicPort::make_room(const std::string& host) {
-  if (const auto oldest = strangers_.in_the_way_of(host)) forget(*oldest);
 }
 
 std::string QuicPort::overload(const std::string& host) const {

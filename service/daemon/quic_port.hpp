@@ -99,7 +99,6 @@ class QuicPort : public Port {
   [[nodiscard]] bool is_new(const ngtcp2_pkt_hd& header, const UdpSocket::Datagram& datagram,
                             ngtcp2_cid& original);
   [[nodiscard]] std::string overload(const std::string& host) const;
-  void make_room(const std::string& host);
   /// Certificates are verified one after the other: each costs some tenths of a millisecond.
   void doubt_all();
   void verify_some();

@@ -15,28 +15,31 @@ bool Strangers::may_begin(const std::string& host, std::uint64_t now_ns) {
   return ++begun_[host] <= kMostASecond;
 }
 
-std::optional<ConnectionId> Strangers::in_the_way_of(const std::string& host) const {
-  const auto own = by_host_.find(host);
-  if (own != by_host_.end() && own->second.size() >= kMostOfHost) return *own->second.begin();
-  if (size() < kMost) return std::nullopt;
-  const auto most = std::max_element(
-      by_host_.begin(), by_host_.end(),
-      [](const auto& one, const auto& other) { return one.second.size() < other.second.size(); });
-  return *most->second.begin();
+Strangers::Place Strangers::place_for(const std::string& host, std::uint64_t now_ns) const {
+  auto crowd = by_host_.find(host);
+  const bool has_its_share = crowd != by_host_.end() && crowd->second.size() >= kMostOfHost;
+  if (!has_its_share && size() < kMost) return {.is_there = true, .instead_of = {}};
+  if (!has_its_share)
+    crowd = std::max_element(
+        by_host_.begin(), by_host_.end(),
+        [](const auto& one, const auto& other) { return one.second.size() < other.second.size(); });
+  const ConnectionId oldest = *crowd->second.begin();
+  if (now_ns - all_.at(oldest).since_ns < kTheirTimeNs) return {};
+  return {.is_there = true, .instead_of = oldest};
 }
 
-void Strangers::add(const std::string& host, ConnectionId id) {
-  host_of_[id] = host;
+void Strangers::add(const std::string& host, ConnectionId id, std::uint64_t now_ns) {
+  all_[id] = {.host = host, .since_ns = now_ns};
   by_host_[host].insert(id);
 }
 
 void Strangers::remove(ConnectionId id) {
-  const auto at = host_of_.find(id);
-  if (at == host_of_.end()) return;
-  const auto own = by_host_.find(at->second);
+  const auto at = all_.find(id);
+  if (at == all_.end()) return;
+  const auto own = by_host_.find(at->second.host);
   own->second.erase(id);
   if (own->second.empty()) by_host_.erase(own);
-  host_of_.erase(at);
+  all_.erase(at);
 }
 
 }  // namespace portcullis::service::daemon

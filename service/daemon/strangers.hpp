@@ -18,21 +18,33 @@ namespace portcullis::service::daemon {
 class Strangers {
  public:
   static constexpr std::size_t kMost = 128;
-  static constexpr std::size_t kMostOfHost = 16;
+  static constexpr std::size_t kMostOfHost = 64;
   static constexpr std::uint32_t kMostASecond = 64;  // of one host
+  /// A handshake that takes longer may be ended for another; one that has just begun may not.
+  static constexpr std::uint64_t kTheirTimeNs = 1'000'000'000;
 
-  [[nodiscard]] std::size_t size() const noexcept { return host_of_.size(); }
+  struct Place {
+    bool is_there = false;
+    std::optional<ConnectionId> instead_of;  // who goes before one more comes
+  };
+
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   /// Whether one more of that host may begin now; counts it.
   [[nodiscard]] bool may_begin(const std::string& host, std::uint64_t now_ns);
-  /// Who goes before one more of that host comes: its own oldest where it has its share, and else
-  /// the oldest of the host that has most. None while there is room.
-  [[nodiscard]] std::optional<ConnectionId> in_the_way_of(const std::string& host) const;
-  void add(const std::string& host, ConnectionId id);
+  /// For one more of that host: there is one, or that of its own oldest where it has its share, and
+  /// else of the oldest of the host that has most, once their time is over. Who finds none asks
+  /// again.
+  [[nodiscard]] Place place_for(const std::string& host, std::uint64_t now_ns) const;
+  void add(const std::string& host, ConnectionId id, std::uint64_t now_ns);
   /// Nothing where it is none.
   void remove(ConnectionId id);
 
  private:
-  std::map<ConnectionId, std::string> host_of_;
+  struct Stranger {
+    std::string host;
+    std::uint64_t since_ns = 0;
+  };
+  std::map<ConnectionId, Stranger> all_;
   std::map<std::string, std::set<ConnectionId>> by_host_;  // the oldest first
   std::map<std::string, std::uint32_t> begun_;             // in this second
   std::uint64_t second_ns_ = 0;                            // when it began
