@@ -13,13 +13,31 @@ Result<std::unique_ptr<Function>> Function::bring_up(OpenDevice opened, const Op
   PORTCULLIS_TRY(function->serve_model(options.model_naps));
   Device device = function->opened_.device();
   if (options.present) device = options.present(device);
+  const auto present = function->recording(options.on_command, device.clock);
   if (devx::KeptNic* const nic = function->opened_.kept_nic(); nic != nullptr) {
-    PORTCULLIS_TRY_ASSIGN(function->driver_,
-                          devx::Function::open(*nic, device, options.bring_up.log));
+    PORTCULLIS_TRY_ASSIGN(function->driver_, devx::Function::open(*nic, device,
+                                                                  {.log = options.bring_up.log,
+                                                                   .present_commands = present}));
   } else {
-    PORTCULLIS_TRY_ASSIGN(function->driver_, pmd::Hca::bring_up(device, options.bring_up));
+    pmd::HcaOptions bring_up = options.bring_up;
+    if (present) bring_up.present_commands = present;
+    PORTCULLIS_TRY_ASSIGN(function->driver_, pmd::Hca::bring_up(device, bring_up));
   }
   return function;
+}
+
+/// Empty where nobody wants to hear.
+std::function<pmd::CommandChannel&(pmd::CommandChannel&)> Function::recording(
+    const OnCommand& on_command, const Clock& clock) {
+  trace::TraceFile* const file = opened_.trace_file();
+  if (!on_command && file == nullptr) return {};
+  const auto tell = [on_command, file](const trace::TraceCommand& command) {
+    if (file != nullptr) file->write(command);
+    if (on_command) on_command(command);
+  };
+  return [this, clock, tell](pmd::CommandChannel& inner) -> pmd::CommandChannel& {
+    return recording_.emplace(inner, clock, tell);
+  };
 }
 
 Function::~Function() {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "attach/open_device.hpp"
+#include "attach/recording_channel.hpp"
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "pmd/eal.hpp"
@@ -25,6 +26,9 @@ struct FunctionOptions {
   /// Given the device as opened, returns it as the driver is to see it: with a relax that gives
   /// others their turn, or DMA memory that lies. What it refers to must outlive the function.
   std::function<Device(const Device& opened)> present = {};
+  /// Hears of every command of the driver, from the first one of its bring-up to the last one of
+  /// its end. May be empty.
+  OnCommand on_command = {};
   /// Of a NIC that its kernel driver keeps the log alone.
   pmd::HcaOptions bring_up = {};
   /// A polled model that nobody has asked anything for a while looks again every 50 us, and leaves
@@ -52,12 +56,15 @@ class Function {
  private:
   explicit Function(OpenDevice opened) noexcept : opened_(std::move(opened)) {}
   [[nodiscard]] Result<void> serve_model(bool naps);
+  [[nodiscard]] std::function<pmd::CommandChannel&(pmd::CommandChannel&)> recording(
+      const OnCommand& on_command, const Clock& clock);
 
   // In the order of bring-up.
   OpenDevice opened_;
   std::atomic<bool> stop_{false};
   std::optional<pmd::LcoreTask> lcore_;
   std::thread thread_;
+  std::optional<RecordingChannel> recording_;
   std::unique_ptr<pmd::Function> driver_;
 };
 

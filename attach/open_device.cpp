@@ -97,6 +97,29 @@ bool is_device_name(std::string_view text) {
          std::filesystem::exists(std::filesystem::path(kRdmaDevices) / text, none);
 }
 
+/// "0000:03:00.0" or "mlx5_0", with or without ",trace=FILE".
+Result<DeviceSpec> parse_card(std::string_view text, std::span<const std::string_view> words) {
+  constexpr std::string_view kTrace = "trace=";
+  DeviceSpec spec;
+  if (auto bdf = pmd::canonical_bdf(words.front())) {
+    spec.kind = VfioName{*std::move(bdf)};
+  } else if (is_device_name(words.front())) {
+    spec.kind = KeptName{std::string(words.front())};
+  } else {
+    return fail(Errc::InvalidArgument,
+                fmt::format("device \"{}\"; model[,..], a PCI address like 0000:03:00.0, an "
+                            "RDMA device of the kernel's like mlx5_0 or shm:PATH expected",
+                            text));
+  }
+  for (const std::string_view word : words.subspan(1)) {
+    if (!word.starts_with(kTrace) || word.size() == kTrace.size())
+      return fail(Errc::InvalidArgument,
+                  fmt::format("\"{}\" behind a card's name; trace=FILE expected", word));
+    spec.trace_path = word.substr(kTrace.size());
+  }
+  return spec;
+}
+
 }  // namespace
 
 std::string DeviceSpec::bdf() const {
@@ -122,14 +145,13 @@ Result<pmd::Eal> DeviceSpec::start_eal(std::vector<std::string> arguments) const
 
 Result<DeviceSpec> parse_device(std::string_view text) {
   const std::vector<std::string_view> words = split(text, ',');
-  if (words.front() != "model") {
-    if (auto bdf = pmd::canonical_bdf(text)) return DeviceSpec{VfioName{*std::move(bdf)}};
-    if (is_device_name(text)) return DeviceSpec{KeptName{std::string(text)}};
+  if (constexpr std::string_view kShm = "shm:"; text.starts_with(kShm)) {
+    if (text.size() > kShm.size())
+      return DeviceSpec{ShmName{std::string(text.substr(kShm.size()))}};
     return fail(Errc::InvalidArgument,
-                fmt::format("device \"{}\"; model[,..], a PCI address like 0000:03:00.0 or an "
-                            "RDMA device of the kernel's like mlx5_0 expected",
-                            text));
+                "device \"shm:\" without a path; shm:PATH expected, of hca-server --shm PATH");
   }
+  if (words.front() != "model") return parse_card(text, words);
   model::Options options;
   for (const std::string_view word : std::span(words).subspan(1))
     PORTCULLIS_TRY(apply(options, word));
@@ -146,6 +168,7 @@ Result<OpenDevice> OpenDevice::open(const DeviceSpec& spec,
     opened.needs_core_ = options.execution == model::Execution::Polled;
   } else {
     PORTCULLIS_TRY(opened.open_hardware(spec));
+    PORTCULLIS_TRY(opened.record(spec, std::move(on_recording_lost)));
   }
   return opened;
 }
@@ -156,12 +179,26 @@ Result<void> OpenDevice::open_hardware(const DeviceSpec& spec) {
     kept_ = std::make_unique<devx::KeptNic>(std::move(provider), "devx " + kept->name);
     return {};
   }
+  if (const auto* const shm = std::get_if<ShmName>(&spec.kind)) {
+    PORTCULLIS_TRY_ASSIGN(shm_, ShmFunction::attach(shm->path));
+    return {};
+  }
   PORTCULLIS_TRY_ASSIGN(function_, pmd::VfioFunction::attach(spec.bdf()));
+  return {};
+}
+
+Result<void> OpenDevice::record(const DeviceSpec& spec, trace::OnRecordingLost on_recording_lost) {
+  if (spec.trace_path.empty()) return {};
+  const std::string source =
+      kept_ ? "devx " + std::get<KeptName>(spec.kind).name : "vfio " + spec.bdf();
+  PORTCULLIS_TRY_ASSIGN(
+      trace_, trace::TraceFile::create(spec.trace_path, source, std::move(on_recording_lost)));
   return {};
 }
 
 Device OpenDevice::device() {
   if (model_) return model_->device();
+  if (shm_) return shm_->device();
   return kept_ ? kept_->device() : function_->device();
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From what a user writes after --device= to a device: the ConnectX-5 in software, a PCI function
-// under VFIO, or a NIC that its kernel driver keeps. The one place that knows them all.
+// From what a user writes after --device= to a device: the ConnectX-5 in software, in this process
+// or in another, a PCI function under VFIO, or a NIC that its kernel driver keeps. The one place
+// that knows them all.
 //
 //   model[,timing=NAME][,behaviour=A+B=VALUE][,execution=stepped|polled][,seed=N][,vf][,pcap=FILE]
 //        [,trace=FILE]
-//   0000:03:00.0
-//   mlx5_0
+//   shm:PATH
+//   0000:03:00.0[,trace=FILE]
+//   mlx5_0[,trace=FILE]
 #pragma once
 
 #include <atomic>
@@ -16,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "attach/shm_function.hpp"
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "devx/kept_nic.hpp"
@@ -23,6 +26,7 @@
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
 #include "trace/recording_file.hpp"
+#include "trace/trace_file.hpp"
 
 namespace portcullis::attach {
 
@@ -36,11 +40,23 @@ struct KeptName {
   std::string name;
 };
 
+/// A model that another process has: the path of its socket (hca-server --shm).
+struct ShmName {
+  std::string path;
+};
+
 /// A device as asked for, not opened yet.
 struct DeviceSpec {
-  std::variant<model::Options, VfioName, KeptName> kind;
+  std::variant<model::Options, VfioName, KeptName, ShmName> kind;
+  /// Of a card: the file that its commands are recorded in (docs/trace-format.md); empty: none. A
+  /// model in this process has that in its options.
+  std::string trace_path = {};
 
   [[nodiscard]] bool is_emulated() const noexcept {
+    return is_in_process() || std::holds_alternative<ShmName>(kind);
+  }
+  /// New with each opening; anything else may have had an owner before.
+  [[nodiscard]] bool is_in_process() const noexcept {
     return std::holds_alternative<model::Options>(kind);
   }
   [[nodiscard]] bool is_kept() const noexcept { return std::holds_alternative<KeptName>(kind); }
@@ -71,6 +87,8 @@ class OpenDevice {
   /// Runs the model until `stop`; returns at once when the device needs no core. `naps`: see
   /// model::Model::run.
   void serve(const std::atomic<bool>& stop, bool naps = false);
+  /// Where the driver's commands are to be recorded; null: nowhere, or the model does it.
+  [[nodiscard]] trace::TraceFile* trace_file() noexcept { return trace_.get(); }
   /// Of a NIC that its kernel driver keeps; null otherwise.
   [[nodiscard]] devx::KeptNic* kept_nic() noexcept { return kept_.get(); }
   /// To make it fail on purpose; null for hardware.
@@ -79,10 +97,14 @@ class OpenDevice {
  private:
   OpenDevice() = default;
   [[nodiscard]] Result<void> open_hardware(const DeviceSpec& spec);
+  [[nodiscard]] Result<void> record(const DeviceSpec& spec,
+                                    trace::OnRecordingLost on_recording_lost);
 
+  std::unique_ptr<trace::TraceFile> trace_;
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<pmd::VfioFunction> function_;
   std::unique_ptr<devx::KeptNic> kept_;
+  std::unique_ptr<ShmFunction> shm_;
   bool needs_core_ = false;
 };
 

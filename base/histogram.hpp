@@ -54,6 +54,11 @@ class Histogram {
   /// The least value that at least the share `quantile` (0 to 1) of the samples does not exceed,
   /// at most 0.8 % too high, never above max_ns() nor below min_ns().
   [[nodiscard]] std::uint64_t percentile_ns(double quantile) const noexcept;
+  /// Whether a percentile is more than the maximum by another name: 1 / (1 - quantile) samples.
+  [[nodiscard]] bool tells(double quantile) const noexcept {
+    constexpr double kRounding = 1e-9;  // 1 - 0.9 is a little less than 0.1
+    return static_cast<double>(count()) * (1 - quantile) >= 1 - kRounding;
+  }
   /// Every sample is the same, as in a deterministic series.
   [[nodiscard]] bool is_one_value() const noexcept { return !is_empty() && min_ns() == max_ns(); }
 

@@ -194,9 +194,11 @@ std::string table_row(double y, std::size_t index, const PlotSeries& series) {
                          " (deterministic, one value)") +
            svg::text(kColumns[5], y, kRightAligned, fmt::format("{}", histogram.count()));
   constexpr double kShown[] = {0.5, 0.9, 0.99, 0.999, 1};
-  for (std::size_t i = 0; i < std::size(kShown); ++i)
-    drawn += svg::text(kColumns[i], y, kRightAligned,
-                       duration_text(static_cast<double>(histogram.percentile_ns(kShown[i]))));
+  for (std::size_t i = 0; i < std::size(kShown); ++i) {
+    const bool is_told = i == 0 || kShown[i] == 1 || histogram.tells(kShown[i]);
+    const auto value = static_cast<double>(histogram.percentile_ns(kShown[i]));
+    drawn += svg::text(kColumns[i], y, kRightAligned, is_told ? duration_text(value) : "-");
+  }
   return drawn + svg::text(kColumns[5], y, kRightAligned, fmt::format("{}", histogram.count()));
 }
 

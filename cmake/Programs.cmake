@@ -1,7 +1,8 @@
 # Which programs are installed: those that somebody runs who does not work on Portcullis itself.
 # What a configuration does not build is left out.
 include(GNUInstallDirs)
-foreach(program doctor failover-check fence-audit flow-probe hca-server lease-serve lease-verify
+foreach(program doctor failover-check fence-audit first-light flow-probe hca-server lease-serve
+                lease-verify
                 leasectl leased pfc-deadlock prm-dump roce-peer trace-diff trace-import
                 vfio-peer)
   if(TARGET ${program})

@@ -19,20 +19,22 @@ Function::Function(KeptNic& nic, const Device& device, LogSink log)
 
 Function::~Function() = default;
 
-Result<std::unique_ptr<Function>> Function::open(KeptNic& nic, const Device& device, LogSink log) {
-  std::unique_ptr<Function> function(new Function(nic, device, std::move(log)));
-  PORTCULLIS_TRY(function->bring_up());
+Result<std::unique_ptr<Function>> Function::open(KeptNic& nic, const Device& device,
+                                                 const FunctionOptions& options) {
+  std::unique_ptr<Function> function(new Function(nic, device, options.log));
+  PORTCULLIS_TRY(function->bring_up(options));
   return function;
 }
 
-Result<void> Function::bring_up() {
+Result<void> Function::bring_up(const FunctionOptions& options) {
   Provider& provider = nic_->provider();
   PORTCULLIS_TRY_ASSIGN(channel_, Channel::create(provider, nic_->memory(), context_.device.clock));
-  context_.commands = channel_.get();
+  context_.commands =
+      options.present_commands ? &options.present_commands(*channel_) : channel_.get();
   context_.uars = channel_.get();
   firmware_version_ = provider.firmware_version();
-  PORTCULLIS_TRY_ASSIGN(context_.caps, pmd::read_capabilities(*channel_));
-  PORTCULLIS_TRY_ASSIGN(board_id_, pmd::read_board_id(*channel_));
+  PORTCULLIS_TRY_ASSIGN(context_.caps, pmd::read_capabilities(*context_.commands));
+  PORTCULLIS_TRY_ASSIGN(board_id_, pmd::read_board_id(*context_.commands));
   PORTCULLIS_TRY_ASSIGN(context_.eqn, provider.eqn());
   PORTCULLIS_TRY_ASSIGN(auto uar, pmd::Uar::create(context_));
   uar_.emplace(std::move(uar));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,12 @@
 
 namespace portcullis::devx {
 
+struct FunctionOptions {
+  LogSink log = {};
+  /// As pmd::HcaOptions has it.
+  std::function<pmd::CommandChannel&(pmd::CommandChannel& channel)> present_commands = {};
+};
+
 class Function final : public pmd::Function {
  public:
   /// Events kept for next_event(); the ones after are counted and lost.
@@ -31,7 +38,7 @@ class Function final : public pmd::Function {
   /// Reads the capabilities, takes a UAR. `nic` must outlive it; `device` is the NIC's, as the
   /// driver is to see it.
   [[nodiscard]] static Result<std::unique_ptr<Function>> open(KeptNic& nic, const Device& device,
-                                                              LogSink log = {});
+                                                              const FunctionOptions& options = {});
   ~Function() override;
 
   [[nodiscard]] const pmd::Context& context() const noexcept override { return context_; }
@@ -56,7 +63,7 @@ class Function final : public pmd::Function {
 
  private:
   Function(KeptNic& nic, const Device& device, LogSink log);
-  [[nodiscard]] Result<void> bring_up();
+  [[nodiscard]] Result<void> bring_up(const FunctionOptions& options);
   void take_events();
   void lose(std::string why);
 

@@ -23,6 +23,7 @@ struct Range {
   std::string_view unit = "";
   std::string_view suffix = "";                        // stands behind the number
   std::optional<std::uint64_t> preset = std::nullopt;  // what NAME alone, or `timing`, gives it
+  bool is_time = false;  // in ns, and written with its unit: 100ns, 1us, 2ms
 };
 
 struct Row {
@@ -62,8 +63,12 @@ constexpr std::array kRows{
         &Behaviours::delay_ns,
         "every frame is late by a seeded 0 to so many ns, and may be overtaken",
         {.least = 1, .greatest = 4'000'000'000}},
-    Row{"a1-off", &Behaviours::a1_off,
-        "DESTROY_MKEY is answered while DMA under the key is pending, against assumption A1"},
+    Row{"a1-off",
+        &Behaviours::a1_off_ns,
+        "DESTROY_MKEY is answered while DMA under the key is pending, against assumption A1; with "
+        "a "
+        "value memory is touched that long after the key check",
+        {.least = 1, .greatest = 60'000'000'000, .unit = "ns", .preset = 0, .is_time = true}},
     Row{"a2-off", &Behaviours::a2_off, "a UMR completes though DMA under its key is still to come"},
     Row{"a5-off", &Behaviours::a5_off,
         "the device still reaches what the IOMMU has unmapped, against assumption A5"},
@@ -144,11 +149,28 @@ void turn_off(const Row& row, Behaviours& chosen) {
   std::visit([&chosen](auto member) { chosen.*member = {}; }, row.member);
 }
 
+struct TimeUnit {
+  std::string_view name;
+  std::uint64_t ns;
+};
+constexpr std::array kTimeUnits{TimeUnit{"ms", 1'000'000}, TimeUnit{"us", 1'000},
+                                TimeUnit{"ns", 1}};
+
+/// In the largest unit that holds it whole.
+std::string time_text(std::uint64_t ns) {
+  const auto* const unit =
+      std::ranges::find_if(kTimeUnits, [ns](const TimeUnit& each) { return ns % each.ns == 0; });
+  return std::to_string(ns / unit->ns) + std::string(unit->name);
+}
+
 /// "slow-init=1-4000 (ms)", "retry-total=7T-8T", "loss=0-1" or "never-ready".
 std::string form_of(const Row& row) {
   std::string form(row.name);
   if (is_flag(row)) return form;
   if (is_share(row)) return form + "=0-1";
+  if (row.range.is_time)
+    return form + "[=TIME] (" + time_text(row.range.least) + " to " +
+           time_text(row.range.greatest) + ", as in 100ns, 1us, 2ms)";
   const std::string suffix(row.range.suffix);
   form += "=" + std::to_string(row.range.least) + suffix + "-" +
           std::to_string(row.range.greatest) + suffix;
@@ -164,6 +186,17 @@ std::optional<T> parse(std::string_view text, T least, T greatest) {
   return value >= least && value <= greatest ? std::optional(value) : std::nullopt;
 }
 
+/// "1us": the number of ns.
+std::optional<std::uint64_t> parse_time(std::string_view text, const Range& range) {
+  const auto* const unit = std::ranges::find_if(
+      kTimeUnits, [text](const TimeUnit& each) { return text.ends_with(each.name); });
+  if (unit == kTimeUnits.end()) return std::nullopt;
+  text.remove_suffix(unit->name.size());
+  const auto count = parse<std::uint64_t>(text, 1, range.greatest / unit->ns);
+  if (!count || *count * unit->ns < range.least) return std::nullopt;
+  return *count * unit->ns;
+}
+
 /// NAME=`text`, or NAME alone. False: it does not take that.
 bool turn_on(const Row& row, Behaviours& chosen, std::optional<std::string_view> text) {
   if (is_flag(row)) {
@@ -176,6 +209,10 @@ bool turn_on(const Row& row, Behaviours& chosen, std::optional<std::string_view>
     return share.has_value();
   }
   auto& number = chosen.*std::get<Number>(row.member);
+  if (row.range.is_time) {
+    number = text ? parse_time(*text, row.range) : row.range.preset;
+    return number.has_value();
+  }
   if (text && !text->ends_with(row.range.suffix)) return false;
   if (text) text->remove_suffix(row.range.suffix.size());
   number = text ? parse(*text, row.range.least, row.range.greatest) : row.range.preset;
@@ -212,6 +249,7 @@ std::string value_in_force(const Row& row, const Behaviours& chosen) {
   if (is_flag(row)) return std::string(chosen.*std::get<Flag>(row.member) ? "" : kOff);
   if (!is_share(row)) {
     const auto& number = chosen.*std::get<Number>(row.member);
+    if (number && row.range.is_time) return *number == 0 ? "" : "=" + time_text(*number);
     return number ? "=" + std::to_string(*number) + std::string(row.range.suffix)
                   : std::string(kOff);
   }

@@ -28,7 +28,7 @@ struct Behaviours {
   // model/transport/frame_faults.hpp.
   std::optional<double> loss, duplicate, reorder, corrupt;
   std::optional<std::uint64_t> delay_ns;
-  bool a1_off = false;
+  std::optional<std::uint64_t> a1_off_ns;  // 0: whatever data_path_ns says
   bool a2_off = false;
   bool a5_off = false;
   bool a6_off = false;

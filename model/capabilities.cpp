@@ -59,7 +59,7 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_max_transport_domain">(ReceiveTargets::kLogMaxDomain);
   c.set<"xrc", 1>().put<"log_max_xrcd">(SharedReceives::kLogMaxXrcd);
   c.put<"log_max_srq">(SharedReceives::kLogMaxSrq).put<"log_max_rmp">(SharedReceives::kLogMaxSrq);
-  c.put<"log_max_srq_sz">(SharedReceives::kLogMaxEntries);
+  c.put<"log_max_srq_sz">(RingShape::kLogMaxEntries);
   c.put<"log_max_rq">(ReceiveTargets::kLogMaxRq).put<"log_max_tir">(ReceiveTargets::kLogMaxTir);
   if (port_type == PortType::Ethernet) {
     c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>();

@@ -158,8 +158,11 @@ Verdict query_adapter(Core& /*core*/,
   static_cast<void>(request.out.try_set<"query_adapter_struct.ieee_vendor_id">(kOui));
   request.out.put<"query_adapter_struct.vsd_vendor_id">(kVendorId);
   const auto board = request.out.bytes<"query_adapter_struct.vsd_contd_psid">();
-  static_assert(prm::kModelBoardId.size() == decltype(board)::extent);
-  std::ranges::transform(prm::kModelBoardId, board.begin(), [](char c) { return std::byte(c); });
+  // A copy: of an inline variable the linker keeps one, and of its literal each object its own, so
+  // that code which is partly folded would go from the one's beginning to the other's end.
+  constexpr std::string_view kBoard = prm::kModelBoardId;
+  static_assert(kBoard.size() == decltype(board)::extent);
+  std::ranges::transform(kBoard, board.begin(), [](char c) { return std::byte(c); });
   return {};
 }
 

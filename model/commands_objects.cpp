@@ -249,7 +249,7 @@ Verdict destroy_mkey(Core& core,
                      const Request<prm::destroy_mkey_in, prm::destroy_mkey_out>& request) {
   const std::uint32_t index = request.in.get<"mkey_index">();
   const bool waits =
-      core.mkeys.is_indirect(index) ? !core.behaviours.a6_off : !core.behaviours.a1_off;
+      core.mkeys.is_indirect(index) ? !core.behaviours.a6_off : !core.behaviours.a1_off_ns;
   if (waits && core.mkeys.disable(index) && core.mkeys.has_pending_dma(index)) return not_yet();
   if (const auto pd = core.mkeys.pd_of(index)) core.pd_references.drop(*pd);
   if (const auto held = core.mkey_umems.extract(index)) core.umems.release(held.mapped());

@@ -38,7 +38,7 @@ Verdict check_references(const Core& core, const QpReferences& references, bool 
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (references.has_uar && !core.uars.contains(references.uar))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);
-  if (references.xrcd != 0 && !core.shared_receives.has_domain(references.xrcd))
+  if (references.xrcd != 0 && !core.shared_receives.domains().contains(references.xrcd))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);
   if (!core.cqs.exists(references.cq_send) || !core.cqs.exists(references.cq_receive))
     return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
@@ -177,7 +177,7 @@ Verdict create_qp(Core& core, const CreateQp& request) {
   core.cq_references.add(references.cq_receive);
   core.umems.hold(references.umems);
   if (references.shared_receives != 0) core.shared_receives.hold(references.shared_receives);
-  if (references.xrcd != 0) core.shared_receives.hold_domain(references.xrcd);
+  if (references.xrcd != 0) core.shared_receives.domains().hold(references.xrcd);
   if (references.has_uar) core.use_uar(references.uar);
   static_cast<void>(request.out.try_set<"qpn">(*qpn));
   return {};
@@ -197,7 +197,7 @@ Verdict destroy_qp(Core& core, const Request<prm::destroy_qp_in, prm::destroy_qp
   core.umems.release(references.umems);
   if (references.shared_receives != 0) core.shared_receives.release(references.shared_receives);
   core.q_counter_references.drop(references.q_counters);
-  if (references.xrcd != 0) core.shared_receives.release_domain(references.xrcd);
+  if (references.xrcd != 0) core.shared_receives.domains().release(references.xrcd);
   if (references.has_uar) core.release_uar(references.uar);
   return {};
 }

@@ -17,7 +17,7 @@ Verdict alloc_transport_domain(
     Core& core,
     const Request<prm::alloc_transport_domain_in, prm::alloc_transport_domain_out>& request) {
   std::uint32_t number = 0;
-  const Verdict verdict = core.receive_targets.allocate_domain(number);
+  const Verdict verdict = core.receive_targets.domains().allocate(number);
   if (verdict.ok()) static_cast<void>(request.out.try_set<"transport_domain">(number));
   return verdict;
 }
@@ -25,7 +25,7 @@ Verdict alloc_transport_domain(
 Verdict dealloc_transport_domain(
     Core& core,
     const Request<prm::dealloc_transport_domain_in, prm::dealloc_transport_domain_out>& request) {
-  return core.receive_targets.free_domain(request.in.get<"transport_domain">());
+  return core.receive_targets.domains().free(request.in.get<"transport_domain">());
 }
 
 Verdict create_rq(Core& core, const Request<prm::create_rq_in, prm::create_rq_out>& request) {

@@ -26,14 +26,14 @@ Verdict destroy(Core& core, Kind kind, std::uint32_t number) {
 
 Verdict alloc_xrcd(Core& core, const Request<prm::alloc_xrcd_in, prm::alloc_xrcd_out>& request) {
   std::uint32_t number = 0;
-  const Verdict verdict = core.shared_receives.allocate_domain(number);
+  const Verdict verdict = core.shared_receives.domains().allocate(number);
   if (verdict.ok()) static_cast<void>(request.out.try_set<"xrcd">(number));
   return verdict;
 }
 
 Verdict dealloc_xrcd(Core& core,
                      const Request<prm::dealloc_xrcd_in, prm::dealloc_xrcd_out>& request) {
-  return core.shared_receives.free_domain(request.in.get<"xrcd">());
+  return core.shared_receives.domains().free(request.in.get<"xrcd">());
 }
 
 Verdict create_xrc_srq(Core& core,

@@ -108,8 +108,10 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
                                      Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
   transport_options.pace = options.pace;
   transport_options.on_recording_lost = options.on_recording_lost;
-  if (const auto ns = core->behaviours.data_path_ns; ns && !options.pace)
-    transport_options.pace = std::make_shared<FixedPace>(*ns);
+  const std::uint64_t data_path_ns =
+      std::max(core->behaviours.data_path_ns.value_or(0), core->behaviours.a1_off_ns.value_or(0));
+  if (data_path_ns != 0 && !options.pace)
+    transport_options.pace = std::make_shared<FixedPace>(data_path_ns);
   PORTCULLIS_TRY_ASSIGN(core->transport, Transport::create(deps, transport_options));
   core->mkeys.set_idle_hook({[](void* context, std::uint32_t) {
                                core_of(context).resume_dma_waits();
@@ -225,7 +227,7 @@ Census Core::census() const {
   census.rqs = receive_targets.rqs();
   census.tirs = receive_targets.tirs();
   census.srqs = shared_receives.queues();
-  census.xrcds = shared_receives.domains();
+  census.xrcds = shared_receives.domains().count();
   census.pages = pages.held();
   census.dma_mappings = iommu.mappings();
   census.commands_in_flight = commands.in_flight();

@@ -20,17 +20,11 @@ enum Refusal : std::uint32_t {
   kNoSuchQueue,
   kInUse,
   kNotOffered,
-  kSizes,
-  kShortList,
-  kRecord,
   kState,
   kLimit,
 };
 
-constexpr std::uint32_t kRecordAlignment = 4;
 constexpr std::uint32_t kLogStrideUnit = 4;  // xrc_srqc.log_rq_stride counts from 16 bytes
-constexpr std::uint32_t kMaxLogStride = 9;   // max_wqe_sz_rq of the capabilities
-constexpr std::uint32_t kMaxLogPageSize = 19;
 /// A WQE's first segment, which names the next WQE, and one data segment: create_srq of
 /// mlx5_ib/srq.c makes none smaller.
 constexpr std::uint32_t kMinLogStride = 5;
@@ -54,41 +48,13 @@ std::vector<std::byte> copy_of(std::span<const std::byte> context) {
 
 }  // namespace
 
-Verdict SharedReceives::allocate_domain(std::uint32_t& number) {
-  const auto fresh = domain_ids_.allocate();
-  if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
-  domains_.insert(number = *fresh);
-  return {};
-}
-
-Verdict SharedReceives::free_domain(std::uint32_t number) {
-  if (!domains_.contains(number)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);
-  if (domain_references_.any(number)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
-  domains_.erase(number);
-  domain_ids_.give_back(number);
-  return {};
-}
-
-Verdict SharedReceives::lay_out(const Shape& shape, std::span<const std::byte> pas, Queue& queue) {
-  if (shape.log_stride < kMinLogStride || shape.log_stride > kMaxLogStride ||
-      shape.log_entries > kLogMaxEntries || shape.log_page_size > kMaxLogPageSize)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
-  const std::uint64_t bytes = std::uint64_t{1} << (shape.log_stride + shape.log_entries);
-  const std::uint64_t needed = QueuePages::needed(bytes, shape.log_page_size, shape.page_offset);
-  if (needed > pas.size() / sizeof(Iova)) return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
-  queue.pages = QueuePages(page_list(pas, needed), shape.log_page_size, shape.page_offset);
-  if (!queue.pages.aligned()) return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
-  if (shape.record % kRecordAlignment != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kRecord);
+Verdict SharedReceives::add(const RingShape& shape, std::span<const std::byte> pas, Queue queue,
+                            std::uint32_t& number) {
+  if (const Verdict verdict = lay_out(shape, pas, queue.ring); !verdict.ok()) return verdict;
   queue.record = shape.record;
-  queue.stride = 1U << shape.log_stride;
-  queue.entries = 1U << shape.log_entries;
-  return {};
-}
-
-Verdict SharedReceives::add(Queue queue, std::uint32_t& number) {
   const auto fresh = ids_.allocate();
   if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
-  if (queue.kind == Kind::XrcSrq) domain_references_.add(queue.uses.xrcd);
+  if (queue.kind == Kind::XrcSrq) domains_.hold(queue.uses.xrcd);
   queues_.emplace(number = *fresh, std::move(queue));
   return {};
 }
@@ -102,14 +68,14 @@ Verdict SharedReceives::create(prm::ConstView<prm::xrc_srqc> context,
               .limit = context.get<"lwm">(),
               .context = copy_of(context.all())};
   if (!domains_.contains(queue.uses.xrcd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);
-  const Shape shape{.log_stride = context.get<"log_rq_stride">() + kLogStrideUnit,
-                    .log_entries = context.get<"log_xrc_srq_size">(),
-                    .log_page_size = context.get<"log_page_size">(),
-                    .page_offset = context.get<"page_offset">(),
-                    .record = Iova{context.get<"db_record_addr_h">()} << 32 |
-                              context.get<"db_record_addr_l">() << 2};
-  if (const Verdict verdict = lay_out(shape, pas, queue); !verdict.ok()) return verdict;
-  return add(std::move(queue), number);
+  const RingShape shape{.log_stride = context.get<"log_rq_stride">() + kLogStrideUnit,
+                        .min_log_stride = kMinLogStride,
+                        .log_entries = context.get<"log_xrc_srq_size">(),
+                        .log_page_size = context.get<"log_page_size">(),
+                        .page_offset = context.get<"page_offset">(),
+                        .record = Iova{context.get<"db_record_addr_h">()} << 32 |
+                                  context.get<"db_record_addr_l">() << 2};
+  return add(shape, pas, std::move(queue), number);
 }
 
 Verdict SharedReceives::create(prm::ConstView<prm::rmpc> context, std::span<const std::byte> pas,
@@ -121,13 +87,13 @@ Verdict SharedReceives::create(prm::ConstView<prm::rmpc> context, std::span<cons
               .uses = {.pd = context.get<"wq.pd">()},
               .limit = context.get<"wq.lwm">(),
               .context = copy_of(context.all())};
-  const Shape shape{.log_stride = context.get<"wq.log_wq_stride">(),
-                    .log_entries = context.get<"wq.log_wq_sz">(),
-                    .log_page_size = context.get<"wq.log_wq_pg_sz">(),
-                    .page_offset = context.get<"wq.page_offset">(),
-                    .record = context.get<"wq.dbr_addr">()};
-  if (const Verdict verdict = lay_out(shape, pas, queue); !verdict.ok()) return verdict;
-  return add(std::move(queue), number);
+  const RingShape shape{.log_stride = context.get<"wq.log_wq_stride">(),
+                        .min_log_stride = kMinLogStride,
+                        .log_entries = context.get<"wq.log_wq_sz">(),
+                        .log_page_size = context.get<"wq.log_wq_pg_sz">(),
+                        .page_offset = context.get<"wq.page_offset">(),
+                        .record = context.get<"wq.dbr_addr">()};
+  return add(shape, pas, std::move(queue), number);
 }
 
 const SharedReceives::Queue* SharedReceives::find(Kind kind, std::uint32_t number) const noexcept {
@@ -140,7 +106,7 @@ Verdict SharedReceives::destroy(Kind kind, std::uint32_t number, Uses& uses) {
   if (queue == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQueue);
   if (references_.any(number)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
   uses = queue->uses;
-  if (kind == Kind::XrcSrq) domain_references_.drop(uses.xrcd);
+  if (kind == Kind::XrcSrq) domains_.release(uses.xrcd);
   queues_.erase(number);
   ids_.give_back(number);
   return {};
@@ -149,7 +115,7 @@ Verdict SharedReceives::destroy(Kind kind, std::uint32_t number, Uses& uses) {
 Verdict SharedReceives::arm(Kind kind, std::uint32_t number, std::uint32_t limit) {
   if (find(kind, number) == nullptr) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQueue);
   Queue& queue = queues_.at(number);
-  if (limit >= queue.entries) return refuse(CommandStatus::BAD_PARAM_ERR, kLimit);
+  if (limit >= queue.ring.entries) return refuse(CommandStatus::BAD_PARAM_ERR, kLimit);
   queue.limit = limit;
   const auto posted = dma_->load_be32(queue.record + prm::record_byte(prm::kRcvDbr));
   if (posted) check_limit(number, queue, static_cast<std::uint16_t>(*posted - queue.taken));
@@ -185,19 +151,10 @@ ReceiveFault SharedReceives::take(std::uint32_t number, Taken& taken) {
   if (!posted) return ReceiveFault::Unreadable;
   const auto left = static_cast<std::uint16_t>(*posted - queue.taken);
   if (left == 0) return ReceiveFault::Empty;
-  const std::uint64_t at = std::uint64_t{queue.next & (queue.entries - 1)} * queue.stride;
   std::array<std::byte, prm::mlx5_wqe_srq_next_seg::bytes> next;
-  if (!dma_->read(queue.pages.at(at), next)) return ReceiveFault::Unreadable;
-  taken.pieces.clear();
-  for (std::uint32_t byte = next.size(); byte < queue.stride;
-       byte += prm::mlx5_wqe_data_seg::bytes) {
-    std::array<std::byte, prm::mlx5_wqe_data_seg::bytes> raw;
-    if (!dma_->read(queue.pages.at(at + byte), raw)) return ReceiveFault::Unreadable;
-    const prm::ConstView<prm::mlx5_wqe_data_seg> segment{raw};
-    if (segment.get<"lkey">() == prm::kInvalidLkey) break;
-    taken.pieces.push_back(
-        {segment.get<"byte_count">(), segment.get<"lkey">(), segment.get<"addr">()});
-  }
+  if (!dma_->read(queue.ring.segment(queue.next, 0), next) ||
+      !queue.ring.read(*dma_, queue.next, next.size(), taken.pieces))
+    return ReceiveFault::Unreadable;
   taken.index = queue.next;
   queue.next = static_cast<std::uint16_t>(
       prm::ConstView<prm::mlx5_wqe_srq_next_seg>{next}.get<"next_wqe_index">());
@@ -209,9 +166,7 @@ ReceiveFault SharedReceives::take(std::uint32_t number, Taken& taken) {
 void SharedReceives::clear() {
   domains_.clear();
   queues_.clear();
-  domain_references_.clear();
   references_.clear();
-  domain_ids_.clear();
   ids_.clear();
 }
 

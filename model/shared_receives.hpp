@@ -11,13 +11,13 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "model/dma.hpp"
+#include "model/domains.hpp"
 #include "model/eq.hpp"
 #include "model/id_table.hpp"
-#include "model/queue_pages.hpp"
+#include "model/receive_ring.hpp"
 #include "model/references.hpp"
 #include "model/transport/receive_queue.hpp"
 #include "model/verdict.hpp"
@@ -33,7 +33,6 @@ class SharedReceives {
  public:
   static constexpr std::uint32_t kLogMaxXrcd = 10;
   static constexpr std::uint32_t kLogMaxSrq = 16;
-  static constexpr std::uint32_t kLogMaxEntries = 15;
   enum class Kind : std::uint8_t { XrcSrq, Rmp };
 
   /// A receive that was taken from a queue.
@@ -52,8 +51,6 @@ class SharedReceives {
   SharedReceives(Dma& dma, EqTable& eqs) noexcept : dma_(&dma), eqs_(&eqs) {}
 
   // Commands: model/commands_shared_receive.cpp has looked at PD and CQ.
-  Verdict allocate_domain(std::uint32_t& number);
-  Verdict free_domain(std::uint32_t number);
   /// `pas` is the list behind the context.
   Verdict create(prm::ConstView<prm::xrc_srqc> context, std::span<const std::byte> pas,
                  std::uint32_t& number);
@@ -71,12 +68,8 @@ class SharedReceives {
   [[nodiscard]] bool exists(std::uint32_t number) const noexcept {
     return queues_.contains(number);
   }
-  /// The same of an XRC domain.
-  void hold_domain(std::uint32_t number) { domain_references_.add(number); }
-  void release_domain(std::uint32_t number) { domain_references_.drop(number); }
-  [[nodiscard]] bool has_domain(std::uint32_t number) const noexcept {
-    return domains_.contains(number);
-  }
+  [[nodiscard]] Domains& domains() noexcept { return domains_; }
+  [[nodiscard]] const Domains& domains() const noexcept { return domains_; }
   /// The XRC SRQ `number`; null: there is none, or it is of another domain.
   [[nodiscard]] const Uses* find_in_domain(std::uint32_t number,
                                            std::uint32_t xrcd) const noexcept {
@@ -88,41 +81,28 @@ class SharedReceives {
 
   void clear();
   [[nodiscard]] std::size_t queues() const noexcept { return queues_.size(); }
-  [[nodiscard]] std::size_t domains() const noexcept { return domains_.size(); }
 
  private:
   struct Queue {
     Kind kind = Kind::Rmp;
     Uses uses = {};
-    QueuePages pages = {};
+    ReceiveRing ring = {};
     Iova record = 0;
-    std::uint32_t stride = 0;             // bytes
-    std::uint32_t entries = 0;            // a power of two
     std::uint16_t next = 0;               // the WQE that is taken next
     std::uint16_t taken = 0;              // so many in all
     std::uint32_t limit = 0;              // 0: not armed
     std::vector<std::byte> context = {};  // as it was created
   };
-  /// Sizes and places of the two contexts.
-  struct Shape {
-    std::uint32_t log_stride = 0;
-    std::uint32_t log_entries = 0;
-    std::uint32_t log_page_size = 0;
-    std::uint32_t page_offset = 0;
-    Iova record = 0;
-  };
-  static Verdict lay_out(const Shape& shape, std::span<const std::byte> pas, Queue& queue);
-  Verdict add(Queue queue, std::uint32_t& number);
+  Verdict add(const RingShape& shape, std::span<const std::byte> pas, Queue queue,
+              std::uint32_t& number);
   [[nodiscard]] const Queue* find(Kind kind, std::uint32_t number) const noexcept;
   void check_limit(std::uint32_t number, Queue& queue, std::uint16_t left);
 
   Dma* dma_;
   EqTable* eqs_;
-  std::unordered_set<std::uint32_t> domains_;
+  Domains domains_{kLogMaxXrcd};
   std::unordered_map<std::uint32_t, Queue> queues_;
-  References domain_references_;
   References references_;
-  IdAllocator domain_ids_{1, 1U << kLogMaxXrcd};
   // mlx5_ib finds both kinds in one table (srq_table of mlx5_ib/srq_cmd.c).
   IdAllocator ids_{1, 1U << kLogMaxSrq};
 };

@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -105,8 +107,14 @@ Result<void> check_open_files(const std::vector<std::string>& arguments) {
 // The EAL's own tables call every lcore enabled before it has started.
 std::atomic<bool> is_running = false;
 
+/// Pieces of work that each lcore has ended. DPDK's own handshake is in a library that
+/// ThreadSanitizer has not built, so it sees no order between a worker's last access and whoever
+/// has waited for it.
+std::array<std::atomic<std::uint64_t>, RTE_MAX_LCORE> ended{};
+
 int run_work(void* work) {
   (*static_cast<std::function<void()>*>(work))();
+  ended[rte_lcore_id()].fetch_add(1, std::memory_order_release);
   return 0;
 }
 
@@ -178,7 +186,9 @@ LcoreTask::LcoreTask(LcoreTask&& other) noexcept
     : lcore_(other.lcore_), work_(std::move(other.work_)) {}
 
 LcoreTask::~LcoreTask() {
-  if (work_) rte_eal_wait_lcore(lcore_);
+  if (!work_) return;
+  rte_eal_wait_lcore(lcore_);
+  (void)ended[lcore_].load(std::memory_order_acquire);
 }
 
 }  // namespace portcullis::pmd

@@ -39,7 +39,7 @@ std::uint32_t function_of(const PageRequestEvent& event) {
 
 }  // namespace
 
-FirmwarePages::FirmwarePages(const Device& device, CommandQueue& commands, DmaArena& arena,
+FirmwarePages::FirmwarePages(const Device& device, CommandChannel& commands, DmaArena& arena,
                              LogSink log)
     : device_(&device), commands_(&commands), arena_(&arena), log_(std::move(log)) {}
 

@@ -19,7 +19,7 @@
 #include "base/dma_memory.hpp"
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
-#include "pmd/command_queue.hpp"
+#include "pmd/command_channel.hpp"
 #include "pmd/events.hpp"
 #include "prm/enums.hpp"
 
@@ -36,7 +36,7 @@ class FirmwarePages {
   static constexpr std::uint64_t kReclaimTimeoutNs = 5 * kNsPerSecond;
 
   /// All but `log` must outlive this.
-  FirmwarePages(const Device& device, CommandQueue& commands, DmaArena& arena, LogSink log);
+  FirmwarePages(const Device& device, CommandChannel& commands, DmaArena& arena, LogSink log);
 
   /// QUERY_PAGES for boot or init pages and as many MANAGE_PAGES as it takes; waits.
   [[nodiscard]] Result<void> give_startup(prm::QueryPagesOpMod phase);
@@ -83,7 +83,7 @@ class FirmwarePages {
   void say(const std::string& line) const;
 
   const Device* device_;
-  CommandQueue* commands_;
+  CommandChannel* commands_;
   DmaArena* arena_;
   LogSink log_;
   std::map<Function, PagesByAddress> pages_;

@@ -61,9 +61,21 @@ class Undoing {
   bool stopped_ = false;
 };
 
+Result<void> check_device(const Device& device) {
+  constexpr std::size_t kLeastBarBytes = prm::mlx5_init_seg::bytes;
+  PORTCULLIS_TRY(check_pci_id(device.function->vendor_id(), device.function->device_id()));
+  const std::size_t bar_bytes = device.bar.size();
+  if (bar_bytes < kLeastBarBytes)
+    return fail(Errc::Unsupported, "a BAR of " + std::to_string(bar_bytes) + " bytes; at least " +
+                                       std::to_string(kLeastBarBytes) + " expected");
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Hca>> Hca::bring_up(const Device& device, const Options& options) {
+  // First: an Hca switches off and resets what it has, and this may be somebody else's.
+  PORTCULLIS_TRY(step("device", check_device(device)));
   std::unique_ptr<Hca> hca(new Hca(device, options.log));
   // What came up so far goes down with it.
   if (auto done = hca->run_steps(options); !done) return forward_error(std::move(done));
@@ -82,15 +94,14 @@ Result<void> Hca::run_steps(const Options& options) {
   using Phase = prm::QueryPagesOpMod;
   PciFunction& function = *context_.device.function;
   const std::uint64_t pre_init_ms = options.firmware_pre_init_ms;
-  PORTCULLIS_TRY(step("device", check_device()));
   PORTCULLIS_TRY(step("bus mastering", function.set_bus_master(true)));
   PORTCULLIS_TRY(step("firmware pre-initialisation", wait_for_firmware(pre_init_ms)));
-  PORTCULLIS_TRY(step("command queue", start_commands()));
+  PORTCULLIS_TRY(step("command queue", start_commands(options)));
   PORTCULLIS_TRY(step("ENABLE_HCA", enable()));
-  PORTCULLIS_TRY(step("ISSI", negotiate_issi(*commands_)));
+  PORTCULLIS_TRY(step("ISSI", negotiate_issi(*context_.commands)));
   PORTCULLIS_TRY(step("boot pages", pages_->give_startup(Phase::BOOT_PAGES)));
   if (!is_virtual_function())
-    PORTCULLIS_TRY(step("HOST_ENDIANNESS", set_host_endianness(*commands_)));
+    PORTCULLIS_TRY(step("HOST_ENDIANNESS", set_host_endianness(*context_.commands)));
   PORTCULLIS_TRY(step("capabilities", set_capabilities()));
   PORTCULLIS_TRY(step("init pages", pages_->give_startup(Phase::INIT_PAGES)));
   PORTCULLIS_TRY(step("INIT_HCA", initialise()));
@@ -105,17 +116,6 @@ Result<void> Hca::run_steps(const Options& options) {
 
 bool Hca::is_virtual_function() const noexcept {
   return context_.device.function->device_id() == kConnectX5VfDeviceId;
-}
-
-Result<void> Hca::check_device() const {
-  constexpr std::size_t kLeastBarBytes = prm::mlx5_init_seg::bytes;
-  const PciFunction& function = *context_.device.function;
-  PORTCULLIS_TRY(check_pci_id(function.vendor_id(), function.device_id()));
-  const std::size_t bar_bytes = context_.device.bar.size();
-  if (bar_bytes < kLeastBarBytes)
-    return fail(Errc::Unsupported, "a BAR of " + std::to_string(bar_bytes) + " bytes; at least " +
-                                       std::to_string(kLeastBarBytes) + " expected");
-  return {};
 }
 
 /// Firmware holds initializing at 1 until it can be talked to. Behind a reset the register may read
@@ -138,12 +138,13 @@ Result<void> Hca::wait_for_firmware(std::uint64_t timeout_ms) const {
   return {};
 }
 
-Result<void> Hca::start_commands() {
+Result<void> Hca::start_commands(const Options& options) {
   Device& device = context_.device;
   PORTCULLIS_TRY_ASSIGN(commands_, CommandQueue::create(device, arena_, health_));
-  context_.commands = commands_.get();
+  context_.commands =
+      options.present_commands ? &options.present_commands(*commands_) : commands_.get();
   commands_->on_idle([this] { serve_events(); });
-  pages_.emplace(device, *commands_, arena_, log_);
+  pages_.emplace(device, *context_.commands, arena_, log_);
 
   const Segment segment(device.bar);
   const std::uint32_t revision = segment.get<"fw_rev">();
@@ -157,26 +158,26 @@ Result<void> Hca::start_commands() {
 }
 
 Result<void> Hca::enable() {
-  PORTCULLIS_TRY(enable_hca(*commands_));
+  PORTCULLIS_TRY(enable_hca(*context_.commands));
   enabled_ = true;
   return {};
 }
 
 Result<void> Hca::set_capabilities() {
-  PORTCULLIS_TRY_ASSIGN(const std::uint32_t checksum, set_general_capabilities(*commands_));
+  PORTCULLIS_TRY_ASSIGN(const std::uint32_t checksum, set_general_capabilities(*context_.commands));
   if (checksum == kSignsAnswers) commands_->verify_answers();
-  PORTCULLIS_TRY(set_atomic_capabilities(*commands_));
-  return set_roce_capabilities(*commands_);
+  PORTCULLIS_TRY(set_atomic_capabilities(*context_.commands));
+  return set_roce_capabilities(*context_.commands);
 }
 
 Result<void> Hca::initialise() {
-  PORTCULLIS_TRY(init_hca(*commands_));
+  PORTCULLIS_TRY(init_hca(*context_.commands));
   initialised_ = true;
   return {};
 }
 
 Result<void> Hca::note_board() {
-  PORTCULLIS_TRY_ASSIGN(board_id_, read_board_id(*commands_));
+  PORTCULLIS_TRY_ASSIGN(board_id_, read_board_id(*context_.commands));
   return {};
 }
 
@@ -194,14 +195,14 @@ Result<void> Hca::create_event_queue(std::uint32_t log_entries) {
 }
 
 Result<void> Hca::note_capabilities() {
-  PORTCULLIS_TRY_ASSIGN(context_.caps, read_capabilities(*commands_));
+  PORTCULLIS_TRY_ASSIGN(context_.caps, read_capabilities(*context_.commands));
   return {};
 }
 
 Result<void> Hca::enable_roce() {
   const bool ethernet = context_.caps.port_type == prm::number(prm::PortType::ETH);
   if (!ethernet || context_.caps.roce == 0) return {};
-  return enable_roce_on_vport(*commands_);
+  return enable_roce_on_vport(*context_.commands);
 }
 
 // As opening a network interface of Linux does (mlx5e_modify_admin_state); a virtual function's
@@ -209,11 +210,11 @@ Result<void> Hca::enable_roce() {
 Result<void> Hca::bring_up_port(std::uint64_t link_wait_ms) {
   if (context_.caps.port_type != prm::number(prm::PortType::ETH)) return {};
   if (!is_virtual_function()) {
-    PORTCULLIS_TRY(set_port_up(*commands_));
+    PORTCULLIS_TRY(set_port_up(*context_.commands));
   }
   const Device& device = context_.device;
   const std::uint64_t until_ns = device.clock.now_ns() + link_wait_ms * kNsPerMs;
-  PORTCULLIS_TRY_ASSIGN(const PortState state, wait_for_link(device, *commands_, until_ns));
+  PORTCULLIS_TRY_ASSIGN(const PortState state, wait_for_link(device, *context_.commands, until_ns));
   if (!state.link_up && log_)
     log_("the link of port 1 is down after " + std::to_string(link_wait_ms) + " ms (" +
          describe(state) + "): check the cable and the peer's port");
@@ -284,9 +285,10 @@ Result<void> Hca::hand_back() {
   Undoing undoing;
   if (events_) undoing.run("event queue", [this] { return stop_events(); });
   if (uar_) undoing.run("UAR", [this] { return uar_->destroy(); });
-  if (initialised_) undoing.run("TEARDOWN_HCA", [this] { return teardown_hca(*commands_); });
+  if (initialised_)
+    undoing.run("TEARDOWN_HCA", [this] { return teardown_hca(*context_.commands); });
   if (pages_) undoing.run("firmware pages", [this] { return pages_->reclaim_all(); });
-  if (enabled_) undoing.run("DISABLE_HCA", [this] { return disable_hca(*commands_); });
+  if (enabled_) undoing.run("DISABLE_HCA", [this] { return disable_hca(*context_.commands); });
   return std::move(undoing).verdict();
 }
 

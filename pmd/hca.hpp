@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ struct HcaOptions {
   /// How long bring-up waits for the link of an Ethernet port; a link that stays down is told in
   /// the log and is no error.
   std::uint64_t link_wait_ms = 2'000;
+  /// Given the command queue, returns the channel that every command of the function goes by from
+  /// then on: one that records, say. It must outlive the function. May be empty.
+  std::function<CommandChannel&(CommandChannel& queue)> present_commands = {};
 };
 
 class Hca final : public Function {
@@ -57,7 +61,9 @@ class Hca final : public Function {
   [[nodiscard]] const std::string& board_id() const noexcept override { return board_id_; }
 
   /// Of an Ethernet port. What changes it comes as PortChangeEvent.
-  [[nodiscard]] Result<PortState> port_state() const { return query_port_state(*commands_); }
+  [[nodiscard]] Result<PortState> port_state() const {
+    return query_port_state(*context_.commands);
+  }
   /// Serves page requests too.
   [[nodiscard]] Result<void> poll() override;
   [[nodiscard]] Result<void> condition() const override;
@@ -86,9 +92,8 @@ class Hca final : public Function {
   Hca(const Device& device, LogSink log);
 
   [[nodiscard]] Result<void> run_steps(const Options& options);
-  [[nodiscard]] Result<void> check_device() const;
   [[nodiscard]] Result<void> wait_for_firmware(std::uint64_t timeout_ms) const;
-  [[nodiscard]] Result<void> start_commands();
+  [[nodiscard]] Result<void> start_commands(const Options& options);
   [[nodiscard]] Result<void> enable();
   [[nodiscard]] Result<void> set_capabilities();
   [[nodiscard]] Result<void> initialise();

@@ -18,11 +18,25 @@ std::string hex(std::uint32_t value) {
   return "0x" + text;
 }
 
+/// What the firmware leaves for its maker, in the words of print_health_info (core/health.c).
+std::string describe_assert(const Segment& segment) {
+  return "assert_var " + hex(segment.get<"health.assert_var[0]">()) + " " +
+         hex(segment.get<"health.assert_var[1]">()) + " " +
+         hex(segment.get<"health.assert_var[2]">()) + " " +
+         hex(segment.get<"health.assert_var[3]">()) + " " +
+         hex(segment.get<"health.assert_var[4]">()) + " " +
+         hex(segment.get<"health.assert_var[5]">()) + ", assert_exit_ptr " +
+         hex(segment.get<"health.assert_exit_ptr">()) + ", assert_callra " +
+         hex(segment.get<"health.assert_callra">()) + ", hw_id " +
+         hex(segment.get<"health.hw_id">()) + ", irisc_index " +
+         hex(segment.get<"health.irisc_index">());
+}
+
 std::string describe_syndrome(const Segment& segment) {
   const auto synd = static_cast<prm::HealthSyndrome>(segment.get<"health.synd">());
   return "health syndrome " + hex(segment.get<"health.synd">()) + " (" +
          std::string(prm::meaning(synd)) + "), ext_synd " + hex(segment.get<"health.ext_synd">()) +
-         ", the firmware asks for a reset";
+         ", the firmware asks for a reset; " + describe_assert(segment);
 }
 
 }  // namespace

@@ -31,6 +31,11 @@ Result<void> Client::write_long() {
   return {};
 }
 
+Result<void> Client::write_stream() {
+  PORTCULLIS_TRY_ASSIGN(stream_, Stream::create(*context_, pd_));
+  return {};
+}
+
 Result<void> Client::connect(const Connection& connection) {
   seen_ = {};
   PORTCULLIS_TRY(reset());
@@ -57,19 +62,20 @@ void Client::start(const Target& target, std::uint64_t first_ns, std::uint64_t i
   interval_ns_ = interval_ns;
   next_post_ns_ = first_ns;
   last_word_ = dma_peek_u64(target_.bytes.data());
+  if (stream_) stream_->begin({target.address, target.rkey, target.tag});
   is_running_ = true;
 }
 
 Result<void> Client::pump() {
   if (!is_running_) return {};
   PORTCULLIS_TRY(poll_all());
-  watch_region();
+  if (!stream_) watch_region();
   if (seen_.failure) return {};
-  return post_due();
+  return stream_ ? stream_->post(qp_, context_->device.clock.now_ns()) : post_due();
 }
 
 std::uint64_t Client::next_ns() const noexcept {
-  if (!is_running_ || seen_.failure || !has_room())
+  if (!is_running_ || seen_.failure || stream_ || !has_room())
     return std::numeric_limits<std::uint64_t>::max();
   return next_post_ns_;
 }
@@ -85,6 +91,7 @@ Result<void> Client::poll_all() {
     const std::uint64_t now = context_->device.clock.now_ns();
     if (completion->ok()) {
       ++seen_.writes;
+      if (stream_) stream_->complete(completion->wr_id);
       seen_.last_success_ns = now;
     } else if (!seen_.failure) {  // the WRITEs behind it are flushed and tell nothing new
       seen_.failure = completion;

@@ -3,12 +3,14 @@
 // The client at the other end of a lease, one that ignores the outcome of a revoke: it goes on
 // writing 64 bytes on a schedule until its own QP tells it that a WRITE failed. It notes when the
 // last WRITE succeeded, when the first failed and how, and when the region last changed, because
-// these together say which mechanism took the time.
+// these together say which mechanism took the time. With a stream (proof/stream.hpp) it keeps the
+// line full instead.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -20,6 +22,7 @@
 #include "pmd/memory_key.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
+#include "proof/stream.hpp"
 
 namespace portcullis::proof {
 
@@ -39,6 +42,7 @@ struct Target {
   std::uint64_t address = 0;
   prm::Rkey rkey{};
   std::span<const std::byte> bytes;
+  std::uint32_t tag = 0;  // of a stream
 };
 
 class Client {
@@ -64,6 +68,10 @@ class Client {
 
   /// WRITEs kLongBytes from now on, several packets of any MTU that a session uses.
   [[nodiscard]] Result<void> write_long();
+  /// Streams from now on; the schedule of start() is nothing to it, nor is when the region changed.
+  [[nodiscard]] Result<void> write_stream();
+  /// Null without write_stream().
+  [[nodiscard]] const Stream* stream() const noexcept { return stream_.get(); }
   [[nodiscard]] prm::QpNumber qpn() const noexcept { return qp_.number(); }
   /// RESET or ERR to RTS; forgets what was seen.
   [[nodiscard]] Result<void> connect(const Connection& connection);
@@ -106,6 +114,7 @@ class Client {
   const pmd::Context* context_;
   pmd::ProtectionDomain pd_;
   std::optional<Payload> payload_;
+  std::unique_ptr<Stream> stream_;
   pmd::CompletionQueue cq_;
   pmd::QueuePair qp_;
   Target target_;

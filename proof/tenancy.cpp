@@ -28,6 +28,7 @@ Result<std::unique_ptr<Tenancy>> Tenancy::create(Session& session, const Tenancy
   for (std::uint32_t i = 0; i < options.leases; ++i) {
     PORTCULLIS_TRY_ASSIGN(auto client, Client::create(session.context(), options.counter_set));
     if (options.drop && options.drop->row.has_long_writes) PORTCULLIS_TRY(client.write_long());
+    if (options.has_streams) PORTCULLIS_TRY(client.write_stream());
     tenancy->clients_.push_back(std::make_unique<Client>(std::move(client)));
   }
   PORTCULLIS_TRY(tenancy->set_up_steering());
@@ -112,7 +113,7 @@ Result<void> Tenancy::grant_all() {
 
 lease::GrantRequest Tenancy::request_of(const Client& client) const {
   lease::GrantRequest request;
-  request.bytes = kPageBytes;
+  request.bytes = options_.has_streams ? Stream::kRegionBytes : kPageBytes;
   request.peer = {.qpn = client.qpn(),
                   .psn = kClientPsn,
                   .gid = session_->path().remote_gid,
@@ -135,30 +136,51 @@ Result<void> Tenancy::connect(Client& client, const lease::Grant& grant) {
 
 Result<void> Tenancy::start_traffic() {
   const std::uint64_t start = session_->now_ns();
+  ++rounds_;
   std::vector<Client*> clients;
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     const lease::Grant& grant = grants_[i];
-    clients_[i]->start(
-        {.address = grant.address, .rkey = grant.rkey, .bytes = manager_->memory(grant.lease)},
-        start + i * options_.write_interval_ns, options_.write_interval_ns * clients_.size());
+    clients_[i]->start({.address = grant.address,
+                        .rkey = grant.rkey,
+                        .bytes = manager_->memory(grant.lease),
+                        .tag = next_tag()},
+                       start + i * options_.write_interval_ns,
+                       options_.write_interval_ns * clients_.size());
     clients.push_back(clients_[i].get());
   }
   session_->set_clients(std::move(clients));
-  const bool is_stopped = options_.drop && options_.drop->install == Install::Pre;
-  const auto all_write = [this, is_stopped] {
-    return std::all_of(clients_.begin(), clients_.end(), [is_stopped](const auto& client) {
-      return (is_stopped ? client->seen().posted : client->seen().writes) >= kWarmUpWrites;
-    });
+  const auto all_write = [this] {
+    return std::ranges::all_of(clients_, [this](const auto& client) { return is_warm(*client); });
   };
-  PORTCULLIS_TRY_ASSIGN(const bool is_warm,
+  PORTCULLIS_TRY_ASSIGN(const bool all_do,
                         session_->run_until(session_->now_ns() + kWarmUpDeadlineNs, all_write));
-  if (is_warm) return {};
+  if (all_do) return {};
+  session_->clear_clients();
   for (const auto& client : clients_)
     if (client->seen().failure)
       return fail(Errc::DeviceFailed,
                   "before any revoke: " + pmd::describe(*client->seen().failure));
   return fail(Errc::Timeout, fmt::format("the clients' first WRITEs did not complete within {} s",
                                          kWarmUpDeadlineNs / kNsPerSecond));
+}
+
+/// Leases that share a key only read in every fourth round, all of them: one that writes is what
+/// the key's end waits for, and READs would never be what is late.
+std::uint32_t Tenancy::next_tag() noexcept {
+  const bool only_reads = rounds_ % Stream::kOnlyReadsEach == 0;
+  ++last_tag_;
+  while (options_.are_together && (last_tag_ % Stream::kOnlyReadsEach == 0) != only_reads)
+    ++last_tag_;
+  return last_tag_;
+}
+
+/// Of a stream once all of its ring has been written, or its pages read.
+bool Tenancy::is_warm(const Client& client) const {
+  if (const Stream* const stream = client.stream())
+    return stream->read_completed() >= Stream::kReadBytes &&
+           (stream->only_reads() || stream->completed() >= Stream::kRingBytes);
+  const bool is_stopped = options_.drop && options_.drop->install == Install::Pre;
+  return (is_stopped ? client.seen().posted : client.seen().writes) >= kWarmUpWrites;
 }
 
 Result<void> Tenancy::revoke_all(const lease::Plan& plan) {

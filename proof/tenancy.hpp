@@ -52,6 +52,8 @@ struct TenancyOptions {
   bool are_together = false;
   /// Between the WRITEs of all clients together.
   std::uint64_t write_interval_ns = kWriteIntervalNs;
+  /// The clients stream instead (proof/stream.hpp), and the regions are as large as that needs.
+  bool has_streams = false;
   /// Hears of the key step of a client's lease (proof/key_tap.hpp). Of leases granted
   /// together only the key that they share is known. May be empty.
   std::function<void(std::size_t index)> on_key_step = {};
@@ -89,7 +91,7 @@ class Tenancy {
   [[nodiscard]] bool has_entries() const noexcept { return rule_ != nullptr; }
   [[nodiscard]] Client& client(std::size_t index) noexcept { return *clients_[index]; }
   /// The lease's memory; empty once a plan gave it back.
-  [[nodiscard]] std::span<const std::byte> region(std::size_t index) const noexcept {
+  [[nodiscard]] std::span<std::byte> region(std::size_t index) const noexcept {
     return manager_->memory(grants_[index].lease);
   }
 
@@ -100,6 +102,8 @@ class Tenancy {
   void tap_keys();
   /// Tells `hears` of every client whose peers use that key.
   void tell_of_key(prm::MkeyIndex index, const std::function<void(std::size_t)>& hears) const;
+  [[nodiscard]] bool is_warm(const Client& client) const;
+  [[nodiscard]] std::uint32_t next_tag() noexcept;
   [[nodiscard]] lease::GrantRequest request_of(const Client& client) const;
   [[nodiscard]] Result<void> connect(Client& client, const lease::Grant& grant);
   [[nodiscard]] std::vector<lease::RevokeAnswer> revoke_serially(const lease::Plan& plan);
@@ -118,6 +122,8 @@ class Tenancy {
   std::unique_ptr<steering::DropRule> rule_;  // null: no steering; asked by the manager to its end
   std::vector<lease::Grant> grants_;          // which its key steps are told by, to its end
   std::unique_ptr<lease::LeaseManager> manager_;
+  std::uint32_t last_tag_ = 0;  // of a stream
+  std::uint32_t rounds_ = 0;    // of traffic
   bool leaves_fenced_ = false;  // the last plan's best outcome is Fenced
 };
 

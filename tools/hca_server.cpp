@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// hca-server: the ConnectX-5 in software as a PCI device of a virtual machine, over vfio-user.
+// hca-server: the ConnectX-5 in software as a PCI device of a virtual machine, over vfio-user, or
+// as the device of another process of this host.
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -62,29 +64,62 @@ std::string why_no_seed(const std::string& text) {
   return "'" + text + "': a number from 0 to 18446744073709551615 is accepted";
 }
 
+/// Where the function is offered, and to whom.
+struct Offer {
+  std::string socket;  // to a guest
+  std::string shm;     // to processes
+  std::uint32_t reset_delay_ms = 0;
+  std::string wire;
+  [[nodiscard]] const std::string& path() const { return shm.empty() ? socket : shm; }
+};
+
 /// The listener is first: whoever starts a server twice has its files and wire left alone.
-Result<void> run(const std::string& socket, const std::string& wire, model::Options options) {
-  PORTCULLIS_TRY_ASSIGN(auto listener, model::vfio_user::Listener::create(socket));
+Result<void> run(const Offer& offer, model::Options options) {
+  PORTCULLIS_TRY_ASSIGN(auto listener, model::vfio_user::Listener::create(offer.path()));
   std::unique_ptr<model::FrameChannel> channel;
-  if (!wire.empty()) {
-    PORTCULLIS_TRY_ASSIGN(const model::WireSpec spec, model::WireSpec::parse(wire));
+  if (!offer.wire.empty()) {
+    PORTCULLIS_TRY_ASSIGN(const model::WireSpec spec, model::WireSpec::parse(offer.wire));
     PORTCULLIS_TRY_ASSIGN(channel, model::FrameChannel::open(spec));
   }
-  PORTCULLIS_TRY_ASSIGN(const auto function,
-                        model::HcaFunction::create(std::move(options), std::move(channel)));
+  PORTCULLIS_TRY_ASSIGN(
+      const auto function,
+      model::HcaFunction::create(std::move(options), std::move(channel),
+                                 offer.shm.empty() ? model::Owner::Guest : model::Owner::Process));
   program::heed_stop_signals(stop_asked);
-  std::cerr << "hca-server: listening on " << socket << '\n';
-  return model::serve_clients(*function, listener, stop_asked, [](std::string_view line) {
-    std::cerr << "hca-server: " << line << '\n';
-  });
+  std::cerr << "hca-server: listening on " << offer.path() << '\n';
+  const auto log = [](std::string_view line) { std::cerr << "hca-server: " << line << '\n'; };
+  if (offer.shm.empty()) return model::serve_clients(*function, listener, stop_asked, log);
+  return model::serve_owners(*function, listener, std::chrono::milliseconds(offer.reset_delay_ms),
+                             stop_asked, log);
+}
+
+void add_offer(CLI::App& app, Offer& offer) {
+  constexpr std::uint32_t kMostDelayMs = 20'000;  // who connects meanwhile waits as long
+  auto* const where = app.add_option_group("where", "one of them")->require_option(1);
+  where->add_option("--socket", offer.socket, "UNIX socket to listen on, for QEMU")
+      ->type_name("PATH");
+  auto* const shm =
+      where->add_option("--shm", offer.shm,
+                        "UNIX socket to listen on, for --device=shm:PATH of a\n"
+                        "program on this host: it maps the BAR and shares its memory");
+  shm->type_name("PATH");
+  app.add_option("--reset-delay-ms", offer.reset_delay_ms,
+                 "with --shm: how long the function goes on when its owner is gone, until it is\n"
+                 "reset; 0 (default) to 20000")
+      ->type_name("MS")
+      ->check(CLI::Range(0U, kMostDelayMs))
+      ->needs(shm);
 }
 
 int act(int argc, char** argv) {
-  CLI::App app{"A ConnectX-5 in software, offered to a virtual machine over vfio-user.",
-               "hca-server"};
-  std::string socket, wire, mac, port_type = "eth";
+  CLI::App app{
+      "A ConnectX-5 in software, offered to a virtual machine over vfio-user or to another "
+      "process.",
+      "hca-server"};
+  std::string mac, port_type = "eth";
+  Offer offer;
   model::Options options;
-  app.add_option("--socket", socket, "UNIX socket to listen on")->required()->type_name("PATH");
+  add_offer(app, offer);
   app.add_option("--timing", options.timing,
                  "how long commands take: " + joined(model::timing_names()))
       ->type_name("NAME")
@@ -95,7 +130,7 @@ int act(int argc, char** argv) {
   app.add_option("--port-type", port_type, "eth: Ethernet with RoCEv2 (default); ib: InfiniBand")
       ->type_name("eth|ib");
   app.add_flag("--vf", options.virtual_function, "be a virtual function (15b3:1018)");
-  app.add_option("--wire", wire,
+  app.add_option("--wire", offer.wire,
                  "join the port to a socket, as QEMU's -netdev dgram and stream speak:\n"
                  "dgram,local=ADDRESS,remote=ADDRESS | stream,listen=ADDRESS |\n"
                  "stream,connect=ADDRESS; an ADDRESS is HOST:PORT or a path with a '/'")
@@ -115,6 +150,8 @@ int act(int argc, char** argv) {
              "Use it with QEMU 10.1 or newer, guest memory shared:\n"
              "  -device "
              "'{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"SOCKET\"}}'\n"
+             "From another process, which finds the function reset whenever it has had an owner:\n"
+             "  hca-server --shm /tmp/hca &  leased --device=shm:/tmp/hca\n"
              "Two ports on one wire:\n"
              "  hca-server --socket a --wire stream,listen=/tmp/wire\n"
              "  hca-server --socket b --wire stream,connect=/tmp/wire --mac 02:50:43:00:00:02");
@@ -127,7 +164,7 @@ int act(int argc, char** argv) {
 
   if (const auto given = take_port(port_type, mac, options); !given) return refuse(given.error());
   options.on_recording_lost = program::note_lost_file;
-  const auto served = run(socket, wire, std::move(options));
+  const auto served = run(offer, std::move(options));
   return served ? 0 : refuse(served.error());
 }
 

@@ -7,7 +7,9 @@
 namespace portcullis::tools {
 
 void add_port_options(CLI::App& app, std::string& device, std::optional<pmd::Gid>& address) {
-  app.add_option("--device", device, "a PCI address such as 0000:03:00.0 (doctor helps), or mlx5_0")
+  app.add_option("--device", device,
+                 "a PCI address such as 0000:03:00.0 (doctor helps), mlx5_0,\n"
+                 "or shm:PATH, of hca-server --shm PATH")
       ->type_name("SPEC")
       ->required();
   add_address_option(app, address);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every program's --device= names: the ConnectX-5 in software, a PCI function that is bound to
-// vfio-pci, or a NIC that its kernel driver keeps.
+// What every program's --device= names: the ConnectX-5 in software, in this process or in another,
+// a PCI function that is bound to vfio-pci, or a NIC that its kernel driver keeps.
 //
 //   model[,timing=NAME][,behaviour=A+B=VALUE][,execution=stepped|polled][,port=eth|ib][,seed=N]
 //        [,vf][,pcap=FILE][,trace=FILE]
 //   0000:03:00.0
 //   mlx5_0
+//   shm:PATH
 //
 // timing: instant, or cx5-16.35.4506, whose command times are those of a firmware that was measured
 // (docs/benchmarks.md). A stepped model runs in its caller's waits and on a clock of its own, so a
 // run is a function of its seed; a polled one has a thread. No privileges are needed for either.
 // mlx5_0 is a name of /sys/class/infiniband; its driver must offer DevX. Its addresses are those
-// that the kernel gave it.
+// that the kernel gave it. PATH is the socket of an hca-server --shm (docs/hca-server.md): it has
+// one owner at a time, and is reset behind each.
 //
 // Example, leases.cpp:
 //   PORTCULLIS_TRY_ASSIGN(const auto spec, DeviceSpec::parse("model,timing=cx5-16.35.4506"));

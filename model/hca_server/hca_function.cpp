@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/dma_bytes.hpp"
+#include "base/shared_pages.hpp"
 #include "model/transport/frame_faults.hpp"
 
 namespace portcullis::model {
@@ -22,33 +23,44 @@ vfio_user::ConfigSpace::Options config_options(const Options& options) {
 }  // namespace
 
 Result<std::unique_ptr<HcaFunction>> HcaFunction::create(Options options,
-                                                         std::unique_ptr<FrameChannel> channel) {
+                                                         std::unique_ptr<FrameChannel> channel,
+                                                         Owner owner) {
   PORTCULLIS_TRY_ASSIGN(const Timing timing, find_timing(options.timing));
   PORTCULLIS_TRY_ASSIGN(Behaviours behaviours, find_behaviours(options.behaviours, options.timing));
   PORTCULLIS_TRY_ASSIGN(Bar bar, Bar::create());
+  UniqueFd bar_file;
+  if (owner == Owner::Process) {
+    PORTCULLIS_TRY_ASSIGN(bar_file, make_shared_file("bar0", Bar::kBytes, /*is_fixed=*/true));
+    PORTCULLIS_TRY(share_pages(bar.bytes(), bar_file.get(), 0));
+  }
   PORTCULLIS_TRY_ASSIGN(Iommu iommu, Iommu::create());
   if (!options.wire) options.wire = std::make_shared<Wire>(0, options.port_type);
   auto loop = std::make_shared<EventLoop>(Execution::Polled, options.seed);
   PORTCULLIS_TRY_ASSIGN(
       std::unique_ptr<Core> core,
       Core::create({std::move(bar), std::move(iommu), timing, std::move(behaviours), loop,
-                    /*sees_every_store=*/true},
+                    /*sees_every_store=*/owner == Owner::Guest},
                    options));
   return std::unique_ptr<HcaFunction>(new HcaFunction(
       std::move(core), options,
       channel ? std::make_unique<Uplink>(options.wire, std::move(loop), std::move(channel))
-              : nullptr));
+              : nullptr,
+      std::move(bar_file)));
 }
 
 HcaFunction::HcaFunction(std::unique_ptr<Core> core, const Options& options,
-                         std::unique_ptr<Uplink> uplink)
-    : core_(std::move(core)), uplink_(std::move(uplink)), config_(config_options(options)) {
+                         std::unique_ptr<Uplink> uplink, UniqueFd bar_file)
+    : bar_file_(std::move(bar_file)),
+      core_(std::move(core)),
+      uplink_(std::move(uplink)),
+      config_(config_options(options)) {
   core_->eqs.on_interrupt(
       [](void* context, std::uint32_t vector) noexcept {
         static_cast<HcaFunction*>(context)->interrupt(vector);
       },
       this);
-  core_->dma.set_remote(this);
+  // A process shares all memory that there is: what is in no range is a fault.
+  if (!bar_file_.is_open()) core_->dma.set_remote(this);
   if (uplink_) uplink_->inject(frame_faults(core_->behaviours), options.seed);
 }
 
@@ -99,6 +111,10 @@ std::uint64_t HcaFunction::region_bytes(std::uint32_t region) const {
     default:
       return 0;
   }
+}
+
+int HcaFunction::region_file(std::uint32_t region) const {
+  return region == VFIO_PCI_BAR0_REGION_INDEX ? bar_file_.get() : -1;
 }
 
 std::uint32_t HcaFunction::interrupts(std::uint32_t index) const {

@@ -9,6 +9,9 @@
 // Only serve() works, never a client's command: the client may be unable to answer a DMA message
 // while it waits for a reply. While serve() waits for such an answer commands go on: stores to the
 // BAR line up, everything else takes effect at once, and a reset ends the wait.
+//
+// For a process of this host (Owner::Process) the seam is that of the model in process instead: the
+// BAR is memory of both, its doorbells are looked at, and nothing is asked for by message.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +19,7 @@
 #include <span>
 
 #include "base/result.hpp"
+#include "base/unique_fd.hpp"
 #include "model/core.hpp"
 #include "model/hca_server/store_queue.hpp"
 #include "model/hca_server/uplink.hpp"
@@ -25,6 +29,12 @@
 
 namespace portcullis::model {
 
+/// Who drives a function.
+enum class Owner : std::uint8_t {
+  Guest,    // a virtual machine: every store to the BAR is a message, memory may be behind messages
+  Process,  // of this host: maps the BAR and shares its memory; stores are seen as in process
+};
+
 class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
  public:
   static constexpr std::uint32_t kVectors = 64;
@@ -32,7 +42,7 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   /// As Model::create; the clock is the wall's. What the port sends to others goes to `channel`,
   /// what comes from there to the port; null: nobody else is on the wire.
   [[nodiscard]] static Result<std::unique_ptr<HcaFunction>> create(
-      Options options, std::unique_ptr<FrameChannel> channel = nullptr);
+      Options options, std::unique_ptr<FrameChannel> channel = nullptr, Owner owner = Owner::Guest);
   HcaFunction(const HcaFunction&) = delete;
   HcaFunction& operator=(const HcaFunction&) = delete;
   ~HcaFunction() override = default;
@@ -49,7 +59,11 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   [[nodiscard]] Census census() const { return core_->census(); }
   [[nodiscard]] Counters counters() const { return core_->counters; }
 
+  /// Null: nobody hears.
+  void observe_dma(DmaObserver* observer) noexcept { core_->dma.set_observer(observer); }
+
   [[nodiscard]] std::uint64_t region_bytes(std::uint32_t region) const override;
+  [[nodiscard]] int region_file(std::uint32_t region) const override;
   [[nodiscard]] std::uint32_t interrupts(std::uint32_t index) const override;
   void read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> to) override;
   void write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) override;
@@ -59,13 +73,15 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   [[nodiscard]] bool has_room() const override { return stores_.has_room(); }
 
  private:
-  HcaFunction(std::unique_ptr<Core> core, const Options& options, std::unique_ptr<Uplink> uplink);
+  HcaFunction(std::unique_ptr<Core> core, const Options& options, std::unique_ptr<Uplink> uplink,
+              UniqueFd bar_file);
   void write_config(std::uint64_t offset, std::span<const std::byte> from);
   void interrupt(std::uint32_t vector) noexcept;
   // Guest memory that came without a file.
   [[nodiscard]] bool read(Iova from, std::span<std::byte> to) noexcept override;
   [[nodiscard]] bool write(Iova to, std::span<const std::byte> from) noexcept override;
 
+  UniqueFd bar_file_;  // of a process's
   std::unique_ptr<Core> core_;
   std::unique_ptr<Uplink> uplink_;
   vfio_user::ConfigSpace config_;

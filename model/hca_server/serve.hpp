@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The server's loop: one client after the other on one socket, and the function's own time between
-// their messages.
+// their messages. Guests find the function as the last one left it. A process of this host owns it
+// as one owns a function under VFIO: alone, and reset behind it.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -21,5 +23,14 @@ namespace portcullis::model {
 [[nodiscard]] Result<void> serve_clients(HcaFunction& function, vfio_user::Listener& listener,
                                          const std::atomic<bool>& stop,
                                          const std::function<void(std::string_view)>& log);
+
+/// The same for owners, on a core that it keeps busy while one is there; `function` is one made for
+/// Owner::Process. Who connects while another has it is refused. When an owner goes the function
+/// goes on for `linger`, commands, traffic and memory, and is reset then; whoever has connected
+/// meanwhile has it after that.
+[[nodiscard]] Result<void> serve_owners(HcaFunction& function, vfio_user::Listener& listener,
+                                        std::chrono::milliseconds linger,
+                                        const std::atomic<bool>& stop,
+                                        const std::function<void(std::string_view)>& log);
 
 }  // namespace portcullis::model

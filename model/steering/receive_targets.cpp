@@ -2,8 +2,9 @@
 #include "model/steering/receive_targets.hpp"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <utility>
+#include <vector>
 
 #include "model/request.hpp"
 #include "prm/doorbell.hpp"
@@ -22,17 +23,9 @@ enum Refusal : std::uint32_t {
   kNoSuchTir,
   kInUse,
   kNotOffered,
-  kSizes,
-  kShortList,
-  kRecord,
   kState,
   kModifyMask,
 };
-
-constexpr std::uint32_t kRecordAlignment = 4;
-constexpr std::uint32_t kMaxLogStride = 9;  // max_wqe_sz_rq of the capabilities
-constexpr std::uint32_t kMaxLogEntries = 15;
-constexpr std::uint32_t kMaxLogPageSize = 19;
 
 /// What the capabilities do not offer, and what a queue without hairpin or striding has no use for.
 bool asks_for_more(prm::ConstView<prm::rqc> c) {
@@ -47,49 +40,21 @@ bool asks_for_more(prm::ConstView<prm::rqc> c) {
 
 }  // namespace
 
-Verdict ReceiveTargets::allocate_domain(std::uint32_t& number) {
-  const auto fresh = domain_ids_.allocate();
-  if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
-  domains_.insert(number = *fresh);
-  return {};
-}
-
-Verdict ReceiveTargets::free_domain(std::uint32_t number) {
-  if (!domains_.contains(number)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);
-  if (domain_references_.any(number)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
-  domains_.erase(number);
-  domain_ids_.give_back(number);
-  return {};
-}
-
-Verdict ReceiveTargets::lay_out(prm::ConstView<prm::rqc> context, std::span<const std::byte> pas,
-                                Rq& rq) {
-  const std::uint32_t log_stride = context.get<"wq.log_wq_stride">();
-  const std::uint32_t log_entries = context.get<"wq.log_wq_sz">();
-  const std::uint32_t log_page_size = context.get<"wq.log_wq_pg_sz">();
-  const std::uint32_t page_offset = context.get<"wq.page_offset">();
-  if (log_stride > kMaxLogStride || (1U << log_stride) < prm::mlx5_wqe_data_seg::bytes ||
-      log_entries > kMaxLogEntries || log_page_size > kMaxLogPageSize)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
-  const std::uint64_t needed = QueuePages::needed(std::uint64_t{1} << (log_stride + log_entries),
-                                                  log_page_size, page_offset);
-  if (needed > pas.size() / sizeof(Iova)) return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
-  rq.pages = QueuePages(page_list(pas, needed), log_page_size, page_offset);
-  if (!rq.pages.aligned()) return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
-  rq.record = context.get<"wq.dbr_addr">();
-  if (rq.record % kRecordAlignment != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kRecord);
-  rq.stride = 1U << log_stride;
-  rq.entries = 1U << log_entries;
-  return {};
-}
-
 Verdict ReceiveTargets::create_rq(prm::ConstView<prm::rqc> context, std::span<const std::byte> pas,
                                   std::uint32_t& number) {
   if (asks_for_more(context)) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   if (context.get<"state">() != prm::number(RqState::RST))
     return refuse(CommandStatus::BAD_PARAM_ERR, kState);
+  const RingShape shape{
+      .log_stride = context.get<"wq.log_wq_stride">(),
+      .min_log_stride = std::countr_zero(std::uint32_t{prm::mlx5_wqe_data_seg::bytes}),
+      .log_entries = context.get<"wq.log_wq_sz">(),
+      .log_page_size = context.get<"wq.log_wq_pg_sz">(),
+      .page_offset = context.get<"wq.page_offset">(),
+      .record = context.get<"wq.dbr_addr">()};
   Rq rq;
-  if (const Verdict verdict = lay_out(context, pas, rq); !verdict.ok()) return verdict;
+  if (const Verdict verdict = lay_out(shape, pas, rq.ring); !verdict.ok()) return verdict;
+  rq.record = shape.record;
   rq.pd = context.get<"wq.pd">();
   rq.cqn = context.get<"cqn">();
   rq.user_index = context.get<"user_index">();
@@ -142,7 +107,7 @@ Verdict ReceiveTargets::create_tir(prm::ConstView<prm::tirc> context, std::uint3
   number = *fresh;
   tirs_.emplace(number, tir);
   rq_references_.add(tir.rqn);
-  domain_references_.add(tir.domain);
+  domains_.hold(tir.domain);
   return {};
 }
 
@@ -150,23 +115,10 @@ Verdict ReceiveTargets::destroy_tir(std::uint32_t number) {
   const auto found = tirs_.find(number);
   if (found == tirs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTir);
   rq_references_.drop(found->second.rqn);
-  domain_references_.drop(found->second.domain);
+  domains_.release(found->second.domain);
   tirs_.erase(found);
   tir_ids_.give_back(number);
   return {};
-}
-
-std::optional<std::vector<ReceivePiece>> ReceiveTargets::read_oldest(const Rq& rq) {
-  const std::uint64_t at = std::uint64_t{rq.consumed & (rq.entries - 1)} * rq.stride;
-  std::vector<ReceivePiece> pieces;
-  for (std::uint32_t byte = 0; byte < rq.stride; byte += prm::mlx5_wqe_data_seg::bytes) {
-    std::array<std::byte, prm::mlx5_wqe_data_seg::bytes> raw;
-    if (!deps_.dma->read(rq.pages.at(at + byte), raw)) return std::nullopt;
-    const prm::ConstView<prm::mlx5_wqe_data_seg> segment{raw};
-    if (segment.get<"lkey">() == prm::kInvalidLkey) break;
-    pieces.push_back({segment.get<"byte_count">(), segment.get<"lkey">(), segment.get<"addr">()});
-  }
-  return pieces;
 }
 
 bool ReceiveTargets::scatter(const Rq& rq, std::span<const ReceivePiece> pieces,
@@ -199,17 +151,17 @@ void ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> fram
   if (rq.state != RqState::RDY) return lose();
   const auto posted = deps_.dma->load_be32(rq.record + prm::record_byte(prm::kRcvDbr));
   if (!posted || static_cast<std::uint16_t>(*posted - rq.consumed) == 0) return lose();
-  const auto pieces = read_oldest(rq);
+  std::vector<ReceivePiece> pieces;
+  const bool readable = rq.ring.read(*deps_.dma, rq.consumed, 0, pieces);
   std::uint64_t room = 0;
-  for (const ReceivePiece& piece : pieces.value_or(std::vector<ReceivePiece>{}))
-    room += piece.bytes;
+  for (const ReceivePiece& piece : pieces) room += piece.bytes;
   // Too large a frame is lost and takes no receive.
-  if (pieces && room < frame.size()) return lose();
+  if (readable && room < frame.size()) return lose();
   Completion completion;
   completion.qpn = tir->second.rqn;
   completion.user_index = rq.user_index;
   completion.wqe_counter = rq.consumed++;
-  if (pieces && scatter(rq, *pieces, frame)) {
+  if (readable && scatter(rq, pieces, frame)) {
     completion.opcode = prm::CqeOpcode::RESP_SEND;
     completion.byte_cnt = static_cast<std::uint32_t>(frame.size());
   } else {
@@ -225,9 +177,7 @@ void ReceiveTargets::clear() {
   domains_.clear();
   rqs_.clear();
   tirs_.clear();
-  domain_references_.clear();
   rq_references_.clear();
-  domain_ids_.clear();
   rq_ids_.clear();
   tir_ids_.clear();
 }

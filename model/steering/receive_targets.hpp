@@ -8,17 +8,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
-#include <vector>
 
 #include "model/cq.hpp"
 #include "model/dma.hpp"
+#include "model/domains.hpp"
 #include "model/id_table.hpp"
 #include "model/mkey.hpp"
-#include "model/queue_pages.hpp"
+#include "model/receive_ring.hpp"
 #include "model/references.hpp"
 #include "model/scheduler.hpp"
 #include "model/transport/receive_queue.hpp"
@@ -44,8 +42,6 @@ class ReceiveTargets {
   explicit ReceiveTargets(const Deps& deps) noexcept : deps_(deps) {}
 
   // Commands: model/commands_receive.cpp has looked at PD and CQ, and at who forwards to a TIR.
-  Verdict allocate_domain(std::uint32_t& number);
-  Verdict free_domain(std::uint32_t number);
   /// `pas` is the list behind the context.
   Verdict create_rq(prm::ConstView<prm::rqc> context, std::span<const std::byte> pas,
                     std::uint32_t& number);
@@ -55,6 +51,7 @@ class ReceiveTargets {
   Verdict create_tir(prm::ConstView<prm::tirc> context, std::uint32_t& number);
   Verdict destroy_tir(std::uint32_t number);
 
+  [[nodiscard]] Domains& domains() noexcept { return domains_; }
   [[nodiscard]] bool has_tir(std::uint32_t number) const noexcept { return tirs_.contains(number); }
   /// A frame that an entry forwards to `tirn`.
   void deliver(std::uint32_t tirn, std::span<const std::byte> frame);
@@ -70,9 +67,7 @@ class ReceiveTargets {
     std::uint32_t cqn = 0;
     std::uint32_t user_index = 0;
     Iova record = 0;
-    QueuePages pages;
-    std::uint32_t stride = 0;    // bytes
-    std::uint32_t entries = 0;   // a power of two
+    ReceiveRing ring;
     std::uint16_t consumed = 0;  // receives
   };
   struct Tir {
@@ -80,20 +75,15 @@ class ReceiveTargets {
     std::uint32_t domain = 0;
   };
 
-  static Verdict lay_out(prm::ConstView<prm::rqc> context, std::span<const std::byte> pas, Rq& rq);
-  /// The oldest receive of the queue; nothing when it is not reachable by DMA.
-  std::optional<std::vector<ReceivePiece>> read_oldest(const Rq& rq);
   /// False when a key or the memory behind it does not allow it.
   bool scatter(const Rq& rq, std::span<const ReceivePiece> pieces,
                std::span<const std::byte> frame);
 
   Deps deps_;
-  std::unordered_set<std::uint32_t> domains_;
+  Domains domains_{kLogMaxDomain};
   std::unordered_map<std::uint32_t, Rq> rqs_;
   std::unordered_map<std::uint32_t, Tir> tirs_;
-  References domain_references_;
   References rq_references_;
-  IdAllocator domain_ids_{1, 1U << kLogMaxDomain};
   IdAllocator rq_ids_{1, 1U << kLogMaxRq};
   IdAllocator tir_ids_{1, 1U << kLogMaxTir};
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/q_counters.hpp"
+#include "model/receive_ring.hpp"
 #include "model/scheduler.hpp"
 #include "model/transport/frame.hpp"
 #include "model/transport/lane.hpp"
@@ -178,7 +179,7 @@ struct alignas(kCacheLineBytes) Qp {
   alignas(kCacheLineBytes) FrameTemplate frame;
   alignas(kCacheLineBytes) Path path;
 
-  ReceiveQueueMemory rq;
+  ReceiveRing rq;
   std::uint32_t shared_receives = 0;  // in place of it, a number of SharedReceives; 0: none
   std::uint32_t q_key = 0;            // of UD, from the transitions
   std::uint32_t xrcd = 0;             // of XRC

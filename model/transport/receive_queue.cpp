@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/transport/receive_queue.hpp"
 
-#include <array>
 #include <optional>
 #include <utility>
 
 #include "model/transport/engine.hpp"
 #include "model/transport/wqe_error.hpp"
 #include "prm/doorbell.hpp"
-#include "prm/wqe.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -45,18 +43,9 @@ ReceiveFault read_receive_wqe(const Engine& engine, Qp& qp) {
   const auto available = posted(engine, qp);
   if (!available) return ReceiveFault::Unreadable;
   if (*available == 0) return ReceiveFault::Empty;
-  ReceiveState& receive = qp.receive;
-  receive.pieces.clear();
-  for (std::uint32_t at = 0; at < qp.rq.stride; at += prm::mlx5_wqe_data_seg::bytes) {
-    std::array<std::byte, prm::mlx5_wqe_data_seg::bytes> bytes;
-    if (!engine.deps.dma->read(qp.rq.segment(receive.consumed, at), bytes))
-      return ReceiveFault::Unreadable;
-    const prm::ConstView<prm::mlx5_wqe_data_seg> segment{bytes};
-    if (segment.get<"lkey">() == prm::kInvalidLkey) break;
-    receive.pieces.push_back(
-        {segment.get<"byte_count">(), segment.get<"lkey">(), segment.get<"addr">()});
-  }
-  return ReceiveFault::None;
+  return qp.rq.read(*engine.deps.dma, qp.receive.consumed, 0, qp.receive.pieces)
+             ? ReceiveFault::None
+             : ReceiveFault::Unreadable;
 }
 
 std::uint16_t consume_receive(Qp& qp) noexcept {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receive WQEs as they stand in guest memory, and what becomes of those that no message used.
-// A WQE is as many data segments as its stride holds, ended before by a segment with the invalid
-// lkey (mlx5_ib_post_recv of mlx5_ib/wr.c). Nothing in them is trusted.
+// The receive WQEs of a queue pair, its own or those of a queue that it shares, and what becomes of
+// those that no message used.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "model/dma.hpp"
-#include "model/queue_pages.hpp"
 #include "prm/cqe.hpp"
 
 namespace portcullis::model {
@@ -17,25 +13,6 @@ namespace portcullis::model {
 struct Engine;
 struct Qp;
 struct WqeError;
-
-/// Where the receive WQEs of a queue pair lie: in front of its send queue.
-struct ReceiveQueueMemory {
-  QueuePages pages;
-  std::uint32_t stride = 0;   // bytes
-  std::uint32_t entries = 0;  // a power of two, or 0: none
-
-  /// A segment never straddles two pages, a WQE may.
-  [[nodiscard]] Iova segment(std::uint16_t index, std::uint32_t byte) const noexcept {
-    return pages.at(std::uint64_t{index & (entries - 1)} * stride + byte);
-  }
-};
-
-/// One segment of a receive WQE.
-struct ReceivePiece {
-  std::uint32_t bytes = 0;
-  std::uint32_t lkey = 0;
-  std::uint64_t va = 0;
-};
 
 /// Whose CQ a receive completes on, and by which index the driver finds its queue.
 struct ReceiveOwner {

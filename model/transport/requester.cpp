@@ -2,15 +2,25 @@
 #include "model/transport/requester.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "model/transport/path.hpp"
-#include "model/transport/rnr_timer.hpp"
 #include "model/transport/wqe_error.hpp"
 
 namespace portcullis::model {
 namespace {
+
+/// How long an RNR NAK asks the requester to wait: the five-bit code of its syndrome, as enum
+/// ib_rnr_timeout of include/rdma/ib_verbs.h names the times.
+constexpr std::uint64_t rnr_timer_ns(std::uint32_t code) noexcept {
+  constexpr std::array<std::uint32_t, 32> kTensOfUs{
+      65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+      48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
+      2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+  return std::uint64_t{kTensOfUs[code & 31]} * 10'000;
+}
 
 BthOpcode write_opcode(bool first, bool last, bool immediate) noexcept {
   if (!last) return first ? BthOpcode::WriteFirst : BthOpcode::WriteMiddle;

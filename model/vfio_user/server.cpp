@@ -138,6 +138,7 @@ Result<bool> Server::take_one() {
 
 /// Carries out one command and answers it.
 Result<void> Server::serve(Message& message, const Deadline& deadline) {
+  reply_files_.clear();
   const Reply reply = dispatch(message);
   if ((message.header.flags & Header::kNoReply) != 0) return {};
   Header header{.message_id = message.header.message_id,
@@ -147,8 +148,9 @@ Result<void> Server::serve(Message& message, const Deadline& deadline) {
     header.flags |= Header::kError;
     header.error = static_cast<std::uint32_t>(reply.error());
   }
-  return connection_.send(
-      header, reply ? std::span<const std::byte>(*reply) : std::span<const std::byte>(), deadline);
+  return connection_.send(header,
+                          reply ? std::span<const std::byte>(*reply) : std::span<const std::byte>(),
+                          deadline, reply_files_);
 }
 
 Server::Reply Server::dispatch(Message& message) {
@@ -247,14 +249,16 @@ Server::Reply Server::device_info(const Message& message) const {
                                .num_irqs = VFIO_PCI_NUM_IRQS});
 }
 
-Server::Reply Server::region_info(const Message& message) const {
+Server::Reply Server::region_info(const Message& message) {
   const auto request = decode<RegionInfo>(message.payload);
   if (!request || request->argsz < sizeof(RegionInfo) || request->index >= VFIO_PCI_NUM_REGIONS)
     return refuse(EINVAL);
   const std::uint64_t bytes = backend_->region_bytes(request->index);
-  // Never mappable: every store is to be seen.
-  const std::uint32_t flags =
-      bytes == 0 ? 0 : VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
+  std::uint32_t flags = bytes == 0 ? 0 : VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
+  if (const int file = backend_->region_file(request->index); file >= 0) {
+    flags |= VFIO_REGION_INFO_FLAG_MMAP;
+    reply_files_.push_back(file);
+  }
   return reply_with(RegionInfo{
       .argsz = sizeof(RegionInfo), .flags = flags, .index = request->index, .size = bytes});
 }

@@ -31,6 +31,9 @@ class Backend {
   virtual ~Backend() = default;
   /// Bytes of a region; 0: the device has none of that index.
   [[nodiscard]] virtual std::uint64_t region_bytes(std::uint32_t region) const = 0;
+  /// The file behind a region, which the client may map from its first byte on; -1: every access
+  /// is a message.
+  [[nodiscard]] virtual int region_file(std::uint32_t /*region*/) const { return -1; }
   /// Interrupts of an index; 0: none.
   [[nodiscard]] virtual std::uint32_t interrupts(std::uint32_t index) const = 0;
   /// Access inside the region, which the server has checked.
@@ -100,7 +103,7 @@ class Server {
   [[nodiscard]] Reply refuse_map(const Error& error);
   [[nodiscard]] Reply dma_unmap(const Message& message);
   [[nodiscard]] Reply device_info(const Message& message) const;
-  [[nodiscard]] Reply region_info(const Message& message) const;
+  [[nodiscard]] Reply region_info(const Message& message);
   [[nodiscard]] Reply irq_info(const Message& message) const;
   [[nodiscard]] Reply set_irqs(Message& message);
   [[nodiscard]] Reply region_read(const Message& message);
@@ -121,6 +124,7 @@ class Server {
   Connection connection_;
   GuestMemory memory_;
   std::map<std::uint32_t, std::vector<UniqueFd>> eventfds_;  // by interrupt index
+  std::vector<int> reply_files_;                             // that go with the reply in hand
   std::size_t max_transfer_bytes_ = kMaxTransferBytes;       // the client's
   Patience patience_;
   std::function<void(std::string_view)> tell_;

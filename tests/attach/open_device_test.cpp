@@ -61,6 +61,25 @@ TEST(ParseDevice, NameOfTheKernels_IsAKeptNic) {
   EXPECT_TRUE(spec->check_ready().has_value());
 }
 
+TEST(ParseDevice, CardWithATrace_IsThatCardAndRecords) {
+  const auto function = parse_device("03:00.1,trace=/tmp/x.trace");
+  const auto kept = parse_device("mlx5_0,trace=/tmp/y.trace");
+  ASSERT_TRUE(function.has_value()) << function.error().text;
+  ASSERT_TRUE(kept.has_value()) << kept.error().text;
+  EXPECT_EQ(function->bdf(), "0000:03:00.1");
+  EXPECT_EQ(function->trace_path, "/tmp/x.trace");
+  EXPECT_TRUE(kept->is_kept());
+  EXPECT_EQ(kept->trace_path, "/tmp/y.trace");
+}
+
+TEST(ParseDevice, PathBehindShm_IsWholeWhateverItHolds) {
+  const auto spec = parse_device("shm:/tmp/a,b:c");
+  ASSERT_TRUE(spec.has_value()) << spec.error().text;
+  EXPECT_EQ(std::get<ShmName>(spec->kind).path, "/tmp/a,b:c");
+  EXPECT_TRUE(spec->bdf().empty());
+  EXPECT_TRUE(spec->check_ready().has_value());
+}
+
 TEST(OpenDevice, NameThatTheKernelHasNot_SaysWhatItHasAndWhatElseIsAccepted) {
   const auto refused = OpenDevice::open(parse_device("mlx9_9").value());
   ASSERT_FALSE(refused.has_value());
@@ -90,9 +109,12 @@ INSTANTIATE_TEST_SUITE_P(
     Words, ParseDeviceRefusalTest,
     ::testing::Values(Refusal{"", "device \"\"", "model[,..], a PCI address"},
                       Refusal{"03:00", "\"03:00\"", "like 0000:03:00.0"},
-                      Refusal{"mlx5_0,vf", "\"mlx5_0,vf\"", "an RDMA device of the kernel's"},
+                      Refusal{"mlx5_0,vf", "\"vf\"", "trace=FILE expected"},
+                      Refusal{"03:00.0,trace=", "\"trace=\"", "trace=FILE expected"},
                       Refusal{"models", "\"models\"", "like mlx5_0"},
                       Refusal{"models,vf", "\"models,vf\"", "model[,..]"},
+                      Refusal{"shm:", "\"shm:\"", "shm:PATH expected"},
+                      Refusal{"shm", "\"shm\"", "or shm:PATH expected"},
                       Refusal{"model,", "\"\"", "timing="},
                       Refusal{"model,warp=9", "\"warp=9\"", "timing=, behaviour=, execution="},
                       Refusal{"model,vf=1", "\"vf=1\"", "vf, pcap="},

@@ -133,6 +133,7 @@ TEST(Svg, Table_GivesPercentilesAndCount) {
   EXPECT_THAT(shown, Contains(Key("50.2 us")));  // 50 us within 0.8 %
   EXPECT_THAT(shown, Contains(Key("100 us")));
   EXPECT_THAT(shown, Contains(Key("100")));
+  EXPECT_THAT(shown, Contains(Key("-")));  // p99.9 of a hundred
 }
 
 TEST(Svg, VirtualClock_SaysDeterministicOneValue) {

@@ -44,11 +44,8 @@ void require(bool held) {
 class Target {
  public:
   Target() {
-    Limits limits;
-    limits.tenant_leases = 8;
-    limits.requests = 8;
     sessions_ = std::make_unique<Sessions>(
-        Beginning{.incarnation = 1, .past = {}}, limits,
+        Beginning{.incarnation = 1, .past = {}}, limits(false),
         Facts{.gid = portcullis::pmd::Gid::from_ipv4(192, 0, 2, 1),
               .mac = {.octets = {2, 0, 0, 0, 0, 1}},
               .description = {}},
@@ -81,7 +78,7 @@ class Target {
         return expire(whom);
       case Step::Wait:
         now_ns_ += std::uint64_t{whom} * 100'000'000;
-        return;
+        return sessions_->set_limits(limits(whom % 2 == 1));  // they were read again
       case Step::End:
         return sessions_->end();
     }
@@ -99,6 +96,13 @@ class Target {
   }
 
  private:
+  static Limits limits(bool challenges) {
+    Limits made;
+    made.tenant_leases = 8;
+    made.requests = 8;
+    made.challenge_ms = challenges ? 1'000 : 0;
+    return made;
+  }
   static std::uint64_t now(const void* target) noexcept {
     return static_cast<const Target*>(target)->now_ns_;
   }
@@ -135,6 +139,10 @@ class Target {
       wire::encode(wire::RenewRequest{.id = name.id, .epoch = name.epoch},
                    std::span(body).first(24));
       body[16] = bytes[1] & std::byte{7};
+    }
+    if (!names_.empty() && op == wire::number(wire::Op::LeaseChallenge) && body.size() == 16) {
+      const auto& name = names_[static_cast<std::uint8_t>(bytes[1]) % names_.size()];
+      wire::encode(wire::ChallengeRequest{.id = name.id, .epoch = name.epoch}, body);
     }
     wire::FrameBytes frame(wire::kBytes<wire::Header> + body.size());
     wire::encode(wire::Header{.length = static_cast<std::uint32_t>(frame.size()),
@@ -174,6 +182,11 @@ class Target {
   }
   void answer(const Revoke& revoke, std::uint8_t how) {
     for (const auto& name : revoke.names) end_lease(name, revoke.cause, how);
+  }
+  /// Seen in time, or too late.
+  void answer(const Challenge& challenge, std::uint8_t how) {
+    if (how % 2 == 0) return sessions_->hear(ChallengeMet{.name = challenge.name});
+    end_lease(challenge.name, wire::Cause::Challenge, how);
   }
   void end_lease(portcullis::lease::LeaseName name, wire::Cause cause, std::uint8_t how) {
     const auto held = held_.find(name.id);

@@ -5,6 +5,7 @@ import struct
 
 OPEN, CLOSE, RAW, REQUEST, DEVICE, JOURNAL, EXPIRE, WAIT, END = range(9)
 HELLO, ALLOC, RENEW, LIST, WATCH, STATUS, REVOKE, REVOKE_TENANT = 1, 2, 3, 4, 5, 6, 10, 11
+CHALLENGE = 8
 
 
 def step(which, whom=0, data=b""):
@@ -25,6 +26,7 @@ BODY = struct.pack("<QQ16s6sHIIBBB5x", 4096, 0, GID, bytes([2, 0, 0, 0, 0, 9]), 
 ASKED = request(ALLOC, BODY)
 GRANTED = ASKED + step(DEVICE) + step(JOURNAL)
 REVOKED = request(REVOKE, bytes(24)) + step(DEVICE)
+CHALLENGED = step(WAIT, 1) + GRANTED + request(CHALLENGE, bytes(16))
 NOISE = struct.pack("<IHHQ", 40, 0x020A, 1, 9) + bytes(24)
 
 SEEDS = {
@@ -42,6 +44,10 @@ SEEDS = {
     "orphan": opened() + GRANTED + step(CLOSE) + step(DEVICE) + opened()
               + request(RENEW, bytes(24)) + step(DEVICE),
     "server_ends": opened() + GRANTED + ASKED + step(END) + step(DEVICE) * 3 + step(JOURNAL),
+    "challenge_met": opened() + CHALLENGED + step(DEVICE) + request(CHALLENGE, bytes(16)),
+    "challenge_missed": opened() + CHALLENGED + step(DEVICE, 1) + request(CHALLENGE, bytes(16)),
+    "challenge_of_another": opened() + opened(1) + CHALLENGED + request(CHALLENGE, bytes(16), 1)
+                            + REVOKED,
     "no_hello": step(OPEN) + request(STATUS, bytes(8)),
     "raw": opened() + step(RAW, 0, NOISE) + step(RAW, 0, NOISE[:20]),
     "refused_by_the_device": opened() + ASKED + step(DEVICE, 3) + request(STATUS, bytes(8)),

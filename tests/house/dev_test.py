@@ -7,6 +7,7 @@ in a folder of their own, so neither root nor network is needed.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,11 @@ class Dev(unittest.TestCase):
             self.script(f"build/release/bench/{name}",
                         f'echo "{name} $*" >>"$MACHINE/log"; cat "$MACHINE/{name}.says" '
                         f'2>/dev/null; exit $(cat "$MACHINE/{name}.status" 2>/dev/null || echo 0)')
+        self.write("bench/run/report.py", "import os, pathlib, sys\n"
+                   "with open(os.environ['MACHINE'] + '/log', 'a') as log:\n"
+                   "    print('report', *sys.argv[1:], file=log)\n"
+                   "path = pathlib.Path(os.environ['MACHINE'], 'report.status')\n"
+                   "sys.exit(int(path.read_text()) if path.exists() else 0)\n")
         for name in ("installed", "unknown", "headers", "apt-get", "log"):
             self.write(name, "")
         self.write("src/linux-headers-6.1.0-1-common/include/linux/mlx5/mlx5_ifc.h", "")
@@ -226,12 +232,35 @@ class Bench(Dev):
                          ["floor_bench", "revoke_bench", "command_bench", "steering_bench",
                           "revoke_bench", "command_bench", "steering_bench", "dataplane_bench"])
         for line in self.runs()[:4]:
-            self.assertIn(" -- --out-dir=results/card-timing --quick "
-                          "--device=model,timing=cx5-16.35.4506", line)
+            self.assertRegex(line, " -- --out-dir=results/[^ ]*/card-timing --quick "
+                             "--benchmark_context=commit=unknown "
+                             "--device=model,timing=cx5-16.35.4506")
         for line in self.runs()[4:]:
-            self.assertIn(" -- --out-dir=results/driver --quick", line)
-        self.assertRegex(self.summary(), "^bench_summary --where=results floor_bench:0:"
-                         "results/card-timing/floor_bench.json revoke_bench:0:results/card-timing/")
+            self.assertRegex(line, " -- --out-dir=results/[^ ]*/driver --quick")
+
+    def test_run_has_a_directory_and_a_report_of_its_own(self):
+        self.write("bench_summary.says", "conclusion: so it is\n")
+        self.dev("bench", "floor_bench")
+        where = re.search(r"--where=(results/\d{4}-\d\d-\d\d-\d{6}-unknown), report.html first "
+                          r"floor_bench:0:(\S*)/card-timing/floor_bench.json$", self.summary())
+        self.assertIsNotNone(where, self.summary())
+        self.assertEqual(where[1], where[2])
+        self.assertEqual((self.root / where[1] / "conclusion.txt").read_text(encoding="utf-8"),
+                         "conclusion: so it is\n")
+        self.assertEqual(self.log("report ")[-1],
+                         f"report {where[1]} --conclusion {where[1]}/conclusion.txt")
+
+    def test_report_that_cannot_be_written_is_a_run_that_is_not_whole(self):
+        self.write("report.status", "1")
+        self.assertEqual(self.dev("bench", "floor_bench").returncode, 3)
+
+    def test_directory_that_holds_a_run_is_refused(self):
+        self.write("b/driver/model_bench.json", "{}")
+        done = self.dev("bench", "--out-dir=b")
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "dev: bench: --out-dir 'b' holds a run (b/driver/model_bench.json); a "
+                          "directory without one is accepted\n"))
+        self.assertEqual(self.log(), [])
 
     def test_program_that_fails_ends_none_of_the_others(self):
         self.write("floor_bench.status", "139")
@@ -241,7 +270,7 @@ class Bench(Dev):
         self.assertEqual(done.returncode, 3)
         self.assertEqual(len(self.runs()), 3)
         self.assertIn("dev: floor_bench ended with status 139\n", done.stderr)
-        self.assertIn(" floor_bench:139:results/card-timing/floor_bench.json", self.summary())
+        self.assertRegex(self.summary(), r" floor_bench:139:\S*/card-timing/floor_bench.json")
         self.assertEqual(done.stdout.splitlines()[-1], "conclusion: so it is")
 
     def test_interrupted_program_is_the_last_and_is_concluded_from(self):
@@ -249,12 +278,13 @@ class Bench(Dev):
         done = self.dev("bench")
         self.assertEqual(done.returncode, 130)
         self.assertEqual(len(self.runs()), 2)
-        self.assertRegex(self.summary(), " revoke_bench:130:results/card-timing/revoke_bench.json$")
+        self.assertRegex(self.summary(), " revoke_bench:130:[^ ]*/card-timing/revoke_bench.json$")
 
     def test_own_device_is_the_only_one_and_eal_arguments_stand_before_the_dashes(self):
         self.dev("bench", "revoke_bench", "-l", "2-3", "--", "--device=0000:03:00.0", "--quick")
-        self.assertEqual(self.runs(), ["revoke_bench -l 2-3 -- --out-dir=results --quick "
-                                       "--device=0000:03:00.0"])
+        self.assertEqual(len(self.runs()), 1)
+        self.assertRegex(self.runs()[0], "^revoke_bench -l 2-3 -- --out-dir=results/[^ /]* --quick "
+                         "--benchmark_context=commit=unknown --device=0000:03:00.0$")
 
     def test_directory_may_stand_anywhere(self):
         for arguments in (("--out-dir=b", "model_bench"), ("model_bench", "--out-dir", "b"),
@@ -262,7 +292,7 @@ class Bench(Dev):
             self.write("log", "")
             self.assertEqual(self.dev("bench", *arguments).returncode, 0)
             self.assertIn(" --out-dir=b/driver", self.runs()[0])
-            self.assertIn("--where=b ", self.summary())
+            self.assertIn("--where=b, report", self.summary())
 
     def test_help_is_given_and_nothing_run(self):
         done = self.dev("bench", "--help")

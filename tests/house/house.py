@@ -36,12 +36,13 @@ ARROWS = {
     "front": {"lease", "attach", "failover", "pfc"},
     "program": {"trace"},
     "proof": {"attach", "lease"},
+    "light": {"proof", "probes"},
     "wire": {"base"},
     "quic": {"wire"},
     "service": {"attach", "lease", "program", "quic"},
     "client": {"quic", "failover"},
     "bench": {"proof", "service", "client", "probes", "failover", "pfc", "program"},
-    "tools": {"proof", "service", "client", "probes", "failover", "pfc", "program"},
+    "tools": {"light", "proof", "service", "client", "probes", "failover", "pfc", "program"},
 }
 FREE = {"tests", "docs"}  # may include everything
 LIBRARIES = set(ARROWS) - {"bench", "tools"}  # which hold programs

@@ -26,14 +26,8 @@ constexpr std::uint64_t kMs = kNsPerMs;
 
 class LeaseLife : public ManagerWorld {
  protected:
-  static LeaseName name_of(const Lease& lease) { return {lease.id, lease.epoch}; }
   Lease granted_to(TenantId tenant) {
     request.tenant = tenant;
-    return granted();
-  }
-  /// A lease of `ttl_ms`, with the first one out of the way.
-  Lease granted_for(std::uint64_t ttl_ms) {
-    request.ttl_ms = ttl_ms;
     return granted();
   }
 };

@@ -29,13 +29,6 @@ constexpr std::uint64_t kMs = kNsPerMs;
 
 class LeaseLimits : public ManagerWorld {
  protected:
-  static LeaseName name_of(const Lease& lease) { return {lease.id, lease.epoch}; }
-  Lease granted_for(std::uint64_t ttl_ms) {
-    request.ttl_ms = ttl_ms;
-    const Lease lease = granted();
-    request.ttl_ms = 0;
-    return lease;
-  }
   /// A grant that keeps its caller waiting so long.
   void block_for(std::uint64_t ns) {
     function.channel.answer(Opcode::CREATE_QP, Answer{.takes_ns = ns});

@@ -37,6 +37,13 @@ class ManagerWorld : public ::testing::Test {
     function.forget();
     return made;
   }
+  lease::Lease granted_for(std::uint64_t ttl_ms) {
+    request.ttl_ms = ttl_ms;
+    const lease::Lease made = granted();
+    request.ttl_ms = 0;
+    return made;
+  }
+  static lease::LeaseName name_of(const lease::Lease& of) { return {of.id, of.epoch}; }
   lease::RevokeAnswer revoke(const lease::Lease& of) { return manager->revoke(of.id, of.epoch); }
   lease::State state(const lease::Lease& of) const { return manager->table().state(of.slot); }
   /// The idle path at `at_ms` after the start.

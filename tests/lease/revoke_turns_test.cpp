@@ -35,13 +35,6 @@ constexpr std::uint32_t kFirstChunk = 256;
 
 class Turns : public ManagerWorld {
  protected:
-  static LeaseName name_of(const Lease& lease) { return {lease.id, lease.epoch}; }
-  Lease granted_for(std::uint64_t ttl_ms) {
-    request.ttl_ms = ttl_ms;
-    const Lease lease = granted();
-    request.ttl_ms = 0;
-    return lease;
-  }
   /// A manager with so many leases; their names.
   std::vector<LeaseName> start_many(std::uint32_t count, const LeaseManager::Options& options) {
     slots = count;

@@ -39,6 +39,16 @@ TEST(Behaviours, NumberWithoutValue_TakesItsPreset) {
   EXPECT_EQ(find_behaviours({"slow-init"}, "instant")->slow_init_ms, 3000u);
 }
 
+TEST(Behaviours, Times_TakeAUnitAndAreNamedInTheLargestThatIsExact) {
+  const auto ns_of = [](const char* word) { return find_behaviours({word}, "instant")->a1_off_ns; };
+  EXPECT_EQ(ns_of("a1-off"), 0u);
+  EXPECT_EQ(ns_of("a1-off=100ns"), 100u);
+  EXPECT_EQ(ns_of("a1-off=1us"), 1'000u);
+  EXPECT_EQ(ns_of("a1-off=60000ms"), 60'000'000'000u);
+  EXPECT_EQ(find_behaviours({"a1-off=10000ns"}, "instant")->names, "a1-off=10us");
+  EXPECT_EQ(find_behaviours({"a1-off"}, "instant")->names, "a1-off");
+}
+
 TEST(Behaviours, Off_TakesBackWhatAnEarlierWordSet) {
   const auto chosen =
       find_behaviours({"slow-init=20", "page-starved", "slow-init=off", "page-starved=off"}, "");
@@ -63,6 +73,8 @@ TEST_P(BehaviourRefusalTest, NamesTheWordAndWhatIsAccepted) {
 
 constexpr const char* kSlowInit = "accepted: slow-init=1-600000 (ms), slow-init=off";
 constexpr const char* kLoss = "accepted: loss=0-1, loss=off";
+constexpr const char* kA1Off =
+    "accepted: a1-off[=TIME] (1ns to 60000ms, as in 100ns, 1us, 2ms), a1-off=off";
 constexpr const char* kPageStarved = "accepted: page-starved, page-starved=off";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -87,6 +99,10 @@ INSTANTIATE_TEST_SUITE_P(
                       RefusedWord{"slow-init=-1", kSlowInit},
                       RefusedWord{"slow-init=3s", kSlowInit},
                       RefusedWord{"slow-init=99999999999999999999", kSlowInit},
+                      RefusedWord{"a1-off=", kA1Off}, RefusedWord{"a1-off=1", kA1Off},
+                      RefusedWord{"a1-off=0ns", kA1Off}, RefusedWord{"a1-off=us", kA1Off},
+                      RefusedWord{"a1-off=1.5us", kA1Off}, RefusedWord{"a1-off=60001ms", kA1Off},
+                      RefusedWord{"a1-off=18446744073709551615ms", kA1Off},
                       RefusedWord{"page-starved=1", kPageStarved}, RefusedWord{"loss", kLoss},
                       RefusedWord{"loss=", kLoss}, RefusedWord{"loss=1.1", kLoss},
                       RefusedWord{"loss=-0.1", kLoss}, RefusedWord{"loss=nan", kLoss},

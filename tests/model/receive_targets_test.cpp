@@ -89,7 +89,7 @@ class ReceiveTargetsTest : public ::testing::Test {
     return targets_.create_tir(prm::ConstView<prm::tirc>{context.all()}, tirn_);
   }
   void make_ready() {
-    ASSERT_TRUE(targets_.allocate_domain(domain_).ok());
+    ASSERT_TRUE(targets_.domains().allocate(domain_).ok());
     ASSERT_TRUE(create_rq().ok());
     ASSERT_TRUE(create_tir().ok());
     ASSERT_TRUE(modify(RqState::RST, RqState::RDY).ok());
@@ -152,7 +152,7 @@ TEST_F(ReceiveTargetsTest, NothingPosted_FrameIsLostAndNobodyTold) {
 }
 
 TEST_F(ReceiveTargetsTest, QueueInReset_FrameIsLost) {
-  ASSERT_TRUE(targets_.allocate_domain(domain_).ok());
+  ASSERT_TRUE(targets_.domains().allocate(domain_).ok());
   ASSERT_TRUE(create_rq().ok());
   ASSERT_TRUE(create_tir().ok());
   post(128, lkey_);
@@ -196,18 +196,18 @@ TEST_F(ReceiveTargetsTest, WhatOthersReferTo_IsNotDestroyed) {
   make_ready();
   std::uint32_t pd = 0, cqn = 0;
   EXPECT_EQ(targets_.destroy_rq(rqn_, pd, cqn).status, CommandStatus::BAD_RES_STATE_ERR);
-  EXPECT_EQ(targets_.free_domain(domain_).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(targets_.domains().free(domain_).status, CommandStatus::BAD_RES_STATE_ERR);
   EXPECT_TRUE(targets_.destroy_tir(tirn_).ok());
   EXPECT_TRUE(targets_.destroy_rq(rqn_, pd, cqn).ok());
   EXPECT_EQ(pd, kPd);
   EXPECT_EQ(cqn, cqn_);
-  EXPECT_TRUE(targets_.free_domain(domain_).ok());
+  EXPECT_TRUE(targets_.domains().free(domain_).ok());
 }
 
 TEST_F(ReceiveTargetsTest, TirOfNoRqOrNoDomain_IsABadResource) {
   ASSERT_TRUE(create_rq().ok());
   EXPECT_EQ(create_tir().status, CommandStatus::BAD_RES_ERR);
-  ASSERT_TRUE(targets_.allocate_domain(domain_).ok());
+  ASSERT_TRUE(targets_.domains().allocate(domain_).ok());
   rqn_ = 99;
   EXPECT_EQ(create_tir().status, CommandStatus::BAD_RES_ERR);
 }

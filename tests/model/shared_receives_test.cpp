@@ -50,7 +50,7 @@ class SharedReceivesTest : public ::testing::Test {
     for (std::uint16_t i = 0; i < kEntries; ++i) link(i, (i + 1) % kEntries);
     pool_.put<"state">(prm::RmpState::RDY).put<"wq.pd">(kPd).put<"wq.dbr_addr">(iova_ + kRecordAt);
     pool_.set<"wq.log_wq_stride", 6>().set<"wq.log_wq_sz", 2>();
-    EXPECT_TRUE(queues_.allocate_domain(domain_).ok());
+    EXPECT_TRUE(queues_.domains().allocate(domain_).ok());
     xrc_.put<"xrcd">(domain_).put<"pd">(kPd).put<"cqn">(kCqn);
     xrc_.set<"log_rq_stride", 2>().set<"log_xrc_srq_size", 2>();
     const Iova record = iova_ + kRecordAt;
@@ -192,10 +192,10 @@ TEST_F(SharedReceivesTest, QueueThatAPairHolds_IsNotDestroyed) {
 
 TEST_F(SharedReceivesTest, DomainOfAQueue_IsNotFreed) {
   ASSERT_TRUE(create_xrc().ok());
-  EXPECT_EQ(queues_.free_domain(domain_).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(queues_.domains().free(domain_).status, CommandStatus::BAD_RES_STATE_ERR);
   ASSERT_TRUE(queues_.destroy(Kind::XrcSrq, number_, uses_).ok());
   EXPECT_EQ(uses_.cqn, kCqn);
-  EXPECT_TRUE(queues_.free_domain(domain_).ok());
+  EXPECT_TRUE(queues_.domains().free(domain_).ok());
   EXPECT_EQ(create_xrc().status, CommandStatus::BAD_RES_ERR);
 }
 

@@ -16,9 +16,9 @@ using Kind = model::CommandFaultRule::Kind;
 using portcullis::testing::HcaRig;
 using ::testing::AllOf;
 using ::testing::AnyOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -160,12 +160,13 @@ TEST_F(BringUpTest, ForeignVendor_IsRefusedBeforeAnythingIsTouched) {
   EXPECT_EQ(refused.error().code, Errc::Unsupported);
   EXPECT_THAT(refused.error().text, AllOf(HasSubstr("8086:1017"), HasSubstr("15b3:1017")));
   EXPECT_EQ(model->counters().commands, 0u);
-  EXPECT_THAT(function.calls, Not(Contains("master on")));
+  EXPECT_THAT(function.calls, IsEmpty());
 }
 
 TEST_F(BringUpTest, BarWithoutAnInitialisationSegment_IsRefused) {
   device.bar = device.bar.first(4096);
   EXPECT_THAT(bring_up().error().text, HasSubstr("a BAR of 4096 bytes; at least 8208 expected"));
+  EXPECT_THAT(function.calls, IsEmpty());
 }
 
 TEST_F(BringUpTest, RefusedReset_IsReportedAndFailsClosed) {

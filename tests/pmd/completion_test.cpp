@@ -183,6 +183,16 @@ TEST_P(ErrorCompletions, HaveVerbsStatusAndBothSyndromes) {
   EXPECT_EQ(done.wr_id, 21u);
 }
 
+TEST_F(Completions, SyndromeWithoutAName_IsItsRequestsErrorAndTheQueueGoesOn) {
+  post(1);
+  post(2);
+  produce_error(0, 0x77);
+  EXPECT_EQ(take().status, prm::WcStatus::GENERAL_ERR);
+  produce_success(1);
+  EXPECT_EQ(take().wr_id, 2u);
+  EXPECT_FALSE(cq.is_broken());
+}
+
 // mlx5_handle_error_cqe of rdma-core.
 INSTANTIATE_TEST_SUITE_P(
     Syndromes, ErrorCompletions,
@@ -192,6 +202,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Verdict{MLX5_CQE_SYNDROME_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR},
                       Verdict{MLX5_CQE_SYNDROME_MW_BIND_ERR, IBV_WC_MW_BIND_ERR},
                       Verdict{MLX5_CQE_SYNDROME_BAD_RESP_ERR, IBV_WC_BAD_RESP_ERR},
+                      Verdict{0xff, IBV_WC_GENERAL_ERR},
                       Verdict{MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR},
                       Verdict{MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR, IBV_WC_REM_INV_REQ_ERR},
                       Verdict{MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR},
@@ -315,10 +326,10 @@ TEST_F(Malformed, QueuePairThatCompletesElsewhere) {
   expect_broken("qpn " + std::to_string(kOtherQpn));
 }
 
-TEST_F(Malformed, UnknownSyndrome) {
+TEST_F(Malformed, ErrorWithoutASyndrome) {
   post(1);
-  produce_error(0, 0x77);
-  expect_broken("unknown syndrome 119");
+  produce_error(0, 0);
+  expect_broken("an error with syndrome 0");
 }
 
 TEST_F(Malformed, RequestThatWasNeverPosted) {

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <set>
 
+#include "pmd/command_queue.hpp"
+#include "pmd/health.hpp"
 #include "tests/pmd/ifc_message.hpp"
 #include "tests/pmd/scripted_device.hpp"
 

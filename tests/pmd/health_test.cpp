@@ -45,6 +45,22 @@ TEST_F(HealthTest, SyndromeWithRfr_FailsWithItsName) {
   EXPECT_THAT(health.reason(), HasSubstr("0x7 (irisc not responding)"));
 }
 
+/// struct health_buffer of linux/mlx5/device.h, at 0x200 of the initialisation segment.
+TEST_F(HealthTest, Failure_IsToldWithWhatTheFirmwareLeftForItsMaker) {
+  for (std::size_t i = 0; i < 6; ++i)
+    scripted.write(0x200 + 4 * i, static_cast<std::uint32_t>(0xa0 + i));
+  scripted.write(0x220, 0xbeef);
+  scripted.write(0x224, 0xcafe);
+  scripted.write(0x234, 0x20d);
+  scripted.write_byte(0x23c, 0x5);
+  scripted.write_byte(InitSegment::kSynd, 0x1);
+  scripted.write_byte(InitSegment::kRfrSeverity, 0x80);
+  EXPECT_EQ(health.check(), HealthState::Failed);
+  EXPECT_THAT(health.reason(),
+              HasSubstr("; assert_var 0xa0 0xa1 0xa2 0xa3 0xa4 0xa5, assert_exit_ptr 0xbeef, "
+                        "assert_callra 0xcafe, hw_id 0x20d, irisc_index 0x5"));
+}
+
 TEST_F(HealthTest, SyndromeWithoutRfr_IsNotFatal) {
   scripted.write_byte(InitSegment::kSynd, 0x10);
   EXPECT_EQ(health.check(), HealthState::Good);

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "attach/open_device.hpp"
 #include "pmd/eal.hpp"
@@ -25,6 +27,7 @@ namespace {
 using portcullis::Errc;
 using portcullis::Result;
 using portcullis::attach::DeviceSpec;
+using portcullis::proof::AuditVerdict;
 using portcullis::proof::PlanAudit;
 using portcullis::service::exchange::LineChannel;
 using namespace portcullis::tools::fence_audit;
@@ -49,11 +52,31 @@ Result<PlanAudit> audit_listening(const DeviceSpec& spec, LineChannel& channel,
   return found;
 }
 
-/// True when the fence held.
-Result<bool> run(const Options& options) {
-  if (!options.json.empty()) PORTCULLIS_TRY(portcullis::program::check_output(options.json));
+/// What cannot be written at the end is refused before the work.
+Result<void> check_files(const Options& options) {
+  for (const std::string* const path : {&options.json, &options.per_fence})
+    if (!path->empty()) PORTCULLIS_TRY(portcullis::program::check_output(*path));
+  return {};
+}
+
+Result<void> write_files(const Options& options, const std::string& device,
+                         const std::vector<PlanAudit>& audits, const std::string& lines) {
+  if (!options.json.empty())
+    PORTCULLIS_TRY(portcullis::program::write_output(options.json, json_of(device, audits)));
+  if (!options.per_fence.empty())
+    PORTCULLIS_TRY(portcullis::program::write_output(options.per_fence, lines));
+  return {};
+}
+
+Result<AuditVerdict> run(Options& options) {
+  PORTCULLIS_TRY(check_files(options));
   PORTCULLIS_TRY_ASSIGN(const auto spec, portcullis::attach::parse_device(options.device));
   PORTCULLIS_TRY_ASSIGN(const auto eal, spec.start_eal(options.eal));
+  std::string lines(lines_header());
+  if (!options.per_fence.empty())
+    options.audit.on_fence = [&lines](const std::string& plan, const auto& record) {
+      lines += line_of(plan, record);
+    };
   const std::string device = options.device + (spec.is_emulated() ? ", emulated, not a card" : "");
   fmt::print("{}\n", device);
   std::unique_ptr<LineChannel> channel;  // null: clients of our own
@@ -75,13 +98,24 @@ Result<bool> run(const Options& options) {
     audits.push_back(std::move(result));
   }
   fmt::print("verdict: {}\n", verdict_of(audits));
-  if (!options.json.empty())
-    PORTCULLIS_TRY(portcullis::program::write_output(options.json, json_of(device, audits)));
+  PORTCULLIS_TRY(write_files(options, device, audits, lines));
   if (stop_asked)
     return portcullis::fail(Errc::Busy,
                             "stopped before all fences were done; the above is what "
                             "those came to that were");
-  return std::all_of(audits.begin(), audits.end(), [](const auto& one) { return one.holds(); });
+  return verdict(audits);
+}
+
+int status_of(AuditVerdict verdict) {
+  switch (verdict) {
+    case AuditVerdict::Held:
+      return 0;
+    case AuditVerdict::Broken:
+      return 2;
+    case AuditVerdict::NoEvidence:
+      return 3;
+  }
+  return 1;
 }
 
 int act(int argc, char** argv) {
@@ -96,13 +130,13 @@ int act(int argc, char** argv) {
   }
   options->audit.session = {.log = portcullis::program::log_to_stderr(),
                             .on_recording_lost = portcullis::program::note_lost_file};
-  const auto holds = run(*options);
-  if (!holds) {
+  const auto found = run(*options);
+  if (!found) {
     std::fflush(stdout);
-    fmt::print(stderr, "fence-audit: {}\n", holds.error().text);
+    fmt::print(stderr, "fence-audit: {}\n", found.error().text);
     return 1;
   }
-  return *holds ? 0 : 2;
+  return status_of(*found);
 }
 
 }  // namespace

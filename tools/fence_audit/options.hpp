@@ -22,6 +22,7 @@ struct Options {
   std::string listen;
   std::optional<pmd::Gid> address;  // of the port then; none: its link-local one
   std::string json;                 // file; empty: none
+  std::string per_fence;            // file of a line for each fence; empty: none
   std::vector<std::string> eal;     // the program's name and what stood before `--`
   std::string text;                 // --help: print and leave
 };

@@ -4,15 +4,21 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proof/audit.hpp"
 
 namespace portcullis::tools::fence_audit {
 
-/// "the fence held" or "the fence did not hold".
+/// Of all plans together: one that is broken decides, then one without evidence.
+[[nodiscard]] proof::AuditVerdict verdict(const std::vector<proof::PlanAudit>& audits);
+/// "the fence held", "the fence did not hold", "no evidence: .." with the plans that lack it.
 [[nodiscard]] std::string verdict_of(const std::vector<proof::PlanAudit>& audits);
 [[nodiscard]] std::string text_of(const proof::PlanAudit& audit);
+/// The line of one fence, and the line above the first that says what is in it.
+[[nodiscard]] std::string line_of(const std::string& plan, const proof::FenceRecord& record);
+[[nodiscard]] std::string_view lines_header() noexcept;
 [[nodiscard]] std::string json_of(const std::string& device,
                                   const std::vector<proof::PlanAudit>& audits);
 

@@ -74,9 +74,9 @@ int probe(int argc, char** argv) {
   CLI::App app{
       "What the flow steering of a ConnectX-5 function does, asked of the function itself.",
       "flow-probe [EAL arguments] --"};
-  app.add_option(
-         "--device", arguments.device,
-         "a PCI address such as 0000:03:00.0, mlx5_0, or model[,timing=NAME][,behaviour=NAME]..")
+  app.add_option("--device", arguments.device,
+                 "a PCI address such as 0000:03:00.0, mlx5_0, shm:PATH, or\n"
+                 "model[,timing=NAME][,behaviour=NAME]..")
       ->type_name("SPEC")
       ->capture_default_str();
   app.add_option("--quiet-ms", arguments.quiet_ms,

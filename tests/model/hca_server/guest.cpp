@@ -92,6 +92,20 @@ ServedFunction::ServedFunction(const Options& options, const std::string& wire)
   });
 }
 
+ServedFunction::ServedFunction(Owner owner, std::chrono::milliseconds linger,
+                               std::unique_ptr<FrameChannel> channel)
+    : path_(fresh_path()),
+      function_(value_of(HcaFunction::create({}, std::move(channel), owner))),
+      listener_(value_of(vfio_user::Listener::create(path_))) {
+  thread_ = std::thread([this, linger] {
+    static_cast<void>(
+        serve_owners(*function_, *listener_, linger, stop_, [this](std::string_view line) {
+          const std::lock_guard lock(mutex_);
+          log_.emplace_back(line);
+        }));
+  });
+}
+
 ServedFunction::~ServedFunction() { stop(); }
 
 HcaFunction& ServedFunction::stop() {
@@ -103,6 +117,17 @@ HcaFunction& ServedFunction::stop() {
 std::vector<std::string> ServedFunction::log() const {
   const std::lock_guard lock(mutex_);
   return log_;
+}
+
+bool ServedFunction::says(const std::string& text) const {
+  const Deadline deadline(60'000);
+  while (!deadline.has_passed()) {
+    const auto lines = log();
+    if (std::ranges::any_of(lines, [&](const auto& line) { return line.find(text) != line.npos; }))
+      return true;
+    std::this_thread::yield();
+  }
+  return false;
 }
 
 Guest::Guest(const std::string& path) : file_(memfd_create("guest", 0)) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,9 @@ namespace portcullis::model::testing {
 class ServedFunction {
  public:
   explicit ServedFunction(const Options& options = {}, const std::string& wire = "");
+  /// As hca-server --shm: `linger` is how long the function goes on behind an owner.
+  ServedFunction(Owner owner, std::chrono::milliseconds linger,
+                 std::unique_ptr<FrameChannel> channel = nullptr);
   ~ServedFunction();
   ServedFunction(const ServedFunction&) = delete;
   ServedFunction& operator=(const ServedFunction&) = delete;
@@ -35,6 +39,8 @@ class ServedFunction {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Lines that the server logged so far.
   [[nodiscard]] std::vector<std::string> log() const;
+  /// Waits for a line that holds `text`; false: a minute was not enough.
+  [[nodiscard]] bool says(const std::string& text) const;
   /// Stops serving; what the function then holds can be looked at.
   HcaFunction& stop();
 

@@ -66,6 +66,18 @@ class BadInput(unittest.TestCase):
     def test_timing_is_named_with_what_is_accepted(self):
         self.refused("unknown timing 'slow'; accepted: instant", "--timing", "slow")
 
+    def test_one_of_the_two_ways_to_offer_it_is_wanted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for arguments, wanted in (
+                    ((), "--socket,--shm"),
+                    (("--socket", folder + "/a", "--shm", folder + "/b"), "--socket,--shm"),
+                    (("--socket", folder + "/a", "--reset-delay-ms", "1"), "requires --shm"),
+                    (("--shm", folder + "/a", "--reset-delay-ms", "20001"), "0 to 20000")):
+                result = run(*arguments)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(wanted, result.stderr)
+                self.assertEqual(result.stderr.count("\n"), 1)
+
     def test_path_that_is_no_socket_is_kept(self):
         with tempfile.NamedTemporaryFile() as file:
             result = run("--socket", file.name)

@@ -385,7 +385,7 @@ std::array<std::byte, 8> Host::make_shared_memory() {
 
 std::uint32_t Host::make_xrc_domain() {
   std::uint32_t number = 0;
-  must(shared_receives_.allocate_domain(number));
+  must(shared_receives_.domains().allocate(number));
   return number;
 }
 

@@ -113,7 +113,7 @@ TEST(ServedAudit, Indirect_RestsOnTheKeyOfTheTenant) {
 
 TEST(ServedAudit, Report_ClaimsNothingOfClientsThatItDoesNotHear) {
   const PlanAudit found = run(kPending, "seed");
-  EXPECT_THAT(text_of(found), HasSubstr("12 under load of lease-verify"));
+  EXPECT_THAT(text_of(found), HasSubstr("12 (100.0 %) under load of lease-verify"));
   const std::string json = json_of("model", {found});
   EXPECT_THAT(json, HasSubstr("\"load\": \"lease-verify\""));
   EXPECT_THAT(json, HasSubstr("\"last_success_after_outcome_ns\": null"));
@@ -137,7 +137,7 @@ TEST(ServedAudit, StoppedBeforeAnybodyCame_SaysThatNothingWasFenced) {
   PlanAudit found;
   ASSERT_TRUE(audit_served(
       *port, peer, lease::seed_plan(), {}, 12, [] { return true; }, found));
-  EXPECT_EQ(verdict_of({found}), "nothing was fenced");
+  EXPECT_EQ(verdict_of({found}), "no evidence: nothing was fenced");
 }
 
 }  // namespace

@@ -26,7 +26,18 @@ def judge(_build: Path, results: Path) -> list[str]:
         wrong += [f"{name}: {line}" for line in lines if "TornDown" in line]
     log = (results / "dmesg.txt").read_text(encoding="utf-8", errors="replace")
     return wrong + devx.contexts((results / "healthy.trace").read_text(encoding="utf-8")) \
-        + re.findall(r"WARNING: .*|BUG: .*|Oops.*|DMAR: .*[Ff]ault.*", log)
+        + re.findall(r"WARNING: .*|BUG: .*|Oops.*", log) + unexpected_faults(log)
+
+
+def unexpected_faults(log: str) -> list[str]:
+    """Of the IOMMU. A device whose firmware is broken may go on with the requests that it has, and
+    they fault where the audit has unmapped their pages: that is what proved the memory."""
+    broken = re.search(r"mlx5_core \S*(\w\w:\w\w\.\d): .*Fatal error", log)
+    before, after = (log[:broken.start()], log[broken.start():]) if broken else (log, "")
+    name = re.escape(broken[1]) if broken else ""
+    allowed = rf"\[DMA (?:Read|Write) \w+\] Request device \[{name}\]"
+    faults = re.compile(r"DMAR: \[.*fault.*")
+    return faults.findall(before) + [f for f in faults.findall(after) if not re.search(allowed, f)]
 
 
 SCENARIO = Scenario(

@@ -7,7 +7,7 @@ from scenario import Scenario
 SLOW = "data-path-ns=2000000"  # longer than the commands of a fence take in a guest
 
 SCENARIO = Scenario(
-    summary="fence-audit over VFIO: seven plans hold, and a broken promise is found",
+    summary="fence-audit over VFIO: plans hold under load, and a broken promise is found",
     script="fence_audit.sh",
     servers=[["--behaviour", SLOW], ["--behaviour", SLOW + "+a1-off"]],
     programs=["tools/fence_audit/fence-audit"])

@@ -127,7 +127,8 @@ audit() {
   wait $auditor
   auditor_status=$?
   cat "/host/results/audit-$1.txt"
-  test $auditor_status -eq 0 && grep -q " 4 fences, 4 under load" "/host/results/audit-$1.txt"
+  test $auditor_status -eq 0 && \
+    grep -q '"fences": 4, "under_load": 4,' "/host/results/audit-$1.json"
 }
 
 modprobe -a vfio_iommu_type1 vfio-pci virtio_net crc32_generic ib_uverbs rdma_rxe

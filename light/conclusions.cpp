@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "light/conclusions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.hpp"
+
+namespace portcullis::light {
+namespace {
+
+constexpr std::string_view kContract = "docs/hca-contract.md";
+constexpr std::string_view kSteering = "docs/steering.md";
+constexpr std::string_view kRevocation = "docs/revocation.md";
+
+/// ibv_wc_status of infiniband/verbs.h.
+constexpr std::int64_t kRemoteAccess = 10;
+constexpr std::int64_t kRetryExceeded = 12;
+
+struct Said {
+  Answer answer = Answer::NotRun;
+  std::string why;
+};
+
+Said yes(std::string why) { return {Answer::Confirmed, std::move(why)}; }
+Said no(std::string why) { return {Answer::Refuted, std::move(why)}; }
+Said either(std::string why) { return {Answer::Undecided, std::move(why)}; }
+Said not_run(std::string why) { return {Answer::NotRun, std::move(why)}; }
+
+/// Why a step left no facts.
+Said of_step(const Facts& facts, std::string_view name) {
+  const StepFact* const step = facts.step(name);
+  if (step == nullptr) return not_run(fmt::format("step {} was not asked for", name));
+  if (step->state == "done") return not_run(fmt::format("step {} left nothing to judge", name));
+  return not_run(fmt::format("step {}: {}", name, step->why));
+}
+
+template <class Fact>
+const Fact* find(const std::vector<Fact>& all, std::string Fact::*member, std::string_view name) {
+  const auto found = std::ranges::find(all, name, member);
+  return found == all.end() ? nullptr : &*found;
+}
+
+// ---- What a fence rests on -------------------------------------------------------------------
+
+std::string late_text(const AuditFact& audit) {
+  return fmt::format(
+      "of {} fences {} changed memory afterwards, {} were read late, {} executed later requests, "
+      "{} left foreign words; {} requests counted afterwards",
+      audit.fences, audit.late_writes, audit.late_reads, audit.executed, audit.foreign,
+      audit.counted);
+}
+
+/// Of a plan whose key step is the promise.
+Said of_audit(const Facts& facts, std::string_view plan) {
+  const auto* const audit = find(facts.audits, &AuditFact::plan, plan);
+  if (audit == nullptr) return of_step(facts, "audit");
+  if (audit->verdict == "broken") return no(late_text(*audit));
+  // Then another promise stood in for this one.
+  if (audit->fell_back != 0)
+    return either(fmt::format("in {} of {} fences the key went another way", audit->fell_back,
+                              audit->fences));
+  if (audit->verdict != "held")
+    return either(fmt::format("nothing was late, but only {} of {} fences met packets on their way",
+                              audit->under_load, audit->fences));
+  return yes(fmt::format(
+      "nothing was late in {} fences, {} of them with packets on their way; {}", audit->fences,
+      audit->under_load,
+      facts.device.clock == "virtual"
+          ? "the look takes no time on a virtual clock"
+          : fmt::format(
+                "what is late by less than the look is not seen: {} ns by the median, {} at "
+                "most",
+                audit->look_median_ns, audit->look_most_ns)));
+}
+
+Said a5(const Facts& /*facts*/) {
+  return not_run("no step makes DESTROY_MKEY fail, which the third rung needs");
+}
+Said a7(const Facts& /*facts*/) { return not_run("no step drains a function under load"); }
+
+// ---- Keys and loopback -----------------------------------------------------------------------
+
+Said own_address(const Facts& facts) {
+  if (!facts.loopback.is_run) return of_step(facts, "loopback");
+  if (facts.loopback.short_write && facts.loopback.long_write)
+    return yes(fmt::format("WRITEs of one packet and of several; {} more took {} ns by the median",
+                           facts.loopback.writes, facts.loopback.median_ns));
+  return no("a WRITE met " + facts.loopback.met);
+}
+
+Said key_takes_qpn(const Facts& facts) {
+  if (!facts.key.is_run) return of_step(facts, "key");
+  return facts.key.takes_qpn ? yes("CREATE_MKEY answered 0") : no(facts.key.refusal);
+}
+
+Said key_checks_qpn(const Facts& facts) {
+  if (!facts.key.is_run) return of_step(facts, "key");
+  if (!facts.key.takes_qpn) return not_run("CREATE_MKEY refuses a QP number");
+  if (!facts.key.own_qp_served) return either("the QP that the key names was not served either");
+  if (facts.key.other_qp_served) return no("a WRITE through another QP of the domain succeeded");
+  return facts.key.other_qp_refused
+             ? yes("a WRITE through another QP of the domain met a remote access error")
+             : either("a WRITE through another QP of the domain failed some other way");
+}
+
+// ---- Flow steering ---------------------------------------------------------------------------
+
+Said of_probe(const Facts& facts, std::string_view name) {
+  const auto* const probe = find(facts.probes, &ProbeFact::probe, name);
+  if (probe == nullptr) return of_step(facts, "probes");
+  const std::string why = probe->observed + ": " + probe->verdict;
+  return probe->as_seen ? yes(why) : no(why);
+}
+
+/// `what` is sent to a connection that the entry is the first to see.
+Said of_entry(const Facts& facts, std::string_view shape, std::string_view what) {
+  const auto* const entry = find(facts.entries, &EntryFact::shape, shape);
+  if (entry == nullptr) return of_step(facts, "entries");
+  if (!entry->is_installed) return not_run("the device refuses the entry: " + entry->refusal);
+  if (!entry->stops_new) return no(fmt::format("{} went through it", what));
+  if (!entry->recovers) return either("a WRITE met silence, and went on to without the entry");
+  return yes(fmt::format("{} met silence until the entry was gone", what));
+}
+
+Said dst_qp(const Facts& facts) {
+  return of_entry(facts, "dst-qp", "a WRITE to the QP that the entry names");
+}
+
+Said bth_opcode(const Facts& facts) {
+  return of_entry(facts, "opcode", "a WRITE of one packet, whose opcode the entry names,");
+}
+
+/// Of whichever entry stops a new connection: what a running one meets.
+Said hot_qp(const Facts& facts) {
+  const auto stops = std::ranges::find_if(facts.entries, [](const EntryFact& entry) {
+    return entry.is_installed && entry.stops_new && entry.recovers;
+  });
+  if (stops == facts.entries.end()) {
+    if (facts.entries.empty()) return of_step(facts, "entries");
+    return not_run("no entry stops even a new connection");
+  }
+  return stops->stops_running
+             ? yes(fmt::format("entry {} stopped a connection under traffic", stops->shape))
+             : no(fmt::format("entry {} stopped a new connection and no running one",
+                              stops->shape));
+}
+
+// ---- What a client sees ----------------------------------------------------------------------
+
+std::string seen_by_clients(const PlanFact& plan) {
+  return fmt::format(
+      "{} of {} clients failed, with status {} by the most, {} us after the revoke "
+      "by the median",
+      plan.failed_clients, plan.revokes, plan.status, plan.client_median_ns / kNsPerUs);
+}
+
+Said of_status(const Facts& facts, std::string_view name, std::int64_t status) {
+  const auto* const plan = find(facts.plans, &PlanFact::plan, name);
+  if (plan == nullptr || plan->revokes == 0) return of_step(facts, "plans");
+  if (plan->failed_clients == 0) return either("no client failed before its deadline");
+  const std::string why = seen_by_clients(*plan);
+  return plan->status == status ? yes(why) : no(why);
+}
+
+Said contract(const Facts& facts) {
+  std::uint64_t most_ns = 0;
+  std::uint64_t revokes = 0;
+  for (const PlanFact& plan : facts.plans) {
+    revokes += plan.revokes;
+    if (plan.as_promised != plan.revokes)
+      return no(fmt::format("plan {}: {} of {} revokes came to what it promises", plan.plan,
+                            plan.as_promised, plan.revokes));
+    if (plan.served_late != 0)
+      return no(fmt::format("plan {}: {} of {} regions changed after the outcome", plan.plan,
+                            plan.served_late, plan.revokes));
+    most_ns = std::max(most_ns, plan.most_ns);
+  }
+  if (revokes == 0) return of_step(facts, "plans");
+  const StepFact* const step = facts.step("plans");
+  if (step != nullptr && step->state != "done")
+    return either("not every plan was asked: " + step->why);
+  const std::string why = fmt::format("{} revokes by {} plans, {} us at most", revokes,
+                                      facts.plans.size(), most_ns / kNsPerUs);
+  return most_ns <= kNsPerSecond ? yes(why) : no(why);
+}
+
+/// Which is the wrong explanation is as good an answer as which is right.
+Said floor_is_budget(const Facts& facts) {
+  const FloorFact& floor = facts.floor;
+  if (!floor.is_run) return of_step(facts, "floor");
+  const std::string why =
+      fmt::format("{} ({}), by {} points", floor.mechanism, floor.why, floor.points);
+  if (floor.mechanism == "budget") return yes(why);
+  // Which of several others it is stays open; that it is not the budget does not.
+  const bool is_another = floor.mechanism != "undecided" && floor.mechanism != "censored";
+  return is_another || (floor.fits != 0 && !floor.budget_fits) ? no(why) : either(why);
+}
+
+struct Row {
+  std::string_view id;
+  std::string_view sentence;
+  std::string_view where;
+  Said (*judge)(const Facts&);
+  bool is_promise = false;
+};
+
+constexpr std::array kRows{
+    Row{"A1", "once DESTROY_MKEY has answered 0, no DMA under the key is pending", kContract,
+        [](const Facts& facts) { return of_audit(facts, "nak-first"); }, true},
+    Row{"A2", "once a UMR that frees a key has completed, no DMA under it is pending", kContract,
+        [](const Facts& facts) { return of_audit(facts, "umr"); }, true},
+    Row{"A5", "once VFIO has unmapped pages, no DMA reaches them", kContract, &a5, true},
+    Row{"A6", "A1 for an indirect key, of what came through it", kContract,
+        [](const Facts& facts) { return of_audit(facts, "indirect"); }, true},
+    Row{"A7", "once bus mastering reads back as off, the function issues no DMA", kContract, &a7,
+        true},
+    Row{"loopback", "the port carries WRITEs to its own address", kSteering, &own_address},
+    Row{"mkc-qpn-taken", "CREATE_MKEY takes a QP number in mkc.qpn", kRevocation, &key_takes_qpn},
+    Row{"mkc-qpn-checked", "a key that names a QP serves no other QP of its domain", kRevocation,
+        &key_checks_qpn},
+    Row{"rdma-rx-in-path", "a DROP entry of RDMA_RX that matches everything stops WRITEs",
+        kSteering, [](const Facts& facts) { return of_probe(facts, "rdma-rx-catchall-drop"); }},
+    Row{"nic-rx-bypassed", "RoCE packets do not meet a DROP entry of NIC_RX", kSteering,
+        [](const Facts& facts) { return of_probe(facts, "nic-rx-drop"); }},
+    Row{"bth-opcode", "an entry on bth_opcode stops a new connection", kSteering, &bth_opcode},
+    Row{"bth-dst-qp", "an entry on bth_dst_qp stops a new connection", kSteering, &dst_qp},
+    Row{"running-qp", "an entry stops a connection that runs", kSteering, &hot_qp},
+    Row{"contract",
+        "each plan comes to what it promises, within a second, and no region changes later",
+        kRevocation, &contract},
+    Row{"silence", "a client of plan seed meets silence: RETRY_EXC_ERR (12)", kRevocation,
+        [](const Facts& facts) { return of_status(facts, "seed", kRetryExceeded); }},
+    Row{"nak", "a client of plan nak-first is refused: REM_ACCESS_ERR (10)", kRevocation,
+        [](const Facts& facts) { return of_status(facts, "nak-first", kRemoteAccess); }},
+    Row{"floor-is-budget", "a client that ignores the outcome goes on for its retry budget",
+        kRevocation, &floor_is_budget},
+};
+
+bool is_promise(std::string_view id) noexcept {
+  const auto* const row = std::ranges::find(kRows, id, &Row::id);
+  return row != kRows.end() && row->is_promise;
+}
+
+}  // namespace
+
+std::string_view name(Answer answer) noexcept {
+  constexpr std::array<std::string_view, 4> kNames{"confirmed", "refuted", "undecided", "not run"};
+  return kNames[static_cast<std::size_t>(answer)];
+}
+
+std::vector<Conclusion> conclude(const Facts& facts) {
+  std::vector<Conclusion> all;
+  for (const Row& row : kRows) {
+    Said said = row.judge(facts);
+    all.push_back({std::string(row.id), std::string(row.sentence), said.answer, std::move(said.why),
+                   std::string(row.where)});
+  }
+  return all;
+}
+
+bool breaks_a_promise(const std::vector<Conclusion>& conclusions) noexcept {
+  return std::ranges::any_of(conclusions, [](const Conclusion& each) {
+    return each.answer == Answer::Refuted && is_promise(each.id);
+  });
+}
+
+}  // namespace portcullis::light

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "light/revoke_steps.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/histogram.hpp"
+#include "proof/tenancy.hpp"
+
+namespace portcullis::light {
+namespace {
+
+// Of the clients of revoke_by(): a budget of 17 ms, so that silence is soon over.
+constexpr std::uint8_t kTimeout = 10;
+constexpr std::uint8_t kRetry = 3;
+/// The floor document saw 1.4 s on every path.
+constexpr std::uint64_t kPatienceNs = 4 * kNsPerSecond;
+
+/// One lease and what its client saw.
+struct Seen {
+  std::optional<lease::Verdict> verdict;  // none: the revoke failed before it had one
+  std::uint64_t outcome_ns = 0;           // all from the revoke
+  std::optional<std::uint64_t> failure_ns;
+  int status = 0;
+  std::uint64_t last_change_ns = 0;  // 0: none after the revoke
+  bool is_served_late = false;
+};
+
+std::uint64_t since(std::uint64_t start, std::uint64_t then) {
+  return then > start ? then - start : 0;
+}
+
+Result<Seen> revoke_one(proof::Session& session, const lease::Plan& plan,
+                        proof::TenancyOptions options) {
+  Seen seen;
+  std::uint64_t start = 0;
+  std::uint64_t stood = 0;
+  options.entry = plan.entry;
+  options.on_outcome = [&](std::size_t, const lease::Verdict& verdict) {
+    if (seen.verdict) return;  // the end of the round is another one
+    seen.verdict = verdict;
+    stood = session.now_ns();
+  };
+  if (plan.is_for_groups()) {
+    options.are_together = true;
+    options.mode = proof::RevokeMode::Batched;
+  }
+  PORTCULLIS_TRY_ASSIGN(const auto tenancy, proof::Tenancy::create(session, options));
+  PORTCULLIS_TRY(tenancy->grant_all());
+  PORTCULLIS_TRY(tenancy->start_traffic());
+  start = session.now_ns();
+  auto revoked = tenancy->revoke_all(plan);
+  if (!revoked && !seen.verdict) return forward_error(std::move(revoked));
+  proof::Client& client = tenancy->client(0);
+  if (plan.has_grace) client.watch_region();
+  const std::uint64_t outcome = session.now_ns();
+  const auto& observed = client.seen();
+  PORTCULLIS_TRY(
+      session.run_until(start + kPatienceNs, [&observed] { return observed.failure.has_value(); }));
+  seen.outcome_ns = since(start, stood);
+  if (observed.failure) {
+    seen.failure_ns = since(start, observed.failure_ns);
+    seen.status = static_cast<int>(observed.failure->status);
+  }
+  seen.last_change_ns = since(start, observed.last_change_ns);
+  seen.is_served_late = plan.has_grace && observed.last_change_ns > outcome;
+  PORTCULLIS_TRY(tenancy->finish());
+  return seen;
+}
+
+}  // namespace
+
+Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
+                           std::uint64_t revokes) {
+  PlanFact fact{.plan = plan.full_name()};
+  Histogram outcome;
+  Histogram failure;
+  std::map<int, std::uint64_t> statuses;
+  for (std::uint64_t i = 0; i < revokes; ++i) {
+    PORTCULLIS_TRY_ASSIGN(const Seen seen,
+                          revoke_one(session, plan, {.timeout = kTimeout, .retry = kRetry}));
+    ++fact.revokes;
+    if (seen.verdict->outcome == lease::Outcome::TornDown) ++fact.torn_down;
+    if (seen.verdict->outcome == plan.best_outcome()) ++fact.as_promised;
+    if (seen.is_served_late) ++fact.served_late;
+    outcome.record(seen.outcome_ns);
+    if (!seen.failure_ns) continue;
+    failure.record(*seen.failure_ns);
+    ++statuses[seen.status];
+  }
+  fact.median_ns = outcome.percentile_ns(0.5);
+  fact.most_ns = outcome.max_ns();
+  fact.failed_clients = failure.count();
+  fact.client_median_ns = failure.percentile_ns(0.5);
+  const auto most =
+      std::ranges::max_element(statuses, {}, [](const auto& status) { return status.second; });
+  if (most != statuses.end()) fact.status = most->first;
+  return fact;
+}
+
+Result<proof::FloorPoint> floor_point(proof::Session& session, unsigned timeout, unsigned retry) {
+  PORTCULLIS_TRY_ASSIGN(const Seen seen, revoke_one(session, lease::seed_plan(),
+                                                    {.timeout = static_cast<std::uint8_t>(timeout),
+                                                     .retry = static_cast<std::uint8_t>(retry)}));
+  return proof::FloorPoint{.timeout = timeout,
+                           .retry = retry,
+                           .failure_ns = seen.failure_ns,
+                           .deadline_ns = kPatienceNs,
+                           .last_change_ns = seen.last_change_ns,
+                           .is_nak = seen.failure_ns && !seen.is_served_late &&
+                                     seen.status != static_cast<int>(prm::WcStatus::RETRY_EXC_ERR)};
+}
+
+}  // namespace portcullis::light

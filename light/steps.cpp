@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "light/steps.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "lease/fence_plan.hpp"
+#include "light/command_times.hpp"
+#include "light/key_step.hpp"
+#include "light/revoke_steps.hpp"
+#include "pmd/port.hpp"
+#include "probes/probe.hpp"
+#include "proof/floor_fit.hpp"
+#include "proof/session.hpp"
+#include "steering/drop_group.hpp"
+#include "steering/flow_caps.hpp"
+#include "steering/loopback_pair.hpp"
+#include "steering/self_test.hpp"
+
+namespace portcullis::light {
+namespace {
+
+using WallClock = std::chrono::steady_clock;
+using steering::LoopbackPair;
+using steering::Shape;
+
+constexpr std::uint32_t kSeveralPackets = 8192;  // of any MTU
+/// What a WRITE takes at most that meets silence: 67 ms and seven retries, with room.
+constexpr std::uint64_t kAnswerNs = 3 * kNsPerSecond;
+
+constexpr std::array<unsigned, 7> kTimeouts{8, 9, 10, 11, 12, 13, 14};
+constexpr std::array<unsigned, 4> kRetries{1, 3, 5, 6};  // 7 may stand for ever
+
+/// Each rests on a promise of its own: A1, A2, A6.
+constexpr std::array kAudited{"nak-first", "umr", "indirect"};
+
+/// What stops the packets of others is not for a card that serves others.
+constexpr std::string_view kOnlyAlone =
+    "it stops packets of everybody on the port, whose kernel driver keeps it";
+
+std::string kind_of(const attach::DeviceSpec& spec) {
+  if (spec.is_in_process()) return "model";
+  if (spec.is_emulated()) return "shm";
+  return spec.is_kept() ? "kernel's" : "vfio";
+}
+
+class Run {
+ public:
+  explicit Run(const Options& options) : options_(&options) {
+    session_options_.log = options.log;
+    session_options_.on_command = [this](const trace::TraceCommand& command) {
+      times_.add(command);
+      if (options_->on_command) options_->on_command(command);
+    };
+    session_options_.check_not_stopped = [this] { return check_time(); };
+    facts_.device.kind = kind_of(options.device);
+    facts_.device.is_emulated = options.device.is_emulated();
+  }
+
+  using Step = Result<void> (Run::*)();
+  void take(std::string_view name, Step step) {
+    StepFact fact{.name = std::string(name), .state = "running", .why = {}};
+    if (options_->on_step) options_->on_step(fact);
+    const auto began = WallClock::now();
+    until_ = began + std::chrono::milliseconds(options_->step_deadline_ms);
+    not_run_ = {};
+    if (options_->is_stopped && options_->is_stopped()) not_run_ = "stopped before it";
+    Result<void> done;
+    if (not_run_.empty()) done = (this->*step)();
+    fact.took_ms = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(WallClock::now() - began).count());
+    fact.state = !not_run_.empty() ? "not run" : done ? "done" : "failed";
+    fact.why = !not_run_.empty() ? not_run_ : done ? "" : done.error().text;
+    if (options_->on_step) options_->on_step(fact);
+    facts_.steps.push_back(std::move(fact));
+  }
+
+  [[nodiscard]] Facts end() {
+    facts_.commands = times_.facts();
+    return std::move(facts_);
+  }
+
+  // ---- The steps, in their order ---------------------------------------------------------------
+
+  Result<void> bring_up() {
+    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    DeviceFact& device = facts_.device;
+    device.clock = session->device().clock.name();
+    device.firmware = session->driver().firmware_version();
+    device.board = session->driver().board_id();
+    device.is_emulated = device.is_emulated || session->driver().is_emulated();
+    device.is_ethernet = session->context().caps.port_type == prm::number(prm::PortType::ETH);
+    PORTCULLIS_TRY_ASSIGN(const auto port, pmd::query_port_state(*session->context().commands));
+    device.link_up = port.link_up;
+    return {};
+  }
+
+  Result<void> commands() {
+    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    for (std::uint64_t i = 0; i < options_->rounds; ++i) {
+      PORTCULLIS_TRY(check_time());
+      PORTCULLIS_TRY(LoopbackPair::create(session->context(), session->path()));
+    }
+    return {};
+  }
+
+  Result<void> loopback() {
+    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    PORTCULLIS_TRY_ASSIGN(const auto pair,
+                          LoopbackPair::create(session->context(), session->path()));
+    LoopbackFact& fact = facts_.loopback;
+    fact.is_run = true;
+    PORTCULLIS_TRY(pair->post(1));
+    PORTCULLIS_TRY_ASSIGN(fact.short_write, succeeds(*pair, fact.met));
+    if (!fact.short_write) return {};
+    PORTCULLIS_TRY(pair->post_bytes(kSeveralPackets));
+    PORTCULLIS_TRY_ASSIGN(fact.long_write, succeeds(*pair, fact.met));
+    if (!fact.long_write) return {};
+    Histogram times;
+    for (std::uint64_t i = 0; i < options_->writes; ++i) {
+      PORTCULLIS_TRY(check_time());
+      const std::uint64_t start = session->now_ns();
+      PORTCULLIS_TRY(pair->post(i));
+      PORTCULLIS_TRY_ASSIGN(const bool succeeded, succeeds(*pair, fact.met));
+      if (!succeeded) return fail(Errc::DeviceFailed, "a later WRITE met " + fact.met);
+      times.record(session->now_ns() - start);
+    }
+    fact.writes = times.count();
+    fact.median_ns = times.percentile_ns(0.5);
+    fact.most_ns = times.max_ns();
+    return {};
+  }
+
+  Result<void> key() {
+    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    PORTCULLIS_TRY_ASSIGN(facts_.key, ask_of_key(session->context(), session->path()));
+    return {};
+  }
+
+  Result<void> entries() {
+    if (options_->device.is_kept()) return leave(kOnlyAlone);
+    for (const Shape shape : {Shape::DstQp, Shape::ClientFlow, Shape::Opcode, Shape::OpcodeClass}) {
+      PORTCULLIS_TRY(check_time());
+      PORTCULLIS_TRY_ASSIGN(const auto session, open());
+      PORTCULLIS_TRY_ASSIGN(EntryFact fact, entry_of(*session, shape));
+      facts_.entries.push_back(std::move(fact));
+    }
+    return {};
+  }
+
+  Result<void> probes() {
+    if (options_->device.is_kept()) return leave(kOnlyAlone);
+    Result<void> worst;
+    for (const probes::Probe probe : probes::kProbes) {
+      PORTCULLIS_TRY(check_time());
+      PORTCULLIS_TRY_ASSIGN(const auto session, open());
+      auto report = probes::run(probe, session->context(), {.loopback = session->path()});
+      if (!report) {
+        worst = tl::unexpected(report.error());
+        continue;
+      }
+      facts_.probes.push_back({.probe = std::string(probes::name(probe)),
+                               .observed = report->observed,
+                               .verdict = report->verdict,
+                               .as_seen = report->as_seen});
+    }
+    return worst;
+  }
+
+  Result<void> plans() {
+    return for_each_plan(lease::names_of_plans(options_->device.is_kept()),
+                         [this](const lease::Plan& plan) -> Result<void> {
+                           PORTCULLIS_TRY_ASSIGN(const auto session, open());
+                           PORTCULLIS_TRY_ASSIGN(PlanFact fact,
+                                                 revoke_by(*session, plan, options_->revokes));
+                           facts_.plans.push_back(std::move(fact));
+                           return {};
+                         });
+  }
+
+  Result<void> floor() {
+    std::vector<proof::FloorPoint> points;
+    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    for (const unsigned timeout : kTimeouts)
+      for (const unsigned retry : kRetries) {
+        PORTCULLIS_TRY_ASSIGN(const auto point, floor_point(*session, timeout, retry));
+        points.push_back(point);
+      }
+    proof::FloorVerdict verdict = proof::explain_floor(points);
+    const auto fits = std::ranges::count_if(verdict.fits, &proof::FloorFit::is_accepted);
+    const auto budget = std::ranges::find(verdict.fits, "budget", &proof::FloorFit::mechanism);
+    facts_.floor = {.is_run = true,
+                    .points = points.size(),
+                    .mechanism = std::move(verdict.mechanism),
+                    .budget_fits = budget != verdict.fits.end() && budget->is_accepted,
+                    .fits = static_cast<std::uint64_t>(fits),
+                    .why = std::move(verdict.why)};
+    return {};
+  }
+
+  Result<void> audit() {
+    const auto offered = lease::names_of_plans(options_->device.is_kept());
+    std::vector<std::string> names;
+    for (const std::string_view name : kAudited)
+      if (std::ranges::find(offered, name) != offered.end()) names.emplace_back(name);
+    return for_each_plan(names, [this](const lease::Plan& plan) { return audit_of(plan); });
+  }
+
+  Result<void> come_up_again() {
+    facts_.end.is_run = true;
+    auto session = open();
+    facts_.end.comes_up_again = session.has_value();
+    facts_.end.health = session ? "good" : session.error().text;
+    if (!session) return forward_error(std::move(session));
+    auto condition = (*session)->driver().poll();
+    if (!condition) facts_.end.health = condition.error().text;
+    return condition;
+  }
+
+ private:
+  [[nodiscard]] Result<std::unique_ptr<proof::Session>> open() {
+    return proof::Session::open(options_->device, session_options_);
+  }
+
+  [[nodiscard]] Result<void> check_time() const {
+    if (options_->is_stopped && options_->is_stopped()) return fail(Errc::Busy, "stopped");
+    if (WallClock::now() < until_) return {};
+    return fail(Errc::Timeout,
+                fmt::format("not done within its {} ms", options_->step_deadline_ms));
+  }
+
+  Result<void> leave(std::string_view why) {
+    not_run_ = why;
+    return {};
+  }
+
+  /// The oldest WRITE of `pair`; `met` says what else it met.
+  [[nodiscard]] static Result<bool> succeeds(LoopbackPair& pair, std::string& met) {
+    PORTCULLIS_TRY_ASSIGN(const auto status, pair.outcome(kAnswerNs));
+    if (status == prm::WcStatus::SUCCESS) return true;
+    met = status ? std::string(prm::name(*status)) : "silence";
+    return false;
+  }
+
+  [[nodiscard]] Result<EntryFact> entry_of(proof::Session& session, Shape shape) {
+    EntryFact fact{.shape = std::string(steering::name(shape))};
+    const pmd::Context& context = session.context();
+    PORTCULLIS_TRY_ASSIGN(const auto caps,
+                          steering::query_domain(context, prm::FlowTableType::RDMA_RX));
+    fact.is_offered = caps.ft_support && steering::is_offered(shape, caps);
+    auto group = steering::DropGroup::create(context, {.shape = shape});
+    if (!group) {
+      fact.refusal = group.error().text;
+      return fact;
+    }
+    const auto met = steering::self_test(context, *group, {.loopback = session.path()});
+    if (met) {
+      fact.is_installed = true;
+      fact.stops_new = met->stops_new;
+      fact.stops_running = met->stops_running;
+      fact.recovers = met->recovers;
+    } else {
+      fact.refusal = met.error().text;
+    }
+    PORTCULLIS_TRY(group->destroy());
+    return fact;
+  }
+
+  /// One that fails costs the others nothing; the last error is the step's.
+  template <class Ask>
+  [[nodiscard]] Result<void> for_each_plan(const std::vector<std::string>& names, Ask&& ask) {
+    Result<void> worst;
+    for (const std::string& name : names) {
+      PORTCULLIS_TRY(check_time());
+      PORTCULLIS_TRY_ASSIGN(const auto plan, lease::parse_plan(name));
+      if (auto done = ask(plan); !done)
+        worst = fail(done.error().code, "plan " + name + ": " + done.error().text);
+    }
+    return worst;
+  }
+
+  Result<void> audit_of(const lease::Plan& plan) {
+    proof::AuditOptions asked;
+    asked.fences = options_->fences;
+    asked.session = session_options_;
+    asked.on_fence = options_->on_fence;
+    PORTCULLIS_TRY_ASSIGN(const auto found, proof::audit(options_->device, plan, asked));
+    constexpr std::array kVerdicts{"held", "broken", "no evidence"};
+    AuditFact fact{.plan = found.plan,
+                   .verdict = kVerdicts[static_cast<std::size_t>(found.verdict())],
+                   .fences = found.fences,
+                   .under_load = found.under_load,
+                   .watched = found.watched,
+                   .late_writes = found.changed,
+                   .late_reads = found.read_late,
+                   .foreign = found.foreign,
+                   .executed = found.executed,
+                   .counted = found.counted,
+                   .look_median_ns = found.load.look_ns.percentile_ns(0.5),
+                   .look_most_ns = found.load.look_ns.max_ns()};
+    for (const auto& [outcome, count] : found.outcomes)
+      if (outcome.find(", failed") != std::string::npos) fact.fell_back += count;
+    facts_.audits.push_back(std::move(fact));
+    return {};
+  }
+
+  const Options* options_;
+  proof::SessionOptions session_options_;
+  CommandTimes times_;
+  Facts facts_;
+  WallClock::time_point until_;
+  std::string not_run_;  // why the step in hand is left out; empty: it is not
+};
+
+struct Row {
+  std::string_view name;
+  Run::Step step;
+};
+
+constexpr std::array kSteps{
+    Row{"bring-up", &Run::bring_up}, Row{"commands", &Run::commands},
+    Row{"loopback", &Run::loopback}, Row{"key", &Run::key},
+    Row{"entries", &Run::entries},   Row{"probes", &Run::probes},
+    Row{"plans", &Run::plans},       Row{"floor", &Run::floor},
+    Row{"audit", &Run::audit},       Row{"end", &Run::come_up_again},
+};
+
+constexpr auto kNames = [] {
+  std::array<std::string_view, kSteps.size()> names{};
+  std::ranges::transform(kSteps, names.begin(), &Row::name);
+  return names;
+}();
+
+}  // namespace
+
+std::span<const std::string_view> step_names() noexcept { return kNames; }
+
+Result<std::vector<std::string>> parse_steps(std::string_view text) {
+  std::vector<std::string> steps;
+  for (std::size_t end = 0; end != std::string_view::npos; text.remove_prefix(end + 1)) {
+    end = text.find(',');
+    const std::string_view word = text.substr(0, end);
+    if (std::ranges::find(kNames, word) == kNames.end())
+      return fail(Errc::InvalidArgument,
+                  fmt::format("step \"{}\"; {} expected", word, fmt::join(kNames, ", ")));
+    steps.emplace_back(word);
+    if (end == std::string_view::npos) break;
+  }
+  return steps;
+}
+
+Facts run(const Options& options) {
+  Run run(options);
+  const auto is_asked = [&options](std::string_view name) {
+    return options.steps.empty() || std::ranges::find(options.steps, name) != options.steps.end();
+  };
+  for (const Row& row : kSteps)
+    if (is_asked(row.name)) run.take(row.name, row.step);
+  return run.end();
+}
+
+}  // namespace portcullis::light

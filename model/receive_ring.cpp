@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/receive_ring.hpp"
+
+#include <array>
+
+#include "model/request.hpp"
+#include "prm/wqe.hpp"
+
+namespace portcullis::model {
+namespace {
+
+using prm::CommandStatus;
+
+enum Refusal : std::uint32_t {
+  kSizes = 0xc00001,
+  kShortList,
+  kRecord,
+};
+
+constexpr std::uint32_t kRecordAlignment = 4;
+constexpr std::uint32_t kMaxLogStride = 9;  // max_wqe_sz_rq of the capabilities
+constexpr std::uint32_t kMaxLogPageSize = 19;
+
+}  // namespace
+
+bool ReceiveRing::read(Dma& dma, std::uint16_t index, std::uint32_t first_byte,
+                       std::vector<ReceivePiece>& pieces) const {
+  pieces.clear();
+  for (std::uint32_t byte = first_byte; byte < stride; byte += prm::mlx5_wqe_data_seg::bytes) {
+    std::array<std::byte, prm::mlx5_wqe_data_seg::bytes> raw;
+    if (!dma.read(segment(index, byte), raw)) return false;
+    const prm::ConstView<prm::mlx5_wqe_data_seg> data{raw};
+    if (data.get<"lkey">() == prm::kInvalidLkey) break;
+    pieces.push_back({data.get<"byte_count">(), data.get<"lkey">(), data.get<"addr">()});
+  }
+  return true;
+}
+
+Verdict lay_out(const RingShape& shape, std::span<const std::byte> pas, ReceiveRing& ring) {
+  if (shape.log_stride < shape.min_log_stride || shape.log_stride > kMaxLogStride ||
+      shape.log_entries > RingShape::kLogMaxEntries || shape.log_page_size > kMaxLogPageSize)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
+  const std::uint64_t bytes = std::uint64_t{1} << (shape.log_stride + shape.log_entries);
+  const std::uint64_t needed = QueuePages::needed(bytes, shape.log_page_size, shape.page_offset);
+  if (needed > pas.size() / sizeof(Iova)) return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  ring.pages = QueuePages(page_list(pas, needed), shape.log_page_size, shape.page_offset);
+  if (!ring.pages.aligned()) return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
+  if (shape.record % kRecordAlignment != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kRecord);
+  ring.stride = 1U << shape.log_stride;
+  ring.entries = 1U << shape.log_entries;
+  return {};
+}
+
+}  // namespace portcullis::model

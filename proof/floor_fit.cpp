@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "proof/floor_fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "base/clock.hpp"
+
+namespace portcullis::proof {
+namespace {
+
+constexpr double kNear = 0.10;        // a point is explained
+constexpr double kNearShare = 0.85;   // so many points are: lost packets start timers early
+constexpr double kNearMedian = 0.03;  // and by the median it fits well
+constexpr std::size_t kLeastPoints = 6;
+/// Served this long after the revoke or longer, a client met more than what was on its way.
+constexpr double kServedNs = 5.0 * kNsPerMs;
+
+double timeout_ns(unsigned exponent) { return std::ldexp(4096.0, static_cast<int>(exponent)); }
+
+using Prediction = std::function<double(const FloorPoint&)>;
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+std::string duration(double ns) {
+  if (ns >= 1e9) return fmt::format("{:.3g} s", ns / 1e9);
+  if (ns >= 1e6) return fmt::format("{:.4g} ms", ns / 1e6);
+  return fmt::format("{:.3g} us", ns / 1e3);
+}
+
+/// The relative error of one point. What is censored must have been said to come later.
+double error_of(const FloorPoint& point, double said) {
+  const double deadline = static_cast<double>(point.deadline_ns);
+  if (!point.failure_ns) return said >= deadline * (1 - kNear) ? 0 : 1;
+  const double seen = static_cast<double>(*point.failure_ns);
+  return std::abs(seen - said) / seen;
+}
+
+struct Scored {
+  FloorFit fit;
+  double offset_ns = 0;
+};
+
+/// With the offset that suits it best: the median of what is left over, where it is not negative.
+Scored score(std::span<const FloorPoint> points, const Prediction& say) {
+  std::vector<double> left;
+  for (const FloorPoint& point : points)
+    if (point.failure_ns) left.push_back(static_cast<double>(*point.failure_ns) - say(point));
+  Scored scored;
+  scored.offset_ns = std::max(0.0, median(std::move(left)));
+  std::vector<double> errors;
+  for (const FloorPoint& point : points)
+    errors.push_back(error_of(point, say(point) + scored.offset_ns));
+  const auto near = std::ranges::count_if(errors, [](double error) { return error <= kNear; });
+  scored.fit.share_within = static_cast<double>(near) / static_cast<double>(errors.size());
+  scored.fit.median_error = median(std::move(errors));
+  scored.fit.is_accepted =
+      scored.fit.share_within >= kNearShare && scored.fit.median_error <= kNearMedian;
+  return scored;
+}
+
+bool is_better(const Scored& a, const Scored& b) {
+  if (a.fit.share_within != b.fit.share_within) return a.fit.share_within > b.fit.share_within;
+  return a.fit.median_error < b.fit.median_error;
+}
+
+FloorFit named(const Scored& scored, std::string mechanism, const std::string& formula) {
+  FloorFit fit = scored.fit;
+  fit.mechanism = std::move(mechanism);
+  fit.formula = fmt::format("{} + {}", formula, duration(scored.offset_ns));
+  return fit;
+}
+
+double budget(const FloorPoint& point) { return (point.retry + 1) * timeout_ns(point.timeout); }
+
+FloorFit fit_least_timeout(std::span<const FloorPoint> points) {
+  constexpr unsigned kLeast = 9;  // below, it would bind nowhere in a sweep from 8
+  constexpr unsigned kMost = 24;
+  std::optional<Scored> best;
+  unsigned best_exponent = 0;
+  for (unsigned exponent = kLeast; exponent <= kMost; ++exponent) {
+    const Scored scored = score(points, [exponent](const FloorPoint& point) {
+      return (point.retry + 1) * timeout_ns(std::max(point.timeout, exponent));
+    });
+    if (best && !is_better(scored, *best)) continue;
+    best = scored;
+    best_exponent = exponent;
+  }
+  return named(*best, "minimum timeout, budget",
+               fmt::format("(r + 1) max(T, 4.096 us x 2^{})", best_exponent));
+}
+
+FloorFit fit_least_total(std::span<const FloorPoint> points) {
+  std::optional<Scored> best;
+  double best_total = 0;
+  for (const FloorPoint& candidate : points) {
+    if (!candidate.failure_ns) continue;
+    const double total = static_cast<double>(*candidate.failure_ns);
+    const Scored scored =
+        score(points, [total](const FloorPoint& point) { return std::max(total, budget(point)); });
+    if (best && !is_better(scored, *best)) continue;
+    best = scored;
+    best_total = total;
+  }
+  return named(*best, "minimum total, budget",
+               fmt::format("max({}, (r + 1) T)", duration(best_total)));
+}
+
+/// How long, by the median, the region went on changing.
+double served_ns(std::span<const FloorPoint> points) {
+  std::vector<double> times;
+  for (const FloorPoint& point : points) times.push_back(static_cast<double>(point.last_change_ns));
+  return median(std::move(times));
+}
+
+/// A quarter of the clients are enough: one that lost a packet may have met the end of its own
+/// timer only, when all was over.
+bool is_served(std::span<const FloorPoint> points) {
+  const auto served = std::ranges::count_if(points, [](const FloorPoint& point) {
+    return static_cast<double>(point.last_change_ns) >= kServedNs;
+  });
+  return 4 * static_cast<std::size_t>(served) >= points.size();
+}
+
+/// What fits without a number of its own comes first and stands for itself; what needs one must be
+/// alone.
+FloorVerdict choose(std::vector<FloorFit> fits, std::size_t plain) {
+  FloorVerdict verdict{"undecided", "no explanation fits", std::move(fits)};
+  std::vector<const FloorFit*> accepted;
+  for (std::size_t i = 0; i < verdict.fits.size(); ++i) {
+    if (i == plain && !accepted.empty()) break;
+    if (verdict.fits[i].is_accepted) accepted.push_back(&verdict.fits[i]);
+  }
+  if (accepted.size() > 1)
+    verdict.why = fmt::format("{} and {} fit alike; sweep wider", accepted[0]->mechanism,
+                              accepted[1]->mechanism);
+  if (accepted.size() != 1) return verdict;
+  verdict.mechanism = accepted.front()->mechanism;
+  verdict.why = accepted.front()->formula;
+  return verdict;
+}
+
+}  // namespace
+
+FloorVerdict explain_floor(std::span<const FloorPoint> points) {
+  const auto failed = std::ranges::count_if(
+      points, [](const FloorPoint& point) { return point.failure_ns.has_value(); });
+  const auto refused = std::ranges::count_if(points, &FloorPoint::is_nak);
+  if (failed == 0) return {"censored", "no client failed before its deadline", {}};
+  if (2 * refused > failed)
+    return {"nak", "the responder answers with a refusal; no budget is spent", {}};
+  if (points.size() < kLeastPoints)
+    return {"undecided",
+            fmt::format("{} points; at least {} expected, --sweep makes them", points.size(),
+                        kLeastPoints),
+            {}};
+  std::vector<FloorFit> fits;
+  if (is_served(points)) {
+    // The budget counts from when the client was last served, which was long after the revoke.
+    const Scored served = score(points, [](const FloorPoint& point) {
+      return static_cast<double>(point.last_change_ns) + budget(point);
+    });
+    fits.push_back(named(served, "cache plus budget",
+                         fmt::format("{} served, (r + 1) T", duration(served_ns(points)))));
+  } else {
+    fits.push_back(named(score(points, budget), "budget", "(r + 1) T"));
+    fits.push_back(named(
+        score(points,
+              [](const FloorPoint& point) { return point.retry * timeout_ns(point.timeout); }),
+        "budget without the last timeout", "r T"));
+  }
+  const std::size_t plain = fits.size();
+  fits.push_back(fit_least_timeout(points));
+  fits.push_back(fit_least_total(points));
+  fits.push_back(named(score(points, [](const FloorPoint&) { return 0.0; }), "fixed total", "0"));
+  return choose(std::move(fits), plain);
+}
+
+std::string describe(const FloorVerdict& verdict) {
+  std::string text = fmt::format("mechanism: {} ({})\n", verdict.mechanism, verdict.why);
+  for (const FloorFit& fit : verdict.fits)
+    text += fmt::format(
+        "  {:<34}{:>5.0f} % of the points within {:.0f} %, median error {:.1f} %: {}\n",
+        fit.mechanism, 100 * fit.share_within, 100 * kNear, 100 * fit.median_error, fit.formula);
+  return text;
+}
+
+}  // namespace portcullis::proof

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which mechanism explains when clients failed. Runs over many ack timeouts T and retry counts r
+// are held against each explanation of the floor document's 1.4 s, each with an offset of its own;
+// the simplest that fits is named, and when none fits, or several do equally well, nothing is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace portcullis::proof {
+
+/// What one client saw, in nanoseconds from the revoke.
+struct FloorPoint {
+  unsigned timeout = 0;  // T is 4.096 us x 2^timeout
+  unsigned retry = 0;
+  std::optional<std::uint64_t> failure_ns{};  // none: censored, no failure before deadline_ns
+  std::uint64_t deadline_ns = 0;
+  std::uint64_t last_change_ns = 0;  // of a byte of the region; 0: none after the revoke
+  bool is_nak = false;               // the failure is an answer of the responder
+};
+
+/// One explanation, as well as it can be made to fit.
+struct FloorFit {
+  std::string mechanism;    // "budget"
+  std::string formula;      // "(r + 1) T + 12 us"
+  double median_error = 0;  // of |seen - said| / seen, over the points
+  double share_within = 0;  // of the points within 10 %
+  bool is_accepted = false;
+};
+
+struct FloorVerdict {
+  std::string mechanism;  // of the fit that is named; "nak", "censored" or "undecided"
+  std::string why;        // one line
+  std::vector<FloorFit> fits;
+};
+
+[[nodiscard]] FloorVerdict explain_floor(std::span<const FloorPoint> points);
+/// The verdict and every fit, a line each.
+[[nodiscard]] std::string describe(const FloorVerdict& verdict);
+
+}  // namespace portcullis::proof

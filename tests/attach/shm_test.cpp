@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// --device=shm:PATH: our driver on a model that somebody else serves, over the socket and the
+// memory that two processes would have between them.
+#include "attach/shm_function.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/function.hpp"
+#include "attach/open_device.hpp"
+#include "base/dma_memory.hpp"
+#include "lease/lease_manager.hpp"
+#include "tests/lease/lease_client.hpp"
+#include "tests/model/hca_server/guest.hpp"
+
+namespace portcullis::attach {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using model::Owner;
+using model::testing::ServedFunction;
+using std::chrono_literals::operator""ms;
+
+std::string device_of(const ServedFunction& served) { return "shm:" + served.path(); }
+
+/// A driver with a lease manager, and a client that writes on the same port.
+struct Driver {
+  explicit Driver(const std::string& device)
+      : function(
+            Function::bring_up(OpenDevice::open(parse_device(device).value()).value()).value()),
+        addresses(function->context()) {
+    EXPECT_TRUE(addresses.set(0, testing::kPort));
+    manager = lease::LeaseManager::create(lease::Host::of(function->driver()), {}).value();
+    client.emplace(testing::Client::create(function->context()));
+  }
+  [[nodiscard]] const Device& device() const { return function->context().device; }
+  void grant() { client->connect(manager->grant({.bytes = 8192, .peer = client->peer()}).value()); }
+
+  std::unique_ptr<Function> function;
+  pmd::RoceAddressTable addresses;
+  std::unique_ptr<lease::LeaseManager> manager;
+  std::optional<testing::Client> client;
+};
+
+TEST(ShmDevice, Lease_IsWrittenUntilItsRevokeAndNotAfter) {
+  ServedFunction served(Owner::Process, 0ms);
+  Driver driver(device_of(served));
+  driver.grant();
+  EXPECT_EQ(driver.client->write(driver.device(), 0x1122334455667788, 5), prm::WcStatus::SUCCESS);
+  const auto& lease = driver.client->grant.lease;
+  EXPECT_EQ(driver.manager->revoke(lease.id, lease.epoch).outcome, lease::Outcome::TornDown);
+  EXPECT_NE(driver.client->write(driver.device(), 1, 6), prm::WcStatus::SUCCESS);
+}
+
+TEST(ShmDevice, Description_SaysWhereItIsAndThatItIsEmulated) {
+  ServedFunction served(Owner::Process, 0ms);
+  const auto spec = parse_device(device_of(served));
+  ASSERT_TRUE(spec);
+  EXPECT_TRUE(spec->is_emulated());
+  EXPECT_FALSE(spec->is_in_process());
+  Driver driver(device_of(served));
+  EXPECT_EQ(driver.device().description, "shm " + served.path());
+  EXPECT_TRUE(driver.function->driver().is_emulated());
+}
+
+TEST(ShmDevice, SecondOwner_IsRefusedInOneLineAndTheFirstGoesOn) {
+  ServedFunction served(Owner::Process, 0ms);
+  Driver driver(device_of(served));
+  const auto refused = OpenDevice::open(parse_device(device_of(served)).value());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::Busy);
+  EXPECT_THAT(refused.error().text,
+              AllOf(HasSubstr(served.path()), HasSubstr("another process owns the function"),
+                    Not(HasSubstr("\n"))));
+  driver.grant();
+  EXPECT_EQ(driver.client->write(driver.device(), 1), prm::WcStatus::SUCCESS);
+}
+
+TEST(ShmDevice, OwnersOneAfterTheOther_EachBringUpAndWrite) {
+  ServedFunction served(Owner::Process, 20ms);
+  for (int i = 0; i < 5; ++i) {
+    Driver driver(device_of(served));
+    driver.grant();
+    EXPECT_EQ(driver.client->write(driver.device(), 1), prm::WcStatus::SUCCESS);
+  }
+}
+
+TEST(ShmDevice, MemoryThatIsUnmapped_KeepsItsBytesAndIsReachedNoMore) {
+  ServedFunction served(Owner::Process, 0ms);
+  {
+    auto function = ShmFunction::attach(served.path()).value();
+    DmaSpace& space = *function->device().dma;
+    auto memory = DmaMemory::create(space, 3 * kPageBytes).value();
+    memory.bytes()[kPageBytes] = std::byte{42};
+    const Iova before = memory.iova();
+    ASSERT_TRUE(memory.unmap());
+    EXPECT_EQ(memory.bytes()[kPageBytes], std::byte{42});
+    memory.bytes()[0] = std::byte{43};
+    ASSERT_TRUE(memory.map());
+    EXPECT_EQ(memory.bytes()[0], std::byte{43});
+    EXPECT_EQ(memory.bytes()[kPageBytes], std::byte{42});
+    ASSERT_TRUE(memory.retire());
+    auto other = DmaMemory::create(space, 3 * kPageBytes).value();
+    EXPECT_NE(other.iova(), before);
+    EXPECT_FALSE(space.unmap(before, 3 * kPageBytes));
+    EXPECT_FALSE(space.unmap(other.iova(), kPageBytes));
+  }
+  EXPECT_EQ(served.stop().census().dma_mappings, 0u);
+}
+
+TEST(ShmDevice, ThreeThousandMappings_AreOneFileForTheServer) {
+  ServedFunction served(Owner::Process, 0ms);
+  auto function = ShmFunction::attach(served.path()).value();
+  std::vector<DmaMemory> many;
+  for (int i = 0; i < 3000; ++i)
+    many.push_back(DmaMemory::create(*function->device().dma, kPageBytes).value());
+  EXPECT_THAT(many, Each(::testing::Property(&DmaMemory::is_mapped, true)));
+}
+
+TEST(ShmDevice, ServerThatGoes_IsToldOnceAndEverAfter) {
+  ServedFunction served(Owner::Process, 0ms);
+  auto function = ShmFunction::attach(served.path()).value();
+  served.stop();
+  const auto reset = function->reset();
+  ASSERT_FALSE(reset);
+  EXPECT_EQ(reset.error().code, Errc::DeviceGone);
+  EXPECT_THAT(function->set_bus_master(true).error().text, HasSubstr("its server has gone"));
+}
+
+TEST(ShmDevice, ServerOfGuests_IsRefusedWithWhatIsAccepted) {
+  ServedFunction served;
+  const auto refused = ShmFunction::attach(served.path());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::Unsupported);
+  EXPECT_THAT(refused.error().text, HasSubstr("started with --shm in place of --socket"));
+}
+
+TEST(ShmDevice, NobodyThere_IsNotFoundWithWhatIsAccepted) {
+  const auto refused = ShmFunction::attach("/nowhere/hca");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::NotFound);
+  EXPECT_THAT(refused.error().text,
+              AllOf(HasSubstr("/nowhere/hca"), HasSubstr("hca-server --shm")));
+}
+
+TEST(ShmDevice, PathTooLong_IsNamed) {
+  const auto refused = ShmFunction::attach(std::string(200, 'x'));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::InvalidArgument);
+}
+
+}  // namespace
+}  // namespace portcullis::attach

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Each hypothesis, asked of a model that is made to be one way and then the other. The model's
+// switches are the engine here: no conclusion may say of it what it is not.
+#include "light/conclusions.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ostream>
+#include <random>
+#include <set>
+
+#include "tests/light/quick_run.hpp"
+
+namespace portcullis::light {
+
+std::ostream& operator<<(std::ostream& out, Answer answer) { return out << name(answer); }
+
+namespace {
+
+using testing::light_of;
+using testing::of;
+
+struct Case {
+  const char* behaviour;
+  const char* steps;
+  const char* id;
+  Answer answer;
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.behaviour << " " << one.id; }
+
+class Hypothesis : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Hypothesis, IsAnsweredAsTheModelIs) {
+  const Facts facts = light_of(std::string("model") + GetParam().behaviour, GetParam().steps);
+  const Conclusion found = of(facts, GetParam().id);
+  EXPECT_EQ(found.answer, GetParam().answer) << found.why;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Promises, Hypothesis,
+    ::testing::Values(Case{",behaviour=data-path-ns=20000", "audit", "A1", Answer::Confirmed},
+                      Case{",behaviour=data-path-ns=20000", "audit", "A2", Answer::Confirmed},
+                      Case{",behaviour=data-path-ns=20000", "audit", "A6", Answer::Confirmed},
+                      Case{"", "audit", "A1", Answer::Undecided},  // nothing is ever on its way
+                      Case{",behaviour=a1-off=1us", "audit", "A1", Answer::Refuted},
+                      Case{",behaviour=a1-off=20us", "audit", "A6", Answer::Confirmed},
+                      Case{",behaviour=data-path-ns=20000+read-untracked", "audit", "A1",
+                           Answer::Refuted},
+                      Case{",behaviour=data-path-ns=100+a2-off", "audit", "A2", Answer::Refuted},
+                      Case{",behaviour=data-path-ns=100+a2-off", "audit", "A1", Answer::Confirmed},
+                      Case{",behaviour=data-path-ns=100+a6-off", "audit", "A6", Answer::Refuted},
+                      Case{",behaviour=data-path-ns=100", "audit", "A5", Answer::NotRun},
+                      Case{",behaviour=data-path-ns=100", "audit", "A7", Answer::NotRun},
+                      Case{",behaviour=data-path-ns=100", "loopback", "A1", Answer::NotRun}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Steering, Hypothesis,
+    ::testing::Values(
+        Case{"", "probes", "rdma-rx-in-path", Answer::Refuted},
+        Case{",behaviour=rdma-rx-in-path", "probes", "rdma-rx-in-path", Answer::Confirmed},
+        Case{",behaviour=rdma-rx-refused", "probes", "rdma-rx-in-path", Answer::NotRun},
+        Case{"", "probes", "nic-rx-bypassed", Answer::Refuted},
+        Case{",behaviour=nic-rx-bypassed-for-roce", "probes", "nic-rx-bypassed", Answer::Confirmed},
+        Case{",behaviour=rdma-rx-in-path", "entries", "bth-dst-qp", Answer::Confirmed},
+        Case{",behaviour=rdma-rx-in-path+dst-qp-inert", "entries", "bth-dst-qp", Answer::Refuted},
+        Case{",behaviour=rdma-rx-in-path", "entries", "bth-opcode", Answer::Confirmed},
+        Case{",behaviour=rdma-rx-in-path+bth-opcode-not-parsed", "entries", "bth-opcode",
+             Answer::Refuted},
+        Case{",behaviour=rdma-rx-in-path+no-bth-opcode", "entries", "bth-opcode", Answer::NotRun},
+        Case{",behaviour=rdma-rx-in-path", "entries", "running-qp", Answer::Confirmed},
+        Case{",behaviour=rdma-rx-in-path+hot-qp-ignores-new-rules", "entries", "running-qp",
+             Answer::Refuted},
+        Case{",behaviour=rdma-rx-silent-null", "entries", "bth-dst-qp", Answer::NotRun}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Clients, Hypothesis,
+    ::testing::Values(
+        Case{"", "loopback", "loopback", Answer::Confirmed},
+        Case{",port=ib", "loopback", "loopback", Answer::Confirmed},
+        Case{",behaviour=loss=1", "loopback", "loopback", Answer::Refuted},
+        Case{"", "key", "mkc-qpn-taken", Answer::Confirmed},
+        Case{"", "key", "mkc-qpn-checked", Answer::Confirmed},
+        Case{"", "plans", "silence", Answer::Confirmed},
+        Case{"", "plans", "nak", Answer::Confirmed},
+        Case{"", "plans", "contract", Answer::Confirmed},
+        Case{"", "floor", "floor-is-budget", Answer::Confirmed},
+        Case{",behaviour=min-ack-timeout=14", "floor", "floor-is-budget", Answer::Refuted},
+        Case{",behaviour=retx-total=900", "floor", "floor-is-budget", Answer::Refuted},
+        Case{",behaviour=dispatch-cache=500", "floor", "floor-is-budget", Answer::Refuted}));
+
+/// Whether the sentence is true of a model with these switches.
+bool is_true(const std::string& id, const std::set<std::string>& on) {
+  const auto has = [&on](const char* name) { return on.contains(name); };
+  if (id == "A1") return !has("a1-off=20us") && !has("read-untracked");
+  if (id == "A2") return !has("a2-off") && !has("read-untracked");
+  if (id == "A6") return !has("a6-off") && !has("read-untracked");
+  if (id == "rdma-rx-in-path") return has("rdma-rx-in-path");
+  if (id == "nic-rx-bypassed") return has("nic-rx-bypassed-for-roce");
+  if (id == "bth-dst-qp") return has("rdma-rx-in-path") && !has("dst-qp-inert");
+  if (id == "bth-opcode") return has("rdma-rx-in-path") && !has("bth-opcode-not-parsed");
+  if (id == "running-qp") return has("rdma-rx-in-path") && !has("hot-qp-ignores-new-rules");
+  if (id == "contract") return !has("a1-off=20us");  // plan seed answers before late DMA is over
+  if (id == "floor-is-budget") return !has("min-ack-timeout=14");
+  return true;  // no switch below makes it otherwise
+}
+
+class AnySwitches : public ::testing::TestWithParam<std::uint32_t> {};
+
+/// Undecided and not run claim nothing; what is claimed is so.
+TEST_P(AnySwitches, NoConclusionIsWrong) {
+  const std::vector<std::string> switches{"a1-off=20us",
+                                          "a2-off",
+                                          "a6-off",
+                                          "read-untracked",
+                                          "rdma-rx-in-path",
+                                          "dst-qp-inert",
+                                          "no-bth-opcode",
+                                          "nic-rx-bypassed-for-roce",
+                                          "page-starved",
+                                          "reuse-numbers",
+                                          "bth-opcode-not-parsed",
+                                          "hot-qp-ignores-new-rules",
+                                          "no-occupied-index",
+                                          "min-ack-timeout=14"};
+  std::mt19937 chance(GetParam());
+  std::vector<std::string> chosen;
+  std::ranges::sample(switches, std::back_inserter(chosen),
+                      1 + static_cast<std::ptrdiff_t>(chance() % 5), chance);
+  std::string device = "model,seed=" + std::to_string(GetParam()) + ",behaviour=data-path-ns=20000";
+  for (const std::string& each : chosen) device += "+" + each;
+  const std::set<std::string> on(chosen.begin(), chosen.end());
+  const auto all = conclude(light_of(device));
+  const auto is_wrong = [&on](const Conclusion& each) {
+    return (each.answer == Answer::Confirmed && !is_true(each.id, on)) ||
+           (each.answer == Answer::Refuted && is_true(each.id, on));
+  };
+  const auto wrong = std::ranges::find_if(all, is_wrong);
+  EXPECT_EQ(wrong, all.end()) << device << ": " << wrong->id << " " << wrong->answer << ": "
+                              << wrong->why;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, AnySwitches, ::testing::Range(0U, 50U));
+
+TEST(Conclusions, WithoutFacts_NothingIsClaimed) {
+  const auto all = conclude({});
+  EXPECT_TRUE(std::ranges::all_of(
+      all, [](const Conclusion& each) { return each.answer == Answer::NotRun; }));
+  EXPECT_FALSE(breaks_a_promise(all));
+}
+
+TEST(Conclusions, ContractOfPlans_IsNotClaimedOfWhatWasServedLateOrNotAsked) {
+  Facts facts = light_of("model", "plans");
+  EXPECT_EQ(of(facts, "contract").answer, Answer::Confirmed);
+  facts.steps.front().state = "failed";
+  EXPECT_EQ(of(facts, "contract").answer, Answer::Undecided);
+  facts.plans.front().served_late = 1;
+  EXPECT_EQ(of(facts, "contract").answer, Answer::Refuted);
+}
+
+TEST(Conclusions, OtherQpThatMetSilence_SaysNothingOfItsKey) {
+  Facts facts = light_of("model", "key");
+  facts.key.other_qp_refused = false;
+  EXPECT_EQ(of(facts, "mkc-qpn-checked").answer, Answer::Undecided);
+  facts.key.other_qp_served = true;
+  EXPECT_EQ(of(facts, "mkc-qpn-checked").answer, Answer::Refuted);
+}
+
+TEST(Conclusions, RefutedPromise_IsTold) {
+  EXPECT_TRUE(breaks_a_promise(conclude(light_of("model,behaviour=a1-off=1us", "audit"))));
+  EXPECT_FALSE(breaks_a_promise(conclude(light_of("model", "probes"))));  // refutes hypotheses
+}
+
+}  // namespace
+}  // namespace portcullis::light

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The steps as such: a device that fails in one loses that one, deadlines and stops are heeded.
+#include "light/steps.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/light/quick_run.hpp"
+
+namespace portcullis::light {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using testing::light_of;
+using testing::little_of;
+using testing::of;
+using ::testing::SizeIs;
+
+TEST(ParseSteps, Words_AreStepsOrNamed) {
+  EXPECT_THAT(parse_steps("key,audit").value(), ElementsAre("key", "audit"));
+  const auto refused = parse_steps("key,audits");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, AllOf(HasSubstr("\"audits\""), HasSubstr("bring-up, ")));
+  EXPECT_FALSE(parse_steps("key,"));
+}
+
+TEST(Run, EveryStep_IsDoneOnTheModel) {
+  const Facts facts = light_of("model,behaviour=data-path-ns=1000");
+  EXPECT_THAT(facts.steps, SizeIs(step_names().size()));
+  EXPECT_THAT(facts.steps, Each(Field(&StepFact::state, "done")));
+  EXPECT_EQ(facts.device.kind, "model");
+  EXPECT_TRUE(facts.device.is_emulated);
+  EXPECT_TRUE(facts.end.comes_up_again);
+}
+
+TEST(Run, VirtualFunctionAndInfiniBand_AreDoneToo) {
+  const char* const steps = "bring-up,commands,loopback,key,plans,floor,audit,end";
+  EXPECT_THAT(light_of("model,vf", steps).steps, Each(Field(&StepFact::state, "done")));
+  const Facts infiniband = light_of("model,port=ib", steps);
+  EXPECT_THAT(infiniband.steps, Each(Field(&StepFact::state, "done")));
+  EXPECT_FALSE(infiniband.device.is_ethernet);
+}
+
+/// The firmware breaks in the audit; the steps before and behind it have devices of their own.
+TEST(Run, StepThatTheDeviceDiesIn_CostsTheOthersNothing) {
+  const Facts facts = light_of("model,behaviour=internal-error=9", "bring-up,audit,end");
+  EXPECT_EQ(facts.step("bring-up")->state, "done");
+  EXPECT_EQ(facts.step("audit")->state, "failed");
+  EXPECT_THAT(facts.step("audit")->why, HasSubstr("plan "));
+  EXPECT_EQ(facts.step("end")->state, "done");
+  EXPECT_EQ(of(facts, "A1").answer, Answer::NotRun);
+  EXPECT_THAT(of(facts, "A1").why, HasSubstr("step audit: plan "));
+}
+
+TEST(Run, DeviceThatNeverComesUp_FailsEachStepAndClaimsNothing) {
+  const Facts facts = light_of("model,behaviour=cmdif-rev-6");
+  EXPECT_THAT(facts.steps, Each(Field(&StepFact::state, "failed")));
+  EXPECT_THAT(conclude(facts), Each(Field(&Conclusion::answer, Answer::NotRun)));
+}
+
+TEST(Run, DeadlineOfAStep_EndsItAlone) {
+  Options options = little_of("model", "commands,loopback");
+  options.rounds = 1'000'000'000;
+  options.step_deadline_ms = 50;
+  const Facts facts = run(options);
+  EXPECT_EQ(facts.step("commands")->state, "failed");
+  EXPECT_THAT(facts.step("commands")->why, HasSubstr("50 ms"));
+  EXPECT_EQ(facts.step("loopback")->state, "done");
+}
+
+TEST(Run, StopBetweenSteps_LeavesTheRestNotRun) {
+  Options options = little_of("model", "bring-up,loopback,key");
+  bool is_stopped = false;
+  options.is_stopped = [&is_stopped] { return is_stopped; };
+  options.on_step = [&is_stopped](const StepFact& step) { is_stopped |= step.state == "done"; };
+  const Facts facts = run(options);
+  EXPECT_EQ(facts.step("bring-up")->state, "done");
+  EXPECT_EQ(facts.step("loopback")->state, "not run");
+  EXPECT_EQ(facts.step("key")->state, "not run");
+}
+
+TEST(Run, Commands_AreHeardAndCounted) {
+  Options options = little_of("model,timing=cx5-16.35.4506", "commands");
+  std::uint64_t heard = 0;
+  options.on_command = [&heard](const trace::TraceCommand& command) {
+    heard += static_cast<std::uint64_t>(command.opcode() == prm::Opcode::CREATE_QP);
+  };
+  const Facts facts = run(options);
+  EXPECT_EQ(heard, 4u);  // two rounds of a pair
+  const auto counted = std::ranges::find(facts.commands, "CREATE_QP", &CommandFact::command);
+  ASSERT_NE(counted, facts.commands.end());
+  EXPECT_EQ(counted->answered, 4u);
+  EXPECT_GT(counted->median_ns, 0u);
+  EXPECT_EQ(counted->p99_ns, 0u);  // of four, nothing is told
+}
+
+}  // namespace
+}  // namespace portcullis::light

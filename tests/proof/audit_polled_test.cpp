@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The audit with three threads at work: the model, the load and whoever fences, each on an lcore of
+// its own. The EAL is for the whole process, so this is a program of its own.
+#include <gtest/gtest.h>
+#include <rte_eal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "pmd/eal.hpp"
+#include "proof/audit.hpp"
+
+namespace portcullis::proof {
+namespace {
+
+/// Three lcores over all cores that there are, be it one.
+std::string lcores() {
+  return "(0-2)@(0-" + std::to_string(std::thread::hardware_concurrency() - 1) + ")";
+}
+
+TEST(AuditPolled, LoadOnACoreOfItsOwn_HoldsAndSaysWhere) {
+  const auto eal = pmd::Eal::start(
+      {"proof_polled_test", "--no-huge", "--no-pci", "--no-shconf", "-m", "64", "--no-telemetry",
+       "--file-prefix=portcullis-audit-" + std::to_string(getpid()), "--lcores", lcores()},
+      true);
+  ASSERT_TRUE(eal) << eal.error().text;
+  std::filesystem::remove_all(rte_eal_get_runtime_dir());
+  AuditOptions options;
+  options.fences = 16;
+  options.timeout = 20;  // 4 s: on a core for all three the model may be away for long
+  const auto found =
+      audit(attach::parse_device("model,execution=polled,behaviour=data-path-ns=20000").value(),
+            lease::parse_plan("nak-first").value(), options);
+  ASSERT_TRUE(found) << found.error().text;
+  EXPECT_TRUE(found->holds());
+  EXPECT_EQ(found->fences, 16u);
+  EXPECT_EQ(found->load_lcore, 2u);
+  EXPECT_EQ(found->load.in_flight_at_command.count(), 16u);
+}
+
+}  // namespace
+}  // namespace portcullis::proof

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/first_light/options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace portcullis::tools::first_light {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Result<Options> parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "first-light");
+  return parse_options(static_cast<int>(words.size()), words.data());
+}
+
+TEST(FirstLightOptions, WithoutAny_TheModelIsAskedEverything) {
+  const auto options = parse({}).value();
+  EXPECT_EQ(options.act, Options::Act::Run);
+  EXPECT_EQ(options.device, "model,behaviour=data-path-ns=1000");
+  EXPECT_TRUE(options.run.steps.empty());
+  EXPECT_EQ(options.run.fences, 10'000u);
+}
+
+TEST(FirstLightOptions, WhatStandsBeforeTheDashes_IsTheEals) {
+  const auto options = parse({"-l", "2-3", "--", "0000:03:00.0", "--steps", "key,end"}).value();
+  EXPECT_THAT(options.eal, ElementsAre("first-light", "-l", "2-3"));
+  EXPECT_EQ(options.device, "0000:03:00.0");
+  EXPECT_THAT(options.run.steps, ElementsAre("key", "end"));
+}
+
+TEST(FirstLightOptions, Quick_IsATenthAndAtLeastOne) {
+  const auto options = parse({"--quick", "--revokes", "3"}).value();
+  EXPECT_EQ(options.run.fences, 1'000u);
+  EXPECT_EQ(options.run.revokes, 1u);
+}
+
+TEST(FirstLightOptions, ShowAndDiff_TakeBundles) {
+  const auto shown = parse({"show", "a.tar.zst", "--html", "a.html"}).value();
+  EXPECT_EQ(shown.act, Options::Act::Show);
+  EXPECT_THAT(shown.bundles, ElementsAre("a.tar.zst"));
+  EXPECT_EQ(shown.html, "a.html");
+  const auto compared = parse({"diff", "a.tar.zst", "b.tar.zst"}).value();
+  EXPECT_EQ(compared.act, Options::Act::Diff);
+  EXPECT_THAT(compared.bundles, ElementsAre("a.tar.zst", "b.tar.zst"));
+}
+
+class Mistake : public ::testing::TestWithParam<std::vector<const char*>> {};
+
+TEST_P(Mistake, IsOneLineThatNamesIt) {
+  const auto refused = parse(GetParam());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, Not(HasSubstr("\n")));
+  EXPECT_THAT(refused.error().text, HasSubstr(GetParam().back()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Words, Mistake,
+    ::testing::Values(std::vector{"--steps", "keys"}, std::vector{"--fences", "0"},
+                      std::vector{"--fences", "many"}, std::vector{"model", "another"},
+                      std::vector{"--step-deadline-s", "3601"}, std::vector{"--bundles"}));
+
+}  // namespace
+}  // namespace portcullis::tools::first_light

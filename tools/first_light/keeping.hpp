@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a run of first light leaves behind: commands, fences and log lines as they come, put into a
+// bundle at the end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "light/bundle.hpp"
+#include "light/facts.hpp"
+#include "proof/audit.hpp"
+#include "trace/command_text.hpp"
+
+namespace portcullis::tools::first_light {
+
+/// Recorded in full: the first ones, and after that those that were not answered with 0. A run of
+/// 30,000 fences sends a million; the times of all of them are in the facts.
+inline constexpr std::uint64_t kMostRecorded = 20'000;
+inline constexpr std::uint64_t kMostRefusedRecorded = 5'000;
+
+class Keeping {
+ public:
+  explicit Keeping(bool keeps_identities) noexcept : keeps_identities_(keeps_identities) {}
+
+  void add(const trace::TraceCommand& command);
+  void add(const std::string& plan, const proof::FenceRecord& fence);
+  /// A line of the driver's, once.
+  void add_line(std::string_view line);
+
+  [[nodiscard]] light::Bundle bundle(const light::Facts& facts) const;
+
+ private:
+  [[nodiscard]] std::string manifest(const light::Bundle& bundle, const light::Facts& facts) const;
+
+  bool keeps_identities_;
+  std::uint64_t commands_ = 0;
+  std::uint64_t recorded_ = 0;
+  std::uint64_t refused_recorded_ = 0;
+  std::string trace_;
+  std::string fences_;
+  std::string log_;
+  std::unordered_set<std::string> lines_;
+};
+
+/// `text` with MAC addresses and IPv4 and IPv6 addresses blotted out.
+[[nodiscard]] std::string without_addresses(std::string_view text);
+
+}  // namespace portcullis::tools::first_light

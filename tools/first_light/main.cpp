@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// first-light: everything that is asked of a card on which nobody has run this driver, and what
+// that says of each hypothesis.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+
+#include "attach/open_device.hpp"
+#include "light/bundle.hpp"
+#include "light/compare.hpp"
+#include "light/steps.hpp"
+#include "pmd/eal.hpp"
+#include "program/input_file.hpp"
+#include "program/log_line.hpp"
+#include "program/output_file.hpp"
+#include "program/signals.hpp"
+#include "program/standard_streams.hpp"
+#include "tools/first_light/keeping.hpp"
+#include "tools/first_light/options.hpp"
+#include "tools/first_light/page.hpp"
+#include "tools/first_light/report.hpp"
+
+namespace {
+
+using namespace portcullis;
+using namespace portcullis::tools::first_light;
+
+std::atomic<bool> stop_asked{false};
+
+/// What cannot be written at the end is refused before the work.
+Result<void> check_files(const Options& options) {
+  for (const std::string* const path : {&options.bundle, &options.html})
+    if (!path->empty()) PORTCULLIS_TRY(program::check_output(*path));
+  return {};
+}
+
+void print(const std::string& text) {
+  fmt::print("{}", text);
+  std::fflush(stdout);
+}
+
+/// The bundle is written whatever else cannot be, and what was found has been printed by then.
+Result<void> write_files(const Options& options, const light::Facts& facts,
+                         const Keeping& keeping) {
+  if (!options.bundle.empty()) {
+    PORTCULLIS_TRY_ASSIGN(const std::string bytes, light::pack(keeping.bundle(facts)));
+    PORTCULLIS_TRY(program::write_output(options.bundle, bytes));
+    print(fmt::format("bundle: {} ({} bytes{})\n", options.bundle, bytes.size(),
+                      options.keeps_identities ? ", with MACs, GIDs and keys" : ""));
+  }
+  if (!options.html.empty()) PORTCULLIS_TRY(program::write_output(options.html, page_of(facts)));
+  return {};
+}
+
+Result<int> run(Options& options) {
+  PORTCULLIS_TRY(check_files(options));
+  PORTCULLIS_TRY_ASSIGN(options.run.device, attach::parse_device(options.device));
+  PORTCULLIS_TRY_ASSIGN(const auto eal, options.run.device.start_eal(options.eal));
+  program::heed_stop_signals(stop_asked);
+  Keeping keeping(options.keeps_identities);
+  options.run.log = [&keeping, to_user = program::log_to_stderr()](std::string_view line) {
+    keeping.add_line(line);
+    to_user(line);
+  };
+  options.run.on_command = [&](const auto& command) { keeping.add(command); };
+  options.run.on_fence = [&](const auto& plan, const auto& fence) { keeping.add(plan, fence); };
+  options.run.is_stopped = [] { return stop_asked.load(); };
+  options.run.on_step = [](const light::StepFact& step) {
+    if (step.state != "running") print(step_line(step));
+  };
+  print(fmt::format("first light on {}{}\n\n", options.device,
+                    options.run.device.is_emulated() ? ", emulated, not a card" : ""));
+  const light::Facts facts = light::run(options.run);
+  print("\n" + device_line(facts.device) + "\n\n" + conclusions_text(facts));
+  PORTCULLIS_TRY(write_files(options, facts, keeping));
+  if (stop_asked) return program::kInterruptedStatus;
+  return status_of(facts);
+}
+
+Result<light::Facts> facts_of(const std::string& path) {
+  PORTCULLIS_TRY_ASSIGN(const std::string bytes,
+                        program::read_input(path, light::kMostBundleBytes));
+  PORTCULLIS_TRY_ASSIGN(const light::Bundle bundle, light::unpack(bytes, path));
+  const light::BundleFile* const facts = bundle.find("facts.json");
+  if (facts == nullptr)
+    return fail(Errc::Malformed, path + ": no bundle of first-light: facts.json is missing");
+  return light::facts_from_json(facts->text, path + ": facts.json");
+}
+
+Result<int> show(const Options& options) {
+  PORTCULLIS_TRY(check_files(options));
+  PORTCULLIS_TRY_ASSIGN(const light::Facts facts, facts_of(options.bundles.front()));
+  std::string text = device_line(facts.device) + "\n\n";
+  for (const light::StepFact& step : facts.steps) text += step_line(step);
+  print(text + "\n" + conclusions_text(facts) + figures_text(facts));
+  if (!options.html.empty()) PORTCULLIS_TRY(program::write_output(options.html, page_of(facts)));
+  return status_of(facts);
+}
+
+Result<int> diff(const Options& options) {
+  PORTCULLIS_TRY_ASSIGN(const light::Facts a, facts_of(options.bundles[0]));
+  PORTCULLIS_TRY_ASSIGN(const light::Facts b, facts_of(options.bundles[1]));
+  const auto differences = light::compare(a, b);
+  print(differences_text(differences, light::command_ratios(a, b)));
+  return differences.empty() ? kExitWhole : kExitNotWhole;
+}
+
+Result<int> act(Options& options) {
+  switch (options.act) {
+    case Options::Act::Run:
+      return run(options);
+    case Options::Act::Show:
+      return show(options);
+    case Options::Act::Diff:
+      return diff(options);
+  }
+  return kExitNothing;
+}
+
+int main_body(int argc, char** argv) {
+  auto options = parse_options(argc, argv);
+  if (options && !options->text.empty()) {
+    print(options->text);
+    return 0;
+  }
+  const auto status = options ? act(*options) : Result<int>(tl::unexpected(options.error()));
+  if (status) return *status;
+  std::fflush(stdout);
+  fmt::print(stderr, "first-light: {}\n", status.error().text);
+  return kExitNothing;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return program::run_main(
+      "first-light", [&] { return main_body(argc, argv); }, &stop_asked);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/first_light/options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <CLI/CLI.hpp>
+
+#include "program/command_line.hpp"
+
+namespace portcullis::tools::first_light {
+namespace {
+
+/// Memory is touched behind its key check, as on hardware: with nothing between the two a fence of
+/// the model meets no DMA.
+constexpr const char* kDefaultDevice = "model,behaviour=data-path-ns=1000";
+
+constexpr const char* kFooter = R"(
+COMMANDS
+  first-light [EAL arguments --] [DEVICE] [OPTIONS]   run the steps on a device
+  first-light show BUNDLE [--html FILE]               what a bundle says
+  first-light diff BUNDLE BUNDLE                      what two bundles say otherwise
+EXAMPLES
+  first-light                                     the ConnectX-5 in software, in this process
+  first-light --quick model,timing=cx5-16.35.4506
+  first-light -l 2-3 -- 0000:03:00.0 --bundle card.tar.zst
+                                                  a card bound to vfio-pci (`doctor` helps)
+  first-light -l 2-3 -- mlx5_0 --bundle card.tar.zst
+                                                  a card that its kernel driver keeps
+The steps entries and probes stop the packets of the whole function while they run: on a card of
+your own let nobody else use it. They are left out where its kernel driver keeps the card. Each step
+opens the device and leaves it reset; docs/first-light.md says what each does.
+EXIT STATUS  0 every step was done and no promise is refuted, 1 nothing could be run, 2 a promise
+that a fence rests on is refuted, 3 a step failed or was not run. show: as the run; diff: 0 the
+same, 3 not the same. A model is emulated: what holds there says nothing of a card.)";
+
+std::string check_steps(const std::string& text) {
+  const auto steps = light::parse_steps(text);
+  return steps ? std::string() : steps.error().text;
+}
+
+CLI::Option* number(CLI::App& app, const char* name, std::uint64_t& to, const char* what,
+                    std::uint64_t most) {
+  return app.add_option(name, to, what)
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, most))
+      ->capture_default_str();
+}
+
+struct Words {
+  std::string steps;
+  bool is_quick = false;
+  std::uint64_t step_deadline_s = 240;
+};
+
+void add_run_options(CLI::App& app, Options& options, Words& words) {
+  constexpr std::uint64_t kMany = std::uint64_t{1} << 32;
+  app.add_option("DEVICE", options.device,
+                 std::string("a PCI address such as 0000:03:00.0, an RDMA device of the\n"
+                             "kernel's such as mlx5_0, shm:PATH (of hca-server --shm), or\n"
+                             "model[,timing=NAME][,behaviour=NAME].. (default\n") +
+                     kDefaultDevice + ")");
+  app.add_option("--bundle", options.bundle,
+                 "what was found, recorded and said, as one .tar.zst to send back;\n"
+                 "no MAC, GID or key is in it")
+      ->type_name("FILE");
+  app.add_flag("--keep-identities", options.keeps_identities,
+               "record commands whole: MACs, GIDs and keys stay in the bundle");
+  app.add_option(
+         "--steps", words.steps,
+         fmt::format("these alone, comma separated:\n{}", fmt::join(light::step_names(), ", ")))
+      ->type_name("LIST")
+      ->check(check_steps, "");
+  app.add_flag("--quick", words.is_quick, "a tenth of everything; for trying it out");
+  number(app, "--rounds", options.run.rounds, "objects of a lease made and destroyed", kMany);
+  number(app, "--writes", options.run.writes, "round trips over loopback", kMany);
+  number(app, "--revokes", options.run.revokes, "leases revoked by each plan", kMany);
+  number(app, "--fences", options.run.fences, "fences of each plan that is audited", kMany);
+  number(app, "--step-deadline-s", words.step_deadline_s, "a step that takes longer has failed",
+         3'600);
+}
+
+Result<std::optional<std::string>> parse_run(CLI::App& app, Options& options,
+                                             std::vector<std::string> ours) {
+  Words words;
+  add_run_options(app, options, words);
+  app.add_option("--html", options.html, "what was found as a page")->type_name("FILE");
+  PORTCULLIS_TRY_ASSIGN(auto text, program::parse_arguments(app, std::move(ours)));
+  if (options.device.empty()) options.device = kDefaultDevice;
+  if (!words.steps.empty()) {
+    PORTCULLIS_TRY_ASSIGN(options.run.steps, light::parse_steps(words.steps));
+  }
+  options.run.step_deadline_ms = words.step_deadline_s * 1'000;
+  if (words.is_quick)
+    for (std::uint64_t* const each :
+         {&options.run.rounds, &options.run.writes, &options.run.revokes, &options.run.fences})
+      *each = std::max<std::uint64_t>(*each / 10, 1);
+  return text;
+}
+
+Result<std::optional<std::string>> parse_look(CLI::App& app, Options& options,
+                                              std::vector<std::string> ours) {
+  const bool is_diff = options.act == Options::Act::Diff;
+  app.add_option("BUNDLE", options.bundles, is_diff ? "two of --bundle's" : "one of --bundle's")
+      ->required()
+      ->expected(is_diff ? 2 : 1);
+  if (!is_diff)
+    app.add_option("--html", options.html, "what was found as a page")->type_name("FILE");
+  return program::parse_arguments(app, std::move(ours));
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, const char* const* argv) {
+  Options options;
+  const auto split = std::find(argv + 1, argv + argc, std::string_view("--"));
+  const bool has_eal = split != argv + argc;
+  options.eal = {argv[0]};
+  if (has_eal) options.eal.insert(options.eal.end(), argv + 1, split);
+  std::vector<std::string> ours(has_eal ? split + 1 : argv + 1, argv + argc);
+
+  const std::string_view first = ours.empty() ? "" : std::string_view(ours.front());
+  if (!has_eal && (first == "show" || first == "diff")) {
+    options.act = first == "show" ? Options::Act::Show : Options::Act::Diff;
+    CLI::App app(first == "show" ? "What a bundle of first-light says."
+                                 : "What two bundles of first-light say otherwise.",
+                 "first-light " + std::string(first));
+    ours.erase(ours.begin());
+    PORTCULLIS_TRY_ASSIGN(const auto text, parse_look(app, options, std::move(ours)));
+    options.text = text.value_or("");
+    return options;
+  }
+  CLI::App app(
+      "Asks of a device on which nobody has run this driver everything that the documents call a\n"
+      "promise or a hypothesis, and says of each: confirmed, refuted, undecided or not run.",
+      "first-light [EAL arguments --]");
+  app.footer(kFooter);
+  PORTCULLIS_TRY_ASSIGN(const auto text, parse_run(app, options, std::move(ours)));
+  options.text = text.value_or("");
+  return options;
+}
+
+}  // namespace portcullis::tools::first_light

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/first_light/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.hpp"
+
+namespace portcullis::tools::first_light {
+namespace {
+
+using light::Answer;
+using light::Conclusion;
+
+std::string time_text(std::uint64_t ns) {
+  if (ns >= kNsPerSecond) return fmt::format("{:.2f} s", static_cast<double>(ns) / 1e9);
+  if (ns >= kNsPerMs) return fmt::format("{:.2f} ms", static_cast<double>(ns) / 1e6);
+  if (ns >= kNsPerUs) return fmt::format("{:.2f} us", static_cast<double>(ns) / 1e3);
+  return fmt::format("{} ns", ns);
+}
+
+std::size_t count(const std::vector<Conclusion>& all, Answer answer) {
+  return static_cast<std::size_t>(std::ranges::count(all, answer, &Conclusion::answer));
+}
+
+std::string commands_text(const light::Facts& facts) {
+  std::string text = fmt::format("\n{:<32}{:>9}{:>9}{:>12}{:>12}{:>12}\n", "command", "answered",
+                                 "refused", "median", "p99", "most");
+  for (const light::CommandFact& each : facts.commands)
+    text += fmt::format("{:<32}{:>9}{:>9}{:>12}{:>12}{:>12}\n", each.command, each.answered,
+                        each.refused + each.unanswered, time_text(each.median_ns),
+                        each.p99_ns == 0 ? "-" : time_text(each.p99_ns), time_text(each.most_ns));
+  return text;
+}
+
+std::string plans_text(const light::Facts& facts) {
+  if (facts.plans.empty()) return {};
+  std::string text =
+      fmt::format("\n{:<14}{:>8}{:>11}{:>12}{:>12}{:>8}{:>14}{:>13}\n", "plan", "revokes",
+                  "TornDown", "median", "most", "status", "client fails", "served late");
+  for (const light::PlanFact& each : facts.plans)
+    text += fmt::format("{:<14}{:>8}{:>11}{:>12}{:>12}{:>8}{:>14}{:>13}\n", each.plan, each.revokes,
+                        each.torn_down, time_text(each.median_ns), time_text(each.most_ns),
+                        each.status, time_text(each.client_median_ns), each.served_late);
+  return text;
+}
+
+std::string entries_text(const light::Facts& facts) {
+  if (facts.entries.empty()) return {};
+  const auto yes = [](bool is_so) { return is_so ? "yes" : "no"; };
+  std::string text = fmt::format("\n{:<14}{:>9}{:>11}{:>12}{:>16}\n", "DROP entry", "offered",
+                                 "installed", "stops new", "stops running");
+  for (const light::EntryFact& each : facts.entries) {
+    text += fmt::format("{:<14}{:>9}{:>11}{:>12}{:>16}\n", each.shape, yes(each.is_offered),
+                        yes(each.is_installed), yes(each.stops_new), yes(each.stops_running));
+    if (!each.refusal.empty()) text += "  " + each.refusal + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string device_line(const light::DeviceFact& device) {
+  if (device.firmware.empty()) return device.kind + ", never up";
+  return fmt::format("{}{}, firmware {}, board {}, {}, link {}", device.kind,
+                     device.is_emulated ? " (emulated, not a card)" : "", device.firmware,
+                     device.board, device.is_ethernet ? "Ethernet" : "InfiniBand",
+                     device.link_up ? "up" : "down");
+}
+
+std::string step_line(const light::StepFact& step) {
+  std::string line = fmt::format("{:<11}{:<9}{:>7.1f} s\n", step.name, step.state,
+                                 static_cast<double>(step.took_ms) / 1e3);
+  if (!step.why.empty()) line += "  " + step.why + "\n";
+  return line;
+}
+
+std::string conclusions_text(const light::Facts& facts) {
+  const auto all = light::conclude(facts);
+  std::string text;
+  for (const Conclusion& each : all)
+    text += fmt::format("{:<10} {:<16} {}\n{:>10} {}\n", name(each.answer), each.id, each.sentence,
+                        "", each.why);
+  text += fmt::format("{} confirmed, {} refuted, {} undecided, {} not run",
+                      count(all, Answer::Confirmed), count(all, Answer::Refuted),
+                      count(all, Answer::Undecided), count(all, Answer::NotRun));
+  text += facts.device.is_emulated ? "; emulated: nothing of this is about a card\n" : "\n";
+  if (light::breaks_a_promise(all))
+    text += "A PROMISE THAT A FENCE RESTS ON IS REFUTED: do not lease memory on this device\n";
+  return text;
+}
+
+std::string figures_text(const light::Facts& facts) {
+  return plans_text(facts) + entries_text(facts) + commands_text(facts);
+}
+
+int status_of(const light::Facts& facts) {
+  if (light::breaks_a_promise(light::conclude(facts))) return kExitRefuted;
+  const auto done = std::ranges::count(facts.steps, std::string("done"), &light::StepFact::state);
+  if (done == 0) return kExitNothing;
+  const bool is_whole = static_cast<std::size_t>(done) == facts.steps.size();
+  return is_whole ? kExitWhole : kExitNotWhole;
+}
+
+std::string differences_text(const std::vector<light::Difference>& differences,
+                             const std::vector<light::CommandRatio>& ratios) {
+  std::string text;
+  for (const light::Difference& each : differences)
+    text += fmt::format("{}\n  - {}\n  + {}\n", each.what, each.a, each.b);
+  text += differences.empty() ? "the same was found\n"
+                              : fmt::format("{} differences\n", differences.size());
+  if (ratios.empty()) return text;
+  text +=
+      fmt::format("\n{:<32}{:>12}{:>12}{:>8}\n", "median of command", "first", "second", "ratio");
+  for (const light::CommandRatio& each : ratios)
+    text += fmt::format("{:<32}{:>12}{:>12}{:>8}\n", each.command, time_text(each.a_ns),
+                        time_text(each.b_ns),
+                        each.a_ns == 0 ? "-"
+                                       : fmt::format("{:.2f}", static_cast<double>(each.b_ns) /
+                                                                   static_cast<double>(each.a_ns)));
+  return text;
+}
+
+}  // namespace portcullis::tools::first_light
