@@ -40,8 +40,19 @@ RequestAdvice advice_of(const failover::OutstandingRequest& request,
   told.reason = found.reason;
   told.lemma = found.lemma;
   told.states = found.states;
+  told.is_by_rule = found.is_by_rule;
   if (found.trace) told.counterexample = failover::trace_text(*found.machine, *found.trace);
   return told;
+}
+
+Result<std::vector<RequestAdvice>> advice_of(
+    const std::vector<failover::OutstandingRequest>& requests, failover::Effort effort,
+    const std::atomic<bool>* stop) {
+  PORTCULLIS_TRY_ASSIGN(const auto found, failover::classify(requests, stop, effort));
+  std::vector<RequestAdvice> advice;
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    advice.push_back(advice_of(requests[i], found[i]));
+  return advice;
 }
 
 }  // namespace
@@ -72,12 +83,11 @@ std::string_view name(Advice advice) noexcept {
 }
 
 Result<std::vector<RequestAdvice>> classify(const Dump& dump, const std::atomic<bool>* stop) {
-  const auto& requests = dump.impl().requests;
-  PORTCULLIS_TRY_ASSIGN(const auto found, failover::classify(requests, stop));
-  std::vector<RequestAdvice> advice;
-  for (std::size_t i = 0; i < requests.size(); ++i)
-    advice.push_back(advice_of(requests[i], found[i]));
-  return advice;
+  return advice_of(dump.impl().requests, failover::Effort::Explore, stop);
+}
+
+Result<std::vector<RequestAdvice>> classify_by_rules(const Dump& dump) {
+  return advice_of(dump.impl().requests, failover::Effort::Rules, nullptr);
 }
 
 }  // namespace portcullis

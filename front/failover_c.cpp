@@ -26,10 +26,11 @@ struct Answer {
   std::string text;
 };
 
-Result<Answer> classified(const char* dump_json, const portcullis_limits& limits) {
+Result<Answer> classified(const char* dump_json, const portcullis_limits& limits,
+                          failover::Effort effort) {
   const failover::Deadline deadline(limits.milliseconds);
   PORTCULLIS_TRY_ASSIGN(const auto dump, failover::read_dump(dump_json, "dump"));
-  PORTCULLIS_TRY_ASSIGN(const auto advice, failover::classify(dump, &deadline.flag()));
+  PORTCULLIS_TRY_ASSIGN(const auto advice, failover::classify(dump, &deadline.flag(), effort));
   const bool is_stopped = deadline.flag();
   auto json = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < dump.size(); ++i)
@@ -93,8 +94,15 @@ using namespace portcullis;
 
 portcullis_status portcullis_classify(const char* dump_json, const portcullis_limits* limits,
                                       char** text) {
-  return answer(dump_json, limits, text,
-                [&](const portcullis_limits& given) { return classified(dump_json, given); });
+  return answer(dump_json, limits, text, [&](const portcullis_limits& given) {
+    return classified(dump_json, given, failover::Effort::Explore);
+  });
+}
+
+portcullis_status portcullis_classify_by_rules(const char* dump_json, char** text) {
+  return answer(dump_json, nullptr, text, [&](const portcullis_limits& given) {
+    return classified(dump_json, given, failover::Effort::Rules);
+  });
 }
 
 portcullis_status portcullis_check(const char* protocol_json, const char* environment,

@@ -11,6 +11,7 @@ std::optional<unsigned> Alike::earlier(const Story& story, unsigned number) {
   if (!r.opcode) return std::nullopt;
   const bool is_atomic = *r.opcode == Opcode::FetchAdd || *r.opcode == Opcode::CompareSwap;
   const Contract& contract = story.contract;
+  const Evidence& e = r.evidence;
   const Key key{*r.opcode,
                 r.outcome,
                 story.requests.front().cells,
@@ -22,7 +23,8 @@ std::optional<unsigned> Alike::earlier(const Story& story, unsigned number) {
                 contract.consumer,
                 contract.is_fenced,
                 contract.has_unique_tags,
-                contract.is_nothing_later};
+                contract.is_nothing_later,
+                Known(e.least, e.most, e.is_queue_fenced, e.word, e.word_before, e.holds_source)};
   const auto [found, is_new] = first_.try_emplace(key, number);
   if (is_new) return std::nullopt;
   return found->second;

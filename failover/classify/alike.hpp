@@ -20,9 +20,11 @@ class Alike {
 
  private:
   /// All that a story of one request is made of: opcode, outcome, cells, whether it has a status
-  /// and bytes, the operands of an atomic, the contract.
+  /// and bytes, the operands of an atomic, the contract, the evidence.
+  using Known =
+      std::tuple<Part, Part, bool, std::optional<Word>, std::optional<Word>, std::optional<bool>>;
   using Key = std::tuple<Opcode, Outcome, unsigned, bool, bool, Word, Word, Environment, Consumer,
-                         bool, bool, bool>;
+                         bool, bool, bool, Known>;
   std::map<Key, unsigned> first_;
 };
 

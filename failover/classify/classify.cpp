@@ -10,6 +10,7 @@
 
 #include "failover/classify/alike.hpp"
 #include "failover/classify/meeting.hpp"
+#include "failover/classify/rules.hpp"
 
 namespace portcullis::failover {
 namespace {
@@ -18,7 +19,7 @@ using Dump = std::vector<OutstandingRequest>;
 using Members = std::vector<unsigned>;
 
 constexpr Proviso kProvisos[] = {Proviso::FenceDone, Proviso::TargetQuiet, Proviso::TagUnique,
-                                 Proviso::NothingLater};
+                                 Proviso::NothingLater, Proviso::QueuePairFenced};
 
 struct Words {
   std::string reason, lemma;
@@ -86,6 +87,8 @@ bool promise(Contract& contract, Proviso proviso) {
       return !std::exchange(contract.has_unique_tags, true);
     case Proviso::NothingLater:
       return !std::exchange(contract.is_nothing_later, true);
+    case Proviso::QueuePairFenced:
+      return !std::exchange(contract.are_queues_fenced, true);
   }
   return false;
 }
@@ -105,6 +108,12 @@ std::string names_of(const std::vector<std::size_t>& requests) {
   return text;
 }
 
+void forget_memory(Evidence& evidence) {
+  evidence.word.reset();
+  evidence.word_before.reset();
+  evidence.holds_source.reset();
+}
+
 /// The requests of one group, and what is found for them.
 class GroupAdvice {
  public:
@@ -120,6 +129,7 @@ class GroupAdvice {
   }
 
   Result<void> decide() {
+    PORTCULLIS_TRY(check_memory());
     if (candidates_.empty()) return {};
     PORTCULLIS_TRY_ASSIGN(const bool all_safe, are_safe(candidates_));
     std::vector<Candidate> safe = all_safe ? candidates_ : std::vector<Candidate>();
@@ -136,6 +146,25 @@ class GroupAdvice {
     for (const Candidate& one : candidates_) note_company(one);
     return {};
   }
+  /// What the table has of a request that meets nobody.
+  void decide_by_rule() {
+    for (const Candidate& one : candidates_) {
+      Classification& c = advice_[one.number];
+      const OutstandingRequest& r = dump_[one.number];
+      c.reason = "no rule covers it: it has to be explored";
+      const std::optional<Ruling> ruling = is_plain() ? rule_for(r) : std::nullopt;
+      if (!ruling) continue;
+      Words words = ruling->advice == Advice::Repost  ? repost_words(r)
+                    : ruling->advice == Advice::Never ? never_words(r)
+                                                      : only_if_words(r);
+      c.advice = ruling->advice;
+      c.one_of = ruling->one_of;
+      c.reason = std::move(words.reason);
+      c.lemma = std::move(words.lemma);
+      if (c.advice != Advice::Never) c.conditions = conditions_of(one, {one});
+      c.is_by_rule = true;
+    }
+  }
 
  private:
   struct Candidate {
@@ -148,7 +177,8 @@ class GroupAdvice {
     story.contract = contract;
     for (const Candidate& one : reposted) story.requests[one.at].is_reposted = true;
     constexpr std::uint64_t kMostOfAGroup = 1'000'000;  // states; some seconds
-    if (states_ > kMostOfAGroup) return Told{Told::Verdict::Undecided, 0, std::nullopt};
+    if (states_ > kMostOfAGroup)
+      return Told{Told::Verdict::Undecided, Violation::None, 0, true, std::nullopt};
     PORTCULLIS_TRY_ASSIGN(Told told, tell(story, stop_));
     states_ += told.states;
     return told;
@@ -156,6 +186,25 @@ class GroupAdvice {
   Result<bool> are_safe(const std::vector<Candidate>& reposted) {
     PORTCULLIS_TRY_ASSIGN(const Told told, tell_of(reposted, story_.contract));
     return told.verdict == Told::Verdict::Safe;
+  }
+
+  /// Some run leads to what was found in memory, one piece of it after the other.
+  Result<void> check_memory() {
+    Story story = story_;
+    for (StoryRequest& request : story.requests) forget_memory(request.request.evidence);
+    for (std::size_t at = 0; at < story_.requests.size(); ++at) {
+      const Evidence& evidence = story_.requests[at].request.evidence;
+      if (!evidence.is_of_memory()) continue;
+      story.requests[at].request.evidence = evidence;
+      PORTCULLIS_TRY_ASSIGN(const Told told, tell(story, stop_));
+      states_ += told.states;
+      if (!told.has_run)
+        return fail(Errc::InvalidArgument,
+                    fmt::format("{}: no run of {} leaves this in memory; what some run leaves is "
+                                "accepted",
+                                evidence.place, names_of(all_of_it())));
+    }
+    return {};
   }
 
   /// Not safe as things stand: what else must be promised, or nothing that can be.
@@ -183,15 +232,24 @@ class GroupAdvice {
   /// promised, and first attempts that execute in posting order.
   Result<void> forbid(const Candidate& one) {
     Classification& c = advice_[one.number];
-    Story most = story_;
-    for (const Proviso proviso : kProvisos) (void)promise(most.contract, proviso);
+    Story apart = story_;
+    for (const Proviso proviso : kProvisos)
+      if (applies(proviso)) (void)promise(apart.contract, proviso);
+    Story most = apart;
     for (StoryRequest& request : most.requests) request.queue = 0;
     most.is_order_alone = true;  // one may have completed before another's QP failed
-    PORTCULLIS_TRY_ASSIGN(const Told idle, tell(most, stop_));
+    PORTCULLIS_TRY_ASSIGN(Told idle, tell(most, stop_));
+    if (!idle.has_run) {  // the evidence says that they executed in another order
+      most = std::move(apart);
+      PORTCULLIS_TRY_ASSIGN(idle, tell(most, stop_));
+    }
     most.requests[one.at].is_reposted = true;
     PORTCULLIS_TRY_ASSIGN(Told told, tell(most, stop_));
     states_ += idle.states + told.states;
-    if (idle.verdict != Told::Verdict::Safe || told.verdict != Told::Verdict::Unsafe) {
+    // A second receive is the repost's doing, whatever a first attempt in part leaves behind.
+    const bool is_by_repost =
+        idle.verdict == Told::Verdict::Safe || told.violation == Violation::DuplicateNotification;
+    if (!is_by_repost || told.verdict != Told::Verdict::Unsafe) {
       c = {};
       c.reason = "some run breaks whatever is promised, but not by this repost alone";
       return {};
@@ -206,10 +264,9 @@ class GroupAdvice {
     c.machine = std::move(machine);
     c.reason = std::move(words.reason);
     c.lemma = std::move(words.lemma);
-    if (is_alone()) return;
+    if (is_plain()) return;
     c.lemma.clear();
-    c.reason =
-        fmt::format("explored with {}: {}", names_of(company(one)), name_of(c.trace->violation));
+    c.reason = fmt::format("explored with {}: {}", companions(one), name_of(c.trace->violation));
   }
   /// The provisos of `set`, unless fewer of them are enough; false when that is undecided.
   Result<bool> attempt(const Candidate& one, unsigned set) {
@@ -219,8 +276,7 @@ class GroupAdvice {
     for (unsigned i = 0; i < std::size(kProvisos); ++i) {
       if ((set >> i & 1U) == 0) continue;
       provisos.push_back(kProvisos[i]);
-      const bool applies = kProvisos[i] != Proviso::TagUnique || has_swap();
-      if (!applies || !promise(contract, kProvisos[i])) return true;
+      if (!applies(kProvisos[i]) || !promise(contract, kProvisos[i])) return true;
     }
     for (const auto& enough : c.one_of)
       if (std::includes(provisos.begin(), provisos.end(), enough.begin(), enough.end()))
@@ -229,9 +285,18 @@ class GroupAdvice {
     if (told.verdict == Told::Verdict::Safe) c.one_of.push_back(std::move(provisos));
     return told.verdict != Told::Verdict::Undecided;
   }
-  [[nodiscard]] bool has_swap() const {
-    return std::any_of(story_.requests.begin(), story_.requests.end(),
-                       [](const auto& r) { return r.request.opcode == Opcode::CompareSwap; });
+  /// Whether it can make a difference to this story.
+  [[nodiscard]] bool applies(Proviso proviso) const {
+    const auto is_any = [&](const auto& matters) {
+      return std::any_of(story_.requests.begin(), story_.requests.end(),
+                         [&](const StoryRequest& r) { return matters(r.request); });
+    };
+    if (proviso == Proviso::TagUnique)
+      return is_any([](const auto& r) { return r.opcode == Opcode::CompareSwap; });
+    return proviso != Proviso::QueuePairFenced || is_any([](const auto& r) {
+             return r.opcode == Opcode::Send && r.evidence.most != Part::All &&
+                    !r.evidence.is_queue_fenced;
+           });
   }
 
   static Result<void> too_much(Classification& c) {
@@ -247,10 +312,10 @@ class GroupAdvice {
     Words words = repost_words(dump_[one.number]);
     c.reason = std::move(words.reason);
     c.lemma = std::move(words.lemma);
-    if (is_alone()) return;
+    if (is_plain()) return;
     c.lemma.clear();
-    c.reason = fmt::format("explored with {}: no run shows that it was posted twice",
-                           names_of(company(one)));
+    c.reason =
+        fmt::format("explored with {}: no run shows that it was posted twice", companions(one));
   }
   /// Each may be reposted, but not all of them.
   void part(const Candidate& one, const std::vector<Candidate>& together) {
@@ -267,7 +332,21 @@ class GroupAdvice {
     advice_[one.number].states = states_;
   }
 
-  [[nodiscard]] bool is_alone() const { return story_.requests.size() == 1; }
+  /// Nothing but the one request and its contract was looked at.
+  [[nodiscard]] bool is_plain() const {
+    return story_.requests.size() == 1 && !has_evidence(story_);
+  }
+  [[nodiscard]] std::vector<std::size_t> all_of_it() const {
+    std::vector<std::size_t> all;
+    for (const StoryRequest& each : story_.requests) all.push_back(each.request.index);
+    return all;
+  }
+  /// Whatever the request was explored with.
+  [[nodiscard]] std::string companions(const Candidate& one) const {
+    const std::string others = names_of(company(one));
+    if (!has_evidence(story_)) return others;
+    return others.empty() ? "the evidence" : others + " and the evidence";
+  }
   [[nodiscard]] std::vector<std::size_t> company(const Candidate& one) const {
     std::vector<std::size_t> others;
     for (std::size_t at = 0; at < story_.requests.size(); ++at)
@@ -288,6 +367,11 @@ class GroupAdvice {
       conditions.push_back({Requirement::Kind::SourceUnchanged, {}});
     if (*r.opcode == Opcode::CompareSwap && r.compare_add != r.swap)
       conditions.push_back({Requirement::Kind::ResultUnknown, {}});
+    Requirement evidence{Requirement::Kind::EvidenceIsLast, {}};
+    for (const StoryRequest& each : story_.requests)
+      if (each.request.evidence.is_of_execution() || each.request.evidence.is_of_memory())
+        evidence.requests.push_back(each.request.index);
+    if (!evidence.requests.empty()) conditions.push_back(std::move(evidence));
     return conditions;
   }
 
@@ -322,12 +406,15 @@ std::string plain_reason(const OutstandingRequest& r) {
 bool is_over(const std::atomic<bool>* stop) { return stop != nullptr && stop->load(); }
 
 /// Where it is unclear what a request meets, one that no company makes repostable.
-Result<void> decide_alone(const Dump& dump, const Group& group, std::vector<Classification>& advice,
-                          const std::atomic<bool>* stop) {
+Result<void> decide_alone(const Dump& dump, const Group& group, Effort effort,
+                          std::vector<Classification>& advice, const std::atomic<bool>* stop) {
   for (const unsigned member : group.members) {
     if (is_over(stop)) return {};
     if (!is_candidate(dump[member])) continue;
-    if (group.is_unclear) PORTCULLIS_TRY(GroupAdvice(dump, {member}, advice, stop).decide());
+    // What was found in memory may be another's work.
+    const bool is_told =
+        group.is_unclear && effort == Effort::Explore && !dump[member].evidence.is_of_memory();
+    if (is_told) PORTCULLIS_TRY(GroupAdvice(dump, {member}, advice, stop).decide());
     if (advice[member].advice == Advice::Never) continue;
     advice[member] = {};
     advice[member].reason = group.obstacle;
@@ -336,9 +423,13 @@ Result<void> decide_alone(const Dump& dump, const Group& group, std::vector<Clas
 }
 
 /// `alike` knows what was decided before.
-Result<void> decide_group(const Dump& dump, const Group& group, Alike& alike,
+Result<void> decide_group(const Dump& dump, const Group& group, Effort effort, Alike& alike,
                           std::vector<Classification>& advice, const std::atomic<bool>* stop) {
-  if (!group.obstacle.empty()) return decide_alone(dump, group, advice, stop);
+  if (!group.obstacle.empty()) return decide_alone(dump, group, effort, advice, stop);
+  if (effort == Effort::Rules) {
+    GroupAdvice(dump, group.members, advice, stop).decide_by_rule();
+    return {};
+  }
   if (group.members.size() == 1) {
     const unsigned one = group.members.front();
     const unsigned same = alike.earlier(story_of(dump, group.members), one).value_or(one);
@@ -350,7 +441,7 @@ Result<void> decide_group(const Dump& dump, const Group& group, Alike& alike,
   return GroupAdvice(dump, group.members, advice, stop).decide();
 }
 
-Result<void> decide_all(const Dump& dump, std::vector<Classification>& advice,
+Result<void> decide_all(const Dump& dump, Effort effort, std::vector<Classification>& advice,
                         const std::atomic<bool>* stop) {
   constexpr const char* kStopped = "stopped before all of it was explored";
   const std::optional<std::vector<Group>> groups = groups_of(dump, stop);
@@ -360,7 +451,7 @@ Result<void> decide_all(const Dump& dump, std::vector<Classification>& advice,
   }
   Alike alike;
   for (const Group& group : *groups) {
-    if (!is_over(stop)) PORTCULLIS_TRY(decide_group(dump, group, alike, advice, stop));
+    if (!is_over(stop)) PORTCULLIS_TRY(decide_group(dump, group, effort, alike, advice, stop));
     if (!is_over(stop)) continue;
     for (const unsigned member : group.members) {
       advice[member] = {};
@@ -396,6 +487,8 @@ const char* name_of(Proviso proviso) noexcept {
       return "tag-unique";
     case Proviso::NothingLater:
       return "nothing-later";
+    case Proviso::QueuePairFenced:
+      return "queue-pair-fenced";
   }
   return "?";
 }
@@ -412,11 +505,14 @@ const char* name_of(Requirement::Kind kind) noexcept {
       return "source-unchanged";
     case Requirement::Kind::ResultUnknown:
       return "result-unknown";
+    case Requirement::Kind::EvidenceIsLast:
+      return "evidence-is-last";
   }
   return "?";
 }
 
-Result<std::vector<Classification>> classify(const Dump& given, const std::atomic<bool>* stop) {
+Result<std::vector<Classification>> classify(const Dump& given, const std::atomic<bool>* stop,
+                                             Effort effort) {
   Dump dump = given;
   for (std::size_t i = 0; i < dump.size(); ++i) dump[i].index = i;
   const std::vector<std::string> contradictions = settle_outcomes(dump);
@@ -427,7 +523,7 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
     const bool is_unknown = is_candidate(dump[i]);
     if (!plain.back().empty() && is_unknown) dump[i].outcome = Outcome::Unmodelled;
   }
-  PORTCULLIS_TRY(decide_all(dump, advice, stop));
+  PORTCULLIS_TRY(decide_all(dump, effort, advice, stop));
   for (std::size_t i = 0; i < dump.size(); ++i) {
     if (plain[i].empty() && is_empty(dump[i]) && dump[i].outcome == Outcome::Unknown) {
       advice[i].advice = Advice::Repost;

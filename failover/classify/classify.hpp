@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What may be done with the requests of a dump whose outcome is unknown: repost, never, only if a
-// condition holds, or no advice. Nothing is looked up: the requests that meet in the same bytes
-// become scenarios (story.hpp), and the verdict is what the explorer finds for all of them, with
-// the run that shows what a repost can do. What is not modelled gets no advice, and the reason.
+// condition holds, or no advice. Unless rules are asked for nothing is looked up: the requests that
+// meet in the same bytes become scenarios (story.hpp), and the verdict is what the explorer finds
+// for all of them, with the run that shows what a repost can do. What is not modelled gets no
+// advice, and the reason.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,13 @@ enum class Advice : std::uint8_t {
 };
 
 /// What the dump could promise beside what it does.
-enum class Proviso : std::uint8_t { FenceDone, TargetQuiet, TagUnique, NothingLater };
+enum class Proviso : std::uint8_t {
+  FenceDone,
+  TargetQuiet,
+  TagUnique,
+  NothingLater,
+  QueuePairFenced,  // where a SEND is known not to have been executed yet
+};
 
 /// What a repost takes for granted.
 struct Requirement {
@@ -36,6 +43,7 @@ struct Requirement {
     QueuePairFailed,  // no completion came: the old QP is in error, or destroyed
     SourceUnchanged,  // the bytes to be sent are those of the first attempt
     ResultUnknown,    // unless it returns the compare word, the answer says nothing of the first
+    EvidenceIsLast,   // that of `requests` was taken when their QPs had failed, behind every fence
   };
   Kind kind = Kind::PostingOrder;
   std::vector<std::size_t> requests;  // of the dump, from 0
@@ -49,15 +57,23 @@ struct Classification {
   std::string lemma;                       // of failover/proofs; for a request that meets no other
   std::vector<std::size_t> explored_with;  // requests of the dump, from 0
   std::uint64_t states = 0;                // explored for the verdict, all attempts together
+  bool is_by_rule = false;                 // rules.hpp; then there is no trace
   std::optional<Machine> machine;          // of the trace
   std::optional<Trace> trace;              // what a repost can do as things stand
 };
 
+enum class Effort : std::uint8_t {
+  Explore,
+  Rules,  // nothing is explored, so it takes microseconds: what no rule covers gets no advice
+};
+
 /// One for each request, in the order of the dump, which is the posting order. The advice holds
 /// when every request with the advice to repost is reposted, and no other. `stop` is asked now and
-/// then; once it is true, what is left gets no advice.
+/// then; once it is true, what is left gets no advice. InvalidArgument names the evidence that no
+/// run leads to.
 [[nodiscard]] Result<std::vector<Classification>> classify(
-    const std::vector<OutstandingRequest>& dump, const std::atomic<bool>* stop = nullptr);
+    const std::vector<OutstandingRequest>& dump, const std::atomic<bool>* stop = nullptr,
+    Effort effort = Effort::Explore);
 
 [[nodiscard]] const char* name_of(Advice advice) noexcept;
 [[nodiscard]] const char* name_of(Proviso proviso) noexcept;

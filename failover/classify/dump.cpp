@@ -3,15 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "base/json.hpp"
+#include "failover/classify/evidence.hpp"
 #include "failover/classify/verbs_names.hpp"
 
 namespace portcullis::failover {
 namespace {
+
+using Dump = std::vector<OutstandingRequest>;
 
 tl::unexpected<Error> missing(const JsonCursor& object, std::string_view field) {
   return object.bad(fmt::format("no \"{}\"; an object that has it is accepted", field));
@@ -88,12 +94,14 @@ Result<JsonCursor> array_of(const JsonCursor& root, std::string_view field) {
   return list;
 }
 
-constexpr std::string_view kDumpFields = "regions, work_requests";
+constexpr std::string_view kDumpFields = "regions, work_requests, queue_pairs";
 constexpr std::string_view kRegionFields =
     "rkey, environment, consumer, fenced, unique_tags, nothing_later";
 constexpr std::string_view kRequestFields =
     "wr_id, opcode, qp_num, rkey, remote_addr, length, compare_add, swap, imm_data, "
-    "invalidate_rkey, status";
+    "invalidate_rkey, status, psn, evidence";
+constexpr std::string_view kEvidenceFields = "applied, word, word_before, holds_source";
+constexpr std::string_view kQueuePairFields = "qp_num, fenced, receives, expected_psn, path_mtu";
 
 constexpr std::uint64_t kMaxRkey = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kMaxQpNum = (1U << 24) - 1;
@@ -146,6 +154,34 @@ Result<void> read_place(const JsonCursor& value, OutstandingRequest& request) {
   return {};
 }
 
+tl::unexpected<Error> only_of(const JsonCursor& evidence, std::string_view field,
+                              std::string_view opcodes) {
+  return evidence.at(field).bad(fmt::format("only {} may have it", opcodes));
+}
+
+/// What memory held; what was executed is weighed when the whole dump is known.
+Result<void> read_evidence(const JsonCursor& value, OutstandingRequest& request) {
+  PORTCULLIS_TRY_ASSIGN(const auto psn, number_if_any(value, "psn", kPsnCount - 1));
+  if (psn) request.psn = static_cast<std::uint32_t>(*psn);
+  if (!value.has("evidence")) return {};
+  const JsonCursor found = value.at("evidence");
+  PORTCULLIS_TRY(found.expect_object(kEvidenceFields));
+  Evidence& evidence = request.evidence;
+  evidence.place = fmt::format("{}:{}: {}", found.file(), found.value().line, found.path());
+  PORTCULLIS_TRY_ASSIGN(evidence.word, number_if_any(found, "word", kMaxWord));
+  PORTCULLIS_TRY_ASSIGN(evidence.word_before, number_if_any(found, "word_before", kMaxWord));
+  const bool has_word = request.opcode && is_atomic(*request.opcode);
+  for (const char* field : {"word", "word_before"})
+    if (found.has(field) && !has_word) return only_of(found, field, "an atomic");
+  if (found.has("applied") && request.opcode == Opcode::Read)
+    return only_of(found, "applied", "what a receiver can log, so no READ,");
+  if (!found.has("holds_source")) return {};
+  if (!request.opcode || !carries_data(*request.opcode) || request.length == 0U)
+    return only_of(found, "holds_source", "a WRITE of some bytes");
+  PORTCULLIS_TRY_ASSIGN(evidence.holds_source, found.at("holds_source").boolean());
+  return {};
+}
+
 Result<OutstandingRequest> request_of(const JsonCursor& value,
                                       const std::map<std::uint64_t, Contract>& contracts) {
   PORTCULLIS_TRY(value.expect_object(kRequestFields));
@@ -154,6 +190,7 @@ Result<OutstandingRequest> request_of(const JsonCursor& value,
   PORTCULLIS_TRY_ASSIGN(request.wr_id, number_of(value, "wr_id", kMaxWord, std::nullopt));
   PORTCULLIS_TRY(read_verbs(value, request));
   PORTCULLIS_TRY(read_place(value, request));
+  PORTCULLIS_TRY(read_evidence(value, request));
   using Default = std::optional<std::uint64_t>;
   const bool is_add = request.opcode == Opcode::FetchAdd;
   const bool is_swap = request.opcode == Opcode::CompareSwap;
@@ -170,6 +207,76 @@ Result<OutstandingRequest> request_of(const JsonCursor& value,
   if (contract == contracts.end()) return value.at("rkey").refuse("one that \"regions\" describes");
   request.contract = contract->second;
   return request;
+}
+
+Result<QueuePairEvidence> queue_pair_of(const JsonCursor& value) {
+  PORTCULLIS_TRY(value.expect_object(kQueuePairFields));
+  QueuePairEvidence found;
+  PORTCULLIS_TRY_ASSIGN(const auto qp_num, number_of(value, "qp_num", kMaxQpNum, std::nullopt));
+  found.qp_num = static_cast<std::uint32_t>(qp_num);
+  PORTCULLIS_TRY_ASSIGN(found.is_fenced, flag_of(value, "fenced"));
+  PORTCULLIS_TRY_ASSIGN(found.receives, number_if_any(value, "receives", kMaxWord));
+  PORTCULLIS_TRY_ASSIGN(const auto psn, number_if_any(value, "expected_psn", kPsnCount - 1));
+  if (psn) found.expected_psn = static_cast<std::uint32_t>(*psn);
+  if (!value.has("path_mtu")) return found;
+  PORTCULLIS_TRY_ASSIGN(const auto mtu, number_of(value, "path_mtu", kMaxWord, std::nullopt));
+  const std::uint64_t accepted[] = {256, 512, 1024, 2048, 4096};  // enum ibv_mtu
+  if (std::find(std::begin(accepted), std::end(accepted), mtu) == std::end(accepted))
+    return value.at("path_mtu").refuse("one of 256, 512, 1024, 2048, 4096");
+  found.path_mtu = static_cast<std::uint32_t>(mtu);
+  return found;
+}
+
+Result<std::vector<QueuePairEvidence>> read_queue_pairs(const JsonCursor& root) {
+  std::vector<QueuePairEvidence> all;
+  std::set<std::uint32_t> seen;
+  if (!root.has("queue_pairs")) return all;
+  PORTCULLIS_TRY_ASSIGN(const JsonCursor list, array_of(root, "queue_pairs"));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    PORTCULLIS_TRY_ASSIGN(const QueuePairEvidence one, queue_pair_of(list.item(i)));
+    if (!seen.insert(one.qp_num).second)
+      return list.item(i).at("qp_num").refuse("one that no earlier queue pair has");
+    all.push_back(one);
+  }
+  return all;
+}
+
+/// One word of memory was found once, and was one thing before.
+Result<void> agree_on_words(const JsonCursor& requests, const Dump& dump) {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Evidence> first;
+  for (std::size_t i = 0; i < dump.size(); ++i) {
+    const Evidence& evidence = dump[i].evidence;
+    if ((!evidence.word && !evidence.word_before) || !dump[i].remote_addr) continue;
+    Evidence& known = first[{dump[i].rkey, *dump[i].remote_addr}];
+    for (const auto& [field, member] :
+         {std::pair{"word", &Evidence::word}, std::pair{"word_before", &Evidence::word_before}}) {
+      if (evidence.*member && known.*member && *(evidence.*member) != *(known.*member))
+        return requests.item(i)
+            .at("evidence")
+            .at(field)
+            .refuse(fmt::format("{}, as another request of this word has it,", *(known.*member)));
+      if (evidence.*member) known.*member = evidence.*member;
+    }
+  }
+  return {};
+}
+
+/// All that was said of what was executed, together.
+Result<void> weigh_evidence(const JsonCursor& root, const JsonCursor& requests, Dump& dump) {
+  PORTCULLIS_TRY_ASSIGN(const auto queue_pairs, read_queue_pairs(root));
+  std::vector<std::optional<bool>> applied(dump.size());
+  for (std::size_t i = 0; i < dump.size(); ++i) {
+    const JsonCursor found = requests.item(i).at("evidence");
+    if (!requests.item(i).has("evidence") || !found.has("applied")) continue;
+    PORTCULLIS_TRY_ASSIGN(applied[i], found.at("applied").boolean());
+  }
+  const std::optional<Misfit> misfit = weigh(dump, queue_pairs, applied);
+  if (!misfit) return {};
+  const bool is_of_request = misfit->of == Misfit::Of::Request;
+  const JsonCursor owner = (is_of_request ? requests : root.at("queue_pairs")).item(misfit->number);
+  if (misfit->field.empty()) return owner.bad(misfit->accepted);
+  const bool is_evidence = misfit->field == "applied";
+  return (is_evidence ? owner.at("evidence") : owner).at(misfit->field).refuse(misfit->accepted);
 }
 
 }  // namespace
@@ -191,6 +298,8 @@ Result<std::vector<OutstandingRequest>> read_dump(std::string_view text, std::st
     PORTCULLIS_TRY_ASSIGN(OutstandingRequest one, request_of(requests.item(i), contracts));
     dump.push_back(std::move(one));
   }
+  PORTCULLIS_TRY(agree_on_words(requests, dump));
+  PORTCULLIS_TRY(weigh_evidence(root, requests, dump));
   return dump;
 }
 

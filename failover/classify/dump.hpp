@@ -8,6 +8,10 @@
 //                          "remote_addr": 1024, "length": 8192, "qp_num": 17,
 //                          "status": "IBV_WC_RETRY_EXC_ERR" } ] }
 //
+// A request may have a "psn", and "evidence": {"applied", "word", "word_before", "holds_source"};
+// "queue_pairs" has what was read of responder QPs: {"qp_num", "fenced", "receives",
+// "expected_psn", "path_mtu"} (evidence.hpp).
+//
 // Work requests stand in posting order. Names are those of struct ibv_send_wr, enum ibv_wr_opcode
 // and enum ibv_wc_status (infiniband/verbs.h), all of which are taken. Numbers are decimal, or
 // strings of hexadecimal "0x..". A request without status has no completion, one without qp_num may
@@ -22,8 +26,8 @@
 
 namespace portcullis::failover {
 
-/// Malformed, as "FILE:LINE: FIELD: what", with what is accepted. `file` is what messages call the
-/// text.
+/// Malformed, as "FILE:LINE: FIELD: what", with what is accepted: also for evidence that cannot be
+/// so, as far as that is seen without exploring. `file` is what messages call the text.
 [[nodiscard]] Result<std::vector<OutstandingRequest>> read_dump(std::string_view text,
                                                                 std::string_view file);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A work request as it stands in a dump: the members of ibv_send_wr that matter, what its
-// completion said, and what the application promises about the memory behind its rkey. What the
-// dump does not say is empty here, and never guessed.
+// completion said, what the application promises about the memory behind its rkey, and what it
+// found at the receiver. What the dump does not say is empty here, and never guessed.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,7 @@ struct Contract {
   bool has_unique_tags = false;  // a word's value never comes back once it was replaced
   /// The sender itself posts nothing more to these bytes while old packets may arrive.
   bool is_nothing_later = false;
+  bool are_queues_fenced = false;  // nothing of the old QPs is executed any more, SENDs included
 };
 
 /// What its completion says of a request.
@@ -45,6 +46,26 @@ enum class SideEffect : std::uint8_t {
   Any,
 };
 
+/// How much of a request the responder executed.
+enum class Part : std::uint8_t { Nothing, Some, All };
+
+/// What the application found after the QPs had failed, and behind the fence where there is one.
+struct Evidence {
+  Part least = Part::Nothing, most = Part::All;  // executed by then
+  bool is_queue_fenced = false;                  // nothing of its QP is executed any more
+  std::optional<Word> word, word_before;  // of an atomic: what its target held then, and at first
+  std::optional<bool> holds_source;       // of a WRITE: its target held the bytes that it carries
+  std::string place;                      // "FILE:LINE: FIELD", for whoever must refuse it
+
+  [[nodiscard]] bool is_of_execution() const noexcept {
+    return least != Part::Nothing || most != Part::All;
+  }
+  [[nodiscard]] bool is_of_memory() const noexcept { return word || word_before || holds_source; }
+  [[nodiscard]] bool is_any() const noexcept {
+    return is_of_execution() || is_of_memory() || is_queue_fenced;
+  }
+};
+
 struct OutstandingRequest {
   std::uint64_t wr_id = 0;
   std::optional<Opcode> opcode = Opcode::Write;  // empty: one of verbs.h that is not modelled
@@ -54,13 +75,15 @@ struct OutstandingRequest {
   std::optional<std::uint64_t> length;
   std::uint32_t rkey = 0;
   std::optional<std::uint32_t> qp_num;
-  Word compare_add = 0;  // addend, or what CAS expects
+  std::optional<std::uint32_t> psn;  // of its first packet
+  Word compare_add = 0;              // addend, or what CAS expects
   Word swap = 0;
   Contract contract;
   Outcome outcome = Outcome::Unknown;
   std::string status_name;  // of verbs.h, without IBV_WC_; empty without a completion
-  std::size_t index = 0;    // in the dump
-  std::size_t line = 1;     // of its file
+  Evidence evidence;
+  std::size_t index = 0;  // in the dump
+  std::size_t line = 1;   // of its file
 };
 
 [[nodiscard]] constexpr bool is_atomic(Opcode opcode) noexcept {

@@ -58,6 +58,7 @@ class Teller {
       if (story_.requests[i].is_message) message_ = i;
     has_receiver_ = story_.contract.environment == Environment::Reuse && !has_atomic_ &&
                     (writers_ != 0 || message_ != 0);
+    has_evidence_ = has_evidence(story_);
     choose_words();
   }
 
@@ -66,7 +67,7 @@ class Teller {
     unsigned late = 0;  // all that is on its way when the QPs fail
     for (const StoryRequest& r : story_.requests)
       if (r.request.outcome != Outcome::Completed) late += writes(r) ? r.cells : 1;
-    if (late > kMostLate) return 0;
+    if (late > kMostLate || has_two_initials_) return 0;
     std::uint64_t product = 1;
     for (const std::size_t radix : radices()) product *= radix;
     return product <= kMostWays ? product : 0;
@@ -104,6 +105,9 @@ class Teller {
     std::vector<Word> addends;
     for (const StoryRequest& r : story_.requests) {
       if (r.is_message || !is_atomic(opcode_of(r))) continue;
+      const Evidence& evidence = r.request.evidence;
+      for (const auto& word : {evidence.word, evidence.word_before})
+        if (word) used.insert(*word);
       if (opcode_of(r) == Opcode::FetchAdd) {
         addends.push_back(r.request.compare_add);
       } else {
@@ -125,7 +129,33 @@ class Teller {
     initials_ = {0};
     if (!expected_.empty()) initials_ = {fresh.next()};
     initials_.insert(initials_.end(), expected_.begin(), expected_.end());
+    if (has_evidence_ && !has_receiver_) choose_words_of_evidence(addends);
     choose_later();
+  }
+  /// What was found in memory may be what was there before, and what another WRITE carries.
+  void choose_words_of_evidence(const std::vector<Word>& addends) {
+    std::set<Word> before;
+    for (std::size_t i = 0; i < story_.requests.size(); ++i) {
+      const Evidence& evidence = story_.requests[i].request.evidence;
+      if (evidence.holds_source) found_.insert(own_[i]);
+      if (evidence.word) found_.insert(*evidence.word);
+      if (evidence.word_before) before.insert(*evidence.word_before);
+    }
+    std::set<Word> initials = found_;
+    for (const Word addend : addends)
+      for (const Word word : std::set<Word>(initials)) initials.insert(word - addend);
+    for (const Word word : initials_) initials.erase(word);
+    initials_.insert(initials_.end(), initials.begin(), initials.end());
+    has_two_initials_ = before.size() > 1;
+    if (!before.empty()) initials_.assign(before.begin(), before.end());
+  }
+  /// What a WRITE may have carried.
+  [[nodiscard]] std::vector<Word> data_of(std::size_t number) const {
+    std::vector<Word> words = {own_[number]};
+    words.insert(words.end(), expected_.begin(), expected_.end());
+    for (const Word word : found_)
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+    return words;
   }
   void choose_later() {
     if (!has_receiver_) {
@@ -143,8 +173,9 @@ class Teller {
 
   [[nodiscard]] std::vector<std::size_t> radices() const {
     std::vector<std::size_t> radices = {initials_.size(), laters_.size()};
-    for (const StoryRequest& r : story_.requests) {
-      radices.push_back(writes(r) ? 1 + expected_.size() : 1);
+    for (std::size_t i = 0; i < story_.requests.size(); ++i) {
+      const StoryRequest& r = story_.requests[i];
+      radices.push_back(writes(r) ? data_of(i).size() : 1);
       radices.push_back(opcode_of(r) == Opcode::Read ? r.cells : 1);
     }
     const bool is_polled = has_receiver_ && story_.contract.consumer == Consumer::Polls;
@@ -160,11 +191,9 @@ class Teller {
     Way way;
     way.initial = initials_[digits[0]];
     way.later = laters_[digits[1]];
-    const std::vector<Word> expected(expected_.begin(), expected_.end());
     unsigned writer = 0;
     for (std::size_t i = 0; i < story_.requests.size(); ++i) {
-      const std::size_t data = digits[2 + 2 * i];
-      way.data.push_back(data == 0 ? own_[i] : expected[data - 1]);
+      way.data.push_back(data_of(i)[digits[2 + 2 * i]]);
       way.read_cell.push_back(story_.requests[i].cell + static_cast<unsigned>(digits[3 + 2 * i]));
       if (writes(story_.requests[i]) && writer++ == digits.back())
         way.watched = static_cast<unsigned>(i);
@@ -208,6 +237,8 @@ class Teller {
     for (const WorkRequest& posted : scenario.work_requests)
       new_queue = std::max(new_queue, posted.queue + 1);
     scenario.limits = {kMostLate, 0, new_queue};
+    for (unsigned queue = 0; queue < new_queue; ++queue)
+      if (is_closed(queue)) scenario.closed_queues.push_back(queue);
     for (unsigned i = 0; i < count; ++i) {
       if (!story_.requests[i].is_reposted) continue;
       WorkRequest again = scenario.work_requests[i];
@@ -257,10 +288,11 @@ class Teller {
       program.push_back(fails);
     }
     for (const unsigned queue : failed) {
-      if (!story_.contract.is_fenced) break;
+      if (!story_.contract.is_fenced && !is_closed(queue)) continue;
       program.push_back(fence(queue, here() + 1));
       program.push_back(await_fence(queue, here() + 1));
     }
+    add_look(program, way);
     unsigned again = count;
     for (unsigned i = 0; i < count; ++i) {
       const StoryRequest& r = story_.requests[i];
@@ -279,6 +311,66 @@ class Teller {
         program.push_back(report(count, Claim::Done, here() + 1));
     }
     program.emplace_back();
+  }
+
+  /// Nothing of that QP is executed any more.
+  [[nodiscard]] bool is_closed(unsigned queue) const {
+    return story_.contract.are_queues_fenced ||
+           std::any_of(story_.requests.begin(), story_.requests.end(), [&](const auto& r) {
+             return r.queue == queue && r.request.evidence.is_queue_fenced;
+           });
+  }
+
+  /// What the application found; a run goes on where it could be found.
+  void add_look(std::vector<Instruction>& program, const Way& way) const {
+    if (!has_evidence_) return;
+    const auto next = [&] { return static_cast<unsigned>(program.size()) + 1; };
+    const auto count = static_cast<unsigned>(story_.requests.size());
+    for (unsigned i = 0; i < count; ++i) {
+      if (story_.requests[i].request.outcome == Outcome::Completed) continue;
+      const auto executed = known_part(story_.requests[i]);
+      if (!executed) continue;
+      Instruction ask = query_psn(i, next(), next());
+      ask.packets = executed->packets;
+      ask.known = executed->is_past;
+      program.push_back(ask);
+    }
+    for (unsigned i = 0; i < count && !has_receiver_; ++i) add_look_at_memory(program, way, i);
+    program.push_back(report(count, Claim::Unknown, next()));  // so that it is seen to be reached
+  }
+  struct Known {
+    unsigned packets = 0;  // 0: all
+    bool is_past = true;
+  };
+  static std::optional<Known> known_part(const StoryRequest& r) {
+    constexpr std::uint64_t kOnePacket = 256;  // IBV_MTU_256
+    const Evidence& evidence = r.request.evidence;
+    if (evidence.least == Part::All) return Known{0, true};
+    if (evidence.most == Part::Nothing) return Known{1, false};
+    // A part of one run of bytes is neither there nor not.
+    const bool is_cut = opcode_of(r) == Opcode::Write && r.cells == 1 &&
+                        r.request.length.value_or(kOnePacket + 1) > kOnePacket;
+    if (evidence.most == Part::All || is_cut) return std::nullopt;
+    return Known{0, false};
+  }
+  void add_look_at_memory(std::vector<Instruction>& program, const Way& way, unsigned i) const {
+    const StoryRequest& r = story_.requests[i];
+    const Evidence& evidence = r.request.evidence;
+    const auto here = [&] { return static_cast<unsigned>(program.size()); };
+    if (r.is_message) return;
+    if (evidence.word) {
+      Instruction look = probe(address(r.cell), equals(*evidence.word), here() + 1, here() + 1);
+      look.known = true;
+      program.push_back(look);
+    }
+    if (!evidence.holds_source || !writes(r)) return;
+    const unsigned end = here() + r.cells;
+    for (unsigned cell = r.cell; cell < r.cell + r.cells; ++cell) {
+      const bool is_last = cell + 1 == r.cell + r.cells;
+      Instruction look = probe(address(cell), equals(way.data[i]), here() + 1, end);
+      if (*evidence.holds_source || is_last) look.known = *evidence.holds_source;
+      program.push_back(look);
+    }
   }
 
   /// The receiver consumes what one WRITE brought, and reuses all of it.
@@ -308,6 +400,11 @@ class Teller {
     for (unsigned cell = 0; cell < story_.cells; ++cell)
       for (const Word word : seen) {
         scenario.environment.push_back({"another writer", address(cell), word, foreign_});
+        for (const Word found : found_) {
+          const bool is_back = story_.contract.has_unique_tags && seen.contains(found);
+          if (found != word && found != way.initial && !is_back)
+            scenario.environment.push_back({"another writer", address(cell), word, found});
+        }
         if (word != way.initial && !story_.contract.has_unique_tags)
           scenario.environment.push_back(
               {"the old value comes back", address(cell), word, way.initial});
@@ -321,9 +418,12 @@ class Teller {
   const Story& story_;
   bool has_atomic_ = false;
   bool has_receiver_ = false;
+  bool has_evidence_ = false;
+  bool has_two_initials_ = false;  // of two words; a machine's cells begin with one
   std::size_t writers_ = 0;
   unsigned message_ = 0;     // which of the requests is one; never the first
   std::set<Word> expected_;  // by a CAS
+  std::set<Word> found_;     // in memory, as the evidence says
   std::vector<Word> own_;    // of each request, where it is a WRITE
   std::vector<Word> initials_;
   std::vector<Later> laters_;
@@ -332,15 +432,23 @@ class Teller {
 
 }  // namespace
 
+bool has_evidence(const Story& story) noexcept {
+  return std::any_of(story.requests.begin(), story.requests.end(),
+                     [](const auto& r) { return r.request.evidence.is_any(); });
+}
+
 Result<Told> tell(const Story& story, const std::atomic<bool>* stop) {
   const Teller teller(story);
   Told told;
   const std::uint64_t ways = teller.ways();
   told.verdict = ways == 0 ? Told::Verdict::Undecided : Told::Verdict::Safe;
+  const bool may_have_none = ways != 0 && has_evidence(story);
+  told.has_run = !may_have_none;
   for (std::uint64_t way = 0; way < ways; ++way) {
     auto machine = compile(teller.scenario(way));
     if (!machine) {  // more words or bits than a machine holds
       told.verdict = Told::Verdict::Undecided;
+      told.has_run = true;
       continue;
     }
     ExploreOptions options;
@@ -348,8 +456,10 @@ Result<Told> tell(const Story& story, const std::atomic<bool>* stop) {
     options.state_limit = kMostStates - std::min(kMostStates, told.states);
     PORTCULLIS_TRY_ASSIGN(const Exploration explored, explore(*machine, options));
     told.states += explored.states;
+    told.has_run = told.has_run || explored.gives_up || explored.ending != Ending::Complete;
     if (explored.ending == Ending::Violated) {
       told.verdict = Told::Verdict::Unsafe;
+      told.violation = explored.violation;
       told.machine = std::move(*machine);
       return told;
     }

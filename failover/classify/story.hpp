@@ -44,13 +44,19 @@ struct Told {
     Undecided,  // more ways or states than are looked at
   };
   Verdict verdict = Verdict::Safe;
-  std::uint64_t states = 0;        // of all scenarios together
+  Violation violation = Violation::None;
+  std::uint64_t states = 0;  // of all scenarios together
+  bool has_run = true;       // some run agrees with the evidence, or none was sought to its end
   std::optional<Machine> machine;  // Unsafe: the scenario that breaks
 };
 
+/// Whether anything is known of what was executed, beside the completions.
+[[nodiscard]] bool has_evidence(const Story& story) noexcept;
+
 /// Runs are those in which completed requests complete, the others' QPs fail with any number of
-/// packets under way, the fence takes effect if there is one, and then the reposts complete one
-/// after the other, in posting order, on one new QP. Once `stop` is true it is Undecided.
+/// packets under way, the fence takes effect if there is one, what is found then agrees with the
+/// evidence, and then the reposts complete one after the other, in posting order, on one new QP.
+/// Once `stop` is true it is Undecided.
 [[nodiscard]] Result<Told> tell(const Story& story, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace portcullis::failover

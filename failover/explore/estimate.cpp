@@ -51,14 +51,19 @@ Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& option
   if (clients > 1) result.basis = Basis::IndependentClients;
   if (one.ending != Ending::Complete) result.basis = Basis::AtLeast;
   // A second look costs as much as a small run: only where clients reach into each other's words,
-  // or where the first look does not say that all is well.
+  // where the first look does not say that all is well, or where it is small beside the run. It
+  // counts those around the clients once, and not once for each client.
   constexpr double kAmple = 100;
   const bool is_tight = bytes_of(view, options.set, std::pow(factor, clients)) * kAmple >
                         static_cast<double>(options.memory_limit_bytes);
-  if (clients > 1 && (machine.has_slots || machine.has_tags || is_tight)) {
+  const bool is_needed = clients > 1 && (machine.has_slots || machine.has_tags || is_tight);
+  if (is_needed || clients > 2) {
     PORTCULLIS_TRY_ASSIGN(const Exploration two, sample(scenario, 2, sample_limit));
-    factor = std::max(1.0, static_cast<double>(two.states) / static_cast<double>(one.states));
-    result.basis = two.ending == Ending::Complete ? Basis::TwoClients : Basis::AtLeast;
+    const bool is_whole = two.ending == Ending::Complete;
+    if (is_needed || is_whole) {
+      factor = std::max(1.0, static_cast<double>(two.states) / static_cast<double>(one.states));
+      result.basis = is_whole ? Basis::TwoClients : Basis::AtLeast;
+    }
   }
   result.states *= std::pow(factor, clients - 1);
   if (options.uses_symmetry) result.states /= std::tgamma(clients + 1.0);

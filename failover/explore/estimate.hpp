@@ -11,7 +11,7 @@ namespace portcullis::failover {
 struct Estimate {
   enum class Basis : std::uint8_t {
     Counted,             // the sample was the whole model
-    IndependentClients,  // states of one client to the n: too few where clients meet
+    IndependentClients,  // states of one client to the n: wrong where they or others meet
     TwoClients,          // the second client's factor, for each further one
     AtLeast,             // the same, and the sample of two was cut off
   };
@@ -20,9 +20,10 @@ struct Estimate {
   Basis basis = Basis::Counted;
 };
 
-/// States of n clients as those of one to the n. Where that comes near the memory limit, or where
-/// parts of the clients are not told apart (explore/collapse.hpp), those of one times what the
-/// second multiplied them by, n - 1 times. Divided by the orders of the clients under symmetry. A
+/// States of n clients as those of one times what the second multiplied them by, n - 1 times; of
+/// two clients as those of one squared, unless they reach into each other's words or that comes
+/// near the memory limit, and so where two are too many to count. Divided by the orders of the
+/// clients under symmetry. A
 /// sample ends at `sample_limit` states.
 [[nodiscard]] Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,
                                         std::uint64_t sample_limit = 100'000);

@@ -79,7 +79,8 @@ nlohmann::ordered_json to_json(const OutstandingRequest& request, const Classifi
                                    {"reason", c.reason},
                                    {"lemma", c.lemma},
                                    {"explored_with", c.explored_with},
-                                   {"states", c.states}};
+                                   {"states", c.states},
+                                   {"by_rule", c.is_by_rule}};
   if (c.trace) object["trace"] = to_json(*c.machine, *c.trace);
   return object;
 }

@@ -20,8 +20,8 @@ void add_judged(nlohmann::ordered_json& object, const Judged& judged);
 
 /// "WRITE", "FADD", ..; unmodelled ones as in verbs.h, without IBV_WR_.
 [[nodiscard]] std::string name_of_request(const OutstandingRequest& request);
-/// line, wr_id, opcode, advice, conditions, one_of, reason, lemma, explored_with, states, and trace
-/// where there is one.
+/// line, wr_id, opcode, advice, conditions, one_of, reason, lemma, explored_with, states, by_rule,
+/// and trace where there is one.
 [[nodiscard]] nlohmann::ordered_json to_json(const OutstandingRequest& request,
                                              const Classification& c);
 

@@ -169,7 +169,9 @@ Request request_of(const Scenario& scenario, unsigned number, unsigned client,
   request.has_content = needs_content(source);
   request.is_acknowledged_by_later = !returns_word(source.opcode) && !scenario.answers_one_by_one;
   request.notifies = source.opcode == Opcode::Send || source.opcode == Opcode::WriteWithImm;
-  request.is_fenced = scenario.fence_kind == FenceKind::Epoch || carries_rkey(source.opcode);
+  const auto& closed = scenario.closed_queues;
+  request.is_fenced = scenario.fence_kind == FenceKind::Epoch || carries_rkey(source.opcode) ||
+                      std::find(closed.begin(), closed.end(), source.queue) != closed.end();
   if (source.log_cell) request.log_cell = static_cast<std::int8_t>(*source.log_cell);
   request.is_deduplicated = source.is_deduplicated;
   request.is_counted = source.is_counted;

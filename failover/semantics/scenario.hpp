@@ -120,6 +120,9 @@ struct Instruction {
   unsigned on_timeout = 0;
   bool may_complete = true;  // Await: false where it is known that no completion came
   bool may_time_out = true;  // Await: false where it is known that one did
+  /// Probe, QueryPsn: the answer that is known to have come; no run goes on with the other one.
+  std::optional<bool> known;
+  unsigned packets = 0;  // QueryPsn: of the request that ePSN must be past; 0: all of them
   unsigned decision = 0;
   /// Decide: the number of the value in the register is added to `decision`.
   bool decides_by_register = false;
@@ -191,6 +194,7 @@ struct Scenario {
   std::vector<EnvironmentStep> environment;
   unsigned environment_budget = 0;
   FenceKind fence_kind = FenceKind::Epoch;
+  std::vector<unsigned> closed_queues;  // whose fence is an Epoch, whatever `fence_kind` says
   Limits limits;
   unsigned operations = 1;      // logical operations of a client
   bool counts_effects = false;  // an execution that changes nothing is none

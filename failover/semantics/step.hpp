@@ -79,7 +79,8 @@ class Stepper {
       case Act::QueryPsn: {
         const Request& request = m_.clients[client].requests[i.work_request];
         if (s_.get(f.dead[request.queue]) != 0) return;  // nobody answers
-        const bool is_past = s_.get(f.requests[i.work_request].executed) == request.packets;
+        const std::uint64_t asked = i.packets == 0 ? request.packets : i.packets;
+        const bool is_past = s_.get(f.requests[i.work_request].executed) >= asked;
         return branch(client, i, is_past, label(Action::QueryPsn, client, i.work_request));
       }
       case Act::Test: {
@@ -107,6 +108,7 @@ class Stepper {
   }
 
   void branch(unsigned client, const Instruction& i, bool yes, Label why) {
+    if (i.known.value_or(yes) != yes) return;
     S next = s_;
     next.set(m_.fields[client].pc, yes ? i.next : i.otherwise);
     why.yes = yes;
@@ -225,6 +227,7 @@ class Stepper {
     if (i.after_receiver && can_receive(client)) return;
     const WordIndex value = word(cell_of(client, i.address.space, i.address.cell, word(f.reg)));
     const bool yes = accepts(step, client, value);
+    if (i.known.value_or(yes) != yes) return;
     S next = s_;
     if (i.keeps) next.set(f.reg, value);
     next.set(f.pc, yes ? i.next : i.otherwise);

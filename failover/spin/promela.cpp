@@ -185,10 +185,7 @@ class Writer {
           probe(c, i, here);
           break;
         case Act::QueryPsn:
-          rule(here + answers(c, requests()[i.work_request].queue),
-               go(c, i,
-                  fmt::format("{} == {}", of(c, i.work_request, "ex"),
-                              requests()[i.work_request].packets)));
+          query_psn(c, i, here);
           break;
         case Act::Assert:
           rule(here, fmt::format(
@@ -217,6 +214,18 @@ class Writer {
           break;
       }
     }
+  }
+
+  /// The answer that is known to have come, as a part of a guard.
+  static std::string known(const Instruction& i, const std::string& question) {
+    if (!i.known) return "";
+    return fmt::format(" && {}({})", *i.known ? "" : "!", question);
+  }
+  void query_psn(unsigned c, const Instruction& i, const std::string& here) {
+    const WorkRequest& request = requests()[i.work_request];
+    const std::string question = fmt::format("{} >= {}", of(c, i.work_request, "ex"),
+                                             i.packets == 0 ? request.packets : i.packets);
+    rule(here + answers(c, request.queue) + known(i, question), go(c, i, question));
   }
 
   void post(unsigned c, const Instruction& i, const std::string& here) {
@@ -296,6 +305,7 @@ class Writer {
     const std::string from = word_at(c, i.address, read(c, var(c, "reg")));
     std::string guard = here;
     if (i.after_receiver) guard += " && !(" + can_receive(c) + ")";
+    guard += known(i, condition(i.condition, c, from));
     std::string effect = go(c, i, condition(i.condition, c, from));
     if (i.keeps) effect += fmt::format("{} = {}; ", var(c, "reg"), from);
     rule(guard, effect);
@@ -339,8 +349,7 @@ class Writer {
   /// Its QP takes packets: neither fenced nor dead.
   std::string takes(unsigned c, unsigned w) const {
     const unsigned q = requests()[w].queue;
-    const bool is_fenced = has(c, fence(c, q)) && (sc_.fence_kind == FenceKind::Epoch ||
-                                                   carries_rkey(requests()[w].opcode));
+    const bool is_fenced = has(c, fence(c, q)) && m_.clients[c].requests[w].is_fenced;
     return answers(c, q) + (is_fenced ? fmt::format(" && {} != 2", fence(c, q)) : "");
   }
   /// All that is not placed, of this request and of those before it on its QP, is in the buffers.
@@ -439,7 +448,7 @@ class Writer {
     for (unsigned w = 0; w < requests().size(); ++w) {
       const WorkRequest& request = requests()[w];
       if (request.queue != q) continue;
-      if (sc_.fence_kind == FenceKind::Mkey && request.opcode == Opcode::Send) continue;
+      if (!m_.clients[c].requests[w].is_fenced) continue;
       for (unsigned p = 0; p < request.packets; ++p) effect += set(copies(c, w, p), 0);
       effect += forget(c, w);
     }

@@ -33,6 +33,10 @@ PORTCULLIS_API enum portcullis_status portcullis_classify(const char* dump_json,
                                                           const struct portcullis_limits* limits,
                                                           char** text);
 
+// The same by rule alone: nothing is explored, and what no rule covers has the advice "no-advice".
+PORTCULLIS_API enum portcullis_status portcullis_classify_by_rules(const char* dump_json,
+                                                                   char** text);
+
 // The verdict on a protocol in one of its environments; null: in its first. Within its own bounds.
 PORTCULLIS_API enum portcullis_status portcullis_check(const char* protocol_json,
                                                        const char* environment,

@@ -68,6 +68,7 @@ struct RequestAdvice {
   std::string reason;
   std::string lemma;           // of failover/proofs, where one covers the request
   std::uint64_t states = 0;    // explored for the verdict
+  bool is_by_rule = false;     // of classify_by_rules(), and no run is told
   std::string counterexample;  // what a repost can do as things stand, step by step; or empty
 };
 
@@ -76,5 +77,9 @@ struct RequestAdvice {
 /// is left gets no advice. Its sources: docs/failover.md, and the theorems of failover/proofs.
 [[nodiscard]] PORTCULLIS_API Result<std::vector<RequestAdvice>> classify(
     const Dump& dump, const std::atomic<bool>* stop = nullptr);
+
+/// The same without exploring, for who must fail fast: microseconds a request. What no rule covers,
+/// such as requests that meet in the same bytes, gets no advice.
+[[nodiscard]] PORTCULLIS_API Result<std::vector<RequestAdvice>> classify_by_rules(const Dump& dump);
 
 }  // namespace portcullis

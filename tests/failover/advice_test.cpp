@@ -7,209 +7,22 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
 
-#include "failover/classify/classify.hpp"
-#include "tests/failover/sender.hpp"
+#include "tests/failover/second_opinion.hpp"
 #include "tests/failover/support.hpp"
 
 namespace portcullis::failover {
 namespace {
 
-using testing::Op;
-using testing::Sender;
-using testing::Tale;
-using Dump = std::vector<OutstandingRequest>;
-
-/// Cell 0 is a word, cell 1 what follows it; a WRITE of both has several packets.
-constexpr std::uint64_t kWordBytes = 8;
-constexpr std::uint64_t kLongBytes = 264;
-
-OutstandingRequest request(Opcode opcode, unsigned cell, unsigned cells = 1, Word compare_add = 0,
-                           Word swap = 0) {
-  OutstandingRequest made;
-  made.opcode = opcode;
-  made.remote_addr = cell * kWordBytes;
-  made.length = cells == 2 ? kLongBytes : kWordBytes;
-  if (cell == 1) made.length = kLongBytes - kWordBytes;
-  made.compare_add = compare_add;
-  made.swap = swap;
-  made.contract.environment = Environment::Quiet;
-  return made;
-}
-
-std::vector<OutstandingRequest> kinds() {
-  return {request(Opcode::Write, 0),
-          request(Opcode::Write, 0, 2),
-          request(Opcode::Write, 1),
-          request(Opcode::Read, 0),
-          request(Opcode::CompareSwap, 0, 1, 5, 6),
-          request(Opcode::CompareSwap, 0, 1, 6, 5),
-          request(Opcode::CompareSwap, 0, 1, 5, 5),
-          request(Opcode::FetchAdd, 0, 1, 1),
-          request(Opcode::FetchAdd, 0, 1, 0),
-          request(Opcode::WriteWithImm, 0),
-          request(Opcode::Send, 0)};
-}
-
-struct State {
-  Outcome outcome;
-  const char* status;
-};
-constexpr State kUnknown = {Outcome::Unknown, "RETRY_EXC_ERR"};
-constexpr State kCompleted = {Outcome::Completed, "SUCCESS"};
-constexpr State kUnmodelled = {Outcome::Unmodelled, "LOC_PROT_ERR"};
-
-struct Promise {
-  Environment environment = Environment::Quiet;
-  bool is_fenced = false;
-  bool is_nothing_later = false;
-};
-constexpr Promise kQuietPromises[] = {{Environment::Quiet, false, false},
-                                      {Environment::Quiet, true, false},
-                                      {Environment::Quiet, false, true}};
-
-/// "Never" is shown with all of it: quiet, fenced, nothing later.
-constexpr Promise kMostPromised = {Environment::Quiet, true, true};
-
-OutstandingRequest with(OutstandingRequest made, const State& state, unsigned qp_num,
-                        const Promise& promise) {
-  made.outcome = state.outcome;
-  made.status_name = state.status;
-  made.qp_num = qp_num;
-  made.contract.environment = promise.environment;
-  made.contract.is_fenced = promise.is_fenced;
-  made.contract.is_nothing_later = promise.is_nothing_later;
-  return made;
-}
-
-std::string text_of(const Dump& dump) {
-  std::string text;
-  for (const OutstandingRequest& r : dump)
-    text += std::string(name_of(*r.opcode)) + " cell " +
-            std::to_string(*r.remote_addr / kWordBytes) + "+" + std::to_string(*r.length) + " " +
-            std::to_string(r.compare_add) + "," + std::to_string(r.swap) + " QP " +
-            std::to_string(r.qp_num.value_or(0)) + " " + r.status_name +
-            (r.contract.is_fenced ? " fenced" : "") +
-            (r.contract.is_nothing_later ? " nothing later; " : "; ");
-  return text;
-}
-
-Op op_of(const OutstandingRequest& r) {
-  Op op;
-  op.first = static_cast<unsigned>(*r.remote_addr / kWordBytes);
-  op.cells = *r.length == kLongBytes ? 2 : 1;
-  op.word = r.opcode == Opcode::CompareSwap ? r.swap : r.compare_add;
-  op.compare = r.compare_add;
-  op.notifies = r.opcode == Opcode::Send || r.opcode == Opcode::WriteWithImm;
-  op.queue = *r.qp_num;
-  op.is_completed = r.outcome == Outcome::Completed;
-  const std::pair<Opcode, Op::Kind> pairs[] = {
-      {Opcode::Write, Op::Kind::Write},  {Opcode::WriteWithImm, Op::Kind::Write},
-      {Opcode::Read, Op::Kind::Read},    {Opcode::CompareSwap, Op::Kind::Cas},
-      {Opcode::FetchAdd, Op::Kind::Add}, {Opcode::Send, Op::Kind::Message}};
-  op.kind = std::ranges::find(pairs, *r.opcode, &std::pair<Opcode, Op::Kind>::first)->second;
-  return op;
-}
-
-/// What the sender may overwrite later for the sake of those that are reposted: their cells, and
-/// those of requests that meet them.
-std::vector<unsigned> cells_of(const Tale& tale) {
-  std::set<unsigned> cells;
-  const bool spans = std::ranges::any_of(tale.ops, [](const Op& op) { return op.cells == 2; });
-  for (const Op& op : tale.ops) {
-    if (!op.is_reposted || op.kind == Op::Kind::Message) continue;
-    cells.insert(op.first);
-    if (spans) cells = {0, 1};
-  }
-  return {cells.begin(), cells.end()};
-}
-
-/// Each WRITE carries a word of its own, or one that a CAS expects.
-void fill_in(const Dump& dump, std::size_t way, Tale& tale) {
-  for (std::size_t i = 0; i < dump.size(); ++i) {
-    if (!carries_data(*dump[i].opcode)) continue;
-    tale.ops[i].word = way % 3 == 0 ? 10 + i : 4 + way % 3;
-    way /= 3;
-  }
-}
-
-/// Whether reposting the requests of `reposted` can be seen, whatever was in memory and was
-/// written.
-bool shows(const Dump& dump, const std::vector<std::size_t>& reposted, const Promise& promise) {
-  Tale tale;
-  for (const OutstandingRequest& r : dump) tale.ops.push_back(op_of(r));
-  for (const std::size_t index : reposted) tale.ops[index].is_reposted = true;
-  tale.is_fenced = promise.is_fenced;
-  tale.later_cells = cells_of(tale);
-  const std::vector<std::vector<std::optional<std::uint64_t>>> laters = {{std::nullopt, 50, 5, 6},
-                                                                         {std::nullopt}};
-  const bool has_stranger = promise.environment != Environment::Quiet;
-  std::size_t ways = 1;  // of what the WRITEs carried
-  for (const OutstandingRequest& r : dump) ways *= carries_data(*r.opcode) ? 3 : 1;
-  for (const std::uint64_t initial : {4U, 5U, 6U})
-    for (std::size_t way = 0; way < ways; ++way)
-      for (const auto& later : laters[promise.is_nothing_later ? 1 : 0])
-        for (unsigned stranger = has_stranger ? 1 : 0; stranger <= (has_stranger ? 3U : 0U);
-             ++stranger) {
-          tale.initial = initial;
-          tale.later = tale.later_cells.empty() ? std::nullopt : later;
-          if (has_stranger) tale.stranger = testing::Stranger{std::uint64_t{stranger} + 3, 90};
-          if (stranger == 3) tale.stranger = testing::Stranger{10, initial};
-          fill_in(dump, way, tale);
-          if (Sender(tale).can_break()) return true;
-        }
-  return false;
-}
-
-std::vector<std::size_t> with_advice(const std::vector<Classification>& advice, Advice wanted) {
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < advice.size(); ++i)
-    if (advice[i].advice == wanted) found.push_back(i);
-  return found;
-}
-
-bool promises(const std::vector<Proviso>& provisos, Proviso proviso) {
-  return std::ranges::find(provisos, proviso) != provisos.end();
-}
-
-struct Tally {
-  unsigned reposted = 0, only_if = 0, never = 0;
-};
-
-/// Where the two opinions differ; nothing where they agree.
-std::string difference(const Dump& dump, const Promise& promise, Tally& tally) {
-  const auto advice = classify(dump).value();
-  const auto reposted = with_advice(advice, Advice::Repost);
-  tally.reposted += static_cast<unsigned>(reposted.size());
-  if (!reposted.empty() && shows(dump, reposted, promise)) return "repost shows: " + text_of(dump);
-  for (std::size_t i = 0; i < dump.size(); ++i) {
-    const bool is_restricted =
-        advice[i].advice == Advice::OnlyIf || advice[i].advice == Advice::Never;
-    if (dump[i].outcome != Outcome::Unknown || !is_restricted) continue;
-    ++(advice[i].advice == Advice::OnlyIf ? tally.only_if : tally.never);
-    if (!shows(dump, {i}, advice[i].advice == Advice::Never ? kMostPromised : promise))
-      return "nothing shows for " + std::to_string(i) + ": " + text_of(dump);
-    for (const auto& provisos : advice[i].one_of) {
-      Promise more = promise;
-      more.is_fenced = more.is_fenced || promises(provisos, Proviso::FenceDone);
-      more.is_nothing_later = more.is_nothing_later || promises(provisos, Proviso::NothingLater);
-      if (promises(provisos, Proviso::TargetQuiet)) more.environment = Environment::Quiet;
-      if (promises(provisos, Proviso::TagUnique)) continue;
-      if (shows(dump, {i}, more))
-        return "not enough for " + std::to_string(i) + ": " + text_of(dump);
-    }
-  }
-  return {};
-}
+using namespace testing::opinion;
 
 std::vector<std::string> differences_of_pairs(const Promise& promise, unsigned second_qp,
                                               Tally& tally) {
   std::vector<std::string> found;
   for (const OutstandingRequest& a : kinds())
     for (const OutstandingRequest& b : kinds())
-      for (const State& of_a : {kUnknown, kCompleted, kUnmodelled})
-        for (const State& of_b : {kUnknown, kCompleted}) {
+      for (const Completion& of_a : {kUnknown, kCompleted, kUnmodelled})
+        for (const Completion& of_b : {kUnknown, kCompleted}) {
           const Dump dump = {with(a, of_a, 1, promise), with(b, of_b, second_qp, promise)};
           const std::string different = difference(dump, promise, tally);
           if (!different.empty()) found.push_back(different);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A dump from a capture. Frames are written here byte by byte, with offsets of their own.
+// A dump from a capture.
 #include "tools/failover_check/capture.hpp"
 
 #include <gmock/gmock.h>
@@ -13,64 +13,14 @@
 
 #include "failover/classify/classify.hpp"
 #include "failover/classify/dump.hpp"
+#include "tests/failover/capture_bytes.hpp"
 
 namespace portcullis::tools::failover_check {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string big(std::uint64_t value, std::size_t bytes) {
-  std::string text(bytes, '\0');
-  for (std::size_t i = bytes; i-- > 0; value >>= 8) text[i] = static_cast<char>(value & 0xff);
-  return text;
-}
-std::string little(std::uint64_t value, std::size_t bytes) {
-  const std::string text = big(value, bytes);
-  return {text.rbegin(), text.rend()};
-}
-
-constexpr char kSender = 1, kResponder = 2;
-
-/// Ethernet, IPv4, UDP, BTH, then what follows, then the ICRC's place.
-std::string frame_to(char from, char to, unsigned opcode, std::uint32_t qpn, std::uint32_t psn,
-                     const std::string& behind) {
-  const std::string bth = big(opcode, 1) + big(0x40, 1) + big(0xffff, 2) + big(qpn, 4) +
-                          big(psn, 4) + behind + big(0, 4);
-  const std::string udp = big(50000, 2) + big(4791, 2) + big(bth.size() + 8, 2) + big(0, 2) + bth;
-  const std::string ip = big(0x4500, 2) + big(udp.size() + 20, 2) + big(0, 4) + big(0x4011, 2) +
-                         big(0, 2) + big(0xc00002, 3) + from + big(0xc00002, 3) + to + udp;
-  return std::string(12, '\2') + big(0x0800, 2) + ip;
-}
-
-std::string frame(char from, unsigned opcode, std::uint32_t qpn, std::uint32_t psn,
-                  const std::string& behind) {
-  return frame_to(from, from == kSender ? kResponder : kSender, opcode, qpn, psn, behind);
-}
-
-std::string reth(std::uint64_t address, std::uint32_t rkey, std::uint32_t length) {
-  return big(address, 8) + big(rkey, 4) + big(length, 4);
-}
-std::string write_only(std::uint32_t psn, std::uint64_t address, std::uint32_t qpn = 0x11) {
-  return frame(kSender, 0x0a, qpn, psn, reth(address, 0x1000, 8) + big(7, 8));
-}
-/// 0x1f: ACK; 0x62: remote access error; 0x60: PSN sequence error.
-std::string ack(std::uint32_t psn, unsigned syndrome = 0x1f, std::uint32_t qpn = 0x22) {
-  return frame(kResponder, 0x11, qpn, psn, big(syndrome, 1) + big(0, 3));
-}
-std::string read_response(unsigned opcode, std::uint32_t psn, std::size_t bytes) {
-  const bool has_aeth = opcode != 0x0e;
-  return frame(kResponder, opcode, 0x22, psn,
-               (has_aeth ? big(0x1f, 1) + big(0, 3) : "") + std::string(bytes, '\5'));
-}
-
-std::string pcap(const std::vector<std::string>& frames) {
-  std::string file = little(0xa1b2c3d4, 4) + little(2, 2) + little(4, 2) + little(0, 8) +
-                     little(65535, 4) + little(1, 4);
-  for (const std::string& one : frames)
-    file += little(0, 8) + little(one.size(), 4) + little(one.size(), 4) + one;
-  return file;
-}
+using namespace capture_bytes;
 
 std::vector<std::string> statuses(const std::vector<std::string>& frames,
                                   bool is_at_sender = true) {
@@ -183,6 +133,12 @@ TEST(Capture, PsnsMissingBehindAnUnansweredRead_AreItsAnswersOnlyWhereAnMtuGives
               HasSubstr("PSN 6 of QP 0x11 is outstanding"));
 }
 
+TEST(Capture, MessageLongerThanAnyIs_IsRefusedAndNotLeftToTheDump) {
+  EXPECT_EQ(read_capture(pcap({read_request(5, 1U << 31U)}), "c", true)->requests.size(), 1U);
+  EXPECT_EQ(refusal({read_request(5, (1U << 31U) + 1)}),
+            "c.pcap: frame 1: a message of 2147483649 bytes; up to 2147483648 are accepted");
+}
+
 TEST(Capture, ReadThatGoesOnWhereItWasInterrupted_IsNoGap) {
   const std::string rest = frame(kSender, 0x0c, 0x11, 8, reth(768, 0x1000, 4096 - 768));
   EXPECT_THAT(statuses({read_request(5, 4096), rest}),
@@ -268,9 +224,9 @@ TEST(Capture, FileThatIsCutShort_IsRefusedWithItsFrame) {
 }
 
 TEST(Capture, FilesOfOtherKinds_AreRefused) {
-  EXPECT_THAT(read_capture(little(0x0a0d0d0a, 4) + std::string(40, '\0'), "c", true).error().text,
-              HasSubstr("pcapng"));
   EXPECT_THAT(read_capture("{}", "c", true).error().text, HasSubstr("too short"));
+  EXPECT_THAT(read_capture(std::string(30, 'x'), "c", true).error().text,
+              HasSubstr("c: begins with 78787878; pcap (a1b2c3d4, a1b23c4d) and pcapng"));
   std::string infiniband = pcap({});
   infiniband[20] = static_cast<char>(247);
   EXPECT_THAT(read_capture(infiniband, "c", true).error().text, HasSubstr("link type 247"));
@@ -385,6 +341,15 @@ TEST(CapturedDump, IsWhatClassifyReads) {
   const auto advice = failover::classify(dump).value();
   EXPECT_EQ(advice[0].advice, failover::Advice::Repost);
   EXPECT_EQ(advice[1].advice, failover::Advice::Never);
+}
+
+TEST(CapturedDump, HasThePsnsThatAnExpectedPsnIsHeldAgainst) {
+  const Capture capture =
+      read_capture(pcap({write_only(5, 64), atomic(0x14, 6, 3, 0)}), "c", true).value();
+  std::string dump = dump_of(capture, {"reuse", "notified", true});
+  dump.insert(dump.find('{') + 1, R"("queue_pairs": [{"qp_num": 17, "expected_psn": 6}],)");
+  const auto advice = failover::classify(failover::read_dump(dump, "dump").value()).value();
+  EXPECT_EQ(advice[1].advice, failover::Advice::Repost);
 }
 
 }  // namespace

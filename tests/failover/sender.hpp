@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -31,10 +32,16 @@ struct Stranger {
   std::uint64_t from = 0, to = 0;
 };
 
+/// Whether what the application found agrees with the packets that were executed of each op, and
+/// with memory.
+using Look = std::function<bool(const std::vector<unsigned>&, const std::vector<std::uint64_t>&)>;
+
 struct Tale {
   std::vector<Op> ops;
   std::uint64_t initial = 0;
-  bool is_fenced = false;
+  bool is_fenced = false;              // the key is dead: a message needs none
+  std::set<unsigned> closed_queues;    // nothing of these is executed once they have failed
+  Look look;                           // before the first repost
   std::optional<std::uint64_t> later;  // the sender overwrites cells at the end
   std::vector<unsigned> later_cells = {0, 1};
   std::optional<Stranger> stranger;
@@ -53,6 +60,8 @@ class Sender {
     now.answers.resize(tale_.ops.size());
     return visit(now);
   }
+  /// Some run of those that were visited agrees with what was found.
+  [[nodiscard]] bool has_run() const { return has_run_; }
 
  private:
   using Words = std::vector<std::uint64_t>;
@@ -70,6 +79,7 @@ class Sender {
     unsigned stage = 0;   // 0: QPs work; then each op's repost in turn; then the later WRITE
     unsigned packet = 0;  // of the stage
     bool has_failed = false;
+    bool has_looked = false;
     int stranger_after = -1;  // not yet; else that many of the ops had been answered, from the left
     // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 means the 0 of the comparison
     auto operator<=>(const Now&) const = default;
@@ -96,10 +106,9 @@ class Sender {
 
   /// The next packet of each queue, while it can still arrive.
   bool first_attempts(const Now& now) {
-    if (now.has_failed && tale_.is_fenced) return false;
     for (std::size_t i = 0; i < tale_.ops.size(); ++i) {
       const Op& op = tale_.ops[i];
-      bool is_next = now.done[i] < op.cells;
+      bool is_next = now.done[i] < op.cells && !(now.has_failed && is_refused(op));
       for (std::size_t j = 0; j < i; ++j)
         is_next = is_next && (tale_.ops[j].queue != op.queue || now.done[j] == tale_.ops[j].cells);
       if (!is_next) continue;
@@ -111,6 +120,11 @@ class Sender {
       if (visit(next)) return true;
     }
     return false;
+  }
+
+  [[nodiscard]] bool is_refused(const Op& op) const {
+    return (tale_.is_fenced && op.kind != Op::Kind::Message) ||
+           tale_.closed_queues.contains(op.queue);
   }
 
   bool strange(const Now& now) {
@@ -136,6 +150,13 @@ class Sender {
         if (tale_.ops[i].is_completed && now.done[i] != tale_.ops[i].cells) return false;
       Now next = now;
       next.has_failed = true;
+      return visit(next);
+    }
+    if (tale_.look && !now.has_looked) {
+      if (!tale_.look(now.done, now.memory)) return false;
+      has_run_ = true;
+      Now next = now;
+      next.has_looked = true;
       return visit(next);
     }
     if (now.stage < count) return repost(now);
@@ -202,6 +223,7 @@ class Sender {
 
   Tale tale_;
   std::set<Now> seen_;
+  bool has_run_ = false;
 };
 
 }  // namespace portcullis::failover::testing

@@ -146,7 +146,8 @@ TEST(Fabric, UnknownName_IsRefusedWithThoseThatThereAre) {
   EXPECT_FALSE(Fabric::make("ring:2"));
   EXPECT_EQ(Fabric::make("torus").error().text,
             "no scenario \"torus\"; seed-1, seed-2, seed-3, seed-4, ring-3, "
-            "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS and ring:SWITCHES,SPAN are accepted");
+            "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS, ring:SWITCHES,SPAN, "
+            "jellyfish:SWITCHES,PORTS,SEED and dragonfly:GROUPS,ROUTERS,GLOBAL are accepted");
 }
 
 TEST(BufferCycles, Ring_HasOneCircleAndSaysWhoMakesIt) {

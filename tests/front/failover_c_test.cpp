@@ -60,6 +60,28 @@ std::string dump_of(std::size_t count, const std::string& opcode) {
   return dump.dump();
 }
 
+TEST(FailoverC, RulesAnswerSixtyFourRequests_AsExploringDoes) {
+  const std::string dump = dump_of(64, "IBV_WR_ATOMIC_CMP_AND_SWP");
+  char* text = nullptr;
+  EXPECT_EQ(portcullis_classify_by_rules(dump.c_str(), &text), PORTCULLIS_DONE);
+  const auto ruled = nlohmann::json::parse(owned(text));
+  const auto explored = nlohmann::json::parse(classify(dump).second);
+  ASSERT_EQ(ruled.size(), 64U);
+  EXPECT_EQ(ruled[63]["by_rule"], true);
+  EXPECT_EQ(explored[63]["by_rule"], false);
+  for (const char* field : {"advice", "one_of", "conditions", "reason", "lemma"})
+    EXPECT_EQ(ruled[63][field], explored[63][field]) << field;
+}
+
+TEST(FailoverC, EvidenceThatNoRunLeadsTo_IsRefusedWithItsPlace) {
+  std::string dump = dump_of(1, "IBV_WR_ATOMIC_FETCH_AND_ADD");
+  const std::string last = R"("wr_id":0)";
+  dump.replace(dump.find(last), last.size(), last + R"(,"evidence":{"word":7,"word_before":1})");
+  const Told told = classify(dump);
+  EXPECT_EQ(told.first, PORTCULLIS_REFUSED);
+  EXPECT_THAT(told.second, StartsWith("dump:1: work_requests[0].evidence: no run of "));
+}
+
 TEST(FailoverC, Classify_GivesOneObjectForEachRequest) {
   const auto [status, text] = classify(dump_of(2, "IBV_WR_ATOMIC_FETCH_AND_ADD"));
   EXPECT_EQ(status, PORTCULLIS_DONE);

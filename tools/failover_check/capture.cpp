@@ -10,53 +10,21 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <span>
 #include <tuple>
 #include <utility>
 
 #include "model/transport/headers.hpp"
 #include "model/transport/opcode.hpp"
 #include "prm/view.hpp"
+#include "tools/failover_check/capture_file.hpp"
+#include "tools/failover_check/packet.hpp"
 
 namespace portcullis::tools::failover_check {
 namespace {
 
 using namespace model;
 
-using Bytes = std::span<const std::byte>;
-
-std::uint64_t little(Bytes bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;)
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-  return value;
-}
-std::uint64_t big(Bytes bytes) {
-  std::uint64_t value = 0;
-  for (const std::byte byte : bytes) value = value << 8 | std::to_integer<std::uint64_t>(byte);
-  return value;
-}
-
 std::uint64_t joined(std::uint64_t high, std::uint64_t low) { return high << 32 | low; }
-
-/// A packet of a reliable connection, and between whom it goes.
-struct Seen {
-  std::string from, to;  // addresses, as bytes
-  std::uint8_t opcode = 0;
-  std::uint32_t qpn = 0, psn = 0;
-  Bytes transport;  // from the BTH on, as far as it was captured
-};
-/// Or whether so little of a longer frame was captured that it may be one.
-struct Look {
-  std::optional<Seen> seen;
-  bool is_cut_short = false;
-};
-
-std::string text_of(Bytes bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) text.push_back(std::to_integer<char>(byte));
-  return text;
-}
 
 /// As programs write it; nothing for what is no address.
 std::string shown_address(const std::string& address) {
@@ -69,55 +37,6 @@ std::string address_of(const std::string& text) {
   if (inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return {bytes.data(), 4};
   if (inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return {bytes.data(), 16};
   return {};
-}
-
-/// What stands behind Ethernet and VLAN tags, and which protocol that is.
-std::pair<std::uint64_t, Bytes> network_of(Bytes frame) {
-  constexpr std::uint64_t kVlan = 0x8100, kServiceVlan = 0x88a8;  // ETH_P_8021Q, ETH_P_8021AD
-  constexpr std::size_t kTypeBytes = 2, kVlanBytes = 4;
-  if (frame.size() < kEthernetBytes) return {0, {}};
-  Bytes behind = frame.subspan(kEthernetBytes - kTypeBytes);
-  std::uint64_t type = big(behind.first(kTypeBytes));
-  while ((type == kVlan || type == kServiceVlan) && behind.size() >= kVlanBytes + kTypeBytes) {
-    behind = behind.subspan(kVlanBytes);
-    type = big(behind.first(kTypeBytes));
-  }
-  return {type, behind.subspan(kTypeBytes)};
-}
-
-/// Neither for frames that are something else.
-Look look_at(Bytes frame, std::size_t wire_bytes) {
-  const Look cut{std::nullopt, frame.size() < wire_bytes};
-  const auto [type, ip] = network_of(frame);
-  Seen seen;
-  const bool is_ipv4 = type == kEthertypeIpv4;
-  if (frame.size() < kEthernetBytes) return cut;
-  if (!is_ipv4 && type != kEthertypeIpv6) return {};
-  const std::size_t ip_bytes = is_ipv4 ? ipv4_header::bytes : ipv6_header::bytes;
-  if (ip.size() < ip_bytes) return cut;
-  if (is_ipv4) {
-    const auto header = prm::ConstView<ipv4_header>::at(ip);
-    if (header.get<"protocol">() != kProtocolUdp || header.get<"ihl">() != 5) return {};
-    seen.from = text_of(ip.subspan(12, 4));
-    seen.to = text_of(ip.subspan(16, 4));
-  } else {
-    const auto header = prm::ConstView<ipv6_header>::at(ip);
-    if (header.get<"next_header">() != kProtocolUdp) return {};
-    seen.from = text_of(ip.subspan(8, 16));
-    seen.to = text_of(ip.subspan(24, 16));
-  }
-  if (ip.size() < ip_bytes + udp_header::bytes) return cut;
-  if (prm::ConstView<udp_header>::at(ip.subspan(ip_bytes)).get<"dest">() != kRoceUdpPort) return {};
-  seen.transport = ip.subspan(ip_bytes + udp_header::bytes);
-  if (seen.transport.size() < bth::bytes) return cut;
-  const auto base = prm::ConstView<bth>::at(seen.transport);
-  seen.opcode = static_cast<std::uint8_t>(base.get<"opcode">());
-  if ((seen.opcode & transport_bits::kMask) != transport_bits::kRc) return {};
-  const OpcodeInfo& info = opcode_info(seen.opcode);
-  if (!info.known()) return {};
-  seen.qpn = static_cast<std::uint32_t>(base.get<"qpn">());
-  seen.psn = static_cast<std::uint32_t>(base.get<"psn">());
-  return {seen, false};
 }
 
 struct Message {
@@ -192,17 +111,18 @@ class Reader {
         is_asked_for_(!sender.empty()),
         sender_(std::move(sender)) {}
 
-  Result<void> take(Bytes frame, std::size_t wire_bytes) {
-    ++frame_;
-    const Look look = look_at(frame, wire_bytes);
+  Result<void> take(const FileFrame& one) {
+    frame_ = one.frame.number;
+    const Look look = look_at(one.frame);
     if (look.is_cut_short)
       return bad(frame_, fmt::format("{} of its {} bytes are captured, too few to know what it is; "
                                      "a snapshot length of 128 or more is accepted",
-                                     frame.size(), wire_bytes));
+                                     one.frame.bytes.size(), one.frame.wire_bytes));
     if (!look.seen) {
       ++capture_.other_frames;
       return {};
     }
+    PORTCULLIS_TRY(check_order(one));
     if (!opcode_info(look.seen->opcode).is_request()) return answer(*look.seen);
     if (sender_.empty()) sender_ = look.seen->from;
     if (look.seen->from == sender_) return request(*look.seen);
@@ -239,6 +159,20 @@ class Reader {
  private:
   [[nodiscard]] tl::unexpected<Error> bad(std::uint64_t frame, const std::string& what) const {
     return fail(Errc::Malformed, fmt::format("{}: frame {}: {}", file_, frame, what));
+  }
+
+  /// The order of the file is taken for that of the wire. Programs that capture on several
+  /// interfaces write what one of them has, then what another has.
+  Result<void> check_order(const FileFrame& one) {
+    if (!one.time) return {};
+    if (newest_ && newest_->interface != one.interface && one.time->to <= newest_->time.from)
+      return bad(frame_,
+                 fmt::format("was captured before frame {}, on another interface; frames in "
+                             "the order of time are accepted, as `reordercap` writes them",
+                             newest_->frame));
+    if (!newest_ || newest_->time.from <= one.time->from)
+      newest_ = Newest{frame_, one.interface, *one.time};
+    return {};
   }
 
   Flow& flow_of(const Seen& seen) {
@@ -306,6 +240,10 @@ class Reader {
       r.remote_addr = header.get<"va">();
       r.rkey = static_cast<std::uint32_t>(header.get<"rkey">());
       r.length = static_cast<std::uint32_t>(header.get<"len">());
+      constexpr std::uint32_t kMostBytes = 1U << 31U;  // of a message, and what a dump takes
+      if (r.length > kMostBytes)
+        return bad(frame_, fmt::format("a message of {} bytes; up to {} are accepted", r.length,
+                                       kMostBytes));
     }
     if (info.has_atomic) {
       const auto header = prm::ConstView<atomic_eth>::at(seen.transport.subspan(bth::bytes));
@@ -481,7 +419,14 @@ class Reader {
   bool is_at_sender_;
   bool is_asked_for_;
   std::string sender_;  // an address as bytes; empty until the first request
+  struct Newest {
+    std::uint64_t frame = 0;
+    std::size_t interface = 0;
+    CaptureTime time;
+  };
+
   std::uint64_t frame_ = 0;
+  std::optional<Newest> newest_;  // of the frames that were looked into
   Capture capture_;
   std::vector<Message> messages_;  // in the order of the wire
   std::vector<bool> is_open_;      // of each: its last packet was not seen yet
@@ -492,63 +437,21 @@ class Reader {
   std::uint32_t spare_ = 0xffffff;
 };
 
-struct FileHeader {
-  bool is_little = true;
-  std::uint64_t link_type = 0;
-};
-
-Result<FileHeader> header_of(Bytes bytes, std::string_view file) {
-  constexpr std::uint64_t kMicroseconds = 0xa1b2c3d4, kNanoseconds = 0xa1b23c4d;
-  constexpr std::uint64_t kPcapng = 0x0a0d0d0a;
-  constexpr std::size_t kHeaderBytes = 24;
-  constexpr std::uint64_t kEthernet = 1;  // LINKTYPE_ETHERNET
-  const auto refuse = [&](const std::string& what) {
-    return fail(Errc::Malformed, fmt::format("{}: {}", file, what));
-  };
-  if (bytes.size() < kHeaderBytes) return refuse("too short for a pcap file");
-  const Bytes magic = bytes.first(4);
-  if (little(magic) == kPcapng)
-    return refuse("pcapng; pcap is accepted, as `editcap -F pcap` makes of it");
-  FileHeader header;
-  header.is_little = little(magic) == kMicroseconds || little(magic) == kNanoseconds;
-  if (!header.is_little && big(magic) != kMicroseconds && big(magic) != kNanoseconds)
-    return refuse(fmt::format("begins with {:08x}; a pcap file (a1b2c3d4, a1b23c4d) is accepted",
-                              big(magic)));
-  const Bytes type = bytes.subspan(20, 4);
-  header.link_type = (header.is_little ? little(type) : big(type)) & 0xffff;
-  if (header.link_type != kEthernet)
-    return refuse(fmt::format("link type {}; Ethernet, 1, is accepted", header.link_type));
-  return header;
-}
-
 }  // namespace
 
 Result<Capture> read_capture(std::string_view text, std::string_view file, bool is_at_sender,
                              std::string_view sender) {
-  constexpr std::size_t kHeaderBytes = 24, kRecordBytes = 16;
-  const Bytes bytes = std::as_bytes(std::span(text));
-  PORTCULLIS_TRY_ASSIGN(const FileHeader header, header_of(bytes, file));
   const std::string address = address_of(std::string(sender));
   if (address.empty() && !sender.empty())
     return fail(Errc::InvalidArgument,
                 fmt::format("sender is '{}'; an IPv4 or IPv6 address is accepted", sender));
   Reader reader(file, is_at_sender, address);
-  std::uint64_t frame = 0;
-  for (std::size_t at = kHeaderBytes; at < bytes.size();) {
-    ++frame;
-    const auto number = [&](std::size_t offset) {
-      const Bytes field = bytes.subspan(at + offset, 4);
-      return header.is_little ? little(field) : big(field);
-    };
-    if (bytes.size() - at < kRecordBytes || bytes.size() - at - kRecordBytes < number(8))
-      return fail(
-          Errc::Malformed,
-          fmt::format("{}: frame {}: the file ends in it; a whole file is accepted", file, frame));
-    const std::size_t captured = number(8);
-    PORTCULLIS_TRY(reader.take(bytes.subspan(at + kRecordBytes, captured), number(12)));
-    at += kRecordBytes + captured;
-  }
-  return reader.capture();
+  PORTCULLIS_TRY_ASSIGN(
+      const std::uint64_t dropped,
+      read_frames(text, file, [&](const FileFrame& one) { return reader.take(one); }));
+  PORTCULLIS_TRY_ASSIGN(Capture capture, reader.capture());
+  capture.dropped = dropped;
+  return capture;
 }
 
 std::string dump_of(const Capture& capture, const CaptureContext& context) {
@@ -556,7 +459,8 @@ std::string dump_of(const Capture& capture, const CaptureContext& context) {
   std::vector<std::uint32_t> rkeys;
   Json requests = Json::array();
   for (const CapturedRequest& r : capture.requests) {
-    Json one = {{"wr_id", requests.size()}, {"opcode", r.opcode}, {"qp_num", r.qp_num}};
+    Json one = {
+        {"wr_id", requests.size()}, {"opcode", r.opcode}, {"qp_num", r.qp_num}, {"psn", r.psn}};
     if (r.has_rkey) {
       if (std::find(rkeys.begin(), rkeys.end(), r.rkey) == rkeys.end()) rkeys.push_back(r.rkey);
       one["rkey"] = r.rkey;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A dump for `classify` from a capture of RoCEv2 (tcpdump, ibdump, --pcap of our own programs):
+// A dump for `classify` from a capture of RoCEv2 (Wireshark, tcpdump, ibdump, --pcap of our own):
 // what one can see on the wire of the requests that a sender has outstanding. A capture has no CQEs
 // and no promises of the application; both are said by whoever asks.
 #pragma once
@@ -44,15 +44,16 @@ struct Capture {
   std::uint64_t answered_before = 0;  // requests that are left out: all of them were answered
   std::uint64_t of_others = 0;        // request packets that another sent than the one asked for
   std::uint64_t other_frames = 0;     // that are no RoCEv2 of a reliable connection
+  std::uint64_t dropped = 0;          // while it was taken, as the file says
   std::vector<Renumbered> renumbered;
 };
 
 /// `is_at_sender`: taken where an answer on the wire has come back, so that its request completed;
 /// elsewhere an answer may yet have been lost, and nothing counts as completed. `sender`: whose
 /// requests, by its IP address; may be empty where all are of one.
-/// The bytes of a pcap file of Ethernet frames, of micro- or nanoseconds, in either byte order.
-/// Malformed, as "FILE: frame N: what": cut short, or without what is needed to know what is
-/// outstanding. Checksums are not looked at.
+/// The bytes of a pcap or pcapng file. Malformed, as "FILE: frame N: what": cut short, not in the
+/// order of time, or without what is needed to know what is outstanding. Checksums are not looked
+/// at.
 [[nodiscard]] Result<Capture> read_capture(std::string_view bytes, std::string_view file,
                                            bool is_at_sender, std::string_view sender = {});
 

@@ -19,6 +19,7 @@
 #include "failover/report/json_report.hpp"
 #include "program/output_file.hpp"
 #include "tools/failover_check/capture.hpp"
+#include "tools/failover_check/verify_log.hpp"
 
 namespace portcullis::tools::failover_check {
 
@@ -261,33 +262,67 @@ int run_policies(const ListCommand& command, const Streams& io) {
   return all_refuted ? kExitFine : kExitRefuted;
 }
 
-int run_import(const ImportCommand& command, const Streams& io) {
-  const auto bad = [&](const std::string& text) {
-    return refuse(io, Error{Errc::InvalidArgument, text});
-  };
-  const bool is_at_sender = command.captured_at == "sender";
-  if (!is_at_sender && command.captured_at != "elsewhere")
-    return bad(
+namespace {
+
+Result<void> check_words(const ImportCommand& command) {
+  if (!command.captured_at.empty() && command.captured_at != "sender" &&
+      command.captured_at != "elsewhere")
+    return fail(
+        Errc::InvalidArgument,
         fmt::format("captured-at is '{}', accepted are sender, elsewhere", command.captured_at));
-  const auto environment = environment_named(command.environment);
-  if (!environment) return refuse(io, environment.error());
   if (command.consumer != "polls" && command.consumer != "notified")
-    return bad(fmt::format("consumer is '{}', accepted are polls, notified", command.consumer));
-  const auto bytes = read_file(command.path);
-  if (!bytes) return refuse(io, bytes.error());
-  const auto capture = read_capture(*bytes, command.path == "-" ? "standard input" : command.path,
-                                    is_at_sender, command.sender);
-  if (!capture) return refuse(io, capture.error());
-  io.out << dump_of(*capture, {command.environment, command.consumer, command.is_fenced});
+    return fail(Errc::InvalidArgument,
+                fmt::format("consumer is '{}', accepted are polls, notified", command.consumer));
+  PORTCULLIS_TRY(environment_named(command.environment));
+  return {};
+}
+
+Result<Capture> imported(const ImportCommand& command) {
+  PORTCULLIS_TRY(check_words(command));
+  PORTCULLIS_TRY_ASSIGN(const std::string bytes, read_file(command.path));
+  const std::string file = command.path == "-" ? "standard input" : command.path;
+  if (!is_log(bytes)) {
+    if (command.captured_at.empty())
+      return fail(
+          Errc::InvalidArgument,
+          fmt::format("{}: a capture needs --captured-at, accepted are sender, elsewhere", file));
+    return read_capture(bytes, file, command.captured_at == "sender", command.sender);
+  }
+  if (!command.captured_at.empty() || !command.sender.empty())
+    return fail(Errc::InvalidArgument,
+                fmt::format("{}: a log was not captured; it is accepted without {}", file,
+                            command.captured_at.empty() ? "--sender" : "--captured-at"));
+  return read_verify_log(bytes, file);
+}
+
+void tell_of_import(const Capture& capture, bool is_capture, const Streams& io) {
   io.err << fmt::format(
       "failover-check: {} requests from the first outstanding one on; {} completed before are left "
-      "out; {} request packets are another's; {} frames are no RoCEv2 of a reliable connection\n",
-      capture->requests.size(), capture->answered_before, capture->of_others,
-      capture->other_frames);
-  for (const Renumbered& one : capture->renumbered)
+      "out",
+      capture.requests.size(), capture.answered_before);
+  if (is_capture)
+    io.err << fmt::format(
+        "; {} request packets are another's; {} frames are no RoCEv2 of a reliable connection",
+        capture.of_others, capture.other_frames);
+  io.err << '\n';
+  if (capture.dropped > 0)
+    io.err << fmt::format(
+        "failover-check: {} frames were dropped while this was captured, says the file; a request "
+        "among them that no later one of its QP follows is not in the dump\n",
+        capture.dropped);
+  for (const Renumbered& one : capture.renumbered)
     io.err << fmt::format(
         "failover-check: QP {} of {} is {} in the dump, its own number is taken\n", one.qpn,
         one.responder, one.qp_num);
+}
+
+}  // namespace
+
+int run_import(const ImportCommand& command, const Streams& io) {
+  const auto capture = imported(command);
+  if (!capture) return refuse(io, capture.error());
+  io.out << dump_of(*capture, {command.environment, command.consumer, command.is_fenced});
+  tell_of_import(*capture, !command.captured_at.empty(), io);
   return kExitFine;
 }
 
@@ -296,7 +331,8 @@ int run_classify(const ListCommand& command, const Streams& io) {
   if (!text) return refuse(io, text.error());
   const auto dump = read_dump(*text, command.path == "-" ? "standard input" : command.path);
   if (!dump) return refuse(io, dump.error());
-  const auto advice = classify(*dump, &io.stop);
+  const auto advice =
+      classify(*dump, &io.stop, command.uses_rules ? Effort::Rules : Effort::Explore);
   if (!advice) return refuse(io, advice.error());
   if (io.stop) {  // what was not reached would read as no-advice
     io.err << "failover-check: stopped before all requests were explored; no advice is printed\n";

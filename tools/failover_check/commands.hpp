@@ -59,15 +59,16 @@ struct ExploreCommand {
 
 struct ListCommand {
   SearchOptions search;
-  std::string model;      // policies: one model; empty for all
-  std::string path;       // classify: the dump, "-" is standard input
-  std::string svg_dir;    // a chart for each refutation; empty for none
-  std::string texts_dir;  // protocols: write each as a file there, and explore nothing
+  std::string model;        // policies: one model; empty for all
+  std::string path;         // classify: the dump, "-" is standard input
+  std::string svg_dir;      // a chart for each refutation; empty for none
+  bool uses_rules = false;  // classify: explore nothing
+  std::string texts_dir;    // protocols: write each as a file there, and explore nothing
 };
 
 struct ImportCommand {
-  std::string path;  // the capture, "-" is standard input
-  std::string captured_at;
+  std::string path;         // a capture, or a log of lease-verify; "-" is standard input
+  std::string captured_at;  // of a capture; empty for a log
   std::string environment, consumer = "polls";
   std::string sender;  // an IP address; may be empty where one sender is all there is
   bool is_fenced = false;

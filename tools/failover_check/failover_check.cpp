@@ -135,13 +135,15 @@ constexpr const char* kAdviceFooter =
     "all\nthere.";
 
 CLI::App* add_import(CLI::App& app, ImportCommand& command) {
-  CLI::App* sub = app.add_subcommand("import", "a dump for classify from a capture of RoCEv2");
-  sub->add_option("capture", command.path, "a pcap file of Ethernet frames; - is stdin")
+  CLI::App* sub = app.add_subcommand(
+      "import", "a dump for classify from a capture of RoCEv2, or from a log of lease-verify");
+  sub->add_option("file", command.path,
+                  "pcap or pcapng, or what lease-verify --revoke-test --json wrote; - is stdin")
       ->required();
   sub->add_option(
-         "--captured-at", command.captured_at,
-         "sender: an answer that was captured has come back; elsewhere: it may be lost yet")
-      ->required();
+      "--captured-at", command.captured_at,
+      "of a capture. sender: an answer that was captured has come back; elsewhere: it may be "
+      "lost yet");
   sub->add_option("--sender", command.sender,
                   "whose requests, by its IP address; needed where more than one sends some");
   sub->add_option("--environment", command.environment,
@@ -205,6 +207,9 @@ int act(int argc, char** argv) {
       add_list(app, classify, "classify", "advice for each work request of a dump");
   classify_sub->add_option("dump", classify.path, "JSON as docs/failover.md says; - is stdin")
       ->required();
+  classify_sub->add_flag("--rules", classify.uses_rules,
+                         "explore nothing: by rule, without runs, in microseconds; no-advice for "
+                         "what no rule covers");
   classify_sub->footer(kAdviceFooter);
   const CLI::App* import_sub = add_import(app, import);
   CLI::App* bench_sub = app.add_subcommand(

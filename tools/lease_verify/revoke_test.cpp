@@ -62,10 +62,18 @@ class RevokeTest {
       std::memcpy(requester_->buffer().data() + offset, &number_, kWord);
     posted_ns_.push_back(now());
     return requester_->post({.op = options_->op,
-                             .remote_address = (grant_->address + 7) / 8 * 8,
+                             .remote_address = word_address(),
                              .local_offset = offset,
                              .bytes = kWord,
                              .compare_add = 1});
+  }
+
+  [[nodiscard]] std::uint64_t word_address() const { return (grant_->address + 7) / 8 * 8; }
+  [[nodiscard]] Unanswered unanswered() const {
+    constexpr std::uint64_t kPsnMask = (1U << 24U) - 1;
+    const std::uint64_t psn = requester_->request().client.psn + seen_.succeeded;
+    return {posted_ns_.size() + 1, word_address(), grant_->rkey, grant_->server.qpn,
+            static_cast<std::uint32_t>(psn & kPsnMask)};
   }
 
   Result<void> take_one() {
@@ -87,6 +95,7 @@ class RevokeTest {
       seen_.first_failure_ns = told_ns;
       seen_.failed_post_ns = posted_ns;
       seen_.failure = result;
+      seen_.unanswered = unanswered();
     }
     return {};
   }
@@ -194,6 +203,13 @@ std::string RevokeObservation::json(const Budget& budget, Op op) const {
     all["status_name"] = prm::name(failure->status);
     all["vendor_syndrome"] = failure->vendor_syndrome;
   }
+  if (unanswered)
+    all["outstanding"] = {{"requests", unanswered->requests},
+                          {"qp_num", unanswered->qp_num},
+                          {"psn", unanswered->psn},
+                          {"rkey", unanswered->rkey},
+                          {"remote_addr", unanswered->remote_addr},
+                          {"length", kWord}};
   if (const auto told_ns = told_after_ns()) {
     all["told_after_ns"] = *told_ns;
     all["sub_second_met"] = is_met(kPropertyNs);

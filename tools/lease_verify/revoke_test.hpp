@@ -44,13 +44,24 @@ struct RevokeTestOptions {
   std::function<bool()> stop = {};
 };
 
+/// What had no success when the first one failed: that one, and what was posted behind it. For
+/// `failover-check import`, which says what of it may be posted again.
+struct Unanswered {
+  std::uint64_t requests = 0;
+  std::uint64_t remote_addr = 0;  // of each, 8 bytes
+  std::uint32_t rkey = 0;
+  std::uint32_t qp_num = 0;  // the responder's
+  std::uint32_t psn = 0;     // of the first; each takes one
+};
+
 struct RevokeObservation {
   std::uint64_t succeeded = 0;
   std::uint64_t started_ns = 0;
   std::uint64_t last_success_ns = 0;  // 0: there was none
   std::uint64_t first_failure_ns = 0;
-  std::uint64_t failed_post_ns = 0;   // when what failed first had been posted
-  std::optional<WorkResult> failure;  // none: nothing failed within the limit
+  std::uint64_t failed_post_ns = 0;      // when what failed first had been posted
+  std::optional<WorkResult> failure;     // none: nothing failed within the limit
+  std::optional<Unanswered> unanswered;  // with a failure
 
   /// From the last success to the first failure; none where one of them is missing, for then nobody
   /// here knows when it began. The revoke itself may have been called some time before that
