@@ -20,6 +20,8 @@ class AcyclicGraph {
 
   /// All of `edges`, or none of them when they would close a cycle. Edges may be given twice.
   [[nodiscard]] bool try_add(std::span<const Edge> edges);
+  /// Of what was added last, in the order in which it was added.
+  void take_back(std::span<const Edge> edges) { remove_last(edges.size(), edges); }
 
  private:
   [[nodiscard]] bool try_add(const Edge& edge);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "pfc/cbd/breaking.hpp"
+#include "pfc/cbd/reroute.hpp"
 #include "pfc/cbd/rewritten.hpp"
 
 namespace portcullis::pfc::cbd {
@@ -16,7 +17,9 @@ namespace {
 class Adviser {
  public:
   Adviser(const Topology& topology, const std::vector<std::uint32_t>& priorities, Traffic traffic)
-      : advice_{topology, {}, 0}, priorities_(priorities), traffic_(traffic) {
+      : advice_{.topology = topology, .priorities = {}},
+        priorities_(priorities),
+        traffic_(traffic) {
     used_.insert(priorities.begin(), priorities.end());
     for (const Flow& flow : topology.flows) used_.insert(flow.priority);
     for (const Rewrite& rewrite : topology.rewrites) used_.insert(rewrite.becomes);
@@ -107,6 +110,14 @@ class Adviser {
 
 Result<Advice> advise(const Topology& topology, const std::vector<std::uint32_t>& priorities,
                       Traffic traffic, Remedy remedy) {
+  if (remedy == Remedy::Reroute) {
+    PORTCULLIS_TRY_ASSIGN(Rerouted found, reroute(topology, priorities, traffic));
+    return Advice{.topology = std::move(found.topology),
+                  .priorities = priorities,
+                  .changes = found.destinations + found.flows,
+                  .destinations = found.destinations,
+                  .flows = found.flows};
+  }
   return Adviser(topology, priorities, traffic).run(remedy);
 }
 

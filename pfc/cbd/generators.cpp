@@ -68,7 +68,8 @@ void add_shortest_routes(Topology& topology) {
 }
 
 constexpr std::string_view kForms =
-    "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS and ring:SWITCHES,SPAN";
+    "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS, ring:SWITCHES,SPAN, "
+    "jellyfish:SWITCHES,PORTS,SEED and dragonfly:GROUPS,ROUTERS,GLOBAL";
 
 /// "4,2,1" as exactly `count` numbers.
 Result<std::vector<std::uint32_t>> parse_shape(std::string_view name, std::string_view text,
@@ -199,6 +200,16 @@ Result<Topology> generate(std::string_view name) {
   if (kind == "ring") {
     PORTCULLIS_TRY_ASSIGN(const auto n, parse_shape(name, shape, 2, "ring:SWITCHES,SPAN"));
     return ring(n[0], n[1]);
+  }
+  if (kind == "jellyfish") {
+    PORTCULLIS_TRY_ASSIGN(const auto n,
+                          parse_shape(name, shape, 3, "jellyfish:SWITCHES,PORTS,SEED"));
+    return jellyfish(n[0], n[1], n[2]);
+  }
+  if (kind == "dragonfly") {
+    PORTCULLIS_TRY_ASSIGN(const auto n,
+                          parse_shape(name, shape, 3, "dragonfly:GROUPS,ROUTERS,GLOBAL"));
+    return dragonfly(n[0], n[1], n[2]);
   }
   return fail(Errc::NotFound, fmt::format("no scenario \"{}\"; {} are generated", name, kForms));
 }

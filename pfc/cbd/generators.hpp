@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fabrics as they are built: Clos networks of two and three tiers, and the ring of switches that
-// deadlocks. With routes, so that they can be analysed at once. Links are alike and go both ways.
-// What has more links and next hops than a few gigabytes hold is InvalidArgument.
+// Fabrics as they are built: Clos networks of two and three tiers, the ring of switches that
+// deadlocks, Jellyfish and dragonfly. With routes, so that they can be analysed at once. Links are
+// alike and go both ways. What has more links and next hops than a few gigabytes hold is
+// InvalidArgument.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,20 @@ struct LeafSpine {
 [[nodiscard]] Result<Topology> ring(std::uint32_t switches, std::uint32_t span,
                                     const Link& like = {});
 
-/// What leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS or ring:SWITCHES,SPAN names. InvalidArgument
+/// A. Singla et al., "Jellyfish: Networking Data Centers Randomly", NSDI 2012: `ports` cables from
+/// each switch to others at random, as `seed` has it (one fewer where they are odd in all), and a
+/// host to each: sw0.., host0.. Shortest routes to every switch.
+[[nodiscard]] Result<Topology> jellyfish(std::uint32_t switches, std::uint32_t ports,
+                                         std::uint32_t seed, const Link& like = {});
+
+/// J. Kim et al., "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008: groups whose
+/// routers are all joined, `global` links from each router to other groups, one between any two
+/// groups, and a host to each router. Shortest routes to every router (minimal routing).
+[[nodiscard]] Result<Topology> dragonfly(std::uint32_t groups, std::uint32_t routers,
+                                         std::uint32_t global, const Link& like = {});
+
+/// What leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS ring:SWITCHES,SPAN
+/// jellyfish:SWITCHES,PORTS,SEED or dragonfly:GROUPS,ROUTERS,GLOBAL names. InvalidArgument
 /// names what is accepted.
 [[nodiscard]] Result<Topology> generate(std::string_view name);
 

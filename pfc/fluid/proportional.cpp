@@ -14,8 +14,10 @@ constexpr double kLeastStep = 1e-13;
 constexpr double kMostDelayedStep = 0.03;  // what a cubic between two steps can stand
 constexpr double kJump = 1e-9;             // of a rate: smaller ones arrive unannounced
 constexpr double kEventSlack = 1e-12;
-constexpr double kRounding = 1e-13;  // of a queue that is empty
-constexpr double kMostGrowth = 20;   // of a step from one to the next
+constexpr double kHair = 1e-12;        // beside a jump
+constexpr double kHairOfTime = 4e-15;  // what subtracting a delay from a late time may be off by
+constexpr double kRounding = 1e-13;    // of a queue that is empty
+constexpr double kMostGrowth = 20;     // of a step from one to the next
 constexpr double kNoProgress = 1e-6;
 constexpr double kProgress = 1e-2;
 constexpr double kMostPatience = 1 << 14;
@@ -43,7 +45,8 @@ ProportionalSolver::ProportionalSolver(const Topology& of, const Network& on,
 /// it, so times keep a hair away from the ends.
 void ProportionalSolver::arrive(double time) {
   if (most_delay_ == 0) return;
-  const double hair = std::min(1e-12, (window_to_ - window_from_) / 4);
+  const double hair =
+      std::min(std::max(kHair, kHairOfTime * window_to_), (window_to_ - window_from_) / 4);
   const double inside =
       std::clamp(time, window_from_ + hair, std::max(window_from_ + hair, window_to_ - hair));
   for (const Port& port : network.ports) {

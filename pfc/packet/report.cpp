@@ -54,11 +54,12 @@ Json flow_json(const Topology& topology, const std::string& name, const FlowRepo
                {"held", flow.held},
                {"greatest_residence", time_of(topology, flow.greatest_residence)},
                {"oldest_held", time_of(topology, flow.oldest_held)}};
-  if (flow.residence)
-    json["residence_ns"] = {{"p50", flow.residence->percentile_ns(0.5)},
-                            {"p99", flow.residence->percentile_ns(0.99)},
-                            {"p999", flow.residence->percentile_ns(0.999)},
-                            {"max", flow.residence->max_ns()}};
+  if (flow.residence) {
+    Json& residence = json["residence_ns"];
+    residence = {{"p50", flow.residence->percentile_ns(0.5)}, {"max", flow.residence->max_ns()}};
+    if (flow.residence->tells(0.99)) residence["p99"] = flow.residence->percentile_ns(0.99);
+    if (flow.residence->tells(0.999)) residence["p999"] = flow.residence->percentile_ns(0.999);
+  }
   return json;
 }
 

@@ -129,7 +129,8 @@ TEST(Fluid, Mistakes_AreOneLine) {
   } mistakes[] = {
       {{"fluid", "seed-7"},
        "pfc-deadlock fluid: no scenario \"seed-7\"; seed-1, seed-2, seed-3, seed-4, ring-3, "
-       "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS and ring:SWITCHES,SPAN are accepted; so is "
+       "leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS, ring:SWITCHES,SPAN, "
+       "jellyfish:SWITCHES,PORTS,SEED and dragonfly:GROUPS,ROUTERS,GLOBAL are accepted; so is "
        "a file that ends in .json, and - for standard input\n"},
       {{"fluid", "seed-1", "--at", "1,x"},
        "pfc-deadlock fluid: --at \"1,x\"; times from 0 on with commas between are accepted\n"},
@@ -161,9 +162,17 @@ TEST(Fluid, FileWithAMistake_IsNamedWithItsLine) {
                 ":2: nodes[1].name: \"a\" is the name of number 0 already; names differ\n");
 }
 
+TEST(Residence, LinksWithoutDelay_AreToldBesideTheBound) {
+  EXPECT_THAT(
+      run_pfc_deadlock({"residence", "seed-2", "--until", "0"}).err,
+      HasSubstr("links have delay 0: what cables and pipelines take there is in no figure"));
+  EXPECT_THAT(run_pfc_deadlock({"residence", "ring-3", "--set", "d=0.125", "--until", "0"}).err,
+              Not(HasSubstr("delay 0")));
+}
+
 TEST(Fluid, LongRunWithDelayAndProportionalShare_SaysWhatItIsWorth) {
-  EXPECT_THAT(run_pfc_deadlock({"fluid", "seed-3", "--at", "2001"}).err,
-              HasSubstr("past t = 2000 none is guaranteed"));
+  EXPECT_THAT(run_pfc_deadlock({"fluid", "seed-3", "--at", "20001"}).err,
+              HasSubstr("past t = 20000 none is guaranteed"));
   EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-3", "--at", "2001", "--discipline", "fifo"}).err,
             "no deadlock by t = 2001\n");
   EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-3", "--at", "50"}).err, "no deadlock by t = 50\n");

@@ -17,10 +17,12 @@
 #include "pfc/cbd/analysis.hpp"
 #include "pfc/cbd/failures.hpp"
 #include "pfc/cbd/report.hpp"
+#include "pfc/cbd/reroute.hpp"
 #include "pfc/cbd/rewritten.hpp"
 #include "pfc/topology_json.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/input.hpp"
+#include "tools/pfc_deadlock/page.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -37,7 +39,8 @@ const std::map<std::string, cbd::Reaction> reaction_names = {
     {"transient", cbd::Reaction::Transient}};
 
 const std::map<std::string, cbd::Remedy> remedy_names = {{"rewrites", cbd::Remedy::Rewrites},
-                                                         {"lossy", cbd::Remedy::Lossy}};
+                                                         {"lossy", cbd::Remedy::Lossy},
+                                                         {"reroute", cbd::Remedy::Reroute}};
 
 struct CbdOptions {
   std::string name;
@@ -48,6 +51,7 @@ struct CbdOptions {
   std::string advise;
   std::string advice;
   std::string format = "text";
+  std::string report;
   std::string reaction = "usual";
   cbd::FailureOptions failures{.failures = 0};
 };
@@ -72,8 +76,8 @@ void describe(CLI::App& app, CbdOptions& options) {
       app.add_option(
              "--advise", options.advise,
              "write the fabric with what breaks its cycles in it: rewrites (data changes its "
-             "priority at turns), or lossy (links that never pause)")
-          ->check(CLI::IsMember({"rewrites", "lossy"}));
+             "priority at turns), lossy (links that never pause), or reroute (other ways)")
+          ->check(CLI::IsMember({"rewrites", "lossy", "reroute"}));
   auto* const advice =
       app.add_option("--advice", options.advice, "FILE for --advise; it is read back and judged")
           ->needs(advise);
@@ -81,6 +85,7 @@ void describe(CLI::App& app, CbdOptions& options) {
   app.add_option("--format", options.format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
+  app.add_option("--report", options.report, kReportHelp);
   CLI::Option* fail =
       app.add_option(
              "--fail", options.failures.failures,
@@ -143,6 +148,17 @@ std::string others_text(const pfc::Topology& read, const CbdOptions& options, Co
                      options.advice);
 }
 
+std::string change_text(const cbd::Advice& advice, const std::string& remedy) {
+  if (remedy == "reroute")
+    return fmt::format(
+        "other routes to {} destinations, a path of their own for {} flows; what arrived still "
+        "does",
+        advice.destinations, advice.flows);
+  return fmt::format("{} {}; priorities {} suffice", advice.changes,
+                     remedy == "lossy" ? "links made lossy" : "rewrites",
+                     fmt::join(advice.priorities, ", "));
+}
+
 /// Writes the fabric with what was advised in it, and judges what it has written as any other file.
 Result<void> write_advice(const pfc::Topology& topology,
                           const std::vector<std::uint32_t>& priorities, const CbdOptions& options,
@@ -162,16 +178,75 @@ Result<void> write_advice(const pfc::Topology& topology,
   if (has_cycle)
     return fail(Errc::Malformed,
                 fmt::format("{}: read back it has a cycle; do not use it", options.advice));
-  fmt::print(
-      console.err,
-      "{}: {} {}; priorities {} suffice; read back, data that begins in priority {} "
-      "(--traffic {}) has no cycle\n{}",
-      options.advice, advice.changes, options.advise == "lossy" ? "links made lossy" : "rewrites",
-      fmt::join(advice.priorities, ", "), fmt::join(priorities, ", "), options.traffic, others);
+  const cbd::Traffic traffic = traffic_names.at(options.traffic);
+  if (const auto lost = cbd::lost_way(topology, read, traffic))
+    return fail(Errc::Malformed,
+                fmt::format("{}: read back it loses {}; do not use it", options.advice, *lost));
+  fmt::print(console.err,
+             "{}: {}; read back, data that begins in priority {} (--traffic {}) has no cycle\n{}",
+             options.advice, change_text(advice, options.advise), fmt::join(priorities, ", "),
+             options.traffic, others);
   return {};
 }
 
-int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& console) {
+std::vector<std::vector<std::string>> cycle_rows(const pfc::Topology& topology,
+                                                 const std::vector<cbd::Analysis>& analyses) {
+  std::vector<std::vector<std::string>> rows;
+  for (const cbd::Analysis& analysis : analyses)
+    for (const cbd::Component& component : analysis.components)
+      for (std::size_t i = 0; i < component.shortest.size(); ++i) {
+        const std::size_t next = (i + 1) % component.shortest.size();
+        std::string users;
+        if (i < component.users.size())
+          for (const cbd::User& user : component.users[i])
+            users += (users.empty() ? "" : ", ") + cbd::name_of(user, topology);
+        const std::uint32_t priority =
+            component.priorities.empty() ? analysis.priority : component.priorities[i];
+        rows.push_back({topology.links[component.shortest[i]].name,
+                        topology.links[component.shortest[next]].name, std::to_string(priority),
+                        users.empty() ? "not told where priorities are rewritten" : users});
+      }
+  return rows;
+}
+
+Result<void> report_page(const pfc::Topology& topology, const CbdOptions& options,
+                         Arguments arguments, const std::vector<cbd::Analysis>& analyses) {
+  Page page("cbd", arguments, topology);
+  page.printed(cbd::analysis_text(topology, analyses));
+  std::vector<std::string> limits{
+      "A circle is what a deadlock needs, not a deadlock: whether traffic fills it, fluid and "
+      "packet show.",
+      "Failures of cables, and routes while they change, were not looked at (--fail)."};
+  if (options.traffic != "all")
+    limits.push_back("Only the paths of " + options.traffic + " were looked at (--traffic).");
+  if (!options.priorities.empty())
+    limits.push_back(
+        fmt::format("Only priority {} was asked for.", fmt::join(options.priorities, ", ")));
+  page.not_looked_at(limits);
+  std::vector<pfc::LinkId> cycle;
+  for (const cbd::Analysis& analysis : analyses)
+    if (cycle.empty() && !analysis.components.empty()) cycle = analysis.components[0].shortest;
+  page.fabric(cycle);
+  page.heading("Who waits for whom, in a shortest circle of each component");
+  page.table({"link", "waits for", "priority", "because of"}, cycle_rows(topology, analyses));
+  return page.write(options.report);
+}
+
+Result<void> failures_page(const pfc::Topology& topology, const CbdOptions& options,
+                           Arguments arguments, const std::string& text) {
+  Page page("cbd", arguments, topology);
+  page.printed(text);
+  page.not_looked_at(
+      {fmt::format("Sets of other than {} cables, and whole nodes, were not looked at.",
+                   options.failures.failures),
+       "A circle is what a deadlock needs, not a deadlock: whether traffic fills it, fluid and "
+       "packet show."});
+  page.fabric({});
+  return page.write(options.report);
+}
+
+int analyse(const pfc::Topology& topology, const CbdOptions& options, Arguments arguments,
+            Console& console) {
   const auto priorities =
       cbd::check_question(topology, options.priorities, traffic_names.at(options.traffic));
   if (!priorities) return refuse(console, "pfc-deadlock cbd", priorities.error());
@@ -182,6 +257,9 @@ int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& c
   console.out << (options.format == "json"  ? cbd::analysis_json(topology, analyses)
                   : options.format == "csv" ? cbd::analysis_csv(topology, analyses)
                                             : cbd::analysis_text(topology, analyses));
+  if (!options.report.empty())
+    if (const auto written = report_page(topology, options, arguments, analyses); !written)
+      return refuse(console, "pfc-deadlock cbd", written.error());
   if (!options.advise.empty())
     if (const auto written = write_advice(topology, *priorities, options, console); !written) {
       const int status = refuse(console, "pfc-deadlock cbd", written.error());
@@ -190,7 +268,8 @@ int analyse(const pfc::Topology& topology, const CbdOptions& options, Console& c
   return have_cycle(analyses) ? kExitCycle : kExitDone;
 }
 
-int sweep(const pfc::Topology& topology, CbdOptions& options, Console& console) {
+int sweep(const pfc::Topology& topology, CbdOptions& options, Arguments arguments,
+          Console& console) {
   if (options.reaction != "usual") options.failures.reaction = reaction_names.at(options.reaction);
   options.failures.traffic = traffic_names.at(options.traffic);
   options.failures.priorities = options.priorities;
@@ -210,6 +289,11 @@ int sweep(const pfc::Topology& topology, CbdOptions& options, Console& console) 
                   : options.format == "csv"
                       ? cbd::failures_csv(topology, *swept)
                       : cbd::failures_text(topology, *swept, options.failures));
+  if (!options.report.empty())
+    if (const auto written = failures_page(topology, options, arguments,
+                                           cbd::failures_text(topology, *swept, options.failures));
+        !written)
+      return refuse(console, "pfc-deadlock cbd", written.error());
   return swept->is_free_of_cycles() ? kExitDone : kExitCycle;
 }
 
@@ -228,8 +312,8 @@ int run_cbd(Arguments arguments, Console& console) {
   if (options.failures.failures > 0 && !options.advise.empty())
     return refuse(console, "pfc-deadlock cbd",
                   Error{Errc::InvalidArgument, "--advise: of the fabric as it is, without --fail"});
-  return options.failures.failures > 0 ? sweep(*topology, options, console)
-                                       : analyse(*topology, options, console);
+  return options.failures.failures > 0 ? sweep(*topology, options, arguments, console)
+                                       : analyse(*topology, options, arguments, console);
 }
 
 }  // namespace portcullis::tools::pfc_deadlock

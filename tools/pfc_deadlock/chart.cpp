@@ -18,6 +18,7 @@ constexpr double kRight = 800;  // labels stand to the right of it
 constexpr double kPlotHeight = 260;
 constexpr double kGap = 84;
 constexpr double kRow = 22;
+constexpr double kLegendRow = 17;
 
 constexpr std::array kDashes = {"", "9 4", "3 3", "12 4 3 4"};
 
@@ -97,38 +98,41 @@ std::string curve(const Frame& frame, const ChartSeries& series, std::size_t ind
   return path.empty() ? "" : svg::path(path, stroke_of(index));
 }
 
+constexpr auto kMarkStroke = "stroke=\"#a00000\" stroke-dasharray=\"3 3\"";
+constexpr auto kMarkLabel = "fill=\"#a00000\"";
+
 std::string marks(const std::vector<ChartMark>& list, const Frame& frame) {
-  constexpr auto kStroke = "stroke=\"#a00000\" stroke-dasharray=\"3 3\"";
-  // On a white edge, for it may stand on a curve or a closed gate.
-  constexpr auto kLabel =
-      "fill=\"#a00000\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\"";
   std::string drawn;
-  for (const ChartMark& mark : list) {
-    if (mark.is_vertical) {
-      drawn += svg::line(frame.x(mark.at), frame.top, frame.x(mark.at), frame.bottom, kStroke);
-      drawn += svg::text(std::min(frame.x(mark.at) + 4, kRight - 120), frame.top + 14, kLabel,
-                         mark.label);
-    } else {
-      drawn += svg::line(kLeft, frame.y(mark.at), kRight, frame.y(mark.at), kStroke);
-      drawn += svg::text(kLeft + 6, frame.y(mark.at) - 4, kLabel, mark.label);
-    }
-  }
+  for (const ChartMark& mark : list)
+    drawn +=
+        mark.is_vertical
+            ? svg::line(frame.x(mark.at), frame.top, frame.x(mark.at), frame.bottom, kMarkStroke)
+            : svg::line(kLeft, frame.y(mark.at), kRight, frame.y(mark.at), kMarkStroke);
   return drawn;
 }
 
+/// Beside the plot, where no label crosses a curve: the series, then the marks.
 std::string legend(const Chart& chart, double top) {
   std::string drawn;
+  double y = top + 10;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     if (chart.series[i].label.empty()) continue;
-    const double y = top + 10 + 17 * static_cast<double>(i);
     drawn += svg::path(fmt::format("M{:.1f} {:.1f}h26", kRight + 12, y), stroke_of(i));
     drawn += svg::text(kRight + 44, y + 4, "fill=\"#222\"", chart.series[i].label);
+    y += kLegendRow;
+  }
+  for (const ChartMark& mark : chart.marks) {
+    drawn += mark.is_vertical ? svg::line(kRight + 25, y - 7, kRight + 25, y + 7, kMarkStroke)
+                              : svg::line(kRight + 12, y, kRight + 38, y, kMarkStroke);
+    drawn += svg::text(kRight + 44, y + 4, kMarkLabel, mark.label);
+    y += kLegendRow;
   }
   return drawn;
 }
 
 double height_of(const Chart& chart) {
-  return std::max(kPlotHeight, 17 * static_cast<double>(chart.series.size()) + 6);
+  const std::size_t rows = chart.series.size() + chart.marks.size();
+  return std::max(kPlotHeight, kLegendRow * static_cast<double>(rows) + 6);
 }
 
 std::string rows_of(const Timeline& timeline, const Frame& frame) {
@@ -193,6 +197,9 @@ std::string chart_svg(const std::string& title, const std::string& subtitle,
     body += svg::text((kLeft + kRight) / 2, bottom + 36, "text-anchor=\"middle\" fill=\"#222\"",
                       timeline.x_label);
     body += marks(timeline.marks, frame);
+    for (const ChartMark& mark : timeline.marks)
+      body += svg::text(kRight, top - 10, fmt::format("text-anchor=\"end\" {}", kMarkLabel),
+                        mark.label);
     top = bottom + kGap;
   }
   return svg::open({kWidth, top - 30, 12, title}) +

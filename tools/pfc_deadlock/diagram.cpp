@@ -87,6 +87,19 @@ std::string flow(const pfc::Topology& topology, const std::vector<Point>& places
   return drawn;
 }
 
+/// Beside the middle of its cable, on the side of its direction.
+std::string waiting(const pfc::Topology& topology, const std::vector<Point>& places,
+                    const std::vector<pfc::LinkId>& cycle) {
+  std::string drawn;
+  for (const pfc::LinkId id : cycle) {
+    const Point from = places[topology.links[id].from];
+    const Point to = places[topology.links[id].to];
+    drawn += line(moved(from, to, kRadius, 4), moved(to, from, kRadius + 4, -4),
+                  "stroke=\"#c00000\" stroke-width=\"4.5\" marker-end=\"url(#waits)\"");
+  }
+  return drawn;
+}
+
 std::string nodes(const pfc::Topology& topology, const std::vector<Point>& places) {
   std::string drawn;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -116,7 +129,7 @@ std::string legend(const pfc::Topology& topology, double top) {
 
 }  // namespace
 
-std::string diagram_svg(const pfc::Topology& topology) {
+std::string diagram_svg(const pfc::Topology& topology, const std::vector<pfc::LinkId>& cycle) {
   std::vector<Point> places = places_of(topology);
   const Point size = fit(places);
   const double height = size.y + 18 * static_cast<double>(topology.flows.size());
@@ -127,10 +140,16 @@ std::string diagram_svg(const pfc::Topology& topology) {
         "orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path d=\"M0 0L9 4L0 8z\" "
         "fill=\"{}\"/></marker>\n",
         i, svg::kColours[i]);
+  if (!cycle.empty())
+    drawn +=
+        "<marker id=\"waits\" markerWidth=\"14\" markerHeight=\"12\" refX=\"10\" refY=\"6\" "
+        "orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path d=\"M0 0L13 6L0 12z\" "
+        "fill=\"#c00000\"/></marker>\n";
   drawn += "</defs>\n";
   drawn += svg::text(24, 32, "font-size=\"18\" font-weight=\"bold\"", topology.name);
   drawn += links(topology, places);
   for (std::size_t i = 0; i < topology.flows.size(); ++i) drawn += flow(topology, places, i);
+  drawn += waiting(topology, places, cycle);
   return drawn + nodes(topology, places) + legend(topology, size.y - 20) + "</svg>\n";
 }
 

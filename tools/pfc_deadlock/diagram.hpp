@@ -4,12 +4,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "pfc/topology.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 
-/// Nodes stand where they say, the others on a circle.
-[[nodiscard]] std::string diagram_svg(const pfc::Topology& topology);
+/// Nodes stand where they say, the others on a circle. The links of `cycle` are red.
+[[nodiscard]] std::string diagram_svg(const pfc::Topology& topology,
+                                      const std::vector<pfc::LinkId>& cycle = {});
 
 }  // namespace portcullis::tools::pfc_deadlock

@@ -13,7 +13,8 @@
 namespace portcullis::tools::pfc_deadlock {
 
 /// A built-in name, a file that ends in .json, "-" for standard input, or
-/// leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS ring:SWITCHES,SPAN; then the settings.
+/// leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS ring:SWITCHES,SPAN jellyfish:SWITCHES,PORTS,SEED
+/// dragonfly:GROUPS,ROUTERS,GLOBAL; then the settings.
 [[nodiscard]] Result<pfc::Topology> load_fabric(const std::string& name,
                                                 const std::vector<std::string>& settings);
 
@@ -28,6 +29,7 @@ inline constexpr const char* kEcmpHelp =
 /// For --help.
 inline constexpr const char* kFabricHelp =
     "a scenario of pfc-deadlock --help, a .json file, - for stdin, or a generated fabric: "
-    "leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS ring:SWITCHES,SPAN";
+    "leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS ring:SWITCHES,SPAN "
+    "jellyfish:SWITCHES,PORTS,SEED dragonfly:GROUPS,ROUTERS,GLOBAL";
 
 }  // namespace portcullis::tools::pfc_deadlock

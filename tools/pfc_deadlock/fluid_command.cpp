@@ -15,6 +15,7 @@
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/fluid_report.hpp"
 #include "tools/pfc_deadlock/input.hpp"
+#include "tools/pfc_deadlock/page.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -42,6 +43,7 @@ struct Options {
   std::uint64_t max_events = 1'000'000;
   std::string svg;
   std::string phase;
+  std::string report;
 };
 
 void declare(CLI::App& app, Options& to) {
@@ -70,6 +72,7 @@ void declare(CLI::App& app, Options& to) {
   app.add_option("--max-events", to.max_events, "give up after so many");
   app.add_option("--svg", to.svg, "write service curves, queues and closed gates to this file");
   app.add_option("--phase", to.phase, "write a phase diagram to this file");
+  app.add_option("--report", to.report, kReportHelp);
   for (const char* name : {"--format", "--discipline", "--tie", "--definition", "--reading",
                            "--start", "--literal-step", "--tolerance", "--max-events"})
     app.get_option(name)->capture_default_str();
@@ -83,7 +86,7 @@ FluidOptions solver_options(const Options& from) {
   to.definition = from.definition == "seed" ? pfc::Definition::Seed : pfc::Definition::Structural;
   to.tolerance = from.tolerance;
   to.max_events = from.max_events;
-  to.keeps_history = !from.svg.empty() || !from.phase.empty();
+  to.keeps_history = !from.svg.empty() || !from.phase.empty() || !from.report.empty();
   return to;
 }
 
@@ -100,6 +103,54 @@ Result<void> draw(const Options& options, const Topology& topology, const FluidR
   if (!options.phase.empty())
     PORTCULLIS_TRY(write_file(options.phase, phase_svg(topology, run, subtitle_of(options))));
   return {};
+}
+
+std::string accuracy_note(const Options& options, const Topology& topology);
+
+std::vector<std::vector<std::string>> ingress_rows(const Topology& topology, const FluidRun& run) {
+  std::vector<std::vector<std::string>> rows;
+  for (pfc::LinkId link = 0; link < topology.links.size(); ++link) {
+    const pfc::Link& of = topology.links[link];
+    if (run.peak[link] > 0)
+      rows.push_back({of.name, data_text(topology, run.peak[link]), data_text(topology, of.xoff),
+                      data_text(topology, of.xon), data_text(topology, of.buffer)});
+  }
+  return rows;
+}
+
+/// What a flow has sent on over its last link, and its rate there at the end.
+std::vector<std::vector<std::string>> flow_rows(const Topology& topology, const FluidRun& run) {
+  std::vector<std::vector<std::string>> rows;
+  const double gbps = topology.units.data_bytes * 8 / topology.units.time_s / 1e9;
+  for (std::size_t slot = 0; slot < run.hops.size(); ++slot)
+    if (slot + 1 == run.hops.size() || run.hops[slot + 1].flow != run.hops[slot].flow)
+      rows.push_back({topology.flows[run.hops[slot].flow].name,
+                      data_text(topology, run.history.back().served[slot]),
+                      fmt::format("{:.6g} Gb/s", run.rates[slot] * gbps)});
+  return rows;
+}
+
+Result<void> report(const Options& options, Arguments arguments, const Topology& topology,
+                    const FluidRun& run, const std::string& note) {
+  Page page("fluid", arguments, topology);
+  page.printed(verdict_of(topology, run));
+  std::vector<std::string> limits{
+      fmt::format("One run was looked at, up to {}: with other starts or rates the same fabric may "
+                  "lock or not (sweep, cbd).",
+                  time_text(topology, run.end)),
+      "The run is of a fluid: what single packets add, packet shows."};
+  if (run.is_interrupted) limits.emplace_back("The run was stopped before its end.");
+  for (const std::string& each : {note, accuracy_note(options, topology)})
+    if (!each.empty()) limits.push_back(each.substr(0, each.find('\n')));
+  page.not_looked_at(limits);
+  page.fabric(run.deadlock ? run.deadlock->cycle : std::vector<pfc::LinkId>());
+  page.heading("Over time");
+  page.picture(timeline_svg(topology, run, subtitle_of(options)));
+  page.heading("Ingresses that stored something");
+  page.table({"link", "most", "XOFF", "XON", "buffer"}, ingress_rows(topology, run));
+  page.heading("Flows");
+  page.table({"flow", "arrived", "rate at the end"}, flow_rows(topology, run));
+  return page.write(options.report);
 }
 
 /// Times to print, and the time up to which to solve.
@@ -141,17 +192,22 @@ Result<int> run_literal(Console& console, const Options& options, const Topology
 
 /// What the numbers are worth, where they are worth less than the digits that are printed.
 std::string accuracy_note(const Options& options, const Topology& topology) {
-  constexpr double kHeldUpTo = 2000;  // to 1e-7, by a test
+  constexpr double kHeldUpTo = 20'000;  // to 1e-6 where rates are constant, by a test
   const bool has_delay =
       std::ranges::any_of(topology.links, [](const pfc::Link& link) { return link.delay > 0; });
   if (options.discipline != "proportional" || !has_delay || *options.until <= kHeldUpTo) return "";
   return fmt::format(
-      "proportional share with delays: errors grow with time, and past t = {:g} none is guaranteed "
-      "(docs/pfc.md has what was measured); --discipline fifo is exact\n",
+      "proportional share with delays: errors grow with time, and past t = {:.0f} none is "
+      "guaranteed "
+      "(before it 1e-6 where rates are constant; docs/pfc.md has what was measured); --discipline "
+      "fifo is exact\n",
       kHeldUpTo);
 }
 
-Result<int> run(Console& console, Options options) {
+Result<int> run(Console& console, Arguments arguments, Options options) {
+  if (!options.report.empty() && options.reading == "literal")
+    return fail(Errc::InvalidArgument,
+                "--report: of the corrected reading; without --reading literal it is accepted");
   PORTCULLIS_TRY_ASSIGN(const Topology given, load_fabric(options.scenario, options.settings));
   PORTCULLIS_TRY_ASSIGN(const std::vector<double> times, times_of(options));
   PORTCULLIS_TRY_ASSIGN(auto flows, spread_flows(given, options.ecmp));
@@ -169,6 +225,8 @@ Result<int> run(Console& console, Options options) {
   print(console, options, topology, &found, rows);
   console.err << verdict_of(topology, found) << flows.note << accuracy_note(options, topology);
   PORTCULLIS_TRY(draw(options, topology, found));
+  if (!options.report.empty())
+    PORTCULLIS_TRY(report(options, arguments, topology, found, flows.note));
   return found.is_interrupted ? kExitInterrupted : kExitDone;
 }
 
@@ -180,7 +238,7 @@ int run_fluid(Arguments arguments, Console& console) {
   Options options;
   declare(app, options);
   if (const auto status = parse(app, arguments, console)) return *status;
-  const auto status = run(console, std::move(options));
+  const auto status = run(console, arguments, std::move(options));
   return status ? *status : refuse(console, app.get_name(), status.error());
 }
 

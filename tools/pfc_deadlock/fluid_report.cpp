@@ -9,6 +9,7 @@
 
 #include "pfc/fluid/columns.hpp"
 #include "tools/pfc_deadlock/chart.hpp"
+#include "tools/pfc_deadlock/page.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -45,8 +46,8 @@ ChartSeries level_series(const Topology& topology, const FluidRun& run, LinkId l
 Chart service_curves(const Topology& topology, const FluidRun& run) {
   Chart chart;
   chart.title = "service curves";
-  chart.x_label = "time";
-  chart.y_label = "data";
+  chart.x_label = time_axis(topology);
+  chart.y_label = data_axis(topology);
   for (const std::string& name : pfc::column_names(topology))
     chart.series.push_back({name, {}, false});
   for (const FluidSample& sample : run.history) {
@@ -141,8 +142,8 @@ std::string timeline_svg(const Topology& topology, const FluidRun& run,
                          const std::string& subtitle) {
   Chart queues;
   queues.title = "stored in each ingress";
-  queues.x_label = "time";
-  queues.y_label = "data";
+  queues.x_label = time_axis(topology);
+  queues.y_label = data_axis(topology);
   for (const LinkId link : storing_links(topology, run)) {
     queues.series.push_back(level_series(topology, run, link));
     const double xoff = topology.links[link].xoff;
@@ -152,7 +153,7 @@ std::string timeline_svg(const Topology& topology, const FluidRun& run,
   }
   Timeline gates;
   gates.title = "gates: orange is closed, paler the part of the time that a sliding gate is";
-  gates.x_label = "time";
+  gates.x_label = time_axis(topology);
   gates.to = run.end > 0 ? run.end : 1;
   for (LinkId link = 0; link < topology.links.size(); ++link) {
     TimelineRow row{topology.links[link].name, {}};

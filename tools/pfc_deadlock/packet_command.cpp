@@ -18,6 +18,7 @@
 #include "tools/pfc_deadlock/chart.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/input.hpp"
+#include "tools/pfc_deadlock/page.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -51,6 +52,7 @@ struct PacketOptions {
   bool keep_going = false;
   std::string format = "text";
   std::string svg;
+  std::string report;
 };
 
 void describe(CLI::App& app, PacketOptions& options) {
@@ -94,6 +96,7 @@ void describe(CLI::App& app, PacketOptions& options) {
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
   app.add_option("--svg", options.svg, "write service curves, queues and pauses to this file");
+  app.add_option("--report", options.report, kReportHelp);
   app.footer(
       "exit status: 0 done, with a deadlock or without, 2 bad arguments or a bad file, 130 Ctrl-C, "
       "143 "
@@ -154,7 +157,7 @@ Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::
                   static_cast<packet::Picoseconds>(options.restore_ms * kPicosecondsPerMs)};
   run.stop_at_deadlock = !options.keep_going && options.watchdog == "none";
   run.with_residence = options.format == "json";
-  if (options.format == "csv" || !options.svg.empty())
+  if (options.format == "csv" || !options.svg.empty() || !options.report.empty())
     run.sample_every = options.sample > 0 ? std::max<packet::Picoseconds>(
                                                 1, packet::to_picoseconds(topology, options.sample))
                                           : run.until / kPictureSamples + 1;
@@ -176,9 +179,9 @@ std::string picture(const pfc::Topology& topology, const packet::RunReport& repo
   const auto data = [&](auto bytes) {
     return static_cast<double>(bytes) / topology.units.data_bytes;
   };
-  Chart delivered{"data delivered", "time", "data", {}, {}};
-  Chart queued{"data in each ingress", "time", "data", {}, {}};
-  Timeline pauses{"gates closed", "time", {}, 0, time(report.samples.back().time), {}};
+  Chart delivered{"data delivered", time_axis(topology), data_axis(topology), {}, {}};
+  Chart queued{"data in each ingress", time_axis(topology), data_axis(topology), {}, {}};
+  Timeline pauses{"gates closed", time_axis(topology), {}, 0, time(report.samples.back().time), {}};
   for (std::size_t flow = 0; flow < topology.flows.size(); ++flow) {
     delivered.series.push_back({topology.flows[flow].name, {}, false});
     for (const packet::Sample& sample : report.samples)
@@ -203,6 +206,62 @@ std::string picture(const pfc::Topology& topology, const packet::RunReport& repo
   }
   return chart_svg(topology.name, fmt::format("packet simulator, {} packet hops", report.hops),
                    {delivered, queued}, pauses);
+}
+
+std::vector<std::vector<std::string>> flow_rows(const pfc::Topology& topology,
+                                                const packet::RunReport& report) {
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < report.flows.size(); ++i) {
+    const packet::FlowReport& flow = report.flows[i];
+    const auto lost = flow.overflowed + flow.expired + flow.discarded + flow.source_lost;
+    rows.push_back({topology.flows[i].name, std::to_string(flow.sent),
+                    std::to_string(flow.delivered), std::to_string(lost), std::to_string(flow.held),
+                    fmt::format("{:.6g} us",
+                                static_cast<double>(flow.greatest_residence) / kPicosecondsPerUs)});
+  }
+  return rows;
+}
+
+std::vector<std::vector<std::string>> ingress_rows(const pfc::Topology& topology,
+                                                   const packet::RunReport& report) {
+  std::vector<std::vector<std::string>> rows;
+  for (const packet::IngressReport& ingress : report.ingresses)
+    rows.push_back(
+        {topology.links[ingress.link].name, std::to_string(ingress.priority),
+         std::to_string(ingress.closings),
+         fmt::format("{:.6g} us", static_cast<double>(ingress.closed) / kPicosecondsPerUs),
+         fmt::format("{:.6g} KB", static_cast<double>(ingress.most_bytes) / 1e3),
+         data_text(topology, topology.links[ingress.link].xoff)});
+  return rows;
+}
+
+Result<void> report_page(const PacketOptions& options, Arguments arguments,
+                         const pfc::Topology& topology, const packet::RunReport& report,
+                         const std::string& note) {
+  Page page("packet", arguments, topology);
+  page.printed(packet::run_text(topology, report));
+  std::vector<std::string> limits{
+      fmt::format("One run was looked at, up to {:.6g} us, with packets of {} bytes: with other "
+                  "starts, rates or sizes the same fabric may lock or not (cbd).",
+                  static_cast<double>(report.end) / kPicosecondsPerUs, options.packet_bytes),
+      "Hosts take what arrives: none sends PAUSE itself.",
+      "Pictures show what was so at sample times; what came and went between two is not in them."};
+  if (report.is_stopped) limits.emplace_back("The run was stopped before its end.");
+  if (!note.empty()) limits.push_back(note.substr(0, note.find('\n')));
+  page.not_looked_at(limits);
+  page.fabric(report.deadlock ? report.deadlock->cycle : std::vector<pfc::LinkId>());
+  page.heading("Over time");
+  if (report.samples.empty())
+    page.printed("no samples were taken");
+  else
+    page.picture(picture(topology, report));
+  page.heading("Flows, in packets");
+  page.table({"flow", "sent", "delivered", "lost", "in the network at the end", "latest delivered"},
+             flow_rows(topology, report));
+  page.heading("Ingresses");
+  page.table({"link", "priority", "times closed", "closed for", "most", "XOFF"},
+             ingress_rows(topology, report));
+  return page.write(options.report);
 }
 
 }  // namespace
@@ -232,6 +291,10 @@ int run_packet(Arguments arguments, Console& console) {
                                             : packet::run_text(*topology, *report));
   if (!options.svg.empty())
     if (const auto written = write_file(options.svg, picture(*topology, *report)); !written)
+      return refuse(console, "pfc-deadlock packet", written.error());
+  if (!options.report.empty())
+    if (const auto written = report_page(options, arguments, *topology, *report, flows->note);
+        !written)
       return refuse(console, "pfc-deadlock packet", written.error());
   return report->is_stopped ? kExitInterrupted : kExitDone;
 }

@@ -24,6 +24,7 @@ void print_help(std::ostream& out) {
     fmt::print(out, "  {:<10} {}\n", scenario.name, scenario.summary);
   fmt::print(out,
              "  leaf-spine:LEAVES,SPINES,HOSTS   fat-tree:PORTS   ring:SWITCHES,SPAN\n"
+             "  jellyfish:SWITCHES,PORTS,SEED   dragonfly:GROUPS,ROUTERS,GLOBAL\n"
              "             generated, with routes; the ring has flows of SPAN switches too\n");
   fmt::print(
       out,

@@ -225,6 +225,17 @@ std::string verdict_of(const Topology& topology, const Options& options,
       run);
 }
 
+/// Importers that are told no delays leave them at 0.
+std::string delays_note(const Topology& topology) {
+  const auto has_none = [](const pfc::Link& link) { return link.delay == 0; };
+  const auto without = static_cast<std::size_t>(std::ranges::count_if(topology.links, has_none));
+  if (without == 0) return "";
+  return fmt::format(
+      "{} of {} links have delay 0: what cables and pipelines take there is in no figure above; "
+      "\"delay\" of links, or of defaults, is accepted\n",
+      without, topology.links.size());
+}
+
 Result<int> run(Console& console, const Options& options) {
   PORTCULLIS_TRY_ASSIGN(const Topology topology, load_fabric(options.scenario, options.settings));
   pfc::bound::BoundOptions to;
@@ -244,7 +255,7 @@ Result<int> run(Console& console, const Options& options) {
                                            : csv_of(lines));
   fmt::print(console.err, "{}\n", verdict);
   console.err << pfc::cbd::dead_ends_text(topology, bound->dead_ends)
-              << pfc::cbd::first_hops_note(topology);
+              << pfc::cbd::first_hops_note(topology) << delays_note(topology);
   if (seen.is_interrupted) return kExitInterrupted;
   return is_bound ? kExitDone : kExitNoBound;
 }

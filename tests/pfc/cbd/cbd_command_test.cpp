@@ -118,6 +118,26 @@ TEST(CbdCommand, CtrlC_EndsASweep) {
             kExitInterrupted);
 }
 
+TEST(CbdCommand, AdviceToReroute_IsAFileThatIsFreeOfCycles) {
+  const std::string file = ::testing::TempDir() + "cbd_reroute.json";
+  const Outcome advised =
+      run_pfc_deadlock({"cbd", "dragonfly:5,2,2", "--advise", "reroute", "--advice", file});
+  EXPECT_EQ(advised.status, kExitCycle);
+  EXPECT_THAT(advised.err, HasSubstr("destinations, a path of their own for 0 flows; what arrived "
+                                     "still does; read back, data that begins in priority 0"));
+  const Outcome judged = run_pfc_deadlock({"cbd", file});
+  EXPECT_EQ(judged.status, kExitDone);
+  EXPECT_THAT(judged.out, HasSubstr("cannot deadlock"));
+}
+
+TEST(CbdCommand, AdviceThatIsNotFound_SaysWhatThatProves) {
+  const std::string file = ::testing::TempDir() + "cbd_no_reroute.json";
+  const Outcome outcome =
+      run_pfc_deadlock({"cbd", "seed-1", "--advise", "reroute", "--advice", file});
+  EXPECT_EQ(outcome.status, kExitBad);
+  EXPECT_THAT(outcome.err, HasSubstr("which does not prove that there are none"));
+}
+
 TEST(CbdCommand, Help_NamesEveryStatus) {
   const Outcome outcome = run_pfc_deadlock({"cbd", "--help"});
   EXPECT_EQ(outcome.status, kExitDone);

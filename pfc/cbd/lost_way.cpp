@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What arrives, before and after: apart from who reroutes, which it judges.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "pfc/cbd/flow_paths.hpp"
+#include "pfc/cbd/reroute.hpp"
+
+namespace portcullis::pfc::cbd {
+namespace {
+
+/// Of one destination, by node: whether some of the offered ways arrives, and whether all do.
+struct Arrival {
+  std::vector<bool> some;
+  std::vector<bool> all;
+};
+
+Arrival arrival_of(const Topology& topology, NodeId destination,
+                   const std::vector<std::vector<LinkId>>& table) {
+  Arrival arrival;
+  arrival.some.assign(topology.nodes.size(), false);
+  arrival.some[destination] = true;
+  arrival.all = arrival.some;
+  const auto arrives = [&](const std::vector<bool>& known) {
+    return [&](LinkId via) { return known[topology.links[via].to]; };
+  };
+  for (bool is_new = true; is_new;) {
+    is_new = false;
+    for (NodeId node = 0; node < table.size(); ++node) {
+      const std::vector<LinkId>& vias = table[node];
+      if (vias.empty()) continue;
+      if (!arrival.some[node] && std::ranges::any_of(vias, arrives(arrival.some)))
+        is_new = arrival.some[node] = true;
+      if (!arrival.all[node] && std::ranges::all_of(vias, arrives(arrival.all)))
+        is_new = arrival.all[node] = true;
+    }
+  }
+  return arrival;
+}
+
+using Tables = std::map<NodeId, std::vector<std::vector<LinkId>>>;  // by destination, then node
+
+Tables tables_of(const Topology& topology) {
+  Tables tables;
+  for (const Route& route : topology.routes) {
+    auto& table = tables[route.destination];
+    table.resize(topology.nodes.size());
+    table[route.node].push_back(route.via);
+  }
+  return tables;
+}
+
+std::optional<std::string> lost_by_routes(const Topology& before, const Topology& after) {
+  const Tables now = tables_of(after);
+  for (const auto& [destination, table] : tables_of(before)) {
+    const Arrival was = arrival_of(before, destination, table);
+    const auto found = now.find(destination);
+    const Arrival is = arrival_of(
+        after, destination,
+        found == now.end() ? std::vector<std::vector<LinkId>>(table.size()) : found->second);
+    for (NodeId node = 0; node < before.nodes.size(); ++node)
+      if ((was.some[node] && !is.some[node]) || (was.all[node] && !is.all[node]))
+        return fmt::format("data from {} to {}", before.nodes[node].name,
+                           before.nodes[destination].name);
+  }
+  return std::nullopt;
+}
+
+/// Whether all data of a flow comes to its end: nothing stops on the way, nothing goes round.
+bool arrives(const Topology& topology, const Flow& flow, FlowPaths& paths) {
+  const FlowWays ways = paths.of(flow);
+  if (!ways.is_whole || ways.links.empty()) return false;
+  if (!is_routed(flow)) return topology.links[ways.links.back()].to == flow.to;
+  const Graph turns(topology.links.size(), ways.turns);
+  return cyclic_components(turns).empty();
+}
+
+}  // namespace
+
+std::optional<std::string> lost_way(const Topology& before, const Topology& after,
+                                    Traffic traffic) {
+  if (traffic != Traffic::Flows)
+    if (auto lost = lost_by_routes(before, after)) return lost;
+  FlowPaths was(before);
+  FlowPaths is(after);
+  for (std::size_t i = 0; i < before.flows.size(); ++i)
+    if (arrives(before, before.flows[i], was) && !arrives(after, after.flows[i], is))
+      return "flow " + before.flows[i].name;
+  return std::nullopt;
+}
+
+}  // namespace portcullis::pfc::cbd

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Other ways: what is advised is written, read back and judged by the analysis, and by walks of its
+// own that ask where data comes to.
+#include "pfc/cbd/reroute.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pfc/cbd/analysis.hpp"
+#include "pfc/cbd/failures.hpp"
+#include "pfc/cbd/generators.hpp"
+#include "pfc/cbd/routing.hpp"
+#include "pfc/topology_json.hpp"
+
+namespace portcullis::pfc::cbd {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Pairs of a node and a destination whose data arrives whichever next hops it takes.
+std::set<std::pair<NodeId, NodeId>> arriving(const Topology& topology) {
+  std::map<std::pair<NodeId, NodeId>, std::vector<NodeId>> next;
+  for (const Route& route : topology.routes)
+    next[{route.node, route.destination}].push_back(topology.links[route.via].to);
+  std::set<std::pair<NodeId, NodeId>> pairs;
+  for (NodeId node = 0; node < topology.nodes.size(); ++node) pairs.emplace(node, node);
+  for (std::size_t before = 0; before != pairs.size();) {
+    before = pairs.size();
+    for (const auto& entry : next) {
+      const NodeId destination = entry.first.second;
+      const auto arrives = [&](NodeId hop) { return pairs.contains({hop, destination}); };
+      if (std::ranges::all_of(entry.second, arrives)) pairs.insert(entry.first);
+    }
+  }
+  return pairs;
+}
+
+Topology read_back(const Topology& topology) {
+  auto read = parse_topology(to_json(topology), "advice");
+  EXPECT_TRUE(read.has_value()) << (read ? "" : read.error().text);
+  return read ? *read : Topology{};
+}
+
+/// What is wrong with the ways that are found for a fabric; empty: nothing.
+std::string fault_of(const Topology& fabric) {
+  const auto found = reroute(fabric, {0}, Traffic::All);
+  if (!found) return found.error().text;
+  const Topology read = read_back(found->topology);
+  if (!analyse(read, 0, {.with_breaks = false}).is_free_of_cycles()) return "has a cycle";
+  const auto was = arriving(fabric);
+  const auto is = arriving(read);
+  if (!std::ranges::includes(is, was)) return "something does not arrive";
+  if (found->destinations == 0) return "nothing was changed";
+  return "";
+}
+
+Topology clos_without(const std::vector<std::uint32_t>& cables) {
+  Topology fabric = *leaf_spine({.leaves = 4, .spines = 2, .hosts = 2});
+  fabric.routes = routes_after(fabric, cables, Reaction::Converged);
+  return fabric;
+}
+
+TEST(Reroute, CyclicFabrics_GetWaysWithoutACycle) {
+  for (std::uint32_t seed = 1; seed <= 12; ++seed)
+    EXPECT_EQ(fault_of(*jellyfish(14, 3 + seed % 3, seed)), "") << seed;
+  EXPECT_EQ(fault_of(*dragonfly(5, 4, 1)), "");
+  EXPECT_EQ(fault_of(*dragonfly(9, 2, 4)), "");
+  EXPECT_EQ(fault_of(clos_without({8, 11})), "");
+}
+
+TEST(Reroute, SixtySwitches_GetWaysWithoutACycle) {
+  EXPECT_EQ(fault_of(*jellyfish(60, 4, 1)), "");
+  EXPECT_EQ(fault_of(*dragonfly(15, 4, 4)), "");
+}
+
+TEST(Reroute, FabricWithoutACycle_IsLeftAsItIs) {
+  const Topology fabric = *fat_tree(4, true);
+  const auto found = reroute(fabric, {0}, Traffic::All);
+  EXPECT_EQ(found->destinations + found->flows, 0u);
+  EXPECT_EQ(to_json(found->topology), to_json(fabric));
+}
+
+TEST(Reroute, FlowsRoundARing_OneGoesTheOtherWay) {
+  const Topology fabric = *ring(4, 2);
+  const auto found = reroute(fabric, {0}, Traffic::All);
+  ASSERT_TRUE(found.has_value()) << found.error().text;
+  EXPECT_EQ(found->flows, 1u);
+  EXPECT_TRUE(analyse(read_back(found->topology), 0, {}).is_free_of_cycles());
+}
+
+TEST(Reroute, LinksOneWayRoundARing_HaveNoOtherWays) {
+  Topology fabric = *ring(4, 3);
+  // Only clockwise: without the links that lead back between switches.
+  std::vector<LinkId> kept(fabric.links.size());
+  std::vector<Link> links;
+  for (LinkId link = 0; link < fabric.links.size(); ++link) {
+    kept[link] = static_cast<LinkId>(links.size());
+    if (link % 4 != 3) links.push_back(fabric.links[link]);
+  }
+  fabric.links = links;
+  for (Flow& flow : fabric.flows)
+    for (LinkId& link : flow.path) link = kept[link];
+  ASSERT_TRUE(check(fabric).has_value());
+  EXPECT_THAT(reroute(fabric, {0}, Traffic::All).error().text,
+              HasSubstr("no other ways were found"));
+}
+
+TEST(Reroute, FlowsOfTwoPriorities_EachHaveNoCycle) {
+  Topology fabric = *ring(5, 3);
+  for (std::size_t i = 0; i < 5; ++i) {
+    Flow other = fabric.flows[i];
+    other.name += "-high";
+    other.priority = 3;
+    fabric.flows.push_back(other);
+  }
+  const auto found = reroute(fabric, {0, 3}, Traffic::All);
+  ASSERT_TRUE(found.has_value()) << found.error().text;
+  EXPECT_TRUE(analyse(found->topology, 0, {}).is_free_of_cycles());
+  EXPECT_TRUE(analyse(found->topology, 3, {}).is_free_of_cycles());
+}
+
+TEST(Reroute, TrafficOfFlows_LeavesRoutesAlone) {
+  Topology fabric = clos_without({8, 11});
+  const std::vector<NodeId> hosts = destinations_of(fabric);
+  for (const NodeId from : hosts)
+    for (const NodeId to : hosts) {
+      if (from == to) continue;
+      Flow flow;
+      flow.name = fabric.nodes[from].name + ">" + fabric.nodes[to].name;
+      flow.from = from;
+      flow.to = to;
+      flow.is_routed = true;
+      fabric.flows.push_back(flow);
+    }
+  fabric = read_back(fabric);
+  ASSERT_FALSE(analyse(fabric, 0, {.traffic = Traffic::Flows}).is_free_of_cycles());
+  const auto found = reroute(fabric, {0}, Traffic::Flows);
+  ASSERT_TRUE(found.has_value()) << found.error().text;
+  EXPECT_EQ(found->destinations, 0u);
+  EXPECT_GT(found->flows, 0u);
+  EXPECT_EQ(found->topology.routes.size(), fabric.routes.size());
+  const Topology read = read_back(found->topology);
+  EXPECT_TRUE(analyse(read, 0, {.traffic = Traffic::Flows}).is_free_of_cycles());
+  EXPECT_EQ(lost_way(fabric, read, Traffic::Flows), std::nullopt);
+}
+
+TEST(Reroute, RewrittenPriorities_AreRefused) {
+  Topology fabric = *ring(4, 2);
+  fabric.rewrites.push_back({fabric.flows[0].path[1], fabric.flows[0].path[2], 0, 1});
+  EXPECT_THAT(reroute(fabric, {0}, Traffic::All).error().text, HasSubstr("rewrites: "));
+}
+
+TEST(LostWay, RouteThatIsGone_IsNamed) {
+  const Topology before = *leaf_spine({.leaves = 2, .spines = 1, .hosts = 1});
+  Topology after = before;
+  std::erase_if(after.routes, [&](const Route& route) {
+    return before.nodes[route.node].name == "spine0" &&
+           before.nodes[route.destination].name == "leaf1";
+  });
+  EXPECT_THAT(lost_way(before, after, Traffic::All).value_or(""), HasSubstr("to leaf1"));
+  EXPECT_EQ(lost_way(after, before, Traffic::All), std::nullopt);
+}
+
+TEST(LostWay, OneOfTwoNextHopsThatLeadsNowhere_IsALoss) {
+  const Topology before = *leaf_spine({.leaves = 2, .spines = 2, .hosts = 1});
+  Topology after = before;
+  std::erase_if(after.routes, [&](const Route& route) {
+    return before.nodes[route.node].name == "spine1" &&
+           before.nodes[route.destination].name == "leaf1";
+  });
+  EXPECT_TRUE(lost_way(before, after, Traffic::Routes).has_value());
+}
+
+TEST(LostWay, FlowThatEndsElsewhere_IsNamed) {
+  const Topology before = *ring(4, 2);
+  Topology after = before;
+  after.flows[1].path.pop_back();
+  EXPECT_EQ(lost_way(before, after, Traffic::Flows), "flow f1");
+}
+
+}  // namespace
+}  // namespace portcullis::pfc::cbd
