@@ -175,7 +175,7 @@ Result<void> conclude(const FloorReport& report, const Options& options) {
     for (const auto& [name, findings] : report) fmt::print("{}", describe(name, findings));
   }
   for (const auto& [plan, points] : report.points())
-    if (options.is_sweep) fmt::print("\nplan {}: {}", plan, describe(explain_floor(points)));
+    if (options.is_sweep) fmt::print("\nplan {}: {}", plan, describe(proof::explain_floor(points)));
   fmt::print("{}", chosen_mechanism(behaviours_of(options)));
   if (report.is_served_after_fence())
     fmt::print("served-after-fence: bytes changed after an outcome; status {}\n",

@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::uint64_t kLeastRounds = 20;
 constexpr std::uint64_t kLeastLongRounds = 3;  // of so many leases that a round takes long
-constexpr std::uint64_t kLeastForP99 = 100;    // of fewer samples it is the maximum
 constexpr std::uint32_t kManyLeases = 256;
 constexpr std::uint32_t kMostLeases = 4096;
 constexpr std::uint32_t kMostLeasesQuick = 8;
@@ -228,7 +227,7 @@ void compare_with_load(const Options& options, const Report& report) {
     const auto wall = [&](Load load) -> const Series* {
       const Series* found =
           find(report, name_of(plan, 1, proof::RevokeMode::Serial, load) + "/clock:wall");
-      return found == nullptr || found->latency.count() < kLeastForP99 ? nullptr : found;
+      return found == nullptr || !found->latency.tells(0.99) ? nullptr : found;
     };
     const Series* idle = wall(Load::None);
     if (idle == nullptr) continue;

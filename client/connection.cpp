@@ -208,6 +208,11 @@ Result<wire::AllocAnswer> Connection::alloc(const wire::AllocRequest& wanted) {
 Result<wire::RenewAnswer> Connection::renew(const wire::RenewRequest& wanted) {
   return ask<wire::RenewAnswer>(Op::LeaseRenew, wanted);
 }
+Result<wire::ChallengeAnswer> Connection::challenge(const wire::ChallengeRequest& wanted) {
+  auto answer = ask<wire::ChallengeAnswer>(Op::LeaseChallenge, wanted);
+  if (!answer && answer.error().code == Errc::Unsupported) return wire::ChallengeAnswer{};
+  return answer;
+}
 Result<wire::RevokeAnswer> Connection::revoke(const wire::RevokeRequest& wanted) {
   return ask<wire::RevokeAnswer>(Op::LeaseRevoke, wanted);
 }

@@ -59,6 +59,8 @@ class Connection {
   // granted), Malformed.
   [[nodiscard]] Result<wire::AllocAnswer> alloc(const wire::AllocRequest& wanted);
   [[nodiscard]] Result<wire::RenewAnswer> renew(const wire::RenewRequest& wanted);
+  /// What the holder has to write. A server that does not know the question asks for nothing.
+  [[nodiscard]] Result<wire::ChallengeAnswer> challenge(const wire::ChallengeRequest& wanted);
   [[nodiscard]] Result<wire::RevokeAnswer> revoke(const wire::RevokeRequest& wanted);
   [[nodiscard]] Result<wire::RevokeTenantAnswer> revoke_tenant(std::uint64_t tenant);
   [[nodiscard]] Result<wire::WatchAnswer> watch(std::uint64_t tenant);

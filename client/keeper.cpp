@@ -84,6 +84,13 @@ Result<KeptLease> Keeper::alloc(const wire::AllocRequest& wanted) {
   return have_done<KeptLease>([this, wanted] { return do_alloc(wanted); });
 }
 
+Result<wire::ChallengeAnswer> Keeper::challenge(std::uint64_t id, std::uint64_t epoch) {
+  return have_done<wire::ChallengeAnswer>([this, id, epoch]() -> Result<wire::ChallengeAnswer> {
+    if (!connection_) return gone();
+    return connection_->challenge({.id = id, .epoch = epoch});
+  });
+}
+
 Result<wire::RevokeAnswer> Keeper::release(std::uint64_t id, std::uint64_t epoch, wire::Plan plan) {
   {
     const std::lock_guard<std::mutex> one(lock_);

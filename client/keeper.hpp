@@ -73,6 +73,9 @@ class Keeper {
 
   /// Errors as Connection's; DeviceGone while the server cannot be reached.
   [[nodiscard]] Result<KeptLease> alloc(const wire::AllocRequest& wanted);
+  /// What the server asks of the lease's holder, and whether it has seen it. NotFound once the
+  /// lease has ended.
+  [[nodiscard]] Result<wire::ChallengeAnswer> challenge(std::uint64_t id, std::uint64_t epoch);
   /// Closes the gate, and then has the lease revoked.
   [[nodiscard]] Result<wire::RevokeAnswer> release(std::uint64_t id, std::uint64_t epoch,
                                                    wire::Plan plan = wire::Plan::Default);

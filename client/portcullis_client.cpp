@@ -5,12 +5,14 @@
 #include "client/portcullis_client.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -209,6 +211,34 @@ int portcullis_client_alloc(portcullis_client* of, const portcullis_request* req
     of->gates.push_back(std::move(gate));
     return static_cast<int>(PORTCULLIS_OK);
   });
+}
+
+int portcullis_client_challenge(portcullis_client* of, const portcullis_lease* lease,
+                                portcullis_challenge* challenge, portcullis_error* error) {
+  if (of == nullptr || lease == nullptr || challenge == nullptr)
+    return tell(error, PORTCULLIS_INVALID, "client, lease or challenge is NULL");
+  return guarded(error, [&] {
+    const auto answer = of->keeper->challenge(lease->id, lease->epoch);
+    if (!answer) return tell(error, answer.error());
+    challenge->left_ms = answer->left_ms;
+    std::copy(answer->nonce.begin(), answer->nonce.end(), std::begin(challenge->nonce));
+    challenge->state = static_cast<std::uint8_t>(answer->challenge);
+    return static_cast<int>(PORTCULLIS_OK);
+  });
+}
+
+int portcullis_client_challenge_wait(portcullis_client* of, const portcullis_lease* lease,
+                                     uint32_t most_ms, portcullis_challenge* challenge,
+                                     portcullis_error* error) {
+  constexpr std::chrono::milliseconds kBetween{2};  // the server looks about every millisecond
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms);
+  for (;;) {
+    const int asked = portcullis_client_challenge(of, lease, challenge, error);
+    if (asked != PORTCULLIS_OK || challenge->state != PORTCULLIS_CHALLENGE_OPEN) return asked;
+    if (std::chrono::steady_clock::now() >= until)
+      return tell(error, PORTCULLIS_TIMEOUT, "the server has not seen the challenge's number yet");
+    std::this_thread::sleep_for(kBetween);
+  }
 }
 
 int portcullis_client_release(portcullis_client* of, const portcullis_lease* lease,

@@ -117,6 +117,24 @@ void portcullis_client_close(portcullis_client* client);
 
 int portcullis_client_alloc(portcullis_client* client, const portcullis_request* request,
                             portcullis_lease* lease, portcullis_error* error);
+// What the server asks of a lease's holder: `nonce`, written by RDMA into the region's first eight
+// bytes within `left_ms`, or the lease is revoked (docs/leased.md, "The challenge"). The memory is
+// the holder's from PORTCULLIS_CHALLENGE_MET on. portcullis_verbs.h posts the WRITE.
+enum { PORTCULLIS_CHALLENGE_NONE = 0, PORTCULLIS_CHALLENGE_OPEN = 1, PORTCULLIS_CHALLENGE_MET = 2 };
+typedef struct {
+  uint64_t left_ms;
+  uint8_t nonce[8];
+  uint8_t state;
+} portcullis_challenge;
+
+// PORTCULLIS_NOT_FOUND once the lease has ended.
+int portcullis_client_challenge(portcullis_client* client, const portcullis_lease* lease,
+                                portcullis_challenge* challenge, portcullis_error* error);
+// The same, asked again and again until it is not OPEN any more: after the WRITE has completed.
+// PORTCULLIS_TIMEOUT when it is after `most_ms`.
+int portcullis_client_challenge_wait(portcullis_client* client, const portcullis_lease* lease,
+                                     uint32_t most_ms, portcullis_challenge* challenge,
+                                     portcullis_error* error);
 // Closes the gate, has the lease revoked, and says what that came to.
 int portcullis_client_release(portcullis_client* client, const portcullis_lease* lease,
                               portcullis_end* end, portcullis_error* error);

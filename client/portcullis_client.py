@@ -17,6 +17,7 @@ import json
 import cffi
 
 TORN_DOWN, FENCED, NOT_FOUND = 0, 1, 2
+NO_CHALLENGE, CHALLENGE_OPEN, CHALLENGE_MET = 0, 1, 2
 
 _ffi = cffi.FFI()
 _ffi.cdef("""
@@ -48,6 +49,11 @@ int portcullis_client_open_quic(const portcullis_quic *, const char *, portculli
 void portcullis_client_close(portcullis_client *);
 int portcullis_client_alloc(portcullis_client *, const portcullis_request *, portcullis_lease *,
                             portcullis_error *);
+typedef struct { uint64_t left_ms; uint8_t nonce[8]; uint8_t state; } portcullis_challenge;
+int portcullis_client_challenge(portcullis_client *, const portcullis_lease *,
+                                portcullis_challenge *, portcullis_error *);
+int portcullis_client_challenge_wait(portcullis_client *, const portcullis_lease *, uint32_t,
+                                     portcullis_challenge *, portcullis_error *);
 int portcullis_client_release(portcullis_client *, const portcullis_lease *, portcullis_end *,
                               portcullis_error *);
 int portcullis_client_advise(portcullis_client *, const portcullis_lease *, const char *, uint32_t,
@@ -74,6 +80,14 @@ class End:
         self.is_known = bool(end.is_known)
         self.outcome, self.memory, self.cause = end.outcome, end.memory, end.cause
         self.failed_mask = end.failed_mask
+
+
+class Challenge:
+    """What the server asks of a lease's holder: `nonce`, written into its first eight bytes."""
+
+    def __init__(self, challenge):
+        self.state, self.left_ms = challenge.state, challenge.left_ms
+        self.nonce = bytes(challenge.nonce)
 
 
 class Lease:
@@ -151,6 +165,16 @@ class Client:
         lease = _ffi.new("portcullis_lease *")
         self._call("portcullis_client_alloc", self._client, request, lease)
         return Lease(self._library, lease)
+
+    def challenge(self, lease, *, wait_ms=None):
+        """With `wait_ms`: once it is not open any more, or an Error after that time."""
+        made = _ffi.new("portcullis_challenge *")
+        if wait_ms is None:
+            self._call("portcullis_client_challenge", self._client, lease._lease, made)
+        else:
+            self._call("portcullis_client_challenge_wait", self._client, lease._lease, wait_ms,
+                       made)
+        return Challenge(made)
 
     def release(self, lease):
         end = _ffi.new("portcullis_end *")

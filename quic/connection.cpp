@@ -34,6 +34,15 @@ const std::uint8_t* octets(std::span<const std::byte> bytes) noexcept {
   return static_cast<const std::uint8_t*>(static_cast<const void*>(bytes.data()));
 }
 
+/// Read once: every session would keep 8 KiB of its own. None when there is no memory.
+gnutls_priority_t priorities() noexcept {
+  static const gnutls_priority_t all = [] {
+    gnutls_priority_t made = nullptr;
+    return gnutls_priority_init(&made, kPriorities, nullptr) == 0 ? made : nullptr;
+  }();
+  return all;
+}
+
 ngtcp2_cid random_cid() noexcept {
   ngtcp2_cid cid{};
   cid.datalen = kIdBytes;
@@ -86,8 +95,20 @@ struct Connection::Callbacks {
     const auto* from = static_cast<const std::byte*>(static_cast<const void*>(data));
     ngtcp2_conn_extend_max_offset(conn, bytes);
     (void)ngtcp2_conn_extend_max_stream_offset(conn, id, bytes);
-    of(user).take(id, {from, bytes}, (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0);
+    const bool is_last = (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0;
+    of(user).take(id, {from, bytes}, is_last);
+    if (is_last) end_notice(conn, id, user);
     return 0;
+  }
+  /// ngtcp2 0.12 closes no unidirectional stream of the other side's: conn_recv_stream() takes its
+  /// sending half for shut, and ngtcp2_conn_close_stream_if_shut_rdwr() waits for a FIN of that
+  /// half to be acknowledged. So its end is what makes room for another; a newer one closes it
+  /// besides.
+  static void end_notice(ngtcp2_conn* conn, std::int64_t id, void* user) {
+    if (ngtcp2_is_bidi_stream(id) != 0 || ngtcp2_conn_is_local_stream(conn, id) != 0) return;
+    if (!of(user).streams_.contains(id)) return;
+    of(user).forget(id);
+    ngtcp2_conn_extend_max_streams_uni(conn, 1);
   }
   static int acknowledged(ngtcp2_conn* /*conn*/, std::int64_t id, std::uint64_t offset,
                           std::uint64_t bytes, void* user, void* /*stream*/) {
@@ -96,12 +117,10 @@ struct Connection::Callbacks {
   }
   static int stream_closed(ngtcp2_conn* conn, std::uint32_t /*flags*/, std::int64_t id,
                            std::uint64_t /*code*/, void* user, void* /*stream*/) {
+    end_notice(conn, id, user);
     of(user).forget(id);
-    if (ngtcp2_conn_is_local_stream(conn, id) != 0) return 0;
-    if (ngtcp2_is_bidi_stream(id) != 0)
+    if (ngtcp2_conn_is_local_stream(conn, id) == 0 && ngtcp2_is_bidi_stream(id) != 0)
       ngtcp2_conn_extend_max_streams_bidi(conn, 1);
-    else
-      ngtcp2_conn_extend_max_streams_uni(conn, 1);
     return 0;
   }
   /// A request that is taken back has been made: what is to be answered stays, but on no stream.
@@ -209,7 +228,8 @@ Result<void> Connection::start_session(unsigned flags, const char* purpose,
   wanted_[1].type = GNUTLS_DT_DNS_HOSTNAME;  // an address is looked for among those
   wanted_[1].data = static_cast<unsigned char*>(static_cast<void*>(name_.data()));
   const bool is_server = (flags & GNUTLS_SERVER) != 0;
-  int error = gnutls_priority_set_direct(session, kPriorities, nullptr);
+  if (priorities() == nullptr) return fail(Errc::OutOfResources, "no memory is left");
+  int error = gnutls_priority_set(session, priorities());
   if (error == 0)
     error = gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials_->native());
   if (error == 0) error = gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY);

@@ -132,6 +132,25 @@ struct RenewAnswer {
 template <>
 inline constexpr auto kLayout<RenewAnswer> = layout<8>(field("ttl_ms", 0, &RenewAnswer::ttl_ms));
 
+/// What the holder of a lease has to write into it, and whether that has been seen.
+struct ChallengeRequest {
+  std::uint64_t id = 0;
+  std::uint64_t epoch = 0;
+};
+template <>
+inline constexpr auto kLayout<ChallengeRequest> =
+    layout<16>(field("id", 0, &ChallengeRequest::id), field("epoch", 8, &ChallengeRequest::epoch));
+
+struct ChallengeAnswer {
+  ByteArray<8> nonce{};       // for the region's first bytes, in this order; zeros unless Open
+  std::uint64_t left_ms = 0;  // until the lease is revoked; 0 unless Open
+  Challenge challenge = Challenge::None;
+};
+template <>
+inline constexpr auto kLayout<ChallengeAnswer> = layout<24>(
+    field("nonce", 0, &ChallengeAnswer::nonce), field("left_ms", 8, &ChallengeAnswer::left_ms),
+    field("challenge", 16, &ChallengeAnswer::challenge), reserved(17, 7));
+
 struct RevokeRequest {
   std::uint64_t id = 0;
   std::uint64_t epoch = 0;

@@ -11,15 +11,16 @@ namespace {
 template <class E, std::size_t N>
 using Names = std::array<std::pair<E, std::string_view>, N>;
 
-constexpr Names<Op, 9> kOps{{{Op::Hello, "HELLO"},
-                             {Op::LeaseAlloc, "LEASE_ALLOC"},
-                             {Op::LeaseRenew, "LEASE_RENEW"},
-                             {Op::LeaseList, "LEASE_LIST"},
-                             {Op::LeaseWatch, "LEASE_WATCH"},
-                             {Op::Status, "STATUS"},
-                             {Op::LeaseHistory, "LEASE_HISTORY"},
-                             {Op::LeaseRevoke, "LEASE_REVOKE"},
-                             {Op::RevokeTenant, "REVOKE_TENANT"}}};
+constexpr Names<Op, 10> kOps{{{Op::Hello, "HELLO"},
+                              {Op::LeaseAlloc, "LEASE_ALLOC"},
+                              {Op::LeaseRenew, "LEASE_RENEW"},
+                              {Op::LeaseList, "LEASE_LIST"},
+                              {Op::LeaseWatch, "LEASE_WATCH"},
+                              {Op::Status, "STATUS"},
+                              {Op::LeaseHistory, "LEASE_HISTORY"},
+                              {Op::LeaseChallenge, "LEASE_CHALLENGE"},
+                              {Op::LeaseRevoke, "LEASE_REVOKE"},
+                              {Op::RevokeTenant, "REVOKE_TENANT"}}};
 constexpr Names<Notice, 3> kNotices{{{Notice::Revoked, "REVOKED"},
                                      {Notice::Expired, "EXPIRED"},
                                      {Notice::ServerRestarted, "SERVER_RESTARTED"}}};
@@ -34,14 +35,17 @@ constexpr Names<Memory, 7> kMemory{{{Memory::Unproved, "unproved"},
                                     {Memory::Function, "bus master off"},
                                     {Memory::TenantMkey, "DESTROY_MKEY of the tenant's key"},
                                     {Memory::FunctionReset, "function reset"}}};
-constexpr Names<Cause, 6> kCauses{{{Cause::None, "none"},
+constexpr Names<Cause, 7> kCauses{{{Cause::None, "none"},
                                    {Cause::Holder, "holder"},
                                    {Cause::Operator, "operator"},
                                    {Cause::Expired, "expired"},
                                    {Cause::Server, "server"},
-                                   {Cause::Restart, "restart"}}};
+                                   {Cause::Restart, "restart"},
+                                   {Cause::Challenge, "challenge"}}};
 constexpr Names<State, 3> kStates{
     {{State::Active, "ACTIVE"}, {State::Revoking, "REVOKING"}, {State::Fenced, "FENCED"}}};
+constexpr Names<Challenge, 3> kChallenges{
+    {{Challenge::None, "none"}, {Challenge::Open, "open"}, {Challenge::Met, "met"}}};
 constexpr Names<Role, 3> kRoles{
     {{Role::Client, "client"}, {Role::Operator, "operator"}, {Role::Observer, "observer"}}};
 constexpr Names<Plan, 6> kPlans{{{Plan::Default, "default"},
@@ -106,6 +110,7 @@ std::string_view name(Outcome outcome) noexcept { return find(kOutcomes, outcome
 std::string_view name(Memory memory) noexcept { return find(kMemory, memory); }
 std::string_view name(Cause cause) noexcept { return find(kCauses, cause); }
 std::string_view name(State state) noexcept { return find(kStates, state); }
+std::string_view name(Challenge challenge) noexcept { return find(kChallenges, challenge); }
 std::string_view name(Role role) noexcept { return find(kRoles, role); }
 std::string_view name(Plan plan) noexcept { return find(kPlans, plan); }
 std::string_view name(Code code) noexcept { return find(kCodes, code); }

@@ -22,6 +22,7 @@ enum class Op : std::uint16_t {
   LeaseWatch = 0x0205,
   Status = 0x0206,
   LeaseHistory = 0x0207,
+  LeaseChallenge = 0x0208,
   LeaseRevoke = 0x020A,  // the floor document's
   RevokeTenant = 0x020B,
 };
@@ -57,15 +58,23 @@ enum class Memory : std::uint8_t {
 
 /// Who ended a lease.
 enum class Cause : std::uint8_t {
-  None = 0,      // it is held
-  Holder = 1,    // its own tenant asked
-  Operator = 2,  // somebody else who may
-  Expired = 3,   // its time to live, or its holder was gone for too long
-  Server = 4,    // the server ended, or could not record the grant
-  Restart = 5,   // the server's process or its function was gone
+  None = 0,       // it is held
+  Holder = 1,     // its own tenant asked
+  Operator = 2,   // somebody else who may
+  Expired = 3,    // its time to live, or its holder was gone for too long
+  Server = 4,     // the server ended, or could not record the grant
+  Restart = 5,    // the server's process or its function was gone
+  Challenge = 6,  // nobody wrote its number into the region in time (LEASE_CHALLENGE)
 };
 
 enum class State : std::uint8_t { Active = 1, Revoking = 2, Fenced = 3 };
+
+/// Whether a holder has shown that its RDMA requests arrive.
+enum class Challenge : std::uint8_t {
+  None = 0,  // the server asks for nothing
+  Open = 1,  // the number is to be written yet
+  Met = 2,   // it was
+};
 
 /// What a peer may do.
 enum class Role : std::uint8_t {
@@ -96,7 +105,7 @@ enum class Code : std::uint16_t {
   NoResources = 8,   // of the server
   Busy = 9,          // again later
   Unavailable = 10,  // the device or the journal is lost; nothing is granted
-  NotFound = 11,     // LEASE_RENEW: no such lease of the asker
+  NotFound = 11,     // LEASE_RENEW, LEASE_CHALLENGE: no such lease of the asker
   Ending = 12,       // the server is about to end
 };
 
@@ -111,6 +120,7 @@ enum class Code : std::uint16_t {
 [[nodiscard]] std::string_view name(Memory memory) noexcept;
 [[nodiscard]] std::string_view name(Cause cause) noexcept;
 [[nodiscard]] std::string_view name(State state) noexcept;
+[[nodiscard]] std::string_view name(Challenge challenge) noexcept;
 [[nodiscard]] std::string_view name(Role role) noexcept;
 [[nodiscard]] std::string_view name(Plan plan) noexcept;
 [[nodiscard]] std::string_view name(Code code) noexcept;

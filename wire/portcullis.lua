@@ -9,12 +9,12 @@ local portcullis = Proto("portcullis", "Portcullis lease protocol")
 
 local ops = {
   [0x0201] = "HELLO", [0x0202] = "LEASE_ALLOC", [0x0203] = "LEASE_RENEW", [0x0204] = "LEASE_LIST",
-  [0x0205] = "LEASE_WATCH", [0x0206] = "STATUS", [0x0207] = "LEASE_HISTORY", [0x020a] = "LEASE_REVOKE",
-  [0x020b] = "REVOKE_TENANT",
+  [0x0205] = "LEASE_WATCH", [0x0206] = "STATUS", [0x0207] = "LEASE_HISTORY",
+  [0x0208] = "LEASE_CHALLENGE", [0x020a] = "LEASE_REVOKE", [0x020b] = "REVOKE_TENANT",
   [0x8000] = "REFUSED",
   [0x8201] = "HELLO answer", [0x8202] = "LEASE_ALLOC answer", [0x8203] = "LEASE_RENEW answer",
   [0x8204] = "LEASE_LIST answer", [0x8205] = "LEASE_WATCH answer", [0x8206] = "STATUS answer",
-  [0x8207] = "LEASE_HISTORY answer",
+  [0x8207] = "LEASE_HISTORY answer", [0x8208] = "LEASE_CHALLENGE answer",
   [0x820a] = "LEASE_REVOKE answer", [0x820b] = "REVOKE_TENANT answer",
   [0x4201] = "REVOKED", [0x4202] = "EXPIRED", [0x4203] = "SERVER_RESTARTED",
 }
@@ -25,9 +25,10 @@ local memory = {
 }
 local causes = {
   [0] = "none", [1] = "holder", [2] = "operator", [3] = "expired", [4] = "server",
-  [5] = "restart",
+  [5] = "restart", [6] = "challenge",
 }
 local states = { [1] = "ACTIVE", [2] = "REVOKING", [3] = "FENCED" }
+local challenges = { [0] = "none", [1] = "open", [2] = "met" }
 local roles = { [1] = "client", [2] = "operator", [3] = "observer" }
 local plans = {
   [0] = "default", [1] = "seed", [2] = "nak-first", [3] = "legacy", [4] = "umr",
@@ -93,6 +94,8 @@ local bodies = {
     x("before_epoch", 8), n("fenced_only", 1), r(7),
   },
   [0x8207] = { n("from_unix_ms", 8), n("count", 4), n("has_more", 1), r(3) },
+  [0x0208] = { x("id", 8), x("epoch", 8) },
+  [0x8208] = { b("nonce", 8), n("left_ms", 8), n("challenge", 1, challenges), r(7) },
   [0x020a] = { x("id", 8), x("epoch", 8), n("plan", 1, plans), r(7) },
   [0x820a] = {
     x("id", 8), x("epoch", 8), n("revoke_us", 8), x("failed_mask", 4), n("outcome", 1, outcomes),

@@ -75,7 +75,7 @@ std::vector<std::string> find_lcore_faults(const attach::DeviceSpec& spec) {
   const std::string bdf = spec.bdf();
   const int node = bdf.empty() ? -1 : pmd::numa_node_of(bdf);
   auto findings = pmd::lcore_findings(*topology, pmd::eal_lcores(), node);
-  if (spec.is_emulated() && pmd::Eal::worker_lcores().empty())
+  if (spec.is_in_process() && pmd::Eal::worker_lcores().empty())
     findings.emplace_back(
         "one lcore only: a polled model shares its CPU with the driver; give it another, -l 0-1");
   return findings;

@@ -119,8 +119,8 @@ bool FloorReport::is_served_after_fence() const noexcept {
   return std::ranges::any_of(all_, [](const auto& entry) { return entry.second.served > 0; });
 }
 
-std::vector<std::pair<std::string, std::vector<FloorPoint>>> FloorReport::points() const {
-  std::vector<std::pair<std::string, std::vector<FloorPoint>>> plans;
+std::vector<std::pair<std::string, std::vector<proof::FloorPoint>>> FloorReport::points() const {
+  std::vector<std::pair<std::string, std::vector<proof::FloorPoint>>> plans;
   for (const auto& [series, findings] : all_) {
     if (!findings.not_measured.empty()) continue;
     const auto& plan = findings.plan;

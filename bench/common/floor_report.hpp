@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "bench/common/floor_fit.hpp"
 #include "pmd/q_counter.hpp"
+#include "proof/floor_fit.hpp"
 
 namespace portcullis::bench {
 
@@ -80,7 +80,7 @@ class FloorReport {
 
   [[nodiscard]] bool is_served_after_fence() const noexcept;
   /// The runs of each plan as points for explain_floor(), of the series that have a result.
-  [[nodiscard]] std::vector<std::pair<std::string, std::vector<FloorPoint>>> points() const;
+  [[nodiscard]] std::vector<std::pair<std::string, std::vector<proof::FloorPoint>>> points() const;
   /// A line a run: series, then every figure of the record; a counter that the function has not is
   /// empty. For a spreadsheet.
   [[nodiscard]] std::string csv() const;

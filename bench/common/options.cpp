@@ -55,7 +55,7 @@ std::string version_of(const ProgramInfo& info) {
 void add_common(CLI::App& app, const ProgramInfo& info, Options& options) {
   app.add_option("--device", options.device,
                  "a PCI address such as 0000:03:00.0, an RDMA device of the\n"
-                 "kernel's such as mlx5_0, or\n"
+                 "kernel's such as mlx5_0, shm:PATH (of hca-server --shm), or\n"
                  "model[,timing=NAME][,behaviour=NAME[=VALUE]+..].. (default model)")
       ->type_name("SPEC");
   app.add_option("--peer", options.peer, "where the client sits: loopback, a QP of the same device")

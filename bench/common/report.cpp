@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
+#include <utility>
 
 #include "program/output_file.hpp"
 
@@ -27,6 +29,14 @@ std::string duration_of(const Histogram& latency, double quantile) {
   return duration_text(static_cast<double>(latency.percentile_ns(quantile)));
 }
 
+constexpr std::array<std::pair<const char*, double>, 4> kPercentiles{
+    {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}}};
+
+/// A single sample is its own median.
+bool tells(const Histogram& latency, double quantile) {
+  return quantile == 0.5 || latency.tells(quantile);
+}
+
 std::string table_line(const Series& series, std::size_t name_width) {
   const Histogram& latency = series.latency;
   std::string line = fmt::format("{:<{}}", series.name, name_width);
@@ -34,21 +44,17 @@ std::string table_line(const Series& series, std::size_t name_width) {
   if (series.is_virtual && latency.is_one_value())
     return line + fmt::format(" {:>9}  deterministic, one value; {} runs\n",
                               duration_of(latency, 1), latency.count());
-  for (const double quantile : {0.5, 0.9, 0.99, 0.999, 1.0})
-    line += fmt::format(" {:>9}", duration_of(latency, quantile));
-  return line + fmt::format(" {:>9}\n", latency.count());
+  for (const auto& [name, quantile] : kPercentiles)
+    line += fmt::format(" {:>9}", tells(latency, quantile) ? duration_of(latency, quantile) : "-");
+  return line + fmt::format(" {:>9} {:>9}\n", duration_of(latency, 1), latency.count());
 }
 
 }  // namespace
 
 void set_counters(benchmark::State& state, const Histogram& latency) {
-  const auto at = [&](double quantile) {
-    return static_cast<double>(latency.percentile_ns(quantile));
-  };
-  state.counters["p50"] = at(0.5);
-  state.counters["p90"] = at(0.9);
-  state.counters["p99"] = at(0.99);
-  state.counters["p999"] = at(0.999);
+  for (const auto& [name, quantile] : kPercentiles)
+    if (tells(latency, quantile))
+      state.counters[name] = static_cast<double>(latency.percentile_ns(quantile));
   state.counters["max"] = static_cast<double>(latency.max_ns());
   state.counters["count"] = static_cast<double>(latency.count());
 }

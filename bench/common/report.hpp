@@ -24,7 +24,7 @@ struct Series {
   Histogram latency;
 };
 
-/// p50 p90 p99 p999 max in nanoseconds, and count.
+/// p50 p90 p99 p999 max in nanoseconds, and count. Of a percentile q only with 1/(1-q) samples.
 void set_counters(benchmark::State& state, const Histogram& latency);
 
 /// With its parents; System when it cannot be made.
@@ -46,7 +46,7 @@ class Report {
   [[nodiscard]] const std::vector<Series>& series() const noexcept { return series_; }
   [[nodiscard]] const std::vector<NotMeasured>& failures() const noexcept { return failures_; }
 
-  /// One line a series: name, p50 to max, count, in units that read well.
+  /// One line a series: name, p50 to max, count, in units that read well. "-": too few samples.
   [[nodiscard]] std::string table() const;
   /// `directory`/SERIES.hgrm (HdrHistogram text, microseconds) and
   /// `directory`/`program`[.PICTURE].svg. Returns their names; System when one cannot be written,

@@ -142,8 +142,9 @@ class Reader {
   Result<void>* fault_;
 };
 
-constexpr std::array<std::string_view, 8> kTables{"device", "socket", "journal",     "limits",
-                                                  "user",   "quic",   "certificate", "metrics"};
+constexpr std::array<std::string_view, 9> kTables{
+    "device", "process", "socket", "journal", "limits", "user", "quic", "certificate", "metrics"};
+constexpr std::array<std::string_view, 4> kProcess{"user", "group", "seccomp", "debuggable"};
 constexpr std::array<std::string_view, 1> kMetrics{"listen"};
 constexpr std::array<std::string_view, 9> kDevice{
     "name", "address", "eal", "plan", "slots", "grace_ms", "residence_ms", "mtu", "polls"};
@@ -153,10 +154,10 @@ constexpr std::array<std::string_view, 4> kUser{"uid", "name", "tenant", "role"}
 constexpr std::array<std::string_view, 3> kCertificate{"name", "tenant", "role"};
 constexpr std::array<std::string_view, 6> kQuic{"listen", "authority", "certificate",
                                                 "key",    "revoked",   "idle_ms"};
-constexpr std::array<std::string_view, 12> kLimits{
-    "tenant_leases",   "tenant_bytes",       "lease_bytes",      "default_ttl_ms",
-    "most_ttl_ms",     "orphan_ms",          "most_rest_ms",     "connections",
-    "uid_connections", "tenant_connections", "host_connections", "requests"};
+constexpr std::array<std::string_view, 13> kLimits{
+    "tenant_leases",    "tenant_bytes", "lease_bytes", "default_ttl_ms",  "most_ttl_ms",
+    "orphan_ms",        "most_rest_ms", "connections", "uid_connections", "tenant_connections",
+    "host_connections", "requests",     "challenge_ms"};
 // TOML's whole numbers have a sign.
 constexpr std::uint64_t kMostTenant = (std::uint64_t{1} << 63) - 1;
 
@@ -168,6 +169,14 @@ std::string take_plan(const std::string& text, lease::Plan& plan) {
   if (parsed->best_outcome() != lease::Outcome::TornDown)
     return "it never answers TornDown; another plan is accepted";
   plan = *parsed;
+  return {};
+}
+
+std::string take_owner(const std::string& text, Result<Owner> (*find)(const std::string&),
+                       std::optional<Owner>& owner) {
+  auto found = find(text);
+  if (!found) return found.error().text;
+  owner = *std::move(found);
   return {};
 }
 
@@ -196,6 +205,18 @@ void read_device(Reader table, DeviceConfig& device) {
   table.flag("polls", device.polls);
 }
 
+void read_process(Reader table, ProcessConfig& process) {
+  table.only(kProcess);
+  table.text("user",
+             [&](const std::string& text) { return take_owner(text, find_user, process.user); });
+  table.text("group",
+             [&](const std::string& text) { return take_owner(text, find_group, process.group); });
+  table.flag("seccomp", process.seccomp);
+  table.flag("debuggable", process.is_debuggable);
+  if (const auto checked = check_process(process); !checked)
+    table.complain_of_table(checked.error().text);
+}
+
 void read_limits(Reader table, Limits& limits) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
   constexpr std::uint64_t kMostConnections = 65'536;
@@ -207,6 +228,7 @@ void read_limits(Reader table, Limits& limits) {
   table.number("most_ttl_ms", limits.most_ttl_ms, 1, kMostTtlMs);
   table.number("orphan_ms", limits.orphan_ms, 0, kMostTtlMs);
   table.number("most_rest_ms", limits.most_rest_ms, 1, kMostTtlMs);
+  table.number("challenge_ms", limits.challenge_ms, 0, kHourMs);
   table.number("connections", limits.connections, 1, kMostConnections);
   table.number("uid_connections", limits.uid_connections, 1, kMostConnections);
   table.number("tenant_connections", limits.tenant_connections, 1, kMostConnections);
@@ -329,6 +351,7 @@ void read_quic(Reader table, std::optional<QuicConfig>& config) {
 void read_all(Reader file, Config& config) {
   file.only(kTables);
   file.table("device", [&](Reader table) { read_device(std::move(table), config.device); });
+  file.table("process", [&](Reader table) { read_process(std::move(table), config.process); });
   file.table("socket", [&](Reader table) {
     table.only(kSocket);
     table.text("path", [&](const std::string& text) { return take_path(text, config.socket); });

@@ -18,6 +18,7 @@
 #include "quic/connection.hpp"
 #include "quic/credentials.hpp"
 #include "service/daemon/policy.hpp"
+#include "service/daemon/privileges.hpp"
 
 namespace portcullis::service::daemon {
 
@@ -42,6 +43,7 @@ struct QuicConfig {
 
 struct Config {
   DeviceConfig device;
+  ProcessConfig process;
   std::filesystem::path socket;
   unsigned socket_mode = 0600;
   std::optional<std::filesystem::path> journal;                    // none: nothing is kept

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -59,19 +60,48 @@ Result<attach::DeviceSpec> parse_device(const std::string& name) {
   return spec;
 }
 
+/// A model in this process has no wire: no lease on it would outlive its challenge.
+Result<void> check_challenge(const Limits& limits, const attach::DeviceSpec& device) {
+  if (limits.challenge_ms == 0 || !device.is_in_process()) return {};
+  return fail(Errc::InvalidArgument,
+              fmt::format("challenge_ms = {}: nobody can write to a model in this process; 0 is "
+                          "accepted, or a device with a wire",
+                          limits.challenge_ms));
+}
+
+std::string_view name_of(const Event& event) noexcept {
+  constexpr std::array<std::string_view, 5> kNames{"granted", "not-granted", "renewed", "ended",
+                                                   "challenge-met"};
+  static_assert(std::variant_size_v<Event> == kNames.size());
+  static_assert(std::is_same_v<std::variant_alternative_t<3, Event>, Ended>);
+  return kNames.at(event.index());
+}
+
+/// Of a frame to a client.
+std::string name_of(const wire::FrameBytes& bytes) {
+  const auto frame = wire::read_frame(bytes);
+  if (!frame) return "unknown";
+  const std::uint16_t op = frame->header.op;
+  if (op == wire::kRefused) return "REFUSED";
+  if ((op & wire::kAnswerBit) == 0) return std::string(wire::name(static_cast<wire::Notice>(op)));
+  return std::string(wire::name(static_cast<wire::Op>(op & ~wire::kAnswerBit)));
+}
+
 /// Connections over QUIC are numbered from here on, those over the socket from 1.
 constexpr ConnectionId kFirstOverQuic = ConnectionId{1} << 62;
 
 }  // namespace
 
 Result<void> Daemon::check(const Config& config) {
-  PORTCULLIS_TRY(parse_device(config.device.name));
+  PORTCULLIS_TRY_ASSIGN(const auto device, parse_device(config.device.name));
+  PORTCULLIS_TRY(check_challenge(config.limits, device));
   if (config.quic) PORTCULLIS_TRY(quic::Credentials::load(config.quic->files));
   return UnixPort::check(config.socket);
 }
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, const LogSink& log) {
-  std::unique_ptr<Daemon> daemon(new Daemon(config));
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, const LogSink& log,
+                                              AtPoint at) {
+  std::unique_ptr<Daemon> daemon(new Daemon(config, std::move(at)));
   if (!daemon->news_.is_open()) return fail(Errc::System, "eventfd: no descriptor is left");
   std::optional<Journal> journal;
   PORTCULLIS_TRY(daemon->open_journal(journal));
@@ -91,26 +121,42 @@ Result<void> Daemon::open_journal(std::optional<Journal>& journal) const {
   if (!config_.journal) return {};
   PORTCULLIS_TRY(make_folder(*config_.journal, 0700));
   PORTCULLIS_TRY_ASSIGN(journal, Journal::open(*config_.journal));
+  journal->tell_points(at_);
+  return {};
+}
+
+/// A PCI function needs one; of any other device it is for the EAL's telemetry, if that is wanted.
+Result<void> Daemon::start_eal(const attach::DeviceSpec& spec) {
+  const bool is_needed = !spec.is_emulated() && !spec.is_kept();
+  if (!is_needed && config_.device.eal.empty()) return {};
+  cpu_set_t own;
+  const bool is_known = ::sched_getaffinity(0, sizeof own, &own) == 0;
+  std::vector<std::string> arguments{"leased"};
+  arguments.insert(arguments.end(), config_.device.eal.begin(), config_.device.eal.end());
+  PORTCULLIS_TRY_ASSIGN(auto eal, spec.start_eal(std::move(arguments)));
+  eal_.emplace(std::move(eal));
+  // It has bound this thread to its main lcore, and threads are bound as who makes them is.
+  if (!is_needed && is_known) (void)::sched_setaffinity(0, sizeof own, &own);
   return {};
 }
 
 Result<void> Daemon::attach(const LogSink& log) {
   PORTCULLIS_TRY_ASSIGN(const auto spec, parse_device(config_.device.name));
   PORTCULLIS_TRY(spec.check_ready());
-  if (!spec.is_emulated() && !spec.is_kept()) {
-    std::vector<std::string> arguments{"leased"};
-    arguments.insert(arguments.end(), config_.device.eal.begin(), config_.device.eal.end());
-    PORTCULLIS_TRY_ASSIGN(auto eal, spec.start_eal(std::move(arguments)));
-    eal_.emplace(std::move(eal));
-  }
+  PORTCULLIS_TRY(start_eal(spec));
+  reach("device.open.before");
   PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(spec));
+  reach("device.open.after");
   // The kernel tries a reset when VFIO opens a function (vfio_pci_core_enable), and tells nobody
-  // whether it came to one. A model is new; a NIC that its kernel driver keeps is reset by nobody.
-  if (!spec.is_emulated() && !spec.is_kept()) PORTCULLIS_TRY(opened.device().function->reset());
+  // whether it came to one. A model of this process is new; a NIC that its kernel driver keeps is
+  // reset by nobody.
+  if (!spec.is_in_process() && !spec.is_kept()) PORTCULLIS_TRY(opened.device().function->reset());
+  reach("device.reset.after");
   was_reset_ = !spec.is_kept();
   PORTCULLIS_TRY_ASSIGN(function_, attach::Function::bring_up(
                                        std::move(opened), {.bring_up = {.log = log},
                                                            .model_naps = !config_.device.polls}));
+  reach("device.up.after");
   if (function_->context().caps.port_type == prm::number(prm::PortType::IB))
     return fail(Errc::Unsupported,
                 "the port is InfiniBand; a port of type Ethernet is accepted, for leases are "
@@ -153,7 +199,8 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
                              .source_address_index = port_->address_index(),
                              .first_epoch = beginning.first_epoch,
                              .log = log,
-                             .on_command = command_timer()},
+                             .on_command = command_timer(),
+                             .at = at_},
                             [this](Event event) { route(std::move(event)); }, unix_ms));
   PORTCULLIS_TRY(listen(beginning, log));
   device_ = std::make_unique<DeviceThread>(std::move(engine), device.polls);
@@ -175,8 +222,7 @@ Result<void> Daemon::listen(const Beginning& beginning, const LogSink& log) {
       SessionPorts{
           .ask = [this](Request request) { device_->ask(std::move(request)); },
           .look_up = [this](LookUp wanted) { recorder_->look_up(wanted); },
-          .send = [this](ConnectionId to,
-                         wire::FrameBytes frame) { port_of(to).send(to, std::move(frame)); },
+          .send = [this](ConnectionId to, wire::FrameBytes frame) { send(to, std::move(frame)); },
           .hang_up = [this](ConnectionId which) { port_of(which).hang_up(which); },
           .log = log,
           .observer = observer()});
@@ -203,11 +249,15 @@ Result<void> Daemon::listen_to_others(const LogSink& log) {
 }
 
 Result<void> Daemon::serve_metrics() {
-  if (!config_.metrics) return {};
+  if (!config_.metrics && !eal_) return {};
   metrics_ = std::make_unique<Metrics>();
   metrics_->describe({.device = function_->context().device.description,
                       .version = PORTCULLIS_VERSION,
                       .is_emulated = function_->driver().is_emulated()});
+  if (eal_) {
+    PORTCULLIS_TRY_ASSIGN(telemetry_, Telemetry::answer(*metrics_));
+  }
+  if (!config_.metrics) return {};
   return metrics_->serve(*config_.metrics);
 }
 
@@ -221,6 +271,7 @@ Observer Daemon::observer() {
   return {
       .granted = [this] { metrics_->granted(); },
       .refused = [this](wire::Code code) { metrics_->refused(code); },
+      .challenge_met = [this] { metrics_->challenge_met(); },
       .ended =
           [this](const Ending& ending, wire::Plan plan, std::optional<std::uint64_t> revoke_ns) {
             metrics_->ended(ending,
@@ -267,15 +318,29 @@ void Daemon::route(Event event) {
   if (const auto* granted = std::get_if<Granted>(&event))
     record = ToRecord{.ticket = granted->ticket, .entry = granted->record};
   if (const auto* ended = std::get_if<Ended>(&event)) record = ToRecord{.entry = ended->ending};
+  const std::string_view of = name_of(event);
+  const auto reach_of = [&](const char* when) {
+    if (at_) at_(fmt::format("event.{}.{}", of, when));
+  };
+  reach_of("before");
   news_.put(std::move(event));  // before the journal can say anything of it
+  reach_of("told");
   if (record) recorder_->record(*record);
+  reach_of("after");
+}
+
+void Daemon::send(ConnectionId to, wire::FrameBytes frame) {
+  const std::string point = at_ ? "frame." + name_of(frame) : std::string();
+  reach(point + ".before");
+  port_of(to).send(to, std::move(frame));
+  reach(point + ".after");
 }
 
 std::string Daemon::description() const {
   std::string text = fmt::format("serves {} at {} on {}", function_->context().device.description,
                                  port_->address().gid.text(), config_.socket.string());
   if (quic_) text += " and QUIC " + quic_->address().text();
-  if (metrics_) text += "; metrics at http://" + metrics_->address() + "/metrics";
+  if (config_.metrics) text += "; metrics at http://" + metrics_->address() + "/metrics";
   if (restarted_ != 0)
     text +=
         was_reset_
@@ -311,10 +376,17 @@ void Daemon::serve(int most_ms) {
 
 void Daemon::take_config(const Config& config, const LogSink& log) {
   config_.limits = config.limits;
+  const auto device = parse_device(config_.device.name);
+  const auto checked = device ? check_challenge(config.limits, *device) : Result<void>{};
+  if (!checked) {
+    config_.limits.challenge_ms = 0;
+    if (log) log(checked.error().text);
+  }
   config_.users = config.users;
-  sessions_->set_limits(config.limits);
-  for (Port* port : ports()) port->set_limits(config.limits);
+  sessions_->set_limits(config_.limits);
+  for (Port* port : ports()) port->set_limits(config_.limits);
   socket_->set_users(config.users);
+  if (config.process != config_.process && log) log("[process] counts from a restart on");
   if ((quic_ != nullptr) != config.quic.has_value() && log)
     log("[quic] comes and goes with a restart alone");
   if (!quic_ || !config.quic) return;

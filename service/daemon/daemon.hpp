@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attach/function.hpp"
+#include "attach/open_device.hpp"
 #include "attach/port.hpp"
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
@@ -21,9 +22,11 @@
 #include "service/daemon/device_thread.hpp"
 #include "service/daemon/mailbox.hpp"
 #include "service/daemon/metrics.hpp"
+#include "service/daemon/points.hpp"
 #include "service/daemon/quic_port.hpp"
 #include "service/daemon/recorder.hpp"
 #include "service/daemon/sessions.hpp"
+#include "service/daemon/telemetry.hpp"
 #include "service/daemon/unix_port.hpp"
 
 namespace portcullis::service::daemon {
@@ -47,7 +50,7 @@ class Daemon {
   /// Takes the journal, resets the function where nobody else owns it, brings it up, records what
   /// that ended, and listens. Each error names what it was about.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Config& config,
-                                                             const LogSink& log);
+                                                             const LogSink& log, AtPoint at = {});
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
@@ -62,8 +65,9 @@ class Daemon {
   [[nodiscard]] Result<bool> run(const World& world);
 
  private:
-  explicit Daemon(const Config& config) : config_(config) {}
+  Daemon(const Config& config, AtPoint at) : config_(config), at_(std::move(at)) {}
   [[nodiscard]] Result<void> open_journal(std::optional<Journal>& journal) const;
+  [[nodiscard]] Result<void> start_eal(const attach::DeviceSpec& spec);
   [[nodiscard]] Result<void> attach(const LogSink& log);
   [[nodiscard]] Result<void> begin(std::optional<Journal> journal, const LogSink& log);
   [[nodiscard]] Result<void> listen(const Beginning& beginning, const LogSink& log);
@@ -73,6 +77,10 @@ class Daemon {
   /// Each that listens.
   [[nodiscard]] std::vector<Port*> ports();
   void route(Event event);
+  void send(ConnectionId to, wire::FrameBytes frame);
+  void reach(std::string_view point) const {
+    if (at_) at_(point);
+  }
   /// What waits, for at most `most_ms`.
   void serve(int most_ms);
   void take_news();
@@ -85,12 +93,14 @@ class Daemon {
   void measure();
 
   Config config_;
+  AtPoint at_;
   // In the order of bring-up.
   std::optional<pmd::Eal> eal_;
   std::unique_ptr<attach::Function> function_;
   std::optional<attach::Port> port_;
   Mailbox<News> news_;
-  std::unique_ptr<Metrics> metrics_;  // where it is configured; before the threads that tell it
+  std::unique_ptr<Metrics> metrics_;      // where somebody reads; before the threads that tell it
+  std::unique_ptr<Telemetry> telemetry_;  // where an EAL runs
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<UnixPort> socket_;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/daemon/engine.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
+
+#include "base/dma_bytes.hpp"
 
 namespace portcullis::service::daemon {
 namespace {
@@ -35,7 +39,7 @@ Result<void> Engine::start(const EngineOptions& options) {
   lease::Host host = lease::Host::of(*function_);
   host.log = options.log;
   if (umr_) host.umr = &*umr_;
-  if (options.on_command) time_commands(host, options.on_command);
+  follow_commands(host, options);
   host.on_outcome = [this](const lease::Lease& lease, const lease::Verdict& verdict) {
     note_outcome(lease, verdict);
   };
@@ -58,17 +62,21 @@ void Engine::set_up_umr() {
   umr_.emplace(*umr_queue_);
 }
 
-void Engine::time_commands(lease::Host& host, const TellCommand& tell) {
-  const pmd::Context& own = function_->context();
-  timed_.emplace(*own.commands, own.device.clock, tell);
-  timed_context_ = own;
-  timed_context_->commands = &*timed_;
-  host.context = &*timed_context_;
+void Engine::follow_commands(lease::Host& host, const EngineOptions& options) {
+  if (!options.on_command && !options.at) return;
+  followed_context_ = function_->context();
+  pmd::CommandChannel*& commands = followed_context_->commands;
+  if (options.at) commands = &points_.emplace(*commands, options.at);
+  if (options.on_command)
+    commands = &timed_.emplace(*commands, followed_context_->device.clock, options.on_command);
+  host.context = &*followed_context_;
 }
 
 void Engine::ask(Request request) {
-  if (auto* revoke = std::get_if<Revoke>(&request))
+  if (const auto* revoke = std::get_if<Revoke>(&request))
     enqueue(*revoke);
+  else if (const auto* challenge = std::get_if<Challenge>(&request))
+    begin(*challenge);  // its time runs, whatever else is to be done
   else
     others_.push_back(std::move(request));
 }
@@ -89,6 +97,7 @@ bool Engine::work() {
   manager_->poll();
   look_at_function();
   tell_outcomes();
+  look_at_challenges();
   return !many_.empty() || !singles_.empty() || !others_.empty();
 }
 
@@ -100,7 +109,7 @@ void Engine::handle(const Alloc& wanted) {
     return;
   }
   held_.emplace(granted->lease.id,
-                Held{.epoch = granted->lease.epoch, .tenant = wanted.wanted.tenant, .asked = {}});
+                Held{.lease = granted->lease, .tenant = wanted.wanted.tenant, .asked = {}});
   tell_(Granted{.ticket = wanted.ticket,
                 .record = {.name = name_of(granted->lease),
                            .tenant = wanted.wanted.tenant,
@@ -119,7 +128,7 @@ std::vector<LeaseName> Engine::held_of(const Revoke& wanted) {
   std::vector<LeaseName> names;
   for (const LeaseName& name : wanted.names) {
     const auto held = held_.find(name.id);
-    if (held == held_.end() || held->second.epoch != name.epoch) continue;
+    if (held == held_.end() || held->second.lease.epoch != name.epoch) continue;
     if (!held->second.asked) held->second.asked = wanted.cause;
     names.push_back(name);
   }
@@ -155,6 +164,37 @@ void Engine::revoke_some() {
     }
   }
   revoke_all(names, *plan);
+}
+
+void Engine::begin(const Challenge& challenge) {
+  std::uint64_t nonce = 0;  // the word is compared as memory has it, in whatever order
+  static_assert(sizeof nonce == sizeof challenge.nonce);
+  std::memcpy(&nonce, challenge.nonce.data(), sizeof nonce);
+  challenges_.push_back({.name = challenge.name,
+                         .nonce = nonce,
+                         .until_ns = now_ns() + challenge.within_ms * kNsPerMs});
+}
+
+/// Reads what the NIC writes into, and nothing else of the device: one word, never torn, that is
+/// the whole nonce or not yet. The time is looked at first, so what came within it counts, however
+/// late the word is read. Some at a time, in turns: a revoke is not to wait for thousands.
+void Engine::look_at_challenges() {
+  constexpr std::size_t kMostLooks = 256;
+  for (std::size_t left = std::min(challenges_.size(), kMostLooks); left > 0; --left) {
+    const OpenChallenge each = challenges_.front();
+    challenges_.pop_front();
+    const auto held = held_.find(each.name.id);
+    if (held == held_.end() || held->second.lease.epoch != each.name.epoch || held->second.asked)
+      continue;  // it ends, and not for this
+    const bool is_late = now_ns() >= each.until_ns;
+    const auto region = manager_->memory(held->second.lease);
+    if (region.size() >= sizeof each.nonce && dma_peek_u64(region.data()) == each.nonce)
+      tell_(ChallengeMet{.name = each.name});
+    else if (is_late)
+      enqueue({.names = {each.name}, .cause = wire::Cause::Challenge});
+    else
+      challenges_.push_back(each);
+  }
 }
 
 void Engine::revoke_all(const std::vector<LeaseName>& names, wire::Plan plan) {
@@ -214,7 +254,7 @@ void Engine::look_at_function() {
   is_broken_ = true;
   if (log_) log_("the device is lost: " + condition.error().text);
   Revoke all{.names = {}, .cause = wire::Cause::Server};
-  for (const auto& [id, held] : held_) all.names.push_back({.id = id, .epoch = held.epoch});
+  for (const auto& [id, held] : held_) all.names.push_back(name_of(held.lease));
   revoke_all(held_of(all), all.plan);
 }
 

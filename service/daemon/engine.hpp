@@ -23,6 +23,7 @@
 #include "lease/umr_freer.hpp"
 #include "pmd/function.hpp"
 #include "pmd/umr_queue.hpp"
+#include "service/daemon/points.hpp"
 #include "service/daemon/requests.hpp"
 #include "service/daemon/timed_channel.hpp"
 
@@ -39,6 +40,7 @@ struct EngineOptions {
   LogSink log = {};
   /// Each command of a grant, a fence and a sweep, from the thread that works; may be empty.
   TellCommand on_command = {};
+  AtPoint at = {};
 };
 
 class Engine {
@@ -71,7 +73,7 @@ class Engine {
 
  private:
   struct Held {
-    std::uint64_t epoch = 0;
+    lease::Lease lease;
     std::uint64_t tenant = 0;
     std::optional<wire::Cause> asked;  // who wanted it back
   };
@@ -80,7 +82,7 @@ class Engine {
       : function_(&function), tell_(std::move(tell)), unix_ms_(std::move(unix_ms)) {}
   [[nodiscard]] Result<void> start(const EngineOptions& options);
   void set_up_umr();
-  void time_commands(lease::Host& host, const TellCommand& tell);
+  void follow_commands(lease::Host& host, const EngineOptions& options);
   void handle(const Alloc& wanted);
   void handle(const Renew& wanted);
   void enqueue(const Revoke& wanted);
@@ -92,6 +94,12 @@ class Engine {
   /// What stood since the last time.
   void tell_outcomes();
   void look_at_function();
+  void begin(const Challenge& challenge);
+  /// Those that were met are told; those that are too late are revoked.
+  void look_at_challenges();
+  [[nodiscard]] std::uint64_t now_ns() const noexcept {
+    return function_->context().device.clock.now_ns();
+  }
 
   struct Single {
     lease::LeaseName name;
@@ -101,14 +109,20 @@ class Engine {
     lease::Lease lease;
     lease::Verdict verdict;
   };
+  struct OpenChallenge {
+    lease::LeaseName name;
+    std::uint64_t nonce = 0;  // as the region's first word has it
+    std::uint64_t until_ns = 0;
+  };
 
   pmd::Function* function_;
   Tell tell_;
   UnixMs unix_ms_;
   lease::Plan plan_ = lease::seed_plan();
   LogSink log_;
+  std::optional<PointChannel> points_;
   std::optional<TimedChannel> timed_;
-  std::optional<pmd::Context> timed_context_;  // the function's, with that channel
+  std::optional<pmd::Context> followed_context_;  // the function's, with the outermost channel
   std::optional<pmd::UmrQueue> umr_queue_;
   std::optional<lease::UmrFreer> umr_;
   std::deque<Revoke> many_;                              // a tenant's, or everybody's
@@ -117,6 +131,7 @@ class Engine {
   std::deque<Request> others_;
   std::unordered_map<std::uint64_t, Held> held_;  // by id: what has been granted and not ended
   std::vector<Outcome> outcomes_;
+  std::deque<OpenChallenge> challenges_;
   bool is_broken_ = false;
   std::unique_ptr<lease::LeaseManager> manager_;  // notes outcomes up to its own end
 };

@@ -195,9 +195,12 @@ Result<Beginning> Journal::begin(std::uint64_t unix_ms, bool was_reset) {
   const auto enter =
       fmt::format("INSERT INTO server VALUES({}, {}, {})", signed_bits(beginning.incarnation),
                   signed_bits(beginning.first_epoch), signed_bits(unix_ms));
+  reach("journal.begin.before");
   auto done = execute(end_all.c_str());
   if (done) done = execute(enter.c_str());
+  reach("journal.begin.commit");
   if (done) done = execute("COMMIT");
+  reach("journal.begin.after");
   if (!done) {
     (void)execute("ROLLBACK");
     return forward_error(std::move(done));
@@ -300,11 +303,14 @@ Result<void> Journal::write_all(std::span<const Entry> entries) {
   PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
   for (const Entry& entry : entries)
     PORTCULLIS_TRY(std::visit([this](const auto& each) { return insert(each); }, entry));
+  reach("journal.write.commit");
   return execute("COMMIT");
 }
 
 Result<void> Journal::write(std::span<const Entry> entries) {
+  reach("journal.write.before");
   auto written = write_all(entries);
+  reach("journal.write.after");
   // Where the failure itself has rolled back, this fails and changes nothing.
   if (!written) (void)execute("ROLLBACK");
   return written;

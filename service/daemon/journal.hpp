@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "service/daemon/points.hpp"
 #include "service/daemon/requests.hpp"
 
 struct sqlite3;
@@ -48,6 +49,8 @@ class Journal {
   /// that cannot be written, Malformed for one that is no journal of ours; each names the file.
   [[nodiscard]] static Result<Journal> open(const std::filesystem::path& path);
 
+  /// Around each change of the file from now on, and before it is made durable.
+  void tell_points(AtPoint at) { at_ = std::move(at); }
   /// Every lease without an outcome ends. `was_reset`: the function has been, since the last server
   /// went, so TornDown, proved by that; otherwise Fenced, for nothing proves its memory.
   [[nodiscard]] Result<Beginning> begin(std::uint64_t unix_ms, bool was_reset = true);
@@ -86,12 +89,16 @@ class Journal {
   /// Steps a statement that gives no rows, and makes it ready for the next time.
   [[nodiscard]] Result<void> run(const Statement& statement);
   [[nodiscard]] tl::unexpected<Error> failure(const char* doing) const;
+  void reach(const char* point) const {
+    if (at_) at_(point);
+  }
 
   std::filesystem::path path_;
   std::unique_ptr<sqlite3, Close> db_;
   Statement insert_lease_;
   Statement end_lease_;
   std::uint64_t incarnation_ = 0;
+  AtPoint at_;
 };
 
 }  // namespace portcullis::service::daemon

@@ -40,6 +40,13 @@ struct Waiter {
   std::shared_ptr<TenantRevoke> tenant = {};  // where it was asked for by tenant
 };
 
+/// What its holder has to write into the region, once it was granted with one.
+struct BookedChallenge {
+  wire::ByteArray<8> nonce{};
+  std::uint64_t until_ns = 0;
+  bool is_met = false;
+};
+
 struct BookedLease {
   Record record;
   std::set<ConnectionId> holders = {};  // it was granted to them, or renewed by them
@@ -48,6 +55,7 @@ struct BookedLease {
   std::uint64_t rest_ns = 0;  // its slot rests so long behind the outcome
   bool is_recorded = false;   // before that nobody has been told of it
   bool is_revoking = false;
+  std::optional<BookedChallenge> challenge = {};
   wire::Plan plan = wire::Plan::Default;  // that it is revoked by
   std::vector<Waiter> waiters = {};
   std::optional<Ending> fenced = {};  // its slot is out of use, and it stays in the book

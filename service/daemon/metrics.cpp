@@ -50,6 +50,11 @@ Metrics::Metrics()
                    .Add({})),
       refused_(family(*registry_, prometheus::BuildCounter(), "portcullis_grants_refused_total",
                       "grants that were refused, by the code that was told")),
+      challenges_met_(family(*registry_, prometheus::BuildCounter(),
+                             "portcullis_challenges_met_total",
+                             "leases whose holder wrote the challenge's number in time; those "
+                             "who did not are leases that ended with cause challenge")
+                          .Add({})),
       ended_(family(*registry_, prometheus::BuildCounter(), "portcullis_leases_ended_total",
                     "leases that have their outcome, by outcome, cause and what proved it")),
       revoke_seconds_(family(*registry_, prometheus::BuildHistogram(), "portcullis_revoke_seconds",
@@ -94,6 +99,8 @@ void Metrics::granted() { granted_.Increment(); }
 void Metrics::refused(wire::Code code) {
   refused_.Add({{"code", std::string(wire::name(code))}}).Increment();
 }
+
+void Metrics::challenge_met() { challenges_met_.Increment(); }
 
 void Metrics::ended(const Ending& ending, const std::string& plan,
                     std::optional<std::uint64_t> revoke_ns) {
@@ -160,8 +167,8 @@ void Metrics::set_leases(const std::map<std::uint64_t, LeaseTally>& leases) {
   }
 }
 
-std::string Metrics::text() const {
-  return prometheus::TextSerializer().Serialize(registry_->Collect());
-}
+std::vector<prometheus::MetricFamily> Metrics::collect() const { return registry_->Collect(); }
+
+std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(collect()); }
 
 }  // namespace portcullis::service::daemon

@@ -10,12 +10,14 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <prometheus/counter.h>
 #include <prometheus/exposer.h>
 #include <prometheus/family.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 
 #include "base/result.hpp"
@@ -55,12 +57,15 @@ class Metrics {
   void describe(const About& about);
   void granted();
   void refused(wire::Code code);
+  void challenge_met();
   /// `revoke_ns`: from the request to the outcome; none where nobody asked for it.
   void ended(const Ending& ending, const std::string& plan, std::optional<std::uint64_t> revoke_ns);
   void journal_wrote(std::uint64_t ns);
   /// From one thread.
   void command(const CommandTime& took);
   void set(const State& state);
+  /// What there is, series by series.
+  [[nodiscard]] std::vector<prometheus::MetricFamily> collect() const;
   /// What a reader would be given.
   [[nodiscard]] std::string text() const;
 
@@ -75,6 +80,7 @@ class Metrics {
   prometheus::Family<prometheus::Gauge>& lost_;
   prometheus::Counter& granted_;
   prometheus::Family<prometheus::Counter>& refused_;
+  prometheus::Counter& challenges_met_;
   prometheus::Family<prometheus::Counter>& ended_;
   prometheus::Family<prometheus::Histogram>& revoke_seconds_;
   prometheus::Histogram& journal_seconds_;

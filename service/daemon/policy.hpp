@@ -32,6 +32,9 @@ struct Limits {
   std::uint64_t orphan_ms = 10'000;  // a lease outlives its holder's connection so long
   /// What a client's own timeout and retries make its queue pair's number rest, at most.
   std::uint64_t most_rest_ms = 60'000;
+  /// Within so long a holder writes its lease's nonce into the region, or loses it; 0: none is
+  /// asked for.
+  std::uint64_t challenge_ms = 0;
   std::uint32_t connections = 1024;        // of all, on each of socket and QUIC
   std::uint32_t uid_connections = 256;     // of one user
   std::uint32_t tenant_connections = 256;  // of one tenant's certificates

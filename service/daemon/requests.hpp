@@ -62,7 +62,14 @@ struct Revoke {
   wire::Cause cause = wire::Cause::Holder;
   wire::Plan plan = wire::Plan::Default;
 };
-using Request = std::variant<Alloc, Renew, Revoke>;
+/// From now on `nonce` has to stand in the region's first eight bytes within so long, or the lease
+/// is revoked.
+struct Challenge {
+  lease::LeaseName name;
+  wire::ByteArray<8> nonce{};
+  std::uint64_t within_ms = 0;
+};
+using Request = std::variant<Alloc, Renew, Revoke, Challenge>;
 
 // ---- what comes of it --------------------------------------------------------------------------
 
@@ -83,7 +90,11 @@ struct Renewed {
 struct Ended {
   Ending ending;
 };
-using Event = std::variant<Granted, NotGranted, Renewed, Ended>;
+/// The nonce of a challenge was seen in the region, in time.
+struct ChallengeMet {
+  lease::LeaseName name;
+};
+using Event = std::variant<Granted, NotGranted, Renewed, Ended, ChallengeMet>;
 
 /// A grant is in the journal, or could not be put there.
 struct Recorded {

@@ -88,6 +88,7 @@ void Sessions::hear(const Event& event) {
     void operator()(const NotGranted& each) const { to.hear_not_granted(each); }
     void operator()(const Renewed& each) const { to.hear_renewed(each); }
     void operator()(const Ended& each) const { to.hear_ended(each.ending); }
+    void operator()(const ChallengeMet& each) const { to.hear_challenge_met(each); }
   };
   std::visit(Hear{*this}, event);
 }
@@ -141,6 +142,13 @@ void Sessions::hear(const Recorded& recorded) {
   if (!connections_.contains(asked.connection)) {  // gone, and knows of nothing
     lease->holders.clear();
     return start_revoke(*lease, wire::Cause::Server, wire::Plan::Default);
+  }
+  if (const auto begun = begin_challenge(*lease); !begun) {
+    if (ports_.log) ports_.log("no challenge can be drawn: " + begun.error().text);
+    lease->holders.clear();  // nobody was told of it
+    start_revoke(*lease, wire::Cause::Server, wire::Plan::Default);
+    return refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, Code::Unavailable,
+                        "the server has no random number for a challenge");
   }
   ++granted_;
   if (ports_.observer.granted) ports_.observer.granted();
@@ -204,11 +212,13 @@ void Sessions::hear_ended(const Ending& ending) {
 }
 
 void Sessions::notify(const Ending& ending, const std::set<ConnectionId>& holders) {
-  for (const auto& [id, connection] : connections_) {
-    const bool watches = connection.watches && (*connection.watches == wire::kEveryTenant ||
-                                                *connection.watches == ending.tenant);
-    if (holders.contains(id) || watches) ports_.send(id, notice_of(ending));
+  std::set<ConnectionId> told = holders;
+  for (const ConnectionId watcher : watchers_) {
+    const std::uint64_t watched = *connections_.at(watcher).watches;
+    if (watched == wire::kEveryTenant || watched == ending.tenant) told.insert(watcher);
   }
+  for (const ConnectionId id : told)
+    if (connections_.contains(id)) ports_.send(id, notice_of(ending));
 }
 
 void Sessions::answer(const Waiter& waiter, const Ending& ending) {

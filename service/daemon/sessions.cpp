@@ -60,6 +60,9 @@ std::optional<std::string> fault_of(const wire::AllocRequest& wanted, const Limi
   if (wanted.access == 0 || (wanted.access & ~kEveryRight) != 0)
     return fmt::format("access {:#x}; bits 1 (write), 2 (read) and 4 (atomic) are accepted",
                        wanted.access);
+  if (limits.challenge_ms != 0 && (wanted.access & wire::kMayWrite) == 0)
+    return fmt::format("access {:#x}; bit 1 (write) is needed: this server's challenge is a WRITE",
+                       wanted.access);
   const pmd::Gid gid = gid_of(wanted.gid);
   if (!gid.is_unicast()) return fmt::format("gid {}; a unicast address is accepted", gid.text());
   if (gid == own) return fmt::format("gid {} is the server's own", gid.text());
@@ -112,6 +115,7 @@ void Sessions::opened(ConnectionId connection, Identity identity) {
 
 void Sessions::closed(ConnectionId connection) {
   if (connections_.erase(connection) == 0) return;
+  watchers_.erase(connection);
   // Whoever held them may come back and renew; until then they live so long and no longer.
   for (BookedLease* lease : book_.held_at(connection)) {
     lease->holders.erase(connection);
@@ -171,6 +175,8 @@ void Sessions::handle(const Asking& asking) {
       return status(asking);
     case Op::LeaseHistory:
       return history(asking);
+    case Op::LeaseChallenge:
+      return challenge(asking);
     case Op::LeaseRevoke:
       return revoke(asking);
     case Op::RevokeTenant:
@@ -359,6 +365,7 @@ void Sessions::watch(const Asking& asking) {
   if (!may_see(asking, wanted->tenant))
     return refuse(asking, Code::NotAllowed, "a client watches its own tenant");
   asking.connection->watches = wanted->tenant;
+  watchers_.insert(asking.id);
   reply(asking, Op::LeaseWatch, wire::WatchAnswer{.incarnation = incarnation_});
 }
 

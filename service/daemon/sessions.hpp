@@ -22,6 +22,7 @@
 
 #include "base/clock.hpp"
 #include "base/log_sink.hpp"
+#include "base/result.hpp"
 #include "pmd/gid.hpp"
 #include "service/daemon/lease_book.hpp"
 #include "service/daemon/policy.hpp"
@@ -44,6 +45,7 @@ struct Facts {
 struct Observer {
   std::function<void()> granted = {};
   std::function<void(wire::Code)> refused = {};  // a grant
+  std::function<void()> challenge_met = {};
   /// `revoke_ns`: since it was asked for; none where nobody did.
   std::function<void(const Ending&, wire::Plan, std::optional<std::uint64_t> revoke_ns)> ended = {};
 };
@@ -128,6 +130,7 @@ class Sessions {
   void hello(const Asking& asking);
   void alloc(const Asking& asking);
   void renew(const Asking& asking);
+  void challenge(const Asking& asking);
   void revoke(const Asking& asking);
   void revoke_tenant(const Asking& asking);
   void list(const Asking& asking);
@@ -140,6 +143,10 @@ class Sessions {
   void hear_not_granted(const NotGranted& refused);
   void hear_renewed(const Renewed& renewed);
   void hear_ended(const Ending& ending);
+  void hear_challenge_met(const ChallengeMet& met);
+  /// Of a lease that is about to be told, where challenges are configured. System when the kernel
+  /// gives no random number.
+  [[nodiscard]] Result<void> begin_challenge(BookedLease& lease);
 
   [[nodiscard]] std::optional<wire::Refusal> objection(const Asking& asking,
                                                        const wire::AllocRequest& wanted);
@@ -175,6 +182,7 @@ class Sessions {
   SessionPorts ports_;
   LeaseBook book_;
   std::map<ConnectionId, Connection> connections_;
+  std::set<ConnectionId> watchers_;  // few of those, who hear of every end
   std::unordered_map<Ticket, AskedAlloc> asked_;
   std::unordered_map<Ticket, AskedRenew> renewals_;
   std::unordered_map<Ticket, AskedHistory> lookups_;

@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "pmd/command_channel.hpp"
 #include "prm/opcodes.hpp"
+#include "service/daemon/points.hpp"
 
 namespace portcullis::service::daemon {
 
@@ -64,12 +65,6 @@ class TimedChannel final : public pmd::CommandChannel {
     std::uint64_t seen_ns = 0;  // answered; 0: not yet
   };
 
-  /// The first two bytes of every input (mlx5_ifc.h, mlx5_ifc_*_in_bits: opcode).
-  static prm::Opcode opcode_of(std::span<const std::byte> in) noexcept {
-    if (in.size() < 2) return {};
-    return static_cast<prm::Opcode>(std::to_integer<unsigned>(in[0]) << 8U |
-                                    std::to_integer<unsigned>(in[1]));
-  }
   void see(pmd::Ticket ticket) const noexcept {
     const auto at = sent_.find(ticket.slot);
     if (at != sent_.end() && at->second.seen_ns == 0) at->second.seen_ns = clock_.now_ns();

@@ -205,7 +205,8 @@ void UnixPort::write_some(ConnectionId id) {
     connection.unread_bytes -= next.size();
     connection.unread.pop_front();
   }
-  (void)watch(connection.socket.get(), id, is_blocked, false);
+  if (std::exchange(connection.is_blocked, is_blocked) != is_blocked)
+    (void)watch(connection.socket.get(), id, is_blocked, false);
   if (connection.unread.empty() && connection.ends)
     (void)::shutdown(connection.socket.get(), SHUT_RDWR);
 }

@@ -56,7 +56,8 @@ class UnixPort : public Port {
     std::uint32_t uid = 0;
     std::deque<wire::FrameBytes> unread;
     std::size_t unread_bytes = 0;
-    bool ends = false;  // when it has read what is left
+    bool is_blocked = false;  // is waited for until it takes more
+    bool ends = false;        // when it has read what is left
   };
 
   UnixPort(const Options& options, Listener listener)

@@ -16,6 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 using testing::UnorderedElementsAre;
 
@@ -64,6 +65,18 @@ TEST_F(BenchReport, VirtualSeriesWithTwoValues_IsNotCalledDeterministic) {
   Report report;
   report.add(series_of("a/clock:virtual", "", true, {1, 2}));
   EXPECT_THAT(report.table(), Not(HasSubstr("deterministic")));
+}
+
+TEST_F(BenchReport, Percentile_StandsOnlyOverSamplesEnoughForIt) {
+  Series series = series_of("a", "", false, {});
+  for (std::uint64_t i = 1; i <= 99; ++i) series.latency.record(i);
+  Report few;
+  few.add(series);
+  EXPECT_THAT(few.table(), MatchesRegex(".*\na +50 ns +90 ns +- +- +99 ns +99\n"));
+  series.latency.record(100);
+  Report enough;
+  enough.add(series);
+  EXPECT_THAT(enough.table(), MatchesRegex(".*\na +50 ns +90 ns +99 ns +- +100 ns +100\n"));
 }
 
 TEST_F(BenchReport, SeriesOfTheSameName_IsMoreSamples) {

@@ -22,7 +22,8 @@ TIMEOUT_S = 1200  # of a machine with other work to do; alone no run takes a ten
 CONTEXT = {"device", "emulated", "timing", "behaviours", "clock", "peer", "lcores",
            "lcore_findings", "portcullis", "dpdk", "firmware", "project_build_type",
            "counters_unit"}
-COUNTERS = {"p50", "p90", "p99", "p999", "max", "count"}
+COUNTERS = {"p50", "max", "count"}
+LEAST_SAMPLES = {"p90": 10, "p99": 100, "p999": 1000}
 
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess:
@@ -41,7 +42,8 @@ class Run:
             self.output = done.stdout
             self.files = {path.name: path.read_text(encoding="utf-8")
                           for path in pathlib.Path(folder).iterdir()}
-        report = json.loads(self.files.pop(f"{program}.json"))
+        self.text = self.files.pop(f"{program}.json")
+        report = json.loads(self.text)
         self.context = report["context"]
         self.series = {entry["name"].split("/iterations")[0]: entry
                        for entry in report["benchmarks"]}
@@ -63,6 +65,8 @@ class Suite(unittest.TestCase):
         for name, series in self.result.series.items():
             self.assertLessEqual(COUNTERS, series.keys(), name)
             self.assertLessEqual(series["p50"], series["max"], name)
+            for percentile, least in LEAST_SAMPLES.items():
+                self.assertEqual(percentile in series, series["count"] >= least, name)
         self.check_files()
 
     def check_files(self):
@@ -384,6 +388,46 @@ class Steering(Suite):
                 self.assertEqual(labels[name], label)
 
 
+class Service(Suite):
+    """Some clients of a real leased, over both transports; how fast is nobody's business here."""
+
+    program = "service_bench"
+
+    def test_nothingIsLost(self):
+        report = json.loads(self.result.text)
+        self.assertEqual(report["lost"], [])
+        for transport in ("AF_UNIX", "QUIC"):
+            for what in ("alloc", "revoke"):
+                series = self.result.series[f"service/{transport}/load/{what}"]
+                self.assertEqual(series["count"], 100)
+        self.assertNotIn("LOST", self.result.output)
+
+    def test_report(self):
+        self.assertIn("not NIC latency", self.result.context["emulated"])
+        self.assertEqual(self.result.context["connections"], "50")
+        verdicts = {entry["name"] for entry in json.loads(self.result.text)["verdicts"]}
+        for transport in ("AF_UNIX", "QUIC"):
+            self.assertLessEqual({f"service/{transport}/{what}" for what in (
+                "a revoke over the fence's own time, p50", "a notice reaches its holder, p99",
+                "memory per idle connection", "memory per lease beyond its region",
+                "the slowest revoke")}, verdicts)
+
+    def test_fewSamples_NoPercentileOfATailThatIsNotThere(self):
+        for name, series in self.result.series.items():
+            self.assertNotIn("p999", series, name)
+
+    def test_moreSlotsThanADeviceHas_Refused(self):
+        done = run("service_bench", "--leases=60000", "--rate=5000")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "service_bench: --leases 60000 at --rate 5000 take 100256 "
+                         "slots; 65000 are accepted\n")
+
+    def test_serverThatIsNotThere_Refused(self):
+        done = run("service_bench", "--quick", "--leased=/nowhere/leased")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "service_bench: --leased /nowhere/leased: no such program\n")
+
+
 class Model(Suite):
     program = "model_bench"
 
@@ -546,7 +590,7 @@ def main() -> int:
     PROGRAMS = pathlib.Path(sys.argv[1])
     suite = {"command": Command, "dataplane": Dataplane, "revoke": Revoke, "floor": Floor,
              "steering": Steering, "model": Model, "mistakes": Mistakes, "cost": Cost,
-             "summary": Summary, "mass": MassRevoke}[sys.argv[2]]
+             "service": Service, "summary": Summary, "mass": MassRevoke}[sys.argv[2]]
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(suite)
     return 0 if unittest.TextTestRunner().run(tests).wasSuccessful() else 1
 

@@ -55,6 +55,12 @@ class ClientLibrary(unittest.TestCase):
         self.assertFalse(lease.is_open)
         self.assertTrue(self.ended.empty())
 
+    def test_server_that_sets_no_challenge_says_so(self):
+        client = self.client()
+        told = client.challenge(self.alloc(client))
+        self.assertEqual((told.state, told.nonce, told.left_ms),
+                         (portcullis_client.NO_CHALLENGE, bytes(8), 0))
+
     def test_lease_that_is_taken_back_closes_its_gate_and_no_others(self):
         client = self.client()
         lease, other = self.alloc(client), self.alloc(client)
@@ -178,6 +184,11 @@ class ClientLibrary(unittest.TestCase):
         with self.assertRaises(portcullis_client.Error) as error:
             portcullis_client.Client(f"{self.folder.name}/nowhere", library=LIBRARY)
         self.assertEqual(error.exception.code, 2)
+
+    def test_header_for_libibverbs_is_c(self):
+        subprocess.run([COMPILER, "-x", "c", "-std=gnu99", "-Wall", "-Wextra", "-pedantic",
+                        "-Werror", "-fsyntax-only", f"-I{SOURCE}/client", "-"], text=True,
+                       input="#include <portcullis_verbs.h>\n", check=True)
 
     def test_program_in_c(self):
         folder = pathlib.Path(self.folder.name)

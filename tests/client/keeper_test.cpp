@@ -39,6 +39,35 @@ TEST_P(KeeperTest, LeaseGivenBack_GateIsClosedAndNoEndTold) {
             wire::Outcome::NotFound);
 }
 
+TEST_P(KeeperTest, ChallengeThatIsSet_IsToldToItsHolderAlone) {
+  stop();
+  config_.limits.challenge_ms = 3'600'000;
+  start();
+  const auto kept = keeper();
+  const KeptLease lease = had(kept->alloc(wanted()));
+  const auto told = had(kept->challenge(lease.grant.id, lease.grant.epoch));
+  EXPECT_EQ(told.challenge, wire::Challenge::Open);
+  EXPECT_NE(told.nonce, wire::ByteArray<8>{});
+  auto other = connection();
+  const auto refused = other.challenge({.id = lease.grant.id, .epoch = lease.grant.epoch});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::NotFound);
+}
+
+/// To a model in this process nobody can write.
+TEST_P(KeeperTest, ChallengeThatNobodyMeets_GateIsClosedAndTheCauseTold) {
+  stop();
+  config_.limits.challenge_ms = 1;
+  start();
+  const auto kept = keeper();
+  const KeptLease lease = had(kept->alloc(wanted()));
+  const KeptEnd end = ends_.wait_for(0);
+  EXPECT_EQ(end.body.id, lease.grant.id);
+  EXPECT_EQ(end.body.cause, wire::Cause::Challenge);
+  EXPECT_EQ(end.body.outcome, wire::Outcome::TornDown);
+  EXPECT_FALSE(lease.gate->is_open());
+}
+
 TEST_P(KeeperTest, ServerThatEnds_TellsEveryLeaseAndEndsWell) {
   const auto kept = keeper();
   std::vector<KeptLease> leases;

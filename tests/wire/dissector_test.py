@@ -21,10 +21,11 @@ MEMBER = re.compile(r"(\d+) `(\w+)` (\d+)")
 COUNTING = [("HELLO", 0), ("HELLO", 1), ("LEASE_ALLOC", 0), ("LEASE_ALLOC", 1), ("LEASE_RENEW", 0),
             ("LEASE_RENEW", 1), ("LEASE_REVOKE", 0), ("LEASE_REVOKE", 1), ("REVOKE_TENANT", 0),
             ("REVOKE_TENANT", 1), ("LEASE_LIST", 0), None, ("LEASE_WATCH", 0), ("LEASE_WATCH", 1),
-            ("STATUS", 0), ("STATUS", 1), ("LEASE_HISTORY", 0), None, ("REVOKED, EXPIRED", 0),
+            ("STATUS", 0), ("STATUS", 1), ("LEASE_HISTORY", 0), None,
+            ("LEASE_CHALLENGE", 0), ("LEASE_CHALLENGE", 1), ("REVOKED, EXPIRED", 0),
             ("REVOKED, EXPIRED", 0),
             ("SERVER_RESTARTED", 0), None]
-BYTES = {"gid", "mac"}
+BYTES = {"gid", "mac", "nonce"}
 TEXTS = {"client_name", "device"}
 
 

@@ -49,6 +49,15 @@ TEST(Frame, AnswerToARevoke_OutcomeAtByte28OfItsBody) {
   EXPECT_EQ(end, bytes_of({1, 2, 3, 4, 1, 3, 2, 0}));
 }
 
+TEST(Frame, AnswerToAChallenge_NonceStandsAsItIsToBeWritten) {
+  const auto frame = make_frame(
+      answer_to(Op::LeaseChallenge), 1,
+      ChallengeAnswer{
+          .nonce = {1, 2, 3, 4, 5, 6, 7, 8}, .left_ms = 0x0102, .challenge = Challenge::Open});
+  EXPECT_EQ(FrameBytes(frame.begin() + 16, frame.end()),
+            bytes_of({1, 2, 3, 4, 5, 6, 7, 8, 2, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}));
+}
+
 TEST(Frame, WhatWasMade_IsReadAgain) {
   const auto bytes = revoke_frame();
   const auto frame = read_frame(bytes);
@@ -212,6 +221,9 @@ TEST(Names, EveryOpHasOne_AndOthersHaveNone) {
   EXPECT_TRUE(is_known_op(0x020a));
   EXPECT_FALSE(is_known_op(0x0299));
   EXPECT_FALSE(is_known_op(0x820a));
+  EXPECT_EQ(name(Op::LeaseChallenge), "LEASE_CHALLENGE");
+  EXPECT_EQ(name(Cause::Challenge), "challenge");
+  EXPECT_EQ(name(Challenge::Met), "met");
   EXPECT_TRUE(is_known(Plan::AccessFlags));
   EXPECT_FALSE(is_known(static_cast<Plan>(6)));
 }

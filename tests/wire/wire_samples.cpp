@@ -77,6 +77,8 @@ int main(int argc, char** argv) {
   write_packet(file, counting<HistoryRequest>(number(Op::LeaseHistory)));
   const HistoryRow past{.id = 0x31, .ended_unix_ms = 0x32, .outcome = Outcome::Fenced};
   write_packet(file, make_history(4, {.from_unix_ms = 0x55, .has_more = 1}, std::array{past}));
+  write_packet(file, counting<ChallengeRequest>(number(Op::LeaseChallenge)));
+  write_packet(file, counting<ChallengeAnswer>(answer_to(Op::LeaseChallenge)));
   write_packet(file, counting<EndedNotice>(number(Notice::Revoked)));
   write_packet(file, counting<EndedNotice>(number(Notice::Expired)));
   write_packet(file, counting<RestartedNotice>(number(Notice::ServerRestarted)));

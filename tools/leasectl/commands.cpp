@@ -40,6 +40,8 @@ bool is_within(std::uint64_t since_ns, std::uint64_t most_ms) {
 Result<int> alloc(const Options& options, const World& world, Connection& leased) {
   PORTCULLIS_TRY_ASSIGN(const auto lease, leased.alloc(options.alloc));
   print(options, world, lease);
+  const auto challenge = leased.challenge({.id = lease.id, .epoch = lease.epoch});
+  if (challenge) print(options, world, *challenge);  // otherwise it has ended: the news says how
   const std::uint64_t began_ns = Clock::wall().now_ns();
   const std::uint64_t renew_ns = std::max<std::uint64_t>(lease.ttl_ms / 3, 1) * kNsPerMs;
   std::uint64_t renewed_ns = began_ns;

@@ -22,6 +22,11 @@ std::string gid_text(const wire::ByteArray<16>& bytes) {
   return gid.text();
 }
 
+/// In the order of the region's bytes.
+std::string nonce_text(const wire::ByteArray<8>& nonce) {
+  return fmt::format("{:02x}", fmt::join(nonce, ""));
+}
+
 void add_outcome(Json& json, wire::Outcome outcome, wire::Memory memory, wire::Cause cause,
                  std::uint32_t failed_mask) {
   json["outcome"] = wire::name(outcome);
@@ -109,6 +114,12 @@ std::string text_of(const wire::AllocAnswer& lease) {
       "ttl_ms={}",
       name_text(lease.id, lease.epoch), lease.address, lease.bytes, lease.rkey, gid_text(lease.gid),
       lease.qpn, lease.psn, lease.mtu, lease.ack_timeout, lease.retry_count, lease.ttl_ms);
+}
+
+std::string text_of(const wire::ChallengeAnswer& challenge) {
+  if (challenge.challenge != wire::Challenge::Open) return {};
+  return fmt::format("challenge: write {} into its first 8 bytes by RDMA within {} ms",
+                     nonce_text(challenge.nonce), challenge.left_ms);
 }
 
 std::string text_of(const wire::RevokeAnswer& answer) {
@@ -200,6 +211,11 @@ std::string json_of(const wire::AllocAnswer& lease) {
               {"access", lease.access},
               {"ttl_ms", lease.ttl_ms}}
       .dump();
+}
+
+std::string json_of(const wire::ChallengeAnswer& challenge) {
+  if (challenge.challenge != wire::Challenge::Open) return {};
+  return Json{{"challenge", nonce_text(challenge.nonce)}, {"left_ms", challenge.left_ms}}.dump();
 }
 
 std::string json_of(const wire::RevokeAnswer& answer) {

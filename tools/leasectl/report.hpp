@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What leasectl prints: tables and sentences for people, one JSON object a line for programs. No
-// key but the one a holder has just been granted is ever printed.
+// key but the one a holder has just been granted, with its challenge, is ever printed.
 #pragma once
 
 #include <span>
@@ -28,6 +28,8 @@ namespace portcullis::tools::leasectl {
 [[nodiscard]] std::string text_of(std::span<const wire::LeaseRow> rows);
 [[nodiscard]] std::string text_of(std::span<const wire::HistoryRow> rows);
 [[nodiscard]] std::string text_of(const wire::AllocAnswer& lease);
+/// Empty where nothing is asked for.
+[[nodiscard]] std::string text_of(const wire::ChallengeAnswer& challenge);
 [[nodiscard]] std::string text_of(const wire::RevokeAnswer& answer);
 [[nodiscard]] std::string text_of(const wire::RevokeTenantAnswer& answer);
 [[nodiscard]] std::string text_of(const client::News& news);
@@ -37,6 +39,7 @@ namespace portcullis::tools::leasectl {
 [[nodiscard]] std::string json_of(std::span<const wire::LeaseRow> rows);
 [[nodiscard]] std::string json_of(std::span<const wire::HistoryRow> rows);
 [[nodiscard]] std::string json_of(const wire::AllocAnswer& lease);
+[[nodiscard]] std::string json_of(const wire::ChallengeAnswer& challenge);
 [[nodiscard]] std::string json_of(const wire::RevokeAnswer& answer);
 [[nodiscard]] std::string json_of(const wire::RevokeTenantAnswer& answer);
 [[nodiscard]] std::string json_of(const client::News& news);

@@ -21,12 +21,16 @@
 #include "program/signals.hpp"
 #include "program/standard_streams.hpp"
 #include "service/daemon/daemon.hpp"
+#include "service/daemon/privileges.hpp"
+#include "service/daemon/system_calls.hpp"
+#include "tools/leased/at_point.hpp"
 #include "tools/leased/options.hpp"
 
 namespace {
 
 namespace program = portcullis::program;
 namespace leased = portcullis::tools::leased;
+namespace daemon = portcullis::service::daemon;
 using portcullis::service::daemon::Config;
 using portcullis::service::daemon::Daemon;
 
@@ -81,19 +85,34 @@ bool is_to_stop() {
   return true;
 }
 
+/// From here on it serves, and does nothing else.
+portcullis::Result<void> confine(const leased::Options& options) {
+  const auto& process = options.read.process;
+  PORTCULLIS_TRY_ASSIGN(const auto whom, daemon::drop_privileges(process));
+  log_line(whom);
+  if (process.seccomp) PORTCULLIS_TRY(daemon::allow_listed_calls_alone());
+  auto again = options.read_again();
+  const auto readable = again ? Daemon::check(*again) : portcullis::forward_error(std::move(again));
+  if (!readable) log_line("SIGHUP will change nothing: " + readable.error().text);
+  return {};
+}
+
 portcullis::Result<bool> serve(const leased::Options& options) {
   PORTCULLIS_TRY(Daemon::check(options.read));
   if (options.checks_only) {
     std::cout << "the configuration does\n";
     return true;
   }
+  PORTCULLIS_TRY(daemon::hide_memory(options.read.process));
   raise_descriptors(options.read.limits.connections);
-  PORTCULLIS_TRY_ASSIGN(const auto daemon, Daemon::start(options.read, log_line));
+  PORTCULLIS_TRY_ASSIGN(const auto server,
+                        Daemon::start(options.read, log_line, leased::at_point()));
+  PORTCULLIS_TRY(confine(options));
   // Where nobody reads standard output, it goes on: its log is on standard error.
-  std::cout << daemon->description() << std::endl;
+  std::cout << server->description() << std::endl;
   // Nothing happens where no service manager has asked to be told.
   (void)sd_notify(0, "READY=1");
-  return daemon->run({.stop = [] { return is_to_stop(); },
+  return server->run({.stop = [] { return is_to_stop(); },
                       .reload = [&options] { return reload(options); },
                       .is_well = [] { (void)sd_notify(0, "WATCHDOG=1"); },
                       .log = log_line});

@@ -19,11 +19,18 @@ struct Options {
   /// The built-in values, the file's over them, the command line's over both.
   [[nodiscard]] Result<service::daemon::Config> read_again() const;
 
+  /// Of who started it, for the user may be another when it is asked again.
+  Result<service::daemon::Config> built_in;
+
   // As the command line has it; empty where it says nothing.
   std::string device;
   std::string address;
   std::string socket;
   std::string journal;
+  std::string user;
+  std::string group;
+  bool without_seccomp = false;
+  bool is_debuggable = false;
 };
 
 [[nodiscard]] Result<Options> parse_options(int argc, const char* const* argv);

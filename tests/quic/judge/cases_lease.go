@@ -18,6 +18,7 @@ var leaseCases = []testCase{
 	{"LeaseNotRenewed_Expires", leaseExpires},
 	{"RenewedByAnotherConnection_OutlivesItsHolder", renewedByAnother},
 	{"Observer_SeesAllAndChangesNothing", observerSees},
+	{"ChallengeWhereNoneIsSet_IsNoneAndToTheHolderAlone", challengeIsNone},
 	{"ListOfMoreThanAFrame_GoesOnByCursor", listGoesOn},
 	{"Status_TellsAClientOfItsTenantAlone", statusTells},
 	{"ValuesOutOfRange_AreRefusedAndTheConnectionStays", valuesRefused},
@@ -167,6 +168,22 @@ func observerSees(j *judge) {
 	oscar.refused(opRevokeTenant, numbers(ourTenant), codeNotAllowed)
 	outcome := alice.revoke(l)
 	j.equal(noticeOf(oscar.hear(l)), outcome, "what the observer hears")
+}
+
+func challengeIsNone(j *judge) {
+	alice, other := j.connect(wishes{}), j.connect(wishes{})
+	bob, olga := j.connect(wishes{who: "bob"}), j.connect(wishes{who: "olga"})
+	l := alice.alloc(longTtl)
+	answer := alice.ask(opChallenge, numbers(l.id, l.epoch))
+	j.equal(le.Uint64(answer[0:]), uint64(0), "the nonce")
+	j.equal(le.Uint64(answer[8:]), uint64(0), "left_ms")
+	j.equal(answer[16], byte(0), "challenge")
+	for _, p := range []*peer{other, bob, olga} {
+		p.refused(opChallenge, numbers(l.id, l.epoch), codeNotFound)
+	}
+	alice.refused(opChallenge, numbers(l.id, l.epoch+1), codeNotFound)
+	alice.revoke(l)
+	alice.refused(opChallenge, numbers(l.id, l.epoch), codeNotFound)
 }
 
 func listGoesOn(j *judge) {

@@ -17,6 +17,7 @@ const (
 	opList         = 0x0204
 	opWatch        = 0x0205
 	opStatus       = 0x0206
+	opChallenge    = 0x0208
 	opRevoke       = 0x020A
 	opRevokeTenant = 0x020B
 	opRefused      = 0x8000
@@ -54,6 +55,7 @@ const (
 	codeInvalid     = 5
 	codeNotAllowed  = 6
 	codeNoResources = 8
+	codeNotFound    = 11
 
 	closeDone       = 0
 	closeNotAllowed = 1
@@ -67,7 +69,7 @@ const (
 var bodyBytes = map[uint16]int{
 	opHello | answerBit: 56, opAlloc | answerBit: 80, opRenew | answerBit: 8,
 	opRevoke | answerBit: 32, opRevokeTenant | answerBit: 16, opList | answerBit: 16,
-	opWatch | answerBit: 8, opStatus | answerBit: 168,
+	opWatch | answerBit: 8, opStatus | answerBit: 168, opChallenge | answerBit: 24,
 	opRevoked: 40, opExpired: 40, opRestarted: 16, opRefused: 128,
 }
 
@@ -137,6 +139,7 @@ func (f frame) check() error {
 	for _, at := range map[uint16][]int{
 		opHello | answerBit: {53, 54, 55}, opAlloc | answerBit: {79}, opRevoke | answerBit: {31},
 		opList | answerBit: {12, 13, 14, 15}, opRevoked: {39}, opExpired: {39},
+		opChallenge | answerBit: {17, 18, 19, 20, 21, 22, 23},
 	}[f.op] {
 		if f.body[at] != 0 {
 			return fmt.Errorf("reserved byte %d is %d: %v", at, f.body[at], f)

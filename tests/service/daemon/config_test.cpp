@@ -44,6 +44,7 @@ TEST_F(ConfigTest, Sample_SaysWhatIsSoWithoutIt) {
   EXPECT_EQ(config->device.residence_ms, device.residence_ms);
   EXPECT_EQ(config->device.mtu, device.mtu);
   EXPECT_EQ(config->device.polls, device.polls);
+  EXPECT_EQ(config->process, ProcessConfig{});
   EXPECT_EQ(config->socket_mode, Config{}.socket_mode);
   EXPECT_EQ(config->journal_keep_ms, Config{}.journal_keep_ms);
   EXPECT_EQ(config->limits, Limits{});
@@ -78,6 +79,7 @@ default_ttl_ms = 4
 most_ttl_ms = 5
 orphan_ms = 6
 most_rest_ms = 10
+challenge_ms = 13
 connections = 7
 uid_connections = 8
 tenant_connections = 11
@@ -112,6 +114,7 @@ role = "operator"
                                     .most_ttl_ms = 5,
                                     .orphan_ms = 6,
                                     .most_rest_ms = 10,
+                                    .challenge_ms = 13,
                                     .connections = 7,
                                     .uid_connections = 8,
                                     .tenant_connections = 11,
@@ -119,6 +122,21 @@ role = "operator"
                                     .requests = 9}));
   EXPECT_EQ(config->users.by_uid.at(1000), (Account{.tenant = 12}));
   EXPECT_EQ(config->users.by_uid.at(0), (Account{.tenant = 0, .role = wire::Role::Operator}));
+}
+
+TEST_F(ConfigTest, Process_IsTaken) {
+  const auto config = read(R"(
+[process]
+user = "nobody"
+group = "12"
+seccomp = false
+debuggable = true
+)");
+  ASSERT_TRUE(config) << config.error().text;
+  EXPECT_EQ(config->process.user->id, 65'534u);
+  EXPECT_EQ(config->process.group->id, 12u);
+  EXPECT_FALSE(config->process.seccomp);
+  EXPECT_TRUE(config->process.is_debuggable);
 }
 
 TEST_F(ConfigTest, Quic_IsTaken) {
@@ -201,7 +219,7 @@ INSTANTIATE_TEST_SUITE_P(
     Files, ConfigMistake,
     testing::Values(
         Bad{"syntax", "[device]\nname = \n", ":2: "},
-        Bad{"table", "[devic]\n", ":1: \"devic\" is not known in the file; device, socket"},
+        Bad{"table", "[devic]\n", ":1: \"devic\" is not known in the file; device, process"},
         Bad{"word", "[device]\nslot = 1\n", ":2: \"slot\" is not known in [device]; name,"},
         Bad{"type", "[device]\nslots = \"1\"\n", ":2: slots = '1'; a number from 1 to 65000"},
         Bad{"range", "[device]\nslots = 65001\n", ":2: slots = 65001; a number from 1 to 65000"},
@@ -217,6 +235,19 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"planThatNeverTears", "[device]\nplan = \"drop-only\"\n",
             ":2: plan = \"drop-only\": it never answers TornDown"},
         Bad{"mtu", "[device]\nmtu = 1500\n", ":1: mtu = 1500; 256, 512,"},
+        Bad{"processUser", "[process]\nuser = \"no such user\"\n",
+            ":2: user = \"no such user\": there is no user"},
+        Bad{"processRoot", "[process]\nuser = \"root\"\n", ":2: user = \"root\": another user"},
+        Bad{"processUid", "[process]\nuser = 65534\n", ":2: user = 65534; a text in quotes"},
+        Bad{"processGroup", "[process]\nuser = \"nobody\"\ngroup = \"no such group\"\n",
+            ":3: group = \"no such group\": there is no group"},
+        Bad{"processGroupAlone", "[process]\ngroup = \"nogroup\"\n",
+            ":1: a group is there without a user"},
+        Bad{"processUidWithoutAGroup", "[process]\nuser = \"4000000001\"\n",
+            ":1: the system knows no group of user 4000000001"},
+        Bad{"processSeccomp", "[process]\nseccomp = \"off\"\n",
+            ":2: seccomp = 'off'; true or false"},
+        Bad{"processWord", "[process]\nuid = 1\n", ":2: \"uid\" is not known in [process]; user,"},
         Bad{"mode", "[socket]\nmode = \"0999\"\n", ":2: mode = \"0999\": a mode such as"},
         Bad{"modeNumber", "[socket]\nmode = 660\n", ":2: mode = 660; a text in quotes"},
         Bad{"path", "[socket]\npath = \"x\"\n", ":2: path = \"x\": a path from the root on"},

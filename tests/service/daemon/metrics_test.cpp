@@ -36,6 +36,15 @@ TEST(Metrics, Outcomes_AreCountedByWhatTheyAre) {
   EXPECT_THAT(text, HasSubstr("le=\"0.005\"} 1"));
 }
 
+TEST(Metrics, Challenges_AreCountedByWhatBecameOfThem) {
+  Metrics metrics;
+  EXPECT_THAT(metrics.text(), HasSubstr("portcullis_challenges_met_total 0"));
+  metrics.challenge_met();
+  metrics.ended({.name = {}, .cause = wire::Cause::Challenge}, "seed", std::nullopt);
+  EXPECT_THAT(metrics.text(), HasSubstr("portcullis_challenges_met_total 1"));
+  EXPECT_THAT(metrics.text(), HasSubstr("portcullis_leases_ended_total{cause=\"challenge\","));
+}
+
 TEST(Metrics, Commands_AreTimedByNameAndAnswer) {
   Metrics metrics;
   const Error refused{Errc::CommandFailed, "status 5", std::nullopt};

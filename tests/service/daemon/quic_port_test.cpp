@@ -183,6 +183,16 @@ TEST_F(QuicPortTest, ThousandsOfRequests_EachIsAnsweredOnce) {
   EXPECT_EQ(one->connection->unread_bytes(), 0u);
 }
 
+TEST_F(QuicPortTest, MoreNoticesThanAClientAllowsStreams_EachIsHeard) {
+  start();
+  const auto one = connected("one", "7:client");
+  constexpr std::uint64_t kNotices = 3'000;
+  for (std::uint64_t lease = 1; lease <= kNotices; ++lease) {
+    port_->send(opened_.front(), notice(lease));
+    ASSERT_TRUE(until({one.get()}, [&] { return one->heard.size() == lease; })) << lease;
+  }
+}
+
 TEST_F(QuicPortTest, SeveralFramesOnOneStream_EachIsAnswered) {
   start();
   const auto one = connected("one", "7:client");

@@ -7,11 +7,13 @@ import struct
 import time
 
 HELLO, ALLOC, RENEW, LIST, WATCH, STATUS = 0x0201, 0x0202, 0x0203, 0x0204, 0x0205, 0x0206
-REVOKE, REVOKE_TENANT = 0x020A, 0x020B
+CHALLENGE, REVOKE, REVOKE_TENANT = 0x0208, 0x020A, 0x020B
 REFUSED, ANSWER = 0x8000, 0x8000
 REVOKED, EXPIRED, RESTARTED = 0x4201, 0x4202, 0x4203
 TORN_DOWN, FENCED, NOT_FOUND = 0, 1, 2
 EVERY_TENANT = 2**64 - 1
+GID = bytes.fromhex("fe80" + "00" * 6 + "0250" + "43ff" + "fe00" + "0099")
+MAC = bytes([2, 0, 0, 0, 0, 9])
 
 HelloAnswer = collections.namedtuple(
     "HelloAnswer", "incarnation tenant most_bytes default_ttl_ms most_ttl_ms orphan_ms most_leases "
@@ -19,6 +21,8 @@ HelloAnswer = collections.namedtuple(
 Lease = collections.namedtuple(
     "Lease", "id epoch address bytes ttl_ms gid mac mtu qpn psn rkey ack_timeout retry_count "
     "access")
+Challenge = collections.namedtuple("Challenge", "nonce left_ms challenge")
+NONE, OPEN, MET = 0, 1, 2  # of a challenge
 Outcome = collections.namedtuple("Outcome", "id epoch revoke_us failed_mask outcome memory cause")
 Row = collections.namedtuple(
     "Row", "id epoch tenant bytes age_ms left_ms failed_mask state outcome memory cause")
@@ -118,10 +122,10 @@ class Client:
         return self.answer(self.send(op, body), op)
 
     @staticmethod
-    def alloc_body(size=4096, ttl_ms=0, access=3, qpn=0x11, gid=None, mtu=1024):
-        gid = gid or bytes.fromhex("fe80" + "00" * 6 + "0250" + "43ff" + "fe00" + "0099")
-        return struct.pack("<QQ16s6sHIIBBB5x", size, ttl_ms, gid, bytes([2, 0, 0, 0, 0, 9]), mtu,
-                           qpn, 0, access, 14, 6)
+    def alloc_body(size=4096, ttl_ms=0, access=3, qpn=0x11, gid=GID, mtu=1024, psn=0,
+                   ack_timeout=14):
+        return struct.pack("<QQ16s6sHIIBBB5x", size, ttl_ms, gid, MAC, mtu, qpn, psn, access,
+                           ack_timeout, 6)
 
     def alloc(self, **wanted):
         return Lease(*struct.unpack("<5Q16s6sHIIIBBBx",
@@ -130,6 +134,10 @@ class Client:
     def renew(self, lease, ttl_ms=0):
         body = self.ask(RENEW, struct.pack("<QQQ", lease.id, lease.epoch, ttl_ms))
         return struct.unpack("<Q", body)[0]
+
+    def challenge(self, lease):
+        body = self.ask(CHALLENGE, struct.pack("<QQ", lease.id, lease.epoch))
+        return Challenge(*struct.unpack("<8sQB7x", body))
 
     def revoke(self, lease, plan=0):
         body = self.ask(REVOKE, struct.pack("<QQB7x", lease.id, lease.epoch, plan))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """leased as a program, against a client that was written from docs/wire.md alone.
 
-    leased_test.py LEASED [--crashes N]
+    leased_test.py LEASED HCA_SERVER [--crashes N]
 """
 
 import os
@@ -22,7 +22,7 @@ import urllib.request
 
 import lease_client as wire
 from lease_client import HungUp, Refused
-from lease_server import DEADLINE_S, Server
+from lease_server import DEADLINE_S, FOR_EVERY_SERVER, Server
 
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
@@ -159,13 +159,53 @@ class Leased(unittest.TestCase):
         with server.client(known_incarnation=again.server.incarnation) as same:
             self.assertFalse(same.news)
 
+    def hardware(self, *arguments):
+        """The model in a process of its own; --device for it."""
+        path = f"{self.folder.name}/hca"
+        process = subprocess.Popen([HCA_SERVER, "--shm", path, *arguments], text=True,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertIn("listening", process.stderr.readline())
+        return "--device", f"shm:{path}"
+
+    def test_hardware_that_outlives_the_server_is_reset_before_the_next_grants(self):
+        server = self.serve(*self.hardware("--reset-delay-ms", "100"))
+        self.assertIn("serves shm ", server.greeting)
+        with server.client() as client:
+            self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
+            held = client.alloc()  # is on record behind the outcome, which is told before it is
+            self.assertEqual(client.status().flags, 4)
+        server.end(signal.SIGKILL)
+        server.start()
+        self.assertIn("1 leases of the server before were ended by the reset", server.greeting)
+        with server.client() as client:
+            again = client.revoke(held)
+            self.assertEqual((again.outcome, again.memory, again.cause), (wire.TORN_DOWN, 6, 5))
+            self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
+        self.assertEqual(server.end(), 0)
+
+    def test_hardware_that_has_an_owner_is_refused_in_one_line(self):
+        device = self.hardware()
+        server = self.serve(*device)
+        said = subprocess.run([LEASED, *device, "--socket", f"{self.folder.name}/other",
+                               "--journal", "none"], text=True, capture_output=True,
+                              timeout=DEADLINE_S, check=False)
+        self.assertEqual(said.returncode, 2)
+        self.assertEqual(said.stderr.count("\n"), 1, said.stderr)
+        self.assertIn("another process owns the function", said.stderr)
+        with server.client() as client:
+            self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
+
     def test_second_server_on_the_same_files_is_refused(self):
         server = self.serve()
         for socket, journal, why in (
                 (server.socket, "none", "another server listens there"),
                 (f"{self.folder.name}/other", server.journal, "another process has it open")):
-            said = subprocess.run([LEASED, "--socket", socket, "--journal", journal], text=True,
-                                  capture_output=True, timeout=DEADLINE_S, check=False)
+            said = subprocess.run([LEASED, *FOR_EVERY_SERVER, "--socket", socket, "--journal",
+                                   journal], text=True, capture_output=True, timeout=DEADLINE_S,
+                                  check=False)
             self.assertEqual(said.returncode, 2)
             self.assertEqual(said.stderr.count("\n"), 1, said.stderr)
             self.assertIn(why, said.stderr)
@@ -307,6 +347,7 @@ class Leased(unittest.TestCase):
         whole = re.sub(r"^# ((\[|\w+ = ).*)$", r"\1", block, flags=re.MULTILINE)
         whole = re.sub(r"^\[quic\]\n(\w.*\n)+", "", whole, flags=re.MULTILINE)
         whole = whole.replace('name = "alice"', "uid = 1000")
+        whole = whole.replace('"portcullis" ', '"65534" ')
         for text in (block, whole):
             self.assertEqual(self.checked(text).returncode, 0, self.checked(text).stderr)
 
@@ -395,6 +436,6 @@ class Leased(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    LEASED = sys.argv[1]
-    CRASHES = int(sys.argv[3]) if sys.argv[2:3] == ["--crashes"] else 10
+    LEASED, HCA_SERVER = sys.argv[1:3]
+    CRASHES = int(sys.argv[4]) if sys.argv[3:4] == ["--crashes"] else 10
     unittest.main(argv=sys.argv[:1])

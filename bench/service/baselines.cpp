@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bench/service/baselines.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "attach/function.hpp"
+#include "attach/open_device.hpp"
+#include "attach/port.hpp"
+#include "base/clock.hpp"
+#include "bench/common/interrupt.hpp"
+#include "bench/service/lease_load.hpp"
+#include "bench/service/leased_process.hpp"
+#include "lease/lease_manager.hpp"
+#include "wire/messages.hpp"
+
+namespace portcullis::bench {
+namespace {
+
+using Message = std::array<std::byte, wire::kBytes<wire::Header>>;
+
+std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
+
+[[noreturn]] void echo_until_end(int socket) noexcept {
+  Message message{};
+  while (::recv(socket, message.data(), message.size(), 0) > 0)
+    if (::send(socket, message.data(), message.size(), MSG_NOSIGNAL) <= 0) break;
+  ::_exit(0);
+}
+
+}  // namespace
+
+void let_be_idle() {
+  constexpr std::chrono::milliseconds kIdle{3};
+  std::this_thread::sleep_for(kIdle);
+}
+
+// ---- An empty message --------------------------------------------------------------------------
+
+Result<EchoProcess> EchoProcess::start() {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail(Errc::System, fmt::format("socketpair: {}", std::strerror(errno)));
+  EchoProcess echo;
+  echo.socket_ = UniqueFd(ends[0]);
+  UniqueFd theirs(ends[1]);
+  echo.id_ = ::fork();
+  if (echo.id_ == 0) {
+    echo.socket_.reset();
+    echo_until_end(theirs.get());
+  }
+  if (echo.id_ < 0) return fail(Errc::System, fmt::format("fork: {}", std::strerror(errno)));
+  return echo;
+}
+
+EchoProcess::EchoProcess(EchoProcess&& other) noexcept
+    : socket_(std::move(other.socket_)), id_(std::exchange(other.id_, -1)) {}
+
+EchoProcess::~EchoProcess() {
+  if (id_ < 0) return;
+  socket_.reset();
+  (void)::waitpid(id_, nullptr, 0);
+}
+
+Result<void> EchoProcess::measure(std::uint64_t samples, Histogram& round_trip) const {
+  Message message{};
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    const std::uint64_t since_ns = now_ns();
+    if (::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL) <= 0 ||
+        ::recv(socket_.get(), message.data(), message.size(), 0) <= 0)
+      return fail(Errc::System, fmt::format("echo: {}", std::strerror(errno)));
+    round_trip.record(now_ns() - since_ns);
+  }
+  return {};
+}
+
+// ---- The fence alone ---------------------------------------------------------------------------
+
+Result<void> measure_fence(const std::string& device, std::uint64_t samples, Histogram& fence) {
+  PORTCULLIS_TRY_ASSIGN(auto spec, attach::parse_device(device));
+  if (auto* model = std::get_if<model::Options>(&spec.kind))
+    model->execution = model::Execution::Polled;
+  PORTCULLIS_TRY_ASSIGN(auto open, attach::OpenDevice::open(spec));
+  PORTCULLIS_TRY_ASSIGN(const auto function,
+                        attach::Function::bring_up(std::move(open), {.model_naps = true}));
+  PORTCULLIS_TRY_ASSIGN(const auto port, attach::Port::create(function->context(), {}));
+  lease::LeaseManager::Options options;
+  options.grant.source_address_index = port.address_index();
+  PORTCULLIS_TRY_ASSIGN(const auto manager,
+                        lease::LeaseManager::create(lease::Host::of(function->driver()), options));
+  const wire::AllocRequest nowhere = nowhere_request();
+  lease::GrantRequest request{.bytes = nowhere.bytes, .peer = {.qpn = prm::QpNumber{nowhere.qpn}}};
+  for (std::size_t i = 0; i < nowhere.gid.size(); ++i)
+    request.peer.gid.bytes[i] = std::byte{nowhere.gid[i]};
+  request.peer.mac = {.octets = nowhere.mac};
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    PORTCULLIS_TRY(check_not_interrupted());
+    PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, manager->grant(request));
+    manager->poll();
+    let_be_idle();
+    const std::uint64_t since_ns = now_ns();
+    const auto answer =
+        manager->start_revoke(grant.lease.id, grant.lease.epoch, lease::seed_plan());
+    fence.record(now_ns() - since_ns);
+    if (!answer || answer->outcome != lease::Outcome::TornDown)
+      return fail(Errc::DeviceFailed, "the fence without a service has no outcome");
+    manager->poll();
+  }
+  return manager->tear_down();
+}
+
+// ---- gRPC --------------------------------------------------------------------------------------
+
+Result<void> measure_grpc(const std::filesystem::path& program, const quic::CredentialFiles& server,
+                          const quic::CredentialFiles& client, std::uint64_t samples,
+                          Histogram& echo) {
+  if (!std::filesystem::exists(program))
+    return fail(Errc::NotFound, "grpc_echo was not built: libgrpc++-dev is not installed");
+  constexpr std::uint64_t kMostNs = 120 * kNsPerSecond;
+  const std::uint64_t until_ns = now_ns() + kMostNs;
+  PORTCULLIS_TRY_ASSIGN(
+      auto process,
+      ChildProcess::start({program.string(), server.authority.string(), server.certificate.string(),
+                           server.key.string(), client.certificate.string(), client.key.string(),
+                           std::to_string(samples)}));
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    PORTCULLIS_TRY(check_not_interrupted());
+    const auto line = process.read_line(until_ns);
+    if (!line) return fail(line.error().code, "grpc_echo: " + line.error().text);
+    std::uint64_t took_ns = 0;
+    const auto parsed = std::from_chars(line->data(), line->data() + line->size(), took_ns);
+    if (parsed.ec != std::errc{})
+      return fail(Errc::Malformed, fmt::format("grpc_echo: '{}' is no time", *line));
+    echo.record(took_ns);
+  }
+  return {};
+}
+
+}  // namespace portcullis::bench

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the service is held against, on the same machine: an empty message to another process and
+// back, the fence without a service, and a unary call of gRPC with certificates of both sides.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/histogram.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "quic/credentials.hpp"
+
+namespace portcullis::bench {
+
+/// Before each revoke that is timed, with a service and without: the model naps then, and its
+/// firmware takes its time to wake up for both alike.
+void let_be_idle();
+
+/// Another process that sends back what it gets, over SOCK_SEQPACKET: a header, no body.
+class EchoProcess {
+ public:
+  /// Forks: before this process has another thread.
+  [[nodiscard]] static Result<EchoProcess> start();
+  EchoProcess(EchoProcess&& other) noexcept;
+  EchoProcess& operator=(EchoProcess&&) = delete;
+  ~EchoProcess();
+  [[nodiscard]] Result<void> measure(std::uint64_t samples, Histogram& round_trip) const;
+
+ private:
+  EchoProcess() = default;
+  UniqueFd socket_;
+  pid_t id_ = -1;
+};
+
+/// Revokes of one lease after the other by the lease manager itself, in this process, on a device
+/// of its own as leased has it: the fence's own time.
+[[nodiscard]] Result<void> measure_fence(const std::string& device, std::uint64_t samples,
+                                         Histogram& fence);
+
+/// Unary echoes, by the program `grpc_echo`. NotFound where it was not built.
+[[nodiscard]] Result<void> measure_grpc(const std::filesystem::path& program,
+                                        const quic::CredentialFiles& server,
+                                        const quic::CredentialFiles& client, std::uint64_t samples,
+                                        Histogram& echo);
+
+}  // namespace portcullis::bench
