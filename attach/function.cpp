@@ -21,6 +21,9 @@ Result<std::unique_ptr<Function>> Function::bring_up(OpenDevice opened, const Op
   } else {
     pmd::HcaOptions bring_up = options.bring_up;
     if (present) bring_up.present_commands = present;
+    const BringUpWishes& wishes = function->opened_.bring_up_wishes();
+    if (wishes.link_wait_ms) bring_up.link_wait_ms = *wishes.link_wait_ms;
+    if (wishes.checks_answers) bring_up.checks_answers = *wishes.checks_answers;
     PORTCULLIS_TRY_ASSIGN(function->driver_, pmd::Hca::bring_up(device, bring_up));
   }
   return function;

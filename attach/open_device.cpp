@@ -17,7 +17,9 @@ namespace portcullis::attach {
 namespace {
 
 constexpr std::string_view kAcceptedKeys =
-    "timing=, behaviour=, execution=, port=, seed=, vf, pcap=, trace=";
+    "timing=, behaviour=, execution=, port=, seed=, vf, pcap=, trace=, link-wait-ms=, checksum=";
+/// Longer than any link trains.
+constexpr std::uint64_t kMostLinkWaitMs = 600'000;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -44,6 +46,26 @@ Result<std::uint64_t> number(std::string_view key, std::string_view value) {
     return fail(Errc::InvalidArgument,
                 fmt::format("{} \"{}\"; a number from 0 to 2^64 - 1 expected", key, value));
   return parsed;
+}
+
+/// False: the word is none of these.
+Result<bool> apply(BringUpWishes& wishes, std::string_view word) {
+  constexpr std::string_view kLinkWait = "link-wait-ms", kChecksum = "checksum";
+  const std::size_t equals = std::min(word.find('='), word.size());
+  const std::string_view key = word.substr(0, equals);
+  const std::string_view value = word.substr(std::min(equals + 1, word.size()));
+  if (key == kLinkWait) {
+    const auto wait_ms = number(key, value);
+    if (!wait_ms || *wait_ms > kMostLinkWaitMs)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("{} \"{}\"; 0 to {} expected", key, value, kMostLinkWaitMs));
+    wishes.link_wait_ms = *wait_ms;
+    return true;
+  }
+  if (key != kChecksum) return false;
+  PORTCULLIS_TRY_ASSIGN(const std::string how, one_of(key, value, {"on", "off"}));
+  wishes.checks_answers = how == "on";
+  return true;
 }
 
 /// `word` is "key=value" or "key".
@@ -97,7 +119,7 @@ bool is_device_name(std::string_view text) {
          std::filesystem::exists(std::filesystem::path(kRdmaDevices) / text, none);
 }
 
-/// "0000:03:00.0" or "mlx5_0", with or without ",trace=FILE".
+/// "0000:03:00.0" or "mlx5_0", with or without words behind it.
 Result<DeviceSpec> parse_card(std::string_view text, std::span<const std::string_view> words) {
   constexpr std::string_view kTrace = "trace=";
   DeviceSpec spec;
@@ -112,10 +134,21 @@ Result<DeviceSpec> parse_card(std::string_view text, std::span<const std::string
                             text));
   }
   for (const std::string_view word : words.subspan(1)) {
-    if (!word.starts_with(kTrace) || word.size() == kTrace.size())
+    if (word.starts_with(kTrace) && word.size() > kTrace.size()) {
+      spec.trace_path = word.substr(kTrace.size());
+      continue;
+    }
+    if (spec.is_kept())
       return fail(Errc::InvalidArgument,
-                  fmt::format("\"{}\" behind a card's name; trace=FILE expected", word));
-    spec.trace_path = word.substr(kTrace.size());
+                  fmt::format("\"{}\" behind {}; trace=FILE expected, for its kernel driver "
+                              "has brought it up",
+                              word, words.front()));
+    PORTCULLIS_TRY_ASSIGN(const bool is_known, apply(spec.bring_up, word));
+    if (!is_known)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("\"{}\" behind a card's name; trace=FILE, link-wait-ms=N or "
+                              "checksum=off expected",
+                              word));
   }
   return spec;
 }
@@ -153,14 +186,18 @@ Result<DeviceSpec> parse_device(std::string_view text) {
   }
   if (words.front() != "model") return parse_card(text, words);
   model::Options options;
-  for (const std::string_view word : std::span(words).subspan(1))
-    PORTCULLIS_TRY(apply(options, word));
-  return DeviceSpec{std::move(options)};
+  BringUpWishes wishes;
+  for (const std::string_view word : std::span(words).subspan(1)) {
+    PORTCULLIS_TRY_ASSIGN(const bool is_wish, apply(wishes, word));
+    if (!is_wish) PORTCULLIS_TRY(apply(options, word));
+  }
+  return DeviceSpec{.kind = std::move(options), .bring_up = wishes};
 }
 
 Result<OpenDevice> OpenDevice::open(const DeviceSpec& spec,
                                     trace::OnRecordingLost on_recording_lost) {
   OpenDevice opened;
+  opened.bring_up_ = spec.bring_up;
   if (const auto* asked = std::get_if<model::Options>(&spec.kind)) {
     model::Options options = *asked;
     if (on_recording_lost) options.on_recording_lost = std::move(on_recording_lost);

@@ -5,14 +5,16 @@
 // that knows them all.
 //
 //   model[,timing=NAME][,behaviour=A+B=VALUE][,execution=stepped|polled][,seed=N][,vf][,pcap=FILE]
-//        [,trace=FILE]
+//        [,trace=FILE][,link-wait-ms=N][,checksum=on|off]
 //   shm:PATH
-//   0000:03:00.0[,trace=FILE]
+//   0000:03:00.0[,trace=FILE][,link-wait-ms=N][,checksum=on|off]
 //   mlx5_0[,trace=FILE]
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -45,12 +47,19 @@ struct ShmName {
   std::string path;
 };
 
+/// What its bring-up is to do otherwise; of a NIC that its kernel driver keeps nothing is.
+struct BringUpWishes {
+  std::optional<std::uint64_t> link_wait_ms = std::nullopt;  // none: as pmd::HcaOptions has it
+  std::optional<bool> checks_answers = std::nullopt;         // the same
+};
+
 /// A device as asked for, not opened yet.
 struct DeviceSpec {
   std::variant<model::Options, VfioName, KeptName, ShmName> kind;
   /// Of a card: the file that its commands are recorded in (docs/trace-format.md); empty: none. A
   /// model in this process has that in its options.
   std::string trace_path = {};
+  BringUpWishes bring_up = {};
 
   [[nodiscard]] bool is_emulated() const noexcept {
     return is_in_process() || std::holds_alternative<ShmName>(kind);
@@ -89,6 +98,7 @@ class OpenDevice {
   void serve(const std::atomic<bool>& stop, bool naps = false);
   /// Where the driver's commands are to be recorded; null: nowhere, or the model does it.
   [[nodiscard]] trace::TraceFile* trace_file() noexcept { return trace_.get(); }
+  [[nodiscard]] const BringUpWishes& bring_up_wishes() const noexcept { return bring_up_; }
   /// Of a NIC that its kernel driver keeps; null otherwise.
   [[nodiscard]] devx::KeptNic* kept_nic() noexcept { return kept_.get(); }
   /// To make it fail on purpose; null for hardware.
@@ -100,6 +110,7 @@ class OpenDevice {
   [[nodiscard]] Result<void> record(const DeviceSpec& spec,
                                     trace::OnRecordingLost on_recording_lost);
 
+  BringUpWishes bring_up_;
   std::unique_ptr<trace::TraceFile> trace_;
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<pmd::VfioFunction> function_;

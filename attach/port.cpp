@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "pmd/infiniband_port.hpp"
+#include "pmd/port.hpp"
 #include "pmd/port_mac.hpp"
 #include "prm/enums.hpp"
 
@@ -43,6 +44,7 @@ Result<void> Port::find_address(const Options& options) {
 Result<void> Port::set_address(const pmd::Context& context, const Options& options) {
   if (options.mac) {
     address_.mac = *options.mac;
+    PORTCULLIS_TRY(pmd::announce_address(*context.commands, address_.mac));
   } else {
     PORTCULLIS_TRY_ASSIGN(address_.mac, pmd::port_mac(context));
   }

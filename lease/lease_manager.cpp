@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "pmd/command_queue.hpp"
+#include "pmd/port.hpp"
 #include "prm/enums.hpp"
 
 namespace portcullis::lease {
@@ -74,6 +75,7 @@ Host Host::of(pmd::Function& function) {
 
 Result<std::unique_ptr<LeaseManager>> LeaseManager::create(Host host, const Options& options) {
   PORTCULLIS_TRY(check(options));
+  PORTCULLIS_TRY(pmd::check_path_mtu(*host.context, options.grant.mtu));
   if (host.context->is_kept) PORTCULLIS_TRY(check_for_kept_nic(options.plan));
   LeaseTable::Options named = options.table;
   // A run that is to be repeated repeats its names; the manager after it has others.
@@ -87,6 +89,7 @@ Result<std::unique_ptr<LeaseManager>> LeaseManager::create(Host host, const Opti
 Result<std::unique_ptr<LeaseManager>> LeaseManager::create(Host host, const Options& options,
                                                            LeaseTable table) {
   PORTCULLIS_TRY(check(options));
+  PORTCULLIS_TRY(pmd::check_path_mtu(*host.context, options.grant.mtu));
   PORTCULLIS_TRY(table.function_reset());
   return std::unique_ptr<LeaseManager>(
       new LeaseManager(std::move(host), options, std::move(table)));

@@ -22,6 +22,9 @@ struct Behaviours {
   std::optional<std::uint64_t> slow_init_ms;
   bool never_ready = false;
   bool cmdif_rev_6 = false;
+  // The port of an Ethernet function.
+  std::optional<std::uint64_t> link_up_ms, pmtu;
+  bool vf_needs_uc_list = false;
   bool reuse_numbers = false;
   std::optional<std::uint64_t> internal_error_at;
   // Of the frames that leave and, by an uplink, come in: see frame_faults() of

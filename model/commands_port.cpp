@@ -3,6 +3,8 @@
 // The port: RoCE address table, NIC vport context, state (mlx5/core/lib/gid.c, vport.c).
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "model/commands.hpp"
 #include "model/core.hpp"
@@ -25,6 +27,8 @@ enum Refusal : std::uint32_t {
   kNoSuchState,
   kBadMac,
   kNotEthernet,
+  kLongList,
+  kShortList,
 };
 
 Mac mac_of(std::uint32_t high, std::uint32_t low) {
@@ -52,6 +56,25 @@ Verdict check_index(const Core& core, const View& in) {
 template <class View>
 bool is_own_vport(const View& in) {
   return in.template get<"other_vport">() == 0 && in.template get<"vport_number">() == 0;
+}
+
+/// The list behind the context (mlx5_modify_nic_vport_mac_list of mlx5_core, which sends no more
+/// than log_max_current_uc_list, 0 here, has room for).
+Verdict read_unicast(prm::ConstView<prm::modify_nic_vport_context_in> in,
+                     std::span<const std::byte> tail, std::vector<Mac>& unicast) {
+  constexpr std::size_t kMost = 1;
+  constexpr std::size_t kBeforeMac = 2;
+  if (in.get<"nic_vport_context.allowed_list_type">() != prm::number(prm::NvprtListType::UC))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const std::size_t count = in.get<"nic_vport_context.allowed_list_size">();
+  if (count > kMost) return refuse(CommandStatus::BAD_PARAM_ERR, kLongList);
+  if (tail.size() < count * prm::mac_address_layout::bytes)
+    return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  unicast.resize(count);
+  for (std::size_t i = 0; i < count; ++i)
+    std::memcpy(unicast[i].data(), tail.data() + i * prm::mac_address_layout::bytes + kBeforeMac,
+                unicast[i].size());
+  return {};
 }
 
 }  // namespace
@@ -103,11 +126,15 @@ Verdict modify_nic_vport_context(
   if (!is_own_vport(in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
   if (in.get<"field_select.affiliation">() != 0 || in.get<"field_select.node_guid">() != 0 ||
       in.get<"field_select.port_guid">() != 0 || in.get<"field_select.min_inline">() != 0 ||
-      in.get<"field_select.addresses_list">() != 0 || in.get<"field_select.promisc">() != 0 ||
-      in.get<"field_select.change_event">() != 0 ||
+      in.get<"field_select.promisc">() != 0 || in.get<"field_select.change_event">() != 0 ||
       in.get<"field_select.disable_uc_local_lb">() != 0 ||
-      in.get<"field_select.disable_mc_local_lb">() != 0 || in.get<"field_select.mtu">() != 0)
+      in.get<"field_select.disable_mc_local_lb">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  std::vector<Mac> unicast = core.port.unicast;
+  if (in.get<"field_select.addresses_list">() != 0) {
+    if (const Verdict verdict = read_unicast(in, request.in_tail, unicast); !verdict.ok())
+      return verdict;
+  }
   if (in.get<"field_select.permanent_address">() != 0) {
     const Mac mac = mac_of(in.get<"nic_vport_context.permanent_address.mac_addr_47_32">(),
                            in.get<"nic_vport_context.permanent_address.mac_addr_31_0">());
@@ -116,6 +143,9 @@ Verdict modify_nic_vport_context(
   }
   if (in.get<"field_select.roce_en">() != 0)
     core.port.roce_enabled = in.get<"nic_vport_context.roce_en">() != 0;
+  if (in.get<"field_select.mtu">() != 0)
+    core.port.vport_mtu = static_cast<std::uint16_t>(in.get<"nic_vport_context.mtu">());
+  core.port.unicast = std::move(unicast);
   core.transport->port_changed();
   return {};
 }
@@ -123,7 +153,6 @@ Verdict modify_nic_vport_context(
 Verdict query_nic_vport_context(
     Core& core,
     const Request<prm::query_nic_vport_context_in, prm::query_nic_vport_context_out>& request) {
-  constexpr std::uint16_t kMtu = 1500;
   if (core.port.type != PortType::Ethernet)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotEthernet);
   if (!is_own_vport(request.in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
@@ -133,7 +162,7 @@ Verdict query_nic_vport_context(
       prm::View<prm::nic_vport_context>::at(request.out.bytes<"nic_vport_context">());
   const std::uint64_t guid = core.port.guid();
   static_cast<void>(context.try_set<"roce_en">(core.port.roce_enabled ? 1 : 0));
-  context.put<"mtu">(kMtu);
+  context.put<"mtu">(core.port.vport_mtu);
   context.put<"system_image_guid">(guid);
   context.put<"port_guid">(guid);
   context.put<"node_guid">(guid);

@@ -98,9 +98,10 @@ Verdict ptys(Core& core, const Access& access) {
 
 Verdict pmtu(Core& core, const Access& access) {
   constexpr std::uint16_t kEthernetMax = 10218;  // with its headers, as a ConnectX-5 says
-  constexpr std::uint16_t kEthernetDefault = 1522;
   const bool ethernet = core.port.type == PortType::Ethernet;
-  const std::uint16_t most = ethernet ? kEthernetMax : limits::kMtuBytes;
+  const std::uint16_t most =
+      ethernet ? static_cast<std::uint16_t>(core.behaviours.pmtu.value_or(kEthernetMax))
+               : limits::kMtuBytes;
   if (const Verdict verdict = check_port<prm::pmtu_reg>(access); !verdict.ok()) return verdict;
   if (access.write) {
     const auto wanted =
@@ -108,7 +109,9 @@ Verdict pmtu(Core& core, const Access& access) {
     if (wanted == 0 || wanted > most) return bad_param(kBadMtu);
     core.port.mtu = wanted;
   }
-  const std::uint16_t now = core.port.mtu != 0 ? core.port.mtu : ethernet ? kEthernetDefault : most;
+  const std::uint16_t now = core.port.mtu != 0 ? core.port.mtu
+                            : ethernet         ? std::min(most, PortSettings::kEthernetFrameBytes)
+                                               : most;
   const auto out = prm::View<prm::pmtu_reg>::at(access.out);
   out.put<"max_mtu">(most);
   out.put<"admin_mtu">(now);

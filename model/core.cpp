@@ -47,7 +47,7 @@ Core::Core(Parts parts, const Options& options)
       pages(dma, eqs),
       capabilities(options.virtual_function, options.port_type, parts.behaviours.no_bth_opcode),
       link(
-          port, scheduler, eqs,
+          port, behaviours, scheduler, eqs,
           [](void* context) {
             Core& self = core_of(context);
             if (self.transport) self.transport->port_changed();
@@ -106,6 +106,7 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   deps.host_endian_atomics = core->capabilities.host_endian_atomics();
   TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
                                      Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
+  transport_options.is_virtual_function = options.virtual_function;
   transport_options.pace = options.pace;
   transport_options.on_recording_lost = options.on_recording_lost;
   const std::uint64_t data_path_ns =
@@ -142,6 +143,8 @@ void Core::power_on() {
   port = PortSettings{};
   port.type = options_.port_type;
   port.mac = default_mac_;
+  port.vport_mtu = PortSettings{}.vport_mtu;
+  port.unicast.clear();
   link.reset();
   dma.set_bus_master(false);
   stage = Stage::PoweredOn;

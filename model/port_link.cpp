@@ -21,10 +21,9 @@ std::uint16_t lid_of(const Mac& mac) noexcept {
 
 void PortLink::reset() noexcept {
   ++generation_;
-  const bool ethernet = port_->type == PortType::Ethernet;
   port_->admin_up = true;
-  port_->link_up = ethernet;
-  port_->state = ethernet ? PortState::Active : PortState::Down;
+  port_->link_up = !needs_time();
+  port_->state = needs_time() ? PortState::Down : PortState::Active;
   port_->lid = port_->sm_lid = 0;
   on_change_(context_);
 }
@@ -32,7 +31,7 @@ void PortLink::reset() noexcept {
 void PortLink::start(bool bring_up) {
   port_->admin_up = bring_up;
   if (!bring_up) return take_down();
-  if (port_->type == PortType::InfiniBand) begin();
+  if (needs_time()) begin();
 }
 
 void PortLink::set_admin(bool up) {
@@ -52,6 +51,11 @@ void PortLink::take_down() {
 
 void PortLink::begin() {
   if (port_->type == PortType::InfiniBand) return after(kTrainingNs, &PortLink::trained);
+  if (const auto ms = behaviours_->link_up_ms) return after(*ms * kNsPerMs, &PortLink::ethernet_up);
+  ethernet_up();
+}
+
+void PortLink::ethernet_up() {
   port_->link_up = true;
   port_->state = PortState::Active;
   changed(prm::PortChangeSubtype::ACTIVE);

@@ -2,7 +2,7 @@
 //
 // The port's way from administrative state to traffic, and the events it raises.
 //
-//   Ethernet     up as soon as it may be
+//   Ethernet     up as soon as it may be, or link-up-ms later (model/behaviours.hpp)
 //   InfiniBand   may be up -> trains -> INIT -> a subnet manager gives it a LID -> ACTIVE
 //
 // No figure is published for the second: training and sweep take seconds on a fabric, and the
@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
+#include "model/behaviours.hpp"
 #include "model/eq.hpp"
 #include "model/port_settings.hpp"
 #include "model/scheduler.hpp"
@@ -27,15 +28,16 @@ class PortLink {
 
   using OnChange = void (*)(void* context);
   /// `port` says which kind it is, and changes; all of it outlives this.
-  PortLink(PortSettings& port, Scheduler& scheduler, EqTable& eqs, OnChange on_change,
-           void* context) noexcept
+  PortLink(PortSettings& port, const Behaviours& behaviours, Scheduler& scheduler, EqTable& eqs,
+           OnChange on_change, void* context) noexcept
       : port_(&port),
+        behaviours_(&behaviours),
         scheduler_(&scheduler),
         eqs_(&eqs),
         on_change_(on_change),
         context_(context) {}
 
-  /// Power-on and TEARDOWN_HCA: an InfiniBand link is down until INIT_HCA. No event.
+  /// Power-on and TEARDOWN_HCA: a link that needs time is down until INIT_HCA. No event.
   void reset() noexcept;
   /// INIT_HCA; without `bring_up` the link waits for PAOS (disable_link_up of the capabilities).
   void start(bool bring_up);
@@ -47,11 +49,16 @@ class PortLink {
   void take_down();
   void after(std::uint64_t ns, void (PortLink::*next)());
   static void run_task(void* self, std::uint64_t generation);
+  [[nodiscard]] bool needs_time() const noexcept {
+    return port_->type == PortType::InfiniBand || behaviours_->link_up_ms.has_value();
+  }
+  void ethernet_up();
   void trained();
   void swept();
   void changed(prm::PortChangeSubtype what);
 
   PortSettings* port_;
+  const Behaviours* behaviours_;
   Scheduler* scheduler_;
   EqTable* eqs_;
   OnChange on_change_;

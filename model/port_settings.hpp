@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "model/port_type.hpp"
 
@@ -32,6 +33,8 @@ enum class PortState : std::uint8_t { Down = 1, Init = 2, Armed = 3, Active = 4 
 struct PortSettings {
   static constexpr std::size_t kRoceAddresses = 256;  // roce_cap.roce_address_table_size
 
+  static constexpr std::uint16_t kEthernetFrameBytes = 1522;  // before PMTU is written
+
   PortType type = PortType::Ethernet;
   Mac mac{};
   bool roce_enabled = false;  // nic_vport_context.roce_en
@@ -41,6 +44,8 @@ struct PortSettings {
   std::uint16_t lid = 0;  // 0: the subnet manager has not been here
   std::uint16_t sm_lid = 0;
   std::uint16_t mtu = 0;                         // pmtu_reg.admin_mtu; 0: never set
+  std::uint16_t vport_mtu = 1500;                // nic_vport_context.mtu
+  std::vector<Mac> unicast;                      // its current_uc_mac_address
   std::array<std::byte, 64> node_description{};  // register NODE_DESC
   std::array<RoceAddress, kRoceAddresses> roce{};
 

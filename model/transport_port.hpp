@@ -61,6 +61,7 @@ struct TransportOptions {
   std::uint64_t seed = 1;        // of frame faults
   std::uint32_t log_max_qp = 0;  // every qpn is below 1 << log_max_qp
   std::uint32_t log_max_msg = 0;
+  bool is_virtual_function = false;
   std::shared_ptr<Pace> pace{};  // null: nothing takes time
   trace::OnRecordingLost on_recording_lost{};
 };

@@ -79,12 +79,14 @@ Result<void> read_roce(CommandChannel& commands, Capabilities& caps) {
 
 }  // namespace
 
-Result<std::uint32_t> set_general_capabilities(CommandChannel& commands) {
+Result<std::uint32_t> set_general_capabilities(CommandChannel& commands, bool signs) {
   PORTCULLIS_TRY_ASSIGN(const QueryAnswer most,
                         query(commands, CapType::GENERAL, CapMode::GET_MAX));
   PORTCULLIS_TRY_ASSIGN(const QueryAnswer current,
                         query(commands, CapType::GENERAL, CapMode::GET_CUR));
-  const std::uint32_t checksum = page<prm::cmd_hca_cap>(most).get<"cmdif_checksum">();
+  // 0 is what Linux sets (handle_hca_cap of mlx5_core/main.c).
+  const std::uint32_t checksum =
+      signs ? static_cast<std::uint32_t>(page<prm::cmd_hca_cap>(most).get<"cmdif_checksum">()) : 0;
   SetRequest in = request_like(current, CapType::GENERAL);
   const auto wanted = prm::View<prm::cmd_hca_cap>::at(in.bytes<"capability">());
   wanted.set<"log_uar_page_sz", 0u>();

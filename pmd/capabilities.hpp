@@ -10,9 +10,10 @@
 
 namespace portcullis::pmd {
 
-/// SET_HCA_CAP, general: 4 KiB UAR pages (log_uar_page_sz 0) and the strongest command signatures
-/// on offer. Returns the cmdif_checksum that was set.
-[[nodiscard]] Result<std::uint32_t> set_general_capabilities(CommandChannel& commands);
+/// SET_HCA_CAP, general: 4 KiB UAR pages (log_uar_page_sz 0) and, where `signs`, the strongest
+/// command signatures on offer, otherwise none. Returns the cmdif_checksum that was set.
+[[nodiscard]] Result<std::uint32_t> set_general_capabilities(CommandChannel& commands,
+                                                             bool signs = true);
 /// SET_HCA_CAP, atomic, where the device has atomics: results in the host's byte order, if offered
 /// (handle_hca_cap_atomic of Linux, which sends nothing else of that page).
 [[nodiscard]] Result<void> set_atomic_capabilities(CommandChannel& commands);

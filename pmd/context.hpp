@@ -61,6 +61,8 @@ struct Context {
   const Uar* uar = nullptr;      // the function's own UAR, for objects that bring none
   /// Its kernel driver keeps it: addresses, link, bus mastering and reset are the kernel's.
   bool is_kept = false;
+  /// The longest frame that its Ethernet port carries, as frame_bytes() counts; 0: nobody asked.
+  std::uint32_t frame_bytes = 0;
   std::uint8_t eqn = 0;  // the asynchronous EQ; a CQ that is polled names it too
   /// Low bytes of memory keys; every copy of a context draws from the same ones.
   std::shared_ptr<KeyVariants> key_variants = std::make_shared<KeyVariants>();

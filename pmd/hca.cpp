@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pmd/hca.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "pmd/capabilities.hpp"
 #include "pmd/function_commands.hpp"
 #include "pmd/pci_ids.hpp"
+#include "pmd/port_mac.hpp"
 #include "prm/enums.hpp"
 #include "prm/init_segment.hpp"
 #include "prm/view.hpp"
@@ -102,7 +104,7 @@ Result<void> Hca::run_steps(const Options& options) {
   PORTCULLIS_TRY(step("boot pages", pages_->give_startup(Phase::BOOT_PAGES)));
   if (!is_virtual_function())
     PORTCULLIS_TRY(step("HOST_ENDIANNESS", set_host_endianness(*context_.commands)));
-  PORTCULLIS_TRY(step("capabilities", set_capabilities()));
+  PORTCULLIS_TRY(step("capabilities", set_capabilities(options.checks_answers)));
   PORTCULLIS_TRY(step("init pages", pages_->give_startup(Phase::INIT_PAGES)));
   PORTCULLIS_TRY(step("INIT_HCA", initialise()));
   PORTCULLIS_TRY(step("board", note_board()));
@@ -111,6 +113,8 @@ Result<void> Hca::run_steps(const Options& options) {
   PORTCULLIS_TRY(step("capabilities in force", note_capabilities()));
   PORTCULLIS_TRY(step("RoCE", enable_roce()));
   PORTCULLIS_TRY(step("port", bring_up_port(options.link_wait_ms)));
+  PORTCULLIS_TRY(step("length of frames", widen_frames()));
+  PORTCULLIS_TRY(step("address", announce()));
   return {};
 }
 
@@ -163,8 +167,9 @@ Result<void> Hca::enable() {
   return {};
 }
 
-Result<void> Hca::set_capabilities() {
-  PORTCULLIS_TRY_ASSIGN(const std::uint32_t checksum, set_general_capabilities(*context_.commands));
+Result<void> Hca::set_capabilities(bool checks_answers) {
+  PORTCULLIS_TRY_ASSIGN(const std::uint32_t checksum,
+                        set_general_capabilities(*context_.commands, checks_answers));
   if (checksum == kSignsAnswers) commands_->verify_answers();
   PORTCULLIS_TRY(set_atomic_capabilities(*context_.commands));
   return set_roce_capabilities(*context_.commands);
@@ -219,6 +224,46 @@ Result<void> Hca::bring_up_port(std::uint64_t link_wait_ms) {
     log_("the link of port 1 is down after " + std::to_string(link_wait_ms) + " ms (" +
          describe(state) + "): check the cable and the peer's port");
   return {};
+}
+
+/// What Linux goes on without, too: told in the log. A device that does not answer, or cannot be
+/// believed, is another matter.
+Result<void> Hca::forgive_refusal(Result<void> result, const char* what_then) const {
+  if (result || result.error().code != Errc::CommandFailed) return result;
+  if (log_) log_(result.error().text + "; " + what_then);
+  return {};
+}
+
+// mlx5e_set_dev_port_mtu of Linux. A port that was never asked carries the 1,522 bytes of a host's
+// frame, and what is longer is lost without a word: that would look like a fence.
+Result<void> Hca::widen_frames() {
+  if (context_.caps.port_type != prm::number(prm::PortType::ETH)) return {};
+  constexpr std::uint32_t kWanted = frame_bytes(prm::QpcMtu::MTU_4096);
+  CommandChannel& commands = *context_.commands;
+  const auto widen = [&]() -> Result<void> {
+    PORTCULLIS_TRY_ASSIGN(FrameLimits limits, query_frame_limits(commands));
+    if (limits.in_force < std::min(kWanted, limits.greatest)) {
+      PORTCULLIS_TRY(set_frame_limit(commands, std::min(kWanted, limits.greatest)));
+      PORTCULLIS_TRY_ASSIGN(limits, query_frame_limits(commands));
+    }
+    context_.frame_bytes = limits.in_force;
+    return {};
+  };
+  PORTCULLIS_TRY(forgive_refusal(widen(), "packets of a large path MTU may be lost"));
+  const std::uint32_t in_force = context_.frame_bytes;
+  if (in_force != 0 && in_force < kWanted && log_)
+    log_("port 1 carries frames of " + std::to_string(in_force) +
+         " bytes; a path MTU of 4096 needs " + std::to_string(kWanted));
+  return {};
+}
+
+Result<void> Hca::announce() {
+  if (context_.caps.port_type != prm::number(prm::PortType::ETH)) return {};
+  const auto announce_own = [this]() -> Result<void> {
+    PORTCULLIS_TRY_ASSIGN(const Mac mac, port_mac(context_));
+    return announce_address(*context_.commands, mac);
+  };
+  return forgive_refusal(announce_own(), "a virtual function may be sent nothing");
 }
 
 Result<void> Hca::poll() {

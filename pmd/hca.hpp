@@ -34,7 +34,9 @@ struct HcaOptions {
   std::uint32_t log_event_entries = EventQueue::kDefaultLogEntries;
   /// How long bring-up waits for the link of an Ethernet port; a link that stays down is told in
   /// the log and is no error.
-  std::uint64_t link_wait_ms = 2'000;
+  std::uint64_t link_wait_ms = 10'000;
+  /// The device signs its answers where it can, and each is checked. Linux does not ask for it.
+  bool checks_answers = true;
   /// Given the command queue, returns the channel that every command of the function goes by from
   /// then on: one that records, say. It must outlive the function. May be empty.
   std::function<CommandChannel&(CommandChannel& queue)> present_commands = {};
@@ -95,7 +97,7 @@ class Hca final : public Function {
   [[nodiscard]] Result<void> wait_for_firmware(std::uint64_t timeout_ms) const;
   [[nodiscard]] Result<void> start_commands(const Options& options);
   [[nodiscard]] Result<void> enable();
-  [[nodiscard]] Result<void> set_capabilities();
+  [[nodiscard]] Result<void> set_capabilities(bool checks_answers);
   [[nodiscard]] Result<void> initialise();
   [[nodiscard]] Result<void> note_board();
   [[nodiscard]] Result<void> allocate_uar();
@@ -103,6 +105,9 @@ class Hca final : public Function {
   [[nodiscard]] Result<void> note_capabilities();
   [[nodiscard]] Result<void> enable_roce();
   [[nodiscard]] Result<void> bring_up_port(std::uint64_t link_wait_ms);
+  [[nodiscard]] Result<void> widen_frames();
+  [[nodiscard]] Result<void> announce();
+  [[nodiscard]] Result<void> forgive_refusal(Result<void> result, const char* what_then) const;
 
   [[nodiscard]] Result<void> hand_back();
   [[nodiscard]] Result<void> stop_function();

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pmd/port.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <ranges>
 
 #include "pmd/access_register.hpp"
 #include "prm/enums.hpp"
@@ -45,6 +50,67 @@ Result<PortState> wait_for_link(const Device& device, CommandChannel& commands,
     const std::uint64_t look_ns = std::min(until_ns, now_ns + kBetweenLooksNs);
     (void)wait_until(device, look_ns, [] { return false; });
   }
+}
+
+namespace {
+
+prm::Buffer<prm::pmtu_reg> pmtu_of_own_port() {
+  prm::Buffer<prm::pmtu_reg> data;
+  data.set<"local_port", 1u>();
+  return data;
+}
+
+}  // namespace
+
+Result<FrameLimits> query_frame_limits(CommandChannel& commands) {
+  PORTCULLIS_TRY_ASSIGN(const auto found,
+                        access_register(commands, prm::AccessRegisterOpMod::READ,
+                                        prm::RegisterId::PMTU, pmtu_of_own_port()));
+  return FrameLimits{static_cast<std::uint32_t>(found.get<"oper_mtu">()),
+                     static_cast<std::uint32_t>(found.get<"max_mtu">())};
+}
+
+Result<void> set_frame_limit(CommandChannel& commands, std::uint32_t bytes) {
+  auto data = pmtu_of_own_port();
+  data.put<"admin_mtu">(bytes);
+  PORTCULLIS_TRY(write_register(commands, prm::RegisterId::PMTU, data));
+  prm::Buffer<prm::modify_nic_vport_context_in> in;
+  in.set<"opcode", prm::Opcode::MODIFY_NIC_VPORT_CONTEXT>()
+      .set<"field_select.mtu", 1u>()
+      .put<"nic_vport_context.mtu">(bytes);
+  PORTCULLIS_TRY(run<prm::modify_nic_vport_context_out>(commands, in));
+  return {};
+}
+
+Result<void> announce_address(CommandChannel& commands, const Mac& mac) {
+  // mlx5_modify_nic_vport_mac_list of Linux: the list stands behind the context.
+  constexpr std::size_t kFixed = prm::modify_nic_vport_context_in::bytes;
+  prm::Buffer<prm::modify_nic_vport_context_in> in;
+  in.set<"opcode", prm::Opcode::MODIFY_NIC_VPORT_CONTEXT>()
+      .set<"field_select.addresses_list", 1u>()
+      .set<"nic_vport_context.allowed_list_type", prm::NvprtListType::UC>()
+      .set<"nic_vport_context.allowed_list_size", 1u>();
+  std::array<std::byte, kFixed + prm::mac_address_layout::bytes> message{};
+  std::copy_n(in.all().data(), kFixed, message.data());
+  constexpr std::size_t kBeforeMac = 2;
+  std::memcpy(message.data() + kFixed + kBeforeMac, mac.octets.data(), mac.octets.size());
+  std::array<std::byte, prm::modify_nic_vport_context_out::bytes> answer{};
+  return commands.execute(message, answer, SlotClass::Common, commands.default_deadline_ns());
+}
+
+Result<void> check_path_mtu(const Context& context, prm::QpcMtu mtu) {
+  using enum prm::QpcMtu;
+  constexpr std::array kAll{MTU_4096, MTU_2048, MTU_1024, MTU_512, MTU_256};
+  const std::uint32_t limit = context.frame_bytes;
+  if (limit == 0 || frame_bytes(mtu) <= limit) return {};
+  const auto* const fits =
+      std::ranges::find_if(kAll, [limit](prm::QpcMtu each) { return frame_bytes(each) <= limit; });
+  return fail(Errc::InvalidArgument,
+              fmt::format("path MTU {}: its packets are up to {} bytes and the port's frames {} "
+                          "(register PMTU); {} accepted",
+                          prm::bytes_of(mtu), frame_bytes(mtu), limit,
+                          fits == kAll.end() ? std::string("none is")
+                                             : fmt::format("at most {} is", prm::bytes_of(*fits))));
 }
 
 }  // namespace portcullis::pmd

@@ -219,6 +219,9 @@ enum class PtysProtocol : std::uint8_t { IB = 1, EN = 4 };
 // MLX5_VPORT_STATE_OP_MOD_* (mlx5_ifc.h)
 enum class VportStateOpMod : std::uint8_t { VNIC_VPORT = 0, ESW_VPORT = 1, UPLINK = 2 };
 
+// MLX5_NVPRT_LIST_TYPE_* (device.h; nic_vport_context.allowed_list_type)
+enum class NvprtListType : std::uint8_t { UC = 0, MC = 1, VLAN = 2 };
+
 // VPORT_STATE_* (device.h; query_vport_state_out.state)
 enum class VportState : std::uint8_t { DOWN = 0, UP = 1 };
 

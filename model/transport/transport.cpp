@@ -34,7 +34,8 @@ struct Transport::State final : FrameSink {
       : wire(options.wire ? options.wire : std::make_shared<Wire>(0, dependencies.port->type)),
         qps(options.log_max_qp),
         pacer(*dependencies.scheduler, options.pace),
-        log_max_msg(options.log_max_msg) {
+        log_max_msg(options.log_max_msg),
+        is_switched(options.is_virtual_function) {
     engine.deps = dependencies;
     engine.qps = &qps;
     engine.doorbells = &doorbells;
@@ -58,6 +59,7 @@ struct Transport::State final : FrameSink {
   void learn_port();
   void receive_other(std::span<const std::byte> frame, FrameFault fault);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
+  [[nodiscard]] bool is_too_long(std::span<const std::byte> frame) const noexcept;
   [[nodiscard]] bool is_for_port(const Packet& packet) const noexcept;
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
 
@@ -73,6 +75,7 @@ struct Transport::State final : FrameSink {
       {[](void* state, const Packet& packet) { static_cast<State*>(state)->accept(packet); },
        this}};
   std::uint32_t log_max_msg;
+  bool is_switched;  // a virtual function: the switch inside the card decides what it is sent
   bool room_posted = false;
   std::vector<Mac> addresses;  // of the port and its RoCE address table, each once
 };
@@ -110,6 +113,10 @@ void Transport::State::learn_port() {
   for (const RoceAddress& entry : port.roce) {
     if (entry.valid && !owns_mac(entry.mac)) addresses.push_back(entry.mac);
   }
+  if (is_switched && engine.deps.behaviours->vf_needs_uc_list)
+    std::erase_if(addresses, [&port](const Mac& address) {
+      return std::ranges::find(port.unicast, address) == port.unicast.end();
+    });
 }
 
 /// What a datagram asks of its address: that it is the port's. A GID that nobody has here is not
@@ -169,7 +176,21 @@ bool Transport::State::is_steered_away(std::span<const std::byte> frame,
   return true;
 }
 
+/// Longer than the port carries (behaviour pmtu); the FCS is not among the frame's bytes here.
+bool Transport::State::is_too_long(std::span<const std::byte> frame) const noexcept {
+  constexpr std::size_t kFcs = 4;
+  const PortSettings& port = *engine.deps.port;
+  const auto most = engine.deps.behaviours->pmtu;
+  if (!most || port.type != PortType::Ethernet) return false;
+  const std::uint64_t preset = PortSettings::kEthernetFrameBytes;
+  return frame.size() + kFcs > (port.mtu != 0 ? port.mtu : std::min(*most, preset));
+}
+
 void Transport::State::receive(std::span<const std::byte> frame) {
+  if (is_too_long(frame)) {
+    ++engine.deps.counters->frames_dropped;
+    return;
+  }
   const auto packet =
       wire->port_type() == PortType::InfiniBand ? decode_infiniband(frame) : decode(frame);
   if (!packet) return receive_other(frame, packet.error());

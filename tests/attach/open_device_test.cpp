@@ -72,6 +72,17 @@ TEST(ParseDevice, CardWithATrace_IsThatCardAndRecords) {
   EXPECT_EQ(kept->trace_path, "/tmp/y.trace");
 }
 
+TEST(ParseDevice, WishesForTheBringUp_ArriveOfACardAndOfTheModel) {
+  for (const char* const text : {"03:00.1,link-wait-ms=30000,checksum=off,trace=/tmp/x.trace",
+                                 "model,link-wait-ms=30000,checksum=off"}) {
+    const auto spec = parse_device(text);
+    ASSERT_TRUE(spec.has_value()) << spec.error().text;
+    EXPECT_EQ(spec->bring_up.link_wait_ms, 30'000u);
+    EXPECT_EQ(spec->bring_up.checks_answers, false);
+  }
+  EXPECT_FALSE(parse_device("model")->bring_up.link_wait_ms);
+}
+
 TEST(ParseDevice, PathBehindShm_IsWholeWhateverItHolds) {
   const auto spec = parse_device("shm:/tmp/a,b:c");
   ASSERT_TRUE(spec.has_value()) << spec.error().text;
@@ -111,6 +122,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{"03:00", "\"03:00\"", "like 0000:03:00.0"},
                       Refusal{"mlx5_0,vf", "\"vf\"", "trace=FILE expected"},
                       Refusal{"03:00.0,trace=", "\"trace=\"", "trace=FILE expected"},
+                      Refusal{"mlx5_0,checksum=off", "\"checksum=off\"", "brought it up"},
+                      Refusal{"03:00.0,checksum=maybe", "\"maybe\"", "on, off expected"},
+                      Refusal{"03:00.0,link-wait-ms=600001", "\"600001\"", "0 to 600000"},
+                      Refusal{"03:00.0,link-wait-ms", "\"\"", "0 to 600000"},
+                      Refusal{"03:00.0,mtu=9000", "\"mtu=9000\"", "link-wait-ms=N or checksum=off"},
                       Refusal{"models", "\"models\"", "like mlx5_0"},
                       Refusal{"models,vf", "\"models,vf\"", "model[,..]"},
                       Refusal{"shm:", "\"shm:\"", "shm:PATH expected"},

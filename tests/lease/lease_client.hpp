@@ -42,11 +42,17 @@ class Client {
     return {.qpn = qp.number(), .psn = kPsn, .gid = kPort.gid, .mac = kPort.mac, .lid = lid};
   }
   void connect(const lease::Grant& to) {
+    pmd::RocePath path;
+    path.remote_gid = kPort.gid;
+    path.remote_mac = kPort.mac;
+    path.remote_lid = lid;
+    connect(to, path);
+  }
+  /// Over a port that has another address than kPort.
+  void connect(const lease::Grant& to, const pmd::RocePath& path) {
     grant = to;
     pmd::RtrAttributes rtr;
-    rtr.path.remote_gid = kPort.gid;
-    rtr.path.remote_mac = kPort.mac;
-    rtr.path.remote_lid = lid;
+    rtr.path = path;
     rtr.remote_qpn = to.qpn;
     rtr.rq_psn = to.psn;
     rtr.mtu = to.mtu;

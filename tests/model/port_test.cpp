@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "prm/vport_commands.hpp"
 #include "tests/model/mini_driver.hpp"
 
@@ -118,6 +120,54 @@ TEST_F(Port, MulticastMac_IsABadParameter) {
   EXPECT_EQ(driver_.run<prm::modify_nic_vport_context_out>(in).status,
             CommandStatus::BAD_PARAM_ERR);
 }
+
+TEST_F(Port, VportsMtu_Is1500UntilItIsSet) {
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  in.set<"field_select.mtu", 1>().set<"nic_vport_context.mtu", 4214>();
+  ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
+  const auto mtu = [this] {
+    return query_vport().as<prm::query_nic_vport_context_out>().get<"nic_vport_context.mtu">();
+  };
+  EXPECT_EQ(mtu(), 4214U);
+  MiniDriver other;
+  other.bring_up();
+  EXPECT_EQ(other
+                .run<prm::query_nic_vport_context_out>(
+                    command<prm::query_nic_vport_context_in>(Opcode::QUERY_NIC_VPORT_CONTEXT))
+                .as<prm::query_nic_vport_context_out>()
+                .get<"nic_vport_context.mtu">(),
+            1500U);
+}
+
+// mlx5_modify_nic_vport_mac_list of mlx5/core/vport.c, which sends at most what
+// log_max_current_uc_list says, 1 here.
+struct AddressList {
+  std::uint32_t type = 0;
+  std::uint32_t size = 0;
+  std::size_t bytes_behind = 0;
+  CommandStatus status{};
+};
+struct PortAddresses : Port, ::testing::WithParamInterface<AddressList> {};
+
+TEST_P(PortAddresses, List_IsTakenAsFarAsTheCapabilityGoes) {
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  in.set<"field_select.addresses_list", 1>()
+      .put<"nic_vport_context.allowed_list_type">(GetParam().type)
+      .put<"nic_vport_context.allowed_list_size">(GetParam().size);
+  std::vector<std::byte> message(in.all().begin(), in.all().end());
+  message.resize(message.size() + GetParam().bytes_behind);
+  EXPECT_EQ(driver_.execute(message, prm::modify_nic_vport_context_out::bytes).status,
+            GetParam().status);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lists, PortAddresses,
+                         ::testing::Values(AddressList{0, 0, 0, CommandStatus::OK},
+                                           AddressList{0, 1, 8, CommandStatus::OK},
+                                           AddressList{0, 1, 0, CommandStatus::BAD_INP_LEN_ERR},
+                                           AddressList{0, 1, 7, CommandStatus::BAD_INP_LEN_ERR},
+                                           AddressList{0, 2, 16, CommandStatus::BAD_PARAM_ERR},
+                                           AddressList{0, 0xfff, 16, CommandStatus::BAD_PARAM_ERR},
+                                           AddressList{2, 1, 8, CommandStatus::BAD_PARAM_ERR}));
 
 TEST_F(Port, VportOfAnotherFunction_IsABadParameter) {
   auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);

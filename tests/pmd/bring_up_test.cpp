@@ -26,7 +26,9 @@ using ::testing::StartsWith;
 constexpr unsigned kDestroyEq = 0x302;
 
 /// Commands of a bring-up and of a teardown on a PF of the model; BringUpTest counts them.
-constexpr std::uint32_t kBringUpCommands = 28;
+constexpr std::uint32_t kBringUpCommands = 34;
+/// The last ones set the length of frames and the address. Whoever refuses them is up all the same.
+constexpr std::uint32_t kNeededCommands = 28;
 constexpr std::uint32_t kTeardownCommands = 5;
 /// The first bring-up command whose answer must be signed: the one after SET_HCA_CAP.
 constexpr std::uint32_t kFirstSigned = 10;
@@ -270,12 +272,13 @@ TEST_P(BringUpFaultTest, NamesTheStepAndLeavesNothing) {
   {
     const auto failed = bring_up();
     ASSERT_FALSE(failed.has_value());
-    EXPECT_THAT(failed.error().text,
-                AnyOf(StartsWith("ENABLE_HCA: "), StartsWith("ISSI: "), StartsWith("boot pages: "),
-                      StartsWith("HOST_ENDIANNESS: "), StartsWith("capabilities"),
-                      StartsWith("init pages: "), StartsWith("INIT_HCA: "), StartsWith("board: "),
-                      StartsWith("UAR: "), StartsWith("event queue: "), StartsWith("RoCE: "),
-                      StartsWith("port: ")));
+    EXPECT_THAT(
+        failed.error().text,
+        AnyOf(StartsWith("ENABLE_HCA: "), StartsWith("ISSI: "), StartsWith("boot pages: "),
+              StartsWith("HOST_ENDIANNESS: "), StartsWith("capabilities"),
+              StartsWith("init pages: "), StartsWith("INIT_HCA: "), StartsWith("board: "),
+              StartsWith("UAR: "), StartsWith("event queue: "), StartsWith("RoCE: "),
+              StartsWith("port: "), StartsWith("length of frames: "), StartsWith("address: ")));
     EXPECT_THAT(failed.error().text, Not(HasSubstr("\n")));
   }
   expect_nothing_left(*model);
@@ -290,15 +293,66 @@ TEST_P(BringUpFaultTest, IsForgottenByTheNextBringUp) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryCommand, BringUpFaultTest,
-                         ::testing::Combine(::testing::Range(1u, kBringUpCommands + 1),
+                         ::testing::Combine(::testing::Range(1u, kNeededCommands + 1),
                                             ::testing::Values(Kind::Status, Kind::StatusAfter,
                                                               Kind::DeliveryStatus,
                                                               Kind::NeverReturns)),
                          fault_name);
+INSTANTIATE_TEST_SUITE_P(
+    EveryOtherCommand, BringUpFaultTest,
+    ::testing::Combine(::testing::Range(kNeededCommands + 1, kBringUpCommands + 1),
+                       ::testing::Values(Kind::DeliveryStatus, Kind::NeverReturns)),
+    fault_name);
 INSTANTIATE_TEST_SUITE_P(EverySignedAnswer, BringUpFaultTest,
                          ::testing::Combine(::testing::Range(kFirstSigned, kBringUpCommands + 1),
                                             ::testing::Values(Kind::BadSignature)),
                          fault_name);
+
+struct ForgivenRefusalTest : HcaRig, ::testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(ForgivenRefusalTest, IsToldInOneLineAndTheFunctionIsUp) {
+  inject(0, Kind::Status, GetParam());
+  const auto hca = bring_up();
+  ASSERT_TRUE(hca.has_value()) << hca.error().text;
+  EXPECT_THAT(log, ElementsAre(AllOf(HasSubstr("refused"), HasSubstr("; "), Not(HasSubstr("\n")))));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryOtherCommand, ForgivenRefusalTest,
+                         ::testing::Range(kNeededCommands + 1, kBringUpCommands + 1));
+
+TEST_F(BringUpTest, Port_CarriesFramesOfEveryPathMtu) {
+  const auto hca = bring_up();
+  ASSERT_TRUE(hca.has_value());
+  EXPECT_EQ((*hca)->context().frame_bytes, frame_bytes(prm::QpcMtu::MTU_4096));
+  EXPECT_THAT(log, IsEmpty());
+}
+
+TEST(BringUp, PortOfShortFrames_IsToldAndKnown) {
+  HcaRig rig(with_behaviour("pmtu=1522"));
+  const auto hca = rig.bring_up();
+  ASSERT_TRUE(hca.has_value()) << hca.error().text;
+  EXPECT_EQ((*hca)->context().frame_bytes, 1522u);
+  EXPECT_THAT(rig.log, ElementsAre("port 1 carries frames of 1522 bytes; a path MTU of 4096 needs "
+                                   "4214"));
+}
+
+TEST(BringUp, LinkThatNeedsTime_IsWaitedFor) {
+  HcaRig rig(with_behaviour("link-up-ms=7000"));
+  const auto hca = rig.bring_up();
+  ASSERT_TRUE(hca.has_value()) << hca.error().text;
+  EXPECT_GE(rig.device.clock.now_ns(), 7 * kNsPerSecond);
+  EXPECT_TRUE((*hca)->port_state()->link_up);
+  EXPECT_THAT(rig.log, IsEmpty());
+}
+
+TEST(BringUp, AnswersThatNobodyChecks_AreNotSigned) {
+  HcaRig rig;
+  const auto hca = pmd::Hca::bring_up(rig.device, {.checks_answers = false});
+  ASSERT_TRUE(hca.has_value()) << hca.error().text;
+  EXPECT_EQ((*hca)->context().caps.cmdif_checksum, 0u);
+  rig.inject(kDestroyEq, Kind::BadSignature);
+  EXPECT_TRUE((*hca)->tear_down());
+}
 
 struct TeardownFaultTest : HcaRig, ::testing::TestWithParam<Fault> {};
 

@@ -19,6 +19,8 @@ constexpr unsigned kQueryVportState = 0x750;
 constexpr unsigned kQueryHcaVportContext = 0x762;
 constexpr unsigned kAccessReg = 0x805;
 constexpr unsigned kPaos = 0x5006;
+constexpr unsigned kPmtu = 0x5003;
+constexpr unsigned kModifyNicVportContext = 0x755;
 
 struct PortCommands : ::testing::Test, ObjectRig {
   void answer_state(unsigned admin, unsigned state) {
@@ -43,6 +45,62 @@ TEST_F(PortCommands, SetPortUp_WritesPaosAsLinuxDoes) {
   std::vector<std::byte> expected = header;
   expected.insert(expected.end(), paos.begin(), paos.end());
   EXPECT_EQ(channel.last(), expected);
+}
+
+TEST_F(PortCommands, FrameLimit_GoesToPmtuAndToTheVportAsInLinux) {
+  ASSERT_TRUE(set_frame_limit(channel, 4214).has_value());
+  EXPECT_EQ(channel.last(), IfcMessage("modify_nic_vport_context_in", 512)
+                                .put("opcode", kModifyNicVportContext)
+                                .put("field_select.mtu", 1)
+                                .put("nic_vport_context.mtu", 4214)
+                                .bytes());
+}
+
+TEST_F(PortCommands, FrameLimits_AreAskedForByTheRegisterOfPortOne) {
+  ASSERT_TRUE(query_frame_limits(channel).has_value());
+  const auto header = IfcMessage("access_register_in", 16)
+                          .put("opcode", kAccessReg)
+                          .put("op_mod", 1)
+                          .put("register_id", kPmtu)
+                          .bytes();
+  const auto pmtu = IfcMessage("pmtu_reg", 16).put("local_port", 1).bytes();
+  std::vector<std::byte> expected = header;
+  expected.insert(expected.end(), pmtu.begin(), pmtu.end());
+  EXPECT_EQ(channel.last(), expected);
+}
+
+TEST_F(PortCommands, Address_StandsBehindTheContextAsAListOfOne) {
+  ASSERT_TRUE(announce_address(channel, {{2, 0x50, 0x43, 0, 0, 9}}).has_value());
+  std::vector<std::byte> expected = IfcMessage("modify_nic_vport_context_in", 512)
+                                        .put("opcode", kModifyNicVportContext)
+                                        .put("field_select.addresses_list", 1)
+                                        .put("nic_vport_context.allowed_list_type", 0)
+                                        .put("nic_vport_context.allowed_list_size", 1)
+                                        .bytes();
+  for (const int octet : {0, 0, 2, 0x50, 0x43, 0, 0, 9})
+    expected.push_back(static_cast<std::byte>(octet));
+  EXPECT_EQ(channel.last(), expected);
+}
+
+// A netdev of 4200 is what Linux asks of whoever wants a path MTU of 4096 (iboe_get_mtu), and its
+// port then carries 4222.
+TEST_F(PortCommands, PathMtu_FitsTheFramesOrIsRefusedWithTheGreatestThatDoes) {
+  context.frame_bytes = 1522;
+  EXPECT_TRUE(check_path_mtu(context, prm::QpcMtu::MTU_1024).has_value());
+  EXPECT_EQ(check_path_mtu(context, prm::QpcMtu::MTU_4096).error().text,
+            "path MTU 4096: its packets are up to 4214 bytes and the port's frames 1522 (register "
+            "PMTU); at most 1024 is accepted");
+  context.frame_bytes = 4213;
+  EXPECT_FALSE(check_path_mtu(context, prm::QpcMtu::MTU_4096).has_value());
+  context.frame_bytes = 4214;
+  EXPECT_TRUE(check_path_mtu(context, prm::QpcMtu::MTU_4096).has_value());
+  context.frame_bytes = 300;
+  EXPECT_THAT(check_path_mtu(context, prm::QpcMtu::MTU_256).error().text,
+              ::testing::HasSubstr("none is accepted"));
+}
+
+TEST_F(PortCommands, PathMtuWhereNobodyKnowsTheFrames_IsAccepted) {
+  EXPECT_TRUE(check_path_mtu(context, prm::QpcMtu::MTU_4096).has_value());
 }
 
 TEST_F(PortCommands, State_IsThatOfTheFunctionsOwnVport) {

@@ -58,6 +58,26 @@ TEST_F(Loopback, Write_ArrivesAndCompletes) {
   EXPECT_EQ(host.drain_cq().size(), 1U);
 }
 
+/// Of 1500 bytes and not of 1300: 66 bytes of headers and ICRC, and 4 of FCS, stand around 1400.
+TEST_F(Loopback, PacketsLongerThanThePortsFrames_AreLost) {
+  host.behaviours().pmtu = 10'218;
+  host.port().mtu = 1300;
+  constexpr std::uint32_t kReaches = 1000;
+  constexpr QpOptions kLarge{.mtu = prm::QpcMtu::MTU_2048};
+  host.connect(kClient + 2, kServer + 2, kLarge);
+  host.connect(kServer + 2, kClient + 2, kLarge);
+  host.post_and_ring(kClient + 2, {remote, rkey, lkey, local, 1400, true});
+  write(kReaches, 2048);
+  host.run_until(host.now_ns() + kTimeoutNs);
+  EXPECT_EQ(to.bytes[0], std::byte{0});
+  EXPECT_TRUE(
+      std::ranges::equal(from.bytes.subspan(2048, kReaches), to.bytes.subspan(2048, kReaches)));
+  EXPECT_GT(host.counters().frames_dropped, 0U);
+  host.port().mtu = 1500;
+  host.run_until(host.now_ns() + 4 * kTimeoutNs);
+  EXPECT_TRUE(arrived(1400));
+}
+
 TEST_F(Loopback, UnalignedAddressesAndLength_ArriveExactly) {
   host.post_and_ring(kClient, {remote + 4093, rkey, lkey, local + 4093, 5001, true});
   host.run();
