@@ -63,8 +63,8 @@ Result<bool> apply(BringUpWishes& wishes, std::string_view word) {
     return true;
   }
   if (key != kChecksum) return false;
-  PORTCULLIS_TRY_ASSIGN(const std::string how, one_of(key, value, {"on", "off"}));
-  wishes.checks_answers = how == "on";
+  PORTCULLIS_TRY(one_of(key, value, {"on", "off"}));
+  wishes.checks_answers = value == "on";
   return true;
 }
 

@@ -52,6 +52,11 @@ struct Words {
   std::string steps;
   bool is_quick = false;
   std::uint64_t step_deadline_s = 240;
+  struct Count {
+    const CLI::Option* option = nullptr;
+    std::uint64_t* value = nullptr;
+  };
+  std::vector<Count> counts = {};  // what --quick makes fewer
 };
 
 void add_run_options(CLI::App& app, Options& options, Words& words) {
@@ -72,11 +77,17 @@ void add_run_options(CLI::App& app, Options& options, Words& words) {
          fmt::format("these alone, comma separated:\n{}", fmt::join(light::step_names(), ", ")))
       ->type_name("LIST")
       ->check(check_steps, "");
-  app.add_flag("--quick", words.is_quick, "a tenth of everything; for trying it out");
-  number(app, "--rounds", options.run.rounds, "objects of a lease made and destroyed", kMany);
-  number(app, "--writes", options.run.writes, "round trips over loopback", kMany);
-  number(app, "--revokes", options.run.revokes, "leases revoked by each plan", kMany);
-  number(app, "--fences", options.run.fences, "fences of each plan that is audited", kMany);
+  app.add_flag("--quick", words.is_quick,
+               "a tenth of every count that is not given; for trying it out");
+  words.counts = {
+      {number(app, "--rounds", options.run.rounds, "objects of a lease made and destroyed", kMany),
+       &options.run.rounds},
+      {number(app, "--writes", options.run.writes, "round trips over loopback", kMany),
+       &options.run.writes},
+      {number(app, "--revokes", options.run.revokes, "leases revoked by each plan", kMany),
+       &options.run.revokes},
+      {number(app, "--fences", options.run.fences, "fences of each plan that is audited", kMany),
+       &options.run.fences}};
   number(app, "--step-deadline-s", words.step_deadline_s, "a step that takes longer has failed",
          3'600);
 }
@@ -93,9 +104,8 @@ Result<std::optional<std::string>> parse_run(CLI::App& app, Options& options,
   }
   options.run.step_deadline_ms = words.step_deadline_s * 1'000;
   if (words.is_quick)
-    for (std::uint64_t* const each :
-         {&options.run.rounds, &options.run.writes, &options.run.revokes, &options.run.fences})
-      *each = std::max<std::uint64_t>(*each / 10, 1);
+    for (const Words::Count& each : words.counts)
+      if (each.option->count() == 0) *each.value = std::max<std::uint64_t>(*each.value / 10, 1);
   return text;
 }
 

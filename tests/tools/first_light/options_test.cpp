@@ -33,10 +33,10 @@ TEST(FirstLightOptions, WhatStandsBeforeTheDashes_IsTheEals) {
   EXPECT_THAT(options.run.steps, ElementsAre("key", "end"));
 }
 
-TEST(FirstLightOptions, Quick_IsATenthAndAtLeastOne) {
+TEST(FirstLightOptions, Quick_IsATenthOfWhatIsNotGiven) {
   const auto options = parse({"--quick", "--revokes", "3"}).value();
   EXPECT_EQ(options.run.fences, 1'000u);
-  EXPECT_EQ(options.run.revokes, 1u);
+  EXPECT_EQ(options.run.revokes, 3u);
 }
 
 TEST(FirstLightOptions, ShowAndDiff_TakeBundles) {
