@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Refusal{"", "device \"\"", "model[,..], a PCI address"},
                       Refusal{"03:00", "\"03:00\"", "like 0000:03:00.0"},
                       Refusal{"mlx5_0,vf", "\"vf\"", "trace=FILE expected"},
-                      Refusal{"03:00.0,trace=", "\"trace=\"", "trace=FILE expected"},
+                      Refusal{"03:00.0,trace=", "\"trace=\"", "trace=FILE, link-wait-ms=N"},
                       Refusal{"mlx5_0,checksum=off", "\"checksum=off\"", "brought it up"},
                       Refusal{"03:00.0,checksum=maybe", "\"maybe\"", "on, off expected"},
                       Refusal{"03:00.0,link-wait-ms=600001", "\"600001\"", "0 to 600000"},
