@@ -136,11 +136,12 @@ std::vector<LeaseName> Engine::held_of(const Revoke& wanted) {
 }
 
 void Engine::enqueue(const Revoke& wanted) {
+  const std::vector<LeaseName> names = held_of(wanted);  // from now on they end for this
   if (wanted.names.size() != 1) {
     many_.push_back(wanted);
     return;
   }
-  for (const LeaseName& name : held_of(wanted))
+  for (const LeaseName& name : names)
     singles_[held_.at(name.id).tenant].push_back({name, wanted.plan});
 }
 
@@ -166,6 +167,11 @@ void Engine::revoke_some() {
   revoke_all(names, *plan);
 }
 
+/// Nobody asks where the time to live is over: then a fence that takes its time is all that tells.
+bool Engine::is_ending(const Held& held) const noexcept {
+  return held.asked || manager_->table().state(held.lease.slot) != lease::State::Active;
+}
+
 void Engine::begin(const Challenge& challenge) {
   std::uint64_t nonce = 0;  // the word is compared as memory has it, in whatever order
   static_assert(sizeof nonce == sizeof challenge.nonce);
@@ -184,7 +190,8 @@ void Engine::look_at_challenges() {
     const OpenChallenge each = challenges_.front();
     challenges_.pop_front();
     const auto held = held_.find(each.name.id);
-    if (held == held_.end() || held->second.lease.epoch != each.name.epoch || held->second.asked)
+    if (held == held_.end() || held->second.lease.epoch != each.name.epoch ||
+        is_ending(held->second))
       continue;  // it ends, and not for this
     const bool is_late = now_ns() >= each.until_ns;
     const auto region = manager_->memory(held->second.lease);

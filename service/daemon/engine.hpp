@@ -94,6 +94,7 @@ class Engine {
   /// What stood since the last time.
   void tell_outcomes();
   void look_at_function();
+  [[nodiscard]] bool is_ending(const Held& held) const noexcept;
   void begin(const Challenge& challenge);
   /// Those that were met are told; those that are too late are revoked.
   void look_at_challenges();

@@ -42,13 +42,17 @@ class EngineChallengeTest : public ::testing::Test {
     function_ = attach::Function::bring_up(std::move(opened)).value();
     port_.emplace(
         attach::Port::create(function_->context(), {.gid = attach::kLoopbackGid}).value());
-    engine_ =
-        Engine::create(
-            function_->driver(), {.slots = 1'024, .source_address_index = port_->address_index()},
-            [this](Event event) { events_.push_back(std::move(event)); },
-            [] { return std::uint64_t{1234}; })
-            .value();
+    start(lease::seed_plan());
     client_.emplace(Client::create(function_->context()));
+  }
+  void start(const lease::Plan& plan) {
+    engine_.reset();
+    engine_ = Engine::create(
+                  function_->driver(),
+                  {.slots = 1'024, .plan = plan, .source_address_index = port_->address_index()},
+                  [this](Event event) { events_.push_back(std::move(event)); },
+                  [] { return std::uint64_t{1234}; })
+                  .value();
   }
 
   const Device& device() const { return function_->context().device; }
@@ -225,6 +229,35 @@ TEST_F(EngineChallengeTest, TimeToLiveThatIsOverFirst_EndsAsExpired) {
   work();
   ASSERT_THAT(told<Ended>(), SizeIs(1));
   EXPECT_EQ(told<Ended>()[0].ending.cause, wire::Cause::Expired);
+}
+
+TEST_F(EngineChallengeTest, TimeToLiveThatIsOverFirstWhileTheFenceLingers_EndsAsExpired) {
+  start(lease::nak_first_plan());
+  const auto lease = granted(1, kWithinMs - 20);
+  challenge(lease);
+  let_pass(kWithinMs - 10);
+  engine_->work();  // its fence lingers for 50 ms
+  EXPECT_THAT(told<Ended>(), SizeIs(0));
+  let_pass(20);  // the challenge's time is over, too
+  work();
+  let_pass(60);
+  work();
+  ASSERT_THAT(told<Ended>(), SizeIs(1));
+  EXPECT_EQ(told<Ended>()[0].ending.cause, wire::Cause::Expired);
+}
+
+TEST_F(EngineChallengeTest, RevokedWithOthersThatHaveToWait_EndsForWhoAsked) {
+  const auto first = granted(1);
+  const auto second = granted(2);
+  const auto third = granted(3);
+  challenge(third);
+  let_pass(kWithinMs + 1);
+  engine_->ask(Revoke{.names = {name_of(first), name_of(second)}, .cause = wire::Cause::Server});
+  engine_->ask(Revoke{.names = {name_of(first), name_of(third)}, .cause = wire::Cause::Operator});
+  work();
+  ASSERT_THAT(told<Ended>(), SizeIs(3));
+  EXPECT_EQ(told<Ended>()[2].ending.name, name_of(third));
+  EXPECT_EQ(told<Ended>()[2].ending.cause, wire::Cause::Operator);
 }
 
 TEST_F(EngineChallengeTest, NameThatIsNotHeld_IsPassedOver) {
