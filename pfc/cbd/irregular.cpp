@@ -48,15 +48,20 @@ Topology fabric_of(std::string name, std::uint32_t switches, const std::set<Cabl
   return topology;
 }
 
-/// Random cables between switches that have ports left; where those left are all joined already, a
-/// cable is cut and both ends of it get one to who has two ports left.
+/// Random cables between switches that have ports left. Where those left are all joined already, a
+/// cable is cut, and each end of it gets one to who has ports left.
 class RandomRegular {
  public:
   RandomRegular(std::uint32_t switches, std::uint32_t ports, std::uint32_t seed)
-      : random_(seed), free_(switches, ports) {}
+      : random_(seed),
+        free_(switches, ports),
+        joined_(switches, std::vector<bool>(switches, false)),
+        partners_(switches) {
+    count_partners();
+  }
 
   std::set<Cable> run() {
-    while (join_two() || cut_one()) {
+    while (join_two() || cut_for_one() || cut_for_two()) {
     }
     return std::move(cables_);
   }
@@ -65,39 +70,101 @@ class RandomRegular {
   // The same on every machine, as std::uniform_int_distribution is not.
   std::uint32_t below(std::size_t limit) { return static_cast<std::uint32_t>(random_() % limit); }
 
-  bool join_two() {
-    std::vector<Cable> possible;
-    for (std::uint32_t a = 0; a < free_.size(); ++a)
+  [[nodiscard]] bool are_possible(std::uint32_t a, std::uint32_t b) const {
+    return free_[a] > 0 && free_[b] > 0 && !joined_[a][b];
+  }
+  void count_partners() {
+    possible_ = 0;
+    for (std::uint32_t a = 0; a < free_.size(); ++a) {
+      partners_[a] = 0;
       for (std::uint32_t b = a + 1; b < free_.size() && free_[a] > 0; ++b)
-        if (free_[b] > 0 && !cables_.contains({a, b})) possible.emplace_back(a, b);
-    if (possible.empty()) return false;
-    const Cable chosen = possible[below(possible.size())];
-    cables_.insert(chosen);
-    --free_[chosen.first];
-    --free_[chosen.second];
+        partners_[a] += are_possible(a, b) ? 1 : 0;
+      possible_ += partners_[a];
+    }
+  }
+  /// Nobody can be joined with it any more.
+  void drop(std::uint32_t full) {
+    possible_ -= std::exchange(partners_[full], 0);
+    for (std::uint32_t a = 0; a < full; ++a)
+      if (free_[a] > 0 && !joined_[a][full]) {
+        --partners_[a];
+        --possible_;
+      }
+  }
+
+  void join(std::uint32_t a, std::uint32_t b) {
+    cables_.insert(std::minmax(a, b));
+    joined_[a][b] = joined_[b][a] = true;
+    --free_[a];
+    --free_[b];
+  }
+  void cut(std::uint32_t a, std::uint32_t b) {
+    cables_.erase(std::minmax(a, b));
+    joined_[a][b] = joined_[b][a] = false;
+    ++free_[a];
+    ++free_[b];
+  }
+
+  /// Looks at no more than a row of the pairs: there may be millions of them.
+  bool join_two() {
+    if (possible_ == 0) return false;
+    std::uint32_t left = below(possible_);
+    std::uint32_t a = 0;
+    for (; left >= partners_[a]; ++a) left -= partners_[a];
+    std::uint32_t b = a + 1;
+    for (; left > 0 || !are_possible(a, b); ++b) left -= are_possible(a, b) ? 1 : 0;
+    join(a, b);
+    --partners_[a];
+    --possible_;
+    for (const std::uint32_t end : {a, b})
+      if (free_[end] == 0) drop(end);
     return true;
   }
 
-  bool cut_one() {
+  bool cut_for_one() {
     const auto who = std::ranges::find_if(free_, [](std::uint32_t ports) { return ports >= 2; });
     if (who == free_.end()) return false;
     const auto at = static_cast<std::uint32_t>(who - free_.begin());
     std::vector<Cable> possible;
     for (const auto& [a, b] : cables_)
-      if (a != at && b != at && !cables_.contains(std::minmax(a, at)) &&
-          !cables_.contains(std::minmax(b, at)))
-        possible.emplace_back(a, b);
+      if (a != at && b != at && !joined_[a][at] && !joined_[b][at]) possible.emplace_back(a, b);
+    return rewire(possible, at, at);
+  }
+  bool cut_for_two() {
+    const auto has_port = [](std::uint32_t ports) { return ports > 0; };
+    const auto one = std::ranges::find_if(free_, has_port);
+    if (one == free_.end()) return false;
+    const auto other = std::find_if(one + 1, free_.end(), has_port);
+    if (other == free_.end()) return false;
+    const auto x = static_cast<std::uint32_t>(one - free_.begin());
+    const auto y = static_cast<std::uint32_t>(other - free_.begin());
+    std::vector<Cable> possible;
+    const auto add = [&](std::uint32_t to_x, std::uint32_t to_y) {
+      const bool is_apart = to_x != x && to_x != y && to_y != x && to_y != y;
+      if (is_apart && !joined_[to_x][x] && !joined_[to_y][y]) possible.emplace_back(to_x, to_y);
+    };
+    for (const auto& [a, b] : cables_) {
+      add(a, b);
+      add(b, a);
+    }
+    return rewire(possible, x, y);
+  }
+  /// Cuts one of `possible`; its first end gets a cable to `x`, its second one to `y`.
+  bool rewire(const std::vector<Cable>& possible, std::uint32_t x, std::uint32_t y) {
     if (possible.empty()) return false;
     const auto [a, b] = possible[below(possible.size())];
-    cables_.erase({a, b});
-    cables_.insert(std::minmax(a, at));
-    cables_.insert(std::minmax(b, at));
-    *who -= 2;
+    cut(a, b);
+    join(a, x);
+    join(b, y);
+    count_partners();
     return true;
   }
 
   std::mt19937 random_;
   std::vector<std::uint32_t> free_;
+  std::vector<std::vector<bool>> joined_;
+  std::vector<std::uint32_t> partners_;  // by switch: later ones that it may be joined with
+  std::size_t possible_ = 0;             // all of them
   std::set<Cable> cables_;
 };
 

@@ -5,12 +5,18 @@
 
 #include <gmock/gmock.h>
 
+#include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "pfc/cbd/analysis.hpp"
 #include "pfc/cbd/routing.hpp"
 
 namespace portcullis::pfc::cbd {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -64,6 +70,44 @@ TEST(Generators, FabricsThatNoMemoryHolds_AreRefusedAtOnce) {
   EXPECT_THAT(leaf_spine({.leaves = 1, .spines = kHuge}).error().text, HasSubstr("at most"));
   EXPECT_THAT(fat_tree(64, true).error().text, HasSubstr("64 ports: 2.7e+08"));
   EXPECT_THAT(ring(kHuge, kHuge - 1).error().text, HasSubstr("at most 2.5e+08"));
+}
+
+/// By switch: how many other switches it has a cable to.
+std::vector<std::size_t> switches_beside(const Topology& topology) {
+  std::vector<std::set<NodeId>> beside(topology.nodes.size());
+  for (const Link& link : topology.links)
+    if (topology.nodes[link.from].kind == NodeKind::Switch &&
+        topology.nodes[link.to].kind == NodeKind::Switch)
+      beside[link.from].insert(link.to);
+  std::vector<std::size_t> counts;
+  for (NodeId node = 0; node < topology.nodes.size(); ++node)
+    if (topology.nodes[node].kind == NodeKind::Switch) counts.push_back(beside[node].size());
+  return counts;
+}
+
+TEST(Generators, Jellyfish_GivesEachSwitchItsPorts) {
+  for (std::uint32_t seed = 1; seed <= 60; ++seed)
+    for (const std::uint32_t ports : {2U, 3U, 4U, 7U, 9U})
+      EXPECT_THAT(switches_beside(*jellyfish(10, ports, seed)), Each(ports)) << seed;
+  EXPECT_THAT(switches_beside(*jellyfish(500, 32, 1)), Each(32u));
+}
+
+TEST(Generators, JellyfishOfOddPortsInAll_LeavesOneUnused) {
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    const auto beside = switches_beside(*jellyfish(9, 3, seed));
+    EXPECT_EQ(std::accumulate(beside.begin(), beside.end(), std::size_t{0}), 26u) << seed;
+  }
+}
+
+TEST(Generators, Dragonfly_JoinsEachTwoGroupsOnce) {
+  const Topology fabric = *dragonfly(9, 4, 2);  // of 4 routers, so 8 global links of a group
+  std::multiset<std::pair<NodeId, NodeId>> between;
+  for (const Link& link : fabric.links)
+    if (link.from < 36 && link.to < 36) between.emplace(link.from / 4, link.to / 4);
+  for (NodeId one = 0; one < 9; ++one)
+    for (NodeId other = 0; other < 9; ++other)
+      EXPECT_EQ(between.count({one, other}), one == other ? 12u : 1u);
+  EXPECT_THAT(switches_beside(fabric), Each(3u + 2u));
 }
 
 TEST(Routing, OnlyNextHopsThatComeNearer_AreTaken) {
