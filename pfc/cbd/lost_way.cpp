@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "pfc/cbd/flow_paths.hpp"
@@ -70,13 +72,27 @@ std::optional<std::string> lost_by_routes(const Topology& before, const Topology
   return std::nullopt;
 }
 
-/// Whether all data of a flow comes to its end: nothing stops on the way, nothing goes round.
+/// Whether each way is at its end behind as many links as packets may take.
+bool ends_within(std::uint32_t ttl, const FlowWays& ways, const Graph& turns) {
+  std::set<LinkId> now(ways.first.begin(), ways.first.end());
+  for (std::uint32_t taken = 0; taken < ttl && !now.empty(); ++taken) {
+    std::set<LinkId> next;
+    for (const LinkId link : now) next.insert(turns.out(link).begin(), turns.out(link).end());
+    now = std::move(next);
+  }
+  return now.empty();
+}
+
+/// Whether all data of a flow comes to its end: nothing stops on the way, nothing goes round, and
+/// no packet is too old before it is there.
 bool arrives(const Topology& topology, const Flow& flow, FlowPaths& paths) {
   const FlowWays ways = paths.of(flow);
   if (!ways.is_whole || ways.links.empty()) return false;
-  if (!is_routed(flow)) return topology.links[ways.links.back()].to == flow.to;
+  if (!is_routed(flow))
+    return topology.links[ways.links.back()].to == flow.to &&
+           (flow.ttl == 0 || ways.links.size() <= flow.ttl);
   const Graph turns(topology.links.size(), ways.turns);
-  return cyclic_components(turns).empty();
+  return cyclic_components(turns).empty() && (flow.ttl == 0 || ends_within(flow.ttl, ways, turns));
 }
 
 }  // namespace

@@ -276,12 +276,12 @@ class Rerouter {
     return true;
   }
 
-  /// A shortest path of turns that fit; empty when none is found.
+  /// A shortest path of turns that fit, within the flow's TTL; empty when none is found.
   std::vector<LinkId> path_of(const Flow& flow, const Tree* along) {
     std::set<Edge> refused;
     for (std::size_t trial = 0; trial < kMostPaths; ++trial) {
       std::vector<LinkId> path = shortest(flow, refused, along);
-      if (path.empty()) return {};
+      if (path.empty() || (flow.ttl != 0 && path.size() > flow.ttl)) return {};
       const std::size_t mark = taken_.mark();
       std::size_t at = 1;
       while (at < path.size() && taken_.try_add({{{path[at - 1], path[at]}}}, {{flow.priority}}))

@@ -94,6 +94,21 @@ TEST(Reroute, FlowsRoundARing_OneGoesTheOtherWay) {
   EXPECT_TRUE(analyse(read_back(found->topology), 0, {}).is_free_of_cycles());
 }
 
+Topology ring_of_six(std::uint32_t ttl) {
+  Topology fabric = *ring(6, 2);
+  for (Flow& flow : fabric.flows) flow.ttl = ttl;
+  return fabric;
+}
+
+TEST(Reroute, OtherWaysThatPacketsAreTooOldFor_AreNoWays) {
+  // Of four links clockwise, and of six the other way.
+  EXPECT_THAT(reroute(ring_of_six(4), {0}, Traffic::All).error().text,
+              HasSubstr("no other ways were found"));
+  const auto found = reroute(ring_of_six(6), {0}, Traffic::All);
+  ASSERT_TRUE(found.has_value()) << found.error().text;
+  EXPECT_EQ(found->flows, 1u);
+}
+
 TEST(Reroute, LinksOneWayRoundARing_HaveNoOtherWays) {
   Topology fabric = *ring(4, 3);
   // Only clockwise: without the links that lead back between switches.
@@ -182,6 +197,41 @@ TEST(LostWay, FlowThatEndsElsewhere_IsNamed) {
   Topology after = before;
   after.flows[1].path.pop_back();
   EXPECT_EQ(lost_way(before, after, Traffic::Flows), "flow f1");
+}
+
+TEST(LostWay, FlowThatIsTooOldAtTheEndOfALongerPath_IsNamed) {
+  const Topology before = ring_of_six(4);
+  Topology after = before;
+  after.flows[0].path = reroute(ring_of_six(6), {0}, Traffic::All)->topology.flows[0].path;
+  EXPECT_EQ(lost_way(before, after, Traffic::Flows), "flow f0");
+}
+
+TEST(LostWay, RoutedFlowThatIsTooOldOnOneOfItsWays_IsNamed) {
+  Topology before;
+  const NodeId from = before.add_node("from", NodeKind::Host);
+  const NodeId a = before.add_node("a", NodeKind::Switch);
+  const NodeId b = before.add_node("b", NodeKind::Switch);
+  const NodeId c = before.add_node("c", NodeKind::Switch);
+  const NodeId to = before.add_node("to", NodeKind::Host);
+  before.add_link(from, a);
+  const LinkId detour = before.add_link(a, b);
+  const LinkId rest = before.add_link(b, c);
+  const LinkId direct = before.add_link(a, c);
+  const LinkId last = before.add_link(c, to);
+  before.routes = {{a, to, direct}, {b, to, rest}, {c, to, last}};
+  Flow flow;
+  flow.name = "f";
+  flow.from = from;
+  flow.to = to;
+  flow.is_routed = true;
+  flow.ttl = 3;
+  before.flows = {flow};
+  Topology after = before;
+  after.routes.push_back({a, to, detour});
+  EXPECT_EQ(lost_way(before, after, Traffic::Flows), "flow f");
+  EXPECT_EQ(lost_way(after, before, Traffic::Flows), std::nullopt);
+  after.flows[0].ttl = before.flows[0].ttl = 4;
+  EXPECT_EQ(lost_way(before, after, Traffic::Flows), std::nullopt);
 }
 
 }  // namespace
