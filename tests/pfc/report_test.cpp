@@ -93,6 +93,21 @@ TEST(Report, OfFailures_SaysHowMany) {
   EXPECT_THAT(page, HasSubstr("other than 2 cables"));
 }
 
+TEST(Report, OfFailuresOfSomeData_SaysWhatWasNotLookedAt) {
+  const auto [outcome, page] = reported("some", {"cbd", "leaf-spine:4,2,1", "--fail", "2", "--most",
+                                                 "5", "--traffic", "routes", "--priority", "0"});
+  EXPECT_THAT(page, HasSubstr("Only the sets that were drawn were looked at"));
+  EXPECT_THAT(page, HasSubstr("Only the paths of routes were looked at"));
+  EXPECT_THAT(page, HasSubstr("Only priority 0 was asked for"));
+}
+
+TEST(Report, OfAFluidRunWithDelays_CountsNothingOnTheWireAsArrived) {
+  const auto [outcome, page] =
+      reported("delayed", {"fluid", "ring-3", "--set", "d=0.125", "--until", "5"});
+  EXPECT_THAT(page, HasSubstr("<th>sent over its last link</th>"));
+  EXPECT_THAT(page, Not(HasSubstr("arrived")));
+}
+
 TEST(Report, NamesFromOutside_StayText) {
   const std::string file = ::testing::TempDir() + "pfc_report_names.json";
   std::ofstream(file) << R"({"name": "<b>x</b>", "nodes": [{"name": "<i>", "kind": "host"},

@@ -209,6 +209,15 @@ std::vector<std::vector<std::string>> cycle_rows(const pfc::Topology& topology,
   return rows;
 }
 
+/// What of the fabric's data nobody wanted to be looked at.
+void add_what_was_asked(const CbdOptions& options, std::vector<std::string>& limits) {
+  if (options.traffic != "all")
+    limits.push_back("Only the paths of " + options.traffic + " were looked at (--traffic).");
+  if (!options.priorities.empty())
+    limits.push_back(
+        fmt::format("Only priority {} was asked for.", fmt::join(options.priorities, ", ")));
+}
+
 Result<void> report_page(const pfc::Topology& topology, const CbdOptions& options,
                          Arguments arguments, const std::vector<cbd::Analysis>& analyses) {
   Page page("cbd", arguments, topology);
@@ -217,11 +226,7 @@ Result<void> report_page(const pfc::Topology& topology, const CbdOptions& option
       "A circle is what a deadlock needs, not a deadlock: whether traffic fills it, fluid and "
       "packet show.",
       "Failures of cables, and routes while they change, were not looked at (--fail)."};
-  if (options.traffic != "all")
-    limits.push_back("Only the paths of " + options.traffic + " were looked at (--traffic).");
-  if (!options.priorities.empty())
-    limits.push_back(
-        fmt::format("Only priority {} was asked for.", fmt::join(options.priorities, ", ")));
+  add_what_was_asked(options, limits);
   page.not_looked_at(limits);
   std::vector<pfc::LinkId> cycle;
   for (const cbd::Analysis& analysis : analyses)
@@ -233,14 +238,17 @@ Result<void> report_page(const pfc::Topology& topology, const CbdOptions& option
 }
 
 Result<void> failures_page(const pfc::Topology& topology, const CbdOptions& options,
-                           Arguments arguments, const std::string& text) {
+                           Arguments arguments, const std::string& text, bool is_sampled) {
   Page page("cbd", arguments, topology);
   page.printed(text);
-  page.not_looked_at(
-      {fmt::format("Sets of other than {} cables, and whole nodes, were not looked at.",
-                   options.failures.failures),
-       "A circle is what a deadlock needs, not a deadlock: whether traffic fills it, fluid and "
-       "packet show."});
+  std::vector<std::string> limits{
+      fmt::format("Sets of other than {} cables, and whole nodes, were not looked at.",
+                  options.failures.failures),
+      "A circle is what a deadlock needs, not a deadlock: whether traffic fills it, fluid and "
+      "packet show."};
+  if (is_sampled) limits.emplace_back("Only the sets that were drawn were looked at (--most).");
+  add_what_was_asked(options, limits);
+  page.not_looked_at(limits);
   page.fabric({});
   return page.write(options.report);
 }
@@ -291,7 +299,8 @@ int sweep(const pfc::Topology& topology, CbdOptions& options, Arguments argument
                       : cbd::failures_text(topology, *swept, options.failures));
   if (!options.report.empty())
     if (const auto written = failures_page(topology, options, arguments,
-                                           cbd::failures_text(topology, *swept, options.failures));
+                                           cbd::failures_text(topology, *swept, options.failures),
+                                           swept->is_sampled);
         !written)
       return refuse(console, "pfc-deadlock cbd", written.error());
   return swept->is_free_of_cycles() ? kExitDone : kExitCycle;

@@ -149,7 +149,7 @@ Result<void> report(const Options& options, Arguments arguments, const Topology&
   page.heading("Ingresses that stored something");
   page.table({"link", "most", "XOFF", "XON", "buffer"}, ingress_rows(topology, run));
   page.heading("Flows");
-  page.table({"flow", "arrived", "rate at the end"}, flow_rows(topology, run));
+  page.table({"flow", "sent over its last link", "rate at the end"}, flow_rows(topology, run));
   return page.write(options.report);
 }
 
