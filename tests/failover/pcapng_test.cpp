@@ -256,6 +256,13 @@ TEST(Pcapng, DroppedFrames_AreThoseOfTheLastStatisticsOfEachInterface) {
             47U);
 }
 
+TEST(Pcapng, StatisticsThatTellOfNoDrops_TakeNothingBack) {
+  const std::string silent = little_endian.block(5, little(0, 4) + little(0, 8));
+  const std::string of_system =
+      little_endian.block(5, little(0, 4) + little(0, 8) + little_endian.option(7, little(4, 8)));
+  EXPECT_EQ(dropped(one_interface + statistics(0, 3, 1) + of_system + silent), 7U);
+}
+
 TEST(Pcapng, DroppedFrames_AreAddedUpFromPacketToPacket) {
   const std::string three = little_endian.option(4, little(3, 8));
   EXPECT_EQ(dropped(one_interface + little_endian.enhanced(0, 1, write_only(5, 0), three) +

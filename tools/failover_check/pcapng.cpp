@@ -40,7 +40,9 @@ struct Interface {
   std::uint64_t units_per_second = 1'000'000;  // s4.2, if_tsresol
   std::int64_t offset_s = 0;                   // if_tsoffset
   std::uint64_t dropped_before = 0;            // as its packets say
-  std::uint64_t dropped_at_last = 0;           // as its statistics say
+  // As its statistics say: those that told it last.
+  std::uint64_t dropped_by_interface = 0;
+  std::uint64_t dropped_by_system = 0;
 
   [[nodiscard]] CaptureTime time_of(std::uint64_t stamp) const {
     const Nanoseconds units = units_per_second, offset = Nanoseconds{offset_s} * kNsPerSecond;
@@ -178,7 +180,8 @@ class Reader {
   }
   void end_section() {
     for (const Interface& one : interfaces_)
-      dropped_ = sum(dropped_, std::max(one.dropped_before, one.dropped_at_last));
+      dropped_ = sum(dropped_, std::max(one.dropped_before,
+                                        sum(one.dropped_by_interface, one.dropped_by_system)));
     interfaces_before_ += interfaces_.size();
     interfaces_.clear();
   }
@@ -285,22 +288,19 @@ class Reader {
     return take_(one);
   }
 
-  /// Counts since the capture began: the last ones hold.
+  /// Counts since the capture began: the last ones hold. Each may be left out, which takes nothing
+  /// back.
   Result<void> statistics(Bytes body) {
     constexpr std::size_t kFields = 12;
     constexpr std::uint64_t kByInterface = 5, kBySystem = 7;  // isb_ifdrop, isb_osdrop
     PORTCULLIS_TRY(want(body, kFields));
     PORTCULLIS_TRY_ASSIGN(Interface* const of, described(number(body, 0, 4)));
-    std::uint64_t dropped = 0;
-    PORTCULLIS_TRY(
-        each_option(body.subspan(kFields), [&](std::uint64_t code, Bytes value) -> Result<void> {
-          if (code != kByInterface && code != kBySystem) return {};
-          PORTCULLIS_TRY_ASSIGN(const std::uint64_t count, option(code, value, 8));
-          dropped = sum(dropped, count);
-          return {};
-        }));
-    of->dropped_at_last = dropped;
-    return {};
+    return each_option(body.subspan(kFields), [&](std::uint64_t code, Bytes value) -> Result<void> {
+      if (code != kByInterface && code != kBySystem) return {};
+      PORTCULLIS_TRY_ASSIGN(const std::uint64_t count, option(code, value, 8));
+      (code == kByInterface ? of->dropped_by_interface : of->dropped_by_system) = count;
+      return {};
+    });
   }
 
   Bytes bytes_;
