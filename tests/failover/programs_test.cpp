@@ -276,7 +276,7 @@ TEST(ImportProgram, WhatItCannotTake_IsOneLineAndStatusTwo) {
   ImportCommand nowhere = import_of("/nowhere.pcap");
   Console missing;
   EXPECT_EQ(run_import(nowhere, missing.io), kExitBad);
-  EXPECT_THAT(missing.err.str(), HasSubstr("/nowhere.pcap: cannot be read"));
+  EXPECT_THAT(missing.err.str(), HasSubstr("/nowhere.pcap cannot be read"));
   nowhere.captured_at = "responder";
   Console place;
   EXPECT_EQ(run_import(nowhere, place.io), kExitBad);
@@ -334,7 +334,13 @@ TEST(ClassifyProgram, MissingFile_IsRefusedByName) {
   ListCommand command;
   command.path = "/nowhere/dump.json";
   EXPECT_EQ(run_classify(command, console.io), kExitBad);
-  EXPECT_THAT(console.err.str(), HasSubstr("/nowhere/dump.json: cannot be read"));
+  EXPECT_THAT(console.err.str(), HasSubstr("/nowhere/dump.json cannot be read"));
+}
+
+TEST(ClassifyProgram, FileThatFailsToBeRead_IsNotTakenForAnEmptyOne) {
+  const auto read = read_file("/proc/self/mem");  // nothing is at its address 0
+  ASSERT_FALSE(read.has_value());
+  EXPECT_THAT(read.error().text, HasSubstr("/proc/self/mem cannot be read"));
 }
 
 TEST(ClassifyProgram, Folder_IsRefusedByName) {
@@ -342,7 +348,7 @@ TEST(ClassifyProgram, Folder_IsRefusedByName) {
   ListCommand command;
   command.path = "/";
   EXPECT_EQ(run_classify(command, console.io), kExitBad);
-  EXPECT_THAT(console.err.str(), HasSubstr("/: cannot be read"));
+  EXPECT_THAT(console.err.str(), HasSubstr("/ cannot be read"));
 }
 
 TEST(ProtocolsProgram, BoundThatIsRefused_IsAllThatIsPrinted) {

@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <sstream>
+#include <cstddef>
+#include <ostream>
 #include <utility>
 
 #include "failover/classify/classify.hpp"
@@ -17,6 +15,7 @@
 #include "failover/protocols/table.hpp"
 #include "failover/protocols/text.hpp"
 #include "failover/report/json_report.hpp"
+#include "program/input_file.hpp"
 #include "program/output_file.hpp"
 #include "tools/failover_check/capture.hpp"
 #include "tools/failover_check/verify_log.hpp"
@@ -71,17 +70,8 @@ Result<ExploreOptions> explorer_options(const SearchOptions& search, const Strea
 }
 
 Result<std::string> read_file(const std::string& path) {
-  std::ostringstream text;
-  if (path == "-") {
-    text << std::cin.rdbuf();
-    return text.str();
-  }
-  const std::ifstream file(path);
-  std::error_code ignored;
-  if (!file || std::filesystem::is_directory(path, ignored))
-    return fail(Errc::NotFound, fmt::format("{}: cannot be read; a file is accepted", path));
-  text << file.rdbuf();
-  return text.str();
+  constexpr std::size_t kMostBytes = std::size_t{1} << 32U;
+  return program::read_input(path == "-" ? "/dev/stdin" : path, kMostBytes);
 }
 
 namespace {

@@ -102,7 +102,7 @@ int refuse(const Streams& io, const Error& error);
 [[nodiscard]] Result<failover::ExploreOptions> explorer_options(const SearchOptions& search,
                                                                 const Streams& io);
 
-/// Of "-" standard input.
+/// Of "-" standard input. All of it: a part would lack what is outstanding. 4 GiB at most.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 [[nodiscard]] Result<void> write_file(const std::string& path, const std::string& text);
 
