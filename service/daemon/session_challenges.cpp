@@ -29,9 +29,10 @@ Result<wire::ByteArray<8>> draw_nonce() {
 }  // namespace
 
 /// Its time runs from the answer on, not from the grant: a journal that is slow is not the
-/// holder's.
-Result<void> Sessions::begin_challenge(BookedLease& lease) {
-  if (limits_.challenge_ms == 0) return {};
+/// holder's. Nor is a configuration that was read between: who asked for a lease without write when
+/// that was accepted could never meet it.
+Result<void> Sessions::begin_challenge(BookedLease& lease, std::uint8_t access) {
+  if (limits_.challenge_ms == 0 || (access & wire::kMayWrite) == 0) return {};
   PORTCULLIS_TRY_ASSIGN(const auto nonce, draw_nonce());
   lease.challenge = {.nonce = nonce, .until_ns = now_ns() + limits_.challenge_ms * kNsPerMs};
   ports_.ask(

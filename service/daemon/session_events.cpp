@@ -143,7 +143,7 @@ void Sessions::hear(const Recorded& recorded) {
     lease->holders.clear();
     return start_revoke(*lease, wire::Cause::Server, wire::Plan::Default);
   }
-  if (const auto begun = begin_challenge(*lease); !begun) {
+  if (const auto begun = begin_challenge(*lease, asked.wanted.access); !begun) {
     if (ports_.log) ports_.log("no challenge can be drawn: " + begun.error().text);
     lease->holders.clear();  // nobody was told of it
     start_revoke(*lease, wire::Cause::Server, wire::Plan::Default);

@@ -146,7 +146,7 @@ class Sessions {
   void hear_challenge_met(const ChallengeMet& met);
   /// Of a lease that is about to be told, where challenges are configured. System when the kernel
   /// gives no random number.
-  [[nodiscard]] Result<void> begin_challenge(BookedLease& lease);
+  [[nodiscard]] Result<void> begin_challenge(BookedLease& lease, std::uint8_t access);
 
   [[nodiscard]] std::optional<wire::Refusal> objection(const Asking& asking,
                                                        const wire::AllocRequest& wanted);

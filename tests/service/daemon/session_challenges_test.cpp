@@ -166,6 +166,21 @@ TEST_F(SessionChallengesTest, LimitsReadAgain_CountForGrantsToldFromThenOn) {
   EXPECT_EQ(ask(1, challenged).challenge, wire::Challenge::Open);
 }
 
+TEST_F(SessionChallengesTest,
+       LimitsReadWhileALeaseWithoutWriteIsUnderWay_LeaveItWithoutAChallenge) {
+  start({}, {});
+  greet(1);
+  auto read_alone = wanted();
+  read_alone.access = wire::kMayRead;
+  say(1, Op::LeaseAlloc, read_alone);
+  const Alloc alloc = next_asked<Alloc>();
+  sessions->set_limits({.challenge_ms = 1'000});
+  hear_granted(alloc, 5);
+  sessions->hear(Recorded{.ticket = alloc.ticket, .done = {}});
+  EXPECT_THAT(asked, IsEmpty());
+  EXPECT_EQ(ask(1, name(5)).challenge, wire::Challenge::None);
+}
+
 TEST_F(SessionChallengesTest, ServerWithoutChallenges_SaysThatThereIsNone) {
   start({}, {});
   greet(1);
