@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,7 +71,7 @@ wire::HelloAnswer Keeper::server() const {
 }
 
 template <class T>
-Result<T> Keeper::have_done(std::function<Result<T>()> what) {
+Result<T> Keeper::have_done(std::function<Result<T>()> what, std::optional<std::uint64_t> most_ms) {
   auto promise = std::make_shared<std::promise<Result<T>>>();
   auto done = promise->get_future();
   {
@@ -77,6 +79,8 @@ Result<T> Keeper::have_done(std::function<Result<T>()> what) {
     jobs_.emplace_back([promise, what = std::move(what)] { promise->set_value(what()); });
   }
   wake();
+  if (most_ms && done.wait_for(std::chrono::milliseconds(*most_ms)) != std::future_status::ready)
+    return fail(Errc::Timeout, "no answer in " + std::to_string(*most_ms) + " ms");
   return done.get();
 }
 
@@ -84,11 +88,13 @@ Result<KeptLease> Keeper::alloc(const wire::AllocRequest& wanted) {
   return have_done<KeptLease>([this, wanted] { return do_alloc(wanted); });
 }
 
-Result<wire::ChallengeAnswer> Keeper::challenge(std::uint64_t id, std::uint64_t epoch) {
-  return have_done<wire::ChallengeAnswer>([this, id, epoch]() -> Result<wire::ChallengeAnswer> {
+Result<wire::ChallengeAnswer> Keeper::challenge(std::uint64_t id, std::uint64_t epoch,
+                                                std::optional<std::uint64_t> most_ms) {
+  const auto ask = [this, id, epoch]() -> Result<wire::ChallengeAnswer> {
     if (!connection_) return gone();
     return connection_->challenge({.id = id, .epoch = epoch});
-  });
+  };
+  return have_done<wire::ChallengeAnswer>(ask, most_ms);
 }
 
 Result<wire::RevokeAnswer> Keeper::release(std::uint64_t id, std::uint64_t epoch, wire::Plan plan) {

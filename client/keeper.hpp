@@ -74,8 +74,10 @@ class Keeper {
   /// Errors as Connection's; DeviceGone while the server cannot be reached.
   [[nodiscard]] Result<KeptLease> alloc(const wire::AllocRequest& wanted);
   /// What the server asks of the lease's holder, and whether it has seen it. NotFound once the
-  /// lease has ended.
-  [[nodiscard]] Result<wire::ChallengeAnswer> challenge(std::uint64_t id, std::uint64_t epoch);
+  /// lease has ended; Timeout without an answer within `most_ms`, where that is less than a request
+  /// has.
+  [[nodiscard]] Result<wire::ChallengeAnswer> challenge(
+      std::uint64_t id, std::uint64_t epoch, std::optional<std::uint64_t> most_ms = std::nullopt);
   /// Closes the gate, and then has the lease revoked.
   [[nodiscard]] Result<wire::RevokeAnswer> release(std::uint64_t id, std::uint64_t epoch,
                                                    wire::Plan plan = wire::Plan::Default);
@@ -118,9 +120,10 @@ class Keeper {
   [[nodiscard]] std::uint64_t patience_ms() const;
   [[nodiscard]] Result<KeptLease> do_alloc(const wire::AllocRequest& wanted);
   [[nodiscard]] Result<wire::RevokeAnswer> do_release(const wire::RevokeRequest& wanted);
-  /// Has the keeper's thread do it, and waits.
+  /// Has the keeper's thread do it, and waits. Timeout: it is done all the same, and nobody hears.
   template <class T>
-  [[nodiscard]] Result<T> have_done(std::function<Result<T>()> what);
+  [[nodiscard]] Result<T> have_done(std::function<Result<T>()> what,
+                                    std::optional<std::uint64_t> most_ms = std::nullopt);
   void wake() noexcept;
   [[nodiscard]] tl::unexpected<Error> gone() const;
 

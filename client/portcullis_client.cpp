@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -111,6 +112,21 @@ portcullis_lease lease_of(const wire::AllocAnswer& from, const portcullis_gate* 
   to.access = from.access;
   to.gate = gate;
   return to;
+}
+
+int ask_challenge(portcullis_client* of, const portcullis_lease* lease,
+                  std::optional<std::uint64_t> most_ms, portcullis_challenge* challenge,
+                  portcullis_error* error) {
+  if (of == nullptr || lease == nullptr || challenge == nullptr)
+    return tell(error, PORTCULLIS_INVALID, "client, lease or challenge is NULL");
+  return guarded(error, [&] {
+    const auto answer = of->keeper->challenge(lease->id, lease->epoch, most_ms);
+    if (!answer) return tell(error, answer.error());
+    challenge->left_ms = answer->left_ms;
+    std::copy(answer->nonce.begin(), answer->nonce.end(), std::begin(challenge->nonce));
+    challenge->state = static_cast<std::uint8_t>(answer->challenge);
+    return static_cast<int>(PORTCULLIS_OK);
+  });
 }
 
 portcullis_end end_of(const client::KeptEnd& from) {
@@ -215,25 +231,20 @@ int portcullis_client_alloc(portcullis_client* of, const portcullis_request* req
 
 int portcullis_client_challenge(portcullis_client* of, const portcullis_lease* lease,
                                 portcullis_challenge* challenge, portcullis_error* error) {
-  if (of == nullptr || lease == nullptr || challenge == nullptr)
-    return tell(error, PORTCULLIS_INVALID, "client, lease or challenge is NULL");
-  return guarded(error, [&] {
-    const auto answer = of->keeper->challenge(lease->id, lease->epoch);
-    if (!answer) return tell(error, answer.error());
-    challenge->left_ms = answer->left_ms;
-    std::copy(answer->nonce.begin(), answer->nonce.end(), std::begin(challenge->nonce));
-    challenge->state = static_cast<std::uint8_t>(answer->challenge);
-    return static_cast<int>(PORTCULLIS_OK);
-  });
+  return ask_challenge(of, lease, std::nullopt, challenge, error);
 }
 
 int portcullis_client_challenge_wait(portcullis_client* of, const portcullis_lease* lease,
                                      uint32_t most_ms, portcullis_challenge* challenge,
                                      portcullis_error* error) {
-  constexpr std::chrono::milliseconds kBetween{2};  // the server looks about every millisecond
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms);
+  using std::chrono::milliseconds;
+  constexpr milliseconds kBetween{2};  // the server looks about every millisecond
+  constexpr milliseconds kLeast{100};  // for an answer that is under way
+  const auto until = std::chrono::steady_clock::now() + milliseconds(most_ms);
   for (;;) {
-    const int asked = portcullis_client_challenge(of, lease, challenge, error);
+    const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+    const auto patience_ms = static_cast<std::uint64_t>(std::max(left, kLeast).count());
+    const int asked = ask_challenge(of, lease, patience_ms, challenge, error);
     if (asked != PORTCULLIS_OK || challenge->state != PORTCULLIS_CHALLENGE_OPEN) return asked;
     if (std::chrono::steady_clock::now() >= until)
       return tell(error, PORTCULLIS_TIMEOUT, "the server has not seen the challenge's number yet");

@@ -131,7 +131,8 @@ typedef struct {
 int portcullis_client_challenge(portcullis_client* client, const portcullis_lease* lease,
                                 portcullis_challenge* challenge, portcullis_error* error);
 // The same, asked again and again until it is not OPEN any more: after the WRITE has completed.
-// PORTCULLIS_TIMEOUT when it is after `most_ms`.
+// PORTCULLIS_TIMEOUT when it is after `most_ms`, or when nobody has answered then; 100 ms for an
+// answer it has in any case.
 int portcullis_client_challenge_wait(portcullis_client* client, const portcullis_lease* lease,
                                      uint32_t most_ms, portcullis_challenge* challenge,
                                      portcullis_error* error);

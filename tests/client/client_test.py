@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 LEASED, LIBRARY, SOURCE, COMPILER, PROGRAM_IN_C, FAILOVER_CHECK = sys.argv[1:7]
@@ -158,6 +159,18 @@ class ClientLibrary(unittest.TestCase):
         self.server.process.send_signal(signal.SIGCONT)
         self.assertEqual((end.id, end.epoch, end.is_known), (lease.id, lease.epoch, False))
         self.assertFalse(lease.is_open)
+
+    def test_challenge_of_a_server_that_hangs_is_waited_for_as_long_as_asked(self):
+        client = self.client()
+        lease = self.alloc(client)
+        self.server.process.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        with self.assertRaises(portcullis_client.Error) as error:
+            client.challenge(lease, wait_ms=200)
+        took = time.monotonic() - began
+        self.server.process.send_signal(signal.SIGCONT)
+        self.assertEqual(error.exception.code, 7)  # PORTCULLIS_TIMEOUT
+        self.assertLess(took, 4)  # of a request it is 5 s
 
     def test_server_that_is_gone_is_an_error_and_no_end_of_the_client(self):
         client = self.client()
