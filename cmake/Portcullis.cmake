@@ -55,6 +55,7 @@ endfunction()
 function(portcullis_test name)
   cmake_parse_arguments(ARG "" "" "LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES PORTCULLIS_TEST ON)
   target_link_libraries(${name} PRIVATE portcullis_flags ${ARG_LINKS}
                         GTest::gmock GTest::gtest_main)
   # For a machine with other work to do and for sanitizers: no case takes a minute alone.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "program/version.hpp"
+
 namespace portcullis::program {
 namespace {
 
@@ -17,6 +19,7 @@ tl::unexpected<Error> refuse(std::string text) {
 
 Result<std::optional<std::string>> parse_arguments(CLI::App& app,
                                                    std::vector<std::string> arguments) {
+  answer_version(app);
   std::ranges::reverse(arguments);  // CLI11 takes the last argument first
   try {
     app.parse(std::move(arguments));

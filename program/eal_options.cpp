@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "program/command_line.hpp"
+#include "program/version.hpp"
 
 namespace portcullis::program {
 namespace {
@@ -23,9 +24,8 @@ std::vector<std::string> own_prefixes(const CLI::App& app, std::string_view fore
 }
 
 /// --help and --version are answered on either side of `--`.
-bool asks_for_text(const CLI::App& app, const std::string& word) {
-  return word == "--help" || word == "-h" ||
-         (word == "--version" && app.get_version_ptr() != nullptr);
+bool asks_for_text(const std::string& word) {
+  return word == "--help" || word == "-h" || word == "--version";
 }
 
 }  // namespace
@@ -52,6 +52,7 @@ Result<CommandLine> split_command_line(int argc, const char* const* argv,
 
 Result<EalOptions> parse_behind_eal(CLI::App& app, int argc, const char* const* argv,
                                     std::string_view foreign_prefix) {
+  answer_version(app);
   PORTCULLIS_TRY_ASSIGN(auto parts,
                         split_command_line(argc, argv, own_prefixes(app, foreign_prefix)));
   EalOptions options;
@@ -61,7 +62,7 @@ Result<EalOptions> parse_behind_eal(CLI::App& app, int argc, const char* const* 
     (is_foreign ? options.foreign : ours).push_back(word);
   }
   for (const std::string& word : parts.eal)
-    if (asks_for_text(app, word)) ours = {word};
+    if (asks_for_text(word)) ours = {word};
   PORTCULLIS_TRY_ASSIGN(options.text, parse_arguments(app, std::move(ours)));
   options.eal = std::move(parts.eal);
   return options;

@@ -14,6 +14,7 @@
 
 #include "prm/registry.hpp"
 #include "program/standard_streams.hpp"
+#include "program/version.hpp"
 
 namespace {
 
@@ -23,10 +24,13 @@ using portcullis::prm::Member;
 using portcullis::prm::MemberKind;
 
 constexpr std::string_view kHelp =
-    "usage: prm-dump [LAYOUT..]\n"
+    "usage: prm-dump [LAYOUT..]\n\n"
     "Prints 'layout field bit_offset bit_width', tab-separated, for the layouts named, or for "
     "all.\n"
-    "Names are those of linux/mlx5/mlx5_ifc.h; mlx5_* are structs of device.h and mlx5dv.h.\n";
+    "Names are those of linux/mlx5/mlx5_ifc.h; mlx5_* are structs of device.h and mlx5dv.h.\n\n"
+    "  --version   prints which build it is\n"
+    "  -h, --help  prints this\n\n"
+    "exit status: 0 printed, 1 bad arguments\n";
 
 constexpr int kExitUsage = 1;
 
@@ -55,13 +59,18 @@ int dump(const std::vector<std::string_view>& arguments) {
       std::cout << kHelp;
       return 0;
     }
+    if (argument == "--version") {
+      std::cout << portcullis::program::version_text("prm-dump") << '\n';
+      return 0;
+    }
     const LayoutInfo* layout = find_layout(argument);
     if (layout == nullptr) {
       const std::string_view what = argument.starts_with('-') ? "option" : "layout";
-      fmt::print(stderr,
-                 "prm-dump: no {} '{}'; accepted are --help and the first column of what "
-                 "prm-dump prints without arguments\n",
-                 what, argument);
+      fmt::print(
+          stderr,
+          "prm-dump: no {} '{}'; accepted are --help, --version and the first column of what "
+          "prm-dump prints without arguments\n",
+          what, argument);
       return kExitUsage;
     }
     append_fields(out, layout->name, layout->members, "", 0);

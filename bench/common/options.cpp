@@ -12,6 +12,7 @@
 #include "model/model.hpp"
 #include "probes/probe.hpp"
 #include "program/eal_options.hpp"
+#include "program/version.hpp"
 
 namespace portcullis::bench {
 namespace {
@@ -48,8 +49,7 @@ std::string check_drop(const std::string& name) {
 
 std::string version_of(const ProgramInfo& info) {
   const std::string probes = probes::build_note();
-  return fmt::format("{} (portcullis {}{}{})", info.name, PORTCULLIS_VERSION,
-                     probes.empty() ? "" : ", with ", probes);
+  return program::version_text(info.name, probes.empty() ? probes : "with " + probes);
 }
 
 void add_common(CLI::App& app, const ProgramInfo& info, Options& options) {

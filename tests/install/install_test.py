@@ -57,7 +57,8 @@ def prefix(target: str, cmake: str, build: str):
     first = pathlib.Path(target + ".first")
     for path in (first, pathlib.Path(target)):
         shutil.rmtree(path, ignore_errors=True)
-    run([cmake, "--install", build, "--component", "library", "--prefix", str(first)])
+    for component in ("library", "development"):
+        run([cmake, "--install", build, "--component", component, "--prefix", str(first)])
     first.rename(target)
 
 

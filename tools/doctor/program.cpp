@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "pmd/lcores.hpp"
 #include "pmd/vfio_function.hpp"
+#include "program/version.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/doctor/kept_checks.hpp"
 #include "tools/doctor/report.hpp"
@@ -33,6 +34,7 @@ Nothing is changed: the commands are yours to run.
   --no-open        does not open the function
   --json           prints one JSON object
   --root=DIR       examines DIR/sys, DIR/proc and DIR/dev instead; opens nothing
+  --version        prints which build it is
   -h, --help       prints this
 
   missing  --device=DEVICE cannot work without it
@@ -46,6 +48,7 @@ docs/doctor.md says where each answer comes from. Without a card: --device=model
 
 struct Options {
   bool help = false;
+  bool version = false;
   bool json = false;
   bool open = true;
   std::string bdf;
@@ -60,6 +63,8 @@ Result<Options> parse(std::span<const std::string_view> arguments) {
     const std::string_view argument = arguments[i];
     if (argument == "-h" || argument == "--help") {
       options.help = true;
+    } else if (argument == "--version") {
+      options.version = true;
     } else if (argument == "--json") {
       options.json = true;
     } else if (argument == "--no-open") {
@@ -72,8 +77,8 @@ Result<Options> parse(std::span<const std::string_view> arguments) {
       options.root = argument.substr(kRoot.size() + 1);
     } else if (argument.starts_with('-')) {
       return fail(Errc::InvalidArgument,
-                  fmt::format("no option \"{}\"; --no-open, --json, --root=DIR and --help are "
-                              "accepted",
+                  fmt::format("no option \"{}\"; --no-open, --json, --root=DIR, --version and "
+                              "--help are accepted",
                               argument));
     } else if (!options.bdf.empty() || !options.kept.empty()) {
       return fail(Errc::InvalidArgument,
@@ -158,6 +163,7 @@ Outcome run(std::span<const std::string_view> arguments, const World& world) {
   const auto options = parse(arguments);
   if (!options) return {kExitUsage, {}, fmt::format("doctor: {}\n", options.error().text)};
   if (options->help) return {kExitReady, std::string(kHelp), {}};
+  if (options->version) return {kExitReady, program::version_text("doctor") + "\n", {}};
   const Machine machine = world.machine(options->root);
   if (!options->kept.empty()) return examine_kept(*options, machine, world);
   std::string bdf = options->bdf;

@@ -14,6 +14,7 @@
 #include "probes/probe.hpp"
 #include "program/eal_options.hpp"
 #include "program/standard_streams.hpp"
+#include "program/version.hpp"
 #include "tools/own_port.hpp"
 
 namespace {
@@ -40,7 +41,7 @@ struct Arguments {
 
 std::string version() {
   const std::string note = probes::build_note();
-  return "flow-probe (" + (note.empty() ? "no probes" : note) + ")";
+  return program::version_text("flow-probe", note.empty() ? "no probes" : note);
 }
 
 /// Runs all of them; false when one could not run.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "pfc/scenarios.hpp"
+#include "program/version.hpp"
 #include "tools/pfc_deadlock/command.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
@@ -12,7 +13,8 @@ namespace {
 void print_help(std::ostream& out) {
   fmt::print(
       out,
-      "usage: pfc-deadlock COMMAND SCENARIO [OPTION]..\n\n"
+      "usage: pfc-deadlock COMMAND SCENARIO [OPTION]..\n"
+      "       pfc-deadlock --help | --version\n\n"
       "Can a lossless fabric lock up, when, and what helps? A SCENARIO is a built-in name, a "
       "generated\nfabric, or a JSON file of nodes, links and flows; docs/pfc.md explains them, and "
       "the model.\n\n"
@@ -44,6 +46,10 @@ int run_program(Arguments arguments, Console& console) {
       arguments[0] == "help") {
     print_help(arguments.empty() ? console.err : console.out);
     return arguments.empty() ? kExitBad : kExitDone;
+  }
+  if (arguments[0] == "--version") {
+    fmt::print(console.out, "{}\n", program::version_text("pfc-deadlock"));
+    return kExitDone;
   }
   const auto known = commands();
   const auto found = std::ranges::find(known, arguments[0], &Command::name);

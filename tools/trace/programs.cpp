@@ -14,6 +14,7 @@
 
 #include "base/result.hpp"
 #include "program/standard_streams.hpp"
+#include "program/version.hpp"
 #include "trace/compare.hpp"
 #include "trace/dmesg_import.hpp"
 #include "trace/recording.hpp"
@@ -44,6 +45,7 @@ object; printed are those that only one recording has, and each field that diffe
                    and the numbers of objects
   --list-ignored   prints that list
   --json           prints one JSON object
+  --version        prints which build it is
   -h, --help       prints this
 
 exit status: 0 the same, 1 different, 2 bad arguments or a bad file
@@ -58,6 +60,7 @@ recording that trace-diff compares. What is cut or missing in the log is named o
 and in the recording.
 
   --device=DEVICE  as the log spells it, such as 0000:03:00.0; needed where the log has several
+  --version        prints which build it is
   -h, --help       prints this
 
 To get such a log from a card, as root:
@@ -102,6 +105,7 @@ Result<Recording> read_recording(std::string_view path) {
 
 struct DiffOptions {
   bool help = false;
+  bool version = false;
   bool list_ignored = false;
   bool json = false;
   bool strict = false;
@@ -116,6 +120,8 @@ Result<DiffOptions> parse_diff(Arguments arguments) {
     const std::string_view argument = arguments[i];
     if (argument == "--help" || argument == "-h") {
       options.help = true;
+    } else if (argument == "--version") {
+      options.version = true;
     } else if (argument == "--list-ignored") {
       options.list_ignored = true;
     } else if (argument == "--json") {
@@ -130,14 +136,15 @@ Result<DiffOptions> parse_diff(Arguments arguments) {
       options.ignored.emplace_back(argument.substr(kIgnore.size() + 1));
     } else if (argument.starts_with('-') && argument != "-") {
       return fail(Errc::InvalidArgument,
-                  fmt::format("no option {}; --ignore FIELD, --strict, --list-ignored, --json and "
-                              "--help are accepted",
+                  fmt::format("no option {}; --ignore FIELD, --strict, --list-ignored, --json, "
+                              "--version and --help are accepted",
                               quoted(argument)));
     } else {
       options.files.push_back(argument);
     }
   }
-  if (options.files.size() != 2 && !options.help && !options.list_ignored)
+  const bool needs_files = !options.help && !options.version && !options.list_ignored;
+  if (options.files.size() != 2 && needs_files)
     return fail(
         Errc::InvalidArgument,
         fmt::format("{} files; two recordings expected (trace-diff --help)", options.files.size()));
@@ -173,6 +180,7 @@ Outcome trace_diff(Arguments arguments) {
   const auto options = parse_diff(arguments);
   if (!options) return bad("trace-diff", options.error().text);
   if (options->help) return {kExitSame, std::string(kDiffHelp), {}};
+  if (options->version) return {kExitSame, program::version_text("trace-diff") + "\n", {}};
   Rules rules = options->strict ? Rules{} : Rules::usual();
   rules.ignored.insert(rules.ignored.end(), options->ignored.begin(), options->ignored.end());
   if (options->list_ignored) return {kExitSame, list_of(rules), {}};
@@ -185,12 +193,13 @@ Outcome trace_import(Arguments arguments) {
   std::optional<std::string_view> file;
   for (const std::string_view argument : arguments) {
     if (argument == "--help" || argument == "-h") return {0, std::string(kImportHelp), {}};
+    if (argument == "--version") return {0, program::version_text("trace-import") + "\n", {}};
     if (argument.starts_with(kDevice)) {
       device = argument.substr(kDevice.size());
     } else if (argument.starts_with('-') && argument != "-") {
-      return bad(
-          "trace-import",
-          fmt::format("no option {}; --device=DEVICE and --help are accepted", quoted(argument)));
+      return bad("trace-import",
+                 fmt::format("no option {}; --device=DEVICE, --version and --help are accepted",
+                             quoted(argument)));
     } else if (file) {
       return bad("trace-import",
                  fmt::format("{} is a second file; one log expected", quoted(argument)));
