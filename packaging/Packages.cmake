@@ -38,7 +38,7 @@ macro(portcullis_package component name section summary text)
   set(made ${PROJECT_BINARY_DIR}/packaging/${name})
   file(WRITE ${made}/changelog
        "portcullis (${version}) unstable; urgency=medium\n\n"
-       "  * Built of commit ${PORTCULLIS_COMMIT}; what is new says CHANGELOG.md of portcullis-doc.\n"
+       "  * Built of commit ${PORTCULLIS_COMMIT}; CHANGELOG.md of portcullis-doc has what is new.\n"
        "\n"
        " -- ${PORTCULLIS_MAINTAINER}  ${date}\n")
   install(FILES ${made}/changelog ${PROJECT_BINARY_DIR}/packaging/copyright COMPONENT ${component}

@@ -33,7 +33,8 @@ def block_text(block: Block) -> list[str]:
         return [".PP", ".RS 4", ".nf", *[groff(line[least:]) for line in block.lines], ".fi", ".RE"]
     lines = []
     for definition in block.definitions:
-        lines += [".TP", rf"\fB{groff(definition.term)}\fR", groff(definition.text)]
+        lines += [".TP", rf"\fB{groff(definition.term)}\fR"]
+        lines += [groff(definition.text)] if definition.text else [".PP"]
     return lines
 
 
@@ -69,7 +70,7 @@ def manual_page(help_: Help, summary: str, version: str) -> str:
              ".SH NAME", rf"{groff(name)} \- {groff(summary)}",
              ".SH SYNOPSIS", *usage_text(help_), *sections_text(help_, ".SH"),
              *commands_text(help_), ".SH SEE ALSO"]
-    also = "The documents of Portcullis: docs/ in its tree, /usr/share/doc/portcullis of its package."
+    also = "The documents of Portcullis: docs/ of its tree, /usr/share/doc/portcullis installed."
     lines += [also if name == "portcullis" else rf"\fBportcullis\fR(1). {also}"]
     return "\n".join(lines) + "\n"
 
@@ -168,7 +169,8 @@ def zsh_specs(help_: Help) -> list[str]:
         action = ""
         if value is not None:
             listed = choices(value)
-            kind = f"({' '.join(listed)})" if listed else "_files" if is_path(value, option) else " "
+            kind = f"({' '.join(listed)})" if listed else \
+                "_files" if is_path(value, option) else " "
             called = re.sub(r"[^A-Za-z0-9-].*", "", value) or "value"
             action = f":{called}:{kind}"
         for spelling in spellings(option):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What every program has in common: --help is for people and leaves with 0; a mistake is one line on
-# standard error, behind the program's name, that names it, and a status that is not 0.
+# What every program has in common: --help is for people and leaves with 0; --version is a line with
+# the commit; a mistake is one line on standard error, behind the program's name, that names it, and
+# a status that is not 0.
 """mistakes_test.py PROGRAM .. --eal PROGRAM ..: their paths; EAL arguments stand before a "--"."""
 
 import pathlib
@@ -28,6 +29,15 @@ class EveryProgram(unittest.TestCase):
                 self.assertEqual((shown.returncode, shown.stderr), (0, ""))
                 self.assertRegex(shown.stdout, rf"(?im)^usage: {program.name}\b")
                 self.assertNotIn(str(program.parent), shown.stdout)
+
+    def test_version_is_a_line_with_the_commit(self):
+        commit = r"([0-9a-f]{10}(-changed)?|unknown)"
+        for program in PROGRAMS:
+            with self.subTest(program.name):
+                shown = run(program, "--version")
+                self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+                self.assertRegex(shown.stdout, rf"\A{program.name} \(portcullis [0-9.]+, "
+                                               rf"commit {commit}(, [^)]*)?\)\n\Z")
 
     def test_unknown_option_is_named_in_one_line(self):
         for program, mistake in PROGRAMS.items():
