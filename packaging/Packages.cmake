@@ -13,12 +13,12 @@ if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})
 endif()
 set(epoch $ENV{SOURCE_DATE_EPOCH})
 
-# A commit that is no release comes before the one it leads to.
+# A commit that is no release comes before the one it leads to; "+" is what was changed on top.
 set(version ${PROJECT_VERSION})
 portcullis_ask_git(tag tag --points-at HEAD --list v${PROJECT_VERSION})
 if(NOT tag STREQUAL "v${PROJECT_VERSION}" OR PORTCULLIS_COMMIT MATCHES "-changed$")
   string(TIMESTAMP when "%Y%m%d%H%M%S" UTC)
-  string(REPLACE "-" "+" commit "${PORTCULLIS_COMMIT}")
+  string(REPLACE "-changed" "+" commit "${PORTCULLIS_COMMIT}")
   set(version "${PROJECT_VERSION}~${when}.${commit}")
 endif()
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
@@ -38,14 +38,14 @@ macro(portcullis_package component name section summary text)
   set(made ${PROJECT_BINARY_DIR}/packaging/${name})
   file(WRITE ${made}/changelog
        "portcullis (${version}) unstable; urgency=medium\n\n"
-       "  * Built of commit ${PORTCULLIS_COMMIT}; CHANGELOG.md of portcullis-doc has what is new.\n"
-       "\n"
+       "  * Built of commit ${PORTCULLIS_COMMIT}.\n\n"
        " -- ${PORTCULLIS_MAINTAINER}  ${date}\n")
   install(FILES ${made}/changelog ${PROJECT_BINARY_DIR}/packaging/copyright COMPONENT ${component}
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name})
   if(EXISTS ${PROJECT_SOURCE_DIR}/packaging/overrides/${component})
-    install(FILES ${PROJECT_SOURCE_DIR}/packaging/overrides/${component} COMPONENT ${component}
-            DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME ${name})
+    configure_file(${PROJECT_SOURCE_DIR}/packaging/overrides/${component} ${made}/${name} COPYONLY)
+    install(FILES ${made}/${name} COMPONENT ${component}
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides)
   endif()
 endmacro()
 
@@ -99,9 +99,13 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libportcullis${abi} ${same}, libportcullis-client${abi} ${same}, libexpected-dev")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "libportcullis-client${abi} ${same}, python3:any, python3-cffi-backend (>= 1.15), python3-cffi")
+# The EAL loads its PCI bus when it starts, so no program is linked with it.
+set(eal_bus librte-bus-pci23)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS ${eal_bus})
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_DEPENDS ${eal_bus})
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SUGGESTS "portcullis-leased, portcullis-doc")
 set(CPACK_DEBIAN_SERVICE_PACKAGE_DEPENDS
-    "systemd | systemd-standalone-sysusers | systemd-sysusers")
+    "${eal_bus}, systemd | systemd-standalone-sysusers | systemd-sysusers")
 set(CPACK_DEBIAN_SERVICE_PACKAGE_RECOMMENDS "portcullis-tools")
 set(CPACK_DEBIAN_SERVICE_PACKAGE_SUGGESTS "portcullis-doc")
 foreach(component PYTHON DOCUMENTS)
@@ -128,7 +132,6 @@ set(CPACK_PACKAGE_NAME portcullis)
 set(CPACK_PACKAGE_VERSION ${version})
 set(CPACK_PACKAGE_CONTACT "${PORTCULLIS_MAINTAINER}")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/debs)
-set(CPACK_PACKAGE_CHECKSUM "")
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

@@ -3,9 +3,10 @@
 
     finish.py EPOCH DEB ..
 
-CPack lists checksums in the order of the folder on its disk, and gives files the time they were
-made at. Here manual pages and changelogs are compressed, modes are Debian's whatever umask was,
-lists are sorted, every time is EPOCH, and dpkg-deb packs.
+CPack lists checksums in the order of the folder on its disk, gives files the time they were made
+at, and has libraries call ldconfig themselves. Here ldconfig is a trigger, manual pages and
+changelogs are compressed, modes are Debian's whatever umask was, lists are sorted, every time is
+EPOCH, and dpkg-deb packs.
 """
 
 import gzip
@@ -18,6 +19,8 @@ import sys
 import tempfile
 
 COMPRESSED = re.compile(r"usr/share/(man/.*\.\d|doc/[^/]+/changelog)$")
+# What CPack gives a package with a shared library.
+LDCONFIG = re.compile(r'#!/bin/sh\s+set -e\s+if \[ "\$1" = "\w+" \]; then\s+ldconfig\s+fi\s*')
 LIMIT_S = 600
 KIB = 1024
 
@@ -32,6 +35,15 @@ def compress(tree: pathlib.Path) -> None:
             packed = path.with_name(path.name + ".gz")
             packed.write_bytes(gzip.compress(path.read_bytes(), compresslevel=9, mtime=0))
             path.unlink()
+
+
+def trigger_ldconfig(tree: pathlib.Path) -> None:
+    """In place of scripts that do nothing but call it."""
+    control = tree / "DEBIAN"
+    for script in (control / "postinst", control / "postrm"):
+        if script.is_file() and LDCONFIG.fullmatch(script.read_text(encoding="utf-8")):
+            script.unlink()
+            (control / "triggers").write_text("activate-noawait ldconfig\n", encoding="utf-8")
 
 
 def set_modes(tree: pathlib.Path) -> None:
@@ -67,6 +79,7 @@ def finish(deb: pathlib.Path, epoch: int) -> None:
         tree = pathlib.Path(folder) / "tree"
         run("dpkg-deb", "--raw-extract", str(deb), str(tree))
         compress(tree)
+        trigger_ldconfig(tree)
         describe(tree)
         set_modes(tree)
         for path in [*tree.rglob("*"), tree]:

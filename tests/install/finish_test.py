@@ -40,6 +40,11 @@ class Finish(unittest.TestCase):
         (tree / "DEBIAN").mkdir(parents=True)
         (tree / "DEBIAN/control").write_text(CONTROL, encoding="utf-8")
         (tree / "DEBIAN/md5sums").write_text("\n".join(order) + "\n", encoding="utf-8")
+        script = "#!/bin/sh\n\nset -e\n\nif [ \"$1\" = \"configure\" ]; then\n\tldconfig\nfi\n"
+        (tree / "DEBIAN/postinst").write_text(script, encoding="utf-8")
+        (tree / "DEBIAN/postrm").write_text(script + "true\n", encoding="utf-8")
+        for path in ("postinst", "postrm"):
+            (tree / "DEBIAN" / path).chmod(0o755)
         for path in order:
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (tree / path).write_text(FILES[path], encoding="utf-8")
@@ -61,12 +66,12 @@ class Finish(unittest.TestCase):
     def test_times_modes_and_order_of_files_change_nothing(self):
         first = self.make("first", 0o022, EPOCH - 1000, sorted(FILES))
         second = self.make("second", 0o077, EPOCH + 1000, sorted(FILES, reverse=True))
-        self.assertEqual(first.read_bytes(), second.read_bytes())
+        self.assertTrue(first.read_bytes() == second.read_bytes())
 
     def test_other_contents_are_another_package(self):
         first = self.make("first", 0o022, EPOCH, sorted(FILES))
         second = self.make("second", 0o022, EPOCH, sorted(FILES)[1:])
-        self.assertNotEqual(first.read_bytes(), second.read_bytes())
+        self.assertFalse(first.read_bytes() == second.read_bytes())
 
     def test_pages_and_changelogs_are_compressed_without_a_time(self):
         share = self.unpacked() / "usr/share"
@@ -84,6 +89,12 @@ class Finish(unittest.TestCase):
         tree = self.unpacked()
         self.assertEqual((tree / "usr/lib/libthing.so.1.2").stat().st_mode & 0o777, 0o644)
         self.assertEqual((tree / "usr/bin/thing").stat().st_mode & 0o777, 0o755)
+
+    def test_ldconfig_is_a_trigger_and_other_scripts_stay(self):
+        tree = self.unpacked()
+        self.assertEqual((tree / "DEBIAN/triggers").read_text(), "activate-noawait ldconfig\n")
+        self.assertFalse((tree / "DEBIAN/postinst").exists())
+        self.assertTrue((tree / "DEBIAN/postrm").exists())
 
     def test_size_is_what_is_there(self):
         size = [line for line in (self.unpacked() / "DEBIAN/control").read_text().splitlines()
