@@ -94,7 +94,7 @@ def check_installed(debs: list[pathlib.Path]) -> None:
                    f"--customize-hook=copy-in {folder} /root",
                    f"--customize-hook=chroot \"$1\" sh {inside}/in_tree.sh",
                    SUITE, "/dev/null", f"deb {archive[0]} {SUITE} main"]
-        status = run_patiently(command, log, LIMIT_S)
+        status = run_patiently(command, log, LIMIT_S, who="package")
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     print("\n".join(line for line in lines if line.startswith("in the tree: ")))
     if status != 0:
@@ -130,7 +130,7 @@ def check_reproducible(debs: list[pathlib.Path], has_ccache: bool) -> None:
             command = ["env", "-C", str(tree), *[f"{key}={environment[key]}" for key in
                        ("CCACHE_BASEDIR", "TZ", "CCACHE_DISABLE") if key in environment],
                        "cmake", "--build", "--preset", "package"]
-            if run_patiently(command, log, LIMIT_S * 4) != 0:
+            if run_patiently(command, log, LIMIT_S * 4, who="package") != 0:
                 raise PackageError(f"the other tree does not build; see {log}")
             others = make(tree)
         finally:

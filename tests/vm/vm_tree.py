@@ -133,7 +133,7 @@ def build(root: Path, archive: list[str]) -> None:
 
 
 def run_patiently(command: list[str], log: Path, limit_s: float = BUILD_TIMEOUT_S,
-                  every_s: float = PROGRESS_S) -> int | None:
+                  every_s: float = PROGRESS_S, who: str = "vm") -> int | None:
     """The status of `command`, whose output goes to `log`; None when it took over `limit_s`. Says
     every `every_s` what it is at."""
     started = time.monotonic()
@@ -145,7 +145,7 @@ def run_patiently(command: list[str], log: Path, limit_s: float = BUILD_TIMEOUT_
             except subprocess.TimeoutExpired:
                 lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
                 took = time.monotonic() - started
-                print(f"vm: {took:.0f} s: {lines[-1][:80] if lines else 'nothing said yet'}",
+                print(f"{who}: {took:.0f} s: {lines[-1][:80] if lines else 'nothing said yet'}",
                       flush=True)
                 if took > limit_s:
                     process.kill()
