@@ -113,6 +113,15 @@ TEST_F(SessionChallengesTest, HolderThatComesBack_IsToldOnceItHasRenewed) {
   EXPECT_EQ(ask(2, lease).nonce, set.nonce);
 }
 
+TEST_F(SessionChallengesTest, OperatorOfAnotherTenantThatRenews_IsToldNothing) {
+  greet(4, 9, wire::Role::Operator);
+  const auto lease = holds(1, 5);
+  next_asked<Challenge>();
+  say(4, Op::LeaseRenew, wire::RenewRequest{.id = lease.id, .epoch = lease.epoch});
+  sessions->hear(Renewed{.ticket = next_asked<Renew>().ticket, .done = {}});
+  EXPECT_EQ(refused(4, lease), wire::Code::NotFound);
+}
+
 TEST_F(SessionChallengesTest, RenewalMeanwhile_IsAnsweredAndPutsNothingOff) {
   const auto lease = holds(1, 5);
   next_asked<Challenge>();
