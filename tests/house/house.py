@@ -39,10 +39,12 @@ ARROWS = {
     "light": {"proof", "probes"},
     "wire": {"base"},
     "quic": {"wire"},
-    "service": {"attach", "lease", "program", "quic"},
+    "fleet": {"base"},
+    "service": {"attach", "lease", "program", "quic", "fleet"},
     "client": {"quic", "failover"},
     "bench": {"proof", "service", "client", "probes", "failover", "pfc", "program"},
-    "tools": {"light", "proof", "service", "client", "probes", "failover", "pfc", "program"},
+    "tools": {"light", "proof", "service", "client", "probes", "failover", "pfc", "program",
+              "fleet"},
 }
 FREE = {"tests", "docs"}  # may include everything
 LIBRARIES = set(ARROWS) - {"bench", "tools"}  # which hold programs

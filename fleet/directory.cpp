@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fleet/directory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace portcullis::fleet {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostName = 64;
+
+tl::unexpected<Error> malformed(const char* field) {
+  return fail(Errc::Malformed, fmt::format("{} is missing, or is not as leased writes it", field));
+}
+
+Result<json> parse(std::string_view text) {
+  json parsed = json::parse(text, nullptr, false);
+  if (!parsed.is_object()) return malformed("the JSON object");
+  return parsed;
+}
+
+/// Numbers that only identify are hexadecimal texts, as everywhere else.
+Result<std::uint64_t> hex(const json& object, const char* field) {
+  const auto at = object.find(field);
+  if (at == object.end() || !at->is_string()) return malformed(field);
+  const auto& text = at->get_ref<const std::string&>();
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{} || end != text.data() + text.size() || value == 0)
+    return malformed(field);
+  return value;
+}
+
+Result<std::uint64_t> count(const json& object, const char* field, std::uint64_t most) {
+  const auto at = object.find(field);
+  if (at == object.end() || !at->is_number_unsigned() || at->get<std::uint64_t>() > most)
+    return malformed(field);
+  return at->get<std::uint64_t>();
+}
+
+std::string text(const json& object, const char* field) {
+  const auto at = object.find(field);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+std::string dump(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string epoch_key(std::uint64_t tenant) { return fmt::format("{}{}", kEpochs, tenant); }
+std::string member_key(std::string_view name) { return fmt::format("{}{}", kMembers, name); }
+std::string session_key(std::string_view name) { return fmt::format("{}{}", kSessions, name); }
+std::string outcome_prefix(std::uint64_t tenant) { return fmt::format("{}{}/", kOutcomes, tenant); }
+std::string outcome_key(std::uint64_t tenant, std::string_view name) {
+  return outcome_prefix(tenant) + std::string(name);
+}
+
+Range all_of(std::string_view prefix) {
+  return {.key = std::string(prefix), .end = prefix_end(std::string(prefix))};
+}
+
+std::optional<std::uint64_t> tenant_of_epoch_key(std::string_view key) {
+  if (!key.starts_with(kEpochs)) return std::nullopt;
+  key.remove_prefix(kEpochs.size());
+  std::uint64_t tenant = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), tenant);
+  // "07" is not how 7 is written, and would be a second key of it.
+  if (error != std::errc{} || end != key.data() + key.size() || std::to_string(tenant) != key)
+    return std::nullopt;
+  return tenant;
+}
+
+std::string name_of(std::string_view key, std::string_view prefix) {
+  return std::string(key.starts_with(prefix) ? key.substr(prefix.size()) : key);
+}
+
+Result<void> check_node_name(std::string_view name) {
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](char each) {
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+           (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_';
+  });
+  if (is_plain && !name.empty() && name.size() <= kMostName) return {};
+  return fail(Errc::InvalidArgument,
+              fmt::format("node \"{}\": 1 to {} letters, digits, dots, dashes and underscores are "
+                          "accepted",
+                          name.substr(0, kMostName + 1), kMostName));
+}
+
+std::string json_of(const Member& member) {
+  return dump({{"node", fmt::format("{:x}", member.node)}, {"has_ended", member.has_ended}});
+}
+
+std::string json_of(const Registration& registration) {
+  return dump({{"node", fmt::format("{:x}", registration.node)},
+               {"incarnation", fmt::format("{:x}", registration.incarnation)},
+               {"device", registration.device},
+               {"address", registration.address},
+               {"socket", registration.socket},
+               {"quic", registration.quic},
+               {"slots", registration.slots},
+               {"version", registration.version}});
+}
+
+std::string json_of(const Outcome& outcome) {
+  return dump({{"epoch", outcome.epoch},
+               {"node", fmt::format("{:x}", outcome.node)},
+               {"incarnation", fmt::format("{:x}", outcome.incarnation)},
+               {"torn_down", outcome.torn_down},
+               {"fenced", outcome.fenced}});
+}
+
+Result<Member> read_member(std::string_view json_text) {
+  PORTCULLIS_TRY_ASSIGN(const json parsed, parse(json_text));
+  Member member;
+  PORTCULLIS_TRY_ASSIGN(member.node, hex(parsed, "node"));
+  const auto ended = parsed.find("has_ended");
+  if (ended == parsed.end() || !ended->is_boolean()) return malformed("has_ended");
+  member.has_ended = ended->get<bool>();
+  return member;
+}
+
+Result<Registration> read_registration(std::string_view json_text) {
+  PORTCULLIS_TRY_ASSIGN(const json parsed, parse(json_text));
+  Registration registration;
+  PORTCULLIS_TRY_ASSIGN(registration.node, hex(parsed, "node"));
+  PORTCULLIS_TRY_ASSIGN(registration.incarnation, hex(parsed, "incarnation"));
+  registration.device = text(parsed, "device");
+  registration.address = text(parsed, "address");
+  registration.socket = text(parsed, "socket");
+  registration.quic = text(parsed, "quic");
+  registration.version = text(parsed, "version");
+  PORTCULLIS_TRY_ASSIGN(const auto slots,
+                        count(parsed, "slots", std::numeric_limits<std::uint32_t>::max()));
+  registration.slots = static_cast<std::uint32_t>(slots);
+  return registration;
+}
+
+Result<Outcome> read_outcome(std::string_view json_text) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  PORTCULLIS_TRY_ASSIGN(const json parsed, parse(json_text));
+  Outcome outcome;
+  PORTCULLIS_TRY_ASSIGN(outcome.epoch,
+                        count(parsed, "epoch", std::numeric_limits<std::uint64_t>::max()));
+  PORTCULLIS_TRY_ASSIGN(outcome.node, hex(parsed, "node"));
+  PORTCULLIS_TRY_ASSIGN(outcome.incarnation, hex(parsed, "incarnation"));
+  PORTCULLIS_TRY_ASSIGN(const auto torn_down, count(parsed, "torn_down", kMost));
+  PORTCULLIS_TRY_ASSIGN(const auto fenced, count(parsed, "fenced", kMost));
+  outcome.torn_down = static_cast<std::uint32_t>(torn_down);
+  outcome.fenced = static_cast<std::uint32_t>(fenced);
+  return outcome;
+}
+
+}  // namespace portcullis::fleet

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the fleet keeps in etcd, key by key:
+//
+//   /portcullis/epochs/TENANT         raised to fence TENANT everywhere. The tenant's fence epoch
+//   is
+//                                     the revision of that write, so one write raises it, and none
+//                                     can lower it.
+//   /portcullis/members/NAME          which node has that name, for good; whether it holds leases
+//   /portcullis/sessions/NAME         the same node as long as it is there: goes with its etcd
+//   lease /portcullis/outcomes/TENANT/NAME  up to which epoch that node has fenced that tenant, and
+//   how
+//
+// Whoever fences reads the members in the transaction that raises the epoch: a node that joins
+// later reads the epoch before its first grant, a node that has joined is in the list.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "fleet/gateway.hpp"
+
+namespace portcullis::fleet {
+
+inline constexpr std::string_view kEpochs = "/portcullis/epochs/";
+inline constexpr std::string_view kMembers = "/portcullis/members/";
+inline constexpr std::string_view kSessions = "/portcullis/sessions/";
+inline constexpr std::string_view kOutcomes = "/portcullis/outcomes/";
+
+[[nodiscard]] std::string epoch_key(std::uint64_t tenant);
+[[nodiscard]] std::string member_key(std::string_view name);
+[[nodiscard]] std::string session_key(std::string_view name);
+/// Of every node's outcome of that tenant.
+[[nodiscard]] std::string outcome_prefix(std::uint64_t tenant);
+[[nodiscard]] std::string outcome_key(std::uint64_t tenant, std::string_view name);
+/// Everything that begins so.
+[[nodiscard]] Range all_of(std::string_view prefix);
+/// None for a key that is of nobody's making here.
+[[nodiscard]] std::optional<std::uint64_t> tenant_of_epoch_key(std::string_view key);
+/// What stands behind the prefix.
+[[nodiscard]] std::string name_of(std::string_view key, std::string_view prefix);
+
+/// 1 to 64 letters, digits, dots, dashes and underscores; InvalidArgument for anything else.
+[[nodiscard]] Result<void> check_node_name(std::string_view name);
+
+/// Value of a member's key.
+struct Member {
+  std::uint64_t node = 0;  // drawn once for each journal: two nodes have never the same
+  /// It has ended, and every lease that it had is TornDown. It grants nothing before it has joined
+  /// again, which makes this false.
+  bool has_ended = false;
+};
+
+/// Value of a session's key: what a node says of itself.
+struct Registration {
+  std::uint64_t node = 0;
+  std::uint64_t incarnation = 0;
+  std::string device = {};
+  std::string address = {};  // the port's RoCE address
+  std::string socket = {};
+  std::string quic = {};  // empty: not served
+  std::uint32_t slots = 0;
+  std::string version = {};
+};
+
+/// Value of an outcome's key.
+struct Outcome {
+  std::uint64_t epoch = 0;  // nothing that was granted below it is left
+  std::uint64_t node = 0;
+  std::uint64_t incarnation = 0;
+  std::uint32_t torn_down = 0;  // by this fence
+  std::uint32_t fenced = 0;     // of the tenant in all, whenever they ended so
+};
+
+[[nodiscard]] std::string json_of(const Member& member);
+[[nodiscard]] std::string json_of(const Registration& registration);
+[[nodiscard]] std::string json_of(const Outcome& outcome);
+// Malformed for what is none; the text says which field.
+[[nodiscard]] Result<Member> read_member(std::string_view json);
+/// Which node it is, of what it says of itself.
+[[nodiscard]] Result<Registration> read_registration(std::string_view json);
+[[nodiscard]] Result<Outcome> read_outcome(std::string_view json);
+
+}  // namespace portcullis::fleet

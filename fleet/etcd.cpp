@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fleet/etcd.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace portcullis::fleet {
+namespace {
+
+// gRPC's codes, as the gateway hands them on.
+constexpr int kDeadlineExceeded = 4;
+constexpr int kNotFound = 5;
+constexpr int kUnavailable = 14;
+constexpr int kUnauthenticated = 16;
+
+bool is_url(std::string_view text) {
+  const auto rest = [&]() -> std::string_view {
+    for (const std::string_view scheme : {"http://", "https://"})
+      if (text.starts_with(scheme)) return text.substr(scheme.size());
+    return {};
+  }();
+  const bool is_plain = std::all_of(rest.begin(), rest.end(), [](char each) {
+    return each > ' ' && each < '\x7f' && each != '/' && each != '@' && each != '?' && each != '#';
+  });
+  return !rest.empty() && is_plain && rest.front() != ':';
+}
+
+/// Another endpoint may do better.
+bool is_worth_another(const Error& error) noexcept {
+  return error.code != Errc::CommandFailed && error.code != Errc::NotFound;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> parse_endpoints(std::string_view list) {
+  std::vector<std::string> endpoints;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    std::string_view each = list.substr(begin, end - begin);
+    if (each.ends_with('/')) each.remove_suffix(1);
+    if (!is_url(each))
+      return fail(Errc::InvalidArgument,
+                  fmt::format("etcd \"{}\": URLs such as http://192.0.2.1:2379 are accepted, a "
+                              "comma between them",
+                              list));
+    endpoints.emplace_back(each);
+    begin = end + 1;
+  }
+  return endpoints;
+}
+
+Result<void> check(const EtcdOptions& options) {
+  if (options.tls.certificate.empty() != options.tls.key.empty())
+    return fail(Errc::InvalidArgument,
+                "etcd: a certificate without its key, or a key without; both or none is accepted");
+  if (options.user.empty() != options.password.empty())
+    return fail(
+        Errc::InvalidArgument,
+        "etcd: a user without a password, or a password without a user; both or none is accepted");
+  const bool has_tls = !options.tls.authority.empty() || !options.tls.certificate.empty();
+  for (const std::string& each : options.endpoints)
+    if (has_tls && !each.starts_with("https://"))
+      return fail(Errc::InvalidArgument,
+                  fmt::format("etcd {}: files of TLS are given; https:// is accepted", each));
+  return {};
+}
+
+Result<std::unique_ptr<Etcd>> Etcd::create(EtcdOptions options) {
+  if (options.endpoints.empty()) return fail(Errc::InvalidArgument, "etcd: no endpoint is given");
+  PORTCULLIS_TRY(check(options));
+  std::unique_ptr<Etcd> etcd(new Etcd(std::move(options)));
+  PORTCULLIS_TRY_ASSIGN(etcd->http_, Http::create(etcd->options_.tls));
+  return etcd;
+}
+
+void Etcd::expect(std::uint64_t cluster, std::uint64_t revision) {
+  cluster_ = cluster;
+  revision_ = std::max(revision_, revision);
+}
+
+Result<void> Etcd::check_header(const Header& header, bool is_linearizable) {
+  if (cluster_ != 0 && header.cluster != cluster_)
+    return fail(Errc::DeviceFailed,
+                fmt::format("it is of cluster {:x}; {:x} is accepted", header.cluster, cluster_));
+  cluster_ = header.cluster;
+  if (!is_linearizable) return {};  // another member may be behind
+  if (header.revision < revision_)
+    return fail(Errc::DeviceFailed, fmt::format("its store has gone back to revision {} from {}",
+                                                header.revision, revision_));
+  revision_ = header.revision;
+  return {};
+}
+
+Result<Http::Response> Etcd::post_here(const char* path, const std::string& body) {
+  return http_->post({.url = endpoint() + path, .token = token_, .body = body},
+                     options_.deadline_ms);
+}
+
+Result<void> Etcd::authenticate() {
+  token_.clear();
+  PORTCULLIS_TRY_ASSIGN(
+      const auto response,
+      post_here("/v3/auth/authenticate", json_of_user(options_.user, options_.password)));
+  if (response.status != 200)
+    return fail(Errc::CommandFailed,
+                fmt::format("user \"{}\": {}", options_.user, read_complaint(response.body).text));
+  PORTCULLIS_TRY_ASSIGN(token_, read_token(response.body));
+  return {};
+}
+
+Result<std::string> Etcd::ask_here(const char* path, const std::string& body) {
+  if (token_.empty() && !options_.user.empty()) PORTCULLIS_TRY(authenticate());
+  PORTCULLIS_TRY_ASSIGN(auto response, post_here(path, body));
+  if (response.status == 401 && !options_.user.empty()) {  // tokens end after a while
+    PORTCULLIS_TRY(authenticate());
+    PORTCULLIS_TRY_ASSIGN(response, post_here(path, body));
+  }
+  if (response.status == 200) return std::move(response.body);
+  const Complaint why = read_complaint(response.body);
+  const std::string text =
+      why.text.empty() ? fmt::format("HTTP status {}", response.status) : why.text;
+  if (why.code == kNotFound) return fail(Errc::NotFound, text);
+  if (why.code == kDeadlineExceeded) return fail(Errc::Timeout, text);
+  // Whoever is no etcd 3.4 answers without a code.
+  const bool is_elsewhere = why.code == kUnavailable || why.code == kUnauthenticated ||
+                            why.code == 0 || response.status >= 500;
+  return fail(is_elsewhere ? Errc::System : Errc::CommandFailed, text);
+}
+
+template <class Answer>
+Result<Answer> Etcd::ask(const char* path, const std::string& body,
+                         Result<Answer> (*read)(std::string_view), bool is_linearizable) {
+  Error why;
+  for (std::size_t tried = 0; tried < options_.endpoints.size(); ++tried) {
+    Result<Answer> answer = ask_here(path, body).and_then(read);
+    if (answer) {
+      const auto checked = check_header(answer->header, is_linearizable);
+      if (checked) return answer;
+      answer = tl::unexpected<Error>(checked.error());
+    }
+    const std::string said = endpoint() + ": " + answer.error().text;
+    if (!is_worth_another(answer.error())) return fail(answer.error().code, "etcd " + said);
+    // A cluster that is the wrong one says more than a member that does not answer.
+    if (why.text.empty() || answer.error().code == Errc::DeviceFailed)
+      why.code = answer.error().code;
+    why.text += (why.text.empty() ? "etcd " : "; ") + said;
+    token_.clear();
+    current_ = (current_ + 1) % options_.endpoints.size();
+  }
+  return tl::unexpected<Error>(why);
+}
+
+Result<RangeAnswer> Etcd::range(const Range& what) {
+  return ask<RangeAnswer>("/v3/kv/range", json_of(what), read_range, true);
+}
+
+Result<TxnAnswer> Etcd::txn(const Txn& what) {
+  return ask<TxnAnswer>("/v3/kv/txn", json_of(what), read_txn, true);
+}
+
+Result<LeaseAnswer> Etcd::grant_lease(std::uint64_t ttl_s) {
+  return ask<LeaseAnswer>("/v3/lease/grant", json_of_lease_grant(ttl_s), read_lease_grant, false);
+}
+
+Result<LeaseAnswer> Etcd::keep_alive(std::uint64_t lease) {
+  return ask<LeaseAnswer>("/v3/lease/keepalive", json_of_lease(lease), read_keep_alive, false);
+}
+
+Result<void> Etcd::revoke_lease(std::uint64_t lease) {
+  const auto done = ask_here("/v3/lease/revoke", json_of_lease(lease));
+  if (done || done.error().code == Errc::NotFound) return {};
+  return fail(done.error().code, fmt::format("etcd {}: {}", endpoint(), done.error().text));
+}
+
+Result<void> Etcd::watch(const Range& what, std::uint64_t from_revision) {
+  return http_->open_stream({.url = endpoint() + "/v3/watch",
+                             .token = token_,
+                             .body = json_of_watch(what, from_revision)});
+}
+
+Result<std::optional<WatchAnswer>> Etcd::next_change() {
+  const auto over = [this](const Error& why) {
+    end_watch();
+    return fail(why.code, fmt::format("the watch at etcd {} is over: {}", endpoint(), why.text));
+  };
+  auto line = http_->next_line();
+  if (!line) return over(line.error());
+  if (!*line) return std::nullopt;
+  auto answer = read_watch(**line);
+  if (!answer) return over(answer.error());
+  if (const auto checked = check_header(answer->header, false); !checked)
+    return over(checked.error());
+  if (answer->is_canceled)
+    return over({.code = Errc::NotFound,
+                 .text = fmt::format("etcd has ended it; compacted at revision {}",
+                                     answer->compact_revision)});
+  return std::optional<WatchAnswer>(*std::move(answer));
+}
+
+}  // namespace portcullis::fleet

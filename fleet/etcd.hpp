@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A client of etcd 3.4 over its HTTP/JSON gateway: one thread's, requests one after the other with
+// one watch beside them. An endpoint that does not answer in time, or answers for another cluster,
+// gives way to the next. A request that was sent twice because of it must do no harm: every Txn
+// here is made so.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "fleet/gateway.hpp"
+#include "fleet/http.hpp"
+
+namespace portcullis::fleet {
+
+struct EtcdOptions {
+  std::vector<std::string> endpoints = {};  // "http://192.0.2.1:2379"
+  TlsFiles tls = {};
+  std::string user = {};  // empty: etcd asks for none
+  std::string password = {};
+  std::uint64_t deadline_ms = 2'000;  // of each try at an endpoint
+
+  bool operator==(const EtcdOptions&) const = default;
+};
+
+/// "URL,URL": InvalidArgument, naming what is no URL of etcd.
+[[nodiscard]] Result<std::vector<std::string>> parse_endpoints(std::string_view list);
+/// Whether they belong together: a certificate has a key, a user a password. InvalidArgument.
+[[nodiscard]] Result<void> check(const EtcdOptions& options);
+
+class Etcd {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Etcd>> create(EtcdOptions options);
+  Etcd(const Etcd&) = delete;
+  Etcd& operator=(const Etcd&) = delete;
+  ~Etcd() = default;
+
+  /// Answers of another cluster are refused from now on, and of one whose store has gone back
+  /// behind `revision`. Without it the first answer says which cluster it is.
+  void expect(std::uint64_t cluster, std::uint64_t revision);
+  [[nodiscard]] std::uint64_t cluster() const noexcept { return cluster_; }
+  /// The newest that a linearizable answer has told of.
+  [[nodiscard]] std::uint64_t revision() const noexcept { return revision_; }
+
+  // Each names the endpoints and what is the matter with them. Timeout and System: none has
+  // answered, and what was asked for may still happen; CommandFailed: etcd has refused it;
+  // DeviceFailed: it is another cluster, or its store has gone back.
+  [[nodiscard]] Result<RangeAnswer> range(const Range& what);
+  [[nodiscard]] Result<TxnAnswer> txn(const Txn& what);
+  [[nodiscard]] Result<LeaseAnswer> grant_lease(std::uint64_t ttl_s);
+  /// ttl_s 0: there is no such lease.
+  [[nodiscard]] Result<LeaseAnswer> keep_alive(std::uint64_t lease);
+  [[nodiscard]] Result<void> revoke_lease(std::uint64_t lease);
+
+  /// What changes there from `from_revision` on. At the endpoint that has answered last.
+  [[nodiscard]] Result<void> watch(const Range& what, std::uint64_t from_revision);
+  void end_watch() noexcept { http_->close_stream(); }
+  /// The next that has come; an error when the watch is over, for whatever reason.
+  [[nodiscard]] Result<std::optional<WatchAnswer>> next_change();
+  /// Until something comes, or `wake_fd` is readable.
+  void wait(std::uint64_t most_ms, int wake_fd = -1) { http_->wait(most_ms, wake_fd); }
+
+ private:
+  explicit Etcd(EtcdOptions options) : options_(std::move(options)) {}
+  template <class Answer>
+  [[nodiscard]] Result<Answer> ask(const char* path, const std::string& body,
+                                   Result<Answer> (*read)(std::string_view), bool is_linearizable);
+  /// At the current endpoint, with a token where one is needed.
+  [[nodiscard]] Result<std::string> ask_here(const char* path, const std::string& body);
+  [[nodiscard]] Result<Http::Response> post_here(const char* path, const std::string& body);
+  [[nodiscard]] Result<void> authenticate();
+  [[nodiscard]] Result<void> check_header(const Header& header, bool is_linearizable);
+  [[nodiscard]] const std::string& endpoint() const { return options_.endpoints[current_]; }
+
+  EtcdOptions options_;
+  std::unique_ptr<Http> http_;
+  std::size_t current_ = 0;  // of the endpoints
+  std::string token_;
+  std::uint64_t cluster_ = 0;
+  std::uint64_t revision_ = 0;
+};
+
+}  // namespace portcullis::fleet

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fleet/node.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace portcullis::fleet {
+namespace {
+
+constexpr std::uint64_t kTryAgainNs = 500 * kNsPerMs;
+/// A watch that ends at once, again and again, is not asked for without a pause.
+constexpr std::uint64_t kWatchAgainNs = 200 * kNsPerMs;
+
+/// etcd counts a session's time from when the request came in, which is later than when it was
+/// sent; a tenth less leaves room for clocks that do not run alike.
+std::uint64_t until_ns_of(std::uint64_t asked_ns, std::uint64_t ttl_s) noexcept {
+  return asked_ns + ttl_s * kNsPerSecond / 10 * 9;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> Node::create(const EtcdOptions& etcd, NodeMemory memory,
+                                           NodeOptions options, NodeListener listener) {
+  PORTCULLIS_TRY(check_node_name(options.name));
+  std::unique_ptr<Node> node(new Node(std::move(memory), std::move(options), std::move(listener)));
+  PORTCULLIS_TRY_ASSIGN(node->etcd_, Etcd::create(etcd));
+  node->options_.about.node = node->memory_.node();
+  if (node->memory_.cluster() != 0)
+    node->etcd_->expect(node->memory_.cluster(), node->memory_.revision());
+  return node;
+}
+
+Compare Node::session_is_own() const {
+  return {.key = session_key(options_.name), .revision = session_revision_};
+}
+
+void Node::work(int wake_fd) {
+  if (now_ns() >= due_ns_) {
+    const auto done = has_joined_ ? keep() : join();
+    const bool is_over = !has_joined_ || done.has_value() || now_ns() >= lives_until_ns_;
+    if (!done && is_over) leave(done.error());
+    if (!done) due_ns_ = now_ns() + kTryAgainNs;
+  }
+  if (has_joined_) read_changes();
+  if (has_joined_ && !unwritten_.empty() && now_ns() >= write_ns_) write_outcomes();
+  const std::uint64_t now = now_ns();
+  std::uint64_t wake_ns = due_ns_;
+  if (has_joined_ && !unwritten_.empty()) wake_ns = std::min(wake_ns, write_ns_);
+  etcd_->wait(wake_ns > now ? (wake_ns - now + kNsPerMs - 1) / kNsPerMs : 0, wake_fd);
+}
+
+Result<void> Node::join() {
+  if (lease_ != 0) {  // of a session that was lost: its name is free at once, if etcd can be asked
+    PORTCULLIS_TRY(etcd_->revoke_lease(lease_));
+    lease_ = 0;
+  }
+  PORTCULLIS_TRY_ASSIGN(const auto member_revision, free_member_revision());
+  const std::uint64_t asked_ns = now_ns();
+  PORTCULLIS_TRY_ASSIGN(const auto lease, etcd_->grant_lease(options_.ttl_s));
+  lease_ = lease.id;
+  PORTCULLIS_TRY(register_session(member_revision));
+  seen_revision_ = 0;
+  PORTCULLIS_TRY(read_epochs());
+  PORTCULLIS_TRY(memory_.remember(etcd_->cluster(), etcd_->revision()));
+  has_joined_ = true;
+  is_watching_ = etcd_->watch(all_of(kEpochs), seen_revision_ + 1).has_value();
+  live(asked_ns, lease.ttl_s);
+  if (listener_.log)
+    listener_.log(
+        fmt::format("node {} has joined the fleet of etcd cluster {:x}, with the fence "
+                    "epochs of {} tenants",
+                    options_.name, etcd_->cluster(), epochs_.size()));
+  return {};
+}
+
+/// Of the member's key, which is this node's or nobody's (0).
+Result<std::uint64_t> Node::free_member_revision() {
+  const auto taken = [this](std::uint64_t by) {
+    return fail(Errc::Busy,
+                fmt::format("node {} is another node's name, of number {:x}, in etcd; a name of "
+                            "its own is accepted, this one is number {:x}",
+                            options_.name, by, memory_.node()));
+  };
+  PORTCULLIS_TRY_ASSIGN(const auto there,
+                        etcd_->txn({.success = {Range{.key = member_key(options_.name)},
+                                                Range{.key = session_key(options_.name)}}}));
+  if (there.found.size() != 2) return fail(Errc::Malformed, "etcd answers two reads with others");
+  std::uint64_t revision = 0;
+  for (const KeyValue& each : there.found[0]) {
+    PORTCULLIS_TRY_ASSIGN(const auto member, read_member(each.value));
+    if (member.node != memory_.node()) return taken(member.node);
+    revision = each.mod_revision;
+  }
+  for (const KeyValue& each : there.found[1]) {
+    PORTCULLIS_TRY_ASSIGN(const auto session, read_registration(each.value));
+    if (session.node != memory_.node()) return taken(session.node);
+    return fail(Errc::Busy,
+                fmt::format("the session that node {} had before has not ended yet, or another "
+                            "leased runs with a copy of its journal",
+                            options_.name));
+  }
+  return revision;
+}
+
+Result<void> Node::register_session(std::uint64_t member_revision) {
+  const Compare member{.key = member_key(options_.name),
+                       .of = Compare::Of::ModRevision,
+                       .revision = member_revision};
+  const Compare session{.key = session_key(options_.name), .revision = 0};
+  PORTCULLIS_TRY_ASSIGN(
+      const auto done,
+      etcd_->txn({.compare = {member, session},
+                  .success = {Put{.key = member_key(options_.name),
+                                  .value = json_of(Member{.node = memory_.node()})},
+                              Put{.key = session_key(options_.name),
+                                  .value = json_of(options_.about),
+                                  .lease = lease_}}}));
+  if (!done.has_succeeded)
+    return fail(Errc::Busy,
+                fmt::format("node {} was registered by another at the same time", options_.name));
+  session_revision_ = done.header.revision;
+  return {};
+}
+
+Result<void> Node::read_epochs() {
+  Range changed = all_of(kEpochs);
+  if (seen_revision_ != 0) changed.min_mod_revision = seen_revision_ + 1;
+  PORTCULLIS_TRY_ASSIGN(const auto epochs,
+                        etcd_->txn({.compare = {session_is_own()}, .success = {changed}}));
+  if (!epochs.has_succeeded || epochs.found.size() != 1)
+    return fail(Errc::NotFound,
+                fmt::format("the session of node {} is not there any more", options_.name));
+  for (const KeyValue& each : epochs.found[0]) learn(each);
+  seen_revision_ = epochs.header.revision;
+  return {};
+}
+
+void Node::learn(const KeyValue& epoch) {
+  const auto tenant = tenant_of_epoch_key(epoch.key);
+  if (!tenant) {
+    if (listener_.log)
+      listener_.log(fmt::format("etcd has a key {} that is no tenant's epoch", epoch.key));
+    return;
+  }
+  std::uint64_t& known = epochs_[*tenant];
+  if (epoch.mod_revision <= known) return;
+  known = epoch.mod_revision;
+  listener_.fence(*tenant, known);
+}
+
+Result<void> Node::keep() {
+  const std::uint64_t asked_ns = now_ns();
+  PORTCULLIS_TRY_ASSIGN(const auto kept, etcd_->keep_alive(lease_));
+  // Over, whatever the node's own clock says.
+  if (kept.ttl_s == 0) lives_until_ns_ = 0;
+  if (kept.ttl_s == 0) return fail(Errc::NotFound, "etcd has ended the session");
+  const auto read = read_epochs();
+  if (!read && read.error().code == Errc::NotFound) lives_until_ns_ = 0;
+  if (!read) return read;
+  if (!is_watching_) is_watching_ = etcd_->watch(all_of(kEpochs), seen_revision_ + 1).has_value();
+  live(asked_ns, kept.ttl_s);
+  return {};
+}
+
+void Node::live(std::uint64_t asked_ns, std::uint64_t ttl_s) {
+  lives_until_ns_ = until_ns_of(asked_ns, ttl_s);
+  due_ns_ = asked_ns + ttl_s * kNsPerSecond / 3;
+  said_.reset();
+  listener_.lives(lives_until_ns_);
+}
+
+void Node::leave(const Error& why) {
+  has_joined_ = false;
+  is_watching_ = false;
+  etcd_->end_watch();
+  listener_.is_out(why.text);
+  say(why);
+}
+
+void Node::say(const Error& why) {
+  if (std::exchange(said_, why.code) == why.code || !listener_.log) return;
+  listener_.log(fmt::format("no session with etcd, nothing is granted: {}", why.text));
+}
+
+void Node::read_changes() {
+  while (is_watching_) {
+    const auto change = etcd_->next_change();
+    if (change && !*change) return;
+    if (!change) {  // what it would have told is read with the keepalive
+      is_watching_ = false;
+      due_ns_ = std::min(due_ns_, now_ns() + kWatchAgainNs);
+      return;
+    }
+    for (const WatchEvent& each : (*change)->events) {
+      if (!each.is_delete) learn(each.entry);
+      if (each.is_delete && listener_.log)
+        listener_.log(
+            fmt::format("etcd's key {} was deleted; what was fenced stays fenced", each.entry.key));
+    }
+  }
+}
+
+void Node::fenced(std::uint64_t tenant, std::uint64_t epoch, std::uint32_t torn_down,
+                  std::uint32_t fenced) {
+  unwritten_[tenant] = {.epoch = epoch,
+                        .node = memory_.node(),
+                        .incarnation = options_.about.incarnation,
+                        .torn_down = torn_down,
+                        .fenced = fenced};
+  write_ns_ = 0;
+}
+
+/// Under this session alone: after a name has been given to another node, nobody else speaks for
+/// it.
+void Node::write_outcomes() {
+  while (!unwritten_.empty()) {
+    const auto& [tenant, outcome] = *unwritten_.begin();
+    const auto written = etcd_->txn(
+        {.compare = {session_is_own()},
+         .success = {Put{.key = outcome_key(tenant, options_.name), .value = json_of(outcome)}}});
+    if (written && written->has_succeeded) {
+      unwritten_.erase(unwritten_.begin());
+      continue;
+    }
+    write_ns_ = now_ns() + kTryAgainNs;
+    if (written)
+      leave({.code = Errc::NotFound,
+             .text = fmt::format("the session of node {} is not there any more", options_.name)});
+    return;
+  }
+}
+
+void Node::end(bool holds_nothing) {
+  if (!has_joined_) return;
+  const Put member{.key = member_key(options_.name),
+                   .value = json_of(Member{.node = memory_.node(), .has_ended = true})};
+  Result<void> ended;
+  if (holds_nothing) {
+    const auto told = etcd_->txn({.compare = {session_is_own()}, .success = {member}});
+    if (!told) ended = tl::unexpected<Error>(told.error());
+  }
+  if (ended) ended = etcd_->revoke_lease(lease_);
+  if (!ended && listener_.log) listener_.log("etcd was not told of the end: " + ended.error().text);
+  has_joined_ = false;
+}
+
+}  // namespace portcullis::fleet

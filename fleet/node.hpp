@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A node's side of the fleet, in a thread of its own: it joins under a session that it keeps alive,
+// reads every tenant's fence epoch before it says that it lives, watches them, and writes down what
+// came of each fence. It decides nothing about leases: who runs it is told until when grants are in
+// order, and which tenant is to be fenced below which epoch.
+//
+// What is relied on is read, not watched: with every keepalive the epochs that have changed are
+// read again, linearizably, in a transaction that also says whether the session is still this
+// node's. The watch makes it fast, and may be lost, late or compacted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/log_sink.hpp"
+#include "base/result.hpp"
+#include "fleet/directory.hpp"
+#include "fleet/etcd.hpp"
+#include "fleet/node_memory.hpp"
+
+namespace portcullis::fleet {
+
+struct NodeOptions {
+  std::string name = {};
+  std::uint64_t ttl_s = 10;  // of the session, without a keepalive
+  Registration about = {};   // but for the node's number, which is remembered
+};
+
+struct NodeListener {
+  /// Grants are in order until then (CLOCK_MONOTONIC), as far as etcd goes. Every fence that was
+  /// known to etcd when this was asked for has been told before.
+  std::function<void(std::uint64_t until_ns)> lives;
+  /// They are not, from now on.
+  std::function<void(const std::string& why)> is_out;
+  /// What the tenant has below that epoch is to end; of one tenant only ever higher ones.
+  std::function<void(std::uint64_t tenant, std::uint64_t epoch)> fence;
+  LogSink log;
+};
+
+class Node {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Node>> create(const EtcdOptions& etcd,
+                                                            NodeMemory memory, NodeOptions options,
+                                                            NodeListener listener);
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() = default;
+
+  /// What is due, then waits for what comes, or for `wake_fd`; never for much longer than the tries
+  /// at all endpoints take.
+  void work(int wake_fd);
+  /// Nothing of the tenant is left that was granted below `epoch`.
+  void fenced(std::uint64_t tenant, std::uint64_t epoch, std::uint32_t torn_down,
+              std::uint32_t fenced);
+  /// The session ends now. `holds_nothing`: every lease that there was is TornDown.
+  void end(bool holds_nothing);
+
+ private:
+  Node(NodeMemory memory, NodeOptions options, NodeListener listener)
+      : memory_(std::move(memory)), options_(std::move(options)), listener_(std::move(listener)) {}
+  [[nodiscard]] Result<void> join();
+  [[nodiscard]] Result<std::uint64_t> free_member_revision();
+  [[nodiscard]] Result<void> register_session(std::uint64_t member_revision);
+  [[nodiscard]] Result<void> read_epochs();
+  /// Keeps the session, and reads what the watch may have missed.
+  [[nodiscard]] Result<void> keep();
+  void read_changes();
+  void write_outcomes();
+  void learn(const KeyValue& epoch);
+  void live(std::uint64_t asked_ns, std::uint64_t ttl_s);
+  void leave(const Error& why);
+  void say(const Error& why);
+  [[nodiscard]] Compare session_is_own() const;
+  [[nodiscard]] std::uint64_t now_ns() const noexcept { return clock_.now_ns(); }
+
+  NodeMemory memory_;
+  NodeOptions options_;
+  NodeListener listener_;
+  std::unique_ptr<Etcd> etcd_;
+  Clock clock_ = Clock::wall();
+  bool has_joined_ = false;
+  bool is_watching_ = false;
+  std::uint64_t lease_ = 0;             // of the session, or of one that may still be there
+  std::uint64_t session_revision_ = 0;  // that made the session's key
+  std::uint64_t seen_revision_ = 0;     // epochs have been read up to it
+  std::uint64_t lives_until_ns_ = 0;
+  std::uint64_t due_ns_ = 0;
+  std::map<std::uint64_t, std::uint64_t> epochs_;  // by tenant: those that were told
+  std::map<std::uint64_t, Outcome> unwritten_;     // by tenant
+  std::uint64_t write_ns_ = 0;                     // not before then
+  std::optional<Errc> said_;                       // what the log has, since it last lived
+};
+
+}  // namespace portcullis::fleet

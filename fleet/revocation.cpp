@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fleet/revocation.hpp"
+
+#include <algorithm>
+
+namespace portcullis::fleet {
+
+Result<Revocation> Revocation::raise(Etcd& etcd, std::uint64_t tenant) {
+  Revocation revocation(etcd, tenant);
+  PORTCULLIS_TRY_ASSIGN(const auto raised,
+                        etcd.txn({.success = {Put{.key = epoch_key(tenant), .value = "fence"},
+                                              all_of(kMembers), all_of(kSessions)}}));
+  if (!raised.has_succeeded || raised.found.size() != 3)
+    return fail(Errc::Malformed, "etcd answers one write and two reads with others");
+  revocation.epoch_ = raised.header.revision;  // of the write
+  revocation.list(raised.found[1]);
+  revocation.note_sessions(raised.found[2]);
+  return revocation;
+}
+
+void Revocation::list(const std::vector<KeyValue>& members) {
+  for (const KeyValue& each : members) {
+    NodeStanding& node = nodes_.emplace_back();
+    node.name = name_of(each.key, kMembers);
+    const auto member = read_member(each.value);
+    if (!member) {
+      node.remark = "what etcd has of it cannot be read: " + member.error().text;
+      continue;
+    }
+    node.node = member->node;
+    note_member(each);
+  }
+}
+
+NodeStanding* Revocation::find(std::string_view name) noexcept {
+  const auto at = std::find_if(nodes_.begin(), nodes_.end(),
+                               [name](const NodeStanding& each) { return each.name == name; });
+  return at == nodes_.end() ? nullptr : &*at;
+}
+
+/// A node that has ended held nothing then, and learns the epoch before it grants again. That stays
+/// so when it comes back.
+void Revocation::note_member(const KeyValue& entry) {
+  NodeStanding* node = find(name_of(entry.key, kMembers));
+  const auto member = read_member(entry.value);
+  if (node == nullptr || !member || member->node != node->node || !member->has_ended) return;
+  if (node->standing != Standing::Unreachable) return;
+  node->standing = Standing::TornDown;
+  node->remark = "it had ended, with nothing held";
+}
+
+/// Of another node of the same name, or of an earlier epoch, it says nothing.
+void Revocation::note_outcome(const KeyValue& entry) {
+  NodeStanding* node = find(name_of(entry.key, outcome_prefix(tenant_)));
+  if (node == nullptr || node->node == 0) return;
+  const auto outcome = read_outcome(entry.value);
+  if (!outcome || outcome->node != node->node || outcome->epoch < epoch_) return;
+  node->standing = outcome->fenced == 0 ? Standing::TornDown : Standing::Fenced;
+  node->torn_down = outcome->torn_down;
+  node->fenced = outcome->fenced;
+  node->remark.clear();
+}
+
+void Revocation::note_sessions(const std::vector<KeyValue>& sessions) {
+  for (NodeStanding& each : nodes_) {
+    const auto at = std::find_if(sessions.begin(), sessions.end(), [&](const KeyValue& entry) {
+      const auto session = read_registration(entry.value);
+      return entry.key == session_key(each.name) && session && session->node == each.node;
+    });
+    each.has_session = at != sessions.end();
+    if (each.standing != Standing::Unreachable || each.node == 0) continue;
+    each.remark = each.has_session ? "it has a session, and has not answered yet"
+                                   : "it has no session; it may hold what it held";
+  }
+}
+
+Result<void> Revocation::look() {
+  PORTCULLIS_TRY_ASSIGN(const auto now,
+                        etcd_->txn({.success = {all_of(outcome_prefix(tenant_)), all_of(kMembers),
+                                                all_of(kSessions)}}));
+  if (now.found.size() != 3) return fail(Errc::Malformed, "etcd answers three reads with others");
+  for (const KeyValue& each : now.found[1]) note_member(each);
+  for (const KeyValue& each : now.found[0]) note_outcome(each);
+  note_sessions(now.found[2]);
+  return {};
+}
+
+bool Revocation::wait(std::uint64_t most_ms) {
+  if (!is_watching_)
+    is_watching_ = etcd_->watch(all_of(outcome_prefix(tenant_)), epoch_ + 1).has_value();
+  etcd_->wait(most_ms);
+  bool has_news = false;
+  while (is_watching_) {
+    const auto change = etcd_->next_change();
+    is_watching_ = change.has_value();
+    if (!change || !*change) break;
+    has_news = has_news || !(*change)->events.empty();
+  }
+  return has_news;
+}
+
+bool Revocation::is_certain() const noexcept {
+  return std::none_of(nodes_.begin(), nodes_.end(), [](const NodeStanding& each) {
+    return each.standing == Standing::Unreachable;
+  });
+}
+
+bool Revocation::may_come_soon() const noexcept {
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const NodeStanding& each) {
+    return each.standing == Standing::Unreachable && each.has_session;
+  });
+}
+
+}  // namespace portcullis::fleet

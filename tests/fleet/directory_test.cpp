@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The names and values that the fleet keeps in etcd: what is written comes back, and what nobody
+// here has written is refused.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "fleet/directory.hpp"
+
+namespace portcullis::fleet {
+namespace {
+
+TEST(Directory, EpochKey_NamesItsTenant) {
+  EXPECT_EQ(epoch_key(7), "/portcullis/epochs/7");
+  EXPECT_EQ(tenant_of_epoch_key("/portcullis/epochs/7"), 7U);
+}
+
+class NoEpochKey : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoEpochKey, Key_NamesNoTenant) { EXPECT_FALSE(tenant_of_epoch_key(GetParam())); }
+
+// 7 has one key alone, or a second one could be raised in its place.
+INSTANTIATE_TEST_SUITE_P(Keys, NoEpochKey,
+                         testing::Values("/portcullis/epochs/", "/portcullis/epochs/07",
+                                         "/portcullis/epochs/7/", "/portcullis/epochs/-7",
+                                         "/portcullis/epochs/18446744073709551616",
+                                         "/portcullis/members/7"));
+
+TEST(Directory, OutcomesOfATenant_AreNotThoseOfALongerNumber) {
+  EXPECT_FALSE(outcome_key(71, "a").starts_with(outcome_prefix(7)));
+  EXPECT_TRUE(outcome_key(7, "a").starts_with(outcome_prefix(7)));
+}
+
+TEST(Directory, NodeName_IsWhatAKeyCanHave) {
+  EXPECT_TRUE(check_node_name("db-1.example_A"));
+  EXPECT_TRUE(check_node_name(std::string(64, 'a')));
+}
+
+class NoNodeName : public testing::TestWithParam<std::string> {};
+
+TEST_P(NoNodeName, Name_IsRefused) {
+  const auto checked = check_node_name(GetParam());
+
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, Errc::InvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Names, NoNodeName,
+                         testing::Values("", "a/b", "a b", "a\n", "\xc3\xa4",
+                                         std::string(65, 'a')));
+
+TEST(Directory, Member_ComesBack) {
+  const auto member = read_member(json_of(Member{.node = 0xabc, .has_ended = true}));
+
+  ASSERT_TRUE(member);
+  EXPECT_EQ(member->node, 0xabcU);
+  EXPECT_TRUE(member->has_ended);
+}
+
+TEST(Directory, Registration_ComesBack) {
+  const auto read = read_registration(json_of(Registration{.node = 1,
+                                                           .incarnation = 2,
+                                                           .device = "model",
+                                                           .address = "192.0.2.1",
+                                                           .socket = "/run/a \"b\"",
+                                                           .quic = "",
+                                                           .slots = 1024,
+                                                           .version = "0.1"}));
+
+  ASSERT_TRUE(read) << read.error().text;
+  EXPECT_EQ(read->incarnation, 2U);
+  EXPECT_EQ(read->socket, "/run/a \"b\"");
+  EXPECT_EQ(read->slots, 1024U);
+}
+
+TEST(Directory, Outcome_ComesBack) {
+  const auto outcome = read_outcome(json_of(
+      Outcome{.epoch = 1ULL << 60, .node = 3, .incarnation = 4, .torn_down = 5, .fenced = 6}));
+
+  ASSERT_TRUE(outcome) << outcome.error().text;
+  EXPECT_EQ(outcome->epoch, 1ULL << 60);
+  EXPECT_EQ(outcome->node, 3U);
+  EXPECT_EQ(outcome->torn_down, 5U);
+  EXPECT_EQ(outcome->fenced, 6U);
+}
+
+class NoOutcome : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoOutcome, Text_IsMalformed) {
+  const auto outcome = read_outcome(GetParam());
+
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::Malformed);
+}
+
+// What is left out is not 0: "fenced" would be, and a Fenced would read as TornDown.
+INSTANTIATE_TEST_SUITE_P(
+    Texts, NoOutcome,
+    testing::Values(
+        "", "{}", R"({"epoch":1,"node":"1","incarnation":"1","torn_down":0})",
+        R"({"epoch":"1","node":"1","incarnation":"1","torn_down":0,"fenced":0})",
+        R"({"epoch":1,"node":"0","incarnation":"1","torn_down":0,"fenced":0})",
+        R"({"epoch":1,"node":"xyz","incarnation":"1","torn_down":0,"fenced":0})",
+        R"({"epoch":1,"node":"1","incarnation":"1","torn_down":0,"fenced":-1})",
+        R"({"epoch":1,"node":"1","incarnation":"1","torn_down":0,"fenced":4294967296})"));
+
+}  // namespace
+}  // namespace portcullis::fleet

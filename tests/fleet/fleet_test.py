@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A fleet: several leased, each with a model, one etcd of Debian's, and leasectl that fences a
+tenant on all of them.
+
+    fleet_test.py LEASED LEASECTL FOLDER_OF_LEASE_SERVER [Fleet.test_..]
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path[:0] = [str(pathlib.Path(__file__).parent), sys.argv[3]]
+from etcd_cluster import Cluster
+from lease_client import Refused
+from lease_server import DEADLINE_S, Server
+
+UNAVAILABLE = "no session with etcd"
+TENANT = os.getuid()  # as leased has it without a configuration
+SESSION_S = 5
+
+
+class Node(Server):
+    def __init__(self, folder, name, urls):
+        folder.mkdir(exist_ok=True)
+        config = folder / "leased.toml"
+        listed = ", ".join(f'"{each}"' for each in urls.split(","))
+        config.write_text(f"[etcd]\nendpoints = [{listed}]\nnode = \"{name}\"\n"
+                          f"session_s = {SESSION_S}\n", encoding="utf-8")
+        super().__init__(LEASED, folder, "--config", config)
+        self.name = name
+
+    def wait_until_joined(self, times=1):
+        until = time.monotonic() + DEADLINE_S
+        while self.log_text().count("has joined the fleet") < times and time.monotonic() < until:
+            time.sleep(0.02)
+        assert self.log_text().count("has joined the fleet") >= times, self.log_text()
+
+
+def wait_for(what, why):
+    until = time.monotonic() + DEADLINE_S
+    while time.monotonic() < until:
+        if what():
+            return
+        time.sleep(0.02)
+    raise AssertionError(why)
+
+
+def refusal_of(client):
+    """What the next grant is refused by; "" where it is granted."""
+    try:
+        client.alloc()
+        return ""
+    except Refused as refused:
+        return refused.text
+
+
+class FleetTest(unittest.TestCase):
+    members = 1
+
+    def setUp(self):
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.folder = pathlib.Path(held.name)
+        self.etcd = self.cluster("etcd", self.members)
+        self.nodes = []
+
+    def cluster(self, name, members=1):
+        cluster = Cluster(self.folder / name, members)
+        self.addCleanup(cluster.kill)
+        return cluster.start()
+
+    def node(self, name, urls=None, folder=None):
+        node = Node(self.folder / (folder or name), name, urls or self.etcd.urls)
+        self.nodes.append(node)
+        self.addCleanup(self.end, node)
+        return node.start()
+
+    @staticmethod
+    def end(node):
+        if node.process is not None:
+            node.process.send_signal(signal.SIGCONT)
+            node.end(signal.SIGKILL)
+
+    def joined(self, count):
+        nodes = [self.node(f"node-{i}") for i in range(count)]
+        for each in nodes:
+            each.wait_until_joined()
+        return nodes
+
+    def client(self, node):
+        client = node.client()
+        self.addCleanup(client.close)
+        return client
+
+    def revoke(self, *arguments, status=0, tenant=TENANT):
+        """Each node's answer by its name, and the whole."""
+        done = subprocess.run([LEASECTL, "--json", "revoke-tenant", str(tenant), "--everywhere",
+                               "--etcd", self.etcd.urls, *arguments], capture_output=True,
+                              text=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        *nodes, whole = map(json.loads, done.stdout.splitlines())
+        return {each["node"]: each for each in nodes}, whole
+
+
+class Fleet(FleetTest):
+    """etcd has one member."""
+
+    def test_revoke_everywhere_ends_every_lease_and_the_tenant_may_come_again(self):
+        clients = [self.client(each) for each in self.joined(3)]
+        for client in clients:
+            for _ in range(3):
+                client.alloc()
+        answers, whole = self.revoke("--most-ms", "60000")
+
+        self.assertEqual({name: each["answer"] for name, each in answers.items()},
+                         {f"node-{i}": "TornDown" for i in range(3)})
+        self.assertEqual([each["torn_down"] for each in answers.values()], [3, 3, 3])
+        self.assertEqual(whole["unreachable"], 0)
+        for client in clients:
+            self.assertEqual(client.list(), [])
+            client.alloc()
+
+    def test_another_tenant_keeps_what_it_has(self):
+        client = self.client(self.joined(1)[0])
+        client.alloc()
+        answers, _ = self.revoke("--most-ms", "60000", tenant=TENANT + 1)
+
+        self.assertEqual(answers["node-0"]["torn_down"], 0)
+        self.assertEqual(len(client.list()), 1)
+
+    def test_no_grant_from_before_outlives_the_answer(self):
+        nodes = self.joined(2)
+        stop = threading.Event()
+        granted = {each.name: [] for each in nodes}
+
+        def ask_all_the_time(node):
+            with node.client() as client:
+                while not stop.is_set():
+                    try:
+                        granted[node.name].append(client.alloc(ttl_ms=3_600_000).id)
+                    except Refused:
+                        time.sleep(0.005)
+
+        askers = [threading.Thread(target=ask_all_the_time, args=[each]) for each in nodes]
+        for each in askers:
+            each.start()
+        try:
+            for _ in range(8):
+                before = {name: set(ids) for name, ids in granted.items()}
+                self.revoke("--most-ms", "60000")
+                for node in nodes:
+                    left = {row.id for row in self.client(node).list()}
+                    self.assertEqual(left & before[node.name], set())
+        finally:
+            stop.set()
+            for each in askers:
+                each.join(DEADLINE_S)
+        self.assertGreater(min(len(each) for each in granted.values()), 0)
+
+    def test_stopped_node_is_unreachable_until_it_has_fenced(self):
+        nodes = self.joined(2)
+        client = self.client(nodes[1])
+        client.alloc()
+        nodes[1].process.send_signal(signal.SIGSTOP)
+        answers, whole = self.revoke("--most-ms", "1500", status=5)
+
+        self.assertEqual(answers["node-0"]["answer"], "TornDown")
+        self.assertEqual(answers["node-1"]["answer"], "Unreachable")
+        self.assertEqual(whole["unreachable"], 1)
+        nodes[1].process.send_signal(signal.SIGCONT)
+        answers, _ = self.revoke("--wait")
+        self.assertEqual(answers["node-1"]["answer"], "TornDown")
+        self.assertEqual(client.list(), [])
+
+    def test_killed_node_is_unreachable_until_it_is_back(self):
+        node = self.joined(1)[0]
+        self.client(node).alloc()
+        node.end(signal.SIGKILL)
+        wait_for(lambda: self.etcd.get("/portcullis/sessions/node-0") is None, "session stays")
+        answers, _ = self.revoke(status=5)
+        self.assertEqual(answers["node-0"]["answer"], "Unreachable")
+        self.assertFalse(answers["node-0"]["has_session"])
+        node.start()
+        answers, _ = self.revoke("--wait")
+
+        self.assertEqual(answers["node-0"]["answer"], "TornDown")
+        node.wait_until_joined(2)
+        self.assertIn("with the fence epochs of 1 tenants", node.log_text())
+
+    def test_node_that_comes_back_grants_nothing_before_it_has_joined(self):
+        node = self.joined(1)[0]
+        node.end(signal.SIGKILL)
+        self.revoke("--most-ms", "0", status=5)
+        node.start()
+        client = self.client(node)
+        refusals = set()
+        wait_for(lambda: refusals.add(refusal_of(client)) or "" in refusals, "nothing granted")
+
+        # Its session from before had to end first, so it was asked before it had joined.
+        self.assertTrue(any(UNAVAILABLE in each for each in refusals), refusals)
+        wait_for(lambda: self.etcd.get(f"/portcullis/outcomes/{TENANT}/node-0"), "no outcome")
+
+    def test_node_that_has_ended_holds_nothing(self):
+        node = self.joined(1)[0]
+        self.client(node).alloc()
+        self.assertEqual(node.end(), 0)
+        answers, _ = self.revoke()
+
+        self.assertEqual(answers["node-0"]["answer"], "TornDown")
+        self.assertEqual(answers["node-0"]["remark"], "it had ended, with nothing held")
+
+    def test_without_etcd_nothing_is_granted_and_revokes_go_on(self):
+        node = self.joined(1)[0]
+        client = self.client(node)
+        lease = client.alloc(ttl_ms=3_600_000)
+        self.etcd.kill()
+        wait_for(lambda: UNAVAILABLE in refusal_of(client), "grants go on")
+
+        self.assertEqual(client.revoke(lease).outcome, 0)
+        node.wait_for_log("no session with etcd")
+        self.etcd.start()
+        node.wait_until_joined(2)
+        wait_for(lambda: refusal_of(client) == "", "nothing is granted again")
+        self.assertEqual(node.log_text().count("no session with etcd, nothing is granted"), 1)
+
+    def test_etcd_that_comes_later_is_found(self):
+        self.etcd.kill()
+        node = self.node("node-0")
+        client = self.client(node)
+        self.assertIn(UNAVAILABLE, refusal_of(client))
+        self.etcd.start()
+        node.wait_until_joined()
+
+        wait_for(lambda: refusal_of(client) == "", "nothing is granted")
+
+    def test_second_node_of_a_name_is_granted_nothing(self):
+        first = self.joined(1)[0]
+        second = self.node("node-0", folder="another")
+        second.wait_for_log("node node-0 is another node's name")
+
+        self.assertIn(UNAVAILABLE, refusal_of(self.client(second)))
+        self.assertEqual(refusal_of(self.client(first)), "")
+        self.assertEqual(second.log_text().count("nothing is granted"), 1)
+
+    def test_etcd_of_another_cluster_is_not_believed(self):
+        node = self.joined(1)[0]
+        self.assertEqual(node.end(), 0)
+        other = self.cluster("other")
+        node = self.node("node-0", other.urls)
+        node.wait_for_log("it is of cluster")
+
+        self.assertIn(UNAVAILABLE, refusal_of(self.client(node)))
+        self.assertIsNone(other.get("/portcullis/members/node-0"))
+
+    def test_epoch_that_was_compacted_while_nobody_watched_is_learnt(self):
+        node = self.joined(1)[0]
+        client = self.client(node)
+        client.alloc()
+        node.process.send_signal(signal.SIGSTOP)
+        self.revoke("--most-ms", "0", status=5)
+        self.etcd.compact()
+        wait_for(lambda: self.etcd.get("/portcullis/sessions/node-0") is None, "session stays")
+        node.process.send_signal(signal.SIGCONT)
+
+        wait_for(lambda: client.list() == [], "the lease stays")
+        node.wait_until_joined(2)
+
+    def test_session_that_somebody_deletes_is_made_anew(self):
+        node = self.joined(1)[0]
+        self.etcd.delete("/portcullis/sessions/node-0")
+
+        node.wait_until_joined(2)
+
+    def test_without_a_member_nothing_was_fenced(self):
+        _, whole = self.revoke(status=4)
+
+        self.assertEqual(whole["nodes"], 0)
+
+
+class FleetOfThree(FleetTest):
+    """etcd has three members."""
+
+    members = 3
+
+    def test_leader_that_is_killed_costs_no_certainty(self):
+        clients = [self.client(each) for each in self.joined(2)]
+        for client in clients:
+            client.alloc()
+        leader = next(each for each in self.etcd.members if each.is_leader())
+        leader.kill()
+        answers, _ = self.revoke("--wait")
+
+        self.assertEqual([each["answer"] for each in answers.values()], ["TornDown"] * 2)
+        self.assertEqual([client.list() for client in clients], [[], []])
+
+    def test_two_members_that_are_killed_leave_nothing_certain(self):
+        client = self.client(self.joined(1)[0])
+        for each in self.etcd.members[1:]:
+            each.kill()
+        done = subprocess.run([LEASECTL, "revoke-tenant", str(TENANT), "--everywhere", "--etcd",
+                               self.etcd.urls], capture_output=True, text=True,
+                              timeout=DEADLINE_S, check=False)
+
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        wait_for(lambda: UNAVAILABLE in refusal_of(client), "grants go on")
+
+
+class Mistakes(unittest.TestCase):
+    def check(self, program, arguments, said):
+        done = subprocess.run([program, *arguments], capture_output=True, text=True,
+                              timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(said, done.stderr)
+
+    def test_leased_names_what_is_wrong(self):
+        self.check(LEASED, ["--etcd", "etcd:2379"], '"etcd:2379": URLs such as')
+        self.check(LEASED, ["--node", "a"], "--node a without --etcd")
+        self.check(LEASED, ["--etcd", "http://a", "--node", "a/b"], 'node "a/b"')
+        self.check(LEASED, ["--etcd", "http://a", "--journal", "none"], "without a journal")
+
+    def test_leasectl_names_what_is_wrong(self):
+        self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere"], "--etcd")
+        self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere", "--etcd", "x"], "URLs such as")
+        self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere", "--etcd", "http://127.0.0.1:1"],
+                   "http://127.0.0.1:1: ")
+        self.check(LEASECTL, ["revoke-tenant", "7", "--wait"], "--everywhere")
+
+
+if __name__ == "__main__":
+    LEASED, LEASECTL = sys.argv[1:3]
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
