@@ -23,6 +23,7 @@
 #include <system_error>
 #include <utility>
 
+#include "fleet/directory.hpp"
 #include "lease/grant.hpp"
 #include "lease/lease_table.hpp"
 #include "program/leased_socket.hpp"
@@ -142,8 +143,11 @@ class Reader {
   Result<void>* fault_;
 };
 
-constexpr std::array<std::string_view, 9> kTables{
-    "device", "process", "socket", "journal", "limits", "user", "quic", "certificate", "metrics"};
+constexpr std::array<std::string_view, 10> kTables{"device",  "process", "socket", "journal",
+                                                   "limits",  "user",    "quic",   "certificate",
+                                                   "metrics", "etcd"};
+constexpr std::array<std::string_view, 8> kEtcd{
+    "endpoints", "node", "session_s", "authority", "certificate", "key", "user", "password_file"};
 constexpr std::array<std::string_view, 4> kProcess{"user", "group", "seccomp", "debuggable"};
 constexpr std::array<std::string_view, 1> kMetrics{"listen"};
 constexpr std::array<std::string_view, 9> kDevice{
@@ -348,6 +352,56 @@ void read_quic(Reader table, std::optional<QuicConfig>& config) {
   config = std::move(quic);
 }
 
+/// Its first line.
+std::string take_password(const std::string& text, std::string& password) {
+  std::filesystem::path path;
+  if (std::string why = take_path(text, path); !why.empty()) return why;
+  std::ifstream stream(path);
+  if (!std::getline(stream, password) || password.empty())
+    return "a file whose first line is the password is accepted";
+  return {};
+}
+
+std::string take_endpoints(const std::vector<std::string>& texts,
+                           std::vector<std::string>& endpoints) {
+  auto parsed = fleet::parse_endpoints(fmt::format("{}", fmt::join(texts, ",")));
+  if (!parsed) return parsed.error().text;
+  endpoints = *std::move(parsed);
+  return {};
+}
+
+void read_etcd(Reader table, std::optional<FleetConfig>& config) {
+  // etcd lets no session be shorter than its election takes.
+  constexpr std::uint64_t kLeastSession = 2;
+  table.only(kEtcd);
+  FleetConfig read;
+  std::vector<std::string> endpoints;
+  table.texts("endpoints", endpoints);
+  if (std::string why = take_endpoints(endpoints, read.etcd.endpoints); !why.empty())
+    return table.complain_of_table("[etcd] endpoints: " + why);
+  table.text("node", [&](const std::string& text) {
+    const auto checked = fleet::check_node_name(text);
+    if (checked) read.node = text;
+    return checked ? std::string() : checked.error().text;
+  });
+  table.number("session_s", read.session_s, kLeastSession, 3'600);
+  const auto take = [&table](const char* key, std::filesystem::path& path) {
+    table.text(key, [&path](const std::string& text) { return take_path(text, path); });
+  };
+  take("authority", read.etcd.tls.authority);
+  take("certificate", read.etcd.tls.certificate);
+  take("key", read.etcd.tls.key);
+  table.text("user", [&](const std::string& text) {
+    read.etcd.user = text;
+    return std::string();
+  });
+  table.text("password_file",
+             [&](const std::string& text) { return take_password(text, read.etcd.password); });
+  if (const auto checked = fleet::check(read.etcd); !checked)
+    return table.complain_of_table(checked.error().text);
+  config = std::move(read);
+}
+
 void read_all(Reader file, Config& config) {
   file.only(kTables);
   file.table("device", [&](Reader table) { read_device(std::move(table), config.device); });
@@ -370,6 +424,7 @@ void read_all(Reader file, Config& config) {
   });
   file.table("limits", [&](Reader table) { read_limits(std::move(table), config.limits); });
   file.table("quic", [&](Reader table) { read_quic(std::move(table), config.quic); });
+  file.table("etcd", [&](Reader table) { read_etcd(std::move(table), config.fleet); });
   file.table("metrics", [&](Reader table) {
     table.only(kMetrics);
     table.text("listen", [&](const std::string& text) {

@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "base/udp_socket.hpp"
+#include "fleet/etcd.hpp"
 #include "lease/fence_plan.hpp"
 #include "pmd/gid.hpp"
 #include "quic/connection.hpp"
@@ -41,6 +42,15 @@ struct QuicConfig {
   quic::Timeouts timeouts;
 };
 
+/// One node of many, which meet in etcd.
+struct FleetConfig {
+  fleet::EtcdOptions etcd = {};
+  std::string node = {};  // its name; empty: the host's
+  std::uint64_t session_s = 10;
+
+  bool operator==(const FleetConfig&) const = default;
+};
+
 struct Config {
   DeviceConfig device;
   ProcessConfig process;
@@ -49,6 +59,7 @@ struct Config {
   std::optional<std::filesystem::path> journal;                    // none: nothing is kept
   std::uint64_t journal_keep_ms = 30 * std::uint64_t{86'400'000};  // of what has ended
   std::optional<QuicConfig> quic;      // none: this host's clients alone
+  std::optional<FleetConfig> fleet;    // none: it works alone
   std::optional<std::string> metrics;  // "ADDRESS:PORT" of HTTP; none: nobody reads
   Users users;
   Certificates certificates;

@@ -2,6 +2,7 @@
 #include "service/daemon/daemon.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sched.h>
 
@@ -96,6 +97,7 @@ Result<void> Daemon::check(const Config& config) {
   PORTCULLIS_TRY_ASSIGN(const auto device, parse_device(config.device.name));
   PORTCULLIS_TRY(check_challenge(config.limits, device));
   if (config.quic) PORTCULLIS_TRY(quic::Credentials::load(config.quic->files));
+  PORTCULLIS_TRY(check_fleet(config));
   return UnixPort::check(config.socket);
 }
 
@@ -111,7 +113,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, const LogSin
 }
 
 Daemon::~Daemon() {
-  quic_.reset();  // nobody connects any more
+  fleet_.reset();  // says nothing any more
+  quic_.reset();   // nobody connects any more
   socket_.reset();
   device_.reset();  // tells its last outcomes
   recorder_.reset();
@@ -204,28 +207,44 @@ Result<void> Daemon::begin(std::optional<Journal> journal, const LogSink& log) {
                             [this](Event event) { route(std::move(event)); }, unix_ms));
   PORTCULLIS_TRY(listen(beginning, log));
   device_ = std::make_unique<DeviceThread>(std::move(engine), device.polls);
+  return join_fleet(beginning.incarnation, log);
+}
+
+/// etcd is not waited for: until it has been heard of, nothing is granted.
+Result<void> Daemon::join_fleet(std::uint64_t incarnation, const LogSink& log) {
+  if (!config_.fleet) return {};
+  fleet::Registration about{.incarnation = incarnation,
+                            .device = function_->context().device.description,
+                            .address = port_->address().gid.text(),
+                            .socket = config_.socket.string(),
+                            .quic = quic_ ? quic_->address().text() : std::string(),
+                            .slots = config_.device.slots,
+                            .version = PORTCULLIS_VERSION};
+  PORTCULLIS_TRY_ASSIGN(
+      fleet_, FleetThread::start(
+                  config_, std::move(about), [this](FleetNews news) { news_.put(news); }, log));
   return {};
 }
 
 Result<void> Daemon::listen(const Beginning& beginning, const LogSink& log) {
   // Whom the socket's mode lets in has to reach it.
   PORTCULLIS_TRY(make_folder(config_.socket, (config_.socket_mode & 077) == 0 ? 0700 : 0755));
-  const Facts facts{
-      .gid = port_->address().gid,
-      .mac = port_->address().mac,
-      .description =
-          function_->context().device.description + " fw " + function_->driver().firmware_version(),
-      .is_emulated = function_->driver().is_emulated(),
-      .least_rest_ms = std::max(config_.device.grace_ms, config_.device.residence_ms)};
-  sessions_ = std::make_unique<Sessions>(
-      beginning, config_.limits, facts,
-      SessionPorts{
-          .ask = [this](Request request) { device_->ask(std::move(request)); },
-          .look_up = [this](LookUp wanted) { recorder_->look_up(wanted); },
-          .send = [this](ConnectionId to, wire::FrameBytes frame) { send(to, std::move(frame)); },
-          .hang_up = [this](ConnectionId which) { port_of(which).hang_up(which); },
-          .log = log,
-          .observer = observer()});
+  const Facts facts{.gid = port_->address().gid,
+                    .mac = port_->address().mac,
+                    .description = function_->context().device.description + " fw " +
+                                   function_->driver().firmware_version(),
+                    .is_emulated = function_->driver().is_emulated(),
+                    .least_rest_ms = std::max(config_.device.grace_ms, config_.device.residence_ms),
+                    .was_reset = was_reset_};
+  SessionPorts ports{
+      .ask = [this](Request request) { device_->ask(std::move(request)); },
+      .look_up = [this](LookUp wanted) { recorder_->look_up(wanted); },
+      .send = [this](ConnectionId to, wire::FrameBytes frame) { send(to, std::move(frame)); },
+      .hang_up = [this](ConnectionId which) { port_of(which).hang_up(which); },
+      .log = log,
+      .observer = observer()};
+  if (config_.fleet) ports.fenced = [this](TenantFenced fenced) { fleet_->tell(fenced); };
+  sessions_ = std::make_unique<Sessions>(beginning, config_.limits, facts, std::move(ports));
   PORTCULLIS_TRY_ASSIGN(socket_, UnixPort::listen({.path = config_.socket,
                                                    .mode = config_.socket_mode,
                                                    .users = config_.users,
@@ -349,6 +368,9 @@ std::string Daemon::description() const {
                   "; {} leases of the server before are Fenced: the kernel keeps the NIC, "
                   "and nothing proves their memory",
                   restarted_);
+  if (config_.fleet)
+    text += fmt::format("; node {} of the fleet at {}", node_name(*config_.fleet),
+                        fmt::join(config_.fleet->etcd.endpoints, ","));
   if (!config_.journal) text += "; no journal: names and outcomes are forgotten at its end";
   return text;
 }
@@ -387,6 +409,7 @@ void Daemon::take_config(const Config& config, const LogSink& log) {
   for (Port* port : ports()) port->set_limits(config_.limits);
   socket_->set_users(config.users);
   if (config.process != config_.process && log) log("[process] counts from a restart on");
+  if (config.fleet != config_.fleet && log) log("[etcd] counts from a restart on");
   if ((quic_ != nullptr) != config.quic.has_value() && log)
     log("[quic] comes and goes with a restart alone");
   if (!quic_ || !config.quic) return;
@@ -437,6 +460,7 @@ Result<bool> Daemon::run(const World& world) {
   const auto down = device_->stop();
   take_news();
   const bool is_good = has_ended && sessions_->fenced() == 0;
+  if (fleet_) fleet_->stop(has_ended && down.has_value() && sessions_->has_proved_all());
   if (!down && is_good) return tl::unexpected<Error>(down.error());
   return is_good;
 }

@@ -20,6 +20,7 @@
 #include "pmd/eal.hpp"
 #include "service/daemon/config.hpp"
 #include "service/daemon/device_thread.hpp"
+#include "service/daemon/fleet_thread.hpp"
 #include "service/daemon/mailbox.hpp"
 #include "service/daemon/metrics.hpp"
 #include "service/daemon/points.hpp"
@@ -72,6 +73,7 @@ class Daemon {
   [[nodiscard]] Result<void> begin(std::optional<Journal> journal, const LogSink& log);
   [[nodiscard]] Result<void> listen(const Beginning& beginning, const LogSink& log);
   [[nodiscard]] Result<void> listen_to_others(const LogSink& log);
+  [[nodiscard]] Result<void> join_fleet(std::uint64_t incarnation, const LogSink& log);
   [[nodiscard]] Port::Listener listener();
   [[nodiscard]] Port& port_of(ConnectionId connection);
   /// Each that listens.
@@ -106,6 +108,7 @@ class Daemon {
   std::unique_ptr<UnixPort> socket_;
   std::unique_ptr<QuicPort> quic_;  // where it is configured
   std::unique_ptr<DeviceThread> device_;
+  std::unique_ptr<FleetThread> fleet_;  // where it is a node of one
   std::size_t restarted_ = 0;
   bool was_reset_ = false;
   std::uint64_t seen_rounds_ = 0;  // of the device's thread

@@ -7,8 +7,11 @@
 namespace portcullis::service::daemon {
 namespace {
 
+bool is_of(std::uint64_t own, std::uint64_t tenant) noexcept {
+  return tenant == wire::kEveryTenant || own == tenant;
+}
 bool is_of(const BookedLease& lease, std::uint64_t tenant) noexcept {
-  return tenant == wire::kEveryTenant || lease.record.tenant == tenant;
+  return is_of(lease.record.tenant, tenant);
 }
 
 }  // namespace
@@ -103,6 +106,23 @@ std::vector<Ending> LeaseBook::ended_with(std::uint64_t incarnation, std::uint64
       endings.push_back(each.ending);
   }
   return endings;
+}
+
+std::uint32_t LeaseBook::fenced_of(std::uint64_t tenant) const {
+  return static_cast<std::uint32_t>(
+      std::count_if(leases_.begin(), leases_.end(), [tenant](const auto& each) {
+        return each.second.fenced && is_of(each.second.record.tenant, tenant);
+      }));
+}
+
+std::uint32_t LeaseBook::unproved_before(std::uint64_t incarnation, std::uint64_t tenant) const {
+  return static_cast<std::uint32_t>(
+      std::count_if(past_.begin(), past_.end(), [&](const auto& each) {
+        const PastEnding& past = each.second;
+        return past.incarnation != incarnation && is_of(past.ending.tenant, tenant) &&
+               past.ending.outcome == wire::Outcome::Fenced &&
+               past.ending.memory == wire::Memory::Unproved;
+      }));
 }
 
 LeaseBook::Use LeaseBook::use_of(std::uint64_t tenant) const {

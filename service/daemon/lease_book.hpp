@@ -51,9 +51,10 @@ struct BookedLease {
   Record record;
   std::set<ConnectionId> holders = {};  // it was granted to them, or renewed by them
   std::uint64_t granted_ns = 0;
-  std::uint64_t ends_ns = 0;  // unless it is renewed
-  std::uint64_t rest_ns = 0;  // its slot rests so long behind the outcome
-  bool is_recorded = false;   // before that nobody has been told of it
+  std::uint64_t ends_ns = 0;      // unless it is renewed
+  std::uint64_t rest_ns = 0;      // its slot rests so long behind the outcome
+  std::uint64_t fence_epoch = 0;  // of its tenant in the fleet, when it was granted
+  bool is_recorded = false;       // before that nobody has been told of it
   bool is_revoking = false;
   std::optional<BookedChallenge> challenge = {};
   wire::Plan plan = wire::Plan::Default;  // that it is revoked by
@@ -94,6 +95,13 @@ class LeaseBook {
   /// How leases of `tenant` ended that a server before this one held when it went.
   [[nodiscard]] std::vector<Ending> ended_with(std::uint64_t incarnation,
                                                std::uint64_t tenant) const;
+
+  /// Leases of `tenant`, or of every tenant, that are FENCED.
+  [[nodiscard]] std::uint32_t fenced_of(std::uint64_t tenant) const;
+  /// And those of servers before this incarnation, as far as they are known, that ended Fenced with
+  /// their memory unproved.
+  [[nodiscard]] std::uint32_t unproved_before(std::uint64_t incarnation,
+                                              std::uint64_t tenant) const;
 
   struct Use {
     std::uint32_t leases = 0;

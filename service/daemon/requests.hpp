@@ -112,9 +112,32 @@ struct Looked {
   Result<wire::History> found;
 };
 
+// ---- what the fleet's thread tells, and is told ------------------------------------------------
+
+/// As far as etcd goes, grants are in order until then: the node's session lives at least so long.
+struct FleetLives {
+  std::uint64_t until_ns = 0;
+};
+/// They are not, until it lives again.
+struct FleetIsOut {};
+/// What the tenant has that was granted below that epoch is to end.
+struct FenceTenant {
+  std::uint64_t tenant = 0;
+  std::uint64_t epoch = 0;
+};
+using FleetNews = std::variant<FleetLives, FleetIsOut, FenceTenant>;
+
+/// Nothing of the tenant is left that was granted below the epoch.
+struct TenantFenced {
+  std::uint64_t tenant = 0;
+  std::uint64_t epoch = 0;
+  std::uint32_t torn_down = 0;  // by this fence
+  std::uint32_t fenced = 0;     // of the tenant in all, whenever they ended so
+};
+
 /// What the network thread hears, in the order in which it was said: a grant comes before what the
 /// journal says of it, for the device's thread tells both.
-using News = std::variant<Event, Recorded, Looked>;
+using News = std::variant<Event, Recorded, Looked, FleetNews>;
 
 /// Of the device's side, for whoever asks how things are.
 struct Counts {

@@ -106,8 +106,11 @@ void Sessions::hear_granted(const Granted& granted) {
                                     .holders = {asked.connection},
                                     .granted_ns = now_ns(),
                                     .ends_ns = now_ns() + asked.ttl_ms * kNsPerMs,
-                                    .rest_ns = std::max(least_rest_ns, rest_ns_of(asked.wanted))});
+                                    .rest_ns = std::max(least_rest_ns, rest_ns_of(asked.wanted)),
+                                    .fence_epoch = asked.fence_epoch});
   if (is_ending_) start_revoke(lease, wire::Cause::Server, wire::Plan::Default);
+  if (lease.fence_epoch < epoch_of(asked.tenant))  // raised while the device was at it
+    start_revoke(lease, wire::Cause::Operator, wire::Plan::Default);
 }
 
 void Sessions::hear_not_granted(const NotGranted& refused) {
@@ -116,6 +119,7 @@ void Sessions::hear_not_granted(const NotGranted& refused) {
   const AskedAlloc asked = at->second;
   asked_.erase(at);
   book_.note_refused(asked.tenant, asked.charged_bytes);
+  note_gone(asked.tenant, asked.fence_epoch, false);
   const wire::Code code = code_of(refused.why);
   if (ports_.observer.refused) ports_.observer.refused(code);
   // The first and then every thousandth: whoever is refused may ask again at once.
@@ -131,7 +135,9 @@ void Sessions::hear(const Recorded& recorded) {
   asked_.erase(at);
   BookedLease* lease = book_.find(asked.name);
   if (lease != nullptr) lease->is_recorded = recorded.done.has_value();
-  if (asked.has_ended || lease == nullptr || !asked.answer)
+  const bool is_fenced = lease != nullptr && lease->fence_epoch < epoch_of(asked.tenant);
+  if (is_fenced) lease->holders.clear();  // whoever asked for it hears of no lease
+  if (asked.has_ended || lease == nullptr || !asked.answer || is_fenced)
     return refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, Code::Busy,
                         "the lease was revoked before it could be told of");
   if (!recorded.done) {
@@ -209,6 +215,7 @@ void Sessions::hear_ended(const Ending& ending) {
     notify(ending, was->holders);
   }
   for (const Waiter& waiter : was->waiters) answer(waiter, ending);
+  note_gone(was->record.tenant, was->fence_epoch, ending.outcome == wire::Outcome::TornDown);
 }
 
 void Sessions::notify(const Ending& ending, const std::set<ConnectionId>& holders) {

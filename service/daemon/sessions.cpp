@@ -227,6 +227,7 @@ std::optional<wire::Refusal> Sessions::objection(const Asking& asking,
   if (!may_change(asking.connection->identity.role))
     return wire::refusal(Code::NotAllowed, op, "an observer is granted nothing");
   if (auto state = state_objection(op)) return state;
+  if (auto fleet = fleet_objection(op, asking.connection->identity.tenant)) return fleet;
   if (const auto fault = fault_of(wanted, limits_, facts_.gid))
     return wire::refusal(Code::InvalidValue, op, *fault);
   const auto use = book_.use_of(asking.connection->identity.tenant);
@@ -259,6 +260,7 @@ void Sessions::alloc(const Asking& asking) {
                                     .tenant = tenant,
                                     .ttl_ms = ttl_ms,
                                     .charged_bytes = charged_bytes(wanted->bytes),
+                                    .fence_epoch = epoch_of(tenant),
                                     .answer = {}});
   book_.note_asked(tenant, charged_bytes(wanted->bytes));
   ++asking.connection->under_way;

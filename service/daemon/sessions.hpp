@@ -39,6 +39,8 @@ struct Facts {
   bool is_emulated = false;
   /// A slot rests at least so long after its lease: GRACE, or the fabric's residence.
   std::uint64_t least_rest_ms = 0;
+  /// The function was reset when the server began: what was Fenced before is proved by that.
+  bool was_reset = true;
 };
 
 /// Who is told what happens, for statistics; each may be empty.
@@ -59,6 +61,9 @@ struct SessionPorts {
   std::function<void(ConnectionId)> hang_up;  // once what was sent has gone
   LogSink log;
   Observer observer = {};
+  /// What came of FenceTenant. Where there is one, this server is a node of a fleet: nothing is
+  /// granted before it has heard FleetLives, and after that time.
+  std::function<void(TenantFenced)> fenced = {};
   Clock clock = Clock::wall();
 };
 
@@ -75,6 +80,7 @@ class Sessions {
   void hear(const Event& event);
   void hear(const Recorded& recorded);
   void hear(const Looked& looked);
+  void hear(const FleetNews& news);
   /// For STATUS, and for whether anything is granted.
   void set_counts(const Counts& counts) noexcept { counts_ = counts; }
   void set_journal_lost(bool is_lost) noexcept { is_journal_lost_ = is_lost; }
@@ -85,6 +91,11 @@ class Sessions {
   /// Every lease has its outcome.
   [[nodiscard]] bool has_ended() const noexcept { return book_.held() == 0 && asked_.empty(); }
   [[nodiscard]] std::uint64_t fenced() const noexcept { return fenced_; }
+  /// No lease, of this server or of those before it, stays without a proof that its memory is free.
+  [[nodiscard]] bool has_proved_all() const {
+    return has_ended() && fenced_ == 0 &&
+           (facts_.was_reset || book_.unproved_before(incarnation_, wire::kEveryTenant) == 0);
+  }
   [[nodiscard]] std::map<std::uint64_t, LeaseTally> tally() const { return book_.tally(); }
 
  private:
@@ -103,6 +114,7 @@ class Sessions {
     std::uint64_t tenant = 0;
     std::uint64_t ttl_ms = 0;
     std::uint64_t charged_bytes = 0;
+    std::uint64_t fence_epoch = 0;            // of its tenant, when it was asked for
     std::optional<wire::AllocAnswer> answer;  // held back until it is on record
     bool has_ended = false;                   // revoked meanwhile
     lease::LeaseName name = {};
@@ -112,6 +124,13 @@ class Sessions {
     std::uint64_t request_id = 0;
     lease::LeaseName name;
     std::uint64_t ttl_ms = 0;
+  };
+
+  /// Of one tenant, until the last of what it had below the epoch has ended.
+  struct Fence {
+    std::uint64_t epoch = 0;
+    std::uint32_t left = 0;
+    std::uint32_t torn_down = 0;
   };
 
   struct AskedHistory {
@@ -144,6 +163,13 @@ class Sessions {
   void hear_renewed(const Renewed& renewed);
   void hear_ended(const Ending& ending);
   void hear_challenge_met(const ChallengeMet& met);
+  void hear_fence(const FenceTenant& wanted);
+  /// Of the tenant and its epoch: it ended, or was never granted.
+  void note_gone(std::uint64_t tenant, std::uint64_t fence_epoch, bool is_torn_down);
+  void tell_if_fenced(std::uint64_t tenant);
+  [[nodiscard]] std::uint64_t epoch_of(std::uint64_t tenant) const;
+  [[nodiscard]] std::optional<wire::Refusal> fleet_objection(std::uint16_t op,
+                                                             std::uint64_t tenant) const;
   /// Of a lease that is about to be told, where challenges are configured. System when the kernel
   /// gives no random number.
   [[nodiscard]] Result<void> begin_challenge(BookedLease& lease, std::uint8_t access);
@@ -187,6 +213,9 @@ class Sessions {
   std::unordered_map<Ticket, AskedRenew> renewals_;
   std::unordered_map<Ticket, AskedHistory> lookups_;
   Ticket next_ticket_ = 1;
+  std::uint64_t lives_until_ns_ = 0;               // as a node of a fleet
+  std::map<std::uint64_t, std::uint64_t> epochs_;  // by tenant: below it nothing is granted
+  std::map<std::uint64_t, Fence> fences_;          // by tenant: under way
   Counts counts_;
   std::uint64_t started_ns_;
   std::uint64_t granted_ = 0;

@@ -54,6 +54,10 @@ constexpr std::array<Calls, 8> kAllowed = {{
     {"what the machine has", "getrandom uname sysinfo getrusage"},
 }};
 
+// What libcurl calls beside them, and getaddrinfo(3) in a thread of libcurl's: it asks the kernel
+// which addresses there are, and a name server over UDP.
+constexpr Calls kConnecting = {"connections to etcd", "bind socketpair pipe pipe2 eventfd2"};
+
 /// A call, and what of its argument `nth` has to be `value` under `mask`.
 struct Condition {
   int call;
@@ -83,6 +87,12 @@ constexpr std::array<Condition, 8> kConditions = {{
     {SCMP_SYS(prlimit64), 2, kFull, 0},
 }};
 
+constexpr std::array<Condition, 3> kInternet = {{
+    {SCMP_SYS(socket), 0, kFull, AF_INET},
+    {SCMP_SYS(socket), 0, kFull, AF_INET6},
+    {SCMP_SYS(socket), 0, kFull, AF_NETLINK},
+}};
+
 tl::unexpected<Error> refused(const std::string& what, int error) {
   return fail(error == -EINVAL || error == -ENOSYS ? Errc::Unsupported : Errc::System,
               "seccomp: " + what + ": " + std::strerror(-error) +
@@ -107,12 +117,21 @@ Result<void> add_by_name(const Filter& filter, const Calls& calls) {
   return {};
 }
 
-Result<void> add_all(const Filter& filter) {
-  for (const Calls& each : kAllowed) PORTCULLIS_TRY(add_by_name(filter, each));
-  for (const Condition& each : kConditions) {
+Result<void> add_conditions(const Filter& filter, std::span<const Condition> conditions) {
+  for (const Condition& each : conditions) {
     const scmp_arg_cmp wanted{
         .arg = each.nth, .op = SCMP_CMP_MASKED_EQ, .datum_a = each.mask, .datum_b = each.value};
     PORTCULLIS_TRY(add(filter, SCMP_ACT_ALLOW, each.call, {&wanted, 1}));
+  }
+  return {};
+}
+
+Result<void> add_all(const Filter& filter, Reach reach) {
+  for (const Calls& each : kAllowed) PORTCULLIS_TRY(add_by_name(filter, each));
+  PORTCULLIS_TRY(add_conditions(filter, kConditions));
+  if (reach == Reach::Connects) {
+    PORTCULLIS_TRY(add_by_name(filter, kConnecting));
+    PORTCULLIS_TRY(add_conditions(filter, kInternet));
   }
   // Its flags are behind a pointer, where no filter sees them; glibc then takes clone(2).
   PORTCULLIS_TRY(add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), {}));
@@ -124,7 +143,7 @@ Result<void> add_all(const Filter& filter) {
 
 }  // namespace
 
-Result<void> allow_listed_calls_alone() {
+Result<void> allow_listed_calls_alone(Reach reach) {
   const Filter filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release);
   if (!filter) return refused("seccomp_init", -ENOMEM);
   if (const int set = seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1); set != 0)
@@ -133,7 +152,7 @@ Result<void> allow_listed_calls_alone() {
   constexpr std::uint32_t kBinaryTree = 2;
   (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, kBinaryTree);
   (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_LOG, 1);
-  PORTCULLIS_TRY(add_all(filter));
+  PORTCULLIS_TRY(add_all(filter, reach));
   // What looks up names is loaded now (nss(5)): afterwards nothing is mapped to be executed.
   (void)::getpwnam("");
   if (const int loaded = seccomp_load(filter.get()); loaded != 0)

@@ -90,7 +90,8 @@ portcullis::Result<void> confine(const leased::Options& options) {
   const auto& process = options.read.process;
   PORTCULLIS_TRY_ASSIGN(const auto whom, daemon::drop_privileges(process));
   log_line(whom);
-  if (process.seccomp) PORTCULLIS_TRY(daemon::allow_listed_calls_alone());
+  const auto reach = options.read.fleet ? daemon::Reach::Connects : daemon::Reach::AcceptsAlone;
+  if (process.seccomp) PORTCULLIS_TRY(daemon::allow_listed_calls_alone(reach));
   auto again = options.read_again();
   const auto readable = again ? Daemon::check(*again) : portcullis::forward_error(std::move(again));
   if (!readable) log_line("SIGHUP will change nothing: " + readable.error().text);

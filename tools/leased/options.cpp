@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "fleet/directory.hpp"
 #include "program/command_line.hpp"
 
 namespace portcullis::tools::leased {
@@ -40,12 +41,27 @@ Result<void> apply(const Options& options, service::daemon::ProcessConfig& proce
   return service::daemon::check_process(process);
 }
 
+Result<void> apply_fleet(const Options& options, Config& config) {
+  if (!options.etcd.empty()) {
+    if (!config.fleet) config.fleet.emplace();
+    PORTCULLIS_TRY_ASSIGN(config.fleet->etcd.endpoints, fleet::parse_endpoints(options.etcd));
+  }
+  if (options.node.empty()) return {};
+  PORTCULLIS_TRY(fleet::check_node_name(options.node));
+  if (!config.fleet)
+    return fail(Errc::InvalidArgument,
+                "--node " + options.node + " without --etcd; both together are accepted");
+  config.fleet->node = options.node;
+  return {};
+}
+
 Result<void> apply(const Options& options, Config& config) {
   if (!options.device.empty()) config.device.name = options.device;
   if (!options.socket.empty()) config.socket = options.socket;
   if (options.journal == "none") config.journal.reset();
   if (!options.journal.empty() && options.journal != "none") config.journal = options.journal;
   PORTCULLIS_TRY(apply(options, config.process));
+  PORTCULLIS_TRY(apply_fleet(options, config));
   if (options.address.empty()) return {};
   PORTCULLIS_TRY_ASSIGN(config.device.address, pmd::Gid::parse(options.address));
   return {};
@@ -86,6 +102,12 @@ Result<Options> parse_options(int argc, const char* const* argv) {
                  "what outlives the server (default /var/lib/portcullis/leased.journal for root,\n"
                  "and ~/.local/state/portcullis/leased.journal); none: nothing does")
       ->type_name("FILE");
+  app.add_option("--etcd", options.etcd,
+                 "where nodes meet: it is one of many, and grants nothing while etcd has not\n"
+                 "its session (docs/fleet.md); TLS and users stand in [etcd] of the file")
+      ->type_name("URL,..");
+  app.add_option("--node", options.node, "its name there, its own (default the host's)")
+      ->type_name("NAME");
   app.add_option("--user", options.user,
                  "whom it goes on as once it has its device, files and sockets; for root alone\n"
                  "(default: as it was started)")

@@ -27,6 +27,8 @@ struct Options {
   std::string address;
   std::string socket;
   std::string journal;
+  std::string etcd;
+  std::string node;
   std::string user;
   std::string group;
   bool without_seccomp = false;

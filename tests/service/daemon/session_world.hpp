@@ -30,14 +30,20 @@ class SessionWorld : public testing::Test {
         Facts{.gid = kServer,
               .mac = {.octets = {2, 0, 0, 0, 0, 1}},
               .description = "a device",
-              .is_emulated = true},
-        SessionPorts{.ask = [this](Request request) { asked.push_back(std::move(request)); },
-                     .look_up = [this](const LookUp& wanted) { looked_up.push_back(wanted); },
-                     .send = [this](ConnectionId to,
-                                    const wire::FrameBytes& frame) { sent[to].push_back(frame); },
-                     .hang_up = [this](ConnectionId id) { hung_up.push_back(id); },
-                     .log = {},
-                     .clock = Clock::simulated(&SessionWorld::now, this)});
+              .is_emulated = true,
+              .was_reset = was_reset},
+        ports());
+  }
+  SessionPorts ports() {
+    SessionPorts made{.ask = [this](Request request) { asked.push_back(std::move(request)); },
+                      .look_up = [this](const LookUp& wanted) { looked_up.push_back(wanted); },
+                      .send = [this](ConnectionId to,
+                                     const wire::FrameBytes& frame) { sent[to].push_back(frame); },
+                      .hang_up = [this](ConnectionId id) { hung_up.push_back(id); },
+                      .log = {},
+                      .clock = Clock::simulated(&SessionWorld::now, this)};
+    if (is_node) made.fenced = [this](TenantFenced each) { fenced.push_back(each); };
+    return made;
   }
   static std::uint64_t now(const void* world) noexcept {
     return static_cast<const SessionWorld*>(world)->now_ns;
@@ -132,6 +138,9 @@ class SessionWorld : public testing::Test {
 
   std::uint64_t now_ns = 1'000'000'000;
   std::uint64_t last_request = 0;
+  bool is_node = false;  // of a fleet
+  bool was_reset = true;
+  std::vector<TenantFenced> fenced;
   std::deque<Request> asked;
   std::vector<LookUp> looked_up;
   std::map<ConnectionId, std::vector<wire::FrameBytes>> sent;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/daemon/fleet_thread.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace portcullis::service::daemon {
+
+std::string node_name(const FleetConfig& config) {
+  if (!config.node.empty()) return config.node;
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return {};
+  return name.data();
+}
+
+Result<void> check_fleet(const Config& config) {
+  if (!config.fleet) return {};
+  PORTCULLIS_TRY(fleet::check(config.fleet->etcd));
+  PORTCULLIS_TRY(fleet::check_node_name(node_name(*config.fleet)));
+  const fleet::TlsFiles& files = config.fleet->etcd.tls;
+  for (const auto& file : {files.authority, files.certificate, files.key})
+    if (!file.empty() && ::access(file.c_str(), R_OK) != 0)
+      return fail(Errc::System, fmt::format("etcd: {}: {}", file.string(), std::strerror(errno)));
+  if (config.journal) return {};
+  return fail(Errc::InvalidArgument,
+              "etcd without a journal: nobody would know what this node held before; a journal is "
+              "accepted");
+}
+
+Result<std::unique_ptr<FleetThread>> FleetThread::start(const Config& config,
+                                                        fleet::Registration about,
+                                                        std::function<void(FleetNews)> tell,
+                                                        const LogSink& log) {
+  PORTCULLIS_TRY_ASSIGN(auto memory, fleet::NodeMemory::open(config.journal->string() + ".etcd"));
+  PORTCULLIS_TRY_ASSIGN(
+      auto node,
+      fleet::Node::create(
+          config.fleet->etcd, std::move(memory),
+          {.name = node_name(*config.fleet),
+           .ttl_s = config.fleet->session_s,
+           .about = std::move(about)},
+          {.lives = [tell](std::uint64_t until_ns) { tell(FleetLives{.until_ns = until_ns}); },
+           .is_out = [tell](const std::string&) { tell(FleetIsOut{}); },
+           .fence =
+               [tell](std::uint64_t tenant, std::uint64_t epoch) {
+                 tell(FenceTenant{tenant, epoch});
+               },
+           .log = log}));
+  return std::unique_ptr<FleetThread>(new FleetThread(std::move(node)));
+}
+
+void FleetThread::stop(bool holds_nothing) {
+  if (!thread_.joinable()) return;
+  holds_nothing_ = holds_nothing;
+  stop_ = true;
+  inbox_.wake();
+  thread_.join();
+}
+
+void FleetThread::run() {
+  while (!stop_) {
+    inbox_.heard();
+    while (const auto each = inbox_.take())
+      node_->fenced(each->tenant, each->epoch, each->torn_down, each->fenced);
+    if (!stop_) node_->work(inbox_.fd());
+  }
+  node_->end(holds_nothing_);
+}
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Sessions as a node of a fleet: whether anything may be granted, and the end of what a tenant had
+// below its fence epoch. A grant carries the epoch that was known when it was asked for, so one
+// that is under way while the epoch is raised ends with the others, untold, and the fence waits for
+// it.
+#include "service/daemon/session_answers.hpp"
+#include "service/daemon/sessions.hpp"
+
+#include <utility>
+
+namespace portcullis::service::daemon {
+
+using wire::Code;
+
+std::uint64_t Sessions::epoch_of(std::uint64_t tenant) const {
+  const auto at = epochs_.find(tenant);
+  return at == epochs_.end() ? 0 : at->second;
+}
+
+std::optional<wire::Refusal> Sessions::fleet_objection(std::uint16_t op,
+                                                       std::uint64_t tenant) const {
+  if (!ports_.fenced) return std::nullopt;
+  if (now_ns() >= lives_until_ns_)
+    return wire::refusal(Code::Unavailable, op,
+                         "the server has no session with etcd; nothing is granted until it has");
+  if (fences_.contains(tenant))
+    return wire::refusal(Code::Busy, op, "the tenant is being fenced everywhere; again later");
+  return std::nullopt;
+}
+
+void Sessions::hear(const FleetNews& news) {
+  if (const auto* lives = std::get_if<FleetLives>(&news)) lives_until_ns_ = lives->until_ns;
+  if (std::holds_alternative<FleetIsOut>(news)) lives_until_ns_ = 0;
+  if (const auto* fence = std::get_if<FenceTenant>(&news)) hear_fence(*fence);
+}
+
+/// A second fence of the tenant takes the place of one that is under way: what it waits for is all
+/// that the first one waited for, and more.
+void Sessions::hear_fence(const FenceTenant& wanted) {
+  std::uint64_t& epoch = epochs_[wanted.tenant];
+  if (wanted.epoch <= epoch) return;
+  epoch = wanted.epoch;
+  Fence& fence = fences_[wanted.tenant];
+  fence.epoch = epoch;
+  fence.left = 0;
+  Revoke batch{.names = {}, .cause = wire::Cause::Operator};
+  for (BookedLease* lease : book_.held_by(wanted.tenant)) {
+    ++fence.left;  // every one of them was granted below it
+    if (!std::exchange(lease->is_revoking, true)) batch.names.push_back(lease->record.name);
+  }
+  for (const auto& [ticket, asked] : asked_)
+    if (asked.tenant == wanted.tenant && !asked.answer) ++fence.left;  // the device has it
+  if (!batch.names.empty()) ports_.ask(std::move(batch));
+  tell_if_fenced(wanted.tenant);
+}
+
+void Sessions::note_gone(std::uint64_t tenant, std::uint64_t fence_epoch, bool is_torn_down) {
+  const auto at = fences_.find(tenant);
+  if (at == fences_.end() || fence_epoch >= at->second.epoch) return;
+  if (is_torn_down) ++at->second.torn_down;
+  --at->second.left;
+  tell_if_fenced(tenant);
+}
+
+void Sessions::tell_if_fenced(std::uint64_t tenant) {
+  const auto at = fences_.find(tenant);
+  if (at == fences_.end() || at->second.left != 0) return;
+  const Fence fence = at->second;
+  fences_.erase(at);
+  if (!ports_.fenced) return;
+  // A reset since proves what servers before this one could not.
+  const std::uint32_t before = facts_.was_reset ? 0 : book_.unproved_before(incarnation_, tenant);
+  ports_.fenced({.tenant = tenant,
+                 .epoch = fence.epoch,
+                 .torn_down = fence.torn_down,
+                 .fenced = book_.fenced_of(tenant) + before});
+}
+
+}  // namespace portcullis::service::daemon

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Sessions of a node: when it grants at all, and what has to end before a fence is answered.
+#include <gmock/gmock.h>
+
+#include "service/daemon/sessions.hpp"
+#include "tests/service/daemon/session_world.hpp"
+
+namespace portcullis::service::daemon {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using wire::Op;
+
+constexpr std::uint64_t kTenant = 7;
+
+class SessionFencesTest : public SessionWorld {
+ protected:
+  void SetUp() override {
+    is_node = true;
+    start({}, {});
+    greet(1);
+    lives();
+  }
+  void lives() { sessions->hear(FleetLives{.until_ns = now_ns + kNsPerSecond}); }
+  void fence(std::uint64_t epoch, std::uint64_t tenant = kTenant) {
+    sessions->hear(FenceTenant{.tenant = tenant, .epoch = epoch});
+  }
+  /// What the device is asked for a lease is refused by, or nothing.
+  wire::Refusal refusal_of_a_grant() {
+    say(1, Op::LeaseAlloc, wanted());
+    return refusal(1);
+  }
+};
+
+TEST_F(SessionFencesTest, BeforeTheSession_NothingIsGranted) {
+  start({}, {});
+  greet(1);
+
+  EXPECT_EQ(refusal_of_a_grant().code, wire::Code::Unavailable);
+  EXPECT_THAT(refusal_text(1), HasSubstr("no session with etcd"));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(SessionFencesTest, WithASession_ALeaseIsGranted) {
+  (void)holds(1, 5);
+
+  EXPECT_THAT(sessions->tally(), SizeIs(1));
+}
+
+TEST_F(SessionFencesTest, WhenTheSessionsTimeIsOver_NothingIsGranted) {
+  now_ns += kNsPerSecond;
+
+  EXPECT_EQ(refusal_of_a_grant().code, wire::Code::Unavailable);
+}
+
+TEST_F(SessionFencesTest, OnceItIsLost_NothingIsGranted) {
+  sessions->hear(FleetIsOut{});
+
+  EXPECT_EQ(refusal_of_a_grant().code, wire::Code::Unavailable);
+}
+
+TEST_F(SessionFencesTest, OnceItIsLost_ALeaseIsStillRevoked) {
+  const auto lease = holds(1, 5);
+  sessions->hear(FleetIsOut{});
+  say(1, Op::LeaseRevoke, wire::RevokeRequest{.id = lease.id, .epoch = lease.epoch});
+
+  EXPECT_THAT(next_asked<Revoke>().names, ElementsAre(lease));
+}
+
+TEST_F(SessionFencesTest, ServerOfNoFleet_GrantsWithoutASession) {
+  is_node = false;
+  start({}, {});
+  greet(1);
+  say(1, Op::LeaseAlloc, wanted());
+
+  EXPECT_THAT(asked, SizeIs(1));
+}
+
+TEST_F(SessionFencesTest, FenceOfATenantWithNothing_IsAnsweredAtOnce) {
+  fence(30);
+
+  ASSERT_THAT(fenced, SizeIs(1));
+  EXPECT_EQ(fenced[0].tenant, kTenant);
+  EXPECT_EQ(fenced[0].epoch, 30U);
+  EXPECT_EQ(fenced[0].torn_down, 0U);
+  EXPECT_EQ(fenced[0].fenced, 0U);
+}
+
+TEST_F(SessionFencesTest, Fence_RevokesAllOfTheTenantAndIsAnsweredBehindTheLast) {
+  const auto first = holds(1, 5);
+  const auto second = holds(1, 6);
+  fence(30);
+
+  EXPECT_THAT(next_asked<Revoke>().names, ElementsAre(first, second));
+  end(first);
+  EXPECT_THAT(fenced, IsEmpty());
+  end(second);
+  ASSERT_THAT(fenced, SizeIs(1));
+  EXPECT_EQ(fenced[0].torn_down, 2U);
+}
+
+TEST_F(SessionFencesTest, FenceOfATenant_LeavesOthers) {
+  (void)holds(1, 5);
+  fence(30, kTenant + 1);
+
+  EXPECT_THAT(asked, IsEmpty());
+  EXPECT_THAT(fenced, SizeIs(1));
+}
+
+TEST_F(SessionFencesTest, LeaseThatIsBeingRevoked_IsWaitedForAndNotAskedForTwice) {
+  const auto lease = holds(1, 5);
+  say(1, Op::LeaseRevoke, wire::RevokeRequest{.id = lease.id, .epoch = lease.epoch});
+  asked.clear();
+  fence(30);
+
+  EXPECT_THAT(asked, IsEmpty());
+  EXPECT_THAT(fenced, IsEmpty());
+  end(lease);
+  EXPECT_THAT(fenced, SizeIs(1));
+}
+
+TEST_F(SessionFencesTest, LeaseThatEndsFenced_IsNoTornDown) {
+  const auto lease = holds(1, 5);
+  fence(30);
+  end(lease, kTenant, wire::Outcome::Fenced);
+
+  ASSERT_THAT(fenced, SizeIs(1));
+  EXPECT_EQ(fenced[0].torn_down, 0U);
+  EXPECT_EQ(fenced[0].fenced, 1U);
+}
+
+TEST_F(SessionFencesTest, LeaseThatEndedFencedLongBefore_IsToldWithTheNextFence) {
+  end(holds(1, 5), kTenant, wire::Outcome::Fenced);
+  fence(30);
+
+  ASSERT_THAT(fenced, SizeIs(1));
+  EXPECT_EQ(fenced[0].fenced, 1U);
+}
+
+TEST_F(SessionFencesTest, WhileItIsFenced_TheTenantIsRefusedAndAnotherIsNot) {
+  (void)holds(1, 5);
+  greet(2, kTenant + 1);
+  fence(30);
+  asked.clear();
+
+  EXPECT_EQ(refusal_of_a_grant().code, wire::Code::Busy);
+  EXPECT_THAT(asked, IsEmpty());
+  say(2, Op::LeaseAlloc, wanted());
+  EXPECT_THAT(asked, SizeIs(1));
+}
+
+TEST_F(SessionFencesTest, OnceItIsFenced_TheTenantIsGrantedAgain) {
+  end(holds(1, 5));
+  fence(30);
+  (void)holds(1, 6);
+  fence(30);  // heard again, as after a lost watch
+
+  EXPECT_THAT(asked, IsEmpty());
+  EXPECT_THAT(fenced, SizeIs(1));
+}
+
+TEST_F(SessionFencesTest, GrantUnderWay_EndsUntoldAndIsWaitedFor) {
+  say(1, Op::LeaseAlloc, wanted());
+  const Alloc alloc = next_asked<Alloc>();
+  fence(30);
+  EXPECT_THAT(fenced, IsEmpty());
+  hear_granted(alloc, 5);
+  EXPECT_THAT(next_asked<Revoke>().names, ElementsAre(name(5)));
+  sessions->hear(Recorded{.ticket = alloc.ticket, .done = {}});
+
+  EXPECT_EQ(refusal(1).code, wire::Code::Busy);
+  EXPECT_THAT(fenced, IsEmpty());
+  end(name(5));
+  ASSERT_THAT(fenced, SizeIs(1));
+  EXPECT_EQ(fenced[0].torn_down, 1U);
+  EXPECT_THAT(sent[1], SizeIs(1));  // no notice of a lease that nobody was told of
+}
+
+TEST_F(SessionFencesTest, GrantUnderWayThatTheDeviceRefuses_IsWaitedFor) {
+  say(1, Op::LeaseAlloc, wanted());
+  const Alloc alloc = next_asked<Alloc>();
+  fence(30);
+  sessions->hear(NotGranted{.ticket = alloc.ticket, .why = {.code = Errc::Busy, .text = "x"}});
+
+  EXPECT_THAT(fenced, SizeIs(1));
+}
+
+TEST_F(SessionFencesTest, GrantThatIsBeingRecorded_EndsUntold) {
+  say(1, Op::LeaseAlloc, wanted());
+  const Alloc alloc = next_asked<Alloc>();
+  hear_granted(alloc, 5);
+  fence(30);
+  EXPECT_THAT(next_asked<Revoke>().names, ElementsAre(name(5)));
+  sessions->hear(Recorded{.ticket = alloc.ticket, .done = {}});
+
+  EXPECT_EQ(refusal(1).code, wire::Code::Busy);
+  end(name(5));
+  EXPECT_THAT(fenced, SizeIs(1));
+}
+
+TEST_F(SessionFencesTest, SecondFenceBeforeTheFirstIsDone_IsAnsweredOnceForBoth) {
+  const auto lease = holds(1, 5);
+  fence(30);
+  fence(40);
+  end(lease);
+
+  ASSERT_THAT(fenced, SizeIs(1));
+  EXPECT_EQ(fenced[0].epoch, 40U);
+  EXPECT_EQ(fenced[0].torn_down, 1U);
+}
+
+TEST_F(SessionFencesTest, LowerEpoch_IsPassedOver) {
+  fence(30);
+  fence(20);
+
+  EXPECT_THAT(fenced, SizeIs(1));
+}
+
+PastEnding unproved_past() {
+  return {.incarnation = 41,
+          .ending = {.name = {.id = 3, .epoch = 4},
+                     .tenant = kTenant,
+                     .unix_ms = 5,
+                     .outcome = wire::Outcome::Fenced,
+                     .memory = wire::Memory::Unproved,
+                     .cause = wire::Cause::Restart}};
+}
+
+TEST_F(SessionFencesTest, UnprovedPastOfAFunctionThatWasNotReset_IsFenced) {
+  was_reset = false;
+  start({}, {unproved_past()});
+  fence(30);
+
+  EXPECT_EQ(fenced.at(0).fenced, 1U);
+  EXPECT_FALSE(sessions->has_proved_all());
+}
+
+TEST_F(SessionFencesTest, UnprovedPastOfAFunctionThatWasReset_IsProvedByIt) {
+  start({}, {unproved_past()});
+  fence(30);
+
+  EXPECT_EQ(fenced.at(0).fenced, 0U);
+  EXPECT_TRUE(sessions->has_proved_all());
+}
+
+}  // namespace
+}  // namespace portcullis::service::daemon
