@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "client/connection.hpp"
 #include "program/leased_socket.hpp"
+#include "tools/leasectl/everywhere.hpp"
 #include "tools/leasectl/past.hpp"
 #include "tools/leasectl/printing.hpp"
 #include "tools/leasectl/top.hpp"
@@ -84,6 +85,7 @@ Result<int> watch(const Options& options, const World& world, Connection& leased
 Result<int> run(const Options& options, const World& world) {
   constexpr std::uint64_t kDeadlineMs = 60'000;  // of a tenant with everything the device has
   if (options.command == Command::Pki) return run_pki(options.pki, world.print);
+  if (options.everywhere) return revoke_everywhere(options, world);
   if (!options.server.quic && options.server.socket == program::leased_socket()) {
     // Whoever may put another socket there could answer whatever it likes.
     const auto folder = options.server.socket.parent_path();

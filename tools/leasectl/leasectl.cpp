@@ -31,9 +31,11 @@ int body(int argc, char** argv) {
     return 0;
   }
   const auto status = leasectl::run(
-      *options, {.stop = [] { return stop_asked.load(); },
-                 .print = [](const std::string& line) { std::cout << line << std::endl; },
-                 .is_terminal = ::isatty(STDOUT_FILENO) != 0});
+      *options,
+      {.stop = [] { return stop_asked.load(); },
+       .print = [](const std::string& line) { std::cout << line << std::endl; },
+       .is_terminal = ::isatty(STDOUT_FILENO) != 0,
+       .warn = [](const std::string& line) { std::cerr << "leasectl: " << line << '\n'; }});
   return status ? *status : refuse(status.error());
 }
 

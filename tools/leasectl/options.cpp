@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <CLI/CLI.hpp>
+#include <fstream>
 
 #include "pmd/gid.hpp"
 #include "program/command_line.hpp"
@@ -21,7 +22,8 @@ constexpr const char* kFooter = R"(
   leasectl pki init /etc/portcullis/pki      then pki issue: certificates for --server
 
 exit status: 0 done (revoke: TornDown), 1 alloc: the lease has ended otherwise than by its holder,
-2 it could not be asked or was refused, 3 Fenced (fenced: there are such, or were), 4 NotFound,
+2 it could not be asked or was refused, 3 Fenced (fenced: there are such, or were), 4 NotFound
+(--everywhere: no node has joined), 5 --everywhere: a node is Unreachable, so it is not certain,
 74 what was printed is not all there)";
 
 struct LeaseName {
@@ -136,6 +138,63 @@ void add_revoke(CLI::App& app, Options& options) {
   command->callback([&options] { options.command = Command::Revoke; });
 }
 
+/// A password is in a file, for everybody sees a command line.
+void add_etcd(CLI::App& command, fleet::EtcdOptions& etcd, CLI::Option& everywhere) {
+  auto* urls = command.add_option_function<std::string>(
+      "--etcd",
+      [&etcd](const std::string& text) {
+        auto parsed = fleet::parse_endpoints(text);
+        if (!parsed) throw CLI::ValidationError("--etcd", parsed.error().text);
+        etcd.endpoints = *std::move(parsed);
+      },
+      "where the nodes meet");
+  urls->type_name("URL,..")->needs(&everywhere);
+  everywhere.needs(urls);
+  const auto file = [&](const char* name, std::filesystem::path& path, const char* what) {
+    command.add_option(name, path, what)->type_name("FILE")->needs(urls);
+  };
+  file("--etcd-authority", etcd.tls.authority,
+       "whom etcd is believed by, PEM (default the system's)");
+  file("--etcd-certificate", etcd.tls.certificate, "one's own for etcd, PEM");
+  file("--etcd-key", etcd.tls.key, "of the certificate, PEM");
+  command.add_option("--etcd-user", etcd.user, "as whom etcd is asked")
+      ->needs(urls)
+      ->type_name("NAME");
+  command
+      .add_option_function<std::string>(
+          "--etcd-password-file",
+          [&etcd](const std::string& path) {
+            std::ifstream stream(path);
+            if (!std::getline(stream, etcd.password) || etcd.password.empty())
+              throw CLI::ValidationError(
+                  "--etcd-password-file",
+                  path + ": a file whose first line is the password is accepted");
+          },
+          "the first line of it")
+      ->needs(urls)
+      ->type_name("FILE");
+}
+
+void add_revoke_tenant(CLI::App& app, Options& options) {
+  CLI::App* tenant = app.add_subcommand("revoke-tenant", "takes back everything a tenant has");
+  tenant->add_option("TENANT", options.tenant, "its number")->type_name("")->required();
+  auto* everywhere = tenant->add_flag("--everywhere", options.everywhere,
+                                      "on every node that has joined the fleet (docs/fleet.md)");
+  add_etcd(*tenant, options.etcd, *everywhere);
+  tenant
+      ->add_flag("--wait", options.waits,
+                 "follows until every node has answered, those that are away, too")
+      ->needs(everywhere);
+  tenant
+      ->add_option("--most-ms", options.most_wait_ms,
+                   "without --wait: for nodes that have a session, at most")
+      ->type_name("MS")
+      ->needs(everywhere)
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{3'600'000}))
+      ->capture_default_str();
+  tenant->callback([&options] { options.command = Command::RevokeTenant; });
+}
+
 void add_rest(CLI::App& app, Options& options) {
   app.add_subcommand("status", "the server, its device, and how many leases there are")
       ->callback([&options] { options.command = Command::Status; });
@@ -147,9 +206,7 @@ void add_rest(CLI::App& app, Options& options) {
   renew->add_option("--ttl-ms", options.renew.ttl_ms, "from now (default the server's)")
       ->type_name("MS");
   renew->callback([&options] { options.command = Command::Renew; });
-  CLI::App* tenant = app.add_subcommand("revoke-tenant", "takes back everything a tenant has");
-  tenant->add_option("TENANT", options.tenant, "its number")->type_name("")->required();
-  tenant->callback([&options] { options.command = Command::RevokeTenant; });
+  add_revoke_tenant(app, options);
   CLI::App* watch = app.add_subcommand("watch", "a line for each lease that ends");
   add_tenant(*watch, options);
   watch->add_option("--for-ms", options.watch_ms, "ends after this (default: Ctrl-C does)")
@@ -263,6 +320,7 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   app.footer(kFooter);
   PORTCULLIS_TRY_ASSIGN(options.text, program::parse_arguments(app, {argv + 1, argv + argc}));
   if (options.server.quic && options.server.quic->address.empty()) options.server.quic.reset();
+  if (options.everywhere) PORTCULLIS_TRY(fleet::check(options.etcd));
   return options;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "client/link.hpp"
+#include "fleet/etcd.hpp"
 #include "tools/leasectl/pki.hpp"
 #include "wire/messages.hpp"
 
@@ -43,6 +44,10 @@ struct Options {
   std::uint64_t rounds = 0;        // top: 0: without end
   std::uint64_t since_ms = 86'400'000;  // history, fenced and report: so long ago at most
   std::uint64_t most_rows = 1'000;      // history and fenced
+  bool everywhere = false;              // revoke-tenant: on every node that etcd knows of
+  fleet::EtcdOptions etcd;
+  bool waits = false;                   // everywhere: until all nodes have answered
+  std::uint64_t most_wait_ms = 10'000;  // everywhere: for those that have a session
   std::string report_file;
   PkiOptions pki;
 };

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/leasectl/everywhere.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "tools/leasectl/printing.hpp"
+
+namespace portcullis::tools::leasectl {
+namespace {
+
+using fleet::NodeStanding;
+using fleet::Revocation;
+using fleet::Standing;
+
+const char* name_of(Standing standing) noexcept {
+  switch (standing) {
+    case Standing::TornDown:
+      return "TornDown";
+    case Standing::Fenced:
+      return "Fenced";
+    case Standing::Unreachable:
+      break;
+  }
+  return "Unreachable";
+}
+
+std::size_t count(const Revocation& revocation, Standing standing) {
+  return static_cast<std::size_t>(
+      std::count_if(revocation.nodes().begin(), revocation.nodes().end(),
+                    [standing](const NodeStanding& each) { return each.standing == standing; }));
+}
+
+std::string remark_of(const NodeStanding& node) {
+  if (!node.remark.empty()) return node.remark;
+  std::string text = fmt::format("{} leases TornDown", node.torn_down);
+  if (node.fenced != 0) text += fmt::format(", {} of the tenant stay Fenced", node.fenced);
+  return text;
+}
+
+std::string whole_of(const Revocation& revocation) {
+  if (revocation.nodes().empty()) return "no node is a member: nothing was fenced";
+  const std::size_t unknown = count(revocation, Standing::Unreachable);
+  const std::string who =
+      fmt::format("tenant {} below epoch {}", revocation.tenant(), revocation.epoch());
+  if (unknown != 0)
+    return fmt::format(
+        "{}: not certain; {} of {} nodes are Unreachable, and may hold what they "
+        "held",
+        who, unknown, revocation.nodes().size());
+  if (const std::size_t fenced = count(revocation, Standing::Fenced); fenced != 0)
+    return fmt::format(
+        "{}: nothing is held; slots stay Fenced on {} of {} nodes, see leasectl "
+        "fenced there",
+        who, fenced, revocation.nodes().size());
+  return fmt::format("{}: TornDown on all {} nodes", who, revocation.nodes().size());
+}
+
+}  // namespace
+
+int status_of(const Revocation& revocation) noexcept {
+  if (revocation.nodes().empty()) return kNotFound;
+  if (!revocation.is_certain()) return kNotCertain;
+  return count(revocation, Standing::Fenced) != 0 ? kFenced : kDone;
+}
+
+std::string text_of(const Revocation& revocation) {
+  std::size_t width = 4;
+  for (const NodeStanding& each : revocation.nodes()) width = std::max(width, each.name.size());
+  std::string text = fmt::format("{:<{}}  {:<11}  {}\n", "node", width, "answer", "what is known");
+  for (const NodeStanding& each : revocation.nodes())
+    text += fmt::format("{:<{}}  {:<11}  {}\n", each.name, width, name_of(each.standing),
+                        remark_of(each));
+  return text + whole_of(revocation);
+}
+
+std::string json_of(const Revocation& revocation) {
+  using nlohmann::json;
+  const auto line = [](const json& object) {
+    return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  };
+  std::string text;
+  for (const NodeStanding& each : revocation.nodes())
+    text += line({{"node", each.name},
+                  {"answer", name_of(each.standing)},
+                  {"torn_down", each.torn_down},
+                  {"fenced", each.fenced},
+                  {"has_session", each.has_session},
+                  {"remark", each.remark}}) +
+            "\n";
+  return text + line({{"tenant", revocation.tenant()},
+                      {"epoch", revocation.epoch()},
+                      {"nodes", revocation.nodes().size()},
+                      {"torn_down", count(revocation, Standing::TornDown)},
+                      {"fenced", count(revocation, Standing::Fenced)},
+                      {"unreachable", count(revocation, Standing::Unreachable)}});
+}
+
+Result<int> revoke_everywhere(const Options& options, const World& world) {
+  constexpr std::uint64_t kLookAgainMs = 200;
+  constexpr std::uint64_t kStopMs = 50;  // how late Ctrl-C may be heard
+  PORTCULLIS_TRY_ASSIGN(const auto etcd, fleet::Etcd::create(options.etcd));
+  PORTCULLIS_TRY_ASSIGN(auto revocation, Revocation::raise(*etcd, *options.tenant));
+  const Clock clock = Clock::wall();
+  const std::uint64_t began_ns = clock.now_ns();
+  std::uint64_t look_ns = 0;
+  Result<void> looked;
+  const auto goes_on = [&] {
+    if (world.stop() || revocation.is_certain()) return false;
+    if (options.waits) return true;
+    return revocation.may_come_soon() &&
+           clock.now_ns() - began_ns < options.most_wait_ms * kNsPerMs;
+  };
+  while (goes_on()) {
+    const bool has_news = revocation.wait(kStopMs);
+    if (!has_news && clock.now_ns() < look_ns) continue;
+    looked = revocation.look();
+    look_ns = clock.now_ns() + kLookAgainMs * kNsPerMs;
+    if (!looked && !options.waits) break;  // what is known is told, and the rest is Unreachable
+  }
+  print(options, world, revocation);
+  if (!looked && world.warn) world.warn(looked.error().text);
+  return status_of(revocation);
+}
+
+}  // namespace portcullis::tools::leasectl
