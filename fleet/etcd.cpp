@@ -147,6 +147,7 @@ Result<Answer> Etcd::ask(const char* path, const std::string& body,
       why.code = answer.error().code;
     why.text += (why.text.empty() ? "etcd " : "; ") + said;
     token_.clear();
+    if (watched_ == current_) end_watch();  // who does not answer tells no change
     current_ = (current_ + 1) % options_.endpoints.size();
   }
   return tl::unexpected<Error>(why);
@@ -175,6 +176,7 @@ Result<void> Etcd::revoke_lease(std::uint64_t lease) {
 }
 
 Result<void> Etcd::watch(const Range& what, std::uint64_t from_revision) {
+  watched_ = current_;
   return http_->open_stream({.url = endpoint() + "/v3/watch",
                              .token = token_,
                              .body = json_of_watch(what, from_revision)});

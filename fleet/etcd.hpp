@@ -82,6 +82,7 @@ class Etcd {
   EtcdOptions options_;
   std::unique_ptr<Http> http_;
   std::size_t current_ = 0;  // of the endpoints
+  std::size_t watched_ = 0;
   std::string token_;
   std::uint64_t cluster_ = 0;
   std::uint64_t revision_ = 0;

@@ -44,7 +44,9 @@ struct Http::Transfer {
   std::array<char, CURL_ERROR_SIZE> why{};
   std::optional<CURLcode> ended;
 
-  static std::size_t take(const char* bytes, std::size_t one, std::size_t count, void* to) {
+  // libcurl's own type of it (curl_write_callback).
+  // NOLINTNEXTLINE(readability-non-const-parameter): as libcurl calls it
+  static std::size_t take(char* bytes, std::size_t one, std::size_t count, void* to) {
     auto* transfer = static_cast<Transfer*>(to);
     if (transfer->received.size() + one * count > kMostBytes) return 0;
     transfer->received.append(bytes, one * count);

@@ -174,13 +174,16 @@ void Node::live(std::uint64_t asked_ns, std::uint64_t ttl_s) {
 void Node::leave(const Error& why) {
   has_joined_ = false;
   is_watching_ = false;
+  due_ns_ = 0;
   etcd_->end_watch();
   listener_.is_out(why.text);
   say(why);
 }
 
 void Node::say(const Error& why) {
-  if (std::exchange(said_, why.code) == why.code || !listener_.log) return;
+  // An etcd that goes is refused, silent and without a leader in turn, which is all one.
+  const Errc kind = why.code == Errc::Timeout ? Errc::System : why.code;
+  if (std::exchange(said_, kind) == kind || !listener_.log) return;
   listener_.log(fmt::format("no session with etcd, nothing is granted: {}", why.text));
 }
 

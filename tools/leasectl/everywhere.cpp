@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "tools/leasectl/printing.hpp"
@@ -15,6 +16,8 @@ namespace {
 using fleet::NodeStanding;
 using fleet::Revocation;
 using fleet::Standing;
+
+constexpr std::uint64_t kTryAgainMs = 200;
 
 const char* name_of(Standing standing) noexcept {
   switch (standing) {
@@ -57,6 +60,20 @@ std::string whole_of(const Revocation& revocation) {
         "fenced there",
         who, fenced, revocation.nodes().size());
   return fmt::format("{}: TornDown on all {} nodes", who, revocation.nodes().size());
+}
+
+/// With --wait an etcd that does not answer is waited for, too; raising it twice does no harm.
+Result<Revocation> raise(const Options& options, const World& world, fleet::Etcd& etcd) {
+  bool has_said = false;
+  while (true) {
+    auto raised = Revocation::raise(etcd, *options.tenant);
+    const bool may_come =
+        !raised && (raised.error().code == Errc::Timeout || raised.error().code == Errc::System);
+    if (!may_come || !options.waits || world.stop()) return raised;
+    if (!std::exchange(has_said, true) && world.warn)
+      world.warn(raised.error().text + "; it is tried again until it answers");
+    etcd.wait(kTryAgainMs);
+  }
 }
 
 }  // namespace
@@ -103,7 +120,7 @@ Result<int> revoke_everywhere(const Options& options, const World& world) {
   constexpr std::uint64_t kLookAgainMs = 200;
   constexpr std::uint64_t kStopMs = 50;  // how late Ctrl-C may be heard
   PORTCULLIS_TRY_ASSIGN(const auto etcd, fleet::Etcd::create(options.etcd));
-  PORTCULLIS_TRY_ASSIGN(auto revocation, Revocation::raise(*etcd, *options.tenant));
+  PORTCULLIS_TRY_ASSIGN(auto revocation, raise(options, world, *etcd));
   const Clock clock = Clock::wall();
   const std::uint64_t began_ns = clock.now_ns();
   std::uint64_t look_ns = 0;

@@ -50,6 +50,7 @@ TEST_F(ConfigTest, Sample_SaysWhatIsSoWithoutIt) {
   EXPECT_EQ(config->limits, Limits{});
   EXPECT_EQ(config->users, Users{});
   EXPECT_FALSE(config->quic);
+  EXPECT_FALSE(config->fleet);
   EXPECT_FALSE(config->metrics);
 }
 
@@ -283,6 +284,56 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"ttl", "[limits]\ndefault_ttl_ms = 9\nmost_ttl_ms = 8\n",
             ":1: default_ttl_ms 9 is above most_ttl_ms 8"}),
     [](const auto& info) { return std::string(info.param.about); });
+
+TEST_F(ConfigTest, EveryWordOfEtcd_IsRead) {
+  std::ofstream(folder_ / "password") << "secret\nnot this\n";
+  const auto config = read(
+      "[etcd]\nendpoints = [\"https://192.0.2.1:2379\", \"https://192.0.2.2:2379/\"]\n"
+      "node = \"memory-1\"\nsession_s = 7\nauthority = \"/ca\"\ncertificate = \"/c\"\n"
+      "key = \"/k\"\nuser = \"alice\"\npassword_file = \"" +
+      (folder_ / "password").string() + "\"\n");
+
+  ASSERT_TRUE(config) << config.error().text;
+  const FleetConfig wanted{
+      .etcd = {.endpoints = {"https://192.0.2.1:2379", "https://192.0.2.2:2379"},
+               .tls = {.authority = "/ca", .certificate = "/c", .key = "/k"},
+               .user = "alice",
+               .password = "secret"},
+      .node = "memory-1",
+      .session_s = 7};
+  EXPECT_EQ(config->fleet, wanted);
+}
+
+TEST_F(ConfigTest, FileWithoutEtcd_IsNoNode) { EXPECT_FALSE(read("[device]\n")->fleet); }
+
+struct WrongEtcd {
+  const char* lines;
+  const char* said;
+};
+
+class ConfigOfEtcd : public ConfigTest, public testing::WithParamInterface<WrongEtcd> {};
+
+TEST_P(ConfigOfEtcd, IsRefusedWithItsLine) {
+  const auto config = read(std::string("[etcd]\n") + GetParam().lines);
+
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().text, HasSubstr(file().string() + ":"));
+  EXPECT_THAT(config.error().text, HasSubstr(GetParam().said));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines, ConfigOfEtcd,
+    testing::Values(
+        WrongEtcd{"node = \"a\"\n", "URLs such as http://192.0.2.1:2379 are accepted"},
+        WrongEtcd{"endpoints = [\"etcd\"]\n", "\"etcd\""},
+        WrongEtcd{"endpoints = \"http://a\"\n", "a list of texts is accepted"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nnode = \"a/b\"\n", "node \"a/b\""},
+        WrongEtcd{"endpoints = [\"http://a\"]\nsession_s = 1\n", "a number from 2 to 3600"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nuser = \"alice\"\n", "without a password"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nauthority = \"/ca\"\n", "https:// is accepted"},
+        WrongEtcd{"endpoints = [\"http://a\"]\npassword_file = \"/nowhere\"\n",
+                  "a file whose first line is the password is accepted"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nprefix = \"/x\"\n", "\"prefix\" is not known"}));
 
 }  // namespace
 }  // namespace portcullis::service::daemon

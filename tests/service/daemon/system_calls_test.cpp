@@ -131,5 +131,19 @@ TEST(ListedCalls, CountForThreadsThatWereThereBefore) {
   EXPECT_EXIT(::_exit(errno_of_an_older_thread()), testing::ExitedWithCode(EPERM), "");
 }
 
+/// In a process of its own: 0 when a node of a fleet can make what it talks to etcd with, and still
+/// no process.
+int what_a_node_does() {
+  if (!allow_listed_calls_alone(Reach::Connects)) return 1;
+  const UniqueFd stream(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const UniqueFd six(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!stream.is_open() || (!six.is_open() && errno == EPERM)) return 2;
+  return errno_of({"fork", new_process}) == EPERM ? 0 : 3;
+}
+
+TEST(ListedCalls, OfANodeMakeSocketsOfTheInternetAndNoProcess) {
+  EXPECT_EXIT(::_exit(what_a_node_does()), testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace portcullis::service::daemon
