@@ -348,6 +348,9 @@ class Leased(unittest.TestCase):
         whole = re.sub(r"^\[quic\]\n(\w.*\n)+", "", whole, flags=re.MULTILINE)
         whole = whole.replace('name = "alice"', "uid = 1000")
         whole = whole.replace('"portcullis" ', '"65534" ')
+        for name in ("ca.pem", "node.pem", "node.key", "password"):
+            (pathlib.Path(self.folder.name) / name).write_text("planted\n", encoding="utf-8")
+        whole = whole.replace("/etc/portcullis/etcd/", self.folder.name + "/")
         for text in (block, whole):
             self.assertEqual(self.checked(text).returncode, 0, self.checked(text).stderr)
 
