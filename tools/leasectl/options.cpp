@@ -10,6 +10,7 @@
 #include "pmd/gid.hpp"
 #include "program/command_line.hpp"
 #include "program/leased_socket.hpp"
+#include "tools/leased_server.hpp"
 
 namespace portcullis::tools::leasectl {
 namespace {
@@ -283,21 +284,12 @@ void add_views(CLI::App& app, Options& options) {
   top->callback([&options] { options.command = Command::Top; });
 }
 
-/// A server of another host; without --server the rest of them is refused.
+/// A server of another host.
 void add_quic(CLI::App& app, std::optional<client::QuicServer>& quic, CLI::Option& socket) {
   client::QuicServer& server = quic.emplace();
   auto* address = app.add_option("--server", server.address, "another host's leased, over QUIC");
   address->type_name("HOST:PORT")->excludes(&socket);
-  const auto file = [&](const char* name, std::filesystem::path& path, const char* what) {
-    auto* option = app.add_option(name, path, what)->type_name("FILE")->needs(address);
-    address->needs(option);
-  };
-  file("--authority", server.files.authority, "whom the server is believed by, PEM");
-  file("--certificate", server.files.certificate, "one's own, PEM");
-  file("--key", server.files.key, "of the certificate, PEM");
-  app.add_option("--server-name", server.name, "in the server's certificate (default HOST)")
-      ->type_name("NAME")
-      ->needs(address);
+  for (CLI::Option* file : add_credentials(app, server, *address)) address->needs(file);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pmd/gid.hpp"
+#include "tools/lease_words.hpp"
 
 namespace portcullis::tools::leasectl {
 namespace {
@@ -50,18 +51,6 @@ std::string flags_text(std::uint32_t flags) {
 }
 
 }  // namespace
-
-std::string name_text(std::uint64_t id, std::uint64_t epoch) {
-  return fmt::format("{:x}:{:x}", id, epoch);
-}
-
-std::string outcome_text(wire::Outcome outcome, wire::Memory memory, std::uint32_t failed_mask) {
-  std::string text(wire::name(outcome));
-  if (failed_mask != 0) text += fmt::format(" (failed {})", wire::steps_text(failed_mask));
-  if (outcome == wire::Outcome::NotFound) return text;
-  if (memory == wire::Memory::Unproved) return text + ", memory unproved";
-  return text + fmt::format(", memory proved by {}", wire::name(memory));
-}
 
 std::string time_text(std::uint64_t unix_ms) {
   constexpr std::uint64_t kLatestMs = 253'402'300'799'999;  // of four digits' years

@@ -12,11 +12,6 @@
 
 namespace portcullis::tools::leasectl {
 
-[[nodiscard]] std::string name_text(std::uint64_t id, std::uint64_t epoch);
-
-/// "TornDown, memory proved by DESTROY_MKEY", "Fenced (failed DESTROY_MKEY), memory unproved".
-[[nodiscard]] std::string outcome_text(wire::Outcome outcome, wire::Memory memory,
-                                       std::uint32_t failed_mask);
 /// "2026-11-23 15:04:05.678Z".
 [[nodiscard]] std::string time_text(std::uint64_t unix_ms);
 /// From its grant to its end; 0 where a clock was set back meanwhile.

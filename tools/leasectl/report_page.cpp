@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/svg_parts.hpp"
+#include "tools/lease_words.hpp"
 #include "tools/leasectl/report.hpp"
 
 namespace portcullis::tools::leasectl {
