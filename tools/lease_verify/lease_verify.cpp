@@ -6,6 +6,7 @@
 
 #include "program/checking_main.hpp"
 #include "program/signals.hpp"
+#include "tools/lease_verify/leased_check.hpp"
 #include "tools/lease_verify/program.hpp"
 #include "tools/lease_verify/verbs_requester.hpp"
 
@@ -30,7 +31,11 @@ int main(int argc, char** argv) {
   program::heed_stop_signals(stop_asked);
   const verify::World world{open_verbs, [] { return stop_asked.load(); },
                             [](const std::string& line) { std::cout << line << std::endl; }};
-  const auto run = [&world](const verify::Options& options) { return verify::run(options, world); };
+  const auto run = [&world](const verify::Options& options) -> portcullis::Result<verify::Verdict> {
+    if (options.leased) return verify::run_leased(options, world);
+    PORTCULLIS_TRY_ASSIGN(const bool is_good, verify::run(options, world));
+    return is_good ? verify::Verdict::Good : verify::Verdict::Wrong;
+  };
   return program::run_main(
       "lease-verify",
       [&] {

@@ -1,39 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// lease-verify without main and without verbs: arguments, the exchange, what is checked and said.
+// lease-verify without main and without verbs: the exchange, what is checked and said. What it does
+// at leased is in leased_check.hpp.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/result.hpp"
 #include "service/exchange/exchange.hpp"
 #include "service/exchange/line_channel.hpp"
-#include "tools/lease_verify/data_check.hpp"
+#include "tools/lease_verify/options.hpp"
 #include "tools/lease_verify/requester.hpp"
-#include "tools/lease_verify/revoke_test.hpp"
 
 namespace portcullis::tools::lease_verify {
-
-struct Options {
-  std::string device;
-  std::uint32_t port = 1;
-  int gid_index = -1;
-  std::string server;        // HOST:PORT
-  std::string request_file;  // or these two
-  std::string grant_file;
-  std::uint64_t wait_ms = 30'000;
-  bool revoke_test = false;
-  DataCheckOptions data;
-  RevokeTestOptions revoke;
-  std::string json_file;
-  std::optional<std::string> text;  // --help: print and leave
-};
-
-/// InvalidArgument names the argument and what is accepted.
-[[nodiscard]] Result<Options> parse_options(int argc, const char* const* argv);
 
 /// What the program needs of the world; main gives it the real one.
 struct World {
@@ -48,8 +29,17 @@ struct World {
     const Options& options, const World& world, const Requester& requester,
     std::unique_ptr<service::exchange::LineChannel>& channel);
 
-/// Asks for a lease and checks it. False: it was checked and found wrong, or a revoke that was
-/// waited for did not come. An error: it could not be checked.
+/// "lease   65536 bytes at 0x0, write+read, ..".
+[[nodiscard]] std::string lease_line(const service::exchange::Grant& grant);
+/// False: it was checked and found wrong, and printed. An error: it could not be checked.
+[[nodiscard]] Result<bool> run_data_check(const Options& options, const World& world,
+                                          Requester& requester,
+                                          const service::exchange::Grant& grant);
+/// Nothing where no path was given.
+[[nodiscard]] Result<void> write_json(const std::string& path, const std::string& text);
+
+/// Asks lease-serve for a lease and checks it. False: it was checked and found wrong, or a revoke
+/// that was waited for did not come. An error: it could not be checked.
 [[nodiscard]] Result<bool> run(const Options& options, const World& world);
 
 }  // namespace portcullis::tools::lease_verify

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
 #include "prm/enums.hpp"
@@ -44,7 +43,7 @@ class RevokeTest {
     const std::uint64_t end_ns = seen_.started_ns + options_->limit_ms * kNsPerMs;
     while (!seen_.failure) {
       const bool is_over = now() >= end_ns || (options_->stop && options_->stop());
-      while (!is_over && posted_ns_.size() < options_->depth) PORTCULLIS_TRY(post());
+      if (!is_over) PORTCULLIS_TRY(fill());
       if (posted_ns_.empty()) break;
       PORTCULLIS_TRY(take_one());
     }
@@ -54,13 +53,30 @@ class RevokeTest {
  private:
   [[nodiscard]] std::uint64_t now() const { return requester_->clock().now_ns(); }
 
-  Result<void> post() {
+  /// Whether a client that cooperates has just learned, or knew, that it may post no more.
+  bool is_closed() {
+    if (seen_.closed_ns == 0 && options_->may_post && !options_->may_post())
+      seen_.closed_ns = now();
+    return seen_.closed_ns != 0;
+  }
+
+  Result<void> fill() {
+    while (posted_ns_.size() < options_->depth) {
+      const std::uint64_t asked_ns = now();
+      if (is_closed()) return {};
+      PORTCULLIS_TRY(post(asked_ns));
+    }
+    return {};
+  }
+
+  Result<void> post(std::uint64_t asked_ns) {
     // Slots of a word: what is under way is not overwritten by what comes next.
     const std::size_t offset = (number_ % options_->depth) * kWord;
     ++number_;
     if (options_->op == Op::Write)
       std::memcpy(requester_->buffer().data() + offset, &number_, kWord);
-    posted_ns_.push_back(now());
+    posted_ns_.push_back(asked_ns);
+    seen_.last_post_ns = asked_ns;
     return requester_->post({.op = options_->op,
                              .remote_address = word_address(),
                              .local_offset = offset,
@@ -71,14 +87,29 @@ class RevokeTest {
   [[nodiscard]] std::uint64_t word_address() const { return (grant_->address + 7) / 8 * 8; }
   [[nodiscard]] Unanswered unanswered() const {
     constexpr std::uint64_t kPsnMask = (1U << 24U) - 1;
-    const std::uint64_t psn = requester_->request().client.psn + seen_.succeeded;
+    const std::uint64_t psn =
+        requester_->request().client.psn + options_->packets_before + seen_.succeeded;
     return {posted_ns_.size() + 1, word_address(), grant_->rkey, grant_->server.qpn,
             static_cast<std::uint32_t>(psn & kPsnMask)};
   }
 
+  /// The next result. A client that cooperates looks up meanwhile, and does not wait for the budget
+  /// of its QP to learn what it can ask for.
+  Result<std::optional<WorkResult>> wait(std::uint64_t until_ns) {
+    constexpr std::uint64_t kLookNs = 2 * kNsPerMs;
+    while (options_->may_post && !is_closed()) {
+      const std::uint64_t look_ns = std::min(until_ns, now() + kLookNs);
+      PORTCULLIS_TRY_ASSIGN(const auto result, wait_unless(options_->stop, *requester_, look_ns));
+      if (result || look_ns == until_ns) return result;
+      if (options_->stop && options_->stop())
+        return fail(Errc::Busy, "interrupted before an operation was answered");
+    }
+    return wait_unless(options_->stop, *requester_, until_ns);
+  }
+
   Result<void> take_one() {
     const std::uint64_t until_ns = now() + budget_.most_ns() + kPatienceNs;
-    PORTCULLIS_TRY_ASSIGN(const auto result, wait_unless(options_->stop, *requester_, until_ns));
+    PORTCULLIS_TRY_ASSIGN(const auto result, wait(until_ns));
     if (!result)
       return fail(Errc::Timeout,
                   fmt::format("the QP told neither success nor failure for {:.0f} ms; its budget "
@@ -90,7 +121,8 @@ class RevokeTest {
     posted_ns_.pop_front();
     if (result->ok()) {
       ++seen_.succeeded;
-      seen_.last_success_ns = told_ns;
+      seen_.last_success_post_ns = posted_ns;
+      if (seen_.closed_ns == 0) seen_.last_success_ns = told_ns;
     } else {
       seen_.first_failure_ns = told_ns;
       seen_.failed_post_ns = posted_ns;
@@ -136,9 +168,15 @@ std::string_view reading(prm::WcStatus status) noexcept {
   }
 }
 
+std::optional<std::uint64_t> RevokeObservation::found_ns() const noexcept {
+  if (closed_ns == 0) return failure ? std::optional(first_failure_ns) : std::nullopt;
+  return failure ? std::min(first_failure_ns, closed_ns) : closed_ns;
+}
+
 std::optional<std::uint64_t> RevokeObservation::told_after_ns() const noexcept {
-  if (!failure || succeeded == 0) return std::nullopt;
-  return first_failure_ns - last_success_ns;
+  const auto found = found_ns();
+  if (!found || last_success_ns == 0) return std::nullopt;
+  return *found - last_success_ns;
 }
 
 bool RevokeObservation::is_met(std::uint64_t limit_ns) const noexcept {
@@ -150,28 +188,37 @@ std::string RevokeObservation::verdict() const {
   const auto told_ns = told_after_ns();
   if (!told_ns)
     return fmt::format("none: {}",
-                       failure ? "nothing succeeded before the failure" : "no failure was seen");
+                       found_ns() ? "nothing succeeded before the failure" : "no failure was seen");
   return fmt::format("sub-second property {}, 2000 ms budget {}: {:.3f} ms from the last success",
                      is_met(kPropertyNs) ? "met" : "NOT met",
                      is_met(kRegressionBudgetNs) ? "met" : "NOT met", ms(*told_ns));
 }
 
 std::vector<std::string> RevokeObservation::lines(const Budget& budget, Op op) const {
+  std::vector<std::string> text = facts(budget, op);
+  text.push_back(fmt::format("{:14} {}", "verdict", verdict()));
+  return text;
+}
+
+std::vector<std::string> RevokeObservation::facts(const Budget& budget, Op op) const {
   std::vector<std::string> text;
   const auto since = [&](std::uint64_t ns) { return ms(ns - started_ns); };
   text.push_back(
       fmt::format("{:14} {} of {} succeeded, 8 bytes each", "operations", succeeded, name(op)));
-  text.push_back(succeeded == 0
+  text.push_back(last_success_ns == 0
                      ? fmt::format("{:14} none", "last success")
                      : fmt::format("{:14} at {:.3f} ms", "last success", since(last_success_ns)));
+  if (closed_ns != 0)
+    text.push_back(fmt::format("{:14} at {:.3f} ms, by its own word", "stopped", since(closed_ns)));
   if (!failure) {
-    text.push_back(
-        fmt::format("{:14} none: the lease was not revoked in this time", "first failure"));
+    text.push_back(fmt::format("{:14} none: {}", "first failure",
+                               closed_ns != 0 ? "what was under way succeeded"
+                                              : "the lease was not revoked in this time"));
   } else {
     std::string line =
         fmt::format("{:14} at {:.3f} ms, {:.3f} ms after it was posted", "first failure",
                     since(first_failure_ns), ms(first_failure_ns - failed_post_ns));
-    if (succeeded != 0)
+    if (last_success_ns != 0)
       line +=
           fmt::format(", {:.3f} ms after the last success", ms(first_failure_ns - last_success_ns));
     text.push_back(std::move(line));
@@ -182,11 +229,10 @@ std::vector<std::string> RevokeObservation::lines(const Budget& budget, Op op) c
   }
   text.push_back(fmt::format("{:14} {}", "least budget", budget.least_text()));
   text.push_back(fmt::format("{:14} {}", "most budget", budget.most_text()));
-  text.push_back(fmt::format("{:14} {}", "verdict", verdict()));
   return text;
 }
 
-std::string RevokeObservation::json(const Budget& budget, Op op) const {
+nlohmann::ordered_json RevokeObservation::object(const Budget& budget, Op op) const {
   nlohmann::ordered_json all{{"program", "lease-verify"},
                              {"operation", name(op)},
                              {"succeeded", succeeded},
@@ -196,6 +242,7 @@ std::string RevokeObservation::json(const Budget& budget, Op op) const {
                              {"retry", budget.retry},
                              {"least_budget_ns", budget.least_ns()},
                              {"most_budget_ns", budget.most_ns()}};
+  if (closed_ns != 0) all["closed_ns"] = closed_ns;
   if (failure) {
     all["first_failure_ns"] = first_failure_ns;
     all["failed_post_ns"] = failed_post_ns;
@@ -215,8 +262,16 @@ std::string RevokeObservation::json(const Budget& budget, Op op) const {
     all["sub_second_met"] = is_met(kPropertyNs);
     all["budget_met"] = is_met(kRegressionBudgetNs);
   }
+  return all;
+}
+
+std::string RevokeObservation::json(const Budget& budget, Op op) const {
+  return file_text(object(budget, op));
+}
+
+std::string file_text(const nlohmann::ordered_json& object) {
   constexpr int kIndent = 2;
-  return all.dump(kIndent) + "\n";
+  return object.dump(kIndent) + "\n";
 }
 
 Result<RevokeObservation> watch_revoke(Requester& requester, const Grant& grant,

@@ -3,11 +3,13 @@
 // A client that does not cooperate: it goes on using its lease until its own QP tells it that it
 // may not. Each WRITE carries a number, so that whoever owns the memory sees which was the last.
 // What it reports separates the ways to be told: a NAK in one round trip, or silence and the QP's
-// own retry budget.
+// own retry budget. One that cooperates asks before each operation whether it may go on, and takes
+// a no for its end.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +44,10 @@ struct RevokeTestOptions {
   std::uint64_t limit_ms = 60'000;
   /// True ends the wait as the limit does, and while an operation has no answer the test: Busy.
   std::function<bool()> stop = {};
+  /// Asked by a client that cooperates, before each operation and while it waits for an answer: may
+  /// it post? Once false, false. Empty: it does not cooperate.
+  std::function<bool()> may_post = {};
+  std::uint32_t packets_before = 0;  // that this QP has sent already
 };
 
 /// What had no success when the first one failed: that one, and what was posted behind it. For
@@ -62,16 +68,27 @@ struct RevokeObservation {
   std::uint64_t failed_post_ns = 0;      // when what failed first had been posted
   std::optional<WorkResult> failure;     // none: nothing failed within the limit
   std::optional<Unanswered> unanswered;  // with a failure
+  /// When a client that cooperates saw that it may post no more; 0: it never did. What was under
+  /// way then is waited for, and `last_success_ns` is of before.
+  std::uint64_t closed_ns = 0;
+  // Just before it was asked whether the operation may be posted:
+  std::uint64_t last_post_ns = 0;          // the newest of all
+  std::uint64_t last_success_post_ns = 0;  // the newest of those that succeeded
 
-  /// From the last success to the first failure; none where one of them is missing, for then nobody
+  /// When this side knew that the lease is no more, by a failure or by asking.
+  [[nodiscard]] std::optional<std::uint64_t> found_ns() const noexcept;
+  /// From the last success to found_ns(); none where one of them is missing, for then nobody
   /// here knows when it began. The revoke itself may have been called some time before that
   /// success: only whoever called it can tell.
   [[nodiscard]] std::optional<std::uint64_t> told_after_ns() const noexcept;
   /// Told within the limit, as far as is known: false where it is not.
   [[nodiscard]] bool is_met(std::uint64_t limit_ns) const noexcept;
   [[nodiscard]] std::string verdict() const;
+  /// What was seen, and the verdict on it.
   [[nodiscard]] std::vector<std::string> lines(const Budget& budget, Op op) const;
+  [[nodiscard]] std::vector<std::string> facts(const Budget& budget, Op op) const;
   /// One JSON object; times in ns of the host's CLOCK_MONOTONIC.
+  [[nodiscard]] nlohmann::ordered_json object(const Budget& budget, Op op) const;
   [[nodiscard]] std::string json(const Budget& budget, Op op) const;
 };
 
@@ -85,6 +102,9 @@ inline constexpr std::uint64_t kRegressionBudgetNs = 2'000 * kNsPerMs;
 [[nodiscard]] Result<RevokeObservation> watch_revoke(Requester& requester,
                                                      const service::exchange::Grant& grant,
                                                      const RevokeTestOptions& options);
+
+/// A file of one JSON object.
+[[nodiscard]] std::string file_text(const nlohmann::ordered_json& object);
 
 /// What a status means for who told it: "a NAK of the responder", ..
 [[nodiscard]] std::string_view reading(prm::WcStatus status) noexcept;
