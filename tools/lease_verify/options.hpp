@@ -15,14 +15,14 @@ namespace portcullis::tools::lease_verify {
 
 /// What leased is asked for, and when it is to take it back.
 struct LeasedOptions {
-  client::ServerAddress server;
+  client::ServerAddress server = {};
   std::uint64_t bytes = 65'536;
   std::uint64_t ttl_ms = 0;  // 0: the server's
   std::uint32_t timeout = 14;
   std::uint32_t retry = 6;
   pmd::Access access = {.remote_write = true, .remote_read = true};
   bool cooperate = false;
-  std::optional<std::uint64_t> revoke_after_ms;
+  std::optional<std::uint64_t> revoke_after_ms = {};
 };
 
 struct Options {
