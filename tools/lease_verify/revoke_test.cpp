@@ -175,7 +175,8 @@ std::optional<std::uint64_t> RevokeObservation::found_ns() const noexcept {
 
 std::optional<std::uint64_t> RevokeObservation::told_after_ns() const noexcept {
   const auto found = found_ns();
-  if (!found || last_success_ns == 0) return std::nullopt;
+  // What succeeds behind the word of the end is no last success.
+  if (!found || succeeded == 0 || last_success_ns == 0) return std::nullopt;
   return *found - last_success_ns;
 }
 

@@ -176,16 +176,39 @@ TEST_P(LeaseVerifyArguments, AreOneLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     Words, LeaseVerifyArguments,
-    ::testing::Values(BadArguments{"NoWay", {}, "--server HOST:PORT"},
-                      BadArguments{"OneFile", {"--grant-file", "x"}, "both --request-file"},
-                      BadArguments{"BothWays",
-                                   {"--server", "h:1", "--request-file", "x", "--grant-file", "y"},
-                                   "either --server"},
-                      BadArguments{"NoPort", {"--server", "h"}, "address \"h\"; HOST:PORT"},
-                      BadArguments{"Unknown", {"--server", "h:1", "--colour"}, "--colour"},
-                      BadArguments{"Port", {"--server", "h:1", "--port", "0"}, "--port"},
-                      BadArguments{"Op", {"--server", "h:1", "--op", "steal"}, "steal"},
-                      BadArguments{"Depth", {"--server", "h:1", "--depth", "17"}, "--depth"}),
+    ::testing::Values(
+        BadArguments{"NoWay", {}, "--server HOST:PORT"},
+        BadArguments{"OneFile", {"--grant-file", "x"}, "both --request-file"},
+        BadArguments{"BothWays",
+                     {"--server", "h:1", "--request-file", "x", "--grant-file", "y"},
+                     "either --server"},
+        BadArguments{"NoPort", {"--server", "h"}, "address \"h\"; HOST:PORT"},
+        BadArguments{"Unknown", {"--server", "h:1", "--colour"}, "--colour"},
+        BadArguments{"Port", {"--server", "h:1", "--port", "0"}, "--port"},
+        BadArguments{"Op", {"--server", "h:1", "--op", "steal"}, "steal"},
+        BadArguments{"Depth", {"--server", "h:1", "--depth", "17"}, "--depth"},
+        BadArguments{"TwoServers", {"--server", "h:1", "--leased", "/s"}, "one way"},
+        BadArguments{"NoScheme", {"--leased", "tcp://h:1"}, "tcp://h:1"},
+        BadArguments{"NoSocket", {"--leased", ""}, "--leased \"\": a socket's path"},
+        BadArguments{
+            "NoPortOfQuic",
+            {"--leased", "quic://h", "--authority", "a", "--certificate", "b", "--key", "c"},
+            "quic://HOST:PORT is accepted"},
+        BadArguments{"NoKey",
+                     {"--leased", "quic://h:1", "--authority", "a"},
+                     "--authority, --certificate and --key are needed"},
+        BadArguments{
+            "KeyOfASocket", {"--leased", "/s", "--key", "c"}, "a socket asks for no certificate"},
+        BadArguments{"CooperateAtLeaseServe", {"--server", "h:1", "--cooperate"}, "--leased"},
+        BadArguments{"BothModes",
+                     {"--leased", "/s", "--cooperate", "--revoke-test"},
+                     "one of them is accepted"},
+        BadArguments{"RevokeOfADataCheck",
+                     {"--leased", "/s", "--revoke-after-ms", "5"},
+                     "--revoke-after-ms 5"},
+        BadArguments{
+            "Access", {"--leased", "/s", "--access", "steal"}, "--access: access \"steal\""},
+        BadArguments{"Timeout", {"--leased", "/s", "--timeout", "32"}, "--timeout"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(LeaseVerifyOptions, OpIsTaken) {
@@ -194,6 +217,38 @@ TEST(LeaseVerifyOptions, OpIsTaken) {
   const auto options = parse_options(words.size(), words.data());
 
   EXPECT_EQ(options.value().revoke.op, Op::Read);
+}
+
+TEST(LeaseVerifyOptions, LeasedOverQuic_IsTaken) {
+  const std::array words = {"lease-verify",
+                            "--leased",
+                            "quic://db1.example:7810",
+                            "--authority",
+                            "ca.pem",
+                            "--certificate",
+                            "alice.pem",
+                            "--key",
+                            "alice.key",
+                            "--timeout",
+                            "8",
+                            "--retry",
+                            "3",
+                            "--access",
+                            "write+atomic",
+                            "--cooperate",
+                            "--server-name",
+                            "db1"};
+
+  const auto options = parse_options(words.size(), words.data());
+
+  const LeasedOptions& leased = options.value().leased.value();
+  EXPECT_EQ(leased.server.quic.value().address, "db1.example:7810");
+  EXPECT_EQ(leased.server.quic->files.key, "alice.key");
+  EXPECT_EQ(leased.server.quic->name, "db1");
+  EXPECT_EQ(leased.timeout, 8U);
+  EXPECT_EQ(leased.retry, 3U);
+  EXPECT_EQ(leased.access, (pmd::Access{.remote_write = true, .remote_atomic = true}));
+  EXPECT_TRUE(leased.cooperate);
 }
 
 }  // namespace
