@@ -156,7 +156,7 @@ Result<void> Node::keep() {
   // Over, whatever the node's own clock says.
   if (kept.ttl_s == 0) lives_until_ns_ = 0;
   if (kept.ttl_s == 0) return fail(Errc::NotFound, "etcd has ended the session");
-  const auto read = read_epochs();
+  auto read = read_epochs();
   if (!read && read.error().code == Errc::NotFound) lives_until_ns_ = 0;
   if (!read) return read;
   if (!is_watching_) is_watching_ = etcd_->watch(all_of(kEpochs), seen_revision_ + 1).has_value();

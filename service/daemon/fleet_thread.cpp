@@ -34,7 +34,7 @@ Result<void> check_fleet(const Config& config) {
 
 Result<std::unique_ptr<FleetThread>> FleetThread::start(const Config& config,
                                                         fleet::Registration about,
-                                                        std::function<void(FleetNews)> tell,
+                                                        const std::function<void(FleetNews)>& tell,
                                                         const LogSink& log) {
   PORTCULLIS_TRY_ASSIGN(auto memory, fleet::NodeMemory::open(config.journal->string() + ".etcd"));
   PORTCULLIS_TRY_ASSIGN(

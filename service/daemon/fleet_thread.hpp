@@ -31,7 +31,7 @@ class FleetThread {
   /// `tell` is called from its own thread. Takes what the node remembers beside the journal; does
   /// not wait for etcd.
   [[nodiscard]] static Result<std::unique_ptr<FleetThread>> start(
-      const Config& config, fleet::Registration about, std::function<void(FleetNews)> tell,
+      const Config& config, fleet::Registration about, const std::function<void(FleetNews)>& tell,
       const LogSink& log);
   FleetThread(const FleetThread&) = delete;
   FleetThread& operator=(const FleetThread&) = delete;
