@@ -17,7 +17,8 @@ namespace portcullis::attach {
 namespace {
 
 constexpr std::string_view kAcceptedKeys =
-    "timing=, behaviour=, execution=, port=, seed=, vf, pcap=, trace=, link-wait-ms=, checksum=";
+    "timing=, profile=, behaviour=, execution=, port=, seed=, vf, pcap=, trace=, link-wait-ms=, "
+    "checksum=, mkc-qpn=, loopback=";
 /// Longer than any link trains.
 constexpr std::uint64_t kMostLinkWaitMs = 600'000;
 
@@ -50,7 +51,8 @@ Result<std::uint64_t> number(std::string_view key, std::string_view value) {
 
 /// False: the word is none of these.
 Result<bool> apply(BringUpWishes& wishes, std::string_view word) {
-  constexpr std::string_view kLinkWait = "link-wait-ms", kChecksum = "checksum";
+  constexpr std::string_view kLinkWait = "link-wait-ms", kChecksum = "checksum",
+                             kKeyOfAQp = "mkc-qpn";
   const std::size_t equals = std::min(word.find('='), word.size());
   const std::string_view key = word.substr(0, equals);
   const std::string_view value = word.substr(std::min(equals + 1, word.size()));
@@ -62,10 +64,29 @@ Result<bool> apply(BringUpWishes& wishes, std::string_view word) {
     wishes.link_wait_ms = *wait_ms;
     return true;
   }
-  if (key != kChecksum) return false;
+  if (key == "loopback") {
+    PORTCULLIS_TRY(one_of(key, value, {"plain", "forced"}));
+    wishes.forces_loopback = value == "forced";
+    return true;
+  }
+  if (key != kChecksum && key != kKeyOfAQp) return false;
   PORTCULLIS_TRY(one_of(key, value, {"on", "off"}));
-  wishes.checks_answers = value == "on";
+  (key == kChecksum ? wishes.checks_answers : wishes.binds_keys) = value == "on";
   return true;
+}
+
+/// What a profile says itself must not be said beside it.
+Result<void> check_beside_profile(std::span<const std::string_view> words) {
+  const auto has = [words](std::string_view start) {
+    return std::ranges::any_of(words, [start](auto word) { return word.starts_with(start); });
+  };
+  if (!has("profile=")) return {};
+  for (const std::string_view word : words)
+    if (word == "vf" || word.starts_with("timing=") || word.starts_with("port="))
+      return fail(
+          Errc::InvalidArgument,
+          fmt::format("\"{}\" beside profile=, which says that itself; leave one away", word));
+  return {};
 }
 
 /// `word` is "key=value" or "key".
@@ -78,6 +99,10 @@ Result<void> apply(model::Options& options, std::string_view word) {
     options.virtual_function = true;
   } else if (key == "timing") {
     PORTCULLIS_TRY_ASSIGN(options.timing, one_of(key, value, model::timing_names()));
+  } else if (key == "profile" && !value.empty()) {
+    if (options.profile)
+      return fail(Errc::InvalidArgument, fmt::format("a second profile: \"{}\"", word));
+    PORTCULLIS_TRY(model::adopt_bundle(options, std::string(value)));
   } else if (key == "behaviour") {
     for (const std::string_view name : split(value, '+')) options.behaviours.emplace_back(name);
     PORTCULLIS_TRY(model::behaviours_in_force(options));
@@ -146,8 +171,8 @@ Result<DeviceSpec> parse_card(std::string_view text, std::span<const std::string
     PORTCULLIS_TRY_ASSIGN(const bool is_known, apply(spec.bring_up, word));
     if (!is_known)
       return fail(Errc::InvalidArgument,
-                  fmt::format("\"{}\" behind a card's name; trace=FILE, link-wait-ms=N or "
-                              "checksum=off expected",
+                  fmt::format("\"{}\" behind a card's name; trace=FILE, link-wait-ms=N, "
+                              "checksum=off, mkc-qpn=off or loopback=forced expected",
                               word));
   }
   return spec;
@@ -185,6 +210,7 @@ Result<DeviceSpec> parse_device(std::string_view text) {
                 "device \"shm:\" without a path; shm:PATH expected, of hca-server --shm PATH");
   }
   if (words.front() != "model") return parse_card(text, words);
+  PORTCULLIS_TRY(check_beside_profile(words));
   model::Options options;
   BringUpWishes wishes;
   for (const std::string_view word : std::span(words).subspan(1)) {

@@ -5,9 +5,12 @@
 // that knows them all.
 //
 //   model[,timing=NAME][,behaviour=A+B=VALUE][,execution=stepped|polled][,seed=N][,vf][,pcap=FILE]
-//        [,trace=FILE][,link-wait-ms=N][,checksum=on|off]
+//        [,trace=FILE][,link-wait-ms=N][,checksum=on|off][,mkc-qpn=on|off]
+//        [,loopback=plain|forced]
+//   model,profile=BUNDLE[,behaviour=..][,execution=..][,seed=N][,pcap=FILE][,trace=FILE]..
 //   shm:PATH
-//   0000:03:00.0[,trace=FILE][,link-wait-ms=N][,checksum=on|off]
+//   0000:03:00.0[,trace=FILE][,link-wait-ms=N][,checksum=on|off][,mkc-qpn=on|off]
+//        [,loopback=plain|forced]
 //   mlx5_0[,trace=FILE]
 #pragma once
 
@@ -51,6 +54,8 @@ struct ShmName {
 struct BringUpWishes {
   std::optional<std::uint64_t> link_wait_ms = std::nullopt;  // none: as pmd::HcaOptions has it
   std::optional<bool> checks_answers = std::nullopt;         // the same
+  std::optional<bool> binds_keys = std::nullopt;             // the same
+  std::optional<bool> forces_loopback = std::nullopt;        // the same
 };
 
 /// A device as asked for, not opened yet.
@@ -79,7 +84,8 @@ struct DeviceSpec {
   [[nodiscard]] Result<pmd::Eal> start_eal(std::vector<std::string> arguments) const;
 };
 
-/// InvalidArgument with one line that names the word and what is accepted.
+/// InvalidArgument with one line that names the word and what is accepted. A profile's bundle is
+/// read here: System or Malformed in one line that begins with its path.
 [[nodiscard]] Result<DeviceSpec> parse_device(std::string_view text);
 
 class OpenDevice {

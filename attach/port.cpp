@@ -11,6 +11,7 @@ namespace portcullis::attach {
 
 Result<Port> Port::create(const pmd::Context& context, const Options& options) {
   Port port;
+  port.path_.is_forced_back = context.forces_loopback;
   if (context.caps.port_type == prm::number(prm::PortType::IB)) {
     constexpr std::uint64_t kPatienceNs = 10 * kNsPerSecond;
     PORTCULLIS_TRY_ASSIGN(const pmd::InfinibandPort active,

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "pmd/command_channel.hpp"
+#include "pmd/passing_channel.hpp"
 #include "trace/command_text.hpp"
 
 namespace portcullis::attach {
@@ -20,23 +20,17 @@ namespace portcullis::attach {
 /// is the ticket's, which on hardware is the command queue's entry.
 using OnCommand = std::function<void(const trace::TraceCommand&)>;
 
-class RecordingChannel final : public pmd::CommandChannel {
+class RecordingChannel final : public pmd::PassingChannel {
  public:
   /// `inner` must outlive it.
   RecordingChannel(pmd::CommandChannel& inner, Clock clock, OnCommand on_command)
-      : inner_(&inner), clock_(clock), on_command_(std::move(on_command)) {}
+      : PassingChannel(inner), clock_(clock), on_command_(std::move(on_command)) {}
 
   [[nodiscard]] Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
                                            pmd::SlotClass slot_class) override;
   /// A wait may serve others in between, who send commands of their own.
   [[nodiscard]] Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
                                    std::uint64_t deadline_ns) override;
-  [[nodiscard]] bool is_done(pmd::Ticket ticket) const noexcept override {
-    return inner_->is_done(ticket);
-  }
-  [[nodiscard]] std::uint64_t default_deadline_ns() const override {
-    return inner_->default_deadline_ns();
-  }
 
  private:
   struct Sent {
@@ -45,7 +39,6 @@ class RecordingChannel final : public pmd::CommandChannel {
     std::vector<std::byte> in;
   };
 
-  pmd::CommandChannel* inner_;
   Clock clock_;
   OnCommand on_command_;
   std::uint64_t last_sequence_ = 0;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -49,6 +50,9 @@ class PciFunction {
   [[nodiscard]] virtual std::uint16_t device_id() const = 0;
   /// PCI_COMMAND_MASTER. Off: the device issues no DMA and no interrupt.
   [[nodiscard]] virtual Result<void> set_bus_master(bool on) = 0;
+  /// PCI_EXP_DEVCTL_RELAX_EN: the function may ask for relaxed ordering of its DMA. None: nobody
+  /// can say.
+  [[nodiscard]] virtual std::optional<bool> relaxed_ordering() const { return std::nullopt; }
   /// Function level reset; returns when the function may be used from the start.
   [[nodiscard]] virtual Result<void> reset() = 0;
 };

@@ -19,7 +19,7 @@ import tempfile
 
 # name of the probe, what it is, limit in instructions
 INSTRUCTIONS = (
-    ("command", "inline command, fill to decoded result", 400),
+    ("command", "inline command, fill to decoded result", 395),
     ("post", "RDMA WRITE of 64 B, post and doorbell", 70),
     ("poll", "successful CQE, poll", 50),
 )

@@ -21,6 +21,7 @@
 #include "attach/port.hpp"
 #include "base/histogram.hpp"
 #include "lease/lease_manager.hpp"
+#include "pmd/passing_channel.hpp"
 #include "pmd/roce_address.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/opcodes.hpp"
@@ -40,17 +41,18 @@ constexpr std::uint64_t kCommandNs = 60 * kNsPerSecond;
 
 /// Hands the device one command at a time where firmware works on one at a time, and notes when a
 /// key's destruction was answered.
-class Firmware final : public pmd::CommandChannel {
+class Firmware final : public pmd::PassingChannel {
  public:
   Firmware(pmd::CommandChannel& inner, const Device& device, bool is_serial) noexcept
-      : inner_(&inner), device_(&device), is_serial_(is_serial) {}
+      : PassingChannel(inner), device_(&device), is_serial_(is_serial) {}
 
   [[nodiscard]] Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
                                            pmd::SlotClass slot_class) override {
     if (is_serial_ && last_)
       (void)wait_until(*device_, device_->clock.now_ns() + kCommandNs,
-                       [this] { return inner_->is_done(*last_); });
-    PORTCULLIS_TRY_ASSIGN(const pmd::Ticket ticket, inner_->submit(in, out_bytes, slot_class));
+                       [this] { return is_done(*last_); });
+    PORTCULLIS_TRY_ASSIGN(const pmd::Ticket ticket,
+                          PassingChannel::submit(in, out_bytes, slot_class));
     last_ = ticket;
     if (prm::ConstView<prm::destroy_mkey_in>::at(in).get<"opcode">() ==
         prm::number(prm::Opcode::DESTROY_MKEY))
@@ -59,21 +61,14 @@ class Firmware final : public pmd::CommandChannel {
   }
   [[nodiscard]] Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
                                    std::uint64_t deadline_ns) override {
-    auto answered = inner_->await(ticket, out, deadline_ns);
+    auto answered = PassingChannel::await(ticket, out, deadline_ns);
     if (keys_.erase(ticket.slot) != 0 && answered) key_gone_ns_ = device_->clock.now_ns();
     return answered;
-  }
-  [[nodiscard]] bool is_done(pmd::Ticket ticket) const noexcept override {
-    return inner_->is_done(ticket);
-  }
-  [[nodiscard]] std::uint64_t default_deadline_ns() const override {
-    return inner_->default_deadline_ns();
   }
   /// The last one.
   [[nodiscard]] std::uint64_t key_gone_ns() const noexcept { return key_gone_ns_; }
 
  private:
-  pmd::CommandChannel* inner_;
   const Device* device_;
   bool is_serial_;
   std::optional<pmd::Ticket> last_;

@@ -84,7 +84,9 @@ Result<std::optional<wire::FrameBytes>> UnixLink::receive(std::uint64_t until_ns
   wire::FrameBytes bytes(wire::kMostFrameBytes + 1);
   const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
-  if (got == 0) return fail(Errc::DeviceGone, "the server has hung up");
+  // A server that closes with something unread resets the connection, and has hung up no less.
+  if (got == 0 || (got < 0 && errno == ECONNRESET))
+    return fail(Errc::DeviceGone, "the server has hung up");
   if (got < 0)
     return fail(Errc::DeviceGone,
                 fmt::format("the server cannot be read: {}", std::strerror(errno)));

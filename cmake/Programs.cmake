@@ -31,7 +31,7 @@ function(portcullis_installed_program target name component summary)
     return()
   endif()
   add_custom_command(
-    OUTPUT ${pages}/${name}.1 ${pages}/${name}.bash ${pages}/_${name}
+    OUTPUT ${pages}/${name}.1 ${pages}/${name}.bash ${pages}/_${name} ${pages}/${name}.md
     COMMAND ${PORTCULLIS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/man/pages.py
             --summary "${summary}" --version ${PROJECT_VERSION} --out ${pages}
             $<TARGET_FILE:${target}>
@@ -66,8 +66,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
         COMPONENT documents DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs COMPONENT documents
         DESTINATION ${CMAKE_INSTALL_DOCDIR}
-        PATTERN man EXCLUDE PATTERN CMakeLists.txt EXCLUDE PATTERN "check_shown.py" EXCLUDE
-        PATTERN __pycache__ EXCLUDE)
+        PATTERN man EXCLUDE PATTERN site EXCLUDE PATTERN CMakeLists.txt EXCLUDE
+        PATTERN "*_shown.py" EXCLUDE PATTERN __pycache__ EXCLUDE)
 
 # `portcullis` knows them all, so it comes last.
 add_subdirectory(tools/portcullis)

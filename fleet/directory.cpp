@@ -53,6 +53,23 @@ std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+Result<Isolation> read_isolation(const json& object) {
+  constexpr std::uint64_t kMostSeconds = 1'000'000'000;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  if (!object.is_object()) return malformed("isolation");
+  Isolation isolation;
+  PORTCULLIS_TRY_ASSIGN(isolation.after_s, count(object, "after_s", kMostSeconds));
+  PORTCULLIS_TRY_ASSIGN(isolation.stall_s, count(object, "stall_s", kMostSeconds));
+  const auto tenants = object.find("tenants");
+  if (tenants == object.end() || !tenants->is_array()) return malformed("tenants");
+  for (const json& each : *tenants) {
+    if (!each.is_number_unsigned() || each.get<std::uint64_t>() >= kMost)
+      return malformed("tenants");
+    isolation.tenants.push_back(each.get<std::uint64_t>());
+  }
+  return isolation;
+}
+
 }  // namespace
 
 std::string epoch_key(std::uint64_t tenant) { return fmt::format("{}{}", kEpochs, tenant); }
@@ -95,7 +112,12 @@ Result<void> check_node_name(std::string_view name) {
 }
 
 std::string json_of(const Member& member) {
-  return dump({{"node", fmt::format("{:x}", member.node)}, {"has_ended", member.has_ended}});
+  json object{{"node", fmt::format("{:x}", member.node)}, {"has_ended", member.has_ended}};
+  if (member.isolation)
+    object["isolation"] = {{"after_s", member.isolation->after_s},
+                           {"stall_s", member.isolation->stall_s},
+                           {"tenants", member.isolation->tenants}};
+  return dump(object);
 }
 
 std::string json_of(const Registration& registration) {
@@ -117,6 +139,10 @@ std::string json_of(const Outcome& outcome) {
                {"fenced", outcome.fenced}});
 }
 
+bool Isolation::covers(std::uint64_t tenant) const noexcept {
+  return tenants.empty() || std::find(tenants.begin(), tenants.end(), tenant) != tenants.end();
+}
+
 Result<Member> read_member(std::string_view json_text) {
   PORTCULLIS_TRY_ASSIGN(const json parsed, parse(json_text));
   Member member;
@@ -124,6 +150,9 @@ Result<Member> read_member(std::string_view json_text) {
   const auto ended = parsed.find("has_ended");
   if (ended == parsed.end() || !ended->is_boolean()) return malformed("has_ended");
   member.has_ended = ended->get<bool>();
+  const auto isolation = parsed.find("isolation");
+  if (isolation == parsed.end()) return member;
+  PORTCULLIS_TRY_ASSIGN(member.isolation, read_isolation(*isolation));
   return member;
 }
 

@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "fleet/gateway.hpp"
@@ -46,12 +47,25 @@ inline constexpr std::string_view kOutcomes = "/portcullis/outcomes/";
 /// 1 to 64 letters, digits, dots, dashes and underscores; InvalidArgument for anything else.
 [[nodiscard]] Result<void> check_node_name(std::string_view name);
 
+/// What a node does that has been without etcd for long, as it has promised.
+struct Isolation {
+  std::uint64_t after_s = 0;  // since it asked for what was the last to show that its session lives
+  /// What is due is done within so long, or the server is ended within as much again: the word of
+  /// whoever configured it. 0: nobody says so, and then no time makes anything certain.
+  std::uint64_t stall_s = 0;
+  std::vector<std::uint64_t> tenants = {};  // whose leases it revokes then; empty: everybody's
+
+  [[nodiscard]] bool covers(std::uint64_t tenant) const noexcept;
+  bool operator==(const Isolation&) const = default;
+};
+
 /// Value of a member's key.
 struct Member {
   std::uint64_t node = 0;  // drawn once for each journal: two nodes have never the same
   /// It has ended, and every lease that it had is TornDown. It grants nothing before it has joined
   /// again, which makes this false.
   bool has_ended = false;
+  std::optional<Isolation> isolation = {};  // of the server that joined last
 };
 
 /// Value of a session's key: what a node says of itself.

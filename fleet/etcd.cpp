@@ -27,6 +27,19 @@ bool is_url(std::string_view text) {
   return !rest.empty() && is_plain && rest.front() != ':';
 }
 
+/// What is wrong with it. Some of it the gateway says in a line of plain text, and not in JSON.
+std::string said_of(const Http::Response& response) {
+  constexpr std::size_t kMost = 200;
+  const std::string text = read_complaint(response.body).text;
+  if (!text.empty()) return text;
+  std::string line = response.body.substr(0, std::min(response.body.find('\n'), kMost));
+  const bool is_words =
+      !line.empty() && line.front() != '<' && line.front() != '{' &&
+      std::all_of(line.begin(), line.end(), [](char each) { return each >= ' ' && each <= '~'; });
+  return fmt::format("HTTP status {}{}{}", response.status, is_words ? ": " : "",
+                     is_words ? line : "");
+}
+
 /// Another endpoint may do better.
 bool is_worth_another(const Error& error) noexcept {
   return error.code != Errc::CommandFailed && error.code != Errc::NotFound;
@@ -105,7 +118,7 @@ Result<void> Etcd::authenticate() {
       post_here("/v3/auth/authenticate", json_of_user(options_.user, options_.password)));
   if (response.status != 200)
     return fail(Errc::CommandFailed,
-                fmt::format("user \"{}\": {}", options_.user, read_complaint(response.body).text));
+                fmt::format("user \"{}\": {}", options_.user, said_of(response)));
   PORTCULLIS_TRY_ASSIGN(token_, read_token(response.body));
   return {};
 }
@@ -119,8 +132,7 @@ Result<std::string> Etcd::ask_here(const char* path, const std::string& body) {
   }
   if (response.status == 200) return std::move(response.body);
   const Complaint why = read_complaint(response.body);
-  const std::string text =
-      why.text.empty() ? fmt::format("HTTP status {}", response.status) : why.text;
+  const std::string text = said_of(response);
   if (why.code == kNotFound) return fail(Errc::NotFound, text);
   if (why.code == kDeadlineExceeded) return fail(Errc::Timeout, text);
   // Whoever is no etcd 3.4 answers without a code.

@@ -113,7 +113,8 @@ Result<void> Node::register_session(std::uint64_t member_revision) {
       const auto done,
       etcd_->txn({.compare = {member, session},
                   .success = {Put{.key = member_key(options_.name),
-                                  .value = json_of(Member{.node = memory_.node()})},
+                                  .value = json_of(Member{.node = memory_.node(),
+                                                          .isolation = options_.isolation})},
                               Put{.key = session_key(options_.name),
                                   .value = json_of(options_.about),
                                   .lease = lease_}}}));
@@ -168,7 +169,7 @@ void Node::live(std::uint64_t asked_ns, std::uint64_t ttl_s) {
   lives_until_ns_ = until_ns_of(asked_ns, ttl_s);
   due_ns_ = asked_ns + ttl_s * kNsPerSecond / 3;
   said_.reset();
-  listener_.lives(lives_until_ns_);
+  listener_.lives(asked_ns, lives_until_ns_);
 }
 
 void Node::leave(const Error& why) {

@@ -28,14 +28,15 @@ namespace portcullis::fleet {
 
 struct NodeOptions {
   std::string name = {};
-  std::uint64_t ttl_s = 10;  // of the session, without a keepalive
-  Registration about = {};   // but for the node's number, which is remembered
+  std::uint64_t ttl_s = 10;                 // of the session, without a keepalive
+  std::optional<Isolation> isolation = {};  // who runs it does that; said of it in etcd
+  Registration about = {};                  // but for the node's number, which is remembered
 };
 
 struct NodeListener {
   /// Grants are in order until then (CLOCK_MONOTONIC), as far as etcd goes. Every fence that was
-  /// known to etcd when this was asked for has been told before.
-  std::function<void(std::uint64_t until_ns)> lives;
+  /// known to etcd when this was asked for, at `asked_ns`, has been told before.
+  std::function<void(std::uint64_t asked_ns, std::uint64_t until_ns)> lives;
   /// They are not, from now on.
   std::function<void(const std::string& why)> is_out;
   /// What the tenant has below that epoch is to end; of one tenant only ever higher ones.

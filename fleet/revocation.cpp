@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fleet/revocation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 namespace portcullis::fleet {
+namespace {
 
-Result<Revocation> Revocation::raise(Etcd& etcd, std::uint64_t tenant) {
-  Revocation revocation(etcd, tenant);
-  PORTCULLIS_TRY_ASSIGN(const auto raised,
+const KeyValue* find_key(const std::vector<KeyValue>& entries, const std::string& key) noexcept {
+  const auto at = std::find_if(entries.begin(), entries.end(),
+                               [&key](const KeyValue& each) { return each.key == key; });
+  return at == entries.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> expiry_ns(const Isolation& isolation) noexcept {
+  if (isolation.stall_s == 0) return std::nullopt;
+  return (isolation.after_s + 3 * isolation.stall_s) * (kNsPerSecond / 100 * 101);
+}
+
+Result<Revocation> Revocation::raise(Etcd& etcd, std::uint64_t tenant, Clock clock) {
+  Revocation revocation(etcd, tenant, clock);
+  const std::uint64_t sent_ns = clock.now_ns();
+  PORTCULLIS_TRY_ASSIGN(auto raised,
                         etcd.txn({.success = {Put{.key = epoch_key(tenant), .value = "fence"},
                                               all_of(kMembers), all_of(kSessions)}}));
   if (!raised.has_succeeded || raised.found.size() != 3)
@@ -15,6 +33,10 @@ Result<Revocation> Revocation::raise(Etcd& etcd, std::uint64_t tenant) {
   revocation.epoch_ = raised.header.revision;  // of the write
   revocation.list(raised.found[1]);
   revocation.note_sessions(raised.found[2]);
+  revocation.note_absences({.sent_ns = sent_ns,
+                            .answered_ns = clock.now_ns(),
+                            .members = std::move(raised.found[1]),
+                            .sessions = std::move(raised.found[2])});
   return revocation;
 }
 
@@ -74,14 +96,52 @@ void Revocation::note_sessions(const std::vector<KeyValue>& sessions) {
   }
 }
 
+void Revocation::note_absences(const Look& look) {
+  for (NodeStanding& each : nodes_)
+    if (each.standing == Standing::Unreachable && each.node != 0) note_absence(each, look);
+}
+
+/// What showed the node last that its session lives was asked for before the session went, and the
+/// session was gone by the first look's answer. So the node's own time began before then. It must
+/// not have joined since, for then its time has begun anew: each joining writes the member's key.
+void Revocation::note_absence(NodeStanding& node, const Look& look) {
+  const KeyValue* entry = find_key(look.members, member_key(node.name));
+  const auto member = entry != nullptr ? read_member(entry->value) : fail(Errc::NotFound, "");
+  const bool has_session = find_key(look.sessions, session_key(node.name)) != nullptr;
+  const bool promises = member && member->node == node.node && member->isolation &&
+                        member->isolation->covers(tenant_);
+  const auto expires_ns = promises ? expiry_ns(*member->isolation) : std::nullopt;
+  if (has_session || !expires_ns) {
+    away_.erase(node.name);
+    return;
+  }
+  const auto [at, is_first] = away_.try_emplace(node.name);
+  Away& away = at->second;
+  if (is_first || away.member_revision != entry->mod_revision)
+    away = {.member_revision = entry->mod_revision, .seen_ns = look.answered_ns};
+  const std::uint64_t over_ns = away.seen_ns + *expires_ns;
+  if (look.sent_ns >= over_ns) {
+    node.standing = Standing::Expired;
+    node.remark = fmt::format("it has had no session for {} s, and ends by itself what it has",
+                              (look.sent_ns - away.seen_ns) / kNsPerSecond);
+    return;
+  }
+  node.remark = fmt::format("it has no session; it may hold what it held, for {} s more at most",
+                            (over_ns - look.sent_ns + kNsPerSecond - 1) / kNsPerSecond);
+}
+
 Result<void> Revocation::look() {
-  PORTCULLIS_TRY_ASSIGN(const auto now,
-                        etcd_->txn({.success = {all_of(outcome_prefix(tenant_)), all_of(kMembers),
-                                                all_of(kSessions)}}));
+  const std::uint64_t sent_ns = clock_.now_ns();
+  PORTCULLIS_TRY_ASSIGN(auto now, etcd_->txn({.success = {all_of(outcome_prefix(tenant_)),
+                                                          all_of(kMembers), all_of(kSessions)}}));
   if (now.found.size() != 3) return fail(Errc::Malformed, "etcd answers three reads with others");
   for (const KeyValue& each : now.found[1]) note_member(each);
   for (const KeyValue& each : now.found[0]) note_outcome(each);
   note_sessions(now.found[2]);
+  note_absences({.sent_ns = sent_ns,
+                 .answered_ns = clock_.now_ns(),
+                 .members = std::move(now.found[1]),
+                 .sessions = std::move(now.found[2])});
   return {};
 }
 

@@ -2,13 +2,17 @@
 //
 // A tenant fenced on every node: the epoch is raised and the members are listed in one transaction,
 // then each of them stands as what it has written down itself makes certain, and no better. Who has
-// written nothing is Unreachable, whatever the reason.
+// written nothing is Unreachable, whatever the reason, or Expired: it had promised to end by itself
+// what it has, and the time for that is over by every clock. docs/fleet.md derives that time.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "fleet/directory.hpp"
 #include "fleet/etcd.hpp"
@@ -18,6 +22,7 @@ namespace portcullis::fleet {
 enum class Standing : std::uint8_t {
   TornDown,     // nothing of the tenant is left that was granted below the epoch
   Fenced,       // the same, but slots of the tenant stay fenced: see the node's own words
+  Expired,      // nothing is left either, by what the node had promised; how it ended is not known
   Unreachable,  // nothing is known; it may hold what it held
 };
 
@@ -31,10 +36,17 @@ struct NodeStanding {
   std::string remark = {};  // what is known, in words
 };
 
+/// How long after its session was seen to be gone a node has nothing left of what it promises to
+/// end: the time it waits, one stop before it notices, the time it has for ending it, and one stop
+/// before that is noticed; and a hundredth more, for clocks that do not run alike. None where it
+/// promises nothing.
+[[nodiscard]] std::optional<std::uint64_t> expiry_ns(const Isolation& isolation) noexcept;
+
 class Revocation {
  public:
   /// Timeout and System: the epoch may have been raised all the same.
-  [[nodiscard]] static Result<Revocation> raise(Etcd& etcd, std::uint64_t tenant);
+  [[nodiscard]] static Result<Revocation> raise(Etcd& etcd, std::uint64_t tenant,
+                                                Clock clock = Clock::wall());
 
   [[nodiscard]] std::uint64_t tenant() const noexcept { return tenant_; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
@@ -49,17 +61,35 @@ class Revocation {
   [[nodiscard]] bool wait(std::uint64_t most_ms);
 
  private:
-  Revocation(Etcd& etcd, std::uint64_t tenant) : etcd_(&etcd), tenant_(tenant) {}
+  /// One look at etcd, at a time between the two.
+  struct Look {
+    std::uint64_t sent_ns = 0;
+    std::uint64_t answered_ns = 0;
+    std::vector<KeyValue> members = {};
+    std::vector<KeyValue> sessions = {};
+  };
+  /// A node without a session, since the first look at which it had none.
+  struct Away {
+    std::uint64_t member_revision = 0;  // another one: it has joined in between
+    std::uint64_t seen_ns = 0;
+  };
+
+  Revocation(Etcd& etcd, std::uint64_t tenant, Clock clock)
+      : etcd_(&etcd), tenant_(tenant), clock_(clock) {}
   void list(const std::vector<KeyValue>& members);
   void note_outcome(const KeyValue& entry);
   void note_member(const KeyValue& entry);
   void note_sessions(const std::vector<KeyValue>& sessions);
+  void note_absences(const Look& look);
+  void note_absence(NodeStanding& node, const Look& look);
   [[nodiscard]] NodeStanding* find(std::string_view name) noexcept;
 
   Etcd* etcd_;
   std::uint64_t tenant_;
+  Clock clock_;
   std::uint64_t epoch_ = 0;
   std::vector<NodeStanding> nodes_;
+  std::map<std::string, Away> away_;  // by name
   bool is_watching_ = false;
 };
 

@@ -25,23 +25,51 @@ Advice advice_of(failover::Advice advice) {
   return Advice::NoAdvice;
 }
 
+std::vector<Condition> conditions_of(const std::vector<failover::Requirement>& all) {
+  std::vector<Condition> told;
+  for (const failover::Requirement& one : all)
+    told.push_back({failover::name_of(one.kind), one.requests});
+  return told;
+}
+
+std::vector<std::vector<std::string>> names_of(
+    const std::vector<std::vector<failover::Proviso>>& lists) {
+  std::vector<std::vector<std::string>> told;
+  for (const auto& provisos : lists) {
+    auto& all = told.emplace_back();
+    for (const failover::Proviso proviso : provisos) all.emplace_back(failover::name_of(proviso));
+  }
+  return told;
+}
+
+BufferAdvice advice_of(const failover::BufferAdvice& found) {
+  using Found = failover::BufferAdvice::Answer;
+  BufferAdvice told;
+  if (found.answer == Found::Reuse) told.answer = BufferAdvice::Answer::Reuse;
+  if (found.answer == Found::OnlyIf) told.answer = BufferAdvice::Answer::OnlyIf;
+  if (found.answer == Found::NoAdvice) told.answer = BufferAdvice::Answer::NoAdvice;
+  told.conditions = conditions_of(found.conditions);
+  told.one_of = names_of(found.one_of);
+  told.reason = found.reason;
+  told.shared_with = found.shared_with;
+  if (found.trace) told.counterexample = failover::trace_text(*found.machine, *found.trace);
+  return told;
+}
+
 RequestAdvice advice_of(const failover::OutstandingRequest& request,
                         const failover::Classification& found) {
   RequestAdvice told;
   told.wr_id = request.wr_id;
   told.opcode = request.opcode ? failover::name_of(*request.opcode) : request.opcode_name;
   told.advice = advice_of(found.advice);
-  for (const failover::Requirement& condition : found.conditions)
-    told.conditions.push_back({failover::name_of(condition.kind), condition.requests});
-  for (const auto& provisos : found.one_of) {
-    auto& all = told.one_of.emplace_back();
-    for (const failover::Proviso proviso : provisos) all.emplace_back(failover::name_of(proviso));
-  }
+  told.conditions = conditions_of(found.conditions);
+  told.one_of = names_of(found.one_of);
   told.reason = found.reason;
   told.lemma = found.lemma;
   told.states = found.states;
   told.is_by_rule = found.is_by_rule;
   if (found.trace) told.counterexample = failover::trace_text(*found.machine, *found.trace);
+  told.buffer = advice_of(found.buffer);
   return told;
 }
 

@@ -58,6 +58,20 @@ struct [[gnu::visibility("hidden")]] LeaseManager::Impl {
   [[nodiscard]] Grant told(const lease::Grant& grant) const {
     return grant_of(grant, port->address().gid, port->address().mac);
   }
+  [[nodiscard]] Result<std::vector<Grant>> told(Result<std::vector<lease::Grant>> granted) const {
+    PORTCULLIS_TRY_ASSIGN(const auto grants, std::move(granted));
+    std::vector<Grant> all;
+    for (const lease::Grant& grant : grants) all.push_back(told(grant));
+    return all;
+  }
+  [[nodiscard]] Result<std::vector<lease::GrantRequest>> requests_of(
+      std::span<const LeaseRequest> requests) const {
+    std::vector<lease::GrantRequest> inner;
+    for (const LeaseRequest& request : requests) {
+      PORTCULLIS_TRY_ASSIGN(inner.emplace_back(), request_of(request, port->address().gid));
+    }
+    return inner;
+  }
 };
 
 Result<void> LeaseManager::Impl::set_up_steering(const LeaseOptions& options,
@@ -137,16 +151,23 @@ Result<Grant> LeaseManager::grant(const LeaseRequest& request) {
 }
 
 Result<std::vector<Grant>> LeaseManager::grant_together(std::span<const LeaseRequest> requests) {
-  std::vector<lease::GrantRequest> inner;
-  for (const LeaseRequest& request : requests) {
-    PORTCULLIS_TRY_ASSIGN(inner.emplace_back(), request_of(request, impl_->port->address().gid));
-  }
+  PORTCULLIS_TRY_ASSIGN(const auto inner, impl_->requests_of(requests));
   auto granted = impl_->manager->grant_together(inner);
   impl_->tell();
-  PORTCULLIS_TRY_ASSIGN(const auto grants, std::move(granted));
-  std::vector<Grant> told;
-  for (const lease::Grant& grant : grants) told.push_back(impl_->told(grant));
-  return told;
+  return impl_->told(std::move(granted));
+}
+
+Result<void> LeaseManager::start_grant_together(std::span<const LeaseRequest> requests) {
+  PORTCULLIS_TRY_ASSIGN(const auto inner, impl_->requests_of(requests));
+  auto started = impl_->manager->start_grant_together(inner);
+  impl_->tell();
+  return started;
+}
+
+std::optional<Result<std::vector<Grant>>> LeaseManager::take_granted() {
+  auto granted = impl_->manager->take_granted();
+  if (!granted) return std::nullopt;
+  return impl_->told(*std::move(granted));
 }
 
 std::span<std::byte> LeaseManager::memory(const LeaseName& lease) const noexcept {

@@ -10,15 +10,15 @@
 #include <limits>
 
 #include "base/clock.hpp"
-#include "pmd/command_channel.hpp"
+#include "pmd/passing_channel.hpp"
 
 namespace portcullis::lease {
 
-class BoundedChannel final : public pmd::CommandChannel {
+class BoundedChannel final : public pmd::PassingChannel {
  public:
   /// `inner` must outlive it.
   BoundedChannel(pmd::CommandChannel& inner, const Clock& clock) noexcept
-      : inner_(&inner), clock_(clock) {}
+      : PassingChannel(inner), clock_(clock) {}
 
   /// Until lift(): every command is answered by `until_ns`, and has `least_ns` at least.
   void bound(std::uint64_t until_ns, std::uint64_t least_ns) noexcept {
@@ -31,23 +31,15 @@ class BoundedChannel final : public pmd::CommandChannel {
                                            pmd::SlotClass slot_class) override {
     if (clock_.now_ns() > until_ns_ - least_ns_)
       return fail(Errc::Busy, "not sent, there was no time left for its answer");
-    return inner_->submit(in, out_bytes, slot_class);
-  }
-  [[nodiscard]] Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
-                                   std::uint64_t deadline_ns) override {
-    return inner_->await(ticket, out, deadline_ns);
-  }
-  [[nodiscard]] bool is_done(pmd::Ticket ticket) const noexcept override {
-    return inner_->is_done(ticket);
+    return PassingChannel::submit(in, out_bytes, slot_class);
   }
   [[nodiscard]] std::uint64_t default_deadline_ns() const override {
-    return std::min(until_ns_, inner_->default_deadline_ns());
+    return std::min(until_ns_, PassingChannel::default_deadline_ns());
   }
 
  private:
   static constexpr std::uint64_t kUnbound = std::numeric_limits<std::uint64_t>::max();
 
-  pmd::CommandChannel* inner_;
   Clock clock_;
   std::uint64_t until_ns_ = kUnbound;
   std::uint64_t least_ns_ = 0;

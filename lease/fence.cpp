@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/fence.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -108,6 +109,7 @@ std::optional<Fence::Progress> Fence::begin_at_cursor(std::uint64_t until_ns) {
   if (!is_in_pass || is_led(cursor_.index, planned.step)) return move_on();
   while (flights_.size() >= most_in_flight(planned.step))
     if (!land(until_ns)) return Progress::Waits;
+  if (now_ns() >= until_ns && run.would_wait(planned)) return Progress::Waits;
   const FenceRun::Begun begun = run.begin_step(planned, flights_.empty());
   switch (begun.kind) {
     case FenceRun::Begun::Kind::InFlight:
@@ -151,7 +153,7 @@ std::optional<Fence::Progress> Fence::find_slot(const PlanStep& planned, std::ui
   if (now_ns() >= slot_until_ns_) {
     budget_->gives_up = true;
     runs_[cursor_.index].record_failure(
-        planned.step, {Errc::Busy, std::string(name(planned.step)) + ": no fence slot is free"});
+        planned.step, {Errc::Busy, fmt::format("{}: no fence slot is free", name(planned.step))});
     return move_on();
   }
   if (now_ns() >= until_ns) return Progress::Waits;

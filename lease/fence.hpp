@@ -71,7 +71,8 @@ class Fence {
       : Fence(port, plan, std::span(&target, 1), options) {}
 
   /// Runs until the plan is through for every lease, until it lingers or is out of time. Waits for
-  /// the device until `until_ns` at most (device clock), but once for an entry or a UMR.
+  /// the device until `until_ns` at most (device clock); an entry or a UMR is not begun after that,
+  /// and has its own limit when it was.
   [[nodiscard]] Progress advance_until(std::uint64_t until_ns);
   /// The same without a limit of its own; true once every verdict stands.
   [[nodiscard]] bool advance() { return advance_until(kNoLimit) == Progress::Through; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/fence_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -91,8 +93,9 @@ std::vector<PlanStep> Plan::order_for(std::size_t leases) const {
 
 Result<Plan> Plan::overlapped() const {
   if (steps.size() < 2)
-    return fail(Errc::InvalidArgument, "fence plan '" + std::string(name) + std::string(kOverlap) +
-                                           "': it has one step, which nothing can overlap");
+    return fail(Errc::InvalidArgument,
+                fmt::format("fence plan '{}{}': it has one step, which nothing can overlap", name,
+                            kOverlap));
   Plan together = *this;
   together.overlaps = true;
   return together;
@@ -101,10 +104,11 @@ Result<Plan> Plan::overlapped() const {
 Result<void> check_for_kept_nic(const Plan& plan) {
   if (plan.has(Step::DestroyMkey) || plan.has(Step::FreeKey) || plan.has(Step::DestroyTenantKey))
     return {};
-  return fail(Errc::Unsupported,
-              "plan " + plan.full_name() +
-                  " proves the memory by an unmap under a live key, which a NIC that its kernel "
-                  "driver keeps refuses; a plan that takes the key is accepted");
+  return fail(
+      Errc::Unsupported,
+      fmt::format("plan {} proves the memory by an unmap under a live key, which a NIC that its "
+                  "kernel driver keeps refuses; a plan that takes the key is accepted",
+                  plan.full_name()));
 }
 
 std::vector<std::string> names_of_plans(bool is_kept) {
@@ -138,9 +142,9 @@ Result<Plan> parse_plan(std::string_view text) {
   for (const auto list : {plans(), entry_plans()})
     for (const Plan& plan : list)
       if (plan.name == name) return overlaps ? plan.overlapped() : plan;
-  return fail(Errc::InvalidArgument, "fence plan '" + std::string(text) + "'; accepted are " +
-                                         plan_names() + "; all but drop-only also with " +
-                                         std::string(kOverlap));
+  return fail(Errc::InvalidArgument,
+              fmt::format("fence plan '{}'; accepted are {}; all but drop-only also with {}", text,
+                          plan_names(), kOverlap));
 }
 
 std::span<const PlanStep> ladder() noexcept { return kLadder; }

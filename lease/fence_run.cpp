@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/fence_run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <string>
 
 #include "pmd/inline_command.hpp"
 
@@ -41,18 +42,24 @@ FenceRun::FenceRun(const FencePort& port, FenceBudget& budget, const Plan& plan,
   if (target_.is_absent(Step::ErrorQp)) done_ = bit(Step::ErrorQp);
 }
 
+bool FenceRun::would_wait(const PlanStep& planned) const noexcept {
+  const StepRow& how = row(planned.step);
+  return how.takes_time() && !how.is_command() && !is_left_out(planned) &&
+         budget_->objection(planned.step, now_ns()) == nullptr;
+}
+
 FenceRun::Begun FenceRun::begin_step(const PlanStep& planned, bool has_none) {
   const Step step = planned.step;
   if (is_left_out(planned)) return {};
   if (target_.is_unknown(step)) {
-    record_failure(
-        step, {Errc::NotFound, std::string(name(step)) +
-                                   ": the object may exist, but its number was never answered"});
+    record_failure(step, {Errc::NotFound,
+                          fmt::format("{}: the object may exist, but its number was never answered",
+                                      name(step))});
     return {};
   }
   if (const char* objection = budget_->objection(step, now_ns())) {
     if (must_be_sent(planned) && !budget_->gives_up) return {Begun::Kind::Unsent, step, {}, 0};
-    record_failure(step, {Errc::Timeout, std::string(name(step)) + ": " + objection});
+    record_failure(step, {Errc::Timeout, fmt::format("{}: {}", name(step), objection)});
     return {};
   }
   return send(step, has_none);

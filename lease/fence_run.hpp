@@ -78,12 +78,14 @@ class FenceRun {
     pmd::Ticket ticket = {};
     std::uint64_t sent_ns = 0;
   };
+  /// begin_step() would have the host wait for the device, as for an entry or a UMR.
+  [[nodiscard]] bool would_wait(const PlanStep& planned) const noexcept;
   /// `has_none`: the fence has nothing in flight, so it may take a slot of another class.
   [[nodiscard]] Begun begin_step(const PlanStep& planned, bool has_none);
   /// Waits for a command in flight.
   void end_step(const Begun& begun, std::uint64_t deadline_ns);
   void record_failure(Step step, const Error& error);
-  /// What became of a step that `leader` took for both; it has told of a failure.
+  /// What became of a step that `leader` took for both. A failure was logged when `leader` met it.
   void follow(Step step, const FenceRun& leader);
   /// No step has failed that may not.
   [[nodiscard]] bool is_unharmed() const noexcept;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/grant.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -50,16 +52,15 @@ std::string rights(const pmd::Access& access) {
 Result<void> check_member(const GrantRequest& request, const GrantRequest& first) {
   PORTCULLIS_TRY(Granter::check(request));
   if (request.tenant != first.tenant)
-    return fail(Errc::InvalidArgument, "tenant " + std::to_string(request.tenant) + "; " +
-                                           std::to_string(first.tenant) +
-                                           " expected, as the first has");
+    return fail(Errc::InvalidArgument, fmt::format("tenant {}; {} expected, as the first has",
+                                                   request.tenant, first.tenant));
   if (request.access != first.access)
-    return fail(Errc::InvalidArgument, "rights " + rights(request.access) + "; " +
-                                           rights(first.access) + " expected, as the first has");
+    return fail(Errc::InvalidArgument, fmt::format("rights {}; {} expected, as the first has",
+                                                   rights(request.access), rights(first.access)));
   // What is sent meets the region's own key, which outlives the tenant's.
   if (request.log_receives)
     return fail(Errc::InvalidArgument,
-                "2^" + std::to_string(*request.log_receives) + " receives; none expected");
+                fmt::format("2^{} receives; none expected", *request.log_receives));
   return {};
 }
 
@@ -78,7 +79,8 @@ Granter::Granter(const pmd::Context& context, RegionStore& regions, const Option
       options_(options),
       log_(std::move(log)),
       random_(options.psn_seed),
-      key_bytes_(options.psn_seed) {
+      key_bytes_(options.psn_seed),
+      key_binding_(context.binds_keys ? KeyBinding::Untried : KeyBinding::NotWanted) {
   context_.commands = &channel_;
 }
 
@@ -90,31 +92,31 @@ void Granter::bound_commands() noexcept {
 
 Result<void> check_ttl(std::uint64_t ttl_ms) {
   if (ttl_ms <= kMostTtlMs) return {};
-  return fail(Errc::InvalidArgument, "a time to live of " + std::to_string(ttl_ms) +
-                                         " ms; 0 (never ends) to " + std::to_string(kMostTtlMs) +
-                                         " expected");
+  return fail(
+      Errc::InvalidArgument,
+      fmt::format("a time to live of {} ms; 0 (never ends) to {} expected", ttl_ms, kMostTtlMs));
 }
 
 Result<void> Granter::check(const GrantRequest& request) {
   if (request.bytes == 0)
     return fail(Errc::InvalidArgument, "a lease of 0 bytes; at least 1 expected");
   if (request.ack_timeout == 0 || request.ack_timeout > 31)
-    return fail(Errc::InvalidArgument, "ack timeout " + std::to_string(request.ack_timeout) +
-                                           "; 1 to 31 expected (0 would never end)");
+    return fail(
+        Errc::InvalidArgument,
+        fmt::format("ack timeout {}; 1 to 31 expected (0 would never end)", request.ack_timeout));
   if (request.retry_count > 7)
     return fail(Errc::InvalidArgument,
-                "retry count " + std::to_string(request.retry_count) + "; 0 to 7 expected");
+                fmt::format("retry count {}; 0 to 7 expected", request.retry_count));
   if (request.log_receives.value_or(0) > kMostLogReceives)
-    return fail(Errc::InvalidArgument, "2^" + std::to_string(*request.log_receives) +
-                                           " receives; at most 2^" +
-                                           std::to_string(kMostLogReceives) + " expected");
+    return fail(Errc::InvalidArgument, fmt::format("2^{} receives; at most 2^{} expected",
+                                                   *request.log_receives, kMostLogReceives));
   if (request.log_receives && !request.access.local_write)
     return fail(Errc::InvalidArgument,
                 "a lease with receives and without local write; the device writes what arrives");
   if (prm::number(request.peer.qpn) > kPsnMask || request.peer.psn > kPsnMask)
-    return fail(Errc::InvalidArgument, "peer QPN " + std::to_string(prm::number(request.peer.qpn)) +
-                                           ", PSN " + std::to_string(request.peer.psn) +
-                                           "; numbers of 24 bits expected");
+    return fail(Errc::InvalidArgument,
+                fmt::format("peer QPN {}, PSN {}; numbers of 24 bits expected",
+                            prm::number(request.peer.qpn), request.peer.psn));
   return check_ttl(request.ttl_ms);
 }
 
@@ -124,8 +126,8 @@ Result<void> Granter::check_together(std::span<const GrantRequest> requests) {
     auto checked = check_member(requests[i], requests.front());
     if (checked) continue;
     Error& error = checked.error();
-    error.text.insert(0, "lease " + std::to_string(i) + " of " + std::to_string(requests.size()) +
-                             " together, counted from 0: ");
+    error.text.insert(0,
+                      fmt::format("lease {} of {} together, counted from 0: ", i, requests.size()));
     return checked;
   }
   return {};
@@ -142,29 +144,47 @@ Result<Grant> Granter::make(Holding& holding, pmd::CompletionQueue& cq,
   return connect(holding, request, rkey, 0);
 }
 
-Result<std::vector<Grant>> Granter::make_together(std::span<Holding* const> holdings,
-                                                  std::span<pmd::CompletionQueue* const> queues,
-                                                  std::span<const GrantRequest> requests) {
-  const pmd::Access access = requests.front().access;
-  for (std::size_t i = 0; i < holdings.size(); ++i)
-    PORTCULLIS_TRY(take_region(*holdings[i], requests[i]));
-  PORTCULLIS_TRY_ASSIGN(const auto pd, make_pd(holdings));
-  for (std::size_t i = 0; i < holdings.size(); ++i) {
-    bound_commands();
-    PORTCULLIS_TRY(make_qp(*holdings[i], pd, *queues[i], requests[i]));
-    PORTCULLIS_TRY(holdings[i]->qp->to_init(access));
-    PORTCULLIS_TRY(make_local_key(*holdings[i], pd, access));
+Result<void> Granter::make_next(GroupMaking& making) {
+  PORTCULLIS_TRY(make_step(making));
+  const bool is_of_all =
+      making.stage == GroupMaking::Stage::Domain || making.stage == GroupMaking::Stage::TenantKey;
+  if (!is_of_all && ++making.next < making.holdings.size()) return {};
+  making.next = 0;
+  making.stage = static_cast<GroupMaking::Stage>(static_cast<unsigned>(making.stage) + 1);
+  return {};
+}
+
+Result<void> Granter::make_step(GroupMaking& making) {
+  const std::size_t member = making.next;
+  const GrantRequest& request = making.requests[member];
+  Holding& holding = *making.holdings[member];
+  switch (making.stage) {
+    case GroupMaking::Stage::Regions:
+      return take_region(holding, request);
+    case GroupMaking::Stage::Domain: {
+      PORTCULLIS_TRY_ASSIGN(making.pd, make_pd(making.holdings));
+      return {};
+    }
+    case GroupMaking::Stage::Objects:
+      PORTCULLIS_TRY(make_qp(holding, *making.pd, *making.queues[member], request));
+      PORTCULLIS_TRY(holding.qp->to_init(request.access));
+      return make_local_key(holding, *making.pd, request.access);
+    case GroupMaking::Stage::TenantKey: {
+      PORTCULLIS_TRY_ASSIGN(making.rkey,
+                            make_tenant_key(making.holdings, *making.pd, request.access));
+      return {};
+    }
+    case GroupMaking::Stage::Connections: {
+      PORTCULLIS_TRY_ASSIGN(const Grant grant,
+                            connect(holding, request, making.rkey, making.address));
+      making.grants.push_back(grant);
+      making.address += grant.bytes;
+      return {};
+    }
+    case GroupMaking::Stage::Made:
+      break;
   }
-  PORTCULLIS_TRY_ASSIGN(const prm::Rkey rkey, make_tenant_key(holdings, pd, access));
-  std::vector<Grant> grants;
-  std::uint64_t address = 0;
-  for (std::size_t i = 0; i < holdings.size(); ++i) {
-    bound_commands();
-    PORTCULLIS_TRY_ASSIGN(const Grant grant, connect(*holdings[i], requests[i], rkey, address));
-    grants.push_back(grant);
-    address += grant.bytes;
-  }
-  return grants;
+  return {};
 }
 
 Result<void> Granter::take_region(Holding& holding, const GrantRequest& request) {
@@ -191,10 +211,10 @@ Result<pmd::ProtectionDomain> Granter::make_pd(std::span<Holding* const> holding
 
 Result<void> Granter::make_qp(Holding& holding, const pmd::ProtectionDomain& pd,
                               pmd::CompletionQueue& cq, const GrantRequest& request) {
-  // A responder sends nothing; the smallest send queue there is.
+  // A responder sends nothing.
   auto qp = pmd::QueuePair::create(
       context_, pd, cq, *context_.uar,
-      {.log_sq_size = 0, .log_rq_size = request.log_receives, .counter_set = options_.counter_set});
+      {.log_rq_size = request.log_receives, .counter_set = options_.counter_set, .sends = false});
   if (!qp) {
     note_failed(holding.target, steps_on(Subject::Qp), qp.error());
     return forward_error(std::move(qp));
@@ -267,7 +287,7 @@ void Granter::forget_entries(Group& group) {
 Result<pmd::MemoryKey> Granter::create_key(const Holding& holding, const pmd::ProtectionDomain& pd,
                                            pmd::Access access) {
   const auto range = pmd::MemoryRange::zero_based(*holding.region);
-  if (key_binding_ == KeyBinding::Refused)
+  if (key_binding_ == KeyBinding::Refused || key_binding_ == KeyBinding::NotWanted)
     return pmd::MemoryKey::create_mtt(context_, pd, range, access);
   auto bound = pmd::MemoryKey::create_mtt(context_, pd, range, access, holding.target.qpn);
   if (bound && std::exchange(key_binding_, KeyBinding::Accepted) == KeyBinding::Untried && log_)
@@ -278,8 +298,10 @@ Result<pmd::MemoryKey> Granter::create_key(const Holding& holding, const pmd::Pr
   if (unbound) {
     key_binding_ = KeyBinding::Refused;
     if (log_)
-      log_("CREATE_MKEY refuses a QP number in mkc.qpn (" + bound.error().text +
-           "); a key is bound by its protection domain alone");
+      log_(
+          fmt::format("CREATE_MKEY refuses a QP number in mkc.qpn ({}); a key is bound by its "
+                      "protection domain alone",
+                      bound.error().text));
   }
   return unbound;
 }
@@ -319,6 +341,7 @@ Result<Grant> Granter::connect(Holding& holding, const GrantRequest& request, pr
   pmd::RtrAttributes rtr;
   rtr.path.remote_gid = request.peer.gid;
   rtr.path.remote_mac = request.peer.mac;
+  rtr.path.is_forced_back = request.peer.is_forced_back;
   rtr.path.remote_lid = request.peer.lid;
   rtr.path.source_address_index = options_.source_address_index;
   rtr.remote_qpn = request.peer.qpn;

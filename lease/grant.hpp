@@ -37,7 +37,8 @@ struct Peer {
   std::uint32_t psn = 0;  // the first that it will send
   pmd::Gid gid = {};
   pmd::Mac mac = {};
-  std::uint16_t lid = 0;  // where the port is InfiniBand, instead of both
+  std::uint16_t lid = 0;        // where the port is InfiniBand, instead of both
+  bool is_forced_back = false;  // as pmd::RocePath has it
 };
 
 struct GrantRequest {
@@ -74,9 +75,28 @@ struct Grant {
   prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
 };
 
+/// Leases that are granted together, as far as they are made: one protection domain, and one
+/// indirect key over all regions that their peers use; the regions' own keys have local rights
+/// alone, so that no other key leads a peer to them. Isolates the group from others, not its
+/// members from each other.
+struct GroupMaking {
+  /// Each for every member before the next begins.
+  enum class Stage : std::uint8_t { Regions, Domain, Objects, TenantKey, Connections, Made };
+
+  std::vector<GrantRequest> requests;
+  std::vector<Holding*> holdings;             // one for each request
+  std::vector<pmd::CompletionQueue*> queues;  // the same
+  Stage stage = Stage::Regions;
+  std::size_t next = 0;  // member of the stage
+  std::optional<pmd::ProtectionDomain> pd = std::nullopt;
+  prm::Rkey rkey{};           // of the tenant's key
+  std::uint64_t address = 0;  // under it, of the next member's region
+  std::vector<Grant> grants = {};
+};
+
 /// Whether CREATE_MKEY takes a QP number in mkc.qpn; that the device then checks it is a
 /// hypothesis.
-enum class KeyBinding : std::uint8_t { Untried, Accepted, Refused };
+enum class KeyBinding : std::uint8_t { Untried, Accepted, Refused, NotWanted };
 
 class Granter {
  public:
@@ -117,12 +137,9 @@ class Granter {
   /// may have been, so that the legacy plan can undo it.
   [[nodiscard]] Result<Grant> make(Holding& holding, pmd::CompletionQueue& cq,
                                    const GrantRequest& request);
-  /// The same for leases of one group: one protection domain, and one indirect key over all regions
-  /// that their peers use; the regions' own keys have local rights alone, so that no other key
-  /// leads a peer to them. Isolates the group from others, not its members from each other.
-  [[nodiscard]] Result<std::vector<Grant>> make_together(
-      std::span<Holding* const> holdings, std::span<pmd::CompletionQueue* const> queues,
-      std::span<const GrantRequest> requests);
+  /// One step more of a group: a region, the domain, a member's QP and key, the tenant's key, or a
+  /// member's connection. After a failure every member's target says what was made, as for make().
+  [[nodiscard]] Result<void> make_next(GroupMaking& making);
   [[nodiscard]] KeyBinding key_binding() const noexcept { return key_binding_; }
   /// The tenant's key of the group is gone, and with it what it named.
   void forget_entries(Group& group);
@@ -133,6 +150,7 @@ class Granter {
   void lift_bound() noexcept { channel_.lift(); }
 
  private:
+  [[nodiscard]] Result<void> make_step(GroupMaking& making);
   [[nodiscard]] Result<void> take_region(Holding& holding, const GrantRequest& request);
   [[nodiscard]] Result<pmd::ProtectionDomain> make_pd(std::span<Holding* const> holdings);
   [[nodiscard]] Result<void> make_qp(Holding& holding, const pmd::ProtectionDomain& pd,

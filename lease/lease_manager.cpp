@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/lease_manager.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -23,9 +25,8 @@ constexpr std::uint64_t kUndoMs = 30;
 Result<void> check_ms(std::string_view name, std::uint64_t ms, std::uint64_t least,
                       std::uint64_t most) {
   if (ms >= least && ms <= most) return {};
-  return fail(Errc::InvalidArgument, std::string(name) + " " + std::to_string(ms) + "; " +
-                                         std::to_string(least) + " to " + std::to_string(most) +
-                                         " expected");
+  return fail(Errc::InvalidArgument,
+              fmt::format("{} {}; {} to {} expected", name, ms, least, most));
 }
 
 /// How long after a fence a client can still send to the QP: its timer may run to 4 T, T being
@@ -56,9 +57,13 @@ std::string left_behind(const FenceTarget& target, StepMask done) {
     if (!is_left(object.taken_back_by)) continue;
     text += object.name;
     text += target.is_unknown(object.taken_back_by) ? " (number never answered), "
-                                                    : " " + std::to_string(object.number) + ", ";
+                                                    : fmt::format(" {}, ", object.number);
   }
   return text + (is_left(Step::UnmapRegion) ? "its region mapped" : "its region out of reach");
+}
+
+tl::unexpected<Error> fail_without_receives(std::uint32_t slot) {
+  return fail(Errc::Unsupported, fmt::format("lease slot {} was granted without receives", slot));
 }
 
 }  // namespace
@@ -124,20 +129,19 @@ LeaseManager::LeaseManager(Host host, const Options& options, LeaseTable table)
   port_.steering = host_.steering;
   port_.umr = host_.umr;
   if (port_.steering != nullptr)
-    port_.steering->ask_for_active([this] { return table_.count(State::Active); });
+    port_.steering->set_active_count([this] { return table_.count(State::Active); });
   port_.take_answers = [this] {
     for (const auto& running : running_) running->fence.land_answered();
   };
   port_.on_failure = [this](std::uint32_t slot, Step step, const Error& error) {
     if (host_.log)
-      host_.log("lease slot " + std::to_string(slot) + ": " + std::string(name(step)) +
-                " failed: " + error.text);
+      host_.log(fmt::format("lease slot {}: {} failed: {}", slot, name(step), error.text));
   };
 }
 
 LeaseManager::~LeaseManager() {
   (void)tear_down();
-  if (port_.steering != nullptr) port_.steering->ask_for_active({});
+  if (port_.steering != nullptr) port_.steering->set_active_count({});
   for (const auto& holding : holdings_) {
     // A key that could not be destroyed outlives this object, so its addresses stay taken.
     if (!holding || !holding->region || table_.is_drained()) continue;
@@ -154,13 +158,15 @@ Result<void> LeaseManager::check_may_grant() const {
   if (function_lost_)
     return fail(Errc::DeviceFailed, "no grant: a fence had to reset the function");
   if (const std::uint64_t until_ns = table_.rests_until_ns(); now_ns() < until_ns)
-    return fail(Errc::Busy, "no grant: QP numbers of leases that a reset has ended rest for " +
-                                std::to_string((until_ns - now_ns()) / kNsPerMs + 1) + " ms more");
+    return fail(
+        Errc::Busy,
+        fmt::format("no grant: QP numbers of leases that a reset has ended rest for {} ms more",
+                    (until_ns - now_ns()) / kNsPerMs + 1));
   const std::uint32_t left = host_.fence_slots_available();
   if (left < pmd::CommandQueue::kFenceSlots)
-    return fail(Errc::Busy, "no grant: " + std::to_string(left) + " fence slots are left, " +
-                                std::to_string(pmd::CommandQueue::kFenceSlots) +
-                                " expected; commands that timed out keep the others");
+    return fail(Errc::Busy, fmt::format("no grant: {} fence slots are left, {} expected; commands "
+                                        "that timed out keep the others",
+                                        left, pmd::CommandQueue::kFenceSlots));
   return {};
 }
 
@@ -217,52 +223,6 @@ Result<Grant> LeaseManager::make_alone(const GrantRequest& request) {
   return grant;
 }
 
-Result<std::vector<Grant>> LeaseManager::grant_together(std::span<const GrantRequest> requests) {
-  const std::uint64_t since_ns = now_ns();
-  granter_.bound_commands();
-  auto grants = make_all(requests);
-  granter_.lift_bound();
-  note_blocked(since_ns);
-  return grants;
-}
-
-Result<std::vector<Grant>> LeaseManager::make_all(std::span<const GrantRequest> requests) {
-  PORTCULLIS_TRY(check_may_grant());
-  PORTCULLIS_TRY(Granter::check_together(requests));
-  if (requests.size() > table_.count(State::Free))
-    return fail(Errc::OutOfResources,
-                "no grant: " + std::to_string(requests.size()) + " leases together, and " +
-                    std::to_string(table_.count(State::Free)) + " slots are free");
-  std::vector<Lease> leases;
-  auto grants = make_together(requests, leases);
-  if (!grants) return tl::unexpected<Error>(undo(leases, std::move(grants).error()));
-  for (std::size_t i = 0; i < leases.size(); ++i) {
-    (*grants)[i].lease = leases[i];
-    granter_.bound_commands();
-    serve(*holdings_[leases[i].slot], leases[i], requests[i]);
-  }
-  return grants;
-}
-
-Result<std::vector<Grant>> LeaseManager::make_together(std::span<const GrantRequest> requests,
-                                                       std::vector<Lease>& leases) {
-  const auto group = std::make_shared<Group>();
-  group->id = ++groups_;
-  std::vector<Holding*> holdings;
-  std::vector<pmd::CompletionQueue*> queues;
-  for (const GrantRequest& request : requests) {
-    PORTCULLIS_TRY_ASSIGN(const Lease lease, table_.grant());
-    leases.push_back(lease);
-    holdings.push_back(&open(lease, request));
-    holdings.back()->group = group;
-    holdings.back()->target.group = group->id;
-    ++group->members;
-    ++group->active;
-    PORTCULLIS_TRY_ASSIGN(queues.emplace_back(), shared_queue_of(lease.slot));
-  }
-  return granter_.make_together(holdings, queues, requests);
-}
-
 Holding& LeaseManager::open(const Lease& lease, const GrantRequest& request) {
   auto holding = std::make_unique<Holding>();
   holding->tenant = request.tenant;
@@ -287,8 +247,8 @@ void LeaseManager::prepare_steering(Holding& holding) {
                                                 granter_.context().commands->default_deadline_ns());
   if (!prepared || *prepared) holding.target.note_made(bit(Step::RemoveDrop));
   if (!prepared && host_.log)
-    host_.log("lease slot " + std::to_string(holding.target.slot) +
-              ": no flow entry from the start: " + prepared.error().text);
+    host_.log(fmt::format("lease slot {}: no flow entry from the start: {}", holding.target.slot,
+                          prepared.error().text));
 }
 
 Error LeaseManager::undo(std::span<const Lease> leases, Error error) {
@@ -309,9 +269,9 @@ Error LeaseManager::undo(std::span<const Lease> leases, Error error) {
     const std::uint32_t slot = leases[i].slot;
     const Verdict& verdict = running->fence.verdict(i);
     if (verdict.outcome != Outcome::Fenced) continue;
-    error.text += "; it could not be undone: slot " + std::to_string(slot) + " stays FENCED with " +
-                  left_behind(holdings_[slot]->target, running->fence.done_mask(i)) + " (" +
-                  describe(verdict) + ")";
+    error.text += fmt::format("; it could not be undone: slot {} stays FENCED with {} ({})", slot,
+                              left_behind(holdings_[slot]->target, running->fence.done_mask(i)),
+                              describe(verdict));
   }
   return error;
 }
@@ -328,15 +288,16 @@ std::span<std::byte> LeaseManager::memory(const Lease& lease) const noexcept {
 
 Result<void> LeaseManager::post_receive(const Lease& lease, std::uint64_t offset,
                                         std::uint32_t bytes, std::uint64_t wr_id) {
-  if (find(lease) == nullptr || table_.state(lease.slot) != State::Active)
-    return fail(Errc::NotFound, "no ACTIVE lease with id " + std::to_string(lease.id) +
-                                    " and epoch " + std::to_string(lease.epoch) + " to receive");
+  if (!is_active(lease))
+    return fail(Errc::NotFound, fmt::format("no ACTIVE lease with id {} and epoch {} to receive",
+                                            lease.id, lease.epoch));
   Holding& holding = *holdings_[lease.slot];
+  if (holding.receives == nullptr) return fail_without_receives(lease.slot);
   const std::uint64_t size = holding.region->bytes().size();
   if (bytes > size || offset > size - bytes)
-    return fail(Errc::InvalidArgument, "a receive of " + std::to_string(bytes) + " bytes at " +
-                                           std::to_string(offset) + " of a lease of " +
-                                           std::to_string(size) + " bytes");
+    return fail(
+        Errc::InvalidArgument,
+        fmt::format("a receive of {} bytes at {} of a lease of {} bytes", bytes, offset, size));
   PORTCULLIS_TRY(holding.qp->post_receive(
       {.address = offset, .lkey = prm::number(holding.target.key), .bytes = bytes}, wr_id));
   holding.qp->ring_receives();
@@ -346,11 +307,9 @@ Result<void> LeaseManager::post_receive(const Lease& lease, std::uint64_t offset
 Result<std::optional<pmd::Completion>> LeaseManager::poll_receive(const Lease& lease) {
   const Holding* const holding = find(lease);
   if (holding == nullptr)
-    return fail(Errc::NotFound, "no lease with id " + std::to_string(lease.id) + " and epoch " +
-                                    std::to_string(lease.epoch) + " to receive");
-  if (holding->receives == nullptr)
-    return fail(Errc::Unsupported,
-                "lease slot " + std::to_string(lease.slot) + " was granted without receives");
+    return fail(Errc::NotFound,
+                fmt::format("no lease with id {} and epoch {} to receive", lease.id, lease.epoch));
+  if (holding->receives == nullptr) return fail_without_receives(lease.slot);
   return holding->receives->try_poll();
 }
 
@@ -363,8 +322,8 @@ Result<void> LeaseManager::renew(std::uint64_t id, std::uint64_t epoch, std::uin
   PORTCULLIS_TRY(check_ttl(ttl_ms));
   const auto slot = table_.find(id, epoch);
   if (!slot || table_.state(*slot) != State::Active)
-    return fail(Errc::NotFound, "no ACTIVE lease with id " + std::to_string(id) + " and epoch " +
-                                    std::to_string(epoch) + " to renew");
+    return fail(Errc::NotFound,
+                fmt::format("no ACTIVE lease with id {} and epoch {} to renew", id, epoch));
   if (ttl_ms == 0)
     terms_.clear(*slot);
   else
@@ -399,6 +358,7 @@ void LeaseManager::poll() {
   enqueue_ended();
   advance_fences(until_ns);
   begin_waiting(until_ns);
+  go_on_with_group(until_ns);
   if (!function_lost_) sweep_.sweep_due(now_ns());
   (void)regions_.scrub();
   note_blocked(since_ns);

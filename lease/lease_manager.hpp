@@ -79,6 +79,15 @@ struct RevokeAnswer {
   bool operator==(const RevokeAnswer&) const = default;
 };
 
+/// Leases that are being granted together.
+struct GroupGrant {
+  std::vector<Lease> leases;
+  GroupMaking making;
+  std::size_t served = 0;  // members that have entry and term
+
+  [[nodiscard]] bool is_whole() const noexcept { return served == leases.size(); }
+};
+
 class LeaseManager {
  public:
   /// A poll lets fences wait for the device so long.
@@ -123,9 +132,16 @@ class LeaseManager {
   /// under that key. They are isolated from other leases as always, not from each other. While one
   /// of them is FENCED, their protection domain stays.
   /// Without receives, which would reach memory by the regions' own keys. InvalidArgument for what
-  /// cannot be granted together, and as grant(); the deadline is for each lease, so on a slow
-  /// device a large group keeps a revoke behind it waiting.
+  /// cannot be granted together, and as grant(); the deadline is for each lease, so a large group
+  /// keeps a revoke behind it waiting: start_grant_together() does not.
   [[nodiscard]] Result<std::vector<Grant>> grant_together(std::span<const GrantRequest> requests);
+  /// The same in parts: returns before a command is sent, and poll() makes one member after the
+  /// other, some each time. Meanwhile the members are ACTIVE, and whoever revokes one (leases_of()
+  /// lists them) ends the grant of all. Busy while another group is being made or was not taken.
+  [[nodiscard]] Result<void> start_grant_together(std::span<const GrantRequest> requests);
+  /// What became of the group that was started, told once: none while it is being made, and when
+  /// none was started. Of a group that failed every member is undone, as grant_together() has it.
+  [[nodiscard]] std::optional<Result<std::vector<Grant>>> take_granted();
   /// The lease's memory, as this process sees it; good until its slot is free. Empty for a lease
   /// that is not there.
   [[nodiscard]] std::span<std::byte> memory(const Lease& lease) const noexcept;
@@ -163,7 +179,8 @@ class LeaseManager {
   [[nodiscard]] Result<void> renew(std::uint64_t id, std::uint64_t epoch, std::uint64_t ttl_ms);
   /// The idle path: takes events, goes on with fences that linger and with what is left of batches,
   /// fences what has outlived its time, in the order of ends, goes on with the deferred phase of
-  /// what is due, and scrubs. Waits for the device kPollMs at most, and 100 ms for a flow entry.
+  /// what is due, and scrubs. Waits for the device kPollMs at most, and 100 ms for a flow entry;
+  /// while a group is being made, for a member of it too, which has what grant() has.
   void poll();
   /// Everything at once, for a node that leaves: bus mastering off, read back, ends every DMA of
   /// the function; then a reset ends the rest. No command is sent, so no lease waits for another:
@@ -202,7 +219,17 @@ class LeaseManager {
   [[nodiscard]] static Result<void> check(const Options& options);
   [[nodiscard]] Result<void> check_may_grant() const;
   [[nodiscard]] Result<Grant> make_alone(const GrantRequest& request);
-  [[nodiscard]] Result<std::vector<Grant>> make_all(std::span<const GrantRequest> requests);
+  /// The slots of the group's members; no command is sent.
+  [[nodiscard]] Result<GroupGrant> open_group(std::span<const GrantRequest> requests);
+  /// Until all of the group stands or it is `until_ns`, one step at least; true when all stands.
+  [[nodiscard]] Result<bool> make_group(GroupGrant& group, std::uint64_t until_ns);
+  [[nodiscard]] Result<void> make_group_step(GroupGrant& group);
+  [[nodiscard]] Result<std::vector<Grant>> end_of_group(GroupGrant& group,
+                                                        const Result<bool>& made);
+  [[nodiscard]] Error undo_group(const GroupGrant& group, Error error);
+  void go_on_with_group(std::uint64_t until_ns);
+  /// The group that is being made, if any, never will be.
+  void leave_group(const char* why);
   [[nodiscard]] Result<pmd::CompletionQueue*> completion_queue_for(std::uint32_t slot,
                                                                    const GrantRequest& request);
   [[nodiscard]] Result<pmd::CompletionQueue*> shared_queue_of(std::uint32_t slot);
@@ -211,8 +238,6 @@ class LeaseManager {
   void prepare_steering(Holding& holding);
   /// What the slot stands for from now on; nothing is made yet.
   Holding& open(const Lease& lease, const GrantRequest& request);
-  [[nodiscard]] Result<std::vector<Grant>> make_together(std::span<const GrantRequest> requests,
-                                                         std::vector<Lease>& leases);
   void serve(Holding& holding, const Lease& lease, const GrantRequest& request);
   [[nodiscard]] Error undo(std::span<const Lease> leases, Error error);
   [[nodiscard]] std::vector<FenceTarget> targets_of(std::span<const std::uint32_t> slots);
@@ -264,6 +289,9 @@ class LeaseManager {
   void on_swept(std::uint32_t slot);
   void drop_holding(std::uint32_t slot);
   [[nodiscard]] const Holding* find(const Lease& lease) const noexcept;
+  [[nodiscard]] bool is_active(const Lease& lease) const noexcept {
+    return find(lease) != nullptr && table_.state(lease.slot) == State::Active;
+  }
   [[nodiscard]] std::uint64_t now_ns() const noexcept {
     return host_.context->device.clock.now_ns();
   }
@@ -295,6 +323,8 @@ class LeaseManager {
   LeaseTerms terms_;
   Sweep sweep_;
   std::uint32_t groups_ = 0;  // granted together so far
+  std::optional<GroupGrant> being_made_;
+  std::optional<Result<std::vector<Grant>>> group_end_;  // of the last one; nobody has taken it
   bool function_lost_ = false;
   bool is_draining_ = false;
   bool torn_down_ = false;

@@ -2,8 +2,9 @@
 //
 // The half of the lease manager that fences: claims from the table, fences that run alone or in a
 // batch, events that end a linger, and what becomes of a slot once its verdict stands.
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -326,6 +327,7 @@ void LeaseManager::lose_function() {
   const std::vector<Lease> asked = leave_function();  // or ended: their outcome stands now
   table_.function_lost(now_ns());
   table_.rest_until(rest_of_all_ns());
+  leave_group("a fence had to take the function");
   if (host_.log)
     host_.log("fence: the function was taken off the bus; every lease on it has ended");
   if (host_.on_function_reset) host_.on_function_reset();
@@ -351,10 +353,10 @@ void LeaseManager::enqueue_ended() {
     if (table_.revoke(lease.id, lease.epoch).kind != Claim::Kind::Run) continue;
     slots.push_back(slot);
     if (host_.log && slots.size() <= kNamedEnds)
-      host_.log("lease slot " + std::to_string(slot) + ": its time to live has passed");
+      host_.log(fmt::format("lease slot {}: its time to live has passed", slot));
   }
   if (host_.log && slots.size() > kNamedEnds)
-    host_.log("and so has that of " + std::to_string(slots.size() - kNamedEnds) + " more leases");
+    host_.log(fmt::format("and so has that of {} more leases", slots.size() - kNamedEnds));
   make_wait(ended_, std::move(slots), options_.plan);
 }
 

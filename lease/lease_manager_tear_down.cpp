@@ -2,6 +2,8 @@
 //
 // The end of a lease manager: every lease fenced and swept within one deadline, and what a device
 // that does not answer leaves behind.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -24,10 +26,10 @@ constexpr std::size_t kNamed = 8;
 
 std::string summary_of(const std::vector<FencedLease>& fenced) {
   std::string text =
-      std::to_string(fenced.size()) + " leases stay FENCED until the function is reset:";
+      fmt::format("{} leases stay FENCED until the function is reset:", fenced.size());
   for (std::size_t i = 0; i < std::min(kNamed, fenced.size()); ++i)
-    text += " [" + describe(fenced[i]) + "]";
-  if (fenced.size() > kNamed) text += " and " + std::to_string(fenced.size() - kNamed) + " more";
+    text += fmt::format(" [{}]", describe(fenced[i]));
+  if (fenced.size() > kNamed) text += fmt::format(" and {} more", fenced.size() - kNamed);
   return text;
 }
 
@@ -37,6 +39,7 @@ Result<void> LeaseManager::tear_down() {
   if (torn_down_) return {};
   torn_down_ = true;
   tear_down_until_ns_ = after_ms(now_ns(), kTearDownMs);
+  leave_group("the lease manager was torn down");
   fence_all();
   sweep_all();
   if (table_.fenced_count() == 0) return {};

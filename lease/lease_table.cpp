@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/lease_table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -16,16 +18,6 @@ static_assert(LeaseTable::kMaxSlots <= 1U << kSlotBits);
 
 constexpr std::uint32_t slot_of(std::uint64_t id) noexcept {
   return static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kSlotBits) - 1));
-}
-
-std::string hex(std::uint64_t value) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  do {
-    text.insert(text.begin(), kDigits[value & 0xf]);
-    value >>= 4;
-  } while (value != 0);
-  return "0x" + text;
 }
 
 }  // namespace
@@ -47,16 +39,14 @@ std::string_view name(State state) noexcept {
 }
 
 std::string describe(const FencedLease& fenced) {
-  return "slot " + std::to_string(fenced.lease.slot) + " id " + hex(fenced.lease.id) + " epoch " +
-         std::to_string(fenced.lease.epoch) + " at " +
-         std::to_string(fenced.fenced_at_ns / kNsPerMs) + " ms: " + describe(fenced.verdict);
+  return fmt::format("slot {} id {:#x} epoch {} at {} ms: {}", fenced.lease.slot, fenced.lease.id,
+                     fenced.lease.epoch, fenced.fenced_at_ns / kNsPerMs, describe(fenced.verdict));
 }
 
 Result<LeaseTable> LeaseTable::create(const Options& options) {
   if (options.slots == 0 || options.slots > kMaxSlots)
-    return fail(Errc::InvalidArgument, "a lease table of " + std::to_string(options.slots) +
-                                           " slots; 1 to " + std::to_string(kMaxSlots) +
-                                           " expected");
+    return fail(Errc::InvalidArgument, fmt::format("a lease table of {} slots; 1 to {} expected",
+                                                   options.slots, kMaxSlots));
   Options numbered = options;
   if (options.first_epoch == 0 && options.name_seed != 0) numbered.first_epoch = 1;
   if (numbered.first_epoch == 0) {
@@ -77,11 +67,12 @@ LeaseTable::LeaseTable(const Options& options) : slots_(options.slots), names_(o
 
 Result<Lease> LeaseTable::grant() {
   if (free_.head == kNone)
-    return fail(Errc::OutOfResources,
-                "no lease slot is free: of " + std::to_string(slots()) + " slots " +
-                    std::to_string(count(State::Active)) + " are ACTIVE, " +
-                    std::to_string(count(State::Revoking) + count(State::PendingDestroy)) +
-                    " on their way out, " + std::to_string(fenced_count()) + " FENCED");
+    return fail(
+        Errc::OutOfResources,
+        fmt::format(
+            "no lease slot is free: of {} slots {} are ACTIVE, {} on their way out, {} FENCED",
+            slots(), count(State::Active), count(State::Revoking) + count(State::PendingDestroy),
+            fenced_count()));
   PORTCULLIS_TRY_ASSIGN(const std::uint64_t drawn, names_.draw());
   const std::uint32_t slot = pop(free_);
   slots_[slot].id = drawn << kSlotBits | slot;
@@ -207,8 +198,9 @@ Result<void> LeaseTable::function_reset() {
   const std::uint32_t alive = count(State::Active) + count(State::Revoking) +
                               (is_drained_ ? 0 : count(State::PendingDestroy));
   if (alive != 0)
-    return fail(Errc::InvalidArgument, "a function reset under " + std::to_string(alive) +
-                                           " leases that are not FENCED; 0 expected");
+    return fail(
+        Errc::InvalidArgument,
+        fmt::format("a function reset under {} leases that are not FENCED; 0 expected", alive));
   while (fenced_.head != kNone) {
     const std::uint32_t slot = pop(fenced_);
     set_state(slot, State::Free);
@@ -288,9 +280,9 @@ bool LeaseTable::is_releasable(std::uint32_t slot) const noexcept {
 
 Result<void> LeaseTable::expect(std::uint32_t slot, bool allowed, std::string_view wanted) const {
   if (allowed) return {};
-  std::string text = "lease slot " + std::to_string(slot);
+  std::string text = fmt::format("lease slot {}", slot);
   if (slot >= slots()) {
-    text += " of " + std::to_string(slots());
+    text += fmt::format(" of {}", slots());
   } else {
     text += " is ";
     text += name(state(slot));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lease/region_store.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "base/dma_bytes.hpp"
@@ -14,7 +15,7 @@ namespace {
 Result<std::uint64_t> whole_pages(std::uint64_t bytes) {
   if (bytes > std::numeric_limits<std::uint64_t>::max() - kPageBytes)
     return fail(Errc::InvalidArgument,
-                "a lease of " + std::to_string(bytes) + " bytes; less than 2^64 - 4096 expected");
+                fmt::format("a lease of {} bytes; less than 2^64 - 4096 expected", bytes));
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
@@ -32,10 +33,11 @@ Result<void> RegionStore::check_quota(TenantId tenant, std::uint64_t bytes) cons
   const std::uint64_t quota = options_.tenant_quota_bytes;
   const std::uint64_t used = bytes_of(tenant);
   if (quota == 0 || (used <= quota && bytes <= quota - used)) return {};
-  return fail(Errc::OutOfResources, "no grant: tenant " + std::to_string(tenant) + " holds " +
-                                        std::to_string(used) + " of its quota of " +
-                                        std::to_string(quota) + " bytes, and " +
-                                        std::to_string(bytes) + " more were asked for");
+  return fail(
+      Errc::OutOfResources,
+      fmt::format(
+          "no grant: tenant {} holds {} of its quota of {} bytes, and {} more were asked for",
+          tenant, used, quota, bytes));
 }
 
 Result<DmaMemory> RegionStore::make(std::uint64_t bytes) {

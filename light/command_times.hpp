@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long each firmware command took, of all that a driver sent.
+// How long each firmware command took, of all that a driver sent and waited for.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/histogram.hpp"
@@ -13,6 +14,10 @@
 #include "trace/command_text.hpp"
 
 namespace portcullis::light {
+
+/// Nobody waits for the answer of MANAGE_PAGES: it is read when the driver looks next, seconds
+/// later perhaps, and that is no time of the device's.
+[[nodiscard]] bool is_timed(std::string_view command) noexcept;
 
 class CommandTimes {
  public:
@@ -22,7 +27,8 @@ class CommandTimes {
 
  private:
   struct OfOne {
-    Histogram answered;
+    std::uint64_t answered = 0;
+    Histogram times;
     std::uint64_t refused = 0;
     std::uint64_t unanswered = 0;
   };

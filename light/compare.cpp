@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "light/command_times.hpp"
 #include "light/conclusions.hpp"
 
 namespace portcullis::light {
@@ -60,6 +61,9 @@ std::vector<Difference> compare(const Facts& a, const Facts& b) {
   found.add("port", a.device.is_ethernet ? "Ethernet" : "InfiniBand",
             b.device.is_ethernet ? "Ethernet" : "InfiniBand");
   found.add("link", a.device.link_up ? "up" : "down", b.device.link_up ? "up" : "down");
+  found.add("relaxed ordering", a.device.relaxed_ordering, b.device.relaxed_ordering);
+  found.add("relaxed ordering of keys", a.device.keys_may_be_relaxed ? "offered" : "not offered",
+            b.device.keys_may_be_relaxed ? "offered" : "not offered");
   const auto a_says = conclude(a);
   const auto b_says = conclude(b);
   for (std::size_t i = 0; i < a_says.size(); ++i)
@@ -67,6 +71,8 @@ std::vector<Difference> compare(const Facts& a, const Facts& b) {
               std::string(name(b_says[i].answer)));
   found.add_all("step", a.steps, b.steps, &StepFact::name,
                 [](const StepFact& step) { return step.state; });
+  found.add_all("way", a.reach, b.reach, &ReachFact::way,
+                [](const ReachFact& fact) { return fact.met; });
   found.add_all("entry", a.entries, b.entries, &EntryFact::shape,
                 [](const EntryFact& entry) { return text_of(entry); });
   found.add_all("probe", a.probes, b.probes, &ProbeFact::probe,
@@ -83,7 +89,8 @@ std::vector<CommandRatio> command_ratios(const Facts& a, const Facts& b) {
   std::vector<CommandRatio> ratios;
   for (const CommandFact& one : a.commands) {
     const auto other = std::ranges::find(b.commands, one.command, &CommandFact::command);
-    if (other != b.commands.end() && one.answered != 0 && other->answered != 0)
+    if (other != b.commands.end() && one.answered != 0 && other->answered != 0 &&
+        is_timed(one.command))
       ratios.push_back({one.command, one.median_ns, other->median_ns});
   }
   return ratios;

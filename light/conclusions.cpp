@@ -2,6 +2,7 @@
 #include "light/conclusions.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -88,7 +89,44 @@ Said own_address(const Facts& facts) {
   if (facts.loopback.short_write && facts.loopback.long_write)
     return yes(fmt::format("WRITEs of one packet and of several; {} more took {} ns by the median",
                            facts.loopback.writes, facts.loopback.median_ns));
-  return no("a WRITE met " + facts.loopback.met);
+  const std::string why = "a WRITE met " + facts.loopback.met;
+  const auto* const forced = find(facts.reach, &ReachFact::way, kForcedWay);
+  return no(forced != nullptr && forced->met == kArrived
+                ? why + "; forced back one arrives: loopback=forced behind the device's name"
+                : why);
+}
+
+/// Of one way alone.
+Said of_way(const Facts& facts, std::string_view way) {
+  const auto* const fact = find(facts.reach, &ReachFact::way, way);
+  if (fact == nullptr) return of_step(facts, "reach");
+  if (fact->met.starts_with("not sent")) return not_run(fact->met);
+  return fact->met == kArrived ? yes("a WRITE arrived") : no("a WRITE met " + fact->met);
+}
+
+/// Of those ways by the port's address that differ in nothing but the MTU.
+Said path_mtus(const Facts& facts) {
+  std::vector<std::string> arrived;
+  std::vector<std::string> left;
+  for (const ReachFact& fact : facts.reach) {
+    constexpr std::string_view kOfMtu = "plain, MTU ";
+    if (!fact.way.starts_with(kOfMtu) || fact.way.find(',', kOfMtu.size()) != std::string::npos)
+      continue;
+    const std::string mtu = fact.way.substr(kOfMtu.size());
+    if (fact.met.starts_with("not sent")) {
+      left.push_back(mtu);
+    } else if (fact.met == kArrived) {
+      arrived.push_back(mtu);
+    } else {
+      return no(fmt::format("with MTU {} a WRITE met {}", mtu, fact.met));
+    }
+  }
+  if (arrived.empty()) return of_step(facts, "reach");
+  return yes(fmt::format("WRITEs of several packets with MTU {}{}", fmt::join(arrived, ", "),
+                         left.empty() ? ""
+                                      : fmt::format("; {} not tried, for its frames are too "
+                                                    "long for the port",
+                                                    fmt::join(left, ", "))));
 }
 
 Said key_takes_qpn(const Facts& facts) {
@@ -218,6 +256,12 @@ constexpr std::array kRows{
     Row{"A7", "once bus mastering reads back as off, the function issues no DMA", kContract, &a7,
         true},
     Row{"loopback", "the port carries WRITEs to its own address", kSteering, &own_address},
+    Row{"forced-loopback", "packets that are forced back (ads.fl) arrive", kSteering,
+        [](const Facts& facts) { return of_way(facts, kForcedWay); }},
+    Row{"forced-without-link", "they arrive while the link is down, too", kSteering,
+        [](const Facts& facts) { return of_way(facts, kForcedWayWithoutLink); }},
+    Row{"path-mtus", "packets of each path MTU arrive whose frames the port carries", kSteering,
+        &path_mtus},
     Row{"mkc-qpn-taken", "CREATE_MKEY takes a QP number in mkc.qpn", kRevocation, &key_takes_qpn},
     Row{"mkc-qpn-checked", "a key that names a QP serves no other QP of its domain", kRevocation,
         &key_checks_qpn},

@@ -13,8 +13,12 @@
 
 namespace portcullis::light {
 
-/// Of the text that a bundle keeps. A reader refuses another.
-inline constexpr std::uint32_t kFactsVersion = 1;
+/// Of the text that a bundle keeps. A reader refuses a newer one.
+inline constexpr std::uint32_t kFactsVersion = 2;
+/// The oldest that is read; what it did not ask was not run.
+inline constexpr std::uint32_t kOldestFacts = 1;
+/// Of the text, which a reader holds as a tree of many times that.
+inline constexpr std::size_t kMostFactsBytes = std::size_t{8} << 20;
 
 struct StepFact {
   std::string name = {};
@@ -30,10 +34,15 @@ struct DeviceFact {
   std::string firmware = {};
   std::string board = {};  // PSID
   bool is_ethernet = true;
+  bool is_virtual_function = false;
   bool link_up = false;
+  std::uint64_t frame_bytes = 0;      // the longest that its port carries; 0: nobody said
+  std::string relaxed_ordering = {};  // of its DMA, by PCI Express: "on", "off", "unknown"
+  bool keys_may_be_relaxed = false;   // by the capabilities; no key of this driver asks for it
 };
 
-/// Round trips of one firmware command, of every step together.
+/// Round trips of one firmware command, of every step together; of one that is not timed
+/// (light/command_times.hpp) how many.
 struct CommandFact {
   std::string command = {};    // "2ERR_QP"
   std::uint64_t answered = 0;  // with status 0
@@ -53,6 +62,16 @@ struct LoopbackFact {
   std::uint64_t writes = 0;  // round trips that the next two are of
   std::uint64_t median_ns = 0;
   std::uint64_t most_ns = 0;
+};
+
+/// A WRITE of the port to itself, on one way of several. The words that conclusions go by:
+inline constexpr std::string_view kArrived = "IBV_WC_SUCCESS";
+inline constexpr std::string_view kForcedWay = "forced, MTU 1024";
+inline constexpr std::string_view kForcedWayWithoutLink = "forced, MTU 1024, link down";
+struct ReachFact {
+  std::string way = {};  // "forced, MTU 1024, link down"
+  /// "IBV_WC_SUCCESS", another status, "silence", "refused: ..", "not sent: .."
+  std::string met = {};
 };
 
 /// A memory key that names a QP.
@@ -102,6 +121,9 @@ struct FloorFact {
   bool is_run = false;
   std::uint64_t points = 0;
   std::string mechanism = {};  // proof::FloorVerdict's
+  /// A fit that explains the points, where others do as well, and its own number (proof::FloorFit).
+  std::string explanation = {};
+  std::uint64_t value = 0;
   bool budget_fits = false;
   std::uint64_t fits = 0;  // explanations that do, of all that were tried
   std::string why = {};
@@ -129,6 +151,8 @@ struct EndFact {
   bool is_run = false;
   bool comes_up_again = false;
   std::string health = {};  // "good", or what is wrong
+  /// The health buffer and what stands around it, "assert_var[0] 0x0".
+  std::vector<std::string> registers = {};
 };
 
 struct Facts {
@@ -136,6 +160,7 @@ struct Facts {
   std::vector<StepFact> steps = {};
   std::vector<CommandFact> commands = {};
   LoopbackFact loopback;
+  std::vector<ReachFact> reach = {};
   KeyFact key;
   std::vector<EntryFact> entries = {};
   std::vector<ProbeFact> probes = {};

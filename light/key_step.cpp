@@ -8,6 +8,7 @@
 #include "pmd/memory_key.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
+#include "steering/loopback_pair.hpp"
 
 namespace portcullis::light {
 namespace {
@@ -29,20 +30,9 @@ struct Connection {
     PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogCompletions));
     PORTCULLIS_TRY_ASSIGN(auto requester, pmd::QueuePair::create(context, pd, cq));
     PORTCULLIS_TRY_ASSIGN(auto responder, pmd::QueuePair::create(context, pd, cq));
-    PORTCULLIS_TRY(connect(requester, path, responder.number()));
-    PORTCULLIS_TRY(connect(responder, path, requester.number()));
+    PORTCULLIS_TRY(steering::connect_pair(requester, responder, path));
     return std::unique_ptr<Connection>(
         new Connection{std::move(cq), std::move(requester), std::move(responder)});
-  }
-
-  [[nodiscard]] static Result<void> connect(pmd::QueuePair& qp, const pmd::RocePath& path,
-                                            prm::QpNumber remote_qpn) {
-    PORTCULLIS_TRY(qp.to_init({.remote_write = true}));
-    pmd::RtrAttributes rtr;
-    rtr.path = path;
-    rtr.remote_qpn = remote_qpn;
-    PORTCULLIS_TRY(qp.to_rtr(rtr));
-    return qp.to_rts({});
   }
 
   /// How a WRITE under `key` ended.

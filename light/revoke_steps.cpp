@@ -12,9 +12,6 @@
 namespace portcullis::light {
 namespace {
 
-// Of the clients of revoke_by(): a budget of 17 ms, so that silence is soon over.
-constexpr std::uint8_t kTimeout = 10;
-constexpr std::uint8_t kRetry = 3;
 /// The floor document saw 1.4 s on every path.
 constexpr std::uint64_t kPatienceNs = 4 * kNsPerSecond;
 
@@ -79,8 +76,8 @@ Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
   Histogram failure;
   std::map<int, std::uint64_t> statuses;
   for (std::uint64_t i = 0; i < revokes; ++i) {
-    PORTCULLIS_TRY_ASSIGN(const Seen seen,
-                          revoke_one(session, plan, {.timeout = kTimeout, .retry = kRetry}));
+    PORTCULLIS_TRY_ASSIGN(
+        const Seen seen, revoke_one(session, plan, {.timeout = kPlanTimeout, .retry = kPlanRetry}));
     ++fact.revokes;
     if (seen.verdict->outcome == lease::Outcome::TornDown) ++fact.torn_down;
     if (seen.verdict->outcome == plan.best_outcome()) ++fact.as_promised;

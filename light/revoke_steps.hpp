@@ -14,6 +14,10 @@
 
 namespace portcullis::light {
 
+/// Of the clients of revoke_by(): a budget of 17 ms, so that silence is soon over.
+inline constexpr std::uint8_t kPlanTimeout = 10;
+inline constexpr std::uint8_t kPlanRetry = 3;
+
 /// `revokes` leases, one after the other. An error is of anything but the revoke's own outcome.
 [[nodiscard]] Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
                                          std::uint64_t revokes);

@@ -11,11 +11,16 @@
 #include <optional>
 #include <utility>
 
+#include "base/cells.hpp"
 #include "lease/fence_plan.hpp"
 #include "light/command_times.hpp"
 #include "light/key_step.hpp"
+#include "light/reach_step.hpp"
 #include "light/revoke_steps.hpp"
+#include "pmd/pci_ids.hpp"
 #include "pmd/port.hpp"
+#include "prm/init_segment.hpp"
+#include "prm/view.hpp"
 #include "probes/probe.hpp"
 #include "proof/floor_fit.hpp"
 #include "proof/session.hpp"
@@ -51,6 +56,28 @@ std::string kind_of(const attach::DeviceSpec& spec) {
   return spec.is_kept() ? "kernel's" : "vfio";
 }
 
+bool is_virtual_function(const proof::Session& session) {
+  const auto* const function = session.device().function;
+  return function != nullptr && function->device_id() == pmd::kConnectX5VfDeviceId;
+}
+
+/// struct health_buffer (device.h), which firmware fills when it fails; nothing of a card that its
+/// kernel driver keeps.
+std::vector<std::string> health_registers(std::span<const std::byte> bar) {
+  constexpr prm::Place kBuffer = prm::place<prm::mlx5_init_seg, "health">;
+  constexpr unsigned kDwordBits = 32;
+  std::vector<std::string> registers;
+  if (bar.size() < prm::mlx5_init_seg::bytes) return registers;
+  for (const prm::Member& field : prm::mlx5_health_buffer::members) {
+    if (field.kind != prm::MemberKind::Field) continue;
+    const std::size_t dword = (kBuffer.offset + field.offset) / kDwordBits * sizeof(std::uint32_t);
+    const std::uint32_t raw = cells::be32(cells::load_acquire<std::uint32_t>(bar.data() + dword));
+    const std::uint32_t value = raw >> (kDwordBits - field.offset % kDwordBits - field.width);
+    registers.push_back(fmt::format("{} {:#x}", field.name, value & prm::widest(field.width)));
+  }
+  return registers;
+}
+
 class Run {
  public:
   explicit Run(const Options& options) : options_(&options) {
@@ -82,9 +109,10 @@ class Run {
     facts_.steps.push_back(std::move(fact));
   }
 
-  [[nodiscard]] Facts end() {
-    facts_.commands = times_.facts();
-    return std::move(facts_);
+  [[nodiscard]] Facts so_far() const {
+    Facts facts = facts_;
+    facts.commands = times_.facts();
+    return facts;
   }
 
   // ---- The steps, in their order ---------------------------------------------------------------
@@ -96,9 +124,16 @@ class Run {
     device.firmware = session->driver().firmware_version();
     device.board = session->driver().board_id();
     device.is_emulated = device.is_emulated || session->driver().is_emulated();
+    const auto* const function = session->device().function;
+    device.is_virtual_function = is_virtual_function(*session);
     device.is_ethernet = session->context().caps.port_type == prm::number(prm::PortType::ETH);
     PORTCULLIS_TRY_ASSIGN(const auto port, pmd::query_port_state(*session->context().commands));
     device.link_up = port.link_up;
+    device.frame_bytes = session->context().frame_bytes;
+    const auto relaxed = function == nullptr ? std::nullopt : function->relaxed_ordering();
+    device.relaxed_ordering = !relaxed ? "unknown" : *relaxed ? "on" : "off";
+    const pmd::Capabilities& caps = session->context().caps;
+    device.keys_may_be_relaxed = caps.relaxed_ordering_write + caps.relaxed_ordering_read != 0;
     return {};
   }
 
@@ -136,6 +171,16 @@ class Run {
     fact.median_ns = times.percentile_ns(0.5);
     fact.most_ns = times.max_ns();
     return {};
+  }
+
+  Result<void> reach() {
+    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    const bool is_ethernet = session->context().caps.port_type == prm::number(prm::PortType::ETH);
+    ReachOptions asked;
+    asked.may_take_link_down =
+        is_ethernet && !options_->device.is_kept() && !is_virtual_function(*session);
+    asked.check_time = [this] { return check_time(); };
+    return ask_of_ways(session->context(), session->path(), asked, facts_.reach);
   }
 
   Result<void> key() {
@@ -193,15 +238,22 @@ class Run {
         PORTCULLIS_TRY_ASSIGN(const auto point, floor_point(*session, timeout, retry));
         points.push_back(point);
       }
-    proof::FloorVerdict verdict = proof::explain_floor(points);
+    const proof::FloorVerdict verdict = proof::explain_floor(points);
     const auto fits = std::ranges::count_if(verdict.fits, &proof::FloorFit::is_accepted);
     const auto budget = std::ranges::find(verdict.fits, "budget", &proof::FloorFit::mechanism);
+    // A fixed total below every budget is a least total as well: the plainer one is meant.
+    proof::FloorFit explanation;
+    for (const proof::FloorFit& fit : verdict.fits)
+      if (fit.is_accepted && (explanation.mechanism.empty() || fit.mechanism == "fixed total"))
+        explanation = fit;
     facts_.floor = {.is_run = true,
                     .points = points.size(),
-                    .mechanism = std::move(verdict.mechanism),
+                    .mechanism = verdict.mechanism,
+                    .explanation = explanation.mechanism,
+                    .value = explanation.value,
                     .budget_fits = budget != verdict.fits.end() && budget->is_accepted,
                     .fits = static_cast<std::uint64_t>(fits),
-                    .why = std::move(verdict.why)};
+                    .why = verdict.why};
     return {};
   }
 
@@ -219,6 +271,7 @@ class Run {
     facts_.end.comes_up_again = session.has_value();
     facts_.end.health = session ? "good" : session.error().text;
     if (!session) return forward_error(std::move(session));
+    facts_.end.registers = health_registers((*session)->device().bar);
     auto condition = (*session)->driver().poll();
     if (!condition) facts_.end.health = condition.error().text;
     return condition;
@@ -326,10 +379,11 @@ struct Row {
 
 constexpr std::array kSteps{
     Row{"bring-up", &Run::bring_up}, Row{"commands", &Run::commands},
-    Row{"loopback", &Run::loopback}, Row{"key", &Run::key},
-    Row{"entries", &Run::entries},   Row{"probes", &Run::probes},
-    Row{"plans", &Run::plans},       Row{"floor", &Run::floor},
-    Row{"audit", &Run::audit},       Row{"end", &Run::come_up_again},
+    Row{"loopback", &Run::loopback}, Row{"reach", &Run::reach},
+    Row{"key", &Run::key},           Row{"entries", &Run::entries},
+    Row{"probes", &Run::probes},     Row{"plans", &Run::plans},
+    Row{"floor", &Run::floor},       Row{"audit", &Run::audit},
+    Row{"end", &Run::come_up_again},
 };
 
 constexpr auto kNames = [] {
@@ -361,9 +415,22 @@ Facts run(const Options& options) {
   const auto is_asked = [&options](std::string_view name) {
     return options.steps.empty() || std::ranges::find(options.steps, name) != options.steps.end();
   };
-  for (const Row& row : kSteps)
-    if (is_asked(row.name)) run.take(row.name, row.step);
-  return run.end();
+  for (const Row* row = kSteps.begin(); row != kSteps.end(); ++row) {
+    if (!is_asked(row->name)) continue;
+    if (options.on_facts) {
+      Facts facts = run.so_far();
+      facts.steps.push_back(
+          {.name = std::string(row->name), .state = "failed", .why = "the program ended in it"});
+      for (const Row* left = row + 1; left != kSteps.end(); ++left)
+        if (is_asked(left->name))
+          facts.steps.push_back({.name = std::string(left->name),
+                                 .state = "not run",
+                                 .why = "the program ended before it"});
+      options.on_facts(facts);
+    }
+    run.take(row->name, row->step);
+  }
+  return run.so_far();
 }
 
 }  // namespace portcullis::light

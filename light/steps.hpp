@@ -7,6 +7,7 @@
 //   bring-up   from reset to a port with a link; what the device says it is
 //   commands   the objects of a lease made and destroyed, for the times of their commands
 //   loopback   WRITEs of one packet and of several to the port's own address
+//   reach      the same by force and not, of each path MTU, with the link up and down
 //   key        a memory key that names a QP, asked through that QP and through another
 //   entries    a DROP entry of each shape, before a connection's traffic and under it
 //   probes     the four bring-up diagnostics of the floor document
@@ -15,8 +16,9 @@
 //   audit      whether memory changes after a fence, by the plans that rest on a promise each
 //   end        up once more, healthy, and down
 //
-// entries and probes stop packets of the whole function while they run, so they want a card that
-// does nothing else, and are left out on one that its kernel driver keeps.
+// entries and probes stop packets of the whole function while they run, and reach takes the link of
+// a PF down, so they want a card that does nothing else; on one that its kernel driver keeps the
+// two are left out, and the link stays up.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +50,9 @@ struct Options {
   attach::OnCommand on_command = {};
   /// Hears of each step before it and behind it, then with its state. May be empty.
   std::function<void(const StepFact&)> on_step = {};
+  /// Hears before each step of all that was found so far: should the program end there and then,
+  /// that step has failed, and those behind it are "not run". May be empty.
+  std::function<void(const Facts&)> on_facts = {};
   /// Hears of every fence of the audit. May be empty.
   std::function<void(const std::string& plan, const proof::FenceRecord&)> on_fence = {};
   /// Asked now and then: what is left is not run. May be empty.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -15,6 +17,33 @@ namespace {
 using Flag = bool Behaviours::*;
 using Number = std::optional<std::uint64_t> Behaviours::*;
 using Share = std::optional<double> Behaviours::*;  // 0 to 1
+
+/// One of a few words.
+struct Choice {
+  std::span<const std::string_view> words;
+  void (*choose)(Behaviours& chosen, std::optional<std::size_t> word);
+  std::optional<std::size_t> (*chosen)(const Behaviours& behaviours);
+};
+
+/// In the order of the enumerators.
+template <auto Member, const auto& Words>
+constexpr Choice choice_of() {
+  return {Words,
+          [](Behaviours& chosen, std::optional<std::size_t> word) {
+            auto& member = chosen.*Member;
+            member.reset();
+            using Value = typename std::remove_reference_t<decltype(member)>::value_type;
+            if (word) member = static_cast<Value>(*word);
+          },
+          [](const Behaviours& behaviours) -> std::optional<std::size_t> {
+            const auto& member = behaviours.*Member;
+            if (!member) return std::nullopt;
+            return static_cast<std::size_t>(*member);
+          }};
+}
+
+constexpr std::array<std::string_view, 3> kLoopbackWords{"refused", "needs-link", "forced-only"};
+constexpr std::array<std::string_view, 3> kKeyBindingWords{"refused", "strict", "unchecked"};
 
 /// What a Number takes.
 struct Range {
@@ -28,7 +57,7 @@ struct Range {
 
 struct Row {
   std::string_view name;
-  std::variant<Flag, Number, Share> member;
+  std::variant<Flag, Number, Share, Choice> member;
   std::string_view description;
   Range range{};
   std::string_view timing = "";  // which switches it on; a Number needs a preset then
@@ -57,6 +86,19 @@ constexpr std::array kRows{
         {.least = 576, .greatest = 10'218, .preset = 10'218}},
     Row{"vf-needs-uc-list", &Behaviours::vf_needs_uc_list,
         "a virtual function is sent nothing before its vport lists the address"},
+    Row{"outside-sm", &Behaviours::outside_sm,
+        "an InfiniBand port waits in INIT for a subnet manager on the wire"},
+    Row{"eth-offloads", &Behaviours::eth_offloads,
+        "an Ethernet function says that it has the data path of a network interface "
+        "(eth_net_offloads), and Linux makes one"},
+    Row{"loopback", choice_of<&Behaviours::loopback, kLoopbackWords>(),
+        "packets of a port to itself: refused where they are forced (ads.fl), lost without a link "
+        "where they are forced, too, or lost where they are not"},
+    Row{"mkc-qpn", choice_of<&Behaviours::mkc_qpn, kKeyBindingWords>(),
+        "a key that names a QP: refused, taken if that is a QP of its domain, or taken and not "
+        "looked at"},
+    Row{"relaxed-ordering", &Behaviours::relaxed_ordering,
+        "the function may order its DMA loosely, and keys may ask for it"},
     Row{"reuse-numbers", &Behaviours::reuse_numbers,
         "a PD, QP or mkey number that was given back is the next one given"},
     Row{"internal-error",
@@ -155,9 +197,17 @@ constexpr std::array kRows{
 
 bool is_flag(const Row& row) { return std::holds_alternative<Flag>(row.member); }
 bool is_share(const Row& row) { return std::holds_alternative<Share>(row.member); }
+const Choice* choice(const Row& row) { return std::get_if<Choice>(&row.member); }
 
 void turn_off(const Row& row, Behaviours& chosen) {
-  std::visit([&chosen](auto member) { chosen.*member = {}; }, row.member);
+  std::visit(
+      [&chosen](auto member) {
+        if constexpr (std::is_same_v<decltype(member), Choice>)
+          member.choose(chosen, std::nullopt);
+        else
+          chosen.*member = {};
+      },
+      row.member);
 }
 
 struct TimeUnit {
@@ -174,9 +224,15 @@ std::string time_text(std::uint64_t ns) {
   return std::to_string(ns / unit->ns) + std::string(unit->name);
 }
 
-/// "slow-init=1-4000 (ms)", "retry-total=7T-8T", "loss=0-1" or "never-ready".
+/// "slow-init=1-4000 (ms)", "retry-total=7T-8T", "loss=0-1", "mkc-qpn=refused|strict" or
+/// "never-ready".
 std::string form_of(const Row& row) {
   std::string form(row.name);
+  if (const Choice* const words = choice(row)) {
+    for (const std::string_view word : words->words)
+      form += (word == words->words.front() ? "=" : "|") + std::string(word);
+    return form;
+  }
   if (is_flag(row)) return form;
   if (is_share(row)) return form + "=0-1";
   if (row.range.is_time)
@@ -213,6 +269,12 @@ bool turn_on(const Row& row, Behaviours& chosen, std::optional<std::string_view>
   if (is_flag(row)) {
     chosen.*std::get<Flag>(row.member) = true;
     return !text;
+  }
+  if (const Choice* const words = choice(row)) {
+    const auto word = std::ranges::find(words->words, text.value_or(""));
+    if (word == words->words.end()) return false;
+    words->choose(chosen, static_cast<std::size_t>(word - words->words.begin()));
+    return true;
   }
   if (is_share(row)) {
     auto& share = chosen.*std::get<Share>(row.member);
@@ -258,6 +320,10 @@ Result<void> apply(const std::string& word, Behaviours& chosen) {
 std::string value_in_force(const Row& row, const Behaviours& chosen) {
   constexpr std::string_view kOff = "=off";
   if (is_flag(row)) return std::string(chosen.*std::get<Flag>(row.member) ? "" : kOff);
+  if (const Choice* const words = choice(row)) {
+    const auto word = words->chosen(chosen);
+    return word ? "=" + std::string(words->words[*word]) : std::string(kOff);
+  }
   if (!is_share(row)) {
     const auto& number = chosen.*std::get<Number>(row.member);
     if (number && row.range.is_time) return *number == 0 ? "" : "=" + time_text(*number);

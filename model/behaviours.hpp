@@ -16,6 +16,19 @@
 
 namespace portcullis::model {
 
+/// Packets that a port sends to itself, by its own address or forced to (ads.fl).
+enum class Loopback : std::uint8_t {
+  Refused,     // ads.fl is refused, and not offered
+  NeedsLink,   // forced ones are lost while the link is down, too
+  ForcedOnly,  // what is not forced is lost
+};
+/// A key that names a QP (mkc.qpn).
+enum class KeyBinding : std::uint8_t {
+  Refused,
+  Strict,     // it must be the number of a QP of the key's domain, when the key is made
+  Unchecked,  // it is taken and not looked at
+};
+
 /// Off is false, or no value.
 struct Behaviours {
   bool page_starved = false;
@@ -25,6 +38,11 @@ struct Behaviours {
   // The port of an Ethernet function.
   std::optional<std::uint64_t> link_up_ms, pmtu;
   bool vf_needs_uc_list = false;
+  bool outside_sm = false;  // of an InfiniBand port
+  bool eth_offloads = false;
+  std::optional<Loopback> loopback;
+  std::optional<KeyBinding> mkc_qpn;
+  bool relaxed_ordering = false;
   bool reuse_numbers = false;
   std::optional<std::uint64_t> internal_error_at;
   // Of the frames that leave and, by an uplink, come in: see frame_faults() of

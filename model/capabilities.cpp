@@ -2,8 +2,12 @@
 #include "model/capabilities.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "model/device_ticks.hpp"
+#include "model/ethernet/queue_tables.hpp"
+#include "model/ethernet/send_queues.hpp"
 #include "model/mkey.hpp"
 #include "model/port_settings.hpp"
 #include "model/q_counters.hpp"
@@ -63,6 +67,12 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_max_rq">(ReceiveTargets::kLogMaxRq).put<"log_max_tir">(ReceiveTargets::kLogMaxTir);
   if (port_type == PortType::Ethernet) {
     c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>();
+    c.put<"log_max_sq">(SendQueues::kLogMaxSq).put<"log_max_tis">(SendQueues::kLogMaxTis);
+    c.put<"log_max_rqt">(QueueTables::kLogMax).put<"log_max_rqt_size">(QueueTables::kLogMaxSize);
+    c.put<"log_max_current_uc_list">(Capabilities::kLogMaxUcList);
+    c.put<"log_max_current_mc_list">(Capabilities::kLogMaxMcList);
+    c.put<"log_max_vlan_list">(Capabilities::kLogMaxVlanList);
+    c.put<"log_max_l2_table">(Capabilities::kLogMaxL2Table).set<"vport_counters", 1>();
   } else {
     // The tables' sizes are codes, 0 the smallest: 8 GIDs and 128 P_Keys (model/port_limits.hpp).
     c.put<"port_type">(prm::PortType::IB).set<"ib_virt", 1>();
@@ -93,6 +103,17 @@ prm::Buffer<prm::atomic_caps> offered_atomics(bool host_endian) {
                                                      : prm::AtomicReqMode::BE);
   c.set<"supported_atomic_req_8B_endianness_mode_1", 1>();
   c.set<"atomic_operations", kOperations>().set<"atomic_size_qp", 8>();
+  return c;
+}
+
+/// What a network interface asks for (mlx5_eth_supported of mlx5/core/dev.c), and no more.
+prm::Buffer<prm::per_protocol_networking_offload_caps> offered_ethernet(bool offers) {
+  prm::Buffer<prm::per_protocol_networking_offload_caps> c;
+  if (!offers) return c;
+  c.set<"csum_cap", 1>().set<"vlan_cap", 1>().set<"wqe_vlan_insert", 1>();
+  c.set<"self_lb_en_modifiable", 1>().put<"max_lso_cap">(SendQueues::kLogMaxLso);
+  c.put<"wqe_inline_mode">(prm::WqeInlineMode::NOT_REQUIRED);
+  c.put<"rss_ind_tbl_cap">(QueueTables::kLogMaxSize).set<"cqe_checksum_full", 1>();
   return c;
 }
 
@@ -153,6 +174,51 @@ std::uint64_t field_at(std::span<const std::byte> bytes, const prm::Member& fiel
   return value;
 }
 
+void put_at(std::span<std::byte> bytes, const prm::Member& field, std::uint64_t value) {
+  for (unsigned i = 0; i < field.width; ++i) {
+    const unsigned bit = field.offset + field.width - 1 - i;
+    const auto mask = std::byte{1} << (7 - bit % 8);
+    bytes[bit / 8] = (value >> i & 1) != 0 ? bytes[bit / 8] | mask : bytes[bit / 8] & ~mask;
+  }
+}
+
+/// Of what the model is, whatever a device was.
+constexpr std::array<std::string_view, 4> kTheModelsOwn{
+    "port_type", "device_frequency_khz", "r_roce_dest_udp_port", "r_roce_min_src_udp_port"};
+/// A bit for each thing that can be done.
+constexpr std::array<std::string_view, 3> kSets{"cmdif_checksum", "l3_type", "roce_version"};
+
+std::uint64_t within(std::string_view name, std::uint64_t ours, std::uint64_t told) {
+  if (std::ranges::find(kTheModelsOwn, name) != kTheModelsOwn.end()) return ours;
+  if (std::ranges::find(kSets, name) != kSets.end()) return ours & told;
+  return std::min(ours, told);
+}
+
+/// `ours` becomes what both it and `told` can do.
+void narrow(std::span<const prm::Member> members, std::span<std::byte> ours,
+            std::span<const std::byte> told) {
+  for (const prm::Member& member : members) {
+    const std::size_t first = member.offset / 8;
+    const std::size_t bytes = member.width / 8;
+    if (member.kind == prm::MemberKind::Field) {
+      put_at(ours, member, within(member.name, field_at(ours, member), field_at(told, member)));
+    } else if (member.kind == prm::MemberKind::Bytes) {
+      for (std::size_t i = first; i < first + bytes; ++i) ours[i] &= told[i];
+    } else if (member.kind == prm::MemberKind::Nested) {
+      narrow({member.nested, member.nested_count}, ours.subspan(first, bytes),
+             told.subspan(first, bytes));
+    }
+  }
+}
+
+template <class L>
+void narrow(const trace::DeviceProfile* profile, prm::CapType type, prm::CapMode mode,
+            prm::Buffer<L>& ours) {
+  const auto* const told =
+      profile == nullptr ? nullptr : profile->page_of(prm::cap_op_mod(type, mode));
+  if (told != nullptr) narrow(std::span(L::members), ours.all(), told->page);
+}
+
 template <class L>
 bool acceptable(const prm::Buffer<L>& max, const prm::Buffer<L>& now,
                 std::span<const std::byte> wanted) {
@@ -177,20 +243,41 @@ Verdict replace(const prm::Buffer<L>& max, prm::Buffer<L>& now, std::span<const 
 
 }  // namespace
 
-Capabilities::Capabilities(bool virtual_function, PortType port_type, bool no_bth_opcode)
+Capabilities::Capabilities(bool virtual_function, PortType port_type, const Behaviours& behaviours,
+                           const trace::DeviceProfile* profile)
     : virtual_function_(virtual_function),
       general_max_(offered_general(port_type)),
       roce_max_(offered_roce(port_type)),
-      flow_tables_(offered_flow_tables(no_bth_opcode)) {
+      flow_tables_(offered_flow_tables(behaviours.no_bth_opcode)),
+      ethernet_(offered_ethernet(behaviours.eth_offloads && port_type == PortType::Ethernet)) {
+  if (behaviours.eth_offloads && port_type == PortType::Ethernet)
+    general_max_.set<"eth_net_offloads", 1>();
+  if (behaviours.loopback == Loopback::Refused) {
+    general_max_.set<"fl_rc_qp_when_roce_disabled", 0>();
+    roce_max_.set<"fl_rc_qp_when_roce_disabled", 0>().set<"fl_rc_qp_when_roce_enabled", 0>();
+  }
+  if (behaviours.relaxed_ordering) {
+    general_max_.set<"relaxed_ordering_write", 1>().set<"relaxed_ordering_read", 1>();
+    general_max_.set<"relaxed_ordering_read_pci_enabled", 1>();
+  }
+  narrow(profile, prm::CapType::GENERAL, prm::CapMode::GET_MAX, general_max_);
+  narrow(profile, prm::CapType::ROCE, prm::CapMode::GET_MAX, roce_max_);
+  narrow(profile, prm::CapType::FLOW_TABLE, prm::CapMode::GET_CUR, flow_tables_);
+  narrow(profile, prm::CapType::ETHERNET_OFFLOADS, prm::CapMode::GET_CUR, ethernet_);
+  general_start_ = general_max_;
+  general_start_.set<"cmdif_checksum", 0>().set<"disable_link_up", 0>();
+  narrow(profile, prm::CapType::GENERAL, prm::CapMode::GET_CUR, general_start_);
+  roce_start_ = roce_max_;
+  // handle_hca_cap_roce of mlx5/core/main.c sets it
+  roce_start_.set<"sw_r_roce_src_udp_port", 0>();
+  narrow(profile, prm::CapType::ROCE, prm::CapMode::GET_CUR, roce_start_);
   power_on();
 }
 
 void Capabilities::power_on() {
-  general_ = general_max_;
-  general_.set<"cmdif_checksum", 0>().set<"disable_link_up", 0>();
+  general_ = general_start_;
+  roce_ = roce_start_;
   host_endian_atomics_ = false;
-  roce_ = roce_max_;
-  roce_.set<"sw_r_roce_src_udp_port", 0>();  // handle_hca_cap_roce of mlx5/core/main.c sets it
 }
 
 Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
@@ -210,6 +297,10 @@ Verdict Capabilities::query(prm::CapType type, prm::CapMode mode,
   }
   if (type == prm::CapType::FLOW_TABLE) {
     std::ranges::copy(flow_tables_.all(), capability.begin());
+    return {};
+  }
+  if (type == prm::CapType::ETHERNET_OFFLOADS) {
+    std::ranges::copy(ethernet_.all(), capability.begin());
     return {};
   }
   // All zero, as roce_cap of an InfiniBand port: who asks for it without looking at device_memory

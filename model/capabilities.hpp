@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <span>
 
+#include "model/behaviours.hpp"
 #include "model/port_type.hpp"
 #include "model/verdict.hpp"
 #include "prm/enums.hpp"
+#include "prm/ethernet_cap.hpp"
 #include "prm/flow_cap.hpp"
 #include "prm/hca_cap.hpp"
 #include "prm/view.hpp"
+#include "trace/device_profile.hpp"
 
 namespace portcullis::model {
 
@@ -28,10 +31,16 @@ class Capabilities {
   static constexpr std::uint32_t kLogMaxUmem = 16;
   static constexpr std::uint32_t kLogMaxUctx = 12;
   static constexpr std::uint32_t kLogMaxMsg = 30;
+  static constexpr std::uint32_t kLogMaxL2Table = 7;
+  static constexpr std::uint32_t kLogMaxUcList = 7;
+  static constexpr std::uint32_t kLogMaxMcList = 9;
+  static constexpr std::uint32_t kLogMaxVlanList = 9;
   static constexpr std::size_t kPageBytes = prm::cmd_hca_cap::bytes;
 
-  /// `no_bth_opcode`: flow steering cannot compare bth_opcode.
-  Capabilities(bool virtual_function, PortType port_type, bool no_bth_opcode);
+  /// `profile` may be null; what its device did not offer is not offered, nor what the model cannot
+  /// do.
+  Capabilities(bool virtual_function, PortType port_type, const Behaviours& behaviours,
+               const trace::DeviceProfile* profile);
 
   void power_on();
   /// Copies a page to `capability`, which is zeroed.
@@ -58,10 +67,13 @@ class Capabilities {
 
   bool virtual_function_;
   prm::Buffer<prm::cmd_hca_cap> general_max_;
+  prm::Buffer<prm::cmd_hca_cap> general_start_;  // after power-on
   prm::Buffer<prm::cmd_hca_cap> general_;
   prm::Buffer<prm::roce_cap> roce_max_;
+  prm::Buffer<prm::roce_cap> roce_start_;
   prm::Buffer<prm::roce_cap> roce_;
-  prm::Buffer<prm::flow_table_nic_cap> flow_tables_;  // read only
+  prm::Buffer<prm::flow_table_nic_cap> flow_tables_;                 // read only
+  prm::Buffer<prm::per_protocol_networking_offload_caps> ethernet_;  // read only
   bool host_endian_atomics_ = false;
 };
 

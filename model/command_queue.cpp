@@ -101,8 +101,8 @@ void CommandQueue::start(std::uint32_t index, Iova address, bool checksums) {
   slot.delivery = fetch(slot);
   if (slot.delivery == DeliveryStatus::OK) slot.fault = faults_.meet(opcode_of(slot.in));
   const Task task{&CommandQueue::finish_task, this, index};
-  if (const std::uint64_t ns = duration_ns(slot); ns != 0)
-    deps_.scheduler->schedule(deps_.scheduler->now_ns() + ns, task);
+  if (const std::uint64_t at_ns = plan(slot); at_ns != slot.started_ns)
+    deps_.scheduler->schedule(at_ns, task);
   else
     deps_.scheduler->post(task);
 }
@@ -133,10 +133,15 @@ DeliveryStatus CommandQueue::fetch(Slot& slot) {
   return DeliveryStatus::OK;
 }
 
-std::uint64_t CommandQueue::duration_ns(const Slot& slot) const {
-  if (slot.delivery != DeliveryStatus::OK) return 0;
-  const std::uint64_t ns = timing_.command_ns(prm::Opcode{opcode_of(slot.in)});
-  return slot.fault && slot.fault->kind == Kind::Delay ? ns + slot.fault->delay_ns : ns;
+std::uint64_t CommandQueue::plan(Slot& slot) {
+  slot.is_done = false;
+  slot.answer_ns = slot.started_ns;
+  if (slot.delivery != DeliveryStatus::OK) return slot.started_ns;
+  const CommandSpan span = times_.draw(prm::Opcode{opcode_of(slot.in)});
+  slot.answer_ns += span.answer_ns;
+  if (slot.fault && slot.fault->kind == Kind::Delay) slot.answer_ns += slot.fault->delay_ns;
+  const bool waits = deps_.may_wait != nullptr && deps_.may_wait(deps_.context, slot.in);
+  return waits ? slot.started_ns + span.least_ns : slot.answer_ns;
 }
 
 void CommandQueue::finish_task(void* self, std::uint64_t index) {
@@ -153,9 +158,10 @@ void CommandQueue::finish(std::uint32_t index) {
   if (slot.fault && slot.fault->kind == Kind::NeverReturns) return;
   if (slot.fault && slot.fault->kind == Kind::DeliveryStatus)
     slot.delivery = DeliveryStatus{slot.fault->status};
-  if (slot.delivery == DeliveryStatus::OK) {
+  if (slot.delivery == DeliveryStatus::OK && !slot.is_done) {
     const auto verdict = run(index, slot);
     if (!verdict) return;
+    slot.is_done = true;
     // A command that failed leaves nothing but its verdict in the output.
     if (!verdict->ok()) std::ranges::fill(slot.out, std::byte{0});
     std::array<std::byte, cmd_out::bytes> header{};
@@ -164,6 +170,10 @@ void CommandQueue::finish(std::uint32_t index) {
     out.put<"syndrome">(verdict->syndrome);
     constexpr std::size_t kVerdict = prm::place<cmd_out, "command_output">.offset / 8;
     std::copy_n(header.begin(), std::min(kVerdict, slot.out.size()), slot.out.begin());
+  }
+  if (deps_.scheduler->now_ns() < slot.answer_ns) {
+    deps_.scheduler->schedule(slot.answer_ns, Task{&CommandQueue::finish_task, this, index});
+    return;
   }
   answer(index, slot);
 }

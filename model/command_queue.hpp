@@ -6,7 +6,8 @@
 // A bit of an entry that the driver owns, or that is at work, says nothing and is not remembered.
 //
 // Entry and mailboxes are read when the command starts; it takes effect at the moment of its
-// answer, the latest that the interface allows.
+// answer, the latest that the interface allows. One that may have to wait for something else, and
+// whose time is of a device that waited (a profile), begins as early as that device answered one.
 #pragma once
 
 #include <array>
@@ -17,12 +18,11 @@
 #include <span>
 #include <vector>
 
-#include "model/command_faults.hpp"
+#include "model/command_times.hpp"
 #include "model/dma.hpp"
 #include "model/eq.hpp"
 #include "model/mailbox.hpp"
 #include "model/model.hpp"
-#include "model/profile.hpp"
 #include "model/scheduler.hpp"
 #include "model/verdict.hpp"
 #include "prm/cmd_interface.hpp"
@@ -31,6 +31,33 @@
 #include "trace/trace_file.hpp"
 
 namespace portcullis::model {
+
+/// The list of command faults that a test asked for, and which command meets which.
+class CommandFaults {
+ public:
+  void add(const CommandFaultRule& rule) { rules_.push_back(rule); }
+
+  /// What the command that just arrived meets. Every rule that names it counts it; the first that
+  /// is due wins, and others that were due stay for the next.
+  [[nodiscard]] std::optional<CommandFaultRule> meet(std::uint16_t opcode) {
+    std::optional<std::size_t> due;
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+      CommandFaultRule& rule = rules_[i];
+      if (rule.opcode != 0 && rule.opcode != opcode) continue;
+      if (rule.nth > 1)
+        --rule.nth;
+      else if (!due)
+        due = i;
+    }
+    if (!due) return std::nullopt;
+    const CommandFaultRule rule = rules_[*due];
+    if (!rule.repeat) rules_.erase(rules_.begin() + static_cast<std::ptrdiff_t>(*due));
+    return rule;
+  }
+
+ private:
+  std::vector<CommandFaultRule> rules_;
+};
 
 /// A command as its handler sees it: the whole input, and the whole output, zeroed.
 struct Command {
@@ -50,9 +77,12 @@ class CommandQueue {
     Counters* counters = nullptr;
     Execute execute = nullptr;
     void* context = nullptr;
+    /// Whether a command may have to wait for firmware pages or for DMA. Null: none does.
+    bool (*may_wait)(void* context, std::span<const std::byte> in) = nullptr;
   };
 
-  CommandQueue(const Deps& deps, const Timing& timing) noexcept : deps_(deps), timing_(timing) {}
+  CommandQueue(const Deps& deps, CommandTimes times) noexcept
+      : deps_(deps), times_(std::move(times)) {}
 
   ~CommandQueue() { reset(); }
   CommandQueue(const CommandQueue&) = delete;
@@ -78,6 +108,8 @@ class CommandQueue {
     bool announced = false;  // an EQ subscribed to completions when the command began
     std::uint64_t sequence = 0;
     std::uint64_t started_ns = 0;
+    std::uint64_t answer_ns = 0;  // not before
+    bool is_done = false;         // and waits to be answered
     Iova address = 0;
     prm::DeliveryStatus delivery = prm::DeliveryStatus::OK;
     std::optional<CommandFaultRule> fault;
@@ -92,7 +124,8 @@ class CommandQueue {
   }
   void start(std::uint32_t index, Iova address, bool checksums);
   [[nodiscard]] prm::DeliveryStatus fetch(Slot& slot);
-  [[nodiscard]] std::uint64_t duration_ns(const Slot& slot) const;
+  /// When to run it: as late as may be.
+  [[nodiscard]] std::uint64_t plan(Slot& slot);
   void finish(std::uint32_t index);
   [[nodiscard]] std::optional<Verdict> run(std::uint32_t index, Slot& slot);
   void answer(std::uint32_t index, Slot& slot);
@@ -102,7 +135,7 @@ class CommandQueue {
   static void finish_task(void* self, std::uint64_t index);
 
   Deps deps_;
-  Timing timing_;
+  CommandTimes times_;
   CommandFaults faults_;
   std::array<Slot, prm::kMaxCommands> slots_;
   std::uint32_t busy_ = 0;  // bit n: slots_[n] is at work

@@ -10,6 +10,8 @@
 
 #include "model/request.hpp"
 #include "prm/counter_commands.hpp"
+#include "prm/ethernet_commands.hpp"
+#include "prm/ethernet_port_commands.hpp"
 #include "prm/flow_commands.hpp"
 #include "prm/hca_commands.hpp"
 #include "prm/object_commands.hpp"
@@ -88,6 +90,7 @@ PORTCULLIS_MODEL_COMMAND(access_register);
 
 // commands_vport.cpp
 PORTCULLIS_MODEL_COMMAND(query_hca_vport_context);
+PORTCULLIS_MODEL_COMMAND(modify_hca_vport_context);
 PORTCULLIS_MODEL_COMMAND(query_hca_vport_gid);
 PORTCULLIS_MODEL_COMMAND(query_hca_vport_pkey);
 PORTCULLIS_MODEL_COMMAND(mad_ifc);
@@ -121,6 +124,30 @@ PORTCULLIS_MODEL_COMMAND(modify_rq);
 PORTCULLIS_MODEL_COMMAND(destroy_rq);
 PORTCULLIS_MODEL_COMMAND(create_tir);
 PORTCULLIS_MODEL_COMMAND(destroy_tir);
+
+// commands_ethernet.cpp
+PORTCULLIS_MODEL_COMMAND(create_tis);
+PORTCULLIS_MODEL_COMMAND(modify_tis);
+PORTCULLIS_MODEL_COMMAND(destroy_tis);
+PORTCULLIS_MODEL_COMMAND(query_tis);
+PORTCULLIS_MODEL_COMMAND(create_sq);
+PORTCULLIS_MODEL_COMMAND(modify_sq);
+PORTCULLIS_MODEL_COMMAND(destroy_sq);
+PORTCULLIS_MODEL_COMMAND(query_sq);
+PORTCULLIS_MODEL_COMMAND(create_rqt);
+PORTCULLIS_MODEL_COMMAND(modify_rqt);
+PORTCULLIS_MODEL_COMMAND(destroy_rqt);
+PORTCULLIS_MODEL_COMMAND(query_rqt);
+PORTCULLIS_MODEL_COMMAND(query_rq);
+PORTCULLIS_MODEL_COMMAND(modify_tir);
+PORTCULLIS_MODEL_COMMAND(query_tir);
+
+// commands_ethernet_port.cpp
+PORTCULLIS_MODEL_COMMAND(set_l2_table_entry);
+PORTCULLIS_MODEL_COMMAND(query_l2_table_entry);
+PORTCULLIS_MODEL_COMMAND(delete_l2_table_entry);
+PORTCULLIS_MODEL_COMMAND(modify_vport_state);
+PORTCULLIS_MODEL_COMMAND(query_vport_counter);
 
 // commands_shared_receive.cpp
 PORTCULLIS_MODEL_COMMAND(alloc_xrcd);

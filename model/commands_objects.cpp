@@ -31,6 +31,8 @@ enum Refusal : std::uint32_t {
   kBadSize,
   kBadUmem,
   kBadSelection,
+  kNoKeyOfAQp,
+  kNoSuchQp,
 };
 
 /// Where a completion queue lies.
@@ -220,10 +222,26 @@ Verdict find_key_pages(const Core& core,
                           context.get<"lw">() != 0 || context.get<"rw">() != 0, pages);
 }
 
+namespace {
+
+/// The QP that a key names, if it does: as behaviour mkc-qpn has it.
+Verdict check_named_qp(const Core& core, prm::ConstView<prm::mkc> context) {
+  const std::uint32_t qpn = context.get<"qpn">();
+  const auto side = core.behaviours.mkc_qpn;
+  if (qpn == prm::kMkcQpnAny || !side || *side == KeyBinding::Unchecked) return {};
+  if (*side == KeyBinding::Refused) return refuse(CommandStatus::BAD_PARAM_ERR, kNoKeyOfAQp);
+  const auto qp = core.qps.find(qpn);
+  const bool is_of_the_domain = qp != core.qps.end() && qp->second.pd == context.get<"pd">();
+  return is_of_the_domain ? Verdict{} : refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchQp);
+}
+
+}  // namespace
+
 Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_mkey_out>& request) {
   const auto context = prm::ConstView<prm::mkc>::at(request.in.bytes<"memory_key_mkey_entry">());
   const std::uint32_t pd = context.get<"pd">();
   if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  if (const Verdict named = check_named_qp(core, context); !named.ok()) return named;
   std::vector<std::byte> pages;
   UmemUse umem;
   if (request.in.get<"mkey_umem_valid">() != 0) {
@@ -248,9 +266,8 @@ Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_m
 Verdict destroy_mkey(Core& core,
                      const Request<prm::destroy_mkey_in, prm::destroy_mkey_out>& request) {
   const std::uint32_t index = request.in.get<"mkey_index">();
-  const bool waits =
-      core.mkeys.is_indirect(index) ? !core.behaviours.a6_off : !core.behaviours.a1_off_ns;
-  if (waits && core.mkeys.disable(index) && core.mkeys.has_pending_dma(index)) return not_yet();
+  if (core.waits_for_dma(index) && core.mkeys.disable(index) && core.mkeys.has_pending_dma(index))
+    return not_yet();
   if (const auto pd = core.mkeys.pd_of(index)) core.pd_references.drop(*pd);
   if (const auto held = core.mkey_umems.extract(index)) core.umems.release(held.mapped());
   return core.mkeys.destroy(index);

@@ -3,12 +3,14 @@
 // The port: RoCE address table, NIC vport context, state (mlx5/core/lib/gid.c, vport.c).
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "model/commands.hpp"
 #include "model/core.hpp"
 #include "prm/enums.hpp"
+#include "prm/ethernet_port_commands.hpp"
 
 namespace portcullis::model::commands {
 namespace {
@@ -58,23 +60,67 @@ bool is_own_vport(const View& in) {
   return in.template get<"other_vport">() == 0 && in.template get<"vport_number">() == 0;
 }
 
-/// The list behind the context (mlx5_modify_nic_vport_mac_list of mlx5_core, which sends no more
-/// than log_max_current_uc_list, 0 here, has room for).
-Verdict read_unicast(prm::ConstView<prm::modify_nic_vport_context_in> in,
-                     std::span<const std::byte> tail, std::vector<Mac>& unicast) {
-  constexpr std::size_t kMost = 1;
+/// How many entries a list may have, by its type; nothing for a type that there is not.
+std::optional<std::size_t> most_entries(std::uint32_t type) {
+  switch (prm::NvprtListType{static_cast<std::uint8_t>(type)}) {
+    case prm::NvprtListType::UC:
+      return std::size_t{1} << Capabilities::kLogMaxUcList;
+    case prm::NvprtListType::MC:
+      return std::size_t{1} << Capabilities::kLogMaxMcList;
+    case prm::NvprtListType::VLAN:
+      return std::size_t{1} << Capabilities::kLogMaxVlanList;
+  }
+  return std::nullopt;
+}
+
+static_assert(prm::mac_address_layout::bytes == prm::vlan_layout::bytes);
+
+/// The list behind the context (mlx5_modify_nic_vport_mac_list and _vlans of mlx5_core, which send
+/// no more than the capabilities have room for).
+Verdict set_list(prm::ConstView<prm::modify_nic_vport_context_in> in,
+                 std::span<const std::byte> tail, PortSettings& port) {
   constexpr std::size_t kBeforeMac = 2;
-  if (in.get<"nic_vport_context.allowed_list_type">() != prm::number(prm::NvprtListType::UC))
-    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  constexpr std::size_t kEntry = prm::mac_address_layout::bytes;
+  const std::uint32_t type = in.get<"nic_vport_context.allowed_list_type">();
+  const auto most = most_entries(type);
+  if (!most) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   const std::size_t count = in.get<"nic_vport_context.allowed_list_size">();
-  if (count > kMost) return refuse(CommandStatus::BAD_PARAM_ERR, kLongList);
-  if (tail.size() < count * prm::mac_address_layout::bytes)
-    return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
-  unicast.resize(count);
-  for (std::size_t i = 0; i < count; ++i)
-    std::memcpy(unicast[i].data(), tail.data() + i * prm::mac_address_layout::bytes + kBeforeMac,
-                unicast[i].size());
+  if (count > *most) return refuse(CommandStatus::BAD_PARAM_ERR, kLongList);
+  if (tail.size() < count * kEntry) return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  std::vector<Mac> addresses(count);
+  std::vector<std::uint16_t> vlans(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::memcpy(addresses[i].data(), tail.data() + i * kEntry + kBeforeMac, addresses[i].size());
+    vlans[i] = static_cast<std::uint16_t>(
+        prm::ConstView<prm::vlan_layout>::at(tail, i * kEntry).get<"vlan">());
+  }
+  if (type == prm::number(prm::NvprtListType::UC))
+    port.unicast = std::move(addresses);
+  else if (type == prm::number(prm::NvprtListType::MC))
+    port.multicast = std::move(addresses);
+  else
+    port.vlans = std::move(vlans);
   return {};
+}
+
+/// As far as there is room; how many there are is said all the same.
+void get_list(const PortSettings& port, prm::NvprtListType type,
+              prm::View<prm::nic_vport_context> context, std::span<std::byte> tail) {
+  const std::vector<Mac>& addresses =
+      type == prm::NvprtListType::UC ? port.unicast : port.multicast;
+  const bool is_vlan = type == prm::NvprtListType::VLAN;
+  const std::size_t count = is_vlan ? port.vlans.size() : addresses.size();
+  static_cast<void>(context.try_set<"allowed_list_type">(prm::number(type)));
+  static_cast<void>(context.try_set<"allowed_list_size">(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    prm::Buffer<prm::mac_address_layout> mac;
+    prm::Buffer<prm::vlan_layout> vlan;
+    if (is_vlan)
+      vlan.put<"vlan">(port.vlans[i]);
+    else
+      mac.put<"mac_addr_47_32">(high_of(addresses[i])).put<"mac_addr_31_0">(low_of(addresses[i]));
+    put_in_tail(tail, i * mac.all().size(), is_vlan ? vlan.all() : mac.all());
+  }
 }
 
 }  // namespace
@@ -126,26 +172,30 @@ Verdict modify_nic_vport_context(
   if (!is_own_vport(in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
   if (in.get<"field_select.affiliation">() != 0 || in.get<"field_select.node_guid">() != 0 ||
       in.get<"field_select.port_guid">() != 0 || in.get<"field_select.min_inline">() != 0 ||
-      in.get<"field_select.promisc">() != 0 || in.get<"field_select.change_event">() != 0 ||
+      in.get<"field_select.change_event">() != 0 ||
       in.get<"field_select.disable_uc_local_lb">() != 0 ||
       in.get<"field_select.disable_mc_local_lb">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
-  std::vector<Mac> unicast = core.port.unicast;
+  PortSettings port = core.port;
   if (in.get<"field_select.addresses_list">() != 0) {
-    if (const Verdict verdict = read_unicast(in, request.in_tail, unicast); !verdict.ok())
-      return verdict;
+    if (const Verdict verdict = set_list(in, request.in_tail, port); !verdict.ok()) return verdict;
   }
   if (in.get<"field_select.permanent_address">() != 0) {
     const Mac mac = mac_of(in.get<"nic_vport_context.permanent_address.mac_addr_47_32">(),
                            in.get<"nic_vport_context.permanent_address.mac_addr_31_0">());
     if ((mac[0] & 1) != 0 || mac == Mac{}) return refuse(CommandStatus::BAD_PARAM_ERR, kBadMac);
-    core.port.mac = mac;
+    port.mac = mac;
   }
   if (in.get<"field_select.roce_en">() != 0)
-    core.port.roce_enabled = in.get<"nic_vport_context.roce_en">() != 0;
+    port.roce_enabled = in.get<"nic_vport_context.roce_en">() != 0;
   if (in.get<"field_select.mtu">() != 0)
-    core.port.vport_mtu = static_cast<std::uint16_t>(in.get<"nic_vport_context.mtu">());
-  core.port.unicast = std::move(unicast);
+    port.vport_mtu = static_cast<std::uint16_t>(in.get<"nic_vport_context.mtu">());
+  if (in.get<"field_select.promisc">() != 0) {
+    port.promisc_uc = in.get<"nic_vport_context.promisc_uc">() != 0;
+    port.promisc_mc = in.get<"nic_vport_context.promisc_mc">() != 0;
+    port.promisc_all = in.get<"nic_vport_context.promisc_all">() != 0;
+  }
+  core.port = std::move(port);
   core.transport->port_changed();
   return {};
 }
@@ -156,8 +206,8 @@ Verdict query_nic_vport_context(
   if (core.port.type != PortType::Ethernet)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotEthernet);
   if (!is_own_vport(request.in)) return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
-  if (request.in.get<"allowed_list_type">() != 0)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const std::uint32_t list = request.in.get<"allowed_list_type">();
+  if (!most_entries(list)) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   const auto context =
       prm::View<prm::nic_vport_context>::at(request.out.bytes<"nic_vport_context">());
   const std::uint64_t guid = core.port.guid();
@@ -168,6 +218,11 @@ Verdict query_nic_vport_context(
   context.put<"node_guid">(guid);
   context.put<"permanent_address.mac_addr_47_32">(high_of(core.port.mac));
   context.put<"permanent_address.mac_addr_31_0">(low_of(core.port.mac));
+  static_cast<void>(context.try_set<"promisc_uc">(core.port.promisc_uc ? 1 : 0));
+  static_cast<void>(context.try_set<"promisc_mc">(core.port.promisc_mc ? 1 : 0));
+  static_cast<void>(context.try_set<"promisc_all">(core.port.promisc_all ? 1 : 0));
+  get_list(core.port, prm::NvprtListType{static_cast<std::uint8_t>(list)}, context,
+           request.out_tail);
   return {};
 }
 
@@ -179,8 +234,9 @@ Verdict query_vport_state(
       op_mod != prm::number(prm::VportStateOpMod::UPLINK))
     return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchState);
   // MLX5_VPORT_ADMIN_STATE_DOWN and _UP.
-  static_cast<void>(request.out.try_set<"admin_state">(core.port.admin_up ? 1 : 0));
-  static_cast<void>(request.out.try_set<"state">(core.port.link_up ? 1 : 0));
+  static_cast<void>(
+      request.out.try_set<"admin_state">(core.port.admin_up && core.port.vport_up ? 1 : 0));
+  static_cast<void>(request.out.try_set<"state">(core.port.link_up && core.port.vport_up ? 1 : 0));
   return {};
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 using prm::CommandStatus;
 
-enum Refusal : std::uint32_t { kNoSuchPd = 0x910001, kNoSuchCq, kTirInUse };
+enum Refusal : std::uint32_t { kNoSuchPd = 0x910001, kNoSuchCq, kNoSuchCounters, kTirInUse };
 
 }  // namespace
 
@@ -32,13 +32,17 @@ Verdict create_rq(Core& core, const Request<prm::create_rq_in, prm::create_rq_ou
   const auto context = prm::ConstView<prm::rqc>::at(request.in.bytes<"ctx">());
   const std::uint32_t pd = context.get<"wq.pd">();
   const std::uint32_t cqn = context.get<"cqn">();
-  if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
+  // One that nothing is ever posted to names none: mlx5e_build_drop_rq_param of en/params.c.
+  if (pd != 0 && !core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (!core.cqs.exists(cqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCq);
+  const std::uint32_t counters = context.get<"counter_set_id">();
+  if (!core.q_counters.exists(counters)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchCounters);
   std::uint32_t number = 0;
   const Verdict verdict = core.receive_targets.create_rq(context, request.in_tail, number);
   if (!verdict.ok()) return verdict;
   core.pd_references.add(pd);
   core.cq_references.add(cqn);
+  if (counters != 0) core.q_counter_references.add(counters);
   static_cast<void>(request.out.try_set<"rqn">(number));
   return {};
 }
@@ -50,10 +54,12 @@ Verdict modify_rq(Core& core, const Request<prm::modify_rq_in, prm::modify_rq_ou
 Verdict destroy_rq(Core& core, const Request<prm::destroy_rq_in, prm::destroy_rq_out>& request) {
   std::uint32_t pd = 0;
   std::uint32_t cqn = 0;
+  const std::uint32_t counters = core.receive_targets.counters_of(request.in.get<"rqn">());
   const Verdict verdict = core.receive_targets.destroy_rq(request.in.get<"rqn">(), pd, cqn);
   if (!verdict.ok()) return verdict;
   core.pd_references.drop(pd);
   core.cq_references.drop(cqn);
+  if (counters != 0) core.q_counter_references.drop(counters);
   return {};
 }
 

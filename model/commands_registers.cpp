@@ -8,7 +8,9 @@
 #include "model/commands.hpp"
 #include "model/core.hpp"
 #include "model/port_limits.hpp"
+#include "model/register_access.hpp"
 #include "prm/enums.hpp"
+#include "prm/ethernet_registers.hpp"
 #include "prm/port_registers.hpp"
 
 namespace portcullis::model::commands {
@@ -16,31 +18,15 @@ namespace {
 
 using prm::CommandStatus;
 
-enum Refusal : std::uint32_t {
-  kNoSuchRegister = 0x1101,
-  kBadOpMod,
-  kNoSuchPort,
-  kBadStatus,
-  kReadOnly,
-  kBadMtu,
-  kBadEndianness,
-};
-
-struct Access {
-  bool write = false;
-  std::span<const std::byte> in;
-  std::span<std::byte> out;
-};
-
-Verdict bad_param(std::uint32_t syndrome) { return refuse(CommandStatus::BAD_PARAM_ERR, syndrome); }
-
-template <class L>
-Verdict check_port(const Access& access) {
-  if (prm::ConstView<L>::at(access.in).template get<"local_port">() != 1)
-    return bad_param(kNoSuchPort);
-  prm::View<L>::at(access.out).template put<"local_port">(std::uint8_t{1});
-  return {};
-}
+using Access = RegisterAccess;
+using registers::bad_param;
+using registers::check_port;
+using registers::kBadEndianness;
+using registers::kBadMtu;
+using registers::kBadOpMod;
+using registers::kBadStatus;
+using registers::kNoSuchRegister;
+using registers::kReadOnly;
 
 /// Before INIT_HCA the one register of bring-up, and a PF's alone (mlx5_core: set_hca_ctrl).
 Verdict host_endianness(Core& core, const Access& access) {
@@ -147,6 +133,10 @@ struct Register {
   Verdict (*access)(Core& core, const Access& access);
 };
 
+constexpr prm::RegisterId id_of(prm::EthernetRegisterId id) {
+  return prm::RegisterId{prm::number(id)};
+}
+
 constexpr std::array kRegisters{
     Register{prm::RegisterId::HOST_ENDIANNESS, prm::register_host_endianness::bytes,
              Stage::BootPages, &host_endianness},
@@ -156,6 +146,11 @@ constexpr std::array kRegisters{
     Register{prm::RegisterId::PVLC, prm::pvlc_reg::bytes, Stage::Initialised, &pvlc},
     Register{prm::RegisterId::NODE_DESC, kNodeDescriptionBytes, Stage::Initialised,
              &node_description},
+    Register{id_of(prm::EthernetRegisterId::PFCC), prm::pfcc_reg::bytes, Stage::Initialised,
+             &registers::pfcc},
+    Register{id_of(prm::EthernetRegisterId::PPLR), prm::pplr_reg::bytes, Stage::Initialised,
+             &registers::pplr},
+    Register{prm::RegisterId::PPCNT, prm::ppcnt_reg::bytes, Stage::Initialised, &registers::ppcnt},
 };
 
 constexpr std::size_t kLongestRegister = std::ranges::max(kRegisters, {}, &Register::bytes).bytes;

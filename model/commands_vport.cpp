@@ -21,6 +21,7 @@ enum Refusal : std::uint32_t {
   kOtherVport,
   kNoSuchPort,
   kNoSuchIndex,
+  kNotChangeable,
 };
 
 constexpr std::uint32_t kWholeTable = 0xffff;
@@ -61,10 +62,27 @@ Verdict query_hca_vport_context(
   context.put<"system_image_guid">(port.guid());
   context.put<"port_guid">(port.guid());
   context.put<"node_guid">(port.guid());
-  context.set<"cap_mask1", limits::kPortCapabilities>();
+  context.put<"cap_mask1">(limits::port_capabilities(port));
+  context.set<"cap_mask1_field_select", limits::kAgentCapabilities>();  // what may be changed
   context.put<"lid">(port.lid);
   context.put<"sm_lid">(port.sm_lid);
-  context.set<"subnet_timeout", limits::kSubnetTimeout>();
+  static_cast<void>(context.try_set<"subnet_timeout">(port.subnet.subnet_timeout));
+  static_cast<void>(context.try_set<"sm_sl">(port.subnet.master_sm_sl));
+  return {};
+}
+
+/// Of the capability mask alone, as set_port_caps_atomic of mlx5_ib/main.c asks for it.
+Verdict modify_hca_vport_context(
+    Core& core,
+    const Request<prm::modify_hca_vport_context_in, prm::modify_hca_vport_context_out>& request) {
+  if (const Verdict verdict = check_vport(core, request.in); !verdict.ok()) return verdict;
+  const auto context =
+      prm::ConstView<prm::hca_vport_context>::at(request.in.bytes<"hca_vport_context">());
+  const std::uint32_t changed = context.get<"cap_mask1_field_select">();
+  if (context.get<"field_select">() != 0 || (changed & ~limits::kAgentCapabilities) != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotChangeable);
+  core.port.agent_capabilities =
+      (core.port.agent_capabilities & ~changed) | (context.get<"cap_mask1">() & changed);
   return {};
 }
 
@@ -98,7 +116,11 @@ Verdict mad_ifc(Core& core, const Request<prm::mad_ifc_in, prm::mad_ifc_out>& re
   if (core.port.type != PortType::InfiniBand)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotInfiniBand);
   if (request.in.get<"port">() > 1) return refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchPort);
-  answer_mad(core.port, request.in.bytes<"mad">(), request.out.bytes<"response_mad_packet">());
+  const auto mad = request.in.bytes<"mad">();
+  OrderEnd end = OrderEnd::NotTaken;
+  if (const auto order = port_order(core.port, mad); order && core.behaviours.outside_sm)
+    end = core.link.obey(*order) ? OrderEnd::Done : OrderEnd::BadValue;
+  answer_mad(core.port, mad, request.out.bytes<"response_mad_packet">(), end);
   return {};
 }
 

@@ -6,7 +6,9 @@
 
 #include "base/cells.hpp"
 #include "base/dma_bytes.hpp"
+#include "prm/command_fields.hpp"
 #include "prm/doorbell.hpp"
+#include "prm/object_commands.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -24,16 +26,31 @@ constexpr std::uint32_t kCreatesPerPage = 4;  // behaviour page-starved
 // Locally administered. Models on one wire need addresses of their own: Options::mac.
 constexpr Mac kDefaultMac{0x02, 0x50, 0x43, 0x00, 0x00, 0x01};
 
+/// The profile's has been looked at by adopt().
+FirmwareVersion firmware_of(const Options& options) {
+  if (!options.profile) return {};
+  return parse_firmware(options.profile->firmware).value_or(FirmwareVersion{});
+}
+
+/// For which firmware needs memory, behaviour page-starved.
+bool needs_page(std::uint16_t opcode) {
+  return opcode == prm::number(prm::Opcode::CREATE_MKEY) ||
+         opcode == prm::number(prm::Opcode::CREATE_CQ) ||
+         opcode == prm::number(prm::Opcode::CREATE_QP);
+}
+
 Core& core_of(void* context) { return *static_cast<Core*>(context); }
 
 }  // namespace
 
 Core::Core(Parts parts, const Options& options)
-    : bar(std::move(parts.bar)),
+    : description(describe(parts.timing, options.profile.get())),
+      bar(std::move(parts.bar)),
       iommu(std::move(parts.iommu)),
       dma(iommu, counters.dma_faults),
       scheduler(std::move(parts.loop)),
-      registers(bar.bytes(), parts.behaviours.cmdif_rev_6 ? kCmdifRev6 : prm::kCmdInterfaceRev),
+      registers(bar.bytes(), parts.behaviours.cmdif_rev_6 ? kCmdifRev6 : prm::kCmdInterfaceRev,
+                firmware_of(options)),
       eqs(
           dma, Capabilities::kLogMaxEq,
           [](void* context, prm::HealthSyndrome synd) {
@@ -45,7 +62,8 @@ Core::Core(Parts parts, const Options& options)
       umems(Capabilities::kLogMaxUmem),
       user_contexts(Capabilities::kLogMaxUctx),
       pages(dma, eqs),
-      capabilities(options.virtual_function, options.port_type, parts.behaviours.no_bth_opcode),
+      capabilities(options.virtual_function, options.port_type, parts.behaviours,
+                   options.profile.get()),
       link(
           port, behaviours, scheduler, eqs,
           [](void* context) {
@@ -56,8 +74,8 @@ Core::Core(Parts parts, const Options& options)
       commands(
           {&dma, &scheduler, &eqs, &counters,
            [](void* context, const Command& command) { return core_of(context).execute(command); },
-           this},
-          parts.timing),
+           this, [](void* context, auto in) { return core_of(context).may_wait(in); }},
+          CommandTimes(parts.timing, options.profile, options.seed)),
       behaviours(std::move(parts.behaviours)),
       flows({&behaviours, options.port_type,
              [](void* context, std::uint32_t tirn) {
@@ -68,7 +86,9 @@ Core::Core(Parts parts, const Options& options)
                return core_of(context).transport->has_received(qpn);
              },
              this}),
-      receive_targets({&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped}),
+      receive_targets({&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped, &q_counters}),
+      send_queues(
+          {&dma, &mkeys, &cqs, &scheduler, &receive_targets.domains(), &port, &port_counters}),
       shared_receives(dma, eqs),
       uar_ids(kFirstUar, kEndUar),
       pd_ids(kFirstPd, 1u << Capabilities::kLogMaxPd),
@@ -82,14 +102,16 @@ Core::Core(Parts parts, const Options& options)
   qp_ids.reuse_first(behaviours.reuse_numbers);
   mkeys.reuse_indices(behaviours.reuse_numbers);
   mkeys.check_domain_below(!behaviours.klm_domain_unchecked);
+  mkeys.check_qp(behaviours.mkc_qpn != KeyBinding::Unchecked);
   iommu.keep_stale(behaviours.a5_off);
 }
 
 Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) {
   std::unique_ptr<trace::TraceFile> trace;
   if (!options.trace_path.empty()) {
-    const std::string source = "model (timing=" + std::string(parts.timing.name) +
-                               "; behaviours=" + parts.behaviours.names + ")";
+    const std::string timing = options.profile ? describe(parts.timing, options.profile.get())
+                                               : "timing=" + std::string(parts.timing.name);
+    const std::string source = "model (" + timing + "; behaviours=" + parts.behaviours.names + ")";
     PORTCULLIS_TRY_ASSIGN(
         trace, trace::TraceFile::create(options.trace_path, source, options.on_recording_lost));
   }
@@ -98,10 +120,13 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   TransportDeps deps{&core->dma,        &core->mkeys,    &core->cqs,  &core->eqs,
                      &core->scheduler,  &core->counters, &core->port, &core->behaviours,
                      &core->q_counters, &core->flows};
-  deps.deliver_to_tir = [](void* context, std::uint32_t tirn, std::span<const std::byte> frame) {
-    core_of(context).receive_targets.deliver(tirn, frame);
+  deps.deliver_to_tir = [&to = core->receive_targets](const FlowDecision& decision,
+                                                      std::span<const std::byte> frame,
+                                                      bool is_own) {
+    to.deliver(decision.tirn, frame, {decision.flow_tag, is_own});
   };
-  deps.tir_context = core.get();
+  deps.room_for_frames = [&queues = core->send_queues] { queues.room(); };
+  deps.port_counters = &core->port_counters;
   deps.shared_receives = &core->shared_receives;
   deps.host_endian_atomics = core->capabilities.host_endian_atomics();
   TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
@@ -114,6 +139,7 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   if (data_path_ns != 0 && !options.pace)
     transport_options.pace = std::make_shared<FixedPace>(data_path_ns);
   PORTCULLIS_TRY_ASSIGN(core->transport, Transport::create(deps, transport_options));
+  core->send_queues.connect(core->transport->outlet());
   core->mkeys.set_idle_hook({[](void* context, std::uint32_t) {
                                core_of(context).resume_dma_waits();
                                core_of(context).transport->keys_idle();
@@ -180,6 +206,7 @@ void Core::remove() {
 void Core::drop_objects() {
   transport->reset();
   flows.clear();
+  send_queues.clear();
   receive_targets.clear();
   shared_receives.clear();
   qps.clear();
@@ -267,7 +294,10 @@ bool Core::look() {
   }
   for (const std::uint32_t uar : used_uars_) worked = look_at_uar(uar) || worked;
   scheduler.shuffle(std::span(kicked_uars_));
-  for (const std::uint32_t uar : kicked_uars_) transport->kick_uar(uar);
+  for (const std::uint32_t uar : kicked_uars_) {
+    transport->kick_uar(uar);
+    send_queues.kick_uar(uar);
+  }
   worked = worked || !kicked_uars_.empty();
   kicked_uars_.clear();
   return worked;
@@ -293,14 +323,24 @@ bool Core::look_at_uar(std::uint32_t uar) {
   return worked;
 }
 
+bool Core::waits_for_dma(std::uint32_t mkey_index) const {
+  return mkeys.is_indirect(mkey_index) ? !behaviours.a6_off : !behaviours.a1_off_ns;
+}
+
+bool Core::may_wait(std::span<const std::byte> in) const {
+  if (needs_page(prm::number(prm::opcode_of(in)))) return behaviours.page_starved;
+  if (prm::opcode_of(in) != prm::Opcode::DESTROY_MKEY || in.size() < prm::destroy_mkey_in::bytes)
+    return false;
+  return waits_for_dma(
+      static_cast<std::uint32_t>(prm::ConstView<prm::destroy_mkey_in>::at(in).get<"mkey_index">()));
+}
+
 Core::PageWait Core::wait_for_page(std::uint32_t slot, std::uint16_t opcode) {
   if (const PageWait known = std::exchange(page_waits_[slot], PageWait::None);
       known != PageWait::None)
     return known;
-  const bool creates = opcode == prm::number(prm::Opcode::CREATE_MKEY) ||
-                       opcode == prm::number(prm::Opcode::CREATE_CQ) ||
-                       opcode == prm::number(prm::Opcode::CREATE_QP);
-  if (!behaviours.page_starved || stage != Stage::Initialised || !creates) return PageWait::None;
+  if (!behaviours.page_starved || stage != Stage::Initialised || !needs_page(opcode))
+    return PageWait::None;
   if (++creates_ % kCreatesPerPage != 0) return PageWait::None;
   page_waits_[slot] = PageWait::Waiting;
   pages.request(1);

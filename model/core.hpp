@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -20,6 +22,8 @@
 #include "model/cq.hpp"
 #include "model/dma.hpp"
 #include "model/eq.hpp"
+#include "model/ethernet/port_counters.hpp"
+#include "model/ethernet/send_queues.hpp"
 #include "model/firmware_pages.hpp"
 #include "model/id_table.hpp"
 #include "model/iommu.hpp"
@@ -27,7 +31,6 @@
 #include "model/model.hpp"
 #include "model/port_link.hpp"
 #include "model/port_settings.hpp"
-#include "model/profile.hpp"
 #include "model/q_counters.hpp"
 #include "model/references.hpp"
 #include "model/registers.hpp"
@@ -95,6 +98,13 @@ class Core {
   [[nodiscard]] bool reached(Stage needed) const noexcept;
   /// Behaviour internal-error: this command is never answered, nor any that comes after it.
   [[nodiscard]] bool breaks_at(prm::Opcode opcode);
+  /// Whether that command may have to wait for firmware pages, or for DMA under its key.
+  [[nodiscard]] bool may_wait(std::span<const std::byte> in) const;
+  /// DESTROY_MKEY of that key does, where its promise is kept (docs/hca-contract.md).
+  [[nodiscard]] bool waits_for_dma(std::uint32_t mkey_index) const;
+  [[nodiscard]] const trace::DeviceProfile* profile() const noexcept {
+    return options_.profile.get();
+  }
   /// ENABLE_HCA: says how many pages the firmware wants.
   void start_pages();
   /// TEARDOWN_HCA: every object is gone.
@@ -107,6 +117,9 @@ class Core {
   /// UAR pages with a CQ, an EQ or a QP are looked at for kicks.
   void use_uar(std::uint32_t uar);
   void release_uar(std::uint32_t uar);
+
+  /// What its commands' times are worth.
+  const std::string description;
 
   // The state that commands work on.
   Bar bar;
@@ -130,6 +143,8 @@ class Core {
   Behaviours behaviours;
   FlowTables flows;
   ReceiveTargets receive_targets;
+  PortCounters port_counters;
+  SendQueues send_queues;
   SharedReceives shared_receives;
 
   Stage stage = Stage::PoweredOn;

@@ -37,6 +37,12 @@ std::uint8_t log_stride(prm::ConstView<prm::cqc> context) noexcept {
   return context.get<"cqe_sz">() == prm::number(prm::CqeSize::B128) ? 7 : 6;
 }
 
+/// The same bytes read as another layout: those that only `from` fills.
+void put_ethernet(const prm::Buffer<prm::mlx5_ethernet_cqe>& from,
+                  prm::Buffer<prm::mlx5_cqe64>& entry) {
+  for (std::size_t i = 0; i < prm::mlx5_cqe64::bytes; ++i) entry.all()[i] |= from.all()[i];
+}
+
 prm::Buffer<prm::mlx5_cqe64> encode(const Completion& c, bool owner, std::uint64_t now_ns) {
   prm::Buffer<prm::mlx5_cqe64> entry;
   entry.put<"srqn_uidx">(c.user_index)
@@ -47,6 +53,7 @@ prm::Buffer<prm::mlx5_cqe64> encode(const Completion& c, bool owner, std::uint64
       .put<"wqe_counter">(c.wqe_counter)
       .put<"op_own">(prm::op_own(c.opcode, owner, c.solicited));
   if (c.is_datagram) entry.put<"flags_rqpn">(c.flags_rqpn).put<"slid">(c.slid);
+  if (c.ethernet != nullptr) put_ethernet(*c.ethernet, entry);
   return entry;
 }
 

@@ -19,6 +19,7 @@
 #include "model/scheduler.hpp"
 #include "model/verdict.hpp"
 #include "prm/cqe.hpp"
+#include "prm/ethernet_wqe.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/view.hpp"
 
@@ -39,6 +40,8 @@ struct Completion {
   bool is_datagram = false;      // of one the next two are filled in
   std::uint32_t flags_rqpn = 0;  // see prm::flags_rqpn()
   std::uint16_t slid = 0;
+  /// Of an Ethernet frame: what it says beside the above; null for others.
+  const prm::Buffer<prm::mlx5_ethernet_cqe>* ethernet = nullptr;
 };
 
 class CqTable {

@@ -173,6 +173,7 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(QUERY_NIC_VPORT_CONTEXT, Initialised, query_nic_vport_context, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_VPORT_STATE, Initialised, query_vport_state, kHasOpMod),
     PORTCULLIS_MODEL_ENTRY(QUERY_HCA_VPORT_CONTEXT, Initialised, query_hca_vport_context, kPlain),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_HCA_VPORT_CONTEXT, Initialised, modify_hca_vport_context, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_HCA_VPORT_GID, Initialised, query_hca_vport_gid, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_HCA_VPORT_PKEY, Initialised, query_hca_vport_pkey, kPlain),
     PORTCULLIS_MODEL_ENTRY(MAD_IFC, Initialised, mad_ifc, kHasOpMod),
@@ -195,6 +196,26 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(DESTROY_RQ, Initialised, destroy_rq, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_TIR, Initialised, create_tir, kPlain),
     PORTCULLIS_MODEL_ENTRY(DESTROY_TIR, Initialised, destroy_tir, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_RQ, Initialised, query_rq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_TIR, Initialised, modify_tir, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_TIR, Initialised, query_tir, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_TIS, Initialised, create_tis, kPlain),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_TIS, Initialised, modify_tis, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_TIS, Initialised, destroy_tis, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_TIS, Initialised, query_tis, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_SQ, Initialised, create_sq, kHasList),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_SQ, Initialised, modify_sq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_SQ, Initialised, destroy_sq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_SQ, Initialised, query_sq, kPlain),
+    PORTCULLIS_MODEL_ENTRY(CREATE_RQT, Initialised, create_rqt, kHasList),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_RQT, Initialised, modify_rqt, kHasList),
+    PORTCULLIS_MODEL_ENTRY(DESTROY_RQT, Initialised, destroy_rqt, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_RQT, Initialised, query_rqt, kPlain),
+    PORTCULLIS_MODEL_ENTRY(SET_L2_TABLE_ENTRY, Initialised, set_l2_table_entry, kPlain),
+    PORTCULLIS_MODEL_ENTRY(QUERY_L2_TABLE_ENTRY, Initialised, query_l2_table_entry, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DELETE_L2_TABLE_ENTRY, Initialised, delete_l2_table_entry, kPlain),
+    PORTCULLIS_MODEL_ENTRY(MODIFY_VPORT_STATE, Initialised, modify_vport_state, kHasOpMod),
+    PORTCULLIS_MODEL_ENTRY(QUERY_VPORT_COUNTER, Initialised, query_vport_counter, kPlain),
     PORTCULLIS_MODEL_ENTRY(ALLOC_XRCD, Initialised, alloc_xrcd, kPlain),
     PORTCULLIS_MODEL_ENTRY(DEALLOC_XRCD, Initialised, dealloc_xrcd, kPlain),
     PORTCULLIS_MODEL_ENTRY(CREATE_XRC_SRQ, Initialised, create_xrc_srq, kHasList),
@@ -224,6 +245,15 @@ const Entry* find_entry(std::uint32_t opcode) noexcept {
   return place == 0 ? nullptr : &kEntries[place - 1U];
 }
 
+/// What the profile's device refused whenever it was asked.
+std::optional<Verdict> refused_there(const trace::DeviceProfile* profile,
+                                     std::span<const std::byte> in) {
+  if (profile == nullptr || profile->refusals.empty()) return std::nullopt;
+  const auto* const told = profile->refusal_of(trace::kind_of(in));
+  if (told == nullptr) return std::nullopt;
+  return refuse(CommandStatus{told->status}, told->syndrome);
+}
+
 }  // namespace
 
 bool Core::reached(Stage needed) const noexcept {
@@ -237,6 +267,7 @@ std::optional<Verdict> Core::execute(const Command& command) {
   const Entry* const entry = find_entry(opcode);
   if (entry == nullptr) return refuse(CommandStatus::BAD_OP_ERR, kUnknownOpcode);
   if (!reached(entry->needed)) return refuse(CommandStatus::BAD_SYS_STATE_ERR, kWrongStage);
+  if (const auto told = refused_there(profile(), command.in)) return *told;
   switch (wait_for_page(command.slot, static_cast<std::uint16_t>(opcode))) {
     case PageWait::Waiting:
       return std::nullopt;

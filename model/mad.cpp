@@ -18,9 +18,11 @@ using Data = std::span<std::byte, kDataBytes>;
 constexpr std::uint32_t kClassLidRouted = 0x01;       // IB_MGMT_CLASS_SUBN_LID_ROUTED
 constexpr std::uint32_t kClassDirectedRoute = 0x81;   // IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE
 constexpr std::uint32_t kMethodGet = 0x01;            // IB_MGMT_METHOD_GET
+constexpr std::uint32_t kMethodSet = 0x02;            // IB_MGMT_METHOD_SET
 constexpr std::uint32_t kMethodGetResponse = 0x81;    // IB_MGMT_METHOD_GET_RESP
 constexpr std::uint32_t kStatusBadVersion = 1 << 2;   // IB_MGMT_MAD_STATUS_BAD_VERSION
 constexpr std::uint32_t kStatusUnsupported = 3 << 2;  // .._UNSUPPORTED_METHOD_ATTRIB
+constexpr std::uint32_t kStatusBadValue = 7 << 2;     // .._INVALID_ATTRIB_VALUE
 enum Attribute : std::uint32_t {
   kNodeDescription = 0x10,  // IB_SMP_ATTR_NODE_DESC
   kNodeInfo = 0x11,
@@ -49,10 +51,13 @@ void fill_port_info(const PortSettings& port, Data data) {
   constexpr std::uint32_t kWidth4x = 2, kWidths = 3, kSpeedQdr = 4, kSpeeds = 7;
   constexpr std::uint32_t kExtendedEdr = 2, kExtendedSpeeds = 3;
   const auto info = prm::View<prm::ib_port_info>::at(data);
-  info.put<"gid_prefix">(limits::kDefaultPrefix);
+  const SubnetSettings& subnet = port.subnet;
+  info.put<"mkey">(subnet.mkey);
+  info.put<"gid_prefix">(subnet.gid_prefix);
+  info.put<"mkey_lease_period">(subnet.mkey_lease_period);
   info.put<"lid">(port.lid);
   info.put<"sm_lid">(port.sm_lid);
-  info.set<"cap_mask", limits::kPortCapabilities>();
+  info.put<"cap_mask">(limits::port_capabilities(port));
   info.set<"local_port_num", 1>();
   info.set<"link_width_enabled", kWidths>();
   info.set<"link_width_supported", kWidths>();
@@ -65,12 +70,20 @@ void fill_port_info(const PortSettings& port, Data data) {
   info.set<"link_speed_ext_enabled", kExtendedSpeeds>();
   static_cast<void>(info.try_set<"port_state">(prm::number(port.state)));
   static_cast<void>(info.try_set<"port_physical_state">(limits::physical_state(port)));
-  info.set<"neighbor_mtu", limits::kMtuCode>();
+  static_cast<void>(info.try_set<"mkey_protection">(subnet.mkey_protection));
+  static_cast<void>(info.try_set<"neighbor_mtu">(subnet.neighbor_mtu));
+  static_cast<void>(info.try_set<"master_sm_sl">(subnet.master_sm_sl));
   info.set<"mtu_cap", limits::kMtuCode>();
   info.set<"vl_cap", limits::kVirtualLanes>();
-  info.set<"operational_vls", limits::kVirtualLanes>();
+  static_cast<void>(info.try_set<"operational_vls">(subnet.operational_vls));
   info.set<"guid_cap", limits::kGids>();
-  info.set<"subnet_timeout", limits::kSubnetTimeout>();
+  static_cast<void>(info.try_set<"subnet_timeout">(subnet.subnet_timeout));
+}
+
+bool is_of_subnet(prm::ConstView<prm::ib_smp> in) {
+  const std::uint32_t management = in.get<"mgmt_class">();
+  return in.get<"base_version">() == 1 && in.get<"class_version">() == 1 &&
+         (management == kClassLidRouted || management == kClassDirectedRoute);
 }
 
 /// False: no such attribute, or no such part of it.
@@ -108,23 +121,55 @@ bool fill(const PortSettings& port, std::uint32_t attribute, std::uint32_t modif
 
 }  // namespace
 
+/// State 0 leaves the state as it is (IB_LINK_NO_CHANGE of opensm's iba/ib_types.h). So here does 0
+/// in what has no value 0, an MTU or a number of lanes.
+std::optional<PortOrder> port_order(const PortSettings& port,
+                                    std::span<const std::byte, kMadBytes> request) {
+  const auto in = prm::ConstView<prm::ib_smp>(request);
+  if (!is_of_subnet(in) || in.get<"method">() != kMethodSet || in.get<"attr_id">() != kPortInfo ||
+      in.get<"attr_mod">() > 1)
+    return std::nullopt;
+  const auto info = prm::ConstView<prm::ib_port_info>::at(in.bytes<"data">());
+  const auto half = [](std::uint32_t value) { return static_cast<std::uint16_t>(value); };
+  const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value); };
+  const auto or_else = [&](std::uint32_t value, std::uint8_t present) {
+    return value != 0 ? byte(value) : present;
+  };
+  PortOrder order;
+  order.lid = half(info.get<"lid">());
+  order.sm_lid = half(info.get<"sm_lid">());
+  if (info.get<"port_state">() != 0) order.state = PortState{byte(info.get<"port_state">())};
+  order.reregister = info.get<"client_reregister">() != 0;
+  order.subnet = {
+      .mkey = info.get<"mkey">(),
+      .gid_prefix = info.get<"gid_prefix">(),
+      .mkey_lease_period = half(info.get<"mkey_lease_period">()),
+      .mkey_protection = byte(info.get<"mkey_protection">()),
+      .neighbor_mtu = or_else(info.get<"neighbor_mtu">(), port.subnet.neighbor_mtu),
+      .operational_vls = or_else(info.get<"operational_vls">(), port.subnet.operational_vls),
+      .master_sm_sl = byte(info.get<"master_sm_sl">()),
+      .subnet_timeout = byte(info.get<"subnet_timeout">())};
+  return order;
+}
+
 void answer_mad(const PortSettings& port, std::span<const std::byte, kMadBytes> request,
-                std::span<std::byte, kMadBytes> answer) {
+                std::span<std::byte, kMadBytes> answer, OrderEnd end) {
   std::ranges::copy(request, answer.begin());
   const auto in = prm::ConstView<prm::ib_smp>(request);
   const auto out = prm::View<prm::ib_smp>(answer);
   const Data data = out.bytes<"data">();
   out.set<"method", kMethodGetResponse>();
-  const std::uint32_t management = in.get<"mgmt_class">();
-  if (in.get<"base_version">() != 1 || in.get<"class_version">() != 1 ||
-      (management != kClassLidRouted && management != kClassDirectedRoute)) {
+  if (!is_of_subnet(in)) {
     out.put<"status">(static_cast<std::uint16_t>(kStatusBadVersion));
     return;
   }
   std::ranges::fill(data, std::byte{0});
-  const bool known = in.get<"method">() == kMethodGet &&
-                     fill(port, in.get<"attr_id">(), in.get<"attr_mod">(), data);
-  out.put<"status">(static_cast<std::uint16_t>(known ? 0U : kStatusUnsupported));
+  const bool is_answered =
+      in.get<"method">() == kMethodGet || (port_order(port, request) && end != OrderEnd::NotTaken);
+  const bool is_known = is_answered && fill(port, in.get<"attr_id">(), in.get<"attr_mod">(), data);
+  std::uint32_t status = is_known ? 0 : kStatusUnsupported;
+  if (is_known && end == OrderEnd::BadValue) status = kStatusBadValue;
+  out.put<"status">(static_cast<std::uint16_t>(status));
 }
 
 }  // namespace portcullis::model

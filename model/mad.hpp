@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The subnet management agent of an InfiniBand port: MAD_IFC hands it a datagram and takes its
-// answer. It answers Get of NodeDescription, NodeInfo, GUIDInfo, PortInfo and P_KeyTable; anything
-// else, Set included, comes back as not supported, because the subnet manager is the model's own.
+// answer. It answers Get of NodeDescription, NodeInfo, GUIDInfo, PortInfo and P_KeyTable. Set of
+// PortInfo is for the subnet manager on the wire, where there is one (behaviour outside-sm); any
+// other Set comes back as not supported.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "model/port_settings.hpp"
@@ -14,8 +17,26 @@ namespace portcullis::model {
 
 inline constexpr std::size_t kMadBytes = 256;
 
-/// `answer` becomes the response to `request`.
+/// What a Set of PortInfo wants of the port.
+struct PortOrder {
+  SubnetSettings subnet;
+  std::uint16_t lid = 0, sm_lid = 0;
+  std::optional<PortState> state;  // nothing: the one it has
+  bool reregister = false;         // clients are to join and subscribe again
+};
+/// The order in `request`, with what it leaves alone as `port` has it; nothing when it is none.
+[[nodiscard]] std::optional<PortOrder> port_order(const PortSettings& port,
+                                                  std::span<const std::byte, kMadBytes> request);
+
+/// What became of an order.
+enum class OrderEnd : std::uint8_t {
+  NotTaken,  // the port has a subnet manager of its own
+  BadValue,  // it asks for what cannot be, and changed nothing
+  Done,
+};
+
+/// `answer` becomes the response to `request`, whose order, if it is one, ended so.
 void answer_mad(const PortSettings& port, std::span<const std::byte, kMadBytes> request,
-                std::span<std::byte, kMadBytes> answer);
+                std::span<std::byte, kMadBytes> answer, OrderEnd end = OrderEnd::NotTaken);
 
 }  // namespace portcullis::model

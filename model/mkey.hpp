@@ -74,7 +74,7 @@ class MkeyTable {
     const Key& key = keys_[index];
     if (!key.usable || key.variant != (use.key & 0xff)) return KeyCheck::BadKey;
     if (key.any_pd ? !use.rlky : key.pd != use.pd) return KeyCheck::BadPd;
-    if (key.qpn != prm::kMkcQpnAny && key.qpn != use.qpn) return KeyCheck::BadQpn;
+    if (key.qpn != prm::kMkcQpnAny && key.qpn != use.qpn && checks_qp_) return KeyCheck::BadQpn;
     if ((key.access & use.access) != use.access) return KeyCheck::BadAccess;
     if (use.length == 0) return KeyCheck::Ok;
     if (use.va < key.start || use.length > key.length ||
@@ -162,6 +162,8 @@ class MkeyTable {
   void reuse_indices(bool on) noexcept { ids_.reuse_first(on); }
   /// Of the key that an indirect one leads to; off, any that is alive will do.
   void check_domain_below(bool on) noexcept { checks_domain_below_ = on; }
+  /// False: which QP a key names (mkc.qpn) is not looked at.
+  void check_qp(bool on) noexcept { checks_qp_ = on; }
   [[nodiscard]] std::size_t size() const noexcept { return live_; }
   void clear();
 
@@ -242,6 +244,7 @@ class MkeyTable {
   IdAllocator ids_;
   std::size_t live_ = 0;
   bool checks_domain_below_ = true;
+  bool checks_qp_ = true;
   Life lives_ = 0;
   IdleHook idle_;
 };

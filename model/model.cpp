@@ -51,6 +51,10 @@ class ModelFunction final : public PciFunction {
     core_.set_bus_master(on);
     return {};
   }
+  std::optional<bool> relaxed_ordering() const override {
+    if (virtual_function_) return std::nullopt;  // its bit is wired to 0: the PF's counts
+    return core_.behaviours.relaxed_ordering;
+  }
   Result<void> reset() override {
     const EngineLock::Outside locked(lock_);
     if (core_.removed()) return gone();
@@ -71,13 +75,12 @@ class ModelFunction final : public PciFunction {
 }  // namespace
 
 struct Model::State {
-  State(std::unique_ptr<Core> the_core, const Options& options, const Timing& timing)
+  State(std::unique_ptr<Core> the_core, const Options& options)
       : core(std::move(the_core)),
         dma_space(*core, lock),
         function(*core, lock, options.virtual_function),
         execution(options.execution),
-        description("model (timing=" + std::string(timing.name) + ": " +
-                    std::string(timing.description) + "; behaviours=" + core->behaviours.names +
+        description("model (" + core->description + "; behaviours=" + core->behaviours.names +
                     ")") {}
 
   static void step(void* context, std::uint64_t until_ns) noexcept {
@@ -111,8 +114,7 @@ Result<std::unique_ptr<Model>> Model::create(const Options& options) {
                         Core::create({std::move(bar), std::move(iommu), timing,
                                       std::move(behaviours), std::move(loop)},
                                      options));
-  return std::unique_ptr<Model>(
-      new Model(std::make_unique<State>(std::move(core), options, timing)));
+  return std::unique_ptr<Model>(new Model(std::make_unique<State>(std::move(core), options)));
 }
 
 Device Model::device() {

@@ -21,6 +21,7 @@
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "model/port_type.hpp"
+#include "trace/device_profile.hpp"
 #include "trace/recording_file.hpp"
 
 namespace portcullis::model {
@@ -31,11 +32,13 @@ class Wire;
 enum class Execution : std::uint8_t { Stepped, Polled };
 
 struct Options {
-  std::string timing = "instant";         // or "cx5-16.35.4506"
+  std::string timing = "instant";         // or "cx5-16.35.4506"; of a profile says nothing
   std::vector<std::string> behaviours{};  // NAME or NAME=VALUE, see behaviour_help()
   Execution execution = Execution::Stepped;
   std::uint64_t seed = 1;
   bool virtual_function = false;  // device id 0x1018, no HOST_ENDIANNESS
+  /// Times, refusals, capabilities and firmware are those of that device; see adopt().
+  std::shared_ptr<const trace::DeviceProfile> profile{};
   PortType port_type = PortType::Ethernet;
   std::string pcap_path{};           // empty: none
   std::string trace_path{};          // every command, docs/trace-format.md; empty: none
@@ -169,5 +172,13 @@ class Model {
 /// Those that a model of these options has, a timing's own included, "a+b=14" or "none".
 /// InvalidArgument names the word and what is accepted.
 [[nodiscard]] Result<std::string> behaviours_in_force(const Options& options);
+/// Makes `options` those of a device that answers as `profile` says: its port, its function and its
+/// behaviours, before those that are there already. Malformed in one line that begins with `file`
+/// where the model cannot be so.
+[[nodiscard]] Result<void> adopt(Options& options, trace::DeviceProfile profile,
+                                 std::string_view file);
+/// The same of profile.json in a bundle of first-light. System or Malformed in one line that begins
+/// with `path`.
+[[nodiscard]] Result<void> adopt_bundle(Options& options, const std::string& path);
 
 }  // namespace portcullis::model

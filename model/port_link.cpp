@@ -25,6 +25,7 @@ void PortLink::reset() noexcept {
   port_->link_up = !needs_time();
   port_->state = needs_time() ? PortState::Down : PortState::Active;
   port_->lid = port_->sm_lid = 0;
+  port_->subnet = {};
   on_change_(context_);
 }
 
@@ -76,7 +77,7 @@ void PortLink::run_task(void* self, std::uint64_t generation) {
 void PortLink::trained() {
   port_->link_up = true;
   port_->state = PortState::Init;
-  after(kSweepNs, &PortLink::swept);
+  if (!behaviours_->outside_sm) after(kSweepNs, &PortLink::swept);
   changed(prm::PortChangeSubtype::INITIALIZED);
 }
 
@@ -86,6 +87,45 @@ void PortLink::swept() {
   port_->state = PortState::Active;
   changed(prm::PortChangeSubtype::LID);
   changed(prm::PortChangeSubtype::ACTIVE);
+}
+
+/// From where a subnet manager takes a port: INIT -> ARMED -> ACTIVE (osm_link_mgr_process in
+/// do_sweep of opensm's osm_state_mgr.c), or down, from where it trains again.
+bool PortLink::may_become(PortState wanted) const noexcept {
+  const PortState now = port_->state;
+  switch (wanted) {
+    case PortState::Down:
+      return true;
+    case PortState::Armed:
+      return now == PortState::Init || now == PortState::Armed;
+    case PortState::Active:
+      return now == PortState::Armed || now == PortState::Active;
+    default:
+      return false;
+  }
+}
+
+bool PortLink::obey(const PortOrder& order) {
+  if (order.lid == 0 || order.lid >= kMulticastLids) return false;
+  if (order.state && !may_become(*order.state)) return false;
+  const bool is_moved = port_->lid != order.lid;
+  const bool is_renamed = port_->subnet.gid_prefix != order.subnet.gid_prefix;
+  const bool is_activated = order.state == PortState::Active && port_->state != PortState::Active;
+  port_->lid = order.lid;
+  port_->sm_lid = order.sm_lid;
+  port_->subnet = order.subnet;
+  if (order.state) port_->state = *order.state;
+  on_change_(context_);
+  if (is_moved) changed(prm::PortChangeSubtype::LID);
+  if (is_renamed) changed(prm::PortChangeSubtype::GUID);
+  if (is_activated) changed(prm::PortChangeSubtype::ACTIVE);
+  if (order.reregister) changed(prm::PortChangeSubtype::CLIENT_REREG);
+  if (order.state == PortState::Down) {
+    take_down();
+    changed(prm::PortChangeSubtype::DOWN);
+    begin();
+  }
+  return true;
 }
 
 void PortLink::changed(prm::PortChangeSubtype what) {

@@ -3,7 +3,8 @@
 // The port's way from administrative state to traffic, and the events it raises.
 //
 //   Ethernet     up as soon as it may be, or link-up-ms later (model/behaviours.hpp)
-//   InfiniBand   may be up -> trains -> INIT -> a subnet manager gives it a LID -> ACTIVE
+//   InfiniBand   may be up -> trains -> INIT -> a subnet manager gives it a LID -> ACTIVE;
+//                with behaviour outside-sm one on the wire does, by way of ARMED
 //
 // No figure is published for the second: training and sweep take seconds on a fabric, and the
 // values here are assumed. They are long enough for a driver to make the EQ that is to hear of
@@ -15,6 +16,7 @@
 #include "base/clock.hpp"
 #include "model/behaviours.hpp"
 #include "model/eq.hpp"
+#include "model/mad.hpp"
 #include "model/port_settings.hpp"
 #include "model/scheduler.hpp"
 
@@ -43,6 +45,9 @@ class PortLink {
   void start(bool bring_up);
   /// PAOS.admin_status with ase.
   void set_admin(bool up);
+  /// A subnet manager's Set of PortInfo. False: a state that the port cannot go to, or no LID for a
+  /// host; nothing changed.
+  bool obey(const PortOrder& order);
 
  private:
   void begin();
@@ -55,6 +60,7 @@ class PortLink {
   void ethernet_up();
   void trained();
   void swept();
+  [[nodiscard]] bool may_become(PortState wanted) const noexcept;
   void changed(prm::PortChangeSubtype what);
 
   PortSettings* port_;

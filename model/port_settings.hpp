@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "model/port_type.hpp"
@@ -30,6 +31,18 @@ struct RoceAddress {
 /// enum ib_port_state of include/rdma/ib_verbs.h.
 enum class PortState : std::uint8_t { Down = 1, Init = 2, Armed = 3, Active = 4 };
 
+/// What of PortInfo a subnet manager writes and reads back; preset to what ours gives.
+struct SubnetSettings {
+  std::uint64_t mkey = 0;                         // kept, and asked of nobody
+  std::uint64_t gid_prefix = 0xfe80000000000000;  // IB_DEFAULT_GID_PREFIX
+  std::uint16_t mkey_lease_period = 0;
+  std::uint8_t mkey_protection = 0;
+  std::uint8_t neighbor_mtu = 5;     // IB_MTU_4096
+  std::uint8_t operational_vls = 4;  // MLX5_VL_HW_0_3
+  std::uint8_t master_sm_sl = 0;
+  std::uint8_t subnet_timeout = 18;  // 1.07 s, what opensm gives
+};
+
 struct PortSettings {
   static constexpr std::size_t kRoceAddresses = 256;  // roce_cap.roce_address_table_size
 
@@ -43,15 +56,29 @@ struct PortSettings {
   PortState state = PortState::Active;
   std::uint16_t lid = 0;  // 0: the subnet manager has not been here
   std::uint16_t sm_lid = 0;
-  std::uint16_t mtu = 0;                         // pmtu_reg.admin_mtu; 0: never set
-  std::uint16_t vport_mtu = 1500;                // nic_vport_context.mtu
-  std::vector<Mac> unicast;                      // its current_uc_mac_address
+  SubnetSettings subnet;
+  std::uint32_t agent_capabilities = 0;  // limits::kAgentCapabilities, those that are on
+  std::uint16_t mtu = 0;                 // pmtu_reg.admin_mtu; 0: never set
+  std::uint16_t vport_mtu = 1500;        // nic_vport_context.mtu
+  std::vector<Mac> unicast;              // its current_uc_mac_address
+  std::vector<Mac> multicast;            // its list of that kind
+  std::vector<std::uint16_t> vlans;      // likewise; they decide nothing
+  bool promisc_uc = false, promisc_mc = false, promisc_all = false;
+  bool vport_up = true;                          // MODIFY_VPORT_STATE
+  std::map<std::uint32_t, Mac> l2_table;         // SET_L2_TABLE_ENTRY, by index
+  bool pause_tx = false, pause_rx = false;       // pfcc_reg.pptx and pprx; no frame says so
   std::array<std::byte, 64> node_description{};  // register NODE_DESC
   std::array<RoceAddress, kRoceAddresses> roce{};
 
+  /// Longest frame that an Ethernet port carries, less the FCS, which is not among a frame's bytes
+  /// here.
+  [[nodiscard]] std::size_t most_frame_bytes() const noexcept {
+    constexpr std::size_t kFcs = 4;
+    return (mtu != 0 ? mtu : kEthernetFrameBytes) - kFcs;
+  }
   /// Of an InfiniBand port only ACTIVE carries more than management datagrams.
   [[nodiscard]] bool carries_data() const noexcept {
-    return link_up && (type == PortType::Ethernet || state == PortState::Active);
+    return link_up && vport_up && (type == PortType::Ethernet || state == PortState::Active);
   }
   /// An EUI-64 of the MAC, as addrconf_addr_eui48 makes one: node, port and system.
   [[nodiscard]] std::uint64_t guid() const noexcept {
@@ -59,11 +86,14 @@ struct PortSettings {
            std::uint64_t{mac[2]} << 40 | std::uint64_t{0xfffe} << 24 | std::uint64_t{mac[3]} << 16 |
            std::uint64_t{mac[4]} << 8 | mac[5];
   }
-  /// Entry 0 of an InfiniBand port's GID table: the default prefix fe80::/64 and the GUID.
+  /// Entry 0 of an InfiniBand port's GID table: the subnet's prefix, fe80::/64 before there is one,
+  /// and the GUID.
   [[nodiscard]] Gid default_gid() const noexcept {
-    Gid gid{0xfe, 0x80};
-    for (std::size_t i = 0; i < 8; ++i)
+    Gid gid;
+    for (std::size_t i = 0; i < 8; ++i) {
+      gid[i] = static_cast<std::uint8_t>(subnet.gid_prefix >> (56 - 8 * i));
       gid[8 + i] = static_cast<std::uint8_t>(guid() >> (56 - 8 * i));
+    }
     return gid;
   }
 };

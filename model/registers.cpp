@@ -8,10 +8,6 @@
 namespace portcullis::model {
 namespace {
 
-// Firmware 16.35.4506, the one that the timing figures are from.
-constexpr std::uint32_t kFwMajor = 16;
-constexpr std::uint32_t kFwMinor = 35;
-constexpr std::uint32_t kFwSub = 4506;
 // Linux looks every 2 s and worries after three looks at the same value (mlx5/core/health.c), so
 // any faster count will do.
 constexpr std::uint64_t kHealthCountNs = 10 * kNsPerMs;
@@ -26,8 +22,12 @@ void show(std::byte* cell, std::uint32_t value) noexcept {
 
 }  // namespace
 
-InitSegment::InitSegment(std::span<std::byte> bar, std::uint32_t cmdif_rev) noexcept
-    : registers_(bar), bytes_(bar.first(prm::mlx5_init_seg::bytes)), cmdif_rev_(cmdif_rev) {}
+InitSegment::InitSegment(std::span<std::byte> bar, std::uint32_t cmdif_rev,
+                         const FirmwareVersion& firmware) noexcept
+    : registers_(bar),
+      bytes_(bar.first(prm::mlx5_init_seg::bytes)),
+      cmdif_rev_(cmdif_rev),
+      firmware_(firmware) {}
 
 void InitSegment::power_on(std::uint64_t now_ns) noexcept {
   dma_fill(bytes_, std::byte{0});
@@ -70,14 +70,14 @@ void InitSegment::restore_queue_sizes() const noexcept {
 }
 
 void InitSegment::show_identity() const noexcept {
-  show(registers_.cell<"fw_rev">(), prm::fw_rev(kFwMajor, kFwMinor));
-  show(registers_.cell<"cmdif_rev_fw_sub">(), prm::cmdif_rev_fw_sub(cmdif_rev_, kFwSub));
+  show(registers_.cell<"fw_rev">(), prm::fw_rev(firmware_.major, firmware_.minor));
+  show(registers_.cell<"cmdif_rev_fw_sub">(), prm::cmdif_rev_fw_sub(cmdif_rev_, firmware_.sub));
   show(registers_.cell<"initializing">(), ready_ ? 0 : prm::kInitializing);
 }
 
 void InitSegment::show_health() const noexcept {
   constexpr std::uint32_t kConnectX5HwId = 0x20d;
-  show(registers_.cell<"health.fw_ver">(), prm::fw_rev(kFwMajor, kFwMinor));
+  show(registers_.cell<"health.fw_ver">(), prm::fw_rev(firmware_.major, firmware_.minor));
   show(registers_.cell<"health.hw_id">(), kConnectX5HwId);
   show(registers_.cell<"health.rfr_severity">(), synd_ == 0 ? 0 : prm::kRfr << 24);
   show(registers_.cell<"health.synd">(), std::uint32_t{synd_} << 16);

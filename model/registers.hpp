@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/device.hpp"
+#include "model/profile.hpp"
 #include "prm/enums.hpp"
 #include "prm/init_segment.hpp"
 #include "prm/view.hpp"
@@ -23,7 +24,8 @@ class InitSegment {
   static constexpr std::uint32_t kLogCommandStride = 6;
 
   /// `bar` is BAR0 from its start. `cmdif_rev` is what the device claims to speak.
-  InitSegment(std::span<std::byte> bar, std::uint32_t cmdif_rev) noexcept;
+  InitSegment(std::span<std::byte> bar, std::uint32_t cmdif_rev,
+              const FirmwareVersion& firmware) noexcept;
 
   /// Reset values; `initializing` is set until set_ready().
   void power_on(std::uint64_t now_ns) noexcept;
@@ -51,6 +53,7 @@ class InitSegment {
   prm::Registers<prm::mlx5_init_seg> registers_;
   std::span<std::byte> bytes_;
   std::uint32_t cmdif_rev_;
+  FirmwareVersion firmware_;
   std::uint64_t next_restore_ns_ = 0;
   std::uint32_t counter_ = 0;
   std::uint8_t synd_ = 0;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,8 @@
 #include "model/cq.hpp"
 #include "model/dma.hpp"
 #include "model/eq.hpp"
+#include "model/ethernet/frame_outlet.hpp"
+#include "model/ethernet/port_counters.hpp"
 #include "model/mkey.hpp"
 #include "model/model.hpp"
 #include "model/port_settings.hpp"
@@ -46,10 +49,13 @@ struct TransportDeps {
   const Behaviours* behaviours = &no_behaviours;
   QCounterTable* q_counters = nullptr;
   FlowTables* flows = nullptr;
-  /// The receive queues behind a TIR; null: there are none, and such a frame is lost.
-  void (*deliver_to_tir)(void* context, std::uint32_t tirn,
-                         std::span<const std::byte> frame) = nullptr;
-  void* tir_context = nullptr;
+  /// The receive queues behind a TIR; null: there are none, and such a frame is lost. `is_own`: the
+  /// function sent it.
+  std::function<void(const FlowDecision& decision, std::span<const std::byte> frame, bool is_own)>
+      deliver_to_tir{};
+  /// outlet() has room again.
+  std::function<void()> room_for_frames{};
+  PortCounters* port_counters = nullptr;      // null: nobody counts Ethernet frames
   SharedReceives* shared_receives = nullptr;  // null: no QP has one
   /// What an atomic fetched goes to memory in the host's order, else big-endian.
   const bool* host_endian_atomics = &kHostEndian;
@@ -117,6 +123,9 @@ class Transport {
   Verdict destroy_qp(std::uint32_t qpn);
   /// Fills the context of QUERY_QP, which is zeroed.
   Verdict query_qp(std::uint32_t qpn, prm::View<prm::qpc> context);
+
+  /// Where Ethernet frames that are no packets of a queue pair go out.
+  [[nodiscard]] FrameOutlet& outlet() noexcept;
 
   /// Whether packets have passed to `qpn` since it connected: flow steering's "hot".
   [[nodiscard]] bool has_received(std::uint32_t qpn) const noexcept;

@@ -5,9 +5,11 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "prm/counter_commands.hpp"
 #include "prm/enums.hpp"
+#include "prm/ethernet_commands.hpp"
 #include "prm/object_commands.hpp"
 #include "prm/opcodes.hpp"
 #include "prm/qp_commands.hpp"
@@ -144,6 +146,31 @@ constexpr std::array kNamings{
     Naming{Opcode::CREATE_TIR, Act::Creates, Kind::Tir, at<prm::create_tir_out, "tirn">()},
     Naming{Opcode::DESTROY_TIR, Act::Destroys, Kind::Tir, at<prm::destroy_tir_in, "tirn">()},
 
+    Naming{Opcode::QUERY_RQ, Act::Uses, Kind::Rq, at<prm::query_rq_in, "rqn">()},
+    Naming{Opcode::CREATE_TIR, Act::Uses, Kind::Rqt,
+           at<prm::create_tir_in, "ctx.indirect_table">()},
+    Naming{Opcode::MODIFY_TIR, Act::Uses, Kind::Tir, at<prm::modify_tir_in, "tirn">()},
+    Naming{Opcode::QUERY_TIR, Act::Uses, Kind::Tir, at<prm::query_tir_in, "tirn">()},
+
+    Naming{Opcode::CREATE_TIS, Act::Uses, Kind::TransportDomain,
+           at<prm::create_tis_in, "ctx.transport_domain">()},
+    Naming{Opcode::CREATE_TIS, Act::Creates, Kind::Tis, at<prm::create_tis_out, "tisn">()},
+    Naming{Opcode::MODIFY_TIS, Act::Uses, Kind::Tis, at<prm::modify_tis_in, "tisn">()},
+    Naming{Opcode::QUERY_TIS, Act::Uses, Kind::Tis, at<prm::query_tis_in, "tisn">()},
+    Naming{Opcode::DESTROY_TIS, Act::Destroys, Kind::Tis, at<prm::destroy_tis_in, "tisn">()},
+    Naming{Opcode::CREATE_SQ, Act::Uses, Kind::Pd, at<prm::create_sq_in, "ctx.wq.pd">()},
+    Naming{Opcode::CREATE_SQ, Act::Uses, Kind::Cq, at<prm::create_sq_in, "ctx.cqn">()},
+    Naming{Opcode::CREATE_SQ, Act::Uses, Kind::Uar, at<prm::create_sq_in, "ctx.wq.uar_page">()},
+    Naming{Opcode::CREATE_SQ, Act::Uses, Kind::Tis, at<prm::create_sq_in, "ctx.tis_num_0">()},
+    Naming{Opcode::CREATE_SQ, Act::Creates, Kind::Sq, at<prm::create_sq_out, "sqn">()},
+    Naming{Opcode::MODIFY_SQ, Act::Uses, Kind::Sq, at<prm::modify_sq_in, "sqn">()},
+    Naming{Opcode::QUERY_SQ, Act::Uses, Kind::Sq, at<prm::query_sq_in, "sqn">()},
+    Naming{Opcode::DESTROY_SQ, Act::Destroys, Kind::Sq, at<prm::destroy_sq_in, "sqn">()},
+    Naming{Opcode::CREATE_RQT, Act::Creates, Kind::Rqt, at<prm::create_rqt_out, "rqtn">()},
+    Naming{Opcode::MODIFY_RQT, Act::Uses, Kind::Rqt, at<prm::modify_rqt_in, "rqtn">()},
+    Naming{Opcode::QUERY_RQT, Act::Uses, Kind::Rqt, at<prm::query_rqt_in, "rqtn">()},
+    Naming{Opcode::DESTROY_RQT, Act::Destroys, Kind::Rqt, at<prm::destroy_rqt_in, "rqtn">()},
+
     Naming{Opcode::ALLOC_XRCD, Act::Creates, Kind::Xrcd, at<prm::alloc_xrcd_out, "xrcd">()},
     Naming{Opcode::DEALLOC_XRCD, Act::Destroys, Kind::Xrcd, at<prm::dealloc_xrcd_in, "xrcd">()},
     Naming{Opcode::CREATE_XRC_SRQ, Act::Uses, Kind::Pd,
@@ -168,6 +195,10 @@ constexpr std::array kNamings{
     Naming{Opcode::DESTROY_RMP, Act::Destroys, Kind::SharedReceive,
            at<prm::destroy_rmp_in, "rmpn">()},
 };
+
+/// The receive queues that a table is filled with stand behind the layout: where the list begins.
+constexpr std::array kQueueLists{std::pair{Opcode::CREATE_RQT, prm::create_rqt_in::bytes},
+                                 std::pair{Opcode::MODIFY_RQT, prm::modify_rqt_in::bytes}};
 
 /// Nothing when the message ends before the field: its handler refuses it, or nobody hears.
 std::optional<std::uint64_t> read(std::span<const std::byte> message, const prm::Place& place) {
@@ -243,6 +274,16 @@ Verdict UserContexts::admit(const Command& command) const {
       return refuse(naming.kind == Kind::Mkey ? CommandStatus::BAD_PARAM_ERR  // see commands.hpp
                                               : CommandStatus::BAD_RES_ERR,
                     kNotItsOwn);
+  }
+  for (const auto& [opcode, start] : kQueueLists) {
+    if (opcode != head.opcode) continue;
+    constexpr prm::Place kQueue = at<prm::rq_num, "rq_num">();
+    for (std::size_t entry = start; entry < command.in.size(); entry += prm::rq_num::bytes) {
+      const auto number =
+          static_cast<std::uint32_t>(read(command.in.subspan(entry), kQueue).value_or(0));
+      if (number != 0 && !may_use(head.uid, {Kind::Rq, number}))
+        return refuse(CommandStatus::BAD_RES_ERR, kNotItsOwn);
+    }
   }
   return {};
 }

@@ -34,6 +34,9 @@ class UserContexts {
     TransportDomain,
     Rq,
     Tir,
+    Tis,
+    Sq,
+    Rqt,
     Xrcd,
     SharedReceive,
   };

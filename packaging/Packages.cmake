@@ -90,7 +90,8 @@ meant stands in /etc/portcullis/leased.toml.")
 portcullis_package(documents portcullis-doc doc
   "documents of Portcullis"
   "What a revoke promises and what that rests on, one page for each program,
-the protocol of leased, formats of files, and examples.")
+the protocol of leased, formats of files, and examples; the same as a site,
+with the API reference, in /usr/share/doc/portcullis/html.")
 
 # ---- What one has and the others have not ------------------------------------------------------
 
@@ -111,6 +112,17 @@ set(CPACK_DEBIAN_SERVICE_PACKAGE_SUGGESTS "portcullis-doc")
 foreach(component PYTHON DOCUMENTS)
   set(CPACK_DEBIAN_${component}_PACKAGE_ARCHITECTURE all)
 endforeach()
+
+# The site that `./dev docs` makes, of the pages as they are now.
+set(site ${PROJECT_BINARY_DIR}/docs/site)
+add_custom_target(site ALL
+                  COMMAND ${CMAKE_COMMAND} -E env SOURCE_DATE_EPOCH=${epoch} TZ=UTC
+                          ${PORTCULLIS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/build.py
+                          --pages ${pages} --out ${site}
+                  COMMENT "The documents as a site" VERBATIM)
+add_dependencies(site pages)
+install(DIRECTORY ${site}/html COMPONENT documents DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        PATTERN .buildinfo EXCLUDE)
 
 install(FILES ${PROJECT_SOURCE_DIR}/tools/leased/leased.toml COMPONENT service
         DESTINATION /etc/portcullis)

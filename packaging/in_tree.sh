@@ -37,6 +37,12 @@ done
 [ "$count" -ge 15 ] || fail "as many programs as there should be: $count"
 say "$count programs run: --help, --version, manual page, completions"
 
+site=/usr/share/doc/portcullis/html
+for page in index.html docs/tutorial.html docs/programs/leased.html api/index.html; do
+  [ -s "$site/$page" ] || fail "$page of the site"
+done
+say "the site has $(find "$site" -name '*.html' | wc -l) pages"
+
 leased --config /etc/portcullis/leased.toml --check-config || fail "its configuration"
 getent passwd portcullis >/dev/null || fail "the user"
 systemd-analyze verify /usr/lib/systemd/system/leased.service || fail "the unit"

@@ -67,14 +67,18 @@ def tell(debs: list[pathlib.Path]) -> None:
 
 def judge(debs: list[pathlib.Path]) -> None:
     """lintian: what it says is mended, or has its reason in packaging/overrides."""
-    command = ["lintian", "--fail-on", "error,warning", "--show-overrides",
-               "--tag-display-limit", "0", *map(str, debs)]
+    # With --show-overrides lintian 2.116 fails for tags that are explained too: its lines decide.
+    command = ["lintian", "--fail-on", "none", "--show-overrides", "--tag-display-limit", "0",
+               *map(str, debs)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     said = [line for line in ended.stdout.splitlines() if not line.startswith("N: ") or
             len(line) > 3]
     print("\n".join(said))
     if ended.returncode != 0:
         raise PackageError(f"lintian: status {ended.returncode} {ended.stderr.strip()}")
+    found = sum(line.startswith(("E: ", "W: ")) for line in said)
+    if found != 0:
+        raise PackageError(f"lintian: {found} errors and warnings, each in a line above")
     explained = sum(line.startswith("O: ") for line in said)
     print(f"lintian: no error and no warning; {explained} tags are explained")
 

@@ -74,6 +74,7 @@ Result<void> read_roce(CommandChannel& commands, Capabilities& caps) {
   caps.r_roce_min_src_udp_port = roce.get<"r_roce_min_src_udp_port">();
   caps.r_roce_max_src_udp_port = roce.get<"r_roce_max_src_udp_port">();
   caps.qp_ts_format = roce.get<"qp_ts_format">();
+  caps.forced_loopback = roce.get<"fl_rc_qp_when_roce_enabled">();
   return {};
 }
 
@@ -152,6 +153,10 @@ Result<Capabilities> read_capabilities(CommandChannel& commands) {
   caps.log_max_ra_res_qp = general.get<"log_max_ra_res_qp">();
   caps.atomic = general.get<"atomic">();
   caps.umr_modify_atomic_disabled = general.get<"umr_modify_atomic_disabled">();
+  caps.relaxed_ordering_write = general.get<"relaxed_ordering_write">();
+  // mlx5e_mkey_set_relaxed_ordering of mlx5/core/en_common.c (Linux 6.12) takes either for it.
+  caps.relaxed_ordering_read =
+      general.get<"relaxed_ordering_read">() | general.get<"relaxed_ordering_read_pci_enabled">();
   caps.max_qp_cnt = general.get<"max_qp_cnt">();
   caps.log_max_transport_domain = general.get<"log_max_transport_domain">();
   caps.log_max_rq = general.get<"log_max_rq">();

@@ -37,9 +37,11 @@ namespace portcullis::pmd {
 /// queues behind anything (design: the last slot for pages, three before it for fences).
 enum class SlotClass : std::uint8_t { Common, Fence, Pages };
 
-/// A command in flight. Every ticket must be awaited.
+/// A command in flight. Every ticket must be awaited, and once: a slot is used again, and a channel
+/// whose slots are few tells by the serial number that the command is another now.
 struct Ticket {
   std::uint32_t slot = 0;
+  std::uint32_t serial = 0;  // CommandQueue gives none of those whose low byte is 0
 };
 
 class CommandChannel {

@@ -181,7 +181,7 @@ CommandQueue::CommandQueue(const Device& device, Health& health, DmaBuffer page)
 
 CommandQueue::~CommandQueue() {
   for (Slot& slot : slots_) {
-    if (slot.state == SlotState::Free) continue;
+    if (slot.serial == kFree) continue;
     slot.in.quarantine();
     slot.out.quarantine();
     page_.quarantine();
@@ -219,7 +219,7 @@ Result<Ticket> CommandQueue::submit(std::span<const std::byte> in, std::size_t o
     return refuse(in.size(), out_bytes, slot_class);
   const auto index = static_cast<std::uint32_t>(std::countr_zero(free));
   Slot& slot = slots_[index];
-  if (++token_ == 0) ++token_;
+  if (static_cast<std::uint8_t>(++serial_) == 0) ++serial_;
   slot.out_bytes = static_cast<std::uint32_t>(out_bytes);
   slot.has_mailboxes = in.size() > prm::kCmdInlineBytes || out_bytes > prm::kCmdInlineBytes;
   Mailboxes mailboxes;
@@ -230,11 +230,11 @@ Result<Ticket> CommandQueue::submit(std::span<const std::byte> in, std::size_t o
     mailboxes = {slot.in.first(), slot.out.first()};
   }
   free &= free - 1;
-  slot.state = SlotState::InFlight;
+  slot.serial = serial_;
   std::copy_n(in.data(), slot.header.size(), slot.header.data());
-  hand_over(slot.entry, in, slot.out_bytes, token_, mailboxes);
+  hand_over(slot.entry, in, slot.out_bytes, static_cast<std::uint8_t>(serial_), mailboxes);
   Segment(device_->bar).write<"cmd_dbell">(1u << index);
-  return Ticket{index};
+  return Ticket{index, serial_};
 }
 
 Result<Ticket> CommandQueue::refuse(std::size_t in_bytes, std::size_t out_bytes,
@@ -251,8 +251,9 @@ Result<Ticket> CommandQueue::refuse(std::size_t in_bytes, std::size_t out_bytes,
 }
 
 Result<void> CommandQueue::fill_mailboxes(Slot& slot, std::span<const std::byte> in) {
-  auto prepared = slot.in.prepare(in.size(), token_).and_then([&] {
-    return slot.out.prepare(slot.out_bytes, token_);
+  const auto token = static_cast<std::uint8_t>(serial_);
+  auto prepared = slot.in.prepare(in.size(), token).and_then([&] {
+    return slot.out.prepare(slot.out_bytes, token);
   });
   if (!prepared) {
     slot.in.release();
@@ -266,7 +267,9 @@ Result<void> CommandQueue::fill_mailboxes(Slot& slot, std::span<const std::byte>
 }
 
 bool CommandQueue::is_done(Ticket ticket) const noexcept {
-  return ticket.slot < slots_.size() && is_returned(slots_[ticket.slot].entry);
+  if (ticket.slot >= slots_.size()) return false;
+  const Slot& slot = slots_[ticket.slot];
+  return slot.serial != ticket.serial || is_returned(slot.entry);  // over: await() refuses at once
 }
 
 Result<void> CommandQueue::await(Ticket ticket, std::span<std::byte> out,
@@ -274,7 +277,7 @@ Result<void> CommandQueue::await(Ticket ticket, std::span<std::byte> out,
   if (ticket.slot >= slots_.size()) [[unlikely]]
     return refuse(ticket, out.size());
   Slot& slot = slots_[ticket.slot];
-  if (slot.state != SlotState::InFlight || slot.out_bytes != out.size()) [[unlikely]]
+  if (slot.serial != ticket.serial || slot.out_bytes != out.size()) [[unlikely]]
     return refuse(ticket, out.size());
   if (!is_returned(slot.entry) && !wait_for(slot, deadline_ns)) [[unlikely]]
     return give_up_on(ticket.slot);
@@ -285,7 +288,7 @@ Result<void> CommandQueue::await(Ticket ticket, std::span<std::byte> out,
     slot.in.release();
     slot.out.release();
   }
-  slot.state = SlotState::Free;
+  slot.serial = kFree;
   free_slots(slot.slot_class) |= 1u << ticket.slot;
   if (has_lost_slots_) [[unlikely]]
     replace_lost_slots();
@@ -297,7 +300,7 @@ Result<void> CommandQueue::await(Ticket ticket, std::span<std::byte> out,
 }
 
 Result<void> CommandQueue::refuse(Ticket ticket, std::size_t out_bytes) const {
-  if (ticket.slot >= slots_.size() || slots_[ticket.slot].state != SlotState::InFlight)
+  if (ticket.slot >= slots_.size() || slots_[ticket.slot].serial != ticket.serial)
     return fail(Errc::InvalidArgument,
                 fmt::format("no command is in flight in slot {}", ticket.slot));
   return fail(Errc::InvalidArgument, fmt::format("room for {} bytes of output; {} were announced",
@@ -305,15 +308,15 @@ Result<void> CommandQueue::refuse(Ticket ticket, std::size_t out_bytes) const {
 }
 
 bool CommandQueue::wait_for(const Slot& slot, std::uint64_t deadline_ns) {
-  const std::byte* const entry = slot.entry;
-  const auto next_check_ns = [this, deadline_ns] {
-    return std::min(deadline_ns, device_->clock.now_ns() + kSensorIntervalNs);
-  };
   // The sensors are read while the device works; what a function known to be broken says after
   // that is not believed.
-  if (health_->check() != HealthState::Good) return is_returned(entry);
-  device_->relax(next_check_ns());
-  if (is_returned(entry)) return true;
+  if (health_->check() != HealthState::Good) return is_returned(slot.entry);
+  device_->relax(next_check_ns(deadline_ns));
+  return is_returned(slot.entry) || wait_on(slot, deadline_ns);
+}
+
+bool CommandQueue::wait_on(const Slot& slot, std::uint64_t deadline_ns) {
+  const std::byte* const entry = slot.entry;
   // A fence waits for nobody: pages are given and events taken behind it, unless it is late itself,
   // perhaps because firmware wants a page for it.
   const std::uint64_t serve_from_ns =
@@ -325,7 +328,7 @@ bool CommandQueue::wait_for(const Slot& slot, std::uint64_t deadline_ns) {
     return is_returned(entry);
   };
   while (health_->check() == HealthState::Good) {
-    std::uint64_t until_ns = next_check_ns();
+    std::uint64_t until_ns = next_check_ns(deadline_ns);
     if (device_->clock.now_ns() < serve_from_ns) until_ns = std::min(until_ns, serve_from_ns);
     if (wait_until(*device_, until_ns, returned)) return true;
     if (until_ns == deadline_ns) return false;
@@ -333,9 +336,13 @@ bool CommandQueue::wait_for(const Slot& slot, std::uint64_t deadline_ns) {
   return is_returned(entry);
 }
 
+std::uint64_t CommandQueue::next_check_ns(std::uint64_t deadline_ns) const {
+  return std::min(deadline_ns, device_->clock.now_ns() + kSensorIntervalNs);
+}
+
 Result<void> CommandQueue::give_up_on(std::uint32_t index) {
   Slot& slot = slots_[index];
-  slot.state = SlotState::Quarantined;
+  slot.serial = kQuarantined;
   --usable_[static_cast<std::size_t>(slot.slot_class)];
   has_lost_slots_ = true;
   replace_lost_slots();

@@ -85,13 +85,15 @@ class CommandQueue final : public CommandChannel {
   /// where it is wrong.
   static constexpr std::uint64_t kFenceAloneNs = kNsPerMs;
 
-  enum class SlotState : std::uint8_t { Free, InFlight, Quarantined };
+  /// In place of the serial number of a command in flight; no command has one of these.
+  static constexpr std::uint32_t kFree = 0x100;
+  static constexpr std::uint32_t kQuarantined = 0x200;
   struct Slot {
     std::byte* entry;
     SlotClass slot_class;
     MailboxChain in;
     MailboxChain out;
-    SlotState state = SlotState::Free;
+    std::uint32_t serial = kFree;
     bool has_mailboxes = false;
     std::uint32_t out_bytes = 0;
     std::array<std::byte, prm::cmd_in::bytes> header{};  // of the input, for the error line
@@ -106,6 +108,8 @@ class CommandQueue final : public CommandChannel {
   [[nodiscard]] Result<void> refuse(Ticket ticket, std::size_t out_bytes) const;
   [[nodiscard]] Result<void> fill_mailboxes(Slot& slot, std::span<const std::byte> in);
   [[nodiscard]] bool wait_for(const Slot& slot, std::uint64_t deadline_ns);
+  [[nodiscard]] bool wait_on(const Slot& slot, std::uint64_t deadline_ns);
+  [[nodiscard]] std::uint64_t next_check_ns(std::uint64_t deadline_ns) const;
   [[nodiscard]] Result<void> give_up_on(std::uint32_t slot);
   void replace_lost_slots() noexcept;
 
@@ -121,7 +125,7 @@ class CommandQueue final : public CommandChannel {
   std::array<std::uint32_t, kClasses> usable_{};  // slots not in quarantine, by class
   std::function<void()> idle_;
   std::uint64_t timeout_ns_ = kDefaultTimeoutNs;
-  std::uint8_t token_ = 0;
+  std::uint32_t serial_ = 0;  // of the last command; its low byte is the token, and never 0
   bool verify_answers_ = false;
   bool has_lost_slots_ = false;
 };

@@ -67,7 +67,6 @@ class CompletionRing {
   [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
   [[nodiscard]] std::uint32_t size() const noexcept { return mask_ + 1; }
   [[nodiscard]] std::uint32_t log_size() const noexcept { return log_size_; }
-  [[nodiscard]] std::uint32_t consumer_index() const noexcept { return consumer_index_; }
   [[nodiscard]] Iova ring_iova() const noexcept { return ring_memory_.iova(); }
   [[nodiscard]] Iova record_iova() const noexcept { return record_memory_.iova(); }
   void set_cqn(std::uint32_t cqn) noexcept { cqn_ = cqn; }

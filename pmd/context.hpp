@@ -11,10 +11,22 @@
 #include "base/device.hpp"
 #include "base/dma_memory.hpp"
 #include "pmd/command_channel.hpp"
-#include "pmd/key_variants.hpp"
 #include "pmd/uar_map.hpp"
 
 namespace portcullis::pmd {
+
+/// The low bytes of memory keys. The index of a destroyed key is given again; the byte is ours, and
+/// is what tells an old client's key from the new one. One allocator for a function, whoever makes
+/// the keys: a byte comes again after 256 others.
+class KeyVariants {
+ public:
+  [[nodiscard]] std::uint8_t next() noexcept { return next_++; }
+  /// The next one is `next`, whatever was given: for who wants a key byte to come again.
+  void restart(std::uint8_t next) noexcept { next_ = next; }
+
+ private:
+  std::uint8_t next_ = 0;
+};
 
 /// From QUERY_HCA_CAP, current values, after SET_HCA_CAP. Names as in cmd_hca_cap and roce_cap.
 struct Capabilities {
@@ -47,7 +59,10 @@ struct Capabilities {
   std::uint32_t r_roce_min_src_udp_port = 0;
   std::uint32_t r_roce_max_src_udp_port = 0;
   std::uint32_t vport_group_manager = 0;
-  std::uint32_t qp_ts_format = 0;  // roce_cap; 0: free running only
+  std::uint32_t qp_ts_format = 0;            // roce_cap; 0: free running only
+  std::uint32_t forced_loopback = 0;         // roce_cap.fl_rc_qp_when_roce_enabled
+  std::uint32_t relaxed_ordering_write = 0;  // that a key may ask for; none here does
+  std::uint32_t relaxed_ordering_read = 0;
 };
 
 class Uar;
@@ -61,6 +76,10 @@ struct Context {
   const Uar* uar = nullptr;      // the function's own UAR, for objects that bring none
   /// Its kernel driver keeps it: addresses, link, bus mastering and reset are the kernel's.
   bool is_kept = false;
+  /// A key that is for one QP names it (mkc.qpn), where the device takes that.
+  bool binds_keys = true;
+  /// Packets from the port to itself are forced back (ads.fl).
+  bool forces_loopback = false;
   /// The longest frame that its Ethernet port carries, as frame_bytes() counts; 0: nobody asked.
   std::uint32_t frame_bytes = 0;
   std::uint8_t eqn = 0;  // the asynchronous EQ; a CQ that is polled names it too

@@ -111,6 +111,7 @@ Result<void> Hca::run_steps(const Options& options) {
   PORTCULLIS_TRY(step("UAR", allocate_uar()));
   PORTCULLIS_TRY(step("event queue", create_event_queue(options.log_event_entries)));
   PORTCULLIS_TRY(step("capabilities in force", note_capabilities()));
+  PORTCULLIS_TRY(step("loopback", note_wishes(options)));
   PORTCULLIS_TRY(step("RoCE", enable_roce()));
   PORTCULLIS_TRY(step("port", bring_up_port(options.link_wait_ms)));
   PORTCULLIS_TRY(step("length of frames", widen_frames()));
@@ -202,6 +203,17 @@ Result<void> Hca::create_event_queue(std::uint32_t log_entries) {
 Result<void> Hca::note_capabilities() {
   PORTCULLIS_TRY_ASSIGN(context_.caps, read_capabilities(*context_.commands));
   return {};
+}
+
+/// dr_send_allow_fl of mlx5_core asks the same capability before it sets ads.fl.
+Result<void> Hca::note_wishes(const Options& options) {
+  context_.binds_keys = options.binds_keys;
+  context_.forces_loopback = options.forces_loopback;
+  const bool ethernet = context_.caps.port_type == prm::number(prm::PortType::ETH);
+  if (!options.forces_loopback || !ethernet || context_.caps.forced_loopback != 0) return {};
+  return fail(Errc::Unsupported,
+              "packets cannot be forced back to this port (roce_cap.fl_rc_qp_when_roce_enabled is "
+              "0); loopback=plain is accepted");
 }
 
 Result<void> Hca::enable_roce() {

@@ -37,6 +37,8 @@ struct HcaOptions {
   std::uint64_t link_wait_ms = 10'000;
   /// The device signs its answers where it can, and each is checked. Linux does not ask for it.
   bool checks_answers = true;
+  bool binds_keys = true;        // see Context
+  bool forces_loopback = false;  // the same; Unsupported where the device does not offer it
   /// Given the command queue, returns the channel that every command of the function goes by from
   /// then on: one that records, say. It must outlive the function. May be empty.
   std::function<CommandChannel&(CommandChannel& queue)> present_commands = {};
@@ -103,6 +105,7 @@ class Hca final : public Function {
   [[nodiscard]] Result<void> allocate_uar();
   [[nodiscard]] Result<void> create_event_queue(std::uint32_t log_entries);
   [[nodiscard]] Result<void> note_capabilities();
+  [[nodiscard]] Result<void> note_wishes(const Options& options);
   [[nodiscard]] Result<void> enable_roce();
   [[nodiscard]] Result<void> bring_up_port(std::uint64_t link_wait_ms);
   [[nodiscard]] Result<void> widen_frames();

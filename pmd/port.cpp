@@ -22,10 +22,10 @@ std::string describe(PortState state) {
          (state.link_up ? "up" : "down");
 }
 
-Result<void> set_port_up(CommandChannel& commands) {
+Result<void> set_port_admin(CommandChannel& commands, bool is_up) {
   prm::Buffer<prm::paos_reg> data;
   data.set<"local_port", 1u>();
-  data.set<"admin_status", prm::PortStatus::UP>();
+  data.put<"admin_status">(is_up ? prm::PortStatus::UP : prm::PortStatus::DOWN);
   data.set<"ase", 1u>();
   return write_register(commands, prm::RegisterId::PAOS, data);
 }

@@ -25,9 +25,12 @@ struct PortState {
 /// "admin up, link down".
 [[nodiscard]] std::string describe(PortState state);
 
-/// ACCESS_REG write of PAOS: administratively up, as opening a network interface does
-/// (mlx5_set_port_admin_status of Linux).
-[[nodiscard]] Result<void> set_port_up(CommandChannel& commands);
+/// ACCESS_REG write of PAOS: administratively up or down, as opening and closing a network
+/// interface does (mlx5_set_port_admin_status of Linux).
+[[nodiscard]] Result<void> set_port_admin(CommandChannel& commands, bool is_up);
+[[nodiscard]] inline Result<void> set_port_up(CommandChannel& commands) {
+  return set_port_admin(commands, true);
+}
 /// QUERY_VPORT_STATE of the function's own vport, which a virtual function has too
 /// (mlx5e_update_carrier of Linux).
 [[nodiscard]] Result<PortState> query_port_state(CommandChannel& commands);

@@ -88,6 +88,7 @@ void put_path(prm::Buffer<prm::init2rtr_qp_in>& in, const RocePath& path, std::u
   in.put<"qpc.primary_address_path.tclass">(path.traffic_class);
   in.put<"qpc.primary_address_path.flow_label">(path.flow_label);
   in.set<"qpc.primary_address_path.vhca_port_num", kPort>();
+  in.put<"qpc.primary_address_path.fl">(path.is_forced_back ? 1 : 0);
   std::copy(path.remote_gid.bytes.begin(), path.remote_gid.bytes.end(),
             in.bytes<"qpc.primary_address_path.rgid_rip">().begin());
 }
@@ -95,6 +96,7 @@ void put_path(prm::Buffer<prm::init2rtr_qp_in>& in, const RocePath& path, std::u
 /// Of the same subnet: no GRH.
 void put_infiniband_path(prm::Buffer<prm::init2rtr_qp_in>& in, const RocePath& path) {
   in.put<"qpc.primary_address_path.rlid">(path.remote_lid);
+  in.put<"qpc.primary_address_path.fl">(path.is_forced_back ? 1 : 0);
   in.set<"qpc.primary_address_path.vhca_port_num", kPort>();
 }
 

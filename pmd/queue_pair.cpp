@@ -34,8 +34,9 @@ Result<std::unique_ptr<WorkQueues>> make_queues(const Context& context, const Ua
     return fail(Errc::InvalidArgument,
                 "receives of 2^" + std::to_string(options.log_receive_pieces) +
                     " pieces; at most 2^" + std::to_string(ReceiveQueue::kMostLogPieces));
+  const auto log_send_blocks = options.sends ? std::optional(options.log_sq_size) : std::nullopt;
   return WorkQueues::create(*context.arena, uar.page(),
-                            {options.log_sq_size, options.log_rq_size, options.log_receive_pieces});
+                            {log_send_blocks, options.log_rq_size, options.log_receive_pieces});
 }
 
 /// Receive queue of a context: none, or its size and stride (create_kernel_qp of mlx5_ib).
@@ -76,7 +77,11 @@ Result<QueuePair> QueuePair::create(const Context& context, const ProtectionDoma
   in.set<"qpc.pm_state", prm::number(prm::QpPathMigration::MIGRATED)>();
   put_receive_queue(in, qp.queues_->receive());
   put_service(in, options.service, qp.pdn_);
-  in.put<"qpc.log_sq_size">(options.log_sq_size);
+  // create_kernel_qp of mlx5_ib says no_sq where no send was asked for.
+  if (options.sends)
+    in.put<"qpc.log_sq_size">(options.log_sq_size);
+  else
+    in.set<"qpc.no_sq", 1>();
   in.put<"qpc.ts_format">(prm::number(context.caps.qp_ts_format != 0
                                           ? prm::QpcTimestampFormat::DEFAULT
                                           : prm::QpcTimestampFormat::FREE_RUNNING));

@@ -38,6 +38,8 @@ struct QueuePairOptions {
   std::uint8_t counter_set = 0;
   /// RC, or REG_UMR for a queue of UMRs (pmd/umr_queue.hpp), which talks to nobody.
   prm::QpServiceType service = prm::QpServiceType::RC;
+  /// False: no send queue, as of a responder; posting is refused and log_sq_size not looked at.
+  bool sends = true;
 };
 
 /// INIT to RTR: the peer, and what we answer to it.

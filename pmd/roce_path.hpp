@@ -20,6 +20,8 @@ struct RocePath {
   std::uint8_t traffic_class = 0;  // DSCP above two bits of ECN
   std::uint32_t flow_label = 0;    // 20 bits; 0: the UDP source port follows from the QP numbers
   std::uint8_t priority = 0;       // 802.1p, 0 to 7
+  /// The peer is on this port, and packets come back whatever the address and the link (ads.fl).
+  bool is_forced_back = false;
   /// Of the peer where the port is InfiniBand; that alone leads there, everything above is RoCE's.
   std::uint16_t remote_lid = 0;
 };

@@ -19,14 +19,14 @@ std::uint64_t control_flags(std::uint8_t fm_ce_se) noexcept {
 }  // namespace
 
 SendQueue::SendQueue(std::span<std::byte> ring, std::byte* record, std::span<std::byte> uar_page,
-                     std::uint32_t log_size)
+                     std::optional<std::uint32_t> log_size)
     : ring_(ring.data()),
-      mask_((std::uint32_t{1} << log_size) - 1),
-      limit_(std::uint32_t{1} << log_size),
+      mask_(log_size ? (std::uint32_t{1} << *log_size) - 1 : ~std::uint32_t{0}),
+      limit_(size_blocks()),
       control_flags_{control_flags(0), control_flags(prm::kCtrlCqUpdate)},
       record_(record + prm::record_byte(prm::kSndDbr)),
       doorbells_(uar_page.subspan(prm::kBfOffset, 2 * kDoorbellBufferBytes).data()),
-      slot_memory_(std::make_unique<Slot[]>(std::size_t{1} << log_size)) {
+      slot_memory_(std::make_unique<Slot[]>(size_blocks())) {
   slots_ = slot_memory_.get();
   reset();
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/cells.hpp"
@@ -37,10 +38,10 @@ class SendQueue {
   static constexpr std::uint32_t kMaxInlineBytes = kMaxWqeBytes - kInlineHeaderBytes;
   static constexpr std::uint32_t kMaxGather = kMaxWqeBytes / kSegmentBytes - 2;
 
-  /// `ring` holds 2^log_size basic blocks; `record` a doorbell record; `uar_page` the cells. All
-  /// must outlive the queue.
+  /// `ring` holds 2^log_size basic blocks, or none: nothing can be posted; `record` a doorbell
+  /// record; `uar_page` the cells. All must outlive the queue.
   SendQueue(std::span<std::byte> ring, std::byte* record, std::span<std::byte> uar_page,
-            std::uint32_t log_size);
+            std::optional<std::uint32_t> log_size);
   SendQueue(const SendQueue&) = delete;
   SendQueue& operator=(const SendQueue&) = delete;
 
@@ -117,7 +118,7 @@ class SendQueue {
   // What a post touches, together.
   std::byte* ring_;
   Slot* slots_;
-  std::uint32_t mask_;
+  std::uint32_t mask_;      // all ones: of no block
   std::uint32_t head_ = 0;  // the next block to fill
   std::uint32_t limit_;     // the first block that is not free
   prm::QpNumber qpn_{};

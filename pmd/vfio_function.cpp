@@ -24,6 +24,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pmd/device_control.hpp"
 #include "pmd/pci_ids.hpp"
 
 namespace portcullis::pmd {
@@ -308,6 +309,28 @@ Device VfioFunction::device() noexcept {
                 .clock = Clock::wall(),
                 .relax = Relax(&pause_briefly, nullptr),
                 .description = "vfio " + bdf_};
+}
+
+std::optional<bool> VfioFunction::relaxed_ordering() const {
+  // The PCI Express capability is one of the list that begins at PCI_CAPABILITY_LIST; a list longer
+  // than the space that it lies in goes round.
+  constexpr int kMostCapabilities = 48;
+  constexpr std::uint8_t kAligned = 0xfc;
+  const auto read = [this](std::uint64_t at, auto& value) {
+    return pread(fd_, &value, sizeof value, static_cast<off_t>(configuration_at_ + at)) ==
+           static_cast<ssize_t>(sizeof value);
+  };
+  std::uint8_t at = 0;
+  if (!read(PCI_CAPABILITY_LIST, at)) return std::nullopt;
+  for (int i = 0; i < kMostCapabilities && (at &= kAligned) != 0; ++i) {
+    std::array<std::uint8_t, 2> head{};  // id, next
+    if (!read(at, head)) return std::nullopt;
+    std::uint16_t control = 0;
+    if (head[0] == PCI_CAP_ID_EXP && read(at + PCI_EXP_DEVCTL, control))
+      return relaxed_ordering_of(control, ids_.device);
+    at = head[1];
+  }
+  return std::nullopt;
 }
 
 Result<void> VfioFunction::set_bus_master(bool on) {

@@ -82,6 +82,7 @@ class VfioFunction final : public PciFunction {
   [[nodiscard]] std::uint16_t vendor_id() const override { return ids_.vendor; }
   [[nodiscard]] std::uint16_t device_id() const override { return ids_.device; }
   [[nodiscard]] Result<void> set_bus_master(bool on) override;
+  [[nodiscard]] std::optional<bool> relaxed_ordering() const override;
   [[nodiscard]] Result<void> reset() override;
 
  private:

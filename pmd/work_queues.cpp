@@ -11,7 +11,7 @@ namespace portcullis::pmd {
 namespace {
 
 std::size_t send_bytes(const WorkQueueSizes& sizes) noexcept {
-  return prm::kSendWqeBlockBytes << sizes.log_send_blocks;
+  return sizes.log_send_blocks ? prm::kSendWqeBlockBytes << *sizes.log_send_blocks : 0;
 }
 
 std::size_t receive_bytes(const WorkQueueSizes& sizes) noexcept {
@@ -34,7 +34,9 @@ Result<std::unique_ptr<WorkQueues>> WorkQueues::create(DmaArena& arena,
                                                        std::span<std::byte> uar_page,
                                                        const WorkQueueSizes& asked) {
   const WorkQueueSizes sizes = whole_blocks(asked);
-  const std::size_t bytes = send_bytes(sizes) + receive_bytes(sizes);
+  // Without either queue there is memory all the same: CREATE_QP names a page.
+  const std::size_t bytes =
+      std::max<std::size_t>(send_bytes(sizes) + receive_bytes(sizes), prm::kSendWqeBlockBytes);
   if (bytes > DmaArena::kBlockBytes)
     return fail(Errc::InvalidArgument, "queues of " + std::to_string(bytes) +
                                            " bytes together; at most " +

@@ -19,8 +19,8 @@
 namespace portcullis::pmd {
 
 struct WorkQueueSizes {
-  std::uint32_t log_send_blocks = 0;
-  std::optional<std::uint32_t> log_receives;  // none: no receive queue
+  std::optional<std::uint32_t> log_send_blocks = 0;  // none: no send queue
+  std::optional<std::uint32_t> log_receives;         // none: no receive queue
   std::uint32_t log_receive_pieces = 0;
 };
 

@@ -111,6 +111,8 @@ Variant capability_of(std::uint16_t op_mod) {
       return {"capability", &layout_info<cmd_hca_cap>};
     case CapType::FLOW_TABLE:
       return {"capability", &layout_info<flow_table_nic_cap>};
+    case CapType::ATOMIC:
+      return {"capability", &layout_info<atomic_caps>};
     case CapType::ROCE:
       return {"capability", &layout_info<roce_cap>};
     default:

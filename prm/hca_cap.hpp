@@ -2,7 +2,10 @@
 //
 // Capability pages of QUERY_HCA_CAP and SET_HCA_CAP.
 // Source of every layout here: struct mlx5_ifc_NAME_bits of include/linux/mlx5/mlx5_ifc.h of Linux
-// 6.1; tests/prm holds each against that header.
+// 6.1; tests/prm holds each against that header. Whether keys may ask for relaxed ordering of READs
+// is named as Linux 6.12 has it: relaxed_ordering_read, at 0x32a, where the device can, and
+// relaxed_ordering_read_pci_enabled where, too, its configuration space lets it. Older firmware
+// says only the latter, and 6.1 calls it relaxed_ordering_read.
 #pragma once
 
 #include "prm/layout.hpp"
@@ -58,7 +61,7 @@ struct cmd_hca_cap : Layout<"cmd_hca_cap", 0x800,
     Field<"log_max_cq", 0xdb, 0x5>,
     Field<"log_max_eq_sz", 0xe0, 0x8>,
     Field<"relaxed_ordering_write", 0xe8, 0x1>,
-    Field<"relaxed_ordering_read", 0xe9, 0x1>,
+    Field<"relaxed_ordering_read_pci_enabled", 0xe9, 0x1>,
     Field<"log_max_mkey", 0xea, 0x6>,
     Reserved<0xf0, 0x8>,
     Field<"dump_fill_mkey", 0xf8, 0x1>,
@@ -250,7 +253,8 @@ struct cmd_hca_cap : Layout<"cmd_hca_cap", 0x800,
     Field<"log_max_mcg", 0x318, 0x8>,
     Reserved<0x320, 0x3>,
     Field<"log_max_transport_domain", 0x323, 0x5>,
-    Reserved<0x328, 0x3>,
+    Reserved<0x328, 0x2>,
+    Field<"relaxed_ordering_read", 0x32a, 0x1>,
     Field<"log_max_pd", 0x32b, 0x5>,
     Reserved<0x330, 0xb>,
     Field<"log_max_xrcd", 0x33b, 0x5>,

@@ -12,6 +12,11 @@
 #include "prm/counter_commands.hpp"
 #include "prm/cqe.hpp"
 #include "prm/eqe.hpp"
+#include "prm/ethernet_cap.hpp"
+#include "prm/ethernet_commands.hpp"
+#include "prm/ethernet_port_commands.hpp"
+#include "prm/ethernet_registers.hpp"
+#include "prm/ethernet_wqe.hpp"
 #include "prm/flow_cap.hpp"
 #include "prm/flow_commands.hpp"
 #include "prm/hca_cap.hpp"
@@ -110,7 +115,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<paos_reg>, layout_info<ptys_reg>, layout_info<pmtu_reg>, layout_info<pvlc_reg>,
     // vport_commands.hpp
     layout_info<hca_vport_context>, layout_info<query_hca_vport_context_in>,
-    layout_info<query_hca_vport_context_out>, layout_info<query_hca_vport_gid_in>,
+    layout_info<query_hca_vport_context_out>, layout_info<modify_hca_vport_context_in>,
+    layout_info<modify_hca_vport_context_out>, layout_info<query_hca_vport_gid_in>,
     layout_info<query_hca_vport_gid_out>, layout_info<query_hca_vport_pkey_in>,
     layout_info<query_hca_vport_pkey_out>, layout_info<pkey>, layout_info<mad_ifc_in>,
     layout_info<mad_ifc_out>,
@@ -163,6 +169,35 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<mlx5_wqe_mkey_context_seg>,
     // cqe.hpp
     layout_info<mlx5_cqe64>, layout_info<mlx5_err_cqe>,
+    // ethernet_cap.hpp
+    layout_info<per_protocol_networking_offload_caps>,
+    // ethernet_commands.hpp
+    layout_info<tisc>, layout_info<create_tis_in>, layout_info<create_tis_out>,
+    layout_info<modify_tis_bitmask>, layout_info<modify_tis_in>, layout_info<modify_tis_out>,
+    layout_info<destroy_tis_in>, layout_info<destroy_tis_out>, layout_info<query_tis_in>,
+    layout_info<query_tis_out>, layout_info<sqc>, layout_info<create_sq_in>,
+    layout_info<create_sq_out>, layout_info<modify_sq_in>, layout_info<modify_sq_out>,
+    layout_info<destroy_sq_in>, layout_info<destroy_sq_out>, layout_info<query_sq_in>,
+    layout_info<query_sq_out>, layout_info<rq_num>, layout_info<rqtc>, layout_info<create_rqt_in>,
+    layout_info<create_rqt_out>, layout_info<rqt_bitmask>, layout_info<modify_rqt_in>,
+    layout_info<modify_rqt_out>, layout_info<destroy_rqt_in>, layout_info<destroy_rqt_out>,
+    layout_info<query_rqt_in>, layout_info<query_rqt_out>, layout_info<query_rq_in>,
+    layout_info<query_rq_out>, layout_info<modify_tir_bitmask>, layout_info<modify_tir_in>,
+    layout_info<modify_tir_out>, layout_info<query_tir_in>, layout_info<query_tir_out>,
+    // ethernet_port_commands.hpp
+    layout_info<set_l2_table_entry_in>, layout_info<set_l2_table_entry_out>,
+    layout_info<query_l2_table_entry_in>, layout_info<query_l2_table_entry_out>,
+    layout_info<delete_l2_table_entry_in>, layout_info<delete_l2_table_entry_out>,
+    layout_info<vlan_layout>, layout_info<modify_vport_state_in>,
+    layout_info<modify_vport_state_out>, layout_info<query_vport_counter_in>,
+    layout_info<query_vport_counter_out>,
+    // ethernet_registers.hpp
+    layout_info<pfcc_reg>, layout_info<pplr_reg>, layout_info<ppcnt_reg>,
+    layout_info<eth_802_3_cntrs_grp_data_layout>, layout_info<eth_2863_cntrs_grp_data_layout>,
+    layout_info<eth_2819_cntrs_grp_data_layout>, layout_info<eth_per_prio_grp_data_layout>,
+    layout_info<phys_layer_cntrs>,
+    // ethernet_wqe.hpp
+    layout_info<mlx5_wqe_eth_seg>, layout_info<mlx5_ethernet_cqe>,
     // mad.hpp
     layout_info<ib_smp>, layout_info<ib_port_info>, layout_info<ib_node_info>,
 };

@@ -61,6 +61,23 @@ struct query_hca_vport_context_out : Layout<"query_hca_vport_context_out", 0x108
     Reserved<0x40, 0x40>,
     Nested<"hca_vport_context", 0x80, hca_vport_context>> {};
 
+struct modify_hca_vport_context_in : Layout<"modify_hca_vport_context_in", 0x1080,
+    Field<"opcode", 0x0, 0x10>,
+    Reserved<0x10, 0x20>,
+    Field<"op_mod", 0x30, 0x10>,
+    Field<"other_vport", 0x40, 0x1>,
+    Reserved<0x41, 0xb>,
+    Field<"port_num", 0x4c, 0x4>,
+    Field<"vport_number", 0x50, 0x10>,
+    Reserved<0x60, 0x20>,
+    Nested<"hca_vport_context", 0x80, hca_vport_context>> {};
+
+struct modify_hca_vport_context_out : Layout<"modify_hca_vport_context_out", 0x80,
+    Field<"status", 0x0, 0x8>,
+    Reserved<0x8, 0x18>,
+    Field<"syndrome", 0x20, 0x20>,
+    Reserved<0x40, 0x40>> {};
+
 /// gid_index 0xffff asks for the whole table (mlx5_query_hca_vport_gid of mlx5/core/vport.c).
 struct query_hca_vport_gid_in : Layout<"query_hca_vport_gid_in", 0x80,
     Field<"opcode", 0x0, 0x10>,

@@ -15,6 +15,36 @@ tl::unexpected<Error> refuse(std::string text) {
   return fail(Errc::InvalidArgument, text + "; --help lists what is accepted");
 }
 
+/// Where a line goes on below itself: at its text, behind a term, or a bit further in.
+std::size_t goes_on_at(std::string_view line) {
+  constexpr std::size_t kFurther = 4;
+  constexpr std::size_t kColumn = 30;  // where CLI11 begins the text of an option, after one blank
+  const std::size_t term = line.find_first_not_of(' ');
+  if (line[term] == '-' && line[kColumn - 1] == ' ' && line[kColumn] != ' ') return kColumn;
+  const std::size_t text = line.find_first_not_of(' ', line.find("  ", term));
+  if (text <= kColumn) return text;
+  return term == 0 || term > kFurther ? term : term + kFurther;
+}
+
+/// CLI11 leaves it to the terminal to break lines, in the middle of words.
+std::string fitted(std::string_view text) {
+  constexpr std::size_t kColumns = 100;
+  std::string fits;
+  while (!text.empty()) {
+    std::string line(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    while (line.size() > kColumns) {
+      const std::size_t below = goes_on_at(line);
+      const std::size_t blank = line.rfind(' ', kColumns);
+      if (blank == std::string::npos || blank <= below) break;  // one word
+      fits += line.substr(0, line.find_last_not_of(' ', blank) + 1) + "\n";
+      line = std::string(below, ' ') + line.substr(blank + 1);
+    }
+    fits += line + "\n";
+  }
+  return fits;
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> parse_arguments(CLI::App& app,
@@ -24,7 +54,7 @@ Result<std::optional<std::string>> parse_arguments(CLI::App& app,
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    return app.help();
+    return fitted(app.help());
   } catch (const CLI::CallForVersion& version) {
     return std::string(version.what()) + "\n";
   } catch (const CLI::RequiredError& error) {

@@ -8,10 +8,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <system_error>
+
+#include "program/arguments.hpp"
 
 namespace portcullis::program {
 namespace {
@@ -57,8 +61,18 @@ bool fails_to_close() noexcept {
   return copy >= 0 && close(copy) != 0;
 }
 
+/// Where there is no /proc nothing is looked at.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 int run_caught(std::string_view program, const std::function<int()>& body) {
   try {
+    if (const std::string wrong = wrong_argument(command_line()); !wrong.empty()) {
+      std::cerr << program << ": " << wrong << '\n';
+      return kExitArgument;
+    }
     return body();
   } catch (const std::bad_alloc&) {
     std::cerr << program << ": out of memory; what is left here, or ulimit -v, is too little\n";

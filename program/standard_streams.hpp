@@ -15,6 +15,8 @@ namespace portcullis::program {
 /// What was printed, or written to a file, is not all there; whatever the verdict was. EX_IOERR of
 /// sysexits.h, so that no program's own statuses are near.
 inline constexpr int kExitOutputLost = 74;
+/// An argument that no program takes (program/arguments.hpp): EX_USAGE of the same.
+inline constexpr int kExitArgument = 64;
 /// The system had no memory, no thread or no standard stream for it: EX_OSERR of sysexits.h.
 inline constexpr int kExitNoResources = 71;
 

@@ -72,8 +72,10 @@ bool is_better(const Scored& a, const Scored& b) {
   return a.fit.median_error < b.fit.median_error;
 }
 
-FloorFit named(const Scored& scored, std::string mechanism, const std::string& formula) {
+FloorFit named(const Scored& scored, std::string mechanism, const std::string& formula,
+               double value = 0) {
   FloorFit fit = scored.fit;
+  fit.value = static_cast<std::uint64_t>(value);
   fit.mechanism = std::move(mechanism);
   fit.formula = fmt::format("{} + {}", formula, duration(scored.offset_ns));
   return fit;
@@ -95,7 +97,7 @@ FloorFit fit_least_timeout(std::span<const FloorPoint> points) {
     best_exponent = exponent;
   }
   return named(*best, "minimum timeout, budget",
-               fmt::format("(r + 1) max(T, 4.096 us x 2^{})", best_exponent));
+               fmt::format("(r + 1) max(T, 4.096 us x 2^{})", best_exponent), best_exponent);
 }
 
 FloorFit fit_least_total(std::span<const FloorPoint> points) {
@@ -111,7 +113,7 @@ FloorFit fit_least_total(std::span<const FloorPoint> points) {
     best_total = total;
   }
   return named(*best, "minimum total, budget",
-               fmt::format("max({}, (r + 1) T)", duration(best_total)));
+               fmt::format("max({}, (r + 1) T)", duration(best_total)), best_total);
 }
 
 /// How long, by the median, the region went on changing.
@@ -169,7 +171,8 @@ FloorVerdict explain_floor(std::span<const FloorPoint> points) {
       return static_cast<double>(point.last_change_ns) + budget(point);
     });
     fits.push_back(named(served, "cache plus budget",
-                         fmt::format("{} served, (r + 1) T", duration(served_ns(points)))));
+                         fmt::format("{} served, (r + 1) T", duration(served_ns(points))),
+                         served_ns(points)));
   } else {
     fits.push_back(named(score(points, budget), "budget", "(r + 1) T"));
     fits.push_back(named(
@@ -180,7 +183,8 @@ FloorVerdict explain_floor(std::span<const FloorPoint> points) {
   const std::size_t plain = fits.size();
   fits.push_back(fit_least_timeout(points));
   fits.push_back(fit_least_total(points));
-  fits.push_back(named(score(points, [](const FloorPoint&) { return 0.0; }), "fixed total", "0"));
+  const Scored fixed = score(points, [](const FloorPoint&) { return 0.0; });
+  fits.push_back(named(fixed, "fixed total", "0", fixed.offset_ns));
   return choose(std::move(fits), plain);
 }
 

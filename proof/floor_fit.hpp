@@ -25,8 +25,11 @@ struct FloorPoint {
 
 /// One explanation, as well as it can be made to fit.
 struct FloorFit {
-  std::string mechanism;    // "budget"
-  std::string formula;      // "(r + 1) T + 12 us"
+  std::string mechanism;  // "budget"
+  std::string formula;    // "(r + 1) T + 12 us"
+  /// The number of its own: ns that it was served or that all took, the exponent of the least
+  /// timeout; 0 where it has none.
+  std::uint64_t value = 0;
   double median_error = 0;  // of |seen - said| / seen, over the points
   double share_within = 0;  // of the points within 10 %
   bool is_accepted = false;

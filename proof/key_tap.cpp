@@ -23,14 +23,15 @@ Result<pmd::Ticket> KeyTapChannel::submit(std::span<const std::byte> in, std::si
                                           pmd::SlotClass slot_class) {
   const auto key = slot_class == pmd::SlotClass::Fence ? destroyed_key(in) : std::nullopt;
   if (key && events_->on_step) events_->on_step(*key);
-  PORTCULLIS_TRY_ASSIGN(const pmd::Ticket ticket, inner_->submit(in, out_bytes, slot_class));
+  PORTCULLIS_TRY_ASSIGN(const pmd::Ticket ticket,
+                        PassingChannel::submit(in, out_bytes, slot_class));
   if (key) keys_.insert_or_assign(ticket.slot, *key);
   return ticket;
 }
 
 Result<void> KeyTapChannel::await(pmd::Ticket ticket, std::span<std::byte> out,
                                   std::uint64_t deadline_ns) {
-  auto answered = inner_->await(ticket, out, deadline_ns);
+  auto answered = PassingChannel::await(ticket, out, deadline_ns);
   const auto key = keys_.extract(ticket.slot);
   if (answered && !key.empty() && events_->on_gone) events_->on_gone(key.mapped());
   return answered;

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "lease/key_freer.hpp"
-#include "pmd/command_channel.hpp"
+#include "pmd/passing_channel.hpp"
 
 namespace portcullis::proof {
 
@@ -21,25 +21,18 @@ struct KeyEvents {
   std::function<void(prm::MkeyIndex index)> on_gone = {};
 };
 
-class KeyTapChannel final : public pmd::CommandChannel {
+class KeyTapChannel final : public pmd::PassingChannel {
  public:
   /// Both must outlive it. Hears of the DESTROY_MKEY of fences, and of no other.
   KeyTapChannel(pmd::CommandChannel& inner, const KeyEvents& events) noexcept
-      : inner_(&inner), events_(&events) {}
+      : PassingChannel(inner), events_(&events) {}
 
   [[nodiscard]] Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
                                            pmd::SlotClass slot_class) override;
   [[nodiscard]] Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
                                    std::uint64_t deadline_ns) override;
-  [[nodiscard]] bool is_done(pmd::Ticket ticket) const noexcept override {
-    return inner_->is_done(ticket);
-  }
-  [[nodiscard]] std::uint64_t default_deadline_ns() const override {
-    return inner_->default_deadline_ns();
-  }
 
  private:
-  pmd::CommandChannel* inner_;
   const KeyEvents* events_;
   std::unordered_map<std::uint32_t, prm::MkeyIndex> keys_;  // that a slot takes away
 };

@@ -118,7 +118,8 @@ lease::GrantRequest Tenancy::request_of(const Client& client) const {
                   .psn = kClientPsn,
                   .gid = session_->path().remote_gid,
                   .mac = session_->path().remote_mac,
-                  .lid = session_->path().remote_lid};
+                  .lid = session_->path().remote_lid,
+                  .is_forced_back = session_->path().is_forced_back};
   request.ack_timeout = options_.timeout;
   request.retry_count = options_.retry;
   return request;

@@ -163,6 +163,16 @@ struct Connection::Callbacks {
   static ngtcp2_conn* conn_of(ngtcp2_crypto_conn_ref* reference) {
     return of(reference->user_data).conn_.get();
   }
+  /// Who sends no transport parameters has no QUIC (RFC 9001, 8.2). ngtcp2 0.12 hears of that
+  /// extension where it is there, and without it ends the process with the first packet of 1-RTT
+  /// (conn_write_pkt(), negotiated_version): no certificate has been asked for by then.
+  static int want_parameters(gnutls_session_t session, unsigned /*type*/, unsigned /*when*/,
+                             unsigned is_incoming, const gnutls_datum_t* /*message*/) {
+    auto* reference = static_cast<ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session));
+    if (is_incoming == 0 || ngtcp2_conn_get_remote_transport_params(conn_of(reference)) != nullptr)
+      return 0;
+    return GNUTLS_E_MISSING_EXTENSION;
+  }
 
   static ngtcp2_callbacks both() {
     ngtcp2_callbacks calls{};
@@ -239,6 +249,10 @@ Result<void> Connection::start_session(unsigned flags, const char* purpose,
                                    : ngtcp2_crypto_gnutls_configure_client_session(session);
   if (error != 0 || configured != 0)
     return fail(Errc::System, std::string("TLS: ") + gnutls_strerror(error));
+  // A client's extensions are read with its hello; a server's by when it is done.
+  gnutls_handshake_set_hook_function(
+      session, is_server ? GNUTLS_HANDSHAKE_CLIENT_HELLO : GNUTLS_HANDSHAKE_FINISHED,
+      GNUTLS_HOOK_POST, Callbacks::want_parameters);
   if (is_server) gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
   gnutls_session_set_verify_cert2(session, wanted_.data(), is_server ? 1 : 2, 0);
   return {};
@@ -463,13 +477,23 @@ void Connection::take(StreamId id, std::span<const std::byte> bytes, bool is_las
     send(id, {}, true);
 }
 
+void Connection::add_unread(StreamId id, std::size_t bytes) noexcept {
+  unread_bytes_ += bytes;
+  if (ngtcp2_is_bidi_stream(id) != 0) answer_bytes_ += bytes;
+}
+
+void Connection::take_unread(StreamId id, std::size_t bytes) noexcept {
+  unread_bytes_ -= bytes;
+  if (ngtcp2_is_bidi_stream(id) != 0) answer_bytes_ -= bytes;
+}
+
 void Connection::acknowledge(StreamId id, std::uint64_t upto) {
   const auto at = streams_.find(id);
   if (at == streams_.end()) return;
   Stream& stream = at->second;
   while (!stream.out.empty() && stream.out_begin + stream.out.front().size() <= upto) {
     stream.out_begin += stream.out.front().size();
-    unread_bytes_ -= stream.out.front().size();
+    take_unread(id, stream.out.front().size());
     stream.out.pop_front();
   }
 }
@@ -477,7 +501,7 @@ void Connection::acknowledge(StreamId id, std::uint64_t upto) {
 void Connection::forget(StreamId id) {
   const auto at = streams_.find(id);
   if (at == streams_.end()) return;
-  for (const auto& frame : at->second.out) unread_bytes_ -= frame.size();
+  for (const auto& frame : at->second.out) take_unread(id, frame.size());
   half_bytes_ -= at->second.in.rest().size();
   streams_.erase(at);
 }
@@ -501,7 +525,7 @@ void Connection::answer(StreamId id, wire::FrameBytes frame) {
 void Connection::send(StreamId id, wire::FrameBytes frame, bool is_last) {
   const auto at = streams_.find(id);
   if (end_ || at == streams_.end() || at->second.is_last) return;
-  unread_bytes_ += frame.size();
+  add_unread(id, frame.size());
   at->second.out_end += frame.size();
   if (!frame.empty()) at->second.out.push_back(std::move(frame));
   at->second.is_last = is_last;
@@ -554,10 +578,10 @@ std::vector<ngtcp2_vec> Connection::unsent(Stream& stream) {
 }
 
 /// The other side does not want the rest. What ngtcp2 was given it may still look at.
-void Connection::drop_unsent(Stream& stream) {
+void Connection::drop_unsent(StreamId id, Stream& stream) {
   while (!stream.out.empty() && stream.out_end - stream.out.back().size() >= stream.sent) {
     stream.out_end -= stream.out.back().size();
-    unread_bytes_ -= stream.out.back().size();
+    take_unread(id, stream.out.back().size());
     stream.out.pop_back();
   }
   stream.is_last = true;
@@ -613,7 +637,7 @@ std::size_t Connection::write_packet(ngtcp2_path_storage& path, std::span<std::u
     if (written == NGTCP2_ERR_STREAM_DATA_BLOCKED) {
       at->second.is_blocked = true;
     } else if (written == NGTCP2_ERR_STREAM_SHUT_WR) {
-      drop_unsent(at->second);
+      drop_unsent(at->first, at->second);
     } else if (written == NGTCP2_ERR_STREAM_NOT_FOUND) {
       forget(at->first);
     } else {

@@ -116,6 +116,8 @@ class Connection {
   [[nodiscard]] const std::vector<std::byte>& goodbye() const noexcept { return goodbye_packet_; }
   /// Bytes that the other side has not acknowledged.
   [[nodiscard]] std::size_t unread_bytes() const noexcept { return unread_bytes_; }
+  /// Of those, what is no notice.
+  [[nodiscard]] std::size_t unread_answer_bytes() const noexcept { return answer_bytes_; }
   /// Something waits to be sent, for a stream's turn or the other side's leave.
   [[nodiscard]] bool has_unsent() const noexcept { return !pending_.empty(); }
   /// Of the verified other side.
@@ -160,7 +162,10 @@ class Connection {
   void send_waiting_notices();
   void be_verified();
   [[nodiscard]] std::string objection_to_server() const;
-  void drop_unsent(Stream& stream);
+  void drop_unsent(StreamId id, Stream& stream);
+  /// Bytes of that stream's came to what is not acknowledged, or left it.
+  void add_unread(StreamId id, std::size_t bytes) noexcept;
+  void take_unread(StreamId id, std::size_t bytes) noexcept;
   void fail_with(int error);
   void end_by_peer();
   [[nodiscard]] std::string tls_failure() const;
@@ -187,7 +192,8 @@ class Connection {
   std::deque<StreamId> pending_;          // of those, who may have something to send, in turns
   std::deque<wire::FrameBytes> notices_;  // that no stream is free for
   std::size_t unread_bytes_ = 0;
-  std::size_t half_bytes_ = 0;  // of frames that are not whole
+  std::size_t answer_bytes_ = 0;  // of those, on streams that have requests
+  std::size_t half_bytes_ = 0;    // of frames that are not whole
   bool is_ready_ = false;
   std::optional<std::string> end_;
   bool says_goodbye_ = false;

@@ -43,9 +43,9 @@ class DropRule {
     (void)deadline_ns;
     return false;
   }
-  /// How to learn how many leases are ACTIVE; empty: nobody can tell. A rule that drops for more
-  /// than one lease asks before it does.
-  virtual void ask_for_active(const std::function<std::uint32_t()>& active) { (void)active; }
+  /// From now on `active` tells how many leases are ACTIVE; empty: nobody can. A rule that drops
+  /// for more than one lease calls it before it does.
+  virtual void set_active_count(const std::function<std::uint32_t()>& active) { (void)active; }
   /// The entry drops from here on. Returns by `deadline_ns`. Installing what is installed is an
   /// error: this generation refuses an occupied index.
   [[nodiscard]] virtual Result<void> install(const DropTarget& target,

@@ -65,7 +65,7 @@ class FlowDrop final : public DropRule {
   [[nodiscard]] Result<void> remove(const DropTarget& target, std::uint64_t deadline_ns) override;
 
   /// Without it every function-scope entry is skipped unless allowed.
-  void ask_for_active(const std::function<std::uint32_t()>& active) override { active_ = active; }
+  void set_active_count(const std::function<std::uint32_t()>& active) override { active_ = active; }
   [[nodiscard]] Shape shape() const noexcept { return group_.shape(); }
   [[nodiscard]] const SelfTestVerdict& verdict() const noexcept { return verdict_; }
   /// "RDMA_RX dst-qp (scope lease), verified: stops new and running connections".

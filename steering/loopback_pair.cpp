@@ -15,7 +15,24 @@ namespace {
 constexpr std::size_t kRegionBytes = 32768;
 constexpr std::uint32_t kLogCompletions = 7;
 
+Result<void> connect(pmd::QueuePair& qp, const pmd::RocePath& path, prm::QpNumber remote_qpn,
+                     prm::QpcMtu mtu) {
+  PORTCULLIS_TRY(qp.to_init({.remote_write = true}));
+  pmd::RtrAttributes rtr;
+  rtr.path = path;
+  rtr.remote_qpn = remote_qpn;
+  rtr.mtu = mtu;
+  PORTCULLIS_TRY(qp.to_rtr(rtr));
+  return qp.to_rts({});  // 67 ms by default, and seven retries: half a second
+}
+
 }  // namespace
+
+Result<void> connect_pair(pmd::QueuePair& requester, pmd::QueuePair& responder,
+                          const pmd::RocePath& path, prm::QpcMtu mtu) {
+  PORTCULLIS_TRY(connect(requester, path, responder.number(), mtu));
+  return connect(responder, path, requester.number(), mtu);
+}
 
 LoopbackPair::LoopbackPair(const pmd::Context& context, const pmd::RocePath& path, DmaMemory region,
                            pmd::ProtectionDomain pd, pmd::MemoryKey key, pmd::CompletionQueue cq,
@@ -29,28 +46,20 @@ LoopbackPair::LoopbackPair(const pmd::Context& context, const pmd::RocePath& pat
       requester_(std::move(requester)),
       responder_(std::move(responder)) {}
 
-Result<void> LoopbackPair::connect(pmd::QueuePair& qp, const pmd::RocePath& path,
-                                   prm::QpNumber remote_qpn) {
-  PORTCULLIS_TRY(qp.to_init({.remote_write = true}));
-  pmd::RtrAttributes rtr;
-  rtr.path = path;
-  rtr.remote_qpn = remote_qpn;
-  PORTCULLIS_TRY(qp.to_rtr(rtr));
-  return qp.to_rts({});  // 67 ms by default, and seven retries: half a second
-}
-
 Result<std::unique_ptr<LoopbackPair>> LoopbackPair::create(const pmd::Context& context,
-                                                           const pmd::RocePath& path) {
+                                                           const pmd::RocePath& path,
+                                                           const Options& options) {
   PORTCULLIS_TRY_ASSIGN(auto region, DmaMemory::create(*context.device.dma, kRegionBytes));
   PORTCULLIS_TRY_ASSIGN(auto pd, pmd::ProtectionDomain::create(context));
-  PORTCULLIS_TRY_ASSIGN(
-      auto key, pmd::MemoryKey::create_mtt(context, pd, pmd::MemoryRange::zero_based(region),
-                                           {.local_write = true, .remote_write = true}));
   PORTCULLIS_TRY_ASSIGN(auto cq, pmd::CompletionQueue::create(context, kLogCompletions));
   PORTCULLIS_TRY_ASSIGN(auto requester, pmd::QueuePair::create(context, pd, cq));
   PORTCULLIS_TRY_ASSIGN(auto responder, pmd::QueuePair::create(context, pd, cq));
-  PORTCULLIS_TRY(connect(requester, path, responder.number()));
-  PORTCULLIS_TRY(connect(responder, path, requester.number()));
+  PORTCULLIS_TRY_ASSIGN(auto key,
+                        pmd::MemoryKey::create_mtt(
+                            context, pd, pmd::MemoryRange::zero_based(region),
+                            {.local_write = true, .remote_write = true},
+                            options.key_names_qp ? responder.number() : pmd::MemoryKey::kAnyQp));
+  PORTCULLIS_TRY(connect_pair(requester, responder, path, options.mtu));
   return std::unique_ptr<LoopbackPair>(
       new LoopbackPair(context, path, std::move(region), std::move(pd), std::move(key),
                        std::move(cq), std::move(requester), std::move(responder)));

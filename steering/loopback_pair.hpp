@@ -20,11 +20,25 @@
 
 namespace portcullis::steering {
 
+/// To RTS, each the other's peer, with the right to be written to: 67 ms, and seven retries.
+[[nodiscard]] Result<void> connect_pair(pmd::QueuePair& requester, pmd::QueuePair& responder,
+                                        const pmd::RocePath& path,
+                                        prm::QpcMtu mtu = prm::QpcMtu::MTU_1024);
+
 class LoopbackPair {
  public:
+  struct Options {
+    prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
+    bool key_names_qp = false;  // mkc.qpn is the responder's number
+  };
   /// `path` leads from the port to itself. `context` must outlive it.
   [[nodiscard]] static Result<std::unique_ptr<LoopbackPair>> create(const pmd::Context& context,
-                                                                    const pmd::RocePath& path);
+                                                                    const pmd::RocePath& path,
+                                                                    const Options& options);
+  [[nodiscard]] static Result<std::unique_ptr<LoopbackPair>> create(const pmd::Context& context,
+                                                                    const pmd::RocePath& path) {
+    return create(context, path, {});
+  }
   /// The responder, as an entry at `index` names it.
   [[nodiscard]] DropTarget target(std::uint32_t index) const noexcept;
   /// Posts a WRITE of `value` in one packet, and does not wait.
@@ -44,8 +58,6 @@ class LoopbackPair {
   LoopbackPair(const pmd::Context& context, const pmd::RocePath& path, DmaMemory region,
                pmd::ProtectionDomain pd, pmd::MemoryKey key, pmd::CompletionQueue cq,
                pmd::QueuePair requester, pmd::QueuePair responder);
-  [[nodiscard]] static Result<void> connect(pmd::QueuePair& qp, const pmd::RocePath& path,
-                                            prm::QpNumber remote_qpn);
 
   const pmd::Context* context_;
   pmd::RocePath path_;

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include "pfc/bound/residence_bound.hpp"
 #include "pfc/topology_json.hpp"
+#include "program/input_file.hpp"
 
 namespace portcullis::tools {
 namespace {
@@ -19,26 +18,16 @@ constexpr std::uint64_t kMostMs = 3'600'000;  // as Options::residence_ms of a L
 constexpr std::uint32_t kLargestFrame = 4096 + 118;
 
 Result<pfc::Topology> read_fabric(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad())
-    return fail(Errc::InvalidArgument, fmt::format("--fabric {}: it cannot be read", path));
-  PORTCULLIS_TRY_ASSIGN(auto topology, pfc::parse_topology(text, path));
+  constexpr std::size_t kMostBytes = std::size_t{1} << 32U;
+  auto text = program::read_input(path, kMostBytes);
+  if (!text) return fail(Errc::InvalidArgument, "--fabric " + text.error().text);
+  PORTCULLIS_TRY_ASSIGN(auto topology, pfc::parse_topology(*text, path));
   if (topology.routes.empty())
     return fail(Errc::InvalidArgument,
                 fmt::format("{}: routes: none, and nothing bounds data that is none of its flows; "
                             "the routes of the fabric are accepted",
                             path));
   return topology;
-}
-
-std::string why_none(const pfc::Topology& topology, const pfc::bound::ResidenceBound& bound) {
-  std::string text;
-  for (std::size_t i = 0; i < bound.circle.size(); ++i)
-    text +=
-        fmt::format("{}{} waits for {}", i == 0 ? "" : ", ", topology.links[bound.circle[i]].name,
-                    topology.links[bound.circle[(i + 1) % bound.circle.size()]].name);
-  return text.empty() ? bound.reason : text;
 }
 
 }  // namespace
@@ -70,7 +59,8 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
   PORTCULLIS_TRY_ASSIGN(const auto bound, pfc::bound::bound_residence(topology, wanted));
   const double ms = std::ceil(bound.most * topology.units.time_s * 1e3);
   if (!std::isfinite(ms)) {
-    const std::string why = why_none(topology, bound);
+    const std::string why =
+        bound.circle.empty() ? bound.reason : pfc::bound::circle_text(topology, bound);
     if (options.told_ms == 0)
       return fail(Errc::InvalidArgument,
                   fmt::format("--fabric {}: no bound on how late a packet may be: {}; another "

@@ -116,20 +116,29 @@ int act(int argc, char** argv) {
       "A ConnectX-5 in software, offered to a virtual machine over vfio-user or to another "
       "process.",
       "hca-server"};
-  std::string mac, port_type = "eth";
+  std::string mac, port_type = "eth", profile;
   Offer offer;
   model::Options options;
   add_offer(app, offer);
-  app.add_option("--timing", options.timing,
-                 "how long commands take: " + joined(model::timing_names()))
-      ->type_name("NAME")
-      ->capture_default_str();
+  auto* const timing = app.add_option("--timing", options.timing,
+                                      "how long commands take: " + joined(model::timing_names()))
+                           ->type_name("NAME")
+                           ->capture_default_str();
   app.add_option("--behaviour", options.behaviours, "findings and misbehaviour, listed below")
       ->type_name("NAME[=VALUE]+..")
       ->delimiter('+');
-  app.add_option("--port-type", port_type, "eth: Ethernet with RoCEv2 (default); ib: InfiniBand")
-      ->type_name("eth|ib");
-  app.add_flag("--vf", options.virtual_function, "be a virtual function (15b3:1018)");
+  auto* const port = app.add_option("--port-type", port_type,
+                                    "eth: Ethernet with RoCEv2 (default); ib: InfiniBand")
+                         ->type_name("eth|ib");
+  auto* const vf =
+      app.add_flag("--vf", options.virtual_function, "be a virtual function (15b3:1018)");
+  app.add_option("--profile", profile,
+                 "a bundle of first-light: answer as that device did (not with --timing,\n"
+                 "--port-type, --vf)")
+      ->type_name("BUNDLE")
+      ->excludes(timing)
+      ->excludes(port)
+      ->excludes(vf);
   app.add_option("--wire", offer.wire,
                  "join the port to a socket, as QEMU's -netdev dgram and stream speak:\n"
                  "dgram,local=ADDRESS,remote=ADDRESS | stream,listen=ADDRESS |\n"
@@ -163,6 +172,9 @@ int act(int argc, char** argv) {
   }
 
   if (const auto given = take_port(port_type, mac, options); !given) return refuse(given.error());
+  if (!profile.empty())
+    if (const auto taken = model::adopt_bundle(options, profile); !taken)
+      return refuse(taken.error());
   options.on_recording_lost = program::note_lost_file;
   const auto served = run(offer, std::move(options));
   return served ? 0 : refuse(served.error());

@@ -53,7 +53,7 @@ Result<pmd::Ticket> SlotLoad::NotingChannel::submit(std::span<const std::byte> i
     work->create.assign(in.begin(), in.end());
     work->create_out_bytes = out_bytes;
   }
-  return inner_->submit(in, out_bytes, slot_class);
+  return PassingChannel::submit(in, out_bytes, slot_class);
 }
 
 Result<void> SlotLoad::start() {

@@ -15,10 +15,10 @@
 
 #include "base/dma_memory.hpp"
 #include "base/result.hpp"
-#include "pmd/command_channel.hpp"
 #include "pmd/completion_queue.hpp"
 #include "pmd/context.hpp"
 #include "pmd/memory_key.hpp"
+#include "pmd/passing_channel.hpp"
 #include "pmd/protection_domain.hpp"
 #include "pmd/queue_pair.hpp"
 #include "prm/opcodes.hpp"
@@ -59,25 +59,14 @@ class SlotLoad {
     bool is_in_flight = false;
   };
   /// Passes commands on and keeps the bytes of the last CREATE_MKEY and CREATE_QP.
-  class NotingChannel final : public pmd::CommandChannel {
+  class NotingChannel final : public pmd::PassingChannel {
    public:
     NotingChannel(pmd::CommandChannel& inner, Work& key, Work& qp) noexcept
-        : inner_(&inner), key_(&key), qp_(&qp) {}
+        : PassingChannel(inner), key_(&key), qp_(&qp) {}
     [[nodiscard]] Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
                                              pmd::SlotClass slot_class) override;
-    [[nodiscard]] Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
-                                     std::uint64_t deadline_ns) override {
-      return inner_->await(ticket, out, deadline_ns);
-    }
-    [[nodiscard]] bool is_done(pmd::Ticket ticket) const noexcept override {
-      return inner_->is_done(ticket);
-    }
-    [[nodiscard]] std::uint64_t default_deadline_ns() const override {
-      return inner_->default_deadline_ns();
-    }
 
    private:
-    pmd::CommandChannel* inner_;
     Work* key_;
     Work* qp_;
   };

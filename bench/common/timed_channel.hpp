@@ -9,33 +9,26 @@
 #include <optional>
 
 #include "base/device.hpp"
-#include "pmd/command_channel.hpp"
+#include "pmd/passing_channel.hpp"
 #include "prm/opcodes.hpp"
 
 namespace portcullis::bench {
 
-class TimedChannel final : public pmd::CommandChannel {
+class TimedChannel final : public pmd::PassingChannel {
  public:
   /// Both must outlive it. Times commands with `opcode` only.
   TimedChannel(pmd::CommandChannel& inner, const Device& device, prm::Opcode opcode) noexcept
-      : inner_(&inner), device_(&device), opcode_(opcode) {}
+      : PassingChannel(inner), device_(&device), opcode_(opcode) {}
 
   [[nodiscard]] Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
                                            pmd::SlotClass slot_class) override;
   [[nodiscard]] Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
                                    std::uint64_t deadline_ns) override;
-  [[nodiscard]] bool is_done(pmd::Ticket ticket) const noexcept override {
-    return inner_->is_done(ticket);
-  }
-  [[nodiscard]] std::uint64_t default_deadline_ns() const override {
-    return inner_->default_deadline_ns();
-  }
 
   /// The time of the last such command, once.
   [[nodiscard]] std::optional<std::uint64_t> take() noexcept;
 
  private:
-  pmd::CommandChannel* inner_;
   const Device* device_;
   prm::Opcode opcode_;
   std::optional<std::uint64_t> started_ns_;

@@ -48,6 +48,7 @@ class Section:
 @dataclasses.dataclass
 class Help:
     words: list[str]  # what calls it: ["leasectl", "pki", "init"]
+    text: str = ""  # as it was printed
     usage: list[str] = dataclasses.field(default_factory=list)
     sections: list[Section] = dataclasses.field(default_factory=list)
     commands: list["Help"] = dataclasses.field(default_factory=list)
@@ -132,7 +133,7 @@ def heading(line: str, before: str, after: str) -> tuple[str, str] | None:
 
 
 def parse(text: str, words: list[str]) -> Help:
-    help_ = Help(words, sections=[Section("DESCRIPTION")])
+    help_ = Help(words, text, sections=[Section("DESCRIPTION")])
     lines = [line.rstrip() for line in text.splitlines()]
     # An option group of CLI11 is more options, further in.
     lines = [line for line in lines if line.strip() not in ("one of them", "Options:")

@@ -3,7 +3,8 @@
 
     pages.py --summary TEXT --version VERSION --out DIR PROGRAM
 
-writes DIR/NAME.1 for man, DIR/NAME.bash for bash and DIR/_NAME for zsh.
+writes DIR/NAME.1 for man, DIR/NAME.bash for bash, DIR/_NAME for zsh, and DIR/NAME.md, which
+docs/site/build.py puts behind docs/programs/NAME.md.
 """
 
 import argparse
@@ -73,6 +74,19 @@ def manual_page(help_: Help, summary: str, version: str) -> str:
     also = "The documents of Portcullis: docs/ of its tree, /usr/share/doc/portcullis installed."
     lines += [also if name == "portcullis" else rf"\fBportcullis\fR(1). {also}"]
     return "\n".join(lines) + "\n"
+
+
+# ---- the site ----------------------------------------------------------------------------------
+
+
+def markdown(help_: Help) -> str:
+    """Each help as it is printed, the program's own first."""
+    lines = ["## What it says itself", ""]
+    for found in all_helps(help_):
+        if found is not help_:
+            lines += [f"### {' '.join(found.words)}", ""]
+        lines += ["```text", *found.text.rstrip("\n").split("\n"), "```", ""]
+    return "\n".join(lines)
 
 
 # ---- completions -------------------------------------------------------------------------------
@@ -211,6 +225,7 @@ def main(arguments: list[str]) -> int:
         return 1
     options.out.mkdir(parents=True, exist_ok=True)
     for file, text in ((f"{name}.1", manual_page(help_, options.summary, options.version)),
+                       (f"{name}.md", markdown(help_)),
                        (f"{name}.bash", bash_completion(help_)),
                        (f"_{name}", zsh_completion(help_))):
         (options.out / file).write_text(text, encoding="utf-8")

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "failover/classify/alike.hpp"
+#include "failover/classify/buffer.hpp"
 #include "failover/classify/meeting.hpp"
 #include "failover/classify/rules.hpp"
 
@@ -89,6 +90,8 @@ bool promise(Contract& contract, Proviso proviso) {
       return !std::exchange(contract.is_nothing_later, true);
     case Proviso::QueuePairFenced:
       return !std::exchange(contract.are_queues_fenced, true);
+    case Proviso::CompletionPolled:  // of a buffer alone
+      return false;
   }
   return false;
 }
@@ -225,8 +228,7 @@ class GroupAdvice {
     for (const Candidate& other : candidates_)
       if (other.number != one.number) others.requests.push_back(other.number);
     if (!others.requests.empty()) c.conditions.push_back(std::move(others));
-    explain(one, only_if_words(dump_[one.number]), std::move(*as_is.machine));
-    return {};
+    return explain(one, only_if_words(dump_[one.number]), std::move(as_is));
   }
   /// Never, where it is the repost that breaks what is safe without one: with all that can be
   /// promised, and first attempts that execute in posting order.
@@ -255,18 +257,20 @@ class GroupAdvice {
       return {};
     }
     c.advice = Advice::Never;
-    explain(one, never_words(dump_[one.number]), std::move(*told.machine));
-    return {};
+    return explain(one, never_words(dump_[one.number]), std::move(told));
   }
-  void explain(const Candidate& one, Words words, Machine machine) {
+  /// Nothing is refused without the run that shows it, which time or memory may not suffice for.
+  Result<void> explain(const Candidate& one, Words words, Told told) {
     Classification& c = advice_[one.number];
-    c.trace = shortest_violation(machine, false, ~std::uint64_t{0});
-    c.machine = std::move(machine);
+    c.trace = shortest_violation(*told.machine, false, ~std::uint64_t{0}, stop_);
+    if (!c.trace) return too_much(c);
+    c.machine = std::move(told.machine);
     c.reason = std::move(words.reason);
     c.lemma = std::move(words.lemma);
-    if (is_plain()) return;
+    if (is_plain()) return {};
     c.lemma.clear();
     c.reason = fmt::format("explored with {}: {}", companions(one), name_of(c.trace->violation));
+    return {};
   }
   /// The provisos of `set`, unless fewer of them are enough; false when that is undecided.
   Result<bool> attempt(const Candidate& one, unsigned set) {
@@ -363,7 +367,7 @@ class GroupAdvice {
       conditions.push_back(std::move(order));
     }
     if (r.status_name.empty()) conditions.push_back({Requirement::Kind::QueuePairFailed, {}});
-    if (carries_data(*r.opcode) && r.length.value_or(1) != 0)
+    if ((carries_data(*r.opcode) || *r.opcode == Opcode::Send) && r.length.value_or(1) != 0)
       conditions.push_back({Requirement::Kind::SourceUnchanged, {}});
     if (*r.opcode == Opcode::CompareSwap && r.compare_add != r.swap)
       conditions.push_back({Requirement::Kind::ResultUnknown, {}});
@@ -477,6 +481,20 @@ const char* name_of(Advice advice) noexcept {
   return "?";
 }
 
+const char* name_of(BufferAdvice::Answer answer) noexcept {
+  switch (answer) {
+    case BufferAdvice::Answer::None:
+      return "none";
+    case BufferAdvice::Answer::Reuse:
+      return "reuse";
+    case BufferAdvice::Answer::OnlyIf:
+      return "only-if";
+    case BufferAdvice::Answer::NoAdvice:
+      return "no-advice";
+  }
+  return "?";
+}
+
 const char* name_of(Proviso proviso) noexcept {
   switch (proviso) {
     case Proviso::FenceDone:
@@ -489,6 +507,8 @@ const char* name_of(Proviso proviso) noexcept {
       return "nothing-later";
     case Proviso::QueuePairFenced:
       return "queue-pair-fenced";
+    case Proviso::CompletionPolled:
+      return "completion-polled";
   }
   return "?";
 }
@@ -507,6 +527,10 @@ const char* name_of(Requirement::Kind kind) noexcept {
       return "result-unknown";
     case Requirement::Kind::EvidenceIsLast:
       return "evidence-is-last";
+    case Requirement::Kind::BufferUnshared:
+      return "buffer-unshared";
+    case Requirement::Kind::NotPostedAgain:
+      return "not-posted-again";
   }
   return "?";
 }
@@ -535,6 +559,7 @@ Result<std::vector<Classification>> classify(const Dump& given, const std::atomi
     advice[i].reason = plain[i];
     if (dump[i].outcome == Outcome::Completed) advice[i].advice = Advice::Never;
   }
+  PORTCULLIS_TRY(advise_buffers(dump, effort, advice, stop));
   return advice;
 }
 

@@ -32,7 +32,8 @@ enum class Proviso : std::uint8_t {
   TargetQuiet,
   TagUnique,
   NothingLater,
-  QueuePairFenced,  // where a SEND is known not to have been executed yet
+  QueuePairFenced,   // where a SEND is known not to have been executed yet
+  CompletionPolled,  // of a buffer: whatever its status, or the sender's QP is reset or destroyed
 };
 
 /// What a repost takes for granted.
@@ -41,12 +42,34 @@ struct Requirement {
     PostingOrder,     // all of `requests`, in this order, one after the other
     NoOtherRepost,    // none of `requests` is posted again as well: ask again with what holds then
     QueuePairFailed,  // no completion came: the old QP is in error, or destroyed
-    SourceUnchanged,  // the bytes to be sent are those of the first attempt
+    SourceUnchanged,  // the bytes to be sent are those of the first attempt; `requests` had answers
+                      // that may have come into them
     ResultUnknown,    // unless it returns the compare word, the answer says nothing of the first
     EvidenceIsLast,   // that of `requests` was taken when their QPs had failed, behind every fence
+    BufferUnshared,   // no request whose sg_list the dump does not say has these bytes
+    NotPostedAgain,   // none of `requests` is posted again with what is in its buffer
   };
   Kind kind = Kind::PostingOrder;
   std::vector<std::size_t> requests;  // of the dump, from 0
+};
+
+/// Whether the sender may use the memory of a request, its sg_list, for something else.
+struct BufferAdvice {
+  enum class Answer : std::uint8_t {
+    None,      // it has no buffer
+    Reuse,     // no run sends from it again to any effect, nor writes an answer into it
+    OnlyIf,    // a run does, and none does where one of `one_of` is promised
+    NoAdvice,  // not modelled, or not looked at
+  };
+  Answer answer = Answer::None;
+  std::vector<Requirement> conditions;       // Reuse, OnlyIf: all of them
+  std::vector<std::vector<Proviso>> one_of;  // OnlyIf: all of any one of these lists, too
+  std::string reason;
+  std::vector<std::size_t> shared_with;  // what else still needs these bytes
+  std::uint64_t states = 0;
+  bool is_by_rule = false;         // then there is no trace
+  std::optional<Machine> machine;  // of the trace
+  std::optional<Trace> trace;      // what a reuse can do as things stand
 };
 
 struct Classification {
@@ -60,6 +83,7 @@ struct Classification {
   bool is_by_rule = false;                 // rules.hpp; then there is no trace
   std::optional<Machine> machine;          // of the trace
   std::optional<Trace> trace;              // what a repost can do as things stand
+  BufferAdvice buffer;
 };
 
 enum class Effort : std::uint8_t {
@@ -76,6 +100,7 @@ enum class Effort : std::uint8_t {
     Effort effort = Effort::Explore);
 
 [[nodiscard]] const char* name_of(Advice advice) noexcept;
+[[nodiscard]] const char* name_of(BufferAdvice::Answer answer) noexcept;
 [[nodiscard]] const char* name_of(Proviso proviso) noexcept;
 [[nodiscard]] const char* name_of(Requirement::Kind kind) noexcept;
 

@@ -99,7 +99,8 @@ constexpr std::string_view kRegionFields =
     "rkey, environment, consumer, fenced, unique_tags, nothing_later";
 constexpr std::string_view kRequestFields =
     "wr_id, opcode, qp_num, rkey, remote_addr, length, compare_add, swap, imm_data, "
-    "invalidate_rkey, status, psn, evidence";
+    "invalidate_rkey, status, psn, evidence, sg_list, send_flags";
+constexpr std::string_view kBufferFields = "addr, length, lkey";
 constexpr std::string_view kEvidenceFields = "applied, word, word_before, holds_source";
 constexpr std::string_view kQueuePairFields = "qp_num, fenced, receives, expected_psn, path_mtu";
 
@@ -141,6 +142,59 @@ Result<void> read_verbs(const JsonCursor& value, OutstandingRequest& request) {
   PORTCULLIS_TRY_ASSIGN(const StatusName status, entry_of(value, "status", status_names()));
   request.outcome = status.outcome;
   request.status_name = status.name.substr(std::string_view("IBV_WC_").size());
+  return {};
+}
+
+/// Struct ibv_sge, one after the other.
+Result<void> read_buffer(const JsonCursor& value, OutstandingRequest& request) {
+  constexpr std::uint64_t kMaxSgeLength = std::numeric_limits<std::uint32_t>::max();
+  if (!value.has("sg_list")) return {};
+  PORTCULLIS_TRY_ASSIGN(const JsonCursor list, array_of(value, "sg_list"));
+  auto& all = request.sg_list.emplace();
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const JsonCursor one = list.item(i);
+    PORTCULLIS_TRY(one.expect_object(kBufferFields));
+    LocalBytes bytes;
+    PORTCULLIS_TRY_ASSIGN(bytes.addr, number_of(one, "addr", kMaxWord, std::nullopt));
+    PORTCULLIS_TRY_ASSIGN(bytes.length, number_of(one, "length", kMaxSgeLength, std::nullopt));
+    PORTCULLIS_TRY(number_if_any(one, "lkey", kMaxRkey));
+    if (bytes.length != 0 && bytes.addr + (bytes.length - 1) < bytes.addr)
+      return one.at("addr").refuse("one from which all bytes lie below 2^64");
+    sum += bytes.length;
+    if (bytes.length != 0) all.push_back(bytes);
+  }
+  if (!request.length && sum > kMaxLength)
+    return list.bad(fmt::format("{} bytes; up to {} are accepted", sum, kMaxLength));
+  if (!request.length) request.length = sum;
+  if (sum != *request.length)
+    return list.bad(
+        fmt::format("{} bytes; {}, as the request has, are accepted", sum, *request.length));
+  return {};
+}
+
+/// Of enum ibv_send_flags; all but IBV_SEND_INLINE change nothing that is looked at.
+Result<void> read_flags(const JsonCursor& value, OutstandingRequest& request) {
+  const Names<bool> flags = {{"IBV_SEND_FENCE", false},
+                             {"IBV_SEND_SIGNALED", false},
+                             {"IBV_SEND_SOLICITED", false},
+                             {"IBV_SEND_INLINE", true},
+                             {"IBV_SEND_IP_CSUM", false}};
+  if (!value.has("send_flags")) return {};
+  PORTCULLIS_TRY_ASSIGN(const JsonCursor list, array_of(value, "send_flags"));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const JsonCursor flag = list.item(i);
+    std::string accepted;
+    std::optional<bool> is_inline;
+    for (const auto& [name, meaning] : flags) {
+      if (flag.value().text == name) is_inline = meaning;
+      accepted += fmt::format("{}{}", accepted.empty() ? "one of " : ", ", name);
+    }
+    if (!is_inline) return flag.refuse(accepted);
+    if (*is_inline && request.opcode && returns_word(*request.opcode))
+      return flag.bad("only what sends bytes may have it");
+    request.is_inline = request.is_inline || *is_inline;
+  }
   return {};
 }
 
@@ -190,6 +244,8 @@ Result<OutstandingRequest> request_of(const JsonCursor& value,
   PORTCULLIS_TRY_ASSIGN(request.wr_id, number_of(value, "wr_id", kMaxWord, std::nullopt));
   PORTCULLIS_TRY(read_verbs(value, request));
   PORTCULLIS_TRY(read_place(value, request));
+  PORTCULLIS_TRY(read_buffer(value, request));
+  PORTCULLIS_TRY(read_flags(value, request));
   PORTCULLIS_TRY(read_evidence(value, request));
   using Default = std::optional<std::uint64_t>;
   const bool is_add = request.opcode == Opcode::FetchAdd;

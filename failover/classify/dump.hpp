@@ -12,6 +12,9 @@
 // "queue_pairs" has what was read of responder QPs: {"qp_num", "fenced", "receives",
 // "expected_psn", "path_mtu"} (evidence.hpp).
 //
+// "sg_list" is the sender's own memory, as [{"addr", "length", "lkey"}], and "send_flags" a list of
+// names of enum ibv_send_flags.
+//
 // Work requests stand in posting order. Names are those of struct ibv_send_wr, enum ibv_wr_opcode
 // and enum ibv_wc_status (infiniband/verbs.h), all of which are taken. Numbers are decimal, or
 // strings of hexadecimal "0x..". A request without status has no completion, one without qp_num may

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "failover/protocols/models.hpp"
 
@@ -66,6 +67,11 @@ struct Evidence {
   }
 };
 
+/// A run of the sender's own memory.
+struct LocalBytes {
+  std::uint64_t addr = 0, length = 0;
+};
+
 struct OutstandingRequest {
   std::uint64_t wr_id = 0;
   std::optional<Opcode> opcode = Opcode::Write;  // empty: one of verbs.h that is not modelled
@@ -78,6 +84,8 @@ struct OutstandingRequest {
   std::optional<std::uint32_t> psn;  // of its first packet
   Word compare_add = 0;              // addend, or what CAS expects
   Word swap = 0;
+  std::optional<std::vector<LocalBytes>> sg_list;
+  bool is_inline = false;  // IBV_SEND_INLINE: what it sends was copied when it was posted
   Contract contract;
   Outcome outcome = Outcome::Unknown;
   std::string status_name;  // of verbs.h, without IBV_WC_; empty without a completion

@@ -44,6 +44,10 @@ const char* explain(Violation violation) {
       return "a request undid what a later one of its QP had placed";
     case Violation::Assertion:
       return "an assertion of the program does not hold";
+    case Violation::ChangedSource:
+      return "bytes were executed that nobody meant to send";
+    case Violation::LateAnswer:
+      return "an answer destroyed what the sender keeps in its buffer by now";
     case Violation::NoProgress:
       return "from here on no step lets all clients come to their end";
   }
@@ -140,6 +144,13 @@ class Chart {
         acknowledged_[key] = y_;
         return arrow(client, posted_[key], responder_, what, kPacket);
       }
+      case Action::Resend:
+        posted_[key] = y_;
+        return own(client, what, kTrouble);
+      case Action::ExecuteChanged:
+        return arrow(client, posted_[key], responder_, what, kTrouble);
+      case Action::Land:
+        return arrow(responder_, acknowledged_[key], client, what, kTrouble);
       case Action::Complete:
         return arrow(responder_, acknowledged_[key], client, what, kAck);
       case Action::LosePacket:

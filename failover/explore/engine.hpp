@@ -2,7 +2,8 @@
 //
 // One exploration, for one size of state. Workers own the states whose hash says so: each expands
 // its own, inserts those of the successors that it owns and hands the others to their owners, and
-// inserts what it was handed. Two barriers a round, no lock, no shared table.
+// inserts what it was handed. Two barriers a round, no lock, no shared table. A level of few states
+// is not worth barriers: one thread does what all workers have to do, and the others sleep.
 //
 // Where steps a and b of two actors commute, a then b leads where b then a does, through a state
 // of the same level. So b of the lower actor is counted but not followed from the state that a led
@@ -31,18 +32,23 @@ namespace portcullis::failover {
 template <unsigned kWords>
 class Engine {
  public:
-  /// On the machine's own states, or on those of its collapsed view.
-  Engine(const Machine& machine, const Collapse* collapse, const ExploreOptions& options)
+  /// On the machine's own states, or on those of the view of one of the others.
+  Engine(const Machine& machine, const Collapse* collapse, Parts* parts,
+         const ExploreOptions& options)
       : m_(machine),
         collapse_(collapse),
-        view_(collapse == nullptr ? machine : collapse->view()),
+        parts_(parts),
+        view_(parts != nullptr      ? parts->view()
+              : collapse != nullptr ? collapse->view()
+                                    : machine),
         o_(options),
         domain_(domain_of(view_)),
         symmetry_(view_),
+        together_(options.threads),
         expanded_(options.threads),
         absorbed_(options.threads, Steering{*this}) {
     for (unsigned i = 0; i < o_.threads; ++i)
-      workers_.push_back(std::make_unique<Worker>(*this, collapse, i));
+      workers_.push_back(std::make_unique<Worker>(*this, i));
   }
 
   Exploration run() {
@@ -74,15 +80,16 @@ class Engine {
   /// Different orders of the same steps meet soon: most repetitions are caught in a small cache
   /// before they cost a lookup. The initial state fills it, which no step needs to find new.
   static constexpr std::size_t kRecent = 2048;
+  static constexpr unsigned kBlocksARound = 4;
   static constexpr std::size_t kAhead = 12;  // insertions between asking for memory and reading it
 
   struct alignas(64) Worker {
-    Worker(const Engine& engine, const Collapse* collapse, unsigned self)
+    Worker(const Engine& engine, unsigned self)
         : set(upper_bytes(engine.view_, engine.o_.set), self, engine.o_.threads,
               engine.o_.expected_states, engine.domain_),
           current(state_bytes(engine.view_), spare),
           next(state_bytes(engine.view_), spare),
-          steps(engine.m_, collapse),
+          steps(engine.m_, engine.collapse_, engine.parts_),
           outbox(engine.o_.threads),
           recent(kRecent) {}
     Set set;
@@ -112,6 +119,13 @@ class Engine {
         insert(coming[i % kAhead]);
       awaited = 0;
     }
+    void end_round() noexcept {
+      try {
+        insert_rest();
+      } catch (const std::bad_alloc&) {
+        has_no_memory = true;
+      }
+    }
     void insert(const Handed& handed) {
       if (set.insert(handed.state, handed.hash) && !next.push(handed.state, handed.by.byte()))
         has_no_memory = true;
@@ -124,26 +138,42 @@ class Engine {
     void operator()() const noexcept { engine.steer(); }
   };
 
+  /// What steer() writes is read between two barriers in which nobody steers.
   void work(unsigned self) {
-    while (!is_over_) {
-      expand(self);
-      expanded_.arrive_and_wait();
-      absorb(self);
-      absorbed_.arrive_and_wait();
+    for (;;) {
+      if (self == 0) work_alone();
+      together_.arrive_and_wait();
+      if (is_over_) return;
+      do {
+        expand(self);
+        expanded_.arrive_and_wait();
+        absorb(self);
+        absorbed_.arrive_and_wait();
+      } while (!is_alone_ && !is_over_);
+      together_.arrive_and_wait();
+    }
+  }
+  void work_alone() {
+    while (is_alone_ && !is_over_) {
+      for (unsigned i = 0; i < o_.threads; ++i) expand(i);
+      for (unsigned i = 0; i < o_.threads; ++i) workers_[i]->end_round();
+      steer();
     }
   }
 
   void expand(unsigned self) {
     Worker& worker = *workers_[self];
     for (auto& box : worker.outbox) box.clear();
+    const auto visit = [&](const S& state, std::uint8_t byte) {
+      if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
+      if (o_.uses_symmetry)
+        expand_class(worker, state, StepMark::of_byte(byte));
+      else
+        expand_state(worker, state, StepMark::of_byte(byte));
+    };
     try {
-      worker.current.take_block([&](const S& state, std::uint8_t byte) {
-        if (m_.scenario.has_history) note(worker, judge(m_, widen(state)));
-        if (o_.uses_symmetry)
-          expand_class(worker, state, StepMark::of_byte(byte));
-        else
-          expand_state(worker, state, StepMark::of_byte(byte));
-      });
+      for (unsigned i = 0; i < kBlocksARound; ++i)
+        if (!worker.current.take_block(visit)) break;
       worker.insert_rest();
     } catch (const std::bad_alloc&) {
       worker.has_no_memory = true;
@@ -161,7 +191,9 @@ class Engine {
   void count(Worker& worker, const S& state, std::uint64_t steps) const {
     worker.transitions += steps;
     if (steps != 0) return;
-    const AnyState end = collapse_ == nullptr ? widen(state) : collapse_->whole(state);
+    const AnyState end = parts_ != nullptr      ? parts_->whole(state)
+                         : collapse_ != nullptr ? collapse_->whole(state)
+                                                : widen(state);
     if (!has_waiting_client(m_, end)) return;
     ++worker.stuck;
     if (is_cut(m_, end)) ++worker.cut;
@@ -194,6 +226,7 @@ class Engine {
     recent = state;
     const unsigned owner = Set::share_of(hash, o_.threads);
     if (workers_[owner].get() == &worker) return worker.take_in({state, hash, by});
+    if (is_alone_) return workers_[owner]->take_in({state, hash, by});
     worker.outbox[owner].push_back({state, hash, by});
   }
 
@@ -202,10 +235,10 @@ class Engine {
     try {
       for (const auto& from : workers_)
         for (const Handed& handed : from->outbox[self]) worker.take_in(handed);
-      worker.insert_rest();
     } catch (const std::bad_alloc&) {
       worker.has_no_memory = true;
     }
+    worker.end_round();
   }
 
   /// Totals, limits, the next level.
@@ -217,17 +250,20 @@ class Engine {
       totals_.states += worker->set.size();
       totals_.transitions += worker->transitions;
       totals_.frontier += worker->current.size() + worker->next.size();
-      totals_.bytes += worker->set.bytes() + worker->current.bytes() + worker->next.bytes();
+      totals_.bytes += worker->set.bytes() + worker->current.bytes() + worker->next.bytes() +
+                       worker->steps.bytes();
       note(*workers_[0], worker->violation);
       is_level_done = is_level_done && worker->current.size() == 0;
       has_no_memory = has_no_memory || worker->has_no_memory || worker->set.is_exhausted();
     }
+    if (parts_ != nullptr) totals_.bytes += parts_->bytes();
     greatest_bytes_ = std::max(greatest_bytes_, totals_.bytes);
     greatest_frontier_ = std::max(greatest_frontier_, totals_.frontier);
     totals_.depth = depth_;
     if (o_.stop != nullptr && o_.stop->load(std::memory_order_relaxed)) end(Ending::Interrupted);
     if (totals_.states > o_.state_limit) end(Ending::StateLimit);
     if (has_no_memory || totals_.bytes > o_.memory_limit_bytes) end(Ending::MemoryLimit);
+    if (parts_ != nullptr && parts_->is_overfull()) end(Ending::Interrupted);  // begun anew
     if (is_level_done) next_level();
     report_progress();
   }
@@ -242,6 +278,7 @@ class Engine {
       waiting += worker->current.size();
     }
     if (waiting == 0) return end(Ending::Complete);
+    is_alone_ = o_.threads == 1 || waiting < o_.shares_from;
     ++depth_;
   }
   void end(Ending ending) {
@@ -283,17 +320,19 @@ class Engine {
 
   const Machine& m_;
   const Collapse* collapse_;
+  Parts* parts_;
   const Machine& view_;  // says where things lie in a state
   const ExploreOptions& o_;
   Domain domain_;
   Symmetry symmetry_;
-  std::barrier<> expanded_;
+  std::barrier<> together_, expanded_;
   std::barrier<Steering> absorbed_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Progress totals_;
   std::uint64_t greatest_bytes_ = 0, greatest_frontier_ = 0;
   unsigned depth_ = 0;
   bool is_over_ = false;  // written between two barriers, by one thread
+  bool is_alone_ = true;  // the same
   Ending ending_ = Ending::Complete;
   std::chrono::steady_clock::time_point start_, reported_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an exploration will need, said before it starts: a guess from the same model with one and
-// two clients, which are quick to count.
+// What an exploration will need, said before it starts: a guess from what each client can be in
+// beside each state of the memory (pairs.hpp), or from the same model with one and two clients.
 #pragma once
 
 #include "failover/explore/explorer.hpp"
@@ -13,7 +13,8 @@ struct Estimate {
     Counted,             // the sample was the whole model
     IndependentClients,  // states of one client to the n: wrong where they or others meet
     TwoClients,          // the second client's factor, for each further one
-    AtLeast,             // the same, and the sample of two was cut off
+    Pairs,               // what each client can be in beside each state of the memory
+    AtLeast,             // of samples that were cut off
   };
   double states = 0;
   double bytes = 0;
@@ -21,10 +22,8 @@ struct Estimate {
 };
 
 /// States of n clients as those of one times what the second multiplied them by, n - 1 times; of
-/// two clients as those of one squared, unless they reach into each other's words or that comes
-/// near the memory limit, and so where two are too many to count. Divided by the orders of the
-/// clients under symmetry. A
-/// sample ends at `sample_limit` states.
+/// two clients as those of one squared. Of clients whose words name them as Pairs says. Divided by
+/// the orders of the clients under symmetry. A sample ends at `sample_limit` states.
 [[nodiscard]] Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,
                                         std::uint64_t sample_limit = 100'000);
 

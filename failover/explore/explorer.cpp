@@ -56,6 +56,28 @@ bool names_a_client(const Machine& machine) {
   return false;
 }
 
+/// In the view of one of the two, where there is one.
+Exploration explored(const Machine& machine, const Collapse* collapse, Parts* parts,
+                     const ExploreOptions& options) {
+  const Machine& view = parts != nullptr      ? parts->view()
+                        : collapse != nullptr ? collapse->view()
+                                              : machine;
+  switch (view.state_words) {
+    case 1:
+      return Engine<1>(machine, collapse, parts, options).run();
+    case 2:
+      return Engine<2>(machine, collapse, parts, options).run();
+    case 3:
+      return Engine<3>(machine, collapse, parts, options).run();
+    case 4:
+      return Engine<4>(machine, collapse, parts, options).run();
+    case 5:
+      return Engine<5>(machine, collapse, parts, options).run();
+    default:
+      return Engine<6>(machine, collapse, parts, options).run();
+  }
+}
+
 }  // namespace
 
 Result<Exploration> explore(const Machine& machine, const ExploreOptions& options) {
@@ -75,21 +97,16 @@ Result<Exploration> explore(const Machine& machine, const ExploreOptions& option
   try {
     const std::unique_ptr<const Collapse> collapse =
         options.collapses ? Collapse::of(machine) : nullptr;
-    const Machine& view = collapse == nullptr ? machine : collapse->view();
-    switch (view.state_words) {
-      case 1:
-        return Engine<1>(machine, collapse.get(), options).run();
-      case 2:
-        return Engine<2>(machine, collapse.get(), options).run();
-      case 3:
-        return Engine<3>(machine, collapse.get(), options).run();
-      case 4:
-        return Engine<4>(machine, collapse.get(), options).run();
-      case 5:
-        return Engine<5>(machine, collapse.get(), options).run();
-      default:
-        return Engine<6>(machine, collapse.get(), options).run();
+    if (collapse != nullptr || !options.collapses || options.uses_symmetry)
+      return explored(machine, collapse.get(), nullptr, options);
+    const std::unique_ptr<Parts> parts = Parts::of(machine, true, options.part_bits);
+    bool has_parts = parts != nullptr;
+    while (has_parts) {
+      Exploration result = explored(machine, nullptr, parts.get(), options);
+      if (!parts->is_overfull()) return result;
+      has_parts = parts->widen();
     }
+    return explored(machine, nullptr, nullptr, options);
   } catch (const std::bad_alloc&) {
     return fail(Errc::OutOfResources,
                 fmt::format("model {}: the kernel gives no more memory", machine.scenario.name));

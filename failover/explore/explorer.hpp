@@ -36,6 +36,8 @@ struct ExploreOptions {
   std::uint64_t seed = 0;
   std::uint64_t memory_limit_bytes = ~std::uint64_t{0};
   std::uint64_t state_limit = ~std::uint64_t{0};
+  std::uint64_t shares_from = 16'384;  // states of a level that one thread does not expand alone
+  unsigned part_bits = 0;              // of parts' numbers at first; 0: as a word has room for
   double expected_states = 0;  // a guess, as of estimate(): sets grow towards it in fewer steps
   const std::atomic<bool>* stop = nullptr;        // asked now and then; true ends the run
   std::function<void(const Progress&)> progress;  // about once a second, from one thread

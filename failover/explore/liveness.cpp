@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <new>
 #include <vector>
@@ -98,10 +99,9 @@ class Graph {
 
 Result<Liveness> judge_progress(const Machine& machine, std::uint64_t state_limit,
                                 const std::atomic<bool>* stop) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   try {
     Graph graph(machine);
-    if (graph.fill(std::min(state_limit, kMost), stop)) return graph.judged();
+    if (graph.fill(std::min(state_limit, RunLog::kMost), stop)) return graph.judged();
     return Liveness{};
   } catch (const std::bad_alloc&) {
     return fail(Errc::OutOfResources,

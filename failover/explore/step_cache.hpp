@@ -10,6 +10,7 @@
 
 #include "failover/explore/collapse.hpp"
 #include "failover/explore/hash.hpp"
+#include "failover/explore/parts.hpp"
 #include "failover/semantics/footprint.hpp"
 #include "failover/semantics/step.hpp"
 
@@ -45,9 +46,12 @@ class StepCache {
  public:
   using S = State<kWords>;
 
-  /// Of states of the machine itself, or of its collapsed view.
-  StepCache(const Machine& machine, const Collapse* collapse) : m_(machine), collapse_(collapse) {
-    const Machine& view = collapse == nullptr ? machine : collapse->view();
+  /// Of states of the machine itself, or of the view of one of the others, where there is one.
+  StepCache(const Machine& machine, const Collapse* collapse, Parts* parts)
+      : m_(machine), collapse_(collapse), parts_(parts) {
+    const Machine& view = parts != nullptr      ? parts->view()
+                          : collapse != nullptr ? collapse->view()
+                                                : machine;
     S everything{};
     for (unsigned actor = 0; actor < actor_count(view); ++actor) {
       const AnyState bits = footprint(view, actor);
@@ -93,6 +97,12 @@ class StepCache {
     return steps;
   }
 
+  [[nodiscard]] std::uint64_t bytes() const noexcept {
+    std::uint64_t bytes = 0;
+    for (const Actor& actor : actors_)
+      bytes += actor.rows.capacity() * sizeof(Row) + actor.flips.capacity() * sizeof(Flip);
+    return bytes;
+  }
   /// Whether a client could report that it does not know.
   [[nodiscard]] bool gives_up() const noexcept { return gives_up_; }
 
@@ -119,6 +129,8 @@ class StepCache {
     const Row* last = nullptr;  // looked up: neighbours in a frontier differ in one client mostly
   };
   static constexpr std::size_t kMostRows = std::size_t{1} << 16;
+  /// Where a row spares a look into a table that all workers share, and a lock.
+  static constexpr std::size_t kMostRowsOfParts = std::size_t{1} << 20;
 
   static S changed(S state, const S& flips) noexcept {
     for (unsigned i = 0; i < kWords; ++i) state.words[i] ^= flips.words[i];
@@ -127,6 +139,12 @@ class StepCache {
 
   template <class Note>
   void work_out(unsigned actor, const S& state, Note&& note) {
+    if (parts_ != nullptr)
+      return parts_->for_each_step(
+          state, actor, [&](const S& next, const Label& label, Violation violation) {
+            gives_up_ = gives_up_ || is_giving_up(label);
+            note(Flip{changed(state, next), violation, touches_memory(m_, label)});
+          });
     if (collapse_ != nullptr) {
       const auto each = [&](const AnyState& next, const Label& label, Violation violation) {
         gives_up_ = gives_up_ || is_giving_up(label);
@@ -190,9 +208,9 @@ class StepCache {
   }
 
   /// Doubles; what is full begins anew, or stays out of use when it seldom knew the answer.
-  static void make_room(Actor& actor) {
+  void make_room(Actor& actor) const {
     std::vector<Row> old = std::move(actor.rows);
-    if (old.size() < kMostRows) {
+    if (old.size() < (parts_ == nullptr ? kMostRows : kMostRowsOfParts)) {
       actor.rows = std::vector<Row>(old.size() * 2);
       for (const Row& row : old)
         if (row.is_used) place_of(actor.rows, row.key) = row;
@@ -206,6 +224,7 @@ class StepCache {
 
   const Machine& m_;
   const Collapse* collapse_;
+  Parts* parts_;
   std::vector<Actor> actors_;
   bool gives_up_ = false;
 };

@@ -2,6 +2,7 @@
 //
 // A shortest violating run: the search once more, this time with every state's parent kept. A run
 // through canonical states is turned into one of real clients by following it from the start.
+#include <algorithm>
 #include <new>
 
 #include "failover/explore/run_log.hpp"
@@ -27,7 +28,8 @@ namespace {
 std::optional<Trace> found_anew(const Machine& machine, bool uses_symmetry,
                                 std::uint64_t state_limit, const std::atomic<bool>* stop) {
   RunLog log(machine, uses_symmetry);
-  for (std::size_t at = 0; at < log.size() && log.size() <= state_limit; ++at) {
+  const std::uint64_t most = std::min(state_limit, RunLog::kMost);
+  for (std::size_t at = 0; at < log.size() && log.size() <= most; ++at) {
     if (stop != nullptr && stop->load()) return std::nullopt;
     const AnyState state = log.state(at);
     const Violation own = judge(machine, state);

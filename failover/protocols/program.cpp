@@ -73,6 +73,12 @@ Instruction await_fence(unsigned queue, unsigned next) {
   return instruction;
 }
 
+Instruction take(unsigned buffer, unsigned next) {
+  Instruction instruction = step(Act::Take, next, next);
+  instruction.buffer = buffer;
+  return instruction;
+}
+
 Instruction report(unsigned operation, Claim claim, unsigned next) {
   Instruction instruction = step(Act::Report, next, next);
   instruction.operation = operation;

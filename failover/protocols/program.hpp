@@ -22,6 +22,7 @@ namespace portcullis::failover::program {
 [[nodiscard]] Instruction decide(unsigned decision, unsigned yes, unsigned no);
 [[nodiscard]] Instruction fence(unsigned queue, unsigned next);
 [[nodiscard]] Instruction await_fence(unsigned queue, unsigned next);
+[[nodiscard]] Instruction take(unsigned buffer, unsigned next);
 [[nodiscard]] Instruction report(unsigned operation, Claim claim, unsigned next);
 
 /// Adds `part` at the end of `whole`; the part's own target 0 is its first instruction.

@@ -58,10 +58,15 @@ Result<void> expect_list(const JsonCursor& list, std::size_t most) {
   if (list.size() <= most) return {};
   return list.bad(fmt::format("{} items; at most {} are accepted", list.size(), most));
 }
-/// What steps name a thing by.
+bool has_control(std::string_view name) {
+  return std::any_of(name.begin(), name.end(),
+                     [](unsigned char c) { return c < ' ' || c == 0x7f; });
+}
+/// What steps name a thing by, and what is printed of it.
 Result<std::string> name_at(const JsonCursor& at) {
   PORTCULLIS_TRY_ASSIGN(std::string name, at.string());
   if (name.empty()) return at.refuse("a name with characters");
+  if (has_control(name)) return at.bad("a control character; a name without one is accepted");
   return name;
 }
 constexpr std::uint32_t kMostSequence = 1000;  // of a tag
@@ -91,7 +96,7 @@ class Reader {
     PORTCULLIS_TRY(root_.expect_object(kFields));
     ProtocolText text;
     PORTCULLIS_TRY_ASSIGN(const JsonCursor name, member(root_, "protocol"));
-    PORTCULLIS_TRY_ASSIGN(text.name, name.string());
+    PORTCULLIS_TRY_ASSIGN(text.name, name_at(name));
     PORTCULLIS_TRY(root_.read("idea", text.idea));
     PORTCULLIS_TRY(root_.read("assumption", text.assumption));
     s_.name = text.name;
@@ -374,6 +379,8 @@ class Reader {
           fmt::format("an object with a member for each environment, 1 to {},", kMostEnvironments));
     for (std::size_t i = 0; i < all.size(); ++i) {
       const JsonCursor at = all.item(i);
+      if (has_control(all.value().keys[i]))
+        return at.bad("a control character; a name without one is accepted");
       PORTCULLIS_TRY(at.expect_object("receiver, others, budget"));
       Scenario scenario = s_;
       PORTCULLIS_TRY(receiver(at, scenario));
@@ -427,7 +434,7 @@ class Reader {
       PORTCULLIS_TRY(at.expect_object("name, cell, when, becomes"));
       EnvironmentStep step;
       PORTCULLIS_TRY_ASSIGN(const JsonCursor name, member(at, "name"));
-      PORTCULLIS_TRY_ASSIGN(step.name, name.string());
+      PORTCULLIS_TRY_ASSIGN(step.name, name_at(name));
       PORTCULLIS_TRY_ASSIGN(const JsonCursor cell, member(at, "cell"));
       PORTCULLIS_TRY_ASSIGN(step.address, address(cell));
       if (step.address.space == Address::Space::OwnerSlot)

@@ -57,31 +57,55 @@ std::string name_of_request(const OutstandingRequest& request) {
   return request.opcode ? name_of(*request.opcode) : request.opcode_name;
 }
 
-nlohmann::ordered_json to_json(const OutstandingRequest& request, const Classification& c) {
-  auto conditions = nlohmann::ordered_json::array();
-  for (const Requirement& condition : c.conditions) {
+namespace {
+
+nlohmann::ordered_json to_json(const std::vector<Requirement>& conditions) {
+  auto all = nlohmann::ordered_json::array();
+  for (const Requirement& condition : conditions) {
     nlohmann::ordered_json one = {{"condition", name_of(condition.kind)}};
     if (!condition.requests.empty()) one["requests"] = condition.requests;
-    conditions.push_back(std::move(one));
+    all.push_back(std::move(one));
   }
+  return all;
+}
+
+nlohmann::ordered_json to_json(const std::vector<std::vector<Proviso>>& lists) {
   auto one_of = nlohmann::ordered_json::array();
-  for (const auto& provisos : c.one_of) {
+  for (const auto& provisos : lists) {
     auto all = nlohmann::ordered_json::array();
     for (const Proviso proviso : provisos) all.push_back(name_of(proviso));
     one_of.push_back(std::move(all));
   }
+  return one_of;
+}
+
+nlohmann::ordered_json to_json(const BufferAdvice& buffer) {
+  if (buffer.answer == BufferAdvice::Answer::None) return nullptr;
+  nlohmann::ordered_json object = {
+      {"advice", name_of(buffer.answer)},  {"conditions", to_json(buffer.conditions)},
+      {"one_of", to_json(buffer.one_of)},  {"reason", buffer.reason},
+      {"shared_with", buffer.shared_with}, {"states", buffer.states},
+      {"by_rule", buffer.is_by_rule}};
+  if (buffer.trace) object["trace"] = to_json(*buffer.machine, *buffer.trace);
+  return object;
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const OutstandingRequest& request, const Classification& c) {
   nlohmann::ordered_json object = {{"line", request.line},
                                    {"wr_id", request.wr_id},
                                    {"opcode", name_of_request(request)},
                                    {"advice", name_of(c.advice)},
-                                   {"conditions", conditions},
-                                   {"one_of", one_of},
+                                   {"conditions", to_json(c.conditions)},
+                                   {"one_of", to_json(c.one_of)},
                                    {"reason", c.reason},
                                    {"lemma", c.lemma},
                                    {"explored_with", c.explored_with},
                                    {"states", c.states},
                                    {"by_rule", c.is_by_rule}};
   if (c.trace) object["trace"] = to_json(*c.machine, *c.trace);
+  object["buffer"] = to_json(c.buffer);
   return object;
 }
 

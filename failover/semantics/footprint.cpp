@@ -37,6 +37,7 @@ bool touches_memory(const Machine& machine, const Label& label) noexcept {
       });
   switch (label.action) {
     case Action::Execute:
+    case Action::ExecuteChanged:
     case Action::AcknowledgeAgain:
       return shares_own_cells ||
              machine.clients[label.client].requests[label.number].space == Address::Space::Shared;

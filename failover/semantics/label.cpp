@@ -47,6 +47,10 @@ const char* name_of(Violation violation) noexcept {
       return "no-progress";
     case Violation::Assertion:
       return "assertion";
+    case Violation::ChangedSource:
+      return "changed-source";
+    case Violation::LateAnswer:
+      return "late-answer";
   }
   return "?";
 }
@@ -98,6 +102,8 @@ std::string client_text(const Machine& machine, const Label& label) {
                          label.yes                                               ? "done"
                          : label.packet == static_cast<unsigned>(Claim::NotDone) ? "not done"
                                                                                  : "unknown");
+    case Action::Take:
+      return "uses the buffer for something else";
     default:
       return "";
   }
@@ -136,6 +142,15 @@ std::string describe(const Machine& machine, const Label& label) {
         return fmt::format("responder {}: {} executes, a receive completes", label.client, name());
       return fmt::format("responder {}: {} executes, memory is {}", label.client, name(),
                          word_text(machine, label.value));
+    case Action::ExecuteChanged:
+      return fmt::format("responder {}: {} executes, with what the buffer holds now", label.client,
+                         name());
+    case Action::Resend:
+      return fmt::format("NIC of client {}: sends {} again, as the buffer is now", label.client,
+                         name());
+    case Action::Land:
+      return fmt::format("NIC of client {}: writes the answer of {} into the buffer", label.client,
+                         name());
     case Action::AcknowledgeAgain:
       return fmt::format("responder {}: duplicate of {} is acknowledged again", label.client,
                          name());

@@ -21,8 +21,12 @@ enum class Action : std::uint8_t {
   Decide,
   OrderFence,
   SeeFence,
-  Report,  // client
+  Report,
+  Take,  // client
+  Resend,
+  Land,  // its NIC
   Execute,
+  ExecuteChanged,
   AcknowledgeAgain,
   FenceTakesEffect,  // responder
   LosePacket,

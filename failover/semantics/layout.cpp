@@ -37,6 +37,9 @@ void for_each_field(const Machine& machine, ClientFields& fields,
     if (request.has_content) visit(own.content, word_bits);
     for (unsigned packet = 0; packet < request.packets; ++packet)
       visit(own.copies[packet], bits_for(1 + scenario.limits.duplicates));
+    if (request.buffer >= 0 && !returns_word(request.opcode))
+      for (unsigned packet = 0; packet < request.packets; ++packet)
+        visit(own.changed[packet], bits_for(scenario.limits.duplicates));
     notifications += request.notifies ? 1 : 0;
   }
   if (scenario.is_monitored || !scenario.receiver.empty())
@@ -44,6 +47,7 @@ void for_each_field(const Machine& machine, ClientFields& fields,
   for (unsigned queue = 0; queue < fields.fences.size(); ++queue)
     if (any([&](const auto& i) { return i.act == Act::Fence && i.queue == queue; }))
       visit(fields.fences[queue], 2);
+  for (Field& taken : fields.taken) visit(taken, 1);
   for (Field& cell : fields.cells) visit(cell, word_bits);
   if (scenario.has_history)
     for (Field& answer : fields.answers) visit(answer, word_bits);
@@ -55,13 +59,16 @@ void for_each_field(const Machine& machine, ClientFields& fields,
 
 ClientFields sized_fields(const Scenario& scenario) {
   ClientFields fields;
-  unsigned queues = 0;
-  for (const WorkRequest& request : scenario.work_requests)
+  unsigned queues = 0, buffers = 0;
+  for (const WorkRequest& request : scenario.work_requests) {
     queues = std::max(queues, request.queue + 1);
+    if (request.buffer) buffers = std::max(buffers, *request.buffer + 1);
+  }
   for (const Instruction& step : scenario.program) queues = std::max(queues, step.queue + 1);
   fields.requests.resize(scenario.work_requests.size());
   fields.fences.resize(queues);
   fields.dead.resize(queues);
+  fields.taken.resize(buffers);
   fields.cells.resize(scenario.own_cells);
   fields.counts.resize(scenario.operations);
   fields.disowned.resize(scenario.operations);
@@ -162,6 +169,7 @@ void note_busy(ClientFields& fields) {
   for (const RequestFields& request : fields.requests) {
     note(request.phase);
     for (const Field& copies : request.copies) note(copies);
+    for (const Field& changed : request.changed) note(changed);
   }
   for (const Field& fence : fields.fences) note(fence);
 }

@@ -173,6 +173,7 @@ Request request_of(const Scenario& scenario, unsigned number, unsigned client,
   request.is_fenced = scenario.fence_kind == FenceKind::Epoch || carries_rkey(source.opcode) ||
                       std::find(closed.begin(), closed.end(), source.queue) != closed.end();
   if (source.log_cell) request.log_cell = static_cast<std::int8_t>(*source.log_cell);
+  if (source.buffer) request.buffer = static_cast<std::int8_t>(*source.buffer);
   request.is_deduplicated = source.is_deduplicated;
   request.is_counted = source.is_counted;
   request.after = table_of(source, client, domain);

@@ -37,6 +37,7 @@ struct RequestFields {
   Field result;    // of the execution, until the sender has it
   Field content;   // the register when it was posted, if an operand or the address needs it
   Field copies[kMaxPackets];
+  Field changed[kMaxPackets];  // copies that were read from the buffer once it was taken
 };
 
 struct ClientFields {
@@ -45,6 +46,7 @@ struct ClientFields {
   std::vector<RequestFields> requests;
   std::vector<Field> fences;    // per queue: 0 none, 1 ordered, 2 in effect
   std::vector<Field> dead;      // per queue: its responder NIC died
+  std::vector<Field> taken;     // per buffer
   std::vector<Field> cells;     // own cells
   std::vector<Field> counts;    // per operation: executed (or had an effect)
   std::vector<Field> disowned;  // per operation: reported as not done
@@ -69,6 +71,7 @@ struct Request {
   bool notifies = false;  // consumes a receive
   bool is_fenced = true;
   std::int8_t log_cell = -1;
+  std::int8_t buffer = -1;
   bool is_deduplicated = false;
   bool is_counted = true;
   std::vector<WordIndex> after;  // [content * words + memory]

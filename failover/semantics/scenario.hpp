@@ -72,6 +72,9 @@ struct WorkRequest {
   bool is_deduplicated = false;
   /// An attempt at `operation`; false for what a protocol adds on its own behalf.
   bool is_counted = true;
+  /// Memory of the sender's own: what it sends is read from there each time that it is sent, its
+  /// answer is written there. Who gives none does not ask what becomes of it.
+  std::optional<unsigned> buffer;
 };
 
 /// A question about a value that just came back.
@@ -99,6 +102,7 @@ enum class Act : std::uint8_t {
   Fence,       // order a fence of `queue`, then next
   AwaitFence,  // until it is in effect, then next
   Report,      // `claim` about `operation` to the application, then next
+  Take,        // use `buffer` for something else from now on, then next
   End,
 };
 
@@ -112,6 +116,7 @@ struct Instruction {
   Act act = Act::End;
   unsigned work_request = 0;
   unsigned queue = 0;
+  unsigned buffer = 0;
   Address address;
   Condition condition;
   bool keeps = false;  // the value goes to the register
@@ -166,6 +171,8 @@ enum class Violation : std::uint8_t {
   Linearizability,        // no order of the operations explains results and memory
   PlacementOrder,         // a request undid what a later one of its QP had placed
   Assertion,              // an Assert of the program does not hold
+  ChangedSource,          // what a buffer held once it was taken was executed
+  LateAnswer,             // an answer came into a buffer that had been taken
   NoProgress,             // of a run that liveness.hpp found: a client can never come to its end
 };
 

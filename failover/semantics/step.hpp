@@ -97,6 +97,8 @@ class Stepper {
         return branch(client, i, true, label(Action::SeeFence, client, i.queue));
       case Act::Report:
         return report(client, i);
+      case Act::Take:
+        return take(client, i);
       case Act::End:
         return;
     }
@@ -123,6 +125,7 @@ class Stepper {
     next.set(r.phase, kPosted);
     for (unsigned packet = 0; packet < request.packets; ++packet) next.set(r.copies[packet], 1);
     if (request.has_content) next.set(r.content, s_.get(f.reg));
+    if (request.buffer >= 0) next.set(f.taken[static_cast<unsigned>(request.buffer)], 0);
     next.set(f.pc, i.next);
     note_invocation(next, client, request.operation);
     emit(next, label(Action::Post, client, i.work_request));
@@ -183,7 +186,10 @@ class Stepper {
     const Request& request = m_.clients[client].requests[number];
     next.set(r.result, 0);
     next.set(r.content, 0);
-    for (unsigned packet = 0; packet < request.packets; ++packet) next.set(r.copies[packet], 0);
+    for (unsigned packet = 0; packet < request.packets; ++packet) {
+      next.set(r.copies[packet], 0);
+      next.set(r.changed[packet], 0);
+    }
   }
 
   void time_out(unsigned client, const Instruction& i) {
@@ -198,7 +204,8 @@ class Stepper {
     for (unsigned number = 0; number < requests.size(); ++number) {
       if (requests[number].queue != queue) continue;
       const RequestFields& r = f.requests[number];
-      for (unsigned p = 0; p < requests[number].packets; ++p) in_flight += s_.get(r.copies[p]);
+      for (unsigned p = 0; p < requests[number].packets; ++p)
+        in_flight += s_.get(r.copies[p]) + s_.get(r.changed[p]);
       if (s_.get(r.phase) == kIdle || has_completed(client, number)) continue;
       next.set(r.phase, kClosed);
       next.set(r.result, 0);
@@ -243,6 +250,13 @@ class Stepper {
     next.set(f.pc, i.next);
     emit(next, label(Action::Assert, client, i.address.cell, 0, value, yes),
          yes ? Violation::None : Violation::Assertion);
+  }
+
+  void take(unsigned client, const Instruction& i) {
+    S next = s_;
+    next.set(m_.fields[client].taken[i.buffer], 1);
+    next.set(m_.fields[client].pc, i.next);
+    emit(next, label(Action::Take, client, i.buffer));
   }
 
   void decide(unsigned client, const Instruction& i) {
@@ -299,12 +313,15 @@ class Stepper {
           deliver(client, number, packet);
           lose(client, number, packet);
         }
+        if (s_.get(r.changed[packet]) != 0) deliver_changed(client, number, packet);
         if (spare != 0 && phase != kClosed) duplicate(client, number, packet);
       }
       if (phase == kAcked) {
         S next = s_;
         next.set(r.phase, kPosted);
         emit(next, label(Action::LoseAck, client, number));
+        if (returns_word(requests[number].opcode) && is_taken(client, number))
+          emit(s_, label(Action::Land, client, number), Violation::LateAnswer);
       }
     }
     for (unsigned queue = 0; queue < f.fences.size(); ++queue)
@@ -342,8 +359,10 @@ class Stepper {
     next.set(f.deaths, s_.get(f.deaths) - 1);
     for (unsigned other = 0; other < requests.size(); ++other) {
       if (requests[other].queue != queue) continue;
-      for (unsigned packet = 0; packet < requests[other].packets; ++packet)
+      for (unsigned packet = 0; packet < requests[other].packets; ++packet) {
         next.set(f.requests[other].copies[packet], 0);
+        next.set(f.requests[other].changed[packet], 0);
+      }
       forget_content(next, client, other);
     }
     emit(next, label(Action::Die, client, number));
@@ -368,11 +387,35 @@ class Stepper {
   }
   void duplicate(unsigned client, unsigned number, unsigned packet) {
     const ClientFields& f = m_.fields[client];
-    const Field& copies = f.requests[number].copies[packet];
+    const RequestFields& r = f.requests[number];
+    const bool is_changed =
+        is_taken(client, number) && !returns_word(m_.clients[client].requests[number].opcode);
+    const Field& copies = is_changed ? r.changed[packet] : r.copies[packet];
     S next = s_;
     next.set(copies, s_.get(copies) + 1);
     next.set(f.duplicates, s_.get(f.duplicates) - 1);
-    emit(next, label(Action::Duplicate, client, number, packet));
+    emit(next, label(is_changed ? Action::Resend : Action::Duplicate, client, number, packet));
+  }
+  [[nodiscard]] bool is_taken(unsigned client, unsigned number) const {
+    const std::int8_t buffer = m_.clients[client].requests[number].buffer;
+    return buffer >= 0 && s_.get(m_.fields[client].taken[static_cast<unsigned>(buffer)]) != 0;
+  }
+  /// The same PSN with other bytes. What memory becomes nobody asks: the run ends there.
+  void deliver_changed(unsigned client, unsigned number, unsigned packet) {
+    const RequestFields& r = m_.fields[client].requests[number];
+    S next = s_;
+    next.set(r.changed[packet], s_.get(r.changed[packet]) - 1);
+    emit(next, label(Action::LosePacket, client, number, packet));
+    if (is_refused(client, number)) return;
+    if (is_next(client, number, packet)) {
+      next.set(r.executed, packet + 1U);
+      return emit(next, label(Action::ExecuteChanged, client, number, packet),
+                  Violation::ChangedSource);
+    }
+    if (s_.get(r.executed) != m_.clients[client].requests[number].packets) return;
+    if (s_.get(r.phase) != kPosted) return;
+    next.set(r.phase, kAcked);
+    emit(next, label(Action::AcknowledgeAgain, client, number, packet));
   }
 
   /// PSN == ePSN: everything posted before it on its QP has executed, and its own earlier packets.
@@ -495,8 +538,10 @@ class Stepper {
     next.set(f.fences[queue], 2);
     for (unsigned number = 0; number < requests.size(); ++number) {
       if (requests[number].queue != queue || !requests[number].is_fenced) continue;
-      for (unsigned packet = 0; packet < requests[number].packets; ++packet)
+      for (unsigned packet = 0; packet < requests[number].packets; ++packet) {
         next.set(f.requests[number].copies[packet], 0);
+        next.set(f.requests[number].changed[packet], 0);
+      }
       forget_content(next, client, number);
     }
     emit(next, label(Action::FenceTakesEffect, client, queue));

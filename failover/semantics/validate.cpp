@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "failover/semantics/machine.hpp"
 
 namespace portcullis::failover {
@@ -39,6 +41,13 @@ Result<void> check_request(const Scenario& scenario, const WorkRequest& request)
   if (request.log_cell)
     PORTCULLIS_TRY(
         check_cells(scenario, what + " log", {Address::Space::Own, *request.log_cell}, 1));
+  if (request.buffer) {
+    PORTCULLIS_TRY(in_range(scenario, what + " buffer", *request.buffer, 0, 7));
+    if (scenario.has_history)
+      return fail(Errc::InvalidArgument,
+                  fmt::format("model {}: {} has a buffer; one is accepted without a history",
+                              scenario.name, what));
+  }
   if (request.is_deduplicated && !request.log_cell)
     return fail(Errc::InvalidArgument,
                 fmt::format("model {}: {} is deduplicated but has no log_cell, one is needed",
@@ -60,6 +69,12 @@ Result<void> check_instruction(const Scenario& scenario, std::size_t pc) {
   if (step.act == Act::Report)
     PORTCULLIS_TRY(
         in_range(scenario, what + " operation", step.operation, 0, scenario.operations - 1));
+  const auto has_it = [&](const auto& request) { return request.buffer == step.buffer; };
+  if (step.act == Act::Take &&
+      std::none_of(scenario.work_requests.begin(), scenario.work_requests.end(), has_it))
+    return fail(Errc::InvalidArgument,
+                fmt::format("model {}: {} takes buffer {}, one of a work request is accepted",
+                            scenario.name, what, step.buffer));
   return in_range(scenario, what + " queue", step.queue, 0, 31);
 }
 

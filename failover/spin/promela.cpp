@@ -24,10 +24,17 @@ class Writer {
     return fmt::format(
         "/* {}: {} clients; generated */\n{}\nactive proctype all() {{\nend: do\n{}  "
         "od\n}}\n",
-        sc_.name, sc_.clients, declarations(), rules_);
+        in_comment(sc_.name), sc_.clients, declarations(), rules_);
   }
 
  private:
+  /// A name that anybody chose ends no comment, and is no directive of the preprocessor.
+  static std::string in_comment(std::string name) {
+    for (char& c : name)
+      if (c == '*' || c == '/' || c == '\\' || static_cast<unsigned char>(c) < ' ') c = '_';
+    return name;
+  }
+
   using Names = std::vector<std::string>;
 
   // ---- Variables: those with a width; the others read as 0 and are never assigned
@@ -210,6 +217,7 @@ class Writer {
         case Act::Report:
           rule(here, set(var(c, "pc"), i.next));
           break;
+        case Act::Take:  // never written
         case Act::End:
           break;
       }
@@ -511,6 +519,11 @@ Result<std::string> promela(const Machine& machine) {
   if (machine.scenario.is_monitored || machine.scenario.has_history)
     return fail(Errc::InvalidArgument,
                 fmt::format("model {}: has monitors, only an unmonitored one is accepted",
+                            machine.scenario.name));
+  const auto& program = machine.scenario.program;
+  if (std::any_of(program.begin(), program.end(), [](const auto& i) { return i.act == Act::Take; }))
+    return fail(Errc::InvalidArgument,
+                fmt::format("model {}: takes a buffer, only one that takes none is accepted",
                             machine.scenario.name));
   return Writer(machine).text();
 }

@@ -13,7 +13,7 @@
 namespace portcullis::failover {
 
 /// The model as Promela text. Only of an unmonitored machine (Scenario::is_monitored false, no
-/// history); InvalidArgument otherwise.
+/// history) that takes no buffer; InvalidArgument otherwise.
 [[nodiscard]] Result<std::string> promela(const Machine& machine);
 
 }  // namespace portcullis::failover

@@ -30,9 +30,10 @@ enum class Traffic : std::uint8_t {
   Routes,  // whatever the routes permit, from any host to any destination
 };
 
+/// What find_buffer_cycles() looks at.
 struct CycleOptions {
   std::vector<std::uint32_t> priorities = {};  // 0 to 7; those that flows use unless given
-  Traffic traffic = Traffic::All;
+  Traffic traffic = Traffic::All;              // whose paths are looked at
   bool with_breaks = true;  // off: Knot::breaks stays empty, which saves most of the time
 };
 
@@ -44,7 +45,7 @@ struct KnotBreak {
 
 /// Links of which each waits, in the end, for each other.
 struct Knot {
-  std::vector<std::string> links;
+  std::vector<std::string> links;               // all of them, each one direction of a cable
   std::vector<std::string> shortest;            // each waits for the next, the last for the first
   std::vector<std::vector<std::string>> users;  // who takes shortest[i] and the link after it
   /// One destination's data makes that cycle alone: its paths go round.
@@ -56,12 +57,13 @@ struct Knot {
   std::optional<KnotBreak> moves;   // flows or destinations take other paths, or a lossy priority
 };
 
+/// What was found in one priority, and of how much.
 struct PriorityCycles {
-  std::uint32_t priority = 0;
+  std::uint32_t priority = 0;  // 0 to 7
   // What was looked at:
-  std::size_t links = 0;
-  std::size_t dependencies = 0;
-  std::size_t flows = 0;
+  std::size_t links = 0;         // that carry this priority
+  std::size_t dependencies = 0;  // pairs of links of which one waits for the other
+  std::size_t flows = 0;         // whose paths were
   std::size_t destinations = 0;  // whose routes were
   std::vector<Knot> knots;       // none: this priority cannot deadlock
 };

@@ -20,6 +20,7 @@
 
 namespace portcullis {
 
+/// A fabric as it was read or made; it never changes.
 class PORTCULLIS_API Fabric {
  public:
   struct Impl;
@@ -30,18 +31,23 @@ class PORTCULLIS_API Fabric {
   /// One that is built in (names()), or leaf-spine:LEAVES,SPINES,HOSTS fat-tree:PORTS
   /// ring:SWITCHES,SPAN. NotFound or InvalidArgument names what there is.
   [[nodiscard]] static Result<Fabric> make(std::string_view name);
+  /// Those that are built in.
   [[nodiscard]] static std::vector<std::string> names();
   /// The same fabric with NAME=VALUE applied in order, such as "xoff.a-b=2" or "d=0.5" (docs/pfc.md
   /// lists them). InvalidArgument names the setting and what is accepted.
   [[nodiscard]] Result<Fabric> with(std::span<const std::string> settings) const;
 
+  /// As its text calls it, or as it was asked for in make().
   [[nodiscard]] const std::string& name() const noexcept;
   /// What parse() reads back as the same fabric.
   [[nodiscard]] std::string json() const;
   /// Names, in the order of the fabric: links are one direction of a cable each.
   [[nodiscard]] std::vector<std::string> nodes() const;
+  /// As nodes(): one direction of a cable each.
   [[nodiscard]] std::vector<std::string> links() const;
+  /// As nodes().
   [[nodiscard]] std::vector<std::string> flows() const;
+  /// For the other functions of this library.
   [[nodiscard]] const Impl& impl() const noexcept { return *impl_; }
 
  private:

@@ -23,29 +23,30 @@ namespace portcullis {
 
 /// Queues serve in the order of arrival; exact up to rounding.
 struct FluidOptions {
-  double until_us = 1000;  // above 0, up to a day
-  std::uint64_t max_events = 1'000'000;
+  double until_us = 1000;                   // above 0, up to a day
+  std::uint64_t max_events = 1'000'000;     // more end the run in OutOfResources
   const std::atomic<bool>* stop = nullptr;  // asked between events
 };
 
+/// How a run goes packet by packet.
 struct PacketOptions {
-  double until_us = 1000;  // above 0, up to a day
-  std::uint32_t packet_bytes = 1000;
-  double response_us = 0;        // from the end of a PAUSE until its sender has stopped
-  bool is_pause_in_band = true;  // a PAUSE waits for what its link is sending
-  const std::atomic<bool>* stop = nullptr;
+  double until_us = 1000;                   // above 0, up to a day
+  std::uint32_t packet_bytes = 1000;        // of every packet
+  double response_us = 0;                   // from the end of a PAUSE until its sender has stopped
+  bool is_pause_in_band = true;             // a PAUSE waits for what its link is sending
+  const std::atomic<bool>* stop = nullptr;  // asked between events
 };
 
 /// Buffers that can never empty again.
 struct RunDeadlock {
-  double at_us = 0;
+  double at_us = 0;                // when the last of them stopped
   std::vector<std::string> cycle;  // each waits for the next, the last for the first
 };
 
 /// What became of one flow.
 struct FlowRun {
-  std::string flow;
-  double delivered_bytes = 0;
+  std::string flow;             // its name in the fabric
+  double delivered_bytes = 0;   // that arrived until the end
   double inside_bytes = 0;      // left its host and not arrived at the end
   double longest_us = 0;        // residence, of what was delivered
   double oldest_inside_us = 0;  // how long the oldest of inside_bytes has been under way
@@ -54,12 +55,13 @@ struct FlowRun {
   std::optional<std::uint64_t> packets_lost;
 };
 
+/// What happened in one run.
 struct FabricRun {
   double end_us = 0;                    // of what was looked at; nothing is said of later
   bool is_stopped = false;              // before until_us, by `stop`
   std::optional<RunDeadlock> deadlock;  // the first; none: none until end_us
-  std::vector<FlowRun> flows;
-  std::uint64_t events = 0;
+  std::vector<FlowRun> flows;           // in the order of the fabric
+  std::uint64_t events = 0;             // that the run took
   /// One line where a flow is offered several next hops and this run took the first; else empty.
   std::string note;
 };

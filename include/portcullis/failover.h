@@ -21,8 +21,9 @@ struct portcullis_limits {
   uint64_t memory_bytes;  // for states; 0: 1 GiB. portcullis_check alone
 };
 
+// How a call ended.
 enum portcullis_status {
-  PORTCULLIS_DONE = 0,
+  PORTCULLIS_DONE = 0,     // *text is the JSON
   PORTCULLIS_REFUSED = 1,  // bad input, or no memory: *text is one line that says what and where
   PORTCULLIS_STOPPED = 2,  // a limit was met: *text is JSON, and says what was not looked at
 };

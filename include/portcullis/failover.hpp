@@ -34,7 +34,9 @@ class PORTCULLIS_API Dump {
   /// the text.
   [[nodiscard]] static Result<Dump> parse(std::string_view json, std::string_view file);
 
+  /// How many requests it has.
   [[nodiscard]] std::size_t size() const noexcept;
+  /// For the other functions of this library.
   [[nodiscard]] const Impl& impl() const noexcept { return *impl_; }
 
  private:
@@ -43,6 +45,7 @@ class PORTCULLIS_API Dump {
   std::shared_ptr<const Impl> impl_;  // never changes
 };
 
+/// Whether a request may be posted again.
 enum class Advice : std::uint8_t {
   Repost,    // no run that was explored shows that it was posted twice
   Never,     // a run does, whatever is promised
@@ -58,18 +61,36 @@ struct Condition {
   std::vector<std::size_t> requests;  // of the dump, from 0, that it speaks of
 };
 
+/// Whether the sender may use the memory of a request, its sg_list, for something else.
+struct BufferAdvice {
+  /// The word, as `buffer.advice` of --format json has it.
+  enum class Answer : std::uint8_t {
+    None,      // it has no buffer
+    Reuse,     // no run sends from it again to any effect, nor writes an answer into it
+    OnlyIf,    // a run does, and none does where one of `one_of` is promised
+    NoAdvice,  // not looked at: not modelled, or stopped
+  };
+  Answer answer = Answer::None;                  // the word
+  std::vector<Condition> conditions;             // Reuse, OnlyIf: all of them
+  std::vector<std::vector<std::string>> one_of;  // OnlyIf: all of any one of these lists, too
+  std::string reason;                            // one line for a person
+  std::vector<std::size_t> shared_with;          // requests of the dump that still need these bytes
+  std::string counterexample;                    // what a reuse can do as things stand, or empty
+};
+
 /// About one request of the dump.
 struct RequestAdvice {
-  std::uint64_t wr_id = 0;
-  std::string opcode;  // "WRITE", "FADD", ..; unmodelled ones as in verbs.h, without IBV_WR_
-  Advice advice = Advice::NoAdvice;
+  std::uint64_t wr_id = 0;  // as the dump has it
+  std::string opcode;       // "WRITE", "FADD", ..; unmodelled ones as in verbs.h, without IBV_WR_
+  Advice advice = Advice::NoAdvice;              // the word
   std::vector<Condition> conditions;             // Repost, OnlyIf: all of them
   std::vector<std::vector<std::string>> one_of;  // OnlyIf: all of any one of these lists, too
-  std::string reason;
-  std::string lemma;           // of failover/proofs, where one covers the request
-  std::uint64_t states = 0;    // explored for the verdict
-  bool is_by_rule = false;     // of classify_by_rules(), and no run is told
+  std::string reason;                            // one line for a person
+  std::string lemma;                             // of failover/proofs, where one covers the request
+  std::uint64_t states = 0;                      // explored for the verdict
+  bool is_by_rule = false;                       // of classify_by_rules(), and no run is told
   std::string counterexample;  // what a repost can do as things stand, step by step; or empty
+  BufferAdvice buffer;         // of the memory that it sends from, or that its answer goes to
 };
 
 /// One for each request, in the order of the dump. The advice holds when every request with the

@@ -30,12 +30,14 @@
 
 namespace portcullis {
 
+/// One of the plans above, by name.
 class PORTCULLIS_API FencePlan {
  public:
   /// "seed".
   FencePlan() : name_("seed") {}
-  // A move copies: what was moved from is the same plan still.
+  /// A move copies: what was moved from is the same plan still.
   FencePlan(const FencePlan&) = default;
+  /// The same.
   FencePlan& operator=(const FencePlan&) = default;
   ~FencePlan() = default;
   /// NAME, or NAME+overlap: its commands issued together, and what the client sees a matter of
@@ -44,6 +46,7 @@ class PORTCULLIS_API FencePlan {
   /// Every plan, without +overlap.
   [[nodiscard]] static std::vector<FencePlan> all();
 
+  /// "nak-first", "seed+overlap".
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// "DESTROY_MKEY, 2ERR_QP": in their order for one lease.
   [[nodiscard]] std::string steps() const;
@@ -53,6 +56,7 @@ class PORTCULLIS_API FencePlan {
   /// False: its entry has to stand from the grant on, so the manager must be created with it.
   [[nodiscard]] bool is_for_any_lease() const;
 
+  /// The same commands in the same order.
   bool operator==(const FencePlan&) const = default;
 
  private:

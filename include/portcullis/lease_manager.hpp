@@ -30,6 +30,7 @@
 
 namespace portcullis {
 
+/// How a port serves its leases.
 struct LeaseOptions {
   std::uint32_t slots = 1024;  // leases at a time, 1 to 65,000
   FencePlan plan = {};         // of a revoke that names none, and of leases whose time is over
@@ -54,11 +55,12 @@ struct LeaseOptions {
 
 /// A slot that is out of use until the function is reset.
 struct FencedLease {
-  LeaseName lease;
-  RevokeAnswer answer;
-  std::string text;  // one line for the post-mortem
+  LeaseName lease;      // that had the slot
+  RevokeAnswer answer;  // as its revoke told
+  std::string text;     // one line for the post-mortem
 };
 
+/// The leases of one port, and all that is granted on it.
 class PORTCULLIS_API LeaseManager {
  public:
   /// InvalidArgument names the option and its range; Unsupported where the plan needs what the
@@ -66,7 +68,9 @@ class PORTCULLIS_API LeaseManager {
   /// the function is broken or was reset.
   [[nodiscard]] static Result<LeaseManager> create(const Port& port,
                                                    const LeaseOptions& options = {});
+  /// One that was moved from can be assigned to or destroyed, and nothing else.
   LeaseManager(LeaseManager&& other) noexcept;
+  /// Tears down what it had first.
   LeaseManager& operator=(LeaseManager&& other) noexcept;
   /// Tears down if nobody has; on_outcome does not hear of it.
   ~LeaseManager();
@@ -78,6 +82,12 @@ class PORTCULLIS_API LeaseManager {
   /// Leases of one tenant with the same rights, all or none, reached by one key, which plan
   /// indirect destroys. Isolated from other leases, not from each other.
   [[nodiscard]] Result<std::vector<Grant>> grant_together(std::span<const LeaseRequest> requests);
+  /// The same for a group so large that a revoke must not wait for it: poll() makes the members one
+  /// after the other, some each time. Busy while another group is being made or was not taken.
+  [[nodiscard]] Result<void> start_grant_together(std::span<const LeaseRequest> requests);
+  /// What became of the group that was started, told once; none while it is being made, and when
+  /// none was started. NotFound when one of it was revoked first, and as grant_together().
+  [[nodiscard]] std::optional<Result<std::vector<Grant>>> take_granted();
   /// The lease's region as this process sees it, until its slot is free; empty for a lease that is
   /// not there. The device may write it at any moment while the lease is held.
   [[nodiscard]] std::span<std::byte> memory(const LeaseName& lease) const noexcept;
@@ -86,6 +96,7 @@ class PORTCULLIS_API LeaseManager {
 
   /// Fences the lease and returns when the outcome stands, within one second.
   [[nodiscard]] RevokeAnswer revoke(const LeaseName& lease);
+  /// The same by a plan that is named.
   [[nodiscard]] RevokeAnswer revoke(const LeaseName& lease, const FencePlan& plan);
   /// The same for many, every key of a chunk first; answers in the order of `leases`. What does not
   /// fit into one second is Revoking, and poll() goes on with it.
@@ -97,8 +108,8 @@ class PORTCULLIS_API LeaseManager {
   /// The leases that a tenant holds.
   [[nodiscard]] std::vector<LeaseName> leases_of(std::uint64_t tenant) const;
 
-  /// The idle path: goes on with what is under way. Waits for the device 20 ms at most, and 100 ms
-  /// for a DROP entry.
+  /// The idle path: goes on with what is under way. Waits for the device 20 ms at most, 100 ms for
+  /// a DROP entry, and 400 ms for a member of a group that is being made.
   void poll();
   /// Everything at once, for a node that leaves: bus mastering off and read back ends every access
   /// to memory, a reset of the function the rest, and every lease that had no outcome is TornDown.
@@ -111,6 +122,7 @@ class PORTCULLIS_API LeaseManager {
   /// is done.
   [[nodiscard]] Result<void> tear_down();
 
+  /// Slots that are out of use.
   [[nodiscard]] std::vector<FencedLease> fenced() const;
   /// A fence had to take the whole function down; nothing is granted any more.
   [[nodiscard]] bool is_function_lost() const noexcept;

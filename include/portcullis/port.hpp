@@ -2,7 +2,7 @@
 //
 // A port that is up: the device opened, the function brought up by our own driver, one RoCEv2
 // address set. Leases are granted on it (lease_manager.hpp), and a client of this process may reach
-// them through it (requester.hpp).
+// them through it (requester.hpp). What all of it rests on is in docs/hca-contract.md.
 //
 // A port, what is granted on it and who requests through it belong to one thread. Objects made on a
 // port keep it open: the function is given back and reset when the last of them is gone.
@@ -28,6 +28,7 @@
 
 namespace portcullis {
 
+/// How a port is opened.
 struct PortOptions {
   /// The port's own; the link-local address of its MAC unless given.
   std::optional<Gid> address = std::nullopt;
@@ -41,6 +42,7 @@ struct PortOptions {
   std::vector<std::string> eal_arguments = {};
 };
 
+/// A port that is up, for as long as it or anything made on it lives.
 class PORTCULLIS_API Port {
  public:
   struct Impl;
@@ -48,11 +50,15 @@ class PORTCULLIS_API Port {
   /// InvalidArgument for options, NotFound, System or DeviceFailed as the device has it,
   /// Unsupported for an InfiniBand port. Takes two minutes at most, where firmware does not start.
   [[nodiscard]] static Result<Port> open(const DeviceSpec& spec, const PortOptions& options = {});
+  /// One that was moved from can be assigned to or destroyed, and nothing else.
   Port(Port&& other) noexcept;
+  /// Lets go of the port that it had.
   Port& operator=(Port&& other) noexcept;
   ~Port();
 
+  /// Its RoCEv2 address.
   [[nodiscard]] const Gid& gid() const noexcept;
+  /// Its MAC, as the device tells it.
   [[nodiscard]] const Mac& mac() const noexcept;
   /// "16.35.4506".
   [[nodiscard]] const std::string& firmware_version() const noexcept;

@@ -20,11 +20,13 @@
 
 namespace portcullis {
 
+/// A recovery protocol that is built in.
 struct Protocol {
-  std::string name;
+  std::string name;        // what explore() calls it
   std::string idea;        // one sentence
   std::string assumption;  // what it takes for granted beyond the semantics; may be empty
 };
+/// All that are built in.
 [[nodiscard]] PORTCULLIS_API std::vector<Protocol> protocols();
 
 /// Who else touches the target.
@@ -37,22 +39,24 @@ enum class Surroundings : std::uint8_t {
 
 /// How far is looked: a verdict holds for these numbers and says nothing of greater ones.
 struct ExploreBounds {
-  unsigned clients = 1;     // 1 to 8, raised to what the protocol needs
-  unsigned operations = 1;  // of each client, 1 to 4
-  Surroundings surroundings = Surroundings::Quiet;
-  unsigned late = 1;        // packets that may outlive the sender's timeout
-  unsigned duplicates = 0;  // extra copies
-  unsigned timeouts = 1;
+  unsigned clients = 1;                             // 1 to 8, raised to what the protocol needs
+  unsigned operations = 1;                          // of each client, 1 to 4
+  Surroundings surroundings = Surroundings::Quiet;  // who else touches the target
+  unsigned late = 1;                                // packets that may outlive the sender's timeout
+  unsigned duplicates = 0;                          // extra copies
+  unsigned timeouts = 1;                            // of each client
   unsigned deaths =
       0;  // queue pairs of a client whose responder NIC may die between ACK and memory
 };
 
+/// What an exploration may take.
 struct ExploreOptions {
   unsigned threads = 1;                     // 1 to 16; the counts do not depend on it
   std::uint64_t memory_bytes = 1 << 30;     // for states
   const std::atomic<bool>* stop = nullptr;  // asked now and then; true ends the run
 };
 
+/// How an exploration ended.
 enum class ExploreEnding : std::uint8_t {
   Safe,         // nothing breaks, and every run comes to its end, or to where `timeouts` cuts it
   GivesUp,      // the same, but some run ends with an error to the application
@@ -66,7 +70,7 @@ enum class ExploreEnding : std::uint8_t {
 
 /// Exact within its bounds: states are held whole, so none is taken for another.
 struct ExploreVerdict {
-  ExploreEnding ending = ExploreEnding::Stopped;
+  ExploreEnding ending = ExploreEnding::Stopped;  // the verdict, or why there is none
   ExploreBounds bounds;   // those that were explored, raised to what the protocol needs
   std::string violation;  // Refuted: the property
   /// Refuted, Hangs: a shortest run, step by step; empty: too large to find.

@@ -30,16 +30,20 @@ struct RequestEnd {
   std::uint32_t status = 0;  // enum ibv_wc_status of infiniband/verbs.h; 0 is success
   std::string text;          // "IBV_WC_SUCCESS (0)"
 
+  /// Acknowledged by the other end.
   [[nodiscard]] bool is_success() const noexcept { return status == 0; }
 };
 
+/// One queue pair that asks.
 class PORTCULLIS_API Requester {
  public:
   static constexpr std::size_t kMostBytes = 4096;  // of one request
 
   /// A queue pair, not connected yet.
   [[nodiscard]] static Result<Requester> create(const Port& port);
+  /// One that was moved from can be assigned to or destroyed, and nothing else.
   Requester(Requester&& other) noexcept;
+  /// Destroys the queue pair that it had.
   Requester& operator=(Requester&& other) noexcept;
   ~Requester();
 

@@ -22,6 +22,7 @@
 
 namespace portcullis {
 
+/// What the bound is computed for.
 struct ResidenceOptions {
   std::uint32_t packet_bytes = 1000;  // of every packet, 1 to 2^20
   double response_us = 0;  // from the end of a PAUSE until its sender heeds it; up to a second
@@ -34,15 +35,15 @@ struct ResidenceOptions {
 
 /// Of one flow, or of whatever routes permit. No value: no bound, which is no small one.
 struct FlowBound {
-  std::string flow;
-  std::optional<double> us;
+  std::string flow;          // its name, or what the routes are called
+  std::optional<double> us;  // the bound; none: there is no bound
 };
 
 /// From the first bit that leaves the source to the last that arrives, if hosts take what arrives
 /// and buffers serve in the order of arrival.
 struct ResidenceBound {
-  std::optional<double> most_us;  // of all; what a lease's queue pair number has to outlive
-  std::vector<FlowBound> flows;
+  std::optional<double> most_us;    // of all; what a lease's queue pair number has to outlive
+  std::vector<FlowBound> flows;     // in the order of the fabric
   std::optional<FlowBound> routes;  // nothing: there are no routes, so nothing was looked at
   std::vector<std::string> circle;  // why there is none: each waits for the next, the last for the
                                     // first

@@ -20,7 +20,7 @@
 #include <utility>
 
 namespace portcullis {
-
+/// What kind of failure it is.
 enum class Errc : std::uint8_t {
   InvalidArgument,  // the caller's value is not acceptable
   NotFound,         // no such object, epoch or device
@@ -37,22 +37,22 @@ enum class Errc : std::uint8_t {
 
 /// What a firmware command answered; the error's text has the names.
 struct CommandFault {
-  std::uint16_t opcode = 0;
-  std::uint16_t op_mod = 0;
+  std::uint16_t opcode = 0;          // of the command
+  std::uint16_t op_mod = 0;          // its modifier
   std::uint8_t delivery_status = 0;  // cmd_queue_entry.status, 0 is delivered
   std::uint8_t status = 0;           // *_out.status, 0 is success
   std::uint32_t syndrome = 0;        // *_out.syndrome, vendor specific
 };
-
+/// What failed.
 struct Error {
-  Errc code = Errc::InvalidArgument;
-  std::string text;
-  std::optional<CommandFault> command = std::nullopt;
+  Errc code = Errc::InvalidArgument;                   // for programs
+  std::string text;                                    // for people: one line
+  std::optional<CommandFault> command = std::nullopt;  // where a firmware command was the cause
 };
-
+/// A value, or why there is none.
 template <class T>
 using Result = tl::expected<T, Error>;
-
+/// An error to return.
 [[nodiscard]] inline tl::unexpected<Error> fail(Errc code, std::string text) {
   return tl::unexpected<Error>(Error{code, std::move(text), std::nullopt});
 }

@@ -25,16 +25,17 @@ namespace portcullis {
 
 /// One command of a recording.
 struct RecordedCommand {
-  std::uint64_t sequence = 0;  // of its issue, from 1
-  std::string title;           // "QUERY_PAGES 0x107 op_mod 0x1"
-  std::uint16_t opcode = 0;
-  std::uint16_t op_mod = 0;
+  std::uint64_t sequence = 0;             // of its issue, from 1
+  std::string title;                      // "QUERY_PAGES 0x107 op_mod 0x1"
+  std::uint16_t opcode = 0;               // as the device was told
+  std::uint16_t op_mod = 0;               // the same
   std::string delivery;                   // "OK 0x0", "none" or "unknown"
   std::optional<std::uint8_t> status;     // of the output; none: not delivered, or not shown
   std::optional<std::uint32_t> syndrome;  // the same
   std::optional<std::uint64_t> time_ns;   // from doorbell to answer, where known
 };
 
+/// Commands and their answers, as one file holds them; it never changes.
 class PORTCULLIS_API Recording {
  public:
   struct Impl;
@@ -48,6 +49,7 @@ class PORTCULLIS_API Recording {
   [[nodiscard]] std::vector<RecordedCommand> commands() const;
   /// What parse() reads back.
   [[nodiscard]] std::string text() const;
+  /// For the other functions of this library.
   [[nodiscard]] const Impl& impl() const noexcept { return *impl_; }
 
  private:
@@ -56,6 +58,7 @@ class PORTCULLIS_API Recording {
   std::shared_ptr<const Impl> impl_;  // never changes
 };
 
+/// What counts as a difference.
 struct CompareOptions {
   /// Fields whose differences do not count: "FIELD" or "OPCODE:FIELD", with * and ?.
   std::vector<std::string> ignored = {};
@@ -66,14 +69,16 @@ struct CompareOptions {
 /// Two recordings side by side, aligned by opcode, op_mod and kind of object. What one of the two
 /// does not know, because its source did not show it, is no difference.
 struct Comparison {
-  std::size_t same = 0;  // commands of both
-  std::size_t different = 0;
-  std::size_t only_a = 0;
-  std::size_t only_b = 0;
-  std::string text;  // as trace-diff prints it
+  std::size_t same = 0;       // commands of both
+  std::size_t different = 0;  // of both, not answered or asked alike
+  std::size_t only_a = 0;     // commands that b has not
+  std::size_t only_b = 0;     // commands that a has not
+  std::string text;           // as trace-diff prints it
 
+  /// Nothing differs of what counts.
   [[nodiscard]] bool is_same() const noexcept { return different + only_a + only_b == 0; }
 };
+/// Compares them.
 [[nodiscard]] PORTCULLIS_API Comparison compare(const Recording& a, const Recording& b,
                                                 const CompareOptions& options = {});
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "model/ethernet/frame_facts.hpp"
 #include "model/transport/checksum.hpp"
 #include "model/transport/frame.hpp"
 #include "model/transport/frame_parts.hpp"
@@ -14,8 +15,6 @@ namespace {
 using Outer = prm::View<prm::fte_match_set_lyr_2_4>;
 using Bytes = std::span<const std::byte>;
 
-constexpr std::uint16_t kEthertypeVlan = 0x8100;  // ETH_P_8021Q, if_ether.h
-constexpr std::size_t kVlanBytes = 4;
 constexpr std::uint8_t kProtocolTcp = 6;    // IPPROTO_TCP, in.h
 constexpr std::size_t kPortsBytes = 4;      // source and destination, the same in UDP and TCP
 constexpr std::size_t kIpv4InAddress = 12;  // ipv4_layout: the last four of the sixteen bytes
@@ -39,14 +38,18 @@ std::size_t put_ethernet(Bytes frame, const Outer& outer) noexcept {
   put<"smac_15_0">(outer, be16(frame, 10));
   std::size_t at = kEthernetBytes;
   std::uint16_t ethertype = be16(frame, at - 2);
-  if (ethertype == kEthertypeVlan && frame.size() >= at + kVlanBytes) {
+  const bool is_cvlan = ethertype == kEthertypeVlan;
+  if ((is_cvlan || ethertype == kEthertypeSvlan) && frame.size() >= at + kVlanTagBytes) {
     const std::uint16_t tag = be16(frame, at);
-    outer.set<"cvlan_tag", 1>();
+    if (is_cvlan)
+      outer.set<"cvlan_tag", 1>();
+    else
+      outer.set<"svlan_tag", 1>();
     put<"first_prio">(outer, tag >> 13);
     put<"first_cfi">(outer, tag >> 12 & 1);
     put<"first_vid">(outer, tag & 0xfff);
     ethertype = be16(frame, at + 2);
-    at += kVlanBytes;
+    at += kVlanTagBytes;
   }
   put<"ethertype">(outer, ethertype);
   return at;
@@ -116,6 +119,7 @@ FlowKey all_fields() noexcept {
   outer.set<"ip_dscp", 0x3f>();
   outer.set<"ip_ecn", 3>();
   outer.set<"cvlan_tag", 1>();
+  outer.set<"svlan_tag", 1>();
   outer.set<"frag", 1>();
   outer.set<"ip_version", 0xf>();
   outer.set<"tcp_sport", 0xffff>();

@@ -40,6 +40,7 @@ struct FlowDecision {
   };
   Kind kind = Kind::Pass;
   std::uint32_t tirn = 0;
+  std::uint32_t flow_tag = 0;  // of the entry that forwards to it
 };
 
 class FlowTables {
@@ -129,6 +130,7 @@ class FlowTables {
   struct Walk {
     End end = End::Pass;
     std::uint32_t tirn = 0;
+    std::uint32_t flow_tag = 0;
   };
 
   [[nodiscard]] Table* find(prm::FlowTableType type, std::uint32_t id) noexcept;

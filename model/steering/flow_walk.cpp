@@ -26,25 +26,25 @@ FlowTables::Walk FlowTables::walk(std::uint32_t id, const FlowKey& key, std::siz
              !is_inert(table, entry, underlay);
     });
     if (hit == table.entries.end()) {
-      if (table.miss == prm::FlowTableMiss::SWITCH_DOMAIN) return {End::OtherDomain, 0};
-      if (table.miss == prm::FlowTableMiss::DEF) return {End::Pass, 0};
+      if (table.miss == prm::FlowTableMiss::SWITCH_DOMAIN) return {End::OtherDomain};
+      if (table.miss == prm::FlowTableMiss::DEF) return {};
       id = table.miss_id;
       continue;
     }
     const Entry& entry = hit->second;
     for (const std::uint32_t counter : entry.counters) counters.count(counter, frame_bytes);
-    if ((entry.action & prm::number(prm::FlowAction::DROP)) != 0) return {End::Drop, 0};
-    if (entry.destinations.empty()) return {End::Pass, 0};
+    if ((entry.action & prm::number(prm::FlowAction::DROP)) != 0) return {End::Drop};
+    if (entry.destinations.empty()) return {};
     // Of several destinations the first decides; a frame is not copied.
     const Destination& to = entry.destinations.front();
-    if (to.type == prm::FlowDestination::TIR) return {End::Tir, to.id};
+    if (to.type == prm::FlowDestination::TIR) return {End::Tir, to.id, entry.flow_tag};
     id = to.id;
   }
 }
 
 FlowDecision FlowTables::decide(const Walk& walk) noexcept {
-  if (walk.end == End::Drop) return {FlowDecision::Kind::Drop, 0};
-  if (walk.end == End::Tir) return {FlowDecision::Kind::Tir, walk.tirn};
+  if (walk.end == End::Drop) return {FlowDecision::Kind::Drop};
+  if (walk.end == End::Tir) return {FlowDecision::Kind::Tir, walk.tirn, walk.flow_tag};
   return {};
 }
 
@@ -66,9 +66,9 @@ FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t q
   const Walk walked = walk(*rdma_root_, key, frame.size(), /*underlay=*/false);
   if (walked.end != End::OtherDomain) return decide(walked);
   // A miss that switches the domain leaves RDMA: the frame is an Ethernet frame like any other.
-  if (!nic_root_) return {FlowDecision::Kind::Drop, 0};
+  if (!nic_root_) return {FlowDecision::Kind::Drop};
   const Walk ethernet = walk(*nic_root_, key, frame.size(), /*underlay=*/false);
-  return ethernet.end == End::Tir ? decide(ethernet) : FlowDecision{FlowDecision::Kind::Drop, 0};
+  return ethernet.end == End::Tir ? decide(ethernet) : FlowDecision{FlowDecision::Kind::Drop};
 }
 
 FlowDecision FlowTables::classify(std::span<const std::byte> frame) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <utility>
-#include <vector>
 
+#include "model/ethernet/port_counters.hpp"
 #include "model/request.hpp"
+#include "model/transport/checksum.hpp"
+#include "model/transport/headers.hpp"
 #include "prm/doorbell.hpp"
 #include "prm/wqe.hpp"
 
@@ -30,12 +32,48 @@ enum Refusal : std::uint32_t {
 /// What the capabilities do not offer, and what a queue without hairpin or striding has no use for.
 bool asks_for_more(prm::ConstView<prm::rqc> c) {
   return c.get<"delay_drop_en">() != 0 || c.get<"scatter_fcs">() != 0 || c.get<"hairpin">() != 0 ||
-         c.get<"rlky">() != 0 || c.get<"counter_set_id">() != 0 || c.get<"rmpn">() != 0 ||
-         c.get<"hairpin_peer_sq">() != 0 || c.get<"hairpin_peer_vhca">() != 0 ||
+         c.get<"rmpn">() != 0 || c.get<"hairpin_peer_sq">() != 0 ||
+         c.get<"hairpin_peer_vhca">() != 0 ||
          c.get<"mem_rq_type">() != prm::number(prm::MemRqType::MEMORY_RQ_INLINE) ||
          c.get<"wq.wq_type">() != prm::number(prm::WqType::CYCLIC) ||
          c.get<"wq.wq_signature">() != 0 || c.get<"wq.dbr_umem_valid">() != 0 ||
          c.get<"wq.wq_umem_valid">() != 0 || c.get<"wq.shampo_enable">() != 0;
+}
+
+/// A hash that the model knows, of the outer headers.
+Verdict check_hash(prm::ConstView<prm::tirc> c) {
+  constexpr std::uint32_t kFields =
+      prm::number(prm::RxHashField::SRC_IP) | prm::number(prm::RxHashField::DST_IP) |
+      prm::number(prm::RxHashField::L4_SPORT) | prm::number(prm::RxHashField::L4_DPORT) |
+      prm::number(prm::RxHashField::IPSEC_SPI);
+  const bool known = c.get<"rx_hash_fn">() <= prm::number(prm::RxHashFn::TOEPLITZ) &&
+                     (c.get<"rx_hash_field_selector_outer.selected_fields">() & ~kFields) == 0 &&
+                     c.get<"rx_hash_field_selector_inner.selected_fields">() == 0;
+  return known ? Verdict{} : refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+}
+
+void copy_hash(prm::ConstView<prm::tirc> from, prm::Buffer<prm::tirc>& to) {
+  to.put<"rx_hash_symmetric">(from.get<"rx_hash_symmetric">());
+  to.put<"rx_hash_fn">(from.get<"rx_hash_fn">());
+  std::ranges::copy(from.bytes<"rx_hash_toeplitz_key">(),
+                    to.bytes<"rx_hash_toeplitz_key">().begin());
+  std::ranges::copy(from.bytes<"rx_hash_field_selector_outer">(),
+                    to.bytes<"rx_hash_field_selector_outer">().begin());
+}
+
+prm::CqeL3Type l3_type(const FrameFacts& facts) noexcept {
+  if (facts.l3 == FrameFacts::L3::None) return prm::CqeL3Type::NONE;
+  return facts.l3 == FrameFacts::L3::Ipv4 ? prm::CqeL3Type::IPV4 : prm::CqeL3Type::IPV6;
+}
+
+prm::CqeL4Type l4_type(std::span<const std::byte> frame, const FrameFacts& facts) noexcept {
+  if (!facts.has_l4()) return prm::CqeL4Type::NONE;
+  if (facts.l4 == FrameFacts::L4::Udp) return prm::CqeL4Type::UDP;
+  if ((frame[facts.l4_at + tcp::kFlags] & tcp::kAck) == std::byte{0})
+    return prm::CqeL4Type::TCP_NO_ACK;
+  return facts.l4_at + tcp_header_bytes(frame, facts) == facts.end
+             ? prm::CqeL4Type::TCP_ACK_NO_DATA
+             : prm::CqeL4Type::TCP_ACK_AND_DATA;
 }
 
 }  // namespace
@@ -58,6 +96,10 @@ Verdict ReceiveTargets::create_rq(prm::ConstView<prm::rqc> context, std::span<co
   rq.pd = context.get<"wq.pd">();
   rq.cqn = context.get<"cqn">();
   rq.user_index = context.get<"user_index">();
+  rq.counters = context.get<"counter_set_id">();
+  rq.may_use_reserved_key = context.get<"rlky">() != 0;
+  rq.keeps_tag = context.get<"vsd">() != 0;
+  std::ranges::copy(context.all(), rq.context.all().begin());
   const auto fresh = rq_ids_.allocate();
   if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
   number = *fresh;
@@ -66,21 +108,42 @@ Verdict ReceiveTargets::create_rq(prm::ConstView<prm::rqc> context, std::span<co
 }
 
 /// RST2RDY, RDY2ERR, RST2ERR and any to RST: modify_rq of mlx5_ib/qp.c (modify_raw_packet_qp_rq)
-/// and mlx5e_modify_rq_state.
+/// and mlx5e_modify_rq_state. Whether a tag is kept may be changed in any state, without leaving it
+/// (mlx5e_modify_rq_vsd).
 Verdict ReceiveTargets::modify_rq(prm::ConstView<prm::modify_rq_in> in) {
   const auto found = rqs_.find(in.get<"rqn">());
   if (found == rqs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchRq);
   Rq& rq = found->second;
-  if (in.get<"modify_bitmask">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kModifyMask);
+  constexpr std::uint64_t kVsd = prm::number(prm::ModifyRq::VSD);
+  if ((in.get<"modify_bitmask">() & ~kVsd) != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kModifyMask);
+  const bool changes_vsd = in.get<"modify_bitmask">() != 0;
   const RqState from{static_cast<std::uint8_t>(in.get<"rq_state">())};
   const RqState to{static_cast<std::uint8_t>(in.get<"ctx.state">())};
   if (from != rq.state) return refuse(CommandStatus::BAD_RES_STATE_ERR, kState);
   const bool known = to == RqState::RST || (to == RqState::ERR && from != RqState::ERR) ||
-                     (to == RqState::RDY && from == RqState::RST);
+                     (to == RqState::RDY && from == RqState::RST) || (to == from && changes_vsd);
   if (!known) return refuse(CommandStatus::BAD_PARAM_ERR, kState);
   rq.state = to;
+  if (changes_vsd) rq.keeps_tag = in.get<"ctx.vsd">() != 0;
   if (to == RqState::RST) rq.consumed = 0;
   return {};
+}
+
+Verdict ReceiveTargets::query_rq(std::uint32_t number, prm::View<prm::rqc> context) const {
+  const auto found = rqs_.find(number);
+  if (found == rqs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchRq);
+  const Rq& rq = found->second;
+  std::ranges::copy(rq.context.all(), context.all().begin());
+  static_cast<void>(context.try_set<"state">(prm::number(rq.state)));
+  static_cast<void>(context.try_set<"vsd">(rq.keeps_tag ? 1 : 0));
+  context.put<"wq.hw_counter">(rq.consumed);
+  return {};
+}
+
+std::uint32_t ReceiveTargets::counters_of(std::uint32_t number) const noexcept {
+  const auto found = rqs_.find(number);
+  return found == rqs_.end() ? 0 : found->second.counters;
 }
 
 Verdict ReceiveTargets::destroy_rq(std::uint32_t number, std::uint32_t& pd, std::uint32_t& cqn) {
@@ -95,26 +158,68 @@ Verdict ReceiveTargets::destroy_rq(std::uint32_t number, std::uint32_t& pd, std:
 }
 
 Verdict ReceiveTargets::create_tir(prm::ConstView<prm::tirc> context, std::uint32_t& number) {
-  if (context.get<"disp_type">() != prm::number(prm::TirDispType::DIRECT) ||
-      context.get<"tls_en">() != 0 || context.get<"packet_merge_mask">() != 0 ||
-      context.get<"tunneled_offload_en">() != 0 || context.get<"indirect_table">() != 0)
+  const bool is_direct = context.get<"disp_type">() == prm::number(prm::TirDispType::DIRECT);
+  const bool hashes = context.get<"disp_type">() == prm::number(prm::TirDispType::INDIRECT);
+  if ((!is_direct && !hashes) || context.get<"tls_en">() != 0 ||
+      context.get<"packet_merge_mask">() != 0 || context.get<"tunneled_offload_en">() != 0)
     return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
-  const Tir tir{context.get<"inline_rqn">(), context.get<"transport_domain">()};
-  if (!rqs_.contains(tir.rqn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchRq);
+  if (const Verdict bad = check_hash(context); !bad.ok()) return bad;
+  Tir tir;
+  tir.rqn = is_direct ? context.get<"inline_rqn">() : 0;
+  tir.rqt = hashes ? context.get<"indirect_table">() : 0;
+  tir.domain = context.get<"transport_domain">();
+  if (is_direct ? !rqs_.contains(tir.rqn) : !tables.exists(tir.rqt))
+    return refuse(CommandStatus::BAD_RES_ERR, kNoSuchRq);
   if (!domains_.contains(tir.domain)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchDomain);
   const auto fresh = tir_ids_.allocate();
   if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
   number = *fresh;
-  tirs_.emplace(number, tir);
-  rq_references_.add(tir.rqn);
+  tir.self_loopback = context.get<"self_lb_block">();
+  tir.rule = rss_rule(context);
+  std::ranges::copy(context.all(), tir.context.all().begin());
+  if (is_direct)
+    rq_references_.add(tir.rqn);
+  else
+    tables.hold(tir.rqt);
   domains_.hold(tir.domain);
+  tirs_.emplace(number, tir);
+  return {};
+}
+
+/// Loopback (mlx5e_modify_tirs_lb) and hash (mlx5e_rss_params_hash) are what Linux changes.
+Verdict ReceiveTargets::modify_tir(prm::ConstView<prm::modify_tir_in> in) {
+  const auto found = tirs_.find(in.get<"tirn">());
+  if (found == tirs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTir);
+  Tir& tir = found->second;
+  if (in.get<"bitmask.packet_merge">() != 0 && in.get<"ctx.packet_merge_mask">() != 0)
+    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  const auto context = prm::ConstView<prm::tirc>::at(in.bytes<"ctx">());
+  if (in.get<"bitmask.hash">() != 0) {
+    if (const Verdict bad = check_hash(context); !bad.ok()) return bad;
+    tir.rule = rss_rule(context);
+    copy_hash(context, tir.context);
+  }
+  if (in.get<"bitmask.self_lb_en">() != 0) {
+    tir.self_loopback = context.get<"self_lb_block">();
+    tir.context.put<"self_lb_block">(tir.self_loopback);
+  }
+  return {};
+}
+
+Verdict ReceiveTargets::query_tir(std::uint32_t number, prm::View<prm::tirc> context) const {
+  const auto found = tirs_.find(number);
+  if (found == tirs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTir);
+  std::ranges::copy(found->second.context.all(), context.all().begin());
   return {};
 }
 
 Verdict ReceiveTargets::destroy_tir(std::uint32_t number) {
   const auto found = tirs_.find(number);
   if (found == tirs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTir);
-  rq_references_.drop(found->second.rqn);
+  if (found->second.rqt != 0)
+    tables.release(found->second.rqt);
+  else
+    rq_references_.drop(found->second.rqn);
   domains_.release(found->second.domain);
   tirs_.erase(found);
   tir_ids_.give_back(number);
@@ -128,7 +233,8 @@ bool ReceiveTargets::scatter(const Rq& rq, std::span<const ReceivePiece> pieces,
       const std::uint64_t va = piece.va + done;
       const auto part = static_cast<std::uint32_t>(
           std::min<std::size_t>({piece.bytes - done, frame.size(), MkeyTable::kMaxTranslation}));
-      const KeyUse use{piece.lkey, rq.pd, 0, va, part, access::kLocalWrite, false};
+      const KeyUse use{
+          piece.lkey, rq.pd, 0, va, part, access::kLocalWrite, rq.may_use_reserved_key};
       const auto write = [&](const Extents& where) {
         const bool written = deps_.dma->write_payload(where, frame.data());
         frame = frame.subspan(where.bytes());
@@ -143,37 +249,81 @@ bool ReceiveTargets::scatter(const Rq& rq, std::span<const ReceivePiece> pieces,
   return true;
 }
 
-void ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> frame) {
-  const auto lose = [this] { ++*deps_.lost; };
-  const auto tir = tirs_.find(tirn);
-  if (tir == tirs_.end()) return lose();
-  Rq& rq = rqs_.at(tir->second.rqn);
-  if (rq.state != RqState::RDY) return lose();
+void ReceiveTargets::lose(const Rq* rq) noexcept {
+  ++*deps_.lost;
+  if (rq != nullptr && deps_.q_counters != nullptr)
+    ++deps_.q_counters->at(rq->counters).out_of_buffer;
+}
+
+std::span<const std::byte> ReceiveTargets::look_at(const Rq& rq, std::span<const std::byte> frame,
+                                                   const FrameFacts& facts, CqeFields& fields) {
+  const bool takes_tag = facts.tag && !rq.keeps_tag;
+  const bool l4_ok = is_transport_right(frame, facts);
+  fields.put<"hds_ip_ext">(static_cast<std::uint8_t>(
+      prm::kCqeL2Ok | (facts.l3_ok ? prm::kCqeL3Ok : 0) | (l4_ok ? prm::kCqeL4Ok : 0)));
+  fields.put<"l4_l3_hdr_type">(
+      prm::l4_l3_hdr_type(l4_type(frame, facts), l3_type(facts), takes_tag));
+  if (takes_tag) {
+    fields.put<"vlan_info">(*facts.tag);
+    constexpr std::size_t kAddresses = 2 * kMacBytes;
+    untagged_.assign(frame.begin(), frame.begin() + kAddresses);
+    untagged_.insert(untagged_.end(), frame.begin() + kAddresses + kVlanTagBytes, frame.end());
+    frame = untagged_;
+  }
+  // cqe_checksum_full: of all that stands behind the Ethernet header.
+  if (frame.size() > kEthernetBytes)
+    fields.put<"check_sum">(fold_sum(ones_sum(frame.subspan(kEthernetBytes))));
+  return frame;
+}
+
+/// A receive takes `frame`.
+void ReceiveTargets::fill(Rq& rq, std::uint32_t rqn, std::span<const std::byte> frame,
+                          CqeFields& fields) {
   const auto posted = deps_.dma->load_be32(rq.record + prm::record_byte(prm::kRcvDbr));
-  if (!posted || static_cast<std::uint16_t>(*posted - rq.consumed) == 0) return lose();
-  std::vector<ReceivePiece> pieces;
-  const bool readable = rq.ring.read(*deps_.dma, rq.consumed, 0, pieces);
+  if (!posted || static_cast<std::uint16_t>(*posted - rq.consumed) == 0) return lose(&rq);
+  const bool readable = rq.ring.read(*deps_.dma, rq.consumed, 0, pieces_);
   std::uint64_t room = 0;
-  for (const ReceivePiece& piece : pieces) room += piece.bytes;
+  for (const ReceivePiece& piece : pieces_) room += piece.bytes;
   // Too large a frame is lost and takes no receive.
-  if (readable && room < frame.size()) return lose();
+  if (readable && room < frame.size()) return lose(nullptr);
   Completion completion;
-  completion.qpn = tir->second.rqn;
   completion.user_index = rq.user_index;
   completion.wqe_counter = rq.consumed++;
-  if (readable && scatter(rq, pieces, frame)) {
+  if (readable && scatter(rq, pieces_, frame)) {
     completion.opcode = prm::CqeOpcode::RESP_SEND;
     completion.byte_cnt = static_cast<std::uint32_t>(frame.size());
+    completion.ethernet = &fields;
   } else {
     completion.opcode = prm::CqeOpcode::RESP_ERR;
+    completion.qpn = rqn;
     completion.syndrome = prm::CqeSyndrome::LOCAL_PROT_ERR;
     rq.state = RqState::ERR;
-    lose();
+    lose(nullptr);
   }
   if (!deps_.cqs->complete(rq.cqn, completion, deps_.scheduler->now_ns())) rq.state = RqState::ERR;
 }
 
+void ReceiveTargets::deliver(std::uint32_t tirn, std::span<const std::byte> frame,
+                             Arrival arrival) {
+  const auto found = tirs_.find(tirn);
+  if (found == tirs_.end() || frame.size() < kEthernetBytes) return lose(nullptr);
+  const Tir& tir = found->second;
+  const auto comes_back =
+      cast_of(frame) == Cast::Unicast ? prm::SelfLoopback::UNICAST : prm::SelfLoopback::MULTICAST;
+  if (arrival.is_own && (tir.self_loopback & prm::number(comes_back)) == 0) return;
+  const FrameFacts facts = facts_of(frame);
+  const RssHash hash = rss_hash(frame, facts, tir.rule);
+  const std::uint32_t rqn = tir.rqt != 0 ? tables.pick(tir.rqt, hash.value) : tir.rqn;
+  Rq& rq = rqs_.at(rqn);
+  if (rq.state != RqState::RDY) return lose(nullptr);
+  CqeFields fields;
+  fields.put<"rss_hash_result">(hash.value).put<"rss_hash_type">(hash.type);
+  fields.put<"sop_drop_qpn">(arrival.flow_tag);
+  fill(rq, rqn, look_at(rq, frame, facts, fields), fields);
+}
+
 void ReceiveTargets::clear() {
+  tables.clear();
   domains_.clear();
   rqs_.clear();
   tirs_.clear();

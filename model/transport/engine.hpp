@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "model/behaviours.hpp"
 #include "model/transport/doorbells.hpp"
 #include "model/transport/pace.hpp"
 #include "model/transport/qp.hpp"
@@ -25,7 +26,15 @@ struct Engine {
   /// Sends the packet whose payload already stands at its offset in wire->next_buffer().
   void transmit(const Qp& qp, const PacketHeader& header, std::size_t payload_bytes) const {
     const std::size_t length = qp.frame.finish(wire->next_buffer(), header, payload_bytes);
-    wire->send(port, length, qp.force_loopback);
+    wire->send(port, length, way_of(qp));
+  }
+  /// Where a packet of `qp` goes, as behaviour loopback has it.
+  [[nodiscard]] Way way_of(const Qp& qp) const noexcept {
+    const auto side = deps.behaviours->loopback;
+    if (qp.path.dest_lid == prm::kPermissiveLid) return Way::Away;
+    if (!qp.force_loopback) return side == Loopback::ForcedOnly ? Way::Away : Way::Anywhere;
+    const bool is_lost = side == Loopback::NeedsLink && !deps.port->carries_data();
+    return is_lost ? Way::Nowhere : Way::Back;
   }
   /// An event affiliated with `qp`.
   void raise(prm::EventType type, const Qp& qp) const {

@@ -26,7 +26,7 @@ namespace portcullis::model {
 
 inline constexpr std::size_t kMaxMtuBytes = 4096;
 /// Longest frame this model sends or accepts; a multiple of a cache line.
-inline constexpr std::size_t kMaxFrameBytes = 4224;
+inline constexpr std::size_t kMaxFrameBytes = 10240;
 static_assert(kEthernetBytes + udp_header::bytes > lrh::bytes + kVcrcBytes);  // RoCEv2 is longer
 static_assert(kMaxFrameBytes >= kEthernetBytes + ipv6_header::bytes + udp_header::bytes +
                                     bth::bytes + xrceth::bytes + reth::bytes + kImmDtBytes +
@@ -37,8 +37,9 @@ static_assert(kMaxFrameBytes >= kEthernetBytes + ipv6_header::bytes + udp_header
 struct Path {
   PortType port_type = PortType::Ethernet;
   std::uint8_t transport = transport_bits::kRc;
-  std::uint16_t source_lid = 0, dest_lid = 0;  // InfiniBand, as the next two
+  std::uint16_t source_lid = 0, dest_lid = 0;  // InfiniBand, as the next three
   std::uint8_t service_level = 0;
+  std::uint8_t virtual_lane = 0;
   bool has_grh = false;        // the GIDs are source_ip and dest_ip
   Gid source_ip{}, dest_ip{};  // both IPv4-mapped, or both not
   Mac source_mac{}, dest_mac{};
@@ -143,8 +144,9 @@ struct Packet {
   Mac source_mac{}, dest_mac{};
   Gid source_ip{}, dest_ip{};
   std::uint16_t udp_sport = 0;
-  std::uint16_t source_lid = 0, dest_lid = 0;  // InfiniBand, as the next two
+  std::uint16_t source_lid = 0, dest_lid = 0;  // InfiniBand, as the next three
   std::uint8_t service_level = 0;
+  std::uint8_t virtual_lane = 0;
   bool has_grh = false;
   std::uint8_t opcode = 0;  // known to opcode_info()
   bool solicited = false;

@@ -58,6 +58,7 @@ Checked<std::size_t> decode_link(std::span<const std::byte> bytes, Packet& packe
   packet.dest_lid = static_cast<std::uint16_t>(link.get<"dlid">());
   packet.source_lid = static_cast<std::uint16_t>(link.get<"slid">());
   packet.service_level = static_cast<std::uint8_t>(link.get<"sl">());
+  packet.virtual_lane = static_cast<std::uint8_t>(link.get<"vl">());
   if (next == kLnhBth) return lrh::bytes;
   if (const auto global = decode_grh(bytes.subspan(lrh::bytes), packet); !global)
     return reject(global.error());
@@ -69,6 +70,7 @@ Checked<std::size_t> decode_link(std::span<const std::byte> bytes, Packet& packe
 void FrameTemplate::build_infiniband(const Path& path) {
   const std::span<std::byte> bytes(bytes_);
   const auto link = prm::View<lrh>::at(bytes);
+  put<"vl">(link, path.virtual_lane);
   put<"sl">(link, path.service_level & 0xf);
   put<"lnh">(link, path.has_grh ? kLnhGrh : kLnhBth);
   put<"dlid">(link, path.dest_lid);

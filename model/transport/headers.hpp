@@ -138,6 +138,7 @@ inline constexpr std::uint16_t kRoceUdpPort = 4791;    // ROCE_V2_UDP_DPORT, inc
 inline constexpr std::uint16_t kDefaultPkey = 0xffff;  // BTH_DEF_PKEY
 inline constexpr std::uint32_t kLnhBth = 2;            // IB_LNH_IBA_LOCAL, ib_pack.h
 inline constexpr std::uint32_t kLnhGrh = 3;            // IB_LNH_IBA_GLOBAL
+inline constexpr std::uint8_t kManagementLane = 15;    // qib_make_ud_req of hw/qib/qib_ud.c
 inline constexpr std::uint32_t kGrhVersion = 6;        // IB_GRH_VERSION, ib_hdrs.h
 inline constexpr std::uint32_t kGrhNextHeader = 0x1b;  // IB_GRH_NEXT_HDR
 inline constexpr std::uint32_t kPsnMask = 0xffffff;    // BTH_PSN_MASK

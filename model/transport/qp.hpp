@@ -4,6 +4,7 @@
 // qp_transitions.cpp, the send half in requester.cpp, the receive half in responder.cpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "prm/cqe.hpp"
 #include "prm/enums.hpp"
 #include "prm/qp_commands.hpp"
+#include "prm/special_qps.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::model {
@@ -182,6 +184,7 @@ struct alignas(kCacheLineBytes) Qp {
   ReceiveRing rq;
   std::uint32_t shared_receives = 0;  // in place of it, a number of SharedReceives; 0: none
   std::uint32_t q_key = 0;            // of UD, from the transitions
+  std::uint32_t wire_qpn = 0;         // the number by which peers know it, of UD
   std::uint32_t xrcd = 0;             // of XRC
   std::uint32_t uar = 0;
   Iova doorbell_record = 0;
@@ -195,6 +198,8 @@ struct alignas(kCacheLineBytes) Qp {
     return is_xrc() ? receive.xrc_owner : ReceiveOwner{cqn_rcv, user_index};
   }
   [[nodiscard]] bool is_datagram() const noexcept { return service == prm::QpServiceType::UD; }
+  /// QP 0 or 1 of the port, whatever number commands have for it.
+  [[nodiscard]] bool is_special() const noexcept { return wire_qpn <= prm::kQp1 && is_datagram(); }
   /// Whether it is connected to one: a UMR QP talks to nobody, one of UD to everybody.
   [[nodiscard]] bool has_peer() const noexcept { return !reg_umr && !is_datagram(); }
   /// What it sends is acknowledged, and sent again until it is.
@@ -224,18 +229,33 @@ class QpTable {
   [[nodiscard]] Qp* find(std::uint32_t qpn) const noexcept {
     return qpn < qps_.size() ? qps_[qpn].get() : nullptr;
   }
+  /// Whom a packet to `qpn` is for.
+  [[nodiscard]] Qp* receiver(std::uint32_t qpn) const noexcept {
+    if (qpn < special_.size()) return special_[qpn];
+    Qp* const qp = find(qpn);
+    return qp != nullptr && qp->is_special() ? nullptr : qp;
+  }
   [[nodiscard]] std::size_t limit() const noexcept { return qps_.size(); }
+  /// Of two that are QP 1 the later one gets its packets, a hypothesis: Linux makes one
+  /// (mlx5_ib_create_gsi of mlx5_ib/gsi.c).
   void insert(std::unique_ptr<Qp> qp) {
     const std::uint32_t qpn = qp->qpn;
+    if (qp->is_special()) special_[qp->wire_qpn] = qp.get();
     qps_[qpn] = std::move(qp);
   }
-  void erase(std::uint32_t qpn) noexcept { qps_[qpn].reset(); }
+  void erase(std::uint32_t qpn) noexcept {
+    for (Qp*& special : special_)
+      if (special == qps_[qpn].get()) special = nullptr;
+    qps_[qpn].reset();
+  }
   void clear() noexcept {
+    special_ = {};
     for (auto& qp : qps_) qp.reset();
   }
 
  private:
   std::vector<std::unique_ptr<Qp>> qps_;
+  std::array<Qp*, prm::kQp1 + 1> special_{};
 };
 
 }  // namespace portcullis::model

@@ -208,6 +208,20 @@ Verdict lay_out(const QpCreate& request, std::uint64_t bytes, QueuePages& out) {
   return {};
 }
 
+/// QP 0 and QP 1 are served as datagrams are (handle_qpt_hw_gsi of mlx5_ib/wr.c, for both).
+prm::QpServiceType service_of(Context context) noexcept {
+  const std::uint32_t service = context.get<"st">();
+  const bool is_special = service == prm::kServiceQp0 || service == prm::kServiceQp1;
+  return is_special ? prm::QpServiceType::UD
+                    : prm::QpServiceType{static_cast<std::uint8_t>(service)};
+}
+
+std::uint32_t wire_qpn_of(const QpCreate& request) noexcept {
+  const std::uint32_t service = request.context.get<"st">();
+  if (service == prm::kServiceQp0) return prm::kQp0;
+  return service == prm::kServiceQp1 ? prm::kQp1 : request.qpn;
+}
+
 bool is_offered(prm::QpServiceType service) noexcept {
   return service == prm::QpServiceType::RC || service == prm::QpServiceType::UC ||
          service == prm::QpServiceType::UD || service == prm::QpServiceType::XRC ||
@@ -232,7 +246,7 @@ std::optional<std::uint64_t> work_queue_bytes(Context context) {
 
 Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
   const Context context = request.context;
-  const auto service = prm::QpServiceType{static_cast<std::uint8_t>(context.get<"st">())};
+  const prm::QpServiceType service = service_of(context);
   if (!is_offered(service)) return bad_param(kBadServiceType);
   const std::optional<std::uint64_t> bytes = work_queue_bytes(context);
   if (!bytes) return bad_param(kBadQueueSizes);
@@ -243,6 +257,7 @@ Verdict make_qp(const QpCreate& request, std::unique_ptr<Qp>& out) {
 
   auto qp = std::make_unique<Qp>();
   qp->qpn = request.qpn;
+  qp->wire_qpn = wire_qpn_of(request);
   qp->reg_umr = service == prm::QpServiceType::REG_UMR;
   qp->service = service;
   qp->transport = transport_of(service);

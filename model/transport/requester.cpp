@@ -245,11 +245,13 @@ bool Requester::load(Qp& qp, const Message& message) {
   return true;
 }
 
-/// The next packet goes where the WQE in wqe_ says.
+/// The next packet goes where the WQE in wqe_ says; on the lane of subnet management, if it is of
+/// QP 0.
 bool Requester::address(Qp& qp) const {
   const auto to = address_of(wqe_);
-  const std::optional<Path> path = resolve_address(to, *engine_->deps.port);
+  std::optional<Path> path = resolve_address(to, *engine_->deps.port);
   if (!path) return false;
+  if (qp.wire_qpn == prm::kQp0) path->virtual_lane = kManagementLane;
   qp.path = *path;
   qp.frame = FrameTemplate(*path);
   qp.force_loopback = (to.get<"fl_mlid">() & prm::kAvForceLoopback) != 0;
@@ -284,7 +286,7 @@ Requester::Step Requester::send_packet(Qp& qp, Message& message) {
   header.xrc_srqn = wqe_.xrc_srqn;
   if (qp.is_datagram()) {
     header.q_key = q_key_of(qp, wqe_);
-    header.source_qpn = qp.qpn;
+    header.source_qpn = qp.wire_qpn;
   }
   header.solicited = last && message.opcode != prm::WqeOpcode::RDMA_WRITE &&
                      (wqe_.fm_ce_se & prm::kCtrlSolicited) != 0;

@@ -58,7 +58,8 @@ void Responder::drop_message(Qp& qp) {
 
 Refusal Responder::admit_datagram(Qp& qp, const Packet& packet) {
   ReceiveState& receive = qp.receive;
-  if (packet.q_key != qp.q_key) return Refusal::InvalidRequest;
+  // Subnet management goes by its lane, not by a Q_Key (qib_ud_rcv of hw/qib/qib_ud.c).
+  if (qp.wire_qpn != prm::kQp0 && packet.q_key != qp.q_key) return Refusal::InvalidRequest;
   const ReceiveFault fault = read_receive_wqe(*engine_, qp);
   if (fault == ReceiveFault::Empty) return Refusal::NotReady;
   if (fault == ReceiveFault::Unreadable) return Refusal::Protection;
@@ -86,6 +87,8 @@ void Responder::take_datagram(Qp& qp, const Packet& packet) {
   const std::uint32_t roce_type = ipv4 ? prm::kCqeRoceIpv4 : prm::kCqeRoceIpv6;
   work_.completion.is_datagram = true;
   work_.completion.slid = packet.source_lid;
+  // Whom it came from by partition: mlx5_ib asks for it of QP 1 (handle_responder of cq.c).
+  if (qp.is_special()) work_.completion.imm_inval_pkey = packet.pkey;
   work_.completion.flags_rqpn = prm::flags_rqpn(
       !network.empty(), infiniband ? packet.service_level : roce_type, packet.source_qpn);
 }

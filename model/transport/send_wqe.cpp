@@ -18,32 +18,6 @@ bool read_block(Dma& dma, const SendQueueMemory& queue, std::uint16_t index, std
   return dma.read(queue.block(static_cast<std::uint16_t>(index + block)), to);
 }
 
-/// The segments behind the remote address, up to `end`. False: one does not fit.
-bool parse_pieces(SendWqe& wqe, std::size_t at, std::size_t end) {
-  const std::span<const std::byte> bytes(wqe.bytes);
-  while (at < end) {
-    const auto count =
-        prm::ConstView<prm::mlx5_wqe_inl_data_seg>::at(bytes, at).get<"byte_count">();
-    WqePiece& piece = wqe.pieces[wqe.piece_count++];
-    piece.bytes = count & kByteCountMask;
-    piece.is_inline = (count & prm::kInlineSeg) != 0;
-    std::size_t size = prm::mlx5_wqe_data_seg::bytes;
-    if (piece.is_inline) {
-      piece.at = at + prm::mlx5_wqe_inl_data_seg::bytes;
-      size = prm::mlx5_wqe_inl_data_seg::bytes + piece.bytes;
-    } else {
-      const auto data = prm::ConstView<prm::mlx5_wqe_data_seg>::at(bytes, at);
-      piece.lkey = data.get<"lkey">();
-      piece.at = data.get<"addr">();
-    }
-    if (size > end - at) return false;
-    constexpr std::size_t kUnit = prm::kWqeOctowordBytes;
-    at += (size + kUnit - 1) / kUnit * kUnit;
-    wqe.length += piece.bytes;
-  }
-  return true;
-}
-
 /// The remote address segment; where the next one starts, or nothing when this one does not fit.
 std::optional<std::size_t> parse_remote(SendWqe& wqe, std::size_t at, std::size_t end) {
   const std::size_t next = at + prm::mlx5_wqe_raddr_seg::bytes;
@@ -114,8 +88,33 @@ bool parse(SendWqe& wqe, prm::QpServiceType service, std::size_t end) {
 
 }  // namespace
 
-WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn,
-                       std::uint16_t index, std::uint16_t available, SendWqe& out) {
+bool parse_pieces(SendWqe& wqe, std::size_t at, std::size_t end) {
+  const std::span<const std::byte> bytes(wqe.bytes);
+  while (at < end) {
+    const auto count =
+        prm::ConstView<prm::mlx5_wqe_inl_data_seg>::at(bytes, at).get<"byte_count">();
+    WqePiece& piece = wqe.pieces[wqe.piece_count++];
+    piece.bytes = count & kByteCountMask;
+    piece.is_inline = (count & prm::kInlineSeg) != 0;
+    std::size_t size = prm::mlx5_wqe_data_seg::bytes;
+    if (piece.is_inline) {
+      piece.at = at + prm::mlx5_wqe_inl_data_seg::bytes;
+      size = prm::mlx5_wqe_inl_data_seg::bytes + piece.bytes;
+    } else {
+      const auto data = prm::ConstView<prm::mlx5_wqe_data_seg>::at(bytes, at);
+      piece.lkey = data.get<"lkey">();
+      piece.at = data.get<"addr">();
+    }
+    if (size > end - at) return false;
+    constexpr std::size_t kUnit = prm::kWqeOctowordBytes;
+    at += (size + kUnit - 1) / kUnit * kUnit;
+    wqe.length += piece.bytes;
+  }
+  return true;
+}
+
+WqeFault fetch_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn,
+                        std::uint16_t index, std::uint16_t available, SendWqe& out) {
   out.piece_count = 0;
   out.length = 0;
   out.blocks = 1;
@@ -135,7 +134,18 @@ WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn
   for (std::uint32_t block = 1; block < out.blocks; ++block) {
     if (!read_block(dma, queue, index, block, out)) return WqeFault::Unreadable;
   }
-  const std::size_t end = out.end = ds * prm::kWqeOctowordBytes;
+  out.end = ds * prm::kWqeOctowordBytes;
+  return WqeFault::None;
+}
+
+WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn,
+                       std::uint16_t index, std::uint16_t available, SendWqe& out) {
+  if (const WqeFault fault = fetch_send_wqe(dma, queue, qpn, index, available, out);
+      fault != WqeFault::None)
+    return fault;
+  const auto ctrl =
+      prm::ConstView<prm::mlx5_wqe_ctrl_seg>::at(std::span<const std::byte>(out.bytes));
+  const std::size_t end = out.end;
   switch (out.opcode) {
     case prm::WqeOpcode::NOP:
       return WqeFault::None;

@@ -72,6 +72,14 @@ enum class WqeFault : std::uint8_t {
   Unsupported,  // an opcode that this QP does not serve
 };
 
+/// The control segment and the blocks of the WQE at `index`, and nothing of what its opcode asks
+/// for. `available` blocks have been posted from there on. After Malformed `out` holds opcode and
+/// blocks as far as they make sense (blocks at least 1).
+[[nodiscard]] WqeFault fetch_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn,
+                                      std::uint16_t index, std::uint16_t available, SendWqe& out);
+/// Data and inline segments from byte `at` of a fetched WQE to `end`. False: one does not fit.
+[[nodiscard]] bool parse_pieces(SendWqe& wqe, std::size_t at, std::size_t end);
+
 /// Reads the WQE at `index`. `available` blocks have been posted from there on. After Malformed and
 /// Unsupported `out` holds opcode and blocks as far as they make sense (blocks at least 1).
 [[nodiscard]] WqeFault read_send_wqe(Dma& dma, const SendQueueMemory& queue, std::uint32_t qpn,

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint32_t kNoSuchQp = 0x500001;
 constexpr std::uint32_t kQpnInUse = 0x500002;
+constexpr std::uint32_t kNoForcedLoopback = 0x500003;
 
 /// P_Keys match in their low 15 bits, and one side is a full member, as ours is (pkey_match of
 /// rxe_verbs.h).
@@ -27,9 +28,22 @@ bool pkey_matches(std::uint16_t pkey) noexcept {
   return (pkey & kBase) == (kDefaultPkey & kBase);
 }
 
+/// What management asks of a datagram: its size, no immediate, and the lane and the permissive LID
+/// for subnet management and nobody else (qib_ud_rcv of hw/qib/qib_ud.c).
+bool is_well_managed(const Qp& qp, const Packet& packet) noexcept {
+  const bool is_permissive =
+      packet.dest_lid == prm::kPermissiveLid || packet.source_lid == prm::kPermissiveLid;
+  const bool is_subnet = qp.wire_qpn == prm::kQp0;
+  if (!is_subnet && (is_permissive || packet.virtual_lane == kManagementLane)) return false;
+  if (!qp.is_special()) return true;
+  return packet.operation() == BthOpcode::SendOnly &&
+         packet.payload.size() == prm::kManagementBytes &&
+         (!is_subnet || packet.virtual_lane == kManagementLane);
+}
+
 }  // namespace
 
-struct Transport::State final : FrameSink {
+struct Transport::State final : FrameSink, FrameOutlet {
   State(const TransportDeps& dependencies, const TransportOptions& options)
       : wire(options.wire ? options.wire : std::make_shared<Wire>(0, dependencies.port->type)),
         qps(options.log_max_qp),
@@ -52,12 +66,18 @@ struct Transport::State final : FrameSink {
 
   [[nodiscard]] bool owns(std::span<const std::byte> frame) const noexcept override;
   [[nodiscard]] bool owns_mac(const Mac& address) const noexcept;
-  void receive(std::span<const std::byte> frame) override;
+  [[nodiscard]] bool listens(std::span<const std::byte> frame) const noexcept override;
+  void receive(std::span<const std::byte> frame) override { take(frame, /*is_own=*/false); }
+  void receive_back(std::span<const std::byte> frame) override { take(frame, /*is_own=*/true); }
+  void take(std::span<const std::byte> frame, bool is_own);
+  [[nodiscard]] std::span<std::byte> next() override;
+  void send(std::size_t length) override { wire->send(engine.port, length); }
   void accept(const Packet& packet);
   void room() override;
   static void hand_out_room(void* state, std::uint64_t argument);
   void learn_port();
-  void receive_other(std::span<const std::byte> frame, FrameFault fault);
+  void receive_other(std::span<const std::byte> frame, FrameFault fault, bool is_own);
+  void receive_ethernet(std::span<const std::byte> frame, bool is_own);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
   [[nodiscard]] bool is_too_long(std::span<const std::byte> frame) const noexcept;
   [[nodiscard]] bool is_for_port(const Packet& packet) const noexcept;
@@ -77,7 +97,8 @@ struct Transport::State final : FrameSink {
   std::uint32_t log_max_msg;
   bool is_switched;  // a virtual function: the switch inside the card decides what it is sent
   bool room_posted = false;
-  std::vector<Mac> addresses;  // of the port and its RoCE address table, each once
+  std::vector<Mac> addresses;  // of the port, its lists and its RoCE address table, each once
+  bool has_more_listening = false;
 };
 
 /// A frame is free. Not at once: when everything due now has happened there is room for many, and
@@ -92,11 +113,20 @@ void Transport::State::hand_out_room(void* state, std::uint64_t /*argument*/) {
   self.room_posted = false;
   self.responder.room();
   self.requester.room();
+  if (self.engine.deps.room_for_frames) self.engine.deps.room_for_frames();
+}
+
+std::span<std::byte> Transport::State::next() {
+  if (wire->has_room()) return wire->next_buffer();
+  wire->wait_for_room(engine.port);
+  return {};
 }
 
 bool Transport::State::owns(std::span<const std::byte> frame) const noexcept {
-  if (wire->port_type() == PortType::InfiniBand)
-    return prm::ConstView<lrh>::at(frame).get<"dlid">() == engine.deps.port->lid;
+  if (wire->port_type() == PortType::InfiniBand) {
+    const std::uint32_t lid = prm::ConstView<lrh>::at(frame).get<"dlid">();
+    return lid == engine.deps.port->lid || lid == prm::kPermissiveLid;
+  }
   Mac address;
   std::memcpy(address.data(), frame.data(), address.size());
   return owns_mac(address);
@@ -108,15 +138,33 @@ bool Transport::State::owns_mac(const Mac& address) const noexcept {
 
 void Transport::State::learn_port() {
   const PortSettings& port = *engine.deps.port;
-  wire->set_link(engine.port, port.carries_data());
+  wire->set_link(engine.port, port.carries_data(), port.link_up);
   addresses.assign(1, port.mac);
-  for (const RoceAddress& entry : port.roce) {
-    if (entry.valid && !owns_mac(entry.mac)) addresses.push_back(entry.mac);
-  }
+  const auto add = [this](const Mac& address) {
+    if (!owns_mac(address)) addresses.push_back(address);
+  };
+  for (const RoceAddress& entry : port.roce)
+    if (entry.valid) add(entry.mac);
+  std::ranges::for_each(port.unicast, add);
+  for (const auto& [index, address] : port.l2_table) add(address);
   if (is_switched && engine.deps.behaviours->vf_needs_uc_list)
     std::erase_if(addresses, [&port](const Mac& address) {
       return std::ranges::find(port.unicast, address) == port.unicast.end();
     });
+  has_more_listening =
+      port.type == PortType::Ethernet &&
+      (!port.multicast.empty() || port.promisc_uc || port.promisc_mc || port.promisc_all);
+  wire->set_listening(engine.port, has_more_listening);
+}
+
+/// What the lists and the promiscuity of the vport ask for beside its addresses.
+bool Transport::State::listens(std::span<const std::byte> frame) const noexcept {
+  const PortSettings& port = *engine.deps.port;
+  if (port.promisc_all) return true;
+  if ((frame[0] & std::byte{1}) == std::byte{0}) return port.promisc_uc;
+  Mac address;
+  std::memcpy(address.data(), frame.data(), address.size());
+  return port.promisc_mc || std::ranges::find(port.multicast, address) != port.multicast.end();
 }
 
 /// What a datagram asks of its address: that it is the port's. A GID that nobody has here is not
@@ -135,7 +183,7 @@ bool Transport::State::is_for_port(const Packet& packet) const noexcept {
 bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const noexcept {
   // A UMR QP has no peer.
   if (qp.reg_umr || packet.transport() != qp.transport || !pkey_matches(packet.pkey)) return false;
-  if (qp.is_datagram()) return is_for_port(packet);
+  if (qp.is_datagram()) return is_for_port(packet) && is_well_managed(qp, packet);
   // Of XRC one that sends hears answers alone, and one that receives asks nobody.
   if (qp.is_xrc() && packet.info().is_request() == qp.has_sq) return false;
   if (qp.force_loopback) return true;
@@ -146,29 +194,53 @@ bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const no
 }
 
 /// A frame that is no packet of a queue pair: of NIC_RX where it is no RoCE at all, otherwise lost.
-void Transport::State::receive_other(std::span<const std::byte> frame, FrameFault fault) {
-  Counters& counters = *engine.deps.counters;
-  const bool ethernet = fault == FrameFault::NotIp || fault == FrameFault::NotUdp ||
-                        fault == FrameFault::NotRoce || fault == FrameFault::Fragment;
-  if (ethernet && engine.deps.flows->engaged()) {
-    const FlowDecision decision = engine.deps.flows->classify(frame);
-    if (decision.kind == FlowDecision::Kind::Drop) ++counters.frames_steered_away;
-    if (decision.kind == FlowDecision::Kind::Tir && engine.deps.deliver_to_tir != nullptr)
-      return engine.deps.deliver_to_tir(engine.deps.tir_context, decision.tirn, frame);
+/// What cannot be told, because a header is cut short or wrong, is no RoCE either.
+void Transport::State::receive_other(std::span<const std::byte> frame, FrameFault fault,
+                                     bool is_own) {
+  switch (fault) {
+    case FrameFault::NotIp:
+    case FrameFault::NotUdp:
+    case FrameFault::NotRoce:
+    case FrameFault::Fragment:
+    case FrameFault::IpVersion:
+    case FrameFault::IpChecksum:
+    case FrameFault::TooShort:
+      if (engine.deps.flows->engaged()) return receive_ethernet(frame, is_own);
+      break;
+    case FrameFault::Icrc:
+      ++engine.deps.counters->icrc_errors;
+      break;
+    default:
+      break;
   }
-  ++counters.frames_dropped;
-  if (fault == FrameFault::Icrc) ++counters.icrc_errors;
+  ++engine.deps.counters->frames_dropped;
+}
+
+void Transport::State::receive_ethernet(std::span<const std::byte> frame, bool is_own) {
+  const TransportDeps& deps = engine.deps;
+  const bool is_too_long = frame.size() > deps.port->most_frame_bytes();
+  if (deps.port_counters != nullptr && !is_own) {
+    if (is_too_long)
+      ++deps.port_counters->too_long;
+    else
+      deps.port_counters->count_received(frame);
+  }
+  const FlowDecision decision = is_too_long ? FlowDecision{} : deps.flows->classify(frame);
+  if (decision.kind == FlowDecision::Kind::Tir && deps.deliver_to_tir)
+    return deps.deliver_to_tir(decision, frame, is_own);
+  if (decision.kind == FlowDecision::Kind::Drop) ++deps.counters->frames_steered_away;
+  ++deps.counters->frames_dropped;
 }
 
 /// Flow tables took the packet from its QP.
 bool Transport::State::is_steered_away(std::span<const std::byte> frame,
                                        const Packet& packet) const {
-  const Qp* const qp = qps.find(packet.dest_qpn);
+  const Qp* const qp = qps.receiver(packet.dest_qpn);
   const FlowDecision decision =
       engine.deps.flows->admit(frame, packet.dest_qpn, qp != nullptr && qp->has_received());
   if (decision.kind == FlowDecision::Kind::Pass) return false;
-  if (decision.kind == FlowDecision::Kind::Tir && engine.deps.deliver_to_tir != nullptr) {
-    engine.deps.deliver_to_tir(engine.deps.tir_context, decision.tirn, frame);
+  if (decision.kind == FlowDecision::Kind::Tir && engine.deps.deliver_to_tir) {
+    engine.deps.deliver_to_tir(decision, frame, /*is_own=*/false);
     return true;
   }
   ++engine.deps.counters->frames_steered_away;
@@ -186,20 +258,28 @@ bool Transport::State::is_too_long(std::span<const std::byte> frame) const noexc
   return frame.size() + kFcs > (port.mtu != 0 ? port.mtu : std::min(*most, preset));
 }
 
-void Transport::State::receive(std::span<const std::byte> frame) {
+void Transport::State::take(std::span<const std::byte> frame, bool is_own) {
   if (is_too_long(frame)) {
     ++engine.deps.counters->frames_dropped;
     return;
   }
+  // A copy that came for other reasons than its address is never a queue pair's.
+  if (has_more_listening && !owns(frame)) {
+    if (engine.deps.flows->engaged())
+      receive_ethernet(frame, is_own);
+    else
+      ++engine.deps.counters->frames_dropped;
+    return;
+  }
   const auto packet =
       wire->port_type() == PortType::InfiniBand ? decode_infiniband(frame) : decode(frame);
-  if (!packet) return receive_other(frame, packet.error());
+  if (!packet) return receive_other(frame, packet.error(), is_own);
   if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return;
   if (!inbox.hold(*packet)) accept(*packet);
 }
 
 void Transport::State::accept(const Packet& packet) {
-  Qp* const qp = qps.find(packet.dest_qpn);
+  Qp* const qp = qps.receiver(packet.dest_qpn);
   if (qp == nullptr || !is_from_peer(*qp, packet)) {
     ++engine.deps.counters->frames_dropped;
     return;
@@ -262,6 +342,10 @@ Verdict Transport::modify_qp(const QpModify& request) {
     clear_connection(*qp);
     return {};
   }
+  if (request.transition == QpTransition::Init2Rtr &&
+      state_->engine.deps.behaviours->loopback == Loopback::Refused && request.context &&
+      request.context->get<"primary_address_path.fl">() != 0)
+    return model::refuse(prm::CommandStatus::BAD_PARAM_ERR, kNoForcedLoopback);
   const Verdict verdict =
       apply_transition(*qp, request, *state_->engine.deps.port, state_->log_max_msg);
   if (!verdict.ok()) return verdict;
@@ -289,6 +373,8 @@ Verdict Transport::query_qp(std::uint32_t qpn, prm::View<prm::qpc> context) {
   fill_context(*qp, context);
   return {};
 }
+
+FrameOutlet& Transport::outlet() noexcept { return *state_; }
 
 bool Transport::has_received(std::uint32_t qpn) const noexcept {
   const Qp* const qp = state_->qps.find(qpn);

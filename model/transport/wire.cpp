@@ -6,14 +6,20 @@
 #include <numeric>
 #include <utility>
 
+#include "model/transport/headers.hpp"
 #include "model/transport/pace.hpp"
 #include "model/transport/pcap.hpp"
+#include "prm/view.hpp"
 
 namespace portcullis::model {
 namespace {
 
 // Kind::Reorder: a frame that nothing overtakes waits no longer.
 constexpr std::uint64_t kHoldNs = 20'000;
+
+bool is_for_group(std::span<const std::byte> frame) noexcept {
+  return (frame[0] & std::byte{1}) != std::byte{0};
+}
 
 }  // namespace
 
@@ -55,6 +61,11 @@ void Wire::forget_frames(PortId port) noexcept {
   }
 }
 
+void Wire::set_listening(PortId port, bool on) noexcept {
+  ports_[port].listening = on;
+  has_listeners_ = std::ranges::any_of(ports_, &Port::listening);
+}
+
 void Wire::capture(PortId port, std::shared_ptr<PcapWriter> writer) {
   ports_[port].pcap = std::move(writer);
 }
@@ -66,7 +77,7 @@ void Wire::seed_faults(PortId port, std::uint64_t seed) noexcept {
   ports_[port].faults.seed(Random(seed).next() + port);
 }
 
-void Wire::send(PortId port, std::size_t length, bool force_loopback) {
+void Wire::send(PortId port, std::size_t length, Way way) {
   Port& sender = ports_[port];
   const std::uint32_t slot = free_.back();
   const std::span<std::byte> bytes = bytes_of(slot).first(length);
@@ -75,7 +86,7 @@ void Wire::send(PortId port, std::size_t length, bool force_loopback) {
 
   const FrameFate fate =
       sender.faults.empty() ? FrameFate{} : sender.faults.judge(bytes, port_type_);
-  if (fate.drop || (!sender.link_up && !force_loopback)) {
+  if (fate.drop || way == Way::Nowhere || (way != Way::Back && !carries(sender, bytes))) {
     ++sender.counters->frames_dropped;
     return;
   }
@@ -84,7 +95,7 @@ void Wire::send(PortId port, std::size_t length, bool force_loopback) {
   Frame frame;
   frame.length = static_cast<std::uint32_t>(length);
   frame.from = port;
-  frame.force_loopback = force_loopback;
+  frame.way = way;
   free_.pop_back();
   if (fate.overtaken_by == 0) {
     carry(slot, frame, fate.delay_ns);
@@ -162,25 +173,52 @@ void Wire::arrive(void* wire, std::uint64_t argument) {
   self.release(slot);
 }
 
+bool Wire::carries(const Port& port, std::span<const std::byte> bytes) const noexcept {
+  if (port.link_up || !port.is_trained || port_type_ != PortType::InfiniBand) return port.link_up;
+  return prm::ConstView<lrh>::at(bytes).get<"vl">() == kManagementLane;
+}
+
 Wire::Port* Wire::destination(const Frame& frame, std::span<const std::byte> bytes) noexcept {
-  if (frame.force_loopback) return &ports_[frame.from];
+  if (frame.way == Way::Back) return &ports_[frame.from];
   for (Port& port : ports_) {
-    if (port.sink != nullptr && port.link_up && port.sink->owns(bytes)) return &port;
+    if (frame.way == Way::Away && &port == &ports_[frame.from]) continue;
+    if (port.sink != nullptr && carries(port, bytes) && port.sink->owns(bytes)) return &port;
   }
   if (uplink_ && *uplink_ != frame.from) return &ports_[*uplink_];
   return nullptr;
 }
 
 void Wire::deliver(const Frame& frame, std::span<const std::byte> bytes) {
-  Port* const receiver = destination(frame, bytes);
-  if (receiver == nullptr) {
-    ++ports_[frame.from].counters->frames_dropped;
-    return;
+  Port* const owner = destination(frame, bytes);
+  if (owner != nullptr) hand(*owner, frame, bytes);
+  const bool copied =
+      has_listeners_ && frame.way != Way::Back && copy_to_listeners(frame, bytes, owner);
+  if (owner == nullptr && !copied) ++ports_[frame.from].counters->frames_dropped;
+}
+
+void Wire::hand(Port& receiver, const Frame& frame, std::span<const std::byte> bytes) {
+  ++receiver.counters->frames_received;
+  const bool is_back = &receiver == &ports_[frame.from];
+  if (receiver.pcap && !is_back) receiver.pcap->write(bytes, receiver.scheduler->now_ns());
+  if (is_back)
+    receiver.sink->receive_back(bytes);
+  else
+    receiver.sink->receive(bytes);
+}
+
+bool Wire::copy_to_listeners(const Frame& frame, std::span<const std::byte> bytes,
+                             const Port* owner) {
+  bool copied = false;
+  for (Port& port : ports_) {
+    if (!port.listening || &port == owner || port.sink == nullptr || !port.link_up) continue;
+    // A switch sends nothing back to where it came from, but a card its groups' frames to itself.
+    const bool is_back = &port == &ports_[frame.from];
+    if ((is_back && (frame.way == Way::Away || !is_for_group(bytes))) || !port.sink->listens(bytes))
+      continue;
+    hand(port, frame, bytes);
+    copied = true;
   }
-  ++receiver->counters->frames_received;
-  if (receiver->pcap && receiver != &ports_[frame.from])
-    receiver->pcap->write(bytes, receiver->scheduler->now_ns());
-  receiver->sink->receive(bytes);
+  return copied;
 }
 
 void Wire::release(std::uint32_t slot) {

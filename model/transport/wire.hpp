@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The Ethernet, or the InfiniBand subnet, between ports. A frame goes to the port that owns its
-// destination address, the sender's own included, in the order in which frames were sent; what no
-// port owns is lost, as on a switch without that host, and so is what a port sends or should
-// receive while its link is down. Frames live in a fixed pool, so nothing is allocated for a
-// packet; the sender's scheduler carries each to its instant. Faults (model::FrameFaultRule) are
-// the sender's: each port has its own.
+// destination address, the sender's own included, in the order in which frames were sent, and
+// copies of it to those that listen; what no port wants is lost, as on a switch without that host,
+// and so is what a port sends or should receive while its link is down. Frames live in a fixed
+// pool, so nothing is allocated for a packet; the sender's scheduler carries each to its instant.
+// Faults (model::FrameFaultRule) are the sender's: each port has its own.
 //
 // One thread: models that share a wire share its event loop.
 #pragma once
@@ -35,10 +35,25 @@ class FrameSink {
   virtual ~FrameSink() = default;
   /// Whether `frame` is for this port, by its destination MAC address or LID.
   [[nodiscard]] virtual bool owns(std::span<const std::byte> frame) const noexcept = 0;
+  /// Whether the port wants a copy of what it does not own: frames for a group, or for anybody.
+  /// Asked of those alone that said so (set_listening).
+  [[nodiscard]] virtual bool listens(std::span<const std::byte> /*frame*/) const noexcept {
+    return false;
+  }
   /// `frame` is valid during the call only. The sink may send, which never delivers at once.
   virtual void receive(std::span<const std::byte> frame) = 0;
+  /// The same of a frame that it sent itself.
+  virtual void receive_back(std::span<const std::byte> frame) { receive(frame); }
   /// A frame is free again after wait_for_room().
   virtual void room() = 0;
+};
+
+/// Which ports a frame may come to.
+enum class Way : std::uint8_t {
+  Anywhere,  // whoever owns its address, the sender too
+  Back,      // the sender, whatever the address and the link (ads.fl)
+  Away,      // whoever owns its address but the sender
+  Nowhere,   // it is lost
 };
 
 class Wire {
@@ -61,8 +76,14 @@ class Wire {
   [[nodiscard]] PortId attach_uplink(FrameSink& sink, Scheduler& scheduler, Counters& counters);
   /// What every port on this wire speaks.
   [[nodiscard]] PortType port_type() const noexcept { return port_type_; }
-  /// Up when attached. Frames that a port sends to itself by force do not need its link.
-  void set_link(PortId port, bool up) noexcept { ports_[port].link_up = up; }
+  /// Up when attached. Frames that a port sends to itself by force do not need its link, and those
+  /// of subnet management pass as soon as it is trained.
+  void set_link(PortId port, bool up, bool is_trained = false) noexcept {
+    ports_[port].link_up = up;
+    ports_[port].is_trained = up || is_trained;
+  }
+  /// Whether FrameSink::listens is to be asked.
+  void set_listening(PortId port, bool on) noexcept;
   /// The port is gone; frames under way from it are lost.
   void detach(PortId port);
   /// Frames under way from this port are lost: its scheduler was cleared.
@@ -89,9 +110,8 @@ class Wire {
   void wait_for_room(PortId port) { ports_[port].waiting = true; }
   /// Room for one frame of kMaxFrameBytes; the same room until send(). has_frame() must hold.
   [[nodiscard]] std::span<std::byte> next_buffer() noexcept { return bytes_of(free_.back()); }
-  /// Sends the first `length` bytes of next_buffer(). With `force_loopback` to the sender itself,
-  /// whatever the address (ads.fl).
-  void send(PortId port, std::size_t length, bool force_loopback = false);
+  /// Sends the first `length` bytes of next_buffer().
+  void send(PortId port, std::size_t length, Way way = Way::Anywhere);
 
   /// See shared_loop() of model/transport_port.hpp.
   [[nodiscard]] std::shared_ptr<EventLoop>& loop() noexcept { return loop_; }
@@ -114,13 +134,15 @@ class Wire {
     Pacer* pacer = nullptr;
     bool waiting = false;
     bool link_up = true;
+    bool is_trained = true;
+    bool listening = false;
   };
   struct Frame {
     std::uint32_t length = 0;
     std::uint32_t generation = 0;  // a task of an older one finds nothing
     PortId from = 0;
     bool under_way = false;
-    bool force_loopback = false;
+    Way way = Way::Anywhere;
   };
   struct Buffer {
     alignas(64) std::array<std::byte, kMaxFrameBytes> bytes;
@@ -136,7 +158,11 @@ class Wire {
   [[nodiscard]] bool passes(const Port& sender, std::span<const std::byte> bytes, Task task) const;
   static void arrive(void* wire, std::uint64_t argument);
   void deliver(const Frame& frame, std::span<const std::byte> bytes);
+  void hand(Port& receiver, const Frame& frame, std::span<const std::byte> bytes);
+  bool copy_to_listeners(const Frame& frame, std::span<const std::byte> bytes, const Port* owner);
   void release(std::uint32_t slot);
+  /// Whether the link of `port` carries such a frame.
+  [[nodiscard]] bool carries(const Port& port, std::span<const std::byte> bytes) const noexcept;
   [[nodiscard]] Port* destination(const Frame& frame, std::span<const std::byte> bytes) noexcept;
 
   std::uint64_t latency_ns_;
@@ -147,6 +173,7 @@ class Wire {
   std::vector<std::uint32_t> free_;  // last in, first out: the warm buffer comes back
   std::vector<Port> ports_;
   std::optional<PortId> uplink_;
+  bool has_listeners_ = false;
 };
 
 }  // namespace portcullis::model

@@ -69,8 +69,12 @@ void ConfigSpace::fill_capabilities() {
   // Payload 512 bytes, role based error reporting, function level reset.
   put(kExpress + PCI_EXP_DEVCAP, kPayload512 | PCI_EXP_DEVCAP_RBER | PCI_EXP_DEVCAP_FLR, 4);
   // BCR_FLR starts a reset and reads as zero.
-  put(kExpress + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_READRQ_512B | PCI_EXP_DEVCTL_RELAX_EN, 2);
-  allow(kExpress + PCI_EXP_DEVCTL, 0xffff & ~static_cast<unsigned>(PCI_EXP_DEVCTL_BCR_FLR), 2);
+  // A virtual function's bit for relaxed ordering is wired to 0: its PF's counts.
+  const unsigned relaxed =
+      options_.device_id == kDeviceConnectX5Vf ? 0U : unsigned{PCI_EXP_DEVCTL_RELAX_EN};
+  const unsigned fixed = PCI_EXP_DEVCTL_BCR_FLR | (PCI_EXP_DEVCTL_RELAX_EN ^ relaxed);
+  put(kExpress + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_READRQ_512B | relaxed, 2);
+  allow(kExpress + PCI_EXP_DEVCTL, 0xffff & ~fixed, 2);
   put(kExpress + PCI_EXP_LNKCAP, PCI_EXP_LNKCAP_SLS_8_0GB | kLanes << kLinkWidthShift, 4);
   put(kExpress + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_CLS_8_0GB | kLanes << kLinkWidthShift, 2);
   // Without the vector Linux knows no speed above 5 GT/s (pcie_get_speed_cap of drivers/pci/pci.c).

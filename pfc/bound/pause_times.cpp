@@ -3,16 +3,30 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "pfc/cbd/dependencies.hpp"
 #include "pfc/cbd/routing.hpp"
 
 namespace portcullis::pfc::bound {
 
+namespace {
+
+/// That data has somewhere; routes carry it in any that is rewritten.
+std::size_t priorities_in_use(const Topology& topology) {
+  if (topology.rewrites.empty()) return cbd::priorities_of(topology).size();
+  std::set<std::uint32_t> used;
+  for (const Flow& flow : topology.flows) used.insert(flow.priority);
+  for (const Rewrite& rewrite : topology.rewrites) used.insert({rewrite.was, rewrite.becomes});
+  return used.size();
+}
+
+}  // namespace
+
 PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model)
     : topology_(topology),
       model_(model),
-      priorities_(cbd::priorities_of(topology).size()),
+      priorities_(priorities_in_use(topology)),
       links_(topology.links.size()) {
   const double ps_per_time = topology.units.time_s * 1e12;
   for (LinkId id = 0; id < links_.size(); ++id) {

@@ -32,13 +32,19 @@ struct ResidenceBound {
   std::optional<double> routes;
   double most = 0;             // of both
   std::vector<LinkId> circle;  // why there is none: each waits for the next, the last for the first
-  std::string reason;          // why there is none, where it is no circle
+  /// Of `circle`, where priorities are rewritten on the way; else empty.
+  std::vector<std::uint32_t> circle_priorities;
+  std::string reason;  // why there is none, where it is no circle
   /// Where data ends for want of a next hop: the bound holds for what the routes do lead on. Of the
   /// first priority that has some.
   cbd::Dependencies::DeadEnds dead_ends;
 };
 
+/// "a waits for b, b waits for a"; with @PRIORITY behind each where priorities are rewritten.
+[[nodiscard]] std::string circle_text(const Topology& topology, const ResidenceBound& bound);
+
 /// For the flows and for whatever the routes permit, all at once. `topology` was checked.
+/// Where priorities are rewritten, data of routes begins in those that cbd::check_question() has.
 /// InvalidArgument when there is nothing to look at (cbd::check_question), and for packets of 0
 /// bytes; Timeout when it was stopped.
 [[nodiscard]] Result<ResidenceBound> bound_residence(const Topology& topology,

@@ -30,7 +30,8 @@ class Adviser {
   Result<Advice> run(Remedy remedy) {
     // A round leaves no cycle within the priorities that it found some in.
     for (std::uint32_t round = 0; round <= kPriorities * kPriorities; ++round) {
-      const Graph graph = rewritten_dependencies(advice_.topology, priorities_, traffic_);
+      const Graph graph =
+          rewritten_dependencies(advice_.topology, priorities_, {.traffic = traffic_});
       const auto components = cyclic_components(graph);
       if (components.empty()) return finish();
       targets_.clear();

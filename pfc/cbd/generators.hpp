@@ -38,7 +38,8 @@ struct LeafSpine {
 
 /// A. Singla et al., "Jellyfish: Networking Data Centers Randomly", NSDI 2012: `ports` cables from
 /// each switch to others at random, as `seed` has it (one fewer where they are odd in all), and a
-/// host to each: sw0.., host0.. Shortest routes to every switch.
+/// host to each: sw0.., host0.. Parts that have nothing in common are joined by crossing cables.
+/// Shortest routes to every switch.
 [[nodiscard]] Result<Topology> jellyfish(std::uint32_t switches, std::uint32_t ports,
                                          std::uint32_t seed, const Link& like = {});
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <utility>
@@ -168,6 +170,48 @@ class RandomRegular {
   std::set<Cable> cables_;
 };
 
+/// By switch, the lowest number of those it is joined with over any cables.
+std::vector<std::uint32_t> parts_of(std::uint32_t switches, const std::set<Cable>& cables) {
+  std::vector<std::uint32_t> part(switches);
+  std::iota(part.begin(), part.end(), 0U);
+  const auto find = [&part](std::uint32_t at) {
+    while (part[at] != at) at = part[at] = part[part[at]];
+    return at;
+  };
+  for (const auto& [a, b] : cables) {
+    const auto [least, other] = std::minmax({find(a), find(b)});
+    part[other] = least;
+  }
+  for (std::uint32_t i = 0; i < switches; ++i) part[i] = find(i);
+  return part;
+}
+
+/// Joins parts that have nothing in common: a cable of each is cut and their ends are crossed, so
+/// that every switch keeps its ports. Where a cut would part a part again, the next cable is tried.
+void join_parts(std::uint32_t switches, std::set<Cable>& cables) {
+  const auto count = [switches](const std::set<Cable>& of) {
+    const std::vector<std::uint32_t> part = parts_of(switches, of);
+    return std::set<std::uint32_t>(part.begin(), part.end()).size();
+  };
+  const auto joined = [&]() -> std::optional<std::set<Cable>> {
+    const std::vector<std::uint32_t> part = parts_of(switches, cables);
+    const std::size_t parts = count(cables);
+    if (parts == 1) return std::nullopt;
+    for (const Cable& one : cables)
+      for (const Cable& other : cables) {
+        if (part[one.first] != 0 || part[other.first] == 0) continue;
+        std::set<Cable> crossed = cables;
+        crossed.erase(one);
+        crossed.erase(other);
+        crossed.insert(std::minmax(one.first, other.first));
+        crossed.insert(std::minmax(one.second, other.second));
+        if (count(crossed) < parts) return crossed;
+      }
+    return std::nullopt;
+  };
+  while (auto better = joined()) cables = std::move(*better);
+}
+
 }  // namespace
 
 Result<Topology> jellyfish(std::uint32_t switches, std::uint32_t ports, std::uint32_t seed,
@@ -178,8 +222,10 @@ Result<Topology> jellyfish(std::uint32_t switches, std::uint32_t ports, std::uin
                 fmt::format("{}; 3 to {} switches, and 2 ports or more but fewer than switches, "
                             "are accepted",
                             what, kMostSwitches));
-  return fabric_of(fmt::format("jellyfish-{}x{}-{}", switches, ports, seed), switches,
-                   RandomRegular(switches, ports, seed).run(), like);
+  std::set<Cable> cables = RandomRegular(switches, ports, seed).run();
+  join_parts(switches, cables);
+  return fabric_of(fmt::format("jellyfish-{}x{}-{}", switches, ports, seed), switches, cables,
+                   like);
 }
 
 Result<Topology> dragonfly(std::uint32_t groups, std::uint32_t routers, std::uint32_t global,

@@ -72,28 +72,32 @@ std::optional<std::string> lost_by_routes(const Topology& before, const Topology
   return std::nullopt;
 }
 
-/// Whether each way is at its end behind as many links as packets may take.
-bool ends_within(std::uint32_t ttl, const FlowWays& ways, const Graph& turns) {
-  std::set<LinkId> now(ways.first.begin(), ways.first.end());
-  for (std::uint32_t taken = 0; taken < ttl && !now.empty(); ++taken) {
+/// Of the longest way, when none goes round.
+std::uint32_t most_links(const FlowWays& ways, const Graph& turns) {
+  std::uint32_t links = 0;
+  for (std::set<LinkId> now(ways.first.begin(), ways.first.end()); !now.empty(); ++links) {
     std::set<LinkId> next;
     for (const LinkId link : now) next.insert(turns.out(link).begin(), turns.out(link).end());
     now = std::move(next);
   }
-  return now.empty();
+  return links;
 }
 
-/// Whether all data of a flow comes to its end: nothing stops on the way, nothing goes round, and
-/// no packet is too old before it is there.
-bool arrives(const Topology& topology, const Flow& flow, FlowPaths& paths) {
+/// Links of the longest way of a flow, if all of its data comes to its end: nothing stops on the
+/// way, and nothing goes round.
+std::optional<std::uint32_t> arrives_after(const Topology& topology, const Flow& flow,
+                                           FlowPaths& paths) {
   const FlowWays ways = paths.of(flow);
-  if (!ways.is_whole || ways.links.empty()) return false;
+  if (!ways.is_whole || ways.links.empty()) return std::nullopt;
   if (!is_routed(flow))
-    return topology.links[ways.links.back()].to == flow.to &&
-           (flow.ttl == 0 || ways.links.size() <= flow.ttl);
+    return topology.links[ways.links.back()].to == flow.to
+               ? std::optional(static_cast<std::uint32_t>(ways.links.size()))
+               : std::nullopt;
   const Graph turns(topology.links.size(), ways.turns);
-  return cyclic_components(turns).empty() && (flow.ttl == 0 || ends_within(flow.ttl, ways, turns));
+  return cyclic_components(turns).empty() ? std::optional(most_links(ways, turns)) : std::nullopt;
 }
+
+bool suffices(std::uint32_t ttl, std::uint32_t links) { return ttl == 0 || links <= ttl; }
 
 }  // namespace
 
@@ -103,10 +107,26 @@ std::optional<std::string> lost_way(const Topology& before, const Topology& afte
     if (auto lost = lost_by_routes(before, after)) return lost;
   FlowPaths was(before);
   FlowPaths is(after);
-  for (std::size_t i = 0; i < before.flows.size(); ++i)
-    if (arrives(before, before.flows[i], was) && !arrives(after, after.flows[i], is))
+  for (std::size_t i = 0; i < before.flows.size(); ++i) {
+    const auto links = arrives_after(before, before.flows[i], was);
+    if (links && suffices(before.flows[i].ttl, *links) && !arrives_after(after, after.flows[i], is))
       return "flow " + before.flows[i].name;
+  }
   return std::nullopt;
+}
+
+std::vector<OutgrownTtl> outgrown_ttls(const Topology& before, const Topology& after) {
+  std::vector<OutgrownTtl> outgrown;
+  FlowPaths was(before);
+  FlowPaths is(after);
+  for (std::uint32_t i = 0; i < before.flows.size(); ++i) {
+    if (before.flows[i].ttl == 0 && after.flows[i].ttl == 0) continue;
+    const auto links = arrives_after(before, before.flows[i], was);
+    if (!links || !suffices(before.flows[i].ttl, *links)) continue;
+    const auto now = arrives_after(after, after.flows[i], is);
+    if (now && !suffices(after.flows[i].ttl, *now)) outgrown.push_back({i, *now});
+  }
+  return outgrown;
 }
 
 }  // namespace portcullis::pfc::cbd

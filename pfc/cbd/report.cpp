@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pfc/cbd/routing.hpp"
+#include "pfc/csv_field.hpp"
 
 namespace portcullis::pfc::cbd {
 namespace {
@@ -218,14 +219,6 @@ Names cable_names(const Topology& topology, const std::vector<std::vector<LinkId
   for (const std::uint32_t cable : failed)
     names.push_back(topology.links[cables[cable].front()].name);
   return names;
-}
-
-/// A field of a CSV file as RFC 4180 has it.
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 std::string csv_list(const Names& names) {

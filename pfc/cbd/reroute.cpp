@@ -110,11 +110,12 @@ class Rerouter {
     for (const User& user : changed)
       if (user.kind == User::Kind::Destination && !route(user.index)) return std::nullopt;
     for (auto& [destination, table] : tables_) widen(destination, table);
-    Rerouted result{before_, tables_.size(), 0};
+    Rerouted result{before_, tables_.size(), 0, {}};
     result.topology.routes = routes();
     if (!tables_.empty()) follow_routes(result.topology);
     for (const User& user : changed)
       if (user.kind == User::Kind::Flow && !lead(user.index, result)) return std::nullopt;
+    keep_within_ttl(result);
     return is_good(result.topology) ? std::optional(std::move(result)) : std::nullopt;
   }
 
@@ -267,8 +268,14 @@ class Rerouter {
       FlowPaths paths(result.topology);
       if (taken_.try_add(paths.of(flow).turns, {{flow.priority}})) return true;
     }
-    auto path = path_of(flow, nullptr);
-    if (path.empty() && tree_) path = path_of(flow, &*tree_);
+    return (flow.ttl != 0 && give_path(flow, flow.ttl, result)) ||
+           give_path(flow, before_.links.size(), result);
+  }
+
+  /// Of at most so many links.
+  bool give_path(Flow& flow, std::size_t most, Rerouted& result) {
+    auto path = path_of(flow, most, nullptr);
+    if (path.empty() && tree_) path = path_of(flow, most, &*tree_);
     if (path.empty()) return false;
     flow.path = std::move(path);
     flow.is_routed = false;
@@ -276,12 +283,21 @@ class Rerouter {
     return true;
   }
 
-  /// A shortest path of turns that fit, within the flow's TTL; empty when none is found.
-  std::vector<LinkId> path_of(const Flow& flow, const Tree* along) {
+  /// Flows whose ttl the new tables exceed get paths of their own, where there are shorter ones.
+  void keep_within_ttl(Rerouted& result) {
+    for (const OutgrownTtl& one : outgrown_ttls(before_, result.topology)) {
+      Flow& flow = result.topology.flows[one.flow];
+      if (is_routed(flow)) give_path(flow, flow.ttl, result);
+    }
+    result.outgrown = outgrown_ttls(before_, result.topology);
+  }
+
+  /// A shortest path of turns that fit, of at most so many links; empty when none is found.
+  std::vector<LinkId> path_of(const Flow& flow, std::size_t most, const Tree* along) {
     std::set<Edge> refused;
     for (std::size_t trial = 0; trial < kMostPaths; ++trial) {
       std::vector<LinkId> path = shortest(flow, refused, along);
-      if (path.empty() || (flow.ttl != 0 && path.size() > flow.ttl)) return {};
+      if (path.empty() || path.size() > most) return {};
       const std::size_t mark = taken_.mark();
       std::size_t at = 1;
       while (at < path.size() && taken_.try_add({{{path[at - 1], path[at]}}}, {{flow.priority}}))
@@ -373,12 +389,15 @@ Result<Rerouted> reroute(const Topology& topology, const std::vector<std::uint32
   const auto attempt = [&](std::optional<NodeId> root) {
     return Rerouter(topology, priorities, traffic, users, order).run(root);
   };
-  if (auto found = attempt(std::nullopt)) return std::move(*found);
-  std::optional<Rerouted> best;
+  // Without what packets are too old for, then of few changes.
+  const auto worth = [](const Rerouted& one) {
+    return std::pair(one.outgrown.size(), one.destinations + one.flows);
+  };
+  std::optional<Rerouted> best = attempt(std::nullopt);
+  if (best && best->outgrown.empty()) return std::move(*best);
   for (const NodeId root : roots_of(topology)) {
     auto found = attempt(root);
-    const auto changes = [](const Rerouted& one) { return one.destinations + one.flows; };
-    if (found && (!best || changes(*found) < changes(*best))) best = std::move(found);
+    if (found && (!best || worth(*found) < worth(*best))) best = std::move(found);
   }
   if (best) return std::move(*best);
   return fail(Errc::Unsupported,

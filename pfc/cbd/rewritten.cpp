@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "pfc/cbd/flow_paths.hpp"
+#include "pfc/cbd/rewrite_table.hpp"
 #include "pfc/prefixes.hpp"
 
 namespace portcullis::pfc::cbd {
@@ -19,15 +20,15 @@ namespace {
 /// Follows data link by link, with the priority it has there.
 class Follower {
  public:
-  Follower(const Topology& topology, const std::vector<bool>* is_down)
-      : topology_(topology), is_down_(is_down), seen_(topology.links.size() * kPriorities, 0) {
-    for (const Rewrite& rewrite : topology.rewrites)
-      rewrites_[turn_of(rewrite.from, rewrite.to)].emplace_back(rewrite.was, rewrite.becomes);
-  }
+  Follower(const Topology& topology, const DependencyOptions& options)
+      : topology_(topology),
+        options_(options),
+        rewrites_(topology),
+        seen_(topology.links.size() * kPriorities, 0) {}
 
   void flows(const std::vector<std::uint32_t>& priorities) {
     if (topology_.flows.empty()) return;
-    FlowPaths paths(topology_, is_down_);
+    FlowPaths paths(topology_, options_.is_down);
     for (const Flow& flow : topology_.flows) {
       if (std::ranges::find(priorities, flow.priority) == priorities.end()) continue;
       const FlowWays ways = paths.of(flow);
@@ -62,19 +63,13 @@ class Follower {
   }
 
  private:
-  static std::uint64_t turn_of(LinkId from, LinkId to) { return std::uint64_t{from} << 32 | to; }
-  [[nodiscard]] bool is_down(LinkId link) const { return is_down_ != nullptr && (*is_down_)[link]; }
-
-  [[nodiscard]] std::uint32_t rewritten(LinkId from, LinkId to, std::uint32_t priority) const {
-    const auto turn = rewrites_.find(turn_of(from, to));
-    if (turn == rewrites_.end()) return priority;
-    for (const auto& [was, becomes] : turn->second)
-      if (was == priority) return becomes;
-    return priority;
+  [[nodiscard]] bool is_down(LinkId link) const {
+    return options_.is_down != nullptr && (*options_.is_down)[link];
   }
 
   void add_edge(Vertex from, Vertex to) {
-    if (!std::isinf(topology_.links[link_of(to)].xoff)) edges_.emplace_back(from, to);
+    if (options_.with_unpaused || !std::isinf(topology_.links[link_of(to)].xoff))
+      edges_.emplace_back(from, to);
     // Most turns are made by data for many destinations.
     if (edges_.size() >= keep_) {
       std::ranges::sort(edges_);
@@ -97,7 +92,7 @@ class Follower {
       const LinkId link = link_of(buffer);
       for (const LinkId via : next(link)) {
         if (is_down(via)) continue;
-        const Vertex to = buffer_of(via, rewritten(link, via, priority_of(buffer)));
+        const Vertex to = buffer_of(via, rewrites_.after(link, via, priority_of(buffer)));
         add_edge(buffer, to);
         enter(to);
       }
@@ -105,7 +100,7 @@ class Follower {
   }
   void along(const std::vector<LinkId>& links, std::uint32_t priority) {
     for (std::size_t i = 1; i < links.size(); ++i) {
-      const std::uint32_t next = rewritten(links[i - 1], links[i], priority);
+      const std::uint32_t next = rewrites_.after(links[i - 1], links[i], priority);
       add_edge(buffer_of(links[i - 1], priority), buffer_of(links[i], next));
       priority = next;
     }
@@ -152,8 +147,8 @@ class Follower {
   }
 
   const Topology& topology_;
-  const std::vector<bool>* is_down_;
-  std::unordered_map<std::uint64_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> rewrites_;
+  const DependencyOptions options_;
+  const RewriteTable rewrites_;
   std::vector<std::uint32_t> seen_;  // by buffer: the traversal that came there last
   std::uint32_t stamp_ = 0;
   std::vector<Vertex> todo_;
@@ -164,10 +159,10 @@ class Follower {
 }  // namespace
 
 Graph rewritten_dependencies(const Topology& topology, const std::vector<std::uint32_t>& priorities,
-                             Traffic traffic, const std::vector<bool>* is_down) {
-  Follower follower(topology, is_down);
-  if (traffic != Traffic::Routes) follower.flows(priorities);
-  if (traffic != Traffic::Flows) follower.routes(priorities);
+                             const DependencyOptions& options) {
+  Follower follower(topology, options);
+  if (options.traffic != Traffic::Routes) follower.flows(priorities);
+  if (options.traffic != Traffic::Flows) follower.routes(priorities);
   return std::move(follower).graph();
 }
 
@@ -190,7 +185,8 @@ Analysis analyse_rewritten(const Topology& topology, const std::vector<std::uint
   std::set<std::uint32_t> all(begins.begin(), begins.end());
   for (const Rewrite& rewrite : topology.rewrites) all.insert(rewrite.becomes);
   analysis.rewritten.assign(all.begin(), all.end());
-  const Graph graph = rewritten_dependencies(topology, begins, options.traffic, options.is_down);
+  const Graph graph = rewritten_dependencies(
+      topology, begins, {.traffic = options.traffic, .is_down = options.is_down});
   analysis.edges = graph.edges();
   const auto is_asked_for = [&](Vertex buffer) {
     return std::ranges::find(options.only, priority_of(buffer)) != options.only.end();

@@ -23,11 +23,10 @@ namespace portcullis::pfc::cbd {
 
 /// Vertices are those of buffer_of(). Data begins in each of `priorities`, flows in their own, and
 /// takes what Dependencies says of it; without rewrites the dependencies of each priority are the
-/// same as there. `is_down` as in DependencyOptions.
+/// same as there.
 [[nodiscard]] Graph rewritten_dependencies(const Topology& topology,
                                            const std::vector<std::uint32_t>& priorities,
-                                           Traffic traffic,
-                                           const std::vector<bool>* is_down = nullptr);
+                                           const DependencyOptions& options);
 
 struct RewrittenOptions {
   Traffic traffic = Traffic::All;

@@ -38,6 +38,7 @@ class Distance {
     if (to.inside > kNothing)
       to.oldest_inside = sent_.times.back() - sent_.time_at(delivered, true);
     if (delivered <= kNothing) return;
+    to.delivered = delivered;
     // Both curves are lines between their points, so the longest distance is at one of those.
     for (const Curve* curve : {&sent_, &arrived_})
       for (const double amount : curve->data) {

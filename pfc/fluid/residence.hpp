@@ -13,8 +13,9 @@ namespace portcullis::pfc {
 
 /// Of one flow, in time units.
 struct Residence {
-  double transit = 0;  // delays of the path alone: the least there can be
-  double median = 0;   // of what was delivered, by data
+  double delivered = 0;  // data
+  double transit = 0;    // delays of the path alone: the least there can be
+  double median = 0;     // of what was delivered, by data
   double p99 = 0;
   double longest = 0;        // of what was delivered
   double longest_sent = 0;   // when that data left its host

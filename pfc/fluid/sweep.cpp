@@ -109,6 +109,10 @@ class Sweep {
     if (options_.prepare) {
       PORTCULLIS_TRY_ASSIGN(topology, options_.prepare(topology));
     }
+    if (options_.simulate) {
+      PORTCULLIS_TRY_ASSIGN(const std::optional<double> time, options_.simulate(topology));
+      return time.value_or(kNotRun);
+    }
     FluidOptions solver = options_.solver;
     solver.stops_at_deadlock = true;
     solver.is_stopped = options_.is_stopped;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct SweepOptions {
   unsigned threads = 1;
   /// Makes of each run's topology, with its settings and starts, what is solved. May be empty.
   std::function<Result<Topology>(const Topology&)> prepare;
+  /// What runs instead of the solver, which then has no say: the time of the deadlock, infinite
+  /// where there was none, or nothing when it was stopped. From several threads. May be empty.
+  std::function<Result<std::optional<double>>(const Topology&)> simulate;
   const std::atomic<bool>* is_stopped = nullptr;
   std::function<void(std::uint64_t done, std::uint64_t all)> progress;  // from one thread
 };

@@ -12,25 +12,23 @@ namespace {
 class BlockedSearch {
  public:
   BlockedSearch(const Network& network, std::vector<bool> is_blocked,
-                const std::vector<Queue>& queues, const std::vector<Packet>& packets,
-                Bytes packet_bytes)
+                const std::vector<Queue>& queues, const std::vector<Packet>& packets)
       : network_(network),
         is_blocked_(std::move(is_blocked)),
         queues_(queues),
         packets_(packets),
-        packet_bytes_(packet_bytes),
         held_(queues.size()),
         held_at_(network.nodes.size()) {}
 
   BlockedGates run() {
     for (Slot slot = 0; slot < queues_.size(); ++slot)
-      if (is_blocked_[slot]) hold(slot, packet_bytes_);
+      if (is_blocked_[slot]) hold(slot, 1);
     for (bool has_changed = true; has_changed;) {
       has_changed = false;
       for (Slot slot = 0; slot < queues_.size(); ++slot) {
         if (!is_blocked_[slot] || !would_open(slot)) continue;
         is_blocked_[slot] = false;
-        hold(slot, -packet_bytes_);
+        hold(slot, -1);
         has_changed = true;
       }
     }
@@ -42,10 +40,12 @@ class BlockedSearch {
   }
 
  private:
-  void hold(Slot slot, Bytes bytes) {
+  /// Adds what waits in a queue to what its ingresses hold for ever, or with -1 takes it out.
+  void hold(Slot slot, Bytes sign) {
     for (PacketId id = queues_[slot].head; id != kNothing; id = packets_[id].next) {
       const Slot counted_in = packets_[id].counted_in;
       if (counted_in == kNothing) continue;
+      const Bytes bytes = sign * static_cast<Bytes>(packets_[id].bytes);
       held_[counted_in] += bytes;
       held_at_[node_of(counted_in)] += bytes;
     }
@@ -53,7 +53,7 @@ class BlockedSearch {
 
   [[nodiscard]] NodeId node_of(Slot slot) const { return link_of(slot).to; }
   [[nodiscard]] const LinkPlan& link_of(Slot slot) const {
-    return network_.links[slot / network_.priorities.size()];
+    return network_.links[queues_[slot].link];
   }
 
   [[nodiscard]] bool would_open(Slot slot) const {
@@ -89,7 +89,6 @@ class BlockedSearch {
   std::vector<bool> is_blocked_;
   const std::vector<Queue>& queues_;
   const std::vector<Packet>& packets_;
-  Bytes packet_bytes_;
   std::vector<Bytes> held_;     // by slot: bytes that count there and wait behind a blocked gate
   std::vector<Bytes> held_at_;  // likewise by node
 };
@@ -97,9 +96,8 @@ class BlockedSearch {
 }  // namespace
 
 BlockedGates find_blocked(const Network& network, std::vector<bool> is_blocked,
-                          const std::vector<Queue>& queues, const std::vector<Packet>& packets,
-                          Bytes packet_bytes) {
-  return BlockedSearch(network, std::move(is_blocked), queues, packets, packet_bytes).run();
+                          const std::vector<Queue>& queues, const std::vector<Packet>& packets) {
+  return BlockedSearch(network, std::move(is_blocked), queues, packets).run();
 }
 
 }  // namespace portcullis::pfc::packet

@@ -28,7 +28,8 @@ bool Engine::opens(Slot slot) const {
   const NodePlan& node = network_.nodes[plan.to];
   const Bytes below =
       node.alpha > 0 ? std::min(plan.xon, dynamic_threshold(node, shared_[plan.to])) : plan.xon;
-  // An ingress that is empty opens whatever the others leave it.
+  // An ingress that is empty opens whatever the others leave it, unless its host storms.
+  if (pauses_[slot].storms > 0) return false;
   return ingresses_[slot].bytes < below || ingresses_[slot].bytes == 0;
 }
 
@@ -38,6 +39,8 @@ void Engine::close(Slot slot) {
   ingress.closed_at = events_.now();
   ++ingress.closings;
   send_message(slot);
+  const Picoseconds again = network_.links[link_of(slot)].refresh_ps;
+  if (again > 0) refresh_at(slot, events_.now() + again);
 }
 
 void Engine::open(Slot slot) {
@@ -60,92 +63,138 @@ void Engine::reopen_others(NodeId node) {
 void Engine::send_message(Slot slot) {
   const LinkId back = network_.links[link_of(slot)].back;
   ++queues_[slot].messages;
-  if (!options_.pause_in_band || back == kNothing)
-    return dispatch(slot, ingresses_[slot].is_closed);
-  ports_[back].frames.push_back(slot);
+  if (!options_.pause_in_band || back == kNothing) return dispatch(slot, false);
+  ports_[back].frames.push_back({slot, false});
+  ++pauses_[slot].frames;
   if (!ports_[back].is_busy) start(back);
 }
 
-void Engine::dispatch(Slot slot, bool is_closed) {
+/// A frame says what the gate is when it leaves; one that waited may have been overtaken by events.
+void Engine::dispatch(Slot slot, bool is_repeat) {
   const LinkId link = link_of(slot);
-  const EventKind kind = is_closed ? EventKind::Paused : EventKind::Resumed;
+  const EventKind kind = ingresses_[slot].is_closed ? EventKind::Paused : EventKind::Resumed;
+  const std::uint32_t item = is_repeat ? 1 : 0;
   if (options_.response == 0)
-    return events_.after(ports_[link].delay_lane, network_.links[link].delay_ps, kind, slot, 0);
-  events_.at(events_.now() + network_.links[link].delay_ps + options_.response, kind, slot, 0);
+    return events_.after(ports_[link].delay_lane, network_.links[link].delay_ps, kind, slot, item);
+  events_.at(events_.now() + network_.links[link].delay_ps + options_.response, kind, slot, item);
 }
 
-/// A frame says what the gate is when it leaves; one that waited may have been overtaken by events.
 void Engine::on_frame_sent(LinkId link) {
   Port& port = ports_[link];
-  const Slot slot = port.frames.front();
+  const Frame frame = port.frames.front();
   port.frames.pop_front();
+  --pauses_[frame.slot].frames;
   port.is_busy = false;
-  dispatch(slot, ingresses_[slot].is_closed);
+  dispatch(frame.slot, frame.is_repeat);
   start(link);
 }
 
-void Engine::on_paused(Slot slot) {
+void Engine::on_paused(Slot slot, bool is_repeat) {
   Queue& queue = queues_[slot];
-  --queue.messages;
-  const LinkId link = link_of(slot);
-  Port& port = ports_[link];
-  if ((port.paused & bit_of(slot)) != 0) return;
+  PauseState& pause = pauses_[slot];
+  if (!is_repeat) --queue.messages;
+  pause.is_told = true;
+  ++pause.heard;
+  const Picoseconds lasts = network_.links[queue.link].pause_ps;
+  if (lasts > 0) run_out_at(slot, events_.now() + lasts);
+  Port& port = ports_[queue.link];
+  if ((port.paused & queue.bit) != 0) return;
   if (queue.is_storming) {
     ++queue.version;  // whatever was to restore it
     return;
   }
-  port.paused = static_cast<std::uint8_t>(port.paused | bit_of(slot));
+  port.paused = static_cast<std::uint8_t>(port.paused | queue.bit);
   queue.stopped = events_.now();
-  if (options_.watchdog.action != WatchdogAction::None && port.flows.empty()) watch(slot);
+  if (options_.watchdog.poll == 0 && watched_[queue.link].action != WatchdogAction::None)
+    watch(slot);
 }
 
-void Engine::on_resumed(Slot slot) {
+void Engine::on_resumed(Slot slot, bool is_repeat) {
+  if (!is_repeat) --queues_[slot].messages;
+  pauses_[slot].is_told = false;
+  ++pauses_[slot].resumed;
+  end_pause(slot);
+}
+
+void Engine::end_pause(Slot slot) {
   Queue& queue = queues_[slot];
-  --queue.messages;
   ++queue.version;
   if (queue.is_storming) {
-    events_.at(events_.now() + options_.watchdog.restore, EventKind::Restored, slot, queue.version);
-    if (options_.watchdog.action == WatchdogAction::Forward) return;
+    const WatchedPort& watched = watched_[queue.link];
+    if (options_.watchdog.poll == 0)
+      events_.at(events_.now() + watched.restore, EventKind::Restored, slot, queue.version);
+    if (watched.action == WatchdogAction::Forward) return;
   }
-  const LinkId link = link_of(slot);
-  ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused & ~bit_of(slot));
-  if (!ports_[link].is_busy) start(link);
+  Port& port = ports_[queue.link];
+  port.paused = static_cast<std::uint8_t>(port.paused & ~queue.bit);
+  if (!port.is_busy) start(queue.link);
 }
 
-void Engine::watch(Slot slot) {
-  events_.at(events_.now() + options_.watchdog.detect, EventKind::Suspected, slot,
-             ++queues_[slot].version);
+/// One event a slot is pending at most; what comes before its time moves it.
+void Engine::refresh_at(Slot slot, Picoseconds time) {
+  PauseState& pause = pauses_[slot];
+  pause.refresh_at = time;
+  if (pause.is_refreshing) return;
+  pause.is_refreshing = true;
+  events_.at(time, EventKind::Refreshing, slot, 0);
 }
 
-void Engine::on_suspected(Slot slot, std::uint32_t version) {
-  Queue& queue = queues_[slot];
-  if (queue.version != version) return;
-  if (queue.head == kNothing) return watch(slot);
-  const LinkId link = link_of(slot);
-  ++report_.storms;
-  ++queue.version;
-  queue.is_storming = true;
-  ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused & ~bit_of(slot));
-  if (options_.watchdog.action == WatchdogAction::Drop) return flush(slot);
-  if (!ports_[link].is_busy) start(link);
+void Engine::on_refreshing(Slot slot) {
+  PauseState& pause = pauses_[slot];
+  pause.is_refreshing = false;
+  if (!ingresses_[slot].is_closed) return;
+  if (events_.now() < pause.refresh_at) return refresh_at(slot, pause.refresh_at);
+  const LinkPlan& plan = network_.links[link_of(slot)];
+  refresh_at(slot, events_.now() + plan.refresh_ps);
+  if (!options_.pause_in_band || plan.back == kNothing) {
+    ++report_.refreshed;
+    return dispatch(slot, true);
+  }
+  if (pause.frames > 0) return;  // one that waits says the same
+  ++report_.refreshed;
+  ++pause.frames;
+  ports_[plan.back].frames.push_back({slot, true});
+  if (!ports_[plan.back].is_busy) start(plan.back);
 }
 
-void Engine::on_restored(Slot slot, std::uint32_t version) {
-  if (queues_[slot].version == version) queues_[slot].is_storming = false;
+void Engine::run_out_at(Slot slot, Picoseconds time) {
+  PauseState& pause = pauses_[slot];
+  pause.until = time;
+  if (pause.is_running) return;
+  pause.is_running = true;
+  events_.at(time, EventKind::RanOut, slot, 0);
 }
 
-void Engine::flush(Slot slot) {
-  Queue& queue = queues_[slot];
-  Port& port = ports_[link_of(slot)];
-  PacketId id = std::exchange(queue.head, kNothing);
-  port.waiting = static_cast<std::uint8_t>(port.waiting & ~bit_of(slot));
-  while (id != kNothing) {
-    const PacketId next = packets_[id].next;
-    ++report_.flows[packets_[id].flow].discarded;
-    const Slot counted_in = std::exchange(packets_[id].counted_in, kNothing);
-    release(id);
-    if (counted_in != kNothing) count_out(counted_in);
-    id = next;
+void Engine::on_ran_out(Slot slot) {
+  PauseState& pause = pauses_[slot];
+  pause.is_running = false;
+  if (!pause.is_told) return;
+  if (events_.now() < pause.until) return run_out_at(slot, pause.until);
+  pause.is_told = false;
+  ++report_.run_out;
+  end_pause(slot);
+}
+
+/// A host that storms closes the gates behind all of its links. When it ends, PAUSE frames that
+/// expire are left to, for what broke sends no resume.
+void Engine::on_stormed(std::uint32_t index, bool is_over) {
+  const Storm& storm = options_.storms[index];
+  const auto priority = static_cast<std::uint32_t>(
+      std::ranges::find(network_.priorities, storm.priority) - network_.priorities.begin());
+  for (LinkId link = 0; link < network_.links.size(); ++link) {
+    if (network_.links[link].to != storm.host) continue;
+    const Slot slot = network_.slot(link, priority);
+    Ingress& ingress = ingresses_[slot];
+    std::uint32_t& storms = pauses_[slot].storms;
+    storms = is_over ? storms - 1 : storms + 1;
+    if (storms == 1 && !is_over) {
+      close(slot);
+    } else if (storms == 0 && network_.links[link].pause_ps == 0) {
+      open(slot);
+    } else if (storms == 0) {
+      ingress.is_closed = false;
+      ingress.closed += events_.now() - ingress.closed_at;
+    }
   }
 }
 

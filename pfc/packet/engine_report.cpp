@@ -19,12 +19,12 @@ bool Engine::on_inspected() {
   if (!report_.deadlock) {
     std::vector<bool> is_blocked(queues_.size(), false);
     for (Slot slot = 0; slot < queues_.size(); ++slot) {
+      // A pause that may run out before it is said again is none that lasts.
       const Port& port = ports_[link_of(slot)];
       is_blocked[slot] = (port.paused & bit_of(slot)) != 0 && ingresses_[slot].is_closed &&
-                         queues_[slot].messages == 0;
+                         queues_[slot].messages == 0 && network_.links[link_of(slot)].is_held;
     }
-    const BlockedGates gates =
-        find_blocked(network_, std::move(is_blocked), queues_, packets_, packet_bytes_);
+    const BlockedGates gates = find_blocked(network_, std::move(is_blocked), queues_, packets_);
     if (!gates.cycle.empty()) {
       Deadlock deadlock;
       deadlock.gates = gates.slots.size();
@@ -43,8 +43,8 @@ bool Engine::on_inspected() {
 void Engine::on_sampled() {
   Sample sample;
   sample.time = events_.now();
-  for (const FlowReport& flow : report_.flows)
-    sample.delivered_bytes.push_back(flow.delivered * options_.packet_bytes);
+  for (std::size_t flow = 0; flow < first_message_; ++flow)
+    sample.delivered_bytes.push_back(report_.flows[flow].delivered_bytes);
   for (const Ingress& ingress : ingresses_) {
     sample.ingress_bytes.push_back(ingress.bytes);
     sample.is_closed.push_back(ingress.is_closed);
@@ -66,10 +66,13 @@ RunReport Engine::report() {
     ++flow.held;
     flow.oldest_held = std::max(flow.oldest_held, now - packets_[id].born);
   }
+  for (const LinkPlan& link : network_.links)
+    if (!link.is_held && link.xoff != kBoundless) ++report_.loose_links;
   for (std::uint32_t flow = 0; flow < offers_.size(); ++flow) {
     static_cast<void>(offers_[flow].next(now));
     report_.flows[flow].source_lost = offers_[flow].lost();
     report_.flows[flow].waiting = offers_[flow].waiting(now);
+    if (!rates_.empty()) report_.flows[flow].rate_bps = rates_[flow].rate_bps(now);
   }
   for (Slot slot = 0; slot < ingresses_.size(); ++slot) {
     const Ingress& ingress = ingresses_[slot];
@@ -78,6 +81,7 @@ RunReport Engine::report() {
                                  ingress.closed + (ingress.is_closed ? now - ingress.closed_at : 0),
                                  ingress.most_bytes, ingress.bytes});
   }
+  report_messages();
   return std::move(report_);
 }
 

@@ -16,16 +16,21 @@ namespace portcullis::pfc::packet {
 using Picoseconds = std::int64_t;
 
 enum class EventKind : std::uint32_t {
-  Sent,       // the last bit of packet `item` left over link `target`
-  Arrived,    // packet `item` came in over link `target`
-  Paused,     // slot `target` hears that its gate closed
-  Resumed,    // or opened
-  FrameSent,  // link `target` has sent a PAUSE frame
-  Offered,    // a source of link `target` may have data
-  Suspected,  // the watchdog looks at slot `target`, unless `item` is out of date
-  Restored,   // the watchdog lets slot `target` go, likewise
-  Sampled,    // a row of the timeline
-  Inspected,  // deadlock?
+  Sent,        // the last bit of packet `item` left over link `target`
+  Arrived,     // packet `item` came in over link `target`
+  Paused,      // slot `target` hears that its gate closed; `item`: by a frame that only repeats
+  Resumed,     // or opened
+  Refreshing,  // the gate of slot `target` has to say again that it is closed
+  RanOut,      // what slot `target` heard last may hold no longer
+  FrameSent,   // link `target` has sent a PAUSE frame
+  Notified,    // a CNP came to the source of flow `target`
+  Offered,     // a source of link `target` may have data
+  Suspected,   // the watchdog looks at slot `target`, unless `item` is out of date
+  Restored,    // the watchdog lets slot `target` go, likewise
+  Polled,      // the watchdog looks at all
+  Stormed,     // storm `target` begins or, `item` 1, ends
+  Sampled,     // a row of the timeline
+  Inspected,   // deadlock?
 };
 
 struct Event {

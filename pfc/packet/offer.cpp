@@ -88,9 +88,9 @@ std::optional<Picoseconds> Offer::next(Picoseconds now) {
   return std::max(at, not_before_);
 }
 
-void Offer::take(Picoseconds now) {
+void Offer::take(Picoseconds now, Picoseconds spacing) {
   ++taken_;
-  not_before_ = now + spacing_ps_;
+  not_before_ = now + std::max(spacing_ps_, spacing);
 }
 
 }  // namespace portcullis::pfc::packet

@@ -19,8 +19,9 @@ class Offer {
 
   /// When the next packet may leave, at `now` or later; nothing when there will be none.
   [[nodiscard]] std::optional<Picoseconds> next(Picoseconds now);
-  /// Takes the packet that next() said may leave at `now`.
-  void take(Picoseconds now);
+  /// Takes the packet that next() said may leave at `now`; the next one leaves no sooner than
+  /// `spacing` behind it.
+  void take(Picoseconds now, Picoseconds spacing = 0);
 
   /// Packets that found the source's buffer full, up to the last call of next().
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "pfc/csv_field.hpp"
+#include "pfc/packet/completion.hpp"
+
 namespace portcullis::pfc::packet {
 namespace {
 
@@ -46,6 +49,10 @@ Json flow_json(const Topology& topology, const std::string& name, const FlowRepo
   Json json = {{"name", name},
                {"sent", flow.sent},
                {"delivered", flow.delivered},
+               {"delivered_bytes", flow.delivered_bytes},
+               {"marked", flow.marked},
+               {"cnps", flow.cnps},
+               {"rate_gbps", flow.rate_bps > 0 ? Json(flow.rate_bps / 1e9) : Json(nullptr)},
                {"overflowed", flow.overflowed},
                {"expired", flow.expired},
                {"discarded", flow.discarded},
@@ -77,16 +84,32 @@ std::string losses(const FlowReport& flow) {
   return text;
 }
 
+std::string pause_text(const RunReport& report) {
+  std::string text;
+  if (report.loose_links > 0)
+    text += fmt::format(
+        "PAUSE may run out before it is said again on {} links: none of them was taken for "
+        "locked\n",
+        report.loose_links);
+  if (report.refreshed + report.run_out > 0)
+    text += fmt::format("PAUSE was said again {} times, and ran out {} times\n", report.refreshed,
+                        report.run_out);
+  if (report.storms > 0)
+    text += fmt::format("the watchdog took {} queues for stuck and let {} go\n", report.storms,
+                        report.restored);
+  return text;
+}
+
 }  // namespace
 
-std::string run_text(const Topology& topology, const RunReport& report) {
+std::string run_text(const Topology& topology, const RunOptions& options, const RunReport& report) {
   std::string text = fmt::format("ran until {:.6g} ({}): {} packet hops, {} events{}\n",
                                  time_of(topology, report.end), duration(report.end), report.hops,
                                  report.events, report.is_stopped ? ", stopped" : "");
   text += report.deadlock ? deadlock_text(topology, *report.deadlock) : "no deadlock\n";
-  if (report.storms > 0)
-    text += fmt::format("the watchdog took {} queues for stuck\n", report.storms);
-  text += "flows (packets)\n";
+  text += pause_text(report);
+  text += completions_text(options, report);
+  if (!report.flows.empty()) text += "flows (packets)\n";
   for (std::size_t i = 0; i < report.flows.size(); ++i) {
     const FlowReport& flow = report.flows[i];
     text += fmt::format("  {:<12} {} sent, {} delivered{}\n", topology.flows[i].name, flow.sent,
@@ -97,6 +120,11 @@ std::string run_text(const Topology& topology, const RunReport& report) {
         flow.delivered > 0 ? "delivered within " + duration(flow.greatest_residence) : "",
         flow.delivered > 0 && flow.held > 0 ? "; " : "",
         flow.held > 0 ? "the oldest held for " + duration(flow.oldest_held) : "");
+    if (flow.rate_bps > 0)
+      text += fmt::format("  {:<12} {} marked, {} CNPs, {:.4g} Gb/s left at the end\n", "",
+                          flow.marked, flow.cnps, flow.rate_bps / 1e9);
+    else if (flow.marked > 0)
+      text += fmt::format("  {:<12} {} marked\n", "", flow.marked);
   }
   text += "ingresses that closed\n";
   for (const IngressReport& ingress : report.ingresses)
@@ -109,19 +137,24 @@ std::string run_text(const Topology& topology, const RunReport& report) {
   return text;
 }
 
-std::string run_json(const Topology& topology, const RunReport& report) {
+std::string run_json(const Topology& topology, const RunOptions& options, const RunReport& report) {
   Json json = {
       {"topology", topology.name},
       {"end", time_of(topology, report.end)},
       {"events", report.events},
       {"hops", report.hops},
       {"storms", report.storms},
+      {"restored", report.restored},
+      {"pauses_repeated", report.refreshed},
+      {"pauses_run_out", report.run_out},
+      {"links_not_held", report.loose_links},
       {"stopped", report.is_stopped},
       {"deadlock", report.deadlock ? deadlock_json(topology, *report.deadlock) : Json(nullptr)},
       {"flows", Json::array()},
       {"ingresses", Json::array()}};
   for (std::size_t i = 0; i < report.flows.size(); ++i)
     json["flows"].push_back(flow_json(topology, topology.flows[i].name, report.flows[i]));
+  if (!report.messages.empty()) json["messages"] = completions_json(options, report);
   for (const IngressReport& ingress : report.ingresses)
     json["ingresses"].push_back({{"link", topology.links[ingress.link].name},
                                  {"priority", ingress.priority},
@@ -135,11 +168,11 @@ std::string run_json(const Topology& topology, const RunReport& report) {
 std::string samples_csv(const Topology& topology, const RunReport& report) {
   std::vector<std::size_t> shown;
   std::string csv = "t";
-  for (const Flow& flow : topology.flows) csv += ",delivered." + flow.name;
+  for (const Flow& flow : topology.flows) csv += "," + csv_field("delivered." + flow.name);
   for (std::size_t i = 0; i < report.ingresses.size(); ++i) {
     if (report.ingresses[i].closings == 0) continue;
     shown.push_back(i);
-    csv += ",ingress." + name_of(topology, report.ingresses[i]);
+    csv += "," + csv_field("ingress." + name_of(topology, report.ingresses[i]));
   }
   csv += "\n";
   for (const Sample& sample : report.samples) {

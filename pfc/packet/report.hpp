@@ -10,9 +10,12 @@
 
 namespace portcullis::pfc::packet {
 
-[[nodiscard]] std::string run_text(const Topology& topology, const RunReport& report);
-/// end, events, hops, storms, deadlock or null, flows, ingresses.
-[[nodiscard]] std::string run_json(const Topology& topology, const RunReport& report);
+[[nodiscard]] std::string run_text(const Topology& topology, const RunOptions& options,
+                                   const RunReport& report);
+/// end, events, hops, storms, pauses, deadlock or null, flows, messages where there are any,
+/// ingresses.
+[[nodiscard]] std::string run_json(const Topology& topology, const RunOptions& options,
+                                   const RunReport& report);
 /// A row a sample: t, delivered data of each flow, then data in each ingress that ever closed.
 [[nodiscard]] std::string samples_csv(const Topology& topology, const RunReport& report);
 

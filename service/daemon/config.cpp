@@ -98,6 +98,22 @@ class Reader {
     values = std::move(read);
   }
 
+  void numbers(const char* key, std::vector<std::uint64_t>& values, std::uint64_t most) {
+    const toml::node* node = table_->get(key);
+    if (node == nullptr) return;
+    const toml::array* array = node->as_array();
+    std::vector<std::uint64_t> read;
+    for (std::size_t i = 0; array != nullptr && i < array->size(); ++i) {
+      const auto each = array->get(i)->value_exact<std::int64_t>();
+      if (each && *each >= 0 && static_cast<std::uint64_t>(*each) <= most)
+        read.push_back(static_cast<std::uint64_t>(*each));
+    }
+    if (array == nullptr || read.empty() || read.size() != array->size())
+      return complain(*node, fmt::format("{} = {}; a list of numbers from 0 to {} is accepted", key,
+                                         text_of(*node), most));
+    values = std::move(read);
+  }
+
   [[nodiscard]] bool has(const char* key) const { return table_->contains(key); }
   void complain_of_table(const std::string& what) { complain(*table_, what); }
 
@@ -146,8 +162,9 @@ class Reader {
 constexpr std::array<std::string_view, 10> kTables{"device",  "process", "socket", "journal",
                                                    "limits",  "user",    "quic",   "certificate",
                                                    "metrics", "etcd"};
-constexpr std::array<std::string_view, 8> kEtcd{
-    "endpoints", "node", "session_s", "authority", "certificate", "key", "user", "password_file"};
+constexpr std::array<std::string_view, 11> kEtcd{
+    "endpoints", "node",        "session_s", "isolation_s", "isolation_tenants", "stall_s",
+    "authority", "certificate", "key",       "user",        "password_file"};
 constexpr std::array<std::string_view, 4> kProcess{"user", "group", "seccomp", "debuggable"};
 constexpr std::array<std::string_view, 1> kMetrics{"listen"};
 constexpr std::array<std::string_view, 9> kDevice{
@@ -370,6 +387,24 @@ std::string take_endpoints(const std::vector<std::string>& texts,
   return {};
 }
 
+/// What it does without etcd, once that has lasted.
+void read_isolation(Reader& table, FleetConfig& config) {
+  constexpr std::uint64_t kMostSeconds = 86'400;
+  if (!table.has("isolation_s")) {
+    for (const char* key : {"isolation_tenants", "stall_s"})
+      if (table.has(key))
+        return table.complain_of_table(
+            fmt::format("{} without isolation_s; both together are accepted", key));
+    return;
+  }
+  fleet::Isolation read{.after_s = config.session_s};
+  // Whoever keeps a session alive must not be taken for one that is alone.
+  table.number("isolation_s", read.after_s, config.session_s, kMostSeconds);
+  table.number("stall_s", read.stall_s, 1, 3'600);
+  table.numbers("isolation_tenants", read.tenants, kMostTenant);
+  config.isolation = std::move(read);
+}
+
 void read_etcd(Reader table, std::optional<FleetConfig>& config) {
   // etcd lets no session be shorter than its election takes.
   constexpr std::uint64_t kLeastSession = 2;
@@ -385,6 +420,7 @@ void read_etcd(Reader table, std::optional<FleetConfig>& config) {
     return checked ? std::string() : checked.error().text;
   });
   table.number("session_s", read.session_s, kLeastSession, 3'600);
+  read_isolation(table, read);
   const auto take = [&table](const char* key, std::filesystem::path& path) {
     table.text(key, [&path](const std::string& text) { return take_path(text, path); });
   };

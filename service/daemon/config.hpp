@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "base/udp_socket.hpp"
+#include "fleet/directory.hpp"
 #include "fleet/etcd.hpp"
 #include "lease/fence_plan.hpp"
 #include "pmd/gid.hpp"
@@ -47,6 +48,7 @@ struct FleetConfig {
   fleet::EtcdOptions etcd = {};
   std::string node = {};  // its name; empty: the host's
   std::uint64_t session_s = 10;
+  std::optional<fleet::Isolation> isolation = {};  // none: without etcd it keeps what it has
 
   bool operator==(const FleetConfig&) const = default;
 };

@@ -98,6 +98,13 @@ Result<void> Daemon::check(const Config& config) {
   PORTCULLIS_TRY(check_challenge(config.limits, device));
   if (config.quic) PORTCULLIS_TRY(quic::Credentials::load(config.quic->files));
   PORTCULLIS_TRY(check_fleet(config));
+  // What its kernel driver keeps is not reset by a server's end.
+  if (device.is_kept() && config.fleet && config.fleet->isolation &&
+      config.fleet->isolation->stall_s != 0)
+    return fail(Errc::InvalidArgument,
+                fmt::format("[etcd] stall_s on {}, which its kernel driver keeps: a server's end "
+                            "proves nothing there; without stall_s it is accepted",
+                            config.device.name));
   return UnixPort::check(config.socket);
 }
 
@@ -235,7 +242,8 @@ Result<void> Daemon::listen(const Beginning& beginning, const LogSink& log) {
                                    function_->driver().firmware_version(),
                     .is_emulated = function_->driver().is_emulated(),
                     .least_rest_ms = std::max(config_.device.grace_ms, config_.device.residence_ms),
-                    .was_reset = was_reset_};
+                    .was_reset = was_reset_,
+                    .isolation = config_.fleet ? config_.fleet->isolation : std::nullopt};
   SessionPorts ports{
       .ask = [this](Request request) { device_->ask(std::move(request)); },
       .look_up = [this](LookUp wanted) { recorder_->look_up(wanted); },
@@ -391,8 +399,9 @@ void Daemon::serve(int most_ms) {
   std::array<pollfd, 3> waited{{{.fd = news_.fd(), .events = POLLIN, .revents = 0},
                                 {.fd = socket_->fd(), .events = POLLIN, .revents = 0},
                                 {.fd = quic_ ? quic_->fd() : -1, .events = POLLIN, .revents = 0}}};
-  (void)::poll(waited.data(), waited.size(), most_ms);
+  (void)::poll(waited.data(), waited.size(), has_untold_ ? 0 : most_ms);
   take_news();
+  has_untold_ = sessions_->tell_watchers();
   for (Port* port : ports()) port->serve();  // QUIC last: it sends what the socket's gave rise to
 }
 
@@ -432,10 +441,12 @@ bool Daemon::end(const World& world) {
     look_after(world);
   }
   const std::uint64_t read_until_ns = clock.now_ns() + kNsPerSecond;
-  const auto has_unread = [](const Port* port) { return !port->is_drained(); };
   const auto all = ports();
-  while (std::any_of(all.begin(), all.end(), has_unread) && clock.now_ns() < read_until_ns)
-    serve(10);
+  const auto has_unread = [&] {
+    return has_untold_ || std::any_of(all.begin(), all.end(),
+                                      [](const Port* port) { return !port->is_drained(); });
+  };
+  while (has_unread() && clock.now_ns() < read_until_ns) serve(10);
   for (Port* port : all) port->hang_up_on_all();
   serve(0);  // says goodbye
   if (!sessions_->has_ended() && world.log)
@@ -445,6 +456,8 @@ bool Daemon::end(const World& world) {
 
 void Daemon::look_after(const World& world) {
   measure();
+  sessions_->look_at_time();
+  if (sessions_->is_overdue() && world.give_up) world.give_up();
   const std::uint64_t rounds = device_->rounds();
   if (rounds != std::exchange(seen_rounds_, rounds) && world.is_well) world.is_well();
 }

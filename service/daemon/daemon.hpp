@@ -43,6 +43,9 @@ class Daemon {
     /// Called several times a second as long as both threads get on; not while a call to the device
     /// hangs. May be empty.
     std::function<void()> is_well = {};
+    /// Leases that had to end because the node is alone have not ended in time, whatever keeps
+    /// them: this process is to be ended at once, and does not come back from here.
+    std::function<void()> give_up = {};
     LogSink log;
   };
 
@@ -111,6 +114,7 @@ class Daemon {
   std::unique_ptr<FleetThread> fleet_;  // where it is a node of one
   std::size_t restarted_ = 0;
   bool was_reset_ = false;
+  bool has_untold_ = false;        // to watchers
   std::uint64_t seen_rounds_ = 0;  // of the device's thread
   std::uint64_t measured_ns_ = 0;
 };

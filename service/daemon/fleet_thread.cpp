@@ -39,18 +39,21 @@ Result<std::unique_ptr<FleetThread>> FleetThread::start(const Config& config,
   PORTCULLIS_TRY_ASSIGN(auto memory, fleet::NodeMemory::open(config.journal->string() + ".etcd"));
   PORTCULLIS_TRY_ASSIGN(
       auto node,
-      fleet::Node::create(
-          config.fleet->etcd, std::move(memory),
-          {.name = node_name(*config.fleet),
-           .ttl_s = config.fleet->session_s,
-           .about = std::move(about)},
-          {.lives = [tell](std::uint64_t until_ns) { tell(FleetLives{.until_ns = until_ns}); },
-           .is_out = [tell](const std::string&) { tell(FleetIsOut{}); },
-           .fence =
-               [tell](std::uint64_t tenant, std::uint64_t epoch) {
-                 tell(FenceTenant{tenant, epoch});
-               },
-           .log = log}));
+      fleet::Node::create(config.fleet->etcd, std::move(memory),
+                          {.name = node_name(*config.fleet),
+                           .ttl_s = config.fleet->session_s,
+                           .isolation = config.fleet->isolation,
+                           .about = std::move(about)},
+                          {.lives =
+                               [tell](std::uint64_t asked_ns, std::uint64_t until_ns) {
+                                 tell(FleetLives{.until_ns = until_ns, .asked_ns = asked_ns});
+                               },
+                           .is_out = [tell](const std::string&) { tell(FleetIsOut{}); },
+                           .fence =
+                               [tell](std::uint64_t tenant, std::uint64_t epoch) {
+                                 tell(FenceTenant{tenant, epoch});
+                               },
+                           .log = log}));
   return std::unique_ptr<FleetThread>(new FleetThread(std::move(node)));
 }
 

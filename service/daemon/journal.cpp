@@ -87,6 +87,34 @@ tl::unexpected<Error> Journal::failure(const char* doing) const {
   return fail(Errc::System, text);
 }
 
+std::optional<Journal::FileNumber> Journal::FileNumber::of(
+    const std::filesystem::path& path) noexcept {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) == 0)
+    return FileNumber{.device = found.st_dev, .inode = found.st_ino};
+  if (errno == ENOENT || errno == ENOTDIR) return FileNumber{};
+  return std::nullopt;
+}
+
+/// The write-ahead log is there as long as this process has the journal, and has what is newest.
+std::array<std::filesystem::path, 2> Journal::files() const {
+  return {path_, path_.string() + "-wal"};
+}
+
+/// SQLite would go on writing into a file that has no name any more.
+Result<void> Journal::check_place() const {
+  const auto all = files();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto number = FileNumber::of(all[i]);
+    if (!number || !numbers_[i] || *number == *numbers_[i]) continue;
+    return fail(Errc::System,
+                fmt::format("journal {}: {} was removed or replaced while it is written; put it "
+                            "back, or start again without",
+                            path_.string(), all[i].string()));
+  }
+  return {};
+}
+
 Result<Journal> Journal::open(const std::filesystem::path& path) {
   PORTCULLIS_TRY(make_file(path));
   sqlite3* database = nullptr;
@@ -206,6 +234,8 @@ Result<Beginning> Journal::begin(std::uint64_t unix_ms, bool was_reset) {
     return forward_error(std::move(done));
   }
   incarnation_ = beginning.incarnation;
+  const auto all = files();
+  std::transform(all.begin(), all.end(), numbers_.begin(), &FileNumber::of);
   PORTCULLIS_TRY_ASSIGN(beginning.past, past());
   return beginning;
 }
@@ -300,6 +330,7 @@ Result<void> Journal::insert(const Ending& ending) {
 }
 
 Result<void> Journal::write_all(std::span<const Entry> entries) {
+  PORTCULLIS_TRY(check_place());
   PORTCULLIS_TRY(execute("BEGIN IMMEDIATE"));
   for (const Entry& entry : entries)
     PORTCULLIS_TRY(std::visit([this](const auto& each) { return insert(each); }, entry));
@@ -317,6 +348,7 @@ Result<void> Journal::write(std::span<const Entry> entries) {
 }
 
 Result<void> Journal::probe() {
+  PORTCULLIS_TRY(check_place());
   return execute(fmt::format("UPDATE server SET started_unix_ms=started_unix_ms "
                              "WHERE incarnation={}",
                              signed_bits(incarnation_))

@@ -7,9 +7,11 @@
 // nobody may have heard of, when the server went. No key is ever written.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -55,7 +57,8 @@ class Journal {
   /// went, so TornDown, proved by that; otherwise Fenced, for nothing proves its memory.
   [[nodiscard]] Result<Beginning> begin(std::uint64_t unix_ms, bool was_reset = true);
   /// All of them or none; durable when it answers. An ending of a lease that is not on record is
-  /// passed over: its grant was never told.
+  /// passed over: its grant was never told. System, and nothing is written, while the file or its
+  /// log is not where the next server will look for it: removed, moved, or another's.
   [[nodiscard]] Result<void> write(std::span<const Entry> entries);
   /// As the protocol asks, at most a frame's rows. `keep_ms`: what ended longer ago than that may
   /// be forgotten; 0: nothing is.
@@ -74,6 +77,14 @@ class Journal {
     void operator()(sqlite3_stmt* statement) const noexcept;
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+  /// Of a file, whatever it is called (stat(2)); zeros: of none. What this user may not look at has
+  /// no number.
+  struct FileNumber {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    bool operator==(const FileNumber&) const = default;
+    [[nodiscard]] static std::optional<FileNumber> of(const std::filesystem::path& path) noexcept;
+  };
 
   Journal(std::filesystem::path path, sqlite3* database) : path_(std::move(path)), db_(database) {}
   [[nodiscard]] Result<void> set_up();
@@ -89,6 +100,8 @@ class Journal {
   /// Steps a statement that gives no rows, and makes it ready for the next time.
   [[nodiscard]] Result<void> run(const Statement& statement);
   [[nodiscard]] tl::unexpected<Error> failure(const char* doing) const;
+  [[nodiscard]] std::array<std::filesystem::path, 2> files() const;
+  [[nodiscard]] Result<void> check_place() const;
   void reach(const char* point) const {
     if (at_) at_(point);
   }
@@ -98,6 +111,7 @@ class Journal {
   Statement insert_lease_;
   Statement end_lease_;
   std::uint64_t incarnation_ = 0;
+  std::array<std::optional<FileNumber>, 2> numbers_{};  // of files(), since begin()
   AtPoint at_;
 };
 

@@ -10,9 +10,6 @@ namespace {
 bool is_of(std::uint64_t own, std::uint64_t tenant) noexcept {
   return tenant == wire::kEveryTenant || own == tenant;
 }
-bool is_of(const BookedLease& lease, std::uint64_t tenant) noexcept {
-  return is_of(lease.record.tenant, tenant);
-}
 
 }  // namespace
 
@@ -35,7 +32,9 @@ const Ending* LeaseBook::past(lease::LeaseName name) const {
 BookedLease& LeaseBook::enter(BookedLease lease) {
   ++held_;
   const std::uint64_t id = lease.record.name.id;
-  return leases_.insert_or_assign(id, std::move(lease)).first->second;
+  BookedLease& entered = leases_.insert_or_assign(id, std::move(lease)).first->second;
+  by_tenant_[{entered.record.tenant, id}] = &entered;
+  return entered;
 }
 
 std::map<std::uint64_t, LeaseTally> LeaseBook::tally() const {
@@ -70,6 +69,7 @@ std::optional<BookedLease> LeaseBook::end(const Ending& ending, std::uint64_t in
                              .is_recorded = was.is_recorded,
                              .fenced = ending};
   } else {
+    by_tenant_.erase({was.record.tenant, ending.name.id});
     leases_.erase(at);
   }
   return was;
@@ -77,23 +77,41 @@ std::optional<BookedLease> LeaseBook::end(const Ending& ending, std::uint64_t in
 
 std::vector<BookedLease*> LeaseBook::held_by(std::uint64_t tenant) {
   std::vector<BookedLease*> held;
-  for (auto& [id, lease] : leases_)
-    if (!lease.fenced && is_of(lease, tenant)) held.push_back(&lease);
+  const auto take = [&held](BookedLease& lease) {
+    if (!lease.fenced) held.push_back(&lease);
+  };
+  if (tenant == wire::kEveryTenant)
+    for (auto& [id, lease] : leases_) take(lease);
+  for (auto at = by_tenant_.lower_bound({tenant, 0}); is_at(at, tenant); ++at) take(*at->second);
   return held;
 }
 
-std::vector<BookedLease*> LeaseBook::held_at(ConnectionId connection) {
+std::set<std::uint64_t> LeaseBook::unended() const {
+  std::set<std::uint64_t> tenants;
+  for (const auto& [id, lease] : leases_)
+    if (!lease.fenced || lease.fenced->memory == wire::Memory::Unproved)
+      tenants.insert(lease.record.tenant);
+  return tenants;
+}
+
+std::vector<BookedLease*> LeaseBook::held_at(ConnectionId connection, std::uint64_t tenant) {
   std::vector<BookedLease*> held;
-  for (auto& [id, lease] : leases_)
-    if (!lease.fenced && lease.holders.contains(connection)) held.push_back(&lease);
+  for (BookedLease* lease : held_by(tenant))
+    if (lease->holders.contains(connection)) held.push_back(lease);
   return held;
 }
 
 std::vector<const BookedLease*> LeaseBook::rows(std::uint64_t tenant, std::uint64_t cursor,
                                                 std::size_t most) const {
   std::vector<const BookedLease*> rows;
-  for (auto at = leases_.upper_bound(cursor); at != leases_.end() && rows.size() < most; ++at)
-    if (at->second.is_recorded && is_of(at->second, tenant)) rows.push_back(&at->second);
+  const auto take = [&](const BookedLease& lease) {
+    if (lease.is_recorded) rows.push_back(&lease);
+    return rows.size() < most;
+  };
+  if (tenant == wire::kEveryTenant)
+    for (auto at = leases_.upper_bound(cursor); at != leases_.end() && take(at->second);) ++at;
+  for (auto at = by_tenant_.upper_bound({tenant, cursor}); is_at(at, tenant) && take(*at->second);)
+    ++at;
   return rows;
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "service/daemon/journal.hpp"
@@ -88,7 +89,8 @@ class LeaseBook {
 
   /// Leases of `tenant`, or of every tenant, that have no outcome yet; in no order.
   [[nodiscard]] std::vector<BookedLease*> held_by(std::uint64_t tenant);
-  [[nodiscard]] std::vector<BookedLease*> held_at(ConnectionId connection);
+  /// And of those the ones that are held over that connection, which is of that tenant.
+  [[nodiscard]] std::vector<BookedLease*> held_at(ConnectionId connection, std::uint64_t tenant);
   /// Up to `most` rows whose id is above `cursor`, in the order of ids; recorded ones alone.
   [[nodiscard]] std::vector<const BookedLease*> rows(std::uint64_t tenant, std::uint64_t cursor,
                                                      std::size_t most) const;
@@ -102,6 +104,9 @@ class LeaseBook {
   /// their memory unproved.
   [[nodiscard]] std::uint32_t unproved_before(std::uint64_t incarnation,
                                               std::uint64_t tenant) const;
+
+  /// Tenants with a lease that has no outcome, or whose memory nothing proves.
+  [[nodiscard]] std::set<std::uint64_t> unended() const;
 
   struct Use {
     std::uint32_t leases = 0;
@@ -117,10 +122,18 @@ class LeaseBook {
   [[nodiscard]] std::size_t held() const noexcept { return held_; }
 
  private:
+  using ByTenant = std::map<std::pair<std::uint64_t, std::uint64_t>, BookedLease*>;
+
+  /// There is one, and it is of that tenant.
+  [[nodiscard]] bool is_at(ByTenant::const_iterator at, std::uint64_t tenant) const noexcept {
+    return at != by_tenant_.end() && at->first.first == tenant;
+  }
   void remember(const PastEnding& past);
   void give_back(std::uint64_t tenant, std::uint64_t bytes);
 
   std::map<std::uint64_t, BookedLease> leases_;  // by id
+  // The same by tenant and id: what one tenant asks takes no longer for what the others hold.
+  ByTenant by_tenant_;
   std::unordered_map<std::uint64_t, PastEnding> past_;
   std::deque<std::uint64_t> past_order_;  // ids, the oldest first
   std::unordered_map<std::uint64_t, Use> use_;

@@ -19,10 +19,20 @@
 
 namespace portcullis::service::daemon {
 
+/// Of a frame that the server sends.
+[[nodiscard]] inline bool is_notice(const wire::FrameBytes& frame) {
+  const auto header = std::span<const std::byte>(frame).first<wire::kBytes<wire::Header>>();
+  const std::uint16_t op = wire::decode<wire::Header>(header)->op;
+  return op == number(wire::Notice::Revoked) || op == number(wire::Notice::Expired) ||
+         op == number(wire::Notice::ServerRestarted);
+}
+
 class Port {
  public:
   /// What a client has not read, at most: a notice for each lease that a device can have.
   static constexpr std::size_t kMostUnreadBytes = std::size_t{4} << 20;
+  /// Of answers alone: whoever has more to read is not heard until it has read.
+  static constexpr std::size_t kMostAnswerBytes = std::size_t{64} << 10;
 
   /// Who hears of what; called from within serve().
   struct Listener {

@@ -22,6 +22,7 @@ constexpr std::uint64_t kGoodbyeNs = kNsPerSecond;
 constexpr std::uint64_t kBelieveNs = 60 * kNsPerSecond;  // a certificate is looked at so often
 constexpr std::size_t kMostGraves = 4096;
 constexpr std::uint32_t kMostGoodbyes = 8;  // of one connection
+constexpr std::size_t kMostUnheardBytes = Port::kMostAnswerBytes;
 constexpr std::uint32_t kMostResets = 100;  // a second: it is a packet for a packet
 // A stateless reset looks like a packet with a payload of some length, of 21 bytes at least (RFC
 // 9000, 10.3).
@@ -50,16 +51,19 @@ std::string host_of(const UdpAddress& address) {
   return UdpAddress(network, sizeof own).host() + "/64";
 }
 
-bool is_notice(const wire::Header& header) noexcept {
-  return header.request_id == 0 && (header.op == number(wire::Notice::Revoked) ||
-                                    header.op == number(wire::Notice::Expired) ||
-                                    header.op == number(wire::Notice::ServerRestarted));
+/// What a frame is answered under: zeros where it has no header.
+std::pair<std::uint64_t, std::uint16_t> question_of(std::span<const std::byte> frame) {
+  if (frame.size() < wire::kBytes<wire::Header>) return {};
+  const auto header = wire::decode<wire::Header>(frame.first<wire::kBytes<wire::Header>>());
+  return {header->request_id, header->op};
 }
 
-/// What a frame is answered under: its request, or 0 where it has no header.
-std::uint64_t request_of(std::span<const std::byte> frame) {
-  if (frame.size() < wire::kBytes<wire::Header>) return 0;
-  return wire::decode<wire::Header>(frame.first<wire::kBytes<wire::Header>>())->request_id;
+/// And what an answer of the server's own answers.
+std::pair<std::uint64_t, std::uint16_t> answered_by(const wire::FrameBytes& frame) {
+  const auto read = *wire::read_frame(frame);
+  std::uint16_t op = read.header.op & ~wire::kAnswerBit;
+  if (read.header.op == wire::kRefused) op = wire::read_body<wire::Refusal>(read)->op;
+  return {read.header.request_id, op};
 }
 
 }  // namespace
@@ -333,11 +337,31 @@ void QuicPort::greet(ConnectionId id) {
                     .peer = fmt::format("certificate {} at {}", client.peer.serial, client.host)});
 }
 
+/// Its window at the sender's is open until the bytes came here, so what cannot be heard yet is
+/// kept; who goes on sending all the same is hung up on.
 void QuicPort::received(ConnectionId id, quic::StreamId stream, std::span<const std::byte> frame) {
+  Client& client = clients_.at(id);
+  if (client.unheard.empty() && client.connection->unread_answer_bytes() < kMostAnswerBytes)
+    return hear(id, stream, frame);
+  client.unheard_bytes += sizeof(Unheard) + frame.size();
+  client.unheard.push_back({.stream = stream, .frame = {frame.begin(), frame.end()}});
+  if (client.unheard_bytes > kMostUnheardBytes) turn_out_slow(client);
+}
+
+void QuicPort::hear_what_waited(ConnectionId id, Client& client) {
+  while (!client.unheard.empty() && client.connection->unread_answer_bytes() < kMostAnswerBytes) {
+    const Unheard next = std::move(client.unheard.front());
+    client.unheard.pop_front();
+    client.unheard_bytes -= sizeof(Unheard) + next.frame.size();
+    hear(id, next.stream, next.frame);
+  }
+}
+
+void QuicPort::hear(ConnectionId id, quic::StreamId stream, std::span<const std::byte> frame) {
   verify(id);
   Client& client = clients_.at(id);
   if (!client.is_open || client.ends_by_ns != 0 || client.connection->end()) return;
-  client.asked.emplace(request_of(frame), stream);
+  client.asked.emplace(question_of(frame), stream);
   listener_.received(id, frame);
 }
 
@@ -345,17 +369,20 @@ void QuicPort::send(ConnectionId id, wire::FrameBytes frame) {
   const auto at = clients_.find(id);
   if (at == clients_.end() || !at->second.is_open || at->second.ends_by_ns != 0) return;
   Client& client = at->second;
-  const auto header = wire::decode<wire::Header>(
-      std::span<const std::byte>(frame).first<wire::kBytes<wire::Header>>());
   touched_.insert(id);
-  if (is_notice(*header)) {
+  if (is_notice(frame)) {
     client.connection->send_notice(std::move(frame));
-  } else if (const auto asked = client.asked.find(header->request_id);
+  } else if (const auto asked = client.asked.find(answered_by(frame));
              asked != client.asked.end()) {
     client.connection->answer(asked->second, std::move(frame));
     client.asked.erase(asked);
   }
   if (client.connection->unread_bytes() <= kMostUnreadBytes) return;
+  turn_out_slow(client);
+}
+
+void QuicPort::turn_out_slow(Client& client) {
+  if (client.connection->end()) return;
   complaints_.add(fmt::format("a client of tenant {} at {} does not read; it is hung up on",
                               client.account.tenant, client.host));
   client.connection->close(quic::CloseCode::SlowReader, "what it was told was not read");
@@ -442,6 +469,7 @@ void QuicPort::settle(ConnectionId id) {
   if (at == clients_.end()) return;
   Client& client = at->second;
   quic::Connection& connection = *client.connection;
+  hear_what_waited(id, client);
   const bool is_over =
       client.ends_by_ns != 0 && (connection.unread_bytes() == 0 || now_ns() >= client.ends_by_ns);
   if (is_over) connection.close(quic::CloseCode::Done, "the server has hung up");

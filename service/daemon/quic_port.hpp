@@ -38,6 +38,7 @@ class QuicPort : public Port {
     Limits limits;
     ConnectionId first = 1;  // of the connections' numbers
     LogSink log;
+    Clock clock = Clock::wall();  // the timer behind fd() goes by the wall's alone
   };
 
   /// Busy when the port is taken, and what Credentials::load() says.
@@ -66,13 +67,22 @@ class QuicPort : public Port {
                                        const Certificates& certificates);
 
  private:
+  /// What an answer is known by: request id and op. Nothing keeps a client from using an id twice.
+  using Question = std::pair<std::uint64_t, std::uint16_t>;
+  /// Came, and is not heard before the answers to what came before it have been read.
+  struct Unheard {
+    quic::StreamId stream = -1;
+    wire::FrameBytes frame;
+  };
   struct Client {
     std::unique_ptr<quic::Connection> connection;
     std::string host;
     std::set<quic::Cid> ids;
-    std::multimap<std::uint64_t, quic::StreamId> asked;  // by request id, in the order they came
-    std::uint64_t timer_ns = UINT64_MAX;                 // its account in timers_
-    std::uint64_t ends_by_ns = 0;                        // hung up on: when it has read, or then
+    std::multimap<Question, quic::StreamId> asked;  // in the order they came
+    std::deque<Unheard> unheard;
+    std::size_t unheard_bytes = 0;
+    std::uint64_t timer_ns = UINT64_MAX;  // its account in timers_
+    std::uint64_t ends_by_ns = 0;         // hung up on: when it has read, or then
     quic::Peer peer;
     Account account;
     bool is_open = false;    // the listener knows of it
@@ -104,6 +114,7 @@ class QuicPort : public Port {
   void verify_some();
   void verify(ConnectionId id);
   void turn_out(ConnectionId id, const std::string& why);
+  void turn_out_slow(Client& client);
   void say_version(const ngtcp2_version_cid& asked, const UdpSocket::Datagram& datagram);
   void say_retry(const ngtcp2_pkt_hd& header, const UdpSocket::Datagram& datagram);
   void say_reset(const UdpSocket::Datagram& datagram);
@@ -113,6 +124,8 @@ class QuicPort : public Port {
 
   void greet(ConnectionId id);
   void received(ConnectionId id, quic::StreamId stream, std::span<const std::byte> frame);
+  void hear(ConnectionId id, quic::StreamId stream, std::span<const std::byte> frame);
+  void hear_what_waited(ConnectionId id, Client& client);
   void run_timers();
   void look_at_all();
   void settle_all();
@@ -121,7 +134,7 @@ class QuicPort : public Port {
   void tell_closed(ConnectionId id, Client& client);
   void forget(ConnectionId id);
   void arm();
-  [[nodiscard]] static std::uint64_t now_ns() noexcept { return Clock::wall().now_ns(); }
+  [[nodiscard]] std::uint64_t now_ns() const noexcept { return options_.clock.now_ns(); }
 
   Options options_;
   Listener listener_;

@@ -117,6 +117,7 @@ struct Looked {
 /// As far as etcd goes, grants are in order until then: the node's session lives at least so long.
 struct FleetLives {
   std::uint64_t until_ns = 0;
+  std::uint64_t asked_ns = 0;  // when etcd was asked for what showed it
 };
 /// They are not, until it lives again.
 struct FleetIsOut {};

@@ -109,6 +109,7 @@ void Sessions::hear_granted(const Granted& granted) {
                                     .rest_ns = std::max(least_rest_ns, rest_ns_of(asked.wanted)),
                                     .fence_epoch = asked.fence_epoch});
   if (is_ending_) start_revoke(lease, wire::Cause::Server, wire::Plan::Default);
+  if (is_cut_off(asked.tenant)) start_revoke(lease, wire::Cause::Server, wire::Plan::Default);
   if (lease.fence_epoch < epoch_of(asked.tenant))  // raised while the device was at it
     start_revoke(lease, wire::Cause::Operator, wire::Plan::Default);
 }
@@ -135,7 +136,8 @@ void Sessions::hear(const Recorded& recorded) {
   asked_.erase(at);
   BookedLease* lease = book_.find(asked.name);
   if (lease != nullptr) lease->is_recorded = recorded.done.has_value();
-  const bool is_fenced = lease != nullptr && lease->fence_epoch < epoch_of(asked.tenant);
+  const bool is_fenced =
+      lease != nullptr && (lease->fence_epoch < epoch_of(asked.tenant) || is_cut_off(asked.tenant));
   if (is_fenced) lease->holders.clear();  // whoever asked for it hears of no lease
   if (asked.has_ended || lease == nullptr || !asked.answer || is_fenced)
     return refuse_later(asked.connection, asked.request_id, Op::LeaseAlloc, Code::Busy,
@@ -218,14 +220,33 @@ void Sessions::hear_ended(const Ending& ending) {
   note_gone(was->record.tenant, was->fence_epoch, ending.outcome == wire::Outcome::TornDown);
 }
 
+/// Holders at once. Watchers may be thousands, and a thousand leases may end together: whoever
+/// waits for an outcome does not wait for all of that.
 void Sessions::notify(const Ending& ending, const std::set<ConnectionId>& holders) {
-  std::set<ConnectionId> told = holders;
-  for (const ConnectionId watcher : watchers_) {
-    const std::uint64_t watched = *connections_.at(watcher).watches;
-    if (watched == wire::kEveryTenant || watched == ending.tenant) told.insert(watcher);
-  }
-  for (const ConnectionId id : told)
+  for (const ConnectionId id : holders)
     if (connections_.contains(id)) ports_.send(id, notice_of(ending));
+  ++ended_;
+  if (watchers_.empty()) return;
+  untold_.push_back({.number = ended_, .ending = ending, .holders = holders});
+  tell_watchers();
+}
+
+bool Sessions::Untold::is_for(ConnectionId id, const Watch& watch) const {
+  return watch.since < number && !holders.contains(id) &&
+         (watch.tenant == wire::kEveryTenant || watch.tenant == ending.tenant);
+}
+
+bool Sessions::tell_watchers() {
+  constexpr int kAtOnce = 64;
+  for (int left = kAtOnce; !untold_.empty(); untold_.pop_front()) {
+    Untold& next = untold_.front();
+    for (auto at = watchers_.upper_bound(next.last); at != watchers_.end(); ++at) {
+      if (left-- == 0) return true;
+      next.last = at->first;
+      if (next.is_for(at->first, at->second)) ports_.send(at->first, notice_of(next.ending));
+    }
+  }
+  return false;
 }
 
 void Sessions::answer(const Waiter& waiter, const Ending& ending) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sessions as a node of a fleet: whether anything may be granted, and the end of what a tenant had
-// below its fence epoch. A grant carries the epoch that was known when it was asked for, so one
-// that is under way while the epoch is raised ends with the others, untold, and the fence waits for
-// it.
+// Sessions as a node of a fleet: whether anything may be granted, the end of what a tenant had
+// below its fence epoch, and the end of what tenants have on a node that is alone. A grant carries
+// the epoch that was known when it was asked for, so one that is under way while the epoch is
+// raised ends with the others, untold, and the fence waits for it.
 #include "service/daemon/session_answers.hpp"
 #include "service/daemon/sessions.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace portcullis::service::daemon {
@@ -30,7 +33,11 @@ std::optional<wire::Refusal> Sessions::fleet_objection(std::uint16_t op,
 }
 
 void Sessions::hear(const FleetNews& news) {
-  if (const auto* lives = std::get_if<FleetLives>(&news)) lives_until_ns_ = lives->until_ns;
+  if (const auto* lives = std::get_if<FleetLives>(&news)) {
+    lives_until_ns_ = lives->until_ns;
+    lived_ns_ = lives->asked_ns;
+    isolated_ns_ = 0;
+  }
   if (std::holds_alternative<FleetIsOut>(news)) lives_until_ns_ = 0;
   if (const auto* fence = std::get_if<FenceTenant>(&news)) hear_fence(*fence);
 }
@@ -53,6 +60,30 @@ void Sessions::hear_fence(const FenceTenant& wanted) {
     if (asked.tenant == wanted.tenant && !asked.answer) ++fence.left;  // the device has it
   if (!batch.names.empty()) ports_.ask(std::move(batch));
   tell_if_fenced(wanted.tenant);
+}
+
+void Sessions::look_at_time() {
+  if (!facts_.isolation || lived_ns_ == 0 || isolated_ns_ != 0) return;
+  if (now_ns() < lived_ns_ + facts_.isolation->after_s * kNsPerSecond) return;
+  isolated_ns_ = now_ns();  // a grant that is under way ends when it has come
+  Revoke batch{.names = {}, .cause = wire::Cause::Server};
+  for (BookedLease* lease : book_.held_by(wire::kEveryTenant))
+    if (is_cut_off(lease->record.tenant) && !std::exchange(lease->is_revoking, true))
+      batch.names.push_back(lease->record.name);
+  if (ports_.log)
+    ports_.log(fmt::format("{} s without etcd: {} leases are revoked", facts_.isolation->after_s,
+                           batch.names.size()));
+  if (!batch.names.empty()) ports_.ask(std::move(batch));
+}
+
+bool Sessions::is_overdue() const {
+  if (isolated_ns_ == 0 || facts_.isolation->stall_s == 0) return false;
+  if (now_ns() < isolated_ns_ + facts_.isolation->stall_s * kNsPerSecond) return false;
+  const auto held = book_.unended();
+  return std::any_of(held.begin(), held.end(),
+                     [this](std::uint64_t tenant) { return is_cut_off(tenant); }) ||
+         std::any_of(asked_.begin(), asked_.end(),
+                     [this](const auto& each) { return is_cut_off(each.second.tenant); });
 }
 
 void Sessions::note_gone(std::uint64_t tenant, std::uint64_t fence_epoch, bool is_torn_down) {

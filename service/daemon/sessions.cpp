@@ -114,10 +114,13 @@ void Sessions::opened(ConnectionId connection, Identity identity) {
 }
 
 void Sessions::closed(ConnectionId connection) {
-  if (connections_.erase(connection) == 0) return;
+  const auto at = connections_.find(connection);
+  if (at == connections_.end()) return;
+  const std::uint64_t tenant = at->second.identity.tenant;
+  connections_.erase(at);
   watchers_.erase(connection);
   // Whoever held them may come back and renew; until then they live so long and no longer.
-  for (BookedLease* lease : book_.held_at(connection)) {
+  for (BookedLease* lease : book_.held_at(connection, tenant)) {
     lease->holders.erase(connection);
     if (lease->holders.empty()) shorten(*lease);
   }
@@ -366,8 +369,11 @@ void Sessions::watch(const Asking& asking) {
   if (!wanted) return;
   if (!may_see(asking, wanted->tenant))
     return refuse(asking, Code::NotAllowed, "a client watches its own tenant");
-  asking.connection->watches = wanted->tenant;
-  watchers_.insert(asking.id);
+  if (const auto before = watchers_.find(asking.id); before != watchers_.end())
+    for (const Untold& each : untold_)  // what it has watched until now it hears of
+      if (each.last < asking.id && each.is_for(asking.id, before->second))
+        ports_.send(asking.id, notice_of(each.ending));
+  watchers_[asking.id] = {.tenant = wanted->tenant, .since = ended_};
   reply(asking, Op::LeaseWatch, wire::WatchAnswer{.incarnation = incarnation_});
 }
 

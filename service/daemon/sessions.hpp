@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "base/clock.hpp"
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
+#include "fleet/directory.hpp"
 #include "pmd/gid.hpp"
 #include "service/daemon/lease_book.hpp"
 #include "service/daemon/policy.hpp"
@@ -41,6 +43,8 @@ struct Facts {
   std::uint64_t least_rest_ms = 0;
   /// The function was reset when the server began: what was Fenced before is proved by that.
   bool was_reset = true;
+  /// What it does as a node of a fleet that has been without etcd for long.
+  std::optional<fleet::Isolation> isolation = {};
 };
 
 /// Who is told what happens, for statistics; each may be empty.
@@ -81,6 +85,14 @@ class Sessions {
   void hear(const Recorded& recorded);
   void hear(const Looked& looked);
   void hear(const FleetNews& news);
+  /// What time brings: to be called all the time.
+  void look_at_time();
+  /// What had to end because the node is alone has not ended in time, or without a proof: the
+  /// server is to be ended at once, whatever it is at.
+  [[nodiscard]] bool is_overdue() const;
+  /// Tells some of the ends that watchers have not heard of; true while there are more. Between two
+  /// calls whoever waits for an outcome is answered.
+  bool tell_watchers();
   /// For STATUS, and for whether anything is granted.
   void set_counts(const Counts& counts) noexcept { counts_ = counts; }
   void set_journal_lost(bool is_lost) noexcept { is_journal_lost_ = is_lost; }
@@ -104,7 +116,19 @@ class Sessions {
     std::string name;  // as the client calls itself
     bool has_greeted = false;
     std::uint32_t under_way = 0;
-    std::optional<std::uint64_t> watches;  // a tenant, or kEveryTenant
+  };
+  struct Watch {
+    std::uint64_t tenant = 0;  // or kEveryTenant
+    std::uint64_t since = 0;   // behind that many ends
+  };
+  /// An end that not every watcher has heard of.
+  struct Untold {
+    std::uint64_t number = 0;  // among all ends
+    Ending ending;
+    std::set<ConnectionId> holders;  // they have
+    ConnectionId last = kNobody;     // up to here the watchers have
+
+    [[nodiscard]] bool is_for(ConnectionId id, const Watch& watch) const;
   };
   /// A grant that the device or the journal has not answered.
   struct AskedAlloc {
@@ -167,6 +191,10 @@ class Sessions {
   /// Of the tenant and its epoch: it ended, or was never granted.
   void note_gone(std::uint64_t tenant, std::uint64_t fence_epoch, bool is_torn_down);
   void tell_if_fenced(std::uint64_t tenant);
+  /// The node is alone, and what this tenant has is to end for it.
+  [[nodiscard]] bool is_cut_off(std::uint64_t tenant) const noexcept {
+    return isolated_ns_ != 0 && facts_.isolation->covers(tenant);
+  }
   [[nodiscard]] std::uint64_t epoch_of(std::uint64_t tenant) const;
   [[nodiscard]] std::optional<wire::Refusal> fleet_objection(std::uint16_t op,
                                                              std::uint64_t tenant) const;
@@ -208,12 +236,16 @@ class Sessions {
   SessionPorts ports_;
   LeaseBook book_;
   std::map<ConnectionId, Connection> connections_;
-  std::set<ConnectionId> watchers_;  // few of those, who hear of every end
+  std::map<ConnectionId, Watch> watchers_;
+  std::deque<Untold> untold_;
+  std::uint64_t ended_ = 0;  // leases whose end was to be told
   std::unordered_map<Ticket, AskedAlloc> asked_;
   std::unordered_map<Ticket, AskedRenew> renewals_;
   std::unordered_map<Ticket, AskedHistory> lookups_;
   Ticket next_ticket_ = 1;
   std::uint64_t lives_until_ns_ = 0;               // as a node of a fleet
+  std::uint64_t lived_ns_ = 0;                     // it was asked for when; 0: it has never joined
+  std::uint64_t isolated_ns_ = 0;                  // since when; 0: it is not
   std::map<std::uint64_t, std::uint64_t> epochs_;  // by tenant: below it nothing is granted
   std::map<std::uint64_t, Fence> fences_;          // by tenant: under way
   Counts counts_;

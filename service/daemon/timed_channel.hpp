@@ -11,7 +11,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "pmd/command_channel.hpp"
+#include "pmd/passing_channel.hpp"
+#include "prm/command_fields.hpp"
 #include "prm/opcodes.hpp"
 #include "service/daemon/points.hpp"
 
@@ -25,22 +26,22 @@ struct CommandTime {
 };
 using TellCommand = std::function<void(const CommandTime&)>;
 
-class TimedChannel final : public pmd::CommandChannel {
+class TimedChannel final : public pmd::PassingChannel {
  public:
-  /// Refers to the channel.
-  TimedChannel(pmd::CommandChannel& channel, Clock clock, TellCommand tell)
-      : channel_(channel), clock_(clock), tell_(std::move(tell)) {}
+  /// `inner` must outlive it.
+  TimedChannel(pmd::CommandChannel& inner, Clock clock, TellCommand tell)
+      : PassingChannel(inner), clock_(clock), tell_(std::move(tell)) {}
 
   [[nodiscard]] Result<pmd::Ticket> submit(std::span<const std::byte> in, std::size_t out_bytes,
                                            pmd::SlotClass slot_class) override {
     const std::uint64_t now_ns = clock_.now_ns();
-    auto ticket = channel_.submit(in, out_bytes, slot_class);
-    if (ticket) sent_[ticket->slot] = {.opcode = opcode_of(in), .sent_ns = now_ns};
+    auto ticket = PassingChannel::submit(in, out_bytes, slot_class);
+    if (ticket) sent_[ticket->slot] = {.opcode = prm::opcode_of(in), .sent_ns = now_ns};
     return ticket;
   }
   [[nodiscard]] Result<void> await(pmd::Ticket ticket, std::span<std::byte> out,
                                    std::uint64_t deadline_ns) override {
-    auto done = channel_.await(ticket, out, deadline_ns);
+    auto done = PassingChannel::await(ticket, out, deadline_ns);
     see(ticket);
     const Sent sent = sent_[ticket.slot];
     sent_.erase(ticket.slot);
@@ -50,12 +51,9 @@ class TimedChannel final : public pmd::CommandChannel {
     return done;
   }
   [[nodiscard]] bool is_done(pmd::Ticket ticket) const noexcept override {
-    const bool is_it = channel_.is_done(ticket);
+    const bool is_it = PassingChannel::is_done(ticket);
     if (is_it) see(ticket);
     return is_it;
-  }
-  [[nodiscard]] std::uint64_t default_deadline_ns() const override {
-    return channel_.default_deadline_ns();
   }
 
  private:
@@ -70,7 +68,6 @@ class TimedChannel final : public pmd::CommandChannel {
     if (at != sent_.end() && at->second.seen_ns == 0) at->second.seen_ns = clock_.now_ns();
   }
 
-  pmd::CommandChannel& channel_;
   Clock clock_;
   TellCommand tell_;
   mutable std::map<std::uint32_t, Sent> sent_;  // by slot; looking notes when

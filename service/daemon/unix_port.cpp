@@ -66,7 +66,7 @@ Result<void> UnixPort::start() {
   PORTCULLIS_TRY(check(options_.path));
   PORTCULLIS_TRY_ASSIGN(lock_, lock_name(options_.path));
   PORTCULLIS_TRY(bind_socket());
-  return watch(socket_.get(), kListening, false, true);
+  return watch(socket_.get(), kListening, EPOLLIN, true);
 }
 
 Result<void> UnixPort::bind_socket() {
@@ -84,9 +84,9 @@ Result<void> UnixPort::bind_socket() {
   return {};
 }
 
-Result<void> UnixPort::watch(int fd, ConnectionId id, bool wants_to_write, bool is_new) {
+Result<void> UnixPort::watch(int fd, ConnectionId id, std::uint32_t events, bool is_new) {
   epoll_event event{};
-  event.events = EPOLLIN | (wants_to_write ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
+  event.events = events;
   event.data.u64 = id;
   if (::epoll_ctl(epoll_.get(), is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) == 0) return {};
   return system_failure(options_.path, "epoll_ctl");
@@ -153,9 +153,11 @@ void UnixPort::admit(UniqueFd socket) {
   if (const auto why = overload(peer.uid); !why.empty())
     return turn_away(socket, wire::Code::Busy, why);
   const ConnectionId id = next_++;
-  if (!watch(socket.get(), id, false, true)) return;
+  if (!watch(socket.get(), id, EPOLLIN, true)) return;
   ++by_uid_[peer.uid];
-  connections_.emplace(id, Connection{.socket = std::move(socket), .uid = peer.uid, .unread = {}});
+  connections_.emplace(
+      id, Connection{
+              .socket = std::move(socket), .uid = peer.uid, .unread = {}, .waited_for = EPOLLIN});
   listener_.opened(id, *std::move(identity));
 }
 
@@ -164,7 +166,7 @@ void UnixPort::read_some(ConnectionId id) {
   std::array<std::byte, wire::kMostFrameBytes + 1> buffer;
   for (int i = 0; i < kFramesAtOnce; ++i) {
     const auto at = connections_.find(id);
-    if (at == connections_.end()) return;
+    if (at == connections_.end() || !at->second.is_heard()) return;
     const ssize_t got = ::recv(at->second.socket.get(), buffer.data(), buffer.size(), 0);
     if (got < 0 && would_block(errno)) return;
     if (got <= 0) return close(id);
@@ -178,35 +180,50 @@ void UnixPort::send(ConnectionId id, wire::FrameBytes frame) {
   if (at == connections_.end() || at->second.ends) return;
   Connection& connection = at->second;
   connection.unread_bytes += frame.size();
+  if (!is_notice(frame)) connection.answer_bytes += frame.size();
   connection.unread.push_back(std::move(frame));
   if (connection.unread.size() == 1) write_some(id);
-  const auto still = connections_.find(id);
-  if (still == connections_.end() || still->second.unread_bytes <= kMostUnreadBytes) return;
-  complaints_.add(
-      fmt::format("a client of user {} does not read; it is hung up on", still->second.uid));
-  still->second.unread.clear();
-  still->second.unread_bytes = 0;
-  still->second.ends = true;
-  (void)::shutdown(still->second.socket.get(), SHUT_RDWR);  // serve() sees its end
+  if (connection.unread_bytes > kMostUnreadBytes) {
+    complaints_.add(
+        fmt::format("a client of user {} does not read; it is hung up on", connection.uid));
+    connection.forget_unread();
+    connection.ends = true;
+    (void)::shutdown(connection.socket.get(), SHUT_RDWR);  // serve() sees its end
+  }
+  watch_again(id, connection);
+}
+
+void UnixPort::Connection::forget_unread() noexcept {
+  unread.clear();
+  unread_bytes = 0;
+  answer_bytes = 0;
+  is_blocked = false;
+}
+
+void UnixPort::watch_again(ConnectionId id, Connection& connection) {
+  std::uint32_t events = connection.is_heard() ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
+  if (connection.is_blocked) events |= EPOLLOUT;
+  if (std::exchange(connection.waited_for, events) != events)
+    (void)watch(connection.socket.get(), id, events, false);
 }
 
 void UnixPort::write_some(ConnectionId id) {
   const auto at = connections_.find(id);
   if (at == connections_.end()) return;
   Connection& connection = at->second;
-  bool is_blocked = false;
-  while (!connection.unread.empty() && !is_blocked) {
+  connection.is_blocked = false;
+  while (!connection.unread.empty()) {
     const wire::FrameBytes& next = connection.unread.front();
     const ssize_t sent =
         ::send(connection.socket.get(), next.data(), next.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    is_blocked = sent < 0 && would_block(errno);
-    if (is_blocked) break;
+    connection.is_blocked = sent < 0 && would_block(errno);
+    if (connection.is_blocked) break;
     // Whatever else failed, serve() reads its end: nothing is closed under whoever sends.
     connection.unread_bytes -= next.size();
+    if (!is_notice(next)) connection.answer_bytes -= next.size();
     connection.unread.pop_front();
   }
-  if (std::exchange(connection.is_blocked, is_blocked) != is_blocked)
-    (void)watch(connection.socket.get(), id, is_blocked, false);
+  watch_again(id, connection);
   if (connection.unread.empty() && connection.ends)
     (void)::shutdown(connection.socket.get(), SHUT_RDWR);
 }
@@ -216,6 +233,7 @@ void UnixPort::hang_up(ConnectionId id) {
   if (at == connections_.end()) return;
   at->second.ends = true;
   if (at->second.unread.empty()) (void)::shutdown(at->second.socket.get(), SHUT_RDWR);
+  watch_again(id, at->second);
 }
 
 void UnixPort::close(ConnectionId id) {
@@ -228,10 +246,10 @@ void UnixPort::close(ConnectionId id) {
 
 void UnixPort::hang_up_on_all() {
   for (auto& [id, connection] : connections_) {
-    connection.unread.clear();
-    connection.unread_bytes = 0;
+    connection.forget_unread();
     connection.ends = true;
     (void)::shutdown(connection.socket.get(), SHUT_RDWR);
+    watch_again(id, connection);
   }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where clients of this host connect: a socket of AF_UNIX that keeps messages apart
-// (SOCK_SEQPACKET), so one message is one frame. Who connects is known by SO_PEERCRED. What a
-// client does not read is kept up to a limit, and then it is hung up on.
+// (SOCK_SEQPACKET), so one message is one frame. Who connects is known by SO_PEERCRED. Of answers
+// that a client does not read little is kept: then it is not heard until it reads. Notices, which
+// it has not asked for, are kept up to a limit, and then it is hung up on.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +57,13 @@ class UnixPort : public Port {
     std::uint32_t uid = 0;
     std::deque<wire::FrameBytes> unread;
     std::size_t unread_bytes = 0;
-    bool is_blocked = false;  // is waited for until it takes more
-    bool ends = false;        // when it has read what is left
+    std::size_t answer_bytes = 0;  // of those
+    std::uint32_t waited_for = 0;  // events, as epoll(7) has them
+    bool is_blocked = false;       // is waited for until it takes more
+    bool ends = false;             // when it has read what is left
+
+    [[nodiscard]] bool is_heard() const noexcept { return ends || answer_bytes < kMostAnswerBytes; }
+    void forget_unread() noexcept;
   };
 
   UnixPort(const Options& options, Listener listener)
@@ -72,7 +78,9 @@ class UnixPort : public Port {
   void read_some(ConnectionId id);
   void write_some(ConnectionId id);
   void close(ConnectionId id);
-  [[nodiscard]] Result<void> watch(int fd, ConnectionId id, bool wants_to_write, bool is_new);
+  [[nodiscard]] Result<void> watch(int fd, ConnectionId id, std::uint32_t events, bool is_new);
+  /// Waits for what can be done now.
+  void watch_again(ConnectionId id, Connection& connection);
 
   Options options_;
   Listener listener_;

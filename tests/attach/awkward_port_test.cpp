@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attach/function.hpp"
@@ -38,6 +40,7 @@ Result<std::string> write_on(const std::string& device, prm::QpcMtu mtu,
   lease::Peer peer = client.peer();
   peer.gid = port.address().gid;
   peer.mac = port.address().mac;
+  peer.is_forced_back = port.path().is_forced_back;
   PORTCULLIS_TRY_ASSIGN(const auto grant, manager->grant({.bytes = kPageBytes, .peer = peer}));
   client.connect(grant, port.path());
   const auto status = client.write(function->context().device, kValue);
@@ -63,15 +66,56 @@ constexpr const char* kLate = ",behaviour=link-up-ms=3000";
 constexpr const char* kShort = ",behaviour=pmtu=1522";
 constexpr const char* kSlow = ",behaviour=slow-init";
 constexpr const char* kUnsigned = ",checksum=off";
+constexpr const char* kNoKeyOfAQp = ",behaviour=mkc-qpn=refused";
+constexpr const char* kStrictKeys = ",behaviour=mkc-qpn=strict";
+constexpr const char* kUnboundKeys = ",mkc-qpn=off";
+constexpr const char* kForcedOnly = ",behaviour=loopback=forced-only,loopback=forced";
+constexpr const char* kForced = ",behaviour=loopback=needs-link,loopback=forced";
+constexpr const char* kNeverForced = ",behaviour=loopback=refused";
+constexpr const char* kRelaxed = ",behaviour=relaxed-ordering";
 constexpr const char* kNone = "";
 
-INSTANTIATE_TEST_SUITE_P(
-    Pairs, AwkwardPort,
-    ::testing::Values(Sides{kVf, kNone}, Sides{kLate, kNone}, Sides{kShort, kNone},
-                      Sides{kSlow, kNone}, Sides{kUnsigned, kNone}, Sides{kVf, kLate},
-                      Sides{kVf, kShort}, Sides{kVf, kSlow}, Sides{kVf, kUnsigned},
-                      Sides{kLate, kShort}, Sides{kLate, kSlow}, Sides{kLate, kUnsigned},
-                      Sides{kShort, kSlow}, Sides{kShort, kUnsigned}, Sides{kSlow, kUnsigned}));
+constexpr std::array kSides{kNone,     kVf,          kLate,       kShort,       kSlow,
+                            kUnsigned, kNoKeyOfAQp,  kStrictKeys, kUnboundKeys, kForcedOnly,
+                            kForced,   kNeverForced, kRelaxed};
+
+/// Two that say how packets come back are no pair.
+bool is_pair(std::string_view one, std::string_view other) {
+  constexpr std::string_view kLoopback = "loopback=";
+  return one.find(kLoopback) == std::string_view::npos ||
+         other.find(kLoopback) == std::string_view::npos;
+}
+
+std::vector<Sides> pairs() {
+  std::vector<Sides> all;
+  for (std::size_t i = 0; i < kSides.size(); ++i)
+    for (std::size_t j = i + 1; j < kSides.size(); ++j)
+      if (is_pair(kSides[i], kSides[j])) all.push_back({kSides[i], kSides[j]});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairs, AwkwardPort, ::testing::ValuesIn(pairs()));
+
+TEST(AwkwardPorts, ForcedOnlyWithoutForce_IsSilence) {
+  EXPECT_EQ(write_on("model,behaviour=loopback=forced-only", prm::QpcMtu::MTU_1024).value(),
+            "IBV_WC_RETRY_EXC_ERR");
+}
+
+TEST(AwkwardPorts, ForceThatTheDeviceDoesNotOffer_IsRefusedInOneLine) {
+  const auto refused =
+      write_on("model,behaviour=loopback=refused,loopback=forced", prm::QpcMtu::MTU_1024);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, AllOf(HasSubstr("fl_rc_qp_when_roce_enabled"),
+                                          HasSubstr("loopback=plain"), Not(HasSubstr("\n"))));
+}
+
+TEST(AwkwardPorts, KeysThatAreNotToNameAQp_DoNot) {
+  auto opened = OpenDevice::open(parse_device("model,mkc-qpn=off").value());
+  const auto function = Function::bring_up(std::move(opened).value());
+  const auto manager =
+      lease::LeaseManager::create(lease::Host::of(function.value()->driver()), {}).value();
+  EXPECT_EQ(manager->key_binding(), lease::KeyBinding::NotWanted);
+}
 
 TEST(AwkwardPorts, AddressThatTheUserChose_IsAnnouncedToo) {
   const auto found = write_on("model,vf,behaviour=vf-needs-uc-list", prm::QpcMtu::MTU_1024,

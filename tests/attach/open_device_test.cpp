@@ -45,6 +45,22 @@ TEST(ParseDevice, EveryWord_ArrivesInTheModelsOptions) {
   EXPECT_EQ(options_of(spec).trace_path, "/tmp/x.trace");
 }
 
+TEST(ParseDevice, ProfileThatIsNoBundle_IsOneLineWithItsPath) {
+  for (const char* const path : {"/nowhere/card.tar.zst", "/usr", "/dev/null"}) {
+    const auto refused = parse_device(std::string("model,profile=") + path);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().text, AllOf(HasSubstr(path), Not(HasSubstr("\n"))));
+  }
+}
+
+TEST(ParseDevice, WhatAProfileSays_IsNotSaidBesideIt) {
+  for (const char* const word : {"timing=instant", "port=ib", "vf"}) {
+    const auto refused = parse_device(std::string("model,") + word + ",profile=/nowhere");
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().text, HasSubstr("\"" + std::string(word) + "\" beside profile="));
+  }
+}
+
 TEST(ParseDevice, PciAddress_IsAFunction) {
   const auto spec = parse_device("03:00.1");
   ASSERT_TRUE(spec.has_value());
@@ -126,13 +142,15 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{"03:00.0,checksum=maybe", "\"maybe\"", "on, off expected"},
                       Refusal{"03:00.0,link-wait-ms=600001", "\"600001\"", "0 to 600000"},
                       Refusal{"03:00.0,link-wait-ms", "\"\"", "0 to 600000"},
-                      Refusal{"03:00.0,mtu=9000", "\"mtu=9000\"", "link-wait-ms=N or checksum=off"},
+                      Refusal{"03:00.0,mtu=9000", "\"mtu=9000\"",
+                              "link-wait-ms=N, checksum=off, mkc-qpn=off or loopback=forced"},
                       Refusal{"models", "\"models\"", "like mlx5_0"},
                       Refusal{"models,vf", "\"models,vf\"", "model[,..]"},
                       Refusal{"shm:", "\"shm:\"", "shm:PATH expected"},
                       Refusal{"shm", "\"shm\"", "or shm:PATH expected"},
                       Refusal{"model,", "\"\"", "timing="},
-                      Refusal{"model,warp=9", "\"warp=9\"", "timing=, behaviour=, execution="},
+                      Refusal{"model,warp=9", "\"warp=9\"",
+                              "timing=, profile=, behaviour=, execution="},
                       Refusal{"model,vf=1", "\"vf=1\"", "vf, pcap="},
                       Refusal{"model,pcap=", "\"pcap=\"", "pcap="},
                       Refusal{"model,timing=slow", "timing \"slow\"", "instant, cx5-16.35.4506"},

@@ -187,9 +187,10 @@ TEST(Evidence, SendThatConsumedNoReceiveOnAFencedQp_IsReposted) {
   const auto advice = advice_of(dump_of("SEND", "", R"(, "fenced": true, "receives": 0)"));
   EXPECT_EQ(advice.advice, Advice::Repost);
   EXPECT_EQ(advice.reason, "explored with the evidence: no run shows that it was posted twice");
-  ASSERT_EQ(advice.conditions.size(), 1U);
-  EXPECT_EQ(advice.conditions[0].kind, Requirement::Kind::EvidenceIsLast);
-  EXPECT_THAT(advice.conditions[0].requests, ElementsAre(0U));
+  ASSERT_EQ(advice.conditions.size(), 2U);
+  EXPECT_EQ(advice.conditions[0].kind, Requirement::Kind::SourceUnchanged);
+  EXPECT_EQ(advice.conditions[1].kind, Requirement::Kind::EvidenceIsLast);
+  EXPECT_THAT(advice.conditions[1].requests, ElementsAre(0U));
 }
 
 TEST(Evidence, SendThatConsumedNoReceiveYet_WaitsForAFenceOfItsQueuePair) {

@@ -165,6 +165,18 @@ TEST_P(Explorer, StepsOfTwoActorsThatDoNotBothTouchMemory_DoNotEnableEachOther) 
 TEST_P(Explorer, ThreeThreads_CountTheSame) {
   ExploreOptions options;
   options.threads = 3;
+  options.shares_from = 0;
+  const auto one = explore(machine_, {}).value();
+  const auto three = explore(machine_, options).value();
+  EXPECT_EQ(three.states, one.states);
+  EXPECT_EQ(three.transitions, one.transitions);
+  EXPECT_EQ(three.depth, one.depth);
+}
+
+TEST_P(Explorer, LevelsThatOneOfThreeThreadsExpandsAlone_CountTheSame) {
+  ExploreOptions options;
+  options.threads = 3;
+  options.shares_from = 100;  // some levels are shared, and some are not
   const auto one = explore(machine_, {}).value();
   const auto three = explore(machine_, options).value();
   EXPECT_EQ(three.states, one.states);

@@ -110,12 +110,21 @@ TEST(ExploreProgram, Fingerprints_GiveTheBoundAndASecondSeed) {
 TEST(ExploreProgram, ModelThatCannotFit_IsRefusedWithTheEstimateBeforeItStarts) {
   Console console;
   ExploreCommand command = explore_command("lease");
-  command.search.parameters.clients = 4;
-  command.search.memory_gb = 1;
+  command.search.parameters.clients = 8;
   EXPECT_EQ(run_explore(command, console.io), kExitBad);
   EXPECT_THAT(console.err.str(), HasSubstr("needs about"));
-  EXPECT_THAT(console.err.str(), HasSubstr("1.0 GB are accepted"));
+  EXPECT_THAT(console.err.str(), HasSubstr("are accepted; --memory-gb N runs until N are used"));
   EXPECT_EQ(console.out.str(), "");
+}
+
+TEST(ExploreProgram, ModelThatOutgrowsTheMemoryGiven_StopsWithWhatItHasAndTheEstimate) {
+  Console console;
+  ExploreCommand command = explore_command("tagged-help-cas");
+  command.search.parameters.clients = 3;
+  command.search.memory_gb = 0.002;
+  EXPECT_EQ(run_explore(command, console.io), kExitStopped);
+  EXPECT_THAT(console.out.str(), HasSubstr("tagged-help-cas: memory-limit\n"));
+  EXPECT_THAT(console.out.str(), HasSubstr("stopped where the memory ended; estimated were about"));
 }
 
 TEST(ExploreProgram, Interrupted_PrintsWhatWasReached) {
@@ -171,14 +180,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "has monitors"}),
     [](const auto& info) { return info.param.name; });
 
-TEST(ExploreProgram, ClientsThatMeet_HaveNoEstimateForIndependentOnes) {
+TEST(ExploreProgram, ClientsThatMeet_AreCountedForTheEstimateWhereTheyAreFew) {
   Console console;
   ExploreCommand command = explore_command("tagged-help-cas");
   command.search.parameters.clients = 2;
   command.counts_only = true;
   EXPECT_EQ(run_explore(command, console.io), kExitFine);
-  EXPECT_THAT(console.out.str(), StartsWith("estimate: about 1.27e+04 states"));
-  EXPECT_THAT(console.out.str(), HasSubstr("(from one client and two)"));
+  EXPECT_THAT(console.out.str(), StartsWith("estimate: exactly 1.27e+04 states"));
+  EXPECT_THAT(console.out.str(), HasSubstr("12665 states"));
 }
 
 TEST(ExploreProgram, EstimateByOneClient_SaysForWhomItIs) {
@@ -327,6 +336,20 @@ TEST(ClassifyProgram, RequestsWithOneWrId_GetAChartEach) {
   (void)advice_as_json(folder);
   EXPECT_THAT(contents(folder.path() + "/request-0-wr-5.svg"), HasSubstr("<svg xmlns="));
   EXPECT_THAT(contents(folder.path() + "/request-1-wr-5.svg"), HasSubstr("<svg xmlns="));
+}
+
+TEST(ClassifyProgram, BufferThatMayNotBeReused_GetsAChartAndARun) {
+  const auto folder = ScratchFolder::create().value();
+  ListCommand command;
+  command.path = folder.path() + "/dump.json";
+  command.svg_dir = folder.path();
+  ASSERT_TRUE(write_file(command.path, R"({"regions": [{"rkey": 1, "environment": "quiet"}],
+"work_requests": [{"wr_id": 5, "opcode": "IBV_WR_RDMA_READ", "rkey": 1}]})"));
+  Console console;
+  EXPECT_EQ(run_classify(command, console.io), kExitFine);
+  EXPECT_THAT(console.out.str(), HasSubstr("  its buffer: only-if completion-polled\n"));
+  EXPECT_THAT(console.out.str(), HasSubstr("writes the answer of READ[0] into the buffer\n"));
+  EXPECT_THAT(contents(folder.path() + "/request-0-wr-5-buffer.svg"), HasSubstr("<svg xmlns="));
 }
 
 TEST(ClassifyProgram, MissingFile_IsRefusedByName) {

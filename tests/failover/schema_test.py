@@ -23,6 +23,7 @@ def slips(good: dict) -> list[tuple[str, dict]]:
     return [
         ("unknown field", spoilt(lambda t: t.update(step=[]))),
         ("no name", spoilt(lambda t: t.pop("protocol"))),
+        ("a name of two lines", spoilt(lambda t: t.update(protocol="a\nb"))),
         ("no steps", spoilt(lambda t: t.update(steps=[]))),
         ("opcode", spoilt(lambda t: t["work_requests"][0].update(opcode="WIRTE"))),
         ("packets", spoilt(lambda t: t["work_requests"][0].update(packets=9))),

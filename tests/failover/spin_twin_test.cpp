@@ -35,6 +35,14 @@ struct Twin {
   ModelBounds bounds;
 };
 
+TEST(Promela, OfAModelWhoseNameEndsAComment_SaysNoMoreThanItsName) {
+  Scenario scenario = make_model("blind-write", {}).value();
+  scenario.is_monitored = false;
+  scenario.name = "a */ int x; /* b\\";
+  const std::string text = promela(compile(scenario).value()).value();
+  EXPECT_EQ(text.substr(0, text.find('\n')), "/* a __ int x; __ b_: 1 clients; generated */");
+}
+
 class SpinTwin : public ::testing::TestWithParam<Twin> {};
 
 /// What SPIN and the explorer count for one machine.

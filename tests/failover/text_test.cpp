@@ -210,6 +210,9 @@ INSTANTIATE_TEST_SUITE_P(
              R"("await": "W", "on_timeout": "z"}, {"post": "V", "then": "z")",
              "p.json:10: steps[2]: W can be awaited again after it has completed"},
         Slip{"NameOfNothing", "\"name\": \"V\"", "\"name\": \"\"", "a name with characters"},
+        Slip{"NameWithALine", "\"name\": \"V\"", "\"name\": \"V\\nW\"", "a control character"},
+        Slip{"EnvironmentWithALine", "\"quiet\": {}", "\"qui\\net\": {}", "a control character"},
+        Slip{"ProtocolWithAnEscape", "\"p\"", "\"\\u001b[2J\"", "a control character"},
         Slip{"NumberForAName", "\"post\": \"W\"", "\"post\": 5", "5; one of W, V is accepted"}),
     [](const auto& info) { return info.param.name; });
 

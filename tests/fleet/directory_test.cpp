@@ -58,6 +58,40 @@ TEST(Directory, Member_ComesBack) {
   EXPECT_TRUE(member->has_ended);
 }
 
+TEST(Directory, MemberThatFencesWhenAlone_ComesBack) {
+  const Isolation isolation{.after_s = 60, .stall_s = 20, .tenants = {7, 1ULL << 62}};
+  const auto member = read_member(json_of(Member{.node = 1, .isolation = isolation}));
+
+  ASSERT_TRUE(member) << member.error().text;
+  EXPECT_EQ(member->isolation, isolation);
+}
+
+TEST(Directory, MemberOfAServerWithoutThat_IsRead) {
+  const auto member = read_member(R"({"node":"1","has_ended":false})");
+
+  ASSERT_TRUE(member);
+  EXPECT_FALSE(member->isolation);
+}
+
+class NoIsolation : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoIsolation, Text_IsMalformed) {
+  EXPECT_FALSE(
+      read_member(std::string(R"({"node":"1","has_ended":false,"isolation":)") + GetParam() + "}"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, NoIsolation,
+                         testing::Values("null", "{}", R"({"after_s":60,"stall_s":20})",
+                                         R"({"after_s":-1,"stall_s":20,"tenants":[]})",
+                                         R"({"after_s":60,"stall_s":20,"tenants":["7"]})",
+                                         R"({"after_s":60,"tenants":[]})"));
+
+TEST(Isolation, CoversWhomItNames_OrEverybody) {
+  EXPECT_TRUE((Isolation{.tenants = {7}}).covers(7));
+  EXPECT_FALSE((Isolation{.tenants = {7}}).covers(8));
+  EXPECT_TRUE(Isolation{}.covers(8));
+}
+
 TEST(Directory, Registration_ComesBack) {
   const auto read = read_registration(json_of(Registration{.node = 1,
                                                            .incarnation = 2,

@@ -6,7 +6,9 @@ import json
 import pathlib
 import signal
 import socket
+import ssl
 import subprocess
+import threading
 import time
 import urllib.request
 
@@ -22,7 +24,41 @@ def free_ports(count):
     return ports
 
 
+class Authority:
+    """Certificates by openssl, of an authority of its own: for servers of this host and clients."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(exist_ok=True)
+        self.certificate = self.folder / "ca.pem"
+        self._openssl("req", "-x509", *self._key("ca"), "-subj", "/CN=authority", "-days", "2",
+                      "-out", self.certificate)
+
+    def issue(self, name):
+        """Certificate and key. etcd's gateway is a client of etcd with the server's own."""
+        more = self.folder / f"{name}.cnf"
+        more.write_text("subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n",
+                        encoding="utf-8")
+        request = self.folder / f"{name}.csr"
+        self._openssl("req", *self._key(name), "-subj", f"/O={name}", "-out", request)
+        self._openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey",
+                      self.folder / "ca.key", "-CAcreateserial", "-days", "2", "-extfile", more,
+                      "-out", self.folder / f"{name}.pem")
+        return self.folder / f"{name}.pem", self.folder / f"{name}.key"
+
+    def _key(self, name):
+        return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+                self.folder / f"{name}.key"]
+
+    @staticmethod
+    def _openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, timeout=DEADLINE_S,
+                       stdin=subprocess.DEVNULL, capture_output=True)
+
+
 class Member:
+    tls = ()  # arguments of a member that speaks TLS
+
     def __init__(self, name, folder, client, peer, cluster):
         self.name = name
         self.folder = pathlib.Path(folder)
@@ -38,7 +74,8 @@ class Member:
                  "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
                  "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
                  "--initial-cluster", self.cluster, "--initial-cluster-token", self.cluster,
-                 "--log-level", "error"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                 "--log-level", "error", *self.tls],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def kill(self):
         if self.process is not None:
@@ -105,11 +142,113 @@ class Cluster:
         ask(self.members[0].url, "/v3/kv/compaction", {"revision": revision, "physical": True})
 
 
+class SecuredCluster(Cluster):
+    """One member that wants a certificate of whoever connects, and a user behind it."""
+
+    def __init__(self, folder, authority):
+        super().__init__(folder)
+        certificate, key = authority.issue("etcd")
+        member = self.members[0]
+        member.url = member.url.replace("http:", "https:")
+        member.tls = ["--cert-file", certificate, "--key-file", key, "--client-cert-auth",
+                      "--trusted-ca-file", authority.certificate]
+        self.context = ssl.create_default_context(cafile=authority.certificate)
+        self.context.load_cert_chain(*authority.issue("test"))
+
+    def start(self):
+        super().start()
+        for name, role in (("root", "root"), ("leased", "node")):
+            self.ask("/v3/auth/user/add", {"name": name, "password": f"of {name}"})
+            self.ask("/v3/auth/role/add", {"name": role})
+            self.ask("/v3/auth/user/grant", {"user": name, "role": role})
+        self.ask("/v3/auth/role/grant", {"name": "node", "perm": {
+            "permType": "READWRITE", "key": coded("/portcullis/"),
+            "range_end": coded("/portcullis0")}})
+        self.ask("/v3/auth/enable", {})
+        return self
+
+    def ask(self, path, body):
+        return ask(self.members[0].url, path, body, self.context)
+
+    def get(self, key, url=None):
+        """Before users count."""
+        return self.ask("/v3/kv/range", {"key": coded(key)}).get("kvs")
+
+
+class Proxy:
+    """A way to a member that can be cut: then nothing goes over it, either way."""
+
+    def __init__(self, url):
+        self.target = ("127.0.0.1", int(url.rsplit(":", 1)[1]))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.lock = threading.Lock()
+        self.is_cut = False
+        self.ends = []  # since it was cut last
+        self.all = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self):
+        with self.lock:
+            self.is_cut = True
+            ends, self.ends = self.ends, []
+        for each in ends:
+            self._shut(each)
+
+    def heal(self):
+        with self.lock:
+            self.is_cut = False
+
+    def close(self):
+        self.cut()
+        self._shut(self.listener)
+        for each in (*self.all, self.listener):
+            each.close()
+
+    def _accept(self):
+        while True:
+            try:
+                here, _ = self.listener.accept()
+            except OSError:
+                return
+            with self.lock:
+                if self.is_cut:
+                    here.close()
+                    continue
+                try:
+                    there = socket.create_connection(self.target, timeout=5)
+                except OSError:
+                    here.close()
+                    continue
+                there.settimeout(None)
+                self.ends += [here, there]
+                self.all += [here, there]
+            for pair in ((here, there), (there, here)):
+                threading.Thread(target=self._pump, args=pair, daemon=True).start()
+
+    @staticmethod
+    def _pump(source, sink):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+        except OSError:
+            pass
+        Proxy._shut(source)
+        Proxy._shut(sink)
+
+    @staticmethod
+    def _shut(each):
+        try:
+            each.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side was first
+
+
 def coded(text):
     return base64.b64encode(text.encode()).decode()
 
 
-def ask(url, path, body):
+def ask(url, path, body, context=None):
     request = urllib.request.Request(url + path, json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=10, context=context) as answer:
         return json.load(answer)

@@ -17,6 +17,7 @@ namespace portcullis::fleet {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using Asked = FakeGateway::Asked;
 using Answer = FakeGateway::Answer;
 
@@ -104,6 +105,26 @@ TEST(Etcd, ServerThatIsNoEtcd_IsNamedWithItsStatus) {
 
   ASSERT_FALSE(answer);
   EXPECT_THAT(answer.error().text, HasSubstr(other.url() + ": HTTP status 404"));
+}
+
+TEST(Etcd, ComplaintInPlainText_IsHandedOn) {
+  const FakeGateway gateway(always({.status = 400, .body = "CommonName will be ignored\nmore"}));
+  auto etcd = *Etcd::create(
+      {.endpoints = {gateway.url()}, .user = "alice", .password = "secret", .deadline_ms = 30'000});
+  const auto answer = etcd->range({.key = "/a"});
+
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().text,
+              HasSubstr("user \"alice\": HTTP status 400: CommonName will be ignored"));
+  EXPECT_THAT(answer.error().text, Not(HasSubstr("more")));
+}
+
+TEST(Etcd, PageOfAnotherServer_IsNotHandedOn) {
+  const FakeGateway other(always({.status = 500, .body = "<html>no</html>"}));
+  const auto answer = client_of({other.url()})->range({.key = "/a"});
+
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().text, Not(HasSubstr("html")));
 }
 
 TEST(Etcd, AnotherCluster_IsNotBelieved) {

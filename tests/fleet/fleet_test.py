@@ -17,39 +17,13 @@ import time
 import unittest
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent), sys.argv[3]]
-from etcd_cluster import Cluster
+from etcd_cluster import Authority, Cluster, Proxy, SecuredCluster
+from fleet_node import DEADLINE_S, Node, wait_for
 from lease_client import Refused
-from lease_server import DEADLINE_S, Server
 
 UNAVAILABLE = "no session with etcd"
 TENANT = os.getuid()  # as leased has it without a configuration
 SESSION_S = 5
-
-
-class Node(Server):
-    def __init__(self, folder, name, urls):
-        folder.mkdir(exist_ok=True)
-        config = folder / "leased.toml"
-        listed = ", ".join(f'"{each}"' for each in urls.split(","))
-        config.write_text(f"[etcd]\nendpoints = [{listed}]\nnode = \"{name}\"\n"
-                          f"session_s = {SESSION_S}\n", encoding="utf-8")
-        super().__init__(LEASED, folder, "--config", config)
-        self.name = name
-
-    def wait_until_joined(self, times=1):
-        until = time.monotonic() + DEADLINE_S
-        while self.log_text().count("has joined the fleet") < times and time.monotonic() < until:
-            time.sleep(0.02)
-        assert self.log_text().count("has joined the fleet") >= times, self.log_text()
-
-
-def wait_for(what, why):
-    until = time.monotonic() + DEADLINE_S
-    while time.monotonic() < until:
-        if what():
-            return
-        time.sleep(0.02)
-    raise AssertionError(why)
 
 
 def refusal_of(client):
@@ -76,8 +50,9 @@ class FleetTest(unittest.TestCase):
         self.addCleanup(cluster.kill)
         return cluster.start()
 
-    def node(self, name, urls=None, folder=None):
-        node = Node(self.folder / (folder or name), name, urls or self.etcd.urls)
+    def node(self, name, urls=None, folder=None, more="", **popen):
+        node = Node(LEASED, self.folder / (folder or name), name, urls or self.etcd.urls,
+                    SESSION_S, more=more, **popen)
         self.nodes.append(node)
         self.addCleanup(self.end, node)
         return node.start()
@@ -314,6 +289,148 @@ class FleetOfThree(FleetTest):
         wait_for(lambda: UNAVAILABLE in refusal_of(client), "grants go on")
 
 
+class FleetAlone(FleetTest):
+    """Nodes that end what they have when they are without etcd for long."""
+
+    ALONE_S = SESSION_S
+    STALL_S = 1
+
+    def promising(self, name, urls=None, tenants=""):
+        """A node with a watchdog, which is the test."""
+        more = f"isolation_s = {self.ALONE_S}\nstall_s = {self.STALL_S}\n{tenants}"
+        node = self.node(name, urls, more=more, env=os.environ | {"WATCHDOG_USEC": "1000000"})
+        node.wait_until_joined()
+        return node
+
+    def proxy(self):
+        proxy = Proxy(self.etcd.members[0].url)
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def test_without_etcd_for_long_every_lease_is_revoked_and_it_joins_again(self):
+        node = self.promising("node-0")
+        client = self.client(node)
+        client.alloc(ttl_ms=3_600_000)
+        self.etcd.kill()
+        wait_for(lambda: client.list() == [], "the lease stays")
+
+        node.wait_for_log(f"{self.ALONE_S} s without etcd: 1 leases are revoked")
+        self.etcd.start()
+        node.wait_until_joined(2)
+        wait_for(lambda: refusal_of(client) == "", "nothing is granted again")
+
+    def test_tenant_that_did_not_ask_for_it_keeps_its_lease(self):
+        node = self.promising("node-0", tenants=f"isolation_tenants = [{TENANT + 1}]\n")
+        client = self.client(node)
+        lease = client.alloc(ttl_ms=3_600_000)
+        self.etcd.kill()
+        node.wait_for_log("s without etcd: 0 leases are revoked")
+
+        self.assertEqual([each.id for each in client.list()], [lease.id])
+
+    def test_node_behind_a_cut_is_expired_and_then_holds_nothing(self):
+        proxy = self.proxy()
+        node = self.promising("node-0", proxy.url)
+        client = self.client(node)
+        client.alloc(ttl_ms=3_600_000)
+        proxy.cut()
+        answers, whole = self.revoke("--wait", status=6)
+
+        self.assertEqual(client.list(), [])
+        self.assertEqual(answers["node-0"]["answer"], "Expired")
+        self.assertEqual((whole["expired"], whole["unreachable"]), (1, 0))
+        proxy.heal()
+        node.wait_until_joined(2)
+        answers, _ = self.revoke("--wait")
+        self.assertEqual(answers["node-0"]["answer"], "TornDown")
+
+    def test_killed_node_is_expired(self):
+        node = self.promising("node-0")
+        self.client(node).alloc()
+        node.end(signal.SIGKILL)
+        answers, _ = self.revoke("--wait", status=6)
+
+        self.assertEqual(answers["node-0"]["answer"], "Expired")
+
+    def test_node_that_comes_back_answers_for_itself(self):
+        node = self.promising("node-0")
+        self.client(node).alloc()
+        node.end(signal.SIGKILL)
+        self.revoke("--most-ms", "0", status=5)
+        node.start()
+        answers, _ = self.revoke("--wait")
+
+        self.assertEqual(answers["node-0"]["answer"], "TornDown")
+
+
+class FleetSecured(FleetTest):
+    """etcd speaks TLS, asks for certificates, and for users."""
+
+    def cluster(self, name, members=1):
+        self.authority = Authority(self.folder / "authority")
+        cluster = SecuredCluster(self.folder / name, self.authority)
+        self.addCleanup(cluster.kill)
+        return cluster.start()
+
+    def secured(self, authority=None, certified_by=None, password="of leased"):
+        """A node, and its certificate's files."""
+        (self.folder / "password").write_text(password + "\n", encoding="utf-8")
+        authority = (authority or self.authority).certificate
+        lines = [f'authority = "{authority}"', 'user = "leased"',
+                 f'password_file = "{self.folder / "password"}"']
+        if certified_by is not None:
+            certificate, key = certified_by.issue("node")
+            lines += [f'certificate = "{certificate}"', f'key = "{key}"']
+        return self.node("node-0", more="\n".join(lines) + "\n")
+
+    def as_operator(self, password="of leased"):
+        """Arguments of leasectl."""
+        certificate, key = self.authority.issue("operator")
+        (self.folder / "operator").write_text(password + "\n", encoding="utf-8")
+        return ["--etcd-authority", self.authority.certificate, "--etcd-certificate", certificate,
+                "--etcd-key", key, "--etcd-user", "leased", "--etcd-password-file",
+                self.folder / "operator"]
+
+    def is_out(self, node, said):
+        node.wait_for_log("no session with etcd, nothing is granted")
+        self.assertIn(said, node.log_text())
+        self.assertIn(UNAVAILABLE, refusal_of(self.client(node)))
+
+    def test_node_with_certificate_and_password_joins_and_fences(self):
+        node = self.secured(certified_by=self.authority)
+        node.wait_until_joined()
+        client = self.client(node)
+        client.alloc()
+        answers, _ = self.revoke("--most-ms", "60000", *self.as_operator())
+
+        self.assertEqual(answers["node-0"]["answer"], "TornDown")
+        self.assertEqual(client.list(), [])
+
+    def test_node_that_etcd_knows_under_another_password_is_out(self):
+        self.is_out(self.secured(certified_by=self.authority, password="another"),
+                    'user "leased": etcdserver: authentication failed')
+
+    def test_node_without_a_certificate_is_out(self):
+        self.is_out(self.secured(), "https://127.0.0.1")
+
+    def test_node_whose_certificate_is_of_another_authority_is_out(self):
+        other = Authority(self.folder / "other")
+        self.is_out(self.secured(certified_by=other), "https://127.0.0.1")
+
+    def test_etcd_whose_certificate_is_of_another_authority_is_not_believed(self):
+        other = Authority(self.folder / "other")
+        self.is_out(self.secured(authority=other, certified_by=self.authority), "certificate")
+
+    def test_leasectl_with_another_password_asks_nobody(self):
+        done = subprocess.run([LEASECTL, "revoke-tenant", "7", "--everywhere", "--etcd",
+                               self.etcd.urls, *self.as_operator("another")], capture_output=True,
+                              text=True, timeout=DEADLINE_S, check=False)
+
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn('user "leased": etcdserver: authentication failed', done.stderr)
+
+
 class Mistakes(unittest.TestCase):
     def check(self, program, arguments, said):
         done = subprocess.run([program, *arguments], capture_output=True, text=True,
@@ -327,6 +444,13 @@ class Mistakes(unittest.TestCase):
         self.check(LEASED, ["--node", "a"], "--node a without --etcd")
         self.check(LEASED, ["--etcd", "http://a", "--node", "a/b"], 'node "a/b"')
         self.check(LEASED, ["--etcd", "http://a", "--journal", "none"], "without a journal")
+
+    def test_node_that_may_stand_still_has_a_watchdog(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = pathlib.Path(folder) / "leased.toml"
+            config.write_text("[etcd]\nendpoints = [\"http://127.0.0.1:1\"]\nisolation_s = 20\n"
+                              "stall_s = 5\n", encoding="utf-8")
+            self.check(LEASED, ["--config", str(config)], "no watchdog is there")
 
     def test_leasectl_names_what_is_wrong(self):
         self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere"], "--etcd")

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -153,6 +156,174 @@ TEST(Standing, MemberThatCannotBeRead_IsUnreachableWhateverItSays) {
 
   EXPECT_EQ(node.standing, Standing::Unreachable);
   EXPECT_FALSE(node.remark.empty());
+}
+
+// ---- Expired ------------------------------------------------------------------------------------
+
+constexpr Isolation kPromise{.after_s = 60, .stall_s = 10, .tenants = {}};
+// 60 s, and three times 10 s, and a hundredth of both.
+constexpr std::uint64_t kExpiryNs = 90'900'000'000;
+
+std::string member(std::uint64_t revision, const std::optional<Isolation>& isolation,
+                   std::uint64_t node = kNode) {
+  const std::string value = json_of(Member{.node = node, .isolation = isolation});
+  return fmt::format(R"({{"key":"{}","value":"{}","mod_revision":"{}"}})",
+                     to_base64(member_key("a")), to_base64(value), revision);
+}
+
+/// One fence, and what etcd has at each look, with a clock that goes on between them alone.
+class Expiry : public testing::Test {
+ protected:
+  NodeStanding begin(const std::string& members, const std::string& sessions = "") {
+    members_ = members;
+    sessions_ = sessions;
+    revocation_ = *Revocation::raise(*etcd_, kTenant, Clock::simulated(&Expiry::now, this));
+    return revocation_->nodes().at(0);
+  }
+  NodeStanding look_after(std::uint64_t ns) {
+    now_ns_ += ns;
+    EXPECT_TRUE(revocation_->look());
+    return revocation_->nodes().at(0);
+  }
+  void then(const std::string& members, const std::string& sessions = "") {
+    members_ = members;
+    sessions_ = sessions;
+  }
+  void has_outcome(const std::string& entry) { outcomes_ = entry; }
+  /// Each answer takes so long.
+  void answers_take(std::uint64_t ns) { answer_ns_ = ns; }
+
+ private:
+  static std::uint64_t now(const void* test) noexcept {
+    return static_cast<const Expiry*>(test)->now_ns_;
+  }
+  FakeGateway::Answer answer(const FakeGateway::Asked& asked) {
+    now_ns_ += answer_ns_;
+    const bool is_raise = asked.body.find("request_put") != std::string::npos;
+    return {.body = txn_answer({is_raise ? R"({"response_put":{}})" : found(outcomes_),
+                                found(members_), found(sessions_)})};
+  }
+
+  std::atomic<std::uint64_t> now_ns_{1'000'000'000};
+  std::atomic<std::uint64_t> answer_ns_{0};
+  std::string members_;
+  std::string sessions_;
+  std::string outcomes_;
+  FakeGateway gateway_{[this](const FakeGateway::Asked& asked) { return answer(asked); }};
+  std::unique_ptr<Etcd> etcd_ =
+      *Etcd::create({.endpoints = {gateway_.url()}, .deadline_ms = 30'000});
+  std::optional<Revocation> revocation_;
+};
+
+TEST_F(Expiry, NodeThatStaysAway_IsExpiredWhenItsTimeIsOverAndNotBefore) {
+  EXPECT_EQ(begin(member(9, kPromise)).standing, Standing::Unreachable);
+  EXPECT_EQ(look_after(kExpiryNs - 1).standing, Standing::Unreachable);
+
+  EXPECT_EQ(look_after(1).standing, Standing::Expired);
+}
+
+TEST_F(Expiry, UntilThen_ItIsToldHowLongItMayHoldWhatItHeld) {
+  (void)begin(member(9, kPromise));
+
+  EXPECT_EQ(look_after(kNsPerSecond).remark,
+            "it has no session; it may hold what it held, for 90 s more at most");
+}
+
+TEST_F(Expiry, NodeThatPromisesNothing_IsNeverExpired) {
+  (void)begin(member(9, std::nullopt));
+
+  EXPECT_EQ(look_after(1000 * kExpiryNs).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, NodeThatMayStandStillForEver_IsNeverExpired) {
+  (void)begin(member(9, Isolation{.after_s = 60}));
+
+  EXPECT_EQ(look_after(1000 * kExpiryNs).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, TenantThatDidNotAskForIt_IsNeverExpired) {
+  (void)begin(member(9, Isolation{.after_s = 60, .stall_s = 10, .tenants = {kTenant + 1}}));
+
+  EXPECT_EQ(look_after(1000 * kExpiryNs).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, NodeWithASession_IsNotExpired) {
+  (void)begin(member(9, kPromise), kSession);
+
+  EXPECT_EQ(look_after(1000 * kExpiryNs).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, TimeCountsFromTheFirstLookWithoutASession) {
+  (void)begin(member(9, kPromise), kSession);
+  then(member(9, kPromise));
+  (void)look_after(kExpiryNs);
+  EXPECT_EQ(look_after(kExpiryNs - 1).standing, Standing::Unreachable);
+
+  EXPECT_EQ(look_after(1).standing, Standing::Expired);
+}
+
+TEST_F(Expiry, NodeThatComesBackAndGoes_HasItsTimeAnew) {
+  (void)begin(member(9, kPromise));
+  then(member(11, kPromise), kSession);
+  (void)look_after(kExpiryNs - 1);
+  then(member(11, kPromise));
+  (void)look_after(1);
+
+  EXPECT_EQ(look_after(kExpiryNs - 1).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, NodeThatJoinedAndWentBetweenTwoLooks_HasItsTimeAnew) {
+  (void)begin(member(9, kPromise));
+  then(member(11, kPromise));
+  EXPECT_EQ(look_after(kExpiryNs).standing, Standing::Unreachable);
+  EXPECT_EQ(look_after(kExpiryNs - 1).standing, Standing::Unreachable);
+
+  EXPECT_EQ(look_after(1).standing, Standing::Expired);
+}
+
+TEST_F(Expiry, LaterPromise_IsWhatCounts) {
+  (void)begin(member(9, kPromise));
+  then(member(11, Isolation{.after_s = 600, .stall_s = 10}));
+  (void)look_after(0);
+
+  EXPECT_EQ(look_after(kExpiryNs).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, NameThatWasTakenAway_IsNotExpired) {
+  (void)begin(member(9, kPromise));
+  then("");
+
+  EXPECT_EQ(look_after(kExpiryNs).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, NameOfAnotherNodeNow_IsNotExpired) {
+  (void)begin(member(9, kPromise));
+  then(member(9, kPromise, kNode + 1));
+
+  EXPECT_EQ(look_after(kExpiryNs).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, SessionThatCannotBeRead_IsASession) {
+  (void)begin(member(9, kPromise));
+  then(member(9, kPromise), entry(session_key("a"), "?"));
+
+  EXPECT_EQ(look_after(kExpiryNs).standing, Standing::Unreachable);
+}
+
+TEST_F(Expiry, SlowAnswers_PutItOff) {
+  answers_take(kNsPerSecond);  // the first says how things are by its end, the last since its start
+  (void)begin(member(9, kPromise));
+  EXPECT_EQ(look_after(kExpiryNs - 1).standing, Standing::Unreachable);
+
+  EXPECT_EQ(look_after(0).standing, Standing::Expired);
+}
+
+TEST_F(Expiry, OutcomeThatComesAllTheSame_SaysMore) {
+  (void)begin(member(9, kPromise));
+  (void)look_after(kExpiryNs);
+  has_outcome(outcome(kEpoch, kNode, 0));
+
+  EXPECT_EQ(look_after(0).standing, Standing::TornDown);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 
 using namespace portcullis::model;
 namespace prm = portcullis::prm;
-using namespace portcullis::model::test;
+using namespace portcullis::model::testing;
 
 constexpr std::uint32_t kQpn = 0x40;
 constexpr std::uint32_t kPeerQpn = 0x41;

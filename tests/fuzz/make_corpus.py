@@ -4,8 +4,9 @@
     make_corpus.py FOLDER
 
 Messages are built from docs/interop/vfio-user.rst of QEMU, those of the data path in
-data_path_seeds.py, those of leased in lease_session_seeds.py. The files are kept in the
-repository, so that a corpus may also grow by what libFuzzer finds.
+data_path_seeds.py, those of leased in lease_session_seeds.py and leased_wire_seeds.py, those of
+failover-check in failover_seeds.py. The files are kept in the repository, so that a corpus may
+also grow by what libFuzzer finds.
 """
 
 import pathlib
@@ -13,7 +14,9 @@ import struct
 import sys
 
 import data_path_seeds
+import failover_seeds
 import lease_session_seeds
+import leased_wire_seeds
 
 VERSION, DMA_MAP, DMA_UNMAP, INFO, REGION, IO_FDS, IRQ, SET_IRQS = 1, 2, 3, 4, 5, 6, 7, 8
 READ, WRITE, DMA_READ, DMA_WRITE, RESET = 9, 10, 11, 12, 13
@@ -106,6 +109,10 @@ CORPORA = {
     "wqe": data_path_seeds.WQES,
     "queue_entry": data_path_seeds.QUEUE_ENTRIES,
     "lease_session": lease_session_seeds.SEEDS,
+    "capture": failover_seeds.CAPTURES,
+    "failover_text": failover_seeds.TEXTS,
+    "quic_datagram": leased_wire_seeds.QUIC_DATAGRAM,
+    "wire_message": leased_wire_seeds.WIRE_MESSAGE,
 }
 
 

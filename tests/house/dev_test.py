@@ -30,6 +30,7 @@ FAKES = {
                  'grep -qxF "$name" "$MACHINE/unknown" || '
                  'printf "%s:\\n  Installed: (none)\\n  Candidate: 1.0\\n" "$name"; done;; '
                  'pkgnames) cat "$MACHINE/headers";; esac',
+    "doxygen": "exit 0",
     "cmake": 'echo "cmake $*" >>"$MACHINE/log"',
 }
 BENCHES = ("floor_bench", "revoke_bench", "command_bench", "steering_bench", "dataplane_bench",
@@ -169,6 +170,23 @@ class Builds(Dev):
         self.dev("bench")
         self.assertIn("-DPORTCULLIS_TESTS=ON", self.log("--preset release --log-level")[0])
 
+    def test_docs_builds_the_pages_of_programs_and_then_the_site(self):
+        self.write("docs/site/build.py", "import sys\nprint(sys.argv[1:])\nsys.exit(3)\n")
+        done = self.dev("docs")
+        self.assertEqual(done.returncode, 3, done)
+        asked = self.log(" install ")[0].split()
+        self.assertIn("python3-sphinx", asked)
+        self.assertNotIn("libgtest-dev", asked)
+        self.assertIn("--target pages", self.log("--build")[0])
+        self.assertEqual(done.stdout.splitlines()[-1],
+                         "['--pages', 'build/release/docs/man', '--out', 'build/docs']")
+
+    def test_docs_that_is_told_something_builds_nothing(self):
+        done = self.dev("docs", "--html")
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "dev: docs: unknown argument '--html'; none is accepted\n"))
+        self.assertEqual(self.log(), [])
+
     def test_vm_builds_what_its_scenarios_run(self):
         self.write("tests/vm/vm.py", "import sys\nprint('tools/hca-server\\n../probes/tools/flow"
                    "' if '--programs' in sys.argv else sys.argv[1:])\n")
@@ -216,7 +234,7 @@ c.cpp:3: Failure
         self.assertIn("asan: a.c ***Failed    0.33 sec\n  [ RUN      ] a.c\n  c.cpp:3: Failure\n"
                       "asan: a.e ***Timeout 900.01 sec\n", end)
         self.assertNotIn("a.d", end)
-        self.assertIn("8 steps passed, 1 failed", end)
+        self.assertIn("9 steps passed, 1 failed", end)
 
 
 class Bench(Dev):

@@ -138,6 +138,33 @@ TEST_F(FenceLimits, QuickBehindASlowOne_TheNextIsTakenForSlowAllTheSame) {
 
 // ---- a call is over when it was told ----
 
+TEST_F(FenceLimits, EntriesOfManyThatTakeLong_NoneIsBegunOnceTheCallIsOver) {
+  make(8);
+  drop.now_ns = &host.now_ns;
+  drop.takes_ns = 10 * kMs;
+  Fence through = fence(seed_plan());
+  through.go_on_unawaited();
+  EXPECT_EQ(through.advance_until(ScriptedFunction::kStartNs + 20 * kMs), Fence::Progress::Waits);
+  EXPECT_THAT(drop.installed, SizeIs(2));
+  EXPECT_EQ(elapsed_ns(), 20 * kMs);
+  EXPECT_TRUE(through.advance());
+  EXPECT_THAT(drop.installed, SizeIs(8));
+}
+
+TEST_F(FenceLimits, CallThatIsOverAtItsBegin_AsksForNoUmr) {
+  Fence through = fence(umr_plan());
+  through.go_on_unawaited();
+  EXPECT_EQ(through.advance_until(ScriptedFunction::kStartNs), Fence::Progress::Waits);
+  EXPECT_THAT(umr.freed, IsEmpty());
+}
+
+TEST_F(FenceLimits, CallThatIsOverAndTheDeviceGivenUp_DoesNotWaitForAnEntry) {
+  Fence through = fence(drop_only_plan());
+  through.give_up();
+  EXPECT_EQ(through.advance_until(ScriptedFunction::kStartNs), Fence::Progress::Through);
+  EXPECT_THAT(drop.installed, IsEmpty());
+}
+
 TEST_F(FenceLimits, MoreLeasesThanMayBeInFlight_CallEndsWhenTold) {
   make(12);
   host.channel.answer(Opcode::DESTROY_MKEY, Answer{.takes_ns = 100 * kMs}, 12);

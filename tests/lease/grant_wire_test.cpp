@@ -99,6 +99,7 @@ TEST_F(GrantOnTheWire, QueuePair_HasTheReceivesAndTheCounters) {
   const auto create = told<prm::create_qp_in>(Opcode::CREATE_QP);
   EXPECT_EQ(create.get<"qpc.log_rq_size">(), 3u);
   EXPECT_EQ(create.get<"qpc.log_sq_size">(), 0u);
+  EXPECT_EQ(create.get<"qpc.no_sq">(), 1u);
   EXPECT_EQ(told<prm::rst2init_qp_in>(Opcode::RST2INIT_QP).get<"qpc.counter_set_id">(), 0x2au);
 }
 

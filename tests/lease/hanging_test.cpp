@@ -90,6 +90,18 @@ TEST_P(Hanging, InAGrantTogether_TheRevokeBehindItIsInTime) {
   expect_outcome_in_time();
 }
 
+TEST_P(Hanging, InAGroupMadeInParts_TheRevokeBehindEachPollIsInTime) {
+  const std::vector<GrantRequest> requests(7, request());
+  ASSERT_TRUE(manager->start_grant_together(requests));
+  let_hang();
+  for (int i = 0; i < 5; ++i) {
+    since_ns = device.clock.now_ns();
+    manager->poll();
+    ASSERT_LE(device.clock.now_ns() - since_ns, 450 * kMs);
+  }
+  expect_outcome_in_time();
+}
+
 TEST_P(Hanging, InTheDeferredPhase_TheRevokeBehindEachPollIsInTime) {
   const Lease swept = manager->grant(request()).value().lease;
   (void)manager->revoke(swept.id, swept.epoch);

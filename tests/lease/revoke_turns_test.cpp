@@ -426,6 +426,31 @@ TEST_F(Turns, ManyEndTogetherOnAQuickDevice_APollFencesSomeAndTheNextOnesTheRest
   EXPECT_EQ(manager->table().count(State::PendingDestroy), 1'000u);
 }
 
+/// Of leases without an entry it has learnt that a poll fences hundreds.
+TEST_F(Turns, ManyAskedForWithEntriesBehindManyWithout_APollWaitsForNoMoreThanItsTimeAllows) {
+  slots = 1'601;
+  host.steering = &drop;
+  start({.plan = nak_first_plan(), .fence = {.linger_ms = 0}});
+  for (int i = 0; i < 1'000; ++i) (void)granted_for(1'000);
+  for (int i = 0; i < 20; ++i) poll_at(1'000);
+  ASSERT_EQ(manager->table().count(State::PendingDestroy), 1'000u);
+  drop.now_ns = &function.now_ns;
+  drop.takes_ns = 10 * kMs;
+  std::vector<LeaseName> names;
+  while (names.size() < 600) names.push_back(name_of(granted()));
+  function.now_ns += 1'000 * kMs;
+  (void)manager->revoke_batch(names, seed_plan());
+  std::uint64_t longest_ns = 0;
+  while (manager->table().count(State::Revoking) != 0) {
+    const std::uint64_t before_ns = function.now_ns;
+    manager->poll();
+    longest_ns = std::max(longest_ns, function.now_ns - before_ns);
+  }
+  EXPECT_LE(longest_ns, 30 * kMs);
+  EXPECT_GT(drop.installed.size(), 400U);  // the call itself had no time for the others
+  EXPECT_EQ(manager->fenced_count(), 0u);
+}
+
 TEST_F(Turns, LingerOverWhileThePollHasOthersInHand_ItGoesFirst) {
   (void)granted_for(50);
   function.channel.answer(Opcode::QP_2ERR, Answer{.takes_ns = 300 * kMs});

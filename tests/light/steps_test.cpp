@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/light/quick_run.hpp"
 
 namespace portcullis::light {
@@ -71,6 +73,27 @@ TEST(Run, DeadlineOfAStep_EndsItAlone) {
   EXPECT_EQ(facts.step("commands")->state, "failed");
   EXPECT_THAT(facts.step("commands")->why, HasSubstr("50 ms"));
   EXPECT_EQ(facts.step("loopback")->state, "done");
+}
+
+/// What a program keeps before each step is whole in itself: it says what is left.
+TEST(Run, FactsBeforeEachStep_HaveWhatWasFoundAndNameWhatIsLeft) {
+  Options options = little_of("model", "bring-up,loopback,key");
+  std::vector<Facts> heard;
+  options.on_facts = [&heard](const Facts& facts) { heard.push_back(facts); };
+  (void)run(options);
+  ASSERT_THAT(heard, SizeIs(3));
+  const auto state_is = [](const char* state) { return Field(&StepFact::state, state); };
+  EXPECT_THAT(heard[0].steps,
+              ElementsAre(state_is("failed"), state_is("not run"), state_is("not run")));
+  EXPECT_THAT(heard[1].steps,
+              ElementsAre(state_is("done"), state_is("failed"), state_is("not run")));
+  EXPECT_THAT(heard[2].steps, ElementsAre(state_is("done"), state_is("done"), state_is("failed")));
+  EXPECT_EQ(heard[1].steps[1].why, "the program ended in it");
+  EXPECT_EQ(heard[1].steps[2].name, "key");
+  EXPECT_TRUE(heard[0].commands.empty());
+  EXPECT_FALSE(heard[1].commands.empty());
+  EXPECT_FALSE(heard[1].loopback.is_run);
+  EXPECT_TRUE(heard[2].loopback.short_write);
 }
 
 TEST(Run, StopBetweenSteps_LeavesTheRestNotRun) {

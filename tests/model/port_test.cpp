@@ -140,7 +140,7 @@ TEST_F(Port, VportsMtu_Is1500UntilItIsSet) {
 }
 
 // mlx5_modify_nic_vport_mac_list of mlx5/core/vport.c, which sends at most what
-// log_max_current_uc_list says, 1 here.
+// log_max_current_uc_list says, 128 here.
 struct AddressList {
   std::uint32_t type = 0;
   std::uint32_t size = 0;
@@ -165,9 +165,46 @@ INSTANTIATE_TEST_SUITE_P(Lists, PortAddresses,
                                            AddressList{0, 1, 8, CommandStatus::OK},
                                            AddressList{0, 1, 0, CommandStatus::BAD_INP_LEN_ERR},
                                            AddressList{0, 1, 7, CommandStatus::BAD_INP_LEN_ERR},
-                                           AddressList{0, 2, 16, CommandStatus::BAD_PARAM_ERR},
+                                           AddressList{0, 128, 1024, CommandStatus::OK},
+                                           AddressList{0, 129, 1032, CommandStatus::BAD_PARAM_ERR},
                                            AddressList{0, 0xfff, 16, CommandStatus::BAD_PARAM_ERR},
-                                           AddressList{2, 1, 8, CommandStatus::BAD_PARAM_ERR}));
+                                           AddressList{1, 512, 4096, CommandStatus::OK},
+                                           AddressList{1, 513, 4104, CommandStatus::BAD_PARAM_ERR},
+                                           AddressList{2, 1, 8, CommandStatus::OK},
+                                           AddressList{3, 1, 8, CommandStatus::BAD_PARAM_ERR}));
+
+TEST_F(Port, List_ReadsBack) {
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  in.set<"field_select.addresses_list", 1>()
+      .put<"nic_vport_context.allowed_list_type">(prm::NvprtListType::MC)
+      .set<"nic_vport_context.allowed_list_size", 1>();
+  prm::Buffer<prm::mac_address_layout> mac;
+  mac.set<"mac_addr_47_32", 0x3333>().set<"mac_addr_31_0", 0x00000001>();
+  std::vector<std::byte> message(in.all().begin(), in.all().end());
+  message.insert(message.end(), mac.all().begin(), mac.all().end());
+  ASSERT_TRUE(driver_.execute(message, prm::modify_nic_vport_context_out::bytes).ok());
+  auto ask = command<prm::query_nic_vport_context_in>(Opcode::QUERY_NIC_VPORT_CONTEXT);
+  ask.put<"allowed_list_type">(prm::NvprtListType::MC);
+  const Answer answer =
+      driver_.execute(ask.all(), prm::query_nic_vport_context_out::bytes + mac.all().size());
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(
+      answer.as<prm::query_nic_vport_context_out>().get<"nic_vport_context.allowed_list_size">(),
+      1U);
+  const std::vector<std::byte> list(answer.out.begin() + prm::query_nic_vport_context_out::bytes,
+                                    answer.out.end());
+  EXPECT_EQ(list, std::vector<std::byte>(mac.all().begin(), mac.all().end()));
+}
+
+TEST_F(Port, Promiscuity_ReadsBack) {
+  auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+  in.set<"field_select.promisc", 1>().set<"nic_vport_context.promisc_mc", 1>();
+  ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
+  const Answer answer = query_vport();
+  const auto out = answer.as<prm::query_nic_vport_context_out>();
+  EXPECT_EQ(out.get<"nic_vport_context.promisc_uc">(), 0U);
+  EXPECT_EQ(out.get<"nic_vport_context.promisc_mc">(), 1U);
+}
 
 TEST_F(Port, VportOfAnotherFunction_IsABadParameter) {
   auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);

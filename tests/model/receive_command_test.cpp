@@ -70,6 +70,11 @@ TEST_F(ReceiveCommands, RqOfNoPdOrNoCq_IsABadResource) {
   EXPECT_EQ(create_rq(driver_.alloc_pd(), 0xffff).status, CommandStatus::BAD_RES_ERR);
 }
 
+TEST_F(ReceiveCommands, ReceiveQueueThatNamesNoDomain_Created) {
+  EventQueue eq(driver_, {});
+  EXPECT_TRUE(create_rq(0, create_cq(eq)).ok());
+}
+
 TEST_F(ReceiveCommands, Rq_KeepsItsPdAndCq) {
   const EventQueue eq(driver_, {});
   const std::uint32_t pd = driver_.alloc_pd();

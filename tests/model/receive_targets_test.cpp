@@ -10,16 +10,26 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "base/cells.hpp"
+#include "model/ethernet/offloads.hpp"
+#include "model/transport/checksum.hpp"
 #include "prm/doorbell.hpp"
+#include "prm/ethernet_wqe.hpp"
 #include "prm/wqe.hpp"
+#include "tests/model/ethernet_frames.hpp"
+#include "tests/model/queue_parts.hpp"
 
 namespace portcullis::model {
 namespace {
 
 using prm::CommandStatus;
 using prm::RqState;
+using testing::build_frame;
+using testing::FrameSpec;
+using testing::make_cq;
+using testing::make_lkey;
 
 constexpr std::uint32_t kUar = 20;
 constexpr std::uint32_t kPd = 7;
@@ -43,34 +53,19 @@ class ReceiveTargetsTest : public ::testing::Test {
       memory_->bytes[at] = std::byte{1};
       memory_->bytes[kCompletionAt + at] = std::byte{prm::kCqeNeverWritten};
     }
-    create_queues();
-    create_key();
+    cqn_ = make_cq(eqs_, cqs_,
+                   {.uar = kUar,
+                    .log_size = 2,
+                    .eq = iova_,
+                    .cq = iova_ + kCompletionAt,
+                    .record = iova_ + kRecordAt + 64});
+    lkey_ = make_lkey(mkeys_, kPd);
     rqc_.put<"state">(RqState::RST).put<"cqn">(cqn_).set<"user_index", 0x123>();
     rqc_.put<"wq.wq_type">(prm::WqType::CYCLIC).put<"wq.pd">(kPd);
     rqc_.put<"wq.dbr_addr">(iova_ + kRecordAt);
     rqc_.set<"wq.log_wq_stride", 6>().set<"wq.log_wq_sz", 1>();
   }
 
-  void create_queues() {
-    prm::Buffer<prm::eqc> eq;
-    eq.set<"log_eq_size", 2>().put<"uar_page">(kUar);
-    std::array<std::byte, 32> mask{};
-    std::uint32_t eqn = 0;
-    ASSERT_TRUE(eqs_.create(prm::ConstView<prm::eqc>{eq.all()}, mask, {iova_}, eqn).ok());
-    prm::Buffer<prm::cqc> cq;
-    cq.set<"log_cq_size", 2>().put<"uar_page">(kUar).put<"c_eqn_or_apu_element">(eqn);
-    cq.put<"dbr_addr">(iova_ + kRecordAt + 64);
-    ASSERT_TRUE(
-        cqs_.create(prm::ConstView<prm::cqc>{cq.all()}, {iova_ + kCompletionAt}, cqn_).ok());
-  }
-  void create_key() {
-    prm::Buffer<prm::mkc> context;
-    context.put<"access_mode_1_0">(prm::MkcAccessMode::PA).set<"lr", 1>().set<"lw", 1>();
-    context.put<"qpn">(prm::kMkcQpnAny).put<"pd">(kPd).set<"length64", 1>();
-    std::uint32_t index = 0;
-    ASSERT_TRUE(mkeys_.create({prm::ConstView<prm::mkc>{context.all()}, false, 0, {}}, index).ok());
-    lkey_ = index << 8;
-  }
   Verdict create_rq() {
     const std::uint64_t page = cells::be64(iova_ + kQueueAt);
     std::array<std::byte, sizeof page> pas;
@@ -108,6 +103,38 @@ class ReceiveTargetsTest : public ::testing::Test {
   [[nodiscard]] prm::ConstView<prm::mlx5_cqe64> completion() const {
     return prm::ConstView<prm::mlx5_cqe64>::at(memory_->bytes, kCompletionAt);
   }
+  /// The same entry as Ethernet drivers read it.
+  [[nodiscard]] prm::ConstView<prm::mlx5_ethernet_cqe> seen() const {
+    return prm::ConstView<prm::mlx5_ethernet_cqe>::at(memory_->bytes, kCompletionAt);
+  }
+  static std::vector<std::byte> finished(const FrameSpec& spec) {
+    std::vector<std::byte> frame = build_frame(spec);
+    fill_checksums(frame, prm::kEthL3Csum | prm::kEthL4Csum);
+    return frame;
+  }
+  /// A table of `queues`, and a TIR that hashes over it.
+  Verdict create_table(std::span<const std::uint32_t> queues, std::uint32_t most = 4) {
+    prm::Buffer<prm::rqtc> context;
+    context.put<"rqt_max_size">(most).put<"rqt_actual_size">(queues.size());
+    return targets_.tables.create(prm::ConstView<prm::rqtc>{context.all()}, list_of(queues), rqtn_);
+  }
+  static std::vector<std::byte> list_of(std::span<const std::uint32_t> queues) {
+    std::vector<std::byte> list;
+    for (const std::uint32_t rqn : queues) {
+      prm::Buffer<prm::rq_num> entry;
+      entry.put<"rq_num">(rqn);
+      list.insert(list.end(), entry.all().begin(), entry.all().end());
+    }
+    return list;
+  }
+  Verdict create_hashing_tir(std::uint32_t fields) {
+    prm::Buffer<prm::tirc> context;
+    context.put<"disp_type">(prm::TirDispType::INDIRECT).put<"indirect_table">(rqtn_);
+    context.put<"transport_domain">(domain_).put<"rx_hash_fn">(prm::RxHashFn::TOEPLITZ);
+    context.put<"rx_hash_field_selector_outer.selected_fields">(fields);
+    context.bytes<"rx_hash_toeplitz_key">()[3] = std::byte{1};
+    return targets_.create_tir(prm::ConstView<prm::tirc>{context.all()}, tirn_);
+  }
   [[nodiscard]] bool has_completed() const {
     return memory_->bytes[kCompletionAt + 63] != std::byte{prm::kCqeNeverWritten};
   }
@@ -121,11 +148,12 @@ class ReceiveTargetsTest : public ::testing::Test {
   Scheduler scheduler_{std::make_shared<EventLoop>(Execution::Stepped, 1)};
   CqTable cqs_{dma_, eqs_, scheduler_, 4};
   MkeyTable mkeys_{10};
-  ReceiveTargets targets_{{&dma_, &mkeys_, &cqs_, &scheduler_, &lost_}};
+  QCounterTable q_counters_;
+  ReceiveTargets targets_{{&dma_, &mkeys_, &cqs_, &scheduler_, &lost_, &q_counters_}};
   prm::Buffer<prm::rqc> rqc_;
   std::size_t pas_bytes_ = 8;
   Iova iova_ = 0;
-  std::uint32_t cqn_ = 0, lkey_ = 0, domain_ = 0, rqn_ = 0, tirn_ = 0, posted_ = 0;
+  std::uint32_t cqn_ = 0, lkey_ = 0, domain_ = 0, rqn_ = 0, tirn_ = 0, rqtn_ = 0, posted_ = 0;
   const std::array<std::byte, 100> frame_ = [] {
     std::array<std::byte, 100> frame;
     frame.fill(std::byte{0x5a});
@@ -226,6 +254,178 @@ TEST_F(ReceiveTargetsTest, ContextThatIsNotOffered_IsABadParameter) {
 TEST_F(ReceiveTargetsTest, ShortPageList_IsABadLength) {
   pas_bytes_ = 0;
   EXPECT_EQ(create_rq().status, CommandStatus::BAD_INP_LEN_ERR);
+}
+
+TEST_F(ReceiveTargetsTest, Completion_SaysWhatTheParserSaw) {
+  make_ready();
+  post(256, lkey_);
+  const auto frame = finished({.payload = 50});
+  targets_.deliver(tirn_, frame, {.flow_tag = 0x1234});
+  EXPECT_EQ(seen().get<"hds_ip_ext">(), unsigned{prm::kCqeL2Ok | prm::kCqeL3Ok | prm::kCqeL4Ok});
+  EXPECT_EQ(seen().get<"l4_l3_hdr_type">(),
+            prm::l4_l3_hdr_type(prm::CqeL4Type::TCP_ACK_AND_DATA, prm::CqeL3Type::IPV4, false));
+  EXPECT_EQ(seen().get<"check_sum">(), fold_sum(ones_sum(std::span(frame).subspan(14))));
+  EXPECT_EQ(seen().get<"sop_drop_qpn">(), 0x1234U);
+  EXPECT_EQ(seen().get<"srqn">(), 0x123U);
+}
+
+TEST_F(ReceiveTargetsTest, WrongTransportSum_IsDeliveredAndSaid) {
+  make_ready();
+  post(256, lkey_);
+  auto frame = finished({.udp = true, .payload = 50});
+  frame.back() ^= std::byte{1};
+  targets_.deliver(tirn_, frame);
+  EXPECT_EQ(seen().get<"hds_ip_ext">(), unsigned{prm::kCqeL2Ok | prm::kCqeL3Ok});
+}
+
+TEST_F(ReceiveTargetsTest, Tag_IsTakenOutUnlessTheQueueKeepsIt) {
+  make_ready();
+  post(256, lkey_);
+  const auto frame = finished({.tag = 0x3005, .payload = 50});
+  targets_.deliver(tirn_, frame);
+  EXPECT_EQ(seen().get<"byte_cnt">(), frame.size() - 4);
+  EXPECT_EQ(seen().get<"vlan_info">(), 0x3005U);
+  EXPECT_EQ(seen().get<"l4_l3_hdr_type">() & 1, 1U);
+  EXPECT_EQ(memory_->bytes[kPayloadAt + 12], std::byte{0x08});
+  const auto rest = std::span(frame).subspan(18);
+  EXPECT_EQ(seen().get<"check_sum">(), fold_sum(ones_sum(rest)));
+}
+
+TEST_F(ReceiveTargetsTest, Vsd_IsChangedInAReadyQueue) {
+  make_ready();
+  prm::Buffer<prm::modify_rq_in> in;
+  in.put<"rqn">(rqn_).put<"rq_state">(RqState::RDY).put<"ctx.state">(RqState::RDY);
+  in.set<"ctx.vsd", 1>().put<"modify_bitmask">(prm::ModifyRq::VSD);
+  ASSERT_TRUE(targets_.modify_rq(prm::ConstView<prm::modify_rq_in>{in.all()}).ok());
+  post(256, lkey_);
+  const auto frame = finished({.tag = 0x3005, .payload = 50});
+  targets_.deliver(tirn_, frame);
+  EXPECT_EQ(seen().get<"byte_cnt">(), frame.size());
+  EXPECT_EQ(seen().get<"l4_l3_hdr_type">() & 1, 0U);
+  in.put<"modify_bitmask">(prm::ModifyRq::SCATTER_FCS);
+  EXPECT_EQ(targets_.modify_rq(prm::ConstView<prm::modify_rq_in>{in.all()}).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(ReceiveTargetsTest, OwnFrame_ComesBackOnlyToATirThatLetsIt) {
+  make_ready();
+  post(256, lkey_);
+  const auto frame = finished({.payload = 50});
+  targets_.deliver(tirn_, frame, {.is_own = true});
+  EXPECT_FALSE(has_completed());
+  prm::Buffer<prm::modify_tir_in> in;
+  in.put<"tirn">(tirn_).set<"bitmask.self_lb_en", 1>();
+  in.put<"ctx.self_lb_block">(prm::SelfLoopback::UNICAST);
+  ASSERT_TRUE(targets_.modify_tir(prm::ConstView<prm::modify_tir_in>{in.all()}).ok());
+  targets_.deliver(tirn_, frame, {.is_own = true});
+  EXPECT_TRUE(has_completed());
+}
+
+TEST_F(ReceiveTargetsTest, NothingPosted_IsOutOfBuffer) {
+  rqc_.set<"counter_set_id", 1>();
+  ASSERT_EQ(q_counters_.allocate(), 1U);
+  make_ready();
+  targets_.deliver(tirn_, frame_);
+  EXPECT_EQ(q_counters_.at(1).out_of_buffer, 1U);
+}
+
+TEST_F(ReceiveTargetsTest, HashedFrame_GoesToTheQueueOfItsPlace) {
+  make_ready();
+  const std::uint32_t first = rqn_;
+  ASSERT_TRUE(create_rq().ok());
+  const std::array queues{first, first, rqn_, rqn_};
+  ASSERT_TRUE(create_table(queues).ok());
+  ASSERT_TRUE(create_hashing_tir(prm::number(prm::RxHashField::SRC_IP)).ok());
+  // The key has one bit, the last of the first window: the hash is the address's first bit, and
+  // below it those that come after.
+  post(256, lkey_);
+  FrameSpec spec{.payload = 50};
+  spec.source = {0x80, 0, 0, 0};
+  targets_.deliver(tirn_, finished(spec));
+  EXPECT_EQ(seen().get<"rss_hash_result">(), 1U);
+  EXPECT_EQ(seen().get<"rss_hash_type">(),
+            prm::rss_hash_type(prm::CqeRssIp::IPV4, prm::CqeRssL4::NONE));
+  EXPECT_TRUE(has_completed());
+  EXPECT_EQ(lost_, 0U);
+  spec.source = {0x40, 0, 0, 0};  // 2: the third place, whose queue is not ready
+  targets_.deliver(tirn_, finished(spec));
+  EXPECT_EQ(lost_, 1U);
+}
+
+TEST_F(ReceiveTargetsTest, Table_HoldsItsQueuesAndIsHeld) {
+  make_ready();
+  const std::array queues{rqn_};
+  ASSERT_TRUE(create_table(queues).ok());
+  const std::uint32_t direct = tirn_;
+  ASSERT_TRUE(create_hashing_tir(3).ok());
+  ASSERT_TRUE(targets_.destroy_tir(direct).ok());
+  std::uint32_t pd = 0, cqn = 0;
+  EXPECT_EQ(targets_.destroy_rq(rqn_, pd, cqn).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(targets_.tables.destroy(rqtn_).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(targets_.destroy_tir(tirn_).ok());
+  EXPECT_TRUE(targets_.tables.destroy(rqtn_).ok());
+  EXPECT_TRUE(targets_.destroy_rq(rqn_, pd, cqn).ok());
+}
+
+TEST_F(ReceiveTargetsTest, TableThatChanges_LetsGoOfWhatItHeld) {
+  make_ready();
+  const std::uint32_t first = rqn_;
+  ASSERT_TRUE(create_rq().ok());
+  const std::array queues{rqn_};
+  ASSERT_TRUE(create_table(queues).ok());
+  prm::Buffer<prm::modify_rqt_in> in;
+  in.put<"rqtn">(rqtn_).set<"bitmask.rqn_list", 1>().set<"ctx.rqt_actual_size", 2>();
+  const std::array others{first, first};
+  ASSERT_TRUE(
+      targets_.tables.modify(prm::ConstView<prm::modify_rqt_in>{in.all()}, list_of(others)).ok());
+  std::uint32_t pd = 0, cqn = 0;
+  EXPECT_TRUE(targets_.destroy_rq(rqn_, pd, cqn).ok());
+  prm::Buffer<prm::rqtc> context;
+  std::array<std::byte, 8> list{};
+  ASSERT_TRUE(targets_.tables.query(rqtn_, prm::View<prm::rqtc>{context.all()}, list).ok());
+  EXPECT_EQ(context.get<"rqt_actual_size">(), 2U);
+  EXPECT_EQ(context.get<"rqt_max_size">(), 4U);
+  EXPECT_EQ(std::vector(list.begin(), list.end()), list_of(others));
+}
+
+TEST_F(ReceiveTargetsTest, TableOfAnImpossibleSize_IsABadParameter) {
+  make_ready();
+  const std::array three{rqn_, rqn_, rqn_};
+  EXPECT_EQ(create_table(three).status, CommandStatus::BAD_PARAM_ERR);
+  EXPECT_EQ(create_table(std::span(three).first(2), 1).status, CommandStatus::BAD_PARAM_ERR);
+  EXPECT_EQ(create_table({}).status, CommandStatus::BAD_PARAM_ERR);
+  const std::array nobody{77U};
+  EXPECT_EQ(create_table(nobody).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(ReceiveTargetsTest, Hash_IsChangedAndReadsBack) {
+  make_ready();
+  const std::array queues{rqn_};
+  ASSERT_TRUE(create_table(queues).ok());
+  ASSERT_TRUE(create_hashing_tir(3).ok());
+  prm::Buffer<prm::modify_tir_in> in;
+  in.put<"tirn">(tirn_).set<"bitmask.hash", 1>();
+  in.put<"ctx.rx_hash_fn">(prm::RxHashFn::TOEPLITZ).set<"ctx.rx_hash_symmetric", 1>();
+  in.set<"ctx.rx_hash_field_selector_outer.selected_fields", 15>();
+  ASSERT_TRUE(targets_.modify_tir(prm::ConstView<prm::modify_tir_in>{in.all()}).ok());
+  prm::Buffer<prm::tirc> context;
+  ASSERT_TRUE(targets_.query_tir(tirn_, prm::View<prm::tirc>{context.all()}).ok());
+  EXPECT_EQ(context.get<"rx_hash_symmetric">(), 1U);
+  EXPECT_EQ(context.get<"rx_hash_field_selector_outer.selected_fields">(), 15U);
+  EXPECT_EQ(context.get<"indirect_table">(), rqtn_);
+  in.set<"ctx.rx_hash_fn", 3>();
+  EXPECT_EQ(targets_.modify_tir(prm::ConstView<prm::modify_tir_in>{in.all()}).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(ReceiveTargetsTest, Rq_ReadsBackItsState) {
+  make_ready();
+  prm::Buffer<prm::rqc> context;
+  ASSERT_TRUE(targets_.query_rq(rqn_, prm::View<prm::rqc>{context.all()}).ok());
+  EXPECT_EQ(context.get<"state">(), prm::number(RqState::RDY));
+  EXPECT_EQ(context.get<"cqn">(), cqn_);
+  EXPECT_EQ(targets_.query_rq(99, prm::View<prm::rqc>{context.all()}).status,
+            CommandStatus::BAD_RES_ERR);
 }
 
 }  // namespace

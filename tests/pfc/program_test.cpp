@@ -145,7 +145,7 @@ TEST(Fluid, Mistakes_AreOneLine) {
       {{"fluid", "leaf-spine:2,2,1"},
        "pfc-deadlock fluid: no flows to solve for; a topology with flows is accepted\n"},
       {{"topology", "none.json"},
-       "pfc-deadlock topology: none.json: cannot be opened; a readable file expected\n"},
+       "pfc-deadlock topology: none.json cannot be read: No such file or directory\n"},
   };
   for (const auto& [arguments, text] : mistakes) {
     const Outcome outcome = run_pfc_deadlock(arguments);
@@ -233,6 +233,32 @@ TEST(Sweep, Csv_HasACellALine) {
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 7);
 }
 
+TEST(Sweep, PacketsWithoutOffsets_LockWhenPacketSaysSo) {
+  const auto swept = nlohmann::json::parse(
+      run_pfc_deadlock({"sweep", "ring-3", "--engine", "packet", "--vary", "d=0.125", "--runs", "2",
+                        "--offsets", "0", "--until", "200", "--quanta", "3000", "--format", "json"})
+          .out);
+  const auto run =
+      nlohmann::json::parse(run_pfc_deadlock({"packet", "ring-3", "--set", "d=0.125", "--until",
+                                              "200", "--quanta", "3000", "--format", "json"})
+                                .out);
+  const double time = run.at("deadlock").at("time");
+  EXPECT_EQ(swept.at("cells").at(0).at("times"), nlohmann::json({time, time}));
+}
+
+TEST(Sweep, PacketOptionsOfTheFluidEngine_AreRefused) {
+  EXPECT_THAT(
+      run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--runs", "1", "--quanta", "9"}).err,
+      HasSubstr("without --engine packet"));
+}
+
+TEST(Sweep, PausesThatMayRunOut_AreNoAnswerAboutDeadlocks) {
+  EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--engine", "packet", "--vary", "d=1", "--runs",
+                                "1", "--quanta", "10", "--refresh-quanta", "20"})
+                  .err,
+              HasSubstr("PAUSE may run out on"));
+}
+
 TEST(Sweep, Stopped_SaysHowFarItCameAndDrawsNothing) {
   const TemporaryFile map("as it was");
   const Outcome outcome = run_pfc_deadlock(
@@ -266,6 +292,31 @@ TEST(Sweep, Mistakes_AreOneLine) {
               StartsWith("pfc-deadlock sweep: 5000 threads; 1 to 1024"));
   EXPECT_THAT(run_pfc_deadlock({"sweep", "ring-3", "--vary", "d=1", "--offsets", "nan"}).err,
               StartsWith("pfc-deadlock sweep: offsets nan;"));
+}
+
+/// Names as they come, no delays, and next hops to choose from.
+constexpr const char* kAwkward = R"({"name": "x", "nodes": [{"name": "h,1", "kind": "host"},
+    {"name": "s"}, {"name": "t"}, {"name": "h2", "kind": "host"}], "links": [
+    {"from": "h,1", "to": "s"}, {"from": "s", "to": "h2"}, {"from": "s", "to": "t"},
+    {"from": "t", "to": "h2"}],
+    "flows": [{"name": "f, or \"g\"", "path": ["h,1", "s", "h2"]}]})";
+
+TEST(Residence, UncongestedPathWithoutDelays_TakesWhatItsLinksTake) {
+  const std::string file = ::testing::TempDir() + "pfc_awkward.json";
+  std::ofstream(file) << kAwkward;
+  const Outcome outcome = run_pfc_deadlock({"residence", file, "--until", "20"});
+  EXPECT_THAT(outcome.err, HasSubstr("up to 160 us, 0.4 us at most"));
+  EXPECT_THAT(outcome.out, HasSubstr("0.4,0.4,0.4,0.4,0,0\n"));
+}
+
+TEST(Names, WithCommasAndQuotes_AreOneFieldOfEveryCsv) {
+  const std::string file = ::testing::TempDir() + "pfc_awkward.json";
+  std::ofstream(file) << kAwkward;
+  EXPECT_THAT(run_pfc_deadlock({"residence", file}).out, HasSubstr("\n\"f, or \"\"g\"\"\","));
+  EXPECT_THAT(run_pfc_deadlock({"fluid", file, "--at", "1"}).out,
+              HasSubstr("t,\"S_f, or \"\"g\"\""));
+  EXPECT_THAT(run_pfc_deadlock({"packet", file, "--until", "9", "--format", "csv"}).out,
+              HasSubstr("t,\"delivered.f, or \"\"g\"\"\""));
 }
 
 /// The bound that `residence` gives, in microseconds; nothing for null.
@@ -457,11 +508,9 @@ TEST(Cbd, RewrittenPriorities_AreRefusedByWhoDoesNotKnowThem) {
   const TemporaryFile advice("");
   static_cast<void>(
       run_pfc_deadlock({"cbd", "ring-3", "--advise", "rewrites", "--advice", advice.path()}));
-  for (const char* command : {"fluid", "residence"}) {
-    const Outcome outcome = run_pfc_deadlock({command, advice.path(), "--until", "1"});
-    EXPECT_EQ(outcome.status, 2) << command;
-    EXPECT_THAT(outcome.err, HasSubstr("priorities that are rewritten on the way"));
-  }
+  const Outcome outcome = run_pfc_deadlock({"fluid", advice.path(), "--until", "1"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("priorities that are rewritten on the way"));
 }
 
 TEST(Topology, LinkThatNeverPauses_IsReadBackAsOne) {

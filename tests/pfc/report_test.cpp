@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,7 @@ using portcullis::testing::Outcome;
 using portcullis::testing::run_pfc_deadlock;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 struct Reported {
@@ -99,6 +101,88 @@ TEST(Report, OfFailuresOfSomeData_SaysWhatWasNotLookedAt) {
   EXPECT_THAT(page, HasSubstr("Only the sets that were drawn were looked at"));
   EXPECT_THAT(page, HasSubstr("Only the paths of routes were looked at"));
   EXPECT_THAT(page, HasSubstr("Only priority 0 was asked for"));
+}
+
+TEST(Report, OfABound_HasItAndWhatOneRunShows) {
+  const auto [outcome, page] = reported("bound", {"residence", "seed-2", "--until", "5"});
+  EXPECT_EQ(outcome.status, kExitDone);
+  EXPECT_THAT(page, stands_alone());
+  EXPECT_THAT(page, HasSubstr(svg::escape(outcome.err.substr(0, outcome.err.find('\n')))));
+  EXPECT_THAT(page, HasSubstr("The run that was observed"));
+  EXPECT_THAT(page, HasSubstr("data that is none of the flows has no bound"));
+  EXPECT_THAT(page, Not(HasSubstr("url(#waits)")));
+}
+
+TEST(Report, OfACircleWithoutABound_ShowsIt) {
+  const auto [outcome, page] = reported("no_bound", {"residence", "ring-3", "--until", "20"});
+  EXPECT_EQ(outcome.status, kExitNoBound);
+  EXPECT_THAT(page, stands_alone());
+  EXPECT_THAT(page, HasSubstr("no bound: "));
+  EXPECT_THAT(page, HasSubstr("marker-end=\"url(#waits)\""));
+  EXPECT_THAT(page, HasSubstr("<td class=t>f</td><td>none</td>"));
+}
+
+TEST(Report, OfASweep_HasItsMapAndCells) {
+  const auto [outcome, page] =
+      reported("sweep", {"sweep", "ring-3", "--vary", "d=0.125,0.25", "--runs", "3"});
+  EXPECT_EQ(outcome.status, kExitDone) << outcome.err;
+  EXPECT_THAT(page, stands_alone());
+  EXPECT_THAT(page, HasSubstr("6 of 6 runs lock, in 2 cells"));
+  EXPECT_THAT(page, HasSubstr("<td class=t>d = 0.125</td><td>3</td><td>0</td><td>3</td>"));
+  EXPECT_THAT(page, HasSubstr("Each run was given up at 400 us"));
+  EXPECT_THAT(page, HasSubstr("<svg"));
+}
+
+TEST(Report, InTheFileOfAnotherOutput_IsRefused) {
+  const std::string file = ::testing::TempDir() + "pfc_report_twice.html";
+  const std::string same = ::testing::TempDir() + "./pfc_report_twice.html";
+  const std::vector<std::vector<std::string>> commands{
+      {"fluid", "seed-2", "--svg", file, "--report", same},
+      {"fluid", "seed-2", "--svg", file, "--phase", same},
+      {"packet", "seed-2", "--until", "5", "--svg", file, "--report", same},
+      {"sweep", "seed-1", "--vary", "d=1", "--svg", file, "--report", same},
+      {"cbd", "ring-3", "--advise", "rewrites", "--advice", file, "--report", same}};
+  for (const auto& command : commands) {
+    const Outcome outcome = run_pfc_deadlock(command);
+    EXPECT_EQ(outcome.status, kExitBad) << command.front();
+    EXPECT_THAT(outcome.err, HasSubstr("is written there; two files are accepted"));
+  }
+}
+
+TEST(Outputs, ThatWouldOverwriteWhatIsRead_AreRefused) {
+  const std::string fabric = ::testing::TempDir() + "pfc_outputs_input.json";
+  const std::string link = ::testing::TempDir() + "pfc_outputs_link.json";
+  const std::string messages = ::testing::TempDir() + "pfc_outputs_messages.csv";
+  const std::string same = ::testing::TempDir() + "./pfc_outputs_input.json";
+  const std::string text = run_pfc_deadlock({"topology", "ring:4,2", "--json"}).out;
+  std::ofstream(fabric) << text;
+  std::ofstream(messages) << "from,to,bytes,start_us\nhost0,host1,1000,0\n";
+  std::filesystem::remove(link);
+  std::filesystem::create_hard_link(fabric, link);
+  const std::vector<std::vector<std::string>> commands{
+      {"fluid", fabric, "--svg", same},
+      {"fluid", fabric, "--phase", fabric},
+      {"fluid", fabric, "--report", link},
+      {"packet", fabric, "--until", "5", "--svg", fabric},
+      {"packet", fabric, "--until", "5", "--report", same},
+      {"packet", fabric, "--until", "5", "--workload", messages, "--svg", messages},
+      {"packet", fabric, "--until", "5", "--workload", "cdf:" + messages + ",0.5", "--report",
+       messages},
+      {"sweep", fabric, "--vary", "d=1", "--svg", fabric},
+      {"sweep", fabric, "--vary", "d=1", "--report", fabric},
+      {"residence", fabric, "--report", same},
+      {"cbd", fabric, "--report", fabric},
+      {"cbd", fabric, "--fail", "1", "--report", fabric},
+      {"cbd", fabric, "--advise", "lossy", "--advice", same}};
+  for (const auto& command : commands) {
+    const Outcome outcome = run_pfc_deadlock(command);
+    EXPECT_EQ(outcome.status, kExitBad) << command.front();
+    EXPECT_THAT(outcome.err, HasSubstr("; another file is accepted")) << command.front();
+    EXPECT_THAT(outcome.out, IsEmpty()) << command.front();
+  }
+  std::ifstream file(fabric);
+  const std::string left{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(left, text);
 }
 
 TEST(Report, OfAFluidRunWithDelays_CountsNothingOnTheWireAsArrived) {

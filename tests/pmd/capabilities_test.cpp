@@ -202,5 +202,24 @@ TEST_F(CapabilitiesTest, CurrentValues_AreWhatTheDriverGoesBy) {
   EXPECT_EQ(caps->r_roce_max_src_udp_port, 0xffffu);
 }
 
+// The bit that 6.1's header calls relaxed_ordering_read is all that older firmware sets.
+TEST_F(CapabilitiesTest, RelaxedReads_AreOfferedByTheBitOfOlderFirmware) {
+  page_of(kGeneralCurrent).put("capability.cmd_hca_cap.relaxed_ordering_read", 1);
+  const auto caps = read_capabilities(*queue);
+  ASSERT_TRUE(caps.has_value());
+  EXPECT_EQ(caps->relaxed_ordering_read, 1u);
+  EXPECT_EQ(caps->relaxed_ordering_write, 0u);
+}
+
+// 6.12's relaxed_ordering_read, bit 0x32a of the page, which 6.1's header keeps reserved.
+TEST_F(CapabilitiesTest, RelaxedReads_AreOfferedWhateverTheConfigurationSpaceLets) {
+  constexpr std::size_t kPageAt = 16;
+  page_of(kGeneralCurrent).set_byte(kPageAt + 0x32a / 8, 0x80 >> 0x32a % 8);
+  const auto caps = read_capabilities(*queue);
+  ASSERT_TRUE(caps.has_value());
+  EXPECT_EQ(caps->relaxed_ordering_read, 1u);
+  EXPECT_EQ(caps->log_max_pd, 0u);
+}
+
 }  // namespace
 }  // namespace portcullis::pmd

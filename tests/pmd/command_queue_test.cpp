@@ -501,5 +501,18 @@ TEST_F(CommandQueueTest, Ticket_CountsOnce) {
             Errc::InvalidArgument);
 }
 
+/// 255 commands later the token is the same again.
+TEST_F(CommandQueueTest, TicketOfAnEarlierCommandOfItsSlot_IsRefusedAndTheCommandStays) {
+  const Ticket old = queue->submit(message(kDestroyMkey), 16, SlotClass::Common).value();
+  ASSERT_TRUE(queue->await(old, out, queue->default_deadline_ns()).has_value());
+  for (int i = 0; i < 254; ++i) ASSERT_TRUE(execute(message(kDestroyMkey)).has_value());
+  const Ticket now = queue->submit(message(kDestroyMkey), 16, SlotClass::Common).value();
+  ASSERT_EQ(now.slot, old.slot);
+  EXPECT_TRUE(queue->is_done(old)) << "nothing is left to wait for";
+  EXPECT_EQ(queue->await(old, out, queue->default_deadline_ns()).error().code,
+            Errc::InvalidArgument);
+  EXPECT_TRUE(queue->await(now, out, queue->default_deadline_ns()).has_value());
+}
+
 }  // namespace
 }  // namespace portcullis::pmd

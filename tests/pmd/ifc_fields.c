@@ -150,6 +150,7 @@ static const struct ifc_field qp_fields[] = {
     QPC(create_qp_in, rq_type),
     QPC(create_qp_in, log_rq_size),
     QPC(create_qp_in, log_rq_stride),
+    QPC(create_qp_in, no_sq),
     QPC(create_qp_in, log_sq_size),
     QPC(create_qp_in, ts_format),
     QPC(create_qp_in, uar_page),
@@ -272,6 +273,7 @@ static const struct ifc_field function_fields[] = {
 #define ATOMIC_CAP(layout, field) FIELD(layout, capability.atomic_caps.field)
 static const struct ifc_field port_fields[] = {
     ATOMIC_CAP(set_hca_cap_in, atomic_req_8B_endianness_mode),
+    CAP(query_hca_cap_out, relaxed_ordering_read),
     ATOMIC_CAP(query_hca_cap_out, atomic_req_8B_endianness_mode),
     ATOMIC_CAP(query_hca_cap_out, supported_atomic_req_8B_endianness_mode_1),
     ATOMIC_CAP(query_hca_cap_out, atomic_operations),

@@ -190,6 +190,17 @@ TEST_F(ObjectCommands, KeyOverDmaMemory_TakesItsIovaLengthAndAddress) {
   EXPECT_EQ(QueueRig::big_endian(std::span(sent).subspan(272, 8)), memory.iova());
 }
 
+TEST_F(ObjectCommands, CopyOfAContext_RepeatsNoKeyByteOfTheOther) {
+  const pmd::Context copy = context;
+  const auto domain = pd();
+  const auto first = MemoryKey::create_pa(context, domain, {}).value();
+  const auto second = MemoryKey::create_pa(copy, domain, {}).value();
+  const auto third = MemoryKey::create_pa(context, domain, {}).value();
+  EXPECT_EQ(first.rkey(), prm::Rkey{kMkeyIndex << 8 | 0});
+  EXPECT_EQ(second.rkey(), prm::Rkey{kMkeyIndex << 8 | 1});
+  EXPECT_EQ(third.rkey(), prm::Rkey{kMkeyIndex << 8 | 2});
+}
+
 TEST_F(ObjectCommands, KeyByteTurns_WhenAnIndexIsReused) {
   const auto domain = pd();
   const auto first = MemoryKey::create_pa(context, domain, {}).value();

@@ -188,6 +188,19 @@ TEST_F(QueuePairCommands, CounterSet_IsBoundInInit) {
   EXPECT_EQ(IfcMessage::read("rst2init_qp_in.qpc.counter_set_id", channel.last()), 0x2au);
 }
 
+TEST_F(QueuePairCommands, OneThatSendsNothing_HasNoSendQueueAndRefusesToPost) {
+  channel.answer(kCreateQp, IfcMessage("create_qp_out", 16).put("qpn", kQpn + 1));
+  auto responder =
+      pmd::QueuePair::create(context, domain, cq, page, {.log_sq_size = 15, .sends = false})
+          .value();
+  EXPECT_EQ(IfcMessage::read("create_qp_in.qpc.no_sq", channel.last()), 1u);
+  EXPECT_EQ(IfcMessage::read("create_qp_in.qpc.log_sq_size", channel.last()), 0u);
+  EXPECT_EQ(responder.outstanding_blocks(), 0u);
+  const auto refused = responder.post_write_inline(std::array<std::byte, 8>{}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, ::testing::HasSubstr("this send queue has 0 in all"));
+}
+
 TEST_F(QueuePairCommands, ReceiveQueuesRecord_IsNamedAgainInInit) {
   auto large = pmd::CompletionQueue::create(context, page, kEqn, 6).value();
   channel.answer(kCreateQp, IfcMessage("create_qp_out", 16).put("qpn", kQpn + 1));

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "pmd/device_control.hpp"
 #include "pmd/vfio_dma.hpp"
 #include "pmd/vfio_function.hpp"
 #include "tests/pmd/fake_tree.hpp"
@@ -239,6 +240,16 @@ std::vector<std::byte> info_with_ranges(std::uint32_t cap_offset,
   std::memcpy(bytes.data() + cap_offset + sizeof list, ranges.data(),
               ranges.size() * sizeof ranges[0]);
   return bytes;
+}
+
+TEST(RelaxedOrderingOf, BitOfAPhysicalFunction_SaysWhetherItMay) {
+  EXPECT_EQ(relaxed_ordering_of(0x2810, 0x1017), true);
+  EXPECT_EQ(relaxed_ordering_of(0x2800, 0x1017), false);
+}
+
+TEST(RelaxedOrderingOf, ZeroOfAVirtualFunction_SaysNothing) {
+  EXPECT_EQ(relaxed_ordering_of(0x2800, 0x1018), std::nullopt);
+  EXPECT_EQ(relaxed_ordering_of(0x2810, 0x1018), true);
 }
 
 TEST(IovaRangesIn, TheKernelsRanges_AreRead) {

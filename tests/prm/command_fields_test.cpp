@@ -12,7 +12,7 @@
 #include "prm/enums.hpp"
 #include "tests/trace/command_bytes.hpp"
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 namespace {
 
 using prm::Detail;
@@ -153,4 +153,4 @@ constexpr prm::Opcode kOpcodes[] = {
 INSTANTIATE_TEST_SUITE_P(CommandFields, EveryOpcodeTest, ::testing::ValuesIn(kOpcodes));
 
 }  // namespace
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

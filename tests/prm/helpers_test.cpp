@@ -21,7 +21,7 @@
 namespace portcullis::prm {
 namespace {
 
-using tests::hex_of;
+using testing::hex_of;
 
 template <class Struct>
 std::string hex_of_struct(const Struct& value) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 
 /// "01040000 00000000": pairs of hex digits, blanks between them as you like.
 [[nodiscard]] inline std::vector<std::byte> bytes_of(std::string_view hex) {
@@ -37,4 +37,4 @@ namespace portcullis::tests {
   return hex;
 }
 
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

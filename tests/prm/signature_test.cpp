@@ -12,7 +12,7 @@
 namespace portcullis::prm {
 namespace {
 
-using tests::bytes_of;
+using testing::bytes_of;
 
 TEST(Xor8, Nothing_IsZero) { EXPECT_EQ(xor8({}), 0); }
 

@@ -19,8 +19,8 @@
 namespace portcullis::prm {
 namespace {
 
-using tests::bytes_of;
-using tests::hex_of;
+using testing::bytes_of;
+using testing::hex_of;
 
 // Every width that has an edge: one bit at either end of a dword, 24 bits, a dword, 64 bits.
 // clang-format off

@@ -5,6 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <sstream>
+
 namespace portcullis::program {
 namespace {
 
@@ -32,6 +35,35 @@ TEST(CommandLine, WhatIsAccepted_IsTakenAndHasNoText) {
   const Parsed parsed = parse({"--count", "3"});
   EXPECT_EQ(parsed.text.value(), std::nullopt);
   EXPECT_EQ(parsed.count, 3U);
+}
+
+/// The longest line, and those that begin with a blank in the column of an option's text.
+TEST(CommandLine, HelpOfManyWords_GoesOnBelowItsText) {
+  CLI::App app("Counts.", "counter");
+  std::string many = "begins";
+  for (int i = 0; i < 60; ++i) many += " word";
+  std::string value;
+  app.add_option("--count", value, many + " ends");
+  app.add_option("--twenty-letters-in-it", value, many);
+  app.description(many);
+  app.footer("EXAMPLES\n  counter " + std::string(120, 'x') + "\n  " + many);
+  const auto text = parse_arguments(app, {"--help"}).value().value();
+  EXPECT_THAT(text, HasSubstr("--count TEXT                begins word"));
+  EXPECT_THAT(text, HasSubstr("\n" + std::string(30, ' ') + "word word"));
+  EXPECT_THAT(text, HasSubstr("word ends\n"));
+  EXPECT_THAT(text, HasSubstr("--twenty-letters-in-it TEXT begins"));
+  EXPECT_THAT(text, Not(HasSubstr("\n    word")));
+  EXPECT_THAT(text, StartsWith("begins word"));
+  EXPECT_THAT(text, HasSubstr("word\nword"));
+  EXPECT_THAT(text, HasSubstr("\n  counter\n      " + std::string(120, 'x') + "\n"));
+  EXPECT_THAT(text, HasSubstr("\n  begins word"));
+  EXPECT_THAT(text, HasSubstr("\n      word word"));
+  std::istringstream lines(text);
+  std::size_t longest = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find('x') == std::string::npos) longest = std::max(longest, line.size());
+  EXPECT_LE(longest, 100U);
+  EXPECT_GT(longest, 94U);
 }
 
 TEST(CommandLine, Help_IsTextWithTheProgramsName) {

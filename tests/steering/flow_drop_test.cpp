@@ -120,7 +120,7 @@ TEST_F(FlowDrops, Destruction_LeavesNothingOnTheDevice) {
 TEST_F(FlowDrops, FunctionScopeBesideOtherLeases_IsSkippedAndSaysSo) {
   start(in_path());
   ASSERT_NE(set_up(options("opcode")), nullptr);
-  drop->ask_for_active([] { return 2U; });
+  drop->set_active_count([] { return 2U; });
   EXPECT_EQ(drop->install({.slot = 1, .qpn = prm::QpNumber{5}}, deadline_ns()).error().text,
             "steering: shape opcode drops for the whole function and 2 other leases are ACTIVE; "
             "step skipped (--allow-function-drop)");
@@ -131,7 +131,7 @@ TEST_F(FlowDrops, FunctionScopeBesideOtherLeases_IsSkippedAndSaysSo) {
 TEST_F(FlowDrops, FunctionScopeAlone_IsInstalled) {
   start(in_path());
   ASSERT_NE(set_up(options("opcode")), nullptr);
-  drop->ask_for_active([] { return 0U; });
+  drop->set_active_count([] { return 0U; });
   EXPECT_TRUE(drop->install({.slot = 1, .qpn = prm::QpNumber{5}}, deadline_ns()));
 }
 
@@ -160,7 +160,7 @@ TEST_F(FlowDrops, EveryEntryPlan_ComesTooLateWhereHotQpsIgnoreRules) {
 TEST_F(FlowDrops, AllowEntryOfFunctionScope_IsRefusedAndTheDropInstalledAllTheSame) {
   start(in_path());
   ASSERT_NE(set_up(options("match-all")), nullptr);
-  drop->ask_for_active([] { return 0U; });
+  drop->set_active_count([] { return 0U; });
   const steering::DropTarget target{
       .slot = 1, .qpn = prm::QpNumber{5}, .entry = EntryPlan::AllowReplace};
   EXPECT_THAT(drop->prepare(target, deadline_ns()).error().text,
@@ -202,7 +202,7 @@ TEST_F(NotedDrops, AllowEntryThatCannotBeTakenOut_NoOtherIsPutInItsPlace) {
 
 TEST_F(NotedDrops, EntryOfAFunctionScopeThatStays_TheNextLeaseHearsSo) {
   auto made = rule("match-all").value();
-  made->ask_for_active([] { return 0U; });
+  made->set_active_count([] { return 0U; });
   ASSERT_TRUE(made->install(target(EntryPlan::AtRevoke), deadline_ns()));
   refuse(prm::Opcode::DELETE_FLOW_TABLE_ENTRY);
   EXPECT_FALSE(made->prepare(target(EntryPlan::AtRevoke), deadline_ns()));

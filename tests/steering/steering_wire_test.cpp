@@ -246,7 +246,7 @@ TEST_F(SteeringWire, ModifyingRule_HasItsDeadlineToo) {
 /// What it dropped of the function before, it drops no more.
 TEST_F(SteeringWire, NextLeaseOfAFunctionScopeRule_EntriesAreLiftedByItsDeadline) {
   auto rule = steering::FlowDrop::set_up(*context, options("match-all"), {}).value();
-  rule->ask_for_active([] { return 0U; });
+  rule->set_active_count([] { return 0U; });
   ASSERT_TRUE(rule->install({.slot = 3, .qpn = prm::QpNumber{9}}, deadline_ns()));
   channel->sent.clear();
   const std::uint64_t until_ns = odd_ns();

@@ -97,7 +97,7 @@ TEST(FabricResidence, FabricOfFlowsAlone_IsRefused) {
 
 TEST(FabricResidence, FileThatIsNotThere_IsNamed) {
   EXPECT_EQ(residence_of({.file = "/nowhere/f.json"}).error().text,
-            "--fabric /nowhere/f.json: it cannot be read");
+            "--fabric /nowhere/f.json cannot be read: No such file or directory");
 }
 
 TEST(FabricResidence, WithoutAFabric_IsNothingOrWhatWasTold) {

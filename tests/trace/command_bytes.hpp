@@ -15,7 +15,7 @@
 #include "tests/prm/hex.hpp"
 #include "trace/command_text.hpp"
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 
 /// `hex`, and zeros up to `length`.
 [[nodiscard]] inline std::vector<std::byte> padded(std::string_view hex, std::size_t length) {
@@ -56,4 +56,4 @@ namespace portcullis::tests {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

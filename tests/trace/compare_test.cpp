@@ -17,10 +17,10 @@ void PrintTo(const FieldDifference& difference, std::ostream* out) {
 namespace {
 
 using ::testing::AllOf;
+using testing::command_of;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
-using tests::command_of;
 using trace::TraceCommand;
 
 auto differs(const char* field, const char* a, const char* b) {

@@ -9,7 +9,7 @@
 #include "trace/compare.hpp"
 #include "trace/dmesg_import.hpp"
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 namespace {
 
 using prm::Opcode;
@@ -132,4 +132,4 @@ TEST(ConnectX4Log, Recording_IsTheOneThatIsKept) {
 }
 
 }  // namespace
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

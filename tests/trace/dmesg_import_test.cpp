@@ -10,7 +10,7 @@
 #include "tests/trace/command_bytes.hpp"
 #include "tests/trace/kernel_log.hpp"
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -279,4 +279,4 @@ TEST(ImportLog, DateBetweenDoorbellAndOutput_LeavesTheTimeOut) {
 }
 
 }  // namespace
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

@@ -19,7 +19,7 @@
 #include "prm/view.hpp"
 #include "trace/command_text.hpp"
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 
 struct KernelLogOptions {
   std::string device = "0000:03:00.0";
@@ -138,4 +138,4 @@ class KernelLog {
   KernelLogOptions options_;
 };
 
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

@@ -12,7 +12,7 @@
 #include "trace/compare.hpp"
 #include "trace/recording.hpp"
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 namespace {
 
 using model::CommandFaultRule;
@@ -117,4 +117,4 @@ TEST(ModelTrace, FullDisk_IsAnErrorAtTheStart) {
 }
 
 }  // namespace
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

@@ -7,7 +7,7 @@
 
 #include "tests/trace/command_bytes.hpp"
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -199,4 +199,4 @@ TEST(Recording, ManyLongMessages_AreRefusedBeforeTheyAreHeld) {
 }
 
 }  // namespace
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

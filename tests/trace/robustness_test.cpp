@@ -11,7 +11,7 @@
 #include "trace/dmesg_import.hpp"
 #include "trace/recording.hpp"
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 namespace {
 
 using trace::Recording;
@@ -95,4 +95,4 @@ TEST_P(MutationTest, OfARecording_GivesACoherentRecordingOrFileAndLine) {
 INSTANTIATE_TEST_SUITE_P(Robustness, MutationTest, ::testing::Range(0u, 300u, kSeedsOfABlock));
 
 }  // namespace
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

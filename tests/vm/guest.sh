@@ -32,6 +32,14 @@ on_host() {
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 
+# in_tree COMMAND ..: COMMAND in the tree that QEMU comes from, with the guest's devices.
+in_tree() {
+  if [ ! -e "/host$TREE/dev/infiniband" ]; then
+    for folder in proc sys dev; do mount --bind /$folder "/host$TREE/$folder"; done
+  fi
+  chroot "/host$TREE" "$@"
+}
+
 # The BDF of the index-th (from 0) function of the model.
 hca() {
   grep -l 0x15b3 /sys/bus/pci/devices/*/vendor | sed -n "$(($1 + 1))p" | cut -d/ -f6
@@ -136,4 +144,47 @@ load_mlx5_ib() {
   modprobe ib_uverbs
   check "mlx5_ib registers $device" wait_for 20 has_device
   check "its port is ACTIVE" wait_for 20 is_active
+}
+
+# What two functions of one wire share: the second one's device, as $device is the first one's.
+other=mlx5_1
+has_other() { test -d /sys/class/infiniband/$other; }
+other_is_active() { on_host ibv_devinfo -d $other | grep -q 'state:.*PORT_ACTIVE'; }
+lid_of() { printf "%d" "$(cat /sys/class/infiniband/"$1"/ports/1/lid)"; }
+guid_of() { tr -d : </sys/class/infiniband/"$1"/node_guid; }
+
+# asks TEXT COMMAND ..: COMMAND succeeds and says TEXT.
+asks() {
+  wanted=$1
+  shift
+  said=$(on_host "$@" 2>&1)
+  said_status=$?
+  echo "$*: $said" >>/host/results/said.txt
+  test $said_status -eq 0 && echo "$said" | grep -q -- "$wanted" && return
+  echo "status $said_status, said: $said"
+  return 1
+}
+
+answers_ping() { on_host ibping -C $device -P 1 -c 1 "$@" 2>&1 | grep -q ' 0% packet loss'; }
+# pings ARGUMENT ..: five vendor MADs from the first port, answered by ibping at the second.
+pings() {
+  on_host ibping -S -C $other -P 1 >/dev/null 2>&1 &
+  server=$!
+  # It takes what comes once it has registered its agent.
+  wait_for 10 answers_ping "$@"
+  asks ' 0% packet loss' ibping -C $device -P 1 -c 5 "$@"
+  ping_status=$?
+  kill $server
+  wait $server
+  return $ping_status
+}
+
+# loads TIMES: mlx5_ib goes and comes.
+loads() {
+  load=0
+  while [ $load -lt "$1" ]; do
+    modprobe -r mlx5_ib && wait_for 10 has_no_device || return 1
+    modprobe mlx5_ib && wait_for 10 has_device || return 1
+    load=$((load + 1))
+  done
 }

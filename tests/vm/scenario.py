@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vm_guest import Guest
-from vm_tree import VmError, tree
+from vm_tree import NEWEST_KERNEL, VmError, tree
 
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER.parent.parent
@@ -25,14 +25,15 @@ SERVER_END_S = 60
 @dataclass
 class Scenario:
     """`servers` has one list of hca-server arguments for each device, in the order of their PCI
-    slots, `qemu_arguments` what else QEMU is given; "{results}" in them is the folder of results.
-    When the guest has ended, `judge` is given the build's folder and that of results, and returns
-    one line for each thing that is wrong."""
+    slots, `kernel` says which of vm_tree.KERNELS boots, `qemu_arguments` what else QEMU is given;
+    "{results}" in them is the folder of results. When the guest has ended, `judge` is given the
+    build's folder and that of results, and returns one line for each thing that is wrong."""
 
     summary: str
     script: str
     servers: list[list[str]]
     judge: Callable[[Path, Path], list[str]] = lambda build, results: []
+    kernel: str = NEWEST_KERNEL
     kernel_arguments: str = ""
     qemu_arguments: list[str] = field(default_factory=list)
     memory_mib: int = 2048
@@ -136,9 +137,9 @@ class Servers:
                 for socket in self.sockets]
 
 
-def script_of(scenario: Scenario, build: Path) -> str:
+def script_of(scenario: Scenario, build: Path, tree_root: Path) -> str:
     """The guest's script: where things are, the functions all scenarios share, the scenario."""
-    head = f"SOURCE={SOURCE}\nBUILD={build}\n"
+    head = f"SOURCE={SOURCE}\nBUILD={build}\nTREE={tree_root}\n"
     return "\n".join([head, (FOLDER / "guest.sh").read_text(encoding="utf-8"),
                       (FOLDER / "scenarios" / scenario.script).read_text(encoding="utf-8"),
                       "end_of_checks\n"])
@@ -152,16 +153,19 @@ def failed_checks(results: Path) -> str:
     return "".join(f', "{name}"' for name in failed)
 
 
-def run(name: str, build: Path, results: Path) -> list[str]:
-    """What is wrong, one line each; nothing when the scenario passed."""
+def run(name: str, build: Path, results: Path, kernel: str | None = None) -> list[str]:
+    """What is wrong, one line each; nothing when the scenario passed. On `kernel`, or on the
+    scenario's own."""
     scenario = load(name)
+    machine = tree(kernel or scenario.kernel)
     for program in programs_of(scenario):
         if not (build / program).is_file():
             raise VmError(f"{build / program} is not built; ./dev vm makes it")
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     with Servers(build / "tools/hca-server", scenario.servers, results) as servers:
-        guest = Guest(tree(), script_of(scenario, build), results, devices=servers.devices(),
+        guest = Guest(machine, script_of(scenario, build, machine.root), results,
+                      devices=servers.devices(),
                       more=[word.replace("{results}", str(results))
                             for word in scenario.qemu_arguments],
                       memory_mib=scenario.memory_mib,

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import scenario
-from vm_tree import VmError
+from vm_tree import KERNELS, VmError
 
 
 def described(name: str) -> str:
@@ -24,6 +24,8 @@ def main() -> int:
     parser.add_argument("names", metavar="NAME", nargs="*",
                         help="scenarios (default all but those that say long)")
     parser.add_argument("--all", action="store_true", help="every scenario, the long ones too")
+    parser.add_argument("--kernel", metavar="N", choices=list(KERNELS),
+                        help=f"Debian's: {' or '.join(KERNELS)} (default the scenario's own)")
     parser.add_argument("--build", metavar="DIR", type=Path, default=Path("build/release"),
                         help="where the programs were built (default build/release)")
     parser.add_argument("--programs", action="store_true",
@@ -46,7 +48,7 @@ def main() -> int:
         started = time.monotonic()
         try:
             wrong = scenario.run(name, arguments.build.resolve(),
-                                 (arguments.results / name).resolve())
+                                 (arguments.results / name).resolve(), arguments.kernel)
         except VmError as error:
             wrong = [str(error)]
         failed += [f"vm: {name}: {line}" for line in wrong]

@@ -88,7 +88,25 @@ class VmTree(unittest.TestCase):
 
     def test_what_runs_unasked_leaves_out_what_is_long_and_nothing_else(self):
         left_out = set(scenario.names()) - set(scenario.short_names())
-        self.assertEqual(left_out, {"latency", "mlx5_ib_qps", "post_cost", "rdma_core_tests"})
+        self.assertEqual(left_out, {"first_light", "latency", "leased_rxe", "mad",
+                                    "mlx5_core_6_1", "mlx5_ib_6_1", "mlx5_ib_loads",
+                                    "mlx5_ib_qps", "netdev", "post_cost",
+                                    "rdma_core_tests"})
+
+    def test_kernel_is_the_newest_of_the_series_that_is_asked_for(self):
+        for release in ("6.1.0-9-amd64", "6.12.9+deb13-amd64"):
+            (self.root / "lib/modules" / release).mkdir(parents=True)
+        self.assertEqual(vm_tree.Tree(self.root, "6.1").kernel_release, "6.1.0-9-amd64")
+        self.assertEqual(vm_tree.Tree(self.root, "6.12").kernel_release, "6.12.9+deb13-amd64")
+
+    def test_kernel_that_the_tree_has_not_is_one_line(self):
+        (self.root / "lib/modules").mkdir(parents=True)
+        with self.assertRaisesRegex(vm_tree.VmError, "no modules of kernel 6.1; remove"):
+            self.assertEqual(vm_tree.Tree(self.root, "6.1").kernel_release, "")
+
+    def test_unknown_kernel_names_those_that_are_known(self):
+        with self.assertRaisesRegex(vm_tree.VmError, "kernel '5.10'; accepted: 6.1, 6.12"):
+            vm_tree.tree("5.10")
 
     def test_unknown_scenario_names_those_that_are_known(self):
         with self.assertRaisesRegex(vm_tree.VmError, 'no scenario "nosuch"; accepted: .*pmd'):

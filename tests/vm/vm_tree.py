@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What a virtual machine is made of: QEMU 10.1 or newer with vfio-user-pci, Debian's kernel with its
-# modules, a busybox. Built once from Debian packages into a cache, used from there afterwards.
+# What a virtual machine is made of: QEMU 10.1 or newer with vfio-user-pci, the kernels of Debian
+# 12 and 13 with their modules, a busybox. Built once from Debian packages into a cache, used from
+# there afterwards. opensm is in it too: on a host it would run the fabric that the host is on.
 """The cached tree of Debian 13 that a scenario boots from."""
 
 import hashlib
@@ -14,6 +15,9 @@ from pathlib import Path
 
 # QEMU of Debian 13 itself is 10.0 and has no vfio-user-pci; its backports have.
 SUITES = ("trixie", "trixie-backports")
+# The kernels a scenario may ask for, each as its suite has it, by their first two numbers.
+KERNELS = {"6.1": "bookworm", "6.12": "trixie"}
+NEWEST_KERNEL = "6.12"
 OLDEST_QEMU = (10, 1)
 BUILD_TIMEOUT_S = 3600  # of a slow mirror and a machine with other work to do
 PROGRESS_S = 20
@@ -56,10 +60,12 @@ def qemu_version(qemu: list[str]) -> tuple[int, int] | None:
 
 
 class Tree:
-    """The tree, built when missing. `qemu` is the command that runs its QEMU on this host."""
+    """The tree, built when missing. `qemu` is the command that runs its QEMU on this host, `series`
+    which of KERNELS it boots."""
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path, series: str = NEWEST_KERNEL):
         self.root = root
+        self.series = series
 
     @property
     def qemu(self) -> list[str]:
@@ -78,9 +84,11 @@ class Tree:
 
     @property
     def kernel_release(self) -> str:
-        releases = sorted(path.name for path in (self.root / "lib/modules").iterdir())
+        releases = sorted(path.name for path in (self.root / "lib/modules").iterdir()
+                          if re.match(rf"{re.escape(self.series)}[.-]", path.name))
         if not releases:
-            raise VmError(f"{self.root}: no kernel modules; remove the folder and run again")
+            raise VmError(f"{self.root}: no modules of kernel {self.series}; remove the folder and "
+                          "run again")
         return releases[-1]
 
     @property
@@ -108,17 +116,15 @@ def build(root: Path, archive: list[str]) -> None:
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     install = ("DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
                "-o Acquire::Check-Valid-Until=false -t trixie-backports qemu-system-x86 "
-               "busybox-static")
-    # The kernel is unpacked, not installed: nothing here boots from a disk.
-    kernel = ("cd /tmp && apt-get -o Acquire::Check-Valid-Until=false download "
-              "$(apt-cache depends linux-image-amd64 | "
-              "sed -n 's/.*Depends: \\(linux-image-[^ ]*\\)/\\1/p' | head -n 1) "
-              "&& dpkg -x linux-image-*.deb / && rm linux-image-*.deb")
+               "busybox-static opensm")
+    hook = unfinished.with_suffix(".kernels")
+    hook.write_text(kernels_hook(), encoding="utf-8")
+    hook.chmod(0o755)
     command = ["mmdebstrap", "--variant=apt", "--aptopt=Acquire::Check-Valid-Until \"false\"",
-               f"--customize-hook=chroot \"$1\" sh -c '{install}'",
-               "--customize-hook=chroot \"$1\" sh -c \"" + kernel.replace("$", "\\$")
-               .replace('"', '\\"') + "\"",
-               SUITES[0], str(unfinished), *[f"deb {archive[0]} {suite} main" for suite in SUITES]]
+               f"--customize-hook=chroot \"$1\" sh -c '{install}'", f"--customize-hook={hook}",
+               SUITES[0], str(unfinished),
+               *[f"deb {archive[0]} {suite} main"
+                 for suite in dict.fromkeys((*SUITES, *KERNELS.values()))]]
     log = unfinished.with_suffix(".log")
     status = run_patiently(command, log)
     if status is None:
@@ -130,6 +136,27 @@ def build(root: Path, archive: list[str]) -> None:
         raise VmError(f"making the tree failed ({reason}); see {log}")
     unpack_modules(unfinished)
     unfinished.rename(root)
+    hook.unlink()
+
+
+def kernels_hook() -> str:
+    """Called by mmdebstrap with the tree. A kernel is unpacked, not installed: nothing here boots
+    from a disk. Which package it is, the suite's linux-image-amd64 says by what it depends on. The
+    older one has its modules below /lib, which is a link in the tree and stays one."""
+    unpack = """
+chroot "$1" sh -euc '
+  cd /tmp
+  version=$(apt-cache madison linux-image-amd64 | grep -F " SUITE/main " | head -n 1 |
+    cut -d "|" -f 2 | tr -d " ")
+  package=$(apt-cache show "linux-image-amd64=$version" |
+    sed -n "s/^Depends: \\(linux-image-[^ ]*\\).*/\\1/p" | head -n 1)
+  apt-get -o Acquire::Check-Valid-Until=false download "$package"
+  dpkg-deb --fsys-tarfile linux-image-*.deb | tar -x -C / --keep-directory-symlink
+  rm linux-image-*.deb
+'
+"""
+    return "#!/bin/sh\nset -eu" + "".join(unpack.replace("SUITE", suite)
+                                          for suite in KERNELS.values())
 
 
 def run_patiently(command: list[str], log: Path, limit_s: float = BUILD_TIMEOUT_S,
@@ -161,14 +188,16 @@ def unpack_modules(root: Path) -> None:
         subprocess.run(["depmod", "-b", str(root), release.name], check=True)
 
 
-def tree() -> Tree:
+def tree(series: str = NEWEST_KERNEL) -> Tree:
     """The tree of this recipe, built first if there is none yet."""
+    if series not in KERNELS:
+        raise VmError(f"kernel '{series}'; accepted: {', '.join(KERNELS)}")
     recipe = Path(__file__).read_bytes()
     root = cache_folder() / ("trixie-" + hashlib.sha256(recipe).hexdigest()[:12])
     if not root.is_dir():
         print(f"vm: making a tree with QEMU and a kernel in {root} (once)", flush=True)
         build(root, mirrors())
-    result = Tree(root)
+    result = Tree(root, series)
     if (qemu_version(result.qemu) or (0, 0)) < OLDEST_QEMU:
         raise VmError(f"QEMU of {root} has no vfio-user-pci; {OLDEST_QEMU[0]}.{OLDEST_QEMU[1]} or "
                       "newer is needed")

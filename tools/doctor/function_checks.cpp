@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,14 @@ Finding room_finding(const pmd::Capabilities& caps) {
       what,  {},     fmt::format("a lease table of more than 2^{} slots will not fit", log_leases)};
 }
 
+Finding ordering_finding(const pmd::Capabilities& caps, std::optional<bool> of_function) {
+  const char* const of_dma = !of_function ? "unknown" : *of_function ? "on" : "off";
+  const bool is_offered = caps.relaxed_ordering_write + caps.relaxed_ordering_read != 0;
+  return {kArea, "ordering", Status::Ok,
+          fmt::format("relaxed ordering of DMA {} (PCI Express), of keys {}", of_dma,
+                      is_offered ? "offered and never asked for" : "not offered")};
+}
+
 Findings capability_findings(const pmd::Capabilities& caps) {
   return {port_type(caps), roce(caps), room_finding(caps)};
 }
@@ -107,6 +116,9 @@ Findings bring_up_findings(const Device& device) {
                    (*hca)->is_emulated() ? " (emulated)" : "", (*hca)->firmware_pages())}};
   for (Finding& finding : capability_findings((*hca)->context().caps))
     findings.push_back(std::move(finding));
+  findings.push_back(ordering_finding(
+      (*hca)->context().caps,
+      device.function == nullptr ? std::nullopt : device.function->relaxed_ordering()));
   const auto down = (*hca)->tear_down();
   findings.push_back(
       down ? Finding{kArea, "tear-down", Status::Ok, "taken down and reset"}

@@ -4,6 +4,7 @@
 // the capabilities that leases need, torn down and reset. Only for a function nobody else uses.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/device.hpp"
@@ -18,7 +19,13 @@ namespace portcullis::tools::doctor {
 /// room: how many leases there can be.
 [[nodiscard]] Finding room_finding(const pmd::Capabilities& caps);
 
-/// firmware, the capabilities, tear-down; ends with the first when the function does not come up.
+/// ordering: whether DMA may overtake DMA, by PCI Express (`of_function`) and by a key. No fault:
+/// no key of this driver asks for it.
+[[nodiscard]] Finding ordering_finding(const pmd::Capabilities& caps,
+                                       std::optional<bool> of_function);
+
+/// firmware, the capabilities, ordering, tear-down; ends with the first when the function does not
+/// come up.
 [[nodiscard]] Findings bring_up_findings(const Device& device);
 
 /// Starts the EAL (once in a process), with huge pages or without, and attaches `bdf`: open, and

@@ -144,9 +144,9 @@ Result<bool> print_policies(const ListCommand& command, const PolicyModel& model
   return run.all_refuted();
 }
 
-std::string provisos_text(const Classification& c) {
+std::string provisos_text(const std::vector<std::vector<Proviso>>& one_of) {
   std::string text;
-  for (const auto& provisos : c.one_of) {
+  for (const auto& provisos : one_of) {
     text += text.empty() ? " " : ", or ";
     for (std::size_t i = 0; i < provisos.size(); ++i)
       text += fmt::format("{}{}", i == 0 ? "" : " and ", name_of(provisos[i]));
@@ -154,9 +154,9 @@ std::string provisos_text(const Classification& c) {
   return text;
 }
 
-std::string conditions_text(const Classification& c) {
+std::string conditions_text(const std::vector<Requirement>& conditions) {
   std::string text;
-  for (const Requirement& condition : c.conditions) {
+  for (const Requirement& condition : conditions) {
     text +=
         fmt::format("{}{}", text.empty() ? "  takes for granted: " : ", ", name_of(condition.kind));
     for (const std::size_t request : condition.requests)
@@ -166,11 +166,18 @@ std::string conditions_text(const Classification& c) {
 }
 
 void print_advice(const OutstandingRequest& request, const Classification& c, const Streams& io) {
-  io.out << fmt::format("wr_id {} ({}, line {}): {}{}\n  {}{}\n{}", request.wr_id,
-                        name_of_request(request), request.line, name_of(c.advice), provisos_text(c),
-                        c.reason, c.lemma.empty() ? "" : fmt::format(" [{}]", c.lemma),
-                        conditions_text(c));
+  io.out << fmt::format(
+      "wr_id {} ({}, line {}): {}{}\n  {}{}\n{}", request.wr_id, name_of_request(request),
+      request.line, name_of(c.advice), provisos_text(c.one_of), c.reason,
+      c.lemma.empty() ? "" : fmt::format(" [{}]", c.lemma), conditions_text(c.conditions));
   if (c.trace) io.out << "  what a repost can do:\n" << trace_text(*c.machine, *c.trace);
+  const BufferAdvice& buffer = c.buffer;
+  if (buffer.answer == BufferAdvice::Answer::None) return;
+  io.out << fmt::format("  its buffer: {}{}\n  {}\n{}", name_of(buffer.answer),
+                        provisos_text(buffer.one_of), buffer.reason,
+                        conditions_text(buffer.conditions));
+  if (buffer.trace)
+    io.out << "  what a reuse of it can do:\n" << trace_text(*buffer.machine, *buffer.trace);
 }
 
 }  // namespace
@@ -332,12 +339,13 @@ int run_classify(const ListCommand& command, const Streams& io) {
   for (std::size_t i = 0; i < dump->size(); ++i) {
     const OutstandingRequest& request = (*dump)[i];
     const Classification& c = (*advice)[i];
-    if (c.trace) {
-      // By its place in the dump: nothing keeps two requests from having one wr_id.
-      const std::string name = fmt::format("request-{}-wr-{}", i, request.wr_id);
-      const auto drawn = draw(command, name, *c.machine, *c.trace);
-      if (!drawn) return refuse(io, drawn.error());
-    }
+    // By its place in the dump: nothing keeps two requests from having one wr_id.
+    const std::string name = fmt::format("request-{}-wr-{}", i, request.wr_id);
+    Result<void> drawn;
+    if (c.trace) drawn = draw(command, name, *c.machine, *c.trace);
+    if (drawn && c.buffer.trace)
+      drawn = draw(command, name + "-buffer", *c.buffer.machine, *c.buffer.trace);
+    if (!drawn) return refuse(io, drawn.error());
     if (command.search.is_json)
       json.push_back(to_json(request, c));
     else

@@ -78,7 +78,8 @@ struct BenchCommand {
   bool vs_spin = false;
   bool is_quick = false;  // the smallest size only
   bool is_json = false;
-  unsigned threads = 2;
+  unsigned rounds = 5;
+  std::string model;  // empty for all
 };
 
 /// What bench --vs-spin measures; by which rule says spin_bench.cpp.

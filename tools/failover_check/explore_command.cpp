@@ -35,6 +35,8 @@ const char* basis_text(Estimate::Basis basis) {
       return "if clients are independent";
     case Estimate::Basis::TwoClients:
       return "from one client and two";
+    case Estimate::Basis::Pairs:
+      return "from each client beside each state of the memory";
     case Estimate::Basis::AtLeast:
       return "a sample that was cut off says no more";
   }
@@ -84,15 +86,16 @@ Result<Machine> machine_of(const ExploreCommand& command) {
   return compile(std::move(scenario));
 }
 
+/// A run that its user gave a limit goes on until there: it is refused only what nobody asked for.
 Result<void> check_memory(const Machine& machine, const Estimate& estimate,
                           const ExploreOptions& options) {
   const auto limit = static_cast<double>(options.memory_limit_bytes);
   if (estimate.bytes <= limit) return {};
   return fail(
       Errc::OutOfResources,
-      fmt::format("model {} with {} clients needs {}, {} are accepted; "
-                  "fewer clients, ops or duplicates or --symmetry need less, and --set fingerprint "
-                  "where a state has more than 64 bits",
+      fmt::format("model {} with {} clients needs {}, {} are accepted; --memory-gb N runs until N "
+                  "are used; fewer clients, ops or duplicates or --symmetry need less, and --set "
+                  "fingerprint where a state has more than 64 bits",
                   machine.scenario.name, machine.scenario.clients, estimate_text(estimate),
                   amount(limit)));
 }
@@ -101,11 +104,16 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
                        const ExploreOptions& options, const Streams& io) {
   Outcome outcome;
   PORTCULLIS_TRY_ASSIGN(outcome.estimate, estimate(machine.scenario, options));
-  PORTCULLIS_TRY(check_memory(machine, outcome.estimate, options));
+  if (command.search.memory_gb == 0)
+    PORTCULLIS_TRY(check_memory(machine, outcome.estimate, options));
   if (!command.search.is_json)
     io.out << fmt::format("estimate: {}\n", estimate_text(outcome.estimate)) << std::flush;
   ExploreOptions informed = options;
   informed.expected_states = outcome.estimate.states;
+  if (outcome.estimate.bytes >
+      static_cast<double>(options.memory_limit_bytes))  // it will end there
+    informed.expected_states *=
+        static_cast<double>(options.memory_limit_bytes) / outcome.estimate.bytes;
   constexpr std::uint64_t kMostJudged = 5'000'000;
   PORTCULLIS_TRY_ASSIGN(outcome.judged,
                         judge_protocol(machine, informed, command.counts_only ? 0 : kMostJudged));
@@ -163,6 +171,9 @@ void print_text(const ExploreCommand& command, const Machine& machine, const Out
       verdict_of(command, outcome),
       e.ending == Ending::Violated ? fmt::format(" ({})", name_of(e.violation)) : "", e.states,
       e.transitions, e.depth);
+  if (e.ending == Ending::MemoryLimit)
+    io.out << fmt::format("  stopped where the memory ended; estimated were {}\n",
+                          estimate_text(outcome.estimate));
   constexpr double kWorthMeasuring = 10'000;
   if (states >= kWorthMeasuring)
     io.out << fmt::format(

@@ -65,7 +65,7 @@ void add_search(CLI::App& app, SearchOptions& search) {
   app.add_option("--threads", search.threads, "1 to 16")->capture_default_str();
   app.add_option("--seed", search.seed, "of the hash")->capture_default_str();
   app.add_option("--memory-gb", search.memory_gb,
-                 "refuse to start, or stop, beyond this; 0 is 0.9 of what is available")
+                 "stop beyond this; 0 is 0.9 of what is available, and refuses to start beyond it")
       ->capture_default_str();
 }
 
@@ -168,6 +168,17 @@ CLI::App* add_list(CLI::App& app, ListCommand& command, const char* name, const 
   return sub;
 }
 
+void add_bench(CLI::App& app, BenchCommand& bench) {
+  CLI::App* sub = app.add_subcommand(
+      "bench", "measure the explorer; needs spin and gcc, and some minutes of both cores");
+  sub->add_flag("--vs-spin", bench.vs_spin, "against SPIN on the same models")->required();
+  sub->add_flag("--quick", bench.is_quick, "the smallest model only");
+  sub->add_option("--model", bench.model, "one of the measured ones; all if left out");
+  sub->add_option("--rounds", bench.rounds, "1 to 99: medians of so many runs, taken in turns")
+      ->capture_default_str();
+  sub->add_flag("--json", bench.is_json, "a JSON array on standard output");
+}
+
 int act(int argc, char** argv) {
   CLI::App app{
       "Which RDMA operations may be posted again after a timeout, a fence or a NIC failure?\n"
@@ -212,12 +223,7 @@ int act(int argc, char** argv) {
                          "what no rule covers");
   classify_sub->footer(kAdviceFooter);
   const CLI::App* import_sub = add_import(app, import);
-  CLI::App* bench_sub = app.add_subcommand(
-      "bench", "measure the explorer; needs spin and gcc, and some minutes of both cores");
-  bench_sub->add_flag("--vs-spin", bench.vs_spin, "against SPIN on the same models")->required();
-  bench_sub->add_flag("--quick", bench.is_quick, "the smallest model only");
-  bench_sub->add_option("--threads", bench.threads, "1 to 16")->capture_default_str();
-  bench_sub->add_flag("--json", bench.is_json, "a JSON array on standard output");
+  add_bench(app, bench);
   const auto text = program::parse_arguments(app, {argv + 1, argv + argc});
   if (!text) return refuse(text.error().text);
   const Streams io{std::cout, std::cerr, stop_asked};

@@ -12,7 +12,6 @@
 #include <ostream>
 #include <regex>
 #include <sstream>
-#include <tuple>
 
 #include "failover/spin/promela.hpp"
 #include "tools/failover_check/commands.hpp"
@@ -41,11 +40,12 @@ Parameters bounds(unsigned clients, unsigned operations, unsigned duplicates) {
 /// than the square of one's; each with the first of these bounds that gives more than 10^5 states:
 /// 2 clients and 1 duplicate, 2 clients with 2 operations each, 3 clients. Then one model of
 /// independent clients at the first of them, for comparison. A test holds the list to the rule.
-std::vector<Size> sizes(bool is_quick) {
+std::vector<Size> sizes(const BenchCommand& bench) {
   std::vector<Size> all;
   for (const BenchModel& chosen : bench_models())
-    all.push_back({chosen.model, bounds(chosen.clients, chosen.operations, chosen.duplicates)});
-  if (is_quick) all.resize(1);
+    if (bench.model.empty() || bench.model == chosen.model)
+      all.push_back({chosen.model, bounds(chosen.clients, chosen.operations, chosen.duplicates)});
+  if (bench.is_quick && all.size() > 1) all.resize(1);
   return all;
 }
 
@@ -53,7 +53,7 @@ struct Build {
   const char* name;
   const char* flags;
   const char* arguments;  // of the verifier, beside the size of its table
-  bool is_exact;
+  unsigned cores;
 };
 
 // One process and one d_step a transition: there is no order to reduce (NOREDUCE), nothing to be
@@ -61,21 +61,25 @@ struct Build {
 // The builds for two cores reserve all of MEMLIM (in MB) as shared memory, and use what they need.
 constexpr const char* kCommonFlags =
     "-O2 -DSAFETY -DNOREDUCE -DNOFAIR -DNOBOUNDCHECK -DMEMLIM=8000";
-constexpr Build kBuilds[] = {{"dfs", "", " -m100000", true},
-                             {"dfs-collapse", "-DCOLLAPSE", " -m100000", true},
-                             {"bfs", "-DBFS", "", true},
-                             {"bfs-collapse", "-DBFS -DCOLLAPSE", "", true},
-                             {"dfs-2-cores", "-DNCORE=2", " -m100000", true},
-                             {"bfs-2-cores", "-DBFS_PAR", " -u2", true}};
+constexpr Build kBuilds[] = {{"dfs", "", " -m100000", 1},
+                             {"dfs-collapse", "-DCOLLAPSE", " -m100000", 1},
+                             {"bfs", "-DBFS", "", 1},
+                             {"bfs-collapse", "-DBFS -DCOLLAPSE", "", 1},
+                             {"dfs-2-cores", "-DNCORE=2", " -m100000", 2},
+                             {"bfs-2-cores", "-DBFS_PAR", " -u2", 2}};
 
+/// One program, run once in each round.
 struct Row {
   std::string name;
-  std::string command;
+  std::string command;   // as it is run
+  std::string built_by;  // SPIN's: the compiler's command
+  unsigned cores = 1;
   bool is_spin = false;
   bool is_exact = true;
   bool is_symmetric = false;
   std::uint64_t states = 0;
-  Finished run;
+  double seconds = 0, cpu_seconds = 0, megabytes = 0;  // medians
+  std::vector<Finished> runs;
 };
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -92,47 +96,32 @@ Result<Finished> run_checked(const std::string& command, const std::string& fold
                                         (finished.err + finished.out).substr(0, 200)));
 }
 
-std::string our_command(const std::string& program, unsigned threads, const Size& size,
-                        const std::string& extra) {
-  const Parameters& p = size.parameters;
-  return fmt::format(
-      "{} explore {} --counts-only --json --clients {} --ops {} --late {} --duplicates {} "
-      "--timeouts {} --threads {}{}",
-      program, size.model, p.clients, p.operations, p.limits.late, p.limits.duplicates,
-      p.limits.timeouts, threads, extra);
-}
-
-Result<std::vector<Row>> run_ours(const BenchCommand& bench, const Size& size,
-                                  const std::string& folder) {
+std::vector<Row> our_rows(const Size& size) {
   std::error_code error;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  std::vector<Row> rows;
-  for (const auto& [name, extra, is_exact, is_symmetric] :
-       std::vector<std::tuple<const char*, const char*, bool, bool>>{
-           {"ours exact", "", true, false},
-           {"ours fingerprint", " --set fingerprint", false, false},
-           {"ours exact, symmetry", " --symmetry", true, true}}) {
-    Row row{name, our_command(self, bench.threads, size, extra), false, is_exact, is_symmetric, 0,
-            {}};
-    PORTCULLIS_TRY_ASSIGN(row.run, run_checked(row.command, folder));
-    const auto object = nlohmann::json::parse(row.run.out, nullptr, false);
-    if (!object.is_object() || !object.contains("states"))
-      return fail(Errc::System, fmt::format("'{}' printed no JSON object", row.command));
-    row.states = object["states"].get<std::uint64_t>();
-    rows.push_back(std::move(row));
-  }
+  const Parameters& p = size.parameters;
+  const std::string command = fmt::format(
+      "{} explore {} --counts-only --json --clients {} --ops {} --late {} --duplicates {} "
+      "--timeouts {} --threads ",
+      self, size.model, p.clients, p.operations, p.limits.late, p.limits.duplicates,
+      p.limits.timeouts);
+  std::vector<Row> rows(4);
+  const auto tell = [&](Row& row, const char* name, const char* rest) {
+    row.name = name;
+    row.command = command + rest;
+  };
+  tell(rows[0], "ours", "1");
+  tell(rows[1], "ours, 2 threads", "2");
+  rows[1].cores = 2;
+  tell(rows[2], "ours, fingerprints", "1 --set fingerprint");
+  rows[2].is_exact = false;
+  tell(rows[3], "ours, symmetry", "1 --symmetry");
+  rows[3].is_symmetric = true;
   return rows;
 }
 
-std::uint64_t stored_states(const std::string& text) {
-  static const std::regex pattern(R"(([0-9.e+]+) states, stored)");
-  std::smatch match;
-  if (!std::regex_search(text, match, pattern)) return 0;
-  return static_cast<std::uint64_t>(std::llround(std::stod(match[1])));
-}
-
-Result<std::vector<Row>> run_spin(const Size& size, std::uint64_t states,
-                                  const std::string& folder) {
+Result<std::vector<Row>> spin_rows(const Size& size, std::uint64_t states,
+                                   const std::string& folder) {
   PORTCULLIS_TRY_ASSIGN(Scenario scenario, make_model(size.model, size.parameters));
   PORTCULLIS_TRY_ASSIGN(const Machine machine, compile(std::move(scenario)));
   PORTCULLIS_TRY_ASSIGN(const std::string text, promela(machine));
@@ -142,27 +131,59 @@ Result<std::vector<Row>> run_spin(const Size& size, std::uint64_t states,
   const auto slots = static_cast<unsigned>(std::ceil(std::log2(static_cast<double>(states))));
   std::vector<Row> rows;
   for (const Build& build : kBuilds) {
-    PORTCULLIS_TRY(
-        run_checked(fmt::format("gcc {} {} -o pan pan.c", kCommonFlags, build.flags), folder));
     Row row;
     row.name = fmt::format("spin {}", build.name);
-    const std::string run = fmt::format("./pan -w{}{}", slots, build.arguments);
-    row.command = fmt::format("gcc {} {}; {}", kCommonFlags, build.flags, run);
+    row.built_by = fmt::format("gcc {} {} -o {} pan.c", kCommonFlags, build.flags, build.name);
+    row.command = fmt::format("./{} -w{}{}", build.name, slots, build.arguments);
+    row.cores = build.cores;
     row.is_spin = true;
-    row.is_exact = build.is_exact;
-    PORTCULLIS_TRY_ASSIGN(row.run, run_checked(run, folder));
-    row.states = stored_states(row.run.out);
+    PORTCULLIS_TRY(run_checked(row.built_by, folder));
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-/// By elapsed time: some builds use two cores, as we do. There are always several.
-const Row& fastest_exact_spin(const std::vector<Row>& rows) {
-  const auto seconds = [](const Row& row) {
-    return row.is_spin && row.is_exact ? row.run.seconds : std::numeric_limits<double>::infinity();
-  };
-  return *std::ranges::min_element(rows, {}, seconds);
+std::uint64_t spin_states(const std::string& text) {
+  static const std::regex pattern(R"(([0-9.e+]+) states, stored)");
+  std::smatch match;
+  if (!std::regex_search(text, match, pattern)) return 0;
+  return static_cast<std::uint64_t>(std::llround(std::stod(match[1])));
+}
+
+Result<void> run_row(Row& row, const std::string& folder) {
+  PORTCULLIS_TRY_ASSIGN(Finished run, run_checked(row.command, folder));
+  if (row.is_spin) {
+    row.states = spin_states(run.out);
+  } else {
+    const auto object = nlohmann::json::parse(run.out, nullptr, false);
+    if (!object.is_object() || !object.contains("states"))
+      return fail(Errc::System, fmt::format("'{}' printed no JSON object", row.command));
+    row.states = object["states"].get<std::uint64_t>();
+  }
+  row.runs.push_back(std::move(run));
+  return {};
+}
+
+double median(const std::vector<Finished>& runs, double Finished::*member) {
+  std::vector<double> values;
+  for (const Finished& run : runs) values.push_back(run.*member);
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// The least of what the exact builds of SPIN for so many cores took.
+double least_of_spin(const std::vector<Row>& rows, unsigned cores, double Row::*member) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Row& row : rows)
+    if (row.is_spin && row.cores == cores) least = std::min(least, row.*member);
+  return least;
+}
+/// The build for so many cores that took the least processor time.
+const Row& cheapest_spin(const std::vector<Row>& rows, unsigned cores) {
+  const double least = least_of_spin(rows, cores, &Row::cpu_seconds);
+  return *std::find_if(rows.begin(), rows.end(), [&](const Row& row) {
+    return row.is_spin && row.cores == cores && row.cpu_seconds == least;
+  });
 }
 
 bool counts_agree(const std::vector<Row>& rows) {
@@ -186,57 +207,82 @@ std::string clients_text(const Size& size, const Measured& measured) {
   return fmt::format("independent ({}^{})", measured.of_one_client, clients);
 }
 
+struct Ratios {
+  double time, cpu, memory_of_cheapest, memory_of_least;
+};
+/// Of a row and what SPIN takes at least with as many cores.
+Ratios ratios_of(const Row& row, const std::vector<Row>& rows) {
+  return {row.seconds / least_of_spin(rows, row.cores, &Row::seconds),
+          row.cpu_seconds / least_of_spin(rows, row.cores, &Row::cpu_seconds),
+          row.megabytes / cheapest_spin(rows, row.cores).megabytes,
+          row.megabytes / least_of_spin(rows, row.cores, &Row::megabytes)};
+}
+
 void print_rows(const Size& size, const Measured& measured, const Streams& io) {
   const std::vector<Row>& rows = measured.rows;
-  const Row& spin = fastest_exact_spin(rows);
   const Parameters& p = size.parameters;
   io.out << fmt::format(
       "{} (clients {}, ops {}, late {}, duplicates {}): {} states, counts of the exact runs {}; "
       "clients {}\n"
-      "  {:<22} {:>10} {:>8} {:>8} {:>8} {:>7}   {:>6} {:>6} {:>6}\n",
+      "  {:<20} {:>5} {:>10} {:>7} {:>7} {:>8}   {:>6} {:>6} {:>6} {:>6}\n",
       size.model, p.clients, p.operations, p.limits.late, p.limits.duplicates, rows[0].states,
-      counts_agree(rows) ? "agree" : "DIFFER", clients_text(size, measured), "", "states", "s",
-      "cpu s", "MB", "B/state", "time/", "cpu/", "mem/");
-  for (const Row& row : rows)
+      counts_agree(rows) ? "agree" : "DIFFER", clients_text(size, measured), "", "cores", "states",
+      "s", "cpu s", "MB", "time/", "cpu/", "mem/", "least/");
+  for (const Row& row : rows) {
+    const Ratios of = ratios_of(row, rows);
     io.out << fmt::format(
-        "  {:<22} {:>10} {:>8.2f} {:>8.2f} {:>8.1f} {:>7.1f}   {:>6.3f} {:>6.3f} {:>6.3f}{}\n",
-        row.name, row.states, row.run.seconds, row.run.cpu_seconds, row.run.megabytes,
-        row.run.megabytes * 1e6 / static_cast<double>(row.states),
-        row.run.seconds / spin.run.seconds, row.run.cpu_seconds / spin.run.cpu_seconds,
-        row.run.megabytes / spin.run.megabytes, &row == &spin ? "  <- compared with" : "");
+        "  {:<20} {:>5} {:>10} {:>7.2f} {:>7.2f} {:>8.1f}   {:>6.3f} {:>6.3f} {:>6.3f} {:>6.3f}\n",
+        row.name, row.cores, row.states, row.seconds, row.cpu_seconds, row.megabytes, of.time,
+        of.cpu, of.memory_of_cheapest, of.memory_of_least);
+  }
   io.out << std::flush;
 }
 
 nlohmann::ordered_json to_json(const Size& size, const Measured& measured) {
   const std::vector<Row>& rows = measured.rows;
-  const Row& spin = fastest_exact_spin(rows);
   auto runs = nlohmann::ordered_json::array();
-  for (const Row& row : rows)
+  for (const Row& row : rows) {
+    const Ratios of = ratios_of(row, rows);
     runs.push_back({{"name", row.name},
                     {"command", row.command},
+                    {"built_by", row.built_by},
+                    {"cores", row.cores},
                     {"states", row.states},
-                    {"seconds", row.run.seconds},
-                    {"cpu_seconds", row.run.cpu_seconds},
-                    {"megabytes", row.run.megabytes},
-                    {"time_ratio", row.run.seconds / spin.run.seconds},
-                    {"memory_ratio", row.run.megabytes / spin.run.megabytes}});
+                    {"seconds", row.seconds},
+                    {"cpu_seconds", row.cpu_seconds},
+                    {"megabytes", row.megabytes},
+                    {"time_ratio", of.time},
+                    {"cpu_ratio", of.cpu},
+                    {"memory_ratio_of_cheapest", of.memory_of_cheapest},
+                    {"memory_ratio_of_least", of.memory_of_least}});
+  }
   return {{"model", size.model},
           {"clients", size.parameters.clients},
           {"ops", size.parameters.operations},
           {"duplicates", size.parameters.limits.duplicates},
+          {"rounds", rows[0].runs.size()},
           {"states", rows[0].states},
           {"counts_agree", counts_agree(rows)},
           {"clients_are", clients_text(size, measured)},
-          {"compared_with", spin.name},
           {"runs", runs}};
 }
 
 Result<Measured> measure(const BenchCommand& bench, const Size& size, const ScratchFolder& folder) {
   Measured measured;
-  PORTCULLIS_TRY_ASSIGN(measured.rows, run_ours(bench, size, folder.path()));
+  measured.rows = our_rows(size);
+  PORTCULLIS_TRY(run_row(measured.rows[0], folder.path()));
+  measured.rows[0].runs.clear();  // that one only said how large SPIN's tables should be
   PORTCULLIS_TRY_ASSIGN(std::vector<Row> spin,
-                        run_spin(size, measured.rows[0].states, folder.path()));
+                        spin_rows(size, measured.rows[0].states, folder.path()));
   for (Row& row : spin) measured.rows.push_back(std::move(row));
+  // In turns: what else the machine does then weighs on all of them.
+  for (unsigned round = 0; round < bench.rounds; ++round)
+    for (Row& row : measured.rows) PORTCULLIS_TRY(run_row(row, folder.path()));
+  for (Row& row : measured.rows) {
+    row.seconds = median(row.runs, &Finished::seconds);
+    row.cpu_seconds = median(row.runs, &Finished::cpu_seconds);
+    row.megabytes = median(row.runs, &Finished::megabytes);
+  }
   Parameters alone = size.parameters;
   alone.clients = 1;
   PORTCULLIS_TRY_ASSIGN(Scenario scenario, make_model(size.model, alone));
@@ -256,15 +302,38 @@ const std::vector<BenchModel>& bench_models() {
   return models;
 }
 
+namespace {
+
+std::string names_of_models() {
+  std::string names;
+  for (const BenchModel& model : bench_models())
+    names += (names.empty() ? "" : ", ") + std::string(model.model);
+  return names;
+}
+
+}  // namespace
+
 int run_bench(const BenchCommand& bench, const Streams& io) {
+  const std::vector<Size> chosen = sizes(bench);
+  if (chosen.empty() || bench.rounds < 1 || bench.rounds > 99)
+    return refuse(io,
+                  Error{Errc::InvalidArgument,
+                        fmt::format("bench of model '{}' in {} rounds, accepted are {} and 1 to "
+                                    "99 rounds",
+                                    bench.model, bench.rounds, names_of_models())});
   const auto folder = ScratchFolder::create();
   if (!folder) return refuse(io, folder.error());
   auto json = nlohmann::ordered_json::array();
   bool agrees = true;
-  if (!bench.is_json) io.out << fmt::format("spin builds: gcc {}, and\n", kCommonFlags);
+  if (!bench.is_json)
+    io.out << fmt::format(
+        "medians of {} rounds, in each of which every program runs once; ratios to the least that "
+        "SPIN takes with as many cores,\nmem/ to the build of least processor time\n"
+        "spin builds: gcc {}, and\n",
+        bench.rounds, kCommonFlags);
   for (const Build& build : kBuilds)
     if (!bench.is_json) io.out << fmt::format("  {:<18} {}\n", build.name, build.flags);
-  for (const Size& size : sizes(bench.is_quick)) {
+  for (const Size& size : chosen) {
     if (io.stop) return kExitStopped;
     const auto measured = measure(bench, size, *folder);
     if (!measured && io.stop) return kExitStopped;

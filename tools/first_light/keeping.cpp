@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "light/replay.hpp"
 #include "program/log_line.hpp"
 #include "tools/fence_audit/report.hpp"
 #include "tools/first_light/report.hpp"
@@ -23,6 +24,7 @@ constexpr std::string_view kReadme =
     "\n"
     "  first-light show FILE.tar.zst      the conclusions once more, computed from facts.json\n"
     "  first-light diff A.tar.zst B.tar.zst\n"
+    "  first-light model,profile=FILE.tar.zst   a model that answers as the device did\n"
     "\n"
     "facts.json is what was found, with the units in the names of its members. commands.trace is\n"
     "a recording of commands in the format of docs/trace-format.md; bytes that would name the\n"
@@ -35,6 +37,8 @@ struct Described {
 constexpr std::array kDescribed{
     Described{"README.txt", "how to read this"},
     Described{"facts.json", "what was found"},
+    Described{"capabilities.txt", "what the device said it can do, by the kernel's names"},
+    Described{"profile.json", "the device as the model can be told to be"},
     Described{"conclusions.txt", "each hypothesis and its answer, as printed"},
     Described{"figures.txt", "times and counts, as printed"},
     Described{"commands.trace", "commands as recorded"},
@@ -61,6 +65,7 @@ std::string without_addresses(std::string_view text) {
 
 void Keeping::add(const trace::TraceCommand& command) {
   ++commands_;
+  profile_.add(command);
   if (recorded_ >= kMostRecorded) {
     if (is_ok(command) || refused_recorded_ >= kMostRefusedRecorded) return;
     ++refused_recorded_;
@@ -81,7 +86,7 @@ void Keeping::add_line(std::string_view line) {
   log_ += text + "\n";
 }
 
-std::string Keeping::manifest(const light::Bundle& bundle, const light::Facts& facts) const {
+std::string Keeping::manifest(const trace::Bundle& bundle, const light::Facts& facts) const {
   nlohmann::ordered_json json{
       {"format", "portcullis-first-light"},
       {"version", light::kFactsVersion},
@@ -96,19 +101,22 @@ std::string Keeping::manifest(const light::Bundle& bundle, const light::Facts& f
       {"commands_recorded", recorded_},
   };
   for (const Described& each : kDescribed)
-    if (const light::BundleFile* const file = bundle.find(each.name))
+    if (const trace::BundleFile* const file = bundle.find(each.name))
       json["files"].push_back(
           {{"name", each.name}, {"bytes", file->text.size()}, {"what", each.what}});
   return json.dump(2) + "\n";
 }
 
-light::Bundle Keeping::bundle(const light::Facts& facts) const {
+trace::Bundle Keeping::bundle(const light::Facts& facts) const {
   const std::string source = fmt::format("first-light, {}", facts.device.kind);
   std::string said = light::to_json(facts);
-  light::Bundle bundle;
+  const trace::DeviceProfile profile = light::profile_of(facts, profile_);
+  trace::Bundle bundle;
   bundle.files = {
       {"README.txt", std::string(kReadme)},
       {"facts.json", keeps_identities_ ? std::move(said) : without_addresses(said)},
+      {"capabilities.txt", capabilities_text(profile)},
+      {"profile.json", trace::to_json(profile)},
       {"conclusions.txt", device_line(facts.device) + "\n" + conclusions_text(facts)},
       {"figures.txt", figures_text(facts)},
       {"commands.trace", trace::trace_header(source) + trace_},

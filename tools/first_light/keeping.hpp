@@ -9,10 +9,11 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "light/bundle.hpp"
 #include "light/facts.hpp"
 #include "proof/audit.hpp"
+#include "trace/bundle.hpp"
 #include "trace/command_text.hpp"
+#include "trace/profile_builder.hpp"
 
 namespace portcullis::tools::first_light {
 
@@ -30,12 +31,13 @@ class Keeping {
   /// A line of the driver's, once.
   void add_line(std::string_view line);
 
-  [[nodiscard]] light::Bundle bundle(const light::Facts& facts) const;
+  [[nodiscard]] trace::Bundle bundle(const light::Facts& facts) const;
 
  private:
-  [[nodiscard]] std::string manifest(const light::Bundle& bundle, const light::Facts& facts) const;
+  [[nodiscard]] std::string manifest(const trace::Bundle& bundle, const light::Facts& facts) const;
 
   bool keeps_identities_;
+  trace::ProfileBuilder profile_;
   std::uint64_t commands_ = 0;
   std::uint64_t recorded_ = 0;
   std::uint64_t refused_recorded_ = 0;

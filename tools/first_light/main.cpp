@@ -6,10 +6,11 @@
 
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "attach/open_device.hpp"
-#include "light/bundle.hpp"
 #include "light/compare.hpp"
 #include "light/steps.hpp"
 #include "pmd/eal.hpp"
@@ -18,10 +19,12 @@
 #include "program/output_file.hpp"
 #include "program/signals.hpp"
 #include "program/standard_streams.hpp"
+#include "tools/first_light/at_command.hpp"
 #include "tools/first_light/keeping.hpp"
 #include "tools/first_light/options.hpp"
 #include "tools/first_light/page.hpp"
 #include "tools/first_light/report.hpp"
+#include "trace/bundle.hpp"
 
 namespace {
 
@@ -42,17 +45,42 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-/// The bundle is written whatever else cannot be, and what was found has been printed by then.
-Result<void> write_files(const Options& options, const light::Facts& facts,
-                         const Keeping& keeping) {
+/// How many bytes.
+Result<std::size_t> write_bundle(const std::string& path, const light::Facts& facts,
+                                 const Keeping& keeping) {
+  PORTCULLIS_TRY_ASSIGN(const std::string bytes, trace::pack(keeping.bundle(facts)));
+  PORTCULLIS_TRY(program::write_output(path, bytes));
+  return bytes.size();
+}
+
+/// Each is tried, whatever becomes of the other; what was found has been printed by then. False: an
+/// error was told for one.
+bool write_files(const Options& options, const light::Facts& facts, const Keeping& keeping) {
+  std::string wrong;
   if (!options.bundle.empty()) {
-    PORTCULLIS_TRY_ASSIGN(const std::string bytes, light::pack(keeping.bundle(facts)));
-    PORTCULLIS_TRY(program::write_output(options.bundle, bytes));
-    print(fmt::format("bundle: {} ({} bytes{})\n", options.bundle, bytes.size(),
-                      options.keeps_identities ? ", with MACs, GIDs and keys" : ""));
+    const auto bytes = write_bundle(options.bundle, facts, keeping);
+    if (bytes)
+      print(fmt::format("bundle: {} ({} bytes{})\n", options.bundle, *bytes,
+                        options.keeps_identities ? ", with MACs, GIDs and keys" : ""));
+    else
+      wrong += fmt::format("first-light: {}\n", bytes.error().text);
   }
-  if (!options.html.empty()) PORTCULLIS_TRY(program::write_output(options.html, page_of(facts)));
-  return {};
+  if (!options.html.empty())
+    if (const auto page = program::write_output(options.html, page_of(facts)); !page)
+      wrong += fmt::format("first-light: {}\n", page.error().text);
+  fmt::print(stderr, "{}", wrong);
+  return wrong.empty();
+}
+
+/// Before each step, so that a run that is killed leaves what it found and where it ended. Nothing
+/// is said of a disk that is full now: the last time tells. A pipe takes one bundle, the last.
+void keep_so_far(const std::string& path, const light::Facts& facts, const Keeping& keeping) {
+  std::error_code unknown;
+  const auto type = std::filesystem::symlink_status(path, unknown).type();
+  if (path.empty() || (type != std::filesystem::file_type::not_found &&
+                       type != std::filesystem::file_type::regular))
+    return;
+  static_cast<void>(write_bundle(path, facts, keeping));
 }
 
 Result<int> run(Options& options) {
@@ -65,26 +93,33 @@ Result<int> run(Options& options) {
     keeping.add_line(line);
     to_user(line);
   };
-  options.run.on_command = [&](const auto& command) { keeping.add(command); };
+  std::string step_at_work;
+  options.run.on_command = [&, at_command = at_command()](const auto& command) {
+    if (at_command) at_command(step_at_work);
+    keeping.add(command);
+  };
   options.run.on_fence = [&](const auto& plan, const auto& fence) { keeping.add(plan, fence); };
+  options.run.on_facts = [&](const auto& facts) { keep_so_far(options.bundle, facts, keeping); };
   options.run.is_stopped = [] { return stop_asked.load(); };
-  options.run.on_step = [](const light::StepFact& step) {
+  options.run.on_step = [&step_at_work](const light::StepFact& step) {
+    step_at_work = step.name;
     if (step.state != "running") print(step_line(step));
   };
   print(fmt::format("first light on {}{}\n\n", options.device,
                     options.run.device.is_emulated() ? ", emulated, not a card" : ""));
   const light::Facts facts = light::run(options.run);
   print("\n" + device_line(facts.device) + "\n\n" + conclusions_text(facts));
-  PORTCULLIS_TRY(write_files(options, facts, keeping));
+  if (!write_files(options, facts, keeping))
+    return status_of(facts) == kExitRefuted ? kExitRefuted : kExitNothing;
   if (stop_asked) return program::kInterruptedStatus;
   return status_of(facts);
 }
 
 Result<light::Facts> facts_of(const std::string& path) {
   PORTCULLIS_TRY_ASSIGN(const std::string bytes,
-                        program::read_input(path, light::kMostBundleBytes));
-  PORTCULLIS_TRY_ASSIGN(const light::Bundle bundle, light::unpack(bytes, path));
-  const light::BundleFile* const facts = bundle.find("facts.json");
+                        program::read_input(path, trace::kMostBundleBytes));
+  PORTCULLIS_TRY_ASSIGN(const trace::Bundle bundle, trace::unpack(bytes, path));
+  const trace::BundleFile* const facts = bundle.find("facts.json");
   if (facts == nullptr)
     return fail(Errc::Malformed, path + ": no bundle of first-light: facts.json is missing");
   return light::facts_from_json(facts->text, path + ": facts.json");

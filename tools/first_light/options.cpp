@@ -31,9 +31,10 @@ EXAMPLES
 The steps entries and probes stop the packets of the whole function while they run: on a card of
 your own let nobody else use it. They are left out where its kernel driver keeps the card. Each step
 opens the device and leaves it reset; docs/first-light.md says what each does.
-EXIT STATUS  0 every step was done and no promise is refuted, 1 nothing could be run, 2 a promise
-that a fence rests on is refuted, 3 a step failed or was not run. show: as the run; diff: 0 the
-same, 3 not the same. A model is emulated: what holds there says nothing of a card.)";
+EXIT STATUS  0 every step was done and no promise is refuted, 1 nothing could be run or a file not
+written, 2 a promise that a fence rests on is refuted, 3 a step failed or was not run. show: as the
+run; diff: 0 the same, 3 not the same. A model is emulated: what holds there says nothing of a
+card.)";
 
 std::string check_steps(const std::string& text) {
   const auto steps = light::parse_steps(text);
@@ -68,7 +69,7 @@ void add_run_options(CLI::App& app, Options& options, Words& words) {
                      kDefaultDevice + ")");
   app.add_option("--bundle", options.bundle,
                  "what was found, recorded and said, as one .tar.zst to send back;\n"
-                 "no MAC, GID or key is in it")
+                 "no MAC, GID or key is in it; written behind each step")
       ->type_name("FILE");
   app.add_flag("--keep-identities", options.keeps_identities,
                "record commands whole: MACs, GIDs and keys stay in the bundle");

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/svg_parts.hpp"
+#include "light/command_times.hpp"
 #include "light/conclusions.hpp"
+#include "light/replay.hpp"
 #include "tools/first_light/report.hpp"
 
 namespace portcullis::tools::first_light {
@@ -18,7 +20,8 @@ namespace {
 constexpr std::string_view kStyle =
     "body{font:15px sans-serif;max-width:1040px;margin:2em auto;padding:0 1em;color:#111}"
     "table{border-collapse:collapse;margin:.5em 0;width:100%}"
-    "td,th{padding:.3em .7em;border-bottom:1px solid #ccc;text-align:left;vertical-align:top}"
+    "td,th{padding:.3em .7em;border-bottom:1px solid #ccc;text-align:left;vertical-align:top;"
+    "overflow-wrap:anywhere}"
     "pre{overflow-x:auto;font-size:13px}svg{max-width:100%;height:auto}"
     ".confirmed{color:#0a6b2d}.refuted{color:#a40000;font-weight:bold}.undecided{color:#8a5a00}"
     ".why{color:#555;font-size:14px}";
@@ -54,7 +57,7 @@ std::string commands_svg(const std::vector<light::CommandFact>& all) {
   std::vector<const light::CommandFact*> shown;
   double most = 10;
   for (const light::CommandFact& each : all)
-    if (each.answered != 0) {
+    if (each.answered != 0 && light::is_timed(each.command)) {
       shown.push_back(&each);
       most = std::max(most, static_cast<double>(each.most_ns));
     }
@@ -92,10 +95,14 @@ std::string commands_svg(const std::vector<light::CommandFact>& all) {
 
 std::string page_of(const light::Facts& facts) {
   std::string page = fmt::format(
-      "<!doctype html><html lang=en><meta charset=utf-8><title>first light</title>"
+      "<!doctype html><html lang=en><meta charset=utf-8>"
+      "<meta name=viewport content=\"width=device-width,initial-scale=1\"><title>first "
+      "light</title>"
       "<style>{}</style>\n<h1>First light</h1>\n<p>{}</p>\n",
       kStyle, svg::escape(device_line(facts.device)));
   page += "<h2>Conclusions</h2>\n" + conclusions_table(facts);
+  for (const std::string& each : light::assumed_by_model(facts))
+    page += "<p>Assumed: " + svg::escape(each) + ".</p>\n";
   page += "<h2>Steps</h2>\n" + steps_table(facts);
   if (!facts.commands.empty())
     page +=

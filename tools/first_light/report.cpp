@@ -7,6 +7,12 @@
 #include <array>
 
 #include "base/clock.hpp"
+#include "light/command_times.hpp"
+#include "light/replay.hpp"
+#include "prm/command_fields.hpp"
+#include "prm/enums.hpp"
+#include "prm/hca_commands.hpp"
+#include "prm/view.hpp"
 
 namespace portcullis::tools::first_light {
 namespace {
@@ -26,12 +32,20 @@ std::size_t count(const std::vector<Conclusion>& all, Answer answer) {
 }
 
 std::string commands_text(const light::Facts& facts) {
+  const auto shown = [](const light::CommandFact& each, std::uint64_t ns) {
+    return light::is_timed(each.command) ? time_text(ns) : "-";
+  };
   std::string text = fmt::format("\n{:<32}{:>9}{:>9}{:>12}{:>12}{:>12}\n", "command", "answered",
                                  "refused", "median", "p99", "most");
   for (const light::CommandFact& each : facts.commands)
-    text += fmt::format("{:<32}{:>9}{:>9}{:>12}{:>12}{:>12}\n", each.command, each.answered,
-                        each.refused + each.unanswered, time_text(each.median_ns),
-                        each.p99_ns == 0 ? "-" : time_text(each.p99_ns), time_text(each.most_ns));
+    text +=
+        fmt::format("{:<32}{:>9}{:>9}{:>12}{:>12}{:>12}\n", each.command, each.answered,
+                    each.refused + each.unanswered, shown(each, each.median_ns),
+                    each.p99_ns == 0 ? "-" : shown(each, each.p99_ns), shown(each, each.most_ns));
+  if (!std::ranges::all_of(facts.commands, light::is_timed, &light::CommandFact::command))
+    text +=
+        "MANAGE_PAGES: nobody waits for its answer; it is read when the driver looks next, so no "
+        "time of the\ndevice's is known\n";
   return text;
 }
 
@@ -44,6 +58,14 @@ std::string plans_text(const light::Facts& facts) {
     text += fmt::format("{:<14}{:>8}{:>11}{:>12}{:>12}{:>8}{:>14}{:>13}\n", each.plan, each.revokes,
                         each.torn_down, time_text(each.median_ns), time_text(each.most_ns),
                         each.status, time_text(each.client_median_ns), each.served_late);
+  return text;
+}
+
+std::string reach_text(const light::Facts& facts) {
+  if (facts.reach.empty()) return {};
+  std::string text = fmt::format("\n{:<34}{}\n", "to itself", "a WRITE met");
+  for (const light::ReachFact& each : facts.reach)
+    text += fmt::format("{:<34}{}\n", each.way, each.met);
   return text;
 }
 
@@ -60,6 +82,13 @@ std::string entries_text(const light::Facts& facts) {
   return text;
 }
 
+std::string end_text(const light::EndFact& end) {
+  if (end.registers.empty()) return {};
+  std::string text = "\nhealth buffer at the end: " + end.health + "\n";
+  for (const std::string& each : end.registers) text += "  " + each + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string device_line(const light::DeviceFact& device) {
@@ -67,7 +96,13 @@ std::string device_line(const light::DeviceFact& device) {
   return fmt::format("{}{}, firmware {}, board {}, {}, link {}", device.kind,
                      device.is_emulated ? " (emulated, not a card)" : "", device.firmware,
                      device.board, device.is_ethernet ? "Ethernet" : "InfiniBand",
-                     device.link_up ? "up" : "down");
+                     device.link_up ? "up" : "down") +
+         (device.relaxed_ordering.empty()
+              ? ""
+              : fmt::format(
+                    "; relaxed ordering of DMA {} (PCI Express), of keys {}",
+                    device.relaxed_ordering,
+                    device.keys_may_be_relaxed ? "offered and never asked for" : "not offered"));
 }
 
 std::string step_line(const light::StepFact& step) {
@@ -87,13 +122,32 @@ std::string conclusions_text(const light::Facts& facts) {
                       count(all, Answer::Confirmed), count(all, Answer::Refuted),
                       count(all, Answer::Undecided), count(all, Answer::NotRun));
   text += facts.device.is_emulated ? "; emulated: nothing of this is about a card\n" : "\n";
+  for (const std::string& each : light::assumed_by_model(facts)) text += "assumed: " + each + "\n";
   if (light::breaks_a_promise(all))
     text += "A PROMISE THAT A FENCE RESTS ON IS REFUTED: do not lease memory on this device\n";
   return text;
 }
 
+std::string capabilities_text(const trace::DeviceProfile& profile) {
+  std::string text;
+  for (const trace::CapabilityPage& each : profile.capabilities) {
+    prm::Buffer<prm::query_hca_cap_in> in;
+    in.put<"opcode">(prm::Opcode::QUERY_HCA_CAP).put<"op_mod">(each.op_mod);
+    prm::Buffer<prm::query_hca_cap_out> out;
+    std::ranges::copy(each.page, out.bytes<"capability">().begin());
+    text += fmt::format(
+        "{}QUERY_HCA_CAP op_mod {:#x}, what {}\n", text.empty() ? "" : "\n", each.op_mod,
+        (each.op_mod & 1) == prm::number(prm::CapMode::GET_CUR) ? "is in force"
+                                                                : "can be set at most");
+    for (const auto& field : prm::output_fields(in.all(), out.all(), prm::Detail::Full))
+      text += fmt::format("  {} {}\n", field.name, field.value);
+  }
+  return text;
+}
+
 std::string figures_text(const light::Facts& facts) {
-  return plans_text(facts) + entries_text(facts) + commands_text(facts);
+  return reach_text(facts) + plans_text(facts) + entries_text(facts) + commands_text(facts) +
+         end_text(facts.end);
 }
 
 int status_of(const light::Facts& facts) {

@@ -9,6 +9,7 @@
 #include "light/compare.hpp"
 #include "light/conclusions.hpp"
 #include "light/facts.hpp"
+#include "trace/device_profile.hpp"
 
 namespace portcullis::tools::first_light {
 
@@ -22,6 +23,8 @@ inline constexpr int kExitNotWhole = 3;
 /// "loopback    done      0.3 s", and its reason below where it was not done.
 [[nodiscard]] std::string step_line(const light::StepFact& step);
 [[nodiscard]] std::string conclusions_text(const light::Facts& facts);
+/// Each field of each capability page that is not zero; a page that no layout names as dwords.
+[[nodiscard]] std::string capabilities_text(const trace::DeviceProfile& profile);
 [[nodiscard]] std::string figures_text(const light::Facts& facts);
 /// Of a run, and of a bundle of it.
 [[nodiscard]] int status_of(const light::Facts& facts);

@@ -22,6 +22,7 @@ inline constexpr int kEndedByOthers = 1;
 inline constexpr int kFenced = 3;
 inline constexpr int kNotFound = 4;
 inline constexpr int kNotCertain = 5;
+inline constexpr int kExpired = 6;
 
 /// The exit status; an error is one more: it could not be asked, or was refused.
 [[nodiscard]] Result<int> run(const Options& options, const World& world);

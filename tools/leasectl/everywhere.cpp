@@ -25,6 +25,8 @@ const char* name_of(Standing standing) noexcept {
       return "TornDown";
     case Standing::Fenced:
       return "Fenced";
+    case Standing::Expired:
+      return "Expired";
     case Standing::Unreachable:
       break;
   }
@@ -54,6 +56,11 @@ std::string whole_of(const Revocation& revocation) {
         "{}: not certain; {} of {} nodes are Unreachable, and may hold what they "
         "held",
         who, unknown, revocation.nodes().size());
+  if (const std::size_t expired = count(revocation, Standing::Expired); expired != 0)
+    return fmt::format(
+        "{}: nothing is held; {} of {} nodes are Expired, by what they had promised: how their "
+        "leases ended is not known",
+        who, expired, revocation.nodes().size());
   if (const std::size_t fenced = count(revocation, Standing::Fenced); fenced != 0)
     return fmt::format(
         "{}: nothing is held; slots stay Fenced on {} of {} nodes, see leasectl "
@@ -81,6 +88,7 @@ Result<Revocation> raise(const Options& options, const World& world, fleet::Etcd
 int status_of(const Revocation& revocation) noexcept {
   if (revocation.nodes().empty()) return kNotFound;
   if (!revocation.is_certain()) return kNotCertain;
+  if (count(revocation, Standing::Expired) != 0) return kExpired;
   return count(revocation, Standing::Fenced) != 0 ? kFenced : kDone;
 }
 
@@ -113,6 +121,7 @@ std::string json_of(const Revocation& revocation) {
                       {"nodes", revocation.nodes().size()},
                       {"torn_down", count(revocation, Standing::TornDown)},
                       {"fenced", count(revocation, Standing::Fenced)},
+                      {"expired", count(revocation, Standing::Expired)},
                       {"unreachable", count(revocation, Standing::Unreachable)}});
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kStyle =
     "body{font:15px sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:#111}"
-    "table{border-collapse:collapse;margin:.5em 0}"
+    "table{border-collapse:collapse;margin:.5em 0;display:block;overflow-x:auto}"
     "td,th{padding:.2em .8em;border-bottom:1px solid #ccc;text-align:right}"
     "td.t,th.t{text-align:left}.note{color:#8a3b00}svg{max-width:100%;height:auto}";
 
@@ -186,7 +186,9 @@ std::string report_page(const Reported& reported) {
                                 ? "every tenant"
                                 : "tenant " + std::to_string(reported.tenant);
   std::string page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>Leases of {0}</title>"
+      "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
+      "<meta name=viewport content=\"width=device-width,initial-scale=1\">"
+      "<title>Leases of {0}</title>"
       "<style>{1}</style></head><body>\n<h1>Leases of {0}</h1>\n<p>{2}{3}. {4}, {5} to {6}.</p>\n",
       svg::escape(reported.server), kStyle, svg::escape(wire::text_of(reported.status.device)),
       is_emulated ? ", emulated: not a NIC" : "", whose, time_text(past.since_unix_ms),

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -98,12 +99,32 @@ portcullis::Result<void> confine(const leased::Options& options) {
   return {};
 }
 
+/// Whoever says how long a server may stand still has somebody who ends it then.
+portcullis::Result<void> check_watchdog(const Config& config) {
+  if (!config.fleet || !config.fleet->isolation || config.fleet->isolation->stall_s == 0) return {};
+  const std::uint64_t most_us = config.fleet->isolation->stall_s * 1'000'000;
+  std::uint64_t watchdog_us = 0;
+  if (sd_watchdog_enabled(0, &watchdog_us) > 0 && watchdog_us <= most_us) return {};
+  return portcullis::fail(
+      portcullis::Errc::InvalidArgument,
+      "[etcd] stall_s = " + std::to_string(config.fleet->isolation->stall_s) +
+          (watchdog_us == 0 ? ": no watchdog is there to end a server that stands still"
+                            : ": the watchdog takes " + std::to_string(watchdog_us) + " us") +
+          "; a service with WatchdogSec= of at most so long is accepted");
+}
+
+[[noreturn]] void give_up() {
+  log_line("leases did not end in time without etcd: the process ends, and the function with it");
+  std::_Exit(1);  // no lock, no thread and no device is waited for
+}
+
 portcullis::Result<bool> serve(const leased::Options& options) {
   PORTCULLIS_TRY(Daemon::check(options.read));
   if (options.checks_only) {
     std::cout << "the configuration does\n";
     return true;
   }
+  PORTCULLIS_TRY(check_watchdog(options.read));
   PORTCULLIS_TRY(daemon::hide_memory(options.read.process));
   raise_descriptors(options.read.limits.connections);
   PORTCULLIS_TRY_ASSIGN(const auto server,
@@ -116,6 +137,7 @@ portcullis::Result<bool> serve(const leased::Options& options) {
   return server->run({.stop = [] { return is_to_stop(); },
                       .reload = [&options] { return reload(options); },
                       .is_well = [] { (void)sd_notify(0, "WATCHDOG=1"); },
+                      .give_up = [] { give_up(); },
                       .log = log_line});
 }
 

@@ -9,8 +9,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "pfc/cbd/advice.hpp"
@@ -29,30 +30,30 @@ namespace {
 
 namespace cbd = pfc::cbd;
 
-const std::map<std::string, cbd::Traffic> traffic_names = {
+const Words<cbd::Traffic> traffic_words = {
     {"all", cbd::Traffic::All}, {"flows", cbd::Traffic::Flows}, {"routes", cbd::Traffic::Routes}};
-const std::map<std::string, cbd::Reaction> reaction_names = {
+const Words<std::optional<cbd::Reaction>> reaction_words = {
+    {"usual", std::nullopt},
     {"converged", cbd::Reaction::Converged},
     {"valley-free", cbd::Reaction::ValleyFree},
     {"as-given", cbd::Reaction::AsGiven},
     {"local", cbd::Reaction::Local},
     {"transient", cbd::Reaction::Transient}};
 
-const std::map<std::string, cbd::Remedy> remedy_names = {{"rewrites", cbd::Remedy::Rewrites},
-                                                         {"lossy", cbd::Remedy::Lossy},
-                                                         {"reroute", cbd::Remedy::Reroute}};
+const Words<cbd::Remedy> remedy_words = {{"rewrites", cbd::Remedy::Rewrites},
+                                         {"lossy", cbd::Remedy::Lossy},
+                                         {"reroute", cbd::Remedy::Reroute}};
 
 struct CbdOptions {
   std::string name;
   std::vector<std::string> settings;
   std::vector<std::uint32_t> priorities;
-  std::string traffic = "all";
+  cbd::Traffic traffic = cbd::Traffic::All;
   bool no_breaks = false;
-  std::string advise;
+  cbd::Remedy remedy = cbd::Remedy::Rewrites;  // where there is an `advice`
   std::string advice;
-  std::string format = "text";
+  Format format = Format::Text;
   std::string report;
-  std::string reaction = "usual";
   cbd::FailureOptions failures{.failures = 0};
 };
 
@@ -65,26 +66,20 @@ void describe(CLI::App& app, CbdOptions& options) {
                  "are rewritten: cycles through a buffer of it")
       ->allow_extra_args(false)
       ->check(CLI::Range(0, 7));
-  app.add_option(
-         "--traffic", options.traffic,
-         "whose paths count: flows (a routed flow takes every next hop that it is offered), "
-         "routes (whatever they permit between hosts), or all")
-      ->check(CLI::IsMember({"all", "flows", "routes"}))
-      ->capture_default_str();
+  add_choice(app, "--traffic", options.traffic, traffic_words,
+             "whose paths count: flows (a routed flow takes every next hop that it is offered), "
+             "routes (whatever they permit between hosts), or all");
   app.add_flag("--no-breaks", options.no_breaks, "do not work out what breaks the cycles");
   auto* const advise =
-      app.add_option(
-             "--advise", options.advise,
-             "write the fabric with what breaks its cycles in it: rewrites (data changes its "
-             "priority at turns), lossy (links that never pause), or reroute (other ways)")
-          ->check(CLI::IsMember({"rewrites", "lossy", "reroute"}));
+      add_choice(app, "--advise", options.remedy, remedy_words,
+                 "write the fabric with what breaks its cycles in it: rewrites (data changes its "
+                 "priority at turns), lossy (links that never pause), or reroute (other ways)")
+          ->default_str("");
   auto* const advice =
       app.add_option("--advice", options.advice, "FILE for --advise; it is read back and judged")
           ->needs(advise);
   advise->needs(advice);
-  app.add_option("--format", options.format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->capture_default_str();
+  add_choice(app, "--format", options.format, format_words, "text, json or csv");
   app.add_option("--report", options.report, kReportHelp);
   CLI::Option* fail =
       app.add_option(
@@ -92,15 +87,11 @@ void describe(CLI::App& app, CbdOptions& options) {
              "take out every set of this many cables, see what routing makes of it, and ask the "
              "same of the same flows, priorities and traffic")
           ->check(CLI::Range(1, 64));
-  app.add_option(
-         "--reaction", options.reaction,
-         "converged: shortest paths anew; valley-free: up, then down, else dropped, as BGP in "
-         "a Clos; as-given: nothing is routed anew; local: only who lost a link knows, and "
-         "nothing prevents loops; transient: old and converged routes in any mixture; usual: "
-         "valley-free in a Clos routed so, else converged. Paths of flows are kept by all")
-      ->check(
-          CLI::IsMember({"usual", "converged", "valley-free", "as-given", "local", "transient"}))
-      ->capture_default_str()
+  add_choice(app, "--reaction", options.failures.reaction, reaction_words,
+             "converged: shortest paths anew; valley-free: up, then down, else dropped, as BGP in "
+             "a Clos; as-given: nothing is routed anew; local: only who lost a link knows, and "
+             "nothing prevents loops; transient: old and converged routes in any mixture; usual: "
+             "valley-free in a Clos routed so, else converged. Paths of flows are kept by all")
       ->needs(fail);
   app.add_option("--most", options.failures.most_sets, "draw so many sets when there are more")
       ->check(CLI::Range(1, 100'000'000))
@@ -122,7 +113,7 @@ void describe(CLI::App& app, CbdOptions& options) {
 std::vector<cbd::Analysis> analyses_of(const pfc::Topology& topology,
                                        const std::vector<std::uint32_t>& priorities,
                                        const CbdOptions& options, Console& console) {
-  const cbd::Traffic traffic = traffic_names.at(options.traffic);
+  const cbd::Traffic traffic = options.traffic;
   if (!topology.rewrites.empty())
     return {cbd::analyse_rewritten(topology, priorities,
                                    {.traffic = traffic, .only = options.priorities})};
@@ -148,15 +139,32 @@ std::string others_text(const pfc::Topology& read, const CbdOptions& options, Co
                      options.advice);
 }
 
-std::string change_text(const cbd::Advice& advice, const std::string& remedy) {
-  if (remedy == "reroute")
+std::string change_text(const cbd::Advice& advice, cbd::Remedy remedy, std::size_t outgrown) {
+  if (remedy == cbd::Remedy::Reroute)
     return fmt::format(
         "other routes to {} destinations, a path of their own for {} flows; what arrived still "
-        "does",
-        advice.destinations, advice.flows);
+        "does{}",
+        advice.destinations, advice.flows,
+        outgrown == 0 ? ""
+                      : fmt::format(", but for {} flows whose ttl no longer suffices", outgrown));
   return fmt::format("{} {}; priorities {} suffice", advice.changes,
-                     remedy == "lossy" ? "links made lossy" : "rewrites",
+                     remedy == cbd::Remedy::Lossy ? "links made lossy" : "rewrites",
                      fmt::join(advice.priorities, ", "));
+}
+
+/// A line for each flow whose packets would be too old at the end of its new ways.
+std::string outgrown_text(const pfc::Topology& read, const std::vector<cbd::OutgrownTtl>& outgrown,
+                          const std::string& file) {
+  constexpr std::size_t kShown = 10;
+  std::string text;
+  for (std::size_t i = 0; i < outgrown.size() && i < kShown; ++i) {
+    const pfc::Flow& flow = read.flows[outgrown[i].flow];
+    text += fmt::format("{}: flow {}: its ttl, {}, no longer suffices; {} does\n", file, flow.name,
+                        flow.ttl, outgrown[i].links);
+  }
+  if (outgrown.size() > kShown)
+    text += fmt::format("{}: and {} flows more\n", file, outgrown.size() - kShown);
+  return text;
 }
 
 /// Writes the fabric with what was advised in it, and judges what it has written as any other file.
@@ -164,8 +172,7 @@ Result<void> write_advice(const pfc::Topology& topology,
                           const std::vector<std::uint32_t>& priorities, const CbdOptions& options,
                           Console& console) {
   PORTCULLIS_TRY_ASSIGN(const cbd::Advice advice,
-                        cbd::advise(topology, priorities, traffic_names.at(options.traffic),
-                                    remedy_names.at(options.advise)));
+                        cbd::advise(topology, priorities, options.traffic, options.remedy));
   PORTCULLIS_TRY(write_file(options.advice, pfc::to_json(advice.topology)));
   PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(options.advice));
   PORTCULLIS_TRY_ASSIGN(const pfc::Topology read, pfc::parse_topology(text, options.advice));
@@ -178,14 +185,15 @@ Result<void> write_advice(const pfc::Topology& topology,
   if (has_cycle)
     return fail(Errc::Malformed,
                 fmt::format("{}: read back it has a cycle; do not use it", options.advice));
-  const cbd::Traffic traffic = traffic_names.at(options.traffic);
-  if (const auto lost = cbd::lost_way(topology, read, traffic))
+  if (const auto lost = cbd::lost_way(topology, read, options.traffic))
     return fail(Errc::Malformed,
                 fmt::format("{}: read back it loses {}; do not use it", options.advice, *lost));
+  const auto outgrown = cbd::outgrown_ttls(topology, read);
   fmt::print(console.err,
-             "{}: {}; read back, data that begins in priority {} (--traffic {}) has no cycle\n{}",
-             options.advice, change_text(advice, options.advise), fmt::join(priorities, ", "),
-             options.traffic, others);
+             "{}: {}; read back, data that begins in priority {} (--traffic {}) has no cycle\n{}{}",
+             options.advice, change_text(advice, options.remedy, outgrown.size()),
+             fmt::join(priorities, ", "), word_of(traffic_words, options.traffic),
+             outgrown_text(read, outgrown, options.advice), others);
   return {};
 }
 
@@ -211,8 +219,9 @@ std::vector<std::vector<std::string>> cycle_rows(const pfc::Topology& topology,
 
 /// What of the fabric's data nobody wanted to be looked at.
 void add_what_was_asked(const CbdOptions& options, std::vector<std::string>& limits) {
-  if (options.traffic != "all")
-    limits.push_back("Only the paths of " + options.traffic + " were looked at (--traffic).");
+  if (options.traffic != cbd::Traffic::All)
+    limits.push_back("Only the paths of " + word_of(traffic_words, options.traffic) +
+                     " were looked at (--traffic).");
   if (!options.priorities.empty())
     limits.push_back(
         fmt::format("Only priority {} was asked for.", fmt::join(options.priorities, ", ")));
@@ -253,22 +262,45 @@ Result<void> failures_page(const pfc::Topology& topology, const CbdOptions& opti
   return page.write(options.report);
 }
 
+std::string text_of(Format format, const pfc::Topology& topology,
+                    const std::vector<cbd::Analysis>& analyses) {
+  switch (format) {
+    case Format::Json:
+      return cbd::analysis_json(topology, analyses);
+    case Format::Csv:
+      return cbd::analysis_csv(topology, analyses);
+    case Format::Text:
+      break;
+  }
+  return cbd::analysis_text(topology, analyses);
+}
+
+std::string text_of(Format format, const pfc::Topology& topology, const cbd::FailureSweep& swept,
+                    const cbd::FailureOptions& options) {
+  switch (format) {
+    case Format::Json:
+      return cbd::failures_json(topology, swept, options);
+    case Format::Csv:
+      return cbd::failures_csv(topology, swept);
+    case Format::Text:
+      break;
+  }
+  return cbd::failures_text(topology, swept, options);
+}
+
 int analyse(const pfc::Topology& topology, const CbdOptions& options, Arguments arguments,
             Console& console) {
-  const auto priorities =
-      cbd::check_question(topology, options.priorities, traffic_names.at(options.traffic));
+  const auto priorities = cbd::check_question(topology, options.priorities, options.traffic);
   if (!priorities) return refuse(console, "pfc-deadlock cbd", priorities.error());
   const auto analyses = analyses_of(topology, *priorities, options, console);
   if (console.is_stopped) return kExitInterrupted;
   if (const auto seen = cbd::check_looked_at(analyses); !seen)
     return refuse(console, "pfc-deadlock cbd", seen.error());
-  console.out << (options.format == "json"  ? cbd::analysis_json(topology, analyses)
-                  : options.format == "csv" ? cbd::analysis_csv(topology, analyses)
-                                            : cbd::analysis_text(topology, analyses));
+  console.out << text_of(options.format, topology, analyses);
   if (!options.report.empty())
     if (const auto written = report_page(topology, options, arguments, analyses); !written)
       return refuse(console, "pfc-deadlock cbd", written.error());
-  if (!options.advise.empty())
+  if (!options.advice.empty())
     if (const auto written = write_advice(topology, *priorities, options, console); !written) {
       const int status = refuse(console, "pfc-deadlock cbd", written.error());
       return console.is_stopped ? kExitInterrupted : status;
@@ -278,8 +310,7 @@ int analyse(const pfc::Topology& topology, const CbdOptions& options, Arguments 
 
 int sweep(const pfc::Topology& topology, CbdOptions& options, Arguments arguments,
           Console& console) {
-  if (options.reaction != "usual") options.failures.reaction = reaction_names.at(options.reaction);
-  options.failures.traffic = traffic_names.at(options.traffic);
+  options.failures.traffic = options.traffic;
   options.failures.priorities = options.priorities;
   options.failures.progress = [&console](std::size_t done, std::size_t all) {
     const std::size_t step = std::max<std::size_t>(all / 100, 1);
@@ -293,10 +324,7 @@ int sweep(const pfc::Topology& topology, CbdOptions& options, Arguments argument
     const int status = refuse(console, "pfc-deadlock cbd", swept.error());
     return console.is_stopped ? kExitInterrupted : status;
   }
-  console.out << (options.format == "json" ? cbd::failures_json(topology, *swept, options.failures)
-                  : options.format == "csv"
-                      ? cbd::failures_csv(topology, *swept)
-                      : cbd::failures_text(topology, *swept, options.failures));
+  console.out << text_of(options.format, topology, *swept, options.failures);
   if (!options.report.empty())
     if (const auto written = failures_page(topology, options, arguments,
                                            cbd::failures_text(topology, *swept, options.failures),
@@ -318,9 +346,13 @@ int run_cbd(Arguments arguments, Console& console) {
   if (const auto status = parse(app, arguments, console)) return *status;
   const auto topology = load_fabric(options.name, options.settings);
   if (!topology) return refuse(console, "pfc-deadlock cbd", topology.error());
-  if (options.failures.failures > 0 && !options.advise.empty())
+  if (options.failures.failures > 0 && !options.advice.empty())
     return refuse(console, "pfc-deadlock cbd",
                   Error{Errc::InvalidArgument, "--advise: of the fabric as it is, without --fail"});
+  if (const auto files = check_outputs({{"--advice", options.advice}, {"--report", options.report}},
+                                       {fabric_file(options.name)});
+      !files)
+    return refuse(console, "pfc-deadlock cbd", files.error());
   return options.failures.failures > 0 ? sweep(*topology, options, arguments, console)
                                        : analyse(*topology, options, arguments, console);
 }

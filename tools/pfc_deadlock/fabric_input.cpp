@@ -13,7 +13,7 @@ namespace portcullis::tools::pfc_deadlock {
 namespace {
 
 Result<pfc::Topology> load(const std::string& name) {
-  if (name == "-" || name.ends_with(".json")) {
+  if (!fabric_file(name).empty()) {
     PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(name));
     return pfc::parse_topology(text, name == "-" ? "standard input" : name);
   }
@@ -25,6 +25,10 @@ Result<pfc::Topology> load(const std::string& name) {
 
 }  // namespace
 
+std::string fabric_file(const std::string& name) {
+  return name == "-" || name.ends_with(".json") ? name : "";
+}
+
 Result<pfc::Topology> load_fabric(const std::string& name,
                                   const std::vector<std::string>& settings) {
   PORTCULLIS_TRY_ASSIGN(pfc::Topology topology, load(name));
@@ -32,8 +36,8 @@ Result<pfc::Topology> load_fabric(const std::string& name,
   return topology;
 }
 
-Result<pfc::cbd::SplitFlows> spread_flows(const pfc::Topology& topology, const std::string& ecmp) {
-  if (ecmp == "split") return pfc::cbd::split_flows(topology);
+Result<pfc::cbd::SplitFlows> spread_flows(const pfc::Topology& topology, Ecmp ecmp) {
+  if (ecmp == Ecmp::Split) return pfc::cbd::split_flows(topology);
   pfc::cbd::SplitFlows same{topology,
                             {},
                             std::vector<double>(topology.flows.size(), 1),

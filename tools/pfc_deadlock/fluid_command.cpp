@@ -26,18 +26,28 @@ using pfc::Topology;
 
 constexpr int kDefaultRows = 50;
 
+enum class Reading { Corrected, Literal };
+
+const Words<pfc::Tie> tie_words = {{"open", pfc::Tie::Open}, {"closed", pfc::Tie::Closed}};
+const Words<pfc::Definition> definition_words = {{"structural", pfc::Definition::Structural},
+                                                 {"seed", pfc::Definition::Seed}};
+const Words<Reading> reading_words = {{"corrected", Reading::Corrected},
+                                      {"literal", Reading::Literal}};
+const Words<pfc::StartReading> start_words = {
+    {"A", pfc::StartReading::A}, {"B", pfc::StartReading::B}, {"C", pfc::StartReading::C}};
+
 struct Options {
   std::string scenario;
   std::vector<std::string> settings;
   std::string at;
   std::optional<double> until;
-  std::string format = "csv";
-  std::string discipline = "proportional";
-  std::string tie = "open";
-  std::string definition = "structural";
-  std::string reading = "corrected";
-  std::string start = "A";
-  std::string ecmp = "split";
+  Format format = Format::Csv;
+  pfc::Discipline discipline = pfc::Discipline::Proportional;
+  pfc::Tie tie = pfc::Tie::Open;
+  pfc::Definition definition = pfc::Definition::Structural;
+  Reading reading = Reading::Corrected;
+  pfc::StartReading start = pfc::StartReading::A;
+  Ecmp ecmp = Ecmp::Split;
   double tolerance = 1e-12;
   double literal_step = 1e-3;
   std::uint64_t max_events = 1'000'000;
@@ -53,37 +63,31 @@ void declare(CLI::App& app, Options& to) {
       ->allow_extra_args(false);
   app.add_option("--at", to.at, "times t1,t2,.. to print (default: 50 up to --until)");
   app.add_option("--until", to.until, "solve up to this time (default: the last of --at, or 10)");
-  app.add_option("--format", to.format)->check(CLI::IsMember({"csv", "json"}));
-  app.add_option("--discipline", to.discipline, "how a link is divided (D5)")
-      ->check(CLI::IsMember({"proportional", "fifo"}));
-  app.add_option("--tie", to.tie, "of several pause duties the greatest or the least open (D6)")
-      ->check(CLI::IsMember({"open", "closed"}));
-  app.add_option("--definition", to.definition, "what a deadlock is (D7)")
-      ->check(CLI::IsMember({"structural", "seed"}));
-  app.add_option("--reading", to.reading, "the equations corrected, or literally as printed")
-      ->check(CLI::IsMember({"corrected", "literal"}));
-  app.add_option("--start", to.start, "initial conditions of seed-3 (D8)")
-      ->check(CLI::IsMember({"A", "B", "C"}));
-  app.add_option("--ecmp", to.ecmp, kEcmpHelp)
-      ->check(CLI::IsMember({"split", "first"}))
-      ->capture_default_str();
+  add_choice(app, "--format", to.format, number_format_words);
+  add_choice(app, "--discipline", to.discipline, discipline_words, "how a link is divided (D5)");
+  add_choice(app, "--tie", to.tie, tie_words,
+             "of several pause duties the greatest or the least open (D6)");
+  add_choice(app, "--definition", to.definition, definition_words, "what a deadlock is (D7)");
+  add_choice(app, "--reading", to.reading, reading_words,
+             "the equations corrected, or literally as printed");
+  add_choice(app, "--start", to.start, start_words, "initial conditions of seed-3 (D8)");
+  add_choice(app, "--ecmp", to.ecmp, ecmp_words, kEcmpHelp);
   app.add_option("--literal-step", to.literal_step, "Euler step of the literal reading");
   app.add_option("--tolerance", to.tolerance, "of a step, 1e-15 to 1e-3 (proportional only)");
   app.add_option("--max-events", to.max_events, "give up after so many");
   app.add_option("--svg", to.svg, "write service curves, queues and closed gates to this file");
   app.add_option("--phase", to.phase, "write a phase diagram to this file");
   app.add_option("--report", to.report, kReportHelp);
-  for (const char* name : {"--format", "--discipline", "--tie", "--definition", "--reading",
-                           "--start", "--literal-step", "--tolerance", "--max-events"})
+  for (const char* name : {"--literal-step", "--tolerance", "--max-events"})
     app.get_option(name)->capture_default_str();
 }
 
 FluidOptions solver_options(const Options& from) {
   FluidOptions to;
   to.until = *from.until;
-  to.discipline = from.discipline == "fifo" ? pfc::Discipline::Fifo : pfc::Discipline::Proportional;
-  to.tie = from.tie == "closed" ? pfc::Tie::Closed : pfc::Tie::Open;
-  to.definition = from.definition == "seed" ? pfc::Definition::Seed : pfc::Definition::Structural;
+  to.discipline = from.discipline;
+  to.tie = from.tie;
+  to.definition = from.definition;
   to.tolerance = from.tolerance;
   to.max_events = from.max_events;
   to.keeps_history = !from.svg.empty() || !from.phase.empty() || !from.report.empty();
@@ -91,8 +95,7 @@ FluidOptions solver_options(const Options& from) {
 }
 
 std::string subtitle_of(const Options& options) {
-  std::string text = options.discipline + " share";
-  if (options.discipline == "fifo") text = "true FIFO";
+  std::string text(discipline_text(options.discipline));
   for (const std::string& setting : options.settings) text += ", " + setting;
   return text;
 }
@@ -175,8 +178,8 @@ Result<std::vector<double>> times_of(Options& options) {
 void print(Console& console, const Options& options, const Topology& topology, const FluidRun* run,
            const std::vector<Row>& rows) {
   const std::vector<std::string> names = pfc::column_names(topology);
-  console.out << (options.format == "json" ? json_of(topology, run, names, rows)
-                                           : csv_of(names, rows));
+  console.out << (options.format == Format::Json ? json_of(topology, run, names, rows)
+                                                 : csv_of(names, rows));
 }
 
 Result<int> run_literal(Console& console, const Options& options, const Topology& topology,
@@ -195,7 +198,9 @@ std::string accuracy_note(const Options& options, const Topology& topology) {
   constexpr double kHeldUpTo = 20'000;  // to 1e-6 where rates are constant, by a test
   const bool has_delay =
       std::ranges::any_of(topology.links, [](const pfc::Link& link) { return link.delay > 0; });
-  if (options.discipline != "proportional" || !has_delay || *options.until <= kHeldUpTo) return "";
+  if (options.discipline != pfc::Discipline::Proportional || !has_delay ||
+      *options.until <= kHeldUpTo)
+    return "";
   return fmt::format(
       "proportional share with delays: errors grow with time, and past t = {:.0f} none is "
       "guaranteed "
@@ -205,16 +210,18 @@ std::string accuracy_note(const Options& options, const Topology& topology) {
 }
 
 Result<int> run(Console& console, Arguments arguments, Options options) {
-  if (!options.report.empty() && options.reading == "literal")
+  if (!options.report.empty() && options.reading == Reading::Literal)
     return fail(Errc::InvalidArgument,
                 "--report: of the corrected reading; without --reading literal it is accepted");
+  PORTCULLIS_TRY(check_outputs(
+      {{"--svg", options.svg}, {"--phase", options.phase}, {"--report", options.report}},
+      {fabric_file(options.scenario)}));
   PORTCULLIS_TRY_ASSIGN(const Topology given, load_fabric(options.scenario, options.settings));
   PORTCULLIS_TRY_ASSIGN(const std::vector<double> times, times_of(options));
   PORTCULLIS_TRY_ASSIGN(auto flows, spread_flows(given, options.ecmp));
   Topology& topology = flows.topology;
-  if (options.reading == "literal") return run_literal(console, options, topology, times);
-  if (options.start != "A")
-    pfc::apply_start(topology, options.start == "B" ? pfc::StartReading::B : pfc::StartReading::C);
+  if (options.reading == Reading::Literal) return run_literal(console, options, topology, times);
+  if (options.start != pfc::StartReading::A) pfc::apply_start(topology, options.start);
   FluidOptions solver = solver_options(options);
   solver.sample_times = times;
   solver.is_stopped = &console.is_stopped;

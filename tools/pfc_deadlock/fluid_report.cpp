@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "pfc/csv_field.hpp"
 #include "pfc/fluid/columns.hpp"
 #include "tools/pfc_deadlock/chart.hpp"
 #include "tools/pfc_deadlock/page.hpp"
@@ -67,7 +68,7 @@ std::vector<ChartMark> deadlock_mark(const FluidRun& run) {
 
 std::string csv_of(const std::vector<std::string>& names, const std::vector<Row>& rows) {
   std::string text = "t";
-  for (const std::string& name : names) text += "," + name;
+  for (const std::string& name : names) text += "," + pfc::csv_field(name);
   for (const Row& row : rows) {
     text += fmt::format("\n{:.12g}", row.time);
     for (const double value : row.values) text += fmt::format(",{:.12g}", value);

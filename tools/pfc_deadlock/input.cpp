@@ -7,14 +7,25 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <filesystem>
 
 #include "program/command_line.hpp"
+#include "program/input_file.hpp"
 #include "program/output_file.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
+namespace {
+
+std::string name_of(const std::string& input) { return input == "-" ? "/dev/stdin" : input; }
+
+/// Terminals and the like are written without harm to what is read from them.
+bool is_read(const std::string& output, const std::string& input) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(output, none) &&
+         std::filesystem::equivalent(output, name_of(input), none);
+}
+
+}  // namespace
 
 std::optional<int> parse(CLI::App& app, Arguments arguments, Console& console) {
   const auto text = program::parse_arguments(app, {arguments.begin(), arguments.end()});
@@ -30,18 +41,34 @@ int refuse(Console& console, std::string_view command, const Error& error) {
 }
 
 Result<std::string> read_file(const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream file(path, std::ios::binary);
-  if (!file.is_open())
-    return fail(Errc::System, fmt::format("{}: cannot be opened; a readable file expected", path));
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (file.bad())
-    return fail(Errc::System, fmt::format("{}: cannot be read; a readable file expected", path));
-  return text;
+  constexpr std::size_t kMostBytes = std::size_t{1} << 34U;
+  return program::read_input(name_of(path), kMostBytes);
 }
 
 Result<void> write_file(const std::string& path, std::string_view text) {
   return program::write_output(path, text);
+}
+
+Result<void> check_outputs(const std::vector<OutputFile>& files,
+                           const std::vector<std::string>& inputs) {
+  for (const OutputFile& output : files)
+    for (const std::string& input : inputs)
+      if (!output.file.empty() && !input.empty() && is_read(output.file, input))
+        return fail(Errc::InvalidArgument,
+                    fmt::format("{} {}: it is read, as {}; another file is accepted", output.option,
+                                output.file, input == "-" ? "standard input" : input));
+  std::error_code none;
+  const auto resolved = [&none](const std::string& file) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file, none), none);
+  };
+  for (std::size_t i = 0; i < files.size(); ++i)
+    for (std::size_t other = 0; other < i; ++other)
+      if (!files[i].file.empty() && !files[other].file.empty() &&
+          resolved(files[i].file) == resolved(files[other].file))
+        return fail(Errc::InvalidArgument,
+                    fmt::format("{} {}: {} is written there; two files are accepted",
+                                files[i].option, files[i].file, files[other].option));
+  return {};
 }
 
 Result<std::vector<double>> parse_times(std::string_view option, const std::string& text) {

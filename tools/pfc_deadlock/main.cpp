@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // pfc-deadlock: the judges of lossless fabrics as one program. SIGINT and SIGTERM ask a command to
-// finish with what it has; what has not within a second is ended, however busy it is.
+// finish with what it has; what has not within a second is ended, however busy it is. That needs a
+// handler of its own beside program/signals.hpp: a library never ends the process.
 #include <sys/time.h>
 #include <unistd.h>
 

@@ -7,8 +7,6 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <charconv>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,39 +16,31 @@
 #include "tools/pfc_deadlock/chart.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
 #include "tools/pfc_deadlock/input.hpp"
+#include "tools/pfc_deadlock/packet_conditions.hpp"
 #include "tools/pfc_deadlock/page.hpp"
+#include "tools/pfc_deadlock/workload_input.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
 
 namespace packet = pfc::packet;
 
-constexpr double kPicosecondsPerMs = 1e9;
 constexpr double kPicosecondsPerUs = 1e6;
 constexpr int kPictureSamples = 500;
 constexpr double kMostSeconds = 86'400;   // of simulated time
 constexpr double kMostSamples = 100'000;  // each has a number for every flow and ingress
 
-const std::map<std::string, packet::WatchdogAction> action_names = {
-    {"none", packet::WatchdogAction::None},
-    {"drop", packet::WatchdogAction::Drop},
-    {"forward", packet::WatchdogAction::Forward}};
-
 struct PacketOptions {
   std::string name;
   std::vector<std::string> settings;
-  std::vector<std::string> limits;
-  std::string ecmp = "split";
+  Ecmp ecmp = Ecmp::Split;
   double until = 0;
   double sample = 0;
-  std::uint32_t packet_bytes = 1000;
-  std::string pause = "in-band";
-  double response_us = 0;
-  std::string watchdog = "none";
-  double detect_ms = 200;
-  double restore_ms = 200;
+  PacketConditions conditions;
+  std::string workload;
+  std::uint32_t workload_priority = 0;
   bool keep_going = false;
-  std::string format = "text";
+  Format format = Format::Text;
   std::string svg;
   std::string report;
 };
@@ -61,40 +51,19 @@ void describe(CLI::App& app, PacketOptions& options) {
       ->required();
   app.add_option("--set", options.settings, "NAME=VALUE, applied before (may be repeated)")
       ->allow_extra_args(false);
-  app.add_option("--limit", options.limits,
-                 "FLOW=RATE: packets no closer than this rate, as congestion control would have it "
-                 "(may be repeated)")
-      ->allow_extra_args(false);
-  app.add_option("--ecmp", options.ecmp, kEcmpHelp)
-      ->check(CLI::IsMember({"split", "first"}))
+  add_choice(app, "--ecmp", options.ecmp, ecmp_words, kEcmpHelp);
+  app.add_option("--workload", options.workload, kWorkloadHelp);
+  app.add_option("--workload-priority", options.workload_priority, "of messages that are made up")
+      ->check(CLI::Range(0, 7))
       ->capture_default_str();
-  app.add_option("--packet-bytes", options.packet_bytes, "size of every packet")
+  app.add_option("--seed", options.conditions.seed,
+                 "of marks, and of messages that are made up and the ways they take")
       ->capture_default_str();
-  app.add_option(
-         "--pause", options.pause,
-         "in-band: PAUSE frames wait for the packet on their link and take time themselves; "
-         "instant: they are on their way at once")
-      ->check(CLI::IsMember({"in-band", "instant"}))
-      ->capture_default_str();
-  app.add_option("--response-us", options.response_us, "from a PAUSE frame's end to the last bit")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  app.add_option("--watchdog", options.watchdog,
-                 "what a switch does with a queue that stays paused: none, drop, forward")
-      ->check(CLI::IsMember({"none", "drop", "forward"}))
-      ->capture_default_str();
-  app.add_option("--detect-ms", options.detect_ms, "pause that the watchdog takes for stuck")
-      ->check(CLI::Range(1e-6, 1e6))
-      ->capture_default_str();
-  app.add_option("--restore-ms", options.restore_ms, "open time after which it lets go")
-      ->check(CLI::Range(1e-6, 1e6))
-      ->capture_default_str();
+  describe(app, options.conditions);
   app.add_flag("--keep-going", options.keep_going, "do not end at the first deadlock");
   app.add_option("--sample", options.sample, "time between rows of csv; a 500th of --until if 0");
-  app.add_option("--format", options.format,
-                 "text, json, or csv (over time: delivered data of flows, data in ingresses)")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->capture_default_str();
+  add_choice(app, "--format", options.format, format_words,
+             "text, json, or csv (over time: delivered data of flows, data in ingresses)");
   app.add_option("--svg", options.svg, "write service curves, queues and pauses to this file");
   app.add_option("--report", options.report, kReportHelp);
   app.footer(
@@ -103,38 +72,8 @@ void describe(CLI::App& app, PacketOptions& options) {
       "SIGTERM");
 }
 
-Result<packet::RateLimit> parse_limit(const std::string& text, const pfc::Topology& topology) {
-  const std::size_t equals = text.rfind('=');
-  const std::string name = text.substr(0, equals);
-  packet::RateLimit limit;
-  while (limit.flow < topology.flows.size() && topology.flows[limit.flow].name != name)
-    ++limit.flow;
-  if (limit.flow == topology.flows.size() || equals == std::string::npos)
-    return fail(Errc::InvalidArgument,
-                fmt::format("--limit \"{}\": no flow \"{}\"; FLOW=RATE with the name of a flow is "
-                            "accepted",
-                            text, name));
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data() + equals + 1, end, limit.rate);
-  if (error != std::errc() || at != end || !(limit.rate > 0))
-    return fail(Errc::InvalidArgument,
-                fmt::format("--limit \"{}\": a rate above 0 is accepted", text));
-  return limit;
-}
-
-/// Each part of a flow that was split has its share of the flow's limit.
-Result<void> add_limit(const std::string& text, const pfc::Topology& topology,
-                       const pfc::cbd::SplitFlows& flows, packet::RunOptions& to) {
-  PORTCULLIS_TRY_ASSIGN(const packet::RateLimit limit, parse_limit(text, topology));
-  for (std::uint32_t flow = 0; flow < flows.origin.size(); ++flow)
-    if (flows.origin[flow] == limit.flow)
-      to.limits.push_back({flow, limit.rate * flows.share[flow]});
-  return {};
-}
-
 Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::Topology& topology,
                                        const pfc::cbd::SplitFlows& flows, const Console& console) {
-  packet::RunOptions run;
   const double most = kMostSeconds / topology.units.time_s;
   if (!(options.until > 0 && options.until <= most) ||
       !(options.sample >= 0 && options.sample <= most))
@@ -148,21 +87,22 @@ Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::
         Errc::InvalidArgument,
         fmt::format("--sample {}: {:g} rows up to --until {}; at most {:g} are accepted",
                     options.sample, options.until / options.sample, options.until, kMostSamples));
-  run.until = packet::to_picoseconds(topology, options.until);
-  run.packet_bytes = options.packet_bytes;
-  run.pause_in_band = options.pause == "in-band";
-  run.response = static_cast<packet::Picoseconds>(options.response_us * kPicosecondsPerUs);
-  run.watchdog = {action_names.at(options.watchdog),
-                  static_cast<packet::Picoseconds>(options.detect_ms * kPicosecondsPerMs),
-                  static_cast<packet::Picoseconds>(options.restore_ms * kPicosecondsPerMs)};
-  run.stop_at_deadlock = !options.keep_going && options.watchdog == "none";
-  run.with_residence = options.format == "json";
-  if (options.format == "csv" || !options.svg.empty() || !options.report.empty())
+  PORTCULLIS_TRY_ASSIGN(packet::RunOptions run,
+                        run_options(options.conditions, topology, flows,
+                                    packet::to_picoseconds(topology, options.until)));
+  if (!options.workload.empty()) {
+    const packet::MadeUp made{options.workload_priority, options.conditions.seed, run.until};
+    PORTCULLIS_TRY_ASSIGN(run.messages, workload_of(options.workload, topology, made));
+    run.ways_seed = options.conditions.seed;
+  }
+  run.stop_at_deadlock = !options.keep_going &&
+                         run.watchdog.action == packet::WatchdogAction::None &&
+                         run.watchdog.ports.empty();
+  run.with_residence = options.format == Format::Json;
+  if (options.format == Format::Csv || !options.svg.empty() || !options.report.empty())
     run.sample_every = options.sample > 0 ? std::max<packet::Picoseconds>(
                                                 1, packet::to_picoseconds(topology, options.sample))
                                           : run.until / kPictureSamples + 1;
-  for (const std::string& text : options.limits)
-    PORTCULLIS_TRY(add_limit(text, topology, flows, run));
   const packet::Picoseconds until = run.until;
   run.progress = [&console, until](packet::Picoseconds now) {
     if (console.shows_progress)
@@ -236,15 +176,18 @@ std::vector<std::vector<std::string>> ingress_rows(const pfc::Topology& topology
 }
 
 Result<void> report_page(const PacketOptions& options, Arguments arguments,
-                         const pfc::Topology& topology, const packet::RunReport& report,
-                         const std::string& note) {
+                         const pfc::Topology& topology, const packet::RunOptions& run,
+                         const packet::RunReport& report, const std::string& note) {
   Page page("packet", arguments, topology);
-  page.printed(packet::run_text(topology, report));
+  page.printed(packet::run_text(topology, run, report));
   std::vector<std::string> limits{
       fmt::format("One run was looked at, up to {:.6g} us, with packets of {} bytes: with other "
                   "starts, rates or sizes the same fabric may lock or not (cbd).",
-                  static_cast<double>(report.end) / kPicosecondsPerUs, options.packet_bytes),
-      "Hosts take what arrives: none sends PAUSE itself.",
+                  static_cast<double>(report.end) / kPicosecondsPerUs,
+                  options.conditions.packet_bytes),
+      options.conditions.storms.empty()
+          ? "Hosts take what arrives: none sends PAUSE itself."
+          : "Hosts take what arrives, and send PAUSE only where --storm has it.",
       "Pictures show what was so at sample times; what came and went between two is not in them."};
   if (report.is_stopped) limits.emplace_back("The run was stopped before its end.");
   if (!note.empty()) limits.push_back(note.substr(0, note.find('\n')));
@@ -264,6 +207,19 @@ Result<void> report_page(const PacketOptions& options, Arguments arguments,
   return page.write(options.report);
 }
 
+std::string text_of(Format format, const pfc::Topology& topology, const packet::RunOptions& run,
+                    const packet::RunReport& report) {
+  switch (format) {
+    case Format::Json:
+      return packet::run_json(topology, run, report);
+    case Format::Csv:
+      return packet::samples_csv(topology, report);
+    case Format::Text:
+      break;
+  }
+  return packet::run_text(topology, run, report);
+}
+
 }  // namespace
 
 int run_packet(Arguments arguments, Console& console) {
@@ -275,6 +231,11 @@ int run_packet(Arguments arguments, Console& console) {
   PacketOptions options;
   describe(app, options);
   if (const auto status = parse(app, arguments, console)) return *status;
+  if (const auto files =
+          check_outputs({{"--svg", options.svg}, {"--report", options.report}},
+                        {fabric_file(options.name), workload_file(options.workload)});
+      !files)
+    return refuse(console, "pfc-deadlock packet", files.error());
   const auto given = load_fabric(options.name, options.settings);
   if (!given) return refuse(console, "pfc-deadlock packet", given.error());
   const auto flows = spread_flows(*given, options.ecmp);
@@ -286,14 +247,12 @@ int run_packet(Arguments arguments, Console& console) {
   if (!report) return refuse(console, "pfc-deadlock packet", report.error());
   if (console.shows_progress) fmt::print(console.err, "\r{:20}\r", "");
   console.err << flows->note;
-  console.out << (options.format == "json"  ? packet::run_json(*topology, *report)
-                  : options.format == "csv" ? packet::samples_csv(*topology, *report)
-                                            : packet::run_text(*topology, *report));
+  console.out << text_of(options.format, *topology, *run, *report);
   if (!options.svg.empty())
     if (const auto written = write_file(options.svg, picture(*topology, *report)); !written)
       return refuse(console, "pfc-deadlock packet", written.error());
   if (!options.report.empty())
-    if (const auto written = report_page(options, arguments, *topology, *report, flows->note);
+    if (const auto written = report_page(options, arguments, *topology, *run, *report, flows->note);
         !written)
       return refuse(console, "pfc-deadlock packet", written.error());
   return report->is_stopped ? kExitInterrupted : kExitDone;

@@ -18,7 +18,8 @@ constexpr std::size_t kMostRows = 1000;  // of a table
 
 constexpr std::string_view kStyle =
     "body{font:15px sans-serif;max-width:1020px;margin:2em auto;padding:0 1em;color:#111}"
-    "table{border-collapse:collapse;margin:.5em 0}pre{white-space:pre-wrap}"
+    "table{border-collapse:collapse;margin:.5em "
+    "0;display:block;overflow-x:auto}pre{white-space:pre-wrap}"
     "td,th{padding:.2em .8em;border-bottom:1px solid #ccc;text-align:right}"
     "td.t,th.t{text-align:left}.note{color:#8a3b00}svg{max-width:100%;height:auto}";
 
@@ -47,7 +48,9 @@ Page::Page(std::string_view command, Arguments arguments, const pfc::Topology& t
   for (const std::string& argument : arguments) line += " " + argument;
   const std::string title = svg::escape(fmt::format("{}: {}", topology.name, command));
   body_ = fmt::format(
-      "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>{0}</title>"
+      "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
+      "<meta name=viewport content=\"width=device-width,initial-scale=1\">"
+      "<title>{0}</title>"
       "<style>{1}</style></head><body>\n<h1>{0}</h1>\n<pre>{2}</pre>\n",
       title, kStyle, svg::escape(line));
 }

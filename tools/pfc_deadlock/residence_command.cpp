@@ -4,7 +4,7 @@
 // the circle because of which there is none.
 #include "tools/pfc_deadlock/command.hpp"
 
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +14,12 @@
 #include "pfc/bound/residence_bound.hpp"
 #include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/report.hpp"
+#include "pfc/csv_field.hpp"
 #include "pfc/fluid/residence.hpp"
 #include "tools/pfc_deadlock/fabric_input.hpp"
+#include "tools/pfc_deadlock/fluid_report.hpp"
 #include "tools/pfc_deadlock/input.hpp"
+#include "tools/pfc_deadlock/page.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
@@ -34,8 +37,9 @@ struct Options {
   double watchdog_ms = 0;
   std::uint32_t packet_bytes = 1000;
   double response_us = 0;
-  std::string discipline = "fifo";
-  std::string format = "csv";
+  pfc::Discipline discipline = pfc::Discipline::Fifo;
+  Format format = Format::Csv;
+  std::string report;
 };
 
 /// What one run of the fluid equations showed; no proof of anything.
@@ -46,6 +50,7 @@ struct Seen {
   double latest = 0;  // of all flows, delivered or still under way
   bool is_interrupted = false;
   std::string why_not;  // there was no run
+  std::optional<pfc::FluidRun> run;
 };
 
 /// A flow's figures in microseconds; nothing where nothing was delivered, or there is no bound.
@@ -76,11 +81,10 @@ Result<Seen> observe(const Topology& topology, const Options& options, Console& 
   }
   pfc::FluidOptions solver;
   solver.until = options.until;
-  solver.discipline =
-      options.discipline == "fifo" ? pfc::Discipline::Fifo : pfc::Discipline::Proportional;
+  solver.discipline = options.discipline;
   solver.keeps_history = true;
   solver.is_stopped = &console.is_stopped;
-  const auto run = pfc::solve(topology, solver);
+  auto run = pfc::solve(topology, solver);
   if (!run) {
     seen.why_not = run.error().text;
     return seen;
@@ -94,11 +98,12 @@ Result<Seen> observe(const Topology& topology, const Options& options, Console& 
     // The fluid has no packets: what each takes on its links comes on top.
     const double packets = transit_of(topology, topology.flows[i], options) - flow.transit;
     flow.transit += packets;
-    if (flow.longest > 0) {
+    if (flow.delivered > 0) {
       for (double* figure : {&flow.median, &flow.p99, &flow.longest}) *figure += packets;
     }
     seen.latest = std::max({seen.latest, flow.longest, flow.oldest_inside});
   }
+  seen.run = std::move(*run);
   return seen;
 }
 
@@ -113,7 +118,7 @@ std::vector<Line> lines_of(const Topology& topology, const Options& options,
       line.transit_us = transit_of(topology, topology.flows[i], options) * us;
     if (!seen.flows.empty()) {
       const Residence& flow = seen.flows[i];
-      if (flow.longest > 0) {
+      if (flow.delivered > 0) {
         line.median_us = flow.median * us;
         line.p99_us = flow.p99 * us;
         line.longest_us = flow.longest * us;
@@ -134,7 +139,7 @@ std::string csv_of(const std::vector<Line>& lines) {
   std::string text =
       "flow,bound_us,transit_us,median_us,p99_us,longest_us,inside_bytes,oldest_inside_us\n";
   for (const Line& line : lines) {
-    text += line.flow;
+    text += pfc::csv_field(line.flow);
     for (const auto& figure : {line.bound_us, line.transit_us, line.median_us, line.p99_us,
                                line.longest_us, line.inside_bytes, line.oldest_inside_us})
       text += figure ? fmt::format(",{:.6g}", *figure) : ",";
@@ -154,6 +159,7 @@ std::string json_of(const Topology& topology, const std::vector<Line>& lines,
   if (is_bound) top["bound_us"] = bound.most * (topology.units.time_s * 1e6);
   top["circle"] = nlohmann::ordered_json::array();
   for (const pfc::LinkId link : bound.circle) top["circle"].push_back(topology.links[link].name);
+  if (!bound.circle_priorities.empty()) top["circle_priorities"] = bound.circle_priorities;
   for (const Line& line : lines)
     top["flows"].push_back({{"flow", line.flow},
                             {"bound_us", json_number(line.bound_us)},
@@ -164,14 +170,6 @@ std::string json_of(const Topology& topology, const std::vector<Line>& lines,
                             {"inside_bytes", json_number(line.inside_bytes)},
                             {"oldest_inside_us", json_number(line.oldest_inside_us)}});
   return top.dump(2) + "\n";
-}
-
-std::string circle_text(const Topology& topology, const std::vector<pfc::LinkId>& circle) {
-  std::string text;
-  for (std::size_t i = 0; i < circle.size(); ++i)
-    text += fmt::format("{}{} waits for {}", i == 0 ? "" : ", ", topology.links[circle[i]].name,
-                        topology.links[circle[(i + 1) % circle.size()]].name);
-  return text;
 }
 
 std::string seen_text(const Topology& topology, const Seen& seen) {
@@ -194,15 +192,15 @@ std::string verdict_of(const Topology& topology, const Options& options,
                        const ResidenceBound& bound, const Seen& seen) {
   const std::string run = seen_text(topology, seen);
   if (!std::isfinite(bound.most)) {
-    const std::string why =
-        bound.circle.empty()
-            ? bound.reason
-            : circle_text(topology, bound.circle) + ", and nothing keeps that circle from locking";
+    const std::string why = bound.circle.empty()
+                                ? bound.reason
+                                : pfc::bound::circle_text(topology, bound) +
+                                      ", and nothing keeps that circle from locking";
     return fmt::format(
         "no bound: {}{}; {}", why,
         options.watchdog_ms > 0 || bound.circle.empty() ? "" : "; --watchdog-ms may give one", run);
   }
-  if (options.discipline != "fifo")
+  if (options.discipline != pfc::Discipline::Fifo)
     return fmt::format(
         "no bound: in buffers that mix what they hold (--discipline proportional) some of it may "
         "stay for ever; {}",
@@ -225,6 +223,43 @@ std::string verdict_of(const Topology& topology, const Options& options,
       run);
 }
 
+std::vector<std::vector<std::string>> rows_of(const std::vector<Line>& lines) {
+  const auto us = [](const std::optional<double>& figure, const char* none) {
+    return figure ? fmt::format("{:.6g} us", *figure) : none;
+  };
+  std::vector<std::vector<std::string>> rows;
+  for (const Line& line : lines)
+    rows.push_back({line.flow, us(line.bound_us, "none"), us(line.transit_us, ""),
+                    us(line.median_us, ""), us(line.p99_us, ""), us(line.longest_us, ""),
+                    us(line.oldest_inside_us, "")});
+  return rows;
+}
+
+Result<void> report_page(const Topology& topology, const Options& options, Arguments arguments,
+                         const ResidenceBound& bound, const std::vector<Line>& lines,
+                         const Seen& seen, const std::string& printed) {
+  Page page("residence", arguments, topology);
+  page.printed(printed);
+  std::vector<std::string> limits{
+      "Hosts that send PAUSE themselves hold a link for as long as they like: the bound is of "
+      "hosts that take what arrives.",
+      "The run shows some starts of one fluid, and is no bound; packets were not simulated."};
+  if (!bound.routes)
+    limits.emplace_back("There are no routes: data that is none of the flows has no bound.");
+  if (options.watchdog_ms == 0) limits.emplace_back("Watchdogs were taken to be off.");
+  page.not_looked_at(limits);
+  page.fabric(bound.circle);
+  page.heading("How late: the bound, what links and delays take, and what one run shows");
+  page.table({"flow", "bound", "alone", "median", "99 %", "longest", "oldest still inside"},
+             rows_of(lines));
+  if (seen.run && !seen.run->history.empty()) {
+    page.heading("The run that was observed");
+    page.picture(
+        timeline_svg(topology, *seen.run, std::string(discipline_text(options.discipline))));
+  }
+  return page.write(options.report);
+}
+
 /// Importers that are told no delays leave them at 0.
 std::string delays_note(const Topology& topology) {
   const auto has_none = [](const pfc::Link& link) { return link.delay == 0; };
@@ -236,7 +271,8 @@ std::string delays_note(const Topology& topology) {
       without, topology.links.size());
 }
 
-Result<int> run(Console& console, const Options& options) {
+Result<int> run(Console& console, const Options& options, Arguments arguments) {
+  PORTCULLIS_TRY(check_outputs({{"--report", options.report}}, {fabric_file(options.scenario)}));
   PORTCULLIS_TRY_ASSIGN(const Topology topology, load_fabric(options.scenario, options.settings));
   pfc::bound::BoundOptions to;
   to.pause.packet_bytes = options.packet_bytes;
@@ -249,14 +285,18 @@ Result<int> run(Console& console, const Options& options) {
   PORTCULLIS_TRY_ASSIGN(const Seen seen, observe(topology, options, console));
   const std::string verdict = verdict_of(topology, options, *bound, seen);
   const std::vector<Line> lines = lines_of(topology, options, *bound, seen);
-  const bool is_bound =
-      std::isfinite(bound->most) && options.discipline == "fifo" && !is_exceeded(*bound, seen);
-  console.out << (options.format == "json" ? json_of(topology, lines, *bound, is_bound, verdict)
-                                           : csv_of(lines));
-  fmt::print(console.err, "{}\n", verdict);
-  console.err << pfc::cbd::dead_ends_text(topology, bound->dead_ends)
-              << pfc::cbd::first_hops_note(topology) << delays_note(topology);
+  const bool is_bound = std::isfinite(bound->most) && options.discipline == pfc::Discipline::Fifo &&
+                        !is_exceeded(*bound, seen);
+  console.out << (options.format == Format::Json
+                      ? json_of(topology, lines, *bound, is_bound, verdict)
+                      : csv_of(lines));
+  const std::string printed =
+      verdict + "\n" + pfc::cbd::dead_ends_text(topology, bound->dead_ends) +
+      (seen.run ? pfc::cbd::first_hops_note(topology) : "") + delays_note(topology);
+  console.err << printed;
   if (seen.is_interrupted) return kExitInterrupted;
+  if (!options.report.empty())
+    PORTCULLIS_TRY(report_page(topology, options, arguments, *bound, lines, seen, printed));
   return is_bound ? kExitDone : kExitNoBound;
 }
 
@@ -287,18 +327,16 @@ int run_residence(Arguments arguments, Console& console) {
                  "from a PAUSE frame's end until its sender heeds it")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--discipline", options.discipline, "of the run that is observed")
-      ->check(CLI::IsMember({"proportional", "fifo"}))
-      ->capture_default_str();
-  app.add_option("--format", options.format)
-      ->check(CLI::IsMember({"csv", "json"}))
-      ->capture_default_str();
+  add_choice(app, "--discipline", options.discipline, discipline_words,
+             "of the run that is observed");
+  add_choice(app, "--format", options.format, number_format_words);
+  app.add_option("--report", options.report, kReportHelp);
   app.footer(
       "exit status: 0 there is a bound, 1 there is none, 2 bad arguments or a bad file, 130 "
       "Ctrl-C, "
       "143 SIGTERM");
   if (const auto status = parse(app, arguments, console)) return *status;
-  const auto status = run(console, options);
+  const auto status = run(console, options, arguments);
   return status ? *status : refuse(console, app.get_name(), status.error());
 }
 

@@ -17,7 +17,7 @@
 #include "model/vfio_user/connection.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -279,4 +279,4 @@ TEST_F(JoinedWires, WriteFromOneToTheOther_ArrivesAndCompletes) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

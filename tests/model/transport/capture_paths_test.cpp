@@ -12,7 +12,7 @@
 #include "tests/model/transport/judges.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::WqeOpcode;
@@ -135,7 +135,7 @@ class Conversation {
       to_, access::kRemoteWrite | access::kRemoteRead | access::kAtomic | access::kLocalWrite);
 };
 
-class CapturePaths : public testing::Test {
+class CapturePaths : public ::testing::Test {
  protected:
   void talk(const QpOptions& options = {}, PortType port_type = PortType::Ethernet) {
     const Conversation conversation(path_, port_type, options);
@@ -144,8 +144,8 @@ class CapturePaths : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
-  std::string path_ = testing::TempDir() + "portcullis_paths_" +
-                      testing::UnitTest::GetInstance()->current_test_info()->name() + ".pcap";
+  std::string path_ = ::testing::TempDir() + "portcullis_paths_" +
+                      ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".pcap";
   std::string frames_;
   std::uint64_t remote_ = 0;
 };
@@ -230,4 +230,4 @@ TEST_F(CapturePaths, SendWithInvalidate_HasItsKeyWhereTsharkLooksForIt) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

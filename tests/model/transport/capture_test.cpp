@@ -15,10 +15,10 @@
 #include "tests/model/transport/judges.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
-class Capture : public testing::Test {
+class Capture : public ::testing::Test {
  protected:
   /// Messages of one, two and three packets, odd lengths, a sequence error and a dead key.
   void talk(const QpOptions& options, PortType port_type = PortType::Ethernet) {
@@ -43,8 +43,8 @@ class Capture : public testing::Test {
     frames_sent_ = host.counters().frames_sent;
   }
 
-  std::string path_ = testing::TempDir() + "portcullis_capture_" +
-                      testing::UnitTest::GetInstance()->current_test_info()->name() + ".pcap";
+  std::string path_ = ::testing::TempDir() + "portcullis_capture_" +
+                      ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".pcap";
   std::uint64_t frames_sent_ = 0;
 
   void TearDown() override { std::filesystem::remove(path_); }
@@ -137,7 +137,7 @@ TEST_F(Capture, XrcTraffic_HasTheOpcodeThatTsharkKnows) {
   // XRC SEND Only of packet-infiniband.c
   EXPECT_EQ(tshark_values(path_, "infiniband", "infiniband.bth.opcode"),
             (std::vector<std::string>{"164"}));
-  EXPECT_THAT(oracle(path_), testing::HasSubstr("wrong 0"));
+  EXPECT_THAT(oracle(path_), ::testing::HasSubstr("wrong 0"));
 }
 
 TEST_F(Capture, WritesAndAnswers_StandInTheOrderInWhichTheyWereSent) {
@@ -172,4 +172,4 @@ TEST(PcapWriter, PathThatCannotBeWritten_IsAnErrorThatNamesIt) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

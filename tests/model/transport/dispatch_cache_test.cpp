@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kQpn = 0x40;
@@ -19,7 +19,7 @@ constexpr std::uint32_t kPsn = 0x123;  // QpOptions::psn
 constexpr std::uint64_t kCacheMs = 3;
 constexpr std::size_t kBytes = 64;
 
-class QpInError : public testing::Test {
+class QpInError : public ::testing::Test {
  protected:
   QpInError() {
     fill_pattern(pattern, 11);
@@ -232,4 +232,4 @@ TEST_F(QpInError, KeyKeptWithoutTheCache_IsSilent) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

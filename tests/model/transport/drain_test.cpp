@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::EventType;
@@ -20,7 +20,7 @@ constexpr std::uint32_t kPsn = 0x123;
 constexpr std::uint64_t kTimeoutNs = std::uint64_t{4096} << 14;
 
 /// One queue pair whose peer answers when the test says so.
-class Drain : public testing::Test {
+class Drain : public ::testing::Test {
  protected:
   Drain() { host.connect(kQpn, kQpn, {.dest_mac = kPeerMac, .dest_gid = kPeerGid}); }
 
@@ -162,7 +162,7 @@ TEST_F(Drain, OutOfDrainingBeforeItsEnd_IsRefused) {
 
 // ---- COMM_EST ----
 
-class Established : public testing::Test {
+class Established : public ::testing::Test {
  protected:
   Established() {
     EXPECT_TRUE(host.create(kQpn, to_peer).ok());
@@ -199,4 +199,4 @@ TEST_F(Established, FirstRequestInRts_RaisesNothing) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

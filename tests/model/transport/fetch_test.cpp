@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kQpn = 0x40;
@@ -19,7 +19,7 @@ constexpr std::uint32_t kPeerQpn = 0x777;
 constexpr std::uint32_t kPsn = 0x123;
 constexpr std::uint64_t kTimeoutNs = std::uint64_t{4096} << 14;  // QpOptions::ack_timeout
 
-class FetchTest : public testing::Test {
+class FetchTest : public ::testing::Test {
  protected:
   FetchTest() {
     options.dest_mac = kPeerMac;
@@ -207,7 +207,7 @@ struct BadResponse {
   std::uint8_t code;
   prm::CqeSyndrome syndrome;
 };
-class BadResponseTest : public FetchTest, public testing::WithParamInterface<BadResponse> {};
+class BadResponseTest : public FetchTest, public ::testing::WithParamInterface<BadResponse> {};
 
 TEST_P(BadResponseTest, FailsTheRead) {
   read(2 * kMtu);
@@ -217,18 +217,18 @@ TEST_P(BadResponseTest, FailsTheRead) {
 
 INSTANTIATE_TEST_SUITE_P(
     Responses, BadResponseTest,
-    testing::Values(BadResponse{"OnlyWhereMoreFollows", BthOpcode::ReadResponseOnly, kMtu, 0x1f,
-                                prm::CqeSyndrome::BAD_RESP_ERR},
-                    BadResponse{"MiddleWithoutFirst", BthOpcode::ReadResponseMiddle, kMtu, 0x1f,
-                                prm::CqeSyndrome::BAD_RESP_ERR},
-                    BadResponse{"AtomicAcknowledge", BthOpcode::AtomicAcknowledge, 0, 0x1f,
-                                prm::CqeSyndrome::BAD_RESP_ERR},
-                    BadResponse{"SyndromeThatIsNoAck", BthOpcode::ReadResponseFirst, kMtu, 0x62,
-                                prm::CqeSyndrome::BAD_RESP_ERR},
-                    BadResponse{"Short", BthOpcode::ReadResponseFirst, kMtu - 4, 0x1f,
-                                prm::CqeSyndrome::LOCAL_LENGTH_ERR},
-                    BadResponse{"Long", BthOpcode::ReadResponseFirst, kMtu + 4, 0x1f,
-                                prm::CqeSyndrome::LOCAL_LENGTH_ERR}),
+    ::testing::Values(BadResponse{"OnlyWhereMoreFollows", BthOpcode::ReadResponseOnly, kMtu, 0x1f,
+                                  prm::CqeSyndrome::BAD_RESP_ERR},
+                      BadResponse{"MiddleWithoutFirst", BthOpcode::ReadResponseMiddle, kMtu, 0x1f,
+                                  prm::CqeSyndrome::BAD_RESP_ERR},
+                      BadResponse{"AtomicAcknowledge", BthOpcode::AtomicAcknowledge, 0, 0x1f,
+                                  prm::CqeSyndrome::BAD_RESP_ERR},
+                      BadResponse{"SyndromeThatIsNoAck", BthOpcode::ReadResponseFirst, kMtu, 0x62,
+                                  prm::CqeSyndrome::BAD_RESP_ERR},
+                      BadResponse{"Short", BthOpcode::ReadResponseFirst, kMtu - 4, 0x1f,
+                                  prm::CqeSyndrome::LOCAL_LENGTH_ERR},
+                      BadResponse{"Long", BthOpcode::ReadResponseFirst, kMtu + 4, 0x1f,
+                                  prm::CqeSyndrome::LOCAL_LENGTH_ERR}),
     [](const auto& each) { return each.param.name; });
 
 TEST_F(FetchTest, ReadIntoAKeyWithoutLocalWrite_FailsAsProtection) {
@@ -294,7 +294,7 @@ TEST_F(FetchTest, AtomicOfFourBytes_FailsAsLength) {
 
 // ---- two queue pairs ----
 
-class PairTest : public testing::TestWithParam<prm::QpcMtu> {
+class PairTest : public ::testing::TestWithParam<prm::QpcMtu> {
  protected:
   void connect(QpOptions options) {
     options.mtu = GetParam();
@@ -365,12 +365,12 @@ TEST_P(PairTest, TenAdds_EachSeesTheOneBefore) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Mtus, PairTest,
-                         testing::Values(prm::QpcMtu::MTU_256, prm::QpcMtu::MTU_512,
-                                         prm::QpcMtu::MTU_1024, prm::QpcMtu::MTU_2048,
-                                         prm::QpcMtu::MTU_4096),
+                         ::testing::Values(prm::QpcMtu::MTU_256, prm::QpcMtu::MTU_512,
+                                           prm::QpcMtu::MTU_1024, prm::QpcMtu::MTU_2048,
+                                           prm::QpcMtu::MTU_4096),
                          [](const auto& each) {
                            return std::to_string(prm::bytes_of(each.param));
                          });
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

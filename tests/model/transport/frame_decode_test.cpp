@@ -14,7 +14,7 @@
 #include "model/transport/icrc.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -44,7 +44,7 @@ struct FaultCase {
   FrameFault fault;
   std::function<void(Bytes&)> damage;
 };
-class DecodeFault : public testing::TestWithParam<FaultCase> {};
+class DecodeFault : public ::testing::TestWithParam<FaultCase> {};
 
 TEST_P(DecodeFault, DamagedFrame_IsRefusedForItsReason) {
   Bytes frame = valid_frame();
@@ -103,7 +103,7 @@ const FaultCase fault_cases[] = {
     {"Icrc", FrameFault::Icrc, [](Bytes& f) { f.back() ^= std::byte{1}; }},
     {"PayloadBit", FrameFault::Icrc, [](Bytes& f) { f[70] ^= std::byte{1}; }},
 };
-INSTANTIATE_TEST_SUITE_P(Frame, DecodeFault, testing::ValuesIn(fault_cases),
+INSTANTIATE_TEST_SUITE_P(Frame, DecodeFault, ::testing::ValuesIn(fault_cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Decode, UndamagedFrame_IsAccepted) { EXPECT_TRUE(decode(valid_frame())); }
@@ -183,4 +183,4 @@ TEST(Peek, FrameTooShortForABth_GivesNothing) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

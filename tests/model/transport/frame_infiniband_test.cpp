@@ -12,7 +12,7 @@
 #include "model/transport/icrc.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::size_t kWrite = 100;  // bytes of payload, a pad of none
@@ -212,4 +212,4 @@ TEST_F(InfiniBandHost, GidIndexBeyondTheTable_Refused) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -14,7 +14,7 @@
 #include "model/transport/icrc.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 std::vector<std::byte> from_hex(std::string_view text) {
@@ -183,7 +183,7 @@ struct OpcodeCase {
   std::uint8_t header_bytes;
   bool request;
 };
-class OpcodeTable : public testing::TestWithParam<OpcodeCase> {};
+class OpcodeTable : public ::testing::TestWithParam<OpcodeCase> {};
 
 TEST_P(OpcodeTable, Opcode_HasNumberAndHeadersOfLinux) {
   const OpcodeInfo& info = opcode_info(GetParam().number);
@@ -193,29 +193,30 @@ TEST_P(OpcodeTable, Opcode_HasNumberAndHeadersOfLinux) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rc, OpcodeTable,
-                         testing::Values(OpcodeCase{BthOpcode::SendFirst, 0, 12, true},
-                                         OpcodeCase{BthOpcode::SendMiddle, 1, 12, true},
-                                         OpcodeCase{BthOpcode::SendLast, 2, 12, true},
-                                         OpcodeCase{BthOpcode::SendLastImmediate, 3, 16, true},
-                                         OpcodeCase{BthOpcode::SendOnly, 4, 12, true},
-                                         OpcodeCase{BthOpcode::SendOnlyImmediate, 5, 16, true},
-                                         OpcodeCase{BthOpcode::WriteFirst, 6, 28, true},
-                                         OpcodeCase{BthOpcode::WriteMiddle, 7, 12, true},
-                                         OpcodeCase{BthOpcode::WriteLast, 8, 12, true},
-                                         OpcodeCase{BthOpcode::WriteLastImmediate, 9, 16, true},
-                                         OpcodeCase{BthOpcode::WriteOnly, 10, 28, true},
-                                         OpcodeCase{BthOpcode::WriteOnlyImmediate, 11, 32, true},
-                                         OpcodeCase{BthOpcode::ReadRequest, 12, 28, true},
-                                         OpcodeCase{BthOpcode::ReadResponseFirst, 13, 16, false},
-                                         OpcodeCase{BthOpcode::ReadResponseMiddle, 14, 12, false},
-                                         OpcodeCase{BthOpcode::ReadResponseLast, 15, 16, false},
-                                         OpcodeCase{BthOpcode::ReadResponseOnly, 16, 16, false},
-                                         OpcodeCase{BthOpcode::Acknowledge, 17, 16, false},
-                                         OpcodeCase{BthOpcode::AtomicAcknowledge, 18, 24, false},
-                                         OpcodeCase{BthOpcode::CompareSwap, 19, 40, true},
-                                         OpcodeCase{BthOpcode::FetchAdd, 20, 40, true},
-                                         OpcodeCase{BthOpcode::SendLastInvalidate, 22, 16, true},
-                                         OpcodeCase{BthOpcode::SendOnlyInvalidate, 23, 16, true}));
+                         ::testing::Values(OpcodeCase{BthOpcode::SendFirst, 0, 12, true},
+                                           OpcodeCase{BthOpcode::SendMiddle, 1, 12, true},
+                                           OpcodeCase{BthOpcode::SendLast, 2, 12, true},
+                                           OpcodeCase{BthOpcode::SendLastImmediate, 3, 16, true},
+                                           OpcodeCase{BthOpcode::SendOnly, 4, 12, true},
+                                           OpcodeCase{BthOpcode::SendOnlyImmediate, 5, 16, true},
+                                           OpcodeCase{BthOpcode::WriteFirst, 6, 28, true},
+                                           OpcodeCase{BthOpcode::WriteMiddle, 7, 12, true},
+                                           OpcodeCase{BthOpcode::WriteLast, 8, 12, true},
+                                           OpcodeCase{BthOpcode::WriteLastImmediate, 9, 16, true},
+                                           OpcodeCase{BthOpcode::WriteOnly, 10, 28, true},
+                                           OpcodeCase{BthOpcode::WriteOnlyImmediate, 11, 32, true},
+                                           OpcodeCase{BthOpcode::ReadRequest, 12, 28, true},
+                                           OpcodeCase{BthOpcode::ReadResponseFirst, 13, 16, false},
+                                           OpcodeCase{BthOpcode::ReadResponseMiddle, 14, 12, false},
+                                           OpcodeCase{BthOpcode::ReadResponseLast, 15, 16, false},
+                                           OpcodeCase{BthOpcode::ReadResponseOnly, 16, 16, false},
+                                           OpcodeCase{BthOpcode::Acknowledge, 17, 16, false},
+                                           OpcodeCase{BthOpcode::AtomicAcknowledge, 18, 24, false},
+                                           OpcodeCase{BthOpcode::CompareSwap, 19, 40, true},
+                                           OpcodeCase{BthOpcode::FetchAdd, 20, 40, true},
+                                           OpcodeCase{BthOpcode::SendLastInvalidate, 22, 16, true},
+                                           OpcodeCase{BthOpcode::SendOnlyInvalidate, 23, 16,
+                                                      true}));
 
 // IB_OPCODE_UC_* of the same table: as RC, up to RDMA WRITE Only with Immediate.
 TEST(OpcodeOfUc, UpToTheLastWrite_IsAsOfRc) {
@@ -256,7 +257,7 @@ std::vector<int> known_opcodes() {
   return known;
 }
 
-class EveryOpcode : public testing::TestWithParam<int> {};
+class EveryOpcode : public ::testing::TestWithParam<int> {};
 
 TEST_P(EveryOpcode, FrameOfIt_HasNothingOfTheOneThatWasThereBefore) {
   PacketHeader header;
@@ -265,7 +266,7 @@ TEST_P(EveryOpcode, FrameOfIt_HasNothingOfTheOneThatWasThereBefore) {
   EXPECT_EQ(build(path, header, {}, std::byte{0xff}), build(path, header));
 }
 
-INSTANTIATE_TEST_SUITE_P(Frame, EveryOpcode, testing::ValuesIn(known_opcodes()));
+INSTANTIATE_TEST_SUITE_P(Frame, EveryOpcode, ::testing::ValuesIn(known_opcodes()));
 
 TEST(PsnArithmetic, AcrossTheWrap_CountsOn) {
   EXPECT_EQ(psn_add(0xffffff, 1), 0U);
@@ -275,4 +276,4 @@ TEST(PsnArithmetic, AcrossTheWrap_CountsOn) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -8,7 +8,7 @@
 
 #include "model/transport/pace.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 
 class Holder final : public Pace {
  public:
@@ -26,4 +26,4 @@ class Holder final : public Pace {
   std::vector<PaceStep> asked;
 };
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

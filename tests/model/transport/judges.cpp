@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 std::string output_of(const std::string& command) {
@@ -46,4 +46,4 @@ std::size_t lines(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 
 /// One field of every frame that `filter` accepts, a line each.
 [[nodiscard]] std::string tshark(const std::string& path, const std::string& filter,
@@ -23,4 +23,4 @@ namespace portcullis::model::test {
 
 [[nodiscard]] std::size_t lines(const std::string& text);
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -10,14 +10,14 @@
 #include "base/clock.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kClient = 0x40;
 constexpr std::uint32_t kServer = 0x41;
 constexpr std::uint64_t kTimeoutNs = std::uint64_t{4096} << 14;
 
-class Loopback : public testing::Test {
+class Loopback : public ::testing::Test {
  protected:
   Loopback() {
     fill_pattern(from.bytes, 9);
@@ -90,7 +90,7 @@ struct FaultCase {
   const char* name;
   FrameFaultRule rule;
 };
-class FrameFaults : public Loopback, public testing::WithParamInterface<FaultCase> {};
+class FrameFaults : public Loopback, public ::testing::WithParamInterface<FaultCase> {};
 
 TEST_P(FrameFaults, OneWrite_StillArrivesAndCompletesOnce) { expect_survives(GetParam().rule); }
 
@@ -101,18 +101,18 @@ constexpr FrameFaultRule on(Kind kind, std::uint8_t opcode, std::uint32_t nth = 
 }
 INSTANTIATE_TEST_SUITE_P(
     Loopback, FrameFaults,
-    testing::Values(FaultCase{"FirstLost", on(Kind::Drop, kFirst)},
-                    FaultCase{"MiddleLost", on(Kind::Drop, kMiddle, 3)},
-                    FaultCase{"LastLost", on(Kind::Drop, kLast)},
-                    FaultCase{"AckLost", on(Kind::Drop, kAck)},
-                    FaultCase{"MiddleRepeated", on(Kind::Duplicate, kMiddle, 3)},
-                    FaultCase{"LastRepeated", on(Kind::Duplicate, kLast)},
-                    FaultCase{"AckRepeated", on(Kind::Duplicate, kAck)},
-                    FaultCase{"MiddleLate", on(Kind::Delay, kMiddle, 3)},
-                    FaultCase{"LastLate", on(Kind::Delay, kLast)},
-                    FaultCase{"AckLate", on(Kind::Delay, kAck)},
-                    FaultCase{"MiddleDamaged", on(Kind::CorruptIcrc, kMiddle, 3)},
-                    FaultCase{"AckDamaged", on(Kind::CorruptIcrc, kAck)}),
+    ::testing::Values(FaultCase{"FirstLost", on(Kind::Drop, kFirst)},
+                      FaultCase{"MiddleLost", on(Kind::Drop, kMiddle, 3)},
+                      FaultCase{"LastLost", on(Kind::Drop, kLast)},
+                      FaultCase{"AckLost", on(Kind::Drop, kAck)},
+                      FaultCase{"MiddleRepeated", on(Kind::Duplicate, kMiddle, 3)},
+                      FaultCase{"LastRepeated", on(Kind::Duplicate, kLast)},
+                      FaultCase{"AckRepeated", on(Kind::Duplicate, kAck)},
+                      FaultCase{"MiddleLate", on(Kind::Delay, kMiddle, 3)},
+                      FaultCase{"LastLate", on(Kind::Delay, kLast)},
+                      FaultCase{"AckLate", on(Kind::Delay, kAck)},
+                      FaultCase{"MiddleDamaged", on(Kind::CorruptIcrc, kMiddle, 3)},
+                      FaultCase{"AckDamaged", on(Kind::CorruptIcrc, kAck)}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(Loopback, LossInTheMiddle_IsRepairedByOneNakWithoutATimeout) {
@@ -224,4 +224,4 @@ TEST(TwoHosts, OnOneWire_WriteIntoEachOther) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -5,10 +5,10 @@
 
 #include "tests/model/transport/lossy_transfer.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
-class LossyRuns : public testing::TestWithParam<std::uint64_t> {};
+class LossyRuns : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(LossyRuns, ThousandSeedsAtTenPercentLoss_NothingIsWrongAndNothingHangs) {
   const Outcome sum = run_seeds(1000 * GetParam(), 1000, {"loss=0.1"});
@@ -17,7 +17,7 @@ TEST_P(LossyRuns, ThousandSeedsAtTenPercentLoss_NothingIsWrongAndNothingHangs) {
   EXPECT_GE(sum.succeeded, 1000 * Transfer::kMessages * 9 / 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(TenThousand, LossyRuns, testing::Range<std::uint64_t>(0, 10));
+INSTANTIATE_TEST_SUITE_P(TenThousand, LossyRuns, ::testing::Range<std::uint64_t>(0, 10));
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -11,7 +11,7 @@
 #include "model/behaviours.hpp"
 #include "model/transport/frame_faults.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -123,4 +123,4 @@ Outcome run_seeds(std::uint64_t first, std::uint64_t count, const Words& words) 
   return sum;
 }
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -13,7 +13,7 @@
 #include "model/random.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 
 /// Behaviours, as a user writes them.
 using Words = std::vector<std::string>;
@@ -71,4 +71,4 @@ class Transfer {
 /// Seeds from `first` on; each that is wrong or hangs is a failure of its own.
 [[nodiscard]] Outcome run_seeds(std::uint64_t first, std::uint64_t count, const Words& words);
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -6,14 +6,14 @@
 
 #include "tests/model/transport/lossy_transfer.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 struct FaultCase {
   const char* name;
   Words words;
 };
-class LossyWire : public testing::TestWithParam<FaultCase> {};
+class LossyWire : public ::testing::TestWithParam<FaultCase> {};
 
 TEST_P(LossyWire, HundredSeeds_NothingIsWrongAndNothingHangs) {
   const Outcome sum = run_seeds(1, 100, GetParam().words);
@@ -24,15 +24,15 @@ TEST_P(LossyWire, HundredSeeds_NothingIsWrongAndNothingHangs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, LossyWire,
-                         testing::Values(FaultCase{"Loss", {"loss=0.1"}},
-                                         FaultCase{"Duplicates", {"duplicate=0.2"}},
-                                         FaultCase{"Reordering", {"reorder=0.2"}},
-                                         FaultCase{"Corruption", {"corrupt=0.1"}},
-                                         FaultCase{"Delay", {"delay-ns=100000"}},
-                                         FaultCase{"DelayBeyondTheTimeout", {"delay-ns=2000000"}},
-                                         FaultCase{"All",
-                                                   {"loss=0.05", "duplicate=0.1", "reorder=0.1",
-                                                    "corrupt=0.05", "delay-ns=10000"}}),
+                         ::testing::Values(FaultCase{"Loss", {"loss=0.1"}},
+                                           FaultCase{"Duplicates", {"duplicate=0.2"}},
+                                           FaultCase{"Reordering", {"reorder=0.2"}},
+                                           FaultCase{"Corruption", {"corrupt=0.1"}},
+                                           FaultCase{"Delay", {"delay-ns=100000"}},
+                                           FaultCase{"DelayBeyondTheTimeout", {"delay-ns=2000000"}},
+                                           FaultCase{"All",
+                                                     {"loss=0.05", "duplicate=0.1", "reorder=0.1",
+                                                      "corrupt=0.05", "delay-ns=10000"}}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(LossyWireSeed, SameSeed_SameFramesAtTheSameInstants) {
@@ -52,4 +52,4 @@ TEST(LossyWireSeed, EverythingLost_EveryMessageFails) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

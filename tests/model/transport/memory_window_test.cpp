@@ -11,7 +11,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -68,7 +68,7 @@ struct Bind {
   }
 };
 
-class MemoryWindow : public testing::Test {
+class MemoryWindow : public ::testing::Test {
  protected:
   MemoryWindow() {
     fill_pattern(from.bytes, 5);
@@ -253,4 +253,4 @@ TEST_F(MemoryWindow, SendWithInvalidateOnAnUnreliableConnection_IsNoOperationOfI
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -12,14 +12,14 @@
 #include "tests/model/transport/holder.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kQpn = 0x40;
 constexpr std::uint32_t kPeerQpn = 0x777;
 constexpr std::uint32_t kPsn = 0x123;
 
-class PaceTest : public testing::Test {
+class PaceTest : public ::testing::Test {
  protected:
   PaceTest() {
     options.dest_mac = kPeerMac;
@@ -235,4 +235,4 @@ TEST_F(PaceTest, ResetWhilePending_MemoryNeverChanges) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -9,7 +9,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kClient = 0x40;
@@ -17,7 +17,7 @@ constexpr std::uint32_t kServer = 0x41;
 constexpr std::uint64_t kTimeoutNs = std::uint64_t{4096} << 14;
 constexpr std::uint8_t kWriteMiddle = 0x07, kAck = 0x11;
 
-class QCounterRules : public testing::Test {
+class QCounterRules : public ::testing::Test {
  protected:
   QCounterRules() {
     client.counters = host.q_counter_table().allocate().value();
@@ -136,4 +136,4 @@ TEST_F(QCounterRules, SendsThatLandWell_RaiseNothing) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -13,7 +13,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CommandStatus;
@@ -55,7 +55,7 @@ constexpr auto kOk = CommandStatus::OK;
 
 using Step = std::tuple<QpState, QpTransition>;
 /// Every transition from every state, but those to error and to reset.
-class Transition : public testing::TestWithParam<Step> {
+class Transition : public ::testing::TestWithParam<Step> {
  protected:
   /// What comes of it: legal, or refused and nothing changed.
   static std::pair<CommandStatus, QpState> expected() {
@@ -67,8 +67,8 @@ class Transition : public testing::TestWithParam<Step> {
 };
 
 constexpr auto kEveryState = [] {
-  return testing::Values(QpState::RST, QpState::INIT, QpState::RTR, QpState::RTS, QpState::SQD,
-                         QpState::ERR);
+  return ::testing::Values(QpState::RST, QpState::INIT, QpState::RTR, QpState::RTS, QpState::SQD,
+                           QpState::ERR);
 };
 
 TEST_P(Transition, FromState_HasItsStatusAndState) {
@@ -80,13 +80,13 @@ TEST_P(Transition, FromState_HasItsStatusAndState) {
 }
 INSTANTIATE_TEST_SUITE_P(
     All, Transition,
-    testing::Combine(kEveryState(),
-                     testing::Values(QpTransition::Rst2Init, QpTransition::Init2Init,
-                                     QpTransition::Init2Rtr, QpTransition::Rtr2Rts,
-                                     QpTransition::Rts2Rts, QpTransition::Rts2Sqd,
-                                     QpTransition::Sqd2Rts, QpTransition::Sqerr2Rts)));
+    ::testing::Combine(kEveryState(),
+                       ::testing::Values(QpTransition::Rst2Init, QpTransition::Init2Init,
+                                         QpTransition::Init2Rtr, QpTransition::Rtr2Rts,
+                                         QpTransition::Rts2Rts, QpTransition::Rts2Sqd,
+                                         QpTransition::Sqd2Rts, QpTransition::Sqerr2Rts)));
 
-class FromAnywhere : public testing::TestWithParam<QpState> {};
+class FromAnywhere : public ::testing::TestWithParam<QpState> {};
 
 TEST_P(FromAnywhere, ToErrorAndToReset_AreTaken) {
   Host host;
@@ -109,7 +109,7 @@ TEST(UnknownQp, EveryCommand_IsBadResource) {
 
 // ---- opt_param_mask ----
 
-class OptParam : public testing::Test {
+class OptParam : public ::testing::Test {
  protected:
   Verdict rts2rts(const QpOptions& options, std::uint32_t mask) {
     return host.modify(kQpn, QpTransition::Rts2Rts, 0, options, mask);
@@ -134,7 +134,7 @@ TEST_F(OptParam, BitThatTheTransitionDoesNotTake_IsBadParamAndChangesNothing) {
   EXPECT_EQ(host.query(kQpn).get<"rwe">(), 1U);
 }
 
-class OptParamRefused : public testing::TestWithParam<QpOptPar> {};
+class OptParamRefused : public ::testing::TestWithParam<QpOptPar> {};
 
 // In opt_mask, but for what this card says it does not have.
 TEST_P(OptParamRefused, WhatTheCardDoesNotOffer_IsBadParam) {
@@ -145,7 +145,7 @@ TEST_P(OptParamRefused, WhatTheCardDoesNotOffer_IsBadParam) {
   EXPECT_EQ(host.state(kQpn), QpState::INIT);
 }
 INSTANTIATE_TEST_SUITE_P(Options, OptParamRefused,
-                         testing::Values(QpOptPar::ALT_ADDR_PATH, QpOptPar::LAG_TX_AFF));
+                         ::testing::Values(QpOptPar::ALT_ADDR_PATH, QpOptPar::LAG_TX_AFF));
 
 TEST_F(OptParam, LeavingSqd_TakesRightsByTheirBits) {
   ASSERT_TRUE(host.modify(kQpn, QpTransition::Rts2Sqd).ok());
@@ -167,7 +167,7 @@ TEST_F(OptParam, CounterSet_IsTakenAsLinuxSetsIt) {
 
 // ---- what CREATE_QP and the required attributes refuse ----
 
-class Refused : public testing::Test {
+class Refused : public ::testing::Test {
  protected:
   using Context = prm::Buffer<prm::qpc>;
 
@@ -393,4 +393,4 @@ TEST(ReusedQpn, AfterDestroy_StartsFromReset) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 std::uint64_t word_at(std::span<const std::byte> memory, std::size_t at) {
@@ -65,4 +65,4 @@ bool RcReference::may_be(std::span<const std::byte> memory, std::size_t complete
   return false;
 }
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 
 enum class RcKind : std::uint8_t { Write, WriteImmediate, Send, SendImmediate, Read, Add, Swap };
 
@@ -56,4 +56,4 @@ class RcReference {
   std::vector<std::vector<std::byte>> states_;  // before each operation, and after the last
 };
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

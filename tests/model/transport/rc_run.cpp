@@ -10,7 +10,7 @@
 #include "model/behaviours.hpp"
 #include "model/transport/frame_faults.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::WqeOpcode;
@@ -203,4 +203,4 @@ RcVerdict run_rc_seeds(std::uint64_t first, std::uint64_t count,
   return sum;
 }
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -14,7 +14,7 @@
 #include "tests/model/transport/rc_reference.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 
 /// What was wrong with a run, one line each; nothing when nothing was.
 struct RcVerdict {
@@ -67,4 +67,4 @@ class RcRun {
 [[nodiscard]] RcVerdict run_rc_seeds(std::uint64_t first, std::uint64_t count,
                                      const std::vector<std::string>& words);
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

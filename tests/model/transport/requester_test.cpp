@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kQpn = 0x40;
@@ -19,7 +19,7 @@ constexpr std::uint32_t kPeerQpn = 0x777;
 constexpr std::uint32_t kPsn = 0x123;
 constexpr std::uint64_t kTimeoutNs = std::uint64_t{4096} << 14;  // QpOptions::ack_timeout
 
-class RequesterTest : public testing::Test {
+class RequesterTest : public ::testing::Test {
  protected:
   RequesterTest() {
     fill_pattern(region.bytes, 5);
@@ -337,7 +337,7 @@ struct NakCase {
   prm::CqeSyndrome syndrome;
   std::uint8_t vendor_syndrome;
 };
-class FatalNak : public RequesterTest, public testing::WithParamInterface<NakCase> {};
+class FatalNak : public RequesterTest, public ::testing::WithParamInterface<NakCase> {};
 
 TEST_P(FatalNak, Request_CompletesInErrorAndTheRestIsFlushed) {
   for (int i = 0; i < 3; ++i) post();
@@ -355,11 +355,11 @@ TEST_P(FatalNak, Request_CompletesInErrorAndTheRestIsFlushed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Requester, FatalNak,
-                         testing::Values(NakCase{0x61, prm::CqeSyndrome::REMOTE_INVAL_REQ_ERR,
-                                                 0x8a},
-                                         NakCase{0x62, prm::CqeSyndrome::REMOTE_ACCESS_ERR, 0x88},
-                                         NakCase{0x63, prm::CqeSyndrome::REMOTE_OP_ERR, 0x89},
-                                         NakCase{0x7f, prm::CqeSyndrome::REMOTE_OP_ERR, 0x89}));
+                         ::testing::Values(NakCase{0x61, prm::CqeSyndrome::REMOTE_INVAL_REQ_ERR,
+                                                   0x8a},
+                                           NakCase{0x62, prm::CqeSyndrome::REMOTE_ACCESS_ERR, 0x88},
+                                           NakCase{0x63, prm::CqeSyndrome::REMOTE_OP_ERR, 0x89},
+                                           NakCase{0x7f, prm::CqeSyndrome::REMOTE_OP_ERR, 0x89}));
 
 TEST_F(RequesterTest, ReadResponseToAWrite_IsABadResponse) {
   post();
@@ -514,7 +514,7 @@ TEST_F(RequesterTest, RnrRetrySeven_GoesOnForEver) {
 
 // ---- WQEs that cannot be carried out ----
 
-class BadOpcode : public RequesterTest, public testing::WithParamInterface<prm::WqeOpcode> {};
+class BadOpcode : public RequesterTest, public ::testing::WithParamInterface<prm::WqeOpcode> {};
 
 TEST_P(BadOpcode, Wqe_CompletesWithLocalQpOperation) {
   const std::array<std::byte, 32> segments{};
@@ -525,8 +525,8 @@ TEST_P(BadOpcode, Wqe_CompletesWithLocalQpOperation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Requester, BadOpcode,
-                         testing::Values(prm::WqeOpcode::LOCAL_INVAL, prm::WqeOpcode::UMR,
-                                         prm::WqeOpcode{0xff}));
+                         ::testing::Values(prm::WqeOpcode::LOCAL_INVAL, prm::WqeOpcode::UMR,
+                                           prm::WqeOpcode{0xff}));
 
 TEST_F(RequesterTest, BadWqeBehindAGoodOne_WaitsUntilTheGoodOneCompleted) {
   post();
@@ -610,7 +610,7 @@ struct LocalKeyCase {
   std::uint32_t pd;
   std::uint64_t skew;
 };
-class BadLocalKey : public RequesterTest, public testing::WithParamInterface<LocalKeyCase> {};
+class BadLocalKey : public RequesterTest, public ::testing::WithParamInterface<LocalKeyCase> {};
 
 TEST_P(BadLocalKey, Wqe_CompletesWithLocalProtection) {
   lkey = host.make_key(region, GetParam().rights, GetParam().pd);
@@ -622,10 +622,10 @@ TEST_P(BadLocalKey, Wqe_CompletesWithLocalProtection) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Requester, BadLocalKey,
-                         testing::Values(LocalKeyCase{"NoLocalRead", access::kRemoteRead, kPd, 0},
-                                         LocalKeyCase{"OtherPd", access::kLocalRead, kPd + 1, 0},
-                                         LocalKeyCase{"PastTheEnd", access::kLocalRead, kPd,
-                                                      262144 - 63}),
+                         ::testing::Values(LocalKeyCase{"NoLocalRead", access::kRemoteRead, kPd, 0},
+                                           LocalKeyCase{"OtherPd", access::kLocalRead, kPd + 1, 0},
+                                           LocalKeyCase{"PastTheEnd", access::kLocalRead, kPd,
+                                                        262144 - 63}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(RequesterTest, KeyWithoutLocalWrite_IsEnoughToGather) {
@@ -762,4 +762,4 @@ TEST_F(RequesterTest, GarbageProducerIndex_NeverSendsWhatWasNotPosted) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

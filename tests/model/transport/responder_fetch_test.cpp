@@ -11,7 +11,7 @@
 #include "tests/model/transport/holder.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kQpn = 0x40;
@@ -20,7 +20,7 @@ constexpr std::uint32_t kPsn = 0x123;
 constexpr std::uint8_t kAll =
     access::kRemoteRead | access::kRemoteWrite | access::kAtomic | access::kLocalWrite;
 
-class ResponderFetchTest : public testing::Test {
+class ResponderFetchTest : public ::testing::Test {
  protected:
   ResponderFetchTest() {
     options.dest_mac = kPeerMac;
@@ -132,7 +132,7 @@ struct RightMissing {
   bool QpOptions::*right;
 };
 class ResponderRightTest : public ResponderFetchTest,
-                           public testing::WithParamInterface<RightMissing> {};
+                           public ::testing::WithParamInterface<RightMissing> {};
 
 TEST_P(ResponderRightTest, QpWithoutTheRight_RefusesAsInvalid) {
   options.*(GetParam().right) = false;
@@ -143,9 +143,9 @@ TEST_P(ResponderRightTest, QpWithoutTheRight_RefusesAsInvalid) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rights, ResponderRightTest,
-    testing::Values(RightMissing{"Read", BthOpcode::ReadRequest, &QpOptions::rre},
-                    RightMissing{"Add", BthOpcode::FetchAdd, &QpOptions::rae},
-                    RightMissing{"Swap", BthOpcode::CompareSwap, &QpOptions::rae}),
+    ::testing::Values(RightMissing{"Read", BthOpcode::ReadRequest, &QpOptions::rre},
+                      RightMissing{"Add", BthOpcode::FetchAdd, &QpOptions::rae},
+                      RightMissing{"Swap", BthOpcode::CompareSwap, &QpOptions::rae}),
     [](const auto& each) { return each.param.name; });
 
 TEST_F(ResponderFetchTest, ReadWithoutTheKeysRight_RefusesAsAccess) {
@@ -397,4 +397,4 @@ TEST_F(ResponderFetchTest, ImmediateOfManyPackets_CompletesOnceWithTheWholeLengt
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -9,14 +9,14 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kQpn = 0x40;
 constexpr std::uint32_t kPeerQpn = 0x777;
 constexpr std::uint32_t kPsn = 0x123;  // QpOptions::psn
 
-class ResponderTest : public testing::Test {
+class ResponderTest : public ::testing::Test {
  protected:
   ResponderTest() {
     options.dest_mac = kPeerMac;
@@ -297,7 +297,7 @@ struct BadRequest {
   std::uint32_t dma_length;
   std::size_t payload;
 };
-class InvalidRequest : public ResponderTest, public testing::WithParamInterface<BadRequest> {};
+class InvalidRequest : public ResponderTest, public ::testing::WithParamInterface<BadRequest> {};
 
 TEST_P(InvalidRequest, OutOfPlaceOrLength_IsNakInvalidRequestAndErrorEvent) {
   send(write(GetParam().opcode, kPsn, GetParam().dma_length), GetParam().payload);
@@ -308,18 +308,19 @@ TEST_P(InvalidRequest, OutOfPlaceOrLength_IsNakInvalidRequestAndErrorEvent) {
 
 INSTANTIATE_TEST_SUITE_P(
     Responder, InvalidRequest,
-    testing::Values(BadRequest{"MiddleWithoutFirst", BthOpcode::WriteMiddle, 0, kMtu},
-                    BadRequest{"LastWithoutFirst", BthOpcode::WriteLast, 0, 64},
-                    BadRequest{"OnlyShorterThanItSays", BthOpcode::WriteOnly, 65, 64},
-                    BadRequest{"OnlyLongerThanItSays", BthOpcode::WriteOnly, 63, 64},
-                    BadRequest{"OnlyAboveMtu", BthOpcode::WriteOnly, kMtu + 4, kMtu + 4},
-                    BadRequest{"FirstBelowMtu", BthOpcode::WriteFirst, 4 * kMtu, kMtu - 4},
-                    BadRequest{"FirstThatIsAll", BthOpcode::WriteFirst, kMtu, kMtu},
-                    BadRequest{"TwoGigabytesAndMore", BthOpcode::WriteFirst, 0x80000001, kMtu},
-                    BadRequest{"SendAboveMtu", BthOpcode::SendOnly, 0, kMtu + 4},
-                    BadRequest{"SendFirstBelowMtu", BthOpcode::SendFirst, 0, kMtu - 4},
-                    BadRequest{"SendLastWithoutFirst", BthOpcode::SendLast, 0, 64},
-                    BadRequest{"ReadOfTwoGigabytesAndMore", BthOpcode::ReadRequest, 0x80000001, 0}),
+    ::testing::Values(BadRequest{"MiddleWithoutFirst", BthOpcode::WriteMiddle, 0, kMtu},
+                      BadRequest{"LastWithoutFirst", BthOpcode::WriteLast, 0, 64},
+                      BadRequest{"OnlyShorterThanItSays", BthOpcode::WriteOnly, 65, 64},
+                      BadRequest{"OnlyLongerThanItSays", BthOpcode::WriteOnly, 63, 64},
+                      BadRequest{"OnlyAboveMtu", BthOpcode::WriteOnly, kMtu + 4, kMtu + 4},
+                      BadRequest{"FirstBelowMtu", BthOpcode::WriteFirst, 4 * kMtu, kMtu - 4},
+                      BadRequest{"FirstThatIsAll", BthOpcode::WriteFirst, kMtu, kMtu},
+                      BadRequest{"TwoGigabytesAndMore", BthOpcode::WriteFirst, 0x80000001, kMtu},
+                      BadRequest{"SendAboveMtu", BthOpcode::SendOnly, 0, kMtu + 4},
+                      BadRequest{"SendFirstBelowMtu", BthOpcode::SendFirst, 0, kMtu - 4},
+                      BadRequest{"SendLastWithoutFirst", BthOpcode::SendLast, 0, 64},
+                      BadRequest{"ReadOfTwoGigabytesAndMore", BthOpcode::ReadRequest, 0x80000001,
+                                 0}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(ResponderTest, OnlyInsideAMessage_IsInvalidRequest) {
@@ -466,4 +467,4 @@ TEST_F(ResponderTest, ErrorOfTheResponder_FlushesItsOwnSends) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

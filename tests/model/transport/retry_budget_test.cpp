@@ -10,7 +10,7 @@
 #include "model/behaviours.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kQpn = 0x40;
@@ -27,7 +27,7 @@ struct BudgetCase {
   std::uint64_t budget_ns;
   std::size_t packets;  // sent in all
 };
-class RetryBudgetTest : public testing::TestWithParam<BudgetCase> {};
+class RetryBudgetTest : public ::testing::TestWithParam<BudgetCase> {};
 
 TEST_P(RetryBudgetTest, SilentPeer_FailsWhenTheBudgetIsSpentAndNotBefore) {
   const auto behaviours = find_behaviours(GetParam().words, "instant");
@@ -54,7 +54,7 @@ TEST_P(RetryBudgetTest, SilentPeer_FailsWhenTheBudgetIsSpentAndNotBefore) {
 
 INSTANTIATE_TEST_SUITE_P(
     Budgets, RetryBudgetTest,
-    testing::Values(
+    ::testing::Values(
         BudgetCase{"Default", {}, 14, 6, 7 * timeout_ns(14), 7},
         BudgetCase{"LeastTimeoutAboveTheQps", {"min-ack-timeout=16"}, 8, 6, 7 * timeout_ns(16), 7},
         BudgetCase{"LeastTimeoutBelowTheQps", {"min-ack-timeout=10"}, 14, 6, 7 * timeout_ns(14), 7},
@@ -65,4 +65,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& each) { return each.param.name; });
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

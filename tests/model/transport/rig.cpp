@@ -12,7 +12,7 @@
 #include "prm/doorbell.hpp"
 #include "prm/eqe.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 constexpr std::uint32_t kLogCqSize = 12;
@@ -555,4 +555,4 @@ void fill_pattern(std::span<std::byte> bytes, std::uint32_t seed) {
   for (std::byte& b : bytes) b = static_cast<std::byte>(random() & 0xff);
 }
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

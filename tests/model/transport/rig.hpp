@@ -20,7 +20,7 @@
 #include "prm/enums.hpp"
 #include "prm/wqe.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 
 inline constexpr Mac kHostMac{0x02, 0, 0, 0, 0, 0x01};
 inline constexpr Mac kPeerMac{0x02, 0, 0, 0, 0, 0x02};
@@ -138,6 +138,13 @@ class Host {
   Verdict create(std::uint32_t qpn, const QpOptions& options = {});
   Verdict modify(std::uint32_t qpn, QpTransition transition, std::uint32_t remote_qpn = 0,
                  const QpOptions& options = {}, std::uint32_t opt_param_mask = 0);
+  /// Of an InfiniBand port, trained or not.
+  void set_port_state(PortState state) {
+    port_.state = state;
+    port_.link_up = state != PortState::Down;
+    transport_->port_changed();
+  }
+  Verdict destroy(std::uint32_t qpn) { return transport_->destroy_qp(qpn); }
   /// CREATE_QP and all transitions to RTS; `remote_qpn` may be its own.
   void connect(std::uint32_t qpn, std::uint32_t remote_qpn, const QpOptions& options = {});
   [[nodiscard]] prm::QpState state(std::uint32_t qpn);
@@ -292,4 +299,4 @@ class Peer final : public FrameSink {
 /// Distinct bytes, the same every time.
 void fill_pattern(std::span<std::byte> bytes, std::uint32_t seed);
 
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

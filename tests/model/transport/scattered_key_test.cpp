@@ -11,7 +11,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -26,7 +26,7 @@ constexpr std::uint32_t kRoom = 8;  // octowords
 constexpr std::uint8_t kInline = 1 << 7;
 constexpr std::uint64_t kLen = 1 << 0, kMkey = 1 << 13, kAccess = 0xf << 18, kFree = 1 << 29;
 
-class ScatteredKey : public testing::Test {
+class ScatteredKey : public ::testing::Test {
  protected:
   ScatteredKey() {
     fill_pattern(pieces.bytes, 3);
@@ -226,4 +226,4 @@ TEST_F(ScatteredKey, ListInPlaceOfAPattern_LeavesNothingOfIt) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

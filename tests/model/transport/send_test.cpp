@@ -8,7 +8,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -19,7 +19,7 @@ constexpr std::uint32_t kSender = 0x40;
 constexpr std::uint32_t kReceiver = 0x41;
 constexpr std::uint32_t kImmediate = 0x03020100;
 
-class Send : public testing::Test {
+class Send : public ::testing::Test {
  protected:
   Send() {
     fill_pattern(source.bytes, 7);
@@ -286,4 +286,4 @@ TEST_F(Send, InlineData_LandsToo) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -10,7 +10,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -25,7 +25,7 @@ constexpr std::uint32_t kReceiver = 0x41;
 constexpr std::uint32_t kOtherSender = 0x42;
 constexpr std::uint32_t kOtherReceiver = 0x43;
 
-class SharedReceive : public testing::Test {
+class SharedReceive : public ::testing::Test {
  protected:
   SharedReceive() {
     fill_pattern(source.bytes, 7);
@@ -155,4 +155,4 @@ TEST_F(SharedReceive, WriteWithImmediate_TakesAReceive) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

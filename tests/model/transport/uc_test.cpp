@@ -10,7 +10,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -23,7 +23,7 @@ constexpr std::uint32_t kQpn = 0x40;
 constexpr std::uint32_t kPeerQpn = 0x777;
 constexpr std::uint32_t kPsn = 0x123;  // QpOptions::psn
 
-class Uc : public testing::Test {
+class Uc : public ::testing::Test {
  protected:
   Uc() {
     fill_pattern(source.bytes, 3);
@@ -271,4 +271,4 @@ TEST_F(Uc, Drain_EndsAtOnce) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -11,7 +11,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -90,7 +90,7 @@ class Datagrams {
 
 // ---- RoCEv2 ----
 
-class Ud : public testing::Test, protected Datagrams {
+class Ud : public ::testing::Test, protected Datagrams {
  protected:
   Ud() : Datagrams(PortType::Ethernet) {
     path.transport = 0x60;
@@ -266,7 +266,7 @@ TEST_F(Ud, ShortVector_ReachesNobodyOnEthernet) {
 
 // ---- InfiniBand, between two queue pairs of one function ----
 
-class UdOfInfiniBand : public testing::Test, protected Datagrams {
+class UdOfInfiniBand : public ::testing::Test, protected Datagrams {
  protected:
   UdOfInfiniBand() : Datagrams(PortType::InfiniBand) { host.connect(kOther, 0, options); }
 };
@@ -347,4 +347,4 @@ TEST_F(UdOfInfiniBand, PathBitsThatThePortHasNot_Fail) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

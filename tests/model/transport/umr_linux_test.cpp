@@ -10,7 +10,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -65,7 +65,7 @@ struct LinuxWqe {
   }
 };
 
-class LinuxUmr : public testing::Test {
+class LinuxUmr : public ::testing::Test {
  protected:
   LinuxUmr() {
     fill_pattern(from.bytes, 5);
@@ -198,4 +198,4 @@ TEST_F(LinuxUmr, FastRegistrationOfOneKlm_PassesOverWhatTheBlockHeldBefore) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

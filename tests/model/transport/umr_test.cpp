@@ -13,7 +13,7 @@
 #include "model/transport/pace.hpp"
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -62,7 +62,7 @@ std::vector<std::byte> translation_to(Iova page) {
   return octoword;
 }
 
-class Umr : public testing::Test {
+class Umr : public ::testing::Test {
  protected:
   explicit Umr(std::shared_ptr<Pace> pace = nullptr)
       : host(nullptr, "", PortType::Ethernet, std::move(pace)) {
@@ -309,4 +309,4 @@ TEST(UmrQp, PacketFromNowhere_IsDroppedAndNotAnswered) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

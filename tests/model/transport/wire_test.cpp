@@ -11,7 +11,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 /// A port with one address that keeps what it gets.
@@ -27,6 +27,14 @@ class Station final : public FrameSink {
   [[nodiscard]] bool owns(std::span<const std::byte> frame) const noexcept override {
     return goes_to(frame, mac_);
   }
+  [[nodiscard]] bool listens(std::span<const std::byte> /*frame*/) const noexcept override {
+    return true;
+  }
+  void listen() { wire_->set_listening(port_, true); }
+  void receive_back(std::span<const std::byte> frame) override {
+    ++own_frames;
+    receive(frame);
+  }
   void receive(std::span<const std::byte> frame) override {
     const auto packet = decode(frame);
     psns.push_back(packet ? packet->psn : kBroken);
@@ -41,7 +49,7 @@ class Station final : public FrameSink {
     PacketHeader header;
     header.psn = psn;
     const std::size_t length = FrameTemplate(path).finish(wire_->next_buffer(), header, 0);
-    wire_->send(port_, length, force_loopback);
+    wire_->send(port_, length, force_loopback ? Way::Back : Way::Anywhere);
   }
   void inject(const FrameFaultRule& rule) { wire_->inject(port_, rule); }
   void seed_faults(std::uint64_t seed) { wire_->seed_faults(port_, seed); }
@@ -66,6 +74,7 @@ class Station final : public FrameSink {
   std::vector<std::uint32_t> psns;
   std::vector<std::uint64_t> times_ns;
   Counters counters;
+  int own_frames = 0;
   int rooms = 0;
 
  private:
@@ -92,7 +101,7 @@ FrameFaultRule maybe(Kind kind, double probability) {
   return seeded;
 }
 
-class WireTest : public testing::Test {
+class WireTest : public ::testing::Test {
  protected:
   Wire wire;
   Station a{wire, kHostMac};
@@ -403,6 +412,47 @@ TEST_F(WireTest, PoolNearlyFull_HasNoRoomButFramesInReserve) {
   EXPECT_EQ(b.psns.size(), Wire::kFrames - Wire::kReserve);
 }
 
+constexpr Mac kGroup{0x01, 0, 0x5e, 0, 0, 1};
+
+TEST(WireListeners, FrameForAGroup_ComesToAllThatListenAndOut) {
+  Wire wire;
+  Station a(wire, kHostMac), b(wire, kPeerMac), deaf(wire, kFarMac);
+  Uplink out(wire);
+  a.listen();
+  b.listen();
+  a.send(kGroup, 1);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{1}));
+  EXPECT_EQ(a.psns, (Psns{1}));  // what becomes of its own is for the port to say
+  EXPECT_EQ(a.own_frames, 1);
+  EXPECT_TRUE(deaf.psns.empty());
+  EXPECT_EQ(out.frames, 1);
+}
+
+TEST(WireListeners, FrameForAnother_IsCopiedOnceAndNeverBack) {
+  Wire wire;
+  Station a(wire, kHostMac), b(wire, kPeerMac), c(wire, kFarMac);
+  a.listen();
+  b.listen();
+  c.listen();
+  a.send(kPeerMac, 1);
+  a.settle();
+  EXPECT_EQ(b.psns, (Psns{1}));
+  EXPECT_EQ(c.psns, (Psns{1}));
+  EXPECT_TRUE(a.psns.empty());
+}
+
+TEST(WireListeners, ListenerWithoutALink_HearsNothing) {
+  Wire wire;
+  Station a(wire, kHostMac), b(wire, kPeerMac);
+  b.listen();
+  b.set_link(false);
+  a.send(kGroup, 1);
+  a.settle();
+  EXPECT_TRUE(b.psns.empty());
+  EXPECT_EQ(a.counters.frames_dropped, 1U);
+}
+
 TEST(WireLatency, Frame_ArrivesAfterTheLatency) {
   Wire wire(750);
   Station a(wire, kHostMac);
@@ -423,4 +473,4 @@ TEST(WireDetach, FrameToAPortThatLeft_IsDropped) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

@@ -11,7 +11,7 @@
 
 #include "tests/model/transport/rig.hpp"
 
-namespace portcullis::model::test {
+namespace portcullis::model::testing {
 namespace {
 
 using prm::CqeOpcode;
@@ -27,7 +27,7 @@ constexpr std::uint32_t kPsn = 0x123;  // QpOptions::psn
 constexpr std::uint32_t kQueuePd = 9;  // not that of the queue pairs
 constexpr std::uint32_t kUserIndex = 0x99;
 
-class Xrc : public testing::Test {
+class Xrc : public ::testing::Test {
  protected:
   Xrc() {
     fill_pattern(source.bytes, 3);
@@ -220,4 +220,4 @@ TEST_F(Xrc, InitiatorInError_HasNothingToSay) {
 }
 
 }  // namespace
-}  // namespace portcullis::model::test
+}  // namespace portcullis::model::testing

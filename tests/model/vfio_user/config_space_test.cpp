@@ -55,6 +55,16 @@ TEST(ConfigSpace, IdsWritten_StayTheSame) {
   EXPECT_EQ(read32(space, 0), 0x101715b3U);
 }
 
+TEST(ConfigSpace, RelaxedOrderingOfAVirtualFunction_IsWiredToZero) {
+  constexpr std::uint32_t kRelaxed = 1U << 4;  // of Device Control, 8 bytes into the capability
+  ConfigSpace physical({});
+  ConfigSpace virtual_function({.device_id = ConfigSpace::kDeviceConnectX5Vf});
+  const std::uint32_t at = find_capability(physical, 0x10) + 8;
+  EXPECT_EQ(read32(physical, at) & kRelaxed, kRelaxed);
+  write32(virtual_function, at, kRelaxed);
+  EXPECT_EQ(read32(virtual_function, at) & kRelaxed, 0U);
+}
+
 TEST(ConfigSpace, CommandWritten_BusMasterAndMemoryFollow) {
   ConfigSpace space({});
   write32(space, 4, 0x6);

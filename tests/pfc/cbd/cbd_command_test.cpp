@@ -6,15 +6,20 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "pfc/cbd/generators.hpp"
+#include "pfc/topology_json.hpp"
 #include "tests/pfc/console.hpp"
 #include "tools/pfc_deadlock/command.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
 namespace {
 
+using pfc::Topology;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -130,12 +135,36 @@ TEST(CbdCommand, AdviceToReroute_IsAFileThatIsFreeOfCycles) {
   EXPECT_THAT(judged.out, HasSubstr("cannot deadlock"));
 }
 
+TEST(CbdCommand, AdviceThatOutgrowsATtl_SaysWhichSuffices) {
+  const std::string fabric = ::testing::TempDir() + "cbd_ttl.json";
+  const std::string file = ::testing::TempDir() + "cbd_ttl_advice.json";
+  Topology ring = *pfc::cbd::ring(6, 2);
+  for (pfc::Flow& flow : ring.flows) flow.ttl = 4;
+  std::ofstream(fabric) << pfc::to_json(ring);
+  const Outcome advised =
+      run_pfc_deadlock({"cbd", fabric, "--advise", "reroute", "--advice", file});
+  EXPECT_EQ(advised.status, kExitCycle);
+  EXPECT_THAT(advised.err, HasSubstr("what arrived still does, but for 1 flows whose ttl no longer "
+                                     "suffices; read back"));
+  EXPECT_THAT(advised.err, HasSubstr("its ttl, 4, no longer suffices; 6 does\n"));
+}
+
 TEST(CbdCommand, AdviceThatIsNotFound_SaysWhatThatProves) {
   const std::string file = ::testing::TempDir() + "cbd_no_reroute.json";
   const Outcome outcome =
       run_pfc_deadlock({"cbd", "seed-1", "--advise", "reroute", "--advice", file});
   EXPECT_EQ(outcome.status, kExitBad);
   EXPECT_THAT(outcome.err, HasSubstr("which does not prove that there are none"));
+}
+
+TEST(CbdCommand, ReportAndAdviceOfOneFile_AreRefusedBeforeEitherIsWritten) {
+  const std::string file = ::testing::TempDir() + "one-file-for-both";
+  const Outcome outcome =
+      run_pfc_deadlock({"cbd", "ring-3", "--advise", "lossy", "--advice", file, "--report",
+                        ::testing::TempDir() + "./one-file-for-both"});
+  EXPECT_EQ(outcome.status, kExitBad);
+  EXPECT_THAT(outcome.err, HasSubstr("two files are accepted"));
+  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 TEST(CbdCommand, Help_NamesEveryStatus) {

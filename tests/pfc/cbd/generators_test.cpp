@@ -92,6 +92,19 @@ TEST(Generators, Jellyfish_GivesEachSwitchItsPorts) {
   EXPECT_THAT(switches_beside(*jellyfish(500, 32, 1)), Each(32u));
 }
 
+TEST(Generators, JellyfishOfTwoPorts_IsOneRing) {
+  // Rings of their own came out for most seeds; every host has a route to every switch but its own.
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    const Topology fabric = *jellyfish(12, 2, seed);
+    EXPECT_THAT(switches_beside(fabric), Each(2u)) << seed;
+    std::set<std::pair<NodeId, NodeId>> reached;
+    for (const Route& route : fabric.routes) reached.emplace(route.node, route.destination);
+    for (NodeId one = 0; one < 12; ++one)
+      for (NodeId other = 0; other < 12; ++other)
+        EXPECT_EQ(reached.contains({one, other}), one != other) << seed;
+  }
+}
+
 TEST(Generators, JellyfishOfOddPortsInAll_LeavesOneUnused) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     const auto beside = switches_beside(*jellyfish(9, 3, seed));

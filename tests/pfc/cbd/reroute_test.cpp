@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "pfc/cbd/failures.hpp"
 #include "pfc/cbd/generators.hpp"
 #include "pfc/cbd/routing.hpp"
+#include "pfc/cbd/split_flows.hpp"
+#include "pfc/packet/simulator.hpp"
 #include "pfc/topology_json.hpp"
 
 namespace portcullis::pfc::cbd {
@@ -100,13 +103,112 @@ Topology ring_of_six(std::uint32_t ttl) {
   return fabric;
 }
 
-TEST(Reroute, OtherWaysThatPacketsAreTooOldFor_AreNoWays) {
+using Outgrown = std::vector<OutgrownTtl>;
+
+/// Flows of which the packet simulator, on all ways that they are offered, has some grow too old.
+std::set<std::uint32_t> expiring(const Topology& fabric) {
+  const auto split = split_flows(fabric);
+  EXPECT_TRUE(split.has_value()) << (split ? "" : split.error().text);
+  packet::RunOptions options;
+  options.until = packet::to_picoseconds(fabric, 100);
+  const auto run = packet::simulate(split->topology, options);
+  EXPECT_TRUE(run.has_value()) << (run ? "" : run.error().text);
+  std::set<std::uint32_t> flows;
+  for (std::size_t part = 0; part < run->flows.size(); ++part) {
+    EXPECT_GT(run->flows[part].sent, 0u) << part;
+    if (run->flows[part].expired > 0) flows.insert(split->origin[part]);
+  }
+  return flows;
+}
+
+std::set<std::uint32_t> flows_of(const Outgrown& outgrown) {
+  std::set<std::uint32_t> flows;
+  for (const OutgrownTtl& one : outgrown) flows.insert(one.flow);
+  return flows;
+}
+
+Topology with_ttls_of(Topology fabric, const Outgrown& outgrown) {
+  for (const OutgrownTtl& one : outgrown) fabric.flows[one.flow].ttl = one.links;
+  return fabric;
+}
+
+TEST(Reroute, OtherWaysThatPacketsAreTooOldFor_AreTakenAndTold) {
   // Of four links clockwise, and of six the other way.
-  EXPECT_THAT(reroute(ring_of_six(4), {0}, Traffic::All).error().text,
-              HasSubstr("no other ways were found"));
-  const auto found = reroute(ring_of_six(6), {0}, Traffic::All);
+  const auto found = reroute(ring_of_six(4), {0}, Traffic::All);
   ASSERT_TRUE(found.has_value()) << found.error().text;
   EXPECT_EQ(found->flows, 1u);
+  ASSERT_EQ(found->outgrown.size(), 1u);
+  EXPECT_EQ(found->outgrown[0].links, 6u);
+  EXPECT_EQ(expiring(found->topology), flows_of(found->outgrown));
+  const auto enough = reroute(ring_of_six(6), {0}, Traffic::All);
+  ASSERT_TRUE(enough.has_value()) << enough.error().text;
+  EXPECT_EQ(enough->flows, 1u);
+  EXPECT_EQ(enough->outgrown, Outgrown());
+}
+
+/// Tables that lead clockwise to each host from the two switches before its own.
+Topology routed_ring_of_six(std::uint32_t ttl) {
+  Topology fabric = ring_of_six(ttl);
+  for (std::uint32_t host = 0; host < 6; ++host) {
+    const NodeId to = fabric.flows[(host + 4) % 6].to;
+    for (std::uint32_t back = 0; back < 3; ++back) {
+      const std::uint32_t at = (host + 6 - back) % 6;
+      fabric.routes.push_back({at, to, back == 0 ? 4 * at + 1 : 4 * at + 2});
+    }
+  }
+  for (Flow& flow : fabric.flows) {
+    flow.path.clear();
+    flow.is_routed = true;
+  }
+  return read_back(fabric);
+}
+
+TEST(Reroute, RoutedFlowWhoseTtlNewTablesExceed_IsTold) {
+  const Topology fabric = routed_ring_of_six(4);
+  EXPECT_EQ(expiring(fabric), std::set<std::uint32_t>());
+  const auto found = reroute(fabric, {0}, Traffic::All);
+  ASSERT_TRUE(found.has_value()) << found.error().text;
+  EXPECT_EQ(found->destinations, 1u);
+  ASSERT_EQ(found->outgrown.size(), 1u);
+  EXPECT_EQ(found->outgrown[0].links, 6u);
+  const Topology read = read_back(found->topology);
+  EXPECT_TRUE(analyse(read, 0, {}).is_free_of_cycles());
+  EXPECT_EQ(expiring(read), flows_of(found->outgrown));
+  EXPECT_EQ(expiring(with_ttls_of(read, found->outgrown)), std::set<std::uint32_t>());
+}
+
+/// Routed flows between hosts drawn at random, each with the least ttl that all its ways meet.
+Topology with_tight_flows(Topology fabric, std::uint32_t seed) {
+  const std::vector<NodeId> hosts = destinations_of(fabric);
+  std::mt19937 random(seed);
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    Flow flow;
+    flow.name = "f" + std::to_string(i);
+    flow.from = hosts[random() % hosts.size()];
+    flow.to = hosts[(flow.from - hosts[0] + 1 + random() % (hosts.size() - 1)) % hosts.size()];
+    flow.is_routed = true;
+    flow.ttl = 1;
+    fabric.flows.push_back(flow);
+  }
+  Topology fits = fabric;
+  for (Flow& flow : fits.flows) flow.ttl = 255;
+  return with_ttls_of(read_back(fabric), outgrown_ttls(fits, fabric));
+}
+
+TEST(Reroute, FlowsThatOutgrowTheirTtl_AreThoseWhosePacketsExpire) {
+  std::size_t outgrown = 0;
+  for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+    const Topology fabric = with_tight_flows(*jellyfish(24, 3, seed), seed);
+    ASSERT_EQ(expiring(fabric), std::set<std::uint32_t>()) << seed;
+    const auto found = reroute(fabric, {0}, Traffic::All);
+    ASSERT_TRUE(found.has_value()) << found.error().text;
+    const Topology read = read_back(found->topology);
+    EXPECT_EQ(expiring(read), flows_of(found->outgrown)) << seed;
+    EXPECT_EQ(expiring(with_ttls_of(read, found->outgrown)), std::set<std::uint32_t>()) << seed;
+    EXPECT_EQ(lost_way(fabric, read, Traffic::All), std::nullopt) << seed;
+    outgrown += found->outgrown.size();
+  }
+  EXPECT_GT(outgrown, 0u);
 }
 
 TEST(Reroute, LinksOneWayRoundARing_HaveNoOtherWays) {
@@ -199,14 +301,15 @@ TEST(LostWay, FlowThatEndsElsewhere_IsNamed) {
   EXPECT_EQ(lost_way(before, after, Traffic::Flows), "flow f1");
 }
 
-TEST(LostWay, FlowThatIsTooOldAtTheEndOfALongerPath_IsNamed) {
+TEST(OutgrownTtls, FlowThatIsTooOldAtTheEndOfALongerPath_IsListed) {
   const Topology before = ring_of_six(4);
   Topology after = before;
   after.flows[0].path = reroute(ring_of_six(6), {0}, Traffic::All)->topology.flows[0].path;
-  EXPECT_EQ(lost_way(before, after, Traffic::Flows), "flow f0");
+  EXPECT_EQ(outgrown_ttls(before, after), (Outgrown{{0, 6}}));
+  EXPECT_EQ(lost_way(before, after, Traffic::Flows), std::nullopt);
 }
 
-TEST(LostWay, RoutedFlowThatIsTooOldOnOneOfItsWays_IsNamed) {
+TEST(OutgrownTtls, RoutedFlowThatIsTooOldOnOneOfItsWays_IsListed) {
   Topology before;
   const NodeId from = before.add_node("from", NodeKind::Host);
   const NodeId a = before.add_node("a", NodeKind::Switch);
@@ -228,10 +331,10 @@ TEST(LostWay, RoutedFlowThatIsTooOldOnOneOfItsWays_IsNamed) {
   before.flows = {flow};
   Topology after = before;
   after.routes.push_back({a, to, detour});
-  EXPECT_EQ(lost_way(before, after, Traffic::Flows), "flow f");
-  EXPECT_EQ(lost_way(after, before, Traffic::Flows), std::nullopt);
+  EXPECT_EQ(outgrown_ttls(before, after), (Outgrown{{0, 4}}));
+  EXPECT_EQ(outgrown_ttls(after, before), Outgrown());
   after.flows[0].ttl = before.flows[0].ttl = 4;
-  EXPECT_EQ(lost_way(before, after, Traffic::Flows), std::nullopt);
+  EXPECT_EQ(outgrown_ttls(before, after), Outgrown());
 }
 
 }  // namespace

@@ -76,14 +76,16 @@ Topology bent_clos(std::uint32_t seed) {
 TEST(Rewritten, WithoutRewrites_DependenciesAreThoseOfEachPriority) {
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
     const Topology fabric = bent_clos(seed);
-    const Graph graph = rewritten_dependencies(fabric, {3, 5}, Traffic::All);
+    const Graph graph = rewritten_dependencies(fabric, {3, 5}, {.traffic = Traffic::All});
     EXPECT_EQ(edges_at(graph, 3), edges_of(fabric, 3)) << seed;
     EXPECT_EQ(edges_at(graph, 5), edges_of(fabric, 5)) << seed;
   }
   const Topology tree = *fat_tree(4, true);
-  EXPECT_EQ(edges_at(rewritten_dependencies(tree, {0}, Traffic::Routes), 0), edges_of(tree, 0));
+  EXPECT_EQ(edges_at(rewritten_dependencies(tree, {0}, {.traffic = Traffic::Routes}), 0),
+            edges_of(tree, 0));
   const Topology paths = *ring(4, 2);
-  EXPECT_EQ(edges_at(rewritten_dependencies(paths, {0}, Traffic::All), 0), edges_of(paths, 0));
+  EXPECT_EQ(edges_at(rewritten_dependencies(paths, {0}, {.traffic = Traffic::All}), 0),
+            edges_of(paths, 0));
 }
 
 TEST(Rewritten, DataOfARewrittenPriority_WaitsInItAlone) {

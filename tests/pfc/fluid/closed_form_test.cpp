@@ -8,7 +8,7 @@
 
 #include "tests/pfc/fluid/runs.hpp"
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 namespace {
 
 constexpr double kClose = 1e-9;
@@ -176,4 +176,4 @@ TEST(ClosedForm, Section4WithAFastFlow_FillsTheHostsBuffer) {
 }
 
 }  // namespace
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

@@ -8,7 +8,7 @@
 
 #include "tests/pfc/fluid/runs.hpp"
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 namespace {
 
 using ::testing::UnorderedElementsAre;
@@ -117,4 +117,4 @@ TEST(Deadlock, Headroom_OfTwoDelaysIsEnough) {
 }
 
 }  // namespace
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

@@ -11,7 +11,7 @@
 
 #include "tests/pfc/fluid/runs.hpp"
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 namespace {
 
 /// S_f^1 .. S_f^4, S_g^1 .. S_g^4.
@@ -67,4 +67,4 @@ TEST_P(EulerLimit, IsTheSolutionFromEventToEvent) {
 INSTANTIATE_TEST_SUITE_P(Starts, EulerLimit, ::testing::Values(0.0, 0.5, 1.7, 3.2));
 
 }  // namespace
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

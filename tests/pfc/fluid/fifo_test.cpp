@@ -7,7 +7,7 @@
 
 #include "tests/pfc/fluid/runs.hpp"
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 namespace {
 
 /// f at rate 1 until 2, then at 1/4; g at rate 1. Nothing is ever paused.
@@ -95,4 +95,4 @@ TEST(Fifo, LongRunOfSection3WithEqualDelays_AgreesWithProportionalShare) {
 }
 
 }  // namespace
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

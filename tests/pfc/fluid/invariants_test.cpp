@@ -8,7 +8,7 @@
 
 #include "tests/pfc/fluid/runs.hpp"
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 namespace {
 
 Topology random_ring(unsigned seed) {
@@ -70,4 +70,4 @@ TEST_P(Laws,
 INSTANTIATE_TEST_SUITE_P(Seeds, Laws, ::testing::Range(0u, 40u));
 
 }  // namespace
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

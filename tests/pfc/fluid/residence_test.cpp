@@ -7,7 +7,7 @@
 
 #include "tests/pfc/fluid/runs.hpp"
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 namespace {
 
 std::vector<Residence> residence_of(const Topology& topology, double until) {
@@ -47,4 +47,4 @@ TEST(Residence, Deadlock_KeepsDataInsideForEver) {
 }
 
 }  // namespace
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

@@ -8,7 +8,7 @@
 
 #include <numeric>
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 namespace {
 
 using Vector = RungeKutta::Vector;
@@ -48,4 +48,4 @@ TEST(RungeKutta, RateThatDependsOnTimeAlone_IsSeenByTheEstimate) {
 }
 
 }  // namespace
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

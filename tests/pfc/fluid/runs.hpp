@@ -11,7 +11,7 @@
 #include "pfc/fluid/fluid.hpp"
 #include "pfc/scenarios.hpp"
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 
 inline Topology with(std::string_view name, const std::vector<std::string>& settings = {}) {
   auto topology = scenario(name);
@@ -36,4 +36,4 @@ inline FluidRun run(const Topology& topology, const FluidOptions& options) {
   return result ? *std::move(result) : FluidRun{};
 }
 
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

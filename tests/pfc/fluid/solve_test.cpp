@@ -5,7 +5,7 @@
 
 #include "tests/pfc/fluid/runs.hpp"
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -92,4 +92,4 @@ TEST(Solve, RunThatIsStopped_SaysSo) {
 }
 
 }  // namespace
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

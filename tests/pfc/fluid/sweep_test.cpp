@@ -9,7 +9,7 @@
 
 #include "tests/pfc/fluid/runs.hpp"
 
-namespace portcullis::pfc::tests {
+namespace portcullis::pfc::testing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -97,4 +97,4 @@ TEST(Sweep, NoAxisRunOrThread_IsRefused) {
 }
 
 }  // namespace
-}  // namespace portcullis::pfc::tests
+}  // namespace portcullis::pfc::testing

@@ -29,7 +29,7 @@ inline RunOptions until(double time) {
 
 inline RunReport run(const Topology& topology, const RunOptions& options) {
   const auto checked = simulate(topology, options);
-  EXPECT_TRUE(checked.has_value());
+  EXPECT_TRUE(checked.has_value()) << checked.error().text;
   return checked.value_or(RunReport{});
 }
 

@@ -67,6 +67,49 @@ TEST(PacketCommand, Watchdog_KeepsARingGoing) {
   EXPECT_THAT(outcome.out, HasSubstr("discarded by the watchdog"));
 }
 
+TEST(PacketCommand, QuantaOfALockedRing_AreSaidAgainAndChangeNothing) {
+  const Outcome outcome =
+      call({"ring-3", "--set", "d=0.125", "--until", "1000", "--quanta", "2000"});
+  EXPECT_THAT(outcome.out, HasSubstr("DEADLOCK at "));
+  EXPECT_THAT(outcome.out, HasSubstr("PAUSE was said again "));
+}
+
+TEST(PacketCommand, QuantaThatRunOut_AreNamedAsNotLookedAt) {
+  const Outcome outcome = call(
+      {"ring-3", "--set", "d=0.125", "--until", "100", "--quanta", "10", "--refresh-quanta", "20"});
+  EXPECT_THAT(outcome.out, HasSubstr("PAUSE may run out before it is said again on "));
+  EXPECT_THAT(outcome.out, HasSubstr("no deadlock"));
+}
+
+TEST(PacketCommand, DcqcnOfTwoFlowsIntoOneLink_MarksAndSlowsThem) {
+  const auto json =
+      nlohmann::json::parse(call({"seed-2", "--until", "2000", "--dcqcn", "--format", "json"}).out);
+  const auto& flow = json.at("flows").at(0);
+  EXPECT_GT(flow.at("marked").get<int>(), 0);
+  EXPECT_GT(flow.at("cnps").get<int>(), 0);
+  EXPECT_LT(flow.at("rate_gbps").get<double>(), 40);
+}
+
+TEST(PacketCommand, Workload_IsToldAsPercentilesOfCompletionTimes) {
+  const std::vector<std::string> run = {"leaf-spine:4,2,4", "--until",     "2000",
+                                        "--workload",       "storage:0.4", "--dcqcn"};
+  const Outcome outcome = call(run);
+  EXPECT_EQ(outcome.status, kExitDone);
+  EXPECT_THAT(outcome.out, HasSubstr("all sizes: "));
+  EXPECT_THAT(outcome.out, HasSubstr("p99 "));
+  std::vector<std::string> as_json = run;
+  as_json.insert(as_json.end(), {"--format", "json"});
+  const auto json = nlohmann::json::parse(call(as_json).out).at("messages");
+  EXPECT_GE(json.at("by_size").at(0).at("slowdown").at("p50").get<double>(), 1);
+  EXPECT_GT(json.at("by_size").at(0).at("took_us").at("p99").get<double>(), 0);
+}
+
+TEST(PacketCommand, StormOfOneHost_StopsWhatGoesThere) {
+  const auto json = nlohmann::json::parse(
+      call({"ring:4,2", "--until", "100", "--storm", "host1=0:", "--format", "json"}).out);
+  EXPECT_EQ(json.at("flows").at(3).at("delivered").get<int>(), 0);
+}
+
 TEST(PacketCommand, RateLimitOfTheThirdFlow_CountsInPackets) {
   const auto json = nlohmann::json::parse(
       call({"ring-3", "--until", "100", "--limit", "h=0.1", "--format", "json"}).out);
@@ -87,6 +130,25 @@ TEST(PacketCommand, Mistakes_AreOneLineEach) {
       {{"seed-1", "--until", "1", "--packet-bytes", "0"}, "packets of 0 bytes"},
       {{"fat-tree:4", "--until", "1"}, "no flows to simulate"},
       {{"seed-1", "--until", "1", "--watchdog", "bark"}, "bark"},
+      {{"seed-1", "--until", "1", "--quanta", "0"}, "--quanta"},
+      {{"seed-1", "--until", "1", "--quanta", "65536"}, "--quanta"},
+      {{"seed-1", "--until", "1", "--refresh-quanta", "5"}, "without --quanta"},
+      {{"seed-1", "--until", "1", "--storm", "s1=0:1"}, "--storm \"s1=0:1\""},
+      {{"ring:4,2", "--until", "1", "--storm", "sw0=0:1"}, "no host"},
+      {{"seed-1", "--until", "1", "--size", "f=1.5"}, "whole bytes"},
+      {{"seed-1", "--until", "1", "--schedule", "3=0"}, "shares above 0"},
+      {{"seed-1", "--until", "1", "--schedule", "9=1"}, "--schedule"},
+      {{"seed-1", "--until", "1", "--ecn", "200,100,0.1"}, "KMIN,KMAX,PMAX"},
+      {{"leaf-spine:2,1,2", "--until", "1", "--workload", "incast:4,1000"}, "5 are needed"},
+      {{"leaf-spine:2,1,2", "--until", "1", "--workload", "web-search:2"}, "a load of 2"},
+      {{"leaf-spine:2,1,2", "--until", "1", "--workload", "cats:2"}, "--workload \"cats:2\""},
+      {{"leaf-spine:2,1,2", "--until", "1", "--workload", "cdf:/nowhere,0.5"}, "/nowhere"},
+      {{"seed-1", "--until", "1", "--ecn", "5"}, "KMIN,KMAX,PMAX"},
+      {{"seed-1", "--until", "1", "--dcqcn", "--dcqcn-set", "gain=0"}, "a gain above 0"},
+      {{"seed-1", "--until", "1", "--dcqcn", "--dcqcn-set", "timer-us=0"}, "1 us to 1000 s"},
+      {{"seed-1", "--until", "1", "--dcqcn", "--dcqcn-set", "speed=1"}, "no \"speed\""},
+      {{"seed-1", "--until", "1", "--dcqcn-set", "gain=1"}, "--dcqcn is needed"},
+      {{"seed-1", "--until", "1", "--watchdog-port", "1-2=bite"}, "LINK=ACTION"},
       {{"seed-1", "--until", "1", "--svg", "/nowhere/x.svg"}, "/nowhere/x.svg"}};
   for (const auto& [arguments, answer] : mistakes) {
     const Outcome outcome = call(arguments);

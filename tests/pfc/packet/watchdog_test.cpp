@@ -99,5 +99,84 @@ TEST(Watchdog, PacketHeldUpByADeadlock_IsDeliveredLateByForwarding) {
   EXPECT_GT(latest, 50 * kTheta);
 }
 
+/// h0 -> a -> h1, where h1 storms from 10 theta on; the poll is 10 theta.
+RunOptions polled(WatchdogAction action, Picoseconds detect) {
+  RunOptions options = until(200);
+  options.watchdog = {
+      .action = action, .detect = detect, .restore = 20 * kTheta, .poll = 10 * kTheta, .ports = {}};
+  options.storms = {{2, 0, 15 * kTheta, 400 * kTheta}};
+  return options;
+}
+
+TEST(Watchdog, Polled_TakesTwoLooksThatAgreeEvenForTheShortestTime) {
+  // Looks at 20 (the first that sees the pause), 30 and 40 theta: time runs down from the second
+  // on, and never in one step.
+  RunOptions options = polled(WatchdogAction::Alert, 10 * kTheta);
+  options.until = 39 * kTheta;
+  EXPECT_EQ(run(bottleneck(), options).storms, 0u);
+  options.until = 41 * kTheta;
+  EXPECT_EQ(run(bottleneck(), options).storms, 1u);
+}
+
+TEST(Watchdog, Polled_CountsLooksAndNotThePausesLength) {
+  // 25 theta at a poll of 10: three looks behind the first that sees it.
+  RunOptions options = polled(WatchdogAction::Alert, 25 * kTheta);
+  options.until = 49 * kTheta;
+  EXPECT_EQ(run(bottleneck(), options).storms, 0u);
+  options.until = 51 * kTheta;
+  EXPECT_EQ(run(bottleneck(), options).storms, 1u);
+}
+
+TEST(Watchdog, Alert_CountsAStormOnceAndDoesNothing) {
+  const RunReport report = run(bottleneck(), polled(WatchdogAction::Alert, 20 * kTheta));
+  EXPECT_EQ(report.storms, 1u);
+  EXPECT_EQ(report.flows[0].discarded, 0u);
+  EXPECT_LT(report.flows[0].delivered, 16 * 40u);
+}
+
+TEST(Watchdog, AlertWhenTheStormIsOver_IsRestoredAtTheNextLook) {
+  RunOptions options = polled(WatchdogAction::Alert, 20 * kTheta);
+  options.storms[0].to = 105 * kTheta;
+  const RunReport report = run(bottleneck(), options);
+  EXPECT_EQ(report.restored, 1u);
+  EXPECT_GT(report.flows[0].delivered, 100 * 40u);
+}
+
+TEST(Watchdog, PolledDrop_LetsGoAfterLooksThatHeardNothing) {
+  RunOptions options = polled(WatchdogAction::Drop, 20 * kTheta);
+  options.storms[0].to = 105 * kTheta;
+  const RunReport report = run(bottleneck(), options);
+  EXPECT_EQ(report.storms, 1u);
+  EXPECT_EQ(report.restored, 1u);
+  EXPECT_GT(report.flows[0].discarded, 0u);
+  EXPECT_EQ(unaccounted(report), 0);
+}
+
+TEST(Watchdog, PolledWithQuanta_TakesPausesThatRanOutForOver) {
+  RunOptions options = polled(WatchdogAction::Drop, 20 * kTheta);
+  options.pause_timer.quanta = 1000;
+  options.storms[0].to = 105 * kTheta;
+  const RunReport report = run(bottleneck(), options);
+  EXPECT_EQ(report.storms, 1u);
+  EXPECT_EQ(report.restored, 1u);
+}
+
+TEST(Watchdog, OfOnePort_LeavesTheOthersAlone) {
+  RunOptions options = with(WatchdogAction::None);
+  options.watchdog.ports = {{5, WatchdogAction::Drop, 50 * kTheta, 20 * kTheta}};
+  const Topology topology = locking();
+  std::vector<LinkId> between_switches;
+  for (LinkId link = 0; link < topology.links.size(); ++link)
+    if (topology.nodes[topology.links[link].from].kind == NodeKind::Switch &&
+        topology.nodes[topology.links[link].to].kind == NodeKind::Switch)
+      between_switches.push_back(link);
+  options.watchdog.ports[0].link = between_switches.front();
+  const std::uint64_t locked = delivered(run(topology, with(WatchdogAction::None)));
+  const RunReport report = run(topology, options);
+  EXPECT_GT(report.storms, 0u);
+  EXPECT_LT(report.storms, run(topology, with(WatchdogAction::Drop)).storms);
+  EXPECT_GT(delivered(report), 2 * locked);
+}
+
 }  // namespace
 }  // namespace portcullis::pfc::packet

@@ -19,7 +19,7 @@
 namespace portcullis::prm {
 namespace {
 
-using tests::TracedCommand;
+using testing::TracedCommand;
 
 TEST(GoldenOutput, QueryPagesForBoot_AsksForWhatLinuxLogged) {
   // "requested 6 boot pages for func_id 0x0"

@@ -21,8 +21,8 @@
 namespace portcullis::prm {
 namespace {
 
-using tests::hex_of;
-using tests::TracedCommand;
+using testing::hex_of;
+using testing::TracedCommand;
 
 /// A queue entry as Linux fills it: input inline, output inline, signed, handed over.
 Buffer<cmd_queue_entry> entry_of(std::span<const std::byte> input, std::size_t output_bytes,

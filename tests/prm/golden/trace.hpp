@@ -17,7 +17,7 @@
 #include "prm/view.hpp"
 #include "tests/prm/hex.hpp"
 
-namespace portcullis::tests {
+namespace portcullis::testing {
 
 /// One line of the trace, "010: 01040000 00000000 00000000 00000000".
 struct TraceLine {
@@ -68,4 +68,4 @@ class TracedCommand {
   std::array<std::byte, prm::cmd_queue_entry::bytes + prm::cmd_if_box::bytes> memory_{};
 };
 
-}  // namespace portcullis::tests
+}  // namespace portcullis::testing

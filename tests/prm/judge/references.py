@@ -15,7 +15,8 @@ import sys
 
 # Where the constants are looked for: every header that has the name must agree.
 INCLUDED = ["mlx5_ifc.h"]
-CUT = ["device.h", "qp.h", "cq.h", "driver.h", "eq.h", "doorbell.h", "ib_smi.h"]
+CUT = ["device.h", "qp.h", "cq.h", "driver.h", "eq.h", "doorbell.h", "vport.h",
+       "ib_smi.h"]
 VERBS = ["mlx5dv.h", "verbs.h"]
 FOLDERS = {"ib_smi.h": "../../rdma"}  # seen from KERNEL_DIR, include/linux/mlx5
 
@@ -36,6 +37,8 @@ STRUCTS = {
     "mlx5_wqe_atomic_seg": [("mlx5dv.h", "mlx5_wqe_atomic_seg")],
     "mlx5_wqe_umr_ctrl_seg": [("mlx5dv.h", "mlx5_wqe_umr_ctrl_seg")],
     "mlx5_wqe_mkey_context_seg": [("mlx5dv.h", "mlx5_wqe_mkey_context_seg")],
+    "mlx5_wqe_eth_seg": [("qp.h", "mlx5_wqe_eth_seg")],
+    "mlx5_ethernet_cqe": [("device.h", "mlx5_cqe64")],
     "mlx5_klm": [("qp.h", "mlx5_klm")],
     "mlx5_stride_block_ctrl_seg": [("qp.h", "mlx5_stride_block_ctrl_seg")],
     "mlx5_stride_block_entry": [("qp.h", "mlx5_stride_block_entry")],
@@ -66,9 +69,13 @@ SHARED = {
         ("local_phy_errors", 4), ("overrun_errors", 4)],
 }
 # Fields under another name than the header's.
-RENAMED = {("ib_node_info", "system_image_guid"): "sys_guid"}
+RENAMED = {("ib_node_info", "system_image_guid"): "sys_guid",
+           ("mlx5_wqe_eth_seg", "inline_hdr_sz"): "inline_hdr.sz",
+           ("mlx5_wqe_eth_seg", "inline_hdr_start"): "inline_hdr.start",
+           ("cmd_hca_cap", "relaxed_ordering_read_pci_enabled"): "relaxed_ordering_read"}
 # Fields that no header names; the layout says where they were read.
-UNNAMED = {"ib_port_info": ["cap_mask2", "link_speed_ext_active", "link_speed_ext_supported",
+UNNAMED = {"cmd_hca_cap": ["relaxed_ordering_read"],
+           "ib_port_info": ["cap_mask2", "link_speed_ext_active", "link_speed_ext_supported",
                             "link_speed_ext_enabled"]}
 
 # Fields of bit layouts that the kernel's C structs name too, as whole bytes: a second opinion.
@@ -261,8 +268,11 @@ def struct_rows(header, layout, struct, fields):
 
 def bit_rows(layout, fields):
     struct = f"struct mlx5_ifc_{layout}_bits"
-    rows = [f'{{"mlx5_ifc.h", "{layout} {f}", offsetof({struct}, {f}), '
-            f"sizeof((({struct} *)0)->{f})}}" for f in fields]
+    unnamed = UNNAMED.get(layout, [])
+    named = {f: RENAMED.get((layout, f), f) for f in fields if f not in unnamed}
+    rows = [f'{{"", "{layout} {f}", 0, 0}}' for f in unnamed]
+    rows += [f'{{"mlx5_ifc.h", "{layout} {ours}", offsetof({struct}, {theirs}), '
+             f"sizeof((({struct} *)0)->{theirs})}}" for ours, theirs in named.items()]
     return rows + [f'{{"mlx5_ifc.h", "sizeof {layout}", sizeof({struct}), 0}}']
 
 

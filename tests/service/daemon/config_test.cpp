@@ -289,7 +289,8 @@ TEST_F(ConfigTest, EveryWordOfEtcd_IsRead) {
   std::ofstream(folder_ / "password") << "secret\nnot this\n";
   const auto config = read(
       "[etcd]\nendpoints = [\"https://192.0.2.1:2379\", \"https://192.0.2.2:2379/\"]\n"
-      "node = \"memory-1\"\nsession_s = 7\nauthority = \"/ca\"\ncertificate = \"/c\"\n"
+      "node = \"memory-1\"\nsession_s = 7\nisolation_s = 60\nisolation_tenants = [7, 8]\n"
+      "stall_s = 20\nauthority = \"/ca\"\ncertificate = \"/c\"\n"
       "key = \"/k\"\nuser = \"alice\"\npassword_file = \"" +
       (folder_ / "password").string() + "\"\n");
 
@@ -300,7 +301,8 @@ TEST_F(ConfigTest, EveryWordOfEtcd_IsRead) {
                .user = "alice",
                .password = "secret"},
       .node = "memory-1",
-      .session_s = 7};
+      .session_s = 7,
+      .isolation = fleet::Isolation{.after_s = 60, .stall_s = 20, .tenants = {7, 8}}};
   EXPECT_EQ(config->fleet, wanted);
 }
 
@@ -329,6 +331,13 @@ INSTANTIATE_TEST_SUITE_P(
         WrongEtcd{"endpoints = \"http://a\"\n", "a list of texts is accepted"},
         WrongEtcd{"endpoints = [\"http://a\"]\nnode = \"a/b\"\n", "node \"a/b\""},
         WrongEtcd{"endpoints = [\"http://a\"]\nsession_s = 1\n", "a number from 2 to 3600"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nsession_s = 20\nisolation_s = 19\n",
+                  "a number from 20 to 86400"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nisolation_s = 20\nisolation_tenants = []\n",
+                  "a list of numbers"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nisolation_s = 20\nisolation_tenants = [-1]\n",
+                  "a list of numbers"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nstall_s = 5\n", "stall_s without isolation_s"},
         WrongEtcd{"endpoints = [\"http://a\"]\nuser = \"alice\"\n", "without a password"},
         WrongEtcd{"endpoints = [\"http://a\"]\nauthority = \"/ca\"\n", "https:// is accepted"},
         WrongEtcd{"endpoints = [\"http://a\"]\npassword_file = \"/nowhere\"\n",

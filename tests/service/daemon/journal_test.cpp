@@ -277,6 +277,45 @@ TEST_F(JournalTest, FolderThatIsNotThere_IsNamed) {
   EXPECT_THAT(journal.error().text, HasSubstr("none/journal: No such file or directory"));
 }
 
+class MovedJournal : public JournalTest, public testing::WithParamInterface<const char*> {
+ protected:
+  [[nodiscard]] std::filesystem::path moved() const { return file().string() + GetParam(); }
+};
+
+TEST_P(MovedJournal, WhileItIsNotThere_NothingIsWritten) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(1));
+  std::filesystem::rename(moved(), folder_ / "elsewhere");
+  const auto written = journal.write(std::vector<Entry>{record(1)});
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, Errc::System);
+  EXPECT_THAT(written.error().text, HasSubstr(moved().string() + " was removed or replaced"));
+  EXPECT_FALSE(journal.probe());
+}
+
+TEST_P(MovedJournal, AnotherInItsPlace_IsNotTakenForIt) {
+  Journal journal = opened();
+  ASSERT_TRUE(journal.begin(1));
+  std::filesystem::rename(moved(), folder_ / "elsewhere");
+  std::filesystem::copy(folder_ / "elsewhere", moved());
+  EXPECT_FALSE(journal.write(std::vector<Entry>{record(1)}));
+}
+
+TEST_P(MovedJournal, OnceItIsBack_ItIsWrittenAgain) {
+  {
+    Journal journal = opened();
+    ASSERT_TRUE(journal.begin(1));
+    std::filesystem::rename(moved(), folder_ / "elsewhere");
+    ASSERT_FALSE(journal.write(std::vector<Entry>{record(1)}));
+    std::filesystem::rename(folder_ / "elsewhere", moved());
+    EXPECT_TRUE(journal.probe());
+    EXPECT_TRUE(journal.write(std::vector<Entry>{record(2)}));
+  }
+  EXPECT_EQ(opened().begin(2).value().restarted, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, MovedJournal, testing::Values("", "-wal"));
+
 TEST_F(JournalTest, MoreThanIsRemembered_TheNewestAreThere) {
   Journal journal = opened();
   ASSERT_TRUE(journal.begin(1));

@@ -47,6 +47,30 @@ TEST(LeaseBook, LeaseThatIsFenced_StaysInTheListAndIsNotHeld) {
   EXPECT_TRUE(book.rows(1, 0, 10)[0]->fenced);
 }
 
+TEST(LeaseBook, LeasesOfATenant_AreItsOwnAlone) {
+  LeaseBook book({});
+  for (std::uint64_t id = 1; id <= 9; ++id) book.enter(lease(id, id % 3));
+  EXPECT_TRUE(book.end({.name = {.id = 4, .epoch = 104}, .tenant = 1}, 9, 0));
+  const auto held = book.held_by(1);
+  ASSERT_THAT(held, SizeIs(2));
+  EXPECT_EQ(held[0]->record.name.id, 1u);
+  EXPECT_EQ(held[1]->record.name.id, 7u);
+  EXPECT_THAT(book.held_by(3), SizeIs(0));
+  EXPECT_THAT(book.held_by(wire::kEveryTenant), SizeIs(8));
+  EXPECT_THAT(book.rows(1, 0, 99), SizeIs(2));
+}
+
+TEST(LeaseBook, HeldAtAConnection_AreThoseThatItHolds) {
+  LeaseBook book({});
+  book.enter(lease(1)).holders = {11, 12};
+  book.enter(lease(2)).holders = {12};
+  book.enter(lease(3, 2)).holders = {13};
+  ASSERT_THAT(book.held_at(11, 1), SizeIs(1));
+  EXPECT_EQ(book.held_at(11, 1)[0]->record.name.id, 1u);
+  EXPECT_THAT(book.held_at(12, 1), SizeIs(2));
+  EXPECT_THAT(book.held_at(13, 1), SizeIs(0));
+}
+
 TEST(LeaseBook, Rows_GoOnBehindTheCursor) {
   LeaseBook book({});
   for (std::uint64_t id = 1; id <= 10; ++id) book.enter(lease(id, id % 2));

@@ -45,7 +45,8 @@ struct Client {
         connection(quic::Connection::connect(
                        socket.local(), server, name, quic::Credentials::load(files).value(), {},
                        {.frame =
-                            [this](quic::StreamId, std::span<const std::byte> frame) {
+                            [this](quic::StreamId stream, std::span<const std::byte> frame) {
+                              streams.push_back(stream);
                               heard.emplace_back(frame.begin(), frame.end());
                             }},
                        now_ns())
@@ -69,6 +70,7 @@ struct Client {
   std::string end() const { return connection->end().value_or(""); }
 
   std::vector<wire::FrameBytes> heard;
+  std::vector<quic::StreamId> streams;  // on which, each
   UdpSocket socket;
   std::unique_ptr<quic::Connection> connection;
 };
@@ -442,6 +444,67 @@ TEST_F(QuicPortTest, ClientThatDoesNotRead_IsHungUpOn) {
   port_->serve();
   EXPECT_THAT(closed_, SizeIs(1));
   EXPECT_THAT(log_, Contains(HasSubstr("does not read")));
+}
+
+/// As long as any: a page of LEASE_LIST.
+wire::FrameBytes long_answer(std::uint64_t id) {
+  const std::vector<wire::LeaseRow> rows(wire::kMostRows);
+  return wire::make_list(id, 0, rows);
+}
+wire::FrameBytes list_requests(std::uint64_t first, std::uint64_t count) {
+  wire::FrameBytes all;
+  for (std::uint64_t id = first; id < first + count; ++id) {
+    const auto one = wire::make_frame(number(wire::Op::LeaseList), id, wire::ListRequest{});
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+TEST_F(QuicPortTest, ClientThatReadsNoAnswers_IsNotHeardUntilItDoes) {
+  start();
+  const auto one = connected("one", "7:client");
+  on_frame_ = [this](ConnectionId id) {
+    port_->send(id, long_answer(request_id(received_.back())));
+  };
+  constexpr std::uint64_t kRequests = 200;
+  one->ask(list_requests(1, kRequests));
+  for (int i = 0; i < 100; ++i) {
+    one->connection->write(one->socket, now_ns());
+    port_->serve();  // and the client reads nothing
+  }
+  const std::size_t most = Port::kMostAnswerBytes / long_answer(1).size() + 1;
+  EXPECT_THAT(received_, SizeIs(most));
+  ASSERT_TRUE(until({one.get()}, [&] { return one->heard.size() == kRequests; }));
+  EXPECT_THAT(received_, SizeIs(kRequests));
+  EXPECT_THAT(closed_, IsEmpty());
+}
+
+TEST_F(QuicPortTest, ClientThatAsksOnAndOnBeforeItReads_IsHungUpOn) {
+  start();
+  const auto one = connected("one", "7:client");
+  on_frame_ = [this](ConnectionId id) {
+    port_->send(id, long_answer(request_id(received_.back())));
+  };
+  constexpr std::uint64_t kOnEach = 500;
+  for (std::uint64_t stream = 0; stream < 30; ++stream)
+    one->ask(list_requests(1 + stream * kOnEach, kOnEach));
+  ASSERT_TRUE(until({one.get()}, [&] { return !closed_.empty(); }));
+  EXPECT_THAT(log_, Contains(HasSubstr("does not read")));
+}
+
+TEST_F(QuicPortTest, OneIdOnTwoStreams_EachHasTheAnswerToItsOwnRequest) {
+  start();
+  const auto one = connected("one", "7:client");
+  const auto revoke = wire::make_frame(number(wire::Op::LeaseRevoke), 5, wire::RevokeRequest{});
+  one->ask(revoke);
+  one->ask(request(5));
+  ASSERT_TRUE(until({one.get()}, [&] { return received_.size() == 2; }));
+  port_->send(opened_[0], answer(5));  // the revoke takes its time
+  ASSERT_TRUE(until({one.get()}, [&] { return one->heard.size() == 1; }));
+  const auto refused = wire::refusal(wire::Code::Busy, number(wire::Op::LeaseRevoke), "later");
+  port_->send(opened_[0], wire::make_frame(wire::kRefused, 5, refused));
+  ASSERT_TRUE(until({one.get()}, [&] { return one->heard.size() == 2; }));
+  EXPECT_GT(one->streams[0], one->streams[1]);  // the second stream's came first
 }
 
 TEST_F(QuicPortTest, MoreConnectionsThanAHostMay_AreTurnedAway) {

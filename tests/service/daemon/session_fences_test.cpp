@@ -247,5 +247,173 @@ TEST_F(SessionFencesTest, UnprovedPastOfAFunctionThatWasReset_IsProvedByIt) {
   EXPECT_TRUE(sessions->has_proved_all());
 }
 
+class IsolationTest : public SessionFencesTest {
+ protected:
+  static constexpr std::uint64_t kAfterNs = 20 * kNsPerSecond;
+  static constexpr std::uint64_t kStallNs = 5 * kNsPerSecond;
+
+  void SetUp() override {
+    is_node = true;
+    isolation = {.after_s = 20, .stall_s = 5, .tenants = {kTenant}};
+    start({}, {});
+    greet(1);
+    greet(2, kTenant + 1);
+    lives_since(now_ns);
+  }
+  void lives_since(std::uint64_t asked_ns) {
+    sessions->hear(FleetLives{.until_ns = asked_ns + kNsPerSecond, .asked_ns = asked_ns});
+  }
+  void pass(std::uint64_t ns) {
+    now_ns += ns;
+    sessions->look_at_time();
+  }
+};
+
+TEST_F(IsolationTest, BeforeItsTime_NothingIsRevoked) {
+  (void)holds(1, 5);
+  pass(kAfterNs - 1);
+
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(IsolationTest, OnceItIsAlone_TheTenantsLeasesAreRevokedAndOthersAreNot) {
+  const auto lease = holds(1, 5);
+  (void)holds(2, 6);
+  pass(kAfterNs);
+
+  EXPECT_THAT(next_asked<Revoke>().names, ElementsAre(lease));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(IsolationTest, OfEverybodyUnlessTenantsAreNamed_AllIsRevoked) {
+  isolation->tenants.clear();
+  start({}, {});
+  greet(1);
+  lives_since(now_ns);
+  const auto lease = holds(1, 5);
+  pass(kAfterNs);
+
+  EXPECT_THAT(next_asked<Revoke>().names, ElementsAre(lease));
+}
+
+TEST_F(IsolationTest, TimeCountsFromWhenTheSessionWasAskedFor) {
+  const auto lease = holds(1, 5);
+  now_ns += 2 * kNsPerSecond;
+  lives_since(now_ns - kNsPerSecond);
+  pass(kAfterNs - kNsPerSecond);
+
+  EXPECT_THAT(next_asked<Revoke>().names, ElementsAre(lease));
+}
+
+TEST_F(IsolationTest, SessionThatLivesOn_PutsItOff) {
+  (void)holds(1, 5);
+  pass(kAfterNs - 1);
+  lives_since(now_ns);
+  pass(kAfterNs - 1);
+
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(IsolationTest, ServerThatHasNeverJoined_IsNotAlone) {
+  start({}, {});
+  pass(kAfterNs);
+
+  EXPECT_FALSE(sessions->is_overdue());
+}
+
+TEST_F(IsolationTest, ItIsDoneOnce) {
+  (void)holds(1, 5);
+  pass(kAfterNs);
+  asked.clear();
+  pass(kNsPerSecond);
+
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(IsolationTest, LeaseThatIsRevoked_IsNotRenewed) {
+  const auto lease = holds(1, 5);
+  pass(kAfterNs);
+  asked.clear();
+  say(1, Op::LeaseRenew, wire::RenewRequest{.id = lease.id, .epoch = lease.epoch});
+
+  EXPECT_EQ(refusal(1).code, wire::Code::NotFound);
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(IsolationTest, GrantUnderWay_EndsUntold) {
+  say(1, Op::LeaseAlloc, wanted());
+  const Alloc alloc = next_asked<Alloc>();
+  pass(kAfterNs);
+  hear_granted(alloc, 5);
+  EXPECT_THAT(next_asked<Revoke>().names, ElementsAre(name(5)));
+  sessions->hear(Recorded{.ticket = alloc.ticket, .done = {}});
+
+  EXPECT_EQ(refusal(1).code, wire::Code::Busy);
+}
+
+TEST_F(IsolationTest, GrantOfAnotherTenantUnderWay_IsTold) {
+  say(2, Op::LeaseAlloc, wanted());
+  pass(kAfterNs);
+  grant(5);
+
+  EXPECT_THAT(ops(2), ElementsAre(wire::answer_to(Op::LeaseAlloc)));
+}
+
+TEST_F(IsolationTest, LeaseThatDoesNotEndInTime_IsOverdue) {
+  (void)holds(1, 5);
+  pass(kAfterNs);
+  pass(kStallNs - 1);
+  EXPECT_FALSE(sessions->is_overdue());
+  pass(1);
+
+  EXPECT_TRUE(sessions->is_overdue());
+}
+
+TEST_F(IsolationTest, GrantThatDoesNotComeBackInTime_IsOverdue) {
+  say(1, Op::LeaseAlloc, wanted());
+  pass(kAfterNs);
+  pass(kStallNs);
+
+  EXPECT_TRUE(sessions->is_overdue());
+}
+
+TEST_F(IsolationTest, LeaseThatHasEnded_IsNotOverdue) {
+  const auto lease = holds(1, 5);
+  pass(kAfterNs);
+  end(lease, kTenant, wire::Outcome::Fenced);  // its memory is proved
+  pass(kStallNs);
+
+  EXPECT_FALSE(sessions->is_overdue());
+}
+
+TEST_F(IsolationTest, LeaseThatEndsWithoutAProof_IsOverdue) {
+  const auto lease = holds(1, 5);
+  pass(kAfterNs);
+  sessions->hear(Ended{{.name = lease, .tenant = kTenant, .outcome = wire::Outcome::Fenced}});
+  pass(kStallNs);
+
+  EXPECT_TRUE(sessions->is_overdue());
+}
+
+TEST_F(IsolationTest, LeaseOfAnotherTenant_IsNotOverdue) {
+  (void)holds(2, 6);
+  pass(kAfterNs);
+  pass(kStallNs);
+
+  EXPECT_FALSE(sessions->is_overdue());
+}
+
+TEST_F(IsolationTest, WhereNobodySaysHowLongItMayStandStill_NothingIsOverdue) {
+  isolation->stall_s = 0;
+  start({}, {});
+  greet(1);
+  lives_since(now_ns);
+  (void)holds(1, 5);
+  pass(kAfterNs);
+  pass(1000 * kStallNs);
+
+  EXPECT_FALSE(sessions->is_overdue());
+}
+
 }  // namespace
 }  // namespace portcullis::service::daemon

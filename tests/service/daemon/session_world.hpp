@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,7 +32,8 @@ class SessionWorld : public testing::Test {
               .mac = {.octets = {2, 0, 0, 0, 0, 1}},
               .description = "a device",
               .is_emulated = true,
-              .was_reset = was_reset},
+              .was_reset = was_reset,
+              .isolation = isolation},
         ports());
   }
   SessionPorts ports() {
@@ -140,6 +142,7 @@ class SessionWorld : public testing::Test {
   std::uint64_t last_request = 0;
   bool is_node = false;  // of a fleet
   bool was_reset = true;
+  std::optional<fleet::Isolation> isolation;
   std::vector<TenantFenced> fenced;
   std::deque<Request> asked;
   std::vector<LookUp> looked_up;

@@ -242,21 +242,6 @@ TEST_F(SessionsTest, RevokeTenantWithoutLeases_IsAnsweredAtOnce) {
   EXPECT_EQ(last<wire::RevokeTenantAnswer>(1).torn_down, 0u);
 }
 
-TEST_F(SessionsTest, WhoWatches_HearsOfItsTenantAlone) {
-  greet(1);
-  greet(2);
-  greet(3, 8);
-  greet(4, 9, wire::Role::Observer);
-  say(2, Op::LeaseWatch, wire::WatchRequest{.tenant = 7});
-  say(3, Op::LeaseWatch, wire::WatchRequest{.tenant = 8});
-  say(4, Op::LeaseWatch, wire::WatchRequest{.tenant = wire::kEveryTenant});
-  const auto lease = holds(1, 5);
-  end(lease, 7, wire::Outcome::TornDown, wire::Cause::Expired);
-  EXPECT_THAT(ops(2), ElementsAre(wire::answer_to(Op::LeaseWatch), kExpired));
-  EXPECT_THAT(ops(3), ElementsAre(wire::answer_to(Op::LeaseWatch)));
-  EXPECT_THAT(ops(4), ElementsAre(wire::answer_to(Op::LeaseWatch), kExpired));
-}
-
 TEST_F(SessionsTest, HolderThatGoes_LeavesItsLeasesForOrphanMsAtMost) {
   greet(1);
   const auto lease = holds(1, 5);

@@ -14,6 +14,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,9 @@ class UnixPortTest : public testing::Test {
                                    last_identity_ = std::move(who);
                                  },
                              .received =
-                                 [this](ConnectionId, std::span<const std::byte> bytes) {
+                                 [this](ConnectionId id, std::span<const std::byte> bytes) {
                                    received_.push_back(bytes.size());
+                                   if (on_frame_) on_frame_(id);
                                  },
                              .closed = [this](ConnectionId id) { closed_.push_back(id); }});
   }
@@ -83,6 +85,7 @@ class UnixPortTest : public testing::Test {
   std::vector<ConnectionId> opened_;
   std::vector<ConnectionId> closed_;
   std::vector<std::size_t> received_;
+  std::function<void(ConnectionId)> on_frame_;
   Identity last_identity_;
   std::unique_ptr<UnixPort> port_;
 };
@@ -167,6 +170,77 @@ TEST_F(UnixPortTest, ClientThatDoesNotRead_IsHungUpOnAndOthersAreServed) {
   EXPECT_THAT(closed_, ElementsAre(opened_[0]));
   EXPECT_EQ(heard(other), 24);
   EXPECT_THAT(log_, ElementsAre(HasSubstr("does not read")));
+}
+
+class UnansweredUnixPort : public UnixPortTest {
+ protected:
+  static constexpr std::size_t kAnswerBytes = 4096;
+
+  /// A client that asks as long as the kernel takes it, is answered, and reads nothing.
+  UniqueFd ask_and_read_nothing() {
+    on_frame_ = [this](ConnectionId id) { port_->send(id, wire::FrameBytes(kAnswerBytes)); };
+    auto client = connect();
+    const std::array<std::byte, 16> request{};
+    for (int i = 0; i < 2'000; ++i) {
+      asked_ += ::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) > 0 ? 1 : 0;
+      port_->serve();
+    }
+    return client;
+  }
+  /// How many answers there are until nothing more comes.
+  static std::size_t read_all(const UniqueFd& client) {
+    std::size_t answers = 0;
+    while (heard(client) == static_cast<ssize_t>(kAnswerBytes)) ++answers;
+    return answers;
+  }
+
+  std::size_t asked_ = 0;
+};
+
+TEST_F(UnansweredUnixPort, ClientThatReadsNoAnswers_IsNotHeardUntilItDoes) {
+  start();
+  const auto client = ask_and_read_nothing();
+  const std::size_t answered = received_.size();
+  ASSERT_LT(answered, asked_);
+  const std::size_t read = read_all(client);
+  EXPECT_LE((answered - read) * kAnswerBytes, Port::kMostAnswerBytes);
+  std::size_t all = read;
+  for (int i = 0; i < 10'000 && all < asked_; ++i) {
+    port_->serve();
+    all += read_all(client);
+  }
+  EXPECT_EQ(all, asked_);
+  EXPECT_THAT(received_, SizeIs(asked_));
+  EXPECT_THAT(closed_, IsEmpty());
+}
+
+TEST_F(UnansweredUnixPort, WhoIsNotHeardAndGoes_IsToldOnce) {
+  start();
+  ask_and_read_nothing().reset();
+  serve(200);
+  EXPECT_EQ(closed_, opened_);
+}
+
+TEST_F(UnansweredUnixPort, WhoIsNotHeardAndHungUpOn_Ends) {
+  start();
+  const auto client = ask_and_read_nothing();
+  port_->hang_up(opened_[0]);
+  for (int i = 0; i < 10'000 && closed_.empty(); ++i) {
+    (void)read_all(client);
+    port_->serve();
+  }
+  EXPECT_EQ(closed_, opened_);
+}
+
+TEST_F(UnansweredUnixPort, NoticesThatAreNotRead_KeepNobodyFromBeingHeard) {
+  start();
+  const auto client = connect();
+  const auto notice = wire::make_notice(wire::Notice::Revoked, wire::EndedNotice{.id = 1});
+  for (int i = 0; i < 10'000; ++i) port_->send(opened_[0], notice);
+  say(client, 16);
+  serve();
+  EXPECT_THAT(received_, SizeIs(1));
+  EXPECT_THAT(closed_, IsEmpty());
 }
 
 TEST_F(UnixPortTest, HangUp_ComesBehindWhatWasSent) {

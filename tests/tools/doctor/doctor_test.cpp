@@ -17,12 +17,12 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using testing::HealthyMachine;
 using ::testing::IsEmpty;
+using testing::kBdf;
+using testing::kGroup;
+using testing::kNeighbour;
 using ::testing::Not;
-using tests::HealthyMachine;
-using tests::kBdf;
-using tests::kGroup;
-using tests::kNeighbour;
 
 Findings everything(const Machine& machine) {
   Findings all;

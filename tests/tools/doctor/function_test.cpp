@@ -12,6 +12,7 @@ namespace portcullis::tools::doctor {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -44,7 +45,7 @@ TEST(BringUpFindings, WorkingFunction_AsksForNothingAndIsLeftEmpty) {
   EXPECT_THAT(bring_up_findings(open.device()),
               ElementsAre(check_is("firmware", Status::Ok), check_is("port-type", Status::Ok),
                           check_is("roce", Status::Ok), check_is("room", Status::Ok),
-                          check_is("tear-down", Status::Ok)));
+                          check_is("ordering", Status::Ok), check_is("tear-down", Status::Ok)));
   EXPECT_EQ(open.model()->census().pages, 0u);
   EXPECT_EQ(open.model()->census().dma_mappings, 0u);
 }
@@ -85,6 +86,33 @@ TEST(BringUpFindings, TearDownThatFails_IsAFinding) {
   const Findings findings = bring_up_findings(open.device());
   EXPECT_THAT(findings.back(), check_is("tear-down", Status::Missing));
   EXPECT_THAT(findings.back().what, HasSubstr("TEARDOWN_HCA"));
+}
+
+TEST(BringUpFindings, RelaxedOrdering_IsToldOfDmaAndOfKeys) {
+  attach::OpenDevice strict = open_model();
+  attach::OpenDevice relaxed = open_model("model,behaviour=relaxed-ordering");
+  EXPECT_THAT(bring_up_findings(strict.device()),
+              Contains(Field(&Finding::what,
+                             "relaxed ordering of DMA off (PCI Express), of keys "
+                             "not offered")));
+  EXPECT_THAT(bring_up_findings(relaxed.device()),
+              Contains(Field(&Finding::what,
+                             "relaxed ordering of DMA on (PCI Express), of keys "
+                             "offered and never asked for")));
+}
+
+TEST(BringUpFindings, RelaxedOrderingOfAVirtualFunction_IsItsPfs) {
+  attach::OpenDevice virtual_function = open_model("model,vf,behaviour=relaxed-ordering");
+  EXPECT_THAT(bring_up_findings(virtual_function.device()),
+              Contains(Field(&Finding::what,
+                             "relaxed ordering of DMA unknown (PCI Express), of keys "
+                             "offered and never asked for")));
+}
+
+TEST(OrderingFinding, FunctionThatCannotBeAsked_IsUnknown) {
+  EXPECT_THAT(
+      ordering_finding(ethernet(), std::nullopt),
+      AllOf(check_is("ordering", Status::Ok), Field(&Finding::what, HasSubstr("of DMA unknown"))));
 }
 
 TEST(CapabilityFindings, EthernetPortWithRoce_AsksForNothing) {

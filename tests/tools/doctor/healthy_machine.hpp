@@ -11,7 +11,7 @@
 
 #include "tests/pmd/fake_tree.hpp"
 
-namespace portcullis::tools::doctor::tests {
+namespace portcullis::tools::doctor::testing {
 
 inline constexpr const char* kBdf = "0000:03:00.0";
 inline constexpr const char* kNeighbour = "0000:03:00.1";
@@ -103,4 +103,4 @@ class HealthyMachine {
   portcullis::testing::FakeTree tree_;
 };
 
-}  // namespace portcullis::tools::doctor::tests
+}  // namespace portcullis::tools::doctor::testing

@@ -20,8 +20,8 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
-using tests::HealthyMachine;
-using tests::kBdf;
+using testing::HealthyMachine;
+using testing::kBdf;
 
 constexpr const char* kName = "mlx5_0";
 constexpr const char* kDevice = "sys/class/infiniband/mlx5_0/";

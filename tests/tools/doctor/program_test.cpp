@@ -17,11 +17,11 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using testing::HealthyMachine;
 using ::testing::IsEmpty;
+using testing::kBdf;
 using ::testing::Not;
 using ::testing::StartsWith;
-using tests::HealthyMachine;
-using tests::kBdf;
 
 struct ProgramTest : ::testing::Test {
   /// The program on `machine` as though it were this one.

@@ -48,7 +48,7 @@ struct Kept {
     options.log = [&](std::string_view line) { keeping.add_line(line); };
     keeping.add_line("MAC 02:50:43:00:00:01 at fe80::50:43ff:fe00:1 and 192.0.2.1, slot 3");
     bundle = keeping.bundle(light::run(options));
-    for (const light::BundleFile& file : bundle.files) text += file.text;
+    for (const trace::BundleFile& file : bundle.files) text += file.text;
   }
   /// Keys whose index stands in a field.
   [[nodiscard]] std::vector<std::uint32_t> keys_told() const {
@@ -60,7 +60,7 @@ struct Kept {
   }
 
   std::set<std::uint32_t> keys;
-  light::Bundle bundle;
+  trace::Bundle bundle;
   std::string text;
 };
 
@@ -103,7 +103,7 @@ TEST(Keeping, RecordingWithoutIdentities_IsReadAndSaysWhatWasAnswered) {
 TEST(Keeping, Manifest_NamesEveryFile) {
   const Kept kept(false);
   const std::string manifest = kept.bundle.find("manifest.json")->text;
-  for (const light::BundleFile& file : kept.bundle.files)
+  for (const trace::BundleFile& file : kept.bundle.files)
     EXPECT_THAT(manifest + "\"manifest.json\"", HasSubstr("\"" + file.name + "\""));
   EXPECT_THAT(manifest, HasSubstr("\"identities\": \"left out\""));
 }

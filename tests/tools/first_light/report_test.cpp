@@ -37,6 +37,28 @@ TEST(Text, OfAModel_SaysThatItIsNoCard) {
   EXPECT_THAT(conclusions_text(facts), HasSubstr("nothing of this is about a card"));
 }
 
+TEST(Text, CommandThatNobodyWaitsFor_HasNoTimeOfTheDevice) {
+  light::Facts facts = light_of("model,timing=cx5-16.35.4506", "bring-up");
+  const auto pages =
+      std::ranges::find(facts.commands, "MANAGE_PAGES", &light::CommandFact::command);
+  ASSERT_NE(pages, facts.commands.end());
+  EXPECT_GT(pages->answered, 0U);
+  EXPECT_EQ(pages->most_ns, 0U);
+  pages->most_ns = 5'000'000'000;  // as bundles had it that were made before
+  EXPECT_THAT(figures_text(facts),
+              AllOf(HasSubstr("nobody waits for its answer"), Not(HasSubstr("5.00 s"))));
+  EXPECT_THAT(page_of(facts), Not(HasSubstr(">MANAGE_PAGES</text>")));
+}
+
+TEST(Text, CacheWhoseTimeANakHides_IsSaidToBeAssumed) {
+  const auto hidden = light_of("model,behaviour=dispatch-cache=700", "plans");
+  EXPECT_THAT(conclusions_text(hidden), HasSubstr("assumed: a model of this bundle"));
+  EXPECT_THAT(page_of(hidden), HasSubstr("serves for 500 ms"));
+  const auto silent = light_of("model", "plans");
+  EXPECT_THAT(conclusions_text(silent), Not(HasSubstr("assumed")));
+  EXPECT_THAT(page_of(silent), Not(HasSubstr("500 ms")));
+}
+
 TEST(Page, WordsOfADevice_AreNoMarkup) {
   light::Facts facts;
   facts.device.firmware = "<script>alert(1)</script>";

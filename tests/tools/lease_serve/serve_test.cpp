@@ -174,7 +174,7 @@ TEST(LeaseServeRun, FabricThatIsNotThere_IsRefusedBeforeTheDeviceIsOpened) {
   options.fabric.file = "/nowhere/fabric.json";
   const auto never = [] { return false; };
   EXPECT_EQ(run(options, {never, never, [](const std::string&) {}}).error().text,
-            "--fabric /nowhere/fabric.json: it cannot be read");
+            "--fabric /nowhere/fabric.json cannot be read: No such file or directory");
 }
 
 TEST_F(LeaseServe, OverlappedPlan_IsNamedInFull) {

@@ -12,6 +12,7 @@ import sqlite3
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 
 import lease_client as wire
@@ -21,6 +22,7 @@ DEADLINE_S = 120
 PLANS = range(6)
 # Invalid value (asked for on purpose), limit, no resources, busy, the server is ending.
 ALLOC_REFUSALS = (5, 7, 8, 9, 12)
+NOT_FOUND = 11
 
 
 Report = collections.namedtuple("Report", "sent landed orphaned owners resets wrong")
@@ -31,14 +33,16 @@ class Rig:
 
     def __init__(self, program, socket, reset_delay_ms):
         self.device = f"shm:{socket}"
+        self.lock = threading.Lock()
         self.process = subprocess.Popen([program, str(socket), str(reset_delay_ms)], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.ask("report")  # it listens
 
     def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().rstrip("\n")
+        with self.lock:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline().rstrip("\n")
         assert answer and answer != "not understood", line
         return answer
 
@@ -91,6 +95,9 @@ class Book:
                      f"{lease.bytes}")
         if told.outcome is not None:
             self.rig.ask(f"end {tag} {int(told.memory != 0)}")
+
+    def challenged(self, name, nonce):
+        self.rig.ask(f"meet {self.leases[name].tag} {nonce.hex()}")
 
     def ended(self, name, outcome, memory):
         if outcome == wire.NOT_FOUND:
@@ -155,6 +162,8 @@ class Member:
 
 
 class Crowd:
+    alloc_refusals = ALLOC_REFUSALS
+
     def __init__(self, book, path, chance, members, known=0):
         self.book = book
         self.path = path
@@ -239,7 +248,11 @@ class Crowd:
             self.send(member, wire.WATCH, struct.pack("<Q", wire.EVERY_TENANT))
         elif dice < 0.72:
             self.send(member, wire.REVOKE_TENANT, struct.pack("<Q", member.client.server.tenant))
-        elif dice < 0.76:  # leaves its lease, and comes back as another
+        elif dice < 0.84:
+            self.send(member, wire.CHALLENGE, struct.pack("<QQ", *member.lease), member.lease)
+        elif dice < 0.86:
+            self.send(member, wire.HISTORY, struct.pack("<QQQQQB7x", wire.EVERY_TENANT, *[0] * 5))
+        elif dice < 0.9:  # leaves its lease, and comes back as another
             self.members.remove(member)
             member.client.close()
             self.join()
@@ -303,6 +316,10 @@ class Crowd:
         if op == wire.REFUSED:
             code, _, text = struct.unpack("<HH124s", body)
             self.hear_refusal(member, asked, code, text.rstrip(b"\0").decode())
+        elif op == wire.CHALLENGE | wire.ANSWER:
+            nonce, _, state = struct.unpack("<8sQB7x", body)
+            if state == wire.OPEN:
+                self.book.challenged(about, nonce)
         elif op == wire.REVOKE | wire.ANSWER:
             outcome = wire.Outcome(*struct.unpack("<QQQI3Bx", body))
             if (outcome.id, outcome.epoch) != about:
@@ -310,9 +327,9 @@ class Crowd:
             self.book.ended(about, outcome.outcome, outcome.memory)
 
     def hear_refusal(self, member, asked, code, text):
-        if asked == wire.RENEW:
+        if asked == wire.RENEW or (asked, code) == (wire.CHALLENGE, NOT_FOUND):
             member.lease = None  # it has ended
-        elif asked != wire.ALLOC or code not in ALLOC_REFUSALS:
+        elif asked != wire.ALLOC or code not in self.alloc_refusals:
             self.book.wrong.append(f"{asked:#x} was refused: {code} {text}")
 
     def hear_notice(self, news):

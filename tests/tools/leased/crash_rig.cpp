@@ -7,10 +7,13 @@
 //   crash_rig SOCKET RESET_DELAY_MS
 //   addresses CLIENT_GID PORT_GID CLIENT_MAC PORT_MAC     (hexadecimal)
 //   grant TAG OWN_QPN QPN PSN RKEY ADDRESS BYTES          a lease was granted; its client writes
+//   meet TAG NONCE                                        it is challenged to write that (hex.)
 //   end TAG PROVED                                        its outcome was told
 //   landed TAG                                            how many of its WRITEs changed memory
 //   report                                                counts, then what was wrong, `; ` between
+#include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -67,6 +70,11 @@ std::string answer(const std::string& line, Writers& writers, Judge& judge) {
         target.address >> target.bytes;
     judge.grant(target.tag);
     writers.add(target);
+  } else if (what == "meet") {
+    words >> tag;
+    std::array<std::uint8_t, 8> nonce{};
+    read_hex(words, nonce);
+    writers.meet(tag, std::bit_cast<std::uint64_t>(nonce));
   } else if (what == "end") {
     bool is_proved = false;
     words >> tag >> is_proved;

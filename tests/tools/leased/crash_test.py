@@ -31,17 +31,19 @@ grace_ms = 100
 tenant_leases = 4096
 default_ttl_ms = 60000
 orphan_ms = 40
+challenge_ms = 2000
 """
 
 COMMANDS = ("ALLOC_PD", "CREATE_MKEY", "CREATE_CQ", "CREATE_QP", "RST2INIT_QP", "INIT2RTR_QP",
             "RTR2RTS_QP", "2ERR_QP", "DESTROY_MKEY", "RTS2RTS_QP", "2RST_QP", "DESTROY_QP",
             "DESTROY_CQ", "DEALLOC_PD")
 FRAMES = ("HELLO", "LEASE_ALLOC", "LEASE_RENEW", "LEASE_LIST", "LEASE_WATCH", "STATUS",
-          "LEASE_REVOKE", "REVOKE_TENANT", "REVOKED", "EXPIRED", "SERVER_RESTARTED", "REFUSED")
+          "LEASE_HISTORY", "LEASE_CHALLENGE", "LEASE_REVOKE", "REVOKE_TENANT", "REVOKED", "EXPIRED",
+          "SERVER_RESTARTED", "REFUSED")
 NAMED = (["device.open.before", "device.open.after", "device.reset.after", "device.up.after"] +
          [f"journal.{what}.{when}" for what in ("begin", "write")
           for when in ("before", "commit", "after")] +
-         [f"event.{what}.{when}" for what in ("granted", "renewed", "ended")
+         [f"event.{what}.{when}" for what in ("granted", "renewed", "ended", "challenge-met")
           for when in ("before", "told", "after")] +
          [f"command.{name}.{when}" for name in COMMANDS for when in ("before", "sent", "after")] +
          [f"frame.{name}.{when}" for name in FRAMES for when in ("before", "after")])

@@ -24,10 +24,11 @@ constexpr std::int32_t kWindow = 4;
 constexpr std::size_t kMostWrong = 20;
 
 struct Payload {
+  std::uint64_t nonce = 0;  // of the lease's challenge, where it is the region's first word
   std::uint64_t magic = Writers::kMagic;
   std::uint64_t tag = 0;
   std::uint64_t sequence = 0;
-  std::array<std::uint64_t, 5> rest{};
+  std::array<std::uint64_t, 4> rest{};
 };
 static_assert(sizeof(Payload) == Writers::kPayload);
 
@@ -55,6 +56,12 @@ void Writers::add(const Target& target) {
                       .acknowledged = target.psn});
 }
 
+void Writers::meet(std::uint64_t tag, std::uint64_t nonce) {
+  const std::lock_guard one(mutex_);
+  for (Writer& writer : writers_)
+    if (writer.target.tag == tag) writer.nonce = nonce;
+}
+
 std::uint64_t Writers::sent() const {
   const std::lock_guard one(mutex_);
   return sent_;
@@ -78,10 +85,11 @@ std::optional<std::size_t> Writers::receive(std::span<std::byte> frame) {
 
 std::size_t Writers::build(Writer& writer, std::span<std::byte> frame) const {
   const std::uint32_t psn = std::exchange(writer.next, psn_add(writer.next, 1));
-  const Payload payload{.tag = writer.target.tag, .sequence = psn};
+  const Payload payload{.nonce = writer.nonce, .tag = writer.target.tag, .sequence = psn};
   std::memcpy(frame.data() + writer.frames.payload_offset(BthOpcode::WriteOnly), &payload,
               sizeof payload);
-  const std::uint64_t places = writer.target.bytes / kPayload;
+  // A challenge is met by whichever of the next ones arrives.
+  const std::uint64_t places = writer.nonce == 0 ? writer.target.bytes / kPayload : 1;
   model::PacketHeader header;
   header.opcode = BthOpcode::WriteOnly;
   header.ack_request = true;

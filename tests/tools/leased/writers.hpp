@@ -50,6 +50,8 @@ class Writers final : public model::FrameChannel {
 
   void set_addresses(const Addresses& addresses);
   void add(const Target& target);
+  /// From now on that client writes `nonce` into its region's first word, again and again.
+  void meet(std::uint64_t tag, std::uint64_t nonce);
   [[nodiscard]] std::uint64_t sent() const;
 
   // The wire.
@@ -64,6 +66,7 @@ class Writers final : public model::FrameChannel {
     std::uint32_t next = 0;          // PSN
     std::uint32_t acknowledged = 0;  // every PSN before it
     std::uint64_t asked_ns = 0;      // when it went on last
+    std::uint64_t nonce = 0;         // as memory has it; 0: nothing is asked for
   };
   std::size_t build(Writer& writer, std::span<std::byte> frame) const;
 

@@ -13,11 +13,11 @@ namespace portcullis::tools::trace {
 namespace {
 
 using ::testing::AllOf;
+using testing::command_of;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-using tests::command_of;
 
 /// A folder that goes when the test does.
 class Programs : public ::testing::Test {

@@ -9,6 +9,9 @@ fencing() {
   owner=$!
 }
 
+# at_work: fence-audit has the device open. A busy machine takes its time to start it.
+at_work() { ls -l "/proc/$(pidof fence-audit)/fd" 2>/dev/null | grep -q uverbs; }
+
 # ended: $owner has ended by itself, whatever its status.
 ended() { ! kill -0 $owner 2>/dev/null; }
 
@@ -23,12 +26,14 @@ healthy_name=$(ls "/sys/bus/pci/devices/$bdf/infiniband")
 broken_name=$(ls "/sys/bus/pci/devices/$broken/infiniband")
 
 fencing "$healthy_name" killed
+check "an audit is at work" wait_for 60 at_work
 sleep 8
 killall -9 fence-audit
 check "kill -9 of the owner: it ends" wait_for 30 ended
 check "the firmware answers after kill -9" answers "$bdf"
 
 fencing "$healthy_name" unbound
+check "another is at work" wait_for 60 at_work
 sleep 8
 check "unbound under it" unbind "$bdf"
 check "and it ends" wait_for 120 ended

@@ -58,4 +58,5 @@ SCENARIO = Scenario(
              ["--vf", "--behaviour",
               "rdma-rx-in-path+bth-opcode-not-parsed+vf-needs-uc-list"]],
     judge=judge,
-    programs=["tools/first_light/first-light"])
+    programs=["tools/first_light/first-light"],
+    is_long=True)

@@ -88,4 +88,5 @@ SCENARIO = Scenario(
     programs=["tools/leased/leased", "tools/leasectl/leasectl",
               "tools/lease_verify/lease-verify", "docs/examples/example-kv-store"],
     judge=judge,
-    deadline_s=900)
+    deadline_s=900,
+    is_long=True)

@@ -4,16 +4,6 @@
 
 rounds=200
 
-# loads TIMES: the driver goes and comes.
-loads() {
-  load=0
-  while [ $load -lt "$1" ]; do
-    modprobe -r mlx5_ib && wait_for 10 has_no_device || return 1
-    modprobe mlx5_ib && wait_for 10 has_device || return 1
-    load=$((load + 1))
-  done
-}
-
 limit_s=120
 mount -t debugfs debugfs /sys/kernel/debug
 modprobe mlx5_core

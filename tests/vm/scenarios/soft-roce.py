@@ -5,6 +5,7 @@
 import json
 import statistics
 import struct
+import subprocess
 from pathlib import Path
 
 from scenario import Scenario
@@ -14,6 +15,8 @@ TIMEOUTS = (8, 12, 14)
 SAMPLES = range(1, 6)
 LEAST_SAMPLES = 2
 STATUS = {"seed": 12, "nak-first": 10}
+SILENCE = "IBV_WC_RETRY_EXC_ERR"
+FAILOVER_CHECK = "tools/failover_check/failover-check"
 SOONER = 20  # times, at timeout 14
 TOOL_ROUNDS = 500  # of each perftest
 TOOL_BYTES = 4096
@@ -144,10 +147,73 @@ def judge_tools(results: Path) -> list[str]:
     return wrong
 
 
-def show(_build: Path, results: Path) -> list[str]:
+def failover_check(build: Path, *arguments: str, given: str = "") -> str:
+    done = subprocess.run([build / FAILOVER_CHECK, *arguments], input=given, capture_output=True,
+                          text=True, check=False)
+    if done.returncode != 0:
+        raise ValueError(f"failover-check {' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def imported(build: Path, file: Path, *captured: str) -> dict:
+    return json.loads(failover_check(build, "import", str(file), "--environment", "quiet",
+                                     "--fenced", *captured))
+
+
+def what_is_asked(request: dict) -> dict:
+    return {key: request.get(key)
+            for key in ("opcode", "psn", "rkey", "remote_addr", "length", "compare_add")}
+
+
+def judge_capture(build: Path, results: Path, plan: str) -> list[str]:
+    """Of a revoke under one operation at a time: what a capture at the client leaves outstanding is
+    what the client knows it to be, and the advice on it is what the region says became of it."""
+    name = f"captured-{plan}"
+    log = imported(build, results / f"{name}.verify.json")
+    dump = imported(build, results / f"{name}.pcapng", "--captured-at", "sender")
+    asked = [what_is_asked(request) for request in log["work_requests"]]
+    if [what_is_asked(request) for request in dump["work_requests"]] != asked or len(asked) != 1:
+        return [f"{name}: outstanding by the capture {dump['work_requests']}, by the client "
+                f"{log['work_requests']}"]
+    # The wire's other end has it too, among all that may be outstanding for who sits there.
+    there = imported(build, results / "wire.pcap", "--captured-at", "elsewhere",
+                     "--sender", "192.0.2.2")["work_requests"]
+    wrong = [] if asked[0] in map(what_is_asked, there) else [
+        f"{name}: {asked[0]} is not among the {len(there)} requests of wire.pcap"]
+    # A NAK is on the wire, silence is not.
+    told = log["work_requests"][0]["status"]
+    heard = dump["work_requests"][0].get("status", SILENCE)
+    if heard != told:
+        wrong.append(f"{name}: {heard} by the capture, the client was told {told}")
+    return wrong + judge_advice(build, results / f"{name}.region", dump,
+                                read_json(results / f"{name}.verify.json")["succeeded"])
+
+
+def judge_advice(build: Path, region: Path, dump: dict, succeeded: int) -> list[str]:
+    """Each operation leaves its number in the first word: a WRITE writes it, a FETCH_ADD adds 1."""
+    word = struct.unpack_from("<Q", region.read_bytes())[0]
+    request = dump["work_requests"][0]
+    is_refused = "status" in request
+    if word != succeeded and (is_refused or word != succeeded + 1):
+        return [f"{region.name}: the word is {word}, {succeeded} operations succeeded and the next "
+                f"was {'refused' if is_refused else 'not answered'}"]
+    expected = "no-advice" if is_refused else "repost"  # what was refused would be again
+    if request["opcode"] == "IBV_WR_ATOMIC_FETCH_AND_ADD" and not is_refused:
+        request["evidence"] = {"word": word, "word_before": succeeded}
+        expected = "repost" if word == succeeded else "never"
+    said = json.loads(failover_check(build, "classify", "-", "--json", given=json.dumps(dump)))[0]
+    print(f"{request['opcode']} at PSN {request['psn']}: {succeeded} succeeded before it, the word "
+          f"is {word}, advice {said['advice']}: {said['reason']}", flush=True)
+    if said["advice"] != expected or is_refused != said["reason"].startswith("refused"):
+        return [f"{region.name}: advice {said['advice']}, {said['reason']}; {expected} expected"]
+    return []
+
+
+def show(build: Path, results: Path) -> list[str]:
     """The table, printed and kept; what is wrong with it."""
     try:
         wrong = judge_tools(results)
+        wrong += [line for plan in PLANS for line in judge_capture(build, results, plan)]
         cells = {(plan, timeout): Cell(results, plan, timeout)
                  for plan in PLANS for timeout in TIMEOUTS}
     except (OSError, ValueError, KeyError) as error:
@@ -181,6 +247,6 @@ SCENARIO = Scenario(
                     "remote.type=unix,remote.path={results}/wire.hca",
                     "-device", "virtio-net-pci,netdev=wire,mac=02:50:43:00:00:02"],
     programs=["tools/lease_serve/lease-serve", "tools/lease_verify/lease-verify",
-              "tools/roce_peer/roce-peer", "tools/fence_audit/fence-audit"],
+              "tools/roce_peer/roce-peer", "tools/fence_audit/fence-audit", FAILOVER_CHECK],
     judge=show,
     deadline_s=3600)

@@ -114,6 +114,23 @@ revoke() {
   served_well
 }
 
+# captured PLAN OP: one lease and its revoke, with what went through their client's NIC captured
+# there, which failover-check makes a dump of.
+captured() {
+  capture=captured-$1
+  on_host sh -c "echo \$\$ >/results/$capture.pid; exec dumpcap -q -i $netdev \
+    -w /results/$capture.pcapng" 2>"/host/results/$capture.txt" &
+  capturer=$!
+  wait_for 300 grep -q "^Capturing on" "/host/results/$capture.txt" || return 1
+  serve "$capture" --access write+atomic --plan "$1" --timeout 12 --revoke-after-ms 500 \
+    --watch-ms 500 --dump "/results/$capture.region"
+  verify "$capture" --revoke-test --op "$2" --json "/results/$capture.verify.json" ||
+    grep -q "2000 ms budget NOT met" "/host/results/$capture.verify.txt" || return 1
+  served_well || return 1
+  kill "$(cat "/host/results/$capture.pid")"
+  wait $capturer
+}
+
 # audit PLAN OP: their client is the load, lease after lease, and two witnesses watch ours.
 audit() {
   on_host $fence_audit -a "$bdf" -- "$bdf" --address $ours --listen 7471 --plan "$1" --fences 4 \
@@ -154,6 +171,8 @@ for plan in seed nak-first; do
     check "revoke by $plan at timeout $timeout" revoke $plan $timeout
   done
 done
+check "revoke by seed under FETCH_ADDs, captured" captured seed fetch-add
+check "revoke by nak-first under WRITEs, captured" captured nak-first write
 check "fence-audit of nak-first under WRITEs of lease-verify" audit nak-first write
 check "fence-audit of indirect under WRITEs of lease-verify" audit indirect write
 check "fence-audit of seed under READs of lease-verify" audit seed read

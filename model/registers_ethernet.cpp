@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Registers of an Ethernet port beside its state and MTU: flow control, loopback, counters. What
+// drivers set of the first is remembered and reads back; no frame is held back for it yet.
+#include "model/core.hpp"
+#include "model/register_access.hpp"
+#include "prm/ethernet_registers.hpp"
+
+namespace portcullis::model::registers {
+namespace {
+
+template <prm::Name High, prm::Name Low, class L>
+void put(const prm::View<L>& group, std::uint64_t value) {
+  group.template put<High>(static_cast<std::uint32_t>(value >> 32));
+  group.template put<Low>(static_cast<std::uint32_t>(value));
+}
+
+/// A counter of two dwords, NAME_high and NAME_low.
+#define PORTCULLIS_PUT(name, value) put<name "_high", name "_low">(group, value)
+
+std::uint64_t packets(const std::array<TrafficCount, kCasts>& counts, Cast cast) {
+  return PortCounters::of(counts, cast).packets;
+}
+
+void ieee_802_3(const PortCounters& c, std::span<std::byte> out) {
+  const auto group = prm::View<prm::eth_802_3_cntrs_grp_data_layout>::at(out);
+  const TrafficCount received = PortCounters::sum(c.received), sent = PortCounters::sum(c.sent);
+  PORTCULLIS_PUT("a_frames_transmitted_ok", sent.packets);
+  PORTCULLIS_PUT("a_frames_received_ok", received.packets);
+  PORTCULLIS_PUT("a_octets_transmitted_ok", sent.octets);
+  PORTCULLIS_PUT("a_octets_received_ok", received.octets);
+  PORTCULLIS_PUT("a_multicast_frames_xmitted_ok", packets(c.sent, Cast::Multicast));
+  PORTCULLIS_PUT("a_broadcast_frames_xmitted_ok", packets(c.sent, Cast::Broadcast));
+  PORTCULLIS_PUT("a_multicast_frames_received_ok", packets(c.received, Cast::Multicast));
+  PORTCULLIS_PUT("a_broadcast_frames_received_ok", packets(c.received, Cast::Broadcast));
+  PORTCULLIS_PUT("a_frame_too_long_errors", c.too_long);
+}
+
+void rfc_2863(const PortCounters& c, std::span<std::byte> out) {
+  const auto group = prm::View<prm::eth_2863_cntrs_grp_data_layout>::at(out);
+  PORTCULLIS_PUT("if_in_octets", PortCounters::sum(c.received).octets);
+  PORTCULLIS_PUT("if_in_ucast_pkts", packets(c.received, Cast::Unicast));
+  PORTCULLIS_PUT("if_in_multicast_pkts", packets(c.received, Cast::Multicast));
+  PORTCULLIS_PUT("if_in_broadcast_pkts", packets(c.received, Cast::Broadcast));
+  PORTCULLIS_PUT("if_in_errors", c.too_long);
+  PORTCULLIS_PUT("if_out_octets", PortCounters::sum(c.sent).octets);
+  PORTCULLIS_PUT("if_out_ucast_pkts", packets(c.sent, Cast::Unicast));
+  PORTCULLIS_PUT("if_out_multicast_pkts", packets(c.sent, Cast::Multicast));
+  PORTCULLIS_PUT("if_out_broadcast_pkts", packets(c.sent, Cast::Broadcast));
+  PORTCULLIS_PUT("if_out_discards", c.send_discards);
+}
+
+void rfc_2819(const PortCounters& c, std::span<std::byte> out) {
+  const auto group = prm::View<prm::eth_2819_cntrs_grp_data_layout>::at(out);
+  const TrafficCount received = PortCounters::sum(c.received);
+  PORTCULLIS_PUT("ether_stats_octets", received.octets);
+  PORTCULLIS_PUT("ether_stats_pkts", received.packets);
+  PORTCULLIS_PUT("ether_stats_broadcast_pkts", packets(c.received, Cast::Broadcast));
+  PORTCULLIS_PUT("ether_stats_multicast_pkts", packets(c.received, Cast::Multicast));
+  PORTCULLIS_PUT("ether_stats_oversize_pkts", c.too_long);
+  PORTCULLIS_PUT("ether_stats_pkts64octets", c.received_by_length[0]);
+  PORTCULLIS_PUT("ether_stats_pkts65to127octets", c.received_by_length[1]);
+  PORTCULLIS_PUT("ether_stats_pkts128to255octets", c.received_by_length[2]);
+  PORTCULLIS_PUT("ether_stats_pkts256to511octets", c.received_by_length[3]);
+  PORTCULLIS_PUT("ether_stats_pkts512to1023octets", c.received_by_length[4]);
+  PORTCULLIS_PUT("ether_stats_pkts1024to1518octets", c.received_by_length[5]);
+  PORTCULLIS_PUT("ether_stats_pkts1519to2047octets", c.received_by_length[6]);
+  PORTCULLIS_PUT("ether_stats_pkts2048to4095octets", c.received_by_length[7]);
+  PORTCULLIS_PUT("ether_stats_pkts4096to8191octets", c.received_by_length[8]);
+  PORTCULLIS_PUT("ether_stats_pkts8192to10239octets", c.received_by_length[9]);
+}
+
+/// All traffic has priority 0.
+void per_priority(const PortCounters& c, std::span<std::byte> out) {
+  const auto group = prm::View<prm::eth_per_prio_grp_data_layout>::at(out);
+  const TrafficCount received = PortCounters::sum(c.received), sent = PortCounters::sum(c.sent);
+  PORTCULLIS_PUT("rx_octets", received.octets);
+  PORTCULLIS_PUT("rx_frames", received.packets);
+  PORTCULLIS_PUT("tx_octets", sent.octets);
+  PORTCULLIS_PUT("tx_frames", sent.packets);
+}
+
+#undef PORTCULLIS_PUT
+
+}  // namespace
+
+Verdict pfcc(Core& core, const RegisterAccess& access) {
+  if (core.port.type != PortType::Ethernet) return bad_param(kNoSuchRegister);
+  if (const Verdict bad = check_port<prm::pfcc_reg>(access); !bad.ok()) return bad;
+  const auto in = prm::ConstView<prm::pfcc_reg>::at(access.in);
+  if (access.write) {
+    // Per priority it is not offered (capability pfc is none of the general page: dcbx, ets).
+    if (in.get<"pfctx">() != 0 || in.get<"pfcrx">() != 0) return bad_param(kNotOffered);
+    core.port.pause_tx = in.get<"pptx">() != 0;
+    core.port.pause_rx = in.get<"pprx">() != 0;
+  }
+  const auto out = prm::View<prm::pfcc_reg>::at(access.out);
+  static_cast<void>(out.try_set<"pptx">(core.port.pause_tx ? 1 : 0));
+  static_cast<void>(out.try_set<"pprx">(core.port.pause_rx ? 1 : 0));
+  return {};
+}
+
+/// No kind of loopback is offered: lb_cap is 0.
+Verdict pplr(Core& core, const RegisterAccess& access) {
+  if (core.port.type != PortType::Ethernet) return bad_param(kNoSuchRegister);
+  if (const Verdict bad = check_port<prm::pplr_reg>(access); !bad.ok()) return bad;
+  if (access.write && prm::ConstView<prm::pplr_reg>::at(access.in).get<"lb_en">() != 0)
+    return bad_param(kNotOffered);
+  return {};
+}
+
+/// A group that is known and of which nothing is counted, reads as zero.
+Verdict ppcnt(Core& core, const RegisterAccess& access) {
+  if (core.port.type != PortType::Ethernet) return bad_param(kNoSuchRegister);
+  if (const Verdict bad = check_port<prm::ppcnt_reg>(access); !bad.ok()) return bad;
+  const auto in = prm::ConstView<prm::ppcnt_reg>::at(access.in);
+  if (access.write && in.get<"clr">() == 0) return bad_param(kReadOnly);
+  const prm::PpcntGroup which{static_cast<std::uint8_t>(in.get<"grp">())};
+  const auto out = prm::View<prm::ppcnt_reg>::at(access.out);
+  const auto set = out.bytes<"counter_set">();
+  static_cast<void>(out.try_set<"grp">(prm::number(which)));
+  const std::uint32_t priority = in.get<"prio_tc">();
+  static_cast<void>(out.try_set<"prio_tc">(priority));
+  switch (which) {
+    case prm::PpcntGroup::IEEE_802_3:
+      ieee_802_3(core.port_counters, set);
+      break;
+    case prm::PpcntGroup::RFC_2863:
+      rfc_2863(core.port_counters, set);
+      break;
+    case prm::PpcntGroup::RFC_2819:
+      rfc_2819(core.port_counters, set);
+      break;
+    case prm::PpcntGroup::PER_PRIORITY:
+      if (priority == 0) per_priority(core.port_counters, set);
+      break;
+    case prm::PpcntGroup::PHYSICAL_LAYER:
+      break;
+    default:
+      return bad_param(kNoSuchGroup);
+  }
+  if (in.get<"clr">() != 0) core.port_counters = {};
+  return {};
+}
+
+}  // namespace portcullis::model::registers

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/site without Sphinx and Doxygen: links of a site, headers as Doxygen sees them, contents.
+
+    site_test.py ROOT_OF_THE_TREE
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path()
+
+
+class Links(unittest.TestCase):
+    def found(self, **pages: str) -> list[str]:
+        from check_links import findings
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in pages.items():
+                pathlib.Path(folder, f"{name}.html").write_text(text, encoding="utf-8")
+            return findings(pathlib.Path(folder))[0]
+
+    def test_links_that_lead_somewhere_pass(self):
+        self.assertEqual(self.found(a='<a href="b.html#x">', b='<p id="x"><a href="#x">'), [])
+
+    def test_file_that_is_not_there_is_named(self):
+        self.assertEqual(self.found(a='<p>\n<a href="c.html">'), ["a.html:2: no file c.html"])
+
+    def test_anchor_that_is_not_there_is_named(self):
+        self.assertEqual(self.found(a='<a href="b.html#y">', b='<p id="x">'),
+                         ["a.html:1: no anchor b.html#y"])
+
+    def test_host_may_be_linked_to_and_nothing_fetched_from_it(self):
+        self.assertEqual(self.found(a='<a href="https://a.example/">'), [])
+        self.assertEqual(self.found(a='<script src="https://a.example/a.js">'),
+                         ["a.html:1: https://a.example/a.js is fetched from a host"])
+
+
+class Headers(unittest.TestCase):
+    def seen(self, *lines: str) -> list[str]:
+        from doxygen_filter import marked
+        return marked(["// SPDX-License-Identifier: BSD-3-Clause", "//", "// The file.", *lines],
+                      is_c=False)[3:]
+
+    def test_comment_behind_a_member_is_its_own_however_far(self):
+        self.assertEqual(self.seen("#pragma once", "  int a = 0;    // of it"),
+                         ["#pragma once", "  int a = 0;    ///< of it"])
+
+    def test_comment_that_goes_on_below_is_one(self):
+        self.assertEqual(self.seen("int a;  // of it, and", "        // more"),
+                         ["int a;  ///< of it, and", "        ///< more"])
+
+    def test_comment_of_its_own_is_nobodys(self):
+        self.assertEqual(self.seen("  // Of what follows:", "  int a;"),
+                         ["  // Of what follows:", "  int a;"])
+
+
+class Contents(unittest.TestCase):
+    """docs/README.md names each page, and there is one of each program."""
+
+    def test_every_page_is_in_the_index(self):
+        from build import documents, rewritten, contents
+        text, _ = rewritten("docs/README.md", (ROOT / "docs/README.md").read_text(encoding="utf-8"),
+                            "index.md")
+        named = set(contents(text).splitlines())
+        self.assertEqual([page for page in documents()
+                          if page != "docs/README.md" and page[:-3] not in named], [])
+
+    def test_every_program_has_a_page(self):
+        listed = (ROOT / "cmake/Programs.cmake").read_text(encoding="utf-8")
+        names = re.findall(r'^    "([a-z-]+) (?:programs|service) ', listed, re.MULTILINE)
+        self.assertGreater(len(names), 10)
+        self.assertEqual([name for name in names
+                          if not (ROOT / f"docs/programs/{name}.md").is_file()], [])
+
+
+if __name__ == "__main__":
+    ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
+    sys.path.insert(0, str(ROOT / "docs" / "site"))
+    unittest.main()

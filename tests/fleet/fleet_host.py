@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A memory node of a randomised run: hardware that outlives its server (crash_rig), one server
+after the other, a watchdog, ways to etcd that can be cut, and clients that write all the time.
+
+Everything that clients and operators hear is held against what the hardware sees.
+"""
+
+import collections
+import os
+import random
+import signal
+import socket
+import threading
+import time
+
+import lease_client as wire
+from crash_crowd import ALLOC_REFUSALS, Book, Crowd, Rig
+from etcd_cluster import Proxy
+from fleet_node import DEADLINE_S, Node
+from lease_client import HungUp
+
+UNAVAILABLE = 10
+ACTIVE = 1           # of a row of LIST
+GAVE_UP = "leases did not end in time without etcd"  # of a leased that ends itself
+SESSION_S, ISOLATION_S, STALL_S = 3, 4, 4
+WATCHDOG_S = 1.5     # and what it takes to kill and to reset belongs to STALL_S
+RESET_DELAY_MS = 300
+CONFIG = """
+[device]
+slots = 2048
+grace_ms = 100
+[limits]
+tenant_leases = 2048
+default_ttl_ms = 60000
+orphan_ms = 40
+challenge_ms = 2000
+"""
+PROMISES = {
+    "all": f"isolation_s = {ISOLATION_S}\nstall_s = {STALL_S}\n",
+    "alone": f"isolation_s = {ISOLATION_S}\n",
+    "nothing": "",
+}
+
+
+class History:
+    """What was asked and answered, and what was done to whom, in the order in which it was seen."""
+
+    def __init__(self):
+        self.began = time.monotonic()
+        self.lines = []
+        self.wrong = []
+        self.counts = collections.Counter()
+
+    def add(self, who, what, **more):
+        self.counts[what] += 1
+        self.lines.append({"s": round(time.monotonic() - self.began, 6), "who": who, "what": what,
+                           **more})
+
+    def violation(self, who, text):
+        self.wrong.append(f"{who}: {text}")
+        self.add(who, "WRONG", text=text)
+
+
+class FleetBook(Book):
+    """Also knows which of its leases were asked for before a fence that has been answered."""
+
+    def __init__(self, rig, history, who):
+        super().__init__(rig)
+        self.history, self.who = history, who
+        self.lock = threading.RLock()
+        self.fenced_below = 0  # tags: whatever was asked for before has ended
+
+    def new_life(self):
+        with self.lock:
+            super().new_life()
+
+    def granted(self, tag, qpn, psn, lease):
+        with self.lock:
+            self.history.add(self.who, "granted", tag=tag, id=lease.id, epoch=lease.epoch)
+            super().granted(tag, qpn, psn, lease)
+            if tag < self.fenced_below:  # sent before and read now, or granted after the answer
+                self.rig.ask(f"end {tag} 1")
+
+    def ended(self, name, outcome, memory):
+        with self.lock:
+            self.history.add(self.who, "ended", id=name[0], epoch=name[1], outcome=outcome)
+            super().ended(name, outcome, memory)
+
+    def answered(self, below, answer):
+        """A fence that was asked for when `below` was the next tag has this answer: no byte of
+        what is older changes from now on. The names that nothing may be left of."""
+        with self.lock:
+            self.fenced_below = max(self.fenced_below, below)
+            older = {name: told for name, told in self.leases.items()
+                     if told.tag is not None and told.tag < below}
+            for name, told in older.items():
+                self.rig.ask(f"end {told.tag} 1")
+                if answer == "TornDown" and told.outcome == wire.FENCED:
+                    self.wrong.append(f"{name} ended Fenced, and its node is told as TornDown")
+            return set(older)
+
+
+class FleetCrowd(Crowd):
+    alloc_refusals = (*ALLOC_REFUSALS, UNAVAILABLE)
+
+    def send(self, member, op, body, about=None):
+        if op in (wire.ALLOC, wire.REVOKE):
+            self.book.history.add(self.book.who, "alloc" if op == wire.ALLOC else "revoke",
+                                  about=about)
+        super().send(member, op, body, about)
+
+
+class Host:
+    def __init__(self, programs, folder, etcd, name, seed, promise, members):
+        self.name, self.promise, self.crowd_size = name, promise, members
+        self.history = etcd.history
+        self.chance = random.Random(f"{seed} {name}")
+        self.folder = folder / name
+        self.folder.mkdir()
+        self.proxies = [Proxy(each.url) for each in etcd.cluster.members]
+        self.rig = Rig(programs.rig, self.folder / "hca", RESET_DELAY_MS)
+        self.book = FleetBook(self.rig, self.history, name)
+        self.notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notices.bind(str(self.folder / "notify"))
+        self.notices.settimeout(0.1)
+        environment = dict(os.environ)
+        if promise == "all":
+            environment |= {"NOTIFY_SOCKET": str(self.folder / "notify"),
+                            "WATCHDOG_USEC": str(int(WATCHDOG_S * 1e6))}
+        self.node = Node(programs.leased, self.folder, name,
+                         ",".join(each.url for each in self.proxies), SESSION_S, "--device",
+                         self.rig.device, more=PROMISES[promise] + CONFIG, env=environment)
+        self.is_over = threading.Event()
+        self.not_before = 0.0  # it is started again
+        self.is_to_end = False
+        self.known = 0
+        self.lives = 0
+        self.threads = [threading.Thread(target=each, name=name)
+                        for each in (self.live, self.watch)]
+
+    def begin(self):
+        for each in self.threads:
+            each.start()
+
+    # ---- One server after the other -------------------------------------------------------------
+
+    def live(self):
+        try:
+            while not self.is_over.is_set():
+                if time.monotonic() >= self.not_before and self.serve():
+                    self.run_clients()
+                time.sleep(0.01)
+        except Exception as error:  # the run goes on, and is a failure
+            self.history.violation(self.name, repr(error))
+            raise
+
+    def serve(self):
+        """Whether it does; otherwise it was killed before."""
+        self.is_to_end = False
+        try:
+            self.node.start()
+        except (AssertionError, HungUp, ConnectionError):
+            self.bury()
+            return False
+        self.lives += 1
+        self.history.add(self.name, "serves", life=self.lives)
+        try:
+            with self.node.client() as client:
+                self.book.check_next_server(client)
+        except (HungUp, OSError):  # killed again; the next one says it
+            self.bury()
+            return False
+        self.book.new_life()
+        return True
+
+    def run_clients(self):
+        crowd = FleetCrowd(self.book, self.node.socket, self.chance, self.crowd_size, self.known)
+        while not crowd.is_over and not self.is_over.is_set():
+            crowd.run(0.2)
+        self.known = crowd.known
+        if not crowd.is_over:
+            return crowd.close()
+        crowd.drain()
+        self.bury()
+        self.book.check_journal(self.node.journal)
+        return None
+
+    def bury(self):
+        status = self.node.end(None)
+        self.history.add(self.name, "is gone", status=status)
+        said = self.node.log_text()[-500:]
+        was_told = self.is_to_end and status in (0, -signal.SIGTERM)  # the latter as it begins
+        if not (status == -signal.SIGKILL or was_told or (status == 1 and GAVE_UP in said)):
+            self.history.violation(self.name, f"it ended with status {status}: {said}")
+
+    def watch(self):
+        """The watchdog: whoever does not say in time that it is well is killed."""
+        pid, heard = None, 0.0
+        while not self.is_over.is_set():
+            process = self.node.process
+            if process is None or process.pid != pid:
+                pid, heard = process and process.pid, time.monotonic() + DEADLINE_S
+            try:
+                self.notices.recv(4096)
+                heard = time.monotonic()
+            except TimeoutError:
+                pass
+            if self.promise == "all" and pid and time.monotonic() > heard + WATCHDOG_S:
+                self.history.add(self.name, "watchdog")
+                process.send_signal(signal.SIGKILL)
+                heard = time.monotonic() + DEADLINE_S
+
+    # ---- What is done to it ---------------------------------------------------------------------
+
+    def signal(self, how):
+        process = self.node.process
+        if process is not None:
+            process.send_signal(how)
+
+    def kill(self, lasts_s):
+        self.not_before = time.monotonic() + lasts_s
+        self.signal(signal.SIGKILL)
+
+    def end(self, lasts_s):
+        self.not_before = time.monotonic() + lasts_s
+        self.is_to_end = True
+        self.signal(signal.SIGTERM)
+
+    def cut(self, which):
+        for each in which:
+            self.proxies[each].cut()
+
+    def heal(self, which=None):
+        for each in self.proxies if which is None else [self.proxies[i] for i in which]:
+            each.heal()
+
+    # ---- What is judged -------------------------------------------------------------------------
+
+    def next_tag(self):
+        return self.book.next_tag
+
+    def answered(self, below, answer):
+        gone = self.book.answered(below, answer)
+        try:  # who is not there, or is stopped, says nothing
+            with wire.Client(self.node.socket, deadline_s=5) as client:
+                listed = {(row.id, row.epoch) for row in client.list() if row.state == ACTIVE}
+        except (HungUp, OSError):
+            return
+        for name in listed & gone:
+            self.history.violation(self.name, f"{name} is held after its fence was answered")
+
+    def grants(self):
+        try:
+            with wire.Client(self.node.socket, deadline_s=5) as client:
+                client.alloc()
+                return True
+        except (HungUp, OSError, wire.Refused):
+            return False
+
+    def close(self):
+        self.is_over.set()
+        for each in self.threads:
+            each.join(DEADLINE_S)
+        if self.node.process is not None:
+            self.signal(signal.SIGCONT)
+            self.node.end(signal.SIGKILL)
+        for wrong in self.book.wrong:
+            self.history.violation(self.name, wrong)
+        report = self.rig.report()
+        if report.wrong:
+            self.history.violation(self.name, f"the hardware saw: {report.wrong}")
+        self.rig.end()
+        self.notices.close()
+        for each in self.proxies:
+            each.close()
+        return report

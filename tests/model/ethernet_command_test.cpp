@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The Ethernet data path by command, as a driver gives them: what refers to what, and what the port
+// takes and answers.
+#include <gtest/gtest.h>
+
+#include "prm/ethernet_cap.hpp"
+#include "prm/ethernet_commands.hpp"
+#include "prm/ethernet_port_commands.hpp"
+#include "prm/ethernet_registers.hpp"
+#include "tests/model/event_queue.hpp"
+#include "tests/model/mini_driver.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using prm::CommandStatus;
+using prm::Opcode;
+
+class EthernetCommands : public ::testing::Test {
+ protected:
+  EthernetCommands() { driver_.bring_up(); }
+
+  std::uint32_t create_cq(const EventQueue& eq) {
+    auto in = command<prm::create_cq_in>(Opcode::CREATE_CQ);
+    in.set<"cq_context.log_cq_size", 4>().put<"cq_context.uar_page">(eq.uar());
+    in.put<"cq_context.c_eqn_or_apu_element">(eq.eqn()).put<"cq_context.dbr_addr">(memory_.iova());
+    const std::array<Iova, 1> pages{memory_.iova() + kPageBytes};
+    return driver_.run<prm::create_cq_out>(in, pages).as<prm::create_cq_out>().get<"cqn">();
+  }
+  std::uint32_t alloc_domain() {
+    return driver_
+        .run<prm::alloc_transport_domain_out>(
+            command<prm::alloc_transport_domain_in>(Opcode::ALLOC_TRANSPORT_DOMAIN))
+        .as<prm::alloc_transport_domain_out>()
+        .get<"transport_domain">();
+  }
+  Answer create_tis(std::uint32_t domain) {
+    auto in = command<prm::create_tis_in>(Opcode::CREATE_TIS);
+    return driver_.run<prm::create_tis_out>(in.put<"ctx.transport_domain">(domain));
+  }
+  Answer create_sq(std::uint32_t pd, std::uint32_t cqn, std::uint32_t uar, std::uint32_t tisn) {
+    auto in = command<prm::create_sq_in>(Opcode::CREATE_SQ);
+    in.put<"ctx.cqn">(cqn).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC).put<"ctx.wq.pd">(pd);
+    in.put<"ctx.wq.uar_page">(uar).put<"ctx.wq.dbr_addr">(memory_.iova() + 64);
+    in.set<"ctx.wq.log_wq_stride", 6>().set<"ctx.tis_lst_sz", 1>().put<"ctx.tis_num_0">(tisn);
+    const std::array<Iova, 1> pages{memory_.iova() + 2 * kPageBytes};
+    return driver_.run<prm::create_sq_out>(in, pages);
+  }
+  template <class In, class Out, prm::Name Field>
+  CommandStatus destroy(Opcode opcode, std::uint32_t number) {
+    auto in = command<In>(opcode);
+    return driver_.run<Out>(in.template put<Field>(number)).status;
+  }
+  CommandStatus destroy_cq(std::uint32_t cqn) {
+    return destroy<prm::destroy_cq_in, prm::destroy_cq_out, "cqn">(Opcode::DESTROY_CQ, cqn);
+  }
+  CommandStatus dealloc_pd(std::uint32_t pd) {
+    return destroy<prm::dealloc_pd_in, prm::dealloc_pd_out, "pd">(Opcode::DEALLOC_PD, pd);
+  }
+  CommandStatus destroy_sq(std::uint32_t sqn) {
+    return destroy<prm::destroy_sq_in, prm::destroy_sq_out, "sqn">(Opcode::DESTROY_SQ, sqn);
+  }
+  CommandStatus destroy_tis(std::uint32_t tisn) {
+    return destroy<prm::destroy_tis_in, prm::destroy_tis_out, "tisn">(Opcode::DESTROY_TIS, tisn);
+  }
+
+  /// `data` of a register, read or written.
+  template <class L>
+  Answer access(std::uint16_t id, prm::AccessRegisterOpMod op_mod, const prm::Buffer<L>& data) {
+    auto in = command<prm::access_register_in>(Opcode::ACCESS_REG);
+    in.put<"op_mod">(op_mod).put<"register_id">(id);
+    std::vector<std::byte> message(in.all().begin(), in.all().end());
+    message.insert(message.end(), data.all().begin(), data.all().end());
+    return driver_.execute(message, prm::access_register_out::bytes + L::bytes);
+  }
+  template <class L>
+  static prm::ConstView<L> data_of(const Answer& answer) {
+    return prm::ConstView<L>::at(answer.out, prm::access_register_out::bytes);
+  }
+
+  MiniDriver driver_{Options{.behaviours = {"eth-offloads"}}};
+  DmaBuffer memory_ = driver_.allocate(4 * kPageBytes);
+};
+
+TEST_F(EthernetCommands, Sq_KeepsWhatItRefersTo) {
+  const EventQueue eq(driver_, {});
+  const std::uint32_t pd = driver_.alloc_pd(), cqn = create_cq(eq), uar = driver_.alloc_uar();
+  const std::uint32_t tisn = create_tis(alloc_domain()).as<prm::create_tis_out>().get<"tisn">();
+  const Answer made = create_sq(pd, cqn, uar, tisn);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(dealloc_pd(pd), CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(destroy_cq(cqn), CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(destroy_tis(tisn), CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(destroy_sq(made.as<prm::create_sq_out>().get<"sqn">()), CommandStatus::OK);
+  EXPECT_EQ(destroy_tis(tisn), CommandStatus::OK);
+  EXPECT_EQ(destroy_cq(cqn), CommandStatus::OK);
+  EXPECT_EQ(dealloc_pd(pd), CommandStatus::OK);
+}
+
+TEST_F(EthernetCommands, SqOfWhatIsNotThere_IsABadResource) {
+  const EventQueue eq(driver_, {});
+  const std::uint32_t pd = driver_.alloc_pd(), cqn = create_cq(eq), uar = driver_.alloc_uar();
+  const std::uint32_t tisn = create_tis(alloc_domain()).as<prm::create_tis_out>().get<"tisn">();
+  EXPECT_EQ(create_sq(99, cqn, uar, tisn).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_sq(pd, 0xfff, uar, tisn).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_sq(pd, cqn, 4000, tisn).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_sq(pd, cqn, uar, 99).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(EthernetCommands, Offloads_AreOfferedByTheBehaviourAlone) {
+  const auto asked = [](MiniDriver& driver) {
+    auto in = command<prm::query_hca_cap_in>(Opcode::QUERY_HCA_CAP);
+    in.put<"op_mod">(prm::cap_op_mod(prm::CapType::ETHERNET_OFFLOADS));
+    const Answer answer = driver.run<prm::query_hca_cap_out>(in);
+    const auto page = answer.as<prm::query_hca_cap_out>().bytes<"capability">();
+    return prm::ConstView<prm::per_protocol_networking_offload_caps>::at(page).get<"csum_cap">();
+  };
+  EXPECT_EQ(asked(driver_), 1U);
+  MiniDriver plain;
+  plain.bring_up();
+  EXPECT_EQ(asked(plain), 0U);
+}
+
+TEST_F(EthernetCommands, L2TableEntry_ReadsBackUntilItIsDeleted) {
+  auto set = command<prm::set_l2_table_entry_in>(Opcode::SET_L2_TABLE_ENTRY);
+  set.set<"table_index", 5>().set<"mac_address.mac_addr_47_32", 0x0211>();
+  set.set<"mac_address.mac_addr_31_0", 0x22334455>();
+  ASSERT_TRUE(driver_.run<prm::set_l2_table_entry_out>(set).ok());
+  auto ask = command<prm::query_l2_table_entry_in>(Opcode::QUERY_L2_TABLE_ENTRY);
+  ask.set<"table_index", 5>();
+  const Answer answer = driver_.run<prm::query_l2_table_entry_out>(ask);
+  EXPECT_EQ(answer.as<prm::query_l2_table_entry_out>().get<"mac_address.mac_addr_31_0">(),
+            0x22334455U);
+  auto gone = command<prm::delete_l2_table_entry_in>(Opcode::DELETE_L2_TABLE_ENTRY);
+  gone.set<"table_index", 5>();
+  EXPECT_TRUE(driver_.run<prm::delete_l2_table_entry_out>(gone).ok());
+  EXPECT_EQ(driver_.run<prm::delete_l2_table_entry_out>(gone).status, CommandStatus::BAD_RES_ERR);
+  set.set<"table_index", 128>();
+  EXPECT_EQ(driver_.run<prm::set_l2_table_entry_out>(set).status, CommandStatus::IX_ERR);
+  set.set<"table_index", 0>().set<"mac_address.mac_addr_47_32", 0x0100>();
+  EXPECT_EQ(driver_.run<prm::set_l2_table_entry_out>(set).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(EthernetCommands, VportThatIsDown_SaysSo) {
+  const auto state = [this] {
+    return driver_
+        .run<prm::query_vport_state_out>(
+            command<prm::query_vport_state_in>(Opcode::QUERY_VPORT_STATE))
+        .as<prm::query_vport_state_out>()
+        .get<"state">();
+  };
+  EXPECT_EQ(state(), 1U);
+  auto in = command<prm::modify_vport_state_in>(Opcode::MODIFY_VPORT_STATE);
+  ASSERT_TRUE(driver_.run<prm::modify_vport_state_out>(in).ok());
+  EXPECT_EQ(state(), 0U);
+  in.set<"admin_state", 1>();
+  ASSERT_TRUE(driver_.run<prm::modify_vport_state_out>(in).ok());
+  EXPECT_EQ(state(), 1U);
+  in.set<"admin_state", 3>();
+  EXPECT_EQ(driver_.run<prm::modify_vport_state_out>(in).status, CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(EthernetCommands, FlowControl_ReadsBackAndIsNotPerPriority) {
+  constexpr auto kId = prm::number(prm::EthernetRegisterId::PFCC);
+  prm::Buffer<prm::pfcc_reg> data;
+  data.set<"local_port", 1>().set<"pptx", 1>().set<"pprx", 1>();
+  ASSERT_TRUE(access(kId, prm::AccessRegisterOpMod::WRITE, data).ok());
+  data.set<"pptx", 0>().set<"pprx", 0>();
+  const Answer read = access(kId, prm::AccessRegisterOpMod::READ, data);
+  EXPECT_EQ(data_of<prm::pfcc_reg>(read).get<"pptx">(), 1U);
+  EXPECT_EQ(data_of<prm::pfcc_reg>(read).get<"pprx">(), 1U);
+  data.set<"pfctx", 1>();
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::WRITE, data).status,
+            CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(EthernetCommands, Counters_AreZeroAtFirstAndOfKnownGroups) {
+  constexpr auto kId = prm::number(prm::RegisterId::PPCNT);
+  prm::Buffer<prm::ppcnt_reg> data;
+  data.set<"local_port", 1>().put<"grp">(prm::number(prm::PpcntGroup::IEEE_802_3));
+  const Answer read = access(kId, prm::AccessRegisterOpMod::READ, data);
+  ASSERT_TRUE(read.ok());
+  const auto group = prm::ConstView<prm::eth_802_3_cntrs_grp_data_layout>::at(
+      data_of<prm::ppcnt_reg>(read).bytes<"counter_set">());
+  EXPECT_EQ(group.get<"a_frames_transmitted_ok_low">(), 0U);
+  data.set<"grp", 0x3f>();
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::READ, data).status, CommandStatus::BAD_PARAM_ERR);
+  data.set<"grp", 0>().set<"local_port", 2>();
+  EXPECT_EQ(access(kId, prm::AccessRegisterOpMod::READ, data).status, CommandStatus::BAD_PARAM_ERR);
+  EXPECT_TRUE(driver_
+                  .run<prm::query_vport_counter_out>(
+                      command<prm::query_vport_counter_in>(Opcode::QUERY_VPORT_COUNTER))
+                  .ok());
+}
+
+TEST_F(EthernetCommands, CountersOfAQueue_AreHeldByIt) {
+  const EventQueue eq(driver_, {});
+  const std::uint32_t set =
+      driver_
+          .run<prm::alloc_q_counter_out>(command<prm::alloc_q_counter_in>(Opcode::ALLOC_Q_COUNTER))
+          .as<prm::alloc_q_counter_out>()
+          .get<"counter_set_id">();
+  auto in = command<prm::create_rq_in>(Opcode::CREATE_RQ);
+  in.put<"ctx.cqn">(create_cq(eq)).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC);
+  in.put<"ctx.wq.pd">(driver_.alloc_pd()).put<"ctx.counter_set_id">(set);
+  in.put<"ctx.wq.dbr_addr">(memory_.iova() + 64).set<"ctx.wq.log_wq_stride", 6>();
+  const std::array<Iova, 1> pages{memory_.iova() + 2 * kPageBytes};
+  const Answer made = driver_.run<prm::create_rq_out>(in, pages);
+  ASSERT_TRUE(made.ok());
+  const auto free_set = [&] {
+    return destroy<prm::dealloc_q_counter_in, prm::dealloc_q_counter_out, "counter_set_id">(
+        Opcode::DEALLOC_Q_COUNTER, set);
+  };
+  EXPECT_EQ(free_set(), CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ((destroy<prm::destroy_rq_in, prm::destroy_rq_out, "rqn">(
+                Opcode::DESTROY_RQ, made.as<prm::create_rq_out>().get<"rqn">())),
+            CommandStatus::OK);
+  EXPECT_EQ(free_set(), CommandStatus::OK);
+  in.set<"ctx.counter_set_id", 200>();
+  EXPECT_EQ(driver_.run<prm::create_rq_out>(in, pages).status, CommandStatus::BAD_RES_ERR);
+}
+
+}  // namespace
+}  // namespace portcullis::model::testing

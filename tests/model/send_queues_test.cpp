@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Send queues by themselves, on memory mapped for the test: what a command is refused for, and what
+// goes out for a WQE.
+#include "model/ethernet/send_queues.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/cells.hpp"
+#include "model/ethernet/frame_facts.hpp"
+#include "model/transport/checksum.hpp"
+#include "prm/doorbell.hpp"
+#include "prm/ethernet_wqe.hpp"
+#include "tests/model/ethernet_frames.hpp"
+#include "tests/model/queue_parts.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using prm::CommandStatus;
+using prm::SqState;
+
+constexpr std::uint32_t kUar = 20;
+constexpr std::uint32_t kPd = 7;
+constexpr std::uint32_t kBlocks = 16;
+constexpr std::size_t kCompletionAt = 1 * kPageBytes;
+constexpr std::size_t kQueueAt = 2 * kPageBytes;
+constexpr std::size_t kRecordAt = 3 * kPageBytes;  // the SQ's, then the CQ's
+constexpr std::size_t kPayloadAt = 4 * kPageBytes;
+
+struct alignas(kPageBytes) Memory {
+  std::array<std::byte, 7 * kPageBytes> bytes{};
+};
+
+/// Keeps what goes out; has room for so many more.
+class Outlet final : public FrameOutlet {
+ public:
+  std::span<std::byte> next() override {
+    return room == 0 ? std::span<std::byte>{} : std::span<std::byte>(buffer_);
+  }
+  void send(std::size_t length) override {
+    --room;
+    frames.emplace_back(buffer_.begin(), buffer_.begin() + static_cast<long>(length));
+  }
+  std::size_t room = 1000;
+  std::vector<std::vector<std::byte>> frames;
+
+ private:
+  std::array<std::byte, 10240> buffer_{};
+};
+
+/// A WQE as a driver builds it.
+struct Wqe {
+  std::uint8_t opcode = prm::number(prm::WqeOpcode::SEND);
+  bool signaled = true;
+  std::uint8_t cs_flags = 0;
+  std::uint16_t mss = 0;
+  std::uint16_t inline_or_insert = 0;
+  std::uint16_t tag = 0;
+  std::vector<std::byte> header = {};  // inline
+  std::vector<std::uint32_t> pieces = {};
+  std::uint32_t lkey = 0;
+  std::uint32_t sqn = 0;
+};
+
+class SendQueuesTest : public ::testing::Test {
+ protected:
+  SendQueuesTest() {
+    dma_.set_bus_master(true);
+    iova_ = iommu_.map(memory_->bytes).value();
+    queues_.connect(outlet_);
+    for (std::size_t at = 63; at < kPageBytes; at += 64) {
+      memory_->bytes[at] = std::byte{1};
+      memory_->bytes[kCompletionAt + at] = std::byte{prm::kCqeNeverWritten};
+    }
+    cqn_ = make_cq(eqs_, cqs_,
+                   {.uar = kUar,
+                    .log_size = 5,
+                    .eq = iova_,
+                    .cq = iova_ + kCompletionAt,
+                    .record = iova_ + kRecordAt + 64});
+    lkey_ = make_lkey(mkeys_, kPd);
+    EXPECT_TRUE(domains_.allocate(domain_).ok());
+    sqc_.put<"state">(SqState::RST).put<"cqn">(cqn_).set<"flush_in_error_en", 1>();
+    sqc_.put<"wq.wq_type">(prm::WqType::CYCLIC).put<"wq.pd">(kPd).put<"wq.uar_page">(kUar);
+    sqc_.put<"wq.dbr_addr">(iova_ + kRecordAt).set<"wq.log_wq_stride", 6>();
+    sqc_.set<"wq.log_wq_sz", 4>().set<"tis_lst_sz", 1>();
+    port_.mtu = 9022;
+  }
+
+  Verdict create_tis() {
+    prm::Buffer<prm::tisc> context;
+    context.put<"transport_domain">(domain_).set<"prio", 2>();
+    return queues_.create_tis(prm::ConstView<prm::tisc>{context.all()}, tisn_);
+  }
+  Verdict create_sq() {
+    const std::uint64_t page = cells::be64(iova_ + kQueueAt);
+    std::array<std::byte, sizeof page> pas;
+    std::memcpy(pas.data(), &page, sizeof page);
+    return queues_.create_sq(prm::ConstView<prm::sqc>{sqc_.all()}, pas, sqn_);
+  }
+  Verdict modify(SqState from, SqState to) {
+    prm::Buffer<prm::modify_sq_in> in;
+    in.put<"sqn">(sqn_).put<"sq_state">(from).put<"ctx.state">(to);
+    return queues_.modify_sq(prm::ConstView<prm::modify_sq_in>{in.all()});
+  }
+  void make_ready() {
+    ASSERT_TRUE(create_tis().ok());
+    sqc_.put<"tis_num_0">(tisn_);
+    ASSERT_TRUE(create_sq().ok());
+    ASSERT_TRUE(modify(SqState::RST, SqState::RDY).ok());
+  }
+  /// Frame bytes at the payload page.
+  void put_payload(std::span<const std::byte> bytes) {
+    std::memcpy(memory_->bytes.data() + kPayloadAt, bytes.data(), bytes.size());
+  }
+  void post(Wqe wqe) {
+    std::vector<std::byte> bytes(32);
+    const auto ctrl = prm::View<prm::mlx5_wqe_ctrl_seg>::at(bytes);
+    const auto segment = prm::View<prm::mlx5_wqe_eth_seg>::at(bytes, 16);
+    ctrl.put<"fm_ce_se">(static_cast<std::uint8_t>(wqe.signaled ? prm::kCtrlCqUpdate : 0));
+    segment.put<"cs_flags">(wqe.cs_flags);
+    segment.put<"mss">(wqe.mss);
+    segment.put<"inline_hdr_start">(wqe.tag);
+    segment.put<"inline_hdr_sz">(
+        wqe.header.empty() ? wqe.inline_or_insert : static_cast<std::uint16_t>(wqe.header.size()));
+    for (std::size_t i = 0; i < wqe.header.size(); ++i) {
+      if (30 + i >= bytes.size()) bytes.resize(bytes.size() + 16);
+      bytes[30 + i] = wqe.header[i];
+    }
+    std::uint64_t from = iova_ + kPayloadAt;
+    for (const std::uint32_t size : wqe.pieces) {
+      prm::Buffer<prm::mlx5_wqe_data_seg> piece;
+      piece.put<"byte_count">(size).put<"addr">(from);
+      piece.put<"lkey">(wqe.lkey != 0 ? wqe.lkey : lkey_);
+      bytes.insert(bytes.end(), piece.all().begin(), piece.all().end());
+      from += size;
+    }
+    const auto ds = static_cast<std::uint32_t>(bytes.size() / 16);
+    const auto again = prm::View<prm::mlx5_wqe_ctrl_seg>::at(bytes);
+    again.put<"opmod_idx_opcode">(std::uint32_t{posted_} << 8 | wqe.opcode);
+    again.put<"qpn_ds">((wqe.sqn != 0 ? wqe.sqn : sqn_) << 8 | ds);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      memory_->bytes[kQueueAt + (posted_ % kBlocks * 64 + i) % (kBlocks * 64)] = bytes[i];
+    posted_ = static_cast<std::uint16_t>(posted_ + (bytes.size() + 63) / 64);
+  }
+  void ring() {
+    cells::store_release<std::uint32_t>(memory_->bytes.data() + kRecordAt + 4,
+                                        cells::be32(posted_));
+    queues_.kick_uar(kUar);
+    while (scheduler_.loop().step(0)) {
+    }
+  }
+  [[nodiscard]] prm::ConstView<prm::mlx5_cqe64> completion(std::size_t index) const {
+    return prm::ConstView<prm::mlx5_cqe64>::at(memory_->bytes, kCompletionAt + index * 64);
+  }
+  [[nodiscard]] bool is_completed(std::size_t index) const {
+    return memory_->bytes[kCompletionAt + index * 64 + 63] != std::byte{prm::kCqeNeverWritten};
+  }
+  [[nodiscard]] prm::CqeSyndrome syndrome(std::size_t index) const {
+    return prm::CqeSyndrome{static_cast<std::uint8_t>(
+        prm::ConstView<prm::mlx5_err_cqe>::at(memory_->bytes, kCompletionAt + index * 64)
+            .get<"syndrome">())};
+  }
+  [[nodiscard]] prm::CqeOpcode opcode(std::size_t index) const {
+    return prm::cqe_opcode(completion(index).get<"op_own">());
+  }
+
+  std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
+  Iommu iommu_ = std::move(Iommu::create()).value();
+  std::uint64_t faults_ = 0;
+  Dma dma_{iommu_, faults_};
+  EqTable eqs_{dma_, 4, [](void*, prm::HealthSyndrome) {}, nullptr};
+  Scheduler scheduler_{std::make_shared<EventLoop>(Execution::Stepped, 1)};
+  CqTable cqs_{dma_, eqs_, scheduler_, 4};
+  MkeyTable mkeys_{10};
+  Domains domains_{4};
+  PortSettings port_;
+  PortCounters counters_;
+  Outlet outlet_;
+  SendQueues queues_{{&dma_, &mkeys_, &cqs_, &scheduler_, &domains_, &port_, &counters_}};
+  prm::Buffer<prm::sqc> sqc_;
+  Iova iova_ = 0;
+  std::uint32_t cqn_ = 0, lkey_ = 0, domain_ = 0, tisn_ = 0, sqn_ = 0;
+  std::uint16_t posted_ = 0;
+};
+
+TEST_F(SendQueuesTest, Frame_LeavesAsItStandsInMemory) {
+  make_ready();
+  const auto frame = build_frame({.udp = true, .payload = 100});
+  put_payload(frame);
+  post({.pieces = {60, static_cast<std::uint32_t>(frame.size() - 60)}});
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_EQ(outlet_.frames[0], frame);
+  EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ);
+  EXPECT_EQ(completion(0).get<"wqe_counter">(), 0U);
+  EXPECT_EQ(prm::cqe_qpn(completion(0).get<"sop_drop_qpn">()), sqn_);
+}
+
+TEST_F(SendQueuesTest, InlineHeader_StandsBeforeTheData) {
+  make_ready();
+  const auto frame = build_frame({.payload = 100});
+  put_payload(std::span(frame).subspan(18));
+  post({.header = {frame.begin(), frame.begin() + 18},
+        .pieces = {static_cast<std::uint32_t>(frame.size() - 18)}});
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_EQ(outlet_.frames[0], frame);
+}
+
+TEST_F(SendQueuesTest, ShortFrame_IsPaddedWithZeros) {
+  make_ready();
+  const std::vector<std::byte> frame(20, std::byte{0xab});
+  put_payload(frame);
+  post({.pieces = {20}});
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_EQ(outlet_.frames[0].size(), 60U);
+  EXPECT_EQ(outlet_.frames[0][19], std::byte{0xab});
+  EXPECT_EQ(outlet_.frames[0][20], std::byte{0});
+}
+
+TEST_F(SendQueuesTest, Tag_GoesInBehindTheAddresses) {
+  make_ready();
+  const auto frame = build_frame({.udp = true, .payload = 60});
+  put_payload(frame);
+  post({.cs_flags = prm::kEthL3Csum | prm::kEthL4Csum,
+        .inline_or_insert = prm::kEthInsertVlan,
+        .tag = 0x6005,
+        .pieces = {static_cast<std::uint32_t>(frame.size())}});
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  const FrameFacts facts = facts_of(outlet_.frames[0]);
+  EXPECT_EQ(facts.tag, 0x6005);
+  EXPECT_EQ(outlet_.frames[0].size(), frame.size() + 4);
+  EXPECT_TRUE(facts.l3_ok);
+  EXPECT_TRUE(is_transport_right(outlet_.frames[0], facts));
+}
+
+TEST_F(SendQueuesTest, LargeSend_IsCutIntoSegmentsThatAddUp) {
+  make_ready();
+  const auto whole = build_frame({.payload = 250});
+  constexpr std::size_t kHeader = 54;
+  put_payload(std::span(whole).subspan(kHeader));
+  post({.opcode = prm::number(prm::EthernetWqeOpcode::LSO),
+        .mss = 100,
+        .header = {whole.begin(), whole.begin() + kHeader},
+        .pieces = {30, 220}});
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 3U);
+  std::vector<std::byte> payload;
+  for (const auto& frame : outlet_.frames) {
+    const FrameFacts facts = facts_of(frame);
+    EXPECT_TRUE(facts.l3_ok);
+    EXPECT_TRUE(is_transport_right(frame, facts));
+    payload.insert(payload.end(), frame.begin() + kHeader,
+                   frame.begin() + static_cast<long>(facts.end));
+  }
+  EXPECT_EQ(payload, std::vector<std::byte>(whole.begin() + kHeader, whole.end()));
+  EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ);
+  EXPECT_FALSE(is_completed(1));
+}
+
+TEST_F(SendQueuesTest, LargeSendWithoutRoom_GoesOnWhereItWas) {
+  make_ready();
+  const auto whole = build_frame({.payload = 250});
+  put_payload(std::span(whole).subspan(54));
+  post({.opcode = prm::number(prm::EthernetWqeOpcode::LSO),
+        .mss = 100,
+        .header = {whole.begin(), whole.begin() + 54},
+        .pieces = {250}});
+  outlet_.room = 1;
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_FALSE(is_completed(0));
+  outlet_.room = 10;
+  queues_.room();
+  while (scheduler_.loop().step(0)) {
+  }
+  ASSERT_EQ(outlet_.frames.size(), 3U);
+  EXPECT_EQ(load_be16(&outlet_.frames[2][34 + 6]), 205U);  // the third's sequence number
+  EXPECT_TRUE(is_completed(0));
+}
+
+TEST_F(SendQueuesTest, Unsignaled_CompletesNothing) {
+  make_ready();
+  put_payload(build_frame({.payload = 60}));
+  post({.signaled = false, .pieces = {100}});
+  post({.pieces = {100}});
+  ring();
+  EXPECT_EQ(outlet_.frames.size(), 2U);
+  EXPECT_EQ(completion(0).get<"wqe_counter">(), 1U);
+  EXPECT_FALSE(is_completed(1));
+}
+
+TEST_F(SendQueuesTest, FrameLongerThanThePort_IsDroppedAndCounted) {
+  make_ready();
+  port_.mtu = 1522;
+  post({.pieces = {1519}});
+  post({.pieces = {1518}});
+  ring();
+  EXPECT_EQ(outlet_.frames.size(), 1U);
+  EXPECT_EQ(counters_.send_discards, 1U);
+  EXPECT_TRUE(is_completed(1));
+}
+
+TEST_F(SendQueuesTest, KeyOfNobody_IsAnErrorAndTheRestIsFlushed) {
+  make_ready();
+  post({.pieces = {100}, .lkey = lkey_ + 1});
+  post({.signaled = false, .pieces = {100}});
+  ring();
+  EXPECT_TRUE(outlet_.frames.empty());
+  EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ_ERR);
+  EXPECT_EQ(syndrome(0), prm::CqeSyndrome::LOCAL_PROT_ERR);
+  EXPECT_EQ(syndrome(1), prm::CqeSyndrome::WR_FLUSH_ERR);
+  EXPECT_EQ(modify(SqState::RDY, SqState::RST).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(modify(SqState::ERR, SqState::RST).ok());
+}
+
+TEST_F(SendQueuesTest, QueueWithoutFlushing_SaysNothingOfTheRest) {
+  sqc_.set<"flush_in_error_en", 0>();
+  make_ready();
+  post({.pieces = {100}, .lkey = lkey_ + 1});
+  post({.pieces = {100}});
+  ring();
+  EXPECT_EQ(syndrome(0), prm::CqeSyndrome::LOCAL_PROT_ERR);
+  EXPECT_FALSE(is_completed(1));
+}
+
+struct Spoiled {
+  const char* name;
+  Wqe wqe;
+};
+class SpoiledWqe : public SendQueuesTest, public ::testing::WithParamInterface<Spoiled> {};
+
+TEST_P(SpoiledWqe, IsAnErrorAndNoFrame) {
+  make_ready();
+  post(GetParam().wqe);
+  ring();
+  EXPECT_TRUE(outlet_.frames.empty());
+  EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ_ERR);
+  EXPECT_EQ(modify(SqState::ERR, SqState::RST).status, CommandStatus::OK);
+}
+
+constexpr std::uint8_t kLso = prm::number(prm::EthernetWqeOpcode::LSO);
+INSTANTIATE_TEST_SUITE_P(
+    Wqes, SpoiledWqe,
+    ::testing::Values(
+        Spoiled{"OtherQueue", {.pieces = {100}, .sqn = 0x77}},
+        Spoiled{"RdmaWrite", {.opcode = 0x08, .pieces = {100}}},
+        Spoiled{"InnerChecksum", {.cs_flags = 0x10, .pieces = {100}}},
+        Spoiled{"LessThanAHeader", {.pieces = {13}}},
+        Spoiled{"LsoWithoutMss", {.opcode = kLso, .header = build_frame({}), .pieces = {100}}},
+        Spoiled{"LsoWithoutHeader", {.opcode = kLso, .mss = 100, .pieces = {200}}},
+        Spoiled{
+            "LsoOfNoTcp",
+            {.opcode = kLso, .mss = 100, .header = std::vector<std::byte>(60), .pieces = {200}}},
+        Spoiled{"InlineBeyondTheWqe", {.inline_or_insert = 0x7fff, .pieces = {100}}},
+        Spoiled{"TooLong", {.pieces = {0x7fffffff}}}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST_F(SendQueuesTest, Nop_CompletesWithoutATis) {
+  sqc_.set<"tis_lst_sz", 0>();
+  ASSERT_TRUE(create_sq().ok());
+  ASSERT_TRUE(modify(SqState::RST, SqState::RDY).ok());
+  post({.opcode = prm::number(prm::WqeOpcode::NOP)});
+  post({.pieces = {100}});
+  ring();
+  EXPECT_EQ(opcode(0), prm::CqeOpcode::REQ);
+  EXPECT_EQ(opcode(1), prm::CqeOpcode::REQ_ERR);
+  EXPECT_TRUE(outlet_.frames.empty());
+}
+
+TEST_F(SendQueuesTest, RecordThatIsNoIndex_EndsTheQueue) {
+  make_ready();
+  posted_ = kBlocks + 1;
+  ring();
+  EXPECT_TRUE(outlet_.frames.empty());
+  EXPECT_TRUE(modify(SqState::ERR, SqState::RST).ok());
+}
+
+TEST_F(SendQueuesTest, QueueInReset_SendsNothing) {
+  ASSERT_TRUE(create_tis().ok());
+  sqc_.put<"tis_num_0">(tisn_);
+  ASSERT_TRUE(create_sq().ok());
+  post({.pieces = {100}});
+  ring();
+  EXPECT_TRUE(outlet_.frames.empty());
+}
+
+// mlx5e's recovery starts at index 0 again and leaves the record as it is until it posts
+// (mlx5e_reset_txqsq_cc_pc); a kick of another queue on the UAR reads it all the same.
+TEST_F(SendQueuesTest, OldRecordAfterReset_IsNoNews) {
+  make_ready();
+  put_payload(build_frame({.payload = 60}));
+  post({.pieces = {100}});
+  post({.pieces = {100}});
+  ring();
+  ASSERT_EQ(outlet_.frames.size(), 2U);
+  ASSERT_TRUE(modify(SqState::RDY, SqState::RST).ok());
+  ASSERT_TRUE(modify(SqState::RST, SqState::RDY).ok());
+  ring();
+  EXPECT_EQ(outlet_.frames.size(), 2U);
+  posted_ = 0;
+  post({.pieces = {100}});
+  ring();
+  EXPECT_EQ(outlet_.frames.size(), 3U);
+}
+
+TEST_F(SendQueuesTest, ManyFrames_WrapTheQueue) {
+  make_ready();
+  put_payload(build_frame({.payload = 60}));
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 7; ++i) post({.signaled = false, .pieces = {100}});
+    ring();
+  }
+  EXPECT_EQ(outlet_.frames.size(), 70U);
+}
+
+TEST_F(SendQueuesTest, WhatOthersReferTo_IsNotDestroyed) {
+  make_ready();
+  EXPECT_EQ(queues_.destroy_tis(tisn_).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(domains_.free(domain_).status, CommandStatus::BAD_RES_STATE_ERR);
+  SendQueues::Used used;
+  EXPECT_TRUE(queues_.destroy_sq(sqn_, used).ok());
+  EXPECT_EQ(used.cqn, cqn_);
+  EXPECT_TRUE(queues_.destroy_tis(tisn_).ok());
+  EXPECT_TRUE(domains_.free(domain_).ok());
+}
+
+TEST_F(SendQueuesTest, WhatIsNotThere_IsABadResource) {
+  sqc_.set<"tis_num_0", 99>();
+  EXPECT_EQ(create_sq().status, CommandStatus::BAD_RES_ERR);
+  domain_ = 77;
+  EXPECT_EQ(create_tis().status, CommandStatus::BAD_RES_ERR);
+  SendQueues::Used used;
+  EXPECT_EQ(queues_.destroy_sq(1, used).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(queues_.destroy_tis(1).status, CommandStatus::BAD_RES_ERR);
+}
+
+TEST_F(SendQueuesTest, WhatIsNotOffered_IsABadParameter) {
+  ASSERT_TRUE(create_tis().ok());
+  sqc_.put<"tis_num_0">(tisn_).set<"hairpin", 1>();
+  EXPECT_EQ(create_sq().status, CommandStatus::BAD_PARAM_ERR);
+  sqc_.set<"hairpin", 0>().set<"wq.log_wq_stride", 5>();
+  EXPECT_EQ(create_sq().status, CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST_F(SendQueuesTest, Tis_ReadsBackItsPriority) {
+  ASSERT_TRUE(create_tis().ok());
+  prm::Buffer<prm::modify_tis_in> in;
+  in.put<"tisn">(tisn_).set<"bitmask.prio", 1>().set<"ctx.prio", 6>();
+  EXPECT_TRUE(queues_.modify_tis(prm::ConstView<prm::modify_tis_in>{in.all()}).ok());
+  prm::Buffer<prm::tisc> context;
+  EXPECT_TRUE(queues_.query_tis(tisn_, prm::View<prm::tisc>{context.all()}).ok());
+  EXPECT_EQ(context.get<"prio">(), 6U);
+  EXPECT_EQ(context.get<"transport_domain">(), domain_);
+}
+
+}  // namespace
+}  // namespace portcullis::model::testing
