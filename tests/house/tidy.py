@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """clang-tidy over translation units, and none twice that passed as it is.
 
-    tidy.py BUILD [--jobs N] [FILE ..]     FILE: a source as compile_commands.json of BUILD has it,
-                                           from this tree's top; status 1 when one has a finding
+    tidy.py BUILD [--jobs N] [--seconds N] [FILE ..]
+
+FILE: a source as compile_commands.json of BUILD has it, from this tree's top. Status 1 when one has
+a finding. After --seconds no further one is begun, in the order that is given; how many of them
+nobody looked at is said, and the status is that of those that were.
 
 What passed is remembered below $XDG_CACHE_HOME/portcullis-tidy by a hash of all that clang-tidy
 reads: its version, .clang-tidy, the compile command, and every file that the compiler read for the
@@ -80,7 +83,10 @@ class Records:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def run(build: pathlib.Path, source: str) -> tuple[str, bool, str]:
+def run(build: pathlib.Path, source: str, until: float) -> tuple[str, bool, str] | None:
+    """None: it was not begun in time."""
+    if time.monotonic() >= until:
+        return None
     done = subprocess.run(["clang-tidy", "-p", build, "--quiet", source], capture_output=True,
                           text=True)
     return source, done.returncode == 0, done.stdout
@@ -98,6 +104,7 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seconds", type=int, help="none is begun later (default: no limit)")
     parser.add_argument("files", nargs="*")
     given = parser.parse_intermixed_args()
     root = pathlib.Path.cwd()
@@ -118,14 +125,23 @@ def main() -> int:
     print(f"clang-tidy: {len(keys)} translation units, {len(keys) - len(todo)} of them passed "
           "before as they are", flush=True)
     failed = 0
+    unread = 0
+    until = time.monotonic() + (float("inf") if given.seconds is None else given.seconds)
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        for file, passed, said in pool.map(lambda file: run(given.build, file), todo):
+        for done in pool.map(lambda file: run(given.build, file, until), todo):
+            if done is None:
+                unread += 1
+                continue
+            file, passed, said = done
             if passed and keys[file]:
                 (folder / keys[file]).touch()
             if not passed:
                 failed += 1
                 print(said, end="", flush=True)
     forget_old(folder)
+    if unread:
+        print(f"clang-tidy: {unread} of {len(keys)} translation units were not looked at in "
+              f"{given.seconds} s")
     if failed:
         print(f"clang-tidy: {failed} of {len(keys)} translation units have findings")
     return 1 if failed else 0

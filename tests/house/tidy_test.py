@@ -108,6 +108,13 @@ class Tidy(unittest.TestCase):
         self.tidy("a.cpp")
         self.assertEqual(self.read(), ["a.cpp"])
 
+    def test_what_there_was_no_time_for_is_told_and_read_the_next_time(self):
+        done = self.tidy("--seconds", "0", "a.cpp")
+        self.assertEqual((done.returncode, self.read()), (0, []))
+        self.assertIn("1 of 1 translation units were not looked at in 0 s", done.stdout)
+        self.tidy("--seconds", "60", "a.cpp")
+        self.assertEqual(self.read(), ["a.cpp"])
+
     def test_a_file_that_is_not_compiled_is_named(self):
         done = self.tidy("b.cpp")
         self.assertEqual(done.returncode, 2)
