@@ -2,6 +2,8 @@
 # ctest entry per test case.
 
 option(PORTCULLIS_WERROR "Warnings are errors" OFF)
+set(PORTCULLIS_TEST_PARTS 0 CACHE STRING
+    "Processes that share the cases of a test binary; 0: one for each case")
 set(PORTCULLIS_SANITIZE "" CACHE STRING "address;undefined or thread")
 
 add_library(portcullis_flags INTERFACE)
@@ -50,14 +52,14 @@ function(portcullis_library name)
   target_link_libraries(portcullis_${name} PUBLIC portcullis_flags ${ARG_LINKS})
 endfunction()
 
-# portcullis_reads_eal(OUT target ..): whether one of them is compiled with the flags of DPDK.
-function(portcullis_reads_eal out)
+# portcullis_links(OUT WANTED target ..): whether one of them hands WANTED on to whoever links it.
+function(portcullis_links out wanted)
   set(${out} FALSE PARENT_SCOPE)
   set(seen "")
   set(next ${ARGN})
   while(next)
     list(POP_FRONT next target)
-    if(target STREQUAL "portcullis_eal")
+    if(target STREQUAL wanted)
       set(${out} TRUE PARENT_SCOPE)
       return()
     endif()
@@ -72,20 +74,24 @@ function(portcullis_reads_eal out)
   endwhile()
 endfunction()
 
-# portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label]): one GoogleTest binary, one
-# ctest entry NAME.Suite.Case per test case, found when ctest runs.
+# portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label] [OWN_PROCESSES]): one GoogleTest
+# binary, one ctest entry NAME.Suite.Case per test case, found when ctest runs. A process starts slowly
+# with a sanitizer: with PORTCULLIS_TEST_PARTS that many entries share the cases, by GoogleTest's own
+# sharding, but for the binaries that say OWN_PROCESSES: a case of these changes its process for good.
 function(portcullis_test name)
-  cmake_parse_arguments(ARG "" "" "LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_PROCESSES" "" "LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES PORTCULLIS_TEST ON)
   target_link_libraries(${name} PRIVATE portcullis_flags ${ARG_LINKS}
                         GTest::gmock GTest::gtest_main)
-  portcullis_reads_eal(reads_eal ${ARG_LINKS})
-  set(flavour flags)
-  if(reads_eal)
-    set(flavour eal)
+  # Who stands before the front door has no fmt, and reads for itself.
+  portcullis_links(has_eal portcullis_eal ${ARG_LINKS})
+  portcullis_links(has_fmt portcullis_fmt ${ARG_LINKS})
+  if(has_eal)
+    target_precompile_headers(${name} REUSE_FROM portcullis_tests_read_eal)
+  elseif(has_fmt)
+    target_precompile_headers(${name} REUSE_FROM portcullis_tests_read_flags)
   endif()
-  target_precompile_headers(${name} REUSE_FROM portcullis_tests_read_${flavour})
   # For a machine with other work to do and for sanitizers: no case takes a minute alone.
   set(properties TIMEOUT 900)
   list(LENGTH ARG_LABELS labels)
@@ -94,8 +100,17 @@ function(portcullis_test name)
   elseif(ARG_LABELS)
     list(APPEND properties LABELS ${ARG_LABELS})
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.
-                       PROPERTIES ${properties})
+  if(PORTCULLIS_TEST_PARTS AND NOT ARG_OWN_PROCESSES)
+    foreach(part RANGE 1 ${PORTCULLIS_TEST_PARTS})
+      math(EXPR index "${part} - 1")
+      add_test(NAME ${name}.part_${part} COMMAND ${name} --gtest_brief=1)
+      set_tests_properties(${name}.part_${part} PROPERTIES ${properties} TIMEOUT 1800 ENVIRONMENT
+                           "GTEST_TOTAL_SHARDS=${PORTCULLIS_TEST_PARTS};GTEST_SHARD_INDEX=${index}")
+    endforeach()
+  else()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.
+                         PROPERTIES ${properties})
+  endif()
   if("polled" IN_LIST ARG_LABELS)
     add_dependencies(polled_tests ${name})
   endif()

@@ -30,10 +30,9 @@ Topology paper_ring(double delay) {
   return topology;
 }
 
-void simulate(benchmark::State& state, const Topology& topology, double until, bool in_band) {
-  packet::RunOptions options;
+void simulate(benchmark::State& state, const Topology& topology, double until,
+              packet::RunOptions options) {
   options.until = packet::to_picoseconds(topology, until);
-  options.pause_in_band = in_band;
   std::uint64_t hops = 0;
   std::uint64_t deadlocks = 0;
   for ([[maybe_unused]] auto _ : state) {
@@ -48,13 +47,38 @@ void simulate(benchmark::State& state, const Topology& topology, double until, b
 }
 
 /// PAUSE out of band, an eighth of delay: the case that docs/pfc-packet.md compares.
-void packet_ring(benchmark::State& state) { simulate(state, paper_ring(0.125), 20'000, false); }
+void packet_ring(benchmark::State& state) {
+  packet::RunOptions options;
+  options.pause_in_band = false;
+  simulate(state, paper_ring(0.125), 20'000, options);
+}
 BENCHMARK(packet_ring)->Unit(benchmark::kMillisecond);
 
 void packet_ring_in_band(benchmark::State& state) {
-  simulate(state, paper_ring(0.125), 20'000, true);
+  simulate(state, paper_ring(0.125), 20'000, {});
 }
 BENCHMARK(packet_ring_in_band)->Unit(benchmark::kMillisecond);
+
+/// PAUSE frames of so many quanta, as csg-htsim writes into its own: 12.8 us; repeated after half.
+packet::RunOptions with_quanta() {
+  packet::RunOptions options;
+  options.pause_timer.quanta = 1000;
+  return options;
+}
+
+void packet_ring_quanta(benchmark::State& state) {
+  simulate(state, paper_ring(0.125), 20'000, with_quanta());
+}
+BENCHMARK(packet_ring_quanta)->Unit(benchmark::kMillisecond);
+
+/// Marks and rates on top, as their authors' fluid model has them.
+void packet_ring_dcqcn(benchmark::State& state) {
+  packet::RunOptions options = with_quanta();
+  options.ecn.is_on = true;
+  options.dcqcn.is_on = true;
+  simulate(state, paper_ring(0.125), 20'000, options);
+}
+BENCHMARK(packet_ring_dcqcn)->Unit(benchmark::kMillisecond);
 
 /// Every host of a fat tree sends to the one half a fabric away, through the first switches that
 /// lead there.
@@ -77,7 +101,7 @@ void packet_fat_tree(benchmark::State& state) {
       flow.path.push_back(next[at][flow.to]);
     topology.flows.push_back(flow);
   }
-  simulate(state, topology, 100, true);
+  simulate(state, topology, 100, {});
 }
 BENCHMARK(packet_fat_tree)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
 
