@@ -75,9 +75,10 @@ function(portcullis_links out wanted)
 endfunction()
 
 # portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label] [OWN_PROCESSES]): one GoogleTest
-# binary, one ctest entry NAME.Suite.Case per test case, found when ctest runs. A process starts slowly
-# with a sanitizer: with PORTCULLIS_TEST_PARTS that many entries share the cases, by GoogleTest's own
-# sharding, but for the binaries that say OWN_PROCESSES: a case of these changes its process for good.
+# binary, one ctest entry NAME.Suite.Case per test case, found when ctest runs. A process starts
+# slowly with a sanitizer: with PORTCULLIS_TEST_PARTS that many entries share the cases, by
+# GoogleTest's own sharding, but for binaries that say OWN_PROCESSES: their cases change a process
+# for good.
 function(portcullis_test name)
   cmake_parse_arguments(ARG "OWN_PROCESSES" "" "LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What nearly every test reads: the precompiled header of all of them (tests/CMakeLists.txt). A test
-// names what it uses all the same; nothing of the project belongs here, which changes by the hour.
+// What nearly every test reads: the precompiled header of them all (tests/CMakeLists.txt). A test
+// names what it uses all the same; nothing of the project belongs here, it changes by the hour.
 #pragma once
 
 #include <algorithm>

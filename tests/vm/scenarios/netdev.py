@@ -30,9 +30,9 @@ def judge(_build: Path, results: Path) -> list[str]:
 
 
 def wrong_counts(name: str, counts: dict[str, int], other: dict[str, int]) -> list[str]:
-    """Of what `name` sent and `other` received. A frame for a group to which nobody listens comes to
-    nobody on this wire, so groups are not compared. mlx5e knows no sum of what is not IP: of ARP,
-    whose frames are the shortest there are."""
+    """Of what `name` sent and `other` received. A frame for a group to which nobody listens comes
+    to nobody on this wire, so groups are not compared. mlx5e knows no sum of what is not IP: of
+    ARP, whose frames are the shortest there are."""
     wrong = [f"{name}: {key} is {value}" for key, value in counts.items()
              if value and re.search(r"_err|discards_phy|recover", key)]
     for cast in ("unicast", "broadcast"):
