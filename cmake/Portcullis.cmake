@@ -74,13 +74,12 @@ function(portcullis_links out wanted)
   endwhile()
 endfunction()
 
-# portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label] [OWN_PROCESSES]): one GoogleTest
-# binary, one ctest entry NAME.Suite.Case per test case, found when ctest runs. A process starts
-# slowly with a sanitizer: with PORTCULLIS_TEST_PARTS that many entries share the cases, by
-# GoogleTest's own sharding, but for binaries that say OWN_PROCESSES: their cases change a process
-# for good.
+# portcullis_test(NAME file.cpp .. LINKS target .. [LABELS label]): one GoogleTest binary, one
+# ctest entry NAME.Suite.Case per test case, found when ctest runs. A process starts slowly with a
+# sanitizer: with PORTCULLIS_TEST_PARTS that many entries share the cases, by GoogleTest's own
+# sharding, but for those that are slow.
 function(portcullis_test name)
-  cmake_parse_arguments(ARG "OWN_PROCESSES" "" "LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES PORTCULLIS_TEST ON)
   target_link_libraries(${name} PRIVATE portcullis_flags ${ARG_LINKS}
@@ -101,7 +100,7 @@ function(portcullis_test name)
   elseif(ARG_LABELS)
     list(APPEND properties LABELS ${ARG_LABELS})
   endif()
-  if(PORTCULLIS_TEST_PARTS AND NOT ARG_OWN_PROCESSES)
+  if(PORTCULLIS_TEST_PARTS AND NOT "slow" IN_LIST ARG_LABELS)
     foreach(part RANGE 1 ${PORTCULLIS_TEST_PARTS})
       math(EXPR index "${part} - 1")
       add_test(NAME ${name}.part_${part} COMMAND ${name} --gtest_brief=1)
