@@ -42,11 +42,16 @@ Result<std::optional<Request>> ClientDesk::await_request(const std::function<boo
 Result<Request> ClientDesk::check(Request request) const {
   if (channel_->is_peer_gone())  // while another's lease was held, for instance
     return fail(Errc::NotFound, "it hung up before it could be granted a lease");
+  PORTCULLIS_TRY(check_address(request));
+  return request;
+}
+
+Result<void> ClientDesk::check_address(const Request& request) const {
   const pmd::Gid& own = port_->address().gid;
   if (request.client.gid == own)
     return fail(Errc::InvalidArgument,
                 fmt::format("lease-request: gid={} is this port's own", own.text()));
-  if (request.client.gid.is_ipv4() == own.is_ipv4()) return request;
+  if (request.client.gid.is_ipv4() == own.is_ipv4()) return {};
   return fail(Errc::InvalidArgument,
               fmt::format("lease-request: gid={}; this port has {}: an address of that family "
                           "is accepted",
@@ -70,13 +75,11 @@ Result<lease::Grant> ClientDesk::grant(lease::LeaseManager& manager, const lease
                                    .access = terms.access,
                                    .ack_timeout = static_cast<std::uint8_t>(terms.timeout),
                                    .retry_count = static_cast<std::uint8_t>(terms.retry)};
-  auto granted = plan.is_for_groups()
-                     ? manager.grant_together(std::span(&wanted, 1)).map([](const auto& grants) {
-                         return grants.front();
-                       })
-                     : manager.grant(wanted);
-  if (!granted) refuse(granted.error().text);
-  return granted;
+  return plan.is_for_groups()
+             ? manager.grant_together(std::span(&wanted, 1)).map([](const auto& grants) {
+                 return grants.front();
+               })
+             : manager.grant(wanted);
 }
 
 Result<bool> ClientDesk::tell(const lease::Grant& grant, const LeaseTerms& terms) {

@@ -41,11 +41,14 @@ class ClientDesk {
       const std::function<bool()>& stop);
   void refuse(const std::string& why);
   /// A lease for `request`, by the key that `plan` takes back: one of its tenant, for a group of
-  /// one, where the plan is for groups, since an exchange is about one lease. The client hears a
-  /// refusal.
-  [[nodiscard]] Result<lease::Grant> grant(lease::LeaseManager& manager, const lease::Plan& plan,
-                                           const exchange::Request& request,
-                                           const LeaseTerms& terms);
+  /// one, where the plan is for groups, since an exchange is about one lease. The client is told
+  /// nothing.
+  [[nodiscard]] static Result<lease::Grant> grant(lease::LeaseManager& manager,
+                                                  const lease::Plan& plan,
+                                                  const exchange::Request& request,
+                                                  const LeaseTerms& terms);
+  /// What a peer says of its GID, MAC and QPN is its claim: whether they could be, no more.
+  [[nodiscard]] Result<void> check_address(const exchange::Request& request) const;
   /// The client's line; false when the client has gone, and knows of nothing.
   [[nodiscard]] Result<bool> tell(const lease::Grant& grant, const LeaseTerms& terms);
   [[nodiscard]] bool is_client_gone() { return channel_->is_peer_gone(); }
@@ -55,7 +58,6 @@ class ClientDesk {
   [[nodiscard]] static prm::QpcMtu mtu_of(std::uint32_t client_bytes) noexcept;
 
  private:
-  /// What a peer says of its GID, MAC and QPN is its claim: whether they could be, no more.
   [[nodiscard]] Result<exchange::Request> check(exchange::Request request) const;
 
   ServedPort* port_;

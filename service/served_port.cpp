@@ -19,7 +19,8 @@ Result<std::unique_ptr<ServedPort>> ServedPort::open(const attach::DeviceSpec& s
                 "a polled model, which needs a core of its own; a function under VFIO or a stepped "
                 "model is accepted");
   std::unique_ptr<ServedPort> port(new ServedPort(opened.device()));
-  attach::Function::Options options{.bring_up = {.log = wanted.log}};
+  attach::Function::Options options{.on_command = wanted.on_command,
+                                    .bring_up = {.log = wanted.log}};
   options.present = [&port](Device device) {
     device.relax = Relax(&ServedPort::relax_entry, port.get());
     return device;

@@ -26,9 +26,10 @@ namespace portcullis::service {
 struct ServedPortOptions {
   std::optional<pmd::Gid> address = {};  // none: its link-local one
   std::optional<std::uint32_t> vlan = {};
-  // Both may be empty.
+  // Each may be empty.
   LogSink log = {};
   trace::OnRecordingLost on_recording_lost = {};
+  attach::OnCommand on_command = {};  // hears of every command of the driver
 };
 
 class ServedPort {

@@ -74,8 +74,9 @@ class ServedAuditor {
     PORTCULLIS_TRY_ASSIGN(const auto request, desk_.await_request(stop_));
     if (!request) return false;
     PORTCULLIS_TRY(start_manager(ClientDesk::mtu_of(request->mtu)));
-    PORTCULLIS_TRY_ASSIGN(const lease::Grant grant,
-                          desk_.grant(*manager_, plan_, *request, terms_));
+    auto granted = ClientDesk::grant(*manager_, plan_, *request, terms_);
+    if (!granted) desk_.refuse(granted.error().text);
+    PORTCULLIS_TRY_ASSIGN(const lease::Grant grant, std::move(granted));
     RegionWatch watch(manager_->memory(grant.lease), port_->clock());
     port_->watch(&watch);
     auto fenced = fence_under_load(grant, watch);

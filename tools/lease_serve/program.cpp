@@ -11,13 +11,11 @@
 #include <utility>
 
 #include "base/dma_bytes.hpp"
-#include "lease/umr_freer.hpp"
 #include "pmd/eal.hpp"
-#include "pmd/umr_queue.hpp"
 #include "pmd/vfio_function.hpp"
 #include "program/output_file.hpp"
 #include "service/client_desk.hpp"
-#include "steering/set_up.hpp"
+#include "service/single_lease.hpp"
 #include "tools/own_port.hpp"
 
 namespace portcullis::tools::lease_serve {
@@ -43,15 +41,14 @@ class Serving {
   Serving(const Serving&) = delete;
 
   Result<Served> run() {
-    PORTCULLIS_TRY(set_up_steering());
-    PORTCULLIS_TRY(set_up_umr());
+    PORTCULLIS_TRY(set_up());
     for (bool granted = false; !granted;) {
       PORTCULLIS_TRY_ASSIGN(const auto request, desk_.await_request(world_->stop));
       if (!request) return Served{.counts = false};
       granted = grant(*request);
     }
     // From here on there is a lease: whatever happens, it is revoked and its outcome is printed.
-    watch_.emplace(manager_->memory(grant_.lease), port_->clock());
+    watch_.emplace(lease_->manager().memory(grant_.lease), port_->clock());
     port_->watch(&*watch_);
     const Result<bool> told = desk_.tell(grant_, options_->terms);
     const Result<std::string> why =
@@ -60,7 +57,7 @@ class Serving {
                 : Result<std::string>("the client has hung up before it was told");
     auto seen = revoke_and_watch(why ? *why : why.error().text);
     port_->watch(nullptr);
-    auto down = manager_->tear_down();
+    auto down = lease_->manager().tear_down();
     desk_.drop_client();
     PORTCULLIS_TRY(why);
     PORTCULLIS_TRY(std::move(seen));
@@ -79,32 +76,14 @@ class Serving {
 
   /// False when it was refused, and the client told so: the next may have better luck.
   bool grant(const Request& request) {
-    lease::LeaseManager::Options wanted;
-    wanted.table.slots = 1;
-    wanted.plan = options_->plan;
-    wanted.residence_ms = options_->residence_ms;
-    wanted.grant.mtu = service::ClientDesk::mtu_of(request.mtu);
-    wanted.grant.source_address_index = port_->address_index();
-    wanted.grant.traffic_class = static_cast<std::uint8_t>(options_->dscp << 2);
-    wanted.grant.priority = static_cast<std::uint8_t>(options_->priority);
-    auto host = lease::Host::of(port_->driver());
-    host.log = [this](std::string_view line) { say("log", std::string(line)); };
-    host.steering = drop_.get();
-    if (umr_) host.umr = &*umr_;
-    auto manager = lease::LeaseManager::create(std::move(host), wanted);
-    if (!manager) {
-      desk_.refuse(manager.error().text);
-      return false;
-    }
-    manager_ = *std::move(manager);
-    const auto granted = desk_.grant(*manager_, options_->plan, request, options_->terms);
+    const auto granted = lease_->grant(request);
     if (!granted) {
-      if (const auto down = manager_->tear_down(); !down) say("log", down.error().text);
+      desk_.refuse(granted.error().text);
       return false;
     }
     grant_ = *granted;
     const auto contents = std::as_bytes(std::span(options_->contents));
-    dma_copy(manager_->memory(grant_.lease).data(), contents.data(), contents.size());
+    dma_copy(lease_->manager().memory(grant_.lease).data(), contents.data(), contents.size());
     const auto& client = request.client;
     say("granted",
         fmt::format("lease {:#x} epoch {}: {} bytes, {}, QP {:#x} to QP {:#x} at {} ({}), MTU {}, "
@@ -116,24 +95,18 @@ class Serving {
     return true;
   }
 
-  Result<void> set_up_steering() {
-    steering::FlowDrop::Options wanted;
-    wanted.choice = options_->steering.value_or(steering::choice_for(options_->plan.entry));
-    wanted.allow_function_drop = options_->allow_function_drop;
-    wanted.loopback = port_->path();
-    auto rule =
-        steering::set_up_rule(port_->driver().context(), options_->plan.entry, wanted,
-                              [this](std::string_view line) { say("log", std::string(line)); });
-    if (!rule && rule.error().code == Errc::Unsupported)
-      rule.error().text += "; --steering=try asks the device all the same";
-    PORTCULLIS_TRY_ASSIGN(drop_, std::move(rule));
-    return {};
-  }
-
-  Result<void> set_up_umr() {
-    if (!options_->plan.has(lease::Step::FreeKey)) return {};
-    PORTCULLIS_TRY_ASSIGN(umr_queue_, pmd::UmrQueue::create(port_->driver().context()));
-    umr_.emplace(*umr_queue_);
+  Result<void> set_up() {
+    PORTCULLIS_TRY_ASSIGN(lease_,
+                          service::SingleLease::create(
+                              *port_,
+                              {.plan = options_->plan,
+                               .terms = options_->terms,
+                               .dscp = options_->dscp,
+                               .priority = options_->priority,
+                               .steering = options_->steering,
+                               .allow_function_drop = options_->allow_function_drop,
+                               .residence_ms = options_->residence_ms},
+                              [this](std::string_view line) { say("log", std::string(line)); }));
     return {};
   }
 
@@ -153,9 +126,9 @@ class Serving {
 
   Result<void> revoke_and_watch(const std::string& why) {
     revoke_ns_ = now();
-    answer_ = manager_->revoke(grant_.lease.id, grant_.lease.epoch);
+    answer_ = lease_->manager().revoke(grant_.lease.id, grant_.lease.epoch);
     outcome_ns_ = now();
-    is_watched_ = !manager_->memory(grant_.lease).empty();
+    is_watched_ = !lease_->manager().memory(grant_.lease).empty();
     if (is_watched_)
       watch_->freeze();
     else
@@ -235,10 +208,7 @@ class Serving {
   const World* world_;
   service::ServedPort* port_;
   service::ClientDesk desk_;
-  std::unique_ptr<steering::DropRule> drop_;  // outlives the manager, which asks it
-  std::optional<pmd::UmrQueue> umr_queue_;    // of a plan that frees keys by it
-  std::optional<lease::UmrFreer> umr_;
-  std::unique_ptr<lease::LeaseManager> manager_;
+  std::unique_ptr<service::SingleLease> lease_;
   lease::Grant grant_;
   std::optional<service::RegionWatch> watch_;
   lease::RevokeAnswer answer_;
