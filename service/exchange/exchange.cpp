@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <map>
-#include <vector>
+
+#include "service/exchange/words.hpp"
 
 namespace portcullis::service::exchange {
 namespace {
@@ -15,128 +14,49 @@ namespace {
 constexpr std::string_view kRequest = "lease-request";
 constexpr std::string_view kGrant = "lease-grant";
 constexpr std::string_view kRefused = "lease-refused";
-constexpr std::uint64_t kVersion = 1;
-constexpr std::uint64_t k24Bits = 0xffffff;
-constexpr std::uint64_t kLeastQpn = 2;  // 0 and 1 are the special QPs of a port
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (end != 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-tl::unexpected<Error> malformed(std::string text) { return fail(Errc::Malformed, std::move(text)); }
-
-/// The words of a line by key; every one must have been asked for by done().
-class Words {
- public:
-  static Result<Words> parse(std::string_view line, std::string_view kind) {
-    if (line.size() > kMaxLineBytes)
-      return malformed(
-          fmt::format("a line of {} bytes; at most {} are accepted", line.size(), kMaxLineBytes));
-    const auto parts = split(line, ' ');
-    if (parts.empty() || parts.front() != kind)
-      return malformed(
-          fmt::format("\"{}\"; a line that begins with {} is accepted", shown(line), kind));
-    Words words(kind);
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-      const std::size_t equals = parts[i].find('=');
-      if (equals == std::string_view::npos || equals == 0)
-        return malformed(
-            fmt::format("{}: word \"{}\"; key=value is accepted", kind, shown(parts[i])));
-      const auto key = parts[i].substr(0, equals);
-      if (!words.values_.emplace(key, parts[i].substr(equals + 1)).second)
-        return malformed(fmt::format("{}: {} stands there twice", kind, shown(key)));
-    }
-    PORTCULLIS_TRY(words.number("version", kVersion, kVersion));
-    return words;
-  }
-
-  Result<std::string_view> text(std::string_view key) {
-    const auto found = values_.find(key);
-    if (found == values_.end()) return malformed(fmt::format("{}: {} is missing", kind_, key));
-    const std::string_view value = found->second;
-    values_.erase(found);
-    return value;
-  }
-
-  Result<std::uint64_t> number(std::string_view key, std::uint64_t least, std::uint64_t most) {
-    PORTCULLIS_TRY_ASSIGN(const std::string_view value, text(key));
-    const bool is_hex = value.starts_with("0x");
-    const std::string_view digits = value.substr(is_hex ? 2 : 0);
-    std::uint64_t parsed = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [at, error] = std::from_chars(digits.data(), end, parsed, is_hex ? 16 : 10);
-    if (error != std::errc() || at != end || parsed < least || parsed > most)
-      return malformed(
-          least == most ? fmt::format("{}: {}={}; {} is accepted", kind_, key, shown(value), least)
-                        : fmt::format("{}: {}={}; {:#x} to {:#x} is accepted", kind_, key,
-                                      shown(value), least, most));
-    return parsed;
-  }
-
-  template <class T>
-  Result<T> narrow(std::string_view key, std::uint64_t least, std::uint64_t most) {
-    PORTCULLIS_TRY_ASSIGN(const std::uint64_t value, number(key, least, most));
-    return static_cast<T>(value);
-  }
-
-  Result<std::uint32_t> mtu() {
-    constexpr std::uint32_t kLeast = 256;
-    constexpr std::uint32_t kMost = 4096;
-    PORTCULLIS_TRY_ASSIGN(const auto bytes, narrow<std::uint32_t>("mtu", kLeast, kMost));
-    if ((bytes & (bytes - 1)) == 0) return bytes;
-    return malformed(
-        fmt::format("{}: mtu={}; 256, 512, 1024, 2048 and 4096 are accepted", kind_, bytes));
-  }
-
-  Result<Endpoint> endpoint() {
-    Endpoint end;
-    PORTCULLIS_TRY_ASSIGN(end.qpn, narrow<std::uint32_t>("qpn", kLeastQpn, k24Bits));
-    PORTCULLIS_TRY_ASSIGN(end.psn, narrow<std::uint32_t>("psn", 0, k24Bits));
-    PORTCULLIS_TRY_ASSIGN(const std::string_view gid, text("gid"));
-    PORTCULLIS_TRY_ASSIGN(end.gid, unicast_gid(gid));
-    PORTCULLIS_TRY_ASSIGN(const std::string_view mac, text("mac"));
-    PORTCULLIS_TRY_ASSIGN(end.mac, unicast_mac(mac));
-    return end;
-  }
-
-  /// Nothing is left that nobody asked for.
-  Result<void> done() const {
-    if (values_.empty()) return {};
-    return malformed(fmt::format("{}: no word {} is known", kind_, shown(values_.begin()->first)));
-  }
-
- private:
-  explicit Words(std::string_view kind) : kind_(kind) {}
-
-  Result<pmd::Gid> unicast_gid(std::string_view text) const {
-    auto gid = pmd::Gid::parse(text.size() < 64 ? text : text.substr(0, 64));
-    if (gid && gid->is_unicast()) return *gid;
-    return malformed(
-        fmt::format("{}: gid={}; a unicast IPv4 or IPv6 address is accepted", kind_, shown(text)));
-  }
-
-  Result<pmd::Mac> unicast_mac(std::string_view text) const {
-    const auto mac = pmd::Mac::parse(text);
-    if (mac && mac->is_unicast()) return *mac;
-    return malformed(
-        fmt::format("{}: mac={}; a unicast address such as 02:50:43:00:00:01 is "
-                    "accepted",
-                    kind_, shown(text)));
-  }
-
-  std::string_view kind_;
-  std::map<std::string_view, std::string_view> values_;
-};
 
 std::string endpoint_text(const Endpoint& end) {
   return fmt::format("version={} qpn={:#x} psn={:#x} gid={} mac={}", kVersion, end.qpn, end.psn,
                      end.gid.text(), end.mac.text());
+}
+
+tl::unexpected<Error> malformed(std::string text) { return fail(Errc::Malformed, std::move(text)); }
+
+Result<std::uint32_t> mtu(Words& words) {
+  constexpr std::uint32_t kLeast = 256;
+  constexpr std::uint32_t kMost = 4096;
+  PORTCULLIS_TRY_ASSIGN(const auto bytes, words.narrow<std::uint32_t>("mtu", kLeast, kMost));
+  if ((bytes & (bytes - 1)) == 0) return bytes;
+  return malformed(
+      fmt::format("{}: mtu={}; 256, 512, 1024, 2048 and 4096 are accepted", words.kind(), bytes));
+}
+
+Result<pmd::Gid> unicast_gid(Words& words) {
+  PORTCULLIS_TRY_ASSIGN(const std::string_view text, words.text("gid"));
+  auto gid = pmd::Gid::parse(text.size() < 64 ? text : text.substr(0, 64));
+  if (gid && gid->is_unicast()) return *gid;
+  return malformed(fmt::format("{}: gid={}; a unicast IPv4 or IPv6 address is accepted",
+                               words.kind(), shown(text)));
+}
+
+Result<pmd::Mac> unicast_mac(Words& words) {
+  PORTCULLIS_TRY_ASSIGN(const std::string_view text, words.text("mac"));
+  const auto mac = pmd::Mac::parse(text);
+  if (mac && mac->is_unicast()) return *mac;
+  return malformed(
+      fmt::format("{}: mac={}; a unicast address such as 02:50:43:00:00:01 is accepted",
+                  words.kind(), shown(text)));
+}
+
+Result<Endpoint> endpoint(Words& words) {
+  constexpr std::uint64_t k24Bits = 0xffffff;
+  constexpr std::uint64_t kLeastQpn = 2;  // 0 and 1 are the special QPs of a port
+  Endpoint end;
+  PORTCULLIS_TRY_ASSIGN(end.qpn, words.narrow<std::uint32_t>("qpn", kLeastQpn, k24Bits));
+  PORTCULLIS_TRY_ASSIGN(end.psn, words.narrow<std::uint32_t>("psn", 0, k24Bits));
+  PORTCULLIS_TRY_ASSIGN(end.gid, unicast_gid(words));
+  PORTCULLIS_TRY_ASSIGN(end.mac, unicast_mac(words));
+  return end;
 }
 
 }  // namespace
@@ -197,8 +117,8 @@ std::string refusal(std::string_view why) {
 Result<Request> parse_request(std::string_view line) {
   PORTCULLIS_TRY_ASSIGN(auto words, Words::parse(line, kRequest));
   Request request;
-  PORTCULLIS_TRY_ASSIGN(request.client, words.endpoint());
-  PORTCULLIS_TRY_ASSIGN(request.mtu, words.mtu());
+  PORTCULLIS_TRY_ASSIGN(request.client, endpoint(words));
+  PORTCULLIS_TRY_ASSIGN(request.mtu, mtu(words));
   PORTCULLIS_TRY(words.done());
   return request;
 }
@@ -212,8 +132,8 @@ Result<Grant> parse_grant(std::string_view line) {
   constexpr std::uint64_t kMax64 = std::numeric_limits<std::uint64_t>::max();
   constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
   Grant grant;
-  PORTCULLIS_TRY_ASSIGN(grant.server, words.endpoint());
-  PORTCULLIS_TRY_ASSIGN(grant.mtu, words.mtu());
+  PORTCULLIS_TRY_ASSIGN(grant.server, endpoint(words));
+  PORTCULLIS_TRY_ASSIGN(grant.mtu, mtu(words));
   PORTCULLIS_TRY_ASSIGN(grant.rkey, words.narrow<std::uint32_t>("rkey", 0, kMax32));
   PORTCULLIS_TRY_ASSIGN(grant.address, words.number("address", 0, kMax64));
   // At least a word to write and to count on, and no region that runs past the last address.

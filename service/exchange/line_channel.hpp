@@ -25,6 +25,8 @@ class LineChannel {
   /// The peer's line once it is whole. Malformed for what is none, Timeout for a peer that began
   /// and does not end.
   [[nodiscard]] virtual Result<std::optional<std::string>> poll_line() = 0;
+  /// A further line of the peer that sent the first, once it is whole. Of files nobody sends one.
+  [[nodiscard]] virtual Result<std::optional<std::string>> poll_further() { return poll_line(); }
   /// `line` without a newline.
   [[nodiscard]] virtual Result<void> send_line(std::string_view line) = 0;
   /// Forgets the peer. A server's channel takes the next one; a client's has no other.
@@ -46,10 +48,10 @@ using Idle = std::function<bool(std::uint64_t most_ns)>;
 /// Whether connect_tcp() could make something of it; nobody is asked.
 [[nodiscard]] Result<void> check_server(const std::string& address);
 /// Connects to HOST:PORT (brackets around an IPv6 address), again until `timeout_ms` is over when
-/// nobody listens yet.
-[[nodiscard]] Result<std::unique_ptr<LineChannel>> connect_tcp(const std::string& address,
-                                                               std::uint64_t timeout_ms,
-                                                               const Idle& idle);
+/// nobody listens yet. `who` should, for the message.
+[[nodiscard]] Result<std::unique_ptr<LineChannel>> connect_tcp(
+    const std::string& address, std::uint64_t timeout_ms, const Idle& idle,
+    std::string_view who = "lease-serve");
 /// Listens on HOST:PORT, or with PORT alone on 127.0.0.1. Whose line is whole first is the peer,
 /// and the others wait until it was dropped; one without a whole line for `silence_ms` is hung up
 /// on, and delays nobody. A peer whose host is dead counts as gone within about ten seconds.

@@ -135,7 +135,7 @@ bool is_loopback(const sockaddr_storage& address) {
          IN6_IS_ADDR_LOOPBACK(&static_cast<const sockaddr_in6*>(at)->sin6_addr) != 0;
 }
 
-/// One connection. Reads up to a newline and not a byte more than a line may have.
+/// One connection. Holds no more of what the peer sends than a line may have.
 class Connection {
  public:
   Connection() = default;
@@ -145,6 +145,7 @@ class Connection {
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 
   Result<std::optional<std::string>> poll_line() {
+    if (auto line = take_line()) return line;
     std::array<char, kMaxLineBytes + 1> buffer;
     const ssize_t got =
         recv(fd_.get(), buffer.data(), buffer.size() - received_.size(), MSG_DONTWAIT);
@@ -157,8 +158,7 @@ class Connection {
                       : fmt::format("{}: it hung up after \"{}\", which has no newline", peer_,
                                     shown(received_)));
     received_.append(buffer.data(), static_cast<std::size_t>(got));
-    const std::size_t end = received_.find('\n');
-    if (end != std::string::npos) return received_.substr(0, end);
+    if (auto line = take_line()) return line;
     if (received_.size() > kMaxLineBytes)
       return fail(Errc::Malformed, fmt::format("{}: \"{}\" has no newline within {} bytes", peer_,
                                                shown(received_), kMaxLineBytes));
@@ -184,6 +184,14 @@ class Connection {
   }
 
  private:
+  std::optional<std::string> take_line() {
+    const std::size_t end = received_.find('\n');
+    if (end == std::string::npos) return std::nullopt;
+    std::string line = received_.substr(0, end);
+    received_.erase(0, end + 1);
+    return line;
+  }
+
   UniqueFd fd_;
   std::string peer_;
   std::string received_;
@@ -231,6 +239,7 @@ class ServerChannel final : public LineChannel {
     }
     return std::nullopt;
   }
+  Result<std::optional<std::string>> poll_further() override { return peer_.poll_line(); }
   Result<void> send_line(std::string_view line) override { return peer_.send_line(line); }
   void drop() override { peer_ = {}; }
   bool is_peer_gone() override { return peer_.is_gone(); }
@@ -318,7 +327,8 @@ Result<void> check_server(const std::string& address) {
 }
 
 Result<std::unique_ptr<LineChannel>> connect_tcp(const std::string& address,
-                                                 std::uint64_t timeout_ms, const Idle& idle) {
+                                                 std::uint64_t timeout_ms, const Idle& idle,
+                                                 std::string_view who) {
   PORTCULLIS_TRY_ASSIGN(const HostPort split, split_address(address, true));
   const Clock clock = Clock::wall();
   const std::uint64_t until_ns = clock.now_ns() + timeout_ms * kNsPerMs;
@@ -332,8 +342,7 @@ Result<std::unique_ptr<LineChannel>> connect_tcp(const std::string& address,
       why = fd.error().text;
     }
     if (clock.now_ns() >= until_ns)
-      return fail(Errc::Timeout,
-                  fmt::format("{}: {}; is lease-serve listening there?", address, why));
+      return fail(Errc::Timeout, fmt::format("{}: {}; is {} listening there?", address, why, who));
     constexpr std::uint64_t kTryAgainNs = 100 * kNsPerMs;
     if (!idle(kTryAgainNs)) return fail(Errc::Busy, "interrupted");
   }

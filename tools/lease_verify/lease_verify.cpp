@@ -8,6 +8,7 @@
 #include "program/signals.hpp"
 #include "tools/lease_verify/leased_check.hpp"
 #include "tools/lease_verify/program.hpp"
+#include "tools/lease_verify/sweep.hpp"
 #include "tools/lease_verify/verbs_requester.hpp"
 
 namespace {
@@ -33,6 +34,10 @@ int main(int argc, char** argv) {
                             [](const std::string& line) { std::cout << line << std::endl; }};
   const auto run = [&world](const verify::Options& options) -> portcullis::Result<verify::Verdict> {
     if (options.leased) return verify::run_leased(options, world);
+    if (!options.listen.empty()) {
+      PORTCULLIS_TRY(verify::run_sweep(options, world));
+      return verify::Verdict::Good;
+    }
     PORTCULLIS_TRY_ASSIGN(const bool is_good, verify::run(options, world));
     return is_good ? verify::Verdict::Good : verify::Verdict::Wrong;
   };

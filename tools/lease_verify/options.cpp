@@ -8,6 +8,7 @@
 #include "program/command_line.hpp"
 #include "service/exchange/exchange.hpp"
 #include "service/exchange/line_channel.hpp"
+#include "service/exchange/sweep.hpp"
 #include "tools/leased_server.hpp"
 
 namespace portcullis::tools::lease_verify {
@@ -41,6 +42,12 @@ With --leased the lease is kept by the client library, the server's challenge is
 one, and the library says at the end what of the requests without an answer may be posted again.
 The revoke comes from elsewhere (leasectl revoke, revoke-tenant) or from --revoke-after-ms.
 
+--sweep waits for first-light --peer on a host with a card, and is the client of every lease that
+it grants and revokes; what it sees goes there with the times of this host's clock. Whoever reaches
+the port can have this NIC write 8 bytes at a time to a queue pair that it names.
+  lease-verify --sweep
+  lease-verify --sweep --listen 192.0.2.2:7471 --wait-ms 7200000
+
 exit status: 0 all is as it should be, 1 a byte was wrong, no revoke came, 2 not checked, 74 what
 was printed or written is not all there. Behind these, with --server, 1: the 2000 ms budget was
 missed; the sub-second property depends on --timeout and --retry of the server: it is told, and no
@@ -58,9 +65,30 @@ void add_server(CLI::App& app, Options& options) {
       ->type_name("FILE");
   app.add_option("--grant-file", options.grant_file, "read the grant here, once it is there")
       ->type_name("FILE");
-  app.add_option("--wait-ms", options.wait_ms, "how long to wait for server and grant")
+  app.add_option(
+         "--wait-ms", options.wait_ms,
+         "how long to wait for server and grant; of a sweep for first-light, an hour where\n"
+         "nothing is said")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{3'600'000}))
       ->capture_default_str();
+}
+
+struct SweepWords {
+  bool is_asked = false;
+  const CLI::Option* wait = nullptr;
+  std::string listen = fmt::format("0.0.0.0:{}", service::exchange::kSweepPort);
+};
+
+void add_sweep(CLI::App& app, SweepWords& words) {
+  auto* const sweep =
+      app.add_flag("--sweep", words.is_asked, "be the client of first-light --peer");
+  words.wait = app.get_option("--wait-ms");
+  app.add_option("--listen", words.listen, "of a sweep: where first-light finds this host")
+      ->type_name("[HOST:]PORT")
+      ->needs(sweep)
+      ->capture_default_str();
+  for (const char* const other : {"--revoke-test", "--json", "--op", "--depth", "--limit-ms"})
+    sweep->excludes(app.get_option(other));
 }
 
 void add_checks(CLI::App& app, Options& options) {
@@ -137,6 +165,19 @@ void add_leased(CLI::App& app, LeasedWords& words) {
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{86'400'000}));
 }
 
+/// Of the ways to a lease none goes with a sweep.
+Result<void> take_sweep(const SweepWords& words, bool by_leased, Options& options) {
+  constexpr std::uint64_t kHourMs = 3'600'000;
+  if (!options.server.empty() || !options.request_file.empty() || !options.grant_file.empty() ||
+      by_leased)
+    return fail(Errc::InvalidArgument,
+                "--sweep beside --server, --request-file, --grant-file or --leased; one way to "
+                "ask is accepted");
+  options.listen = words.listen;
+  if (words.wait->count() == 0) options.wait_ms = kHourMs;
+  return {};
+}
+
 Result<void> check_ways(const Options& options, bool by_leased) {
   const bool by_files = !options.request_file.empty() && !options.grant_file.empty();
   const bool some_file = !options.request_file.empty() || !options.grant_file.empty();
@@ -150,7 +191,7 @@ Result<void> check_ways(const Options& options, bool by_leased) {
   if (!options.server.empty() && !some_file) return service::exchange::check_server(options.server);
   return fail(Errc::InvalidArgument,
               "either --server HOST:PORT or both --request-file and --grant-file are needed, or "
-              "--leased; see lease-verify --help");
+              "--leased, or --sweep; see lease-verify --help");
 }
 
 Result<LeasedOptions> leased_options(const LeasedWords& words, bool revoke_test) {
@@ -180,10 +221,16 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   add_leased(app, leased);
   add_checks(app, options);
   add_revoke_options(app, options);
+  SweepWords sweep;
+  add_sweep(app, sweep);
   app.footer(kFooter);
   PORTCULLIS_TRY_ASSIGN(options.text, program::parse_arguments(app, {argv + 1, argv + argc}));
   if (options.text) return options;
   const bool by_leased = app.count("--leased") != 0;
+  if (sweep.is_asked) {
+    PORTCULLIS_TRY(take_sweep(sweep, by_leased, options));
+    return options;
+  }
   PORTCULLIS_TRY(check_ways(options, by_leased));
   if (by_leased) {
     PORTCULLIS_TRY_ASSIGN(options.leased, leased_options(leased, options.revoke_test));

@@ -33,6 +33,7 @@ struct Options {
   std::string request_file = {};  // or these two
   std::string grant_file = {};
   std::optional<LeasedOptions> leased = {};  // or this
+  std::string listen = {};                   // or this: [HOST:]PORT, for first-light --peer
   std::uint64_t wait_ms = 30'000;
   bool revoke_test = false;
   DataCheckOptions data = {};

@@ -15,6 +15,7 @@
 #include "base/result.hpp"
 #include "prm/cqe.hpp"
 #include "service/exchange/exchange.hpp"
+#include "service/exchange/sweep.hpp"
 
 namespace portcullis::tools::lease_verify {
 
@@ -45,6 +46,8 @@ class Requester {
   [[nodiscard]] virtual service::exchange::Request request() const = 0;
   /// "rxe0 port 1 GID 1 (192.0.2.2), MTU 1024": for the report.
   [[nodiscard]] virtual std::string description() const = 0;
+  /// Of which kind its NIC is, as far as it knows.
+  [[nodiscard]] virtual service::exchange::SweepPeer nic() const { return {}; }
   /// To RTS, as the grant dictates.
   [[nodiscard]] virtual Result<void> connect(const service::exchange::Grant& grant) = 0;
   /// Registered memory that operations send from and receive into.

@@ -44,8 +44,8 @@ class RevokeTest {
     while (!seen_.failure) {
       const bool is_over = now() >= end_ns || (options_->stop && options_->stop());
       if (!is_over) PORTCULLIS_TRY(fill());
-      if (posted_ns_.empty()) break;
-      PORTCULLIS_TRY(take_one());
+      if (posted_ns_.empty() || (options_->ends_at_limit && now() >= end_ns)) break;
+      PORTCULLIS_TRY(take_one(end_ns));
     }
     return seen_;
   }
@@ -107,9 +107,11 @@ class RevokeTest {
     return wait_unless(options_->stop, *requester_, until_ns);
   }
 
-  Result<void> take_one() {
-    const std::uint64_t until_ns = now() + budget_.most_ns() + kPatienceNs;
-    PORTCULLIS_TRY_ASSIGN(const auto result, wait(until_ns));
+  Result<void> take_one(std::uint64_t end_ns) {
+    const std::uint64_t patience_ns = now() + budget_.most_ns() + kPatienceNs;
+    const bool ends_before = options_->ends_at_limit && end_ns < patience_ns;
+    PORTCULLIS_TRY_ASSIGN(const auto result, wait(ends_before ? end_ns : patience_ns));
+    if (!result && ends_before) return {};
     if (!result)
       return fail(Errc::Timeout,
                   fmt::format("the QP told neither success nor failure for {:.0f} ms; its budget "

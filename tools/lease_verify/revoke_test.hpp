@@ -42,6 +42,8 @@ struct RevokeTestOptions {
   std::uint32_t depth = 1;  // outstanding
   /// How long to wait for the revoke; the first failure may come the budget later.
   std::uint64_t limit_ms = 60'000;
+  /// What has no answer by the limit is waited for no longer: there was no failure then.
+  bool ends_at_limit = false;
   /// True ends the wait as the limit does, and while an operation has no answer the test: Busy.
   std::function<bool()> stop = {};
   /// Asked by a client that cooperates, before each operation and while it waits for an answer: may

@@ -141,8 +141,13 @@ Result<void> VerbsRequester::make_objects(const VerbsOptions& options) {
     return fail(Errc::System, fmt::format("{}: {}", what, message(errno)));
   };
   ibv_device_attr limits{};
-  if (ibv_query_device(context_.get(), &limits) == 0)
+  if (ibv_query_device(context_.get(), &limits) == 0) {
     most_reads_ = static_cast<std::uint8_t>(std::clamp(limits.max_qp_init_rd_atom, 1, 4));
+    nic_ = {
+        .vendor = limits.vendor_id,
+        .part = limits.vendor_part_id,
+        .firmware = std::string(std::begin(limits.fw_ver), std::ranges::find(limits.fw_ver, '\0'))};
+  }
   pd_.reset(ibv_alloc_pd(context_.get()));
   PORTCULLIS_TRY(made(pd_, "ibv_alloc_pd"));
   memory_.resize(options.buffer_bytes);

@@ -42,6 +42,7 @@ class VerbsRequester final : public Requester {
 
   [[nodiscard]] service::exchange::Request request() const override;
   [[nodiscard]] std::string description() const override;
+  [[nodiscard]] service::exchange::SweepPeer nic() const override { return nic_; }
   [[nodiscard]] Result<void> connect(const service::exchange::Grant& grant) override;
   [[nodiscard]] std::span<std::byte> buffer() noexcept override { return memory_; }
   [[nodiscard]] Result<void> post(const Operation& operation) override;
@@ -60,6 +61,7 @@ class VerbsRequester final : public Requester {
   Verbs<ibv_context> context_;
   ibv_port_attr port_{};
   std::uint8_t port_number_ = 1;
+  service::exchange::SweepPeer nic_;
   std::uint8_t most_reads_ = 1;  // outstanding READs and atomics
   ibv_gid_entry gid_{};
   std::string netdev_;

@@ -79,6 +79,18 @@ TEST_F(TcpChannel, LineEachWay_ArrivesWhole) {
   EXPECT_EQ(wait_for_line(*client, kPatienceMs, yield).value(), "an answer");
 }
 
+TEST_F(TcpChannel, LinesBehindTheFirst_ComeOneByOneFromTheSamePeer) {
+  const UniqueFd client = raw_client("first\nsecond\nthi");
+  const auto other = connect_tcp(address, kPatienceMs, yield).value();
+  ASSERT_TRUE(other->send_line("another's"));
+  EXPECT_EQ(wait_for_line(*server, kPatienceMs, yield).value(), "first");
+
+  EXPECT_EQ(server->poll_further().value(), "second");
+  EXPECT_EQ(server->poll_further().value(), std::nullopt);
+  EXPECT_EQ(send(client.get(), "rd\n", 3, MSG_NOSIGNAL), 3);
+  EXPECT_EQ(server->poll_further().value(), "third");
+}
+
 TEST_F(TcpChannel, LineInPieces_IsNoneUntilItsNewline) {
   const UniqueFd client = raw_client("half a");
   EXPECT_FALSE(server->poll_line().value());

@@ -199,6 +199,9 @@ INSTANTIATE_TEST_SUITE_P(
                      "--authority, --certificate and --key are needed"},
         BadArguments{
             "KeyOfASocket", {"--leased", "/s", "--key", "c"}, "a socket asks for no certificate"},
+        BadArguments{"SweepOfAServer", {"--sweep", "--server", "h:1"}, "one way to ask"},
+        BadArguments{"ListenWithoutASweep", {"--listen", "7471"}, "--sweep"},
+        BadArguments{"SweepOfARevokeTest", {"--sweep", "--revoke-test"}, "--revoke-test"},
         BadArguments{"CooperateAtLeaseServe", {"--server", "h:1", "--cooperate"}, "--leased"},
         BadArguments{"BothModes",
                      {"--leased", "/s", "--cooperate", "--revoke-test"},
