@@ -36,12 +36,38 @@ std::string duration(double ns) {
   return fmt::format("{:.3g} us", ns / 1e3);
 }
 
-/// The relative error of one point. What is censored must have been said to come later.
-double error_of(const FloorPoint& point, double said) {
+/// The relative error of one point: at least and at most, wherever within its uncertainty it was.
+/// What is censored must have been said to come later.
+struct PointError {
+  double least = 0;
+  double most = 0;
+};
+
+PointError error_of(const FloorPoint& point, double said) {
   const double deadline = static_cast<double>(point.deadline_ns);
-  if (!point.failure_ns) return said >= deadline * (1 - kNear) ? 0 : 1;
+  if (!point.failure_ns) {
+    const double error = said >= deadline * (1 - kNear) ? 0 : 1;
+    return {error, error};
+  }
   const double seen = static_cast<double>(*point.failure_ns);
-  return std::abs(seen - said) / seen;
+  const double unsure = static_cast<double>(point.uncertainty_ns);
+  const double off = std::abs(seen - said);
+  if (unsure >= seen) return {0, 1};  // it says nothing, and rules nothing out
+  return {std::max(0.0, off - unsure) / (seen + unsure), (off + unsure) / (seen - unsure)};
+}
+
+struct Share {
+  double within = 0;  // of the points within kNear
+  double median_error = 0;
+  [[nodiscard]] bool fits() const noexcept {
+    return within >= kNearShare && median_error <= kNearMedian;
+  }
+};
+
+Share share_of(std::vector<double> errors) {
+  const auto near = std::ranges::count_if(errors, [](double error) { return error <= kNear; });
+  const double within = static_cast<double>(near) / static_cast<double>(errors.size());
+  return {within, median(std::move(errors))};
 }
 
 struct Scored {
@@ -56,14 +82,18 @@ Scored score(std::span<const FloorPoint> points, const Prediction& say) {
     if (point.failure_ns) left.push_back(static_cast<double>(*point.failure_ns) - say(point));
   Scored scored;
   scored.offset_ns = std::max(0.0, median(std::move(left)));
-  std::vector<double> errors;
-  for (const FloorPoint& point : points)
-    errors.push_back(error_of(point, say(point) + scored.offset_ns));
-  const auto near = std::ranges::count_if(errors, [](double error) { return error <= kNear; });
-  scored.fit.share_within = static_cast<double>(near) / static_cast<double>(errors.size());
-  scored.fit.median_error = median(std::move(errors));
-  scored.fit.is_accepted =
-      scored.fit.share_within >= kNearShare && scored.fit.median_error <= kNearMedian;
+  std::vector<double> least;
+  std::vector<double> most;
+  for (const FloorPoint& point : points) {
+    const PointError error = error_of(point, say(point) + scored.offset_ns);
+    least.push_back(error.least);
+    most.push_back(error.most);
+  }
+  const Share certain = share_of(std::move(most));
+  scored.fit.share_within = certain.within;
+  scored.fit.median_error = certain.median_error;
+  scored.fit.is_accepted = certain.fits();
+  scored.fit.is_possible = share_of(std::move(least)).fits();
   return scored;
 }
 
@@ -132,6 +162,17 @@ bool is_served(std::span<const FloorPoint> points) {
   return 4 * static_cast<std::size_t>(served) >= points.size();
 }
 
+/// Of those that would be named before or beside `accepted`, one that the uncertainty of the points
+/// leaves possible; null: none.
+const FloorFit* possible_besides(const std::vector<FloorFit>& fits, std::size_t plain,
+                                 const std::vector<const FloorFit*>& accepted) {
+  const bool is_plain = !accepted.empty() && accepted.front() < fits.data() + plain;
+  const std::size_t rivals = is_plain ? plain : fits.size();
+  for (std::size_t i = 0; i < rivals; ++i)
+    if (fits[i].is_possible && !fits[i].is_accepted) return &fits[i];
+  return nullptr;
+}
+
 /// What fits without a number of its own comes first and stands for itself; what needs one must be
 /// alone.
 FloorVerdict choose(std::vector<FloorFit> fits, std::size_t plain) {
@@ -144,6 +185,11 @@ FloorVerdict choose(std::vector<FloorFit> fits, std::size_t plain) {
   if (accepted.size() > 1)
     verdict.why = fmt::format("{} and {} fit alike; sweep wider", accepted[0]->mechanism,
                               accepted[1]->mechanism);
+  if (const FloorFit* const other = possible_besides(verdict.fits, plain, accepted)) {
+    verdict.why =
+        fmt::format("the clocks are not known well enough: {} may fit too", other->mechanism);
+    return verdict;
+  }
   if (accepted.size() != 1) return verdict;
   verdict.mechanism = accepted.front()->mechanism;
   verdict.why = accepted.front()->formula;

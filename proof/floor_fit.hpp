@@ -3,6 +3,8 @@
 // Which mechanism explains when clients failed. Runs over many ack timeouts T and retry counts r
 // are held against each explanation of the floor document's 1.4 s, each with an offset of its own;
 // the simplest that fits is named, and when none fits, or several do equally well, nothing is.
+// Where the failure is of another clock, what fits must do so wherever in its uncertainty each
+// point was.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,8 @@ struct FloorPoint {
   std::uint64_t deadline_ns = 0;
   std::uint64_t last_change_ns = 0;  // of a byte of the region; 0: none after the revoke
   bool is_nak = false;               // the failure is an answer of the responder
+  /// Of failure_ns, either way, where another clock than the revoke's told it.
+  std::uint64_t uncertainty_ns = 0;
 };
 
 /// One explanation, as well as it can be made to fit.
@@ -32,7 +36,10 @@ struct FloorFit {
   std::uint64_t value = 0;
   double median_error = 0;  // of |seen - said| / seen, over the points
   double share_within = 0;  // of the points within 10 %
+  /// Wherever within its uncertainty each failure was.
   bool is_accepted = false;
+  /// If each failure was where it suits this explanation best.
+  bool is_possible = false;
 };
 
 struct FloorVerdict {

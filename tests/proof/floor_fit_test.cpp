@@ -112,5 +112,40 @@ TEST(ExplainFloor, NoFailureAtAll_IsCensored) {
   EXPECT_EQ(explain_floor(sweep([](unsigned, unsigned) { return 1e12; })).mechanism, "censored");
 }
 
+std::vector<FloorPoint> unsure_by(std::vector<FloorPoint> points, double ns) {
+  for (FloorPoint& point : points) point.uncertainty_ns = static_cast<std::uint64_t>(ns);
+  return points;
+}
+
+TEST(ExplainFloor, UncertaintyFarBelowEachPoint_ChangesNothing) {
+  EXPECT_EQ(explain_floor(unsure_by(sweep(budget), 2e4)).mechanism, "budget");
+}
+
+/// Nothing fits whatever the clocks were, and several things might.
+TEST(ExplainFloor, UncertaintyOfATenthAndMore_NamesNothing) {
+  std::vector<FloorPoint> points = sweep(budget);
+  for (FloorPoint& point : points) point.uncertainty_ns = point.failure_ns.value_or(0) / 5;
+  const auto verdict = explain_floor(points);
+  EXPECT_EQ(verdict.mechanism, "undecided");
+  EXPECT_THAT(verdict.why, HasSubstr("the clocks are not known well enough"));
+}
+
+/// A budget that fits wherever the points were is named only if its rival could not have fitted.
+TEST(ExplainFloor, RivalThatTheUncertaintyLeavesPossible_LeavesItOpen) {
+  std::vector<FloorPoint> points;
+  for (unsigned timeout = 8; timeout <= 14; ++timeout)
+    points.push_back({.timeout = timeout,
+                      .retry = 40,
+                      .failure_ns = static_cast<std::uint64_t>(41 * t_of(timeout)),
+                      .deadline_ns = kDeadlineNs});
+  EXPECT_EQ(explain_floor(points).mechanism, "undecided");  // r and r + 1 fit alike
+  for (FloorPoint& point : points) point.retry = 25;
+  for (FloorPoint& point : points)
+    point.failure_ns = static_cast<std::uint64_t>(26 * t_of(point.timeout));
+  EXPECT_EQ(explain_floor(points).mechanism, "budget");
+  for (FloorPoint& point : points) point.uncertainty_ns = *point.failure_ns / 50;
+  EXPECT_THAT(explain_floor(points).why, HasSubstr("may fit too"));
+}
+
 }  // namespace
 }  // namespace portcullis::proof
