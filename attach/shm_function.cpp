@@ -242,9 +242,37 @@ Result<void> ShmFunction::map_bar() {
   return {};
 }
 
+template <class Value>
+Result<Value> ShmFunction::read_config(std::uint64_t offset) {
+  const RegionAccess access{
+      .offset = offset, .region = VFIO_PCI_CONFIG_REGION_INDEX, .count = sizeof(Value)};
+  PORTCULLIS_TRY_ASSIGN(const ShmLink::Answer answer,
+                        link_->require(Command::RegionRead, bytes_of(access)));
+  if (answer.payload.size() == sizeof access + sizeof(Value))
+    return *decode<Value>(std::span(answer.payload).subspan(sizeof access));
+  return fail(Errc::Malformed, link_->name() + ": an answer to REGION_READ of another length");
+}
+
+template <class Value>
+Result<void> ShmFunction::write_config(std::uint64_t offset, Value value) {
+  auto payload = bytes_of(RegionAccess{
+      .offset = offset, .region = VFIO_PCI_CONFIG_REGION_INDEX, .count = sizeof value});
+  encode(payload, value);
+  PORTCULLIS_TRY(link_->require(Command::RegionWrite, payload));
+  return {};
+}
+
+Result<std::uint32_t> ShmFunction::read_config_dword(std::uint32_t offset) {
+  return read_config<std::uint32_t>(offset);
+}
+
+Result<void> ShmFunction::write_config_dword(std::uint32_t offset, std::uint32_t value) {
+  return write_config(offset, value);
+}
+
 Result<void> ShmFunction::read_ids() {
-  PORTCULLIS_TRY_ASSIGN(vendor_id_, read_config(PCI_VENDOR_ID));
-  PORTCULLIS_TRY_ASSIGN(device_id_, read_config(PCI_DEVICE_ID));
+  PORTCULLIS_TRY_ASSIGN(vendor_id_, read_config<std::uint16_t>(PCI_VENDOR_ID));
+  PORTCULLIS_TRY_ASSIGN(device_id_, read_config<std::uint16_t>(PCI_DEVICE_ID));
   if (auto known = pmd::check_pci_id(vendor_id_, device_id_); !known)
     return fail(known.error().code, link_->name() + ": " + known.error().text);
   return {};
@@ -259,30 +287,12 @@ Device ShmFunction::device() noexcept {
                 .description = link_->name()};
 }
 
-Result<std::uint16_t> ShmFunction::read_config(std::uint64_t offset) {
-  const RegionAccess access{
-      .offset = offset, .region = VFIO_PCI_CONFIG_REGION_INDEX, .count = sizeof(std::uint16_t)};
-  PORTCULLIS_TRY_ASSIGN(const ShmLink::Answer answer,
-                        link_->require(Command::RegionRead, bytes_of(access)));
-  if (answer.payload.size() == sizeof access + sizeof(std::uint16_t))
-    return *decode<std::uint16_t>(std::span(answer.payload).subspan(sizeof access));
-  return fail(Errc::Malformed, link_->name() + ": an answer to REGION_READ of another length");
-}
-
-Result<void> ShmFunction::write_config(std::uint64_t offset, std::uint16_t value) {
-  auto payload = bytes_of(RegionAccess{
-      .offset = offset, .region = VFIO_PCI_CONFIG_REGION_INDEX, .count = sizeof value});
-  encode(payload, value);
-  PORTCULLIS_TRY(link_->require(Command::RegionWrite, payload));
-  return {};
-}
-
 Result<void> ShmFunction::set_bus_master(bool on) {
-  PORTCULLIS_TRY_ASSIGN(const std::uint16_t before, read_config(PCI_COMMAND));
+  PORTCULLIS_TRY_ASSIGN(const std::uint16_t before, read_config<std::uint16_t>(PCI_COMMAND));
   const auto wanted = static_cast<std::uint16_t>(
       on ? before | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER : before & ~PCI_COMMAND_MASTER);
   PORTCULLIS_TRY(write_config(PCI_COMMAND, wanted));
-  PORTCULLIS_TRY_ASSIGN(const std::uint16_t now, read_config(PCI_COMMAND));
+  PORTCULLIS_TRY_ASSIGN(const std::uint16_t now, read_config<std::uint16_t>(PCI_COMMAND));
   if (((now & PCI_COMMAND_MASTER) != 0) == on) return {};
   return fail(Errc::DeviceFailed,
               fmt::format("{}: bus mastering stays {}", link_->name(), on ? "off" : "on"));

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/config_access.hpp"
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -77,7 +78,7 @@ class ShmDmaSpace final : public DmaSpace {
   std::unordered_map<Iova, std::span<std::byte>> mapped_;
 };
 
-class ShmFunction final : public PciFunction {
+class ShmFunction final : public PciFunction, public ConfigAccess {
  public:
   /// NotFound where nobody listens at `path`, Busy where the function has an owner, Unsupported
   /// for a server that shares no BAR, System, Timeout. Where its last owner has just gone, waits
@@ -92,13 +93,17 @@ class ShmFunction final : public PciFunction {
   [[nodiscard]] std::uint16_t device_id() const override { return device_id_; }
   [[nodiscard]] Result<void> set_bus_master(bool on) override;
   [[nodiscard]] Result<void> reset() override;
+  [[nodiscard]] Result<std::uint32_t> read_config_dword(std::uint32_t offset) override;
+  [[nodiscard]] Result<void> write_config_dword(std::uint32_t offset, std::uint32_t value) override;
 
  private:
   explicit ShmFunction(std::unique_ptr<ShmLink> link) : link_(std::move(link)) {}
   [[nodiscard]] Result<void> map_bar();
   [[nodiscard]] Result<void> read_ids();
-  [[nodiscard]] Result<std::uint16_t> read_config(std::uint64_t offset);
-  [[nodiscard]] Result<void> write_config(std::uint64_t offset, std::uint16_t value);
+  template <class Value>
+  [[nodiscard]] Result<Value> read_config(std::uint64_t offset);
+  template <class Value>
+  [[nodiscard]] Result<void> write_config(std::uint64_t offset, Value value);
 
   std::unique_ptr<ShmLink> link_;
   std::unique_ptr<ShmDmaSpace> dma_;

@@ -44,6 +44,7 @@ constexpr Choice choice_of() {
 
 constexpr std::array<std::string_view, 3> kLoopbackWords{"refused", "needs-link", "forced-only"};
 constexpr std::array<std::string_view, 3> kKeyBindingWords{"refused", "strict", "unchecked"};
+constexpr std::array<std::string_view, 4> kCrashDumpWords{"absent", "refused", "held", "stuck"};
 
 /// What a Number takes.
 struct Range {
@@ -99,6 +100,11 @@ constexpr std::array kRows{
         "looked at"},
     Row{"relaxed-ordering", &Behaviours::relaxed_ordering,
         "the function may order its DMA loosely, and keys may ask for it"},
+    Row{"strict-pci-ordering", &Behaviours::strict_pci_ordering,
+        "the bit of PCI Express for relaxed ordering is off, whatever keys may ask for"},
+    Row{"crash-dump", choice_of<&Behaviours::crash_dump, kCrashDumpWords>(),
+        "the capability by which a crash dump is read: not there, without a space to scan, its "
+        "semaphore held by another, or its words never answered"},
     Row{"reuse-numbers", &Behaviours::reuse_numbers,
         "a PD, QP or mkey number that was given back is the next one given"},
     Row{"internal-error",

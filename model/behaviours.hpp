@@ -29,6 +29,14 @@ enum class KeyBinding : std::uint8_t {
   Unchecked,  // it is taken and not looked at
 };
 
+/// What whoever reads a crash dump of a physical function meets (model/vendor_gateway.hpp).
+enum class CrashDumpSide : std::uint8_t {
+  Absent,   // no vendor specific capability
+  Refused,  // nor a space to scan
+  Held,     // another has the semaphore of the gateway and never lets go
+  Stuck,    // no word is ever answered
+};
+
 /// Off is false, or no value.
 struct Behaviours {
   bool page_starved = false;
@@ -43,6 +51,12 @@ struct Behaviours {
   std::optional<Loopback> loopback;
   std::optional<KeyBinding> mkc_qpn;
   bool relaxed_ordering = false;
+  bool strict_pci_ordering = false;
+  /// PCI_EXP_DEVCTL_RELAX_EN: the function may order its DMA loosely, as far as a key asks for it.
+  [[nodiscard]] bool is_pci_relaxed() const noexcept {
+    return relaxed_ordering && !strict_pci_ordering;
+  }
+  std::optional<CrashDumpSide> crash_dump;
   bool reuse_numbers = false;
   std::optional<std::uint64_t> internal_error_at;
   // Of the frames that leave and, by an uplink, come in: see frame_faults() of

@@ -258,7 +258,9 @@ Capabilities::Capabilities(bool virtual_function, PortType port_type, const Beha
   }
   if (behaviours.relaxed_ordering) {
     general_max_.set<"relaxed_ordering_write", 1>().set<"relaxed_ordering_read", 1>();
-    general_max_.set<"relaxed_ordering_read_pci_enabled", 1>();
+    // Only where configuration space lets the function, too (Linux's commit "RDMA/mlx5: Allow
+    // relaxed ordering read in VFs and VMs" and the one before it).
+    if (behaviours.is_pci_relaxed()) general_max_.set<"relaxed_ordering_read_pci_enabled", 1>();
   }
   narrow(profile, prm::CapType::GENERAL, prm::CapMode::GET_MAX, general_max_);
   narrow(profile, prm::CapType::ROCE, prm::CapMode::GET_MAX, roce_max_);

@@ -61,6 +61,8 @@ class Capabilities {
   /// What an atomic fetched goes to memory in the host's order (SET_HCA_CAP, atomic).
   [[nodiscard]] const bool* host_endian_atomics() const noexcept { return &host_endian_atomics_; }
   [[nodiscard]] bool is_virtual_function() const noexcept { return virtual_function_; }
+  /// The general page (GET_CUR).
+  [[nodiscard]] const prm::Buffer<prm::cmd_hca_cap>& in_force() const noexcept { return general_; }
 
  private:
   static constexpr std::uint32_t kChecksumBoth = 3;

@@ -235,6 +235,18 @@ Verdict check_named_qp(const Core& core, prm::ConstView<prm::mkc> context) {
   return is_of_the_domain ? Verdict{} : refuse(CommandStatus::BAD_PARAM_ERR, kNoSuchQp);
 }
 
+/// A key asks for no more relaxed ordering than the capabilities in force offer; Linux asks under
+/// those alone, of READs under either of two (set_mkc_access_pd_addr_fields of hw/mlx5/mr.c).
+Verdict check_ordering(const Core& core, prm::ConstView<prm::mkc> context) {
+  const prm::Buffer<prm::cmd_hca_cap>& offered = core.capabilities.in_force();
+  const bool may_write = offered.get<"relaxed_ordering_write">() != 0;
+  const bool may_read = offered.get<"relaxed_ordering_read">() != 0 ||
+                        offered.get<"relaxed_ordering_read_pci_enabled">() != 0;
+  const bool is_offered = (may_write || context.get<"relaxed_ordering_write">() == 0) &&
+                          (may_read || context.get<"relaxed_ordering_read">() == 0);
+  return is_offered ? Verdict{} : refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+}
+
 }  // namespace
 
 Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_mkey_out>& request) {
@@ -242,6 +254,7 @@ Verdict create_mkey(Core& core, const Request<prm::create_mkey_in, prm::create_m
   const std::uint32_t pd = context.get<"pd">();
   if (!core.pds.contains(pd)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchPd);
   if (const Verdict named = check_named_qp(core, context); !named.ok()) return named;
+  if (const Verdict order = check_ordering(core, context); !order.ok()) return order;
   std::vector<std::byte> pages;
   UmemUse umem;
   if (request.in.get<"mkey_umem_valid">() != 0) {

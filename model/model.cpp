@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/model.hpp"
 
+#include <linux/pci_regs.h>
+
 #include <chrono>
 #include <thread>
 #include <utility>
 
+#include "base/config_access.hpp"
 #include "model/core.hpp"
 #include "model/engine_lock.hpp"
+#include "model/vendor_gateway.hpp"
+#include "prm/vendor_space.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -37,10 +42,13 @@ class ModelDmaSpace final : public DmaSpace {
   EngineLock& lock_;
 };
 
-class ModelFunction final : public PciFunction {
+class ModelFunction final : public PciFunction, public ConfigAccess {
  public:
   ModelFunction(Core& core, EngineLock& lock, bool virtual_function)
-      : core_(core), lock_(lock), virtual_function_(virtual_function) {}
+      : core_(core), lock_(lock), virtual_function_(virtual_function) {
+    if (VendorGateway::is_there(virtual_function, core.behaviours.crash_dump))
+      gateway_.emplace(core.behaviours.crash_dump);
+  }
   std::uint16_t vendor_id() const override { return kVendorId; }
   std::uint16_t device_id() const override {
     return virtual_function_ ? kConnectX5Virtual : kConnectX5;
@@ -53,16 +61,37 @@ class ModelFunction final : public PciFunction {
   }
   std::optional<bool> relaxed_ordering() const override {
     if (virtual_function_) return std::nullopt;  // its bit is wired to 0: the PF's counts
-    return core_.behaviours.relaxed_ordering;
+    return core_.behaviours.is_pci_relaxed();
   }
   Result<void> reset() override {
     const EngineLock::Outside locked(lock_);
     if (core_.removed()) return gone();
     core_.power_on();
+    if (gateway_) gateway_->reset();
+    return {};
+  }
+  /// The ids and, of the capabilities, the gateway alone.
+  Result<std::uint32_t> read_config_dword(std::uint32_t offset) override {
+    const EngineLock::Outside locked(lock_);
+    if (core_.removed()) return tl::unexpected<Error>(gone().error());
+    constexpr unsigned kDeviceShift = 16;
+    if (offset == PCI_VENDOR_ID) return vendor_id() | std::uint32_t{device_id()} << kDeviceShift;
+    if (!gateway_) return 0U;
+    if (offset == PCI_CAPABILITY_LIST) return VendorGateway::kAt;
+    if (offset == VendorGateway::kAt) return VendorGateway::header(0);
+    return is_of_gateway(offset) ? gateway_->read(offset - VendorGateway::kAt) : 0U;
+  }
+  Result<void> write_config_dword(std::uint32_t offset, std::uint32_t value) override {
+    const EngineLock::Outside locked(lock_);
+    if (core_.removed()) return gone();
+    if (gateway_ && is_of_gateway(offset)) gateway_->write(offset - VendorGateway::kAt, value);
     return {};
   }
 
  private:
+  static bool is_of_gateway(std::uint32_t offset) noexcept {
+    return offset > VendorGateway::kAt && offset < VendorGateway::kAt + prm::vsc::kBytes;
+  }
   static Result<void> gone() {
     return fail(Errc::DeviceGone, "the configuration space reads all ones: the card was pulled");
   }
@@ -70,6 +99,7 @@ class ModelFunction final : public PciFunction {
   Core& core_;
   EngineLock& lock_;
   bool virtual_function_;
+  std::optional<VendorGateway> gateway_;  // none: there is no such capability
 };
 
 }  // namespace

@@ -351,6 +351,21 @@ Result<void> VfioFunction::set_bus_master(bool on) {
   return {};
 }
 
+Result<std::uint32_t> VfioFunction::read_config_dword(std::uint32_t offset) {
+  std::uint32_t value = 0;  // little endian, as the machines are that DPDK runs on here
+  if (pread(fd_, &value, sizeof value, static_cast<off_t>(configuration_at_ + offset)) !=
+      sizeof value)
+    return tl::unexpected<Error>(system_error(bdf_, "read of configuration space"));
+  return value;
+}
+
+Result<void> VfioFunction::write_config_dword(std::uint32_t offset, std::uint32_t value) {
+  if (pwrite(fd_, &value, sizeof value, static_cast<off_t>(configuration_at_ + offset)) !=
+      sizeof value)
+    return tl::unexpected<Error>(system_error(bdf_, "write of configuration space"));
+  return {};
+}
+
 Result<void> VfioFunction::reset() {
   if (!resettable_)
     return fail(Errc::Unsupported, bdf_ + ": the kernel knows no way to reset this function");

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config_access.hpp"
 #include "base/device.hpp"
 #include "base/result.hpp"
 #include "pmd/vfio_dma.hpp"
@@ -68,7 +69,7 @@ struct IommuGroup {
 [[nodiscard]] Error refused_by_vfio(const std::string& bdf, const std::string& group,
                                     int open_error, std::string_view eal_log);
 
-class VfioFunction final : public PciFunction {
+class VfioFunction final : public PciFunction, public ConfigAccess {
  public:
   /// `bdf` as canonical_bdf gives it.
   [[nodiscard]] static Result<std::unique_ptr<VfioFunction>> attach(const std::string& bdf);
@@ -84,6 +85,8 @@ class VfioFunction final : public PciFunction {
   [[nodiscard]] Result<void> set_bus_master(bool on) override;
   [[nodiscard]] std::optional<bool> relaxed_ordering() const override;
   [[nodiscard]] Result<void> reset() override;
+  [[nodiscard]] Result<std::uint32_t> read_config_dword(std::uint32_t offset) override;
+  [[nodiscard]] Result<void> write_config_dword(std::uint32_t offset, std::uint32_t value) override;
 
  private:
   VfioFunction(std::string bdf, PciIds ids, int fd, bool resettable)

@@ -3,21 +3,27 @@
 
 #include <linux/vfio.h>
 
+#include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/dma_bytes.hpp"
 #include "base/shared_pages.hpp"
 #include "model/transport/frame_faults.hpp"
+#include "prm/vendor_space.hpp"
 
 namespace portcullis::model {
 namespace {
 
-vfio_user::ConfigSpace::Options config_options(const Options& options) {
+vfio_user::ConfigSpace::Options config_options(const Options& options,
+                                               const Behaviours& behaviours) {
   return {.device_id = options.virtual_function ? vfio_user::ConfigSpace::kDeviceConnectX5Vf
                                                 : vfio_user::ConfigSpace::kDeviceConnectX5,
           .bar_bytes = Bar::kBytes,
-          .msix_vectors = HcaFunction::kVectors};
+          .msix_vectors = HcaFunction::kVectors,
+          .strict_ordering = behaviours.strict_pci_ordering,
+          .has_vendor_gateway =
+              VendorGateway::is_there(options.virtual_function, behaviours.crash_dump)};
 }
 
 }  // namespace
@@ -53,7 +59,9 @@ HcaFunction::HcaFunction(std::unique_ptr<Core> core, const Options& options,
     : bar_file_(std::move(bar_file)),
       core_(std::move(core)),
       uplink_(std::move(uplink)),
-      config_(config_options(options)) {
+      config_(config_options(options, core_->behaviours)) {
+  if (VendorGateway::is_there(options.virtual_function, core_->behaviours.crash_dump))
+    gateway_.emplace(core_->behaviours.crash_dump);
   core_->eqs.on_interrupt(
       [](void* context, std::uint32_t vector) noexcept {
         static_cast<HcaFunction*>(context)->interrupt(vector);
@@ -121,7 +129,25 @@ std::uint32_t HcaFunction::interrupts(std::uint32_t index) const {
   return index == VFIO_PCI_MSIX_IRQ_INDEX ? kVectors : 0;
 }
 
+/// Which one a whole dword of configuration space is; none: it is none of the gateway's.
+std::optional<std::uint32_t> HcaFunction::gateway_register(std::uint32_t region,
+                                                           std::uint64_t offset,
+                                                           std::size_t bytes) const {
+  constexpr std::uint64_t kFirst = VendorGateway::kAt + sizeof(std::uint32_t);
+  constexpr std::uint64_t kEnd = VendorGateway::kAt + prm::vsc::kBytes;
+  const bool is_one = gateway_ && region == VFIO_PCI_CONFIG_REGION_INDEX &&
+                      bytes == sizeof(std::uint32_t) && offset % sizeof(std::uint32_t) == 0 &&
+                      offset >= kFirst && offset < kEnd;
+  if (!is_one) return std::nullopt;
+  return static_cast<std::uint32_t>(offset - VendorGateway::kAt);
+}
+
 void HcaFunction::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> to) {
+  if (const auto at = gateway_register(region, offset, to.size())) {
+    const std::uint32_t value = gateway_->read(*at);
+    std::memcpy(to.data(), &value, sizeof value);
+    return;
+  }
   if (region == VFIO_PCI_CONFIG_REGION_INDEX) return config_.read(offset, to);
   dma_copy(to.data(), core_->bar.bytes().subspan(offset, to.size()).data(), to.size());
   stores_.overlay(offset, to);
@@ -129,6 +155,11 @@ void HcaFunction::read(std::uint32_t region, std::uint64_t offset, std::span<std
 
 void HcaFunction::write(std::uint32_t region, std::uint64_t offset,
                         std::span<const std::byte> from) {
+  if (const auto at = gateway_register(region, offset, from.size())) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, from.data(), sizeof value);
+    return gateway_->write(*at, value);
+  }
   if (region == VFIO_PCI_CONFIG_REGION_INDEX) return write_config(offset, from);
   stores_.push(offset, from);
 }
@@ -157,6 +188,7 @@ void HcaFunction::unmapped(const vfio_user::GuestRange& range) {
 // message is read: the DMA is given up, and without bus mastering it asks for no other.
 void HcaFunction::reset() {
   config_.reset();
+  if (gateway_) gateway_->reset();
   stores_.clear();
   if (!serving_) return core_->power_on();
   core_->set_bus_master(false);

@@ -24,6 +24,7 @@
 #include "model/hca_server/store_queue.hpp"
 #include "model/hca_server/uplink.hpp"
 #include "model/model.hpp"
+#include "model/vendor_gateway.hpp"
 #include "model/vfio_user/config_space.hpp"
 #include "model/vfio_user/server.hpp"
 
@@ -75,6 +76,9 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
  private:
   HcaFunction(std::unique_ptr<Core> core, const Options& options, std::unique_ptr<Uplink> uplink,
               UniqueFd bar_file);
+  [[nodiscard]] std::optional<std::uint32_t> gateway_register(std::uint32_t region,
+                                                              std::uint64_t offset,
+                                                              std::size_t bytes) const;
   void write_config(std::uint64_t offset, std::span<const std::byte> from);
   void interrupt(std::uint32_t vector) noexcept;
   // Guest memory that came without a file.
@@ -85,6 +89,7 @@ class HcaFunction final : public vfio_user::Backend, private RemoteMemory {
   std::unique_ptr<Core> core_;
   std::unique_ptr<Uplink> uplink_;
   vfio_user::ConfigSpace config_;
+  std::optional<VendorGateway> gateway_;  // none: there is no such capability
   StoreQueue stores_;
   vfio_user::Server* client_ = nullptr;
   bool serving_ = false;

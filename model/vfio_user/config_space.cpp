@@ -5,12 +5,15 @@
 
 #include <algorithm>
 
+#include "model/vendor_gateway.hpp"
+
 namespace portcullis::model::vfio_user {
 namespace {
 
 // Where the capabilities stand, first to last in the chain.
 constexpr std::size_t kExpress = 0x60;
 constexpr std::size_t kMsix = 0x9c;
+constexpr std::size_t kVendor = VendorGateway::kAt;
 constexpr std::size_t kPower = 0x40;
 
 constexpr std::uint32_t kClassEthernet = 0x020000;
@@ -73,7 +76,8 @@ void ConfigSpace::fill_capabilities() {
   const unsigned relaxed =
       options_.device_id == kDeviceConnectX5Vf ? 0U : unsigned{PCI_EXP_DEVCTL_RELAX_EN};
   const unsigned fixed = PCI_EXP_DEVCTL_BCR_FLR | (PCI_EXP_DEVCTL_RELAX_EN ^ relaxed);
-  put(kExpress + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_READRQ_512B | relaxed, 2);
+  const unsigned begins = options_.strict_ordering ? 0U : relaxed;
+  put(kExpress + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_READRQ_512B | begins, 2);
   allow(kExpress + PCI_EXP_DEVCTL, 0xffff & ~fixed, 2);
   put(kExpress + PCI_EXP_LNKCAP, PCI_EXP_LNKCAP_SLS_8_0GB | kLanes << kLinkWidthShift, 4);
   put(kExpress + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_CLS_8_0GB | kLanes << kLinkWidthShift, 2);
@@ -84,12 +88,15 @@ void ConfigSpace::fill_capabilities() {
   allow(kExpress + PCI_EXP_DEVCTL2, 0xffff, 2);
 
   put(kMsix + PCI_CAP_LIST_ID, PCI_CAP_ID_MSIX, 1);
-  put(kMsix + PCI_CAP_LIST_NEXT, kPower, 1);
+  put(kMsix + PCI_CAP_LIST_NEXT, options_.has_vendor_gateway ? kVendor : kPower, 1);
   put(kMsix + PCI_MSIX_FLAGS, options_.msix_vectors - 1, 2);
   allow(kMsix + PCI_MSIX_FLAGS, PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL, 2);
   // The low bits name the BAR: 0.
   put(kMsix + PCI_MSIX_TABLE, options_.msix_table_offset, 4);
   put(kMsix + PCI_MSIX_PBA, options_.msix_pba_offset, 4);
+
+  // What is behind the header is no memory: model/vendor_gateway.hpp.
+  if (options_.has_vendor_gateway) put(kVendor, VendorGateway::header(kPower), 4);
 
   put(kPower + PCI_CAP_LIST_ID, PCI_CAP_ID_PM, 1);
   put(kPower + PCI_PM_PMC, 3, 2);

@@ -26,6 +26,8 @@ class ConfigSpace {
     std::uint32_t msix_vectors = 64;                    // 1 to 2048
     std::uint32_t msix_table_offset = 0x2000;           // in BAR0
     std::uint32_t msix_pba_offset = 0x3000;             // in BAR0
+    bool strict_ordering = false;  // PCI_EXP_DEVCTL_RELAX_EN is off at power-on
+    bool has_vendor_gateway = false;
   };
   explicit ConfigSpace(const Options& options);
 

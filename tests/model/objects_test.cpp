@@ -96,6 +96,29 @@ class Objects : public ::testing::Test {
   DmaBuffer memory_ = driver_.allocate(4 * kPageBytes);
 };
 
+/// The status of CREATE_MKEY for a key that asks so.
+CommandStatus asked_for(const std::vector<std::string>& behaviours, bool writes, bool reads) {
+  MiniDriver driver({.behaviours = behaviours});
+  driver.bring_up();
+  auto in = command<prm::create_mkey_in>(Opcode::CREATE_MKEY);
+  in.put<"memory_key_mkey_entry.pd">(driver.alloc_pd());
+  in.set<"memory_key_mkey_entry.length64", 1>();
+  in.put<"memory_key_mkey_entry.relaxed_ordering_write">(writes ? 1U : 0U);
+  in.put<"memory_key_mkey_entry.relaxed_ordering_read">(reads ? 1U : 0U);
+  return driver.run<prm::create_mkey_out>(in).status;
+}
+
+TEST(RelaxedKeys, WhereTheCapabilitiesOfferNone_AreRefused) {
+  EXPECT_EQ(asked_for({}, false, false), CommandStatus::OK);
+  EXPECT_EQ(asked_for({}, true, false), CommandStatus::BAD_PARAM_ERR);
+  EXPECT_EQ(asked_for({}, false, true), CommandStatus::BAD_PARAM_ERR);
+}
+
+TEST(RelaxedKeys, WhereTheCapabilitiesOfferThem_AreTaken) {
+  EXPECT_EQ(asked_for({"relaxed-ordering"}, true, true), CommandStatus::OK);
+  EXPECT_EQ(asked_for({"relaxed-ordering", "strict-pci-ordering"}, true, true), CommandStatus::OK);
+}
+
 TEST_F(Objects, QueryEq_SaysWhatWasAskedForAndHowFarItIs) {
   const EventQueue eq(driver_, {prm::EventType::COMP, prm::EventType::CMD});
   const Answer answer = query_eq(eq.eqn());

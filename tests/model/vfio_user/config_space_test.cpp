@@ -65,6 +65,26 @@ TEST(ConfigSpace, RelaxedOrderingOfAVirtualFunction_IsWiredToZero) {
   EXPECT_EQ(read32(virtual_function, at) & kRelaxed, 0U);
 }
 
+TEST(ConfigSpace, RelaxedOrderingThatIsStrict_BeginsOffAndCanBeSwitchedOn) {
+  constexpr std::uint32_t kRelaxed = 1U << 4;
+  ConfigSpace space({.strict_ordering = true});
+  const std::uint32_t at = find_capability(space, 0x10) + 8;
+  EXPECT_EQ(read32(space, at) & kRelaxed, 0U);
+  write32(space, at, kRelaxed);
+  EXPECT_EQ(read32(space, at) & kRelaxed, kRelaxed);
+}
+
+TEST(ConfigSpace, VendorGateway_StandsInTheChainWhereThereIsOne) {
+  const ConfigSpace with({.has_vendor_gateway = true});
+  const std::uint32_t at = find_capability(with, 0x9);
+  EXPECT_EQ(at, 0xc0U);
+  EXPECT_EQ(read32(with, at) >> 16 & 0xff, 0x18U);
+  EXPECT_NE(find_capability(with, 0x1), 0U);
+  const ConfigSpace without({});
+  EXPECT_EQ(find_capability(without, 0x9), 0U);
+  EXPECT_NE(find_capability(without, 0x1), 0U);
+}
+
 TEST(ConfigSpace, CommandWritten_BusMasterAndMemoryFollow) {
   ConfigSpace space({});
   write32(space, 4, 0x6);

@@ -101,6 +101,14 @@ TEST(BringUpFindings, RelaxedOrdering_IsToldOfDmaAndOfKeys) {
                              "offered and never asked for")));
 }
 
+TEST(BringUpFindings, RelaxedOrderingOfKeysAlone_IsToldApartFromTheDma) {
+  attach::OpenDevice open = open_model("model,behaviour=relaxed-ordering+strict-pci-ordering");
+  EXPECT_THAT(bring_up_findings(open.device()),
+              Contains(Field(&Finding::what,
+                             "relaxed ordering of DMA off (PCI Express), of keys "
+                             "offered and never asked for")));
+}
+
 TEST(BringUpFindings, RelaxedOrderingOfAVirtualFunction_IsItsPfs) {
   attach::OpenDevice virtual_function = open_model("model,vf,behaviour=relaxed-ordering");
   EXPECT_THAT(bring_up_findings(virtual_function.device()),
