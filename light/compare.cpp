@@ -47,6 +47,11 @@ std::string text_of(const PlanFact& plan) {
                      plan.as_promised == plan.revokes, plan.status, plan.served_late != 0);
 }
 
+std::string text_of(const PeerFact& peer) {
+  if (!peer.is_run) return kAbsent;
+  return fmt::format("vendor {:#x}, part {}, firmware {}", peer.vendor, peer.part, peer.firmware);
+}
+
 std::string text_of(const CommandFact& command) {
   return fmt::format("refused {}, unanswered {}", command.refused != 0, command.unanswered != 0);
 }
@@ -82,6 +87,10 @@ std::vector<Difference> compare(const Facts& a, const Facts& b) {
   found.add_all("command", a.commands, b.commands, &CommandFact::command,
                 [](const CommandFact& command) { return text_of(command); });
   found.add("floor", a.floor.mechanism, b.floor.mechanism);
+  found.add("peer", text_of(a.peer), text_of(b.peer));
+  found.add_all("peer plan", a.peer.plans, b.peer.plans, &PlanFact::plan,
+                [](const PlanFact& plan) { return text_of(plan); });
+  found.add("peer floor", a.peer.floor.mechanism, b.peer.floor.mechanism);
   return found.take();
 }
 

@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kContract = "docs/hca-contract.md";
 constexpr std::string_view kSteering = "docs/steering.md";
 constexpr std::string_view kRevocation = "docs/revocation.md";
+constexpr std::string_view kFirstLight = "docs/first-light.md";
 
 /// ibv_wc_status of infiniband/verbs.h.
 constexpr std::int64_t kRemoteAccess = 10;
@@ -33,7 +34,9 @@ Said not_run(std::string why) { return {Answer::NotRun, std::move(why)}; }
 /// Why a step left no facts.
 Said of_step(const Facts& facts, std::string_view name) {
   const StepFact* const step = facts.step(name);
-  if (step == nullptr) return not_run(fmt::format("step {} was not asked for", name));
+  if (step == nullptr)
+    return not_run(fmt::format("step {} was not asked for{}", name,
+                               name == "peer" ? "; --peer names a second host" : ""));
   if (step->state == "done") return not_run(fmt::format("step {} left nothing to judge", name));
   return not_run(fmt::format("step {}: {}", name, step->why));
 }
@@ -195,18 +198,20 @@ std::string seen_by_clients(const PlanFact& plan) {
       plan.failed_clients, plan.revokes, plan.status, plan.client_median_ns / kNsPerUs);
 }
 
-Said of_status(const Facts& facts, std::string_view name, std::int64_t status) {
-  const auto* const plan = find(facts.plans, &PlanFact::plan, name);
-  if (plan == nullptr || plan->revokes == 0) return of_step(facts, "plans");
+Said of_status(const Facts& facts, const std::vector<PlanFact>& plans, std::string_view step,
+               std::string_view name, std::int64_t status) {
+  const auto* const plan = find(plans, &PlanFact::plan, name);
+  if (plan == nullptr || plan->revokes == 0) return of_step(facts, step);
   if (plan->failed_clients == 0) return either("no client failed before its deadline");
   const std::string why = seen_by_clients(*plan);
   return plan->status == status ? yes(why) : no(why);
 }
 
-Said contract(const Facts& facts) {
+Said contract_of(const Facts& facts, const std::vector<PlanFact>& plans,
+                 std::string_view step_name) {
   std::uint64_t most_ns = 0;
   std::uint64_t revokes = 0;
-  for (const PlanFact& plan : facts.plans) {
+  for (const PlanFact& plan : plans) {
     revokes += plan.revokes;
     if (plan.as_promised != plan.revokes)
       return no(fmt::format("plan {}: {} of {} revokes came to what it promises", plan.plan,
@@ -216,25 +221,70 @@ Said contract(const Facts& facts) {
                             plan.served_late, plan.revokes));
     most_ns = std::max(most_ns, plan.most_ns);
   }
-  if (revokes == 0) return of_step(facts, "plans");
-  const StepFact* const step = facts.step("plans");
+  if (revokes == 0) return of_step(facts, step_name);
+  const StepFact* const step = facts.step(step_name);
   if (step != nullptr && step->state != "done")
     return either("not every plan was asked: " + step->why);
   const std::string why = fmt::format("{} revokes by {} plans, {} us at most", revokes,
-                                      facts.plans.size(), most_ns / kNsPerUs);
+                                      plans.size(), most_ns / kNsPerUs);
   return most_ns <= kNsPerSecond ? yes(why) : no(why);
 }
 
+Said contract(const Facts& facts) { return contract_of(facts, facts.plans, "plans"); }
+
 /// Which is the wrong explanation is as good an answer as which is right.
-Said floor_is_budget(const Facts& facts) {
-  const FloorFact& floor = facts.floor;
-  if (!floor.is_run) return of_step(facts, "floor");
+Said is_budget(const FloorFact& floor, const std::string& beside) {
   const std::string why =
-      fmt::format("{} ({}), by {} points", floor.mechanism, floor.why, floor.points);
+      fmt::format("{} ({}), by {} points{}", floor.mechanism, floor.why, floor.points, beside);
   if (floor.mechanism == "budget") return yes(why);
   // Which of several others it is stays open; that it is not the budget does not.
   const bool is_another = floor.mechanism != "undecided" && floor.mechanism != "censored";
   return is_another || (floor.fits != 0 && !floor.budget_fits) ? no(why) : either(why);
+}
+
+Said floor_is_budget(const Facts& facts) {
+  return facts.floor.is_run ? is_budget(facts.floor, "") : of_step(facts, "floor");
+}
+
+// ---- What a client on another host sees ------------------------------------------------------
+
+std::string clocks_text(const PeerFact& peer) {
+  return fmt::format("the two clocks are known to {:.1f} us",
+                     static_cast<double>(peer.clock_uncertainty_ns) / 1e3);
+}
+
+Said peer_reached(const Facts& facts) {
+  const PeerFact& peer = facts.peer;
+  if (peer.leases == 0) return of_step(facts, "peer");
+  if (peer.reached == peer.leases)
+    return yes(fmt::format("the first WRITE of each of {} leases did", peer.leases));
+  return no(
+      fmt::format("of {} leases {} were reached before any revoke; the first other WRITE met "
+                  "status {}",
+                  peer.leases, peer.reached, peer.unreached_status));
+}
+
+/// What was posted before the outcome may succeed behind it; what was posted later may not.
+Said peer_ended(const Facts& facts) {
+  const PeerFact& peer = facts.peer;
+  if (peer.ended == 0) return of_step(facts, "peer");
+  if (peer.posted_late != 0)
+    return no(fmt::format("{} of {} clients had one; {}", peer.posted_late, peer.ended,
+                          clocks_text(peer)));
+  if (peer.perhaps_late != 0)
+    return either(
+        fmt::format("{} of {} clients posted their last WRITE so near the outcome that "
+                    "nobody can tell; {}",
+                    peer.perhaps_late, peer.ended, clocks_text(peer)));
+  return yes(
+      fmt::format("none of {} clients had one, by what each looked at its clock before it "
+                  "posted; {}",
+                  peer.ended, clocks_text(peer)));
+}
+
+Said peer_floor(const Facts& facts) {
+  if (!facts.peer.floor.is_run) return of_step(facts, "peer");
+  return is_budget(facts.peer.floor, "; " + clocks_text(facts.peer));
 }
 
 struct Row {
@@ -276,11 +326,36 @@ constexpr std::array kRows{
         "each plan comes to what it promises, within a second, and no region changes later",
         kRevocation, &contract},
     Row{"silence", "a client of plan seed meets silence: RETRY_EXC_ERR (12)", kRevocation,
-        [](const Facts& facts) { return of_status(facts, "seed", kRetryExceeded); }},
+        [](const Facts& facts) {
+          return of_status(facts, facts.plans, "plans", "seed", kRetryExceeded);
+        }},
     Row{"nak", "a client of plan nak-first is refused: REM_ACCESS_ERR (10)", kRevocation,
-        [](const Facts& facts) { return of_status(facts, "nak-first", kRemoteAccess); }},
+        [](const Facts& facts) {
+          return of_status(facts, facts.plans, "plans", "nak-first", kRemoteAccess);
+        }},
     Row{"floor-is-budget", "a client that ignores the outcome goes on for its retry budget",
         kRevocation, &floor_is_budget},
+    Row{"peer-reached", "WRITEs of a client on another host arrive before any revoke", kFirstLight,
+        &peer_reached},
+    Row{"peer-ended", "no WRITE that a client on another host posts behind the outcome succeeds",
+        kFirstLight, &peer_ended, true},
+    Row{"peer-contract",
+        "with a client on another host each plan comes to what it promises, in a second",
+        kRevocation,
+        [](const Facts& facts) { return contract_of(facts, facts.peer.plans, "peer"); }},
+    Row{"peer-silence", "a client on another host meets silence of plan seed: RETRY_EXC_ERR (12)",
+        kRevocation,
+        [](const Facts& facts) {
+          return of_status(facts, facts.peer.plans, "peer", "seed", kRetryExceeded);
+        }},
+    Row{"peer-nak", "a client on another host is refused by plan nak-first: REM_ACCESS_ERR (10)",
+        kRevocation,
+        [](const Facts& facts) {
+          return of_status(facts, facts.peer.plans, "peer", "nak-first", kRemoteAccess);
+        }},
+    Row{"peer-floor-is-budget",
+        "a client on another host goes on for its retry budget, by the clocks of both", kRevocation,
+        &peer_floor},
 };
 
 bool is_promise(std::string_view id) noexcept {

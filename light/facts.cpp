@@ -26,17 +26,26 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlanFact, plan, revokes, torn_down, as_promis
                                    most_ns, failed_clients, status, client_median_ns, served_late)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FloorFact, is_run, points, mechanism, explanation,
                                                 value, budget_fits, fits, why)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PeerFact, is_run, vendor, part, firmware, leases,
+                                                reached, unreached_status, round_trip_ns,
+                                                clock_uncertainty_ns, ended, posted_late,
+                                                perhaps_late, plans, floor)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AuditFact, plan, verdict, fences, under_load, watched,
                                    late_writes, late_reads, foreign, executed, counted, fell_back,
                                    look_median_ns, look_most_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(EndFact, is_run, comes_up_again, health, registers)
 
-// As the macros have it, but that "reach" may be missing.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CrashDumpFact, step, state, why, space_bytes, words)
+
+// As the macros have it, but that "reach", "peer" and "crash_dumps" may be missing.
 static void to_json(nlohmann::json& json, const Facts& facts) {
-  json = {{"device", facts.device},   {"steps", facts.steps},       {"commands", facts.commands},
-          {"reach", facts.reach},     {"loopback", facts.loopback}, {"key", facts.key},
-          {"entries", facts.entries}, {"probes", facts.probes},     {"plans", facts.plans},
-          {"floor", facts.floor},     {"audits", facts.audits},     {"end", facts.end}};
+  json = {{"device", facts.device},     {"steps", facts.steps},
+          {"commands", facts.commands}, {"reach", facts.reach},
+          {"loopback", facts.loopback}, {"key", facts.key},
+          {"entries", facts.entries},   {"probes", facts.probes},
+          {"plans", facts.plans},       {"floor", facts.floor},
+          {"audits", facts.audits},     {"peer", facts.peer},
+          {"end", facts.end},           {"crash_dumps", facts.crash_dumps}};
 }
 
 static void from_json(const nlohmann::json& json, Facts& facts) {
@@ -51,7 +60,9 @@ static void from_json(const nlohmann::json& json, Facts& facts) {
   json.at("plans").get_to(facts.plans);
   json.at("floor").get_to(facts.floor);
   json.at("audits").get_to(facts.audits);
+  if (json.contains("peer")) json.at("peer").get_to(facts.peer);
   json.at("end").get_to(facts.end);
+  if (json.contains("crash_dumps")) json.at("crash_dumps").get_to(facts.crash_dumps);
 }
 
 namespace {

@@ -14,7 +14,7 @@
 namespace portcullis::light {
 
 /// Of the text that a bundle keeps. A reader refuses a newer one.
-inline constexpr std::uint32_t kFactsVersion = 2;
+inline constexpr std::uint32_t kFactsVersion = 3;
 /// The oldest that is read; what it did not ask was not run.
 inline constexpr std::uint32_t kOldestFacts = 1;
 /// Of the text, which a reader holds as a tree of many times that.
@@ -129,6 +129,26 @@ struct FloorFact {
   std::string why = {};
 };
 
+/// What a client on another host saw (--peer). Times from one of the two clocks to the other are as
+/// uncertain as clock_uncertainty_ns says at most.
+struct PeerFact {
+  bool is_run = false;
+  std::uint64_t vendor = 0;  // of its NIC, as PCI has it; 0: it did not say
+  std::uint64_t part = 0;
+  std::string firmware = {};
+  std::uint64_t leases = 0;            // granted to it
+  std::uint64_t reached = 0;           // its first WRITE arrived
+  std::uint64_t unreached_status = 0;  // of the first that did not; ibv_wc_status
+  std::uint64_t round_trip_ns = 0;     // of a line there and back, the quickest
+  std::uint64_t clock_uncertainty_ns = 0;
+  /// Of leases that ended with their plan's best outcome and whose plan ends what is posted later:
+  std::uint64_t ended = 0;
+  std::uint64_t posted_late = 0;   // a WRITE posted behind the outcome succeeded
+  std::uint64_t perhaps_late = 0;  // one may have been: the clocks do not tell
+  std::vector<PlanFact> plans = {};
+  FloorFact floor = {};
+};
+
 struct AuditFact {
   std::string plan = {};
   std::string verdict = {};  // "held", "broken", "no evidence"
@@ -155,6 +175,15 @@ struct EndFact {
   std::vector<std::string> registers = {};
 };
 
+/// The registers that firmware's authors ask for, read behind a step; never what is in them.
+struct CrashDumpFact {
+  std::string step = {};
+  std::string state = {};         // "whole", "part", "none"
+  std::string why = {};           // one line where there is none
+  std::uint64_t space_bytes = 0;  // of the space that is scanned, as the device says
+  std::uint64_t words = 0;        // of it that could be read
+};
+
 struct Facts {
   DeviceFact device;
   std::vector<StepFact> steps = {};
@@ -167,7 +196,9 @@ struct Facts {
   std::vector<PlanFact> plans = {};
   FloorFact floor;
   std::vector<AuditFact> audits = {};
+  PeerFact peer;
   EndFact end;
+  std::vector<CrashDumpFact> crash_dumps = {};
 
   [[nodiscard]] const StepFact* step(std::string_view name) const noexcept;
 };

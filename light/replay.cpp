@@ -152,6 +152,8 @@ void add_keys(const Facts& facts, Words& words) {
   if (facts.key.takes_qpn && facts.key.other_qp_served) words.emplace_back("mkc-qpn=unchecked");
   if (facts.device.keys_may_be_relaxed || facts.device.relaxed_ordering == "on")
     words.emplace_back("relaxed-ordering");
+  if (facts.device.keys_may_be_relaxed && facts.device.relaxed_ordering == "off")
+    words.emplace_back("strict-pci-ordering");
 }
 
 }  // namespace

@@ -2,11 +2,9 @@
 #include "light/revoke_steps.hpp"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 
-#include "base/histogram.hpp"
 #include "proof/tenancy.hpp"
 
 namespace portcullis::light {
@@ -69,32 +67,61 @@ Result<Seen> revoke_one(proof::Session& session, const lease::Plan& plan,
 
 }  // namespace
 
+void PlanTally::add(const Revoked& one) {
+  ++fact_.revokes;
+  if (one.outcome == lease::Outcome::TornDown) ++fact_.torn_down;
+  if (one.outcome == best_) ++fact_.as_promised;
+  if (one.is_served_late) ++fact_.served_late;
+  outcome_.record(one.outcome_ns);
+  if (!one.failure_ns) return;
+  failure_.record(*one.failure_ns);
+  ++statuses_[one.status];
+}
+
+PlanFact PlanTally::fact() const {
+  PlanFact fact = fact_;
+  fact.median_ns = outcome_.percentile_ns(0.5);
+  fact.most_ns = outcome_.max_ns();
+  fact.failed_clients = failure_.count();
+  fact.client_median_ns = failure_.percentile_ns(0.5);
+  const auto most =
+      std::ranges::max_element(statuses_, {}, [](const auto& status) { return status.second; });
+  if (most != statuses_.end()) fact.status = most->first;
+  return fact;
+}
+
+FloorFact floor_fact(std::span<const proof::FloorPoint> points) {
+  const proof::FloorVerdict verdict = proof::explain_floor(points);
+  const auto fits = std::ranges::count_if(verdict.fits, &proof::FloorFit::is_accepted);
+  const auto budget = std::ranges::find(verdict.fits, "budget", &proof::FloorFit::mechanism);
+  // A fixed total below every budget is a least total as well: the plainer one is meant.
+  proof::FloorFit explanation;
+  for (const proof::FloorFit& fit : verdict.fits)
+    if (fit.is_accepted && (explanation.mechanism.empty() || fit.mechanism == "fixed total"))
+      explanation = fit;
+  return {.is_run = true,
+          .points = points.size(),
+          .mechanism = verdict.mechanism,
+          .explanation = explanation.mechanism,
+          .value = explanation.value,
+          .budget_fits = budget != verdict.fits.end() && budget->is_possible,
+          .fits = static_cast<std::uint64_t>(fits),
+          .why = verdict.why};
+}
+
 Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
                            std::uint64_t revokes) {
-  PlanFact fact{.plan = plan.full_name()};
-  Histogram outcome;
-  Histogram failure;
-  std::map<int, std::uint64_t> statuses;
+  PlanTally tally(plan);
   for (std::uint64_t i = 0; i < revokes; ++i) {
     PORTCULLIS_TRY_ASSIGN(
         const Seen seen, revoke_one(session, plan, {.timeout = kPlanTimeout, .retry = kPlanRetry}));
-    ++fact.revokes;
-    if (seen.verdict->outcome == lease::Outcome::TornDown) ++fact.torn_down;
-    if (seen.verdict->outcome == plan.best_outcome()) ++fact.as_promised;
-    if (seen.is_served_late) ++fact.served_late;
-    outcome.record(seen.outcome_ns);
-    if (!seen.failure_ns) continue;
-    failure.record(*seen.failure_ns);
-    ++statuses[seen.status];
+    tally.add({.outcome = seen.verdict->outcome,
+               .outcome_ns = seen.outcome_ns,
+               .failure_ns = seen.failure_ns,
+               .status = seen.status,
+               .is_served_late = seen.is_served_late});
   }
-  fact.median_ns = outcome.percentile_ns(0.5);
-  fact.most_ns = outcome.max_ns();
-  fact.failed_clients = failure.count();
-  fact.client_median_ns = failure.percentile_ns(0.5);
-  const auto most =
-      std::ranges::max_element(statuses, {}, [](const auto& status) { return status.second; });
-  if (most != statuses.end()) fact.status = most->first;
-  return fact;
+  return tally.fact();
 }
 
 Result<proof::FloorPoint> floor_point(proof::Session& session, unsigned timeout, unsigned retry) {

@@ -15,6 +15,7 @@
 #include "lease/fence_plan.hpp"
 #include "light/command_times.hpp"
 #include "light/key_step.hpp"
+#include "light/peer_step.hpp"
 #include "light/reach_step.hpp"
 #include "light/revoke_steps.hpp"
 #include "pmd/pci_ids.hpp"
@@ -24,6 +25,8 @@
 #include "probes/probe.hpp"
 #include "proof/floor_fit.hpp"
 #include "proof/session.hpp"
+#include "service/exchange/line_channel.hpp"
+#include "service/served_port.hpp"
 #include "steering/drop_group.hpp"
 #include "steering/flow_caps.hpp"
 #include "steering/loopback_pair.hpp"
@@ -45,6 +48,10 @@ constexpr std::array<unsigned, 4> kRetries{1, 3, 5, 6};  // 7 may stand for ever
 
 /// Each rests on a promise of its own: A1, A2, A6.
 constexpr std::array kAudited{"nak-first", "umr", "indirect"};
+
+/// By each plan with a client on another host, whose NIC may take seconds for each.
+constexpr std::uint64_t kMostPeerRevokes = 5;
+constexpr std::uint64_t kPeerConnectMs = 10'000;
 
 /// What stops the packets of others is not for a card that serves others.
 constexpr std::string_view kOnlyAlone =
@@ -107,6 +114,23 @@ class Run {
     fact.why = !not_run_.empty() ? not_run_ : done ? "" : done.error().text;
     if (options_->on_step) options_->on_step(fact);
     facts_.steps.push_back(std::move(fact));
+  }
+
+  [[nodiscard]] bool has_last_failed() const { return facts_.steps.back().state == "failed"; }
+
+  /// By the function as it is found: the step has left it, and whatever else it did, it reset it.
+  void dump(std::string_view step) {
+    CrashDumpFact fact{.step = std::string(step), .state = "none", .why = {}};
+    const auto dump = read_dump();
+    if (dump) {
+      fact.state = dump->is_whole ? "whole" : "part";
+      fact.space_bytes = dump->space_bytes;
+      fact.words = dump->words.size();
+      options_->on_crash_dump(fact.step, *dump);
+    } else {
+      fact.why = dump.error().text;
+    }
+    facts_.crash_dumps.push_back(std::move(fact));
   }
 
   [[nodiscard]] Facts so_far() const {
@@ -238,22 +262,7 @@ class Run {
         PORTCULLIS_TRY_ASSIGN(const auto point, floor_point(*session, timeout, retry));
         points.push_back(point);
       }
-    const proof::FloorVerdict verdict = proof::explain_floor(points);
-    const auto fits = std::ranges::count_if(verdict.fits, &proof::FloorFit::is_accepted);
-    const auto budget = std::ranges::find(verdict.fits, "budget", &proof::FloorFit::mechanism);
-    // A fixed total below every budget is a least total as well: the plainer one is meant.
-    proof::FloorFit explanation;
-    for (const proof::FloorFit& fit : verdict.fits)
-      if (fit.is_accepted && (explanation.mechanism.empty() || fit.mechanism == "fixed total"))
-        explanation = fit;
-    facts_.floor = {.is_run = true,
-                    .points = points.size(),
-                    .mechanism = verdict.mechanism,
-                    .explanation = explanation.mechanism,
-                    .value = explanation.value,
-                    .budget_fits = budget != verdict.fits.end() && budget->is_accepted,
-                    .fits = static_cast<std::uint64_t>(fits),
-                    .why = verdict.why};
+    facts_.floor = floor_fact(points);
     return {};
   }
 
@@ -263,6 +272,34 @@ class Run {
     for (const std::string_view name : kAudited)
       if (std::ranges::find(offered, name) != offered.end()) names.emplace_back(name);
     return for_each_plan(names, [this](const lease::Plan& plan) { return audit_of(plan); });
+  }
+
+  Result<void> peer() {
+    if (options_->device.is_in_process())
+      return leave(
+          "a model in this process has no wire to another host; hca-server --shm PATH --wire SPEC "
+          "and --device shm:PATH have");
+    PORTCULLIS_TRY_ASSIGN(
+        const auto port,
+        service::ServedPort::open(options_->device, {.address = options_->peer.address,
+                                                     .log = session_options_.log,
+                                                     .on_command = session_options_.on_command}));
+    if (session_options_.log) session_options_.log("peer: " + port->neighbour_advice());
+    const auto idle = [this, &port](std::uint64_t most_ns) {
+      return port->idle(most_ns).has_value() && check_time().has_value();
+    };
+    auto channel = service::exchange::connect_tcp(options_->peer.server, kPeerConnectMs, idle,
+                                                  "lease-verify --sweep");
+    if (!channel) return leave(without_peer_name(channel.error().text));
+    PeerOptions asked{.plans = lease::names_of_plans(options_->device.is_kept()),
+                      .revokes = std::min(options_->revokes, kMostPeerRevokes),
+                      .check_time = [this] { return check_time(); },
+                      .log = session_options_.log};
+    for (const unsigned timeout : kTimeouts)
+      for (const unsigned retry : kRetries) asked.points.emplace_back(timeout, retry);
+    auto done = ask_peer(*port, **channel, asked, facts_.peer);
+    if (!done) done.error().text = without_peer_name(done.error().text);
+    return done;
   }
 
   Result<void> come_up_again() {
@@ -282,11 +319,31 @@ class Run {
     return proof::Session::open(options_->device, session_options_);
   }
 
+  [[nodiscard]] Result<pmd::CrashDump> read_dump() const {
+    if (options_->device.is_kept())
+      return fail(Errc::Unsupported,
+                  "its kernel driver has the capability; devlink health dump show pci/BDF reporter "
+                  "fw_fatal reads it there");
+    PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(options_->device));
+    return pmd::read_crash_dump(opened.device(), {.is_stopped = options_->is_stopped});
+  }
+
   [[nodiscard]] Result<void> check_time() const {
     if (options_->is_stopped && options_->is_stopped()) return fail(Errc::Busy, "stopped");
     if (WallClock::now() < until_) return {};
     return fail(Errc::Timeout,
                 fmt::format("not done within its {} ms", options_->step_deadline_ms));
+  }
+
+  /// Nobody is named in a bundle who has not asked to be.
+  [[nodiscard]] std::string without_peer_name(std::string text) const {
+    const std::string& server = options_->peer.server;
+    if (options_->peer.keeps_name) return text;
+    const std::string host = "host \"" + server.substr(0, server.rfind(':')) + "\"";
+    for (const std::string& name : {server, host})
+      for (std::size_t at = 0; (at = text.find(name)) != std::string::npos;)
+        text.replace(at, name.size(), "the peer");
+    return text;
   }
 
   Result<void> leave(std::string_view why) {
@@ -383,7 +440,7 @@ constexpr std::array kSteps{
     Row{"key", &Run::key},           Row{"entries", &Run::entries},
     Row{"probes", &Run::probes},     Row{"plans", &Run::plans},
     Row{"floor", &Run::floor},       Row{"audit", &Run::audit},
-    Row{"end", &Run::come_up_again},
+    Row{kPeerStep, &Run::peer},      Row{"end", &Run::come_up_again},
 };
 
 constexpr auto kNames = [] {
@@ -413,6 +470,7 @@ Result<std::vector<std::string>> parse_steps(std::string_view text) {
 Facts run(const Options& options) {
   Run run(options);
   const auto is_asked = [&options](std::string_view name) {
+    if (name == kPeerStep && options.peer.server.empty()) return false;
     return options.steps.empty() || std::ranges::find(options.steps, name) != options.steps.end();
   };
   for (const Row* row = kSteps.begin(); row != kSteps.end(); ++row) {
@@ -429,6 +487,9 @@ Facts run(const Options& options) {
       options.on_facts(facts);
     }
     run.take(row->name, row->step);
+    const bool is_last =
+        std::none_of(row + 1, kSteps.end(), [&](const Row& later) { return is_asked(later.name); });
+    if (options.on_crash_dump && (is_last || run.has_last_failed())) run.dump(row->name);
   }
   return run.so_far();
 }

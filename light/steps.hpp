@@ -14,6 +14,7 @@
 //   plans      leases revoked by each plan under a client's WRITEs
 //   floor      when a client fails, over ack timeouts and retry counts
 //   audit      whether memory changes after a fence, by the plans that rest on a promise each
+//   peer       plans and floor once more, with a client on another host; only where one is named
 //   end        up once more, healthy, and down
 //
 // entries and probes stop packets of the whole function while they run, and reach takes the link of
@@ -23,6 +24,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,17 +35,28 @@
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "light/facts.hpp"
+#include "pmd/crash_dump.hpp"
+#include "pmd/gid.hpp"
 #include "proof/audit.hpp"
 
 namespace portcullis::light {
 
+/// A client on another host: lease-verify --sweep.
+struct PeerWish {
+  std::string server = {};               // HOST:PORT where it listens; empty: there is none
+  std::optional<pmd::Gid> address = {};  // of our port, for it; none: its link-local one
+  /// In the facts it is "the peer" otherwise, wherever its name would stand.
+  bool keeps_name = false;
+};
+
 struct Options {
   attach::DeviceSpec device;
-  std::vector<std::string> steps;  // by name; empty: all
-  std::uint64_t rounds = 200;      // of objects made and destroyed
-  std::uint64_t writes = 1'000;    // round trips over loopback
-  std::uint64_t revokes = 20;      // by each plan
-  std::uint64_t fences = 10'000;   // of each plan that is audited
+  std::vector<std::string> steps;  // by name; empty: all; without a peer never that step
+  PeerWish peer = {};
+  std::uint64_t rounds = 200;     // of objects made and destroyed
+  std::uint64_t writes = 1'000;   // round trips over loopback
+  std::uint64_t revokes = 20;     // by each plan
+  std::uint64_t fences = 10'000;  // of each plan that is audited
   std::uint64_t step_deadline_ms = 240'000;
   LogSink log = {};  // of the driver
   /// Hears of every command. May be empty.
@@ -55,9 +68,15 @@ struct Options {
   std::function<void(const Facts&)> on_facts = {};
   /// Hears of every fence of the audit. May be empty.
   std::function<void(const std::string& plan, const proof::FenceRecord&)> on_fence = {};
+  /// Behind each step that failed, and behind the last one, the crash dump is read, and heard of:
+  /// what is in it only the vendor knows, addresses and keys perhaps. Empty: it is not.
+  std::function<void(const std::string& step, const pmd::CrashDump&)> on_crash_dump = {};
   /// Asked now and then: what is left is not run. May be empty.
   std::function<bool()> is_stopped = {};
 };
+
+/// The one that needs a peer.
+inline constexpr std::string_view kPeerStep = "peer";
 
 /// In their order.
 [[nodiscard]] std::span<const std::string_view> step_names() noexcept;

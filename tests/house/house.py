@@ -36,7 +36,7 @@ ARROWS = {
     "front": {"lease", "attach", "failover", "pfc"},
     "program": {"trace"},
     "proof": {"attach", "lease"},
-    "light": {"proof", "probes"},
+    "light": {"proof", "probes", "service"},
     "wire": {"base"},
     "quic": {"wire"},
     "fleet": {"base"},

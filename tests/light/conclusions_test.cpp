@@ -16,8 +16,6 @@
 
 namespace portcullis::light {
 
-std::ostream& operator<<(std::ostream& out, Answer answer) { return out << name(answer); }
-
 namespace {
 
 using testing::light_of;

@@ -3,11 +3,18 @@
 // First light of a model, with little of everything.
 #pragma once
 
+#include <ostream>
 #include <string>
 
 #include "attach/open_device.hpp"
 #include "light/conclusions.hpp"
 #include "light/steps.hpp"
+
+namespace portcullis::light {
+
+inline std::ostream& operator<<(std::ostream& out, Answer answer) { return out << name(answer); }
+
+}  // namespace portcullis::light
 
 namespace portcullis::light::testing {
 

@@ -70,7 +70,8 @@ TEST_P(RoundTrip, SecondModel_AnswersAsTheFirst) {
                                           "loopback=refused",
                                           "loopback=needs-link",
                                           "pmtu=2000",
-                                          "relaxed-ordering"};
+                                          "relaxed-ordering",
+                                          "strict-pci-ordering"};
   std::mt19937 chance(GetParam());
   std::vector<std::string> chosen;
   std::ranges::sample(switches, std::back_inserter(chosen),
@@ -84,6 +85,28 @@ TEST_P(RoundTrip, SecondModel_AnswersAsTheFirst) {
   const Asked second = ask_again(first.profile, GetParam() + 1000);
   EXPECT_THAT(disagreements(first.facts, second.facts), IsEmpty()) << device;
   EXPECT_EQ(first.profile.behaviours, second.profile.behaviours) << device;
+}
+
+/// What keys may ask for and what the function may do are two facts, and come back as two.
+class Ordering : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Ordering, OfDmaAndOfKeys_ComesBackAsItWas) {
+  const Asked first = ask(little_of(std::string("model") + GetParam(), "bring-up"));
+  const Asked second = ask_again(first.profile, 7, "bring-up");
+  EXPECT_EQ(second.facts.device.relaxed_ordering, first.facts.device.relaxed_ordering);
+  EXPECT_EQ(second.facts.device.keys_may_be_relaxed, first.facts.device.keys_may_be_relaxed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sides, Ordering,
+                         ::testing::Values("", ",behaviour=relaxed-ordering",
+                                           ",behaviour=relaxed-ordering+strict-pci-ordering",
+                                           ",behaviour=strict-pci-ordering",
+                                           ",vf,behaviour=relaxed-ordering"));
+
+TEST(Replay, PciOrderingThatIsOffUnderKeysThatMayAsk_IsOffInTheModelToo) {
+  const Asked first =
+      ask(little_of("model,behaviour=relaxed-ordering+strict-pci-ordering", "bring-up"));
+  EXPECT_EQ(ask_again(first.profile, 7, "bring-up").facts.device.relaxed_ordering, "off");
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, RoundTrip, ::testing::Range(0U, 50U));

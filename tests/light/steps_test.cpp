@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "tests/light/quick_run.hpp"
@@ -33,7 +34,7 @@ TEST(ParseSteps, Words_AreStepsOrNamed) {
 
 TEST(Run, EveryStep_IsDoneOnTheModel) {
   const Facts facts = light_of("model,behaviour=data-path-ns=1000");
-  EXPECT_THAT(facts.steps, SizeIs(step_names().size()));
+  EXPECT_THAT(facts.steps, SizeIs(step_names().size() - 1));  // without a peer
   EXPECT_THAT(facts.steps, Each(Field(&StepFact::state, "done")));
   EXPECT_EQ(facts.device.kind, "model");
   EXPECT_TRUE(facts.device.is_emulated);
@@ -94,6 +95,40 @@ TEST(Run, FactsBeforeEachStep_HaveWhatWasFoundAndNameWhatIsLeft) {
   EXPECT_FALSE(heard[1].commands.empty());
   EXPECT_FALSE(heard[1].loopback.is_run);
   EXPECT_TRUE(heard[2].loopback.short_write);
+}
+
+struct Dumped {
+  std::string step;
+  std::size_t words = 0;
+};
+
+TEST(Run, CrashDump_IsReadBehindTheLastStepAndBehindOneThatFailed) {
+  Options options = little_of("model,behaviour=internal-error=9", "bring-up,audit,end");
+  std::vector<Dumped> heard;
+  options.on_crash_dump = [&heard](const std::string& step, const pmd::CrashDump& dump) {
+    heard.push_back({step, dump.words.size()});
+  };
+  const Facts facts = run(options);
+  ASSERT_THAT(facts.crash_dumps, SizeIs(2));
+  EXPECT_EQ(facts.crash_dumps[0].step, "audit");
+  EXPECT_EQ(facts.crash_dumps[1].step, "end");
+  EXPECT_THAT(facts.crash_dumps, Each(Field(&CrashDumpFact::state, "whole")));
+  ASSERT_THAT(heard, SizeIs(2));
+  EXPECT_EQ(heard[0].words, facts.crash_dumps[0].words);
+}
+
+TEST(Run, CrashDumpThatIsNotToBeHad_IsOneLineAndCostsNothing) {
+  Options options = little_of("model,behaviour=crash-dump=absent", "bring-up");
+  options.on_crash_dump = [](const std::string&, const pmd::CrashDump&) { ADD_FAILURE(); };
+  const Facts facts = run(options);
+  ASSERT_THAT(facts.crash_dumps, SizeIs(1));
+  EXPECT_EQ(facts.crash_dumps[0].state, "none");
+  EXPECT_THAT(facts.crash_dumps[0].why, HasSubstr("no vendor specific capability"));
+  EXPECT_EQ(facts.step("bring-up")->state, "done");
+}
+
+TEST(Run, CrashDumpThatNobodyAskedFor_IsNotRead) {
+  EXPECT_TRUE(light_of("model", "bring-up").crash_dumps.empty());
 }
 
 TEST(Run, StopBetweenSteps_LeavesTheRestNotRun) {

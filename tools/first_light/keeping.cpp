@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -44,6 +45,7 @@ constexpr std::array kDescribed{
     Described{"commands.trace", "commands as recorded"},
     Described{"fences.csv", "a line for each audited fence"},
     Described{"log.txt", "what the driver said"},
+    Described{"crash-dump.txt", "registers as read through the vendor specific capability"},
 };
 
 bool is_ok(const trace::TraceCommand& command) {
@@ -80,6 +82,17 @@ void Keeping::add(const std::string& plan, const proof::FenceRecord& fence) {
   fences_ += fence_audit::line_of(plan, fence);
 }
 
+void Keeping::add(const std::string& step, const pmd::CrashDump& dump) {
+  if (crash_dump_count_ >= kMostCrashDumps) return;
+  ++crash_dump_count_;
+  crash_dumps_ += fmt::format("# behind step {}: {} words of a space of {:#x} bytes, {}\n", step,
+                              dump.words.size(), dump.space_bytes,
+                              dump.is_whole ? "to its end" : "not to its end");
+  for (const pmd::CrashWord& word : dump.words)
+    fmt::format_to(std::back_inserter(crash_dumps_), "{:#010x} {:#010x}\n", word.address,
+                   word.value);
+}
+
 void Keeping::add_line(std::string_view line) {
   std::string text = keeps_identities_ ? std::string(line) : without_addresses(line);
   if (lines_.size() >= program::kMostLogLines || !lines_.insert(text).second) return;
@@ -97,6 +110,7 @@ std::string Keeping::manifest(const trace::Bundle& bundle, const light::Facts& f
       {"device", facts.device.kind},
       {"is_emulated", facts.device.is_emulated},
       {"identities", keeps_identities_ ? "kept" : "left out"},
+      {"crash_dump", crash_dumps_.empty() ? "left out" : "kept; it may hold addresses and keys"},
       {"commands_sent", commands_},
       {"commands_recorded", recorded_},
   };
@@ -123,6 +137,7 @@ trace::Bundle Keeping::bundle(const light::Facts& facts) const {
       {"fences.csv", std::string(fence_audit::lines_header()) + fences_},
       {"log.txt", log_},
   };
+  if (!crash_dumps_.empty()) bundle.files.push_back({"crash-dump.txt", crash_dumps_});
   bundle.files.insert(bundle.files.begin() + 1, {"manifest.json", manifest(bundle, facts)});
   return bundle;
 }

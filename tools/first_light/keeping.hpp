@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "light/facts.hpp"
+#include "pmd/crash_dump.hpp"
 #include "proof/audit.hpp"
 #include "trace/bundle.hpp"
 #include "trace/command_text.hpp"
@@ -21,6 +22,8 @@ namespace portcullis::tools::first_light {
 /// 30,000 fences sends a million; the times of all of them are in the facts.
 inline constexpr std::uint64_t kMostRecorded = 20'000;
 inline constexpr std::uint64_t kMostRefusedRecorded = 5'000;
+/// Each is some MiB of a card's.
+inline constexpr unsigned kMostCrashDumps = 4;
 
 class Keeping {
  public:
@@ -28,9 +31,12 @@ class Keeping {
 
   void add(const trace::TraceCommand& command);
   void add(const std::string& plan, const proof::FenceRecord& fence);
+  /// The first kMostCrashDumps.
+  void add(const std::string& step, const pmd::CrashDump& dump);
   /// A line of the driver's, once.
   void add_line(std::string_view line);
 
+  [[nodiscard]] bool has_crash_dump() const noexcept { return crash_dump_count_ != 0; }
   [[nodiscard]] trace::Bundle bundle(const light::Facts& facts) const;
 
  private:
@@ -44,6 +50,8 @@ class Keeping {
   std::string trace_;
   std::string fences_;
   std::string log_;
+  std::string crash_dumps_;
+  unsigned crash_dump_count_ = 0;
   std::unordered_set<std::string> lines_;
 };
 

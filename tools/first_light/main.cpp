@@ -60,8 +60,9 @@ bool write_files(const Options& options, const light::Facts& facts, const Keepin
   if (!options.bundle.empty()) {
     const auto bytes = write_bundle(options.bundle, facts, keeping);
     if (bytes)
-      print(fmt::format("bundle: {} ({} bytes{})\n", options.bundle, *bytes,
-                        options.keeps_identities ? ", with MACs, GIDs and keys" : ""));
+      print(fmt::format("bundle: {} ({} bytes{}{})\n", options.bundle, *bytes,
+                        options.keeps_identities ? ", with MACs, GIDs and keys" : "",
+                        keeping.has_crash_dump() ? ", with a crash dump" : ""));
     else
       wrong += fmt::format("first-light: {}\n", bytes.error().text);
   }
@@ -99,6 +100,10 @@ Result<int> run(Options& options) {
     keeping.add(command);
   };
   options.run.on_fence = [&](const auto& plan, const auto& fence) { keeping.add(plan, fence); };
+  if (options.wants_crash_dump)
+    options.run.on_crash_dump = [&](const auto& step, const auto& dump) {
+      keeping.add(step, dump);
+    };
   options.run.on_facts = [&](const auto& facts) { keep_so_far(options.bundle, facts, keeping); };
   options.run.is_stopped = [] { return stop_asked.load(); };
   options.run.on_step = [&step_at_work](const light::StepFact& step) {

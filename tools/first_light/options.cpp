@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <CLI/CLI.hpp>
 
+#include "pmd/gid.hpp"
 #include "program/command_line.hpp"
+#include "service/exchange/line_channel.hpp"
+#include "service/exchange/sweep.hpp"
 
 namespace portcullis::tools::first_light {
 namespace {
@@ -28,9 +31,13 @@ EXAMPLES
                                                   a card bound to vfio-pci (`doctor` helps)
   first-light -l 2-3 -- mlx5_0 --bundle card.tar.zst
                                                   a card that its kernel driver keeps
+  first-light -l 2-3 -- 0000:03:00.0 --address 192.0.2.1 --peer db2.example
+                                                  and a client on another host, where this waits:
+                                                  lease-verify --sweep
 The steps entries and probes stop the packets of the whole function while they run: on a card of
 your own let nobody else use it. They are left out where its kernel driver keeps the card. Each step
-opens the device and leaves it reset; docs/first-light.md says what each does.
+opens the device and leaves it reset; docs/first-light.md says what each does. Step peer is run
+where --peer names a host alone.
 EXIT STATUS  0 every step was done and no promise is refuted, 1 nothing could be run or a file not
 written, 2 a promise that a fence rests on is refuted, 3 a step failed or was not run. show: as the
 run; diff: 0 the same, 3 not the same. A model is emulated: what holds there says nothing of a
@@ -51,6 +58,7 @@ CLI::Option* number(CLI::App& app, const char* name, std::uint64_t& to, const ch
 
 struct Words {
   std::string steps;
+  std::string peer;
   bool is_quick = false;
   std::uint64_t step_deadline_s = 240;
   struct Count {
@@ -73,11 +81,29 @@ void add_run_options(CLI::App& app, Options& options, Words& words) {
       ->type_name("FILE");
   app.add_flag("--keep-identities", options.keeps_identities,
                "record commands whole: MACs, GIDs and keys stay in the bundle");
+  app.add_flag("--crash-dump", options.wants_crash_dump,
+               "read the registers of a crash dump at the end and behind each step that\n"
+               "failed, and keep them in the bundle: what is in them only the vendor knows,\n"
+               "addresses and keys perhaps");
   app.add_option(
          "--steps", words.steps,
          fmt::format("these alone, comma separated:\n{}", fmt::join(light::step_names(), ", ")))
       ->type_name("LIST")
       ->check(check_steps, "");
+  app.add_option("--peer", words.peer,
+                 fmt::format("a second host, where lease-verify --sweep waits (port {} where none\n"
+                             "is given): plans and floor as a client there sees them",
+                             service::exchange::kSweepPort))
+      ->type_name("HOST[:PORT]");
+  app.add_option_function<std::string>(
+         "--address",
+         [&options](const std::string& text) {
+           auto gid = pmd::Gid::parse(text);
+           if (!gid) throw CLI::ValidationError("--address", gid.error().text);
+           options.run.peer.address = *gid;
+         },
+         "the port's RoCE address for the peer (default its link-local IPv6\naddress)")
+      ->type_name("IP");
   app.add_flag("--quick", words.is_quick,
                "a tenth of every count that is not given; for trying it out");
   words.counts = {
@@ -93,6 +119,16 @@ void add_run_options(CLI::App& app, Options& options, Words& words) {
          3'600);
 }
 
+/// HOST:PORT of HOST or HOST:PORT; an IPv6 address stands in brackets.
+Result<std::string> server_of(const std::string& peer) {
+  const std::size_t behind_host = peer.starts_with('[') ? peer.find(']') : 0;
+  const bool has_port = peer.find(':', std::min(behind_host, peer.size())) != std::string::npos;
+  std::string server = has_port ? peer : fmt::format("{}:{}", peer, service::exchange::kSweepPort);
+  const auto checked = service::exchange::check_server(server);
+  if (!checked) return fail(Errc::InvalidArgument, "--peer: " + checked.error().text);
+  return server;
+}
+
 Result<std::optional<std::string>> parse_run(CLI::App& app, Options& options,
                                              std::vector<std::string> ours) {
   Words words;
@@ -103,6 +139,14 @@ Result<std::optional<std::string>> parse_run(CLI::App& app, Options& options,
   if (!words.steps.empty()) {
     PORTCULLIS_TRY_ASSIGN(options.run.steps, light::parse_steps(words.steps));
   }
+  if (!words.peer.empty()) {
+    PORTCULLIS_TRY_ASSIGN(options.run.peer.server, server_of(words.peer));
+  }
+  options.run.peer.keeps_name = options.keeps_identities;
+  const auto& steps = options.run.steps;
+  if (words.peer.empty() && std::ranges::find(steps, light::kPeerStep) != steps.end())
+    return fail(Errc::InvalidArgument,
+                "--steps peer: a second host is needed, --peer HOST[:PORT] names it");
   options.run.step_deadline_ms = words.step_deadline_s * 1'000;
   if (words.is_quick)
     for (const Words::Count& each : words.counts)

@@ -21,6 +21,7 @@ struct Options {
   light::Options run;  // but for the device
   std::string bundle;  // file; empty: none
   bool keeps_identities = false;
+  bool wants_crash_dump = false;
   std::vector<std::string> eal;  // the program's name and what stood before `--`
 
   // Of Show and Diff.

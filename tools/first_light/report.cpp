@@ -49,12 +49,12 @@ std::string commands_text(const light::Facts& facts) {
   return text;
 }
 
-std::string plans_text(const light::Facts& facts) {
-  if (facts.plans.empty()) return {};
+std::string plans_text(const std::vector<light::PlanFact>& plans, std::string_view title) {
+  if (plans.empty()) return {};
   std::string text =
-      fmt::format("\n{:<14}{:>8}{:>11}{:>12}{:>12}{:>8}{:>14}{:>13}\n", "plan", "revokes",
+      fmt::format("\n{:<14}{:>8}{:>11}{:>12}{:>12}{:>8}{:>14}{:>13}\n", title, "revokes",
                   "TornDown", "median", "most", "status", "client fails", "served late");
-  for (const light::PlanFact& each : facts.plans)
+  for (const light::PlanFact& each : plans)
     text += fmt::format("{:<14}{:>8}{:>11}{:>12}{:>12}{:>8}{:>14}{:>13}\n", each.plan, each.revokes,
                         each.torn_down, time_text(each.median_ns), time_text(each.most_ns),
                         each.status, time_text(each.client_median_ns), each.served_late);
@@ -79,6 +79,30 @@ std::string entries_text(const light::Facts& facts) {
                         yes(each.is_installed), yes(each.stops_new), yes(each.stops_running));
     if (!each.refusal.empty()) text += "  " + each.refusal + "\n";
   }
+  return text;
+}
+
+/// What a client on another host saw.
+std::string peer_text(const light::PeerFact& peer) {
+  if (!peer.is_run) return {};
+  std::string text = fmt::format(
+      "\npeer: NIC of vendor {:#x}, part {}, firmware {}; {} of {} leases reached\n"
+      "clocks: a line there and back {}, the offset known to {} at worst\n",
+      peer.vendor, peer.part, peer.firmware.empty() ? "unknown" : peer.firmware, peer.reached,
+      peer.leases, time_text(peer.round_trip_ns), time_text(peer.clock_uncertainty_ns));
+  if (peer.floor.is_run)
+    text += fmt::format("floor: {} ({}), by {} points\n", peer.floor.mechanism, peer.floor.why,
+                        peer.floor.points);
+  return text + plans_text(peer.plans, "peer, plan");
+}
+
+std::string dumps_text(const std::vector<light::CrashDumpFact>& dumps) {
+  std::string text = dumps.empty() ? "" : "\n";
+  for (const light::CrashDumpFact& each : dumps)
+    text += each.state == "none"
+                ? fmt::format("crash dump behind step {}: none: {}\n", each.step, each.why)
+                : fmt::format("crash dump behind step {}: {}, {} words of a space of {:#x} bytes\n",
+                              each.step, each.state, each.words, each.space_bytes);
   return text;
 }
 
@@ -116,7 +140,7 @@ std::string conclusions_text(const light::Facts& facts) {
   const auto all = light::conclude(facts);
   std::string text;
   for (const Conclusion& each : all)
-    text += fmt::format("{:<10} {:<16} {}\n{:>10} {}\n", name(each.answer), each.id, each.sentence,
+    text += fmt::format("{:<10} {:<20} {}\n{:>10} {}\n", name(each.answer), each.id, each.sentence,
                         "", each.why);
   text += fmt::format("{} confirmed, {} refuted, {} undecided, {} not run",
                       count(all, Answer::Confirmed), count(all, Answer::Refuted),
@@ -146,8 +170,9 @@ std::string capabilities_text(const trace::DeviceProfile& profile) {
 }
 
 std::string figures_text(const light::Facts& facts) {
-  return reach_text(facts) + plans_text(facts) + entries_text(facts) + commands_text(facts) +
-         end_text(facts.end);
+  return reach_text(facts) + plans_text(facts.plans, "plan") + entries_text(facts) +
+         peer_text(facts.peer) + commands_text(facts) + end_text(facts.end) +
+         dumps_text(facts.crash_dumps);
 }
 
 int status_of(const light::Facts& facts) {

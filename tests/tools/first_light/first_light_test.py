@@ -125,6 +125,24 @@ class FirstLight(unittest.TestCase):
             finally:
                 server.kill()
 
+    def test_crash_dump_is_in_the_bundle_of_who_asked_for_it_alone(self):
+        path = self.folder / "hca"
+        server = subprocess.Popen([HCA_SERVER, "--shm", path], text=True, stderr=subprocess.PIPE,
+                                  stdout=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        self.addCleanup(server.stderr.close)
+        self.assertIn("listening", server.stderr.readline())
+        steps = (f"shm:{path}", "--steps", "bring-up,end")
+        kept, said = self.bundle("a.tar.zst", "--crash-dump", *steps)
+        self.assertIn("with a crash dump)", said.stdout)
+        dump = self.files_of(kept)["crash-dump.txt"].decode()
+        self.assertRegex(dump, r"\A# behind step end: \d+ words of a space of 0x4000 bytes, to its "
+                               r"end\n0x00000000 0x[0-9a-f]{8}\n")
+        self.assertIn("crash dump behind step end: whole", self.light("show", kept).stdout)
+        without, _ = self.bundle("b.tar.zst", *steps)
+        self.assertNotIn("crash-dump.txt", self.files_of(without))
+
     def test_full_disk_costs_what_is_written_there_alone(self):
         page = self.folder / "a.html"
         said = self.light("--bundle", "/dev/full", "--html", page, "--steps", "bring-up")

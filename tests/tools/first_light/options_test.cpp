@@ -49,6 +49,20 @@ TEST(FirstLightOptions, ShowAndDiff_TakeBundles) {
   EXPECT_THAT(compared.bundles, ElementsAre("a.tar.zst", "b.tar.zst"));
 }
 
+TEST(FirstLightOptions, Peer_HasAPortAndAnAddressIsOurs) {
+  const auto options = parse({"--peer", "db2.example", "--address", "192.0.2.1"}).value();
+  EXPECT_EQ(options.run.peer.server, "db2.example:7471");
+  EXPECT_EQ(options.run.peer.address, pmd::Gid::from_ipv4(192, 0, 2, 1));
+  EXPECT_FALSE(options.run.peer.keeps_name);
+  EXPECT_EQ(parse({"--peer", "[fe80::1%eth0]"})->run.peer.server, "[fe80::1%eth0]:7471");
+  EXPECT_EQ(parse({"--peer", "[fe80::1]:99"})->run.peer.server, "[fe80::1]:99");
+  EXPECT_TRUE(parse({"--peer", "h:1", "--keep-identities"})->run.peer.keeps_name);
+}
+
+TEST(FirstLightOptions, StepPeerWithoutAPeer_IsRefused) {
+  EXPECT_THAT(parse({"--steps", "bring-up,peer"}).error().text, HasSubstr("--peer HOST"));
+}
+
 class Mistake : public ::testing::TestWithParam<std::vector<const char*>> {};
 
 TEST_P(Mistake, IsOneLineThatNamesIt) {
@@ -62,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
     Words, Mistake,
     ::testing::Values(std::vector{"--steps", "keys"}, std::vector{"--fences", "0"},
                       std::vector{"--fences", "many"}, std::vector{"model", "another"},
+                      std::vector{"--peer", "h:port"}, std::vector{"--address", "there"},
                       std::vector{"--step-deadline-s", "3601"}, std::vector{"--bundles"}));
 
 }  // namespace
