@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/vendor_gateway.hpp"
 
-#include <linux/pci_regs.h>
-
-#include "prm/vendor_space.hpp"
-
 namespace portcullis::model {
 namespace {
 
@@ -30,12 +26,6 @@ void VendorGateway::reset() noexcept {
   says_size_ = false;
   address_ = 0;
   data_ = 0;
-}
-
-std::uint32_t VendorGateway::header(std::uint32_t next) noexcept {
-  constexpr unsigned kNextShift = 8;
-  constexpr unsigned kLengthShift = 16;
-  return PCI_CAP_ID_VNDR | next << kNextShift | vsc::kBytes << kLengthShift;
 }
 
 std::uint32_t VendorGateway::word_at(std::uint32_t address) noexcept {

@@ -6,10 +6,13 @@
 // flag clear and answered with it set. Scanning passes over what cannot be read.
 #pragma once
 
+#include <linux/pci_regs.h>
+
 #include <cstdint>
 #include <optional>
 
 #include "model/behaviours.hpp"
+#include "prm/vendor_space.hpp"
 
 namespace portcullis::model {
 
@@ -34,7 +37,11 @@ class VendorGateway {
     return !virtual_function && side != CrashDumpSide::Absent;
   }
   /// Its first dword, with `next` in the list.
-  [[nodiscard]] static std::uint32_t header(std::uint32_t next) noexcept;
+  [[nodiscard]] static constexpr std::uint32_t header(std::uint32_t next) noexcept {
+    constexpr unsigned kNextShift = 8;
+    constexpr unsigned kLengthShift = 16;
+    return PCI_CAP_ID_VNDR | next << kNextShift | prm::vsc::kBytes << kLengthShift;
+  }
 
   /// `offset` from the capability's beginning, of one of the five registers behind its header. A
   /// read of the counter changes it.

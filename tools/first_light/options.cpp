@@ -82,9 +82,9 @@ void add_run_options(CLI::App& app, Options& options, Words& words) {
   app.add_flag("--keep-identities", options.keeps_identities,
                "record commands whole: MACs, GIDs and keys stay in the bundle");
   app.add_flag("--crash-dump", options.wants_crash_dump,
-               "read the registers of a crash dump at the end and behind each step that\n"
-               "failed, and keep them in the bundle: what is in them only the vendor knows,\n"
-               "addresses and keys perhaps");
+               "read the registers of a crash dump at the end and behind each\n"
+               "step that failed, and keep them in the bundle: what is in them\n"
+               "only the vendor knows, addresses and keys perhaps");
   app.add_option(
          "--steps", words.steps,
          fmt::format("these alone, comma separated:\n{}", fmt::join(light::step_names(), ", ")))

@@ -65,11 +65,10 @@ void add_server(CLI::App& app, Options& options) {
       ->type_name("FILE");
   app.add_option("--grant-file", options.grant_file, "read the grant here, once it is there")
       ->type_name("FILE");
-  app.add_option(
-         "--wait-ms", options.wait_ms,
-         "how long to wait for server and grant; of a sweep for first-light, an hour where\n"
-         "nothing is said")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{3'600'000}))
+  app.add_option("--wait-ms", options.wait_ms,
+                 "how long to wait for server and grant; of a sweep for\n"
+                 "first-light, which is an hour if nothing is said")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{86'400'000}))
       ->capture_default_str();
 }
 
