@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostName = 64;
+constexpr std::uint64_t kMost64Bits = std::numeric_limits<std::uint64_t>::max();
 
 tl::unexpected<Error> malformed(const char* field) {
   return fail(Errc::Malformed, fmt::format("{} is missing, or is not as leased writes it", field));
@@ -55,7 +56,6 @@ std::string dump(const json& object) {
 
 Result<Isolation> read_isolation(const json& object) {
   constexpr std::uint64_t kMostSeconds = 1'000'000'000;
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   if (!object.is_object()) return malformed("isolation");
   Isolation isolation;
   PORTCULLIS_TRY_ASSIGN(isolation.after_s, count(object, "after_s", kMostSeconds));
@@ -63,11 +63,45 @@ Result<Isolation> read_isolation(const json& object) {
   const auto tenants = object.find("tenants");
   if (tenants == object.end() || !tenants->is_array()) return malformed("tenants");
   for (const json& each : *tenants) {
-    if (!each.is_number_unsigned() || each.get<std::uint64_t>() >= kMost)
+    if (!each.is_number_unsigned() || each.get<std::uint64_t>() >= kMost64Bits)
       return malformed("tenants");
     isolation.tenants.push_back(each.get<std::uint64_t>());
   }
   return isolation;
+}
+
+Result<Amount> read_amount(const json& object) {
+  Amount amount;
+  PORTCULLIS_TRY_ASSIGN(amount.leases, count(object, "leases", kMost64Bits));
+  PORTCULLIS_TRY_ASSIGN(amount.bytes, count(object, "bytes", kMost64Bits));
+  return amount;
+}
+
+/// A server of an earlier version says none.
+Result<std::uint64_t> count_or_0(const json& object, const char* field) {
+  return object.contains(field) ? count(object, field, kMost64Bits) : Result<std::uint64_t>(0);
+}
+
+bool is_word(std::string_view text) {
+  const bool is_plain = std::all_of(text.begin(), text.end(), [](char each) {
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+           (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_';
+  });
+  return is_plain && !text.empty() && text.size() <= kMostName;
+}
+
+/// "07" is not how 7 is written, and would be a second key of it.
+std::optional<std::uint64_t> tenant_of(std::string_view text) {
+  std::uint64_t tenant = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tenant);
+  if (error != std::errc{} || end != text.data() + text.size() || std::to_string(tenant) != text)
+    return std::nullopt;
+  return tenant;
+}
+
+std::optional<std::uint64_t> tenant_behind(std::string_view key, std::string_view prefix) {
+  if (!key.starts_with(prefix)) return std::nullopt;
+  return tenant_of(key.substr(prefix.size()));
 }
 
 }  // namespace
@@ -79,20 +113,32 @@ std::string outcome_prefix(std::uint64_t tenant) { return fmt::format("{}{}/", k
 std::string outcome_key(std::uint64_t tenant, std::string_view name) {
   return outcome_prefix(tenant) + std::string(name);
 }
+std::string offer_key(std::string_view name) { return fmt::format("{}{}", kOffers, name); }
+std::string quota_key(std::uint64_t tenant) { return fmt::format("{}{}", kQuotas, tenant); }
+std::string share_prefix(std::uint64_t tenant) { return fmt::format("{}{}/", kShares, tenant); }
+std::string share_key(std::uint64_t tenant, std::string_view name) {
+  return share_prefix(tenant) + std::string(name);
+}
 
 Range all_of(std::string_view prefix) {
   return {.key = std::string(prefix), .end = prefix_end(std::string(prefix))};
 }
 
 std::optional<std::uint64_t> tenant_of_epoch_key(std::string_view key) {
-  if (!key.starts_with(kEpochs)) return std::nullopt;
-  key.remove_prefix(kEpochs.size());
-  std::uint64_t tenant = 0;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), tenant);
-  // "07" is not how 7 is written, and would be a second key of it.
-  if (error != std::errc{} || end != key.data() + key.size() || std::to_string(tenant) != key)
-    return std::nullopt;
-  return tenant;
+  return tenant_behind(key, kEpochs);
+}
+std::optional<std::uint64_t> tenant_of_quota_key(std::string_view key) {
+  return tenant_behind(key, kQuotas);
+}
+
+std::optional<ShareKey> read_share_key(std::string_view key) {
+  if (!key.starts_with(kShares)) return std::nullopt;
+  key.remove_prefix(kShares.size());
+  const std::size_t slash = key.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const auto tenant = tenant_of(key.substr(0, slash));
+  if (!tenant) return std::nullopt;
+  return ShareKey{.tenant = *tenant, .name = std::string(key.substr(slash + 1))};
 }
 
 std::string name_of(std::string_view key, std::string_view prefix) {
@@ -100,15 +146,33 @@ std::string name_of(std::string_view key, std::string_view prefix) {
 }
 
 Result<void> check_node_name(std::string_view name) {
-  const bool is_plain = std::all_of(name.begin(), name.end(), [](char each) {
-    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
-           (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_';
-  });
-  if (is_plain && !name.empty() && name.size() <= kMostName) return {};
+  if (is_word(name)) return {};
   return fail(Errc::InvalidArgument,
               fmt::format("node \"{}\": 1 to {} letters, digits, dots, dashes and underscores are "
                           "accepted",
                           name.substr(0, kMostName + 1), kMostName));
+}
+
+Result<void> check_labels(const std::vector<std::string>& labels) {
+  constexpr std::size_t kMostLabels = 16;
+  if (labels.size() > kMostLabels)
+    return fail(Errc::InvalidArgument,
+                fmt::format("{} labels; at most {} are accepted", labels.size(), kMostLabels));
+  std::vector<std::string_view> keys;
+  for (const std::string& each : labels) {
+    const std::size_t equals = std::min(each.find('='), each.size());
+    const std::string_view key = std::string_view(each).substr(0, equals);
+    if (!is_word(key) || equals == each.size() ||
+        !is_word(std::string_view(each).substr(equals + 1)))
+      return fail(Errc::InvalidArgument,
+                  fmt::format("label \"{}\": KEY=VALUE is accepted, each 1 to {} letters, digits, "
+                              "dots, dashes and underscores",
+                              each.substr(0, 2 * kMostName + 2), kMostName));
+    if (std::find(keys.begin(), keys.end(), key) != keys.end())
+      return fail(Errc::InvalidArgument, fmt::format("label \"{}\": {} is there twice", each, key));
+    keys.push_back(key);
+  }
+  return {};
 }
 
 std::string json_of(const Member& member) {
@@ -128,7 +192,29 @@ std::string json_of(const Registration& registration) {
                {"socket", registration.socket},
                {"quic", registration.quic},
                {"slots", registration.slots},
-               {"version", registration.version}});
+               {"version", registration.version},
+               {"labels", registration.labels},
+               {"memory_bytes", registration.memory_bytes},
+               {"residence_ms", registration.residence_ms}});
+}
+
+std::string json_of(const Offer& offer) {
+  return dump({{"node", fmt::format("{:x}", offer.node)},
+               {"leases", offer.left.leases},
+               {"bytes", offer.left.bytes}});
+}
+
+std::string json_of(const Quota& quota) {
+  json object = json::object();
+  if (quota.most.leases != kNoLimit) object["leases"] = quota.most.leases;
+  if (quota.most.bytes != kNoLimit) object["bytes"] = quota.most.bytes;
+  return dump(object);
+}
+
+std::string json_of(const Share& share) {
+  return dump({{"node", fmt::format("{:x}", share.node)},
+               {"leases", share.taken.leases},
+               {"bytes", share.taken.bytes}});
 }
 
 std::string json_of(const Outcome& outcome) {
@@ -169,15 +255,52 @@ Result<Registration> read_registration(std::string_view json_text) {
   PORTCULLIS_TRY_ASSIGN(const auto slots,
                         count(parsed, "slots", std::numeric_limits<std::uint32_t>::max()));
   registration.slots = static_cast<std::uint32_t>(slots);
+  PORTCULLIS_TRY_ASSIGN(registration.memory_bytes, count_or_0(parsed, "memory_bytes"));
+  PORTCULLIS_TRY_ASSIGN(registration.residence_ms, count_or_0(parsed, "residence_ms"));
+  const auto labels = parsed.find("labels");
+  if (labels == parsed.end()) return registration;
+  if (!labels->is_array()) return malformed("labels");
+  for (const json& each : *labels) {
+    if (!each.is_string()) return malformed("labels");
+    registration.labels.push_back(each.get<std::string>());
+  }
   return registration;
+}
+
+Result<Offer> read_offer(std::string_view json_text) {
+  PORTCULLIS_TRY_ASSIGN(const json parsed, parse(json_text));
+  Offer offer;
+  PORTCULLIS_TRY_ASSIGN(offer.node, hex(parsed, "node"));
+  PORTCULLIS_TRY_ASSIGN(offer.left, read_amount(parsed));
+  return offer;
+}
+
+/// What is left out has no limit; what cannot be read is no quota, and nothing is granted by it.
+Result<Quota> read_quota(std::string_view json_text) {
+  PORTCULLIS_TRY_ASSIGN(const json parsed, parse(json_text));
+  Quota quota;
+  if (parsed.contains("leases")) {
+    PORTCULLIS_TRY_ASSIGN(quota.most.leases, count(parsed, "leases", kMost64Bits));
+  }
+  if (parsed.contains("bytes")) {
+    PORTCULLIS_TRY_ASSIGN(quota.most.bytes, count(parsed, "bytes", kMost64Bits));
+  }
+  return quota;
+}
+
+Result<Share> read_share(std::string_view json_text) {
+  PORTCULLIS_TRY_ASSIGN(const json parsed, parse(json_text));
+  Share share;
+  PORTCULLIS_TRY_ASSIGN(share.node, hex(parsed, "node"));
+  PORTCULLIS_TRY_ASSIGN(share.taken, read_amount(parsed));
+  return share;
 }
 
 Result<Outcome> read_outcome(std::string_view json_text) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   PORTCULLIS_TRY_ASSIGN(const json parsed, parse(json_text));
   Outcome outcome;
-  PORTCULLIS_TRY_ASSIGN(outcome.epoch,
-                        count(parsed, "epoch", std::numeric_limits<std::uint64_t>::max()));
+  PORTCULLIS_TRY_ASSIGN(outcome.epoch, count(parsed, "epoch", kMost64Bits));
   PORTCULLIS_TRY_ASSIGN(outcome.node, hex(parsed, "node"));
   PORTCULLIS_TRY_ASSIGN(outcome.incarnation, hex(parsed, "incarnation"));
   PORTCULLIS_TRY_ASSIGN(const auto torn_down, count(parsed, "torn_down", kMost));

@@ -187,7 +187,7 @@ Result<void> Etcd::revoke_lease(std::uint64_t lease) {
   return fail(done.error().code, fmt::format("etcd {}: {}", endpoint(), done.error().text));
 }
 
-Result<void> Etcd::watch(const Range& what, std::uint64_t from_revision) {
+Result<void> Etcd::watch(const std::vector<Range>& what, std::uint64_t from_revision) {
   watched_ = current_;
   return http_->open_stream({.url = endpoint() + "/v3/watch",
                              .token = token_,

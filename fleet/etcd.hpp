@@ -59,8 +59,8 @@ class Etcd {
   [[nodiscard]] Result<LeaseAnswer> keep_alive(std::uint64_t lease);
   [[nodiscard]] Result<void> revoke_lease(std::uint64_t lease);
 
-  /// What changes there from `from_revision` on. At the endpoint that has answered last.
-  [[nodiscard]] Result<void> watch(const Range& what, std::uint64_t from_revision);
+  /// What changes in any of them from `from_revision` on. At the endpoint that has answered last.
+  [[nodiscard]] Result<void> watch(const std::vector<Range>& what, std::uint64_t from_revision);
   void end_watch() noexcept { http_->close_stream(); }
   /// The next that has come; an error when the watch is over, for whatever reason.
   [[nodiscard]] Result<std::optional<WatchAnswer>> next_change();

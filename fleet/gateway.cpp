@@ -40,10 +40,12 @@ json of(const std::vector<Operation>& operations) {
 
 json of(const Compare& compare) {
   const bool is_mod = compare.of == Compare::Of::ModRevision;
-  return {{"key", to_base64(compare.key)},
-          {"result", "EQUAL"},
-          {"target", is_mod ? "MOD" : "CREATE"},
-          {is_mod ? "mod_revision" : "create_revision", std::to_string(compare.revision)}};
+  json body{{"key", to_base64(compare.key)},
+            {"result", compare.end.empty() ? "EQUAL" : "LESS"},
+            {"target", is_mod ? "MOD" : "CREATE"},
+            {is_mod ? "mod_revision" : "create_revision", std::to_string(compare.revision)}};
+  if (!compare.end.empty()) body["range_end"] = to_base64(compare.end);
+  return body;
 }
 
 tl::unexpected<Error> malformed(const std::string& what) {
@@ -156,6 +158,11 @@ std::string prefix_end(std::string prefix) {
   return prefix;
 }
 
+Compare unchanged_since(const Range& what, std::uint64_t revision) {
+  return {
+      .key = what.key, .of = Compare::Of::ModRevision, .revision = revision + 1, .end = what.end};
+}
+
 std::string json_of(const Range& range) { return of(range).dump(); }
 
 std::string json_of(const Txn& txn) {
@@ -171,10 +178,16 @@ std::string json_of_lease_grant(std::uint64_t ttl_s) {
 
 std::string json_of_lease(std::uint64_t id) { return json{{"ID", std::to_string(id)}}.dump(); }
 
-std::string json_of_watch(const Range& what, std::uint64_t from_revision) {
-  json body{{"key", to_base64(what.key)}, {"start_revision", std::to_string(from_revision)}};
-  if (!what.end.empty()) body["range_end"] = to_base64(what.end);
-  return json{{"create_request", body}}.dump();
+// One stream carries several: the gateway takes the body for as many requests as there are objects
+// in it (tried on etcd 3.4.23).
+std::string json_of_watch(const std::vector<Range>& what, std::uint64_t from_revision) {
+  std::string all;
+  for (const Range& each : what) {
+    json body{{"key", to_base64(each.key)}, {"start_revision", std::to_string(from_revision)}};
+    if (!each.end.empty()) body["range_end"] = to_base64(each.end);
+    all += (all.empty() ? "" : "\n") + json{{"create_request", body}}.dump();
+  }
+  return all;
 }
 
 std::string json_of_user(const std::string& user, const std::string& password) {

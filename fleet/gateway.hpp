@@ -41,13 +41,18 @@ struct Put {
 };
 using Operation = std::variant<Range, Put>;
 
-/// The key's revision is exactly this; 0: there is no such key.
+/// The key's revision is exactly this; 0: there is no such key. With `end` no key from `key` up to
+/// there has changed since: each one's revision is below this, and a key that is gone has none
+/// (range_end and LESS of rpc.proto's Compare; tried on etcd 3.4.23).
 struct Compare {
   enum class Of : std::uint8_t { CreateRevision, ModRevision };
   std::string key = {};
   Of of = Of::CreateRevision;
   std::uint64_t revision = 0;
+  std::string end = {};
 };
+/// Nothing there has been written behind `revision`.
+[[nodiscard]] Compare unchanged_since(const Range& what, std::uint64_t revision);
 /// All of `compare` hold: `success`, otherwise `failure`, at one revision.
 struct Txn {
   std::vector<Compare> compare = {};
@@ -92,7 +97,8 @@ struct Complaint {
 [[nodiscard]] std::string json_of(const Txn& txn);
 [[nodiscard]] std::string json_of_lease_grant(std::uint64_t ttl_s);
 [[nodiscard]] std::string json_of_lease(std::uint64_t id);
-[[nodiscard]] std::string json_of_watch(const Range& what, std::uint64_t from_revision);
+[[nodiscard]] std::string json_of_watch(const std::vector<Range>& what,
+                                        std::uint64_t from_revision);
 [[nodiscard]] std::string json_of_user(const std::string& user, const std::string& password);
 
 // Malformed for what is no such answer; the text says what was missing.

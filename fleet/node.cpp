@@ -12,6 +12,8 @@ namespace {
 constexpr std::uint64_t kTryAgainNs = 500 * kNsPerMs;
 /// A watch that ends at once, again and again, is not asked for without a pause.
 constexpr std::uint64_t kWatchAgainNs = 200 * kNsPerMs;
+/// What is left changes with every grant; whoever looks for a node can do with what it was.
+constexpr std::uint64_t kOfferNs = 2 * kNsPerSecond;
 
 /// etcd counts a session's time from when the request came in, which is later than when it was
 /// sent; a tenth less leaves room for clocks that do not run alike.
@@ -45,10 +47,19 @@ void Node::work(int wake_fd) {
   }
   if (has_joined_) read_changes();
   if (has_joined_ && !unwritten_.empty() && now_ns() >= write_ns_) write_outcomes();
+  if (has_joined_) settle_a_share();
+  if (has_joined_ && has_unwritten_left_ && now_ns() >= offer_ns_) write_offer();
   const std::uint64_t now = now_ns();
-  std::uint64_t wake_ns = due_ns_;
-  if (has_joined_ && !unwritten_.empty()) wake_ns = std::min(wake_ns, write_ns_);
-  etcd_->wait(wake_ns > now ? (wake_ns - now + kNsPerMs - 1) / kNsPerMs : 0, wake_fd);
+  const std::uint64_t wake = wake_ns();
+  etcd_->wait(wake > now ? (wake - now + kNsPerMs - 1) / kNsPerMs : 0, wake_fd);
+}
+
+std::uint64_t Node::wake_ns() const {
+  std::uint64_t wake = due_ns_;
+  if (!has_joined_) return wake;
+  if (!unwritten_.empty()) wake = std::min(wake, write_ns_);
+  if (has_unwritten_left_) wake = std::min(wake, offer_ns_);
+  return std::min(wake, shares_.due_ns().value_or(wake));
 }
 
 Result<void> Node::join() {
@@ -62,10 +73,13 @@ Result<void> Node::join() {
   lease_ = lease.id;
   PORTCULLIS_TRY(register_session(member_revision));
   seen_revision_ = 0;
+  quotas_.clear();
+  shares_.begin();
+  has_unwritten_left_ = left_.has_value();
   PORTCULLIS_TRY(read_epochs());
   PORTCULLIS_TRY(memory_.remember(etcd_->cluster(), etcd_->revision()));
   has_joined_ = true;
-  is_watching_ = etcd_->watch(all_of(kEpochs), seen_revision_ + 1).has_value();
+  is_watching_ = start_watch();
   live(asked_ns, lease.ttl_s);
   if (listener_.log)
     listener_.log(
@@ -127,18 +141,35 @@ Result<void> Node::register_session(std::uint64_t member_revision) {
 
 Result<void> Node::read_epochs() {
   Range changed = all_of(kEpochs);
-  if (seen_revision_ != 0) changed.min_mod_revision = seen_revision_ + 1;
+  Range quotas = all_of(kQuotas);
+  if (seen_revision_ != 0) changed.min_mod_revision = quotas.min_mod_revision = seen_revision_ + 1;
   PORTCULLIS_TRY_ASSIGN(const auto epochs,
-                        etcd_->txn({.compare = {session_is_own()}, .success = {changed}}));
-  if (!epochs.has_succeeded || epochs.found.size() != 1)
+                        etcd_->txn({.compare = {session_is_own()}, .success = {changed, quotas}}));
+  if (!epochs.has_succeeded || epochs.found.size() != 2)
     return fail(Errc::NotFound,
                 fmt::format("the session of node {} is not there any more", options_.name));
-  for (const KeyValue& each : epochs.found[0]) learn(each);
+  for (const auto& found : epochs.found)
+    for (const KeyValue& each : found) learn(each);
   seen_revision_ = epochs.header.revision;
   return {};
 }
 
+bool Node::start_watch() {
+  return etcd_->watch({all_of(kEpochs), all_of(kQuotas)}, seen_revision_ + 1).has_value();
+}
+
+/// What it is now is read when a share is to be taken; whoever runs this gives back what it spares.
+void Node::learn_quota(const KeyValue& quota) {
+  const auto tenant = tenant_of_quota_key(quota.key);
+  if (!tenant) return;
+  std::uint64_t& known = quotas_[*tenant];
+  if (quota.mod_revision <= known) return;
+  known = quota.mod_revision;
+  if (listener_.quota_changed) listener_.quota_changed(*tenant);
+}
+
 void Node::learn(const KeyValue& epoch) {
+  if (epoch.key.starts_with(kQuotas)) return learn_quota(epoch);
   const auto tenant = tenant_of_epoch_key(epoch.key);
   if (!tenant) {
     if (listener_.log)
@@ -160,7 +191,7 @@ Result<void> Node::keep() {
   auto read = read_epochs();
   if (!read && read.error().code == Errc::NotFound) lives_until_ns_ = 0;
   if (!read) return read;
-  if (!is_watching_) is_watching_ = etcd_->watch(all_of(kEpochs), seen_revision_ + 1).has_value();
+  if (!is_watching_) is_watching_ = start_watch();
   live(asked_ns, kept.ttl_s);
   return {};
 }
@@ -198,8 +229,9 @@ void Node::read_changes() {
       return;
     }
     for (const WatchEvent& each : (*change)->events) {
-      if (!each.is_delete) learn(each.entry);
-      if (each.is_delete && listener_.log)
+      const bool is_quota = each.entry.key.starts_with(kQuotas);
+      if (!each.is_delete || is_quota) learn(each.entry);
+      if (each.is_delete && !is_quota && listener_.log)
         listener_.log(
             fmt::format("etcd's key {} was deleted; what was fenced stays fenced", each.entry.key));
     }
@@ -229,11 +261,40 @@ void Node::write_outcomes() {
       continue;
     }
     write_ns_ = now_ns() + kTryAgainNs;
-    if (written)
-      leave({.code = Errc::NotFound,
-             .text = fmt::format("the session of node {} is not there any more", options_.name)});
+    if (written) leave_without_session();
     return;
   }
+}
+
+void Node::leave_without_session() {
+  leave({.code = Errc::NotFound,
+         .text = fmt::format("the session of node {} is not there any more", options_.name)});
+}
+
+/// One tenant's: a fence that comes meanwhile is heard of between two of them.
+void Node::settle_a_share() {
+  const auto due_ns = shares_.due_ns();
+  if (!due_ns || *due_ns > now_ns()) return;
+  const auto settled = shares_.settle(*etcd_, session_is_own(), now_ns());
+  if (!settled) return leave_without_session();
+  if (*settled && listener_.share) listener_.share(**settled);
+}
+
+void Node::offer(const Amount& left) {
+  left_ = left;
+  has_unwritten_left_ = true;
+}
+
+/// Nobody relies on it, so one that cannot be written waits for its turn like any other.
+void Node::write_offer() {
+  const Offer offer{.node = memory_.node(), .left = left_.value_or(Amount{})};
+  offer_ns_ = now_ns() + kOfferNs;
+  const auto written =
+      etcd_->txn({.compare = {session_is_own()},
+                  .success = {Put{
+                      .key = offer_key(options_.name), .value = json_of(offer), .lease = lease_}}});
+  has_unwritten_left_ = !written.has_value();
+  if (written && !written->has_succeeded) leave_without_session();
 }
 
 void Node::end(bool holds_nothing) {

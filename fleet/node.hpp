@@ -23,6 +23,7 @@
 #include "fleet/directory.hpp"
 #include "fleet/etcd.hpp"
 #include "fleet/node_memory.hpp"
+#include "fleet/shares.hpp"
 
 namespace portcullis::fleet {
 
@@ -41,6 +42,10 @@ struct NodeListener {
   std::function<void(const std::string& why)> is_out;
   /// What the tenant has below that epoch is to end; of one tenant only ever higher ones.
   std::function<void(std::uint64_t tenant, std::uint64_t epoch)> fence;
+  /// Somebody has set the tenant's quota, or it is heard of for the first time in this session.
+  std::function<void(std::uint64_t tenant)> quota_changed;
+  /// The answer to want(), once etcd has it.
+  std::function<void(const ShareIs& share)> share;
   LogSink log;
 };
 
@@ -59,21 +64,36 @@ class Node {
   /// Nothing of the tenant is left that was granted below `epoch`.
   void fenced(std::uint64_t tenant, std::uint64_t epoch, std::uint32_t torn_down,
               std::uint32_t fenced);
+  /// What the node may hold of a tenant is to be so much. Without a session it is forgotten.
+  void want(const ShareWanted& wanted) { shares_.want(wanted); }
+  /// What is left here, for whoever looks for a node. Told once in some seconds.
+  void offer(const Amount& left);
   /// The session ends now. `holds_nothing`: every lease that there was is TornDown.
   void end(bool holds_nothing);
 
  private:
   Node(NodeMemory memory, NodeOptions options, NodeListener listener)
-      : memory_(std::move(memory)), options_(std::move(options)), listener_(std::move(listener)) {}
+      : memory_(std::move(memory)),
+        options_(std::move(options)),
+        listener_(std::move(listener)),
+        shares_(options_.name, memory_.node()) {}
   [[nodiscard]] Result<void> join();
   [[nodiscard]] Result<std::uint64_t> free_member_revision();
   [[nodiscard]] Result<void> register_session(std::uint64_t member_revision);
+  /// And the quotas that have changed.
   [[nodiscard]] Result<void> read_epochs();
   /// Keeps the session, and reads what the watch may have missed.
   [[nodiscard]] Result<void> keep();
   void read_changes();
   void write_outcomes();
-  void learn(const KeyValue& epoch);
+  void write_offer();
+  void settle_a_share();
+  /// An epoch, or a quota.
+  void learn(const KeyValue& entry);
+  void learn_quota(const KeyValue& quota);
+  [[nodiscard]] bool start_watch();
+  [[nodiscard]] std::uint64_t wake_ns() const;
+  void leave_without_session();
   void live(std::uint64_t asked_ns, std::uint64_t ttl_s);
   void leave(const Error& why);
   void say(const Error& why);
@@ -95,7 +115,12 @@ class Node {
   std::map<std::uint64_t, std::uint64_t> epochs_;  // by tenant: those that were told
   std::map<std::uint64_t, Outcome> unwritten_;     // by tenant
   std::uint64_t write_ns_ = 0;                     // not before then
-  std::optional<Errc> said_;                       // what the log has, since it last lived
+  std::map<std::uint64_t, std::uint64_t> quotas_;  // by tenant: their revisions that were told
+  Shares shares_;
+  std::optional<Amount> left_;       // as it was told last
+  bool has_unwritten_left_ = false;  // in this session
+  std::uint64_t offer_ns_ = 0;       // not before then
+  std::optional<Errc> said_;         // what the log has, since it last lived
 };
 
 }  // namespace portcullis::fleet

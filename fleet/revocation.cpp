@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "fleet/quotas.hpp"
+
 namespace portcullis::fleet {
 namespace {
 
@@ -122,6 +124,7 @@ void Revocation::note_absence(NodeStanding& node, const Look& look) {
   const std::uint64_t over_ns = away.seen_ns + *expires_ns;
   if (look.sent_ns >= over_ns) {
     node.standing = Standing::Expired;
+    node.member_revision = away.member_revision;
     node.remark = fmt::format("it has had no session for {} s, and ends by itself what it has",
                               (look.sent_ns - away.seen_ns) / kNsPerSecond);
     return;
@@ -142,12 +145,24 @@ Result<void> Revocation::look() {
                  .answered_ns = clock_.now_ns(),
                  .members = std::move(now.found[1]),
                  .sessions = std::move(now.found[2])});
+  give_shares_back();
   return {};
+}
+
+void Revocation::give_shares_back() {
+  for (const NodeStanding& each : nodes_) {
+    if (each.standing != Standing::Expired || given_back_.contains(each.name)) continue;
+    // One that cannot be asked is asked at the next look; one that has joined says it itself.
+    if (give_back_share(
+            *etcd_, tenant_,
+            {.name = each.name, .node = each.node, .member_revision = each.member_revision}))
+      given_back_.insert(each.name);
+  }
 }
 
 bool Revocation::wait(std::uint64_t most_ms) {
   if (!is_watching_)
-    is_watching_ = etcd_->watch(all_of(outcome_prefix(tenant_)), epoch_ + 1).has_value();
+    is_watching_ = etcd_->watch({all_of(outcome_prefix(tenant_))}, epoch_ + 1).has_value();
   etcd_->wait(most_ms);
   bool has_news = false;
   while (is_watching_) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ struct NodeStanding {
   std::uint32_t torn_down = 0;
   std::uint32_t fenced = 0;
   bool has_session = false;
-  std::string remark = {};  // what is known, in words
+  std::string remark = {};            // what is known, in words
+  std::uint64_t member_revision = 0;  // Expired: of its member's key, when it was seen to be away
 };
 
 /// How long after its session was seen to be gone a node has nothing left of what it promises to
@@ -82,6 +84,8 @@ class Revocation {
   void note_sessions(const std::vector<KeyValue>& sessions);
   void note_absences(const Look& look);
   void note_absence(NodeStanding& node, const Look& look);
+  /// What is certain to be gone is no part of the tenant's quota any more.
+  void give_shares_back();
   [[nodiscard]] NodeStanding* find(std::string_view name) noexcept;
 
   Etcd* etcd_;
@@ -90,6 +94,7 @@ class Revocation {
   std::uint64_t epoch_ = 0;
   std::vector<NodeStanding> nodes_;
   std::map<std::string, Away> away_;  // by name
+  std::set<std::string> given_back_;  // by name: the shares of Expired nodes
   bool is_watching_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include <bit>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -162,9 +163,11 @@ class Reader {
 constexpr std::array<std::string_view, 10> kTables{"device",  "process", "socket", "journal",
                                                    "limits",  "user",    "quic",   "certificate",
                                                    "metrics", "etcd"};
-constexpr std::array<std::string_view, 11> kEtcd{
-    "endpoints", "node",        "session_s", "isolation_s", "isolation_tenants", "stall_s",
-    "authority", "certificate", "key",       "user",        "password_file"};
+constexpr std::array<std::string_view, 14> kEtcd{
+    "endpoints", "node",         "session_s",    "isolation_s",
+    "stall_s",   "labels",       "memory_bytes", "isolation_tenants",
+    "authority", "quic_address", "certificate",  "key",
+    "user",      "password_file"};
 constexpr std::array<std::string_view, 4> kProcess{"user", "group", "seccomp", "debuggable"};
 constexpr std::array<std::string_view, 1> kMetrics{"listen"};
 constexpr std::array<std::string_view, 9> kDevice{
@@ -405,6 +408,33 @@ void read_isolation(Reader& table, FleetConfig& config) {
   config.isolation = std::move(read);
 }
 
+/// A name that others look up, or an address; it has to say which port.
+std::string take_host_and_port(const std::string& text, std::string& address) {
+  const std::size_t colon = text.rfind(':');
+  std::uint64_t port = 0;
+  const char* end = text.data() + text.size();
+  const bool has_host = colon != std::string::npos && colon != 0;
+  const auto [last, error] =
+      has_host ? std::from_chars(text.data() + colon + 1, end, port)
+               : std::from_chars_result{.ptr = text.data(), .ec = std::errc::invalid_argument};
+  constexpr std::uint64_t kMostPort = 65'535;
+  if (error != std::errc{} || last != end || port == 0 || port > kMostPort)
+    return "a host and a port are accepted, such as \"db1.example:7810\"";
+  address = text;
+  return {};
+}
+
+/// What it says of itself to those who look for a node.
+void read_placement(Reader& table, FleetConfig& config) {
+  table.texts("labels", config.labels);
+  if (const auto checked = fleet::check_labels(config.labels); !checked)
+    return table.complain_of_table("[etcd] labels: " + checked.error().text);
+  table.number("memory_bytes", config.memory_bytes, 1, std::uint64_t{1} << 50);
+  table.text("quic_address", [&](const std::string& text) {
+    return take_host_and_port(text, config.quic_address);
+  });
+}
+
 void read_etcd(Reader table, std::optional<FleetConfig>& config) {
   // etcd lets no session be shorter than its election takes.
   constexpr std::uint64_t kLeastSession = 2;
@@ -421,6 +451,7 @@ void read_etcd(Reader table, std::optional<FleetConfig>& config) {
   });
   table.number("session_s", read.session_s, kLeastSession, 3'600);
   read_isolation(table, read);
+  read_placement(table, read);
   const auto take = [&table](const char* key, std::filesystem::path& path) {
     table.text(key, [&path](const std::string& text) { return take_path(text, path); });
   };

@@ -49,6 +49,10 @@ struct FleetConfig {
   std::string node = {};  // its name; empty: the host's
   std::uint64_t session_s = 10;
   std::optional<fleet::Isolation> isolation = {};  // none: without etcd it keeps what it has
+  // What those are told who look for a node.
+  std::vector<std::string> labels = {};
+  std::uint64_t memory_bytes = 0;  // that it gives to leases; 0: what the host has
+  std::string quic_address = {};   // how other hosts reach it; empty: as [quic] listen has it
 
   bool operator==(const FleetConfig&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -44,6 +45,16 @@ prm::QpcMtu mtu_of(std::uint32_t bytes) {
        {prm::QpcMtu::MTU_256, prm::QpcMtu::MTU_512, prm::QpcMtu::MTU_2048, prm::QpcMtu::MTU_4096})
     if (prm::bytes_of(mtu) == bytes) return mtu;
   return prm::QpcMtu::MTU_1024;
+}
+
+/// As configured, or all that the host has.
+std::uint64_t memory_bytes_of(const Config& config) {
+  if (!config.fleet) return 0;
+  if (config.fleet->memory_bytes != 0) return config.fleet->memory_bytes;
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = ::sysconf(_SC_PAGE_SIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
 /// A model on a clock of its own would let a second of a client's pass in a microsecond: it runs
@@ -226,10 +237,14 @@ Result<void> Daemon::join_fleet(std::uint64_t incarnation, const LogSink& log) {
                             .socket = config_.socket.string(),
                             .quic = quic_ ? quic_->address().text() : std::string(),
                             .slots = config_.device.slots,
-                            .version = PORTCULLIS_VERSION};
-  PORTCULLIS_TRY_ASSIGN(
-      fleet_, FleetThread::start(
-                  config_, std::move(about), [this](FleetNews news) { news_.put(news); }, log));
+                            .version = PORTCULLIS_VERSION,
+                            .labels = config_.fleet->labels,
+                            .memory_bytes = memory_bytes_of(config_),
+                            .residence_ms = config_.device.residence_ms};
+  if (quic_ && !config_.fleet->quic_address.empty()) about.quic = config_.fleet->quic_address;
+  PORTCULLIS_TRY_ASSIGN(fleet_, FleetThread::start(
+                                    config_, std::move(about),
+                                    [this](FleetNews news) { news_.put(std::move(news)); }, log));
   return {};
 }
 
@@ -243,7 +258,8 @@ Result<void> Daemon::listen(const Beginning& beginning, const LogSink& log) {
                     .is_emulated = function_->driver().is_emulated(),
                     .least_rest_ms = std::max(config_.device.grace_ms, config_.device.residence_ms),
                     .was_reset = was_reset_,
-                    .isolation = config_.fleet ? config_.fleet->isolation : std::nullopt};
+                    .isolation = config_.fleet ? config_.fleet->isolation : std::nullopt,
+                    .memory_bytes = memory_bytes_of(config_)};
   SessionPorts ports{
       .ask = [this](Request request) { device_->ask(std::move(request)); },
       .look_up = [this](LookUp wanted) { recorder_->look_up(wanted); },
@@ -251,7 +267,10 @@ Result<void> Daemon::listen(const Beginning& beginning, const LogSink& log) {
       .hang_up = [this](ConnectionId which) { port_of(which).hang_up(which); },
       .log = log,
       .observer = observer()};
-  if (config_.fleet) ports.fenced = [this](TenantFenced fenced) { fleet_->tell(fenced); };
+  if (config_.fleet) {
+    ports.fenced = [this](TenantFenced fenced) { fleet_->tell(fenced); };
+    ports.want_share = [this](const fleet::ShareWanted& wanted) { fleet_->tell(wanted); };
+  }
   sessions_ = std::make_unique<Sessions>(beginning, config_.limits, facts, std::move(ports));
   PORTCULLIS_TRY_ASSIGN(socket_, UnixPort::listen({.path = config_.socket,
                                                    .mode = config_.socket_mode,
@@ -454,8 +473,17 @@ bool Daemon::end(const World& world) {
   return sessions_->has_ended();
 }
 
+void Daemon::offer() {
+  if (!fleet_) return;
+  const fleet::Amount left = sessions_->left();
+  if (offered_ == left) return;
+  offered_ = left;
+  fleet_->tell(left);
+}
+
 void Daemon::look_after(const World& world) {
   measure();
+  offer();
   sessions_->look_at_time();
   if (sessions_->is_overdue() && world.give_up) world.give_up();
   const std::uint64_t rounds = device_->rounds();

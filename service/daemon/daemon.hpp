@@ -96,6 +96,8 @@ class Daemon {
   [[nodiscard]] Observer observer();
   [[nodiscard]] TellCommand command_timer();
   void measure();
+  /// What is left here, when it is another than before.
+  void offer();
 
   Config config_;
   AtPoint at_;
@@ -117,6 +119,7 @@ class Daemon {
   bool has_untold_ = false;        // to watchers
   std::uint64_t seen_rounds_ = 0;  // of the device's thread
   std::uint64_t measured_ns_ = 0;
+  std::optional<fleet::Amount> offered_;
 };
 
 }  // namespace portcullis::service::daemon

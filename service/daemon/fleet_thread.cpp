@@ -38,22 +38,24 @@ Result<std::unique_ptr<FleetThread>> FleetThread::start(const Config& config,
                                                         const LogSink& log) {
   PORTCULLIS_TRY_ASSIGN(auto memory, fleet::NodeMemory::open(config.journal->string() + ".etcd"));
   PORTCULLIS_TRY_ASSIGN(
-      auto node,
-      fleet::Node::create(config.fleet->etcd, std::move(memory),
-                          {.name = node_name(*config.fleet),
-                           .ttl_s = config.fleet->session_s,
-                           .isolation = config.fleet->isolation,
-                           .about = std::move(about)},
-                          {.lives =
-                               [tell](std::uint64_t asked_ns, std::uint64_t until_ns) {
-                                 tell(FleetLives{.until_ns = until_ns, .asked_ns = asked_ns});
-                               },
-                           .is_out = [tell](const std::string&) { tell(FleetIsOut{}); },
-                           .fence =
-                               [tell](std::uint64_t tenant, std::uint64_t epoch) {
-                                 tell(FenceTenant{tenant, epoch});
-                               },
-                           .log = log}));
+      auto node, fleet::Node::create(
+                     config.fleet->etcd, std::move(memory),
+                     {.name = node_name(*config.fleet),
+                      .ttl_s = config.fleet->session_s,
+                      .isolation = config.fleet->isolation,
+                      .about = std::move(about)},
+                     {.lives =
+                          [tell](std::uint64_t asked_ns, std::uint64_t until_ns) {
+                            tell(FleetLives{.until_ns = until_ns, .asked_ns = asked_ns});
+                          },
+                      .is_out = [tell](const std::string&) { tell(FleetIsOut{}); },
+                      .fence =
+                          [tell](std::uint64_t tenant, std::uint64_t epoch) {
+                            tell(FenceTenant{tenant, epoch});
+                          },
+                      .quota_changed = [tell](std::uint64_t tenant) { tell(QuotaChanged{tenant}); },
+                      .share = [tell](const fleet::ShareIs& share) { tell(share); },
+                      .log = log}));
   return std::unique_ptr<FleetThread>(new FleetThread(std::move(node)));
 }
 
@@ -65,11 +67,17 @@ void FleetThread::stop(bool holds_nothing) {
   thread_.join();
 }
 
+void FleetThread::hand_on(const ToFleet& each) {
+  if (const auto* fenced = std::get_if<TenantFenced>(&each))
+    node_->fenced(fenced->tenant, fenced->epoch, fenced->torn_down, fenced->fenced);
+  if (const auto* wanted = std::get_if<fleet::ShareWanted>(&each)) node_->want(*wanted);
+  if (const auto* left = std::get_if<fleet::Amount>(&each)) node_->offer(*left);
+}
+
 void FleetThread::run() {
   while (!stop_) {
     inbox_.heard();
-    while (const auto each = inbox_.take())
-      node_->fenced(each->tenant, each->epoch, each->torn_down, each->fenced);
+    while (const auto each = inbox_.take()) hand_on(*each);
     if (!stop_) node_->work(inbox_.fd());
   }
   node_->end(holds_nothing_);

@@ -2,7 +2,7 @@
 //
 // The thread that talks to etcd, for a server that is a node of a fleet. It waits for the network
 // as long as it must, and nobody waits for it: what it has to say goes where the network thread
-// hears it, and what came of a fence comes by its own mailbox.
+// hears it, and what came of a fence, what a tenant needs and what is left come by its own mailbox.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ class FleetThread {
   FleetThread& operator=(const FleetThread&) = delete;
   ~FleetThread() { stop(false); }
 
-  void tell(TenantFenced fenced) { inbox_.put(fenced); }
+  void tell(ToFleet each) { inbox_.put(each); }
   /// The session ends. `holds_nothing`: every lease that there was is TornDown. Done twice is done.
   void stop(bool holds_nothing);
 
@@ -45,9 +45,10 @@ class FleetThread {
   explicit FleetThread(std::unique_ptr<fleet::Node> node)
       : node_(std::move(node)), thread_([this] { run(); }) {}
   void run();
+  void hand_on(const ToFleet& each);
 
   std::unique_ptr<fleet::Node> node_;
-  Mailbox<TenantFenced> inbox_;
+  Mailbox<ToFleet> inbox_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> holds_nothing_{false};
   std::thread thread_;

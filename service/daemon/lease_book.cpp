@@ -152,6 +152,7 @@ void LeaseBook::note_asked(std::uint64_t tenant, std::uint64_t bytes) {
   Use& use = use_[tenant];
   ++use.leases;
   use.bytes += bytes;
+  bytes_ += bytes;
 }
 
 void LeaseBook::note_refused(std::uint64_t tenant, std::uint64_t bytes) {
@@ -162,7 +163,9 @@ void LeaseBook::give_back(std::uint64_t tenant, std::uint64_t bytes) {
   const auto at = use_.find(tenant);
   if (at == use_.end()) return;
   --at->second.leases;
-  at->second.bytes -= std::min(at->second.bytes, bytes);
+  const std::uint64_t less = std::min(at->second.bytes, bytes);
+  at->second.bytes -= less;
+  bytes_ -= less;
   if (at->second.leases == 0) use_.erase(at);
 }
 

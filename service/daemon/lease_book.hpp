@@ -114,6 +114,8 @@ class LeaseBook {
   };
   /// What a tenant holds, with slots that rest, and asked-for grants (note_asked).
   [[nodiscard]] Use use_of(std::uint64_t tenant) const;
+  /// Of every tenant.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   void note_asked(std::uint64_t tenant, std::uint64_t bytes);
   void note_refused(std::uint64_t tenant, std::uint64_t bytes);
   /// Of every tenant that has any.
@@ -143,6 +145,7 @@ class LeaseBook {
   };
   std::multimap<std::uint64_t, Resting> resting_;  // by when that is over
   std::size_t held_ = 0;
+  std::uint64_t bytes_ = 0;  // of all in use_
 };
 
 }  // namespace portcullis::service::daemon

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "fleet/share.hpp"
 #include "lease/fence_plan.hpp"
 #include "lease/grant.hpp"
 #include "lease/lease_table.hpp"
@@ -126,7 +127,11 @@ struct FenceTenant {
   std::uint64_t tenant = 0;
   std::uint64_t epoch = 0;
 };
-using FleetNews = std::variant<FleetLives, FleetIsOut, FenceTenant>;
+/// The tenant's quota in the fleet is another, or is heard of for the first time in this session.
+struct QuotaChanged {
+  std::uint64_t tenant = 0;
+};
+using FleetNews = std::variant<FleetLives, FleetIsOut, FenceTenant, QuotaChanged, fleet::ShareIs>;
 
 /// Nothing of the tenant is left that was granted below the epoch.
 struct TenantFenced {
@@ -135,6 +140,9 @@ struct TenantFenced {
   std::uint32_t torn_down = 0;  // by this fence
   std::uint32_t fenced = 0;     // of the tenant in all, whenever they ended so
 };
+
+/// What the fleet's thread is told.
+using ToFleet = std::variant<TenantFenced, fleet::ShareWanted, fleet::Amount>;  // what is left here
 
 /// What the network thread hears, in the order in which it was said: a grant comes before what the
 /// journal says of it, for the device's thread tells both.

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How sessions.cpp and session_events.cpp send what they have to say: the templates of Sessions,
-// for those two files alone.
+// How the files of Sessions send what they have to say: its templates, and what they share, for
+// them alone.
 #pragma once
 
 #include "service/daemon/sessions.hpp"
 
 namespace portcullis::service::daemon {
 
+/// Regions are of whole pages, and that is what a tenant is charged with.
+[[nodiscard]] std::uint64_t charged_bytes(std::uint64_t bytes) noexcept;
 /// How long the number of the client's queue pair rests, as the sweep counts it: four times what
 /// that queue pair waits for each of its tries.
 [[nodiscard]] std::uint64_t rest_ns_of(const wire::AllocRequest& wanted) noexcept;

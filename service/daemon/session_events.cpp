@@ -101,6 +101,10 @@ void Sessions::hear_granted(const Granted& granted) {
   asked.answer = answer_of(granted.grant, facts_, asked.wanted, asked.ttl_ms);
   book_.note_refused(asked.tenant, asked.charged_bytes);
   book_.note_asked(asked.tenant, granted.record.bytes);
+  if (is_node()) {
+    uncharge_share(asked.tenant, asked.charged_bytes);
+    charge_share(asked.tenant, granted.record.bytes);
+  }
   const std::uint64_t least_rest_ns = facts_.least_rest_ms * kNsPerMs;
   BookedLease& lease = book_.enter({.record = granted.record,
                                     .holders = {asked.connection},
@@ -120,6 +124,7 @@ void Sessions::hear_not_granted(const NotGranted& refused) {
   const AskedAlloc asked = at->second;
   asked_.erase(at);
   book_.note_refused(asked.tenant, asked.charged_bytes);
+  if (is_node()) uncharge_share(asked.tenant, asked.charged_bytes);
   note_gone(asked.tenant, asked.fence_epoch, false);
   const wire::Code code = code_of(refused.why);
   if (ports_.observer.refused) ports_.observer.refused(code);
@@ -205,6 +210,10 @@ void Sessions::hear_ended(const Ending& ending) {
   const auto was = book_.end(ending, incarnation_, now_ns());
   if (!was) return;
   ++(ending.outcome == wire::Outcome::Fenced ? fenced_ : torn_down_);
+  // What nothing proves stays the tenant's, for its client may write there still.
+  const bool is_proved =
+      ending.outcome == wire::Outcome::TornDown || ending.memory != wire::Memory::Unproved;
+  if (is_node() && is_proved) uncharge_share(was->record.tenant, was->record.bytes);
   if (ports_.observer.ended) {
     std::optional<std::uint64_t> revoke_ns;
     if (!was->waiters.empty()) revoke_ns = now_ns() - was->waiters.front().asked_ns;
@@ -286,6 +295,8 @@ void Sessions::end() {
   Revoke all{.names = {}, .cause = wire::Cause::Server};
   for (BookedLease* lease : book_.held_by(wire::kEveryTenant))
     if (!std::exchange(lease->is_revoking, true)) all.names.push_back(lease->record.name);
+  for (auto& [tenant, share] : shares_)
+    refuse_all_waiting(share, Code::Ending, "the server is ending");
   if (!all.names.empty()) ports_.ask(std::move(all));
 }
 

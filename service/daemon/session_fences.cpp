@@ -23,7 +23,7 @@ std::uint64_t Sessions::epoch_of(std::uint64_t tenant) const {
 
 std::optional<wire::Refusal> Sessions::fleet_objection(std::uint16_t op,
                                                        std::uint64_t tenant) const {
-  if (!ports_.fenced) return std::nullopt;
+  if (!is_node()) return std::nullopt;
   if (now_ns() >= lives_until_ns_)
     return wire::refusal(Code::Unavailable, op,
                          "the server has no session with etcd; nothing is granted until it has");
@@ -34,11 +34,17 @@ std::optional<wire::Refusal> Sessions::fleet_objection(std::uint16_t op,
 
 void Sessions::hear(const FleetNews& news) {
   if (const auto* lives = std::get_if<FleetLives>(&news)) {
-    lives_until_ns_ = lives->until_ns;
+    const bool has_joined = std::exchange(lives_until_ns_, lives->until_ns) == 0;
     lived_ns_ = lives->asked_ns;
     isolated_ns_ = 0;
+    if (has_joined) ask_for_shares();
   }
-  if (std::holds_alternative<FleetIsOut>(news)) lives_until_ns_ = 0;
+  if (std::holds_alternative<FleetIsOut>(news)) {
+    lives_until_ns_ = 0;
+    forget_shares();
+  }
+  if (const auto* quota = std::get_if<QuotaChanged>(&news)) hear_quota(quota->tenant);
+  if (const auto* share = std::get_if<fleet::ShareIs>(&news)) hear_share(*share);
   if (const auto* fence = std::get_if<FenceTenant>(&news)) hear_fence(*fence);
 }
 
@@ -48,6 +54,9 @@ void Sessions::hear_fence(const FenceTenant& wanted) {
   std::uint64_t& epoch = epochs_[wanted.tenant];
   if (wanted.epoch <= epoch) return;
   epoch = wanted.epoch;
+  if (const auto share = shares_.find(wanted.tenant); share != shares_.end())
+    refuse_all_waiting(share->second, Code::Busy,
+                       "the tenant is being fenced everywhere; again later");
   Fence& fence = fences_[wanted.tenant];
   fence.epoch = epoch;
   fence.left = 0;
@@ -63,6 +72,7 @@ void Sessions::hear_fence(const FenceTenant& wanted) {
 }
 
 void Sessions::look_at_time() {
+  look_at_shares();
   if (!facts_.isolation || lived_ns_ == 0 || isolated_ns_ != 0) return;
   if (now_ns() < lived_ns_ + facts_.isolation->after_s * kNsPerSecond) return;
   isolated_ns_ = now_ns();  // a grant that is under way ends when it has come

@@ -32,12 +32,6 @@ std::string out_of(const char* member, std::uint64_t value, std::uint64_t least,
   return fmt::format("{} {}; {} to {} is accepted", member, value, least, most);
 }
 
-/// Regions are of whole pages, and that is what a tenant is charged with.
-std::uint64_t charged_bytes(std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t kPageBytes = 4'096;
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
 /// What no lease can have, whoever asks; none for what may be asked of the device.
 std::optional<std::string> fault_of(const wire::AllocRequest& wanted, const Limits& limits,
                                     const pmd::Gid& own) {
@@ -95,6 +89,11 @@ bool may_change(Role role) noexcept { return role != Role::Observer; }
 bool sees_everything(Role role) noexcept { return role != Role::Client; }
 
 }  // namespace
+
+std::uint64_t charged_bytes(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t kPageBytes = 4'096;
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 std::uint64_t rest_ns_of(const wire::AllocRequest& wanted) noexcept {
   return 4 * (std::uint64_t{4'096} << wanted.ack_timeout) * (wanted.retry_count + std::uint64_t{1});
@@ -223,18 +222,22 @@ std::optional<wire::Refusal> Sessions::state_objection(std::uint16_t op) const {
   return std::nullopt;
 }
 
-std::optional<wire::Refusal> Sessions::objection(const Asking& asking,
+std::optional<wire::Refusal> Sessions::objection(const Identity& identity,
                                                  const wire::AllocRequest& wanted) {
   book_.settle(now_ns());
-  const std::uint16_t op = asking.frame->header.op;
-  if (!may_change(asking.connection->identity.role))
+  const std::uint16_t op = number(Op::LeaseAlloc);
+  if (!may_change(identity.role))
     return wire::refusal(Code::NotAllowed, op, "an observer is granted nothing");
   if (auto state = state_objection(op)) return state;
-  if (auto fleet = fleet_objection(op, asking.connection->identity.tenant)) return fleet;
+  if (auto fleet = fleet_objection(op, identity.tenant)) return fleet;
   if (const auto fault = fault_of(wanted, limits_, facts_.gid))
     return wire::refusal(Code::InvalidValue, op, *fault);
-  const auto use = book_.use_of(asking.connection->identity.tenant);
-  const std::uint64_t more = charged_bytes(wanted.bytes);
+  return limit_objection(op, identity.tenant, charged_bytes(wanted.bytes));
+}
+
+std::optional<wire::Refusal> Sessions::limit_objection(std::uint16_t op, std::uint64_t tenant,
+                                                       std::uint64_t more) const {
+  const auto use = book_.use_of(tenant);
   if (use.leases >= limits_.tenant_leases)
     return wire::refusal(Code::Limit, op,
                          fmt::format("{} leases of the tenant are held or rest; at most {} are "
@@ -244,30 +247,43 @@ std::optional<wire::Refusal> Sessions::objection(const Asking& asking,
     return wire::refusal(Code::Limit, op,
                          fmt::format("{} bytes of the tenant and {} more; at most {} are accepted",
                                      use.bytes, more, limits_.tenant_bytes));
+  if (facts_.memory_bytes != 0 && book_.bytes() + more > facts_.memory_bytes)
+    return wire::refusal(Code::NoResources, op, "the server gives no more memory to leases");
   return std::nullopt;
 }
 
 void Sessions::alloc(const Asking& asking) {
   const auto wanted = body_of<wire::AllocRequest>(asking);
   if (!wanted) return;
-  if (const auto why = objection(asking, *wanted)) {
+  if (const auto why = objection(asking.connection->identity, *wanted)) {
     if (ports_.observer.refused) ports_.observer.refused(why->code);
     return refuse(asking, *why);
   }
-  const std::uint64_t tenant = asking.connection->identity.tenant;
-  const std::uint64_t ttl_ms = wanted->ttl_ms == 0 ? limits_.default_ttl_ms : wanted->ttl_ms;
-  const Ticket ticket = next_ticket_++;
-  asked_.emplace(ticket, AskedAlloc{.connection = asking.id,
-                                    .request_id = asking.frame->header.request_id,
-                                    .wanted = *wanted,
-                                    .tenant = tenant,
-                                    .ttl_ms = ttl_ms,
-                                    .charged_bytes = charged_bytes(wanted->bytes),
-                                    .fence_epoch = epoch_of(tenant),
-                                    .answer = {}});
-  book_.note_asked(tenant, charged_bytes(wanted->bytes));
   ++asking.connection->under_way;
-  ports_.ask(Alloc{.ticket = ticket, .wanted = request_of(*wanted, tenant, ttl_ms)});
+  const WantedAlloc asked{.connection = asking.id,
+                          .request_id = asking.frame->header.request_id,
+                          .wanted = *wanted,
+                          .tenant = asking.connection->identity.tenant};
+  if (is_node()) return start_or_wait(asked);
+  start_alloc(asked);
+}
+
+void Sessions::start_alloc(const WantedAlloc& from) {
+  const wire::AllocRequest& wanted = from.wanted;
+  const std::uint64_t ttl_ms = wanted.ttl_ms == 0 ? limits_.default_ttl_ms : wanted.ttl_ms;
+  const std::uint64_t bytes = charged_bytes(wanted.bytes);
+  const Ticket ticket = next_ticket_++;
+  asked_.emplace(ticket, AskedAlloc{.connection = from.connection,
+                                    .request_id = from.request_id,
+                                    .wanted = wanted,
+                                    .tenant = from.tenant,
+                                    .ttl_ms = ttl_ms,
+                                    .charged_bytes = bytes,
+                                    .fence_epoch = epoch_of(from.tenant),
+                                    .answer = {}});
+  book_.note_asked(from.tenant, bytes);
+  if (is_node()) charge_share(from.tenant, bytes);
+  ports_.ask(Alloc{.ticket = ticket, .wanted = request_of(wanted, from.tenant, ttl_ms)});
 }
 
 bool Sessions::may_see(const Asking& asking, std::uint64_t tenant) const noexcept {

@@ -45,6 +45,8 @@ struct Facts {
   bool was_reset = true;
   /// What it does as a node of a fleet that has been without etcd for long.
   std::optional<fleet::Isolation> isolation = {};
+  /// What it gives to leases of all tenants together; 0: as much as there is.
+  std::uint64_t memory_bytes = 0;
 };
 
 /// Who is told what happens, for statistics; each may be empty.
@@ -68,6 +70,9 @@ struct SessionPorts {
   /// What came of FenceTenant. Where there is one, this server is a node of a fleet: nothing is
   /// granted before it has heard FleetLives, and after that time.
   std::function<void(TenantFenced)> fenced = {};
+  /// What is to be this node's of a tenant's quota; answered by fleet::ShareIs. Together with the
+  /// one above.
+  std::function<void(const fleet::ShareWanted&)> want_share = {};
   Clock clock = Clock::wall();
 };
 
@@ -109,6 +114,8 @@ class Sessions {
            (facts_.was_reset || book_.unproved_before(incarnation_, wire::kEveryTenant) == 0);
   }
   [[nodiscard]] std::map<std::uint64_t, LeaseTally> tally() const { return book_.tally(); }
+  /// For whoever looks for a node: slots, and bytes where it is known how many there are.
+  [[nodiscard]] fleet::Amount left() const;
 
  private:
   struct Connection {
@@ -143,6 +150,24 @@ class Sessions {
     bool has_ended = false;                   // revoked meanwhile
     lease::LeaseName name = {};
   };
+  /// A request for a lease, by whom it was made.
+  struct WantedAlloc {
+    ConnectionId connection = kNobody;
+    std::uint64_t request_id = 0;
+    wire::AllocRequest wanted;
+    std::uint64_t tenant = 0;
+    std::uint64_t until_ns = 0;  // it waits for the tenant's share so long
+  };
+  /// What this node has of a tenant's quota in the fleet.
+  struct TenantShare {
+    fleet::Amount held;        // grants that were asked for, and leases without an outcome
+    fleet::Amount most;        // of it; never above what is this node's in etcd
+    std::uint64_t number = 0;  // of what was asked for last
+    std::uint64_t grown_ns = 0;
+    bool has_quota = false;
+    bool is_asked = false;  // and not answered
+    std::deque<WantedAlloc> waiting;
+  };
   struct AskedRenew {
     ConnectionId connection = kNobody;
     std::uint64_t request_id = 0;
@@ -172,6 +197,8 @@ class Sessions {
   void handle(const Asking& asking);
   void hello(const Asking& asking);
   void alloc(const Asking& asking);
+  /// The device is asked, and the tenant charged.
+  void start_alloc(const WantedAlloc& asked);
   void renew(const Asking& asking);
   void challenge(const Asking& asking);
   void revoke(const Asking& asking);
@@ -188,6 +215,20 @@ class Sessions {
   void hear_ended(const Ending& ending);
   void hear_challenge_met(const ChallengeMet& met);
   void hear_fence(const FenceTenant& wanted);
+  void hear_quota(std::uint64_t tenant);
+  void hear_share(const fleet::ShareIs& share);
+  /// The session is lost: nothing that is not held is this node's.
+  void forget_shares();
+  void ask_for_shares();
+  void ask_for_share(std::uint64_t tenant, TenantShare& share);
+  /// What waits for too long is refused, and what has been spared for long is given back.
+  void look_at_shares();
+  void start_or_wait(const WantedAlloc& asked);
+  void refuse_waiting(const WantedAlloc& asked, wire::Code code, const std::string& text);
+  void refuse_all_waiting(TenantShare& share, wire::Code code, const std::string& text);
+  void charge_share(std::uint64_t tenant, std::uint64_t bytes);
+  void uncharge_share(std::uint64_t tenant, std::uint64_t bytes);
+  [[nodiscard]] bool is_node() const noexcept { return static_cast<bool>(ports_.fenced); }
   /// Of the tenant and its epoch: it ended, or was never granted.
   void note_gone(std::uint64_t tenant, std::uint64_t fence_epoch, bool is_torn_down);
   void tell_if_fenced(std::uint64_t tenant);
@@ -202,8 +243,10 @@ class Sessions {
   /// gives no random number.
   [[nodiscard]] Result<void> begin_challenge(BookedLease& lease, std::uint8_t access);
 
-  [[nodiscard]] std::optional<wire::Refusal> objection(const Asking& asking,
+  [[nodiscard]] std::optional<wire::Refusal> objection(const Identity& identity,
                                                        const wire::AllocRequest& wanted);
+  [[nodiscard]] std::optional<wire::Refusal> limit_objection(std::uint16_t op, std::uint64_t tenant,
+                                                             std::uint64_t bytes) const;
   [[nodiscard]] std::optional<wire::Refusal> state_objection(std::uint16_t op) const;
   /// The lease, if it is the asker's to see; else it is not there.
   [[nodiscard]] BookedLease* visible(const Asking& asking, lease::LeaseName name);
@@ -248,6 +291,7 @@ class Sessions {
   std::uint64_t isolated_ns_ = 0;                  // since when; 0: it is not
   std::map<std::uint64_t, std::uint64_t> epochs_;  // by tenant: below it nothing is granted
   std::map<std::uint64_t, Fence> fences_;          // by tenant: under way
+  std::map<std::uint64_t, TenantShare> shares_;    // by tenant
   Counts counts_;
   std::uint64_t started_ns_;
   std::uint64_t granted_ = 0;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "fleet/directory.hpp"
 
@@ -107,6 +108,83 @@ TEST(Directory, Registration_ComesBack) {
   EXPECT_EQ(read->socket, "/run/a \"b\"");
   EXPECT_EQ(read->slots, 1024U);
 }
+
+TEST(Directory, WhatANodeSaysOfItsPlace_ComesBack) {
+  const auto read = read_registration(json_of(Registration{.node = 1,
+                                                           .incarnation = 2,
+                                                           .labels = {"rack=r1", "zone=b"},
+                                                           .memory_bytes = 1ULL << 40,
+                                                           .residence_ms = 3}));
+
+  ASSERT_TRUE(read) << read.error().text;
+  EXPECT_EQ(read->labels, (std::vector<std::string>{"rack=r1", "zone=b"}));
+  EXPECT_EQ(read->memory_bytes, 1ULL << 40);
+  EXPECT_EQ(read->residence_ms, 3U);
+}
+
+TEST(Directory, RegistrationOfAnEarlierVersion_HasNoPlace) {
+  const auto read = read_registration(R"({"node":"1","incarnation":"2","slots":3})");
+
+  ASSERT_TRUE(read) << read.error().text;
+  EXPECT_TRUE(read->labels.empty());
+}
+
+TEST(Directory, QuotaAndShareAndOffer_ComeBack) {
+  const Amount amount{.leases = 5, .bytes = kNoLimit - 1};
+
+  EXPECT_EQ(read_quota(json_of(Quota{.most = amount}))->most, amount);
+  EXPECT_EQ(read_share(json_of(Share{.node = 1, .taken = amount}))->taken, amount);
+  EXPECT_EQ(read_offer(json_of(Offer{.node = 1, .left = amount}))->left, amount);
+}
+
+TEST(Directory, LimitThatIsLeftOut_IsNone) {
+  EXPECT_EQ(read_quota("{}")->most, (Amount{.leases = kNoLimit, .bytes = kNoLimit}));
+  EXPECT_EQ(json_of(Quota{}), "{}");
+}
+
+TEST(Directory, ShareKey_NamesTenantAndNode) {
+  const auto key = read_share_key(share_key(7, "a"));
+
+  ASSERT_TRUE(key);
+  EXPECT_EQ(key->tenant, 7U);
+  EXPECT_EQ(key->name, "a");
+  EXPECT_FALSE(read_share_key("/portcullis/shares/07/a"));
+  EXPECT_FALSE(read_share_key("/portcullis/shares/7"));
+}
+
+class NoQuota : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoQuota, Text_IsMalformed) { EXPECT_FALSE(read_quota(GetParam())); }
+
+// Beyond 64 bits, and what JSON makes a fraction of.
+INSTANTIATE_TEST_SUITE_P(Texts, NoQuota,
+                         testing::Values("", "[]", "7", R"({"leases":-1})", R"({"leases":"7"})",
+                                         R"({"bytes":18446744073709551616})", R"({"bytes":1.5})",
+                                         R"({"leases":null})"));
+
+TEST(Directory, Labels_AreKeyAndValue) {
+  EXPECT_TRUE(check_labels({"rack=r1", "zone=eu-1.b_2"}));
+  EXPECT_TRUE(check_labels({}));
+}
+
+class NoLabels : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(NoLabels, Labels_AreRefused) {
+  const auto checked = check_labels(GetParam());
+
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, Errc::InvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Labels, NoLabels,
+                         testing::Values(std::vector<std::string>{"rack"},
+                                         std::vector<std::string>{"=r1"},
+                                         std::vector<std::string>{"rack="},
+                                         std::vector<std::string>{"rack=r 1"},
+                                         std::vector<std::string>{"rack=r1=r2"},
+                                         std::vector<std::string>{"rack=r1", "rack=r2"},
+                                         std::vector<std::string>{"rack=" + std::string(65, 'a')},
+                                         std::vector<std::string>(17, "a=b")));
 
 TEST(Directory, Outcome_ComesBack) {
   const auto outcome = read_outcome(json_of(

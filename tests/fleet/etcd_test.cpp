@@ -195,7 +195,7 @@ TEST(Etcd, Watch_TellsChangesAndItsEnd) {
                                   "\n",
                                   kCluster)}));
   const auto etcd = client_of({gateway.url()});
-  ASSERT_TRUE(etcd->watch({.key = "/a"}, 5));
+  ASSERT_TRUE(etcd->watch({{.key = "/a"}}, 5));
   auto change = etcd->next_change();
   for (int i = 0; i < 100 && change && !*change; ++i) {
     etcd->wait(1'000);

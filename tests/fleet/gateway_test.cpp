@@ -38,8 +38,21 @@ TEST(Gateway, Txn_ComparesRevisionsAndDoesBoth) {
 }
 
 TEST(Gateway, Watch_StartsAtARevision) {
-  EXPECT_EQ(json_of_watch({.key = "/a", .end = "/b"}, 12),
+  EXPECT_EQ(json_of_watch({{.key = "/a", .end = "/b"}}, 12),
             R"({"create_request":{"key":"L2E=","range_end":"L2I=","start_revision":"12"}})");
+}
+
+TEST(Gateway, WatchOfTwoRanges_AsksTwiceInOneBody) {
+  EXPECT_EQ(json_of_watch({{.key = "/a"}, {.key = "/b"}}, 12),
+            R"({"create_request":{"key":"L2E=","start_revision":"12"}})"
+            "\n"
+            R"({"create_request":{"key":"L2I=","start_revision":"12"}})");
+}
+
+TEST(Gateway, UnchangedSince_ComparesEachKeyOfTheRange) {
+  EXPECT_EQ(json_of(Txn{.compare = {unchanged_since({.key = "/a", .end = "/b"}, 12)}}),
+            R"({"compare":[{"key":"L2E=","mod_revision":"13","range_end":"L2I=",)"
+            R"("result":"LESS","target":"MOD"}],"failure":[],"success":[]})");
 }
 
 TEST(Gateway, PrefixEnd_IsTheNextOne) { EXPECT_EQ(prefix_end("/a/"), "/a0"); }

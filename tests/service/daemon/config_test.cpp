@@ -290,7 +290,8 @@ TEST_F(ConfigTest, EveryWordOfEtcd_IsRead) {
   const auto config = read(
       "[etcd]\nendpoints = [\"https://192.0.2.1:2379\", \"https://192.0.2.2:2379/\"]\n"
       "node = \"memory-1\"\nsession_s = 7\nisolation_s = 60\nisolation_tenants = [7, 8]\n"
-      "stall_s = 20\nauthority = \"/ca\"\ncertificate = \"/c\"\n"
+      "stall_s = 20\nlabels = [\"rack=r1\", \"zone=b\"]\nmemory_bytes = 1073741824\n"
+      "quic_address = \"db1.example:7810\"\nauthority = \"/ca\"\ncertificate = \"/c\"\n"
       "key = \"/k\"\nuser = \"alice\"\npassword_file = \"" +
       (folder_ / "password").string() + "\"\n");
 
@@ -302,7 +303,10 @@ TEST_F(ConfigTest, EveryWordOfEtcd_IsRead) {
                .password = "secret"},
       .node = "memory-1",
       .session_s = 7,
-      .isolation = fleet::Isolation{.after_s = 60, .stall_s = 20, .tenants = {7, 8}}};
+      .isolation = fleet::Isolation{.after_s = 60, .stall_s = 20, .tenants = {7, 8}},
+      .labels = {"rack=r1", "zone=b"},
+      .memory_bytes = 1ULL << 30,
+      .quic_address = "db1.example:7810"};
   EXPECT_EQ(config->fleet, wanted);
 }
 
@@ -338,6 +342,13 @@ INSTANTIATE_TEST_SUITE_P(
         WrongEtcd{"endpoints = [\"http://a\"]\nisolation_s = 20\nisolation_tenants = [-1]\n",
                   "a list of numbers"},
         WrongEtcd{"endpoints = [\"http://a\"]\nstall_s = 5\n", "stall_s without isolation_s"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nlabels = [\"rack\"]\n", "KEY=VALUE is accepted"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nlabels = [\"a=b\", \"a=c\"]\n", "a is there twice"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nlabels = \"a=b\"\n", "a list of texts"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nmemory_bytes = 0\n", "a number from 1 to"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nquic_address = \"db1\"\n", "a host and a port"},
+        WrongEtcd{"endpoints = [\"http://a\"]\nquic_address = \"db1:65536\"\n",
+                  "a host and a port"},
         WrongEtcd{"endpoints = [\"http://a\"]\nuser = \"alice\"\n", "without a password"},
         WrongEtcd{"endpoints = [\"http://a\"]\nauthority = \"/ca\"\n", "https:// is accepted"},
         WrongEtcd{"endpoints = [\"http://a\"]\npassword_file = \"/nowhere\"\n",

@@ -45,6 +45,8 @@ class SessionWorld : public testing::Test {
                       .log = {},
                       .clock = Clock::simulated(&SessionWorld::now, this)};
     if (is_node) made.fenced = [this](TenantFenced each) { fenced.push_back(each); };
+    if (is_node)
+      made.want_share = [this](const fleet::ShareWanted& each) { shares_wanted.push_back(each); };
     return made;
   }
   static std::uint64_t now(const void* world) noexcept {
@@ -65,7 +67,18 @@ class SessionWorld : public testing::Test {
   template <class Body>
   std::uint64_t say(ConnectionId id, wire::Op op, const Body& body) {
     sessions->received(id, wire::make_frame(wire::number(op), ++last_request, body));
+    if (has_room) give_shares();
     return last_request;
+  }
+
+  /// etcd has room for whatever is wanted.
+  void give_shares() {
+    for (; !shares_wanted.empty(); shares_wanted.pop_front())
+      give_share(shares_wanted.front(), shares_wanted.front().most);
+  }
+  void give_share(const fleet::ShareWanted& to, const fleet::Amount& most, bool has_quota = false) {
+    sessions->hear(fleet::ShareIs{
+        .tenant = to.tenant, .number = to.number, .most = most, .has_quota = has_quota});
   }
 
   static wire::AllocRequest wanted() {
@@ -144,6 +157,8 @@ class SessionWorld : public testing::Test {
   bool was_reset = true;
   std::optional<fleet::Isolation> isolation;
   std::vector<TenantFenced> fenced;
+  std::deque<fleet::ShareWanted> shares_wanted;
+  bool has_room = true;  // in each tenant's quota, and etcd says so at once
   std::deque<Request> asked;
   std::vector<LookUp> looked_up;
   std::map<ConnectionId, std::vector<wire::FrameBytes>> sent;

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fleet/quotas.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace portcullis::fleet {
+namespace {
+
+/// Which node has which name, and whether it may hold anything; and which are there.
+struct Nodes {
+  std::map<std::string, std::uint64_t> holders = {};
+  std::map<std::string, std::uint64_t> present = {};
+};
+
+Nodes nodes_of(const std::vector<KeyValue>& members, const std::vector<KeyValue>& sessions) {
+  Nodes nodes;
+  for (const KeyValue& each : members)
+    if (const auto member = read_member(each.value); member && !member->has_ended)
+      nodes.holders[name_of(each.key, kMembers)] = member->node;
+  for (const KeyValue& each : sessions)
+    if (const auto session = read_registration(each.value))
+      nodes.present[name_of(each.key, kSessions)] = session->node;
+  return nodes;
+}
+
+bool has(const std::map<std::string, std::uint64_t>& nodes, const std::string& name,
+         std::uint64_t node) {
+  const auto at = nodes.find(name);
+  return at != nodes.end() && at->second == node;
+}
+
+NodeShare share_of(const KeyValue& entry, const std::string& name, const Nodes& nodes) {
+  const auto share = read_share(entry.value);
+  if (!share) return {.name = name, .fault = share.error().text};
+  return {.name = name,
+          .taken = share->taken,
+          .has_session = has(nodes.present, name, share->node),
+          .is_free = !has(nodes.holders, name, share->node)};
+}
+
+void note_quota(QuotaUse& use, const KeyValue& entry) {
+  const auto quota = read_quota(entry.value);
+  use.has_quota = !quota || quota->most != Quota{}.most;
+  if (quota) use.quota = *quota;
+  if (!quota) use.fault = quota.error().text;
+}
+
+}  // namespace
+
+Amount QuotaUse::taken() const noexcept {
+  Amount sum;
+  for (const NodeShare& each : shares) {
+    if (each.is_free) continue;
+    sum.leases += std::min(each.taken.leases, kNoLimit - sum.leases);
+    sum.bytes += std::min(each.taken.bytes, kNoLimit - sum.bytes);
+  }
+  return sum;
+}
+
+Result<QuotaUse> set_quota(Etcd& etcd, std::uint64_t tenant, const QuotaChange& change) {
+  constexpr int kTries = 10;
+  const std::string key = quota_key(tenant);
+  for (int tried = 0; tried < kTries; ++tried) {
+    PORTCULLIS_TRY_ASSIGN(const auto there, etcd.range({.key = key}));
+    Quota quota;
+    std::uint64_t revision = 0;
+    for (const KeyValue& each : there.found) {
+      revision = each.mod_revision;
+      const bool is_all = change.lifts || (change.leases && change.bytes);
+      if (is_all) continue;  // what was there before does not count
+      auto was = read_quota(each.value);
+      if (!was)
+        return fail(Errc::Malformed,
+                    fmt::format("tenant {}: the quota in etcd cannot be read ({}); both limits "
+                                "together replace it",
+                                tenant, was.error().text));
+      quota = *was;
+    }
+    if (change.leases) quota.most.leases = *change.leases;
+    if (change.bytes) quota.most.bytes = *change.bytes;
+    const Compare same{.key = key, .of = Compare::Of::ModRevision, .revision = revision};
+    PORTCULLIS_TRY_ASSIGN(
+        const auto written,
+        etcd.txn({.compare = {same}, .success = {Put{.key = key, .value = json_of(quota)}}}));
+    if (!written.has_succeeded) continue;
+    PORTCULLIS_TRY_ASSIGN(auto use, read_quotas(etcd, tenant));
+    return use.empty() ? QuotaUse{.tenant = tenant} : std::move(use.front());
+  }
+  return fail(Errc::Busy, fmt::format("tenant {}: its quota is set by others all the time; again "
+                                      "later",
+                                      tenant));
+}
+
+Result<std::vector<QuotaUse>> read_quotas(Etcd& etcd, std::optional<std::uint64_t> tenant) {
+  Txn txn;
+  txn.success = {tenant ? Range{.key = quota_key(*tenant)} : all_of(kQuotas),
+                 all_of(tenant ? share_prefix(*tenant) : std::string(kShares)), all_of(kMembers),
+                 all_of(kSessions)};
+  PORTCULLIS_TRY_ASSIGN(const auto answer, etcd.txn(txn));
+  if (answer.found.size() != txn.success.size())
+    return fail(Errc::Malformed, "etcd answers four reads with others");
+  const Nodes nodes = nodes_of(answer.found[2], answer.found[3]);
+  std::map<std::uint64_t, QuotaUse> uses;
+  const auto use_of = [&uses](std::uint64_t of) -> QuotaUse& {
+    QuotaUse& use = uses[of];
+    use.tenant = of;
+    return use;
+  };
+  if (tenant) use_of(*tenant);
+  for (const KeyValue& each : answer.found[0])
+    if (const auto of = tenant_of_quota_key(each.key)) note_quota(use_of(*of), each);
+  for (const KeyValue& each : answer.found[1])
+    if (const auto key = read_share_key(each.key))
+      use_of(key->tenant).shares.push_back(share_of(each, key->name, nodes));
+  std::vector<QuotaUse> all;
+  for (auto& [of, use] : uses) all.push_back(std::move(use));
+  return all;
+}
+
+Result<bool> give_back_share(Etcd& etcd, std::uint64_t tenant, const GoneNode& gone) {
+  const std::string key = share_key(tenant, gone.name);
+  PORTCULLIS_TRY_ASSIGN(const auto there, etcd.range({.key = key}));
+  if (there.found.empty()) return true;
+  const auto share = read_share(there.found[0].value);
+  if (!share || share->node != gone.node) return false;
+  if (share->taken == Amount{}) return true;
+  // Whoever joins writes its member's key, and has a session.
+  PORTCULLIS_TRY_ASSIGN(
+      const auto written,
+      etcd.txn({.compare = {{.key = key,
+                             .of = Compare::Of::ModRevision,
+                             .revision = there.found[0].mod_revision},
+                            {.key = member_key(gone.name),
+                             .of = Compare::Of::ModRevision,
+                             .revision = gone.member_revision},
+                            {.key = session_key(gone.name), .revision = 0}},
+                .success = {Put{.key = key, .value = json_of(Share{.node = gone.node})}}}));
+  return written.has_succeeded;
+}
+
+}  // namespace portcullis::fleet
