@@ -41,7 +41,7 @@ ARROWS = {
     "quic": {"wire"},
     "fleet": {"base"},
     "service": {"attach", "lease", "program", "quic", "fleet"},
-    "client": {"quic", "failover"},
+    "client": {"quic", "failover", "fleet"},
     "bench": {"proof", "service", "client", "probes", "failover", "pfc", "program"},
     "tools": {"light", "proof", "service", "client", "probes", "failover", "pfc", "program",
               "fleet"},

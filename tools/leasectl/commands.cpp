@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/leasectl/commands.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.hpp"
+#include "client/anywhere.hpp"
 #include "client/connection.hpp"
 #include "program/leased_socket.hpp"
 #include "tools/leasectl/everywhere.hpp"
 #include "tools/leasectl/past.hpp"
 #include "tools/leasectl/printing.hpp"
+#include "tools/leasectl/quota.hpp"
 #include "tools/leasectl/top.hpp"
 
 namespace portcullis::tools::leasectl {
@@ -38,8 +44,8 @@ bool is_within(std::uint64_t since_ns, std::uint64_t most_ms) {
 }
 
 /// Holds the lease, renews it at a third of its time, and revokes it at the end.
-Result<int> alloc(const Options& options, const World& world, Connection& leased) {
-  PORTCULLIS_TRY_ASSIGN(const auto lease, leased.alloc(options.alloc));
+Result<int> hold(const Options& options, const World& world, Connection& leased,
+                 const wire::AllocAnswer& lease) {
   print(options, world, lease);
   const auto challenge = leased.challenge({.id = lease.id, .epoch = lease.epoch});
   if (challenge) print(options, world, *challenge);  // otherwise it has ended: the news says how
@@ -70,6 +76,40 @@ Result<int> alloc(const Options& options, const World& world, Connection& leased
   return status_of(answer.outcome);
 }
 
+/// Whoever wants something of that lease later asks the node.
+struct Taken {
+  std::string node;
+  std::string at;
+  Connection leased;
+  wire::AllocAnswer lease;
+};
+
+std::string text_of(const Taken& taken) {
+  return fmt::format("node {} at {}", taken.node, taken.at);
+}
+std::string json_of(const Taken& taken) {
+  return nlohmann::json{{"node", taken.node}, {"at", taken.at}}.dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// A node that does not answer costs so long, and then the next one is asked.
+Result<int> alloc_anywhere(const Options& options, const World& world) {
+  constexpr std::uint64_t kTryMs = 5'000;
+  const client::Anywhere where{
+      .etcd = options.etcd, .wanted = options.place, .quic = options.credentials};
+  const auto ask = [&](const client::Site& site) -> Result<Taken> {
+    PORTCULLIS_TRY_ASSIGN(
+        auto leased, Connection::open(site.server, {.name = "leasectl", .deadline_ms = kTryMs}));
+    PORTCULLIS_TRY(client::check_site(site, leased.server().incarnation));
+    PORTCULLIS_TRY_ASSIGN(auto lease, leased.alloc(options.alloc));
+    return Taken{
+        .node = site.node, .at = site.server.text(), .leased = std::move(leased), .lease = lease};
+  };
+  PORTCULLIS_TRY_ASSIGN(auto taken, client::at_first_that_takes_it<Taken>(where, ask));
+  world.print(options.json ? json_of(taken) : text_of(taken));
+  return hold(options, world, taken.leased, taken.lease);
+}
+
 Result<int> watch(const Options& options, const World& world, Connection& leased) {
   PORTCULLIS_TRY(leased.watch(tenant_of(options, leased)));
   const std::uint64_t began_ns = Clock::wall().now_ns();
@@ -86,6 +126,8 @@ Result<int> run(const Options& options, const World& world) {
   constexpr std::uint64_t kDeadlineMs = 60'000;  // of a tenant with everything the device has
   if (options.command == Command::Pki) return run_pki(options.pki, world.print);
   if (options.everywhere) return revoke_everywhere(options, world);
+  if (options.command == Command::Quota) return quota(options, world);
+  if (options.anywhere) return alloc_anywhere(options, world);
   if (!options.server.quic && options.server.socket == program::leased_socket()) {
     // Whoever may put another socket there could answer whatever it likes.
     const auto folder = options.server.socket.parent_path();
@@ -106,8 +148,10 @@ Result<int> run(const Options& options, const World& world) {
       print(options, world, std::span<const wire::LeaseRow>(rows));
       return kDone;
     }
-    case Command::Alloc:
-      return alloc(options, world, leased);
+    case Command::Alloc: {
+      PORTCULLIS_TRY_ASSIGN(const auto lease, leased.alloc(options.alloc));
+      return hold(options, world, leased, lease);
+    }
     case Command::Renew: {
       PORTCULLIS_TRY(leased.renew(options.renew));
       return kDone;
@@ -129,6 +173,7 @@ Result<int> run(const Options& options, const World& world) {
       return fenced(options, world, leased);
     case Command::Report:
       return report(options, world, leased);
+    case Command::Quota:
     case Command::Pki:
       break;
   }

@@ -20,6 +20,8 @@ constexpr const char* kFooter = R"(
   leasectl alloc --gid 192.0.2.2 --mac 02:50:43:00:00:02 --qpn 0x11 &
   leasectl list
   leasectl revoke 5ac0..:2f31..        the name as list and alloc print it
+  leasectl alloc --anywhere --etcd http://192.0.2.1:2379 --label rack=r1 --gid .. --mac ..
+  leasectl quota 7 --leases 100 --etcd http://192.0.2.1:2379
   leasectl pki init /etc/portcullis/pki      then pki issue: certificates for --server
 
 exit status: 0 done (revoke: TornDown), 1 alloc: the lease has ended otherwise than by its holder,
@@ -72,6 +74,69 @@ void add_tenant(CLI::App& command, Options& options) {
       ->excludes(one);
 }
 
+/// Where the nodes meet. A password is in a file, for everybody sees a command line.
+CLI::Option* add_etcd(CLI::App& command, fleet::EtcdOptions& etcd) {
+  auto* urls = command.add_option_function<std::string>(
+      "--etcd",
+      [&etcd](const std::string& text) {
+        auto parsed = fleet::parse_endpoints(text);
+        if (!parsed) throw CLI::ValidationError("--etcd", parsed.error().text);
+        etcd.endpoints = *std::move(parsed);
+      },
+      "where the nodes meet");
+  urls->type_name("URL,..");
+  const auto file = [&](const char* name, std::filesystem::path& path, const char* what) {
+    command.add_option(name, path, what)->type_name("FILE")->needs(urls);
+  };
+  file("--etcd-authority", etcd.tls.authority,
+       "whom etcd is believed by, PEM (default the system's)");
+  file("--etcd-certificate", etcd.tls.certificate, "one's own for etcd, PEM");
+  file("--etcd-key", etcd.tls.key, "of the certificate, PEM");
+  command.add_option("--etcd-user", etcd.user, "as whom etcd is asked")
+      ->needs(urls)
+      ->type_name("NAME");
+  command
+      .add_option_function<std::string>(
+          "--etcd-password-file",
+          [&etcd](const std::string& path) {
+            std::ifstream stream(path);
+            if (!std::getline(stream, etcd.password) || etcd.password.empty())
+              throw CLI::ValidationError(
+                  "--etcd-password-file",
+                  path + ": a file whose first line is the password is accepted");
+          },
+          "the first line of it")
+      ->needs(urls)
+      ->type_name("FILE");
+  return urls;
+}
+
+/// Where it is to be, for whoever does not care which node it is.
+void add_anywhere(CLI::App& command, Options& options) {
+  auto* anywhere = command.add_flag("--anywhere", options.anywhere,
+                                    "of whichever node of the fleet takes it (docs/fleet.md)");
+  auto* urls = add_etcd(command, options.etcd);
+  urls->needs(anywhere);
+  anywhere->needs(urls);
+  const auto labels = [&](const char* name, std::vector<std::string>& to, const char* what) {
+    command
+        .add_option_function<std::vector<std::string>>(
+            name,
+            [&to, name](const std::vector<std::string>& texts) {
+              if (const auto checked = fleet::check_labels(texts); !checked)
+                throw CLI::ValidationError(name, checked.error().text);
+              to = texts;
+            },
+            what)
+        ->type_name("KEY=VALUE")
+        ->needs(anywhere)
+        ->expected(1, 1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  labels("--label", options.place.labels, "that the node must have; may be given again");
+  labels("--prefer", options.place.prefers, "that it had better have; may be given again");
+}
+
 void add_alloc(CLI::App& app, Options& options) {
   CLI::App* command = app.add_subcommand(
       "alloc", "asks for a lease, prints it, and holds it until Ctrl-C or its end");
@@ -112,6 +177,7 @@ void add_alloc(CLI::App& app, Options& options) {
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--psn", alloc.psn, "the first that it sends")->type_name("N");
+  add_anywhere(*command, options);
   command->add_option("--hold-ms", options.hold_ms, "revokes it after this (default: Ctrl-C does)")
       ->type_name("MS");
   command->callback([&options] { options.command = Command::Alloc; });
@@ -139,41 +205,33 @@ void add_revoke(CLI::App& app, Options& options) {
   command->callback([&options] { options.command = Command::Revoke; });
 }
 
-/// A password is in a file, for everybody sees a command line.
-void add_etcd(CLI::App& command, fleet::EtcdOptions& etcd, CLI::Option& everywhere) {
-  auto* urls = command.add_option_function<std::string>(
-      "--etcd",
-      [&etcd](const std::string& text) {
-        auto parsed = fleet::parse_endpoints(text);
-        if (!parsed) throw CLI::ValidationError("--etcd", parsed.error().text);
-        etcd.endpoints = *std::move(parsed);
-      },
-      "where the nodes meet");
-  urls->type_name("URL,..")->needs(&everywhere);
-  everywhere.needs(urls);
-  const auto file = [&](const char* name, std::filesystem::path& path, const char* what) {
-    command.add_option(name, path, what)->type_name("FILE")->needs(urls);
+void add_quota(CLI::App& app, Options& options) {
+  CLI::App* command =
+      app.add_subcommand("quota", "what tenants may have on all nodes of the fleet together");
+  command->add_option("TENANT", options.tenant, "its number (default every one that has a quota)")
+      ->type_name("");
+  add_etcd(*command, options.etcd)->required();
+  const auto limit = [&](const char* name, std::optional<std::uint64_t>& to, const char* what) {
+    command
+        ->add_option_function<std::string>(
+            name,
+            [&to, name](const std::string& text) {
+              // CLI11 takes what is beyond 64 bits for the most that they hold.
+              std::uint64_t value = 0;
+              const char* end = text.data() + text.size();
+              const auto [last, error] = std::from_chars(text.data(), end, value);
+              if (error != std::errc{} || last != end)
+                throw CLI::ValidationError(
+                    name, text + ": a number from 0 to 18446744073709551615 is accepted");
+              to = value;
+            },
+            what)
+        ->type_name("N");
   };
-  file("--etcd-authority", etcd.tls.authority,
-       "whom etcd is believed by, PEM (default the system's)");
-  file("--etcd-certificate", etcd.tls.certificate, "one's own for etcd, PEM");
-  file("--etcd-key", etcd.tls.key, "of the certificate, PEM");
-  command.add_option("--etcd-user", etcd.user, "as whom etcd is asked")
-      ->needs(urls)
-      ->type_name("NAME");
-  command
-      .add_option_function<std::string>(
-          "--etcd-password-file",
-          [&etcd](const std::string& path) {
-            std::ifstream stream(path);
-            if (!std::getline(stream, etcd.password) || etcd.password.empty())
-              throw CLI::ValidationError(
-                  "--etcd-password-file",
-                  path + ": a file whose first line is the password is accepted");
-          },
-          "the first line of it")
-      ->needs(urls)
-      ->type_name("FILE");
+  limit("--leases", options.quota.leases, "at most so many");
+  limit("--bytes", options.quota.bytes, "of regions, in whole pages, at most so many");
+  command->add_flag("--no-limit", options.quota.lifts, "takes both limits away first");
+  command->callback([&options] { options.command = Command::Quota; });
 }
 
 void add_revoke_tenant(CLI::App& app, Options& options) {
@@ -181,7 +239,9 @@ void add_revoke_tenant(CLI::App& app, Options& options) {
   tenant->add_option("TENANT", options.tenant, "its number")->type_name("")->required();
   auto* everywhere = tenant->add_flag("--everywhere", options.everywhere,
                                       "on every node that has joined the fleet (docs/fleet.md)");
-  add_etcd(*tenant, options.etcd, *everywhere);
+  auto* urls = add_etcd(*tenant, options.etcd);
+  urls->needs(everywhere);
+  everywhere->needs(urls);
   tenant
       ->add_flag("--wait", options.waits,
                  "follows until every node has answered, those that are away, too")
@@ -289,7 +349,33 @@ void add_quic(CLI::App& app, std::optional<client::QuicServer>& quic, CLI::Optio
   client::QuicServer& server = quic.emplace();
   auto* address = app.add_option("--server", server.address, "another host's leased, over QUIC");
   address->type_name("HOST:PORT")->excludes(&socket);
-  for (CLI::Option* file : add_credentials(app, server, *address)) address->needs(file);
+  for (CLI::Option* file : add_credentials(app, server, *address)) {
+    address->needs(file);
+    file->remove_needs(address);  // or alloc --anywhere: check_credentials()
+  }
+}
+
+/// Those of a server by its name, or of whichever node; for nothing else they say anything.
+Result<void> check_credentials(Options& options) {
+  if (!options.server.quic) return {};
+  const quic::CredentialFiles& files = options.server.quic->files;
+  const bool has_any = !files.authority.empty() || !files.certificate.empty() || !files.key.empty();
+  const bool has_all = !files.authority.empty() && !files.certificate.empty() && !files.key.empty();
+  if (!options.server.quic->address.empty()) {
+    if (options.anywhere)
+      return fail(Errc::InvalidArgument, "--server and --anywhere: one of them is accepted");
+    return {};
+  }
+  if (has_any && !options.anywhere)
+    return fail(Errc::InvalidArgument,
+                "--authority, --certificate and --key: --server is needed beside them, or alloc "
+                "--anywhere");
+  if (has_any && !has_all)
+    return fail(Errc::InvalidArgument,
+                "--anywhere: --authority, --certificate and --key are accepted together");
+  if (has_any) options.credentials = options.server.quic;
+  options.server.quic.reset();
+  return {};
 }
 
 }  // namespace
@@ -307,12 +393,15 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   add_alloc(app, options);
   add_revoke(app, options);
   add_views(app, options);
+  add_quota(app, options);
   add_pki(app, options.pki, [&options] { options.command = Command::Pki; });
   for (CLI::App* each : app.get_subcommands({})) each->fallthrough();
   app.footer(kFooter);
   PORTCULLIS_TRY_ASSIGN(options.text, program::parse_arguments(app, {argv + 1, argv + argc}));
-  if (options.server.quic && options.server.quic->address.empty()) options.server.quic.reset();
-  if (options.everywhere) PORTCULLIS_TRY(fleet::check(options.etcd));
+  if (options.text) return options;
+  PORTCULLIS_TRY(check_credentials(options));
+  options.place.bytes = options.alloc.bytes;
+  PORTCULLIS_TRY(fleet::check(options.etcd));
   return options;
 }
 

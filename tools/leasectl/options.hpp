@@ -8,6 +8,8 @@
 #include "base/result.hpp"
 #include "client/link.hpp"
 #include "fleet/etcd.hpp"
+#include "fleet/placement.hpp"
+#include "fleet/quotas.hpp"
 #include "tools/leasectl/pki.hpp"
 #include "wire/messages.hpp"
 
@@ -25,6 +27,7 @@ enum class Command {
   History,
   Fenced,
   Report,
+  Quota,
   Pki
 };
 
@@ -45,6 +48,10 @@ struct Options {
   std::uint64_t since_ms = 86'400'000;  // history, fenced and report: so long ago at most
   std::uint64_t most_rows = 1'000;      // history and fenced
   bool everywhere = false;              // revoke-tenant: on every node that etcd knows of
+  bool anywhere = false;                // alloc: of whichever node takes it
+  fleet::PlaceWanted place;
+  std::optional<client::QuicServer> credentials;  // alloc --anywhere: for nodes of other hosts
+  fleet::QuotaChange quota;
   fleet::EtcdOptions etcd;
   bool waits = false;                   // everywhere: until all nodes have answered
   std::uint64_t most_wait_ms = 10'000;  // everywhere: for those that have a session
