@@ -12,12 +12,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "client/advice.hpp"
+#include "client/anywhere.hpp"
 #include "client/keeper.hpp"
 
 struct portcullis_gate {
@@ -34,6 +36,7 @@ namespace {
 
 using portcullis::Errc;
 using portcullis::Error;
+using portcullis::Result;
 namespace client = portcullis::client;
 namespace wire = portcullis::wire;
 
@@ -166,25 +169,88 @@ struct Listener {
   void* context;
 };
 
+Result<std::unique_ptr<portcullis_client>> connect(client::ServerAddress server, const char* name,
+                                                   const Listener& listener) {
+  client::Keeper::Options options{.server = std::move(server),
+                                  .name = name == nullptr ? "client" : name};
+  if (listener.on_ended != nullptr)
+    options.on_ended = [listener](const client::KeptEnd& how) {
+      const portcullis_end end = end_of(how);
+      listener.on_ended(&end, listener.context);
+    };
+  auto opened = std::make_unique<portcullis_client>();
+  PORTCULLIS_TRY_ASSIGN(opened->keeper, client::Keeper::open(std::move(options)));
+  return opened;
+}
+
 int open(client::ServerAddress server, const char* name, const Listener& listener,
          portcullis_client** made, portcullis_error* error) {
   *made = nullptr;
   return guarded(error, [&] {
-    client::Keeper::Options options{.server = std::move(server),
-                                    .name = name == nullptr ? "client" : name};
-    if (listener.on_ended != nullptr)
-      options.on_ended = [listener](const client::KeptEnd& how) {
-        const portcullis_end end = end_of(how);
-        listener.on_ended(&end, listener.context);
-      };
-    auto opened = std::make_unique<portcullis_client>();
-    auto keeper = client::Keeper::open(std::move(options));
-    if (!keeper) return tell(error, keeper.error());
-    opened->keeper = *std::move(keeper);
-    *made = opened.release();
+    auto opened = connect(std::move(server), name, listener);
+    if (!opened) return tell(error, opened.error());
+    *made = opened->release();
     return static_cast<int>(PORTCULLIS_OK);
   });
 }
+
+Result<portcullis_lease> take(portcullis_client& of, const portcullis_request& request) {
+  auto gate = std::make_unique<portcullis_gate>();
+  PORTCULLIS_TRY_ASSIGN(auto kept, of.keeper->alloc(request_of(request)));
+  gate->gate = kept.gate;
+  const portcullis_lease lease = lease_of(kept.grant, gate.get());
+  const std::lock_guard<std::mutex> one(of.lock);
+  of.gates.push_back(std::move(gate));
+  return lease;
+}
+
+std::string text_of(const char* text) { return text == nullptr ? "" : text; }
+
+/// "KEY=VALUE,KEY=VALUE"
+std::vector<std::string> labels_of(const char* text) {
+  std::vector<std::string> labels;
+  const std::string all = text_of(text);
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = std::min(all.find(',', begin), all.size());
+    labels.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return labels;
+}
+
+client::QuicServer quic_of(const portcullis_quic& from) {
+  return {.address = text_of(from.address),
+          .files = {.authority = text_of(from.authority),
+                    .certificate = text_of(from.certificate),
+                    .key = text_of(from.key),
+                    .revoked = {}},
+          .name = text_of(from.server_name)};
+}
+
+bool has_files(const portcullis_quic& quic) noexcept {
+  return quic.authority != nullptr && quic.certificate != nullptr && quic.key != nullptr;
+}
+
+Result<client::Anywhere> anywhere_of(const portcullis_etcd& etcd, const portcullis_place& place,
+                                     std::uint64_t bytes) {
+  client::Anywhere where;
+  PORTCULLIS_TRY_ASSIGN(where.etcd.endpoints,
+                        portcullis::fleet::parse_endpoints(text_of(etcd.endpoints)));
+  where.etcd.tls = {.authority = text_of(etcd.authority),
+                    .certificate = text_of(etcd.certificate),
+                    .key = text_of(etcd.key)};
+  where.etcd.user = text_of(etcd.user);
+  where.etcd.password = text_of(etcd.password);
+  where.wanted = {
+      .bytes = bytes, .labels = labels_of(place.labels), .prefers = labels_of(place.prefers)};
+  if (place.quic != nullptr) where.quic = quic_of(*place.quic);
+  return where;
+}
+
+struct Taken {
+  std::unique_ptr<portcullis_client> client;
+  portcullis_lease lease{};
+};
 
 }  // namespace
 
@@ -198,17 +264,42 @@ int portcullis_client_open(const char* socket, const char* name, portcullis_on_e
 int portcullis_client_open_quic(const portcullis_quic* server, const char* name,
                                 portcullis_on_ended on_ended, void* context,
                                 portcullis_client** made, portcullis_error* error) {
-  if (server == nullptr || made == nullptr || server->address == nullptr ||
-      server->authority == nullptr || server->certificate == nullptr || server->key == nullptr)
+  if (server == nullptr || made == nullptr || server->address == nullptr || !has_files(*server))
     return tell(error, PORTCULLIS_INVALID,
                 "server, client, address, authority, certificate or key is NULL");
-  client::QuicServer quic{.address = server->address,
-                          .files = {.authority = server->authority,
-                                    .certificate = server->certificate,
-                                    .key = server->key,
-                                    .revoked = {}},
-                          .name = server->server_name == nullptr ? "" : server->server_name};
-  return open({.quic = std::move(quic)}, name, {on_ended, context}, made, error);
+  return guarded(error, [&] {
+    return open({.quic = quic_of(*server)}, name, {on_ended, context}, made, error);
+  });
+}
+
+int portcullis_client_alloc_anywhere(const portcullis_etcd* etcd, const portcullis_place* place,
+                                     const portcullis_request* request, const char* name,
+                                     portcullis_on_ended on_ended, void* context,
+                                     portcullis_client** made, portcullis_lease* lease,
+                                     portcullis_error* error) {
+  if (etcd == nullptr || etcd->endpoints == nullptr || request == nullptr || made == nullptr ||
+      lease == nullptr)
+    return tell(error, PORTCULLIS_INVALID, "etcd, its endpoints, request, client or lease is NULL");
+  if (place != nullptr && place->quic != nullptr && !has_files(*place->quic))
+    return tell(error, PORTCULLIS_INVALID, "authority, certificate or key is NULL");
+  *made = nullptr;
+  return guarded(error, [&] {
+    const portcullis_place nowhere{};
+    const auto where = anywhere_of(*etcd, place == nullptr ? nowhere : *place, request->bytes);
+    if (!where) return tell(error, where.error());
+    const auto ask = [&](const client::Site& site) -> Result<Taken> {
+      Taken taken;
+      PORTCULLIS_TRY_ASSIGN(taken.client, connect(site.server, name, {on_ended, context}));
+      PORTCULLIS_TRY(client::check_site(site, taken.client->keeper->server().incarnation));
+      PORTCULLIS_TRY_ASSIGN(taken.lease, take(*taken.client, *request));
+      return taken;
+    };
+    auto taken = client::at_first_that_takes_it<Taken>(*where, ask);
+    if (!taken) return tell(error, taken.error());
+    *lease = taken->lease;
+    *made = taken->client.release();
+    return static_cast<int>(PORTCULLIS_OK);
+  });
 }
 
 void portcullis_client_close(portcullis_client* closed) { delete closed; }
@@ -218,13 +309,9 @@ int portcullis_client_alloc(portcullis_client* of, const portcullis_request* req
   if (of == nullptr || request == nullptr || lease == nullptr)
     return tell(error, PORTCULLIS_INVALID, "client, request or lease is NULL");
   return guarded(error, [&] {
-    auto gate = std::make_unique<portcullis_gate>();
-    auto kept = of->keeper->alloc(request_of(*request));
-    if (!kept) return tell(error, kept.error());
-    gate->gate = kept->gate;
-    *lease = lease_of(kept->grant, gate.get());
-    const std::lock_guard<std::mutex> one(of->lock);
-    of->gates.push_back(std::move(gate));
+    const auto taken = take(*of, *request);
+    if (!taken) return tell(error, taken.error());
+    *lease = *taken;
     return static_cast<int>(PORTCULLIS_OK);
   });
 }

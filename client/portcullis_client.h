@@ -112,6 +112,31 @@ typedef struct {
 int portcullis_client_open_quic(const portcullis_quic* server, const char* name,
                                 portcullis_on_ended on_ended, void* context,
                                 portcullis_client** client, portcullis_error* error);
+// The etcd of a fleet (docs/fleet.md). NULL: not needed there.
+typedef struct {
+  const char* endpoints;  // "http://192.0.2.1:2379", a comma between them
+  const char* authority;  // files, PEM
+  const char* certificate;
+  const char* key;
+  const char* user;
+  const char* password;
+} portcullis_etcd;
+
+// Where a lease is to be.
+typedef struct {
+  const char* labels;           // "rack=r1,zone=b": the node must have them; NULL: any node
+  const char* prefers;          // that it had better have; NULL: none
+  const portcullis_quic* quic;  // for nodes of other hosts, without the address; NULL: this host's
+} portcullis_place;
+
+// A lease of whichever node takes it, and a client of that node. Nodes that are likely to have room
+// are asked first, each for some seconds at most; `error` says of each why it did not take it.
+// `place` may be NULL, and `on_ended`.
+int portcullis_client_alloc_anywhere(const portcullis_etcd* etcd, const portcullis_place* place,
+                                     const portcullis_request* request, const char* name,
+                                     portcullis_on_ended on_ended, void* context,
+                                     portcullis_client** client, portcullis_lease* lease,
+                                     portcullis_error* error);
 // Leaves what is held to the server, which ends it by its rule for clients that go. Takes NULL.
 void portcullis_client_close(portcullis_client* client);
 

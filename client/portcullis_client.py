@@ -8,6 +8,9 @@
         print(client.release(lease).outcome)
 
     Client(Quic("db1.example:7810", "ca.pem", "me.pem", "me.key"))     # a server of another host
+
+    client, lease = alloc_anywhere(Etcd("http://192.0.2.1:2379"), labels=["rack=r1"],
+                                   gid="192.0.2.2", mac="02:00:00:00:00:09", qpn=0x11)
 """
 
 import dataclasses
@@ -46,6 +49,17 @@ typedef struct {
 } portcullis_quic;
 int portcullis_client_open_quic(const portcullis_quic *, const char *, portcullis_on_ended, void *,
                                 portcullis_client **, portcullis_error *);
+typedef struct {
+  const char *endpoints; const char *authority; const char *certificate; const char *key;
+  const char *user; const char *password;
+} portcullis_etcd;
+typedef struct {
+  const char *labels; const char *prefers; const portcullis_quic *quic;
+} portcullis_place;
+int portcullis_client_alloc_anywhere(const portcullis_etcd *, const portcullis_place *,
+                                     const portcullis_request *, const char *, portcullis_on_ended,
+                                     void *, portcullis_client **, portcullis_lease *,
+                                     portcullis_error *);
 void portcullis_client_close(portcullis_client *);
 int portcullis_client_alloc(portcullis_client *, const portcullis_request *, portcullis_lease *,
                             portcullis_error *);
@@ -121,9 +135,37 @@ class Quic:
     server_name: str | None = None
 
     def native(self):
-        texts = [_ffi.NULL if each is None else _ffi.new("char[]", str(each).encode())
-                 for each in dataclasses.astuple(self)]
+        texts = _texts(dataclasses.astuple(self))
         return texts, _ffi.new("portcullis_quic *", texts)  # which points into the texts
+
+
+@dataclasses.dataclass
+class Etcd:
+    """The etcd of a fleet; its members are those of portcullis_etcd."""
+
+    endpoints: str
+    authority: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    user: str | None = None
+    password: str | None = None
+
+    def native(self):
+        texts = _texts(dataclasses.astuple(self))
+        return texts, _ffi.new("portcullis_etcd *", texts)
+
+
+def _texts(values):
+    return [_ffi.NULL if each is None else _ffi.new("char[]", str(each).encode())
+            for each in values]
+
+
+def _request(gid, mac, qpn, *, size=65536, ttl_ms=0, psn=0, mtu=1024, access=3, ack_timeout=14,
+             retry_count=6):
+    return _ffi.new("portcullis_request *", {
+        "bytes": size, "ttl_ms": ttl_ms, "gid": _gid(gid), "mtu": mtu, "qpn": qpn, "psn": psn,
+        "mac": bytes.fromhex(mac.replace(":", "")), "access": access,
+        "ack_timeout": ack_timeout, "retry_count": retry_count})
 
 
 class Client:
@@ -134,11 +176,7 @@ class Client:
 
     def __init__(self, server, name="python", on_ended=None,
                  library="libportcullis-client.so.0.1"):
-        self._library = _ffi.dlopen(library)
-        self._heard = _ffi.NULL
-        if on_ended is not None:
-            self._heard = _ffi.callback("void(const portcullis_end *, void *)",
-                                        lambda end, _: on_ended(End(end)))
+        self._load(on_ended, library)
         made = _ffi.new("portcullis_client **")
         if isinstance(server, Quic):
             kept, native = server.native()
@@ -150,18 +188,22 @@ class Client:
                        _ffi.NULL, made)
         self._client = made[0]
 
+    def _load(self, on_ended, library):
+        self._library = _ffi.dlopen(library)
+        self._heard = _ffi.NULL
+        if on_ended is not None:
+            self._heard = _ffi.callback("void(const portcullis_end *, void *)",
+                                        lambda end, _: on_ended(End(end)))
+
     def _call(self, function, *arguments):
         error = _ffi.new("portcullis_error *")
         code = getattr(self._library, function)(*arguments, error)
         if code != 0:
             raise Error(code, _ffi.string(error.text).decode())
 
-    def alloc(self, gid, mac, qpn, *, size=65536, ttl_ms=0, psn=0, mtu=1024, access=3,
-              ack_timeout=14, retry_count=6):
-        request = _ffi.new("portcullis_request *", {
-            "bytes": size, "ttl_ms": ttl_ms, "gid": _gid(gid), "mtu": mtu, "qpn": qpn, "psn": psn,
-            "mac": bytes.fromhex(mac.replace(":", "")), "access": access,
-            "ack_timeout": ack_timeout, "retry_count": retry_count})
+    def alloc(self, gid, mac, qpn, **more):
+        """`more`: size, ttl_ms, psn, mtu, access, ack_timeout, retry_count."""
+        request = _request(gid, mac, qpn, **more)
         lease = _ffi.new("portcullis_lease *")
         self._call("portcullis_client_alloc", self._client, request, lease)
         return Lease(self._library, lease)
@@ -202,3 +244,23 @@ class Client:
 
     def __exit__(self, *_):
         self.close()
+
+
+def alloc_anywhere(etcd, gid, mac, qpn, *, labels=(), prefers=(), quic=None, name="python",
+                   on_ended=None, library="libportcullis-client.so.0.1", **more):
+    """A client of whichever node of the fleet takes the lease, and the lease. `quic` is a Quic
+    whose address is not looked at: for nodes of other hosts. The Error says why no node takes it.
+    """
+    client = Client.__new__(Client)
+    client._load(on_ended, library)
+    kept, native = etcd.native()
+    kept_quic, native_quic = (None, _ffi.NULL) if quic is None else quic.native()
+    texts = _texts([",".join(labels), ",".join(prefers)])
+    place = _ffi.new("portcullis_place *", [*texts, native_quic])
+    request = _request(gid, mac, qpn, **more)
+    made, lease = _ffi.new("portcullis_client **"), _ffi.new("portcullis_lease *")
+    client._call("portcullis_client_alloc_anywhere", native, place, request, name.encode(),
+                 client._heard, _ffi.NULL, made, lease)
+    del kept, kept_quic
+    client._client = made[0]
+    return client, Lease(client._library, lease)
