@@ -135,7 +135,8 @@ Result<Shares::Found> Shares::look(Etcd& etcd, const Compare& session, std::uint
       if (share && share->node == node_) found.room.own = share->taken;
       continue;
     }
-    if (!share) found.fault = fmt::format("node {}'s share in etcd cannot be read", of);
+    if (!share && found.has_quota)
+      found.fault = fmt::format("node {}'s share in etcd cannot be read", of);
     if (!share || (members && !members->contains({of, share->node}))) continue;
     found.room.others = plus(found.room.others, share->taken);
   }
@@ -191,9 +192,10 @@ Result<bool> Shares::write(Etcd& etcd, const Compare& session, Tenant& tenant, c
   // Less than it has takes from nobody, whatever the others do meanwhile.
   const bool is_less = fits(target, found.room.own);
   Txn txn{.compare = {session, own}, .success = {put}};
-  if (!is_less)
-    txn.compare = {session, own, quota,
-                   unchanged_since(all_of(share_prefix(number)), found.revision)};
+  if (!is_less) txn.compare.push_back(quota);
+  // Without a quota nothing is taken from anybody, and none may come meanwhile.
+  if (!is_less && found.has_quota)
+    txn.compare.push_back(unchanged_since(all_of(share_prefix(number)), found.revision));
   tenant.sure = least(tenant.sure, target);
   tenant.has_unanswered = true;
   PORTCULLIS_TRY_ASSIGN(const auto written, etcd.txn(txn));

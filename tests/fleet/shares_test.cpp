@@ -205,6 +205,18 @@ TEST_F(SharesTest, SmallerShareThatMayStillCome_CountsAtOnce) {
   EXPECT_EQ(is.most.leases, 1U);
 }
 
+TEST_F(SharesTest, LargerShareThatComesLate_IsNotLeftTaken) {
+  quota({.most = pages(4)});
+  (void)get(wanting(1));
+  store.next_write(Fate::HeldBack);
+  shares.want(wanting(3, 1));
+  EXPECT_FALSE(settle());
+  (void)get(wanting(1, 1));  // what is there already, but the other write may still come
+  store.release();
+
+  EXPECT_EQ(stored(), pages(1));
+}
+
 TEST_F(SharesTest, SameAgain_IsNotWrittenAgain) {
   quota({.most = pages(2)});
   (void)get(wanting(2));
@@ -258,6 +270,15 @@ TEST_F(SharesTest, NewSession_ReliesOnNothingBefore) {
   EXPECT_EQ(get(wanting(2, 1)).most.leases, 1U);
 }
 
+TEST_F(SharesTest, NewSessionThatCannotWrite_HasNothing) {
+  quota(leases(4));
+  (void)get(wanting(4));
+  shares.begin();
+  store.next_write(Fate::Refused);
+
+  EXPECT_EQ(get(wanting(2, 1)).most, Amount{});
+}
+
 TEST_F(SharesTest, HeldAboveTheQuota_IsWrittenAsItIs) {
   quota(leases(1));
   share_of_b(1);
@@ -308,6 +329,13 @@ TEST_F(SharesTest, ShareThatCannotBeRead_GivesNothingMore) {
   EXPECT_EQ(is.most.leases, 0U);
   ASSERT_TRUE(is.why);
   EXPECT_THAT(is.why->text, HasSubstr("node b's share"));
+}
+
+TEST_F(SharesTest, WithoutAQuota_OthersAreNotLookedAt) {
+  store.put(share_key(kTenant, "b"), "{}");
+  store.before_next_write([this] { share_of_b(3); });
+
+  EXPECT_EQ(get(wanting(1)).most, pages(100));
 }
 
 TEST_F(SharesTest, EtcdThatIsFull_SaysSo) {
