@@ -10,7 +10,7 @@ from pathlib import Path
 # are no fault.
 EXPLAINED = {
     r"mlx5_pci_vsc_init: Failed to get valid vendor specific ID":
-        "as in scenario mlx5_core: the model has no gateway to crash dumps",
+        "as in scenario mlx5_core: of a card whose gateway to crash dumps is hidden",
 }
 
 

@@ -10,8 +10,8 @@ from scenario import Scenario
 # Lines that mlx5_core prints here at the level of a warning or above, and why they are no fault.
 EXPLAINED = {
     r"mlx5_pci_vsc_init: Failed to get valid vendor specific ID":
-        "the model's configuration space has no vendor-specific capability, the gateway to crash "
-        "dumps; a card in a virtual machine that hides it makes Linux say the same",
+        "a card in a virtual machine that hides the vendor-specific capability, the gateway to "
+        "crash dumps, makes Linux say so, and the model with behaviour crash-dump=absent",
     r"mlx5_eth_supported: Missing eth_net_offloads capability":
         "the model is an RDMA device without an Ethernet data path and does not claim one, so "
         "Linux makes no network interface; a card has the capability",
