@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Run in the guest: what a person with a card does, on three functions; then killed in each step.
-modprobe -a vfio_iommu_type1 vfio-pci
+# Run in the guest: what a person with a card does, on three functions; each once more with a client
+# on another NIC of its wire, which is soft-RoCE; then killed in each step.
+modprobe -a vfio_iommu_type1 vfio-pci virtio_net crc32_generic ib_uverbs rdma_rxe
 kept=$(hca 0)
 broken=$(hca 1)
 virtual=$(hca 2)
@@ -24,6 +25,32 @@ concludes() {
   tail -n 3 "/host/results/$name.txt"
   test $came -eq "$wanted" && return
   echo "status $came, $wanted expected"
+  return 1
+}
+
+# beside NAME BDF NUMBER: the NIC at the other end of the function's wire is rxeNUMBER, and asks.
+beside() {
+  name=$1-peer
+  far=rxe$3
+  mac=02:50:43:00:01:0$3
+  netdev=$(basename "$(dirname "$(grep -l $mac /sys/class/net/*/address)")")
+  ifconfig "$netdev" "192.0.2.$((16 * $3 + 2))" netmask 255.255.255.240 up &&
+    on_host rdma link add "$far" type rxe netdev "$netdev" &&
+    on_host ip neigh replace "192.0.2.$((16 * $3 + 1))" lladdr 02:50:43:00:00:01 dev "$netdev" ||
+    return 1
+  on_host tools/lease_verify/lease-verify --sweep --device "$far" --listen "127.0.0.1:747$3" \
+    >"/host/results/$name-far.txt" 2>&1 </dev/null &
+  far_pid=$!
+  wait_for 30 grep -q awaiting "/host/results/$name-far.txt"
+  light "$2" --steps bring-up,peer,end --address "192.0.2.$((16 * $3 + 1))" --revokes 1 \
+    --peer "127.0.0.1:747$3" --bundle "/results/$name.tar.zst" >"/host/results/$name.txt" 2>&1
+  came=$?
+  tail -n 3 "/host/results/$name.txt"
+  wait $far_pid
+  far_status=$?
+  test $came -eq 0 && test $far_status -eq 0 && return
+  echo "status $came, and $far_status of the peer:"
+  tail -n 3 "/host/results/$name-far.txt"
   return 1
 }
 
@@ -52,6 +79,9 @@ check "one that breaks one" concludes 2 broken "$broken" --fences 64 \
   --steps bring-up,loopback,probes,audit,end
 check "a virtual function" concludes 0 virtual "$virtual" \
   --steps bring-up,loopback,key,entries,probes,plans,end
+check "the first, with a client on soft-RoCE" beside kept "$kept" 1
+check "the second" beside broken "$broken" 2
+check "the virtual one" beside virtual "$virtual" 3
 for step in commands loopback plans; do
   check "killed in step $step, and clean in the next run" killed_in $step
 done
