@@ -231,19 +231,18 @@ bool has_files(const portcullis_quic& quic) noexcept {
   return quic.authority != nullptr && quic.certificate != nullptr && quic.key != nullptr;
 }
 
-Result<client::Anywhere> anywhere_of(const portcullis_etcd& etcd, const portcullis_place& place,
-                                     std::uint64_t bytes) {
+Result<client::Anywhere> anywhere_of(const portcullis_anywhere& from, std::uint64_t bytes) {
   client::Anywhere where;
   PORTCULLIS_TRY_ASSIGN(where.etcd.endpoints,
-                        portcullis::fleet::parse_endpoints(text_of(etcd.endpoints)));
-  where.etcd.tls = {.authority = text_of(etcd.authority),
-                    .certificate = text_of(etcd.certificate),
-                    .key = text_of(etcd.key)};
-  where.etcd.user = text_of(etcd.user);
-  where.etcd.password = text_of(etcd.password);
+                        portcullis::fleet::parse_endpoints(text_of(from.etcd.endpoints)));
+  where.etcd.tls = {.authority = text_of(from.etcd.authority),
+                    .certificate = text_of(from.etcd.certificate),
+                    .key = text_of(from.etcd.key)};
+  where.etcd.user = text_of(from.etcd.user);
+  where.etcd.password = text_of(from.etcd.password);
   where.wanted = {
-      .bytes = bytes, .labels = labels_of(place.labels), .prefers = labels_of(place.prefers)};
-  if (place.quic != nullptr) where.quic = quic_of(*place.quic);
+      .bytes = bytes, .labels = labels_of(from.labels), .prefers = labels_of(from.prefers)};
+  if (from.quic != nullptr) where.quic = quic_of(*from.quic);
   return where;
 }
 
@@ -272,24 +271,23 @@ int portcullis_client_open_quic(const portcullis_quic* server, const char* name,
   });
 }
 
-int portcullis_client_alloc_anywhere(const portcullis_etcd* etcd, const portcullis_place* place,
-                                     const portcullis_request* request, const char* name,
-                                     portcullis_on_ended on_ended, void* context,
-                                     portcullis_client** made, portcullis_lease* lease,
-                                     portcullis_error* error) {
-  if (etcd == nullptr || etcd->endpoints == nullptr || request == nullptr || made == nullptr ||
+int portcullis_client_alloc_anywhere(const portcullis_anywhere* from,
+                                     const portcullis_request* request, portcullis_client** made,
+                                     portcullis_lease* lease, portcullis_error* error) {
+  if (from == nullptr || from->etcd.endpoints == nullptr || request == nullptr || made == nullptr ||
       lease == nullptr)
-    return tell(error, PORTCULLIS_INVALID, "etcd, its endpoints, request, client or lease is NULL");
-  if (place != nullptr && place->quic != nullptr && !has_files(*place->quic))
+    return tell(error, PORTCULLIS_INVALID,
+                "anywhere, its endpoints, request, client or lease is NULL");
+  if (from->quic != nullptr && !has_files(*from->quic))
     return tell(error, PORTCULLIS_INVALID, "authority, certificate or key is NULL");
   *made = nullptr;
   return guarded(error, [&] {
-    const portcullis_place nowhere{};
-    const auto where = anywhere_of(*etcd, place == nullptr ? nowhere : *place, request->bytes);
+    const auto where = anywhere_of(*from, request->bytes);
     if (!where) return tell(error, where.error());
     const auto ask = [&](const client::Site& site) -> Result<Taken> {
       Taken taken;
-      PORTCULLIS_TRY_ASSIGN(taken.client, connect(site.server, name, {on_ended, context}));
+      PORTCULLIS_TRY_ASSIGN(taken.client,
+                            connect(site.server, from->name, {from->on_ended, from->context}));
       PORTCULLIS_TRY(client::check_site(site, taken.client->keeper->server().incarnation));
       PORTCULLIS_TRY_ASSIGN(taken.lease, take(*taken.client, *request));
       return taken;

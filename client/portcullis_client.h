@@ -122,21 +122,22 @@ typedef struct {
   const char* password;
 } portcullis_etcd;
 
-// Where a lease is to be.
+// A lease of whichever node takes it. What may be NULL is optional.
 typedef struct {
-  const char* labels;           // "rack=r1,zone=b": the node must have them; NULL: any node
-  const char* prefers;          // that it had better have; NULL: none
-  const portcullis_quic* quic;  // for nodes of other hosts, without the address; NULL: this host's
-} portcullis_place;
+  portcullis_etcd etcd;
+  const char* labels;            // "rack=r1,zone=b": the node must have them; NULL: any node
+  const char* prefers;           // that it had better have; may be NULL
+  const portcullis_quic* quic;   // for nodes of other hosts, without the address; NULL: this host's
+  const char* name;              // for the server's log; may be NULL
+  portcullis_on_ended on_ended;  // as of portcullis_client_open(); may be NULL
+  void* context;
+} portcullis_anywhere;
 
-// A lease of whichever node takes it, and a client of that node. Nodes that are likely to have room
-// are asked first, each for some seconds at most; `error` says of each why it did not take it.
-// `place` may be NULL, and `on_ended`.
-int portcullis_client_alloc_anywhere(const portcullis_etcd* etcd, const portcullis_place* place,
-                                     const portcullis_request* request, const char* name,
-                                     portcullis_on_ended on_ended, void* context,
-                                     portcullis_client** client, portcullis_lease* lease,
-                                     portcullis_error* error);
+// The lease, and a client of the node that granted it. Nodes that are likely to have room are asked
+// first, each for some seconds at most; `error` says of each why it did not take it.
+int portcullis_client_alloc_anywhere(const portcullis_anywhere* anywhere,
+                                     const portcullis_request* request, portcullis_client** client,
+                                     portcullis_lease* lease, portcullis_error* error);
 // Leaves what is held to the server, which ends it by its rule for clients that go. Takes NULL.
 void portcullis_client_close(portcullis_client* client);
 

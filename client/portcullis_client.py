@@ -54,12 +54,11 @@ typedef struct {
   const char *user; const char *password;
 } portcullis_etcd;
 typedef struct {
-  const char *labels; const char *prefers; const portcullis_quic *quic;
-} portcullis_place;
-int portcullis_client_alloc_anywhere(const portcullis_etcd *, const portcullis_place *,
-                                     const portcullis_request *, const char *, portcullis_on_ended,
-                                     void *, portcullis_client **, portcullis_lease *,
-                                     portcullis_error *);
+  portcullis_etcd etcd; const char *labels; const char *prefers; const portcullis_quic *quic;
+  const char *name; portcullis_on_ended on_ended; void *context;
+} portcullis_anywhere;
+int portcullis_client_alloc_anywhere(const portcullis_anywhere *, const portcullis_request *,
+                                     portcullis_client **, portcullis_lease *, portcullis_error *);
 void portcullis_client_close(portcullis_client *);
 int portcullis_client_alloc(portcullis_client *, const portcullis_request *, portcullis_lease *,
                             portcullis_error *);
@@ -255,12 +254,13 @@ def alloc_anywhere(etcd, gid, mac, qpn, *, labels=(), prefers=(), quic=None, nam
     client._load(on_ended, library)
     kept, native = etcd.native()
     kept_quic, native_quic = (None, _ffi.NULL) if quic is None else quic.native()
-    texts = _texts([",".join(labels), ",".join(prefers)])
-    place = _ffi.new("portcullis_place *", [*texts, native_quic])
+    texts = _texts([",".join(labels), ",".join(prefers), name])
+    anywhere = _ffi.new("portcullis_anywhere *", {
+        "etcd": native[0], "labels": texts[0], "prefers": texts[1], "name": texts[2],
+        "quic": native_quic, "on_ended": client._heard})
     request = _request(gid, mac, qpn, **more)
     made, lease = _ffi.new("portcullis_client **"), _ffi.new("portcullis_lease *")
-    client._call("portcullis_client_alloc_anywhere", native, place, request, name.encode(),
-                 client._heard, _ffi.NULL, made, lease)
+    client._call("portcullis_client_alloc_anywhere", anywhere, request, made, lease)
     del kept, kept_quic
     client._client = made[0]
     return client, Lease(client._library, lease)

@@ -332,6 +332,20 @@ class Placement(QuotaTest):
         self.assertIn("node-2: it has no session with etcd", said)
         self.assertIn("it has no label rack=r9", self.nobody("--label", "rack=r9"))
 
+    def test_node_of_another_host_is_asked_over_quic(self):
+        pki = self.folder / "pki"
+        for words in (["init", pki], ["issue", pki, pki / "server", "--server", "127.0.0.1"],
+                      ["issue", pki, pki / "alice", "--client", f"{TENANT}:client"]):
+            subprocess.run([LEASECTL, "pki", *words], check=True, capture_output=True,
+                           timeout=DEADLINE_S)
+        self.racks(f'[quic]\nlisten = "127.0.0.1:0"\nauthority = "{pki}/ca.pem"\n'
+                   f'certificate = "{pki}/server.pem"\nkey = "{pki}/server.key"\n')
+        node, *_ = self.leasectl("alloc", "--anywhere", "--etcd", self.etcd.urls, *PEER,
+                                 "--hold-ms", 1, "--authority", pki / "ca.pem", "--certificate",
+                                 pki / "alice.pem", "--key", pki / "alice.key")
+
+        self.assertRegex(node["at"], "^127.0.0.1:[0-9]+$")
+
     def test_without_a_node_it_says_so(self):
         self.assertIn("no node has joined the fleet", self.nobody())
 
