@@ -60,8 +60,8 @@ class QuotaTest(FleetTest):
 
 
 class Asking:
-    """A client for each of `nodes`, all at once: takes a lease, holds it for a while, gives it back,
-    and again, until they are told to end."""
+    """A client for each of `nodes`, all at once: takes a lease, holds it for a while, gives it
+    back, and again, until they are told to end."""
 
     def __init__(self, nodes):
         self.changes, self.codes, self.over = [], set(), threading.Event()
