@@ -26,6 +26,7 @@
 #include "service/daemon/system_calls.hpp"
 #include "tools/leased/at_point.hpp"
 #include "tools/leased/options.hpp"
+#include "tools/leased/service_manager.hpp"
 
 namespace {
 
@@ -69,20 +70,21 @@ void raise_descriptors(std::uint32_t connections) {
 }
 
 /// None unless it was asked for; a file that does not do changes nothing.
-std::optional<Config> reload(const leased::Options& options) {
+std::optional<Config> reload(const leased::Options& options,
+                             const leased::ServiceManager& manager) {
   if (!reload_asked.exchange(false)) return std::nullopt;
-  (void)sd_notify(0, "RELOADING=1");
+  manager.tell("RELOADING=1");
   auto config = options.read_again();
-  (void)sd_notify(0, "READY=1");
+  manager.tell("READY=1");
   log_line(config ? "the configuration was read again: limits and users count from now on"
                   : config.error().text + "; the configuration stays as it was");
   if (!config) return std::nullopt;
   return *std::move(config);
 }
 
-bool is_to_stop() {
+bool is_to_stop(const leased::ServiceManager& manager) {
   if (!stop_asked.load()) return false;
-  (void)sd_notify(0, "STOPPING=1");
+  manager.tell("STOPPING=1");
   return true;
 }
 
@@ -127,16 +129,16 @@ portcullis::Result<bool> serve(const leased::Options& options) {
   PORTCULLIS_TRY(check_watchdog(options.read));
   PORTCULLIS_TRY(daemon::hide_memory(options.read.process));
   raise_descriptors(options.read.limits.connections);
+  const leased::ServiceManager manager;
   PORTCULLIS_TRY_ASSIGN(const auto server,
                         Daemon::start(options.read, log_line, leased::at_point()));
   PORTCULLIS_TRY(confine(options));
   // Where nobody reads standard output, it goes on: its log is on standard error.
   std::cout << server->description() << std::endl;
-  // Nothing happens where no service manager has asked to be told.
-  (void)sd_notify(0, "READY=1");
-  return server->run({.stop = [] { return is_to_stop(); },
-                      .reload = [&options] { return reload(options); },
-                      .is_well = [] { (void)sd_notify(0, "WATCHDOG=1"); },
+  manager.tell("READY=1");
+  return server->run({.stop = [&manager] { return is_to_stop(manager); },
+                      .reload = [&] { return reload(options, manager); },
+                      .is_well = [&manager] { manager.tell("WATCHDOG=1"); },
                       .give_up = [] { give_up(); },
                       .log = log_line});
 }

@@ -275,6 +275,20 @@ class Leased(unittest.TestCase):
             until("STOPPING=1")
         self.assertEqual(server.end(None), 0)
 
+    def test_service_manager_that_does_not_listen_keeps_no_revoke_waiting(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            path = f"{self.folder.name}/notify"
+            manager.bind(path)
+            server = self.serve(env=os.environ | {"NOTIFY_SOCKET": path})
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as filling:
+                filling.setblocking(False)
+                with self.assertRaises(BlockingIOError):
+                    while True:
+                        filling.sendto(b"full", path)
+            with server.client() as client:
+                self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
+            self.assertEqual(server.end(), 0)
+
     def test_streams_that_nobody_reads_harm_nothing(self):
         reader, writer = os.pipe()
         os.close(reader)
