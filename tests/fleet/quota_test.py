@@ -448,6 +448,7 @@ class Mistakes(fleet_test.Mistakes):
         self.check(LEASECTL, ["alloc", "--label", "a=b", *PEER], "--anywhere")
         self.check(LEASECTL, ["alloc", "--anywhere", *etcd, "--label", "a", *PEER], "KEY=VALUE")
         self.check(LEASECTL, ["alloc", "--anywhere", *etcd, *PEER], "http://127.0.0.1:1: ")
+        self.check(LEASECTL, ["--socket", "/s", "alloc", "--anywhere", *etcd, *PEER], "one of them")
         self.check(LEASECTL, ["--key", "k", "alloc", "--anywhere", *etcd, *PEER], "together")
         self.check(LEASECTL, ["--key", "k", "list"], "--server is needed")
 

@@ -399,6 +399,8 @@ Result<Options> parse_options(int argc, const char* const* argv) {
   app.footer(kFooter);
   PORTCULLIS_TRY_ASSIGN(options.text, program::parse_arguments(app, {argv + 1, argv + argc}));
   if (options.text) return options;
+  if (options.anywhere && socket->count() > 0)
+    return fail(Errc::InvalidArgument, "--socket and --anywhere: one of them is accepted");
   PORTCULLIS_TRY(check_credentials(options));
   options.place.bytes = options.alloc.bytes;
   PORTCULLIS_TRY(fleet::check(options.etcd));
