@@ -79,5 +79,6 @@ SCENARIO = Scenario(
               "rdma-rx-in-path+bth-opcode-not-parsed+vf-needs-uc-list"]],
     qemu_arguments=[word for number in (1, 2, 3) for word in far_nic(number)],
     judge=judge,
-    programs=["tools/first_light/first-light", "tools/lease_verify/lease-verify"],
+    programs=["tools/first_light/first-light", "tools/lease_verify/lease-verify",
+              "tests/tools/first_light/stopped-first-light"],
     is_long=True)

@@ -28,6 +28,13 @@ concludes() {
   return 1
 }
 
+# await_client NAME RDMA_DEVICE PORT: lease-verify --sweep in the background, once it listens.
+await_client() {
+  on_host tools/lease_verify/lease-verify --sweep --device "$2" --listen "127.0.0.1:$3" \
+    >"/host/results/$1-far.txt" 2>&1 </dev/null &
+  far_pid=$!
+  wait_for 30 grep -q awaiting "/host/results/$1-far.txt"
+}
 # beside NAME BDF NUMBER: the NIC at the other end of the function's wire is rxeNUMBER, and asks.
 beside() {
   name=$1-peer
@@ -38,10 +45,7 @@ beside() {
     on_host rdma link add "$far" type rxe netdev "$netdev" &&
     on_host ip neigh replace "192.0.2.$((16 * $3 + 1))" lladdr 02:50:43:00:00:01 dev "$netdev" ||
     return 1
-  on_host tools/lease_verify/lease-verify --sweep --device "$far" --listen "127.0.0.1:747$3" \
-    >"/host/results/$name-far.txt" 2>&1 </dev/null &
-  far_pid=$!
-  wait_for 30 grep -q awaiting "/host/results/$name-far.txt"
+  await_client "$name" "$far" "747$3" || return 1
   light "$2" --steps bring-up,peer,end --address "192.0.2.$((16 * $3 + 1))" --revokes 1 \
     --peer "127.0.0.1:747$3" --bundle "/results/$name.tar.zst" >"/host/results/$name.txt" 2>&1
   came=$?
@@ -54,20 +58,27 @@ beside() {
   return 1
 }
 
-# killed_in STEP: in the middle of it; a second run is clean.
+# killed_in STEP ARGUMENT ..: at its third command; a second run is clean.
 killed_in() {
-  chroot /host "$BUILD/tools/first_light/first-light" -l 0 --no-huge -m 64 --no-shconf -a "$kept" \
-    -- "$kept" --steps "$1" --revokes 20000 --rounds 20000 --writes 20000 \
-    >"/host/results/killed-$1.txt" 2>&1 &
-  victim=$!
-  sleep 8
-  kill -9 "$victim"
-  wait "$victim"
+  step=$1
+  shift
+  on_host /usr/bin/env PORTCULLIS_STOP_AT="$step:3:9" \
+    tests/tools/first_light/stopped-first-light -l 0 --no-huge -m 64 --no-shconf -a "$kept" \
+    -- "$kept" --quick --steps "$step" "$@" >"/host/results/killed-$step.txt" 2>&1 </dev/null
   killed_status=$?
-  light "$kept" --steps bring-up,loopback,end >"/host/results/after-$1.txt" 2>&1
+  light "$kept" --steps bring-up,loopback,end >"/host/results/after-$step.txt" 2>&1
   test $? -eq 0 && test $killed_status -eq 137 && return
   echo "the first one's status $killed_status, 137 expected; the second one:"
-  tail -n 5 "/host/results/after-$1.txt"
+  tail -n 5 "/host/results/after-$step.txt"
+  return 1
+}
+# A client whose other end was killed ends by itself.
+killed_with_a_client() {
+  await_client killed "rxe1" 7471 || return 1
+  killed_in peer --peer 127.0.0.1:7471 --address 192.0.2.17 && wait $far_pid
+  far_status=$?
+  test $far_status -ne 0 && test $far_status -ne 143 && return
+  echo "status $far_status of the client"
   return 1
 }
 
@@ -82,6 +93,7 @@ check "a virtual function" concludes 0 virtual "$virtual" \
 check "the first, with a client on soft-RoCE" beside kept "$kept" 1
 check "the second" beside broken "$broken" 2
 check "the virtual one" beside virtual "$virtual" 3
-for step in commands loopback plans; do
+for step in bring-up commands loopback reach key entries probes plans floor audit end; do
   check "killed in step $step, and clean in the next run" killed_in $step
 done
+check "killed in step peer, and clean in the next run" killed_with_a_client
