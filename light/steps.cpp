@@ -112,13 +112,14 @@ class Run {
         std::chrono::duration_cast<std::chrono::milliseconds>(WallClock::now() - began).count());
     fact.state = !not_run_.empty() ? "not run" : done ? "done" : "failed";
     fact.why = !not_run_.empty() ? not_run_ : done ? "" : done.error().text;
+    if (fact.state == "failed" && options_->on_crash_dump) dump(name);
+    session_.reset();
     if (options_->on_step) options_->on_step(fact);
     facts_.steps.push_back(std::move(fact));
   }
 
-  [[nodiscard]] bool has_last_failed() const { return facts_.steps.back().state == "failed"; }
-
-  /// By the function as it is found: the step has left it, and whatever else it did, it reset it.
+  /// By the function as it is: a step that has failed has not reset it yet, where it came so far
+  /// as to have it.
   void dump(std::string_view step) {
     CrashDumpFact fact{.step = std::string(step), .state = "none", .why = {}};
     const auto dump = read_dump();
@@ -133,6 +134,8 @@ class Run {
     facts_.crash_dumps.push_back(std::move(fact));
   }
 
+  [[nodiscard]] bool has_dumped_last() const { return facts_.steps.back().state == "failed"; }
+
   [[nodiscard]] Facts so_far() const {
     Facts facts = facts_;
     facts.commands = times_.facts();
@@ -142,7 +145,7 @@ class Run {
   // ---- The steps, in their order ---------------------------------------------------------------
 
   Result<void> bring_up() {
-    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    PORTCULLIS_TRY_ASSIGN(auto* const session, open());
     DeviceFact& device = facts_.device;
     device.clock = session->device().clock.name();
     device.firmware = session->driver().firmware_version();
@@ -162,7 +165,7 @@ class Run {
   }
 
   Result<void> commands() {
-    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    PORTCULLIS_TRY_ASSIGN(auto* const session, open());
     for (std::uint64_t i = 0; i < options_->rounds; ++i) {
       PORTCULLIS_TRY(check_time());
       PORTCULLIS_TRY(LoopbackPair::create(session->context(), session->path()));
@@ -171,7 +174,7 @@ class Run {
   }
 
   Result<void> loopback() {
-    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    PORTCULLIS_TRY_ASSIGN(auto* const session, open());
     PORTCULLIS_TRY_ASSIGN(const auto pair,
                           LoopbackPair::create(session->context(), session->path()));
     LoopbackFact& fact = facts_.loopback;
@@ -198,7 +201,7 @@ class Run {
   }
 
   Result<void> reach() {
-    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    PORTCULLIS_TRY_ASSIGN(auto* const session, open());
     const bool is_ethernet = session->context().caps.port_type == prm::number(prm::PortType::ETH);
     ReachOptions asked;
     asked.may_take_link_down =
@@ -208,7 +211,7 @@ class Run {
   }
 
   Result<void> key() {
-    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    PORTCULLIS_TRY_ASSIGN(auto* const session, open());
     PORTCULLIS_TRY_ASSIGN(facts_.key, ask_of_key(session->context(), session->path()));
     return {};
   }
@@ -217,7 +220,7 @@ class Run {
     if (options_->device.is_kept()) return leave(kOnlyAlone);
     for (const Shape shape : {Shape::DstQp, Shape::ClientFlow, Shape::Opcode, Shape::OpcodeClass}) {
       PORTCULLIS_TRY(check_time());
-      PORTCULLIS_TRY_ASSIGN(const auto session, open());
+      PORTCULLIS_TRY_ASSIGN(auto* const session, open());
       PORTCULLIS_TRY_ASSIGN(EntryFact fact, entry_of(*session, shape));
       facts_.entries.push_back(std::move(fact));
     }
@@ -229,7 +232,7 @@ class Run {
     Result<void> worst;
     for (const probes::Probe probe : probes::kProbes) {
       PORTCULLIS_TRY(check_time());
-      PORTCULLIS_TRY_ASSIGN(const auto session, open());
+      PORTCULLIS_TRY_ASSIGN(auto* const session, open());
       auto report = probes::run(probe, session->context(), {.loopback = session->path()});
       if (!report) {
         worst = tl::unexpected(report.error());
@@ -246,7 +249,7 @@ class Run {
   Result<void> plans() {
     return for_each_plan(lease::names_of_plans(options_->device.is_kept()),
                          [this](const lease::Plan& plan) -> Result<void> {
-                           PORTCULLIS_TRY_ASSIGN(const auto session, open());
+                           PORTCULLIS_TRY_ASSIGN(auto* const session, open());
                            PORTCULLIS_TRY_ASSIGN(PlanFact fact,
                                                  revoke_by(*session, plan, options_->revokes));
                            facts_.plans.push_back(std::move(fact));
@@ -256,7 +259,7 @@ class Run {
 
   Result<void> floor() {
     std::vector<proof::FloorPoint> points;
-    PORTCULLIS_TRY_ASSIGN(const auto session, open());
+    PORTCULLIS_TRY_ASSIGN(auto* const session, open());
     for (const unsigned timeout : kTimeouts)
       for (const unsigned retry : kRetries) {
         PORTCULLIS_TRY_ASSIGN(const auto point, floor_point(*session, timeout, retry));
@@ -315,8 +318,11 @@ class Run {
   }
 
  private:
-  [[nodiscard]] Result<std::unique_ptr<proof::Session>> open() {
-    return proof::Session::open(options_->device, session_options_);
+  /// Until the next one, or until the step is over: the one before is reset.
+  [[nodiscard]] Result<proof::Session*> open() {
+    session_.reset();
+    PORTCULLIS_TRY_ASSIGN(session_, proof::Session::open(options_->device, session_options_));
+    return session_.get();
   }
 
   [[nodiscard]] Result<pmd::CrashDump> read_dump() const {
@@ -324,8 +330,10 @@ class Run {
       return fail(Errc::Unsupported,
                   "its kernel driver has the capability; devlink health dump show pci/BDF reporter "
                   "fw_fatal reads it there");
+    const pmd::CrashDumpOptions how{.is_stopped = options_->is_stopped};
+    if (session_) return pmd::read_crash_dump(session_->device(), how);
     PORTCULLIS_TRY_ASSIGN(auto opened, attach::OpenDevice::open(options_->device));
-    return pmd::read_crash_dump(opened.device(), {.is_stopped = options_->is_stopped});
+    return pmd::read_crash_dump(opened.device(), how);
   }
 
   [[nodiscard]] Result<void> check_time() const {
@@ -424,6 +432,7 @@ class Run {
   const Options* options_;
   proof::SessionOptions session_options_;
   CommandTimes times_;
+  std::unique_ptr<proof::Session> session_;  // of the step that is taken
   Facts facts_;
   WallClock::time_point until_;
   std::string not_run_;  // why the step in hand is left out; empty: it is not
@@ -489,7 +498,7 @@ Facts run(const Options& options) {
     run.take(row->name, row->step);
     const bool is_last =
         std::none_of(row + 1, kSteps.end(), [&](const Row& later) { return is_asked(later.name); });
-    if (options.on_crash_dump && (is_last || run.has_last_failed())) run.dump(row->name);
+    if (options.on_crash_dump && is_last && !run.has_dumped_last()) run.dump(row->name);
   }
   return run.so_far();
 }

@@ -68,8 +68,9 @@ struct Options {
   std::function<void(const Facts&)> on_facts = {};
   /// Hears of every fence of the audit. May be empty.
   std::function<void(const std::string& plan, const proof::FenceRecord&)> on_fence = {};
-  /// Behind each step that failed, and behind the last one, the crash dump is read, and heard of:
-  /// what is in it only the vendor knows, addresses and keys perhaps. Empty: it is not.
+  /// Of each step that failed, before the function is reset, and behind the last one, the crash
+  /// dump is read, and heard of: what is in it only the vendor knows, addresses and keys perhaps.
+  /// Empty: it is not.
   std::function<void(const std::string& step, const pmd::CrashDump&)> on_crash_dump = {};
   /// Asked now and then: what is left is not run. May be empty.
   std::function<bool()> is_stopped = {};

@@ -6,10 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "tests/light/quick_run.hpp"
+#include "trace/compare.hpp"
 
 namespace portcullis::light {
 namespace {
@@ -115,6 +117,21 @@ TEST(Run, CrashDump_IsReadBehindTheLastStepAndBehindOneThatFailed) {
   EXPECT_THAT(facts.crash_dumps, Each(Field(&CrashDumpFact::state, "whole")));
   ASSERT_THAT(heard, SizeIs(2));
   EXPECT_EQ(heard[0].words, facts.crash_dumps[0].words);
+}
+
+TEST(Run, CrashDumpOfAStepThatFailed_IsReadBeforeTheFunctionIsReset) {
+  Options options = little_of("model", "commands");
+  options.rounds = 1'000'000'000;
+  options.step_deadline_ms = 50;
+  std::vector<std::string> seen;
+  options.on_command = [&seen](const auto& command) {
+    seen.push_back(trace::identity(command).substr(0, 12));
+  };
+  options.on_crash_dump = [&seen](const auto&, const auto&) { seen.emplace_back("dump"); };
+  EXPECT_EQ(run(options).step("commands")->state, "failed");
+  const auto dump = std::ranges::find(seen, "dump");
+  EXPECT_EQ(std::count(seen.begin(), dump, "TEARDOWN_HCA"), 0);
+  EXPECT_EQ(std::count(dump, seen.end(), "TEARDOWN_HCA"), 1);
 }
 
 TEST(Run, CrashDumpThatIsNotToBeHad_IsOneLineAndCostsNothing) {

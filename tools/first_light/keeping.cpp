@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <utility>
 
 #include "light/replay.hpp"
 #include "program/log_line.hpp"
@@ -45,6 +46,8 @@ constexpr std::array kDescribed{
     Described{"commands.trace", "commands as recorded"},
     Described{"fences.csv", "a line for each audited fence"},
     Described{"log.txt", "what the driver said"},
+    Described{"linux.trace", "commands of the owner's kernel, of its log"},
+    Described{"beside-linux.txt", "what that kernel and step bring-up did otherwise"},
     Described{"crash-dump.txt", "registers as read through the vendor specific capability"},
 };
 
@@ -99,6 +102,15 @@ void Keeping::add_line(std::string_view line) {
   log_ += text + "\n";
 }
 
+void Keeping::set_beside(BesideLinux linux_log) {
+  beside_ = std::move(linux_log);
+  for (const std::string& warning : beside_->warnings()) add_line(warning);
+}
+
+void Keeping::add_of_bring_up(const trace::TraceCommand& command) {
+  if (beside_) beside_->add(command);
+}
+
 std::string Keeping::manifest(const trace::Bundle& bundle, const light::Facts& facts) const {
   nlohmann::ordered_json json{
       {"format", "portcullis-first-light"},
@@ -137,6 +149,9 @@ trace::Bundle Keeping::bundle(const light::Facts& facts) const {
       {"fences.csv", std::string(fence_audit::lines_header()) + fences_},
       {"log.txt", log_},
   };
+  if (beside_)
+    for (trace::BundleFile& file : beside_->files(keeps_identities_))
+      bundle.files.push_back(std::move(file));
   if (!crash_dumps_.empty()) bundle.files.push_back({"crash-dump.txt", crash_dumps_});
   bundle.files.insert(bundle.files.begin() + 1, {"manifest.json", manifest(bundle, facts)});
   return bundle;

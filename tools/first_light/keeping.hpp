@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -12,6 +13,7 @@
 #include "light/facts.hpp"
 #include "pmd/crash_dump.hpp"
 #include "proof/audit.hpp"
+#include "tools/first_light/beside_linux.hpp"
 #include "trace/bundle.hpp"
 #include "trace/command_text.hpp"
 #include "trace/profile_builder.hpp"
@@ -35,6 +37,9 @@ class Keeping {
   void add(const std::string& step, const pmd::CrashDump& dump);
   /// A line of the driver's, once.
   void add_line(std::string_view line);
+  /// Hears of our bring-up from then on.
+  void set_beside(BesideLinux linux_log);
+  void add_of_bring_up(const trace::TraceCommand& command);
 
   [[nodiscard]] bool has_crash_dump() const noexcept { return crash_dump_count_ != 0; }
   [[nodiscard]] trace::Bundle bundle(const light::Facts& facts) const;
@@ -52,6 +57,7 @@ class Keeping {
   std::string log_;
   std::string crash_dumps_;
   unsigned crash_dump_count_ = 0;
+  std::optional<BesideLinux> beside_;
   std::unordered_set<std::string> lines_;
 };
 

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "attach/open_device.hpp"
 #include "light/compare.hpp"
@@ -30,6 +32,8 @@ namespace {
 
 using namespace portcullis;
 using namespace portcullis::tools::first_light;
+
+constexpr std::string_view kBringUpStep = "bring-up";
 
 std::atomic<bool> stop_asked{false};
 
@@ -90,6 +94,10 @@ Result<int> run(Options& options) {
   PORTCULLIS_TRY_ASSIGN(const auto eal, options.run.device.start_eal(options.eal));
   program::heed_stop_signals(stop_asked);
   Keeping keeping(options.keeps_identities);
+  if (!options.dmesg.empty()) {
+    PORTCULLIS_TRY_ASSIGN(auto linux_log, BesideLinux::read(options.dmesg, options.device));
+    keeping.set_beside(std::move(linux_log));
+  }
   options.run.log = [&keeping, to_user = program::log_to_stderr()](std::string_view line) {
     keeping.add_line(line);
     to_user(line);
@@ -98,6 +106,7 @@ Result<int> run(Options& options) {
   options.run.on_command = [&, at_command = at_command()](const auto& command) {
     if (at_command) at_command(step_at_work);
     keeping.add(command);
+    if (step_at_work == kBringUpStep) keeping.add_of_bring_up(command);
   };
   options.run.on_fence = [&](const auto& plan, const auto& fence) { keeping.add(plan, fence); };
   if (options.wants_crash_dump)

@@ -85,6 +85,11 @@ void add_run_options(CLI::App& app, Options& options, Words& words) {
                "read the registers of a crash dump at the end and behind each\n"
                "step that failed, and keep them in the bundle: what is in them\n"
                "only the vendor knows, addresses and keys perhaps");
+  app.add_option("--dmesg", options.dmesg,
+                 "a kernel log with mlx5_core's commands on this card (dynamic\n"
+                 "debug, docs/trace-format.md): kept in the bundle, Linux's bring-up\n"
+                 "beside that of step bring-up")
+      ->type_name("FILE");
   app.add_option(
          "--steps", words.steps,
          fmt::format("these alone, comma separated:\n{}", fmt::join(light::step_names(), ", ")))

@@ -22,6 +22,7 @@ struct Options {
   std::string bundle;  // file; empty: none
   bool keeps_identities = false;
   bool wants_crash_dump = false;
+  std::string dmesg;             // file; empty: none
   std::vector<std::string> eal;  // the program's name and what stood before `--`
 
   // Of Show and Diff.

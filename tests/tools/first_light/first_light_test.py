@@ -15,6 +15,7 @@ import tempfile
 import unittest
 
 DEADLINE_S = 300
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 LITTLE = ("--rounds", "2", "--writes", "4", "--revokes", "2", "--fences", "32")
 
 
@@ -124,6 +125,26 @@ class FirstLight(unittest.TestCase):
                     self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
             finally:
                 server.kill()
+
+    def test_kernel_log_of_the_card_stands_beside_our_bring_up(self):
+        log = ROOT / "tests/trace/data/connectx4_bringup.log"
+        path, said = self.bundle("a.tar.zst", "--dmesg", log, "--steps", "bring-up,loopback")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        files = self.files_of(path)
+        self.assertIn(b"ENABLE_HCA", files["linux.trace"])
+        beside = files["beside-linux.txt"].decode()
+        self.assertRegex(beside, r"(?m)^ *1?.*ENABLE_HCA")
+        self.assertNotIn("RST2INIT_QP", beside)  # of loopback, which is no bring-up
+        names = {each["name"] for each in json.loads(files["manifest.json"])["files"]}
+        self.assertLessEqual({"linux.trace", "beside-linux.txt"}, names)
+        for name, data in files.items():
+            self.assertNotIn(str(log).encode(), data, name)
+
+    def test_kernel_log_that_is_none_ends_it_before_the_first_step(self):
+        self.assertIn("No such file", self.refuse("--dmesg", self.folder / "none"))
+        empty = self.folder / "empty"
+        empty.write_text("nothing of mlx5\n")
+        self.assertIn(f"--dmesg {empty}: ", self.refuse("--dmesg", empty))
 
     def test_crash_dump_is_in_the_bundle_of_who_asked_for_it_alone(self):
         path = self.folder / "hca"

@@ -31,7 +31,7 @@ concludes() {
 # await_client NAME RDMA_DEVICE PORT: lease-verify --sweep in the background, once it listens.
 await_client() {
   on_host tools/lease_verify/lease-verify --sweep --device "$2" --listen "127.0.0.1:$3" \
-    >"/host/results/$1-far.txt" 2>&1 </dev/null &
+    --wait-ms 120000 >"/host/results/$1-far.txt" 2>&1 </dev/null &
   far_pid=$!
   wait_for 30 grep -q awaiting "/host/results/$1-far.txt"
 }
@@ -58,11 +58,12 @@ beside() {
   return 1
 }
 
-# killed_in STEP ARGUMENT ..: at its third command; a second run is clean.
+# killed_in STEP COMMAND ARGUMENT ..: at its COMMAND-th command; a second run is clean.
 killed_in() {
   step=$1
-  shift
-  on_host /usr/bin/env PORTCULLIS_STOP_AT="$step:3:9" \
+  at=$2
+  shift 2
+  on_host /usr/bin/env PORTCULLIS_STOP_AT="$step:$at:9" \
     tests/tools/first_light/stopped-first-light -l 0 --no-huge -m 64 --no-shconf -a "$kept" \
     -- "$kept" --quick --steps "$step" "$@" >"/host/results/killed-$step.txt" 2>&1 </dev/null
   killed_status=$?
@@ -72,10 +73,10 @@ killed_in() {
   tail -n 5 "/host/results/after-$step.txt"
   return 1
 }
-# A client whose other end was killed ends by itself.
+# Once leases are granted and taken; a client whose other end was killed ends by itself.
 killed_with_a_client() {
   await_client killed "rxe1" 7471 || return 1
-  killed_in peer --peer 127.0.0.1:7471 --address 192.0.2.17 && wait $far_pid
+  killed_in peer 1400 --peer 127.0.0.1:7471 --address 192.0.2.17 && wait $far_pid
   far_status=$?
   test $far_status -ne 0 && test $far_status -ne 143 && return
   echo "status $far_status of the client"
@@ -94,6 +95,6 @@ check "the first, with a client on soft-RoCE" beside kept "$kept" 1
 check "the second" beside broken "$broken" 2
 check "the virtual one" beside virtual "$virtual" 3
 for step in bring-up commands loopback reach key entries probes plans floor audit end; do
-  check "killed in step $step, and clean in the next run" killed_in $step
+  check "killed in step $step, and clean in the next run" killed_in $step 3
 done
 check "killed in step peer, and clean in the next run" killed_with_a_client
