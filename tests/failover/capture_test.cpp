@@ -192,6 +192,12 @@ TEST(Capture, SentAgainFromBeforeTheCapture_IsRefused) {
   EXPECT_THAT(refused.error().text, HasSubstr("frame 2: PSN 4 of QP 0x11 was sent before"));
 }
 
+/// The second one was seen to begin: what is before its first PSN is a third one's.
+TEST(Capture, BeforeTheFirstOfOneThatBeganHere_IsAnotherConnection) {
+  EXPECT_THAT(statuses({write_only(900000, 0), write_only(5, 8), write_only(4, 16)}),
+              ElementsAre(a_write, a_write, a_write));
+}
+
 TEST(Capture, TwoQueuePairsWhosePsnsOverlap_AreNotToldApartAndCountAsOutstanding) {
   EXPECT_THAT(statuses({write_only(5, 0, 0x11), write_only(5, 8, 0x12), ack(5)}),
               ElementsAre(a_write, a_write));

@@ -61,6 +61,7 @@ struct Flow {
   std::vector<std::size_t> open;            // of them, which an answer may yet concern
   std::optional<std::uint32_t> next_psn;    // behind what was seen
   std::optional<std::uint32_t> answers_to;  // the QP number that the answers go to
+  bool has_begun_here = false;              // nothing of it was sent before the capture began
 };
 
 std::string_view name_of(std::uint8_t opcode) {
@@ -182,14 +183,21 @@ class Reader {
       const std::int32_t distance = psn_distance(seen.psn, *flow.next_psn);
       const std::int32_t ahead =
           flow.messages.empty() ? kWindow : furthest_behind(messages_[flow.messages.back()]);
-      if (distance <= ahead && distance >= -kWindow) return flow;
+      // Where its number was another connection's before, it has begun while this was captured.
+      const bool is_before_all = flow.has_begun_here && is_before_first(flow, seen.psn);
+      if (distance <= ahead && distance >= -kWindow && !is_before_all) return flow;
       known->second = flows_.size();
     }
     const std::uint32_t number = unused_number(seen.qpn);
     if (number != seen.qpn)
       capture_.renumbered.push_back({shown_address(seen.to), seen.qpn, number});
-    flows_.push_back({seen.from, seen.to, seen.qpn, number, {}, {}, seen.psn, std::nullopt});
+    flows_.push_back(
+        {seen.from, seen.to, seen.qpn, number, {}, {}, seen.psn, std::nullopt, !is_new});
     return flows_.back();
+  }
+  [[nodiscard]] bool is_before_first(const Flow& flow, std::uint32_t psn) const {
+    return !flow.messages.empty() &&
+           psn_distance(psn, messages_[flow.messages.front()].request.psn) < 0;
   }
   /// QPs of two responders may have one number, and so may one after the other; in a dump they
   /// would be one QP, whose order is another promise.
@@ -206,7 +214,7 @@ class Reader {
                                      seen.transport.size(), info.header_bytes));
     Flow& flow = flow_of(seen);
     if (psn_distance(seen.psn, *flow.next_psn) < 0) {
-      if (psn_distance(seen.psn, messages_[flow.messages.front()].request.psn) < 0)
+      if (is_before_first(flow, seen.psn))
         return bad(frame_, fmt::format("PSN {} of QP {:#x} was sent before the capture began, and "
                                        "again; one that begins before it is accepted",
                                        seen.psn, seen.qpn));

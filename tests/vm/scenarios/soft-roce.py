@@ -165,6 +165,27 @@ def what_is_asked(request: dict) -> dict:
             for key in ("opcode", "psn", "rkey", "remote_addr", "length", "compare_add")}
 
 
+RKEY_AT = 14 + 20 + 8 + 12 + 8  # behind Ethernet, IPv4, UDP, BTH and the address of RETH or AtomicETH
+
+
+def cut_of_wire(results: Path, rkey: int) -> Path:
+    """What wire.pcap has from the first to the last request with that key. Connections before it had
+    the same QP numbers, and PSNs anywhere: one that begins near where another ended is told from it
+    by nobody."""
+    data = (results / "wire.pcap").read_bytes()
+    at, frames = 24, []
+    while at < len(data):
+        length = struct.unpack_from("<I", data, at + 8)[0]
+        frames.append(data[at:at + 16 + length])
+        at += 16 + length
+    key = rkey.to_bytes(4, "big")
+    own = [number for number, frame in enumerate(frames)
+           if frame[16 + RKEY_AT:20 + RKEY_AT] == key]
+    cut = results / f"wire-{rkey:#x}.pcap"
+    cut.write_bytes(data[:24] + b"".join(frames[own[0]:own[-1] + 1]))
+    return cut
+
+
 def judge_capture(build: Path, results: Path, plan: str) -> list[str]:
     """Of a revoke under one operation at a time: what a capture at the client leaves outstanding is
     what the client knows it to be, and the advice on it is what the region says became of it."""
@@ -176,10 +197,11 @@ def judge_capture(build: Path, results: Path, plan: str) -> list[str]:
         return [f"{name}: outstanding by the capture {dump['work_requests']}, by the client "
                 f"{log['work_requests']}"]
     # The wire's other end has it too, among all that may be outstanding for who sits there.
-    there = imported(build, results / "wire.pcap", "--captured-at", "elsewhere",
+    cut = cut_of_wire(results, asked[0]["rkey"])
+    there = imported(build, cut, "--captured-at", "elsewhere",
                      "--sender", "192.0.2.2")["work_requests"]
     wrong = [] if asked[0] in map(what_is_asked, there) else [
-        f"{name}: {asked[0]} is not among the {len(there)} requests of wire.pcap"]
+        f"{name}: {asked[0]} is not among the {len(there)} requests of {cut.name}"]
     # A NAK is on the wire, silence is not.
     told = log["work_requests"][0]["status"]
     heard = dump["work_requests"][0].get("status", SILENCE)
