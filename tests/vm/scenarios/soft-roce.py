@@ -165,13 +165,14 @@ def what_is_asked(request: dict) -> dict:
             for key in ("opcode", "psn", "rkey", "remote_addr", "length", "compare_add")}
 
 
-RKEY_AT = 14 + 20 + 8 + 12 + 8  # behind Ethernet, IPv4, UDP, BTH and the address of RETH or AtomicETH
+# Behind Ethernet, IPv4, UDP, BTH and the address of RETH or AtomicETH.
+RKEY_AT = 14 + 20 + 8 + 12 + 8
 
 
 def cut_of_wire(results: Path, rkey: int) -> Path:
-    """What wire.pcap has from the first to the last request with that key. Connections before it had
-    the same QP numbers, and PSNs anywhere: one that begins near where another ended is told from it
-    by nobody."""
+    """What wire.pcap has from the first to the last request with that key. Connections before it
+    had the same QP numbers, and PSNs anywhere: one that begins near where another ended is told
+    from it by nobody."""
     data = (results / "wire.pcap").read_bytes()
     at, frames = 24, []
     while at < len(data):
