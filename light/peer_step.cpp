@@ -23,6 +23,13 @@
 namespace portcullis::light {
 namespace {
 
+/// What a requester makes of a NAK that is final: check_ack() of Linux, sw/rxe/rxe_comp.c.
+bool is_refusal(std::int64_t status) noexcept {
+  return status == prm::number(prm::WcStatus::REM_INV_REQ_ERR) ||
+         status == prm::number(prm::WcStatus::REM_ACCESS_ERR) ||
+         status == prm::number(prm::WcStatus::REM_OP_ERR);
+}
+
 namespace exchange = service::exchange;
 using exchange::SweepSeen;
 
@@ -300,13 +307,18 @@ class Asking {
       PORTCULLIS_TRY_ASSIGN(const auto seen, revoke_one(*lease, lease::seed_plan(), terms));
       if (!seen) return {};
       const Revoked& revoked = seen->revoked;
+      const bool is_nak =
+          revoked.failure_ns && !revoked.is_served_late && is_refusal(revoked.status);
+      // What ended in another way says nothing of a budget.
+      if (revoked.failure_ns && !is_nak &&
+          revoked.status != prm::number(prm::WcStatus::RETRY_EXC_ERR))
+        continue;
       points.push_back({.timeout = timeout,
                         .retry = retry,
                         .failure_ns = revoked.failure_ns,
                         .deadline_ns = options_->patience_ms * kNsPerMs,
                         .last_change_ns = seen->last_change_ns,
-                        .is_nak = revoked.failure_ns && !revoked.is_served_late &&
-                                  revoked.status != prm::number(prm::WcStatus::RETRY_EXC_ERR),
+                        .is_nak = is_nak,
                         .uncertainty_ns = seen->uncertainty_ns});
     }
     if (!points.empty()) to_->floor = floor_fact(points);

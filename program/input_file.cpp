@@ -16,8 +16,10 @@ Result<std::string> read_input(const std::string& path, std::size_t most_bytes) 
   const auto complaint = [&path] {
     return fail(Errc::System, path + " cannot be read: " + std::generic_category().message(errno));
   };
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return complaint();
+  // A pipe by name that nobody writes would keep open(2) waiting, deaf to Ctrl-C; this way it is an
+  // empty file.
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0 || ::fcntl(file.get(), F_SETFL, 0) != 0) return complaint();
   std::string bytes;
   for (;;) {
     const std::size_t had = bytes.size();

@@ -12,6 +12,7 @@
 
 #include "light/clock_offset.hpp"
 #include "light/compare.hpp"
+#include "prm/cqe.hpp"
 #include "tests/light/peer_double.hpp"
 #include "tests/light/quick_run.hpp"
 
@@ -202,6 +203,16 @@ TEST(PeerStep, ClocksWithinAPercentOfEachBudget_StillNameIt) {
   const Conclusion floor = of(hosts.ask(), "peer-floor-is-budget");
   EXPECT_EQ(floor.answer, Answer::Confirmed) << floor.why;
   EXPECT_THAT(floor.why, HasSubstr("the two clocks are known to 5"));
+}
+
+TEST(PeerStep, FailureThatIsNeitherARefusalNorASpentBudget_ExplainsNothing) {
+  TwoHosts hosts;
+  hosts.peer.tamper_seen = [](service::exchange::SweepSeen& seen) {
+    seen.status = static_cast<std::uint8_t>(prm::WcStatus::RNR_RETRY_EXC_ERR);
+  };
+  const Conclusion floor = of(hosts.ask(), "peer-floor-is-budget");
+  EXPECT_EQ(floor.answer, Answer::NotRun) << floor.why;
+  EXPECT_THAT(floor.why, Not(HasSubstr("refusal")));
 }
 
 // ---- What a WRITE behind the outcome says -------------------------------------------------------

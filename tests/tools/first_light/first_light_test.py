@@ -7,6 +7,7 @@ and given what is no bundle.
 
 import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -145,6 +146,12 @@ class FirstLight(unittest.TestCase):
         empty = self.folder / "empty"
         empty.write_text("nothing of mlx5\n")
         self.assertIn(f"--dmesg {empty}: ", self.refuse("--dmesg", empty))
+
+    def test_pipe_that_nobody_writes_keeps_nobody_waiting(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.assertIn(f"--dmesg {pipe}: ", self.refuse("--dmesg", pipe))
+        self.assertIn(f"{pipe}: no bundle", self.refuse("show", pipe))
 
     def test_crash_dump_is_in_the_bundle_of_who_asked_for_it_alone(self):
         path = self.folder / "hca"

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from lease_server import DEADLINE_S, Server
@@ -75,6 +76,15 @@ class Leasectl(unittest.TestCase):
                 client.revoke(lease)
         return [f"{lease.id:x}:{lease.epoch:x}" for lease in leases]
 
+    def recorded(self, count):
+        """So many, and in the journal, for which no revoke waits."""
+        names = self.live(count)
+        until = time.monotonic() + DEADLINE_S
+        while not set(names) <= {row["lease"] for row in self.lines("history")[0]}:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.02)
+        return names
+
     def fence(self, name):
         """As if that lease had ended Fenced: the journal says so to the server's next life."""
         self.assertEqual(self.server.end(), 0)
@@ -87,7 +97,7 @@ class Leasectl(unittest.TestCase):
         self.server.start()
 
     def test_history_is_every_lease_that_ended_the_newest_first(self):
-        names = self.live(LEASES)
+        names = self.recorded(LEASES)
         rows, whole = self.lines("history")
         self.assertEqual(sorted(row["lease"] for row in rows), sorted(names))
         ended = [row["ended_unix_ms"] for row in rows]
@@ -97,7 +107,7 @@ class Leasectl(unittest.TestCase):
         self.assertEqual(whole["rows"], LEASES)
 
     def test_history_says_what_it_leaves_out(self):
-        self.live(3)
+        self.recorded(3)
         rows, whole = self.lines("history", "--most", "2")
         self.assertEqual((len(rows), whole["complete"]), (2, False))
         text = self.ctl("history", "--most", "2")
@@ -105,7 +115,7 @@ class Leasectl(unittest.TestCase):
         self.assertIn("for the journal goes back no further", text)
 
     def test_journal_that_covers_the_time_asked_for_is_whole(self):
-        self.live(1)
+        self.recorded(1)
         self.assertEqual(self.server.end(), 0)
         with sqlite3.connect(self.server.journal) as journal:
             journal.execute("UPDATE server SET started_unix_ms=1")
@@ -115,7 +125,7 @@ class Leasectl(unittest.TestCase):
         self.assertEqual((len(rows), whole["complete"]), (1, True))
 
     def test_fenced_is_a_status_of_its_own(self):
-        name, *_ = self.live(2)
+        name, *_ = self.recorded(2)
         self.assertIn("0 slots are out of use", self.ctl("fenced"))
         self.fence(name)
         rows, _ = self.lines("fenced", status=3)
@@ -125,7 +135,7 @@ class Leasectl(unittest.TestCase):
                       self.ctl("fenced", status=3))
 
     def test_report_is_one_page_that_says_the_same(self):
-        name, *_ = self.live(LEASES)
+        name, *_ = self.recorded(LEASES)
         self.fence(name)
         file = self.folder / "day.html"
         self.assertIn(f"{LEASES} leases that ended", self.ctl("report", str(file), "--all"))
