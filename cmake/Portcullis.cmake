@@ -108,8 +108,9 @@ function(portcullis_test name)
                            "GTEST_TOTAL_SHARDS=${PORTCULLIS_TEST_PARTS};GTEST_SHARD_INDEX=${index}")
     endforeach()
   else()
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.
-                         PROPERTIES ${properties})
+    # A busy machine may take longer than CMake's 5 s to list what a binary has.
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+                         TEST_PREFIX ${name}. PROPERTIES ${properties})
   endif()
   if("polled" IN_LIST ARG_LABELS)
     add_dependencies(polled_tests ${name})
