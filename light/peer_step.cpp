@@ -23,13 +23,6 @@
 namespace portcullis::light {
 namespace {
 
-/// What a requester makes of a NAK that is final: check_ack() of Linux, sw/rxe/rxe_comp.c.
-bool is_refusal(std::int64_t status) noexcept {
-  return status == prm::number(prm::WcStatus::REM_INV_REQ_ERR) ||
-         status == prm::number(prm::WcStatus::REM_ACCESS_ERR) ||
-         status == prm::number(prm::WcStatus::REM_OP_ERR);
-}
-
 namespace exchange = service::exchange;
 using exchange::SweepSeen;
 

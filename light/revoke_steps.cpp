@@ -124,17 +124,23 @@ Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
   return tally.fact();
 }
 
+bool is_refusal(std::int64_t status) noexcept {
+  return status == prm::number(prm::WcStatus::REM_INV_REQ_ERR) ||
+         status == prm::number(prm::WcStatus::REM_ACCESS_ERR) ||
+         status == prm::number(prm::WcStatus::REM_OP_ERR);
+}
+
 Result<proof::FloorPoint> floor_point(proof::Session& session, unsigned timeout, unsigned retry) {
   PORTCULLIS_TRY_ASSIGN(const Seen seen, revoke_one(session, lease::seed_plan(),
                                                     {.timeout = static_cast<std::uint8_t>(timeout),
                                                      .retry = static_cast<std::uint8_t>(retry)}));
-  return proof::FloorPoint{.timeout = timeout,
-                           .retry = retry,
-                           .failure_ns = seen.failure_ns,
-                           .deadline_ns = kPatienceNs,
-                           .last_change_ns = seen.last_change_ns,
-                           .is_nak = seen.failure_ns && !seen.is_served_late &&
-                                     seen.status != static_cast<int>(prm::WcStatus::RETRY_EXC_ERR)};
+  return proof::FloorPoint{
+      .timeout = timeout,
+      .retry = retry,
+      .failure_ns = seen.failure_ns,
+      .deadline_ns = kPatienceNs,
+      .last_change_ns = seen.last_change_ns,
+      .is_nak = seen.failure_ns && !seen.is_served_late && is_refusal(seen.status)};
 }
 
 }  // namespace portcullis::light

@@ -56,6 +56,9 @@ class PlanTally {
 [[nodiscard]] Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
                                          std::uint64_t revokes);
 
+/// What a requester makes of a NAK that is final: check_ack() of Linux, sw/rxe/rxe_comp.c.
+[[nodiscard]] bool is_refusal(std::int64_t status) noexcept;
+
 /// One revoke by plan seed of a client with that ack timeout and retry count.
 [[nodiscard]] Result<proof::FloorPoint> floor_point(proof::Session& session, unsigned timeout,
                                                     unsigned retry);
