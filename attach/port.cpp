@@ -9,6 +9,24 @@
 
 namespace portcullis::attach {
 
+Result<void> check_port_address(const pmd::Gid& address) {
+  pmd::Gid this_host;  // ::1
+  this_host.bytes.back() = std::byte{1};
+  constexpr std::byte kLoopbackNet{127};
+  const bool is_this_host =
+      address == this_host || (address.is_ipv4() && address.bytes[12] == kLoopbackNet);
+  if (address.is_unicast() && !is_this_host) return {};
+  return fail(Errc::InvalidArgument,
+              "address " + address.text() +
+                  "; a unicast IPv4 or IPv6 address that other hosts can send to is accepted");
+}
+
+Result<pmd::Gid> parse_port_address(std::string_view text) {
+  PORTCULLIS_TRY_ASSIGN(const pmd::Gid address, pmd::Gid::parse(text));
+  PORTCULLIS_TRY(check_port_address(address));
+  return address;
+}
+
 Result<Port> Port::create(const pmd::Context& context, const Options& options) {
   Port port;
   port.path_.is_forced_back = context.forces_loopback;

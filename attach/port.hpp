@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "pmd/context.hpp"
@@ -18,6 +19,12 @@ namespace portcullis::attach {
 
 /// For both ends on one function: of 192.0.2.0/24, which is for documentation (RFC 5737).
 inline constexpr pmd::Gid kLoopbackGid = pmd::Gid::from_ipv4(192, 0, 2, 1);
+
+/// Whether a port may have it: an address of one host that another host can send to, which
+/// 127.0.0.0/8 and ::1 are not either. InvalidArgument names it.
+[[nodiscard]] Result<void> check_port_address(const pmd::Gid& address);
+/// The same of what a user wrote.
+[[nodiscard]] Result<pmd::Gid> parse_port_address(std::string_view text);
 
 class Port {
  public:

@@ -30,9 +30,7 @@ Result<std::shared_ptr<pmd::Eal>> running_eal(std::vector<std::string> arguments
 }
 
 Result<void> check(const PortOptions& options) {
-  if (options.address && !options.address->is_unicast())
-    return fail(Errc::InvalidArgument, "address " + options.address->text() +
-                                           "; a unicast IPv4 or IPv6 address is accepted");
+  if (options.address) PORTCULLIS_TRY(attach::check_port_address(*options.address));
   for (const std::string& argument : options.eal_arguments)
     if (argument == "-h" || argument == "--help" || argument == "--log-level=help")
       return fail(Errc::InvalidArgument, "eal_arguments: " + argument +

@@ -192,10 +192,12 @@ Said hot_qp(const Facts& facts) {
 // ---- What a client sees ----------------------------------------------------------------------
 
 std::string seen_by_clients(const PlanFact& plan) {
+  const std::uint64_t unsure_ns = plan.client_uncertainty_ns;
   return fmt::format(
-      "{} of {} clients failed, with status {} by the most, {} us after the revoke "
+      "{} of {} clients failed, with status {} by the most, {}{} us after the revoke "
       "by the median",
-      plan.failed_clients, plan.revokes, plan.status, plan.client_median_ns / kNsPerUs);
+      plan.failed_clients, plan.revokes, plan.status, plan.client_median_ns / kNsPerUs,
+      unsure_ns == 0 ? "" : fmt::format(" +- {}", unsure_ns / kNsPerUs + 1));
 }
 
 Said of_status(const Facts& facts, const std::vector<PlanFact>& plans, std::string_view step,
@@ -234,16 +236,28 @@ Said contract(const Facts& facts) { return contract_of(facts, facts.plans, "plan
 
 /// Which is the wrong explanation is as good an answer as which is right.
 Said is_budget(const FloorFact& floor, const std::string& beside) {
-  const std::string why =
-      fmt::format("{} ({}), by {} points{}", floor.mechanism, floor.why, floor.points, beside);
+  const std::string others =
+      floor.other_endings == 0
+          ? ""
+          : fmt::format(" ({} clients more ended neither by a refusal nor by their budget)",
+                        floor.other_endings);
+  const std::string why = fmt::format("{} ({}), by {} points{}{}", floor.mechanism, floor.why,
+                                      floor.points, others, beside);
   if (floor.mechanism == "budget") return yes(why);
   // Which of several others it is stays open; that it is not the budget does not.
   const bool is_another = floor.mechanism != "undecided" && floor.mechanism != "censored";
   return is_another || (floor.fits != 0 && !floor.budget_fits) ? no(why) : either(why);
 }
 
+/// Where no client's end says anything of a floor.
+Said no_floor(const Facts& facts, const FloorFact& floor, std::string_view step) {
+  if (floor.other_endings == 0) return of_step(facts, step);
+  return either(fmt::format("{} clients ended neither by a refusal nor by their budget",
+                            floor.other_endings));
+}
+
 Said floor_is_budget(const Facts& facts) {
-  return facts.floor.is_run ? is_budget(facts.floor, "") : of_step(facts, "floor");
+  return facts.floor.is_run ? is_budget(facts.floor, "") : no_floor(facts, facts.floor, "floor");
 }
 
 // ---- What a client on another host sees ------------------------------------------------------
@@ -283,7 +297,7 @@ Said peer_ended(const Facts& facts) {
 }
 
 Said peer_floor(const Facts& facts) {
-  if (!facts.peer.floor.is_run) return of_step(facts, "peer");
+  if (!facts.peer.floor.is_run) return no_floor(facts, facts.peer.floor, "peer");
   return is_budget(facts.peer.floor, "; " + clocks_text(facts.peer));
 }
 

@@ -2,7 +2,13 @@
 #include "light/facts.hpp"
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "proof/floor_fit.hpp"
 
 namespace portcullis::light {
 
@@ -22,10 +28,38 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KeyFact, is_run, takes_qpn, refusal, own_qp_s
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EntryFact, shape, is_offered, is_installed, refusal, stops_new,
                                    stops_running, recovers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProbeFact, probe, observed, verdict, as_seen)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlanFact, plan, revokes, torn_down, as_promised, median_ns,
-                                   most_ns, failed_clients, status, client_median_ns, served_late)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FloorFact, is_run, points, mechanism, explanation,
-                                                value, budget_fits, fits, why)
+
+// As the macros have it, but that "client_uncertainty_ns" may be missing.
+static void to_json(nlohmann::json& json, const PlanFact& fact) {
+  json = {{"plan", fact.plan},
+          {"revokes", fact.revokes},
+          {"torn_down", fact.torn_down},
+          {"as_promised", fact.as_promised},
+          {"median_ns", fact.median_ns},
+          {"most_ns", fact.most_ns},
+          {"failed_clients", fact.failed_clients},
+          {"status", fact.status},
+          {"client_median_ns", fact.client_median_ns},
+          {"client_uncertainty_ns", fact.client_uncertainty_ns},
+          {"served_late", fact.served_late}};
+}
+
+static void from_json(const nlohmann::json& json, PlanFact& fact) {
+  json.at("plan").get_to(fact.plan);
+  json.at("revokes").get_to(fact.revokes);
+  json.at("torn_down").get_to(fact.torn_down);
+  json.at("as_promised").get_to(fact.as_promised);
+  json.at("median_ns").get_to(fact.median_ns);
+  json.at("most_ns").get_to(fact.most_ns);
+  json.at("failed_clients").get_to(fact.failed_clients);
+  json.at("status").get_to(fact.status);
+  json.at("client_median_ns").get_to(fact.client_median_ns);
+  fact.client_uncertainty_ns = json.value("client_uncertainty_ns", std::uint64_t{0});
+  json.at("served_late").get_to(fact.served_late);
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FloorFact, is_run, points, other_endings, mechanism,
+                                                explanation, value, budget_fits, fits, why)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PeerFact, is_run, vendor, part, firmware, leases,
                                                 reached, unreached_status, round_trip_ns,
                                                 clock_uncertainty_ns, ended, posted_late,
@@ -71,6 +105,11 @@ tl::unexpected<Error> malformed(std::string_view file, std::string_view what) {
   return fail(Errc::Malformed, std::string(file) + ": " + std::string(what));
 }
 
+struct Count {
+  std::string_view name;
+  std::uint64_t value = 0;
+};
+
 /// Looks at a stranger's values as they are read: nlohmann::json would make a count of -1 or 1e300,
 /// and a terminal would do what a word with ESC in it says.
 class Values {
@@ -113,6 +152,115 @@ class Values {
   std::string wrong_;
 };
 
+// ---- What cannot all be so ---------------------------------------------------------------------
+
+/// Finds the first contradiction; nothing is kept of the others.
+class Contradictions {
+ public:
+  /// Each count is at most the one before it.
+  void falling(const std::string& what, std::initializer_list<Count> counts) {
+    const auto* const rising = std::ranges::adjacent_find(
+        counts, [](const Count& a, const Count& b) { return b.value > a.value; });
+    if (rising == counts.end()) return;
+    note(what + ": " + std::string(rising[1].name) + " " + std::to_string(rising[1].value) +
+         "; at most " + std::string(rising->name) + ", " + std::to_string(rising->value) +
+         ", is accepted");
+  }
+  void one_of(const std::string& what, const std::string& word,
+              std::span<const std::string_view> accepted) {
+    if (std::ranges::find(accepted, word) != accepted.end()) return;
+    std::string text = what + ": \"" + word.substr(0, kShown) + "\"; accepted:";
+    for (const std::string_view each : accepted) text += " \"" + std::string(each) + "\"";
+    note(std::move(text));
+  }
+  void never(bool is_so, std::string what) {
+    if (is_so) note(std::move(what));
+  }
+  [[nodiscard]] std::string first() const { return first_; }
+
+ private:
+  static constexpr std::size_t kShown = 64;
+  void note(std::string what) {
+    if (first_.empty()) first_ = std::move(what);
+  }
+  std::string first_;
+};
+
+void look_at(const std::string& at, const std::vector<PlanFact>& plans, Contradictions& found) {
+  for (const PlanFact& plan : plans) {
+    const std::string name = at + " " + plan.plan;
+    found.falling(name, {{"revokes", plan.revokes}, {"torn_down", plan.torn_down}});
+    found.falling(name, {{"revokes", plan.revokes}, {"as_promised", plan.as_promised}});
+    found.falling(name, {{"revokes", plan.revokes}, {"failed_clients", plan.failed_clients}});
+    found.falling(name, {{"revokes", plan.revokes}, {"served_late", plan.served_late}});
+    found.falling(name, {{"most_ns", plan.most_ns}, {"median_ns", plan.median_ns}});
+  }
+}
+
+void look_at(const std::string& at, const FloorFact& floor, Contradictions& found) {
+  if (floor.is_run) found.one_of(at + ": mechanism", floor.mechanism, proof::kMechanisms);
+}
+
+void look_at(const PeerFact& peer, Contradictions& found) {
+  found.falling("peer",
+                {{"leases", peer.leases}, {"reached", peer.reached}, {"ended", peer.ended}});
+  found.falling("peer", {{"ended", peer.ended}, {"posted_late", peer.posted_late}});
+  found.falling("peer", {{"ended less posted_late", peer.ended - peer.posted_late},
+                         {"perhaps_late", peer.perhaps_late}});
+  std::uint64_t left = peer.reached;
+  for (const PlanFact& plan : peer.plans) {
+    found.falling("peer: plan " + plan.plan,
+                  {{"reached and in no plan before", left}, {"revokes", plan.revokes}});
+    left -= std::min(left, plan.revokes);
+  }
+  found.falling("peer: floor", {{"reached and in no plan", left}, {"points", peer.floor.points}});
+  look_at("peer: plan", peer.plans, found);
+  look_at("peer: floor", peer.floor, found);
+}
+
+void look_at(const AuditFact& audit, Contradictions& found) {
+  constexpr std::array<std::string_view, 3> kVerdicts{"held", "broken", "no evidence"};
+  const std::string name = "audit " + audit.plan;
+  found.one_of(name + ": verdict", audit.verdict, kVerdicts);
+  for (const Count& each :
+       {Count{"under_load", audit.under_load}, Count{"watched", audit.watched},
+        Count{"late_writes", audit.late_writes}, Count{"late_reads", audit.late_reads},
+        Count{"fell_back", audit.fell_back}})
+    found.falling(name, {{"fences", audit.fences}, each});
+  found.falling(name,
+                {{"look_most_ns", audit.look_most_ns}, {"look_median_ns", audit.look_median_ns}});
+  found.never(audit.verdict == "held" && (audit.late_writes != 0 || audit.late_reads != 0),
+              name + ": verdict \"held\" beside fences with late writes or reads");
+}
+
+std::string contradiction_in(const Facts& facts) {
+  constexpr std::array<std::string_view, 3> kStates{"done", "failed", "not run"};
+  constexpr std::array<std::string_view, 3> kDumps{"whole", "part", "none"};
+  Contradictions found;
+  for (const StepFact& step : facts.steps) found.one_of("step " + step.name, step.state, kStates);
+  for (const CommandFact& each : facts.commands)
+    if (each.answered != 0)
+      found.falling(each.command, {{"most_ns", each.most_ns},
+                                   {"p99_ns", each.p99_ns == 0 ? each.median_ns : each.p99_ns},
+                                   {"median_ns", each.median_ns},
+                                   {"least_ns", each.least_ns}});
+  found.falling("loopback",
+                {{"most_ns", facts.loopback.most_ns}, {"median_ns", facts.loopback.median_ns}});
+  look_at("plan", facts.plans, found);
+  look_at("floor", facts.floor, found);
+  for (const AuditFact& audit : facts.audits) look_at(audit, found);
+  look_at(facts.peer, found);
+  for (const CrashDumpFact& dump : facts.crash_dumps)
+    found.one_of("crash dump behind step " + dump.step, dump.state, kDumps);
+  return found.first();
+}
+
+/// nlohmann::json begins each message with "[json.exception.type_error.302] ".
+std::string_view without_tag(std::string_view text) {
+  const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
+  return end == std::string_view::npos ? text : text.substr(end + 2);
+}
+
 }  // namespace
 
 const StepFact* Facts::step(std::string_view name) const noexcept {
@@ -143,9 +291,14 @@ Result<Facts> facts_from_json(std::string_view text, std::string_view file) {
       return malformed(file, "version " + std::to_string(version) + "; " +
                                  std::to_string(kOldestFacts) + " to " +
                                  std::to_string(kFactsVersion) + " are accepted");
-    return json.get<Facts>();
+    const auto facts = json.get<Facts>();
+    const std::string wrong = contradiction_in(facts);
+    if (!wrong.empty()) return malformed(file, wrong);
+    return facts;
+  } catch (const nlohmann::json::parse_error& error) {
+    return malformed(file, "no JSON from byte " + std::to_string(error.byte) + " on");
   } catch (const nlohmann::json::exception& error) {
-    return malformed(file, error.what());
+    return malformed(file, without_tag(error.what()));
   }
 }
 

@@ -14,7 +14,7 @@
 namespace portcullis::light {
 
 /// Of the text that a bundle keeps. A reader refuses a newer one.
-inline constexpr std::uint32_t kFactsVersion = 3;
+inline constexpr std::uint32_t kFactsVersion = 4;
 /// The oldest that is read; what it did not ask was not run.
 inline constexpr std::uint32_t kOldestFacts = 1;
 /// Of the text, which a reader holds as a tree of many times that.
@@ -113,13 +113,17 @@ struct PlanFact {
   std::uint64_t failed_clients = 0;    // that met a failure before the deadline
   std::int64_t status = 0;             // of their first failure, by the most; ibv_wc_status
   std::uint64_t client_median_ns = 0;  // from the revoke to it
-  std::uint64_t served_late = 0;       // regions that changed after the outcome
+  /// Of that either way, where the client's clock was another; 0: the same told both.
+  std::uint64_t client_uncertainty_ns = 0;
+  std::uint64_t served_late = 0;  // regions that changed after the outcome
 };
 
 /// When a client that ignores the outcome fails, over ack timeouts and retry counts.
 struct FloorFact {
   bool is_run = false;
   std::uint64_t points = 0;
+  /// Clients that ended neither by a refusal nor by their budget; no points.
+  std::uint64_t other_endings = 0;
   std::string mechanism = {};  // proof::FloorVerdict's
   /// A fit that explains the points, where others do as well, and its own number (proof::FloorFit).
   std::string explanation = {};
@@ -205,7 +209,8 @@ struct Facts {
 
 /// JSON with the members by their names above, and "version".
 [[nodiscard]] std::string to_json(const Facts& facts);
-/// Malformed in one line, with the member, where the text is something else. `file` is only a name.
+/// Malformed in one line, with the member, where the text is something else, or its counts and
+/// words cannot all be so. `file` is only a name.
 [[nodiscard]] Result<Facts> facts_from_json(std::string_view text, std::string_view file);
 
 }  // namespace portcullis::light

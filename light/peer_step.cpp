@@ -11,8 +11,6 @@
 #include "lease/fence_plan.hpp"
 #include "light/clock_offset.hpp"
 #include "light/revoke_steps.hpp"
-#include "prm/cqe.hpp"
-#include "prm/enums.hpp"
 #include "proof/floor_fit.hpp"
 #include "service/client_desk.hpp"
 #include "service/exchange/exchange.hpp"
@@ -40,7 +38,6 @@ constexpr std::uint64_t kWordMs = 5'000;
 struct Seen {
   Revoked revoked;
   std::uint64_t last_change_ns = 0;  // from the revoke; 0: none behind it
-  std::uint64_t uncertainty_ns = 0;  // of revoked.failure_ns
 };
 
 std::uint64_t since(std::uint64_t start, std::uint64_t then) {
@@ -204,10 +201,8 @@ class Asking {
                           .status = told.status,
                           .is_served_late =
                               is_watched && watching.region().first_difference().has_value()},
-              .last_change_ns = since(revoke_ns, watching.region().last_change_ns()),
-              .uncertainty_ns = offset.uncertainty_ns()};
-    if (told.first_failure_ns != 0)
-      seen.revoked.failure_ns = since(revoke_ns, ours(told.first_failure_ns, offset.middle_ns()));
+              .last_change_ns = since(revoke_ns, watching.region().last_change_ns())};
+    PORTCULLIS_TRY(take_failure(told, offset, revoke_ns, seen.revoked));
     return seen;
   }
 
@@ -218,8 +213,7 @@ class Asking {
       PORTCULLIS_TRY_ASSIGN(const auto line, channel_->poll_further());
       if (line) {
         PORTCULLIS_TRY_ASSIGN(const SweepSeen seen, exchange::parse_sweep_seen(*line));
-        return fail(Errc::DeviceFailed,
-                    fmt::format("the peer's client met status {} before any revoke", seen.status));
+        return failed_before(seen.status);
       }
       if (region.changes() >= kWarmUpChanges) return {};
       if (options_->check_time) PORTCULLIS_TRY(options_->check_time());
@@ -230,8 +224,24 @@ class Asking {
     }
   }
 
-  static std::uint64_t ours(std::uint64_t theirs_ns, std::int64_t offset_ns) {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(theirs_ns) - offset_ns);
+  /// Between which times by our clock the client failed. A fence makes nobody fail before it, so
+  /// what lies before the revoke is not left open.
+  static Result<void> take_failure(const SweepSeen& told, const ClockOffset& offset,
+                                   std::uint64_t revoke_ns, Revoked& to) {
+    if (told.first_failure_ns == 0) return {};
+    const auto failed = static_cast<std::int64_t>(told.first_failure_ns);
+    const auto began = static_cast<std::int64_t>(revoke_ns);
+    const std::int64_t latest_ns = failed - offset.least_ns - began;
+    if (latest_ns < 0) return failed_before(told.status);
+    const std::int64_t earliest_ns = std::max<std::int64_t>(0, failed - offset.most_ns - began);
+    to.failure_ns = static_cast<std::uint64_t>(earliest_ns + (latest_ns - earliest_ns) / 2);
+    to.failure_uncertainty_ns = static_cast<std::uint64_t>(latest_ns - earliest_ns + 1) / 2;
+    return {};
+  }
+
+  static tl::unexpected<Error> failed_before(int status) {
+    return fail(Errc::DeviceFailed,
+                fmt::format("the peer's client met status {} before any revoke", status));
   }
 
   /// What the peer says of the time between two looks at its clock was between them.
@@ -292,29 +302,19 @@ class Asking {
   }
 
   Result<void> sweep() {
-    std::vector<proof::FloorPoint> points;
+    FloorTally tally;
     for (const auto& [timeout, retry] : options_->points) {
       const service::LeaseTerms terms{.timeout = timeout, .retry = retry};
       const auto lease = lease_by(lease::seed_plan(), terms);
       if (lease == nullptr) return {};
       PORTCULLIS_TRY_ASSIGN(const auto seen, revoke_one(*lease, lease::seed_plan(), terms));
       if (!seen) return {};
-      const Revoked& revoked = seen->revoked;
-      const bool is_nak =
-          revoked.failure_ns && !revoked.is_served_late && is_refusal(revoked.status);
-      // What ended in another way says nothing of a budget.
-      if (revoked.failure_ns && !is_nak &&
-          revoked.status != prm::number(prm::WcStatus::RETRY_EXC_ERR))
-        continue;
-      points.push_back({.timeout = timeout,
-                        .retry = retry,
-                        .failure_ns = revoked.failure_ns,
-                        .deadline_ns = options_->patience_ms * kNsPerMs,
-                        .last_change_ns = seen->last_change_ns,
-                        .is_nak = is_nak,
-                        .uncertainty_ns = seen->uncertainty_ns});
+      tally.add(seen->revoked, {.timeout = timeout,
+                                .retry = retry,
+                                .deadline_ns = options_->patience_ms * kNsPerMs,
+                                .last_change_ns = seen->last_change_ns});
     }
-    if (!points.empty()) to_->floor = floor_fact(points);
+    to_->floor = tally.fact();
     return {};
   }
 

@@ -75,6 +75,7 @@ void PlanTally::add(const Revoked& one) {
   outcome_.record(one.outcome_ns);
   if (!one.failure_ns) return;
   failure_.record(*one.failure_ns);
+  fact_.client_uncertainty_ns = std::max(fact_.client_uncertainty_ns, one.failure_uncertainty_ns);
   ++statuses_[one.status];
 }
 
@@ -90,8 +91,20 @@ PlanFact PlanTally::fact() const {
   return fact;
 }
 
-FloorFact floor_fact(std::span<const proof::FloorPoint> points) {
-  const proof::FloorVerdict verdict = proof::explain_floor(points);
+void FloorTally::add(const Revoked& one, proof::FloorPoint terms) {
+  terms.is_nak = one.failure_ns && !one.is_served_late && is_refusal(one.status);
+  if (one.failure_ns && !terms.is_nak && one.status != prm::number(prm::WcStatus::RETRY_EXC_ERR)) {
+    ++other_endings_;
+    return;
+  }
+  terms.failure_ns = one.failure_ns;
+  terms.uncertainty_ns = one.failure_uncertainty_ns;
+  points_.push_back(terms);
+}
+
+FloorFact FloorTally::fact() const {
+  if (points_.empty()) return {.other_endings = other_endings_};
+  const proof::FloorVerdict verdict = proof::explain_floor(points_);
   const auto fits = std::ranges::count_if(verdict.fits, &proof::FloorFit::is_accepted);
   const auto budget = std::ranges::find(verdict.fits, "budget", &proof::FloorFit::mechanism);
   // A fixed total below every budget is a least total as well: the plainer one is meant.
@@ -100,7 +113,8 @@ FloorFact floor_fact(std::span<const proof::FloorPoint> points) {
     if (fit.is_accepted && (explanation.mechanism.empty() || fit.mechanism == "fixed total"))
       explanation = fit;
   return {.is_run = true,
-          .points = points.size(),
+          .points = points_.size(),
+          .other_endings = other_endings_,
           .mechanism = verdict.mechanism,
           .explanation = explanation.mechanism,
           .value = explanation.value,
@@ -130,17 +144,17 @@ bool is_refusal(std::int64_t status) noexcept {
          status == prm::number(prm::WcStatus::REM_OP_ERR);
 }
 
-Result<proof::FloorPoint> floor_point(proof::Session& session, unsigned timeout, unsigned retry) {
+Result<void> ask_floor(proof::Session& session, unsigned timeout, unsigned retry, FloorTally& to) {
   PORTCULLIS_TRY_ASSIGN(const Seen seen, revoke_one(session, lease::seed_plan(),
                                                     {.timeout = static_cast<std::uint8_t>(timeout),
                                                      .retry = static_cast<std::uint8_t>(retry)}));
-  return proof::FloorPoint{
-      .timeout = timeout,
-      .retry = retry,
-      .failure_ns = seen.failure_ns,
-      .deadline_ns = kPatienceNs,
-      .last_change_ns = seen.last_change_ns,
-      .is_nak = seen.failure_ns && !seen.is_served_late && is_refusal(seen.status)};
+  to.add(
+      {.failure_ns = seen.failure_ns, .status = seen.status, .is_served_late = seen.is_served_late},
+      {.timeout = timeout,
+       .retry = retry,
+       .deadline_ns = kPatienceNs,
+       .last_change_ns = seen.last_change_ns});
+  return {};
 }
 
 }  // namespace portcullis::light

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
+#include <vector>
 
 #include "base/histogram.hpp"
 #include "base/result.hpp"
@@ -28,6 +28,7 @@ struct Revoked {
   lease::Outcome outcome = lease::Outcome::NotFound;
   std::uint64_t outcome_ns = 0;
   std::optional<std::uint64_t> failure_ns = {};  // of the client; none: it met none
+  std::uint64_t failure_uncertainty_ns = 0;      // either way, where another clock told it
   int status = 0;                                // of that failure; ibv_wc_status
   bool is_served_late = false;                   // the region changed after the outcome
 };
@@ -49,18 +50,30 @@ class PlanTally {
   std::map<int, std::uint64_t> statuses_;
 };
 
-/// The verdict on the points, and the plainest of the explanations that fit.
-[[nodiscard]] FloorFact floor_fact(std::span<const proof::FloorPoint> points);
+/// What a requester makes of a NAK that is final: check_ack() of Linux, sw/rxe/rxe_comp.c.
+[[nodiscard]] bool is_refusal(std::int64_t status) noexcept;
+
+/// Points of a floor, by what each client met.
+class FloorTally {
+ public:
+  /// `terms` with what `one` says; a client that ended neither by a refusal nor by its budget says
+  /// nothing of a floor and is only counted.
+  void add(const Revoked& one, proof::FloorPoint terms);
+  /// The verdict on the points, and the plainest of the explanations that fit; not run where there
+  /// is no point.
+  [[nodiscard]] FloorFact fact() const;
+
+ private:
+  std::vector<proof::FloorPoint> points_;
+  std::uint64_t other_endings_ = 0;
+};
 
 /// `revokes` leases, one after the other. An error is of anything but the revoke's own outcome.
 [[nodiscard]] Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
                                          std::uint64_t revokes);
 
-/// What a requester makes of a NAK that is final: check_ack() of Linux, sw/rxe/rxe_comp.c.
-[[nodiscard]] bool is_refusal(std::int64_t status) noexcept;
-
-/// One revoke by plan seed of a client with that ack timeout and retry count.
-[[nodiscard]] Result<proof::FloorPoint> floor_point(proof::Session& session, unsigned timeout,
-                                                    unsigned retry);
+/// One revoke by plan seed of a client with that ack timeout and retry count, added to `to`.
+[[nodiscard]] Result<void> ask_floor(proof::Session& session, unsigned timeout, unsigned retry,
+                                     FloorTally& to);
 
 }  // namespace portcullis::light

@@ -258,14 +258,12 @@ class Run {
   }
 
   Result<void> floor() {
-    std::vector<proof::FloorPoint> points;
+    FloorTally tally;
     PORTCULLIS_TRY_ASSIGN(auto* const session, open());
     for (const unsigned timeout : kTimeouts)
-      for (const unsigned retry : kRetries) {
-        PORTCULLIS_TRY_ASSIGN(const auto point, floor_point(*session, timeout, retry));
-        points.push_back(point);
-      }
-    facts_.floor = floor_fact(points);
+      for (const unsigned retry : kRetries)
+        PORTCULLIS_TRY(ask_floor(*session, timeout, retry, tally));
+    facts_.floor = tally.fact();
     return {};
   }
 

@@ -45,6 +45,16 @@ std::string fitted(std::string_view text) {
   return fits;
 }
 
+/// An option that was given nothing would be taken for one that was not given.
+const CLI::Option* given_nothing(const CLI::App& app) {
+  for (const CLI::Option* const option : app.get_options())
+    for (const std::string& value : option->results())
+      if (value.empty() && option->get_expected_max() > 0) return option;
+  for (const CLI::App* const command : app.get_subcommands())
+    if (const CLI::Option* const option = given_nothing(*command)) return option;
+  return nullptr;
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> parse_arguments(CLI::App& app,
@@ -65,6 +75,8 @@ Result<std::optional<std::string>> parse_arguments(CLI::App& app,
   } catch (const CLI::ParseError& error) {
     return refuse(error.what());
   }
+  if (const CLI::Option* const option = given_nothing(app))
+    return refuse(option->get_name() + ": an empty value");
   return std::nullopt;
 }
 

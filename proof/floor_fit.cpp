@@ -52,8 +52,9 @@ PointError error_of(const FloorPoint& point, double said) {
   const double seen = static_cast<double>(*point.failure_ns);
   const double unsure = static_cast<double>(point.uncertainty_ns);
   const double off = std::abs(seen - said);
-  if (unsure >= seen) return {0, 1};  // it says nothing, and rules nothing out
-  return {std::max(0.0, off - unsure) / (seen + unsure), (off + unsure) / (seen - unsure)};
+  if (seen + unsure == 0) return {0, 1};  // it says nothing, and rules nothing out
+  const double least = std::max(0.0, off - unsure) / (seen + unsure);
+  return {least, unsure < seen ? (off + unsure) / (seen - unsure) : std::max(least, 1.0)};
 }
 
 struct Share {
@@ -70,6 +71,43 @@ Share share_of(std::vector<double> errors) {
   return {within, median(std::move(errors))};
 }
 
+/// The widest of all points.
+double uncertainty_of(std::span<const FloorPoint> points) {
+  std::uint64_t most_ns = 0;
+  for (const FloorPoint& point : points) most_ns = std::max(most_ns, point.uncertainty_ns);
+  return static_cast<double>(most_ns);
+}
+
+Share share_with(std::span<const FloorPoint> points, const Prediction& say, double offset_ns,
+                 double PointError::*which) {
+  std::vector<double> errors;
+  errors.reserve(points.size());
+  for (const FloorPoint& point : points)
+    errors.push_back(error_of(point, say(point) + offset_ns).*which);
+  return share_of(std::move(errors));
+}
+
+/// Whether it fits with `offset_ns`, or with one so near it that the median of what is left over
+/// could be that if each failure was where it suits. What fits changes only where a point's error
+/// is 0 or one of the two limits, so no offset between those needs a look.
+bool may_fit(std::span<const FloorPoint> points, const Prediction& say, double offset_ns) {
+  const double unsure = uncertainty_of(points);
+  std::vector<double> offsets{offset_ns, std::max(0.0, offset_ns - unsure), offset_ns + unsure};
+  for (const FloorPoint& point : points) {
+    if (!point.failure_ns || unsure == 0) continue;
+    const double seen = static_cast<double>(*point.failure_ns);
+    const double own = static_cast<double>(point.uncertainty_ns);
+    for (const double error : {0.0, kNearMedian, kNear})
+      for (const double side : {-1.0, 1.0}) {
+        const double at = seen - say(point) + side * (own + error * (seen + own));
+        if (at >= 0 && std::abs(at - offset_ns) <= unsure) offsets.push_back(at);
+      }
+  }
+  return std::ranges::any_of(offsets, [&](double offset) {
+    return share_with(points, say, offset, &PointError::least).fits();
+  });
+}
+
 struct Scored {
   FloorFit fit;
   double offset_ns = 0;
@@ -82,18 +120,11 @@ Scored score(std::span<const FloorPoint> points, const Prediction& say) {
     if (point.failure_ns) left.push_back(static_cast<double>(*point.failure_ns) - say(point));
   Scored scored;
   scored.offset_ns = std::max(0.0, median(std::move(left)));
-  std::vector<double> least;
-  std::vector<double> most;
-  for (const FloorPoint& point : points) {
-    const PointError error = error_of(point, say(point) + scored.offset_ns);
-    least.push_back(error.least);
-    most.push_back(error.most);
-  }
-  const Share certain = share_of(std::move(most));
+  const Share certain = share_with(points, say, scored.offset_ns, &PointError::most);
   scored.fit.share_within = certain.within;
   scored.fit.median_error = certain.median_error;
   scored.fit.is_accepted = certain.fits();
-  scored.fit.is_possible = share_of(std::move(least)).fits();
+  scored.fit.is_possible = certain.fits() || may_fit(points, say, scored.offset_ns);
   return scored;
 }
 
@@ -102,12 +133,14 @@ bool is_better(const Scored& a, const Scored& b) {
   return a.fit.median_error < b.fit.median_error;
 }
 
-FloorFit named(const Scored& scored, std::string mechanism, const std::string& formula,
-               double value = 0) {
+FloorFit named(std::span<const FloorPoint> points, const Scored& scored, std::string mechanism,
+               const std::string& formula, double value = 0) {
+  const double unsure = uncertainty_of(points);
   FloorFit fit = scored.fit;
   fit.value = static_cast<std::uint64_t>(value);
   fit.mechanism = std::move(mechanism);
-  fit.formula = fmt::format("{} + {}", formula, duration(scored.offset_ns));
+  fit.formula = fmt::format("{} + {}{}", formula, duration(scored.offset_ns),
+                            unsure == 0 ? "" : " +- " + duration(unsure));
   return fit;
 }
 
@@ -118,31 +151,40 @@ FloorFit fit_least_timeout(std::span<const FloorPoint> points) {
   constexpr unsigned kMost = 24;
   std::optional<Scored> best;
   unsigned best_exponent = 0;
+  bool is_possible = false;
   for (unsigned exponent = kLeast; exponent <= kMost; ++exponent) {
     const Scored scored = score(points, [exponent](const FloorPoint& point) {
       return (point.retry + 1) * timeout_ns(std::max(point.timeout, exponent));
     });
+    is_possible = is_possible || scored.fit.is_possible;
     if (best && !is_better(scored, *best)) continue;
     best = scored;
     best_exponent = exponent;
   }
-  return named(*best, "minimum timeout, budget",
+  best->fit.is_possible = is_possible;
+  return named(points, *best, "minimum timeout, budget",
                fmt::format("(r + 1) max(T, 4.096 us x 2^{})", best_exponent), best_exponent);
 }
 
 FloorFit fit_least_total(std::span<const FloorPoint> points) {
   std::optional<Scored> best;
   double best_total = 0;
+  bool is_possible = false;
   for (const FloorPoint& candidate : points) {
     if (!candidate.failure_ns) continue;
-    const double total = static_cast<double>(*candidate.failure_ns);
-    const Scored scored =
-        score(points, [total](const FloorPoint& point) { return std::max(total, budget(point)); });
-    if (best && !is_better(scored, *best)) continue;
-    best = scored;
-    best_total = total;
+    const double seen = static_cast<double>(*candidate.failure_ns);
+    const double unsure = static_cast<double>(candidate.uncertainty_ns);
+    for (const double total : {seen, std::max(0.0, seen - unsure), seen + unsure}) {
+      const Scored scored = score(
+          points, [total](const FloorPoint& point) { return std::max(total, budget(point)); });
+      is_possible = is_possible || scored.fit.is_possible;
+      if (total != seen || (best && !is_better(scored, *best))) continue;
+      best = scored;
+      best_total = total;
+    }
   }
-  return named(*best, "minimum total, budget",
+  best->fit.is_possible = is_possible;
+  return named(points, *best, "minimum total, budget",
                fmt::format("max({}, (r + 1) T)", duration(best_total)), best_total);
 }
 
@@ -216,12 +258,13 @@ FloorVerdict explain_floor(std::span<const FloorPoint> points) {
     const Scored served = score(points, [](const FloorPoint& point) {
       return static_cast<double>(point.last_change_ns) + budget(point);
     });
-    fits.push_back(named(served, "cache plus budget",
+    fits.push_back(named(points, served, "cache plus budget",
                          fmt::format("{} served, (r + 1) T", duration(served_ns(points))),
                          served_ns(points)));
   } else {
-    fits.push_back(named(score(points, budget), "budget", "(r + 1) T"));
+    fits.push_back(named(points, score(points, budget), "budget", "(r + 1) T"));
     fits.push_back(named(
+        points,
         score(points,
               [](const FloorPoint& point) { return point.retry * timeout_ns(point.timeout); }),
         "budget without the last timeout", "r T"));
@@ -230,7 +273,7 @@ FloorVerdict explain_floor(std::span<const FloorPoint> points) {
   fits.push_back(fit_least_timeout(points));
   fits.push_back(fit_least_total(points));
   const Scored fixed = score(points, [](const FloorPoint&) { return 0.0; });
-  fits.push_back(named(fixed, "fixed total", "0", fixed.offset_ns));
+  fits.push_back(named(points, fixed, "fixed total", "0", fixed.offset_ns));
   return choose(std::move(fits), plain);
 }
 

@@ -7,13 +7,26 @@
 // point was.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace portcullis::proof {
+
+/// What a verdict may name.
+inline constexpr std::array<std::string_view, 9> kMechanisms{"budget",
+                                                             "budget without the last timeout",
+                                                             "minimum timeout, budget",
+                                                             "minimum total, budget",
+                                                             "fixed total",
+                                                             "cache plus budget",
+                                                             "nak",
+                                                             "censored",
+                                                             "undecided"};
 
 /// What one client saw, in nanoseconds from the revoke.
 struct FloorPoint {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/own_port.hpp"
 
+#include "attach/port.hpp"
 #include "program/log_line.hpp"
 #include "program/standard_streams.hpp"
 
@@ -20,7 +21,7 @@ CLI::Option* add_address_option(CLI::App& app, std::optional<pmd::Gid>& address)
       .add_option_function<std::string>(
           "--address",
           [&address](const std::string& text) {
-            auto gid = pmd::Gid::parse(text);
+            auto gid = attach::parse_port_address(text);
             if (!gid) throw CLI::ValidationError("--address", gid.error().text);
             address = *gid;
           },

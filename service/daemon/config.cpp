@@ -24,6 +24,7 @@
 #include <system_error>
 #include <utility>
 
+#include "attach/port.hpp"
 #include "fleet/directory.hpp"
 #include "lease/grant.hpp"
 #include "lease/lease_table.hpp"
@@ -211,7 +212,7 @@ void read_device(Reader table, DeviceConfig& device) {
     return std::string();
   });
   table.text("address", [&](const std::string& text) {
-    const auto gid = pmd::Gid::parse(text);
+    const auto gid = attach::parse_port_address(text);
     if (gid) device.address = *gid;
     return gid ? std::string() : gid.error().text;
   });

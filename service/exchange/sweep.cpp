@@ -28,15 +28,16 @@ constexpr std::uint64_t kMostNs = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t kMostStatus = std::numeric_limits<std::uint8_t>::max();
 constexpr std::size_t kMostFirmware = 32;
 
-/// Letters, digits and what stands between them in a version; anything else is nobody's firmware.
+/// Numbers with dots between them, as the drivers of rdma-core print fw_ver; anything else may name
+/// a machine, and is not told.
 std::string version_of(std::string_view text) {
-  std::string plain(text.substr(0, kMostFirmware));
-  std::erase_if(plain, [](char c) {
-    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                          (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_';
-    return !is_plain;
-  });
-  return plain;
+  char before = '.';
+  for (const char c : text) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit && (c != '.' || before == '.')) return {};
+    before = c;
+  }
+  return text.size() > kMostFirmware || before == '.' ? std::string() : std::string(text);
 }
 
 Result<std::uint64_t> number_alone(std::string_view line, std::string_view kind) {
@@ -139,7 +140,10 @@ Result<SweepSeen> parse_sweep_seen(std::string_view line) {
   SweepSeen seen;
   PORTCULLIS_TRY_ASSIGN(seen.number, words.number("number", 0, kMostNumber));
   PORTCULLIS_TRY_ASSIGN(seen.succeeded, words.number("succeeded", 0, kMostNs));
-  PORTCULLIS_TRY_ASSIGN(seen.last_success_ns, words.number("last-success", 0, kMostNs));
+  // A count without a last one, or the other way round, says nothing.
+  const bool has_succeeded = seen.succeeded != 0;
+  PORTCULLIS_TRY_ASSIGN(seen.last_success_ns, words.number("last-success", has_succeeded ? 1 : 0,
+                                                           has_succeeded ? kMostNs : 0));
   PORTCULLIS_TRY_ASSIGN(seen.last_success_post_ns,
                         words.number("last-success-post", 0, seen.last_success_ns));
   PORTCULLIS_TRY_ASSIGN(seen.failed_post_ns, words.number("failed-post", 0, kMostNs));

@@ -48,8 +48,14 @@ Result<HostPort> split_address(const std::string& text, bool host_needed) {
   HostPort split;
   split.port = colon == std::string::npos ? text : text.substr(colon + 1);
   if (colon != std::string::npos) split.host = text.substr(0, colon);
-  if (split.host.size() > 2 && split.host.front() == '[' && split.host.back() == ']')
-    split.host = split.host.substr(1, split.host.size() - 2);
+  // Without brackets the end of an IPv6 address would be taken for a port.
+  const bool is_bracketed =
+      split.host.size() > 2 && split.host.front() == '[' && split.host.back() == ']';
+  if (is_bracketed) split.host = split.host.substr(1, split.host.size() - 2);
+  constexpr std::string_view kInNoHost = "[]/ \t\n";
+  if (split.host.find_first_of(kInNoHost) != std::string::npos ||
+      (!is_bracketed && split.host.find(':') != std::string::npos))
+    return refused();
   std::uint16_t number = 0;
   const char* const end = split.port.data() + split.port.size();
   const auto [at, error] = std::from_chars(split.port.data(), end, number);

@@ -83,5 +83,25 @@ TEST(Port, InfiniBand_IsReachedByItsLid) {
   EXPECT_EQ(port.address(), pmd::RoceAddress{});
 }
 
+class AddressOfNoPort : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(AddressOfNoPort, IsRefusedInOneLineThatNamesIt) {
+  const auto refused = parse_port_address(GetParam());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, ::testing::HasSubstr(GetParam()));
+  EXPECT_THAT(refused.error().text, ::testing::Not(::testing::HasSubstr("\n")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Addresses, AddressOfNoPort,
+                         ::testing::Values("", "db1", "0.0.0.0", "0.1.2.3", "127.0.0.1",
+                                           "127.255.0.9", "224.0.0.1", "255.255.255.255",
+                                           "::", "::1", "ff02::1", "192.0.2.1 "));
+
+TEST(Port, AddressOfOneHost_IsAccepted) {
+  for (const char* const text :
+       {"192.0.2.1", "10.0.0.1", "223.255.255.255", "fe80::1", "2001:db8::7", "::ffff:192.0.2.1"})
+    EXPECT_TRUE(parse_port_address(text)) << text;
+}
+
 }  // namespace
 }  // namespace portcullis::attach

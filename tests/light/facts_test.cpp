@@ -49,9 +49,9 @@ TEST(Facts, OfManyBytes_AreRefused) {
 }
 
 TEST(Facts, OfAnotherVersionOrShape_AreRefusedWithTheMember) {
-  const auto newer = facts_from_json(R"({"version": 4})", "b: facts.json");
+  const auto newer = facts_from_json(R"({"version": 5})", "b: facts.json");
   ASSERT_FALSE(newer);
-  EXPECT_EQ(newer.error().text, "b: facts.json: version 4; 1 to 3 are accepted");
+  EXPECT_EQ(newer.error().text, "b: facts.json: version 5; 1 to 4 are accepted");
   EXPECT_FALSE(facts_from_json(R"({"version": 0})", "b"));
   const auto without = facts_from_json(R"({"version": 1})", "b: facts.json");
   ASSERT_FALSE(without);
@@ -85,12 +85,109 @@ INSTANTIATE_TEST_SUITE_P(
                       Hostile{"\"writes\": 0", "\"writes\": 1e300", "writes: 1e+300; a whole"},
                       Hostile{"\"writes\": 0", "\"writes\": 1.5", "writes: 1.5; a whole number"},
                       Hostile{"\"writes\": 0", "\"writes\": 18446744073709551616", "writes: "},
-                      Hostile{"\"writes\": 0", "\"writes\": NaN", "parse error"},
+                      Hostile{"\"writes\": 0", "\"writes\": NaN", "no JSON from byte "},
                       Hostile{"\"writes\": 0", "\"writes\": \"many\"", "number"},
                       Hostile{"\"writes\": 0", "\"\\u001b[2J\": -1", "?[2J: -1"},
-                      Hostile{"\"version\": 3", "\"version\": 2.0", "version: 2.0; a whole"},
+                      Hostile{"\"version\": 4", "\"version\": 2.0", "version: 2.0; a whole"},
                       Hostile{"\"plans\": []", "\"plans\": {}", "array"},
                       Hostile{"\"plans\": []", "\"plans\": [[[[[[[[[[]]]]]]]]]]", "deeper"}));
+
+// ---- Facts that cannot all be so ----------------------------------------------------------------
+
+/// A run of everything that any device could have left.
+Facts plain_facts() {
+  const PlanFact plan{.plan = "seed",
+                      .revokes = 3,
+                      .torn_down = 2,
+                      .as_promised = 2,
+                      .median_ns = 5,
+                      .most_ns = 6,
+                      .failed_clients = 1,
+                      .status = 12,
+                      .client_median_ns = 9};
+  Facts facts;
+  facts.steps = {{.name = "audit", .state = "done", .why = {}}};
+  facts.commands = {{.command = "2ERR_QP",
+                     .answered = 2,
+                     .least_ns = 1,
+                     .median_ns = 2,
+                     .p99_ns = 0,
+                     .most_ns = 3}};
+  facts.plans = {plan};
+  facts.floor = {.is_run = true, .points = 7, .mechanism = "budget"};
+  facts.audits = {{.plan = "umr",
+                   .verdict = "held",
+                   .fences = 9,
+                   .under_load = 8,
+                   .watched = 9,
+                   .look_median_ns = 4,
+                   .look_most_ns = 4}};
+  facts.peer = {.is_run = true,
+                .leases = 12,
+                .reached = 11,
+                .ended = 10,
+                .posted_late = 4,
+                .perhaps_late = 6,
+                .plans = {plan},
+                .floor = {.is_run = true, .points = 8, .mechanism = "nak"}};
+  facts.crash_dumps = {{.step = "end", .state = "none", .why = "held"}};
+  return facts;
+}
+
+TEST(Facts, ThatCanAllBeSo_AreRead) {
+  const auto read = facts_from_json(to_json(plain_facts()), "f");
+  EXPECT_TRUE(read) << read.error().text;
+}
+
+struct Contradiction {
+  const char* name;
+  void (*make)(Facts& facts);
+  const char* said;
+};
+
+class ContradictingFacts : public ::testing::TestWithParam<Contradiction> {};
+
+TEST_P(ContradictingFacts, AreRefusedWithBothSides) {
+  Facts facts = plain_facts();
+  GetParam().make(facts);
+  const auto read = facts_from_json(to_json(facts), "f");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().text, std::string("f: ") + GetParam().said);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, ContradictingFacts,
+    ::testing::Values(
+        Contradiction{"Plan", [](Facts& facts) { facts.plans[0].torn_down = 4; },
+                      "plan seed: torn_down 4; at most revokes, 3, is accepted"},
+        Contradiction{"Median", [](Facts& facts) { facts.plans[0].median_ns = 7; },
+                      "plan seed: median_ns 7; at most most_ns, 6, is accepted"},
+        Contradiction{"Command", [](Facts& facts) { facts.commands[0].least_ns = 3; },
+                      "2ERR_QP: least_ns 3; at most median_ns, 2, is accepted"},
+        Contradiction{"Reached", [](Facts& facts) { facts.peer.reached = 13; },
+                      "peer: reached 13; at most leases, 12, is accepted"},
+        Contradiction{"PostedLate", [](Facts& facts) { facts.peer.posted_late = 99; },
+                      "peer: posted_late 99; at most ended, 10, is accepted"},
+        Contradiction{"PerhapsLate", [](Facts& facts) { facts.peer.perhaps_late = 7; },
+                      "peer: perhaps_late 7; at most ended less posted_late, 6, is accepted"},
+        Contradiction{"Points", [](Facts& facts) { facts.peer.floor.points = 9; },
+                      "peer: floor: points 9; at most reached and in no plan, 8, is accepted"},
+        Contradiction{"Held", [](Facts& facts) { facts.audits[0].late_writes = 1; },
+                      "audit umr: verdict \"held\" beside fences with late writes or reads"},
+        Contradiction{"Fences", [](Facts& facts) { facts.audits[0].under_load = 10; },
+                      "audit umr: under_load 10; at most fences, 9, is accepted"},
+        Contradiction{"Verdict", [](Facts& facts) { facts.audits[0].verdict = "fine"; },
+                      "audit umr: verdict: \"fine\"; accepted: \"held\" \"broken\" \"no "
+                      "evidence\""},
+        Contradiction{"State", [](Facts& facts) { facts.steps[0].state = "half"; },
+                      "step audit: \"half\"; accepted: \"done\" \"failed\" \"not run\""},
+        Contradiction{"Mechanism", [](Facts& facts) { facts.floor.mechanism = "x"; },
+                      "floor: mechanism: \"x\"; accepted: \"budget\" \"budget without the last "
+                      "timeout\" \"minimum timeout, budget\" \"minimum total, budget\" \"fixed "
+                      "total\" \"cache plus budget\" \"nak\" \"censored\" \"undecided\""},
+        Contradiction{"Dump", [](Facts& facts) { facts.crash_dumps[0].state = ""; },
+                      "crash dump behind step end: \"\"; accepted: \"whole\" \"part\" \"none\""}),
+    [](const auto& one) { return one.param.name; });
 
 TEST(HostileFacts, OfAMillionBrackets_AreOneLine) {
   const auto read = facts_from_json(std::string(1'000'000, '['), "facts.json");

@@ -34,6 +34,7 @@ class PeerDouble final : public service::exchange::LineChannel {
   std::optional<std::uint64_t> hangs_up_after = {};  // so many lines
   bool is_over = false;                              // it was told so
   std::uint64_t leases = 0;
+  std::uint64_t went_ns = 0;  // it was told to go on, by its own clock
   /// When clients failed, by the port's own clock.
   std::vector<std::uint64_t> failures_ns = {};
 
@@ -103,6 +104,7 @@ class PeerDouble final : public service::exchange::LineChannel {
   void go(std::string_view line) {
     const auto asked = service::exchange::parse_sweep_go(line).value();
     until_ns_ = now() + asked.limit_ms * kNsPerMs;
+    went_ns = theirs(now());
     phase_ = Phase::Going;
   }
 

@@ -37,6 +37,19 @@ TEST(CommandLine, WhatIsAccepted_IsTakenAndHasNoText) {
   EXPECT_EQ(parsed.count, 3U);
 }
 
+TEST(CommandLine, EmptyValue_IsNoneThatWasNotGiven) {
+  CLI::App app("Counts.", "counter");
+  std::string file;
+  app.add_option("--file", file, "where to");
+  CLI::App* const twice = app.add_subcommand("twice", "counts twice");
+  twice->add_option("--file", file, "where to");
+  EXPECT_THAT(parse_arguments(app, {"--file", ""}).error().text,
+              StartsWith("--file: an empty value"));
+  EXPECT_THAT(parse_arguments(app, {"twice", "--file", ""}).error().text,
+              StartsWith("--file: an empty value"));
+  EXPECT_TRUE(parse_arguments(app, {"--file", " "}));
+}
+
 /// The longest line, and those that begin with a blank in the column of an option's text.
 TEST(CommandLine, HelpOfManyWords_GoesOnBelowItsText) {
   CLI::App app("Counts.", "counter");

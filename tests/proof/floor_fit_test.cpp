@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -145,6 +146,31 @@ TEST(ExplainFloor, RivalThatTheUncertaintyLeavesPossible_LeavesItOpen) {
   EXPECT_EQ(explain_floor(points).mechanism, "budget");
   for (FloorPoint& point : points) point.uncertainty_ns = *point.failure_ns / 50;
   EXPECT_THAT(explain_floor(points).why, HasSubstr("may fit too"));
+}
+
+/// All times late by the same: the bounds of the clocks hold the truth, the middle between them is
+/// not it.
+TEST(ExplainFloor, LeastTimeoutWhoseTimesAreAllLateWithinTheClocks_StaysPossible) {
+  std::vector<FloorPoint> points = unsure_by(
+      sweep([](unsigned t, unsigned r) { return (r + 1) * t_of(std::max(t, 13U)); }), 25e6);
+  for (FloorPoint& point : points)
+    if (point.failure_ns) *point.failure_ns += 24'000'000;
+  const auto verdict = explain_floor(points);
+  EXPECT_EQ(verdict.mechanism, "undecided");
+  const auto least =
+      std::ranges::find(verdict.fits, "minimum timeout, budget", &FloorFit::mechanism);
+  ASSERT_NE(least, verdict.fits.end());
+  EXPECT_TRUE(least->is_possible);
+}
+
+TEST(ExplainFloor, WhatAllTook_IsToldWithTheUncertainty) {
+  EXPECT_THAT(explain_floor(unsure_by(sweep(budget), 2e4)).why, HasSubstr(" +- 20 us"));
+  EXPECT_THAT(explain_floor(sweep(budget)).why, Not(HasSubstr("+-")));
+}
+
+TEST(ExplainFloor, EachName_IsOneThatAVerdictMayHave) {
+  for (const FloorFit& fit : explain_floor(sweep(budget)).fits)
+    EXPECT_THAT(kMechanisms, ::testing::Contains(fit.mechanism));
 }
 
 }  // namespace

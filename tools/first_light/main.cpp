@@ -77,16 +77,30 @@ bool write_files(const Options& options, const light::Facts& facts, const Keepin
   return wrong.empty();
 }
 
-/// Before each step, so that a run that is killed leaves what it found and where it ended. Nothing
-/// is said of a disk that is full now: the last time tells. A pipe takes one bundle, the last.
-void keep_so_far(const std::string& path, const light::Facts& facts, const Keeping& keeping) {
-  std::error_code unknown;
-  const auto type = std::filesystem::symlink_status(path, unknown).type();
-  if (path.empty() || (type != std::filesystem::file_type::not_found &&
-                       type != std::filesystem::file_type::regular))
-    return;
-  static_cast<void>(write_bundle(path, facts, keeping));
-}
+/// Before each step, so that a run that is killed leaves what it found and where it ended. A disk
+/// that is full by then is told once, when there is still time to make room: the last time counts.
+/// A pipe and a terminal take one bundle, the last.
+class KeepingSoFar {
+ public:
+  explicit KeepingSoFar(const std::string& path) : path_(&path) {
+    std::error_code unknown;
+    const auto type = std::filesystem::symlink_status(path, unknown).type();
+    takes_many_ = !path.empty() && (type == std::filesystem::file_type::not_found ||
+                                    type == std::filesystem::file_type::regular);
+  }
+  void keep(const light::Facts& facts, const Keeping& keeping) {
+    if (!takes_many_) return;
+    const auto written = write_bundle(*path_, facts, keeping);
+    if (written || is_told_) return;
+    is_told_ = true;
+    fmt::print(stderr, "first-light: {}; tried again behind each step\n", written.error().text);
+  }
+
+ private:
+  const std::string* path_;
+  bool takes_many_ = false;
+  bool is_told_ = false;
+};
 
 Result<int> run(Options& options) {
   PORTCULLIS_TRY(check_files(options));
@@ -113,7 +127,8 @@ Result<int> run(Options& options) {
     options.run.on_crash_dump = [&](const auto& step, const auto& dump) {
       keeping.add(step, dump);
     };
-  options.run.on_facts = [&](const auto& facts) { keep_so_far(options.bundle, facts, keeping); };
+  KeepingSoFar so_far(options.bundle);
+  options.run.on_facts = [&](const auto& facts) { so_far.keep(facts, keeping); };
   options.run.is_stopped = [] { return stop_asked.load(); };
   options.run.on_step = [&step_at_work](const light::StepFact& step) {
     step_at_work = step.name;

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <CLI/CLI.hpp>
 
-#include "pmd/gid.hpp"
 #include "program/command_line.hpp"
 #include "service/exchange/line_channel.hpp"
 #include "service/exchange/sweep.hpp"
+#include "tools/own_port.hpp"
 
 namespace portcullis::tools::first_light {
 namespace {
@@ -100,15 +100,7 @@ void add_run_options(CLI::App& app, Options& options, Words& words) {
                              "is given): plans and floor as a client there sees them",
                              service::exchange::kSweepPort))
       ->type_name("HOST[:PORT]");
-  app.add_option_function<std::string>(
-         "--address",
-         [&options](const std::string& text) {
-           auto gid = pmd::Gid::parse(text);
-           if (!gid) throw CLI::ValidationError("--address", gid.error().text);
-           options.run.peer.address = *gid;
-         },
-         "the port's RoCE address for the peer (default its link-local IPv6\naddress)")
-      ->type_name("IP");
+  tools::add_address_option(app, options.run.peer.address);
   app.add_flag("--quick", words.is_quick,
                "a tenth of every count that is not given; for trying it out");
   words.counts = {

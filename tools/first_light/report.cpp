@@ -51,13 +51,17 @@ std::string commands_text(const light::Facts& facts) {
 
 std::string plans_text(const std::vector<light::PlanFact>& plans, std::string_view title) {
   if (plans.empty()) return {};
-  std::string text =
-      fmt::format("\n{:<14}{:>8}{:>11}{:>12}{:>12}{:>8}{:>14}{:>13}\n", title, "revokes",
-                  "TornDown", "median", "most", "status", "client fails", "served late");
+  const auto fails = [](const light::PlanFact& plan) {
+    if (plan.failed_clients == 0) return std::string("none");
+    if (plan.client_uncertainty_ns == 0) return time_text(plan.client_median_ns);
+    return time_text(plan.client_median_ns) + " +- " + time_text(plan.client_uncertainty_ns);
+  };
+  constexpr const char* kRow = "{:<14}{:>8}{:>10}{:>11}{:>11}{:>8}{:>24}{:>12}\n";
+  std::string text = "\n" + fmt::format(kRow, title, "revokes", "TornDown", "median", "most",
+                                        "status", "client fails", "served late");
   for (const light::PlanFact& each : plans)
-    text += fmt::format("{:<14}{:>8}{:>11}{:>12}{:>12}{:>8}{:>14}{:>13}\n", each.plan, each.revokes,
-                        each.torn_down, time_text(each.median_ns), time_text(each.most_ns),
-                        each.status, time_text(each.client_median_ns), each.served_late);
+    text += fmt::format(kRow, each.plan, each.revokes, each.torn_down, time_text(each.median_ns),
+                        time_text(each.most_ns), each.status, fails(each), each.served_late);
   return text;
 }
 
@@ -93,6 +97,9 @@ std::string peer_text(const light::PeerFact& peer) {
   if (peer.floor.is_run)
     text += fmt::format("floor: {} ({}), by {} points\n", peer.floor.mechanism, peer.floor.why,
                         peer.floor.points);
+  if (peer.floor.other_endings != 0)
+    text += fmt::format("floor: {} clients ended neither by a refusal nor by their budget\n",
+                        peer.floor.other_endings);
   return text + plans_text(peer.plans, "peer, plan");
 }
 

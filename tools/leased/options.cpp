@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "attach/port.hpp"
 #include "fleet/directory.hpp"
 #include "program/command_line.hpp"
 
@@ -63,7 +64,7 @@ Result<void> apply(const Options& options, Config& config) {
   PORTCULLIS_TRY(apply(options, config.process));
   PORTCULLIS_TRY(apply_fleet(options, config));
   if (options.address.empty()) return {};
-  PORTCULLIS_TRY_ASSIGN(config.device.address, pmd::Gid::parse(options.address));
+  PORTCULLIS_TRY_ASSIGN(config.device.address, attach::parse_port_address(options.address));
   return {};
 }
 

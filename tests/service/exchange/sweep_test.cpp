@@ -55,11 +55,19 @@ TEST(SweepLines, LongestOfEach_FitsALine) {
 }
 
 TEST(SweepLines, FirmwareOfAStranger_IsAVersionAndNoMore) {
-  const auto peer = parse_sweep_peer(
-      "sweep-peer version=1 vendor=0x2c9 part=4119 firmware=16.35\x1b[31m<b>/etc;db1.example_and_"
-      "much_more");
-  EXPECT_EQ(peer->firmware, "16.3531mbetcdb1.example_an");
+  const auto told = [](const std::string& firmware) {
+    return parse_sweep_peer("sweep-peer version=1 vendor=0x2c9 part=4119 firmware=" + firmware)
+        ->firmware;
+  };
+  EXPECT_EQ(told("16.35.4506"), "16.35.4506");
+  EXPECT_EQ(told("16.35\x1b[31m<b>/etc;db1.example"), "");
+  EXPECT_EQ(told("0c42a1aabbcc"), "");
+  EXPECT_EQ(told("db1.example"), "");
+  EXPECT_EQ(told("16..35"), "");
+  EXPECT_EQ(told("16.35."), "");
+  EXPECT_EQ(told(std::string(33, '1')), "");
   EXPECT_THAT(to_line(SweepPeer{.firmware = ""}), HasSubstr("firmware=unknown"));
+  EXPECT_THAT(to_line(SweepPeer{.firmware = "host-7"}), HasSubstr("firmware=unknown"));
 }
 
 TEST(SweepLines, PeersOwnWords_AreAnErrorOfOneLine) {
@@ -96,6 +104,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "sweep-clock version=1 number=1 received=1 sent=9223372036854775808",
                       "sweep-seen version=1 number=1 succeeded=1 last-success=2 "
                       "last-success-post=3 failed-post=0 first-failure=0 status=0",
+                      "sweep-seen version=1 number=1 succeeded=0 last-success=2 "
+                      "last-success-post=1 failed-post=0 first-failure=0 status=0",
+                      "sweep-seen version=1 number=1 succeeded=1 last-success=0 "
+                      "last-success-post=0 failed-post=0 first-failure=0 status=0",
                       "sweep-seen version=1 number=1 succeeded=1 last-success=2 "
                       "last-success-post=1 failed-post=9 first-failure=8 status=12"));
 

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tarfile
@@ -182,6 +183,25 @@ class FirstLight(unittest.TestCase):
         broken = self.light(*LITTLE, "model,behaviour=data-path-ns=20000+a2-off",
                             "--steps", "audit", "--bundle", "/dev/full")
         self.assertEqual(broken.returncode, 2)
+
+    def test_disk_that_is_full_so_far_is_told_once_and_at_the_end(self):
+        """A limit of a file's size stands for the disk."""
+        bundle = self.folder / "a.tar.zst"
+        said = subprocess.run(
+            [PROGRAM, *LITTLE, "--bundle", bundle, "--steps", "bring-up,commands"], text=True,
+            capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False,
+            restore_signals=False, preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY)))
+        self.assertEqual(said.returncode, 1)
+        wrong = f"first-light: {bundle} cannot be written: File too large"
+        self.assertEqual(said.stderr,
+                         f"{wrong}; tried again behind each step\n{wrong}\n")
+        self.assertRegex(said.stdout, r"confirmed|not run")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_empty_value_is_none_that_was_not_given(self):
+        for option in ("--bundle", "--dmesg", "--peer", "--html", "--address", "--steps"):
+            self.assertIn(option, self.refuse(option, ""))
 
     def test_what_cannot_be_written_is_refused_before_the_work(self):
         for option in ("--bundle", "--html"):

@@ -76,7 +76,12 @@ INSTANTIATE_TEST_SUITE_P(
     Words, Mistake,
     ::testing::Values(std::vector{"--steps", "keys"}, std::vector{"--fences", "0"},
                       std::vector{"--fences", "many"}, std::vector{"model", "another"},
-                      std::vector{"--peer", "h:port"}, std::vector{"--address", "there"},
+                      std::vector{"--peer", "h:port"}, std::vector{"--peer", "fe80::1"},
+                      std::vector{"--peer", "[fe80::1"}, std::vector{"--peer", "a host"},
+                      std::vector{"--address", "there"}, std::vector{"--address", "127.0.0.1"},
+                      std::vector{"--address", "::"}, std::vector{"--address", "::1"},
+                      std::vector{"--address", "ff02::1"}, std::vector{"--address", "0.0.0.0"},
+                      std::vector{"--address", "255.255.255.255"},
                       std::vector{"--step-deadline-s", "3601"}, std::vector{"--bundles"}));
 
 }  // namespace

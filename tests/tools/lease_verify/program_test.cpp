@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadArguments{"Depth", {"--server", "h:1", "--depth", "17"}, "--depth"},
         BadArguments{"TwoServers", {"--server", "h:1", "--leased", "/s"}, "one way"},
         BadArguments{"NoScheme", {"--leased", "tcp://h:1"}, "tcp://h:1"},
-        BadArguments{"NoSocket", {"--leased", ""}, "--leased \"\": a socket's path"},
+        BadArguments{"NoSocket", {"--leased", ""}, "--leased: an empty value"},
         BadArguments{
             "NoPortOfQuic",
             {"--leased", "quic://h", "--authority", "a", "--certificate", "b", "--key", "c"},
