@@ -16,13 +16,6 @@ namespace {
 constexpr std::size_t kDeepest = 64;    // values inside values; a topology needs five
 constexpr std::size_t kMostShown = 60;  // characters of a text that a refusal shows
 
-/// Keys and texts of a file may hold anything; what is said of them is one line.
-std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  return text;
-}
-
 /// Which line the parser has come to. It reads one character past a number before it reports it:
 /// the line of the last character that is no blank is the number's own.
 struct Position {
@@ -210,6 +203,12 @@ bool is_accepted(std::string_view accepted, std::string_view key) {
 }
 
 }  // namespace
+
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return text;
+}
 
 const JsonValue* JsonValue::find(std::string_view key) const noexcept {
   const auto found = std::ranges::find(keys, key);

@@ -35,6 +35,10 @@ struct JsonValue {
 /// and for numbers beyond a double's range. `file` is what messages call the text.
 [[nodiscard]] Result<JsonValue> parse_json(std::string_view text, std::string_view file);
 
+/// Keys and texts of a file may hold anything: control characters become blanks, so that what is
+/// said of them is one line.
+[[nodiscard]] std::string one_line(std::string text);
+
 /// A value while it is read: where it stands in which file, and what is the matter with it.
 class JsonCursor {
  public:

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/json.hpp"
 #include "pfc/topology.hpp"
 
 namespace portcullis::pfc {
@@ -56,6 +57,9 @@ class Checker {
 
   Problem name(Part part, const std::string& value) {
     if (value.empty()) return bad(part, "name", "empty; a name is accepted");
+    if (one_line(value) != value)
+      return bad(part, "name",
+                 fmt::format("\"{}\" with a control character; none is accepted", one_line(value)));
     const auto [known, is_new] = names_.try_emplace(value, at_);
     if (!is_new)
       return bad(part, "name",

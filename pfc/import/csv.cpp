@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/json.hpp"
+
 namespace portcullis::pfc::import {
 namespace {
 
@@ -69,7 +71,8 @@ class Splitter {
         continue;
       }
       ++at_;
-      if (at_ == text_.size() || text_[at_] != '"') return field;
+      // A name may go over lines here.
+      if (at_ == text_.size() || text_[at_] != '"') return one_line(std::move(field));
       field += '"';
     }
     return fail(Errc::Malformed, fmt::format("{}:{}: a quote that is never closed", file_, begun));

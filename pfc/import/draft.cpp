@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <set>
 
+#include "base/json.hpp"
+
 namespace portcullis::pfc::import {
 
 tl::unexpected<Error> bad(std::string_view file, std::size_t line, std::string_view field,
                           std::string_view what) {
-  return fail(Errc::Malformed, fmt::format("{}:{}: {}: {}", file, line, field, what));
+  return fail(Errc::Malformed, one_line(fmt::format("{}:{}: {}: {}", file, line, field, what)));
 }
 
 namespace {
@@ -174,8 +176,10 @@ void Draft::find_hosts() {
 }
 
 Result<Topology> Draft::finish() {
-  PORTCULLIS_TRY(check(topology_));
-  return std::move(topology_);
+  const auto checked = check(topology_);
+  if (checked) return std::move(topology_);
+  return fail(Errc::Malformed, fmt::format("{}: what was read makes no fabric: {}", topology_.name,
+                                           checked.error().text));
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "base/json.hpp"
 #include "pfc/import/draft.hpp"
 #include "pfc/import/xml.hpp"
 
@@ -78,7 +79,8 @@ class GraphMlReader {
     if (id == nullptr || id->empty()) return bad(file_.name, element.line, "node", "no id");
     const auto data = data_of(element);
     const auto label = data.find("label");
-    std::string name = label == data.end() || label->second.empty() ? *id : label->second;
+    // An editor breaks long labels into lines.
+    std::string name = one_line(label == data.end() || label->second.empty() ? *id : label->second);
     while (draft_.find(name)) name += fmt::format(" ({})", *id);  // labels may be alike, ids not
     if (!names_.try_emplace(*id, name).second)
       return bad(file_.name, element.line, "node", fmt::format("id \"{}\" a second time", *id));

@@ -5,7 +5,8 @@
 
 Messages are built from docs/interop/vfio-user.rst of QEMU, those of the data path in
 data_path_seeds.py, those of leased in lease_session_seeds.py and leased_wire_seeds.py, those of
-failover-check in failover_seeds.py. The files are kept in the repository, so that a corpus may
+failover-check in failover_seeds.py, files that somebody sends and commands in foreign_seeds.py. The
+files are kept in the repository, so that a corpus may
 also grow by what libFuzzer finds.
 """
 
@@ -15,6 +16,7 @@ import sys
 
 import data_path_seeds
 import failover_seeds
+import foreign_seeds
 import lease_session_seeds
 import leased_wire_seeds
 
@@ -111,6 +113,10 @@ CORPORA = {
     "lease_session": lease_session_seeds.SEEDS,
     "capture": failover_seeds.CAPTURES,
     "failover_text": failover_seeds.TEXTS,
+    "bundle": foreign_seeds.BUNDLES,
+    "recording": foreign_seeds.RECORDINGS,
+    "fabric": foreign_seeds.FABRICS,
+    "model_command": foreign_seeds.COMMANDS,
     "quic_datagram": leased_wire_seeds.QUIC_DATAGRAM,
     "wire_message": leased_wire_seeds.WIRE_MESSAGE,
 }

@@ -134,6 +134,11 @@ TEST(TopologyJson, Star_StandsForWhatATableDoesNotName) {
   EXPECT_EQ(routes_of(*star), routes_of(*named));
 }
 
+TEST(TopologyJson, NameWithAControlCharacter_IsRefusedInOneLine) {
+  EXPECT_EQ(error_of(damaged("\"name\": \"a\"", "\"name\": \"a\\nb\\u001b\"")),
+            "x.json:5: nodes[1].name: \"a b \" with a control character; none is accepted");
+}
+
 TEST(TopologyJson, StarToNoNeighbour_IsNamed) {
   EXPECT_EQ(error_of(leaves_with(R"({"l0": {"*": ["l1"]}})")),
             "x.json:7: routes.l0.*[0]: \"l1\" is neither a neighbour nor a link of l0");

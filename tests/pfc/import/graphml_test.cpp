@@ -66,6 +66,15 @@ TEST(GraphMl, PartsThatAreNoNodeOrEdge_AreTold) {
                                                         HasSubstr("1 hyperedges, left out")}));
 }
 
+/// As yEd breaks a long label.
+TEST(GraphMl, LabelOverLines_IsANameOnOne) {
+  const auto imported = from_graphml(
+      {"g", graph("<graph><node id='1'><data key='n'>Stock\nholm</data></node><node id='2'/>"
+                  "<edge source='1' target='2'/></graph>")});
+  ASSERT_TRUE(imported) << error_of(imported);
+  EXPECT_EQ(imported->topology.nodes[0].name, "Stock holm");
+}
+
 TEST(GraphMl, ReferenceToHalfAPair_IsRefused) {
   const auto imported = from_graphml(
       {"g", graph("<graph><node id='1'><data key='n'>A&#xD800;</data></node></graph>")});
@@ -95,6 +104,11 @@ constexpr Mistake kMistakes[] = {
      "<graph><node id='1'/><node id='2'/>\n<edge source='1' target='2'><data key='s'>ten</data>"
      "<data key='u'>G</data></edge></graph>",
      "g:8: LinkSpeed: \"ten\"; a number above 0 is accepted"},
+    {"SpeedOverLines",
+     "<graph><node id='1'/><node id='2'/>\n<edge source='1' target='2'><data "
+     "key='s'>ten\n&#27;2</data>"
+     "<data key='u'>G</data></edge></graph>",
+     "g:8: LinkSpeed: \"ten  2\"; a number above 0 is accepted"},
     {"UnitsThatAreNone",
      "<graph><node id='1'/><node id='2'/>\n<edge source='1' target='2'><data key='s'>10</data>"
      "<data key='u'>Gbps</data></edge></graph>",
