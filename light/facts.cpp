@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "light/facts.hpp"
 
+// Errors say where the value stands, as "(/plans/0/revokes)".
+#define JSON_DIAGNOSTICS 1
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -139,7 +142,8 @@ class Values {
     // ibv_wc_status is an int; the rest are counts, times and lengths.
     const bool is_whole =
         value.is_number_unsigned() || (value.is_number_integer() && member_ == "status");
-    if (value.is_number() && !is_whole) note(value.dump() + "; a whole number is accepted");
+    if (value.is_number() && !is_whole)
+      note(value.dump().substr(0, kShownOfMember) + "; a whole number is accepted");
     if (value.is_string()) make_plain(value.get_ref<std::string&>());
   }
 
@@ -176,6 +180,16 @@ class Contradictions {
   void never(bool is_so, std::string what) {
     if (is_so) note(std::move(what));
   }
+  /// Each name stands once, for a reader would look at the first alone.
+  template <class Fact>
+  void once(const std::string& what, const std::vector<Fact>& all, std::string Fact::*name) {
+    std::vector<std::string> names;
+    for (const Fact& one : all) names.push_back(one.*name);
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    if (twice != names.end())
+      note(what + ": \"" + twice->substr(0, kShown) + "\" a second time; once is accepted");
+  }
   [[nodiscard]] std::string first() const { return first_; }
 
  private:
@@ -198,7 +212,17 @@ void look_at(const std::string& at, const std::vector<PlanFact>& plans, Contradi
 }
 
 void look_at(const std::string& at, const FloorFact& floor, Contradictions& found) {
-  if (floor.is_run) found.one_of(at + ": mechanism", floor.mechanism, proof::kMechanisms);
+  constexpr std::uint64_t kMostPoints = 1'000'000;
+  if (!floor.is_run) return;
+  found.one_of(at + ": mechanism", floor.mechanism, proof::kMechanisms);
+  found.never(floor.points == 0, at + ": no point; one or more are accepted");
+  found.falling(at, {{"most of them", kMostPoints}, {"points", floor.points}});
+  // The first version had no more than the mechanism.
+  const bool has_fits = !floor.explanation.empty();
+  found.never(has_fits && floor.mechanism == "budget" && !floor.budget_fits,
+              at + ": mechanism \"budget\" beside budget_fits false");
+  found.never(floor.budget_fits && floor.mechanism == "nak",
+              at + ": mechanism \"nak\" beside budget_fits true");
 }
 
 void look_at(const PeerFact& peer, Contradictions& found) {
@@ -231,12 +255,50 @@ void look_at(const AuditFact& audit, Contradictions& found) {
                 {{"look_most_ns", audit.look_most_ns}, {"look_median_ns", audit.look_median_ns}});
   found.never(audit.verdict == "held" && (audit.late_writes != 0 || audit.late_reads != 0),
               name + ": verdict \"held\" beside fences with late writes or reads");
+  found.never(audit.verdict == "held" && audit.fences == 0,
+              name + ": verdict \"held\" of no fence");
+  found.never(audit.verdict == "broken" && audit.late_writes == 0 && audit.late_reads == 0 &&
+                  audit.foreign == 0 && audit.executed == 0 && audit.counted == 0,
+              name + ": verdict \"broken\" and nothing that was late");
+}
+
+/// What a step that was not run, or not asked for, cannot have found.
+void look_at_steps(const Facts& facts, Contradictions& found) {
+  const auto must = [&](std::string_view name, bool has_found) {
+    const StepFact* const step = facts.step(name);
+    const bool was_run = step != nullptr && step->state != "not run";
+    found.never(has_found && !was_run,
+                std::string(name) + ": facts of a step that was not run; none are accepted");
+  };
+  must("loopback", facts.loopback.is_run);
+  must("reach", !facts.reach.empty());
+  must("key", facts.key.is_run);
+  must("entries", !facts.entries.empty());
+  must("probes", !facts.probes.empty());
+  must("plans", !facts.plans.empty());
+  must("floor", facts.floor.is_run);
+  must("audit", !facts.audits.empty());
+  must("peer", facts.peer.is_run);
+  must("end", facts.end.is_run);
+}
+
+void look_at_names(const Facts& facts, Contradictions& found) {
+  found.once("steps", facts.steps, &StepFact::name);
+  found.once("commands", facts.commands, &CommandFact::command);
+  found.once("reach", facts.reach, &ReachFact::way);
+  found.once("entries", facts.entries, &EntryFact::shape);
+  found.once("probes", facts.probes, &ProbeFact::probe);
+  found.once("plans", facts.plans, &PlanFact::plan);
+  found.once("audits", facts.audits, &AuditFact::plan);
+  found.once("peer: plans", facts.peer.plans, &PlanFact::plan);
 }
 
 std::string contradiction_in(const Facts& facts) {
   constexpr std::array<std::string_view, 3> kStates{"done", "failed", "not run"};
   constexpr std::array<std::string_view, 3> kDumps{"whole", "part", "none"};
   Contradictions found;
+  look_at_names(facts, found);
+  look_at_steps(facts, found);
   for (const StepFact& step : facts.steps) found.one_of("step " + step.name, step.state, kStates);
   for (const CommandFact& each : facts.commands)
     if (each.answered != 0)
@@ -255,10 +317,12 @@ std::string contradiction_in(const Facts& facts) {
   return found.first();
 }
 
-/// nlohmann::json begins each message with "[json.exception.type_error.302] ".
-std::string_view without_tag(std::string_view text) {
+/// nlohmann::json begins each message with "[json.exception.type_error.302] ", and may end it with
+/// all of a number.
+std::string_view shown(std::string_view text) {
+  constexpr std::size_t kMost = 160;
   const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
-  return end == std::string_view::npos ? text : text.substr(end + 2);
+  return (end == std::string_view::npos ? text : text.substr(end + 2)).substr(0, kMost);
 }
 
 }  // namespace
@@ -298,7 +362,7 @@ Result<Facts> facts_from_json(std::string_view text, std::string_view file) {
   } catch (const nlohmann::json::parse_error& error) {
     return malformed(file, "no JSON from byte " + std::to_string(error.byte) + " on");
   } catch (const nlohmann::json::exception& error) {
-    return malformed(file, without_tag(error.what()));
+    return malformed(file, shown(error.what()));
   }
 }
 

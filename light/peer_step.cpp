@@ -81,15 +81,23 @@ class Asking {
     to_->vendor = peer.vendor;
     to_->part = peer.part;
     to_->firmware = peer.firmware;
-    for (const std::string& name : options_->plans) PORTCULLIS_TRY(revoke_by(name));
+    for (const std::string& name : options_->plans) to_->plans.push_back({.plan = name});
+    for (PlanFact& plan : to_->plans) PORTCULLIS_TRY(revoke_by(plan));
     PORTCULLIS_TRY(sweep());
-    return channel_->send_line(exchange::sweep_end());
+    PORTCULLIS_TRY(channel_->send_line(exchange::sweep_end()));
+    if (trouble_.empty()) return {};
+    return fail(Errc::DeviceFailed, "left out: " + trouble_);
   }
 
  private:
   [[nodiscard]] std::uint64_t now() const { return port_->clock().now_ns(); }
   void log(const std::string& text) const {
     if (options_->log) options_->log(text);
+  }
+  /// What was left out, and goes on: the step has failed then. The first is told.
+  void leave(const std::string& what) {
+    log(what);
+    if (trouble_.empty()) trouble_ = what;
   }
 
   /// The next line. A peer that hangs up, or says nothing for so long, is an error.
@@ -100,7 +108,7 @@ class Asking {
       if (line) return *std::move(line);
       if (options_->check_time) PORTCULLIS_TRY(options_->check_time());
       if (now() >= until_ns)
-        return fail(Errc::Timeout, fmt::format("the peer said nothing for {} ms", limit_ms));
+        return fail(Errc::Timeout, fmt::format("the peer sent no whole line for {} ms", limit_ms));
       PORTCULLIS_TRY(port_->idle(kLookNs));
     }
   }
@@ -145,7 +153,7 @@ class Asking {
     PORTCULLIS_TRY(desk_.check_address(request));
     const auto granted = lease.grant(request);
     if (!granted) {
-      log(fmt::format("plan {}: {}", plan.full_name(), granted.error().text));
+      leave(fmt::format("plan {}: {}", plan.full_name(), granted.error().text));
       PORTCULLIS_TRY(channel_->send_line(exchange::refusal(granted.error().text)));
       return std::nullopt;
     }
@@ -153,7 +161,10 @@ class Asking {
     PORTCULLIS_TRY_ASSIGN(const bool is_told, desk_.tell(*granted, terms));
     if (!is_told) return fail(Errc::System, "the peer hung up");
     PORTCULLIS_TRY_ASSIGN(const bool is_reached, has_reached(number));
-    if (!is_reached) return std::nullopt;
+    if (!is_reached) {
+      leave(fmt::format("plan {}: the first WRITE to a lease did not arrive", plan.full_name()));
+      return std::nullopt;
+    }
     PORTCULLIS_TRY_ASSIGN(const Seen seen, revoke_under_load(lease, plan, number, watching));
     auto down = lease.manager().tear_down();
     if (!down && plan.best_outcome() == lease::Outcome::TornDown)
@@ -194,13 +205,14 @@ class Asking {
     PORTCULLIS_TRY_ASSIGN(const ClockOffset behind, look_at_clock());
     const ClockOffset offset = ClockOffset::between(before, behind);
     PORTCULLIS_TRY(check_times(told, offset, went_ns));
-    note(told, offset, answer.outcome, outcome_ns);
+    PORTCULLIS_TRY(check_limit(told, limit_ms, went_ns));
+    const bool is_served_late = is_watched && watching.region().first_difference().has_value();
+    note(told, offset, answer.outcome, outcome_ns, is_served_late || !is_watched);
     Seen seen{.revoked = {.outcome = answer.outcome,
                           .outcome_ns = outcome_ns - revoke_ns,
                           .failure_ns = {},
                           .status = told.status,
-                          .is_served_late =
-                              is_watched && watching.region().first_difference().has_value()},
+                          .is_served_late = is_served_late},
               .last_change_ns = since(revoke_ns, watching.region().last_change_ns())};
     PORTCULLIS_TRY(take_failure(told, offset, revoke_ns, seen.revoked));
     return seen;
@@ -259,16 +271,28 @@ class Asking {
     return {};
   }
 
-  /// Whether a WRITE that was posted behind the outcome succeeded, as far as the clocks tell.
+  /// A client that met no failure went on until the limit; clocks differ by less than a part in 50.
+  Result<void> check_limit(const SweepSeen& told, std::uint64_t limit_ms,
+                           std::uint64_t went_ns) const {
+    constexpr std::uint64_t kParts = 50;
+    const std::uint64_t least_ns = limit_ms * kNsPerMs / kParts * (kParts - 1);
+    if (told.first_failure_ns != 0 || since(went_ns, now()) >= least_ns) return {};
+    return fail(
+        Errc::Malformed,
+        fmt::format("the peer tells of no failure within {} ms, which are not over", limit_ms));
+  }
+
+  /// Whether a WRITE that was posted behind the outcome succeeded, as far as the clocks tell. What
+  /// a peer claims of it our own memory must bear out, where it can be seen: `may_be_so`. A client
+  /// that had no success at all is no evidence.
   void note(const SweepSeen& told, const ClockOffset& offset, lease::Outcome outcome,
-            std::uint64_t outcome_ns) {
+            std::uint64_t outcome_ns, bool may_be_so) {
     to_->clock_uncertainty_ns = std::max(to_->clock_uncertainty_ns, offset.uncertainty_ns());
-    if (outcome != lease::Outcome::TornDown) return;
+    if (outcome != lease::Outcome::TornDown || told.last_success_ns == 0) return;
     ++to_->ended;
-    if (told.last_success_ns == 0) return;
     const auto posted = static_cast<std::int64_t>(told.last_success_post_ns);
     const auto stood = static_cast<std::int64_t>(outcome_ns);
-    if (posted - offset.most_ns > stood)
+    if (posted - offset.most_ns > stood && may_be_so)
       ++to_->posted_late;
     else if (posted - offset.least_ns > stood)
       ++to_->perhaps_late;
@@ -282,12 +306,12 @@ class Asking {
     auto lease =
         service::SingleLease::create(*port_, {.plan = plan, .terms = terms}, options_->log);
     if (lease) return *std::move(lease);
-    log(fmt::format("plan {}: {}", plan.full_name(), lease.error().text));
+    leave(fmt::format("plan {}: {}", plan.full_name(), lease.error().text));
     return nullptr;
   }
 
-  Result<void> revoke_by(const std::string& name) {
-    PORTCULLIS_TRY_ASSIGN(const auto plan, lease::parse_plan(name));
+  Result<void> revoke_by(PlanFact& to) {
+    PORTCULLIS_TRY_ASSIGN(const auto plan, lease::parse_plan(to.plan));
     const service::LeaseTerms terms{.timeout = kPlanTimeout, .retry = kPlanRetry};
     PlanTally tally(plan);
     for (std::uint64_t i = 0; i < options_->revokes; ++i) {
@@ -297,7 +321,7 @@ class Asking {
       if (!seen) break;
       tally.add(seen->revoked);
     }
-    if (PlanFact fact = tally.fact(); fact.revokes != 0) to_->plans.push_back(std::move(fact));
+    to = tally.fact();
     return {};
   }
 
@@ -323,6 +347,7 @@ class Asking {
   const PeerOptions* options_;
   PeerFact* to_;
   service::ClientDesk desk_;
+  std::string trouble_;
   std::uint64_t asked_ = 0;
   std::uint64_t clock_questions_ = 0;
   std::uint64_t quickest_ns_ = std::numeric_limits<std::uint64_t>::max();

@@ -30,13 +30,15 @@ std::uint64_t whole_ms(std::uint64_t ns) { return (ns + kNsPerMs / 2) / kNsPerMs
 /// nothing.
 bool is_inert(const Facts& facts, std::string_view shape) {
   const auto* const entry = find(facts.entries, &EntryFact::shape, shape);
-  return entry != nullptr && entry->is_installed && !entry->stops_new;
+  return entry != nullptr && entry->is_installed && entry->refusal.empty() && !entry->stops_new;
 }
 
 void add_steering(const Facts& facts, const trace::ProfileBuilder& commands, Words& words) {
   const auto* const catchall = find(facts.probes, &ProbeFact::probe, "rdma-rx-catchall-drop");
   const bool is_in_path = (catchall != nullptr && catchall->as_seen) ||
-                          std::ranges::any_of(facts.entries, &EntryFact::stops_new);
+                          std::ranges::any_of(facts.entries, [](const EntryFact& entry) {
+                            return entry.stops_new && entry.recovers;
+                          });
   if (is_in_path) words.emplace_back("rdma-rx-in-path");
   const auto* const nic = find(facts.probes, &ProbeFact::probe, "nic-rx-drop");
   if (nic != nullptr && nic->as_seen) words.emplace_back("nic-rx-bypassed-for-roce");
@@ -117,6 +119,10 @@ void add_patience(const Facts& facts, Words& words) {
   }
   if (floor.explanation == "cache plus budget" && ms != 0)
     words.push_back(fmt::format("dispatch-cache={}", ms));
+  const bool is_served_late =
+      std::ranges::any_of(facts.plans, [](const PlanFact& plan) { return plan.served_late != 0; });
+  if (floor.explanation == "cache plus budget" && is_served_late)
+    words.emplace_back("dispatch-cache-keeps-key");
   if (floor.explanation == "minimum timeout, budget")
     words.push_back(fmt::format("min-ack-timeout={}", floor.value));
   if (floor.explanation == "fixed total" && ms != 0)

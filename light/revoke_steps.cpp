@@ -99,6 +99,8 @@ void FloorTally::add(const Revoked& one, proof::FloorPoint terms) {
   }
   terms.failure_ns = one.failure_ns;
   terms.uncertainty_ns = one.failure_uncertainty_ns;
+  terms.is_served_late = one.is_served_late;
+  terms.outcome_ns = one.outcome_ns;
   points_.push_back(terms);
 }
 
@@ -148,12 +150,14 @@ Result<void> ask_floor(proof::Session& session, unsigned timeout, unsigned retry
   PORTCULLIS_TRY_ASSIGN(const Seen seen, revoke_one(session, lease::seed_plan(),
                                                     {.timeout = static_cast<std::uint8_t>(timeout),
                                                      .retry = static_cast<std::uint8_t>(retry)}));
-  to.add(
-      {.failure_ns = seen.failure_ns, .status = seen.status, .is_served_late = seen.is_served_late},
-      {.timeout = timeout,
-       .retry = retry,
-       .deadline_ns = kPatienceNs,
-       .last_change_ns = seen.last_change_ns});
+  to.add({.outcome_ns = seen.outcome_ns,
+          .failure_ns = seen.failure_ns,
+          .status = seen.status,
+          .is_served_late = seen.is_served_late},
+         {.timeout = timeout,
+          .retry = retry,
+          .deadline_ns = kPatienceNs,
+          .last_change_ns = seen.last_change_ns});
   return {};
 }
 

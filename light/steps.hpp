@@ -59,6 +59,8 @@ struct Options {
   std::uint64_t fences = 10'000;  // of each plan that is audited
   std::uint64_t step_deadline_ms = 240'000;
   LogSink log = {};  // of the driver
+  /// Hears what is for whoever runs this, and for nobody who is sent what was found. May be empty.
+  LogSink to_user = {};
   /// Hears of every command. May be empty.
   attach::OnCommand on_command = {};
   /// Hears of each step before it and behind it, then with its state. May be empty.
@@ -78,6 +80,7 @@ struct Options {
 
 /// The one that needs a peer.
 inline constexpr std::string_view kPeerStep = "peer";
+inline constexpr std::string_view kBringUpStep = "bring-up";
 
 /// In their order.
 [[nodiscard]] std::span<const std::string_view> step_names() noexcept;

@@ -175,8 +175,9 @@ Result<CrashDump> read_crash_dump(const Device& device, const CrashDumpOptions& 
     return fail(Errc::Unsupported, "no configuration space can be reached for this device");
   PORTCULLIS_TRY_ASSIGN(const auto at, find_capability(*config));
   if (!at)
-    return fail(Errc::Unsupported,
-                "the function has no vendor specific capability; a physical function has one");
+    return fail(
+        Errc::Unsupported,
+        "the function has no vendor specific capability, which most physical functions have");
   Gateway gateway(device, *config, *at, options);
   PORTCULLIS_TRY(gateway.lock());
   auto dump = collect(gateway, device, options);

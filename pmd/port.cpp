@@ -98,6 +98,14 @@ Result<void> announce_address(CommandChannel& commands, const Mac& mac) {
   return commands.execute(message, answer, SlotClass::Common, commands.default_deadline_ns());
 }
 
+prm::QpcMtu fitting_path_mtu(const Context& context, prm::QpcMtu most) noexcept {
+  using enum prm::QpcMtu;
+  for (const prm::QpcMtu each : {MTU_4096, MTU_2048, MTU_1024, MTU_512})
+    if (each <= most && (context.frame_bytes == 0 || frame_bytes(each) <= context.frame_bytes))
+      return each;
+  return MTU_256;
+}
+
 Result<void> check_path_mtu(const Context& context, prm::QpcMtu mtu) {
   using enum prm::QpcMtu;
   constexpr std::array kAll{MTU_4096, MTU_2048, MTU_1024, MTU_512, MTU_256};

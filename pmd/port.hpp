@@ -63,5 +63,7 @@ struct FrameLimits {
 /// InvalidArgument when packets of `mtu` do not fit the port's frames, with the greatest that does;
 /// ok where nobody knows how long those are.
 [[nodiscard]] Result<void> check_path_mtu(const Context& context, prm::QpcMtu mtu);
+/// The greatest path MTU up to `most` whose packets fit the port's frames; 256 where none does.
+[[nodiscard]] prm::QpcMtu fitting_path_mtu(const Context& context, prm::QpcMtu most) noexcept;
 
 }  // namespace portcullis::pmd

@@ -87,6 +87,13 @@ Result<std::optional<mode_t>> mode_of(const std::string& path) {
   return refuse(path, message(errno));
 }
 
+/// Terminals and the like are written without harm to what is read from them.
+bool is_read(const std::string& output, const std::string& input) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(output, none) &&
+         std::filesystem::equivalent(output, input == "-" ? "/dev/stdin" : input, none);
+}
+
 }  // namespace
 
 Result<void> check_output(const std::string& path) {
@@ -116,6 +123,28 @@ Result<void> write_output(const std::string& path, std::string_view text, mode_t
   PORTCULLIS_TRY_ASSIGN(auto unfinished, Unfinished::create(path, mode));
   if (there && fchmod(unfinished.fd(), *there & mode) != 0) return refuse(path, message(errno));
   return unfinished.finish(text);
+}
+
+Result<void> check_outputs(const std::vector<WrittenFile>& files,
+                           const std::vector<std::string>& inputs) {
+  for (const WrittenFile& output : files)
+    for (const std::string& input : inputs)
+      if (!output.file.empty() && !input.empty() && is_read(output.file, input))
+        return fail(Errc::InvalidArgument,
+                    std::string(output.option) + " " + output.file + ": it is read, as " +
+                        (input == "-" ? "standard input" : input) + "; another file is accepted");
+  std::error_code none;
+  const auto resolved = [&none](const std::string& file) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file, none), none);
+  };
+  for (std::size_t i = 0; i < files.size(); ++i)
+    for (std::size_t other = 0; other < i; ++other)
+      if (!files[i].file.empty() && !files[other].file.empty() &&
+          resolved(files[i].file) == resolved(files[other].file))
+        return fail(Errc::InvalidArgument, std::string(files[i].option) + " " + files[i].file +
+                                               ": " + std::string(files[other].option) +
+                                               " is written there; two files are accepted");
+  return {};
 }
 
 }  // namespace portcullis::program

@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -26,6 +27,16 @@ inline constexpr mode_t kOnlyOwner = 0600;  // of a file with a key in it
 /// file that may not be written, a full disk.
 [[nodiscard]] Result<void> write_output(const std::string& path, std::string_view text,
                                         mode_t mode = kAnybody);
+
+/// One file that a program writes: the option that names it, and what it names; empty: none.
+struct WrittenFile {
+  std::string_view option;
+  std::string file;
+};
+/// InvalidArgument when two of them are one file, however it is spelled, or one is read: `inputs`
+/// are names of files, "-" is standard input; empty: none.
+[[nodiscard]] Result<void> check_outputs(const std::vector<WrittenFile>& files,
+                                         const std::vector<std::string>& inputs);
 
 /// `written` with the option that it is about before its error.
 [[nodiscard]] inline Result<void> named(const std::string& option, Result<void> written) {

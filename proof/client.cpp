@@ -44,6 +44,7 @@ Result<void> Client::connect(const Connection& connection) {
   rtr.path = connection.path;
   rtr.remote_qpn = connection.remote_qpn;
   rtr.rq_psn = connection.remote_psn;
+  rtr.mtu = connection.mtu;
   PORTCULLIS_TRY(qp_.to_rtr(rtr));
   pmd::RtsAttributes rts;
   rts.sq_psn = connection.local_psn;

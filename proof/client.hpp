@@ -34,6 +34,7 @@ struct Connection {
   std::uint32_t local_psn = 0;   // the first the client sends
   std::uint8_t timeout = 14;
   std::uint8_t retry_count = 7;
+  prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
 };
 
 /// The memory that is written: as the peer addresses it, and as this process sees it, to tell when

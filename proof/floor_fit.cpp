@@ -108,6 +108,27 @@ bool may_fit(std::span<const FloorPoint> points, const Prediction& say, double o
   });
 }
 
+/// As for is_served(): how many of them.
+bool is_quarter(std::ptrdiff_t some, std::span<const FloorPoint> points) {
+  return 4 * static_cast<std::size_t>(some) >= points.size();
+}
+
+bool is_served_late(std::span<const FloorPoint> points) {
+  return is_quarter(std::ranges::count_if(points, &FloorPoint::is_served_late), points);
+}
+
+/// Whether all took no longer beyond what is said than the revoke itself, behind whose outcome no
+/// budget begins; with room for what was on its way, which is little where bytes changed later.
+bool is_of_a_revoke(std::span<const FloorPoint> points, double offset_ns) {
+  constexpr double kPacketNs = 200.0 * kNsPerUs;
+  std::vector<double> outcomes;
+  for (const FloorPoint& point : points)
+    if (point.outcome_ns) outcomes.push_back(static_cast<double>(*point.outcome_ns));
+  if (outcomes.empty()) return true;
+  const double room_ns = is_served_late(points) ? kPacketNs : kServedNs;
+  return offset_ns <= median(std::move(outcomes)) + room_ns + uncertainty_of(points);
+}
+
 struct Scored {
   FloorFit fit;
   double offset_ns = 0;
@@ -139,6 +160,10 @@ FloorFit named(std::span<const FloorPoint> points, const Scored& scored, std::st
   FloorFit fit = scored.fit;
   fit.value = static_cast<std::uint64_t>(value);
   fit.mechanism = std::move(mechanism);
+  // Of these the constant is the number of their own.
+  const bool has_own = fit.mechanism == "fixed total" || fit.mechanism == "minimum total, budget";
+  if (!has_own && !is_of_a_revoke(points, scored.offset_ns))
+    fit.is_accepted = fit.is_possible = false;
   fit.formula = fmt::format("{} + {}{}", formula, duration(scored.offset_ns),
                             unsure == 0 ? "" : " +- " + duration(unsure));
   return fit;
@@ -201,7 +226,7 @@ bool is_served(std::span<const FloorPoint> points) {
   const auto served = std::ranges::count_if(points, [](const FloorPoint& point) {
     return static_cast<double>(point.last_change_ns) >= kServedNs;
   });
-  return 4 * static_cast<std::size_t>(served) >= points.size();
+  return is_quarter(served, points);
 }
 
 /// Of those that would be named before or beside `accepted`, one that the uncertainty of the points
@@ -253,14 +278,17 @@ FloorVerdict explain_floor(std::span<const FloorPoint> points) {
                         kLeastPoints),
             {}};
   std::vector<FloorFit> fits;
-  if (is_served(points)) {
-    // The budget counts from when the client was last served, which was long after the revoke.
+  // The budget counts from when the client was last served, which was long after the revoke.
+  const auto add_cache = [&] {
     const Scored served = score(points, [](const FloorPoint& point) {
       return static_cast<double>(point.last_change_ns) + budget(point);
     });
     fits.push_back(named(points, served, "cache plus budget",
                          fmt::format("{} served, (r + 1) T", duration(served_ns(points))),
                          served_ns(points)));
+  };
+  if (is_served(points)) {
+    add_cache();
   } else {
     fits.push_back(named(points, score(points, budget), "budget", "(r + 1) T"));
     fits.push_back(named(
@@ -268,6 +296,8 @@ FloorVerdict explain_floor(std::span<const FloorPoint> points) {
         score(points,
               [](const FloorPoint& point) { return point.retry * timeout_ns(point.timeout); }),
         "budget without the last timeout", "r T"));
+    // What changed memory behind the outcome need not have kept the client waiting.
+    if (is_served_late(points) && std::ranges::none_of(fits, &FloorFit::is_accepted)) add_cache();
   }
   const std::size_t plain = fits.size();
   fits.push_back(fit_least_timeout(points));

@@ -34,8 +34,10 @@ struct FloorPoint {
   unsigned retry = 0;
   std::optional<std::uint64_t> failure_ns{};  // none: censored, no failure before deadline_ns
   std::uint64_t deadline_ns = 0;
-  std::uint64_t last_change_ns = 0;  // of a byte of the region; 0: none after the revoke
-  bool is_nak = false;               // the failure is an answer of the responder
+  std::optional<std::uint64_t> outcome_ns{};  // of the revoke; none: nobody says
+  std::uint64_t last_change_ns = 0;           // of a byte of the region; 0: none after the revoke
+  bool is_nak = false;                        // the failure is an answer of the responder
+  bool is_served_late = false;                // a byte changed behind the revoke's outcome
   /// Of failure_ns, either way, where another clock than the revoke's told it.
   std::uint64_t uncertainty_ns = 0;
 };

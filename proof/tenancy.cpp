@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pmd/port.hpp"
 #include "steering/set_up.hpp"
 
 namespace portcullis::proof {
@@ -79,6 +80,7 @@ Result<void> Tenancy::grant_all() {
   lease::LeaseManager::Options options;
   options.table.slots = options_.leases;
   options.grant.psn_seed = kPsnSeed;
+  options.grant.mtu = pmd::fitting_path_mtu(session_->context(), options.grant.mtu);
   options.grant.source_address_index = session_->path().source_address_index;
   options.fence.deadline_ms = options_.fence_deadline_ms;
   options.grant.deadline_ms = options_.fence_deadline_ms;
@@ -132,7 +134,8 @@ Result<void> Tenancy::connect(Client& client, const lease::Grant& grant) {
                          .remote_psn = grant.psn,
                          .local_psn = kClientPsn,
                          .timeout = grant.ack_timeout,
-                         .retry_count = grant.retry_count});
+                         .retry_count = grant.retry_count,
+                         .mtu = grant.mtu});
 }
 
 Result<void> Tenancy::start_traffic() {

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "pmd/port.hpp"
 #include "steering/set_up.hpp"
 
 namespace portcullis::service {
@@ -41,7 +42,8 @@ Result<lease::Grant> SingleLease::grant(const exchange::Request& request) {
   wanted.table.slots = 1;
   wanted.plan = options_.plan;
   wanted.residence_ms = options_.residence_ms;
-  wanted.grant.mtu = ClientDesk::mtu_of(request.mtu);
+  wanted.grant.mtu =
+      pmd::fitting_path_mtu(port_->driver().context(), ClientDesk::mtu_of(request.mtu));
   wanted.grant.source_address_index = port_->address_index();
   wanted.grant.traffic_class = static_cast<std::uint8_t>(options_.dscp << 2);
   wanted.grant.priority = static_cast<std::uint8_t>(options_.priority);

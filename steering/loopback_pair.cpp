@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/dma_bytes.hpp"
+#include "pmd/port.hpp"
 #include "pmd/roce_path.hpp"
 
 namespace portcullis::steering {
@@ -59,7 +60,9 @@ Result<std::unique_ptr<LoopbackPair>> LoopbackPair::create(const pmd::Context& c
                             context, pd, pmd::MemoryRange::zero_based(region),
                             {.local_write = true, .remote_write = true},
                             options.key_names_qp ? responder.number() : pmd::MemoryKey::kAnyQp));
-  PORTCULLIS_TRY(connect_pair(requester, responder, path, options.mtu));
+  PORTCULLIS_TRY(
+      connect_pair(requester, responder, path,
+                   options.mtu.value_or(pmd::fitting_path_mtu(context, prm::QpcMtu::MTU_1024))));
   return std::unique_ptr<LoopbackPair>(
       new LoopbackPair(context, path, std::move(region), std::move(pd), std::move(key),
                        std::move(cq), std::move(requester), std::move(responder)));

@@ -28,8 +28,8 @@ namespace portcullis::steering {
 class LoopbackPair {
  public:
   struct Options {
-    prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
-    bool key_names_qp = false;  // mkc.qpn is the responder's number
+    std::optional<prm::QpcMtu> mtu = {};  // none: 1024, or less where the port's frames are short
+    bool key_names_qp = false;            // mkc.qpn is the responder's number
   };
   /// `path` leads from the port to itself. `context` must outlive it.
   [[nodiscard]] static Result<std::unique_ptr<LoopbackPair>> create(const pmd::Context& context,

@@ -106,7 +106,8 @@ Facts plain_facts() {
                       .status = 12,
                       .client_median_ns = 9};
   Facts facts;
-  facts.steps = {{.name = "audit", .state = "done", .why = {}}};
+  for (const char* const step : {"audit", "plans", "floor", "peer"})
+    facts.steps.push_back({.name = step, .state = "done", .why = {}});
   facts.commands = {{.command = "2ERR_QP",
                      .answered = 2,
                      .least_ns = 1,
@@ -179,6 +180,22 @@ INSTANTIATE_TEST_SUITE_P(
         Contradiction{"Verdict", [](Facts& facts) { facts.audits[0].verdict = "fine"; },
                       "audit umr: verdict: \"fine\"; accepted: \"held\" \"broken\" \"no "
                       "evidence\""},
+        Contradiction{"HeldOfNone",
+                      [](Facts& facts) { facts.audits[0] = {.plan = "umr", .verdict = "held"}; },
+                      "audit umr: verdict \"held\" of no fence"},
+        Contradiction{"BrokenByNothing", [](Facts& facts) { facts.audits[0].verdict = "broken"; },
+                      "audit umr: verdict \"broken\" and nothing that was late"},
+        Contradiction{"Twice", [](Facts& facts) { facts.audits.push_back(facts.audits[0]); },
+                      "audits: \"umr\" a second time; once is accepted"},
+        Contradiction{"NotRun", [](Facts& facts) { facts.steps[0].state = "not run"; },
+                      "audit: facts of a step that was not run; none are accepted"},
+        Contradiction{"NotAsked", [](Facts& facts) { facts.steps.pop_back(); },
+                      "peer: facts of a step that was not run; none are accepted"},
+        Contradiction{"NoPoint", [](Facts& facts) { facts.floor.points = 0; },
+                      "floor: no point; one or more are accepted"},
+        Contradiction{"BudgetThatDoesNotFit",
+                      [](Facts& facts) { facts.floor.explanation = "fixed total"; },
+                      "floor: mechanism \"budget\" beside budget_fits false"},
         Contradiction{"State", [](Facts& facts) { facts.steps[0].state = "half"; },
                       "step audit: \"half\"; accepted: \"done\" \"failed\" \"not run\""},
         Contradiction{"Mechanism", [](Facts& facts) { facts.floor.mechanism = "x"; },
@@ -188,6 +205,21 @@ INSTANTIATE_TEST_SUITE_P(
         Contradiction{"Dump", [](Facts& facts) { facts.crash_dumps[0].state = ""; },
                       "crash dump behind step end: \"\"; accepted: \"whole\" \"part\" \"none\""}),
     [](const auto& one) { return one.param.name; });
+
+TEST(HostileFacts, OfANumberWithoutEnd_AreAShortLine) {
+  const auto read = facts_from_json("{\"version\": " + std::string(1'000'000, '9') + "}", "f");
+  ASSERT_FALSE(read);
+  EXPECT_LE(read.error().text.size(), 200u);
+}
+
+TEST(HostileFacts, OfAnotherType_AreRefusedWithThePlace) {
+  std::string text = to_json(plain_facts());
+  const std::string good = "\"revokes\": 3";
+  const auto read =
+      facts_from_json(text.replace(text.find(good), good.size(), "\"revokes\": []"), "f");
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().text, HasSubstr("/revokes)"));
+}
 
 TEST(HostileFacts, OfAMillionBrackets_AreOneLine) {
   const auto read = facts_from_json(std::string(1'000'000, '['), "facts.json");
@@ -204,6 +236,7 @@ TEST(HostileFacts, WordsWithControlCharacters_AreReadAsPlainOnes) {
                   .state = "failed",
                   .why = "\xc2\x9b"
                          "2J\r\x7f"}};
+  facts.steps.push_back({.name = "plans", .state = "done", .why = {}});
   facts.plans = {{.plan = "seed", .status = -1}};
   const auto read = facts_from_json(to_json(facts), "facts.json");
   ASSERT_TRUE(read) << read.error().text;

@@ -163,6 +163,36 @@ TEST(ExplainFloor, LeastTimeoutWhoseTimesAreAllLateWithinTheClocks_StaysPossible
   EXPECT_TRUE(least->is_possible);
 }
 
+/// A cache that serves for less than a packet may be on its way, but behind the outcome.
+TEST(ExplainFloor, ServedBehindTheOutcome_IsNoBudgetHoweverShortItWas) {
+  std::vector<FloorPoint> points = sweep([](unsigned t, unsigned r) { return budget(t, r) + 2e6; });
+  for (FloorPoint& point : points) {
+    point.last_change_ns = 2'000'000;
+    point.outcome_ns = 100'000;
+    point.is_served_late = true;
+  }
+  EXPECT_EQ(explain_floor(points).mechanism, "cache plus budget");
+}
+
+TEST(ExplainFloor, LateDmaThatKeptNobodyWaiting_LeavesTheBudget) {
+  std::vector<FloorPoint> points = sweep(budget);
+  for (FloorPoint& point : points) {
+    point.last_change_ns = 120'000;
+    point.outcome_ns = 100'000;
+    point.is_served_late = true;
+  }
+  EXPECT_EQ(explain_floor(points).mechanism, "budget");
+}
+
+/// No budget begins long behind the outcome, whatever else took the time.
+TEST(ExplainFloor, ConstantFarLongerThanTheRevoke_IsNoBudget) {
+  std::vector<FloorPoint> points = sweep([](unsigned t, unsigned r) { return budget(t, r) + 3e8; });
+  for (FloorPoint& point : points) point.outcome_ns = 1'000'000;
+  EXPECT_EQ(explain_floor(points).mechanism, "undecided");
+  for (FloorPoint& point : points) point.outcome_ns = 300'000'000;
+  EXPECT_EQ(explain_floor(points).mechanism, "budget");
+}
+
 TEST(ExplainFloor, WhatAllTook_IsToldWithTheUncertainty) {
   EXPECT_THAT(explain_floor(unsure_by(sweep(budget), 2e4)).why, HasSubstr(" +- 20 us"));
   EXPECT_THAT(explain_floor(sweep(budget)).why, Not(HasSubstr("+-")));

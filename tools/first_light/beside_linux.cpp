@@ -40,7 +40,8 @@ Result<BesideLinux> BesideLinux::read(const std::string& path, const std::string
 
 std::vector<trace::BundleFile> BesideLinux::files(bool keeps_identities) const {
   const trace::Recording linux_commands = shown(linux_, keeps_identities);
-  const trace::Recording ours = shown(ours_, keeps_identities);
+  trace::Recording ours = shown(ours_, keeps_identities);
+  ours.source = "first-light";
   const trace::Rules rules = trace::Rules::usual();
   const trace::Comparison comparison = trace::compare(linux_commands, ours, rules);
   return {{"linux.trace", trace::to_text(linux_commands)},

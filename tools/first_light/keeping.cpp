@@ -58,14 +58,20 @@ bool is_ok(const trace::TraceCommand& command) {
 
 }  // namespace
 
-std::string without_addresses(std::string_view text) {
+std::string without_identities(std::string_view text) {
+  // Below /sys, /dev and /proc every machine has the same.
+  static const std::regex path(R"((^|[^A-Za-z0-9_.~/-])/(?!sys/|dev/|proc/)[^\s:;,"'()<>]+)");
+  static const std::regex object(
+      R"(\b(qpn|qp|cqn|eqn|pd|uar|wqe|table_id|group_id|flow_index|mkey|rkey|key|index) )"
+      R"((0x[0-9a-fA-F]+|[0-9]+)\b)");
   static const std::regex address(
       R"((\b[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}\b))"                   // a MAC
       R"(|(\b[0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4}){7}\b))"              // IPv6, whole
       R"(|(\b([0-9a-fA-F]{1,4}:)*[0-9a-fA-F]{1,4}::[0-9a-fA-F:.]*))"  // and shortened
       R"(|(::ffff:[0-9a-fA-F:.]+))"                                   // IPv4 as a GID
       R"(|(\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b))");                       // IPv4
-  return std::regex_replace(std::string(text), address, "(address)");
+  const std::string plain = std::regex_replace(std::string(text), address, "(address)");
+  return std::regex_replace(std::regex_replace(plain, object, "$1 (number)"), path, "$1(path)");
 }
 
 void Keeping::add(const trace::TraceCommand& command) {
@@ -97,7 +103,7 @@ void Keeping::add(const std::string& step, const pmd::CrashDump& dump) {
 }
 
 void Keeping::add_line(std::string_view line) {
-  std::string text = keeps_identities_ ? std::string(line) : without_addresses(line);
+  std::string text = keeps_identities_ ? std::string(line) : without_identities(line);
   if (lines_.size() >= program::kMostLogLines || !lines_.insert(text).second) return;
   log_ += text + "\n";
 }
@@ -135,16 +141,18 @@ std::string Keeping::manifest(const trace::Bundle& bundle, const light::Facts& f
 
 trace::Bundle Keeping::bundle(const light::Facts& facts) const {
   const std::string source = fmt::format("first-light, {}", facts.device.kind);
-  std::string said = light::to_json(facts);
+  const auto kept = [this](std::string text) {
+    return keeps_identities_ ? text : without_identities(text);
+  };
   const trace::DeviceProfile profile = light::profile_of(facts, profile_);
   trace::Bundle bundle;
   bundle.files = {
       {"README.txt", std::string(kReadme)},
-      {"facts.json", keeps_identities_ ? std::move(said) : without_addresses(said)},
+      {"facts.json", kept(light::to_json(facts))},
       {"capabilities.txt", capabilities_text(profile)},
       {"profile.json", trace::to_json(profile)},
-      {"conclusions.txt", device_line(facts.device) + "\n" + conclusions_text(facts)},
-      {"figures.txt", figures_text(facts)},
+      {"conclusions.txt", kept(device_line(facts.device) + "\n" + conclusions_text(facts))},
+      {"figures.txt", kept(figures_text(facts))},
       {"commands.trace", trace::trace_header(source) + trace_},
       {"fences.csv", std::string(fence_audit::lines_header()) + fences_},
       {"log.txt", log_},

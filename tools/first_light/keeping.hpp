@@ -61,7 +61,8 @@ class Keeping {
   std::unordered_set<std::string> lines_;
 };
 
-/// `text` with MAC addresses and IPv4 and IPv6 addresses blotted out.
-[[nodiscard]] std::string without_addresses(std::string_view text);
+/// `text` with MAC addresses, IPv4 and IPv6 addresses, numbers of objects and paths of files
+/// blotted out.
+[[nodiscard]] std::string without_identities(std::string_view text);
 
 }  // namespace portcullis::tools::first_light

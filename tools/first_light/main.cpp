@@ -11,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "attach/open_device.hpp"
 #include "light/compare.hpp"
@@ -33,12 +34,24 @@ namespace {
 using namespace portcullis;
 using namespace portcullis::tools::first_light;
 
-constexpr std::string_view kBringUpStep = "bring-up";
-
 std::atomic<bool> stop_asked{false};
 
-/// What cannot be written at the end is refused before the work.
+/// Of "model,profile=FILE"; empty for what has none.
+std::string profile_in(const std::string& device) {
+  constexpr std::string_view kProfile = ",profile=";
+  const std::size_t at = device.find(kProfile);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + kProfile.size();
+  return device.substr(begin, device.find(',', begin) - begin);
+}
+
+/// What cannot be written at the end, or is read, is refused before the work.
 Result<void> check_files(const Options& options) {
+  std::vector<std::string> inputs = options.bundles;
+  inputs.push_back(options.dmesg);
+  inputs.push_back(profile_in(options.device));
+  PORTCULLIS_TRY(
+      program::check_outputs({{"--bundle", options.bundle}, {"--html", options.html}}, inputs));
   for (const std::string* const path : {&options.bundle, &options.html})
     if (!path->empty()) PORTCULLIS_TRY(program::check_output(*path));
   return {};
@@ -107,12 +120,15 @@ Result<int> run(Options& options) {
   PORTCULLIS_TRY_ASSIGN(options.run.device, attach::parse_device(options.device));
   PORTCULLIS_TRY_ASSIGN(const auto eal, options.run.device.start_eal(options.eal));
   program::heed_stop_signals(stop_asked);
+  // A device that is not there leaves a bundle of another day as it is.
+  PORTCULLIS_TRY(attach::OpenDevice::open(options.run.device));
   Keeping keeping(options.keeps_identities);
   if (!options.dmesg.empty()) {
     PORTCULLIS_TRY_ASSIGN(auto linux_log, BesideLinux::read(options.dmesg, options.device));
     keeping.set_beside(std::move(linux_log));
   }
-  options.run.log = [&keeping, to_user = program::log_to_stderr()](std::string_view line) {
+  options.run.to_user = program::log_to_stderr();
+  options.run.log = [&keeping, to_user = options.run.to_user](std::string_view line) {
     keeping.add_line(line);
     to_user(line);
   };
@@ -120,7 +136,7 @@ Result<int> run(Options& options) {
   options.run.on_command = [&, at_command = at_command()](const auto& command) {
     if (at_command) at_command(step_at_work);
     keeping.add(command);
-    if (step_at_work == kBringUpStep) keeping.add_of_bring_up(command);
+    if (step_at_work == light::kBringUpStep) keeping.add_of_bring_up(command);
   };
   options.run.on_fence = [&](const auto& plan, const auto& fence) { keeping.add(plan, fence); };
   if (options.wants_crash_dump)

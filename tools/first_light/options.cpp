@@ -39,9 +39,9 @@ your own let nobody else use it. They are left out where its kernel driver keeps
 opens the device and leaves it reset; docs/first-light.md says what each does. Step peer is run
 where --peer names a host alone.
 EXIT STATUS  0 every step was done and no promise is refuted, 1 nothing could be run or a file not
-written, 2 a promise that a fence rests on is refuted, 3 a step failed or was not run. show: as the
-run; diff: 0 the same, 3 not the same. A model is emulated: what holds there says nothing of a
-card.)";
+written, 2 a promise that a fence rests on is refuted, 3 a step failed or was not run, 130 Ctrl-C.
+show: as the run, but never 130; diff: 0 the same, 3 not the same. A model is emulated: what holds
+there says nothing of a card.)";
 
 std::string check_steps(const std::string& text) {
   const auto steps = light::parse_steps(text);
@@ -70,7 +70,7 @@ struct Words {
 
 void add_run_options(CLI::App& app, Options& options, Words& words) {
   constexpr std::uint64_t kMany = std::uint64_t{1} << 32;
-  app.add_option("DEVICE", options.device,
+  app.add_option("DEVICE,--device", options.device,
                  std::string("a PCI address such as 0000:03:00.0, an RDMA device of the\n"
                              "kernel's such as mlx5_0, shm:PATH (of hca-server --shm), or\n"
                              "model[,timing=NAME][,behaviour=NAME].. (default\n") +
@@ -126,6 +126,22 @@ Result<std::string> server_of(const std::string& peer) {
   return server;
 }
 
+/// What only a bundle keeps, and what is held against a step.
+Result<void> check_bundle_needed(const Options& options) {
+  const auto& steps = options.run.steps;
+  const bool brings_up =
+      steps.empty() || std::ranges::find(steps, light::kBringUpStep) != steps.end();
+  const std::string option = !options.dmesg.empty()     ? "--dmesg"
+                             : options.wants_crash_dump ? "--crash-dump"
+                                                        : "";
+  if (!option.empty() && options.bundle.empty())
+    return fail(Errc::InvalidArgument, option + ": kept in a bundle alone; --bundle FILE names it");
+  if (!options.dmesg.empty() && !brings_up)
+    return fail(Errc::InvalidArgument,
+                "--dmesg: held against step bring-up, which --steps leaves out");
+  return {};
+}
+
 Result<std::optional<std::string>> parse_run(CLI::App& app, Options& options,
                                              std::vector<std::string> ours) {
   Words words;
@@ -140,6 +156,7 @@ Result<std::optional<std::string>> parse_run(CLI::App& app, Options& options,
     PORTCULLIS_TRY_ASSIGN(options.run.peer.server, server_of(words.peer));
   }
   options.run.peer.keeps_name = options.keeps_identities;
+  PORTCULLIS_TRY(check_bundle_needed(options));
   const auto& steps = options.run.steps;
   if (words.peer.empty() && std::ranges::find(steps, light::kPeerStep) != steps.end())
     return fail(Errc::InvalidArgument,

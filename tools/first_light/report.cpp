@@ -60,8 +60,9 @@ std::string plans_text(const std::vector<light::PlanFact>& plans, std::string_vi
   std::string text = "\n" + fmt::format(kRow, title, "revokes", "TornDown", "median", "most",
                                         "status", "client fails", "served late");
   for (const light::PlanFact& each : plans)
-    text += fmt::format(kRow, each.plan, each.revokes, each.torn_down, time_text(each.median_ns),
-                        time_text(each.most_ns), each.status, fails(each), each.served_late);
+    if (each.revokes != 0)
+      text += fmt::format(kRow, each.plan, each.revokes, each.torn_down, time_text(each.median_ns),
+                          time_text(each.most_ns), each.status, fails(each), each.served_late);
   return text;
 }
 

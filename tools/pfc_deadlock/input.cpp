@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 
 #include "program/command_line.hpp"
 #include "program/input_file.hpp"
@@ -17,13 +16,6 @@ namespace portcullis::tools::pfc_deadlock {
 namespace {
 
 std::string name_of(const std::string& input) { return input == "-" ? "/dev/stdin" : input; }
-
-/// Terminals and the like are written without harm to what is read from them.
-bool is_read(const std::string& output, const std::string& input) {
-  std::error_code none;
-  return std::filesystem::is_regular_file(output, none) &&
-         std::filesystem::equivalent(output, name_of(input), none);
-}
 
 }  // namespace
 
@@ -47,28 +39,6 @@ Result<std::string> read_file(const std::string& path) {
 
 Result<void> write_file(const std::string& path, std::string_view text) {
   return program::write_output(path, text);
-}
-
-Result<void> check_outputs(const std::vector<OutputFile>& files,
-                           const std::vector<std::string>& inputs) {
-  for (const OutputFile& output : files)
-    for (const std::string& input : inputs)
-      if (!output.file.empty() && !input.empty() && is_read(output.file, input))
-        return fail(Errc::InvalidArgument,
-                    fmt::format("{} {}: it is read, as {}; another file is accepted", output.option,
-                                output.file, input == "-" ? "standard input" : input));
-  std::error_code none;
-  const auto resolved = [&none](const std::string& file) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(file, none), none);
-  };
-  for (std::size_t i = 0; i < files.size(); ++i)
-    for (std::size_t other = 0; other < i; ++other)
-      if (!files[i].file.empty() && !files[other].file.empty() &&
-          resolved(files[i].file) == resolved(files[other].file))
-        return fail(Errc::InvalidArgument,
-                    fmt::format("{} {}: {} is written there; two files are accepted",
-                                files[i].option, files[i].file, files[other].option));
-  return {};
 }
 
 Result<std::vector<double>> parse_times(std::string_view option, const std::string& text) {

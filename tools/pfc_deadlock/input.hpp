@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "program/output_file.hpp"
 #include "tools/pfc_deadlock/command.hpp"
 
 namespace portcullis::tools::pfc_deadlock {
@@ -25,15 +26,7 @@ int refuse(Console& console, std::string_view command, const Error& error);
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 [[nodiscard]] Result<void> write_file(const std::string& path, std::string_view text);
 
-/// One file that a command writes: the option that names it, and what it names; empty: none.
-struct OutputFile {
-  std::string_view option;
-  std::string file;
-};
-/// InvalidArgument when two of them are one file, however it is spelled, or one is read: `inputs`
-/// are files as read_file() takes them; empty: none.
-[[nodiscard]] Result<void> check_outputs(const std::vector<OutputFile>& files,
-                                         const std::vector<std::string>& inputs);
+using program::check_outputs;
 
 /// "1,2.5,10" as ascending times; InvalidArgument names the option and what is accepted.
 [[nodiscard]] Result<std::vector<double>> parse_times(std::string_view option,

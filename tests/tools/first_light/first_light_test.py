@@ -143,15 +143,18 @@ class FirstLight(unittest.TestCase):
             self.assertNotIn(str(log).encode(), data, name)
 
     def test_kernel_log_that_is_none_ends_it_before_the_first_step(self):
-        self.assertIn("No such file", self.refuse("--dmesg", self.folder / "none"))
+        self.assertIn("No such file", self.refuse("--dmesg", self.folder / "none",
+                                                   "--bundle", self.folder / "b"))
         empty = self.folder / "empty"
         empty.write_text("nothing of mlx5\n")
-        self.assertIn(f"--dmesg {empty}: ", self.refuse("--dmesg", empty))
+        self.assertIn(f"--dmesg {empty}: ", self.refuse("--dmesg", empty, "--bundle",
+                                                           self.folder / "b"))
 
     def test_pipe_that_nobody_writes_keeps_nobody_waiting(self):
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
-        self.assertIn(f"--dmesg {pipe}: ", self.refuse("--dmesg", pipe))
+        self.assertIn(f"--dmesg {pipe}: ", self.refuse("--dmesg", pipe, "--bundle",
+                                                          self.folder / "b"))
         self.assertIn(f"{pipe}: no bundle", self.refuse("show", pipe))
 
     def test_crash_dump_is_in_the_bundle_of_who_asked_for_it_alone(self):
@@ -198,6 +201,34 @@ class FirstLight(unittest.TestCase):
                          f"{wrong}; tried again behind each step\n{wrong}\n")
         self.assertRegex(said.stdout, r"confirmed|not run")
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_bundle_is_neither_its_page_nor_what_was_read(self):
+        bundle, _ = self.bundle("a.tar.zst", "--steps", "end")
+        before = bundle.read_bytes()
+        log = self.folder / "dmesg"
+        log.write_text("x", encoding="utf-8")
+        again = self.folder / "." / "a.tar.zst"
+        for arguments in (("show", bundle, "--html", again), ("--bundle", bundle, "--html", again),
+                          (f"model,profile={bundle}", "--bundle", again),
+                          ("--dmesg", log, "--bundle", log)):
+            self.assertIn("accepted", self.refuse(*arguments))
+        self.assertEqual(bundle.read_bytes(), before)
+        self.assertEqual(log.read_text(encoding="utf-8"), "x")
+
+    def test_device_that_is_not_there_costs_no_bundle_of_another_day(self):
+        bundle, _ = self.bundle("a.tar.zst", "--steps", "end")
+        before = bundle.read_bytes()
+        for device in ("mlx5_77", f"shm:{self.folder}/none"):
+            self.refuse(device, "--bundle", bundle)
+        self.assertEqual(bundle.read_bytes(), before)
+
+    def test_what_only_a_bundle_keeps_needs_one(self):
+        log = self.folder / "dmesg"
+        log.write_text("x", encoding="utf-8")
+        self.assertIn("--bundle FILE", self.refuse("--dmesg", log))
+        self.assertIn("--bundle FILE", self.refuse("--crash-dump"))
+        self.assertIn("step bring-up", self.refuse("--dmesg", log, "--steps", "end", "--bundle",
+                                                   self.folder / "b"))
 
     def test_empty_value_is_none_that_was_not_given(self):
         for option in ("--bundle", "--dmesg", "--peer", "--html", "--address", "--steps"):

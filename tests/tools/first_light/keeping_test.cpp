@@ -108,10 +108,19 @@ TEST(Keeping, Manifest_NamesEveryFile) {
   EXPECT_THAT(manifest, HasSubstr("\"identities\": \"left out\""));
 }
 
-TEST(WithoutAddresses, WhatIsNoAddress_Stays) {
+TEST(WithoutIdentities, NumbersOfObjectsAndPathsOfFiles_AreBlottedOut) {
+  EXPECT_EQ(without_identities("before any revoke: qpn 0x41 wqe 0: IBV_WC_RETRY_EXC_ERR"),
+            "before any revoke: qpn (number) wqe (number): IBV_WC_RETRY_EXC_ERR");
+  EXPECT_EQ(without_identities("table_id 1, read /home/alice/corp-db2/card: refused"),
+            "table_id (number), read (path): refused");
+  EXPECT_EQ(without_identities("/sys/bus/pci and RDMA/RoCE at 1 / 2"),
+            "/sys/bus/pci and RDMA/RoCE at 1 / 2");
+}
+
+TEST(WithoutIdentities, WhatIsNone_Stays) {
   const std::string text =
       "firmware 16.35.4506 at 12:34 of 0000:03:00.0: 2ERR_QP::x took 3 ms, {\"a\": 1}";
-  EXPECT_EQ(without_addresses(text), text);
+  EXPECT_EQ(without_identities(text), text);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+import time
 import unittest
 
 DEADLINE_S = 300
@@ -74,8 +75,8 @@ class Peer(unittest.TestCase):
 
     @staticmethod
     def answers(text):
-        return dict(re.findall(r"^(?:(?=\S))(confirmed|refuted|undecided|not run) +(peer-\S+)",
-                               text, re.MULTILINE)[i][::-1] for i in range(6))
+        return dict(each[::-1] for each in re.findall(
+            r"^(confirmed|refuted|undecided|not run) +(peer-\S+)", text, re.MULTILINE))
 
     def test_client_of_another_host_is_asked_and_no_claim_is_wrong(self):
         peer = self.two_hosts("--behaviour", "min-ack-timeout=14")
@@ -139,7 +140,38 @@ class Peer(unittest.TestCase):
         with socket.create_server(("127.0.0.1", self.port)):
             said = self.light()
         self.assertEqual(said.returncode, 3, said.stderr)
-        self.assertRegex(said.stdout, r"(?m)^peer +failed .*\n  the peer said nothing for ")
+        self.assertRegex(said.stdout, r"(?m)^peer +failed .*\n  the peer sent no whole line ")
+
+    def test_words_of_a_stranger_stand_on_the_screen_alone(self):
+        self.card("ours", "theirs", "02:50:43:00:00:01")
+        words = "220 db2.corp.example ESMTP Postfix"
+        with socket.create_server(("127.0.0.1", self.port)) as server:
+            def answer():
+                caller, _ = server.accept()
+                with caller:
+                    caller.sendall(f"{words}\n".encode())
+                    caller.recv(4096)
+                    time.sleep(0.2)
+            answering = threading.Thread(target=answer)
+            answering.start()
+            said = self.light()
+            answering.join()
+        self.assertEqual(said.returncode, 3)
+        self.assertIn(words, said.stderr)
+        for name, text in self.files().items():
+            self.assertNotIn("corp", text, name)
+
+    def test_port_of_the_other_family_names_no_address_in_the_bundle(self):
+        self.two_hosts()
+        said = subprocess.run(
+            [LIGHT, f"shm:{self.folder}/ours", "--steps", "bring-up,peer", "--revokes", "1",
+             "--bundle", self.folder / "a.tar.zst", "--peer", f"localhost:{self.port}"],
+            text=True, capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL,
+            check=False)
+        self.assertEqual(said.returncode, 3, said.stdout)
+        self.assertIn("192.0.2.2", said.stderr)
+        for name, text in self.files().items():
+            self.assertNotRegex(text, r"192\.0\.2|fe80|" + str(self.folder), name)
 
     def test_host_that_does_not_exist_is_one_line(self):
         self.card("ours", "theirs", "02:50:43:00:00:01")
