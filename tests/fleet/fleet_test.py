@@ -37,6 +37,7 @@ def refusal_of(client):
 
 class FleetTest(unittest.TestCase):
     members = 1
+    arguments = ()  # of every server
 
     def setUp(self):
         held = tempfile.TemporaryDirectory()
@@ -52,7 +53,7 @@ class FleetTest(unittest.TestCase):
 
     def node(self, name, urls=None, folder=None, more="", **popen):
         node = Node(LEASED, self.folder / (folder or name), name, urls or self.etcd.urls,
-                    SESSION_S, more=more, **popen)
+                    SESSION_S, *self.arguments, more=more, **popen)
         self.nodes.append(node)
         self.addCleanup(self.end, node)
         return node.start()
