@@ -28,7 +28,7 @@ bool is_url(std::string_view text) {
 }
 
 /// What is wrong with it. Some of it the gateway says in a line of plain text, and not in JSON.
-std::string said_of(const Http::Response& response) {
+std::string said_of(const Transport::Response& response) {
   constexpr std::size_t kMost = 200;
   const std::string text = read_complaint(response.body).text;
   if (!text.empty()) return text;
@@ -81,11 +81,15 @@ Result<void> check(const EtcdOptions& options) {
 }
 
 Result<std::unique_ptr<Etcd>> Etcd::create(EtcdOptions options) {
-  if (options.endpoints.empty()) return fail(Errc::InvalidArgument, "etcd: no endpoint is given");
   PORTCULLIS_TRY(check(options));
-  std::unique_ptr<Etcd> etcd(new Etcd(std::move(options)));
-  PORTCULLIS_TRY_ASSIGN(etcd->http_, Http::create(etcd->options_.tls));
-  return etcd;
+  PORTCULLIS_TRY_ASSIGN(auto http, Http::create(options.tls));
+  return create(std::move(options), std::move(http));
+}
+
+Result<std::unique_ptr<Etcd>> Etcd::create(EtcdOptions options,
+                                           std::unique_ptr<Transport> transport) {
+  if (options.endpoints.empty()) return fail(Errc::InvalidArgument, "etcd: no endpoint is given");
+  return std::unique_ptr<Etcd>(new Etcd(std::move(options), std::move(transport)));
 }
 
 void Etcd::expect(std::uint64_t cluster, std::uint64_t revision) {
@@ -106,9 +110,9 @@ Result<void> Etcd::check_header(const Header& header, bool is_linearizable) {
   return {};
 }
 
-Result<Http::Response> Etcd::post_here(const char* path, const std::string& body) {
-  return http_->post({.url = endpoint() + path, .token = token_, .body = body},
-                     options_.deadline_ms);
+Result<Transport::Response> Etcd::post_here(const char* path, const std::string& body) {
+  return transport_->post({.url = endpoint() + path, .token = token_, .body = body},
+                          options_.deadline_ms);
 }
 
 Result<void> Etcd::authenticate() {
@@ -189,9 +193,9 @@ Result<void> Etcd::revoke_lease(std::uint64_t lease) {
 
 Result<void> Etcd::watch(const std::vector<Range>& what, std::uint64_t from_revision) {
   watched_ = current_;
-  return http_->open_stream({.url = endpoint() + "/v3/watch",
-                             .token = token_,
-                             .body = json_of_watch(what, from_revision)});
+  return transport_->open_stream({.url = endpoint() + "/v3/watch",
+                                  .token = token_,
+                                  .body = json_of_watch(what, from_revision)});
 }
 
 Result<std::optional<WatchAnswer>> Etcd::next_change() {
@@ -199,7 +203,7 @@ Result<std::optional<WatchAnswer>> Etcd::next_change() {
     end_watch();
     return fail(why.code, fmt::format("the watch at etcd {} is over: {}", endpoint(), why.text));
   };
-  auto line = http_->next_line();
+  auto line = transport_->next_line();
   if (!line) return over(line.error());
   if (!*line) return std::nullopt;
   auto answer = read_watch(**line);

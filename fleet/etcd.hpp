@@ -38,6 +38,9 @@ struct EtcdOptions {
 class Etcd {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Etcd>> create(EtcdOptions options);
+  /// Through another transport than one of its own.
+  [[nodiscard]] static Result<std::unique_ptr<Etcd>> create(EtcdOptions options,
+                                                            std::unique_ptr<Transport> transport);
   Etcd(const Etcd&) = delete;
   Etcd& operator=(const Etcd&) = delete;
   ~Etcd() = default;
@@ -61,26 +64,27 @@ class Etcd {
 
   /// What changes in any of them from `from_revision` on. At the endpoint that has answered last.
   [[nodiscard]] Result<void> watch(const std::vector<Range>& what, std::uint64_t from_revision);
-  void end_watch() noexcept { http_->close_stream(); }
+  void end_watch() noexcept { transport_->close_stream(); }
   /// The next that has come; an error when the watch is over, for whatever reason.
   [[nodiscard]] Result<std::optional<WatchAnswer>> next_change();
   /// Until something comes, or `wake_fd` is readable.
-  void wait(std::uint64_t most_ms, int wake_fd = -1) { http_->wait(most_ms, wake_fd); }
+  void wait(std::uint64_t most_ms, int wake_fd = -1) { transport_->wait(most_ms, wake_fd); }
 
  private:
-  explicit Etcd(EtcdOptions options) : options_(std::move(options)) {}
+  Etcd(EtcdOptions options, std::unique_ptr<Transport> transport)
+      : options_(std::move(options)), transport_(std::move(transport)) {}
   template <class Answer>
   [[nodiscard]] Result<Answer> ask(const char* path, const std::string& body,
                                    Result<Answer> (*read)(std::string_view), bool is_linearizable);
   /// At the current endpoint, with a token where one is needed.
   [[nodiscard]] Result<std::string> ask_here(const char* path, const std::string& body);
-  [[nodiscard]] Result<Http::Response> post_here(const char* path, const std::string& body);
+  [[nodiscard]] Result<Transport::Response> post_here(const char* path, const std::string& body);
   [[nodiscard]] Result<void> authenticate();
   [[nodiscard]] Result<void> check_header(const Header& header, bool is_linearizable);
   [[nodiscard]] const std::string& endpoint() const { return options_.endpoints[current_]; }
 
   EtcdOptions options_;
-  std::unique_ptr<Http> http_;
+  std::unique_ptr<Transport> transport_;
   std::size_t current_ = 0;  // of the endpoints
   std::size_t watched_ = 0;
   std::string token_;

@@ -93,7 +93,7 @@ Result<std::unique_ptr<Http>> Http::create(TlsFiles tls) {
 
 Http::Http(TlsFiles tls) : tls_(std::move(tls)) {}
 
-Http::~Http() { close_stream(); }
+Http::~Http() { drop(stream_); }
 
 Result<std::unique_ptr<Http::Transfer>> Http::start(const Request& request,
                                                     std::uint64_t deadline_ms) {

@@ -26,8 +26,17 @@ std::uint64_t until_ns_of(std::uint64_t asked_ns, std::uint64_t ttl_s) noexcept 
 Result<std::unique_ptr<Node>> Node::create(const EtcdOptions& etcd, NodeMemory memory,
                                            NodeOptions options, NodeListener listener) {
   PORTCULLIS_TRY(check_node_name(options.name));
-  std::unique_ptr<Node> node(new Node(std::move(memory), std::move(options), std::move(listener)));
-  PORTCULLIS_TRY_ASSIGN(node->etcd_, Etcd::create(etcd));
+  PORTCULLIS_TRY_ASSIGN(auto client, Etcd::create(etcd));
+  return create(std::move(client), std::move(memory), std::move(options), std::move(listener),
+                Clock::wall());
+}
+
+Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<Etcd> etcd, NodeMemory memory,
+                                           NodeOptions options, NodeListener listener,
+                                           Clock clock) {
+  PORTCULLIS_TRY(check_node_name(options.name));
+  std::unique_ptr<Node> node(
+      new Node(std::move(etcd), std::move(memory), std::move(options), std::move(listener), clock));
   node->options_.about.node = node->memory_.node();
   if (node->memory_.cluster() != 0)
     node->etcd_->expect(node->memory_.cluster(), node->memory_.revision());

@@ -35,7 +35,7 @@ struct NodeOptions {
 };
 
 struct NodeListener {
-  /// Grants are in order until then (CLOCK_MONOTONIC), as far as etcd goes. Every fence that was
+  /// Grants are in order until then (by its clock), as far as etcd goes. Every fence that was
   /// known to etcd when this was asked for, at `asked_ns`, has been told before.
   std::function<void(std::uint64_t asked_ns, std::uint64_t until_ns)> lives;
   /// They are not, from now on.
@@ -54,6 +54,10 @@ class Node {
   [[nodiscard]] static Result<std::unique_ptr<Node>> create(const EtcdOptions& etcd,
                                                             NodeMemory memory, NodeOptions options,
                                                             NodeListener listener);
+  /// With a client that there is already, by that clock.
+  [[nodiscard]] static Result<std::unique_ptr<Node>> create(std::unique_ptr<Etcd> etcd,
+                                                            NodeMemory memory, NodeOptions options,
+                                                            NodeListener listener, Clock clock);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   ~Node() = default;
@@ -72,10 +76,13 @@ class Node {
   void end(bool holds_nothing);
 
  private:
-  Node(NodeMemory memory, NodeOptions options, NodeListener listener)
+  Node(std::unique_ptr<Etcd> etcd, NodeMemory memory, NodeOptions options, NodeListener listener,
+       Clock clock)
       : memory_(std::move(memory)),
         options_(std::move(options)),
         listener_(std::move(listener)),
+        etcd_(std::move(etcd)),
+        clock_(clock),
         shares_(options_.name, memory_.node()) {}
   [[nodiscard]] Result<void> join();
   [[nodiscard]] Result<std::uint64_t> free_member_revision();
@@ -104,7 +111,7 @@ class Node {
   NodeOptions options_;
   NodeListener listener_;
   std::unique_ptr<Etcd> etcd_;
-  Clock clock_ = Clock::wall();
+  Clock clock_;
   bool has_joined_ = false;
   bool is_watching_ = false;
   std::uint64_t lease_ = 0;             // of the session, or of one that may still be there
