@@ -189,8 +189,8 @@ Result<bool> Shares::write(Etcd& etcd, const Compare& session, Tenant& tenant, c
   const Compare quota{
       .key = quota_key(number), .of = Compare::Of::ModRevision, .revision = found.quota_revision};
   const Put put{.key = own.key, .value = json_of(Share{.node = node_, .taken = target})};
-  // Less than it has takes from nobody, whatever the others do meanwhile.
-  const bool is_less = fits(target, found.room.own);
+  // Less than it has for certain takes from nobody, whatever the others do meanwhile.
+  const bool is_less = fits(target, tenant.sure);
   Txn txn{.compare = {session, own}, .success = {put}};
   if (!is_less) txn.compare.push_back(quota);
   // Without a quota nothing is taken from anybody, and none may come meanwhile.
@@ -231,11 +231,16 @@ Result<std::optional<ShareIs>> Shares::settle(Etcd& etcd, const Compare& session
   auto found = look(etcd, session, turn_, false);
   if (!found) return later(found.error());
   ShareWanted wanted = with_before(tenant, *found);
-  Amount target = share_of(wanted, found->room);
+  // What an earlier session has left may have been nobody's meanwhile, and others' since.
+  const auto room_of = [&tenant](Room room) {
+    room.own = tenant.sure;
+    return room;
+  };
+  Amount target = share_of(wanted, room_of(found->room));
   if (!fits(wanted.wanted, target)) {  // shares of nodes that are gone for good are none
     found = look(etcd, session, turn_, true);
     if (!found) return later(found.error());
-    target = share_of(wanted, found->room);
+    target = share_of(wanted, room_of(found->room));
   }
   const bool is_sure = !tenant.has_unanswered && found->own_revision == tenant.revision;
   if (is_sure && target == found->room.own) return answer(tenant, *found);

@@ -240,6 +240,29 @@ TEST_F(SharesTest, ShareOfAServerBeforeThisOne_IsGivenBack) {
   EXPECT_EQ(stored(), Amount{});
 }
 
+/// Nobody has counted it since, so others may have all there is.
+TEST_F(SharesTest, ShareOfAServerThatHadEnded_IsNotTakenForOnesOwn) {
+  quota(leases(3));
+  store.put(share_key(kTenant, "a"), json_of(Share{.node = kNode, .taken = pages(2)}));
+  member("a", kNode, true);
+  share_of_b(3);
+  member("a", kNode);
+  const ShareIs is = get(wanting(1));
+
+  EXPECT_EQ(is.most.leases, 0U);
+  EXPECT_TRUE(is.why);
+}
+
+TEST_F(SharesTest, ShareOfASessionBefore_IsReplacedBesideTheOthers) {
+  quota(leases(3));
+  store.put(share_key(kTenant, "a"), json_of(Share{.node = kNode, .taken = pages(2)}));
+  store.before_next_write([this] { share_of_b(3); });
+  shares.want(wanting(1));
+
+  EXPECT_FALSE(settle());  // somebody was faster
+  EXPECT_EQ(settle()->most.leases, 0U);
+}
+
 TEST_F(SharesTest, ServerBeforeThatMayStillHold_KeepsItsShareBesideOnesOwn) {
   quota(leases(6));
   store.put(share_key(kTenant, "a"), json_of(Share{.node = kNode, .taken = pages(5)}));
