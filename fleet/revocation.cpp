@@ -170,6 +170,8 @@ bool Revocation::wait(std::uint64_t most_ms) {
     is_watching_ = change.has_value();
     if (!change || !*change) break;
     has_news = has_news || !(*change)->events.empty();
+    for (const WatchEvent& each : (*change)->events)
+      if (!each.is_delete) note_outcome(each.entry);
   }
   return has_news;
 }

@@ -84,6 +84,32 @@ TEST(Standing, OutcomeAtTheEpoch_IsTornDown) {
   EXPECT_EQ(node.torn_down, 3U);
 }
 
+/// Node a after what its watch has told, and no look.
+NodeStanding standing_by_watch(const std::string& told) {
+  const FakeGateway gateway([&told](const FakeGateway::Asked& asked) -> FakeGateway::Answer {
+    if (asked.path == "/v3/watch")
+      return {.body = fmt::format(R"({{"result":{{"header":{{"cluster_id":"1","revision":"51"}},)"
+                                  R"("events":[{{"kv":{}}}]}}}})"
+                                  "\n",
+                                  told)};
+    return {.body = txn_answer({R"({"response_put":{}})", found(kMember), found(kSession)})};
+  });
+  auto etcd = *Etcd::create({.endpoints = {gateway.url()}, .deadline_ms = 30'000});
+  auto revocation = *Revocation::raise(*etcd, kTenant);
+  bool has_news = false;
+  for (int i = 0; i < 1'000 && !has_news; ++i) has_news = revocation.wait(30);
+  EXPECT_TRUE(has_news);
+  return revocation.nodes().at(0);
+}
+
+TEST(Standing, OutcomeThatTheWatchTells_NeedsNoLook) {
+  EXPECT_EQ(standing_by_watch(outcome(kEpoch, kNode, 0)).standing, Standing::TornDown);
+}
+
+TEST(Standing, OutcomeBelowTheEpochThatTheWatchTells_IsUnreachable) {
+  EXPECT_EQ(standing_by_watch(outcome(kEpoch - 1, kNode, 0)).standing, Standing::Unreachable);
+}
+
 TEST(Standing, OutcomeAboveTheEpoch_IsTornDown) {
   EXPECT_EQ(standing_of({.outcomes = outcome(kEpoch + 1, kNode, 0)}).standing, Standing::TornDown);
 }

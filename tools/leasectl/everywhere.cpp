@@ -132,7 +132,7 @@ Result<int> revoke_everywhere(const Options& options, const World& world) {
   PORTCULLIS_TRY_ASSIGN(auto revocation, raise(options, world, *etcd));
   const Clock clock = Clock::wall();
   const std::uint64_t began_ns = clock.now_ns();
-  std::uint64_t look_ns = 0;
+  std::uint64_t look_ns = began_ns + kLookAgainMs * kNsPerMs;
   Result<void> looked;
   const auto goes_on = [&] {
     if (world.stop() || revocation.is_certain()) return false;
@@ -141,8 +141,8 @@ Result<int> revoke_everywhere(const Options& options, const World& world) {
            clock.now_ns() - began_ns < options.most_wait_ms * kNsPerMs;
   };
   while (goes_on()) {
-    const bool has_news = revocation.wait(kStopMs);
-    if (!has_news && clock.now_ns() < look_ns) continue;
+    (void)revocation.wait(kStopMs);
+    if (revocation.is_certain() || clock.now_ns() < look_ns) continue;
     looked = revocation.look();
     look_ns = clock.now_ns() + kLookAgainMs * kNsPerMs;
     if (!looked && !options.waits) break;  // what is known is told, and the rest is Unreachable
