@@ -49,7 +49,7 @@ def rates(before, after):
 def fence(options, etcd, nodes):
     began = time.monotonic()
     done = subprocess.run([options.leasectl, "--json", "revoke-tenant", str(TENANT),
-                           "--everywhere", "--etcd", etcd.urls, "--most-ms", "60000"],
+                           "--everywhere", "--etcd", etcd.urls, "--wait"],
                           capture_output=True, text=True, timeout=300, check=True)
     took = time.monotonic() - began
     whole = json.loads(done.stdout.splitlines()[-1])
