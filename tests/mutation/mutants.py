@@ -61,6 +61,9 @@ AREAS = (
     Area(("steering/*.cpp",), (*STEERING, *LEASE, PROOF)),
     Area(tuple(f"pmd/{name}.cpp" for name in COMMANDS), (*PMD, *STEERING, *LEASE, PROOF)),
 )
+# Of these no mutants are drawn; named ones are found by what no test of a folder has: histories.
+SIMULATION = Program("fleet_simulation", "fleet_simulation",
+                     ("tests/fleet/simulation/fleet_simulation", "--histories=600"))
 CONFIGURE = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER=g++",
              "-DPORTCULLIS_WERROR=ON", "-DPORTCULLIS_TESTS=ON", "-DPORTCULLIS_BENCHMARKS=OFF",
              "--log-level=WARNING")
@@ -149,12 +152,11 @@ def _key(mutant: Mutant) -> tuple:
 def killer_of(entry: dict, areas=AREAS) -> Program:
     """"lease_test Suite.Case", or "fence_proof --plan=x": what has to find a named mutant."""
     name, *rest = entry["killed_by"].split()
-    for area in areas:
-        for program in area.programs:
-            if program.name == name:
-                if name != PROOF.name and rest:  # GoogleTest's cases
-                    rest = [f"--gtest_filter={':'.join(rest)}"]
-                return dataclasses.replace(program, command=(*program.command, *rest))
+    for program in (*(each for area in areas for each in area.programs), SIMULATION):
+        if program.name == name:
+            if name != PROOF.name and rest:  # GoogleTest's cases
+                rest = [f"--gtest_filter={':'.join(rest)}"]
+            return dataclasses.replace(program, command=(*program.command, *rest))
     raise BadInput(f"named.json: {entry['name']}: killed_by '{name}' is no program of the script")
 
 
@@ -168,6 +170,8 @@ def _killer_text(entry: dict) -> str:
     name, *rest = entry["killed_by"].split()
     if name == PROOF.name:
         return "the proof" + (f" (`{' '.join(rest)}`)" if rest else "")
+    if name == SIMULATION.name:
+        return "the simulated fleet"
     return ", ".join(f"`{case}`" for case in rest)
 
 
