@@ -189,8 +189,7 @@ class Compiler {
     LinkPlan& link = network_.links[id];
     const PauseTimer& timer = options_.pause_timer;
     if (timer.quanta == 0) return;
-    const std::uint32_t refresh =
-        timer.refresh != 0 ? timer.refresh : std::max<std::uint32_t>(1, timer.quanta / 2);
+    const double refresh = timer.refresh != 0 ? timer.refresh : timer.quanta / 2.0;
     const double quantum_ps = link.ps_per_byte * kQuantumBytes;
     link.pause_ps = std::max<Picoseconds>(1, std::llround(quantum_ps * timer.quanta));
     link.refresh_ps = std::max<Picoseconds>(1, std::llround(quantum_ps * refresh));
@@ -200,7 +199,8 @@ class Compiler {
       late = std::llround(back.ps_per_byte * largest_) +
              2 * static_cast<Picoseconds>(network_.priorities.size()) * back.frame_ps;
     }
-    link.is_held = link.refresh_ps + late <= link.pause_ps;
+    // One that comes when the last runs out is too late: which of the two is first is chance.
+    link.is_held = link.refresh_ps + late < link.pause_ps;
   }
 
   Result<void> add(const Link& link) {

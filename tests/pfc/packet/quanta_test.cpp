@@ -90,6 +90,27 @@ TEST(Quanta, OneQuantum_IsShorterThanAPacketAndHoldsNothing) {
   EXPECT_EQ(unaccounted(report), 0);
 }
 
+TEST(Quanta, OneQuantumAtOnce_IsSaidAgainInTimeAndLocks) {
+  // Said again every half a quantum, on no wire and without delay: it never runs out.
+  RunOptions options = until(300);
+  const RunReport held = run(paper_ring(true, 0), options);
+  options.pause_timer.quanta = 1;
+  const RunReport report = run(paper_ring(true, 0), options);
+  ASSERT_TRUE(held.deadlock.has_value());
+  ASSERT_TRUE(report.deadlock.has_value());
+  EXPECT_EQ(report.deadlock->time, held.deadlock->time);
+  EXPECT_EQ(report.run_out, 0u);
+  EXPECT_EQ(report.loose_links, 0u);
+}
+
+TEST(Quanta, SaidAgainWhenTheyRunOut_ComeTooLateAndThatIsSaid) {
+  RunOptions options = until(100);
+  options.pause_timer = {3, 3};
+  const RunReport report = run(paper_ring(true, 0), options);
+  EXPECT_FALSE(report.deadlock.has_value());
+  EXPECT_EQ(report.loose_links, paper_ring(true, 0).links.size());
+}
+
 TEST(Quanta, MoreThan16Bits_AreRefused) {
   RunOptions options = until(1);
   options.pause_timer.quanta = 65'536;

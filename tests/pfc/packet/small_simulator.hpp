@@ -234,13 +234,13 @@ class SmallSimulator {
     say(link, false);
   }
 
-  [[nodiscard]] Picoseconds quanta_of(std::size_t link, std::uint32_t quanta) const {
-    return time_of(link, 64.0 * quanta);
+  [[nodiscard]] Picoseconds quanta_of(std::size_t link, double quanta) const {
+    return time_of(link, 64 * quanta);
   }
 
   void repeat(std::size_t link, std::uint64_t closing) {
     const PauseTimer& timer = options_.pause_timer;
-    after(quanta_of(link, timer.refresh > 0 ? timer.refresh : timer.quanta / 2),
+    after(quanta_of(link, timer.refresh > 0 ? timer.refresh : timer.quanta / 2.0),
           [this, link, closing] {
             LinkState& one = links_[link];
             if (!one.is_closed || one.closings != closing) return;
