@@ -35,6 +35,8 @@ struct FluidOptions {
   Definition definition = Definition::Structural;
   double until = 10;         // time units
   double tolerance = 1e-12;  // of one Runge-Kutta step, relative and absolute
+  /// In time units, where arrivals are delayed: what a cubic between two steps can stand.
+  double longest_step = 0.03;
   std::uint64_t max_events = 1'000'000;
   bool stops_at_deadlock = false;    // else it runs on: flows outside the cycle may still move
   bool keeps_history = false;        // fill FluidRun::history and ::gates
@@ -79,7 +81,7 @@ struct FluidRun {
   std::vector<double> rates;          // by hop, at the end
   double end = 0;
   std::uint64_t events = 0;
-  std::uint64_t steps = 0;  // of Runge-Kutta; 0 where rates are constant
+  std::uint64_t steps = 0;  // of Runge-Kutta that were tried; 0 where rates are constant
   bool is_interrupted = false;
 };
 

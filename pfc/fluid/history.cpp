@@ -20,17 +20,30 @@ void CurveHistory::forget(double time) {
   while (!pieces_.empty() && pieces_.front().to < time) pieces_.pop_front();
 }
 
-double CurveHistory::rate(std::size_t slot, double time) const {
-  const auto piece = std::ranges::upper_bound(pieces_, time, {}, &Piece::to);
-  if (piece == pieces_.end()) return pieces_.empty() ? 0 : pieces_.back().rate_to[slot];
-  if (time < piece->from) return 0;
-  const double width = piece->to - piece->from;
-  const double u = (time - piece->from) / width;
-  const double from = piece->rate_from[slot];
-  const double to = piece->rate_to[slot];
-  if (width < kShort) return from + u * (to - from);
+CurveHistory::Moment CurveHistory::at(double time) const {
+  Moment moment;
+  if (pieces_.empty()) return moment;
+  auto piece = std::ranges::upper_bound(pieces_, time, {}, &Piece::to);
+  if (piece == pieces_.end()) {
+    --piece;
+    time = piece->to;
+  }
+  if (time < piece->from) return moment;
+  moment.piece_ = &*piece;
+  moment.width_ = piece->to - piece->from;
+  moment.part_ = (time - piece->from) / moment.width_;
+  return moment;
+}
+
+double CurveHistory::Moment::rate(std::size_t slot) const {
+  if (piece_ == nullptr) return 0;
+  const double from = piece_->rate_from[slot];
+  const double to = piece_->rate_to[slot];
+  if (part_ == 1) return to;
+  const double u = part_;
+  if (width_ < kShort) return from + u * (to - from);
   // The derivative of the cubic through both ends and both rates.
-  const double mean = (piece->served_to[slot] - piece->served_from[slot]) / width;
+  const double mean = (piece_->served_to[slot] - piece_->served_from[slot]) / width_;
   return from + u * (6 * mean - 4 * from - 2 * to) + u * u * (3 * from + 3 * to - 6 * mean);
 }
 

@@ -17,15 +17,27 @@ class CurveHistory {
            const std::vector<double>& rate_to);
   /// Drops what ended before `time`.
   void forget(double time);
-  /// The rate of `slot` at `time`: 0 before the first step, the last known after the last.
-  [[nodiscard]] double rate(std::size_t slot, double time) const;
 
- private:
   struct Piece {
     double from = 0;
     double to = 0;
     std::vector<double> served_from, rate_from, served_to, rate_to;
   };
+  /// One time, looked up once for all slots. Valid until the next add or forget.
+  class Moment {
+   public:
+    /// The rate of `slot`: 0 before the first step, the last known after the last.
+    [[nodiscard]] double rate(std::size_t slot) const;
+
+   private:
+    friend class CurveHistory;
+    const Piece* piece_ = nullptr;  // none: nothing had been sent
+    double width_ = 0;
+    double part_ = 0;  // of the step
+  };
+  [[nodiscard]] Moment at(double time) const;
+
+ private:
   std::deque<Piece> pieces_;
 };
 

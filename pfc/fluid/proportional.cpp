@@ -11,18 +11,20 @@ namespace portcullis::pfc {
 namespace {
 
 constexpr double kLeastStep = 1e-13;
-constexpr double kMostDelayedStep = 0.03;  // what a cubic between two steps can stand
-constexpr double kJump = 1e-9;             // of a rate: smaller ones arrive unannounced
+constexpr double kJump = 1e-9;  // of a rate: smaller ones arrive unannounced
 constexpr double kEventSlack = 1e-12;
-constexpr double kHair = 1e-12;        // beside a jump
-constexpr double kHairOfTime = 4e-15;  // what subtracting a delay from a late time may be off by
-constexpr double kRounding = 1e-13;    // of a queue that is empty
-constexpr double kMostGrowth = 20;     // of a step from one to the next
+constexpr double kHair = 1e-12;          // beside a jump
+constexpr double kHairOfTime = 4e-15;    // what subtracting a delay from a late time may be off by
+constexpr double kRounding = 1e-13;      // of a queue that is empty
+constexpr double kMostGrowth = 20;       // of a step from one to the next
+constexpr double kMostLagAtOnce = 1e-5;  // of what a thin queue is made of, without delays
+constexpr double kMostLag = 1e-4;        // of what a thin queue is made of
+constexpr double kLagGrowth = 0.1;  // from 0 at an event, so that jumps are followed as they come
 constexpr double kNoProgress = 1e-6;
 constexpr double kProgress = 1e-2;
 constexpr double kMostPatience = 1 << 14;
 constexpr int kMostRounds = 64;
-constexpr int kMostTrials = 80;
+constexpr int kMostTrials = 200;
 
 }  // namespace
 
@@ -49,17 +51,25 @@ void ProportionalSolver::arrive(double time) {
       std::min(std::max(kHair, kHairOfTime * window_to_), (window_to_ - window_from_) / 4);
   const double inside =
       std::clamp(time, window_from_ + hair, std::max(window_from_ + hair, window_to_ - hair));
+  CurveHistory::Moment left;
+  double ago = 0;
   for (const Port& port : network.ports) {
     if (port.delay == 0) continue;
+    if (port.delay != ago) {  // most links are alike
+      ago = port.delay;
+      left = history_.at(inside - ago);
+    }
     for (const std::uint32_t slot : port.slots)
       if (const std::uint32_t next = network.slots[slot].next; next != kNone)
-        state.in[next] = history_.rate(slot, inside - port.delay);
+        state.in[next] = left.rate(slot);
   }
 }
 
 void ProportionalSolver::settle() {
   window_from_ = state.time;
   window_to_ = state.time + 1e-9;
+  settled_ = state.time;
+  state.lag = 0;
   arrive(state.time);
   rates.measure(state);
   for (int round = 0; round < kMostRounds; ++round) {
@@ -73,6 +83,7 @@ void ProportionalSolver::load(const Vector& curves, double time) {
   std::copy_n(curves.begin(), slots, state.arrived.begin());
   std::copy_n(curves.begin() + slots, slots, state.served.begin());
   arrive(time);
+  state.lag = std::min(most_delay_ > 0 ? kMostLag : kMostLagAtOnce, kLagGrowth * (time - settled_));
   rates.measure(state);
 }
 
@@ -90,6 +101,7 @@ double ProportionalSolver::try_step(double step) {
   window_from_ = state.time;
   window_to_ = state.time + step;
   const auto system = [this](const Vector& x, Vector& dxdt, double t) { derive(x, dxdt, t); };
+  ++run.steps;
   const double error =
       method_.step(system, start_, start_rates_, state.time, step, options.tolerance, end_);
   derive(end_, scratch_, window_to_);
@@ -156,40 +168,53 @@ double ProportionalSolver::value_of(const Event& event) const {
   return -queued;
 }
 
-/// How far the first event to come has passed its mark, at the state; above 0: it has.
-double ProportionalSolver::worst_event() {
+/// How far each event has passed its mark, at the state; above 0: it has. The worst of them.
+double ProportionalSolver::measure_events(Vector& values) const {
   double worst = -kNever;
-  for (const Event& event : events_) {
-    const double value = value_of(event);
-    if (std::isfinite(value)) worst = std::max(worst, value - event.slack * patience_);
+  values.resize(events_.size());
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const double value = value_of(events_[i]);
+    values[i] = std::isfinite(value) ? value - events_[i].slack * patience_ : -kNever;
+    worst = std::max(worst, values[i]);
   }
   return worst;
 }
 
-/// Shortens a step that passed an event until it ends there (regula falsi, Illinois variant).
-double ProportionalSolver::locate(double step, double at_end) {
+/// Where the first of the events that have passed at `high` passes, were each of them a line.
+double ProportionalSolver::first_passing(double low, double high) const {
+  double first = high;
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    if (passed_[i] <= 0 || !std::isfinite(before_[i])) continue;
+    const double ahead = std::min(before_[i], -1e-18);
+    first = std::min(first, low + (high - low) * ahead / (ahead - passed_[i]));
+  }
+  return first;
+}
+
+/// Shortens a step that passed an event until it ends there: secants, and a half whenever two of
+/// them have not halved what is left. `passed_` is what the step passed by.
+double ProportionalSolver::locate(double step) {
   double low = 0;
   double high = step;
+  double left = step;  // before the last two trials
+  double at_high = std::ranges::max(passed_);
   derive(start_, scratch_, state.time);
-  double at_low = std::min(worst_event(), -1e-18);
-  double at_high = at_end;
-  int kept = 0;  // the end that stayed: -1 low, 1 high
-  for (int trial = 0; trial < kMostTrials; ++trial) {
+  measure_events(before_);
+  for (int trial = 1; trial < kMostTrials; ++trial) {
     if (high - low <= 4e-16 * std::max(1.0, state.time) || at_high < 2e-13) break;
-    double middle = low + (high - low) * at_low / (at_low - at_high);
-    if (!(middle > low && middle < high) || trial % 8 == 7) middle = low + (high - low) / 2;
+    double middle = first_passing(low, high);
+    const bool is_slow = trial % 3 == 0 && high - low > left / 2;
+    if (trial % 3 == 0) left = high - low;
+    if (is_slow || !(middle > low && middle < high)) middle = low + (high - low) / 2;
     try_step(middle);
-    const double value = worst_event();
-    if (value > 0) {
+    const double worst = measure_events(values_);
+    if (worst > 0) {
       high = middle;
-      at_high = value;
-      if (kept == -1) at_low /= 2;
-      kept = -1;
+      at_high = worst;
+      passed_.swap(values_);
     } else {
       low = middle;
-      at_low = std::min(value, -1e-18);
-      if (kept == 1) at_high /= 2;
-      kept = 1;
+      before_.swap(values_);
     }
   }
   try_step(high);
@@ -202,7 +227,7 @@ void ProportionalSolver::keep(double step) {
   const Vector served(start_.begin() + slots, start_.end());
   const Vector rate(start_rates_.begin() + slots, start_rates_.end());
   history_.add(state.time, state.time + step, served, rate, state.served, state.out);
-  history_.forget(state.time - most_delay_ - 2 * kMostDelayedStep);
+  history_.forget(state.time - most_delay_ - 2 * options.longest_step);
 }
 
 /// A queue that has just become empty is empty to the last bit.
@@ -237,7 +262,7 @@ void ProportionalSolver::announce(const Vector& before) {
 bool ProportionalSolver::step_once() {
   const double stop = next_stop();
   double step = std::min(step_, stop - state.time);
-  if (most_delay_ > 0) step = std::min({step, kMostDelayedStep, least_delay_ / 4});
+  if (most_delay_ > 0) step = std::min({step, options.longest_step, least_delay_ / 4});
   double error = try_step(step);
   while (error > 1 && step > kLeastStep) {
     step = std::max(kLeastStep, step * std::max(0.1, 0.9 * std::pow(error, -1.0 / 8)));
@@ -246,15 +271,13 @@ bool ProportionalSolver::step_once() {
   const bool reaches_stop = step >= (stop - state.time) * (1 - 1e-14);
   if (!reaches_stop || step >= step_)
     step_ = step * std::min(kMostGrowth, 0.9 * std::pow(std::max(error, 1e-20), -1.0 / 8));
-  const double at_end = worst_event();
-  const bool is_event = at_end > 0;
-  if (is_event) step = locate(step, at_end);
+  const bool is_event = measure_events(passed_) > 0;
+  if (is_event) step = locate(step);
   // On a knife edge rounding alone calls one event after the other: look less closely, for a while.
   since_event_ += step;
   if (is_event && since_event_ < kNoProgress) patience_ = std::min(kMostPatience, 4 * patience_);
   if (since_event_ > kProgress) patience_ = std::max(1.0, patience_ / 4);
   if (is_event) since_event_ = 0;
-  ++run.steps;
   keep(step);
   if (is_event) drain();
   const bool is_sample_only = !is_event && reaches_stop && stop == next_sample() &&

@@ -28,9 +28,10 @@ class ProportionalSolver : private Machine {
   void arrive(double time);
   double try_step(double step);
   [[nodiscard]] double next_stop() const;
-  [[nodiscard]] double worst_event();
   void list_events();
-  double locate(double step, double at_end);
+  double measure_events(std::vector<double>& values) const;
+  [[nodiscard]] double first_passing(double low, double high) const;
+  double locate(double step);
   void keep(double step);
   void drain();
   void announce(const Vector& before);
@@ -57,12 +58,14 @@ class ProportionalSolver : private Machine {
   Vector start_, start_rates_, end_, scratch_;  // curves: arrived, then served, by slot
   Vector kinks_;                                // times at which a jump arrives, a heap
   std::vector<Event> events_;
+  Vector before_, passed_, values_;  // of the events: at the ends of a bracket, and inside it
   CurveHistory history_;
   double least_delay_ = kNever;
   double most_delay_ = 0;
   double step_ = 0.1;
   double patience_ = 1;  // how many times its slack an event may pass unnoticed
   double since_event_ = 0;
+  double settled_ = 0;                      // when rates were last decided
   double window_from_ = 0, window_to_ = 0;  // of the step that is tried
 };
 

@@ -14,6 +14,8 @@ constexpr double kConverged = 2e-15;
 constexpr double kEmpty = 1e-13;  // of a queue: rounding, no data
 // A queue this short takes on the composition of what arrives in less time than it is long.
 constexpr double kThin = 1e-10;
+// Of the lag: by queues that are longer the lag is below rounding.
+constexpr double kThick = 1000;
 
 }  // namespace
 
@@ -79,13 +81,32 @@ void RateSolver::divide(State& state, const Port& port, std::uint32_t index) con
   const double queued = state.queued[index];
   if (discipline_ == Discipline::Fifo && queued > 0) return;
   if (queued > kThin) {
-    for (const std::uint32_t slot : port.slots) state.share[slot] = state.waiting[slot] / queued;
+    mix(state, port, index);
     return;
   }
   // 0/0 of (2), (9) and (12): of all bounded solutions the share is that of what arrives (D4).
   const double arriving = inflow(state, port);
   for (const std::uint32_t slot : port.slots)
     state.share[slot] = arriving > 0 ? state.in[slot] / arriving : 0;
+}
+
+/// The shares s of what is stored tend to those of what arrives, a, by s' = (a - s) in / q. Where
+/// the queue q is thin that is so fast that explicit steps could be no longer than q, although s is
+/// all but a. There s' = (a - s) in / p with p^4 = q^4 + lag^4, which is s up to lag a' / in: a
+/// flow's part of the queue, and so its curve, is off by q lag a' / in at most, and the total by
+/// nothing.
+void RateSolver::mix(State& state, const Port& port, std::uint32_t index) const {
+  const double queued = state.queued[index];
+  for (const std::uint32_t slot : port.slots) state.share[slot] = state.waiting[slot] / queued;
+  const double lag = state.lag * port.capacity;
+  if (state.regime[index] != Regime::Full || queued >= kThick * lag) return;
+  const double arriving = inflow(state, port);
+  if (arriving <= 0) return;
+  const double ratio = lag / queued;
+  const double slowed = std::sqrt(std::sqrt(1 + ratio * ratio * ratio * ratio));  // p / q
+  const double weight = std::min(1.0, arriving / port.capacity * (1 - 1 / slowed));
+  for (const std::uint32_t slot : port.slots)
+    state.share[slot] += weight * (state.in[slot] / arriving - state.share[slot]);
 }
 
 /// A host serves the flows that have something in turn: what one does not need the others share.

@@ -27,6 +27,7 @@ struct State {
   explicit State(const Network& network);
 
   double time = 0;
+  double lag = 0;  // of what a thin queue is made of: see RateSolver::mix
   // By slot.
   std::vector<double> arrived, served;  // S of the hop before, after its delay; S of this hop
   std::vector<double> waiting;          // arrived - served; infinite at a greedy host
@@ -58,6 +59,7 @@ class RateSolver {
   template <class Rate>
   void relax(State& state, const Rate& rate) const;
   void divide(State& state, const Port& port, std::uint32_t index) const;
+  void mix(State& state, const Port& port, std::uint32_t index) const;
   bool take(State& state, std::uint32_t index, double total) const;
   void split_evenly(State& state, const Port& port, double total) const;
 
