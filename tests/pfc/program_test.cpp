@@ -170,12 +170,28 @@ TEST(Residence, LinksWithoutDelay_AreToldBesideTheBound) {
               Not(HasSubstr("delay 0")));
 }
 
-TEST(Fluid, LongRunWithDelayAndProportionalShare_SaysWhatItIsWorth) {
+TEST(Fluid, DelayAndProportionalShare_SayWhatTheDigitsAreWorth) {
   EXPECT_THAT(run_pfc_deadlock({"fluid", "seed-3", "--at", "20001"}).err,
-              HasSubstr("past t = 20000 none is guaranteed"));
+              HasSubstr("and past t = 20000 none is guaranteed"));
+  EXPECT_THAT(run_pfc_deadlock({"fluid", "seed-3", "--at", "50"}).err,
+              ::testing::MatchesRegex("no deadlock by t = 50\nwith steps twice as long the curves "
+                                      "differ by .*e-1[0-9] \\(t = .*\\): digits beyond that mean "
+                                      "nothing\n"));
+}
+
+TEST(Fluid, WithoutDelayOrUnderFifo_ThereIsNothingToSayOfDigits) {
   EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-3", "--at", "2001", "--discipline", "fifo"}).err,
             "no deadlock by t = 2001\n");
-  EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-3", "--at", "50"}).err, "no deadlock by t = 50\n");
+  EXPECT_EQ(run_pfc_deadlock({"fluid", "seed-1", "--at", "50"}).err, "no deadlock by t = 50\n");
+}
+
+TEST(Fluid, GrowingErrors_AreToldByASecondRun) {
+  // Swings grow until the ring locks, and so does what one run's rounding makes of them.
+  const Outcome outcome = run_pfc_deadlock(
+      {"fluid", "ring-3", "--set", "d=0.125", "--until", "60", "--format", "json"});
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_GT(json["longer_steps_differ_by"].get<double>(), 1e-7);
+  EXPECT_THAT(outcome.err, HasSubstr("with steps twice as long the curves differ by"));
 }
 
 /// One flow with two ways, b and c.

@@ -108,8 +108,6 @@ Result<void> draw(const Options& options, const Topology& topology, const FluidR
   return {};
 }
 
-std::string accuracy_note(const Options& options, const Topology& topology);
-
 std::vector<std::vector<std::string>> ingress_rows(const Topology& topology, const FluidRun& run) {
   std::vector<std::vector<std::string>> rows;
   for (pfc::LinkId link = 0; link < topology.links.size(); ++link) {
@@ -134,7 +132,7 @@ std::vector<std::vector<std::string>> flow_rows(const Topology& topology, const 
 }
 
 Result<void> report(const Options& options, Arguments arguments, const Topology& topology,
-                    const FluidRun& run, const std::string& note) {
+                    const FluidRun& run, const std::vector<std::string>& notes) {
   Page page("fluid", arguments, topology);
   page.printed(verdict_of(topology, run));
   std::vector<std::string> limits{
@@ -143,7 +141,7 @@ Result<void> report(const Options& options, Arguments arguments, const Topology&
                   time_text(topology, run.end)),
       "The run is of a fluid: what single packets add, packet shows."};
   if (run.is_interrupted) limits.emplace_back("The run was stopped before its end.");
-  for (const std::string& each : {note, accuracy_note(options, topology)})
+  for (const std::string& each : notes)
     if (!each.empty()) limits.push_back(each.substr(0, each.find('\n')));
   page.not_looked_at(limits);
   page.fabric(run.deadlock ? run.deadlock->cycle : std::vector<pfc::LinkId>());
@@ -175,10 +173,56 @@ Result<std::vector<double>> times_of(Options& options) {
   return times;
 }
 
+/// What the digits are worth where arrivals come from cubics between steps: a second run, with
+/// steps of twice the length, told beside the first.
+struct Accuracy {
+  std::optional<double> differs_by;
+  std::string note;
+};
+
+std::string time_of_deadlock(const FluidRun& run) {
+  return run.deadlock ? fmt::format("a deadlock at t = {:.6g}", run.deadlock->time) : "no deadlock";
+}
+
+Accuracy accuracy_of(const Options& options, const Topology& topology, FluidOptions solver,
+                     const FluidRun& found) {
+  constexpr double kHeldUpTo = 20'000;  // to 1e-6 where rates are constant, by a test
+  const bool has_delay =
+      std::ranges::any_of(topology.links, [](const pfc::Link& link) { return link.delay > 0; });
+  if (solver.discipline != pfc::Discipline::Proportional || !has_delay) return {};
+  solver.longest_step *= 2;
+  solver.tolerance = std::min(1e-3, 10 * solver.tolerance);
+  solver.keeps_history = false;
+  const auto second = pfc::solve(topology, solver);
+  if (found.is_interrupted || !second || second->is_interrupted)
+    return {{}, "how exact this is was not looked at: no second run was finished\n"};
+  double most = 0;
+  double when = 0;
+  for (std::size_t i = 0; i < found.samples.size(); ++i) {
+    const auto values = pfc::column_values(topology, found.samples[i]);
+    const auto others = pfc::column_values(topology, second->samples[i]);
+    for (std::size_t column = 0; column < values.size(); ++column)
+      if (const double by = std::abs(values[column] - others[column]); by > most) {
+        most = by;
+        when = found.samples[i].time;
+      }
+  }
+  Accuracy accuracy{most, fmt::format("with steps twice as long the curves differ by {:.1e}{}: "
+                                      "digits beyond that mean nothing",
+                                      most, most > 0 ? fmt::format(" (t = {:.6g})", when) : "")};
+  if (*options.until > kHeldUpTo)
+    accuracy.note += fmt::format(", and past t = {:.0f} none is guaranteed", kHeldUpTo);
+  accuracy.note += "\n";
+  const std::string of_second = time_of_deadlock(*second);
+  if (of_second != time_of_deadlock(found))
+    accuracy.note += fmt::format("with steps twice as long there is {}\n", of_second);
+  return accuracy;
+}
+
 void print(Console& console, const Options& options, const Topology& topology, const FluidRun* run,
-           const std::vector<Row>& rows) {
+           const std::vector<Row>& rows, std::optional<double> differs_by = {}) {
   const std::vector<std::string> names = pfc::column_names(topology);
-  console.out << (options.format == Format::Json ? json_of(topology, run, names, rows)
+  console.out << (options.format == Format::Json ? json_of(topology, run, names, rows, differs_by)
                                                  : csv_of(names, rows));
 }
 
@@ -191,22 +235,6 @@ Result<int> run_literal(Console& console, const Options& options, const Topology
   for (const pfc::LiteralSample& sample : samples) rows.push_back({sample.time, sample.values});
   print(console, options, topology, nullptr, rows);
   return kExitDone;
-}
-
-/// What the numbers are worth, where they are worth less than the digits that are printed.
-std::string accuracy_note(const Options& options, const Topology& topology) {
-  constexpr double kHeldUpTo = 20'000;  // to 1e-6 where rates are constant, by a test
-  const bool has_delay =
-      std::ranges::any_of(topology.links, [](const pfc::Link& link) { return link.delay > 0; });
-  if (options.discipline != pfc::Discipline::Proportional || !has_delay ||
-      *options.until <= kHeldUpTo)
-    return "";
-  return fmt::format(
-      "proportional share with delays: errors grow with time, and past t = {:.0f} none is "
-      "guaranteed "
-      "(before it 1e-6 where rates are constant; docs/pfc.md has what was measured); --discipline "
-      "fifo is exact\n",
-      kHeldUpTo);
 }
 
 Result<int> run(Console& console, Arguments arguments, Options options) {
@@ -229,11 +257,12 @@ Result<int> run(Console& console, Arguments arguments, Options options) {
   std::vector<Row> rows;
   for (const pfc::FluidSample& sample : found.samples)
     rows.push_back({sample.time, pfc::column_values(topology, sample)});
-  print(console, options, topology, &found, rows);
-  console.err << verdict_of(topology, found) << flows.note << accuracy_note(options, topology);
+  const Accuracy accuracy = accuracy_of(options, topology, solver, found);
+  print(console, options, topology, &found, rows, accuracy.differs_by);
+  console.err << verdict_of(topology, found) << flows.note << accuracy.note;
   PORTCULLIS_TRY(draw(options, topology, found));
   if (!options.report.empty())
-    PORTCULLIS_TRY(report(options, arguments, topology, found, flows.note));
+    PORTCULLIS_TRY(report(options, arguments, topology, found, {flows.note, accuracy.note}));
   return found.is_interrupted ? kExitInterrupted : kExitDone;
 }
 

@@ -77,7 +77,8 @@ std::string csv_of(const std::vector<std::string>& names, const std::vector<Row>
 }
 
 std::string json_of(const Topology& topology, const FluidRun* run,
-                    const std::vector<std::string>& names, const std::vector<Row>& rows) {
+                    const std::vector<std::string>& names, const std::vector<Row>& rows,
+                    std::optional<double> differs_by) {
   // nlohmann prints 17 digits; a number of 12 is read from its own text.
   const auto rounded = [](double value) { return std::stod(fmt::format("{:.12g}", value)); };
   nlohmann::ordered_json top;
@@ -86,6 +87,7 @@ std::string json_of(const Topology& topology, const FluidRun* run,
     top["end"] = run->end;
     top["events"] = run->events;
     top["steps"] = run->steps;
+    if (differs_by) top["longer_steps_differ_by"] = *differs_by;
     top["deadlock"] = nullptr;
     if (run->deadlock) {
       top["deadlock"] = {{"time", rounded(run->deadlock->time)},

@@ -3,6 +3,7 @@
 // A fluid run as text: CSV, JSON, the verdict in words, and pictures.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,11 @@ struct Row {
 /// "t,S_f1,.." and 12 significant digits.
 [[nodiscard]] std::string csv_of(const std::vector<std::string>& names,
                                  const std::vector<Row>& rows);
-/// {"columns": [..], "rows": [[..], ..]} and, when there is a run, what it found.
+/// {"columns": [..], "rows": [[..], ..]} and, when there is a run, what it found, and by how much
+/// a less exact one differs.
 [[nodiscard]] std::string json_of(const pfc::Topology& topology, const pfc::FluidRun* run,
                                   const std::vector<std::string>& names,
-                                  const std::vector<Row>& rows);
+                                  const std::vector<Row>& rows, std::optional<double> differs_by);
 /// "deadlock at t = 14.3: 1-2 waits for 2-3, .." or that there is none; then losses.
 [[nodiscard]] std::string verdict_of(const pfc::Topology& topology, const pfc::FluidRun& run);
 /// Service curves, queues of the ingresses and closed gates over time; needs a history.
