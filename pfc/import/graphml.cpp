@@ -115,7 +115,7 @@ class GraphMlReader {
     } else {
       return 0;
     }
-    if (!gbps || !(*gbps > 0))
+    if (!gbps || !(*gbps > 0) || !std::isfinite(*gbps))
       return bad(file_.name, element.line, raw != data.end() ? "LinkSpeedRaw" : "LinkSpeed",
                  fmt::format("\"{}\"; a number above 0 is accepted",
                              raw != data.end() ? raw->second : speed->second));

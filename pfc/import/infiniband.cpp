@@ -63,6 +63,7 @@ std::optional<double> gbps_of(std::string_view line) {
   constexpr std::array kSpeeds = {Speed{"SDR", 2},    Speed{"DDR", 4},     Speed{"QDR", 8},
                                   Speed{"FDR10", 10}, Speed{"FDR", 13.64}, Speed{"EDR", 25},
                                   Speed{"HDR", 50},   Speed{"NDR", 100},   Speed{"XDR", 200}};
+  constexpr double kMostLanes = 12;
   constexpr std::string_view kLid = " lid ";
   const std::size_t lid = line.find(kLid, line.rfind('"'));
   if (lid == std::string_view::npos) return std::nullopt;
@@ -74,7 +75,8 @@ std::optional<double> gbps_of(std::string_view line) {
   const std::size_t x = word.find('x');
   double lanes = 0;
   if (x == std::string_view::npos ||
-      std::from_chars(word.data(), word.data() + x, lanes).ec != std::errc())
+      std::from_chars(word.data(), word.data() + x, lanes).ec != std::errc() ||
+      !(lanes > 0 && lanes <= kMostLanes))
     return std::nullopt;
   const auto speed = std::ranges::find(kSpeeds, word.substr(x + 1), &Speed::name);
   return speed == kSpeeds.end() ? std::nullopt : std::optional(lanes * speed->lane_gbps);

@@ -32,7 +32,7 @@ Result<double> number_of(const JsonCursor& from) {
   PORTCULLIS_TRY_ASSIGN(const std::string text, from.string());
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty())
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
     return from.refuse("a number, as a string");
   return number;
 }
@@ -41,6 +41,13 @@ Result<std::optional<double>> number_at(const JsonCursor& from, std::string_view
   if (!from.has(key)) return std::nullopt;
   PORTCULLIS_TRY_ASSIGN(const double number, number_of(from.at(key)));
   return std::optional(number);
+}
+
+/// Bytes or milliseconds.
+Result<std::optional<double>> amount_at(const JsonCursor& from, std::string_view key) {
+  PORTCULLIS_TRY_ASSIGN(const auto number, number_at(from, key));
+  if (number.value_or(0) < 0) return from.at(key).refuse("a number from 0 on");
+  return number;
 }
 
 /// "Ethernet0,Ethernet4" of a key, before its '|' if it has one.
@@ -185,7 +192,8 @@ class ConfigReader {
       PORTCULLIS_TRY_ASSIGN(const std::string text, length.string());
       double metres = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), metres);
-      if (error != std::errc() || !(metres >= 0) || std::string_view(end) != "m")
+      if (error != std::errc() || !(metres >= 0) || !std::isfinite(metres) ||
+          std::string_view(end) != "m")
         return length.refuse("metres, as \"5m\",");
       config_.metres[lengths.value().keys[i]] = metres;
     }
@@ -258,11 +266,11 @@ class ConfigReader {
     const JsonCursor profile = profiles.at(name);
     Room room;
     room.profile = name;
-    PORTCULLIS_TRY_ASSIGN(const auto xoff, number_at(profile, "xoff"));
-    PORTCULLIS_TRY_ASSIGN(const auto size, number_at(profile, "size"));
-    PORTCULLIS_TRY_ASSIGN(const auto xon, number_at(profile, "xon"));
-    PORTCULLIS_TRY_ASSIGN(const auto offset, number_at(profile, "xon_offset"));
-    PORTCULLIS_TRY_ASSIGN(room.static_th, number_at(profile, "static_th"));
+    PORTCULLIS_TRY_ASSIGN(const auto xoff, amount_at(profile, "xoff"));
+    PORTCULLIS_TRY_ASSIGN(const auto size, amount_at(profile, "size"));
+    PORTCULLIS_TRY_ASSIGN(const auto xon, amount_at(profile, "xon"));
+    PORTCULLIS_TRY_ASSIGN(const auto offset, amount_at(profile, "xon_offset"));
+    PORTCULLIS_TRY_ASSIGN(room.static_th, amount_at(profile, "static_th"));
     PORTCULLIS_TRY_ASSIGN(room.dynamic_th, number_at(profile, "dynamic_th"));
     room.headroom = xoff.value_or(0);
     room.reserved = size.value_or(0);
@@ -299,11 +307,11 @@ class ConfigReader {
     PORTCULLIS_TRY(
         each("PFC_WD", [&](const std::string& key, const JsonCursor& dog) -> Result<void> {
           if (key == "GLOBAL") {
-            PORTCULLIS_TRY_ASSIGN(const auto interval, number_at(dog, "POLL_INTERVAL"));
+            PORTCULLIS_TRY_ASSIGN(const auto interval, amount_at(dog, "POLL_INTERVAL"));
             poll = interval.value_or(0);
             return {};
           }
-          PORTCULLIS_TRY_ASSIGN(const auto time, number_at(dog, "detection_time"));
+          PORTCULLIS_TRY_ASSIGN(const auto time, amount_at(dog, "detection_time"));
           detection = std::max(detection, time.value_or(0));
           if (dog.has("action")) {
             PORTCULLIS_TRY_ASSIGN(std::string action, dog.at("action").string());

@@ -109,6 +109,10 @@ constexpr Mistake kMistakes[] = {
      "key='s'>ten\n&#27;2</data>"
      "<data key='u'>G</data></edge></graph>",
      "g:8: LinkSpeed: \"ten  2\"; a number above 0 is accepted"},
+    {"SpeedBeyondAllNumbers",
+     "<graph><node id='1'/><node id='2'/>\n<edge source='1' target='2'><data key='s'>1e308</data>"
+     "<data key='u'>T</data></edge></graph>",
+     "g:8: LinkSpeed: \"1e308\"; a number above 0 is accepted"},
     {"UnitsThatAreNone",
      "<graph><node id='1'/><node id='2'/>\n<edge source='1' target='2'><data key='s'>10</data>"
      "<data key='u'>Gbps</data></edge></graph>",

@@ -64,6 +64,12 @@ constexpr testing::MistakeInOne kMistakes[] = {
     {"UnknownSpeed", true, "4xEDR", "4xFAST",
      "subnet.ibnetdiscover:10: speed: none behind the peer's lid; as 4xEDR, with SDR to XDR, is "
      "accepted"},
+    {"LanesBelowZero", true, "4xEDR", "-1xEDR",
+     "subnet.ibnetdiscover:10: speed: none behind the peer's lid; as 4xEDR, with SDR to XDR, is "
+     "accepted"},
+    {"LanesThatAreNone", true, "4xEDR", "nanxEDR",
+     "subnet.ibnetdiscover:10: speed: none behind the peer's lid; as 4xEDR, with SDR to XDR, is "
+     "accepted"},
     {"PortThatIsNone", true, "[1]\t\"S-", "[x]\t\"S-",
      "subnet.ibnetdiscover:10: port: [PORT] \"NAME\"[PORT] # .. is accepted, as ibnetdiscover "
      "prints it"},

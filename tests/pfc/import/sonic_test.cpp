@@ -146,6 +146,15 @@ constexpr Mistake kMistakes[] = {
      "sonic-leaf2.json:1: hostname: \"leaf2\"; a name that no other file has is accepted"},
     {"SpeedThatIsNone", "\"speed\": \"100000\"", "\"speed\": \"fast\"",
      "sonic-leaf1.json:12: PORT.Ethernet0.speed: \"fast\"; a number, as a string is accepted"},
+    {"ThresholdBelowZero", "\"xon_offset\": \"", "\"xon_offset\": \"-",
+     "sonic-leaf1.json:52: BUFFER_PROFILE.pg_lossless_100000_40m_profile.xon_offset: \"-2288\"; a "
+     "number from 0 on is accepted"},
+    {"ThresholdThatIsNone", "\"xon_offset\": \"", "\"xon_offset\": \"nan\", \"x\": \"",
+     "sonic-leaf1.json:52: BUFFER_PROFILE.pg_lossless_100000_40m_profile.xon_offset: \"nan\"; a "
+     "number, as a string is accepted"},
+    {"LengthWithoutEnd", "\"40m\"", "\"infm\"",
+     "sonic-leaf1.json:36: CABLE_LENGTH.AZURE.Ethernet0: \"infm\"; metres, as \"5m\", is "
+     "accepted"},
     {"NeighbourAtNoPort", "\"Ethernet0\": {\n   \"name\"", "\"Ethernet8\": {\n   \"name\"",
      "sonic-leaf1.json:25: DEVICE_NEIGHBOR: \"Ethernet8\" is no PORT; one of the ports is "
      "accepted"},
