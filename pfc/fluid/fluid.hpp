@@ -35,7 +35,8 @@ struct FluidOptions {
   Definition definition = Definition::Structural;
   double until = 10;         // time units
   double tolerance = 1e-12;  // of one Runge-Kutta step, relative and absolute
-  /// In time units, where arrivals are delayed: what a cubic between two steps can stand.
+  /// In time units, where arrivals are delayed: what a cubic between two steps can stand. Twice as
+  /// much at most, for what arrives in a step must have left before it.
   double longest_step = 0.03;
   std::uint64_t max_events = 1'000'000;
   bool stops_at_deadlock = false;    // else it runs on: flows outside the cycle may still move

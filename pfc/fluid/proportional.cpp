@@ -13,6 +13,7 @@ namespace {
 constexpr double kLeastStep = 1e-13;
 constexpr double kJump = 1e-9;  // of a rate: smaller ones arrive unannounced
 constexpr double kEventSlack = 1e-12;
+constexpr double kWholeDelay = 0.06;     // longest step that may be as long as the least delay
 constexpr double kHair = 1e-12;          // beside a jump
 constexpr double kHairOfTime = 4e-15;    // what subtracting a delay from a late time may be off by
 constexpr double kRounding = 1e-13;      // of a queue that is empty
@@ -262,7 +263,9 @@ void ProportionalSolver::announce(const Vector& before) {
 bool ProportionalSolver::step_once() {
   const double stop = next_stop();
   double step = std::min(step_, stop - state.time);
-  if (most_delay_ > 0) step = std::min({step, options.longest_step, least_delay_ / 4});
+  if (most_delay_ > 0)
+    step =
+        std::min({step, options.longest_step, least_delay_ * options.longest_step / kWholeDelay});
   double error = try_step(step);
   while (error > 1 && step > kLeastStep) {
     step = std::max(kLeastStep, step * std::max(0.1, 0.9 * std::pow(error, -1.0 / 8)));

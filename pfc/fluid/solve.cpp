@@ -22,9 +22,9 @@ Result<FluidRun> solve(const Topology& topology, const FluidOptions& options) {
   if (!(options.tolerance >= 1e-15 && options.tolerance <= 1e-3))
     return fail(Errc::InvalidArgument,
                 fmt::format("tolerance {}; 1e-15 to 1e-3 is accepted", options.tolerance));
-  if (!(options.longest_step > 0))
-    return fail(Errc::InvalidArgument,
-                fmt::format("longest step {}; above 0 is accepted", options.longest_step));
+  if (!(options.longest_step > 0 && options.longest_step <= 0.06))
+    return fail(Errc::InvalidArgument, fmt::format("longest step {}; above 0, up to 0.06, accepted",
+                                                   options.longest_step));
   if (topology.flows.empty())
     return fail(Errc::InvalidArgument, "no flows to solve for; a topology with flows is accepted");
   const auto& times = options.sample_times;
