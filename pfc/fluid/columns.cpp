@@ -4,13 +4,20 @@
 #include <fmt/format.h>
 
 namespace portcullis::pfc {
+namespace {
+
+bool is_digit(char character) { return character >= '0' && character <= '9'; }
+
+}  // namespace
 
 std::vector<std::string> column_names(const Topology& topology) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < topology.flows.size(); ++i) {
     const Flow& flow = topology.flows[i];
+    // S_f12 is hop 12 of f, and S_f1.2 hop 2 of f1.
+    const char* const between = !flow.name.empty() && is_digit(flow.name.back()) ? "." : "";
     for (std::size_t k = has_offered_curve(topology, i) ? 0 : 1; k <= flow.path.size(); ++k)
-      names.push_back(fmt::format("S_{}{}", flow.name, k));
+      names.push_back(fmt::format("S_{}{}{}", flow.name, between, k));
   }
   return names;
 }

@@ -11,7 +11,8 @@
 
 namespace portcullis::pfc {
 
-/// S_f0 only where has_offered_curve(). In the order of flows and hops.
+/// S_f0 only where has_offered_curve(). In the order of flows and hops. A name that ends in a digit
+/// has a dot behind it, S_f1.0, so that no two curves have one name.
 [[nodiscard]] std::vector<std::string> column_names(const Topology& topology);
 
 /// One value a column. `sample` is of a run of the same topology.

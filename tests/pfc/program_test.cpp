@@ -203,6 +203,26 @@ constexpr const char* kTwoWays =
           "routes": {"a": {"d": ["b", "c"]}, "b": {"d": ["d"]}, "c": {"d": ["d"]}},
           "flows": [{"name": "f", "from": "h", "to": "d"}]})";
 
+TEST(Fluid, FlowsWhoseNamesEndInDigits_HaveColumnsOfTheirOwn) {
+  // Hop 10 of f, and the host of f1.
+  const TemporaryFile file([] {
+    std::string nodes = R"({"name": "n0", "kind": "host"})";
+    std::string links;
+    std::string path = R"("n0")";
+    for (int i = 1; i <= 12; ++i) {
+      nodes += fmt::format(R"(,{{"name": "n{}"{}}})", i, i == 12 ? R"(,"kind": "host")" : "");
+      links += fmt::format(R"({}{{"from": "n{}", "to": "n{}", "delay": 0.1}})", i > 1 ? "," : "",
+                           i - 1, i);
+      path += fmt::format(R"(,"n{}")", i);
+    }
+    return fmt::format(R"({{"nodes": [{0}], "links": [{1}],
+        "flows": [{{"name": "f", "path": [{2}]}}, {{"name": "f1", "path": [{2}]}}]}})",
+                       nodes, links, path);
+  }());
+  const Outcome outcome = run_pfc_deadlock({"fluid", file.path(), "--at", "1"});
+  EXPECT_THAT(outcome.out, HasSubstr(",S_f10,S_f11,S_f12,S_f1.0,S_f1.1,"));
+}
+
 TEST(Fluid, RoutedFlowWithSeveralNextHops_IsSplitAndSaysSo) {
   const TemporaryFile file(kTwoWays);
   const std::string note = "flow f: split over 2 ways (ECMP): h>a>b>d, h>a>c>d\n";

@@ -103,6 +103,18 @@ TEST(Report, OfFailuresOfSomeData_SaysWhatWasNotLookedAt) {
   EXPECT_THAT(page, HasSubstr("Only priority 0 was asked for"));
 }
 
+TEST(Report, OfMessagesAlone_HasNoCurveOfFlows) {
+  const auto [outcome, page] =
+      reported("messages", {"packet", "leaf-spine:2,1,2", "--until", "200", "--workload",
+                            "incast:3,200000", "--quanta", "1"});
+  EXPECT_EQ(outcome.status, kExitDone) << outcome.err;
+  EXPECT_THAT(page, stands_alone());
+  EXPECT_THAT(page, Not(HasSubstr("data delivered")));
+  EXPECT_THAT(page, HasSubstr("data in each ingress"));
+  EXPECT_THAT(page, HasSubstr("Messages are told above"));
+  EXPECT_THAT(page, HasSubstr("on 12 links: no deadlock was looked for there"));
+}
+
 TEST(Report, OfABound_HasItAndWhatOneRunShows) {
   const auto [outcome, page] = reported("bound", {"residence", "seed-2", "--until", "5"});
   EXPECT_EQ(outcome.status, kExitDone);

@@ -144,8 +144,11 @@ std::string picture(const pfc::Topology& topology, const packet::RunReport& repo
     queued.marks.push_back(mark);
     pauses.marks.push_back(mark);
   }
+  std::vector<Chart> charts;  // one without a curve would say that there was nothing
+  for (const Chart& chart : {delivered, queued})
+    if (!chart.series.empty()) charts.push_back(chart);
   return chart_svg(topology.name, fmt::format("packet simulator, {} packet hops", report.hops),
-                   {delivered, queued}, pauses);
+                   charts, pauses);
 }
 
 std::vector<std::vector<std::string>> flow_rows(const pfc::Topology& topology,
@@ -189,6 +192,14 @@ Result<void> report_page(const PacketOptions& options, Arguments arguments,
           ? "Hosts take what arrives: none sends PAUSE itself."
           : "Hosts take what arrives, and send PAUSE only where --storm has it.",
       "Pictures show what was so at sample times; what came and went between two is not in them."};
+  if (!options.workload.empty())
+    limits.emplace_back(
+        "Messages are told above; in curves of flows and their table they are not.");
+  if (report.loose_links > 0)
+    limits.push_back(
+        fmt::format("PAUSE may run out before it is said again on {} links: no deadlock "
+                    "was looked for there.",
+                    report.loose_links));
   if (report.is_stopped) limits.emplace_back("The run was stopped before its end.");
   if (!note.empty()) limits.push_back(note.substr(0, note.find('\n')));
   page.not_looked_at(limits);
