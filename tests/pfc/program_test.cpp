@@ -203,6 +203,17 @@ constexpr const char* kTwoWays =
           "routes": {"a": {"d": ["b", "c"]}, "b": {"d": ["d"]}, "c": {"d": ["d"]}},
           "flows": [{"name": "f", "from": "h", "to": "d"}]})";
 
+TEST(ExitStatus, OfARunThatLocks_IsOne) {
+  // Two flows live, and a third locks them: HotNets 2016, cases 2 and 3.
+  const std::vector<std::vector<std::string>> runs{{"fluid", "--discipline", "fifo"}, {"packet"}};
+  for (std::vector<std::string> run : runs) {
+    run.insert(run.begin() + 1, {"seed-1", "--set", "d=0.125", "--until", "60"});
+    EXPECT_EQ(run_pfc_deadlock(run).status, kExitDone) << run[0];
+    run[1] = "ring-3";
+    EXPECT_EQ(run_pfc_deadlock(run).status, kExitLocked) << run[0];
+  }
+}
+
 TEST(Fluid, FlowsWhoseNamesEndInDigits_HaveColumnsOfTheirOwn) {
   // Hop 10 of f, and the host of f1.
   const TemporaryFile file([] {

@@ -49,7 +49,7 @@ TEST(Report, OfAFluidRun_HasItsVerdictCycleAndFigures) {
   const auto [outcome, page] =
       reported("fluid", {"fluid", "ring-3", "--set", "d=0.125", "--discipline", "fifo", "--until",
                          "20", "--format", "json"});
-  EXPECT_EQ(outcome.status, kExitDone);
+  EXPECT_EQ(outcome.status, kExitLocked);
   EXPECT_THAT(page, stands_alone());
   const std::string verdict = outcome.err.substr(0, outcome.err.find('\n'));
   EXPECT_THAT(verdict, HasSubstr("deadlock at t = "));
@@ -71,7 +71,7 @@ TEST(Report, OfARunWithoutADeadlock_HasNoRedLinks) {
 TEST(Report, OfPackets_HasWhatThePacketsDid) {
   const auto [outcome, page] =
       reported("packet", {"packet", "ring-3", "--set", "d=0.125", "--until", "100"});
-  EXPECT_EQ(outcome.status, kExitDone);
+  EXPECT_EQ(outcome.status, kExitLocked);
   EXPECT_THAT(page, stands_alone());
   EXPECT_THAT(page, HasSubstr(svg::escape(outcome.out.substr(0, outcome.out.find('\n')))));
   EXPECT_THAT(page, HasSubstr("Hosts take what arrives"));

@@ -41,6 +41,8 @@ struct Command {
 inline constexpr int kExitCycle = 1;
 /// Of residence: there is no bound.
 inline constexpr int kExitNoBound = 1;
+/// Of fluid and packet: the run locked.
+inline constexpr int kExitLocked = 1;
 
 int run_cbd(Arguments arguments, Console& console);
 int run_fluid(Arguments arguments, Console& console);

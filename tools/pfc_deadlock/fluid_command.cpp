@@ -263,7 +263,8 @@ Result<int> run(Console& console, Arguments arguments, Options options) {
   PORTCULLIS_TRY(draw(options, topology, found));
   if (!options.report.empty())
     PORTCULLIS_TRY(report(options, arguments, topology, found, {flows.note, accuracy.note}));
-  return found.is_interrupted ? kExitInterrupted : kExitDone;
+  if (found.is_interrupted) return kExitInterrupted;
+  return found.deadlock ? kExitLocked : kExitDone;
 }
 
 }  // namespace

@@ -266,7 +266,8 @@ int run_packet(Arguments arguments, Console& console) {
     if (const auto written = report_page(options, arguments, *topology, *run, *report, flows->note);
         !written)
       return refuse(console, "pfc-deadlock packet", written.error());
-  return report->is_stopped ? kExitInterrupted : kExitDone;
+  if (report->is_stopped) return kExitInterrupted;
+  return report->deadlock ? kExitLocked : kExitDone;
 }
 
 }  // namespace portcullis::tools::pfc_deadlock

@@ -27,7 +27,7 @@ Outcome call(std::vector<std::string> arguments, bool is_stopped = false) {
 
 TEST(PacketCommand, ThirdFlow_IsADeadlockWithItsCycle) {
   const Outcome outcome = call({"ring-3", "--set", "d=0.125", "--until", "1000"});
-  EXPECT_EQ(outcome.status, kExitDone);
+  EXPECT_EQ(outcome.status, kExitLocked);
   EXPECT_THAT(outcome.out, HasSubstr("DEADLOCK at "));
   EXPECT_THAT(outcome.out, HasSubstr("  1-2 waits for 2-3\n"));
   EXPECT_THAT(outcome.err, IsEmpty());
