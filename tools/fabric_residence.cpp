@@ -14,6 +14,7 @@ namespace portcullis::tools {
 namespace {
 
 constexpr std::uint64_t kMostMs = 3'600'000;  // as Options::residence_ms of a LeaseManager
+constexpr double kLeastFrame = 84;            // 64 bytes, preamble and gap
 /// Data of 4096 bytes with all headers of RoCEv2, a VLAN tag, ICRC, FCS, preamble and gap.
 constexpr std::uint32_t kLargestFrame = 4096 + 118;
 
@@ -30,7 +31,52 @@ Result<pfc::Topology> read_fabric(const std::string& path) {
   return topology;
 }
 
+/// For frames of the largest MTU.
+Result<pfc::bound::ResidenceBound> bound_of(const pfc::Topology& topology, double watchdog_ms) {
+  pfc::bound::BoundOptions wanted;
+  wanted.pause.packet_bytes = kLargestFrame;
+  if (watchdog_ms > 0) wanted.watchdog_ps = watchdog_ms * 1e9;
+  return pfc::bound::bound_residence(topology, wanted);
+}
+
+std::string why_none(const pfc::Topology& topology, const pfc::bound::ResidenceBound& bound) {
+  return bound.circle.empty() ? bound.reason : pfc::bound::circle_text(topology, bound);
+}
+
+/// Microseconds between two packets of a host that sends the shortest ones there are.
+double least_gap_us(const pfc::Topology& topology) {
+  double fastest = 0;
+  for (const pfc::Link& link : topology.links)
+    if (topology.nodes[link.from].kind == pfc::NodeKind::Host)
+      fastest = std::max(fastest, link.capacity);
+  return kLeastFrame / topology.units.data_bytes / fastest * topology.units.time_s * 1e6;
+}
+
 }  // namespace
+
+Result<LatePackets> late_packets(const FabricOptions& options, const GivingUp& client) {
+  PORTCULLIS_TRY_ASSIGN(const pfc::Topology topology, read_fabric(options.file));
+  PORTCULLIS_TRY_ASSIGN(const auto bound, bound_of(topology, options.watchdog_ms));
+  const double us = bound.most * topology.units.time_s * 1e6;
+  if (!std::isfinite(us))
+    return LatePackets{client.packets, fmt::format("no bound on how late a packet of {} may be: {}",
+                                                   topology.name, why_none(topology, bound))};
+  std::string text = fmt::format(
+      "a packet of {} arrives at most {:.6g} us after it was sent, if hosts take what arrives{}",
+      topology.name, us, options.watchdog_ms > 0 ? ", with its watchdogs" : "");
+  if (us <= client.after_us)
+    return LatePackets{0, fmt::format("{}; who gives up {:.6g} us after its last one has none out",
+                                      text, client.after_us)};
+  const double gap = least_gap_us(topology);
+  const double many = std::floor((us - client.after_us) / gap) + 1;
+  constexpr double kCountable = 1e18;
+  const auto most = static_cast<std::uint64_t>(std::min(many, kCountable));
+  return LatePackets{
+      std::min(most, client.packets.value_or(most)),
+      fmt::format("{}; in the {:.6g} us that this is longer than {:.6g} us a host sends {} packets "
+                  "at most, one in {:.6g} us",
+                  text, us - client.after_us, client.after_us, most, gap)};
+}
 
 void add_fabric_options(CLI::App& app, FabricOptions& options) {
   app.add_option("--fabric", options.file,
@@ -53,14 +99,10 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
     return FabricResidence{options.told_ms, fmt::format("{} ms, as told", options.told_ms)};
   }
   PORTCULLIS_TRY_ASSIGN(const pfc::Topology topology, read_fabric(options.file));
-  pfc::bound::BoundOptions wanted;
-  wanted.pause.packet_bytes = kLargestFrame;
-  if (options.watchdog_ms > 0) wanted.watchdog_ps = options.watchdog_ms * 1e9;
-  PORTCULLIS_TRY_ASSIGN(const auto bound, pfc::bound::bound_residence(topology, wanted));
+  PORTCULLIS_TRY_ASSIGN(const auto bound, bound_of(topology, options.watchdog_ms));
   const double ms = std::ceil(bound.most * topology.units.time_s * 1e3);
   if (!std::isfinite(ms)) {
-    const std::string why =
-        bound.circle.empty() ? bound.reason : pfc::bound::circle_text(topology, bound);
+    const std::string why = why_none(topology, bound);
     if (options.told_ms == 0)
       return fail(Errc::InvalidArgument,
                   fmt::format("--fabric {}: no bound on how late a packet may be: {}; another "

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -30,5 +31,22 @@ void add_fabric_options(CLI::App& app, FabricOptions& options);
 /// nothing bounds data that is none of its flows; for one without a bound, unless a value was told;
 /// and for a bound of more than an hour.
 [[nodiscard]] Result<FabricResidence> residence_of(const FabricOptions& options);
+
+/// What a client that gives up knows of its packets.
+struct GivingUp {
+  double after_us = 0;                        // from its last packet, a repeated one too, on
+  std::optional<std::uint64_t> packets = {};  // that it may have out by then, repeated ones counted
+};
+
+struct LatePackets {
+  std::optional<std::uint64_t> most;  // none: nothing bounds their number
+  std::string text;                   // why, one line
+};
+
+/// How many packets of one client may arrive after it gave up: those that it sent no longer ago
+/// than the fabric's bound, of 84 byte times each at the fastest link of a host, and no more than
+/// it has out. InvalidArgument as residence_of() has it.
+[[nodiscard]] Result<LatePackets> late_packets(const FabricOptions& options,
+                                               const GivingUp& client);
 
 }  // namespace portcullis::tools

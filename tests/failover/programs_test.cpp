@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "tools/failover_check/commands.hpp"
+#include "tools/failover_check/late_command.hpp"
 #include "tools/failover_check/spin_run.hpp"
 
 namespace portcullis::tools::failover_check {
@@ -46,6 +47,49 @@ TEST(ExploreProgram, UnsafeModel_PrintsTheRunAndSaysSoInItsStatus) {
   EXPECT_EQ(run_explore(explore_command("blind-fadd"), console.io), kExitRefuted);
   EXPECT_THAT(console.out.str(), HasSubstr("blind-fadd: refuted (at-most-once)"));
   EXPECT_THAT(console.out.str(), HasSubstr("  1  client 0: post FADD"));
+}
+
+/// A host on either side of a switch, 40 Gb/s, a delay of 1 us.
+std::string fabric_of_one_switch() {
+  const std::string path = ::testing::TempDir() + "failover_late.json";
+  std::ofstream(path) << R"({"nodes": [{"name": "a", "kind": "host"}, {"name": "s"},
+      {"name": "b", "kind": "host"}], "defaults": {"delay": 0.125},
+      "links": [{"from": "a", "to": "s", "both_ways": true},
+                {"from": "s", "to": "b", "both_ways": true}],
+      "routes": {"s": {"a": ["a"], "b": ["b"]}}})";
+  return path;
+}
+
+TEST(LateProgram, PrintsTheNumberAndWhereItComesFrom) {
+  Console console;
+  LateCommand command;
+  command.fabric.file = fabric_of_one_switch();
+  command.client.after_us = 67'000;
+  EXPECT_EQ(run_late(command, console.io), kExitFine);
+  EXPECT_EQ(console.out.str(), "0\n");
+  EXPECT_THAT(console.err.str(), HasSubstr("us after it was sent, if hosts take what arrives; who "
+                                           "gives up 67000 us after its last one has none out"));
+}
+
+TEST(LateProgram, MoreThanAreTried_AreToldToBeMore) {
+  Console console;
+  LateCommand command;
+  command.fabric.file = fabric_of_one_switch();
+  command.client.packets = 8;
+  EXPECT_EQ(run_late(command, console.io), kExitFine);
+  EXPECT_EQ(console.out.str(), "8\n");
+  EXPECT_THAT(console.err.str(), HasSubstr("--late takes up to 7: what holds with so many is not "
+                                           "shown to hold with all"));
+}
+
+TEST(LateProgram, FabricWithoutRoutes_IsRefused) {
+  Console console;
+  LateCommand command;
+  command.fabric.file = ::testing::TempDir() + "failover_no_routes.json";
+  std::ofstream(command.fabric.file) << R"({"nodes": [{"name": "a"}]})";
+  EXPECT_EQ(run_late(command, console.io), kExitBad);
+  EXPECT_THAT(console.out.str(), ::testing::IsEmpty());
+  EXPECT_THAT(console.err.str(), HasSubstr("the routes of the fabric are accepted"));
 }
 
 TEST(ExploreProgram, SafeModel_SaysSoWithItsEstimate) {

@@ -5,13 +5,17 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "pfc/bound/residence_bound.hpp"
+#include "pfc/cbd/flow_paths.hpp"
 #include "pfc/cbd/generators.hpp"
+#include "pfc/cbd/routing.hpp"
+#include "pfc/packet/simulator.hpp"
 #include "pfc/topology_json.hpp"
 
 namespace portcullis::tools {
@@ -98,6 +102,68 @@ TEST(FabricResidence, FabricOfFlowsAlone_IsRefused) {
 TEST(FabricResidence, FileThatIsNotThere_IsNamed) {
   EXPECT_EQ(residence_of({.file = "/nowhere/f.json"}).error().text,
             "--fabric /nowhere/f.json cannot be read: No such file or directory");
+}
+
+/// Five hosts that send to a sixth until `stop`; packets of each that are in the fabric still after
+/// that much more, in units of time.
+std::uint64_t most_in_the_fabric(pfc::Topology topology, double stop, double more) {
+  pfc::cbd::FlowPaths paths(topology);
+  const auto hosts = pfc::cbd::destinations_of(topology);
+  for (std::size_t i = 1; i < hosts.size(); ++i) {
+    pfc::Flow flow;
+    flow.name = "f" + std::to_string(i);
+    flow.from = hosts[i];
+    flow.to = hosts[0];
+    flow.path = paths.first_way(flow);
+    flow.source.stop = stop;
+    topology.flows.push_back(flow);
+  }
+  pfc::packet::RunOptions options;
+  options.until = static_cast<pfc::packet::Picoseconds>((stop + more) * 8e6);
+  const auto report = pfc::packet::simulate(topology, options);
+  std::uint64_t most = 0;
+  for (const auto& flow : report->flows) most = std::max(most, flow.held);
+  return most;
+}
+
+TEST(LatePackets, WhoGivesUpAtOnce_HasNoMoreThanAreSaid) {
+  const FabricFile file(clos());
+  std::uint64_t seen = 0;
+  for (const double after : {0.0, 0.5, 1.0, 2.0, 4.0, 8.0}) {
+    const auto late = late_packets({.file = file.path()}, {.after_us = after * 8});
+    ASSERT_TRUE(late.has_value()) << late.error().text;
+    const std::uint64_t in_fabric = most_in_the_fabric(clos(), 50, after);
+    EXPECT_LE(in_fabric, late->most.value()) << after;
+    seen += in_fabric;
+  }
+  EXPECT_GT(seen, 20u);  // else nothing was compared
+}
+
+TEST(LatePackets, WhoGivesUpAfterTheBound_HasNone) {
+  const FabricFile file(clos());
+  pfc::bound::BoundOptions options;
+  options.pause.packet_bytes = 4214;
+  const double bound = pfc::bound::bound_residence(clos(), options)->most;
+  const auto late = late_packets({.file = file.path()}, {.after_us = bound * 8 + 1e-6});
+  ASSERT_TRUE(late.has_value()) << late.error().text;
+  EXPECT_EQ(late->most, 0u);
+  EXPECT_EQ(most_in_the_fabric(clos(), 50, bound), 0u);
+  EXPECT_GT(late_packets({.file = file.path()}, {.after_us = bound * 8 - 1})->most, 0u);
+}
+
+TEST(LatePackets, AreNoMoreThanTheClientHasOut) {
+  const FabricFile file(clos());
+  EXPECT_EQ(late_packets({.file = file.path()}, {.after_us = 0, .packets = 3})->most, 3u);
+}
+
+TEST(LatePackets, InACircle_AreAllThatTheClientHasOut) {
+  const FabricFile file(circle());
+  const auto late = late_packets({.file = file.path()}, {.after_us = 1e9});
+  ASSERT_TRUE(late.has_value()) << late.error().text;
+  EXPECT_FALSE(late->most.has_value());
+  EXPECT_THAT(late->text, HasSubstr("no bound on how late a packet of ring-4 may be: sw0-sw1"));
+  EXPECT_EQ(late_packets({.file = file.path()}, {.after_us = 1e9, .packets = 2})->most, 2u);
+  EXPECT_EQ(late_packets({.file = file.path(), .watchdog_ms = 5}, {.after_us = 1e9})->most, 0u);
 }
 
 TEST(FabricResidence, WithoutAFabric_IsNothingOrWhatWasTold) {

@@ -8,6 +8,7 @@
 #include "program/signals.hpp"
 #include "program/standard_streams.hpp"
 #include "tools/failover_check/commands.hpp"
+#include "tools/failover_check/late_command.hpp"
 
 namespace {
 
@@ -168,6 +169,30 @@ CLI::App* add_list(CLI::App& app, ListCommand& command, const char* name, const 
   return sub;
 }
 
+CLI::App* add_late(CLI::App& app, LateCommand& command) {
+  CLI::App* sub = app.add_subcommand(
+      "late", "how many packets may outlive a timeout in a lossless fabric: what --late has to be");
+  sub->add_option("--fabric", command.fabric.file, "JSON as pfc-deadlock reads it, with routes")
+      ->required();
+  sub->add_option("--timeout-us", command.client.after_us,
+                  "a client gives up so long after its last packet, a repeated one too")
+      ->required()
+      ->check(CLI::Range(0.0, 1e12));
+  sub->add_option("--packets", command.client.packets,
+                  "it has so many out by then at most, repeated ones counted");
+  sub->add_option("--fabric-watchdog-ms", command.fabric.watchdog_ms,
+                  "switches drop a queue that has been paused for so long, polling included")
+      ->check(CLI::Range(0.0, 3.6e6));
+  sub->footer(
+      "\nThe number goes to standard output, and why to standard error:\n"
+      "failover-check protocols --late $(failover-check late --fabric clos.json --timeout-us 100 "
+      "--packets 3)\n"
+      "\nExit status: 0 the number was printed, 1 nothing bounds it, 2 bad input, 74 the output "
+      "is\n"
+      "not all there.");
+  return sub;
+}
+
 void add_bench(CLI::App& app, BenchCommand& bench) {
   CLI::App* sub = app.add_subcommand(
       "bench", "measure the explorer; needs spin and gcc, and some minutes of both cores");
@@ -201,6 +226,7 @@ int act(int argc, char** argv) {
   ListCommand policies;
   ListCommand classify;
   ImportCommand import;
+  LateCommand late;
   BenchCommand bench;
   const CLI::App* explore_sub = add_explore(app, explore);
   const CLI::App* check_sub = add_check(app, check);
@@ -223,6 +249,7 @@ int act(int argc, char** argv) {
                          "what no rule covers");
   classify_sub->footer(kAdviceFooter);
   const CLI::App* import_sub = add_import(app, import);
+  const CLI::App* late_sub = add_late(app, late);
   add_bench(app, bench);
   const auto text = program::parse_arguments(app, {argv + 1, argv + argc});
   if (!text) return refuse(text.error().text);
@@ -233,7 +260,8 @@ int act(int argc, char** argv) {
   }
   if (app.get_subcommands().empty())
     return refuse(
-        "no command; explore, check, protocols, policies, classify, import and bench are accepted");
+        "no command; explore, check, protocols, policies, classify, import, late and bench are "
+        "accepted");
 
   program::heed_stop_signals(stop_asked);
   if (explore_sub->parsed()) return run_explore(explore, io);
@@ -242,6 +270,7 @@ int act(int argc, char** argv) {
   if (policies_sub->parsed()) return run_policies(policies, io);
   if (classify_sub->parsed()) return run_classify(classify, io);
   if (import_sub->parsed()) return run_import(import, io);
+  if (late_sub->parsed()) return run_late(late, io);
   return run_bench(bench, io);
 }
 
