@@ -465,6 +465,15 @@ TEST(Import, ShortestPaths_AreRoutesThatCbdLooksAt) {
   EXPECT_EQ(run_pfc_deadlock({"cbd", fabric.path()}).status, 0);
 }
 
+TEST(Import, ShortestPathsOfOneSwitch_LeadToItsHosts) {
+  const TemporaryFile edges("node_a,node_b\nh1,a\nh2,a\nh3,a\n");
+  const TemporaryFile fabric(
+      run_pfc_deadlock({"import", "edges", edges.path(), "--shortest-paths"}).out);
+  const Outcome judged = run_pfc_deadlock({"cbd", fabric.path()});
+  EXPECT_EQ(judged.status, 0) << judged.err;
+  EXPECT_THAT(judged.out, HasSubstr("no cycle: the routes to 3 destinations"));
+}
+
 TEST(Cbd, Advice_IsAFabricThatDoesNotLock) {
   for (const char* kind : {"rewrites", "lossy"}) {
     const TemporaryFile advice("");

@@ -58,8 +58,13 @@ Result<import::Imported> run(const Options& options) {
   if (!options.with_shortest) return imported;
   if (!topology.routes.empty())
     return fail(Errc::InvalidArgument, "--shortest-paths: these files have routes of their own");
-  topology.routes = pfc::cbd::Routing(topology).shortest_routes(
-      pfc::cbd::prefixes_of(topology), std::vector<bool>(topology.links.size()));
+  const pfc::cbd::Routing routing(topology);
+  const std::vector<bool> none_down(topology.links.size());
+  auto routes = routing.shortest_routes(pfc::cbd::prefixes_of(topology), none_down);
+  // One switch has no entry for itself.
+  if (routes.empty())
+    routes = routing.shortest_routes(pfc::cbd::destinations_of(topology), none_down);
+  topology.routes = std::move(routes);
   imported.notes.emplace_back("routes: the shortest paths, all of equal length, which is a guess");
   return imported;
 }
