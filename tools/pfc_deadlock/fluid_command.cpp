@@ -263,7 +263,7 @@ Result<int> run(Console& console, Arguments arguments, Options options) {
   PORTCULLIS_TRY(draw(options, topology, found));
   if (!options.report.empty())
     PORTCULLIS_TRY(report(options, arguments, topology, found, {flows.note, accuracy.note}));
-  if (found.is_interrupted) return kExitInterrupted;
+  if (found.is_interrupted || console.is_stopped) return kExitInterrupted;
   return found.deadlock ? kExitLocked : kExitDone;
 }
 
