@@ -186,7 +186,7 @@ std::string time_of_deadlock(const FluidRun& run) {
 
 Accuracy accuracy_of(const Options& options, const Topology& topology, FluidOptions solver,
                      const FluidRun& found) {
-  constexpr double kHeldUpTo = 20'000;  // to 1e-6 where rates are constant, by a test
+  constexpr double kHeldUpTo = 20'000;  // docs/pfc.md says what is, and which test holds it
   const bool has_delay =
       std::ranges::any_of(topology.links, [](const pfc::Link& link) { return link.delay > 0; });
   if (solver.discipline != pfc::Discipline::Proportional || !has_delay) return {};

@@ -94,5 +94,16 @@ TEST(Fifo, LongRunOfSection3WithEqualDelays_AgreesWithProportionalShare) {
           << exact.samples[i].time;
 }
 
+TEST(Fifo, Section3WithAQueueThatJustRunsEmpty_AgreesToAMillionth) {
+  // With d = theta data comes again at the very moment when the queue has run empty.
+  const Topology topology = with("seed-3", {"d=1"});
+  const FluidRun exact = run(topology, sampled(2000, 100, Discipline::Fifo));
+  const FluidRun mixed = run(topology, sampled(2000, 100, Discipline::Proportional));
+  for (std::size_t i = 0; i < exact.samples.size(); ++i)
+    for (std::size_t slot = 0; slot < exact.hops.size(); ++slot)
+      EXPECT_NEAR(mixed.samples[i].served[slot], exact.samples[i].served[slot], 1e-6)
+          << exact.samples[i].time;
+}
+
 }  // namespace
 }  // namespace portcullis::pfc::testing
