@@ -180,7 +180,7 @@ TEST(ThinQueue, TakesOnWhatArrivesAsAMixedBufferDoes) {
   Topology topology;
   for (const char* name : {"a", "b", "c"}) topology.add_node(name, NodeKind::Host);
   const NodeId middle = topology.add_node("s", NodeKind::Switch);
-  for (const NodeId host : {0, 1}) {
+  for (const NodeId host : {0U, 1U}) {
     Link link;
     link.delay = 0.125;
     topology.add_link(host, middle, link);
