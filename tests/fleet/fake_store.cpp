@@ -71,6 +71,13 @@ void FakeStore::erase(const std::string& key) {
   ++revision_;
 }
 
+void FakeStore::end_leases() {
+  const std::lock_guard<std::recursive_mutex> one(lock_);
+  leases_.clear();
+  std::erase_if(entries_, [](const auto& each) { return !each.second.lease.empty(); });
+  ++revision_;
+}
+
 std::optional<FakeStore::Entry> FakeStore::get(const std::string& key) const {
   const std::lock_guard<std::recursive_mutex> one(lock_);
   const auto at = entries_.find(key);
@@ -111,6 +118,7 @@ std::string FakeStore::done(const std::string& body) {
     if (each.contains("request_put")) {
       Entry& entry = entries_[text_of(each["request_put"], "key")];
       entry.value = text_of(each["request_put"], "value");
+      entry.lease = each["request_put"].value("lease", std::string());
       entry.mod_revision = revision_;
       if (entry.create_revision == 0) entry.create_revision = revision_;
       responses.push_back({{"response_put", json::object()}});
@@ -130,7 +138,27 @@ std::string FakeStore::done(const std::string& body) {
   return answer.dump();
 }
 
+FakeGateway::Answer FakeStore::answer_lease(const FakeGateway::Asked& asked) {
+  const std::lock_guard<std::recursive_mutex> one(lock_);
+  json answer{{"header", {{"cluster_id", "1"}, {"revision", std::to_string(revision_)}}}};
+  const json body = json::parse(asked.body);
+  if (asked.path == "/v3/lease/grant") {
+    answer["ID"] = *leases_.insert(std::to_string(++last_lease_)).first;
+    answer["TTL"] = body.at("TTL");
+    return {.body = answer.dump()};
+  }
+  answer["ID"] = body.at("ID");
+  if (asked.path == "/v3/lease/keepalive") {
+    if (leases_.contains(body.at("ID"))) answer["TTL"] = "10";  // of one that is over it says none
+    return {.body = json{{"result", answer}}.dump()};
+  }
+  leases_.erase(body.at("ID"));
+  return {.body = answer.dump()};
+}
+
 FakeGateway::Answer FakeStore::answer(const FakeGateway::Asked& asked) {
+  if (asked.path.starts_with("/v3/lease/")) return answer_lease(asked);
+  if (asked.path == "/v3/watch") return {.is_silent = true};
   if (asked.path == "/v3/kv/range") {
     const std::lock_guard<std::recursive_mutex> one(lock_);
     json txn{{"success", json::array()}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// As much of etcd's store as the fleet's transactions need: revisions, compares, puts and ranges
-// behind a FakeGateway, and a way to come between two requests. That the real one does the same is
-// for the tests with etcd.
+// As much of etcd's store as the fleet's transactions need: revisions, compares, puts and ranges,
+// leases that a test ends, behind a FakeGateway, and a way to come between two requests. That the
+// real one does the same is for the tests with etcd.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ class FakeStore {
     std::string value = {};
     std::uint64_t create_revision = 0;
     std::uint64_t mod_revision = 0;
+    std::string lease = {};  // its number, as the gateway writes it; empty: none
   };
   /// What becomes of a transaction that writes.
   enum class Fate : std::uint8_t {
@@ -44,6 +46,8 @@ class FakeStore {
   std::uint64_t put(const std::string& key, const std::string& value);
   void erase(const std::string& key);
   [[nodiscard]] std::optional<Entry> get(const std::string& key) const;
+  /// Every lease is over, and the keys under it are gone.
+  void end_leases();
   /// Of the next transaction that writes; then they are answered again.
   void next_write(Fate fate);
   /// What was held back happens now, if its compares still hold.
@@ -54,12 +58,15 @@ class FakeStore {
 
  private:
   [[nodiscard]] FakeGateway::Answer answer(const FakeGateway::Asked& asked);
+  [[nodiscard]] FakeGateway::Answer answer_lease(const FakeGateway::Asked& asked);
   [[nodiscard]] std::string done(const std::string& txn);
 
   mutable std::recursive_mutex lock_;
   std::map<std::string, Entry> entries_;
   std::uint64_t revision_ = 1;
   std::uint64_t writes_ = 0;
+  std::uint64_t last_lease_ = 100;
+  std::set<std::string> leases_;
   Fate fate_ = Fate::Answered;
   std::vector<std::string> held_back_;
   std::function<void()> act_;

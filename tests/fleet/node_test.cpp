@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A node whose session ends: what it relied on in that session it relies on no more.
+#include "fleet/node.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.hpp"
+#include "tests/fleet/fake_store.hpp"
+
+namespace portcullis::fleet {
+namespace {
+
+constexpr std::uint64_t kTenant = 7;
+constexpr std::uint64_t kOther = 0xb;
+constexpr std::uint64_t kQuota = 10;
+
+class NodeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    store.put(quota_key(kTenant), json_of(Quota{.most = {.leases = kQuota, .bytes = kNoLimit}}));
+    NodeListener listener;
+    listener.lives = [this](std::uint64_t, std::uint64_t) { lives = true; };
+    listener.is_out = [this](const std::string&) { lives = false; };
+    listener.fence = [](std::uint64_t, std::uint64_t) {};
+    listener.share = [this](const ShareIs& is) { share = is; };
+    node = *Node::create(store.client(), *NodeMemory::open(folder + "/node"), {.name = "a"},
+                         std::move(listener), Clock::simulated(&NodeTest::now, this));
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  static std::uint64_t now(const void* test) noexcept {
+    return static_cast<const NodeTest*>(test)->now_ns;
+  }
+  /// Whatever is due by then, one thing at a time.
+  void pass(std::uint64_t seconds) {
+    for (std::uint64_t i = 0; i < 2 * seconds; ++i) {
+      now_ns += kNsPerSecond / 2;
+      node->work(wake.get());
+    }
+  }
+  /// What the node may hold, once etcd has it.
+  std::optional<ShareIs> want(std::uint64_t leases) {
+    share.reset();
+    node->want({.tenant = kTenant,
+                .number = leases,
+                .wanted = {.leases = leases, .bytes = leases},
+                .most = {.leases = 100, .bytes = 100}});
+    pass(20);
+    return share;
+  }
+  /// As the operator does it, and another node then.
+  void give_all_to_another() {
+    store.erase(share_key(kTenant, "a"));
+    store.put(member_key("b"), json_of(Member{.node = kOther}));
+    store.put(share_key(kTenant, "b"),
+              json_of(Share{.node = kOther, .taken = {.leases = kQuota, .bytes = kQuota}}));
+  }
+
+  std::string folder = "/tmp/portcullis-XXXXXX";
+  std::uint64_t now_ns = kNsPerSecond;
+  UniqueFd wake{::eventfd(1, EFD_CLOEXEC)};  // readable: no wait takes time
+  FakeStore store;
+  bool lives = false;
+  std::optional<ShareIs> share;
+  std::unique_ptr<Node> node;
+};
+
+TEST_F(NodeTest, ShareOfASessionThatHasEnded_IsNotReliedOnInTheNext) {
+  pass(1);
+  ASSERT_TRUE(want(8));
+  ASSERT_GE(share->most.leases, 8U);
+
+  store.end_leases();
+  give_all_to_another();
+  pass(20);
+
+  ASSERT_TRUE(lives);  // again
+  const auto is = want(4);
+  EXPECT_EQ(is.value_or(ShareIs{}).most.leases, 0U);
+  const auto stored = store.get(share_key(kTenant, "a"));
+  EXPECT_EQ(stored ? read_share(stored->value)->taken.leases : 0U, 0U);
+}
+
+TEST_F(NodeTest, SessionThatIsKept_KeepsItsShare) {
+  pass(1);
+  ASSERT_TRUE(want(8));
+
+  pass(40);
+
+  EXPECT_TRUE(lives);
+  EXPECT_GE(want(9).value_or(ShareIs{}).most.leases, 9U);
+}
+
+}  // namespace
+}  // namespace portcullis::fleet
