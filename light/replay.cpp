@@ -128,6 +128,7 @@ void add_patience(const Facts& facts, Words& words) {
   if (floor.explanation == "fixed total" && ms != 0)
     words.push_back(fmt::format("retx-total={}", ms));
   if (floor.explanation == "budget without the last timeout") words.emplace_back("retry-total=7T");
+  if (floor.explanation.empty()) add_patience_of_plans(facts, before_ns, words);
 }
 
 bool arrives(const Facts& facts, std::string_view way) {
