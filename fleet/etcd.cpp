@@ -30,7 +30,7 @@ bool is_url(std::string_view text) {
 /// What is wrong with it. Some of it the gateway says in a line of plain text, and not in JSON.
 std::string said_of(const Transport::Response& response) {
   constexpr std::size_t kMost = 200;
-  const std::string text = read_complaint(response.body).text;
+  std::string text = read_complaint(response.body).text;
   if (!text.empty()) return text;
   std::string line = response.body.substr(0, std::min(response.body.find('\n'), kMost));
   const bool is_words =
