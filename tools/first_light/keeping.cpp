@@ -141,7 +141,7 @@ std::string Keeping::manifest(const trace::Bundle& bundle, const light::Facts& f
 
 trace::Bundle Keeping::bundle(const light::Facts& facts) const {
   const std::string source = fmt::format("first-light, {}", facts.device.kind);
-  const auto kept = [this](std::string text) {
+  const auto kept = [this](const std::string& text) {
     return keeps_identities_ ? text : without_identities(text);
   };
   const trace::DeviceProfile profile = light::profile_of(facts, profile_);
