@@ -157,12 +157,11 @@ class Connection {
         recv(fd_.get(), buffer.data(), buffer.size() - received_.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
     if (got < 0) return fail(Errc::System, fmt::format("{}: {}", peer_, message(errno)));
+    if (got == 0 && received_.empty())
+      return fail(Errc::System, fmt::format("{}: it hung up without a line", peer_));
     if (got == 0)
-      return fail(Errc::Malformed,
-                  received_.empty()
-                      ? fmt::format("{}: it hung up without a line", peer_)
-                      : fmt::format("{}: it hung up after \"{}\", which has no newline", peer_,
-                                    shown(received_)));
+      return fail(Errc::Malformed, fmt::format("{}: it hung up after \"{}\", which has no newline",
+                                               peer_, shown(received_)));
     received_.append(buffer.data(), static_cast<std::size_t>(got));
     if (auto line = take_line()) return line;
     if (received_.size() > kMaxLineBytes)
