@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
-#include <ranges>
+#include <optional>
 
 #include "pmd/access_register.hpp"
 #include "prm/enums.hpp"
@@ -98,27 +97,27 @@ Result<void> announce_address(CommandChannel& commands, const Mac& mac) {
   return commands.execute(message, answer, SlotClass::Common, commands.default_deadline_ns());
 }
 
-prm::QpcMtu fitting_path_mtu(const Context& context, prm::QpcMtu most) noexcept {
+/// None: no packet of RoCE fits. Where nobody knows how long the frames are, any does.
+static std::optional<prm::QpcMtu> greatest_fitting(std::uint32_t limit, prm::QpcMtu most) noexcept {
   using enum prm::QpcMtu;
-  for (const prm::QpcMtu each : {MTU_4096, MTU_2048, MTU_1024, MTU_512})
-    if (each <= most && (context.frame_bytes == 0 || frame_bytes(each) <= context.frame_bytes))
-      return each;
-  return MTU_256;
+  for (const prm::QpcMtu each : {MTU_4096, MTU_2048, MTU_1024, MTU_512, MTU_256})
+    if (each <= most && (limit == 0 || frame_bytes(each) <= limit)) return each;
+  return std::nullopt;
+}
+
+prm::QpcMtu fitting_path_mtu(const Context& context, prm::QpcMtu most) noexcept {
+  return greatest_fitting(context.frame_bytes, most).value_or(prm::QpcMtu::MTU_256);
 }
 
 Result<void> check_path_mtu(const Context& context, prm::QpcMtu mtu) {
-  using enum prm::QpcMtu;
-  constexpr std::array kAll{MTU_4096, MTU_2048, MTU_1024, MTU_512, MTU_256};
   const std::uint32_t limit = context.frame_bytes;
   if (limit == 0 || frame_bytes(mtu) <= limit) return {};
-  const auto* const fits =
-      std::ranges::find_if(kAll, [limit](prm::QpcMtu each) { return frame_bytes(each) <= limit; });
+  const auto fits = greatest_fitting(limit, prm::QpcMtu::MTU_4096);
   return fail(Errc::InvalidArgument,
               fmt::format("path MTU {}: its packets are up to {} bytes and the port's frames {} "
                           "(register PMTU); {} accepted",
                           prm::bytes_of(mtu), frame_bytes(mtu), limit,
-                          fits == kAll.end() ? std::string("none is")
-                                             : fmt::format("at most {} is", prm::bytes_of(*fits))));
+                          fits ? fmt::format("at most {} is", prm::bytes_of(*fits)) : "none is"));
 }
 
 }  // namespace portcullis::pmd
