@@ -246,16 +246,21 @@ Said contract(const Facts& facts) { return contract_of(facts, facts.plans, "plan
 Said unchanged_of(const Facts& facts, const std::vector<PlanFact>& plans,
                   std::string_view step_name) {
   std::uint64_t revokes = 0;
+  std::uint64_t watched = 0;
   for (const PlanFact& plan : plans) {
     if (plan.served_late != 0)
       return no(fmt::format("plan {}: {} of {} regions changed after the outcome", plan.plan,
-                            plan.served_late, plan.revokes));
+                            plan.served_late, plan.watched));
     revokes += plan.revokes;
+    watched += plan.watched;
   }
   if (revokes == 0) return of_step(facts, step_name);
   if (const std::string left = not_judged(facts, plans, step_name); !left.empty())
     return either(left);
-  return yes(fmt::format("none of {} regions did, of those that the plan left in view", revokes));
+  if (watched == 0)
+    return either(fmt::format("of {} revokes none left its region in view", revokes));
+  return yes(fmt::format("none of {} regions did; of {} revokes the others left none in view",
+                         watched, revokes));
 }
 
 /// Which is the wrong explanation is as good an answer as which is right.
@@ -384,7 +389,8 @@ constexpr std::array kRows{
         "with a client on another host each plan comes to what it promises, in a second",
         kRevocation,
         [](const Facts& facts) { return contract_of(facts, facts.peer.plans, "peer"); }},
-    Row{"peer-unchanged", "nor does it where a client on another host writes", kRevocation,
+    Row{"peer-unchanged",
+        "no region that a client on another host writes changes behind the outcome", kRevocation,
         [](const Facts& facts) { return unchanged_of(facts, facts.peer.plans, "peer"); }, true},
     Row{"peer-silence", "a client on another host meets silence of plan seed: RETRY_EXC_ERR (12)",
         kRevocation,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "light/facts.hpp"
 
-// Errors say where the value stands, as "(/plans/0/revokes)".
+// Errors say where the value stands, as "(/plans/0/revokes)". Its types are in a namespace of their
+// own then, so that other sources have theirs without (nlohmann/detail/abi_macros.hpp, from 3.11).
 #define JSON_DIAGNOSTICS 1
 
 #include <algorithm>
@@ -31,36 +32,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KeyFact, is_run, takes_qpn, refusal, own_qp_s
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EntryFact, shape, is_offered, is_installed, refusal, stops_new,
                                    stops_running, recovers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProbeFact, probe, observed, verdict, as_seen)
-
-// As the macros have it, but that "client_uncertainty_ns" may be missing.
-static void to_json(nlohmann::json& json, const PlanFact& fact) {
-  json = {{"plan", fact.plan},
-          {"revokes", fact.revokes},
-          {"torn_down", fact.torn_down},
-          {"as_promised", fact.as_promised},
-          {"median_ns", fact.median_ns},
-          {"most_ns", fact.most_ns},
-          {"failed_clients", fact.failed_clients},
-          {"status", fact.status},
-          {"client_median_ns", fact.client_median_ns},
-          {"client_uncertainty_ns", fact.client_uncertainty_ns},
-          {"served_late", fact.served_late}};
-}
-
-static void from_json(const nlohmann::json& json, PlanFact& fact) {
-  json.at("plan").get_to(fact.plan);
-  json.at("revokes").get_to(fact.revokes);
-  json.at("torn_down").get_to(fact.torn_down);
-  json.at("as_promised").get_to(fact.as_promised);
-  json.at("median_ns").get_to(fact.median_ns);
-  json.at("most_ns").get_to(fact.most_ns);
-  json.at("failed_clients").get_to(fact.failed_clients);
-  json.at("status").get_to(fact.status);
-  json.at("client_median_ns").get_to(fact.client_median_ns);
-  fact.client_uncertainty_ns = json.value("client_uncertainty_ns", std::uint64_t{0});
-  json.at("served_late").get_to(fact.served_late);
-}
-
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlanFact, plan, revokes, torn_down, as_promised, median_ns,
+                                   most_ns, failed_clients, status, client_median_ns,
+                                   client_uncertainty_ns, watched, served_late)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FloorFact, is_run, points, other_endings, mechanism,
                                                 explanation, value, budget_fits, fits, why)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PeerFact, is_run, vendor, part, firmware, leases,
@@ -106,6 +80,18 @@ namespace {
 
 tl::unexpected<Error> malformed(std::string_view file, std::string_view what) {
   return fail(Errc::Malformed, std::string(file) + ": " + std::string(what));
+}
+
+/// What plans did not have before version 4: nobody else's clock, and nobody said what was watched.
+void complete_plans(nlohmann::json& facts) {
+  const auto complete = [](nlohmann::json& all) {
+    if (!all.contains("plans") || !all["plans"].is_array()) return;
+    for (nlohmann::json& plan : all["plans"])
+      for (const char* const member : {"client_uncertainty_ns", "watched"})
+        if (plan.is_object() && !plan.contains(member)) plan[member] = 0;
+  };
+  complete(facts);
+  if (facts.contains("peer")) complete(facts["peer"]);
 }
 
 struct Count {
@@ -206,7 +192,9 @@ void look_at(const std::string& at, const std::vector<PlanFact>& plans, Contradi
     found.falling(name, {{"revokes", plan.revokes}, {"torn_down", plan.torn_down}});
     found.falling(name, {{"revokes", plan.revokes}, {"as_promised", plan.as_promised}});
     found.falling(name, {{"revokes", plan.revokes}, {"failed_clients", plan.failed_clients}});
-    found.falling(name, {{"revokes", plan.revokes}, {"served_late", plan.served_late}});
+    found.falling(
+        name,
+        {{"revokes", plan.revokes}, {"watched", plan.watched}, {"served_late", plan.served_late}});
     found.falling(name, {{"most_ns", plan.most_ns}, {"median_ns", plan.median_ns}});
   }
 }
@@ -346,7 +334,7 @@ Result<Facts> facts_from_json(std::string_view text, std::string_view file) {
                                std::to_string(kMostFactsBytes) + " are accepted");
   try {
     Values values;
-    const auto json = nlohmann::json::parse(text, [&values](int depth, auto event, auto& value) {
+    auto json = nlohmann::json::parse(text, [&values](int depth, auto event, auto& value) {
       return values.take(depth, event, value);
     });
     if (!values.wrong().empty()) return malformed(file, values.wrong());
@@ -355,6 +343,7 @@ Result<Facts> facts_from_json(std::string_view text, std::string_view file) {
       return malformed(file, "version " + std::to_string(version) + "; " +
                                  std::to_string(kOldestFacts) + " to " +
                                  std::to_string(kFactsVersion) + " are accepted");
+    if (version < 4) complete_plans(json);
     const auto facts = json.get<Facts>();
     const std::string wrong = contradiction_in(facts);
     if (!wrong.empty()) return malformed(file, wrong);

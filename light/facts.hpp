@@ -115,7 +115,8 @@ struct PlanFact {
   std::uint64_t client_median_ns = 0;  // from the revoke to it
   /// Of that either way, where the client's clock was another; 0: the same told both.
   std::uint64_t client_uncertainty_ns = 0;
-  std::uint64_t served_late = 0;  // regions that changed after the outcome
+  std::uint64_t watched = 0;      // regions that the plan left in view behind the outcome
+  std::uint64_t served_late = 0;  // of them those that changed then
 };
 
 /// When a client that ignores the outcome fails, over ack timeouts and retry counts.

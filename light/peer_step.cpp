@@ -212,6 +212,7 @@ class Asking {
                           .outcome_ns = outcome_ns - revoke_ns,
                           .failure_ns = {},
                           .status = told.status,
+                          .is_watched = is_watched,
                           .is_served_late = is_served_late},
               .last_change_ns = since(revoke_ns, watching.region().last_change_ns())};
     PORTCULLIS_TRY(take_failure(told, offset, revoke_ns, seen.revoked));

@@ -71,6 +71,7 @@ void PlanTally::add(const Revoked& one) {
   ++fact_.revokes;
   if (one.outcome == lease::Outcome::TornDown) ++fact_.torn_down;
   if (one.outcome == best_) ++fact_.as_promised;
+  if (one.is_watched) ++fact_.watched;
   if (one.is_served_late) ++fact_.served_late;
   outcome_.record(one.outcome_ns);
   if (!one.failure_ns) return;
@@ -135,6 +136,7 @@ Result<PlanFact> revoke_by(proof::Session& session, const lease::Plan& plan,
                .outcome_ns = seen.outcome_ns,
                .failure_ns = seen.failure_ns,
                .status = seen.status,
+               .is_watched = plan.has_grace,
                .is_served_late = seen.is_served_late});
   }
   return tally.fact();

@@ -30,7 +30,8 @@ struct Revoked {
   std::optional<std::uint64_t> failure_ns = {};  // of the client; none: it met none
   std::uint64_t failure_uncertainty_ns = 0;      // either way, where another clock told it
   int status = 0;                                // of that failure; ibv_wc_status
-  bool is_served_late = false;                   // the region changed after the outcome
+  bool is_watched = false;                       // the plan left the region in view
+  bool is_served_late = false;                   // which changed after the outcome
 };
 
 /// Leases revoked by one plan, counted.

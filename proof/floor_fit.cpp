@@ -108,7 +108,7 @@ bool may_fit(std::span<const FloorPoint> points, const Prediction& say, double o
   });
 }
 
-/// As for is_served(): how many of them.
+/// So many of the clients say it of all, as is_served() has it.
 bool is_quarter(std::ptrdiff_t some, std::span<const FloorPoint> points) {
   return 4 * static_cast<std::size_t>(some) >= points.size();
 }

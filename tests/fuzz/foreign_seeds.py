@@ -27,7 +27,7 @@ def command(name, answered=3):
 def plan(name, status=12):
     return {"plan": name, "revokes": 2, "torn_down": 2, "as_promised": 2, "median_ns": 7,
             "most_ns": 9, "failed_clients": 2, "status": status, "client_median_ns": 17000000,
-            "client_uncertainty_ns": 0, "served_late": 0}
+            "client_uncertainty_ns": 0, "watched": 2, "served_late": 0}
 
 
 def floor(mechanism="budget"):

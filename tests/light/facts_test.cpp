@@ -42,6 +42,19 @@ TEST(Facts, OfTheFirstVersion_AreRead) {
   EXPECT_EQ(testing::of(*old, "forced-loopback").answer, Answer::NotRun);
 }
 
+TEST(Facts, OfPlansBeforeTheFourthVersion_HaveNothingInView) {
+  auto json = nlohmann::json::parse(to_json(testing::light_of("model", "plans")));
+  json["version"] = 3;
+  for (auto& plan : json["plans"]) plan.erase("watched");
+  for (auto& plan : json["plans"]) plan.erase("client_uncertainty_ns");
+  const auto old = facts_from_json(json.dump(), "a");
+  ASSERT_TRUE(old) << old.error().text;
+  EXPECT_EQ(testing::of(*old, "contract").answer, Answer::Confirmed);
+  EXPECT_EQ(testing::of(*old, "unchanged").answer, Answer::Undecided);
+  json["version"] = 4;
+  EXPECT_FALSE(facts_from_json(json.dump(), "a"));
+}
+
 TEST(Facts, OfManyBytes_AreRefused) {
   const auto many = facts_from_json(std::string(kMostFactsBytes + 1, ' '), "a");
   ASSERT_FALSE(many);
@@ -104,7 +117,8 @@ Facts plain_facts() {
                       .most_ns = 6,
                       .failed_clients = 1,
                       .status = 12,
-                      .client_median_ns = 9};
+                      .client_median_ns = 9,
+                      .watched = 3};
   Facts facts;
   for (const char* const step : {"audit", "plans", "floor", "peer"})
     facts.steps.push_back({.name = step, .state = "done", .why = {}});
@@ -163,6 +177,14 @@ INSTANTIATE_TEST_SUITE_P(
                       "plan seed: torn_down 4; at most revokes, 3, is accepted"},
         Contradiction{"Median", [](Facts& facts) { facts.plans[0].median_ns = 7; },
                       "plan seed: median_ns 7; at most most_ns, 6, is accepted"},
+        Contradiction{"Watched", [](Facts& facts) { facts.plans[0].watched = 4; },
+                      "plan seed: watched 4; at most revokes, 3, is accepted"},
+        Contradiction{"ServedLate",
+                      [](Facts& facts) {
+                        facts.plans[0].watched = 1;
+                        facts.plans[0].served_late = 2;
+                      },
+                      "plan seed: served_late 2; at most watched, 1, is accepted"},
         Contradiction{"Command", [](Facts& facts) { facts.commands[0].least_ns = 3; },
                       "2ERR_QP: least_ns 3; at most median_ns, 2, is accepted"},
         Contradiction{"Reached", [](Facts& facts) { facts.peer.reached = 13; },
