@@ -265,13 +265,19 @@ class BufferAdviser {
                                  std::begin(kProvisos));
   }
 
+  /// Where there is no advice, too: whoever asks once more may get it, and read this again no more.
+  [[nodiscard]] bool may_be_posted_again(std::size_t one) const {
+    const Advice repost = advice_[one].advice;
+    const bool is_undecided = repost == Advice::NoAdvice && dump_[one].outcome == Outcome::Unknown;
+    return repost == Advice::Repost || repost == Advice::OnlyIf || is_undecided;
+  }
+
   void add_conditions(std::size_t i, const std::vector<std::size_t>& all) {
     BufferAdvice& told = advice_[i].buffer;
     Requirement again{Requirement::Kind::NotPostedAgain, {}};
     Requirement last{Requirement::Kind::EvidenceIsLast, {}};
     for (const std::size_t one : all) {
-      const Advice repost = advice_[one].advice;
-      if (repost == Advice::Repost || repost == Advice::OnlyIf) again.requests.push_back(one);
+      if (may_be_posted_again(one)) again.requests.push_back(one);
       if (is_open(dump_[one]) && dump_[one].evidence.is_of_execution())
         last.requests.push_back(one);
     }

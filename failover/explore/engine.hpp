@@ -262,10 +262,20 @@ class Engine {
     totals_.depth = depth_;
     if (o_.stop != nullptr && o_.stop->load(std::memory_order_relaxed)) end(Ending::Interrupted);
     if (totals_.states > o_.state_limit) end(Ending::StateLimit);
-    if (has_no_memory || totals_.bytes > o_.memory_limit_bytes) end(Ending::MemoryLimit);
+    if (has_no_memory || totals_.bytes > o_.memory_limit_bytes || is_machine_full())
+      end(Ending::MemoryLimit);
     if (parts_ != nullptr && parts_->is_overfull()) end(Ending::Interrupted);  // begun anew
     if (is_level_done) next_level();
     report_progress();
+  }
+  /// Others may take what was free when the run began, and the kernel would end it without a word.
+  [[nodiscard]] bool is_machine_full() {
+    if (o_.leave_bytes == 0) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked_ < std::chrono::seconds(1)) return false;
+    looked_ = now;
+    const std::uint64_t left = machine_memory_left();
+    return left != 0 && left < o_.leave_bytes;
   }
   void next_level() {
     if (workers_[0]->violation != Violation::None) {
@@ -310,6 +320,11 @@ class Engine {
       result.cut += worker->cut;
       result.gives_up = result.gives_up || worker->steps.gives_up();
     }
+    if (ending_ == Ending::Complete) {
+      Reach reach = workers_[0]->steps.reach();
+      for (const auto& worker : workers_) reach.add(worker->steps.reach());
+      result.unreached = reach.missing(o_.uses_symmetry);
+    }
     result.bytes = greatest_bytes_;
     result.greatest_frontier = greatest_frontier_;
     result.seconds = seconds();
@@ -334,7 +349,7 @@ class Engine {
   bool is_over_ = false;  // written between two barriers, by one thread
   bool is_alone_ = true;  // the same
   Ending ending_ = Ending::Complete;
-  std::chrono::steady_clock::time_point start_, reported_;
+  std::chrono::steady_clock::time_point start_, reported_, looked_;
 };
 
 }  // namespace portcullis::failover

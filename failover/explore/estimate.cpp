@@ -17,11 +17,26 @@
 namespace portcullis::failover {
 namespace {
 
-/// Without what would end a count.
+using Basis = Estimate::Basis;
+constexpr std::uint64_t kQuick = 30'000;  // states that are counted in a few milliseconds
+
+/// The run itself, where it is that short: also one that ends where something breaks.
+Result<std::optional<Estimate>> counted(const Machine& machine, const ExploreOptions& options,
+                                        std::uint64_t limit) {
+  ExploreOptions same;
+  same.uses_symmetry = options.uses_symmetry;
+  same.state_limit = limit;
+  same.stop = options.stop;
+  PORTCULLIS_TRY_ASSIGN(const Exploration run, explore(machine, same));
+  const bool is_whole = run.ending == Ending::Complete || run.ending == Ending::Violated;
+  if (!is_whole) return std::optional<Estimate>();
+  return Estimate{static_cast<double>(run.states), 0, Basis::Counted};
+}
+
+/// Without what would end a count. A history stays: it makes states of its own.
 Result<Machine> unmonitored(Scenario scenario, unsigned clients) {
   scenario.clients = clients;
   scenario.is_monitored = false;
-  scenario.has_history = false;
   return compile(std::move(scenario));
 }
 
@@ -34,17 +49,17 @@ Result<Exploration> sample(const Scenario& scenario, unsigned clients, std::uint
   return explore(machine, options);
 }
 
-/// What Pairs says; nothing where there are too many of them.
-Result<std::optional<double>> of_pairs(const Scenario& scenario, unsigned clients,
-                                       const std::atomic<bool>* stop) {
-  constexpr std::size_t kMostPairs = 300'000;
-  PORTCULLIS_TRY_ASSIGN(const Machine machine, unmonitored(scenario, clients));
+/// What Pairs says, and the bits of the parts that it met, which are all that there are; nothing
+/// where there are too many of them.
+std::optional<Estimate> of_pairs(const Machine& machine, const std::atomic<bool>* stop) {
+  constexpr std::size_t kMostPairs = 1'000'000;  // looked at within a second
   const std::unique_ptr<Parts> parts = Parts::of(machine, false);
-  if (parts == nullptr) return std::optional<double>();
+  if (parts == nullptr) return std::nullopt;
   for (;;) {
     const std::optional<double> states = Pairs(*parts).count(kMostPairs, stop);
-    if (states || !parts->is_overfull()) return states;
-    if (!parts->widen() && parts->is_overfull()) return std::optional<double>();
+    if (states && !parts->is_overfull()) return Estimate{*states, 0, Basis::Pairs, parts->bits()};
+    const bool is_wider = parts->is_overfull() && (parts->widen() || !parts->is_overfull());
+    if (!is_wider) return std::nullopt;
   }
 }
 
@@ -56,25 +71,30 @@ double bytes_of(const Machine& machine, SetKind set, double states) {
   return in_set + kFrontier * states * (1 + state_bytes(machine));
 }
 
-using Basis = Estimate::Basis;
-constexpr std::uint64_t kQuick = 30'000;  // states that are counted in a few milliseconds
-
 /// Of clients whose words name them, or that come to each other's slots: what Pairs says, less what
 /// it says too much of two clients where these are quickly counted.
-Result<Estimate> of_clients_that_meet(const Scenario& scenario, std::uint64_t limit,
+Result<Estimate> of_clients_that_meet(const Machine& machine, std::uint64_t limit,
                                       const std::atomic<bool>* stop) {
-  constexpr double kTooMuch = 2.3;  // 1.0 to 4.6 of two clients, as measured over all models
+  constexpr double kTooMuch = 2.75;  // 1.0 to 7.8 of two clients, as measured over all models
+  const Scenario& scenario = machine.scenario;
   const double others = scenario.clients - 1.0;
-  PORTCULLIS_TRY_ASSIGN(const Exploration two, sample(scenario, 2, std::min(limit, kQuick), stop));
-  const bool is_whole = two.ending == Ending::Complete;
+  Exploration two;
+  two.ending = Ending::StateLimit;
+  two.states = std::min(limit, kQuick);
+  if (scenario.clients > 2) {  // of two clients the run itself was tried
+    PORTCULLIS_TRY_ASSIGN(two, sample(scenario, 2, two.states, stop));
+  }
   const auto of_two = static_cast<double>(two.states);
-  if (is_whole && scenario.clients == 2) return Estimate{of_two, 0, Basis::Counted};
-  PORTCULLIS_TRY_ASSIGN(const std::optional<double> all,
-                        of_pairs(scenario, scenario.clients, stop));
-  PORTCULLIS_TRY_ASSIGN(const std::optional<double> pairs_of_two, of_pairs(scenario, 2, stop));
-  if (all && pairs_of_two) {
-    const double too_much = is_whole ? *pairs_of_two / of_two : kTooMuch;
-    return Estimate{std::max(of_two, *all / std::pow(too_much, others)), 0, Basis::Pairs};
+  std::optional<Estimate> all = of_pairs(machine, stop);
+  if (all) {
+    double too_much = kTooMuch;
+    if (two.ending == Ending::Complete) {
+      PORTCULLIS_TRY_ASSIGN(const Machine of_two_clients, unmonitored(scenario, 2));
+      const std::optional<Estimate> pairs = of_pairs(of_two_clients, stop);
+      if (pairs) too_much = pairs->states / of_two;
+    }
+    all->states = std::max(of_two, all->states / std::pow(too_much, others));
+    return std::move(*all);
   }
   PORTCULLIS_TRY_ASSIGN(const Exploration one, sample(scenario, 1, limit, stop));
   const auto of_one = static_cast<double>(one.states);
@@ -83,14 +103,15 @@ Result<Estimate> of_clients_that_meet(const Scenario& scenario, std::uint64_t li
 }
 
 /// Of others: of two clients those of one squared, of more those of one times what the second
-/// multiplied them by for each further one, where two are quickly counted.
+/// multiplied them by for each further one, where two are quickly counted. No more than Pairs says,
+/// which are no fewer than there are: one's states squared count what others do twice.
 Result<Estimate> of_clients_apart(const Scenario& scenario, std::uint64_t limit,
                                   const std::atomic<bool>* stop) {
   PORTCULLIS_TRY_ASSIGN(const Exploration one, sample(scenario, 1, limit, stop));
   const auto of_one = static_cast<double>(one.states);
   if (one.ending != Ending::Complete || scenario.clients == 1)
     return Estimate{of_one * std::pow(of_one, scenario.clients - 1.0), 0,
-                    one.ending == Ending::Complete ? Basis::Counted : Basis::AtLeast};
+                    one.ending == Ending::Complete ? Basis::WithoutMonitors : Basis::AtLeast};
   Estimate result{of_one * std::pow(of_one, scenario.clients - 1.0), 0, Basis::IndependentClients};
   if (scenario.clients == 2) return result;
   PORTCULLIS_TRY_ASSIGN(const Exploration two, sample(scenario, 2, limit, stop));
@@ -99,20 +120,50 @@ Result<Estimate> of_clients_apart(const Scenario& scenario, std::uint64_t limit,
   return Estimate{of_one * std::pow(factor, scenario.clients - 1.0), 0, Basis::TwoClients};
 }
 
+Result<Estimate> of_clients_apart_at_most(const Machine& machine, std::uint64_t limit,
+                                          const std::atomic<bool>* stop) {
+  const Scenario& scenario = machine.scenario;
+  PORTCULLIS_TRY_ASSIGN(Estimate result, of_clients_apart(scenario, limit, stop));
+  if (scenario.clients == 1 || result.basis == Basis::AtLeast) return result;
+  std::optional<Estimate> pairs = of_pairs(machine, stop);
+  if (!pairs) return result;
+  result.part_bits = std::move(pairs->part_bits);
+  if (pairs->states >= result.states) return result;
+  result.states = pairs->states;
+  result.basis = Basis::Pairs;
+  return result;
+}
+
+Result<Estimate> guessed(const Machine& machine, const ExploreOptions& options,
+                         std::uint64_t limit) {
+  const Scenario& scenario = machine.scenario;
+  const bool do_meet = scenario.clients > 1 && (machine.has_slots || machine.has_tags);
+  PORTCULLIS_TRY_ASSIGN(Estimate result,
+                        do_meet ? of_clients_that_meet(machine, limit, options.stop)
+                                : of_clients_apart_at_most(machine, limit, options.stop));
+  if (options.uses_symmetry) result.states /= std::tgamma(scenario.clients + 1.0);
+  // Orders of the events of many clients are more than any two of them have.
+  if (scenario.has_history && scenario.clients > 2) result.basis = Basis::AtLeast;
+  return result;
+}
+
 }  // namespace
 
 Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,
                           std::uint64_t sample_limit) {
   PORTCULLIS_TRY_ASSIGN(const Machine machine, compile(scenario));
-  const bool do_meet = scenario.clients > 1 && (machine.has_slots || machine.has_tags);
+  // What a history multiplies states by only counting it says.
+  const bool is_worth_more = scenario.clients == 1 || scenario.has_history;
+  PORTCULLIS_TRY_ASSIGN(
+      std::optional<Estimate> run,
+      counted(machine, options, is_worth_more ? sample_limit : std::min(sample_limit, kQuick)));
   PORTCULLIS_TRY_ASSIGN(Estimate result,
-                        do_meet ? of_clients_that_meet(scenario, sample_limit, options.stop)
-                                : of_clients_apart(scenario, sample_limit, options.stop));
+                        run ? Result<Estimate>(*run) : guessed(machine, options, sample_limit));
   const std::unique_ptr<const Collapse> collapse =
       options.collapses ? Collapse::of(machine) : nullptr;
   const bool has_parts = options.collapses && collapse == nullptr && !options.uses_symmetry;
-  const std::unique_ptr<Parts> parts = has_parts ? Parts::of(machine) : nullptr;
-  if (options.uses_symmetry) result.states /= std::tgamma(scenario.clients + 1.0);
+  const std::unique_ptr<Parts> parts =
+      has_parts ? Parts::of(machine, true, result.part_bits) : nullptr;
   result.bytes = bytes_of(parts != nullptr      ? parts->view()
                           : collapse != nullptr ? collapse->view()
                                                 : machine,
@@ -121,15 +172,7 @@ Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& option
 }
 
 std::uint64_t available_memory_bytes() {
-  std::uint64_t available = 0;
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string name; meminfo >> name;) {
-    if (name != "MemAvailable:") continue;
-    std::uint64_t kib = 0;
-    meminfo >> kib;
-    available = kib * 1024;
-    break;
-  }
+  const std::uint64_t available = machine_memory_left();
   rlimit addresses{};
   if (getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur == RLIM_INFINITY)
     return available;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an exploration will need, said before it starts: a guess from what each client can be in
-// beside each state of the memory (pairs.hpp), or from the same model with one and two clients.
+// What an exploration will need, said before it starts: counted where that is quick, else a guess
+// from what each client can be in beside each state of the memory (pairs.hpp), or from the same
+// model with one and two clients.
 #pragma once
 
 #include "failover/explore/explorer.hpp"
@@ -10,7 +11,8 @@ namespace portcullis::failover {
 
 struct Estimate {
   enum class Basis : std::uint8_t {
-    Counted,             // the sample was the whole model
+    Counted,             // the run itself, which is short
+    WithoutMonitors,     // counted, but nothing was judged: what breaks may end the run early
     IndependentClients,  // states of one client to the n: wrong where they or others meet
     TwoClients,          // the second client's factor, for each further one
     Pairs,               // what each client can be in beside each state of the memory
@@ -19,11 +21,15 @@ struct Estimate {
   double states = 0;
   double bytes = 0;
   Basis basis = Basis::Counted;
+  /// Bits that the parts' numbers need at most, for ExploreOptions; empty where it is not known.
+  std::vector<unsigned> part_bits = {};
 };
 
-/// States of n clients as those of one times what the second multiplied them by, n - 1 times; of
-/// two clients as those of one squared. Of clients whose words name them as Pairs says. Divided by
-/// the orders of the clients under symmetry. A sample ends at `sample_limit` states.
+/// What a run of up to 30,000 states will count; of one client or with a history up to
+/// `sample_limit`. Of longer ones, for the case that nothing ends them: states of n clients as
+/// those of one times what the second multiplied them by, n - 1 times; of two clients as those of
+/// one squared; of clients whose words name them as Pairs says; divided by the orders of the
+/// clients under symmetry.
 [[nodiscard]] Result<Estimate> estimate(const Scenario& scenario, const ExploreOptions& options,
                                         std::uint64_t sample_limit = 100'000);
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 #include "failover/explore/engine.hpp"
 
@@ -73,8 +75,12 @@ Exploration explored(const Machine& machine, const Collapse* collapse, Parts* pa
       return Engine<4>(machine, collapse, parts, options).run();
     case 5:
       return Engine<5>(machine, collapse, parts, options).run();
-    default:
+    case 6:
       return Engine<6>(machine, collapse, parts, options).run();
+    case 7:
+      return Engine<7>(machine, collapse, parts, options).run();
+    default:
+      return Engine<8>(machine, collapse, parts, options).run();
   }
 }
 
@@ -111,6 +117,17 @@ Result<Exploration> explore(const Machine& machine, const ExploreOptions& option
     return fail(Errc::OutOfResources,
                 fmt::format("model {}: the kernel gives no more memory", machine.scenario.name));
   }
+}
+
+std::uint64_t machine_memory_left() {
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string name; meminfo >> name;) {
+    if (name != "MemAvailable:") continue;
+    std::uint64_t kib = 0;
+    meminfo >> kib;
+    return kib * 1024;
+  }
+  return 0;
 }
 
 double omission_bound(const Exploration& explored) noexcept {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "failover/explore/reach.hpp"
 #include "failover/semantics/label.hpp"
 #include "failover/semantics/machine.hpp"
 
@@ -35,12 +36,17 @@ struct ExploreOptions {
   unsigned threads = 1;   // 1 .. 16
   std::uint64_t seed = 0;
   std::uint64_t memory_limit_bytes = ~std::uint64_t{0};
+  /// Ends the run like its own limit once the whole machine has less left than this, whoever took
+  /// it; looked at about once a second.
+  std::uint64_t leave_bytes = 0;
   std::uint64_t state_limit = ~std::uint64_t{0};
   std::uint64_t shares_from = 16'384;  // states of a level that one thread does not expand alone
-  unsigned part_bits = 0;              // of parts' numbers at first; 0: as a word has room for
+  /// Of parts' numbers at first, as estimate() knows them: the clients' and then the memory's, or
+  /// one for all; empty: as a word has room for.
+  std::vector<unsigned> part_bits = {};
   double expected_states = 0;  // a guess, as of estimate(): sets grow towards it in fewer steps
-  const std::atomic<bool>* stop = nullptr;        // asked now and then; true ends the run
-  std::function<void(const Progress&)> progress;  // about once a second, from one thread
+  const std::atomic<bool>* stop = nullptr;             // asked now and then; true ends the run
+  std::function<void(const Progress&)> progress = {};  // about once a second, from one thread
 };
 
 enum class Ending : std::uint8_t {
@@ -67,7 +73,12 @@ struct Exploration {
   double seconds = 0;
   unsigned state_bits = 0;  // of a state as set and frontiers hold it
   bool is_exact = true;     // also by fingerprints that are permutations of their states
+  /// Complete: what the scenario says and no run does. Empty where the search ended earlier.
+  std::vector<Unreached> unreached = {};
 };
+
+/// MemAvailable of /proc/meminfo in bytes; 0 when it cannot be read.
+[[nodiscard]] std::uint64_t machine_memory_left();
 
 /// OutOfResources when the kernel refuses memory; InvalidArgument when symmetry is asked for a
 /// machine with a history.
@@ -103,7 +114,7 @@ inline constexpr std::uint64_t kTraceStateBytes = 200;
 /// as Limits::timeouts allows: it would go on, and what it would do is not looked at.
 [[nodiscard]] bool is_cut(const Machine& machine, const AnyState& state) noexcept;
 
-/// What a state itself breaks: with a history, Linearizability once all is settled.
+/// What a state itself breaks: with a history that is judged, Linearizability once all is settled.
 [[nodiscard]] Violation judge(const Machine& machine, const AnyState& state);
 
 }  // namespace portcullis::failover

@@ -196,7 +196,9 @@ bool is_cut(const Machine& machine, const AnyState& state) noexcept {
 }
 
 Violation judge(const Machine& machine, const AnyState& state) {
-  if (!machine.scenario.has_history || !is_settled(machine, state)) return Violation::None;
+  const Scenario& scenario = machine.scenario;
+  if (!scenario.has_history || !scenario.is_monitored || !is_settled(machine, state))
+    return Violation::None;
   return Judge(machine, state).verdict();
 }
 

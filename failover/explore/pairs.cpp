@@ -67,12 +67,12 @@ void Pairs::step(const Pair& pair) {
   if (pair.actor < clients_) state.set(field_of(pair.actor), pair.own);
   state.set(memory, pair.memory);
   std::vector<Pair> found;
-  parts_.for_each_step(
-      state, static_cast<unsigned>(pair.actor), [&](const AnyState& next, const Label&, Violation) {
-        const Number own =
-            pair.actor < clients_ ? static_cast<Number>(next.get(field_of(pair.actor))) : 0;
-        found.push_back({pair.actor, own, static_cast<Number>(next.get(memory))});
-      });
+  const auto each = [&](const AnyState& next, const AnyState&, const Label&, Violation) {
+    const Number own =
+        pair.actor < clients_ ? static_cast<Number>(next.get(field_of(pair.actor))) : 0;
+    found.push_back({pair.actor, own, static_cast<Number>(next.get(memory))});
+  };
+  parts_.for_each_step(state, static_cast<unsigned>(pair.actor), each);
   for (const Pair& next : found) {
     meet(next);
     if (next.memory != pair.memory) move(pair.actor, pair.memory, next.memory);

@@ -76,13 +76,14 @@ void PartStates::make_room() {
         static_cast<std::uint32_t>(number + 1);
 }
 
-std::unique_ptr<Parts> Parts::of(const Machine& machine, bool must_spare, unsigned bits) {
+std::unique_ptr<Parts> Parts::of(const Machine& machine, bool must_spare,
+                                 const std::vector<unsigned>& bits) {
   if (machine.clients.size() < 2 || machine.scenario.has_history) return nullptr;
   auto parts = std::unique_ptr<Parts>(new Parts(machine, bits));
   return !must_spare || parts->spares() ? std::move(parts) : nullptr;
 }
 
-Parts::Parts(const Machine& machine, unsigned bits) : machine_(machine) {
+Parts::Parts(const Machine& machine, const std::vector<unsigned>& bits) : machine_(machine) {
   const AnyState memory = memory_of(machine);
   for (unsigned client = 0; client < machine.clients.size(); ++client)
     parts_.emplace_back(client_of(machine, client, memory));
@@ -92,7 +93,8 @@ Parts::Parts(const Machine& machine, unsigned bits) : machine_(machine) {
   const unsigned fair = (64 - kOfMemory) / clients();
   widths_.assign(clients(), std::clamp(fair, kOfClientAtLeast, kOfClientAtMost));
   widths_.push_back(kOfMemory);
-  if (bits != 0) widths_.assign(widths_.size(), bits);
+  if (bits.size() == widths_.size()) widths_ = bits;
+  if (bits.size() == 1) widths_.assign(widths_.size(), bits.front());
   lay_out();
 }
 
@@ -137,6 +139,12 @@ bool Parts::widen() {
   is_overfull_ = false;
   lay_out();
   return spares();
+}
+
+std::vector<unsigned> Parts::bits() const {
+  std::vector<unsigned> bits;
+  for (const PartStates& part : parts_) bits.push_back(std::max(1U, bits_for(part.size() - 1)));
+  return bits;
 }
 
 void Parts::count_bytes() noexcept {

@@ -48,9 +48,10 @@ class PartStates {
 class Parts {
  public:
   /// Null where there are no parts or, when they `must_spare`, where numbers take as many words.
-  /// Numbers have `bits` each at first; 0: as a word has room for.
+  /// Numbers have `bits` at first, each part its own or all the same; empty: as a word has room
+  /// for.
   [[nodiscard]] static std::unique_ptr<Parts> of(const Machine& machine, bool must_spare = true,
-                                                 unsigned bits = 0);
+                                                 const std::vector<unsigned>& bits = {});
 
   /// The machine's actors on the numbers: its pieces are clients' numbers, its one shared cell is
   /// that of the memory. What a step does there only step() says.
@@ -63,7 +64,8 @@ class Parts {
     return spelled_out(state);
   }
 
-  /// Calls each(next, label, violation) for each step of an actor, with `next` in the view.
+  /// Calls each(numbered, next, label, violation) for each step of an actor: `next` in the view,
+  /// and as it is.
   template <unsigned kWords, class Each>
   void for_each_step(const State<kWords>& state, unsigned actor, Each&& each) {
     const std::lock_guard lock(mutex_);
@@ -71,7 +73,7 @@ class Parts {
       State<kWords> result = state;
       if (actor < clients()) renumber(result, actor, next);
       renumber(result, clients(), next);
-      each(result, label, violation);
+      each(result, next, label, violation);
     };
     const AnyState from = spelled_out(state);
     Stepper<kMaxStateWords, decltype(numbered)>(machine_, from, numbered).run(actor);
@@ -87,9 +89,11 @@ class Parts {
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     return bytes_.load(std::memory_order_relaxed);
   }
+  /// What the numbers that were given so far need.
+  [[nodiscard]] std::vector<unsigned> bits() const;
 
  private:
-  Parts(const Machine& machine, unsigned bits);
+  Parts(const Machine& machine, const std::vector<unsigned>& bits);
   void lay_out();
 
   [[nodiscard]] bool spares() const noexcept { return view_.state_words < machine_.state_words; }

@@ -11,6 +11,7 @@
 #include "failover/explore/collapse.hpp"
 #include "failover/explore/hash.hpp"
 #include "failover/explore/parts.hpp"
+#include "failover/explore/reach.hpp"
 #include "failover/semantics/footprint.hpp"
 #include "failover/semantics/step.hpp"
 
@@ -48,7 +49,7 @@ class StepCache {
 
   /// Of states of the machine itself, or of the view of one of the others, where there is one.
   StepCache(const Machine& machine, const Collapse* collapse, Parts* parts)
-      : m_(machine), collapse_(collapse), parts_(parts) {
+      : m_(machine), collapse_(collapse), parts_(parts), reach_(machine) {
     const Machine& view = parts != nullptr      ? parts->view()
                           : collapse != nullptr ? collapse->view()
                                                 : machine;
@@ -67,15 +68,17 @@ class StepCache {
       for (Actor& actor : actors_) actor.rows.resize(collapse_->pairs());
   }
 
-  /// Calls emit(next, step) for every step that is possible in `state`, but for those that commute
-  /// with the step `last` that led there, are of an actor before its actor, and break nothing.
-  /// Returns how many there are.
+  /// Calls emit(next, step, violation) for every step that is possible in `state`, but for those
+  /// that commute with the step `last` that led there, are of an actor before its actor, and break
+  /// nothing. Of an actor's steps that break something one is enough, the first by its number, and
+  /// it leads nowhere. Returns how many there are.
   template <class Emit>
   std::uint64_t for_each_step(const S& state, StepMark last, Emit&& emit) {
     std::uint64_t steps = 0;
     for (unsigned number = 0; number < actors_.size(); ++number) {
       Actor& actor = actors_[number];
-      if (!actor.is_cached) {
+      const Row* const row = actor.is_cached ? row_of(number, actor, state) : nullptr;
+      if (row == nullptr) {
         work_out(number, state, [&](const Flip& flip) {
           ++steps;
           const StepMark mark{number, flip.touches_memory};
@@ -84,15 +87,15 @@ class StepCache {
         });
         continue;
       }
-      const Row& row = row_of(number, actor, state);
-      steps += row.end - row.first;
-      const std::uint32_t end = number >= last.actor()  ? row.end
-                                : last.touches_memory() ? row.first_private
-                                                        : row.first_harmless;
-      for (std::uint32_t i = row.first; i < end; ++i) {
-        const Flip& flip = actor.flips[i];
-        emit(changed(state, flip.bits), StepMark{number, flip.touches_memory}, flip.violation);
-      }
+      steps += row->broken + row->shared + row->own;
+      if (row->broken != 0)
+        emit(state, StepMark{number, true}, static_cast<Violation>(row->violation));
+      const unsigned end = number >= last.actor()  ? row->shared + row->own
+                           : last.touches_memory() ? row->shared
+                                                   : 0U;
+      const S* const flips = actor.flips.at(row->first);
+      for (unsigned i = 0; i < end; ++i)
+        emit(changed(state, flips[i]), StepMark{number, i < row->shared}, Violation::None);
     }
     return steps;
   }
@@ -100,11 +103,13 @@ class StepCache {
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     std::uint64_t bytes = 0;
     for (const Actor& actor : actors_)
-      bytes += actor.rows.capacity() * sizeof(Row) + actor.flips.capacity() * sizeof(Flip);
+      bytes += actor.rows.capacity() * sizeof(Row) + actor.flips.bytes();
     return bytes;
   }
   /// Whether a client could report that it does not know.
   [[nodiscard]] bool gives_up() const noexcept { return gives_up_; }
+  /// What steps led to.
+  [[nodiscard]] const Reach& reach() const noexcept { return reach_; }
 
  private:
   struct Flip {
@@ -112,11 +117,44 @@ class StepCache {
     Violation violation = Violation::None;
     bool touches_memory = false;
   };
-  /// Steps that break a property, then those that touch memory, then the others.
+  static constexpr unsigned kCountBits = 9;
+  static constexpr unsigned kMostFlips = (1U << kCountBits) - 1;  // of one kind
+  /// Of the harmless steps those that touch memory come first. There are as many rows as clients
+  /// have states beside memory, more than anything else beside the set: they are kept short.
   struct Row {
-    S key;  // the state's bits in the footprint
-    std::uint32_t first = 0, first_harmless = 0, first_private = 0, end = 0;
-    bool is_used = false;
+    S key;                    // the state's bits in the footprint
+    std::uint32_t first = 0;  // of the flips of the harmless steps
+    std::uint32_t is_used : 1 = 0, violation : 4 = 0, broken : kCountBits = 0,
+                            shared : kCountBits = 0, own : kCountBits = 0;
+  };
+  static_assert(static_cast<unsigned>(Violation::NoProgress) < 16);
+  /// Flips in blocks that never move: those of a row lie in one.
+  class Flips {
+   public:
+    std::uint32_t add(const std::vector<S>& flips) {
+      if (blocks_.empty() || blocks_.back().size() + flips.size() > kBlock) {
+        blocks_.emplace_back();
+        blocks_.back().reserve(kBlock);
+      }
+      std::vector<S>& block = blocks_.back();
+      const std::size_t first = (blocks_.size() - 1) * kBlock + block.size();
+      block.insert(block.end(), flips.begin(), flips.end());
+      return static_cast<std::uint32_t>(first);
+    }
+    [[nodiscard]] const S* at(std::uint32_t first) const noexcept {
+      const std::size_t block = first / kBlock;
+      // No flips at all may stand behind the last block, when that is full.
+      return block < blocks_.size() ? blocks_[block].data() + first % kBlock : nullptr;
+    }
+    void clear() noexcept { blocks_.clear(); }
+    [[nodiscard]] std::uint64_t bytes() const noexcept {
+      return blocks_.size() * kBlock * sizeof(S);
+    }
+
+   private:
+    static constexpr std::size_t kBlock = 1024;
+    static_assert(2 * kMostFlips <= kBlock);
+    std::vector<std::vector<S>> blocks_;
   };
   struct Actor {
     S footprint{};
@@ -125,7 +163,7 @@ class StepCache {
     std::vector<Row> rows = std::vector<Row>(64);
     std::size_t used = 0;
     std::uint64_t lookups = 0;
-    std::vector<Flip> flips;
+    Flips flips;
     const Row* last = nullptr;  // looked up: neighbours in a frontier differ in one client mostly
   };
   static constexpr std::size_t kMostRows = std::size_t{1} << 16;
@@ -137,26 +175,35 @@ class StepCache {
     return state;
   }
 
+  /// Of what no run goes on behind nothing is noted. `pc` is the client's behind the step.
+  void note(const Label& label, Violation violation, std::uint64_t pc) {
+    gives_up_ = gives_up_ || is_giving_up(label);
+    if (violation == Violation::None) reach_.note(label, pc);
+  }
+  [[nodiscard]] const Field& pc_of(const Label& label) const noexcept {
+    return m_.fields[label.client].pc;
+  }
   template <class Note>
-  void work_out(unsigned actor, const S& state, Note&& note) {
+  void work_out(unsigned actor, const S& state, Note&& take) {
     if (parts_ != nullptr)
       return parts_->for_each_step(
-          state, actor, [&](const S& next, const Label& label, Violation violation) {
-            gives_up_ = gives_up_ || is_giving_up(label);
-            note(Flip{changed(state, next), violation, touches_memory(m_, label)});
+          state, actor,
+          [&](const S& numbered, const AnyState& next, const Label& label, Violation violation) {
+            note(label, violation, next.get(pc_of(label)));
+            take(Flip{changed(state, numbered), violation, touches_memory(m_, label)});
           });
     if (collapse_ != nullptr) {
       const auto each = [&](const AnyState& next, const Label& label, Violation violation) {
-        gives_up_ = gives_up_ || is_giving_up(label);
+        note(label, violation, next.get(pc_of(label)));
         const S numbered = collapse_->numbered<kWords>(next);
-        note(Flip{changed(state, numbered), violation, touches_memory(m_, label)});
+        take(Flip{changed(state, numbered), violation, touches_memory(m_, label)});
       };
       const AnyState whole = collapse_->whole(state);
       return Stepper<kMaxStateWords, decltype(each)>(m_, whole, each).run(actor);
     }
     const auto each = [&](const S& next, const Label& label, Violation violation) {
-      gives_up_ = gives_up_ || is_giving_up(label);
-      note(Flip{changed(state, next), violation, touches_memory(m_, label)});
+      note(label, violation, next.get(pc_of(label)));
+      take(Flip{changed(state, next), violation, touches_memory(m_, label)});
     };
     Stepper<kWords, decltype(each)>(m_, state, each).run(actor);
   }
@@ -166,45 +213,54 @@ class StepCache {
     for (const std::uint64_t word : key.words) hash = fold(hash ^ word, 0xbb67ae8584caa73bU);
     for (std::size_t at = hash;; ++at) {
       Row& row = rows[at & (rows.size() - 1)];
-      if (!row.is_used || row.key == key) return row;
+      if (row.is_used == 0 || row.key == key) return row;
     }
   }
 
-  const Row& row_of(unsigned number, Actor& actor, const S& state) {
+  /// Null when the actor has more steps than a row can say.
+  const Row* row_of(unsigned number, Actor& actor, const S& state) {
     if (collapse_ != nullptr) {
       Row& row = actor.rows[collapse_->pair_of(state, number)];
-      if (!row.is_used) fill(row, number, actor, state, state);
-      return row;
+      return row.is_used != 0 || fill(row, number, actor, state, state) ? &row : nullptr;
     }
     S key = state;
     for (unsigned i = 0; i < kWords; ++i) key.words[i] &= actor.footprint.words[i];
     ++actor.lookups;
-    if (actor.last != nullptr && actor.last->key == key) return *actor.last;
-    Row& found = place_of(actor.rows, key);
-    actor.last = &found;
-    if (found.is_used) return found;
-    if (actor.used * 2 >= actor.rows.size()) make_room(actor);
-    Row& row = place_of(actor.rows, key);
-    actor.last = &row;
-    ++actor.used;
-    fill(row, number, actor, state, key);
+    if (actor.last != nullptr && actor.last->key == key) return actor.last;
+    Row* row = &place_of(actor.rows, key);
+    if (row->is_used == 0) {
+      if (actor.used * 4 >= actor.rows.size() * 3) make_room(actor);
+      row = &place_of(actor.rows, key);
+      ++actor.used;
+      if (!fill(*row, number, actor, state, key)) return nullptr;
+    }
+    actor.last = row;
     return row;
   }
-  void fill(Row& row, unsigned number, Actor& actor, const S& state, const S& key) {
-    const auto first = static_cast<std::ptrdiff_t>(actor.flips.size());
-    work_out(number, state, [&](const Flip& flip) { actor.flips.push_back(flip); });
-    const auto begin = actor.flips.begin();
-    const auto harmless = std::partition(begin + first, actor.flips.end(), [](const Flip& flip) {
-      return flip.violation != Violation::None;
+  bool fill(Row& row, unsigned number, Actor& actor, const S& state, const S& key) {
+    unsigned broken = 0;
+    auto least = Violation::NoProgress;
+    shared_.clear();
+    own_.clear();
+    work_out(number, state, [&](const Flip& flip) {
+      if (flip.violation == Violation::None)
+        return (flip.touches_memory ? shared_ : own_).push_back(flip.bits);
+      ++broken;
+      least = std::min(least, flip.violation);
     });
-    const auto own = std::partition(harmless, actor.flips.end(),
-                                    [](const Flip& flip) { return flip.touches_memory; });
-    row = {key,
-           static_cast<std::uint32_t>(first),
-           static_cast<std::uint32_t>(harmless - begin),
-           static_cast<std::uint32_t>(own - begin),
-           static_cast<std::uint32_t>(actor.flips.size()),
-           true};
+    if (std::max<std::size_t>({broken, shared_.size(), own_.size()}) > kMostFlips) {
+      actor.is_cached = false;
+      return false;
+    }
+    row.key = key;
+    row.is_used = 1;
+    row.violation = static_cast<unsigned>(least) & 15U;
+    row.broken = broken & kMostFlips;
+    row.shared = static_cast<unsigned>(shared_.size()) & kMostFlips;
+    row.own = static_cast<unsigned>(own_.size()) & kMostFlips;
+    shared_.insert(shared_.end(), own_.begin(), own_.end());
+    row.first = actor.flips.add(shared_);
+    return true;
   }
 
   /// Doubles; what is full begins anew, or stays out of use when it seldom knew the answer.
@@ -213,9 +269,10 @@ class StepCache {
     if (old.size() < (parts_ == nullptr ? kMostRows : kMostRowsOfParts)) {
       actor.rows = std::vector<Row>(old.size() * 2);
       for (const Row& row : old)
-        if (row.is_used) place_of(actor.rows, row.key) = row;
+        if (row.is_used != 0) place_of(actor.rows, row.key) = row;
       return;
     }
+    actor.last = nullptr;
     actor.is_cached = actor.lookups > 4 * actor.used;
     actor.rows = std::vector<Row>(64);
     actor.flips.clear();
@@ -227,6 +284,8 @@ class StepCache {
   Parts* parts_;
   std::vector<Actor> actors_;
   bool gives_up_ = false;
+  std::vector<S> shared_, own_;  // of the row that is filled
+  Reach reach_;
 };
 
 }  // namespace portcullis::failover

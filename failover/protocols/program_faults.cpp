@@ -24,6 +24,7 @@ class Steps {
     }
     return std::nullopt;
   }
+  [[nodiscard]] std::vector<bool> led_to() const { return reached_from({0}, kNoRequest); }
   /// An operation whose outcome the application is told twice on one way.
   [[nodiscard]] std::optional<unsigned> told_twice() const {
     for (std::size_t at = 0; at < s_.program.size(); ++at) {
@@ -165,6 +166,8 @@ std::optional<std::string> fault_of_operations(const Scenario& s) {
 }  // namespace
 
 std::optional<ProgramFault> fault_of(const Scenario& scenario) { return Steps(scenario).fault(); }
+
+std::vector<bool> steps_led_to(const Scenario& scenario) { return Steps(scenario).led_to(); }
 
 std::optional<std::string> history_fault_of(const Scenario& s) {
   constexpr std::size_t kMostJudged = 8;

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "failover/semantics/scenario.hpp"
 
@@ -21,6 +22,9 @@ struct ProgramFault {
 /// before it is posted, posted before one that stands before it on its queue, or posted on a queue
 /// where one timed out.
 [[nodiscard]] std::optional<ProgramFault> fault_of(const Scenario& scenario);
+
+/// For each step of the program whether a way through the text leads there, in some run or none.
+[[nodiscard]] std::vector<bool> steps_led_to(const Scenario& scenario);
 
 /// Why the judge of a history cannot have this one: it knows operands that the text says, one
 /// answer to each operation, one reading and one reuse of the receiver's, and tries all orders of

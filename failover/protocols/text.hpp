@@ -5,6 +5,7 @@
 // docs/failover.md explains it, docs/failover/protocols/ holds the built-in ones.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +15,15 @@
 
 namespace portcullis::failover {
 
+/// On which line of the text that was read each item of a scenario's lists stands.
+struct ScenarioLines {
+  std::vector<std::uint32_t> steps, receiver, others;
+};
+
 struct NamedScenario {
   std::string environment;
   Scenario scenario;
+  ScenarioLines lines = {};  // empty of what was not read
 };
 
 struct ProtocolText {
@@ -26,6 +33,7 @@ struct ProtocolText {
   std::vector<NamedScenario> environments;  // the first is the default; at least one
 
   /// InvalidArgument with the names that there are.
+  [[nodiscard]] Result<NamedScenario> named(std::string_view environment) const;
   [[nodiscard]] Result<Scenario> in(std::string_view environment) const;
 };
 

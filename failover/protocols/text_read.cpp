@@ -236,6 +236,7 @@ class Reader {
     PORTCULLIS_TRY_ASSIGN(const JsonCursor list, member(root_, "steps"));
     PORTCULLIS_TRY(expect_list(list, kMostSteps));
     labels_.resize(list.size());
+    lines_ = lines_of(root_, "steps");
     for (std::size_t i = 0; i < list.size(); ++i) {
       const JsonCursor at = list.item(i);
       PORTCULLIS_TRY(at.expect_object(kStepFields));
@@ -369,7 +370,7 @@ class Reader {
 
   Result<void> environments(ProtocolText& text) {
     if (!root_.has("environments")) {
-      text.environments.push_back({"quiet", s_});
+      text.environments.push_back({"quiet", s_, {lines_, {}, {}}});
       return check(root_, s_);
     }
     const JsonCursor all = root_.at("environments");
@@ -386,9 +387,17 @@ class Reader {
       PORTCULLIS_TRY(receiver(at, scenario));
       PORTCULLIS_TRY(others(at, scenario));
       PORTCULLIS_TRY(check(at, scenario));
-      text.environments.push_back({all.value().keys[i], std::move(scenario)});
+      text.environments.push_back({all.value().keys[i],
+                                   std::move(scenario),
+                                   {lines_, lines_of(at, "receiver"), lines_of(at, "others")}});
     }
     return {};
+  }
+  static std::vector<std::uint32_t> lines_of(const JsonCursor& object, std::string_view key) {
+    std::vector<std::uint32_t> lines;
+    if (!object.has(key)) return lines;
+    for (const JsonValue& item : object.at(key).value().items) lines.push_back(item.line);
+    return lines;
   }
   /// What the machine refuses as a whole.
   static Result<void> check(const JsonCursor& at, const Scenario& scenario) {
@@ -451,16 +460,22 @@ class Reader {
 
   JsonCursor root_;
   Scenario s_;
-  std::vector<std::string> labels_;  // of each step; empty where it has none
+  std::vector<std::string> labels_;   // of each step; empty where it has none
+  std::vector<std::uint32_t> lines_;  // of each step
 };
 
 }  // namespace
 
 Result<Scenario> ProtocolText::in(std::string_view environment) const {
-  if (environment.empty()) return environments.front().scenario;
+  PORTCULLIS_TRY_ASSIGN(NamedScenario one, named(environment));
+  return std::move(one.scenario);
+}
+
+Result<NamedScenario> ProtocolText::named(std::string_view environment) const {
+  if (environment.empty()) return environments.front();
   std::string names;
   for (const NamedScenario& one : environments) {
-    if (one.environment == environment) return one.scenario;
+    if (one.environment == environment) return one;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", one.environment);
   }
   return fail(

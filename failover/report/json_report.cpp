@@ -29,7 +29,27 @@ nlohmann::ordered_json to_json(const Scenario& scenario, std::string_view enviro
           {"deaths", scenario.limits.deaths}};
 }
 
-void add_judged(nlohmann::ordered_json& object, const Judged& judged) {
+namespace {
+
+nlohmann::ordered_json to_json(const Scenario& scenario, const std::vector<Unreached>& unreached) {
+  auto all = nlohmann::ordered_json::array();
+  for (const Unreached& one : unreached) {
+    const bool is_step = one.part == Unreached::Part::Client;
+    nlohmann::ordered_json object = {{"list", is_step                                 ? "steps"
+                                              : one.part == Unreached::Part::Receiver ? "receiver"
+                                                                                      : "others"},
+                                     {"item", one.step},
+                                     {"client", nullptr},
+                                     {"what", describe(scenario, one)}};
+    if (one.client) object["client"] = *one.client;
+    all.push_back(std::move(object));
+  }
+  return all;
+}
+
+}  // namespace
+
+void add_judged(nlohmann::ordered_json& object, const Scenario& scenario, const Judged& judged) {
   const Exploration& explored = judged.explored;
   object["verdict"] = verdict_name(judged);
   object["violation"] = name_of(explored.violation);
@@ -40,6 +60,9 @@ void add_judged(nlohmann::ordered_json& object, const Judged& judged) {
   object["hanging_states"] = nullptr;
   if (judged.progress) object["hanging_states"] = judged.progress->hanging;
   object["gives_up"] = explored.gives_up;
+  object["unreached"] = nullptr;
+  if (explored.ending == Ending::Complete)
+    object["unreached"] = to_json(scenario, explored.unreached);
   object["not_judged"] = nlohmann::ordered_json::array();
   if (!judged.progress) object["not_judged"].push_back("progress");
   object["transitions"] = explored.transitions;

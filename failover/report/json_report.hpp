@@ -14,8 +14,9 @@ namespace portcullis::failover {
 [[nodiscard]] nlohmann::ordered_json to_json(const Scenario& scenario,
                                              std::string_view environment);
 /// Adds verdict, violation, depth, states, stuck_states, cut_states, hanging_states (null: not
-/// looked at), gives_up, not_judged, transitions, bytes, seconds.
-void add_judged(nlohmann::ordered_json& object, const Judged& judged);
+/// looked at), gives_up, unreached (null: the search ended early), not_judged, transitions, bytes,
+/// seconds.
+void add_judged(nlohmann::ordered_json& object, const Scenario& scenario, const Judged& judged);
 [[nodiscard]] nlohmann::ordered_json to_json(const Machine& machine, const Trace& trace);
 
 /// "WRITE", "FADD", ..; unmodelled ones as in verbs.h, without IBV_WR_.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A state of the system in one to six machine words, and the fields inside. A field never straddles
-// two words, so reading one is a shift and a mask.
+// A state of the system in one to eight machine words, and the fields inside. A field never
+// straddles two words, so reading one is a shift and a mask.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace portcullis::failover {
 
-inline constexpr unsigned kMaxStateWords = 6;
+inline constexpr unsigned kMaxStateWords = 8;
 
 /// Where a field lies. Of width 0: a field that no state of this machine needs; it reads 0.
 struct Field {

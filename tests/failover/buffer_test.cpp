@@ -325,6 +325,27 @@ TEST(Buffer, WhoseRequestIsToBePostedAgain_MustKeepItsBytesUntilThen) {
   EXPECT_THAT(told.conditions[0].requests, ElementsAre(0));
 }
 
+// No rule covers requests that meet at the receiver: what exploring them answers is to be reposted
+// must be there still.
+TEST(Buffer, ByRule_OfRequestsThatMeet_IsReusedOnlyIfTheyAreNotPostedAgain) {
+  OutstandingRequest one = in(64, with_status(request(Opcode::Write)));
+  OutstandingRequest other = in(4096, with_status(request(Opcode::Write)));
+  one.contract.is_fenced = other.contract.is_fenced = true;
+  one.qp_num = other.qp_num = 17;
+  const Dump dump = {one, other};
+  ASSERT_EQ(classify(dump).value()[0].advice, Advice::Repost);
+  for (const Effort effort : {Effort::Explore, Effort::Rules}) {
+    const auto advice = classify(dump, nullptr, effort).value();
+    for (std::size_t i = 0; i < dump.size(); ++i) {
+      const BufferAdvice& told = advice[i].buffer;
+      EXPECT_EQ(told.answer, Answer::Reuse);
+      ASSERT_FALSE(told.conditions.empty());
+      EXPECT_EQ(told.conditions[0].kind, Kind::NotPostedAgain);
+      EXPECT_THAT(told.conditions[0].requests, ElementsAre(i));
+    }
+  }
+}
+
 TEST(Buffer, OfAnotherThatTheDumpDoesNotSay_IsACondition) {
   const Dump dump =
       apart_at_the_receiver({in(64, with_status(request(Opcode::Send))), request(Opcode::Read)});

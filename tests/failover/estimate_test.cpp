@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -16,22 +17,23 @@ namespace portcullis::failover {
 namespace {
 
 struct Size {
-  unsigned clients = 2, operations = 1, duplicates = 0, timeouts = 1;
+  unsigned clients = 2, operations = 1, duplicates = 0, timeouts = 1, late = 1;
+  bool is_monitored = false;
 };
 
 Scenario scenario_of(const ModelInfo& model, Environment environment, const Size& size) {
   Parameters parameters;
   parameters.clients = size.clients;
   parameters.operations = size.operations;
-  parameters.limits = {1, size.duplicates, size.timeouts};
+  parameters.limits = {size.late, size.duplicates, size.timeouts};
   parameters.environment = environment;
-  parameters.is_monitored = false;
+  parameters.is_monitored = size.is_monitored;
   return make_model(model.name, parameters).value();
 }
 
 struct Held {
   std::vector<std::string> far;
-  unsigned compared = 0, longer = 0, cut = 0;
+  unsigned compared = 0, longer = 0, cut = 0, refuted = 0;
 };
 
 void hold(const ModelInfo& model, Environment environment, const Size& size, Held& held) {
@@ -43,8 +45,12 @@ void hold(const ModelInfo& model, Environment environment, const Size& size, Hel
   if (said.basis == Estimate::Basis::AtLeast || said.states > kLongest) return;
   const Exploration run = explore(compile(scenario).value(), {}).value();
   const double counted = static_cast<double>(run.states);
-  ++held.compared;
-  if (said.states > kFactor * counted || counted > kFactor * said.states)
+  const bool is_refuted = run.ending == Ending::Violated;  // said is what nothing ends, unless ..
+  const bool is_counted = said.basis == Estimate::Basis::Counted;
+  (is_refuted ? held.refuted : held.compared) += 1;
+  if (is_refuted && !is_counted) return;
+  const double factor = is_counted ? 1 : kFactor;
+  if (said.states > factor * counted || counted > factor * said.states)
     held.far.push_back(std::string(model.name) + " " + name_of(environment) + " " +
                        std::to_string(size.clients) + ": said " + std::to_string(said.states) +
                        ", " + std::to_string(run.states));
@@ -81,6 +87,65 @@ TEST(EstimateOfEveryModel, OfTwoClientsWithFourTimeouts_IsWithinAFactorOfThree) 
   const Held held = held_of({.timeouts = 4});
   EXPECT_THAT(held.far, ::testing::IsEmpty());
   EXPECT_GE(held.compared, 40U);
+}
+
+TEST(EstimateOfEveryModel, WithoutLatePackets_IsWithinAFactorOfThree) {
+  const Held held = held_of({.operations = 2, .late = 0});
+  EXPECT_THAT(held.far, ::testing::IsEmpty());
+  EXPECT_GE(held.compared, 40U);
+}
+
+TEST(EstimateOfEveryModel, WithTwoDuplicates_IsWithinAFactorOfThree) {
+  const Held held = held_of({.duplicates = 2});
+  EXPECT_THAT(held.far, ::testing::IsEmpty());
+  EXPECT_GE(held.compared, 40U);
+}
+
+// One client's states squared count what others do twice: 3.06 times those of blind-write.
+TEST(EstimateOfEveryModel, OfThreeOperations_IsWithinAFactorOfThree) {
+  Held held;
+  for (const ModelInfo& model : models())
+    if (model.name.starts_with("blind-") || model.name.starts_with("log"))
+      hold(model, Environment::OtherWriters, {.operations = 3}, held);
+  EXPECT_THAT(held.far, ::testing::IsEmpty());
+  EXPECT_GE(held.compared, 4U);
+}
+
+// A history has states of its own: 0.09 of those of blind-read were said, and "exactly" of one
+// client's.
+TEST(EstimateOfEveryModel, AsItIsJudged_IsWithinAFactorOfThree) {
+  for (const Size size : {Size{.clients = 1, .is_monitored = true}, Size{.is_monitored = true},
+                          Size{.operations = 2, .is_monitored = true}}) {
+    const Held held = held_of(size);
+    EXPECT_THAT(held.far, ::testing::IsEmpty());
+    EXPECT_GE(held.compared, 20U);
+    EXPECT_GE(held.refuted, 20U);
+  }
+}
+
+TEST(EstimateOfEveryModel, OfThreeClientsWithAHistory_SaysNoMoreThanAtLeast) {
+  const auto model = std::find_if(models().begin(), models().end(),
+                                  [](const auto& one) { return one.name == "blind-read"; });
+  const Scenario scenario =
+      scenario_of(*model, Environment::Reuse, {.clients = 3, .is_monitored = true});
+  EXPECT_EQ(estimate(scenario, {}).value().basis, Estimate::Basis::AtLeast);
+}
+
+// The search begins anew where a part has more states than its number can name.
+TEST(EstimateOfEveryModel, BitsOfParts_AreEnoughForTheRun) {
+  Parameters parameters;
+  parameters.clients = 2;
+  parameters.operations = 2;
+  parameters.is_monitored = false;
+  const Scenario scenario = make_model("tagged-cas", parameters).value();
+  const Estimate said = estimate(scenario, {}).value();
+  ASSERT_EQ(said.part_bits.size(), 3U);
+  const Machine machine = compile(scenario).value();
+  ExploreOptions informed;
+  informed.part_bits = said.part_bits;
+  const Exploration run = explore(machine, informed).value();
+  EXPECT_EQ(run.state_bits, said.part_bits[0] + said.part_bits[1] + said.part_bits[2]);
+  EXPECT_EQ(run.states, explore(machine, {}).value().states);
 }
 
 // 1e+05 was said of these 745,971.

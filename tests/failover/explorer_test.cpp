@@ -261,6 +261,14 @@ TEST(ExplorerLimits, MemoryLimit_EndsTheRun) {
   EXPECT_EQ(explored.ending, Ending::MemoryLimit);
 }
 
+TEST(ExplorerLimits, MachineWithoutMemoryLeft_EndsTheRun) {
+  ExploreOptions options;
+  options.leave_bytes = ~std::uint64_t{0};  // more than any has
+  const auto explored = explore(machine_of("lease", {.clients = 2}), options).value();
+  EXPECT_EQ(explored.ending, Ending::MemoryLimit);
+  EXPECT_GE(explored.states, 1U);
+}
+
 TEST(ExplorerLimits, StateLimit_EndsTheRun) {
   ExploreOptions options;
   options.state_limit = 100;

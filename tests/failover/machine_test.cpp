@@ -73,7 +73,7 @@ TEST(Machine, TooManyWords_IsRefused) {
 
 TEST(Machine, StateOfTooManyBits_IsRefusedWithTheirNumber) {
   const auto scenario = make_model("lease", {.clients = 8, .operations = 4});
-  EXPECT_THAT(compile(*scenario).error().text, HasSubstr("at most 6 words are accepted"));
+  EXPECT_THAT(compile(*scenario).error().text, HasSubstr("at most 8 words are accepted"));
 }
 
 TEST(Models, UnknownName_IsRefusedWithTheNames) {

@@ -35,9 +35,10 @@ std::set<AnyState> reached_in(Parts& parts) {
     const AnyState state = waiting.back();
     waiting.pop_back();
     for (unsigned actor = 0; actor < actor_count(parts.view()); ++actor)
-      parts.for_each_step(state, actor, [&](const AnyState& next, const Label&, Violation) {
-        if (seen.insert(next).second) waiting.push_back(next);
-      });
+      parts.for_each_step(state, actor,
+                          [&](const AnyState& next, const AnyState&, const Label&, Violation) {
+                            if (seen.insert(next).second) waiting.push_back(next);
+                          });
   }
   std::set<AnyState> whole;
   for (const AnyState& state : seen) whole.insert(parts.whole(state));
@@ -75,7 +76,7 @@ TEST_P(InParts, TwoThreadsThatShareEveryLevel_FindTheSame) {
 
 TEST_P(InParts, NumbersThatTurnOutTooNarrow_AreWidenedAndTheSameIsFound) {
   ExploreOptions narrow;
-  narrow.part_bits = 1;
+  narrow.part_bits = {1};
   EXPECT_TRUE(are_same(explore(machine_, narrow).value(), explore(machine_, {}).value()));
 }
 
@@ -115,7 +116,7 @@ TEST(Parts, StatesOfOneWord_StayAsTheyAre) {
 
 TEST(Parts, NumbersThatAreTooNarrow_AreSaidToBe) {
   const Machine machine = machine_of("lease", {.clients = 2, .is_monitored = false});
-  const std::unique_ptr<Parts> parts = Parts::of(machine, false, 1);
+  const std::unique_ptr<Parts> parts = Parts::of(machine, false, {1});
   (void)reached_in(*parts);
   EXPECT_TRUE(parts->is_overfull());
 }

@@ -225,6 +225,8 @@ class Reader {
     flow.next_psn = psn_add(seen.psn, 1);
     if (info.start || flow.messages.empty() || is_closed(flow)) return begin(flow, seen, info);
     Message& message = messages_[flow.messages.back()];
+    // The middle or end of another message, whose start nobody captured.
+    if (info.operation != message.operation) return begin(flow, seen, info);
     message.packets = static_cast<std::uint32_t>(psn_distance(seen.psn, message.request.psn)) + 1;
     message.request.opcode = name_of(seen.opcode);
     is_open_[flow.messages.back()] = !info.end;

@@ -53,6 +53,7 @@ Result<ExploreOptions> explorer_options(const SearchOptions& search, const Strea
     options.memory_limit_bytes = static_cast<std::uint64_t>(search.memory_gb * 1e9);
   else if (available > 0)  // where it cannot be read the kernel will say when there is no more
     options.memory_limit_bytes = available / 10 * 9;
+  options.leave_bytes = available / 20;  // others may grow meanwhile
   options.stop = &io.stop;
   options.progress = [&io, printed = 0.0](const Progress& p) mutable {
     constexpr double kOften = 10;  // seconds: each second until then, every tenth from then on
@@ -223,7 +224,7 @@ int run_protocols(const ListCommand& command, const Streams& io) {
     }
     auto object = failover::to_json(row.machine->scenario, name_of(row.parameters.environment));
     object["assumption"] = row.model.assumption;
-    add_judged(object, row.judged);
+    add_judged(object, row.machine->scenario, row.judged);
     json.push_back(std::move(object));
   };
   const auto rows = protocol_table(command.search.parameters, *options, each);

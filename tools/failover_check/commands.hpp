@@ -21,7 +21,8 @@ inline constexpr int kExitRefuted = 1;  // a property breaks, or a client may ha
 inline constexpr int kExitBad = 2;      // usage, or a file that is none
 inline constexpr int kExitStopped =
     3;  // interrupted, or out of memory: what was reached is printed
-inline constexpr int kExitGivesUp = 4;  // nothing breaks, but a client may give up
+inline constexpr int kExitGivesUp = 4;    // nothing breaks, but a client may give up
+inline constexpr int kExitUnreached = 5;  // nothing breaks, but some step was never reached
 
 struct Streams {
   std::ostream& out;
@@ -54,7 +55,8 @@ struct ExploreCommand {
   BoundsGiven given;  // check
   std::string svg_path;
   std::string promela_path;
-  bool counts_only = false;  // without monitors: the bare number of states
+  bool counts_only = false;      // without monitors: the bare number of states
+  bool wants_all_steps = false;  // kExitUnreached where a step was never reached
 };
 
 struct ListCommand {

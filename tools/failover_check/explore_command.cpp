@@ -31,6 +31,8 @@ const char* basis_text(Estimate::Basis basis) {
   switch (basis) {
     case Estimate::Basis::Counted:
       return "counted";
+    case Estimate::Basis::WithoutMonitors:
+      return "counted without what may end it";
     case Estimate::Basis::IndependentClients:
       return "if clients are independent";
     case Estimate::Basis::TwoClients:
@@ -51,6 +53,12 @@ std::string estimate_text(const Estimate& estimate) {
                      basis_text(estimate.basis));
 }
 
+/// What is explored; of a file also where it says what.
+struct Subject {
+  Machine machine;
+  ScenarioLines lines;
+};
+
 struct Outcome {
   Judged judged;
   std::optional<Exploration> second;  // fingerprints: with another seed
@@ -59,11 +67,12 @@ struct Outcome {
 };
 
 /// A file's protocol in one of its environments, within its own bounds where no others are given.
-Result<Machine> machine_of_file(const ExploreCommand& command) {
+Result<Subject> subject_of_file(const ExploreCommand& command) {
   PORTCULLIS_TRY_ASSIGN(const std::string text, read_file(command.path));
   PORTCULLIS_TRY_ASSIGN(const ProtocolText protocol,
                         read_protocol(text, command.path == "-" ? "standard input" : command.path));
-  PORTCULLIS_TRY_ASSIGN(Scenario scenario, protocol.in(command.search.environment));
+  PORTCULLIS_TRY_ASSIGN(NamedScenario named, protocol.named(command.search.environment));
+  Scenario& scenario = named.scenario;
   scenario.clients = command.given.clients.value_or(scenario.clients);
   scenario.limits = {.late = command.given.late.value_or(scenario.limits.late),
                      .duplicates = command.given.duplicates.value_or(scenario.limits.duplicates),
@@ -73,17 +82,19 @@ Result<Machine> machine_of_file(const ExploreCommand& command) {
   if (command.counts_only) scenario.has_history = false;
   if (const auto fault = history_fault_of(scenario))  // more clients than the file's
     return fail(Errc::InvalidArgument, fmt::format("{}: {}", command.path, *fault));
-  return compile(std::move(scenario));
+  PORTCULLIS_TRY_ASSIGN(Machine machine, compile(std::move(scenario)));
+  return Subject{std::move(machine), std::move(named.lines)};
 }
 
-Result<Machine> machine_of(const ExploreCommand& command) {
-  if (!command.path.empty()) return machine_of_file(command);
+Result<Subject> subject_of(const ExploreCommand& command) {
+  if (!command.path.empty()) return subject_of_file(command);
   Parameters parameters = command.search.parameters;
   PORTCULLIS_TRY_ASSIGN(parameters.environment, environment_named(command.search.environment));
   parameters.is_monitored = !command.counts_only;
   PORTCULLIS_TRY_ASSIGN(Scenario scenario, make_model(command.model, parameters));
   if (command.counts_only) scenario.has_history = false;
-  return compile(std::move(scenario));
+  PORTCULLIS_TRY_ASSIGN(Machine machine, compile(std::move(scenario)));
+  return Subject{std::move(machine), {}};
 }
 
 /// A run that its user gave a limit goes on until there: it is refused only what nobody asked for.
@@ -110,6 +121,7 @@ Result<Outcome> search(const ExploreCommand& command, const Machine& machine,
     io.out << fmt::format("estimate: {}\n", estimate_text(outcome.estimate)) << std::flush;
   ExploreOptions informed = options;
   informed.expected_states = outcome.estimate.states;
+  informed.part_bits = outcome.estimate.part_bits;
   if (outcome.estimate.bytes >
       static_cast<double>(options.memory_limit_bytes))  // it will end there
     informed.expected_states *=
@@ -162,8 +174,38 @@ void print_progress(const Judged& judged, const Streams& io) {
         e.cut);
 }
 
-void print_text(const ExploreCommand& command, const Machine& machine, const Outcome& outcome,
+/// "mine.json:14: " of a file.
+std::string place_of(const ExploreCommand& command, const Subject& subject,
+                     const Unreached& unreached) {
+  const std::vector<std::uint32_t>& lines =
+      unreached.part == Unreached::Part::Client     ? subject.lines.steps
+      : unreached.part == Unreached::Part::Receiver ? subject.lines.receiver
+                                                    : subject.lines.others;
+  if (unreached.step >= lines.size()) return {};
+  return fmt::format("{}:{}: ", command.path == "-" ? "standard input" : command.path,
+                     lines[unreached.step]);
+}
+
+/// Of these the verdict says nothing.
+void print_unreached(const ExploreCommand& command, const Subject& subject, const Exploration& e,
+                     const Streams& io) {
+  if (e.unreached.empty()) return;
+  const Scenario& scenario = subject.machine.scenario;
+  const std::vector<bool> is_led_to = steps_led_to(scenario);
+  const Limits& limits = scenario.limits;
+  io.out << fmt::format(
+      "  never reached with late {}, duplicates {}, timeouts {}, deaths {}, so not verified:\n",
+      limits.late, limits.duplicates, limits.timeouts, limits.deaths);
+  for (const Unreached& one : e.unreached) {
+    const bool is_dead = one.part == Unreached::Part::Client && !is_led_to[one.step];
+    io.out << fmt::format("    {}{}{}\n", place_of(command, subject, one), describe(scenario, one),
+                          is_dead ? "; no other step leads there" : "");
+  }
+}
+
+void print_text(const ExploreCommand& command, const Subject& subject, const Outcome& outcome,
                 const Streams& io) {
+  const Machine& machine = subject.machine;
   const Exploration& e = outcome.judged.explored;
   const auto states = static_cast<double>(e.states);
   io.out << fmt::format(
@@ -186,7 +228,10 @@ void print_text(const ExploreCommand& command, const Machine& machine, const Out
     io.out << fmt::format(
         "  fingerprints: expected omissions at most {:.2g}{}\n", omission_bound(e),
         outcome.second && !is_undecided(outcome) ? "; a second hash seed counts the same" : "");
-  if (e.ending == Ending::Complete && !command.counts_only) print_progress(outcome.judged, io);
+  if (e.ending == Ending::Complete && !command.counts_only) {
+    print_progress(outcome.judged, io);
+    print_unreached(command, subject, e, io);
+  }
   if (outcome.trace) io.out << trace_text(machine, *outcome.trace);
   if (outcome.judged.verdict() == Verdict::GivesUp && outcome.judged.progress)
     io.out << "  a shortest run in which a client gives up:\n"
@@ -203,7 +248,7 @@ void print_json(const ExploreCommand& command, const Machine& machine, const Out
   object["set"] = command.search.set;
   object["symmetry"] = command.search.uses_symmetry;
   object["threads"] = command.search.threads;
-  add_judged(object, outcome.judged);
+  add_judged(object, machine.scenario, outcome.judged);
   object["verdict"] = is_undecided(outcome) ? "undecided" : verdict_of(command, outcome);
   object["estimated_states"] = outcome.estimate.states;
   object["estimate_basis"] = basis_text(outcome.estimate.basis);
@@ -214,14 +259,16 @@ void print_json(const ExploreCommand& command, const Machine& machine, const Out
   io.out << object.dump(2) << '\n';
 }
 
+/// A verdict without a fault is none on steps that no run came to: whoever asked for all is told.
 int status_of(const ExploreCommand& command, const Outcome& outcome) {
   if (is_undecided(outcome)) return kExitStopped;
   if (command.counts_only && outcome.judged.explored.ending == Ending::Complete) return kExitFine;
+  const bool lacks_steps = command.wants_all_steps && !outcome.judged.explored.unreached.empty();
   switch (outcome.judged.verdict()) {
     case Verdict::Safe:
-      return kExitFine;
+      return lacks_steps ? kExitUnreached : kExitFine;
     case Verdict::GivesUp:
-      return kExitGivesUp;
+      return lacks_steps ? kExitUnreached : kExitGivesUp;
     case Verdict::Hangs:
     case Verdict::Refuted:
       return kExitRefuted;
@@ -236,23 +283,24 @@ int status_of(const ExploreCommand& command, const Outcome& outcome) {
 int run_explore(const ExploreCommand& command, const Streams& io) {
   const auto options = explorer_options(command.search, io);
   if (!options) return refuse(io, options.error());
-  const auto machine = machine_of(command);
-  if (!machine) return refuse(io, machine.error());
+  const auto subject = subject_of(command);
+  if (!subject) return refuse(io, subject.error());
+  const Machine& machine = subject->machine;
   if (!command.promela_path.empty()) {
-    const auto text = promela(*machine);
+    const auto text = promela(machine);
     if (!text) return refuse(io, text.error());
     const auto written = write_file(command.promela_path, *text);
     if (!written) return refuse(io, written.error());
   }
-  const auto outcome = search(command, *machine, *options, io);
+  const auto outcome = search(command, machine, *options, io);
   if (!outcome) return refuse(io, outcome.error());
-  command.search.is_json ? print_json(command, *machine, *outcome, io)
-                         : print_text(command, *machine, *outcome, io);
+  command.search.is_json ? print_json(command, machine, *outcome, io)
+                         : print_text(command, *subject, *outcome, io);
   if (!command.svg_path.empty() && outcome->trace) {
     const std::string title =
-        fmt::format("{}{}{}", machine->scenario.name,
-                    command.search.environment.empty() ? "" : ", ", command.search.environment);
-    const auto written = write_file(command.svg_path, trace_svg(*machine, *outcome->trace, title));
+        fmt::format("{}{}{}", machine.scenario.name, command.search.environment.empty() ? "" : ", ",
+                    command.search.environment);
+    const auto written = write_file(command.svg_path, trace_svg(machine, *outcome->trace, title));
     if (!written) return refuse(io, written.error());
   }
   return status_of(command, *outcome);

@@ -75,6 +75,8 @@ void add_outputs(CLI::App& sub, ExploreCommand& command) {
   sub.add_option("--svg", command.svg_path, "draw the counterexample to this file");
   sub.add_option("--promela", command.promela_path,
                  "write the same model for SPIN to this file (with --counts-only)");
+  sub.add_flag("--all-steps", command.wants_all_steps,
+               "status 5 where nothing breaks but some step is never reached");
   sub.add_flag("--json", command.search.is_json, "one JSON object on standard output");
 }
 
@@ -85,7 +87,8 @@ constexpr const char* kVerdictFooter =
     "  hangs     no property breaks, but some run can never come to its end\n"
     "  refuted   a property breaks; a shortest run is printed\n"
     "\nExit status: 0 safe or counted, 1 refuted or hangs, 2 bad input, 3 stopped early, 4 "
-    "gives-up,\n74 the output is not all there.";
+    "gives-up,\n5 with --all-steps: nothing breaks, but some step is never reached, 74 the output "
+    "is not\nall there.";
 
 CLI::App* add_check(CLI::App& app, ExploreCommand& command) {
   CLI::App* sub = app.add_subcommand("check", "every reachable state of a protocol of your own");
