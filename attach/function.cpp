@@ -24,6 +24,7 @@ Result<std::unique_ptr<Function>> Function::bring_up(OpenDevice opened, const Op
     const BringUpWishes& wishes = function->opened_.bring_up_wishes();
     if (wishes.link_wait_ms) bring_up.link_wait_ms = *wishes.link_wait_ms;
     if (wishes.binds_keys) bring_up.binds_keys = *wishes.binds_keys;
+    if (wishes.answers_neighbours) bring_up.answers_neighbours = *wishes.answers_neighbours;
     if (wishes.forces_loopback) bring_up.forces_loopback = *wishes.forces_loopback;
     if (wishes.checks_answers) bring_up.checks_answers = *wishes.checks_answers;
     PORTCULLIS_TRY_ASSIGN(function->driver_, pmd::Hca::bring_up(device, bring_up));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kAcceptedKeys =
     "timing=, profile=, behaviour=, execution=, port=, seed=, vf, pcap=, trace=, link-wait-ms=, "
-    "checksum=, mkc-qpn=, loopback=";
+    "checksum=, mkc-qpn=, neighbour=, loopback=";
 /// Longer than any link trains.
 constexpr std::uint64_t kMostLinkWaitMs = 600'000;
 
@@ -52,7 +52,7 @@ Result<std::uint64_t> number(std::string_view key, std::string_view value) {
 /// False: the word is none of these.
 Result<bool> apply(BringUpWishes& wishes, std::string_view word) {
   constexpr std::string_view kLinkWait = "link-wait-ms", kChecksum = "checksum",
-                             kKeyOfAQp = "mkc-qpn";
+                             kKeyOfAQp = "mkc-qpn", kNeighbour = "neighbour";
   const std::size_t equals = std::min(word.find('='), word.size());
   const std::string_view key = word.substr(0, equals);
   const std::string_view value = word.substr(std::min(equals + 1, word.size()));
@@ -69,9 +69,12 @@ Result<bool> apply(BringUpWishes& wishes, std::string_view word) {
     wishes.forces_loopback = value == "forced";
     return true;
   }
-  if (key != kChecksum && key != kKeyOfAQp) return false;
+  if (key != kChecksum && key != kKeyOfAQp && key != kNeighbour) return false;
   PORTCULLIS_TRY(one_of(key, value, {"on", "off"}));
-  (key == kChecksum ? wishes.checks_answers : wishes.binds_keys) = value == "on";
+  std::optional<bool>& wish = key == kChecksum    ? wishes.checks_answers
+                              : key == kNeighbour ? wishes.answers_neighbours
+                                                  : wishes.binds_keys;
+  wish = value == "on";
   return true;
 }
 
@@ -170,10 +173,11 @@ Result<DeviceSpec> parse_card(std::string_view text, std::span<const std::string
                               word, words.front()));
     PORTCULLIS_TRY_ASSIGN(const bool is_known, apply(spec.bring_up, word));
     if (!is_known)
-      return fail(Errc::InvalidArgument,
-                  fmt::format("\"{}\" behind a card's name; trace=FILE, link-wait-ms=N, "
-                              "checksum=off, mkc-qpn=off or loopback=forced expected",
-                              word));
+      return fail(
+          Errc::InvalidArgument,
+          fmt::format("\"{}\" behind a card's name; trace=FILE, link-wait-ms=N, "
+                      "checksum=off, mkc-qpn=off, neighbour=off or loopback=forced expected",
+                      word));
   }
   return spec;
 }
@@ -224,6 +228,9 @@ Result<OpenDevice> OpenDevice::open(const DeviceSpec& spec,
                                     trace::OnRecordingLost on_recording_lost) {
   OpenDevice opened;
   opened.bring_up_ = spec.bring_up;
+  // Who is on a model's wire is a model too, and resolves nothing, unless its user says otherwise.
+  if (spec.is_emulated() && !spec.bring_up.answers_neighbours)
+    opened.bring_up_.answers_neighbours = false;
   if (const auto* asked = std::get_if<model::Options>(&spec.kind)) {
     model::Options options = *asked;
     if (on_recording_lost) options.on_recording_lost = std::move(on_recording_lost);

@@ -6,11 +6,11 @@
 //
 //   model[,timing=NAME][,behaviour=A+B=VALUE][,execution=stepped|polled][,seed=N][,vf][,pcap=FILE]
 //        [,trace=FILE][,link-wait-ms=N][,checksum=on|off][,mkc-qpn=on|off]
-//        [,loopback=plain|forced]
+//        [,neighbour=on|off][,loopback=plain|forced]
 //   model,profile=BUNDLE[,behaviour=..][,execution=..][,seed=N][,pcap=FILE][,trace=FILE]..
 //   shm:PATH
 //   0000:03:00.0[,trace=FILE][,link-wait-ms=N][,checksum=on|off][,mkc-qpn=on|off]
-//        [,loopback=plain|forced]
+//        [,neighbour=on|off][,loopback=plain|forced]
 //   mlx5_0[,trace=FILE]
 #pragma once
 
@@ -55,6 +55,7 @@ struct BringUpWishes {
   std::optional<std::uint64_t> link_wait_ms = std::nullopt;  // none: as pmd::HcaOptions has it
   std::optional<bool> checks_answers = std::nullopt;         // the same
   std::optional<bool> binds_keys = std::nullopt;             // the same
+  std::optional<bool> answers_neighbours = std::nullopt;     // the same
   std::optional<bool> forces_loopback = std::nullopt;        // the same
 };
 

@@ -37,7 +37,7 @@ using model::vfio_user::Version;
 /// The first answer waits until the function is reset behind its last owner: hca-server's
 /// --reset-delay-ms is at most 20 s.
 constexpr int kFirstPatienceMs = 30'000;
-constexpr int kPatienceMs = 10'000;
+constexpr int kPatienceMs = 5'000;
 
 /// As in VfioDmaSpace: above what 32-bit devices and MSI use. What the file has room for follows.
 constexpr Iova kFirstIova = Iova{1} << 32;

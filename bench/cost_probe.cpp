@@ -12,10 +12,14 @@
 #include <cstdio>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "attach/function.hpp"
 #include "attach/port.hpp"
+#include "failover/classify/dump.hpp"
+#include "failover/report/json_report.hpp"
 #include "lease/lease_table.hpp"
 #include "pmd/fence_commands.hpp"
 #include "program/standard_streams.hpp"
@@ -30,6 +34,7 @@ using portcullis::Relax;
 using portcullis::Result;
 using portcullis::steering::LoopbackPair;
 namespace attach = portcullis::attach;
+namespace failover = portcullis::failover;
 namespace proof = portcullis::proof;
 namespace lease = portcullis::lease;
 namespace model = portcullis::model;
@@ -53,6 +58,8 @@ std::uint64_t portcullis_cost_post(pmd::QueuePair& qp, std::span<const std::byte
                                    pmd::WriteRequest request, std::uint64_t count);
 std::uint64_t portcullis_cost_poll(pmd::CompletionQueue& cq, std::uint64_t first_wr_id,
                                    std::uint64_t count);
+std::size_t portcullis_cost_rules(const std::vector<failover::OutstandingRequest>& dump);
+std::size_t portcullis_cost_advice(std::string_view dump_json);
 }
 
 [[gnu::noinline]] void portcullis_cost_relax(RelaxSwitch& relax, std::uint64_t until_ns) {
@@ -94,6 +101,27 @@ std::uint64_t portcullis_cost_poll(pmd::CompletionQueue& cq, std::uint64_t first
     if ((*completion)->wr_id != first_wr_id + polled) break;
   }
   return polled;
+}
+
+// How many requests a rule answered: one call is a whole dump.
+[[gnu::noinline]] std::size_t portcullis_cost_rules(
+    const std::vector<failover::OutstandingRequest>& dump) {
+  const auto advice = failover::classify(dump, nullptr, failover::Effort::Rules);
+  if (!advice) return 0;
+  return static_cast<std::size_t>(
+      std::count_if(advice->begin(), advice->end(), [](const auto& c) { return c.is_by_rule; }));
+}
+
+// From a text to a text, as the C interface and `classify --rules` answer. Its length.
+[[gnu::noinline]] std::size_t portcullis_cost_advice(std::string_view dump_json) {
+  const auto dump = failover::read_dump(dump_json, "dump");
+  if (!dump) return 0;
+  const auto advice = failover::classify(*dump, nullptr, failover::Effort::Rules);
+  if (!advice) return 0;
+  auto all = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < dump->size(); ++i)
+    all.push_back(failover::to_json((*dump)[i], (*advice)[i]));
+  return all.dump(2).size();
 }
 
 namespace {
@@ -163,6 +191,44 @@ Result<void> probe_write(Setup& setup, std::uint64_t iterations) {
   return {};
 }
 
+/// 64 requests that a failed QP left, each with bytes, a buffer and one of eight contracts of its
+/// own: all opcodes that a rule answers for, in turn, under every environment, fenced or not.
+std::string dump_of_64() {
+  constexpr std::array kOpcodes = {"RDMA_WRITE", "RDMA_READ", "ATOMIC_FETCH_AND_ADD",
+                                   "ATOMIC_CMP_AND_SWP", "RDMA_WRITE"};
+  constexpr std::array kEnvironments = {"quiet", "reuse", "other-writers", "aba"};
+  std::string regions, requests;
+  for (unsigned i = 0; i < 2 * kEnvironments.size(); ++i)
+    regions += fmt::format(R"({}{{"rkey": {}, "environment": "{}", "fenced": {}}})",
+                           i == 0 ? "" : ", ", 0x1000 + i, kEnvironments[i / 2], i % 2 == 0);
+  for (unsigned i = 0; i < 64; ++i) {
+    const std::string_view opcode = kOpcodes[i % kOpcodes.size()];
+    const bool is_atomic = opcode.starts_with("ATOMIC");
+    requests += fmt::format(
+        R"({}{{"wr_id": {}, "opcode": "IBV_WR_{}", "rkey": {}, "remote_addr": {}, "length": {},
+          "compare_add": {}, "swap": {}, "qp_num": 17, "status": "IBV_WC_{}",
+          "sg_list": [{{"addr": {}, "length": {}, "lkey": 5}}]}})",
+        i == 0 ? "" : ",\n", i, opcode, 0x1000 + i % 8, 0x100000 * (i + 1), is_atomic ? 8 : 8192, i,
+        i + 1, i == 0 ? "RETRY_EXC_ERR" : "WR_FLUSH_ERR", 0x7f0000000000 + 0x10000 * i,
+        is_atomic ? 8 : 8192);
+  }
+  return fmt::format(R"({{"regions": [{}], "work_requests": [{}]}})", regions, requests);
+}
+
+Result<void> probe_advice(std::uint64_t iterations) {
+  const std::string text = dump_of_64();
+  PORTCULLIS_TRY_ASSIGN(const auto dump, failover::read_dump(text, "dump of 64"));
+  for (std::uint64_t i = 0; i < iterations; ++i) {
+    const std::size_t ruled = portcullis_cost_rules(dump);
+    if (ruled != dump.size())
+      return portcullis::fail(Errc::InvalidArgument,
+                              fmt::format("{} of {} requests by rule", ruled, dump.size()));
+    if (portcullis_cost_advice(text) == 0)
+      return portcullis::fail(Errc::InvalidArgument, "no advice by rule");
+  }
+  return {};
+}
+
 /// What a table of `slots` takes from the heap, as the allocator counts it.
 Result<std::size_t> table_bytes(std::uint64_t slots) {
   const auto heap = [] {
@@ -181,9 +247,11 @@ Result<void> probe(std::string_view name, std::uint64_t count) {
     fmt::print("{}\n", bytes);
     return {};
   }
+  if (name == "rules" || name == "advice") return probe_advice(count);
   if (name != "command" && name != "post" && name != "poll")
-    return portcullis::fail(Errc::InvalidArgument,
-                            fmt::format("{}: accepted are command, post, poll, table", name));
+    return portcullis::fail(
+        Errc::InvalidArgument,
+        fmt::format("{}: accepted are command, post, poll, rules, advice, table", name));
   PORTCULLIS_TRY_ASSIGN(const auto setup, set_up());
   return name == "command" ? probe_command(*setup, count) : probe_write(*setup, count);
 }
@@ -193,7 +261,8 @@ int act(int argc, char** argv) {
   const std::string_view number = argc == 3 ? argv[2] : "";
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
   if (error != std::errc() || end != number.data() + number.size() || count == 0)
-    return refuse("usage: cost_probe command|post|poll ITERATIONS, or cost_probe table SLOTS");
+    return refuse(
+        "usage: cost_probe command|post|poll|rules|advice ITERATIONS, or cost_probe table SLOTS");
   const Result<void> done = probe(argv[1], count);
   return done ? 0 : refuse(done.error().text);
 }

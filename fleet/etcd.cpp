@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace portcullis::fleet {
@@ -15,6 +16,17 @@ constexpr int kNotFound = 5;
 constexpr int kUnavailable = 14;
 constexpr int kUnauthenticated = 16;
 
+/// As it stands behind the last colon outside of brackets; a URL without one has the scheme's own.
+bool has_port_or_none(std::string_view host) {
+  const std::size_t colon = host.rfind(':');
+  if (colon == std::string_view::npos || host.find(']', colon) != std::string_view::npos)
+    return true;
+  const std::string_view text = host.substr(colon + 1);
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc{} && end == text.data() + text.size() && port != 0;
+}
+
 bool is_url(std::string_view text) {
   const auto rest = [&]() -> std::string_view {
     for (const std::string_view scheme : {"http://", "https://"})
@@ -24,7 +36,7 @@ bool is_url(std::string_view text) {
   const bool is_plain = std::all_of(rest.begin(), rest.end(), [](char each) {
     return each > ' ' && each < '\x7f' && each != '/' && each != '@' && each != '?' && each != '#';
   });
-  return !rest.empty() && is_plain && rest.front() != ':';
+  return !rest.empty() && is_plain && rest.front() != ':' && has_port_or_none(rest);
 }
 
 /// What is wrong with it. Some of it the gateway says in a line of plain text, and not in JSON.
@@ -104,8 +116,9 @@ Result<void> Etcd::check_header(const Header& header, bool is_linearizable) {
   cluster_ = header.cluster;
   if (!is_linearizable) return {};  // another member may be behind
   if (header.revision < revision_)
-    return fail(Errc::DeviceFailed, fmt::format("its store has gone back to revision {} from {}",
-                                                header.revision, revision_));
+    gone_back_ =
+        fmt::format("its store has gone back to revision {} from {}", header.revision, revision_);
+  if (!gone_back_.empty()) return fail(Errc::DeviceFailed, gone_back_);
   revision_ = header.revision;
   return {};
 }
@@ -167,6 +180,33 @@ Result<Answer> Etcd::ask(const char* path, const std::string& body,
     current_ = (current_ + 1) % options_.endpoints.size();
   }
   return tl::unexpected<Error>(why);
+}
+
+Result<RangeAnswer> Etcd::ask_endpoint(std::size_t index, const Range& what) {
+  const std::size_t before = std::exchange(current_, index);
+  const std::string token = std::exchange(token_, {});
+  auto answer = ask_here("/v3/kv/range", json_of(what)).and_then(read_range);
+  current_ = before;
+  token_ = token;
+  return answer;
+}
+
+Result<std::vector<std::string>> Etcd::compare_endpoints(std::uint64_t most_ms) {
+  const std::uint64_t deadline_ms = std::exchange(options_.deadline_ms, most_ms);
+  Result<std::vector<std::string>> silent;
+  for (std::size_t i = 0; silent && cluster_ != 0 && i < options_.endpoints.size(); ++i) {
+    if (i == current_) continue;
+    const auto answer = ask_endpoint(i, {.key = "/portcullis/"});
+    if (!answer) silent->push_back(options_.endpoints[i]);
+    if (answer && answer->header.cluster != cluster_)
+      silent =
+          fail(Errc::DeviceFailed,
+               fmt::format("etcd {} is of cluster {:x}, and {} of {:x}: endpoints of one cluster "
+                           "are accepted",
+                           options_.endpoints[i], answer->header.cluster, endpoint(), cluster_));
+  }
+  options_.deadline_ms = deadline_ms;
+  return silent;
 }
 
 Result<RangeAnswer> Etcd::range(const Range& what) {

@@ -46,9 +46,11 @@ class Etcd {
   ~Etcd() = default;
 
   /// Answers of another cluster are refused from now on, and of one whose store has gone back
-  /// behind `revision`. Without it the first answer says which cluster it is.
+  /// behind `revision`. Without it the first answer says which cluster it is. One that has gone
+  /// back once is refused for good, whatever is written to it since: what it has lost stays lost.
   void expect(std::uint64_t cluster, std::uint64_t revision);
   [[nodiscard]] std::uint64_t cluster() const noexcept { return cluster_; }
+  [[nodiscard]] bool has_gone_back() const noexcept { return !gone_back_.empty(); }
   /// The newest that a linearizable answer has told of.
   [[nodiscard]] std::uint64_t revision() const noexcept { return revision_; }
 
@@ -61,6 +63,10 @@ class Etcd {
   /// ttl_s 0: there is no such lease.
   [[nodiscard]] Result<LeaseAnswer> keep_alive(std::uint64_t lease);
   [[nodiscard]] Result<void> revoke_lease(std::uint64_t lease);
+  /// Asks each of the other endpoints which cluster it is of, `most_ms` at most for each request.
+  /// DeviceFailed names one that is of another than what has answered so far. Those that have not
+  /// answered, and may be of any.
+  [[nodiscard]] Result<std::vector<std::string>> compare_endpoints(std::uint64_t most_ms);
 
   /// What changes in any of them from `from_revision` on. At the endpoint that has answered last.
   [[nodiscard]] Result<void> watch(const std::vector<Range>& what, std::uint64_t from_revision);
@@ -79,6 +85,7 @@ class Etcd {
   /// At the current endpoint, with a token where one is needed.
   [[nodiscard]] Result<std::string> ask_here(const char* path, const std::string& body);
   [[nodiscard]] Result<Transport::Response> post_here(const char* path, const std::string& body);
+  [[nodiscard]] Result<RangeAnswer> ask_endpoint(std::size_t index, const Range& what);
   [[nodiscard]] Result<void> authenticate();
   [[nodiscard]] Result<void> check_header(const Header& header, bool is_linearizable);
   [[nodiscard]] const std::string& endpoint() const { return options_.endpoints[current_]; }
@@ -90,6 +97,7 @@ class Etcd {
   std::string token_;
   std::uint64_t cluster_ = 0;
   std::uint64_t revision_ = 0;
+  std::string gone_back_;  // how far, once it has
 };
 
 }  // namespace portcullis::fleet

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.hpp"
+
 namespace portcullis::fleet {
 namespace {
 
@@ -86,7 +88,7 @@ Result<void> Node::join() {
   shares_.begin();
   has_unwritten_left_ = left_.has_value();
   PORTCULLIS_TRY(read_epochs());
-  PORTCULLIS_TRY(memory_.remember(etcd_->cluster(), etcd_->revision()));
+  PORTCULLIS_TRY(memory_.remember(etcd_->cluster(), session_revision_));
   has_joined_ = true;
   is_watching_ = start_watch();
   live(asked_ns, lease.ttl_s);
@@ -111,20 +113,42 @@ Result<std::uint64_t> Node::free_member_revision() {
                                                 Range{.key = session_key(options_.name)}}}));
   if (there.found.size() != 2) return fail(Errc::Malformed, "etcd answers two reads with others");
   std::uint64_t revision = 0;
+  const auto named = [](const KeyValue& each, const Error& why) {
+    return fail(why.code, fmt::format("{} in etcd: {}", each.key, why.text));
+  };
   for (const KeyValue& each : there.found[0]) {
-    PORTCULLIS_TRY_ASSIGN(const auto member, read_member(each.value));
+    const auto read = read_member(each.value);
+    if (!read) return named(each, read.error());
+    const Member& member = *read;
     if (member.node != memory_.node()) return taken(member.node);
     revision = each.mod_revision;
   }
+  PORTCULLIS_TRY(check_own_name(revision));
   for (const KeyValue& each : there.found[1]) {
-    PORTCULLIS_TRY_ASSIGN(const auto session, read_registration(each.value));
-    if (session.node != memory_.node()) return taken(session.node);
+    const auto session = read_registration(each.value);
+    if (!session) return named(each, session.error());
+    if (session->node != memory_.node()) return taken(session->node);
     return fail(Errc::Busy,
                 fmt::format("the session that node {} had before has not ended yet, or another "
                             "leased runs with a copy of its journal",
                             options_.name));
   }
   return revision;
+}
+
+/// A store that was restored from a backup catches up with what it had, and looks as if it had
+/// never gone back. But nobody writes a node's name but the node: it is there as it was written
+/// last, or as this node has written it since.
+Result<void> Node::check_own_name(std::uint64_t revision) const {
+  const std::uint64_t written = memory_.cluster() != 0 ? memory_.revision() : 0;
+  if (revision >= written) return {};
+  return fail(
+      Errc::DeviceFailed,
+      fmt::format("etcd has the name of node {} {}, and it was written at revision {}: it "
+                  "was taken away, or etcd was restored from a backup (docs/fleet.md, "
+                  "\"When something goes wrong\")",
+                  options_.name,
+                  revision == 0 ? "no more" : fmt::format("as of revision {}", revision), written));
 }
 
 Result<void> Node::register_session(std::uint64_t member_revision) {
@@ -181,8 +205,9 @@ void Node::learn(const KeyValue& epoch) {
   if (epoch.key.starts_with(kQuotas)) return learn_quota(epoch);
   const auto tenant = tenant_of_epoch_key(epoch.key);
   if (!tenant) {
-    if (listener_.log)
-      listener_.log(fmt::format("etcd has a key {} that is no tenant's epoch", epoch.key));
+    if (strange_keys_++ == 0 && listener_.log)  // who may write there could fill the log
+      listener_.log(
+          fmt::format("etcd has a key {} that is no tenant's epoch", one_line(epoch.key)));
     return;
   }
   std::uint64_t& known = epochs_[*tenant];
@@ -198,7 +223,7 @@ Result<void> Node::keep() {
   if (kept.ttl_s == 0) lives_until_ns_ = 0;
   if (kept.ttl_s == 0) return fail(Errc::NotFound, "etcd has ended the session");
   auto read = read_epochs();
-  if (!read && read.error().code == Errc::NotFound) lives_until_ns_ = 0;
+  if (!read && (read.error().code == Errc::NotFound || etcd_->has_gone_back())) lives_until_ns_ = 0;
   if (!read) return read;
   if (!is_watching_) is_watching_ = start_watch();
   live(asked_ns, kept.ttl_s);
@@ -241,8 +266,8 @@ void Node::read_changes() {
       const bool is_quota = each.entry.key.starts_with(kQuotas);
       if (!each.is_delete || is_quota) learn(each.entry);
       if (each.is_delete && !is_quota && listener_.log)
-        listener_.log(
-            fmt::format("etcd's key {} was deleted; what was fenced stays fenced", each.entry.key));
+        listener_.log(fmt::format("etcd's key {} was deleted; what was fenced stays fenced",
+                                  one_line(each.entry.key)));
     }
   }
 }

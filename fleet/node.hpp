@@ -86,6 +86,7 @@ class Node {
         shares_(options_.name, memory_.node()) {}
   [[nodiscard]] Result<void> join();
   [[nodiscard]] Result<std::uint64_t> free_member_revision();
+  [[nodiscard]] Result<void> check_own_name(std::uint64_t revision) const;
   [[nodiscard]] Result<void> register_session(std::uint64_t member_revision);
   /// And the quotas that have changed.
   [[nodiscard]] Result<void> read_epochs();
@@ -120,6 +121,7 @@ class Node {
   std::uint64_t lives_until_ns_ = 0;
   std::uint64_t due_ns_ = 0;
   std::map<std::uint64_t, std::uint64_t> epochs_;  // by tenant: those that were told
+  std::uint64_t strange_keys_ = 0;                 // below those of epochs: the first is told
   std::map<std::uint64_t, Outcome> unwritten_;     // by tenant
   std::uint64_t write_ns_ = 0;                     // not before then
   std::map<std::uint64_t, std::uint64_t> quotas_;  // by tenant: their revisions that were told

@@ -23,6 +23,7 @@ class NodeMemory {
   [[nodiscard]] std::uint64_t node() const noexcept { return node_; }
   /// 0 before the first time.
   [[nodiscard]] std::uint64_t cluster() const noexcept { return cluster_; }
+  /// At which the node has written its name there.
   [[nodiscard]] std::uint64_t revision() const noexcept { return revision_; }
   /// Durable when it answers.
   [[nodiscard]] Result<void> remember(std::uint64_t cluster, std::uint64_t revision);

@@ -82,6 +82,8 @@ void Revocation::note_outcome(const KeyValue& entry) {
   node->standing = outcome->fenced == 0 ? Standing::TornDown : Standing::Fenced;
   node->torn_down = outcome->torn_down;
   node->fenced = outcome->fenced;
+  node->has_session =
+      true;  // it wrote that under one; a later look knows whether it is there still
   node->remark.clear();
 }
 
@@ -138,6 +140,7 @@ Result<void> Revocation::look() {
   PORTCULLIS_TRY_ASSIGN(auto now, etcd_->txn({.success = {all_of(outcome_prefix(tenant_)),
                                                           all_of(kMembers), all_of(kSessions)}}));
   if (now.found.size() != 3) return fail(Errc::Malformed, "etcd answers three reads with others");
+  may_watch_ = true;
   for (const KeyValue& each : now.found[1]) note_member(each);
   for (const KeyValue& each : now.found[0]) note_outcome(each);
   note_sessions(now.found[2]);
@@ -161,7 +164,9 @@ void Revocation::give_shares_back() {
 }
 
 bool Revocation::wait(std::uint64_t most_ms) {
-  if (!is_watching_)
+  // An etcd that refuses it would be asked again and again, without a pause: once for each look
+  // that was answered.
+  if (!is_watching_ && std::exchange(may_watch_, false))
     is_watching_ = etcd_->watch({all_of(outcome_prefix(tenant_))}, epoch_ + 1).has_value();
   etcd_->wait(most_ms);
   bool has_news = false;

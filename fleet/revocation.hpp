@@ -97,6 +97,7 @@ class Revocation {
   std::map<std::string, Away> away_;  // by name
   std::set<std::string> given_back_;  // by name: the shares of Expired nodes
   bool is_watching_ = false;
+  bool may_watch_ = true;  // etcd has answered since it was asked last
 };
 
 }  // namespace portcullis::fleet

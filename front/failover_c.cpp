@@ -51,7 +51,7 @@ Result<Answer> checked(const char* protocol_json, const char* environment,
   options.stop = &deadline.flag();
   PORTCULLIS_TRY_ASSIGN(const auto judged, failover::judge_protocol(machine, options));
   auto json = failover::to_json(machine.scenario, environment == nullptr ? "" : environment);
-  failover::add_judged(json, judged);
+  failover::add_judged(json, machine.scenario, judged);
   bool is_whole = judged.verdict() != failover::Verdict::Stopped;
   if (judged.explored.ending == failover::Ending::Violated) {
     const auto trace = failover::shortest_violation(

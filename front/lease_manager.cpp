@@ -219,6 +219,7 @@ std::vector<LeaseName> LeaseManager::leases_of(std::uint64_t tenant) const {
 }
 
 void LeaseManager::poll() {
+  if (impl_->port->responder) impl_->port->responder->poll();
   impl_->manager->poll();
   impl_->tell();
 }

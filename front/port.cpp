@@ -65,6 +65,7 @@ Result<void> Port::Impl::open(const DeviceSpec& spec, const PortOptions& options
                                        " on the model, which carries no VLAN tags; leave it out");
   PORTCULLIS_TRY_ASSIGN(
       port, attach::Port::create(context(), {.gid = options.address, .vlan_id = options.vlan_id}));
+  responder = neighbour::Responder::set_up_or_say(context(), address(), options.log);
   return {};
 }
 
@@ -98,7 +99,7 @@ Result<void> Port::wait_ms(std::uint64_t ms) {
   constexpr std::uint64_t kStepNs = kNsPerMs;
   const Device& device = impl_->context().device;
   std::uint64_t left_ns = std::min(ms, ~std::uint64_t{0} / kNsPerMs) * kNsPerMs;
-  PORTCULLIS_TRY(impl_->driver().poll());
+  PORTCULLIS_TRY(impl_->poll());
   while (left_ns > 0) {
     const std::uint64_t before_ns = device.clock.now_ns();
     const std::uint64_t step_ns = std::min(left_ns, kStepNs);
@@ -107,7 +108,7 @@ Result<void> Port::wait_ms(std::uint64_t ms) {
     } else {
       std::this_thread::sleep_for(std::chrono::nanoseconds(step_ns));
     }
-    PORTCULLIS_TRY(impl_->driver().poll());
+    PORTCULLIS_TRY(impl_->poll());
     left_ns -= std::min(left_ns, device.clock.now_ns() - before_ns);
   }
   return {};

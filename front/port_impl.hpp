@@ -12,6 +12,7 @@
 #include "attach/function.hpp"
 #include "attach/port.hpp"
 #include "base/clock.hpp"
+#include "neighbour/responder.hpp"
 #include "pmd/context.hpp"
 #include "pmd/eal.hpp"
 #include "pmd/function.hpp"
@@ -24,13 +25,19 @@ struct [[gnu::visibility("hidden")]] Port::Impl {
   [[nodiscard]] pmd::Function& driver() noexcept { return function->driver(); }
   [[nodiscard]] const pmd::Context& context() const noexcept { return function->context(); }
   [[nodiscard]] const Clock& clock() const noexcept { return context().device.clock; }
+  /// Health and events, and what its neighbours ask.
+  [[nodiscard]] Result<void> poll() {
+    if (responder) responder->poll();
+    return driver().poll();
+  }
   [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return port->address(); }
 
   // In the order of bring-up.
   std::shared_ptr<pmd::Eal> eal;  // of a PCI function
   std::unique_ptr<attach::Function> function;
   std::optional<attach::Port> port;
-  bool has_manager = false;  // who takes its events
+  std::unique_ptr<neighbour::Responder> responder;  // null: nobody answers for the port
+  bool has_manager = false;                         // who takes its events
 };
 
 }  // namespace portcullis

@@ -136,6 +136,8 @@ Result<ExploreVerdict> explored(failover::Scenario scenario, const ExploreBounds
   verdict.depth = found.depth;
   verdict.cut = found.cut;
   verdict.is_progress_judged = judged.progress.has_value();
+  for (const failover::Unreached& one : found.unreached)
+    verdict.unreached.push_back(failover::describe(machine.scenario, one));
   if (verdict.ending == ExploreEnding::Hangs && judged.progress)
     verdict.counterexample = failover::trace_text(machine, judged.progress->hang);
   if (verdict.ending != ExploreEnding::Refuted) return verdict;

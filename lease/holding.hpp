@@ -60,8 +60,7 @@ struct Holding {
   std::shared_ptr<RunningFence> fence;
   FenceQueue* waits_in = nullptr;            // REVOKING, and its fence has not begun
   pmd::CompletionQueue* receives = nullptr;  // where they complete; null: it was granted without
-  /// From the fence on, how long the QP number may not come back: GRACE, what the client's retry
-  /// budget allows it to send, in the longest reading of the standard, or the fabric's residence.
+  /// From the fence on, how long the QP number may not come back (lease/number_rest.hpp).
   std::uint64_t quarantine_ns = 0;
 
   /// The sweep has nothing to do there: the object is gone, or others of the group still need it.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lease/number_rest.hpp"
 #include "pmd/command_queue.hpp"
 #include "pmd/port.hpp"
 #include "prm/enums.hpp"
@@ -27,13 +28,6 @@ Result<void> check_ms(std::string_view name, std::uint64_t ms, std::uint64_t lea
   if (ms >= least && ms <= most) return {};
   return fail(Errc::InvalidArgument,
               fmt::format("{} {}; {} to {} expected", name, ms, least, most));
-}
-
-/// How long after a fence a client can still send to the QP: its timer may run to 4 T, T being
-/// 4.096 us x 2^timeout, once for each of retry_count + 1 sends.
-std::uint64_t retry_budget_ns(const GrantRequest& request) noexcept {
-  const std::uint64_t t_ns = std::uint64_t{4096} << request.ack_timeout;
-  return 4 * t_ns * (request.retry_count + 1U);
 }
 
 /// What a grant has made and a fence could not take back: "QP 18, PD 3, its region mapped".
@@ -228,8 +222,8 @@ Holding& LeaseManager::open(const Lease& lease, const GrantRequest& request) {
   holding->tenant = request.tenant;
   holding->target.slot = lease.slot;
   holding->target.absent = Granter::nothing_made();
-  holding->quarantine_ns = std::max(
-      {ns_of_ms(options_.grace_ms), retry_budget_ns(request), ns_of_ms(options_.residence_ms)});
+  holding->quarantine_ns = number_rest_ns({options_.grace_ms, options_.residence_ms},
+                                          request.ack_timeout, request.retry_count);
   holdings_[lease.slot] = std::move(holding);
   return *holdings_[lease.slot];
 }

@@ -103,8 +103,8 @@ class LeaseManager {
     RegionStore::Options regions = {};
     /// From the fence to the deferred phase; a QP number rests at least as long.
     std::uint64_t grace_ms = 5'000;
-    /// How long the fabric may hold a packet back, where somebody knows (docs/pfc.md): a QP number
-    /// rests at least as long as this too.
+    /// How long the fabric may hold a packet back, where somebody knows (docs/pfc.md): twice that
+    /// is added to what the client's retry budget has a QP number rest for (lease/number_rest.hpp).
     std::uint64_t residence_ms = 0;
   };
 

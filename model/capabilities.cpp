@@ -9,6 +9,7 @@
 #include "model/ethernet/queue_tables.hpp"
 #include "model/ethernet/send_queues.hpp"
 #include "model/mkey.hpp"
+#include "model/multicast_groups.hpp"
 #include "model/port_settings.hpp"
 #include "model/q_counters.hpp"
 #include "model/reserved.hpp"
@@ -52,7 +53,8 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.set<"cqe_version", 1>().set<"compact_address_vector", 1>();
   c.set<"cq_moderation", 1>().set<"cq_period_start_from_cqe", 1>().set<"cq_resize", 1>();
   c.set<"cq_oi", 1>().set<"rc", 1>().set<"uc", 1>().set<"ud", 1>().set<"apm", 0>();
-  c.set<"block_lb_mc", 1>();  // nothing comes back: there are no multicast groups
+  c.set<"block_lb_mc", 1>().put<"log_max_mcg">(MulticastGroups::kLogMax);
+  c.put<"max_qp_mcg">(MulticastGroups::kMostMembers);
   c.set<"fl_rc_qp_when_roce_disabled", 1>();
   c.set<"bf", 1>().set<"log_bf_reg_size", 9>().set<"log_pg_sz", 12>();
   c.put<"max_qp_cnt">(QCounterTable::kSets - 1).set<"out_of_seq_cnt", 1>();

@@ -190,6 +190,7 @@ Verdict destroy_qp(Core& core, const Request<prm::destroy_qp_in, prm::destroy_qp
   if (const Verdict verdict = core.transport->destroy_qp(qpn); !verdict.ok()) return verdict;
   const QpReferences references = found->second;
   core.qps.erase(found);
+  core.groups.forget(qpn);
   core.qp_ids.give_back(qpn);
   core.pd_references.drop(references.pd);
   core.cq_references.drop(references.cq_send);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Commands on what more than one queue pair receives by: XRC domains, XRC SRQs, receive memory
-// pools.
+// pools, multicast groups.
+#include <algorithm>
+
 #include "model/commands.hpp"
 #include "model/core.hpp"
 
@@ -11,7 +13,23 @@ namespace {
 using prm::CommandStatus;
 using Kind = SharedReceives::Kind;
 
-enum Refusal : std::uint32_t { kNoSuchPd = 0xa10001, kNoSuchCq, kBadOpMod, kNotOffered, kBadMask };
+enum Refusal : std::uint32_t {
+  kNoSuchPd = 0xa10001,
+  kNoSuchCq,
+  kBadOpMod,
+  kNotOffered,
+  kBadMask,
+  kNoSuchQp,
+};
+
+template <class In>
+Gid group_of(prm::ConstView<In> in) {
+  const auto bytes = in.template bytes<"multicast_gid">();
+  Gid gid;
+  std::ranges::transform(bytes, gid.begin(),
+                         [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
+  return gid;
+}
 
 Verdict destroy(Core& core, Kind kind, std::uint32_t number) {
   SharedReceives::Uses uses;
@@ -103,6 +121,22 @@ Verdict destroy_rmp(Core& core, const Request<prm::destroy_rmp_in, prm::destroy_
 Verdict query_rmp(Core& core, const Request<prm::query_rmp_in, prm::query_rmp_out>& request) {
   return core.shared_receives.query(request.in.get<"rmpn">(),
                                     prm::View<prm::rmpc>::at(request.out.bytes<"rmp_context">()));
+}
+
+Verdict attach_to_mcg(Core& core,
+                      const Request<prm::attach_to_mcg_in, prm::attach_to_mcg_out>& request) {
+  const std::uint32_t qpn = request.in.get<"qpn">();
+  if (!core.qps.contains(qpn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchQp);
+  const Verdict verdict = core.groups.attach(group_of(request.in), qpn);
+  core.transport->port_changed();
+  return verdict;
+}
+
+Verdict detach_from_mcg(Core& core,
+                        const Request<prm::detach_from_mcg_in, prm::detach_from_mcg_out>& request) {
+  const Verdict verdict = core.groups.detach(group_of(request.in), request.in.get<"qpn">());
+  core.transport->port_changed();
+  return verdict;
 }
 
 }  // namespace portcullis::model::commands

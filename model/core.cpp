@@ -86,10 +86,11 @@ Core::Core(Parts parts, const Options& options)
                return core_of(context).transport->has_received(qpn);
              },
              this}),
-      receive_targets({&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped, &q_counters}),
-      send_queues(
-          {&dma, &mkeys, &cqs, &scheduler, &receive_targets.domains(), &port, &port_counters}),
-      shared_receives(dma, eqs),
+      receive_targets(
+          {&dma, &mkeys, &cqs, &scheduler, &counters.frames_dropped, &q_counters, &umems}),
+      send_queues({&dma, &mkeys, &cqs, &scheduler, &receive_targets.domains(), &port,
+                   &port_counters, &umems}),
+      shared_receives(dma, eqs, umems),
       uar_ids(kFirstUar, kEndUar),
       pd_ids(kFirstPd, 1u << Capabilities::kLogMaxPd),
       qp_ids(kFirstQpn, 1u << Capabilities::kLogMaxQp),
@@ -128,6 +129,7 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   deps.room_for_frames = [&queues = core->send_queues] { queues.room(); };
   deps.port_counters = &core->port_counters;
   deps.shared_receives = &core->shared_receives;
+  deps.groups = &core->groups;
   deps.host_endian_atomics = core->capabilities.host_endian_atomics();
   TransportOptions transport_options{options.wire, options.pcap_path, options.seed,
                                      Capabilities::kLogMaxQp, Capabilities::kLogMaxMsg};
@@ -209,6 +211,7 @@ void Core::drop_objects() {
   send_queues.clear();
   receive_targets.clear();
   shared_receives.clear();
+  groups.clear();
   qps.clear();
   mkeys.clear();
   cqs.clear();
@@ -300,7 +303,7 @@ bool Core::look() {
   }
   worked = worked || !kicked_uars_.empty();
   kicked_uars_.clear();
-  return worked;
+  return transport->look() || worked;
 }
 
 bool Core::look_at_uar(std::uint32_t uar) {

@@ -29,6 +29,7 @@
 #include "model/iommu.hpp"
 #include "model/mkey.hpp"
 #include "model/model.hpp"
+#include "model/multicast_groups.hpp"
 #include "model/port_link.hpp"
 #include "model/port_settings.hpp"
 #include "model/q_counters.hpp"
@@ -146,6 +147,7 @@ class Core {
   PortCounters port_counters;
   SendQueues send_queues;
   SharedReceives shared_receives;
+  MulticastGroups groups;
 
   Stage stage = Stage::PoweredOn;
   std::uint16_t issi = 0;

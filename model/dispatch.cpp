@@ -226,6 +226,8 @@ constexpr std::array kEntries{
     PORTCULLIS_MODEL_ENTRY(MODIFY_RMP, Initialised, modify_rmp, kPlain),
     PORTCULLIS_MODEL_ENTRY(DESTROY_RMP, Initialised, destroy_rmp, kPlain),
     PORTCULLIS_MODEL_ENTRY(QUERY_RMP, Initialised, query_rmp, kPlain),
+    PORTCULLIS_MODEL_ENTRY(ATTACH_TO_MCG, Initialised, attach_to_mcg, kPlain),
+    PORTCULLIS_MODEL_ENTRY(DETACH_FROM_MCG, Initialised, detach_from_mcg, kPlain),
 };
 
 #undef PORTCULLIS_MODEL_ENTRY

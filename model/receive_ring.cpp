@@ -15,6 +15,7 @@ enum Refusal : std::uint32_t {
   kSizes = 0xc00001,
   kShortList,
   kRecord,
+  kUmems,
 };
 
 constexpr std::uint32_t kRecordAlignment = 4;
@@ -36,16 +37,35 @@ bool ReceiveRing::read(Dma& dma, std::uint16_t index, std::uint32_t first_byte,
   return true;
 }
 
-Verdict lay_out(const RingShape& shape, std::span<const std::byte> pas, ReceiveRing& ring) {
+namespace {
+
+Verdict place(const RingShape& shape, std::span<const std::byte> pas, const UmemTable* umems,
+              QueuePages& pages) {
+  const std::uint64_t bytes = std::uint64_t{1} << (shape.log_stride + shape.log_entries);
+  if (shape.umems.queue)
+    return umems->queue(*shape.umems.queue, shape.umem_offset, bytes, false, pages);
+  const std::uint64_t needed = QueuePages::needed(bytes, shape.log_page_size, shape.page_offset);
+  if (needed > pas.size() / sizeof(Iova)) return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
+  pages = QueuePages(page_list(pas, needed), shape.log_page_size, shape.page_offset);
+  return pages.aligned() ? Verdict{} : refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
+}
+
+}  // namespace
+
+Verdict lay_out(const RingShape& shape, std::span<const std::byte> pas, const UmemTable* umems,
+                ReceiveRing& ring, Iova& record) {
   if (shape.log_stride < shape.min_log_stride || shape.log_stride > kMaxLogStride ||
       shape.log_entries > RingShape::kLogMaxEntries || shape.log_page_size > kMaxLogPageSize)
     return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
-  const std::uint64_t bytes = std::uint64_t{1} << (shape.log_stride + shape.log_entries);
-  const std::uint64_t needed = QueuePages::needed(bytes, shape.log_page_size, shape.page_offset);
-  if (needed > pas.size() / sizeof(Iova)) return refuse(CommandStatus::BAD_INP_LEN_ERR, kShortList);
-  ring.pages = QueuePages(page_list(pas, needed), shape.log_page_size, shape.page_offset);
-  if (!ring.pages.aligned()) return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
-  if (shape.record % kRecordAlignment != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kRecord);
+  if (shape.names_other_umem || ((shape.umems.queue || shape.umems.record) && umems == nullptr))
+    return refuse(CommandStatus::BAD_PARAM_ERR, kUmems);
+  if (const Verdict verdict = place(shape, pas, umems, ring.pages); !verdict.ok()) return verdict;
+  record = shape.record;
+  if (shape.umems.record) {
+    const Verdict verdict = umems->record(*shape.umems.record, shape.record, record);
+    if (!verdict.ok()) return verdict;
+  }
+  if (record % kRecordAlignment != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kRecord);
   ring.stride = 1U << shape.log_stride;
   ring.entries = 1U << shape.log_entries;
   return {};

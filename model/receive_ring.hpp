@@ -12,7 +12,9 @@
 
 #include "model/dma.hpp"
 #include "model/queue_pages.hpp"
+#include "model/umem.hpp"
 #include "model/verdict.hpp"
+#include "prm/view.hpp"
 
 namespace portcullis::model {
 
@@ -47,9 +49,35 @@ struct RingShape {
   std::uint32_t log_entries = 0;
   std::uint32_t log_page_size = 0;
   std::uint32_t page_offset = 0;
-  Iova record = 0;  // the doorbell record, which must be aligned
+  Iova record = 0;     // the doorbell record, which must be aligned; in a umem the offset in it
+  UmemUse umems = {};  // what of it lies in one
+  std::uint64_t umem_offset = 0;  // of the queue
+  // One is named and not said to be valid: a field in the wrong place.
+  bool names_other_umem = false;
+
+  /// As a context says in its `wq`: rqc, sqc or rmpc.
+  template <class Context>
+  [[nodiscard]] static RingShape of(prm::ConstView<Context> c, std::uint32_t min_log_stride) {
+    RingShape shape{.log_stride = c.template get<"wq.log_wq_stride">(),
+                    .min_log_stride = min_log_stride,
+                    .log_entries = c.template get<"wq.log_wq_sz">(),
+                    .log_page_size = c.template get<"wq.log_wq_pg_sz">(),
+                    .page_offset = c.template get<"wq.page_offset">(),
+                    .record = c.template get<"wq.dbr_addr">(),
+                    .umem_offset = c.template get<"wq.wq_umem_offset">()};
+    if (c.template get<"wq.wq_umem_valid">() != 0)
+      shape.umems.queue = static_cast<std::uint32_t>(c.template get<"wq.wq_umem_id">());
+    if (c.template get<"wq.dbr_umem_valid">() != 0)
+      shape.umems.record = static_cast<std::uint32_t>(c.template get<"wq.dbr_umem_id">());
+    shape.names_other_umem =
+        (!shape.umems.queue && (c.template get<"wq.wq_umem_id">() | shape.umem_offset) != 0) ||
+        (!shape.umems.record && c.template get<"wq.dbr_umem_id">() != 0);
+    return shape;
+  }
 };
-/// `pas` is the list behind the context.
-Verdict lay_out(const RingShape& shape, std::span<const std::byte> pas, ReceiveRing& ring);
+/// `pas` is the list behind the context, `umems` where such are, `record` where the doorbell record
+/// is.
+Verdict lay_out(const RingShape& shape, std::span<const std::byte> pas, const UmemTable* umems,
+                ReceiveRing& ring, Iova& record);
 
 }  // namespace portcullis::model

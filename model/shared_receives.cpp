@@ -37,8 +37,7 @@ bool asks_for_more(prm::ConstView<prm::xrc_srqc> c) {
 }
 bool asks_for_more(prm::ConstView<prm::rmpc> c) {
   return c.get<"basic_cyclic_rcv_wqe">() != 0 || c.get<"wq.wq_signature">() != 0 ||
-         c.get<"wq.wq_type">() != prm::number(prm::WqType::LINKED_LIST) ||
-         c.get<"wq.dbr_umem_valid">() != 0 || c.get<"wq.wq_umem_valid">() != 0 ||
+         c.get<"wq.wq_type">() > prm::number(prm::WqType::CYCLIC) ||
          c.get<"wq.shampo_enable">() != 0;
 }
 
@@ -50,11 +49,13 @@ std::vector<std::byte> copy_of(std::span<const std::byte> context) {
 
 Verdict SharedReceives::add(const RingShape& shape, std::span<const std::byte> pas, Queue queue,
                             std::uint32_t& number) {
-  if (const Verdict verdict = lay_out(shape, pas, queue.ring); !verdict.ok()) return verdict;
-  queue.record = shape.record;
+  const Verdict verdict = lay_out(shape, pas, umems_, queue.ring, queue.record);
+  if (!verdict.ok()) return verdict;
   const auto fresh = ids_.allocate();
   if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
   if (queue.kind == Kind::XrcSrq) domains_.hold(queue.uses.xrcd);
+  queue.umems = shape.umems;
+  umems_->hold(queue.umems);
   queues_.emplace(number = *fresh, std::move(queue));
   return {};
 }
@@ -84,16 +85,11 @@ Verdict SharedReceives::create(prm::ConstView<prm::rmpc> context, std::span<cons
   if (context.get<"state">() != prm::number(prm::RmpState::RDY))
     return refuse(CommandStatus::BAD_PARAM_ERR, kState);
   Queue queue{.kind = Kind::Rmp,
+              .is_cyclic = context.get<"wq.wq_type">() == prm::number(prm::WqType::CYCLIC),
               .uses = {.pd = context.get<"wq.pd">()},
               .limit = context.get<"wq.lwm">(),
               .context = copy_of(context.all())};
-  const RingShape shape{.log_stride = context.get<"wq.log_wq_stride">(),
-                        .min_log_stride = kMinLogStride,
-                        .log_entries = context.get<"wq.log_wq_sz">(),
-                        .log_page_size = context.get<"wq.log_wq_pg_sz">(),
-                        .page_offset = context.get<"wq.page_offset">(),
-                        .record = context.get<"wq.dbr_addr">()};
-  return add(shape, pas, std::move(queue), number);
+  return add(RingShape::of(context, kMinLogStride), pas, std::move(queue), number);
 }
 
 const SharedReceives::Queue* SharedReceives::find(Kind kind, std::uint32_t number) const noexcept {
@@ -107,6 +103,7 @@ Verdict SharedReceives::destroy(Kind kind, std::uint32_t number, Uses& uses) {
   if (references_.any(number)) return refuse(CommandStatus::BAD_RES_STATE_ERR, kInUse);
   uses = queue->uses;
   if (kind == Kind::XrcSrq) domains_.release(uses.xrcd);
+  umems_->release(queue->umems);
   queues_.erase(number);
   ids_.give_back(number);
   return {};
@@ -156,9 +153,11 @@ ReceiveFault SharedReceives::take(std::uint32_t number, Taken& taken) {
       !queue.ring.read(*dma_, queue.next, next.size(), taken.pieces))
     return ReceiveFault::Unreadable;
   taken.index = queue.next;
-  queue.next = static_cast<std::uint16_t>(
-      prm::ConstView<prm::mlx5_wqe_srq_next_seg>{next}.get<"next_wqe_index">());
   ++queue.taken;
+  queue.next = queue.is_cyclic
+                   ? queue.taken
+                   : static_cast<std::uint16_t>(
+                         prm::ConstView<prm::mlx5_wqe_srq_next_seg>{next}.get<"next_wqe_index">());
   check_limit(number, queue, static_cast<std::uint16_t>(left - 1));
   return ReceiveFault::None;
 }

@@ -4,7 +4,9 @@
 // receive memory pool (RMP), and the XRC domains that the former belong to. The WQEs are a linked
 // list that the driver ends and begins (mlx5_ib_post_srq_recv and mlx5_ib_free_srq_wqe of
 // mlx5_ib/srq.c): the first one taken is WQE 0, each names its successor, and the doorbell record
-// counts how many were posted. Nothing in them is trusted.
+// counts how many were posted. A pool may be a ring instead, whose WQEs begin with the same segment
+// and follow each other (uct_rc_mlx5_devx_init_rx_common of UCX's rc_mlx5_devx.c, topology
+// "cyclic"). Nothing in them is trusted.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +22,7 @@
 #include "model/receive_ring.hpp"
 #include "model/references.hpp"
 #include "model/transport/receive_queue.hpp"
+#include "model/umem.hpp"
 #include "model/verdict.hpp"
 #include "prm/shared_receive_commands.hpp"
 #include "prm/view.hpp"
@@ -48,7 +51,8 @@ class SharedReceives {
     std::uint32_t user_index = 0;
   };
 
-  SharedReceives(Dma& dma, EqTable& eqs) noexcept : dma_(&dma), eqs_(&eqs) {}
+  SharedReceives(Dma& dma, EqTable& eqs, UmemTable& umems) noexcept
+      : dma_(&dma), eqs_(&eqs), umems_(&umems) {}
 
   // Commands: model/commands_shared_receive.cpp has looked at PD and CQ.
   /// `pas` is the list behind the context.
@@ -85,6 +89,8 @@ class SharedReceives {
  private:
   struct Queue {
     Kind kind = Kind::Rmp;
+    bool is_cyclic = false;  // no list: each is followed by the one behind it
+    UmemUse umems = {};
     Uses uses = {};
     ReceiveRing ring = {};
     Iova record = 0;
@@ -100,6 +106,7 @@ class SharedReceives {
 
   Dma* dma_;
   EqTable* eqs_;
+  UmemTable* umems_;
   Domains domains_{kLogMaxXrcd};
   std::unordered_map<std::uint32_t, Queue> queues_;
   References references_;

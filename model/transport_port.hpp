@@ -22,6 +22,7 @@
 #include "model/ethernet/port_counters.hpp"
 #include "model/mkey.hpp"
 #include "model/model.hpp"
+#include "model/multicast_groups.hpp"
 #include "model/port_settings.hpp"
 #include "model/q_counters.hpp"
 #include "model/queue_pages.hpp"
@@ -57,6 +58,7 @@ struct TransportDeps {
   std::function<void()> room_for_frames{};
   PortCounters* port_counters = nullptr;      // null: nobody counts Ethernet frames
   SharedReceives* shared_receives = nullptr;  // null: no QP has one
+  const MulticastGroups* groups = nullptr;    // null: there are none
   /// What an atomic fetched goes to memory in the host's order, else big-endian.
   const bool* host_endian_atomics = &kHostEndian;
 };
@@ -132,6 +134,8 @@ class Transport {
 
   /// An SQ cell of `uar` was kicked: read the doorbell record of every QP on it.
   void kick_uar(std::uint32_t uar);
+  /// What no kick tells of. True when there was something.
+  bool look();
   /// The last pending DMA under some key is done.
   void keys_idle();
   /// PortSettings changed: MAC, RoCE switch or an entry of the address table.

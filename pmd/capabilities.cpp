@@ -149,6 +149,9 @@ Result<Capabilities> read_capabilities(CommandChannel& commands) {
   caps.cmdif_checksum = general.get<"cmdif_checksum">();
   caps.roce = general.get<"roce">();
   caps.vport_group_manager = general.get<"vport_group_manager">();
+  caps.eth_net_offloads = general.get<"eth_net_offloads">();
+  caps.eswitch_manager = general.get<"eswitch_manager">();
+  caps.log_max_l2_table = general.get<"log_max_l2_table">();
   caps.log_max_ra_req_qp = general.get<"log_max_ra_req_qp">();
   caps.log_max_ra_res_qp = general.get<"log_max_ra_res_qp">();
   caps.atomic = general.get<"atomic">();

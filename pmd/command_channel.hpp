@@ -65,6 +65,10 @@ class CommandChannel {
   }
   /// now + the command deadline of this function (60 s, or what the device's registers say).
   [[nodiscard]] virtual std::uint64_t default_deadline_ns() const = 0;
+  /// Between the two, what is sent takes something back and nobody has set a deadline: see
+  /// UndoScope. They nest. A channel whose waits are somebody else's goes on as ever.
+  virtual void begin_undoing() noexcept {}
+  virtual void end_undoing() noexcept {}
 
   /// submit and await in one.
   [[nodiscard]] Result<void> execute(std::span<const std::byte> in, std::span<std::byte> out,
@@ -72,6 +76,25 @@ class CommandChannel {
     PORTCULLIS_TRY_ASSIGN(const Ticket ticket, submit(in, out.size(), slot_class));
     return await(ticket, out, deadline_ns);
   }
+};
+
+/// While one that is on lives, what is sent takes something back and nobody has set a deadline: the
+/// default one comes soon, and a device that has gone silent is sent nothing
+/// (pmd/undo_patience.hpp).
+class UndoScope {
+ public:
+  explicit UndoScope(CommandChannel& channel, bool is_on = true) noexcept
+      : channel_(is_on ? &channel : nullptr) {
+    if (channel_ != nullptr) channel_->begin_undoing();
+  }
+  UndoScope(const UndoScope&) = delete;
+  UndoScope& operator=(const UndoScope&) = delete;
+  ~UndoScope() {
+    if (channel_ != nullptr) channel_->end_undoing();
+  }
+
+ private:
+  CommandChannel* channel_;
 };
 
 /// Runs one command with fixed-size input and output; an input value too wide for its field is

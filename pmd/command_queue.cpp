@@ -10,6 +10,7 @@
 #include "base/cells.hpp"
 #include "base/dma_bytes.hpp"
 #include "prm/cmd_interface.hpp"
+#include "prm/command_fields.hpp"
 #include "prm/enums.hpp"
 #include "prm/init_segment.hpp"
 #include "prm/opcodes.hpp"
@@ -101,8 +102,9 @@ struct Mailboxes {
 };
 
 /// Gives the device an entry whose mailboxes are filled. `in` is the whole input.
-void hand_over(std::byte* at, std::span<const std::byte> in, std::uint32_t out_bytes,
-               std::uint8_t token, const Mailboxes& mailboxes) noexcept {
+[[gnu::always_inline]] inline void hand_over(std::byte* at, std::span<const std::byte> in,
+                                             std::uint32_t out_bytes, std::uint8_t token,
+                                             const Mailboxes& mailboxes) noexcept {
   // The device may look at whose the entry is whenever any doorbell rings: that byte, the entry's
   // last, is only ever stored by itself.
   static_assert(kOwnershipAt == Entry::bytes - 1);
@@ -204,19 +206,17 @@ Result<void> CommandQueue::add_slots(DmaArena& arena, std::uint32_t count,
 }
 
 std::uint64_t CommandQueue::default_deadline_ns() const {
-  return device_->clock.now_ns() + timeout_ns_;
+  return device_->clock.now_ns() + wait_ns_;
 }
 
 std::uint32_t CommandQueue::slots_in_quarantine() const noexcept {
   return slots() - usable_[0] - usable_[1] - usable_[2];
 }
 
-Result<Ticket> CommandQueue::submit(std::span<const std::byte> in, std::size_t out_bytes,
-                                    SlotClass slot_class) {
+[[gnu::always_inline]] inline Result<Ticket> CommandQueue::send(std::span<const std::byte> in,
+                                                                std::size_t out_bytes,
+                                                                SlotClass slot_class) {
   std::uint32_t& free = free_slots(slot_class);
-  if (!health_->is_good() || free == 0 || in.size() < prm::kCmdInlineBytes ||
-      out_bytes < kLeastOutBytes) [[unlikely]]
-    return refuse(in.size(), out_bytes, slot_class);
   const auto index = static_cast<std::uint32_t>(std::countr_zero(free));
   Slot& slot = slots_[index];
   if (static_cast<std::uint8_t>(++serial_) == 0) ++serial_;
@@ -237,6 +237,26 @@ Result<Ticket> CommandQueue::submit(std::span<const std::byte> in, std::size_t o
   return Ticket{index, serial_};
 }
 
+Result<Ticket> CommandQueue::submit(std::span<const std::byte> in, std::size_t out_bytes,
+                                    SlotClass slot_class) {
+  if (!health_->is_good() || free_slots(slot_class) == 0 || in.size() < prm::kCmdInlineBytes ||
+      out_bytes < kLeastOutBytes || undo_.is_silent()) [[unlikely]]
+    return send_or_refuse(in, out_bytes, slot_class);
+  return send(in, out_bytes, slot_class);
+}
+
+/// Refused, or to a device that was silent and may have answered since.
+Result<Ticket> CommandQueue::send_or_refuse(std::span<const std::byte> in, std::size_t out_bytes,
+                                            SlotClass slot_class) {
+  const bool is_possible = health_->is_good() && free_slots(slot_class) != 0 &&
+                           in.size() >= prm::kCmdInlineBytes && out_bytes >= kLeastOutBytes;
+  if (is_possible && !is_in_vain(slot_class)) return send(in, out_bytes, slot_class);
+  auto refused = refuse(in.size(), out_bytes, slot_class);
+  if (undo_.is_on() && in.size() >= prm::kCmdInlineBytes)
+    undo_.note_left(prm::opcode_of(in), refused.error().text);
+  return refused;
+}
+
 Result<Ticket> CommandQueue::refuse(std::size_t in_bytes, std::size_t out_bytes,
                                     SlotClass slot_class) const {
   if (!health_->is_good()) return tl::unexpected<Error>(health_->error());
@@ -247,7 +267,19 @@ Result<Ticket> CommandQueue::refuse(std::size_t in_bytes, std::size_t out_bytes,
                             "expected",
                             in_bytes, out_bytes, prm::kCmdInlineBytes, kMostBytes, kLeastOutBytes,
                             kMostBytes));
+  if (undo_.is_on() && undo_.is_silent())
+    return fail(Errc::Timeout, "not sent: the device has not answered the commands before");
   return fail(Errc::Busy, fmt::format("no {} command slot is free", name(slot_class)));
+}
+
+/// Whether it would only wait for a device that is silent. One that has answered meanwhile, however
+/// late, is not; and what firmware asked for by an event it is given.
+bool CommandQueue::is_in_vain(SlotClass slot_class) noexcept {
+  if (!undo_.is_on() || !undo_.is_silent() || slot_class == SlotClass::Pages) return false;
+  if (!is_returned(slots_[last_lost_].entry)) return true;
+  undo_.note_answer();
+  set_wait();
+  return false;
 }
 
 Result<void> CommandQueue::fill_mailboxes(Slot& slot, std::span<const std::byte> in) {
@@ -290,8 +322,11 @@ Result<void> CommandQueue::await(Ticket ticket, std::span<std::byte> out,
   }
   slot.serial = kFree;
   free_slots(slot.slot_class) |= 1u << ticket.slot;
-  if (has_lost_slots_) [[unlikely]]
+  if (has_lost_slots_) [[unlikely]] {
+    undo_.note_answer();
+    set_wait();
     replace_lost_slots();
+  }
   if (!health_->is_good()) [[unlikely]]
     return tl::unexpected<Error>(health_->error());
   if (!answer.is_signed || (answer.delivery_status | answer.status) != 0) [[unlikely]]
@@ -312,7 +347,17 @@ bool CommandQueue::wait_for(const Slot& slot, std::uint64_t deadline_ns) {
   // that is not believed.
   if (health_->check() != HealthState::Good) return is_returned(slot.entry);
   device_->relax(next_check_ns(deadline_ns));
-  return is_returned(slot.entry) || wait_on(slot, deadline_ns);
+  return is_returned(slot.entry) || wait_longer(slot, deadline_ns);
+}
+
+/// Behind the first look, which no patience is charged for (UndoPatience).
+bool CommandQueue::wait_longer(const Slot& slot, std::uint64_t deadline_ns) {
+  if (!undo_.is_on()) return wait_on(slot, deadline_ns);
+  const std::uint64_t began_ns = device_->clock.now_ns();
+  const bool is_answered = wait_on(slot, deadline_ns);
+  undo_.note_wait(device_->clock.now_ns() - began_ns);
+  set_wait();
+  return is_answered;
 }
 
 bool CommandQueue::wait_on(const Slot& slot, std::uint64_t deadline_ns) {
@@ -345,16 +390,27 @@ Result<void> CommandQueue::give_up_on(std::uint32_t index) {
   slot.serial = kQuarantined;
   --usable_[static_cast<std::size_t>(slot.slot_class)];
   has_lost_slots_ = true;
+  last_lost_ = index;
+  undo_.note_lost();
+  set_wait();
   replace_lost_slots();
   // The last look: a card that was pulled is not slow.
   if (health_->check() != HealthState::Good) {
     Error error = health_->error();
     error.text = command_name(slot.header) + ": " + error.text;
-    return tl::unexpected<Error>(std::move(error));
+    return note_lost(slot, std::move(error));
   }
-  return fail(Errc::Timeout, fmt::format("{} was not answered before its deadline; slot {} stays "
-                                         "in quarantine",
-                                         command_name(slot.header), index));
+  return note_lost(
+      slot,
+      Error{Errc::Timeout,
+            fmt::format("{} was not answered before its deadline; slot {} stays in quarantine",
+                        command_name(slot.header), index),
+            std::nullopt});
+}
+
+Result<void> CommandQueue::note_lost(const Slot& slot, Error error) {
+  if (undo_.is_on()) undo_.note_left(prm::opcode_of(slot.header), error.text);
+  return tl::unexpected<Error>(std::move(error));
 }
 
 void CommandQueue::replace_lost_slots() noexcept {

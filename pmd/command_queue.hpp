@@ -10,6 +10,7 @@
 // fail for want of memory. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,7 @@
 #include "pmd/command_channel.hpp"
 #include "pmd/health.hpp"
 #include "pmd/mailbox.hpp"
+#include "pmd/undo_patience.hpp"
 #include "prm/cmd_interface.hpp"
 
 namespace portcullis::pmd {
@@ -53,17 +55,31 @@ class CommandQueue final : public CommandChannel {
   [[nodiscard]] Result<void> await(Ticket ticket, std::span<std::byte> out,
                                    std::uint64_t deadline_ns) override;
   [[nodiscard]] std::uint64_t default_deadline_ns() const override;
+  void begin_undoing() noexcept override {
+    undo_.begin();
+    set_wait();
+  }
+  void end_undoing() noexcept override {
+    undo_.end();
+    set_wait();
+  }
 
   /// Looks, without waiting, whether the device gave the entry back.
   [[nodiscard]] bool is_done(Ticket ticket) const noexcept override;
   /// From now on what the device answers must be signed (SET_HCA_CAP with cmdif_checksum 3 was
   /// answered). What the driver sends always is.
   void verify_answers() noexcept { verify_answers_ = true; }
-  void set_timeout_ns(std::uint64_t timeout_ns) noexcept { timeout_ns_ = timeout_ns; }
+  void set_timeout_ns(std::uint64_t timeout_ns) noexcept {
+    timeout_ns_ = timeout_ns;
+    set_wait();
+  }
   /// `idle` is called between two looks of a wait: page requests are served there, since the
   /// firmware may hold a command back until it has its pages; in the wait for a fence's command
   /// only once that is late. It must not wait itself.
   void on_idle(std::function<void()> idle) { idle_ = std::move(idle); }
+
+  /// What was sent or to be sent in an UndoScope and is not known to have been done.
+  [[nodiscard]] const UndoPatience& undone() const noexcept { return undo_; }
 
   /// Fence entries not lost; below kFenceSlots no new lease should be granted.
   [[nodiscard]] std::uint32_t fence_slots_available() const noexcept {
@@ -102,16 +118,28 @@ class CommandQueue final : public CommandChannel {
 
   [[nodiscard]] Result<void> add_slots(DmaArena& arena, std::uint32_t count,
                                        std::size_t stride_bytes);
+  /// To a slot that is free; submit() has looked.
+  [[nodiscard]] Result<Ticket> send(std::span<const std::byte> in, std::size_t out_bytes,
+                                    SlotClass slot_class);
   // What an inline command that succeeds never needs stands apart, out of its way.
   [[nodiscard]] Result<Ticket> refuse(std::size_t in_bytes, std::size_t out_bytes,
                                       SlotClass slot_class) const;
+  [[nodiscard]] bool is_in_vain(SlotClass slot_class) noexcept;
+  [[nodiscard]] Result<Ticket> send_or_refuse(std::span<const std::byte> in, std::size_t out_bytes,
+                                              SlotClass slot_class);
   [[nodiscard]] Result<void> refuse(Ticket ticket, std::size_t out_bytes) const;
   [[nodiscard]] Result<void> fill_mailboxes(Slot& slot, std::span<const std::byte> in);
   [[nodiscard]] bool wait_for(const Slot& slot, std::uint64_t deadline_ns);
+  [[nodiscard]] bool wait_longer(const Slot& slot, std::uint64_t deadline_ns);
   [[nodiscard]] bool wait_on(const Slot& slot, std::uint64_t deadline_ns);
   [[nodiscard]] std::uint64_t next_check_ns(std::uint64_t deadline_ns) const;
   [[nodiscard]] Result<void> give_up_on(std::uint32_t slot);
+  [[nodiscard]] Result<void> note_lost(const Slot& slot, Error error);
   void replace_lost_slots() noexcept;
+  /// Whatever undo_ or timeout_ns_ say now; here, so that no command asks.
+  void set_wait() noexcept {
+    wait_ns_ = undo_.is_on() ? std::min(timeout_ns_, undo_.next_ns()) : timeout_ns_;
+  }
 
   [[nodiscard]] std::uint32_t& free_slots(SlotClass slot_class) noexcept {
     return free_[static_cast<std::size_t>(slot_class)];
@@ -124,7 +152,10 @@ class CommandQueue final : public CommandChannel {
   std::array<std::uint32_t, kClasses> free_{};    // bit n: slot n, by class
   std::array<std::uint32_t, kClasses> usable_{};  // slots not in quarantine, by class
   std::function<void()> idle_;
+  UndoPatience undo_;
+  std::uint32_t last_lost_ = 0;  // the slot, where one was lost
   std::uint64_t timeout_ns_ = kDefaultTimeoutNs;
+  std::uint64_t wait_ns_ = kDefaultTimeoutNs;  // of a command that is given no deadline
   std::uint32_t serial_ = 0;  // of the last command; its low byte is the token, and never 0
   bool verify_answers_ = false;
   bool has_lost_slots_ = false;

@@ -59,6 +59,9 @@ struct Capabilities {
   std::uint32_t r_roce_min_src_udp_port = 0;
   std::uint32_t r_roce_max_src_udp_port = 0;
   std::uint32_t vport_group_manager = 0;
+  std::uint32_t eth_net_offloads = 0;  // queues of Ethernet frames
+  std::uint32_t eswitch_manager = 0;
+  std::uint32_t log_max_l2_table = 0;
   std::uint32_t qp_ts_format = 0;            // roce_cap; 0: free running only
   std::uint32_t forced_loopback = 0;         // roce_cap.fl_rc_qp_when_roce_enabled
   std::uint32_t relaxed_ordering_write = 0;  // that a key may ask for; none here does
@@ -78,6 +81,8 @@ struct Context {
   bool is_kept = false;
   /// A key that is for one QP names it (mkc.qpn), where the device takes that.
   bool binds_keys = true;
+  /// ARP, neighbour solicitation and ping are answered for the port, where it can be done.
+  bool answers_neighbours = true;
   /// Packets from the port to itself are forced back (ads.fl).
   bool forces_loopback = false;
   /// The longest frame that its Ethernet port carries, as frame_bytes() counts; 0: nobody asked.

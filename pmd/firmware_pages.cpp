@@ -235,7 +235,9 @@ void FirmwarePages::finish_in_flight() {
 
 void FirmwarePages::settle() {
   requests_.clear();
-  if (in_flight_) finish_in_flight();
+  if (!in_flight_) return;
+  in_flight_->deadline_ns = std::min(in_flight_->deadline_ns, commands_->default_deadline_ns());
+  finish_in_flight();
 }
 
 Result<void> FirmwarePages::reclaim_all() {

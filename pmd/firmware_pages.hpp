@@ -45,7 +45,8 @@ class FirmwarePages {
   /// One step on: collects the command in flight if it has come back, sends the next. Never waits.
   void serve();
   [[nodiscard]] bool is_idle() const noexcept { return !in_flight_ && requests_.empty(); }
-  /// Drops requests that were not begun and waits for the batch in flight.
+  /// Drops requests that were not begun and waits for the batch in flight, no longer than for
+  /// a command that is sent now.
   void settle();
   /// Teardown: takes pages back until none is held.
   [[nodiscard]] Result<void> reclaim_all();

@@ -208,6 +208,7 @@ Result<void> Hca::note_capabilities() {
 /// dr_send_allow_fl of mlx5_core asks the same capability before it sets ads.fl.
 Result<void> Hca::note_wishes(const Options& options) {
   context_.binds_keys = options.binds_keys;
+  context_.answers_neighbours = options.answers_neighbours;
   context_.forces_loopback = options.forces_loopback;
   const bool ethernet = context_.caps.port_type == prm::number(prm::PortType::ETH);
   if (!options.forces_loopback || !ethernet || context_.caps.forced_loopback != 0) return {};
@@ -332,7 +333,9 @@ Result<void> Hca::tear_down() {
   down_ = true;
   Undoing undoing;
   undoing.keep(hand_back());
-  undoing.keep(stop_function());
+  Result<void> stopped = stop_function();
+  tell_of_undone(stopped);
+  undoing.keep(std::move(stopped));
   // Whoever still holds an object of this function gets an answer at once, and never "ok".
   health_.report_failure("the function has been torn down");
   return std::move(undoing).verdict();
@@ -340,6 +343,8 @@ Result<void> Hca::tear_down() {
 
 Result<void> Hca::hand_back() {
   Undoing undoing;
+  if (!commands_) return {};  // nothing came up that is behind it
+  const UndoScope scope(*context_.commands);
   if (events_) undoing.run("event queue", [this] { return stop_events(); });
   if (uar_) undoing.run("UAR", [this] { return uar_->destroy(); });
   if (initialised_)
@@ -347,6 +352,18 @@ Result<void> Hca::hand_back() {
   if (pages_) undoing.run("firmware pages", [this] { return pages_->reclaim_all(); });
   if (enabled_) undoing.run("DISABLE_HCA", [this] { return disable_hca(*context_.commands); });
   return std::move(undoing).verdict();
+}
+
+/// What the function's objects name may not be freed while the device could still reach it: where
+/// nothing proves that it cannot, memory stays mapped, and who closes the device has it reset.
+void Hca::tell_of_undone(const Result<void>& stopped) const {
+  if (!commands_ || !log_) return;
+  const std::string left = commands_->undone().left();
+  if (left.empty()) return;
+  log_("not done one by one: " + left + " (" + commands_->undone().why() + "); " +
+       (stopped ? "bus mastering is off and the function was reset, so none of it is left"
+                : "the device could not be stopped (" + stopped.error().text +
+                      "): it is reset when it is closed, at this process's end at the latest"));
 }
 
 Result<void> Hca::stop_events() {

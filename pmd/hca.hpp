@@ -37,8 +37,9 @@ struct HcaOptions {
   std::uint64_t link_wait_ms = 10'000;
   /// The device signs its answers where it can, and each is checked. Linux does not ask for it.
   bool checks_answers = true;
-  bool binds_keys = true;        // see Context
-  bool forces_loopback = false;  // the same; Unsupported where the device does not offer it
+  bool binds_keys = true;          // see Context
+  bool answers_neighbours = true;  // the same
+  bool forces_loopback = false;    // the same; Unsupported where the device does not offer it
   /// Given the command queue, returns the channel that every command of the function goes by from
   /// then on: one that records, say. It must outlive the function. May be empty.
   std::function<CommandChannel&(CommandChannel& queue)> present_commands = {};
@@ -114,6 +115,7 @@ class Hca final : public Function {
 
   [[nodiscard]] Result<void> hand_back();
   [[nodiscard]] Result<void> stop_function();
+  void tell_of_undone(const Result<void>& stopped) const;
   [[nodiscard]] Result<void> stop_events();
   void serve_events();
   void take(const Event& event);

@@ -49,14 +49,13 @@ class ObjectHandle {
   /// A destroy failed: the device may hold the object for ever.
   [[nodiscard]] bool is_refused() const noexcept { return refused_; }
 
-  /// Sends the command, with `deadline_ns` (device clock) or the function's own deadline; done
-  /// twice is done.
+  /// Sends the command, with `deadline_ns` (device clock) or as an UndoScope has it; done twice is
+  /// done.
   [[nodiscard]] Result<void> destroy(std::optional<std::uint64_t> deadline_ns = std::nullopt) {
     if (!is_live()) return {};
-    auto done = destroy_(*channel_, id_, deadline_ns.value_or(channel_->default_deadline_ns()));
-    refused_ = !done.has_value();
-    if (done) channel_ = nullptr;
-    return done;
+    if (deadline_ns) return destroy_by(*deadline_ns);
+    const UndoScope undoing(*channel_);
+    return destroy_by(channel_->default_deadline_ns());
   }
   /// The destructor does not try: the device does not answer.
   void give_up() noexcept { refused_ = true; }
@@ -67,6 +66,13 @@ class ObjectHandle {
   }
 
  private:
+  [[nodiscard]] Result<void> destroy_by(std::uint64_t deadline_ns) {
+    auto done = destroy_(*channel_, id_, deadline_ns);
+    refused_ = !done.has_value();
+    if (done) channel_ = nullptr;
+    return done;
+  }
+
   CommandChannel* channel_ = nullptr;
   Destroy destroy_ = nullptr;
   std::uint32_t id_ = 0;

@@ -4,8 +4,10 @@ set(PMD_OBJECT_SOURCES
     completion_queue.cpp
     completion_ring.cpp
     fence_commands.cpp
+    frame_queues.cpp
     infiniband_port.cpp
     inline_command.cpp
+    l2_table.cpp
     memory_key.cpp
     port_mac.cpp
     protection_domain.cpp

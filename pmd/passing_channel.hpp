@@ -27,6 +27,8 @@ class PassingChannel : public CommandChannel {
   [[nodiscard]] std::uint64_t default_deadline_ns() const override {
     return inner_->default_deadline_ns();
   }
+  void begin_undoing() noexcept override { inner_->begin_undoing(); }
+  void end_undoing() noexcept override { inner_->end_undoing(); }
 
  private:
   CommandChannel* inner_;

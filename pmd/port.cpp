@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "pmd/access_register.hpp"
 #include "prm/enums.hpp"
@@ -81,20 +82,37 @@ Result<void> set_frame_limit(CommandChannel& commands, std::uint32_t bytes) {
   return {};
 }
 
-Result<void> announce_address(CommandChannel& commands, const Mac& mac) {
-  // mlx5_modify_nic_vport_mac_list of Linux: the list stands behind the context.
+namespace {
+
+/// mlx5_modify_nic_vport_mac_list of Linux: the list stands behind the context.
+Result<void> set_address_list(CommandChannel& commands, prm::NvprtListType type,
+                              std::span<const Mac> list) {
   constexpr std::size_t kFixed = prm::modify_nic_vport_context_in::bytes;
   prm::Buffer<prm::modify_nic_vport_context_in> in;
   in.set<"opcode", prm::Opcode::MODIFY_NIC_VPORT_CONTEXT>()
-      .set<"field_select.addresses_list", 1u>()
-      .set<"nic_vport_context.allowed_list_type", prm::NvprtListType::UC>()
-      .set<"nic_vport_context.allowed_list_size", 1u>();
-  std::array<std::byte, kFixed + prm::mac_address_layout::bytes> message{};
+      .set<"field_select.addresses_list", 1u>();
+  in.put<"nic_vport_context.allowed_list_type">(type);
+  in.put<"nic_vport_context.allowed_list_size">(static_cast<std::uint32_t>(list.size()));
+  std::vector<std::byte> message(kFixed + list.size() * prm::mac_address_layout::bytes);
   std::copy_n(in.all().data(), kFixed, message.data());
   constexpr std::size_t kBeforeMac = 2;
-  std::memcpy(message.data() + kFixed + kBeforeMac, mac.octets.data(), mac.octets.size());
+  std::byte* at = message.data() + kFixed + kBeforeMac;
+  for (const Mac& mac : list) {
+    std::memcpy(at, mac.octets.data(), mac.octets.size());
+    at += prm::mac_address_layout::bytes;
+  }
   std::array<std::byte, prm::modify_nic_vport_context_out::bytes> answer{};
   return commands.execute(message, answer, SlotClass::Common, commands.default_deadline_ns());
+}
+
+}  // namespace
+
+Result<void> announce_address(CommandChannel& commands, const Mac& mac) {
+  return set_address_list(commands, prm::NvprtListType::UC, std::span(&mac, 1));
+}
+
+Result<void> listen_to_groups(CommandChannel& commands, std::span<const Mac> groups) {
+  return set_address_list(commands, prm::NvprtListType::MC, groups);
 }
 
 /// None: no packet of RoCE fits. Where nobody knows how long the frames are, any does.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/device.hpp"
@@ -59,6 +60,9 @@ struct FrameLimits {
 /// MODIFY_NIC_VPORT_CONTEXT with `mac` as the one unicast address: without it the switch inside a
 /// card sends a virtual function nothing (mlx5e_vport_context_update_addr_list of Linux).
 [[nodiscard]] Result<void> announce_address(CommandChannel& commands, const Mac& mac);
+/// The same with multicast addresses, broadcast among them: what the port takes beside its own
+/// (mlx5e_fill_addr_array of Linux puts broadcast into that list).
+[[nodiscard]] Result<void> listen_to_groups(CommandChannel& commands, std::span<const Mac> groups);
 
 /// InvalidArgument when packets of `mtu` do not fit the port's frames, with the greatest that does;
 /// ok where nobody knows how long those are.

@@ -86,6 +86,8 @@ Result<void> RoceAddressTable::clear(std::uint32_t index) {
 }
 
 Result<void> RoceAddressTable::clear_all() {
+  if (set_.empty()) return {};  // moved from, it may have no context
+  const UndoScope undoing(*context_->commands);
   Result<void> first;
   for (const std::uint32_t index : std::exchange(set_, {})) {
     auto done = clear(index);

@@ -34,14 +34,16 @@ Result<std::unique_ptr<WorkQueues>> WorkQueues::create(DmaArena& arena,
                                                        std::span<std::byte> uar_page,
                                                        const WorkQueueSizes& asked) {
   const WorkQueueSizes sizes = whole_blocks(asked);
-  // Without either queue there is memory all the same: CREATE_QP names a page.
-  const std::size_t bytes =
-      std::max<std::size_t>(send_bytes(sizes) + receive_bytes(sizes), prm::kSendWqeBlockBytes);
+  const std::size_t bytes = send_bytes(sizes) + receive_bytes(sizes);
   if (bytes > DmaArena::kBlockBytes)
     return fail(Errc::InvalidArgument, "queues of " + std::to_string(bytes) +
                                            " bytes together; at most " +
                                            std::to_string(DmaArena::kBlockBytes));
-  PORTCULLIS_TRY_ASSIGN(DmaBuffer memory, allocate_queue(arena, bytes));
+  // Without either queue CREATE_QP names a page all the same: the one that a block of the arena
+  // lies in, for a page each is most of what a lease takes. That the device looks for nothing there
+  // is a hypothesis for RC; create_xrc_tgt_qp of mlx5_ib/qp.c has neither queue, and names no page.
+  PORTCULLIS_TRY_ASSIGN(DmaBuffer memory, bytes == 0 ? arena.allocate(prm::kSendWqeBlockBytes)
+                                                     : allocate_queue(arena, bytes));
   PORTCULLIS_TRY_ASSIGN(DmaBuffer record, arena.allocate(prm::kDoorbellRecordBytes));
   return std::unique_ptr<WorkQueues>(
       new WorkQueues(std::move(memory), std::move(record), uar_page, sizes));

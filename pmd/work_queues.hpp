@@ -40,7 +40,8 @@ class WorkQueues {
   [[nodiscard]] std::uint32_t completions() const noexcept {
     return send_.size_blocks() + (receive_ ? receive_->size() : 0);
   }
-  [[nodiscard]] Iova iova() const noexcept { return memory_.iova(); }
+  /// Of the page that the queues begin.
+  [[nodiscard]] Iova iova() const noexcept { return memory_.iova() & ~Iova{kPageBytes - 1}; }
   [[nodiscard]] Iova record_iova() const noexcept { return record_.iova(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return memory_.bytes().size(); }
   /// After 2RST_QP.

@@ -57,7 +57,8 @@ struct dealloc_transport_domain_out : status_out<"dealloc_transport_domain_out">
 
 // ---- receive queues ----
 
-/// Followed by pas[], the pages of the queue.
+/// Followed by pas[], the pages of the queue. The umems' numbers are reserved in Linux 6.1's
+/// mlx5_ifc.h; mlx5_ifc_wq_bits of DPDK's mlx5_prm.h has them.
 struct wq : Layout<"wq", 0x600,
     Field<"wq_type", 0x0, 0x4>,
     Field<"wq_signature", 0x4, 0x1>,
@@ -93,7 +94,9 @@ struct wq : Layout<"wq", 0x600,
     Field<"two_byte_shift_en", 0x138, 0x1>,
     Reserved<0x139, 0x4>,
     Field<"log_wqe_stride_size", 0x13d, 0x3>,
-    Reserved<0x140, 0x80>,
+    Field<"dbr_umem_id", 0x140, 0x20>,
+    Field<"wq_umem_id", 0x160, 0x20>,
+    Field<"wq_umem_offset", 0x180, 0x40>,
     Field<"headers_mkey", 0x1c0, 0x20>,
     Field<"shampo_enable", 0x1e0, 0x1>,
     Reserved<0x1e1, 0x4>,

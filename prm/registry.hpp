@@ -156,7 +156,8 @@ inline constexpr LayoutInfo kLayouts[] = {
     layout_info<rmpc>, layout_info<create_rmp_in>, layout_info<create_rmp_out>,
     layout_info<rmp_bitmask>, layout_info<modify_rmp_in>, layout_info<modify_rmp_out>,
     layout_info<destroy_rmp_in>, layout_info<destroy_rmp_out>, layout_info<query_rmp_in>,
-    layout_info<query_rmp_out>,
+    layout_info<query_rmp_out>, layout_info<attach_to_mcg_in>, layout_info<attach_to_mcg_out>,
+    layout_info<detach_from_mcg_in>, layout_info<detach_from_mcg_out>,
     // eqe.hpp
     layout_info<eqe>, layout_info<comp_event>, layout_info<qp_events>, layout_info<cq_error>,
     layout_info<cmd_inter_comp_event>, layout_info<port_state_change_event>,

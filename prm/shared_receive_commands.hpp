@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What more than one queue pair receives by: XRC domains, XRC shared receive queues, and the
-// receive memory pool (RMP), as which Linux makes every other shared receive queue
-// (create_srq_split of mlx5_ib/srq_cmd.c).
+// What more than one queue pair receives by: XRC domains, XRC shared receive queues, the receive
+// memory pool (RMP), as which Linux makes every other shared receive queue (create_srq_split of
+// mlx5_ib/srq_cmd.c), and the multicast group (mlx5_cmd_attach_mcg of mlx5_ib/cmd.c).
 // Source of every layout here: struct mlx5_ifc_NAME_bits of include/linux/mlx5/mlx5_ifc.h of Linux
 // 6.1; tests/prm holds each against that header.
 #pragma once
@@ -220,6 +220,32 @@ struct query_rmp_out : Layout<"query_rmp_out", 0x880,
     Field<"syndrome", 0x20, 0x20>,
     Reserved<0x40, 0xc0>,
     Nested<"rmp_context", 0x100, rmpc>> {};
+
+// ---- multicast groups ----
+
+struct attach_to_mcg_in : Layout<"attach_to_mcg_in", 0x100,
+    Field<"opcode", 0x0, 0x10>,
+    Field<"uid", 0x10, 0x10>,
+    Reserved<0x20, 0x10>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x8>,
+    Field<"qpn", 0x48, 0x18>,
+    Reserved<0x60, 0x20>,
+    Bytes<"multicast_gid", 0x80, 0x80>> {};
+
+struct attach_to_mcg_out : status_out<"attach_to_mcg_out"> {};
+
+struct detach_from_mcg_in : Layout<"detach_from_mcg_in", 0x100,
+    Field<"opcode", 0x0, 0x10>,
+    Field<"uid", 0x10, 0x10>,
+    Reserved<0x20, 0x10>,
+    Field<"op_mod", 0x30, 0x10>,
+    Reserved<0x40, 0x8>,
+    Field<"qpn", 0x48, 0x18>,
+    Reserved<0x60, 0x20>,
+    Bytes<"multicast_gid", 0x80, 0x80>> {};
+
+struct detach_from_mcg_out : status_out<"detach_from_mcg_out"> {};
 
 // clang-format on
 }  // namespace portcullis::prm

@@ -2,6 +2,9 @@
 #include "program/command_line.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "program/version.hpp"
@@ -55,6 +58,63 @@ const CLI::Option* given_nothing(const CLI::App& app) {
   return nullptr;
 }
 
+/// A number that 64 bits do not hold: CLI11 takes -1 for the most that they do, and so whatever is
+/// more. Options whose type says so have numbers below 0, or text that may look like one.
+bool is_out_of_range(std::string_view value) noexcept {
+  value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
+  const bool is_negative = value.starts_with('-');
+  if (is_negative || value.starts_with('+')) value.remove_prefix(1);
+  const bool is_hex = value.starts_with("0x") || value.starts_with("0X");
+  if (is_hex) value.remove_prefix(2);
+  std::uint64_t number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [last, error] = std::from_chars(value.data(), end, number, is_hex ? 16 : 10);
+  if (value.empty() || last != end) return false;
+  return error == std::errc::result_out_of_range || (is_negative && number != 0);
+}
+
+/// A number that CLI11 takes for an octal one, or for none where it has an 8 or a 9.
+bool has_leading_zero(std::string_view value) noexcept {
+  value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
+  if (value.starts_with('-') || value.starts_with('+')) value.remove_prefix(1);
+  return value.size() > 1 && value.front() == '0' &&
+         value.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// By what the help calls its value: CLI11 does not say what is behind it. Text may begin with as
+/// many zeros as it likes.
+bool takes_integers(std::string_view type) {
+  type = type.substr(0, type.find_first_of(": "));  // behind it, what is checked
+  constexpr std::array kNames{"UINT", "INT", "N", "MS", "LIST"};
+  const bool is_range = !type.empty() && type.front() >= '0' && type.front() <= '9';
+  return is_range || std::ranges::find(kNames, type) != kNames.end();
+}
+
+std::string describe(const CLI::Option& option, const std::string& value, const char* accepted) {
+  return option.get_name() + ": " + value + ": " + accepted + " is accepted";
+}
+
+enum class Looks : std::uint8_t { AtAll, AtLeadingZeros };
+
+/// A number that would be taken for another one; nothing otherwise. Of what CLI11 has refused only
+/// a leading zero is told: it says of all else what is accepted, and of 010 that 8 is not.
+std::optional<std::string> mistaken_number(const CLI::App& app, Looks looks = Looks::AtAll) {
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    const bool may_be_negative =
+        type.starts_with("FLOAT") || type.starts_with("INT") || type.starts_with("TEXT");
+    for (const std::string& value : option->results()) {
+      if (takes_integers(type) && has_leading_zero(value))
+        return describe(*option, value, "a decimal number without a leading zero, or 0x and hex,");
+      if (looks == Looks::AtAll && !may_be_negative && is_out_of_range(value))
+        return describe(*option, value, "a number from 0 to 18446744073709551615");
+    }
+  }
+  for (const CLI::App* const command : app.get_subcommands())
+    if (auto mistake = mistaken_number(*command, looks)) return mistake;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> parse_arguments(CLI::App& app,
@@ -68,15 +128,18 @@ Result<std::optional<std::string>> parse_arguments(CLI::App& app,
   } catch (const CLI::CallForVersion& version) {
     return std::string(version.what()) + "\n";
   } catch (const CLI::RequiredError& error) {
+    if (const auto mistake = mistaken_number(app, Looks::AtLeadingZeros)) return refuse(*mistake);
     // What is missing is told first, though it may be what was misspelt.
     const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
     return refuse(unknown.empty() ? error.what()
                                   : "The following argument was not expected: " + unknown.front());
   } catch (const CLI::ParseError& error) {
-    return refuse(error.what());
+    // "Value 8 not in range" is no answer to 010.
+    return refuse(mistaken_number(app, Looks::AtLeadingZeros).value_or(error.what()));
   }
   if (const CLI::Option* const option = given_nothing(app))
     return refuse(option->get_name() + ": an empty value");
+  if (const auto mistake = mistaken_number(app)) return refuse(*mistake);
   return std::nullopt;
 }
 

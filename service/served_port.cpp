@@ -38,8 +38,13 @@ Result<std::unique_ptr<ServedPort>> ServedPort::open(const attach::DeviceSpec& s
   if (wanted.vlan) addressed.vlan_id = static_cast<std::uint16_t>(*wanted.vlan);
   PORTCULLIS_TRY_ASSIGN(auto made, attach::Port::create(port->function_->context(), addressed));
   port->port_.emplace(std::move(made));
+  port->responder_ =
+      neighbour::Responder::set_up_or_say(port->function_->context(), port->address(), wanted.log);
   return port;
 }
+
+/// It is not polled by what its own end waits for.
+ServedPort::~ServedPort() { const auto ending = std::move(responder_); }
 
 std::string ServedPort::description() const {
   return plain_.description + " fw " + function_->driver().firmware_version() +
@@ -48,6 +53,8 @@ std::string ServedPort::description() const {
 
 std::string ServedPort::neighbour_advice() const {
   if (function_->context().is_kept) return "no entry needed: the kernel answers for the port";
+  if (responder_ && responder_->is_answering())
+    return "no entry needed: the port answers for itself";
   return "ip neigh replace " + address().gid.text() + " lladdr " + address().mac.text() +
          " dev NETDEV  (on the client: nobody answers for the port)";
 }
@@ -56,6 +63,7 @@ void ServedPort::relax_entry(void* port, std::uint64_t until_ns) noexcept {
   auto& self = *static_cast<ServedPort*>(port);
   if (self.watched_ != nullptr) self.watched_->look();
   self.plain_.relax(until_ns);
+  self.answer();
   // A client on this host may be waiting for the same core.
   if (!self.plain_.clock.is_virtual()) std::this_thread::yield();
 }
@@ -69,6 +77,7 @@ Result<void> ServedPort::idle(std::uint64_t most_ns) {
   } else {
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(most_ns, kMostSleepNs)));
   }
+  answer();
   return driver().poll();
 }
 

@@ -15,6 +15,7 @@
 #include "base/device.hpp"
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
+#include "neighbour/responder.hpp"
 #include "pmd/function.hpp"
 #include "pmd/roce_address.hpp"
 #include "pmd/roce_path.hpp"
@@ -34,12 +35,14 @@ struct ServedPortOptions {
 
 class ServedPort {
  public:
-  /// Opens, brings up, and gives the port its address, with its own MAC.
-  /// Unsupported for a VLAN on the model, which carries no tags.
+  /// Opens, brings up, and gives the port its address, with its own MAC. Its neighbours are
+  /// answered in every wait and in idle(), where the device offers it. Unsupported for a VLAN on
+  /// the model, which carries no tags.
   [[nodiscard]] static Result<std::unique_ptr<ServedPort>> open(const attach::DeviceSpec& spec,
                                                                 const ServedPortOptions& options);
   ServedPort(const ServedPort&) = delete;
   ServedPort& operator=(const ServedPort&) = delete;
+  ~ServedPort();
 
   [[nodiscard]] pmd::Function& driver() noexcept { return function_->driver(); }
   [[nodiscard]] const pmd::RoceAddress& address() const noexcept { return port_->address(); }
@@ -49,7 +52,7 @@ class ServedPort {
   [[nodiscard]] std::uint8_t address_index() const noexcept { return port_->address_index(); }
   /// To make it fail on purpose; null for hardware.
   [[nodiscard]] model::Model* model() noexcept { return function_->model(); }
-  /// What a client's host must be told: nobody answers for the port, unless the kernel keeps it.
+  /// What a client's host must be told: an entry where nobody answers for the port.
   [[nodiscard]] std::string neighbour_advice() const;
   [[nodiscard]] Clock clock() const noexcept { return plain_.clock; }
   /// "vfio 0000:03:00.0 fw 16.35.4506, emulated: not NIC latency".
@@ -62,6 +65,9 @@ class ServedPort {
 
  private:
   explicit ServedPort(const Device& opened) : plain_(opened) {}
+  void answer() {
+    if (responder_) responder_->poll();
+  }
   static void relax_entry(void* port, std::uint64_t until_ns) noexcept;
 
   // Destroyed from the last to the first.
@@ -69,6 +75,7 @@ class ServedPort {
   RegionWatch* watched_ = nullptr;
   std::unique_ptr<attach::Function> function_;
   std::optional<attach::Port> port_;
+  std::unique_ptr<neighbour::Responder> responder_;  // null: nobody answers for the port
 };
 
 }  // namespace portcullis::service

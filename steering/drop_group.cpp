@@ -143,6 +143,7 @@ Result<void> DropGroup::remove(std::uint32_t index, std::uint64_t deadline_ns) {
 }
 
 Result<void> DropGroup::destroy(std::optional<std::uint64_t> deadline_ns) {
+  const pmd::UndoScope undoing(*context_->commands, !deadline_ns);
   Result<void> first;
   const auto try_to = [&first](const auto& undo) {
     if (!first && first.error().code != Errc::CommandFailed) return;

@@ -53,6 +53,7 @@ Result<void> FlowTable::make_root(std::uint32_t underlay_qpn,
 // table stays, and whoever asked for its end hears so.
 Result<void> FlowTable::destroy(std::optional<std::uint64_t> deadline_ns) {
   if (context_ == nullptr) return {};
+  const pmd::UndoScope undoing(*context_->commands, !deadline_ns);
   if (may_be_root_)
     PORTCULLIS_TRY(set_root(prm::FlowTableRootOpMod::DISCONNECT, until_ns(*context_, deadline_ns)));
   may_be_root_ = false;
@@ -82,6 +83,7 @@ Result<FlowGroup> FlowGroup::create(const pmd::Context& context, const FlowTable
 
 Result<void> FlowGroup::destroy(std::optional<std::uint64_t> deadline_ns) {
   if (context_ == nullptr) return {};
+  const pmd::UndoScope undoing(*context_->commands, !deadline_ns);
   prm::Buffer<prm::destroy_flow_group_in> in;
   in.put<"opcode">(prm::Opcode::DESTROY_FLOW_GROUP).put<"table_type">(domain_);
   in.put<"table_id">(table_).put<"group_id">(id_);

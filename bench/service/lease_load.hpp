@@ -34,7 +34,7 @@ class LeaseLoad {
   /// Holds so many, granted as fast as the server grants with some hundreds asked for at a time.
   [[nodiscard]] Result<void> fill(std::size_t leases, std::uint64_t most_ns);
   /// So many allocs a second and as many revokes, for so long; one revoke in two is by its holder,
-  /// the others by another connection. Then every answer is waited for.
+  /// the others by another connection. Then every answer and every notice is waited for.
   [[nodiscard]] Result<void> run(std::uint32_t rate, std::uint64_t for_ns);
   /// What LEASE_LIST says is what is held here, no more and no less; else a line that says what.
   [[nodiscard]] Result<std::string> differs_from_list(std::uint64_t most_ns);
@@ -83,6 +83,9 @@ class LeaseLoad {
   void hear_list(const wire::Frame& frame);
   [[nodiscard]] Result<void> serve(std::uint64_t until_ns);
   [[nodiscard]] Result<void> wait_for_answers(std::uint64_t until_ns);
+  [[nodiscard]] Result<void> wait_for_notices(std::uint64_t until_ns);
+  /// Leases whose end was answered and not told to their holders.
+  [[nodiscard]] std::size_t unnoticed() const;
   void blame(const std::string& what);
 
   Fleet* fleet_;

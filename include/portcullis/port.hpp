@@ -70,8 +70,9 @@ class PORTCULLIS_API Port {
 
   /// The device's clock in nanoseconds; a stepped model has one of its own.
   [[nodiscard]] std::uint64_t now_ns() const noexcept;
-  /// Serves the function's events and lets `ms` pass, on the device's clock. An error once the
-  /// function is broken, and ever after.
+  /// Serves the function's events, answers ARP, neighbour solicitation and ping where the device
+  /// can (a port of the kernel's is answered for there), and lets `ms` pass on its clock. An error
+  /// once the function is broken, and ever after.
   [[nodiscard]] Result<void> wait_ms(std::uint64_t ms);
 
   /// For the other objects of this library.

@@ -82,6 +82,9 @@ struct ExploreVerdict {
   std::uint64_t cut = 0;
   /// False: too many states to look at progress. Then Safe means no deadlock, not that all end.
   bool is_progress_judged = false;
+  /// What the protocol says and no run within the bounds comes to, "steps[5], report operation 0
+  /// unknown": nothing of it was verified. Empty also where there is no verdict, or a refutation.
+  std::vector<std::string> unreached;
 };
 
 /// InvalidArgument names the protocol or the bound and what is accepted; OutOfResources when the

@@ -43,8 +43,7 @@ bool asks_for_more(prm::ConstView<prm::sqc> c) {
          c.get<"hairpin_peer_vhca">() != 0 || c.get<"ts_cqe_to_dest_cqn">() != 0 ||
          c.get<"packet_pacing_rate_limit_index">() != 0 || c.get<"qos_queue_group_id">() != 0 ||
          c.get<"tis_lst_sz">() > 1 || c.get<"wq.wq_type">() != prm::number(prm::WqType::CYCLIC) ||
-         c.get<"wq.wq_signature">() != 0 || c.get<"wq.dbr_umem_valid">() != 0 ||
-         c.get<"wq.wq_umem_valid">() != 0;
+         c.get<"wq.wq_signature">() != 0;
 }
 
 }  // namespace
@@ -101,26 +100,23 @@ Verdict SendQueues::create_sq(prm::ConstView<prm::sqc> context, std::span<const 
     sq.tisn = context.get<"tis_num_0">();
     if (!tiss_.contains(sq.tisn)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchTis);
   }
-  const RingShape shape{.log_stride = kLogStride,
-                        .min_log_stride = kLogStride,
-                        .log_entries = context.get<"wq.log_wq_sz">(),
-                        .log_page_size = context.get<"wq.log_wq_pg_sz">(),
-                        .page_offset = context.get<"wq.page_offset">(),
-                        .record = context.get<"wq.dbr_addr">()};
+  const RingShape shape = RingShape::of(context, kLogStride);
   ReceiveRing ring;
-  if (const Verdict verdict = lay_out(shape, pas, ring); !verdict.ok()) return verdict;
+  if (const Verdict verdict = lay_out(shape, pas, deps_.umems, ring, sq.record); !verdict.ok())
+    return verdict;
   const auto fresh = sq_ids_.allocate();
   if (!fresh) return refuse(CommandStatus::NO_RES_ERR, kNoNumber);
   number = *fresh;
   sq.memory.pages = std::move(ring.pages);
   sq.memory.blocks = ring.entries;
-  sq.record = shape.record;
+  sq.umems = shape.umems;
   sq.used = {context.get<"wq.pd">(), context.get<"cqn">(), context.get<"wq.uar_page">()};
   sq.user_index = context.get<"user_index">();
   sq.may_use_reserved_key = context.get<"rlky">() != 0;
   sq.flushes = context.get<"flush_in_error_en">() != 0;
   std::ranges::copy(context.all(), sq.context.all().begin());
   if (sq.tisn != 0) tis_references_.add(sq.tisn);
+  if (deps_.umems != nullptr) deps_.umems->hold(sq.umems);
   sqs_.emplace(number, std::move(sq));
   return {};
 }
@@ -165,6 +161,7 @@ Verdict SendQueues::destroy_sq(std::uint32_t number, Used& used) {
   if (found == sqs_.end()) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchSq);
   used = found->second.used;
   if (found->second.tisn != 0) tis_references_.drop(found->second.tisn);
+  if (deps_.umems != nullptr) deps_.umems->release(found->second.umems);
   sqs_.erase(found);
   std::erase(waiting_, number);
   sq_ids_.give_back(number);

@@ -46,6 +46,7 @@ class SendQueues {
     Domains* domains = nullptr;
     const PortSettings* port = nullptr;
     PortCounters* counters = nullptr;
+    UmemTable* umems = nullptr;  // null: no queue lies in one
   };
   explicit SendQueues(const Deps& deps) noexcept : deps_(deps) {}
   SendQueues(const SendQueues&) = delete;
@@ -84,6 +85,7 @@ class SendQueues {
     std::uint32_t user_index = 0;
     bool may_use_reserved_key = false;
     bool flushes = false;
+    UmemUse umems;
     Iova record = 0;
     SendQueueMemory memory;
     std::uint16_t cursor = 0;                   // the next WQE

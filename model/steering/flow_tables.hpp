@@ -80,8 +80,8 @@ class FlowTables {
 
   /// Some frame may meet a table. While it does not hold, nothing below needs to be asked.
   [[nodiscard]] bool engaged() const noexcept { return engaged_; }
-  /// A RoCE frame, or one of an InfiniBand link, for `qpn`; `hot` is whether that QP has received
-  /// since it connected.
+  /// A RoCE frame of a port with RoCE on, or one of an InfiniBand link, for `qpn`; `hot` is whether
+  /// that QP has received since it connected.
   [[nodiscard]] FlowDecision admit(std::span<const std::byte> frame, std::uint32_t qpn, bool hot);
   /// Any other Ethernet frame.
   [[nodiscard]] FlowDecision classify(std::span<const std::byte> frame);

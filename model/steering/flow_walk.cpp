@@ -59,8 +59,10 @@ FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t q
   }
   if (cached) return {};
   if (nic_root_ && !deps_.behaviours->nic_rx_bypassed_for_roce) {
+    // A receive queue of the network interface gets none of them: Linux's mlx5e sends all of UDP to
+    // its own (mlx5_create_ttc_table in lib/fs_ttc.c), and RoCE works beside it on every card.
     const Walk walked = walk(*nic_root_, key, frame.size(), /*underlay=*/false);
-    if (walked.end != End::Pass) return decide(walked);
+    if (walked.end == End::Drop) return decide(walked);
   }
   if (!rdma_root_ || !deps_.behaviours->rdma_rx_in_path) return {};
   const Walk walked = walk(*rdma_root_, key, frame.size(), /*underlay=*/false);

@@ -51,6 +51,7 @@ class ReceiveTargets {
     const Scheduler* scheduler = nullptr;
     std::uint64_t* lost = nullptr;        // frames without a place
     QCounterTable* q_counters = nullptr;  // null: nobody asks why they are lost
+    UmemTable* umems = nullptr;           // null: no queue lies in one
   };
   explicit ReceiveTargets(const Deps& deps) noexcept : deps_(deps) {}
   ReceiveTargets(const ReceiveTargets&) = delete;
@@ -95,6 +96,7 @@ class ReceiveTargets {
     std::uint32_t counters = 0;  // a set of Q counters; 0: none
     bool may_use_reserved_key = false;
     bool keeps_tag = false;  // vsd
+    UmemUse umems;
     Iova record = 0;
     ReceiveRing ring;
     std::uint16_t consumed = 0;  // receives

@@ -8,6 +8,7 @@
 
 #include "model/behaviours.hpp"
 #include "model/transport/doorbells.hpp"
+#include "model/transport/error_receives.hpp"
 #include "model/transport/pace.hpp"
 #include "model/transport/qp.hpp"
 #include "model/transport/wire.hpp"
@@ -19,6 +20,7 @@ struct Engine {
   TransportDeps deps;
   QpTable* qps = nullptr;
   Doorbells* doorbells = nullptr;
+  ErrorReceives* error_receives = nullptr;
   Wire* wire = nullptr;
   Pacer* pacer = nullptr;
   Wire::PortId port = 0;

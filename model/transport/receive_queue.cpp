@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/transport/receive_queue.hpp"
 
-#include <optional>
 #include <utility>
 
 #include "model/transport/engine.hpp"
@@ -75,6 +74,15 @@ void fail_consumed(const Engine& engine, const Qp& qp, const ReceiveOwner& owner
       engine.deps.cqs->complete(owner.cqn, completion, engine.deps.scheduler->now_ns()));
 }
 
+std::optional<std::uint16_t> flush_posted(const Engine& engine, Qp& qp) {
+  const auto count = posted(engine, qp);
+  if (!count) return std::nullopt;
+  // More than the queue holds: a record that is no producer index.
+  if (*count > qp.rq.entries) return std::uint16_t{0};
+  for (std::uint16_t i = 0; i < *count; ++i) fail_receive(engine, qp, wqe_error::kFlush);
+  return count;
+}
+
 void flush_receives(const Engine& engine, Qp& qp) {
   if (qp.is_xrc() && qp.has_sq) return;  // it receives nothing
   if (qp.shared_receives != 0 || qp.is_xrc()) {
@@ -82,10 +90,7 @@ void flush_receives(const Engine& engine, Qp& qp) {
     // IB_EVENT_QP_LAST_WQE_REACHED: this QP takes no more, whatever is left for the others.
     return engine.raise(prm::EventType::SRQ_LAST_WQE, qp);
   }
-  const std::uint16_t count = posted(engine, qp).value_or(0);
-  // More than the queue holds: a record that is no producer index.
-  if (count > qp.rq.entries) return;
-  for (std::uint16_t i = 0; i < count; ++i) fail_receive(engine, qp, wqe_error::kFlush);
+  static_cast<void>(flush_posted(engine, qp));
 }
 
 }  // namespace portcullis::model

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "prm/cqe.hpp"
 
@@ -36,7 +37,10 @@ void fail_receive(const Engine& engine, Qp& qp, const WqeError& error);
 /// Completes one that was consumed before, with an error.
 void fail_consumed(const Engine& engine, const Qp& qp, const ReceiveOwner& owner,
                    std::uint16_t index, const WqeError& error);
-/// Consumes all that are posted with flush errors.
+/// Consumes all that are posted to the QP's own queue with flush errors: how many; nothing when the
+/// record cannot be read.
+std::optional<std::uint16_t> flush_posted(const Engine& engine, Qp& qp);
+/// The QP goes to ERR: the same, or of a queue that it shares what it holds of it.
 void flush_receives(const Engine& engine, Qp& qp);
 
 }  // namespace portcullis::model

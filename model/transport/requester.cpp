@@ -526,6 +526,7 @@ void Requester::enter_error(Qp& qp) {
   flush(qp);
   flush_lane(*engine_, qp);
   flush_receives(*engine_, qp);
+  engine_->error_receives->add(qp);
 }
 
 void Requester::flush(Qp& qp) {

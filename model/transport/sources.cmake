@@ -1,6 +1,7 @@
 # The transports of the model: its sources, named from model/.
 set(MODEL_TRANSPORT_SOURCES
     transport/doorbells.cpp
+    transport/error_receives.cpp
     transport/frame.cpp
     transport/frame_decode.cpp
     transport/frame_faults.cpp

@@ -53,6 +53,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
     engine.deps = dependencies;
     engine.qps = &qps;
     engine.doorbells = &doorbells;
+    engine.error_receives = &error_receives;
     engine.wire = wire.get();
     engine.pacer = &pacer;
     engine.port = wire->attach(*this, *dependencies.scheduler, *dependencies.counters);
@@ -80,12 +81,18 @@ struct Transport::State final : FrameSink, FrameOutlet {
   void receive_ethernet(std::span<const std::byte> frame, bool is_own);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
   [[nodiscard]] bool is_too_long(std::span<const std::byte> frame) const noexcept;
+  [[nodiscard]] bool is_ethernet_alone(bool is_own) const noexcept;
   [[nodiscard]] bool is_for_port(const Packet& packet) const noexcept;
+  [[nodiscard]] bool is_from_port(const Packet& packet) const noexcept;
+  [[nodiscard]] bool has_groups() const noexcept;
+  void take_copy(std::span<const std::byte> frame, bool is_own);
+  void accept_of_group(const Packet& packet);
   [[nodiscard]] bool is_from_peer(const Qp& qp, const Packet& packet) const noexcept;
 
   std::shared_ptr<Wire> wire;
   QpTable qps;
   Doorbells doorbells;
+  ErrorReceives error_receives;
   Pacer pacer;
   Engine engine;
   Requester requester{engine};
@@ -152,19 +159,31 @@ void Transport::State::learn_port() {
       return std::ranges::find(port.unicast, address) == port.unicast.end();
     });
   has_more_listening =
-      port.type == PortType::Ethernet &&
-      (!port.multicast.empty() || port.promisc_uc || port.promisc_mc || port.promisc_all);
+      has_groups() ||
+      (port.type == PortType::Ethernet &&
+       (!port.multicast.empty() || port.promisc_uc || port.promisc_mc || port.promisc_all));
   wire->set_listening(engine.port, has_more_listening);
 }
 
-/// What the lists and the promiscuity of the vport ask for beside its addresses.
+bool Transport::State::has_groups() const noexcept {
+  return engine.deps.groups != nullptr && !engine.deps.groups->empty();
+}
+
+/// What the lists and the promiscuity of the vport ask for beside its addresses, and the groups of
+/// its queue pairs. Linux has the port's list name a group's address too (cma_igmp_send of
+/// core/cma.c); that a card without it there hears nothing of the group nobody says.
 bool Transport::State::listens(std::span<const std::byte> frame) const noexcept {
   const PortSettings& port = *engine.deps.port;
+  if (port.type == PortType::InfiniBand) {
+    const auto lid = prm::ConstView<lrh>::at(frame).get<"dlid">();
+    return has_groups() && prm::is_multicast_lid(static_cast<std::uint16_t>(lid));
+  }
   if (port.promisc_all) return true;
   if ((frame[0] & std::byte{1}) == std::byte{0}) return port.promisc_uc;
   Mac address;
   std::memcpy(address.data(), frame.data(), address.size());
-  return port.promisc_mc || std::ranges::find(port.multicast, address) != port.multicast.end();
+  return port.promisc_mc || std::ranges::find(port.multicast, address) != port.multicast.end() ||
+         (has_groups() && engine.deps.groups->has_mac(address));
 }
 
 /// What a datagram asks of its address: that it is the port's. A GID that nobody has here is not
@@ -263,22 +282,71 @@ void Transport::State::take(std::span<const std::byte> frame, bool is_own) {
     ++engine.deps.counters->frames_dropped;
     return;
   }
-  // A copy that came for other reasons than its address is never a queue pair's.
-  if (has_more_listening && !owns(frame)) {
-    if (engine.deps.flows->engaged())
-      receive_ethernet(frame, is_own);
-    else
-      ++engine.deps.counters->frames_dropped;
-    return;
-  }
+  if (has_more_listening && !owns(frame)) return take_copy(frame, is_own);
   const auto packet =
       wire->port_type() == PortType::InfiniBand ? decode_infiniband(frame) : decode(frame);
   if (!packet) return receive_other(frame, packet.error(), is_own);
+  if (is_ethernet_alone(is_own)) return receive_ethernet(frame, is_own);
   if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return;
   if (!inbox.hold(*packet)) accept(*packet);
 }
 
+/// A copy that came for other reasons than its address is a queue pair's only through its group.
+void Transport::State::take_copy(std::span<const std::byte> frame, bool is_own) {
+  const bool is_infiniband = wire->port_type() == PortType::InfiniBand;
+  if (has_groups() && !is_ethernet_alone(is_own)) {
+    const auto packet = is_infiniband ? decode_infiniband(frame) : decode(frame);
+    if (packet && packet->dest_qpn == prm::kMulticastQpn &&
+        engine.deps.groups->members(packet->dest_ip) != nullptr) {
+      if (engine.deps.flows->engaged() && is_steered_away(frame, *packet)) return;
+      if (!inbox.hold(*packet)) accept(*packet);
+      return;
+    }
+  }
+  if (!is_infiniband && engine.deps.flows->engaged())
+    receive_ethernet(frame, is_own);
+  else
+    ++engine.deps.counters->frames_dropped;
+}
+
+/// With RoCE off (nic_vport_context.roce_en) its packets are UDP like any other, which is what
+/// Linux's rdma_rxe on such a netdev lives from. What loops back to queue pairs needs no RoCE
+/// (fl_rc_qp_when_roce_disabled).
+bool Transport::State::is_ethernet_alone(bool is_own) const noexcept {
+  const PortSettings& port = *engine.deps.port;
+  return port.type == PortType::Ethernet && !port.roce_enabled && !is_own &&
+         engine.deps.flows->engaged();
+}
+
+bool Transport::State::is_from_port(const Packet& packet) const noexcept {
+  const PortSettings& port = *engine.deps.port;
+  if (port.type == PortType::InfiniBand) return packet.source_lid == port.lid;
+  return std::ranges::any_of(port.roce, [&packet](const RoceAddress& entry) {
+    return entry.valid && entry.gid == packet.source_ip;
+  });
+}
+
+/// Each member gets it. That qpc.block_lb_mc keeps from a member what its own port sent, and
+/// nothing else, is a hypothesis: mlx4 says so of its bit in the group (mlx4_qp_attach_common of
+/// mlx4/mcg.c).
+void Transport::State::accept_of_group(const Packet& packet) {
+  const auto* const members = has_groups() ? engine.deps.groups->members(packet.dest_ip) : nullptr;
+  const bool is_own = is_from_port(packet);
+  bool is_taken = false;
+  if (members != nullptr && pkey_matches(packet.pkey) && packet.info().is_request()) {
+    for (const std::uint32_t qpn : *members) {
+      Qp* const qp = qps.find(qpn);
+      if (qp == nullptr || !qp->is_datagram() || packet.transport() != qp->transport) continue;
+      if (is_own && qp->context.get<"block_lb_mc">() != 0) continue;
+      responder.handle(*qp, packet);
+      is_taken = true;
+    }
+  }
+  if (!is_taken) ++engine.deps.counters->frames_dropped;
+}
+
 void Transport::State::accept(const Packet& packet) {
+  if (packet.dest_qpn == prm::kMulticastQpn) return accept_of_group(packet);
   Qp* const qp = qps.receiver(packet.dest_qpn);
   if (qp == nullptr || !is_from_peer(*qp, packet)) {
     ++engine.deps.counters->frames_dropped;
@@ -339,6 +407,7 @@ Verdict Transport::modify_qp(const QpModify& request) {
   if (request.transition == QpTransition::ToRst) {
     state_->requester.stop(*qp);
     state_->doorbells.listen(*qp, false);
+    state_->error_receives.remove(*qp);
     clear_connection(*qp);
     return {};
   }
@@ -362,6 +431,7 @@ Verdict Transport::destroy_qp(std::uint32_t qpn) {
   if (qp == nullptr) return model::refuse(prm::CommandStatus::BAD_RES_ERR, kNoSuchQp);
   state_->requester.stop(*qp);
   state_->doorbells.detach(*qp);
+  state_->error_receives.remove(*qp);
   detach_lane(*qp);
   state_->qps.erase(qpn);
   return {};
@@ -387,6 +457,8 @@ void Transport::kick_uar(std::uint32_t uar) {
   for (const Doorbells::News& one : news) state_->requester.ring(*one.qp, one.producer);
 }
 
+bool Transport::look() { return state_->error_receives.look(state_->engine); }
+
 void Transport::keys_idle() { state_->requester.keys_idle(); }
 
 void Transport::port_changed() { state_->learn_port(); }
@@ -398,6 +470,7 @@ void Transport::reset() {
   state_->inbox.clear();
   state_->responder.clear();
   state_->doorbells.clear();
+  state_->error_receives.clear();
   state_->qps.clear();
 }
 

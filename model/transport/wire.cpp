@@ -9,6 +9,7 @@
 #include "model/transport/headers.hpp"
 #include "model/transport/pace.hpp"
 #include "model/transport/pcap.hpp"
+#include "prm/special_qps.hpp"
 #include "prm/view.hpp"
 
 namespace portcullis::model {
@@ -17,8 +18,10 @@ namespace {
 // Kind::Reorder: a frame that nothing overtakes waits no longer.
 constexpr std::uint64_t kHoldNs = 20'000;
 
-bool is_for_group(std::span<const std::byte> frame) noexcept {
-  return (frame[0] & std::byte{1}) != std::byte{0};
+bool is_for_group(std::span<const std::byte> frame, PortType port_type) noexcept {
+  if (port_type == PortType::Ethernet) return (frame[0] & std::byte{1}) != std::byte{0};
+  return prm::is_multicast_lid(
+      static_cast<std::uint16_t>(prm::ConstView<lrh>::at(frame).get<"dlid">()));
 }
 
 }  // namespace
@@ -213,7 +216,8 @@ bool Wire::copy_to_listeners(const Frame& frame, std::span<const std::byte> byte
     if (!port.listening || &port == owner || port.sink == nullptr || !port.link_up) continue;
     // A switch sends nothing back to where it came from, but a card its groups' frames to itself.
     const bool is_back = &port == &ports_[frame.from];
-    if ((is_back && (frame.way == Way::Away || !is_for_group(bytes))) || !port.sink->listens(bytes))
+    if ((is_back && (frame.way == Way::Away || !is_for_group(bytes, port_type_))) ||
+        !port.sink->listens(bytes))
       continue;
     hand(port, frame, bytes);
     copied = true;

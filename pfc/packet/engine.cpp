@@ -52,8 +52,7 @@ Engine::Engine(const Topology& topology, Network network, const RunOptions& opti
   set_watchdog();
 }
 
-RunReport Engine::run() {
-  constexpr std::uint64_t kBetweenQuestions = std::uint64_t{1} << 20;
+void Engine::begin() {
   for (LinkId link = 0; link < ports_.size(); ++link)
     if (ports_[link].is_source) start(link);
   for (std::uint32_t storm = 0; storm < options_.storms.size(); ++storm) {
@@ -63,6 +62,11 @@ RunReport Engine::run() {
   if (options_.watchdog.poll > 0) events_.at(options_.watchdog.poll, EventKind::Polled, 0, 0);
   if (options_.sample_every > 0) events_.at(0, EventKind::Sampled, 0, 0);
   events_.at(inspection_ps(), EventKind::Inspected, 0, 0);
+}
+
+RunReport Engine::run() {
+  constexpr std::uint64_t kBetweenQuestions = std::uint64_t{1} << 20;
+  begin();
   while (const Event* event = events_.next(options_.until)) {
     ++report_.events;
     if (event->kind == EventKind::Inspected) {
@@ -153,6 +157,8 @@ void Engine::deliver(PacketId id) {
   if (packet.is_marked) on_marked(packet.flow);
   if (packet.flow >= first_message_) on_message(packet.flow, packet.bytes);
   if (seen.residence) seen.residence->record(static_cast<std::uint64_t>(residence / 1000));
+  if (packet.is_guest) [[unlikely]]
+    end_guest(id, true);
   release(id);
 }
 
@@ -196,6 +202,8 @@ void Engine::enqueue(PacketId id) {
   Port& port = ports_[link];
   packet.next = kNothing;
   if (has_ecn_) mark(network_.hop_slots[packet.hop], packet);
+  if (packet.is_guest) [[unlikely]]
+    note_queued(id);
   if (queue.head == kNothing) {
     queue.head = id;
     port.waiting = static_cast<std::uint8_t>(port.waiting | queue.bit);
@@ -249,6 +257,8 @@ PacketId Engine::take(LinkId link, std::uint32_t priority) {
     if (has_ecn_) queued_[slot] -= packets_[id].bytes;
     queue.head = packets_[id].next;
     if (queue.head == kNothing) port.waiting = static_cast<std::uint8_t>(port.waiting & ~bit);
+    if (packets_[id].is_guest) [[unlikely]]
+      note_taken(id);
     return id;
   }
   Picoseconds soonest = 0;
@@ -314,6 +324,8 @@ PacketId Engine::make_packet(std::uint32_t flow, std::uint32_t bytes) {
 }
 
 void Engine::release(PacketId id) {
+  if (packets_[id].is_guest) [[unlikely]]
+    end_guest(id, false);
   packets_[id].next = free_;
   free_ = id;
 }

@@ -12,10 +12,12 @@
 #include <optional>
 #include <queue>
 #include <random>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "pfc/packet/event_queue.hpp"
+#include "pfc/packet/live_fabric.hpp"
 #include "pfc/packet/network.hpp"
 #include "pfc/packet/offer.hpp"
 #include "pfc/packet/options.hpp"
@@ -33,7 +35,8 @@ struct Packet {
   std::uint32_t bytes = 0;
   std::uint16_t ttl = 0;  // links it may still take; 0: no limit
   bool is_marked = false;
-  Picoseconds born = 0;  // its first bit left the source
+  bool is_guest = false;  // one of Engine::guests_
+  Picoseconds born = 0;   // its first bit left the source
 };
 
 /// One priority of a link, near end: what waits to be sent.
@@ -52,6 +55,8 @@ struct Queue {
 struct PauseState {
   Picoseconds until = 0;       // near end: what was heard last holds until then
   Picoseconds refresh_at = 0;  // far end: to be said again
+  Picoseconds since = 0;       // near end: of the pause that it is in
+  Picoseconds paused = 0;      // and what those before it took
   Picoseconds left = 0;        // of the watchdog's time
   std::uint32_t heard = 0;     // PAUSE frames, the repeated ones included
   std::uint32_t resumed = 0;
@@ -134,6 +139,17 @@ class Engine {
 
   [[nodiscard]] RunReport run();
 
+  // For who has packets of its own and a clock beside this one: see LiveFabric, which calls begin()
+  // once, then the others as it likes, and finish() at the end.
+  void begin();
+  void run_until(Picoseconds time);
+  void offer(std::uint32_t flow, std::uint32_t bytes, std::uint64_t tag);
+  void on_guest(std::function<void(const Guest&)> hears) { on_guest_ = std::move(hears); }
+  [[nodiscard]] Picoseconds now() const noexcept { return events_.now(); }
+  [[nodiscard]] Picoseconds next_time() const noexcept { return events_.next_time(); }
+  [[nodiscard]] const Network& network() const noexcept { return network_; }
+  [[nodiscard]] RunReport finish();
+
  private:
   // engine.cpp: packets from queue to queue.
   void handle(const Event& event);
@@ -167,6 +183,15 @@ class Engine {
   [[nodiscard]] Picoseconds least_time(std::uint32_t message) const;
   void report_messages();
 
+  // engine_guests.cpp: packets that come from outside the simulation.
+  struct GuestState {
+    Guest seen;
+    Picoseconds paused_before = 0;  // of the queue that it lies in
+  };
+  void note_queued(PacketId id);
+  void note_taken(PacketId id);
+  void end_guest(PacketId id, bool has_arrived);
+
   // engine_congestion.cpp: marks, CNPs, rates.
   void set_rates();
   void mark(Slot slot, Packet& packet);
@@ -182,6 +207,8 @@ class Engine {
   void send_message(Slot slot);
   void dispatch(Slot slot, bool is_repeat);
   void on_frame_sent(LinkId link);
+  [[nodiscard]] Picoseconds paused_ps(Slot slot) const noexcept;
+  void let_go(Slot slot);
   void on_paused(Slot slot, bool is_repeat);
   void on_resumed(Slot slot, bool is_repeat);
   void end_pause(Slot slot);
@@ -206,6 +233,7 @@ class Engine {
   void on_sampled();
   [[nodiscard]] bool on_inspected();
   [[nodiscard]] RunReport report();
+  [[nodiscard]] RunReport report_at(Picoseconds now);
   [[nodiscard]] Picoseconds inspection_ps() const;
 
   [[nodiscard]] LinkId link_of(Slot slot) const noexcept { return queues_[slot].link; }
@@ -230,6 +258,8 @@ class Engine {
   std::vector<std::uint32_t> sends_at_;  // by slot, in sends_; empty without messages
   std::vector<SendQueue> sends_;
   std::vector<std::uint64_t> unsent_;  // bytes, by message
+  std::unordered_map<PacketId, GuestState> guests_;
+  std::function<void(const Guest&)> on_guest_;
   bool has_ecn_;
   std::mt19937_64 random_;               // of marks
   std::vector<Bytes> queued_;            // by slot, where there are marks

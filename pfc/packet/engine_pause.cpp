@@ -89,6 +89,20 @@ void Engine::on_frame_sent(LinkId link) {
   start(link);
 }
 
+/// How long the near end has been paused, all pauses together.
+Picoseconds Engine::paused_ps(Slot slot) const noexcept {
+  const PauseState& pause = pauses_[slot];
+  const bool is_paused = (ports_[link_of(slot)].paused & bit_of(slot)) != 0;
+  return pause.paused + (is_paused ? events_.now() - pause.since : 0);
+}
+
+/// Its queue may be sent from, whoever says so.
+void Engine::let_go(Slot slot) {
+  pauses_[slot].paused = paused_ps(slot);
+  Port& port = ports_[link_of(slot)];
+  port.paused = static_cast<std::uint8_t>(port.paused & ~bit_of(slot));
+}
+
 void Engine::on_paused(Slot slot, bool is_repeat) {
   Queue& queue = queues_[slot];
   PauseState& pause = pauses_[slot];
@@ -104,7 +118,7 @@ void Engine::on_paused(Slot slot, bool is_repeat) {
     return;
   }
   port.paused = static_cast<std::uint8_t>(port.paused | queue.bit);
-  queue.stopped = events_.now();
+  queue.stopped = pause.since = events_.now();
   if (options_.watchdog.poll == 0 && watched_[queue.link].action != WatchdogAction::None)
     watch(slot);
 }
@@ -125,9 +139,8 @@ void Engine::end_pause(Slot slot) {
       events_.at(events_.now() + watched.restore, EventKind::Restored, slot, queue.version);
     if (watched.action == WatchdogAction::Forward) return;
   }
-  Port& port = ports_[queue.link];
-  port.paused = static_cast<std::uint8_t>(port.paused & ~queue.bit);
-  if (!port.is_busy) start(queue.link);
+  let_go(slot);
+  if (!ports_[queue.link].is_busy) start(queue.link);
 }
 
 /// One event a slot is pending at most; what comes before its time moves it.

@@ -56,7 +56,10 @@ void Engine::on_sampled() {
 RunReport Engine::report() {
   static_cast<void>(on_inspected());
   const bool is_cut_short = report_.is_stopped || (report_.deadlock && options_.stop_at_deadlock);
-  const Picoseconds now = is_cut_short ? events_.now() : options_.until;
+  return report_at(is_cut_short ? events_.now() : options_.until);
+}
+
+RunReport Engine::report_at(Picoseconds now) {
   report_.end = now;
   std::vector<bool> is_free(packets_.size(), false);
   for (PacketId id = free_; id != kNothing; id = packets_[id].next) is_free[id] = true;

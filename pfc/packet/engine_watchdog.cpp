@@ -42,7 +42,7 @@ void Engine::take_for_stuck(Slot slot) {
     return;
   }
   queue.is_storming = true;
-  port.paused = static_cast<std::uint8_t>(port.paused & ~queue.bit);
+  let_go(slot);
   if (action == WatchdogAction::Drop) return flush(slot);
   if (!port.is_busy) start(queue.link);
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <queue>
 #include <vector>
@@ -45,6 +46,7 @@ class EventQueue {
  public:
   using Lane = std::uint32_t;
   static constexpr Lane kMostLanes = 12;
+  static constexpr Picoseconds kNever = std::numeric_limits<Picoseconds>::max();
 
   /// The lane of this delay, a new one while there are any, else the heap.
   [[nodiscard]] Lane lane(Picoseconds delay) {
@@ -73,6 +75,13 @@ class EventQueue {
     heads_[kMostLanes] = {heap_.top().time, heap_.top().order};
   }
 
+  /// When the next event is; kNever when there is none.
+  [[nodiscard]] Picoseconds next_time() const noexcept {
+    return std::min_element(std::begin(heads_), std::end(heads_))->time;
+  }
+  /// `time` becomes now, unless it is over. No event may be pending before it.
+  void advance(Picoseconds time) noexcept { now_ = std::max(now_, time); }
+
   /// The next event up to `until`, which becomes now; nullptr when there is none. Good until the
   /// next call of a member.
   [[nodiscard]] const Event* next(Picoseconds until) {
@@ -97,8 +106,6 @@ class EventQueue {
   }
 
  private:
-  static constexpr Picoseconds kNever = std::numeric_limits<Picoseconds>::max();
-
   struct Head {
     Picoseconds time = kNever;
     std::uint64_t order = 0;

@@ -55,6 +55,8 @@ class ProofChannel final : public pmd::CommandChannel {
   [[nodiscard]] std::uint64_t default_deadline_ns() const override {
     return channel_->default_deadline_ns();
   }
+  void begin_undoing() noexcept override { channel_->begin_undoing(); }
+  void end_undoing() noexcept override { channel_->end_undoing(); }
 
  private:
   static constexpr std::uint32_t kNotSent = 0xffff'0000;

@@ -179,10 +179,10 @@ constexpr std::array<std::string_view, 4> kUser{"uid", "name", "tenant", "role"}
 constexpr std::array<std::string_view, 3> kCertificate{"name", "tenant", "role"};
 constexpr std::array<std::string_view, 6> kQuic{"listen", "authority", "certificate",
                                                 "key",    "revoked",   "idle_ms"};
-constexpr std::array<std::string_view, 13> kLimits{
-    "tenant_leases",    "tenant_bytes", "lease_bytes", "default_ttl_ms",  "most_ttl_ms",
-    "orphan_ms",        "most_rest_ms", "connections", "uid_connections", "tenant_connections",
-    "host_connections", "requests",     "challenge_ms"};
+constexpr std::array<std::string_view, 14> kLimits{
+    "tenant_leases",    "tenant_bytes", "lease_bytes",  "default_ttl_ms",  "most_ttl_ms",
+    "orphan_ms",        "most_rest_ms", "connections",  "uid_connections", "tenant_connections",
+    "host_connections", "requests",     "challenge_ms", "unread_bytes"};
 // TOML's whole numbers have a sign.
 constexpr std::uint64_t kMostTenant = (std::uint64_t{1} << 63) - 1;
 
@@ -259,6 +259,7 @@ void read_limits(Reader table, Limits& limits) {
   table.number("tenant_connections", limits.tenant_connections, 1, kMostConnections);
   table.number("host_connections", limits.host_connections, 1, kMostConnections);
   table.number("requests", limits.requests, 1, kMostConnections);
+  table.number("unread_bytes", limits.unread_bytes, std::uint64_t{1} << 20, kMostBytes);
   if (limits.default_ttl_ms > limits.most_ttl_ms)
     table.complain_of_table(fmt::format("default_ttl_ms {} is above most_ttl_ms {}",
                                         limits.default_ttl_ms, limits.most_ttl_ms));

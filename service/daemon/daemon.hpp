@@ -17,6 +17,7 @@
 #include "attach/port.hpp"
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
+#include "neighbour/responder.hpp"
 #include "pmd/eal.hpp"
 #include "service/daemon/config.hpp"
 #include "service/daemon/device_thread.hpp"
@@ -65,8 +66,8 @@ class Daemon {
   [[nodiscard]] std::optional<UdpAddress> quic_address() const;
   [[nodiscard]] const Metrics* metrics() const noexcept { return metrics_.get(); }
   /// Serves until it is told to stop, then revokes every lease and tells the outcomes. True when
-  /// every lease was TornDown; an error when the device kept something that nobody can vouch for.
-  [[nodiscard]] Result<bool> run(const World& world);
+  /// every lease was TornDown; what the device kept of them is a line in the log.
+  [[nodiscard]] bool run(const World& world);
 
  private:
   Daemon(const Config& config, AtPoint at) : config_(config), at_(std::move(at)) {}
@@ -105,6 +106,7 @@ class Daemon {
   std::optional<pmd::Eal> eal_;
   std::unique_ptr<attach::Function> function_;
   std::optional<attach::Port> port_;
+  std::unique_ptr<neighbour::Responder> responder_;  // polled by the device's thread
   Mailbox<News> news_;
   std::unique_ptr<Metrics> metrics_;      // where somebody reads; before the threads that tell it
   std::unique_ptr<Telemetry> telemetry_;  // where an EAL runs

@@ -35,6 +35,7 @@ Result<std::unique_ptr<Engine>> Engine::create(pmd::Function& function,
 Result<void> Engine::start(const EngineOptions& options) {
   plan_ = options.plan;
   log_ = options.log;
+  idle_ = options.idle;
   set_up_umr();
   lease::Host host = lease::Host::of(*function_);
   host.log = options.log;
@@ -256,6 +257,7 @@ void Engine::tell_outcomes() {
 /// ladder reaches, and nothing is granted on it again.
 void Engine::look_at_function() {
   if (is_broken_) return;
+  if (idle_) idle_();
   const auto condition = function_->poll();
   if (condition) return;
   is_broken_ = true;

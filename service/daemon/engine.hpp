@@ -41,6 +41,9 @@ struct EngineOptions {
   /// Each command of a grant, a fence and a sweep, from the thread that works; may be empty.
   TellCommand on_command = {};
   AtPoint at = {};
+  /// Called on the idle path, from the thread that works, while the function is not broken; may be
+  /// empty.
+  std::function<void()> idle = {};
 };
 
 class Engine {
@@ -121,6 +124,7 @@ class Engine {
   UnixMs unix_ms_;
   lease::Plan plan_ = lease::seed_plan();
   LogSink log_;
+  std::function<void()> idle_;
   std::optional<PointChannel> points_;
   std::optional<TimedChannel> timed_;
   std::optional<pmd::Context> followed_context_;  // the function's, with the outermost channel

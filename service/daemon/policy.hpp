@@ -40,6 +40,9 @@ struct Limits {
   std::uint32_t tenant_connections = 256;  // of one tenant's certificates
   std::uint32_t host_connections = 256;    // of one host, over QUIC
   std::uint32_t requests = 64;             // under way on one connection
+  /// What all clients of the socket, and all over QUIC, have not read together. Where it is more,
+  /// whoever has most to read is hung up on.
+  std::uint64_t unread_bytes = std::uint64_t{256} << 20;
 
   bool operator==(const Limits&) const = default;
 };

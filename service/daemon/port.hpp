@@ -4,6 +4,7 @@
 // alike. Nothing here waits, and no client can make it wait.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -62,6 +63,33 @@ class Port {
   [[nodiscard]] virtual bool is_drained() const noexcept = 0;
   virtual void set_limits(const Limits& limits) = 0;
   [[nodiscard]] virtual std::size_t connections() const noexcept = 0;
+};
+
+/// What all clients of a port have not read. It is counted once in so many bytes that were sent,
+/// for to count takes as long as there are clients.
+class UnreadOfAll {
+ public:
+  /// After `sent_bytes` more: where `clients` have more than `most_bytes` to read, `turn_out` is
+  /// called of those that have most, until what is left may be left. `unread` is what one has to
+  /// read: nothing once it is being hung up on.
+  template <class Clients, class Unread, class TurnOut>
+  void bound(std::size_t sent_bytes, std::uint64_t most_bytes, Clients& clients, Unread unread,
+             TurnOut turn_out) {
+    since_bytes_ += sent_bytes;
+    if (since_bytes_ < kEachBytes) return;
+    since_bytes_ = 0;
+    std::size_t all = 0;
+    for (const auto& each : clients) all += unread(each);
+    while (all > most_bytes) {
+      auto& slowest = *std::ranges::max_element(clients, {}, unread);
+      all -= unread(slowest);
+      turn_out(slowest);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kEachBytes = std::size_t{1} << 20;
+  std::size_t since_bytes_ = 0;
 };
 
 /// What clients do wrong, for the log: the first time and then every thousandth, for whoever is

@@ -370,6 +370,7 @@ void QuicPort::send(ConnectionId id, wire::FrameBytes frame) {
   if (at == clients_.end() || !at->second.is_open || at->second.ends_by_ns != 0) return;
   Client& client = at->second;
   touched_.insert(id);
+  const std::size_t bytes = frame.size();
   if (is_notice(frame)) {
     client.connection->send_notice(std::move(frame));
   } else if (const auto asked = client.asked.find(answered_by(frame));
@@ -377,8 +378,14 @@ void QuicPort::send(ConnectionId id, wire::FrameBytes frame) {
     client.connection->answer(asked->second, std::move(frame));
     client.asked.erase(asked);
   }
-  if (client.connection->unread_bytes() <= kMostUnreadBytes) return;
-  turn_out_slow(client);
+  if (client.connection->unread_bytes() > kMostUnreadBytes) turn_out_slow(client);
+  const auto unread = [](const auto& each) {
+    return each.second.connection->end() ? 0 : each.second.connection->unread_bytes();
+  };
+  unread_of_all_.bound(bytes, options_.limits.unread_bytes, clients_, unread, [this](auto& each) {
+    turn_out_slow(each.second);
+    touched_.insert(each.first);
+  });
 }
 
 void QuicPort::turn_out_slow(Client& client) {

@@ -147,6 +147,7 @@ class QuicPort : public Port {
   UdpSocket socket_;
   std::map<ConnectionId, Client> clients_;
   std::unordered_map<quic::Cid, ConnectionId> by_cid_;
+  UnreadOfAll unread_of_all_;
   std::deque<std::shared_ptr<Grave>> graves_;  // the oldest first
   std::unordered_map<quic::Cid, std::shared_ptr<Grave>> grave_of_;
   std::unordered_map<std::string, std::uint32_t> by_host_;

@@ -105,13 +105,14 @@ void Sessions::hear_granted(const Granted& granted) {
     uncharge_share(asked.tenant, asked.charged_bytes);
     charge_share(asked.tenant, granted.record.bytes);
   }
-  const std::uint64_t least_rest_ns = facts_.least_rest_ms * kNsPerMs;
-  BookedLease& lease = book_.enter({.record = granted.record,
-                                    .holders = {asked.connection},
-                                    .granted_ns = now_ns(),
-                                    .ends_ns = now_ns() + asked.ttl_ms * kNsPerMs,
-                                    .rest_ns = std::max(least_rest_ns, rest_ns_of(asked.wanted)),
-                                    .fence_epoch = asked.fence_epoch});
+  BookedLease& lease =
+      book_.enter({.record = granted.record,
+                   .holders = {asked.connection},
+                   .granted_ns = now_ns(),
+                   .ends_ns = now_ns() + asked.ttl_ms * kNsPerMs,
+                   .rest_ns = lease::number_rest_ns(facts_.rest, asked.wanted.ack_timeout,
+                                                    asked.wanted.retry_count),
+                   .fence_epoch = asked.fence_epoch});
   if (is_ending_) start_revoke(lease, wire::Cause::Server, wire::Plan::Default);
   if (is_cut_off(asked.tenant)) start_revoke(lease, wire::Cause::Server, wire::Plan::Default);
   if (lease.fence_epoch < epoch_of(asked.tenant))  // raised while the device was at it

@@ -96,7 +96,7 @@ std::uint64_t charged_bytes(std::uint64_t bytes) noexcept {
 }
 
 std::uint64_t rest_ns_of(const wire::AllocRequest& wanted) noexcept {
-  return 4 * (std::uint64_t{4'096} << wanted.ack_timeout) * (wanted.retry_count + std::uint64_t{1});
+  return lease::number_rest_ns({}, wanted.ack_timeout, wanted.retry_count);
 }
 
 Sessions::Sessions(const Beginning& beginning, const Limits& limits, Facts facts,

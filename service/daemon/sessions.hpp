@@ -25,6 +25,7 @@
 #include "base/log_sink.hpp"
 #include "base/result.hpp"
 #include "fleet/directory.hpp"
+#include "lease/number_rest.hpp"
 #include "pmd/gid.hpp"
 #include "service/daemon/lease_book.hpp"
 #include "service/daemon/policy.hpp"
@@ -39,8 +40,8 @@ struct Facts {
   pmd::Mac mac = {};
   std::string description;
   bool is_emulated = false;
-  /// A slot rests at least so long after its lease: GRACE, or the fabric's residence.
-  std::uint64_t least_rest_ms = 0;
+  /// What a slot rests for after its lease, beside what the client may send.
+  lease::NumberRest rest = {};
   /// The function was reset when the server began: what was Fenced before is proved by that.
   bool was_reset = true;
   /// What it does as a node of a fleet that has been without etcd for long.

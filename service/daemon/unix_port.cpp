@@ -179,17 +179,25 @@ void UnixPort::send(ConnectionId id, wire::FrameBytes frame) {
   const auto at = connections_.find(id);
   if (at == connections_.end() || at->second.ends) return;
   Connection& connection = at->second;
-  connection.unread_bytes += frame.size();
-  if (!is_notice(frame)) connection.answer_bytes += frame.size();
+  const std::size_t bytes = frame.size();
+  connection.unread_bytes += bytes;
+  if (!is_notice(frame)) connection.answer_bytes += bytes;
   connection.unread.push_back(std::move(frame));
   if (connection.unread.size() == 1) write_some(id);
-  if (connection.unread_bytes > kMostUnreadBytes) {
-    complaints_.add(
-        fmt::format("a client of user {} does not read; it is hung up on", connection.uid));
-    connection.forget_unread();
-    connection.ends = true;
-    (void)::shutdown(connection.socket.get(), SHUT_RDWR);  // serve() sees its end
-  }
+  if (connection.unread_bytes > kMostUnreadBytes) turn_out_slow(id, connection);
+  watch_again(id, connection);
+  unread_of_all_.bound(
+      bytes, options_.limits.unread_bytes, connections_,
+      [](const auto& each) { return each.second.unread_bytes; },
+      [this](auto& each) { turn_out_slow(each.first, each.second); });
+}
+
+void UnixPort::turn_out_slow(ConnectionId id, Connection& connection) {
+  complaints_.add(
+      fmt::format("a client of user {} does not read; it is hung up on", connection.uid));
+  connection.forget_unread();
+  connection.ends = true;
+  (void)::shutdown(connection.socket.get(), SHUT_RDWR);  // serve() sees its end
   watch_again(id, connection);
 }
 

@@ -78,6 +78,7 @@ class UnixPort : public Port {
   void read_some(ConnectionId id);
   void write_some(ConnectionId id);
   void close(ConnectionId id);
+  void turn_out_slow(ConnectionId id, Connection& connection);
   [[nodiscard]] Result<void> watch(int fd, ConnectionId id, std::uint32_t events, bool is_new);
   /// Waits for what can be done now.
   void watch_again(ConnectionId id, Connection& connection);
@@ -92,6 +93,7 @@ class UnixPort : public Port {
   std::map<ConnectionId, Connection> connections_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_uid_;  // connections of a user
   ConnectionId next_ = 1;
+  UnreadOfAll unread_of_all_;
   Complaints complaints_;
 };
 

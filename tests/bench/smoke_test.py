@@ -38,7 +38,8 @@ class Run:
         with tempfile.TemporaryDirectory() as folder:
             done = run(program, "--", "--quick", f"--out-dir={folder}", *arguments)
             if done.returncode != 0:
-                raise AssertionError(f"{program}: exit {done.returncode}: {done.stderr}")
+                raise AssertionError(f"{program}: exit {done.returncode}: "
+                                     f"{done.stderr}{done.stdout}")
             self.output = done.stdout
             self.files = {path.name: path.read_text(encoding="utf-8")
                           for path in pathlib.Path(folder).iterdir()}
@@ -551,7 +552,7 @@ class Cost(unittest.TestCase):
     """The probes run on their own; callgrind counts them in ./dev cost."""
 
     def test_every_probe_does_its_work(self):
-        for probe in ("command", "post", "poll"):
+        for probe in ("command", "post", "poll", "rules", "advice"):
             self.assertEqual(run("cost_probe", probe, "100").returncode, 0)
 
     def test_table_of_65000_slots_fits_its_limit(self):

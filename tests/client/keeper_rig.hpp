@@ -106,11 +106,9 @@ class KeeperTest : public testing::TestWithParam<bool> {
     daemon_ = *std::move(daemon);
     if (GetParam()) config_.quic->address = daemon_->quic_address().value();  // again next time
     thread_ = std::thread([this] {
-      is_good_ = daemon_
-                     ->run({.stop = [this] { return stop_.load(); },
-                            .reload = [] { return std::optional<Config>(); },
-                            .log = {}})
-                     .value_or(false);
+      is_good_ = daemon_->run({.stop = [this] { return stop_.load(); },
+                               .reload = [] { return std::optional<Config>(); },
+                               .log = {}});
     });
   }
   void stop() {

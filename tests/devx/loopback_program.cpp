@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// devx-loopback DEVICE [WRITES]: two queue pairs of our own on an InfiniBand port that Linux's
-// mlx5_ib keeps, with WRITEs between them whose bytes are looked at, then a key that is destroyed
-// under its writer. tests/vm/scenarios/devx.py runs it; what it prints is what that looks for.
+// devx-loopback DEVICE [WRITES]: two queue pairs of our own on a port that Linux's mlx5_ib keeps,
+// InfiniBand or RoCE, with WRITEs between them whose bytes are looked at, then a key that is
+// destroyed under its writer. Scenarios devx and roce run it; what it prints is what they look for.
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "attach/port.hpp"
 #include "base/dma_bytes.hpp"
 #include "devx/function.hpp"
 #include "devx/libmlx5.hpp"
-#include "pmd/infiniband_port.hpp"
 #include "pmd/memory_key.hpp"
 #include "pmd/queue_pair.hpp"
 
@@ -37,9 +37,9 @@ struct Owned {
     PORTCULLIS_TRY(qp.to_init(kAccess));
     return Owned{std::move(pd), std::move(cq), std::move(qp), std::move(memory), std::move(key)};
   }
-  Result<void> connect(prm::QpNumber peer, std::uint16_t lid) {
+  Result<void> connect(prm::QpNumber peer, const pmd::RocePath& path) {
     pmd::RtrAttributes rtr;
-    rtr.path.remote_lid = lid;
+    rtr.path = path;
     rtr.remote_qpn = peer;
     PORTCULLIS_TRY(qp.to_rtr(rtr));
     return qp.to_rts({.timeout = 14, .retry_count = 7});
@@ -65,12 +65,11 @@ Result<void> run(const std::string& name, std::uint64_t writes) {
   PORTCULLIS_TRY_ASSIGN(const auto function, devx::Function::open(nic, nic.device()));
   const pmd::Context& context = function->context();
   const auto soon = [&] { return context.device.clock.now_ns() + 30 * kNsPerSecond; };
-  PORTCULLIS_TRY_ASSIGN(const pmd::InfinibandPort port,
-                        pmd::wait_for_subnet(context.device, *context.commands, soon()));
+  PORTCULLIS_TRY_ASSIGN(const attach::Port port, attach::Port::create(context, {}));
   PORTCULLIS_TRY_ASSIGN(Owned client, Owned::make(context));
   PORTCULLIS_TRY_ASSIGN(Owned server, Owned::make(context));
-  PORTCULLIS_TRY(client.connect(server.qp.number(), port.lid));
-  PORTCULLIS_TRY(server.connect(client.qp.number(), port.lid));
+  PORTCULLIS_TRY(client.connect(server.qp.number(), port.path()));
+  PORTCULLIS_TRY(server.connect(client.qp.number(), port.path()));
   for (std::uint64_t i = 0; i < writes; ++i) {
     const std::uint64_t offset = i * kLine % kRegionBytes;
     const std::vector<std::byte> line(kLine, static_cast<std::byte>(i));

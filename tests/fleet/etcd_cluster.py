@@ -126,6 +126,16 @@ class Cluster:
                     time.sleep(0.05)
         raise AssertionError("etcd did not start")
 
+    def leader(self):
+        """Whoever leads; a cluster whose members were held up may be about to elect one."""
+        until = time.monotonic() + DEADLINE_S
+        while time.monotonic() < until:
+            for each in self.members:
+                if each.is_leader():
+                    return each
+            time.sleep(0.05)
+        raise AssertionError("etcd has no leader")
+
     def get(self, key, url=None):
         """Its value, or None."""
         found = ask(url or self.members[0].url, "/v3/kv/range", {"key": coded(key)}).get("kvs")
@@ -184,16 +194,15 @@ class Proxy:
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.lock = threading.Lock()
         self.is_cut = False
-        self.ends = []  # since it was cut last
-        self.all = []
+        self.pairs = []  # that have not ended
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self):
         with self.lock:
             self.is_cut = True
-            ends, self.ends = self.ends, []
-        for each in ends:
-            self._shut(each)
+            pairs = list(self.pairs)
+        for each in pairs:
+            each.shut()
 
     def heal(self):
         with self.lock:
@@ -201,9 +210,8 @@ class Proxy:
 
     def close(self):
         self.cut()
-        self._shut(self.listener)
-        for each in (*self.all, self.listener):
-            each.close()
+        shut(self.listener)
+        self.listener.close()
 
     def _accept(self):
         while True:
@@ -221,27 +229,43 @@ class Proxy:
                     here.close()
                     continue
                 there.settimeout(None)
-                self.ends += [here, there]
-                self.all += [here, there]
-            for pair in ((here, there), (there, here)):
-                threading.Thread(target=self._pump, args=pair, daemon=True).start()
+                pair = Pair(here, there)
+                self.pairs.append(pair)
+            for source, sink in ((here, there), (there, here)):
+                threading.Thread(target=self._pump, args=(pair, source, sink), daemon=True).start()
 
-    @staticmethod
-    def _pump(source, sink):
+    def _pump(self, pair, source, sink):
         try:
             while data := source.recv(65536):
                 sink.sendall(data)
         except OSError:
             pass
-        Proxy._shut(source)
-        Proxy._shut(sink)
+        pair.shut()
+        with self.lock:
+            pair.pumps -= 1
+            if pair.pumps == 0:  # nobody is in the middle of a call on them
+                self.pairs.remove(pair)
+                pair.here.close()
+                pair.there.close()
 
-    @staticmethod
-    def _shut(each):
-        try:
-            each.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the other side was first
+
+class Pair:
+    """A connection over a proxy: what came here, and what it goes on as."""
+
+    def __init__(self, here, there):
+        self.here, self.there = here, there
+        self.pumps = 2
+
+    def shut(self):
+        shut(self.here)
+        shut(self.there)
+
+
+def shut(end):
+    try:
+        end.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # the other side was first
 
 
 def coded(text):

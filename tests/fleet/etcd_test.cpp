@@ -16,6 +16,7 @@
 namespace portcullis::fleet {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using Asked = FakeGateway::Asked;
@@ -162,6 +163,39 @@ TEST(Etcd, StoreThatHasGoneBack_IsNotBelieved) {
   EXPECT_THAT(answer.error().text, HasSubstr("gone back to revision 5 from 6"));
 }
 
+TEST(Etcd, StoreThatHasGoneBack_IsNotBelievedOnceItHasCaughtUp) {
+  std::atomic<std::uint64_t> revision{5};
+  const FakeGateway gateway([&](const Asked&) { return range_answer(revision); });
+  const auto etcd = client_of({gateway.url()});
+  etcd->expect(kCluster, 6);
+  ASSERT_FALSE(etcd->range({.key = "/a"}));
+  revision = 9;
+  const auto answer = etcd->range({.key = "/a"});
+
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().text, HasSubstr("gone back to revision 5 from 6"));
+}
+
+TEST(Etcd, EndpointsThatAreCompared_AnotherClustersIsNamed) {
+  const FakeGateway gateway(always(range_answer(5)));
+  const FakeGateway same(always(range_answer(4)));
+  const FakeGateway other(always(range_answer(5, 0xdef)));
+  const std::string silent = "http://127.0.0.1:1";
+  const auto alike = client_of({gateway.url(), same.url(), silent});
+  ASSERT_TRUE(alike->range({.key = "/a"}));
+  EXPECT_THAT(alike->compare_endpoints(30'000).value(), ElementsAre(silent));
+
+  const auto etcd = client_of({gateway.url(), silent, other.url()});
+  ASSERT_TRUE(etcd->range({.key = "/a"}));
+  const auto compared = etcd->compare_endpoints(30'000);
+  ASSERT_FALSE(compared);
+  EXPECT_EQ(compared.error().text,
+            fmt::format("etcd {} is of cluster def, and {} of abc: endpoints of one cluster are "
+                        "accepted",
+                        other.url(), gateway.url()));
+  EXPECT_TRUE(etcd->range({.key = "/a"}));  // of the first, as before
+}
+
 TEST(Etcd, User_SendsItsTokenAndRenewsItOnce) {
   std::atomic<int> tokens{0};
   const FakeGateway gateway([&tokens](const Asked& asked) -> Answer {
@@ -229,7 +263,8 @@ TEST_P(NoEndpoints, List_IsRefusedByItsOwnWords) {
 
 INSTANTIATE_TEST_SUITE_P(Lists, NoEndpoints,
                          testing::Values("", "etcd:2379", "ftp://a", "http://", "http://a,",
-                                         "http://a b", "http://a/v3", "http://u:p@a", "http://:1"));
+                                         "http://a b", "http://a/v3", "http://u:p@a", "http://:1",
+                                         "http://a:0", "http://a:65536", "http://a:x"));
 
 TEST(EtcdOptions, KeyWithoutCertificate_IsRefused) {
   EXPECT_FALSE(check({.endpoints = {"https://a"}, .tls = {.key = "/k"}}));

@@ -71,6 +71,11 @@ void FakeStore::erase(const std::string& key) {
   ++revision_;
 }
 
+void FakeStore::go_back_to(std::uint64_t revision) {
+  const std::lock_guard<std::recursive_mutex> one(lock_);
+  revision_ = revision;
+}
+
 void FakeStore::end_leases() {
   const std::lock_guard<std::recursive_mutex> one(lock_);
   leases_.clear();
@@ -175,8 +180,7 @@ FakeGateway::Answer FakeStore::answer(const FakeGateway::Asked& asked) {
   std::unique_lock<std::recursive_mutex> one(lock_);
   if (const auto act = std::exchange(act_, nullptr)) act();
   ++writes_;
-  const FakeGateway::Answer silence{.status = 503,
-                                    .body = R"({"error":"it does not answer","code":14})"};
+  FakeGateway::Answer silence{.status = 503, .body = R"({"error":"it does not answer","code":14})"};
   switch (std::exchange(fate_, Fate::Answered)) {
     case Fate::Answered:
       break;

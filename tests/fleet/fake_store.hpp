@@ -46,6 +46,8 @@ class FakeStore {
   std::uint64_t put(const std::string& key, const std::string& value);
   void erase(const std::string& key);
   [[nodiscard]] std::optional<Entry> get(const std::string& key) const;
+  /// As from a backup that has all its keys and nothing that was written to others since.
+  void go_back_to(std::uint64_t revision);
   /// Every lease is over, and the keys under it are gone.
   void end_leases();
   /// Of the next transaction that writes; then they are answered again.

@@ -236,6 +236,34 @@ class Fleet(FleetTest):
         self.assertIn(UNAVAILABLE, refusal_of(self.client(node)))
         self.assertIsNone(other.get("/portcullis/members/node-0"))
 
+    def test_names_that_others_write_into_etcd_are_one_line(self):
+        self.etcd.put("/portcullis/members/a\nb\x1b[31m", "x")
+        done = subprocess.run([LEASECTL, "revoke-tenant", str(TENANT), "--everywhere", "--etcd",
+                               self.etcd.urls], capture_output=True, text=True,
+                              timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 3, done.stdout)
+        self.assertNotIn("\x1b", done.stdout)
+
+    def test_endpoint_that_does_not_answer_is_named(self):
+        self.joined(1)
+        done = subprocess.run([LEASECTL, "revoke-tenant", str(TENANT), "--everywhere", "--etcd",
+                               self.etcd.urls + ",http://127.0.0.1:1"], capture_output=True,
+                              text=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stderr.count("does not answer: etcd http://127.0.0.1:1"), 1,
+                         done.stderr)
+
+    def test_endpoints_of_two_clusters_make_nothing_certain(self):
+        self.joined(1)
+        other = self.cluster("other")
+        for urls in (f"{self.etcd.urls},{other.urls}", f"{other.urls},{self.etcd.urls}"):
+            done = subprocess.run([LEASECTL, "revoke-tenant", str(TENANT), "--everywhere",
+                                   "--etcd", urls], capture_output=True, text=True,
+                                  timeout=DEADLINE_S, check=False)
+            self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+            self.assertIn("endpoints of one cluster are accepted", done.stderr)
+
     def test_epoch_that_was_compacted_while_nobody_watched_is_learnt(self):
         node = self.joined(1)[0]
         client = self.client(node)
@@ -270,7 +298,7 @@ class FleetOfThree(FleetTest):
         clients = [self.client(each) for each in self.joined(2)]
         for client in clients:
             client.alloc()
-        leader = next(each for each in self.etcd.members if each.is_leader())
+        leader = self.etcd.leader()
         leader.kill()
         answers, _ = self.revoke("--wait")
 
@@ -457,8 +485,15 @@ class Mistakes(unittest.TestCase):
         self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere"], "--etcd")
         self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere", "--etcd", "x"], "URLs such as")
         self.check(LEASECTL, ["revoke-tenant", "7", "--everywhere", "--etcd", "http://127.0.0.1:1"],
-                   "http://127.0.0.1:1: ")
+                   "asking again does no harm")
         self.check(LEASECTL, ["revoke-tenant", "7", "--wait"], "--everywhere")
+
+    def test_tenant_that_is_no_number_is_nobody_else(self):
+        for tenant in ("-1", "18446744073709551616", "0x10", " 5", "010x", "1e3"):
+            self.check(LEASECTL, ["revoke-tenant", tenant, "--everywhere", "--etcd",
+                                  "http://127.0.0.1:1"], "a number from 0 to")
+            self.check(LEASECTL, ["quota", tenant, "--leases", "1", "--etcd",
+                                  "http://127.0.0.1:1"], "a number from 0 to")
 
 
 if __name__ == "__main__":

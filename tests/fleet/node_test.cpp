@@ -10,12 +10,16 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.hpp"
 #include "tests/fleet/fake_store.hpp"
 
 namespace portcullis::fleet {
 namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
 
 constexpr std::uint64_t kTenant = 7;
 constexpr std::uint64_t kOther = 0xb;
@@ -26,9 +30,18 @@ class NodeTest : public testing::Test {
   void SetUp() override {
     ASSERT_NE(::mkdtemp(folder.data()), nullptr);
     store.put(quota_key(kTenant), json_of(Quota{.most = {.leases = kQuota, .bytes = kNoLimit}}));
+    start();
+  }
+  void start() {
     NodeListener listener;
     listener.lives = [this](std::uint64_t, std::uint64_t) { lives = true; };
-    listener.is_out = [this](const std::string&) { lives = false; };
+    listener.is_out = [this](const std::string& text) {
+      lives = false;
+      why = text;
+    };
+    listener.log = [this](std::string_view line) {
+      if (log) log(line);
+    };
     listener.fence = [](std::uint64_t, std::uint64_t) {};
     listener.share = [this](const ShareIs& is) { share = is; };
     node = *Node::create(store.client(), *NodeMemory::open(folder + "/node"), {.name = "a"},
@@ -69,6 +82,8 @@ class NodeTest : public testing::Test {
   UniqueFd wake{::eventfd(1, EFD_CLOEXEC)};  // readable: no wait takes time
   FakeStore store;
   bool lives = false;
+  std::string why;
+  LogSink log;
   std::optional<ShareIs> share;
   std::unique_ptr<Node> node;
 };
@@ -87,6 +102,81 @@ TEST_F(NodeTest, ShareOfASessionThatHasEnded_IsNotReliedOnInTheNext) {
   EXPECT_EQ(is.value_or(ShareIs{}).most.leases, 0U);
   const auto stored = store.get(share_key(kTenant, "a"));
   EXPECT_EQ(stored ? read_share(stored->value)->taken.leases : 0U, 0U);
+}
+
+TEST_F(NodeTest, NameThatEtcdHasNoMore_ItDoesNotJoinAgain) {
+  pass(1);
+  ASSERT_TRUE(lives);
+
+  store.erase(member_key("a"));  // by an operator, or with whatever a backup does not have
+  store.end_leases();
+  pass(40);
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(why, HasSubstr("the name of node a no more"));
+  EXPECT_FALSE(store.get(member_key("a")));
+}
+
+/// A store that was restored and has caught up with what the node remembers.
+TEST_F(NodeTest, NameOlderThanTheNodeHasWrittenIt_ItDoesNotJoin) {
+  pass(1);
+  node.reset();
+  store.end_leases();
+  auto memory = *NodeMemory::open(folder + "/node");
+  const std::uint64_t written = store.get(member_key("a"))->mod_revision;
+  ASSERT_TRUE(memory.remember(memory.cluster(), written + 5));
+  for (int i = 0; i < 20; ++i) store.put("/other", "x");
+  lives = false;
+  start();
+  pass(40);
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(why, HasSubstr("as of revision"));
+}
+
+/// Its session is there still: it does not live on until that is over.
+TEST_F(NodeTest, StoreThatGoesBackInASession_EndsItAtTheNextKeepalive) {
+  pass(1);
+  for (int i = 0; i < 20; ++i) store.put("/other", "x");
+  pass(5);
+  ASSERT_TRUE(lives);
+  store.go_back_to(store.get(member_key("a"))->mod_revision);
+  pass(4);  // a third of the session's 10 s and a bit
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(why, HasSubstr("gone back"));
+}
+
+TEST_F(NodeTest, NodeThatComesBack_JoinsUnderItsName) {
+  pass(1);
+  node.reset();
+  store.end_leases();
+  for (int i = 0; i < 20; ++i) store.put("/other", "x");
+  lives = false;
+  start();
+  pass(40);
+
+  EXPECT_TRUE(lives) << why;
+}
+
+TEST_F(NodeTest, SessionKeyThatIsNone_IsNamed) {
+  node.reset();
+  store.put(session_key("a"), "x");
+  start();
+  pass(5);
+
+  EXPECT_FALSE(lives);
+  EXPECT_THAT(why, HasSubstr(session_key("a") + " in etcd: the JSON object is missing"));
+}
+
+TEST_F(NodeTest, KeysThatAreNoTenants_AreOneLine) {
+  std::vector<std::string> lines;
+  log = [&](std::string_view line) { lines.emplace_back(line); };
+  pass(1);
+  for (int i = 0; i < 5; ++i) store.put(std::string(kEpochs) + "x\ny\x1b", "x");
+  pass(20);
+
+  EXPECT_THAT(lines, Contains(HasSubstr("/portcullis/epochs/x y  that is no")).Times(1));
 }
 
 TEST_F(NodeTest, SessionThatIsKept_KeepsItsShare) {

@@ -250,6 +250,11 @@ class Quotas(QuotaTest):
         self.etcd.put(f"/portcullis/quotas/{TENANT}", '{"leases": "many"}')
 
         wait_for(lambda: "cannot be read" in refusal_of(client), "it grants by no quota")
+        done = subprocess.run([LEASECTL, "quota", str(TENANT), "--etcd", self.etcd.urls], text=True,
+                              capture_output=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("unknown", done.stdout)
+        self.assertIn(f"the quota of tenant {TENANT} cannot be read", done.stderr)
 
     def test_without_a_quota_a_tenant_has_what_nodes_grant(self):
         clients = [self.client(each) for each in self.joined(2)]
@@ -271,7 +276,7 @@ class QuotasOfThree(QuotaTest):
             member.process.send_signal(signal.SIGSTOP)
             time.sleep(1)
             member.process.send_signal(signal.SIGCONT)
-        leader = next(each for each in self.etcd.members if each.is_leader())
+        leader = self.etcd.leader()
         leader.kill()
         time.sleep(1)
         leader.start()

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -38,10 +39,10 @@ std::string txn_answer(const std::vector<std::string>& responses) {
       kEpoch, all);
 }
 
-const std::string kMember = entry(member_key("a"), json_of(Member{.node = kNode}));
-const std::string kEnded =
+const std::string member_entry = entry(member_key("a"), json_of(Member{.node = kNode}));
+const std::string ended_entry =
     entry(member_key("a"), json_of(Member{.node = kNode, .has_ended = true}));
-const std::string kSession =
+const std::string session_entry =
     entry(session_key("a"), json_of(Registration{.node = kNode, .incarnation = 1}));
 
 std::string outcome(std::uint64_t epoch, std::uint64_t node, std::uint32_t fenced) {
@@ -53,11 +54,11 @@ std::string outcome(std::uint64_t epoch, std::uint64_t node, std::uint32_t fence
 
 /// What etcd has when the epoch is raised, and when it is looked at again.
 struct Store {
-  std::string members = kMember;
-  std::string sessions = kSession;
+  std::string members = member_entry;
+  std::string sessions = session_entry;
   std::string outcomes = "";
-  std::string members_then = kMember;
-  std::string sessions_then = kSession;
+  std::string members_then = member_entry;
+  std::string sessions_then = session_entry;
 };
 
 /// Node a, as it stands in the end.
@@ -84,7 +85,7 @@ TEST(Standing, OutcomeAtTheEpoch_IsTornDown) {
   EXPECT_EQ(node.torn_down, 3U);
 }
 
-/// Node a after what its watch has told, and no look.
+/// Node a after what its watch has told, and no look; it had no session when the epoch was raised.
 NodeStanding standing_by_watch(const std::string& told) {
   const FakeGateway gateway([&told](const FakeGateway::Asked& asked) -> FakeGateway::Answer {
     if (asked.path == "/v3/watch")
@@ -92,7 +93,7 @@ NodeStanding standing_by_watch(const std::string& told) {
                                   R"("events":[{{"kv":{}}}]}}}})"
                                   "\n",
                                   told)};
-    return {.body = txn_answer({R"({"response_put":{}})", found(kMember), found(kSession)})};
+    return {.body = txn_answer({R"({"response_put":{}})", found(member_entry), found("")})};
   });
   auto etcd = *Etcd::create({.endpoints = {gateway.url()}, .deadline_ms = 30'000});
   auto revocation = *Revocation::raise(*etcd, kTenant);
@@ -103,11 +104,33 @@ NodeStanding standing_by_watch(const std::string& told) {
 }
 
 TEST(Standing, OutcomeThatTheWatchTells_NeedsNoLook) {
-  EXPECT_EQ(standing_by_watch(outcome(kEpoch, kNode, 0)).standing, Standing::TornDown);
+  const auto node = standing_by_watch(outcome(kEpoch, kNode, 0));
+
+  EXPECT_EQ(node.standing, Standing::TornDown);
+  EXPECT_TRUE(node.has_session);  // it has written that under one
 }
 
 TEST(Standing, OutcomeBelowTheEpochThatTheWatchTells_IsUnreachable) {
   EXPECT_EQ(standing_by_watch(outcome(kEpoch - 1, kNode, 0)).standing, Standing::Unreachable);
+}
+
+/// leasectl --wait at an etcd that was gone asked for a watch without a pause.
+TEST(Standing, WatchThatIsRefused_IsAskedForOnceALook) {
+  const FakeGateway gateway([](const FakeGateway::Asked& asked) -> FakeGateway::Answer {
+    if (asked.path == "/v3/watch") return {.status = 503};
+    return {.body =
+                txn_answer({R"({"response_put":{}})", found(member_entry), found(session_entry)})};
+  });
+  auto etcd = *Etcd::create({.endpoints = {gateway.url()}, .deadline_ms = 30'000});
+  auto revocation = *Revocation::raise(*etcd, kTenant);
+  const auto watches = [&gateway] {
+    return std::ranges::count(gateway.asked(), "/v3/watch", &FakeGateway::Asked::path);
+  };
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(revocation.wait(5));
+  EXPECT_EQ(watches(), 1);
+  EXPECT_TRUE(revocation.look());
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(revocation.wait(5));
+  EXPECT_EQ(watches(), 2);
 }
 
 TEST(Standing, OutcomeAboveTheEpoch_IsTornDown) {
@@ -159,12 +182,12 @@ TEST(Standing, SessionOfAnotherNodeOfThatName_IsNotItsOwn) {
 }
 
 TEST(Standing, MemberThatHadEnded_IsTornDown) {
-  EXPECT_EQ(standing_of({.members = kEnded, .sessions = "", .sessions_then = ""}).standing,
+  EXPECT_EQ(standing_of({.members = ended_entry, .sessions = "", .sessions_then = ""}).standing,
             Standing::TornDown);
 }
 
 TEST(Standing, MemberThatEndsMeanwhile_IsTornDown) {
-  EXPECT_EQ(standing_of({.members_then = kEnded, .sessions_then = ""}).standing,
+  EXPECT_EQ(standing_of({.members_then = ended_entry, .sessions_then = ""}).standing,
             Standing::TornDown);
 }
 
@@ -274,13 +297,13 @@ TEST_F(Expiry, TenantThatDidNotAskForIt_IsNeverExpired) {
 }
 
 TEST_F(Expiry, NodeWithASession_IsNotExpired) {
-  (void)begin(member(9, kPromise), kSession);
+  (void)begin(member(9, kPromise), session_entry);
 
   EXPECT_EQ(look_after(1000 * kExpiryNs).standing, Standing::Unreachable);
 }
 
 TEST_F(Expiry, TimeCountsFromTheFirstLookWithoutASession) {
-  (void)begin(member(9, kPromise), kSession);
+  (void)begin(member(9, kPromise), session_entry);
   then(member(9, kPromise));
   (void)look_after(kExpiryNs);
   EXPECT_EQ(look_after(kExpiryNs - 1).standing, Standing::Unreachable);
@@ -290,7 +313,7 @@ TEST_F(Expiry, TimeCountsFromTheFirstLookWithoutASession) {
 
 TEST_F(Expiry, NodeThatComesBackAndGoes_HasItsTimeAnew) {
   (void)begin(member(9, kPromise));
-  then(member(11, kPromise), kSession);
+  then(member(11, kPromise), session_entry);
   (void)look_after(kExpiryNs - 1);
   then(member(11, kPromise));
   (void)look_after(1);

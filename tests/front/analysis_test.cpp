@@ -100,6 +100,13 @@ TEST(Explore, SafeVerdict_NamesTheBoundsItHoldsIn) {
   EXPECT_EQ(verdict->bounds.timeouts, 0U);
 }
 
+TEST(Explore, WhatNoRunComesTo_IsListedWithTheVerdict) {
+  const auto verdict = explore("blind-fadd", {.late = 0, .timeouts = 0});
+  ASSERT_TRUE(verdict);
+  EXPECT_THAT(verdict->unreached, ::testing::Contains("steps[2], post FADD again"));
+  EXPECT_THAT(explore("blind-fadd")->unreached, ::testing::IsEmpty());  // refuted
+}
+
 TEST(Explore, OutOfMemory_IsNoVerdict) {
   const auto verdict = explore("lease", {.clients = 3}, {.memory_bytes = 1 << 16});
   ASSERT_TRUE(verdict) << verdict.error().text;

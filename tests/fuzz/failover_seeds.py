@@ -100,6 +100,9 @@ CAPTURES = {
     "life_in_nanoseconds": ASKED + pcap(LIFE, "<", 0xA1B23C4D),
     "long_write": AT_SENDER + pcap(LONG_WRITE),
     "long_write_from_its_middle": AT_SENDER + pcap(LONG_WRITE[1:]),
+    # Found by libFuzzer: the end of a WRITE was taken for that of the SEND.
+    "write_in_the_middle_of_a_send": AT_SENDER
+    + pcap([frame(0x00, 1, bytes(256)), *LONG_WRITE[1:]]),
     "read_in_parts": AT_SENDER + pcap(READ),
     "read_without_its_end": AT_SENDER + pcap(READ[:3] + [write(9)]),
     "psns_that_wrap": AT_SENDER + pcap([write(0xFFFFFF), write(0), ack(0)]),

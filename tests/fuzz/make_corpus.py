@@ -5,9 +5,10 @@
 
 Messages are built from docs/interop/vfio-user.rst of QEMU, those of the data path in
 data_path_seeds.py, those of leased in lease_session_seeds.py and leased_wire_seeds.py, those of
-failover-check in failover_seeds.py, files that somebody sends and commands in foreign_seeds.py. The
-files are kept in the repository, so that a corpus may
-also grow by what libFuzzer finds.
+failover-check in failover_seeds.py, files that somebody sends and commands in foreign_seeds.py,
+frames and their queues in ethernet_seeds.py. Those of neighbour are scapy's and written by
+tests/neighbour/frames.py. The files are kept in the repository, so that a corpus may also grow by
+what libFuzzer finds.
 """
 
 import pathlib
@@ -15,6 +16,7 @@ import struct
 import sys
 
 import data_path_seeds
+import ethernet_seeds
 import failover_seeds
 import foreign_seeds
 import lease_session_seeds
@@ -117,6 +119,7 @@ CORPORA = {
     "recording": foreign_seeds.RECORDINGS,
     "fabric": foreign_seeds.FABRICS,
     "model_command": foreign_seeds.COMMANDS,
+    "ethernet": ethernet_seeds.SEEDS,
     "quic_datagram": leased_wire_seeds.QUIC_DATAGRAM,
     "wire_message": leased_wire_seeds.WIRE_MESSAGE,
 }

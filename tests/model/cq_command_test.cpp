@@ -154,6 +154,16 @@ TEST_F(CqCommands, OtherOpMod_IsABadParameter) {
   EXPECT_EQ(resize(in).status, CommandStatus::BAD_PARAM_ERR);
 }
 
+// DPDK's driver asks for it whatever the capabilities say (cqe_comp_en in net/mlx5/mlx5_devx.c).
+TEST_F(CqCommands, CompressionThatIsNotOffered_MayBeAskedFor) {
+  auto in = create_command();
+  in.set<"cq_context.cqe_comp_en", 1>();
+  const std::array<Iova, 1> pages{memory_.iova() + kPageBytes};
+  EXPECT_TRUE(driver_.run<prm::create_cq_out>(in, pages).ok());
+  in.set<"cq_context.apu_cq", 1>();
+  EXPECT_EQ(driver_.run<prm::create_cq_out>(in, pages).status, CommandStatus::BAD_PARAM_ERR);
+}
+
 TEST_F(CqCommands, ResizeOfAQueueInAUmem_IsNotOffered) {
   EXPECT_EQ(resize(resize_command(cq_in_umem())).status, CommandStatus::BAD_PARAM_ERR);
   auto in = resize_command(cq());

@@ -201,6 +201,15 @@ TEST_F(FlowWalk, NicRxDrop_TakesRoceUnlessBypassed) {
   EXPECT_EQ(admit(), Kind::Pass);
 }
 
+TEST_F(FlowWalk, NicRxForward_LeavesRoceToItsQueuePair) {
+  const Place place = table(FlowTableType::NIC_RX);
+  const std::uint32_t id = group(place, {.udp_dport = 0xffff});
+  set(forwarding(entry_command(place, id, 0, {.udp_dport = 4791})),
+      destination(prm::FlowDestination::TIR, 9));
+  root(place);
+  EXPECT_EQ(admit(), Kind::Pass);
+}
+
 TEST_F(FlowWalk, DropByDstQp_TakesThatQpUnlessInert) {
   install(FlowTableType::RDMA_RX, kDstQp, {.dst_qp = kQpn});
   EXPECT_EQ(admit(), Kind::Drop);

@@ -226,9 +226,9 @@ TEST_F(Objects, CompletionQueueOfNoUarOrNoEventQueue_IsABadResource) {
 
 TEST_F(Objects, CompletionQueueFeaturesThatAreNotOffered_AreBadParameters) {
   const EventQueue eq(driver_, {});
-  auto compressed = cq_command(eq.uar(), eq.eqn());
-  compressed.set<"cq_context.cqe_comp_en", 1>();
-  EXPECT_EQ(create_cq(compressed).status, CommandStatus::BAD_PARAM_ERR);
+  auto collapsed = cq_command(eq.uar(), eq.eqn());
+  collapsed.set<"cq_context.cc", 1>();
+  EXPECT_EQ(create_cq(collapsed).status, CommandStatus::BAD_PARAM_ERR);
   auto misaligned = cq_command(eq.uar(), eq.eqn());
   misaligned.put<"cq_context.dbr_addr">(memory_.iova() + 4);
   EXPECT_EQ(create_cq(misaligned).status, CommandStatus::BAD_PARAM_ERR);
@@ -304,6 +304,26 @@ TEST_F(Objects, XrcTarget_NeedsNoUarAndHoldsItsDomain) {
   EXPECT_EQ(driver_.run<prm::dealloc_xrcd_out>(dealloc).status, CommandStatus::BAD_RES_STATE_ERR);
   EXPECT_TRUE(destroy_qp(created.as<prm::create_qp_out>().get<"qpn">()).ok());
   EXPECT_TRUE(driver_.run<prm::dealloc_xrcd_out>(dealloc).ok());
+}
+
+TEST_F(Objects, GroupOfAQueuePair_IsLeftOnceAndEndsWithIt) {
+  const EventQueue eq(driver_, {prm::EventType::COMP});
+  const Answer created = create_qp(qp_command(driver_.alloc_pd(), cq(eq), eq.uar()));
+  ASSERT_TRUE(created.ok());
+  const std::uint64_t qpn = created.as<prm::create_qp_out>().get<"qpn">();
+  auto attach = command<prm::attach_to_mcg_in>(Opcode::ATTACH_TO_MCG);
+  auto detach = command<prm::detach_from_mcg_in>(Opcode::DETACH_FROM_MCG);
+  attach.bytes<"multicast_gid">()[0] = detach.bytes<"multicast_gid">()[0] = std::byte{0xff};
+  attach.put<"qpn">(0xffffU);
+  EXPECT_EQ(driver_.run<prm::attach_to_mcg_out>(attach).status, CommandStatus::BAD_RES_ERR);
+  attach.put<"qpn">(static_cast<std::uint32_t>(qpn));
+  detach.put<"qpn">(static_cast<std::uint32_t>(qpn));
+  EXPECT_EQ(driver_.run<prm::detach_from_mcg_out>(detach).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_TRUE(driver_.run<prm::attach_to_mcg_out>(attach).ok());
+  EXPECT_TRUE(driver_.run<prm::detach_from_mcg_out>(detach).ok());
+  EXPECT_TRUE(driver_.run<prm::attach_to_mcg_out>(attach).ok());
+  EXPECT_TRUE(destroy_qp(static_cast<std::uint32_t>(qpn)).ok());
+  EXPECT_EQ(driver_.run<prm::detach_from_mcg_out>(detach).status, CommandStatus::BAD_RES_ERR);
 }
 
 TEST_F(Objects, XrcPairOfNoDomain_IsABadResource) {

@@ -88,6 +88,16 @@ TEST_F(ReceiveCommands, Rq_KeepsItsPdAndCq) {
   EXPECT_TRUE(destroy_cq(cqn).ok());
 }
 
+// mlx5_devx_drop_action_create of DPDK's mlx5_devx.c.
+TEST_F(ReceiveCommands, TirOfDomainZero_IsCreated) {
+  const EventQueue eq(driver_, {});
+  auto in = command<prm::create_tir_in>(Opcode::CREATE_TIR);
+  in.put<"ctx.inline_rqn">(create_rq(0, create_cq(eq)).as<prm::create_rq_out>().get<"rqn">());
+  EXPECT_TRUE(driver_.run<prm::create_tir_out>(in).ok());
+  in.put<"ctx.transport_domain">(99u);
+  EXPECT_EQ(driver_.run<prm::create_tir_out>(in).status, CommandStatus::BAD_RES_ERR);
+}
+
 TEST_F(ReceiveCommands, TirThatAnEntryForwardsTo_IsNotDestroyed) {
   const EventQueue eq(driver_, {});
   const std::uint32_t pd = driver_.alloc_pd();

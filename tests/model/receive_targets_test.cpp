@@ -234,6 +234,7 @@ TEST_F(ReceiveTargetsTest, WhatOthersReferTo_IsNotDestroyed) {
 
 TEST_F(ReceiveTargetsTest, TirOfNoRqOrNoDomain_IsABadResource) {
   ASSERT_TRUE(create_rq().ok());
+  domain_ = 7;
   EXPECT_EQ(create_tir().status, CommandStatus::BAD_RES_ERR);
   ASSERT_TRUE(targets_.domains().allocate(domain_).ok());
   rqn_ = 99;

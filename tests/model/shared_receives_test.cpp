@@ -91,6 +91,20 @@ class SharedReceivesTest : public ::testing::Test {
     std::memcpy(wqe(head) + 32, end.all().data(), end.all().size());
     cells::store_release<std::uint32_t>(memory_->bytes.data() + kRecordAt, cells::be32(++posted_));
   }
+  /// Of all the memory, as a DevX client registers it.
+  std::uint32_t umem_of_memory() {
+    constexpr std::uint64_t kReadWrite = 3;  // MLX5_IB_MTT_READ | MLX5_IB_MTT_WRITE
+    std::array<std::uint64_t, sizeof(Memory) / kPageBytes> mtt;
+    for (std::size_t page = 0; page < mtt.size(); ++page)
+      mtt[page] = cells::be64((iova_ + page * kPageBytes) | kReadWrite);
+    prm::Buffer<prm::umem> context;
+    context.put<"num_of_mtt">(mtt.size());
+    std::uint32_t id = 0;
+    EXPECT_TRUE(
+        umems_.create(prm::ConstView<prm::umem>{context.all()}, std::as_bytes(std::span(mtt)), id)
+            .ok());
+    return id;
+  }
   [[nodiscard]] std::uint8_t event_type() const {
     return std::to_integer<std::uint8_t>(memory_->bytes[1]);
   }
@@ -100,7 +114,8 @@ class SharedReceivesTest : public ::testing::Test {
   std::uint64_t faults_ = 0;
   Dma dma_{iommu_, faults_};
   EqTable eqs_{dma_, 4, [](void*, prm::HealthSyndrome) {}, nullptr};
-  SharedReceives queues_{dma_, eqs_};
+  UmemTable umems_{4};
+  SharedReceives queues_{dma_, eqs_, umems_};
   Iova iova_ = 0;
   std::uint32_t domain_ = 0;
   std::uint32_t number_ = 0;
@@ -130,6 +145,42 @@ TEST_F(SharedReceivesTest, Posted_AreTakenInTheOrderOfTheList) {
   EXPECT_EQ(taken_.index, 2);
   EXPECT_EQ(taken_.pieces[0].bytes, 200U);
   EXPECT_EQ(queues_.take(number_, taken_), ReceiveFault::Empty);
+}
+
+TEST_F(SharedReceivesTest, RingOfReceives_IsTakenInItsOrderWhateverTheListSays) {
+  pool_.put<"wq.wq_type">(prm::WqType::CYCLIC);
+  ASSERT_TRUE(create_pool().ok());
+  link(0, 3);
+  for (std::uint16_t index = 0; index < kEntries; ++index) {
+    post(index, 100U + index);
+    ASSERT_EQ(queues_.take(number_, taken_), ReceiveFault::None);
+    EXPECT_EQ(taken_.pieces[0].bytes, 100U + index);
+  }
+  post(0, 200);
+  ASSERT_EQ(queues_.take(number_, taken_), ReceiveFault::None);
+  EXPECT_EQ(taken_.pieces[0].bytes, 200U);
+  EXPECT_EQ(taken_.index % kEntries, 0);
+}
+
+TEST_F(SharedReceivesTest, PoolInUmems_IsReadThereAndHoldsThem) {
+  const std::uint32_t umem = umem_of_memory();
+  pool_.put<"wq.wq_umem_id">(umem).set<"wq.wq_umem_valid", 1>();
+  pool_.put<"wq.wq_umem_offset">(std::uint64_t{kQueueAt});
+  pool_.put<"wq.dbr_umem_id">(umem).set<"wq.dbr_umem_valid", 1>();
+  pool_.put<"wq.dbr_addr">(Iova{kRecordAt});
+  pas_bytes_ = 0;
+  ASSERT_TRUE(create_pool().ok());
+  post(0, 100);
+  ASSERT_EQ(queues_.take(number_, taken_), ReceiveFault::None);
+  EXPECT_EQ(taken_.pieces[0].bytes, 100U);
+  EXPECT_EQ(umems_.destroy(umem).status, CommandStatus::BAD_RES_STATE_ERR);
+  ASSERT_TRUE(queues_.destroy(Kind::Rmp, number_, uses_).ok());
+  EXPECT_TRUE(umems_.destroy(umem).ok());
+}
+
+TEST_F(SharedReceivesTest, PoolInAUmemThatIsNotThere_Refused) {
+  pool_.set<"wq.wq_umem_id", 3>().set<"wq.wq_umem_valid", 1>();
+  EXPECT_EQ(create_pool().status, CommandStatus::BAD_RES_ERR);
 }
 
 TEST_F(SharedReceivesTest, XrcQueue_IsTheSameList) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Queues in umems by command, as the DevX clients of rdma-core make them
-// (create_cq and create_qp of tests/mlx5_base.py).
+// (create_cq and create_qp of tests/mlx5_base.py), and those of DPDK (mlx5_devx_rq_create and
+// mlx5_devx_sq_create of mlx5_common_devx.c).
 #include <gtest/gtest.h>
 
+#include "prm/ethernet_commands.hpp"
+#include "prm/receive_commands.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
 
@@ -66,6 +69,33 @@ class UmemCommands : public ::testing::Test {
         .put<"wq_umem_offset">(2 * kPageBytes);
     return driver_.run<prm::create_qp_out>(in);
   }
+  Answer create_rq(std::uint32_t cqn, std::uint32_t queue, std::uint32_t record) {
+    auto in = command<prm::create_rq_in>(Opcode::CREATE_RQ);
+    in.put<"ctx.cqn">(cqn).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC);
+    in.put<"ctx.wq.pd">(driver_.alloc_pd()).set<"ctx.wq.log_wq_stride", 4>();
+    in.set<"ctx.wq.log_wq_sz", 4>().set<"ctx.wq.wq_umem_valid", 1>();
+    in.put<"ctx.wq.wq_umem_id">(queue).put<"ctx.wq.wq_umem_offset">(3 * kPageBytes);
+    in.set<"ctx.wq.dbr_umem_valid", 1>().put<"ctx.wq.dbr_umem_id">(record);
+    in.put<"ctx.wq.dbr_addr">(128u);
+    return driver_.run<prm::create_rq_out>(in);
+  }
+  Answer destroy_rq(std::uint32_t rqn) {
+    auto in = command<prm::destroy_rq_in>(Opcode::DESTROY_RQ);
+    return driver_.run<prm::destroy_rq_out>(in.put<"rqn">(rqn));
+  }
+  Answer create_sq(std::uint32_t cqn, std::uint32_t queue, std::uint32_t record) {
+    auto in = command<prm::create_sq_in>(Opcode::CREATE_SQ);
+    in.put<"ctx.cqn">(cqn).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC);
+    in.put<"ctx.wq.pd">(driver_.alloc_pd()).put<"ctx.wq.uar_page">(eq_.uar());
+    in.set<"ctx.wq.log_wq_stride", 6>().set<"ctx.wq.log_wq_sz", 4>();
+    in.set<"ctx.wq.wq_umem_valid", 1>().put<"ctx.wq.wq_umem_id">(queue);
+    in.set<"ctx.wq.dbr_umem_valid", 1>().put<"ctx.wq.dbr_umem_id">(record);
+    return driver_.run<prm::create_sq_out>(in);
+  }
+  Answer destroy_sq(std::uint32_t sqn) {
+    auto in = command<prm::destroy_sq_in>(Opcode::DESTROY_SQ);
+    return driver_.run<prm::destroy_sq_out>(in.put<"sqn">(sqn));
+  }
   /// A key of `bytes` in the umem from `offset` on, in pages of 4 KiB.
   Answer create_key(std::uint32_t umem, std::uint64_t offset, std::uint32_t bytes) {
     const auto octowords = static_cast<std::uint32_t>((bytes / kPageBytes + 1) / 2);
@@ -119,6 +149,44 @@ TEST_F(UmemCommands, QueuesInNoUmem_AreBadResources) {
   EXPECT_EQ(create_qp(cqn, 99, id).status, CommandStatus::BAD_RES_ERR);
   EXPECT_EQ(create_qp(cqn, id, 99).status, CommandStatus::BAD_RES_ERR);
   EXPECT_EQ(driver_.model().census().qps, 0U);
+}
+
+TEST_F(UmemCommands, QueuesOfFramesInUmems_HoldThemUntilTheyAreGone) {
+  const std::uint32_t ring = umem();
+  const std::uint32_t record = umem();
+  const std::uint32_t id = umem();
+  const std::uint32_t cqn = create_cq(id, id).as<prm::create_cq_out>().get<"cqn">();
+  const Answer rq = create_rq(cqn, ring, record);
+  const Answer sq = create_sq(cqn, ring, record);
+  ASSERT_TRUE(rq.ok());
+  ASSERT_TRUE(sq.ok());
+  EXPECT_TRUE(destroy_rq(rq.as<prm::create_rq_out>().get<"rqn">()).ok());
+  EXPECT_EQ(destroy_umem(ring).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_EQ(destroy_umem(record).status, CommandStatus::BAD_RES_STATE_ERR);
+  EXPECT_TRUE(destroy_sq(sq.as<prm::create_sq_out>().get<"sqn">()).ok());
+  EXPECT_TRUE(destroy_umem(ring).ok());
+  EXPECT_TRUE(destroy_umem(record).ok());
+}
+
+TEST_F(UmemCommands, QueuesOfFramesInNoUmem_AreBadResourcesAndHoldNothing) {
+  const std::uint32_t id = umem();
+  const std::uint32_t own = umem();
+  const std::uint32_t cqn = create_cq(own, own).as<prm::create_cq_out>().get<"cqn">();
+  EXPECT_EQ(create_rq(cqn, 99, id).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_rq(cqn, id, 99).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_sq(cqn, 99, id).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_sq(cqn, id, 99).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_TRUE(destroy_umem(id).ok());
+}
+
+TEST_F(UmemCommands, RqThatNamesAUmemAndDoesNotSayValid_IsABadParameter) {
+  const std::uint32_t id = umem();
+  const std::uint32_t cqn = create_cq(id, id).as<prm::create_cq_out>().get<"cqn">();
+  auto in = command<prm::create_rq_in>(Opcode::CREATE_RQ);
+  in.put<"ctx.cqn">(cqn).put<"ctx.wq.wq_type">(prm::WqType::CYCLIC);
+  in.set<"ctx.wq.log_wq_stride", 4>().put<"ctx.wq.wq_umem_id">(id);
+  const std::array<Iova, 1> pages{memory_.iova()};
+  EXPECT_EQ(driver_.run<prm::create_rq_out>(in, pages).status, CommandStatus::BAD_PARAM_ERR);
 }
 
 TEST_F(UmemCommands, KeyInAUmem_HoldsItUntilItIsGone) {

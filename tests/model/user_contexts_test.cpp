@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "prm/shared_receive_commands.hpp"
 #include "prm/user_context_commands.hpp"
 #include "tests/model/event_queue.hpp"
 #include "tests/model/mini_driver.hpp"
@@ -131,6 +132,18 @@ class UserContexts : public ::testing::Test {
         .put<"wq_umem_id">(parts.umem)
         .put<"wq_umem_offset">(2 * kPageBytes);
     return driver_.run<prm::create_qp_out>(by(uid, in));
+  }
+  /// As UCX makes one (rc_mlx5_devx.c).
+  Answer create_pool(std::uint32_t uid, std::uint32_t pd, std::uint32_t queue_umem,
+                     std::uint32_t record_umem) {
+    auto in = command<prm::create_rmp_in>(Opcode::CREATE_RMP);
+    in.put<"ctx.state">(prm::RmpState::RDY).put<"ctx.wq.pd">(pd);
+    in.put<"ctx.wq.wq_type">(prm::WqType::CYCLIC);
+    in.set<"ctx.wq.log_wq_stride", 5>().set<"ctx.wq.log_wq_sz", 4>();
+    in.set<"ctx.wq.wq_umem_valid", 1>().put<"ctx.wq.wq_umem_id">(queue_umem);
+    in.set<"ctx.wq.dbr_umem_valid", 1>().put<"ctx.wq.dbr_umem_id">(record_umem);
+    in.put<"ctx.wq.dbr_addr">(kPageBytes);
+    return driver_.run<prm::create_rmp_out>(by(uid, in));
   }
   Answer to_error(std::uint32_t uid, std::uint32_t qpn) {
     auto in = command<prm::qp_2err_in>(Opcode::QP_2ERR);
@@ -258,6 +271,16 @@ TEST_F(UserContexts, QueuesOfOneContext_LieInItsUmemsAndNotInAnothers) {
   EXPECT_EQ(create_qp(uid, own, pd(other), cqn).status, CommandStatus::BAD_RES_ERR);
   EXPECT_EQ(create_qp(other, own, pd(other), cqn).status, CommandStatus::BAD_RES_ERR);
   EXPECT_TRUE(create_qp(uid, own, domain, cqn).ok());
+}
+
+TEST_F(UserContexts, PoolOfOneContext_LiesInItsUmemsAndNotInAnothers) {
+  const std::uint32_t uid = context();
+  const std::uint32_t own = umem(uid);
+  const std::uint32_t foreign = umem(context());
+  const std::uint32_t domain = pd(uid);
+  EXPECT_EQ(create_pool(uid, domain, foreign, own).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_EQ(create_pool(uid, domain, own, foreign).status, CommandStatus::BAD_RES_ERR);
+  EXPECT_TRUE(create_pool(uid, domain, own, own).ok());
 }
 
 TEST_F(UserContexts, QueuePair_TakesOrdersFromItsContextAndTheKernel) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,11 @@ namespace {
 using portcullis::testing::IfcMessage;
 using portcullis::testing::InitSegment;
 using portcullis::testing::ScriptedDevice;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 using Command = ScriptedDevice::Command;
 using Reply = ScriptedDevice::Reply;
@@ -55,10 +58,11 @@ constexpr std::size_t kEventDoorbell = kUarPage * kPageBytes + 0x48;
 struct IdleFunction final : PciFunction {
   [[nodiscard]] std::uint16_t vendor_id() const override { return 0x15b3; }
   [[nodiscard]] std::uint16_t device_id() const override { return device; }
-  Result<void> set_bus_master(bool /*on*/) override { return {}; }
-  Result<void> reset() override { return {}; }
+  Result<void> set_bus_master(bool /*on*/) override { return answer; }
+  Result<void> reset() override { return answer; }
 
   std::uint16_t device = 0x1017;
+  Result<void> answer;
 };
 
 struct ScriptedHca : ::testing::Test {
@@ -227,6 +231,39 @@ INSTANTIATE_TEST_SUITE_P(Says, StartingFirmware,
                          [](const auto& info) { return std::string(info.param.name); });
 
 // ---- events ----
+
+// ---- the end, of a device that has gone silent ----
+
+TEST_F(ScriptedHca, DeviceSilentAtTheEnd_IsWaitedForAFewSecondsInAllAndToldOf) {
+  const auto hca = bring_up();
+  auto uar = std::make_optional(Uar::create(hca->context()));
+  auto other = std::make_optional(Uar::create(hca->context()));
+  scripted.firmware = [](const Command&) { return Reply{.returns = false}; };
+  const std::uint64_t silent_ns = scripted.now_ns;
+  uar.reset();
+  other.reset();
+  EXPECT_FALSE(hca->tear_down().has_value());
+  EXPECT_LT(scripted.now_ns - silent_ns, 4 * kNsPerSecond);
+  EXPECT_THAT(log, ElementsAre(AllOf(
+                       HasSubstr("not done one by one: 1 DESTROY_EQ, 2 DEALLOC_UAR (DEALLOC_UAR"),
+                       HasSubstr("bus mastering is off and the function was reset"))));
+}
+
+TEST_F(ScriptedHca, DeviceThatCannotBeStoppedEither_IsNotSaidToBe) {
+  const auto hca = bring_up();
+  scripted.firmware = [](const Command&) { return Reply{.returns = false}; };
+  function.answer = fail(Errc::System, "config space does not answer");
+  EXPECT_FALSE(hca->tear_down().has_value());
+  EXPECT_THAT(
+      log, ElementsAre(AllOf(HasSubstr("could not be stopped"),
+                             HasSubstr("config space does not answer"), Not(HasSubstr("is off")))));
+}
+
+TEST_F(ScriptedHca, DeviceThatAnswersAtTheEnd_IsToldNothingOf) {
+  const auto hca = bring_up();
+  EXPECT_TRUE(hca->tear_down().has_value());
+  EXPECT_THAT(log, IsEmpty());
+}
 
 TEST_F(ScriptedHca, EventThatWasTaken_IsToldToTheDeviceAtOnce) {
   const auto hca = bring_up();

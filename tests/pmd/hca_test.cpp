@@ -68,6 +68,15 @@ TEST_F(HcaTest, QuietFunction_HasNoEventsAndIsWell) {
   EXPECT_EQ(hca->events_lost(), 0u);
 }
 
+// What the port can do has to be known before the wish is held against it.
+TEST(HcaWishes, LoopbackThatThePortDoesNotForce_IsRefusedAtBringUp) {
+  HcaRig rig({.behaviours = {"loopback=refused"}});
+  const auto refused = Hca::bring_up(rig.device, {.forces_loopback = true});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::Unsupported);
+  EXPECT_THAT(refused.error().text, HasSubstr("loopback=plain is accepted"));
+}
+
 TEST_F(HcaTest, RequestForPages_IsServedWhileIdle) {
   model->request_pages(100);
   idle(10);

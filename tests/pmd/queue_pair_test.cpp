@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "base/cells.hpp"
 #include "tests/pmd/object_rig.hpp"
 
 namespace portcullis::testing {
@@ -375,6 +378,17 @@ TEST_F(QueuePairCommands, DestroyedQueuePair_GivesMemoryAndCompletionEntriesBack
             IfcMessage("destroy_qp_in", 16).put("opcode", kDestroyQp).put("qpn", kQpn).bytes());
   qp = pmd::QueuePair::create(context, domain, cq, page, {4}).value();
   EXPECT_EQ(arena.bytes_in_use(), before);
+}
+
+TEST_F(QueuePairCommands, QueuePairWithoutQueues_TakesNoPageOfItsOwn) {
+  ASSERT_TRUE(qp.destroy());                      // the rig gives every queue pair the same number
+  const auto with_a_page = arena.bytes_in_use();  // of the send queue, kept until it is replaced
+  qp = pmd::QueuePair::create(context, domain, cq, page, {.sends = false}).value();
+  EXPECT_EQ(with_a_page - arena.bytes_in_use(), kPageBytes - DmaArena::kLeastBytes);
+  std::uint64_t named = 0;  // the last of the command
+  const auto& sent = channel.last();
+  std::memcpy(&named, sent.data() + sent.size() - sizeof named, sizeof named);
+  EXPECT_EQ(cells::be64(named) % kPageBytes, 0U);
 }
 
 TEST_F(QueuePairCommands, RefusedCreateQp_GivesItsMemoryBack) {

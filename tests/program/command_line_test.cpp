@@ -6,7 +6,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
+#include <string>
+#include <vector>
 
 namespace portcullis::program {
 namespace {
@@ -48,6 +51,78 @@ TEST(CommandLine, EmptyValue_IsNoneThatWasNotGiven) {
   EXPECT_THAT(parse_arguments(app, {"twice", "--file", ""}).error().text,
               StartsWith("--file: an empty value"));
   EXPECT_TRUE(parse_arguments(app, {"--file", " "}));
+}
+
+/// CLI11 takes -1 and what 64 bits do not hold for the most that they hold.
+TEST(CommandLine, NumberOutOfRange_IsNoOtherNumber) {
+  CLI::App app("Counts.", "counter");
+  std::uint64_t count = 0;
+  int below = 0;
+  app.add_option("--count", count, "how many")->type_name("N");
+  app.add_option("--below", below, "how far");
+  std::string file;
+  app.add_option("--file", file, "where to");
+  for (const char* const value : {"-1", "18446744073709551616", "0x10000000000000000", " -1"})
+    EXPECT_THAT(parse_arguments(app, {"--count", value}).error().text,
+                HasSubstr("--count: " + std::string(value) + ": a number from 0 to"));
+  EXPECT_TRUE(parse_arguments(app, {"--count", "18446744073709551615"}));
+  EXPECT_TRUE(parse_arguments(app, {"--count", "0x10", "--below", "-1", "--file", "-1"}));
+  EXPECT_EQ(count, 16U);
+  EXPECT_EQ(below, -1);
+  EXPECT_EQ(file, "-1");
+}
+
+/// CLI11 takes 010 for 8, as C does.
+TEST(CommandLine, NumberWithALeadingZero_IsNoOctalOne) {
+  CLI::App app("Counts.", "counter");
+  std::uint64_t count = 0;
+  int below = 0;
+  std::vector<unsigned> sizes;
+  unsigned level = 0;
+  app.add_option("--count", count, "how many")->type_name("N")->check(CLI::Range(0U, 5000U));
+  app.add_option("--below", below, "how far");
+  app.add_option("--sizes", sizes, "of each")->type_name("LIST")->delimiter(',');
+  app.add_option("--level", level, "how high")->type_name("0-7")->check(CLI::Range(0U, 7U));
+  for (const auto& [option, given, value] :
+       std::vector<std::array<std::string, 3>>{{"--count", "010", "010"},
+                                               {"--count", "08", "08"},
+                                               {"--count", "00", "00"},
+                                               {"--count", " 010", " 010"},
+                                               {"--count", "0777777", "0777777"},
+                                               {"--below", "-010", "-010"},
+                                               {"--sizes", "1,064", "064"},
+                                               {"--level", "010", "010"}})
+    EXPECT_THAT(
+        parse_arguments(app, {option, given}).error().text,
+        StartsWith(option + ": " + value + ": a decimal number without a leading zero, or 0x"));
+  EXPECT_TRUE(parse_arguments(
+      app, {"--count", "0", "--below", "-0", "--sizes", "0,0x0a,10", "--level", "0x07"}));
+  EXPECT_EQ(sizes, (std::vector<unsigned>{0, 10, 10}));
+  EXPECT_EQ(level, 7U);
+}
+
+TEST(CommandLine, TextAndFractions_MayBeginWithZeros) {
+  CLI::App app("Counts.", "counter");
+  std::string file;
+  std::string text;
+  double share = 0;
+  app.add_option("--file", file, "where to")->type_name("FILE");
+  app.add_option("--text", text, "what");
+  app.add_option("--share", share, "of it");
+  EXPECT_TRUE(parse_arguments(app, {"--file", "007", "--text", "010", "--share", "010"}));
+  EXPECT_EQ(file + text, "007010");
+  EXPECT_EQ(share, 10);
+}
+
+TEST(CommandLine, NumberWithALeadingZero_IsToldBeforeWhatIsMissing) {
+  CLI::App app("Counts.", "counter");
+  unsigned count = 0;
+  std::string file;
+  app.add_option("--file", file, "where to")->required();
+  CLI::App* const twice = app.add_subcommand("twice", "counts twice");
+  twice->add_option("--count", count, "how many");
+  EXPECT_THAT(parse_arguments(app, {"twice", "--count", "010"}).error().text,
+              StartsWith("--count: 010: "));
 }
 
 /// The longest line, and those that begin with a blank in the column of an option's text.

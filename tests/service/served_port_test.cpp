@@ -5,6 +5,10 @@
 
 #include <gmock/gmock.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace portcullis::service {
 namespace {
 
@@ -26,6 +30,36 @@ TEST(ServedPort, VlanOnTheModel_IsRefusedByName) {
 
   EXPECT_EQ(port.error().code, Errc::Unsupported);
   EXPECT_THAT(port.error().text, HasSubstr("--vlan 5: not supported on the model"));
+}
+
+TEST(ServedPort, PortThatAnswersItsNeighbours_NeedsNoEntry) {
+  const auto port =
+      ServedPort::open(attach::parse_device("model,behaviour=eth-offloads,neighbour=on").value(),
+                       {.address = kOurs});
+  ASSERT_TRUE(port.has_value()) << port.error().text;
+  EXPECT_TRUE((*port)->idle(kNsPerMs));
+  EXPECT_EQ((*port)->neighbour_advice(), "no entry needed: the port answers for itself");
+}
+
+TEST(ServedPort, ModelThatOffersNothing_SaysSoOnlyToWhoAsks) {
+  std::vector<std::string> lines;
+  const auto log = [&lines](std::string_view line) { lines.emplace_back(line); };
+  EXPECT_TRUE(
+      ServedPort::open(attach::parse_device("model").value(), {.address = kOurs, .log = log}));
+  EXPECT_THAT(lines, ::testing::IsEmpty());
+  EXPECT_TRUE(ServedPort::open(attach::parse_device("model,neighbour=on").value(),
+                               {.address = kOurs, .log = log}));
+  EXPECT_THAT(lines, ::testing::ElementsAre(HasSubstr("the capability eth_net_offloads is 0")));
+}
+
+TEST(ServedPort, PortThatIsToldNotTo_NeedsAnEntry) {
+  std::vector<std::string> lines;
+  const auto port = ServedPort::open(
+      attach::parse_device("model,behaviour=eth-offloads,neighbour=off").value(),
+      {.address = kOurs, .log = [&lines](std::string_view line) { lines.emplace_back(line); }});
+  ASSERT_TRUE(port.has_value()) << port.error().text;
+  EXPECT_THAT((*port)->neighbour_advice(), HasSubstr("ip neigh replace 192.0.2.1 lladdr"));
+  EXPECT_THAT(lines, ::testing::IsEmpty());
 }
 
 }  // namespace

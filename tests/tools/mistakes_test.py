@@ -6,6 +6,7 @@
 """mistakes_test.py PROGRAM .. --eal PROGRAM ..: their paths; EAL arguments stand before a "--"."""
 
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -19,6 +20,11 @@ PROGRAMS |= {pathlib.Path(path): ["--", UNKNOWN] for path in sys.argv[EAL + 1:]}
 def run(program, *arguments):
     return subprocess.run([program, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=300)
+
+
+def numeric_options(text):
+    """Whose value --help calls by a name that is a number's."""
+    return re.findall(r"(?m)^\s+(?:-\w,)?(--[\w-]+) (?:UINT|INT|N|MS|\d+-\d+)\b", text)
 
 
 class EveryProgram(unittest.TestCase):
@@ -46,6 +52,19 @@ class EveryProgram(unittest.TestCase):
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertEqual(refused.stdout, "")
                 self.assertRegex(refused.stderr, rf"\A{program.name}: .*{UNKNOWN}.*\n\Z")
+
+    def test_number_with_a_leading_zero_is_named_in_one_line(self):
+        looked_at = 0
+        for program, mistake in PROGRAMS.items():
+            for option in numeric_options(run(program, "--help").stdout):
+                with self.subTest(program.name, option=option):
+                    refused = run(program, *mistake[:-1], option, "010")
+                    self.assertNotEqual(refused.returncode, 0)
+                    self.assertEqual(refused.stdout, "")
+                    self.assertRegex(refused.stderr, rf"\A{program.name}: {option}: 010: a decimal "
+                                                     r"number without a leading zero, .*\n\Z")
+                    looked_at += 1
+        self.assertGreater(looked_at, 50)  # of two dozen programs
 
 
 if __name__ == "__main__":

@@ -121,14 +121,21 @@ has_device() { test -d /sys/class/infiniband/$device; }
 has_no_device() { ! has_device; }
 is_active() { on_host ibv_devinfo -d $device | grep -q 'state:.*PORT_ACTIVE'; }
 
-# pair NAME COMMAND ..: COMMAND waits, the same with 127.0.0.1 behind it asks; both succeed.
-pair() {
+# served NAME COMMAND .. -- COMMAND ..: the first one waits, the second asks; both succeed.
+served() {
   paired=$1
   shift
-  on_host "$@" >"/host/results/$paired.server.txt" 2>&1 </dev/null &
+  server_words=
+  while [ "$1" != -- ]; do
+    server_words="$server_words $1"
+    shift
+  done
+  shift
+  # shellcheck disable=SC2086  # words
+  on_host $server_words >"/host/results/$paired.server.txt" 2>&1 </dev/null &
   server=$!
   sleep 2
-  on_host "$@" 127.0.0.1 >"/host/results/$paired.client.txt" 2>&1 </dev/null
+  on_host "$@" >"/host/results/$paired.client.txt" 2>&1 </dev/null
   client_status=$?
   wait $server
   server_status=$?
@@ -136,6 +143,13 @@ pair() {
   echo "status $server_status at the server, $client_status at the client"
   tail -n 5 "/host/results/$paired.server.txt" "/host/results/$paired.client.txt"
   return 1
+}
+
+# pair NAME COMMAND ..: COMMAND waits, the same with 127.0.0.1 behind it asks; both succeed.
+pair() {
+  pair_name=$1
+  shift
+  served "$pair_name" "$@" -- "$@" 127.0.0.1
 }
 
 # load_mlx5_ib: the driver and what user programs reach it by.
@@ -152,6 +166,22 @@ has_other() { test -d /sys/class/infiniband/$other; }
 other_is_active() { on_host ibv_devinfo -d $other | grep -q 'state:.*PORT_ACTIVE'; }
 lid_of() { printf "%d" "$(cat /sys/class/infiniband/"$1"/ports/1/lid)"; }
 guid_of() { tr -d : </sys/class/infiniband/"$1"/node_guid; }
+
+# runs_opensm: opensm on the first port, until $opensm is killed.
+runs_opensm() {
+  in_tree /usr/sbin/opensm --guid "0x$(guid_of $device)" --log_file /dev/shm/opensm.log \
+    --console off >/dev/null 2>&1 &
+  opensm=$!
+}
+
+# ip_over_ib INTERFACE ADDRESS: an interface of ib_ipoib with an address of 192.0.2.0/24, in the
+# broadcast group.
+has_interface() { test -d "/sys/class/net/$1"; }
+is_running() { on_host ip -o link show "$1" | grep -q LOWER_UP; }
+ip_over_ib() {
+  wait_for 20 has_interface "$1" && on_host ip addr add "$2/24" dev "$1" &&
+    on_host ip link set "$1" up && wait_for 60 is_running "$1"
+}
 
 # asks TEXT COMMAND ..: COMMAND succeeds and says TEXT.
 asks() {
@@ -187,4 +217,40 @@ loads() {
     modprobe mlx5_ib && wait_for 10 has_device || return 1
     load=$((load + 1))
   done
+}
+
+# The network interface that mlx5_core makes of a function.
+netdev_of() { basename "$(ls -d "/sys/bus/pci/devices/$1"/net/*)"; }
+has_netdev() { ls -d "/sys/bus/pci/devices/$1"/net/* >/dev/null 2>&1; }
+
+# interface INDEX NAME ADDRESS: of that function, by that name, with that address of 192.0.2.0/24.
+interface() {
+  wait_for 60 has_netdev "$(hca "$1")" &&
+    on_host ip link set "$(netdev_of "$(hca "$1")")" name "$2" &&
+    on_host ip link set "$2" up && on_host ip addr add "$3/24" dev "$2"
+}
+
+# across FROM INTERFACE TO TABLE: what goes from one address of this host to the other leaves by the
+# interface, and what comes in by it is taken. Without that it is lo's.
+across() {
+  on_host ip rule add pref 5 iif "$2" lookup local &&
+    on_host ip rule add pref 10 from "$1" to "$3" lookup "$4" &&
+    on_host ip route add "$3" dev "$2" table "$4"
+}
+
+# two_interfaces: hca0 with 192.0.2.1 and hca1 with 192.0.2.2, of two functions, and one wire.
+two_interfaces() {
+  interface 0 hca0 192.0.2.1 && interface 1 hca1 192.0.2.2 && by_their_wire hca0 hca1
+}
+
+# by_their_wire FIRST SECOND: interfaces with 192.0.2.1 and 192.0.2.2 reach each other by what is
+# between them. Both are in one network namespace, for NVMe over RDMA is in the first one alone.
+by_their_wire() {
+  for setting in accept_local=1 rp_filter=0 arp_ignore=1; do
+    for conf in /proc/sys/net/ipv4/conf/*; do
+      echo "${setting#*=}" >"$conf/${setting%=*}"
+    done
+  done
+  across 192.0.2.1 "$1" 192.0.2.2 101 && across 192.0.2.2 "$2" 192.0.2.1 102 &&
+    on_host ip rule add pref 20 lookup local && on_host ip rule del pref 0
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/dma_bytes.hpp"
+#include "lease/number_rest.hpp"
 #include "pmd/eal.hpp"
 #include "pmd/vfio_function.hpp"
 #include "program/output_file.hpp"
@@ -138,8 +139,8 @@ class Serving {
     say("outcome",
         fmt::format("{:.3f} ms after the revoke was asked for", ms(outcome_ns_ - revoke_ns_)));
     // The deferred phase waits until then: it gives the region back, to be scrubbed, and the queue
-    // pair with it, whose number rests for as long as the fabric may hold a packet back.
-    const std::uint64_t watch_ms = std::max(options_->watch_ms, options_->residence_ms);
+    // pair with it. Where the fabric holds packets back that is as long as one may still come.
+    const std::uint64_t watch_ms = std::max(options_->watch_ms, late_ms());
     const std::uint64_t until_ns = outcome_ns_ + watch_ms * kNsPerMs;
     Result<void> idle;
     while (idle && now() < until_ns && !world_->stop()) idle = port_->idle(kLookAgainNs);
@@ -148,6 +149,14 @@ class Serving {
     report();
     PORTCULLIS_TRY(std::move(idle));
     return dump();
+  }
+
+  /// As long as the number must rest; 0 where nobody says what the fabric does.
+  [[nodiscard]] std::uint64_t late_ms() const {
+    if (options_->residence_ms == 0) return 0;
+    const std::uint64_t rest_ns = lease::number_rest_ns({.residence_ms = options_->residence_ms},
+                                                        grant_.ack_timeout, grant_.retry_count);
+    return (rest_ns + kNsPerMs - 1) / kNsPerMs;
   }
 
   void report() const {
@@ -253,8 +262,9 @@ Result<bool> run(const Options& given, const World& world) {
   options.residence_ms = residence.ms;
   if (residence.ms > 0 && options.plan.name == lease::legacy_plan().name)
     return fail(Errc::InvalidArgument,
-                fmt::format("--plan {}: its queue pair ends at once and its number cannot rest for "
-                            "{} ms; another plan is accepted",
+                fmt::format("--plan {}: its queue pair ends at once and its number does not rest "
+                            "while the fabric may hold a packet back for {} ms; another plan is "
+                            "accepted",
                             options.plan.name, residence.ms));
   PORTCULLIS_TRY_ASSIGN(const auto spec, attach::parse_device(options.device));
   PORTCULLIS_TRY(spec.check_ready());

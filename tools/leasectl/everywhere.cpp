@@ -2,12 +2,14 @@
 #include "tools/leasectl/everywhere.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/json.hpp"
 #include "tools/leasectl/printing.hpp"
 
 namespace portcullis::tools::leasectl {
@@ -70,12 +72,17 @@ std::string whole_of(const Revocation& revocation) {
 }
 
 /// With --wait an etcd that does not answer is waited for, too; raising it twice does no harm.
+/// Without it whoever asks has to know that it may have been raised.
 Result<Revocation> raise(const Options& options, const World& world, fleet::Etcd& etcd) {
   bool has_said = false;
   while (true) {
     auto raised = Revocation::raise(etcd, *options.tenant);
     const bool may_come =
         !raised && (raised.error().code == Errc::Timeout || raised.error().code == Errc::System);
+    if (may_come && !options.waits)
+      return fail(raised.error().code, raised.error().text +
+                                           "; the fence may have been raised all the same, and "
+                                           "asking again does no harm");
     if (!may_come || !options.waits || world.stop()) return raised;
     if (!std::exchange(has_said, true) && world.warn)
       world.warn(raised.error().text + "; it is tried again until it answers");
@@ -97,8 +104,8 @@ std::string text_of(const Revocation& revocation) {
   for (const NodeStanding& each : revocation.nodes()) width = std::max(width, each.name.size());
   std::string text = fmt::format("{:<{}}  {:<11}  {}\n", "node", width, "answer", "what is known");
   for (const NodeStanding& each : revocation.nodes())
-    text += fmt::format("{:<{}}  {:<11}  {}\n", each.name, width, name_of(each.standing),
-                        remark_of(each));
+    text += fmt::format("{:<{}}  {:<11}  {}\n", one_line(each.name), width, name_of(each.standing),
+                        one_line(remark_of(each)));
   return text + whole_of(revocation);
 }
 
@@ -147,9 +154,17 @@ Result<int> revoke_everywhere(const Options& options, const World& world) {
     look_ns = clock.now_ns() + kLookAgainMs * kNsPerMs;
     if (!looked && !options.waits) break;  // what is known is told, and the rest is Unreachable
   }
+  constexpr std::uint64_t kCompareMs = 500;
+  const auto compared = etcd->compare_endpoints(kCompareMs);
   print(options, world, revocation);
   if (!looked && world.warn) world.warn(looked.error().text);
-  return status_of(revocation);
+  if (compared && !compared->empty() && world.warn)
+    world.warn(fmt::format("not asked of which cluster it is, for it does not answer: etcd {}",
+                           fmt::join(*compared, ", ")));
+  if (compared) return status_of(revocation);
+  if (world.warn)
+    world.warn(compared.error().text + "; what nodes of the other hold is in no row: not certain");
+  return kNotCertain;
 }
 
 }  // namespace portcullis::tools::leasectl

@@ -24,10 +24,11 @@ constexpr const char* kFooter = R"(
   leasectl quota 7 --leases 100 --etcd http://192.0.2.1:2379
   leasectl pki init /etc/portcullis/pki      then pki issue: certificates for --server
 
-exit status: 0 done (revoke: TornDown), 1 alloc: the lease has ended otherwise than by its holder,
-2 it could not be asked or was refused, 3 Fenced (fenced: there are such, or were), 4 NotFound
-(--everywhere: no node has joined), 5 --everywhere: a node is Unreachable, so it is not certain,
-6 --everywhere: a node is Expired, and none is Unreachable, 74 what was printed is not all there)";
+exit status: 0 done (revoke: TornDown), 1 alloc: the lease has ended otherwise than by its
+holder, 2 it could not be asked or was refused, 3 Fenced (fenced: there are such, or were), 4
+NotFound (--everywhere: no node has joined), 5 --everywhere: not certain, a node is Unreachable
+or endpoints are of two clusters, 6 --everywhere: a node is Expired, and none is Unreachable, 74
+what was printed is not all there)";
 
 struct LeaseName {
   std::uint64_t id = 0;
@@ -67,9 +68,26 @@ void add_name(CLI::App& command, Request& request) {
       ->required();
 }
 
+/// In decimal alone: CLI11 takes 010 for 8, and what is beyond 64 bits for the most that they hold.
+CLI::Option* add_number(CLI::App& command, const std::string& name,
+                        std::optional<std::uint64_t>& to, const char* what) {
+  return command.add_option_function<std::string>(
+      name,
+      [&to, name](const std::string& text) {
+        std::uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [last, error] = std::from_chars(text.data(), end, value);
+        if (error != std::errc{} || last != end)
+          throw CLI::ValidationError(
+              name, text + ": a number from 0 to 18446744073709551615 is accepted");
+        to = value;
+      },
+      what);
+}
+
 void add_tenant(CLI::App& command, Options& options) {
   auto* one =
-      command.add_option("--tenant", options.tenant, "whose (default one's own)")->type_name("N");
+      add_number(command, "--tenant", options.tenant, "whose (default one's own)")->type_name("N");
   command.add_flag("--all", options.every_tenant, "every tenant's: for operators and observers")
       ->excludes(one);
 }
@@ -208,35 +226,20 @@ void add_revoke(CLI::App& app, Options& options) {
 void add_quota(CLI::App& app, Options& options) {
   CLI::App* command =
       app.add_subcommand("quota", "what tenants may have on all nodes of the fleet together");
-  command->add_option("TENANT", options.tenant, "its number (default every one that has a quota)")
+  add_number(*command, "TENANT", options.tenant, "its number (default every one that has a quota)")
       ->type_name("");
   add_etcd(*command, options.etcd)->required();
-  const auto limit = [&](const char* name, std::optional<std::uint64_t>& to, const char* what) {
-    command
-        ->add_option_function<std::string>(
-            name,
-            [&to, name](const std::string& text) {
-              // CLI11 takes what is beyond 64 bits for the most that they hold.
-              std::uint64_t value = 0;
-              const char* end = text.data() + text.size();
-              const auto [last, error] = std::from_chars(text.data(), end, value);
-              if (error != std::errc{} || last != end)
-                throw CLI::ValidationError(
-                    name, text + ": a number from 0 to 18446744073709551615 is accepted");
-              to = value;
-            },
-            what)
-        ->type_name("N");
-  };
-  limit("--leases", options.quota.leases, "at most so many");
-  limit("--bytes", options.quota.bytes, "of regions, in whole pages, at most so many");
+  add_number(*command, "--leases", options.quota.leases, "at most so many")->type_name("N");
+  add_number(*command, "--bytes", options.quota.bytes,
+             "of regions, in whole pages, at most so many")
+      ->type_name("N");
   command->add_flag("--no-limit", options.quota.lifts, "takes both limits away first");
   command->callback([&options] { options.command = Command::Quota; });
 }
 
 void add_revoke_tenant(CLI::App& app, Options& options) {
   CLI::App* tenant = app.add_subcommand("revoke-tenant", "takes back everything a tenant has");
-  tenant->add_option("TENANT", options.tenant, "its number")->type_name("")->required();
+  add_number(*tenant, "TENANT", options.tenant, "its number")->type_name("")->required();
   auto* everywhere = tenant->add_flag("--everywhere", options.everywhere,
                                       "on every node that has joined the fleet (docs/fleet.md)");
   auto* urls = add_etcd(*tenant, options.etcd);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "fleet/etcd.hpp"
 #include "tools/leasectl/printing.hpp"
 
@@ -21,7 +22,8 @@ std::string limit_text(std::uint64_t limit) {
 
 std::string row(const std::string& who, const std::string& leases, const std::string& bytes,
                 const std::string& remark) {
-  std::string text = fmt::format("{:<20} {:>12} {:>20}  {}", who, leases, bytes, remark);
+  std::string text =
+      fmt::format("{:<20} {:>12} {:>20}  {}", one_line(who), leases, bytes, one_line(remark));
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
@@ -46,8 +48,10 @@ std::string text_of(const std::vector<QuotaUse>& uses) {
     const Amount taken = use.taken();
     const std::string fault =
         use.fault.empty() ? "" : "it cannot be read, and nothing is granted: " + use.fault;
-    text += "\n" + row(fmt::format("tenant {}", use.tenant), limit_text(use.quota.most.leases),
-                       limit_text(use.quota.most.bytes), fault);
+    const bool is_known = use.fault.empty();
+    text += "\n" + row(fmt::format("tenant {}", use.tenant),
+                       is_known ? limit_text(use.quota.most.leases) : "unknown",
+                       is_known ? limit_text(use.quota.most.bytes) : "unknown", fault);
     text += "\n" + row("  taken", fmt::to_string(taken.leases), fmt::to_string(taken.bytes), "");
     if (uses.size() > 1) continue;
     for (const NodeShare& each : use.shares)
@@ -86,6 +90,10 @@ Result<int> quota(const Options& options, const World& world) {
   if (!change.lifts && !change.leases && !change.bytes) {
     PORTCULLIS_TRY_ASSIGN(const auto uses, fleet::read_quotas(*etcd, options.tenant));
     print(options, world, uses);
+    for (const QuotaUse& each : uses)
+      if (!each.fault.empty())
+        return fail(Errc::Malformed, fmt::format("the quota of tenant {} cannot be read: {}",
+                                                 each.tenant, each.fault));
     return kDone;
   }
   if (!options.tenant)

@@ -87,6 +87,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   deps.q_counters = &q_counters_;
   deps.flows = &flows_;
   deps.shared_receives = &shared_receives_;
+  deps.groups = &groups_;
   deps.behaviours = &behaviours_;
   deps.host_endian_atomics = &host_endian_atomics_;
   TransportOptions options;
@@ -181,6 +182,16 @@ std::uint32_t Host::make_free_key(prm::MkcAccessMode mode, std::uint32_t octowor
   return index << 8 | kVariant;
 }
 
+void Host::join(const Gid& group, std::uint32_t qpn) {
+  must(groups_.attach(group, qpn));
+  transport_->port_changed();
+}
+
+void Host::leave(const Gid& group, std::uint32_t qpn) {
+  must(groups_.detach(group, qpn));
+  transport_->port_changed();
+}
+
 void Host::destroy_key(std::uint32_t key) { must(mkeys_.destroy(key >> 8)); }
 
 prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
@@ -204,6 +215,7 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"log_ack_req_freq">(8).put<"counter_set_id">(options.counters);
   qpc.put<"primary_address_path.vhca_port_num">(1).put<"q_key">(options.q_key);
   qpc.put<"xrcd">(options.xrcd).put<"no_sq">(options.no_sq);
+  qpc.put<"block_lb_mc">(options.block_lb_mc);
   qpc.put<"primary_address_path.ack_timeout">(options.ack_timeout);
   qpc.put<"primary_address_path.src_addr_index">(options.src_addr_index);
   qpc.put<"primary_address_path.hop_limit">(64).put<"primary_address_path.udp_sport">(0xc123);

@@ -75,6 +75,7 @@ struct QpOptions {
   std::uint32_t q_key = 0;  // of UD
   std::uint32_t xrcd = 0;   // of XRC
   bool no_sq = false;
+  bool block_lb_mc = false;
 };
 
 struct Cqe {
@@ -219,6 +220,10 @@ class Host {
   [[nodiscard]] Behaviours& behaviours() { return behaviours_; }
   [[nodiscard]] QCounterTable& q_counter_table() { return q_counters_; }
   [[nodiscard]] PortSettings& port() { return port_; }
+  /// As ATTACH_TO_MCG and DETACH_FROM_MCG have it.
+  void join(const Gid& group, std::uint32_t qpn);
+  void leave(const Gid& group, std::uint32_t qpn);
+  [[nodiscard]] FlowTables& flows() { return flows_; }
 
  private:
   struct Queue {
@@ -251,7 +256,9 @@ class Host {
   QCounterTable q_counters_;
   PortSettings port_;
   FlowTables flows_{{&no_behaviours}};
-  SharedReceives shared_receives_{dma_, eqs_};
+  MulticastGroups groups_;
+  UmemTable umems_{4};
+  SharedReceives shared_receives_{dma_, eqs_, umems_};
   Region shared_queue_, shared_record_;
   std::uint16_t shared_posted_ = 0;
   std::unique_ptr<Transport> transport_;

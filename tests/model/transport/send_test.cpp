@@ -272,6 +272,59 @@ TEST_F(Send, PostedReceives_AreFlushedInOrderWhenTheQueuePairFails) {
   EXPECT_EQ(completions[2].wqe_counter, 2U);
 }
 
+/// A table of NIC_RX is what a network interface has.
+TEST_F(Send, PacketToAPortWithRoceOff_IsTheNetworkInterfaces) {
+  Peer peer(host);
+  options.dest_mac = kPeerMac;
+  options.dest_gid = kPeerGid;
+  host.connect(kReceiver, 0x777, options);
+  receive_at(0, 64);
+  receive_at(64, 64);
+  prm::Buffer<prm::create_flow_table_in> table;
+  std::uint32_t id = 0;
+  ASSERT_TRUE(
+      host.flows()
+          .create_table(
+              prm::FlowTableType::NIC_RX,
+              prm::ConstView<prm::flow_table_context>::at(table.bytes<"flow_table_context">()), id)
+          .ok());
+  prm::Buffer<prm::set_flow_table_root_in> root;
+  root.put<"table_type">(prm::FlowTableType::NIC_RX).put<"table_id">(id);
+  ASSERT_TRUE(host.flows().set_root(prm::ConstView<prm::set_flow_table_root_in>(root.all())).ok());
+  PacketHeader header;
+  header.opcode = BthOpcode::SendOnly;
+  header.psn = options.psn;
+  peer.send(Peer::path_to(kReceiver), header, source.bytes.first(64));
+  host.run();
+  EXPECT_EQ(host.drain_cq().size(), 1U);
+  host.port().roce_enabled = false;
+  header.psn = options.psn + 1;
+  peer.send(Peer::path_to(kReceiver), header, source.bytes.first(64));
+  host.run();
+  EXPECT_EQ(host.drain_cq().size(), 0U);
+}
+
+// What ib_drain_rq() of Linux waits for: mlx5_ib_drain_rq in mlx5/qp.c.
+TEST_F(Send, ReceivePostedInError_IsFlushedThoughNothingKicks) {
+  connect();
+  ASSERT_TRUE(host.modify(kReceiver, QpTransition::ToErr).ok());
+  receive_at(0, 64);
+  EXPECT_TRUE(host.transport().look());
+  EXPECT_FALSE(host.transport().look());
+  run();
+  ASSERT_EQ(completions.size(), 1U);
+  EXPECT_EQ(completions[0].opcode, CqeOpcode::RESP_ERR);
+  EXPECT_EQ(completions[0].syndrome, CqeSyndrome::WR_FLUSH_ERR);
+}
+
+TEST_F(Send, ReceivePostedAfterReset_IsNotFlushed) {
+  connect();
+  ASSERT_TRUE(host.modify(kReceiver, QpTransition::ToErr).ok());
+  ASSERT_TRUE(host.modify(kReceiver, QpTransition::ToRst).ok());
+  receive_at(0, 64);
+  EXPECT_FALSE(host.transport().look());
+}
+
 TEST_F(Send, InlineData_LandsToo) {
   connect();
   receive_at(0, 64);

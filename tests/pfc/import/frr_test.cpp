@@ -47,7 +47,7 @@ TEST(Frr, Sample_RoutesServerToServerOverBothSpines) {
 TEST(Frr, LongestPrefixThatCovers_Decides) {
   // leaf1 has 10.0.0.0/16 by spine1 and no entry of its own for 10.0.2.0/24 any more.
   auto tables = frr_samples();
-  tables[0] = damaged(tables[0], "\"10.0.2.0/24\": [", "\"10.0.0.0/16\": [");
+  tables[0] = damaged(tables[0], "\"10.0.2.0/24\":[", "\"10.0.0.0/16\":[");
   const auto imported = from_frr(sample("cables.csv"), tables);
   ASSERT_TRUE(imported.has_value()) << error_of(imported);
   EXPECT_EQ(imported->topology.routes.size(), 2u + 2u + 2u + 2u);
@@ -55,7 +55,7 @@ TEST(Frr, LongestPrefixThatCovers_Decides) {
 
 TEST(Frr, TableThatKnowsNoWay_IsTold) {
   auto tables = frr_samples();
-  tables[0] = damaged(tables[0], "\"10.0.2.0/24\": [", "\"10.9.0.0/16\": [");
+  tables[0] = damaged(tables[0], "\"10.0.2.0/24\":[", "\"10.9.0.0/16\":[");
   EXPECT_THAT(from_frr(sample("cables.csv"), tables)->notes,
               ElementsAre(HasSubstr("1 pairs of node and prefix without a next hop"),
                           HasSubstr("not looked at: data for what only 10.9.0.0/16 covers")));
@@ -63,9 +63,9 @@ TEST(Frr, TableThatKnowsNoWay_IsTold) {
 
 TEST(Frr, PrefixOfTwoSwitches_IsBehindBoth) {
   auto tables = frr_samples();
-  tables[1] = damaged(tables[1], "\"10.0.2.0/24\": [", "\"10.0.1.0/24\": [");
-  tables[1] = damaged(tables[1], "\"10.0.1.0/24\": [\n  {\n   \"prefix\": \"10.0.1.0/24\"",
-                      "\"10.8.0.0/24\": [\n  {\n   \"prefix\": \"10.0.1.0/24\"");
+  tables[1] = damaged(tables[1], "\"10.0.2.0/24\":[", "\"10.0.1.0/24\":[");
+  tables[1] = damaged(tables[1], "\"10.0.1.0/24\":[\n    {\n      \"prefix\":\"10.0.1.0/24\"",
+                      "\"10.8.0.0/24\":[\n    {\n      \"prefix\":\"10.0.1.0/24\"");
   const auto imported = from_frr(sample("cables.csv"), tables);
   ASSERT_TRUE(imported.has_value()) << error_of(imported);
   const TopologyIndex index(imported->topology);

@@ -75,6 +75,7 @@ RENAMED = {("ib_node_info", "system_image_guid"): "sys_guid",
            ("cmd_hca_cap", "relaxed_ordering_read_pci_enabled"): "relaxed_ordering_read"}
 # Fields that no header names; the layout says where they were read.
 UNNAMED = {"cmd_hca_cap": ["relaxed_ordering_read"],
+           "wq": ["dbr_umem_id", "wq_umem_id", "wq_umem_offset"],
            "ib_port_info": ["cap_mask2", "link_speed_ext_active", "link_speed_ext_supported",
                             "link_speed_ext_enabled"]}
 
@@ -266,9 +267,15 @@ def struct_rows(header, layout, struct, fields):
     return rows + member_rows(header, layout, struct, whole)
 
 
+def is_unnamed(layout, field):
+    """Also where another layout has one with such a field as a whole, under its name."""
+    outer, _, last = field.rpartition(".")
+    return last in UNNAMED.get(outer.rpartition(".")[2] if outer else layout, [])
+
+
 def bit_rows(layout, fields):
     struct = f"struct mlx5_ifc_{layout}_bits"
-    unnamed = UNNAMED.get(layout, [])
+    unnamed = [field for field in fields if is_unnamed(layout, field)]
     named = {f: RENAMED.get((layout, f), f) for f in fields if f not in unnamed}
     rows = [f'{{"", "{layout} {f}", 0, 0}}' for f in unnamed]
     rows += [f'{{"mlx5_ifc.h", "{layout} {ours}", offsetof({struct}, {theirs}), '

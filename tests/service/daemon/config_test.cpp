@@ -54,8 +54,7 @@ TEST_F(ConfigTest, Sample_SaysWhatIsSoWithoutIt) {
   EXPECT_FALSE(config->metrics);
 }
 
-TEST_F(ConfigTest, EveryWord_IsRead) {
-  const auto config = read(R"(
+constexpr const char* kEveryWord = R"(
 [device]
 name = "0000:03:00.0"
 address = "192.0.2.1"
@@ -86,6 +85,7 @@ uid_connections = 8
 tenant_connections = 11
 host_connections = 12
 requests = 9
+unread_bytes = 1048576
 [[user]]
 uid = 1000
 tenant = 12
@@ -93,7 +93,10 @@ role = "client"
 [[user]]
 name = "root"
 role = "operator"
-)");
+)";
+
+TEST_F(ConfigTest, EveryWord_IsRead) {
+  const auto config = read(kEveryWord);
   ASSERT_TRUE(config) << config.error().text;
   EXPECT_EQ(config->device.name, "0000:03:00.0");
   EXPECT_EQ(config->device.address->text(), "192.0.2.1");
@@ -120,7 +123,8 @@ role = "operator"
                                     .uid_connections = 8,
                                     .tenant_connections = 11,
                                     .host_connections = 12,
-                                    .requests = 9}));
+                                    .requests = 9,
+                                    .unread_bytes = 1048576}));
   EXPECT_EQ(config->users.by_uid.at(1000), (Account{.tenant = 12}));
   EXPECT_EQ(config->users.by_uid.at(0), (Account{.tenant = 0, .role = wire::Role::Operator}));
 }

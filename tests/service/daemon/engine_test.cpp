@@ -266,6 +266,15 @@ TEST_F(EngineTest, FirstEpochThatWasGiven_BeginsTheNames) {
   EXPECT_LT(granted(2).epoch, 1'000'100u);
 }
 
+TEST_F(EngineTest, IdlePath_IsWalkedWithEachRound) {
+  int rounds = 0;
+  start("model", {.idle = [&rounds] { ++rounds; }});
+  engine_->work();
+  engine_->work();
+  EXPECT_EQ(rounds, 2);
+  engine_.reset();  // it refers to `rounds`
+}
+
 TEST_F(EngineTest, DeviceThatIsLost_EveryLeaseHasAnOutcomeAndNothingIsGranted) {
   granted(1);
   granted(2);

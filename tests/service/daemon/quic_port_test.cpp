@@ -446,6 +446,22 @@ TEST_F(QuicPortTest, ClientThatDoesNotRead_IsHungUpOn) {
   EXPECT_THAT(log_, Contains(HasSubstr("does not read")));
 }
 
+TEST_F(QuicPortTest, ClientsThatDoNotReadTogether_WhoHasMostIsHungUpOn) {
+  constexpr std::size_t kClients = 4;
+  options_.limits.unread_bytes = kClients * Port::kMostUnreadBytes / 2;
+  const std::size_t frames = Port::kMostUnreadBytes / 2 / notice(1).size();
+  start();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (std::size_t i = 0; i <= kClients; ++i)
+    clients.push_back(connected("c" + std::to_string(i), "7:client"));
+  for (std::size_t i = 0; i < frames + 10'000; ++i) port_->send(opened_[0], notice(i));
+  for (std::size_t c = 1; c < opened_.size(); ++c)
+    for (std::size_t i = 0; i < frames; ++i) port_->send(opened_[c], notice(i));
+  port_->serve();
+  EXPECT_THAT(closed_, ElementsAre(opened_[0]));
+  EXPECT_THAT(log_, Contains(HasSubstr("does not read")));
+}
+
 /// As long as any: a page of LEASE_LIST.
 wire::FrameBytes long_answer(std::uint64_t id) {
   const std::vector<wire::LeaseRow> rows(wire::kMostRows);

@@ -172,6 +172,22 @@ TEST_F(UnixPortTest, ClientThatDoesNotRead_IsHungUpOnAndOthersAreServed) {
   EXPECT_THAT(log_, ElementsAre(HasSubstr("does not read")));
 }
 
+TEST_F(UnixPortTest, ClientsThatDoNotReadTogether_WhoHasMostIsHungUpOn) {
+  constexpr std::size_t kClients = 4;
+  options_.limits.unread_bytes = kClients * Port::kMostUnreadBytes / 2;
+  constexpr std::size_t kFrames = Port::kMostUnreadBytes / 2 / 4096;
+  start();
+  const auto most = connect();
+  std::vector<UniqueFd> others;
+  for (std::size_t i = 0; i < kClients; ++i) others.push_back(connect());
+  for (std::size_t i = 0; i < kFrames + 100; ++i) port_->send(opened_[0], wire::FrameBytes(4096));
+  for (std::size_t i = 1; i < opened_.size(); ++i)
+    for (std::size_t n = 0; n < kFrames; ++n) port_->send(opened_[i], wire::FrameBytes(4096));
+  serve();
+  EXPECT_THAT(closed_, ElementsAre(opened_[0]));
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("does not read")));
+}
+
 class UnansweredUnixPort : public UnixPortTest {
  protected:
   static constexpr std::size_t kAnswerBytes = 4096;

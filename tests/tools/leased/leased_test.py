@@ -164,6 +164,7 @@ class Leased(unittest.TestCase):
         path = f"{self.folder.name}/hca"
         process = subprocess.Popen([HCA_SERVER, "--shm", path, *arguments], text=True,
                                    stderr=subprocess.PIPE)
+        self.hca = process
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -185,6 +186,29 @@ class Leased(unittest.TestCase):
             self.assertEqual((again.outcome, again.memory, again.cause), (wire.TORN_DOWN, 6, 5))
             self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
         self.assertEqual(server.end(), 0)
+
+    def test_hardware_that_is_silent_at_the_end_costs_no_outcome(self):
+        device = self.hardware()
+        server = self.serve(*device, config="[device]\ngrace_ms = 600000\n")
+        with server.client() as client:
+            self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
+        self.hca.send_signal(signal.SIGSTOP)  # and the lease's slot is at rest
+        server.process.send_signal(signal.SIGTERM)
+        server.wait_for_log("every lease was TornDown; what was not swept")
+        self.hca.send_signal(signal.SIGCONT)
+        self.assertEqual(server.end(None), 0)
+
+    def test_server_ends_in_seconds_though_its_hardware_stays_silent(self):
+        server = self.serve(*self.hardware())
+        with server.client() as client:
+            self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
+            self.assertEqual(client.revoke(client.alloc()).outcome, wire.TORN_DOWN)
+        self.hca.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        self.assertEqual(server.end(), 0)
+        self.assertLess(time.monotonic() - began, 40)  # one command alone had 60 s
+        log = (server.folder / "log").read_text(encoding="utf-8")
+        self.assertRegex(log, r"not done one by one: .*DESTROY_CQ.*could not be stopped")
 
     def test_hardware_that_has_an_owner_is_refused_in_one_line(self):
         device = self.hardware()

@@ -9,8 +9,6 @@ in_ns() {
   shift
   on_host ip netns exec "$ns" "$@"
 }
-netdev_of() { basename "$(ls -d "/sys/bus/pci/devices/$1"/net/*)"; }
-has_netdev() { ls -d "/sys/bus/pci/devices/$1"/net/* >/dev/null 2>&1; }
 
 # place INDEX NAMESPACE NUMBER: the netdev of a function goes there, with two addresses.
 place() {
@@ -42,6 +40,40 @@ set_mtu() {
   in_ns one ip link set hca mtu "$1" && in_ns two ip link set hca mtu "$1"
 }
 
+# vlan NAMESPACE NUMBER ID: a device of that VLAN there, and an address in it.
+vlan() {
+  in_ns "$1" ip link add link hca name "hca.$3" type vlan id "$3" &&
+    in_ns "$1" ip link set "hca.$3" up && in_ns "$1" ip addr add "198.51.$3.$2/24" dev "hca.$3"
+}
+tag_by_device() {
+  in_ns one ethtool -K hca rxvlan "$1" txvlan "$1" &&
+    in_ns two ethtool -K hca rxvlan "$1" txvlan "$1"
+}
+tags_are() {
+  in_ns one ethtool -k hca | grep -q "^rx-vlan-offload: $1" &&
+    in_ns two ethtool -k hca | grep -q "^tx-vlan-offload: $1"
+}
+
+# streams NAME ARGUMENT ..: TCP for a while from one to two, or as the arguments say; what iperf3
+# counted goes to the results.
+streams() {
+  stream=$1
+  shift
+  limit_s=120 in_ns two iperf3 -s -1 >/host/results/iperf_server.txt 2>&1 &
+  wait_for 30 iperf_listens
+  limit_s=120 in_ns one iperf3 -c 192.0.2.2 -t 3 -J "$@" >"/host/results/iperf_$stream.json"
+  stream_status=$?
+  wait $!
+  return $stream_status
+}
+iperf_listens() { in_ns two ss -ltn | grep -q :5201; }
+
+# count_frames WHEN: what both have counted by then.
+count_frames() {
+  in_ns one ethtool -S hca >"/host/results/ethtool_one_$1.txt"
+  in_ns two ethtool -S hca >"/host/results/ethtool_two_$1.txt"
+}
+
 mount -t debugfs debugfs /sys/kernel/debug
 modprobe mlx5_core
 place 0 one 1
@@ -55,10 +87,23 @@ check "MTU 9000" set_mtu 9000
 check "full frames at MTU 9000" pings one -s 8972 -M do 192.0.2.2
 check "MTU 1500 again" set_mtu 1500
 check "ping after that" pings two 192.0.2.1
+modprobe 8021q
+check "a VLAN at one end" vlan one 1 7
+check "and at the other" vlan two 2 7
+check "tags by the device" tags_are on
+check "ping in the VLAN" pings one 198.51.7.2
+check "full frames in the VLAN" pings two -s 1472 -M do 198.51.7.1
+check "tags by the kernel" tag_by_device off
+check "no tags by the device" tags_are off
+check "ping in the VLAN with the kernel's tags" pings one 198.51.7.2
+check "full frames with the kernel's tags" pings two -s 1472 -M do 198.51.7.1
+check "tags by the device again" tag_by_device on
+count_frames before
+check "TCP" streams one_two
+check "TCP, the other way" streams two_one -R
 bdf=$(hca 0)
 check "the driver's own counters" in_ns one ethtool -S hca
-in_ns one ethtool -S hca >/host/results/ethtool_one.txt
-in_ns two ethtool -S hca >/host/results/ethtool_two.txt
+count_frames after
 check "link settings" in_ns one ethtool hca
 check "unbinds" unbind "$bdf"
 check "binds again" bind_to "$bdf" mlx5_core

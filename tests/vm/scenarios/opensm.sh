@@ -3,11 +3,6 @@
 # Run in the guest: nothing but opensm makes the ports ACTIVE.
 
 is_waiting() { grep -q INIT /sys/class/infiniband/"$1"/ports/1/state; }
-runs_opensm() {
-  in_tree /usr/sbin/opensm --guid "0x$(guid_of $device)" --log_file /dev/shm/opensm.log \
-    --console off >/dev/null 2>&1 &
-  opensm=$!
-}
 has_lid() { test "$(lid_of "$1")" -gt 0; }
 
 limit_s=120

@@ -264,7 +264,8 @@ def show(build: Path, results: Path) -> list[str]:
 SCENARIO = Scenario(
     summary="soft-RoCE of the guest's kernel: leases and revokes, perftest, ibv_rc_pingpong",
     script="soft-roce.sh",
-    servers=[["--wire", "dgram,local={results}/wire.hca,remote={results}/wire.nic",
+    servers=[["--behaviour", "eth-offloads",
+              "--wire", "dgram,local={results}/wire.hca,remote={results}/wire.nic",
               "--pcap", "{results}/wire.pcap"]],
     qemu_arguments=["-netdev", "dgram,id=wire,local.type=unix,local.path={results}/wire.nic,"
                     "remote.type=unix,remote.path={results}/wire.hca",

@@ -10,7 +10,6 @@ ours=192.0.2.1
 address=$ours
 ours6=fe80::50:43ff:fe00:1
 theirs=192.0.2.2
-our_mac=02:50:43:00:00:01
 their_mac=02:50:43:00:00:02
 
 # serve NAME ARGUMENT ..: leases of ours, in the background.
@@ -44,7 +43,6 @@ data() {
 }
 # The port's link-local address, which lease-serve takes when it is given none.
 data_by_ipv6() {
-  on_host ip -6 neigh replace $ours6 lladdr $our_mac dev "$netdev"
   address=$ours6
   serve data6 --dscp 26 --watch-ms 100
   address=$ours
@@ -154,7 +152,6 @@ check "vfio-pci binds the function" bind_to "$bdf" vfio-pci
 netdev=$(basename "$(dirname "$(grep -l $their_mac /sys/class/net/*/address)")")
 ifconfig "$netdev" $theirs netmask 255.255.255.0 up
 check "soft-RoCE on $netdev" on_host rdma link add rxe0 type rxe netdev "$netdev"
-on_host ip neigh replace $ours lladdr $our_mac dev "$netdev"
 check "bytes of soft-RoCE in our region" data write+read+atomic
 check "the same by IPv6" data_by_ipv6
 check "ib_write_bw" perftest write ib_write_bw -n 500 -s 4096

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Three functions on one wire, with QEMU as the hub between them: NVMe over RDMA of Linux between
+# two of them, and leases of our driver that are revoked beside it.
+import re
+from pathlib import Path
+
+import rdma_log
+from scenario import Scenario
+
+PORTS = 3
+# What nvme and nvmet say of a connection that fails; a timeout of a request is said as a warning.
+TROUBLE = (r"error recovery|I/O.*timeout|failed with status|Reconnecting|I/O error|keep-alive"
+           r"|blocked for")
+
+
+def judge(build: Path, results: Path) -> list[str]:
+    log = (results / "dmesg.txt").read_text(encoding="utf-8", errors="replace")
+    lines = re.findall(r"^<[0-7]>(.*(?:nvme|EXT4|blocked for).*)$", log, re.M)
+    wrong = [f"the kernel says: {line}" for line in lines if re.search(TROUBLE, line)]
+    said = (results / "lease.serve.txt").read_text(encoding="utf-8", errors="replace")
+    if "TornDown" not in said:
+        wrong.append("the third function's lease did not end TornDown")
+    return wrong + rdma_log.judge(build, results)
+
+
+def server(number: int) -> list[str]:
+    return ["--wire", f"stream,listen={{results}}/wire{number}", "--pcap",
+            f"{{results}}/{number}.pcap", "--mac", f"02:50:43:00:00:0{number + 1}",
+            *(["--behaviour", "eth-offloads"] if number < 2 else [])]
+
+
+def hub() -> list[str]:
+    """Each port's wire is one of QEMU's network backends, and they are joined."""
+    return [word for number in range(PORTS) for word in
+            ("-netdev", f"stream,id=wire{number},server=off,addr.type=unix,"
+                        f"addr.path={{results}}/wire{number}",
+             "-netdev", f"hubport,id=port{number},hubid=0,netdev=wire{number}")]
+
+
+SCENARIO = Scenario(
+    summary="NVMe over RDMA by Linux on two ports, leases revoked there and on a third",
+    script="nvme.sh",
+    servers=[server(number) for number in range(PORTS)],
+    qemu_arguments=hub(),
+    programs=["tools/fence_audit/fence-audit", "tools/lease_serve/lease-serve",
+              "tools/lease_verify/lease-verify"],
+    judge=judge,
+    is_long=True)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run in the guest: mlx5_ib on two Ethernet ports of one wire. One port serves, the other asks.
+
+rounds=200
+
+# tool NAME COMMAND ..: of rdma-core's examples and perftest, which meet by TCP over lo.
+tool() {
+  tool_name=$1
+  shift
+  served "$tool_name" "$@" -d $other -- "$@" -d $device 127.0.0.1
+}
+
+# by_cm NAME COMMAND ..: of perftest, the connection made by the RDMA CM.
+by_cm() {
+  tool_name=$1
+  shift
+  served "$tool_name" "$@" -R -d $other -- "$@" -R -d $device --source_ip 192.0.2.1 192.0.2.2
+}
+
+# As in scenario devx: nothing is on its way when a key goes, for this device checks keys as it
+# touches memory.
+nothing_was_late() {
+  on_host tools/fence_audit/fence-audit $device --fences 64 >/host/results/fence_audit.txt 2>&1
+  grep -Eq "^verdict: (the fence held|no evidence: nothing was late)" /host/results/fence_audit.txt
+}
+by_devx() {
+  on_host tests/devx/devx-loopback "$1" >"/host/results/devx_$1.txt" 2>&1
+  grep -q "^after DESTROY_MKEY: " "/host/results/devx_$1.txt" && return
+  tail -n 5 "/host/results/devx_$1.txt"
+  return 1
+}
+
+limit_s=120
+mount -t debugfs debugfs /sys/kernel/debug
+modprobe mlx5_core
+check "two interfaces" two_interfaces
+check "ping" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2
+load_mlx5_ib
+check "the other port is ACTIVE" wait_for 20 other_is_active
+modprobe rdma_ucm
+on_host ibv_devinfo -v >/host/results/devinfo.txt 2>&1
+for service in rc uc ud srq; do
+  check "ibv_${service}_pingpong by IPv4" \
+    tool ${service}_pingpong ibv_${service}_pingpong -g 1 -n $rounds
+done
+check "ibv_rc_pingpong by the link-local GID, with events" \
+  tool rc_pingpong_local ibv_rc_pingpong -g 0 -e -n $rounds
+check "rping" served rping rping -s -a 192.0.2.2 -C 20 -v -V -- \
+  rping -c -I 192.0.2.1 -a 192.0.2.2 -C 20 -v -V
+check "ucmatose" served ucmatose ucmatose -b 192.0.2.2 -C 20 -- \
+  ucmatose -b 192.0.2.1 -s 192.0.2.2 -C 20
+check "udaddy" served udaddy udaddy -b 192.0.2.2 -C 20 -- udaddy -b 192.0.2.1 -s 192.0.2.2 -C 20
+# -F: an emulated processor keeps no steady frequency, by which perftest counts.
+for name in ib_write_lat ib_read_lat ib_send_lat ib_atomic_lat \
+  ib_write_bw ib_read_bw ib_send_bw ib_atomic_bw; do
+  check "$name" tool $name $name -F -x 1 -n $rounds
+done
+check "ib_send_bw of UD" tool send_bw_ud ib_send_bw -F -x 1 -c UD -n $rounds
+check "ib_write_bw of UC" tool write_bw_uc ib_write_bw -F -x 1 -c UC -n $rounds
+check "ib_write_bw by the CM" by_cm write_bw_cm ib_write_bw -F -n $rounds
+check "ib_read_lat by the CM" by_cm read_lat_cm ib_read_lat -F -n $rounds
+check "path MTU 4096" on_host sh -c "ip link set hca0 mtu 9000 && ip link set hca1 mtu 9000"
+check "ib_write_bw with it" tool write_bw_4096 ib_write_bw -F -x 1 -m 4096 -n $rounds
+check "our objects by DevX" by_devx $device
+check "and on the other port" by_devx $other
+check "fence-audit by DevX" nothing_was_late
+check "doctor" on_host tools/doctor/doctor $device
+check "ibv_rc_pingpong after that" tool rc_pingpong_again ibv_rc_pingpong -g 1 -n $rounds
+check "mlx5_ib goes" rmmod rdma_ucm mlx5_ib
+check "ping after that" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# DPDK's own driver of ConnectX, unmodified, over Linux's mlx5_ib: its queues by DevX, its rules by
+# libmlx5, frames of testpmd between two ports.
+import re
+from pathlib import Path
+
+import rdma_log
+from scenario import Scenario
+
+BURST = 32  # of testpmd, from each port
+LEAST_ROUNDS = 10  # in six seconds; an emulated machine alone has a thousand
+
+
+def judge(build: Path, results: Path) -> list[str]:
+    wrong = rdma_log.judge(build, results)
+    for name in ("testpmd", "again"):
+        said = (results / f"{name}.txt").read_text(encoding="utf-8", errors="replace")
+        wrong += [f"{name}: {line}" for line in wrong_counts(said)]
+    return wrong
+
+
+def wrong_counts(said: str) -> list[str]:
+    """What testpmd counted when it stopped: both ports forwarded, and nothing was dropped."""
+    stopped = said.rsplit("Telling cores to stop", 1)[-1]
+    found = re.findall(r"Forward statistics for port (\d).*?RX-packets: (\d+)\s+RX-dropped: (\d+)"
+                       r".*?TX-packets: (\d+)\s+TX-dropped: (\d+)", stopped, re.S)
+    if [port for port, *_ in found] != ["0", "1"]:
+        return [f"two ports were to forward: {found}"]
+    wrong = [f"port {port} received {received} and sent {sent} frames"
+             for port, received, _, sent, _ in found
+             if min(int(received), int(sent)) < LEAST_ROUNDS * BURST]
+    wrong += [f"port {port} dropped {lost} received and {unsent} to send"
+              for port, _, lost, _, unsent in found if (lost, unsent) != ("0", "0")]
+    return wrong + re.findall(r"^mlx5_\w+: .*(?:failed|Failed DevX|[Cc]annot).*$", stopped, re.M)
+
+
+SCENARIO = Scenario(
+    summary="DPDK's mlx5 driver by testpmd over Linux mlx5_ib: frames between two ports",
+    script="testpmd.sh",
+    servers=[["--behaviour", "eth-offloads", "--trace", "{results}/one.trace",
+              "--wire", "stream,listen={results}/wire"],
+             ["--behaviour", "eth-offloads", "--trace", "{results}/two.trace",
+              "--wire", "stream,connect={results}/wire", "--mac", "02:50:43:00:00:02"]],
+    judge=judge,
+    is_long=True)

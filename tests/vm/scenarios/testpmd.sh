@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Run in the guest: DPDK's driver of ConnectX on two Ethernet ports that mlx5_ib keeps. Each port is
+# sent a burst and passes on to the other what it gets, for seconds.
+
+# bursts: testpmd ends with 0, and says what each port sent and received.
+bursts() {
+  {
+    sleep 5
+    echo start tx_first
+    sleep 6
+    echo stop
+    echo show port xstats all
+    echo quit
+  } | on_host dpdk-testpmd -l 0,1 --no-huge -m 512 --no-shconf --no-telemetry -a "$(hca 0)" \
+    -a "$(hca 1)" --log-level=pmd.common.mlx5:debug --log-level=pmd.net.mlx5:debug -- -i \
+    --eth-peer=0,02:50:43:00:00:02 --eth-peer=1,02:50:43:00:00:01 --nb-cores=1 \
+    --total-num-mbufs=4096 >"/host/results/$1.txt" 2>&1
+}
+
+limit_s=120
+mount -t debugfs debugfs /sys/kernel/debug
+modprobe mlx5_core
+check "two interfaces" two_interfaces
+load_mlx5_ib
+check "the other port is ACTIVE" wait_for 20 other_is_active
+check "testpmd" bursts testpmd
+check "testpmd again" bursts again
+check "ping by the kernel after that" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2
