@@ -9,6 +9,7 @@ set(portcullis_programs
     "first-light programs asks a card what is a promise or a hypothesis without one"
     "flow-probe programs says what the flow steering of a function does"
     "hca-server programs a ConnectX-5 in software, for virtual machines and other processes"
+    "late-write programs shows what a WRITE can do that comes behind the fence of its lease"
     "lease-serve programs grants a lease to a client on another host, and takes it back"
     "lease-verify programs the client of a lease, on plain libibverbs"
     "leasectl programs asks leased for leases, and for their end"

@@ -37,6 +37,7 @@ ARROWS = {
     "front": {"lease", "neighbour", "attach", "failover", "pfc"},
     "program": {"trace"},
     "proof": {"attach", "lease"},
+    "late": {"proof", "pfc"},
     "light": {"proof", "probes", "service"},
     "wire": {"base"},
     "quic": {"wire"},
@@ -44,7 +45,7 @@ ARROWS = {
     "service": {"attach", "lease", "neighbour", "program", "quic", "fleet"},
     "client": {"quic", "failover", "fleet"},
     "bench": {"proof", "service", "client", "probes", "failover", "pfc", "program"},
-    "tools": {"light", "proof", "service", "client", "probes", "failover", "pfc", "program",
+    "tools": {"late", "light", "proof", "service", "client", "probes", "failover", "pfc", "program",
               "fleet"},
 }
 FREE = {"tests", "docs"}  # may include everything
