@@ -2,7 +2,13 @@
 //
 // verbs-times DEVICE SAMPLES: what a user of verbs has in place of three commands, timed one call
 // at a time: ibv_modify_qp to ERR (2ERR_QP), ibv_dereg_mr (DESTROY_MKEY, and the pages unpinned),
-// ibv_query_qp (QUERY_QP). Prints the medians as JSON; tests/vm/scenarios/latency.py reads them.
+// ibv_query_qp (QUERY_QP).
+//
+// verbs-times DEVICE SAMPLES LEASES: what a user of verbs has in place of a revoke, for so many
+// pairs of a queue pair and a region of a page: ibv_dereg_mr in a loop, and ibv_modify_qp to ERR
+// before each of them.
+//
+// Prints the medians as JSON; tests/vm/scenarios/latency.py reads them.
 #include <fmt/format.h>
 #include <infiniband/verbs.h>
 
@@ -32,6 +38,7 @@ using Context = std::unique_ptr<ibv_context, Destroyer<ibv_context, &ibv_close_d
 using Domain = std::unique_ptr<ibv_pd, Destroyer<ibv_pd, &ibv_dealloc_pd>>;
 using Queue = std::unique_ptr<ibv_cq, Destroyer<ibv_cq, &ibv_destroy_cq>>;
 using Pair = std::unique_ptr<ibv_qp, Destroyer<ibv_qp, &ibv_destroy_qp>>;
+using Region = std::unique_ptr<ibv_mr, Destroyer<ibv_mr, &ibv_dereg_mr>>;
 
 Error failed(const char* call, int error) {
   return {Errc::System, fmt::format("{}: {}", call, std::generic_category().message(error)),
@@ -40,6 +47,10 @@ Error failed(const char* call, int error) {
 
 struct Times {
   std::vector<std::uint64_t> to_error, dereg, query;
+};
+
+struct RevokeTimes {
+  std::vector<std::uint64_t> dereg, to_error_and_dereg;
 };
 
 class Verbs {
@@ -61,6 +72,46 @@ class Verbs {
 
   /// One call of each kind, on objects of its own.
   Result<void> sample(Times& times) {
+    PORTCULLIS_TRY_ASSIGN(const Pair pair, make_pair());
+    ibv_qp_attr attributes{};
+    ibv_qp_init_attr made{};
+    PORTCULLIS_TRY(timed("ibv_query_qp", times.query, [&] {
+      return ibv_query_qp(pair.get(), &attributes, IBV_QP_STATE, &made);
+    }));
+    PORTCULLIS_TRY(
+        timed("ibv_modify_qp to ERR", times.to_error, [&] { return to_error(pair.get()); }));
+    PORTCULLIS_TRY_ASSIGN(Region region, make_region());
+    return timed("ibv_dereg_mr", times.dereg, [&] { return ibv_dereg_mr(region.release()); });
+  }
+
+  /// Takes `leases` regions away, then as many whose queue pairs end before them.
+  Result<void> sample_revoke(std::size_t leases, RevokeTimes& times) {
+    memory_.resize(leases * kPageBytes);
+    std::vector<Pair> pairs;
+    for (std::size_t i = 0; i < leases; ++i) {
+      PORTCULLIS_TRY_ASSIGN(Pair pair, make_pair());
+      pairs.push_back(std::move(pair));
+    }
+    PORTCULLIS_TRY_ASSIGN(std::vector<Region> regions, make_regions(leases));
+    PORTCULLIS_TRY(timed("ibv_dereg_mr", times.dereg, [&] {
+      int error = 0;
+      for (Region& region : regions) error |= ibv_dereg_mr(region.release());
+      return error;
+    }));
+    PORTCULLIS_TRY_ASSIGN(regions, make_regions(leases));
+    return timed("ibv_modify_qp to ERR and ibv_dereg_mr", times.to_error_and_dereg, [&] {
+      int error = 0;
+      for (std::size_t i = 0; i < leases; ++i)
+        error |= to_error(pairs[i].get()) | ibv_dereg_mr(regions[i].release());
+      return error;
+    });
+  }
+
+ private:
+  Verbs() = default;
+
+  /// In INIT: 2ERR_QP is for queue pairs that have left RESET.
+  Result<Pair> make_pair() {
     ibv_qp_init_attr wanted{};
     wanted.send_cq = wanted.recv_cq = queue_.get();
     wanted.cap = {.max_send_wr = 16,
@@ -69,7 +120,7 @@ class Verbs {
                   .max_recv_sge = 1,
                   .max_inline_data = 0};
     wanted.qp_type = IBV_QPT_RC;
-    const Pair pair(ibv_create_qp(domain_.get(), &wanted));
+    Pair pair(ibv_create_qp(domain_.get(), &wanted));
     if (!pair) return tl::unexpected<Error>(failed("ibv_create_qp", errno));
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
@@ -77,21 +128,28 @@ class Verbs {
     constexpr int kToInit = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
     if (const int error = ibv_modify_qp(pair.get(), &attributes, kToInit); error != 0)
       return tl::unexpected<Error>(failed("ibv_modify_qp to INIT", error));
-    ibv_qp_init_attr made{};
-    PORTCULLIS_TRY(timed("ibv_query_qp", times.query, [&] {
-      return ibv_query_qp(pair.get(), &attributes, IBV_QP_STATE, &made);
-    }));
-    attributes.qp_state = IBV_QPS_ERR;
-    PORTCULLIS_TRY(timed("ibv_modify_qp to ERR", times.to_error,
-                         [&] { return ibv_modify_qp(pair.get(), &attributes, IBV_QP_STATE); }));
-    ibv_mr* const region = ibv_reg_mr(domain_.get(), memory_.data(), memory_.size(),
-                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    if (region == nullptr) return tl::unexpected<Error>(failed("ibv_reg_mr", errno));
-    return timed("ibv_dereg_mr", times.dereg, [&] { return ibv_dereg_mr(region); });
+    return pair;
   }
-
- private:
-  Verbs() = default;
+  /// Of the page with that number.
+  Result<Region> make_region(std::size_t page = 0) {
+    Region region(ibv_reg_mr(domain_.get(), memory_.data() + page * kPageBytes, kPageBytes,
+                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+    if (!region) return tl::unexpected<Error>(failed("ibv_reg_mr", errno));
+    return region;
+  }
+  Result<std::vector<Region>> make_regions(std::size_t count) {
+    std::vector<Region> regions;
+    for (std::size_t page = 0; page < count; ++page) {
+      PORTCULLIS_TRY_ASSIGN(Region region, make_region(page));
+      regions.push_back(std::move(region));
+    }
+    return regions;
+  }
+  static int to_error(ibv_qp* pair) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_ERR;
+    return ibv_modify_qp(pair, &attributes, IBV_QP_STATE);
+  }
 
   template <class Call>
   static Result<void> timed(const char* name, std::vector<std::uint64_t>& into, Call&& call) {
@@ -124,16 +182,27 @@ Result<void> run(const std::string& device, std::uint64_t samples) {
   return {};
 }
 
+Result<void> run_revoke(const std::string& device, std::uint64_t samples, std::uint64_t leases) {
+  PORTCULLIS_TRY_ASSIGN(Verbs verbs, Verbs::open(device));
+  RevokeTimes times;
+  for (std::uint64_t i = 0; i < samples; ++i) PORTCULLIS_TRY(verbs.sample_revoke(leases, times));
+  fmt::print("{{\"dereg_mr\": {}, \"to ERR and dereg_mr\": {}}}\n", median(times.dereg),
+             median(times.to_error_and_dereg));
+  return {};
+}
+
 }  // namespace
 }  // namespace portcullis::testing
 
 int main(int argc, char** argv) {
-  const std::uint64_t samples = argc == 3 ? std::strtoull(argv[2], nullptr, 10) : 0;
-  if (samples == 0) {
-    fmt::print(stderr, "usage: verbs-times DEVICE SAMPLES\n");
+  namespace testing = portcullis::testing;
+  const auto number = [&](int i) { return argc > i ? std::strtoull(argv[i], nullptr, 10) : 0; };
+  if (number(2) == 0 || argc > 4 || (argc == 4 && number(3) == 0)) {
+    fmt::print(stderr, "usage: verbs-times DEVICE SAMPLES [LEASES]\n");
     return 2;
   }
-  const auto done = portcullis::testing::run(argv[1], samples);
+  const auto done = argc == 3 ? testing::run(argv[1], number(2))
+                              : testing::run_revoke(argv[1], number(2), number(3));
   if (done) return 0;
   fmt::print(stderr, "verbs-times: {}\n", done.error().text);
   return 1;

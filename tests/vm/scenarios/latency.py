@@ -2,7 +2,8 @@
 #
 # Round trips of three commands in one guest: by rdma-core's VFIO provider and by our driver, each
 # beside one trapped register read; and on a function that Linux's mlx5_ib keeps, by our driver
-# through DevX and by verbs. All emulated: what is compared is the drivers' own work.
+# through DevX and by verbs. Then whole revokes, beside what others do: ibv_dereg_mr in a loop. All
+# emulated: what is compared is the drivers' own work.
 import json
 import statistics
 from collections.abc import Callable
@@ -47,6 +48,46 @@ WAYS: dict[str, Callable[[Path, int], dict[str, float]]] = {
 }
 
 
+LEASES = (1, 64, 1024)
+REVOKE_WAYS = ("ours, one call each", "ours, one call", "DevX, one call each", "DevX, one call",
+               "ERR + dereg_mr", "dereg_mr alone")
+
+
+def revoke_times(results: Path, turn: int, leases: int) -> dict[str, float]:
+    """Medians in nanoseconds by way; of one lease there is no call for all."""
+    times = {}
+    for way, folder in (("ours", "revokes_ours"), ("DevX", "revokes_devx")):
+        report = read_json(results / f"{folder}{turn}" / "revoke_bench.json")
+        for mode, calls in (("serial", "one call each"), ("batched", "one call")):
+            name = f"revoke/plan:seed/leases:{leases}/mode:{mode}/load:none/"
+            times |= {f"{way}, {calls}": run["p50"] for run in report["benchmarks"]
+                      if run["name"].startswith(name)}
+    verbs = read_json(results / f"verbs_revoke{turn}_{leases}.json")
+    return times | {"ERR + dereg_mr": verbs["to ERR and dereg_mr"],
+                    "dereg_mr alone": verbs["dereg_mr"]}
+
+
+def show_revokes(results: Path) -> list[str]:
+    """A revoke of ours ends the queue pair, destroys the key, reads both answers and takes the
+    region out of the IOMMU; of verbs the second to last column does that, in one thread, and knows
+    of no deadline."""
+    print(f"{'revoke, medians of 5, us':28}" + "".join(f"{way:>21}" for way in REVOKE_WAYS))
+    wrong = []
+    for leases in LEASES:
+        turns = [revoke_times(results, turn, leases) for turn in TURNS]
+        line = f"{f'{leases} leases':28}"
+        for way in REVOKE_WAYS:
+            times = [found.get(way) for found in turns]
+            if None in times:
+                line += f"{'-':>21}"
+                wrong += [f"{way}, {leases} leases: no time"] if leases > 1 else []
+                continue
+            line += f"{statistics.median(times) / 1000:21.1f}"
+            wrong += [f"{way}, {leases} leases: no time"] if min(times) <= 0 else []
+        print(line)
+    return wrong
+
+
 def show(_build: Path, results: Path) -> list[str]:
     """Prints the table: the median of the turns' medians. A doorbell is a posted write, which
     nobody waits for, so a round trip can take less than a read. No figure is a verdict: the machine
@@ -63,7 +104,7 @@ def show(_build: Path, results: Path) -> list[str]:
             line += f"{statistics.median(times) / 1000:12.1f}"
             wrong += [f"{way}, {name}: no time"] if min(times) <= 0 else []
         print(line)
-    return wrong
+    return wrong + show_revokes(results)
 
 
 SCENARIO = Scenario(
@@ -71,6 +112,8 @@ SCENARIO = Scenario(
     script="latency.sh",
     servers=[["--timing", "instant"],
              ["--timing", "instant", "--port-type", "ib", "--mac", "02:50:43:00:00:02"]],
-    programs=["bench/command_bench", "tools/vfio_peer/vfio-peer", "tests/devx/verbs-times"],
+    programs=["bench/command_bench", "bench/revoke_bench", "tools/vfio_peer/vfio-peer",
+              "tests/devx/verbs-times"],
+    deadline_s=3600,
     judge=show,
     is_long=True)

@@ -2,7 +2,8 @@
 #
 # Run in the guest: one function, in turns by rdma-core's VFIO provider and by our driver, and one
 # that Linux's mlx5_ib keeps, by our driver through DevX and by verbs. Each turn takes many samples,
-# so that an emulated CPU has compiled what it runs before the median.
+# so that an emulated CPU has compiled what it runs before the median. Then whole revokes, in the same
+# turns, beside ibv_dereg_mr in a loop.
 
 samples=200
 
@@ -25,6 +26,19 @@ devx() {
 verbs() {
   on_host tests/devx/verbs-times "$device" $samples >"/host/results/verbs$1.json"
 }
+# revoke_bench's rounds: whole revokes of so many leases, one call each and one call for all.
+revokes() {
+  mkdir -p "/host/results/$1"
+  on_host bench/revoke_bench -l 0 --no-huge -m 256 --no-shconf $2 -- \
+    --device="$3" --peer=loopback --plan=seed --samples=20 --out-dir="/results/$1" \
+    --benchmark_filter='plan:seed/leases:(1|64|1024)/mode:.*/load:none' >/dev/null
+}
+verbs_revokes() {
+  for leases in 1 64 1024; do
+    on_host tests/devx/verbs-times "$device" 3 $leases \
+      >"/host/results/verbs_revoke$1_$leases.json" || return 1
+  done
+}
 
 modprobe -a vfio_iommu_type1 vfio-pci mlx5_core
 bdf=$(hca 0)
@@ -35,4 +49,7 @@ for turn in 1 2 3 4 5; do
   check "turn $turn of our driver" ours $turn
   check "turn $turn of our driver by DevX" devx $turn
   check "turn $turn of verbs" verbs $turn
+  check "turn $turn of revokes" revokes "revokes_ours$turn" "-a $bdf" "$bdf"
+  check "turn $turn of revokes by DevX" revokes "revokes_devx$turn" --no-pci "$device"
+  check "turn $turn of ibv_dereg_mr" verbs_revokes $turn
 done
