@@ -11,8 +11,6 @@
 namespace portcullis::failover {
 namespace {
 
-constexpr WordIndex kOutside = 255;  // a word that no run reaches; never executed into
-
 /// The words that can occur, in a fixed order: what memory holds first is number 0.
 class Domain {
  public:
@@ -21,9 +19,10 @@ class Domain {
     words_.push_back(word);
     return words_.size() <= kMaxWords;
   }
-  [[nodiscard]] WordIndex index(Word word) const {
+  /// `otherwise`, of a word that cannot occur.
+  [[nodiscard]] WordIndex index(Word word, WordIndex otherwise = 0) const {
     const auto found = std::find(words_.begin(), words_.end(), word);
-    return found == words_.end() ? kOutside : static_cast<WordIndex>(found - words_.begin());
+    return found == words_.end() ? otherwise : static_cast<WordIndex>(found - words_.begin());
   }
   [[nodiscard]] const std::vector<Word>& words() const { return words_; }
 
@@ -127,14 +126,17 @@ bool add_results(const Scenario& scenario, Domain& domain) {
   return true;
 }
 
+/// No run adds more often than the domain has sums for. An estimate that lets clients and memory
+/// combine freely does (explore/pairs.hpp): there the memory stays as it is.
 std::vector<WordIndex> table_of(const WorkRequest& request, unsigned client, const Domain& domain) {
   const std::vector<Word>& words = domain.words();
   const std::size_t contents = needs_content(request) ? words.size() : 1;
   std::vector<WordIndex> table(contents * words.size());
   for (std::size_t content = 0; content < contents; ++content)
     for (std::size_t memory = 0; memory < words.size(); ++memory)
-      table[content * words.size() + memory] = domain.index(
-          execute(operation_of(request, client, words[content]), words[memory]).memory);
+      table[content * words.size() + memory] =
+          domain.index(execute(operation_of(request, client, words[content]), words[memory]).memory,
+                       static_cast<WordIndex>(memory));
   return table;
 }
 

@@ -23,6 +23,16 @@ TEST(Machine, AddendOfMinusOne_WrapsAmongTheWords) {
   EXPECT_THAT(machine.words, ::testing::Contains(~Word{0} - 1));
 }
 
+// Estimates add more often than any run does.
+TEST(Machine, SumThatNoRunComesTo_IsAWordAllTheSame) {
+  Parameters parameters;
+  parameters.clients = 2;
+  parameters.environment = Environment::OtherWriters;
+  const Machine machine = compile(make_model("blind-fadd", parameters).value()).value();
+  EXPECT_THAT(machine.clients[0].requests[0].after,
+              ::testing::Each(::testing::Lt(machine.words.size())));
+}
+
 TEST(Machine, InitialWord_IsWhatEveryCellHolds) {
   Scenario scenario = fadd();
   scenario.initial_shared = 40;
