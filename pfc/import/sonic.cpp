@@ -244,6 +244,9 @@ class ConfigReader {
     const bool is_range = range.size() == 3 && digit(0) && range[1] == '-' && digit(2);
     if (!is_one && !is_range)
       return group.bad("its key is not PORT|GROUP or PORT|FIRST-LAST, groups from 0 to 7");
+    const auto first = static_cast<std::uint32_t>(range.front() - '0');
+    const auto last = static_cast<std::uint32_t>(range.back() - '0');
+    if (!may_pause(ports_of(key), first, last)) return {};  // its profile has no say in a pause
     if (!group.has("profile")) return group.bad("no profile; the name of one is needed");
     PORTCULLIS_TRY_ASSIGN(std::string profile, group.at("profile").string());
     if (profile == "NULL") {  // calculated by the buffer manager, and in no file
@@ -253,10 +256,22 @@ class ConfigReader {
     profile = unbracketed(profile, "BUFFER_PROFILE");
     PORTCULLIS_TRY_ASSIGN(const Room room, room_of(profile, group.at("profile")));
     for (const std::string& port : ports_of(key))
-      for (auto i = static_cast<std::uint32_t>(range.front() - '0');
-           i <= static_cast<std::uint32_t>(range.back() - '0'); ++i)
-        config_.rooms[port][i] = room;
+      for (std::uint32_t i = first; i <= last; ++i) config_.rooms[port][i] = room;
     return {};
+  }
+
+  /// Whether data of a lossless priority of one of those ports waits in one of those groups.
+  [[nodiscard]] bool may_pause(const std::vector<std::string>& ports, std::uint32_t first,
+                               std::uint32_t last) const {
+    for (const std::string& port : ports) {
+      const auto lossless = config_.lossless.find(port);
+      if (lossless == config_.lossless.end()) continue;
+      for (const std::uint32_t priority : lossless->second) {
+        const std::uint32_t group = config_.group_of(port, priority);
+        if (group >= first && group <= last) return true;
+      }
+    }
+    return false;
   }
 
   Result<Room> room_of(const std::string& name, const JsonCursor& at) const {
@@ -283,6 +298,7 @@ class ConfigReader {
     if (!room.dynamic_th) return room;
     std::string pool = "ingress_lossless_pool";
     PORTCULLIS_TRY(profile.read("pool", pool));
+    pool = unbracketed(pool, "BUFFER_POOL");
     if (!top_.has("BUFFER_POOL") || !top_.at("BUFFER_POOL").has(pool) ||
         !top_.at("BUFFER_POOL").at(pool).has("size"))
       return profile.bad(

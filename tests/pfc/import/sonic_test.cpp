@@ -120,10 +120,21 @@ TEST(Sonic, OtherSpellings_AreTaken) {
   const auto old = with(0, "\"pg_lossless_100000_40m_profile\"\n",
                         "\"[BUFFER_PROFILE|pg_lossless_100000_40m_profile]\"\n");
   EXPECT_EQ(error_of(old), "none");
+  const auto old_pool = with(0, "\"pool\": \"ingress_lossless_pool\"",
+                             "\"pool\": \"[BUFFER_POOL|ingress_lossless_pool]\"");
+  EXPECT_EQ(error_of(old_pool), "none");
   const auto calculated = with(0, "\"pg_lossless_100000_40m_profile\"\n", "\"NULL\"\n");
   ASSERT_TRUE(calculated.has_value()) << error_of(calculated);
   EXPECT_THAT(calculated->notes,
               Contains(HasSubstr("priority groups 3-4 are calculated by the switch")));
+}
+
+/// As every switch of the dynamic buffer model has it: the lossy pool is sized by the switch.
+TEST(Sonic, ProfileOfALossyGroup_NeedsNoPool) {
+  const auto imported =
+      with(0, "\"Ethernet0|3-4\"",
+           "\"Ethernet0|0\": {\"profile\": \"ingress_lossy_profile\"},\n  \"Ethernet0|3-4\"");
+  EXPECT_EQ(error_of(imported), "none");
 }
 
 struct Mistake {
