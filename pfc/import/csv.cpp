@@ -17,6 +17,7 @@ class Splitter {
 
   Result<std::vector<CsvRow>> run() {
     std::vector<CsvRow> rows;
+    if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // as Excel's "CSV UTF-8" begins
     while (at_ < text_.size()) {
       if (text_[at_] == '#') {
         skip_line();

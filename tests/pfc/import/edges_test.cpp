@@ -36,6 +36,13 @@ TEST(Edges, NetBoxColumns_AreTaken) {
   EXPECT_EQ(imported->topology.links[2].name, "sw,1:eth2-sw2:eth2");  // the second between them
 }
 
+/// Spreadsheets begin a file of UTF-8 so.
+TEST(Edges, ByteOrderMark_IsNoPartOfTheHeader) {
+  File cables = sample("cables.csv");
+  cables.text = "\xef\xbb\xbf" + cables.text;
+  EXPECT_EQ(error_of(from_edges(cables)), "none");
+}
+
 TEST(Edges, CableListedByBothEnds_IsOne) {
   File cables = sample("cables.csv");
   cables.text += "spine1,swp1,leaf1,swp1,100\nleaf1,swp1,spine1,swp1,100\n";
