@@ -26,6 +26,7 @@ std::size_t priorities_in_use(const Topology& topology) {
 PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model)
     : topology_(topology),
       model_(model),
+      least_bytes_(model.least_bytes == 0 ? model.packet_bytes : model.least_bytes),
       priorities_(priorities_in_use(topology)),
       links_(topology.links.size()) {
   const double ps_per_time = topology.units.time_s * 1e12;
@@ -36,6 +37,8 @@ PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model)
     links_[id].frame_ps = std::max(1.0, std::round(ps_per_byte * kPauseFrameBytes));
     links_[id].delay_ps = std::round(link.delay * ps_per_time);
     links_[id].notice_ps = links_[id].delay_ps + model.response_ps;
+    links_[id].frame_burst = 2 + static_cast<double>(priorities_);
+    find_closings(id);
   }
   if (model.is_in_band)
     for (const auto& cable : cbd::cables_of(topology)) {
@@ -43,42 +46,73 @@ PauseTimes::PauseTimes(const Topology& topology, const PauseModel& model)
       find_notice(cable[0], cable[1]);
       find_notice(cable[1], cable[0]);
     }
-  for (LinkId link = 0; link < links_.size(); ++link) find_levels(link);
+  for (LinkId link = 0; link < links_.size(); ++link) find_most(link);
+}
+
+/// Of packets that are all of one size whole ones. Of others each one's time is rounded to a
+/// picosecond, and the last may have just begun.
+double PauseTimes::begun_bytes(LinkId link, double ps) const {
+  const double bytes = model_.packet_bytes;
+  const double packet_ps = links_[link].packet_ps;
+  if (!is_mixed()) return (std::floor(ps / packet_ps) + 1) * bytes;
+  const double ps_per_byte = (packet_ps - 0.5) / bytes;
+  return ps / std::max(ps_per_byte / 2, ps_per_byte - 0.5 / least_bytes_) + bytes;
+}
+
+double PauseTimes::sending_ps(LinkId link, double bytes) const {
+  const double packet_ps = links_[link].packet_ps;
+  if (!is_mixed()) return bytes / model_.packet_bytes * packet_ps;
+  return bytes * (packet_ps + 0.5) / model_.packet_bytes + packets_of(bytes);
 }
 
 /// A frame says what the gate is when it has left, so of one priority the first frame that leaves
 /// tells the news: it waits for one packet. Frames of other priorities come before it, two for
 /// every packet that arrives (it closes a gate, and leaves to open it) and one more for each
-/// priority.
+/// priority. Where packets differ in size, small ones need not close a gate each: then two come
+/// for what arrives between two closings, and a large packet may close several.
 void PauseTimes::find_notice(LinkId link, LinkId back) {
   Times& times = links_[link];
-  const Times& other = links_[back];
-  const double share = 2 * other.frame_ps / times.packet_ps;
-  links_[back].frame_share = share;
-  const double frames = priorities_ == 1 ? 1.0 : 2.0 + static_cast<double>(priorities_);
+  Times& other = links_[back];
+  const auto priorities = static_cast<double>(priorities_);
+  const double bytes = model_.packet_bytes;
+  other.frame_share =
+      2 * other.frame_ps / (is_mixed() ? times.packet_ps * times.between / bytes : times.packet_ps);
+  if (is_mixed()) other.frame_burst = 3 * priorities + 2 * bytes / times.between;
+  double frames = priorities_ == 1 ? 1.0 : other.frame_burst;
+  if (is_mixed() && priorities_ > 1) frames /= 1 - other.frame_share;
   times.notice_ps += other.packet_ps + frames * other.frame_ps;
-  if (priorities_ > 1 && share >= 1) times.notice_ps = kUnlimited;
+  if (priorities_ > 1 && other.frame_share >= 1) times.notice_ps = kUnlimited;
 }
 
-void PauseTimes::find_levels(LinkId id) {
+void PauseTimes::find_closings(LinkId id) {
   Times& times = links_[id];
   const Link& link = topology_.links[id];
-  const Node& node = topology_.nodes[link.to];
+  const double xoff = std::round(link.xoff * topology_.units.data_bytes);
+  const double xon = std::round(link.xon * topology_.units.data_bytes);
+  times.least_closed = times.between = least_bytes_;
+  // A dynamic threshold may close a gate at one packet; only an empty ingress opens for sure.
+  if (topology_.nodes[link.to].alpha > 0 || !std::isfinite(xoff)) return;
+  const double bytes = model_.packet_bytes;
+  times.least_closed = std::max(least_bytes_, is_mixed() ? xon : std::ceil(xon / bytes) * bytes);
+  times.between =
+      std::max(least_bytes_, is_mixed() ? xoff - xon : std::floor((xoff - xon) / bytes) * bytes);
+}
+
+/// The packet that closes the gate had left when the next began, and what begins until the sender
+/// heeds the PAUSE still comes.
+void PauseTimes::find_most(LinkId id) {
+  Times& times = links_[id];
+  const Link& link = topology_.links[id];
   const double bytes = model_.packet_bytes;
   const auto in_bytes = [&](double data) { return std::round(data * topology_.units.data_bytes); };
   const double xoff = in_bytes(link.xoff);
-  // The packet that closes the gate had left when the next began, and what begins until the sender
-  // heeds the PAUSE still comes.
-  const double late = std::floor((times.delay_ps + times.notice_ps) / times.packet_ps) + 1;
-  times.most_packets = std::max(1.0, std::ceil(xoff / bytes)) + late;
-  times.headroom_bytes = times.most_packets * bytes - xoff;
-  const double room = std::min(in_bytes(link.buffer), in_bytes(node.shared_buffer));
-  times.most_packets = std::min(times.most_packets, std::floor(room / bytes));
-  // A dynamic threshold may close a gate at one packet; only an empty ingress opens for sure.
-  if (node.alpha > 0 || !std::isfinite(xoff)) return;
-  const double xon = in_bytes(link.xon);
-  times.least_closed = std::max(1.0, std::ceil(xon / bytes));
-  times.between = std::max(1.0, std::floor((xoff - xon) / bytes));
+  const double closing = is_mixed() ? xoff + bytes : std::max(1.0, std::ceil(xoff / bytes)) * bytes;
+  times.most_bytes = closing + begun_bytes(id, times.delay_ps + times.notice_ps);
+  times.headroom_bytes = times.most_bytes - xoff;
+  const double shared = in_bytes(topology_.nodes[link.to].shared_buffer);
+  const double room = std::min(in_bytes(link.buffer), shared);
+  times.most_bytes =
+      std::min(times.most_bytes, is_mixed() ? room : std::floor(room / bytes) * bytes);
 }
 
 }  // namespace portcullis::pfc::bound

@@ -16,7 +16,8 @@ namespace portcullis::pfc::bound {
 inline constexpr std::uint32_t kPauseFrameBytes = 84;  // 64, preamble and start 8, gap 12
 
 struct PauseModel {
-  std::uint32_t packet_bytes = 1000;  // of every packet
+  std::uint32_t packet_bytes = 1000;  // of every packet, or of the largest
+  std::uint32_t least_bytes = 0;      // of the smallest; 0: all have packet_bytes
   double response_ps = 0;             // from the end of a PAUSE until the sender heeds it
   bool is_in_band = true;             // a PAUSE waits for what its link is sending, and takes time
 };
@@ -34,16 +35,24 @@ class PauseTimes {
   [[nodiscard]] double notice_ps(LinkId link) const { return links_[link].notice_ps; }
   /// The part of `link` that PAUSE frames for the other direction may take; 1 or more: all of it.
   [[nodiscard]] double frame_share(LinkId link) const { return links_[link].frame_share; }
-  /// Packets that the ingress behind `link` holds of one priority, at most: those up to xoff, and
+  /// PAUSE frames for the other direction that may come on `link` at once, beside that part.
+  [[nodiscard]] double frame_burst(LinkId link) const { return links_[link].frame_burst; }
+  /// Bytes that the ingress behind `link` holds of one priority, at most: those up to xoff, and
   /// those that come until the sender has stopped. At most its buffer; infinite when it has
   /// neither.
-  [[nodiscard]] double most_packets(LinkId link) const { return links_[link].most_packets; }
-  /// Bytes above xoff with which nothing is lost: what most_packets() needs when buffers have none.
+  [[nodiscard]] double most_bytes(LinkId link) const { return links_[link].most_bytes; }
+  /// Bytes above xoff with which nothing is lost: what most_bytes() needs when buffers have none.
   [[nodiscard]] double headroom_bytes(LinkId link) const { return links_[link].headroom_bytes; }
-  /// Packets that an ingress holds at least while its gate is closed.
+  /// Bytes that an ingress holds at least while its gate is closed.
   [[nodiscard]] double least_closed(LinkId link) const { return links_[link].least_closed; }
-  /// Packets that come between two closings, at least.
+  /// Bytes that come between two closings, at least.
   [[nodiscard]] double between_closings(LinkId link) const { return links_[link].between; }
+  /// Bytes that begin to be sent on `link` within a time, at most.
+  [[nodiscard]] double begun_bytes(LinkId link, double ps) const;
+  /// How long so many bytes take on `link`, at most, in packets of any size and nothing between.
+  [[nodiscard]] double sending_ps(LinkId link, double bytes) const;
+  /// Packets that so many bytes are, at most.
+  [[nodiscard]] double packets_of(double bytes) const { return bytes / least_bytes_; }
   [[nodiscard]] std::size_t priorities() const noexcept { return priorities_; }
 
  private:
@@ -53,17 +62,21 @@ class PauseTimes {
     double delay_ps = 0;
     double notice_ps = 0;
     double frame_share = 0;
-    double most_packets = 0;
+    double frame_burst = 0;
+    double most_bytes = 0;
     double headroom_bytes = 0;
-    double least_closed = 1;
-    double between = 1;
+    double least_closed = 0;
+    double between = 0;
   };
 
+  [[nodiscard]] bool is_mixed() const { return least_bytes_ < model_.packet_bytes; }
+  void find_closings(LinkId link);
   void find_notice(LinkId link, LinkId back);
-  void find_levels(LinkId link);
+  void find_most(LinkId link);
 
   const Topology& topology_;
   const PauseModel model_;
+  double least_bytes_;
   std::size_t priorities_;
   std::vector<Times> links_;
 };

@@ -313,6 +313,10 @@ std::string circle_text(const Topology& topology, const ResidenceBound& bound) {
 Result<ResidenceBound> bound_residence(const Topology& topology, const BoundOptions& options) {
   if (options.pause.packet_bytes == 0)
     return fail(Errc::InvalidArgument, "packets of 0 bytes; 1 or more are accepted");
+  if (options.pause.least_bytes > options.pause.packet_bytes)
+    return fail(Errc::InvalidArgument,
+                fmt::format("a smallest packet of {} bytes; at most the largest, {}, is accepted",
+                            options.pause.least_bytes, options.pause.packet_bytes));
   PORTCULLIS_TRY(check_rooms(topology, options.pause.packet_bytes));
   PORTCULLIS_TRY_ASSIGN(const std::vector<std::uint32_t> priorities,
                         cbd::check_question(topology, {}, cbd::Traffic::All));

@@ -34,7 +34,7 @@ Waits::Waits(const Topology& topology, Graph turns, std::uint32_t a_link,
       waits_(graph_.size(), kUnlimited),
       is_cyclic_(graph_.size(), false) {
   for (Vertex from = 0; from < graph_.size(); ++from)
-    for (const Vertex to : graph_.out(from)) ahead_[to] += times_.most_packets(link_of(from));
+    for (const Vertex to : graph_.out(from)) ahead_[to] += times_.most_bytes(link_of(from));
   for (const auto& component : cbd::cyclic_components(pauses()))
     for (const Vertex buffer : component) is_cyclic_[buffer] = true;
   find_waits();
@@ -108,15 +108,21 @@ double Waits::packet_ps(LinkId link) const {
 /// From when a queue may send until it does: the packet that is being sent, those of the other
 /// priorities, and a burst of PAUSE frames; and the last one, which may be cut off by a PAUSE.
 double Waits::restart_ps(LinkId link) const {
-  const auto priorities = static_cast<double>(times_.priorities());
   return 3 * packet_ps(link) +
-         (2 + priorities) * times_.frame_ps(link) / (1 - times_.frame_share(link));
+         times_.frame_burst(link) * times_.frame_ps(link) / (1 - times_.frame_share(link));
 }
 
-/// Without pauses.
+/// Without pauses: a packet of each other priority comes before each of these, however small.
 double Waits::own_ps(Vertex buffer) const {
   if (ahead_[buffer] == 0) return 0;
-  return restart_ps(link_of(buffer)) + ahead_[buffer] * packet_ps(link_of(buffer));
+  const LinkId link = link_of(buffer);
+  const double share = times_.frame_share(link);
+  if (share >= 1) return kUnlimited;
+  double sending = times_.sending_ps(link, ahead_[buffer]);
+  if (times_.priorities() > 1)
+    sending += static_cast<double>(times_.priorities() - 1) * times_.packets_of(ahead_[buffer]) *
+               times_.packet_ps(link);
+  return restart_ps(link) + sending / (1 - share);
 }
 
 double Waits::wait_at(Vertex buffer, std::span<const Vertex> next) const {
@@ -124,7 +130,7 @@ double Waits::wait_at(Vertex buffer, std::span<const Vertex> next) const {
   if (!can_pause(buffer)) return own_ps(buffer);
   const LinkId link = link_of(buffer);
   const double round = times_.notice_ps(link) + restart_ps(link);
-  const double under_way = std::floor(times_.delay_ps(link) / times_.packet_ps(link)) + 1;
+  const double under_way = times_.begun_bytes(link, times_.delay_ps(link));
   double drained = 0;  // after so long all that is in the ingress now has left it
   for (const Vertex after : next)
     drained = std::max(drained, is_cyclic_[buffer] ? kUnlimited : waits_[after]);
@@ -139,7 +145,7 @@ double Waits::watched_ps(Vertex buffer) const {
   const LinkId link = link_of(buffer);
   if (!options_.watchdog_ps || begins_[link]) return kUnlimited;
   const double heard = 2 * times_.delay_ps(link) + times_.notice_ps(link);
-  const double under_way = std::floor(heard / times_.packet_ps(link)) + 2;
+  const double under_way = times_.begun_bytes(link, heard) + options_.pause.packet_bytes;
   const double pauses =
       std::floor((ahead_[buffer] + under_way) / times_.between_closings(link)) + 2;
   return pauses * (*options_.watchdog_ps + times_.notice_ps(link) + restart_ps(link)) +
@@ -160,7 +166,7 @@ std::string Waits::local_reason(Vertex buffer) const {
   for (Vertex from = 0; from < graph_.size(); ++from) {
     const LinkId link = link_of(from);
     const Link& fed = topology_.links[link];
-    if (std::isfinite(times_.most_packets(link)) ||
+    if (std::isfinite(times_.most_bytes(link)) ||
         std::ranges::find(graph_.out(from), buffer) == graph_.out(from).end())
       continue;
     if (!std::isfinite(fed.xoff))

@@ -51,7 +51,7 @@ class Waits {
   const std::vector<bool>& begins_;  // by link
   const cbd::Graph graph_;
   const std::uint32_t a_link_;
-  std::vector<double> ahead_;  // packets that may stand in a queue, the one that waits included
+  std::vector<double> ahead_;  // bytes that may stand in a queue, the packet that waits included
   std::vector<double> waits_;
   std::vector<bool> is_cyclic_;
 };

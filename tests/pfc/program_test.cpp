@@ -380,8 +380,20 @@ TEST(Residence, Verdict_IsABoundAndAStatus) {
   EXPECT_THAT(outcome.out, StartsWith("flow,bound_us,transit_us,median_us,p99_us,longest_us,"));
   EXPECT_THAT(outcome.err,
               AllOf(StartsWith("bound: a packet of 1000 bytes arrives at most "),
-                    HasSubstr("whatever is sent and when, if hosts take what arrives; "),
+                    HasSubstr("whatever packets of that size are sent and when, if hosts take "
+                              "what arrives; "),
                     HasSubstr("in the one run that was observed, up to 400 us, 16.4 us at most")));
+}
+
+TEST(Residence, SmallerPackets_AreAskedForAndSaid) {
+  const Outcome outcome = run_pfc_deadlock(
+      {"residence", "seed-2", "--set", "gap=0.2", "--least-bytes", "500", "--until", "0"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("bound: a packet of 500 to 1000 bytes arrives at most"),
+                                 HasSubstr("whatever packets of such sizes are sent and when")));
+  const Outcome refused = run_pfc_deadlock({"residence", "seed-2", "--least-bytes", "1001"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("a smallest packet of 1001 bytes; at most the largest, 1000"));
 }
 
 TEST(Residence, CircleThatMayLock_HasNoBoundWhateverTheRunShows) {

@@ -36,6 +36,7 @@ struct Options {
   double until = 50;
   double watchdog_ms = 0;
   std::uint32_t packet_bytes = 1000;
+  std::uint32_t least_bytes = 0;  // 0: as packet_bytes
   double response_us = 0;
   pfc::Discipline discipline = pfc::Discipline::Fifo;
   Format format = Format::Csv;
@@ -212,10 +213,12 @@ std::string verdict_of(const Topology& topology, const Options& options,
         "two "
         "do not describe one fabric; {}",
         options.packet_bytes, bound.most * us, run);
+  const bool is_mixed = options.least_bytes != 0 && options.least_bytes < options.packet_bytes;
   return fmt::format(
-      "bound: a packet of {} bytes arrives at most {:.6g} us after it was sent, whatever is sent "
+      "bound: a packet of {}{} bytes arrives at most {:.6g} us after it was sent, whatever {} sent "
       "and when, if hosts take what arrives{}; {}",
-      options.packet_bytes, bound.most * us,
+      is_mixed ? fmt::format("{} to ", options.least_bytes) : "", options.packet_bytes,
+      bound.most * us, is_mixed ? "packets of such sizes are" : "packets of that size are",
       options.watchdog_ms > 0
           ? fmt::format(", or is dropped by a watchdog that empties a queue after {:g} ms of pause",
                         options.watchdog_ms)
@@ -276,6 +279,7 @@ Result<int> run(Console& console, const Options& options, Arguments arguments) {
   PORTCULLIS_TRY_ASSIGN(const Topology topology, load_fabric(options.scenario, options.settings));
   pfc::bound::BoundOptions to;
   to.pause.packet_bytes = options.packet_bytes;
+  to.pause.least_bytes = options.least_bytes;
   to.pause.response_ps = options.response_us * kPicosecondsPerUs;
   if (options.watchdog_ms > 0) to.watchdog_ps = options.watchdog_ms * 1e3 * kPicosecondsPerUs;
   to.is_stopped = &console.is_stopped;
@@ -320,9 +324,13 @@ int run_residence(Arguments arguments, Console& console) {
                  "polling included; 0: none")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
-  app.add_option("--packet-bytes", options.packet_bytes, "of every packet")
+  app.add_option("--packet-bytes", options.packet_bytes,
+                 "of every packet, or of the largest with --least-bytes")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  app.add_option("--least-bytes", options.least_bytes,
+                 "of the smallest packet, where they differ; 84 is the least frame of Ethernet")
+      ->check(CLI::Range(1, 1 << 20));
   app.add_option("--response-us", options.response_us,
                  "from a PAUSE frame's end until its sender heeds it")
       ->check(CLI::Range(0.0, 1e6))

@@ -182,6 +182,26 @@ TEST(ResidenceBound, RoutesInALoop_HaveNone) {
   EXPECT_FALSE(std::isfinite(*bound_residence(topology, {})->routes));
 }
 
+/// Many small packets stand where few large ones would, and one of the other priority comes before
+/// each of them.
+TEST(ResidenceBound, SmallPackets_WaitLongerThanLargeOnesWould) {
+  Topology topology = *scenario("seed-2");
+  topology.flows[1].priority = 1;
+  packet::RunOptions run;
+  run.until = static_cast<packet::Picoseconds>(300 * kUnit);
+  run.packet_bytes = 4214;
+  run.sizes.push_back({0, 256});
+  const double latest =
+      static_cast<double>(packet::simulate(topology, run)->flows[0].greatest_residence) / kUnit;
+  BoundOptions options;
+  options.pause.packet_bytes = 4214;
+  EXPECT_LT(bound_of(topology, options), latest);
+  options.pause.least_bytes = 256;
+  EXPECT_GE(bound_of(topology, options), latest);
+  options.pause.least_bytes = 4215;
+  EXPECT_THAT(bound_residence(topology, options).error().text, HasSubstr("at most the largest"));
+}
+
 TEST(ResidenceBound, NothingToLookAt_IsRefused) {
   Topology topology = *scenario("seed-2");
   topology.flows.clear();
@@ -237,6 +257,17 @@ class RandomRun {
         if (between(0, 2) == 0 && seen.insert({flow.path[hop - 1], flow.path[hop], was}).second)
           topology.rewrites.push_back({flow.path[hop - 1], flow.path[hop], was, becomes});
       }
+  }
+
+  /// Flows of other sizes; the smallest so large that PAUSE frames seldom fill a cable.
+  void mix_sizes() {
+    options.pause.least_bytes = std::max(84U, run.packet_bytes / between(2, 20));
+    for (std::uint32_t flow = 0; flow < topology.flows.size(); ++flow)
+      if (between(0, 3) != 0)
+        run.sizes.push_back({flow, between(0, 1) == 0
+                                       ? options.pause.least_bytes
+                                       : between(options.pause.least_bytes, run.packet_bytes)});
+    for (Link& link : topology.links) link.xon = std::min(link.xon, some(0.3, 0.8) * link.xoff);
   }
 
   void watch() {
@@ -334,8 +365,7 @@ Compared compare(const RandomRun& made) {
                           static_cast<double>(flow.oldest_held) / kUnit});
   const PauseTimes times(made.topology, made.options.pause);
   for (const packet::IngressReport& ingress : report->ingresses)
-    to.holds_more |= static_cast<double>(ingress.most_bytes) >
-                     times.most_packets(ingress.link) * made.run.packet_bytes;
+    to.holds_more |= static_cast<double>(ingress.most_bytes) > times.most_bytes(ingress.link);
   to.bound = bound->most;
   to.is_deadlocked = report->deadlock.has_value();
   for (const std::uint32_t priority : cbd::priorities_of(made.topology))
@@ -396,6 +426,36 @@ TEST(ResidenceBound, RandomRingRunsWithAWatchdog_NeverExceedIt) {
     bounded += std::isfinite(found.bound) ? 1 : 0;
   }
   EXPECT_GT(bounded, runs() / 2);
+}
+
+TEST(ResidenceBound, RandomClosRunsOfMixedSizes_NeverExceedIt) {
+  std::uint32_t bounded = 0;
+  for (std::uint32_t seed = 0; seed < runs(); ++seed) {
+    RandomRun made(seed);
+    made.make(false);
+    made.mix_sizes();
+    const Compared found = compare(made);
+    EXPECT_FALSE(found.has_failed || found.holds_more) << seed;
+    EXPECT_FALSE(found.is_deadlocked) << seed;
+    EXPECT_LE(found.latest, found.bound) << seed;
+    bounded += std::isfinite(found.bound) ? 1 : 0;
+  }
+  EXPECT_GT(bounded, runs() / 4);
+}
+
+TEST(ResidenceBound, RandomRingRunsOfMixedSizesWithAWatchdog_NeverExceedIt) {
+  std::uint32_t bounded = 0;
+  for (std::uint32_t seed = 0; seed < runs(); ++seed) {
+    RandomRun made(seed);
+    made.make(true);
+    made.mix_sizes();
+    made.watch();
+    const Compared found = compare(made);
+    EXPECT_FALSE(found.has_failed || found.holds_more) << seed;
+    EXPECT_LE(found.latest, found.bound) << seed;
+    bounded += std::isfinite(found.bound) ? 1 : 0;
+  }
+  EXPECT_GT(bounded, runs() / 4);
 }
 
 TEST(ResidenceBound, RandomClosRunsWithRewrites_NeverExceedIt) {
