@@ -14,7 +14,7 @@ namespace portcullis::tools {
 namespace {
 
 constexpr std::uint64_t kMostMs = 3'600'000;  // as Options::residence_ms of a LeaseManager
-constexpr double kLeastFrame = 84;            // 64 bytes, preamble and gap
+constexpr std::uint32_t kLeastFrame = 84;     // 64 bytes, preamble and gap
 /// Data of 4096 bytes with all headers of RoCEv2, a VLAN tag, ICRC, FCS, preamble and gap.
 constexpr std::uint32_t kLargestFrame = 4096 + 118;
 
@@ -31,10 +31,11 @@ Result<pfc::Topology> read_fabric(const std::string& path) {
   return topology;
 }
 
-/// For frames of the largest MTU.
+/// For frames up to the largest MTU: an ACK is one of the least, and some are always under way.
 Result<pfc::bound::ResidenceBound> bound_of(const pfc::Topology& topology, double watchdog_ms) {
   pfc::bound::BoundOptions wanted;
   wanted.pause.packet_bytes = kLargestFrame;
+  wanted.pause.least_bytes = kLeastFrame;
   if (watchdog_ms > 0) wanted.watchdog_ps = watchdog_ms * 1e9;
   return pfc::bound::bound_residence(topology, wanted);
 }
@@ -123,10 +124,10 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
                           ends.count == 1 ? "" : fmt::format(" and {} more", ends.count - 1));
   return FabricResidence{
       std::max(found, options.told_ms),
-      fmt::format("{} ms: in {} a packet of {} bytes comes at most {} ms after it was sent{}, if "
-                  "hosts take what arrives{}",
-                  std::max(found, options.told_ms), topology.name, kLargestFrame, found,
-                  options.watchdog_ms > 0 ? ", with its watchdogs" : "", dropped)};
+      fmt::format("{} ms: in {} a packet of {} to {} bytes comes at most {} ms after it was "
+                  "sent{}, if hosts take what arrives{}",
+                  std::max(found, options.told_ms), topology.name, kLeastFrame, kLargestFrame,
+                  found, options.watchdog_ms > 0 ? ", with its watchdogs" : "", dropped)};
 }
 
 }  // namespace portcullis::tools

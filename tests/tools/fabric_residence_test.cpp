@@ -40,11 +40,19 @@ class FabricFile {
   std::string path_;
 };
 
-pfc::Topology clos() { return *pfc::cbd::leaf_spine({.leaves = 3, .spines = 2, .hosts = 2}); }
+/// XON below XOFF, for no bound holds where each frame of 84 bytes may close a gate.
+pfc::Topology with_hysteresis(pfc::Topology fabric) {
+  for (pfc::Link& link : fabric.links) link.xon = 0.8 * link.xoff;
+  return fabric;
+}
+
+pfc::Topology clos() {
+  return with_hysteresis(*pfc::cbd::leaf_spine({.leaves = 3, .spines = 2, .hosts = 2}));
+}
 
 /// Leaves and spines in a circle: what is for leaf0 goes up again at leaf1.
 pfc::Topology circle() {
-  pfc::Topology ring = *pfc::cbd::ring(4, 2);
+  pfc::Topology ring = with_hysteresis(*pfc::cbd::ring(4, 2));
   for (const pfc::Flow& flow : ring.flows)
     for (const pfc::LinkId link : flow.path)
       if (link % 4 != 0) ring.routes.push_back({ring.links[link].from, flow.to, link});
@@ -55,13 +63,20 @@ TEST(FabricResidence, OfAClos_IsItsBoundRoundedUp) {
   const pfc::Topology fabric = clos();
   const FabricFile file(fabric);
   pfc::bound::BoundOptions options;
-  options.pause.packet_bytes = 4214;
+  options.pause = {.packet_bytes = 4214, .least_bytes = 84};
   const double bound_ms =
       pfc::bound::bound_residence(fabric, options)->most * fabric.units.time_s * 1e3;
   const auto residence = residence_of({.file = file.path()});
   ASSERT_TRUE(residence.has_value()) << residence.error().text;
   EXPECT_EQ(residence->ms, static_cast<std::uint64_t>(std::ceil(bound_ms)));
-  EXPECT_THAT(residence->text, HasSubstr("a packet of 4214 bytes comes at most"));
+  EXPECT_THAT(residence->text, HasSubstr("a packet of 84 to 4214 bytes comes at most"));
+}
+
+/// An ACK costs two PAUSE frames of its own size there.
+TEST(FabricResidence, GatesThatAnAckCloses_HaveNone) {
+  const FabricFile file(*pfc::cbd::leaf_spine({.leaves = 3, .spines = 2, .hosts = 2}));
+  EXPECT_THAT(residence_of({.file = file.path()}).error().text,
+              HasSubstr("PAUSE frames for packets so small may take all of the cable"));
 }
 
 TEST(FabricResidence, LongerThanTheBound_IsWhatWasTold) {
@@ -142,7 +157,7 @@ TEST(LatePackets, WhoGivesUpAtOnce_HasNoMoreThanAreSaid) {
 TEST(LatePackets, WhoGivesUpAfterTheBound_HasNone) {
   const FabricFile file(clos());
   pfc::bound::BoundOptions options;
-  options.pause.packet_bytes = 4214;
+  options.pause = {.packet_bytes = 4214, .least_bytes = 84};
   const double bound = pfc::bound::bound_residence(clos(), options)->most;
   const auto late = late_packets({.file = file.path()}, {.after_us = bound * 8 + 1e-6});
   ASSERT_TRUE(late.has_value()) << late.error().text;
