@@ -63,6 +63,11 @@ TEST(PfcDeadlock, UnknownCommand_ListsTheKnown) {
   EXPECT_THAT(outcome.err, StartsWith("pfc-deadlock: no command \"melt\"; fluid, "));
 }
 
+TEST(PfcDeadlock, HelpOfPacket_HasTheStatusOfARunThatLocks) {
+  EXPECT_THAT(run_pfc_deadlock({"packet", "--help"}).out, HasSubstr("0 this run did not lock, 1"));
+  EXPECT_EQ(run_pfc_deadlock({"packet", "ring-3", "--set", "d=0.125", "--until", "100"}).status, 1);
+}
+
 TEST(PfcDeadlock, EveryCommand_HasHelp) {
   for (const Command& command : commands()) {
     const Outcome outcome = run_pfc_deadlock({std::string(command.name), "--help"});

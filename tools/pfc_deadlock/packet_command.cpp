@@ -67,9 +67,8 @@ void describe(CLI::App& app, PacketOptions& options) {
   app.add_option("--svg", options.svg, "write service curves, queues and pauses to this file");
   app.add_option("--report", options.report, kReportHelp);
   app.footer(
-      "exit status: 0 done, with a deadlock or without, 2 bad arguments or a bad file, 130 Ctrl-C, "
-      "143 "
-      "SIGTERM");
+      "exit status: 0 this run did not lock, 1 it did, 2 bad arguments or a bad file, 130 Ctrl-C, "
+      "143 SIGTERM");
 }
 
 Result<packet::RunOptions> run_options(const PacketOptions& options, const pfc::Topology& topology,
