@@ -140,6 +140,19 @@ class Fabric {
     return routes;
   }
 
+  /// A host whose table has lost all that it said has a table all the same, and gives nothing to
+  /// its other links; one of its routes over a link that is down stands for it.
+  void keep_tables(std::vector<Route>& routes, const std::vector<bool>& is_down) const {
+    std::vector<bool> has_table(intact_.nodes.size(), false);
+    for (const Route& route : routes) has_table[route.node] = true;
+    for (const Route& route : intact_.routes) {
+      if (intact_.nodes[route.node].kind != NodeKind::Host || !is_down[route.via]) continue;
+      if (has_table[route.node]) continue;
+      has_table[route.node] = true;
+      routes.push_back(route);
+    }
+  }
+
   /// Whether the given routes are what `reaction` settles on while nothing has failed, as far as
   /// nodes have been given any.
   [[nodiscard]] bool is_policy(Reaction reaction) const {
@@ -267,6 +280,7 @@ FailureOutcome outcome_of(const Fabric& fabric, Topology& scratch, const Set& ca
   FailureOutcome outcome;
   outcome.cables = cables;
   outcome.cut_off = fabric.cut_off(scratch.routes, is_down);
+  if (!cables.empty()) fabric.keep_tables(scratch.routes, is_down);
   outcome.broken_flows = count_broken(scratch, is_down, question);
   for (const Analysis& analysis : analyses_of(scratch, is_down, question)) {
     outcome.components += analysis.components.size();

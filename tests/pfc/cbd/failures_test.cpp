@@ -10,6 +10,7 @@
 #include "pfc/cbd/analysis.hpp"
 #include "pfc/cbd/generators.hpp"
 #include "pfc/cbd/routing.hpp"
+#include "pfc/topology_json.hpp"
 
 namespace portcullis::pfc::cbd {
 namespace {
@@ -103,6 +104,24 @@ TEST(Failures, UsualReaction_IsThatOfTheFabric) {
   Topology other = clos();
   std::erase_if(other.routes, [](const Route& route) { return route.node == 0 && route.via == 6; });
   EXPECT_EQ(usual_reaction(other), Reaction::Converged);  // a static route, no ECMP, at leaf0
+}
+
+/// Its other link leads to two switches whose routes are a loop, which its data never came to.
+TEST(Failures, HostWhoseTableLosesItsLink_SendsNothingOverTheOther) {
+  const Topology fabric = *parse_topology(R"({
+    "nodes": [{"name": "h0", "kind": "host"}, {"name": "h1", "kind": "host"},
+              {"name": "a"}, {"name": "b"}, {"name": "c"}],
+    "links": [{"from": "h1", "to": "a", "both_ways": true},
+              {"from": "h1", "to": "b", "both_ways": true},
+              {"from": "a", "to": "h0", "both_ways": true},
+              {"from": "b", "to": "c", "both_ways": true}],
+    "routes": {"h1": {"h0": ["a"]}, "a": {"h0": ["h0"]}, "b": {"h0": ["c"]}, "c": {"h0": ["b"]}}
+  })",
+                                          "fabric.json");
+  const FailureSweep sweep =
+      *sweep_failures(fabric, {.failures = 1, .reaction = Reaction::AsGiven});
+  EXPECT_TRUE(sweep.is_free_of_cycles());
+  EXPECT_EQ(sweep.outcomes[0].cut_off, 1u);
 }
 
 TEST(Failures, ValleyFreeWithoutTiers_IsRefused) {
