@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -81,6 +83,14 @@ bool has_leading_zero(std::string_view value) noexcept {
          value.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+/// A NaN where a range is checked: CLI11 compares with both ends, and no comparison with one holds.
+/// A type goes on with what is checked, behind a colon.
+bool is_nan_in_a_range(std::string_view type, const std::string& value) {
+  if (type.find("FLOAT") == std::string_view::npos || type.find(':') == std::string_view::npos)
+    return false;
+  return std::isnan(std::strtod(value.c_str(), nullptr));
+}
+
 /// By what the help calls its value: CLI11 does not say what is behind it. Text may begin with as
 /// many zeros as it likes.
 bool takes_integers(std::string_view type) {
@@ -106,6 +116,8 @@ std::optional<std::string> mistaken_number(const CLI::App& app, Looks looks = Lo
     for (const std::string& value : option->results()) {
       if (takes_integers(type) && has_leading_zero(value))
         return describe(*option, value, "a decimal number without a leading zero, or 0x and hex,");
+      if (looks == Looks::AtAll && is_nan_in_a_range(type, value))
+        return describe(*option, value, "a number");
       if (looks == Looks::AtAll && !may_be_negative && is_out_of_range(value))
         return describe(*option, value, "a number from 0 to 18446744073709551615");
     }

@@ -114,6 +114,19 @@ TEST(CommandLine, TextAndFractions_MayBeginWithZeros) {
   EXPECT_EQ(share, 10);
 }
 
+TEST(CommandLine, NotANumber_IsInNoRange) {
+  CLI::App app("Waits.", "waiter");
+  double time = 0;
+  double limit = 0;
+  app.add_option("--time", time, "how long")->check(CLI::Range(0.0, 10.0));
+  app.add_option("--limit", limit, "at most")->type_name("MS")->check(CLI::Range(0.0, 10.0));
+  for (const char* option : {"--time", "--limit"})
+    for (const char* value : {"nan", "NaN", "-nan"})
+      EXPECT_THAT(parse_arguments(app, {option, value}).error().text,
+                  StartsWith(std::string(option) + ": " + value + ": a number is accepted"));
+  EXPECT_TRUE(parse_arguments(app, {"--time", "2.5", "--limit", "0"}));
+}
+
 TEST(CommandLine, NumberWithALeadingZero_IsToldBeforeWhatIsMissing) {
   CLI::App app("Counts.", "counter");
   unsigned count = 0;
