@@ -145,11 +145,10 @@ Verdict query_eq(Core& core, const Request<prm::query_eq_in, prm::query_eq_out>&
 
 Verdict create_cq(Core& core, const Request<prm::create_cq_in, prm::create_cq_out>& request) {
   const auto context = prm::ConstView<prm::cqc>::at(request.in.bytes<"cq_context">());
-  // What the capabilities do not offer: APU; and collapsed CQs. Compression is not offered either,
-  // but DPDK's driver asks for it without a look (cqe_comp_en in net/mlx5/mlx5_devx.c), and a
-  // device that may compress need not.
-  if (context.get<"apu_cq">() != 0 || context.get<"cc">() != 0)
-    return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
+  // What the capabilities do not offer: APU. Compression is not offered either, but DPDK's driver
+  // asks for it without a look (cqe_comp_en in net/mlx5/mlx5_devx.c), and a device that may
+  // compress need not.
+  if (context.get<"apu_cq">() != 0) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   const std::uint32_t uar = context.get<"uar_page">();
   const std::uint32_t eqn = context.get<"c_eqn_or_apu_element">();
   if (!core.uars.contains(uar)) return refuse(CommandStatus::BAD_RES_ERR, kNoSuchUar);

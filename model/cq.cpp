@@ -128,6 +128,7 @@ Verdict CqTable::create(prm::ConstView<prm::cqc> context, QueuePages queue, Iova
   cq.uar = context.get<"uar_page">();
   cq.eqn = context.get<"c_eqn_or_apu_element">() & 0xff;
   cq.ignore_overrun = context.get<"oi">() != 0;
+  cq.is_collapsed = context.get<"cc">() != 0;
   cq.period_from_cqe =
       context.get<"cq_period_mode">() == prm::number(prm::CqPeriodMode::START_FROM_CQE);
   std::ranges::copy(context.all(), cq.context.all().begin());
@@ -171,7 +172,8 @@ bool CqTable::fail(std::uint32_t cqn, Cq& cq, std::uint8_t syndrome) {
 /// False when its page cannot be written.
 bool CqTable::write(Cq& cq, const Completion& completion, std::uint64_t now_ns) {
   const bool owner = (cq.producer >> cq.log_size & 1) != 0;
-  const std::uint64_t index = cq.producer & ((std::uint64_t{1} << cq.log_size) - 1);
+  const std::uint64_t index =
+      cq.is_collapsed ? 0 : cq.producer & ((std::uint64_t{1} << cq.log_size) - 1);
   // A CQE64 stands in the upper half of a 128-byte entry (get_sw_cqe of mlx5_ib/cq.c).
   const std::uint64_t offset = ((index + 1) << cq.log_stride) - prm::kCqeBytes;
   const bool written =

@@ -3,7 +3,9 @@
 // Completion queues: CQEs whose owner bit flips with every round (get_sw_cqe of mlx5_ib/cq.c: valid
 // when owner == (ci >> log_cq_size) & 1), the consumer index in the doorbell record, the arm record
 // and its sequence number; events that wait for more completions or for time to pass
-// (mlx5_core_modify_cq_moderation); a buffer that is replaced (mlx5_ib_resize_cq).
+// (mlx5_core_modify_cq_moderation); a buffer that is replaced (mlx5_ib_resize_cq). A queue that is
+// collapsed (cqc.cc) has every CQE in its first entry, and is counted in as any other: DPDK calls
+// it use_first_only, create_cq of Snabb's connectx.lua has one of a single entry for each SQ.
 #pragma once
 
 #include <cstddef>
@@ -96,6 +98,7 @@ class CqTable {
     bool failed = false;
     bool ignore_overrun = false;
     bool overflowed = false;  // why it failed
+    bool is_collapsed = false;
     QueuePages pages;
     Iova record = 0;
     std::uint32_t uar = 0;

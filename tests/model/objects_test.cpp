@@ -226,13 +226,20 @@ TEST_F(Objects, CompletionQueueOfNoUarOrNoEventQueue_IsABadResource) {
 
 TEST_F(Objects, CompletionQueueFeaturesThatAreNotOffered_AreBadParameters) {
   const EventQueue eq(driver_, {});
-  auto collapsed = cq_command(eq.uar(), eq.eqn());
-  collapsed.set<"cq_context.cc", 1>();
-  EXPECT_EQ(create_cq(collapsed).status, CommandStatus::BAD_PARAM_ERR);
+  auto for_apu = cq_command(eq.uar(), eq.eqn());
+  for_apu.set<"cq_context.apu_cq", 1>();
+  EXPECT_EQ(create_cq(for_apu).status, CommandStatus::BAD_PARAM_ERR);
   auto misaligned = cq_command(eq.uar(), eq.eqn());
   misaligned.put<"cq_context.dbr_addr">(memory_.iova() + 4);
   EXPECT_EQ(create_cq(misaligned).status, CommandStatus::BAD_PARAM_ERR);
   EXPECT_EQ(driver_.model().census().cqs, 0U);
+}
+
+TEST_F(Objects, CollapsedCompletionQueue_IsOffered) {
+  const EventQueue eq(driver_, {});
+  auto collapsed = cq_command(eq.uar(), eq.eqn());
+  collapsed.set<"cq_context.cc", 1>();
+  EXPECT_TRUE(create_cq(collapsed).ok());
 }
 
 TEST_F(Objects, QueuePair_HoldsItsPdAndItsQueue) {

@@ -233,6 +233,18 @@ TEST_F(QueueTest, OverrunIgnored_KeepsWriting) {
   for (std::uint32_t i = 0; i < 3 * kEntries; ++i) ASSERT_TRUE(complete());
 }
 
+TEST_F(QueueTest, CollapsedQueue_HasEachCompletionInItsFirstEntry) {
+  cq_context_.set<"cc", 1>().set<"oi", 1>();
+  ASSERT_TRUE(create_cq().ok());
+  Completion completed;
+  for (std::uint16_t i = 1; i <= kEntries + 2; ++i) {
+    completed.wqe_counter = i;
+    ASSERT_TRUE(cqs_.complete(cqn_, completed, 0));
+    EXPECT_EQ(completion(0).get<"wqe_counter">(), i);
+  }
+  EXPECT_EQ(completion(1).get<"op_own">(), prm::kCqeNeverWritten);
+}
+
 TEST_F(QueueTest, ConsumerIndexPastTheProducer_IsNotBelieved) {
   ASSERT_TRUE(create_cq().ok());
   write_record(prm::kCqSetCi, 0x800000);
