@@ -45,10 +45,12 @@ class QueuePages {
     const Iova in_page = position & ((std::uint64_t{1} << shift_) - 1);
     return (page == 0 ? first_ : pages_[page]) + in_page;
   }
-  /// False when a page is not aligned to its size.
+  /// Each page is aligned to the smallest size. To its own it need not be: connectx.lua of Snabb
+  /// takes memory aligned to 4 KiB and calls it a page of 16 (create_eq), 64 (create_cq, create_rq)
+  /// or 256 KiB (create_sq).
   [[nodiscard]] bool aligned() const noexcept {
     for (const Iova page : pages_)
-      if ((page & ((std::uint64_t{1} << shift_) - 1)) != 0) return false;
+      if (page % kPageBytes != 0) return false;
     return true;
   }
   [[nodiscard]] std::size_t count() const noexcept { return pages_.size(); }

@@ -178,6 +178,13 @@ TEST_F(QueueTest, EventQueueWithoutItsPages_IsRefused) {
   EXPECT_EQ(EqTable::pages_needed(prm::ConstView<prm::eqc>{context.all()}), 0U);
 }
 
+TEST_F(QueueTest, PageThatIsNotAlignedToItsSize_IsWrittenFromWhereItStands) {
+  cq_context_.set<"log_page_size", 19>();  // 2 GiB, to which no memory of this test is aligned
+  ASSERT_TRUE(create_cq().ok());
+  ASSERT_TRUE(complete());
+  EXPECT_EQ(completion(0).get<"wqe_counter">(), 77U);
+}
+
 TEST_F(QueueTest, Completion_IsWrittenAsACqe64) {
   ASSERT_TRUE(create_cq().ok());
   ASSERT_TRUE(complete(true));
