@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string_view>
 
 #include "model/device_ticks.hpp"
@@ -131,7 +132,7 @@ void offer_domain(const prm::View<prm::flow_table_prop_layout>& domain) {
   domain.set<"max_ft_level", FlowTables::kMaxLevel>();
   domain.set<"log_max_ft_num", FlowTables::kLogMaxTables>();
   domain.set<"log_max_flow_counter", 0>();  // one an entry
-  domain.set<"log_max_destination", 0>();   // the first decides
+  domain.set<"log_max_destination", std::countr_zero(FlowTables::kMaxDestinations)>();
   domain.set<"log_max_flow", FlowTables::kLogMaxTableSize>();
   const auto fields =
       prm::View<prm::flow_table_fields_supported>::at(domain.bytes<"ft_field_support">());

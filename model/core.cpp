@@ -124,7 +124,9 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts, const Options& options) 
   deps.deliver_to_tir = [&to = core->receive_targets](const FlowDecision& decision,
                                                       std::span<const std::byte> frame,
                                                       bool is_own) {
-    to.deliver(decision.tirn, frame, {decision.flow_tag, is_own});
+    to.deliver(decision.to.tirn, frame, {decision.to.flow_tag, is_own});
+    for (const FlowTarget& copy : decision.copies)
+      to.deliver(copy.tirn, frame, {copy.flow_tag, is_own});
   };
   deps.room_for_frames = [&queues = core->send_queues] { queues.room(); };
   deps.port_counters = &core->port_counters;

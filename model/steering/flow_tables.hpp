@@ -7,9 +7,11 @@
 //   RDMA_RX  RoCE frames, requests and answers alike, only with behaviour rdma-rx-in-path
 //
 // A table is looked through by ascending flow_index, the first entry that matches decides; a miss
-// follows table_miss_action, DEF going on as if there were no table. A frame whose QP has a root of
-// its own (underlay_qpn) meets that before either domain. What a real card does in these places is
-// not published beyond what Linux relies on; each finding about one firmware is a behaviour.
+// follows table_miss_action, DEF going on as if there were no table. Of several destinations of an
+// entry the first is where the frame goes on; each TIR among the others gets a copy. A frame whose
+// QP has a root of its own (underlay_qpn) meets that before either domain. What a real card does in
+// these places is not published beyond what Linux relies on; each finding about one firmware is a
+// behaviour.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +33,22 @@
 
 namespace portcullis::model {
 
+/// A TIR that gets a frame, and the tag of the entry that forwards to it.
+struct FlowTarget {
+  std::uint32_t tirn = 0;
+  std::uint32_t flow_tag = 0;
+};
+
 /// What steering says of a frame.
 struct FlowDecision {
   enum class Kind : std::uint8_t {
     Pass,  // on to the transport; an Ethernet frame without a queue is lost
     Drop,
-    Tir,  // to the receive queues behind `tirn`
+    Tir,  // to the receive queues behind `to`
   };
   Kind kind = Kind::Pass;
-  std::uint32_t tirn = 0;
-  std::uint32_t flow_tag = 0;  // of the entry that forwards to it
+  FlowTarget to = {};
+  std::vector<FlowTarget> copies = {};  // of Tir: who gets it too
 };
 
 class FlowTables {
@@ -129,8 +137,8 @@ class FlowTables {
   enum class End : std::uint8_t { Pass, Drop, Tir, OtherDomain };
   struct Walk {
     End end = End::Pass;
-    std::uint32_t tirn = 0;
-    std::uint32_t flow_tag = 0;
+    FlowTarget to = {};
+    std::vector<FlowTarget> copies = {};
   };
 
   [[nodiscard]] Table* find(prm::FlowTableType type, std::uint32_t id) noexcept;
@@ -148,7 +156,7 @@ class FlowTables {
   Verdict modify_entry(Table& table, std::uint32_t index, std::uint32_t mask, Entry&& wanted);
   Verdict set_underlay_root(std::uint32_t qpn, std::uint32_t table, bool disconnect);
   void learn_engaged() noexcept;
-  [[nodiscard]] static FlowDecision decide(const Walk& walk) noexcept;
+  [[nodiscard]] static FlowDecision decide(Walk walk) noexcept;
   [[nodiscard]] bool is_inert(const Table& table, const Entry& entry, bool underlay) const;
   [[nodiscard]] Walk walk(std::uint32_t table, const FlowKey& key, std::size_t frame_bytes,
                           bool underlay);

@@ -2,6 +2,8 @@
 //
 // A frame's way through the tables.
 #include <algorithm>
+#include <ranges>
+#include <utility>
 
 #include "model/steering/flow_tables.hpp"
 
@@ -17,6 +19,7 @@ bool FlowTables::is_inert(const Table& table, const Entry& entry, bool underlay)
 
 FlowTables::Walk FlowTables::walk(std::uint32_t id, const FlowKey& key, std::size_t frame_bytes,
                                   bool underlay) {
+  std::vector<FlowTarget> copies;
   // Every step goes to a higher level, so this ends.
   for (;;) {
     const Table& table = tables_.at(id);
@@ -26,26 +29,34 @@ FlowTables::Walk FlowTables::walk(std::uint32_t id, const FlowKey& key, std::siz
              !is_inert(table, entry, underlay);
     });
     if (hit == table.entries.end()) {
-      if (table.miss == prm::FlowTableMiss::SWITCH_DOMAIN) return {End::OtherDomain};
-      if (table.miss == prm::FlowTableMiss::DEF) return {};
+      if (table.miss == prm::FlowTableMiss::SWITCH_DOMAIN)
+        return {End::OtherDomain, {}, std::move(copies)};
+      if (table.miss == prm::FlowTableMiss::DEF) return {End::Pass, {}, std::move(copies)};
       id = table.miss_id;
       continue;
     }
     const Entry& entry = hit->second;
     for (const std::uint32_t counter : entry.counters) counters.count(counter, frame_bytes);
-    if ((entry.action & prm::number(prm::FlowAction::DROP)) != 0) return {End::Drop};
-    if (entry.destinations.empty()) return {};
-    // Of several destinations the first decides; a frame is not copied.
+    if ((entry.action & prm::number(prm::FlowAction::DROP)) != 0)
+      return {End::Drop, {}, std::move(copies)};
+    if (entry.destinations.empty()) return {End::Pass, {}, std::move(copies)};
+    for (const Destination& other : entry.destinations | std::views::drop(1))
+      if (other.type == prm::FlowDestination::TIR) copies.push_back({other.id, entry.flow_tag});
     const Destination& to = entry.destinations.front();
-    if (to.type == prm::FlowDestination::TIR) return {End::Tir, to.id, entry.flow_tag};
+    if (to.type == prm::FlowDestination::TIR)
+      return {End::Tir, {to.id, entry.flow_tag}, std::move(copies)};
     id = to.id;
   }
 }
 
-FlowDecision FlowTables::decide(const Walk& walk) noexcept {
-  if (walk.end == End::Drop) return {FlowDecision::Kind::Drop};
-  if (walk.end == End::Tir) return {FlowDecision::Kind::Tir, walk.tirn, walk.flow_tag};
-  return {};
+/// The copies are on their way, whatever becomes of the frame itself.
+FlowDecision FlowTables::decide(Walk walk) noexcept {
+  using Kind = FlowDecision::Kind;
+  if (walk.end == End::Tir) return {Kind::Tir, walk.to, std::move(walk.copies)};
+  if (walk.copies.empty()) return {walk.end == End::Drop ? Kind::Drop : Kind::Pass};
+  const FlowTarget first = walk.copies.back();
+  walk.copies.pop_back();
+  return {Kind::Tir, first, std::move(walk.copies)};
 }
 
 FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t qpn, bool hot) {
@@ -54,23 +65,24 @@ FlowDecision FlowTables::admit(std::span<const std::byte> frame, std::uint32_t q
   if (const auto root = underlay_roots_.find(qpn); root != underlay_roots_.end() &&
                                                    !deps_.behaviours->underlay_root_inert &&
                                                    (!cached || root->second.before_traffic)) {
-    const Walk walked = walk(root->second.table, key, frame.size(), /*underlay=*/true);
-    if (walked.end != End::Pass) return decide(walked);
+    Walk walked = walk(root->second.table, key, frame.size(), /*underlay=*/true);
+    if (walked.end != End::Pass) return decide(std::move(walked));
   }
   if (cached) return {};
   if (nic_root_ && !deps_.behaviours->nic_rx_bypassed_for_roce) {
     // A receive queue of the network interface gets none of them: Linux's mlx5e sends all of UDP to
     // its own (mlx5_create_ttc_table in lib/fs_ttc.c), and RoCE works beside it on every card.
     const Walk walked = walk(*nic_root_, key, frame.size(), /*underlay=*/false);
-    if (walked.end == End::Drop) return decide(walked);
+    if (walked.end == End::Drop) return {FlowDecision::Kind::Drop};
   }
   if (!rdma_root_ || !deps_.behaviours->rdma_rx_in_path) return {};
-  const Walk walked = walk(*rdma_root_, key, frame.size(), /*underlay=*/false);
-  if (walked.end != End::OtherDomain) return decide(walked);
+  Walk walked = walk(*rdma_root_, key, frame.size(), /*underlay=*/false);
+  if (walked.end != End::OtherDomain) return decide(std::move(walked));
   // A miss that switches the domain leaves RDMA: the frame is an Ethernet frame like any other.
   if (!nic_root_) return {FlowDecision::Kind::Drop};
-  const Walk ethernet = walk(*nic_root_, key, frame.size(), /*underlay=*/false);
-  return ethernet.end == End::Tir ? decide(ethernet) : FlowDecision{FlowDecision::Kind::Drop};
+  Walk ethernet = walk(*nic_root_, key, frame.size(), /*underlay=*/false);
+  return ethernet.end == End::Tir ? decide(std::move(ethernet))
+                                  : FlowDecision{FlowDecision::Kind::Drop};
 }
 
 FlowDecision FlowTables::classify(std::span<const std::byte> frame) {

@@ -168,8 +168,36 @@ TEST_F(FlowWalk, NicRxForward_GoesToTheTir) {
   root(place);
   const FlowDecision decision = flows.classify(frame());
   EXPECT_EQ(decision.kind, Kind::Tir);
-  EXPECT_EQ(decision.tirn, 9U);
+  EXPECT_EQ(decision.to.tirn, 9U);
+  EXPECT_TRUE(decision.copies.empty());
   EXPECT_TRUE(flows.uses_tir(9));
+}
+
+TEST_F(FlowWalk, SeveralDestinations_EachTirGetsTheFrame) {
+  const Place above = table(FlowTableType::NIC_RX, 1);
+  const Place place = table(FlowTableType::NIC_RX);
+  const std::uint32_t id = group(place, {.udp_dport = 0xffff});
+  auto in = forwarding(entry_command(place, id, 0, {.udp_dport = 4791}));
+  in.set<"flow_context.destination_list_size", 3>().set<"flow_context.flow_tag", 5>();
+  std::vector<std::byte> list = destination(prm::FlowDestination::FLOW_TABLE, above.table);
+  const std::vector<std::byte> tir = destination(prm::FlowDestination::TIR, 9);
+  list.insert(list.end(), tir.begin(), tir.end());
+  list.insert(list.end(), tir.begin(), tir.end());
+  set(in, list);
+  root(place);
+  // The table above has no entry: of the frame itself nothing is left.
+  const FlowDecision lost = flows.classify(frame());
+  EXPECT_EQ(lost.kind, Kind::Tir);
+  EXPECT_EQ(lost.to.tirn, 9U);
+  EXPECT_EQ(lost.to.flow_tag, 5U);
+  EXPECT_EQ(lost.copies.size(), 1U);
+  set(forwarding(entry_command(above, group(above, {}), 0, {})), tir);
+  const FlowDecision found = flows.classify(frame());
+  EXPECT_EQ(found.kind, Kind::Tir);
+  EXPECT_EQ(found.to.flow_tag, 0U);
+  ASSERT_EQ(found.copies.size(), 2U);
+  EXPECT_EQ(found.copies[0].tirn, 9U);
+  EXPECT_EQ(found.copies[1].flow_tag, 5U);
 }
 
 TEST_F(FlowWalk, Counter_CountsPacketsAndOctetsOfItsEntry) {
