@@ -95,7 +95,11 @@ Verdict query_vport_counter(
     return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
   PortCounters& counters = core.port_counters;
   const auto received = [&counters](Cast cast) {
-    return PortCounters::of(counters.received, cast);
+    TrafficCount sum = PortCounters::of(counters.received, cast);
+    const TrafficCount& again = PortCounters::of(counters.received_again, cast);
+    sum.packets += again.packets;
+    sum.octets += again.octets;
+    return sum;
   };
   const auto sent = [&counters](Cast cast) { return PortCounters::of(counters.sent, cast); };
   const auto& out = request.out;

@@ -33,6 +33,7 @@ struct PortCounters {
                                                           1518, 2047, 4095, 8191, 10239};
 
   std::array<TrafficCount, kCasts> received{}, sent{};
+  std::array<TrafficCount, kCasts> received_again{};  // of `received`, what a vport counts twice
   std::array<std::uint64_t, kClasses.size()> received_by_length{};
   std::uint64_t too_long = 0;       // received, longer than the port carries
   std::uint64_t send_discards = 0;  // longer than the port carries
@@ -44,6 +45,9 @@ struct PortCounters {
         ++received_by_length[i];
         break;
       }
+  }
+  void count_received_again(std::span<const std::byte> frame) noexcept {
+    add(received_again, frame);
   }
   void count_sent(std::span<const std::byte> frame) noexcept { add(sent, frame); }
 

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a vport counts of the frames that a station on its wire sends.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "model/transport/wire.hpp"
+#include "model/transport_port.hpp"
+#include "prm/ethernet_port_commands.hpp"
+#include "tests/model/flow_commands.hpp"
+#include "tests/model/mini_driver.hpp"
+
+namespace portcullis::model::testing {
+namespace {
+
+using prm::FlowTableType;
+using prm::Opcode;
+
+constexpr std::size_t kFrameBytes = 60;
+
+/// Sends, and hears nothing.
+class Station final : public FrameSink {
+ public:
+  explicit Station(Wire& wire)
+      : wire_(&wire),
+        scheduler_(shared_loop(wire, 1)),
+        port_(wire.attach(*this, scheduler_, counters_)) {}
+  ~Station() override { wire_->detach(port_); }
+
+  [[nodiscard]] bool owns(std::span<const std::byte> /*frame*/) const noexcept override {
+    return false;
+  }
+  void receive(std::span<const std::byte> /*frame*/) override {}
+  void room() override {}
+
+  void send(std::array<std::uint8_t, 6> address) {
+    const auto frame = wire_->next_buffer().first(kFrameBytes);
+    std::ranges::fill(frame, std::byte{0});
+    std::ranges::copy(std::as_bytes(std::span(address)), frame.begin());
+    wire_->send(port_, kFrameBytes);
+  }
+
+ private:
+  Wire* wire_;
+  Counters counters_;
+  Scheduler scheduler_;
+  Wire::PortId port_;
+};
+
+class VportCounters : public ::testing::Test {
+ protected:
+  VportCounters() {
+    driver_.bring_up();
+    // Frames that are no RoCE come to a port with a table for them.
+    const Answer table =
+        driver_.run<prm::create_flow_table_out>(table_command(FlowTableType::NIC_RX, 0));
+    const Place place{FlowTableType::NIC_RX,
+                      table.as<prm::create_flow_table_out>().get<"table_id">()};
+    EXPECT_TRUE(driver_.run<prm::set_flow_table_root_out>(root_command(place)).ok());
+  }
+  void be_promiscuous(bool of_groups) {
+    auto in = command<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT);
+    in.set<"field_select.promisc", 1>()
+        .put<"nic_vport_context.promisc_mc">(of_groups ? 1 : 0)
+        .set<"nic_vport_context.promisc_all", 1>();
+    ASSERT_TRUE(driver_.run<prm::modify_nic_vport_context_out>(in).ok());
+  }
+  void send_one_of_each() {
+    station_.send({0x02, 0, 0, 0, 0, 9});
+    station_.send({0x33, 0x33, 0, 0, 0, 9});
+    station_.send({0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
+    driver_.pass(kNsPerMs);
+  }
+  [[nodiscard]] Answer counters() {
+    return driver_.run<prm::query_vport_counter_out>(
+        command<prm::query_vport_counter_in>(Opcode::QUERY_VPORT_COUNTER));
+  }
+
+  std::shared_ptr<Wire> wire_ = std::make_shared<Wire>();
+  Station station_{*wire_};
+  MiniDriver driver_{Options{.behaviours = {"eth-offloads"}, .wire = wire_}};
+};
+
+TEST_F(VportCounters, PromiscuousForAll_CountsEachFrameOnce) {
+  be_promiscuous(false);
+  send_one_of_each();
+  const Answer counted = counters();
+  const auto out = counted.as<prm::query_vport_counter_out>();
+  EXPECT_EQ(out.get<"received_eth_unicast.packets">(), 1U);
+  EXPECT_EQ(out.get<"received_eth_multicast.packets">(), 1U);
+  EXPECT_EQ(out.get<"received_eth_broadcast.packets">(), 1U);
+}
+
+TEST_F(VportCounters, PromiscuousForAllAndForGroups_CountsGroupsTwice) {
+  be_promiscuous(true);
+  send_one_of_each();
+  const Answer counted = counters();
+  const auto out = counted.as<prm::query_vport_counter_out>();
+  EXPECT_EQ(out.get<"received_eth_unicast.packets">(), 1U);
+  EXPECT_EQ(out.get<"received_eth_multicast.packets">(), 2U);
+  EXPECT_EQ(out.get<"received_eth_multicast.octets">(), 2 * kFrameBytes);
+  EXPECT_EQ(out.get<"received_eth_broadcast.packets">(), 2U);
+}
+
+}  // namespace
+}  // namespace portcullis::model::testing
