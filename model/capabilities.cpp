@@ -68,9 +68,14 @@ prm::Buffer<prm::cmd_hca_cap> offered_general(PortType port_type) {
   c.put<"log_max_srq">(SharedReceives::kLogMaxSrq).put<"log_max_rmp">(SharedReceives::kLogMaxSrq);
   c.put<"log_max_srq_sz">(RingShape::kLogMaxEntries);
   c.put<"log_max_rq">(ReceiveTargets::kLogMaxRq).put<"log_max_tir">(ReceiveTargets::kLogMaxTir);
+  c.put<"log_max_wq_sz">(RingShape::kLogMaxEntries);
+  c.put<"log_min_stride_sz_rq">(ReceiveTargets::kLogMinStride);
+  c.put<"log_max_stride_sz_rq">(RingShape::kLogMaxStride);
   if (port_type == PortType::Ethernet) {
     c.put<"port_type">(prm::PortType::ETH).set<"roce", 1>();
     c.put<"log_max_sq">(SendQueues::kLogMaxSq).put<"log_max_tis">(SendQueues::kLogMaxTis);
+    c.put<"log_min_stride_sz_sq">(SendQueues::kLogStride);
+    c.put<"log_max_stride_sz_sq">(SendQueues::kLogStride);
     c.put<"log_max_rqt">(QueueTables::kLogMax).put<"log_max_rqt_size">(QueueTables::kLogMaxSize);
     c.put<"log_max_current_uc_list">(Capabilities::kLogMaxUcList);
     c.put<"log_max_current_mc_list">(Capabilities::kLogMaxMcList);

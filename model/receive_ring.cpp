@@ -19,7 +19,6 @@ enum Refusal : std::uint32_t {
 };
 
 constexpr std::uint32_t kRecordAlignment = 4;
-constexpr std::uint32_t kMaxLogStride = 9;  // max_wqe_sz_rq of the capabilities
 constexpr std::uint32_t kMaxLogPageSize = 19;
 
 }  // namespace
@@ -54,7 +53,7 @@ Verdict place(const RingShape& shape, std::span<const std::byte> pas, const Umem
 
 Verdict lay_out(const RingShape& shape, std::span<const std::byte> pas, const UmemTable* umems,
                 ReceiveRing& ring, Iova& record) {
-  if (shape.log_stride < shape.min_log_stride || shape.log_stride > kMaxLogStride ||
+  if (shape.log_stride < shape.min_log_stride || shape.log_stride > RingShape::kLogMaxStride ||
       shape.log_entries > RingShape::kLogMaxEntries || shape.log_page_size > kMaxLogPageSize)
     return refuse(CommandStatus::BAD_PARAM_ERR, kSizes);
   if (shape.names_other_umem || ((shape.umems.queue || shape.umems.record) && umems == nullptr))

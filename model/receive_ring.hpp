@@ -43,6 +43,7 @@ struct ReceiveRing {
 /// Sizes and places as rqc.wq, rmpc.wq and xrc_srqc state them.
 struct RingShape {
   static constexpr std::uint32_t kLogMaxEntries = 15;
+  static constexpr std::uint32_t kLogMaxStride = 9;  // max_wqe_sz_rq of the capabilities
 
   std::uint32_t log_stride = 0;
   std::uint32_t min_log_stride = 0;  // for what every WQE of this kind begins with

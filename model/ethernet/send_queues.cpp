@@ -27,9 +27,7 @@ enum Refusal : std::uint32_t {
   kStride,
 };
 
-/// Basic blocks, the only stride of a send queue (mlx5e_build_sq_param_common).
-constexpr std::uint32_t kLogStride = 6;
-static_assert(prm::kSendWqeBlockBytes == 1U << kLogStride);
+static_assert(prm::kSendWqeBlockBytes == 1U << SendQueues::kLogStride);
 
 bool asks_for_more(prm::ConstView<prm::tisc> c) {
   return c.get<"tls_en">() != 0 || c.get<"strict_lag_tx_port_affinity">() != 0 ||

@@ -37,6 +37,8 @@ class SendQueues {
   static constexpr std::uint32_t kLogMaxTis = 10;
   static constexpr std::uint32_t kLogMaxSq = 16;
   static constexpr std::uint32_t kLogMaxLso = 18;  // bytes of a large send
+  /// Basic blocks, the only stride of a send queue (mlx5e_build_sq_param_common).
+  static constexpr std::uint32_t kLogStride = 6;
 
   struct Deps {
     Dma* dma = nullptr;

@@ -2,7 +2,6 @@
 #include "model/steering/receive_targets.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "model/ethernet/port_counters.hpp"
@@ -82,9 +81,8 @@ Verdict ReceiveTargets::create_rq(prm::ConstView<prm::rqc> context, std::span<co
   if (asks_for_more(context)) return refuse(CommandStatus::BAD_PARAM_ERR, kNotOffered);
   if (context.get<"state">() != prm::number(RqState::RST))
     return refuse(CommandStatus::BAD_PARAM_ERR, kState);
-  constexpr std::uint32_t kOnePiece =
-      std::countr_zero(std::uint32_t{prm::mlx5_wqe_data_seg::bytes});
-  const RingShape shape = RingShape::of(context, kOnePiece);
+  static_assert(prm::mlx5_wqe_data_seg::bytes == 1U << kLogMinStride);
+  const RingShape shape = RingShape::of(context, kLogMinStride);
   Rq rq;
   if (const Verdict verdict = lay_out(shape, pas, deps_.umems, rq.ring, rq.record); !verdict.ok())
     return verdict;

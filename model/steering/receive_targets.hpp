@@ -43,6 +43,7 @@ class ReceiveTargets {
   static constexpr std::uint32_t kLogMaxDomain = 10;
   static constexpr std::uint32_t kLogMaxRq = 16;
   static constexpr std::uint32_t kLogMaxTir = 16;
+  static constexpr std::uint32_t kLogMinStride = 4;  // a WQE of one piece
 
   struct Deps {
     Dma* dma = nullptr;

@@ -122,6 +122,20 @@ TEST_F(EthernetCommands, Offloads_AreOfferedByTheBehaviourAlone) {
   EXPECT_EQ(asked(plain), 0U);
 }
 
+/// By the first of them mlx5_ib judges a user's work queue (set_user_rq_size), and Snabb's
+/// connectx.lua its own.
+TEST_F(EthernetCommands, SizesOfWorkQueues_AreThoseOfAConnectX4) {
+  const Answer answer =
+      driver_.run<prm::query_hca_cap_out>(command<prm::query_hca_cap_in>(Opcode::QUERY_HCA_CAP));
+  const auto page = prm::ConstView<prm::cmd_hca_cap>::at(
+      answer.as<prm::query_hca_cap_out>().bytes<"capability">());
+  EXPECT_EQ(page.get<"log_max_wq_sz">(), 15U);
+  EXPECT_EQ(page.get<"log_min_stride_sz_rq">(), 4U);
+  EXPECT_EQ(page.get<"log_max_stride_sz_rq">(), 9U);
+  EXPECT_EQ(page.get<"log_min_stride_sz_sq">(), 6U);
+  EXPECT_EQ(page.get<"log_max_stride_sz_sq">(), 6U);
+}
+
 TEST_F(EthernetCommands, L2TableEntry_ReadsBackUntilItIsDeleted) {
   auto set = command<prm::set_l2_table_entry_in>(Opcode::SET_L2_TABLE_ENTRY);
   set.set<"table_index", 5>().set<"mac_address.mac_addr_47_32", 0x0211>();
