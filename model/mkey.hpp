@@ -168,7 +168,8 @@ class MkeyTable {
   void clear();
 
  private:
-  static constexpr std::uint32_t kReservedIndex = 1;
+  static constexpr std::uint32_t kReservedIndex = 2;
+  static_assert(kReservedIndex << 8 != prm::kInvalidLkey);
   static constexpr std::uint32_t kFirstIndex = 8;  // kStrideBlockOp would be a key of index 4
   static constexpr std::uint64_t kMttRights = 3;   // EN_RD | EN_WR
   static constexpr std::uint64_t kMttAddress = ~std::uint64_t{0xfff};

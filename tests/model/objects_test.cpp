@@ -294,6 +294,8 @@ TEST_F(Objects, SpecialContexts_NameTheReservedLkey) {
       command<prm::query_special_contexts_in>(Opcode::QUERY_SPECIAL_CONTEXTS));
   ASSERT_TRUE(answer.ok());
   EXPECT_NE(answer.as<prm::query_special_contexts_out>().get<"resd_lkey">(), 0U);
+  // That ends a list of segments.
+  EXPECT_NE(answer.as<prm::query_special_contexts_out>().get<"resd_lkey">(), prm::kInvalidLkey);
 }
 
 TEST_F(Objects, XrcTarget_NeedsNoUarAndHoldsItsDomain) {
