@@ -93,13 +93,9 @@ Verdict query_vport_counter(
   if (request.in.get<"other_vport">() != 0 || request.in.get<"vport_number">() != 0 ||
       request.in.get<"port_num">() > 1)
     return refuse(CommandStatus::BAD_PARAM_ERR, kOtherVport);
-  PortCounters& counters = core.port_counters;
+  PortCounters::Counts& counters = core.port_counters.vport;
   const auto received = [&counters](Cast cast) {
-    TrafficCount sum = PortCounters::of(counters.received, cast);
-    const TrafficCount& again = PortCounters::of(counters.received_again, cast);
-    sum.packets += again.packets;
-    sum.octets += again.octets;
-    return sum;
+    return PortCounters::of(counters.received, cast);
   };
   const auto sent = [&counters](Cast cast) { return PortCounters::of(counters.sent, cast); };
   const auto& out = request.out;

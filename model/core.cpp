@@ -176,6 +176,7 @@ void Core::power_on() {
   port.vport_mtu = PortSettings{}.vport_mtu;
   port.unicast.clear();
   link.reset();
+  port_counters = {};
   dma.set_bus_master(false);
   stage = Stage::PoweredOn;
   issi = 0;

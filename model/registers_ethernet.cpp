@@ -22,7 +22,7 @@ std::uint64_t packets(const std::array<TrafficCount, kCasts>& counts, Cast cast)
   return PortCounters::of(counts, cast).packets;
 }
 
-void ieee_802_3(const PortCounters& c, std::span<std::byte> out) {
+void ieee_802_3(const PortCounters::Counts& c, std::span<std::byte> out) {
   const auto group = prm::View<prm::eth_802_3_cntrs_grp_data_layout>::at(out);
   const TrafficCount received = PortCounters::sum(c.received), sent = PortCounters::sum(c.sent);
   PORTCULLIS_PUT("a_frames_transmitted_ok", sent.packets);
@@ -36,7 +36,7 @@ void ieee_802_3(const PortCounters& c, std::span<std::byte> out) {
   PORTCULLIS_PUT("a_frame_too_long_errors", c.too_long);
 }
 
-void rfc_2863(const PortCounters& c, std::span<std::byte> out) {
+void rfc_2863(const PortCounters::Counts& c, std::span<std::byte> out) {
   const auto group = prm::View<prm::eth_2863_cntrs_grp_data_layout>::at(out);
   PORTCULLIS_PUT("if_in_octets", PortCounters::sum(c.received).octets);
   PORTCULLIS_PUT("if_in_ucast_pkts", packets(c.received, Cast::Unicast));
@@ -50,7 +50,7 @@ void rfc_2863(const PortCounters& c, std::span<std::byte> out) {
   PORTCULLIS_PUT("if_out_discards", c.send_discards);
 }
 
-void rfc_2819(const PortCounters& c, std::span<std::byte> out) {
+void rfc_2819(const PortCounters::Counts& c, std::span<std::byte> out) {
   const auto group = prm::View<prm::eth_2819_cntrs_grp_data_layout>::at(out);
   const TrafficCount received = PortCounters::sum(c.received);
   PORTCULLIS_PUT("ether_stats_octets", received.octets);
@@ -71,7 +71,7 @@ void rfc_2819(const PortCounters& c, std::span<std::byte> out) {
 }
 
 /// All traffic has priority 0.
-void per_priority(const PortCounters& c, std::span<std::byte> out) {
+void per_priority(const PortCounters::Counts& c, std::span<std::byte> out) {
   const auto group = prm::View<prm::eth_per_prio_grp_data_layout>::at(out);
   const TrafficCount received = PortCounters::sum(c.received), sent = PortCounters::sum(c.sent);
   PORTCULLIS_PUT("rx_octets", received.octets);
@@ -123,23 +123,23 @@ Verdict ppcnt(Core& core, const RegisterAccess& access) {
   static_cast<void>(out.try_set<"prio_tc">(priority));
   switch (which) {
     case prm::PpcntGroup::IEEE_802_3:
-      ieee_802_3(core.port_counters, set);
+      ieee_802_3(core.port_counters.port, set);
       break;
     case prm::PpcntGroup::RFC_2863:
-      rfc_2863(core.port_counters, set);
+      rfc_2863(core.port_counters.port, set);
       break;
     case prm::PpcntGroup::RFC_2819:
-      rfc_2819(core.port_counters, set);
+      rfc_2819(core.port_counters.port, set);
       break;
     case prm::PpcntGroup::PER_PRIORITY:
-      if (priority == 0) per_priority(core.port_counters, set);
+      if (priority == 0) per_priority(core.port_counters.port, set);
       break;
     case prm::PpcntGroup::PHYSICAL_LAYER:
       break;
     default:
       return bad_param(kNoSuchGroup);
   }
-  if (in.get<"clr">() != 0) core.port_counters = {};
+  if (in.get<"clr">() != 0) core.port_counters.port = {};
   return {};
 }
 

@@ -32,24 +32,37 @@ struct PortCounters {
   static constexpr std::array<std::uint32_t, 10> kClasses{64,   127,  255,  511,  1023,
                                                           1518, 2047, 4095, 8191, 10239};
 
-  std::array<TrafficCount, kCasts> received{}, sent{};
-  std::array<TrafficCount, kCasts> received_again{};  // of `received`, what a vport counts twice
-  std::array<std::uint64_t, kClasses.size()> received_by_length{};
-  std::uint64_t too_long = 0;       // received, longer than the port carries
-  std::uint64_t send_discards = 0;  // longer than the port carries
+  struct Counts {
+    std::array<TrafficCount, kCasts> received{}, sent{};
+    std::array<std::uint64_t, kClasses.size()> received_by_length{};
+    std::uint64_t too_long = 0;       // received, longer than the port carries
+    std::uint64_t send_discards = 0;  // longer than the port carries
+  };
+  Counts port;   // PPCNT
+  Counts vport;  // QUERY_VPORT_COUNTER; no lengths
 
-  void count_received(std::span<const std::byte> frame) noexcept {
-    add(received, frame);
+  /// The vport counts `frame` so often.
+  void count_received(std::span<const std::byte> frame, int times) noexcept {
+    add(port.received, frame);
+    for (int i = 0; i < times; ++i) add(vport.received, frame);
     for (std::size_t i = 0; i < kClasses.size(); ++i)
       if (frame.size() + kFcsBytes <= kClasses[i]) {
-        ++received_by_length[i];
+        ++port.received_by_length[i];
         break;
       }
   }
-  void count_received_again(std::span<const std::byte> frame) noexcept {
-    add(received_again, frame);
+  void count_sent(std::span<const std::byte> frame) noexcept {
+    add(port.sent, frame);
+    add(vport.sent, frame);
   }
-  void count_sent(std::span<const std::byte> frame) noexcept { add(sent, frame); }
+  void count_too_long() noexcept {
+    ++port.too_long;
+    ++vport.too_long;
+  }
+  void count_send_discard() noexcept {
+    ++port.send_discards;
+    ++vport.send_discards;
+  }
 
   [[nodiscard]] static const TrafficCount& of(const std::array<TrafficCount, kCasts>& counts,
                                               Cast cast) noexcept {

@@ -187,7 +187,7 @@ SendQueues::Step SendQueues::send(std::uint32_t number, Sq& sq, const Work& work
   sq.segment.is_last = payload == left;
   const std::size_t length = untagged + tag;
   if (length > kMaxFrameBytes || length > deps_.port->most_frame_bytes()) {
-    ++deps_.counters->send_discards;
+    deps_.counters->count_send_discard();
   } else {
     const std::span<std::byte> room = outlet_->next();
     if (room.empty()) return Step::NoRoom;

@@ -78,7 +78,7 @@ struct Transport::State final : FrameSink, FrameOutlet {
   static void hand_out_room(void* state, std::uint64_t argument);
   void learn_port();
   void receive_other(std::span<const std::byte> frame, FrameFault fault, bool is_own);
-  [[nodiscard]] bool is_counted_again(std::span<const std::byte> frame) const noexcept;
+  [[nodiscard]] int times_of_vport(std::span<const std::byte> frame) const noexcept;
   void receive_ethernet(std::span<const std::byte> frame, bool is_own);
   [[nodiscard]] bool is_steered_away(std::span<const std::byte> frame, const Packet& packet) const;
   [[nodiscard]] bool is_too_long(std::span<const std::byte> frame) const noexcept;
@@ -240,21 +240,19 @@ void Transport::State::receive_other(std::span<const std::byte> frame, FrameFaul
 /// a frame for a group twice, whether one queue gets it or four (`tx_mcast_packets*2 ==
 /// stat1.rx_mcast_packets` of switch(), and of broadcasts likewise). That the two kinds do so which
 /// both want it, and that no queue gets it twice, is a hypothesis.
-bool Transport::State::is_counted_again(std::span<const std::byte> frame) const noexcept {
+int Transport::State::times_of_vport(std::span<const std::byte> frame) const noexcept {
   const PortSettings& port = *engine.deps.port;
-  return port.promisc_mc && port.promisc_all && cast_of(frame) != Cast::Unicast;
+  return port.promisc_mc && port.promisc_all && cast_of(frame) != Cast::Unicast ? 2 : 1;
 }
 
 void Transport::State::receive_ethernet(std::span<const std::byte> frame, bool is_own) {
   const TransportDeps& deps = engine.deps;
   const bool is_too_long = frame.size() > deps.port->most_frame_bytes();
   if (deps.port_counters != nullptr && !is_own) {
-    if (is_too_long) {
-      ++deps.port_counters->too_long;
-    } else {
-      deps.port_counters->count_received(frame);
-      if (is_counted_again(frame)) deps.port_counters->count_received_again(frame);
-    }
+    if (is_too_long)
+      deps.port_counters->count_too_long();
+    else
+      deps.port_counters->count_received(frame, times_of_vport(frame));
   }
   const FlowDecision decision = is_too_long ? FlowDecision{} : deps.flows->classify(frame);
   if (decision.kind == FlowDecision::Kind::Tir && deps.deliver_to_tir)

@@ -306,7 +306,7 @@ TEST_F(SendQueuesTest, FrameLongerThanThePort_IsDroppedAndCounted) {
   post({.pieces = {1518}});
   ring();
   EXPECT_EQ(outlet_.frames.size(), 1U);
-  EXPECT_EQ(counters_.send_discards, 1U);
+  EXPECT_EQ(counters_.port.send_discards, 1U);
   EXPECT_TRUE(is_completed(1));
 }
 
