@@ -19,7 +19,7 @@
 
 #include "base/cells.hpp"
 #include "base/unique_fd.hpp"
-#include "model/vfio_user/connection.hpp"
+#include "base/unix_socket.hpp"
 
 namespace portcullis::model {
 namespace {
@@ -29,8 +29,9 @@ constexpr std::string_view kAccepted =
     "accepted; an ADDRESS is HOST:PORT or a path with a '/'";
 /// NET_BUFSIZE of QEMU's include/net/net.h: a longer frame is none.
 constexpr std::size_t kMaxFrameOnStream = 4096 + 65536;
-/// What a peer that does not read may leave with us.
-constexpr std::size_t kMaxUnsent = std::size_t{1} << 20;
+/// What a peer that does not read may leave with us: the frames of 16 send queues of 1024, and
+/// more. A machine with other work to do lets a peer wait while such a burst goes out.
+constexpr std::size_t kMaxUnsent = std::size_t{32} << 20;
 
 constexpr std::string_view kWhat = "wire address";
 
@@ -120,6 +121,34 @@ class DatagramChannel final : public FrameChannel {
   Address remote_;
 };
 
+/// Bytes that come in at one end and go out at the other; what went out is moved over in large
+/// steps.
+class ByteQueue {
+ public:
+  [[nodiscard]] std::span<const std::byte> all() const noexcept {
+    return std::span(bytes_).subspan(gone_);
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size() - gone_; }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  void append(std::span<const std::byte> more) {
+    bytes_.insert(bytes_.end(), more.begin(), more.end());
+  }
+  void drop(std::size_t count) {
+    gone_ += count;
+    if (gone_ < bytes_.size() - gone_) return;
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(gone_));
+    gone_ = 0;
+  }
+  void clear() noexcept {
+    bytes_.clear();
+    gone_ = 0;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t gone_ = 0;  // of those at the front
+};
+
 class StreamChannel final : public FrameChannel {
  public:
   /// Connects to `remote` whenever it is not connected.
@@ -136,35 +165,42 @@ class StreamChannel final : public FrameChannel {
     if (!peer_.is_open()) find_peer();
     if (!peer_.is_open()) return std::nullopt;
     flush();
+    if (const auto bytes = take_whole(frame)) return bytes;
+    if (!peer_.is_open()) return std::nullopt;
     read_some();
-    while (received_.size() >= sizeof(std::uint32_t)) {
-      std::uint32_t raw = 0;
-      std::memcpy(&raw, received_.data(), sizeof raw);
-      const std::size_t bytes = cells::be32(raw);
-      if (bytes > kMaxFrameOnStream) {
-        hang_up();
-        return std::nullopt;
-      }
-      if (received_.size() < sizeof raw + bytes) break;
-      const auto body = received_.begin() + sizeof raw;
-      const bool fits = bytes <= frame.size();
-      if (fits) std::copy_n(body, bytes, frame.begin());
-      received_.erase(received_.begin(), body + static_cast<std::ptrdiff_t>(bytes));
-      if (fits) return bytes;
-    }
-    return std::nullopt;
+    return take_whole(frame);
   }
 
   [[nodiscard]] bool send(std::span<const std::byte> frame) override {
     if (!peer_.is_open() || unsent_.size() + frame.size() > kMaxUnsent) return false;
-    vfio_user::encode(unsent_, cells::be32(static_cast<std::uint32_t>(frame.size())));
-    unsent_.insert(unsent_.end(), frame.begin(), frame.end());
+    const std::uint32_t length = cells::be32(static_cast<std::uint32_t>(frame.size()));
+    unsent_.append(std::as_bytes(std::span(&length, 1)));
+    unsent_.append(frame);
     flush();
     return true;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  /// A frame that is here from its first byte to its last.
+  [[nodiscard]] std::optional<std::size_t> take_whole(std::span<std::byte> frame) {
+    while (received_.size() >= sizeof(std::uint32_t)) {
+      std::uint32_t raw = 0;
+      std::memcpy(&raw, received_.all().data(), sizeof raw);
+      const std::size_t bytes = cells::be32(raw);
+      if (bytes > kMaxFrameOnStream) {
+        hang_up();
+        return std::nullopt;
+      }
+      if (received_.size() < sizeof raw + bytes) break;
+      const bool fits = bytes <= frame.size();
+      if (fits) std::ranges::copy(received_.all().subspan(sizeof raw, bytes), frame.begin());
+      received_.drop(sizeof raw + bytes);
+      if (fits) return bytes;
+    }
+    return std::nullopt;
+  }
 
   void find_peer() {
     if (listener_.is_open()) {
@@ -207,17 +243,18 @@ class StreamChannel final : public FrameChannel {
       const ssize_t got = recv(peer_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
       if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return hang_up();
       if (got < 0) return;
-      received_.insert(received_.end(), buffer.begin(), buffer.begin() + got);
+      received_.append(std::span<const std::byte>(buffer).first(static_cast<std::size_t>(got)));
       if (received_.size() > kMaxFrameOnStream) return;
     }
   }
 
   void flush() {
     while (!unsent_.empty()) {
+      const auto bytes = unsent_.all();
       const ssize_t sent =
-          ::send(peer_.get(), unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+          ::send(peer_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent <= 0) return;
-      unsent_.erase(unsent_.begin(), unsent_.begin() + sent);
+      unsent_.drop(static_cast<std::size_t>(sent));
     }
   }
 
@@ -226,8 +263,8 @@ class StreamChannel final : public FrameChannel {
   Address remote_;
   UniqueFd peer_;
   Clock::time_point next_try_{};
-  std::vector<std::byte> received_;
-  std::vector<std::byte> unsent_;
+  ByteQueue received_;
+  ByteQueue unsent_;
 };
 
 /// "key=value" at the front of `text`, and what stands behind its comma. Empty: another key.

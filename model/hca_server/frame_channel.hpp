@@ -6,7 +6,8 @@
 // read back by net_fill_rstate of net/net.c, which hangs up on more than NET_BUFSIZE). So two
 // hca-servers may be joined to each other, or one to a guest's NIC.
 //
-// Nothing here waits: a frame that the socket does not take now is lost, as on a wire.
+// Nothing here waits: a datagram that the socket does not take now is lost. On a stream it stays,
+// up to a bound, and goes when the peer has read.
 #pragma once
 
 #include <cstddef>

@@ -189,6 +189,39 @@ TEST_F(WireStream, FrameInPieces_IsPutTogether) {
   EXPECT_THAT(next_frame(*channel_), ElementsAre(std::byte{7}, std::byte{0}));
 }
 
+/// As much as switch() of Snabb's connectx_test.lua sends before it looks at what came, and more.
+TEST_F(WireStream, PeerThatReadsLate_GetsAllOfABurst) {
+  constexpr std::size_t kBurst = 3000;
+  const auto other = open("stream,connect=" + path_);
+  ASSERT_TRUE(other);
+  Bytes frame(1500);
+  EXPECT_FALSE(other->receive(frame));
+  EXPECT_FALSE(channel_->receive(frame));
+  std::size_t sent = 0;
+  while (sent < kBurst && channel_->send(frame_of(60 + sent % 1000))) ++sent;
+  ASSERT_EQ(sent, kBurst);
+  for (std::size_t i = 0; i < kBurst; ++i) {
+    auto bytes = other->receive(frame);
+    for (int look = 0; look < 100 && !bytes; ++look) {
+      Bytes nothing(100);
+      EXPECT_FALSE(channel_->receive(nothing));
+      bytes = other->receive(frame);
+    }
+    ASSERT_TRUE(bytes);
+    ASSERT_EQ(Bytes(frame.begin(), frame.begin() + static_cast<long>(*bytes)),
+              frame_of(60 + i % 1000));
+  }
+}
+
+TEST_F(WireStream, PeerThatNeverReads_LosesFramesInTheEnd) {
+  constexpr int kFarTooMany = 10'000;  // of 9000 bytes
+  const UniqueFd peer = join();
+  const Bytes frame = frame_of(9000);
+  int sent = 0;
+  while (sent < kFarTooMany && channel_->send(frame)) ++sent;
+  EXPECT_LT(sent, kFarTooMany);
+}
+
 TEST_F(WireStream, LengthThatNoFrameHas_HungUp) {
   const UniqueFd peer = join();
   const Bytes length(4, std::byte{0xff});
