@@ -333,7 +333,8 @@ class TopologyReader {
     if (prefix == at) return nodes_->link_between(at, destination);
     const auto found = first_hops_.find(key(at, prefix.value_or(destination)));
     if (found != first_hops_.end()) return found->second;
-    if (nodes_->links_from(at).size() == 1) return nodes_->links_from(at).front();
+    const bool is_host = topology_.nodes[at].kind == NodeKind::Host;
+    if (is_host && nodes_->links_from(at).size() == 1) return nodes_->links_from(at).front();
     return std::nullopt;
   }
   static std::uint64_t key(NodeId node, NodeId destination) {

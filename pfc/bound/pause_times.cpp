@@ -91,7 +91,11 @@ void PauseTimes::find_closings(LinkId id) {
   const double xon = std::round(link.xon * topology_.units.data_bytes);
   times.least_closed = times.between = least_bytes_;
   // A dynamic threshold may close a gate at one packet; only an empty ingress opens for sure.
-  if (topology_.nodes[link.to].alpha > 0 || !std::isfinite(xoff)) return;
+  if (topology_.nodes[link.to].alpha > 0) return;
+  if (!std::isfinite(xoff)) {  // it never closes
+    if (is_mixed()) times.between = kUnlimited;
+    return;
+  }
   const double bytes = model_.packet_bytes;
   times.least_closed = std::max(least_bytes_, is_mixed() ? xon : std::ceil(xon / bytes) * bytes);
   times.between =

@@ -42,9 +42,9 @@ std::vector<LinkId> FlowPaths::next_hops(const Flow& flow, NodeId at) {
     if (!is_down(route->via) && std::ranges::find(links, route->via) == links.end())
       links.push_back(route->via);
   }
-  // The only link of a node, not the last one that a failure has left it.
+  // The only link of a host, not the last one that a failure has left it. A switch drops.
   if (has_entry || from_[at].size() != 1 || is_down(from_[at].front())) return links;
-  if (topology_.nodes[at].kind == NodeKind::Host && at != flow.from) return links;
+  if (topology_.nodes[at].kind != NodeKind::Host || at != flow.from) return links;
   return from_[at];
 }
 

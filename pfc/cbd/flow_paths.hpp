@@ -24,8 +24,7 @@ struct FlowWays {
 };
 
 /// Routes are looked up by node and destination, or by the switch that serves the destination
-/// (Prefixes); a node without takes its only link, unless it is a host that others' data would have
-/// to go through.
+/// (Prefixes); a host without sends what is its own over its only link, a switch drops.
 class FlowPaths {
  public:
   /// `topology` was checked and outlives this, as does `is_down`: by link, nullptr when all are up.

@@ -154,6 +154,19 @@ TEST(FlowPaths, RoutedFlow_IsOfferedEveryNextHop) {
   EXPECT_EQ(paths.of(flow).links.size(), 4u);
 }
 
+/// As Dependencies has it of all that routes permit.
+TEST(FlowPaths, SwitchWithoutAnEntry_DropsRatherThanSendsBack) {
+  Topology topology = line();
+  topology.routes = {{1, 3, 1}};
+  Flow flow;
+  flow.from = 0;
+  flow.to = 3;
+  flow.is_routed = true;
+  const FlowWays ways = FlowPaths(topology).of(flow);
+  EXPECT_THAT(ways.links, ElementsAre(0u, 1u));
+  EXPECT_FALSE(ways.is_whole);
+}
+
 TEST(Dependencies, WithUnpaused_HoldWhateverDataTakes) {
   Topology topology = line_with_flow(0);
   topology.links[1].xoff = kUnlimited;

@@ -82,6 +82,7 @@ inline Topology bottleneck(const Link& like = {}) {
   topology.add_link(0, 1, fast);
   topology.add_link(1, 2, like);
   EXPECT_TRUE(topology.add_flow("f", {0, 1, 2}).has_value());
+  topology.routes.push_back({.node = 1, .destination = 2, .via = 1});  // for messages
   return topology;
 }
 
