@@ -19,6 +19,10 @@ constexpr std::size_t kLast = kServers - 1;
 /// An ingress opens when three of the largest frames have left it.
 constexpr double kHysteresisKb = 3 * kLargestFrame / kBytes;
 
+pfc::bound::PauseModel frame_sizes() {
+  return {.packet_bytes = kLargestFrame, .least_bytes = kLeastFrame};
+}
+
 class Builder {
  public:
   explicit Builder(const RingOptions& options) : options_(options) {
@@ -110,7 +114,7 @@ class Builder {
 
   /// What still comes after XOFF finds room; a lossy priority gets the same room and no threshold.
   void give_headroom() {
-    const pfc::bound::PauseTimes times(ring_.topology, {.packet_bytes = kLargestFrame});
+    const pfc::bound::PauseTimes times(ring_.topology, frame_sizes());
     for (pfc::LinkId id = 0; id < ring_.topology.links.size(); ++id) {
       pfc::Link& link = ring_.topology.links[id];
       link.buffer = std::ceil(link.xoff + times.headroom_bytes(id) / kBytes);
@@ -141,7 +145,7 @@ Result<Ring> make_ring(const RingOptions& options) {
 
 Result<double> residence_bound_us(const Ring& ring) {
   pfc::bound::BoundOptions options;
-  options.pause.packet_bytes = kLargestFrame;
+  options.pause = frame_sizes();
   PORTCULLIS_TRY_ASSIGN(const auto bound, pfc::bound::bound_residence(ring.topology, options));
   if (std::isfinite(bound.most)) return bound.most;
   return fail(Errc::InvalidArgument,

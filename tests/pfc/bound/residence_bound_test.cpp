@@ -202,6 +202,18 @@ TEST(ResidenceBound, SmallPackets_WaitLongerThanLargeOnesWould) {
   EXPECT_THAT(bound_residence(topology, options).error().text, HasSubstr("at most the largest"));
 }
 
+/// A gate that never closes asks for no PAUSE frames, however small packets are.
+TEST(ResidenceBound, SmallPacketsWithoutPause_HaveTheBoundOfTheBuffers) {
+  Topology topology = *scenario("seed-2");
+  for (Link& link : topology.links) {
+    link.xoff = link.xon = kUnlimited;
+    link.buffer = 2;
+  }
+  BoundOptions options;
+  options.pause.least_bytes = 84;
+  EXPECT_TRUE(std::isfinite(bound_of(topology, options)));
+}
+
 TEST(ResidenceBound, NothingToLookAt_IsRefused) {
   Topology topology = *scenario("seed-2");
   topology.flows.clear();
