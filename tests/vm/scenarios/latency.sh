@@ -2,8 +2,8 @@
 #
 # Run in the guest: one function, in turns by rdma-core's VFIO provider and by our driver, and one
 # that Linux's mlx5_ib keeps, by our driver through DevX and by verbs. Each turn takes many samples,
-# so that an emulated CPU has compiled what it runs before the median. Then whole revokes, in the same
-# turns, beside ibv_dereg_mr in a loop.
+# so that an emulated CPU has compiled what it runs before the median. Then whole revokes, in the
+# same turns, beside ibv_dereg_mr in a loop.
 
 samples=200
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scenario import Scenario
 
+WAITS = ["--port-type", "ib", "--behaviour", "outside-sm"]
 EXPECTED = Path(__file__).with_suffix(".json")
 
 
@@ -63,7 +64,10 @@ def judge(_build: Path, results: Path) -> list[str]:
 SCENARIO = Scenario(
     summary="rdma-core's own tests over Linux mlx5_ib on an InfiniBand port",
     script="rdma_core_tests.sh",
-    servers=[["--trace", "{results}/mlx5_ib.trace", "--port-type", "ib"]],
+    # opensm numbers no port whose link has no other end. The tests run on the first one.
+    servers=[[*WAITS, "--trace", "{results}/mlx5_ib.trace", "--wire",
+              "stream,listen={results}/wire"],
+             [*WAITS, "--mac", "02:50:43:00:00:02", "--wire", "stream,connect={results}/wire"]],
     judge=judge,
     # The tests make completion queues of 256 MiB: page by page they are more ranges than vfio-user
     # may map (docs/hca-server.md). Other scenarios have the function behind the IOMMU.

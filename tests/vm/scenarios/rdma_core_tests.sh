@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Run in the guest: rdma-core's own tests over mlx5_ib. What each of them should come to is judged
-# on the host.
-
-device=mlx5_0
-
-is_active() { on_host ibv_devinfo -d $device | grep -q 'state:.*PORT_ACTIVE'; }
+# on the host. Those of the RDMA CM need an IP address, so opensm and ib_ipoib run beside them.
 
 suite() {
   limit_s=5000
@@ -21,12 +17,19 @@ bdf=$(hca 0)
 check "mlx5_core binds the function" bound_to "$bdf" mlx5_core
 modprobe mlx5_ib
 modprobe ib_uverbs
+modprobe ib_umad
+check "mlx5_ib registers $device" wait_for 20 has_device
+runs_opensm
+check "opensm makes its port ACTIVE" wait_for 120 is_active
+modprobe ib_ipoib
+check "an interface of it" ip_over_ib ib0 192.0.2.1
 modprobe rdma_ucm
-check "its port is ACTIVE" wait_for 20 is_active
 on_host ibv_devinfo -v -d $device >/host/results/devinfo.txt 2>&1
 check "the suite ends" suite
 check "the port is ACTIVE after it" is_active
 check "the firmware answers after it" answers "$bdf"
-modprobe -r rdma_ucm
-modprobe -r mlx5_ib
+check "ib_ipoib goes" rmmod rdma_ucm ib_ipoib
+kill $opensm
+wait $opensm
+modprobe -r ib_umad mlx5_ib
 check "unbinds" unbind "$bdf"
