@@ -2,7 +2,7 @@
 //
 // A frame's way through the tables.
 #include <algorithm>
-#include <ranges>
+#include <span>
 #include <utility>
 
 #include "model/steering/flow_tables.hpp"
@@ -40,7 +40,7 @@ FlowTables::Walk FlowTables::walk(std::uint32_t id, const FlowKey& key, std::siz
     if ((entry.action & prm::number(prm::FlowAction::DROP)) != 0)
       return {End::Drop, {}, std::move(copies)};
     if (entry.destinations.empty()) return {End::Pass, {}, std::move(copies)};
-    for (const Destination& other : entry.destinations | std::views::drop(1))
+    for (const Destination& other : std::span(entry.destinations).subspan(1))
       if (other.type == prm::FlowDestination::TIR) copies.push_back({other.id, entry.flow_tag});
     const Destination& to = entry.destinations.front();
     if (to.type == prm::FlowDestination::TIR)
