@@ -31,5 +31,4 @@ check "the firmware answers after it" answers "$bdf"
 check "ib_ipoib goes" rmmod rdma_ucm ib_ipoib
 kill $opensm
 wait $opensm
-modprobe -r ib_umad mlx5_ib
 check "unbinds" unbind "$bdf"
