@@ -40,6 +40,11 @@ Result<pfc::bound::ResidenceBound> bound_of(const pfc::Topology& topology, doubl
   return pfc::bound::bound_residence(topology, wanted);
 }
 
+/// As messages call it.
+std::string name_of(const pfc::Topology& topology, const FabricOptions& options) {
+  return topology.name.empty() ? options.file : topology.name;
+}
+
 std::string why_none(const pfc::Topology& topology, const pfc::bound::ResidenceBound& bound) {
   return bound.circle.empty() ? bound.reason : pfc::bound::circle_text(topology, bound);
 }
@@ -60,11 +65,12 @@ Result<LatePackets> late_packets(const FabricOptions& options, const GivingUp& c
   PORTCULLIS_TRY_ASSIGN(const auto bound, bound_of(topology, options.watchdog_ms));
   const double us = bound.most * topology.units.time_s * 1e6;
   if (!std::isfinite(us))
-    return LatePackets{client.packets, fmt::format("no bound on how late a packet of {} may be: {}",
-                                                   topology.name, why_none(topology, bound))};
+    return LatePackets{client.packets,
+                       fmt::format("no bound on how late a packet of {} may be: {}",
+                                   name_of(topology, options), why_none(topology, bound))};
   std::string text = fmt::format(
       "a packet of {} arrives at most {:.6g} us after it was sent, if hosts take what arrives{}",
-      topology.name, us, options.watchdog_ms > 0 ? ", with its watchdogs" : "");
+      name_of(topology, options), us, options.watchdog_ms > 0 ? ", with its watchdogs" : "");
   if (us <= client.after_us)
     return LatePackets{0, fmt::format("{}; who gives up {:.6g} us after its last one has none out",
                                       text, client.after_us)};
@@ -109,8 +115,9 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
                   fmt::format("--fabric {}: no bound on how late a packet may be: {}; another "
                               "fabric, --fabric-watchdog-ms, or --residence-ms is accepted",
                               options.file, why));
-    return FabricResidence{options.told_ms, fmt::format("{} ms, as told; {} has no bound: {}",
-                                                        options.told_ms, topology.name, why)};
+    return FabricResidence{options.told_ms,
+                           fmt::format("{} ms, as told; {} has no bound: {}", options.told_ms,
+                                       name_of(topology, options), why)};
   }
   if (ms > static_cast<double>(kMostMs))
     return fail(Errc::InvalidArgument,
@@ -126,8 +133,9 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
       std::max(found, options.told_ms),
       fmt::format("{} ms: in {} a packet of {} to {} bytes comes at most {} ms after it was "
                   "sent{}, if hosts take what arrives{}",
-                  std::max(found, options.told_ms), topology.name, kLeastFrame, kLargestFrame,
-                  found, options.watchdog_ms > 0 ? ", with its watchdogs" : "", dropped)};
+                  std::max(found, options.told_ms), name_of(topology, options), kLeastFrame,
+                  kLargestFrame, found, options.watchdog_ms > 0 ? ", with its watchdogs" : "",
+                  dropped)};
 }
 
 }  // namespace portcullis::tools

@@ -15,9 +15,13 @@ namespace {
 using cbd::Graph;
 using cbd::Vertex;
 
-std::string frames_reason(const Link& link) {
-  return fmt::format("PAUSE frames for packets so small may take all of the cable of link {}",
-                     link.name);
+/// Of packets of one size each may close a gate (PauseTimes), so where it opens is no remedy.
+std::string frames_reason(const Link& link, const PauseModel& model) {
+  const bool has_remedy = model.least_bytes != 0 && model.least_bytes < model.packet_bytes &&
+                          std::isfinite(link.xoff) && link.xon >= link.xoff;
+  return fmt::format(
+      "PAUSE frames for packets so small may take all of the cable of link {}{}", link.name,
+      has_remedy ? ", whose xon is its xoff; the further below it is, the fewer" : "");
 }
 
 }  // namespace
@@ -173,10 +177,12 @@ std::string Waits::local_reason(Vertex buffer) const {
       return fmt::format("the ingress of {} has neither a threshold nor a buffer that ends",
                          fed.name);
     const bool is_long = !std::isfinite(times_.delay_ps(link));
-    return is_long || std::isfinite(times_.notice_ps(link)) ? kTooLong : frames_reason(fed);
+    return is_long || std::isfinite(times_.notice_ps(link)) ? kTooLong
+                                                            : frames_reason(fed, options_.pause);
   }
-  return times_.frame_share(link_of(buffer)) >= 1 ? frames_reason(topology_.links[link_of(buffer)])
-                                                  : kTooLong;
+  return times_.frame_share(link_of(buffer)) >= 1
+             ? frames_reason(topology_.links[link_of(buffer)], options_.pause)
+             : kTooLong;
 }
 
 }  // namespace portcullis::pfc::bound

@@ -53,7 +53,7 @@ TEST(ExploreProgram, UnsafeModel_PrintsTheRunAndSaysSoInItsStatus) {
 std::string fabric_of_one_switch() {
   const std::string path = ::testing::TempDir() + "failover_late.json";
   std::ofstream(path) << R"({"nodes": [{"name": "a", "kind": "host"}, {"name": "s"},
-      {"name": "b", "kind": "host"}], "defaults": {"delay": 0.125},
+      {"name": "b", "kind": "host"}], "defaults": {"delay": 0.125, "xon": 0.5},
       "links": [{"from": "a", "to": "s", "both_ways": true},
                 {"from": "s", "to": "b", "both_ways": true}],
       "routes": {"s": {"a": ["a"], "b": ["b"]}}})";
