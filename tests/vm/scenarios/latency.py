@@ -53,16 +53,16 @@ REVOKE_WAYS = ("ours, one call each", "ours, one call", "DevX, one call each", "
                "ERR + dereg_mr", "dereg_mr alone")
 
 
-def revoke_times(results: Path, turn: int, leases: int) -> dict[str, float]:
+def revoke_times(results: Path, leases: int) -> dict[str, float]:
     """Medians in nanoseconds by way; of one lease there is no call for all."""
     times = {}
     for way, folder in (("ours", "revokes_ours"), ("DevX", "revokes_devx")):
-        report = read_json(results / f"{folder}{turn}" / "revoke_bench.json")
+        report = read_json(results / folder / "revoke_bench.json")
         for mode, calls in (("serial", "one call each"), ("batched", "one call")):
             name = f"revoke/plan:seed/leases:{leases}/mode:{mode}/load:none/"
             times |= {f"{way}, {calls}": run["p50"] for run in report["benchmarks"]
                       if run["name"].startswith(name)}
-    verbs = read_json(results / f"verbs_revoke{turn}_{leases}.json")
+    verbs = read_json(results / f"verbs_revoke_{leases}.json")
     return times | {"ERR + dereg_mr": verbs["to ERR and dereg_mr"],
                     "dereg_mr alone": verbs["dereg_mr"]}
 
@@ -71,20 +71,15 @@ def show_revokes(results: Path) -> list[str]:
     """A revoke of ours ends the queue pair, destroys the key, reads both answers and takes the
     region out of the IOMMU; of verbs the second to last column does that, in one thread, and knows
     of no deadline."""
-    print(f"{'revoke, medians of 5, us':28}" + "".join(f"{way:>21}" for way in REVOKE_WAYS))
+    print(f"{'revoke, medians, us':28}" + "".join(f"{way:>21}" for way in REVOKE_WAYS))
     wrong = []
     for leases in LEASES:
-        turns = [revoke_times(results, turn, leases) for turn in TURNS]
-        line = f"{f'{leases} leases':28}"
-        for way in REVOKE_WAYS:
-            times = [found.get(way) for found in turns]
-            if None in times:
-                line += f"{'-':>21}"
-                wrong += [f"{way}, {leases} leases: no time"] if leases > 1 else []
-                continue
-            line += f"{statistics.median(times) / 1000:21.1f}"
-            wrong += [f"{way}, {leases} leases: no time"] if min(times) <= 0 else []
-        print(line)
+        times = revoke_times(results, leases)
+        print(f"{f'leases: {leases}':28}"
+              + "".join(f"{times[way] / 1000:21.1f}" if way in times else f"{'-':>21}"
+                        for way in REVOKE_WAYS))
+        wrong += [f"{way}, {leases} leases: no time" for way in REVOKE_WAYS
+                  if times.get(way, leases == 1 and way.endswith("one call")) <= 0]
     return wrong
 
 
