@@ -103,7 +103,7 @@ def show(_build: Path, results: Path) -> list[str]:
 
 
 SCENARIO = Scenario(
-    summary="round trips of three commands: ours by VFIO and DevX beside rdma-core and verbs",
+    summary="three commands and whole revokes: by VFIO and DevX beside rdma-core and verbs",
     script="latency.sh",
     servers=[["--timing", "instant"],
              ["--timing", "instant", "--port-type", "ib", "--mac", "02:50:43:00:00:02"]],
