@@ -16,6 +16,7 @@
 #include "late/writer.hpp"
 #include "lease/lease_manager.hpp"
 #include "model/transport/headers.hpp"
+#include "pfc/bound/pause_times.hpp"
 
 namespace portcullis::late {
 namespace {
@@ -148,7 +149,7 @@ Result<void> Run::bring_up() {
   PORTCULLIS_TRY(start_manager());
   pfc::packet::RunOptions options;
   options.until = static_cast<pfc::packet::Picoseconds>(kMostMs * 1e9);
-  options.packet_bytes = kLargestFrame;
+  options.packet_bytes = pfc::bound::kLargestRoceFrame;
   constexpr pfc::packet::Picoseconds kSamplePs = 20'000'000;
   if (trial_.samples) options.sample_every = kSamplePs;
   PORTCULLIS_TRY_ASSIGN(wire_, SwitchedWire::create(ring, options, loop_, std::move(stations)));

@@ -17,10 +17,11 @@ constexpr double kBytes = 1000;       // of a unit of data
 constexpr double kKbPerUs = 1.0 / 8;  // of 1 Gb/s
 constexpr std::size_t kLast = kServers - 1;
 /// An ingress opens when three of the largest frames have left it.
-constexpr double kHysteresisKb = 3 * kLargestFrame / kBytes;
+constexpr double kHysteresisKb = 3 * pfc::bound::kLargestRoceFrame / kBytes;
 
 pfc::bound::PauseModel frame_sizes() {
-  return {.packet_bytes = kLargestFrame, .least_bytes = kLeastFrame};
+  return {.packet_bytes = pfc::bound::kLargestRoceFrame,
+          .least_bytes = pfc::bound::kLeastRoceFrame};
 }
 
 class Builder {

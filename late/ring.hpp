@@ -17,11 +17,6 @@ namespace portcullis::late {
 
 inline constexpr std::size_t kServers = 3;
 
-/// Data of 4096 bytes with all headers of RoCEv2, a VLAN tag, ICRC, FCS, preamble and gap: the
-/// bound is for frames of this size, and the loads send them.
-inline constexpr std::uint32_t kLargestFrame = 4096 + 118;
-inline constexpr std::uint32_t kLeastFrame = 84;  // an ACK: 64 bytes, preamble and gap
-
 struct RingOptions {
   double gbps = 10;                   // of every link
   double delay_us = 1;                // cable and switch

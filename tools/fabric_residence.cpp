@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pfc/bound/pause_times.hpp"
 #include "pfc/bound/residence_bound.hpp"
 #include "pfc/topology_json.hpp"
 #include "program/input_file.hpp"
@@ -13,10 +14,10 @@
 namespace portcullis::tools {
 namespace {
 
+using pfc::bound::kLargestRoceFrame;
+using pfc::bound::kLeastRoceFrame;
+
 constexpr std::uint64_t kMostMs = 3'600'000;  // as Options::residence_ms of a LeaseManager
-constexpr std::uint32_t kLeastFrame = 84;     // 64 bytes, preamble and gap
-/// Data of 4096 bytes with all headers of RoCEv2, a VLAN tag, ICRC, FCS, preamble and gap.
-constexpr std::uint32_t kLargestFrame = 4096 + 118;
 
 Result<pfc::Topology> read_fabric(const std::string& path) {
   constexpr std::size_t kMostBytes = std::size_t{1} << 32U;
@@ -34,8 +35,8 @@ Result<pfc::Topology> read_fabric(const std::string& path) {
 /// For frames up to the largest MTU: an ACK is one of the least, and some are always under way.
 Result<pfc::bound::ResidenceBound> bound_of(const pfc::Topology& topology, double watchdog_ms) {
   pfc::bound::BoundOptions wanted;
-  wanted.pause.packet_bytes = kLargestFrame;
-  wanted.pause.least_bytes = kLeastFrame;
+  wanted.pause.packet_bytes = kLargestRoceFrame;
+  wanted.pause.least_bytes = kLeastRoceFrame;
   if (watchdog_ms > 0) wanted.watchdog_ps = watchdog_ms * 1e9;
   return pfc::bound::bound_residence(topology, wanted);
 }
@@ -55,7 +56,7 @@ double least_gap_us(const pfc::Topology& topology) {
   for (const pfc::Link& link : topology.links)
     if (topology.nodes[link.from].kind == pfc::NodeKind::Host)
       fastest = std::max(fastest, link.capacity);
-  return kLeastFrame / topology.units.data_bytes / fastest * topology.units.time_s * 1e6;
+  return kLeastRoceFrame / topology.units.data_bytes / fastest * topology.units.time_s * 1e6;
 }
 
 }  // namespace
@@ -133,8 +134,8 @@ Result<FabricResidence> residence_of(const FabricOptions& options) {
       std::max(found, options.told_ms),
       fmt::format("{} ms: in {} a packet of {} to {} bytes comes at most {} ms after it was "
                   "sent{}, if hosts take what arrives{}",
-                  std::max(found, options.told_ms), name_of(topology, options), kLeastFrame,
-                  kLargestFrame, found, options.watchdog_ms > 0 ? ", with its watchdogs" : "",
+                  std::max(found, options.told_ms), name_of(topology, options), kLeastRoceFrame,
+                  kLargestRoceFrame, found, options.watchdog_ms > 0 ? ", with its watchdogs" : "",
                   dropped)};
 }
 

@@ -14,6 +14,11 @@
 namespace portcullis::pfc::bound {
 
 inline constexpr std::uint32_t kPauseFrameBytes = 84;  // 64, preamble and start 8, gap 12
+/// Frames of RoCEv2 are of these sizes: at least Ethernet's least (an ACK over IPv4 has 2 bytes
+/// more), at most 4096 bytes of data with Ethernet 14, VLAN tag 4, IPv6 40, UDP 8, BTH 12, RETH 16,
+/// immediate data 4 (rxe_hdr.h of Linux), ICRC 4, FCS 4, and preamble, start and gap 20.
+inline constexpr std::uint32_t kLeastRoceFrame = 84;
+inline constexpr std::uint32_t kLargestRoceFrame = 4096 + 126;
 
 struct PauseModel {
   std::uint32_t packet_bytes = 1000;  // of every packet, or of the largest

@@ -31,7 +31,7 @@ TEST(Report, EveryRun_HasItsRow) {
 
 TEST(Report, OfTheBound_SaysOfWhichFramesAndFabric) {
   EXPECT_THAT(describe({}, late::made_up()),
-              AllOf(HasSubstr("10 Gb/s, XOFF 400 KB"), HasSubstr("84 to 4214 bytes"),
+              AllOf(HasSubstr("10 Gb/s, XOFF 400 KB"), HasSubstr("84 to 4222 bytes"),
                     HasSubstr("at most 19500 us"), HasSubstr("residence_ms 20")));
 }
 

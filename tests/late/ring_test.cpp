@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <string>
 
+#include "pfc/bound/pause_times.hpp"
 #include "pfc/packet/simulator.hpp"
 #include "pfc/topology_json.hpp"
 
@@ -24,7 +25,7 @@ Ring ring_of(const RingOptions& options = {}) { return make_ring(options).value(
 pfc::packet::RunReport simulated(const Ring& ring) {
   pfc::packet::RunOptions options;
   options.until = 20 * kMs;
-  options.packet_bytes = kLargestFrame;
+  options.packet_bytes = pfc::bound::kLargestRoceFrame;
   return pfc::packet::simulate(ring.topology, options).value();
 }
 
@@ -54,7 +55,7 @@ TEST(Ring, FirstServerToTheLast_GoesOverTwoLinksOfTheRing) {
 TEST(Ring, OfThreeSwitches_HasABoundAboveWhatItsLinksTake) {
   const auto bound = residence_bound_us(ring_of());
   ASSERT_TRUE(bound) << bound.error().text;
-  const double four_links_us = 4 * (kLargestFrame * 8 / 10e3 + 1);
+  const double four_links_us = 4 * (pfc::bound::kLargestRoceFrame * 8 / 10e3 + 1);
   EXPECT_GT(*bound, four_links_us);
 }
 

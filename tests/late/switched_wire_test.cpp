@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/transport/frame.hpp"
+#include "pfc/bound/pause_times.hpp"
 
 namespace portcullis::late {
 namespace {
@@ -92,7 +93,7 @@ class SwitchedWires : public ::testing::Test {
     }
     pfc::packet::RunOptions run;
     run.until = 1'000'000'000'000;
-    run.packet_bytes = kLargestFrame;
+    run.packet_bytes = pfc::bound::kLargestRoceFrame;
     wire = SwitchedWire::create(make_ring(options).value(), run, loop, std::move(stations)).value();
   }
   void pass(std::uint64_t ns) {

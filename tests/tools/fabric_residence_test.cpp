@@ -63,13 +63,13 @@ TEST(FabricResidence, OfAClos_IsItsBoundRoundedUp) {
   const pfc::Topology fabric = clos();
   const FabricFile file(fabric);
   pfc::bound::BoundOptions options;
-  options.pause = {.packet_bytes = 4214, .least_bytes = 84};
+  options.pause = {.packet_bytes = 4222, .least_bytes = 84};
   const double bound_ms =
       pfc::bound::bound_residence(fabric, options)->most * fabric.units.time_s * 1e3;
   const auto residence = residence_of({.file = file.path()});
   ASSERT_TRUE(residence.has_value()) << residence.error().text;
   EXPECT_EQ(residence->ms, static_cast<std::uint64_t>(std::ceil(bound_ms)));
-  EXPECT_THAT(residence->text, HasSubstr("a packet of 84 to 4214 bytes comes at most"));
+  EXPECT_THAT(residence->text, HasSubstr("a packet of 84 to 4222 bytes comes at most"));
 }
 
 /// An ACK costs two PAUSE frames of its own size there.
@@ -157,7 +157,7 @@ TEST(LatePackets, WhoGivesUpAtOnce_HasNoMoreThanAreSaid) {
 TEST(LatePackets, WhoGivesUpAfterTheBound_HasNone) {
   const FabricFile file(clos());
   pfc::bound::BoundOptions options;
-  options.pause = {.packet_bytes = 4214, .least_bytes = 84};
+  options.pause = {.packet_bytes = 4222, .least_bytes = 84};
   const double bound = pfc::bound::bound_residence(clos(), options)->most;
   const auto late = late_packets({.file = file.path()}, {.after_us = bound * 8 + 1e-6});
   ASSERT_TRUE(late.has_value()) << late.error().text;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "pfc/bound/pause_times.hpp"
 #include "prm/cqe.hpp"
 
 namespace portcullis::tools::late_write {
@@ -38,7 +39,8 @@ std::string fabric_text(const late::Setup& setup, const Findings& findings) {
       "what arrives: residence_ms {}\n",
       setup.ring.is_clockwise ? ", all routes clockwise" : "", setup.ring.gbps, setup.ring.xoff_kb,
       setup.ring.pauses ? "" : ", no PAUSE", setup.ring.has_loads ? "" : ", no load",
-      late::kLeastFrame, late::kLargestFrame, findings.bound_us, findings.bound_ms);
+      pfc::bound::kLeastRoceFrame, pfc::bound::kLargestRoceFrame, findings.bound_us,
+      findings.bound_ms);
 }
 
 std::string late_text(const Seen& seen) {
