@@ -60,9 +60,6 @@ Result<void> Port::Impl::open(const DeviceSpec& spec, const PortOptions& options
     return fail(Errc::Unsupported,
                 "the port is InfiniBand; a port of type Ethernet is accepted, for leases are "
                 "addressed by RoCE");
-  if (options.vlan_id && driver().is_emulated())
-    return fail(Errc::Unsupported, "vlan_id " + std::to_string(*options.vlan_id) +
-                                       " on the model, which carries no VLAN tags; leave it out");
   PORTCULLIS_TRY_ASSIGN(
       port, attach::Port::create(context(), {.gid = options.address, .vlan_id = options.vlan_id}));
   responder = neighbour::Responder::set_up_or_say(context(), address(), options.log);

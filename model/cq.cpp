@@ -52,7 +52,11 @@ prm::Buffer<prm::mlx5_cqe64> encode(const Completion& c, bool owner, std::uint64
       .put<"sop_drop_qpn">(prm::opcode_qpn(c.wqe_opcode, c.qpn))
       .put<"wqe_counter">(c.wqe_counter)
       .put<"op_own">(prm::op_own(c.opcode, owner, c.solicited));
-  if (c.is_datagram) entry.put<"flags_rqpn">(c.flags_rqpn).put<"slid">(c.slid);
+  if (c.is_datagram) {
+    entry.put<"flags_rqpn">(c.flags_rqpn).put<"slid">(c.slid);
+    // Where mlx5_ib looks for it, as it does of a frame (handle_responder of cq.c).
+    if (c.tag) entry.put<"l4_hdr_type_etc">(prm::kCqeHasVlan).put<"vlan_info">(*c.tag);
+  }
   if (c.ethernet != nullptr) put_ethernet(*c.ethernet, entry);
   return entry;
 }

@@ -39,9 +39,10 @@ struct Completion {
   std::uint32_t user_index = 0;  // srqn_uidx
   std::uint32_t byte_cnt = 0;
   std::uint32_t imm_inval_pkey = 0;
-  bool is_datagram = false;      // of one the next two are filled in
+  bool is_datagram = false;      // of one the next three are filled in
   std::uint32_t flags_rqpn = 0;  // see prm::flags_rqpn()
   std::uint16_t slid = 0;
+  std::optional<std::uint16_t> tag;  // of VLAN, taken out
   /// Of an Ethernet frame: what it says beside the above; null for others.
   const prm::Buffer<prm::mlx5_ethernet_cqe>* ethernet = nullptr;
 };

@@ -196,6 +196,9 @@ inline constexpr std::uint8_t kCqeNeverWritten = op_own(CqeOpcode::INVALID, true
 inline constexpr std::uint32_t kCqeRoceIpv6 = 1;  // MLX5_CQE_ROCE_L3_HEADER_TYPE_IPV6 (device.h)
 inline constexpr std::uint32_t kCqeRoceIpv4 = 2;  // MLX5_CQE_ROCE_L3_HEADER_TYPE_IPV4
 
+/// l4_hdr_type_etc: a VLAN tag was taken out, and stands in vlan_info (cqe_has_vlan of device.h).
+inline constexpr std::uint8_t kCqeHasVlan = 0x1;
+
 /// srqn_uidx: qpc.user_index of CQE version 1, the SRQ number of version 0.
 [[nodiscard]] constexpr std::uint32_t cqe_user_index(std::uint32_t srqn_uidx) noexcept {
   return srqn_uidx & 0xffffff;

@@ -75,11 +75,10 @@ enum class CqeL4Type : std::uint8_t {
   TCP_ACK_AND_DATA = 4,
 };
 
-/// Bit 0 of l4_l3_hdr_type: a tag was taken out, and stands in vlan_info (cqe_has_vlan).
 [[nodiscard]] constexpr std::uint8_t l4_l3_hdr_type(CqeL4Type l4, CqeL3Type l3,
                                                     bool has_vlan) noexcept {
   return static_cast<std::uint8_t>(static_cast<unsigned>(l4) << 4 | static_cast<unsigned>(l3) << 2 |
-                                   (has_vlan ? 1U : 0U));
+                                   (has_vlan ? kCqeHasVlan : 0U));
 }
 
 // Which addresses were hashed: the comment at CQE_RSS_HTYPE_IP of device.h, bits 3:2 of

@@ -30,10 +30,6 @@ Result<std::unique_ptr<ServedPort>> ServedPort::open(const attach::DeviceSpec& s
     return fail(Errc::Unsupported,
                 "port_type is 0 (InfiniBand), and what is served here is addressed by RoCE; a port "
                 "of type 1 (Ethernet) is accepted");
-  if (wanted.vlan && port->driver().is_emulated())
-    return fail(Errc::Unsupported,
-                "--vlan " + std::to_string(*wanted.vlan) +
-                    ": not supported on the model, which carries no VLAN tags; leave it out");
   attach::Port::Options addressed{.gid = wanted.address};
   if (wanted.vlan) addressed.vlan_id = static_cast<std::uint16_t>(*wanted.vlan);
   PORTCULLIS_TRY_ASSIGN(auto made, attach::Port::create(port->function_->context(), addressed));

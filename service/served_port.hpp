@@ -36,8 +36,7 @@ struct ServedPortOptions {
 class ServedPort {
  public:
   /// Opens, brings up, and gives the port its address, with its own MAC. Its neighbours are
-  /// answered in every wait and in idle(), where the device offers it. Unsupported for a VLAN on
-  /// the model, which carries no tags.
+  /// answered in every wait and in idle(), where the device offers it.
   [[nodiscard]] static Result<std::unique_ptr<ServedPort>> open(const attach::DeviceSpec& spec,
                                                                 const ServedPortOptions& options);
   ServedPort(const ServedPort&) = delete;

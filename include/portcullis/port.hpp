@@ -32,7 +32,7 @@ namespace portcullis {
 struct PortOptions {
   /// The port's own; the link-local address of its MAC unless given.
   std::optional<Gid> address = std::nullopt;
-  /// 0 to 4094. The model carries no tags and refuses one.
+  /// Of the address, 0 to 4094: what leaves it has an 802.1Q tag; none without.
   std::optional<std::uint16_t> vlan_id = std::nullopt;
   /// Hears what is no error and yet somebody should know, one line at a time; may be empty.
   std::function<void(std::string_view)> log = {};

@@ -13,8 +13,6 @@
 
 namespace portcullis::model {
 
-inline constexpr std::size_t kVlanTagBytes = 4;
-inline constexpr std::uint16_t kEthertypeVlan = 0x8100;   // ETH_P_8021Q, if_ether.h
 inline constexpr std::uint16_t kEthertypeSvlan = 0x88a8;  // ETH_P_8021AD
 inline constexpr std::size_t kMacBytes = 6;
 

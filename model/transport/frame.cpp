@@ -85,15 +85,21 @@ void FrameTemplate::build_roce(const Path& path) {
   const std::span<std::byte> bytes(bytes_);
   std::memcpy(bytes_.data(), path.dest_mac.data(), path.dest_mac.size());
   std::memcpy(bytes_.data() + path.dest_mac.size(), path.source_mac.data(), path.source_mac.size());
+  if (path.tag) {
+    store_be16(bytes_.data() + kEthernetBytes - 2, kEthertypeVlan);
+    store_be16(bytes_.data() + kEthernetBytes, *path.tag);
+    ip_offset_ = kEthernetBytes + kVlanTagBytes;
+    vlan_id_ = *path.tag & kVlanIdMask;
+  }
   const bool ipv4 = is_ipv4_mapped(path.dest_ip);
-  store_be16(bytes_.data() + 12, ipv4 ? kEthertypeIpv4 : kEthertypeIpv6);
-  const auto ip = bytes.subspan(kEthernetBytes);
+  store_be16(bytes_.data() + ip_offset_ - 2, ipv4 ? kEthertypeIpv4 : kEthertypeIpv6);
+  const auto ip = bytes.subspan(ip_offset_);
   ip_bytes_ = static_cast<std::uint8_t>(ipv4 ? put_ipv4(ip, path) : put_ipv6(ip, path));
   if (ipv4) ipv4_sum_ = static_cast<std::uint32_t>(ones_sum(ip.first(ipv4_header::bytes)));
   const auto udp = prm::View<udp_header>::at(ip, ip_bytes_);
   udp.set<"dest", kRoceUdpPort>();
   put<"source">(udp, path.udp_sport);
-  bth_offset_ = static_cast<std::uint8_t>(kEthernetBytes + ip_bytes_ + udp_header::bytes);
+  bth_offset_ = static_cast<std::uint8_t>(ip_offset_ + ip_bytes_ + udp_header::bytes);
 }
 
 // The addresses of the headers, not those of the path: an answer needs the headers anyway.
@@ -101,9 +107,9 @@ bool FrameTemplate::is_way_back(const Gid& source, const Gid& dest) const noexce
   const bool ipv4 = ip_bytes_ == ipv4_header::bytes;
   if (ipv4 != is_ipv4_mapped(source) || ipv4 != is_ipv4_mapped(dest)) return false;
   const std::size_t bytes = ipv4 ? 4 : source.size();
-  constexpr std::size_t kIpv4At = kEthernetBytes + prm::place<ipv4_header, "saddr">.offset / 8;
-  constexpr std::size_t kIpv6At = kEthernetBytes + prm::place<ipv6_header, "saddr">.offset / 8;
-  const std::byte* const own = bytes_.data() + (ipv4 ? kIpv4At : kIpv6At);
+  constexpr std::size_t kIpv4At = prm::place<ipv4_header, "saddr">.offset / 8;
+  constexpr std::size_t kIpv6At = prm::place<ipv6_header, "saddr">.offset / 8;
+  const std::byte* const own = bytes_.data() + ip_offset_ + (ipv4 ? kIpv4At : kIpv6At);
   return std::memcmp(own, dest.data() + dest.size() - bytes, bytes) == 0 &&
          std::memcmp(own + bytes, source.data() + source.size() - bytes, bytes) == 0;
 }
@@ -156,21 +162,19 @@ std::size_t FrameTemplate::finish(std::span<std::byte> frame, const PacketHeader
 
 std::size_t FrameTemplate::close_roce(std::span<std::byte> frame, std::size_t end) const noexcept {
   const std::size_t total = end + kIcrcBytes;
-  const auto udp_len = static_cast<std::uint16_t>(total - kEthernetBytes - ip_bytes_);
+  const auto udp_len = static_cast<std::uint16_t>(total - ip_offset_ - ip_bytes_);
   if (ip_bytes_ == ipv4_header::bytes) {
-    const auto tot_len = static_cast<std::uint16_t>(total - kEthernetBytes);
-    store_be16(frame.data() + kEthernetBytes + prm::place<ipv4_header, "tot_len">.offset / 8,
-               tot_len);
-    store_be16(frame.data() + kEthernetBytes + prm::place<ipv4_header, "check">.offset / 8,
+    const auto tot_len = static_cast<std::uint16_t>(total - ip_offset_);
+    store_be16(frame.data() + ip_offset_ + prm::place<ipv4_header, "tot_len">.offset / 8, tot_len);
+    store_be16(frame.data() + ip_offset_ + prm::place<ipv4_header, "check">.offset / 8,
                static_cast<std::uint16_t>(~fold_sum(ipv4_sum_ + tot_len)));
   } else {
-    store_be16(frame.data() + kEthernetBytes + prm::place<ipv6_header, "payload_len">.offset / 8,
+    store_be16(frame.data() + ip_offset_ + prm::place<ipv6_header, "payload_len">.offset / 8,
                udp_len);
   }
-  store_be16(frame.data() + kEthernetBytes + ip_bytes_ + prm::place<udp_header, "len">.offset / 8,
+  store_be16(frame.data() + ip_offset_ + ip_bytes_ + prm::place<udp_header, "len">.offset / 8,
              udp_len);
-  const std::uint32_t icrc =
-      compute_icrc(frame.subspan(kEthernetBytes, end - kEthernetBytes), ip_bytes_);
+  const std::uint32_t icrc = compute_icrc(frame.subspan(ip_offset_, end - ip_offset_), ip_bytes_);
   std::memcpy(frame.data() + end, &icrc, sizeof icrc);  // little-endian, as the host
   return total;
 }

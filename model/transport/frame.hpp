@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames of a port. RoCEv2: Ethernet, IPv4 or IPv6, UDP to port 4791, BTH, the extended header of
-// the opcode, payload, pad, ICRC. InfiniBand: LRH, GRH where the path has one, then the same from
-// the BTH on, and a VCRC. A FrameTemplate is what stays the same for every packet of a queue pair;
-// a frame is a copy of it with the packet's own fields filled in, built where the wire keeps it.
-// What comes from the wire is untrusted: decode() checks every length, version and checksum before
-// it gives a Packet out, and compares the ICRC last.
+// Frames of a port. RoCEv2: Ethernet, perhaps with a VLAN tag, IPv4 or IPv6, UDP to port 4791, BTH,
+// the extended header of the opcode, payload, pad, ICRC. InfiniBand: LRH, GRH where the path has
+// one, then the same from the BTH on, and a VCRC. A FrameTemplate is what stays the same for every
+// packet of a queue pair; a frame is a copy of it with the packet's own fields filled in, built
+// where the wire keeps it. What comes from the wire is untrusted: decode() checks every length,
+// version and checksum before it gives a Packet out, and compares the ICRC last.
 #pragma once
 
 #include <array>
@@ -28,9 +28,9 @@ inline constexpr std::size_t kMaxMtuBytes = 4096;
 /// Longest frame this model sends or accepts; a multiple of a cache line.
 inline constexpr std::size_t kMaxFrameBytes = 10240;
 static_assert(kEthernetBytes + udp_header::bytes > lrh::bytes + kVcrcBytes);  // RoCEv2 is longer
-static_assert(kMaxFrameBytes >= kEthernetBytes + ipv6_header::bytes + udp_header::bytes +
-                                    bth::bytes + xrceth::bytes + reth::bytes + kImmDtBytes +
-                                    kMaxMtuBytes + kIcrcBytes);
+static_assert(kMaxFrameBytes >= kEthernetBytes + kVlanTagBytes + ipv6_header::bytes +
+                                    udp_header::bytes + bth::bytes + xrceth::bytes + reth::bytes +
+                                    kImmDtBytes + kMaxMtuBytes + kIcrcBytes);
 
 /// Where the frames of a queue pair go and what their headers say: the address path of its context
 /// and the source from the RoCE address table, or the port's LID and GID.
@@ -43,6 +43,7 @@ struct Path {
   bool has_grh = false;        // the GIDs are source_ip and dest_ip
   Gid source_ip{}, dest_ip{};  // both IPv4-mapped, or both not
   Mac source_mac{}, dest_mac{};
+  std::optional<std::uint16_t> tag;  // 802.1Q: priority, DEI and VLAN id
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 0;
   std::uint32_t flow_label = 0;  // IPv6; 20 bits
@@ -86,6 +87,8 @@ class FrameTemplate {
   /// Whether a RoCEv2 packet between these addresses is the peer's: from where frames go, to where
   /// they come from.
   [[nodiscard]] bool is_way_back(const Gid& source, const Gid& dest) const noexcept;
+  /// The VLAN that frames go to; 0: none.
+  [[nodiscard]] std::uint16_t vlan_id() const noexcept { return vlan_id_; }
   /// Completes the frame whose payload of `payload_bytes` already stands at payload_offset(); pads,
   /// sums and returns its length. `frame` must hold kMaxFrameBytes, the payload at most 4096.
   [[nodiscard]] std::size_t finish(std::span<std::byte> frame, const PacketHeader& header,
@@ -93,7 +96,7 @@ class FrameTemplate {
 
  private:
   static constexpr std::size_t kLongest =
-      kEthernetBytes + ipv6_header::bytes + udp_header::bytes + bth::bytes;
+      kEthernetBytes + kVlanTagBytes + ipv6_header::bytes + udp_header::bytes + bth::bytes;
   static_assert(kLongest >= lrh::bytes + grh::bytes + bth::bytes);
 
   [[nodiscard]] std::uint8_t number_of(BthOpcode opcode) const noexcept {
@@ -111,7 +114,9 @@ class FrameTemplate {
   // Before the bytes, so that a frame over IPv4 needs one cache line of this.
   std::uint32_t ipv4_sum_ = 0;  // one's complement sum of the header but tot_len and check
   std::uint8_t bth_offset_ = kEthernetBytes + ipv4_header::bytes + udp_header::bytes;
+  std::uint8_t ip_offset_ = kEthernetBytes;
   std::uint8_t ip_bytes_ = ipv4_header::bytes;
+  std::uint16_t vlan_id_ = 0;
   PortType port_type_ = PortType::Ethernet;
   bool has_grh_ = false;
   std::uint8_t transport_ = transport_bits::kRc;
@@ -143,6 +148,7 @@ enum class FrameFault : std::uint8_t {
 struct Packet {
   Mac source_mac{}, dest_mac{};
   Gid source_ip{}, dest_ip{};
+  std::optional<std::uint16_t> tag;  // as in Path
   std::uint16_t udp_sport = 0;
   std::uint16_t source_lid = 0, dest_lid = 0;  // InfiniBand, as the next three
   std::uint8_t service_level = 0;
@@ -170,6 +176,8 @@ struct Packet {
   std::span<const std::byte> payload;  // without pad
   std::span<const std::byte> network;  // IP header or GRH; empty: none
 
+  /// 0: none. A tag of VLAN 0 has a priority alone (802.1Q), and is as good as none.
+  [[nodiscard]] std::uint16_t vlan_id() const noexcept { return tag.value_or(0) & kVlanIdMask; }
   [[nodiscard]] const OpcodeInfo& info() const noexcept { return opcode_info(opcode); }
   [[nodiscard]] std::uint8_t transport() const noexcept { return opcode & transport_bits::kMask; }
   [[nodiscard]] BthOpcode operation() const noexcept {

@@ -83,12 +83,31 @@ Checked<void> decode_udp(const IpLayer& ip, std::span<const std::byte> ip_bytes,
   return {};
 }
 
+struct LinkLayer {
+  std::uint16_t ethertype = 0;
+  std::size_t bytes = kEthernetBytes;
+  std::optional<std::uint16_t> tag;
+};
+
+/// One tag is taken off. RoCE below two of them (802.1ad) nobody sends: mlx5_ib's table has one.
+std::optional<LinkLayer> link_layer_of(std::span<const std::byte> frame) noexcept {
+  LinkLayer link;
+  if (frame.size() < link.bytes) return std::nullopt;
+  link.ethertype = load_be16(frame.data() + kEthernetBytes - 2);
+  if (link.ethertype != kEthertypeVlan) return link;
+  link.bytes += kVlanTagBytes;
+  if (frame.size() < link.bytes) return std::nullopt;
+  link.tag = load_be16(frame.data() + kEthernetBytes);
+  link.ethertype = load_be16(frame.data() + kEthernetBytes + 2);
+  return link;
+}
+
 std::optional<std::size_t> roce_bth_offset(std::span<const std::byte> frame) noexcept {
-  if (frame.size() < kEthernetBytes) return std::nullopt;
-  const std::uint16_t ethertype = load_be16(frame.data() + 12);
-  if (ethertype != kEthertypeIpv4 && ethertype != kEthertypeIpv6) return std::nullopt;
-  return kEthernetBytes + udp_header::bytes +
-         (ethertype == kEthertypeIpv4 ? ipv4_header::bytes : ipv6_header::bytes);
+  const auto link = link_layer_of(frame);
+  if (!link || (link->ethertype != kEthertypeIpv4 && link->ethertype != kEthertypeIpv6))
+    return std::nullopt;
+  return link->bytes + udp_header::bytes +
+         (link->ethertype == kEthertypeIpv4 ? ipv4_header::bytes : ipv6_header::bytes);
 }
 
 bool icrc_is_right(std::span<const std::byte> ip_bytes, std::size_t ip_header_bytes) noexcept {
@@ -155,14 +174,16 @@ tl::expected<void, FrameFault> decode_transport(std::span<const std::byte> bytes
 }
 
 Checked<Packet> decode(std::span<const std::byte> frame) noexcept {
-  if (frame.size() < kEthernetBytes) return reject(FrameFault::TooShort);
+  const auto link = link_layer_of(frame);
+  if (!link) return reject(FrameFault::TooShort);
   Packet packet;
+  packet.tag = link->tag;
   std::memcpy(packet.dest_mac.data(), frame.data(), packet.dest_mac.size());
   std::memcpy(packet.source_mac.data(), frame.data() + 6, packet.source_mac.size());
-  const std::uint16_t ethertype = load_be16(frame.data() + 12);
+  const std::uint16_t ethertype = link->ethertype;
   if (ethertype != kEthertypeIpv4 && ethertype != kEthertypeIpv6) return reject(FrameFault::NotIp);
 
-  const auto rest = frame.subspan(kEthernetBytes);
+  const auto rest = frame.subspan(link->bytes);
   const Checked<IpLayer> ip =
       ethertype == kEthertypeIpv4 ? decode_ipv4(rest, packet) : decode_ipv6(rest, packet);
   if (!ip) return reject(ip.error());

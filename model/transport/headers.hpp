@@ -126,6 +126,7 @@ struct grh : Layout<"grh", 0x140,
 // clang-format on
 
 inline constexpr std::size_t kEthernetBytes = 14;
+inline constexpr std::size_t kVlanTagBytes = 4;  // VLAN_HLEN, linux/if_vlan.h
 inline constexpr std::size_t kIcrcBytes = 4;
 inline constexpr std::size_t kVcrcBytes = 2;
 inline constexpr std::size_t kImmDtBytes = 4;
@@ -133,6 +134,9 @@ inline constexpr std::size_t kIethBytes = 4;
 
 inline constexpr std::uint16_t kEthertypeIpv4 = 0x0800;  // ETH_P_IP
 inline constexpr std::uint16_t kEthertypeIpv6 = 0x86dd;  // ETH_P_IPV6
+inline constexpr std::uint16_t kEthertypeVlan = 0x8100;  // ETH_P_8021Q
+inline constexpr std::uint16_t kVlanIdMask = 0x0fff;     // VLAN_VID_MASK, linux/if_vlan.h
+inline constexpr unsigned kVlanPriorityShift = 13;       // VLAN_PRIO_SHIFT
 inline constexpr std::uint8_t kProtocolUdp = 17;         // IPPROTO_UDP
 inline constexpr std::uint16_t kRoceUdpPort = 4791;    // ROCE_V2_UDP_DPORT, include/rdma/ib_verbs.h
 inline constexpr std::uint16_t kDefaultPkey = 0xffff;  // BTH_DEF_PKEY

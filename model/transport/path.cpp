@@ -27,7 +27,14 @@ Mac remote_mac(Context context) {
 
 bool is_usable(const RoceAddress& source, const Gid& dest, const PortSettings& port) {
   return port.roce_enabled && source.valid && source.version == prm::number(prm::RoceVersion::V2) &&
-         !source.vlan_valid && is_ipv4_mapped(source.gid) == is_ipv4_mapped(dest);
+         is_ipv4_mapped(source.gid) == is_ipv4_mapped(dest);
+}
+
+/// An entry without a VLAN sends no tag, whatever the priority.
+std::optional<std::uint16_t> tag_of(const RoceAddress& source, std::uint32_t priority) {
+  if (!source.vlan_valid) return std::nullopt;
+  return static_cast<std::uint16_t>(priority << kVlanPriorityShift |
+                                    (source.vlan_id & kVlanIdMask));
 }
 
 /// The LID may still be 0 on both sides: a driver connects before the subnet manager came, and
@@ -71,6 +78,7 @@ std::optional<Path> resolve_path(Context context, const PortSettings& port) {
   if (is_usable(source, path.dest_ip, port)) {
     path.source_mac = source.mac;
     path.source_ip = source.gid;
+    path.tag = tag_of(source, context.get<"primary_address_path.eth_prio">());
     return path;
   }
   if (context.get<"primary_address_path.fl">() == 0) return std::nullopt;
@@ -113,6 +121,8 @@ std::optional<Path> resolve_address(prm::ConstView<prm::mlx5_wqe_av> address,
   std::memcpy(path.dest_mac.data(), mac.data(), mac.size());
   path.source_mac = source.mac;
   path.source_ip = source.gid;
+  // On Ethernet the priority stands one bit higher than a service level (mlx5_create_ah).
+  path.tag = tag_of(source, address.get<"stat_rate_sl">() >> 1 & 0x7);
   return path;
 }
 

@@ -87,6 +87,7 @@ void Responder::take_datagram(Qp& qp, const Packet& packet) {
   const std::uint32_t roce_type = ipv4 ? prm::kCqeRoceIpv4 : prm::kCqeRoceIpv6;
   work_.completion.is_datagram = true;
   work_.completion.slid = packet.source_lid;
+  work_.completion.tag = packet.tag;
   // Whom it came from by partition: mlx5_ib asks for it of QP 1 (handle_responder of cq.c).
   if (qp.is_special()) work_.completion.imm_inval_pkey = packet.pkey;
   work_.completion.flags_rqpn = prm::flags_rqpn(

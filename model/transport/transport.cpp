@@ -28,6 +28,11 @@ bool pkey_matches(std::uint16_t pkey) noexcept {
   return (pkey & kBase) == (kDefaultPkey & kBase);
 }
 
+/// 0: none, as Packet::vlan_id() has it.
+std::uint16_t vlan_of(const RoceAddress& entry) noexcept {
+  return entry.vlan_valid ? entry.vlan_id : std::uint16_t{0};
+}
+
 /// What management asks of a datagram: its size, no immediate, and the lane and the permissive LID
 /// for subnet management and nobody else (qib_ud_rcv of hw/qib/qib_ud.c).
 bool is_well_managed(const Qp& qp, const Packet& packet) noexcept {
@@ -187,19 +192,20 @@ bool Transport::State::listens(std::span<const std::byte> frame) const noexcept 
          (has_groups() && engine.deps.groups->has_mac(address));
 }
 
-/// What a datagram asks of its address: that it is the port's. A GID that nobody has here is not
-/// ours (rxe_chk_dgid of rxe_recv.c).
+/// What a datagram asks of its address: that it is the port's, on the VLAN that it has there. A GID
+/// that nobody has here is not ours (rxe_chk_dgid of rxe_recv.c), and Linux looks for it by GID and
+/// VLAN (get_sgid_index_from_eth of core/verbs.c); that a card does so itself is a hypothesis.
 bool Transport::State::is_for_port(const Packet& packet) const noexcept {
   const PortSettings& port = *engine.deps.port;
   if (wire->port_type() == PortType::InfiniBand)
     return !packet.has_grh || packet.dest_ip == port.default_gid();
   return std::ranges::any_of(port.roce, [&packet](const RoceAddress& entry) {
-    return entry.valid && entry.gid == packet.dest_ip;
+    return entry.valid && entry.gid == packet.dest_ip && vlan_of(entry) == packet.vlan_id();
   });
 }
 
 /// What comes over the link must come from the QP's peer: on InfiniBand by its LID, and by its GID
-/// where the path is global.
+/// where the path is global; on Ethernet by its address, on the VLAN of the QP's own.
 bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const noexcept {
   // A UMR QP has no peer.
   if (qp.reg_umr || packet.transport() != qp.transport || !pkey_matches(packet.pkey)) return false;
@@ -208,7 +214,8 @@ bool Transport::State::is_from_peer(const Qp& qp, const Packet& packet) const no
   if (qp.is_xrc() && packet.info().is_request() == qp.has_sq) return false;
   if (qp.force_loopback) return true;
   if (wire->port_type() == PortType::Ethernet)
-    return qp.frame.is_way_back(packet.source_ip, packet.dest_ip);
+    return qp.frame.vlan_id() == packet.vlan_id() &&
+           qp.frame.is_way_back(packet.source_ip, packet.dest_ip);
   return packet.source_lid == qp.path.dest_lid && packet.has_grh == qp.path.has_grh &&
          packet.source_ip == qp.path.dest_ip && packet.dest_ip == qp.path.source_ip;
 }

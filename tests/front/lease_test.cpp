@@ -92,10 +92,15 @@ TEST(Port, PolledModelWithoutAnEal_IsServedByAThread) {
   EXPECT_TRUE(port.wait_ms(1));
 }
 
-TEST(Port, VlanOnTheModel_IsRefused) {
+TEST(Port, OnAVlan_GrantsLeasesThere) {
   const auto port = Port::open(*DeviceSpec::parse("model"), {.vlan_id = 5});
-  ASSERT_FALSE(port);
-  EXPECT_EQ(port.error().code, Errc::Unsupported);
+  ASSERT_TRUE(port) << port.error().text;
+  auto leases = *LeaseManager::create(*port);
+  auto client = *Requester::create(*port);
+  const auto grant = *leases.grant({.bytes = 4096, .peer = client.peer()});
+  ASSERT_TRUE(client.connect(grant));
+  EXPECT_TRUE(client.write(7, kData)->is_success());
+  EXPECT_EQ(leases.memory(grant.lease)[7], std::byte{0x42});
 }
 
 TEST(Port, VlanOutOfRange_IsNamed) {

@@ -39,7 +39,7 @@ void add_device_options(CLI::App& app, Options& options) {
       ->type_name("0-7")
       ->check(CLI::Range(0U, 7U))
       ->capture_default_str();
-  app.add_option("--vlan", options.vlan, "of the address (default untagged; the model has none)")
+  app.add_option("--vlan", options.vlan, "of the address (default untagged)")
       ->type_name("1-4094")
       ->check(CLI::Range(1U, 4094U));
   app.add_option("--listen", options.listen,

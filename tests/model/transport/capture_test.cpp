@@ -72,6 +72,15 @@ TEST_F(Capture, TrafficOverIpv6_HasEveryIcrcConfirmed) {
   EXPECT_EQ(oracle(path_), "frames " + std::to_string(frames_sent_) + " wrong 0\n");
 }
 
+TEST_F(Capture, TrafficOnAVlan_HasItsTagForTsharkAndEveryIcrcForScapy) {
+  talk({.src_addr_index = kOnVlan, .eth_prio = 3});
+  EXPECT_EQ(tshark(path_, "_ws.malformed", "frame.number"), "");
+  EXPECT_EQ(lines(tshark(path_, "vlan.id == 5 && vlan.priority == 3 && infiniband.bth.opcode",
+                         "frame.number")),
+            frames_sent_);
+  EXPECT_EQ(oracle(path_), "frames " + std::to_string(frames_sent_) + " wrong 0\n");
+}
+
 TEST_F(Capture, FrameWithABrokenIcrc_IsReportedByTheOracle) {
   {
     auto writer = PcapWriter::create(path_);

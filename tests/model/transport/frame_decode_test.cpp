@@ -57,6 +57,16 @@ TEST_P(DecodeFault, DamagedFrame_IsRefusedForItsReason) {
 const FaultCase fault_cases[] = {
     {"NoEthernetHeader", FrameFault::TooShort, [](Bytes& f) { f.resize(13); }},
     {"Arp", FrameFault::NotIp, [](Bytes& f) { f[13] = std::byte{6}; }},
+    {"TagCutShort", FrameFault::TooShort,
+     [](Bytes& f) {
+       f.resize(17);
+       store_be16(f.data() + 12, 0x8100);
+     }},
+    {"TwoTags", FrameFault::NotIp,
+     [](Bytes& f) {
+       store_be16(f.data() + 12, 0x8100);
+       store_be16(f.data() + 16, 0x8100);
+     }},
     {"NoIpHeader", FrameFault::TooShort, [](Bytes& f) { f.resize(14 + 19); }},
     {"IpVersion5", FrameFault::IpVersion, [](Bytes& f) { f[14] = std::byte{0x55}; }},
     {"IpOptions", FrameFault::IpVersion, [](Bytes& f) { f[14] = std::byte{0x46}; }},

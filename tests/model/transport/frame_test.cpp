@@ -120,6 +120,33 @@ TEST(Frame, WriteOnlyOverIpv4_HasEveryHeaderInItsPlace) {
   EXPECT_EQ(frame.size(), 82U);
 }
 
+TEST(Frame, WriteOnAVlan_HasItsTagBehindTheAddressesAndAllElseAsWithout) {
+  PacketHeader header;
+  header.opcode = BthOpcode::WriteOnly;
+  header.dma_length = 5;
+  const auto untagged = build(Peer::path_to(0x12345), header, from_hex("0102030405"));
+  Path path = Peer::path_to(0x12345);
+  path.tag = 0x6064;  // priority 3, VLAN 100
+  auto frame = build(path, header, from_hex("0102030405"));
+
+  EXPECT_EQ(part(frame, 12, 6), from_hex("810060640800"));
+  frame.erase(frame.begin() + 12, frame.begin() + 16);
+  EXPECT_EQ(frame, untagged);
+}
+
+TEST(Frame, BuiltOnAVlan_DecodesWithItsTag) {
+  for (Path path : {Peer::path_to(1), ipv6_path()}) {
+    path.tag = 0x6064;
+    const auto frame = build(path, {});
+    const auto packet = decode(frame);
+    ASSERT_TRUE(packet) << name_of(packet.error());
+    EXPECT_EQ(packet->tag, 0x6064);
+    EXPECT_EQ(packet->vlan_id(), 100);
+    EXPECT_EQ(packet->source_ip, path.source_ip);
+    EXPECT_EQ(peek(frame)->dest_qpn, path.dest_qpn);
+  }
+}
+
 TEST(Frame, AcknowledgeOverIpv6_HasEveryHeaderInItsPlace) {
   PacketHeader header;
   header.psn = 0x10;

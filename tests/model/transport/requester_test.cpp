@@ -86,6 +86,31 @@ TEST_F(RequesterTest, ShortWrite_IsOneOnlyPacketThatAsksForAnAcknowledgement) {
   EXPECT_TRUE(carries(packets[0], 0));
 }
 
+TEST_F(RequesterTest, WriteOnAVlan_IsTaggedAndHearsNobodyFromOutside) {
+  constexpr std::uint32_t kTagged = kQpn + 1;
+  options.src_addr_index = kOnVlan;
+  options.eth_prio = 6;
+  host.connect(kTagged, kPeerQpn, options);
+  host.post_and_ring(kTagged, request());
+  const auto packets = sent();
+  ASSERT_EQ(packets.size(), 1U);
+  EXPECT_EQ(packets[0].tag, 6 << 13 | kVlanId);
+
+  Path back = Peer::path_to(kTagged);
+  const PacketHeader answer{.psn = kPsn, .syndrome = syndrome::kAckUnlimited, .msn = 1};
+  peer.send(back, answer);
+  host.run();
+  EXPECT_FALSE(host.poll_cq());
+  back.tag = kVlanId + 1;
+  peer.send(back, answer);
+  host.run();
+  EXPECT_FALSE(host.poll_cq());
+  back.tag = 1 << 13 | kVlanId;  // of any priority
+  peer.send(back, answer);
+  host.run();
+  expect_success(0);
+}
+
 TEST_F(RequesterTest, WriteOfThreeMtuAndOneByte_IsFirstMiddleMiddleLast) {
   post(3 * kMtu + 1);
   const auto packets = sent();

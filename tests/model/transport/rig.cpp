@@ -83,6 +83,7 @@ Host::Host(std::shared_ptr<Wire> wire, const std::string& pcap_path, PortType po
   port_.roce_enabled = true;
   port_.roce[0] = RoceAddress{kHostGid, kHostMac, 2, 0, false, 0, true};
   port_.roce[1] = RoceAddress{kHostGid6, kHostMac, 2, 1, false, 0, true};
+  port_.roce[kOnVlan] = RoceAddress{kHostGid, kHostMac, 2, 0, true, kVlanId, true};
   TransportDeps deps{&dma_, &mkeys_, &cqs_, &eqs_, scheduler_.get(), &counters_, &port_};
   deps.q_counters = &q_counters_;
   deps.flows = &flows_;
@@ -218,6 +219,7 @@ prm::Buffer<prm::qpc> Host::context(const QpOptions& options) const {
   qpc.put<"block_lb_mc">(options.block_lb_mc);
   qpc.put<"primary_address_path.ack_timeout">(options.ack_timeout);
   qpc.put<"primary_address_path.src_addr_index">(options.src_addr_index);
+  qpc.put<"primary_address_path.eth_prio">(options.eth_prio);
   qpc.put<"primary_address_path.hop_limit">(64).put<"primary_address_path.udp_sport">(0xc123);
   qpc.put<"primary_address_path.fl">(options.force_loopback);
   qpc.put<"primary_address_path.rlid">(options.dest_lid);
@@ -482,6 +484,8 @@ std::optional<Cqe> Host::poll_cq() {
   cqe.immediate = good.get<"imm_inval_pkey">();
   cqe.flags_rqpn = good.get<"flags_rqpn">();
   cqe.slid = good.get<"slid">();
+  cqe.l4_hdr_type_etc = good.get<"l4_hdr_type_etc">();
+  cqe.vlan_info = good.get<"vlan_info">();
   cqe.user_index = prm::cqe_user_index(good.get<"srqn_uidx">());
   if (prm::cqe_is_error(op_own)) {
     cqe.syndrome = prm::CqeSyndrome{static_cast<std::uint8_t>(error.get<"syndrome">())};

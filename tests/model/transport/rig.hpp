@@ -28,6 +28,9 @@ inline constexpr Gid kHostGid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 
 inline constexpr Gid kPeerGid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 2};
 inline constexpr Gid kHostGid6{0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 inline constexpr std::uint16_t kHostLid = 0x1234;
+/// kHostGid once more, on VLAN 5, is this entry of a host's RoCE address table.
+inline constexpr std::uint32_t kOnVlan = 5;
+inline constexpr std::uint16_t kVlanId = 5;
 inline constexpr std::uint32_t kPd = 7;
 inline constexpr std::uint32_t kUar = 3;
 inline constexpr std::uint32_t kMtu = 1024;
@@ -65,6 +68,7 @@ struct QpOptions {
   prm::QpServiceType service = prm::QpServiceType::RC;
   prm::QpcMtu mtu = prm::QpcMtu::MTU_1024;
   std::uint32_t src_addr_index = 0;
+  std::uint32_t eth_prio = 0;
   Mac dest_mac = kHostMac;
   Gid dest_gid = kHostGid;
   bool force_loopback = false;
@@ -88,6 +92,8 @@ struct Cqe {
   std::uint32_t immediate = 0;
   std::uint32_t flags_rqpn = 0;
   std::uint32_t slid = 0;
+  std::uint32_t l4_hdr_type_etc = 0;
+  std::uint32_t vlan_info = 0;
   std::uint32_t user_index = 0;
 };
 

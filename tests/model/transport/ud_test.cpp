@@ -131,6 +131,51 @@ TEST_F(Ud, Datagram_StandsBehindTheIpHeaderAndNamesItsSource) {
   EXPECT_TRUE(peer.take().empty());
 }
 
+TEST_F(Ud, DatagramOnAVlan_CompletesWithItsTag) {
+  post_receive();
+  path.tag = 3 << 13 | kVlanId;
+  send();
+  const std::vector<Cqe> cqes = received();
+  ASSERT_EQ(cqes.size(), 1U);
+  EXPECT_EQ(cqes[0].l4_hdr_type_etc, 1U);  // cqe_has_vlan
+  EXPECT_EQ(cqes[0].vlan_info, 0x6005U);
+  EXPECT_TRUE(has_arrived(64));
+  EXPECT_EQ(at(20), 0x45);  // the tag is no part of it
+}
+
+TEST_F(Ud, DatagramWithoutATag_CompletesWithNone) {
+  post_receive();
+  send();
+  const std::vector<Cqe> cqes = received();
+  ASSERT_EQ(cqes.size(), 1U);
+  EXPECT_EQ(cqes[0].l4_hdr_type_etc, 0U);
+  EXPECT_EQ(cqes[0].vlan_info, 0U);
+}
+
+TEST_F(Ud, DatagramWithAPriorityAlone_IsTaken) {
+  post_receive();
+  path.tag = 3 << 13;
+  send();
+  EXPECT_EQ(received().size(), 1U);
+}
+
+TEST_F(Ud, DatagramOnAVlanThatItsAddressIsNotOn_IsDropped) {
+  post_receive();
+  path.tag = kVlanId + 1;
+  send();
+  expect_dropped();
+}
+
+TEST_F(Ud, VectorWithAnAddressOnAVlan_SendsTheTagWithItsPriority) {
+  Vector vector = kToPeer;
+  vector[12] = 3 << 1;        // stat_rate_sl: the priority
+  vector[29] = kOnVlan << 4;  // grh_gid_fl: the address
+  post(vector);
+  const auto packets = peer.take();
+  ASSERT_EQ(packets.size(), 1U);
+  EXPECT_EQ(packets[0].tag, 3 << 13 | kVlanId);
+}
+
 TEST_F(Ud, DatagramWithImmediate_CompletesWithIt) {
   post_receive();
   header.opcode = BthOpcode::SendOnlyImmediate;

@@ -65,7 +65,7 @@ class Writer {
  public:
   /// With `depth` WRITEs outstanding, to the word at `offset`.
   Writer(const pmd::Context& context, const pmd::Mac& mac, std::uint64_t depth = 1,
-         std::uint64_t offset = 0)
+         std::uint64_t offset = 0, std::optional<std::uint16_t> vlan_id = std::nullopt)
       : depth_(depth),
         offset_(offset),
         addresses_(context),
@@ -73,7 +73,7 @@ class Writer {
         cq_(pmd::CompletionQueue::create(context, 4).value()),
         qp_(pmd::QueuePair::create(context, pd_, cq_, *context.uar, {.log_sq_size = 4}).value()),
         mac_(mac) {
-    EXPECT_TRUE(addresses_.set(1, {.gid = kTheirs, .mac = mac}));
+    EXPECT_TRUE(addresses_.set(1, {.gid = kTheirs, .mac = mac, .vlan_id = vlan_id}));
   }
 
   std::string request() const {

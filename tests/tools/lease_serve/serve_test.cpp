@@ -389,9 +389,11 @@ TEST_F(LeaseServe, TheNextLeaseIsServedOnTheSameFunction) {
   EXPECT_THAT(channel.sent, ElementsAre(StartsWith("lease-grant"), StartsWith("lease-grant")));
 }
 
-/// Of the frames in a pcap file, how many are IPv4 from `source` with this traffic class. (A global
-/// header of 24 bytes; each frame behind 16, its length in the third word.)
-std::size_t count_frames(const std::string& path, const pmd::Gid& source, std::uint8_t tos) {
+/// Of the frames in a pcap file, how many are IPv4 from `source` with this traffic class and these
+/// bytes behind the addresses: a VLAN tag, or nothing. (A global header of 24 bytes; each frame
+/// behind 16, its length in the third word.)
+std::size_t count_frames(const std::string& path, const pmd::Gid& source, std::uint8_t tos,
+                         const std::string& tag = {}) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   const std::string address(std::bit_cast<std::array<char, 16>>(source.bytes).data() + 12, 4);
@@ -400,8 +402,9 @@ std::size_t count_frames(const std::string& path, const pmd::Gid& source, std::u
     std::uint32_t length = 0;
     std::memcpy(&length, bytes.data() + at + 8, sizeof length);
     const std::string_view frame = std::string_view(bytes).substr(at + 16, length);
-    count += frame.size() > 34 && frame[14] == 0x45 && frame[15] == static_cast<char>(tos) &&
-                     frame.substr(26, 4) == address
+    const std::string before = tag + std::string("\x08\x00\x45", 3) + static_cast<char>(tos);
+    count += frame.size() > 38 && frame.substr(12, before.size()) == before &&
+                     frame.substr(26 + tag.size(), 4) == address
                  ? 1
                  : 0;
     at += 16 + length;
@@ -427,6 +430,44 @@ TEST_F(LeaseServe, Dscp_StandsInEveryFrameOfTheLease) {
   EXPECT_GE(count_frames(file, kOurs, 26 << 2), 3U);
   EXPECT_EQ(count_frames(file, kOurs, 0), 0U);
   std::filesystem::remove(file);
+}
+
+TEST_F(LeaseServe, Vlan_TagsEveryFrameOfTheLeaseWithItsPriority) {
+  writer.reset();
+  port.reset();
+  const std::string file = ::testing::TempDir() + "lease_serve_vlan.pcap";
+  port = service::ServedPort::open(attach::parse_device("model,pcap=" + file).value(),
+                                   {.address = kOurs, .vlan = 100})
+             .value();
+  writer.emplace(port->driver().context(), port->address().mac, 1, 0, 100);
+  channel.lines.emplace_back(writer->request());
+  options.vlan = 100;
+  options.priority = 3;
+
+  ASSERT_TRUE(serve());
+
+  writer.reset();
+  port.reset();
+  EXPECT_GE(count_frames(file, kOurs, 0, std::string("\x81\x00\x60\x64", 4)), 3U);
+  EXPECT_GE(count_frames(file, testing::kTheirs, 0, std::string("\x81\x00\x00\x64", 4)), 3U);
+  EXPECT_EQ(count_frames(file, kOurs, 0), 0U);
+  std::filesystem::remove(file);
+}
+
+TEST_F(LeaseServe, ClientOutsideTheVlan_NeverReachesTheRegion) {
+  writer.reset();
+  port.reset();
+  port = service::ServedPort::open(attach::parse_device("model").value(),
+                                   {.address = kOurs, .vlan = 100})
+             .value();
+  writer.emplace(port->driver().context(), port->address().mac);
+  channel.lines.emplace_back(writer->request());
+  options.vlan = 100;
+  revoke_at = 0;
+
+  EXPECT_TRUE(serve());
+
+  EXPECT_EQ(writer->written, 0U);
 }
 
 TEST(PathText, SaysThatPfcIsNotSupported) {

@@ -31,7 +31,11 @@ def wrong_packets(wire: Path) -> list[str]:
     wrong = [f"no packet of {service} is on the wire"
              for service, shown in (("RC", "infiniband.bth.opcode < 0x20"),
                                     ("UC", "infiniband.bth.opcode in {0x20..0x3f}"),
-                                    ("UD", "infiniband.bth.opcode in {0x60..0x7f}"))
+                                    ("UD", "infiniband.bth.opcode in {0x60..0x7f}"),
+                                    ("RC on the VLAN",
+                                     "vlan.id == 5 && infiniband.bth.opcode < 0x20"),
+                                    ("UD on the VLAN", "vlan.id == 5 && infiniband.bth.opcode in "
+                                                       "{0x60..0x7f}"))
              if count(shown) == 0]
     refused = count("icmp.type == 3")
     return wrong + ([f"{refused} packets came to the network stack"] if refused else [])

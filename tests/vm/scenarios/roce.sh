@@ -31,9 +31,19 @@ by_devx() {
   return 1
 }
 
+# VLAN 5 on both ports, with addresses of its own.
+on_vlan() {
+  for port in 0 1; do
+    on_host ip link add link hca$port name hca$port.5 type vlan id 5 &&
+      on_host ip link set hca$port.5 up &&
+      on_host ip addr add 198.51.5.$((port + 1))/24 dev hca$port.5 || return 1
+  done
+  across 198.51.5.1 hca0.5 198.51.5.2 103 && across 198.51.5.2 hca1.5 198.51.5.1 104
+}
+
 limit_s=120
 mount -t debugfs debugfs /sys/kernel/debug
-modprobe mlx5_core
+modprobe -a mlx5_core 8021q
 check "two interfaces" two_interfaces
 check "ping" on_host ping -q -c 3 -I 192.0.2.1 192.0.2.2
 load_mlx5_ib
@@ -51,6 +61,12 @@ check "rping" served rping rping -s -a 192.0.2.2 -C 20 -v -V -- \
 check "ucmatose" served ucmatose ucmatose -b 192.0.2.2 -C 20 -- \
   ucmatose -b 192.0.2.1 -s 192.0.2.2 -C 20
 check "udaddy" served udaddy udaddy -b 192.0.2.2 -C 20 -- udaddy -b 192.0.2.1 -s 192.0.2.2 -C 20
+check "a VLAN" on_vlan
+check "ping on it" on_host ping -q -c 3 -I 198.51.5.1 198.51.5.2
+check "rping on it" served rping_vlan rping -s -a 198.51.5.2 -C 20 -v -V -- \
+  rping -c -I 198.51.5.1 -a 198.51.5.2 -C 20 -v -V
+check "udaddy on it" served udaddy_vlan udaddy -b 198.51.5.2 -C 20 -- \
+  udaddy -b 198.51.5.1 -s 198.51.5.2 -C 20
 # -F: an emulated processor keeps no steady frequency, by which perftest counts.
 for name in ib_write_lat ib_read_lat ib_send_lat ib_atomic_lat \
   ib_write_bw ib_read_bw ib_send_bw ib_atomic_bw; do

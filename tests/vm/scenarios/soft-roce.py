@@ -22,6 +22,8 @@ TOOL_ROUNDS = 500  # of each perftest
 TOOL_BYTES = 4096
 OUR_ADDRESS = bytes([192, 0, 2, 1])
 THEIR_ADDRESS = bytes([192, 0, 2, 2])
+OUR_VLAN_ADDRESS = bytes([198, 51, 5, 1])
+THEIR_VLAN_ADDRESS = bytes([198, 51, 5, 2])
 MTU = 1024
 ROCE_PORT = 4791
 WRITES = {6, 7, 8, 10}  # first, middle, last, only: BTH opcodes of RC
@@ -147,6 +149,28 @@ def judge_tools(results: Path) -> list[str]:
     return wrong
 
 
+VLAN_TAG = {OUR_VLAN_ADDRESS: 3 << 13 | 5, THEIR_VLAN_ADDRESS: 5}
+
+
+def judge_vlan(results: Path) -> list[str]:
+    """Each end sent RoCEv2 on VLAN 5, all of it there, and ours with the priority that it was
+    given."""
+    capture = (results / "wire.pcap").read_bytes()
+    tags = {address: set() for address in VLAN_TAG}
+    at = 24
+    while at + 16 <= len(capture):
+        length = struct.unpack_from("<I", capture, at + 8)[0]
+        frame = capture[at + 16:at + 16 + length]
+        at += 16 + length
+        is_tagged = frame[12:14] == b"\x81\x00"
+        packet = frame[18:] if is_tagged else frame[14:]
+        if packet[:1] == b"\x45" and packet[9] == 17 and packet[12:16] in tags and \
+                struct.unpack_from(">H", packet, 22)[0] == ROCE_PORT:
+            tags[packet[12:16]].add(struct.unpack_from(">H", frame, 14)[0] if is_tagged else None)
+    return [f"from {'.'.join(map(str, address))} there are tags {tags[address]}, {tag} is expected"
+            for address, tag in VLAN_TAG.items() if tags[address] != {tag}]
+
+
 def failover_check(build: Path, *arguments: str, given: str = "") -> str:
     done = subprocess.run([build / FAILOVER_CHECK, *arguments], input=given, capture_output=True,
                           text=True, check=False)
@@ -235,7 +259,7 @@ def judge_advice(build: Path, region: Path, dump: dict, succeeded: int) -> list[
 def show(build: Path, results: Path) -> list[str]:
     """The table, printed and kept; what is wrong with it."""
     try:
-        wrong = judge_tools(results)
+        wrong = judge_tools(results) + judge_vlan(results)
         wrong += [line for plan in PLANS for line in judge_capture(build, results, plan)]
         cells = {(plan, timeout): Cell(results, plan, timeout)
                  for plan in PLANS for timeout in TIMEOUTS}

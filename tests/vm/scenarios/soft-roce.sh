@@ -48,6 +48,28 @@ data_by_ipv6() {
   address=$ours
   verify data6 --gid-index 0 && served_well
 }
+# Both ends on VLAN 5, whose device lies over the NIC of soft-RoCE and whose address is one of
+# rxe0's. Nobody told it of a neighbour: our port answers there too.
+data_on_vlan() {
+  on_host ip link add link "$netdev" name tagged type vlan id 5 &&
+    on_host ip link set tagged up && on_host ip addr add 198.51.5.2/24 dev tagged || return 1
+  gid=$(wait_for 30 gid_index c633:0502) || return 1
+  address=198.51.5.1
+  serve vlan --vlan 5 --priority 3 --watch-ms 100
+  address=$ours
+  verify vlan --gid-index "$gid" && served_well
+}
+# gid_index LAST: of RoCEv2 with this end, in the table of rxe0.
+gid_index() {
+  for gid_file in /sys/class/infiniband/rxe0/ports/1/gids/*; do
+    number=${gid_file##*/}
+    type=/sys/class/infiniband/rxe0/ports/1/gid_attrs/types/$number
+    case $(cat "$gid_file" 2>/dev/null) in
+    *:"$1") grep -qs v2 "$type" && echo "$number" && return 0 ;;
+    esac
+  done
+  return 1
+}
 exchange() { on_host python3 -B "$SOURCE/tests/vm/rdma_exchange.py" "$@" --mac $their_mac; }
 peer() { on_host $roce_peer -a "$bdf" -- --device "$bdf" --address $ours "$@"; }
 
@@ -146,7 +168,7 @@ audit() {
     grep -q '"fences": 4, "under_load": 4,' "/host/results/audit-$1.json"
 }
 
-modprobe -a vfio_iommu_type1 vfio-pci virtio_net crc32_generic ib_uverbs rdma_rxe
+modprobe -a vfio_iommu_type1 vfio-pci virtio_net crc32_generic ib_uverbs rdma_rxe 8021q
 bdf=$(hca 0)
 check "vfio-pci binds the function" bind_to "$bdf" vfio-pci
 netdev=$(basename "$(dirname "$(grep -l $their_mac /sys/class/net/*/address)")")
@@ -154,6 +176,7 @@ ifconfig "$netdev" $theirs netmask 255.255.255.0 up
 check "soft-RoCE on $netdev" on_host rdma link add rxe0 type rxe netdev "$netdev"
 check "bytes of soft-RoCE in our region" data write+read+atomic
 check "the same by IPv6" data_by_ipv6
+check "the same on a VLAN" data_on_vlan
 check "ib_write_bw" perftest write ib_write_bw -n 500 -s 4096
 dd if=/dev/urandom of=/host/results/fill bs=4096 count=16 2>/dev/null
 fill="--fill /results/fill"
